@@ -1,0 +1,47 @@
+/*
+ * What the files of the Apache module share: an alias, and the steps from the directive to the response.
+ */
+#ifndef MOD_MAPCACHE_H
+#define MOD_MAPCACHE_H
+
+#include <httpd.h> /* first: httpd's other headers need it */
+
+#include <apr_buckets.h>
+#include <apr_portable.h>
+#include <http_config.h>
+#include <http_log.h>
+
+#include "mapcache/server.h"
+
+extern module AP_MODULE_DECLARE_DATA mapcache_module;
+
+/* One MapCacheAlias. Made while the configuration is read; not changed afterwards. */
+typedef struct door_alias {
+    const char *path; /* without a trailing slash; "" for the whole host */
+    const char *file;
+    bool quick;
+    mc_server *server;
+    const mc_diagnostics *diagnostics; /* what was complained about, for the log */
+} door_alias;
+
+/* load.c: reads a file at most once in each reading of the configuration, and once for the two readings of a start.
+ * Returns NULL, or what is wrong with the file in cmd->pool. */
+const char *door_load(door_alias *alias, cmd_parms *cmd);
+/* Frees what the first reading of a start left behind and the second did not take. */
+void door_load_finished(apr_pool_t *process_pool);
+
+/* exchange.c: answers a request for `alias`; `path` is what follows the alias, decoded. An httpd handler's result. */
+int door_exchange(request_rec *r, const door_alias *alias, const char *path, mc_runtime *runtime);
+
+/* requestlog.c: where messages and traces of a request go. Lives on the stack of the request's thread. */
+typedef struct door_log {
+    mc_log log;
+    request_rec *r;
+    apr_os_thread_t thread; /* the request's own: only it may touch r->pool */
+} door_log;
+
+void door_log_init(door_log *log, request_rec *r);
+mc_trace *door_trace_create(request_rec *r); /* NULL unless the module's level is debug */
+mc_log_level door_log_level(int httpd_level);
+
+#endif

@@ -1,0 +1,40 @@
+"""Rounds, medians, tables."""
+import json
+import pathlib
+import statistics
+import sys
+
+RESULTS = pathlib.Path(__file__).resolve().parents[1] / "results"
+
+
+class Report:
+    """Figures by case and variant: each round adds one dictionary of numbers."""
+
+    def __init__(self, name):
+        self.name = name
+        self.rows = {}
+
+    def add(self, case, variant, figures):
+        self.rows.setdefault((case, variant), []).append(figures)
+        print(f"  {case:28s} {variant:34s} " + "  ".join(f"{k}={v:.4g}" for k, v in figures.items()), file=sys.stderr, flush=True)
+
+    def medians(self):
+        out = []
+        for (case, variant), rounds in self.rows.items():
+            keys = rounds[0].keys()
+            out.append({"case": case, "variant": variant, "rounds": len(rounds),
+                        **{k: statistics.median(r[k] for r in rounds if k in r) for k in keys}})
+        return out
+
+    def write(self):
+        rows = self.medians()
+        columns = []
+        for row in rows:
+            columns += [k for k in row if k not in columns]
+        lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+        for row in rows:
+            lines.append("| " + " | ".join(f"{row[c]:.4g}" if isinstance(row.get(c), float) else str(row.get(c, "")) for c in columns) + " |")
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / f"{self.name}.md").write_text("\n".join(lines) + "\n")
+        (RESULTS / f"{self.name}.json").write_text(json.dumps(rows, indent=1) + "\n")
+        print("\n".join(lines))

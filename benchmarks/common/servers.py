@@ -1,0 +1,200 @@
+"""Servers under test: start, stop, processor time and memory of the whole process tree."""
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+HTTPD_MODULES = "/usr/lib/apache2/modules"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", ROOT / "build" / "release"))
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def descendants(pid):
+    """The process and all its descendants."""
+    children = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat") as f:
+                    parent = int(f.read().rsplit(")", 1)[1].split()[1])
+                children.setdefault(parent, []).append(int(entry))
+            except (FileNotFoundError, ProcessLookupError):
+                pass
+    found, queue = [], [pid]
+    while queue:
+        p = queue.pop()
+        found.append(p)
+        queue.extend(children.get(p, []))
+    return found
+
+
+def cpu_seconds(pids):
+    """Processor time of all threads, from the scheduler's own nanosecond counters."""
+    total = 0
+    for pid in pids:
+        try:
+            for task in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{task}/schedstat") as f:
+                    total += int(f.read().split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return total / 1e9
+
+
+def pss_bytes(pids):
+    """Proportional set size of each process that can be read."""
+    sizes = {}
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/smaps_rollup") as f:
+                for line in f:
+                    if line.startswith("Pss:"):
+                        sizes[pid] = int(line.split()[1]) * 1024
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            pass
+    return sizes
+
+
+class Server:
+    """A server program in a folder of its own. Use as a context manager."""
+
+    def __init__(self, command, url, folder, env=None, companions=()):
+        self.command, self.url, self.folder = command, url, folder
+        self.env = dict(os.environ, **(env or {}))
+        self.companions = companions
+        self.process = None
+
+    def __enter__(self):
+        for companion in self.companions:
+            companion.__enter__()
+        self.process = subprocess.Popen(self.command, env=self.env, cwd=self.folder, start_new_session=True,
+                                        stdout=subprocess.DEVNULL, stderr=open(self.folder / "stderr.log", "ab"))
+        self.wait()
+        return self
+
+    def wait(self):
+        for _ in range(200):
+            if self.url is None:
+                time.sleep(0.2)
+                return
+            try:
+                urllib.request.urlopen(self.url, timeout=5).read()
+                return
+            except urllib.error.HTTPError:
+                return
+            except OSError:
+                if self.process.poll() is not None:
+                    break
+                time.sleep(0.05)
+        raise RuntimeError(f"{self.command} did not start: see {self.folder}")
+
+    def __exit__(self, *_):
+        os.killpg(self.process.pid, signal.SIGTERM)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        for companion in self.companions:
+            companion.__exit__()
+
+    def pids(self):
+        found = descendants(self.process.pid)
+        for companion in self.companions:
+            found += companion.pids()
+        return found
+
+    def cpu(self):
+        return cpu_seconds(self.pids())
+
+
+def make_folder(name):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"mapcache-{name}-"))
+    folder.chmod(0o755)
+    return folder
+
+
+def apache(name, lines, path="/", mpm="event", processes=2, threads=25, log_level="warn"):
+    """An Apache with nothing of the system's configuration: `lines` are added to a bare one."""
+    folder = make_folder(name)
+    port = free_port()
+    conf = folder / "httpd.conf"
+    conf.write_text(f"""ServerRoot "{folder}"
+PidFile "{folder}/httpd.pid"
+ServerName localhost
+Listen 127.0.0.1:{port}
+LoadModule mpm_{mpm}_module {HTTPD_MODULES}/mod_mpm_{mpm}.so
+LoadModule authz_core_module {HTTPD_MODULES}/mod_authz_core.so
+User www-data
+Group www-data
+StartServers {processes}
+ServerLimit {processes}
+{"ThreadLimit %d" % max(threads, 64) if mpm != "prefork" else ""}
+{"ThreadsPerChild %d" % threads if mpm != "prefork" else ""}
+MaxRequestWorkers {processes * threads if mpm != "prefork" else processes}
+MinSpareThreads 1
+MaxSpareThreads {processes * threads}
+KeepAlive On
+MaxKeepAliveRequests 0
+ErrorLog "{folder}/error.log"
+LogLevel {log_level}
+{lines}
+""")
+    return Server(["apache2", "-f", str(conf), "-DFOREGROUND"], f"http://127.0.0.1:{port}{path}", folder)
+
+
+def nginx_fastcgi(name, program, prefix, env=None, workers=1):
+    """nginx with kept connections in front of a FastCGI program that listens on descriptor 0 (as spawn-fcgi starts it)."""
+    folder = make_folder(name)
+    port = free_port()
+    sock = folder / "fcgi.sock"
+    spawn = ["spawn-fcgi", "-n", "-s", str(sock), "-M", "0777", "-b", "1024"] + ([] if workers == 1 else ["-F", str(workers)]) + ["--"]
+    backend = Server(spawn + program, None, folder, env)
+    for kind in ("body", "proxy", "fcgi", "uwsgi", "scgi"):
+        (folder / kind).mkdir()
+    conf = folder / "nginx.conf"
+    conf.write_text(f"""user www-data;
+worker_processes 2;
+daemon off;
+pid {folder}/nginx.pid;
+error_log {folder}/nginx.log warn;
+events {{ worker_connections 1024; }}
+http {{
+  access_log off; keepalive_requests 10000000;
+  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fcgi;
+  uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+  upstream app {{ server unix:{sock}; keepalive 64; }}
+  server {{
+    listen 127.0.0.1:{port};
+    location ~ ^{prefix}(/.*)?$ {{
+      include /etc/nginx/fastcgi_params;
+      fastcgi_param SCRIPT_NAME {prefix}; fastcgi_param PATH_INFO $1;
+      fastcgi_keep_conn on; fastcgi_pass app;
+    }}
+  }}
+}}
+""")
+    return Server(["nginx", "-c", str(conf)], f"http://127.0.0.1:{port}{prefix}", folder, companions=[backend])
+
+
+def wrk(url, paths, seconds, connections):
+    """Runs wrk over the paths of a file; requests/s, percentiles in ms, errors, number of requests."""
+    script = pathlib.Path(__file__).with_name("wrk.lua")
+    out = subprocess.run(["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s", str(script), url, "--", str(paths)],
+                         capture_output=True, text=True, check=True).stdout
+    line = next(l for l in out.splitlines() if l.startswith("RESULT"))
+    return {k: float(v) for k, v in (item.split("=") for item in line.split()[1:])}
+
+
+def remove(server):
+    shutil.rmtree(server.folder, ignore_errors=True)

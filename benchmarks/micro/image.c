@@ -1,0 +1,297 @@
+/* Microseconds of CPU time of each image operation, the best of several rounds: `micro_image [rounds]`. */
+#include <apr_general.h>
+#include <apr_hash.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/hash.h"
+#include "base/workers.h"
+#include "mapcache/tile.h"
+#include "samples.h"
+
+static apr_pool_t *pool;
+static mc_ctx ctx;
+static int rounds = 30;
+static clockid_t clock_of = CLOCK_THREAD_CPUTIME_ID;
+
+typedef struct sample {
+    mc_pixels *pixels;
+    const mc_pixels *other;
+    mc_format format;
+    mc_buf *bytes;
+    mc_buf **tiles;
+    int count;
+    mc_pixels *many[64];
+} sample;
+
+static double
+now(void)
+{
+    struct timespec time;
+    clock_gettime(clock_of, &time);
+    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
+}
+
+static void
+must(mc_error *error)
+{
+    if (error != MC_OK) {
+        fprintf(stderr, "%s\n", mc_error_chain(error, pool));
+        exit(1);
+    }
+}
+
+static void
+measure(const char *name, size_t (*work)(sample *s, apr_pool_t *scratch), sample *s)
+{
+    double best = 1e12;
+    size_t size = 0;
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, pool);
+    for (int i = 0; i < rounds; i++) {
+        double begin = now();
+        size = work(s, scratch);
+        double spent = now() - begin;
+        best = spent < best ? spent : best;
+        apr_pool_clear(scratch);
+    }
+    apr_pool_destroy(scratch);
+    printf("%-44s %10.1f us %10lu bytes\n", name, best, (unsigned long)size);
+}
+
+static size_t
+encode(sample *s, apr_pool_t *scratch)
+{
+    mc_buf *bytes;
+    s->pixels->opacity = MC_OPACITY_UNKNOWN;
+    must(mc_format_encode(&bytes, &s->format, s->pixels, MC_ON_THE_FLY, &ctx, scratch));
+    return bytes->size;
+}
+
+static size_t
+encode_many(sample *s, apr_pool_t *scratch)
+{
+    size_t size = 0;
+    for (int i = 0; i < 64; i++) {
+        mc_buf *bytes;
+        s->many[i]->opacity = MC_OPACITY_UNKNOWN;
+        must(mc_format_encode(&bytes, &s->format, s->many[i], MC_FOR_STORE, &ctx, scratch));
+        size += bytes->size;
+    }
+    return size;
+}
+
+static size_t
+decode(sample *s, apr_pool_t *scratch)
+{
+    mc_pixels *pixels;
+    must(mc_image_decode(&pixels, s->bytes->data, s->bytes->size, &ctx, scratch));
+    mc_pixels_unref(pixels);
+    return s->bytes->size;
+}
+
+static size_t
+over(sample *s, apr_pool_t *scratch)
+{
+    (void)scratch;
+    s->pixels->opacity = MC_OPAQUE;
+    mc_pixels_over(s->pixels, 0, 0, s->other);
+    return s->pixels->capacity;
+}
+
+static size_t
+under(sample *s, apr_pool_t *scratch)
+{
+    (void)scratch;
+    memset(s->pixels->data, 0, s->pixels->capacity);
+    s->pixels->opacity = MC_OPACITY_UNKNOWN;
+    mc_pixels_under(s->pixels, 0, 0, s->other);
+    return s->pixels->capacity;
+}
+
+static size_t
+bilinear(sample *s, apr_pool_t *scratch)
+{
+    (void)scratch;
+    mc_pixels_resample(s->pixels, s->other, 3.3, 4.4, 0.7, 0.7, MC_BILINEAR);
+    return s->pixels->capacity;
+}
+
+/* A map of the mosaic's own scale that does not lie on its pixels. */
+static size_t
+bilinear_offset(sample *s, apr_pool_t *scratch)
+{
+    (void)scratch;
+    mc_pixels_resample(s->pixels, s->other, 30.3, 40.4, 1, 1, MC_BILINEAR);
+    return s->pixels->capacity;
+}
+
+static size_t
+nearest(sample *s, apr_pool_t *scratch)
+{
+    (void)scratch;
+    mc_pixels_resample(s->pixels, s->other, 3.3, 4.4, 0.7, 0.7, MC_NEAREST);
+    return s->pixels->capacity;
+}
+
+static size_t
+join(sample *s, apr_pool_t *scratch)
+{
+    mc_buf *joined;
+    must(mc_jpeg_join(&joined, s->tiles, 4, 4, (const uint8_t[]){ 0, 0, 0 }, &ctx, scratch));
+    return joined == NULL ? 0 : joined->size;
+}
+
+static size_t
+hash(sample *s, apr_pool_t *scratch)
+{
+    (void)scratch;
+    return mc_hash64(s->pixels->data, s->pixels->capacity, 0) == 0 ? 0 : s->pixels->capacity;
+}
+
+static mc_pixels *
+image(int side)
+{
+    mc_pixels *pixels;
+    must(mc_pixels_create(&pixels, side, side, true, pool));
+    return mc_pixels_attach(pixels, pool);
+}
+
+/* Nothing but a few dots. */
+static void
+sample_sparse(mc_pixels *pixels)
+{
+    memset(pixels->data, 0, pixels->capacity);
+    for (int i = 0; i < 48 * 32; i++)
+        sample_set(pixels, 100 + i % 48, 90 + i / 48, (unsigned)i & 255, 90, 200, 255);
+    pixels->opacity = MC_OPACITY_UNKNOWN;
+}
+
+static void
+measure_codecs(sample *s, const char *what, int side)
+{
+    char name[80];
+    snprintf(name, sizeof(name), "png encode %s %d fast", what, side);
+    measure(name, encode, s);
+    must(mc_format_encode(&s->bytes, &s->format, s->pixels, MC_ON_THE_FLY, &ctx, pool));
+    snprintf(name, sizeof(name), "png decode %s %d", what, side);
+    measure(name, decode, s);
+}
+
+static void
+measure_png(apr_hash_t *formats)
+{
+    static void (*const fill[])(mc_pixels *) = { sample_photo, sample_overlay, sample_sparse };
+    static const char *const names[] = { "photo", "overlay", "sparse" };
+    sample s = { .format = *(mc_format *)apr_hash_get(formats, "PNG", APR_HASH_KEY_STRING) };
+    for (int side = 256; side <= 1024; side *= 4) {
+        s.pixels = image(side);
+        sample_map(s.pixels, 0);
+        measure_codecs(&s, "map", side);
+        for (int i = 0; i < 3; i++) {
+            fill[i](s.pixels);
+            measure_codecs(&s, names[i], side);
+        }
+    }
+    s.format = *(mc_format *)apr_hash_get(formats, "PNG8", APR_HASH_KEY_STRING);
+    for (int i = 0; i < 64; i++) {
+        s.many[i] = image(256);
+        sample_map(s.many[i], i * 256);
+    }
+    measure("png8 encode 64 map tiles 256", encode_many, &s);
+    s.pixels = image(256);
+    sample_photo(s.pixels);
+    measure("png8 encode photo 256", encode, &s);
+    sample_overlay(s.pixels);
+    measure("png8 encode overlay 256", encode, &s);
+}
+
+static void
+measure_jpeg(apr_hash_t *formats)
+{
+    mc_buf *tiles[16];
+    sample s = { .format = *(mc_format *)apr_hash_get(formats, "JPEG", APR_HASH_KEY_STRING), .tiles = tiles };
+    s.format.quality = 75;
+    s.pixels = image(256);
+    for (int optimized = 0; optimized < 2; optimized++) {
+        s.format.optimize = optimized ? MC_JPEG_OPTIMIZED : MC_JPEG_SPLICED;
+        for (int i = 0; i < 16; i++) {
+            sample_map(s.pixels, i * 256);
+            must(mc_format_encode(&tiles[i], &s.format, s.pixels, MC_FOR_STORE, &ctx, pool));
+        }
+        s.bytes = tiles[0];
+        measure(optimized ? "jpeg encode 256 optimised" : "jpeg encode 256", encode, &s);
+        measure("jpeg decode 256", decode, &s);
+        measure(optimized ? "jpeg join 16 foreign tiles" : "jpeg join 16 tiles", join, &s);
+    }
+}
+
+/* A large map, alone and with one worker's help: elapsed time, not CPU time. */
+static void
+measure_strips(apr_hash_t *formats)
+{
+    mc_process process = { .workers = NULL };
+    mc_workers *workers;
+    sample s = { .format = *(mc_format *)apr_hash_get(formats, "JPEG", APR_HASH_KEY_STRING) };
+    s.format.quality = 75;
+    s.pixels = image(1024);
+    sample_map(s.pixels, 0);
+    must(mc_workers_create(&workers, 1, pool));
+    ctx.process = &process;
+    clock_of = CLOCK_MONOTONIC;
+    measure("jpeg encode 1024, elapsed", encode, &s);
+    process.workers = workers;
+    measure("jpeg encode 1024 with a worker, elapsed", encode, &s);
+    clock_of = CLOCK_THREAD_CPUTIME_ID;
+    ctx.process = NULL;
+    mc_workers_destroy(workers);
+}
+
+static void
+measure_pixels(void)
+{
+    sample s = { .pixels = image(256) };
+    mc_pixels *other = image(256);
+    s.other = other;
+    sample_overlay(other);
+    measure("over, overlay 256", over, &s);
+    measure("under, overlay 256, clearing included", under, &s);
+    measure("resample bilinear 256", bilinear, &s);
+    measure("resample nearest 256", nearest, &s);
+    measure("hash 256 KB", hash, &s);
+    sample_sparse(other);
+    measure("over, sparse 256", over, &s);
+}
+
+/* A map from a mosaic of 25 tiles, of which nothing is known. */
+static void
+measure_map(void)
+{
+    sample s = { .pixels = image(1024) };
+    mc_pixels *mosaic = image(1280);
+    sample_map(mosaic, 0);
+    s.other = mosaic;
+    measure("resample bilinear 1024, 0.7", bilinear, &s);
+    measure("resample bilinear 1024, 1:1", bilinear_offset, &s);
+    measure("resample nearest 1024, 0.7", nearest, &s);
+}
+
+int
+main(int argc, char **argv)
+{
+    apr_initialize();
+    apr_pool_create(&pool, NULL);
+    ctx = (mc_ctx){ .pool = pool };
+    if (argc > 1)
+        rounds = atoi(argv[1]);
+    apr_hash_t *formats = apr_hash_make(pool);
+    mc_format_builtins(formats, pool);
+    measure_pixels();
+    measure_map();
+    measure_png(formats);
+    measure_jpeg(formats);
+    measure_strips(formats);
+    apr_terminate();
+    return 0;
+}

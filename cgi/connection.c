@@ -1,0 +1,247 @@
+/* A FastCGI connection: see connection.h. */
+#include "connection.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "exchange.h"
+#include "records.h"
+
+enum { INPUT_SIZE = 16384, POOL_KEPT = 256 * 1024 };
+static const apr_interval_time_t look_interval = 10000; /* microseconds between looks whether the client has gone */
+
+struct mc_connection {
+    int descriptor;
+    apr_pool_t *pool; /* of the request; cleared after each */
+    mc_fcgi_parser parser;
+    uint8_t *pending; /* bytes that came behind a complete request; NULL: none */
+    size_t pending_size;
+    mc_fcgi_output output;
+    bool responding; /* `output` is not empty */
+    _Atomic apr_time_t next_look;
+    _Atomic bool gone;
+};
+
+mc_connection *
+mc_connection_create(int descriptor)
+{
+    mc_connection *connection = calloc(1, sizeof(*connection));
+    MC_ASSERT(connection != NULL);
+    connection->descriptor = descriptor;
+    MC_ASSERT(apr_pool_create_unmanaged(&connection->pool) == APR_SUCCESS);
+    apr_allocator_max_free_set(apr_pool_allocator_get(connection->pool), POOL_KEPT);
+    mc_fcgi_init(&connection->parser, connection->pool);
+    return connection;
+}
+
+/* By itself, so that tests/tsan.supp can name it. */
+static void
+close_socket(int descriptor)
+{
+    close(descriptor);
+}
+
+void
+mc_connection_destroy(mc_connection *connection)
+{
+    close_socket(connection->descriptor);
+    mc_fcgi_destroy(&connection->parser);
+    free(connection->pending);
+    apr_pool_destroy(connection->pool);
+    free(connection);
+}
+
+/* For requests that take long: the web server has closed the connection, or sent an abort record. Looks into the
+ * socket without taking anything from it. */
+static bool
+client_gone(void *baton)
+{
+    mc_connection *connection = baton;
+    if (atomic_load_explicit(&connection->gone, memory_order_relaxed))
+        return true;
+    apr_time_t now = apr_time_now();
+    if (now < atomic_load_explicit(&connection->next_look, memory_order_relaxed))
+        return false;
+    atomic_store_explicit(&connection->next_look, now + look_interval, memory_order_relaxed);
+    uint8_t header[MC_FCGI_HEADER_SIZE];
+    ssize_t size = recv(connection->descriptor, header, sizeof(header), MSG_PEEK | MSG_DONTWAIT);
+    bool gone = size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR) ||
+                (size == sizeof(header) && header[1] == MC_FCGI_ABORT_REQUEST);
+    if (gone)
+        atomic_store_explicit(&connection->gone, true, memory_order_relaxed);
+    return gone;
+}
+
+static mc_error *
+read_body(mc_buf **body, void *baton, size_t limit, apr_pool_t *pool)
+{
+    mc_fcgi_parser *parser = baton;
+    if (parser->body_too_long || (parser->body != NULL && parser->body->size > limit))
+        return mc_error_create(pool, MC_ERR_TOO_LARGE, "the request's body is larger than %lu bytes",
+                               (unsigned long)limit);
+    *body = mc_buf_attach(parser->body == NULL ? mc_buf_create(0, 0) : mc_buf_ref(parser->body), pool);
+    return MC_OK;
+}
+
+static void
+answer(mc_connection *connection, mc_connections *shared)
+{
+    mc_fcgi_parser *parser = &connection->parser;
+    apr_pool_t *pool = connection->pool;
+    mc_reply reply = { 0 };
+    apr_table_t *variables;
+    if (parser->params_too_long) {
+        mc_exchange_refuse(&reply, 431, "the request's variables are too long", MC_FCGI_HEADER_SIZE, pool);
+    } else if (!mc_fcgi_variables(&variables, parser->params->data, parser->params->size, pool)) {
+        mc_exchange_refuse(&reply, 400, "the request's variables cannot be read", MC_FCGI_HEADER_SIZE, pool);
+    } else {
+        atomic_store_explicit(&connection->gone, false, memory_order_relaxed);
+        atomic_store_explicit(&connection->next_look, apr_time_now() + look_interval, memory_order_relaxed);
+        const mc_exchange exchange = {
+            .variables = variables,
+            .read_body = read_body,
+            .read_body_baton = parser,
+            .abandoned = client_gone,
+            .abandoned_baton = connection,
+        };
+        mc_exchange_answer(&reply, shared->generations, &exchange, MC_FCGI_HEADER_SIZE, pool);
+    }
+    mc_fcgi_respond(&connection->output, parser->request_id, reply.head, reply.head_size, reply.body, reply.body_size,
+                    pool);
+}
+
+static void
+end_aborted(mc_connection *connection)
+{
+    uint8_t *head = (uint8_t *)apr_palloc(connection->pool, MC_FCGI_HEADER_SIZE) + MC_FCGI_HEADER_SIZE;
+    mc_fcgi_respond(&connection->output, connection->parser.request_id, head, 0, NULL, 0, connection->pool);
+}
+
+/* Writes what the socket takes. MC_WAIT_INPUT: everything has gone. */
+static mc_connection_wait
+flush_output(mc_connection *connection)
+{
+    mc_fcgi_output *output = &connection->output;
+    for (;;) {
+        enum { VECTORS_MAX = 512 }; /* below any system's limit */
+        int count = output->count - output->next;
+        struct msghdr message = { .msg_iov = output->vectors + output->next,
+                                  .msg_iovlen = (size_t)(count < VECTORS_MAX ? count : VECTORS_MAX) };
+        ssize_t sent = sendmsg(connection->descriptor, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent >= 0) {
+            if (!mc_fcgi_output_sent(output, (size_t)sent))
+                return MC_WAIT_INPUT;
+        } else if (errno == EAGAIN) {
+            return MC_WAIT_OUTPUT;
+        } else if (errno != EINTR) {
+            return MC_WAIT_NOT;
+        }
+    }
+}
+
+/* Goes on with the response; MC_WAIT_INPUT: the connection is ready for its next request. */
+static mc_connection_wait
+respond(mc_connection *connection, mc_connections *shared)
+{
+    mc_connection_wait wait = flush_output(connection);
+    connection->responding = wait == MC_WAIT_OUTPUT;
+    if (connection->responding)
+        return wait;
+    atomic_fetch_sub(&shared->active, 1);
+    bool keep = connection->parser.keep && !atomic_load_explicit(&shared->draining, memory_order_relaxed);
+    mc_fcgi_finish(&connection->parser);
+    apr_pool_clear(connection->pool);
+    return wait == MC_WAIT_INPUT && keep ? MC_WAIT_INPUT : MC_WAIT_NOT;
+}
+
+/* Management answers and refusals are a few bytes: a socket that does not take them is broken. */
+static bool
+send_replies(mc_connection *connection)
+{
+    mc_buf *replies = connection->parser.replies;
+    if (replies->size == 0)
+        return true;
+    ssize_t sent = send(connection->descriptor, replies->data, replies->size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    bool complete = sent == (ssize_t)replies->size;
+    replies->size = 0;
+    return complete;
+}
+
+static mc_connection_wait
+take(mc_connection *connection, const uint8_t **data, size_t *size, mc_connections *shared)
+{
+    while (*size > 0) {
+        mc_fcgi_event event = mc_fcgi_feed(&connection->parser, data, size);
+        if (event == MC_FCGI_BROKEN || !send_replies(connection))
+            return MC_WAIT_NOT;
+        if (event == MC_FCGI_MORE)
+            break;
+        atomic_fetch_add(&shared->active, 1);
+        if (event == MC_FCGI_REQUEST)
+            answer(connection, shared);
+        else
+            end_aborted(connection);
+        mc_connection_wait wait = respond(connection, shared);
+        if (wait != MC_WAIT_INPUT)
+            return wait;
+    }
+    return MC_WAIT_INPUT;
+}
+
+/* What is left of the input has to wait for the response. */
+static void
+keep_pending(mc_connection *connection, const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return;
+    connection->pending = malloc(size);
+    MC_ASSERT(connection->pending != NULL);
+    memcpy(connection->pending, data, size);
+    connection->pending_size = size;
+}
+
+static mc_connection_wait
+take_pending(mc_connection *connection, mc_connections *shared)
+{
+    uint8_t *pending = connection->pending;
+    const uint8_t *data = pending;
+    size_t size = connection->pending_size;
+    connection->pending = NULL;
+    mc_connection_wait wait = take(connection, &data, &size, shared);
+    if (wait == MC_WAIT_OUTPUT)
+        keep_pending(connection, data, size);
+    free(pending);
+    return wait;
+}
+
+mc_connection_wait
+mc_connection_serve(mc_connection *connection, mc_connections *shared)
+{
+    mc_connection_wait wait = MC_WAIT_INPUT;
+    if (connection->responding)
+        wait = respond(connection, shared);
+    while (wait == MC_WAIT_INPUT && connection->pending != NULL)
+        wait = take_pending(connection, shared);
+    while (wait == MC_WAIT_INPUT) {
+        uint8_t input[INPUT_SIZE];
+        ssize_t received = recv(connection->descriptor, input, sizeof(input), MSG_DONTWAIT);
+        if (received < 0 && errno == EINTR)
+            continue;
+        if (received < 0 && errno == EAGAIN)
+            return MC_WAIT_INPUT;
+        if (received <= 0)
+            return MC_WAIT_NOT;
+        const uint8_t *data = input;
+        size_t size = (size_t)received;
+        wait = take(connection, &data, &size, shared);
+        if (wait == MC_WAIT_OUTPUT)
+            keep_pending(connection, data, size);
+        if (wait == MC_WAIT_INPUT && (size_t)received < sizeof(input))
+            return MC_WAIT_INPUT; /* that was all; the next event says when there is more */
+    }
+    return wait;
+}

@@ -1,0 +1,32 @@
+/*
+ * One connection of a web server: reads records, answers requests one after the other, writes as much as the socket
+ * takes. Owned by one thread at a time; who waits for the socket, and how, is the loop's matter.
+ */
+#ifndef MC_CGI_CONNECTION_H
+#define MC_CGI_CONNECTION_H
+
+#include "generation.h"
+
+typedef struct mc_connection mc_connection;
+
+/* What all connections share. */
+typedef struct mc_connections {
+    mc_generations *generations;
+    _Atomic int active;    /* requests that are complete and not yet answered in full */
+    _Atomic bool draining; /* the process is to end: connections close after their response */
+} mc_connections;
+
+typedef enum mc_connection_wait {
+    MC_WAIT_INPUT,  /* serve again when there is something to read */
+    MC_WAIT_OUTPUT, /* serve again when the socket takes more */
+    MC_WAIT_NOT,    /* it has ended: destroy it */
+} mc_connection_wait;
+
+/* Takes a connected, non-blocking stream socket over. */
+mc_connection *mc_connection_create(int descriptor);
+void mc_connection_destroy(mc_connection *connection); /* closes the socket */
+
+/* Does everything that can be done without waiting for the web server. */
+mc_connection_wait mc_connection_serve(mc_connection *connection, mc_connections *shared);
+
+#endif

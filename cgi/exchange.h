@@ -1,0 +1,33 @@
+/*
+ * One request and its response in terms of CGI (RFC 3875): variables become a request, a response becomes a head of
+ * header lines and a body. Shared by FastCGI and plain CGI.
+ */
+#ifndef MC_CGI_EXCHANGE_H
+#define MC_CGI_EXCHANGE_H
+
+#include "generation.h"
+
+typedef struct mc_exchange {
+    const apr_table_t *variables;
+    mc_error *(*read_body)(mc_buf **body, void *baton, size_t limit, apr_pool_t *pool); /* NULL: none */
+    void *read_body_baton;
+    bool (*abandoned)(void *baton);
+    void *abandoned_baton;
+} mc_exchange;
+
+/* What is to be sent. All of it lives in the pool that was given. */
+typedef struct mc_reply {
+    uint8_t *head; /* header lines and the empty line; preceded by `reserve` writable bytes */
+    size_t head_size;
+    const uint8_t *body; /* NULL: none */
+    size_t body_size;
+} mc_reply;
+
+/* Answers; errors become responses. `reserve`: bytes that the caller wants in front of the head. */
+void mc_exchange_answer(mc_reply *reply, mc_generations *generations, const mc_exchange *exchange, size_t reserve,
+                        apr_pool_t *pool);
+
+/* A response of the door itself, with a line of text. */
+void mc_exchange_refuse(mc_reply *reply, int status, const char *text, size_t reserve, apr_pool_t *pool);
+
+#endif

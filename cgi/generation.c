@@ -1,0 +1,177 @@
+/* Generations of the configuration: see generation.h. */
+#include "generation.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+
+struct mc_generations {
+    const char *file;
+    bool threads;
+    apr_pool_t *pool;
+    pthread_mutex_t lock; /* of `current` */
+    mc_generation *current;
+    pthread_mutex_t loading; /* of `looked`, `tried`, and `runtime` while it is NULL; taken before `lock` */
+    bool looked;
+    struct stat tried; /* the file as it was last loaded, or last failed to; zero: it was not there */
+    mc_log runtime_log;
+    _Atomic(mc_runtime *) runtime;
+    _Atomic apr_time_t next_look;
+};
+
+static bool
+same_stamp(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+static void
+log_complaints(const mc_diagnostics *diagnostics, mc_ctx *ctx)
+{
+    for (int i = 0; i < diagnostics->complaints->nelts; i++) {
+        const mc_complaint *complaint = &APR_ARRAY_IDX(diagnostics->complaints, i, mc_complaint);
+        if (complaint->severity != MC_REFUSED) /* those are the error's text */
+            mc_log_write(ctx, MC_LOG_WARN, "%s:%d:%d: %s", complaint->file, complaint->line, complaint->column,
+                         complaint->text);
+    }
+}
+
+/* Called with `loading` held. */
+static mc_error *
+load(mc_generation **out, mc_generations *generations, apr_pool_t *pool)
+{
+    mc_generation *generation = apr_pcalloc(pool, sizeof(*generation));
+    mc_diagnostics *diagnostics = mc_diagnostics_create(pool);
+    MC_TRY(mc_server_load(&generation->server, generations->file, diagnostics, pool));
+    const mc_config *config = mc_server_config(generation->server);
+    generation->log = (mc_log){ config->log_level, mc_log_stderr.write, mc_log_stderr.baton };
+    generation->pool = pool;
+    atomic_init(&generation->references, 1);
+    if (atomic_load(&generations->runtime) == NULL) {
+        mc_runtime *runtime;
+        generations->runtime_log = generation->log;
+        mc_error *error =
+            mc_runtime_create(&runtime, config, 1, generations->threads, &generations->runtime_log, generations->pool);
+        if (error != MC_OK)
+            return error;
+        atomic_store(&generations->runtime, runtime);
+    }
+    mc_ctx ctx = { .pool = pool, .log = &generation->log };
+    log_complaints(diagnostics, &ctx);
+    *out = generation;
+    return MC_OK;
+}
+
+static void
+replace(mc_generations *generations, mc_generation *next)
+{
+    pthread_mutex_lock(&generations->lock);
+    mc_generation *old = generations->current;
+    generations->current = next;
+    pthread_mutex_unlock(&generations->lock);
+    if (old != NULL)
+        mc_generation_release(old);
+}
+
+/* Everything is logged that happens while no configuration says otherwise. */
+static void
+log_failure(const mc_generations *generations, const mc_error *error, apr_pool_t *pool)
+{
+    const mc_log log = { MC_LOG_DEBUG, mc_log_stderr.write, mc_log_stderr.baton };
+    mc_ctx ctx = { .pool = pool, .log = &log };
+    mc_log_write(&ctx, MC_LOG_ERROR, "failed to %s config file %s: %s",
+                 generations->current == NULL ? "load" : "reload", generations->file, mc_error_chain(error, pool));
+}
+
+/* Loads the file unless it is the one that was tried last. */
+static void
+look(mc_generations *generations)
+{
+    if (pthread_mutex_trylock(&generations->loading) != 0)
+        return; /* another thread is at it; until it has finished, the old one serves */
+    struct stat now;
+    if (stat(generations->file, &now) != 0)
+        now = (struct stat){ 0 };
+    if (!generations->looked || !same_stamp(&now, &generations->tried)) {
+        generations->looked = true;
+        generations->tried = now;
+        apr_pool_t *pool;
+        apr_pool_create_unmanaged(&pool);
+        mc_generation *next = NULL;
+        mc_error *error = load(&next, generations, pool);
+        if (error == MC_OK) {
+            replace(generations, next);
+        } else {
+            log_failure(generations, error, pool);
+            apr_pool_destroy(pool);
+        }
+    }
+    pthread_mutex_unlock(&generations->loading);
+}
+
+mc_generations *
+mc_generations_create(const char *file, bool threads, apr_pool_t *pool)
+{
+    mc_generations *generations = apr_pcalloc(pool, sizeof(*generations));
+    generations->file = file;
+    generations->threads = threads;
+    generations->pool = pool;
+    pthread_mutex_init(&generations->lock, NULL);
+    pthread_mutex_init(&generations->loading, NULL);
+    look(generations);
+    atomic_store(&generations->next_look, apr_time_now() + APR_USEC_PER_SEC);
+    return generations;
+}
+
+void
+mc_generations_destroy(mc_generations *generations)
+{
+    if (generations->current != NULL)
+        mc_generation_release(generations->current);
+    mc_runtime *runtime = atomic_load(&generations->runtime);
+    if (runtime != NULL)
+        mc_runtime_destroy(runtime);
+}
+
+static mc_generation *
+current(mc_generations *generations)
+{
+    pthread_mutex_lock(&generations->lock);
+    mc_generation *generation = generations->current;
+    if (generation != NULL)
+        atomic_fetch_add_explicit(&generation->references, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&generations->lock);
+    return generation;
+}
+
+mc_generation *
+mc_generation_acquire(mc_generations *generations)
+{
+    mc_generation *generation = current(generations);
+    if (generation != NULL && !mc_server_config(generation->server)->auto_reload)
+        return generation;
+    apr_time_t now = apr_time_now();
+    apr_time_t due = atomic_load_explicit(&generations->next_look, memory_order_relaxed);
+    if (now < due || !atomic_compare_exchange_strong(&generations->next_look, &due, now + APR_USEC_PER_SEC))
+        return generation;
+    if (generation != NULL)
+        mc_generation_release(generation);
+    look(generations);
+    return current(generations);
+}
+
+void
+mc_generation_release(mc_generation *generation)
+{
+    if (atomic_fetch_sub_explicit(&generation->references, 1, memory_order_acq_rel) > 1)
+        return;
+    apr_pool_destroy(generation->pool);
+}
+
+mc_runtime *
+mc_generations_runtime(mc_generations *generations)
+{
+    return atomic_load_explicit(&generations->runtime, memory_order_acquire);
+}

@@ -1,0 +1,144 @@
+/*
+ * mapcache.fcgi: the FastCGI and CGI program. Finds out how it was started (with --listen, by systemd with open
+ * sockets, by a spawner with a listening socket as descriptor 0, or as a plain CGI), loads the configuration and
+ * serves.
+ */
+#include <apr_general.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "loop.h"
+#include "plain.h"
+#include "sockets.h"
+
+typedef struct options {
+    const char *listen;
+    int threads;
+    int backlog;
+} options;
+
+static const char help_text[] = "Usage: mapcache.fcgi [--listen ADDRESS] [--threads N] [--backlog N]\n"
+                                "\n"
+                                "Serves the configuration that the environment variable MAPCACHE_CONFIG_FILE names,\n"
+                                "by FastCGI or as a plain CGI program.\n"
+                                "\n"
+                                "  --listen ADDRESS  HOST:PORT, [HOST]:PORT, :PORT, or the path of a local socket\n"
+                                "                    (which begins with a slash). Without it, sockets passed by\n"
+                                "                    systemd are used, or a listening socket as descriptor 0, as\n"
+                                "                    spawn-fcgi and mod_fcgid pass it. Without any of them the\n"
+                                "                    program answers one request as a plain CGI.\n"
+                                "  --threads N       at most N requests at the same time, 1 to 1024 (default: 512)\n"
+                                "  --backlog N       connections that may wait to be accepted (default: 1024)\n"
+                                "  --version         prints the version and ends\n"
+                                "  --help            prints this text and ends\n"
+                                "\n"
+                                "SIGTERM and SIGUSR1 let running requests finish, for at most 10 seconds.\n";
+
+static bool
+number_option(int *value, const char *name, const char *text, int max)
+{
+    if (mc_parse_int(value, text, 1, max))
+        return true;
+    fprintf(stderr, "mapcache.fcgi: --%s is a whole number from 1 to %d, not '%s'\n", name, max, text);
+    return false;
+}
+
+/* True to go on; else *status is the exit status. */
+static bool
+read_options(options *out, int *status, int argc, char **argv)
+{
+    static const struct option known[] = {
+        { "listen", required_argument, NULL, 'l' },  { "threads", required_argument, NULL, 't' },
+        { "backlog", required_argument, NULL, 'b' }, { "version", no_argument, NULL, 'v' },
+        { "help", no_argument, NULL, 'h' },          { NULL, 0, NULL, 0 },
+    };
+    *out = (options){ .threads = 512, .backlog = 1024 };
+    *status = EXIT_FAILURE;
+    int option;
+    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        if (option == 'l') {
+            out->listen = optarg;
+        } else if (option == 't') {
+            if (!number_option(&out->threads, "threads", optarg, 1024))
+                return false;
+        } else if (option == 'b') {
+            if (!number_option(&out->backlog, "backlog", optarg, 65535))
+                return false;
+        } else if (option == 'v' || option == 'h') {
+            fputs(option == 'v' ? "mapcache.fcgi " MC_VERSION "\n" : help_text, stdout);
+            *status = EXIT_SUCCESS;
+            return false;
+        } else {
+            return false;
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "mapcache.fcgi: unexpected argument '%s'\n", argv[optind]);
+        return false;
+    }
+    return true;
+}
+
+/* The signals that end the process are taken by the loop's thread alone: all others inherit the block. */
+static void
+prepare_signals(void)
+{
+    sigset_t ending;
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGTERM);
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &ending, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static int
+run(const options *chosen, const char *file, apr_pool_t *pool)
+{
+    mc_sockets sockets;
+    mc_error *error = mc_sockets_open(&sockets, chosen->listen, chosen->backlog, pool);
+    if (error != MC_OK) {
+        fprintf(stderr, "mapcache.fcgi: %s\n", mc_error_chain(error, pool));
+        return EXIT_FAILURE;
+    }
+    bool plain = sockets.count == 0;
+    if (plain)
+        signal(SIGPIPE, SIG_IGN);
+    else
+        prepare_signals();
+    mc_generations *generations = mc_generations_create(file, !plain, pool);
+    int status = plain ? mc_plain_run(generations, pool)
+                       : mc_loop_run(generations, sockets.descriptors, sockets.count, chosen->threads, pool);
+    mc_sockets_remove(&sockets);
+    mc_generations_destroy(generations);
+    return status;
+}
+
+int
+main(int argc, char **argv)
+{
+    options chosen;
+    int status;
+    if (!read_options(&chosen, &status, argc, argv))
+        return status;
+    apr_initialize();
+    apr_pool_t *pool;
+    apr_pool_create(&pool, NULL);
+    const char *file = getenv("MAPCACHE_CONFIG_FILE");
+    if (file == NULL || *file == '\0') {
+        mc_ctx ctx = { .pool = pool, .log = &mc_log_stderr };
+        mc_log_write(&ctx, MC_LOG_ERROR, "the environment variable MAPCACHE_CONFIG_FILE is not set");
+        status = EXIT_FAILURE;
+    } else {
+        status = run(&chosen, file, pool);
+    }
+    apr_pool_destroy(pool);
+    apr_terminate();
+    return status;
+}

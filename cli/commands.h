@@ -1,0 +1,15 @@
+/*
+ * The commands of `mapcache`. Each is one function in a file of its own and one row of the table in main.c.
+ */
+#ifndef MC_CLI_COMMANDS_H
+#define MC_CLI_COMMANDS_H
+
+/* As main(): argv[0] is the command's own name. Returns the exit status. */
+typedef int mc_command(int argc, const char *const *argv);
+
+mc_command mc_command_check; /* check FILE: every complaint about a configuration; 0, 1 refused, 2 warnings */
+mc_command mc_command_keys;  /* keys: the reference of all configuration keys */
+mc_command mc_command_seed;  /* seed: mapcache_seed's options and exit codes */
+mc_command mc_command_trace; /* trace < error.log: call trees, --summary, --html FILE */
+
+#endif

@@ -1,0 +1,36 @@
+/* The options of the seeder (spec services 9.1), read and checked as far as that needs no configuration. */
+#ifndef MC_CLI_SEED_OPTIONS_H
+#define MC_CLI_SEED_OPTIONS_H
+
+#include <apr_tables.h>
+
+#include "mapcache/seed.h"
+
+typedef enum mc_seed_order { MC_ORDER_BY_GRID, MC_ORDER_DRILL_DOWN, MC_ORDER_SCANLINE } mc_seed_order;
+
+typedef struct mc_seed_options {
+    const char *config, *tileset, *grid, *transfer, *cache;
+    const char *failures, *retry; /* files */
+    mc_seed_mode mode;
+    mc_seed_order order;
+    bool has_zoom, has_extent;
+    int minzoom, maxzoom;
+    mc_extent extent;
+    int metatile_columns, metatile_rows; /* 0: the tileset's */
+    bool force, quiet, non_interactive, verbose, help;
+    apr_time_t older;
+    int workers;
+    bool processes;
+    int percent;
+    int rate; /* tiles per second; 0: no limit */
+    double thread_delay;
+    apr_table_t *dimensions, *headers;
+} mc_seed_options;
+
+/* NULL, or what is wrong. */
+const char *mc_seed_options_parse(mc_seed_options *options, int argc, const char *const *argv, apr_pool_t *pool);
+
+/* The program's name, the message (if not NULL) and the list of options, on standard output. */
+void mc_seed_usage(const char *program, const char *message);
+
+#endif

@@ -1,0 +1,142 @@
+/*
+ * Progress of the seeder: a bar with rate and time left on a terminal, MapCache's lines elsewhere, since scripts read
+ * those.
+ */
+#include "seed_progress.h"
+
+static const apr_interval_time_t INTERVAL = APR_USEC_PER_SEC;
+
+static double
+seconds_since(apr_time_t began)
+{
+    double seconds = (double)(apr_time_now() - began) / APR_USEC_PER_SEC;
+    return seconds > 0.001 ? seconds : 0.001;
+}
+
+/* "1 h 05 min", "3 min 20 s", "12 s" */
+static void
+format_duration(char *out, size_t size, double seconds)
+{
+    long long whole = (long long)seconds;
+    if (whole >= 360000)
+        snprintf(out, size, "%lld days", whole / 86400);
+    else if (whole >= 3600)
+        snprintf(out, size, "%lld h %02lld min", whole / 3600, whole / 60 % 60);
+    else if (whole >= 60)
+        snprintf(out, size, "%lld min %02lld s", whole / 60, whole % 60);
+    else
+        snprintf(out, size, "%lld s", whole);
+}
+
+static void
+show_bar(const mc_seed_progress *progress)
+{
+    enum { WIDTH = 30 };
+    static const char full[WIDTH + 1] = "##############################",
+                                   empty[WIDTH + 1] = "..............................";
+    int64_t met = progress->done + progress->skipped + progress->failed;
+    double elapsed = seconds_since(progress->began), share = (double)met / (double)progress->expected;
+    if (share > 1)
+        share = 1;
+    int filled = (int)(share * WIDTH);
+    char left[32] = "?";
+    if (met > 0)
+        format_duration(left, sizeof(left), elapsed * (1 - share) / share);
+    printf("\r\033[K[%.*s%.*s] %5.1f %%  %lld tiles, %lld skipped, %lld failed  %.0f tiles/s  %s left  z%d x%d y%d",
+           filled, full, WIDTH - filled, empty, 100 * share, (long long)(progress->done * progress->metatile_tiles),
+           (long long)(progress->skipped * progress->metatile_tiles), (long long)progress->failed,
+           (double)progress->done * progress->metatile_tiles / elapsed, left, progress->last.z, progress->last.x,
+           progress->last.y);
+}
+
+static void
+show_line(const mc_seed_progress *progress)
+{
+    if (progress->carriage_return)
+        printf("%*s\r", 80, "");
+    printf("seeded %lld tiles (%lld skipped), now at z%d x%d y%d%c",
+           (long long)(progress->done * progress->metatile_tiles),
+           (long long)(progress->skipped * progress->metatile_tiles), progress->last.z, progress->last.x,
+           progress->last.y, progress->carriage_return ? '\r' : '\n');
+}
+
+void
+mc_seed_progress_show(mc_seed_progress *progress)
+{
+    apr_time_t now = apr_time_now();
+    if (progress->quiet || now - progress->shown < INTERVAL ||
+        progress->done + progress->skipped + progress->failed == 0)
+        return;
+    progress->shown = now;
+    if (progress->bar && progress->expected > 0)
+        show_bar(progress);
+    else
+        show_line(progress);
+    fflush(stdout);
+}
+
+/* The share of failures among the last ones; a run that fails from its first tile on ends at once. */
+static void
+judge(mc_seed_progress *progress, bool failed)
+{
+    bool *slot = &progress->backlog[progress->backlog_next];
+    if (progress->backlog_count == MC_SEED_BACKLOG)
+        progress->backlog_failures -= *slot;
+    else
+        progress->backlog_count++;
+    *slot = failed;
+    progress->backlog_failures += failed;
+    progress->backlog_next = (progress->backlog_next + 1) % MC_SEED_BACKLOG;
+    double share = 100.0 * progress->backlog_failures / progress->backlog_count;
+    if (failed && share > progress->percent) {
+        progress->aborted = true;
+        fprintf(stderr, "aborting seed as %.1f%% of the last %d requests failed\n", share, MC_SEED_BACKLOG);
+    }
+}
+
+void
+mc_seed_progress_take(mc_seed_progress *progress, const mc_seed_result *result)
+{
+    progress->last = *result;
+    switch (result->outcome) {
+    case MC_SEED_SKIPPED:
+        progress->skipped++;
+        break;
+    case MC_SEED_DONE: {
+        mc_metatile metatile =
+            mc_tileset_metatile(progress->task->tileset, progress->task->link->grid, result->z, result->x, result->y);
+        progress->done++;
+        progress->tiles += (int64_t)metatile.columns * metatile.rows;
+        judge(progress, false);
+        break;
+    }
+    case MC_SEED_FAILED:
+        progress->failed++;
+        if (progress->bar && !progress->quiet)
+            fputs("\r\033[K", stdout), fflush(stdout);
+        fprintf(stderr, "failed to seed tile z%d,x%d,y%d: %s\n", result->z, result->x, result->y, result->message);
+        if (progress->failures != NULL) {
+            fprintf(progress->failures, "%d,%d,%d\n", result->x, result->y, result->z);
+            fflush(progress->failures);
+        }
+        judge(progress, true);
+        break;
+    }
+    mc_seed_progress_show(progress);
+}
+
+void
+mc_seed_progress_end(mc_seed_progress *progress)
+{
+    if (progress->done == 0) {
+        if (!progress->aborted)
+            puts("0 tiles needed to be seeded, exiting");
+        return;
+    }
+    double elapsed = seconds_since(progress->began);
+    int64_t total = progress->done * progress->metatile_tiles;
+    printf("\nseeded %lld metatiles (%lld total tiles, %lld non-empty tiles) in %.1f seconds at %.1f tiles/sec (%.1f "
+           "non-empty tiles/sec)\n",
+           (long long)progress->done, (long long)total, (long long)progress->tiles, elapsed, (double)total / elapsed,
+           (double)progress->tiles / elapsed);
+}

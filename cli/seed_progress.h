@@ -1,0 +1,36 @@
+/* What the seeder says while it works, and what it counts (spec services 9.3). */
+#ifndef MC_CLI_SEED_PROGRESS_H
+#define MC_CLI_SEED_PROGRESS_H
+
+#include <stdio.h>
+
+#include "mapcache/seed.h"
+
+enum { MC_SEED_BACKLOG = 1000 };
+
+typedef struct mc_seed_progress {
+    const mc_seed_task *task;
+    int metatile_tiles; /* tiles in a whole metatile */
+    int64_t expected;   /* metatiles in all; 0: not known */
+    int percent;        /* the share of failures that ends the run */
+    bool quiet, bar, carriage_return;
+    FILE *failures; /* or NULL */
+
+    apr_time_t began, shown;
+    int64_t done, skipped, failed, tiles; /* metatiles; tiles inside the grid of those done */
+    mc_seed_result last;
+    bool backlog[MC_SEED_BACKLOG]; /* whether the last ones failed, a ring */
+    int backlog_next, backlog_count, backlog_failures;
+    bool aborted;
+} mc_seed_progress;
+
+/* Counts a result, tells of a failure, and shows how far it is at most once a second. */
+void mc_seed_progress_take(mc_seed_progress *progress, const mc_seed_result *result);
+
+/* Shows how far it is, if that has not been done for a second. */
+void mc_seed_progress_show(mc_seed_progress *progress);
+
+/* The last line. */
+void mc_seed_progress_end(mc_seed_progress *progress);
+
+#endif

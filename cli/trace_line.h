@@ -1,0 +1,25 @@
+/* One trace line (spec tracing 1.1), taken apart. */
+#ifndef MC_CLI_TRACE_LINE_H
+#define MC_CLI_TRACE_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct mc_slice {
+    const char *text;
+    size_t size;
+} mc_slice;
+
+typedef struct mc_trace_line {
+    int64_t time; /* microseconds since 1970 in the log's own clock */
+    uint64_t pid, tid;
+    bool begin;
+    mc_slice name;
+    mc_slice note; /* size 0: none */
+} mc_trace_line;
+
+/* False for everything that is no trace line. The slices point into `text`. */
+bool mc_trace_line_parse(mc_trace_line *line, const char *text, size_t size);
+
+#endif

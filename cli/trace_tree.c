@@ -1,0 +1,39 @@
+/*
+ * Call trees as the published parser prints them (spec tracing 2.2): entries look like Python dictionaries of one
+ * entry, because scripts that read its output rely on that.
+ */
+#include "trace_report.h"
+
+static void
+print_event(FILE *out, const mc_trace_log *log, const mc_trace_span *span, const char *label)
+{
+    fprintf(out, "%*s{'%s:%s': ", 2 * span->depth + 1, "", label, mc_trace_log_name(log, span->name));
+    if (span->closed)
+        fprintf(out, "%lld}\n", (long long)(span->end - span->begin));
+    else
+        fputs("None}\n", out);
+}
+
+/* Prints the END of `open` and of those around it, up to the parent of what comes next. */
+static void
+print_ends(FILE *out, const mc_trace_log *log, const mc_trace_group *group, int open, int next_parent)
+{
+    for (; open != next_parent; open = group->spans[open].parent)
+        if (group->spans[open].closed)
+            print_event(out, log, &group->spans[open], "END..");
+}
+
+void
+mc_trace_print_tree(void *baton, const mc_trace_log *log, const mc_trace_group *group)
+{
+    FILE *out = baton;
+    int open = -1;
+    fprintf(out, "Thread #%s:%d:\n", group->thread, group->number);
+    for (int i = 0; i < group->count; i++) {
+        print_ends(out, log, group, open, group->spans[i].parent);
+        print_event(out, log, &group->spans[i], group->spans[i].closed ? "BEGIN" : "begin");
+        open = i;
+    }
+    print_ends(out, log, group, open, -1);
+    fputc('\n', out);
+}

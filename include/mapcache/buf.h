@@ -1,0 +1,43 @@
+/*
+ * Reference-counted bytes. A buffer grows up to its mandatory maximum while one owner fills it; once shared it is
+ * read-only.
+ */
+#ifndef MAPCACHE_BUF_H
+#define MAPCACHE_BUF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mapcache/error.h"
+
+typedef struct mc_buf {
+    uint8_t *data;
+    size_t size;
+    size_t capacity;
+    size_t maximum;
+    _Atomic unsigned references;
+    void (*release)(void *baton); /* set for foreign memory (mapped files): called instead of free() */
+    void *release_baton;
+} mc_buf;
+
+/* An empty buffer with one reference that may grow to `maximum` bytes. Memory comes from malloc, so that it may change
+ * threads. */
+mc_buf *mc_buf_create(size_t initial_capacity, size_t maximum);
+
+/* A buffer with one reference around foreign memory; release(baton) is called with the last reference. */
+mc_buf *mc_buf_foreign(const void *data, size_t size, void (*release)(void *baton), void *baton);
+
+/* A copy of `size` bytes with one reference. */
+mc_buf *mc_buf_copy(const void *data, size_t size);
+
+mc_buf *mc_buf_ref(mc_buf *buf);
+void mc_buf_unref(mc_buf *buf); /* NULL is ignored */
+
+/* Gives the caller's reference to `pool`: it is dropped when the pool is cleared. Returns buf. */
+mc_buf *mc_buf_attach(mc_buf *buf, apr_pool_t *pool);
+
+/* Makes room for `more` bytes. MC_ERR_LIMIT beyond the maximum. */
+mc_error *mc_buf_reserve(mc_buf *buf, size_t more, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_buf_append(mc_buf *buf, const void *data, size_t size, apr_pool_t *pool) MC_CHECKED;
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * Stores of tiles. One const table of operations for each kind; what all need (retries, blank tiles, traces, memory)
+ * stands once in front.
+ */
+#ifndef MAPCACHE_CACHE_H
+#define MAPCACHE_CACHE_H
+
+#include "mapcache/tile.h"
+
+typedef struct mc_cache mc_cache;
+
+/* A tile to be stored. `pixels` (may be NULL) are its decoded form, for blank detection. */
+typedef struct mc_put {
+    mc_tile_key key;
+    mc_buf *data;
+    mc_pixels *pixels;
+} mc_put;
+
+/*
+ * get: *tile is NULL on a miss. put: all of the tiles or none where the store can; they are of one metatile.
+ * exists and delete: of one tile; deleting what is not there is no error.
+ */
+typedef struct mc_cache_ops {
+    const char *type;
+    const mc_key *keys;
+    const char *help;
+    mc_cache *(*from_config)(const mc_node *node, mc_build *build); /* NULL after a complaint */
+    mc_error *(*get)(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool);
+    mc_error *(*exists)(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
+    mc_error *(*put)(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx);
+    mc_error *(*remove)(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
+    /* NULL where any tilesets may share a store. */
+    void (*used_by)(mc_cache *cache, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build);
+} mc_cache_ops;
+
+/* First member of every back end's own struct. */
+struct mc_cache {
+    const mc_cache_ops *ops;
+    const char *name;
+    int retries;
+    double retry_delay;  /* seconds, doubles with each retry */
+    bool remember;       /* <memory>: what is read may stay in memory */
+    double remember_for; /* seconds, for stores without a stamp; 0: as long as the stamp holds */
+    uint64_t serial;     /* of this cache in the process: what is remembered without a stamp is its own */
+};
+
+/* Every kind that this build has; NULL at the end. A new back end is one line in lib/cache/registry.c. */
+extern const mc_cache_ops *const mc_cache_kinds[];
+
+mc_cache *mc_cache_from_config(const mc_node *node, mc_build *build);
+
+/* Tells the cache, while the configuration is read, that this tileset uses it with this grid. Complains at `node` where
+ * its tiles could not be told from another's. */
+void mc_cache_used_by(mc_cache *cache, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build);
+
+/* Reads a tile; *tile is NULL on a miss. A blank ('#' B G R A) becomes a palette PNG with tile->blank set. The tile's
+ * data lives in `pool`. */
+mc_error *mc_cache_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx,
+                       apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_cache_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;
+mc_error *mc_cache_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx) MC_CHECKED;
+mc_error *mc_cache_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;
+
+/*
+ * A series of gets by one thread, as for a map: until its end, gets with this very ctx from one SQLite file share one
+ * look at the file, one handle and one read transaction; another file takes its place. Nothing may wait for other
+ * threads meanwhile (the handle is held). Whoever begins a series ends it, on every path.
+ */
+typedef struct mc_cache_reads mc_cache_reads;
+
+void mc_cache_reads_begin(mc_ctx *ctx);
+void mc_cache_reads_end(mc_ctx *ctx);
+
+/* The memory of a process (lib/cache/memory.c): stored tiles by store stamp, at most `bytes`. NULL when bytes is 0. */
+struct mc_memory *mc_memory_create(apr_int64_t bytes);
+void mc_memory_destroy(struct mc_memory *memory);
+
+#endif

@@ -1,0 +1,178 @@
+/*
+ * The configuration file as a tree with positions, and the key tables that say what may stand in it.
+ * One table for each element drives the parser, the checker and the reference in docs/; nothing else knows XML.
+ */
+#ifndef MAPCACHE_CONFIG_H
+#define MAPCACHE_CONFIG_H
+
+#include <apr_hash.h>
+#include <apr_tables.h>
+#include <stddef.h>
+
+#include "mapcache/error.h"
+
+/* An element. Text is the concatenated character data, untrimmed (MapCache's rule). Positions count from 1. */
+typedef struct mc_node {
+    const char *file;
+    int line;
+    int column;
+    const char *name;
+    const char *text;
+    struct mc_attr *attrs;
+    struct mc_node *children;
+    struct mc_node *next;
+    struct mc_node *parent;
+} mc_node;
+
+typedef struct mc_attr {
+    const char *name;
+    const char *value;
+    struct mc_attr *next;
+} mc_attr;
+
+/* The first child of that name, or NULL. Further ones are ignored unless the key is repeatable (spec 1). */
+const mc_node *mc_node_child(const mc_node *node, const char *name);
+const mc_node *mc_node_next(const mc_node *node); /* the next sibling of the same name, or NULL */
+const char *mc_node_attr(const mc_node *node, const char *name);
+
+typedef enum mc_severity {
+    MC_WARNING,   /* loads; `mapcache check` exits 2 */
+    MC_NOT_BUILT, /* loads without the item, which answers 501 or 503; `mapcache check` exits 2 */
+    MC_REFUSED,   /* does not load; `mapcache check` exits 1 */
+} mc_severity;
+
+/* A complaint: where, what, and what would be right. */
+typedef struct mc_complaint {
+    mc_severity severity;
+    const char *file;
+    int line;
+    int column;
+    const char *text;
+} mc_complaint;
+
+/* Everything that was found, in the order of the file's evaluation. */
+typedef struct mc_diagnostics {
+    apr_pool_t *pool;
+    apr_array_header_t *complaints; /* of mc_complaint */
+    int refused;                    /* how many of them refuse the file */
+} mc_diagnostics;
+
+mc_diagnostics *mc_diagnostics_create(apr_pool_t *pool);
+void mc_complain(mc_diagnostics *diagnostics, mc_severity severity, const mc_node *at, const char *format, ...)
+    MC_PRINTF(4, 5);
+
+/* "file:line:column: text"; only the text where there is no position. */
+const char *mc_complaint_format(const mc_complaint *complaint, apr_pool_t *pool);
+
+/* `text` in quotes for a complaint: cut after 60 bytes, control characters as blanks. */
+const char *mc_config_quote(const char *text, apr_pool_t *pool);
+
+/* Which of `count` known names is probably meant by `name`, or NULL. */
+const char *mc_config_nearest(const char *name, const char *const *known, int count);
+
+/*
+ * The thing that `at` refers to by `name`, or NULL after a complaint that refuses the file. The name is taken as it
+ * stands, blanks included (spec 1.1); where they are all that is wrong, the complaint says so. `noun`: "grid", ...
+ */
+void *mc_config_find(apr_hash_t *things, const char *noun, const char *name, const mc_node *at,
+                     mc_diagnostics *diagnostics);
+
+/* All complaints that refuse the file as one MC_ERR_CONFIG ("file:line:column: text" each on a line), or MC_OK. */
+mc_error *mc_diagnostics_error(const mc_diagnostics *diagnostics, apr_pool_t *pool) MC_CHECKED;
+
+/*
+ * Reads an XML file (expat; internal entities only, no external ones, bounded size, depth and expansion).
+ * The root must be <mapcache>. MC_ERR_CONFIG with line and column when it is not well-formed.
+ */
+mc_error *mc_config_parse_file(mc_node **root, const char *file, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_config_parse_text(mc_node **root, const char *name, const char *text, size_t size,
+                               apr_pool_t *pool) MC_CHECKED;
+
+typedef enum mc_value_kind {
+    MC_TEXT,      /* const char *: as it stands; empty is refused where required */
+    MC_INT,       /* int: whole number in min..max */
+    MC_NUMBER,    /* double: finite, in min..max */
+    MC_BOOL,      /* bool: true/false, any case */
+    MC_BOOL_CS,   /* bool: true/false, this case only */
+    MC_TRUE_ONLY, /* bool: true exactly, anything else is false (MapCache's rule for a few elements) */
+    MC_FLAG,      /* bool: present and text not "false" (any case) */
+    MC_PRESENT,   /* bool: present */
+    MC_SIZE,      /* apr_int64_t: bytes with K, M, G (powers of 1024) */
+    MC_CHOICE,    /* int: index into `choices`, this case only */
+    MC_CHOICE_CI, /* int: index into `choices`, any case */
+    MC_NUMBERS,   /* mc_number_list */
+    MC_TREE,      /* const mc_node *: an element with the table `children` (NULL: anything may stand in it) */
+} mc_value_kind;
+
+typedef struct mc_number_list {
+    double *values;
+    int count;
+} mc_number_list;
+
+enum { MC_KEY_REQUIRED = 1, MC_KEY_REPEATABLE = 2, MC_KEY_OURS = 4 /* not in MapCache's vocabulary */ };
+
+/*
+ * One row of a key table. A table ends with a row whose name is NULL.
+ * A repeatable key's field is an apr_array_header_t * of const mc_node *, whatever the kind; never NULL after reading.
+ * An upper bound below the lower one is none.
+ */
+typedef struct mc_key {
+    const char *name; /* element name, or "@name" for an attribute, or "" for the element's own text */
+    mc_value_kind kind;
+    unsigned flags;
+    double min;           /* of INT, NUMBER, SIZE; the least count of NUMBERS */
+    double max;           /* the greatest, or the greatest count; min == max == 0: unbounded */
+    const char *choices;  /* "a|b|c" */
+    const char *fallback; /* default as it would be written; NULL: field is left as it is */
+    size_t offset;        /* offsetof the field */
+    const struct mc_key *children;
+    const char *help; /* one or two sentences for the reference and for messages */
+} mc_key;
+
+#define MC_KEY_END                                                                                                     \
+    {                                                                                                                  \
+        NULL, MC_TEXT, 0, 0, 0, NULL, NULL, 0, NULL, NULL                                                              \
+    }
+
+/*
+ * Reads `node` by its table into the struct `out` (results in diagnostics->pool): defaults first, then what the file
+ * says. Unknown elements and attributes are warnings with the nearest known name, bad values are refused with what
+ * would be right. False if anything was refused.
+ */
+bool mc_config_read(void *out, const mc_node *node, const mc_key *keys, mc_diagnostics *diagnostics);
+
+/* An entry of the reference: the element, its type (NULL if it has none), its table, a sentence. Collected by
+ * lib/server/reference.c. */
+typedef struct mc_schema {
+    const char *element;
+    const char *type;
+    const mc_key *keys;
+    const char *help;
+} mc_schema;
+
+/* <metadata>: case-insensitive multi-valued keys; one nested level (spec 1.3). */
+typedef struct mc_metadata mc_metadata;
+mc_metadata *mc_metadata_create(apr_pool_t *pool);
+void mc_metadata_add(mc_metadata *metadata, const mc_node *node);
+const char *mc_metadata_get(const mc_metadata *metadata, const char *key); /* first value or NULL */
+const apr_array_header_t *mc_metadata_all(const mc_metadata *metadata,
+                                          const char *key);                          /* of const char *, never NULL */
+const mc_metadata *mc_metadata_nested(const mc_metadata *metadata, const char *key); /* or NULL */
+void mc_metadata_set(mc_metadata *metadata, const char *key, const char *value);     /* for builtin objects */
+
+/* What the parts of one configuration see of each other while it is built: name -> object, in the order of spec 1.1. */
+typedef struct mc_build {
+    apr_pool_t *pool; /* of the generation */
+    mc_diagnostics *diagnostics;
+    apr_hash_t *grids;    /* mc_grid * */
+    apr_hash_t *formats;  /* mc_format * */
+    apr_hash_t *sources;  /* mc_source * */
+    apr_hash_t *caches;   /* mc_cache * */
+    apr_hash_t *rulesets; /* mc_ruleset * */
+    apr_hash_t *tilesets; /* mc_tileset * */
+    bool mirror;          /* <mapcache mode> is one of the mirror modes */
+    apr_hash_t
+        *missing; /* "cache NAME" -> const char * reason: declared, but of a type that this build does not have */
+} mc_build;
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * What a request, or a job on a worker, carries along: pools, the log, the trace, a deadline. Never shared between
+ * threads. And what lives as long as the process (mc_process), shared by all of its requests.
+ */
+#ifndef MAPCACHE_CTX_H
+#define MAPCACHE_CTX_H
+
+#include <apr_pools.h>
+#include <apr_tables.h>
+#include <apr_time.h>
+
+#include "mapcache/error.h"
+
+typedef enum mc_log_level {
+    MC_LOG_EMERG,
+    MC_LOG_ALERT,
+    MC_LOG_CRIT,
+    MC_LOG_ERROR,
+    MC_LOG_WARN,
+    MC_LOG_NOTICE,
+    MC_LOG_INFO,
+    MC_LOG_DEBUG,
+} mc_log_level;
+
+/* Where messages go: httpd's request log, standard error, a test's buffer. `write` is called from any thread. */
+typedef struct mc_log {
+    mc_log_level level; /* messages above it are dropped before they are formatted */
+    void (*write)(void *baton, mc_log_level level, const char *message);
+    void *baton;
+} mc_log;
+
+/* One for each process, built by lib/server after the fork. Every member has its own lock inside. A NULL member is
+ * "off". */
+typedef struct mc_process {
+    struct mc_workers *workers; /* CPU workers (lib/base) */
+    struct mc_workers *io;      /* threads that may wait for origins and databases (lib/base) */
+    struct mc_gate *drawing;    /* how many maps are composed at a time (lib/base) */
+    struct mc_metrics *metrics; /* counters and histograms (lib/base) */
+    struct mc_http *http;       /* connections to origins (lib/base) */
+    struct mc_handles *handles; /* open SQLite files (lib/db) */
+    struct mc_flights *flights; /* who renders which metatile (lib/lock) */
+    struct mc_memory *memory;   /* stored tiles, footprints, absences (lib/cache) */
+} mc_process;
+
+typedef struct mc_ctx {
+    apr_pool_t *pool; /* scratch of this request or job; never another thread's */
+    mc_process *process;
+    const mc_log *log;
+    struct mc_trace *trace;         /* NULL: tracing is off */
+    struct mc_cache_reads *reads;   /* gets that share a look at their file (lib/cache); NULL: each by itself */
+    apr_time_t deadline;            /* absolute, 0 for none */
+    const apr_table_t *headers;     /* of the client's request, for {Header} in origin headers; may be NULL */
+    bool (*abandoned)(void *baton); /* true once the client has gone; may be NULL; cheap, called between steps */
+    void *abandoned_baton;
+} mc_ctx;
+
+/* Formats and writes one message; newlines and control characters inside are made harmless. */
+void mc_log_write(const mc_ctx *ctx, mc_log_level level, const char *format, ...) MC_PRINTF(3, 4);
+
+/* Logs an error with its whole chain. */
+void mc_log_error(const mc_ctx *ctx, mc_log_level level, const mc_error *error);
+
+/* Parses "debug", "info", ... (any case). False if it is none of them. */
+bool mc_log_level_parse(mc_log_level *level, const char *text);
+const char *mc_log_level_name(mc_log_level level);
+
+/* Writes "[time] [mapcache:level] [pid N:tid M] message" lines to standard error, one write each. */
+extern const mc_log mc_log_stderr;
+
+/* MC_ERR_UNAVAILABLE once the deadline has passed or the client has gone; else MC_OK. */
+mc_error *mc_ctx_check(mc_ctx *ctx, apr_pool_t *result_pool) MC_CHECKED;
+
+/* Microseconds until the deadline, at least 0; `otherwise` when there is none or it is further away than that. */
+apr_interval_time_t mc_ctx_remaining(const mc_ctx *ctx, apr_interval_time_t otherwise);
+
+#endif

@@ -1,0 +1,151 @@
+/*
+ * Pixels, codecs and compositing. Pixels are premultiplied B, G, R, A bytes, rows from the top (the memory order that
+ * MapCache's blank tiles store).
+ */
+#ifndef MAPCACHE_IMAGE_H
+#define MAPCACHE_IMAGE_H
+
+#include "mapcache/buf.h"
+#include "mapcache/config.h"
+#include "mapcache/ctx.h"
+
+typedef enum mc_opacity { MC_OPACITY_UNKNOWN, MC_OPAQUE, MC_TRANSLUCENT, MC_EMPTY } mc_opacity;
+
+/* Reference-counted; comes from a per-process free list, so it may change threads. */
+typedef struct mc_pixels {
+    int width, height;
+    size_t stride; /* bytes from row to row */
+    uint8_t *data;
+    mc_opacity opacity; /* what is known about the alpha of all pixels */
+    _Atomic unsigned references;
+    size_t capacity;
+} mc_pixels;
+
+/* The longest side of any image, in pixels. */
+enum { mc_pixels_max = 16384 };
+
+/* One reference, the caller's. MC_ERR_LIMIT beyond `mc_pixels_max` pixels a side or 2^28 in all. cleared: transparent
+ * black; else undefined content. */
+mc_error *mc_pixels_create(mc_pixels **pixels, int width, int height, bool cleared, apr_pool_t *pool) MC_CHECKED;
+mc_pixels *mc_pixels_ref(mc_pixels *pixels);
+void mc_pixels_unref(mc_pixels *pixels); /* NULL is ignored */
+mc_pixels *mc_pixels_attach(mc_pixels *pixels, apr_pool_t *pool);
+
+/* Finds out (and remembers in pixels->opacity) whether all, some or no pixels are opaque. */
+mc_opacity mc_pixels_opacity(mc_pixels *pixels);
+
+/* Whether all pixels are the same; then *bgra holds them. */
+bool mc_pixels_uniform(const mc_pixels *pixels, uint8_t bgra[4]);
+
+void mc_pixels_fill(mc_pixels *pixels, const uint8_t bgra[4]);
+
+/* A rectangle of `source`, copied to x, y of `target` (clipped): no blending. */
+void mc_pixels_copy(mc_pixels *target, int x, int y, const mc_pixels *source);
+
+/* source over target, source's corner at x, y (may be negative; clipped). Updates target->opacity. */
+void mc_pixels_over(mc_pixels *target, int x, int y, const mc_pixels *source);
+
+/* source under target: fills what is still transparent. True once target is fully opaque. */
+bool mc_pixels_under(mc_pixels *target, int x, int y, const mc_pixels *source);
+
+typedef enum mc_resample { MC_NEAREST, MC_BILINEAR } mc_resample;
+
+/*
+ * Draws `source` into `target` over what is there: pixel centre (i, j) of the target takes the source at
+ * (x0 + i * scale_x, y0 + j * scale_y), in source pixels with (0, 0) as the outer corner of the first pixel (so the
+ * first target centre is at x0 + scale_x / 2). Bilinear reflects at the source's edges; outside of it nothing is drawn.
+ */
+void mc_pixels_resample(mc_pixels *target, const mc_pixels *source, double x0, double y0, double scale_x,
+                        double scale_y, mc_resample mode);
+
+/* What bytes are, by their signature. */
+typedef enum mc_coding {
+    MC_CODING_UNKNOWN,
+    MC_CODING_PNG,
+    MC_CODING_JPEG,
+    MC_CODING_BLANK /* '#' B G R A */
+} mc_coding;
+mc_coding mc_image_sniff(const void *data, size_t size);
+const char *mc_coding_mime(mc_coding coding); /* NULL for unknown */
+
+/*
+ * Decodes a PNG or JPEG of any form that comes from outside; *pixels has one reference, the caller's. MC_ERR_CORRUPT
+ * for truncated or broken bytes, for sides above 16384 and for more than 2^26 pixels in all.
+ */
+mc_error *mc_image_decode(mc_pixels **pixels, const void *data, size_t size, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/*
+ * Decodes and draws over `target`, the image's corner at x, y (may be negative; clipped). A JPEG that lies wholly
+ * inside is decoded right into its place. After an error that place holds anything.
+ */
+mc_error *mc_image_draw(mc_pixels *target, int x, int y, const void *data, size_t size, mc_ctx *ctx,
+                        apr_pool_t *pool) MC_CHECKED;
+
+/* Size without decoding. */
+mc_error *mc_image_size(int *width, int *height, const void *data, size_t size, apr_pool_t *pool) MC_CHECKED;
+
+/* The palette PNG (colour type 3, 1 bit, tRNS) that stands for a uniform tile; bgra premultiplied, written
+ * un-premultiplied. Cached per process by size and colour. */
+mc_error *mc_image_blank(mc_buf **png, int width, int height, const uint8_t bgra[4], apr_pool_t *pool) MC_CHECKED;
+
+typedef enum mc_purpose { MC_FOR_STORE, MC_ON_THE_FLY } mc_purpose;
+
+/* How hard a PNG is compressed (own-keys, <compression>). DEFAULT: nothing configured. */
+typedef enum mc_png_compression { MC_PNG_NONE, MC_PNG_FAST, MC_PNG_BEST, MC_PNG_DEFAULT } mc_png_compression;
+
+/* <optimize>. SPLICED: nothing configured; as false, which also keeps tiles fit for mc_jpeg_join. */
+typedef enum mc_jpeg_optimize {
+    MC_JPEG_OPTIMIZED,
+    MC_JPEG_PLAIN,
+    MC_JPEG_ARITHMETIC,
+    MC_JPEG_SPLICED
+} mc_jpeg_optimize;
+
+/* <format> (spec 4). */
+typedef struct mc_format mc_format;
+struct mc_format_ops {
+    const char *type;
+    mc_error *(*encode)(mc_buf **bytes, const mc_format *format, mc_pixels *pixels, mc_purpose purpose, mc_ctx *ctx,
+                        apr_pool_t *pool);
+};
+
+typedef enum mc_format_type { MC_FORMAT_PNG, MC_FORMAT_JPEG, MC_FORMAT_MIXED, MC_FORMAT_RAW } mc_format_type;
+
+struct mc_format {
+    const struct mc_format_ops *ops;
+    mc_format_type type;
+    const char *name;
+    const char *extension;
+    const char *mime; /* NULL for mixed: sniffed */
+    /* What the codecs read; each uses its own. */
+    int compression; /* PNG: mc_png_compression */
+    int colors;      /* PNG: 0 true colour, 2..256 palette */
+    int quality;     /* JPEG: 1..100 */
+    int photometric; /* JPEG: 0 ycbcr, 1 rgb */
+    int optimize;    /* JPEG: mc_jpeg_optimize; by default standard tables and a restart interval of one MCU row */
+    const mc_format *transparent, *opaque; /* MIXED */
+    int alpha_cutoff;                      /* MIXED */
+};
+
+mc_format *mc_format_from_config(const mc_node *node, mc_build *build);
+void mc_format_builtins(apr_hash_t *formats, apr_pool_t *pool); /* PNG, PNG8, JPEG, mixed */
+
+/* A new buffer with one reference, attached to `pool`. */
+mc_error *mc_format_encode(mc_buf **bytes, const mc_format *format, mc_pixels *pixels, mc_purpose purpose, mc_ctx *ctx,
+                           apr_pool_t *pool) MC_CHECKED;
+
+/*
+ * Joins columns x rows baseline JPEG tiles of equal headers into one JPEG at their restart markers, without decoding
+ * (limits.md 3). *joined is NULL where the tiles do not fit together; tiles of equal tables without markers are
+ * transcoded losslessly first. A NULL entry stands for a missing tile and is filled with `background` (R, G, B) when a
+ * uniform tile can be made with the same tables, else *joined is NULL. *joined is attached to `pool`.
+ */
+mc_error *mc_jpeg_join(mc_buf **joined, mc_buf *const *tiles, int columns, int rows, const uint8_t background[3],
+                       mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+extern const mc_key mc_format_png_keys[];
+extern const mc_key mc_format_jpeg_keys[];
+extern const mc_key mc_format_mixed_keys[];
+extern const mc_key mc_format_raw_keys[];
+
+#endif

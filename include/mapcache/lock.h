@@ -1,0 +1,54 @@
+/*
+ * One renderer for each metatile: flights inside the process, a locker across processes (DESIGN.md, One renderer).
+ */
+#ifndef MAPCACHE_LOCK_H
+#define MAPCACHE_LOCK_H
+
+#include "mapcache/config.h"
+#include "mapcache/ctx.h"
+
+typedef struct mc_flights mc_flights;
+typedef struct mc_flight mc_flight;
+
+mc_flights *mc_flights_create(void);
+void mc_flights_destroy(mc_flights *flights);
+
+typedef enum mc_flight_role {
+    MC_LEAD,   /* the caller renders, then calls mc_flight_land */
+    MC_FOLLOW, /* another one has rendered while the caller waited: look into the cache again */
+    MC_FAILED, /* the leader failed less than a second ago: its error is shared */
+} mc_flight_role;
+
+/*
+ * Joins the flight of `name` and waits, at most until the deadline or `timeout` (MC_ERR_UNAVAILABLE then), until it has
+ * landed. A thread holds at most one flight.
+ */
+mc_error *mc_flight_board(mc_flight_role *role, mc_flight **flight, mc_error **shared_error, mc_flights *flights,
+                          const char *name, apr_interval_time_t timeout, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* The same without waiting: MC_FOLLOW with *flight NULL when another one leads. */
+mc_error *mc_flight_try(mc_flight_role *role, mc_flight **flight, mc_flights *flights, const char *name, mc_ctx *ctx,
+                        apr_pool_t *pool) MC_CHECKED;
+
+/* Wakes all who wait. `failure` (may be MC_OK) is shared with them and with who comes within a second. */
+void mc_flight_land(mc_flight *flight, const mc_error *failure);
+
+typedef struct mc_locker mc_locker;
+typedef struct mc_lock mc_lock;
+
+/* <locker> or legacy <lock_dir>; node NULL: the default disk locker in /tmp. */
+mc_locker *mc_locker_from_config(const mc_node *node, mc_build *build);
+mc_locker *mc_locker_disk(const char *directory, double timeout_seconds, apr_pool_t *pool);
+
+/* Takes the lock of `name` across processes; waits at most <timeout>. A dead holder's lock is free at once. *waited:
+ * another one held it meanwhile. */
+mc_error *mc_locker_acquire(mc_lock **lock, bool *waited, mc_locker *locker, const char *name, mc_ctx *ctx,
+                            apr_pool_t *pool) MC_CHECKED;
+/* The same without waiting: *lock is NULL when another one holds it, in this process or any other. */
+mc_error *mc_locker_try(mc_lock **lock, mc_locker *locker, const char *name, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+void mc_lock_release(mc_lock *lock);
+double mc_locker_timeout(const mc_locker *locker); /* seconds */
+
+extern const mc_key mc_locker_keys[];
+
+#endif

@@ -1,0 +1,66 @@
+/*
+ * From a request that has been checked to the bytes of its answer.
+ */
+#ifndef MAPCACHE_MAP_H
+#define MAPCACHE_MAP_H
+
+#include "mapcache/tileset.h"
+
+/* One or more tiles at the same place, bottom first; merged into one. */
+typedef struct mc_tile_stack {
+    mc_tile_request *tiles;
+    int count;
+    const mc_format *format; /* of the merged result; a single tile's bytes go out as they are */
+} mc_tile_stack;
+
+typedef struct mc_map_layer {
+    mc_tileset *tileset;
+    const mc_grid_link *link; /* its grid has the map's CRS */
+    const char *const *values;
+} mc_map_layer;
+
+typedef enum mc_full_wms { MC_WMS_ASSEMBLE, MC_WMS_FORWARD, MC_WMS_ERROR } mc_full_wms;
+
+typedef struct mc_map_request {
+    mc_map_layer *layers; /* bottom first */
+    int count;
+    mc_extent box; /* x, y order, units of the CRS */
+    int width, height;
+    const mc_format *format;
+    mc_resample resample;
+    mc_full_wms mode;
+    bool background_set;   /* BGCOLOR or TRANSPARENT was in the request */
+    bool transparent;      /* TRANSPARENT=TRUE */
+    uint8_t background[3]; /* R, G, B */
+    bool empty_is_map;     /* no data: an empty map instead of MC_ERR_NOT_FOUND */
+    apr_int64_t
+        max_pixels; /* of the map times its layers, and of the tiles that a layer may pull in; 0: the default of 64M */
+    bool format_named; /* the service's configuration names the format: JPEG tiles of another quality are not spliced */
+    int threaded;      /* <threaded_fetching>: -1 the server decides, 0 no, 1 yes */
+} mc_map_request;
+
+/* What goes to the client. `data` lives in the pool that was given. */
+typedef struct mc_answer {
+    mc_buf *data;
+    const char *mime;           /* NULL: unknown */
+    apr_time_t mtime;           /* 0: none */
+    uint64_t tag;               /* strong ETag, 0: none */
+    int lifetime;               /* seconds for max-age and Expires, 0: no headers */
+    const char *cache_control;  /* appended to Cache-Control, or NULL */
+    bool unmodified;            /* `if_tag` of the question is the current one: no data */
+    int status;                 /* of a forwarded answer; 0: 200 */
+    const apr_table_t *headers; /* of a forwarded answer, or NULL */
+} mc_answer;
+
+/* if_tag: an ETag that the client has (0: none); where it still holds, no map is composed or encoded. */
+mc_error *mc_map_tile(mc_answer *answer, const mc_tile_stack *wanted, uint64_t if_tag, mc_ctx *ctx,
+                      apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_map_draw(mc_answer *answer, const mc_map_request *wanted, uint64_t if_tag, mc_ctx *ctx,
+                      apr_pool_t *pool) MC_CHECKED;
+
+/* An image of one colour in a format: BLANK exceptions, empty_img, maps without data. Transparent where the format can
+ * and `transparent`. */
+mc_error *mc_map_empty(mc_answer *answer, int width, int height, const mc_format *format, bool transparent,
+                       const uint8_t rgb[3], mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+#endif

@@ -1,0 +1,101 @@
+/*
+ * Seeding: filling, refreshing, emptying or copying the tiles of an area, metatile by metatile, with any number of
+ * threads or processes. The engine knows nothing of options and of progress lines: lib/seed walks and works, the
+ * command line speaks.
+ */
+#ifndef MAPCACHE_SEED_H
+#define MAPCACHE_SEED_H
+
+#include <stdio.h>
+
+#include "mapcache/tileset.h"
+
+typedef enum mc_seed_mode { MC_SEED_FILL, MC_SEED_DELETE, MC_SEED_TRANSFER } mc_seed_mode;
+
+/* Where to walk. Tiles are counted from the grid's origin, as everywhere. */
+typedef struct mc_seed_area {
+    const mc_grid *grid;
+    int minzoom, maxzoom;        /* inclusive */
+    const mc_tile_range *limits; /* by zoom level; rounded outwards to metatile borders by the walk */
+    int columns, rows;           /* tiles in a metatile */
+} mc_seed_area;
+
+/* Called for each metatile, named by its lowest tile. False ends the walk. */
+typedef bool mc_seed_visit(void *baton, int z, int x, int y);
+
+/* Level after level, x inner, y outer. False when a visit ended the walk. */
+bool mc_seed_walk_levels(const mc_seed_area *area, mc_seed_visit *visit, void *baton);
+
+/*
+ * Each metatile of the first level, followed by those under it, down to the last level. Visits the same metatiles as
+ * mc_seed_walk_levels, each once, also where resolutions are not halved from level to level.
+ */
+bool mc_seed_walk_down(const mc_seed_area *area, mc_seed_visit *visit, void *baton);
+
+/* How many metatiles either walk visits; INT64_MAX at most. */
+int64_t mc_seed_count(const mc_seed_area *area);
+
+/* The tiles of each level that an extent (units of the CRS) touches, without tolerance. By level of the grid, in
+ * `pool`. */
+const mc_tile_range *mc_seed_limits(const mc_grid *grid, const mc_extent *extent, apr_pool_t *pool);
+
+/* What to do with each metatile. */
+typedef struct mc_seed_task {
+    mc_seed_mode mode;
+    mc_tileset *tileset;
+    const mc_grid_link *link;
+    const char *const *values;       /* of the tileset's dimensions */
+    mc_tileset *target;              /* of a transfer */
+    const mc_grid_link *target_link; /* the same grid */
+    bool force;                      /* do not look whether the tile exists */
+    apr_time_t older;                /* only tiles stored before then; 0: any */
+    const apr_table_t *headers;      /* for {Header} in origin headers, or NULL */
+} mc_seed_task;
+
+typedef enum mc_seed_outcome { MC_SEED_DONE, MC_SEED_SKIPPED, MC_SEED_FAILED } mc_seed_outcome;
+
+/* Decides by the first tile of the metatile (spec services 9.2), then acts. *outcome is DONE or SKIPPED; an error means
+ * failed. */
+mc_error *mc_seed_act(mc_seed_outcome *outcome, const mc_seed_task *task, int z, int x, int y, mc_ctx *ctx) MC_CHECKED;
+
+/* What became of one metatile. */
+typedef struct mc_seed_result {
+    mc_seed_outcome outcome;
+    int z, x, y;
+    char message[480]; /* of a failure; cut */
+} mc_seed_result;
+
+/*
+ * The workers. `process` says how a worker process, or the one process of all threads, gets its handles and
+ * connections; it is called after the fork. Results are told in the thread that calls mc_seed_submit and
+ * mc_seed_finish.
+ */
+typedef struct mc_seed_crew mc_seed_crew;
+
+typedef struct mc_seed_plan {
+    mc_seed_task task;
+    int workers;         /* 1..1000 */
+    bool processes;      /* workers are processes, not threads */
+    double thread_delay; /* seconds between the starts of threads */
+    double rate;         /* metatiles per second over all workers; 0: as fast as it goes */
+    const mc_log *log;
+    mc_error *(*process_open)(mc_process **process, void *baton, apr_pool_t *pool);
+    void (*process_close)(mc_process *process, void *baton);
+    void (*report)(void *baton, const mc_seed_result *result);
+    void (*idle)(void *baton); /* called about twice a second while the caller waits */
+    void *baton;
+} mc_seed_plan;
+
+mc_error *mc_seed_hire(mc_seed_crew **crew, const mc_seed_plan *plan, apr_pool_t *pool) MC_CHECKED;
+
+/*
+ * Hands out one metatile; waits while twice as many are under way as there are workers, and for the rate. `stop` (may
+ * be NULL) ends the waiting: nothing is handed out then. MC_ERR_IO when a worker process has died.
+ */
+mc_error *mc_seed_submit(mc_seed_crew *crew, int z, int x, int y, const volatile int *stop,
+                         apr_pool_t *pool) MC_CHECKED;
+
+/* Waits for what is under way and sends the workers home. */
+mc_error *mc_seed_finish(mc_seed_crew *crew, apr_pool_t *pool) MC_CHECKED;
+
+#endif

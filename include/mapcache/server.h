@@ -1,0 +1,100 @@
+/*
+ * The server as the doors see it: a configuration is loaded, a process runtime is built after the fork, requests go in
+ * and responses come out.
+ *
+ *     parent:   mc_server_load(&server, "mapcache.xml", ...)          no thread, socket, file or database handle is
+ * open after it child:    mc_runtime_create(&runtime, ...); mc_server_attach(server, runtime) request:
+ * mc_server_handle(&response, server, &request, &ctx)
+ */
+#ifndef MAPCACHE_SERVER_H
+#define MAPCACHE_SERVER_H
+
+#include "mapcache/map.h"
+#include "mapcache/trace.h"
+
+#define MC_VERSION "0.1.0"
+
+typedef struct mc_server mc_server;
+typedef struct mc_runtime mc_runtime;
+
+typedef enum mc_errors_mode { MC_ERRORS_LOG, MC_ERRORS_REPORT, MC_ERRORS_EMPTY_IMG } mc_errors_mode;
+typedef enum mc_mode { MC_MODE_NORMAL, MC_MODE_SPLIT_MIRROR, MC_MODE_COMBINED_MIRROR } mc_mode;
+
+/* The model of one configuration file: immutable once built. Lists are in file order. */
+typedef struct mc_config {
+    const char *file;
+    mc_mode mode;
+    mc_metadata *metadata;
+    apr_array_header_t *grids;    /* mc_grid *, builtin ones first */
+    apr_array_header_t *tilesets; /* mc_tileset * */
+    apr_array_header_t *formats;  /* mc_format *, builtin ones first */
+    apr_array_header_t *caches;   /* mc_cache * */
+    apr_hash_t *tilesets_by_name;
+    apr_array_header_t *services; /* struct mc_service *, in dispatch order (spec services 1) */
+    const mc_format *default_format;
+    mc_errors_mode errors;
+    mc_locker *locker;
+    mc_log_level log_level;
+    bool auto_reload;
+    int threaded_fetching; /* -1: the server decides, 0: false, 1: true */
+    int workers;           /* -1: auto */
+    int io_workers;
+    apr_int64_t memory_cache; /* bytes for all processes together */
+    int open_files;
+    double deadline;  /* seconds */
+    const char *cors; /* "*", an origin list, or NULL for off */
+    bool server_timing;
+    apr_time_t mtime; /* of the file when it was read */
+} mc_config;
+
+/* Builds the model in the order of spec 1.1. Opens nothing but the file (and watermarks). Complaints go to
+ * `diagnostics`; an error if any refuses the file. */
+mc_error *mc_config_load(mc_config **config, const char *file, mc_diagnostics *diagnostics,
+                         apr_pool_t *pool) MC_CHECKED;
+
+/* One generation: the model and its reference count. */
+mc_error *mc_server_load(mc_server **server, const char *file, mc_diagnostics *diagnostics,
+                         apr_pool_t *parent_pool) MC_CHECKED;
+void mc_server_ref(mc_server *server);
+void mc_server_unref(mc_server *server);
+const mc_config *mc_server_config(const mc_server *server);
+bool mc_server_file_changed(const mc_server *server); /* by stat() */
+
+/*
+ * Budgets of the process from the configurations it serves: the first one's <workers>, <memory_cache>, <open_files>
+ * win. `processes`: how many processes share them (1 where unknown). threads false: a plain CGI, where no thread is
+ * started.
+ */
+mc_error *mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, bool threads,
+                            const mc_log *log, apr_pool_t *pool) MC_CHECKED;
+void mc_runtime_destroy(mc_runtime *runtime);
+mc_process *mc_runtime_process(mc_runtime *runtime);
+
+typedef struct mc_http_request {
+    const char *method;
+    const char *path;     /* what follows the alias, URL-decoded once; "" or "/..." */
+    const char *query;    /* raw, without "?"; NULL or "" if there is none */
+    const char *base_url; /* scheme://host[:port]/alias without a trailing slash */
+    const apr_table_t *headers;
+    const char *client; /* address */
+    /* Reads the body of a POST: at most `limit` bytes, MC_ERR_TOO_LARGE beyond. NULL: there is none. */
+    mc_error *(*read_body)(mc_buf **body, void *baton, size_t limit, apr_pool_t *pool);
+    void *read_body_baton;
+} mc_http_request;
+
+typedef struct mc_http_response {
+    int status;
+    apr_table_t
+        *headers; /* Content-Type, ETag, Last-Modified, Cache-Control, Expires, CORS, ...; never Content-Length */
+    mc_buf *body; /* NULL: none; lives in the pool */
+} mc_http_response;
+
+/*
+ * Answers a request; never fails: errors become responses. HEAD is answered like GET, the door leaves the body out (and
+ * says its length). Preconditions (If-None-Match, If-Modified-Since) are evaluated here: 304 responses have no body.
+ * Opens span mapcache_handler.
+ */
+void mc_server_handle(mc_http_response **response, mc_server *server, const mc_http_request *request, mc_ctx *ctx,
+                      apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * Protocols: from a URL to a checked request, from the model to documents.
+ */
+#ifndef MAPCACHE_SERVICE_H
+#define MAPCACHE_SERVICE_H
+
+#include "mapcache/map.h"
+#include "mapcache/server.h"
+
+typedef enum mc_request_kind {
+    MC_REQUEST_TILE,     /* u.tile */
+    MC_REQUEST_MAP,      /* u.map */
+    MC_REQUEST_INFO,     /* u.info */
+    MC_REQUEST_DOCUMENT, /* u.document: capabilities, a demo page, KML */
+    MC_REQUEST_FORWARD,  /* u.forward: a forwarding rule takes it */
+} mc_request_kind;
+
+typedef struct mc_document {
+    mc_buf *text;
+    const char *mime;
+} mc_document;
+
+/* A parsed and checked request: past this point numbers are finite and inside their limits. */
+typedef struct mc_request {
+    mc_request_kind kind;
+    union {
+        mc_tile_stack tile;
+        mc_map_request map;
+        struct {
+            mc_tileset *tileset;
+            mc_info_request info;
+        } info;
+        mc_document document;
+        struct {
+            const struct mc_forwarding_rule *rule;
+            const char *path; /* of the request below the alias, no leading slash */
+            const char *url;  /* to be fetched: path and parameters appended, encoded */
+        } forward;
+    } u;
+} mc_request;
+
+typedef struct mc_service mc_service;
+
+/* How a request came in: what a service needs to parse it and to write URLs. */
+typedef struct mc_call {
+    const mc_config *config;
+    mc_service *service;
+    const mc_http_request *http;
+    const char *path;          /* after the service's prefix, doubled slashes collapsed, no leading one */
+    const apr_table_t *params; /* decoded query; keys any case, the first of a repeated key wins */
+    const char *full_path;     /* the same with the prefix */
+    const char *base;          /* metadata <url> or the request's base URL, with a trailing slash */
+} mc_call;
+
+typedef struct mc_service_ops {
+    const char *type;   /* of <service type="..."> */
+    const char *prefix; /* of the path */
+    const mc_key *keys;
+    const char *help;
+    mc_service *(*from_config)(const mc_node *node, mc_build *build); /* node NULL: the legacy form, all defaults */
+    mc_error *(*parse)(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool);
+    /* The service's own error body; NULL text means plain text. *status may be changed (WMTS KVP errors are 400). */
+    void (*report)(mc_document *body, int *status, const mc_error *error, const mc_call *call,
+                   apr_pool_t *pool); /* NULL: text/plain */
+} mc_service_ops;
+
+struct mc_service {
+    const mc_service_ops *ops;
+    bool strict;
+    const char *cors;      /* NULL: the configuration's; "off", "*" or a list of origins */
+    const char *not_built; /* a type that this build does not have: 501 */
+};
+
+/* <forwarding_rule> of the wms service (spec services 4.5). */
+typedef struct mc_forwarding_rule {
+    const char *name;
+    bool append_pathinfo;
+    apr_int64_t max_post_length;      /* bytes */
+    const struct mc_http_block *http; /* where to, with which headers (lib/source/http_block.h) */
+    const apr_array_header_t *params; /* private to lib/service */
+} mc_forwarding_rule;
+
+extern const mc_service_ops *const mc_service_kinds[]; /* in dispatch order, ends with NULL */
+
+/*
+ * A <service> element. NULL where it is not enabled, and where a complaint refuses it. A known type that this build
+ * does not have is a service with not_built set.
+ */
+mc_service *mc_service_from_config(const mc_node *node, mc_build *build);
+
+/*
+ * Finds the service of a request by its path (spec services 1) and parses the request. `call` is filled as far as
+ * possible also when an error is returned: where call->service is set, its report() writes the error's body. Results
+ * live in `pool`.
+ */
+mc_error *mc_service_dispatch(mc_call *call, mc_request *request, const mc_config *config, const mc_http_request *http,
+                              mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+#endif

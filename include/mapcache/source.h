@@ -1,0 +1,66 @@
+/*
+ * Where maps come from when the cache has none.
+ */
+#ifndef MAPCACHE_SOURCE_H
+#define MAPCACHE_SOURCE_H
+
+#include "mapcache/tile.h"
+
+typedef struct mc_source mc_source;
+
+/* One map (a metatile, or a whole WMS map) that is wanted from an origin. */
+typedef struct mc_render {
+    const char *tileset; /* LAYERS of an origin that has none configured */
+    const mc_grid *grid; /* CRS of the box */
+    mc_extent box;       /* x, y order, CRS units */
+    int width, height;   /* pixels, buffer included */
+    int dimension_count;
+    const mc_dimension_value *dimensions;
+    bool raw; /* any content is accepted, nothing is decoded (format RAW) */
+} mc_render;
+
+/* Either encoded bytes as the origin sent them, or pixels. */
+typedef struct mc_rendered {
+    mc_buf *data;
+    mc_pixels *pixels;
+} mc_rendered;
+
+typedef struct mc_info_request {
+    mc_render map;
+    int x, y; /* pixel in the map, from the upper left */
+    const char *format;
+} mc_info_request;
+
+typedef struct mc_source_ops {
+    const char *type;
+    const mc_key *keys;
+    const char *help;
+    mc_source *(*from_config)(const mc_node *node, mc_build *build);
+    mc_error *(*render)(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool);
+    mc_error *(*info)(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx *ctx,
+                      apr_pool_t *pool); /* NULL: none */
+} mc_source_ops;
+
+struct mc_source {
+    const mc_source_ops *ops;
+    const char *name;
+    mc_metadata *metadata;
+    int retries;
+    double retry_delay;
+    double deadline;                        /* seconds for one call */
+    const apr_array_header_t *info_formats; /* of const char *; NULL: not queryable */
+    bool needs_format;                      /* gives pixels: the tileset must have a format */
+};
+
+extern const mc_source_ops *const mc_source_kinds[];
+
+mc_source *mc_source_from_config(const mc_node *node, mc_build *build);
+
+/* With retries and the source's deadline. Bytes are checked to be an image (unless raw); MC_ERR_UPSTREAM or
+ * MC_ERR_TIMEOUT otherwise. */
+mc_error *mc_source_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx,
+                           apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_source_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx *ctx,
+                         apr_pool_t *pool) MC_CHECKED;
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * A stored tile and the key it is stored under.
+ */
+#ifndef MAPCACHE_TILE_H
+#define MAPCACHE_TILE_H
+
+#include "mapcache/buf.h"
+#include "mapcache/grid.h"
+#include "mapcache/image.h"
+
+/* The resolved value of one dimension of a tile. */
+typedef struct mc_dimension_value {
+    const char *name;
+    const char *value;
+    bool from_backend; /* resolved by sqlite, postgresql or elasticsearch: allow_path_in_dim may apply (spec 5.3.1) */
+} mc_dimension_value;
+
+typedef struct mc_tile_key {
+    const char *tileset;
+    const mc_grid *grid;
+    int z, x, y; /* y counted from the grid's origin */
+    int dimension_count;
+    const mc_dimension_value *dimensions; /* in configuration order */
+    const char *extension;                /* of the tileset's format; "png" without one */
+    const char *mime;                     /* or NULL */
+    bool renderable; /* the tileset has a source and is not read-only: a missing store is a miss, not an error */
+} mc_tile_key;
+
+typedef struct mc_tile {
+    mc_buf *data;     /* encoded bytes; one reference, held by the pool that the tile was read into */
+    apr_time_t mtime; /* 0: the store does not know */
+    uint64_t tag;     /* hash of the bytes, the strong ETag; 0: not computed yet */
+    mc_coding coding;
+    bool no_data; /* nothing there, or uniform with alpha 0: skipped in maps */
+    bool blank;   /* uniform: `bgra` holds the premultiplied colour */
+    uint8_t bgra[4];
+    bool raw; /* a RAW tileset: never decoded */
+} mc_tile;
+
+/* tile->tag, the hash of the bytes (mc_hash64), computed on first use. */
+uint64_t mc_tile_tag(mc_tile *tile);
+
+#endif

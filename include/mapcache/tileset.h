@@ -1,0 +1,89 @@
+/*
+ * Tilesets: a cache, a source, grids, a format, and the life cycle of their tiles (spec 6.3).
+ */
+#ifndef MAPCACHE_TILESET_H
+#define MAPCACHE_TILESET_H
+
+#include "mapcache/cache.h"
+#include "mapcache/dimension.h"
+#include "mapcache/lock.h"
+#include "mapcache/source.h"
+
+typedef struct mc_tileset {
+    const char *name;
+    mc_metadata *metadata;
+    mc_cache *cache;
+    mc_source *source;       /* NULL: read-only */
+    const mc_format *format; /* NULL: bytes are stored as the source sent them */
+    mc_grid_link **links;
+    int link_count;
+    mc_dimension **dimensions;
+    int dimension_count;
+    int metatile_columns, metatile_rows;
+    int metabuffer;  /* pixels */
+    int expires;     /* seconds */
+    int auto_expire; /* seconds, 0: off */
+    const char *cache_control;
+    bool read_only;
+    mc_pixels *watermark;
+    bool has_wgs84_box;
+    mc_extent wgs84_box; /* degrees, lon lat */
+    mc_locker *locker;
+    double deadline;                   /* seconds for one render */
+    const mc_format *synthetic_format; /* of tiles made here when there is no format: the builtin mixed one */
+    /* An item of it that this build does not have: every request is MC_ERR_UNAVAILABLE with this text. */
+    const char *not_built;
+} mc_tileset;
+
+/* One tile that a client wants. Values of dimensions are as requested (configuration order, defaults filled in). */
+typedef struct mc_tile_request {
+    mc_tileset *tileset;
+    const mc_grid_link *link;
+    int z, x, y;
+    const char *const *values;
+} mc_tile_request;
+
+mc_tileset *mc_tileset_from_config(const mc_node *node, mc_build *build);
+
+/*
+ * The tile as bytes: from the cache, or rendered (whole metatile, one renderer at a time) and stored, or synthesised
+ * above max-cached-zoom, or the uniform tile of a ruleset. tile->no_data where nothing is to be had.
+ */
+mc_error *mc_tileset_get(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/*
+ * The tile as it can be had without waiting for a source: from the cache, or of a ruleset, or no_data where nothing may
+ * be rendered. *tile is NULL where mc_tileset_get would render. For CPU workers, which never wait for an origin.
+ */
+mc_error *mc_tileset_get_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx,
+                                apr_pool_t *pool) MC_CHECKED;
+
+/* Seconds that a client may keep the tile (spec services 2.1); 0: no headers. */
+int mc_tileset_lifetime(const mc_tileset *tileset, const mc_tile *tile, apr_time_t now);
+
+/* For the seeder. The tile names its metatile. */
+mc_error *mc_tileset_exists(bool *exists, const mc_tile_request *wanted, mc_ctx *ctx) MC_CHECKED;
+mc_error *mc_tileset_render(const mc_tile_request *wanted, mc_ctx *ctx) MC_CHECKED;
+mc_error *mc_tileset_remove(const mc_tile_request *wanted, bool whole_metatile, mc_ctx *ctx) MC_CHECKED;
+mc_error *mc_tileset_put(const mc_tile_request *wanted, mc_buf *data, mc_ctx *ctx) MC_CHECKED;
+mc_error *mc_tileset_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* First tile and size of the metatile that holds a tile; cut at the level's edge. */
+typedef struct mc_metatile {
+    int x, y;
+    int columns, rows;
+} mc_metatile;
+mc_metatile mc_tileset_metatile(const mc_tileset *tileset, const mc_grid *grid, int z, int x, int y);
+
+mc_grid_link *mc_tileset_link(const mc_tileset *tileset, const char *grid_name);      /* NULL name: the first */
+int mc_tileset_dimension(const mc_tileset *tileset, const char *name, bool any_case); /* index or -1 */
+
+/* Default values of all dimensions, in configuration order. */
+const char **mc_tileset_defaults(const mc_tileset *tileset, apr_pool_t *pool);
+
+const char *mc_tileset_extension(const mc_tileset *tileset);
+const char *mc_tileset_title(const mc_tileset *tileset);
+
+extern const mc_key mc_tileset_keys[];
+
+#endif

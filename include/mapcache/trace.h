@@ -1,0 +1,78 @@
+/*
+ * Execution traces: BEGIN/END lines in the format of the published performance study.
+ * Off (ctx->trace == NULL), a span costs one predicted branch. On, lines gather in a buffer that is written in one go.
+ */
+#ifndef MAPCACHE_TRACE_H
+#define MAPCACHE_TRACE_H
+
+#include "mapcache/ctx.h"
+
+typedef struct mc_trace mc_trace;
+
+/* Takes whole lines, each ended by a newline, of one request or job. Called by the thread that owns the trace. */
+typedef void mc_trace_sink(void *baton, const char *lines, size_t size);
+
+/*
+ * A trace for one request or job in `pool`; ended and flushed by mc_trace_flush or with the pool.
+ * client: "ip:port" or NULL for "-". location: "mod_mapcache.c(346)" as the line's file(line) field.
+ * sink NULL: no lines, only the sums for Server-Timing and the metrics.
+ */
+mc_trace *mc_trace_create(mc_trace_sink *sink, void *baton, const char *client, const char *location, apr_pool_t *pool);
+
+/* A trace of the same request for a job on another thread: own buffer, own thread id, same sink and client. */
+mc_trace *mc_trace_fork(const mc_trace *parent, apr_pool_t *job_pool);
+
+/* Spans of this trace and of what is forked from it later also feed the histograms of `metrics` (mc_observe). */
+void mc_trace_set_metrics(mc_trace *trace, struct mc_metrics *metrics);
+
+void mc_trace_flush(mc_trace *trace);
+
+/* "name;dur=milliseconds, ..." of what has been measured so far (jobs on other threads: once they have ended), by span
+ * name without its "mapcache_" prefix; for the Server-Timing header. */
+const char *mc_trace_server_timing(const mc_trace *trace, apr_pool_t *pool);
+
+typedef struct mc_span {
+    mc_trace *trace;
+    const char *name;
+    const char *note;
+    apr_time_t begin;
+} mc_span;
+
+void mc_trace_begin(mc_span *span);
+void mc_trace_end(mc_span *span);
+
+static inline mc_span
+mc_span_open(mc_trace *trace, const char *name)
+{
+    mc_span span = { trace, name, 0, 0 };
+    if (__builtin_expect(trace != 0, 0))
+        mc_trace_begin(&span);
+    return span;
+}
+
+static inline void
+mc_span_close(mc_span *span)
+{
+    if (__builtin_expect(span->trace != 0, 0))
+        mc_trace_end(span);
+}
+
+#define MC_SPAN_JOIN_(a, b) a##b
+#define MC_SPAN_NAME_(line) MC_SPAN_JOIN_(mc_span_at_, line)
+
+/* Opens a span that ends when the enclosing scope does, on every path. */
+#define MC_SPAN(ctx, name)                                                                                             \
+    __attribute__((cleanup(mc_span_close), unused)) mc_span MC_SPAN_NAME_(__LINE__) = mc_span_open((ctx)->trace, name)
+
+/* The same as a named variable, for mc_span_note. */
+#define MC_SPAN_AS(variable, ctx, name)                                                                                \
+    __attribute__((cleanup(mc_span_close), unused)) mc_span variable = mc_span_open((ctx)->trace, name)
+
+/* Sets the note of the END line: "ERROR", "CACHE_MISS", "CLEANUP" or "EMPTY". A string constant. */
+static inline void
+mc_span_note(mc_span *span, const char *note)
+{
+    span->note = note;
+}
+
+#endif

@@ -1,0 +1,86 @@
+/* The hash: 16 bytes a step, each folded by one 64 x 64 -> 128 bit multiplication; two lanes for long inputs. */
+#include "base/hash.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Odd numbers with balanced bits: the fractional parts of the square roots of 2, 3, 5 and 7. */
+static const uint64_t k0 = 0x6a09e667f3bcc909u;
+static const uint64_t k1 = 0xbb67ae8584caa73bu;
+static const uint64_t k2 = 0x3c6ef372fe94f82bu;
+static const uint64_t k3 = 0xa54ff53a5f1d36f1u;
+
+static inline uint64_t
+fold(uint64_t a, uint64_t b)
+{
+    unsigned __int128 product = (unsigned __int128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static inline uint64_t
+load(const unsigned char *at)
+{
+    uint64_t value;
+    memcpy(&value, at, sizeof(value));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    value = __builtin_bswap64(value);
+#endif
+    return value;
+}
+
+/* The last 0 to 16 bytes as two words; with the size, they determine the bytes. */
+static inline void
+load_tail(uint64_t words[2], const unsigned char *at, size_t size)
+{
+    unsigned char tail[16] = { 0 };
+    memcpy(tail, at, size);
+    words[0] = load(tail);
+    words[1] = load(tail + 8);
+}
+
+uint64_t
+mc_hash64(const void *data, size_t size, uint64_t seed)
+{
+    const unsigned char *at = data;
+    size_t left = size;
+    uint64_t secret = fold(seed ^ k0, k1); /* in both factors: no input makes one of them zero for every seed */
+    uint64_t state = secret ^ k2;
+    if (left > 64) {
+        uint64_t other = secret ^ k3;
+        for (; left > 32; left -= 32, at += 32) {
+            state = fold(load(at) ^ secret, load(at + 8) ^ state);
+            other = fold(load(at + 16) ^ secret ^ k1, load(at + 24) ^ other);
+        }
+        state ^= other;
+    }
+    for (; left > 16; left -= 16, at += 16)
+        state = fold(load(at) ^ secret ^ k2, load(at + 8) ^ state);
+    uint64_t words[2] = { 0, 0 };
+    if (left > 0)
+        load_tail(words, at, left);
+    state = fold(words[0] ^ secret ^ k3, words[1] ^ state);
+    return fold(state ^ k0, (uint64_t)size ^ k1);
+}
+
+static uint64_t process_seed;
+
+static void
+create_seed(void)
+{
+    if (getrandom(&process_seed, sizeof(process_seed), GRND_NONBLOCK) == (ssize_t)sizeof(process_seed))
+        return;
+    struct timespec now; /* early at boot there is no randomness; the clock is better than a constant */
+    clock_gettime(CLOCK_REALTIME, &now);
+    process_seed = fold((uint64_t)now.tv_nsec ^ k2, (uint64_t)now.tv_sec ^ (uint64_t)getpid() << 32);
+}
+
+uint64_t
+mc_hash_seed(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, create_seed);
+    return process_seed;
+}

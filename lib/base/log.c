@@ -1,0 +1,101 @@
+/* Messages: levels, the standard error log, and the checks of a request's context. */
+#include "mapcache/ctx.h"
+
+#include <apr_strings.h>
+#include <stdio.h>
+#include <strings.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const char *const level_names[] = { "emerg", "alert", "crit", "error", "warn", "notice", "info", "debug" };
+
+bool
+mc_log_level_parse(mc_log_level *level, const char *text)
+{
+    for (int i = 0; i <= MC_LOG_DEBUG; i++)
+        if (strcasecmp(text, level_names[i]) == 0) {
+            *level = (mc_log_level)i;
+            return true;
+        }
+    return false;
+}
+
+const char *
+mc_log_level_name(mc_log_level level)
+{
+    MC_ASSERT(level <= MC_LOG_DEBUG);
+    return level_names[level];
+}
+
+/* A message is one line: what a client sent must not be able to start another. */
+static void
+flatten(char *text)
+{
+    for (char *c = text; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = ' ';
+}
+
+void
+mc_log_write(const mc_ctx *ctx, mc_log_level level, const char *format, ...)
+{
+    if (ctx->log == NULL || level > ctx->log->level)
+        return;
+    va_list args;
+    va_start(args, format);
+    char *message = apr_pvsprintf(ctx->pool, format, args);
+    va_end(args);
+    flatten(message);
+    ctx->log->write(ctx->log->baton, level, message);
+}
+
+void
+mc_log_error(const mc_ctx *ctx, mc_log_level level, const mc_error *error)
+{
+    mc_log_write(ctx, level, "%s", mc_error_chain(error, ctx->pool));
+}
+
+static void
+write_stderr(void *baton, mc_log_level level, const char *message)
+{
+    (void)baton;
+    apr_time_exp_t now;
+    apr_time_t time = apr_time_now();
+    apr_time_exp_lt(&now, time);
+    char line[8192];
+    int size = snprintf(line, sizeof(line), "[%s %s %02d %02d:%02d:%02d.%06d %d] [mapcache:%s] [pid %ld:tid %ld] %s\n",
+                        apr_day_snames[now.tm_wday], apr_month_snames[now.tm_mon], now.tm_mday, now.tm_hour, now.tm_min,
+                        now.tm_sec, now.tm_usec, now.tm_year + 1900, level_names[level], (long)getpid(),
+                        syscall(SYS_gettid), message);
+    if (size < 0)
+        return;
+    if ((size_t)size >= sizeof(line)) {
+        size = (int)sizeof(line) - 1;
+        line[size - 1] = '\n';
+    }
+    ssize_t written = write(STDERR_FILENO, line, (size_t)size);
+    (void)written; /* there is nowhere left to complain */
+}
+
+const mc_log mc_log_stderr = { MC_LOG_WARN, write_stderr, NULL };
+
+mc_error *
+mc_ctx_check(mc_ctx *ctx, apr_pool_t *result_pool)
+{
+    if (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton))
+        return mc_error_create(result_pool, MC_ERR_UNAVAILABLE, "the client has gone");
+    if (ctx->deadline != 0 && apr_time_now() > ctx->deadline)
+        return mc_error_create(result_pool, MC_ERR_UNAVAILABLE, "the request took longer than its deadline");
+    return MC_OK;
+}
+
+apr_interval_time_t
+mc_ctx_remaining(const mc_ctx *ctx, apr_interval_time_t otherwise)
+{
+    if (ctx->deadline == 0)
+        return otherwise;
+    apr_interval_time_t left = ctx->deadline - apr_time_now();
+    if (left < 0)
+        return 0;
+    return left < otherwise ? left : otherwise;
+}

@@ -1,0 +1,341 @@
+/*
+ * The bounded table. Shards by the key's hash, each a chained hash table with one lock and one queue in order of
+ * insertion. A hand walks the queue from the oldest to the newest: entries that were used since it last passed stay,
+ * the first other one goes. So a get need not move its entry, and a scan through many keys does not wash out those that
+ * are used.
+ */
+#include "base/lru.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "mapcache/error.h"
+
+enum { SHARDS_MAX = 64, SHARD_BYTES = 1 << 21, FIRST_BUCKETS = 64, CACHE_LINE = 64 };
+
+struct mc_lru_entry {
+    mc_lru_entry *chain; /* next of the same bucket */
+    mc_lru_entry *newer;
+    mc_lru_entry *older;
+    uint64_t hash;
+    void *value;
+    mc_lru_free *free_value;
+    size_t bytes; /* what it counts for: value, key, this struct */
+    size_t key_size;
+    atomic_uint references; /* the table's own included */
+    bool used;              /* since the hand last passed */
+    unsigned char key[];
+};
+
+typedef struct shard {
+    _Alignas(CACHE_LINE) pthread_mutex_t lock; /* of everything below, and of the entries but for `references` */
+    mc_lru_entry **buckets;
+    size_t bucket_count; /* a power of two */
+    size_t entries;
+    mc_lru_entry *newest;
+    mc_lru_entry *oldest;
+    mc_lru_entry *hand; /* NULL: at the oldest */
+    uint64_t hits;
+    uint64_t misses;
+} shard;
+
+struct mc_lru {
+    shard *shards;
+    size_t shard_count; /* a power of two */
+    size_t max_bytes;
+    uint64_t seed;
+    _Alignas(CACHE_LINE) atomic_size_t bytes; /* of all shards; may exceed the bound while a put makes room */
+    _Atomic uint64_t evictions;
+};
+
+mc_lru *
+mc_lru_create(size_t max_bytes)
+{
+    mc_lru *lru = aligned_alloc(CACHE_LINE, sizeof(*lru));
+    MC_ASSERT(lru != NULL);
+    *lru = (mc_lru){ .shard_count = 1, .max_bytes = max_bytes, .seed = mc_hash_seed() };
+    while (lru->shard_count < SHARDS_MAX && max_bytes / lru->shard_count > SHARD_BYTES)
+        lru->shard_count *= 2;
+    lru->shards = aligned_alloc(CACHE_LINE, lru->shard_count * sizeof(shard));
+    MC_ASSERT(lru->shards != NULL);
+    for (size_t i = 0; i < lru->shard_count; i++) {
+        shard *s = &lru->shards[i];
+        *s = (shard){ .bucket_count = FIRST_BUCKETS };
+        s->buckets = calloc(FIRST_BUCKETS, sizeof(mc_lru_entry *));
+        MC_ASSERT(s->buckets != NULL);
+        MC_ASSERT(pthread_mutex_init(&s->lock, NULL) == 0);
+    }
+    return lru;
+}
+
+void
+mc_lru_destroy(mc_lru *lru)
+{
+    if (lru == NULL)
+        return;
+    mc_lru_remove_if(lru, NULL, NULL);
+    for (size_t i = 0; i < lru->shard_count; i++) {
+        pthread_mutex_destroy(&lru->shards[i].lock);
+        free(lru->shards[i].buckets);
+    }
+    free(lru->shards);
+    free(lru);
+}
+
+void
+mc_lru_release(mc_lru_entry *entry)
+{
+    if (entry == NULL)
+        return;
+    unsigned before = atomic_fetch_sub_explicit(&entry->references, 1, memory_order_acq_rel);
+    MC_ASSERT(before > 0);
+    if (before > 1)
+        return;
+    entry->free_value(entry->value);
+    free(entry);
+}
+
+static uint64_t
+hash_key(const mc_lru *lru, const void *key, size_t key_size)
+{
+    return mc_hash64(key, key_size, lru->seed);
+}
+
+static shard *
+shard_of(const mc_lru *lru, uint64_t hash)
+{
+    return &lru->shards[(hash >> 32) & (lru->shard_count - 1)];
+}
+
+/* Where the pointer to the entry of that key stands, or the end of its chain. */
+static mc_lru_entry **
+find(shard *s, uint64_t hash, const void *key, size_t key_size)
+{
+    mc_lru_entry **link = &s->buckets[hash & (s->bucket_count - 1)];
+    for (; *link != NULL; link = &(*link)->chain) {
+        const mc_lru_entry *entry = *link;
+        if (entry->hash == hash && entry->key_size == key_size &&
+            (key_size == 0 || memcmp(entry->key, key, key_size) == 0))
+            break;
+    }
+    return link;
+}
+
+void *
+mc_lru_get(mc_lru *lru, mc_lru_entry **entry, const void *key, size_t key_size)
+{
+    uint64_t hash = hash_key(lru, key, key_size);
+    shard *s = shard_of(lru, hash);
+    pthread_mutex_lock(&s->lock);
+    mc_lru_entry *found = *find(s, hash, key, key_size);
+    if (found != NULL) {
+        if (!found->used)
+            found->used = true;
+        atomic_fetch_add_explicit(&found->references, 1, memory_order_relaxed);
+        s->hits++;
+    } else {
+        s->misses++;
+    }
+    pthread_mutex_unlock(&s->lock);
+    *entry = found;
+    return found == NULL ? NULL : found->value;
+}
+
+/* Takes *link out of its shard, whose lock is held; the table's reference goes to the list `*out`. */
+static void
+unlink_entry(mc_lru *lru, shard *s, mc_lru_entry **link, mc_lru_entry **out)
+{
+    mc_lru_entry *entry = *link;
+    *link = entry->chain;
+    if (s->hand == entry)
+        s->hand = entry->newer;
+    *(entry->newer != NULL ? &entry->newer->older : &s->newest) = entry->older;
+    *(entry->older != NULL ? &entry->older->newer : &s->oldest) = entry->newer;
+    s->entries--;
+    atomic_fetch_sub_explicit(&lru->bytes, entry->bytes, memory_order_relaxed);
+    entry->chain = *out;
+    *out = entry;
+}
+
+static void
+release_list(mc_lru_entry *list)
+{
+    while (list != NULL) {
+        mc_lru_entry *next = list->chain;
+        mc_lru_release(list);
+        list = next;
+    }
+}
+
+/* Drops entries of one shard, whose lock is held, until the table is inside its bound or the shard is empty. */
+static void
+evict(mc_lru *lru, shard *s, mc_lru_entry **out)
+{
+    while (s->entries > 0 && atomic_load_explicit(&lru->bytes, memory_order_relaxed) > lru->max_bytes) {
+        mc_lru_entry *entry = s->hand != NULL ? s->hand : s->oldest;
+        while (entry->used) {
+            entry->used = false;
+            entry = entry->newer != NULL ? entry->newer : s->oldest;
+        }
+        s->hand = entry;
+        unlink_entry(lru, s, find(s, entry->hash, entry->key, entry->key_size), out);
+        atomic_fetch_add_explicit(&lru->evictions, 1, memory_order_relaxed);
+    }
+}
+
+static void
+grow(shard *s)
+{
+    size_t count = s->bucket_count * 2;
+    mc_lru_entry **buckets = count == 0 ? NULL : calloc(count, sizeof(*buckets));
+    if (buckets == NULL)
+        return; /* longer chains are better than a failure */
+    for (mc_lru_entry *entry = s->oldest; entry != NULL; entry = entry->newer) {
+        mc_lru_entry **bucket = &buckets[entry->hash & (count - 1)];
+        entry->chain = *bucket;
+        *bucket = entry;
+    }
+    free(s->buckets);
+    s->buckets = buckets;
+    s->bucket_count = count;
+}
+
+static void
+link_entry(shard *s, mc_lru_entry *entry)
+{
+    if (s->entries >= s->bucket_count)
+        grow(s);
+    mc_lru_entry **bucket = &s->buckets[entry->hash & (s->bucket_count - 1)];
+    entry->chain = *bucket;
+    *bucket = entry;
+    entry->older = s->newest;
+    *(s->newest != NULL ? &s->newest->newer : &s->oldest) = entry;
+    s->newest = entry;
+    s->entries++;
+}
+
+static mc_lru_entry *
+create_entry(uint64_t hash, const void *key, size_t key_size, size_t bytes)
+{
+    mc_lru_entry *entry = malloc(sizeof(*entry) + key_size);
+    if (entry == NULL)
+        return NULL;
+    memset(entry, 0, sizeof(*entry));
+    entry->hash = hash;
+    entry->bytes = bytes;
+    entry->key_size = key_size;
+    atomic_init(&entry->references, 1);
+    if (key_size > 0)
+        memcpy(entry->key, key, key_size);
+    return entry;
+}
+
+bool
+mc_lru_put(mc_lru *lru, const void *key, size_t key_size, void *value, size_t bytes, mc_lru_free *free_value)
+{
+    size_t overhead = sizeof(mc_lru_entry) + sizeof(mc_lru_entry *) + key_size;
+    uint64_t hash = hash_key(lru, key, key_size);
+    shard *s = shard_of(lru, hash);
+    size_t largest = lru->max_bytes / 8;
+    bool fits = overhead <= largest && bytes <= largest - overhead;
+    mc_lru_entry *entry = fits ? create_entry(hash, key, key_size, bytes + overhead) : NULL;
+    if (entry == NULL) {
+        free_value(value);
+        mc_lru_remove(lru, key, key_size);
+        return false;
+    }
+    entry->value = value;
+    entry->free_value = free_value;
+
+    mc_lru_entry *out = NULL;
+    pthread_mutex_lock(&s->lock);
+    mc_lru_entry **old = find(s, hash, key, key_size);
+    if (*old != NULL)
+        unlink_entry(lru, s, old, &out);
+    atomic_fetch_add_explicit(&lru->bytes, entry->bytes, memory_order_relaxed);
+    evict(lru, s, &out);
+    link_entry(s, entry);
+    pthread_mutex_unlock(&s->lock);
+
+    size_t at = (size_t)(s - lru->shards);
+    for (size_t i = 1; i < lru->shard_count; i++) {
+        if (atomic_load_explicit(&lru->bytes, memory_order_relaxed) <= lru->max_bytes)
+            break;
+        shard *other = &lru->shards[(at + i) & (lru->shard_count - 1)];
+        pthread_mutex_lock(&other->lock);
+        evict(lru, other, &out);
+        pthread_mutex_unlock(&other->lock);
+    }
+    release_list(out);
+    return true;
+}
+
+bool
+mc_lru_remove(mc_lru *lru, const void *key, size_t key_size)
+{
+    uint64_t hash = hash_key(lru, key, key_size);
+    shard *s = shard_of(lru, hash);
+    mc_lru_entry *out = NULL;
+    pthread_mutex_lock(&s->lock);
+    mc_lru_entry **link = find(s, hash, key, key_size);
+    bool found = *link != NULL;
+    if (found)
+        unlink_entry(lru, s, link, &out);
+    pthread_mutex_unlock(&s->lock);
+    release_list(out);
+    return found;
+}
+
+size_t
+mc_lru_remove_if(mc_lru *lru, bool (*matches)(void *baton, const void *key, size_t key_size, const void *value),
+                 void *baton)
+{
+    size_t removed = 0;
+    for (size_t i = 0; i < lru->shard_count; i++) {
+        shard *s = &lru->shards[i];
+        mc_lru_entry *out = NULL;
+        pthread_mutex_lock(&s->lock);
+        for (mc_lru_entry *entry = s->oldest, *newer; entry != NULL; entry = newer) {
+            newer = entry->newer;
+            if (matches != NULL && !matches(baton, entry->key, entry->key_size, entry->value))
+                continue;
+            unlink_entry(lru, s, find(s, entry->hash, entry->key, entry->key_size), &out);
+            removed++;
+        }
+        pthread_mutex_unlock(&s->lock);
+        release_list(out);
+    }
+    return removed;
+}
+
+uint64_t
+mc_lru_evictions(const mc_lru *lru)
+{
+    return atomic_load_explicit(&lru->evictions, memory_order_relaxed);
+}
+
+void
+mc_lru_stat(mc_lru *lru, mc_lru_statistics *statistics)
+{
+    *statistics = (mc_lru_statistics){ .max_bytes = lru->max_bytes };
+    for (size_t i = 0; i < lru->shard_count; i++) {
+        shard *s = &lru->shards[i];
+        pthread_mutex_lock(&s->lock);
+        statistics->hits += s->hits;
+        statistics->misses += s->misses;
+        statistics->entries += s->entries;
+        pthread_mutex_unlock(&s->lock);
+    }
+    statistics->evictions = mc_lru_evictions(lru);
+    statistics->bytes = atomic_load_explicit(&lru->bytes, memory_order_relaxed);
+}
+
+bool
+mc_lru_has_room(const mc_lru *lru, size_t bytes)
+{
+    size_t used = atomic_load_explicit(&lru->bytes, memory_order_relaxed);
+    return used <= lru->max_bytes && bytes <= lru->max_bytes - used;
+}

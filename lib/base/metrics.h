@@ -1,0 +1,53 @@
+/*
+ * Counters and histograms of a process: one table that code, /metrics and docs share. Counters are C11 atomics.
+ */
+#ifndef MC_BASE_METRICS_H
+#define MC_BASE_METRICS_H
+
+#include <stdint.h>
+
+#include "mapcache/buf.h"
+
+/* name (OpenMetrics, without the mapcache_ prefix), help */
+#define MC_COUNTERS(X)                                                                                                 \
+    X(requests_total, "Requests handled.")                                                                             \
+    X(client_errors_total, "Responses with a 4xx status.")                                                             \
+    X(server_errors_total, "Responses with a 5xx status.")                                                             \
+    X(not_modified_total, "Responses with status 304.")                                                                \
+    X(cache_hits_total, "Tiles found in their cache.")                                                                 \
+    X(cache_misses_total, "Tiles not found in their cache.")                                                           \
+    X(cache_errors_total, "Cache operations that failed.")                                                             \
+    X(memory_hits_total, "Tiles answered from the memory of the process.")                                             \
+    X(memory_evictions_total, "Entries dropped from the memory of the process to stay inside its bound.")              \
+    X(renders_total, "Metatiles rendered.")                                                                            \
+    X(render_waits_total, "Requests that waited for another one's render.")                                            \
+    X(origin_requests_total, "Requests sent to origins.")                                                              \
+    X(origin_errors_total, "Requests to origins that failed.")                                                         \
+    X(origin_bytes_total, "Bytes received from origins.")                                                              \
+    X(handles_opened_total, "SQLite files opened.")                                                                    \
+    X(handles_evicted_total, "SQLite handles closed to stay inside the bound.")                                        \
+    X(response_bytes_total, "Bytes of response bodies.")
+
+typedef enum mc_counter {
+#define X(name, help) MC_COUNT_##name,
+    MC_COUNTERS(X)
+#undef X
+        MC_COUNTER_COUNT
+} mc_counter;
+
+typedef struct mc_metrics mc_metrics;
+
+mc_metrics *mc_metrics_create(void);
+void mc_metrics_destroy(mc_metrics *metrics);
+
+/* `metrics` may be NULL: nothing is counted. */
+void mc_count(mc_metrics *metrics, mc_counter counter, uint64_t amount);
+uint64_t mc_counter_value(const mc_metrics *metrics, mc_counter counter);
+
+/* Microseconds of a span of that name (a string constant); a bounded number of names. */
+void mc_observe(mc_metrics *metrics, const char *span, int64_t microseconds);
+
+/* OpenMetrics text of everything. */
+mc_error *mc_metrics_write(const mc_metrics *metrics, mc_buf *out, apr_pool_t *pool) MC_CHECKED;
+
+#endif

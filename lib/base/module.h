@@ -1,0 +1,17 @@
+/*
+ * Back ends that need heavy libraries live in modules of their own (mapcache-curl.so, mapcache-gdal.so), loaded at
+ * first use and never unloaded.
+ */
+#ifndef MC_BASE_MODULE_H
+#define MC_BASE_MODULE_H
+
+#include "mapcache/error.h"
+
+/*
+ * The symbol `name` of module `module` ("curl"). Looked for in $MAPCACHE_MODULES, beside this library (../modules, .),
+ * then in the installed folder. MC_ERR_UNAVAILABLE with the loader's reason when it is not to be had. Thread-safe; each
+ * module is opened once.
+ */
+mc_error *mc_module_symbol(void **symbol, const char *module, const char *name, apr_pool_t *pool) MC_CHECKED;
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * Numbers from text, and text made safe for URLs, XML, JSON, headers and paths. Everything here takes input from
+ * outside.
+ */
+#ifndef MC_BASE_TEXT_H
+#define MC_BASE_TEXT_H
+
+#include <apr_tables.h>
+#include <stdint.h>
+
+#include "mapcache/error.h"
+
+/* Whole-string numbers: no blanks around, no trailing garbage, finite, inside min..max. False otherwise (out
+ * untouched). Locale-independent. */
+bool mc_parse_int(int *out, const char *text, int min, int max);
+bool mc_parse_int64(int64_t *out, const char *text, int64_t min, int64_t max);
+bool mc_parse_double(double *out, const char *text);
+
+/* Exactly `count` (or up to `count`, see *found) doubles separated by any of `separators`; empty items are refused
+ * unless separators hold a blank (then runs count as one). */
+bool mc_parse_doubles(double *out, int count, int *found, const char *text, const char *separators);
+
+/* "64M" -> bytes. */
+bool mc_parse_size(int64_t *out, const char *text);
+
+/* strtol's leniency for drop-in configuration values: leading blanks allowed (spec 1, "int"). */
+bool mc_parse_config_int(int *out, const char *text, int min, int max);
+
+/* %XX and '+' decoding; a bad escape stays as it is; %00 ends the value (spec services 1). */
+char *mc_url_decode(const char *text, size_t size, bool plus_is_space, apr_pool_t *pool);
+
+/* A query string as a table: keys compared without case, the first of a repeated key wins, at most `max` pairs. */
+apr_table_t *mc_query_parse(const char *query, int max, apr_pool_t *pool);
+
+/* Unreserved A-Za-z0-9-_.~ kept, space as '+', others %xx in lower case (origin requests) or %XX. `keep`: further
+ * characters kept. */
+char *mc_url_encode(const char *text, const char *keep, bool upper_case, bool plus_for_space, apr_pool_t *pool);
+
+/* & < > " ' as entities; characters that XML 1.0 forbids and invalid UTF-8 become U+FFFD. */
+const char *mc_xml_escape(const char *text, apr_pool_t *pool);
+
+/* JSON string content (without quotes). */
+const char *mc_json_escape(const char *text, apr_pool_t *pool);
+
+/*
+ * A message as a client may see it: one line of valid UTF-8 (control characters are blanks, what is no character is
+ * U+FFFD) of at most `most` bytes of `text`, with "..." where it is cut. What a client sent is quoted in messages.
+ */
+const char *mc_message_text(const char *text, size_t most, apr_pool_t *pool);
+
+/* CR, LF and other control characters as blanks: for header values. */
+const char *mc_header_value(const char *text, apr_pool_t *pool);
+
+/*
+ * An injective encoding of any text as one file name: letters, digits, '-', '_' are kept, everything else is %XX; never
+ * empty, never "." or "..", at most 255 bytes (longer ones end in their hash). Not used where MapCache's own rule ('#')
+ * decides the path.
+ */
+const char *mc_path_encode(const char *text, apr_pool_t *pool);
+
+/* Replaces each character of `what` by `with`, in a copy. */
+char *mc_replace_chars(const char *text, const char *what, char with, apr_pool_t *pool);
+
+/* Replaces the first / every occurrence of `token`, in a copy; returns `text` itself when it does not occur. */
+const char *mc_replace_first(const char *text, const char *token, const char *value, apr_pool_t *pool);
+const char *mc_replace_all(const char *text, const char *token, const char *value, apr_pool_t *pool);
+
+/* Edit distance, for "did you mean". */
+int mc_text_distance(const char *a, const char *b);
+
+/* RFC 9110 dates. format: "Sun, 06 Nov 1994 08:49:37 GMT". parse: 0 when it is none. */
+const char *mc_http_date(int64_t unix_seconds, apr_pool_t *pool);
+int64_t mc_http_date_parse(const char *text);
+
+#endif

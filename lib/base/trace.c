@@ -1,0 +1,286 @@
+/*
+ * Writes trace lines. One line costs some copies: the second's date and the thread's number are formatted once for each
+ * thread and second, the middle of the line once for each trace.
+ */
+#include "mapcache/trace.h"
+
+#include <apr_strings.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/metrics.h"
+
+enum { SPANS_MAX = 48, NAME_SIZE_MAX = 96, MIDDLE_MAX = 256, FIRST_BUFFER = 8 << 10, FULL_BUFFER = 128 << 10 };
+enum { LINE_SIZE = MIDDLE_MAX + 2 * NAME_SIZE_MAX + 64 };
+
+typedef struct span_sum {
+    const char *name;
+    int64_t microseconds;
+} span_sum;
+
+typedef struct span_sums {
+    span_sum spans[SPANS_MAX];
+    int count;
+} span_sums;
+
+struct mc_trace {
+    mc_trace_sink *sink; /* NULL: no lines */
+    void *baton;
+    const char *client;
+    const char *location;
+    mc_metrics *metrics;
+    char *buffer; /* malloc'ed: it grows, and it must not stay in the pool */
+    size_t size;
+    size_t capacity;
+    long thread;             /* that `middle` was formatted for */
+    char middle[MIDDLE_MAX]; /* from the year's end to "MOCKUP " */
+    size_t middle_size;
+    span_sums sums;       /* of this trace alone */
+    mc_trace *root;       /* of the request; itself for the first one */
+    pthread_mutex_t lock; /* root only: of `joined` */
+    span_sums joined;     /* root only: what ended forks have added */
+};
+
+/* What one thread knows of itself and of the current second. */
+static _Thread_local struct {
+    long id;
+    time_t second;
+    char date[24]; /* "Wed Jan 15 12:17:50" */
+    char year[8];
+    size_t year_size;
+} self;
+
+static void
+forget_self(void)
+{
+    self.id = 0;
+}
+
+static void
+watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, forget_self);
+}
+
+static long
+own_thread(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (__builtin_expect(self.id == 0, 0)) {
+        pthread_once(&once, watch_forks);
+        self.id = syscall(SYS_gettid);
+    }
+    return self.id;
+}
+
+static void
+add(span_sums *sums, const char *name, int64_t microseconds)
+{
+    for (int i = 0; i < sums->count; i++)
+        if (sums->spans[i].name == name || strcmp(sums->spans[i].name, name) == 0) {
+            sums->spans[i].microseconds += microseconds;
+            return;
+        }
+    if (sums->count < SPANS_MAX)
+        sums->spans[sums->count++] = (span_sum){ name, microseconds };
+}
+
+static apr_status_t
+end_trace(void *data)
+{
+    mc_trace *trace = data;
+    mc_trace_flush(trace);
+    free(trace->buffer);
+    trace->buffer = NULL;
+    if (trace->root != trace) {
+        pthread_mutex_lock(&trace->root->lock);
+        for (int i = 0; i < trace->sums.count; i++)
+            add(&trace->root->joined, trace->sums.spans[i].name, trace->sums.spans[i].microseconds);
+        pthread_mutex_unlock(&trace->root->lock);
+    } else {
+        pthread_mutex_destroy(&trace->lock);
+    }
+    return APR_SUCCESS;
+}
+
+/* A copy that cannot break a line, of bounded length. */
+static const char *
+field(const char *text, size_t longest, apr_pool_t *pool)
+{
+    char *copy = apr_pstrndup(pool, text == NULL ? "-" : text, longest);
+    for (char *c = copy; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = ' ';
+    return copy;
+}
+
+mc_trace *
+mc_trace_create(mc_trace_sink *sink, void *baton, const char *client, const char *location, apr_pool_t *pool)
+{
+    mc_trace *trace = apr_pcalloc(pool, sizeof(*trace));
+    trace->sink = sink;
+    trace->baton = baton;
+    trace->client = field(client, 64, pool);
+    trace->location = field(location == NULL ? "mapcache" : location, 64, pool);
+    trace->root = trace;
+    pthread_mutex_init(&trace->lock, NULL);
+    apr_pool_cleanup_register(pool, trace, end_trace, apr_pool_cleanup_null);
+    return trace;
+}
+
+mc_trace *
+mc_trace_fork(const mc_trace *parent, apr_pool_t *job_pool)
+{
+    mc_trace *trace = apr_pcalloc(job_pool, sizeof(*trace));
+    trace->sink = parent->sink;
+    trace->baton = parent->baton;
+    trace->client = parent->client; /* outlives the job, as the caller of a batch does */
+    trace->location = parent->location;
+    trace->metrics = parent->metrics;
+    trace->root = parent->root;
+    apr_pool_cleanup_register(job_pool, trace, end_trace, apr_pool_cleanup_null);
+    return trace;
+}
+
+void
+mc_trace_set_metrics(mc_trace *trace, struct mc_metrics *metrics)
+{
+    trace->metrics = metrics;
+}
+
+void
+mc_trace_flush(mc_trace *trace)
+{
+    if (trace->size == 0)
+        return;
+    trace->sink(trace->baton, trace->buffer, trace->size);
+    trace->size = 0;
+}
+
+/* Makes room for one line; false without memory, then the line is lost. */
+static bool
+make_room(mc_trace *trace)
+{
+    if (__builtin_expect(trace->capacity - trace->size >= LINE_SIZE, 1))
+        return true;
+    if (trace->capacity >= FULL_BUFFER) {
+        mc_trace_flush(trace);
+        return true;
+    }
+    size_t capacity = trace->capacity == 0 ? FIRST_BUFFER : trace->capacity * 4;
+    char *buffer = realloc(trace->buffer, capacity);
+    if (buffer == NULL)
+        return false;
+    trace->buffer = buffer;
+    trace->capacity = capacity;
+    return true;
+}
+
+static void
+format_second(time_t second)
+{
+    apr_time_exp_t local;
+    apr_time_exp_lt(&local, apr_time_from_sec(second));
+    apr_snprintf(self.date, sizeof(self.date), "%s %s %02d %02d:%02d:%02d", apr_day_snames[local.tm_wday],
+                 apr_month_snames[local.tm_mon], local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec);
+    self.year_size = (size_t)apr_snprintf(self.year, sizeof(self.year), "%d", local.tm_year + 1900);
+    self.second = second;
+}
+
+static void
+format_middle(mc_trace *trace, long thread)
+{
+    trace->middle_size = (size_t)apr_snprintf(trace->middle, sizeof(trace->middle),
+                                              "] [mapcache:debug] [pid %ld:tid %ld] %s: [client %s] MOCKUP ",
+                                              (long)getpid(), thread, trace->location, trace->client);
+    trace->thread = thread;
+}
+
+static inline char *
+put(char *to, const char *text, size_t size)
+{
+    memcpy(to, text, size);
+    return to + size;
+}
+
+/* "BEGIN name" or "END name note" at `now`; called with room for it. */
+static void
+write_line(mc_trace *trace, apr_time_t now, const char *event, size_t event_size, const char *name, const char *note)
+{
+    if (!make_room(trace))
+        return;
+    time_t second = (time_t)apr_time_sec(now);
+    long thread = own_thread();
+    if (second != self.second || self.year_size == 0)
+        format_second(second);
+    if (thread != trace->thread)
+        format_middle(trace, thread);
+    char *to = trace->buffer + trace->size;
+    *to++ = '[';
+    to = put(to, self.date, 19);
+    *to++ = '.';
+    unsigned fraction = (unsigned)apr_time_usec(now);
+    for (int i = 5; i >= 0; i--, fraction /= 10)
+        to[i] = (char)('0' + fraction % 10);
+    to += 6;
+    *to++ = ' ';
+    to = put(to, self.year, self.year_size);
+    to = put(to, trace->middle, trace->middle_size);
+    to = put(to, event, event_size);
+    to = put(to, name, strnlen(name, NAME_SIZE_MAX));
+    if (note != NULL) {
+        *to++ = ' ';
+        to = put(to, note, strnlen(note, NAME_SIZE_MAX));
+    }
+    *to++ = '\n';
+    trace->size = (size_t)(to - trace->buffer);
+}
+
+void
+mc_trace_begin(mc_span *span)
+{
+    span->begin = apr_time_now();
+    if (span->trace->sink != NULL)
+        write_line(span->trace, span->begin, "BEGIN ", 6, span->name, NULL);
+}
+
+void
+mc_trace_end(mc_span *span)
+{
+    mc_trace *trace = span->trace;
+    apr_time_t now = apr_time_now();
+    int64_t duration = now > span->begin ? now - span->begin : 0; /* the clock may have been set back */
+    add(&trace->sums, span->name, duration);
+    mc_observe(trace->metrics, span->name, duration);
+    if (trace->sink != NULL)
+        write_line(trace, now, "END ", 4, span->name, span->note);
+}
+
+static const char *
+short_name(const char *name)
+{
+    static const char prefix[] = "mapcache_";
+    const char *start = *name == '_' ? name + 1 : name;
+    return strncmp(start, prefix, sizeof(prefix) - 1) == 0 ? start + sizeof(prefix) - 1 : name;
+}
+
+const char *
+mc_trace_server_timing(const mc_trace *trace, apr_pool_t *pool)
+{
+    span_sums all = trace->sums;
+    mc_trace *root = trace->root;
+    pthread_mutex_lock(&root->lock);
+    for (int i = 0; i < root->joined.count; i++)
+        add(&all, root->joined.spans[i].name, root->joined.spans[i].microseconds);
+    pthread_mutex_unlock(&root->lock);
+    const char *text = "";
+    for (int i = 0; i < all.count; i++)
+        text = apr_psprintf(pool, "%s%s%s;dur=%" APR_INT64_T_FMT ".%03d", text, i == 0 ? "" : ", ",
+                            short_name(all.spans[i].name), all.spans[i].microseconds / 1000,
+                            (int)(all.spans[i].microseconds % 1000));
+    return text;
+}

@@ -1,0 +1,34 @@
+/*
+ * The CPU workers of a process: a persistent set, an atomic index per batch, the caller takes part (DESIGN.md,
+ * Workers).
+ */
+#ifndef MC_BASE_WORKERS_H
+#define MC_BASE_WORKERS_H
+
+#include "mapcache/ctx.h"
+
+typedef struct mc_workers mc_workers;
+
+/* One job of a batch. Runs on any thread with a context and root pool of its own; results that leave it are
+ * reference-counted. */
+typedef mc_error *mc_job(void *baton, int index, mc_ctx *job_ctx);
+
+/* `count` threads (0..256; 0: every batch runs on its caller). */
+mc_error *mc_workers_create(mc_workers **workers, int count, apr_pool_t *pool) MC_CHECKED;
+void mc_workers_destroy(mc_workers *workers); /* lets running batches finish, joins the threads */
+int mc_workers_count(const mc_workers *workers);
+int mc_workers_idle(const mc_workers *workers); /* a hint: threads that wait for work now */
+
+/*
+ * Runs job(baton, 0) ... job(baton, count - 1) and returns when all have ended; the caller runs jobs of its own batch
+ * only. `helpers`: at most so many workers are woken (0: none; the caller does it all in order). After the first error
+ * no further job starts; that error, copied into `pool`, is returned.
+ */
+mc_error *mc_workers_run(mc_workers *workers, mc_job *job, void *baton, int count, int helpers, mc_ctx *ctx,
+                         apr_pool_t *pool) MC_CHECKED;
+
+/* A root pool with its own allocator, for jobs, from a free list; give it back with mc_job_pool_release. */
+apr_pool_t *mc_job_pool_acquire(void);
+void mc_job_pool_release(apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,199 @@
+/* The front of all caches: which type, the common keys, repetitions within the deadline, traces, counters, and blank
+ * tiles, so that a back end has to know its store only. */
+#include <apr_strings.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/metrics.h"
+#include "base/text.h"
+#include "cache/cache_base.h"
+#include "mapcache/trace.h"
+
+/* MapCache knows these as well (spec 5). */
+static const char *const known_elsewhere[] = {
+    "bdb", "lmdb", "memcache", "redis", "tiff", "rest", "s3", "azure", "google", "riak", "couchbase", "tokyocabinet",
+};
+
+mc_cache *
+mc_cache_from_config(const mc_node *node, mc_build *build)
+{
+    const char *type = mc_node_attr(node, "type");
+    if (type == NULL) {
+        mc_complain(build->diagnostics, MC_REFUSED, node, "<cache> has no type");
+        return NULL;
+    }
+    const char *list = "";
+    for (int i = 0; mc_cache_kinds[i] != NULL; i++) {
+        if (strcmp(mc_cache_kinds[i]->type, type) == 0)
+            return mc_cache_kinds[i]->from_config(node, build);
+        list = apr_pstrcat(build->pool, list, i == 0 ? "" : ", ", mc_cache_kinds[i]->type, NULL);
+    }
+    for (size_t i = 0; i < sizeof(known_elsewhere) / sizeof(*known_elsewhere); i++)
+        if (strcmp(known_elsewhere[i], type) == 0) {
+            mc_complain(build->diagnostics, MC_NOT_BUILT, node,
+                        "caches of type \"%s\" are not part of this build; it has %s", type, list);
+            return NULL;
+        }
+    mc_complain(build->diagnostics, MC_REFUSED, node, "no cache has the type %s: it is one of %s",
+                mc_config_quote(type, build->pool), list);
+    return NULL;
+}
+
+bool
+mc_cache_read(mc_cache_base *base, const mc_cache_ops *ops, bool stamped, const mc_node *node, mc_build *build)
+{
+    static _Atomic uint64_t serial;
+    base->cache.ops = ops;
+    base->cache.serial = atomic_fetch_add(&serial, 1) + 1;
+    base->cache.remember = stamped;
+    if (!mc_config_read(base, node, ops->keys, build->diagnostics))
+        return false;
+    if (base->memory == NULL || (stamped && strcasecmp(base->memory, "true") == 0))
+        return true;
+    double seconds = 0;
+    if (strcasecmp(base->memory, "false") == 0) {
+        base->cache.remember = false;
+    } else if (mc_parse_double(&seconds, base->memory) && seconds >= 0 && seconds <= 1e9) {
+        base->cache.remember = seconds > 0;
+        base->cache.remember_for = stamped ? 0 : seconds;
+    } else {
+        mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "memory"),
+                    "%s is not %sfalse or a number of seconds", mc_config_quote(base->memory, build->pool),
+                    stamped ? "true, " : "");
+        return false;
+    }
+    return true;
+}
+
+void
+mc_cache_used_by(mc_cache *cache, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build)
+{
+    if (cache->ops->used_by != NULL)
+        cache->ops->used_by(cache, tileset, grid, node, build);
+}
+
+static mc_metrics *
+metrics_of(const mc_ctx *ctx)
+{
+    return ctx->process == NULL ? NULL : ctx->process->metrics;
+}
+
+/* After a failed operation: whether it is to be made again; waits before. */
+static bool
+repeat(const mc_cache *cache, const mc_error *error, int attempt, mc_ctx *ctx)
+{
+    mc_count(metrics_of(ctx), MC_COUNT_cache_errors_total, 1);
+    if (attempt >= cache->retries || error->kind == MC_ERR_LIMIT || error->kind == MC_ERR_NOT_BUILT)
+        return false;
+    apr_interval_time_t delay = (apr_interval_time_t)(cache->retry_delay * APR_USEC_PER_SEC) << attempt;
+    if (mc_ctx_remaining(ctx, delay + 1) <= delay || (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton)))
+        return false;
+    mc_log_write(ctx, MC_LOG_INFO, "cache \"%s\": repetition %d of %d after: %s", cache->name, attempt + 1,
+                 cache->retries, mc_error_chain(error, ctx->pool));
+    if (delay > 0)
+        apr_sleep(delay);
+    return true;
+}
+
+/* A stored colour is premultiplied B, G, R, A behind a '#' (spec 5.3.5). */
+static mc_error *
+expand_blank(mc_tile *tile, const mc_tile_key *key, apr_pool_t *pool)
+{
+    if (tile->data->size < 5)
+        return mc_error_create(pool, MC_ERR_CORRUPT, "a stored tile is a cut off colour");
+    memcpy(tile->bgra, tile->data->data + 1, 4);
+    tile->blank = true;
+    tile->no_data = tile->bgra[3] == 0;
+    MC_TRY(mc_image_blank(&tile->data, key->grid->tile_width, key->grid->tile_height, tile->bgra, pool));
+    tile->coding = MC_CODING_PNG;
+    tile->tag = 0;
+    return MC_OK;
+}
+
+static mc_error *
+get_from_store(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    *tile = NULL;
+    mc_error *error = cache->ops->get(tile, cache, key, ctx, pool);
+    for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
+        error = cache->ops->get(tile, cache, key, ctx, pool);
+    MC_TRY(error);
+    if (*tile != NULL && !(*tile)->blank && (*tile)->data->size > 0 && (*tile)->data->data[0] == '#')
+        return expand_blank(*tile, key, pool);
+    return MC_OK;
+}
+
+/* Of a store without a stamp: what may be used for a configured time. An absence that a render may end is not. */
+static mc_error *
+get_for_a_time(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_memory_key memory_key;
+    mc_memory_key_build(&memory_key, cache->serial, "", key);
+    if (mc_memory_get(tile, &memory_key, NULL, ctx, pool))
+        return MC_OK;
+    MC_TRY(get_from_store(tile, cache, key, ctx, pool));
+    if (*tile != NULL || !key->renderable)
+        mc_memory_put_for(&memory_key, cache->remember_for, *tile, ctx);
+    return MC_OK;
+}
+
+/* What is written here is seen here at once. */
+static void
+forget(const mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
+{
+    if (cache->remember_for <= 0)
+        return;
+    mc_memory_key memory_key;
+    mc_memory_key_build(&memory_key, cache->serial, "", key);
+    mc_memory_forget(&memory_key, ctx);
+}
+
+mc_error *
+mc_cache_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "mapcache_cache_tile_get");
+    mc_error *error = cache->remember_for > 0 ? get_for_a_time(tile, cache, key, ctx, pool)
+                                              : get_from_store(tile, cache, key, ctx, pool);
+    if (error != MC_OK) {
+        mc_span_note(&span, "ERROR");
+        return error;
+    }
+    mc_count(metrics_of(ctx), *tile == NULL ? MC_COUNT_cache_misses_total : MC_COUNT_cache_hits_total, 1);
+    if (*tile == NULL)
+        mc_span_note(&span, "CACHE_MISS");
+    return MC_OK;
+}
+
+mc_error *
+mc_cache_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
+{
+    *exists = false;
+    mc_error *error = cache->ops->exists(exists, cache, key, ctx);
+    for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
+        error = cache->ops->exists(exists, cache, key, ctx);
+    return error;
+}
+
+mc_error *
+mc_cache_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx)
+{
+    for (int i = 0; i < count; i++)
+        if (tiles[i].data == NULL || tiles[i].data->size == 0)
+            return mc_error_create(ctx->pool, MC_ERR_IO, "an empty tile cannot be stored");
+    mc_error *error = cache->ops->put(cache, tiles, count, ctx);
+    for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
+        error = cache->ops->put(cache, tiles, count, ctx);
+    for (int i = 0; i < count; i++)
+        forget(cache, &tiles[i].key, ctx);
+    return error;
+}
+
+mc_error *
+mc_cache_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
+{
+    mc_error *error = cache->ops->remove(cache, key, ctx);
+    for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
+        error = cache->ops->remove(cache, key, ctx);
+    forget(cache, key, ctx);
+    return error;
+}

@@ -1,0 +1,144 @@
+/* What the back ends of caches share: the common keys, templates of paths, and the memory of the process. */
+#ifndef MC_CACHE_CACHE_BASE_H
+#define MC_CACHE_CACHE_BASE_H
+
+#include <stddef.h>
+
+#include "db/handles.h"
+#include "mapcache/cache.h"
+
+enum { MC_PATH_MAX = 4096 };
+
+/* Beginning of every back end's own struct. */
+typedef struct mc_cache_base {
+    mc_cache cache;
+    const char *type;
+    const char *memory; /* <memory> as it stands */
+} mc_cache_base;
+
+/* Rows that every cache's key table begins with; `type` has mc_cache_base as its first member `base`. */
+#define MC_CACHE_KEYS(type_)                                                                                           \
+    { "@name",                                                                                                         \
+      MC_TEXT,                                                                                                         \
+      MC_KEY_REQUIRED,                                                                                                 \
+      0,                                                                                                               \
+      0,                                                                                                               \
+      NULL,                                                                                                            \
+      NULL,                                                                                                            \
+      offsetof(type_, base.cache.name),                                                                                \
+      NULL,                                                                                                            \
+      "Name that tilesets refer to." },                                                                                \
+        { "@type", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(type_, base.type), NULL, "Kind of cache." },   \
+        { "retries", MC_INT,                                                                                           \
+          0,         0,                                                                                                \
+          10,        NULL,                                                                                             \
+          "0",       offsetof(type_, base.cache.retries),                                                              \
+          NULL,      "How often a failed operation is repeated." },                                                    \
+        { "retry_delay",                                                                                               \
+          MC_NUMBER,                                                                                                   \
+          0,                                                                                                           \
+          0,                                                                                                           \
+          3600,                                                                                                        \
+          NULL,                                                                                                        \
+          "0",                                                                                                         \
+          offsetof(type_, base.cache.retry_delay),                                                                     \
+          NULL,                                                                                                        \
+          "Seconds before the first repetition; doubles with each." },                                                 \
+    {                                                                                                                  \
+        "memory", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(type_, base.memory), NULL,                          \
+            "Whether what is read may stay in memory: true, false, or seconds where the store has no stamp."           \
+    }
+
+/* Reads `node` into the struct that begins with `base`. stamped: the store has stamps, <memory> is true by default. */
+bool mc_cache_read(mc_cache_base *base, const mc_cache_ops *ops, bool stamped, const mc_node *node, mc_build *build);
+
+/* Writes into `out`, of MC_PATH_MAX bytes; length and whether it fitted are kept. */
+typedef struct mc_text_out {
+    char *out;
+    size_t length;
+    bool overflow;
+} mc_text_out;
+
+void mc_text_put(mc_text_out *text, const char *bytes, size_t size);
+void mc_text_put_string(mc_text_out *text, const char *string);
+
+/* The value of a dimension as part of a path: '/' and '.' become '#'; with paths allowed only "../" does (spec 5.3.1).
+ */
+void mc_text_put_dimension(mc_text_out *text, const char *value, bool paths_allowed);
+
+/* An error if the finished path, or a name in it, is longer than file systems take: MC_ERR_INVALID_DIMENSION where the
+ * key has dimensions, whose values come from clients; else MC_ERR_LIMIT. */
+mc_error *mc_text_check(const mc_text_out *text, const mc_tile_key *key, apr_pool_t *pool) MC_CHECKED;
+
+/* Values in reversed order, joined by '#': the `dim` of SQL and keys (spec 5.1). "" without dimensions. */
+const char *mc_cache_dimension_key(const mc_tile_key *key, apr_pool_t *pool);
+
+/* A template of a path, taken apart once. */
+typedef struct mc_template mc_template;
+
+typedef struct mc_template_rules {
+    bool sqlite;      /* tokens, order and repetition of spec 5.3.2; else those of disk (5.5) */
+    bool allow_paths; /* allow_path_in_dim */
+    int columns, rows, top;
+    const char *const *formats; /* of sqlite: by mc_template_format, NULL for %d */
+} mc_template_rules;
+
+/* Attributes of <dbfile>: formats of the tokens of the same name. */
+#define MC_TEMPLATE_FORMATS(X)                                                                                         \
+    X(z)                                                                                                               \
+    X(x)                                                                                                               \
+    X(div_x)                                                                                                           \
+    X(inv_x) X(inv_div_x) X(y) X(div_y) X(inv_y) X(inv_div_y) X(top) X(top_x) X(top_y) X(inv_top_x) X(inv_top_y)
+
+typedef enum mc_template_format {
+#define X(name) MC_FORMAT_##name,
+    MC_TEMPLATE_FORMATS(X)
+#undef X
+        MC_FORMAT_COUNT
+} mc_template_format;
+
+/* Whether `format` is text with exactly one conversion of an int, of bounded width. */
+bool mc_number_format_valid(const char *format);
+
+mc_template *mc_template_compile(const char *text, const mc_template_rules *rules, apr_pool_t *pool);
+
+/* True where every key gives the same path. */
+bool mc_template_constant(const mc_template *template);
+
+/* The path of a key, into `out` of MC_PATH_MAX bytes. MC_ERR_LIMIT when it is too long. */
+mc_error *mc_template_expand(char *out, const mc_template *template, const mc_tile_key *key,
+                             apr_pool_t *pool) MC_CHECKED;
+
+/* A tile as read: data attached to the pool, coding by its signature. */
+mc_tile *mc_tile_create(mc_buf *data, apr_time_t mtime, apr_pool_t *pool);
+
+/*
+ * What has been read of one item of a store, valid for a stamp. `identity` tells stores of equal paths apart: the hash
+ * of what is read (statement, type). The key is built in the caller's frame.
+ */
+typedef struct mc_memory_key {
+    size_t size;
+    char bytes[MC_PATH_MAX + 1024];
+} mc_memory_key;
+
+void mc_memory_key_build(mc_memory_key *memory_key, uint64_t identity, const char *path, const mc_tile_key *key);
+
+/* True if something is known under this very stamp; *tile NULL then: known to be absent. A NULL stamp asks for what
+ * was remembered for a time. */
+bool mc_memory_get(mc_tile **tile, const mc_memory_key *key, const mc_stamp *stamp, mc_ctx *ctx, apr_pool_t *pool);
+
+/* Remembers a tile, or with NULL its absence, unless the stamp is younger than 50 ms at `now`, the time it was taken.
+ */
+void mc_memory_put(const mc_memory_key *key, const mc_stamp *stamp, apr_time_t now, mc_tile *tile, mc_ctx *ctx);
+/* The same for stores without a stamp: for `seconds`. */
+void mc_memory_put_for(const mc_memory_key *key, double seconds, mc_tile *tile, mc_ctx *ctx);
+void mc_memory_forget(const mc_memory_key *key, mc_ctx *ctx);
+
+extern const mc_cache_ops mc_cache_sqlite;
+extern const mc_cache_ops mc_cache_mbtiles;
+extern const mc_cache_ops mc_cache_disk;
+extern const mc_cache_ops mc_cache_composite;
+extern const mc_cache_ops mc_cache_fallback;
+extern const mc_cache_ops mc_cache_multitier;
+
+#endif

@@ -1,0 +1,333 @@
+/* Caches made of others: composite (by place and dimension), fallback (when the first fails), multitier (fast before
+ * slow). Spec 5.12 to 5.14. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "cache/cache_base.h"
+
+/* One child: where it counts (composite only). */
+typedef struct child {
+    const char *name;
+    int minzoom, maxzoom; /* -1: unbounded */
+    const char *grids, *dimensions;
+    mc_cache *cache;
+    int filter_count;
+    struct {
+        const char *name, *value;
+    } * filters;
+} child;
+
+typedef struct layered {
+    mc_cache_base base;
+    apr_array_header_t *nodes; /* of const mc_node * */
+    int count;
+    child *children;
+} layered;
+
+static const mc_key composite_child_keys[] = {
+    { "", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(child, name), NULL, "Name of a cache declared before." },
+    { "@min-zoom", MC_INT, 0, 0, 1000, NULL, NULL, offsetof(child, minzoom), NULL, "First level of the child." },
+    { "@max-zoom", MC_INT, 0, 0, 1000, NULL, NULL, offsetof(child, maxzoom), NULL, "Last level of the child." },
+    { "@grids", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(child, grids), NULL, "Grids of the child, by commas." },
+    { "@dimensions", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(child, dimensions), NULL, "name=value, by commas." },
+    MC_KEY_END,
+};
+static const mc_key child_keys[] = {
+    { "", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(child, name), NULL, "Name of a cache declared before." },
+    MC_KEY_END,
+};
+static const mc_key composite_keys[] = {
+    MC_CACHE_KEYS(layered),
+    { "cache", MC_TREE, MC_KEY_REPEATABLE | MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(layered, nodes),
+      composite_child_keys, "A child and where it counts; the first that fits is used." },
+    MC_KEY_END,
+};
+static const mc_key layered_keys[] = {
+    MC_CACHE_KEYS(layered),
+    { "cache", MC_TREE, MC_KEY_REPEATABLE | MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(layered, nodes), child_keys,
+      "A child, in order." },
+    MC_KEY_END,
+};
+
+/* "name=value,name=value" */
+static bool
+read_filters(child *child, const mc_node *node, mc_build *build)
+{
+    if (child->dimensions == NULL)
+        return true;
+    char *state;
+    char *text = apr_pstrdup(build->pool, child->dimensions);
+    child->filters = apr_pcalloc(build->pool, sizeof(*child->filters) * (strlen(text) + 1));
+    for (char *item = apr_strtok(text, ",", &state); item != NULL; item = apr_strtok(NULL, ",", &state)) {
+        char *equals = strchr(item, '=');
+        if (equals == NULL) {
+            mc_complain(build->diagnostics, MC_REFUSED, node, "attribute \"dimensions\" is not name=value,name=value");
+            return false;
+        }
+        *equals = '\0';
+        child->filters[child->filter_count].name = item;
+        child->filters[child->filter_count++].value = equals + 1;
+    }
+    return true;
+}
+
+static bool
+child_missing(const char *name, mc_build *build)
+{
+    const char *key = apr_pstrcat(build->pool, "cache ", name, NULL);
+    return build->missing != NULL && apr_hash_get(build->missing, key, APR_HASH_KEY_STRING) != NULL;
+}
+
+static mc_cache *
+layered_read(const mc_cache_ops *ops, const mc_key *keys, const mc_node *node, mc_build *build)
+{
+    layered *cache = apr_pcalloc(build->pool, sizeof(*cache));
+    if (!mc_cache_read(&cache->base, ops, false, node, build))
+        return NULL;
+    cache->count = cache->nodes->nelts;
+    cache->children = apr_pcalloc(build->pool, sizeof(child) * (size_t)(cache->count + 1));
+    for (int i = 0; i < cache->count; i++) {
+        const mc_node *at = APR_ARRAY_IDX(cache->nodes, i, const mc_node *);
+        child *child = &cache->children[i];
+        child->minzoom = child->maxzoom = -1;
+        if (!mc_config_read(child, at, keys, build->diagnostics) || !read_filters(child, at, build))
+            return NULL;
+        if (child_missing(child->name, build)) {
+            mc_complain(build->diagnostics, MC_NOT_BUILT, at, "cache \"%s\" is not part of this build", child->name);
+            return NULL;
+        }
+        child->cache = mc_config_find(build->caches, "cache", child->name, at, build->diagnostics);
+        if (child->cache == NULL)
+            return NULL;
+    }
+    return &cache->base.cache;
+}
+
+static mc_cache *
+composite_from_config(const mc_node *node, mc_build *build)
+{
+    return layered_read(&mc_cache_composite, composite_child_keys, node, build);
+}
+
+static mc_cache *
+fallback_from_config(const mc_node *node, mc_build *build)
+{
+    return layered_read(&mc_cache_fallback, child_keys, node, build);
+}
+
+static mc_cache *
+multitier_from_config(const mc_node *node, mc_build *build)
+{
+    return layered_read(&mc_cache_multitier, child_keys, node, build);
+}
+
+static bool
+listed(const char *list, const char *name)
+{
+    size_t size = strlen(name);
+    for (const char *at = list;;) {
+        size_t length = strcspn(at, ",");
+        if (length == size && memcmp(at, name, size) == 0)
+            return true;
+        if (at[length] == '\0')
+            return false;
+        at += length + 1;
+    }
+}
+
+static bool
+dimensions_fit(const child *child, const mc_tile_key *key)
+{
+    for (int i = 0; i < child->filter_count; i++) {
+        bool fits = false;
+        for (int j = 0; j < key->dimension_count; j++)
+            fits = fits || (strcmp(key->dimensions[j].name, child->filters[i].name) == 0 &&
+                            strcmp(key->dimensions[j].value, child->filters[i].value) == 0);
+        if (!fits)
+            return false;
+    }
+    return true;
+}
+
+static mc_error *
+choose(mc_cache **chosen, mc_cache *base, const mc_tile_key *key, apr_pool_t *pool)
+{
+    layered *cache = (layered *)base;
+    for (int i = 0; i < cache->count; i++) {
+        const child *child = &cache->children[i];
+        if ((child->minzoom >= 0 && key->z < child->minzoom) || (child->maxzoom >= 0 && key->z > child->maxzoom) ||
+            (child->grids != NULL && !listed(child->grids, key->grid->name)) || !dimensions_fit(child, key))
+            continue;
+        *chosen = child->cache;
+        return MC_OK;
+    }
+    return mc_error_create(pool, MC_ERR_CONFIG, "no part of cache \"%s\" is for this tile", base->name);
+}
+
+static mc_error *
+composite_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_cache *chosen;
+    MC_TRY(choose(&chosen, cache, key, pool));
+    return mc_cache_get(tile, chosen, key, ctx, pool);
+}
+
+static mc_error *
+composite_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
+{
+    mc_cache *chosen;
+    MC_TRY(choose(&chosen, cache, key, ctx->pool));
+    return mc_cache_exists(exists, chosen, key, ctx);
+}
+
+/* The tiles of a metatile share level, grid and dimensions, so they go to one child. */
+static mc_error *
+composite_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx)
+{
+    if (count == 0)
+        return MC_OK;
+    mc_cache *chosen;
+    MC_TRY(choose(&chosen, cache, &tiles[0].key, ctx->pool));
+    return mc_cache_put(chosen, tiles, count, ctx);
+}
+
+static mc_error *
+composite_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
+{
+    mc_cache *chosen;
+    MC_TRY(choose(&chosen, cache, key, ctx->pool));
+    return mc_cache_remove(chosen, key, ctx);
+}
+
+static mc_error *
+fallback_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    layered *cache = (layered *)base;
+    mc_error *first = MC_OK;
+    for (int i = 0; i < cache->count; i++) {
+        mc_error *error = mc_cache_get(tile, cache->children[i].cache, key, ctx, pool);
+        if (error == MC_OK)
+            return MC_OK;
+        mc_log_error(ctx, MC_LOG_WARN, error);
+        first = first == MC_OK ? error : first;
+    }
+    return first;
+}
+
+static mc_error *
+fallback_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
+{
+    return mc_cache_exists(exists, ((layered *)base)->children[0].cache, key, ctx);
+}
+
+static mc_error *
+fallback_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
+{
+    layered *cache = (layered *)base;
+    mc_error *first = MC_OK;
+    for (int i = 0; i < cache->count; i++) {
+        mc_error *error = mc_cache_put(cache->children[i].cache, tiles, count, ctx);
+        first = first == MC_OK ? error : first;
+    }
+    return first;
+}
+
+static mc_error *
+remove_from_all(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
+{
+    layered *cache = (layered *)base;
+    for (int i = 0; i < cache->count; i++) {
+        mc_error *error = mc_cache_remove(cache->children[i].cache, key, ctx);
+        if (error != MC_OK)
+            mc_log_error(ctx, MC_LOG_WARN, error); /* spec 5.13: not an error of the whole */
+    }
+    return MC_OK;
+}
+
+/* Copies a hit into the faster children. They get what a client would get: a stored colour as its picture. */
+static mc_error *
+multitier_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    layered *cache = (layered *)base;
+    MC_TRY(mc_cache_get(tile, cache->children[0].cache, key, ctx, pool));
+    for (int i = 1; i < cache->count && *tile == NULL; i++) {
+        mc_error *error = mc_cache_get(tile, cache->children[i].cache, key, ctx, pool);
+        if (error != MC_OK) {
+            mc_log_error(ctx, MC_LOG_WARN, error);
+            continue;
+        }
+        mc_put copy = { .key = *key, .data = *tile == NULL ? NULL : (*tile)->data };
+        for (int j = 0; j < i && *tile != NULL; j++) {
+            error = mc_cache_put(cache->children[j].cache, &copy, 1, ctx);
+            if (error != MC_OK)
+                mc_log_error(ctx, MC_LOG_WARN, error);
+        }
+    }
+    return MC_OK;
+}
+
+static mc_error *
+multitier_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
+{
+    layered *cache = (layered *)base;
+    for (int i = 0; i < cache->count && !*exists; i++)
+        MC_TRY(mc_cache_exists(exists, cache->children[i].cache, key, ctx));
+    return MC_OK;
+}
+
+static mc_error *
+multitier_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
+{
+    layered *cache = (layered *)base;
+    for (int i = 0; i < cache->count - 1; i++) /* an older copy in a faster child would hide what is stored now */
+        for (int j = 0; j < count; j++) {
+            mc_error *error = mc_cache_remove(cache->children[i].cache, &tiles[j].key, ctx);
+            if (error != MC_OK)
+                mc_log_error(ctx, MC_LOG_WARN, error);
+        }
+    return mc_cache_put(cache->children[cache->count - 1].cache, tiles, count, ctx);
+}
+
+static void
+layered_used_by(mc_cache *base, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build)
+{
+    layered *cache = (layered *)base;
+    for (int i = 0; i < cache->count; i++)
+        mc_cache_used_by(cache->children[i].cache, tileset, grid, node, build);
+}
+
+const mc_cache_ops mc_cache_composite = {
+    .type = "composite",
+    .keys = composite_keys,
+    .help = "The first child that is for the tile's level, grid and dimensions.",
+    .from_config = composite_from_config,
+    .get = composite_get,
+    .exists = composite_exists,
+    .put = composite_put,
+    .remove = composite_remove,
+    .used_by = layered_used_by,
+};
+
+const mc_cache_ops mc_cache_fallback = {
+    .type = "fallback",
+    .keys = layered_keys,
+    .help = "The next child where one fails.",
+    .from_config = fallback_from_config,
+    .get = fallback_get,
+    .exists = fallback_exists,
+    .put = fallback_put,
+    .remove = remove_from_all,
+    .used_by = layered_used_by,
+};
+
+const mc_cache_ops mc_cache_multitier = {
+    .type = "multitier",
+    .keys = layered_keys,
+    .help = "Fast children before slow ones.",
+    .from_config = multitier_from_config,
+    .get = multitier_get,
+    .exists = multitier_exists,
+    .put = multitier_put,
+    .remove = remove_from_all,
+    .used_by = layered_used_by,
+};

@@ -1,0 +1,149 @@
+/* The cache "mbtiles": SQLite files of the MBTiles schema (spec 5.4; MBTiles 1.3, metadata). */
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
+
+#include "cache/sqlite_base.h"
+
+static const char create_sql[] =
+    "CREATE TABLE IF NOT EXISTS images(tile_id text PRIMARY KEY, tile_data blob);"
+    "CREATE TABLE IF NOT EXISTS map(zoom_level integer, tile_column integer, tile_row integer, tile_id text,"
+    " FOREIGN KEY(tile_id) REFERENCES images(tile_id), PRIMARY KEY(tile_row, tile_column, zoom_level));"
+    "CREATE TABLE IF NOT EXISTS metadata(name text, value text);"
+    "CREATE VIEW IF NOT EXISTS tiles AS SELECT map.zoom_level AS zoom_level, map.tile_column AS tile_column,"
+    " map.tile_row AS tile_row, images.tile_data AS tile_data FROM map JOIN images ON images.tile_id = map.tile_id";
+
+static mc_error *
+put_tile(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
+{
+    (void)cache;
+    const mc_tile_key *key = &tile->key;
+    uint8_t bgra[4];
+    sqlite_binds binds = { .data = tile->data->data, .size = tile->data->size };
+    const char *images = "INSERT OR REPLACE INTO images(tile_id, tile_data) VALUES(:key, :data)";
+    if (tile->pixels != NULL && mc_pixels_uniform(tile->pixels, bgra)) {
+        binds.id = apr_psprintf(pool, "#%02x%02x%02x%02x", bgra[0], bgra[1], bgra[2], bgra[3]);
+        images = "INSERT OR IGNORE INTO images(tile_id, tile_data) VALUES(:key, :data)";
+    } else {
+        binds.id = apr_psprintf(pool, "%d-%d-%d", key->x, key->y, key->z);
+    }
+    MC_TRY(mc_sqlite_run(handle, images, key, &binds, pool));
+    return mc_sqlite_run(handle,
+                         "INSERT OR REPLACE INTO map(tile_column, tile_row, zoom_level, tile_id)"
+                         " VALUES(:x, :y, :z, :key)",
+                         key, &binds, pool);
+}
+
+/* A row of the metadata, where there is none of that name. */
+static mc_error *
+add_metadata(mc_handle *handle, const mc_tile_key *key, const char *name, const char *value, apr_pool_t *pool)
+{
+    sqlite_binds binds = { .id = name, .color = value };
+    return mc_sqlite_run(handle,
+                         "INSERT INTO metadata(name, value) SELECT :key, :color"
+                         " WHERE NOT EXISTS(SELECT 1 FROM metadata WHERE name = :key)",
+                         key, &binds, pool);
+}
+
+/* Degrees of the grid's extent; NULL where the CRS is neither in degrees nor spherical Mercator. */
+static const char *
+bounds_of(const mc_grid *grid, apr_pool_t *pool)
+{
+    mc_extent box = grid->extent;
+    if (grid->epsg == 3857 || grid->epsg == 900913) {
+        const double radius = 6378137.0;
+        const double degrees = 180.0 / M_PI;
+        box = (mc_extent){ box.minx / radius * degrees, atan(sinh(box.miny / radius)) * degrees,
+                           box.maxx / radius * degrees, atan(sinh(box.maxy / radius)) * degrees };
+    } else if (grid->epsg != 4326) {
+        return NULL;
+    }
+    return apr_psprintf(pool, "%.6f,%.6f,%.6f,%.6f", box.minx, box.miny, box.maxx, box.maxy);
+}
+
+static mc_error *
+put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
+{
+    (void)cache;
+    const mc_tile_key *key = &tile->key;
+    const char *zoom = apr_itoa(pool, key->z);
+    const char *bounds = bounds_of(key->grid, pool);
+    MC_TRY(add_metadata(handle, key, "name", key->tileset, pool));
+    MC_TRY(add_metadata(handle, key, "type", "overlay", pool));
+    MC_TRY(add_metadata(handle, key, "version", "1", pool));
+    MC_TRY(add_metadata(handle, key, "description", key->tileset, pool));
+    MC_TRY(add_metadata(handle, key, "format", strcmp(key->extension, "jpeg") == 0 ? "jpg" : key->extension, pool));
+    if (bounds != NULL)
+        MC_TRY(add_metadata(handle, key, "bounds", bounds, pool));
+    MC_TRY(add_metadata(handle, key, "minzoom", zoom, pool));
+    MC_TRY(add_metadata(handle, key, "maxzoom", zoom, pool));
+    return mc_sqlite_run(handle,
+                         "UPDATE metadata SET value = :z WHERE (name = 'minzoom' AND CAST(value AS integer) > :z)"
+                         " OR (name = 'maxzoom' AND CAST(value AS integer) < :z)",
+                         key, NULL, pool);
+}
+
+typedef struct use {
+    const char *tileset, *grid, *path;
+} use;
+
+/* A file has neither tileset nor grid in its keys: two that share one overwrite each other (spec 5.4). Reading the same
+ * tiles twice may be meant, so that it is no error. */
+static void
+mbtiles_used_by(mc_cache *base, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build)
+{
+    sqlite_cache *cache = (sqlite_cache *)base;
+    mc_tile_key key = { .tileset = tileset, .grid = grid };
+    char path[MC_PATH_MAX];
+    if (mc_template_expand(path, cache->template, &key, build->pool) != MC_OK)
+        return; /* said with the first request */
+    for (int i = 0; i < cache->uses->nelts; i++) {
+        const use *other = &APR_ARRAY_IDX(cache->uses, i, use);
+        if (strcmp(other->path, path) == 0 &&
+            (strcmp(other->tileset, tileset) != 0 || strcmp(other->grid, grid->name) != 0)) {
+            mc_complain(
+                build->diagnostics, MC_WARNING, node,
+                "tileset \"%s\" on grid \"%s\" and tileset \"%s\" on grid \"%s\" share the files of cache \"%s\","
+                " and MBTiles cannot tell their tiles apart: put {tileset} and {grid} into <dbfile>",
+                tileset, grid->name, other->tileset, other->grid, base->name);
+            return;
+        }
+    }
+    APR_ARRAY_PUSH(cache->uses, use) = (use){ tileset, grid->name, apr_pstrdup(build->pool, path) };
+}
+
+static mc_cache *
+mbtiles_from_config(const mc_node *node, mc_build *build)
+{
+    sqlite_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
+    cache->create = create_sql;
+    cache->get = "SELECT tile_data FROM tiles WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
+    cache->exists = "SELECT 1 FROM tiles WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
+    cache->remove = "DELETE FROM map WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
+    cache->put_tile = put_tile;
+    cache->put_end = put_metadata;
+    cache->uses = apr_array_make(build->pool, 2, sizeof(use));
+    return mc_sqlite_read(cache, &mc_cache_mbtiles, true, node, build) ? &cache->base.cache : NULL;
+}
+
+/* The picture goes with its place; that of a uniform tile stays, as others refer to it. */
+static mc_error *
+mbtiles_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
+{
+    MC_TRY(mc_sqlite_remove(base, key, ctx));
+    sqlite_cache again = *(sqlite_cache *)base;
+    again.remove = "DELETE FROM images WHERE tile_id = :key AND NOT EXISTS(SELECT 1 FROM map WHERE tile_id = :key)";
+    return mc_sqlite_remove(&again.base.cache, key, ctx);
+}
+
+const mc_cache_ops mc_cache_mbtiles = {
+    .type = "mbtiles",
+    .keys = mc_sqlite_keys,
+    .help = "Tiles in SQLite files of the MBTiles schema.",
+    .from_config = mbtiles_from_config,
+    .get = mc_sqlite_get,
+    .exists = mc_sqlite_exists,
+    .put = mc_sqlite_put,
+    .remove = mbtiles_remove,
+    .used_by = mbtiles_used_by,
+};

@@ -1,0 +1,194 @@
+/*
+ * Stored tiles in memory. What was read of a file is valid for the stamp that was taken before the read, and no longer:
+ * a hit costs the stat() of the file, so that no change of another process is ever missed (DESIGN.md, Never stale).
+ */
+#include <apr_strings.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/lru.h"
+#include "base/metrics.h"
+#include "cache/cache_base.h"
+
+typedef struct remembered {
+    mc_stamp stamp;
+    apr_time_t until; /* 0: as long as the stamp holds */
+    bool absent;
+    mc_tile tile; /* its data holds a reference */
+} remembered;
+
+struct mc_memory {
+    mc_lru *table;
+    _Atomic uint64_t evictions; /* of the table, those that the metrics know */
+};
+
+static mc_lru *
+table_of(const mc_ctx *ctx)
+{
+    return ctx->process == NULL || ctx->process->memory == NULL ? NULL : ctx->process->memory->table;
+}
+
+struct mc_memory *
+mc_memory_create(apr_int64_t bytes)
+{
+    if (bytes <= 0)
+        return NULL;
+    struct mc_memory *memory = calloc(1, sizeof(*memory));
+    MC_ASSERT(memory != NULL);
+    memory->table = mc_lru_create((size_t)bytes);
+    return memory;
+}
+
+void
+mc_memory_destroy(struct mc_memory *memory)
+{
+    if (memory == NULL)
+        return;
+    mc_lru_destroy(memory->table);
+    free(memory);
+}
+
+/* Appends text with its end, so that neighbours cannot be confused. What does not fit has no key (size 0) and is not
+ * remembered. */
+static void
+key_text(mc_memory_key *key, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    if (key->size == 0 || size > sizeof(key->bytes) - key->size) {
+        key->size = 0;
+        return;
+    }
+    memcpy(key->bytes + key->size, text, size);
+    key->size += size;
+}
+
+void
+mc_memory_key_build(mc_memory_key *memory_key, uint64_t identity, const char *path, const mc_tile_key *key)
+{
+    struct {
+        uint64_t identity;
+        int z, x, y, dimension_count;
+    } head = { identity, key->z, key->x, key->y, key->dimension_count };
+    memcpy(memory_key->bytes, &head, sizeof(head));
+    memory_key->size = sizeof(head);
+    key_text(memory_key, path);
+    key_text(memory_key, key->tileset);
+    key_text(memory_key, key->grid->name);
+    for (int i = key->dimension_count - 1; i >= 0; i--)
+        key_text(memory_key, key->dimensions[i].value);
+}
+
+mc_tile *
+mc_tile_create(mc_buf *data, apr_time_t mtime, apr_pool_t *pool)
+{
+    mc_tile *tile = apr_pcalloc(pool, sizeof(*tile));
+    tile->data = data;
+    tile->mtime = mtime;
+    tile->coding = mc_image_sniff(data->data, data->size);
+    return tile;
+}
+
+bool
+mc_memory_get(mc_tile **tile, const mc_memory_key *key, const mc_stamp *stamp, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_lru *table = table_of(ctx);
+    if (table == NULL || key->size == 0)
+        return false;
+    mc_lru_entry *entry = NULL;
+    remembered *known = mc_lru_get(table, &entry, key->bytes, key->size);
+    if (known == NULL)
+        return false;
+    bool valid = stamp == NULL ? apr_time_now() < known->until : mc_stamp_equal(&known->stamp, stamp);
+    *tile = NULL;
+    if (valid && !known->absent) {
+        *tile = apr_pmemdup(pool, &known->tile, sizeof(known->tile));
+        mc_buf_attach(mc_buf_ref(known->tile.data), pool);
+    }
+    mc_lru_release(entry);
+    if (valid)
+        mc_count(ctx->process->metrics, MC_COUNT_memory_hits_total, 1);
+    return valid;
+}
+
+static void
+free_remembered(void *value)
+{
+    remembered *known = value;
+    if (!known->absent)
+        mc_buf_unref(known->tile.data);
+    free(known);
+}
+
+/* Two threads may see the same total: each eviction is counted by one of them. */
+static void
+count_evictions(struct mc_memory *memory, mc_ctx *ctx)
+{
+    uint64_t total = mc_lru_evictions(memory->table);
+    uint64_t counted = atomic_load_explicit(&memory->evictions, memory_order_relaxed);
+    while (counted < total)
+        if (atomic_compare_exchange_weak(&memory->evictions, &counted, total)) {
+            mc_count(ctx->process->metrics, MC_COUNT_memory_evictions_total, total - counted);
+            return;
+        }
+}
+
+/*
+ * Once the memory is full, only one in four newcomers pushes others out: clients that go round through a little more
+ * than fits would otherwise find nothing of it, while a tile that many ask for is let in soon.
+ */
+static bool
+is_let_in(const mc_lru *table, size_t bytes)
+{
+    static _Thread_local uint32_t state = 2463534242U;
+    if (mc_lru_has_room(table, bytes + 512))
+        return true;
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    return (state & 3) == 0;
+}
+
+static void
+remember(const mc_memory_key *key, const mc_stamp *stamp, apr_time_t until, mc_tile *tile, mc_ctx *ctx)
+{
+    mc_lru *table = table_of(ctx);
+    if (table == NULL || key->size == 0 || !is_let_in(table, tile == NULL ? 0 : tile->data->capacity))
+        return;
+    remembered *known = calloc(1, sizeof(*known));
+    MC_ASSERT(known != NULL);
+    if (stamp != NULL)
+        known->stamp = *stamp;
+    known->until = until;
+    known->absent = tile == NULL;
+    size_t bytes = sizeof(*known);
+    if (tile != NULL) {
+        (void)mc_tile_tag(tile); /* once, not with each request */
+        known->tile = *tile;
+        mc_buf_ref(tile->data);
+        bytes += tile->data->capacity + sizeof(mc_buf);
+    }
+    mc_lru_put(table, key->bytes, key->size, known, bytes, free_remembered);
+    count_evictions(ctx->process->memory, ctx);
+}
+
+void
+mc_memory_put(const mc_memory_key *key, const mc_stamp *stamp, apr_time_t now, mc_tile *tile, mc_ctx *ctx)
+{
+    if (mc_stamp_settled(stamp, now))
+        remember(key, stamp, 0, tile, ctx);
+}
+
+void
+mc_memory_put_for(const mc_memory_key *key, double seconds, mc_tile *tile, mc_ctx *ctx)
+{
+    remember(key, NULL, apr_time_now() + (apr_time_t)(seconds * APR_USEC_PER_SEC), tile, ctx);
+}
+
+void
+mc_memory_forget(const mc_memory_key *key, mc_ctx *ctx)
+{
+    mc_lru *table = table_of(ctx);
+    if (table != NULL && key->size > 0)
+        mc_lru_remove(table, key->bytes, key->size);
+}

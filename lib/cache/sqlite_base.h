@@ -1,0 +1,67 @@
+/* What the caches in SQLite files share: sqlite3 and mbtiles differ by their statements. */
+#ifndef MC_CACHE_SQLITE_BASE_H
+#define MC_CACHE_SQLITE_BASE_H
+
+#include <stdatomic.h>
+
+#include "cache/cache_base.h"
+
+typedef struct sqlite_cache {
+    mc_cache_base base;
+    const mc_node *dbfile;
+    int columns, rows, top;
+    const char *allow_path_in_dim;
+    bool detect_blank;
+    apr_array_header_t *pragmas; /* of const mc_node * */
+    const mc_node *queries;
+    const char *hitstats;
+    const char *historical_base, *historical_template;
+    bool immutable;
+    int index_check; /* 0 warn, 1 error, 2 off */
+    /* What has been made of the above. */
+    mc_template *template;
+    mc_open reading, writing;
+    const char *create, *exists, *get, *set, *remove;
+    uint64_t identity;
+    bool single_file;
+    apr_array_header_t *uses; /* of mbtiles only: who uses which file, for the check of the configuration */
+    _Atomic int plan;         /* of the get statement: 0 not looked at, 1 fine, 2 scans */
+    mc_error *(*put_tile)(mc_handle *handle, struct sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool);
+    mc_error *(*put_end)(mc_handle *handle, struct sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool);
+} sqlite_cache;
+
+extern const mc_key mc_sqlite_keys[];
+
+/* Reads the element; statements that are set in `cache` are the defaults. False after a complaint. fixed_writes: only
+ * create, exists and get may be replaced. */
+bool mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, const mc_node *node,
+                    mc_build *build);
+
+/* What a statement may refer to besides the tile's key. */
+typedef struct sqlite_binds {
+    const void *data;
+    size_t size;
+    const char *id;    /* :key */
+    const char *color; /* :color */
+} sqlite_binds;
+
+mc_error *mc_sqlite_bind(sqlite3_stmt *statement, mc_handle *handle, const mc_tile_key *key, const sqlite_binds *binds,
+                         apr_pool_t *pool) MC_CHECKED;
+
+/* Binds and runs a statement that gives no rows. */
+mc_error *mc_sqlite_run(mc_handle *handle, const char *sql, const mc_tile_key *key, const sqlite_binds *binds,
+                        apr_pool_t *pool) MC_CHECKED;
+
+/* The file of a tile; *present false: there is none, and that is no error. */
+mc_error *mc_sqlite_locate(char *path, bool *present, const sqlite_cache *cache, const mc_tile_key *key,
+                           mc_ctx *ctx) MC_CHECKED;
+
+/* Lets go of the file that the caller's series of gets holds, if any. */
+void mc_cache_reads_drop(mc_ctx *ctx);
+
+mc_error *mc_sqlite_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool);
+mc_error *mc_sqlite_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
+mc_error *mc_sqlite_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx);
+mc_error *mc_sqlite_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
+
+#endif

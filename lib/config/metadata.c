@@ -1,0 +1,103 @@
+/*
+ * <metadata>: keys without regard to case, several values for each, one nested level (spec 1.3). Many threads read it
+ * at once, so nothing is built on reading.
+ */
+#include <apr_strings.h>
+
+#include "mapcache/config.h"
+
+enum { LONGEST_KEY = 255 }; /* what differs only beyond that is one key */
+
+typedef struct entry {
+    apr_array_header_t *values; /* of const char *, in file order */
+    mc_metadata *nested;        /* the first nested table of that name, or NULL */
+} entry;
+
+struct mc_metadata {
+    apr_pool_t *pool;
+    apr_hash_t *entries; /* key in lower case -> entry */
+};
+
+mc_metadata *
+mc_metadata_create(apr_pool_t *pool)
+{
+    mc_metadata *metadata = apr_pcalloc(pool, sizeof(*metadata));
+    metadata->pool = pool;
+    metadata->entries = apr_hash_make(pool);
+    return metadata;
+}
+
+static size_t
+lower(char to[LONGEST_KEY + 1], const char *key)
+{
+    size_t size = 0;
+    for (; key[size] != '\0' && size < LONGEST_KEY; size++)
+        to[size] = (char)(key[size] >= 'A' && key[size] <= 'Z' ? key[size] + ('a' - 'A') : key[size]);
+    return size;
+}
+
+static entry *
+find(const mc_metadata *metadata, const char *key)
+{
+    char folded[LONGEST_KEY + 1];
+    return metadata == NULL ? NULL : apr_hash_get(metadata->entries, folded, (apr_ssize_t)lower(folded, key));
+}
+
+static entry *
+find_or_add(mc_metadata *metadata, const char *key)
+{
+    char folded[LONGEST_KEY + 1];
+    size_t size = lower(folded, key);
+    entry *found = apr_hash_get(metadata->entries, folded, (apr_ssize_t)size);
+    if (found == NULL) {
+        found = apr_pcalloc(metadata->pool, sizeof(*found));
+        found->values = apr_array_make(metadata->pool, 1, sizeof(const char *));
+        apr_hash_set(metadata->entries, apr_pmemdup(metadata->pool, folded, size), (apr_ssize_t)size, found);
+    }
+    return found;
+}
+
+void
+mc_metadata_set(mc_metadata *metadata, const char *key, const char *value)
+{
+    APR_ARRAY_PUSH(find_or_add(metadata, key)->values, const char *) = apr_pstrdup(metadata->pool, value);
+}
+
+void
+mc_metadata_add(mc_metadata *metadata, const mc_node *node)
+{
+    for (const mc_node *child = node->children; child != NULL; child = child->next) {
+        if (child->children == NULL) {
+            mc_metadata_set(metadata, child->name, child->text);
+            continue;
+        }
+        mc_metadata *nested = mc_metadata_create(metadata->pool);
+        for (const mc_node *leaf = child->children; leaf != NULL; leaf = leaf->next)
+            mc_metadata_set(nested, leaf->name, leaf->text);
+        entry *parent = find_or_add(metadata, child->name);
+        if (parent->nested == NULL)
+            parent->nested = nested;
+    }
+}
+
+const char *
+mc_metadata_get(const mc_metadata *metadata, const char *key)
+{
+    const entry *found = find(metadata, key);
+    return found == NULL || found->values->nelts == 0 ? NULL : APR_ARRAY_IDX(found->values, 0, const char *);
+}
+
+const apr_array_header_t *
+mc_metadata_all(const mc_metadata *metadata, const char *key)
+{
+    static const apr_array_header_t none = { .elt_size = sizeof(const char *) };
+    const entry *found = find(metadata, key);
+    return found == NULL ? &none : found->values;
+}
+
+const mc_metadata *
+mc_metadata_nested(const mc_metadata *metadata, const char *key)
+{
+    const entry *found = find(metadata, key);
+    return found == NULL ? NULL : found->nested;
+}

@@ -1,0 +1,283 @@
+/*
+ * From XML to a tree of nodes. The file is somebody's text, perhaps an attacker's: its size, depth, number of elements
+ * and what its entities expand to are bounded, and nothing outside of it is ever loaded.
+ */
+#include <apr_file_io.h>
+#include <apr_strings.h>
+#include <expat.h>
+#include <string.h>
+
+#include "mapcache/config.h"
+
+enum {
+    MAX_FILE = 64 * 1024 * 1024,
+    MAX_EXPANSION = 16 * 1024 * 1024, /* bytes of text and attributes beyond the size of the file itself */
+    MAX_DEPTH = 100,
+    MAX_NODES = 1000 * 1000, /* elements and attributes */
+    CHUNK = 64 * 1024,
+};
+
+/* An element that is still open. Its text buffer is used again by the next element of that depth. */
+typedef struct open_element {
+    mc_node *node;
+    mc_node *last_child;
+    char *text;
+    size_t size;
+    size_t capacity;
+} open_element;
+
+typedef struct builder {
+    XML_Parser parser;
+    apr_pool_t *pool;
+    apr_pool_t *scratch;
+    const char *file;
+    mc_node *root;
+    open_element open[MAX_DEPTH];
+    int depth;
+    int nodes;
+    size_t read;
+    size_t produced;
+    mc_error *error;
+} builder;
+
+static void
+stop(builder *builder, mc_error *error)
+{
+    if (builder->error == MC_OK)
+        builder->error = error;
+    XML_StopParser(builder->parser, XML_FALSE);
+}
+
+static int
+line(const builder *builder)
+{
+    return (int)XML_GetCurrentLineNumber(builder->parser);
+}
+
+static int
+column(const builder *builder)
+{
+    return (int)XML_GetCurrentColumnNumber(builder->parser) + 1;
+}
+
+static void
+refuse(builder *builder, const char *why)
+{
+    stop(builder, mc_error_create(builder->pool, MC_ERR_CONFIG, "%s:%d:%d: %s", builder->file, line(builder),
+                                  column(builder), why));
+}
+
+/* Counts what the tree takes, so that entities cannot blow it up. */
+static bool
+account(builder *builder, size_t bytes)
+{
+    builder->produced += bytes;
+    if (builder->produced <= builder->read + MAX_EXPANSION)
+        return true;
+    refuse(builder, "the entities of this file expand to more than 16 MB");
+    return false;
+}
+
+static bool
+account_node(builder *builder)
+{
+    if (++builder->nodes <= MAX_NODES)
+        return true;
+    refuse(builder, "more than a million elements and attributes");
+    return false;
+}
+
+static void
+add_attributes(builder *builder, mc_node *node, const XML_Char **attributes)
+{
+    mc_attr **last = &node->attrs;
+    for (; *attributes != NULL; attributes += 2) {
+        if (!account_node(builder) || !account(builder, strlen(attributes[0]) + strlen(attributes[1])))
+            return;
+        mc_attr *attr = apr_pcalloc(builder->pool, sizeof(*attr));
+        attr->name = apr_pstrdup(builder->pool, attributes[0]);
+        attr->value = apr_pstrdup(builder->pool, attributes[1]);
+        *last = attr;
+        last = &attr->next;
+    }
+}
+
+static void XMLCALL
+start_element(void *baton, const XML_Char *name, const XML_Char **attributes)
+{
+    builder *builder = baton;
+    if (builder->error != MC_OK || !account_node(builder) || !account(builder, strlen(name)))
+        return;
+    if (builder->depth == MAX_DEPTH) {
+        refuse(builder, "elements are nested more than 100 deep");
+        return;
+    }
+    mc_node *node = apr_pcalloc(builder->pool, sizeof(*node));
+    node->file = builder->file;
+    node->line = line(builder);
+    node->column = column(builder);
+    node->name = apr_pstrdup(builder->pool, name);
+    node->text = "";
+    add_attributes(builder, node, attributes);
+    if (builder->depth == 0) {
+        builder->root = node;
+    } else {
+        open_element *parent = &builder->open[builder->depth - 1];
+        node->parent = parent->node;
+        if (parent->last_child == NULL)
+            parent->node->children = node;
+        else
+            parent->last_child->next = node;
+        parent->last_child = node;
+    }
+    open_element *opened = &builder->open[builder->depth++];
+    opened->node = node;
+    opened->last_child = NULL;
+    opened->size = 0;
+}
+
+static void XMLCALL
+end_element(void *baton, const XML_Char *name)
+{
+    (void)name;
+    builder *builder = baton;
+    if (builder->error != MC_OK)
+        return;
+    open_element *closed = &builder->open[--builder->depth];
+    if (closed->size > 0)
+        closed->node->text = apr_pstrmemdup(builder->pool, closed->text, closed->size);
+}
+
+static void XMLCALL
+character_data(void *baton, const XML_Char *text, int size)
+{
+    builder *builder = baton;
+    if (builder->error != MC_OK || builder->depth == 0 || size <= 0 || !account(builder, (size_t)size))
+        return;
+    open_element *element = &builder->open[builder->depth - 1];
+    size_t needed = element->size + (size_t)size;
+    if (needed > element->capacity) {
+        size_t capacity = element->capacity == 0 ? 256 : element->capacity;
+        while (capacity < needed)
+            capacity *= 2;
+        char *larger = apr_palloc(builder->scratch, capacity);
+        if (element->size > 0)
+            memcpy(larger, element->text, element->size);
+        element->text = larger;
+        element->capacity = capacity;
+    }
+    memcpy(element->text + element->size, text, (size_t)size);
+    element->size = needed;
+}
+
+static mc_error *
+syntax_error(const builder *builder, apr_pool_t *pool)
+{
+    return mc_error_create(pool, MC_ERR_CONFIG, "%s:%d:%d: not well-formed XML: %s", builder->file, line(builder),
+                           column(builder), XML_ErrorString(XML_GetErrorCode(builder->parser)));
+}
+
+/* Hands `size` bytes to the parser. */
+static mc_error *
+feed(builder *builder, const char *bytes, size_t size, bool last)
+{
+    builder->read += size;
+    if (builder->read > MAX_FILE)
+        return mc_error_create(builder->pool, MC_ERR_CONFIG, "%s: larger than 64 MB", builder->file);
+    enum XML_Status status = XML_Parse(builder->parser, bytes, (int)size, last);
+    if (builder->error != MC_OK)
+        return builder->error;
+    return status == XML_STATUS_OK ? MC_OK : syntax_error(builder, builder->pool);
+}
+
+static builder *
+create_builder(const char *file, apr_pool_t *scratch, apr_pool_t *pool)
+{
+    builder *builder = apr_pcalloc(scratch, sizeof(*builder));
+    builder->parser = XML_ParserCreate(NULL);
+    MC_ASSERT(builder->parser != NULL);
+    builder->pool = pool;
+    builder->scratch = scratch;
+    builder->file = apr_pstrdup(pool, file);
+    XML_SetUserData(builder->parser, builder);
+    XML_SetElementHandler(builder->parser, start_element, end_element);
+    XML_SetCharacterDataHandler(builder->parser, character_data);
+    /* No handler for external entities is set: references to them are skipped, nothing is opened. */
+    return builder;
+}
+
+static mc_error *
+finish(mc_node **root, const builder *builder)
+{
+    const mc_node *node = builder->root;
+    if (strcmp(node->name, "mapcache") != 0)
+        return mc_error_create(builder->pool, MC_ERR_CONFIG, "%s:%d:%d: the first element is <%.60s>, not <mapcache>",
+                               node->file, node->line, node->column, node->name);
+    *root = builder->root;
+    return MC_OK;
+}
+
+static mc_error *
+parse_chunks(builder *builder, const char *text, size_t size)
+{
+    while (size > CHUNK) {
+        MC_TRY(feed(builder, text, CHUNK, false));
+        text += CHUNK;
+        size -= CHUNK;
+    }
+    return feed(builder, text, size, true);
+}
+
+mc_error *
+mc_config_parse_text(mc_node **root, const char *name, const char *text, size_t size, apr_pool_t *pool)
+{
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, pool);
+    builder *builder = create_builder(name, scratch, pool);
+    mc_error *error = parse_chunks(builder, text, size);
+    if (error == MC_OK)
+        error = finish(root, builder);
+    XML_ParserFree(builder->parser);
+    apr_pool_destroy(scratch);
+    return error;
+}
+
+static mc_error *
+parse_file(builder *builder, apr_file_t *file)
+{
+    char *chunk = apr_palloc(builder->scratch, CHUNK);
+    for (;;) {
+        apr_size_t size = 0;
+        apr_status_t status = apr_file_read_full(file, chunk, CHUNK, &size);
+        if (status != APR_SUCCESS && !APR_STATUS_IS_EOF(status)) {
+            char reason[120];
+            return mc_error_create(builder->pool, MC_ERR_CONFIG, "%s: cannot be read: %s", builder->file,
+                                   apr_strerror(status, reason, sizeof(reason)));
+        }
+        MC_TRY(feed(builder, chunk, size, status != APR_SUCCESS));
+        if (status != APR_SUCCESS)
+            return MC_OK;
+    }
+}
+
+mc_error *
+mc_config_parse_file(mc_node **root, const char *file, apr_pool_t *pool)
+{
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, pool);
+    apr_file_t *handle;
+    apr_status_t status = apr_file_open(&handle, file, APR_READ | APR_BINARY, APR_OS_DEFAULT, scratch);
+    if (status != APR_SUCCESS) {
+        char reason[120];
+        apr_strerror(status, reason, sizeof(reason));
+        apr_pool_destroy(scratch);
+        return mc_error_create(pool, MC_ERR_CONFIG, "%s: cannot be opened: %s", file, reason);
+    }
+    builder *builder = create_builder(file, scratch, pool);
+    mc_error *error = parse_file(builder, handle);
+    if (error == MC_OK)
+        error = finish(root, builder);
+    XML_ParserFree(builder->parser);
+    apr_pool_destroy(scratch);
+    return error;
+}

@@ -1,0 +1,196 @@
+/* One open SQLite file: how it is opened and closed, and its prepared statements. The table is in handles.c. */
+#include <apr_strings.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "db/handle_private.h"
+
+static const int64_t BUSY_AT_MOST_US = 60 * APR_USEC_PER_SEC;
+
+uint64_t
+mc_open_profile(const mc_open *how)
+{
+    uint64_t hash = (uint64_t)how->write | (uint64_t)how->immutable << 1 | (uint64_t)how->wal << 2;
+    if (how->create != NULL)
+        hash = mc_hash64(how->create, strlen(how->create), hash);
+    for (int i = 0; i < how->pragma_count; i++) {
+        hash = mc_hash64(how->pragmas[i].name, strlen(how->pragmas[i].name), hash);
+        hash = mc_hash64(how->pragmas[i].value, strlen(how->pragmas[i].value), hash);
+    }
+    return hash;
+}
+
+mc_error *
+mc_handle_error(mc_handle *handle, const char *what, apr_pool_t *pool)
+{
+    int code = sqlite3_errcode(handle->db) & 0xff;
+    mc_error_kind kind = code == SQLITE_BUSY || code == SQLITE_LOCKED      ? MC_ERR_UNAVAILABLE
+                         : code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? MC_ERR_CORRUPT
+                                                                           : MC_ERR_IO;
+    mc_error *cause = mc_error_create(pool, kind, "%s: %s (SQLite %d)", handle->path, sqlite3_errmsg(handle->db),
+                                      sqlite3_extended_errcode(handle->db));
+    return mc_error_wrap(pool, cause, kind, "%s", what);
+}
+
+/* All folders of a file's path. */
+static void
+make_folders(const char *path)
+{
+    char *copy = strdup(path);
+    MC_ASSERT(copy != NULL);
+    for (char *slash = strchr(copy + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(copy, 0777); /* what fails here shows when the file is opened */
+        *slash = '/';
+    }
+    free(copy);
+}
+
+/* WAL needs shared memory between all users of a file; network file systems do not have it. */
+static bool
+local_file_system(const char *path)
+{
+    struct statfs info;
+    if (statfs(path, &info) != 0)
+        return false;
+    switch ((unsigned long)info.f_type) {
+    case 0x6969UL:     /* nfs */
+    case 0x517bUL:     /* smb */
+    case 0xff534d42UL: /* cifs */
+    case 0xfe534d42UL: /* smb2 */
+    case 0x65735546UL: /* fuse */
+    case 0x01021997UL: /* 9p */
+    case 0x00c36400UL: /* ceph */
+    case 0x73757245UL: /* coda */
+        return false;
+    default:
+        return true;
+    }
+}
+
+static mc_error *
+run(mc_handle *handle, const char *sql, const char *what, apr_pool_t *pool)
+{
+    if (sqlite3_exec(handle->db, sql, NULL, NULL, NULL) == SQLITE_OK)
+        return MC_OK;
+    return mc_handle_error(handle, what, pool);
+}
+
+/* Pragmas come before the create statement: some of them work on an empty file only. */
+static mc_error *
+set_up(mc_handle *handle, const mc_open *how, bool created, apr_pool_t *pool)
+{
+    bool journal_configured = false;
+    if (!how->write) /* the first look at the file: what is wrong with it shows here, not in a request's statement */
+        MC_TRY(run(handle, "PRAGMA schema_version", "a tile store cannot be opened", pool));
+    for (int i = 0; i < how->pragma_count; i++) {
+        const mc_pragma *pragma = &how->pragmas[i];
+        bool journal = strcasecmp(pragma->name, "journal_mode") == 0;
+        journal_configured = journal_configured || journal;
+        if (journal && !how->write)
+            continue; /* a reader cannot change it, and must not try */
+        MC_TRY(run(handle, apr_psprintf(pool, "PRAGMA %s=%s", pragma->name, pragma->value),
+                   "a configured pragma cannot be applied to a tile store", pool));
+    }
+    if (!how->write)
+        return MC_OK;
+    if (created && how->wal && !journal_configured && local_file_system(handle->path))
+        MC_TRY(run(handle, "PRAGMA journal_mode=WAL", "a tile store cannot be set up", pool));
+    if (how->create != NULL)
+        MC_TRY(run(handle, how->create, "a tile store cannot be set up", pool));
+    return MC_OK;
+}
+
+/* *code: SQLite's, when it fails. */
+static mc_error *
+open_once(mc_handle *handle, const mc_open *how, bool exists, bool alone, int *code, mc_ctx *ctx, apr_pool_t *pool)
+{
+    /* A URI is needed for immutable alone; escaping keeps '?', '#' and '%' of a path from meaning anything. */
+    const char *name = apr_pstrcat(pool, "file:", mc_url_encode(handle->path, "/", true, false, pool),
+                                   how->immutable || alone ? "?immutable=1" : "", NULL);
+    int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
+                (how->write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
+    mc_error *error = MC_OK;
+    if (sqlite3_open_v2(name, &handle->db, flags, NULL) != SQLITE_OK) {
+        error = mc_handle_error(handle, "a tile store cannot be opened", pool);
+    } else {
+        sqlite3_extended_result_codes(handle->db, 1);
+        mc_handle_bound_wait(handle, ctx);
+        error = set_up(handle, how, !exists, pool);
+    }
+    if (error != MC_OK) {
+        *code = sqlite3_errcode(handle->db) & 0xff;
+        mc_handle_close(handle, false);
+    }
+    return error;
+}
+
+mc_error *
+mc_handle_open(mc_handle *handle, const mc_open *how, const mc_stamp *stamp, bool *alone, mc_ctx *ctx, apr_pool_t *pool)
+{
+    int code = SQLITE_OK;
+    if (stamp == NULL)
+        make_folders(handle->path);
+    mc_error *error = open_once(handle, how, stamp != NULL, *alone, &code, ctx, pool);
+    bool no_shared_memory = code == SQLITE_CANTOPEN || code == SQLITE_READONLY;
+    if (error == MC_OK || !no_shared_memory || how->write || how->immutable || *alone || stamp->wal_size > 0)
+        return error;
+    *alone = true; /* everything is in the main file */
+    return open_once(handle, how, true, true, &code, ctx, pool);
+}
+
+void
+mc_handle_close(mc_handle *handle, bool replaced)
+{
+    for (int i = 0; i < handle->statement_count; i++) {
+        sqlite3_finalize(handle->statements[i].statement);
+        free(handle->statements[i].sql);
+    }
+    handle->statement_count = 0;
+    if (replaced) /* the -wal beside the path belongs to another file now */
+        sqlite3_db_config(handle->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    sqlite3_close_v2(handle->db);
+    handle->db = NULL;
+}
+
+void
+mc_handle_bound_wait(mc_handle *handle, mc_ctx *ctx)
+{
+    sqlite3_busy_timeout(handle->db, (int)(mc_ctx_remaining(ctx, BUSY_AT_MOST_US) / 1000) + 1);
+}
+
+sqlite3 *
+mc_handle_db(mc_handle *handle)
+{
+    return handle->db;
+}
+
+mc_error *
+mc_handle_statement(sqlite3_stmt **statement, mc_handle *handle, const char *sql, apr_pool_t *pool)
+{
+    for (int i = 0; i < handle->statement_count; i++)
+        if (strcmp(handle->statements[i].sql, sql) == 0) {
+            *statement = handle->statements[i].statement;
+            sqlite3_reset(*statement);
+            sqlite3_clear_bindings(*statement);
+            return MC_OK;
+        }
+    if (handle->statement_count == MOST_STATEMENTS) {
+        struct prepared *last = &handle->statements[--handle->statement_count];
+        sqlite3_finalize(last->statement);
+        free(last->sql);
+    }
+    if (sqlite3_prepare_v3(handle->db, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL) != SQLITE_OK ||
+        *statement == NULL)
+        return mc_handle_error(handle, "a statement does not fit a tile store", pool);
+    struct prepared *next = &handle->statements[handle->statement_count++];
+    next->statement = *statement;
+    next->sql = strdup(sql);
+    MC_ASSERT(next->sql != NULL);
+    return MC_OK;
+}

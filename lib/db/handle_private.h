@@ -1,0 +1,46 @@
+/* What handle.c and handles.c share: one open file. */
+#ifndef MC_DB_HANDLE_PRIVATE_H
+#define MC_DB_HANDLE_PRIVATE_H
+
+#include "db/handles.h"
+
+enum { MOST_STATEMENTS = 8 };
+
+/* Between acquire and release a handle belongs to one thread; else its fields are under the table's mutex. */
+struct mc_handle {
+    mc_handles *table; /* NULL: closed at release */
+    char *path;
+    uint64_t hash; /* of path and profile */
+    uint64_t profile;
+    uint64_t device, inode; /* of the file that is open */
+    uint64_t wal_inode;     /* the -wal beside it when it was last used, 0: none */
+    apr_time_t used;        /* when */
+    bool write;
+    bool busy;
+    bool pooled;
+    int slot;
+    struct mc_handle *next; /* in its bucket */
+    sqlite3 *db;
+    struct prepared {
+        char *sql;
+        sqlite3_stmt *statement;
+    } statements[MOST_STATEMENTS];
+    int statement_count;
+    struct mc_write_lock *write_lock;
+};
+
+/*
+ * `stamp`: as for mc_handle_acquire. *alone: the main file is read without its -wal and without locks; set by the
+ * caller where the -wal beside the file is not its own, and here where the file is in WAL mode, has no -wal, and SQLite
+ * cannot make the shared memory beside it. Such a handle must not outlive its stamp. On failure nothing stays open.
+ */
+mc_error *mc_handle_open(mc_handle *handle, const mc_open *how, const mc_stamp *stamp, bool *alone, mc_ctx *ctx,
+                         apr_pool_t *pool) MC_CHECKED;
+
+/* replaced: another file stands at the path now, so that no checkpoint may happen. */
+void mc_handle_close(mc_handle *handle, bool replaced);
+
+/* SQLite's wait for other processes ends with the request's deadline. */
+void mc_handle_bound_wait(mc_handle *handle, mc_ctx *ctx);
+
+#endif

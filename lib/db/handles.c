@@ -1,0 +1,448 @@
+/*
+ * The table of open SQLite files. Opening costs ten times a get, so files stay open; there may be more files than
+ * descriptors, so the table is bounded. One short mutex guards it; opening and closing happen outside of it, on slots
+ * that are reserved before, so that the bound holds at every moment.
+ */
+#include <apr_strings.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "base/hash.h"
+#include "base/metrics.h"
+#include "db/handle_private.h"
+
+enum {
+    BUCKETS = 1024,
+    SAMPLE = 8,   /* idle handles that are compared to find a victim */
+    STRIPES = 64, /* write locks: files share them by hash, nobody holds two */
+    REFUSED = 64, /* foreign -wal files that are remembered */
+    LEAST_HANDLES = 4,
+};
+static const apr_interval_time_t WAIT_AT_MOST = 30 * APR_USEC_PER_SEC;
+
+struct mc_write_lock {
+    pthread_mutex_t mutex;
+};
+
+struct foreign_wal {
+    uint64_t device, inode;
+    int64_t birth;
+};
+
+struct mc_handles {
+    pthread_mutex_t mutex; /* guards all below but the write locks; taken after a write lock, never before */
+    pthread_cond_t freed;
+    int limit;
+    int open; /* slots in use: open, or about to be */
+    mc_handle **slots;
+    mc_handle *buckets[BUCKETS];
+    uint64_t random;
+    struct foreign_wal foreign[REFUSED];
+    unsigned foreign_count;
+    struct mc_write_lock writers[STRIPES];
+};
+
+/* SQLite's memory statistics cost a process-wide lock with each allocation, and nobody reads them. Where SQLite is in
+ * use already (another module of the server) they stay as they are. */
+static void
+set_up_sqlite(void)
+{
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+mc_handles *
+mc_handles_create(int limit)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, set_up_sqlite);
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY && (rlim_t)limit > files.rlim_cur / 4)
+        limit = (int)(files.rlim_cur / 4);
+    if (limit < LEAST_HANDLES)
+        limit = LEAST_HANDLES;
+    mc_handles *handles = calloc(1, sizeof(*handles));
+    MC_ASSERT(handles != NULL);
+    handles->slots = calloc((size_t)limit, sizeof(*handles->slots));
+    MC_ASSERT(handles->slots != NULL);
+    handles->limit = limit;
+    handles->random = mc_hash_seed() | 1;
+    pthread_mutex_init(&handles->mutex, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&handles->freed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    for (int i = 0; i < STRIPES; i++)
+        pthread_mutex_init(&handles->writers[i].mutex, NULL);
+    return handles;
+}
+
+static void
+discard(mc_handle *handle, bool replaced)
+{
+    if (handle->db != NULL)
+        mc_handle_close(handle, replaced);
+    free(handle->path);
+    free(handle);
+}
+
+void
+mc_handles_destroy(mc_handles *handles)
+{
+    if (handles == NULL)
+        return;
+    /* Writers last: the last one to close a file in WAL mode takes its -wal in, which a reader cannot. */
+    for (int writers = 0; writers <= 1; writers++)
+        for (int i = 0; i < handles->limit; i++)
+            if (handles->slots[i] != NULL && handles->slots[i]->write == (writers == 1)) {
+                MC_ASSERT(!handles->slots[i]->busy);
+                discard(handles->slots[i], false);
+                handles->slots[i] = NULL;
+            }
+    for (int i = 0; i < STRIPES; i++)
+        pthread_mutex_destroy(&handles->writers[i].mutex);
+    pthread_cond_destroy(&handles->freed);
+    pthread_mutex_destroy(&handles->mutex);
+    free(handles->slots);
+    free(handles);
+}
+
+int
+mc_handles_open(mc_handles *handles)
+{
+    pthread_mutex_lock(&handles->mutex);
+    int open = handles->open;
+    pthread_mutex_unlock(&handles->mutex);
+    return open;
+}
+
+/* Takes a handle out of the table's index; its slot stays reserved. Under the mutex. */
+static void
+unlink_handle(mc_handles *handles, mc_handle *handle)
+{
+    mc_handle **link = &handles->buckets[handle->hash % BUCKETS];
+    while (*link != handle)
+        link = &(*link)->next;
+    *link = handle->next;
+    handle->pooled = false;
+}
+
+static unsigned
+next_random(mc_handles *handles)
+{
+    handles->random ^= handles->random << 13;
+    handles->random ^= handles->random >> 7;
+    handles->random ^= handles->random << 17;
+    return (unsigned)(handles->random >> 32);
+}
+
+/* An idle handle to be closed: the oldest of a few (strict LRU always throws out the next one to be used when a few
+ * files more than the table holds go round). Under the mutex. */
+static mc_handle *
+choose_victim(mc_handles *handles)
+{
+    mc_handle *victim = NULL;
+    for (int i = 0; i < SAMPLE; i++) {
+        mc_handle *candidate = handles->slots[next_random(handles) % (unsigned)handles->limit];
+        if (candidate != NULL && !candidate->busy && (victim == NULL || candidate->used < victim->used))
+            victim = candidate;
+    }
+    for (int i = 0; victim == NULL && i < handles->limit; i++)
+        if (handles->slots[i] != NULL && !handles->slots[i]->busy)
+            victim = handles->slots[i];
+    return victim;
+}
+
+/* Waits for a release, or until `until` (monotonic). Under the mutex. */
+static bool
+wait_freed(mc_handles *handles, const struct timespec *until)
+{
+    return pthread_cond_timedwait(&handles->freed, &handles->mutex, until) == 0;
+}
+
+static struct timespec
+monotonic_after(apr_interval_time_t interval)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += (time_t)(interval / APR_USEC_PER_SEC);
+    at.tv_nsec += (long)(interval % APR_USEC_PER_SEC) * 1000;
+    if (at.tv_nsec >= 1000000000) {
+        at.tv_sec++;
+        at.tv_nsec -= 1000000000;
+    }
+    return at;
+}
+
+/* When a file was made, by statx(); 0 where the file system does not know. */
+static int64_t
+birth_of(const char *path)
+{
+    struct statx info;
+    if (statx(AT_FDCWD, path, 0, STATX_BTIME, &info) != 0 || !(info.stx_mask & STATX_BTIME))
+        return 0;
+    return info.stx_btime.tv_sec * APR_USEC_PER_SEC + info.stx_btime.tv_nsec / 1000;
+}
+
+static const char *
+wal_of(const char *path, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, path, "-wal", NULL);
+}
+
+/* The file at the path has been replaced since `old` was used: a -wal that was there then is not the new file's. Under
+ * the mutex. */
+static void
+note_foreign_wal(mc_handles *handles, const mc_handle *old, const mc_stamp *stamp, apr_pool_t *pool)
+{
+    if (stamp == NULL || stamp->wal_inode == 0 || stamp->wal_inode != old->wal_inode)
+        return;
+    int64_t birth = birth_of(wal_of(old->path, pool));
+    if (birth <= old->used)
+        handles->foreign[handles->foreign_count++ % REFUSED] =
+            (struct foreign_wal){ stamp->device, stamp->wal_inode, birth };
+}
+
+/* Whether the -wal beside the file belongs to a file that was there before. An empty one means nothing. */
+static bool
+wal_is_foreign(mc_handles *handles, const char *path, const mc_stamp *stamp, apr_pool_t *pool)
+{
+    if (stamp == NULL || stamp->wal_size <= 0)
+        return false;
+    int64_t wal_birth = birth_of(wal_of(path, pool));
+    int64_t file_birth = birth_of(path);
+    if (wal_birth != 0 && file_birth != 0 && wal_birth < file_birth)
+        return true;
+    bool known = false;
+    if (handles != NULL) {
+        pthread_mutex_lock(&handles->mutex);
+        for (int i = 0; i < REFUSED && !known; i++)
+            known = handles->foreign[i].inode == stamp->wal_inode && handles->foreign[i].device == stamp->device &&
+                    handles->foreign[i].birth == wal_birth;
+        pthread_mutex_unlock(&handles->mutex);
+    }
+    return known;
+}
+
+/* An idle handle of the same file and profile, or NULL. Handles of a file that is no longer at the path are closed.
+ * Under the mutex, which is released while closing. */
+static mc_handle *
+find_idle(mc_handles *handles, const char *path, uint64_t hash, const mc_stamp *stamp, const mc_open *how,
+          apr_pool_t *pool)
+{
+    mc_handle *handle = handles->buckets[hash % BUCKETS];
+    while (handle != NULL) {
+        mc_handle *next = handle->next;
+        bool same = handle->hash == hash && handle->profile == how->profile && strcmp(handle->path, path) == 0;
+        if (same && !handle->busy) {
+            if (stamp != NULL && handle->device == stamp->device && handle->inode == stamp->inode)
+                return handle;
+            note_foreign_wal(handles, handle, stamp, pool);
+            unlink_handle(handles, handle);
+            handle->busy = true;
+            pthread_mutex_unlock(&handles->mutex);
+            mc_handle_close(handle, true);
+            pthread_mutex_lock(&handles->mutex);
+            handles->slots[handle->slot] = NULL;
+            handles->open--;
+            pthread_cond_signal(&handles->freed);
+            discard(handle, true);                   /* only now: who looks for a victim has seen it in its slot */
+            next = handles->buckets[hash % BUCKETS]; /* the chain may have changed meanwhile */
+        }
+        handle = next;
+    }
+    return NULL;
+}
+
+/* Puts `handle` into a slot of its own, closing another one where the table is full. Under the mutex, which is released
+ * while closing. */
+static mc_error *
+reserve_slot(mc_handles *handles, mc_handle *handle, mc_ctx *ctx, apr_pool_t *pool)
+{
+    struct timespec until = monotonic_after(mc_ctx_remaining(ctx, WAIT_AT_MOST));
+    mc_handle *victim = NULL;
+    while (handles->open == handles->limit && (victim = choose_victim(handles)) == NULL)
+        if (!wait_freed(handles, &until))
+            return mc_error_create(pool, MC_ERR_UNAVAILABLE, "all tile stores that may be open are in use");
+    int slot = 0;
+    if (victim != NULL) {
+        slot = victim->slot;
+        unlink_handle(handles, victim);
+    } else {
+        while (handles->slots[slot] != NULL)
+            slot++;
+        handles->open++;
+    }
+    handle->slot = slot;
+    handles->slots[slot] = handle;
+    if (victim != NULL) {
+        mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_handles_evicted_total, 1);
+        pthread_mutex_unlock(&handles->mutex);
+        struct stat now;
+        bool replaced = stat(victim->path, &now) != 0 || now.st_ino != victim->inode || now.st_dev != victim->device;
+        discard(victim, replaced);
+        pthread_mutex_lock(&handles->mutex);
+    }
+    return MC_OK;
+}
+
+static void
+give_up_slot(mc_handles *handles, mc_handle *handle)
+{
+    pthread_mutex_lock(&handles->mutex);
+    handles->slots[handle->slot] = NULL;
+    handles->open--;
+    pthread_cond_signal(&handles->freed);
+    pthread_mutex_unlock(&handles->mutex);
+}
+
+static mc_handle *
+create_handle(mc_handles *handles, const char *path, uint64_t hash, const mc_open *how)
+{
+    mc_handle *handle = calloc(1, sizeof(*handle));
+    MC_ASSERT(handle != NULL);
+    handle->table = handles;
+    handle->path = strdup(path);
+    MC_ASSERT(handle->path != NULL);
+    handle->hash = hash;
+    handle->profile = how->profile;
+    handle->write = how->write;
+    handle->busy = true;
+    return handle;
+}
+
+/* Opens the file of a handle that has its slot and enters it into the index. */
+static mc_error *
+open_into(mc_handle *handle, const mc_stamp *stamp, const mc_open *how, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_handles *handles = handle->table;
+    bool foreign = wal_is_foreign(handles, handle->path, stamp, pool);
+    if (foreign) {
+        mc_log_write(ctx, MC_LOG_WARN, "%s-wal belongs to a file that was replaced: it is not used", handle->path);
+        if (how->write)
+            return mc_error_create(pool, MC_ERR_UNAVAILABLE, "a tile store has a foreign write-ahead log beside it");
+    }
+    bool alone = foreign;
+    MC_TRY(mc_handle_open(handle, how, stamp, &alone, ctx, pool));
+    mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_handles_opened_total, 1);
+    mc_stamp now;
+    if (handles == NULL || alone || !mc_stamp_take(&now, handle->path) ||
+        (stamp != NULL && (now.inode != stamp->inode || now.device != stamp->device)))
+        return MC_OK; /* it is not certain which file is open, or how it may be read later: for this use only */
+    handle->device = now.device;
+    handle->inode = now.inode;
+    pthread_mutex_lock(&handles->mutex);
+    handle->next = handles->buckets[handle->hash % BUCKETS];
+    handles->buckets[handle->hash % BUCKETS] = handle;
+    handle->pooled = true;
+    pthread_mutex_unlock(&handles->mutex);
+    return MC_OK;
+}
+
+static mc_error *
+check_out(mc_handle **handle, mc_handles *handles, const char *path, const mc_stamp *stamp, const mc_open *how,
+          mc_ctx *ctx, apr_pool_t *pool)
+{
+    uint64_t hash = mc_hash64(path, strlen(path), how->profile);
+    mc_handle *created = NULL;
+    if (handles != NULL) {
+        pthread_mutex_lock(&handles->mutex);
+        mc_handle *found = find_idle(handles, path, hash, stamp, how, pool);
+        if (found != NULL) {
+            found->busy = true;
+            *handle = found;
+            pthread_mutex_unlock(&handles->mutex);
+            return MC_OK;
+        }
+        created = create_handle(handles, path, hash, how);
+        mc_error *error = reserve_slot(handles, created, ctx, pool);
+        pthread_mutex_unlock(&handles->mutex);
+        if (error != MC_OK) {
+            discard(created, false);
+            return error;
+        }
+    } else {
+        created = create_handle(NULL, path, hash, how);
+    }
+    mc_error *error = open_into(created, stamp, how, ctx, pool);
+    if (error != MC_OK) {
+        if (handles != NULL)
+            give_up_slot(handles, created);
+        discard(created, false);
+        return error;
+    }
+    *handle = created;
+    return MC_OK;
+}
+
+/* The one writer of a file in this process: others queue here instead of in SQLite's sleep-and-poll. */
+static mc_error *
+lock_writer(struct mc_write_lock **lock, mc_handles *handles, const char *path, mc_ctx *ctx, apr_pool_t *pool)
+{
+    struct mc_write_lock *wanted = &handles->writers[mc_hash64(path, strlen(path), 0) % STRIPES];
+    apr_time_t end = apr_time_now() + mc_ctx_remaining(ctx, WAIT_AT_MOST);
+    struct timespec until = { (time_t)apr_time_sec(end), (long)apr_time_usec(end) * 1000 };
+    if (pthread_mutex_timedlock(&wanted->mutex, &until) != 0)
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "a tile store is being written for too long");
+    *lock = wanted;
+    return MC_OK;
+}
+
+mc_error *
+mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, const mc_stamp *stamp, const mc_open *how,
+                  mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_ASSERT(stamp != NULL || how->write);
+    struct mc_write_lock *lock = NULL;
+    if (how->write && handles != NULL)
+        MC_TRY(lock_writer(&lock, handles, path, ctx, pool));
+    mc_error *error = check_out(handle, handles, path, stamp, how, ctx, pool);
+    if (error != MC_OK) {
+        if (lock != NULL)
+            pthread_mutex_unlock(&lock->mutex);
+        return error;
+    }
+    (*handle)->write_lock = lock;
+    (*handle)->wal_inode = stamp == NULL ? 0 : stamp->wal_inode;
+    (*handle)->used = apr_time_now();
+    mc_handle_bound_wait(*handle, ctx);
+    return MC_OK;
+}
+
+void
+mc_handle_release(mc_handle *handle, bool usable)
+{
+    mc_handles *handles = handle->table;
+    struct mc_write_lock *lock = handle->write_lock;
+    handle->write_lock = NULL;
+    for (int i = 0; i < handle->statement_count; i++)
+        sqlite3_reset(handle->statements[i].statement); /* ends its read transaction */
+    if (!sqlite3_get_autocommit(handle->db) && sqlite3_exec(handle->db, "ROLLBACK", NULL, NULL, NULL) != SQLITE_OK)
+        usable = false;
+    if (handles == NULL) {
+        discard(handle, false);
+        return;
+    }
+    pthread_mutex_lock(&handles->mutex);
+    bool keep = usable && handle->pooled;
+    if (keep) {
+        handle->busy = false;
+        pthread_cond_signal(&handles->freed);
+    } else if (handle->pooled) {
+        unlink_handle(handles, handle);
+    }
+    pthread_mutex_unlock(&handles->mutex);
+    if (!keep) {
+        struct stat now;
+        bool replaced = stat(handle->path, &now) != 0 || now.st_ino != handle->inode || now.st_dev != handle->device;
+        mc_handle_close(handle, replaced);
+        give_up_slot(handles, handle);
+        discard(handle, false);
+    }
+    if (lock != NULL)
+        pthread_mutex_unlock(&lock->mutex);
+}

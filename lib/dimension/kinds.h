@@ -1,0 +1,68 @@
+/* The kinds of dimensions that are built: one file each, one line in dimension.c's list. */
+#ifndef MC_DIMENSION_KINDS_H
+#define MC_DIMENSION_KINDS_H
+
+#include "mapcache/dimension.h"
+
+extern const mc_dimension_ops mc_dimension_values;
+extern const mc_dimension_ops mc_dimension_regex;
+
+/* Attributes and children that every kind accepts. */
+#define MC_DIMENSION_COMMON_KEYS                                                                                       \
+    { "@name",                                                                                                         \
+      MC_TEXT,                                                                                                         \
+      MC_KEY_REQUIRED,                                                                                                 \
+      0,                                                                                                               \
+      0,                                                                                                               \
+      NULL,                                                                                                            \
+      NULL,                                                                                                            \
+      offsetof(mc_dimension_common, name),                                                                             \
+      NULL,                                                                                                            \
+      "The dimension's name as clients say it, matched in any case." },                                                \
+        { "@type",                                                                                                     \
+          MC_TEXT,                                                                                                     \
+          MC_KEY_REQUIRED,                                                                                             \
+          0,                                                                                                           \
+          0,                                                                                                           \
+          NULL,                                                                                                        \
+          NULL,                                                                                                        \
+          offsetof(mc_dimension_common, type),                                                                         \
+          NULL,                                                                                                        \
+          "values, regex, sqlite, time, postgresql or elasticsearch." },                                               \
+        { "@default",                                                                                                  \
+          MC_TEXT,                                                                                                     \
+          MC_KEY_REQUIRED,                                                                                             \
+          0,                                                                                                           \
+          0,                                                                                                           \
+          NULL,                                                                                                        \
+          NULL,                                                                                                        \
+          offsetof(mc_dimension_common, default_value),                                                                \
+          NULL,                                                                                                        \
+          "The value that stands for a request without one; it is resolved like any other." },                         \
+        { "@unit", MC_TEXT,                                                                                            \
+          0,       0,                                                                                                  \
+          0,       NULL,                                                                                               \
+          NULL,    offsetof(mc_dimension_common, unit),                                                                \
+          NULL,    "Unit of measure, shown in capabilities." },                                                        \
+        { "@time", MC_BOOL,                                                                                            \
+          0,       0,                                                                                                  \
+          0,       NULL,                                                                                               \
+          "false", offsetof(mc_dimension_common, time),                                                                \
+          NULL,    "Values are times: instants, ranges and lists of them." },                                          \
+    {                                                                                                                  \
+        "wms_querybymap", MC_TREE, 0, 0, 0, NULL, NULL, offsetof(mc_dimension_common, wms_querybymap), NULL,           \
+            "Ask the back end once for a whole WMS map instead of once for each tile."                                 \
+    }
+
+typedef struct mc_dimension_common {
+    const char *name;
+    const char *type;
+    const char *default_value;
+    const char *unit;
+    bool time;
+    const mc_node *wms_querybymap;
+} mc_dimension_common;
+
+void mc_dimension_set_common(mc_dimension *dimension, const mc_dimension_common *common);
+
+#endif

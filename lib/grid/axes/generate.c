@@ -1,0 +1,58 @@
+/*
+ * Build tool: writes the codes of all EPSG systems whose first axis is latitude or northing, from PROJ's database, as a
+ * sorted C array. So the order of axes follows the registry, and no request ever opens that database.
+ *
+ *     generate proj.db axes.c
+ */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char query[] =
+    "WITH horizontal(code, system_authority, system) AS ("
+    " SELECT code, coordinate_system_auth_name, coordinate_system_code FROM geodetic_crs WHERE auth_name = 'EPSG'"
+    " UNION ALL"
+    " SELECT code, coordinate_system_auth_name, coordinate_system_code FROM projected_crs WHERE auth_name = 'EPSG'),"
+    " swapped(code) AS ("
+    " SELECT h.code FROM horizontal h JOIN axis a ON a.coordinate_system_auth_name = h.system_authority"
+    " AND a.coordinate_system_code = h.system AND a.coordinate_system_order = 1"
+    " WHERE a.name IN ('Geodetic latitude', 'Northing'))"
+    " SELECT CAST(code AS INTEGER) FROM swapped"
+    " UNION SELECT CAST(c.code AS INTEGER) FROM compound_crs c JOIN swapped s ON c.horiz_crs_code = s.code"
+    " WHERE c.auth_name = 'EPSG' AND c.horiz_crs_auth_name = 'EPSG' ORDER BY 1";
+
+static int
+write_codes(sqlite3 *database, FILE *out)
+{
+    sqlite3_stmt *statement;
+    if (sqlite3_prepare_v2(database, query, -1, &statement, NULL) != SQLITE_OK) {
+        fprintf(stderr, "%s\n", sqlite3_errmsg(database));
+        return 0;
+    }
+    int count = 0;
+    fprintf(out, "/* Made at build time from PROJ's database. */\n#include \"grid/axes.h\"\n\nconst int "
+                 "mc_axes_swapped_codes[] = {\n");
+    while (sqlite3_step(statement) == SQLITE_ROW)
+        fprintf(out, "%d,%s", sqlite3_column_int(statement, 0), ++count % 12 == 0 ? "\n" : " ");
+    fprintf(out, "\n};\nconst int mc_axes_swapped_count = %d;\n", count);
+    sqlite3_finalize(statement);
+    return count;
+}
+
+int
+main(int argc, char **argv)
+{
+    if (argc != 3) {
+        fprintf(stderr, "usage: generate proj.db axes.c\n");
+        return EXIT_FAILURE;
+    }
+    sqlite3 *database = NULL;
+    FILE *out = fopen(argv[2], "w");
+    int opened = sqlite3_open_v2(argv[1], &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
+    int count = out != NULL && opened ? write_codes(database, out) : 0;
+    sqlite3_close(database);
+    int closed = out != NULL && fclose(out) == 0;
+    if (count == 0)
+        fprintf(stderr, "%s: no systems of the EPSG registry found\n", argv[1]);
+    return closed && count > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

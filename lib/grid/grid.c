@@ -1,0 +1,149 @@
+/* Tile arithmetic of a grid. Everything is computed in doubles and bounded before it becomes an int. */
+#include <math.h>
+#include <strings.h>
+
+#include "grid/grid_private.h"
+
+bool
+mc_extent_valid(const mc_extent *extent)
+{
+    return isfinite(extent->minx) && isfinite(extent->miny) && isfinite(extent->maxx) && isfinite(extent->maxy) &&
+           extent->minx < extent->maxx && extent->miny < extent->maxy;
+}
+
+bool
+mc_extent_intersects(const mc_extent *a, const mc_extent *b)
+{
+    return a->minx < b->maxx && b->minx < a->maxx && a->miny < b->maxy && b->miny < a->maxy;
+}
+
+bool
+mc_grid_from_right(const mc_grid *grid)
+{
+    return grid->origin == MC_TOP_RIGHT || grid->origin == MC_BOTTOM_RIGHT;
+}
+
+bool
+mc_grid_from_top(const mc_grid *grid)
+{
+    return grid->origin == MC_TOP_LEFT || grid->origin == MC_TOP_RIGHT;
+}
+
+mc_grid_cells
+mc_grid_cells_of(const mc_grid *grid, const mc_extent *box, int z)
+{
+    const mc_extent *whole = &grid->extent;
+    double width = grid->tile_width * grid->levels[z].resolution;
+    double height = grid->tile_height * grid->levels[z].resolution;
+    mc_grid_cells cells;
+    cells.minx = (mc_grid_from_right(grid) ? whole->maxx - box->maxx : box->minx - whole->minx) / width;
+    cells.maxx = (mc_grid_from_right(grid) ? whole->maxx - box->minx : box->maxx - whole->minx) / width;
+    cells.miny = (mc_grid_from_top(grid) ? whole->maxy - box->maxy : box->miny - whole->miny) / height;
+    cells.maxy = (mc_grid_from_top(grid) ? whole->maxy - box->miny : box->maxy - whole->miny) / height;
+    return cells;
+}
+
+mc_extent
+mc_grid_tile_extent(const mc_grid *grid, int z, int x, int y)
+{
+    MC_ASSERT(z >= 0 && z < grid->level_count);
+    double width = grid->tile_width * grid->levels[z].resolution;
+    double height = grid->tile_height * grid->levels[z].resolution;
+    mc_extent extent;
+    if (mc_grid_from_right(grid)) {
+        extent.maxx = grid->extent.maxx - x * width;
+        extent.minx = grid->extent.maxx - (x + 1.0) * width;
+    } else {
+        extent.minx = grid->extent.minx + x * width;
+        extent.maxx = grid->extent.minx + (x + 1.0) * width;
+    }
+    if (mc_grid_from_top(grid)) {
+        extent.maxy = grid->extent.maxy - y * height;
+        extent.miny = grid->extent.maxy - (y + 1.0) * height;
+    } else {
+        extent.miny = grid->extent.miny + y * height;
+        extent.maxy = grid->extent.miny + (y + 1.0) * height;
+    }
+    return extent;
+}
+
+bool
+mc_grid_has_srs(const mc_grid *grid, const char *srs)
+{
+    if (srs == NULL)
+        return false;
+    if (strcasecmp(grid->srs, srs) == 0)
+        return true;
+    for (int i = 0; i < grid->aliases->nelts; i++)
+        if (strcasecmp(APR_ARRAY_IDX(grid->aliases, i, const char *), srs) == 0)
+            return true;
+    return false;
+}
+
+/* The level whose resolution is nearest to that of a map, or -1 when none is within a pixel over a tile's side. */
+static int
+matching_level(const mc_grid *grid, double resolution)
+{
+    int side = grid->tile_width > grid->tile_height ? grid->tile_width : grid->tile_height;
+    int matching = -1;
+    double least = 0;
+    for (int z = 0; z < grid->level_count; z++) {
+        double distance = fabs(grid->levels[z].resolution - resolution);
+        if (distance < grid->levels[z].resolution / side && (matching < 0 || distance < least)) {
+            matching = z;
+            least = distance;
+        }
+    }
+    return matching;
+}
+
+/* The cell whose lower end is within a pixel of `cell`; false if there is none in 0..count-1. */
+static bool
+matching_cell(double cell, int pixels, int count, int *index)
+{
+    double nearest = round(cell);
+    if (!(fabs(cell - nearest) * pixels <= 1 && nearest >= 0 && nearest < count))
+        return false;
+    *index = (int)nearest;
+    return true;
+}
+
+bool
+mc_grid_find_tile(const mc_grid *grid, const mc_extent *box, int width, int height, int *z, int *x, int *y)
+{
+    if (width != grid->tile_width || height != grid->tile_height || !mc_extent_valid(box))
+        return false;
+    int level = matching_level(grid, fmax((box->maxx - box->minx) / width, (box->maxy - box->miny) / height));
+    if (level < 0)
+        return false;
+    mc_grid_cells cells = mc_grid_cells_of(grid, box, level);
+    int column, row;
+    if (!matching_cell(cells.minx, width, grid->levels[level].columns, &column) ||
+        !matching_cell(cells.miny, height, grid->levels[level].rows, &row))
+        return false;
+    *z = level;
+    *x = column;
+    *y = row;
+    return true;
+}
+
+/* Counted from the other end. Requests call this before the tile is checked, so what lies outside must stay outside. */
+static int
+flip(const mc_grid *grid, int z, int y)
+{
+    if (z < 0 || z >= grid->level_count || y < 0 || y >= grid->levels[z].rows)
+        return y < 0 ? y : -1;
+    return grid->levels[z].rows - 1 - y;
+}
+
+int
+mc_grid_flip_y(const mc_grid *grid, int z, int y)
+{
+    return mc_grid_from_top(grid) ? y : flip(grid, z, y);
+}
+
+int
+mc_grid_tms_y(const mc_grid *grid, int z, int y)
+{
+    return mc_grid_from_top(grid) ? flip(grid, z, y) : y;
+}

@@ -1,0 +1,246 @@
+/*
+ * Compositing of premultiplied pixels (Porter and Duff, 1984: over). Groups of four pixels that are all transparent or
+ * all opaque, which most of a map is, need no arithmetic.
+ */
+#include "image/blend.h"
+
+#include <string.h>
+
+#ifdef __SSE4_1__
+#include <smmintrin.h>
+#endif
+
+#include "mapcache/image.h"
+
+static inline uint8_t
+scaled(unsigned value, unsigned factor)
+{
+    unsigned product = value * factor + 128;
+    return (uint8_t)((product + (product >> 8)) >> 8);
+}
+
+static inline uint8_t
+sum(unsigned a, unsigned b)
+{
+    return (uint8_t)(a + b > 255 ? 255 : a + b); /* colours above their alpha come from outside */
+}
+
+static inline void
+over_pixel(uint8_t *target, const uint8_t *source)
+{
+    unsigned rest = 255u - source[3];
+    for (int c = 0; c < 4; c++)
+        target[c] = sum(source[c], scaled(target[c], rest));
+}
+
+static inline void
+under_pixel(uint8_t *target, const uint8_t *source)
+{
+    unsigned rest = 255u - target[3];
+    for (int c = 0; c < 4; c++)
+        target[c] = sum(target[c], scaled(source[c], rest));
+}
+
+void
+mc_blend_over_reference(uint8_t *target, const uint8_t *source, int count)
+{
+    for (int i = 0; i < count; i++)
+        over_pixel(target + (size_t)i * 4, source + (size_t)i * 4);
+}
+
+bool
+mc_blend_under_reference(uint8_t *target, const uint8_t *source, int count)
+{
+    uint8_t all = 255;
+    for (int i = 0; i < count; i++) {
+        under_pixel(target + (size_t)i * 4, source + (size_t)i * 4);
+        all &= target[(size_t)i * 4 + 3];
+    }
+    return all == 255;
+}
+
+#ifdef __SSE4_1__
+
+/* back * (255 - front.alpha) / 255, rounded, of four pixels. */
+static inline __m128i
+attenuated(__m128i back, __m128i front)
+{
+    const __m128i half = _mm_set1_epi16(128), zero = _mm_setzero_si128();
+    const __m128i alphas = _mm_setr_epi8(3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15);
+    __m128i rest = _mm_xor_si128(_mm_shuffle_epi8(front, alphas), _mm_set1_epi8(-1));
+    __m128i low = _mm_mullo_epi16(_mm_unpacklo_epi8(back, zero), _mm_unpacklo_epi8(rest, zero));
+    __m128i high = _mm_mullo_epi16(_mm_unpackhi_epi8(back, zero), _mm_unpackhi_epi8(rest, zero));
+    low = _mm_add_epi16(low, half);
+    high = _mm_add_epi16(high, half);
+    low = _mm_srli_epi16(_mm_add_epi16(low, _mm_srli_epi16(low, 8)), 8);
+    high = _mm_srli_epi16(_mm_add_epi16(high, _mm_srli_epi16(high, 8)), 8);
+    return _mm_packus_epi16(low, high);
+}
+
+void
+mc_blend_over(uint8_t *target, const uint8_t *source, int count)
+{
+    const __m128i alpha = _mm_set1_epi32((int)0xff000000u);
+    int i = 0;
+    for (; i + 4 <= count; i += 4) {
+        __m128i front = _mm_loadu_si128((const __m128i *)(const void *)(source + (size_t)i * 4));
+        if (_mm_testz_si128(front, front))
+            continue;
+        __m128i *place = (__m128i *)(void *)(target + (size_t)i * 4);
+        if (!_mm_testc_si128(front, alpha))
+            front = _mm_adds_epu8(front, attenuated(_mm_loadu_si128(place), front));
+        _mm_storeu_si128(place, front);
+    }
+    mc_blend_over_reference(target + (size_t)i * 4, source + (size_t)i * 4, count - i);
+}
+
+bool
+mc_blend_under(uint8_t *target, const uint8_t *source, int count)
+{
+    const __m128i alpha = _mm_set1_epi32((int)0xff000000u);
+    __m128i all = _mm_set1_epi8(-1);
+    int i = 0;
+    for (; i + 4 <= count; i += 4) {
+        __m128i *place = (__m128i *)(void *)(target + (size_t)i * 4);
+        __m128i front = _mm_loadu_si128(place);
+        if (_mm_testc_si128(front, alpha))
+            continue;
+        __m128i back = _mm_loadu_si128((const __m128i *)(const void *)(source + (size_t)i * 4));
+        if (_mm_testz_si128(front, front))
+            front = back;
+        else
+            front = _mm_adds_epu8(front, attenuated(back, front));
+        _mm_storeu_si128(place, front);
+        all = _mm_and_si128(all, front);
+    }
+    bool rest = mc_blend_under_reference(target + (size_t)i * 4, source + (size_t)i * 4, count - i);
+    return rest && _mm_testc_si128(all, alpha);
+}
+
+#else
+
+void
+mc_blend_over(uint8_t *target, const uint8_t *source, int count)
+{
+    mc_blend_over_reference(target, source, count);
+}
+
+bool
+mc_blend_under(uint8_t *target, const uint8_t *source, int count)
+{
+    return mc_blend_under_reference(target, source, count);
+}
+
+#endif
+
+/* The part of the source that falls into the target. */
+typedef struct overlap {
+    int target_x, target_y, source_x, source_y, width, height;
+} overlap;
+
+static bool
+clip(overlap *part, const mc_pixels *target, int x, int y, const mc_pixels *source)
+{
+    int64_t left = x > 0 ? x : 0, top = y > 0 ? y : 0;
+    int64_t right = (int64_t)x + source->width, bottom = (int64_t)y + source->height;
+    if (right > target->width)
+        right = target->width;
+    if (bottom > target->height)
+        bottom = target->height;
+    if (left >= right || top >= bottom)
+        return false;
+    *part = (overlap){ .target_x = (int)left,
+                       .target_y = (int)top,
+                       .source_x = (int)(left - x),
+                       .source_y = (int)(top - y),
+                       .width = (int)(right - left),
+                       .height = (int)(bottom - top) };
+    return true;
+}
+
+static bool
+covers(const overlap *part, const mc_pixels *target)
+{
+    return part->width == target->width && part->height == target->height;
+}
+
+static uint8_t *
+row_of(const mc_pixels *pixels, int x, int y)
+{
+    return pixels->data + (size_t)y * pixels->stride + (size_t)x * 4;
+}
+
+static void
+copy_part(mc_pixels *target, const mc_pixels *source, const overlap *part)
+{
+    for (int row = 0; row < part->height; row++)
+        memcpy(row_of(target, part->target_x, part->target_y + row),
+               row_of(source, part->source_x, part->source_y + row), (size_t)part->width * 4);
+}
+
+/* What is known of a part of an image: of a translucent one, nothing. */
+static mc_opacity
+opacity_of_part(const overlap *part, const mc_pixels *source)
+{
+    bool whole = part->width == source->width && part->height == source->height;
+    return whole || source->opacity != MC_TRANSLUCENT ? source->opacity : MC_OPACITY_UNKNOWN;
+}
+
+void
+mc_pixels_copy(mc_pixels *target, int x, int y, const mc_pixels *source)
+{
+    overlap part;
+    if (!clip(&part, target, x, y, source))
+        return;
+    copy_part(target, source, &part);
+    mc_opacity copied = opacity_of_part(&part, source);
+    if (covers(&part, target))
+        target->opacity = copied;
+    else if (copied != target->opacity || copied == MC_TRANSLUCENT)
+        target->opacity = MC_OPACITY_UNKNOWN;
+}
+
+void
+mc_pixels_over(mc_pixels *target, int x, int y, const mc_pixels *source)
+{
+    overlap part;
+    if (source->opacity == MC_EMPTY || !clip(&part, target, x, y, source))
+        return;
+    if (source->opacity == MC_OPAQUE || target->opacity == MC_EMPTY) {
+        bool opaque = target->opacity == MC_OPAQUE;
+        mc_pixels_copy(target, x, y, source);
+        if (opaque)
+            target->opacity = MC_OPAQUE;
+        return;
+    }
+    for (int row = 0; row < part.height; row++)
+        mc_blend_over(row_of(target, part.target_x, part.target_y + row),
+                      row_of(source, part.source_x, part.source_y + row), part.width);
+    if (target->opacity != MC_OPAQUE)
+        target->opacity = MC_OPACITY_UNKNOWN;
+}
+
+bool
+mc_pixels_under(mc_pixels *target, int x, int y, const mc_pixels *source)
+{
+    overlap part;
+    if (target->opacity == MC_OPAQUE)
+        return true;
+    if (source->opacity == MC_EMPTY || !clip(&part, target, x, y, source))
+        return mc_pixels_opacity(target) == MC_OPAQUE;
+    if (target->opacity == MC_EMPTY) {
+        mc_pixels_copy(target, x, y, source);
+        return mc_pixels_opacity(target) == MC_OPAQUE;
+    }
+    bool filled = true;
+    for (int row = 0; row < part.height; row++)
+        filled &= mc_blend_under(row_of(target, part.target_x, part.target_y + row),
+                                 row_of(source, part.source_x, part.source_y + row), part.width);
+    if (covers(&part, target)) {
+        target->opacity = filled ? MC_OPAQUE : MC_OPACITY_UNKNOWN;
+        return filled;
+    }
+    target->opacity = MC_OPACITY_UNKNOWN;
+    /* Where the part itself has holes, the whole has them too. */
+    return filled && mc_pixels_opacity(target) == MC_OPAQUE;
+}

@@ -1,0 +1,19 @@
+/* Rows of premultiplied pixels over and under each other. */
+#ifndef MC_IMAGE_BLEND_H
+#define MC_IMAGE_BLEND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* `count` pixels of source over target: t = s + t * (255 - s.alpha) / 255, rounded. */
+void mc_blend_over(uint8_t *target, const uint8_t *source, int count);
+
+/* The same, one channel at a time: the reference that tests hold the other against. */
+void mc_blend_over_reference(uint8_t *target, const uint8_t *source, int count);
+
+/* `count` pixels of source under target: t = t + s * (255 - t.alpha) / 255, rounded. True if all of them are opaque
+ * now. */
+bool mc_blend_under(uint8_t *target, const uint8_t *source, int count);
+bool mc_blend_under_reference(uint8_t *target, const uint8_t *source, int count);
+
+#endif

@@ -1,0 +1,23 @@
+/* The codecs behind mc_image_decode, mc_image_size and the format operations. */
+#ifndef MC_IMAGE_CODEC_H
+#define MC_IMAGE_CODEC_H
+
+#include "mapcache/image.h"
+
+/* Decoded images hold at most so many pixels: what one input may make the server allocate. */
+#define MC_DECODE_MAX ((int64_t)1 << 26)
+
+/* MC_ERR_CORRUPT unless both sides are 1..mc_pixels_max and the whole is within MC_DECODE_MAX. */
+mc_error *mc_decode_check_size(uint32_t width, uint32_t height, apr_pool_t *pool) MC_CHECKED;
+
+mc_error *mc_png_decode(mc_pixels **pixels, const uint8_t *data, size_t size, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_png_size(int *width, int *height, const uint8_t *data, size_t size, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_jpeg_decode(mc_pixels **pixels, const uint8_t *data, size_t size, apr_pool_t *pool) MC_CHECKED;
+/* As mc_image_draw. */
+mc_error *mc_jpeg_draw(mc_pixels *target, int x, int y, const uint8_t *data, size_t size, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_jpeg_size(int *width, int *height, const uint8_t *data, size_t size, apr_pool_t *pool) MC_CHECKED;
+
+/* What a <format> of each type does; the struct behind each is mc_format itself. */
+extern const struct mc_format_ops mc_format_png_ops, mc_format_jpeg_ops, mc_format_mixed_ops, mc_format_raw_ops;
+
+#endif

@@ -1,0 +1,201 @@
+/*
+ * Locks between processes of one machine: one byte of one lock file for each name, at the name's hash, locked through
+ * an open file description of its own (F_OFD_SETLK). The kernel queues who waits, wakes them, and releases the lock of
+ * a process that dies. The file stays empty.
+ */
+#include <apr_strings.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "lock/locker.h"
+
+enum { OPEN_ATTEMPTS = 8, WAITER_STACK = 128 << 10 };
+
+static mc_error *
+open_failure(const char *path, const char *reason, apr_pool_t *pool)
+{
+    mc_error *cause = mc_error_create(pool, MC_ERR_IO, "%s: %s", path, reason);
+    return mc_error_wrap(pool, cause, MC_ERR_IO, "the lock file cannot be used");
+}
+
+/* In a folder where everybody may create files, a lock file of somebody else could be there to hold us up. */
+static bool
+is_trusted(const struct stat *file, const struct stat *directory)
+{
+    if (!S_ISREG(file->st_mode) || file->st_nlink > 1)
+        return false;
+    return (directory->st_mode & S_IWOTH) == 0 || file->st_uid == geteuid() || file->st_uid == 0;
+}
+
+/* One attempt. *fd is -1 when the file is not ours to use, or was there and is gone. */
+static mc_error *
+try_open(int *fd, const char *path, const struct stat *directory, apr_pool_t *pool)
+{
+    /* Opening first without O_CREAT: the kernel may refuse that flag for files of others in sticky folders. */
+    *fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (*fd < 0 && errno == ENOENT)
+        *fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0660);
+    if (*fd < 0 && (errno == EACCES || errno == EEXIST || errno == ENOENT || errno == ELOOP))
+        return MC_OK;
+    if (*fd < 0)
+        return open_failure(path, strerror(errno), pool);
+    struct stat file;
+    if (fstat(*fd, &file) != 0 || !is_trusted(&file, directory)) {
+        close(*fd);
+        *fd = -1;
+    }
+    return MC_OK;
+}
+
+/* The common lock file; where that is another user's, one for this user alone. */
+static mc_error *
+open_lock_file(int *fd, const char *directory, apr_pool_t *pool)
+{
+    struct stat folder;
+    if (stat(directory, &folder) != 0)
+        return open_failure(directory, strerror(errno), pool);
+    const char *shared = apr_pstrcat(pool, directory, "/mapcache.lock", NULL);
+    const char *own = apr_psprintf(pool, "%s.%lu", shared, (unsigned long)geteuid());
+    for (int i = 0; i < OPEN_ATTEMPTS; i++) {
+        MC_TRY(try_open(fd, shared, &folder, pool));
+        if (*fd < 0)
+            MC_TRY(try_open(fd, own, &folder, pool));
+        if (*fd >= 0)
+            return MC_OK;
+    }
+    return open_failure(own, "it belongs to somebody else, or is no plain file", pool);
+}
+
+static struct flock
+byte_of(const char *name)
+{
+    off_t at = (off_t)(mc_hash64(name, strlen(name), 0) >> 2);
+    return (struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1 };
+}
+
+/* A wait that can end before the lock is free: the system call blocks a thread of its own, which is cancelled then. */
+typedef struct waiter {
+    int fd;
+    struct flock byte;
+    pthread_mutex_t lock; /* of the two below */
+    pthread_cond_t changed;
+    bool done;
+    int status;
+} waiter;
+
+static void *
+wait_in_kernel(void *baton)
+{
+    waiter *w = baton;
+    int status;
+    do
+        status = fcntl(w->fd, F_OFD_SETLKW, &w->byte) == 0 ? 0 : errno;
+    while (status == EINTR);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    pthread_mutex_lock(&w->lock);
+    w->done = true;
+    w->status = status;
+    pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+static int
+start_waiter(pthread_t *thread, waiter *w)
+{
+    pthread_attr_t attributes;
+    sigset_t all;
+    sigset_t before;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, WAITER_STACK);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int status = pthread_create(thread, &attributes, wait_in_kernel, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return status;
+}
+
+/* 0: locked; ETIMEDOUT; another errno. */
+static int
+wait_for_byte(int fd, struct flock byte, apr_time_t until)
+{
+    waiter w = { .fd = fd, .byte = byte, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+    struct timespec limit = { .tv_sec = (time_t)apr_time_sec(until), .tv_nsec = (long)apr_time_usec(until) * 1000 };
+    pthread_t thread;
+    int status = start_waiter(&thread, &w);
+    if (status != 0)
+        return status;
+    pthread_mutex_lock(&w.lock);
+    int waited = 0;
+    while (!w.done && waited != ETIMEDOUT)
+        waited = pthread_cond_timedwait(&w.changed, &w.lock, &limit);
+    bool late = !w.done;
+    pthread_mutex_unlock(&w.lock);
+    if (late)
+        pthread_cancel(thread);
+    pthread_join(thread, NULL);
+    pthread_cond_destroy(&w.changed);
+    pthread_mutex_destroy(&w.lock);
+    return w.done ? w.status : ETIMEDOUT;
+}
+
+/* False if somebody has deleted the file meanwhile: those who come later lock another one. */
+static bool
+still_exists(int fd)
+{
+    struct stat file;
+    return fstat(fd, &file) == 0 && file.st_nlink > 0;
+}
+
+static mc_error *
+disk_acquire(void **held, bool *waited, mc_locker *locker, const char *name, apr_time_t until, apr_pool_t *pool)
+{
+    struct flock byte = byte_of(name);
+    for (;;) {
+        int fd;
+        MC_TRY(open_lock_file(&fd, locker->baton, pool));
+        int status = fcntl(fd, F_OFD_SETLK, &byte) == 0 ? 0 : errno;
+        if (status == EAGAIN || status == EACCES) {
+            *waited = true;
+            status = until > apr_time_now() ? wait_for_byte(fd, byte, until) : ETIMEDOUT;
+        }
+        if (status == 0 && still_exists(fd)) {
+            *held = (void *)(intptr_t)fd;
+            return MC_OK;
+        }
+        close(fd);
+        if (status == ETIMEDOUT || (status == 0 && apr_time_now() > until))
+            return mc_locker_busy(pool);
+        if (status != 0)
+            return open_failure(locker->baton, strerror(status), pool);
+    }
+}
+
+static void
+disk_release(mc_locker *locker, void *held)
+{
+    (void)locker;
+    close((int)(intptr_t)held); /* the lock goes with its open file description */
+}
+
+static const mc_locker_ops disk_ops = { disk_acquire, disk_release };
+
+mc_locker *
+mc_locker_disk(const char *directory, double timeout_seconds, apr_pool_t *pool)
+{
+    mc_locker *locker = apr_pcalloc(pool, sizeof(*locker));
+    locker->ops = &disk_ops;
+    locker->baton = apr_pstrdup(pool, directory);
+    locker->timeout = timeout_seconds;
+    locker->pool = pool;
+    return locker;
+}

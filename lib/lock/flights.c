@@ -1,0 +1,284 @@
+/*
+ * Flights: of all threads of a process that want the same thing made, one makes it, the others sleep on a condition
+ * until it is there. A failure stays known for a second, so that a broken origin is not asked by each of them in turn.
+ */
+#include <apr_strings.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/hash.h"
+#include "base/workers.h"
+#include "mapcache/lock.h"
+#include "mapcache/trace.h"
+
+enum { BUCKETS = 256, FAILURE_SECONDS = 1 };
+
+struct mc_flight {
+    mc_flights *flights;
+    struct mc_flight *chain; /* all fields: flights->lock */
+    uint64_t hash;
+    char *name;
+    unsigned references; /* the table's, the leader's, and one for each who waits */
+    bool listed;
+    bool landed;
+    bool given_up; /* the leader ended for reasons of its own: who waits tries again */
+    mc_error *failure;
+    apr_pool_t *pool; /* of `failure` */
+    struct timespec forget;
+    pthread_t leader;
+    pthread_cond_t changed;
+};
+
+struct mc_flights {
+    pthread_mutex_t lock; /* innermost: nothing else is locked or called while it is held */
+    uint64_t seed;
+    mc_flight *buckets[BUCKETS];
+};
+
+#ifdef MC_DEBUG
+static _Thread_local int leading;
+#endif
+
+mc_flights *
+mc_flights_create(void)
+{
+    mc_flights *flights = calloc(1, sizeof(*flights));
+    MC_ASSERT(flights != NULL);
+    pthread_mutex_init(&flights->lock, NULL);
+    flights->seed = mc_hash_seed();
+    return flights;
+}
+
+/* With the lock held. */
+static void
+drop(mc_flight *flight)
+{
+    MC_ASSERT(flight->references > 0);
+    if (--flight->references > 0)
+        return;
+    mc_job_pool_release(flight->pool);
+    pthread_cond_destroy(&flight->changed);
+    free(flight->name);
+    free(flight);
+}
+
+/* With the lock held. */
+static void
+unlist(mc_flight *flight)
+{
+    mc_flight **link = &flight->flights->buckets[flight->hash % BUCKETS];
+    while (*link != flight)
+        link = &(*link)->chain;
+    *link = flight->chain;
+    flight->listed = false;
+    drop(flight);
+}
+
+void
+mc_flights_destroy(mc_flights *flights)
+{
+    if (flights == NULL)
+        return;
+    for (int i = 0; i < BUCKETS; i++)
+        while (flights->buckets[i] != NULL) {
+            MC_ASSERT(flights->buckets[i]->landed);
+            unlist(flights->buckets[i]);
+        }
+    pthread_mutex_destroy(&flights->lock);
+    free(flights);
+}
+
+static struct timespec
+monotonic(apr_interval_time_t later)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    int64_t nanoseconds = time.tv_nsec + (later % APR_USEC_PER_SEC) * 1000;
+    time.tv_sec += (time_t)(later / APR_USEC_PER_SEC + nanoseconds / 1000000000);
+    time.tv_nsec = (long)(nanoseconds % 1000000000);
+    return time;
+}
+
+static bool
+is_past(const struct timespec *time)
+{
+    struct timespec now = monotonic(0);
+    return now.tv_sec > time->tv_sec || (now.tv_sec == time->tv_sec && now.tv_nsec >= time->tv_nsec);
+}
+
+/* The flight of that name, flying or failed less than a second ago. Forgets older failures on its way. Lock held. */
+static mc_flight *
+find(mc_flights *flights, uint64_t hash, const char *name)
+{
+    mc_flight *found = NULL;
+    for (mc_flight *flight = flights->buckets[hash % BUCKETS], *next; flight != NULL; flight = next) {
+        next = flight->chain;
+        if (flight->landed && is_past(&flight->forget))
+            unlist(flight);
+        else if (flight->hash == hash && strcmp(flight->name, name) == 0)
+            found = flight;
+    }
+    return found;
+}
+
+/* Lock held. */
+static mc_flight *
+take_off(mc_flights *flights, uint64_t hash, const char *name)
+{
+    mc_flight *flight = calloc(1, sizeof(*flight));
+    MC_ASSERT(flight != NULL);
+    flight->name = strdup(name);
+    MC_ASSERT(flight->name != NULL);
+    flight->flights = flights;
+    flight->hash = hash;
+    flight->references = 2;
+    flight->listed = true;
+    flight->leader = pthread_self();
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&flight->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    flight->chain = flights->buckets[hash % BUCKETS];
+    flights->buckets[hash % BUCKETS] = flight;
+#ifdef MC_DEBUG
+    leading++;
+#endif
+    return flight;
+}
+
+/* Sleeps until the flight has landed; false when `until` comes first. Lock held, given up while sleeping. */
+static bool
+wait_for_landing(mc_flight *flight, const struct timespec *until)
+{
+#ifdef MC_DEBUG
+    MC_ASSERT(leading == 0); /* who leads one flight and waits for another may close a circle */
+#endif
+    int status = 0;
+    flight->references++;
+    while (!flight->landed && status != ETIMEDOUT)
+        status = pthread_cond_timedwait(&flight->changed, &flight->flights->lock, until);
+    return flight->landed;
+}
+
+/* With the lock held; *late: nothing landed in time. Returns whether it has to be tried again. */
+static bool
+board(mc_flight_role *role, mc_flight **flight, mc_error **shared_error, mc_flights *flights, uint64_t hash,
+      const char *name, const struct timespec *until, bool *late, apr_pool_t *pool)
+{
+    mc_flight *found = find(flights, hash, name);
+    if (found == NULL) {
+        *role = MC_LEAD;
+        *flight = take_off(flights, hash, name);
+        return false;
+    }
+    bool waited = !found->landed;
+    if (waited && !wait_for_landing(found, until)) {
+        *late = true;
+        drop(found);
+        return false;
+    }
+    bool again = found->given_up;
+    *role = found->failure == MC_OK ? MC_FOLLOW : MC_FAILED;
+    *shared_error = mc_error_copy(found->failure, pool);
+    if (waited)
+        drop(found);
+    return again;
+}
+
+/* A thread that waits for what it makes itself would wait for ever. */
+static bool
+is_own(mc_flights *flights, uint64_t hash, const char *name)
+{
+    mc_flight *found = find(flights, hash, name);
+    return found != NULL && !found->landed && pthread_equal(found->leader, pthread_self());
+}
+
+mc_error *
+mc_flight_board(mc_flight_role *role, mc_flight **flight, mc_error **shared_error, mc_flights *flights,
+                const char *name, apr_interval_time_t timeout, mc_ctx *ctx, apr_pool_t *pool)
+{
+    *role = MC_LEAD;
+    *flight = NULL;
+    *shared_error = MC_OK;
+    if (flights == NULL)
+        return MC_OK;
+    MC_SPAN(ctx, "mapcache_flight_board");
+    uint64_t hash = mc_hash64(name, strlen(name), flights->seed);
+    struct timespec until = monotonic(mc_ctx_remaining(ctx, timeout));
+    bool late = false;
+    pthread_mutex_lock(&flights->lock);
+    bool own = is_own(flights, hash, name);
+    while (!own && board(role, flight, shared_error, flights, hash, name, &until, &late, pool))
+        continue;
+    pthread_mutex_unlock(&flights->lock);
+    if (own)
+        return mc_error_create(pool, MC_ERR_LIMIT, "rendering a tile needs the same tile again");
+    if (late)
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "another request has been rendering the tile for too long");
+    return MC_OK;
+}
+
+mc_error *
+mc_flight_try(mc_flight_role *role, mc_flight **flight, mc_flights *flights, const char *name, mc_ctx *ctx,
+              apr_pool_t *pool)
+{
+    (void)ctx;
+    (void)pool;
+    *role = MC_LEAD;
+    *flight = NULL;
+    if (flights == NULL)
+        return MC_OK;
+    uint64_t hash = mc_hash64(name, strlen(name), flights->seed);
+    pthread_mutex_lock(&flights->lock);
+    mc_flight *found = find(flights, hash, name);
+    if (found == NULL)
+        *flight = take_off(flights, hash, name);
+    else
+        *role = found->landed ? MC_FAILED : MC_FOLLOW;
+    pthread_mutex_unlock(&flights->lock);
+    return MC_OK;
+}
+
+/* The leader's client went away or its deadline passed: that says nothing about the tile. */
+static bool
+is_own_trouble(const mc_error *failure)
+{
+    for (; failure != NULL; failure = failure->cause)
+        if (failure->kind == MC_ERR_UNAVAILABLE)
+            return true;
+    return false;
+}
+
+void
+mc_flight_land(mc_flight *flight, const mc_error *failure)
+{
+    if (flight == NULL)
+        return;
+    apr_pool_t *kept = NULL;
+    mc_error *copy = MC_OK;
+    bool given_up = is_own_trouble(failure);
+    if (failure != MC_OK && !given_up) {
+        kept = mc_job_pool_acquire();
+        copy = mc_error_copy(failure, kept);
+    }
+    mc_flights *flights = flight->flights;
+    pthread_mutex_lock(&flights->lock);
+    MC_ASSERT(!flight->landed);
+    flight->landed = true;
+    flight->given_up = given_up;
+    flight->failure = copy;
+    flight->pool = kept;
+    flight->forget = monotonic(FAILURE_SECONDS * APR_USEC_PER_SEC);
+    pthread_cond_broadcast(&flight->changed);
+    if (copy == MC_OK)
+        unlist(flight);
+    drop(flight); /* NOLINT(clang-analyzer-unix.Malloc): leader and table hold one reference each */
+    pthread_mutex_unlock(&flights->lock);
+#ifdef MC_DEBUG
+    leading--;
+#endif
+}

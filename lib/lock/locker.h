@@ -1,0 +1,32 @@
+/* What the kinds of lockers share. */
+#ifndef MC_LOCK_LOCKER_H
+#define MC_LOCK_LOCKER_H
+
+#include "mapcache/lock.h"
+
+typedef struct mc_locker_ops {
+    /*
+     * Takes the lock at the latest at `until` (absolute; in the past: now or not at all). *lock is what `release` gets.
+     * MC_ERR_UNAVAILABLE: another one holds it; MC_ERR_IO: locks are not to be had.
+     */
+    mc_error *(*acquire)(void **held, bool *waited, mc_locker *locker, const char *name, apr_time_t until,
+                         apr_pool_t *pool);
+    void (*release)(mc_locker *locker, void *held);
+} mc_locker_ops;
+
+struct mc_locker {
+    const mc_locker_ops *ops;
+    void *baton;    /* the kind's own */
+    double timeout; /* seconds */
+    double retry;   /* seconds between questions, where a store cannot wake who waits */
+    apr_pool_t *pool;
+};
+
+extern const mc_key mc_locker_server_keys[]; /* of <server> */
+
+/* `servers`: const mc_node * each, with <host> and <port>. NULL when one of them was refused. */
+mc_locker *mc_locker_memcache(const apr_array_header_t *servers, double timeout, double retry, mc_build *build);
+
+mc_error *mc_locker_busy(apr_pool_t *pool) MC_CHECKED; /* the error of who has waited too long */
+
+#endif

@@ -1,0 +1,235 @@
+/* A WMS map: planned, fetched, and joined, composed or forwarded; with a tag that is known before anything is drawn. */
+#include "mapcache/map.h"
+
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/gate.h"
+#include "base/hash.h"
+#include "map/answer.h"
+#include "map/plan.h"
+#include "mapcache/trace.h"
+
+static mc_error *
+no_data(apr_pool_t *pool)
+{
+    return mc_error_create(pool, MC_ERR_NOT_FOUND, "none of the layers has anything stored or a source for this map");
+}
+
+/* The hash of the tiles' tags and of all that decides what is made of them. */
+static uint64_t
+plan_tag(mc_plan *plan)
+{
+    const mc_map_request *wanted = plan->wanted;
+    struct {
+        double box[4];
+        int numbers[10];
+    } head = { { wanted->box.minx, wanted->box.miny, wanted->box.maxx, wanted->box.maxy }, { 0 } };
+    const int numbers[] = {
+        wanted->width,         wanted->height,
+        (int)wanted->resample, wanted->background_set,
+        wanted->transparent,   wanted->background[0] << 16 | wanted->background[1] << 8 | wanted->background[2]
+    };
+    memcpy(head.numbers, numbers, sizeof(numbers));
+    uint64_t tag = mc_hash64(&head, sizeof(head), mc_format_tag(wanted->format));
+    for (int i = 0; i < plan->tile_count; i++) {
+        mc_plan_tile *entry = &plan->tiles[i];
+        uint64_t parts[4] = { (uint64_t)entry->layer, (uint64_t)entry->left << 32 ^ (uint64_t)(unsigned)entry->top,
+                              mc_plan_tile_shows(entry) ? mc_tile_tag(&entry->tile) : 0, (uint64_t)entry->request.z };
+        tag = mc_hash64(parts, sizeof(parts), tag);
+    }
+    return tag == 0 ? 1 : tag;
+}
+
+/* Newest time and shortest lifetime of what contributes (spec services 2.1). */
+static int
+describe(mc_answer *answer, mc_plan *plan)
+{
+    int showing = 0;
+    apr_time_t now = apr_time_now();
+    for (int i = 0; i < plan->tile_count; i++) {
+        const mc_plan_tile *entry = &plan->tiles[i];
+        int lifetime = mc_tileset_lifetime(entry->request.tileset, &entry->tile, now);
+        if (lifetime > 0 && (answer->lifetime == 0 || lifetime < answer->lifetime))
+            answer->lifetime = lifetime;
+        if (!mc_plan_tile_shows(entry))
+            continue;
+        showing++;
+        answer->mtime = entry->tile.mtime > answer->mtime ? entry->tile.mtime : answer->mtime;
+    }
+    return showing;
+}
+
+/* Splicing never changes the quality of the tiles: where the service names one, theirs must be the same. */
+static bool
+quality_fits(const mc_map_request *wanted, const mc_format *jpeg)
+{
+    if (!wanted->format_named)
+        return true;
+    const mc_format *stored = wanted->layers[0].tileset->format;
+    if (stored != NULL && stored->type == MC_FORMAT_MIXED)
+        stored = stored->opaque;
+    return stored != NULL && stored->type == MC_FORMAT_JPEG && stored->quality == jpeg->quality;
+}
+
+/* JPEG tiles whose outer edges are the map's: joined without decoding. *answer->data stays NULL where that cannot be.
+ */
+static mc_error *
+join(mc_answer *answer, const mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_map_request *wanted = plan->wanted;
+    const mc_plan_layer *layer = &plan->layers[0];
+    const mc_format *format = wanted->format->type == MC_FORMAT_MIXED ? wanted->format->opaque : wanted->format;
+    if (plan->layer_count != 1 || !layer->exact || layer->count == 0 || format->type != MC_FORMAT_JPEG ||
+        layer->width != wanted->width || layer->height != wanted->height || lround(layer->x0) != 0 ||
+        lround(layer->y0) != 0 || !quality_fits(wanted, format))
+        return MC_OK;
+    int width = layer->link->grid->tile_width, height = layer->link->grid->tile_height;
+    int columns = layer->width / width, rows = layer->height / height;
+    mc_buf **tiles = apr_pcalloc(pool, sizeof(*tiles) * (size_t)layer->count);
+    for (int i = 0; i < layer->count; i++) {
+        const mc_plan_tile *entry = &plan->tiles[layer->first + i];
+        if (!mc_plan_tile_shows(entry)) {
+            if (wanted->format->type == MC_FORMAT_MIXED)
+                return MC_OK;
+            continue;
+        }
+        if (entry->tile.coding != MC_CODING_JPEG)
+            return MC_OK;
+        tiles[entry->top / height * columns + entry->left / width] = entry->tile.data;
+    }
+    static const uint8_t black[3] = { 0, 0, 0 };
+    MC_SPAN(ctx, "mapcache_jpeg_join");
+    MC_TRY(mc_jpeg_join(&answer->data, tiles, columns, rows, wanted->background_set ? wanted->background : black, ctx,
+                        pool));
+    if (answer->data != NULL)
+        answer->mime = "image/jpeg";
+    return MC_OK;
+}
+
+static mc_error *
+create_canvas(mc_pixels **canvas, const mc_map_request *wanted, apr_pool_t *pool)
+{
+    MC_TRY(mc_pixels_create(canvas, wanted->width, wanted->height, true, pool));
+    mc_pixels_attach(*canvas, pool);
+    if (wanted->background_set && !wanted->transparent) {
+        const uint8_t bgra[4] = { wanted->background[2], wanted->background[1], wanted->background[0], 255 };
+        mc_pixels_fill(*canvas, bgra);
+    }
+    return MC_OK;
+}
+
+static mc_error *
+encode(mc_answer *answer, mc_pixels *canvas, const mc_format *format, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_TRY(mc_format_encode(&answer->data, format, canvas, MC_ON_THE_FLY, ctx, pool));
+    answer->mime =
+        format->mime != NULL ? format->mime : mc_coding_mime(mc_image_sniff(answer->data->data, answer->data->size));
+    return MC_OK;
+}
+
+static mc_error *
+draw_and_encode(mc_answer *answer, mc_plan *plan, mc_ctx *ctx, apr_pool_t *scratch, apr_pool_t *pool)
+{
+    mc_pixels *canvas;
+    MC_TRY(create_canvas(&canvas, plan->wanted, scratch));
+    MC_TRY(mc_plan_draw(canvas, plan, ctx, scratch));
+    return encode(answer, canvas, plan->wanted->format, ctx, pool);
+}
+
+/* Composing needs processors and megabytes, no waiting: more maps at a time than processors would only take more
+ * memory. */
+static mc_error *
+compose(mc_answer *answer, mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
+{
+    apr_pool_t *scratch;
+    MC_TRY(mc_gate_enter(ctx->process->drawing, ctx, pool));
+    apr_pool_create(&scratch, pool);
+    mc_error *error = mc_error_copy(draw_and_encode(answer, plan, ctx, scratch, pool), pool);
+    apr_pool_destroy(scratch);
+    mc_gate_leave(ctx->process->drawing);
+    return error;
+}
+
+/* Maps without data: 404 as MapCache, or an image where the box lies elsewhere or the service is strict (ogc-rules). */
+static mc_error *
+nothing(mc_answer *answer, const mc_map_request *wanted, bool overlaps, mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (overlaps && !wanted->empty_is_map)
+        return no_data(pool);
+    static const uint8_t white[3] = { 255, 255, 255 };
+    int lifetime = answer->lifetime;
+    MC_TRY(mc_map_empty(answer, wanted->width, wanted->height, wanted->format,
+                        !wanted->background_set || wanted->transparent,
+                        wanted->background_set ? wanted->background : white, ctx, pool));
+    answer->lifetime = lifetime;
+    return MC_OK;
+}
+
+static mc_error *
+assemble(mc_answer *answer, const mc_map_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "mapcache_assemble_maps");
+    mc_plan *plan = apr_pcalloc(pool, sizeof(*plan));
+    MC_TRY(mc_plan_make(plan, wanted, ctx, pool));
+    MC_TRY(mc_plan_fetch(plan, ctx, pool));
+    if (describe(answer, plan) == 0) {
+        mc_span_note(&span, "ERROR");
+        return nothing(answer, wanted, plan->overlaps, ctx, pool);
+    }
+    answer->tag = plan_tag(plan);
+    if (if_tag != 0 && if_tag == answer->tag) {
+        answer->unmodified = true;
+        return MC_OK;
+    }
+    MC_TRY(join(answer, plan, ctx, pool));
+    return answer->data != NULL ? MC_OK : compose(answer, plan, ctx, pool);
+}
+
+/* full_wms forward: one request to each layer's source, drawn over each other; a single answer's bytes go out as they
+ * are (spec services 4.3). */
+static mc_error *
+forward(mc_answer *answer, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_pixels *canvas;
+    MC_TRY(create_canvas(&canvas, wanted, pool));
+    for (int i = 0; i < wanted->count; i++) {
+        mc_rendered rendered = { 0 };
+        MC_TRY(mc_map_ask_source(&rendered, &wanted->layers[i], wanted, ctx, pool));
+        if (wanted->count == 1 && rendered.data != NULL && !wanted->background_set) {
+            answer->data = rendered.data;
+            answer->mime = mc_coding_mime(mc_image_sniff(rendered.data->data, rendered.data->size));
+            return MC_OK;
+        }
+        if (rendered.pixels == NULL) {
+            MC_TRY(mc_image_decode(&rendered.pixels, rendered.data->data, rendered.data->size, ctx, pool));
+            mc_pixels_attach(rendered.pixels, pool);
+        }
+        MC_SPAN(ctx, "mapcache_image_merge");
+        mc_pixels_over(canvas, 0, 0, rendered.pixels);
+    }
+    return encode(answer, canvas, wanted->format, ctx, pool);
+}
+
+mc_error *
+mc_map_draw(mc_answer *answer, const mc_map_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "mapcache_core_get_map");
+    *answer = (mc_answer){ 0 };
+    mc_error *error = MC_OK;
+    switch (wanted->mode) {
+    case MC_WMS_ASSEMBLE:
+        error = assemble(answer, wanted, if_tag, ctx, pool);
+        break;
+    case MC_WMS_FORWARD:
+        error = forward(answer, wanted, ctx, pool);
+        break;
+    case MC_WMS_ERROR:
+        error = mc_error_create(pool, MC_ERR_NOT_FOUND, "maps that are not exactly one tile are switched off here");
+        break;
+    }
+    if (error != MC_OK)
+        mc_span_note(&span, "ERROR");
+    return error;
+}

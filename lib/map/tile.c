@@ -1,0 +1,162 @@
+/* A tile request: the stored bytes of one tileset, or several merged; and images of one colour. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "map/answer.h"
+#include "mapcache/trace.h"
+
+uint64_t
+mc_format_tag(const mc_format *format)
+{
+    const int numbers[] = { (int)format->type,   format->compression, format->colors,      format->quality,
+                            format->photometric, format->optimize,    format->alpha_cutoff };
+    uint64_t tag = mc_hash64(numbers, sizeof(numbers), 0);
+    if (format->type == MC_FORMAT_MIXED) {
+        uint64_t parts[2] = { mc_format_tag(format->transparent), mc_format_tag(format->opaque) };
+        tag = mc_hash64(parts, sizeof(parts), tag);
+    }
+    return tag;
+}
+
+mc_error *
+mc_map_ask_source(mc_rendered *rendered, const mc_map_layer *layer, const mc_map_request *wanted, mc_ctx *ctx,
+                  apr_pool_t *pool)
+{
+    mc_tileset *tileset = layer->tileset;
+    if (tileset->source == NULL)
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "layer %s has no source that could draw this map",
+                               tileset->name);
+    mc_dimension_value *dimensions = apr_pcalloc(pool, sizeof(*dimensions) * (size_t)(tileset->dimension_count + 1));
+    for (int i = 0; i < tileset->dimension_count; i++)
+        dimensions[i] = (mc_dimension_value){ tileset->dimensions[i]->name, layer->values[i], false };
+    mc_render map = { .tileset = tileset->name,
+                      .grid = layer->link->grid,
+                      .box = wanted->box,
+                      .width = wanted->width,
+                      .height = wanted->height,
+                      .dimension_count = tileset->dimension_count,
+                      .dimensions = dimensions };
+    return mc_source_render(rendered, tileset->source, &map, ctx, pool);
+}
+
+static const char *
+mime_of(const mc_tileset *tileset, const mc_tile *tile)
+{
+    if (tile->raw && !tile->no_data)
+        return tileset->format->mime;
+    return mc_coding_mime(tile->coding);
+}
+
+static void
+answer_tile(mc_answer *answer, const mc_tileset *tileset, mc_tile *tile, uint64_t if_tag)
+{
+    answer->tag = mc_tile_tag(tile);
+    answer->unmodified = if_tag != 0 && if_tag == answer->tag;
+    answer->data = tile->data;
+    answer->mime = mime_of(tileset, tile);
+    answer->mtime = tile->mtime;
+    answer->lifetime = mc_tileset_lifetime(tileset, tile, apr_time_now());
+    answer->cache_control = tileset->cache_control;
+}
+
+/* Fetches the stack. *only is the index of the one tile with data, -1 where there are several; without any it is the
+ * last one. */
+static mc_error *
+fetch_stack(mc_tile **tiles, int *only, const mc_tile_stack *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mapcache_prefetch_tiles");
+    int showing = 0;
+    *only = wanted->count - 1;
+    for (int i = 0; i < wanted->count; i++) {
+        MC_TRY(mc_tileset_get(&tiles[i], &wanted->tiles[i], ctx, pool));
+        if (tiles[i]->no_data)
+            continue;
+        *only = i;
+        showing++;
+    }
+    if (showing > 1)
+        *only = -1;
+    return MC_OK;
+}
+
+/* Oldest time, shortest lifetime (spec services 2.1, several layers merged). */
+static void
+describe_stack(mc_answer *answer, mc_tile **tiles, const mc_tile_stack *wanted)
+{
+    apr_time_t now = apr_time_now();
+    answer->tag = mc_format_tag(wanted->format);
+    for (int i = 0; i < wanted->count; i++) {
+        int lifetime = mc_tileset_lifetime(wanted->tiles[i].tileset, tiles[i], now);
+        if (lifetime > 0 && (answer->lifetime == 0 || lifetime < answer->lifetime))
+            answer->lifetime = lifetime;
+        if (tiles[i]->no_data)
+            continue;
+        uint64_t tag = mc_tile_tag(tiles[i]);
+        answer->tag = mc_hash64(&tag, sizeof(tag), answer->tag);
+        if (tiles[i]->mtime != 0 && (answer->mtime == 0 || tiles[i]->mtime < answer->mtime))
+            answer->mtime = tiles[i]->mtime;
+    }
+}
+
+static mc_error *
+merge(mc_answer *answer, mc_tile **tiles, const mc_tile_stack *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_grid *grid = wanted->tiles[0].link->grid;
+    mc_pixels *canvas;
+    MC_TRY(mc_pixels_create(&canvas, grid->tile_width, grid->tile_height, true, pool));
+    mc_pixels_attach(canvas, pool);
+    for (int i = 0; i < wanted->count; i++) {
+        if (tiles[i]->no_data || tiles[i]->raw)
+            continue;
+        mc_pixels *pixels;
+        MC_TRY(mc_image_decode(&pixels, tiles[i]->data->data, tiles[i]->data->size, ctx, pool));
+        MC_SPAN(ctx, "mapcache_image_merge");
+        mc_pixels_over(canvas, 0, 0, pixels);
+        mc_pixels_unref(pixels);
+    }
+    MC_TRY(mc_format_encode(&answer->data, wanted->format, canvas, MC_ON_THE_FLY, ctx, pool));
+    answer->mime = wanted->format->mime;
+    if (answer->mime == NULL)
+        answer->mime = mc_coding_mime(mc_image_sniff(answer->data->data, answer->data->size));
+    return MC_OK;
+}
+
+mc_error *
+mc_map_tile(mc_answer *answer, const mc_tile_stack *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mapcache_core_get_tile");
+    mc_tile **tiles = apr_pcalloc(pool, sizeof(*tiles) * (size_t)wanted->count);
+    int only;
+    *answer = (mc_answer){ 0 };
+    MC_TRY(fetch_stack(tiles, &only, wanted, ctx, pool));
+    if (only >= 0) {
+        answer_tile(answer, wanted->tiles[only].tileset, tiles[only], if_tag);
+        return MC_OK;
+    }
+    describe_stack(answer, tiles, wanted);
+    if (if_tag != 0 && if_tag == answer->tag) {
+        answer->unmodified = true;
+        return MC_OK;
+    }
+    return merge(answer, tiles, wanted, ctx, pool);
+}
+
+mc_error *
+mc_map_empty(mc_answer *answer, int width, int height, const mc_format *format, bool transparent, const uint8_t rgb[3],
+             mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_pixels *pixels;
+    *answer = (mc_answer){ 0 };
+    MC_TRY(mc_pixels_create(&pixels, width, height, true, pool));
+    mc_pixels_attach(pixels, pool);
+    if (!transparent || format->type == MC_FORMAT_JPEG) {
+        const uint8_t bgra[4] = { rgb[2], rgb[1], rgb[0], 255 };
+        mc_pixels_fill(pixels, bgra);
+    }
+    MC_TRY(mc_format_encode(&answer->data, format, pixels, MC_ON_THE_FLY, ctx, pool));
+    answer->mime = format->mime;
+    if (answer->mime == NULL)
+        answer->mime = mc_coding_mime(mc_image_sniff(answer->data->data, answer->data->size));
+    return MC_OK;
+}

@@ -1,0 +1,96 @@
+/*
+ * What a seeder does with one metatile, by mode and by what the cache holds (the table of spec services 9.2).
+ */
+#include "mapcache/seed.h"
+
+static bool
+too_old(const mc_seed_task *task, const mc_tile *tile)
+{
+    return task->older != 0 && tile->mtime != 0 && tile->mtime < task->older;
+}
+
+/* Whether the first tile is stored, and whether it is older than the limit. Its bytes are read only where its age is
+ * asked for. */
+static mc_error *
+look(bool *exists, bool *stale, const mc_seed_task *task, const mc_tile_request *first, mc_ctx *ctx)
+{
+    *stale = false;
+    if (task->older == 0)
+        return mc_tileset_exists(exists, first, ctx);
+    mc_tile *tile;
+    MC_TRY(mc_tileset_stored(&tile, first, ctx, ctx->pool));
+    *exists = tile != NULL;
+    *stale = tile != NULL && too_old(task, tile);
+    return MC_OK;
+}
+
+static mc_error *
+fill(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_tile_request *first, mc_ctx *ctx)
+{
+    bool exists = false, stale = false;
+    if (!task->force)
+        MC_TRY(look(&exists, &stale, task, first, ctx));
+    if (exists && !stale)
+        return MC_OK;
+    if (stale)
+        MC_TRY(mc_tileset_remove(first, true, ctx));
+    *outcome = MC_SEED_DONE;
+    return mc_tileset_render(first, ctx);
+}
+
+static mc_error *
+empty(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_tile_request *first, mc_ctx *ctx)
+{
+    bool exists = true, stale = false;
+    if (!task->force)
+        MC_TRY(look(&exists, &stale, task, first, ctx));
+    if (!exists || (!task->force && task->older != 0 && !stale))
+        return MC_OK;
+    *outcome = MC_SEED_DONE;
+    return mc_tileset_remove(first, true, ctx);
+}
+
+/* A tile that is too old is drawn anew before it is copied, if it can be; it is never lost. */
+static mc_error *
+transfer(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_tile_request *first, mc_ctx *ctx)
+{
+    mc_tile *tile;
+    mc_tile_request target = *first;
+    target.tileset = task->target;
+    target.link = task->target_link;
+    MC_TRY(mc_tileset_stored(&tile, first, ctx, ctx->pool));
+    if (tile == NULL)
+        return MC_OK;
+    if (too_old(task, tile)) {
+        if (task->tileset->source != NULL) {
+            MC_TRY(mc_tileset_render(first, ctx));
+            MC_TRY(mc_tileset_stored(&tile, first, ctx, ctx->pool));
+        }
+    } else if (task->older != 0 && !task->force) {
+        return MC_OK;
+    } else if (!task->force) {
+        bool copied;
+        MC_TRY(mc_tileset_exists(&copied, &target, ctx));
+        if (copied)
+            return MC_OK;
+    }
+    if (tile == NULL)
+        return MC_OK;
+    *outcome = MC_SEED_DONE;
+    return mc_tileset_put(&target, tile->data, ctx);
+}
+
+mc_error *
+mc_seed_act(mc_seed_outcome *outcome, const mc_seed_task *task, int z, int x, int y, mc_ctx *ctx)
+{
+    mc_tile_request first = { task->tileset, task->link, z, x, y, task->values };
+    *outcome = MC_SEED_SKIPPED;
+    switch (task->mode) {
+    case MC_SEED_DELETE:
+        return empty(outcome, task, &first, ctx);
+    case MC_SEED_TRANSFER:
+        return transfer(outcome, task, &first, ctx);
+    default:
+        return fill(outcome, task, &first, ctx);
+    }
+}

@@ -1,0 +1,50 @@
+/* From a parsed request to its answer: a tile, a map, feature info, a document, or what another server says. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "mapcache/trace.h"
+#include "server/server_private.h"
+
+static mc_error *
+answer_info(mc_answer *answer, mc_request *request, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mapcache_core_get_featureinfo");
+    mc_tileset *tileset = request->u.info.tileset;
+    if (tileset->source == NULL || tileset->source->ops->info == NULL)
+        return mc_error_create(pool, MC_ERR_NOT_QUERYABLE, "layer %s has no feature info", tileset->name);
+    MC_TRY(mc_source_info(&answer->data, tileset->source, &request->u.info.info, ctx, pool));
+    answer->mime = request->u.info.info.format;
+    return MC_OK;
+}
+
+static void
+answer_document(mc_answer *answer, const mc_document *document, bool with_tag)
+{
+    answer->data = document->text;
+    answer->mime = document->mime;
+    if (with_tag)
+        answer->tag = mc_hash64(document->text->data, document->text->size, 0);
+}
+
+mc_error *
+mc_server_answer(mc_answer *answer, const mc_config *config, mc_call *call, mc_request *request, uint64_t if_tag,
+                 mc_ctx *ctx, apr_pool_t *pool)
+{
+    switch (request->kind) {
+    case MC_REQUEST_TILE:
+        return mc_map_tile(answer, &request->u.tile, if_tag, ctx, pool);
+    case MC_REQUEST_MAP:
+        request->u.map.threaded = config->threaded_fetching;
+        return mc_map_draw(answer, &request->u.map, if_tag, ctx, pool);
+    case MC_REQUEST_INFO:
+        return answer_info(answer, request, ctx, pool);
+    case MC_REQUEST_DOCUMENT:
+        answer_document(answer, &request->u.document, true);
+        return MC_OK;
+    case MC_REQUEST_FORWARD:
+        return mc_server_forward(answer, call, request, ctx, pool);
+    }
+    MC_ASSERT(!"request kind");
+    return MC_OK;
+}

@@ -1,0 +1,328 @@
+/* <mapcache>: the model of a whole file, built in the order of spec 1.1. */
+#include <apr_file_info.h>
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "mapcache/server.h"
+#include "mapcache/service.h"
+#include "server/server_private.h"
+
+typedef struct root_config {
+    int mode;
+    apr_array_header_t *metadata, *environment, *sources, *grids, *formats, *caches, *rulesets, *tilesets, *services;
+    const mc_node *legacy_services;
+    const char *default_format, *merge_format;
+    int errors;
+    const mc_node *locker;
+    const char *lock_dir;
+    int lock_retry;
+    int threaded_fetching;
+    int log_level;
+    bool auto_reload;
+    const mc_node *connection_pool;
+    const char *workers;
+    int io_workers;
+    apr_int64_t memory_cache;
+    int open_files;
+    double deadline;
+    const char *cors;
+    bool server_timing;
+} root_config;
+
+typedef struct pool_config {
+    int max_connections;
+    int time_to_live;
+} pool_config;
+
+static const mc_key pool_keys[] = {
+    { "max_connections", MC_INT, 0, 0, 2147483647, NULL, "1024", offsetof(pool_config, max_connections), NULL,
+      "Accepted for MapCache's sake; <open_files> bounds SQLite handles here." },
+    { "time_to_live_us", MC_INT, 0, 0, 2147483647, NULL, "60000000", offsetof(pool_config, time_to_live), NULL,
+      "Accepted for MapCache's sake; idle connections are kept by count." },
+    MC_KEY_END,
+};
+
+#define FIELD(member) offsetof(root_config, member)
+#define MANY MC_KEY_REPEATABLE
+
+const mc_key mc_root_keys[] = {
+    { "@mode", MC_CHOICE, 0, 0, 0, "normal|split_mirror|combined_mirror", "normal", FIELD(mode), NULL,
+      "normal: the declared tilesets. The mirror modes have one tileset that answers for any layer name; split_mirror "
+      "merges the items of a list, combined_mirror takes the list as one name." },
+    { "metadata", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(metadata), NULL,
+      "Titles, contacts, url: what capabilities say of the whole service." },
+    { "environment", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(environment), NULL,
+      "Each child NAME is put into the environment of the process, e.g. CURL_CA_BUNDLE." },
+    { "source", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(sources), NULL, "Where maps come from." },
+    { "grid", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(grids), mc_grid_keys, "A tile matrix set." },
+    { "format", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(formats), NULL, "An image format." },
+    { "cache", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(caches), NULL, "Where tiles are stored." },
+    { "ruleset", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(rulesets), mc_ruleset_keys,
+      "Areas that show at certain levels." },
+    { "tileset", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(tilesets), mc_tileset_keys, "A layer." },
+    { "service", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(services), NULL, "A protocol that is offered." },
+    { "services", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(legacy_services), NULL,
+      "The older form, one child for each protocol; read only where no service element exists." },
+    { "default_format", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(default_format), NULL,
+      "Name of the format of merged tiles and empty_img; the builtin mixed one by default." },
+    { "merge_format", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(merge_format), NULL, "The older name of default_format." },
+    { "errors", MC_CHOICE, 0, 0, 0, "log|report|empty_img|report_img", "report", FIELD(errors), NULL,
+      "What a client gets to see: nothing, the message, or an empty image with the message in X-Mapcache-Error." },
+    { "locker", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(locker), mc_locker_keys,
+      "How processes agree on who renders a metatile." },
+    { "lock_dir", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(lock_dir), NULL, "The older form of a disk locker's directory." },
+    { "lock_retry", MC_INT, 0, 1, 2147483647, NULL, "10000", FIELD(lock_retry), NULL,
+      "Accepted for MapCache's sake: waiting for a lock does not poll here." },
+    { "threaded_fetching", MC_CHOICE_CI, 0, 0, 0, "false|true", NULL, FIELD(threaded_fetching), NULL,
+      "Whether the tiles of a map are fetched and decoded by several threads. Absent, the server decides." },
+    { "log_level", MC_CHOICE_CI, 0, 0, 0, "emerg|alert|crit|error|warn|notice|info|debug", "warn", FIELD(log_level),
+      NULL, "FastCGI and command line: messages above it are dropped. Apache has LogLevel." },
+    { "auto_reload", MC_BOOL, 0, 0, 0, NULL, "false", FIELD(auto_reload), NULL,
+      "FastCGI: read this file again when it changes; a bad one leaves the old one in force." },
+    { "connection_pool", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(connection_pool), pool_keys,
+      "Limits of MapCache's pools." },
+    { "workers", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, "auto", FIELD(workers), NULL,
+      "CPU worker threads of a process: auto (processors divided by the processes of the MPM) or 0 to 256." },
+    { "io_workers", MC_INT, MC_KEY_OURS, 1, 1024, NULL, "16", FIELD(io_workers), NULL,
+      "Threads of a process that may wait for origins and databases." },
+    { "memory_cache", MC_SIZE, MC_KEY_OURS, 0, 1099511627776.0, NULL, "64M", FIELD(memory_cache), NULL,
+      "Bytes of stored tiles kept in memory, for all processes of a server together; 0 is off." },
+    { "open_files", MC_INT, MC_KEY_OURS, 16, 65536, NULL, "384", FIELD(open_files), NULL,
+      "Open SQLite files of a process, never more than a quarter of the descriptor limit." },
+    { "deadline", MC_NUMBER, MC_KEY_OURS, 0.01, 86400, NULL, "60", FIELD(deadline), NULL,
+      "Seconds after which a request ends with 503 or 504." },
+    { "cors", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, "*", FIELD(cors), NULL,
+      "Origins that browsers may read from: *, a list, or off." },
+    { "server_timing", MC_BOOL, MC_KEY_OURS, 0, 0, NULL, "false", FIELD(server_timing), NULL,
+      "Tell clients in a Server-Timing header where the time went." },
+    MC_KEY_END,
+};
+
+#undef FIELD
+#undef MANY
+
+/* An object of a section: its name, NULL where it was refused or is not built. */
+typedef void *from_config(const mc_node *node, mc_build *build);
+
+typedef struct section {
+    const char *noun;
+    from_config *make;
+    apr_hash_t *by_name;
+    apr_array_header_t *in_order; /* of void *, may be NULL */
+    bool unique;
+} section;
+
+/* Notes the name of an item that was complained of without being refused: who refers to it answers 503. */
+static void
+note_missing(const char *noun, const char *name, mc_build *build)
+{
+    apr_hash_set(build->missing, apr_pstrcat(build->pool, noun, " ", name, NULL), APR_HASH_KEY_STRING,
+                 "is of a type that is not part of this build");
+}
+
+static void
+read_section(const section *part, const apr_array_header_t *nodes, mc_build *build)
+{
+    for (int i = 0; nodes != NULL && i < nodes->nelts; i++) {
+        const mc_node *node = APR_ARRAY_IDX(nodes, i, const mc_node *);
+        const char *name = mc_node_attr(node, "name");
+        if (name == NULL || *name == '\0') {
+            mc_complain(build->diagnostics, MC_REFUSED, node, "the attribute name is needed and must not be empty");
+            continue;
+        }
+        if (part->unique && apr_hash_get(part->by_name, name, APR_HASH_KEY_STRING) != NULL) {
+            mc_complain(build->diagnostics, MC_REFUSED, node, "a %s named \"%s\" exists already; names must be unique",
+                        part->noun, name);
+            continue;
+        }
+        int refused = build->diagnostics->refused;
+        void *thing = part->make(node, build);
+        if (thing == NULL && build->diagnostics->refused == refused)
+            note_missing(part->noun, name, build);
+        if (thing == NULL)
+            continue;
+        apr_hash_set(part->by_name, build->mirror && strcmp(part->noun, "tileset") == 0 ? "mirror" : name,
+                     APR_HASH_KEY_STRING, thing);
+        if (part->in_order != NULL)
+            APR_ARRAY_PUSH(part->in_order, void *) = thing;
+    }
+}
+
+static void *
+make_source(const mc_node *node, mc_build *build)
+{
+    return mc_source_from_config(node, build);
+}
+
+static void *
+make_grid(const mc_node *node, mc_build *build)
+{
+    return mc_grid_from_config(node, build);
+}
+
+static void *
+make_format(const mc_node *node, mc_build *build)
+{
+    return mc_format_from_config(node, build);
+}
+
+static void *
+make_cache(const mc_node *node, mc_build *build)
+{
+    return mc_cache_from_config(node, build);
+}
+
+static void *
+make_ruleset(const mc_node *node, mc_build *build)
+{
+    return mc_ruleset_from_config(node, build);
+}
+
+static void *
+make_tileset(const mc_node *node, mc_build *build)
+{
+    return mc_tileset_from_config(node, build);
+}
+
+static void
+set_environment(const apr_array_header_t *nodes)
+{
+    for (int i = 0; nodes != NULL && i < nodes->nelts; i++)
+        for (const mc_node *child = APR_ARRAY_IDX(nodes, i, const mc_node *)->children; child != NULL;
+             child = child->next)
+            setenv(child->name, child->text == NULL ? "" : child->text, 1);
+}
+
+static void
+add_builtins(mc_config *config, mc_build *build)
+{
+    static const char *const grids[] = { "WGS84", "GoogleMapsCompatible", "g" };
+    static const char *const formats[] = { "PNG", "PNG8", "JPEG", "mixed" };
+    mc_grid_builtins(build->grids, build->pool);
+    mc_format_builtins(build->formats, build->pool);
+    for (size_t i = 0; i < sizeof(grids) / sizeof(grids[0]); i++)
+        APR_ARRAY_PUSH(config->grids, void *) = apr_hash_get(build->grids, grids[i], APR_HASH_KEY_STRING);
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+        APR_ARRAY_PUSH(config->formats, void *) = apr_hash_get(build->formats, formats[i], APR_HASH_KEY_STRING);
+}
+
+static void
+read_sections(mc_config *config, const root_config *root, mc_build *build)
+{
+    const struct {
+        section part;
+        const apr_array_header_t *nodes;
+    } sections[] = {
+        { { "source", make_source, build->sources, NULL, true }, root->sources },
+        { { "grid", make_grid, build->grids, config->grids, true }, root->grids },
+        { { "format", make_format, build->formats, config->formats, false }, root->formats },
+        { { "cache", make_cache, build->caches, config->caches, true }, root->caches },
+        { { "ruleset", make_ruleset, build->rulesets, NULL, true }, root->rulesets },
+        { { "tileset", make_tileset, build->tilesets, config->tilesets, true }, root->tilesets },
+    };
+    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
+        read_section(&sections[i].part, sections[i].nodes, build);
+}
+
+static void
+read_default_format(mc_config *config, const root_config *root, const mc_node *node, mc_build *build)
+{
+    const char *name = root->default_format != NULL ? root->default_format : root->merge_format;
+    config->default_format = apr_hash_get(build->formats, name == NULL ? "mixed" : name, APR_HASH_KEY_STRING);
+    if (config->default_format == NULL)
+        mc_complain(build->diagnostics, MC_REFUSED, node, "<default_format>: no format is named \"%s\"", name);
+}
+
+static void
+read_locker(mc_config *config, const root_config *root, mc_build *build)
+{
+    if (root->locker != NULL)
+        config->locker = mc_locker_from_config(root->locker, build);
+    else
+        config->locker = mc_locker_disk(root->lock_dir == NULL ? "/tmp" : root->lock_dir, 120, build->pool);
+    for (int i = 0; i < config->tilesets->nelts; i++)
+        APR_ARRAY_IDX(config->tilesets, i, mc_tileset *)->locker = config->locker;
+}
+
+static void
+read_switches(mc_config *config, const root_config *root, const mc_node *node, mc_build *build)
+{
+    if (root->errors == 3)
+        mc_complain(build->diagnostics, MC_REFUSED, node,
+                    "<errors>: report_img is not available; use log, report or empty_img");
+    config->mode = (mc_mode)root->mode;
+    config->errors = (mc_errors_mode)root->errors;
+    config->threaded_fetching = root->threaded_fetching;
+    config->log_level = (mc_log_level)root->log_level;
+    config->auto_reload = root->auto_reload;
+    config->workers = -1;
+    if (strcmp(root->workers, "auto") != 0 && !mc_parse_int(&config->workers, root->workers, 0, 256))
+        mc_complain(build->diagnostics, MC_REFUSED, node, "<workers>: \"%s\" should be auto or a number from 0 to 256",
+                    root->workers);
+    config->io_workers = root->io_workers;
+    config->memory_cache = root->memory_cache;
+    config->open_files = root->open_files;
+    config->deadline = root->deadline;
+    config->cors = strcmp(root->cors, "off") == 0 ? NULL : root->cors;
+    config->server_timing = root->server_timing;
+    pool_config pools = { 0 };
+    if (root->connection_pool != NULL)
+        (void)mc_config_read(&pools, root->connection_pool, pool_keys, build->diagnostics);
+}
+
+static void
+create_lists(mc_config *config, mc_build *build)
+{
+    config->grids = apr_array_make(build->pool, 8, sizeof(void *));
+    config->formats = apr_array_make(build->pool, 8, sizeof(void *));
+    config->caches = apr_array_make(build->pool, 8, sizeof(void *));
+    config->tilesets = apr_array_make(build->pool, 8, sizeof(void *));
+    config->metadata = mc_metadata_create(build->pool);
+    build->grids = apr_hash_make(build->pool);
+    build->formats = apr_hash_make(build->pool);
+    build->sources = apr_hash_make(build->pool);
+    build->caches = apr_hash_make(build->pool);
+    build->rulesets = apr_hash_make(build->pool);
+    build->tilesets = apr_hash_make(build->pool);
+    build->missing = apr_hash_make(build->pool);
+}
+
+static void
+build_model(mc_config *config, const mc_node *node, mc_build *build)
+{
+    root_config root = { .threaded_fetching = -1 };
+    (void)mc_config_read(&root, node, mc_root_keys, build->diagnostics);
+    build->mirror = root.mode != MC_MODE_NORMAL;
+    create_lists(config, build);
+    for (int i = 0; root.metadata != NULL && i < root.metadata->nelts; i++)
+        mc_metadata_add(config->metadata, APR_ARRAY_IDX(root.metadata, i, const mc_node *));
+    set_environment(root.environment);
+    add_builtins(config, build);
+    read_sections(config, &root, build);
+    config->tilesets_by_name = build->tilesets;
+    config->services = mc_services_from_config(root.services, root.legacy_services, build);
+    if (config->services->nelts == 0)
+        mc_complain(build->diagnostics, MC_WARNING, node,
+                    "no service is enabled, so every request answers 500: at least one <service "
+                    "type=\"wms|wmts|tms|...\" enabled=\"true\"/> is needed");
+    read_default_format(config, &root, node, build);
+    read_locker(config, &root, build);
+    read_switches(config, &root, node, build);
+}
+
+mc_error *
+mc_config_load(mc_config **config, const char *file, mc_diagnostics *diagnostics, apr_pool_t *pool)
+{
+    apr_finfo_t info;
+    mc_node *root;
+    *config = apr_pcalloc(pool, sizeof(**config));
+    (*config)->file = apr_pstrdup(pool, file);
+    if (apr_stat(&info, file, APR_FINFO_MTIME, pool) == APR_SUCCESS)
+        (*config)->mtime = info.mtime;
+    MC_TRY(mc_config_parse_file(&root, file, pool));
+    mc_build build = { .pool = pool, .diagnostics = diagnostics };
+    build_model(*config, root, &build);
+    return mc_diagnostics_error(diagnostics, pool);
+}

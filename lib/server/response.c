@@ -1,0 +1,222 @@
+/* HTTP around an answer: types, validators, preconditions (RFC 9110 section 13), lifetimes, CORS, and errors as the
+ * configuration wants them. */
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/text.h"
+#include "server/server_private.h"
+
+#define TAG_DIGITS 16
+#define MESSAGE_MAX 1000 /* bytes of an error that a client sees */
+
+static const char *
+header(const mc_call *call, const char *name)
+{
+    return call->http->headers == NULL ? NULL : apr_table_get(call->http->headers, name);
+}
+
+/* Reads "0123456789abcdef" with its quotes; false for tags of another form. */
+static bool
+parse_tag(uint64_t *tag, const char *text)
+{
+    char digits[TAG_DIGITS + 1];
+    if (text[0] != '"' || strspn(text + 1, "0123456789abcdef") != TAG_DIGITS || text[TAG_DIGITS + 1] != '"')
+        return false;
+    memcpy(digits, text + 1, TAG_DIGITS);
+    digits[TAG_DIGITS] = '\0';
+    *tag = strtoull(digits, NULL, 16);
+    return true;
+}
+
+/* Calls for each tag of a list; true if one of them is `wanted` (or the first of our form, with wanted 0). */
+static bool
+find_tag(uint64_t *found, const char *list, uint64_t wanted)
+{
+    for (const char *quote = strchr(list, '"'); quote != NULL;) {
+        uint64_t tag;
+        if (parse_tag(&tag, quote) && (wanted == 0 || tag == wanted)) {
+            *found = tag;
+            return true;
+        }
+        const char *end = strchr(quote + 1, '"');
+        quote = end == NULL ? NULL : strchr(end + 1, '"');
+    }
+    return false;
+}
+
+uint64_t
+mc_request_tag(const mc_http_request *request)
+{
+    const char *list = request->headers == NULL ? NULL : apr_table_get(request->headers, "If-None-Match");
+    uint64_t tag = 0;
+    if (list != NULL)
+        (void)find_tag(&tag, list, 0);
+    return tag;
+}
+
+/* 200, 304 or 412 by the request's preconditions. */
+static int
+evaluate(const mc_answer *answer, const mc_call *call)
+{
+    int64_t modified = apr_time_sec(answer->mtime);
+    uint64_t found;
+    bool validators = answer->tag != 0 || answer->mtime != 0;
+    const char *match = header(call, "If-Match");
+    if (match != NULL && strcmp(match, "*") != 0 && !(answer->tag != 0 && find_tag(&found, match, answer->tag)))
+        return 412;
+    const char *unmodified = header(call, "If-Unmodified-Since");
+    int64_t since = unmodified == NULL ? 0 : mc_http_date_parse(unmodified);
+    if (match == NULL && since > 0 && modified > 0 && modified > since)
+        return 412;
+    const char *none_match = header(call, "If-None-Match");
+    if (none_match != NULL) {
+        if (validators && strcmp(none_match, "*") == 0)
+            return 304;
+        return answer->tag != 0 && find_tag(&found, none_match, answer->tag) ? 304 : 200;
+    }
+    const char *modified_since = header(call, "If-Modified-Since");
+    since = modified_since == NULL ? 0 : mc_http_date_parse(modified_since);
+    return since > 0 && modified > 0 && since >= modified && since <= apr_time_sec(apr_time_now()) ? 304 : 200;
+}
+
+static void
+set_lifetime(mc_http_response *response, const mc_answer *answer, apr_pool_t *pool)
+{
+    const char *extra = answer->cache_control;
+    if (answer->lifetime > 0) {
+        int64_t expires = apr_time_sec(apr_time_now()) + answer->lifetime;
+        apr_table_setn(response->headers, "Cache-Control",
+                       extra == NULL ? apr_psprintf(pool, "max-age=%d", answer->lifetime)
+                                     : apr_psprintf(pool, "max-age=%d, %s", answer->lifetime, extra));
+        apr_table_setn(response->headers, "Expires", mc_http_date(expires, pool));
+    } else if (extra != NULL) {
+        apr_table_setn(response->headers, "Cache-Control", extra);
+    }
+}
+
+/* The answer of another server, status and headers included. */
+static void
+pass_on(mc_http_response *response, const mc_answer *answer, apr_pool_t *pool)
+{
+    response->status = answer->status;
+    response->body = answer->data;
+    if (answer->headers != NULL)
+        response->headers = apr_table_copy(pool, answer->headers);
+}
+
+void
+mc_response_success(mc_http_response *response, const mc_answer *answer, const mc_call *call, apr_pool_t *pool)
+{
+    if (answer->status != 0) {
+        pass_on(response, answer, pool);
+        return;
+    }
+    response->status = answer->unmodified ? 304 : evaluate(answer, call);
+    if (response->status == 412)
+        return;
+    if (answer->tag != 0)
+        apr_table_setn(response->headers, "ETag", apr_psprintf(pool, "\"%016" APR_UINT64_T_HEX_FMT "\"", answer->tag));
+    set_lifetime(response, answer, pool);
+    if (response->status == 304)
+        return;
+    response->body = answer->data;
+    if (answer->mime != NULL)
+        apr_table_setn(response->headers, "Content-Type", mc_header_value(answer->mime, pool));
+    if (answer->mtime != 0)
+        apr_table_setn(response->headers, "Last-Modified", mc_http_date(apr_time_sec(answer->mtime), pool));
+}
+
+/* <errors>empty_img: an image of 256 pixels a side, transparent where the default format can be (spec 1.2). */
+static void
+show_empty_image(mc_http_response *response, const mc_error *error, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    static const uint8_t white[3] = { 255, 255, 255 };
+    mc_answer image;
+    const mc_format *format = call->config->default_format;
+    mc_error *failure = mc_map_empty(&image, 256, 256, format, true, white, ctx, pool);
+    apr_table_setn(response->headers, "X-Mapcache-Error", mc_header_value(error->message, pool));
+    if (failure != MC_OK) {
+        mc_log_error(ctx, MC_LOG_ERROR, failure);
+        return;
+    }
+    response->body = image.data;
+    if (image.mime != NULL)
+        apr_table_setn(response->headers, "Content-Type", image.mime);
+}
+
+static void
+report(mc_http_response *response, const mc_error *error, const mc_call *call, apr_pool_t *pool)
+{
+    mc_document body = { NULL, "text/plain" };
+    if (call->service != NULL && call->service->ops->report != NULL)
+        call->service->ops->report(&body, &response->status, error, call, pool);
+    if (body.text == NULL) {
+        body.mime = "text/plain; charset=utf-8";
+        body.text = mc_buf_attach(mc_buf_copy(error->message, strlen(error->message)), pool);
+    }
+    response->body = body.text;
+    apr_table_setn(response->headers, "Content-Type", body.mime);
+}
+
+void
+mc_response_failure(mc_http_response *response, const mc_error *error, const mc_call *call, mc_ctx *ctx,
+                    apr_pool_t *pool)
+{
+    response->status = mc_error_status(error->kind);
+    bool gone = ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton);
+    mc_log_error(ctx, response->status >= 500 && !gone ? MC_LOG_ERROR : MC_LOG_INFO, error);
+    mc_error shown = *error; /* messages quote the request, whose bytes may be anything, and many */
+    shown.message = mc_message_text(error->message, MESSAGE_MAX, pool);
+    switch (call->config->errors) {
+    case MC_ERRORS_LOG:
+        break;
+    case MC_ERRORS_REPORT:
+        report(response, &shown, call, pool);
+        break;
+    case MC_ERRORS_EMPTY_IMG:
+        show_empty_image(response, &shown, call, ctx, pool);
+        break;
+    }
+    if (response->status == 503)
+        apr_table_setn(response->headers, "Retry-After", "1");
+    if (response->status == 405)
+        apr_table_setn(response->headers, "Allow", "GET, HEAD, POST");
+}
+
+static bool
+origin_listed(const char *list, const char *origin)
+{
+    size_t size = strlen(origin);
+    for (const char *item = list; *item != '\0';) {
+        item += strspn(item, " ,\t\r\n");
+        size_t length = strcspn(item, " ,\t\r\n");
+        if (length == size && strncasecmp(item, origin, size) == 0)
+            return true;
+        item += length;
+    }
+    return false;
+}
+
+void
+mc_response_cors(mc_http_response *response, const mc_call *call, apr_pool_t *pool)
+{
+    const char *origins =
+        call->service != NULL && call->service->cors != NULL ? call->service->cors : call->config->cors;
+    if (origins == NULL || strcmp(origins, "off") == 0)
+        return;
+    if (strcmp(origins, "*") == 0) {
+        apr_table_setn(response->headers, "Access-Control-Allow-Origin", "*");
+    } else {
+        const char *origin = header(call, "Origin");
+        apr_table_setn(response->headers, "Vary", "Origin");
+        if (origin == NULL || !origin_listed(origins, origin))
+            return;
+        apr_table_setn(response->headers, "Access-Control-Allow-Origin", mc_header_value(origin, pool));
+    }
+    if (call->config->server_timing) {
+        apr_table_setn(response->headers, "Timing-Allow-Origin", strcmp(origins, "*") == 0 ? "*" : origins);
+        apr_table_setn(response->headers, "Access-Control-Expose-Headers", "Server-Timing, ETag");
+    }
+}

@@ -1,0 +1,103 @@
+/* What a process owns, built after the fork: workers, handles, connections, memory. Its budgets are divided by the
+ * number of processes. */
+#include <malloc.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/gate.h"
+#include "base/http.h"
+#include "base/metrics.h"
+#include "base/workers.h"
+#include "db/handles.h"
+#include "mapcache/cache.h"
+#include "mapcache/server.h"
+
+/* Connections to origins that are kept open while idle. */
+#define IDLE_CONNECTIONS 16
+
+struct mc_runtime {
+    mc_process process;
+};
+
+static int
+processors(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1 : count > 256 ? 256 : (int)count;
+}
+
+static int
+open_files(const mc_config *config)
+{
+    struct rlimit limit;
+    rlim_t files = (rlim_t)config->open_files;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && files > limit.rlim_cur / 4)
+        files = limit.rlim_cur / 4;
+    return files < 16 ? 16 : (int)files;
+}
+
+/*
+ * glibc by default gives memory back after each map and takes it again for the next, and keeps a heap for each thread
+ * that ever allocated: a few megabytes kept in a few heaps cost neither time nor memory.
+ */
+static void
+set_up_malloc(void)
+{
+    mallopt(M_TRIM_THRESHOLD, 4 << 20);
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    mallopt(M_ARENA_MAX, 2 * processors());
+}
+
+static bool
+has_sources(const mc_config *config)
+{
+    for (int i = 0; i < config->tilesets->nelts; i++)
+        if (APR_ARRAY_IDX(config->tilesets, i, mc_tileset *)->source != NULL)
+            return true;
+    return false;
+}
+
+mc_error *
+mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, bool threads, const mc_log *log,
+                  apr_pool_t *pool)
+{
+    (void)log;
+    if (processes < 1)
+        processes = 1;
+    *runtime = apr_pcalloc(pool, sizeof(**runtime));
+    set_up_malloc();
+    mc_process *process = &(*runtime)->process;
+    int workers = !threads ? 0 : config->workers >= 0 ? config->workers : processors() / processes;
+    int io = threads && has_sources(config) ? config->io_workers : 0;
+    MC_TRY(mc_workers_create(&process->workers, workers, pool));
+    MC_TRY(mc_workers_create(&process->io, io, pool));
+    process->drawing = mc_gate_create(processors() / processes + 1);
+    process->metrics = mc_metrics_create();
+    process->http = mc_http_create(IDLE_CONNECTIONS);
+    process->handles = mc_handles_create(open_files(config));
+    process->flights = mc_flights_create();
+    process->memory = mc_memory_create(config->memory_cache / processes);
+    return MC_OK;
+}
+
+void
+mc_runtime_destroy(mc_runtime *runtime)
+{
+    mc_process *process = &runtime->process;
+    mc_workers_destroy(process->io);
+    mc_workers_destroy(process->workers);
+    if (process->memory != NULL)
+        mc_memory_destroy(process->memory);
+    mc_handles_destroy(process->handles);
+    mc_http_destroy(process->http);
+    mc_flights_destroy(process->flights);
+    mc_metrics_destroy(process->metrics);
+    mc_gate_destroy(process->drawing);
+    *process = (mc_process){ 0 };
+}
+
+mc_process *
+mc_runtime_process(mc_runtime *runtime)
+{
+    return &runtime->process;
+}

@@ -1,0 +1,157 @@
+/* Generations of a configuration, and the way of a request through one of them. */
+#include "mapcache/server.h"
+
+#include <apr_file_info.h>
+#include <apr_strings.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/metrics.h"
+#include "mapcache/service.h"
+#include "mapcache/trace.h"
+#include "server/server_private.h"
+
+struct mc_server {
+    apr_pool_t *pool; /* a root pool: the last reference may go on any thread */
+    mc_config *config;
+    _Atomic unsigned references;
+};
+
+static apr_status_t
+unref_cleanup(void *data)
+{
+    mc_server_unref(data);
+    return APR_SUCCESS;
+}
+
+/* A pool that shares its allocator with no other one. */
+static apr_pool_t *
+root_pool(void)
+{
+    apr_allocator_t *allocator;
+    apr_pool_t *pool;
+    MC_ASSERT(apr_allocator_create(&allocator) == APR_SUCCESS);
+    MC_ASSERT(apr_pool_create_ex(&pool, NULL, NULL, allocator) == APR_SUCCESS);
+    apr_allocator_owner_set(allocator, pool);
+    return pool;
+}
+
+mc_error *
+mc_server_load(mc_server **server, const char *file, mc_diagnostics *diagnostics, apr_pool_t *parent_pool)
+{
+    apr_pool_t *pool = root_pool();
+    mc_config *config;
+    mc_error *error = mc_config_load(&config, file, diagnostics, pool);
+    if (error != MC_OK) {
+        error = mc_error_copy(error, parent_pool);
+        apr_pool_destroy(pool);
+        return error;
+    }
+    *server = apr_pcalloc(pool, sizeof(**server));
+    (*server)->pool = pool;
+    (*server)->config = config;
+    atomic_init(&(*server)->references, 1);
+    apr_pool_cleanup_register(parent_pool, *server, unref_cleanup, apr_pool_cleanup_null);
+    return MC_OK;
+}
+
+void
+mc_server_ref(mc_server *server)
+{
+    atomic_fetch_add_explicit(&server->references, 1, memory_order_relaxed);
+}
+
+void
+mc_server_unref(mc_server *server)
+{
+    unsigned before = atomic_fetch_sub_explicit(&server->references, 1, memory_order_acq_rel);
+    MC_ASSERT(before > 0);
+    if (before == 1)
+        apr_pool_destroy(server->pool);
+}
+
+const mc_config *
+mc_server_config(const mc_server *server)
+{
+    return server->config;
+}
+
+bool
+mc_server_file_changed(const mc_server *server)
+{
+    apr_finfo_t info;
+    apr_pool_t *pool = root_pool();
+    bool changed = apr_stat(&info, server->config->file, APR_FINFO_MTIME, pool) == APR_SUCCESS &&
+                   info.mtime != server->config->mtime;
+    apr_pool_destroy(pool);
+    return changed;
+}
+
+static mc_error *
+check_method(const mc_http_request *request, apr_pool_t *pool)
+{
+    if (strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0 ||
+        strcmp(request->method, "POST") == 0)
+        return MC_OK;
+    return mc_error_create(pool, MC_ERR_METHOD_NOT_ALLOWED, "only GET, HEAD and POST are answered here");
+}
+
+static mc_error *
+answer_request(mc_answer *answer, mc_call *call, const mc_config *config, const mc_http_request *http, mc_ctx *ctx,
+               apr_pool_t *pool)
+{
+    mc_request request;
+    memset(&request, 0, sizeof(request));
+    MC_TRY(check_method(http, pool));
+    MC_TRY(mc_service_dispatch(call, &request, config, http, ctx, pool));
+    return mc_server_answer(answer, config, call, &request, mc_request_tag(http), ctx, pool);
+}
+
+static void
+count_response(mc_metrics *metrics, const mc_http_response *response)
+{
+    mc_count(metrics, MC_COUNT_requests_total, 1);
+    if (response->status == 304)
+        mc_count(metrics, MC_COUNT_not_modified_total, 1);
+    else if (response->status >= 500)
+        mc_count(metrics, MC_COUNT_server_errors_total, 1);
+    else if (response->status >= 400)
+        mc_count(metrics, MC_COUNT_client_errors_total, 1);
+    if (response->body != NULL)
+        mc_count(metrics, MC_COUNT_response_bytes_total, response->body->size);
+}
+
+static void
+respond(mc_http_response *response, const mc_config *config, const mc_http_request *http, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "mapcache_handler");
+    mc_answer answer = { 0 };
+    mc_call call = { .config = config, .http = http };
+    mc_error *error = answer_request(&answer, &call, config, http, ctx, pool);
+    if (error == MC_OK) {
+        mc_response_success(response, &answer, &call, pool);
+    } else {
+        mc_span_note(&span, "ERROR");
+        mc_response_failure(response, error, &call, ctx, pool);
+    }
+    mc_response_cors(response, &call, pool);
+}
+
+void
+mc_server_handle(mc_http_response **response, mc_server *server, const mc_http_request *request, mc_ctx *ctx,
+                 apr_pool_t *pool)
+{
+    const mc_config *config = server->config;
+    *response = apr_pcalloc(pool, sizeof(**response));
+    (*response)->headers = apr_table_make(pool, 8);
+    if (ctx->deadline == 0)
+        ctx->deadline = apr_time_now() + (apr_interval_time_t)(config->deadline * APR_USEC_PER_SEC);
+    if (ctx->headers == NULL)
+        ctx->headers = request->headers;
+    if (config->server_timing && ctx->trace == NULL)
+        ctx->trace = mc_trace_create(NULL, NULL, request->client, NULL, pool);
+    respond(*response, config, request, ctx, pool);
+    if (config->server_timing)
+        apr_table_setn((*response)->headers, "Server-Timing", mc_trace_server_timing(ctx->trace, pool));
+    count_response(ctx->process->metrics, *response);
+}

@@ -1,0 +1,33 @@
+/* What the files of this folder share. */
+#ifndef MC_SERVER_PRIVATE_H
+#define MC_SERVER_PRIVATE_H
+
+#include "mapcache/server.h"
+#include "mapcache/service.h"
+
+extern const mc_key mc_root_keys[];
+
+/* The enabled services, in dispatch order; those that this build does not have come last. */
+apr_array_header_t *mc_services_from_config(const apr_array_header_t *nodes, const mc_node *legacy, mc_build *build);
+
+/* Sends a request on to another server as a forwarding rule says (spec services 4.5); its answer with status and
+ * headers. */
+mc_error *mc_server_forward(mc_answer *answer, mc_call *call, mc_request *request, mc_ctx *ctx,
+                            apr_pool_t *pool) MC_CHECKED;
+
+/* A finished answer of any kind of request, before headers are made of it. */
+mc_error *mc_server_answer(mc_answer *answer, const mc_config *config, mc_call *call, mc_request *request,
+                           uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* Status, headers and body of an answer, preconditions evaluated; and of an error, in the service's own form. */
+void mc_response_success(mc_http_response *response, const mc_answer *answer, const mc_call *call, apr_pool_t *pool);
+void mc_response_failure(mc_http_response *response, const mc_error *error, const mc_call *call, mc_ctx *ctx,
+                         apr_pool_t *pool);
+
+/* The entity tag in If-None-Match that has our form, 0 if there is none. */
+uint64_t mc_request_tag(const mc_http_request *request);
+
+/* CORS, as the service or the configuration wants it. */
+void mc_response_cors(mc_http_response *response, const mc_call *call, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,95 @@
+/* Which protocols a configuration offers: <service> elements, or the legacy <services> block (spec 8). */
+#include <apr_strings.h>
+#include <string.h>
+#include <strings.h>
+
+#include "server/server_private.h"
+
+/* Services in dispatch order; those that this build does not have come last. */
+typedef struct offered {
+    mc_service *built[16];
+    apr_array_header_t *missing;
+} offered;
+
+static int
+kind_index(const mc_service *service)
+{
+    for (int i = 0; mc_service_kinds[i] != NULL; i++)
+        if (mc_service_kinds[i] == service->ops)
+            return i;
+    return -1;
+}
+
+static void
+offer(offered *list, mc_service *service)
+{
+    int index = service->not_built == NULL ? kind_index(service) : -1;
+    if (index >= 0)
+        list->built[index] = service; /* of a repeated type the last one wins */
+    else
+        APR_ARRAY_PUSH(list->missing, mc_service *) = service;
+}
+
+static void
+read_service(offered *list, const mc_node *node, mc_build *build)
+{
+    const char *type = mc_node_attr(node, "type");
+    const char *enabled = mc_node_attr(node, "enabled");
+    if (type == NULL || enabled == NULL) {
+        mc_complain(build->diagnostics, MC_REFUSED, node,
+                    "the attributes type and enabled are needed, as in type=\"wms\" enabled=\"true\"");
+        return;
+    }
+    if (strcasecmp(enabled, "true") != 0)
+        return;
+    mc_service *service = mc_service_from_config(node, build);
+    if (service != NULL)
+        offer(list, service);
+}
+
+static bool
+legacy_enabled(const mc_node *services, const char *type)
+{
+    const mc_node *child = mc_node_child(services, type);
+    return child != NULL && (child->text == NULL || strcasecmp(child->text, "false") != 0);
+}
+
+static void
+read_legacy(offered *list, const mc_node *services, mc_build *build)
+{
+    static const char *const types[] = { "wms", "wmts", "ve", "tms", "kml", "gmaps", "demo" };
+    mc_complain(build->diagnostics, MC_WARNING, services,
+                "the older form; write <service type=\"wms\" enabled=\"true\"/> and so on");
+    if (legacy_enabled(services, "kml") && !legacy_enabled(services, "tms"))
+        mc_complain(build->diagnostics, MC_REFUSED, services, "kml needs tms to be enabled too");
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        bool enabled = legacy_enabled(services, types[i]) || (i == 0 && legacy_enabled(services, "demo"));
+        for (int kind = 0; enabled && mc_service_kinds[kind] != NULL; kind++)
+            if (strcmp(mc_service_kinds[kind]->type, types[i]) == 0) {
+                mc_service *service = mc_service_kinds[kind]->from_config(NULL, build);
+                if (service != NULL) {
+                    service->ops = mc_service_kinds[kind];
+                    offer(list, service);
+                }
+            }
+    }
+    if (!legacy_enabled(services, "wms") && !legacy_enabled(services, "tms") && !legacy_enabled(services, "wmts") &&
+        !legacy_enabled(services, "demo"))
+        mc_complain(build->diagnostics, MC_REFUSED, services, "at least one of wms, tms and wmts must be enabled");
+}
+
+apr_array_header_t *
+mc_services_from_config(const apr_array_header_t *nodes, const mc_node *legacy, mc_build *build)
+{
+    offered list = { { NULL }, apr_array_make(build->pool, 2, sizeof(mc_service *)) };
+    for (int i = 0; nodes != NULL && i < nodes->nelts; i++)
+        read_service(&list, APR_ARRAY_IDX(nodes, i, const mc_node *), build);
+    if ((nodes == NULL || nodes->nelts == 0) && legacy != NULL)
+        read_legacy(&list, legacy, build);
+    apr_array_header_t *services = apr_array_make(build->pool, 8, sizeof(mc_service *));
+    for (size_t i = 0; i < sizeof(list.built) / sizeof(list.built[0]); i++)
+        if (list.built[i] != NULL)
+            APR_ARRAY_PUSH(services, mc_service *) = list.built[i];
+    apr_array_cat(services, list.missing);
+    return services;
+}

@@ -1,0 +1,185 @@
+/* Layer names as clients write them: tilesets, dimensions in brackets, grids after '@', lists with ';'. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "service/service_base.h"
+
+#define MIRROR_TILESET "mirror"
+
+mc_tileset *
+mc_call_tileset(const mc_call *call, const char *name, apr_pool_t *pool)
+{
+    if (call->config->mode == MC_MODE_NORMAL)
+        return apr_hash_get(call->config->tilesets_by_name, name, APR_HASH_KEY_STRING);
+    const mc_tileset *mirror = apr_hash_get(call->config->tilesets_by_name, MIRROR_TILESET, APR_HASH_KEY_STRING);
+    if (mirror == NULL || *name == '\0')
+        return NULL;
+    mc_tileset *named = apr_pmemdup(pool, mirror, sizeof(*mirror));
+    named->name = apr_pstrdup(pool, name);
+    return named;
+}
+
+mc_error *
+mc_tileset_check_built(const mc_tileset *tileset, apr_pool_t *pool)
+{
+    if (tileset->not_built == NULL)
+        return MC_OK;
+    return mc_error_create(pool, MC_ERR_UNAVAILABLE, "layer %s is not available: %s", tileset->name,
+                           tileset->not_built);
+}
+
+const char *
+mc_dimension_wanted(const mc_dimension *dimension, const char *text)
+{
+    if (text == NULL || *text == '\0')
+        return dimension->default_value;
+    if (dimension->time && strcmp(text, "current") == 0)
+        return dimension->default_value;
+    return text;
+}
+
+/* Reads "[dim=value]..." at *text, which is moved behind it. */
+static mc_error *
+parse_brackets(const char **values, const char **text, const mc_tileset *tileset, apr_pool_t *pool)
+{
+    const char *at = *text;
+    while (*at == '[') {
+        const char *end = strchr(at, ']');
+        const char *equals = strchr(at, '=');
+        if (end == NULL || equals == NULL || equals > end)
+            return mc_error_create(pool, MC_ERR_BAD_REQUEST, "\"%s\" is not a list of [dimension=value]", at);
+        const char *name = apr_pstrndup(pool, at + 1, (apr_size_t)(equals - at - 1));
+        int index = mc_tileset_dimension(tileset, name, false);
+        if (index < 0)
+            return mc_error_create(pool, MC_ERR_BAD_REQUEST, "layer %s has no dimension \"%s\"", tileset->name, name);
+        const char *value = apr_pstrndup(pool, equals + 1, (apr_size_t)(end - equals - 1));
+        values[index] = mc_dimension_wanted(tileset->dimensions[index], value);
+        at = end + 1;
+    }
+    *text = at;
+    return MC_OK;
+}
+
+mc_error *
+mc_layer_parse(mc_tile_request *tile, const char *text, const mc_call *call, mc_error_kind kind, apr_pool_t *pool)
+{
+    size_t name_size = strcspn(text, "[@");
+    const char *name = apr_pstrndup(pool, text, name_size);
+    tile->tileset = mc_call_tileset(call, name, pool);
+    if (tile->tileset == NULL)
+        return mc_error_create(pool, kind, "layer \"%s\" is not known", name);
+    MC_TRY(mc_tileset_check_built(tile->tileset, pool));
+    const char **values = mc_tileset_defaults(tile->tileset, pool);
+    tile->values = values;
+    text += name_size;
+    MC_TRY(parse_brackets(values, &text, tile->tileset, pool));
+    if (*text != '\0' && *text != '@')
+        return mc_error_create(pool, kind, "unexpected \"%s\" behind the dimensions of layer %s", text, name);
+    tile->link = mc_tileset_link(tile->tileset, *text == '@' ? text + 1 : NULL);
+    if (tile->link == NULL)
+        return mc_error_create(pool, kind, "layer %s has no grid \"%s\"", name, *text == '@' ? text + 1 : "");
+    return MC_OK;
+}
+
+static mc_error *
+add_layer(mc_tile_stack *stack, const char *text, const mc_call *call, mc_error_kind kind, apr_pool_t *pool)
+{
+    if (stack->count == MC_LAYERS_MAX)
+        return mc_error_create(pool, MC_ERR_BAD_REQUEST, "more than %d layers", MC_LAYERS_MAX);
+    mc_tile_request *tile = &stack->tiles[stack->count];
+    MC_TRY(mc_layer_parse(tile, text, call, kind, pool));
+    if (stack->count > 0 && tile->link->grid != stack->tiles[0].link->grid)
+        return mc_error_create(pool, MC_ERR_BAD_REQUEST, "layers %s and %s are not wanted on the same grid",
+                               stack->tiles[0].tileset->name, tile->tileset->name);
+    stack->count++;
+    return MC_OK;
+}
+
+mc_error *
+mc_layers_parse(mc_tile_stack *stack, const char *text, const mc_call *call, mc_error_kind kind, apr_pool_t *pool)
+{
+    size_t most = 1;
+    for (const char *at = text; *at != '\0' && most < MC_LAYERS_MAX; at++)
+        most += *at == ';';
+    *stack = (mc_tile_stack){ .tiles = apr_pcalloc(pool, most * sizeof(mc_tile_request)) };
+    if (call->config->mode == MC_MODE_COMBINED_MIRROR && *text != '\0') {
+        MC_TRY(add_layer(stack, text, call, kind, pool));
+    } else {
+        char *rest = apr_pstrdup(pool, text);
+        for (char *item = strsep(&rest, ";"); item != NULL; item = strsep(&rest, ";"))
+            if (*item != '\0')
+                MC_TRY(add_layer(stack, item, call, kind, pool));
+    }
+    if (stack->count == 0)
+        return mc_error_create(pool, kind, "no layer is named");
+    const mc_format *format = stack->tiles[0].tileset->format;
+    stack->format = format != NULL ? format : call->config->default_format;
+    return MC_OK;
+}
+
+mc_error *
+mc_stack_clip(mc_tile_stack *stack, apr_pool_t *pool)
+{
+    mc_error *first = MC_OK;
+    int kept = 0;
+    for (int i = 0; i < stack->count; i++) {
+        const mc_tile_request *tile = &stack->tiles[i];
+        mc_error *error = mc_grid_link_check(tile->link, tile->z, tile->x, tile->y, pool);
+        if (error == MC_OK)
+            stack->tiles[kept++] = *tile;
+        else if (first == MC_OK)
+            first = error;
+    }
+    if (kept == 0)
+        return first;
+    stack->count = kept;
+    return MC_OK;
+}
+
+mc_error *
+mc_stack_place(mc_tile_stack *stack, int z, int x, int row, bool from_top, apr_pool_t *pool)
+{
+    const mc_grid *grid = stack->tiles[0].link->grid;
+    if (z < 0 || z >= grid->level_count)
+        return mc_error_located(pool, MC_ERR_TILE_OUT_OF_RANGE, "TileMatrix", "level %d is not one of 0 to %d", z,
+                                grid->level_count - 1);
+    const mc_level *level = &grid->levels[z];
+    if (row < 0 || row >= level->rows)
+        return mc_error_located(pool, MC_ERR_TILE_OUT_OF_RANGE, "TileRow", "row %d of level %d is not one of 0 to %d",
+                                row, z, level->rows - 1);
+    if (x < 0 || x >= level->columns)
+        return mc_error_located(pool, MC_ERR_TILE_OUT_OF_RANGE, "TileCol",
+                                "column %d of level %d is not one of 0 to %d", x, z, level->columns - 1);
+    int y = from_top ? mc_grid_flip_y(grid, z, row) : mc_grid_tms_y(grid, z, row);
+    for (int i = 0; i < stack->count; i++) {
+        stack->tiles[i].z = z;
+        stack->tiles[i].x = x;
+        stack->tiles[i].y = y;
+    }
+    return mc_stack_clip(stack, pool);
+}
+
+const apr_array_header_t *
+mc_path_segments(const char *path, apr_pool_t *pool)
+{
+    apr_array_header_t *segments = apr_array_make(pool, 8, sizeof(const char *));
+    char *rest = apr_pstrdup(pool, path);
+    while (rest != NULL && *rest != '\0') {
+        char *segment = segments->nelts < MC_SEGMENTS_MAX - 1 ? strsep(&rest, "/") : rest;
+        APR_ARRAY_PUSH(segments, const char *) = segment;
+        if (segments->nelts == MC_SEGMENTS_MAX)
+            break;
+    }
+    return segments;
+}
+
+bool
+mc_path_number(int *number, const char **extension, const char *text, apr_pool_t *pool)
+{
+    const char *dot = strchr(text, '.');
+    *extension = dot != NULL ? dot + 1 : NULL;
+    if (dot != NULL)
+        text = apr_pstrndup(pool, text, (apr_size_t)(dot - text));
+    return mc_parse_int(number, text, 0, INT32_MAX);
+}

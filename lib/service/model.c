@@ -1,0 +1,87 @@
+/* What documents say about tilesets: where they have data, what type their tiles are, which values dimensions know. */
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
+
+#include "service/service_base.h"
+
+#define EARTH_RADIUS 6378137.0
+#define DEGREES_PER_RADIAN (180.0 / 3.14159265358979323846)
+
+const char *
+mc_meta(const mc_metadata *metadata, const char *key)
+{
+    return metadata != NULL ? mc_metadata_get(metadata, key) : NULL;
+}
+
+static double
+mercator_latitude(double y)
+{
+    return atan(sinh(y / EARTH_RADIUS)) * DEGREES_PER_RADIAN;
+}
+
+bool
+mc_grid_degrees(mc_extent *degrees, const mc_grid *grid, const mc_extent *box)
+{
+    switch (grid->epsg) {
+    case 4326:
+        *degrees = *box;
+        return true;
+    case 3857:
+    case 900913:
+    case 3785:
+        *degrees = (mc_extent){ box->minx / EARTH_RADIUS * DEGREES_PER_RADIAN, mercator_latitude(box->miny),
+                                box->maxx / EARTH_RADIUS * DEGREES_PER_RADIAN, mercator_latitude(box->maxy) };
+        return true;
+    default:
+        return false;
+    }
+}
+
+mc_extent
+mc_tileset_degrees(const mc_tileset *tileset)
+{
+    mc_extent degrees = { -180, -90, 180, 90 };
+    if (tileset->has_wgs84_box)
+        return tileset->wgs84_box;
+    for (int i = 0; i < tileset->link_count; i++)
+        if (mc_grid_degrees(&degrees, tileset->links[i]->grid, &tileset->links[i]->extent))
+            break;
+    return degrees;
+}
+
+const char *
+mc_tileset_mime(const mc_tileset *tileset)
+{
+    if (tileset->format != NULL && tileset->format->mime != NULL)
+        return tileset->format->mime;
+    return "image/png";
+}
+
+bool
+mc_tileset_is_image(const mc_tileset *tileset)
+{
+    return tileset->format == NULL || tileset->format->type != MC_FORMAT_RAW;
+}
+
+const apr_array_header_t *
+mc_tileset_info_formats(const mc_tileset *tileset)
+{
+    if (tileset->source == NULL || tileset->source->info_formats == NULL || tileset->source->info_formats->nelts == 0)
+        return NULL;
+    return tileset->source->info_formats;
+}
+
+const apr_array_header_t *
+mc_dimension_values_known(mc_dimension *dimension, mc_ctx *ctx, apr_pool_t *pool)
+{
+    apr_array_header_t *values = NULL;
+    mc_error *error = mc_dimension_list(&values, dimension, ctx, pool);
+    if (error != MC_OK)
+        mc_log_error(ctx, MC_LOG_WARN, error);
+    if (error == MC_OK && values != NULL && values->nelts > 0)
+        return values;
+    values = apr_array_make(pool, 1, sizeof(const char *));
+    APR_ARRAY_PUSH(values, const char *) = dimension->default_value;
+    return values;
+}

@@ -1,0 +1,79 @@
+/* Which protocols there are, in the order in which a path is tried against them (spec services 1). */
+#include <apr_strings.h>
+#include <strings.h>
+
+#include "service/service_base.h"
+
+const mc_key mc_service_plain_keys[] = { MC_SERVICE_KEYS(struct { mc_service_base base; }), MC_KEY_END };
+
+static mc_service *
+absent_from_config(const mc_node *node, mc_build *build)
+{
+    mc_service_base *base = apr_pcalloc(build->pool, sizeof(*base));
+    base->service.not_built = mc_node_attr(node, "type");
+    mc_complain(build->diagnostics, MC_NOT_BUILT, node, "this build has no service \"%s\"", base->service.not_built);
+    return &base->service;
+}
+
+static mc_error *
+absent_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    (void)request;
+    (void)ctx;
+    return mc_error_create(pool, MC_ERR_NOT_BUILT, "this server has no service %s", call->service->ops->type);
+}
+
+static const mc_service_ops service_metrics = {
+    "metrics", "metrics", NULL, "Counters and histograms of the server.", absent_from_config, absent_parse, NULL
+};
+static const mc_service_ops service_health = { "health",           "health",     NULL, "Whether the server can answer.",
+                                               absent_from_config, absent_parse, NULL };
+static const mc_service_ops service_status = { "status",           "status",     NULL, "What the server is doing.",
+                                               absent_from_config, absent_parse, NULL };
+
+const mc_service_ops *const mc_service_kinds[] = {
+    &mc_service_tms,      &mc_service_wmts, &mc_service_demo, &mc_service_gmaps, &mc_service_kml, &mc_service_ve,
+    &mc_service_mapguide, &service_metrics, &service_health,  &service_status,   &mc_service_wms, NULL,
+};
+
+bool
+mc_service_read(mc_service_base *base, const mc_service_ops *ops, const mc_node *node, mc_build *build)
+{
+    mc_attr enabled = { "enabled", "true", NULL };
+    mc_attr type = { "type", ops->type, &enabled };
+    const mc_node defaults = { .file = "", .name = "service", .text = "", .attrs = &type };
+    base->service.ops = ops;
+    return mc_config_read(base, node != NULL ? node : &defaults, ops->keys, build->diagnostics);
+}
+
+mc_service *
+mc_service_plain(const mc_service_ops *ops, const mc_node *node, mc_build *build)
+{
+    mc_service_base *base = apr_pcalloc(build->pool, sizeof(*base));
+    return mc_service_read(base, ops, node, build) ? &base->service : NULL;
+}
+
+mc_service *
+mc_service_from_config(const mc_node *node, mc_build *build)
+{
+    const char *type = mc_node_attr(node, "type");
+    const char *enabled = mc_node_attr(node, "enabled");
+    if (type == NULL || enabled == NULL) {
+        mc_complain(build->diagnostics, MC_REFUSED, node, "<service> needs the attribute \"%s\"",
+                    type == NULL ? "type" : "enabled");
+        return NULL;
+    }
+    if (strcasecmp(enabled, "true") != 0)
+        return NULL;
+    for (const mc_service_ops *const *kind = mc_service_kinds; *kind != NULL; kind++) {
+        if (strcasecmp((*kind)->type, type) != 0)
+            continue;
+        mc_service *service = (*kind)->from_config(node, build);
+        if (service != NULL)
+            service->ops = *kind;
+        return service;
+    }
+    mc_complain(build->diagnostics, MC_REFUSED, node,
+                "unknown service type \"%s\": it is one of wms, wmts, tms, gmaps, kml, ve, mapguide, demo", type);
+    return NULL;
+}

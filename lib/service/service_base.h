@@ -1,0 +1,160 @@
+/*
+ * What the protocols share: the common keys, parameters, addresses of layers and tiles, URLs.
+ */
+#ifndef MC_SERVICE_SERVICE_BASE_H
+#define MC_SERVICE_SERVICE_BASE_H
+
+#include "mapcache/service.h"
+#include "service/xml_writer.h"
+
+/* How many layers one request may name, how many elements its path and pairs its query may have. */
+#define MC_LAYERS_MAX 256
+#define MC_SEGMENTS_MAX 64
+#define MC_PARAMS_MAX 512
+
+/* The first member of every protocol's own struct. */
+typedef struct mc_service_base {
+    mc_service service;
+    const char *type;
+    const char *enabled;
+} mc_service_base;
+
+/* Rows of the keys that every service has, for a struct whose first member is `base`. */
+#define MC_SERVICE_KEYS(type_)                                                                                         \
+    { "@type",                                                                                                         \
+      MC_TEXT,                                                                                                         \
+      MC_KEY_REQUIRED,                                                                                                 \
+      0,                                                                                                               \
+      0,                                                                                                               \
+      NULL,                                                                                                            \
+      NULL,                                                                                                            \
+      offsetof(type_, base.type),                                                                                      \
+      NULL,                                                                                                            \
+      "Protocol; decides the path below the alias." },                                                                 \
+        { "@enabled",                                                                                                  \
+          MC_TEXT,                                                                                                     \
+          MC_KEY_REQUIRED,                                                                                             \
+          0,                                                                                                           \
+          0,                                                                                                           \
+          NULL,                                                                                                        \
+          NULL,                                                                                                        \
+          offsetof(type_, base.enabled),                                                                               \
+          NULL,                                                                                                        \
+          "true serves the protocol, anything else skips the element." },                                              \
+    {                                                                                                                  \
+        "cors", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(type_, base.service.cors), NULL,                      \
+            "Origins that browsers may call from: *, a list, or off. The server's setting without it."                 \
+    }
+
+#define MC_SERVICE_STRICT_KEY(type_)                                                                                   \
+    {                                                                                                                  \
+        "strict", MC_BOOL, MC_KEY_OURS, 0, 0, NULL, "false", offsetof(type_, base.service.strict), NULL,               \
+            "Requests that omit what the standard makes mandatory are errors."                                         \
+    }
+
+/* Reads `node` (NULL: all defaults) by the keys of `ops` into `base`, a zeroed struct of the protocol. False if
+ * anything was refused. */
+bool mc_service_read(mc_service_base *base, const mc_service_ops *ops, const mc_node *node, mc_build *build);
+
+/* from_config of protocols that have no keys of their own. */
+mc_service *mc_service_plain(const mc_service_ops *ops, const mc_node *node, mc_build *build);
+
+extern const mc_key mc_service_plain_keys[];
+extern const mc_service_ops mc_service_tms;
+extern const mc_service_ops mc_service_wmts;
+extern const mc_service_ops mc_service_demo;
+extern const mc_service_ops mc_service_gmaps;
+extern const mc_service_ops mc_service_kml;
+extern const mc_service_ops mc_service_ve;
+extern const mc_service_ops mc_service_mapguide;
+extern const mc_service_ops mc_service_wms;
+
+/* The configured service of a type, or NULL. */
+const mc_service *mc_call_service(const mc_call *call, const char *type);
+
+/* A query parameter, name in any case; NULL if it is absent. */
+const char *mc_param(const mc_call *call, const char *name);
+
+/* The configuration's age as update sequence (a number as text), or NULL where it is unknown. */
+const char *mc_update_sequence(const mc_call *call, apr_pool_t *pool);
+
+/* Compares UPDATESEQUENCE with it (WMS 1.3.0 table 7, OWS 1.1.0 7.3.4). MC_ERR_INVALID_UPDATE_SEQUENCE where the
+ * client's is higher or no number; *current where they are equal. */
+mc_error *mc_update_sequence_check(bool *current, const mc_call *call, apr_pool_t *pool) MC_CHECKED;
+
+/* --- URLs ------------------------------------------------------------------------------------------------------- */
+
+/* metadata <url>, else the base URL of the request; with a trailing slash. */
+const char *mc_url_base(const mc_config *config, const mc_http_request *http, apr_pool_t *pool);
+
+/* The endpoint of the WMS service, ending in "?". */
+const char *mc_url_wms(const mc_call *call, apr_pool_t *pool);
+
+/* A text as one path element. */
+const char *mc_url_segment(const char *text, apr_pool_t *pool);
+
+/* --- layers and tiles ------------------------------------------------------------------------------------------- */
+
+/* The tileset that answers to a layer name; in the mirror modes any name does, and the tileset bears it. NULL if there
+ * is none. */
+mc_tileset *mc_call_tileset(const mc_call *call, const char *name, apr_pool_t *pool);
+
+/* MC_ERR_UNAVAILABLE for a tileset with a part that this build does not have. */
+mc_error *mc_tileset_check_built(const mc_tileset *tileset, apr_pool_t *pool) MC_CHECKED;
+
+/*
+ * A layer key "name[dim=value][dim2=value2]@grid" (spec services 6.1). Without a grid, the tileset's first; a missing
+ * dimension has its default. Only tileset, link and values of `tile` are set. `kind`: the error for unknown names.
+ */
+mc_error *mc_layer_parse(mc_tile_request *tile, const char *text, const mc_call *call, mc_error_kind kind,
+                         apr_pool_t *pool) MC_CHECKED;
+
+/* Layer keys joined by ';'. Empty ones are skipped; all must use one grid, and one at least must remain. */
+mc_error *mc_layers_parse(mc_tile_stack *stack, const char *text, const mc_call *call, mc_error_kind kind,
+                          apr_pool_t *pool) MC_CHECKED;
+
+/*
+ * Puts the stack at level z, column x and a row counted from the top (from_top) or the bottom of the grid. Tiles
+ * outside of their layer's limits are dropped. MC_ERR_TILE_OUT_OF_RANGE if none remains.
+ */
+mc_error *mc_stack_place(mc_tile_stack *stack, int z, int x, int row, bool from_top, apr_pool_t *pool) MC_CHECKED;
+
+/* Drops the tiles that lie outside of their layer's limits; the first one's error if none remains. */
+mc_error *mc_stack_clip(mc_tile_stack *stack, apr_pool_t *pool) MC_CHECKED;
+
+/* The text that a dimension is asked for: "current" stands for the default of a time dimension. */
+const char *mc_dimension_wanted(const mc_dimension *dimension, const char *text);
+
+/* The values of a dimension for a document: what it lists, at least its default. A failing back end is logged. */
+const apr_array_header_t *mc_dimension_values_known(mc_dimension *dimension, mc_ctx *ctx, apr_pool_t *pool);
+
+/* A path as its elements, at most MC_SEGMENTS_MAX of them (more: the last one holds the rest). */
+const apr_array_header_t *mc_path_segments(const char *path, apr_pool_t *pool);
+
+/* "17.png" -> 17 and "png"; *extension NULL without a dot. False if it is no number from 0 on. */
+bool mc_path_number(int *number, const char **extension, const char *text, apr_pool_t *pool);
+
+/* --- places ----------------------------------------------------------------------------------------------------- */
+
+/* A box of the grid's CRS in degrees (lon, lat). True for EPSG:4326 and the spherical Mercator; else false. */
+bool mc_grid_degrees(mc_extent *degrees, const mc_grid *grid, const mc_extent *box);
+
+/* The first value of a metadata key; NULL without it, and without metadata. */
+const char *mc_meta(const mc_metadata *metadata, const char *key);
+
+/* Where a tileset has data, in degrees: configured, or from its first grid that can be converted, else the world. */
+mc_extent mc_tileset_degrees(const mc_tileset *tileset);
+
+/* Media type of a tileset's tiles: "image/png" where nothing says better. */
+const char *mc_tileset_mime(const mc_tileset *tileset);
+
+/* Whether WMS may draw it: RAW tilesets are not images. */
+bool mc_tileset_is_image(const mc_tileset *tileset);
+
+/* Info formats of the tileset's source, or NULL if it answers no feature info. */
+const apr_array_header_t *mc_tileset_info_formats(const mc_tileset *tileset);
+
+/* Makes `request` an answer with a document. */
+mc_error *mc_request_document(mc_request *request, mc_xml *xml, const char *mime) MC_CHECKED;
+
+#endif

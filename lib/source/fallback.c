@@ -1,0 +1,135 @@
+/* The source "fallback": the first of several sources that succeeds (spec 3.5; for feature info too, spec 12 row 26).
+ */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "source/source_base.h"
+
+typedef struct fallback_source {
+    mc_source_base base;
+    const apr_array_header_t *nodes; /* of const mc_node * */
+    int count;
+    mc_source **sources;
+} fallback_source;
+
+/* Its sources repeat their own calls; to repeat all of that is for who asks for it. */
+static const mc_key fallback_keys[] = {
+    MC_SOURCE_KEYS(fallback_source, "0"),
+    { "source", MC_TEXT, MC_KEY_REQUIRED | MC_KEY_REPEATABLE, 0, 0, NULL, NULL, offsetof(fallback_source, nodes), NULL,
+      "Name of a source that is declared earlier; tried in the order of the file." },
+    MC_KEY_END,
+};
+
+static bool
+offers(const mc_source *source, const char *format)
+{
+    if (source->ops->info == NULL || source->info_formats == NULL)
+        return false;
+    for (int i = 0; i < source->info_formats->nelts; i++)
+        if (strcmp(APR_ARRAY_IDX(source->info_formats, i, const char *), format) == 0)
+            return true;
+    return false;
+}
+
+/* Every format that one of the sources offers, once. NULL if there is none. */
+static const apr_array_header_t *
+info_formats(const fallback_source *fallback, apr_pool_t *pool)
+{
+    apr_array_header_t *formats = apr_array_make(pool, 4, sizeof(const char *));
+    mc_source seen = { .ops = &mc_source_fallback, .info_formats = formats };
+    for (int i = 0; i < fallback->count; i++) {
+        const apr_array_header_t *more = fallback->sources[i]->info_formats;
+        for (int j = 0; more != NULL && j < more->nelts; j++)
+            if (!offers(&seen, APR_ARRAY_IDX(more, j, const char *)))
+                APR_ARRAY_PUSH(formats, const char *) = APR_ARRAY_IDX(more, j, const char *);
+    }
+    return formats->nelts > 0 ? formats : NULL;
+}
+
+static mc_source *
+fallback_from_config(const mc_node *node, mc_build *build)
+{
+    fallback_source *fallback = apr_pcalloc(build->pool, sizeof(*fallback));
+    if (!mc_source_read(&fallback->base, &mc_source_fallback, node, build))
+        return NULL;
+    fallback->count = fallback->nodes->nelts;
+    fallback->sources = apr_pcalloc(build->pool, sizeof(mc_source *) * (size_t)fallback->count);
+    for (int i = 0; i < fallback->count; i++) {
+        const mc_node *name = APR_ARRAY_IDX(fallback->nodes, i, const mc_node *);
+        mc_source *source = apr_hash_get(build->sources, name->text, APR_HASH_KEY_STRING);
+        if (source == NULL) {
+            mc_complain(build->diagnostics, MC_REFUSED, name,
+                        "source \"%s\" falls back to \"%s\", which is not declared before it",
+                        fallback->base.source.name, name->text);
+            return NULL;
+        }
+        fallback->sources[i] = source;
+        fallback->base.source.needs_format |= source->needs_format;
+    }
+    fallback->base.source.info_formats = info_formats(fallback, build->pool);
+    return &fallback->base.source;
+}
+
+/* Each source but the last gets its even share of the time that is left, so that a silent one leaves time for the
+ * others. */
+static mc_ctx
+share(const mc_ctx *ctx, int sources_left)
+{
+    mc_ctx copy = *ctx;
+    if (ctx->deadline != 0)
+        copy.deadline = apr_time_now() + (ctx->deadline - apr_time_now()) / sources_left;
+    return copy;
+}
+
+/* Logs why one did not do; the first error is the one that the caller gets (spec 3.5). */
+static mc_error *
+note_failure(mc_error *first, mc_error *error, const mc_source *failed, mc_ctx *ctx)
+{
+    mc_log_write(ctx, MC_LOG_INFO, "source \"%s\" failed, its fallback is tried: %s", failed->name,
+                 mc_error_chain(error, ctx->pool));
+    return first == MC_OK ? error : first;
+}
+
+static mc_error *
+fallback_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    fallback_source *fallback = (fallback_source *)source;
+    mc_error *first = MC_OK;
+    for (int i = 0; i < fallback->count; i++) {
+        mc_ctx call_ctx = share(ctx, fallback->count - i);
+        mc_error *error = mc_source_render(map, fallback->sources[i], wanted, &call_ctx, pool);
+        if (error == MC_OK)
+            return MC_OK;
+        first = note_failure(first, error, fallback->sources[i], ctx);
+    }
+    return first;
+}
+
+static mc_error *
+fallback_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    fallback_source *fallback = (fallback_source *)source;
+    mc_error *first = MC_OK;
+    for (int i = 0; i < fallback->count; i++) {
+        if (!offers(fallback->sources[i], wanted->format))
+            continue;
+        mc_ctx call_ctx = share(ctx, fallback->count - i);
+        mc_error *error = mc_source_info(text, fallback->sources[i], wanted, &call_ctx, pool);
+        if (error == MC_OK)
+            return MC_OK;
+        first = note_failure(first, error, fallback->sources[i], ctx);
+    }
+    if (first == MC_OK)
+        return mc_error_create(pool, MC_ERR_INVALID_FORMAT, "source \"%s\" has no feature info in that format",
+                               source->name);
+    return first;
+}
+
+const mc_source_ops mc_source_fallback = {
+    .type = "fallback",
+    .keys = fallback_keys,
+    .help = "The first of several sources that succeeds.",
+    .from_config = fallback_from_config,
+    .render = fallback_render,
+    .info = fallback_info,
+};

@@ -1,0 +1,181 @@
+/*
+ * The front of all sources: which type, the common keys, repetitions within the deadline, and the check that what came
+ * is an image at all, so that a back end has to know its protocol only.
+ */
+#include "mapcache/source.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/metrics.h"
+#include "mapcache/trace.h"
+#include "source/source_base.h"
+
+enum {
+    PAUSE_STEP_MS = 200, /* so late at most does a pause notice that the client has gone */
+    TAIL = 1024,         /* bytes at the end of an image where its end mark must be: some origins append text */
+    EXCERPT = 300,       /* bytes of an answer that is no image, for the log */
+};
+
+bool
+mc_source_read(mc_source_base *base, const mc_source_ops *ops, const mc_node *node, mc_build *build)
+{
+    base->source.ops = ops;
+    base->source.metadata = mc_metadata_create(build->pool);
+    if (!mc_config_read(base, node, ops->keys, build->diagnostics))
+        return false;
+    if (base->metadata != NULL)
+        for (int i = 0; i < base->metadata->nelts; i++)
+            mc_metadata_add(base->source.metadata, APR_ARRAY_IDX(base->metadata, i, const mc_node *));
+    return true;
+}
+
+static const char *
+known_types(apr_pool_t *pool)
+{
+    char *list = "";
+    for (int i = 0; mc_source_kinds[i] != NULL; i++)
+        list = apr_pstrcat(pool, list, i == 0 ? "" : ", ", mc_source_kinds[i]->type, NULL);
+    return list;
+}
+
+mc_source *
+mc_source_from_config(const mc_node *node, mc_build *build)
+{
+    const char *type = mc_node_attr(node, "type");
+    if (type == NULL) {
+        mc_complain(build->diagnostics, MC_REFUSED, node, "<source> has no type: one of %s", known_types(build->pool));
+        return NULL;
+    }
+    for (int i = 0; mc_source_kinds[i] != NULL; i++)
+        if (strcmp(mc_source_kinds[i]->type, type) == 0)
+            return mc_source_kinds[i]->from_config(node, build);
+    mc_complain(build->diagnostics, MC_REFUSED, node, "no source has the type \"%s\": it is one of %s", type,
+                known_types(build->pool));
+    return NULL;
+}
+
+/* A copy of the context whose deadline is not later than the source's. */
+static mc_ctx
+bounded(const mc_ctx *ctx, const mc_source *source)
+{
+    mc_ctx copy = *ctx;
+    apr_time_t end = apr_time_now() + (apr_interval_time_t)(source->deadline * APR_USEC_PER_SEC);
+    if (copy.deadline == 0 || end < copy.deadline)
+        copy.deadline = end;
+    return copy;
+}
+
+static bool
+worth_repeating(const mc_error *error)
+{
+    return error->kind == MC_ERR_UPSTREAM || error->kind == MC_ERR_TIMEOUT || error->kind == MC_ERR_IO ||
+           error->kind == MC_ERR_CORRUPT;
+}
+
+/* Waits before repetition number `attempt` (from 1). False when the time that is left does not allow it, or nobody
+ * waits for the answer any more. */
+static bool
+pause_before(const mc_source *source, int attempt, mc_ctx *ctx)
+{
+    apr_interval_time_t delay = (apr_interval_time_t)(source->retry_delay * APR_USEC_PER_SEC);
+    delay <<= attempt - 1; /* at most an hour, at most 10 attempts: no overflow */
+    if (mc_ctx_remaining(ctx, delay + 1) <= delay)
+        return false;
+    for (apr_interval_time_t step; delay > 0; delay -= step) {
+        if (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton))
+            return false;
+        step = delay < PAUSE_STEP_MS * 1000 ? delay : PAUSE_STEP_MS * 1000;
+        apr_sleep(step);
+    }
+    return true;
+}
+
+/* After a failed call: whether it is to be made again. Logs why. */
+static bool
+repeat(const mc_source *source, const mc_error *error, int attempt, mc_ctx *ctx)
+{
+    if (attempt >= source->retries || !worth_repeating(error) || !pause_before(source, attempt + 1, ctx))
+        return false;
+    mc_log_write(ctx, MC_LOG_INFO, "source \"%s\": repetition %d of %d after: %s", source->name, attempt + 1,
+                 source->retries, mc_error_chain(error, ctx->pool));
+    return true;
+}
+
+static bool
+tail_has(const mc_buf *data, const char *mark, size_t size)
+{
+    size_t tail = data->size < TAIL ? data->size : TAIL;
+    return memmem(data->data + data->size - tail, tail, mark, size) != NULL;
+}
+
+/*
+ * Signature and end mark only: who needs the pixels decodes them anyway. The answer itself goes to the log alone, as it
+ * may name files of the origin.
+ */
+static mc_error *
+check_image(const mc_buf *data, const mc_source *source, apr_pool_t *pool)
+{
+    mc_coding coding = mc_image_sniff(data->data, data->size);
+    if (coding == MC_CODING_PNG && tail_has(data, "IEND\xae\x42\x60\x82", 8))
+        return MC_OK;
+    if (coding == MC_CODING_JPEG && tail_has(data, "\xff\xd9", 2))
+        return MC_OK;
+    if (coding == MC_CODING_PNG || coding == MC_CODING_JPEG)
+        return mc_error_create(pool, MC_ERR_UPSTREAM, "the image from source \"%s\" is cut off after %lu bytes",
+                               source->name, (unsigned long)data->size);
+    size_t length = data->size < EXCERPT ? data->size : EXCERPT;
+    mc_error *cause = mc_error_create(pool, MC_ERR_UPSTREAM, "it begins with: %s",
+                                      length == 0 ? "" : apr_pstrmemdup(pool, (const char *)data->data, length));
+    return mc_error_wrap(pool, cause, MC_ERR_UPSTREAM, "source \"%s\" answered with something that is no PNG or JPEG",
+                         source->name);
+}
+
+static mc_error *
+render_once(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    *map = (mc_rendered){ 0 };
+    MC_TRY(source->ops->render(map, source, wanted, ctx, pool));
+    MC_ASSERT((map->data != NULL) != (map->pixels != NULL));
+    if (map->data != NULL && !wanted->raw)
+        MC_TRY(check_image(map->data, source, pool));
+    return MC_OK;
+}
+
+mc_error *
+mc_source_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "mapcache_source_render");
+    MC_ASSERT(wanted->width > 0 && wanted->height > 0 && mc_extent_valid(&wanted->box));
+    mc_ctx call_ctx = bounded(ctx, source);
+    mc_error *error = MC_OK;
+    int attempt = 0;
+    do {
+        error = render_once(map, source, wanted, &call_ctx, pool);
+    } while (error != MC_OK && repeat(source, error, attempt++, &call_ctx));
+    if (error != MC_OK) {
+        *map = (mc_rendered){ 0 };
+        mc_span_note(&span, "ERROR");
+    }
+    return error;
+}
+
+mc_error *
+mc_source_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "mapcache_source_info");
+    *text = NULL;
+    if (source->ops->info == NULL || source->info_formats == NULL)
+        return mc_error_create(pool, MC_ERR_NOT_QUERYABLE, "source \"%s\" offers no feature info", source->name);
+    mc_ctx call_ctx = bounded(ctx, source);
+    mc_error *error = MC_OK;
+    int attempt = 0;
+    do {
+        error = source->ops->info(text, source, wanted, &call_ctx, pool);
+    } while (error != MC_OK && repeat(source, error, attempt++, &call_ctx));
+    if (error != MC_OK) {
+        *text = NULL;
+        mc_span_note(&span, "ERROR");
+    }
+    return error;
+}

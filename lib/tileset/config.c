@@ -1,0 +1,288 @@
+/* <tileset> from the configuration (spec 6). */
+#include <apr_file_io.h>
+#include <apr_strings.h>
+#include <string.h>
+
+#include "mapcache/tileset.h"
+#include "tileset/tileset_private.h"
+
+typedef struct tileset_config {
+    const char *name;
+    const mc_node *metadata;
+    const char *cache;
+    const char *source;
+    apr_array_header_t *grids;
+    const char *format;
+    mc_number_list metatile;
+    int metabuffer;
+    int expires;
+    int auto_expire;
+    const char *cache_control;
+    bool read_only;
+    const char *watermark;
+    const mc_node *dimensions;
+    double deadline;
+} tileset_config;
+
+typedef struct dimensions_config {
+    apr_array_header_t *dimensions;
+    int assembly;
+    bool store_assemblies;
+    bool subdimensions_read_only;
+    const mc_node *threaded;
+} dimensions_config;
+
+#define FIELD(member) offsetof(dimensions_config, member)
+
+static const mc_key dimensions_keys[] = {
+    { "dimension", MC_TREE, MC_KEY_REQUIRED | MC_KEY_REPEATABLE, 0, 0, NULL, NULL, FIELD(dimensions), NULL,
+      "A dimension; their order is that of keys, paths and RESTful WMTS URLs." },
+    { "assembly_type", MC_CHOICE, 0, 0, 0, "none|stack|animate", "none", FIELD(assembly), NULL,
+      "What becomes of several values: none refuses them, stack draws them over each other, the last one on top." },
+    { "store_assemblies", MC_BOOL_CS, 0, 0, 0, NULL, "true", FIELD(store_assemblies), NULL,
+      "Keep assembled tiles in the cache." },
+    { "subdimensions_read_only", MC_BOOL_CS, 0, 0, 0, NULL, "false", FIELD(subdimensions_read_only), NULL,
+      "Never render what an assembly lacks." },
+    { "assembly_threaded_fetching", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(threaded), NULL,
+      "Whether the parts of an assembly are fetched by several threads, up to the level in maxzoom." },
+    MC_KEY_END,
+};
+
+#undef FIELD
+#define FIELD(member) offsetof(tileset_config, member)
+
+const mc_key mc_tileset_keys[] = {
+    { "@name", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, FIELD(name), NULL,
+      "Unique name: the layer that clients ask for, and part of every cache key." },
+    { "metadata", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(metadata), NULL,
+      "title, abstract, keywords (with keyword children), wgs84boundingbox (minx miny maxx maxy in degrees)." },
+    { "cache", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, FIELD(cache), NULL,
+      "Name of the cache that stores the tiles." },
+    { "source", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(source), NULL,
+      "Name of the source that renders missing tiles. Without one the tileset is read-only." },
+    { "grid", MC_TREE, MC_KEY_REQUIRED | MC_KEY_REPEATABLE, 0, 0, NULL, NULL, FIELD(grids), mc_grid_link_keys,
+      "Name of a grid in which the tiles are cut; the first one is the default." },
+    { "format", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(format), NULL,
+      "Name of the format of stored tiles. Without one they are stored as the source sends them." },
+    { "metatile", MC_NUMBERS, 0, 2, 2, NULL, "1 1", FIELD(metatile), NULL,
+      "Columns and rows of tiles that are rendered as one image." },
+    { "metabuffer", MC_INT, 0, 0, 4096, NULL, "0", FIELD(metabuffer), NULL,
+      "Pixels of margin that are asked of the source around a metatile and cut off." },
+    { "expires", MC_INT, 0, 0, 0, NULL, "300", FIELD(expires), NULL,
+      "Seconds that clients may keep a tile (Expires, Cache-Control: max-age)." },
+    { "auto_expire", MC_INT, 0, 0, 0, NULL, "0", FIELD(auto_expire), NULL,
+      "Seconds after which a stored tile is rendered again; 0 is never. Clients are told what is left of it." },
+    { "cache-control", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(cache_control), NULL,
+      "Text that follows max-age in the Cache-Control header of tiles." },
+    { "read-only", MC_TRUE_ONLY, 0, 0, 0, NULL, "false", FIELD(read_only), NULL,
+      "Never render, only serve what is stored." },
+    { "watermark", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(watermark), NULL,
+      "PNG or JPEG file, drawn in the middle of each tile before it is stored." },
+    { "dimensions", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(dimensions), dimensions_keys,
+      "What clients may ask for besides the place." },
+    { "deadline", MC_NUMBER, MC_KEY_OURS, 0.01, 86400, NULL, NULL, FIELD(deadline), NULL,
+      "Seconds that one render may take; the default is that of the whole configuration." },
+    MC_KEY_END,
+};
+
+/* Looks up what a tileset refers to. NULL with tileset->not_built set when it is declared but of a type that this build
+ * does not have. */
+static void *
+find(apr_hash_t *things, const char *noun, const char *name, mc_tileset *tileset, const mc_node *node, mc_build *build)
+{
+    void *thing = apr_hash_get(things, name, APR_HASH_KEY_STRING);
+    if (thing != NULL)
+        return thing;
+    const char *key = apr_pstrcat(build->pool, noun, " ", name, NULL);
+    const char *reason = build->missing == NULL ? NULL : apr_hash_get(build->missing, key, APR_HASH_KEY_STRING);
+    if (reason != NULL) {
+        tileset->not_built = apr_psprintf(build->pool, "%s \"%s\" %s", noun, name, reason);
+        mc_complain(build->diagnostics, MC_NOT_BUILT, node, "tileset \"%s\" answers 503: its %s \"%s\" %s",
+                    tileset->name, noun, name, reason);
+        return NULL;
+    }
+    mc_complain(build->diagnostics, MC_REFUSED, node,
+                "tileset \"%s\" refers to %s \"%s\", which is not declared above it", tileset->name, noun, name);
+    return NULL;
+}
+
+static void
+add_grids(mc_tileset *tileset, const apr_array_header_t *nodes, mc_build *build)
+{
+    tileset->links = apr_pcalloc(build->pool, sizeof(mc_grid_link *) * (size_t)nodes->nelts);
+    for (int i = 0; i < nodes->nelts; i++) {
+        mc_grid_link *link = mc_grid_link_from_config(APR_ARRAY_IDX(nodes, i, const mc_node *), build);
+        if (link != NULL)
+            tileset->links[tileset->link_count++] = link;
+    }
+}
+
+static void
+add_dimensions(mc_tileset *tileset, const mc_node *node, mc_build *build)
+{
+    dimensions_config config = { 0 };
+    if (!mc_config_read(&config, node, dimensions_keys, build->diagnostics))
+        return;
+    if (config.assembly == 2)
+        mc_complain(build->diagnostics, MC_REFUSED, node,
+                    "<assembly_type>: animate is not available; use none or stack");
+    if (config.assembly == 1) {
+        tileset->not_built = "assembly_type stack is not part of this build";
+        mc_complain(build->diagnostics, MC_NOT_BUILT, node, "tileset \"%s\" answers 503: %s", tileset->name,
+                    tileset->not_built);
+    }
+    if (config.subdimensions_read_only && config.assembly == 0)
+        mc_complain(build->diagnostics, MC_REFUSED, node,
+                    "<subdimensions_read_only> needs <assembly_type>stack</assembly_type>");
+    int count = config.dimensions->nelts;
+    tileset->dimensions = apr_pcalloc(build->pool, sizeof(mc_dimension *) * (size_t)count);
+    for (int i = 0; i < count; i++) {
+        const mc_node *child = APR_ARRAY_IDX(config.dimensions, i, const mc_node *);
+        mc_dimension *dimension = mc_dimension_from_config(child, build);
+        if (dimension != NULL)
+            tileset->dimensions[tileset->dimension_count++] = dimension;
+        else if (tileset->not_built == NULL)
+            tileset->not_built = "one of its dimensions is of a type that is not part of this build";
+    }
+}
+
+/* Stored tiles of one tileset name and grid name are told apart by nothing else: a second dimension of the same name
+ * cannot be. */
+static void
+check_dimension_names(const mc_tileset *tileset, const mc_node *node, mc_build *build)
+{
+    for (int i = 0; i < tileset->dimension_count; i++)
+        for (int j = 0; j < i; j++)
+            if (strcasecmp(tileset->dimensions[i]->name, tileset->dimensions[j]->name) == 0)
+                mc_complain(build->diagnostics, MC_WARNING, node,
+                            "dimension \"%s\" is declared twice; clients reach the first",
+                            tileset->dimensions[i]->name);
+}
+
+static void
+load_watermark(mc_tileset *tileset, const char *file, const mc_node *node, mc_build *build)
+{
+    apr_file_t *handle;
+    apr_finfo_t info;
+    if (*file == '\0' || apr_file_open(&handle, file, APR_READ | APR_BINARY, 0, build->pool) != APR_SUCCESS) {
+        mc_complain(build->diagnostics, MC_REFUSED, node,
+                    "<watermark>: cannot read \"%s\"; a PNG or JPEG file is needed", file);
+        return;
+    }
+    apr_size_t size = 0;
+    char *bytes = NULL;
+    bool read = apr_file_info_get(&info, APR_FINFO_SIZE, handle) == APR_SUCCESS && info.size <= 64 * 1024 * 1024;
+    if (read) {
+        size = (apr_size_t)info.size;
+        bytes = apr_palloc(build->pool, size + 1);
+        read = apr_file_read_full(handle, bytes, size, &size) == APR_SUCCESS;
+    }
+    apr_file_close(handle);
+    mc_process process = { 0 };
+    mc_ctx ctx = { .pool = build->pool, .process = &process };
+    mc_error *error = read ? mc_image_decode(&tileset->watermark, bytes, size, &ctx, build->pool) : MC_OK;
+    if (!read || error != MC_OK)
+        mc_complain(build->diagnostics, MC_REFUSED, node, "<watermark>: \"%s\" is no image that can be read%s%s", file,
+                    error == MC_OK ? "" : ": ", error == MC_OK ? "" : error->message);
+    else
+        mc_pixels_attach(tileset->watermark, build->pool);
+}
+
+/* wgs84boundingbox, or else the extent of the first EPSG:4326 grid (spec 6). */
+static void
+find_wgs84_box(mc_tileset *tileset, const mc_node *node, mc_build *build)
+{
+    const char *text = mc_metadata_get(tileset->metadata, "wgs84boundingbox");
+    if (text != NULL) {
+        double box[4];
+        int found;
+        if (!mc_parse_doubles(box, 4, &found, text, " ,\t\r\n") || found != 4)
+            mc_complain(build->diagnostics, MC_REFUSED, node,
+                        "<wgs84boundingbox>: \"%s\" should be four numbers: minx miny maxx maxy in degrees", text);
+        tileset->wgs84_box = (mc_extent){ box[0], box[1], box[2], box[3] };
+        tileset->has_wgs84_box = found == 4;
+        return;
+    }
+    for (int i = 0; i < tileset->link_count && !tileset->has_wgs84_box; i++)
+        if (mc_grid_has_srs(tileset->links[i]->grid, "EPSG:4326")) {
+            tileset->wgs84_box = tileset->links[i]->extent;
+            tileset->has_wgs84_box = true;
+        }
+}
+
+static void
+check_format(const mc_tileset *tileset, const mc_node *node, mc_build *build)
+{
+    bool metatiled = tileset->metatile_columns != 1 || tileset->metatile_rows != 1;
+    if (tileset->format == NULL) {
+        const char *why = metatiled ? "<metatile>" : tileset->metabuffer > 0 ? "<metabuffer>" : NULL;
+        if (tileset->watermark != NULL)
+            why = "<watermark>";
+        if (why != NULL)
+            mc_complain(build->diagnostics, MC_REFUSED, node, "tileset \"%s\" needs a <format> because it has a %s",
+                        tileset->name, why);
+        else if (tileset->source != NULL && tileset->source->needs_format)
+            mc_complain(build->diagnostics, MC_REFUSED, node,
+                        "tileset \"%s\" needs a <format> because its source \"%s\" draws pixels", tileset->name,
+                        tileset->source->name);
+    } else if (tileset->format->type == MC_FORMAT_RAW &&
+               (metatiled || tileset->metabuffer > 0 || tileset->watermark != NULL)) {
+        mc_complain(build->diagnostics, MC_REFUSED, node,
+                    "tileset \"%s\" is RAW: it can have neither metatiles nor a metabuffer nor a watermark",
+                    tileset->name);
+    }
+}
+
+static void
+set_metatile(mc_tileset *tileset, const mc_number_list *metatile, const mc_node *node, mc_build *build)
+{
+    double columns = metatile->values[0], rows = metatile->values[1];
+    if (!(columns >= 1 && columns <= 256 && rows >= 1 && rows <= 256) || columns != (int)columns || rows != (int)rows)
+        mc_complain(build->diagnostics, MC_REFUSED, node,
+                    "<metatile>: two whole numbers from 1 to 256 are needed: columns rows");
+    else {
+        tileset->metatile_columns = (int)columns;
+        tileset->metatile_rows = (int)rows;
+    }
+}
+
+mc_tileset *
+mc_tileset_from_config(const mc_node *node, mc_build *build)
+{
+    tileset_config config = { 0 };
+    if (!mc_config_read(&config, node, mc_tileset_keys, build->diagnostics))
+        return NULL;
+    mc_tileset *tileset = apr_pcalloc(build->pool, sizeof(*tileset));
+    tileset->name = build->mirror ? "mirror" : config.name;
+    tileset->metadata = mc_metadata_create(build->pool);
+    if (config.metadata != NULL)
+        mc_metadata_add(tileset->metadata, config.metadata);
+    tileset->cache = find(build->caches, "cache", config.cache, tileset, node, build);
+    if (config.source != NULL)
+        tileset->source = find(build->sources, "source", config.source, tileset, node, build);
+    if (config.format != NULL)
+        tileset->format = find(build->formats, "format", config.format, tileset, node, build);
+    tileset->synthetic_format = apr_hash_get(build->formats, "mixed", APR_HASH_KEY_STRING);
+    tileset->metatile_columns = tileset->metatile_rows = 1;
+    set_metatile(tileset, &config.metatile, node, build);
+    tileset->metabuffer = config.metabuffer;
+    tileset->expires = config.expires;
+    tileset->auto_expire = config.auto_expire;
+    tileset->cache_control = config.cache_control;
+    tileset->read_only = config.read_only;
+    tileset->deadline = config.deadline;
+    add_grids(tileset, config.grids, build);
+    for (int i = 0; i < tileset->link_count && tileset->cache != NULL; i++)
+        mc_cache_used_by(tileset->cache, tileset->name, tileset->links[i]->grid, node, build);
+    if (config.dimensions != NULL)
+        add_dimensions(tileset, config.dimensions, build);
+    check_dimension_names(tileset, node, build);
+    if (config.watermark != NULL)
+        load_watermark(tileset, config.watermark, node, build);
+    find_wgs84_box(tileset, node, build);
+    check_format(tileset, node, build);
+    if (strchr(tileset->name, ',') != NULL)
+        mc_complain(build->diagnostics, MC_WARNING, node,
+                    "the comma in the name \"%s\" cannot be told from a list of layers in WMS", tileset->name);
+    return tileset;
+}

@@ -1,0 +1,327 @@
+/* Rendering a metatile: asked of the source in one piece, cut, watermarked, encoded, stored; by one renderer at a time.
+ */
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/metrics.h"
+#include "base/workers.h"
+#include "mapcache/trace.h"
+#include "tileset/tileset_private.h"
+
+/* Encoding a tile costs 0.2 to 2 ms: below so many tiles nobody is woken. */
+#define TILES_WORTH_A_HELPER 4
+
+/* A metatile while it is cut. Jobs write only their own entries of `puts`. */
+typedef struct cutting {
+    mc_tileset *tileset;
+    const mc_tile_key *key;
+    mc_metatile metatile;
+    mc_extent extent; /* of the metatile without its buffer */
+    mc_pixels *map;
+    mc_put *puts;
+} cutting;
+
+static mc_extent
+metatile_extent(const mc_grid *grid, int z, const mc_metatile *metatile)
+{
+    mc_extent a = mc_grid_tile_extent(grid, z, metatile->x, metatile->y);
+    mc_extent b = mc_grid_tile_extent(grid, z, metatile->x + metatile->columns - 1, metatile->y + metatile->rows - 1);
+    return (mc_extent){ fmin(a.minx, b.minx), fmin(a.miny, b.miny), fmax(a.maxx, b.maxx), fmax(a.maxy, b.maxy) };
+}
+
+static void
+draw_watermark(mc_pixels *tile, const mc_pixels *watermark)
+{
+    mc_pixels_over(tile, (tile->width - watermark->width) / 2, (tile->height - watermark->height) / 2, watermark);
+}
+
+/* What transparent tiles are made of when the tileset has no format of its own. */
+static const mc_format *
+format_of(const mc_tileset *tileset)
+{
+    return tileset->format != NULL ? tileset->format : tileset->synthetic_format;
+}
+
+/* Cuts and encodes one tile: a job for any thread. */
+static mc_error *
+cut_tile(void *baton, int index, mc_ctx *ctx)
+{
+    cutting *cut = baton;
+    const mc_grid *grid = cut->key->grid;
+    mc_put *put = &cut->puts[index];
+    double resolution = grid->levels[cut->key->z].resolution;
+    mc_extent box = mc_grid_tile_extent(grid, cut->key->z, put->key.x, put->key.y);
+    int left = cut->tileset->metabuffer + (int)lround((box.minx - cut->extent.minx) / resolution);
+    int top = cut->tileset->metabuffer + (int)lround((cut->extent.maxy - box.maxy) / resolution);
+    mc_pixels *tile;
+    MC_TRY(mc_pixels_create(&tile, grid->tile_width, grid->tile_height, true, ctx->pool));
+    put->pixels = tile;
+    mc_pixels_copy(tile, -left, -top, cut->map);
+    if (cut->tileset->watermark != NULL)
+        draw_watermark(tile, cut->tileset->watermark);
+    mc_buf *data;
+    MC_TRY(mc_format_encode(&data, format_of(cut->tileset), tile, MC_FOR_STORE, ctx, ctx->pool));
+    put->data = mc_buf_ref(data);
+    return MC_OK;
+}
+
+static void
+release_puts(mc_put *puts, int count)
+{
+    for (int i = 0; i < count; i++) {
+        mc_buf_unref(puts[i].data);
+        mc_pixels_unref(puts[i].pixels);
+    }
+}
+
+/* Puts of all tiles of a metatile, with references that the caller drops by release_puts. */
+static mc_error *
+cut_metatile(cutting *cut, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    for (int i = 0; i < count; i++) {
+        cut->puts[i].key = *cut->key;
+        cut->puts[i].key.x = cut->metatile.x + i % cut->metatile.columns;
+        cut->puts[i].key.y = cut->metatile.y + i / cut->metatile.columns;
+    }
+    int helpers =
+        count >= TILES_WORTH_A_HELPER && ctx->process->workers != NULL ? mc_workers_count(ctx->process->workers) : 0;
+    if (helpers > 0)
+        return mc_workers_run(ctx->process->workers, cut_tile, cut, count, helpers, ctx, pool);
+    for (int i = 0; i < count; i++)
+        MC_TRY(cut_tile(cut, i, ctx));
+    return MC_OK;
+}
+
+static mc_error *
+ask_source(mc_rendered *map, mc_tileset *tileset, const mc_tile_key *key, const mc_metatile *metatile, mc_ctx *ctx,
+           apr_pool_t *pool)
+{
+    const mc_grid *grid = key->grid;
+    mc_extent box = metatile_extent(grid, key->z, metatile);
+    double margin = tileset->metabuffer * grid->levels[key->z].resolution;
+    mc_render wanted = { .tileset = tileset->name,
+                         .grid = grid,
+                         .box = { box.minx - margin, box.miny - margin, box.maxx + margin, box.maxy + margin },
+                         .width = metatile->columns * grid->tile_width + 2 * tileset->metabuffer,
+                         .height = metatile->rows * grid->tile_height + 2 * tileset->metabuffer,
+                         .dimension_count = key->dimension_count,
+                         .dimensions = key->dimensions,
+                         .raw = tileset->format != NULL && tileset->format->type == MC_FORMAT_RAW };
+    apr_time_t outer = ctx->deadline;
+    if (tileset->deadline > 0) {
+        apr_time_t own = apr_time_now() + (apr_interval_time_t)(tileset->deadline * APR_USEC_PER_SEC);
+        ctx->deadline = outer == 0 || own < outer ? own : outer;
+    }
+    mc_count(ctx->process->metrics, MC_COUNT_renders_total, 1);
+    mc_error *error = mc_source_render(map, tileset->source, &wanted, ctx, pool);
+    ctx->deadline = outer;
+    return error;
+}
+
+/* The tile that the caller wanted, out of what has just been made. */
+static mc_error *
+pick(mc_tile **tile, const mc_put *puts, int count, const mc_tile_key *key, apr_pool_t *pool)
+{
+    for (int i = 0; i < count; i++)
+        if (puts[i].key.x == key->x && puts[i].key.y == key->y) {
+            *tile = apr_pcalloc(pool, sizeof(**tile));
+            (*tile)->data = mc_buf_attach(mc_buf_ref(puts[i].data), pool);
+            (*tile)->coding = mc_image_sniff(puts[i].data->data, puts[i].data->size);
+            (*tile)->mtime = apr_time_from_sec(apr_time_sec(apr_time_now()));
+            if (puts[i].pixels != NULL && mc_pixels_uniform(puts[i].pixels, (*tile)->bgra)) {
+                (*tile)->blank = true;
+                (*tile)->no_data = (*tile)->bgra[3] == 0;
+            }
+            return MC_OK;
+        }
+    return mc_error_create(pool, MC_ERR_IO, "the tile is not part of its metatile");
+}
+
+static mc_error *
+check_size(const mc_pixels *map, int width, int height, apr_pool_t *pool)
+{
+    if (map->width == width && map->height == height)
+        return MC_OK;
+    return mc_error_create(pool, MC_ERR_UPSTREAM, "the source sent an image of %dx%d pixels instead of %dx%d",
+                           map->width, map->height, width, height);
+}
+
+static mc_error *
+store(mc_put *puts, int count, mc_tile **tile, mc_error **store_error, mc_tileset *tileset, const mc_tile_key *key,
+      mc_ctx *ctx, apr_pool_t *pool)
+{
+    *store_error = mc_cache_put(tileset->cache, puts, count, ctx);
+    return tile == NULL ? MC_OK : pick(tile, puts, count, key, pool);
+}
+
+mc_error *
+mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
+                   apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mapcache_tileset_render_metatile");
+    mc_metatile metatile = mc_tileset_metatile(tileset, key->grid, key->z, key->x, key->y);
+    mc_rendered map = { 0 };
+    MC_TRY(ask_source(&map, tileset, key, &metatile, ctx, pool));
+    bool raw = tileset->format != NULL && tileset->format->type == MC_FORMAT_RAW;
+    if (map.pixels == NULL && !raw) {
+        MC_TRY(mc_image_decode(&map.pixels, map.data->data, map.data->size, ctx, pool));
+        mc_pixels_attach(map.pixels, pool);
+    }
+    if (map.data != NULL && (tileset->format == NULL || raw)) {
+        mc_put as_sent = { .key = *key, .data = map.data };
+        as_sent.pixels = map.pixels;
+        return store(&as_sent, 1, tile, store_error, tileset, key, ctx, pool);
+    }
+    MC_TRY(check_size(map.pixels, metatile.columns * key->grid->tile_width + 2 * tileset->metabuffer,
+                      metatile.rows * key->grid->tile_height + 2 * tileset->metabuffer, pool));
+    int count = metatile.columns * metatile.rows;
+    cutting cut = { tileset,    key,
+                    metatile,   metatile_extent(key->grid, key->z, &metatile),
+                    map.pixels, apr_pcalloc(pool, sizeof(mc_put) * (size_t)count) };
+    mc_error *error = cut_metatile(&cut, count, ctx, pool);
+    if (error == MC_OK)
+        error = store(cut.puts, count, tile, store_error, tileset, key, ctx, pool);
+    release_puts(cut.puts, count);
+    return error;
+}
+
+/* Z-MY-MX-tileset, the grid where there are several, and each dimension's value (spec 6.3). */
+static const char *
+lock_name(const mc_tileset *tileset, const mc_tile_key *key, apr_pool_t *pool)
+{
+    mc_metatile metatile = mc_tileset_metatile(tileset, key->grid, key->z, key->x, key->y);
+    char *name = apr_psprintf(pool, "%d-%d-%d-%s", key->z, metatile.y / tileset->metatile_rows,
+                              metatile.x / tileset->metatile_columns, tileset->name);
+    if (tileset->link_count > 1)
+        name = apr_pstrcat(pool, name, "-", key->grid->name, NULL);
+    for (int i = 0; i < key->dimension_count; i++)
+        name = apr_pstrcat(pool, name, "/", key->dimensions[i].value, NULL);
+    return name;
+}
+
+/* The stored form is what later requests get: its bytes and times are served from the start. */
+static void
+prefer_stored(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_tile *stored = NULL;
+    mc_error *error = mc_cache_get(&stored, tileset->cache, key, ctx, pool);
+    if (error != MC_OK)
+        mc_log_error(ctx, MC_LOG_WARN, error);
+    else if (stored != NULL)
+        *tile = stored;
+}
+
+/*
+ * Under the lock: looks again, renders. `stale` is what the caller has seen, or NULL. What could be rendered but not
+ * stored is no error here: *store_error says so.
+ */
+static mc_error *
+render_unless_there(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, const mc_tile_key *key,
+                    const mc_tile *stale, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_tile *found = NULL;
+    mc_tile *fresh = NULL;
+    MC_TRY(mc_cache_get(&found, tileset->cache, key, ctx, pool));
+    if (found != NULL && (stale == NULL || found->mtime > stale->mtime)) {
+        *tile = found;
+        return MC_OK;
+    }
+    MC_TRY(mc_metatile_render(&fresh, store_error, tileset, key, ctx, pool));
+    if (*store_error == MC_OK)
+        prefer_stored(&fresh, tileset, key, ctx, pool);
+    else
+        mc_log_error(ctx, MC_LOG_ERROR, *store_error);
+    *tile = fresh;
+    return MC_OK;
+}
+
+/* As the leader of its flight, which it lands. Others wait for the tile, and it is stored: a client that leaves does
+ * not end it. */
+static mc_error *
+lead(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_tile_key *key, const mc_tile *stale, mc_ctx *ctx,
+     apr_pool_t *pool)
+{
+    mc_error *store_error = MC_OK;
+    bool (*abandoned)(void *) = ctx->abandoned;
+    ctx->abandoned = NULL;
+    mc_error *error = render_unless_there(tile, &store_error, tileset, key, stale, ctx, pool);
+    ctx->abandoned = abandoned;
+    /* who waits would look into the store and take what is not there for an empty tile */
+    mc_flight_land(flight, error != MC_OK ? error : store_error);
+    return error;
+}
+
+/* With the lock across processes, for which it waits. */
+static mc_error *
+lead_locked(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_tile_key *key, const char *name,
+            mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_lock *lock = NULL;
+    bool waited;
+    mc_error *error =
+        tileset->locker == NULL ? MC_OK : mc_locker_acquire(&lock, &waited, tileset->locker, name, ctx, pool);
+    if (error != MC_OK) {
+        mc_flight_land(flight, error);
+        return error;
+    }
+    error = lead(tile, flight, tileset, key, NULL, ctx, pool);
+    mc_lock_release(lock);
+    return error;
+}
+
+/* After another one's render: what it stored, or nothing where it stored nothing (transparent tiles may be left out).
+ */
+static mc_error *
+follow(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_count(ctx->process->metrics, MC_COUNT_render_waits_total, 1);
+    MC_TRY(mc_cache_get(tile, tileset->cache, key, ctx, pool));
+    return *tile != NULL ? MC_OK : mc_tile_nothing(tile, key->grid, pool);
+}
+
+/*
+ * An old tile at once is better than a new one after a while: whoever gets lock and flight without waiting renders, all
+ * others keep *tile. The lock comes first, as it also tells of other processes, and a flight that ends without a render
+ * would mislead those on it who have no tile at all.
+ */
+static mc_error *
+refresh(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, const char *name, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_lock *lock = NULL;
+    mc_flight_role role;
+    mc_flight *flight = NULL;
+    if (tileset->locker != NULL) {
+        MC_TRY(mc_locker_try(&lock, tileset->locker, name, ctx, pool));
+        if (lock == NULL)
+            return MC_OK;
+    }
+    mc_error *error = mc_flight_try(&role, &flight, ctx->process->flights, name, ctx, pool);
+    if (error == MC_OK && role == MC_LEAD)
+        error = lead(tile, flight, tileset, key, *tile, ctx, pool);
+    mc_lock_release(lock);
+    return error;
+}
+
+mc_error *
+mc_metatile_render_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const char *name = lock_name(tileset, key, pool);
+    if (*tile != NULL) {
+        mc_error *error = refresh(tile, tileset, key, name, ctx, pool);
+        if (error != MC_OK)
+            mc_log_error(ctx, MC_LOG_WARN, error);
+        return MC_OK; /* at worst *tile still is the old one: better than none (spec 6.3) */
+    }
+    mc_flight_role role;
+    mc_flight *flight = NULL;
+    mc_error *shared = MC_OK;
+    double timeout = tileset->locker == NULL ? 120 : mc_locker_timeout(tileset->locker);
+    MC_TRY(mc_flight_board(&role, &flight, &shared, ctx->process->flights, name,
+                           (apr_interval_time_t)(timeout * APR_USEC_PER_SEC), ctx, pool));
+    if (role == MC_FAILED)
+        return shared;
+    if (role == MC_FOLLOW)
+        return follow(tile, tileset, key, ctx, pool);
+    return lead_locked(tile, flight, tileset, key, name, ctx, pool);
+}

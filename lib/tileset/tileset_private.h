@@ -1,0 +1,40 @@
+/* What the files of this folder share. */
+#ifndef MC_TILESET_PRIVATE_H
+#define MC_TILESET_PRIVATE_H
+
+#include "base/text.h"
+#include "mapcache/tileset.h"
+
+/* The key of a tile, with its dimensions resolved (one value each: MC_ERR_NOT_FOUND for none). */
+mc_error *mc_tileset_key(mc_tile_key *key, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+static inline bool
+mc_tileset_renders(const mc_tileset *tileset)
+{
+    return tileset->source != NULL && !tileset->read_only;
+}
+
+/* Renders the metatile of a key and stores its tiles. *tile (may be NULL) gets the key's own tile, in `pool`. *stored
+ * says whether the cache took them. */
+mc_error *mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, const mc_tile_key *key,
+                             mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* The same for one renderer at a time, in this process and others; the tile is looked up again first. Where *tile is an
+ * expired one, it is kept if anybody else renders or if rendering fails: then nobody waits. */
+mc_error *mc_metatile_render_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
+                                  apr_pool_t *pool) MC_CHECKED;
+
+/* A tile that is nowhere: a transparent palette PNG of the grid's tile size, marked no_data. */
+mc_error *mc_tile_nothing(mc_tile **tile, const mc_grid *grid, apr_pool_t *pool) MC_CHECKED;
+
+/* A uniform tile in the tileset's format. */
+mc_error *mc_tile_uniform(mc_tile **tile, const mc_tileset *tileset, const mc_grid *grid, const uint8_t bgra[4],
+                          mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* Whether the link's ruleset hides the tile; then *bgra is the colour (spec 6.2). */
+bool mc_tile_hidden(const mc_grid_link *link, int z, int x, int y, uint8_t bgra[4]);
+
+/* A tile above max-cached-zoom, drawn from the tiles of that level or asked of the source (spec 6.1). */
+mc_error *mc_tile_overzoom(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+#endif

@@ -1,0 +1,221 @@
+"""The documents say what the program does: the reference is the generated one, the sample shows every option and loads,
+examples load, links lead somewhere."""
+
+import pathlib
+import re
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from conftest import Program, Web, free_port, listens, tile_path, wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DOCUMENTS = sorted(p for p in [*ROOT.glob("*.md"), *ROOT.glob("*/**/*.md")]
+                   if not {"build", ".git", "node_modules"} & set(p.relative_to(ROOT).parts))
+SAMPLE = ROOT / "mapcache.xml.sample"
+# The sample's comments mention them: older names of what it shows under today's name, what needs a file that exists, and
+# what this build knows but does not have.
+ONLY_MENTIONED = {"services", "merge_format", "lock_dir", "lock_retry", "hitstats", "dbname_template", "watermark",
+                  "mapserver", "mapfile", "subdimensions_read_only"}
+
+
+def run(build, *arguments):
+    return subprocess.run([build / "bin/mapcache", *map(str, arguments)], capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def reference(build):
+    return run(build, "keys").stdout
+
+
+def tables(reference):
+    """(path of elements, type or None, names of the keys) of each table of the reference."""
+    path = kind = None
+    for line in reference.splitlines():
+        heading = re.match(r'#+ `<?([\w/-]+)(?: type="(\w+)")?>?`$', line)
+        if heading:
+            path, kind = heading.group(1).split("/"), heading.group(2)
+        row = re.match(r'\| (?:`(?:<([^>]+)>|(\w[^=]*)="")`|its text) \|', line)
+        if row:
+            yield path, kind, row.group(1), row.group(2)
+
+
+def elements(tree, path, kind):
+    found = list(tree.iter(path[0]))
+    for name in path[1:]:
+        found = [child for element in found for child in element.findall(name)]
+    return [e for e in found if kind is None or e.get("type", "").lower() == kind.lower()]
+
+
+def test_reference_is_the_generated_one(reference):
+    assert (ROOT / "docs/configuration.md").read_text() == reference, \
+        "write it again: build/release/bin/mapcache keys > docs/configuration.md"
+
+
+def test_reference_has_every_kind(reference):
+    listed = list(tables(reference))
+    assert len(listed) > 150
+    for element, kind in [("source", "wms"), ("source", "gdal"), ("cache", "sqlite3"), ("cache", "disk"),
+                          ("service", "wms"), ("dimension", "regex"), ("format", "PNG")]:
+        assert any(path == [element] and of == kind for path, of, _, _ in listed), (element, kind)
+
+
+def test_sample_loads_without_complaint(build):
+    checked = run(build, "check", SAMPLE)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_sample_shows_every_option(reference):
+    """Every kind of every element, and every element and attribute under some element of that name."""
+    text = SAMPLE.read_text()
+    tree = ElementTree.fromstring(text)
+    mentioned = set(re.findall(r"[\w-]+", " ".join(re.findall(r"<!--.*?-->", text, re.S))))
+    missing = set()
+    for path, kind, child, attribute in tables(reference):
+        if path[0] in ONLY_MENTIONED:
+            missing.update({path[0]} - mentioned)
+            continue
+        if not elements(tree, path[:1], kind) and kind not in ONLY_MENTIONED & mentioned:
+            missing.add(f"a {kind} {path[0]}")
+        shown = elements(tree, path, None)
+        if child is not None and any(e.find(child) is not None for e in shown):
+            continue
+        if attribute is not None and any(attribute in e.attrib for e in shown):
+            continue
+        name = child or attribute
+        if name is None and shown or name in ONLY_MENTIONED & mentioned:
+            continue
+        missing.add(f"{name} of {'/'.join(path)}")
+    assert not missing, "\n".join(sorted(missing))
+
+
+def snippets():
+    for document in DOCUMENTS:
+        indented = re.findall(r"(?:^    .*\n|^\s*\n)+", document.read_text(), re.M)
+        for number, block in enumerate(indented):
+            match = re.search(r"<mapcache>.*</mapcache>", block, re.S)
+            if match:
+                yield pytest.param(match.group(0), id=f"{document.relative_to(ROOT)}-{number}")
+
+
+@pytest.mark.parametrize("text", snippets())
+def test_configurations_in_documents_load(build, folder, text):
+    file = folder / "mapcache.xml"
+    file.write_text(text)
+    checked = run(build, "check", file)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_the_readme_has_a_configuration():
+    assert any("README.md" in parameter.id for parameter in snippets())
+
+
+def anchors(text):
+    """As the usual renderers build them from headings."""
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+            for heading in re.findall(r"^#+ (.*)$", text, re.M)}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(document):
+    broken = []
+    for target in re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", document.read_text()):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (document.parent / name).resolve() if name else document
+        if not file.exists() or not file.is_relative_to(ROOT):
+            broken.append(target)
+        elif anchor and anchor not in anchors(file.read_text()):
+            broken.append(target)
+    assert not broken, broken
+
+
+def test_every_folder_says_what_it_is():
+    folders = [ROOT / name for name in ("lib", "include/mapcache", "apache", "cgi", "cli", "tests", "tests/unit",
+                                        "tests/integration", "tests/fuzz", "script", "benchmarks", "docs", "demo")]
+    folders += sorted({path.parent for path in ROOT.glob("lib/*/*.c")})
+    for place in folders:
+        page = place / "README.md"
+        assert page.exists(), f"{page.relative_to(ROOT)} is missing"
+        if place.name not in ("benchmarks",):
+            assert len(page.read_text().splitlines()) <= 15, f"{page.relative_to(ROOT)} is longer than 15 lines"
+
+
+def test_every_module_has_a_page():
+    names = {path.parent.name for path in ROOT.glob("lib/*/*.c")} | {"apache", "cgi", "cli"}
+    pages = {path.stem for path in (ROOT / "docs/internals").glob("*.md")} - {"README"}
+    assert pages == names
+
+
+def test_documents_name_files_that_exist():
+    """`lib/x/y.c` and the like in a document are files (or patterns that match some)."""
+    missing = []
+    for document in DOCUMENTS:
+        for name in re.findall(r"`((?:lib|include|apache|cgi|cli|cmake|script|tests|docs|demo|benchmarks)/[\w./*-]+)`",
+                               document.read_text()):
+            if not (ROOT / name).exists() and not list(ROOT.glob(name)):
+                missing.append(f"{document.relative_to(ROOT)}: {name}")
+    assert not missing, "\n".join(missing)
+
+
+def readme_block(start):
+    """The indented block of README.md that begins with a line of that text."""
+    match = re.search(rf"(?:^    .*\n|^\s*\n)*?^    {re.escape(start)}.*\n(?:    .*\n|\s*\n(?=    ))*", (ROOT / "README.md").read_text(),
+                      re.M)
+    return match.group(0)
+
+
+def test_nginx_of_the_readme(fcgi, site, folder):
+    port, address = free_port(), fcgi().address
+    block = readme_block("upstream mapcache")
+    block = block[block.index("upstream"):]
+    assert "/run/mapcache/mapcache.sock" in block
+    block = block.replace("/run/mapcache/mapcache.sock", address).replace("server {\n", f"server {{ listen 127.0.0.1:{port};\n", 1)
+    block = block.replace("include fastcgi_params", "include /etc/nginx/fastcgi_params")
+    config = folder / "nginx.conf"
+    config.write_text(f"""daemon off; user www-data; pid {folder}/nginx.pid; error_log {folder}/nginx.log;
+events {{ }}
+http {{ access_log off; client_body_temp_path {folder}/a; fastcgi_temp_path {folder}/b; proxy_temp_path {folder}/c;
+uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+{block}
+}}
+""")
+    program = Program(["nginx", "-p", folder, "-c", config], folder / "nginx.out")
+    try:
+        wait_until(lambda: listens(("127.0.0.1", port)) or program.process.poll() is not None, "nginx starts")
+        web = Web(program, port, folder / "nginx.log")
+        assert web.get("/mapcache" + tile_path(1, 0, 1)).body == site.tile(1, 0, 1), web.log()
+        assert web.get("/mapcache?SERVICE=WMS&REQUEST=GetCapabilities").status == 200
+        assert f"http://127.0.0.1:{port}/mapcache" in web.get("/mapcache/wmts/1.0.0/WMTSCapabilities.xml").body.decode()
+    finally:
+        program.stop()
+
+
+def test_apache_of_the_readme(apache, site):
+    lines = re.findall(r"^    (MapCacheAlias .*)$", (ROOT / "README.md").read_text(), re.M)
+    assert len(lines) == 2
+    web = apache("\n".join(lines).replace("/etc/mapcache/mapcache.xml", str(site.config)))
+    for alias in ("/mapcache", "/tiles"):
+        assert web.get(alias + tile_path(1, 1, 0)).body == site.tile(1, 1, 0), web.log()
+
+
+def test_documents_name_symbols_that_exist():
+    code = "\n".join(path.read_text() for folder in ("lib", "include", "apache", "cgi", "cli")
+                     for path in (ROOT / folder).rglob("*.[ch]"))
+    known = set(re.findall(r"\b(?:mc|MC)_\w+", code))
+    unknown = {f"{document.relative_to(ROOT)}: {name}" for document in DOCUMENTS
+               for name in re.findall(r"\b((?:mc|MC)_\w+)(?![\w*])", document.read_text()) if name not in known}
+    assert not unknown, "\n".join(sorted(unknown))
+
+
+def test_documents_name_options_that_exist(build):
+    """Elements in the documents for administrators are in the reference; metrics, health and the like would be lies."""
+    reference = (ROOT / "docs/configuration.md").read_text()
+    allowed = {"off", "mapcache", "target"}
+    unknown = set()
+    for name in ("README.md", "docs/operations.md", "docs/migration.md", "docs/architecture.md"):
+        for element in re.findall(r"`<([a-z_-]+)>", (ROOT / name).read_text()):
+            if f"<{element}>" not in reference and f"<{element} " not in reference and element not in allowed:
+                unknown.add(f"{name}: <{element}>")
+    assert not unknown, "\n".join(sorted(unknown))

@@ -1,0 +1,212 @@
+"""One renderer for each metatile: across the threads and processes of a server, and when the one that renders is killed."""
+import http.client
+import os
+import pathlib
+import signal
+import threading
+import time
+
+import pytest
+from conftest import fetch, wait_until
+from lifecycle import source, stored, tile, tileset, write
+from origin import Origin
+from test_fcgi import Raw, whole_request
+
+CLIENTS = 200
+LATE = 2.0
+PATHS = [tile("base", 4, x, y) for x in range(8, 12) for y in range(4, 8)]  # one metatile
+MANY_THREADS = """
+StartServers 4
+ServerLimit 4
+ThreadsPerChild 64
+MaxRequestWorkers 256
+"""
+
+
+@pytest.fixture
+def origin():
+    with Origin() as running:
+        yield running
+
+
+def configure(folder, origin, late=LATE, **options):
+    return write(folder, source("pattern", origin.url(f"/late/{int(late * 1000)}/pattern?")),
+                 tileset("base", metatile="4 4"), tileset("small"), **options)
+
+
+class Clients:
+    """So many clients at the same time, each with one path."""
+
+    def __init__(self, port, paths):
+        self.replies = [None] * len(paths)
+        self.seconds = [0.0] * len(paths)
+        self.gate = threading.Barrier(len(paths))
+        self.threads = [threading.Thread(target=self._ask, args=(index, port, path)) for index, path in enumerate(paths)]
+        for thread in self.threads:
+            thread.start()
+
+    def _ask(self, index, port, path):
+        self.gate.wait()
+        begun = time.monotonic()
+        self.replies[index] = fetch(port, path, timeout=30)
+        self.seconds[index] = time.monotonic() - begun
+
+    def wait(self):
+        for thread in self.threads:
+            thread.join()
+        return self
+
+
+def check_one_render(origin, clients, folder):
+    assert [reply.status for reply in clients.replies] == [200] * CLIENTS
+    assert len(origin.requests()) == 1
+    bodies = {}
+    for index, reply in enumerate(clients.replies):
+        bodies.setdefault(PATHS[index % len(PATHS)], set()).add(reply.body)
+    assert len(bodies) == len(PATHS) and all(len(different) == 1 for different in bodies.values())
+    assert len(set.union(*bodies.values())) > 12
+    assert stored(folder, "base") == sorted(f"4/{x}/{y}.png" for x in range(8, 12) for y in range(4, 8))
+    assert max(clients.seconds) < LATE + 4
+
+
+def hits_meanwhile(port, folder):
+    """The slowest of some hits in milliseconds, all asked while the origin is waited for."""
+    slowest = 0
+    for _ in range(40):
+        begun = time.monotonic()
+        assert fetch(port, tile("small", 1, 0, 0)).status == 200
+        slowest = max(slowest, time.monotonic() - begun)
+    assert not stored(folder, "base")
+    return slowest * 1000
+
+
+def test_two_hundred_clients_of_a_cold_metatile_are_one_request_in_httpd(apache, folder, origin):
+    config = configure(folder, origin)
+    web = apache(MANY_THREADS + f"MapCacheAlias /mc {config}\n", "event")
+    (folder / "tiles/small/1/0").mkdir(parents=True)
+    (folder / "tiles/small/1/0/0.png").write_bytes(b"\x89PNG\r\n\x1a\n and no more")
+    for place in (folder / "tiles").rglob("*"):
+        place.chmod(0o777)
+    (folder / "tiles").chmod(0o777)
+    clients = Clients(web.port, [PATHS[i % len(PATHS)] for i in range(CLIENTS)])
+    wait_until(lambda: len(origin.requests()) == 1, "the origin is asked")
+    assert hits_meanwhile(web.port, folder) < 500
+    check_one_render(origin, clients.wait(), folder)
+
+
+@pytest.mark.parametrize("mpm, more", [("worker", MANY_THREADS), ("prefork", "StartServers 60\nMaxRequestWorkers 60\n"
+                                                                   "MinSpareServers 60\nMaxSpareServers 61\n")])
+def test_other_process_models(apache, folder, origin, mpm, more):
+    clients = 50
+    web = apache(more + f"MapCacheAlias /mc {configure(folder, origin, 1)}\n", mpm)
+    done = Clients(web.port, [PATHS[i % len(PATHS)] for i in range(clients)]).wait()
+    assert [reply.status for reply in done.replies] == [200] * clients
+    assert len(origin.requests()) == 1
+
+
+def test_two_hundred_clients_of_a_cold_metatile_are_one_request_in_fastcgi(fcgi, nginx, folder, origin):
+    config = configure(folder, origin)
+    (folder / "tiles/small/1/0").mkdir(parents=True)
+    (folder / "tiles/small/1/0/0.png").write_bytes(b"\x89PNG\r\n\x1a\n and no more")
+    program = fcgi(environment={"MAPCACHE_CONFIG_FILE": str(config)})
+    web = nginx(program.address)
+    clients = Clients(web.port, [PATHS[i % len(PATHS)] for i in range(CLIENTS)])
+    wait_until(lambda: len(origin.requests()) == 1, "the origin is asked")
+    assert hits_meanwhile(web.port, folder) < 500
+    check_one_render(origin, clients.wait(), folder)
+
+
+def child_that_talks_to(port, parent):
+    """The child of a process that has a connection to this port of ours."""
+    inodes = set()
+    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if int(fields[2].split(":")[1], 16) == port and fields[3] == "01":
+            inodes.add(f"socket:[{fields[9]}]")
+    children = pathlib.Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    for child in children:
+        for descriptor in pathlib.Path(f"/proc/{child}/fd").iterdir():
+            try:
+                if os.readlink(descriptor) in inodes:
+                    return int(child)
+            except OSError:
+                pass
+    return None
+
+
+@pytest.mark.parametrize("mpm", ["prefork", "event"])
+def test_a_child_killed_while_it_renders_blocks_nobody(apache, folder, origin, mpm):
+    web = apache(f"MapCacheAlias /mc {configure(folder, origin)}\n", mpm)
+    lost = []
+
+    def ask_and_lose():
+        try:
+            lost.append(fetch(web.port, PATHS[0]))
+        except (OSError, http.client.HTTPException) as failure:
+            lost.append(failure)
+
+    holder = threading.Thread(target=ask_and_lose)
+    holder.start()
+    wait_until(lambda: len(origin.requests()) == 1, "the origin is asked")
+    victim = child_that_talks_to(origin.port, web.program.process.pid)
+    assert victim is not None
+    replies = []
+    waiting = [threading.Thread(target=lambda path=path: replies.append(fetch(web.port, path, timeout=20)))
+               for path in (PATHS[1], PATHS[2])]
+    if mpm == "prefork":  # these wait in other children; in event they might be in the victim
+        for thread in waiting:
+            thread.start()
+        time.sleep(0.4)
+    os.kill(victim, signal.SIGKILL)
+    begun = time.monotonic()
+    if mpm == "event":
+        for thread in waiting:
+            thread.start()
+    for thread in (*waiting, holder):
+        thread.join()
+    assert isinstance(lost[0], Exception)
+    assert [reply.status for reply in replies] == [200, 200]
+    assert time.monotonic() - begun < LATE + 3  # one more render, and no waiting for a lock of the dead
+    assert len(origin.requests()) == 2
+
+
+def test_a_killed_fastcgi_process_blocks_nobody(fcgi, nginx, folder, origin):
+    config = {"MAPCACHE_CONFIG_FILE": str(configure(folder, origin))}
+    victim, survivor = fcgi(environment=config), fcgi(environment=config)
+    front = nginx(victim.address)
+    lost = threading.Thread(target=lambda: front.get(PATHS[0]))
+    lost.start()
+    wait_until(lambda: len(origin.requests()) == 1, "the origin is asked")
+    os.kill(victim.process.pid, signal.SIGKILL)
+    begun = time.monotonic()
+    lost.join()
+    assert time.monotonic() - begun < 1  # nginx says 502 at once
+    raw = Raw(survivor.address)
+    raw.send(whole_request(PATHS[1][len("/mc"):]))
+    head, body = raw.response()
+    assert "Status" not in head and body.startswith(b"\x89PNG")
+    assert time.monotonic() - begun < LATE + 3 and len(origin.requests()) == 2
+
+
+def test_waiters_share_an_error_and_do_not_ask_again(apache, folder, origin):
+    config = write(folder, source("pattern", origin.url("/late/1000/status/500?")), tileset("base", metatile="4 4"))
+    web = apache(MANY_THREADS + f"MapCacheAlias /mc {config}\n")
+    done = Clients(web.port, [PATHS[i % len(PATHS)] for i in range(60)]).wait()
+    assert {reply.status for reply in done.replies} == {502}
+    assert 1 <= len(origin.requests()) <= 4 and max(done.seconds) < 6  # at most one in each of the four processes
+    assert stored(folder, "base") == []
+
+
+def test_waiters_give_up_after_the_locks_timeout(apache, folder, origin):
+    config = configure(folder, origin, 6)
+    config.write_text(config.read_text().replace("<timeout>20</timeout>", "<timeout>1</timeout>"))
+    web = apache(f"MapCacheAlias /mc {config}\n")
+    holder = threading.Thread(target=lambda: fetch(web.port, PATHS[0], timeout=20))
+    holder.start()
+    wait_until(lambda: len(origin.requests()) == 1, "the origin is asked")
+    begun = time.monotonic()
+    replies = Clients(web.port, PATHS[1:5]).wait().replies
+    assert {reply.status for reply in replies} == {503}
+    assert 0.9 < time.monotonic() - begun < 3
+    holder.join()
+    assert len(origin.requests()) == 1 and len(stored(folder, "base")) == 16

@@ -1,0 +1,193 @@
+"""The seeder: which tiles it makes, compared with Debian's mapcache_seed; its output lines and exit codes."""
+import os
+import pathlib
+import pty
+import re
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", ROOT / "build" / "release"))
+OURS, PEER = str(BUILD / "bin" / "mapcache_seed"), "/usr/bin/mapcache_seed"
+QUARTER = "0,0,20037508.342789248,20037508.342789248"
+SUMMARY = re.compile(r"\nseeded (\d+) metatiles \((\d+) total tiles, (\d+) non-empty tiles\) in \d+\.\d seconds at "
+                     r"\d+\.\d tiles/sec \(\d+\.\d non-empty tiles/sec\)\n")
+
+
+class Site:
+    def __init__(self, folder, name):
+        self.folder = folder / name
+        self.folder.mkdir()
+        self.config = self.folder / "mapcache.xml"
+        self.config.write_text(f"""<?xml version="1.0"?>
+<mapcache>
+  <grid name="from-upper-left"><srs>EPSG:3857</srs><extent>0 0 1000 700</extent><units>m</units><size>100 100</size>
+    <resolutions>5 2.5 1.1 0.5</resolutions><origin>top-left</origin></grid>
+  <source name="any" type="dummy"/>
+  <source name="absent" type="wms"><getmap><params><FORMAT>image/png</FORMAT><LAYERS>x</LAYERS></params></getmap>
+    <http><url>http://127.0.0.1:9/</url></http></source>
+  <cache name="main" type="sqlite3"><dbfile>{self.folder}/{{tileset}}.sqlite3</dbfile></cache>
+  <tileset name="world"><source>any</source><cache>main</cache><grid>GoogleMapsCompatible</grid><grid>WGS84</grid>
+    <grid>from-upper-left</grid><format>PNG</format><metatile>4 4</metatile></tileset>
+  <tileset name="copy"><cache>main</cache><grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>
+  <tileset name="broken"><source>absent</source><cache>main</cache><grid>GoogleMapsCompatible</grid><format>PNG</format>
+    <metatile>1 1</metatile></tileset>
+  <service type="wmts" enabled="true"/>
+  <lock_dir>{self.folder}</lock_dir>
+</mapcache>
+""")
+
+    def tiles(self, tileset="world"):
+        file = self.folder / f"{tileset}.sqlite3"
+        if not file.exists():
+            return set()
+        with sqlite3.connect(file) as db:
+            return set(db.execute("select grid, z, x, y from tiles"))
+
+    def seed(self, *options, program=OURS, tileset="world"):
+        return subprocess.run([program, "-c", str(self.config), "-t", tileset, *options], capture_output=True, text=True,
+                              timeout=100)
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path, "ours")
+
+
+@pytest.mark.parametrize("options", [
+    "-z 0,4", "-z 3,3", "-z 2,5 -e " + QUARTER, "-z 4,6 -e 1000000,5000000,1200000,5300000", "-z 0,4 -n 3",
+    "-z 0,3 -i scanline -M 3,2", "-g WGS84 -z 0,4 -e -10,35,30,60", "-g WGS84 -z 0,3 -M 1,1",
+    "-g from-upper-left", "-g from-upper-left -M 5,3 -z 1,3",
+])
+def test_makes_the_tiles_that_mapcache_makes(tmp_path, options):
+    ours, peer = Site(tmp_path, "ours"), Site(tmp_path, "peer")
+    result = ours.seed(*options.split())
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert peer.seed(*options.split(), program=PEER).returncode == 0
+    assert peer.tiles() and ours.tiles() == peer.tiles()
+
+
+def test_draws_no_metatile_beyond_the_extent(tmp_path):
+    """Level by level, MapCache also makes the metatiles that begin where the extent has already ended."""
+    ours, peer = Site(tmp_path, "ours"), Site(tmp_path, "peer")
+    options = "-g from-upper-left -M 2,2 -e 120,130,480,620".split()
+    assert ours.seed(*options).returncode == 0 and peer.seed(*options, program=PEER).returncode == 0
+    assert ours.tiles() < peer.tiles()
+    for _, z, x, y in peer.tiles() - ours.tiles():
+        side = (500, 250, 110, 50)[z]
+        assert x // 2 * 2 * side >= 480 or 700 - y // 2 * 2 * side <= 130
+    for z, side in enumerate((500, 250, 110, 50)):
+        wanted = {(x, y) for x in range(20) for y in range(20) if x * side < 480 and (x + 1) * side > 120 and
+                  700 - (y + 1) * side < 620 and 700 - y * side > 130 and x * side < 1000 and y * side < 700}
+        assert wanted <= {(x, y) for _, level, x, y in ours.tiles() if level == z}
+
+
+@pytest.mark.parametrize("workers", ["-n 1", "-n 4", "-p 1", "-p 3"])
+def test_counts_are_honest_with_threads_and_processes(site, workers):
+    result = site.seed("-z", "0,5", *workers.split())
+    assert result.returncode == 0 and result.stderr == ""
+    metatiles, total, inside = map(int, SUMMARY.search(result.stdout).groups())
+    assert (metatiles, total, inside) == (1 + 1 + 1 + 4 + 16 + 64, 87 * 16, sum(4 ** z for z in range(6)))
+    assert len(site.tiles()) == inside
+    again = site.seed("-z", "0,5", *workers.split())
+    assert again.returncode == 0 and again.stdout.endswith("0 tiles needed to be seeded, exiting\n")
+
+
+def test_delete_and_older(site):
+    site.seed("-z", "0,4")
+    assert site.seed("-m", "delete", "-z", "3,3").returncode == 0
+    assert {row[1] for row in site.tiles()} == {0, 1, 2, 4}
+    assert "0 tiles needed" in site.seed("-m", "delete", "-o", "2001/01/01 00:00", "-z", "0,4").stdout
+    time.sleep(1.1)
+    assert SUMMARY.search(site.seed("-m", "delete", "-o", "now", "-z", "0,4").stdout)
+    assert site.tiles() == set()
+
+
+def test_transfer(site):
+    site.seed("-z", "0,2")
+    result = site.seed("-m", "transfer", "-x", "copy", "-z", "0,3")
+    assert "switching tileset (world) to read-only as we are in transfer mode\n" in result.stdout
+    assert result.returncode == 0 and SUMMARY.search(result.stdout).group(1) == "21"
+    assert site.tiles("copy") == site.tiles()
+
+
+def test_failures_abort_are_listed_and_can_be_tried_again(site):
+    failed = site.folder / "failed"
+    result = site.seed("-z", "0,3", "-L", str(failed), tileset="broken")
+    assert result.returncode == 1
+    assert "failed to seed tile z0,x0,y0:" in result.stderr
+    assert "% of the last 1000 requests failed" in result.stderr
+    result = site.seed("-z", "0,2", "-P", "100", "-L", str(failed), tileset="broken")
+    assert result.returncode == 0 and result.stderr.count("failed to seed tile") == 21
+    lines = failed.read_text().splitlines()
+    assert sorted(lines) == sorted(f"{x},{y},{z}" for z in range(3) for x in range(2 ** z) for y in range(2 ** z))
+    failed.write_text("1,0,1\n999,0,1\nnonsense\n0,0,77\n3,3,2\n0,0,0\n")
+    result = site.seed("-R", str(failed))
+    assert result.returncode == 0
+    assert [line for line in result.stdout.splitlines() if line.startswith("from log")] == [
+        "from log: 1 0 1", "from log: 3 3 2", "from log: 0 0 0"]
+    assert result.stderr.count("this is no tile") == 3
+    assert {row[1] for row in site.tiles()} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("options", [
+    [], ["-c", "x"], ["-z", "5,3"], ["-z", "x"], ["-e", "3,0,1,1"], ["-e", "0,0,nan,1"], ["-n", "0"], ["-n", "2", "-p", "2"],
+    ["-P", "101"], ["-m", "transfer"], ["-m", "other"], ["-g", "none"], ["-x"], ["--nonsense"], ["-M", "0,1"],
+    ["-D", "nodim=1"], ["-d", "some.shp"], ["-o", "yesterday"], ["leftover"], ["--rate-limit", "0"], ["-C", "none"],
+])
+def test_wrong_options_end_with_1_and_the_list(site, options):
+    base = [OURS, "-c", str(site.config), "-t", "world", "-z", "0,0"] if options else [OURS]
+    result = subprocess.run(base + options, capture_output=True, text=True, timeout=30)
+    assert result.returncode == 1
+    assert "mapcache_seed" in result.stdout and "--tileset" in result.stdout
+    assert site.tiles() == set()
+
+
+def test_help(site):
+    result = site.seed("-h")
+    assert result.returncode == 0 and "--retry-failed" in result.stdout
+    both = subprocess.run([str(BUILD / "bin" / "mapcache"), "seed", "--help"], capture_output=True, text=True, timeout=30)
+    assert both.stdout.splitlines()[1:] == result.stdout.splitlines()[1:]
+
+
+@pytest.mark.parametrize("workers", ["-n 2", "-p 2"])
+def test_an_interrupt_ends_it_with_a_summary(site, workers):
+    process = subprocess.Popen([OURS, "-c", str(site.config), "-t", "world", "-z", "0,12", "--rate-limit", "400",
+                                *workers.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert "SIGINT received, waiting for threads to finish" in errors
+    assert re.search(r"^seeded \d+ tiles \(\d+ skipped\), now at z\d+ x\d+ y\d+$", output, re.M)
+    assert int(SUMMARY.search(output).group(3)) == len(site.tiles())
+
+
+def test_the_rate_is_limited(site):
+    began = time.monotonic()
+    assert site.seed("-z", "4,4", "-M", "1,1", "--rate-limit", "200", "-e", QUARTER).returncode == 0
+    assert time.monotonic() - began >= 63 / 200
+    assert len(site.tiles()) == 64
+
+
+def test_a_bar_on_a_terminal(site):
+    primary, secondary = pty.openpty()
+    process = subprocess.Popen([OURS, "-c", str(site.config), "-t", "world", "-z", "0,5", "--rate-limit", "600"],
+                               stdout=secondary, stderr=subprocess.STDOUT)
+    os.close(secondary)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(primary, 4096)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(primary)
+    assert process.wait(timeout=30) == 0
+    assert re.search(rb"\r\x1b\[K\[#+\.+\] +\d+\.\d %  \d+ tiles, 0 skipped, 0 failed  \d+ tiles/s  \d+ s left  z\d", shown)

@@ -1,0 +1,459 @@
+/* Every back end through the same cases, by table; then what is particular to one. */
+#include "cache_fixture.h"
+
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "mapcache/trace.h"
+
+static const char *const kinds[] = {
+    "<cache name='c' type='sqlite3'><dbfile>%s/a.db</dbfile></cache>",
+    "<cache name='c' "
+    "type='sqlite3'><dbfile>%s/{tileset}/{z}/{x}_{y}.db</dbfile><xcount>2</xcount><ycount>2</ycount></cache>",
+    "<cache name='c' type='sqlite3'><dbfile>%s/m.db</dbfile><memory>false</memory></cache>",
+    "<cache name='c' type='mbtiles'><dbfile>%s/a.mbtiles</dbfile></cache>",
+    "<cache name='c' type='disk'><base>%s/t</base></cache>",
+    "<cache name='c' type='disk' layout='arcgis'><base>%s/g</base></cache>",
+    "<cache name='c' type='disk' layout='worldwind'><base>%s/w</base></cache>",
+    "<cache name='c' type='disk' layout='template'><template>%s/x/{tileset}/{z}/{x}/{inv_y}.{ext}</template></cache>",
+};
+
+static void
+conform(mc_cache *cache)
+{
+    mc_tile_key key = key_at(3, 5, 6);
+    bool exists = true;
+    expect(cache, &key, NULL);
+    ck_ok(mc_cache_exists(&exists, cache, &key, &ctx));
+    ck_assert(!exists);
+    put(cache, &key, "first");
+    expect(cache, &key, "first");
+    ck_ok(mc_cache_exists(&exists, cache, &key, &ctx));
+    ck_assert(exists);
+    usleep(60000); /* so that it is remembered */
+    expect(cache, &key, "first");
+    expect(cache, &key, "first");
+    put(cache, &key, "second");
+    expect(cache, &key, "second");
+    mc_put block[16];
+    for (int i = 0; i < 16; i++) {
+        char text[16];
+        snprintf(text, sizeof(text), "tile%d", i);
+        block[i] =
+            (mc_put){ .key = key_at(3, i % 4, i / 4), .data = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool) };
+    }
+    ck_ok(mc_cache_put(cache, block, 16, &ctx));
+    for (int i = 0; i < 16; i++) {
+        char text[16];
+        snprintf(text, sizeof(text), "tile%d", i);
+        expect(cache, &block[i].key, text);
+    }
+    ck_ok(mc_cache_remove(cache, &key, &ctx));
+    expect(cache, &key, NULL);
+    ck_ok(mc_cache_remove(cache, &key, &ctx));
+    mc_put empty = { .key = key, .data = mc_buf_attach(mc_buf_copy("", 0), pool) };
+    ck_fails(IO, mc_cache_put(cache, &empty, 1, &ctx));
+}
+
+START_TEST(every_kind_conforms)
+{
+    start();
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        conform(cache_of(mc_replace_all(kinds[i], "%s", folder, pool)));
+    finish();
+}
+END_TEST
+
+static apr_hash_t *children;
+
+/* A cache of two children: an sqlite one named a, a disk one named b. */
+static mc_cache *
+layered_of(const char *xml)
+{
+    mc_node *root;
+    mc_build build = builder();
+    const char *text = apr_pstrcat(pool, "<mapcache>",
+                                   "<cache name='a' type='sqlite3'><dbfile>%s/la.db</dbfile></cache>"
+                                   "<cache name='b' type='disk'><base>%s/lb</base></cache>",
+                                   xml, "</mapcache>", NULL);
+    text = mc_replace_all(text, "%s", folder, pool);
+    ck_ok(mc_config_parse_text(&root, "test.xml", text, strlen(text), pool));
+    mc_cache *cache = NULL;
+    for (mc_node *node = root->children; node != NULL; node = node->next) {
+        cache = mc_cache_from_config(node, &build);
+        ck_ok(mc_diagnostics_error(build.diagnostics, pool));
+        ck_assert_ptr_nonnull(cache);
+        apr_hash_set(build.caches, cache->name, APR_HASH_KEY_STRING, cache);
+    }
+    children = build.caches;
+    return cache;
+}
+
+static mc_cache *
+child_named(const char *name)
+{
+    return apr_hash_get(children, name, APR_HASH_KEY_STRING);
+}
+
+START_TEST(layered_caches_conform)
+{
+    start();
+    conform(layered_of("<cache name='l' type='composite'><cache max-zoom='5'>a</cache></cache>"));
+    shell("rm -rf %s/la.db* %s/lb");
+    conform(layered_of("<cache name='l' type='fallback'><cache>a</cache><cache>b</cache></cache>"));
+    shell("rm -rf %s/la.db* %s/lb");
+    conform(layered_of("<cache name='l' type='multitier'><cache>a</cache><cache>b</cache></cache>"));
+    finish();
+}
+END_TEST
+
+START_TEST(a_composite_chooses_by_level_and_dimension)
+{
+    start();
+    mc_cache *cache = layered_of("<cache name='l' type='composite'><cache max-zoom='2' dimensions='d=1'>a</cache>"
+                                 "<cache min-zoom='2' grids='H,G'>b</cache></cache>");
+    mc_dimension_value dimension = { "d", "1", false };
+    mc_tile_key key = key_at(2, 1, 1);
+    put(cache, &key, "second");
+    expect(child_named("b"), &key, "second");
+    key.dimensions = &dimension;
+    key.dimension_count = 1;
+    put(cache, &key, "first");
+    expect(child_named("a"), &key, "first");
+    expect(child_named("b"), &key, NULL);
+    mc_tile *tile;
+    key = key_at(1, 0, 0);
+    ck_fails(CONFIG, mc_cache_get(&tile, cache, &key, &ctx, pool));
+    finish();
+}
+END_TEST
+
+START_TEST(a_multitier_copies_what_it_finds)
+{
+    start();
+    mc_cache *cache = layered_of("<cache name='l' type='multitier'><cache>a</cache><cache>b</cache></cache>");
+    mc_tile_key key = key_at(2, 1, 1);
+    put(cache, &key, "deep");
+    expect(child_named("a"), &key, NULL);
+    expect(cache, &key, "deep");
+    expect(child_named("a"), &key, "deep");
+    finish();
+}
+END_TEST
+
+START_TEST(what_has_no_stamp_is_remembered_for_a_time)
+{
+    start();
+    mc_cache *cache = layered_of("<cache name='l' type='composite'><memory>0.4</memory><cache>b</cache></cache>");
+    mc_tile_key key = key_at(2, 1, 1);
+    mc_tile_key absent = key_at(2, 0, 0);
+    absent.renderable = false;
+    put(cache, &key, "one");
+    expect(cache, &key, "one");
+    expect(cache, &absent, NULL);
+    put(child_named("b"), &key, "two"); /* behind its back */
+    put(child_named("b"), &absent, "new");
+    expect(cache, &key, "one");
+    expect(cache, &absent, NULL);
+    usleep(450000);
+    expect(cache, &key, "two");
+    expect(cache, &absent, "new");
+    put(cache, &key, "three"); /* what is written here shows at once */
+    expect(cache, &key, "three");
+    ck_ok(mc_cache_remove(cache, &key, &ctx));
+    expect(cache, &key, NULL);
+    put(child_named("b"), &key, "four"); /* the absence of what may be rendered is not remembered */
+    expect(cache, &key, "four");
+    mc_cache *next = layered_of("<cache name='l' type='composite'><memory>0.4</memory><cache>b</cache></cache>");
+    put(child_named("b"), &key, "five"); /* after a reload nothing of before counts */
+    expect(next, &key, "five");
+    ck_assert_int_eq(complaint_of("<cache name='c' type='composite'><memory>true</memory><cache>b</cache></cache>"),
+                     MC_REFUSED);
+    finish();
+}
+END_TEST
+
+static char lines[4096];
+
+static void
+keep_lines(void *baton, const char *text, size_t size)
+{
+    (void)baton;
+    apr_snprintf(lines, sizeof(lines), "%.*s", (int)size, text);
+}
+
+START_TEST(spans_of_failures_say_so)
+{
+    start();
+    static const char *const broken[] = {
+        "<cache name='c' type='sqlite3'><dbfile>%s</dbfile></cache>",
+        "<cache name='c' type='disk' layout='template'><template>%s</template></cache>"
+    };
+    static const char *const spans[] = { "_mapcache_cache_sqlite_get", "_mapcache_cache_disk_get" };
+    for (int i = 0; i < 2; i++) { /* a folder where a file should be */
+        mc_cache *cache = cache_of(mc_replace_all(broken[i], "%s", folder, pool));
+        mc_tile_key key = key_at(2, 1, 1);
+        mc_tile *tile;
+        ctx.trace = mc_trace_create(keep_lines, NULL, NULL, NULL, pool);
+        ck_fails(IO, mc_cache_get(&tile, cache, &key, &ctx, pool));
+        mc_trace_flush(ctx.trace);
+        int errors = 0;
+        bool inner = false;
+        char *state;
+        for (char *line = apr_strtok(lines, "\n", &state); line != NULL; line = apr_strtok(NULL, "\n", &state)) {
+            errors += strstr(line, "ERROR") != NULL;
+            inner = inner || (strstr(line, spans[i]) != NULL && strstr(line, "ERROR") != NULL);
+        }
+        ck_assert_int_eq(errors, 2);
+        ck_assert(inner);
+    }
+    ctx.trace = NULL;
+    finish();
+}
+END_TEST
+
+START_TEST(open_files_stay_bounded)
+{
+    start();
+    mc_cache *cache = cache_of(mc_replace_all(
+        "<cache name='c' type='sqlite3'><dbfile>%s/{z}-{x}-{y}.db</dbfile><xcount>1</xcount><ycount>1</ycount></cache>",
+        "%s", folder, pool));
+    for (int i = 0; i < 1000; i++) {
+        mc_tile_key key = key_at(5, i % 32, i / 32);
+        put(cache, &key, "tile");
+        ck_assert_int_le(count_open(), 16);
+        expect(cache, &key, "tile");
+        ck_assert_int_le(count_open(), 16);
+    }
+    finish();
+}
+END_TEST
+
+static void
+another_process_writes(sqlite3 *db, sqlite3_stmt *write, int number)
+{
+    char text[32];
+    int size = snprintf(text, sizeof(text), "%09d", number);
+    sqlite3_bind_text(write, 1, text, size, SQLITE_TRANSIENT);
+    ck_assert_int_eq(sqlite3_step(write), SQLITE_DONE);
+    ck_assert_int_eq(sqlite3_reset(write), SQLITE_OK);
+    (void)db;
+}
+
+/* The child answers each byte of the pipe with a write; the parent reads right after. */
+static void
+never_stale(const char *journal)
+{
+    start();
+    const char *path = apr_psprintf(pool, "%s/a.db", folder);
+    int go[2];
+    int done[2];
+    ck_assert_int_eq(pipe(go), 0);
+    ck_assert_int_eq(pipe(done), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        sqlite3 *db;
+        sqlite3_stmt *insert;
+        sqlite3_open(path, &db);
+        sqlite3_busy_timeout(db, 5000);
+        sqlite3_exec(db, apr_psprintf(pool, "PRAGMA journal_mode=%s; PRAGMA synchronous=off", journal), NULL, NULL,
+                     NULL);
+        sqlite3_exec(db,
+                     "CREATE TABLE tiles(tileset text, grid text, x integer, y integer, z integer, data blob, dim text,"
+                     " ctime datetime, PRIMARY KEY(tileset, grid, x, y, z, dim))",
+                     NULL, NULL, NULL);
+        sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO tiles VALUES('ts','G',1,1,1,?,'',datetime('now'))", -1, &insert,
+                           NULL);
+        char byte;
+        for (int i = 0; read(go[0], &byte, 1) == 1 && byte == 'w'; i++) {
+            another_process_writes(db, insert, i);
+            if (write(done[1], "d", 1) != 1)
+                break;
+        }
+        _exit(0);
+    }
+    mc_cache *cache = cache_of(mc_replace_all(kinds[0], "%s", folder, pool));
+    mc_tile_key key = key_at(1, 1, 1);
+    for (int i = 0; i < 1000; i++) {
+        char byte;
+        char text[32];
+        ck_assert_int_eq(write(go[1], "w", 1), 1);
+        ck_assert_int_eq(read(done[0], &byte, 1), 1);
+        snprintf(text, sizeof(text), "%09d", i);
+        expect(cache, &key, text);
+        if (i % 100 == 0) {
+            usleep(60000);
+            expect(cache, &key, text); /* settled now: it is remembered */
+            expect(cache, &key, text);
+        }
+    }
+    ck_assert_int_eq(write(go[1], "q", 1), 1);
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    finish();
+}
+
+START_TEST(writes_of_others_show_at_once_in_rollback_mode)
+{
+    never_stale("delete");
+}
+END_TEST
+
+START_TEST(writes_of_others_show_at_once_in_wal_mode)
+{
+    never_stale("wal");
+}
+END_TEST
+
+START_TEST(a_file_renamed_over_another_shows_at_once)
+{
+    start();
+    mc_cache *cache = cache_of(mc_replace_all(kinds[0], "%s", folder, pool));
+    mc_cache *next = cache_of(
+        mc_replace_all("<cache name='n' type='sqlite3'><dbfile>%s/n.db</dbfile><pragma name='journal_mode'>delete"
+                       "</pragma></cache>",
+                       "%s", folder, pool));
+    mc_tile_key key = key_at(2, 1, 1);
+    put(next, &key, "new");
+    put(cache, &key, "old"); /* in WAL: its -wal is there */
+    shell("test -s %s/a.db-wal");
+    expect(cache, &key, "old");
+    shell("cp %s/a.db-wal %s/kept && mv %s/n.db %s/a.db");
+    for (int i = 0; i < 3; i++)
+        expect(cache, &key, "new");
+    finish();
+}
+END_TEST
+
+START_TEST(paths_are_those_of_the_reference)
+{
+    mc_dimension_value dimensions[] = { { "a", "A.1/x", false }, { "b", "B 2", false } };
+    mc_tile_key key = { .tileset = "ts",
+                        .grid = &grid,
+                        .z = 5,
+                        .x = 9,
+                        .y = 12,
+                        .extension = "png",
+                        .dimension_count = 2,
+                        .dimensions = dimensions };
+    const char *formats[MC_FORMAT_COUNT] = { [MC_FORMAT_x] = "%03d" };
+    mc_template_rules rules = { .sqlite = true, .columns = 8, .rows = 8, .formats = formats };
+    char path[MC_PATH_MAX];
+    ck_ok(mc_template_expand(
+        path,
+        mc_template_compile("{tileset}-{dim}-{dim:a}-{z}-{x}-{y}-{inv_x}-{inv_y}-{div_x}-{inv_div_y}.db", &rules, pool),
+        &key, pool));
+    ck_assert_str_eq(path, "ts-#B 2#A#1#x-A#1#x-5-008-8-16-16-1-2.db");
+    mc_template_rules disk = { .sqlite = false };
+    ck_ok(mc_template_expand(path, mc_template_compile("{z}/{z}_{x}{dim}/{y}{inv_y}.{ext}", &disk, pool), &key, pool));
+    ck_assert_str_eq(path, "5/5_9#b#B 2#a#A#1#x/12{inv_y}.png");
+    rules.columns = rules.rows = -1;
+    key.dimension_count = 0;
+    ck_ok(
+        mc_template_expand(path, mc_template_compile("{dim}{dim:a}{x}{grid}{grid}{top_x}", &rules, pool), &key, pool));
+    ck_assert_str_eq(path, "{dim}{dim:a}{x}G{grid}{top_x}");
+    static const char *const attacks[] = { "../../etc", "..", "a/..", "....//", "..././x" };
+    for (size_t i = 0; i < sizeof(attacks) / sizeof(*attacks); i++) {
+        mc_dimension_value hostile = { "a", attacks[i], true };
+        key.dimensions = &hostile;
+        key.dimension_count = 1;
+        rules.allow_paths = true;
+        ck_ok(mc_template_expand(path, mc_template_compile("/r/{dim:a}/x", &rules, pool), &key, pool));
+        ck_assert_ptr_null(strstr(path, "/../"));
+        rules.allow_paths = false;
+        ck_ok(mc_template_expand(path, mc_template_compile("/r/{dim:a}/x", &rules, pool), &key, pool));
+        ck_assert_ptr_null(strchr(path, '.'));
+    }
+    static const char *const bad[] = { "%s", "%n", "%d%d", "", "%", "%ld", "%*d", "%999d", "%%d" };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        ck_assert_msg(!mc_number_format_valid(bad[i]), "%s", bad[i]);
+    ck_assert(mc_number_format_valid("%d") && mc_number_format_valid("L%08x") && mc_number_format_valid("%%%03d"));
+}
+END_TEST
+
+START_TEST(broken_files_give_errors)
+{
+    start();
+    mc_cache *cache = cache_of(mc_replace_all(kinds[0], "%s", folder, pool));
+    mc_tile_key key = key_at(1, 0, 0);
+    mc_tile *tile;
+    key.renderable = false;
+    ck_fails(IO, mc_cache_get(&tile, cache, &key, &ctx, pool));
+    shell("head -c 5000 /dev/urandom > %s/a.db");
+    ck_fails(CORRUPT, mc_cache_get(&tile, cache, &key, &ctx, pool));
+    shell("rm %s/a.db && mkdir %s/a.db");
+    ck_fails(IO, mc_cache_get(&tile, cache, &key, &ctx, pool));
+    ck_assert_int_eq(count_open(), 0);
+    mc_cache *disk = cache_of(mc_replace_all(kinds[6], "%s", folder, pool));
+    shell("mkdir -p %s/w/1/0000 && : > %s/w/1/0000/0000_0000.png");
+    expect(disk, &key, NULL);
+    finish();
+}
+END_TEST
+
+START_TEST(configurations_are_checked)
+{
+    ck_assert_int_eq(complaint_of("<cache name='c' type='redis'/>"), MC_NOT_BUILT);
+    ck_assert_int_eq(complaint_of("<cache name='c' type='nonsense'/>"), MC_REFUSED);
+    ck_assert_int_eq(complaint_of("<cache name='c' type='sqlite3'/>"), MC_REFUSED);
+    ck_assert_int_eq(complaint_of("<cache name='c' type='mbtiles'/>"), MC_REFUSED);
+    ck_assert_int_eq(complaint_of("<cache name='c' type='disk'/>"), MC_REFUSED);
+    ck_assert_int_eq(complaint_of("<cache name='c' type='disk' layout='default'><base>/x</base></cache>"), MC_REFUSED);
+    ck_assert_int_eq(complaint_of("<cache name='c' type='sqlite3'><dbfile x_fmt='%s'>/x</dbfile></cache>"), MC_REFUSED);
+    ck_assert_int_eq(
+        complaint_of("<cache name='c' type='sqlite3'><dbfile>/x</dbfile><hitstats>true</hitstats></cache>"),
+        MC_REFUSED);
+}
+END_TEST
+
+static void *
+hammer(void *baton)
+{
+    mc_cache *cache = baton;
+    apr_allocator_t *allocator;
+    apr_pool_t *own;
+    apr_allocator_create(&allocator);
+    apr_pool_create_ex(&own, NULL, NULL, allocator);
+    apr_allocator_owner_set(allocator, own);
+    mc_ctx mine = { .pool = own, .process = &process, .log = &mc_log_stderr };
+    intptr_t failures = 0;
+    for (int i = 0; i < 60; i++) {
+        mc_tile_key key = key_at(3, i % 8, i / 8);
+        mc_put tile = { .key = key, .data = mc_buf_attach(mc_buf_copy("hammer", 6), own) };
+        if (i % 3 == 0 && mc_cache_put(cache, &tile, 1, &mine) != MC_OK)
+            failures++;
+        mc_tile *found = NULL;
+        if (mc_cache_get(&found, cache, &key, &mine, own) != MC_OK || (i % 3 == 0 && found == NULL))
+            failures++;
+    }
+    apr_pool_destroy(own);
+    return (void *)failures;
+}
+
+START_TEST(threads_share_a_cache)
+{
+    start();
+    static const int shared[] = { 0, 1, 4 };
+    for (size_t kind = 0; kind < 3; kind++) {
+        mc_cache *cache = cache_of(mc_replace_all(kinds[shared[kind]], "%s", folder, pool));
+        pthread_t threads[16];
+        for (int i = 0; i < 16; i++)
+            ck_assert_int_eq(pthread_create(&threads[i], NULL, hammer, cache), 0);
+        for (int i = 0; i < 16; i++) {
+            void *failures;
+            pthread_join(threads[i], &failures);
+            ck_assert_int_eq((intptr_t)failures, 0);
+        }
+        ck_assert_int_le(count_open(), 16);
+    }
+    finish();
+}
+END_TEST
+
+UNIT_MAIN("cache", every_kind_conforms, layered_caches_conform, a_composite_chooses_by_level_and_dimension,
+          a_multitier_copies_what_it_finds, what_has_no_stamp_is_remembered_for_a_time, spans_of_failures_say_so,
+          open_files_stay_bounded, writes_of_others_show_at_once_in_rollback_mode,
+          writes_of_others_show_at_once_in_wal_mode, a_file_renamed_over_another_shows_at_once,
+          paths_are_those_of_the_reference, broken_files_give_errors, configurations_are_checked, threads_share_a_cache)

@@ -1,0 +1,489 @@
+/* What is particular to the caches in SQLite files. */
+#include "cache_fixture.h"
+
+#include <sqlite3.h>
+#include <sys/wait.h>
+
+#include "base/hash.h"
+#include "base/metrics.h"
+
+static const uint8_t colour[4] = { 0x11, 0x22, 0x33, 0x80 };
+
+static mc_cache *
+store(const char *type, const char *inner)
+{
+    return cache_of(
+        apr_psprintf(pool, "<cache name='c' type='%s'><dbfile>%s/a.db</dbfile>%s</cache>", type, folder, inner));
+}
+
+#define ROLLBACK "<pragma name='journal_mode'>delete</pragma>"
+
+/* What another program does with the file. */
+static void
+outside(const char *sql)
+{
+    sqlite3 *db;
+    char *message = NULL;
+    ck_assert_int_eq(sqlite3_open(apr_pstrcat(pool, folder, "/a.db", NULL), &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 2000);
+    ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, &message) == SQLITE_OK, "%s: %s", sql, message);
+    sqlite3_close(db);
+}
+
+/* The first column of the first row. */
+static const char *
+ask(const char *sql)
+{
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    ck_assert_int_eq(sqlite3_open(apr_pstrcat(pool, folder, "/a.db", NULL), &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    const char *found = NULL;
+    if (sqlite3_step(statement) == SQLITE_ROW)
+        found = apr_pstrdup(pool, (const char *)sqlite3_column_text(statement, 0));
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return found == NULL ? "" : found;
+}
+
+static void
+put_colour(mc_cache *cache, const mc_tile_key *key, const uint8_t bgra[4])
+{
+    mc_put tile = { .key = *key, .data = mc_buf_attach(mc_buf_copy("picture", 7), pool) };
+    ck_ok(mc_pixels_create(&tile.pixels, 256, 256, true, pool));
+    mc_pixels_attach(tile.pixels, pool);
+    mc_pixels_fill(tile.pixels, bgra);
+    ck_ok(mc_cache_put(cache, &tile, 1, &ctx));
+}
+
+START_TEST(tiles_of_one_colour_are_five_bytes)
+{
+    start();
+    mc_tile_key key = key_at(1, 0, 1);
+    put_colour(store("sqlite3", ""), &key, colour);
+    ck_assert_str_eq(ask("SELECT hex(data) FROM tiles"), "70696374757265");
+    put_colour(store("sqlite3", "<detect_blank>False</detect_blank>"), &key, colour);
+    ck_assert_str_eq(ask("SELECT hex(data) FROM tiles"), "70696374757265");
+    mc_cache *cache = store("sqlite3", "<detect_blank/>");
+    put_colour(cache, &key, colour);
+    ck_assert_str_eq(ask("SELECT hex(data) FROM tiles"), "2311223380");
+    usleep(60000);
+    for (int i = 0; i < 3; i++) { /* also from memory */
+        mc_tile *tile;
+        ck_ok(mc_cache_get(&tile, cache, &key, &ctx, pool));
+        ck_assert(tile->blank && !tile->no_data && tile->coding == MC_CODING_PNG && tile->mtime != 0);
+        ck_assert_int_eq(memcmp(tile->bgra, colour, 4), 0);
+        ck_assert_int_eq(memcmp(tile->data->data, "\x89PNG", 4), 0);
+        ck_assert_uint_eq(mc_tile_tag(tile), mc_hash64(tile->data->data, tile->data->size, 0));
+    }
+    static const uint8_t nothing[4] = { 0, 0, 0, 0 };
+    put_colour(cache, &key, nothing);
+    mc_tile *tile;
+    ck_ok(mc_cache_get(&tile, cache, &key, &ctx, pool));
+    ck_assert(tile->blank && tile->no_data);
+    outside("UPDATE tiles SET data = x'231122'");
+    ck_fails(CORRUPT, mc_cache_get(&tile, cache, &key, &ctx, pool));
+    outside("UPDATE tiles SET data = x''");
+    expect(cache, &key, NULL);
+    outside("UPDATE tiles SET data = NULL");
+    expect(cache, &key, NULL);
+    finish();
+}
+END_TEST
+
+START_TEST(mbtiles_share_the_picture_of_one_colour)
+{
+    start();
+    mc_cache *cache = store("mbtiles", "");
+    mc_tile_key first = key_at(3, 5, 6);
+    mc_tile_key second = key_at(3, 5, 7);
+    mc_tile_key third = key_at(4, 1, 2);
+    put_colour(cache, &first, colour);
+    put_colour(cache, &second, colour);
+    put(cache, &third, "other");
+    ck_assert_str_eq(ask("SELECT count(*) || group_concat(tile_id) FROM (SELECT tile_id FROM images ORDER BY 1)"),
+                     "2#11223380,1-2-4");
+    ck_assert_str_eq(ask("SELECT tile_data FROM tiles WHERE zoom_level=3 AND tile_column=5 AND tile_row=7"), "picture");
+    ck_ok(mc_cache_remove(cache, &first, &ctx));
+    expect(cache, &first, NULL);
+    expect(cache, &second, "picture");
+    ck_ok(mc_cache_remove(cache, &third, &ctx));
+    ck_assert_str_eq(ask("SELECT count(*) FROM images WHERE tile_id = '1-2-4'"), "0");
+    ck_assert_str_eq(ask("SELECT value FROM metadata WHERE name = 'minzoom'"), "3");
+    ck_assert_str_eq(ask("SELECT value FROM metadata WHERE name = 'maxzoom'"), "4");
+    ck_assert_str_eq(ask("SELECT value FROM metadata WHERE name = 'format'"), "png");
+    finish();
+}
+END_TEST
+
+START_TEST(statements_may_use_every_name)
+{
+    start();
+#define KEY "ts=:tileset AND g=:grid AND x=:x AND y=:y AND z=:z AND ix=:inv_x AND iy=:inv_y AND d=:dim"
+    mc_cache *cache = store("sqlite3", "<queries><create>CREATE TABLE IF NOT EXISTS own(ts, g, x, y, z, ix, iy, d, b,"
+                                       " PRIMARY KEY(ts, g, x, y, z, ix, iy, d))</create>"
+                                       "<set>INSERT OR REPLACE INTO own VALUES(:tileset, :grid, :x, :y, :z, :inv_x,"
+                                       " :inv_y, :dim, :data)</set><get>SELECT b FROM own WHERE " KEY "</get>"
+                                       "<exists>SELECT 1 FROM own WHERE " KEY "</exists>"
+                                       "<delete>DELETE FROM own WHERE " KEY "</delete></queries>");
+    mc_dimension_value dimensions[] = { { "a", "1' OR '1'='1", false }, { "b", "2", false } };
+    mc_tile_key key = key_at(3, 5, 6);
+    key.dimensions = dimensions;
+    key.dimension_count = 2;
+    put(cache, &key, "tile");
+    ck_assert_str_eq(ask("SELECT ts||'|'||g||'|'||x||'|'||y||'|'||z||'|'||ix||'|'||iy||'|'||d||'|'||b FROM own"),
+                     "ts|G|5|6|3|2|1|2#1' OR '1'='1|tile");
+    expect(cache, &key, "tile");
+    bool exists;
+    ck_ok(mc_cache_exists(&exists, cache, &key, &ctx));
+    ck_assert(exists);
+    mc_tile_key other = key_at(3, 5, 6);
+    expect(cache, &other, NULL);
+    ck_ok(mc_cache_remove(cache, &key, &ctx));
+    expect(cache, &key, NULL);
+    mc_cache *wrong = store("sqlite3", "<queries><get>SELECT nothing FROM own</get></queries>");
+    mc_tile *tile;
+    mc_error *error = mc_cache_get(&tile, wrong, &key, &ctx, pool);
+    ck_assert(error != MC_OK && error->kind == MC_ERR_IO);
+    ck_assert_ptr_null(strstr(error->message, "nothing"));
+    finish();
+}
+END_TEST
+
+static int warnings;
+
+static void
+count_warnings(void *baton, mc_log_level level, const char *message)
+{
+    (void)baton;
+    if (level == MC_LOG_WARN && strstr(message, "index") != NULL)
+        warnings++;
+}
+
+START_TEST(a_missing_index_is_told)
+{
+    start();
+    const mc_log log = { .level = MC_LOG_WARN, .write = count_warnings };
+    ctx.log = &log;
+    outside("CREATE TABLE tiles(tileset, grid, x, y, z, data, dim, ctime);"
+            "INSERT INTO tiles VALUES('ts', 'G', 1, 1, 1, 'tile', '', 0)");
+    mc_tile_key key = key_at(1, 1, 1);
+    mc_cache *cache = store("sqlite3", "");
+    warnings = 0;
+    for (int i = 0; i < 3; i++)
+        expect(cache, &key, "tile");
+    ck_assert_int_eq(warnings, 1);
+    mc_cache *strict = store("sqlite3", "<memory>false</memory><index_check>error</index_check>");
+    mc_tile *tile;
+    for (int i = 0; i < 2; i++)
+        ck_fails(CONFIG, mc_cache_get(&tile, strict, &key, &ctx, pool));
+    outside("CREATE INDEX i ON tiles(x, y, z)");
+    strict = store("sqlite3", "<memory>false</memory><index_check>error</index_check>");
+    expect(strict, &key, "tile");
+    warnings = 0;
+    outside("DROP INDEX i");
+    expect(store("sqlite3", "<memory>false</memory><index_check>off</index_check>"), &key, "tile");
+    ck_assert_int_eq(warnings, 0);
+    finish();
+}
+END_TEST
+
+/* A child that locks the file against all until the pipe is closed. */
+static pid_t
+lock_file(int *release)
+{
+    int go[2];
+    int ready[2];
+    char byte;
+    ck_assert(pipe(go) == 0 && pipe(ready) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        sqlite3 *db;
+        close(go[1]);
+        int code = sqlite3_open(apr_pstrcat(pool, folder, "/a.db", NULL), &db);
+        if (code == SQLITE_OK)
+            code = sqlite3_exec(db, "BEGIN EXCLUSIVE", NULL, NULL, NULL);
+        if (write(ready[1], code == SQLITE_OK ? "y" : "n", 1) != 1 || read(go[0], &byte, 1) != 0)
+            _exit(1);
+        _exit(0);
+    }
+    close(go[0]);
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    ck_assert_int_eq(byte, 'y');
+    *release = go[1];
+    return child;
+}
+
+START_TEST(a_lock_of_another_process_ends_with_the_deadline)
+{
+    start();
+    mc_cache *cache = store("sqlite3", ROLLBACK "<memory>false</memory>");
+    mc_cache *immutable = store("sqlite3", ROLLBACK "<memory>false</memory><immutable>true</immutable>");
+    mc_cache *fresh = store("sqlite3", ROLLBACK "<memory>false</memory><pragma name='cache_size'>100</pragma>");
+    mc_tile_key key = key_at(1, 0, 0);
+    put(cache, &key, "tile");
+    expect(cache, &key, "tile");
+    int release;
+    pid_t child = lock_file(&release);
+    mc_tile *tile;
+    mc_cache *locked[] = { cache, fresh }; /* with an open handle, and without one */
+    for (int i = 0; i < 2; i++) {
+        apr_time_t begin = apr_time_now();
+        ctx.deadline = begin + apr_time_from_msec(200);
+        ck_fails(UNAVAILABLE, mc_cache_get(&tile, locked[i], &key, &ctx, pool));
+        ck_assert_int_lt(apr_time_now() - begin, apr_time_from_msec(2000));
+        begin = apr_time_now();
+        ctx.deadline = begin + apr_time_from_msec(200);
+        mc_put write = { .key = key, .data = mc_buf_attach(mc_buf_copy("x", 1), pool) };
+        ck_fails(UNAVAILABLE, mc_cache_put(locked[i], &write, 1, &ctx));
+        ck_assert_int_lt(apr_time_now() - begin, apr_time_from_msec(2000));
+    }
+    expect(immutable, &key, "tile"); /* takes no locks */
+    ctx.deadline = 0;
+    close(release);
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    expect(cache, &key, "tile");
+    expect(fresh, &key, "tile");
+    finish();
+}
+END_TEST
+
+START_TEST(damaged_files_give_errors)
+{
+    start();
+    mc_cache *cache = store("sqlite3", ROLLBACK);
+    mc_tile_key key = key_at(5, 31, 31);
+    mc_put tile = { .key = key, .data = mc_buf_create(20000, 20000) };
+    memset(tile.data->data, 'x', 20000);
+    tile.data->size = 20000;
+    for (int i = 0; i < 64; i++) {
+        tile.key = key_at(5, i % 32, i / 32);
+        ck_ok(mc_cache_put(cache, &tile, 1, &ctx));
+    }
+    mc_buf_unref(tile.data);
+    shell("cp %s/a.db %s/whole");
+    mc_tile *found;
+    key = key_at(5, 31, 1);
+    static const int sizes[] = { 100, 4095, 4097, 200000, 1200000 };
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        shell(apr_psprintf(pool, "head -c %d %%s/whole > %%s/new && mv %%s/new %%s/a.db", sizes[i]));
+        mc_error *error = mc_cache_get(&found, cache, &key, &ctx, pool);
+        ck_assert_msg(error != MC_OK, "%d bytes", sizes[i]);
+        ck_assert_msg(error->kind == MC_ERR_CORRUPT || error->kind == MC_ERR_IO, "%d", sizes[i]);
+        ck_assert_ptr_null(strstr(error->message, folder));
+    }
+    for (int i = 1; i < 30; i++) { /* a page of noise anywhere: an answer or an error, nothing else */
+        shell(apr_psprintf(pool,
+                           "cp %%s/whole %%s/new && dd if=/dev/urandom of=%%s/new bs=4096 seek=%d count=1"
+                           " conv=notrunc 2>/dev/null && mv %%s/new %%s/a.db",
+                           i));
+        for (int j = 0; j < 64; j += 7) {
+            key = key_at(5, j % 32, j / 32);
+            mc_error *error = mc_cache_get(&found, cache, &key, &ctx, pool);
+            ck_assert(error == MC_OK || error->kind == MC_ERR_CORRUPT || error->kind == MC_ERR_IO);
+        }
+    }
+    shell(": > %s/new && mv %s/new %s/a.db"); /* empty: like a new one */
+    expect(cache, &key, NULL);
+    key.renderable = false;
+    ck_fails(IO, mc_cache_get(&found, cache, &key, &ctx, pool));
+    shell("mv %s/whole %s/a.db");
+    key = key_at(5, 31, 1);
+    ck_ok(mc_cache_get(&found, cache, &key, &ctx, pool));
+    ck_assert_uint_eq(found->data->size, 20000);
+    finish();
+}
+END_TEST
+
+static uint64_t
+counted(mc_counter counter)
+{
+    return mc_counter_value(process.metrics, counter);
+}
+
+START_TEST(absences_are_remembered_where_nothing_renders)
+{
+    start();
+    process.metrics = mc_metrics_create();
+    mc_cache *cache = store("sqlite3", "");
+    mc_tile_key there = key_at(1, 0, 0);
+    mc_tile_key absent = key_at(1, 1, 1);
+    put(cache, &there, "tile");
+    usleep(60000);
+    for (int i = 0; i < 3; i++)
+        expect(cache, &absent, NULL);
+    ck_assert_uint_eq(counted(MC_COUNT_memory_hits_total), 0);
+    absent.renderable = false;
+    for (int i = 0; i < 3; i++)
+        expect(cache, &absent, NULL);
+    ck_assert_uint_eq(counted(MC_COUNT_memory_hits_total), 2);
+    outside("INSERT INTO tiles VALUES('ts', 'G', 1, 1, 1, 'new', '', datetime('now'))");
+    expect(cache, &absent, "new");
+    usleep(60000);
+    for (int i = 0; i < 8000; i++) { /* hostile: more absences than the memory holds */
+        absent = key_at(5, i % 32, i / 32);
+        absent.renderable = false;
+        mc_tile *tile;
+        ck_ok(mc_cache_get(&tile, cache, &absent, &ctx, pool));
+    }
+    ck_assert_uint_gt(counted(MC_COUNT_memory_evictions_total), 0);
+    mc_metrics_destroy(process.metrics);
+    finish();
+}
+END_TEST
+
+START_TEST(long_dimensions_are_told_apart)
+{
+    start();
+    mc_cache *cache = store("sqlite3", "");
+    char longest[6000];
+    for (int round = 0; round < 3; round++) {
+        for (char last = 'a'; last <= 'd'; last++) {
+            memset(longest, 'x', sizeof(longest));
+            longest[sizeof(longest) - 2] = last;
+            longest[sizeof(longest) - 1] = '\0';
+            mc_dimension_value dimensions[] = { { "a", longest + (round == 2 ? 5000 : 0), false }, { "b", "", false } };
+            mc_tile_key key = key_at(1, 0, 0);
+            key.dimensions = dimensions;
+            key.dimension_count = 2;
+            char text[] = { last, '\0' };
+            if (round != 1)
+                put(cache, &key, text);
+            expect(cache, &key, text);
+        }
+        usleep(60000);
+    }
+    finish();
+}
+END_TEST
+
+static void
+complaints_of_use(int expected, mc_cache *cache, const char *tileset, const mc_grid *on, mc_build *build)
+{
+    static const mc_node node = { .name = "tileset" };
+    int before = build->diagnostics->complaints->nelts;
+    mc_cache_used_by(cache, tileset, on, &node, build);
+    ck_assert_int_eq(build->diagnostics->complaints->nelts - before, expected);
+}
+
+START_TEST(tilesets_that_share_an_mbtiles_file_are_named)
+{
+    start();
+    mc_grid other = grid;
+    other.name = "H";
+    mc_build build = builder();
+    mc_cache *cache = store("mbtiles", "");
+    complaints_of_use(0, cache, "one", &grid, &build);
+    complaints_of_use(0, cache, "one", &grid, &build);
+    complaints_of_use(1, cache, "two", &grid, &build);
+    complaints_of_use(1, cache, "one", &other, &build);
+    ck_assert_int_eq(APR_ARRAY_IDX(build.diagnostics->complaints, 0, mc_complaint).severity, MC_WARNING);
+    cache = cache_of("<cache name='c' type='mbtiles'><dbfile>/x/{tileset}-{grid}</dbfile></cache>");
+    complaints_of_use(0, cache, "one", &grid, &build);
+    complaints_of_use(0, cache, "two", &grid, &build);
+    complaints_of_use(0, cache, "one", &other, &build);
+    cache = store("sqlite3", "");
+    complaints_of_use(0, cache, "one", &grid, &build);
+    complaints_of_use(0, cache, "two", &other, &build);
+    finish();
+}
+END_TEST
+
+START_TEST(a_wal_file_is_read_where_no_shared_memory_can_be_made)
+{
+    start();
+    mc_cache *cache = store("sqlite3", "");
+    mc_tile_key key = key_at(1, 1, 1);
+    outside("PRAGMA journal_mode=WAL; CREATE TABLE tiles(tileset, grid, x, y, z, data, dim, ctime,"
+            " PRIMARY KEY(tileset, grid, x, y, z, dim));"
+            "INSERT INTO tiles VALUES('ts', 'G', 1, 1, 1, 'one', '', 0)");
+    shell("test ! -e %s/a.db-wal && ln -s /nowhere/shm %s/a.db-shm");
+    for (int i = 0; i < 3; i++)
+        expect(cache, &key, "one");
+    ck_assert_int_eq(count_open(), 0); /* no handle outlives what it has seen */
+    shell("rm %s/a.db-shm");
+    outside("UPDATE tiles SET data = 'two'");
+    shell("ln -s /nowhere/shm %s/a.db-shm");
+    expect(cache, &key, "two");
+    shell("rm %s/a.db-shm");
+    sqlite3 *db; /* with a -wal beside it, the main file alone would be stale */
+    ck_assert_int_eq(sqlite3_open(apr_pstrcat(pool, folder, "/a.db", NULL), &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, "UPDATE tiles SET data = 'three'", NULL, NULL, NULL), SQLITE_OK);
+    shell("mkdir %s/b && cp %s/a.db %s/b && cp %s/a.db-wal %s/b && ln -s /nowhere/shm %s/b/a.db-shm");
+    sqlite3_close(db);
+    mc_tile *tile;
+    mc_cache *copy =
+        cache_of(apr_psprintf(pool, "<cache name='c' type='sqlite3'><dbfile>%s/b/a.db</dbfile></cache>", folder));
+    ck_fails(IO, mc_cache_get(&tile, copy, &key, &ctx, pool));
+    shell("rm %s/b/a.db-shm");
+    expect(copy, &key, "three");
+    finish();
+}
+END_TEST
+
+START_TEST(a_series_of_gets_sees_one_state)
+{
+    static const char *const journals[] = { "wal", "delete" };
+    for (int i = 0; i < 2; i++) {
+        start();
+        mc_cache *cache =
+            store("sqlite3", apr_psprintf(pool, "<memory>%s</memory><pragma name='journal_mode'>%s</pragma>",
+                                          i == 0 ? "true" : "false", journals[i]));
+        mc_tile_key key = key_at(1, 0, 0);
+        mc_tile_key second = key_at(1, 0, 1);
+        put(cache, &key, "old");
+        put(cache, &second, "old");
+        mc_cache_reads_begin(&ctx);
+        expect(cache, &key, "old");
+        mc_ctx other = ctx; /* as a job on another thread has it */
+        other.pool = pool;
+        if (i == 0) {
+            outside("UPDATE tiles SET data = 'new'");
+            expect(cache, &second, "old");
+            mc_tile *tile;
+            ck_ok(mc_cache_get(&tile, cache, &second, &other, pool));
+            ck_assert_int_eq(memcmp(tile->data->data, "new", 3), 0);
+        } else {
+            put(cache, &second, "new"); /* a write ends the series: it does not wait for its own lock */
+            expect(cache, &second, "new");
+        }
+        mc_cache_reads_end(&ctx);
+        ck_assert_ptr_null(ctx.reads);
+        expect(cache, &second, "new");
+        finish();
+    }
+}
+END_TEST
+
+START_TEST(a_series_of_gets_holds_one_file)
+{
+    start();
+    mc_cache *cache = cache_of(apr_psprintf(
+        pool,
+        "<cache name='c' type='sqlite3'><dbfile>%s/{x}-{y}.db</dbfile><xcount>1</xcount><ycount>1</ycount></cache>",
+        folder));
+    for (int i = 0; i < 40; i++) {
+        mc_tile_key key = key_at(3, i % 8, i / 8);
+        put(cache, &key, apr_itoa(pool, i));
+    }
+    mc_cache_reads_begin(&ctx);
+    for (int i = 0; i < 80; i++) {
+        mc_tile_key key = key_at(3, i % 40 % 8, i % 40 / 8);
+        expect(cache, &key, apr_itoa(pool, i % 40));
+        ck_assert_int_le(count_open(), 16);
+    }
+    mc_tile_key absent = key_at(3, 7, 7);
+    expect(cache, &absent, NULL);
+    expect(cache, &absent, NULL);
+    mc_cache_reads_end(&ctx);
+    finish(); /* stops the process if a handle is still in use */
+}
+END_TEST
+
+UNIT_MAIN("sqlite cache", tiles_of_one_colour_are_five_bytes, mbtiles_share_the_picture_of_one_colour,
+          statements_may_use_every_name, a_missing_index_is_told, a_lock_of_another_process_ends_with_the_deadline,
+          damaged_files_give_errors, absences_are_remembered_where_nothing_renders, long_dimensions_are_told_apart,
+          tilesets_that_share_an_mbtiles_file_are_named, a_wal_file_is_read_where_no_shared_memory_can_be_made,
+          a_series_of_gets_sees_one_state, a_series_of_gets_holds_one_file)

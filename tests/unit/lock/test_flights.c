@@ -1,0 +1,178 @@
+#include "unit.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/workers.h"
+#include "mapcache/lock.h"
+
+enum { THREADS = 64 };
+
+typedef struct crowd {
+    mc_flights *flights;
+    atomic_int arrived;
+    atomic_int led;
+    atomic_int followed;
+    atomic_int failed;
+    atomic_int flying;
+    mc_error_kind failure; /* MC_ERR_NOT_FOUND: none */
+} crowd;
+
+static void
+wait_until(atomic_int *value, int least)
+{
+    for (int i = 0; i < 10000 && *value < least; i++)
+        usleep(1000);
+    ck_assert_int_ge(*value, least);
+}
+
+static void *
+passenger(void *baton)
+{
+    crowd *c = baton;
+    apr_pool_t *own = mc_job_pool_acquire();
+    mc_ctx own_ctx = { .pool = own, .process = &process, .log = &mc_log_stderr };
+    mc_flight_role role;
+    mc_flight *flight;
+    mc_error *shared;
+    c->arrived++;
+    mc_error *error =
+        mc_flight_board(&role, &flight, &shared, c->flights, "3-1-2-tiles", 20 * APR_USEC_PER_SEC, &own_ctx, own);
+    ck_assert(error == MC_OK);
+    if (role == MC_LEAD) {
+        ck_assert_int_eq(++c->flying, 1);
+        c->led++;
+        wait_until(&c->arrived, THREADS);
+        usleep(c->failure == MC_ERR_UNAVAILABLE ? 1000 : 300000);
+        c->flying--;
+        mc_error *failure =
+            c->failure == MC_ERR_NOT_FOUND ? MC_OK : mc_error_create(own, c->failure, "the origin is down");
+        mc_flight_land(flight, failure);
+    } else if (role == MC_FAILED) {
+        ck_assert_str_eq(shared->message, "the origin is down");
+        c->failed++;
+    } else {
+        ck_assert_ptr_null(flight);
+        c->followed++;
+    }
+    mc_job_pool_release(own);
+    return NULL;
+}
+
+static void
+fly(crowd *c)
+{
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, passenger, c), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+START_TEST(one_of_many_leads)
+{
+    crowd c = { .flights = mc_flights_create(), .failure = MC_ERR_NOT_FOUND };
+    fly(&c);
+    /* Who comes after the landing leads again; all others follow. The pause makes that all but impossible here. */
+    ck_assert_int_eq(c.led, 1);
+    ck_assert_int_eq(c.followed, THREADS - 1);
+    mc_flights_destroy(c.flights);
+}
+END_TEST
+
+START_TEST(a_failure_is_shared_for_a_second)
+{
+    crowd c = { .flights = mc_flights_create(), .failure = MC_ERR_UPSTREAM };
+    fly(&c);
+    ck_assert_int_eq(c.led, 1);
+    ck_assert_int_eq(c.failed, THREADS - 1);
+    mc_flight_role role;
+    mc_flight *flight;
+    mc_error *shared;
+    ck_ok(mc_flight_board(&role, &flight, &shared, c.flights, "3-1-2-tiles", APR_USEC_PER_SEC, &ctx, pool));
+    ck_assert_int_eq(role, MC_FAILED);
+    ck_assert_int_eq(shared->kind, MC_ERR_UPSTREAM);
+    ck_ok(mc_flight_try(&role, &flight, c.flights, "3-1-2-tiles", &ctx, pool));
+    ck_assert_int_eq(role, MC_FAILED);
+    usleep(1050000);
+    ck_ok(mc_flight_board(&role, &flight, &shared, c.flights, "3-1-2-tiles", APR_USEC_PER_SEC, &ctx, pool));
+    ck_assert_int_eq(role, MC_LEAD);
+    mc_flight_land(flight, MC_OK);
+    mc_flights_destroy(c.flights);
+}
+END_TEST
+
+START_TEST(who_gives_up_hands_over)
+{
+    crowd c = { .flights = mc_flights_create(), .failure = MC_ERR_UNAVAILABLE };
+    fly(&c);
+    ck_assert_int_eq(c.led, THREADS);
+    ck_assert_int_eq(c.failed, 0);
+    mc_flights_destroy(c.flights);
+}
+END_TEST
+
+static void *
+impatient(void *baton)
+{
+    crowd *c = baton;
+    apr_pool_t *own = mc_job_pool_acquire();
+    mc_ctx own_ctx = { .pool = own, .process = &process, .deadline = apr_time_now() + 100000 };
+    mc_flight_role role;
+    mc_flight *flight;
+    mc_error *shared;
+    mc_error *error = mc_flight_board(&role, &flight, &shared, c->flights, "x", 20 * APR_USEC_PER_SEC, &own_ctx, own);
+    ck_assert(error != MC_OK && error->kind == MC_ERR_UNAVAILABLE);
+    own_ctx.deadline = 0;
+    error = mc_flight_board(&role, &flight, &shared, c->flights, "x", 100000, &own_ctx, own);
+    ck_assert(error != MC_OK && error->kind == MC_ERR_UNAVAILABLE);
+    ck_assert(mc_flight_try(&role, &flight, c->flights, "x", &own_ctx, own) == MC_OK);
+    ck_assert(role == MC_FOLLOW && flight == NULL);
+    c->failed++;
+    mc_job_pool_release(own);
+    return NULL;
+}
+
+START_TEST(waiting_ends_with_the_deadline_or_the_timeout)
+{
+    crowd c = { .flights = mc_flights_create() };
+    mc_flight_role role;
+    mc_flight *flight;
+    ck_ok(mc_flight_try(&role, &flight, c.flights, "x", &ctx, pool));
+    ck_assert_int_eq(role, MC_LEAD);
+    pthread_t thread;
+    apr_time_t begin = apr_time_now();
+    pthread_create(&thread, NULL, impatient, &c);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(c.failed, 1);
+    ck_assert_int_lt(apr_time_now() - begin, 5 * APR_USEC_PER_SEC);
+    ck_assert_int_ge(apr_time_now() - begin, 200000);
+    mc_flight_land(flight, MC_OK);
+    mc_flights_destroy(c.flights);
+}
+END_TEST
+
+START_TEST(nobody_waits_for_himself_and_names_are_apart)
+{
+    mc_flights *flights = mc_flights_create();
+    mc_flight_role role;
+    mc_flight *first;
+    mc_flight *second;
+    mc_error *shared;
+    ck_ok(mc_flight_board(&role, &first, &shared, flights, "a", APR_USEC_PER_SEC, &ctx, pool));
+    ck_fails(LIMIT, mc_flight_board(&role, &second, &shared, flights, "a", APR_USEC_PER_SEC, &ctx, pool));
+    ck_ok(mc_flight_try(&role, &second, flights, "b", &ctx, pool));
+    ck_assert_int_eq(role, MC_LEAD);
+    mc_flight_land(second, MC_OK);
+    mc_flight_land(first, MC_OK);
+    ck_ok(mc_flight_board(&role, &first, &shared, NULL, "a", APR_USEC_PER_SEC, &ctx, pool));
+    ck_assert_int_eq(role, MC_LEAD);
+    mc_flight_land(first, MC_OK);
+    mc_flights_destroy(flights);
+}
+END_TEST
+
+UNIT_MAIN("flights", one_of_many_leads, a_failure_is_shared_for_a_second, who_gives_up_hands_over,
+          waiting_ends_with_the_deadline_or_the_timeout, nobody_waits_for_himself_and_names_are_apart)

@@ -1,0 +1,245 @@
+#include "unit.h"
+
+#include <apr_strings.h>
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/workers.h"
+#include "mapcache/lock.h"
+
+static const char *
+new_folder(void)
+{
+    char *folder = apr_pstrdup(pool, "/tmp/mapcache-lock-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    return folder;
+}
+
+static void
+remove_folder(const char *folder)
+{
+    DIR *open = opendir(folder);
+    for (struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open))
+        if (*entry->d_name != '.')
+            unlink(apr_pstrcat(pool, folder, "/", entry->d_name, NULL));
+    closedir(open);
+    rmdir(folder);
+}
+
+START_TEST(a_lock_excludes_its_own_name_only)
+{
+    const char *folder = new_folder();
+    mc_locker *locker = mc_locker_disk(folder, 0.2, pool);
+    mc_lock *a;
+    mc_lock *b;
+    mc_lock *again;
+    bool waited;
+    ck_ok(mc_locker_acquire(&a, &waited, locker, "a", &ctx, pool));
+    ck_assert(!waited);
+    ck_ok(mc_locker_acquire(&b, &waited, locker, "b", &ctx, pool));
+    ck_assert(!waited);
+    apr_time_t begin = apr_time_now();
+    ck_fails(UNAVAILABLE, mc_locker_acquire(&again, &waited, locker, "a", &ctx, pool));
+    ck_assert(waited);
+    ck_assert_int_ge(apr_time_now() - begin, 190000);
+    ck_assert_int_lt(apr_time_now() - begin, 3000000);
+    mc_lock_release(a);
+    mc_lock_release(a);
+    ck_ok(mc_locker_acquire(&again, &waited, locker, "a", &ctx, pool));
+    ck_assert(!waited);
+    mc_lock_release(again);
+    mc_lock_release(b);
+    remove_folder(folder);
+}
+END_TEST
+
+typedef struct meeting {
+    mc_locker *locker;
+    atomic_int inside;
+    atomic_int total;
+} meeting;
+
+static void *
+meet(void *baton)
+{
+    meeting *m = baton;
+    apr_pool_t *own = mc_job_pool_acquire();
+    mc_ctx own_ctx = { .pool = own, .process = &process };
+    for (int i = 0; i < 10; i++) {
+        mc_lock *lock;
+        bool waited;
+        ck_assert(mc_locker_acquire(&lock, &waited, m->locker, "room", &own_ctx, own) == MC_OK);
+        ck_assert_int_eq(++m->inside, 1);
+        m->total++;
+        usleep(100);
+        m->inside--;
+        mc_lock_release(lock);
+    }
+    mc_job_pool_release(own);
+    return NULL;
+}
+
+START_TEST(threads_take_turns)
+{
+    const char *folder = new_folder();
+    meeting m = { .locker = mc_locker_disk(folder, 30, pool) };
+    pthread_t threads[8];
+    for (int i = 0; i < 8; i++)
+        pthread_create(&threads[i], NULL, meet, &m);
+    for (int i = 0; i < 8; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_eq(m.total, 80);
+    remove_folder(folder);
+}
+END_TEST
+
+/* A process that takes the lock, says so, and holds it until it is killed. */
+static pid_t
+holder(const char *folder, const char *name)
+{
+    int ready[2];
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        mc_lock *lock;
+        bool waited;
+        mc_locker *locker = mc_locker_disk(folder, 5, pool);
+        if (mc_locker_acquire(&lock, &waited, locker, name, &ctx, pool) != MC_OK)
+            _exit(1);
+        ssize_t written = write(ready[1], "x", 1);
+        (void)written;
+        for (;;)
+            pause();
+    }
+    char byte;
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+}
+
+static void *
+kill_later(void *baton)
+{
+    usleep(200000);
+    kill(*(pid_t *)baton, SIGKILL);
+    return NULL;
+}
+
+START_TEST(a_dead_holder_frees_the_lock_at_once)
+{
+    const char *folder = new_folder();
+    pid_t child = holder(folder, "a");
+    pthread_t killer;
+    mc_lock *lock;
+    bool waited;
+    mc_locker *locker = mc_locker_disk(folder, 20, pool);
+    apr_time_t begin = apr_time_now();
+    pthread_create(&killer, NULL, kill_later, &child);
+    ck_ok(mc_locker_acquire(&lock, &waited, locker, "a", &ctx, pool));
+    ck_assert(waited);
+    ck_assert_int_lt(apr_time_now() - begin, 1500000);
+    pthread_join(killer, NULL);
+    waitpid(child, NULL, 0);
+    mc_lock_release(lock);
+    remove_folder(folder);
+}
+END_TEST
+
+START_TEST(the_deadline_of_the_request_bounds_the_wait)
+{
+    const char *folder = new_folder();
+    pid_t child = holder(folder, "a");
+    mc_lock *lock;
+    bool waited;
+    ctx.deadline = apr_time_now() + 150000;
+    ck_fails(UNAVAILABLE, mc_locker_acquire(&lock, &waited, mc_locker_disk(folder, 20, pool), "a", &ctx, pool));
+    ck_assert_int_lt(apr_time_now() - ctx.deadline, 2000000);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    remove_folder(folder);
+}
+END_TEST
+
+START_TEST(a_deleted_file_is_made_anew)
+{
+    const char *folder = new_folder();
+    mc_locker *locker = mc_locker_disk(folder, 5, pool);
+    mc_lock *lock;
+    bool waited;
+    for (int i = 0; i < 2; i++) {
+        ck_ok(mc_locker_acquire(&lock, &waited, locker, "a", &ctx, pool));
+        ck_assert_int_eq(unlink(apr_pstrcat(pool, folder, "/mapcache.lock", NULL)), 0);
+        mc_lock_release(lock);
+    }
+    remove_folder(folder);
+}
+END_TEST
+
+START_TEST(links_are_not_followed_and_paths_are_not_told)
+{
+    const char *folder = new_folder();
+    const char *victim = apr_pstrcat(pool, folder, "/victim", NULL);
+    mc_locker *locker = mc_locker_disk(folder, 1, pool);
+    ck_assert_int_eq(symlink(victim, apr_pstrcat(pool, folder, "/mapcache.lock", NULL)), 0);
+    ck_assert_int_eq(symlink(victim, apr_psprintf(pool, "%s/mapcache.lock.%u", folder, geteuid())), 0);
+    mc_lock *lock;
+    bool waited;
+    mc_error *error = mc_locker_acquire(&lock, &waited, locker, "a", &ctx, pool);
+    ck_assert(error != MC_OK && error->kind == MC_ERR_IO);
+    ck_assert_ptr_null(strstr(error->message, folder));
+    ck_assert_int_ne(access(victim, F_OK), 0);
+    remove_folder(folder);
+    error = mc_locker_acquire(&lock, &waited, mc_locker_disk("/nonexistent/folder", 1, pool), "a", &ctx, pool);
+    ck_assert(error != MC_OK && error->kind == MC_ERR_IO);
+    ck_assert_ptr_null(strstr(error->message, "nonexistent"));
+}
+END_TEST
+
+START_TEST(a_squatted_file_in_an_open_folder_is_passed_over)
+{
+    const char *folder = new_folder();
+    const char *path = apr_pstrcat(pool, folder, "/mapcache.lock", NULL);
+    ck_assert_int_eq(chmod(folder, 01777), 0);
+    ck_assert_int_eq(mkfifo(path, 0666), 0);
+    mc_lock *lock;
+    bool waited;
+    ck_ok(mc_locker_acquire(&lock, &waited, mc_locker_disk(folder, 1, pool), "a", &ctx, pool));
+    ck_assert_int_eq(access(apr_psprintf(pool, "%s.%u", path, geteuid()), F_OK), 0);
+    mc_lock_release(lock);
+    remove_folder(folder);
+}
+END_TEST
+
+START_TEST(to_try_is_not_to_wait)
+{
+    const char *folder = new_folder();
+    mc_locker *locker = mc_locker_disk(folder, 30, pool);
+    mc_lock *a;
+    mc_lock *again;
+    ck_ok(mc_locker_try(&a, locker, "a", &ctx, pool));
+    ck_assert_ptr_nonnull(a);
+    apr_time_t begin = apr_time_now();
+    ck_ok(mc_locker_try(&again, locker, "a", &ctx, pool));
+    ck_assert_ptr_null(again);
+    ck_assert_int_lt(apr_time_now() - begin, 500000);
+    mc_lock_release(again);
+    mc_lock_release(a);
+    ck_ok(mc_locker_try(&again, locker, "a", &ctx, pool));
+    ck_assert_ptr_nonnull(again);
+    mc_lock_release(again);
+    ck_fails(IO, mc_locker_try(&again, mc_locker_disk("/nonexistent/folder", 1, pool), "a", &ctx, pool));
+    remove_folder(folder);
+}
+END_TEST
+
+UNIT_MAIN("locker", to_try_is_not_to_wait, a_lock_excludes_its_own_name_only, threads_take_turns,
+          a_dead_holder_frees_the_lock_at_once, the_deadline_of_the_request_bounds_the_wait,
+          a_deleted_file_is_made_anew, links_are_not_followed_and_paths_are_not_told,
+          a_squatted_file_in_an_open_folder_is_passed_over)

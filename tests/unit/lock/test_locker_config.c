@@ -1,0 +1,192 @@
+#include "unit.h"
+
+#include <apr_strings.h>
+#include <arpa/inet.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "mapcache/lock.h"
+
+static mc_build build;
+
+/* What the configuration makes of a <locker>; NULL if it is refused. */
+static mc_locker *
+read_locker(const char *xml)
+{
+    mc_node *root;
+    const char *text = apr_pstrcat(pool, "<mapcache>", xml, "</mapcache>", NULL);
+    ck_ok(mc_config_parse_text(&root, "test", text, strlen(text), pool));
+    build = (mc_build){ .pool = pool, .diagnostics = mc_diagnostics_create(pool) };
+    mc_locker *locker = mc_locker_from_config(root->children, &build);
+    ck_assert_msg((locker == NULL) == (build.diagnostics->refused > 0), "%s", xml);
+    return locker;
+}
+
+START_TEST(defaults_and_limits)
+{
+    ck_assert(mc_locker_timeout(read_locker("<locker/>")) == 120);
+    ck_assert(mc_locker_timeout(read_locker("<locker type=\"disk\"><timeout>2.5</timeout></locker>")) == 2.5);
+    ck_assert(mc_locker_timeout(read_locker("<locker><retry>0.0001</retry><timeout>1e6</timeout></locker>")) == 1e6);
+    ck_assert(mc_locker_timeout(read_locker("<lock_dir>/tmp</lock_dir>")) == 120);
+    ck_assert_int_eq(build.diagnostics->complaints->nelts, 0);
+    static const char *const bad[] = {
+        "<locker type=\"nosuch\"/>",
+        "<locker type=\"Disk\"/>",
+        "<locker><timeout>0</timeout></locker>",
+        "<locker><timeout>-1</timeout></locker>",
+        "<locker><timeout>nan</timeout></locker>",
+        "<locker><retry>0</retry></locker>",
+        "<locker><retry>x</retry></locker>",
+        "<locker type=\"memcache\"/>",
+        "<locker type=\"memcache\"><server><port>1</port></server></locker>",
+        "<locker type=\"memcache\"><server><host>a</host><port>0</port></server></locker>",
+        "<locker type=\"memcache\"><server><host>a</host><port>70000</port></server></locker>",
+        "<locker type=\"fallback\"/>",
+        "<locker type=\"fallback\"><locker type=\"disk\"/><locker type=\"nosuch\"/></locker>",
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        ck_assert_msg(read_locker(bad[i]) == NULL, "accepted %s", bad[i]);
+}
+END_TEST
+
+static int
+free_port(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof(address);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, size), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+static bool
+is_listening(int port)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_port = htons((uint16_t)port),
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    bool connected = connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+    close(fd);
+    return connected;
+}
+
+static pid_t
+start_memcached(int port)
+{
+    signal(SIGPIPE, SIG_IGN); /* as every server does: a lost connection is an error, not the end */
+    pid_t child = fork();
+    if (child == 0) {
+        execlp("memcached", "memcached", "-l", "127.0.0.1", "-p", apr_itoa(pool, port), "-U", "0", "-u", "nobody",
+               NULL);
+        _exit(127);
+    }
+    for (int i = 0; i < 500 && !is_listening(port); i++)
+        usleep(10000);
+    ck_assert_msg(is_listening(port), "memcached did not start: is it installed?");
+    return child;
+}
+
+static void
+stop(pid_t child)
+{
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
+START_TEST(memcached_locks_exclude_each_other)
+{
+    int port = free_port();
+    pid_t server = start_memcached(port);
+    const char *xml = apr_psprintf(pool,
+                                   "<locker type=\"memcache\"><retry>0.02</retry><timeout>1</timeout><server>"
+                                   "<host>127.0.0.1</host><port>%d</port></server></locker>",
+                                   port);
+    mc_locker *one = read_locker(xml);
+    mc_locker *two = read_locker(xml);
+    mc_lock *lock;
+    mc_lock *other;
+    bool waited;
+    const char *const names[] = {
+        "3-1-2-tiles", "with blank\r\ndelete x",
+        apr_pstrcat(
+            pool, "long",
+            one == NULL
+                ? ""
+                : "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
+                  "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
+                  "012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678"
+                  "9",
+            NULL)
+    };
+    for (int i = 0; i < 3; i++) {
+        ck_ok(mc_locker_acquire(&lock, &waited, one, names[i], &ctx, pool));
+        ck_assert(!waited);
+        ctx.deadline = apr_time_now() + 200000;
+        ck_fails(UNAVAILABLE, mc_locker_acquire(&other, &waited, two, names[i], &ctx, pool));
+        ck_assert(waited);
+        ctx.deadline = 0;
+        mc_lock_release(lock);
+        ck_ok(mc_locker_acquire(&other, &waited, two, names[i], &ctx, pool));
+        ck_assert(!waited);
+        mc_lock_release(other);
+    }
+    stop(server);
+    ck_fails(IO, mc_locker_acquire(&lock, &waited, one, "x", &ctx, pool));
+}
+END_TEST
+
+START_TEST(a_memcached_lock_expires)
+{
+    int port = free_port();
+    pid_t server = start_memcached(port);
+    mc_locker *locker = read_locker(apr_psprintf(pool,
+                                                 "<locker type=\"memcache\"><timeout>1</timeout><server>"
+                                                 "<host>127.0.0.1</host><port>%d</port></server></locker>",
+                                                 port));
+    mc_lock *lost;
+    mc_lock *lock;
+    bool waited;
+    ck_ok(mc_locker_acquire(&lost, &waited, locker, "x", &ctx, pool));
+    usleep(2100000);
+    ck_ok(mc_locker_acquire(&lock, &waited, locker, "x", &ctx, pool));
+    mc_lock_release(lost); /* must leave the other one's lock alone */
+    ctx.deadline = apr_time_now() + 100000;
+    mc_lock *third;
+    ck_fails(UNAVAILABLE, mc_locker_acquire(&third, &waited, locker, "x", &ctx, pool));
+    stop(server);
+}
+END_TEST
+
+START_TEST(the_fallback_takes_the_next_one)
+{
+    int port = free_port();
+    char folder[] = "/tmp/mapcache-lock-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    mc_locker *locker = read_locker(apr_psprintf(
+        pool,
+        "<locker type=\"fallback\"><locker type=\"memcache\"><server><host>127.0.0.1</host><port>%d</port></server>"
+        "</locker><locker type=\"disk\"><timeout>7</timeout><directory>%s</directory></locker></locker>",
+        port, folder));
+    ck_assert(mc_locker_timeout(locker) == 120);
+    mc_lock *lock;
+    mc_lock *other;
+    bool waited;
+    ck_ok(mc_locker_acquire(&lock, &waited, locker, "x", &ctx, pool));
+    ctx.deadline = apr_time_now() + 100000;
+    ck_fails(UNAVAILABLE, mc_locker_acquire(&other, &waited, mc_locker_disk(folder, 5, pool), "x", &ctx, pool));
+    mc_lock_release(lock);
+    unlink(apr_pstrcat(pool, folder, "/mapcache.lock", NULL));
+    rmdir(folder);
+    locker = read_locker("<locker type=\"fallback\"><locker><directory>/nonexistent</directory></locker></locker>");
+    ck_fails(IO, mc_locker_acquire(&lock, &waited, locker, "x", &ctx, pool));
+}
+END_TEST
+
+UNIT_MAIN("locker_config", defaults_and_limits, memcached_locks_exclude_each_other, a_memcached_lock_expires,
+          the_fallback_takes_the_next_one)
