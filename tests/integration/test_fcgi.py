@@ -265,6 +265,7 @@ def test_auto_reload(fcgi, site):
 
 def test_without_auto_reload_nothing_is_reloaded(fcgi, site):
     program = fcgi()
+    assert capabilities_title(program) == "integration"  # it has read its configuration
     site.write_config(title="other")
     time.sleep(1.2)
     assert capabilities_title(program) == "integration"

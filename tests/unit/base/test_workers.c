@@ -15,6 +15,7 @@ typedef struct tally {
     atomic_int elsewhere;
     int fail_at;
     mc_workers *workers;
+    atomic_bool failed;
 } tally;
 
 static mc_error *
@@ -93,13 +94,28 @@ START_TEST(no_helper_means_in_order_on_the_caller)
 }
 END_TEST
 
+/* Jobs after the one that fails wait for it: none of them can run the batch to its end before it. */
+static mc_error *
+job_after_a_failure(void *baton, int index, mc_ctx *job_ctx)
+{
+    tally *t = baton;
+    for (int i = 0; index > t->fail_at && !t->failed && i < 10000; i++)
+        usleep(100);
+    mc_error *error = job(baton, index, job_ctx);
+    if (index == t->fail_at)
+        t->failed = true;
+    if (index > t->fail_at)
+        usleep(1000);
+    return error;
+}
+
 START_TEST(an_error_stops_the_batch_and_outlives_its_job)
 {
     mc_workers *workers;
     ck_ok(mc_workers_create(&workers, 3, pool));
     for (int i = 0; i < 200; i++) {
         tally t = { .caller = pthread_self(), .fail_at = i % 5 };
-        mc_error *error = mc_workers_run(workers, job, &t, 1000, 3, &ctx, pool);
+        mc_error *error = mc_workers_run(workers, job_after_a_failure, &t, 1000, 3, &ctx, pool);
         ck_assert_ptr_nonnull(error);
         ck_assert_str_eq(error->message, apr_psprintf(pool, "job %d", i % 5));
         ck_assert_int_lt(t.total, 1000);
