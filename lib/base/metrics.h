@@ -26,6 +26,10 @@
     X(origin_bytes_total, "Bytes received from origins.")                                                              \
     X(handles_opened_total, "SQLite files opened.")                                                                    \
     X(handles_evicted_total, "SQLite handles closed to stay inside the bound.")                                        \
+    X(postgres_queries_total, "Queries sent to PostgreSQL.")                                                           \
+    X(postgres_errors_total, "Queries to PostgreSQL that failed.")                                                     \
+    X(postgres_connections_total, "Connections to PostgreSQL that were opened.")                                       \
+    X(postgres_cancels_total, "Queries that were cancelled at PostgreSQL.")                                            \
     X(response_bytes_total, "Bytes of response bodies.")
 
 typedef enum mc_counter {
