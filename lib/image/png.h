@@ -74,6 +74,17 @@ mc_error *mc_png_image_data(mc_buf *png, const uint8_t *rows, size_t size, mc_de
                             apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_png_end(mc_buf *png, apr_pool_t *pool) MC_CHECKED;
 
+/*
+ * The zlib stream of `rows`: `written` bytes that begin `before` bytes after *stream, which is scratch memory that the
+ * caller releases (none after an error). The bytes before are the caller's to fill.
+ */
+mc_error *mc_png_deflate(uint8_t **stream, size_t *written, size_t before, const uint8_t *rows, size_t size,
+                         mc_deflate_level level, apr_pool_t *pool) MC_CHECKED;
+
+/* Writes the filtered rows of an 8-bit RGB (opaque) or RGBA image: mc_png_rows_size bytes. */
+size_t mc_png_rows_size(const mc_pixels *pixels, bool opaque);
+void mc_png_rows(uint8_t *rows, const mc_pixels *pixels, bool opaque);
+
 /* Up to 256 colours in the order of their indices: premultiplied B, G, R, A. The `translucent` first ones are not
  * opaque. */
 typedef struct mc_palette {
