@@ -107,7 +107,7 @@ def parse():
     parser.add_argument("--data", help="folder of data that exists, or where to build it (build/bench/catalog-small or -full)")
     parser.add_argument("--work", default=str(ROOT / "build" / "bench"), help="folder for what is built")
     parser.add_argument("--results", default=str(RESULTS / "catalog"))
-    parser.add_argument("--only", default="", help=f"words, with commas between; a part is measured if one of them is in its name: {', '.join(PARTS)}")
+    parser.add_argument("--only", default="", help=f"words, with commas between: names of parts, or what is in them; {', '.join(PARTS)}")
     parser.add_argument("--servers", default="MapCache,ours", help="which of them")
     parser.add_argument("--rounds", type=int, default=10, help="repetitions of a warm request")
     parser.add_argument("--cold-rounds", type=int, default=5, help="server starts for a cold one")
@@ -122,7 +122,13 @@ def parse():
 
 
 def chosen(words):
-    return [name for name in PARTS if not words or any(word in name for word in words.split(","))]
+    """The parts that the words mean: a whole name means that part, any other word all whose names hold it."""
+    found = set()
+    for word in words.split(","):
+        found |= {word} if word in PARTS else {name for name in PARTS if word in name}
+    if not found:
+        sys.exit(f"no part is called {words}: there are {', '.join(PARTS)}")
+    return [name for name in PARTS if name in found]
 
 
 def main():
