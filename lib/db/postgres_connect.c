@@ -10,6 +10,8 @@
 
 /* Seconds that a connection may take where the connection string has no connect_timeout. */
 #define CONNECT_SECONDS 10
+/* Microseconds without an answer that say something about the server; less may be the request's own hurry. */
+#define TELLING_TIME (1 * APR_USEC_PER_SEC)
 /* Reads from the socket before a caller that only tidies up gives up. */
 #define DRAIN_READS 16
 /* Milliseconds that sent bytes may stay unacknowledged: a host that has gone silent ends its connections then. */
@@ -97,17 +99,20 @@ no_connection(const mc_pg_target *target, const char *reason, apr_pool_t *pool)
     return mc_error_wrap(pool, cause, MC_ERR_UNAVAILABLE, "the database cannot be reached");
 }
 
-/* Runs the connection's state machine until it stands. */
+/* Runs the connection's state machine until it stands. An error with a cause says something about the server. */
 static mc_error *
 shake_hands(PGconn *pg, const mc_pg_target *target, const mc_pg_wait *wait, bool *crowded)
 {
     mc_pg_wait bounded = *wait;
-    apr_time_t bound = apr_time_now() + apr_time_from_sec(target->connect_seconds);
+    apr_time_t begin = apr_time_now();
+    apr_time_t bound = begin + apr_time_from_sec(target->connect_seconds);
     if (bound < bounded.end)
         bounded.end = bound;
     PostgresPollingStatusType state = PGRES_POLLING_WRITING;
     while (PQstatus(pg) != CONNECTION_BAD && state != PGRES_POLLING_OK && state != PGRES_POLLING_FAILED) {
         mc_error *error = mc_pg_wait_socket(pg, state == PGRES_POLLING_READING ? POLLIN : POLLOUT, &bounded);
+        if (error != MC_OK && error->kind == MC_ERR_TIMEOUT && apr_time_now() - begin < TELLING_TIME)
+            return mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "no time was left to reach the database");
         if (error != MC_OK && error->kind == MC_ERR_TIMEOUT)
             return no_connection(target, "no answer in time to the attempt to connect", wait->pool);
         MC_TRY(error);

@@ -84,7 +84,8 @@ mc_error *mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait) MC
 /* Where the string leads, for the log and for the bound of connecting. */
 void mc_pg_describe(mc_pg_target *target);
 
-/* MC_ERR_UNAVAILABLE, with *crowded where the server has no free place. */
+/* MC_ERR_UNAVAILABLE, with *crowded where the server has no free place. An error without a cause says nothing about the
+ * server: its own client has gone, or was in a hurry. */
 mc_error *mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, const mc_pg_wait *wait,
                         bool *crowded) MC_CHECKED;
 void mc_pg_close(mc_pg_connection *connection); /* NULL is ignored */
