@@ -17,8 +17,8 @@
 #include "tileset/region.h"
 #include "tileset/tileset_private.h"
 
-/* Sub-tiles that are looked at together: bounds the memory of a request. */
-#define WANTS_AT_ONCE (128 * 1024)
+/* Tiles whose sub-tiles are looked at together: bounds the memory of a request. */
+#define TILES_AT_ONCE 64
 
 /* Sub-tiles of one file that one job fetches: they share the handle and a read transaction. */
 #define FETCHES_OF_A_JOB 32
@@ -380,20 +380,30 @@ add_wants(gathering *all, walk *at, const mc_combinations *combinations)
     }
 }
 
+static mc_error *
+combine(mc_combinations *lists, gathering *all, int first, int count, mc_ctx *ctx)
+{
+    const mc_assembly_order *order = all->order;
+    mc_extent extents[TILES_AT_ONCE] = { { 0 } };
+    for (int i = 0; i < count; i++) {
+        const mc_assembled *tile = &all->assembly->tiles[first + i];
+        extents[i] = mc_grid_tile_extent(order->link->grid, order->z, tile->x, tile->y);
+    }
+    return mc_combine(lists, all->combiner, order->link->grid, order->z, extents, count, ctx);
+}
+
 /* Gathers as many of the tiles from `first` on as are looked at together; returns how many in *count. */
 static mc_error *
 gather_some(gathering *all, int first, int *count, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_assembly_order *order = all->order;
     mc_assembly *assembly = all->assembly;
-    mc_combinations *lists = apr_palloc(pool, sizeof(*lists) * (size_t)assembly->count);
-    int wants = 0, taken = 0;
-    for (; first + taken < assembly->count && wants < WANTS_AT_ONCE; wants += lists[taken++].count) {
-        const mc_assembled *tile = &assembly->tiles[first + taken];
-        mc_extent extent = mc_grid_tile_extent(order->link->grid, order->z, tile->x, tile->y);
-        MC_TRY(mc_combine(&lists[taken], all->combiner, order->link->grid, order->z, &extent, ctx));
-    }
+    mc_combinations lists[TILES_AT_ONCE];
+    int wants = 0, taken = assembly->count - first < TILES_AT_ONCE ? assembly->count - first : TILES_AT_ONCE;
     *count = taken;
+    MC_TRY(combine(lists, all, first, taken, ctx));
+    for (int i = 0; i < taken; i++)
+        wants += lists[i].count;
     all->walks = apr_palloc(pool, sizeof(walk) * (size_t)taken);
     all->wants = apr_palloc(pool, sizeof(*all->wants) * (size_t)(wants + 1));
     all->tried = apr_pcalloc(pool, sizeof(*all->tried) * (size_t)(wants + 1));
