@@ -10,11 +10,15 @@
 #include "base/metrics.h"
 #include "base/workers.h"
 #include "db/handles.h"
+#include "db/postgres.h"
 #include "mapcache/cache.h"
 #include "mapcache/server.h"
 
 /* Connections to origins that are kept open while idle. */
 #define IDLE_CONNECTIONS 16
+
+/* Connections to a PostgreSQL server of all processes together: below its default max_connections of 100. */
+#define POSTGRES_CONNECTIONS 64
 
 struct mc_runtime {
     mc_process process;
@@ -68,6 +72,17 @@ has_sources(const mc_config *config)
     return false;
 }
 
+static mc_postgres *
+create_postgres(const mc_config *config, int processes, bool threads)
+{
+    int connections = config->max_connections < POSTGRES_CONNECTIONS ? config->max_connections : POSTGRES_CONNECTIONS;
+    /* Two at least, unless one is configured: a query that is being cancelled does not block the next one. */
+    int share = connections / processes;
+    if (share < 2 && connections > 1)
+        share = 2;
+    return mc_postgres_create(share, config->idle_connection_time, threads);
+}
+
 mc_error *
 mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, bool threads, const mc_log *log,
                   apr_pool_t *pool)
@@ -86,6 +101,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->metrics = mc_metrics_create();
     process->http = mc_http_create(IDLE_CONNECTIONS);
     process->handles = mc_handles_create(open_files(config));
+    process->postgres = create_postgres(config, processes, threads);
     process->flights = mc_flights_create();
     process->memory = mc_memory_create(config->memory_cache / processes);
     process->answers = answers_create(config->memory_cache / processes);
@@ -103,6 +119,7 @@ mc_runtime_destroy(mc_runtime *runtime)
     mc_lru_destroy(process->answers);
     mc_handles_destroy(process->handles);
     mc_http_destroy(process->http);
+    mc_postgres_destroy(process->postgres);
     mc_flights_destroy(process->flights);
     mc_metrics_destroy(process->metrics);
     mc_gate_destroy(process->drawing);
