@@ -32,14 +32,16 @@ typedef struct mc_log {
 /* One for each process, built by lib/server after the fork. Every member has its own lock inside. A NULL member is
  * "off". */
 typedef struct mc_process {
-    struct mc_workers *workers; /* CPU workers (lib/base) */
-    struct mc_workers *io;      /* threads that may wait for origins and databases (lib/base) */
-    struct mc_gate *drawing;    /* how many maps are composed at a time (lib/base) */
-    struct mc_metrics *metrics; /* counters and histograms (lib/base) */
-    struct mc_http *http;       /* connections to origins (lib/base) */
-    struct mc_handles *handles; /* open SQLite files (lib/db) */
-    struct mc_flights *flights; /* who renders which metatile (lib/lock) */
-    struct mc_memory *memory;   /* stored tiles, footprints, absences (lib/cache) */
+    struct mc_workers *workers;   /* CPU workers (lib/base) */
+    struct mc_workers *io;        /* threads that may wait for origins and databases (lib/base) */
+    struct mc_gate *drawing;      /* how many maps are composed at a time (lib/base) */
+    struct mc_metrics *metrics;   /* counters and histograms (lib/base) */
+    struct mc_http *http;         /* connections to origins (lib/base) */
+    struct mc_handles *handles;   /* open SQLite files (lib/db) */
+    struct mc_postgres *postgres; /* connections to PostgreSQL (lib/db) */
+    struct mc_flights *flights;   /* who renders which metatile (lib/lock) */
+    struct mc_memory *memory;     /* stored tiles, footprints, absences (lib/cache) */
+    struct mc_lru *answers;       /* what the databases of dimensions have said (lib/dimension) */
 } mc_process;
 
 typedef struct mc_ctx {

@@ -17,6 +17,14 @@ no_data(apr_pool_t *pool)
     return mc_error_create(pool, MC_ERR_NOT_FOUND, "none of the layers has anything stored or a source for this map");
 }
 
+static uint64_t
+tile_tag(mc_plan_tile *entry)
+{
+    if (!mc_plan_tile_shows(entry))
+        return 0;
+    return entry->assembled != NULL ? entry->assembled->tag : mc_tile_tag(&entry->tile);
+}
+
 /* The hash of the tiles' tags and of all that decides what is made of them. */
 static uint64_t
 plan_tag(mc_plan *plan)
@@ -36,7 +44,7 @@ plan_tag(mc_plan *plan)
     for (int i = 0; i < plan->tile_count; i++) {
         mc_plan_tile *entry = &plan->tiles[i];
         uint64_t parts[4] = { (uint64_t)entry->layer, (uint64_t)entry->left << 32 ^ (uint64_t)(unsigned)entry->top,
-                              mc_plan_tile_shows(entry) ? mc_tile_tag(&entry->tile) : 0, (uint64_t)entry->request.z };
+                              tile_tag(entry), (uint64_t)entry->request.z };
         tag = mc_hash64(parts, sizeof(parts), tag);
     }
     return tag == 0 ? 1 : tag;
@@ -50,13 +58,17 @@ describe(mc_answer *answer, mc_plan *plan)
     apr_time_t now = apr_time_now();
     for (int i = 0; i < plan->tile_count; i++) {
         const mc_plan_tile *entry = &plan->tiles[i];
-        int lifetime = mc_tileset_lifetime(entry->request.tileset, &entry->tile, now);
+        mc_tile tile = entry->tile;
+        if (entry->assembled != NULL)
+            tile.mtime = entry->assembled->oldest;
+        int lifetime = mc_tileset_lifetime(entry->request.tileset, &tile, now);
         if (lifetime > 0 && (answer->lifetime == 0 || lifetime < answer->lifetime))
             answer->lifetime = lifetime;
         if (!mc_plan_tile_shows(entry))
             continue;
         showing++;
-        answer->mtime = entry->tile.mtime > answer->mtime ? entry->tile.mtime : answer->mtime;
+        apr_time_t newest = entry->assembled != NULL ? entry->assembled->newest : entry->tile.mtime;
+        answer->mtime = newest > answer->mtime ? newest : answer->mtime;
     }
     return showing;
 }
@@ -81,9 +93,9 @@ join(mc_answer *answer, const mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
     const mc_map_request *wanted = plan->wanted;
     const mc_plan_layer *layer = &plan->layers[0];
     const mc_format *format = wanted->format->type == MC_FORMAT_MIXED ? wanted->format->opaque : wanted->format;
-    if (plan->layer_count != 1 || !layer->exact || layer->count == 0 || format->type != MC_FORMAT_JPEG ||
-        layer->width != wanted->width || layer->height != wanted->height || lround(layer->x0) != 0 ||
-        lround(layer->y0) != 0 || !quality_fits(wanted, format))
+    if (plan->layer_count != 1 || layer->assembly != NULL || !layer->exact || layer->count == 0 ||
+        format->type != MC_FORMAT_JPEG || layer->width != wanted->width || layer->height != wanted->height ||
+        lround(layer->x0) != 0 || lround(layer->y0) != 0 || !quality_fits(wanted, format))
         return MC_OK;
     int width = layer->link->grid->tile_width, height = layer->link->grid->tile_height;
     int columns = layer->width / width, rows = layer->height / height;
@@ -108,8 +120,8 @@ join(mc_answer *answer, const mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
     return MC_OK;
 }
 
-static mc_error *
-create_canvas(mc_pixels **canvas, const mc_map_request *wanted, apr_pool_t *pool)
+mc_error *
+mc_map_canvas(mc_pixels **canvas, const mc_map_request *wanted, apr_pool_t *pool)
 {
     MC_TRY(mc_pixels_create(canvas, wanted->width, wanted->height, true, pool));
     mc_pixels_attach(*canvas, pool);
@@ -133,7 +145,11 @@ static mc_error *
 draw_and_encode(mc_answer *answer, mc_plan *plan, mc_ctx *ctx, apr_pool_t *scratch, apr_pool_t *pool)
 {
     mc_pixels *canvas;
-    MC_TRY(create_canvas(&canvas, plan->wanted, scratch));
+    if (plan->frames > 1 && plan->wanted->format->type != MC_FORMAT_JPEG) {
+        answer->mime = "image/png";
+        return mc_plan_animate(&answer->data, plan, ctx, scratch, pool);
+    }
+    MC_TRY(mc_map_canvas(&canvas, plan->wanted, scratch));
     MC_TRY(mc_plan_draw(canvas, plan, ctx, scratch));
     return encode(answer, canvas, plan->wanted->format, ctx, pool);
 }
@@ -193,7 +209,7 @@ static mc_error *
 forward(mc_answer *answer, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_pixels *canvas;
-    MC_TRY(create_canvas(&canvas, wanted, pool));
+    MC_TRY(mc_map_canvas(&canvas, wanted, pool));
     for (int i = 0; i < wanted->count; i++) {
         mc_rendered rendered = { 0 };
         MC_TRY(mc_map_ask_source(&rendered, &wanted->layers[i], wanted, ctx, pool));

@@ -6,14 +6,19 @@
 
 #include "base/gate.h"
 #include "base/http.h"
+#include "base/lru.h"
 #include "base/metrics.h"
 #include "base/workers.h"
 #include "db/handles.h"
+#include "db/postgres.h"
 #include "mapcache/cache.h"
 #include "mapcache/server.h"
 
 /* Connections to origins that are kept open while idle. */
 #define IDLE_CONNECTIONS 16
+
+/* Connections to a PostgreSQL server of all processes together: below its default max_connections of 100. */
+#define POSTGRES_CONNECTIONS 64
 
 struct mc_runtime {
     mc_process process;
@@ -48,6 +53,16 @@ set_up_malloc(void)
     mallopt(M_ARENA_MAX, 2 * processors());
 }
 
+/* Answers of catalogues are small, and a map asks for the same ones again: a little room for them beside the tiles. */
+static mc_lru *
+answers_create(apr_int64_t memory)
+{
+    const apr_int64_t least = 1 << 20;
+    if (memory <= 0)
+        return NULL;
+    return mc_lru_create((size_t)(memory / 8 > least ? memory / 8 : least));
+}
+
 static bool
 has_sources(const mc_config *config)
 {
@@ -55,6 +70,17 @@ has_sources(const mc_config *config)
         if (APR_ARRAY_IDX(config->tilesets, i, mc_tileset *)->source != NULL)
             return true;
     return false;
+}
+
+static mc_postgres *
+create_postgres(const mc_config *config, int processes, bool threads)
+{
+    int connections = config->max_connections < POSTGRES_CONNECTIONS ? config->max_connections : POSTGRES_CONNECTIONS;
+    /* Two at least, unless one is configured: a query that is being cancelled does not block the next one. */
+    int share = connections / processes;
+    if (share < 2 && connections > 1)
+        share = 2;
+    return mc_postgres_create(share, config->idle_connection_time, threads);
 }
 
 mc_error *
@@ -75,8 +101,10 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->metrics = mc_metrics_create();
     process->http = mc_http_create(IDLE_CONNECTIONS);
     process->handles = mc_handles_create(open_files(config));
+    process->postgres = create_postgres(config, processes, threads);
     process->flights = mc_flights_create();
     process->memory = mc_memory_create(config->memory_cache / processes);
+    process->answers = answers_create(config->memory_cache / processes);
     return MC_OK;
 }
 
@@ -88,8 +116,10 @@ mc_runtime_destroy(mc_runtime *runtime)
     mc_workers_destroy(process->workers);
     if (process->memory != NULL)
         mc_memory_destroy(process->memory);
+    mc_lru_destroy(process->answers);
     mc_handles_destroy(process->handles);
     mc_http_destroy(process->http);
+    mc_postgres_destroy(process->postgres);
     mc_flights_destroy(process->flights);
     mc_metrics_destroy(process->metrics);
     mc_gate_destroy(process->drawing);
