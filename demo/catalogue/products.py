@@ -126,10 +126,10 @@ def outlines(folder, database, zoom):
         ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
         features.append({"type": "Feature", "id": name, "geometry": {"type": "Polygon", "coordinates": [ring]},
                          "properties": {"keywords": keywords.split(","), "taken": taken, "style": style}})
-    new = folder / "products.geojson.new"
+    new = folder / "page" / "products.geojson.new"
     new.write_text(json.dumps({"type": "FeatureCollection", "maxzoom": zoom, "features": features}, separators=(",", ":")))
     new.chmod(0o644)
-    new.rename(folder / "products.geojson")
+    new.rename(folder / "page" / "products.geojson")
 
 
 def write_all(folder, sources, products):
@@ -151,7 +151,8 @@ def build(data, folder, full):
     if built.exists() and built.read_text() == wanted:
         return
     shutil.rmtree(folder, ignore_errors=True)
-    (folder / "products").mkdir(parents=True)
+    for part in ("products", "page"):
+        (folder / part).mkdir(parents=True)
     products, sources = plan(full), scenes.Sources(data)
     print(f"demo: building a catalogue of {len(products)} products ...", flush=True)
     count = write_all(folder, sources, products)
@@ -191,7 +192,7 @@ def add(data, folder, count):
             database.commit()
             print(product["name"], flush=True)
         outlines(folder, database, kind["zoom"])
-    owned_as(folder / "products.geojson", folder)
+    owned_as(folder / "page" / "products.geojson", folder)
 
 
 def remove(folder, names):
@@ -203,7 +204,7 @@ def remove(folder, names):
             database.execute("delete from tag where name = ?", (name,))
         database.commit()
         outlines(folder, database, kind_of(folder)["zoom"])
-    owned_as(folder / "products.geojson", folder)
+    owned_as(folder / "page" / "products.geojson", folder)
     for name in names:
         (folder / "products" / f"{name}.sqlite3").unlink(missing_ok=True)
 

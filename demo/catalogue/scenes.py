@@ -93,10 +93,10 @@ def processed(style, marble, relief, noise):
     if style == "infrared":
         return numpy.stack([1.75 * green - 0.55 * blue, 0.75 * red, 0.35 * green + 0.45 * blue], axis=2) * shade
     if style == "panchromatic":
-        return (0.3 * red + 0.6 * green + 0.1 * blue)[..., None] * shade * numpy.ones(3, numpy.float32)
+        return (0.45 * red + 0.9 * green + 0.1 * blue)[..., None] * shade * numpy.ones(3, numpy.float32)
     if style == "relief":
         return relief * (1 + 0.06 * noise)[..., None]
-    sea = (relief[..., 2] > relief[..., 0] + 0.02)[..., None]
+    sea = (relief[..., 2] > relief[..., 1] + 0.03)[..., None]  # low land is green, the sea is blue
     return numpy.where(sea, numpy.float32([0.67, 0.83, 0.93]), numpy.float32([0.96, 0.94, 0.88]) * (1 + 0.35 * (shade - 1)))
 
 
