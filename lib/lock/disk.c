@@ -39,10 +39,16 @@ is_trusted(const struct stat *file, const struct stat *directory)
 static mc_error *
 try_open(int *fd, const char *path, const struct stat *directory, apr_pool_t *pool)
 {
-    /* Opening first without O_CREAT: the kernel may refuse that flag for files of others in sticky folders. */
-    *fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (*fd < 0 && errno == ENOENT)
+    /* Opening first without O_CREAT: the kernel may refuse that flag for files of others in sticky folders. Who finds
+     * that another one has just made the file opens that one: all must lock the same file. */
+    for (int i = 0; i < OPEN_ATTEMPTS; i++) {
+        *fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (*fd >= 0 || errno != ENOENT)
+            break;
         *fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0660);
+        if (*fd >= 0 || errno != EEXIST)
+            break;
+    }
     if (*fd < 0 && (errno == EACCES || errno == EEXIST || errno == ENOENT || errno == ELOOP))
         return MC_OK;
     if (*fd < 0)

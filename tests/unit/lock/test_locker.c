@@ -87,15 +87,17 @@ meet(void *baton)
 
 START_TEST(threads_take_turns)
 {
-    const char *folder = new_folder();
-    meeting m = { .locker = mc_locker_disk(folder, 30, pool) };
-    pthread_t threads[8];
-    for (int i = 0; i < 8; i++)
-        pthread_create(&threads[i], NULL, meet, &m);
-    for (int i = 0; i < 8; i++)
-        pthread_join(threads[i], NULL);
-    ck_assert_int_eq(m.total, 80);
-    remove_folder(folder);
+    for (int round = 0; round < 20; round++) { /* each with a new lock file, which all of them want to make */
+        const char *folder = new_folder();
+        meeting m = { .locker = mc_locker_disk(folder, 30, pool) };
+        pthread_t threads[8];
+        for (int i = 0; i < 8; i++)
+            pthread_create(&threads[i], NULL, meet, &m);
+        for (int i = 0; i < 8; i++)
+            pthread_join(threads[i], NULL);
+        ck_assert_int_eq(m.total, 80);
+        remove_folder(folder);
+    }
 }
 END_TEST
 
