@@ -81,6 +81,10 @@ function find(changes) {
   update();
 }
 
+function zoomToShown() {
+  zoomTo(shown().map(function (product) { return product.name; }), products.maxzoom);
+}
+
 /* ---- keywords and dates ---- */
 
 function buildKeywords() {
@@ -90,7 +94,7 @@ function buildKeywords() {
     chip.append(element('small', pair[1]));
     chip.addEventListener('click', function () {
       find({ keyword: search.keyword === pair[0] ? '' : pair[0] });
-      zoomTo(shown().map(function (product) { return product.name; }), products.maxzoom);
+      zoomToShown();
     });
     return chip;
   }));
@@ -229,6 +233,7 @@ function listen() {
   byId('clear').addEventListener('click', function () { find({ from: '', to: '' }); });
   byId('all').addEventListener('click', function () { setAll(true); update(); });
   byId('none').addEventListener('click', function () { setAll(false); update(); });
+  byId('zoom').addEventListener('click', zoomToShown);
   byId('opacity').addEventListener('input', function (event) { setOpacity(event.target.value / 100); });
   byId('outlines').addEventListener('change', function (event) { showOutlines(event.target.checked); });
   byId('compare').addEventListener('click', compare);
@@ -302,7 +307,6 @@ async function start() {
   dragMonths();
   listen();
   update();
-  zoomTo(products.all.map(function (product) { return product.name; }), 3);
   configured('catalog-auto');
   protocol('map');
   watch();

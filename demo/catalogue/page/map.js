@@ -15,7 +15,7 @@ const layers = {
 };
 export const map = new ol.Map({
   target: 'map', layers: [layers.base, layers.outlines],
-  view: new ol.View({ center: [0, 3000000], zoom: 2, minZoom: 1, maxZoom: 12, constrainResolution: true })
+  view: new ol.View({ center: [1400000, 6250000], zoom: 5, minZoom: 1, maxZoom: 12, constrainResolution: true })
 });
 
 const quiet = new ol.style.Style({ stroke: new ol.style.Stroke({ color: 'rgba(255, 214, 90, .8)', width: 1.2 }) });
