@@ -2,10 +2,11 @@
 const byId = function (id) { return document.getElementById(id); };
 let group = { entries: [], pending: 0, number: 0 };
 
-/* Milliseconds of the whole request in the server, or null where it does not say. */
+/* Milliseconds of the whole request in the server, or null where it does not say. The other entries are parts of it; those
+   of several threads are added up there. */
 function serverTime(header) {
-  const times = [...(header || '').matchAll(/dur=([\d.]+)/g)].map(function (found) { return Number(found[1]); });
-  return times.length > 0 ? Math.max(...times) : null;
+  const found = /\bhandler;dur=([\d.]+)/.exec(header || '');
+  return found === null ? null : Number(found[1]);
 }
 
 /* Fetches past the browser's cache; { blob, status, server, client, bytes }, times in milliseconds. */
