@@ -2,7 +2,7 @@
 #ifndef MC_IMAGE_PNG_H
 #define MC_IMAGE_PNG_H
 
-#include "mapcache/image.h"
+#include "image/box.h"
 
 enum { MC_PNG_GRAY = 0, MC_PNG_RGB = 2, MC_PNG_PALETTE = 3, MC_PNG_GRAY_ALPHA = 4, MC_PNG_RGBA = 6 };
 
@@ -34,13 +34,19 @@ mc_error *mc_png_read_header(mc_png_header *header, const uint8_t *data, size_t 
 
 /*
  * Undoes the filters (clause 9) of `height` rows of 1 + row_size bytes in place. `step` is the distance to the pixel on
- * the left: 1, 3 or 4 bytes. False for an unknown filter type.
+ * the left: 1, 3 or 4 bytes. False for an unknown filter type. Rows outside of *begin..*end hold zeros only; there are
+ * none inside when *begin >= *end.
  */
-bool mc_png_unfilter(uint8_t *rows, size_t row_size, uint32_t height, int step);
+bool mc_png_unfilter(uint8_t *rows, size_t row_size, uint32_t height, int step, uint32_t *begin, uint32_t *end);
 
 /* Any form at all, through libpng. */
 mc_error *mc_png_decode_any(mc_pixels **pixels, const mc_png_header *header, const uint8_t *data, size_t size,
                             apr_pool_t *pool) MC_CHECKED;
+
+/* As mc_image_decode_box, for the form that products have: 8-bit RGBA. *done is false, and nothing has happened, for
+ * any other. */
+mc_error *mc_png_decode_box(bool *done, mc_box_image *image, mc_box_room *room, void *baton, const uint8_t *data,
+                            size_t size, apr_pool_t *pool) MC_CHECKED;
 
 /* R, G, B, A as in the file to premultiplied B, G, R, A. *all and *any gather the AND and OR of the alphas. */
 void mc_png_premultiply(uint8_t *out, const uint8_t *rgba, uint32_t count, uint8_t *all, uint8_t *any);

@@ -240,12 +240,6 @@ START_TEST(files_for_other_readers)
 }
 END_TEST
 
-int
-main(void)
-{
-    const TTest *const tests[] = { frames_come_back_without_loss, only_what_changed_is_stored,
-                                   a_single_frame_is_a_png,       workers_make_the_same_bytes,
-                                   too_many_frames_are_refused,   changed_rectangles_are_the_smallest,
-                                   files_for_other_readers };
-    return unit_run("apng", tests, sizeof(tests) / sizeof(*tests));
-}
+UNIT_MAIN("apng", frames_come_back_without_loss, only_what_changed_is_stored, a_single_frame_is_a_png,
+          workers_make_the_same_bytes, too_many_frames_are_refused, changed_rectangles_are_the_smallest,
+          files_for_other_readers)
