@@ -127,12 +127,16 @@ def parse():
     return options
 
 
+def replace(old, new, key):
+    """The old entries, each replaced by the new one of the same key, then the new ones that are left."""
+    fresh = {key(entry): entry for entry in new}
+    return [fresh.pop(key(entry), entry) for entry in old] + list(fresh.values())
+
+
 def merge(old, new):
     """A part of which only some cases were measured again."""
-    key = lambda record: (record["case"], record["state"], record["unit"])  # noqa: E731
-    fresh = {key(record): record for record in new["records"]}
-    kept = [fresh.pop(key(record), record) for record in old["records"]]
-    return {**new, "records": kept + list(fresh.values()), "pixels": new["pixels"] or old["pixels"]}
+    return {**new, "records": replace(old["records"], new["records"], lambda record: (record["case"], record["state"], record["unit"])),
+            "pixels": replace(old["pixels"], new["pixels"], lambda entry: entry["name"])}
 
 
 def chosen(words):
