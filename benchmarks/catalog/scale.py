@@ -83,7 +83,7 @@ def scale(bench):
             cases.append(Case(title, [wms(name, "catalog", window_box(window), 1024, 1024)], 1024))
     files, cases = config.write(bench.config_folder, texts), bench.wanted(cases)
     for case in cases:
-        for record in cold("scale", [case], bench.who, files, bench.cold_rounds, "first"):
+        for record in cold("scale", [case], bench.who, files, bench.cold_rounds, "first", folder / "product"):
             bench.add(record)
     with bench.all_running(files) as servers:
         for case in cases:
