@@ -18,6 +18,10 @@
     X(cache_misses_total, "Tiles not found in their cache.")                                                           \
     X(cache_errors_total, "Cache operations that failed.")                                                             \
     X(memory_hits_total, "Tiles answered from the memory of the process.")                                             \
+    X(footprint_hits_total, "Tiles of maps whose footprint was in the memory of the process.")                         \
+    X(footprint_misses_total, "Tiles of maps that were read and decoded for their footprint.")                         \
+    X(footprint_absences_total, "Tiles of maps that were known to be absent one by one.")                              \
+    X(coverage_skips_total, "Tiles of maps that lay outside of what their file is known to have.")                     \
     X(memory_evictions_total, "Entries dropped from the memory of the process to stay inside its bound.")              \
     X(renders_total, "Metatiles rendered.")                                                                            \
     X(render_waits_total, "Requests that waited for another one's render.")                                            \
@@ -26,6 +30,10 @@
     X(origin_bytes_total, "Bytes received from origins.")                                                              \
     X(handles_opened_total, "SQLite files opened.")                                                                    \
     X(handles_evicted_total, "SQLite handles closed to stay inside the bound.")                                        \
+    X(postgres_queries_total, "Queries sent to PostgreSQL.")                                                           \
+    X(postgres_errors_total, "Queries to PostgreSQL that failed.")                                                     \
+    X(postgres_connections_total, "Connections to PostgreSQL that were opened.")                                       \
+    X(postgres_cancels_total, "Queries that were cancelled at PostgreSQL.")                                            \
     X(dimension_queries_total, "Questions that databases of dimensions were asked.")                                   \
     X(dimension_remembered_total, "Questions of dimensions that the memory of the process answered.")                  \
     X(response_bytes_total, "Bytes of response bodies.")
