@@ -7,6 +7,34 @@
 #include <smmintrin.h>
 #endif
 
+static int
+digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool
+mc_color_parse(mc_color *color, const char *text)
+{
+    int digits[6];
+    int count = 0;
+    if (text == NULL || *text++ != '#')
+        return false;
+    for (; *text != '\0'; text++, count++)
+        if (count == 6 || (digits[count] = digit(*text)) < 0)
+            return false;
+    if (count != 3 && count != 6)
+        return false;
+    int wide = count == 6;
+    color->red = (uint8_t)(digits[0] * 16 + digits[wide]);
+    color->green = (uint8_t)(digits[1 + wide] * 16 + digits[wide ? 3 : 1]);
+    color->blue = (uint8_t)(digits[wide ? 4 : 2] * 16 + digits[wide ? 5 : 2]);
+    return true;
+}
+
 static inline unsigned
 scaled(unsigned value, unsigned factor)
 {
@@ -106,11 +134,12 @@ mc_brush_fill(mc_pixels *target, mc_coverage *coverage, mc_fill_rule rule, mc_co
 void
 mc_brush_outline(mc_pixels *target, mc_outline *outline, mc_color color)
 {
-    for (int y = 0; y < outline->height; y++) {
+    for (int y = outline->top; y <= outline->bottom; y++) {
         int x, count;
         const uint8_t *mask = mc_outline_row(outline, y, &x, &count);
         if (count > 0)
             mc_brush_row(target, x, y, mask, count, color);
         mc_outline_clear_row(outline, y);
     }
+    mc_outline_done(outline);
 }

@@ -11,6 +11,10 @@ typedef struct mc_color {
     uint8_t red, green, blue, alpha;
 } mc_color;
 
+/* "#RRGGBB" or "#RGB", as styles write it (OGC 05-077r4, 11.1.3); the alpha stays. False, and nothing changed, for
+ * anything else, NULL included. */
+bool mc_color_parse(mc_color *color, const char *text);
+
 /* Lays the colour over pixels x .. x + count - 1 of row y, each as far as its mask says. */
 void mc_brush_row(mc_pixels *target, int x, int y, const uint8_t *mask, int count, mc_color color);
 

@@ -12,7 +12,7 @@ mc_outline_create(mc_outline **outline, int width, int height, apr_pool_t *pool)
     if (width < 1 || height < 1 || width > 32768 || height > 32768)
         return mc_error_create(pool, MC_ERR_LIMIT, "a map of %dx%d pixels cannot be painted", width, height);
     mc_outline *made = apr_pcalloc(pool, sizeof(*made));
-    *made = (mc_outline){ .width = width, .height = height };
+    *made = (mc_outline){ .width = width, .height = height, .top = height, .bottom = -1 };
     made->plane = apr_pcalloc(pool, (size_t)width * (size_t)height);
     made->first = apr_palloc(pool, sizeof(int32_t) * (size_t)height * 2);
     made->last = made->first + height;
@@ -86,6 +86,10 @@ add_segment(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen)
         bottom = ay + pixel_below((s.dy > 0 ? s.dy : 0) + s.reach + fy);
     top = top < 0 ? 0 : top;
     bottom = bottom >= outline->height ? outline->height - 1 : bottom;
+    if (top > bottom)
+        return;
+    outline->top = top < outline->top ? top : outline->top;
+    outline->bottom = bottom > outline->bottom ? bottom : outline->bottom;
     for (int row = top; row <= bottom; row++) {
         float from, to;
         float y = (float)(row - ay) + 0.5F - fy;
@@ -134,4 +138,11 @@ mc_outline_clear_row(mc_outline *outline, int y)
         memset(outline->plane + (size_t)y * (size_t)outline->width + x, 0, (size_t)count);
     outline->first[y] = outline->width;
     outline->last[y] = -1;
+}
+
+void
+mc_outline_done(mc_outline *outline)
+{
+    outline->top = outline->height;
+    outline->bottom = -1;
 }

@@ -13,6 +13,7 @@ typedef struct mc_outline {
     int width, height;
     uint8_t *plane;
     int32_t *first, *last; /* touched columns of each row; last < first: none */
+    int top, bottom;       /* touched rows; bottom < top: none */
 } mc_outline;
 
 mc_error *mc_outline_create(mc_outline **outline, int width, int height, apr_pool_t *pool) MC_CHECKED;
@@ -23,5 +24,8 @@ void mc_outline_add(mc_outline *outline, const mc_shape *shape, float pen);
 /* The coverage of a row from column *x on; *count 0: none. mc_outline_clear_row is to follow. */
 const uint8_t *mc_outline_row(const mc_outline *outline, int y, int *x, int *count);
 void mc_outline_clear_row(mc_outline *outline, int y);
+
+/* To be called after the last row has been cleared. */
+void mc_outline_done(mc_outline *outline);
 
 #endif

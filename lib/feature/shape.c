@@ -84,6 +84,28 @@ mc_shape_end_part(mc_shape *shape)
     shape->ends[shape->part_count++] = shape->point_count;
 }
 
+void
+mc_shape_end_ring(mc_shape *shape, bool hole)
+{
+    int parts = shape->part_count, begin = part_begin(shape);
+    mc_shape_end_part(shape);
+    if (shape->part_count == parts)
+        return;
+    mc_shape_point *points = shape->points + begin;
+    int count = shape->point_count - begin;
+    double twice = 0; /* of the area: the sign is all that matters */
+    for (int i = 1; i + 1 < count; i++)
+        twice += (double)(points[i].x - points[0].x) * (points[i + 1].y - points[0].y) -
+                 (double)(points[i + 1].x - points[0].x) * (points[i].y - points[0].y);
+    if ((twice < 0) == hole)
+        return;
+    for (int i = 0; i < count / 2; i++) {
+        mc_shape_point swap = points[i];
+        points[i] = points[count - 1 - i];
+        points[count - 1 - i] = swap;
+    }
+}
+
 bool
 mc_shape_bounds(const mc_shape *shape, int32_t *minx, int32_t *miny, int32_t *maxx, int32_t *maxy)
 {

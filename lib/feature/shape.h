@@ -39,6 +39,10 @@ void mc_shape_add(mc_shape *shape, int32_t x, int32_t y);
 /* Ends a part. Parts with fewer points than their kind needs (1, 2, 3) are taken back. */
 void mc_shape_end_part(mc_shape *shape);
 
+/* Ends a ring of a polygon and gives it the direction of what it is: an outer ring and a hole run against each other,
+ * so that many polygons may be filled together by MC_NON_ZERO. */
+void mc_shape_end_ring(mc_shape *shape, bool hole);
+
 /* Bounds of all points; false without any. */
 bool mc_shape_bounds(const mc_shape *shape, int32_t *minx, int32_t *miny, int32_t *maxx, int32_t *maxy);
 

@@ -15,12 +15,14 @@ typedef struct mc_expression mc_expression;
 /* A condition on a feature (OGC 09-026r1). NULL is true. */
 typedef struct mc_filter mc_filter;
 
-bool mc_filter_matches(const mc_filter *filter, const mc_feature *feature);
+/* In all three `scratch` takes what is made on the way; the caller clears it after each feature. */
+bool mc_filter_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t *scratch);
 
-/* The value as text; NULL for null. `scratch` is cleared after each feature. */
+/* The value as text; NULL for null. */
 const char *mc_expression_text(const mc_expression *expression, const mc_feature *feature, apr_pool_t *scratch);
 /* As a number; `otherwise` where it is none. */
-double mc_expression_number(const mc_expression *expression, const mc_feature *feature, double otherwise);
+double mc_expression_number(const mc_expression *expression, const mc_feature *feature, double otherwise,
+                            apr_pool_t *scratch);
 
 typedef enum mc_line_join { MC_JOIN_MITRE, MC_JOIN_ROUND, MC_JOIN_BEVEL } mc_line_join;
 typedef enum mc_line_cap { MC_CAP_BUTT, MC_CAP_ROUND, MC_CAP_SQUARE } mc_line_cap;

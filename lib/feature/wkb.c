@@ -66,7 +66,7 @@ number_at(const uint8_t *bytes, bool swapped)
 }
 
 static mc_error *
-read_vertices(reader *r, mc_shape *shape, uint32_t count)
+read_vertices(reader *r, mc_shape *shape, uint32_t count, bool hole)
 {
     size_t stride = (size_t)r->values * 8;
     if (count > (size_t)(r->end - r->at) / stride)
@@ -78,7 +78,10 @@ read_vertices(reader *r, mc_shape *shape, uint32_t count)
             mc_shape_add_vertex(shape, r->lattice, number_at(r->at, r->swapped), number_at(r->at + 8, r->swapped));
     if (!finite)
         shape->point_count = begin;
-    mc_shape_end_part(shape);
+    if (shape->kind == MC_SHAPE_POLYGONS)
+        mc_shape_end_ring(shape, hole);
+    else
+        mc_shape_end_part(shape);
     if (shape->failed)
         return mc_error_create(r->pool, MC_ERR_LIMIT, "a geometry has more than %d vertices", MC_SHAPE_POINTS_MAX);
     return MC_OK;
@@ -93,7 +96,7 @@ read_rings(reader *r)
     for (uint32_t i = 0; i < rings; i++) {
         if (!read_word(&count, r))
             return truncated(r);
-        MC_TRY(read_vertices(r, &r->geometry->shapes[MC_SHAPE_POLYGONS], count));
+        MC_TRY(read_vertices(r, &r->geometry->shapes[MC_SHAPE_POLYGONS], count, i > 0));
     }
     return MC_OK;
 }
@@ -140,11 +143,11 @@ read_geometry(reader *r, int depth)
         return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry is nested more than %d deep", MOST_DEPTH);
     MC_TRY(read_head(r, &type));
     if (type == WKB_POINT)
-        return read_vertices(r, &r->geometry->shapes[MC_SHAPE_POINTS], 1);
+        return read_vertices(r, &r->geometry->shapes[MC_SHAPE_POINTS], 1, false);
     if (type == WKB_LINE) {
         if (!read_word(&count, r))
             return truncated(r);
-        return read_vertices(r, &r->geometry->shapes[MC_SHAPE_LINES], count);
+        return read_vertices(r, &r->geometry->shapes[MC_SHAPE_LINES], count, false);
     }
     if (type == WKB_POLYGON || type == WKB_TRIANGLE)
         return read_rings(r);
