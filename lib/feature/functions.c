@@ -2,6 +2,7 @@
 #include <apr_lib.h>
 #include <apr_strings.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

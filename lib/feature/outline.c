@@ -6,14 +6,21 @@
 #include <math.h>
 #include <string.h>
 
+#ifdef __SSE4_1__
+#include <smmintrin.h>
+#endif
+
+/* Of each row: cover() looks at four pixels at a time. */
+enum { MARGIN = 4 };
+
 mc_error *
 mc_outline_create(mc_outline **outline, int width, int height, apr_pool_t *pool)
 {
     if (width < 1 || height < 1 || width > 32768 || height > 32768)
         return mc_error_create(pool, MC_ERR_LIMIT, "a map of %dx%d pixels cannot be painted", width, height);
     mc_outline *made = apr_pcalloc(pool, sizeof(*made));
-    *made = (mc_outline){ .width = width, .height = height, .top = height, .bottom = -1 };
-    made->plane = apr_pcalloc(pool, (size_t)width * (size_t)height);
+    *made = (mc_outline){ .width = width, .height = height, .stride = width + MARGIN, .top = height, .bottom = -1 };
+    made->plane = apr_pcalloc(pool, (size_t)made->stride * (size_t)height);
     made->first = apr_palloc(pool, sizeof(int32_t) * (size_t)height * 2);
     made->last = made->first + height;
     for (int y = 0; y < height; y++) {
@@ -32,23 +39,48 @@ typedef struct segment {
     float most;        /* coverage of the middle, 1 or the pen's width */
 } segment;
 
-/* Coverage of `count` pixels of a row whose first centre is at (x, y). */
-__attribute__((optimize("O3", "no-math-errno", "no-trapping-math"))) static void
-cover(uint8_t *restrict mask, int count, float x, float y, const segment *s)
+#ifdef __SSE4_1__
+/* Coverage of `count` pixels of a row whose first centre is at (x, y), and of up to three more, which get what they
+ * should: nothing. The same arithmetic as below, four pixels at a time. */
+static void
+cover(uint8_t *mask, int count, float x, float y, const segment *s)
+{
+    const __m128 zero = _mm_setzero_ps(), one = _mm_set1_ps(1), dx = _mm_set1_ps(s->dx), dy = _mm_set1_ps(s->dy);
+    const __m128 reach = _mm_set1_ps(s->reach), most = _mm_set1_ps(s->most), py = _mm_set1_ps(y);
+    const __m128 along_y = _mm_set1_ps(y * s->dy), inverse = _mm_set1_ps(s->per_length2);
+    const __m128i low_bytes = _mm_set_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 12, 8, 4, 0);
+    const __m128 lanes = _mm_set_ps(3, 2, 1, 0);
+    for (int i = 0; i < count; i += 4) {
+        __m128 px = _mm_add_ps(_mm_set1_ps(x), _mm_add_ps(_mm_set1_ps((float)i), lanes));
+        __m128 t = _mm_mul_ps(_mm_add_ps(_mm_mul_ps(px, dx), along_y), inverse);
+        t = _mm_min_ps(_mm_max_ps(t, zero), one);
+        __m128 ex = _mm_sub_ps(px, _mm_mul_ps(t, dx)), ey = _mm_sub_ps(py, _mm_mul_ps(t, dy));
+        __m128 distance = _mm_sqrt_ps(_mm_add_ps(_mm_mul_ps(ex, ex), _mm_mul_ps(ey, ey)));
+        __m128 covered = _mm_min_ps(_mm_max_ps(_mm_sub_ps(reach, distance), zero), most);
+        __m128i values = _mm_cvttps_epi32(_mm_add_ps(_mm_mul_ps(covered, _mm_set1_ps(255)), _mm_set1_ps(0.5F)));
+        uint32_t four;
+        memcpy(&four, mask + i, 4);
+        __m128i larger = _mm_max_epu8(_mm_shuffle_epi8(values, low_bytes), _mm_cvtsi32_si128((int)four));
+        four = (uint32_t)_mm_cvtsi128_si32(larger);
+        memcpy(mask + i, &four, 4);
+    }
+}
+#else
+static void
+cover(uint8_t *mask, int count, float x, float y, const segment *s)
 {
     for (int i = 0; i < count; i++) {
         float px = x + (float)i;
         float t = (px * s->dx + y * s->dy) * s->per_length2;
-        t = t < 0 ? 0 : t;
-        t = t > 1 ? 1 : t;
+        t = t < 0 ? 0 : t > 1 ? 1 : t;
         float ex = px - t * s->dx, ey = y - t * s->dy;
         float covered = s->reach - sqrtf(ex * ex + ey * ey);
-        covered = covered < 0 ? 0 : covered;
-        covered = covered > s->most ? s->most : covered;
+        covered = covered < 0 ? 0 : covered > s->most ? s->most : covered;
         uint8_t value = (uint8_t)(int)(covered * 255.0F + 0.5F);
         mask[i] = value > mask[i] ? value : mask[i];
     }
 }
+#endif
 
 static int
 pixel_below(float value)
@@ -99,7 +131,7 @@ add_segment(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen)
         last = last >= outline->width ? outline->width - 1 : last;
         if (first > last)
             continue;
-        cover(outline->plane + (size_t)row * (size_t)outline->width + first, last - first + 1,
+        cover(outline->plane + (size_t)row * (size_t)outline->stride + first, last - first + 1,
               (float)(first - ax) + 0.5F - fx, y, &s);
         outline->first[row] = first < outline->first[row] ? first : outline->first[row];
         outline->last[row] = last > outline->last[row] ? last : outline->last[row];
@@ -126,7 +158,7 @@ mc_outline_row(const mc_outline *outline, int y, int *x, int *count)
     int first = outline->first[y], last = outline->last[y];
     *x = first;
     *count = last < first ? 0 : last - first + 1;
-    return outline->plane + (size_t)y * (size_t)outline->width + (*count == 0 ? 0 : first);
+    return outline->plane + (size_t)y * (size_t)outline->stride + (*count == 0 ? 0 : first);
 }
 
 void
@@ -135,7 +167,7 @@ mc_outline_clear_row(mc_outline *outline, int y)
     int x, count;
     mc_outline_row(outline, y, &x, &count);
     if (count > 0)
-        memset(outline->plane + (size_t)y * (size_t)outline->width + x, 0, (size_t)count);
+        memset(outline->plane + (size_t)y * (size_t)outline->stride + x, 0, (size_t)count);
     outline->first[y] = outline->width;
     outline->last[y] = -1;
 }

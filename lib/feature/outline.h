@@ -11,6 +11,7 @@
 /* A plane of 8-bit coverage; what lines share is covered once. Between uses all of it is 0. */
 typedef struct mc_outline {
     int width, height;
+    int stride; /* bytes of a row: the width and a margin whose content means nothing */
     uint8_t *plane;
     int32_t *first, *last; /* touched columns of each row; last < first: none */
     int top, bottom;       /* touched rows; bottom < top: none */

@@ -146,7 +146,8 @@ START_TEST(a_plane_that_is_moved_shows_the_same)
                     ck_assert_int_eq(here[y * SIDE + x], there[(y + dy) * SIDE + x + dx]);
         memset(here, 0, sizeof(here));
         mc_outline_add(lines, &shape, 1);
-        memcpy(here, lines->plane, sizeof(here));
+        for (int y = 0; y < SIDE; y++)
+            memcpy(here + y * SIDE, lines->plane + y * lines->stride, SIDE);
         for (int y = 0; y < SIDE; y++)
             mc_outline_clear_row(lines, y);
         for (int i = 0; i < shape.point_count; i++) {
@@ -157,7 +158,7 @@ START_TEST(a_plane_that_is_moved_shows_the_same)
         for (int y = 0; y < SIDE; y++)
             for (int x = 0; x < SIDE; x++)
                 if (x + dx >= 0 && x + dx < SIDE && y + dy >= 0 && y + dy < SIDE)
-                    ck_assert_int_eq(here[y * SIDE + x], lines->plane[(y + dy) * SIDE + x + dx]);
+                    ck_assert_int_eq(here[y * SIDE + x], lines->plane[(y + dy) * lines->stride + x + dx]);
         for (int y = 0; y < SIDE; y++)
             mc_outline_clear_row(lines, y);
     }
@@ -194,13 +195,14 @@ START_TEST(outlines_follow_the_distance)
         for (int y = 0; y < SIDE; y++)
             for (int x = 0; x < SIDE; x++) {
                 double wanted = fmin(1, fmax(0, pen / 2 + 0.5 - distance_to(&shape, x + 0.5, y + 0.5)));
-                ck_assert_double_eq_tol(lines->plane[y * SIDE + x] / 255.0, wanted, 0.01);
+                ck_assert_double_eq_tol(lines->plane[y * lines->stride + x] / 255.0, wanted, 0.01);
             }
         for (int y = 0; y < SIDE; y++)
             mc_outline_clear_row(lines, y);
     }
-    for (int i = 0; i < SIDE * SIDE; i++)
-        ck_assert_int_eq(lines->plane[i], 0);
+    for (int y = 0; y < SIDE; y++)
+        for (int x = 0; x < SIDE; x++)
+            ck_assert_int_eq(lines->plane[y * lines->stride + x], 0);
     mc_shape_free(&shape);
 }
 END_TEST
