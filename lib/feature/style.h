@@ -1,6 +1,6 @@
 /*
  * Styles: rules that say which features are drawn how. The model follows Symbology Encoding 1.1 (OGC 05-077r4); SLD 1.0
- * files are read into the same one (feature/sld.c). All sizes are in pixels once a style is resolved for a map.
+ * files are read into the same one (feature/sld.c).
  */
 #ifndef MC_FEATURE_STYLE_H
 #define MC_FEATURE_STYLE_H
@@ -90,8 +90,12 @@ typedef enum mc_symbolizer_kind {
     MC_SYMBOL_TEXT
 } mc_symbolizer_kind;
 
+/* What sizes are given in (OGC 05-077r4, 10.2): pixels, or lengths on the ground. */
+typedef enum mc_uom { MC_UOM_PIXEL, MC_UOM_METRE, MC_UOM_FOOT } mc_uom;
+
 typedef struct mc_symbolizer {
     mc_symbolizer_kind kind;
+    mc_uom uom;              /* of all of its sizes */
     mc_ink fill;             /* POLYGON */
     mc_graphic fill_graphic; /* POLYGON: repeated over the plane */
     mc_stroke stroke;        /* POLYGON, LINE; stroke.ink.present */
@@ -126,8 +130,8 @@ typedef struct mc_style {
 /*
  * Reads an SLD 1.0 or SE 1.1 file: the first user style, or the one called `name`. What it uses and we lack is a
  * complaint of kind MC_NOT_BUILT with file and line, at most one for each element; NULL after a complaint of kind
- * MC_REFUSED.
+ * MC_REFUSED, at `at` where the file as a whole is at fault.
  */
-const mc_style *mc_style_read(const char *path, const char *name, mc_build *build);
+const mc_style *mc_style_read(const char *path, const char *name, const mc_node *at, mc_build *build);
 
 #endif
