@@ -40,16 +40,14 @@ def descendants(pid):
 
 
 def cpu_seconds(pids):
-    """Processor time of all threads, from the scheduler's own nanosecond counters."""
-    total = 0
+    """Processor time of the processes in nanoseconds' resolution, threads that have ended included: the kernel's clock of each process."""
+    total = 0.0
     for pid in pids:
         try:
-            for task in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{task}/schedstat") as f:
-                    total += int(f.read().split()[0])
-        except (FileNotFoundError, ProcessLookupError):
+            total += time.clock_gettime((~pid << 3) | 2)
+        except OSError:
             pass
-    return total / 1e9
+    return total
 
 
 def pss_bytes(pids):

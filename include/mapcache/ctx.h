@@ -40,6 +40,7 @@ typedef struct mc_process {
     struct mc_handles *handles; /* open SQLite files (lib/db) */
     struct mc_flights *flights; /* who renders which metatile (lib/lock) */
     struct mc_memory *memory;   /* stored tiles, footprints, absences (lib/cache) */
+    struct mc_lru *answers;     /* what the databases of dimensions have said (lib/dimension) */
 } mc_process;
 
 typedef struct mc_ctx {

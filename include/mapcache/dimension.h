@@ -12,7 +12,7 @@ typedef struct mc_dimension mc_dimension;
 typedef struct mc_dimension_query {
     const char *tileset;
     const mc_grid *grid;
-    const mc_extent *extent; /* NULL: unbounded */
+    const mc_extent *extent; /* in the grid's SRS, x before y; NULL: unbounded */
     const char *value;       /* as requested */
 } mc_dimension_query;
 
@@ -24,9 +24,18 @@ typedef struct mc_dimension_ops {
     /* Ordered values that the requested one stands for; empty: none. MC_ERR_INVALID_DIMENSION where it is refused. */
     mc_error *(*resolve)(apr_array_header_t **values, mc_dimension *dimension, const mc_dimension_query *query,
                          mc_ctx *ctx, apr_pool_t *pool);
+    /* The same for `count` of them in one go; NULL: one after the other. */
+    mc_error *(*resolve_all)(apr_array_header_t **values, mc_dimension *dimension, const mc_dimension_query *queries,
+                             int count, mc_ctx *ctx, apr_pool_t *pool);
     /* All values, for capabilities. */
-    mc_error *(*list)(apr_array_header_t **values, mc_dimension *dimension, mc_ctx *ctx, apr_pool_t *pool);
-    bool from_backend;
+    mc_error *(*list)(apr_array_header_t **values, mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
+                      apr_pool_t *pool);
+    /* The default value as the back end knows it; NULL: that of the configuration. */
+    mc_error *(*ask_default)(const char **value, mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
+                             apr_pool_t *pool);
+    /* Whether what a value stands for depends on the extent; NULL: it does not. */
+    bool (*by_extent)(const mc_dimension *dimension);
+    bool from_backend; /* values come from a database */
 } mc_dimension_ops;
 
 struct mc_dimension {
@@ -35,20 +44,45 @@ struct mc_dimension {
     const char *unit;
     const char *default_value;
     bool time;
+    /* <wms_querybymap>: in a WMS map whose level is at least the given one, what a value stands for is asked once with
+     * the map's extent instead of once for each tile with the tile's. */
+    bool query_by_map;
+    int query_by_map_minzoom;
 };
 
 extern const mc_dimension_ops *const mc_dimension_kinds[];
 
 /* Bytes of a value that a client may ask for: it becomes part of paths, keys, statements and requests to origins. */
 #define MC_DIMENSION_VALUE_MAX 2048
+/* The same where a database is asked and its answer goes there instead: room for a list of some hundred products. */
+#define MC_DIMENSION_ASKED_MAX 16384
 
 mc_dimension *mc_dimension_from_config(const mc_node *node, mc_build *build);
 
-/* What the requested value stands for. MC_ERR_INVALID_DIMENSION where it is refused or longer than
- * MC_DIMENSION_VALUE_MAX. */
+/*
+ * What the requested value stands for, in painting order (the last one is on top). The array is for reading.
+ * Within one request (one ctx->pool) the same question gives the same answer, and a back end is asked once.
+ * MC_ERR_INVALID_DIMENSION where the value is refused or too long, MC_ERR_LIMIT where it stands for more than
+ * <max_entries> values, MC_ERR_UNAVAILABLE where the back end has no answer before the deadline, MC_ERR_IO,
+ * MC_ERR_CORRUPT, MC_ERR_UPSTREAM where it fails.
+ */
 mc_error *mc_dimension_resolve(apr_array_header_t **values, mc_dimension *dimension, const mc_dimension_query *query,
                                mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
-mc_error *mc_dimension_list(apr_array_header_t **values, mc_dimension *dimension, mc_ctx *ctx,
+
+/* The same for the tiles of a map: values[i] for queries[i]. The back end is reached once for all of them. */
+mc_error *mc_dimension_resolve_all(apr_array_header_t **values, mc_dimension *dimension,
+                                   const mc_dimension_query *queries, int count, mc_ctx *ctx,
+                                   apr_pool_t *pool) MC_CHECKED;
+
+/* Whether what a value stands for may differ from tile to tile. */
+bool mc_dimension_by_extent(const mc_dimension *dimension);
+
+/* What capabilities list; `tileset` as its queries see it. */
+mc_error *mc_dimension_list(apr_array_header_t **values, mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
                             apr_pool_t *pool) MC_CHECKED;
+
+/* The default value to be shown in WMS capabilities: the back end's (<default_query>), else the configured one. */
+mc_error *mc_dimension_default(const char **value, mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
+                               apr_pool_t *pool) MC_CHECKED;
 
 #endif

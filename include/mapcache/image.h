@@ -134,6 +134,27 @@ void mc_format_builtins(apr_hash_t *formats, apr_pool_t *pool); /* PNG, PNG8, JP
 mc_error *mc_format_encode(mc_buf **bytes, const mc_format *format, mc_pixels *pixels, mc_purpose purpose, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
 
+/* A hash of all of a format that shows in its output, for validators. */
+uint64_t mc_format_tag(const mc_format *format);
+
+/* A sequence of pictures, shown one after the other. */
+typedef struct mc_animation {
+    mc_pixels *const *frames; /* all of one size; read only, but for what is known of their opacity */
+    int count;                /* 1..mc_frames_max */
+    int delay;                /* ms that each frame stays: 0..65535 */
+    int loops;                /* how often it is played; 0: for ever */
+} mc_animation;
+enum { mc_frames_max = 4096 };
+
+/*
+ * An animated PNG (Portable Network Graphics (PNG) Specification, third edition, 4.9): lossless; what knows no
+ * animations shows the first frame. After the first one, only the rectangle that changed is stored. Its media type is
+ * image/apng, and image/png serves as well. Frames are encoded by idle workers where there are some. *bytes is a new
+ * buffer with one reference, attached to `pool`. MC_ERR_LIMIT for too many frames or bytes.
+ */
+mc_error *mc_apng_encode(mc_buf **bytes, const mc_animation *animation, mc_purpose purpose, mc_ctx *ctx,
+                         apr_pool_t *pool) MC_CHECKED;
+
 /*
  * Joins columns x rows baseline JPEG tiles of equal headers into one JPEG at their restart markers, without decoding
  * (limits.md 3). *joined is NULL where the tiles do not fit together; tiles of equal tables without markers are

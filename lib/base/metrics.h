@@ -26,6 +26,8 @@
     X(origin_bytes_total, "Bytes received from origins.")                                                              \
     X(handles_opened_total, "SQLite files opened.")                                                                    \
     X(handles_evicted_total, "SQLite handles closed to stay inside the bound.")                                        \
+    X(dimension_queries_total, "Questions that databases of dimensions were asked.")                                   \
+    X(dimension_remembered_total, "Questions of dimensions that the memory of the process answered.")                  \
     X(response_bytes_total, "Bytes of response bodies.")
 
 typedef enum mc_counter {

@@ -22,6 +22,8 @@ mc_open_profile(const mc_open *how)
         hash = mc_hash64(how->pragmas[i].name, strlen(how->pragmas[i].name), hash);
         hash = mc_hash64(how->pragmas[i].value, strlen(how->pragmas[i].value), hash);
     }
+    if (how->vfs != NULL)
+        hash = mc_hash64(how->vfs, strlen(how->vfs), hash);
     return hash;
 }
 
@@ -116,7 +118,7 @@ open_once(mc_handle *handle, const mc_open *how, bool exists, bool alone, int *c
     int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
                 (how->write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
     mc_error *error = MC_OK;
-    if (sqlite3_open_v2(name, &handle->db, flags, NULL) != SQLITE_OK) {
+    if (sqlite3_open_v2(name, &handle->db, flags, how->vfs) != SQLITE_OK) {
         error = mc_handle_error(handle, "a tile store cannot be opened", pool);
     } else {
         sqlite3_extended_result_codes(handle->db, 1);

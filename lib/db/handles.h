@@ -47,6 +47,7 @@ typedef struct mc_open {
     const char *create; /* run by writers after the pragmas; NULL: nothing */
     const mc_pragma *pragmas;
     int pragma_count;
+    const char *vfs;  /* SQLite's name of a file system; NULL: the default one */
     uint64_t profile; /* mc_open_profile() of the above */
 } mc_open;
 

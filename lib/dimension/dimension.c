@@ -2,15 +2,17 @@
 #include "mapcache/dimension.h"
 
 #include <apr_strings.h>
+#include <limits.h>
 #include <string.h>
 
 #include "dimension/kinds.h"
 #include "mapcache/trace.h"
 
-const mc_dimension_ops *const mc_dimension_kinds[] = { &mc_dimension_values, &mc_dimension_regex, NULL };
+const mc_dimension_ops *const mc_dimension_kinds[] = { &mc_dimension_values, &mc_dimension_regex, &mc_dimension_sqlite,
+                                                       &mc_dimension_time, NULL };
 
 /* Kinds of MapCache's vocabulary that this build does not have. */
-static const char *const kinds_not_built[] = { "sqlite", "time", "postgresql", "elasticsearch", NULL };
+static const char *const kinds_not_built[] = { "postgresql", "elasticsearch", NULL };
 
 static const mc_dimension_ops *
 find_kind(const char *type)
@@ -53,29 +55,84 @@ mc_dimension_from_config(const mc_node *node, mc_build *build)
     return dimension;
 }
 
-void
-mc_dimension_set_common(mc_dimension *dimension, const mc_dimension_common *common)
+typedef struct by_map {
+    bool wanted;
+    int minzoom;
+} by_map;
+
+const mc_key mc_dimension_by_map_keys[] = {
+    { "", MC_BOOL, 0, 0, 0, NULL, "false", offsetof(by_map, wanted), NULL, "true or false." },
+    { "@minzoom", MC_INT, 0, 0, INT_MAX, NULL, "0", offsetof(by_map, minzoom), NULL,
+      "First level of the grid at which it is done." },
+    MC_KEY_END,
+};
+
+bool
+mc_dimension_set_common(mc_dimension *dimension, const mc_dimension_common *common, mc_build *build)
 {
+    by_map by_map = { false, 0 };
+    if (common->wms_querybymap != NULL &&
+        !mc_config_read(&by_map, common->wms_querybymap, mc_dimension_by_map_keys, build->diagnostics))
+        return false;
     dimension->name = common->name;
     dimension->unit = common->unit;
     dimension->default_value = common->default_value;
     dimension->time = common->time;
+    dimension->query_by_map = by_map.wanted;
+    dimension->query_by_map_minzoom = by_map.minzoom;
+    return true;
+}
+
+static mc_error *
+check_length(const mc_dimension *dimension, const char *value, apr_pool_t *pool)
+{
+    size_t most = dimension->ops->from_backend ? MC_DIMENSION_ASKED_MAX : MC_DIMENSION_VALUE_MAX;
+    if (value == NULL || strnlen(value, most + 1) <= most)
+        return MC_OK;
+    return mc_error_located(pool, MC_ERR_INVALID_DIMENSION, dimension->name,
+                            "the value of dimension %s is longer than %lu bytes", dimension->name, (unsigned long)most);
 }
 
 mc_error *
 mc_dimension_resolve(apr_array_header_t **values, mc_dimension *dimension, const mc_dimension_query *query, mc_ctx *ctx,
                      apr_pool_t *pool)
 {
-    MC_SPAN(ctx, "mapcache_dimension_get_entries_for_value");
-    if (query->value != NULL && strlen(query->value) > MC_DIMENSION_VALUE_MAX)
-        return mc_error_located(pool, MC_ERR_INVALID_DIMENSION, dimension->name,
-                                "the value of dimension %s is longer than %d bytes", dimension->name,
-                                MC_DIMENSION_VALUE_MAX);
-    return dimension->ops->resolve(values, dimension, query, ctx, pool);
+    return mc_dimension_resolve_all(values, dimension, query, 1, ctx, pool);
 }
 
 mc_error *
-mc_dimension_list(apr_array_header_t **values, mc_dimension *dimension, mc_ctx *ctx, apr_pool_t *pool)
+mc_dimension_resolve_all(apr_array_header_t **values, mc_dimension *dimension, const mc_dimension_query *queries,
+                         int count, mc_ctx *ctx, apr_pool_t *pool)
 {
-    return dimension->ops->list(values, dimension, ctx, pool);
+    MC_SPAN(ctx, "mapcache_dimension_get_entries_for_value");
+    for (int i = 0; i < count; i++)
+        if (i == 0 || queries[i].value != queries[i - 1].value)
+            MC_TRY(check_length(dimension, queries[i].value, pool));
+    if (dimension->ops->resolve_all != NULL)
+        return dimension->ops->resolve_all(values, dimension, queries, count, ctx, pool);
+    for (int i = 0; i < count; i++)
+        MC_TRY(dimension->ops->resolve(&values[i], dimension, &queries[i], ctx, pool));
+    return MC_OK;
+}
+
+bool
+mc_dimension_by_extent(const mc_dimension *dimension)
+{
+    return dimension->ops->by_extent != NULL && dimension->ops->by_extent(dimension);
+}
+
+mc_error *
+mc_dimension_list(apr_array_header_t **values, mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
+                  apr_pool_t *pool)
+{
+    return dimension->ops->list(values, dimension, tileset, ctx, pool);
+}
+
+mc_error *
+mc_dimension_default(const char **value, mc_dimension *dimension, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
+{
+    *value = dimension->default_value;
+    if (dimension->ops->ask_default == NULL)
+        return MC_OK;
+    return dimension->ops->ask_default(value, dimension, tileset, ctx, pool);
 }

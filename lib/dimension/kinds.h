@@ -6,6 +6,8 @@
 
 extern const mc_dimension_ops mc_dimension_values;
 extern const mc_dimension_ops mc_dimension_regex;
+extern const mc_dimension_ops mc_dimension_sqlite;
+extern const mc_dimension_ops mc_dimension_time;
 
 /* Attributes and children that every kind accepts. */
 #define MC_DIMENSION_COMMON_KEYS                                                                                       \
@@ -50,9 +52,12 @@ extern const mc_dimension_ops mc_dimension_regex;
           "false", offsetof(mc_dimension_common, time),                                                                \
           NULL,    "Values are times: instants, ranges and lists of them." },                                          \
     {                                                                                                                  \
-        "wms_querybymap", MC_TREE, 0, 0, 0, NULL, NULL, offsetof(mc_dimension_common, wms_querybymap), NULL,           \
-            "Ask the back end once for a whole WMS map instead of once for each tile."                                 \
+        "wms_querybymap", MC_TREE, 0, 0, 0, NULL, NULL, offsetof(mc_dimension_common, wms_querybymap),                 \
+            mc_dimension_by_map_keys, "true: ask the back end once for a whole WMS map instead of once for each tile." \
     }
+
+/* <wms_querybymap> */
+extern const mc_key mc_dimension_by_map_keys[];
 
 typedef struct mc_dimension_common {
     const char *name;
@@ -63,6 +68,7 @@ typedef struct mc_dimension_common {
     const mc_node *wms_querybymap;
 } mc_dimension_common;
 
-void mc_dimension_set_common(mc_dimension *dimension, const mc_dimension_common *common);
+/* False after a complaint that refuses the file. */
+bool mc_dimension_set_common(mc_dimension *dimension, const mc_dimension_common *common, mc_build *build);
 
 #endif

@@ -47,7 +47,8 @@ regex_from_config(const mc_node *node, mc_build *build)
     int code;
     PCRE2_SIZE offset;
     regex_dimension *dimension = apr_pcalloc(build->pool, sizeof(*dimension));
-    mc_dimension_set_common(&dimension->base, &config.common);
+    if (!mc_dimension_set_common(&dimension->base, &config.common, build))
+        return NULL;
     dimension->pattern = config.pattern;
     dimension->code = pcre2_compile((PCRE2_SPTR)config.pattern, PCRE2_ZERO_TERMINATED, 0, &code, &offset, NULL);
     if (dimension->code == NULL) {
@@ -84,8 +85,9 @@ regex_resolve(apr_array_header_t **values, mc_dimension *base, const mc_dimensio
 }
 
 static mc_error *
-regex_list(apr_array_header_t **values, mc_dimension *base, mc_ctx *ctx, apr_pool_t *pool)
+regex_list(apr_array_header_t **values, mc_dimension *base, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
 {
+    (void)tileset;
     (void)ctx;
     *values = apr_array_make(pool, 1, sizeof(const char *));
     APR_ARRAY_PUSH(*values, const char *) = ((const regex_dimension *)base)->pattern;

@@ -33,7 +33,8 @@ values_from_config(const mc_node *node, mc_build *build)
     if (!mc_config_read(&config, node, values_keys, build->diagnostics))
         return NULL;
     values_dimension *dimension = apr_pcalloc(build->pool, sizeof(*dimension));
-    mc_dimension_set_common(&dimension->base, &config.common);
+    if (!mc_dimension_set_common(&dimension->base, &config.common, build))
+        return NULL;
     dimension->case_sensitive = config.case_sensitive;
     dimension->values = apr_array_make(build->pool, config.nodes->nelts, sizeof(const char *));
     for (int i = 0; i < config.nodes->nelts; i++) {
@@ -66,8 +67,9 @@ values_resolve(apr_array_header_t **values, mc_dimension *base, const mc_dimensi
 }
 
 static mc_error *
-values_list(apr_array_header_t **values, mc_dimension *base, mc_ctx *ctx, apr_pool_t *pool)
+values_list(apr_array_header_t **values, mc_dimension *base, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
 {
+    (void)tileset;
     (void)ctx;
     *values = apr_array_copy(pool, ((const values_dimension *)base)->values);
     return MC_OK;

@@ -2,7 +2,7 @@
 #ifndef MC_IMAGE_PNG_H
 #define MC_IMAGE_PNG_H
 
-#include "mapcache/image.h"
+#include "image/box.h"
 
 enum { MC_PNG_GRAY = 0, MC_PNG_RGB = 2, MC_PNG_PALETTE = 3, MC_PNG_GRAY_ALPHA = 4, MC_PNG_RGBA = 6 };
 
@@ -34,13 +34,19 @@ mc_error *mc_png_read_header(mc_png_header *header, const uint8_t *data, size_t 
 
 /*
  * Undoes the filters (clause 9) of `height` rows of 1 + row_size bytes in place. `step` is the distance to the pixel on
- * the left: 1, 3 or 4 bytes. False for an unknown filter type.
+ * the left: 1, 3 or 4 bytes. False for an unknown filter type. Rows outside of *begin..*end hold zeros only; there are
+ * none inside when *begin >= *end.
  */
-bool mc_png_unfilter(uint8_t *rows, size_t row_size, uint32_t height, int step);
+bool mc_png_unfilter(uint8_t *rows, size_t row_size, uint32_t height, int step, uint32_t *begin, uint32_t *end);
 
 /* Any form at all, through libpng. */
 mc_error *mc_png_decode_any(mc_pixels **pixels, const mc_png_header *header, const uint8_t *data, size_t size,
                             apr_pool_t *pool) MC_CHECKED;
+
+/* As mc_image_decode_box, for the form that products have: 8-bit RGBA. *done is false, and nothing has happened, for
+ * any other. */
+mc_error *mc_png_decode_box(bool *done, mc_box_image *image, mc_box_room *room, void *baton, const uint8_t *data,
+                            size_t size, apr_pool_t *pool) MC_CHECKED;
 
 /* R, G, B, A as in the file to premultiplied B, G, R, A. *all and *any gather the AND and OR of the alphas. */
 void mc_png_premultiply(uint8_t *out, const uint8_t *rgba, uint32_t count, uint8_t *all, uint8_t *any);
@@ -73,6 +79,17 @@ mc_error *mc_png_chunk(mc_buf *png, const char type[4], const void *data, size_t
 mc_error *mc_png_image_data(mc_buf *png, const uint8_t *rows, size_t size, mc_deflate_level level,
                             apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_png_end(mc_buf *png, apr_pool_t *pool) MC_CHECKED;
+
+/*
+ * The zlib stream of `rows`: `written` bytes that begin `before` bytes after *stream, which is scratch memory that the
+ * caller releases (none after an error). The bytes before are the caller's to fill.
+ */
+mc_error *mc_png_deflate(uint8_t **stream, size_t *written, size_t before, const uint8_t *rows, size_t size,
+                         mc_deflate_level level, apr_pool_t *pool) MC_CHECKED;
+
+/* Writes the filtered rows of an 8-bit RGB (opaque) or RGBA image: mc_png_rows_size bytes. */
+size_t mc_png_rows_size(const mc_pixels *pixels, bool opaque);
+void mc_png_rows(uint8_t *rows, const mc_pixels *pixels, bool opaque);
 
 /* Up to 256 colours in the order of their indices: premultiplied B, G, R, A. The `translucent` first ones are not
  * opaque. */

@@ -102,6 +102,19 @@ undo_average_pixels(uint8_t *row, const uint8_t *above, size_t size, size_t step
     }
 }
 
+/* What Paeth's filter adds to each channel: pixels in 16-bit lanes. */
+static inline __m128i
+predicted_by_paeth(__m128i left, __m128i up, __m128i corner)
+{
+    __m128i from_left = _mm_sub_epi16(up, corner), from_up = _mm_sub_epi16(left, corner);
+    __m128i from_corner = _mm_abs_epi16(_mm_add_epi16(from_left, from_up));
+    from_left = _mm_abs_epi16(from_left);
+    from_up = _mm_abs_epi16(from_up);
+    __m128i least = _mm_min_epi16(from_corner, _mm_min_epi16(from_left, from_up));
+    __m128i predicted = _mm_blendv_epi8(corner, up, _mm_cmpeq_epi16(least, from_up));
+    return _mm_blendv_epi8(predicted, left, _mm_cmpeq_epi16(least, from_left));
+}
+
 static inline void
 undo_paeth_pixels(uint8_t *row, const uint8_t *above, size_t size, size_t step)
 {
@@ -109,18 +122,73 @@ undo_paeth_pixels(uint8_t *row, const uint8_t *above, size_t size, size_t step)
     __m128i left = zero, corner = zero;
     for (size_t i = 0; i < size; i += step) {
         __m128i up = _mm_unpacklo_epi8(load_pixel(above + i), zero);
-        __m128i from_left = _mm_sub_epi16(up, corner), from_up = _mm_sub_epi16(left, corner);
-        __m128i from_corner = _mm_abs_epi16(_mm_add_epi16(from_left, from_up));
-        from_left = _mm_abs_epi16(from_left);
-        from_up = _mm_abs_epi16(from_up);
-        __m128i least = _mm_min_epi16(from_corner, _mm_min_epi16(from_left, from_up));
-        __m128i predicted = _mm_blendv_epi8(corner, up, _mm_cmpeq_epi16(least, from_up));
-        predicted = _mm_blendv_epi8(predicted, left, _mm_cmpeq_epi16(least, from_left));
+        __m128i predicted = predicted_by_paeth(left, up, corner);
         corner = up;
         /* Bytes wrap around: the zero high halves stay zero. */
         left = _mm_add_epi8(predicted, _mm_unpacklo_epi8(load_pixel(row + i), zero));
         store_pixel(row + i, _mm_packus_epi16(left, left), step);
     }
+}
+
+/*
+ * Paeth's filter makes each pixel wait for the one on its left, but four rows can be undone at a time, each a pixel
+ * behind the one above it: at turn t, row k is at pixel t - k, and what is above that was made one turn before.
+ */
+typedef struct band {
+    uint8_t *rows[4];
+    const uint8_t *above;
+    size_t count, step;     /* pixels of a row; bytes of a pixel */
+    __m128i left[2], up[2]; /* rows 0 and 1, rows 2 and 3: as they were in the last turn */
+} band;
+
+/* Pixel `at` of a row, and zero beyond its ends (also before the first: `at` wraps around). */
+static inline __m128i
+band_pixel(const band *b, const uint8_t *row, size_t at, bool inside)
+{
+    return inside || at < b->count ? load_pixel(row + at * b->step) : _mm_setzero_si128();
+}
+
+static inline void
+band_store(const band *b, int k, size_t at, __m128i pixel, bool inside)
+{
+    if (inside || at < b->count)
+        store_pixel(b->rows[k] + at * b->step, pixel, b->step);
+}
+
+/* Inlined by force: its state must stay in registers. */
+__attribute__((always_inline)) static inline void
+band_turn(band *b, size_t t, bool inside)
+{
+    const __m128i zero = _mm_setzero_si128();
+    __m128i above = _mm_unpacklo_epi8(band_pixel(b, b->above, t, inside), zero);
+    __m128i up[2] = { _mm_unpacklo_epi64(above, b->left[0]), _mm_alignr_epi8(b->left[1], b->left[0], 8) };
+    for (int k = 0; k < 2; k++) {
+        size_t at = t - 2 * (size_t)k;
+        __m128i raw = _mm_unpacklo_epi32(band_pixel(b, b->rows[2 * k], at, inside),
+                                         band_pixel(b, b->rows[2 * k + 1], at - 1, inside));
+        __m128i predicted = predicted_by_paeth(b->left[k], up[k], b->up[k]);
+        b->left[k] = _mm_add_epi8(predicted, _mm_unpacklo_epi8(raw, zero));
+        b->up[k] = up[k];
+        __m128i packed = _mm_packus_epi16(b->left[k], zero);
+        band_store(b, 2 * k, at, packed, inside);
+        band_store(b, 2 * k + 1, at - 1, _mm_srli_epi64(packed, 32), inside);
+    }
+}
+
+static inline void
+undo_paeth_band(uint8_t *first, const uint8_t *above, size_t size, size_t step)
+{
+    const __m128i zero = _mm_setzero_si128();
+    band b = { .above = above, .count = size / step, .step = step, .left = { zero, zero }, .up = { zero, zero } };
+    for (size_t k = 0; k < 4; k++)
+        b.rows[k] = first + k * (size + 1);
+    size_t t = 0;
+    for (; t < 3; t++)
+        band_turn(&b, t, false);
+    for (; t < b.count; t++)
+        band_turn(&b, t, true);
+    for (; t < b.count + 3; t++)
+        band_turn(&b, t, false);
 }
 
 /* False where the last pixel's fourth byte would lie outside; then the plain loops do it. */
@@ -197,18 +265,80 @@ undo_first_row(int filter, uint8_t *row, size_t size, size_t step)
     return true;
 }
 
+/* Whether `size` bytes are zero. */
+static bool
+is_zero(const uint8_t *bytes, size_t size)
+{
+    size_t i = 0;
+#ifdef __SSE4_1__
+    for (; i + 64 <= size; i += 64) {
+        const __m128i *at = (const __m128i *)(const void *)(bytes + i);
+        __m128i any = _mm_or_si128(_mm_or_si128(_mm_loadu_si128(at), _mm_loadu_si128(at + 1)),
+                                   _mm_or_si128(_mm_loadu_si128(at + 2), _mm_loadu_si128(at + 3)));
+        if (!_mm_testz_si128(any, any))
+            return false;
+    }
+#endif
+    for (; i < size; i++)
+        if (bytes[i] != 0)
+            return false;
+    return true;
+}
+
+/* Whether four rows from `row` on can be undone together; the last row of a file may not be among them where pixels
+ * have three bytes, since four are read. */
+static bool
+is_band(const uint8_t *row, size_t row_size, uint32_t left, size_t step)
+{
+    if (step == 1 || left < (step == 3 ? 5 : 4))
+        return false;
+    for (size_t k = 0; k < 4; k++)
+        if (row[k * (row_size + 1) - 1] != FILTER_PAETH)
+            return false;
+    return true;
+}
+
+/* Undoes the filter of row y > 0, or of several rows: returns how many, 0 for an unknown filter. */
+static uint32_t
+undo_some(uint8_t *row, size_t row_size, uint32_t left, size_t step)
+{
+    const uint8_t *above = row - (row_size + 1);
+    if (is_band(row, row_size, left, step)) {
+#ifdef __SSE4_1__
+        if (step == 4)
+            undo_paeth_band(row, above, row_size, 4);
+        else
+            undo_paeth_band(row, above, row_size, 3);
+        return 4;
+#endif
+    }
+    if (undo_pixels(row[-1], row, above, row_size, step, left == 1))
+        return 1;
+    return undo_row(row[-1], row, above, row_size, step) ? 1 : 0;
+}
+
 bool
-mc_png_unfilter(uint8_t *rows, size_t row_size, uint32_t height, int step)
+mc_png_unfilter(uint8_t *rows, size_t row_size, uint32_t height, int step, uint32_t *begin, uint32_t *end)
 {
     if (!undo_first_row(rows[0], rows + 1, row_size, (size_t)step))
         return false;
-    for (uint32_t y = 1; y < height; y++) {
+    bool above_is_zero = is_zero(rows + 1, row_size);
+    *begin = above_is_zero ? height : 0;
+    *end = above_is_zero ? 0 : 1;
+    for (uint32_t y = 1, done; y < height; y += done) {
         uint8_t *row = rows + y * (row_size + 1) + 1;
-        const uint8_t *above = row - (row_size + 1);
-        if (undo_pixels(row[-1], row, above, row_size, (size_t)step, y + 1 == height))
+        done = 1;
+        /* Nothing comes of nothing, whatever the filter. */
+        if (row[-1] <= FILTER_PAETH && (above_is_zero || row[-1] <= FILTER_SUB) && is_zero(row, row_size)) {
+            above_is_zero = true;
             continue;
-        if (!undo_row(row[-1], row, above, row_size, (size_t)step))
+        }
+        done = undo_some(row, row_size, height - y, (size_t)step);
+        if (done == 0)
             return false;
+        above_is_zero = false;
+        *begin = *begin < y ? *begin : y;
+        *end = y + done;
     }
     return true;
 }

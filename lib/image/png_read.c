@@ -10,6 +10,7 @@
 #include <smmintrin.h>
 #endif
 
+#include "image/box.h"
 #include "image/codec.h"
 #include "image/png.h"
 #include "image/scratch.h"
@@ -231,68 +232,155 @@ palette_colors(uint32_t colors[256], const chunks *found)
     }
 }
 
-static void
-convert(mc_pixels *pixels, const uint8_t *rows, size_t row_size, const mc_png_header *header, const chunks *found)
+/* An image inflated and un-filtered, in the file's colours. */
+typedef struct raster {
+    mc_png_header header;
+    chunks found;
+    uint8_t *rows; /* scratch: each a byte and row_size bytes */
+    size_t row_size;
+    uint32_t begin, end; /* outside of these, rows hold zeros only */
+} raster;
+
+static const uint8_t *
+raster_row(const raster *r, uint32_t y)
 {
-    uint32_t colors[256];
-    uint8_t all = 255, any = 0;
-    if (header->color == MC_PNG_PALETTE)
-        palette_colors(colors, found);
-    for (uint32_t y = 0; y < header->height; y++) {
-        const uint8_t *in = rows + y * (row_size + 1) + 1;
+    return r->rows + y * (r->row_size + 1) + 1;
+}
+
+static void
+convert_rgba(mc_pixels *pixels, const raster *r)
+{
+    uint8_t all = r->begin == 0 && r->end == r->header.height ? 255 : 0, any = 0;
+    for (uint32_t y = 0; y < r->header.height; y++) {
         uint8_t *out = pixels->data + y * pixels->stride;
-        if (header->color == MC_PNG_RGBA)
-            mc_png_premultiply(out, in, header->width, &all, &any);
-        else if (header->color == MC_PNG_RGB)
-            convert_rgb_row(out, in, header->width);
+        if (y < r->begin || y >= r->end)
+            memset(out, 0, r->row_size);
         else
-            convert_palette_row(out, in, header->width, header->depth, colors);
+            mc_png_premultiply(out, raster_row(r, y), r->header.width, &all, &any);
     }
-    if (header->color == MC_PNG_RGBA)
-        pixels->opacity = mc_png_opacity(all, any);
-    else if (header->color == MC_PNG_RGB || found->transparency_size == 0)
+    pixels->opacity = mc_png_opacity(all, any);
+}
+
+static void
+convert(mc_pixels *pixels, const raster *r)
+{
+    uint32_t colors[256], width = r->header.width;
+    if (r->header.color == MC_PNG_RGBA) {
+        convert_rgba(pixels, r);
+        return;
+    }
+    if (r->header.color == MC_PNG_PALETTE)
+        palette_colors(colors, &r->found);
+    for (uint32_t y = 0; y < r->header.height; y++) {
+        uint8_t *out = pixels->data + y * pixels->stride;
+        if (r->header.color == MC_PNG_RGB)
+            convert_rgb_row(out, raster_row(r, y), width);
+        else
+            convert_palette_row(out, raster_row(r, y), width, r->header.depth, colors);
+    }
+    if (r->header.color == MC_PNG_RGB || r->found.transparency_size == 0)
         pixels->opacity = MC_OPAQUE;
     else
         mc_pixels_opacity(pixels);
 }
 
-static mc_error *
-decode_here(mc_pixels **result, const mc_png_header *header, const chunks *found, apr_pool_t *pool)
+/* Whether we read this form ourselves. */
+static bool
+is_usual(const mc_png_header *header, const chunks *found)
 {
+    bool plain = header->color == MC_PNG_RGBA || (header->color == MC_PNG_RGB && found->transparency == NULL);
+    return header->interlace == 0 && ((plain && header->depth == 8) || header->color == MC_PNG_PALETTE);
+}
+
+static mc_error *
+read_chunks(raster *r, const uint8_t *data, size_t size, apr_pool_t *pool)
+{
+    *r = (raster){ .rows = NULL };
+    MC_TRY(mc_png_read_header(&r->header, data, size, pool));
+    MC_TRY(walk(&r->found, data, size, pool));
+    if (r->header.color == MC_PNG_PALETTE && r->found.palette == NULL)
+        return broken(pool, "no palette");
+    return MC_OK;
+}
+
+/* Fills r->rows of a usual form; the caller releases them. */
+static mc_error *
+read_rows(raster *r, apr_pool_t *pool)
+{
+    const mc_png_header *header = &r->header;
     int step = header->color == MC_PNG_RGBA ? 4 : header->color == MC_PNG_RGB ? 3 : 1;
-    size_t row_size = header->color == MC_PNG_PALETTE ? ((size_t)header->width * (size_t)header->depth + 7) / 8
-                                                      : (size_t)header->width * (size_t)step;
-    uint8_t *rows;
-    MC_TRY(inflate_rows(&rows, (row_size + 1) * header->height, found, pool));
-    mc_error *error = MC_OK;
-    mc_pixels *pixels = NULL;
-    if (!mc_png_unfilter(rows, row_size, header->height, step))
-        error = broken(pool, "an unknown filter");
-    else
-        error = mc_pixels_create(&pixels, (int)header->width, (int)header->height, false, pool);
-    if (error == MC_OK) {
-        convert(pixels, rows, row_size, header, found);
-        *result = pixels;
-    }
-    mc_scratch_release(rows);
-    return error;
+    r->row_size = header->color == MC_PNG_PALETTE ? ((size_t)header->width * (size_t)header->depth + 7) / 8
+                                                  : (size_t)header->width * (size_t)step;
+    MC_TRY(inflate_rows(&r->rows, (r->row_size + 1) * header->height, &r->found, pool));
+    if (mc_png_unfilter(r->rows, r->row_size, header->height, step, &r->begin, &r->end))
+        return MC_OK;
+    mc_scratch_release(r->rows);
+    r->rows = NULL;
+    return broken(pool, "an unknown filter");
 }
 
 mc_error *
 mc_png_decode(mc_pixels **pixels, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
-    mc_png_header header;
-    chunks found;
-    MC_TRY(mc_png_read_header(&header, data, size, pool));
-    MC_TRY(walk(&found, data, size, pool));
-    if (header.color == MC_PNG_PALETTE && found.palette == NULL)
-        return broken(pool, "no palette");
-    bool plain = header.color == MC_PNG_RGBA || (header.color == MC_PNG_RGB && found.transparency == NULL);
-    if (header.interlace == 0 && ((plain && header.depth == 8) || header.color == MC_PNG_PALETTE))
-        return decode_here(pixels, &header, &found, pool);
-    /* libpng inflates row by row, but allocates the result first. */
-    size_t least = ((size_t)header.width * (size_t)header.depth + 7) / 8 * header.height;
-    if (least / 1032 > found.total)
-        return broken(pool, "too little image data");
-    return mc_png_decode_any(pixels, &header, data, size, pool);
+    raster r;
+    MC_TRY(read_chunks(&r, data, size, pool));
+    if (!is_usual(&r.header, &r.found)) {
+        /* libpng inflates row by row, but allocates the result first. */
+        size_t least = ((size_t)r.header.width * (size_t)r.header.depth + 7) / 8 * r.header.height;
+        if (least / 1032 > r.found.total)
+            return broken(pool, "too little image data");
+        return mc_png_decode_any(pixels, &r.header, data, size, pool);
+    }
+    MC_TRY(read_rows(&r, pool));
+    mc_error *error = mc_pixels_create(pixels, (int)r.header.width, (int)r.header.height, false, pool);
+    if (error == MC_OK)
+        convert(*pixels, &r);
+    mc_scratch_release(r.rows);
+    return error;
+}
+
+/* The box of what shows: only rows that hold anything are looked at. */
+static mc_box
+box_of(const raster *r)
+{
+    if (r->begin >= r->end)
+        return (mc_box){ .opacity = MC_EMPTY };
+    mc_pixels part = { .width = (int)r->header.width,
+                       .height = (int)(r->end - r->begin),
+                       .stride = r->row_size + 1,
+                       .data = r->rows + r->begin * (r->row_size + 1) + 1 };
+    mc_box box = mc_pixels_box(&part);
+    if (box.width > 0)
+        box.top += (int)r->begin;
+    return box;
+}
+
+static void
+convert_box(uint8_t *out, const mc_box *box, const raster *r)
+{
+    uint8_t all, any;
+    for (int y = 0; y < box->height; y++)
+        mc_png_premultiply(out + (size_t)y * (size_t)box->width * 4,
+                           raster_row(r, (uint32_t)(box->top + y)) + (size_t)box->left * 4, (uint32_t)box->width, &all,
+                           &any);
+}
+
+mc_error *
+mc_png_decode_box(bool *done, mc_box_image *image, mc_box_room *room, void *baton, const uint8_t *data, size_t size,
+                  apr_pool_t *pool)
+{
+    raster r;
+    *done = false;
+    MC_TRY(read_chunks(&r, data, size, pool));
+    if (!is_usual(&r.header, &r.found) || r.header.color != MC_PNG_RGBA)
+        return MC_OK;
+    MC_TRY(read_rows(&r, pool));
+    *image = (mc_box_image){ (int)r.header.width, (int)r.header.height, box_of(&r) };
+    uint8_t *out = image->box.width == 0 ? NULL : room(baton, image);
+    if (out != NULL)
+        convert_box(out, &image->box, &r);
+    mc_scratch_release(r.rows);
+    *done = true;
+    return image->box.width > 0 && out == NULL ? mc_error_create(pool, MC_ERR_LIMIT, "no memory for an image's pixels")
+                                               : MC_OK;
 }

@@ -112,18 +112,30 @@ deflate_rows(mc_deflate_level level, uint8_t *out, size_t room, const uint8_t *r
 }
 
 mc_error *
-mc_png_image_data(mc_buf *png, const uint8_t *rows, size_t size, mc_deflate_level level, apr_pool_t *pool)
+mc_png_deflate(uint8_t **stream, size_t *written, size_t before, const uint8_t *rows, size_t size,
+               mc_deflate_level level, apr_pool_t *pool)
 {
     size_t room = libdeflate_zlib_compress_bound(NULL, size);
-    /* Compressed into scratch: the buffer that stays, perhaps for long in a cache, is only as large as its content. */
-    uint8_t *stream = mc_scratch_acquire(room);
-    size_t written = stream == NULL ? 0 : deflate_rows(level, stream, room, rows, size);
+    *stream = mc_scratch_acquire(before + room);
+    *written = *stream == NULL ? 0 : deflate_rows(level, *stream + before, room, rows, size);
     /* What cannot be shrunk may not fit the quick way; stored always does. */
-    if (written == 0 && stream != NULL)
-        written = deflate_with(0, stream, room, rows, size);
-    mc_error *error = written == 0 || written > INT32_MAX
-                          ? mc_error_create(pool, MC_ERR_LIMIT, "an image too large to be compressed")
-                          : mc_png_chunk(png, "IDAT", stream, written, pool);
+    if (*written == 0 && *stream != NULL)
+        *written = deflate_with(0, *stream + before, room, rows, size);
+    if (*written > 0 && *written <= INT32_MAX - before)
+        return MC_OK;
+    mc_scratch_release(*stream);
+    *stream = NULL;
+    return mc_error_create(pool, MC_ERR_LIMIT, "an image too large to be compressed");
+}
+
+mc_error *
+mc_png_image_data(mc_buf *png, const uint8_t *rows, size_t size, mc_deflate_level level, apr_pool_t *pool)
+{
+    /* Compressed into scratch: the buffer that stays, perhaps for long in a cache, is only as large as its content. */
+    uint8_t *stream;
+    size_t written;
+    MC_TRY(mc_png_deflate(&stream, &written, 0, rows, size, level, pool));
+    mc_error *error = mc_png_chunk(png, "IDAT", stream, written, pool);
     mc_scratch_release(stream);
     return error;
 }

@@ -134,15 +134,16 @@ filter_up(uint8_t *rows, size_t row_size, int height)
     }
 }
 
-static mc_error *
-encode_true_color(mc_buf *png, mc_pixels *pixels, mc_deflate_level level, apr_pool_t *pool)
+size_t
+mc_png_rows_size(const mc_pixels *pixels, bool opaque)
 {
-    bool opaque = mc_pixels_opacity(pixels) == MC_OPAQUE;
-    size_t row_size = (size_t)pixels->width * (opaque ? 3 : 4), size = (row_size + 1) * (size_t)pixels->height;
-    uint8_t *rows = mc_scratch_acquire(size);
-    if (rows == NULL)
-        return mc_error_create(pool, MC_ERR_LIMIT, "no memory for an image of %d x %d pixels", pixels->width,
-                               pixels->height);
+    return ((size_t)pixels->width * (opaque ? 3 : 4) + 1) * (size_t)pixels->height;
+}
+
+void
+mc_png_rows(uint8_t *rows, const mc_pixels *pixels, bool opaque)
+{
+    size_t row_size = (size_t)pixels->width * (opaque ? 3 : 4);
     uint32_t inverse[256];
     reciprocals(inverse);
     for (int y = 0; y < pixels->height; y++) {
@@ -156,6 +157,18 @@ encode_true_color(mc_buf *png, mc_pixels *pixels, mc_deflate_level level, apr_po
     }
     if (looks_like_photo(pixels))
         filter_up(rows, row_size, pixels->height);
+}
+
+static mc_error *
+encode_true_color(mc_buf *png, mc_pixels *pixels, mc_deflate_level level, apr_pool_t *pool)
+{
+    bool opaque = mc_pixels_opacity(pixels) == MC_OPAQUE;
+    size_t size = mc_png_rows_size(pixels, opaque);
+    uint8_t *rows = mc_scratch_acquire(size);
+    if (rows == NULL)
+        return mc_error_create(pool, MC_ERR_LIMIT, "no memory for an image of %d x %d pixels", pixels->width,
+                               pixels->height);
+    mc_png_rows(rows, pixels, opaque);
     mc_png_header header = { .width = (uint32_t)pixels->width,
                              .height = (uint32_t)pixels->height,
                              .depth = 8,

@@ -6,6 +6,7 @@
 
 #include "base/gate.h"
 #include "base/http.h"
+#include "base/lru.h"
 #include "base/metrics.h"
 #include "base/workers.h"
 #include "db/handles.h"
@@ -48,6 +49,16 @@ set_up_malloc(void)
     mallopt(M_ARENA_MAX, 2 * processors());
 }
 
+/* Answers of catalogues are small, and a map asks for the same ones again: a little room for them beside the tiles. */
+static mc_lru *
+answers_create(apr_int64_t memory)
+{
+    const apr_int64_t least = 1 << 20;
+    if (memory <= 0)
+        return NULL;
+    return mc_lru_create((size_t)(memory / 8 > least ? memory / 8 : least));
+}
+
 static bool
 has_sources(const mc_config *config)
 {
@@ -77,6 +88,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->handles = mc_handles_create(open_files(config));
     process->flights = mc_flights_create();
     process->memory = mc_memory_create(config->memory_cache / processes);
+    process->answers = answers_create(config->memory_cache / processes);
     return MC_OK;
 }
 
@@ -88,6 +100,7 @@ mc_runtime_destroy(mc_runtime *runtime)
     mc_workers_destroy(process->workers);
     if (process->memory != NULL)
         mc_memory_destroy(process->memory);
+    mc_lru_destroy(process->answers);
     mc_handles_destroy(process->handles);
     mc_http_destroy(process->http);
     mc_flights_destroy(process->flights);

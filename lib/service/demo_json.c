@@ -67,8 +67,8 @@ json_dimensions(const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
         mc_dimension *dimension = tileset->dimensions[i];
         items =
             apr_pstrcat(pool, items, i > 0 ? "," : "", "{\"name\":", json_text(dimension->name, pool),
-                        ",\"default\":", json_text(dimension->default_value, pool),
-                        ",\"values\":", json_texts(mc_dimension_values_known(dimension, ctx, pool), pool), "}", NULL);
+                        ",\"default\":", json_text(dimension->default_value, pool), ",\"values\":",
+                        json_texts(mc_dimension_values_known(dimension, tileset->name, ctx, pool), pool), "}", NULL);
     }
     return items;
 }

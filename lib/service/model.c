@@ -73,10 +73,10 @@ mc_tileset_info_formats(const mc_tileset *tileset)
 }
 
 const apr_array_header_t *
-mc_dimension_values_known(mc_dimension *dimension, mc_ctx *ctx, apr_pool_t *pool)
+mc_dimension_values_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
 {
     apr_array_header_t *values = NULL;
-    mc_error *error = mc_dimension_list(&values, dimension, ctx, pool);
+    mc_error *error = mc_dimension_list(&values, dimension, tileset, ctx, pool);
     if (error != MC_OK)
         mc_log_error(ctx, MC_LOG_WARN, error);
     if (error == MC_OK && values != NULL && values->nelts > 0)

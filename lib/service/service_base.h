@@ -126,7 +126,8 @@ mc_error *mc_stack_clip(mc_tile_stack *stack, apr_pool_t *pool) MC_CHECKED;
 const char *mc_dimension_wanted(const mc_dimension *dimension, const char *text);
 
 /* The values of a dimension for a document: what it lists, at least its default. A failing back end is logged. */
-const apr_array_header_t *mc_dimension_values_known(mc_dimension *dimension, mc_ctx *ctx, apr_pool_t *pool);
+const apr_array_header_t *mc_dimension_values_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
+                                                    apr_pool_t *pool);
 
 /* A path as its elements, at most MC_SEGMENTS_MAX of them (more: the last one holds the rest). */
 const apr_array_header_t *mc_path_segments(const char *path, apr_pool_t *pool);

@@ -322,7 +322,7 @@ write_dimensions(const document *doc, const mc_tileset *tileset)
     }
     for (int i = 0; i < tileset->dimension_count; i++) {
         mc_dimension *dimension = tileset->dimensions[i];
-        const apr_array_header_t *values = mc_dimension_values_known(dimension, doc->ctx, doc->pool);
+        const apr_array_header_t *values = mc_dimension_values_known(dimension, tileset->name, doc->ctx, doc->pool);
         mc_xml_open(doc->xml, doc->v130 ? "Dimension" : "Extent");
         mc_xml_attr(doc->xml, "name", dimension->name);
         if (doc->v130)

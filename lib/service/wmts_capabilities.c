@@ -222,9 +222,9 @@ write_resources(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, apr
 }
 
 static void
-write_dimension(mc_xml *xml, mc_dimension *dimension, mc_ctx *ctx, apr_pool_t *pool)
+write_dimension(mc_xml *xml, mc_dimension *dimension, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
 {
-    const apr_array_header_t *values = mc_dimension_values_known(dimension, ctx, pool);
+    const apr_array_header_t *values = mc_dimension_values_known(dimension, tileset, ctx, pool);
     mc_xml_open(xml, "Dimension");
     mc_xml_element(xml, "ows:Identifier", dimension->name);
     mc_xml_element(xml, "ows:UOM", dimension->unit);
@@ -320,7 +320,7 @@ write_layer(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, mc_ctx 
     for (int i = 0; infos != NULL && i < infos->nelts; i++)
         mc_xml_element(xml, "InfoFormat", APR_ARRAY_IDX(infos, i, const char *));
     for (int i = 0; i < tileset->dimension_count; i++)
-        write_dimension(xml, tileset->dimensions[i], ctx, pool);
+        write_dimension(xml, tileset->dimensions[i], tileset->name, ctx, pool);
     for (int i = 0; i < tileset->link_count; i++) {
         mc_xml_open(xml, "TileMatrixSetLink");
         mc_xml_element(xml, "TileMatrixSet", tileset->links[i]->grid->name);

@@ -61,7 +61,7 @@ START_TEST(values_are_listed_in_their_order)
     apr_array_header_t *values;
     mc_dimension *dimension =
         make("<dimension name='n' type='values' default='b'><value>b</value><value>a</value></dimension>");
-    ck_ok(mc_dimension_list(&values, dimension, &ctx, pool));
+    ck_ok(mc_dimension_list(&values, dimension, "t", &ctx, pool));
     ck_assert_int_eq(values->nelts, 2);
     ck_assert_str_eq(APR_ARRAY_IDX(values, 0, const char *), "b");
 }
@@ -116,7 +116,7 @@ END_TEST
 
 START_TEST(kinds_that_are_not_built_refuse_nothing)
 {
-    ck_assert_ptr_null(make("<dimension name='n' type='sqlite' default='a'><dbfile>x</dbfile></dimension>"));
+    ck_assert_ptr_null(make("<dimension name='n' type='postgresql' default='a'/>"));
     ck_assert_int_eq(build.diagnostics->refused, 0);
     ck_assert_int_eq(APR_ARRAY_IDX(build.diagnostics->complaints, 0, mc_complaint).severity, MC_NOT_BUILT);
 }

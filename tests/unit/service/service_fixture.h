@@ -18,9 +18,11 @@ static apr_table_t *http_headers;
 
 /* A dimension that knows red, blue and the hostile value "<b>&". */
 static mc_error *
-list_colors(apr_array_header_t **values, mc_dimension *dimension, mc_ctx *list_ctx, apr_pool_t *list_pool)
+list_colors(apr_array_header_t **values, mc_dimension *dimension, const char *tileset, mc_ctx *list_ctx,
+            apr_pool_t *list_pool)
 {
     (void)dimension;
+    (void)tileset;
     (void)list_ctx;
     *values = apr_array_make(list_pool, 3, sizeof(const char *));
     APR_ARRAY_PUSH(*values, const char *) = "red";
@@ -30,10 +32,12 @@ list_colors(apr_array_header_t **values, mc_dimension *dimension, mc_ctx *list_c
 }
 
 static mc_error *
-fail_to_list(apr_array_header_t **values, mc_dimension *dimension, mc_ctx *list_ctx, apr_pool_t *list_pool)
+fail_to_list(apr_array_header_t **values, mc_dimension *dimension, const char *tileset, mc_ctx *list_ctx,
+             apr_pool_t *list_pool)
 {
     (void)values;
     (void)dimension;
+    (void)tileset;
     (void)list_ctx;
     return mc_error_create(list_pool, MC_ERR_UPSTREAM, "the database is down");
 }

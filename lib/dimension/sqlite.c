@@ -1,0 +1,220 @@
+/*
+ * Dimensions whose values stand in an SQLite file, the catalogue (spec 7.4): "sqlite", and "time", which is the same
+ * with times. Statements are prepared once for each open file and kept with it in the process's table of handles.
+ */
+#include <apr_strings.h>
+#include <string.h>
+#include <strings.h>
+
+#include "dimension/query.h"
+#include "dimension/sqlite_clock.h"
+
+/* Steps of SQLite's machine between two looks at the deadline: some ten microseconds. */
+enum { STEPS = 2000 };
+
+typedef struct sqlite_config {
+    mc_query_config query; /* first: the rows of MC_QUERY_KEYS count from here */
+    const char *dbfile;
+} sqlite_config;
+
+static const mc_key sqlite_keys[] = {
+    MC_QUERY_KEYS,
+    { "dbfile", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(sqlite_config, dbfile), NULL,
+      "The SQLite file that is asked; it is opened for reading only." },
+    MC_KEY_END,
+};
+
+/* --- one statement ---------------------------------------------------------------------------------------------- */
+
+static int
+out_of_time(void *baton)
+{
+    const mc_ctx *ctx = baton;
+    if (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton))
+        return 1;
+    return ctx->deadline != 0 && apr_time_now() > ctx->deadline;
+}
+
+/* Whole seconds as an integer, as MapCache does it; others as a number with a fraction. */
+static int
+bind_time(sqlite3_stmt *statement, int at, bool timed, int64_t time_us)
+{
+    int64_t seconds;
+    if (!timed)
+        return SQLITE_OK;
+    if (mc_query_whole_time(&seconds, time_us, APR_USEC_PER_SEC))
+        return sqlite3_bind_int64(statement, at, seconds);
+    return sqlite3_bind_double(statement, at, (double)time_us / APR_USEC_PER_SEC);
+}
+
+static int
+bind_text(sqlite3_stmt *statement, int at, const char *text)
+{
+    return text == NULL ? SQLITE_OK : sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC);
+}
+
+static int
+bind_one(sqlite3_stmt *statement, int at, mc_query_parameter parameter, const mc_query_binds *binds)
+{
+    switch (parameter) {
+    case MC_QUERY_TILESET:
+        return bind_text(statement, at, binds->tileset);
+    case MC_QUERY_DIM:
+        return bind_text(statement, at, binds->dim);
+    case MC_QUERY_GRIDSRS:
+        return bind_text(statement, at, binds->gridsrs);
+    case MC_QUERY_MINX:
+        return sqlite3_bind_double(statement, at, binds->extent.minx);
+    case MC_QUERY_MAXX:
+        return sqlite3_bind_double(statement, at, binds->extent.maxx);
+    case MC_QUERY_MINY:
+        return sqlite3_bind_double(statement, at, binds->extent.miny);
+    case MC_QUERY_MAXY:
+        return sqlite3_bind_double(statement, at, binds->extent.maxy);
+    case MC_QUERY_START:
+        return bind_time(statement, at, binds->timed, binds->start_us);
+    case MC_QUERY_END:
+        return bind_time(statement, at, binds->timed, binds->end_us);
+    case MC_QUERY_PARAMETER_COUNT:
+        break;
+    }
+    return SQLITE_OK;
+}
+
+/* The positions of the parameters in one statement; 0: it does not stand there. */
+typedef struct positions {
+    int at[MC_QUERY_PARAMETER_COUNT];
+} positions;
+
+static positions
+find_parameters(sqlite3_stmt *statement)
+{
+    positions found;
+    for (int i = 0; i < MC_QUERY_PARAMETER_COUNT; i++)
+        found.at[i] = sqlite3_bind_parameter_index(statement, mc_query_parameter_names[i]);
+    return found;
+}
+
+/* The failure that the handle shows, in the words of the dimension. */
+static mc_error *
+failure(const mc_query_dimension *dimension, mc_handle *handle, apr_pool_t *pool)
+{
+    if ((sqlite3_errcode(mc_handle_db(handle)) & 0xff) == SQLITE_INTERRUPT)
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "the catalogue of dimension %s has no answer in time",
+                               dimension->base.name);
+    mc_error *cause = mc_handle_error(handle, "the catalogue's statement failed", pool);
+    return mc_error_wrap(pool, cause, cause->kind, "the catalogue of dimension %s cannot be asked",
+                         dimension->base.name);
+}
+
+static mc_error *
+answer_one(sqlite3_stmt *statement, mc_query_dimension *dimension, const positions *positions,
+           const mc_query_binds *binds, mc_query_rows *rows, mc_handle *handle, apr_pool_t *pool)
+{
+    for (int i = 0; i < MC_QUERY_PARAMETER_COUNT; i++)
+        if (positions->at[i] != 0 && bind_one(statement, positions->at[i], (mc_query_parameter)i, binds) != SQLITE_OK)
+            return failure(dimension, handle, pool);
+    int code;
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(statement, 0);
+        MC_TRY(mc_query_rows_add(rows, text, text == NULL ? 0 : strlen(text)));
+    }
+    if (code != SQLITE_DONE)
+        return failure(dimension, handle, pool);
+    sqlite3_reset(statement);
+    return MC_OK;
+}
+
+static mc_error *
+answer_all(mc_query_dimension *dimension, mc_query_batch *batch, mc_handle *handle, apr_pool_t *pool)
+{
+    sqlite3_stmt *statement;
+    mc_error *error = mc_handle_statement(&statement, handle, batch->statement->text, pool);
+    if (error != MC_OK)
+        return failure(dimension, handle, pool);
+    if (sqlite3_column_count(statement) == 0)
+        return mc_error_create(pool, MC_ERR_CONFIG, "a query of dimension %s gives no rows", dimension->base.name);
+    positions positions = find_parameters(statement);
+    for (int i = 0; i < batch->count && error == MC_OK; i++)
+        error = answer_one(statement, dimension, &positions, &batch->binds[i], batch->rows[i], handle, pool);
+    sqlite3_reset(statement);
+    return error;
+}
+
+/* --- the dimension ---------------------------------------------------------------------------------------------- */
+
+/* Random numbers are no function of the file either. */
+static bool
+is_random(const char *statement)
+{
+    for (; *statement != '\0'; statement++)
+        if (strncasecmp(statement, "random", 6) == 0)
+            return true;
+    return false;
+}
+
+static mc_error *
+sqlite_ask(mc_query_dimension *base, mc_query_batch *batch, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_handle *handle;
+    mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
+    mc_open how = { .vfs = mc_sqlite_clock() };
+    how.profile = mc_open_profile(&how);
+    mc_error *error = mc_handle_acquire(&handle, handles, base->path, batch->stamp, &how, ctx, pool);
+    if (error != MC_OK)
+        return mc_error_wrap(pool, error, error->kind, "the catalogue of dimension %s cannot be opened",
+                             base->base.name);
+    sqlite3 *db = mc_handle_db(handle);
+    unsigned long clock_reads = mc_sqlite_clock_reads();
+    sqlite3_progress_handler(db, STEPS, out_of_time, ctx);
+    bool together = batch->count > 1 && sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
+    error = answer_all(base, batch, handle, pool);
+    if (together) /* nothing was written: however it ends */
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    sqlite3_progress_handler(db, 0, NULL, NULL);
+    batch->fleeting = mc_sqlite_clock_reads() != clock_reads || is_random(batch->statement->text);
+    mc_handle_release(handle, error == MC_OK);
+    return error;
+}
+
+static mc_dimension *
+make(const mc_node *node, bool time, mc_build *build)
+{
+    sqlite_config config = { 0 };
+    if (!mc_config_read(&config, node, sqlite_keys, build->diagnostics))
+        return NULL;
+    mc_query_dimension *dimension = apr_pcalloc(build->pool, sizeof(*dimension));
+    if (!mc_query_set_up(dimension, &config.query, config.dbfile, true, NULL, node, build))
+        return NULL;
+    dimension->ask = sqlite_ask;
+    dimension->base.time = dimension->base.time || time;
+    return &dimension->base;
+}
+
+static mc_dimension *
+sqlite_from_config(const mc_node *node, mc_build *build)
+{
+    return make(node, false, build);
+}
+
+static mc_dimension *
+time_from_config(const mc_node *node, mc_build *build)
+{
+    return make(node, true, build);
+}
+
+const mc_dimension_ops mc_dimension_sqlite = {
+    .type = "sqlite",
+    .keys = sqlite_keys,
+    .help = "Values that are asked of an SQLite file.",
+    .from_config = sqlite_from_config,
+    MC_QUERY_OPS,
+};
+
+const mc_dimension_ops mc_dimension_time = {
+    .type = "time",
+    .keys = sqlite_keys,
+    .help = "The same as sqlite with time=\"true\".",
+    .from_config = time_from_config,
+    MC_QUERY_OPS,
+};

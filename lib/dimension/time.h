@@ -1,0 +1,33 @@
+/*
+ * Times as clients write them (spec 7.5): instants and ranges of ISO 8601, and lists of them, as half-open intervals.
+ */
+#ifndef MC_DIMENSION_TIME_H
+#define MC_DIMENSION_TIME_H
+
+#include <apr_tables.h>
+#include <apr_time.h>
+
+#include "mapcache/error.h"
+
+/* start <= t < end; microseconds since 1970, UTC. An end before the start holds nothing. */
+typedef struct mc_time_span {
+    int64_t start_us, end_us;
+} mc_time_span;
+
+/* Items of one list. */
+#define MC_TIME_ITEMS_MAX 256
+
+/*
+ * One item: an instant ("2010", "2010-03", "2010-03-04", "2010-03-04T12Z", "...T12:30Z", "...T12:30:15Z",
+ * "...T12:30:15.250Z", Z or an offset as +01:00, +0100, +01), or a range "instant/instant", "instant--instant",
+ * "instant/duration", "duration/instant"; behind it a resolution ("/P1D") may follow, which is checked and changes
+ * nothing. "current" in a range is `now`. An instant stands for its whole period: "2010-03" is March.
+ * NULL, or what is wrong (a string constant).
+ */
+const char *mc_time_parse(mc_time_span *span, const char *text, size_t size, apr_time_t now);
+
+/* A list by commas: an array of mc_time_span. MC_ERR_INVALID_DIMENSION with `dimension` as locator. */
+mc_error *mc_time_parse_list(apr_array_header_t **spans, const char *dimension, const char *text, apr_time_t now,
+                             apr_pool_t *pool) MC_CHECKED;
+
+#endif
