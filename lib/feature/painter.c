@@ -44,6 +44,20 @@ struct mc_painter {
     apr_pool_t *pool, *values; /* values: cleared after each feature */
 };
 
+/* Pixels for a unit of a symbolizer's sizes: the standardised pixel is 0.28 mm wide (OGC 05-077r4, 10.2). */
+static double
+unit_of(const mc_symbolizer *symbol, double scale)
+{
+    static const double metres[] = { [MC_UOM_METRE] = 1, [MC_UOM_FOOT] = 0.3048 };
+    return symbol->uom == MC_UOM_PIXEL ? 1 : metres[symbol->uom] / (0.00028 * scale);
+}
+
+static double
+in_pixels(double size, const mc_symbolizer *symbol, const mc_painter *painter)
+{
+    return fmin(size * unit_of(symbol, painter->scale), MC_STROKE_WIDTH_MAX);
+}
+
 static bool
 rule_applies(const mc_rule_style *rule, double scale)
 {
@@ -168,14 +182,15 @@ gather(mc_painter *painter, whole *into, const mc_symbolizer *symbol, const mc_s
         MC_TRY(coverage_of(&into->fill, painter));
         mc_coverage_add(into->fill, shape, 0, 0);
     }
-    if (!symbol->stroke.ink.present || symbol->stroke.width <= 0)
+    double width = in_pixels(symbol->stroke.width, symbol, painter);
+    if (!symbol->stroke.ink.present || width <= 0)
         return MC_OK;
-    if (is_thin(&symbol->stroke, symbol->stroke.width, symbol)) {
+    if (is_thin(&symbol->stroke, width, symbol)) {
         MC_TRY(outline_of(&into->thin, painter));
-        mc_outline_add(into->thin, shape, (float)symbol->stroke.width);
+        mc_outline_add(into->thin, shape, (float)width);
         return MC_OK;
     }
-    mc_pen pen = pen_of(&symbol->stroke, symbol->stroke.width, symbol->offset);
+    mc_pen pen = pen_of(&symbol->stroke, width, in_pixels(symbol->offset, symbol, painter));
     MC_TRY(coverage_of(&into->wide, painter));
     mc_stroker_add(into->wide, shape, &pen, &painter->scratch);
     return MC_OK;
@@ -220,6 +235,7 @@ paint_stroke(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol
                        : mc_expression_number(stroke->width_value, feature, stroke->width, painter->values);
     if (!stroke->ink.present || !(width > 0))
         return MC_OK;
+    width = in_pixels(width, symbol, painter);
     mc_color color = resolve_ink(&stroke->ink, feature, painter);
     if (is_thin(stroke, width, symbol)) {
         MC_TRY(outline_of(&painter->outline, painter));
@@ -227,7 +243,7 @@ paint_stroke(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol
         mc_brush_outline(pixels, painter->outline, color);
         return MC_OK;
     }
-    mc_pen pen = pen_of(stroke, fmin(width, MC_STROKE_WIDTH_MAX), symbol->offset);
+    mc_pen pen = pen_of(stroke, width, in_pixels(symbol->offset, symbol, painter));
     MC_TRY(coverage_of(&painter->coverage, painter));
     mc_stroker_add(painter->coverage, shape, &pen, &painter->scratch);
     mc_brush_fill(pixels, painter->coverage, MC_NON_ZERO, color, painter->mask);
@@ -254,15 +270,17 @@ static mc_error *
 paint_marks(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_feature *feature)
 {
     const mc_graphic *graphic = &symbol->graphic;
-    const mc_symbolizer drawn = { .kind = MC_SYMBOL_POLYGON, .fill = graphic->fill, .stroke = graphic->stroke };
-    const mc_symbolizer stroked = { .kind = MC_SYMBOL_LINE, .stroke = graphic->stroke };
+    const mc_symbolizer drawn = {
+        .kind = MC_SYMBOL_POLYGON, .uom = symbol->uom, .fill = graphic->fill, .stroke = graphic->stroke
+    };
+    const mc_symbolizer stroked = { .kind = MC_SYMBOL_LINE, .uom = symbol->uom, .stroke = graphic->stroke };
     double size = graphic->size_value == NULL
                       ? graphic->size
                       : mc_expression_number(graphic->size_value, feature, graphic->size, painter->values);
     double turn = graphic->rotation == NULL ? 0 : mc_expression_number(graphic->rotation, feature, 0, painter->values);
     if (!(size > 0) || !isfinite(turn))
         return MC_OK;
-    size = fmin(size, MC_STROKE_WIDTH_MAX);
+    size = in_pixels(size, symbol, painter);
     for (int kind = 0; kind < 3; kind++) {
         const mc_shape *shape = &feature->geometry->shapes[kind];
         for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++]) {
@@ -359,7 +377,7 @@ mc_painter_margin(const mc_style *style, double scale)
         for (int r = 0; r < style->passes[p].rule_count; r++) {
             const mc_rule_style *rule = &style->passes[p].rules[r];
             for (int i = 0; rule_applies(rule, scale) && i < rule->symbolizer_count; i++)
-                most = fmax(most, reach_of(&rule->symbolizers[i]));
+                most = fmax(most, reach_of(&rule->symbolizers[i]) * unit_of(&rule->symbolizers[i], scale));
         }
     return ceil(fmin(most, MC_STROKE_WIDTH_MAX)) + 1;
 }

@@ -135,8 +135,8 @@ cut(double value)
 bool
 mc_shape_add_vertex(mc_shape *shape, const mc_lattice *lattice, double x, double y)
 {
-    double px = rint((x - lattice->x0) * lattice->per_unit * MC_SUBPIXELS);
-    double py = rint((lattice->y0 - y) * lattice->per_unit * MC_SUBPIXELS);
+    double px = rint((x - lattice->x0) * lattice->per_x * MC_SUBPIXELS);
+    double py = rint((lattice->y0 - y) * lattice->per_y * MC_SUBPIXELS);
     if (!isfinite(px) || !isfinite(py))
         return false;
     mc_shape_point p = { cut(px - (double)lattice->left * MC_SUBPIXELS),

@@ -52,7 +52,7 @@ bool mc_shape_bounds(const mc_shape *shape, int32_t *minx, int32_t *miny, int32_
  */
 typedef struct mc_lattice {
     double x0, y0;
-    double per_unit; /* pixels for a unit of the CRS */
+    double per_x, per_y; /* pixels for a unit of the CRS */
     int64_t left, top;
     int thinning; /* points closer than this to the one before, in 1/256 pixel, are left out; 0: none */
 } mc_lattice;

@@ -238,7 +238,7 @@ END_TEST
 START_TEST(vertices_are_snapped_and_thinned_on_the_lattice)
 {
     mc_shape shape = { 0 };
-    mc_lattice lattice = { .x0 = -180, .y0 = 90, .per_unit = 10, .left = 100, .top = 50, .thinning = 64 };
+    mc_lattice lattice = { .x0 = -180, .y0 = 90, .per_x = 10, .per_y = 10, .left = 100, .top = 50, .thinning = 64 };
     mc_shape_clear(&shape, MC_SHAPE_LINES);
     ck_assert(mc_shape_add_vertex(&shape, &lattice, -170, 85));
     ck_assert(mc_shape_add_vertex(&shape, &lattice, -169.99, 85)); /* a tenth of a pixel on */
