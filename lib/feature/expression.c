@@ -4,6 +4,7 @@
 #include <apr_strings.h>
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -28,20 +29,21 @@ property_text(const mc_expression *expression, const mc_feature *feature)
     return feature == NULL || feature->values == NULL ? NULL : feature->values[expression->property];
 }
 
-/* The shortest text that reads back as the number. */
-static const char *
-format(double value, apr_pool_t *pool)
+/* The shortest text that reads back as the number (not by APR's printf, which leaves the 0 before the point out). */
+const char *
+mc_expression_format(double value, apr_pool_t *pool)
 {
+    char text[32];
     if (!isfinite(value))
         return NULL;
     if (value == rint(value) && fabs(value) < 1e15)
         return apr_psprintf(pool, "%.0f", value);
-    for (int digits = 6; digits < 17; digits++) {
-        const char *text = apr_psprintf(pool, "%.*g", digits, value);
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, sizeof(text), "%.*g", digits, value);
         if (strtod(text, NULL) == value)
-            return text;
+            break;
     }
-    return apr_psprintf(pool, "%.17g", value);
+    return apr_pstrdup(pool, text);
 }
 
 static const char *
@@ -69,7 +71,7 @@ mc_expression_text(const mc_expression *expression, const mc_feature *feature, a
     case MC_FUNCTION:
         return expression->function->text(expression->arguments, expression->argument_count, feature, scratch);
     default:
-        return format(number_of(expression, feature, scratch), scratch);
+        return mc_expression_format(number_of(expression, feature, scratch), scratch);
     }
 }
 

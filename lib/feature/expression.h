@@ -27,6 +27,9 @@ typedef struct mc_function {
 
 const mc_function *mc_function_find(const char *name);
 
+/* The shortest text that reads back as the number; NULL where it is not finite. */
+const char *mc_expression_format(double value, apr_pool_t *pool);
+
 struct mc_expression {
     mc_expression_kind kind;
     const char *literal;

@@ -22,16 +22,6 @@ number_of(arguments args, int i, const mc_feature *feature, apr_pool_t *pool)
     return mc_expression_number(args[i], feature, NAN, pool);
 }
 
-/* A number as text: null for what is none. */
-static const char *
-from_number(double value, apr_pool_t *pool)
-{
-    if (!isfinite(value))
-        return NULL;
-    return value == rint(value) && fabs(value) < 1e15 ? apr_psprintf(pool, "%.0f", value)
-                                                      : apr_psprintf(pool, "%.15g", value);
-}
-
 static const char *
 changed_case(const char *text, bool upper, apr_pool_t *pool)
 {
@@ -91,7 +81,7 @@ length(arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
     double characters = 0;
     for (; text != NULL && *text != '\0'; text++)
         characters += (*text & 0xC0) != 0x80;
-    return text == NULL ? NULL : from_number(characters, pool);
+    return text == NULL ? NULL : mc_expression_format(characters, pool);
 }
 
 static const char *
@@ -120,7 +110,7 @@ first_not_null(arguments args, int count, const mc_feature *feature, apr_pool_t 
     {                                                                                                                  \
         (void)count;                                                                                                   \
         double x = number_of(args, 0, feature, pool);                                                                  \
-        return from_number(expression, pool);                                                                          \
+        return mc_expression_format(expression, pool);                                                                 \
     }
 
 OF_ONE(absolute, fabs(x))
@@ -135,7 +125,7 @@ static const char *
 power(arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
-    return from_number(pow(number_of(args, 0, feature, pool), number_of(args, 1, feature, pool)), pool);
+    return mc_expression_format(pow(number_of(args, 0, feature, pool), number_of(args, 1, feature, pool)), pool);
 }
 
 static const char *
@@ -146,7 +136,7 @@ extreme(arguments args, int count, const mc_feature *feature, apr_pool_t *pool, 
         double value = number_of(args, i, feature, pool);
         best = isnan(best) || (largest ? value > best : value < best) ? value : best;
     }
-    return from_number(best, pool);
+    return mc_expression_format(best, pool);
 }
 
 static const char *
@@ -194,7 +184,7 @@ mix(const char *low, const char *high, double part, apr_pool_t *pool)
                             (int)lrint(a.green + part * (b.green - a.green)),
                             (int)lrint(a.blue + part * (b.blue - a.blue)));
     double x = low == NULL ? NAN : strtod(low, NULL), y = high == NULL ? NAN : strtod(high, NULL);
-    return from_number(x + part * (y - x), pool);
+    return mc_expression_format(x + part * (y - x), pool);
 }
 
 /* value, then data and result of each support point in turn; colours and numbers. */
