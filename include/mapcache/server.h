@@ -41,8 +41,10 @@ typedef struct mc_config {
     int io_workers;
     apr_int64_t memory_cache; /* bytes for all processes together */
     int open_files;
-    double deadline;  /* seconds */
-    const char *cors; /* "*", an origin list, or NULL for off */
+    int max_connections;                      /* to databases, for all processes together */
+    apr_interval_time_t idle_connection_time; /* microseconds that one may stay idle */
+    double deadline;                          /* seconds */
+    const char *cors;                         /* "*", an origin list, or NULL for off */
     bool server_timing;
     apr_time_t mtime; /* of the file when it was read */
 } mc_config;

@@ -26,6 +26,10 @@
     X(origin_bytes_total, "Bytes received from origins.")                                                              \
     X(handles_opened_total, "SQLite files opened.")                                                                    \
     X(handles_evicted_total, "SQLite handles closed to stay inside the bound.")                                        \
+    X(postgres_queries_total, "Queries sent to PostgreSQL.")                                                           \
+    X(postgres_errors_total, "Queries to PostgreSQL that failed.")                                                     \
+    X(postgres_connections_total, "Connections to PostgreSQL that were opened.")                                       \
+    X(postgres_cancels_total, "Queries that were cancelled at PostgreSQL.")                                            \
     X(dimension_queries_total, "Questions that databases of dimensions were asked.")                                   \
     X(dimension_remembered_total, "Questions of dimensions that the memory of the process answered.")                  \
     X(response_bytes_total, "Bytes of response bodies.")

@@ -38,9 +38,10 @@ typedef struct pool_config {
 
 static const mc_key pool_keys[] = {
     { "max_connections", MC_INT, 0, 0, 2147483647, NULL, "1024", offsetof(pool_config, max_connections), NULL,
-      "Accepted for MapCache's sake; <open_files> bounds SQLite handles here." },
+      "Connections by PostgreSQL connection string, of all processes of a server together; never more than 64. "
+      "<open_files> bounds SQLite handles." },
     { "time_to_live_us", MC_INT, 0, 0, 2147483647, NULL, "60000000", offsetof(pool_config, time_to_live), NULL,
-      "Accepted for MapCache's sake; idle connections are kept by count." },
+      "Microseconds after which a connection to PostgreSQL that is not used is closed." },
     MC_KEY_END,
 };
 
@@ -267,9 +268,11 @@ read_switches(mc_config *config, const root_config *root, const mc_node *node, m
     config->deadline = root->deadline;
     config->cors = strcmp(root->cors, "off") == 0 ? NULL : root->cors;
     config->server_timing = root->server_timing;
-    pool_config pools = { 0 };
+    pool_config pools = { .max_connections = 1024, .time_to_live = 60000000 };
     if (root->connection_pool != NULL)
         (void)mc_config_read(&pools, root->connection_pool, pool_keys, build->diagnostics);
+    config->max_connections = pools.max_connections;
+    config->idle_connection_time = pools.time_to_live;
 }
 
 static void

@@ -2,7 +2,6 @@
  * number of processes. */
 #include <malloc.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/gate.h"
 #include "base/http.h"
@@ -10,22 +9,19 @@
 #include "base/metrics.h"
 #include "base/workers.h"
 #include "db/handles.h"
+#include "db/postgres.h"
 #include "mapcache/cache.h"
 #include "mapcache/server.h"
 
 /* Connections to origins that are kept open while idle. */
 #define IDLE_CONNECTIONS 16
 
+/* Connections to a PostgreSQL server of all processes together: below its default max_connections of 100. */
+#define POSTGRES_CONNECTIONS 64
+
 struct mc_runtime {
     mc_process process;
 };
-
-static int
-processors(void)
-{
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : count > 256 ? 256 : (int)count;
-}
 
 static int
 open_files(const mc_config *config)
@@ -46,7 +42,7 @@ set_up_malloc(void)
 {
     mallopt(M_TRIM_THRESHOLD, 4 << 20);
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
-    mallopt(M_ARENA_MAX, 2 * processors());
+    mallopt(M_ARENA_MAX, 2 * mc_processors());
 }
 
 /* Answers of catalogues are small, and a map asks for the same ones again: a little room for them beside the tiles. */
@@ -68,6 +64,17 @@ has_sources(const mc_config *config)
     return false;
 }
 
+static mc_postgres *
+create_postgres(const mc_config *config, int processes, bool threads)
+{
+    int connections = config->max_connections < POSTGRES_CONNECTIONS ? config->max_connections : POSTGRES_CONNECTIONS;
+    /* Two at least, unless one is configured: a query that is being cancelled does not block the next one. */
+    int share = connections / processes;
+    if (share < 2 && connections > 1)
+        share = 2;
+    return mc_postgres_create(share, config->idle_connection_time, threads);
+}
+
 mc_error *
 mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, bool threads, const mc_log *log,
                   apr_pool_t *pool)
@@ -78,14 +85,15 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     *runtime = apr_pcalloc(pool, sizeof(**runtime));
     set_up_malloc();
     mc_process *process = &(*runtime)->process;
-    int workers = !threads ? 0 : config->workers >= 0 ? config->workers : processors() / processes;
+    int workers = !threads ? 0 : config->workers >= 0 ? config->workers : mc_processors() / processes;
     int io = threads && has_sources(config) ? config->io_workers : 0;
     MC_TRY(mc_workers_create(&process->workers, workers, pool));
     MC_TRY(mc_workers_create(&process->io, io, pool));
-    process->drawing = mc_gate_create(processors() / processes + 1);
+    process->drawing = mc_gate_create(mc_processors() / processes + 1);
     process->metrics = mc_metrics_create();
     process->http = mc_http_create(IDLE_CONNECTIONS);
     process->handles = mc_handles_create(open_files(config));
+    process->postgres = create_postgres(config, processes, threads);
     process->flights = mc_flights_create();
     process->memory = mc_memory_create(config->memory_cache / processes);
     process->answers = answers_create(config->memory_cache / processes);
@@ -103,6 +111,7 @@ mc_runtime_destroy(mc_runtime *runtime)
     mc_lru_destroy(process->answers);
     mc_handles_destroy(process->handles);
     mc_http_destroy(process->http);
+    mc_postgres_destroy(process->postgres);
     mc_flights_destroy(process->flights);
     mc_metrics_destroy(process->metrics);
     mc_gate_destroy(process->drawing);

@@ -1,0 +1,107 @@
+/*
+ * The front of the PostgreSQL connections: loads the module at first use, counts, and keeps queries within their
+ * bounds, so that the module has to know libpq only.
+ */
+#include "db/postgres.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/metrics.h"
+#include "base/module.h"
+#include "db/postgres_engine.h"
+
+struct mc_postgres {
+    int limit;
+    apr_interval_time_t idle_time;
+    bool threads;
+    pthread_mutex_t lock; /* of ops and engine while they are not there yet */
+    const mc_postgres_engine_ops *ops;
+    mc_postgres_engine *engine;
+};
+
+mc_postgres *
+mc_postgres_create(int limit, apr_interval_time_t idle_time, bool threads)
+{
+    mc_postgres *postgres = calloc(1, sizeof(*postgres));
+    MC_ASSERT(postgres != NULL);
+    postgres->limit = limit < 1 ? 1 : limit;
+    postgres->idle_time = idle_time;
+    postgres->threads = threads;
+    pthread_mutex_init(&postgres->lock, NULL);
+    return postgres;
+}
+
+void
+mc_postgres_destroy(mc_postgres *postgres)
+{
+    if (postgres == NULL)
+        return;
+    if (postgres->engine != NULL)
+        postgres->ops->destroy(postgres->engine);
+    pthread_mutex_destroy(&postgres->lock);
+    free(postgres);
+}
+
+/* With the lock held. */
+static mc_error *
+load_engine(mc_postgres *postgres, apr_pool_t *pool)
+{
+    if (postgres->engine != NULL)
+        return MC_OK;
+    void *symbol;
+    MC_TRY(mc_module_symbol(&symbol, "postgres", MC_POSTGRES_ENGINE_SYMBOL, pool));
+    postgres->ops = symbol;
+    postgres->engine = postgres->ops->create(postgres->limit, postgres->idle_time, postgres->threads);
+    return MC_OK;
+}
+
+mc_error *
+mc_postgres_load(mc_postgres *postgres, apr_pool_t *pool)
+{
+    pthread_mutex_lock(&postgres->lock);
+    mc_error *error = load_engine(postgres, pool);
+    pthread_mutex_unlock(&postgres->lock);
+    return error;
+}
+
+static mc_error *
+count_error(mc_error *error, const mc_ctx *ctx)
+{
+    if (error != MC_OK && ctx->process != NULL)
+        mc_count(ctx->process->metrics, MC_COUNT_postgres_errors_total, 1);
+    return error;
+}
+
+mc_error *
+mc_postgres_start(mc_postgres_answer **answer, mc_postgres *postgres, const mc_postgres_query *query, mc_ctx *ctx,
+                  apr_pool_t *pool)
+{
+    *answer = NULL;
+    MC_ASSERT(query->param_count >= 0 && query->param_count <= MC_POSTGRES_PARAMS);
+    if (postgres == NULL)
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "databases are switched off");
+    MC_TRY(mc_ctx_check(ctx, pool));
+    MC_TRY(mc_postgres_load(postgres, pool));
+    mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_postgres_queries_total, 1);
+    return count_error(postgres->ops->start(answer, postgres->engine, query, ctx, pool), ctx);
+}
+
+mc_error *
+mc_postgres_next(const mc_postgres_row **row, mc_postgres_answer *answer)
+{
+    return count_error(answer->ops->next(row, answer), answer->ctx);
+}
+
+void
+mc_postgres_end(mc_postgres_answer *answer)
+{
+    if (answer != NULL)
+        answer->ops->end(answer);
+}
+
+const char *
+mc_postgres_sqlstate(const mc_postgres_answer *answer)
+{
+    return answer == NULL ? "" : answer->sqlstate;
+}

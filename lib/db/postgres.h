@@ -1,0 +1,98 @@
+/*
+ * The process's connections to PostgreSQL, by connection string: bounded, kept open, each with its prepared statements.
+ * Waiting ends with the context's deadline or when its client has gone. The work is done by libpq in a module that is
+ * loaded at first use (mapcache-postgres.so).
+ */
+#ifndef MC_DB_POSTGRES_H
+#define MC_DB_POSTGRES_H
+
+#include "mapcache/ctx.h"
+
+typedef struct mc_postgres mc_postgres;
+typedef struct mc_postgres_answer mc_postgres_answer;
+
+/* Object ids of types, as the server's catalogue has them (src/include/catalog/pg_type.dat; fixed for all versions). */
+enum {
+    MC_POSTGRES_INFERRED = 0,
+    MC_POSTGRES_BYTEA = 17,
+    MC_POSTGRES_INT8 = 20,
+    MC_POSTGRES_INT2 = 21,
+    MC_POSTGRES_INT4 = 23,
+    MC_POSTGRES_TEXT = 25,
+    MC_POSTGRES_FLOAT4 = 700,
+    MC_POSTGRES_FLOAT8 = 701,
+};
+
+/* A value for $1, $2, ... It travels beside the statement and is never part of its text. */
+typedef struct mc_postgres_param {
+    const void *value; /* NULL: SQL's null. Text: ends with a zero byte. Binary: the type's wire form, big-endian */
+    int size;          /* bytes of a binary value; not looked at for text */
+    bool binary;
+    unsigned type; /* declared type; MC_POSTGRES_INFERRED: the server infers it from the statement */
+    /* The type that the values really have (TEXT, FLOAT8, INT8), declared instead of an inferred one where the server
+     * infers a number that is too narrow for it, or nothing at all. MC_POSTGRES_INFERRED: what it infers stands. */
+    unsigned natural;
+} mc_postgres_param;
+
+typedef struct mc_postgres_query {
+    const char *connection;          /* libpq's connection string or URI */
+    const char *sql;                 /* one statement; prepared once for each connection */
+    const mc_postgres_param *params; /* these and their values live until the first row or the error */
+    int param_count;                 /* at most MC_POSTGRES_PARAMS */
+    bool binary;                     /* results in their types' wire form instead of as text */
+    bool single_row;                 /* rows as they arrive, instead of all of them at once in memory */
+} mc_postgres_query;
+
+#define MC_POSTGRES_PARAMS 64
+
+typedef struct mc_postgres_field {
+    const char *data; /* text ends with a zero byte */
+    int size;         /* bytes; -1: null (`data` is "" then) */
+    unsigned type;
+} mc_postgres_field;
+
+/* Lives until the next call for the same answer. */
+typedef struct mc_postgres_row {
+    int columns;
+    const mc_postgres_field *fields;
+} mc_postgres_row;
+
+/*
+ * One for each process, created after the fork; nothing is loaded and no connection made before the first query.
+ * `limit`: connections by connection string. `idle_time`: microseconds after which one that is not used is closed; 0:
+ * each is closed after its use. `threads` false: no thread is started (a plain CGI).
+ */
+mc_postgres *mc_postgres_create(int limit, apr_interval_time_t idle_time, bool threads);
+void mc_postgres_destroy(mc_postgres *postgres); /* no answer may be open; NULL is ignored */
+
+/* Loads the module now, so that the first request need not. MC_ERR_UNAVAILABLE where it is not to be had. */
+mc_error *mc_postgres_load(mc_postgres *postgres, apr_pool_t *pool) MC_CHECKED;
+
+/*
+ * Sends the query. One thread may start several and read them one after the other; each holds a connection of its own
+ * until it ends, so a caller that waits for the next one while it holds others does so in one order for all, and short.
+ *
+ * MC_ERR_UNAVAILABLE: no server, no module, no connection became free before the deadline, the client has gone, the
+ * server ended the connection. A server that could not be reached is tried again after a second; until then the answer
+ * is at hand at once. MC_ERR_TIMEOUT: the deadline. MC_ERR_UPSTREAM: the server refused the statement. What the server
+ * says is in the cause, for the log; a password never is. `postgres` NULL: MC_ERR_UNAVAILABLE.
+ *
+ * A connection from the pool that turns out to have ended is replaced once, by a new one, where nothing of the answer
+ * had arrived: statements must bear being sent twice. The answer ends with `pool` at the latest.
+ */
+mc_error *mc_postgres_start(mc_postgres_answer **answer, mc_postgres *postgres, const mc_postgres_query *query,
+                            mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* The next row, NULL after the last. Errors as above. */
+mc_error *mc_postgres_next(const mc_postgres_row **row, mc_postgres_answer *answer) MC_CHECKED;
+
+/* Gives the connection back. What has not been read is cancelled at the server. NULL is ignored. */
+void mc_postgres_end(mc_postgres_answer *answer);
+
+/*
+ * SQLSTATE of an error that start or next returned, "" where the server had no word in it; class "22" is a value that
+ * the statement cannot take (PostgreSQL manual, appendix A). Valid until the pool's end.
+ */
+const char *mc_postgres_sqlstate(const mc_postgres_answer *answer);
+
+#endif

@@ -1,0 +1,84 @@
+/* A PostgreSQL server for C tests (tests/integration/postgres.py): started once for a program, before its tests. */
+#ifndef MC_UNIT_POSTGRES_H
+#define MC_UNIT_POSTGRES_H
+
+#include <apr_strings.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "db/postgres.h"
+#include "unit.h"
+
+#define DATABASE_PASSWORD "swordfish of glass"
+
+typedef struct database {
+    int port;
+    char folder[128];
+    pid_t pid;
+    int input; /* the server ends when this is closed, also when the test dies */
+    FILE *output;
+} database;
+
+/* Also outside of tests, where Check's assertions may not be used. */
+__attribute__((unused)) static database
+database_start(const char *setting)
+{
+    char script[512];
+    const char *slash = strrchr(__FILE__, '/');
+    snprintf(script, sizeof(script), "%.*s/../integration/postgres.py", (int)(slash - __FILE__), __FILE__);
+    database d = { 0 };
+    int input[2], output[2];
+    MC_ASSERT(pipe2(input, O_CLOEXEC) == 0);
+    MC_ASSERT(pipe2(output, O_CLOEXEC) == 0);
+    d.pid = fork();
+    MC_ASSERT(d.pid >= 0);
+    if (d.pid == 0) {
+        setpgid(0, 0); /* what ends a test's process group leaves the server to tidy up */
+        dup2(input[0], 0);
+        dup2(output[1], 1);
+        unsetenv("LD_PRELOAD");
+        execlp("python3", "python3", script, "--lifetime", "110", setting == NULL ? NULL : "--set", setting,
+               (char *)NULL);
+        _exit(127);
+    }
+    close(input[0]);
+    close(output[1]);
+    d.input = input[1];
+    d.output = fdopen(output[0], "r");
+    char line[256];
+    MC_ASSERT(fgets(line, sizeof(line), d.output) != NULL && sscanf(line, "%d %127s", &d.port, d.folder) == 2);
+    return d;
+}
+
+__attribute__((unused)) static void
+database_stop(database *d)
+{
+    close(d->input);
+    waitpid(d->pid, NULL, 0);
+    fclose(d->output);
+}
+
+/* "stop", "start", "restart", "sql ..."; the answer's line. */
+__attribute__((unused)) static const char *
+database_do(const database *d, const char *command)
+{
+    char line[1024] = "";
+    ck_assert_int_gt(dprintf(d->input, "%s\n", command), 0);
+    ck_assert_msg(fgets(line, sizeof(line), d->output) != NULL, "the database did not \"%s\"", command);
+    line[strcspn(line, "\n")] = '\0';
+    return apr_pstrdup(pool, line);
+}
+
+__attribute__((unused)) static const char *
+database_connection(const database *d)
+{
+    return apr_psprintf(pool,
+                        "host=127.0.0.1 port=%d dbname=postgres user=mapcache password='" DATABASE_PASSWORD
+                        "' sslmode=disable gssencmode=disable",
+                        d->port);
+}
+
+#endif
