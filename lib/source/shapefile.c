@@ -24,23 +24,24 @@ static const mc_key shapefile_keys[] = {
     MC_KEY_END,
 };
 
+static mc_vector_layer *
+layer_from_config(const mc_node *node, mc_build *build)
+{
+    shapefile_layer *made = apr_pcalloc(build->pool, sizeof(*made));
+    if (!mc_config_read(made, node, layer_keys, build->diagnostics) ||
+        !mc_vector_layer_finish(&made->layer, node, build))
+        return NULL;
+    made->layer.data = mc_shapefile_create(made->data, made->layer.name, build->pool);
+    return &made->layer;
+}
+
 static mc_source *
 shapefile_from_config(const mc_node *node, mc_build *build)
 {
     mc_vector_source *source = apr_pcalloc(build->pool, sizeof(*source));
-    if (!mc_source_read(&source->base, &mc_source_shapefile, node, build))
+    if (!mc_source_read(&source->base, &mc_source_shapefile, node, build) ||
+        !mc_vector_layers(source, layer_from_config, build))
         return NULL;
-    source->base.source.needs_format = true;
-    source->layers = apr_pcalloc(build->pool, sizeof(*source->layers) * (size_t)(source->nodes->nelts + 1));
-    for (int i = 0; i < source->nodes->nelts; i++) {
-        const mc_node *at = APR_ARRAY_IDX(source->nodes, i, const mc_node *);
-        shapefile_layer *made = apr_pcalloc(build->pool, sizeof(*made));
-        if (!mc_config_read(made, at, layer_keys, build->diagnostics) ||
-            !mc_vector_layer_finish(&made->layer, at, build))
-            return NULL;
-        made->layer.data = mc_shapefile_create(made->data, made->layer.name, build->pool);
-        source->layers[source->layer_count++] = &made->layer;
-    }
     return &source->base.source;
 }
 

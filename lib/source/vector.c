@@ -105,3 +105,18 @@ mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_build *bu
                                              : mc_style_read(layer->style_file, layer->style_name, at, build);
     return layer->style != NULL;
 }
+
+bool
+mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const mc_node *node, mc_build *build),
+                 mc_build *build)
+{
+    source->base.source.needs_format = true;
+    source->layers = apr_pcalloc(build->pool, sizeof(*source->layers) * (size_t)(source->nodes->nelts + 1));
+    for (int i = 0; i < source->nodes->nelts; i++) {
+        mc_vector_layer *layer = from_config(APR_ARRAY_IDX(source->nodes, i, const mc_node *), build);
+        if (layer == NULL)
+            return false;
+        source->layers[source->layer_count++] = layer;
+    }
+    return true;
+}

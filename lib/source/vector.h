@@ -40,6 +40,10 @@ typedef struct mc_vector_source {
 /* Reads what all kinds have of a layer that has been read by its table. False after a complaint. */
 bool mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_build *build);
 
+/* Makes all layers of a source that has been read. False after a complaint. */
+bool mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const mc_node *node, mc_build *build),
+                      mc_build *build);
+
 /* The render operation of all of them. */
 mc_error *mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
