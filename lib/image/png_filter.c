@@ -130,6 +130,9 @@ undo_paeth_pixels(uint8_t *row, const uint8_t *above, size_t size, size_t step)
     }
 }
 
+/* By force: sizes of pixels must become constants, and a band's state must stay in registers. */
+#define INLINED __attribute__((always_inline)) static inline
+
 /*
  * Paeth's filter makes each pixel wait for the one on its left, but four rows can be undone at a time, each a pixel
  * behind the one above it: at turn t, row k is at pixel t - k, and what is above that was made one turn before.
@@ -137,58 +140,66 @@ undo_paeth_pixels(uint8_t *row, const uint8_t *above, size_t size, size_t step)
 typedef struct band {
     uint8_t *rows[4];
     const uint8_t *above;
-    size_t count, step;     /* pixels of a row; bytes of a pixel */
-    __m128i left[2], up[2]; /* rows 0 and 1, rows 2 and 3: as they were in the last turn */
+    size_t count; /* pixels of a row */
 } band;
 
+/* Two rows of a band as they were in the last turn: the upper row's pixel in the low half. */
+typedef struct band_pair {
+    __m128i left, up;
+} band_pair;
+
 /* Pixel `at` of a row, and zero beyond its ends (also before the first: `at` wraps around). */
-static inline __m128i
-band_pixel(const band *b, const uint8_t *row, size_t at, bool inside)
+INLINED __m128i
+band_pixel(const band *b, const uint8_t *row, size_t at, size_t step, bool inside)
 {
-    return inside || at < b->count ? load_pixel(row + at * b->step) : _mm_setzero_si128();
+    return inside || at < b->count ? load_pixel(row + at * step) : _mm_setzero_si128();
 }
 
-static inline void
-band_store(const band *b, int k, size_t at, __m128i pixel, bool inside)
+INLINED void
+band_store(const band *b, int k, size_t at, __m128i pixel, size_t step, bool inside)
 {
     if (inside || at < b->count)
-        store_pixel(b->rows[k] + at * b->step, pixel, b->step);
+        store_pixel(b->rows[k] + at * step, pixel, step);
 }
 
-/* Inlined by force: its state must stay in registers. */
-__attribute__((always_inline)) static inline void
-band_turn(band *b, size_t t, bool inside)
+/* Rows k and k + 1: the first one's pixel `at` and the second one's before that. */
+INLINED void
+band_pair_turn(const band *b, band_pair *pair, int k, __m128i up, size_t at, size_t step, bool inside)
 {
     const __m128i zero = _mm_setzero_si128();
-    __m128i above = _mm_unpacklo_epi8(band_pixel(b, b->above, t, inside), zero);
-    __m128i up[2] = { _mm_unpacklo_epi64(above, b->left[0]), _mm_alignr_epi8(b->left[1], b->left[0], 8) };
-    for (int k = 0; k < 2; k++) {
-        size_t at = t - 2 * (size_t)k;
-        __m128i raw = _mm_unpacklo_epi32(band_pixel(b, b->rows[2 * k], at, inside),
-                                         band_pixel(b, b->rows[2 * k + 1], at - 1, inside));
-        __m128i predicted = predicted_by_paeth(b->left[k], up[k], b->up[k]);
-        b->left[k] = _mm_add_epi8(predicted, _mm_unpacklo_epi8(raw, zero));
-        b->up[k] = up[k];
-        __m128i packed = _mm_packus_epi16(b->left[k], zero);
-        band_store(b, 2 * k, at, packed, inside);
-        band_store(b, 2 * k + 1, at - 1, _mm_srli_epi64(packed, 32), inside);
-    }
+    __m128i raw = _mm_unpacklo_epi32(band_pixel(b, b->rows[k], at, step, inside),
+                                     band_pixel(b, b->rows[k + 1], at - 1, step, inside));
+    pair->left = _mm_add_epi8(predicted_by_paeth(pair->left, up, pair->up), _mm_unpacklo_epi8(raw, zero));
+    pair->up = up;
+    __m128i packed = _mm_packus_epi16(pair->left, zero);
+    band_store(b, k, at, packed, step, inside);
+    band_store(b, k + 1, at - 1, _mm_srli_epi64(packed, 32), step, inside);
 }
 
-static inline void
-undo_paeth_band(uint8_t *first, const uint8_t *above, size_t size, size_t step)
+INLINED void
+band_turn(const band *b, band_pair *first, band_pair *second, size_t t, size_t step, bool inside)
+{
+    __m128i above = _mm_unpacklo_epi8(band_pixel(b, b->above, t, step, inside), _mm_setzero_si128());
+    __m128i upper = _mm_unpacklo_epi64(above, first->left), lower = _mm_alignr_epi8(second->left, first->left, 8);
+    band_pair_turn(b, first, 0, upper, t, step, inside);
+    band_pair_turn(b, second, 2, lower, t - 2, step, inside);
+}
+
+INLINED void
+undo_paeth_band(uint8_t *row, const uint8_t *above, size_t size, size_t step)
 {
     const __m128i zero = _mm_setzero_si128();
-    band b = { .above = above, .count = size / step, .step = step, .left = { zero, zero }, .up = { zero, zero } };
+    band b = { .above = above, .count = size / step };
+    band_pair first = { zero, zero }, second = { zero, zero };
     for (size_t k = 0; k < 4; k++)
-        b.rows[k] = first + k * (size + 1);
+        b.rows[k] = row + k * (size + 1);
     size_t t = 0;
     for (; t < 3; t++)
-        band_turn(&b, t, false);
+        band_turn(&b, &first, &second, t, step, false);
     for (; t < b.count; t++)
-        band_turn(&b, t, true);
+        band_turn(&b, &first, &second, t, step, true);
     for (; t < b.count + 3; t++)
-        band_turn(&b, t, false);
+        band_turn(&b, &first, &second, t, step, false);
 }
 
 /* False where the last pixel's fourth byte would lie outside; then the plain loops do it. */
@@ -293,7 +304,7 @@ is_band(const uint8_t *row, size_t row_size, uint32_t left, size_t step)
     if (step == 1 || left < (step == 3 ? 5 : 4))
         return false;
     for (size_t k = 0; k < 4; k++)
-        if (row[k * (row_size + 1) - 1] != FILTER_PAETH)
+        if ((row - 1)[k * (row_size + 1)] != FILTER_PAETH)
             return false;
     return true;
 }

@@ -12,12 +12,14 @@
 
 #include "image/box.h"
 #include "image/codec.h"
+#include "image/inflate.h"
 #include "image/png.h"
 #include "image/scratch.h"
 
 const uint8_t mc_png_signature[8] = { 137, 'P', 'N', 'G', 13, 10, 26, 10 };
 
-enum { HEADER_END = 8 + 25 };
+/* Streams that shrink by more than SPARSE_RATIO are mostly repetitions, which libdeflate 1.14 copies byte by byte. */
+enum { HEADER_END = 8 + 25, SPARSE_RATIO = 24 };
 
 static mc_error *
 broken(apr_pool_t *pool, const char *what)
@@ -155,27 +157,58 @@ gather(const uint8_t **stream, uint8_t **owned, const chunks *found, apr_pool_t 
     return MC_OK;
 }
 
-/* Inflates exactly `size` bytes of rows into scratch memory, the caller's. Fewer or more are an error. */
-static mc_error *
-inflate_rows(uint8_t **rows, size_t size, const chunks *found, apr_pool_t *pool)
+/* An image inflated and un-filtered, in the file's colours. */
+typedef struct raster {
+    mc_png_header header;
+    chunks found;
+    uint8_t *rows; /* scratch: each a byte and row_size bytes */
+    size_t row_size;
+    uint32_t begin, end; /* outside of these, rows hold zeros only */
+} raster;
+
+static bool
+inflate_dense(raster *r, size_t size, const uint8_t *stream)
 {
+    struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
+    enum libdeflate_result result = LIBDEFLATE_INSUFFICIENT_SPACE;
+    if (inflater != NULL)
+        result = libdeflate_zlib_decompress(inflater, stream, r->found.total, r->rows, size, NULL);
+    libdeflate_free_decompressor(inflater);
+    r->begin = 0;
+    r->end = r->header.height;
+    return result == LIBDEFLATE_SUCCESS;
+}
+
+static bool
+inflate_sparse(raster *r, size_t size, const uint8_t *stream)
+{
+    size_t begin, end;
+    if (!mc_inflate_sparse(r->rows, size, stream, r->found.total, &begin, &end))
+        return false;
+    r->begin = (uint32_t)(begin / (r->row_size + 1));
+    r->end = (uint32_t)((end + r->row_size) / (r->row_size + 1));
+    return true;
+}
+
+/* Inflates the rows, exactly as many as there must be, into scratch memory, the caller's. */
+static mc_error *
+inflate_rows(raster *r, apr_pool_t *pool)
+{
+    size_t size = (r->row_size + 1) * r->header.height;
     /* Deflate cannot shrink to less than 1/1032: a claim beyond that needs no memory to be refused. */
-    if (size / 1032 > found->total)
+    if (size / 1032 > r->found.total)
         return broken(pool, "too little image data");
     const uint8_t *stream;
     uint8_t *owned;
-    MC_TRY(gather(&stream, &owned, found, pool));
-    *rows = mc_scratch_acquire(size);
-    struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
-    enum libdeflate_result result = LIBDEFLATE_INSUFFICIENT_SPACE;
-    if (*rows != NULL && inflater != NULL)
-        result = libdeflate_zlib_decompress(inflater, stream, found->total, *rows, size, NULL);
-    libdeflate_free_decompressor(inflater);
+    MC_TRY(gather(&stream, &owned, &r->found, pool));
+    r->rows = mc_scratch_acquire(size + MC_INFLATE_SLACK);
+    bool sparse = size / SPARSE_RATIO > r->found.total;
+    bool done = r->rows != NULL && (sparse ? inflate_sparse(r, size, stream) : inflate_dense(r, size, stream));
     mc_scratch_release(owned);
-    if (result == LIBDEFLATE_SUCCESS)
+    if (done)
         return MC_OK;
-    mc_scratch_release(*rows);
-    *rows = NULL;
+    mc_scratch_release(r->rows);
+    r->rows = NULL;
     return broken(pool, "image data that cannot be inflated to its size");
 }
 
@@ -231,15 +264,6 @@ palette_colors(uint32_t colors[256], const chunks *found)
         memcpy(&colors[i], bgra, 4);
     }
 }
-
-/* An image inflated and un-filtered, in the file's colours. */
-typedef struct raster {
-    mc_png_header header;
-    chunks found;
-    uint8_t *rows; /* scratch: each a byte and row_size bytes */
-    size_t row_size;
-    uint32_t begin, end; /* outside of these, rows hold zeros only */
-} raster;
 
 static const uint8_t *
 raster_row(const raster *r, uint32_t y)
@@ -303,6 +327,20 @@ read_chunks(raster *r, const uint8_t *data, size_t size, apr_pool_t *pool)
     return MC_OK;
 }
 
+/* Above rows of zeros and below them, the filters have nothing to do. */
+static bool
+unfilter(raster *r, int step)
+{
+    if (r->begin >= r->end)
+        return true;
+    uint32_t begin, end, skipped = r->begin;
+    if (!mc_png_unfilter(r->rows + skipped * (r->row_size + 1), r->row_size, r->end - skipped, step, &begin, &end))
+        return false;
+    r->begin = skipped + begin;
+    r->end = skipped + end;
+    return true;
+}
+
 /* Fills r->rows of a usual form; the caller releases them. */
 static mc_error *
 read_rows(raster *r, apr_pool_t *pool)
@@ -311,8 +349,8 @@ read_rows(raster *r, apr_pool_t *pool)
     int step = header->color == MC_PNG_RGBA ? 4 : header->color == MC_PNG_RGB ? 3 : 1;
     r->row_size = header->color == MC_PNG_PALETTE ? ((size_t)header->width * (size_t)header->depth + 7) / 8
                                                   : (size_t)header->width * (size_t)step;
-    MC_TRY(inflate_rows(&r->rows, (r->row_size + 1) * header->height, &r->found, pool));
-    if (mc_png_unfilter(r->rows, r->row_size, header->height, step, &r->begin, &r->end))
+    MC_TRY(inflate_rows(r, pool));
+    if (unfilter(r, step))
         return MC_OK;
     mc_scratch_release(r->rows);
     r->rows = NULL;

@@ -1,10 +1,28 @@
 /* Any bytes as a stored tile or an origin's answer: what they are taken for, and what is drawn of them. */
 #include <apr_general.h>
+#include <string.h>
 
-#include "mapcache/image.h"
+#include "image/box.h"
 #include "mapcache/tile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static uint8_t *
+make_room(void *baton, const mc_box_image *image)
+{
+    return apr_palloc(baton, (size_t)image->box.width * (size_t)image->box.height * 4);
+}
+
+/* What is decoded into its box has the box that the whole has. */
+static void
+check_box(const mc_pixels *pixels, const uint8_t *data, size_t size, mc_ctx *ctx)
+{
+    mc_box_image found;
+    MC_ASSERT(mc_image_decode_box(&found, make_room, ctx->pool, data, size, ctx, ctx->pool) == MC_OK);
+    mc_box box = mc_pixels_box(pixels);
+    MC_ASSERT(found.width == pixels->width && found.height == pixels->height);
+    MC_ASSERT(memcmp(&found.box, &box, sizeof(box)) == 0);
+}
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -27,6 +45,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         mc_buf *blank;
         if (mc_pixels_uniform(pixels, bgra))
             MC_ASSERT(mc_image_blank(&blank, width, height, bgra, pool) == MC_OK);
+        check_box(pixels, data, size, &ctx);
         mc_pixels_unref(pixels);
     }
     apr_pool_destroy(pool);
