@@ -120,15 +120,15 @@ mc_brush_row(mc_pixels *target, int x, int y, const uint8_t *mask, int count, mc
 }
 
 void
-mc_brush_fill(mc_pixels *target, mc_coverage *coverage, mc_fill_rule rule, mc_color color, uint8_t *mask)
+mc_brush_fill(mc_pixels *target, mc_area *coverage, mc_fill_rule rule, mc_color color, uint8_t *mask)
 {
     for (int y = coverage->top; y <= coverage->bottom; y++) {
         int x, count;
-        mc_coverage_take_row(coverage, y, rule, mask, &x, &count);
+        mc_area_take_row(coverage, y, rule, mask, &x, &count);
         if (count > 0)
             mc_brush_row(target, x, y, mask, count, color);
     }
-    mc_coverage_done(coverage);
+    mc_area_done(coverage);
 }
 
 void

@@ -2,7 +2,7 @@
 #ifndef MC_FEATURE_BRUSH_H
 #define MC_FEATURE_BRUSH_H
 
-#include "feature/coverage.h"
+#include "feature/area.h"
 #include "feature/outline.h"
 #include "mapcache/image.h"
 
@@ -19,7 +19,7 @@ bool mc_color_parse(mc_color *color, const char *text);
 void mc_brush_row(mc_pixels *target, int x, int y, const uint8_t *mask, int count, mc_color color);
 
 /* Lays what has been accumulated over the target, and empties the plane. */
-void mc_brush_fill(mc_pixels *target, mc_coverage *coverage, mc_fill_rule rule, mc_color color, uint8_t *mask);
+void mc_brush_fill(mc_pixels *target, mc_area *coverage, mc_fill_rule rule, mc_color color, uint8_t *mask);
 void mc_brush_outline(mc_pixels *target, mc_outline *outline, mc_color color);
 
 #endif

@@ -22,7 +22,7 @@ enum {
 
 /* What a rule that is painted whole has gathered. */
 typedef struct whole {
-    mc_coverage *fill, *wide; /* NULL: not used so far */
+    mc_area *fill, *wide; /* NULL: not used so far */
     mc_outline *thin;
     int features;
 } whole;
@@ -37,7 +37,7 @@ struct mc_painter {
     mc_pixels *target;
     double scale;
     pass passes[PASSES_MAX];
-    mc_coverage *coverage; /* for one symbol of one feature */
+    mc_area *coverage; /* for one symbol of one feature */
     mc_outline *outline;
     uint8_t *mask;
     mc_shape scratch, mark;
@@ -136,11 +136,10 @@ pass_pixels(mc_pixels **pixels, mc_painter *painter, pass *to)
 }
 
 static mc_error *
-coverage_of(mc_coverage **coverage, mc_painter *painter)
+coverage_of(mc_area **coverage, mc_painter *painter)
 {
-    return *coverage != NULL
-               ? MC_OK
-               : mc_coverage_create(coverage, painter->target->width, painter->target->height, painter->pool);
+    return *coverage != NULL ? MC_OK
+                             : mc_area_create(coverage, painter->target->width, painter->target->height, painter->pool);
 }
 
 static mc_error *
@@ -180,7 +179,7 @@ gather(mc_painter *painter, whole *into, const mc_symbolizer *symbol, const mc_s
         return MC_OK;
     if (symbol->kind == MC_SYMBOL_POLYGON && symbol->fill.present) {
         MC_TRY(coverage_of(&into->fill, painter));
-        mc_coverage_add(into->fill, shape, 0, 0);
+        mc_area_add(into->fill, shape, 0, 0);
     }
     double width = in_pixels(symbol->stroke.width, symbol, painter);
     if (!symbol->stroke.ink.present || width <= 0)
@@ -258,7 +257,7 @@ paint_shape(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol,
         return MC_OK;
     if (symbol->kind == MC_SYMBOL_POLYGON && symbol->fill.present) {
         MC_TRY(coverage_of(&painter->coverage, painter));
-        mc_coverage_add(painter->coverage, shape, 0, 0);
+        mc_area_add(painter->coverage, shape, 0, 0);
         mc_brush_fill(pixels, painter->coverage, MC_EVEN_ODD, resolve_ink(&symbol->fill, feature, painter),
                       painter->mask);
     }

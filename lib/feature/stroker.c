@@ -16,7 +16,7 @@ typedef struct vector {
 } vector;
 
 typedef struct stroking {
-    mc_coverage *coverage;
+    mc_area *coverage;
     const mc_pen *pen;
     double half;   /* of the width, in 1/256 pixel */
     int32_t reach; /* how far from its line anything can be, in 1/256 pixel */
@@ -55,7 +55,7 @@ finish_area(stroking *s)
     }
     s->end = count;
     s->area.part_count = 1;
-    mc_coverage_add(s->coverage, &s->area, 0, 0);
+    mc_area_add(s->coverage, &s->area, 0, 0);
 }
 
 /* Unit vector from a to b; false where they are the same point. */
@@ -268,7 +268,7 @@ stroke_or_dash(stroking *s, const mc_shape_point *points, int count, bool closed
 }
 
 void
-mc_stroker_add(mc_coverage *coverage, const mc_shape *shape, const mc_pen *pen, mc_shape *scratch)
+mc_stroker_add(mc_area *coverage, const mc_shape *shape, const mc_pen *pen, mc_shape *scratch)
 {
     stroking s = { .coverage = coverage, .pen = pen, .half = pen->width * MC_SUBPIXELS / 2 };
     s.reach =

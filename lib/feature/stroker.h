@@ -2,7 +2,7 @@
 #ifndef MC_FEATURE_STROKER_H
 #define MC_FEATURE_STROKER_H
 
-#include "feature/coverage.h"
+#include "feature/area.h"
 #include "feature/style.h"
 
 /* Wider strokes are not made. */
@@ -23,6 +23,6 @@ typedef struct mc_pen {
  * Adds the stroke of all parts of a shape (rings are closed) to a plane, to be read by MC_NON_ZERO. Everything is
  * computed from the line's own vertices: the same in every tile. `scratch` is used for dashes and lines beside.
  */
-void mc_stroker_add(mc_coverage *coverage, const mc_shape *shape, const mc_pen *pen, mc_shape *scratch);
+void mc_stroker_add(mc_area *coverage, const mc_shape *shape, const mc_pen *pen, mc_shape *scratch);
 
 #endif

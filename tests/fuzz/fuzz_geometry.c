@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "feature/coverage.h"
+#include "feature/area.h"
 #include "feature/shp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -14,15 +14,15 @@ static const mc_lattice lattice = { .x0 = -180, .y0 = 90, .per_x = 2, .per_y = 2
 static void
 paint(const mc_geometry *geometry, apr_pool_t *pool)
 {
-    mc_coverage *coverage;
+    mc_area *coverage;
     uint8_t mask[32];
     int x, count;
-    if (mc_coverage_create(&coverage, 32, 32, pool) != MC_OK)
+    if (mc_area_create(&coverage, 32, 32, pool) != MC_OK)
         abort();
     for (int kind = 1; kind < 3; kind++)
-        mc_coverage_add(coverage, &geometry->shapes[kind], 0, 0);
+        mc_area_add(coverage, &geometry->shapes[kind], 0, 0);
     for (int y = 0; y < 32; y++)
-        mc_coverage_take_row(coverage, y, MC_EVEN_ODD, mask, &x, &count);
+        mc_area_take_row(coverage, y, MC_EVEN_ODD, mask, &x, &count);
     for (int i = 0; i < coverage->stride * coverage->height; i++)
         if (coverage->cells[i] != 0)
             abort(); /* what has been taken is empty */

@@ -69,26 +69,26 @@ sampled(const mc_shape *shape, int x, int y, mc_fill_rule rule)
 }
 
 static void
-fill_plane(uint8_t *plane, mc_coverage *coverage, const mc_shape *shape, int32_t dx, int32_t dy, mc_fill_rule rule)
+fill_plane(uint8_t *plane, mc_area *coverage, const mc_shape *shape, int32_t dx, int32_t dy, mc_fill_rule rule)
 {
     uint8_t mask[SIDE];
     memset(plane, 0, SIDE * SIDE);
-    mc_coverage_add(coverage, shape, dx, dy);
+    mc_area_add(coverage, shape, dx, dy);
     for (int y = 0; y < SIDE; y++) {
         int x, count;
-        mc_coverage_take_row(coverage, y, rule, mask, &x, &count);
+        mc_area_take_row(coverage, y, rule, mask, &x, &count);
         if (count > 0)
             memcpy(plane + y * SIDE + x, mask, (size_t)count);
     }
-    mc_coverage_done(coverage);
+    mc_area_done(coverage);
 }
 
 START_TEST(a_triangle_covers_its_area)
 {
-    mc_coverage *coverage;
+    mc_area *coverage;
     mc_shape shape = { 0 };
     uint8_t plane[SIDE * SIDE];
-    ck_ok(mc_coverage_create(&coverage, SIDE, SIDE, pool));
+    ck_ok(mc_area_create(&coverage, SIDE, SIDE, pool));
     for (int round = 0; round < 40; round++) {
         random_polygon(&shape, 1, 3, round % 2 == 0 ? 0 : 60000);
         fill_plane(plane, coverage, &shape, 0, 0, MC_NON_ZERO);
@@ -102,10 +102,10 @@ END_TEST
 
 START_TEST(holes_by_both_rules)
 {
-    mc_coverage *coverage;
+    mc_area *coverage;
     mc_shape shape = { 0 };
     uint8_t plane[SIDE * SIDE];
-    ck_ok(mc_coverage_create(&coverage, SIDE, SIDE, pool));
+    ck_ok(mc_area_create(&coverage, SIDE, SIDE, pool));
     mc_shape_clear(&shape, MC_SHAPE_POLYGONS);
     static const int32_t corners[2][4][2] = { { { 10, 10 }, { 80, 10 }, { 80, 80 }, { 10, 80 } },
                                               { { 30, 30 }, { 60, 30 }, { 60, 60 }, { 30, 60 } } };
@@ -128,12 +128,12 @@ END_TEST
 /* What a pixel gets does not depend on where the plane's border is. */
 START_TEST(a_plane_that_is_moved_shows_the_same)
 {
-    mc_coverage *coverage;
+    mc_area *coverage;
     mc_outline *lines;
     mc_shape shape = { 0 };
     uint8_t here[SIDE * SIDE];
     uint8_t there[SIDE * SIDE];
-    ck_ok(mc_coverage_create(&coverage, SIDE, SIDE, pool));
+    ck_ok(mc_area_create(&coverage, SIDE, SIDE, pool));
     ck_ok(mc_outline_create(&lines, SIDE, SIDE, pool));
     for (int round = 0; round < 200; round++) {
         random_polygon(&shape, 2, 5, 30000);

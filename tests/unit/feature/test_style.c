@@ -217,9 +217,10 @@ END_TEST
 /* Where shapes do not lie over each other, a layer that is painted whole looks as one that is painted by feature. */
 START_TEST(whole_layers_are_painted_alike)
 {
-    static const char rules[] = "<Rule><PolygonSymbolizer><Fill><CssParameter name='fill'>#ff8800</CssParameter></Fill><Stroke>"
-                        "<CssParameter name='stroke'>#000000</CssParameter><CssParameter name='stroke-width'>%s"
-                        "</CssParameter></Stroke></PolygonSymbolizer></Rule>";
+    static const char rules[] =
+        "<Rule><PolygonSymbolizer><Fill><CssParameter name='fill'>#ff8800</CssParameter></Fill><Stroke>"
+        "<CssParameter name='stroke'>#000000</CssParameter><CssParameter name='stroke-width'>%s"
+        "</CssParameter></Stroke></PolygonSymbolizer></Rule>";
     const char *const values[] = { "" };
     for (int wide = 0; wide < 2; wide++) {
         const mc_style *style = style_of(apr_psprintf(pool, rules, wide ? "5" : "1"));

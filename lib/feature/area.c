@@ -4,7 +4,7 @@
  * All crossings are computed from the edge's own ends, relative to its first one, never from a neighbouring crossing:
  * an edge gives the same numbers in every tile.
  */
-#include "feature/coverage.h"
+#include "feature/area.h"
 
 #include <apr_strings.h>
 #include <math.h>
@@ -16,12 +16,12 @@ enum {
 };
 
 mc_error *
-mc_coverage_create(mc_coverage **coverage, int width, int height, apr_pool_t *pool)
+mc_area_create(mc_area **coverage, int width, int height, apr_pool_t *pool)
 {
     if (width < 1 || height < 1 || width > 32768 || height > 32768)
         return mc_error_create(pool, MC_ERR_LIMIT, "a map of %dx%d pixels cannot be painted", width, height);
-    mc_coverage *made = apr_pcalloc(pool, sizeof(*made));
-    *made = (mc_coverage){ .width = width, .height = height, .stride = width + 2, .top = height, .bottom = -1 };
+    mc_area *made = apr_pcalloc(pool, sizeof(*made));
+    *made = (mc_area){ .width = width, .height = height, .stride = width + 2, .top = height, .bottom = -1 };
     made->cells = apr_pcalloc(pool, sizeof(int32_t) * (size_t)made->stride * (size_t)height);
     made->first = apr_palloc(pool, sizeof(int32_t) * (size_t)height * 2);
     made->last = made->first + height;
@@ -34,7 +34,7 @@ mc_coverage_create(mc_coverage **coverage, int width, int height, apr_pool_t *po
 }
 
 static inline void
-touch(mc_coverage *plane, int y, int first, int last)
+touch(mc_area *plane, int y, int first, int last)
 {
     if (first < plane->first[y])
         plane->first[y] = first;
@@ -45,7 +45,7 @@ touch(mc_coverage *plane, int y, int first, int last)
 /* An edge inside one row, from (xa, ..) to (xb, ..), `dy` subpixels high with its sign; xa and xb in subpixels. The
  * share of each pixel is by its share of the width, computed from the left end. */
 static void
-add_in_row(mc_coverage *plane, int y, int32_t xa, int32_t xb, int32_t dy)
+add_in_row(mc_area *plane, int y, int32_t xa, int32_t xb, int32_t dy)
 {
     int32_t *row = plane->cells + (size_t)y * plane->stride;
     int32_t limit = plane->width << SHIFT;
@@ -88,7 +88,7 @@ add_in_row(mc_coverage *plane, int y, int32_t xa, int32_t xb, int32_t dy)
 }
 
 static void
-add_edge(mc_coverage *plane, int32_t x0, int32_t y0, int32_t x1, int32_t y1)
+add_edge(mc_area *plane, int32_t x0, int32_t y0, int32_t x1, int32_t y1)
 {
     if (y0 == y1)
         return;
@@ -127,7 +127,7 @@ add_edge(mc_coverage *plane, int32_t x0, int32_t y0, int32_t x1, int32_t y1)
 }
 
 void
-mc_coverage_add(mc_coverage *coverage, const mc_shape *shape, int32_t dx, int32_t dy)
+mc_area_add(mc_area *coverage, const mc_shape *shape, int32_t dx, int32_t dy)
 {
     int begin = 0;
     for (int part = 0; part < shape->part_count; part++) {
@@ -161,7 +161,7 @@ even_odd(int32_t sum)
 }
 
 void
-mc_coverage_take_row(mc_coverage *coverage, int y, mc_fill_rule rule, uint8_t *mask, int *x, int *count)
+mc_area_take_row(mc_area *coverage, int y, mc_fill_rule rule, uint8_t *mask, int *x, int *count)
 {
     int first = coverage->first[y], last = coverage->last[y];
     *count = 0;
@@ -185,7 +185,7 @@ mc_coverage_take_row(mc_coverage *coverage, int y, mc_fill_rule rule, uint8_t *m
 }
 
 void
-mc_coverage_done(mc_coverage *coverage)
+mc_area_done(mc_area *coverage)
 {
     coverage->top = coverage->height;
     coverage->bottom = -1;
