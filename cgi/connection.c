@@ -24,6 +24,8 @@ struct mc_connection {
     bool responding; /* `output` is not empty */
     _Atomic apr_time_t next_look;
     _Atomic bool gone;
+    void (*slow)(void *baton, bool begins); /* of the thread that serves */
+    void *slow_baton;
 };
 
 mc_connection *
@@ -107,6 +109,8 @@ answer(mc_connection *connection, mc_connections *shared)
             .read_body_baton = parser,
             .abandoned = client_gone,
             .abandoned_baton = connection,
+            .slow = connection->slow,
+            .slow_baton = connection->slow_baton,
         };
         mc_exchange_answer(&reply, shared->generations, &exchange, MC_FCGI_HEADER_SIZE, pool);
     }
@@ -219,8 +223,11 @@ take_pending(mc_connection *connection, mc_connections *shared)
 }
 
 mc_connection_wait
-mc_connection_serve(mc_connection *connection, mc_connections *shared)
+mc_connection_serve(mc_connection *connection, mc_connections *shared, void (*slow)(void *baton, bool begins),
+                    void *slow_baton)
 {
+    connection->slow = slow;
+    connection->slow_baton = slow_baton;
     mc_connection_wait wait = MC_WAIT_INPUT;
     if (connection->responding)
         wait = respond(connection, shared);

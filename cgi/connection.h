@@ -26,7 +26,8 @@ typedef enum mc_connection_wait {
 mc_connection *mc_connection_create(int descriptor);
 void mc_connection_destroy(mc_connection *connection); /* closes the socket */
 
-/* Does everything that can be done without waiting for the web server. */
-mc_connection_wait mc_connection_serve(mc_connection *connection, mc_connections *shared);
+/* Does everything that can be done without waiting for the web server. `slow` is told of what takes long (mc_ctx). */
+mc_connection_wait mc_connection_serve(mc_connection *connection, mc_connections *shared,
+                                       void (*slow)(void *baton, bool begins), void *slow_baton);
 
 #endif

@@ -211,6 +211,8 @@ handle(mc_http_response **response, const mc_generation *generation, mc_runtime 
         .headers = headers,
         .abandoned = exchange->abandoned,
         .abandoned_baton = exchange->abandoned_baton,
+        .slow = exchange->slow,
+        .slow_baton = exchange->slow_baton,
     };
     const mc_http_request request = {
         .method = method,

@@ -13,6 +13,8 @@ typedef struct mc_exchange {
     void *read_body_baton;
     bool (*abandoned)(void *baton);
     void *abandoned_baton;
+    void (*slow)(void *baton, bool begins); /* as in mc_ctx */
+    void *slow_baton;
 } mc_exchange;
 
 /* What is to be sent. All of it lives in the pool that was given. */

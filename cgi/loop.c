@@ -16,15 +16,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/workers.h"
 #include "connection.h"
+#include "lanes.h"
 #include "records.h"
 
 enum {
-    THREADS_LEAST = 4,
+    QUICK_LEAST = 2,
     TICK_MS = 10,   /* between looks at busy threads */
     PAUSE_MS = 100, /* no connection is accepted for so long when there are too many */
     QUIET_MS = 100, /* a drained process waits for requests that are under way in sockets */
     DRAIN_MS = 10000,
+    IDLE_LOOKS = 8, /* at the connections, in the time that one may be idle */
 };
 
 typedef struct watched {
@@ -32,15 +35,16 @@ typedef struct watched {
     int descriptor;
     bool registered;
     mc_connection *connection;
-    _Atomic unsigned turns; /* times that it was handed on: what the next thread reads is ordered by it (C11 knows
-                               nothing of epoll) */
+    _Atomic unsigned turns;     /* times that it was handed on: what the next thread reads is ordered by it (C11 knows
+                                   nothing of epoll) */
+    _Atomic apr_time_t touched; /* when it last had an event; 0: somebody serves it */
     struct watched *previous, *next; /* of the loop's list; its lock */
 } watched;
 
 typedef struct worker {
     struct loop *loop;
     pthread_t thread;
-    _Atomic apr_time_t since; /* when it began what it does; 0: it waits */
+    mc_lane lane;
 } worker;
 
 typedef struct loop {
@@ -52,15 +56,16 @@ typedef struct loop {
     watched *listeners;
     int listener_count;
     watched wake_watched;
+    mc_lanes lanes;
     worker *workers;
-    int worker_count; /* the supervisor's alone */
-    int workers_least, workers_max;
-    _Atomic int waiting;
+    int worker_count; /* lock */
+    int workers_max;
+    apr_interval_time_t idle_max;
     _Atomic bool help_asked;
     _Atomic bool paused; /* listeners are out of the set */
     _Atomic bool stopping;
     _Atomic int connections;
-    pthread_mutex_t lock; /* of `first` and the links */
+    pthread_mutex_t lock; /* of `first`, the links and the count of workers */
     watched *first;
 } loop;
 
@@ -89,14 +94,17 @@ forget(loop *l, watched *w)
 }
 
 static void
-serve(loop *l, watched *w)
+serve(loop *l, watched *w, worker *self)
 {
-    mc_connection_wait wait = mc_connection_serve(w->connection, &l->shared);
+    atomic_store_explicit(&w->touched, 0, memory_order_relaxed);
+    mc_connection_wait wait = mc_connection_serve(w->connection, &l->shared, mc_lane_slow, &self->lane);
     if (wait != MC_WAIT_NOT) {
         struct epoll_event event = { (wait == MC_WAIT_INPUT ? EPOLLIN : EPOLLOUT) | EPOLLONESHOT, { .ptr = w } };
         int operation = w->registered ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
         int descriptor = w->descriptor;
         w->registered = true; /* before another thread may have it, and free it */
+        atomic_store_explicit(&w->touched, atomic_load_explicit(&self->lane.since, memory_order_relaxed),
+                              memory_order_relaxed);
         atomic_fetch_add_explicit(&w->turns, 1, memory_order_release);
         if (epoll_ctl(l->epoll, operation, descriptor, &event) != 0)
             wait = MC_WAIT_NOT;
@@ -146,7 +154,8 @@ accept_connection(loop *l, const watched *listener)
     w->kind = WATCH_CONNECTION;
     w->descriptor = descriptor;
     w->connection = mc_connection_create(descriptor);
-    atomic_fetch_add(&l->connections, 1);
+    if (atomic_fetch_add(&l->connections, 1) == 0)
+        notify_supervisor(l); /* it sleeps while there is none */
     pthread_mutex_lock(&l->lock);
     w->next = l->first;
     if (w->next != NULL)
@@ -168,73 +177,90 @@ work(void *baton)
 {
     worker *self = baton;
     loop *l = self->loop;
-    while (!atomic_load(&l->stopping)) {
+    while (!atomic_load(&l->stopping) && mc_lane_ready(&self->lane)) {
         struct epoll_event event;
-        atomic_fetch_add(&l->waiting, 1);
-        int count = epoll_wait(l->epoll, &event, 1, -1);
-        bool last = atomic_fetch_sub(&l->waiting, 1) == 1;
-        if (count != 1)
+        if (epoll_wait(l->epoll, &event, 1, -1) != 1)
             continue;
         watched *w = event.data.ptr;
         if (w->kind == WATCH_WAKE)
             continue;
-        atomic_store_explicit(&self->since, apr_time_now(), memory_order_relaxed);
-        if (last)
+        mc_lane_enter(&self->lane, apr_time_now());
+        if (atomic_load_explicit(&l->lanes.running, memory_order_relaxed) >= l->lanes.quick)
             ask_for_help(l);
         (void)atomic_load_explicit(&w->turns, memory_order_acquire);
         if (w->kind == WATCH_LISTENER)
             w = accept_connection(l, w);
         if (w != NULL)
-            serve(l, w);
-        atomic_store_explicit(&self->since, 0, memory_order_relaxed);
+            serve(l, w, self);
+        mc_lane_leave(&self->lane);
     }
     return NULL;
 }
 
 static bool
-start_worker(loop *l)
+start_worker(void *baton)
 {
-    worker *w = &l->workers[l->worker_count];
-    w->loop = l;
-    if (pthread_create(&w->thread, NULL, work, w) != 0)
-        return false;
-    l->worker_count++;
-    return true;
+    loop *l = baton;
+    pthread_mutex_lock(&l->lock);
+    bool started = false;
+    if (l->worker_count < l->workers_max) {
+        worker *w = &l->workers[l->worker_count];
+        w->loop = l;
+        w->lane.lanes = &l->lanes;
+        started = pthread_create(&w->thread, NULL, work, w) == 0;
+        l->worker_count += started;
+    }
+    pthread_mutex_unlock(&l->lock);
+    return started;
 }
 
-/* Nobody waits for events: where that is because threads have long been busy, others take their place; the more are
- * busy, the more at once, so that a crowd of waiting requests does not hold up the quick ones for long. */
+/* Nobody may be left to take events: threads that have been busy for long without having said so give way to others. */
 static void
 help(loop *l)
 {
-    if (atomic_load(&l->waiting) > 0) {
-        atomic_store(&l->help_asked, false);
-        return;
-    }
     apr_time_t now = apr_time_now();
-    int available = 0;
-    for (int i = 0; i < l->worker_count; i++) {
-        apr_time_t since = atomic_load_explicit(&l->workers[i].since, memory_order_relaxed);
-        if (since == 0 || now - since < TICK_MS * 1000)
-            available++;
+    pthread_mutex_lock(&l->lock);
+    int count = l->worker_count;
+    pthread_mutex_unlock(&l->lock);
+    for (int i = 0; i < count; i++)
+        mc_lane_rescue(&l->workers[i].lane, now, TICK_MS * 1000);
+    if (atomic_load(&l->lanes.running) < l->lanes.quick)
+        atomic_store(&l->help_asked, false);
+}
+
+/* Connections on which nothing has happened for too long are shut, whatever they were about: their next event is their
+ * end. A web server that went without a word would else hold them for ever. */
+static void
+shut_idle(loop *l)
+{
+    apr_time_t limit = apr_time_now() - l->idle_max;
+    pthread_mutex_lock(&l->lock);
+    for (watched *w = l->first; w != NULL; w = w->next) {
+        apr_time_t touched = atomic_load_explicit(&w->touched, memory_order_relaxed);
+        if (touched != 0 && touched < limit)
+            shutdown(w->descriptor, SHUT_RDWR);
     }
-    int wanted = l->worker_count / 2 > l->workers_least ? l->worker_count / 2 : l->workers_least;
-    for (; available < wanted && l->worker_count < l->workers_max; available++)
-        if (!start_worker(l))
-            return;
+    pthread_mutex_unlock(&l->lock);
 }
 
 static void
 supervise(loop *l)
 {
+    apr_interval_time_t between = l->idle_max / IDLE_LOOKS + 1000;
+    apr_time_t next_look = apr_time_now() + between;
     for (;;) {
         struct pollfd waits[2] = { { l->signals, POLLIN, 0 }, { l->notify, POLLIN, 0 } };
         bool paused = atomic_load(&l->paused);
-        bool asked = atomic_load(&l->help_asked) && l->worker_count < l->workers_max;
-        if (poll(waits, 2, asked ? TICK_MS : paused ? PAUSE_MS : -1) < 0 && errno != EINTR)
+        bool asked = atomic_load(&l->help_asked);
+        int idle_wait = atomic_load(&l->connections) > 0 ? (int)(between / 1000) : -1;
+        if (poll(waits, 2, asked ? TICK_MS : paused ? PAUSE_MS : idle_wait) < 0 && errno != EINTR)
             return;
         if (waits[0].revents != 0)
             return;
+        if (apr_time_now() >= next_look) {
+            shut_idle(l);
+            next_look = apr_time_now() + between;
+        }
         if (waits[1].revents != 0) {
             uint64_t count;
             ssize_t size = read(l->notify, &count, sizeof(count));
@@ -290,12 +316,14 @@ stop_workers(loop *l)
 {
     uint64_t one = 1;
     atomic_store(&l->stopping, true);
+    mc_lanes_stop(&l->lanes);
     ssize_t written = write(l->wake, &one, sizeof(one));
     (void)written;
     for (int i = 0; i < l->worker_count; i++)
         pthread_join(l->workers[i].thread, NULL);
     while (l->first != NULL)
         forget(l, l->first);
+    mc_lanes_destroy(&l->lanes);
 }
 
 static bool
@@ -330,19 +358,19 @@ prepare(loop *l, const int *listeners, int count, apr_pool_t *pool)
 }
 
 int
-mc_loop_run(mc_generations *generations, const int *listeners, int count, int threads_max, apr_pool_t *pool)
+mc_loop_run(mc_generations *generations, const int *listeners, int count, const mc_loop_limits *limits,
+            apr_pool_t *pool)
 {
     mc_ctx ctx = { .pool = pool, .log = &mc_log_stderr };
     loop *l = apr_pcalloc(pool, sizeof(*l));
     l->shared.generations = generations;
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    l->workers_least = processors * 2 > THREADS_LEAST ? (int)processors * 2 : THREADS_LEAST;
-    if (l->workers_least > threads_max)
-        l->workers_least = threads_max;
-    l->workers_max = threads_max;
-    l->workers = apr_pcalloc(pool, (size_t)threads_max * sizeof(*l->workers));
+    l->idle_max = (apr_interval_time_t)limits->idle_seconds * APR_USEC_PER_SEC;
+    l->workers_max = limits->threads;
+    l->workers = apr_pcalloc(pool, (size_t)limits->threads * sizeof(*l->workers));
+    int quick = mc_processors() > QUICK_LEAST ? mc_processors() : QUICK_LEAST;
+    mc_lanes_init(&l->lanes, quick < limits->threads ? quick : limits->threads, start_worker, l);
     bool ready = prepare(l, listeners, count, pool);
-    while (ready && l->worker_count < l->workers_least)
+    for (int i = 0; ready && i < l->lanes.quick; i++)
         ready = start_worker(l);
     if (!ready) {
         mc_log_write(&ctx, MC_LOG_CRIT, "the event loop cannot be started: %s", strerror(errno));

@@ -1,17 +1,24 @@
 /*
  * The event loop of the FastCGI program. All threads wait on one epoll set; the one that is woken serves the connection
  * to the end of its request, without handing it over. A connection's event is armed once at a time, so that it belongs
- * to one thread. When every thread is busy for long (with origins, with locks), further ones are started.
+ * to one thread. As many threads as processors answer; while requests wait (for origins, for locks) further ones take
+ * their place (lanes.h).
  */
 #ifndef MC_CGI_LOOP_H
 #define MC_CGI_LOOP_H
 
 #include "generation.h"
 
+typedef struct mc_loop_limits {
+    int threads;      /* the most requests at the same time */
+    int idle_seconds; /* a connection on which nothing happens for so long is closed */
+} mc_loop_limits;
+
 /*
  * Serves `count` listening sockets until SIGTERM, SIGINT or SIGUSR1, which the caller has blocked; then lets running
  * requests finish, for at most 10 seconds. Returns the process's exit status.
  */
-int mc_loop_run(mc_generations *generations, const int *listeners, int count, int threads_max, apr_pool_t *pool);
+int mc_loop_run(mc_generations *generations, const int *listeners, int count, const mc_loop_limits *limits,
+                apr_pool_t *pool);
 
 #endif

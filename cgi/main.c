@@ -19,11 +19,11 @@
 
 typedef struct options {
     const char *listen;
-    int threads;
+    mc_loop_limits limits;
     int backlog;
 } options;
 
-static const char help_text[] = "Usage: mapcache.fcgi [--listen ADDRESS] [--threads N] [--backlog N]\n"
+static const char help_text[] = "Usage: mapcache.fcgi [--listen ADDRESS] [--threads N] [--backlog N] [--idle SECONDS]\n"
                                 "\n"
                                 "Serves the configuration that the environment variable MAPCACHE_CONFIG_FILE names,\n"
                                 "by FastCGI or as a plain CGI program.\n"
@@ -35,6 +35,8 @@ static const char help_text[] = "Usage: mapcache.fcgi [--listen ADDRESS] [--thre
                                 "                    program answers one request as a plain CGI.\n"
                                 "  --threads N       at most N requests at the same time, 1 to 1024 (default: 512)\n"
                                 "  --backlog N       connections that may wait to be accepted (default: 1024)\n"
+                                "  --idle SECONDS    connections on which nothing happens for so long are closed,\n"
+                                "                    1 to 86400 (default: 600)\n"
                                 "  --version         prints the version and ends\n"
                                 "  --help            prints this text and ends\n"
                                 "\n"
@@ -54,21 +56,28 @@ static bool
 read_options(options *out, int *status, int argc, char **argv)
 {
     static const struct option known[] = {
-        { "listen", required_argument, NULL, 'l' },  { "threads", required_argument, NULL, 't' },
-        { "backlog", required_argument, NULL, 'b' }, { "version", no_argument, NULL, 'v' },
-        { "help", no_argument, NULL, 'h' },          { NULL, 0, NULL, 0 },
+        { "listen", required_argument, NULL, 'l' },
+        { "threads", required_argument, NULL, 't' },
+        { "backlog", required_argument, NULL, 'b' },
+        { "idle", required_argument, NULL, 'i' },
+        { "version", no_argument, NULL, 'v' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 },
     };
-    *out = (options){ .threads = 512, .backlog = 1024 };
+    *out = (options){ .limits = { .threads = 512, .idle_seconds = 600 }, .backlog = 1024 };
     *status = EXIT_FAILURE;
     int option;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
         if (option == 'l') {
             out->listen = optarg;
         } else if (option == 't') {
-            if (!number_option(&out->threads, "threads", optarg, 1024))
+            if (!number_option(&out->limits.threads, "threads", optarg, 1024))
                 return false;
         } else if (option == 'b') {
             if (!number_option(&out->backlog, "backlog", optarg, 65535))
+                return false;
+        } else if (option == 'i') {
+            if (!number_option(&out->limits.idle_seconds, "idle", optarg, 86400))
                 return false;
         } else if (option == 'v' || option == 'h') {
             fputs(option == 'v' ? "mapcache.fcgi " MC_VERSION "\n" : help_text, stdout);
@@ -114,7 +123,7 @@ run(const options *chosen, const char *file, apr_pool_t *pool)
         prepare_signals();
     mc_generations *generations = mc_generations_create(file, !plain, pool);
     int status = plain ? mc_plain_run(generations, pool)
-                       : mc_loop_run(generations, sockets.descriptors, sockets.count, chosen->threads, pool);
+                       : mc_loop_run(generations, sockets.descriptors, sockets.count, &chosen->limits, pool);
     mc_sockets_remove(&sockets);
     mc_generations_destroy(generations);
     return status;

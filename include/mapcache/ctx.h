@@ -54,7 +54,32 @@ typedef struct mc_ctx {
     const apr_table_t *headers;     /* of the client's request, for {Header} in origin headers; may be NULL */
     bool (*abandoned)(void *baton); /* true once the client has gone; may be NULL; cheap, called between steps */
     void *abandoned_baton;
+    void (*slow)(void *baton, bool begins); /* told by mc_slow_begin and mc_slow_end; may be NULL */
+    void *slow_baton;
 } mc_ctx;
+
+/*
+ * Around what may take long: waiting for an origin, a lock, a database, or much computing. A door that answers quick
+ * requests on few threads lets another thread take over meanwhile. On the request's own thread only, may be nested, and
+ * no lock is held when it ends, because the thread may then have to wait for its turn.
+ */
+static inline mc_ctx *
+mc_slow_begin(mc_ctx *ctx)
+{
+    if (ctx->slow != 0)
+        ctx->slow(ctx->slow_baton, true);
+    return ctx;
+}
+
+static inline void
+mc_slow_end(mc_ctx **ctx)
+{
+    if ((*ctx)->slow != 0)
+        (*ctx)->slow((*ctx)->slow_baton, false);
+}
+
+/* The rest of the enclosing scope is slow. */
+#define MC_SLOW(ctx) __attribute__((cleanup(mc_slow_end), unused)) mc_ctx *mc_slow_scope = mc_slow_begin(ctx)
 
 /* Formats and writes one message; newlines and control characters inside are made harmless. */
 void mc_log_write(const mc_ctx *ctx, mc_log_level level, const char *format, ...) MC_PRINTF(3, 4);

@@ -3,9 +3,11 @@
 
 #include <apr_allocator.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "mapcache/trace.h"
 
@@ -44,6 +46,14 @@ static struct {
     apr_allocator_t *allocator; /* the pool's own; here because leak checkers do not look into pools */
 } spares[SPARE_POOLS_MAX];
 static int spare_count;
+
+int
+mc_processors(void)
+{
+    cpu_set_t set;
+    int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1 : count > 256 ? 256 : count;
+}
 
 apr_pool_t *
 mc_job_pool_acquire(void)
@@ -124,6 +134,8 @@ take_part(mc_workers *workers, batch *b, bool helper)
     mc_ctx job_ctx = *b->ctx;
     const mc_ctx untraced = { .trace = NULL };
     bool kept;
+    if (helper)
+        job_ctx.slow = NULL; /* the request's own thread is not concerned */
     apr_pool_create(&job_ctx.pool, root);
     if (helper && job_ctx.trace != NULL)
         job_ctx.trace = mc_trace_fork(b->ctx->trace, root);

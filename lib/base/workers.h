@@ -9,6 +9,9 @@
 
 typedef struct mc_workers mc_workers;
 
+/* How many processors this process may use (its affinity, not what the machine has): 1 to 256. */
+int mc_processors(void);
+
 /* One job of a batch. Runs on any thread with a context and root pool of its own; results that leave it are
  * reference-counted. */
 typedef mc_error *mc_job(void *baton, int index, mc_ctx *job_ctx);

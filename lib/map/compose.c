@@ -27,6 +27,7 @@ typedef struct drawing {
     mc_plan_layer *layer;
     mc_pixels *target; /* the canvas, or the layer's mosaic */
     int left, top;     /* of the mosaic's corner in the target */
+    int frame;         /* -1: all parts of an assembly */
 } drawing;
 
 /* Decodes a tile and draws it into its own part of the target. */
@@ -47,7 +48,7 @@ draw_tile(void *baton, int index, mc_ctx *ctx)
         return MC_OK;
     mc_pixels own = view(draw->target, x0, y0, x1 - x0, y1 - y0);
     if (entry->assembled != NULL) {
-        mc_assembled_draw(&own, left - x0, top - y0, entry->assembled, ctx);
+        mc_assembled_draw(&own, left - x0, top - y0, entry->assembled, draw->frame, ctx);
         return MC_OK;
     }
     return mc_image_draw(&own, left - x0, top - y0, entry->tile.data->data, entry->tile.data->size, ctx, ctx->pool);
@@ -115,9 +116,9 @@ is_filled(const mc_plan *plan, const mc_plan_layer *layer, apr_pool_t *pool)
 }
 
 static mc_error *
-resample_layer(mc_pixels *canvas, mc_plan *plan, mc_plan_layer *layer, mc_ctx *ctx, apr_pool_t *pool)
+resample_layer(mc_pixels *canvas, mc_plan *plan, mc_plan_layer *layer, int frame, mc_ctx *ctx, apr_pool_t *pool)
 {
-    drawing draw = { plan, layer, NULL, 0, 0 };
+    drawing draw = { plan, layer, NULL, 0, 0, frame };
     bool filled = is_filled(plan, layer, pool);
     MC_TRY(mc_pixels_create(&draw.target, layer->width, layer->height, !filled, pool));
     mc_error *error = draw_tiles(&draw, ctx, pool);
@@ -136,20 +137,28 @@ resample_layer(mc_pixels *canvas, mc_plan *plan, mc_plan_layer *layer, mc_ctx *c
 }
 
 mc_error *
-mc_plan_draw(mc_pixels *canvas, mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
+mc_plan_draw_layers(mc_pixels *canvas, mc_plan *plan, int first, int end, int frame, mc_ctx *ctx, apr_pool_t *pool)
 {
-    for (int i = 0; i < plan->layer_count; i++) {
+    for (int i = first; i < end; i++) {
         mc_plan_layer *layer = &plan->layers[i];
         if (layer->count == 0)
             continue;
+        int own = layer->frames == 0 ? -1 : frame < layer->frames ? frame : layer->frames - 1;
         MC_SPAN(ctx, "mapcache_tileset_assemble_map_tiles");
         if (layer->exact) {
-            drawing draw = { plan, layer, canvas, (int)lround(-layer->x0), (int)lround(-layer->y0) };
+            drawing draw = { plan, layer, canvas, (int)lround(-layer->x0), (int)lround(-layer->y0), own };
             MC_TRY(draw_tiles(&draw, ctx, pool));
         } else {
-            MC_TRY(resample_layer(canvas, plan, layer, ctx, pool));
+            MC_TRY(resample_layer(canvas, plan, layer, own, ctx, pool));
         }
     }
     canvas->opacity = MC_OPACITY_UNKNOWN;
     return MC_OK;
+}
+
+mc_error *
+mc_plan_draw(mc_pixels *canvas, mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
+{
+    /* A still of an animation shows its end, which a stack has on top. */
+    return mc_plan_draw_layers(canvas, plan, 0, plan->layer_count, plan->frames - 1, ctx, pool);
 }

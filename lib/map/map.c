@@ -120,8 +120,8 @@ join(mc_answer *answer, const mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
     return MC_OK;
 }
 
-static mc_error *
-create_canvas(mc_pixels **canvas, const mc_map_request *wanted, apr_pool_t *pool)
+mc_error *
+mc_map_canvas(mc_pixels **canvas, const mc_map_request *wanted, apr_pool_t *pool)
 {
     MC_TRY(mc_pixels_create(canvas, wanted->width, wanted->height, true, pool));
     mc_pixels_attach(*canvas, pool);
@@ -145,7 +145,11 @@ static mc_error *
 draw_and_encode(mc_answer *answer, mc_plan *plan, mc_ctx *ctx, apr_pool_t *scratch, apr_pool_t *pool)
 {
     mc_pixels *canvas;
-    MC_TRY(create_canvas(&canvas, plan->wanted, scratch));
+    if (plan->frames > 1 && plan->wanted->format->type != MC_FORMAT_JPEG) {
+        answer->mime = "image/png";
+        return mc_plan_animate(&answer->data, plan, ctx, scratch, pool);
+    }
+    MC_TRY(mc_map_canvas(&canvas, plan->wanted, scratch));
     MC_TRY(mc_plan_draw(canvas, plan, ctx, scratch));
     return encode(answer, canvas, plan->wanted->format, ctx, pool);
 }
@@ -205,7 +209,7 @@ static mc_error *
 forward(mc_answer *answer, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_pixels *canvas;
-    MC_TRY(create_canvas(&canvas, wanted, pool));
+    MC_TRY(mc_map_canvas(&canvas, wanted, pool));
     for (int i = 0; i < wanted->count; i++) {
         mc_rendered rendered = { 0 };
         MC_TRY(mc_map_ask_source(&rendered, &wanted->layers[i], wanted, ctx, pool));

@@ -217,8 +217,9 @@ is_assembled_here(const mc_plan_layer *part)
 {
     const mc_tileset *tileset = part->layer->tileset;
     bool cached = part->link->max_cached_zoom < 0 || part->z <= part->link->max_cached_zoom;
-    return part->count > 0 && tileset->assembly == MC_ASSEMBLE_STACK && !tileset->store_assemblies && cached &&
-           tileset->not_built == NULL && part->link->ruleset == NULL;
+    bool here = tileset->assembly == MC_ASSEMBLE_ANIMATE ||
+                (tileset->assembly == MC_ASSEMBLE_STACK && !tileset->store_assemblies);
+    return here && part->count > 0 && cached && tileset->not_built == NULL && part->link->ruleset == NULL;
 }
 
 /* <threaded_fetching> is about the tiles of a map, <assembly_threaded_fetching> about the parts of a tile; here both
@@ -249,6 +250,8 @@ mc_plan_assemble(mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
         MC_TRY(mc_assembly_gather(&part->assembly, &order, ctx, pool));
         for (int j = 0; j < part->count; j++)
             plan->tiles[part->first + j].assembled = &part->assembly->tiles[j];
+        part->frames = part->assembly->tiles[0].frames;
+        plan->frames = part->frames > plan->frames ? part->frames : plan->frames;
     }
     return MC_OK;
 }

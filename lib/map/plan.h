@@ -27,6 +27,7 @@ typedef struct mc_plan_layer {
     double x0, y0;           /* upper left corner of the map in mosaic pixels */
     double scale_x, scale_y; /* mosaic pixels per map pixel */
     mc_assembly *assembly;   /* the layer's tiles are assembled here; NULL: each is fetched as a whole */
+    int frames;              /* of an animated layer; 0: none */
     bool exact;              /* scale 1 and whole offsets: tiles are copied, not resampled */
 } mc_plan_layer;
 
@@ -36,6 +37,7 @@ typedef struct mc_plan {
     int layer_count;
     mc_plan_tile *tiles;
     int tile_count;
+    int frames;    /* of the longest animation among the layers; 0: none */
     bool overlaps; /* the box touches the extent of at least one layer */
 } mc_plan;
 
@@ -55,6 +57,17 @@ mc_plan_tile_shows(const mc_plan_tile *tile)
         return tile->assembled->found > 0;
     return tile->fetched && !tile->tile.no_data && !tile->tile.raw && tile->tile.data != NULL;
 }
+
+/* Draws the layers from `first` on, below `end`, over a canvas of the map's size. frame: of the animated layers (theirs
+ * that are shorter keep their last one); -1 where none is. */
+mc_error *mc_plan_draw_layers(mc_pixels *canvas, mc_plan *plan, int first, int end, int frame, mc_ctx *ctx,
+                              apr_pool_t *pool) MC_CHECKED;
+
+/* Draws all frames and encodes them as an animated PNG. MC_ERR_LIMIT where they would take more than max_pixels. */
+mc_error *mc_plan_animate(mc_buf **data, mc_plan *plan, mc_ctx *ctx, apr_pool_t *scratch, apr_pool_t *pool) MC_CHECKED;
+
+/* A canvas of the map's size and background, attached to `pool`. */
+mc_error *mc_map_canvas(mc_pixels **canvas, const mc_map_request *wanted, apr_pool_t *pool) MC_CHECKED;
 
 /* Draws all tiles of the plan into a canvas of the map's size: one job for decode and copy of each tile, strips for
  * resampling. */

@@ -27,10 +27,21 @@ answer_document(mc_answer *answer, const mc_document *document, bool with_tag)
         answer->tag = mc_hash64(document->text->data, document->text->size, 0);
 }
 
-mc_error *
-mc_server_answer(mc_answer *answer, const mc_config *config, mc_call *call, mc_request *request, uint64_t if_tag,
-                 mc_ctx *ctx, apr_pool_t *pool)
+/* A stored tile takes microseconds, unless a dimension has to ask its database. */
+static bool
+is_quick(const mc_tile_stack *wanted)
 {
+    for (int i = 0; i < wanted->count; i++)
+        if (wanted->tiles[i].tileset->dimension_count > 0)
+            return false;
+    return true;
+}
+
+static mc_error *
+answer_slowly(mc_answer *answer, const mc_config *config, mc_call *call, mc_request *request, uint64_t if_tag,
+              mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SLOW(ctx);
     switch (request->kind) {
     case MC_REQUEST_TILE:
         return mc_map_tile(answer, &request->u.tile, if_tag, ctx, pool);
@@ -39,12 +50,23 @@ mc_server_answer(mc_answer *answer, const mc_config *config, mc_call *call, mc_r
         return mc_map_draw(answer, &request->u.map, if_tag, ctx, pool);
     case MC_REQUEST_INFO:
         return answer_info(answer, request, ctx, pool);
-    case MC_REQUEST_DOCUMENT:
-        answer_document(answer, &request->u.document, true);
-        return MC_OK;
     case MC_REQUEST_FORWARD:
         return mc_server_forward(answer, call, request, ctx, pool);
+    case MC_REQUEST_DOCUMENT:
+        break;
     }
     MC_ASSERT(!"request kind");
+    return MC_OK;
+}
+
+mc_error *
+mc_server_answer(mc_answer *answer, const mc_config *config, mc_call *call, mc_request *request, uint64_t if_tag,
+                 mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (request->kind == MC_REQUEST_TILE && is_quick(&request->u.tile))
+        return mc_map_tile(answer, &request->u.tile, if_tag, ctx, pool);
+    if (request->kind != MC_REQUEST_DOCUMENT)
+        return answer_slowly(answer, config, call, request, if_tag, ctx, pool);
+    answer_document(answer, &request->u.document, true);
     return MC_OK;
 }

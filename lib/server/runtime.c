@@ -2,7 +2,6 @@
  * number of processes. */
 #include <malloc.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/gate.h"
 #include "base/http.h"
@@ -25,13 +24,6 @@ struct mc_runtime {
 };
 
 static int
-processors(void)
-{
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : count > 256 ? 256 : (int)count;
-}
-
-static int
 open_files(const mc_config *config)
 {
     struct rlimit limit;
@@ -50,7 +42,7 @@ set_up_malloc(void)
 {
     mallopt(M_TRIM_THRESHOLD, 4 << 20);
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
-    mallopt(M_ARENA_MAX, 2 * processors());
+    mallopt(M_ARENA_MAX, 2 * mc_processors());
 }
 
 /* Answers of catalogues are small, and a map asks for the same ones again: a little room for them beside the tiles. */
@@ -93,11 +85,11 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     *runtime = apr_pcalloc(pool, sizeof(**runtime));
     set_up_malloc();
     mc_process *process = &(*runtime)->process;
-    int workers = !threads ? 0 : config->workers >= 0 ? config->workers : processors() / processes;
+    int workers = !threads ? 0 : config->workers >= 0 ? config->workers : mc_processors() / processes;
     int io = threads && has_sources(config) ? config->io_workers : 0;
     MC_TRY(mc_workers_create(&process->workers, workers, pool));
     MC_TRY(mc_workers_create(&process->io, io, pool));
-    process->drawing = mc_gate_create(processors() / processes + 1);
+    process->drawing = mc_gate_create(mc_processors() / processes + 1);
     process->metrics = mc_metrics_create();
     process->http = mc_http_create(IDLE_CONNECTIONS);
     process->handles = mc_handles_create(open_files(config));

@@ -17,8 +17,8 @@
 #include "tileset/region.h"
 #include "tileset/tileset_private.h"
 
-/* Sub-tiles that are looked at together: bounds the memory of a request. */
-#define WANTS_AT_ONCE (128 * 1024)
+/* Tiles whose sub-tiles are looked at together: bounds the memory of a request. */
+#define TILES_AT_ONCE 64
 
 /* Sub-tiles of one file that one job fetches: they share the handle and a read transaction. */
 #define FETCHES_OF_A_JOB 32
@@ -68,33 +68,6 @@ drop(void *data)
     return APR_SUCCESS;
 }
 
-mc_tile_key
-mc_assembly_key(const mc_tileset *tileset, const mc_grid *grid, int z, int x, int y,
-                const mc_dimension_value *dimensions)
-{
-    return (mc_tile_key){ .tileset = tileset->name,
-                          .grid = grid,
-                          .z = z,
-                          .x = x,
-                          .y = y,
-                          .dimension_count = tileset->dimension_count,
-                          .dimensions = dimensions,
-                          .extension = mc_tileset_extension(tileset),
-                          .mime = tileset->format == NULL ? NULL : tileset->format->mime,
-                          .renderable = mc_tileset_renders(tileset) && !tileset->subdimensions_read_only };
-}
-
-/* A footprint as pixels: read-only. */
-static mc_pixels
-view(const mc_footprint *footprint)
-{
-    return (mc_pixels){ .width = footprint->width,
-                        .height = footprint->height,
-                        .stride = footprint->stride,
-                        .data = (uint8_t *)(uintptr_t)footprint->pixels,
-                        .opacity = footprint->opacity };
-}
-
 /* Draws what a walk holds and goes on with that instead. */
 static mc_error *
 draw_parts(gathering *all, walk *at)
@@ -104,7 +77,7 @@ draw_parts(gathering *all, walk *at)
         MC_TRY(mc_pixels_create(&at->tile->drawn, grid->tile_width, grid->tile_height, true, all->pool));
     for (int i = 0; i < at->parts->nelts; i++) {
         mc_footprint *footprint = APR_ARRAY_IDX(at->parts, i, mc_part).footprint;
-        mc_pixels pixels = view(footprint);
+        mc_pixels pixels = mc_footprint_view(footprint);
         at->done = mc_pixels_under(at->tile->drawn, footprint->left, footprint->top, &pixels) || at->done;
         mc_footprint_unref(footprint);
     }
@@ -113,13 +86,24 @@ draw_parts(gathering *all, walk *at)
 }
 
 static void
-describe(mc_assembled *tile, const mc_footprint *footprint)
+describe(mc_assembled *tile, const mc_footprint *footprint, int frame)
 {
-    tile->tag = mc_hash64(&footprint->tag, sizeof(footprint->tag), tile->tag);
+    uint64_t seen[2] = { footprint->tag, (uint64_t)frame };
+    tile->tag = mc_hash64(seen, sizeof(seen), tile->tag);
     if (footprint->mtime == 0)
         return;
     tile->newest = footprint->mtime > tile->newest ? footprint->mtime : tile->newest;
     tile->oldest = tile->oldest == 0 || footprint->mtime < tile->oldest ? footprint->mtime : tile->oldest;
+}
+
+/* All frames of an animation are needed at once. */
+static mc_error *
+check_frames(const gathering *all, const walk *at)
+{
+    if (at->held <= MC_FRAMES_PIXELS)
+        return MC_OK;
+    return mc_error_create(all->pool, MC_ERR_LIMIT, "an animated tile of layer %s has more than %d pixels in all",
+                           all->order->tileset->name, MC_FRAMES_PIXELS);
 }
 
 /* A sub-tile that is there takes its place behind those that the walk has met. */
@@ -131,14 +115,19 @@ meet(gathering *all, walk *at, const mc_footprint_want *want)
     mc_rect box = { footprint->left, footprint->top, footprint->left + footprint->width,
                     footprint->top + footprint->height };
     int area = footprint->width * footprint->height, whole = grid->tile_width * grid->tile_height;
-    at->ahead = area > whole / 4 ? 1 : at->ahead;
+    if (all->order->tileset->assembly == MC_ASSEMBLE_STACK && area > whole / 4)
+        at->ahead = 1;
     if (at->tile->found++ == 0)
         at->tile->only = want->key.dimensions;
     if (area == 0 || footprint->opacity == MC_EMPTY || !mc_region_touches(&at->open, &box))
         return MC_OK;
-    describe(at->tile, footprint);
-    APR_ARRAY_PUSH(at->parts, mc_part) = (mc_part){ mc_footprint_ref(footprint), want->key.dimensions };
+    int place = at->count - at->at;
+    bool animated = all->order->tileset->assembly == MC_ASSEMBLE_ANIMATE;
+    describe(at->tile, footprint, animated ? place : 0);
+    APR_ARRAY_PUSH(at->parts, mc_part) = (mc_part){ mc_footprint_ref(footprint), want->key.dimensions, place };
     at->held += area;
+    if (animated)
+        return check_frames(all, at);
     if (footprint->opacity == MC_OPAQUE && area > whole / 64) {
         mc_region_subtract(&at->open, &box);
         at->done = at->open.count == 0;
@@ -362,9 +351,10 @@ finish(gathering *all, walk *at)
     mc_assembled *tile = at->tile;
     tile->parts = (mc_part *)(void *)at->parts->elts;
     tile->count = at->parts->nelts;
+    tile->frames = all->order->tileset->assembly == MC_ASSEMBLE_ANIMATE ? at->count : 0;
     if (tile->found == 0)
         return;
-    if (tile->drawn != NULL || tile->count > 1) {
+    if (tile->drawn != NULL || tile->count > 1 || tile->frames > 1) {
         tile->only = NULL;
     } else if (tile->count == 1) {
         tile->only = tile->parts[0].dimensions;
@@ -390,20 +380,30 @@ add_wants(gathering *all, walk *at, const mc_combinations *combinations)
     }
 }
 
+static mc_error *
+combine(mc_combinations *lists, gathering *all, int first, int count, mc_ctx *ctx)
+{
+    const mc_assembly_order *order = all->order;
+    mc_extent extents[TILES_AT_ONCE] = { { 0 } };
+    for (int i = 0; i < count; i++) {
+        const mc_assembled *tile = &all->assembly->tiles[first + i];
+        extents[i] = mc_grid_tile_extent(order->link->grid, order->z, tile->x, tile->y);
+    }
+    return mc_combine(lists, all->combiner, order->link->grid, order->z, extents, count, ctx);
+}
+
 /* Gathers as many of the tiles from `first` on as are looked at together; returns how many in *count. */
 static mc_error *
 gather_some(gathering *all, int first, int *count, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_assembly_order *order = all->order;
     mc_assembly *assembly = all->assembly;
-    mc_combinations *lists = apr_palloc(pool, sizeof(*lists) * (size_t)assembly->count);
-    int wants = 0, taken = 0;
-    for (; first + taken < assembly->count && wants < WANTS_AT_ONCE; wants += lists[taken++].count) {
-        const mc_assembled *tile = &assembly->tiles[first + taken];
-        mc_extent extent = mc_grid_tile_extent(order->link->grid, order->z, tile->x, tile->y);
-        MC_TRY(mc_combine(&lists[taken], all->combiner, order->link->grid, order->z, &extent, ctx));
-    }
+    mc_combinations lists[TILES_AT_ONCE];
+    int wants = 0, taken = assembly->count - first < TILES_AT_ONCE ? assembly->count - first : TILES_AT_ONCE;
     *count = taken;
+    MC_TRY(combine(lists, all, first, taken, ctx));
+    for (int i = 0; i < taken; i++)
+        wants += lists[i].count;
     all->walks = apr_palloc(pool, sizeof(walk) * (size_t)taken);
     all->wants = apr_palloc(pool, sizeof(*all->wants) * (size_t)(wants + 1));
     all->tried = apr_pcalloc(pool, sizeof(*all->tried) * (size_t)(wants + 1));
@@ -457,27 +457,4 @@ mc_assembly_gather(mc_assembly **assembly, const mc_assembly_order *order, mc_ct
     }
     *assembly = made;
     return error;
-}
-
-void
-mc_assembled_draw(mc_pixels *target, int left, int top, const mc_assembled *tile, mc_ctx *ctx)
-{
-    MC_SPAN(ctx, "mapcache_image_merge");
-    if (tile->drawn != NULL)
-        mc_pixels_over(target, left, top, tile->drawn);
-    for (int i = tile->count - 1; i >= 0; i--) {
-        const mc_footprint *footprint = tile->parts[i].footprint;
-        mc_pixels pixels = view(footprint);
-        mc_pixels_over(target, left + footprint->left, top + footprint->top, &pixels);
-    }
-}
-
-/* Half a nanosecond for each pixel that is blended, and the call. */
-int
-mc_assembled_cost(const mc_assembled *tile)
-{
-    apr_int64_t pixels = tile->drawn == NULL ? 0 : (apr_int64_t)tile->drawn->width * tile->drawn->height;
-    for (int i = 0; i < tile->count; i++)
-        pixels += 200 + (apr_int64_t)tile->parts[i].footprint->width * tile->parts[i].footprint->height;
-    return (int)(pixels / 2000);
 }

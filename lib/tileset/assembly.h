@@ -9,6 +9,12 @@
 #include "cache/footprint.h"
 #include "mapcache/tileset.h"
 
+/* Milliseconds that a frame stays. */
+#define MC_FRAME_DELAY 500
+
+/* Pixels of all frames of an animated tile together. */
+#define MC_FRAMES_PIXELS (16 << 20)
+
 /* What is wanted: a rectangle of tiles of one level. */
 typedef struct mc_assembly_order {
     mc_tileset *tileset;
@@ -24,6 +30,7 @@ typedef struct mc_assembly_order {
 typedef struct mc_part {
     mc_footprint *footprint;              /* a reference of the assembly */
     const mc_dimension_value *dimensions; /* of its key */
+    int place;                            /* of its combination: 0 is at the bottom, or the first frame */
 } mc_part;
 
 /* One tile, gathered. */
@@ -34,6 +41,7 @@ typedef struct mc_assembled {
     bool only_is_requested;         /* and that has just the requested values */
     mc_part *parts;                 /* front to back; what something opaque hides is left out */
     int count;
+    int frames;                /* of an animation: combinations, also those without a part */
     mc_pixels *drawn;          /* instead of `parts`, where those would have taken too much memory; or NULL */
     uint64_t tag;              /* of all that shows; of `only`, that of its bytes */
     apr_time_t newest, oldest; /* of what shows; 0: unknown */
@@ -53,8 +61,12 @@ typedef struct mc_assembly {
 mc_error *mc_assembly_gather(mc_assembly **assembly, const mc_assembly_order *order, mc_ctx *ctx,
                              apr_pool_t *pool) MC_CHECKED;
 
-/* Draws a gathered tile over `target`, its corner at left, top (may be negative; clipped). */
-void mc_assembled_draw(mc_pixels *target, int left, int top, const mc_assembled *tile, mc_ctx *ctx);
+/* Draws a gathered tile over `target`, its corner at left, top (may be negative; clipped). frame: of an animation, else
+ * -1. */
+void mc_assembled_draw(mc_pixels *target, int left, int top, const mc_assembled *tile, int frame, mc_ctx *ctx);
+
+/* A footprint as pixels: read-only, as long as the footprint is there. */
+mc_pixels mc_footprint_view(const mc_footprint *footprint);
 
 /* About how long that takes, in microseconds. */
 int mc_assembled_cost(const mc_assembled *tile);

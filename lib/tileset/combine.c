@@ -33,10 +33,10 @@ mc_combiner_create(mc_tileset *tileset, const char *const *values, const mc_exte
 static bool
 same_values(const apr_array_header_t *a, const apr_array_header_t *b)
 {
-    if (a == b)
-        return true;
     if (a == NULL || b == NULL || a->nelts != b->nelts)
         return false;
+    if (a == b || a->elts == b->elts)
+        return true;
     for (int i = 0; i < a->nelts; i++) {
         const char *one = APR_ARRAY_IDX(a, i, const char *), *other = APR_ARRAY_IDX(b, i, const char *);
         if (one != other && strcmp(one, other) != 0)
@@ -45,24 +45,49 @@ same_values(const apr_array_header_t *a, const apr_array_header_t *b)
     return true;
 }
 
-/* Asks all dimensions; *same if they say what they said for the tile before. */
-static mc_error *
-ask(bool *same, mc_combiner *combiner, const mc_grid *grid, int z, const mc_extent *extent, mc_ctx *ctx)
+/* The extent that a dimension is asked with; *once: it is the same for all tiles of the map. An animation has the same
+ * frames everywhere. */
+static const mc_extent *
+extent_for(bool *once, const mc_combiner *combiner, const mc_dimension *dimension, int z, const mc_extent *extents)
 {
-    (void)z;
-    *same = combiner->asked;
+    bool by_map = (dimension->query_by_map && z >= dimension->query_by_map_minzoom) ||
+                  combiner->tileset->assembly == MC_ASSEMBLE_ANIMATE;
+    by_map = by_map && combiner->map != NULL;
+    *once = by_map || !mc_dimension_by_extent(dimension);
+    return by_map ? combiner->map : extents;
+}
+
+/* answers[i]: of dimension `index` for tile i. */
+static mc_error *
+ask(apr_array_header_t **answers, mc_combiner *combiner, int index, const mc_grid *grid, int z,
+    const mc_extent *extents, int count, mc_ctx *ctx)
+{
+    mc_dimension *dimension = combiner->tileset->dimensions[index];
+    const char *value = combiner->values == NULL ? NULL : combiner->values[index];
+    bool once;
+    const mc_extent *extent = extent_for(&once, combiner, dimension, z, extents);
+    int questions = once ? 1 : count;
+    mc_dimension_query *queries = apr_palloc(combiner->pool, sizeof(*queries) * (size_t)questions);
+    for (int i = 0; i < questions; i++)
+        queries[i] = (mc_dimension_query){ combiner->tileset->name, grid, &extent[i],
+                                           value == NULL ? dimension->default_value : value };
+    MC_TRY(mc_dimension_resolve_all(answers, dimension, queries, questions, ctx, combiner->pool));
+    for (int i = questions; i < count; i++)
+        answers[i] = answers[0];
+    return MC_OK;
+}
+
+/* Takes over what the dimensions say about a tile. True if that is what they said about the tile before. */
+static bool
+take(mc_combiner *combiner, apr_array_header_t *const *const *answers, int tile)
+{
+    bool same = combiner->asked;
     combiner->asked = true;
     for (int i = 0; i < combiner->tileset->dimension_count; i++) {
-        mc_dimension *dimension = combiner->tileset->dimensions[i];
-        const char *value = combiner->values == NULL ? NULL : combiner->values[i];
-        mc_dimension_query query = { combiner->tileset->name, grid, extent,
-                                     value == NULL ? dimension->default_value : value };
-        apr_array_header_t *answer = NULL;
-        MC_TRY(mc_dimension_resolve(&answer, dimension, &query, ctx, combiner->pool));
-        *same = *same && same_values(answer, combiner->answer[i]);
-        combiner->answer[i] = answer;
+        same = same && same_values(answers[i][tile], combiner->answer[i]);
+        combiner->answer[i] = answers[i][tile];
     }
-    return MC_OK;
+    return same;
 }
 
 static mc_error *
@@ -113,20 +138,32 @@ combination(mc_combiner *combiner, int index)
     return made;
 }
 
-mc_error *
-mc_combine(mc_combinations *combinations, mc_combiner *combiner, const mc_grid *grid, int z, const mc_extent *extent,
-           mc_ctx *ctx)
+static mc_error *
+list_combinations(mc_combinations *list, mc_combiner *combiner)
 {
-    bool same;
-    MC_TRY(ask(&same, combiner, grid, z, extent, ctx));
-    if (!same) {
-        int count = 0;
-        MC_TRY(count_them(&count, combiner));
-        const mc_dimension_value **list = apr_palloc(combiner->pool, sizeof(*list) * (size_t)(count + 1));
-        for (int i = 0; i < count; i++)
-            list[i] = combination(combiner, i);
-        combiner->last = (mc_combinations){ count, list };
+    int count = 0;
+    MC_TRY(count_them(&count, combiner));
+    const mc_dimension_value **made = apr_palloc(combiner->pool, sizeof(*made) * (size_t)(count + 1));
+    for (int i = 0; i < count; i++)
+        made[i] = combination(combiner, i);
+    *list = (mc_combinations){ count, made };
+    return MC_OK;
+}
+
+mc_error *
+mc_combine(mc_combinations *lists, mc_combiner *combiner, const mc_grid *grid, int z, const mc_extent *extents,
+           int count, mc_ctx *ctx)
+{
+    int dimensions = combiner->tileset->dimension_count;
+    apr_array_header_t ***answers = apr_palloc(combiner->pool, sizeof(*answers) * (size_t)(dimensions + 1));
+    for (int i = 0; i < dimensions; i++) {
+        answers[i] = apr_pcalloc(combiner->pool, sizeof(**answers) * (size_t)count);
+        MC_TRY(ask(answers[i], combiner, i, grid, z, extents, count, ctx));
     }
-    *combinations = combiner->last;
+    for (int i = 0; i < count; i++) {
+        if (!take(combiner, (apr_array_header_t *const *const *)answers, i))
+            MC_TRY(list_combinations(&combiner->last, combiner));
+        lists[i] = combiner->last;
+    }
     return MC_OK;
 }

@@ -20,9 +20,9 @@ typedef struct mc_combiner mc_combiner;
  * `pool`. */
 mc_combiner *mc_combiner_create(mc_tileset *tileset, const char *const *values, const mc_extent *map, apr_pool_t *pool);
 
-/* Asks the dimensions about a tile. Every value of the first dimension is combined with all of the next ones.
- * MC_ERR_LIMIT above MC_COMBINATIONS_MAX. */
-mc_error *mc_combine(mc_combinations *combinations, mc_combiner *combiner, const mc_grid *grid, int z,
-                     const mc_extent *extent, mc_ctx *ctx) MC_CHECKED;
+/* Asks the dimensions about `count` tiles, given by their extents; lists[i] is that of the tile i. Every value of the
+ * first dimension is combined with all of the next ones. MC_ERR_LIMIT above MC_COMBINATIONS_MAX. */
+mc_error *mc_combine(mc_combinations *lists, mc_combiner *combiner, const mc_grid *grid, int z,
+                     const mc_extent *extents, int count, mc_ctx *ctx) MC_CHECKED;
 
 #endif

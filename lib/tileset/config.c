@@ -52,7 +52,8 @@ static const mc_key dimensions_keys[] = {
     { "dimension", MC_TREE, MC_KEY_REQUIRED | MC_KEY_REPEATABLE, 0, 0, NULL, NULL, FIELD(dimensions), NULL,
       "A dimension; their order is that of keys, paths and RESTful WMTS URLs." },
     { "assembly_type", MC_CHOICE, 0, 0, 0, "none|stack|animate", "none", FIELD(assembly), NULL,
-      "What becomes of several values: none refuses them, stack draws them over each other, the last one on top." },
+      "What becomes of several values: none refuses them, "
+      "stack draws them over each other, the last one on top; animate shows one after the other (animated PNG)." },
     { "store_assemblies", MC_BOOL_CS, 0, 0, 0, NULL, "true", FIELD(store_assemblies), NULL,
       "Keep assembled tiles in the cache." },
     { "subdimensions_read_only", MC_BOOL_CS, 0, 0, 0, NULL, "false", FIELD(subdimensions_read_only), NULL,
@@ -137,7 +138,7 @@ read_assembly(mc_tileset *tileset, const dimensions_config *config, const mc_nod
     threads_config threads = { -1, INT_MAX };
     if (config->subdimensions_read_only && config->assembly == 0)
         mc_complain(build->diagnostics, MC_REFUSED, node,
-                    "<subdimensions_read_only> needs <assembly_type>stack</assembly_type>");
+                    "<subdimensions_read_only> needs an <assembly_type> of stack or animate");
     if (config->threaded != NULL)
         (void)mc_config_read(&threads, config->threaded, threads_keys, build->diagnostics);
     tileset->assembly = (mc_assembly_type)config->assembly;
@@ -153,9 +154,6 @@ add_dimensions(mc_tileset *tileset, const mc_node *node, mc_build *build)
     dimensions_config config = { 0 };
     if (!mc_config_read(&config, node, dimensions_keys, build->diagnostics))
         return;
-    if (config.assembly == 2)
-        mc_complain(build->diagnostics, MC_REFUSED, node,
-                    "<assembly_type>: animate is not available; use none or stack");
     read_assembly(tileset, &config, node, build);
     int count = config.dimensions->nelts;
     tileset->dimensions = apr_pcalloc(build->pool, sizeof(mc_dimension *) * (size_t)count);

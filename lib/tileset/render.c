@@ -308,6 +308,7 @@ mc_metatile_render_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *
 {
     const char *name = lock_name(tileset, key, pool);
     if (*tile != NULL) {
+        MC_SLOW(ctx);
         mc_error *error = refresh(tile, tileset, key, name, ctx, pool);
         if (error != MC_OK)
             mc_log_error(ctx, MC_LOG_WARN, error);
@@ -317,11 +318,15 @@ mc_metatile_render_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *
     mc_flight *flight = NULL;
     mc_error *shared = MC_OK;
     double timeout = tileset->locker == NULL ? 120 : mc_locker_timeout(tileset->locker);
-    MC_TRY(mc_flight_board(&role, &flight, &shared, ctx->process->flights, name,
-                           (apr_interval_time_t)(timeout * APR_USEC_PER_SEC), ctx, pool));
+    {
+        MC_SLOW(ctx);
+        MC_TRY(mc_flight_board(&role, &flight, &shared, ctx->process->flights, name,
+                               (apr_interval_time_t)(timeout * APR_USEC_PER_SEC), ctx, pool));
+    }
     if (role == MC_FAILED)
         return shared;
     if (role == MC_FOLLOW)
         return follow(tile, tileset, key, ctx, pool);
+    MC_SLOW(ctx);
     return lead_locked(tile, flight, tileset, key, name, ctx, pool);
 }

@@ -59,7 +59,7 @@ encode(mc_tile **tile, mc_pixels **pixels, const mc_assembled *made, const mc_ti
     MC_TRY(mc_pixels_create(pixels, grid->tile_width, grid->tile_height, true, pool));
     mc_pixels_attach(*pixels, pool);
     if (made != NULL)
-        mc_assembled_draw(*pixels, 0, 0, made, ctx);
+        mc_assembled_draw(*pixels, 0, 0, made, -1, ctx);
     *tile = apr_pcalloc(pool, sizeof(**tile));
     MC_TRY(mc_format_encode(&(*tile)->data, format_of(tileset), *pixels,
                             tileset->store_assemblies ? MC_FOR_STORE : MC_ON_THE_FLY, ctx, pool));
@@ -117,6 +117,8 @@ assemble(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx 
     uint64_t tag = mc_hash64(&made->tag, sizeof(made->tag), mc_format_tag(format_of(wanted->tileset)));
     if (!stored && if_tag != 0 && if_tag == tag)
         *tile = apr_pcalloc(pool, sizeof(**tile));
+    else if (made->frames > 1)
+        MC_TRY(mc_tile_animate(tile, made, wanted, ctx, pool));
     else
         MC_TRY(encode(tile, &pixels, made, wanted, ctx, pool));
     (*tile)->tag = tag;

@@ -139,7 +139,7 @@ static mc_error *
 get_any(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_tile_key key;
-    if (wanted->tileset->assembly == MC_ASSEMBLE_STACK)
+    if (wanted->tileset->assembly != MC_ASSEMBLE_NONE)
         return mc_tileset_get_stacked(tile, wanted, if_tag, ctx, pool);
     MC_TRY(mc_tileset_key(&key, wanted, ctx, pool));
     return mc_tileset_get_sub(tile, wanted->tileset, &key, ctx, pool);

@@ -17,6 +17,11 @@ mc_error *mc_tileset_get_stacked(mc_tile **tile, const mc_tile_request *wanted, 
 mc_error *mc_tileset_stored_assembly(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx,
                                      apr_pool_t *pool) MC_CHECKED;
 
+/* The animated PNG of a gathered tile of several frames. */
+struct mc_assembled;
+mc_error *mc_tile_animate(mc_tile **tile, const struct mc_assembled *made, const mc_tile_request *wanted, mc_ctx *ctx,
+                          apr_pool_t *pool) MC_CHECKED;
+
 /* The tile of one key: from the cache, or rendered; no_data where nothing is to be had. */
 mc_error *mc_tileset_get_sub(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
                              apr_pool_t *pool) MC_CHECKED;

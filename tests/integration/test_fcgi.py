@@ -224,6 +224,19 @@ def test_a_reader_that_does_not_read_holds_up_nobody(fcgi, site):
     sender.join()
 
 
+def test_idle_connections_are_closed(fcgi, site):
+    """Also one that stops in the middle of a request; one that waits for its answer is not idle."""
+    program = fcgi("--idle", "1")
+    silent, half, asking = Raw(program.address), Raw(program.address), Raw(program.address)
+    half.send(whole_request(tile_path())[:-20])
+    asking.send(whole_request(tile_path(6, 50, 4, "slow")))
+    assert "Content-Type: image/png" in asking.response()[0]
+    assert silent.ended() and half.ended()
+    again = Raw(program.address)
+    again.send(whole_request(tile_path(2, 1, 1)))
+    assert again.response()[1] == site.tile(2, 1, 1)
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGUSR1])
 def test_a_signal_lets_running_requests_finish(fcgi, how):
     program = fcgi()
@@ -294,7 +307,8 @@ def test_options(build):
                               text=True, timeout=10, check=False, env={**os.environ, "MAPCACHE_CONFIG_FILE": "/none"})
 
     assert run("--help").returncode == 0 and "--listen" in run("--help").stdout
-    for wrong in (["--threads", "0"], ["--threads", "x"], ["--backlog", "70000"], ["--listen", "nonsense"],
+    for wrong in (["--threads", "0"], ["--threads", "x"], ["--backlog", "70000"], ["--idle", "0"],
+                  ["--listen", "nonsense"],
                   ["--listen", "127.0.0.1:99999"], ["extra"], ["--unknown"]):
         ended = run(*wrong)
         assert ended.returncode == 1 and ended.stderr and ended.stdout == "", wrong

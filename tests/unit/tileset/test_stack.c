@@ -248,9 +248,49 @@ START_TEST(missing_parts_are_rendered_where_that_is_allowed)
 }
 END_TEST
 
-UNIT_MAIN("stack", the_last_value_is_on_top, what_is_hidden_is_not_fetched,
-          translucent_parts_let_the_lower_ones_through, opacity_is_judged_from_pixels, a_single_part_passes_as_it_is,
-          nothing_is_no_data, all_combinations_of_several_dimensions_are_drawn, too_many_combinations_are_an_error,
+/* Number of frames by the animation control chunk; 0: a still. */
+static int
+frames_of(const mc_buf *png)
+{
+    for (size_t i = 0; i + 8 < png->size; i++)
+        if (memcmp(png->data + i, "acTL", 4) == 0)
+            return png->data[i + 6] << 8 | png->data[i + 7];
+    return 0;
+}
+
+START_TEST(an_animation_has_a_frame_for_each_value)
+{
+    set_up_stack(1);
+    tileset.assembly = MC_ASSEMBLE_ANIMATE;
+    mc_tile *tile = get("left,missing,red,dot", NULL);
+    ck_assert_int_eq(frames_of(tile->data), 4); /* in step with other tiles, where the second one is there */
+    is_color(pixels_of(tile), 10, 10, 0, 255, 0, 255);
+    ck_assert_uint_ne(mc_tile_tag(get("left,dot,missing", NULL)), mc_tile_tag(get("left,missing,dot", NULL)));
+    mc_buf *dot = apr_hash_get(cache.bytes, "dot", APR_HASH_KEY_STRING);
+    ck_assert_int_eq(memcmp(get("dot", NULL)->data->data, dot->data, dot->size), 0);
+    ck_assert(get("missing,gone", NULL)->no_data);
+}
+END_TEST
+
+START_TEST(an_animation_too_large_is_an_error)
+{
+    mc_tile *tile;
+    set_up_stack(1);
+    tileset.assembly = MC_ASSEMBLE_ANIMATE;
+    for (int i = 0; i < 300; i++)
+        stored_as(apr_psprintf(pool, "m%d", i), box(0, 0, 256, 256, 0, (uint8_t)i, 255, 255), "PNG");
+    const char *values[2] = { "many300", NULL };
+    mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values };
+    ck_fails(LIMIT, mc_tileset_get(&tile, &wanted, &ctx, pool));
+    values[0] = "many5000";
+    ck_fails(LIMIT, mc_tileset_get(&tile, &wanted, &ctx, pool));
+}
+END_TEST
+
+UNIT_MAIN("stack", an_animation_has_a_frame_for_each_value, an_animation_too_large_is_an_error,
+          the_last_value_is_on_top, what_is_hidden_is_not_fetched, translucent_parts_let_the_lower_ones_through,
+          opacity_is_judged_from_pixels, a_single_part_passes_as_it_is, nothing_is_no_data,
+          all_combinations_of_several_dimensions_are_drawn, too_many_combinations_are_an_error,
           assemblies_are_stored_under_the_requested_value, an_empty_assembly_is_stored_as_a_transparent_tile,
           a_stored_assembly_expires, the_tag_of_an_assembly_needs_no_drawing,
           broken_parts_are_errors_only_where_they_would_show, many_large_translucent_parts_take_bounded_memory,
