@@ -134,6 +134,9 @@ void mc_format_builtins(apr_hash_t *formats, apr_pool_t *pool); /* PNG, PNG8, JP
 mc_error *mc_format_encode(mc_buf **bytes, const mc_format *format, mc_pixels *pixels, mc_purpose purpose, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
 
+/* A hash of all of a format that shows in its output, for validators. */
+uint64_t mc_format_tag(const mc_format *format);
+
 /* A sequence of pictures, shown one after the other. */
 typedef struct mc_animation {
     mc_pixels *const *frames; /* all of one size; read only, but for what is known of their opacity */

@@ -9,6 +9,9 @@
 #include "mapcache/lock.h"
 #include "mapcache/source.h"
 
+/* What becomes of several values of the dimensions (spec 7.1). */
+typedef enum mc_assembly_type { MC_ASSEMBLE_NONE, MC_ASSEMBLE_STACK, MC_ASSEMBLE_ANIMATE } mc_assembly_type;
+
 typedef struct mc_tileset {
     const char *name;
     mc_metadata *metadata;
@@ -19,6 +22,11 @@ typedef struct mc_tileset {
     int link_count;
     mc_dimension **dimensions;
     int dimension_count;
+    mc_assembly_type assembly;
+    bool store_assemblies;        /* assembled tiles are kept under the requested values */
+    bool subdimensions_read_only; /* missing sub-tiles are never rendered */
+    int assembly_threads;         /* <assembly_threaded_fetching>: -1 the server decides, 0 no, 1 yes */
+    int assembly_maxzoom;         /* 1 counts up to this level */
     int metatile_columns, metatile_rows;
     int metabuffer;  /* pixels */
     int expires;     /* seconds */
@@ -51,12 +59,20 @@ mc_tileset *mc_tileset_from_config(const mc_node *node, mc_build *build);
  */
 mc_error *mc_tileset_get(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
+/* The same for a client that has the tile with the tag `if_tag` (0: none): where that still is the tag of a tile that
+ * would have to be assembled, it comes without data. */
+mc_error *mc_tileset_get_unless(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx,
+                                apr_pool_t *pool) MC_CHECKED;
+
 /*
  * The tile as it can be had without waiting for a source: from the cache, or of a ruleset, or no_data where nothing may
  * be rendered. *tile is NULL where mc_tileset_get would render. For CPU workers, which never wait for an origin.
  */
 mc_error *mc_tileset_get_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx,
                                 apr_pool_t *pool) MC_CHECKED;
+
+/* What <assembly_threaded_fetching> says about a level: -1 the server decides, 0 one thread, 1 all workers. */
+int mc_tileset_assembly_threads(const mc_tileset *tileset, int z);
 
 /* Seconds that a client may keep the tile (spec services 2.1); 0: no headers. */
 int mc_tileset_lifetime(const mc_tileset *tileset, const mc_tile *tile, apr_time_t now);

@@ -1,4 +1,4 @@
-/* The strong validator of a tile. */
+/* Validators: of a tile, and what a format adds to that of an image. */
 #include "mapcache/tile.h"
 
 #include "base/hash.h"
@@ -13,4 +13,17 @@ mc_tile_tag(mc_tile *tile)
             tile->tag = 1;
     }
     return tile->tag;
+}
+
+uint64_t
+mc_format_tag(const mc_format *format)
+{
+    const int numbers[] = { (int)format->type,   format->compression, format->colors,      format->quality,
+                            format->photometric, format->optimize,    format->alpha_cutoff };
+    uint64_t tag = mc_hash64(numbers, sizeof(numbers), 0);
+    if (format->type == MC_FORMAT_MIXED) {
+        uint64_t parts[2] = { mc_format_tag(format->transparent), mc_format_tag(format->opaque) };
+        tag = mc_hash64(parts, sizeof(parts), tag);
+    }
+    return tag;
 }

@@ -4,9 +4,6 @@
 
 #include "mapcache/map.h"
 
-/* All of a format that shows in its output, for tags. */
-uint64_t mc_format_tag(const mc_format *format);
-
 /* Asks the layer's source for the whole map. MC_ERR_NOT_FOUND for a layer without source. */
 mc_error *mc_map_ask_source(mc_rendered *rendered, const mc_map_layer *layer, const mc_map_request *wanted, mc_ctx *ctx,
                             apr_pool_t *pool) MC_CHECKED;

@@ -8,6 +8,9 @@
 /* Rows of a strip when a layer is resampled by several threads: about 0.5 ms of work at 1024 columns. */
 #define STRIP_ROWS 128
 
+/* Below so many microseconds of work nobody is woken (DESIGN.md, Workers). */
+#define WORTH_A_HELPER 200
+
 /* A part of an image as an image of its own: jobs that draw into disjoint parts share no state. */
 static mc_pixels
 view(const mc_pixels *pixels, int x, int y, int width, int height)
@@ -43,7 +46,21 @@ draw_tile(void *baton, int index, mc_ctx *ctx)
     if (x0 >= x1 || y0 >= y1)
         return MC_OK;
     mc_pixels own = view(draw->target, x0, y0, x1 - x0, y1 - y0);
+    if (entry->assembled != NULL) {
+        mc_assembled_draw(&own, left - x0, top - y0, entry->assembled, ctx);
+        return MC_OK;
+    }
     return mc_image_draw(&own, left - x0, top - y0, entry->tile.data->data, entry->tile.data->size, ctx, ctx->pool);
+}
+
+/* Microseconds for the tiles of an assembled layer. */
+static int
+cost(const drawing *draw)
+{
+    int sum = 0;
+    for (int i = 0; i < draw->layer->count; i++)
+        sum += mc_assembled_cost(&draw->layer->assembly->tiles[i]);
+    return sum;
 }
 
 static mc_error *
@@ -51,6 +68,8 @@ draw_tiles(drawing *draw, mc_ctx *ctx, apr_pool_t *pool)
 {
     int count = draw->layer->count;
     int helpers = mc_map_helpers(ctx->process->workers, draw->plan->wanted->threaded, count);
+    if (draw->layer->assembly != NULL && draw->plan->wanted->threaded != 1 && cost(draw) < WORTH_A_HELPER)
+        helpers = 0;
     if (helpers > 0)
         return mc_workers_run(ctx->process->workers, draw_tile, draw, count, helpers, ctx, pool);
     for (int i = 0; i < count; i++)
@@ -86,7 +105,8 @@ is_filled(const mc_plan *plan, const mc_plan_layer *layer, apr_pool_t *pool)
     int width, height;
     for (int i = layer->first; i < layer->first + layer->count; i++) {
         const mc_tile *tile = &plan->tiles[i].tile;
-        if (!mc_plan_tile_shows(&plan->tiles[i]) || tile->coding != MC_CODING_JPEG ||
+        if (plan->tiles[i].assembled != NULL || !mc_plan_tile_shows(&plan->tiles[i]) ||
+            tile->coding != MC_CODING_JPEG ||
             mc_image_size(&width, &height, tile->data->data, tile->data->size, pool) != MC_OK ||
             width < layer->link->grid->tile_width || height < layer->link->grid->tile_height)
             return false;

@@ -17,6 +17,14 @@ no_data(apr_pool_t *pool)
     return mc_error_create(pool, MC_ERR_NOT_FOUND, "none of the layers has anything stored or a source for this map");
 }
 
+static uint64_t
+tile_tag(mc_plan_tile *entry)
+{
+    if (!mc_plan_tile_shows(entry))
+        return 0;
+    return entry->assembled != NULL ? entry->assembled->tag : mc_tile_tag(&entry->tile);
+}
+
 /* The hash of the tiles' tags and of all that decides what is made of them. */
 static uint64_t
 plan_tag(mc_plan *plan)
@@ -36,7 +44,7 @@ plan_tag(mc_plan *plan)
     for (int i = 0; i < plan->tile_count; i++) {
         mc_plan_tile *entry = &plan->tiles[i];
         uint64_t parts[4] = { (uint64_t)entry->layer, (uint64_t)entry->left << 32 ^ (uint64_t)(unsigned)entry->top,
-                              mc_plan_tile_shows(entry) ? mc_tile_tag(&entry->tile) : 0, (uint64_t)entry->request.z };
+                              tile_tag(entry), (uint64_t)entry->request.z };
         tag = mc_hash64(parts, sizeof(parts), tag);
     }
     return tag == 0 ? 1 : tag;
@@ -50,13 +58,17 @@ describe(mc_answer *answer, mc_plan *plan)
     apr_time_t now = apr_time_now();
     for (int i = 0; i < plan->tile_count; i++) {
         const mc_plan_tile *entry = &plan->tiles[i];
-        int lifetime = mc_tileset_lifetime(entry->request.tileset, &entry->tile, now);
+        mc_tile tile = entry->tile;
+        if (entry->assembled != NULL)
+            tile.mtime = entry->assembled->oldest;
+        int lifetime = mc_tileset_lifetime(entry->request.tileset, &tile, now);
         if (lifetime > 0 && (answer->lifetime == 0 || lifetime < answer->lifetime))
             answer->lifetime = lifetime;
         if (!mc_plan_tile_shows(entry))
             continue;
         showing++;
-        answer->mtime = entry->tile.mtime > answer->mtime ? entry->tile.mtime : answer->mtime;
+        apr_time_t newest = entry->assembled != NULL ? entry->assembled->newest : entry->tile.mtime;
+        answer->mtime = newest > answer->mtime ? newest : answer->mtime;
     }
     return showing;
 }
@@ -81,9 +93,9 @@ join(mc_answer *answer, const mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
     const mc_map_request *wanted = plan->wanted;
     const mc_plan_layer *layer = &plan->layers[0];
     const mc_format *format = wanted->format->type == MC_FORMAT_MIXED ? wanted->format->opaque : wanted->format;
-    if (plan->layer_count != 1 || !layer->exact || layer->count == 0 || format->type != MC_FORMAT_JPEG ||
-        layer->width != wanted->width || layer->height != wanted->height || lround(layer->x0) != 0 ||
-        lround(layer->y0) != 0 || !quality_fits(wanted, format))
+    if (plan->layer_count != 1 || layer->assembly != NULL || !layer->exact || layer->count == 0 ||
+        format->type != MC_FORMAT_JPEG || layer->width != wanted->width || layer->height != wanted->height ||
+        lround(layer->x0) != 0 || lround(layer->y0) != 0 || !quality_fits(wanted, format))
         return MC_OK;
     int width = layer->link->grid->tile_width, height = layer->link->grid->tile_height;
     int columns = layer->width / width, rows = layer->height / height;

@@ -143,6 +143,8 @@ fetch_stored(void *baton, int index, mc_ctx *ctx)
 {
     mc_plan_tile *entry = &((mc_plan *)baton)->tiles[index];
     mc_tile *tile;
+    if (entry->assembled != NULL)
+        return MC_OK;
     MC_TRY(mc_tileset_get_stored(&tile, &entry->request, ctx, ctx->pool));
     if (tile != NULL)
         keep(entry, tile);
@@ -169,7 +171,7 @@ find_missing(missing_tiles *missing, mc_plan *plan, apr_pool_t *pool)
 {
     *missing = (missing_tiles){ plan, apr_pcalloc(pool, sizeof(int) * (size_t)(plan->tile_count + 1)), 0 };
     for (int i = 0; i < plan->tile_count; i++) {
-        bool known = plan->tiles[i].fetched;
+        bool known = plan->tiles[i].fetched || plan->tiles[i].assembled != NULL;
         for (int j = 0; j < missing->leader_count && !known; j++)
             known = same_metatile(&plan->tiles[i].request, &plan->tiles[missing->leaders[j]].request);
         if (!known)
@@ -203,8 +205,51 @@ fetch_missing(mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
     if (helpers > 0)
         MC_TRY(mc_workers_run(ctx->process->io, fetch_leader, &missing, missing.leader_count, helpers, ctx, pool));
     for (int i = 0; i < plan->tile_count; i++)
-        if (!plan->tiles[i].fetched)
+        if (!plan->tiles[i].fetched && plan->tiles[i].assembled == NULL)
             MC_TRY(fetch_any(&plan->tiles[i], ctx));
+    return MC_OK;
+}
+
+/* Assembled tiles that are stored are fetched and made one by one, as are those that a rule or the zoom decides about.
+ */
+static bool
+is_assembled_here(const mc_plan_layer *part)
+{
+    const mc_tileset *tileset = part->layer->tileset;
+    bool cached = part->link->max_cached_zoom < 0 || part->z <= part->link->max_cached_zoom;
+    return part->count > 0 && tileset->assembly == MC_ASSEMBLE_STACK && !tileset->store_assemblies && cached &&
+           tileset->not_built == NULL && part->link->ruleset == NULL;
+}
+
+/* <threaded_fetching> is about the tiles of a map, <assembly_threaded_fetching> about the parts of a tile; here both
+ * are one batch. */
+static int
+threads_of(const mc_plan *plan, const mc_plan_layer *part)
+{
+    int parts = mc_tileset_assembly_threads(part->layer->tileset, part->z);
+    int tiles = plan->wanted->threaded;
+    return parts == 1 || tiles == 1 ? 1 : parts == -1 && tiles == -1 ? -1 : tiles == -1 && parts == 0 ? -1 : 0;
+}
+
+mc_error *
+mc_plan_assemble(mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
+{
+    for (int i = 0; i < plan->layer_count; i++) {
+        mc_plan_layer *part = &plan->layers[i];
+        if (!is_assembled_here(part))
+            continue;
+        MC_SPAN(ctx, "mapcache_tileset_tile_get_with_subdimensions");
+        mc_assembly_order order = { .tileset = part->layer->tileset,
+                                    .link = part->link,
+                                    .z = part->z,
+                                    .range = part->range,
+                                    .values = part->layer->values,
+                                    .map = &plan->wanted->box,
+                                    .threaded = threads_of(plan, part) };
+        MC_TRY(mc_assembly_gather(&part->assembly, &order, ctx, pool));
+        for (int j = 0; j < part->count; j++)
+            plan->tiles[part->first + j].assembled = &part->assembly->tiles[j];
+    }
     return MC_OK;
 }
 
@@ -212,6 +257,7 @@ mc_error *
 mc_plan_fetch(mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_prefetch_tiles");
+    MC_TRY(mc_plan_assemble(plan, ctx, pool));
     int helpers = plan->tile_count >= FETCHES_WORTH_A_HELPER
                       ? mc_map_helpers(ctx->process->workers, plan->wanted->threaded, plan->tile_count)
                       : 0;

@@ -3,14 +3,16 @@
 #define MC_MAP_PLAN_H
 
 #include "mapcache/map.h"
+#include "tileset/assembly.h"
 
 /* Tile bytes of one map must fit into memory several times over: the default of <max_pixels>. */
 #define MC_MAX_PIXELS ((apr_int64_t)64 << 20)
 
 typedef struct mc_plan_tile {
     mc_tile_request request;
-    mc_tile tile; /* data holds a reference of the plan */
-    bool fetched; /* false: a source has to render it */
+    mc_tile tile;                  /* data holds a reference of the plan */
+    bool fetched;                  /* false: a source has to render it */
+    const mc_assembled *assembled; /* or NULL: then `tile` is what there is */
     int layer;
     int left, top; /* pixel offset in the layer's mosaic */
 } mc_plan_tile;
@@ -24,6 +26,7 @@ typedef struct mc_plan_layer {
     int width, height;       /* pixels of all tiles together: the mosaic */
     double x0, y0;           /* upper left corner of the map in mosaic pixels */
     double scale_x, scale_y; /* mosaic pixels per map pixel */
+    mc_assembly *assembly;   /* the layer's tiles are assembled here; NULL: each is fetched as a whole */
     bool exact;              /* scale 1 and whole offsets: tiles are copied, not resampled */
 } mc_plan_layer;
 
@@ -48,12 +51,17 @@ mc_error *mc_plan_fetch(mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED
 static inline bool
 mc_plan_tile_shows(const mc_plan_tile *tile)
 {
+    if (tile->assembled != NULL)
+        return tile->assembled->found > 0;
     return tile->fetched && !tile->tile.no_data && !tile->tile.raw && tile->tile.data != NULL;
 }
 
 /* Draws all tiles of the plan into a canvas of the map's size: one job for decode and copy of each tile, strips for
  * resampling. */
 mc_error *mc_plan_draw(mc_pixels *canvas, mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* Makes assemblies of the layers that need them; before mc_plan_fetch, which leaves their tiles alone. */
+mc_error *mc_plan_assemble(mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* How many workers may help a batch of `jobs` (spec own-keys, threaded_fetching). */
 int mc_map_helpers(const struct mc_workers *workers, int threaded, int jobs);

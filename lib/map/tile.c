@@ -6,19 +6,6 @@
 #include "map/answer.h"
 #include "mapcache/trace.h"
 
-uint64_t
-mc_format_tag(const mc_format *format)
-{
-    const int numbers[] = { (int)format->type,   format->compression, format->colors,      format->quality,
-                            format->photometric, format->optimize,    format->alpha_cutoff };
-    uint64_t tag = mc_hash64(numbers, sizeof(numbers), 0);
-    if (format->type == MC_FORMAT_MIXED) {
-        uint64_t parts[2] = { mc_format_tag(format->transparent), mc_format_tag(format->opaque) };
-        tag = mc_hash64(parts, sizeof(parts), tag);
-    }
-    return tag;
-}
-
 mc_error *
 mc_map_ask_source(mc_rendered *rendered, const mc_map_layer *layer, const mc_map_request *wanted, mc_ctx *ctx,
                   apr_pool_t *pool)
@@ -63,13 +50,13 @@ answer_tile(mc_answer *answer, const mc_tileset *tileset, mc_tile *tile, uint64_
 /* Fetches the stack. *only is the index of the one tile with data, -1 where there are several; without any it is the
  * last one. */
 static mc_error *
-fetch_stack(mc_tile **tiles, int *only, const mc_tile_stack *wanted, mc_ctx *ctx, apr_pool_t *pool)
+fetch_stack(mc_tile **tiles, int *only, const mc_tile_stack *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_prefetch_tiles");
     int showing = 0;
     *only = wanted->count - 1;
     for (int i = 0; i < wanted->count; i++) {
-        MC_TRY(mc_tileset_get(&tiles[i], &wanted->tiles[i], ctx, pool));
+        MC_TRY(mc_tileset_get_unless(&tiles[i], &wanted->tiles[i], wanted->count == 1 ? if_tag : 0, ctx, pool));
         if (tiles[i]->no_data)
             continue;
         *only = i;
@@ -129,7 +116,7 @@ mc_map_tile(mc_answer *answer, const mc_tile_stack *wanted, uint64_t if_tag, mc_
     mc_tile **tiles = apr_pcalloc(pool, sizeof(*tiles) * (size_t)wanted->count);
     int only;
     *answer = (mc_answer){ 0 };
-    MC_TRY(fetch_stack(tiles, &only, wanted, ctx, pool));
+    MC_TRY(fetch_stack(tiles, &only, wanted, if_tag, ctx, pool));
     if (only >= 0) {
         answer_tile(answer, wanted->tiles[only].tileset, tiles[only], if_tag);
         return MC_OK;

@@ -1,6 +1,7 @@
 /* <tileset> from the configuration (spec 6). */
 #include <apr_file_io.h>
 #include <apr_strings.h>
+#include <limits.h>
 #include <string.h>
 
 #include "mapcache/tileset.h"
@@ -32,6 +33,19 @@ typedef struct dimensions_config {
     const mc_node *threaded;
 } dimensions_config;
 
+typedef struct threads_config {
+    int threads;
+    int maxzoom;
+} threads_config;
+
+static const mc_key threads_keys[] = {
+    { "@maxzoom", MC_INT, 0, 0, 0, NULL, NULL, offsetof(threads_config, maxzoom), NULL,
+      "Last level at which several threads fetch the parts; by default all levels." },
+    { "", MC_CHOICE, 0, 0, 0, "false|true", NULL, offsetof(threads_config, threads), NULL,
+      "true: all workers; false: one thread; without the element the server decides by the work and by who is idle." },
+    MC_KEY_END,
+};
+
 #define FIELD(member) offsetof(dimensions_config, member)
 
 static const mc_key dimensions_keys[] = {
@@ -43,7 +57,7 @@ static const mc_key dimensions_keys[] = {
       "Keep assembled tiles in the cache." },
     { "subdimensions_read_only", MC_BOOL_CS, 0, 0, 0, NULL, "false", FIELD(subdimensions_read_only), NULL,
       "Never render what an assembly lacks." },
-    { "assembly_threaded_fetching", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(threaded), NULL,
+    { "assembly_threaded_fetching", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(threaded), threads_keys,
       "Whether the parts of an assembly are fetched by several threads, up to the level in maxzoom." },
     MC_KEY_END,
 };
@@ -118,6 +132,22 @@ add_grids(mc_tileset *tileset, const apr_array_header_t *nodes, mc_build *build)
 }
 
 static void
+read_assembly(mc_tileset *tileset, const dimensions_config *config, const mc_node *node, mc_build *build)
+{
+    threads_config threads = { -1, INT_MAX };
+    if (config->subdimensions_read_only && config->assembly == 0)
+        mc_complain(build->diagnostics, MC_REFUSED, node,
+                    "<subdimensions_read_only> needs <assembly_type>stack</assembly_type>");
+    if (config->threaded != NULL)
+        (void)mc_config_read(&threads, config->threaded, threads_keys, build->diagnostics);
+    tileset->assembly = (mc_assembly_type)config->assembly;
+    tileset->store_assemblies = config->store_assemblies;
+    tileset->subdimensions_read_only = config->subdimensions_read_only;
+    tileset->assembly_threads = threads.threads;
+    tileset->assembly_maxzoom = threads.maxzoom;
+}
+
+static void
 add_dimensions(mc_tileset *tileset, const mc_node *node, mc_build *build)
 {
     dimensions_config config = { 0 };
@@ -126,14 +156,7 @@ add_dimensions(mc_tileset *tileset, const mc_node *node, mc_build *build)
     if (config.assembly == 2)
         mc_complain(build->diagnostics, MC_REFUSED, node,
                     "<assembly_type>: animate is not available; use none or stack");
-    if (config.assembly == 1) {
-        tileset->not_built = "assembly_type stack is not part of this build";
-        mc_complain(build->diagnostics, MC_NOT_BUILT, node, "tileset \"%s\" answers 503: %s", tileset->name,
-                    tileset->not_built);
-    }
-    if (config.subdimensions_read_only && config.assembly == 0)
-        mc_complain(build->diagnostics, MC_REFUSED, node,
-                    "<subdimensions_read_only> needs <assembly_type>stack</assembly_type>");
+    read_assembly(tileset, &config, node, build);
     int count = config.dimensions->nelts;
     tileset->dimensions = apr_pcalloc(build->pool, sizeof(mc_dimension *) * (size_t)count);
     for (int i = 0; i < count; i++) {

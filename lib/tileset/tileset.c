@@ -88,6 +88,10 @@ mc_tileset_key(mc_tile_key *key, const mc_tile_request *wanted, mc_ctx *ctx, apr
                           .renderable = mc_tileset_renders(tileset) };
     if (tileset->dimension_count == 0)
         return MC_OK;
+    if (tileset->assembly != MC_ASSEMBLE_NONE) {
+        mc_tileset_requested_key(key, wanted, pool);
+        return MC_OK;
+    }
     mc_dimension_value *dimensions = apr_pcalloc(pool, sizeof(*dimensions) * (size_t)tileset->dimension_count);
     for (int i = 0; i < tileset->dimension_count; i++) {
         mc_dimension *dimension = tileset->dimensions[i];
@@ -110,29 +114,35 @@ mc_tileset_key(mc_tile_key *key, const mc_tile_request *wanted, mc_ctx *ctx, apr
     return MC_OK;
 }
 
-static bool
-too_old(const mc_tileset *tileset, const mc_tile *tile)
+bool
+mc_tileset_too_old(const mc_tileset *tileset, apr_time_t mtime)
 {
-    return tileset->auto_expire > 0 && tile->mtime != 0 &&
-           tile->mtime + apr_time_from_sec(tileset->auto_expire) < apr_time_now();
+    return tileset->auto_expire > 0 && mtime != 0 && mtime + apr_time_from_sec(tileset->auto_expire) < apr_time_now();
 }
 
-static mc_error *
-get_plain(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+mc_error *
+mc_tileset_get_sub(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN_AS(span, ctx, "mapcache_tileset_tile_get_without_subdimensions");
-    mc_tileset *tileset = wanted->tileset;
-    mc_tile_key key;
-    MC_TRY(mc_tileset_key(&key, wanted, ctx, pool));
-    MC_TRY(mc_cache_get(tile, tileset->cache, &key, ctx, pool));
-    if (*tile != NULL && !(key.renderable && too_old(tileset, *tile)))
+    MC_TRY(mc_cache_get(tile, tileset->cache, key, ctx, pool));
+    if (*tile != NULL && !(key->renderable && mc_tileset_too_old(tileset, (*tile)->mtime)))
         return MC_OK;
-    if (key.renderable)
-        return mc_metatile_render_once(tile, tileset, &key, ctx, pool);
+    if (key->renderable)
+        return mc_metatile_render_once(tile, tileset, key, ctx, pool);
     if (*tile != NULL)
         return MC_OK;
     mc_span_note(&span, "CACHE_MISS");
-    return mc_tile_nothing(tile, wanted->link->grid, pool);
+    return mc_tile_nothing(tile, key->grid, pool);
+}
+
+static mc_error *
+get_any(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_tile_key key;
+    if (wanted->tileset->assembly == MC_ASSEMBLE_STACK)
+        return mc_tileset_get_stacked(tile, wanted, if_tag, ctx, pool);
+    MC_TRY(mc_tileset_key(&key, wanted, ctx, pool));
+    return mc_tileset_get_sub(tile, wanted->tileset, &key, ctx, pool);
 }
 
 static mc_error *
@@ -170,6 +180,12 @@ mark_raw(const mc_tileset *tileset, mc_tile *tile)
 mc_error *
 mc_tileset_get(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
+    return mc_tileset_get_unless(tile, wanted, 0, ctx, pool);
+}
+
+mc_error *
+mc_tileset_get_unless(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
+{
     MC_SPAN(ctx, "mapcache_tileset_tile_get");
     mc_error *error = MC_OK;
     *tile = NULL;
@@ -178,9 +194,18 @@ mc_tileset_get(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_p
         return error;
     if (above_cached_zoom(wanted))
         return mc_tile_overzoom(tile, wanted, ctx, pool);
-    MC_TRY(get_plain(tile, wanted, ctx, pool));
+    MC_TRY(get_any(tile, wanted, if_tag, ctx, pool));
     mark_raw(wanted->tileset, *tile);
     return MC_OK;
+}
+
+/* As it is stored; of an assembly also that is only for as long as it is kept at all. */
+static mc_error *
+get_kept(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (wanted->tileset->assembly != MC_ASSEMBLE_NONE)
+        return mc_tileset_stored_assembly(tile, wanted, ctx, pool);
+    return mc_tileset_stored(tile, wanted, ctx, pool);
 }
 
 mc_error *
@@ -194,8 +219,8 @@ mc_tileset_get_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx
     MC_TRY(check_built(wanted->tileset, pool));
     if (hidden(&error, tile, wanted, ctx, pool) || above_cached_zoom(wanted))
         return error;
-    MC_TRY(mc_tileset_stored(tile, wanted, ctx, pool));
-    if (*tile != NULL && too_old(wanted->tileset, *tile))
+    MC_TRY(get_kept(tile, wanted, ctx, pool));
+    if (*tile != NULL && mc_tileset_too_old(wanted->tileset, (*tile)->mtime))
         *tile = NULL;
     mark_raw(wanted->tileset, *tile);
     return MC_OK;

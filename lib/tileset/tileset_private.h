@@ -8,6 +8,22 @@
 /* The key of a tile, with its dimensions resolved (one value each: MC_ERR_NOT_FOUND for none). */
 mc_error *mc_tileset_key(mc_tile_key *key, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
+/* The key under which an assembled tile is stored: the requested values. */
+void mc_tileset_requested_key(mc_tile_key *key, const mc_tile_request *wanted, apr_pool_t *pool);
+
+/* A tile made of sub-tiles; and only if it is stored (NULL where not, or too old). */
+mc_error *mc_tileset_get_stacked(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx,
+                                 apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_tileset_stored_assembly(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx,
+                                     apr_pool_t *pool) MC_CHECKED;
+
+/* The tile of one key: from the cache, or rendered; no_data where nothing is to be had. */
+mc_error *mc_tileset_get_sub(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
+                             apr_pool_t *pool) MC_CHECKED;
+
+/* Whether a tile of that time has expired (auto_expire). */
+bool mc_tileset_too_old(const mc_tileset *tileset, apr_time_t mtime);
+
 static inline bool
 mc_tileset_renders(const mc_tileset *tileset)
 {

@@ -1,0 +1,152 @@
+/* One tile made of sub-tiles (spec 7.7): looked up as a whole, assembled, encoded and stored. */
+#include <apr_strings.h>
+
+#include "base/hash.h"
+#include "mapcache/trace.h"
+#include "tileset/assembly.h"
+#include "tileset/tileset_private.h"
+
+/* The key of the assembled tile: the values as requested, whoever resolves them to what. */
+void
+mc_tileset_requested_key(mc_tile_key *key, const mc_tile_request *wanted, apr_pool_t *pool)
+{
+    const mc_tileset *tileset = wanted->tileset;
+    mc_dimension_value *dimensions = apr_pcalloc(pool, sizeof(*dimensions) * (size_t)(tileset->dimension_count + 1));
+    for (int i = 0; i < tileset->dimension_count; i++) {
+        const char *value = wanted->values == NULL ? NULL : wanted->values[i];
+        dimensions[i].name = tileset->dimensions[i]->name;
+        dimensions[i].value = value == NULL ? tileset->dimensions[i]->default_value : value;
+    }
+    *key = mc_assembly_key(tileset, wanted->link->grid, wanted->z, wanted->x, wanted->y, dimensions);
+    key->renderable = true; /* it may not be there yet */
+}
+
+int
+mc_tileset_assembly_threads(const mc_tileset *tileset, int z)
+{
+    return tileset->assembly_threads == 1 && z > tileset->assembly_maxzoom ? 0 : tileset->assembly_threads;
+}
+
+static mc_error *
+gather_one(const mc_assembled **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_assembly *assembly;
+    mc_assembly_order order = { .tileset = wanted->tileset,
+                                .link = wanted->link,
+                                .z = wanted->z,
+                                .range = { wanted->x, wanted->y, wanted->x + 1, wanted->y + 1 },
+                                .values = wanted->values,
+                                .threaded = mc_tileset_assembly_threads(wanted->tileset, wanted->z) };
+    MC_TRY(mc_assembly_gather(&assembly, &order, ctx, pool));
+    *tile = &assembly->tiles[0];
+    return MC_OK;
+}
+
+/* Formats of tiles that are made here; of a tileset without one, or with bytes that are no image, the builtin one. */
+static const mc_format *
+format_of(const mc_tileset *tileset)
+{
+    return tileset->format == NULL || tileset->format->type == MC_FORMAT_RAW ? tileset->synthetic_format
+                                                                             : tileset->format;
+}
+
+static mc_error *
+encode(mc_tile **tile, mc_pixels **pixels, const mc_assembled *made, const mc_tile_request *wanted, mc_ctx *ctx,
+       apr_pool_t *pool)
+{
+    const mc_grid *grid = wanted->link->grid;
+    const mc_tileset *tileset = wanted->tileset;
+    MC_TRY(mc_pixels_create(pixels, grid->tile_width, grid->tile_height, true, pool));
+    mc_pixels_attach(*pixels, pool);
+    if (made != NULL)
+        mc_assembled_draw(*pixels, 0, 0, made, ctx);
+    *tile = apr_pcalloc(pool, sizeof(**tile));
+    MC_TRY(mc_format_encode(&(*tile)->data, format_of(tileset), *pixels,
+                            tileset->store_assemblies ? MC_FOR_STORE : MC_ON_THE_FLY, ctx, pool));
+    (*tile)->coding = mc_image_sniff((*tile)->data->data, (*tile)->data->size);
+    return MC_OK;
+}
+
+/* The client gets its tile also where it cannot be stored; the log says why. */
+static void
+store(mc_tile *tile, mc_pixels *pixels, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_put put = { .data = tile->data, .pixels = pixels };
+    mc_tileset_requested_key(&put.key, wanted, pool);
+    mc_error *error = mc_cache_put(wanted->tileset->cache, &put, 1, ctx);
+    if (error != MC_OK)
+        mc_log_error(ctx, MC_LOG_ERROR, error);
+}
+
+/* The stored bytes of the one sub-tile that shows. NULL where it has gone since. */
+static mc_error *
+pass_through(mc_tile **tile, const mc_assembled *made, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_tile_key key = mc_assembly_key(wanted->tileset, wanted->link->grid, wanted->z, wanted->x, wanted->y, made->only);
+    MC_TRY(mc_cache_get(tile, wanted->tileset->cache, &key, ctx, pool));
+    return MC_OK;
+}
+
+static mc_error *
+nothing(mc_tile **tile, const mc_tile_request *wanted, bool stored, mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (stored) {
+        mc_pixels *pixels;
+        MC_TRY(encode(tile, &pixels, NULL, wanted, ctx, pool));
+        store(*tile, pixels, wanted, ctx, pool);
+    }
+    return mc_tile_nothing(tile, wanted->link->grid, pool);
+}
+
+static mc_error *
+assemble(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_assembled *made;
+    mc_pixels *pixels = NULL;
+    bool stored = wanted->tileset->store_assemblies && !wanted->tileset->read_only;
+    MC_TRY(gather_one(&made, wanted, ctx, pool));
+    if (made->found == 0)
+        return nothing(tile, wanted, stored, ctx, pool);
+    if (made->only != NULL) {
+        MC_TRY(pass_through(tile, made, wanted, ctx, pool));
+        if (*tile != NULL && stored && !made->only_is_requested)
+            store(*tile, NULL, wanted, ctx, pool);
+        if (*tile != NULL)
+            return MC_OK;
+    }
+    uint64_t tag = mc_hash64(&made->tag, sizeof(made->tag), mc_format_tag(format_of(wanted->tileset)));
+    if (!stored && if_tag != 0 && if_tag == tag)
+        *tile = apr_pcalloc(pool, sizeof(**tile));
+    else
+        MC_TRY(encode(tile, &pixels, made, wanted, ctx, pool));
+    (*tile)->tag = tag;
+    (*tile)->mtime = made->newest;
+    if (stored) {
+        (*tile)->tag = 0;
+        (*tile)->mtime = apr_time_from_sec(apr_time_sec(apr_time_now()));
+        store(*tile, pixels, wanted, ctx, pool);
+    }
+    return MC_OK;
+}
+
+mc_error *
+mc_tileset_stored_assembly(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_tile_key key;
+    *tile = NULL;
+    if (!wanted->tileset->store_assemblies)
+        return MC_OK;
+    mc_tileset_requested_key(&key, wanted, pool);
+    MC_TRY(mc_cache_get(tile, wanted->tileset->cache, &key, ctx, pool));
+    if (*tile != NULL && !wanted->tileset->read_only && mc_tileset_too_old(wanted->tileset, (*tile)->mtime))
+        *tile = NULL;
+    return MC_OK;
+}
+
+mc_error *
+mc_tileset_get_stacked(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mapcache_tileset_tile_get_with_subdimensions");
+    MC_TRY(mc_tileset_stored_assembly(tile, wanted, ctx, pool));
+    return *tile != NULL ? MC_OK : assemble(tile, wanted, if_tag, ctx, pool);
+}
