@@ -82,6 +82,9 @@ START_TEST(what_is_no_image_is_an_error_each_time)
 }
 END_TEST
 
+/* Nothing here is worth waiting for a disk. */
+#define QUICK "<pragma name='synchronous'>off</pragma>"
+
 /* Every kind of cache gives the same footprint, from memory too, and a change shows. */
 static void
 check_kind(mc_cache *cache, bool remembers)
@@ -124,10 +127,10 @@ kind_of(const char *type, const char *inner)
 START_TEST(every_kind_of_cache_has_footprints)
 {
     start();
-    check_kind(kind_of("sqlite3", "<dbfile>%s/one.db</dbfile>"), true);
-    check_kind(kind_of("sqlite3", "<dbfile>%s/{dim:product}-{z}.db</dbfile>"), true);
-    check_kind(kind_of("sqlite3", "<memory>false</memory><dbfile>%s/forgotten.db</dbfile>"), false);
-    check_kind(kind_of("mbtiles", "<dbfile>%s/{dim:product}.mbtiles</dbfile>"), true);
+    check_kind(kind_of("sqlite3", QUICK "<dbfile>%s/one.db</dbfile>"), true);
+    check_kind(kind_of("sqlite3", QUICK "<dbfile>%s/{dim:product}-{z}.db</dbfile>"), true);
+    check_kind(kind_of("sqlite3", QUICK "<memory>false</memory><dbfile>%s/forgotten.db</dbfile>"), false);
+    check_kind(kind_of("mbtiles", QUICK "<dbfile>%s/{dim:product}.mbtiles</dbfile>"), true);
     check_kind(kind_of("disk", "<base>%s/tiles</base>"), true);
     check_kind(kind_of("disk", "<memory>false</memory><base>%s/forgotten</base>"), false);
     finish();
@@ -139,10 +142,11 @@ layered_of(const char *type, const char *attributes)
 {
     mc_node *root;
     mc_build build = builder();
-    const char *text = apr_psprintf(pool,
-                                    "<mapcache><cache name='one' type='sqlite3'><dbfile>%s/%s.db</dbfile></cache>"
-                                    "<cache name='c' type='%s'><cache%s>one</cache></cache></mapcache>",
-                                    folder, type, type, attributes);
+    const char *text =
+        apr_psprintf(pool,
+                     "<mapcache><cache name='one' type='sqlite3'>" QUICK "<dbfile>%s/%s.db</dbfile></cache>"
+                     "<cache name='c' type='%s'><cache%s>one</cache></cache></mapcache>",
+                     folder, type, type, attributes);
     ck_ok(mc_config_parse_text(&root, "test.xml", text, strlen(text), pool));
     mc_cache *one = mc_cache_from_config(root->children, &build);
     apr_hash_set(build.caches, "one", APR_HASH_KEY_STRING, one);
@@ -191,7 +195,7 @@ START_TEST(memory_keeps_its_bound)
     start();
     mc_memory_destroy(process.memory);
     process.memory = mc_memory_create(BOUND);
-    mc_cache *cache = products("");
+    mc_cache *cache = products(QUICK);
     static const patch small = { 100, 100, 30, 30, 255 }, full = { 0, 0, 256, 256, 255 };
     mc_put tiles[32];
     for (int i = 0; i < 32; i++)
@@ -271,7 +275,7 @@ START_TEST(threads_share_footprints_while_files_change)
     enum { THREADS = 6 };
     start();
     process.metrics = mc_metrics_create();
-    mc_cache *cache = products("<pragma name='synchronous'>off</pragma>");
+    mc_cache *cache = products(QUICK);
     for (int i = 0; i < 4; i++)
         for (int x = 0; x < 2; x++)
             put_patch(cache, apr_psprintf(pool, "p%d", i), 3, x, 0, (patch){ 5, 5, 10 + i, 10 + i, 255 });
