@@ -272,7 +272,7 @@ read_all(void *data)
 
 START_TEST(threads_share_footprints_while_files_change)
 {
-    enum { THREADS = 6 };
+    enum { THREADS = 4 };
     start();
     process.metrics = mc_metrics_create();
     mc_cache *cache = products(QUICK);
@@ -286,7 +286,7 @@ START_TEST(threads_share_footprints_while_files_change)
         readers[i] = (reader){ .cache = cache, .stop = &stop };
         ck_assert_int_eq(pthread_create(&readers[i].thread, NULL, read_all, &readers[i]), 0);
     }
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < 24; round++) {
         put_patch(cache, apr_psprintf(pool, "p%d", round % 4), 3, round % 2, 0,
                   (patch){ 5, 5, 20 + round, 20 + round, 255 });
         if (round % 8 == 0) {
