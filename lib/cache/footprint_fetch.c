@@ -28,16 +28,13 @@ settle(mc_footprints *batch, int index, mc_footprint *footprint)
 static mc_error *
 decode(mc_footprint **footprint, mc_tile *tile, const mc_tile_key *key, mc_ctx *ctx)
 {
-    mc_pixels *pixels;
     mc_error *error = mc_cache_expand(tile, key, ctx->pool);
     if (error == MC_OK)
-        error = mc_image_decode(&pixels, tile->data->data, tile->data->size, ctx, ctx->pool);
+        error = mc_footprint_decode(footprint, tile, ctx, ctx->pool);
     if (error != MC_OK)
         return mc_error_wrap(ctx->pool, error, error->kind,
                              "the stored tile %d/%d/%d of tileset \"%s\" is no usable image", key->z, key->x, key->y,
                              key->tileset);
-    *footprint = mc_footprint_create(pixels, tile);
-    mc_pixels_unref(pixels);
     mc_count(metrics_of(ctx), MC_COUNT_footprint_misses_total, 1);
     return MC_OK;
 }

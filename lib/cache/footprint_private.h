@@ -9,9 +9,8 @@
 #include "cache/coverage.h"
 #include "cache/footprint.h"
 
-/* A footprint of a decoded tile with one reference, the caller's. It keeps a reference to `pixels` where they are
- * mostly box; else a copy of the box. */
-mc_footprint *mc_footprint_create(mc_pixels *pixels, mc_tile *tile);
+/* The footprint of a stored tile, decoded right into its box; one reference, the caller's. */
+mc_error *mc_footprint_decode(mc_footprint **footprint, mc_tile *tile, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* What a footprint holds in memory, in bytes. */
 size_t mc_footprint_bytes(const mc_footprint *footprint);
