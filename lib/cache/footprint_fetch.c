@@ -55,7 +55,8 @@ fetch_by_content(mc_footprints *batch, int index, mc_ctx *ctx)
     static const mc_tile_key whole = { 0 };
     if (batch->cache->remember) {
         uint64_t tag = mc_tile_tag(tile);
-        identity = mc_identity_of(NULL, &tag, sizeof(tag));
+        identity = mc_identity_first();
+        identity = mc_identity_of(&identity, &tag, sizeof(tag));
         identity = mc_identity_of(&identity, tile->data->data, tile->data->size);
         if (mc_footprint_find(&footprint, &identity, &whole, ctx) && footprint != NULL) {
             mc_count(metrics_of(ctx), MC_COUNT_footprint_hits_total, 1);

@@ -24,7 +24,8 @@ typedef struct mc_identity {
     uint64_t a, b;
 } mc_identity;
 
-mc_identity mc_identity_of(const mc_identity *base, const void *bytes, size_t size); /* base NULL: the first part */
+mc_identity mc_identity_first(void); /* of nothing yet */
+mc_identity mc_identity_of(const mc_identity *base, const void *bytes, size_t size);
 static inline bool
 mc_identity_valid(const mc_identity *identity)
 {
@@ -75,6 +76,7 @@ typedef struct mc_batch_series {
     uint64_t how;         /* identity of the way it is read */
     bool needed;
     mc_identity stampless, identity;
+    mc_file_facts *first;           /* a reference: what the look has found, or NULL */
     _Atomic(mc_file_facts *) facts; /* the newest that the batch holds, or NULL */
 } mc_batch_series;
 
