@@ -8,6 +8,7 @@
 #include "mapcache/tile.h"
 
 typedef struct mc_cache mc_cache;
+struct mc_place; /* lib/cache/cache_base.h */
 
 /* A tile to be stored. `pixels` (may be NULL) are its decoded form, for blank detection. */
 typedef struct mc_put {
@@ -31,6 +32,8 @@ typedef struct mc_cache_ops {
     mc_error *(*remove)(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
     /* NULL where any tilesets may share a store. */
     void (*used_by)(mc_cache *cache, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build);
+    /* The SQLite file that a tile stands in, for footprints; NULL where there are none. */
+    mc_error *(*place)(struct mc_place *place, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool);
 } mc_cache_ops;
 
 /* First member of every back end's own struct. */

@@ -14,7 +14,7 @@
 #include "base/hash.h"
 #include "mapcache/error.h"
 
-enum { SHARDS_MAX = 64, SHARD_BYTES = 1 << 21, FIRST_BUCKETS = 64, CACHE_LINE = 64 };
+enum { SHARDS_MAX = 64, SHARD_BYTES = 1 << 21, FIRST_BUCKETS = 64, CACHE_LINE = 64, SHED_STEP = 1 << 14 };
 
 struct mc_lru_entry {
     mc_lru_entry *chain; /* next of the same bucket */
@@ -49,6 +49,7 @@ struct mc_lru {
     uint64_t seed;
     _Alignas(CACHE_LINE) atomic_size_t bytes; /* of all shards; may exceed the bound while a put makes room */
     _Atomic uint64_t evictions;
+    atomic_size_t next_shed; /* the shard that mc_lru_shed begins with */
 };
 
 mc_lru *
@@ -170,11 +171,11 @@ release_list(mc_lru_entry *list)
     }
 }
 
-/* Drops entries of one shard, whose lock is held, until the table is inside its bound or the shard is empty. */
+/* Drops entries of one shard, whose lock is held, until the table takes at most `limit` bytes or the shard is empty. */
 static void
-evict(mc_lru *lru, shard *s, mc_lru_entry **out)
+evict(mc_lru *lru, shard *s, size_t limit, mc_lru_entry **out)
 {
-    while (s->entries > 0 && atomic_load_explicit(&lru->bytes, memory_order_relaxed) > lru->max_bytes) {
+    while (s->entries > 0 && atomic_load_explicit(&lru->bytes, memory_order_relaxed) > limit) {
         mc_lru_entry *entry = s->hand != NULL ? s->hand : s->oldest;
         while (entry->used) {
             entry->used = false;
@@ -256,7 +257,7 @@ mc_lru_put(mc_lru *lru, const void *key, size_t key_size, void *value, size_t by
     if (*old != NULL)
         unlink_entry(lru, s, old, &out);
     atomic_fetch_add_explicit(&lru->bytes, entry->bytes, memory_order_relaxed);
-    evict(lru, s, &out);
+    evict(lru, s, lru->max_bytes, &out);
     link_entry(s, entry);
     pthread_mutex_unlock(&s->lock);
 
@@ -266,7 +267,7 @@ mc_lru_put(mc_lru *lru, const void *key, size_t key_size, void *value, size_t by
             break;
         shard *other = &lru->shards[(at + i) & (lru->shard_count - 1)];
         pthread_mutex_lock(&other->lock);
-        evict(lru, other, &out);
+        evict(lru, other, lru->max_bytes, &out);
         pthread_mutex_unlock(&other->lock);
     }
     release_list(out);
@@ -331,6 +332,34 @@ mc_lru_stat(mc_lru *lru, mc_lru_statistics *statistics)
     }
     statistics->evictions = mc_lru_evictions(lru);
     statistics->bytes = atomic_load_explicit(&lru->bytes, memory_order_relaxed);
+}
+
+size_t
+mc_lru_bytes(const mc_lru *lru)
+{
+    return atomic_load_explicit(&lru->bytes, memory_order_relaxed);
+}
+
+/* A little of each shard, so that no shard loses what is used while another keeps what is not. */
+void
+mc_lru_shed(mc_lru *lru, size_t bytes)
+{
+    size_t used = mc_lru_bytes(lru);
+    size_t limit = bytes < used ? used - bytes : 0;
+    size_t idle = 0;
+    while (mc_lru_bytes(lru) > limit && idle < lru->shard_count) {
+        size_t at = atomic_fetch_add_explicit(&lru->next_shed, 1, memory_order_relaxed);
+        shard *s = &lru->shards[at & (lru->shard_count - 1)];
+        mc_lru_entry *out = NULL;
+        pthread_mutex_lock(&s->lock);
+        size_t before = s->entries;
+        size_t step = mc_lru_bytes(lru);
+        step = step > limit && step - limit > SHED_STEP ? step - SHED_STEP : limit;
+        evict(lru, s, step, &out);
+        idle = s->entries < before ? 0 : idle + 1;
+        pthread_mutex_unlock(&s->lock);
+        release_list(out);
+    }
 }
 
 bool

@@ -56,6 +56,13 @@ typedef struct mc_lru_statistics {
 /* Entries dropped so far to stay inside the bound; cheap, no lock. */
 uint64_t mc_lru_evictions(const mc_lru *lru);
 
+/* Drops entries, those first that were not used, until at least `bytes` are free that were not, or nothing is left. For
+ * several tables that share one bound. */
+void mc_lru_shed(mc_lru *lru, size_t bytes);
+
+/* What the table takes now; cheap, no lock. */
+size_t mc_lru_bytes(const mc_lru *lru);
+
 /* Whether a value of `bytes` would push out none: a hint, other threads put too. */
 bool mc_lru_has_room(const mc_lru *lru, size_t bytes);
 

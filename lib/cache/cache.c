@@ -96,9 +96,11 @@ repeat(const mc_cache *cache, const mc_error *error, int attempt, mc_ctx *ctx)
 }
 
 /* A stored colour is premultiplied B, G, R, A behind a '#' (spec 5.3.5). */
-static mc_error *
-expand_blank(mc_tile *tile, const mc_tile_key *key, apr_pool_t *pool)
+mc_error *
+mc_cache_expand(mc_tile *tile, const mc_tile_key *key, apr_pool_t *pool)
 {
+    if (tile->blank || tile->data->size == 0 || tile->data->data[0] != '#')
+        return MC_OK;
     if (tile->data->size < 5)
         return mc_error_create(pool, MC_ERR_CORRUPT, "a stored tile is a cut off colour");
     memcpy(tile->bgra, tile->data->data + 1, 4);
@@ -118,9 +120,7 @@ get_from_store(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *
     for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
         error = cache->ops->get(tile, cache, key, ctx, pool);
     MC_TRY(error);
-    if (*tile != NULL && !(*tile)->blank && (*tile)->data->size > 0 && (*tile)->data->data[0] == '#')
-        return expand_blank(*tile, key, pool);
-    return MC_OK;
+    return *tile == NULL ? MC_OK : mc_cache_expand(*tile, key, pool);
 }
 
 /* Of a store without a stamp: what may be used for a configured time. An absence that a render may end is not. */

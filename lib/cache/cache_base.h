@@ -109,6 +109,22 @@ bool mc_template_constant(const mc_template *template);
 mc_error *mc_template_expand(char *out, const mc_template *template, const mc_tile_key *key,
                              apr_pool_t *pool) MC_CHECKED;
 
+/* True where the path depends on level, column or row. */
+bool mc_template_by_tile(const mc_template *template);
+
+/* The SQLite file that a tile stands in: mc_sqlite_get_stamped reads it. */
+typedef struct mc_place {
+    mc_cache *cache;      /* which has it: a part of the one that was asked, or that one; NULL: no SQLite file */
+    uint64_t identity;    /* of how it is read: differs where the same file and key may give something else */
+    const char *coverage; /* statement that tells which tiles the file has, or NULL */
+    bool by_tile;         /* other tiles of the same tileset, grid and dimensions may stand elsewhere */
+    bool needed;          /* that the file is missing is an error, unless the tileset can render */
+    char path[MC_PATH_MAX];
+} mc_place;
+
+/* What stands for a stored colour ('#' B G R A) becomes the picture of it; others stay. */
+mc_error *mc_cache_expand(mc_tile *tile, const mc_tile_key *key, apr_pool_t *pool) MC_CHECKED;
+
 /* A tile as read: data attached to the pool, coding by its signature. */
 mc_tile *mc_tile_create(mc_buf *data, apr_time_t mtime, apr_pool_t *pool);
 

@@ -164,6 +164,19 @@ choose(mc_cache **chosen, mc_cache *base, const mc_tile_key *key, apr_pool_t *po
     return mc_error_create(pool, MC_ERR_CONFIG, "no part of cache \"%s\" is for this tile", base->name);
 }
 
+/* Which part it is may depend on the level. */
+static mc_error *
+composite_place(mc_place *place, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
+{
+    mc_cache *chosen;
+    place->cache = NULL;
+    MC_TRY(choose(&chosen, cache, key, pool));
+    if (chosen->ops->place != NULL)
+        MC_TRY(chosen->ops->place(place, chosen, key, pool));
+    place->by_tile = true;
+    return MC_OK;
+}
+
 static mc_error *
 composite_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -306,6 +319,7 @@ const mc_cache_ops mc_cache_composite = {
     .put = composite_put,
     .remove = composite_remove,
     .used_by = layered_used_by,
+    .place = composite_place,
 };
 
 const mc_cache_ops mc_cache_fallback = {

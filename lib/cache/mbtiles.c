@@ -118,6 +118,8 @@ mbtiles_from_config(const mc_node *node, mc_build *build)
     sqlite_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
     cache->create = create_sql;
     cache->get = "SELECT tile_data FROM tiles WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
+    cache->coverage = apr_psprintf(build->pool, "SELECT zoom_level, tile_column, tile_row FROM tiles LIMIT %d",
+                                   MC_COVERAGE_TILES + 1);
     cache->exists = "SELECT 1 FROM tiles WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
     cache->remove = "DELETE FROM map WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
     cache->put_tile = put_tile;
@@ -146,4 +148,5 @@ const mc_cache_ops mc_cache_mbtiles = {
     .put = mc_sqlite_put,
     .remove = mbtiles_remove,
     .used_by = mbtiles_used_by,
+    .place = mc_sqlite_place,
 };

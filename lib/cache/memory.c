@@ -3,13 +3,12 @@
  * a hit costs the stat() of the file, so that no change of another process is ever missed (DESIGN.md, Never stale).
  */
 #include <apr_strings.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/lru.h"
 #include "base/metrics.h"
 #include "cache/cache_base.h"
+#include "cache/memory.h"
 
 typedef struct remembered {
     mc_stamp stamp;
@@ -18,35 +17,10 @@ typedef struct remembered {
     mc_tile tile; /* its data holds a reference */
 } remembered;
 
-struct mc_memory {
-    mc_lru *table;
-    _Atomic uint64_t evictions; /* of the table, those that the metrics know */
-};
-
-static mc_lru *
-table_of(const mc_ctx *ctx)
+static struct mc_memory *
+memory_of(const mc_ctx *ctx)
 {
-    return ctx->process == NULL || ctx->process->memory == NULL ? NULL : ctx->process->memory->table;
-}
-
-struct mc_memory *
-mc_memory_create(apr_int64_t bytes)
-{
-    if (bytes <= 0)
-        return NULL;
-    struct mc_memory *memory = calloc(1, sizeof(*memory));
-    MC_ASSERT(memory != NULL);
-    memory->table = mc_lru_create((size_t)bytes);
-    return memory;
-}
-
-void
-mc_memory_destroy(struct mc_memory *memory)
-{
-    if (memory == NULL)
-        return;
-    mc_lru_destroy(memory->table);
-    free(memory);
+    return ctx->process == NULL ? NULL : ctx->process->memory;
 }
 
 void
@@ -99,11 +73,10 @@ mc_tile_create(mc_buf *data, apr_time_t mtime, apr_pool_t *pool)
 bool
 mc_memory_get(mc_tile **tile, const mc_memory_key *key, const mc_stamp *stamp, mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_lru *table = table_of(ctx);
-    if (table == NULL || key->size == 0)
+    if (key->size == 0)
         return false;
-    mc_lru_entry *entry = NULL;
-    remembered *known = mc_lru_get(table, &entry, key->bytes, key->size);
+    mc_lru_entry *entry;
+    remembered *known = mc_memory_find(memory_of(ctx), MC_SHARE_TILES, &entry, key->bytes, key->size);
     if (known == NULL)
         return false;
     bool valid = stamp == NULL ? apr_time_now() < known->until : mc_stamp_equal(&known->stamp, stamp);
@@ -127,40 +100,10 @@ free_remembered(void *value)
     free(known);
 }
 
-/* Two threads may see the same total: each eviction is counted by one of them. */
-static void
-count_evictions(struct mc_memory *memory, mc_ctx *ctx)
-{
-    uint64_t total = mc_lru_evictions(memory->table);
-    uint64_t counted = atomic_load_explicit(&memory->evictions, memory_order_relaxed);
-    while (counted < total)
-        if (atomic_compare_exchange_weak(&memory->evictions, &counted, total)) {
-            mc_count(ctx->process->metrics, MC_COUNT_memory_evictions_total, total - counted);
-            return;
-        }
-}
-
-/*
- * Once the memory is full, only one in four newcomers pushes others out: clients that go round through a little more
- * than fits would otherwise find nothing of it, while a tile that many ask for is let in soon.
- */
-static bool
-is_let_in(const mc_lru *table, size_t bytes)
-{
-    static _Thread_local uint32_t state = 2463534242U;
-    if (mc_lru_has_room(table, bytes + 512))
-        return true;
-    state ^= state << 13;
-    state ^= state >> 17;
-    state ^= state << 5;
-    return (state & 3) == 0;
-}
-
 static void
 remember(const mc_memory_key *key, const mc_stamp *stamp, apr_time_t until, mc_tile *tile, mc_ctx *ctx)
 {
-    mc_lru *table = table_of(ctx);
-    if (table == NULL || key->size == 0 || !is_let_in(table, tile == NULL ? 0 : tile->data->capacity))
+    if (memory_of(ctx) == NULL || key->size == 0)
         return;
     remembered *known = calloc(1, sizeof(*known));
     MC_ASSERT(known != NULL);
@@ -175,8 +118,7 @@ remember(const mc_memory_key *key, const mc_stamp *stamp, apr_time_t until, mc_t
         mc_buf_ref(tile->data);
         bytes += tile->data->capacity + sizeof(mc_buf);
     }
-    mc_lru_put(table, key->bytes, key->size, known, bytes, free_remembered);
-    count_evictions(ctx->process->memory, ctx);
+    mc_memory_keep(ctx, MC_SHARE_TILES, key->bytes, key->size, known, bytes, free_remembered);
 }
 
 void
@@ -195,7 +137,6 @@ mc_memory_put_for(const mc_memory_key *key, double seconds, mc_tile *tile, mc_ct
 void
 mc_memory_forget(const mc_memory_key *key, mc_ctx *ctx)
 {
-    mc_lru *table = table_of(ctx);
-    if (table != NULL && key->size > 0)
-        mc_lru_remove(table, key->bytes, key->size);
+    if (key->size > 0)
+        mc_memory_drop(memory_of(ctx), MC_SHARE_TILES, key->bytes, key->size);
 }

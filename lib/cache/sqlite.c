@@ -2,6 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "cache/memory.h"
 #include "cache/sqlite_base.h"
 
 static const char default_create[] =
@@ -26,6 +27,7 @@ sqlite_from_config(const mc_node *node, mc_build *build)
     cache->create = default_create;
     cache->exists = "SELECT 1 FROM tiles" OF_KEY;
     cache->get = "SELECT data, strftime('%s', ctime) FROM tiles" OF_KEY;
+    cache->coverage = mc_coverage_statement(cache->get, build->pool);
     cache->set = "INSERT OR REPLACE INTO tiles(tileset, grid, x, y, z, data, dim, ctime)"
                  " VALUES(:tileset, :grid, :x, :y, :z, :data, :dim, datetime('now'))";
     cache->remove = "DELETE FROM tiles" OF_KEY;
@@ -124,6 +126,7 @@ forget(const sqlite_cache *cache, const char *path, const mc_tile_key *key, mc_c
     mc_memory_key memory_key;
     mc_memory_key_build(&memory_key, cache->identity, path, key);
     mc_memory_forget(&memory_key, ctx);
+    mc_memory_written(ctx->process == NULL ? NULL : ctx->process->memory, path);
 }
 
 static bool
@@ -186,4 +189,5 @@ const mc_cache_ops mc_cache_sqlite = {
     .exists = mc_sqlite_exists,
     .put = mc_sqlite_put,
     .remove = mc_sqlite_remove,
+    .place = mc_sqlite_place,
 };

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "cache/cache_base.h"
+#include "cache/coverage.h"
 
 typedef struct sqlite_cache {
     mc_cache_base base;
@@ -22,6 +23,7 @@ typedef struct sqlite_cache {
     mc_template *template;
     mc_open reading, writing;
     const char *create, *exists, *get, *set, *remove;
+    const char *coverage; /* gives z, x and y of all that `get` can find; NULL: not known */
     uint64_t identity;
     bool single_file;
     apr_array_header_t *uses; /* of mbtiles only: who uses which file, for the check of the configuration */
@@ -58,6 +60,25 @@ mc_error *mc_sqlite_locate(char *path, bool *present, const sqlite_cache *cache,
 
 /* Lets go of the file that the caller's series of gets holds, if any. */
 void mc_cache_reads_drop(mc_ctx *ctx);
+
+mc_error *mc_sqlite_place(mc_place *place, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool);
+
+/* A file as it was looked at by the caller. */
+typedef struct mc_sqlite_look {
+    const char *path;
+    mc_stamp stamp;
+    apr_time_t taken; /* before the stamp */
+} mc_sqlite_look;
+
+/* As mc_cache_get, without memory and repetitions, under a stamp that is there already. *rollback: the file does not
+ * use a -wal, and none can come without a change of the file itself. */
+mc_error *mc_sqlite_get_stamped(mc_tile **tile, bool *rollback, mc_cache *cache, const mc_sqlite_look *look,
+                                const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* Which tiles of the key's tileset, grid and dimensions the file has; NULL where they are too many, or the file does
+ * not tell. The result is from malloc(). */
+mc_error *mc_sqlite_coverage(mc_coverage **coverage, mc_cache *cache, const mc_sqlite_look *look,
+                             const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 mc_error *mc_sqlite_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool);
 mc_error *mc_sqlite_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);

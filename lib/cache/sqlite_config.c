@@ -164,6 +164,7 @@ read_queries(sqlite_cache *cache, bool fixed_writes, mc_build *build)
 bool
 mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, const mc_node *node, mc_build *build)
 {
+    const char *get = cache->get;
     if (!mc_cache_read(&cache->base, ops, true, node, build) || !refuse_historical(cache, node, build) ||
         !read_dbfile(cache, build) || !read_pragmas(cache, build) || !read_queries(cache, fixed_writes, build))
         return false;
@@ -173,6 +174,8 @@ mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, 
     cache->writing.create = cache->create;
     cache->reading.profile = mc_open_profile(&cache->reading);
     cache->writing.profile = mc_open_profile(&cache->writing);
+    if (cache->get != get)
+        cache->coverage = mc_coverage_statement(cache->get, build->pool);
     cache->identity = mc_hash64(cache->get, strlen(cache->get), 1);
     atomic_init(&cache->plan, cache->index_check == 2 ? 1 : 0);
     return true;

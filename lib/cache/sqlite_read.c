@@ -4,6 +4,8 @@
  */
 #include <apr_strings.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cache/sqlite_base.h"
@@ -139,6 +141,43 @@ mc_sqlite_locate(char *path, bool *present, const sqlite_cache *cache, const mc_
     return judge_missing(&at, cache, key, ctx->pool);
 }
 
+mc_error *
+mc_sqlite_place(mc_place *found, mc_cache *base, const mc_tile_key *key, apr_pool_t *pool)
+{
+    const sqlite_cache *cache = (const sqlite_cache *)base;
+    found->cache = base;
+    found->identity = cache->identity;
+    found->coverage = cache->coverage;
+    found->by_tile = mc_template_by_tile(cache->template);
+    found->needed = cache->single_file;
+    return mc_template_expand(found->path, cache->template, key, pool);
+}
+
+/*
+ * The place that the caller looked at. In a series of gets a transaction that is open goes on only if it cannot be
+ * older than that look: what it reads is going to be remembered for the stamp.
+ */
+static const place *
+locate_stamped(place *own, const sqlite_cache *cache, const mc_sqlite_look *look, mc_ctx *ctx)
+{
+    mc_cache_reads *reads = reads_of(ctx);
+    place *at = reads == NULL ? own : &reads->place;
+    if (reads != NULL) {
+        bool same = reads->cache == cache && at->missing == 0 && strcmp(at->path, look->path) == 0 &&
+                    mc_stamp_equal(&at->stamp, &look->stamp) &&
+                    (at->taken == look->taken || mc_stamp_settled(&at->stamp, at->taken));
+        if (same)
+            return at;
+        mc_cache_reads_drop(ctx);
+        reads->cache = cache;
+    }
+    memcpy(at->path, look->path, strlen(look->path) + 1);
+    at->missing = 0;
+    at->taken = look->taken;
+    at->stamp = look->stamp;
+    return at;
+}
+
 static bool
 table_is_missing(mc_handle *handle)
 {
@@ -224,6 +263,77 @@ get_from_file(mc_tile **tile, sqlite_cache *cache, const place *at, const mc_til
     mc_error *error = check_plan(cache, handle, ctx, pool);
     if (error == MC_OK)
         error = read_tile(tile, cache, handle, key, ctx, pool);
+    release_reader(handle, error, ctx);
+    return error;
+}
+
+mc_error *
+mc_sqlite_get_stamped(mc_tile **tile, bool *rollback, mc_cache *base, const mc_sqlite_look *look,
+                      const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "_mapcache_cache_sqlite_get");
+    sqlite_cache *cache = (sqlite_cache *)base;
+    place own;
+    const place *at = locate_stamped(&own, cache, look, ctx);
+    mc_handle *handle;
+    *tile = NULL;
+    MC_TRY(acquire_reader(&handle, cache, at, ctx, pool));
+    mc_error *error = check_plan(cache, handle, ctx, pool);
+    if (error == MC_OK)
+        error = read_tile(tile, cache, handle, key, ctx, pool);
+    *rollback = error == MC_OK && at->stamp.wal_size < 0 && mc_handle_rollback(handle);
+    release_reader(handle, error, ctx);
+    if (error != MC_OK)
+        mc_span_note(&span, "ERROR");
+    else if (*tile == NULL)
+        mc_span_note(&span, "CACHE_MISS");
+    return error;
+}
+
+/* NULL too where a number is no tile's. */
+static mc_error *
+read_coverage(mc_coverage **coverage, mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key,
+              apr_pool_t *pool)
+{
+    sqlite3_stmt *statement;
+    bool row;
+    mc_coverage_tile *tiles = malloc(sizeof(*tiles) * MC_COVERAGE_TILES);
+    MC_ASSERT(tiles != NULL);
+    int count = 0;
+    bool fits = true;
+    mc_error *error = first_row(&statement, &row, handle, cache->coverage, key, pool);
+    while (error == MC_OK && row && fits) {
+        sqlite3_int64 numbers[3];
+        for (int i = 0; i < 3; i++) {
+            numbers[i] = sqlite3_column_int64(statement, i);
+            fits = fits && numbers[i] > INT_MIN && numbers[i] < INT_MAX;
+        }
+        fits = fits && count < MC_COVERAGE_TILES;
+        if (fits)
+            tiles[count++] = (mc_coverage_tile){ (int)numbers[0], (int)numbers[1], (int)numbers[2] };
+        int code = sqlite3_step(statement);
+        row = code == SQLITE_ROW;
+        if (code != SQLITE_ROW && code != SQLITE_DONE)
+            error = mc_handle_error(handle, "a tile store cannot be read", pool);
+    }
+    if (error == MC_OK && fits)
+        *coverage = mc_coverage_create(tiles, count);
+    free(tiles);
+    return error;
+}
+
+mc_error *
+mc_sqlite_coverage(mc_coverage **coverage, mc_cache *base, const mc_sqlite_look *look, const mc_tile_key *key,
+                   mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mc_coverage_learn");
+    sqlite_cache *cache = (sqlite_cache *)base;
+    place own;
+    *coverage = NULL;
+    const place *at = locate_stamped(&own, cache, look, ctx);
+    mc_handle *handle;
+    MC_TRY(acquire_reader(&handle, cache, at, ctx, pool));
+    mc_error *error = read_coverage(coverage, handle, cache, key, pool);
     release_reader(handle, error, ctx);
     return error;
 }

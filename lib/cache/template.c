@@ -220,6 +220,15 @@ mc_template_constant(const mc_template *template)
     return true;
 }
 
+bool
+mc_template_by_tile(const mc_template *template)
+{
+    for (int i = 0; i < template->count; i++)
+        if (template->pieces[i].token == NUMBER)
+            return true;
+    return false;
+}
+
 static int64_t
 number_of(mc_template_format number, const mc_template *template, const mc_tile_key *key)
 {

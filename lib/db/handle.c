@@ -166,6 +166,18 @@ mc_handle_bound_wait(mc_handle *handle, mc_ctx *ctx)
     sqlite3_busy_timeout(handle->db, (int)(mc_ctx_remaining(ctx, BUSY_AT_MOST_US) / 1000) + 1);
 }
 
+/* Bytes 18 and 19 of the file's header (SQLite file format, 1.3.3), through SQLite's own descriptor. */
+bool
+mc_handle_rollback(mc_handle *handle)
+{
+    sqlite3_file *file = NULL;
+    uint8_t versions[2] = { 0, 0 };
+    if (sqlite3_file_control(handle->db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || file == NULL ||
+        file->pMethods == NULL || file->pMethods->xRead(file, versions, sizeof(versions), 18) != SQLITE_OK)
+        return false;
+    return versions[0] == 1 && versions[1] == 1;
+}
+
 sqlite3 *
 mc_handle_db(mc_handle *handle)
 {

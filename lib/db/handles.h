@@ -33,6 +33,11 @@ bool mc_stamp_settled(const mc_stamp *stamp, apr_time_t now);
 /* The same without a look at a -wal: for files that are no databases. */
 bool mc_stamp_take_plain(mc_stamp *stamp, const char *path);
 
+/* The two halves of mc_stamp_take: the file `name` of an open folder (AT_FDCWD: a path), without its -wal; and the -wal
+ * of `path`, after it. */
+bool mc_stamp_take_in(mc_stamp *stamp, int folder, const char *name);
+void mc_stamp_take_wal(mc_stamp *stamp, const char *path);
+
 typedef struct mc_handle mc_handle;
 
 typedef struct mc_pragma {
@@ -65,6 +70,9 @@ mc_error *mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char 
 /* Gives it back. usable false: closed, as after an error that leaves its state in doubt. An open transaction is rolled
  * back. */
 void mc_handle_release(mc_handle *handle, bool usable);
+
+/* Whether the file is in a rollback journal mode: it then has no -wal, and gets none without a change of its own. */
+bool mc_handle_rollback(mc_handle *handle);
 
 sqlite3 *mc_handle_db(mc_handle *handle);
 

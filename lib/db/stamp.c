@@ -1,6 +1,7 @@
 /* What a file was when it was looked at. By stat() alone: a descriptor opened and closed beside SQLite would drop its
  * locks. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -18,10 +19,10 @@ nanoseconds(struct timespec time)
 }
 
 bool
-mc_stamp_take_plain(mc_stamp *stamp, const char *path)
+mc_stamp_take_in(mc_stamp *stamp, int folder, const char *name)
 {
     struct stat info;
-    if (stat(path, &info) != 0)
+    if (fstatat(folder, name, &info, 0) != 0)
         return false;
     if (!S_ISREG(info.st_mode)) { /* opening a FIFO would wait for its other end */
         errno = EINVAL;
@@ -38,12 +39,18 @@ mc_stamp_take_plain(mc_stamp *stamp, const char *path)
 }
 
 bool
-mc_stamp_take(mc_stamp *stamp, const char *path)
+mc_stamp_take_plain(mc_stamp *stamp, const char *path)
 {
-    char wal[LONGEST_PATH];
+    return mc_stamp_take_in(stamp, AT_FDCWD, path);
+}
+
+void
+mc_stamp_take_wal(mc_stamp *stamp, const char *path)
+{
+    char wal[LONGEST_PATH + sizeof("-wal")];
     size_t length = strlen(path);
-    if (length + sizeof("-wal") > sizeof(wal) || !mc_stamp_take_plain(stamp, path))
-        return false;
+    if (length >= LONGEST_PATH)
+        return; /* the file itself cannot be looked at either */
     memcpy(wal, path, length);
     memcpy(wal + length, "-wal", sizeof("-wal"));
     struct stat info;
@@ -52,6 +59,14 @@ mc_stamp_take(mc_stamp *stamp, const char *path)
         stamp->wal_mtime_ns = nanoseconds(info.st_mtim);
         stamp->wal_inode = info.st_ino;
     }
+}
+
+bool
+mc_stamp_take(mc_stamp *stamp, const char *path)
+{
+    if (!mc_stamp_take_plain(stamp, path))
+        return false;
+    mc_stamp_take_wal(stamp, path);
     return true;
 }
 

@@ -4,7 +4,11 @@
 
 #include "cache_fixture.h"
 
+#include <sqlite3.h>
+
+#include "base/metrics.h"
 #include "cache/footprint.h"
+#include "cache/memory.h"
 
 typedef struct patch {
     int left, top, width, height;
@@ -83,6 +87,85 @@ check_patch(const mc_footprint *footprint, patch wanted)
     for (int y = 0; y < wanted.height; y++)
         for (int x = 0; x < wanted.width; x++)
             ck_assert_int_eq(memcmp(footprint->pixels + (size_t)y * footprint->stride + (size_t)x * 4, bgra, 4), 0);
+}
+
+/* A batch of its own for one tile, as a request has it. */
+typedef struct shown {
+    bool known; /* without reading */
+    mc_error *error;
+    mc_footprint *footprint; /* lives in `pool` */
+} shown;
+
+__attribute__((unused)) static shown
+show_key(mc_cache *cache, const mc_tile_key *key)
+{
+    mc_footprint_want *want = apr_pcalloc(pool, sizeof(*want));
+    want->key = *key;
+    mc_footprints *batch;
+    ck_ok(mc_footprints_look(&batch, cache, want, 1, &ctx, pool));
+    shown found = { .known = want->known };
+    found.error = mc_footprints_fetch(batch, 0, &ctx);
+    ck_assert(found.error != MC_OK || want->known);
+    found.footprint = want->footprint;
+    return found;
+}
+
+__attribute__((unused)) static shown
+show(mc_cache *cache, const char *product, int z, int x, int y)
+{
+    mc_tile_key key = product_key(product, z, x, y);
+    return show_key(cache, &key);
+}
+
+/* What a request gets now; an alpha of 0: nothing. `known`: whether memory must, or must not, have it. */
+#define expect_patch(cache, product, z, x, y, wanted, remembered)                                                      \
+    do {                                                                                                               \
+        shown expect_shown_ = show(cache, product, z, x, y);                                                           \
+        ck_ok(expect_shown_.error);                                                                                    \
+        if ((wanted).alpha == 0)                                                                                       \
+            ck_assert_ptr_null(expect_shown_.footprint);                                                               \
+        else                                                                                                           \
+            check_patch(expect_shown_.footprint, wanted);                                                              \
+        ck_assert_int_eq(expect_shown_.known, remembered);                                                             \
+    } while (0)
+
+__attribute__((unused)) static void
+wait_settled(void)
+{
+    usleep(60000);
+}
+
+/* What another program does with a product's file. */
+__attribute__((unused)) static void
+outside(const char *product, const char *sql)
+{
+    sqlite3 *db;
+    char *message = NULL;
+    ck_assert_int_eq(sqlite3_open(apr_pstrcat(pool, folder, "/", product, ".db", NULL), &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 2000);
+    ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, &message) == SQLITE_OK, "%s: %s", sql, message);
+    sqlite3_close(db);
+}
+
+/* "x'...'" of a patch's PNG. */
+__attribute__((unused)) static const char *
+patch_literal(patch wanted)
+{
+    mc_buf *png = patch_png(wanted);
+    char *text = apr_palloc(pool, png->size * 2 + 4), *at = text;
+    *at++ = 'x';
+    *at++ = '\'';
+    for (size_t i = 0; i < png->size; i++, at += 2)
+        snprintf(at, 3, "%02x", png->data[i]);
+    *at++ = '\'';
+    *at = '\0';
+    return text;
+}
+
+__attribute__((unused)) static uint64_t
+counted(mc_counter counter)
+{
+    return mc_counter_value(process.metrics, counter);
 }
 
 #endif

@@ -1,0 +1,43 @@
+/*
+ * What a process keeps in memory: stored tiles, footprints with what is known of their files, and large footprints.
+ * Three tables under one bound (<memory_cache>), so that each may fill what the others leave, and none pushes the
+ * others out.
+ */
+#ifndef MC_CACHE_MEMORY_H
+#define MC_CACHE_MEMORY_H
+
+#include "base/lru.h"
+#include "mapcache/ctx.h"
+
+typedef enum mc_share {
+    MC_SHARE_TILES, /* encoded, as they are stored */
+    MC_SHARE_SMALL, /* small footprints, absences, coverage */
+    MC_SHARE_LARGE, /* footprints of MC_LARGE_FOOTPRINT bytes and more */
+    MC_SHARES
+} mc_share;
+
+enum { MC_LARGE_FOOTPRINT = 1 << 16 };
+
+struct mc_memory;
+
+/* As mc_lru_get, of one table. NULL memory has nothing. */
+void *mc_memory_find(struct mc_memory *memory, mc_share share, mc_lru_entry **entry, const void *key, size_t key_size);
+
+/* As mc_lru_put, but a newcomer to a full memory may be refused: then `value` is freed at once. */
+void mc_memory_keep(mc_ctx *ctx, mc_share share, const void *key, size_t key_size, void *value, size_t bytes,
+                    mc_lru_free *free_value);
+
+void mc_memory_drop(struct mc_memory *memory, mc_share share, const void *key, size_t key_size);
+
+/*
+ * A number that changes when this process writes to the file of that name (and at times when it writes to another):
+ * part of the identity of what is remembered of a file, so that nothing outlives a write of our own, whatever the
+ * file's times say.
+ */
+unsigned mc_memory_generation(struct mc_memory *memory, const char *path);
+void mc_memory_written(struct mc_memory *memory, const char *path);
+
+/* Bytes of all tables together now. */
+size_t mc_memory_bytes(struct mc_memory *memory);
+
+#endif

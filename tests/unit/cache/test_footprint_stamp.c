@@ -1,0 +1,417 @@
+/* What is remembered of product files, and that nothing outlives a change of them. */
+#include "footprint_fixture.h"
+
+#include <sys/stat.h>
+
+static const patch first = { 10, 20, 30, 40, 200 }, second = { 50, 60, 71, 80, 255 }, other = { 1, 2, 3, 4, 100 },
+                   nothing = { 0 };
+
+#define ROLLBACK "<pragma name='journal_mode'>delete</pragma>"
+
+static void
+begin(void)
+{
+    start();
+    process.metrics = mc_metrics_create();
+}
+
+static void
+end(void)
+{
+    mc_metrics_destroy(process.metrics);
+    process.metrics = NULL;
+    finish();
+}
+
+START_TEST(a_footprint_is_remembered)
+{
+    begin();
+    mc_cache *cache = products("");
+    put_patch(cache, "a", 3, 1, 2, first);
+    put_patch(cache, "b", 3, 1, 2, second);
+    wait_settled();
+    expect_patch(cache, "a", 3, 1, 2, first, false);
+    uint64_t read = counted(MC_COUNT_cache_hits_total);
+    expect_patch(cache, "a", 3, 1, 2, first, true);
+    expect_patch(cache, "b", 3, 1, 2, second, false);
+    expect_patch(cache, "b", 3, 1, 2, second, true);
+    ck_assert_uint_eq(counted(MC_COUNT_cache_hits_total), read + 1);
+    ck_assert_uint_eq(counted(MC_COUNT_footprint_hits_total), 2);
+    ck_assert_uint_eq(counted(MC_COUNT_footprint_misses_total), 2);
+    end();
+}
+END_TEST
+
+START_TEST(what_changed_a_moment_ago_is_not)
+{
+    begin();
+    mc_cache *cache = products("");
+    wait_settled();
+    put_patch(cache, "a", 3, 1, 2, first);
+    expect_patch(cache, "a", 3, 1, 2, first, false);
+    bool known = show(cache, "a", 3, 1, 2).known;
+    struct stat info;
+    ck_assert_int_eq(stat(apr_pstrcat(pool, folder, "/a.db", NULL), &info), 0);
+    apr_time_t age = apr_time_now() - ((apr_time_t)info.st_mtim.tv_sec * 1000000 + info.st_mtim.tv_nsec / 1000);
+    if (age < 50000) /* on a machine that was held up there is nothing to see here */
+        ck_assert(!known);
+    end();
+}
+END_TEST
+
+START_TEST(the_first_absence_asks_for_all)
+{
+    begin();
+    mc_cache *cache = products("");
+    put_patch(cache, "a", 3, 1, 2, first);
+    put_patch(cache, "a", 2, 1, 1, second);
+    wait_settled();
+    expect_patch(cache, "a", 3, 1, 3, nothing, false);
+    for (int i = 0; i < 8; i++)
+        expect_patch(cache, "a", 3, i, 5, nothing, true);
+    expect_patch(cache, "a", 5, 1, 2, nothing, true);
+    ck_assert_uint_eq(counted(MC_COUNT_coverage_skips_total), 9);
+    ck_assert_uint_eq(counted(MC_COUNT_footprint_absences_total), 0);
+    expect_patch(cache, "a", 3, 1, 2, first, false); /* what is covered is still read */
+    expect_patch(cache, "a", 2, 1, 1, second, false);
+    ck_assert_uint_eq(counted(MC_COUNT_cache_misses_total), 1);
+    end();
+}
+END_TEST
+
+START_TEST(other_statements_remember_absences_one_by_one)
+{
+    begin();
+    mc_cache *cache =
+        products("<queries><get>SELECT data FROM tiles WHERE x=:x AND y=:y AND z=:z LIMIT 1</get></queries>");
+    put_patch(cache, "a", 3, 1, 2, first);
+    wait_settled();
+    expect_patch(cache, "a", 3, 1, 3, nothing, false);
+    expect_patch(cache, "a", 3, 1, 3, nothing, true);
+    expect_patch(cache, "a", 3, 1, 4, nothing, false);
+    ck_assert_uint_eq(counted(MC_COUNT_coverage_skips_total), 0);
+    ck_assert_uint_eq(counted(MC_COUNT_footprint_absences_total), 1);
+    end();
+}
+END_TEST
+
+START_TEST(coverage_is_of_what_the_statement_asks_for)
+{
+    begin();
+    char dbfile[128];
+    snprintf(dbfile, sizeof(dbfile), "<cache name='c' type='sqlite3'><dbfile>%s/all.db</dbfile></cache>", folder);
+    mc_cache *cache = cache_of(dbfile); /* one file; its default statement compares dim, too */
+    put_patch(cache, "a", 3, 1, 2, first);
+    put_patch(cache, "b", 3, 5, 6, second);
+    wait_settled();
+    expect_patch(cache, "a", 3, 5, 6, nothing, false);
+    expect_patch(cache, "a", 3, 1, 2, first, false);
+    expect_patch(cache, "a", 3, 5, 6, nothing, true);
+    expect_patch(cache, "b", 3, 1, 2, nothing, false);
+    expect_patch(cache, "b", 3, 5, 6, second, false);
+    mc_tile_key elsewhere = product_key("a", 3, 1, 2);
+    elsewhere.tileset = "another";
+    shown found = show_key(cache, &elsewhere);
+    ck_ok(found.error);
+    ck_assert_ptr_null(found.footprint);
+    end();
+}
+END_TEST
+
+START_TEST(files_with_too_many_tiles_keep_their_coverage)
+{
+    begin();
+    mc_cache *cache = products("");
+    put_patch(cache, "a", 3, 1, 2, first);
+    outside("a", "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)"
+                 " INSERT INTO tiles(tileset, grid, x, y, z, data, dim) SELECT 'ts', 'G', i, 0, 20, x'23', 'a' FROM n");
+    wait_settled();
+    expect_patch(cache, "a", 3, 1, 3, nothing, false);
+    expect_patch(cache, "a", 3, 1, 3, nothing, true);
+    expect_patch(cache, "a", 3, 1, 4, nothing, false);
+    expect_patch(cache, "a", 3, 1, 2, first, false);
+    ck_assert_uint_eq(counted(MC_COUNT_coverage_skips_total), 0);
+    end();
+}
+END_TEST
+
+START_TEST(numbers_that_are_no_tiles_do_not_hide_any)
+{
+    begin();
+    mc_cache *cache = products("");
+    put_patch(cache, "a", 3, 1, 2, first);
+    outside("a", "INSERT INTO tiles(tileset, grid, x, y, z, data, dim) VALUES"
+                 " ('ts', 'G', 99999999999, 0, 3, x'00', 'a'), ('ts', 'G', NULL, 'x', 1.5, x'00', 'a')");
+    wait_settled();
+    expect_patch(cache, "a", 3, 1, 3, nothing, false);
+    expect_patch(cache, "a", 3, 1, 2, first, false);
+    end();
+}
+END_TEST
+
+START_TEST(what_may_render_has_no_final_word)
+{
+    begin();
+    mc_cache *cache = products("");
+    put_patch(cache, "a", 3, 1, 2, first);
+    wait_settled();
+    expect_patch(cache, "a", 3, 1, 3, nothing, false); /* another tileset of the same name learns the coverage */
+    mc_tile_key key = product_key("a", 3, 1, 3);
+    key.renderable = true;
+    for (int i = 0; i < 2; i++) {
+        shown found = show_key(cache, &key);
+        ck_ok(found.error);
+        ck_assert(!found.known && found.footprint == NULL);
+    }
+    end();
+}
+END_TEST
+
+/* Each of these is remembered before, and must show after. */
+static void
+remember_all(mc_cache *cache)
+{
+    put_patch(cache, "a", 3, 1, 2, first);
+    put_patch(cache, "a", 3, 1, 3, other);
+    wait_settled();
+    for (int i = 0; i < 2; i++) {
+        expect_patch(cache, "a", 3, 1, 2, first, i > 0);
+        expect_patch(cache, "a", 3, 1, 3, other, i > 0);
+        expect_patch(cache, "a", 3, 1, 4, nothing, i > 0);
+    }
+}
+
+static void
+check_writes(mc_cache *cache)
+{
+    remember_all(cache);
+    outside("a", apr_pstrcat(pool, "UPDATE tiles SET data=", patch_literal(second), " WHERE y=2", NULL));
+    expect_patch(cache, "a", 3, 1, 2, second, false);
+    outside("a", apr_pstrcat(pool, "INSERT INTO tiles(tileset, grid, x, y, z, data, dim) VALUES('ts', 'G', 1, 4, 3, ",
+                             patch_literal(first), ", 'a')", NULL));
+    expect_patch(cache, "a", 3, 1, 4, first, false);
+    outside("a", "DELETE FROM tiles WHERE y=3");
+    expect_patch(cache, "a", 3, 1, 3, nothing, false);
+    wait_settled();
+    expect_patch(cache, "a", 3, 1, 3, nothing, false);
+    expect_patch(cache, "a", 3, 1, 2, second, false);
+    expect_patch(cache, "a", 3, 1, 2, second, true);
+    expect_patch(cache, "a", 3, 1, 3, nothing, true);
+}
+
+START_TEST(writes_of_others_show_in_rollback_mode)
+{
+    begin();
+    check_writes(products(ROLLBACK));
+    end();
+}
+END_TEST
+
+START_TEST(writes_of_others_show_in_wal_mode)
+{
+    begin();
+    check_writes(products("<pragma name='journal_mode'>wal</pragma>"));
+    end();
+}
+END_TEST
+
+START_TEST(a_file_that_turns_to_wal_mode_shows_its_writes)
+{
+    begin();
+    mc_cache *cache = products(ROLLBACK);
+    remember_all(cache);
+    /* Somebody holds the log open, so that the change stays there. */
+    sqlite3 *db;
+    ck_assert_int_eq(sqlite3_open(apr_pstrcat(pool, folder, "/a.db", NULL), &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, "PRAGMA journal_mode=wal", NULL, NULL, NULL), SQLITE_OK);
+    for (int i = 0; i < 3; i++) {
+        patch wanted = i % 2 == 0 ? second : first;
+        char *sql = apr_pstrcat(pool, "UPDATE tiles SET data=", patch_literal(wanted), " WHERE y=2", NULL);
+        ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+        expect_patch(cache, "a", 3, 1, 2, wanted, false);
+        wait_settled();
+        expect_patch(cache, "a", 3, 1, 2, wanted, false);
+        expect_patch(cache, "a", 3, 1, 2, wanted, true);
+    }
+    sqlite3_close(db);
+    shown found = show(cache, "a", 3, 1, 2);
+    ck_ok(found.error);
+    check_patch(found.footprint, second);
+    end();
+}
+END_TEST
+
+START_TEST(writes_of_our_own_show)
+{
+    begin();
+    mc_cache *cache = products("");
+    remember_all(cache);
+    put_patch(cache, "a", 3, 1, 2, second);
+    expect_patch(cache, "a", 3, 1, 2, second, false);
+    put_patch(cache, "a", 3, 1, 4, first);
+    expect_patch(cache, "a", 3, 1, 4, first, false);
+    mc_tile_key key = product_key("a", 3, 1, 3);
+    ck_ok(mc_cache_remove(cache, &key, &ctx));
+    expect_patch(cache, "a", 3, 1, 3, nothing, false);
+    end();
+}
+END_TEST
+
+START_TEST(our_own_writes_show_though_the_times_lie)
+{
+    begin();
+    mc_cache *cache = products(ROLLBACK);
+    remember_all(cache);
+    const char *path = apr_pstrcat(pool, folder, "/a.db", NULL);
+    unsigned before = mc_memory_generation(process.memory, path);
+    put_patch(cache, "a", 3, 1, 2, second);
+    ck_assert_uint_ne(mc_memory_generation(process.memory, path), before);
+    end();
+}
+END_TEST
+
+START_TEST(a_file_renamed_over_another_shows)
+{
+    begin();
+    mc_cache *cache = products(ROLLBACK);
+    remember_all(cache);
+    put_patch(cache, "new", 3, 1, 4, second);
+    outside("new", "UPDATE tiles SET dim='a'");
+    shell("touch -r %s/a.db %s/new.db && mv %s/new.db %s/a.db"); /* not even younger */
+    expect_patch(cache, "a", 3, 1, 2, nothing, false);
+    expect_patch(cache, "a", 3, 1, 4, second, false);
+    expect_patch(cache, "a", 3, 1, 3, nothing, false);
+    end();
+}
+END_TEST
+
+START_TEST(files_come_and_go)
+{
+    begin();
+    mc_cache *cache = products(ROLLBACK);
+    expect_patch(cache, "a", 3, 1, 2, nothing, true); /* its look says so */
+    put_patch(cache, "a", 3, 1, 2, first);
+    expect_patch(cache, "a", 3, 1, 2, first, false);
+    wait_settled();
+    expect_patch(cache, "a", 3, 1, 2, first, false);
+    expect_patch(cache, "a", 3, 1, 2, first, true);
+    shell("mv %s/a.db %s/aside.db");
+    expect_patch(cache, "a", 3, 1, 2, nothing, true);
+    shell("mv %s/aside.db %s/a.db"); /* its ctime tells; what was read may be used again */
+    shown found = show(cache, "a", 3, 1, 2);
+    ck_ok(found.error);
+    check_patch(found.footprint, first);
+    end();
+}
+END_TEST
+
+START_TEST(damaged_files_are_errors_and_not_remembered)
+{
+    begin();
+    mc_cache *cache = products(ROLLBACK);
+    remember_all(cache);
+    shell("cp %s/a.db %s/good.db && truncate -s 5000 %s/a.db");
+    for (int i = 0; i < 2; i++) {
+        ck_fails(CORRUPT, show(cache, "a", 3, 1, 2).error);
+        wait_settled();
+    }
+    shell("head -c 20000 /dev/zero | tr '\\0' 'x' > %s/a.db");
+    ck_fails(CORRUPT, show(cache, "a", 3, 1, 2).error);
+    shell("truncate -s 0 %s/a.db"); /* a database without tables */
+    ck_fails(IO, show(cache, "a", 3, 1, 2).error);
+    shell("cat %s/good.db > %s/a.db");
+    expect_patch(cache, "a", 3, 1, 2, first, false);
+    end();
+}
+END_TEST
+
+START_TEST(a_damaged_tile_is_an_error_and_not_remembered)
+{
+    begin();
+    mc_cache *cache = products(ROLLBACK);
+    remember_all(cache);
+    outside("a", "UPDATE tiles SET data=substr(data, 1, length(data) / 2) WHERE y=2");
+    wait_settled();
+    for (int i = 0; i < 2; i++) {
+        shown found = show(cache, "a", 3, 1, 2);
+        ck_fails(CORRUPT, found.error);
+        ck_assert(!found.known);
+        ck_assert_ptr_nonnull(strstr(found.error->message, "3/1/2"));
+        ck_assert_ptr_null(strstr(found.error->message, folder));
+    }
+    expect_patch(cache, "a", 3, 1, 3, other, false);
+    outside("a", apr_pstrcat(pool, "UPDATE tiles SET data=", patch_literal(second), " WHERE y=2", NULL));
+    expect_patch(cache, "a", 3, 1, 2, second, false);
+    end();
+}
+END_TEST
+
+START_TEST(a_locked_file_is_an_error_until_it_is_free)
+{
+    begin();
+    mc_cache *cache = products(ROLLBACK);
+    put_patch(cache, "a", 3, 1, 2, first);
+    wait_settled();
+    sqlite3 *db;
+    ck_assert_int_eq(sqlite3_open(apr_pstrcat(pool, folder, "/a.db", NULL), &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+    ctx.deadline = apr_time_now() + 200000;
+    ck_fails(UNAVAILABLE, show(cache, "a", 3, 1, 2).error);
+    ctx.deadline = 0;
+    ck_assert_int_eq(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    expect_patch(cache, "a", 3, 1, 2, first, false);
+    expect_patch(cache, "a", 3, 1, 2, first, true);
+    /* What is known needs no lock. */
+    ck_assert_int_eq(sqlite3_exec(db, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+    expect_patch(cache, "a", 3, 1, 2, first, true);
+    sqlite3_close(db);
+    end();
+}
+END_TEST
+
+START_TEST(an_older_transaction_is_not_read_for_a_newer_look)
+{
+    begin();
+    mc_cache *cache = products("<pragma name='journal_mode'>wal</pragma>");
+    put_patch(cache, "a", 3, 1, 2, first);
+    wait_settled();
+    mc_tile_key key = product_key("a", 3, 1, 2);
+    mc_cache_reads_begin(&ctx);
+    mc_tile *tile;
+    ck_ok(mc_cache_get(&tile, cache, &key, &ctx, pool)); /* its transaction stays open */
+    outside("a", apr_pstrcat(pool, "UPDATE tiles SET data=", patch_literal(second), NULL));
+    wait_settled();
+    expect_patch(cache, "a", 3, 1, 2, second, false);
+    mc_cache_reads_end(&ctx);
+    expect_patch(cache, "a", 3, 1, 2, second, true);
+    end();
+}
+END_TEST
+
+START_TEST(a_change_between_look_and_fetch_is_not_kept_for_the_old_stamp)
+{
+    begin();
+    mc_cache *cache = products(ROLLBACK);
+    put_patch(cache, "a", 3, 1, 2, first);
+    wait_settled();
+    mc_footprint_want want = { .key = product_key("a", 3, 1, 2) };
+    mc_footprints *batch;
+    ck_ok(mc_footprints_look(&batch, cache, &want, 1, &ctx, pool));
+    outside("a", apr_pstrcat(pool, "UPDATE tiles SET data=", patch_literal(second), NULL));
+    ck_ok(mc_footprints_fetch(batch, 0, &ctx));
+    check_patch(want.footprint, second);
+    expect_patch(cache, "a", 3, 1, 2, second, false);
+    end();
+}
+END_TEST
+
+UNIT_MAIN("footprint stamp", a_footprint_is_remembered, what_changed_a_moment_ago_is_not,
+          the_first_absence_asks_for_all, other_statements_remember_absences_one_by_one,
+          coverage_is_of_what_the_statement_asks_for, files_with_too_many_tiles_keep_their_coverage,
+          numbers_that_are_no_tiles_do_not_hide_any, what_may_render_has_no_final_word,
+          writes_of_others_show_in_rollback_mode, writes_of_others_show_in_wal_mode,
+          a_file_that_turns_to_wal_mode_shows_its_writes, writes_of_our_own_show,
+          our_own_writes_show_though_the_times_lie, a_file_renamed_over_another_shows, files_come_and_go,
+          damaged_files_are_errors_and_not_remembered, a_damaged_tile_is_an_error_and_not_remembered,
+          a_locked_file_is_an_error_until_it_is_free, an_older_transaction_is_not_read_for_a_newer_look,
+          a_change_between_look_and_fetch_is_not_kept_for_the_old_stamp)
