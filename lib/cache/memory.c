@@ -23,13 +23,6 @@ memory_of(const mc_ctx *ctx)
     return ctx->process == NULL ? NULL : ctx->process->memory;
 }
 
-void
-mc_memory_stat(struct mc_memory *memory, struct mc_lru_statistics *statistics)
-{
-    if (memory != NULL)
-        mc_lru_stat(memory->table, statistics);
-}
-
 /* Appends text with its end, so that neighbours cannot be confused. What does not fit has no key (size 0) and is not
  * remembered. */
 static void
