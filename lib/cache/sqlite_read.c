@@ -234,7 +234,9 @@ acquire_reader(mc_handle **handle, const sqlite_cache *cache, const place *at, m
     MC_TRY(mc_handle_acquire(handle, handles, at->path, &at->stamp, &cache->reading, ctx, pool));
     if (reads == NULL)
         return MC_OK;
-    mc_error *error = mc_sqlite_run(*handle, "BEGIN", NULL, NULL, pool);
+    mc_error *error = MC_OK;
+    if (sqlite3_get_autocommit(mc_handle_db(*handle))) /* one that has just been opened is in a transaction already */
+        error = mc_sqlite_run(*handle, "BEGIN", NULL, NULL, pool);
     if (error == MC_OK)
         reads->handle = *handle;
     else

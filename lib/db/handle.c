@@ -88,8 +88,11 @@ static mc_error *
 set_up(mc_handle *handle, const mc_open *how, bool created, apr_pool_t *pool)
 {
     bool journal_configured = false;
-    if (!how->write) /* the first look at the file: what is wrong with it shows here, not in a request's statement */
-        MC_TRY(run(handle, "PRAGMA schema_version", "a tile store cannot be opened", pool));
+    /* The first look at the file: what is wrong with it shows here, not in a request's statement. The lock is kept for
+     * the read that the file is opened for; mc_handle_release ends the transaction. */
+    if (!how->write)
+        MC_TRY(run(handle, how->pragma_count == 0 ? "BEGIN; PRAGMA schema_version" : "PRAGMA schema_version",
+                   "a tile store cannot be opened", pool));
     for (int i = 0; i < how->pragma_count; i++) {
         const mc_pragma *pragma = &how->pragmas[i];
         bool journal = strcasecmp(pragma->name, "journal_mode") == 0;
