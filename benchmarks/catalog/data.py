@@ -225,14 +225,18 @@ class Dataset:
         self.scale = Scale(self.full, self.summary["seed"])
 
     def warm(self):
-        """Reads every file once, so that the page cache holds it; returns the bytes."""
-        total = 0
-        for path in sorted(self.folder.rglob("*")):
-            if path.is_file():
-                with open(path, "rb") as file:
-                    while chunk := file.read(1 << 20):
-                        total += len(chunk)
-        return total
+        return warm(self.folder)
+
+
+def warm(folder):
+    """Reads every file once, so that the page cache holds it (some systems give pages back that nobody used for a while); returns the bytes."""
+    total, buffer = 0, bytearray(1 << 20)
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            with open(path, "rb", buffering=0) as file:
+                while count := file.readinto(buffer):
+                    total += count
+    return total
 
 
 def make(folder, full):

@@ -5,6 +5,9 @@ from catalog.requests import Case, tile_box, wms
 
 
 def warm_part(bench, part, cases, rounds):
+    cases = bench.wanted(cases)
+    if not cases:
+        return
     with bench.all_running(bench.files()) as servers:
         for case in cases:
             bench.add(warm(part, case, servers, rounds, bench.case_seconds))
@@ -48,8 +51,8 @@ def first(bench):
     """The first request of a process: nothing in memory, no file open; the page cache is warm."""
     files = bench.files()
     cases = list(requests.filtered_cases("catalog-geo", bench.windows, "first")) + list(requests.unfiltered_cases(bench.windows, "first"))
-    for case in cases:
-        for record in cold("first", [case], bench.who, files, bench.cold_rounds, "first"):
+    for case in bench.wanted(cases):
+        for record in cold("first", [case], bench.who, files, bench.cold_rounds, "first", bench.dataset.folder / "product"):
             bench.add(record)
 
 
@@ -62,5 +65,5 @@ def opened(bench):
               ("catalog", [c for c in unfiltered_cases if c.name.startswith("WMTS_")])]
     for alias, cases in groups:
         prime = Case("prime", [wms(alias, "catalog", tile_box(1, 0, 0, 2, 2), 512, 512)], 512)
-        for record in cold("opened", cases, bench.who, files, bench.cold_rounds, "open", prime):
+        for record in cold("opened", bench.wanted(cases), bench.who, files, bench.cold_rounds, "open", bench.dataset.folder / "product", prime):
             bench.add(record)

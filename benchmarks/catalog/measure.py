@@ -6,6 +6,10 @@ import time
 from common.client import Client, image_size
 
 from catalog import config
+from catalog.data import warm as warm_files
+
+
+SLOW = 1000  # milliseconds
 
 
 class Wrong(Exception):
@@ -82,11 +86,11 @@ class Row:
 
 
 def warm(part, case, servers, rounds, seconds):
-    """The same request again and again, all servers in turn, after two that do not count. Stops adding rounds after `seconds`."""
+    """The same request again and again, all servers in turn, after two that do not count (one, if it was slow). Stops adding rounds after `seconds`."""
     row = Row(part, case, "warm")
     for run in servers:
         try:
-            for _ in range(2):
+            if run.ask(case) < SLOW:
                 run.ask(case)
         except Wrong as problem:
             row.errors[run.who] = str(problem)
@@ -107,16 +111,20 @@ def warm(part, case, servers, rounds, seconds):
     return row.record()
 
 
-def cold(part, cases, who_list, files, rounds, state, prime=None):
+def cold(part, cases, who_list, files, rounds, state, folder, prime=None):
     """Each case once in the life of a server. state "first": a fresh process for each case. state "open": one process for all of them (which
-    must not share tiles), after `prime`, a request at another zoom that opens the files. All servers in turn."""
+    must not share tiles), after `prime`, a request at another zoom that opens the files. All servers in turn, each on the files of `folder` in
+    the page cache."""
     rows = [Row(part, case, state) for case in cases]
+    if not cases:
+        return []
     groups = [list(zip(rows, cases))] if prime else [[pair] for pair in zip(rows, cases)]
     for turn in range(rounds):
         for group in groups:
             for who in alternate(who_list, turn):
                 if all(who in row.errors for row, _ in group):
                     continue
+                warm_files(folder)
                 with running(who, files, processes=1) as run:
                     ask_once(run, group, prime)
     return [row.record() for row in rows]
@@ -132,7 +140,11 @@ def ask_once(run, group, prime):
         return
     for row, case in group:
         run.client.open(len(case.paths))  # a first request pays for the map, not for TCP
+        before = run.server.cpu()
         try:
             row.add(run.who, run.ask(case))
         except Wrong as problem:
             row.errors[run.who] = str(problem)
+            continue
+        spent, count = (run.server.cpu() - before) * 1e3, len(row.samples[run.who])
+        row.cpu[run.who] = row.cpu.get(run.who, 0.0) + (spent - row.cpu.get(run.who, 0.0)) / count  # the mean so far

@@ -99,8 +99,8 @@ def pixel_lines(pixels):
     lines = table(["maps", "asked", "both drew", "equal within the limits", "greatest difference of a channel", "most pixels off by more than 3", "least PSNR, dB"], rows)
     different = [e for e in pixels if not e["equal"]]
     if different:
-        lines += table(["not equal", "status MapCache, ours", "greatest", "off by more than 3", "PSNR"],
-                       [[e["name"], f"{e['status'][0]}, {e['status'][1]}"] +
+        lines += table(["not equal", "status MapCache; ours", "greatest", "off by more than 3", "PSNR"],
+                       [[e["name"], ", ".join(str(s) if d else f"{s} (no picture)" for s, d in zip(e["status"], e["drawn"]))] +
                         ([str(e["figures"]["max"]), f"{e['figures']['over3']:.3%}", f"{e['figures']['psnr']:.1f}"] if e["figures"] else ["", "", ""])
                         for e in different])
     return lines

@@ -6,6 +6,7 @@ import datetime
 import os
 import pathlib
 import resource
+import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -34,7 +35,7 @@ class Bench:
         self.who = options.servers.split(",")
         self.rounds, self.cold_rounds = options.rounds, options.cold_rounds
         self.case_seconds, self.load_seconds = options.case_seconds, options.load_seconds
-        self.maps = options.maps
+        self.maps, self.cases = options.maps, options.cases
         self.work = pathlib.Path(options.work)
         self.results = pathlib.Path(options.results)
         folder = pathlib.Path(options.data) if options.data else self.work / f"catalog-{'full' if options.full else 'small'}"
@@ -42,6 +43,10 @@ class Bench:
         self.windows = [w for w in WINDOWS if w[0] <= self.dataset.scale.hot_zoom]
         self.config_folder = make_folder("catalog-config")
         self.records, self.compared = [], []
+
+    def wanted(self, cases):
+        """Those of the cases that --cases names."""
+        return [case for case in cases if self.cases in case.name]
 
     def files(self, map_format=""):
         """The case study's configurations, alias -> file."""
@@ -108,6 +113,7 @@ def parse():
     parser.add_argument("--work", default=str(ROOT / "build" / "bench"), help="folder for what is built")
     parser.add_argument("--results", default=str(RESULTS / "catalog"))
     parser.add_argument("--only", default="", help=f"words, with commas between: names of parts, or what is in them; {', '.join(PARTS)}")
+    parser.add_argument("--cases", default="", help="of the parts of repeated and cold requests, only the cases that hold this text; others keep their figures")
     parser.add_argument("--servers", default="MapCache,ours", help="which of them")
     parser.add_argument("--rounds", type=int, default=10, help="repetitions of a warm request")
     parser.add_argument("--cold-rounds", type=int, default=5, help="server starts for a cold one")
@@ -119,6 +125,18 @@ def parse():
     if options.full and "--maps" not in sys.argv:
         options.maps = 240
     return options
+
+
+def replace(old, new, key):
+    """The old entries, each replaced by the new one of the same key, then the new ones that are left."""
+    fresh = {key(entry): entry for entry in new}
+    return [fresh.pop(key(entry), entry) for entry in old] + list(fresh.values())
+
+
+def merge(old, new):
+    """A part of which only some cases were measured again."""
+    return {**new, "records": replace(old["records"], new["records"], lambda record: (record["case"], record["state"], record["unit"])),
+            "pixels": replace(old["pixels"], new["pixels"], lambda entry: entry["name"])}
 
 
 def chosen(words):
@@ -133,6 +151,7 @@ def chosen(words):
 
 def main():
     options = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))  # so that the servers end, too
     if options.cores:
         os.sched_setaffinity(0, {int(core) for core in options.cores.split(",")})
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -145,6 +164,8 @@ def main():
         summary = {key: value for key, value in bench.dataset.summary.items() if key != "items"}
         if result.get("dataset", summary) != summary:
             result["parts"] = {}  # figures of other data do not belong into one table
+        if options.cases and name in result["parts"]:
+            part = merge(result["parts"][name], part)
         result.update(machine=describe(ROOT), dataset=summary)
         result["parts"] = {key: part if key == name else result["parts"][key] for key in PARTS if key == name or key in result["parts"]}
         report.write(bench.results, result)

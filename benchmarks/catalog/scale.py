@@ -81,9 +81,9 @@ def scale(bench):
             texts[name] = config.document(config.catalog(folder / "product", switches, f"catalog-{size}.sqlite"))
             title = f"WMS_1024 z{window[0]}, {size} products, {sizes[0]} in sight, " + ("filtered" if switches else "unfiltered")
             cases.append(Case(title, [wms(name, "catalog", window_box(window), 1024, 1024)], 1024))
-    files = config.write(bench.config_folder, texts)
+    files, cases = config.write(bench.config_folder, texts), bench.wanted(cases)
     for case in cases:
-        for record in cold("scale", [case], bench.who, files, bench.cold_rounds, "first"):
+        for record in cold("scale", [case], bench.who, files, bench.cold_rounds, "first", folder / "product"):
             bench.add(record)
     with bench.all_running(files) as servers:
         for case in cases:

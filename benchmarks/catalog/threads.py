@@ -28,7 +28,7 @@ def cold_maps(bench, files):
     for turn in range(bench.cold_rounds * 3):
         for variant in alternate(list(files), turn):
             case = requests.wms_1024("catalog-geo", zoom, column, row)
-            record = cold("threads", [case], ["ours"], files[variant], 1, "open", prime)[0]
+            record = cold("threads", [case], ["ours"], files[variant], 1, "open", bench.dataset.folder / "product", prime)[0]
             figures = record["servers"].get("ours")
             if figures:
                 bench.figure("threads", f"{case.name}, cold, {variant}", "ours", "ms", figures["p50"])

@@ -22,6 +22,7 @@ typedef struct mc_node {
     struct mc_node *children;
     struct mc_node *next;
     struct mc_node *parent;
+    size_t text_before; /* bytes of the parent's text that stand before it */
 } mc_node;
 
 typedef struct mc_attr {
@@ -82,8 +83,10 @@ mc_error *mc_diagnostics_error(const mc_diagnostics *diagnostics, apr_pool_t *po
 
 /*
  * Reads an XML file (expat; internal entities only, no external ones, bounded size, depth and expansion).
- * The root must be <mapcache>. MC_ERR_CONFIG with line and column when it is not well-formed.
+ * The root must be <mapcache>. MC_ERR_CONFIG with line and column when it is not well-formed. mc_xml_parse_file takes
+ * any root; names keep their prefixes.
  */
+mc_error *mc_xml_parse_file(mc_node **root, const char *file, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_config_parse_file(mc_node **root, const char *file, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_config_parse_text(mc_node **root, const char *name, const char *text, size_t size,
                                apr_pool_t *pool) MC_CHECKED;

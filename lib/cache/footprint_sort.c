@@ -54,7 +54,7 @@ same_dimensions(const mc_tile_key *a, const mc_tile_key *b)
     for (int i = 0; i < a->dimension_count; i++) {
         const mc_dimension_value *one = &a->dimensions[i], *other = &b->dimensions[i];
         if (one->from_backend != other->from_backend ||
-            (one->value != other->value && strcmp(one->value, other->value)))
+            (one->value != other->value && strcmp(one->value, other->value) != 0))
             return false;
         if (one->name != other->name && strcmp(one->name, other->name) != 0)
             return false;

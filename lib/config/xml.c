@@ -124,6 +124,7 @@ start_element(void *baton, const XML_Char *name, const XML_Char **attributes)
     } else {
         open_element *parent = &builder->open[builder->depth - 1];
         node->parent = parent->node;
+        node->text_before = parent->size;
         if (parent->last_child == NULL)
             parent->node->children = node;
         else
@@ -207,14 +208,12 @@ create_builder(const char *file, apr_pool_t *scratch, apr_pool_t *pool)
 }
 
 static mc_error *
-finish(mc_node **root, const builder *builder)
+check_root(const mc_node *root, apr_pool_t *pool)
 {
-    const mc_node *node = builder->root;
-    if (strcmp(node->name, "mapcache") != 0)
-        return mc_error_create(builder->pool, MC_ERR_CONFIG, "%s:%d:%d: the first element is <%.60s>, not <mapcache>",
-                               node->file, node->line, node->column, node->name);
-    *root = builder->root;
-    return MC_OK;
+    if (strcmp(root->name, "mapcache") == 0)
+        return MC_OK;
+    return mc_error_create(pool, MC_ERR_CONFIG, "%s:%d:%d: the first element is <%.60s>, not <mapcache>", root->file,
+                           root->line, root->column, root->name);
 }
 
 static mc_error *
@@ -235,8 +234,9 @@ mc_config_parse_text(mc_node **root, const char *name, const char *text, size_t 
     apr_pool_create(&scratch, pool);
     builder *builder = create_builder(name, scratch, pool);
     mc_error *error = parse_chunks(builder, text, size);
+    *root = builder->root;
     if (error == MC_OK)
-        error = finish(root, builder);
+        error = check_root(*root, pool);
     XML_ParserFree(builder->parser);
     apr_pool_destroy(scratch);
     return error;
@@ -261,7 +261,7 @@ parse_file(builder *builder, apr_file_t *file)
 }
 
 mc_error *
-mc_config_parse_file(mc_node **root, const char *file, apr_pool_t *pool)
+mc_xml_parse_file(mc_node **root, const char *file, apr_pool_t *pool)
 {
     apr_pool_t *scratch;
     apr_pool_create(&scratch, pool);
@@ -275,9 +275,15 @@ mc_config_parse_file(mc_node **root, const char *file, apr_pool_t *pool)
     }
     builder *builder = create_builder(file, scratch, pool);
     mc_error *error = parse_file(builder, handle);
-    if (error == MC_OK)
-        error = finish(root, builder);
+    *root = builder->root;
     XML_ParserFree(builder->parser);
     apr_pool_destroy(scratch);
     return error;
+}
+
+mc_error *
+mc_config_parse_file(mc_node **root, const char *file, apr_pool_t *pool)
+{
+    MC_TRY(mc_xml_parse_file(root, file, pool));
+    return check_root(*root, pool);
 }

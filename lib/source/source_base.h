@@ -65,5 +65,7 @@ extern const mc_source_ops mc_source_mapserver;
 extern const mc_source_ops mc_source_gdal;
 extern const mc_source_ops mc_source_dummy;
 extern const mc_source_ops mc_source_fallback;
+extern const mc_source_ops mc_source_shapefile;
+extern const mc_source_ops mc_source_postgis;
 
 #endif

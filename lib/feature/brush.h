@@ -1,0 +1,25 @@
+/* From coverage to pixels: a colour laid through a mask. */
+#ifndef MC_FEATURE_BRUSH_H
+#define MC_FEATURE_BRUSH_H
+
+#include "feature/area.h"
+#include "feature/outline.h"
+#include "mapcache/image.h"
+
+/* A colour as styles name it: not premultiplied. */
+typedef struct mc_color {
+    uint8_t red, green, blue, alpha;
+} mc_color;
+
+/* "#RRGGBB" or "#RGB", as styles write it (OGC 05-077r4, 11.1.3); the alpha stays. False, and nothing changed, for
+ * anything else, NULL included. */
+bool mc_color_parse(mc_color *color, const char *text);
+
+/* Lays the colour over pixels x .. x + count - 1 of row y, each as far as its mask says. */
+void mc_brush_row(mc_pixels *target, int x, int y, const uint8_t *mask, int count, mc_color color);
+
+/* Lays what has been accumulated over the target, and empties the plane. */
+void mc_brush_fill(mc_pixels *target, mc_area *coverage, mc_fill_rule rule, mc_color color, uint8_t *mask);
+void mc_brush_outline(mc_pixels *target, mc_outline *outline, mc_color color);
+
+#endif

@@ -1,0 +1,229 @@
+/* Values and conditions of styles (OGC 09-026r1, 7). A null makes a value null and a comparison false. */
+#include "feature/expression.h"
+
+#include <apr_strings.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/text.h"
+
+static double number_of(const mc_expression *expression, const mc_feature *feature, apr_pool_t *scratch);
+
+/* Text that is a number as a whole, blanks around it aside; NAN otherwise. */
+static double
+parse(const char *text)
+{
+    double value;
+    if (text == NULL || *text == '\0' || !mc_parse_double(&value, text))
+        return NAN;
+    return value;
+}
+
+static const char *
+property_text(const mc_expression *expression, const mc_feature *feature)
+{
+    return feature == NULL || feature->values == NULL ? NULL : feature->values[expression->property];
+}
+
+/* The shortest text that reads back as the number (not by APR's printf, which leaves the 0 before the point out). */
+const char *
+mc_expression_format(double value, apr_pool_t *pool)
+{
+    char text[32];
+    if (!isfinite(value))
+        return NULL;
+    if (value == rint(value) && fabs(value) < 1e15)
+        return apr_psprintf(pool, "%.0f", value);
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, sizeof(text), "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    return apr_pstrdup(pool, text);
+}
+
+static const char *
+concatenate(const mc_expression *expression, const mc_feature *feature, apr_pool_t *pool)
+{
+    const char *joined = "";
+    for (int i = 0; i < expression->argument_count; i++) {
+        const char *part = mc_expression_text(expression->arguments[i], feature, pool);
+        if (part != NULL)
+            joined = apr_pstrcat(pool, joined, part, NULL);
+    }
+    return joined;
+}
+
+const char *
+mc_expression_text(const mc_expression *expression, const mc_feature *feature, apr_pool_t *scratch)
+{
+    switch (expression->kind) {
+    case MC_LITERAL:
+        return expression->literal;
+    case MC_PROPERTY:
+        return property_text(expression, feature);
+    case MC_CONCATENATE:
+        return concatenate(expression, feature, scratch);
+    case MC_FUNCTION:
+        return expression->function->text(expression->arguments, expression->argument_count, feature, scratch);
+    default:
+        return mc_expression_format(number_of(expression, feature, scratch), scratch);
+    }
+}
+
+static double
+arithmetic(mc_expression_kind kind, double a, double b)
+{
+    switch (kind) {
+    case MC_ADD:
+        return a + b;
+    case MC_SUBTRACT:
+        return a - b;
+    case MC_MULTIPLY:
+        return a * b;
+    default:
+        return b == 0 ? NAN : a / b;
+    }
+}
+
+static double
+number_of(const mc_expression *expression, const mc_feature *feature, apr_pool_t *scratch)
+{
+    switch (expression->kind) {
+    case MC_LITERAL:
+        return expression->number;
+    case MC_PROPERTY:
+        return parse(property_text(expression, feature));
+    case MC_CONCATENATE:
+    case MC_FUNCTION:
+        return parse(mc_expression_text(expression, feature, scratch));
+    default:
+        return arithmetic(expression->kind, number_of(expression->arguments[0], feature, scratch),
+                          number_of(expression->arguments[1], feature, scratch));
+    }
+}
+
+double
+mc_expression_number(const mc_expression *expression, const mc_feature *feature, double otherwise, apr_pool_t *scratch)
+{
+    double value = number_of(expression, feature, scratch);
+    return isfinite(value) ? value : otherwise;
+}
+
+static bool
+same_character(char a, char b, bool any_case)
+{
+    return a == b || (any_case && tolower((unsigned char)a) == tolower((unsigned char)b));
+}
+
+bool
+mc_like(const char *text, const char *pattern, const mc_filter *how)
+{
+    const char *again = NULL, *from = NULL; /* after the last wildcard, and the text that it has not eaten yet */
+    while (*text != '\0') {
+        bool literal = *pattern == how->escape && how->escape != '\0' && pattern[1] != '\0';
+        if (!literal && *pattern == how->wildcard && *pattern != '\0') {
+            again = ++pattern;
+            from = text;
+            continue;
+        }
+        bool fits = *pattern != '\0' &&
+                    ((!literal && *pattern == how->single) || same_character(pattern[literal], *text, how->any_case));
+        if (fits) {
+            pattern += literal ? 2 : 1;
+            text++;
+        } else if (again != NULL) {
+            pattern = again;
+            text = ++from;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == how->wildcard && *pattern != '\0')
+        pattern++;
+    return *pattern == '\0';
+}
+
+/* -1, 0 or 1; as numbers where both are. False where one is null. */
+static bool
+compare(int *order, const mc_expression *a, const mc_expression *b, bool any_case, const mc_feature *feature,
+        apr_pool_t *scratch)
+{
+    const char *left = mc_expression_text(a, feature, scratch), *right = mc_expression_text(b, feature, scratch);
+    if (left == NULL || right == NULL)
+        return false;
+    double x = parse(left), y = parse(right);
+    if (isfinite(x) && isfinite(y))
+        *order = (x > y) - (x < y);
+    else
+        *order = any_case ? strcasecmp(left, right) : strcmp(left, right);
+    return true;
+}
+
+static bool
+compare_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t *scratch)
+{
+    int order, upper;
+    if (!compare(&order, filter->operands[0], filter->operands[1], filter->any_case, feature, scratch))
+        return false;
+    switch (filter->kind) {
+    case MC_FILTER_EQUAL:
+        return order == 0;
+    case MC_FILTER_NOT_EQUAL:
+        return order != 0;
+    case MC_FILTER_LESS:
+        return order < 0;
+    case MC_FILTER_LESS_OR_EQUAL:
+        return order <= 0;
+    case MC_FILTER_GREATER:
+        return order > 0;
+    case MC_FILTER_GREATER_OR_EQUAL:
+        return order >= 0;
+    default:
+        return order >= 0 && compare(&upper, filter->operands[0], filter->operands[2], false, feature, scratch) &&
+               upper <= 0;
+    }
+}
+
+static bool
+members_match(const mc_filter *filter, const mc_feature *feature, apr_pool_t *scratch)
+{
+    bool wanted = filter->kind == MC_FILTER_OR; /* the answer of one member that decides */
+    for (int i = 0; i < filter->member_count; i++)
+        if (mc_filter_matches(filter->members[i], feature, scratch) == wanted)
+            return wanted;
+    return !wanted;
+}
+
+/* The most frequent test, without a copy: a property against a literal. */
+static bool
+is_simple_equal(const mc_filter *filter)
+{
+    return filter->kind == MC_FILTER_EQUAL && filter->operands[0]->kind == MC_PROPERTY &&
+           filter->operands[1]->kind == MC_LITERAL && !filter->any_case && isnan(filter->operands[1]->number);
+}
+
+bool
+mc_filter_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t *scratch)
+{
+    if (filter == NULL)
+        return true;
+    if (filter->kind == MC_FILTER_NOT)
+        return !mc_filter_matches(filter->members[0], feature, scratch);
+    if (filter->kind == MC_FILTER_AND || filter->kind == MC_FILTER_OR)
+        return members_match(filter, feature, scratch);
+    const char *value = mc_expression_text(filter->operands[0], feature, scratch);
+    if (filter->kind == MC_FILTER_NULL)
+        return value == NULL;
+    if (is_simple_equal(filter))
+        return value != NULL && strcmp(value, filter->operands[1]->literal) == 0;
+    if (filter->kind == MC_FILTER_LIKE) {
+        const char *pattern = mc_expression_text(filter->operands[1], feature, scratch);
+        return value != NULL && pattern != NULL && mc_like(value, pattern, filter);
+    }
+    return compare_matches(filter, feature, scratch);
+}

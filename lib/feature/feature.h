@@ -1,0 +1,56 @@
+/*
+ * Vector data: what a layer reads for a map. One const table of operations for each kind of data (PostGIS, shapefile);
+ * whoever paints, counts or encodes is called for each feature while they arrive.
+ */
+#ifndef MC_FEATURE_FEATURE_H
+#define MC_FEATURE_FEATURE_H
+
+#include "feature/geometry.h"
+#include "mapcache/ctx.h"
+#include "mapcache/grid.h"
+#include "mapcache/tile.h"
+
+/* One feature, valid during the call that hands it over. */
+typedef struct mc_feature {
+    int64_t id;                /* of the data, or its place in it */
+    mc_geometry *geometry;     /* in pixels of the map */
+    const char *const *values; /* attributes as text, in the order of the query's names; NULL: null */
+} mc_feature;
+
+/* What is wanted of the data. */
+typedef struct mc_feature_query {
+    const char *srs;               /* of the map: "EPSG:3857" */
+    mc_extent box;                 /* x, y order, in units of that CRS, with the margin that the symbols need */
+    mc_lattice lattice;            /* to pixels of the map */
+    double resolution;             /* units of the CRS for a pixel */
+    double scale;                  /* denominator, at 0.28 mm for a pixel (OGC 05-078r4, 10.2) */
+    const char *const *attributes; /* names of those that are wanted */
+    int attribute_count;
+    const mc_dimension_value *dimensions;
+    int dimension_count;
+} mc_feature_query;
+
+/* Takes one feature; an error ends the reading and comes back from it. */
+typedef mc_error *mc_feature_taker(void *baton, const mc_feature *feature, mc_ctx *ctx);
+
+typedef struct mc_feature_data mc_feature_data;
+
+typedef struct mc_feature_ops {
+    const char *type; /* as in <source type="..."> */
+    /*
+     * Reads all features whose box meets the query's, in an order that is the same for the same data. A geometry that
+     * cannot be read is logged once for each call, counted in *skipped and left out.
+     */
+    mc_error *(*read)(mc_feature_data *data, const mc_feature_query *query, mc_feature_taker *take, void *baton,
+                      int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool);
+    /* Names of all attributes, for feature info and vector tiles. */
+    mc_error *(*attributes)(apr_array_header_t **names, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool);
+} mc_feature_ops;
+
+/* First member of every kind's own struct. */
+struct mc_feature_data {
+    const mc_feature_ops *ops;
+    const char *name; /* of the layer, for messages */
+};
+
+#endif

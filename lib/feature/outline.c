@@ -1,0 +1,180 @@
+/* Outlines by distance: see outline.h. All numbers are relative to a segment's first point, so that they are the same
+ * in every tile. */
+#include "feature/outline.h"
+
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
+
+#ifdef __SSE4_1__
+#include <smmintrin.h>
+#endif
+
+/* Of each row: cover() looks at four pixels at a time. */
+enum { MARGIN = 4 };
+
+mc_error *
+mc_outline_create(mc_outline **outline, int width, int height, apr_pool_t *pool)
+{
+    if (width < 1 || height < 1 || width > 32768 || height > 32768)
+        return mc_error_create(pool, MC_ERR_LIMIT, "a map of %dx%d pixels cannot be painted", width, height);
+    mc_outline *made = apr_pcalloc(pool, sizeof(*made));
+    *made = (mc_outline){ .width = width, .height = height, .stride = width + MARGIN, .top = height, .bottom = -1 };
+    made->plane = apr_pcalloc(pool, (size_t)made->stride * (size_t)height);
+    made->first = apr_palloc(pool, sizeof(int32_t) * (size_t)height * 2);
+    made->last = made->first + height;
+    for (int y = 0; y < height; y++) {
+        made->first[y] = width;
+        made->last[y] = -1;
+    }
+    *outline = made;
+    return MC_OK;
+}
+
+/* One segment, in pixels relative to its first point. */
+typedef struct segment {
+    float dx, dy;
+    float per_length2; /* 0 for a point */
+    float reach;       /* half of the pen and half a pixel */
+    float most;        /* coverage of the middle, 1 or the pen's width */
+} segment;
+
+#ifdef __SSE4_1__
+/* Coverage of `count` pixels of a row whose first centre is at (x, y), and of up to three more, which get what they
+ * should: nothing. The same arithmetic as below, four pixels at a time. */
+static void
+cover(uint8_t *mask, int count, float x, float y, const segment *s)
+{
+    const __m128 zero = _mm_setzero_ps(), one = _mm_set1_ps(1), dx = _mm_set1_ps(s->dx), dy = _mm_set1_ps(s->dy);
+    const __m128 reach = _mm_set1_ps(s->reach), most = _mm_set1_ps(s->most), py = _mm_set1_ps(y);
+    const __m128 along_y = _mm_set1_ps(y * s->dy), inverse = _mm_set1_ps(s->per_length2);
+    const __m128i low_bytes = _mm_set_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 12, 8, 4, 0);
+    const __m128 lanes = _mm_set_ps(3, 2, 1, 0);
+    for (int i = 0; i < count; i += 4) {
+        __m128 px = _mm_add_ps(_mm_set1_ps(x), _mm_add_ps(_mm_set1_ps((float)i), lanes));
+        __m128 t = _mm_mul_ps(_mm_add_ps(_mm_mul_ps(px, dx), along_y), inverse);
+        t = _mm_min_ps(_mm_max_ps(t, zero), one);
+        __m128 ex = _mm_sub_ps(px, _mm_mul_ps(t, dx)), ey = _mm_sub_ps(py, _mm_mul_ps(t, dy));
+        __m128 distance = _mm_sqrt_ps(_mm_add_ps(_mm_mul_ps(ex, ex), _mm_mul_ps(ey, ey)));
+        __m128 covered = _mm_min_ps(_mm_max_ps(_mm_sub_ps(reach, distance), zero), most);
+        __m128i values = _mm_cvttps_epi32(_mm_add_ps(_mm_mul_ps(covered, _mm_set1_ps(255)), _mm_set1_ps(0.5F)));
+        uint32_t four;
+        memcpy(&four, mask + i, 4);
+        __m128i larger = _mm_max_epu8(_mm_shuffle_epi8(values, low_bytes), _mm_cvtsi32_si128((int)four));
+        four = (uint32_t)_mm_cvtsi128_si32(larger);
+        memcpy(mask + i, &four, 4);
+    }
+}
+#else
+static void
+cover(uint8_t *mask, int count, float x, float y, const segment *s)
+{
+    for (int i = 0; i < count; i++) {
+        float px = x + (float)i;
+        float t = (px * s->dx + y * s->dy) * s->per_length2;
+        t = t < 0 ? 0 : t > 1 ? 1 : t;
+        float ex = px - t * s->dx, ey = y - t * s->dy;
+        float covered = s->reach - sqrtf(ex * ex + ey * ey);
+        covered = covered < 0 ? 0 : covered > s->most ? s->most : covered;
+        uint8_t value = (uint8_t)(int)(covered * 255.0F + 0.5F);
+        mask[i] = value > mask[i] ? value : mask[i];
+    }
+}
+#endif
+
+static int
+pixel_below(float value)
+{
+    return (int)floorf(value);
+}
+
+/* Columns of a row in which the segment can be seen, as centres relative to its first point. */
+static void
+columns(float *from, float *to, float y, const segment *s)
+{
+    *from = (s->dx < 0 ? s->dx : 0) - s->reach;
+    *to = (s->dx > 0 ? s->dx : 0) + s->reach;
+    float height = fabsf(s->dy);
+    if (height < 0.5F)
+        return;
+    float at = y * s->dx / s->dy;
+    float half = s->reach * sqrtf(s->dx * s->dx + s->dy * s->dy) / height;
+    *from = at - half > *from ? at - half : *from;
+    *to = at + half < *to ? at + half : *to;
+}
+
+static void
+add_segment(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen)
+{
+    const float unit = 1.0F / MC_SUBPIXELS;
+    segment s = { .dx = (float)(b.x - a.x) * unit, .dy = (float)(b.y - a.y) * unit };
+    float length2 = s.dx * s.dx + s.dy * s.dy;
+    s.per_length2 = length2 > 0 ? 1 / length2 : 0;
+    s.most = pen < 1 ? pen : 1;
+    s.reach = pen < 1 ? 1 : pen / 2 + 0.5F;
+    int ax = a.x >> 8, ay = a.y >> 8; /* the pixel of the first point, and where it is in it */
+    float fx = (float)(a.x - ax * MC_SUBPIXELS) * unit, fy = (float)(a.y - ay * MC_SUBPIXELS) * unit;
+    int top = ay + pixel_below((s.dy < 0 ? s.dy : 0) - s.reach + fy),
+        bottom = ay + pixel_below((s.dy > 0 ? s.dy : 0) + s.reach + fy);
+    top = top < 0 ? 0 : top;
+    bottom = bottom >= outline->height ? outline->height - 1 : bottom;
+    if (top > bottom)
+        return;
+    outline->top = top < outline->top ? top : outline->top;
+    outline->bottom = bottom > outline->bottom ? bottom : outline->bottom;
+    for (int row = top; row <= bottom; row++) {
+        float from, to;
+        float y = (float)(row - ay) + 0.5F - fy;
+        columns(&from, &to, y, &s);
+        int first = ax + pixel_below(from + fx), last = ax + pixel_below(to + fx);
+        first = first < 0 ? 0 : first;
+        last = last >= outline->width ? outline->width - 1 : last;
+        if (first > last)
+            continue;
+        cover(outline->plane + (size_t)row * (size_t)outline->stride + first, last - first + 1,
+              (float)(first - ax) + 0.5F - fx, y, &s);
+        outline->first[row] = first < outline->first[row] ? first : outline->first[row];
+        outline->last[row] = last > outline->last[row] ? last : outline->last[row];
+    }
+}
+
+void
+mc_outline_add(mc_outline *outline, const mc_shape *shape, float pen)
+{
+    int begin = 0;
+    for (int part = 0; part < shape->part_count; part++) {
+        int end = shape->ends[part];
+        if (shape->kind == MC_SHAPE_POLYGONS)
+            add_segment(outline, shape->points[end - 1], shape->points[begin], pen);
+        for (int i = begin + 1; i < end; i++)
+            add_segment(outline, shape->points[i - 1], shape->points[i], pen);
+        begin = end;
+    }
+}
+
+const uint8_t *
+mc_outline_row(const mc_outline *outline, int y, int *x, int *count)
+{
+    int first = outline->first[y], last = outline->last[y];
+    *x = first;
+    *count = last < first ? 0 : last - first + 1;
+    return outline->plane + (size_t)y * (size_t)outline->stride + (*count == 0 ? 0 : first);
+}
+
+void
+mc_outline_clear_row(mc_outline *outline, int y)
+{
+    int x, count;
+    mc_outline_row(outline, y, &x, &count);
+    if (count > 0)
+        memset(outline->plane + (size_t)y * (size_t)outline->stride + x, 0, (size_t)count);
+    outline->first[y] = outline->width;
+    outline->last[y] = -1;
+}
+
+void
+mc_outline_done(mc_outline *outline)
+{
+    outline->top = outline->height;
+    outline->bottom = -1;
+}

@@ -1,0 +1,382 @@
+/*
+ * Painting a layer. The first pass goes onto the map itself; each other one has pixels of its own, laid over at the
+ * end: that is the same as to draw pass after pass, and the features have to come only once. A rule of constant opaque
+ * ink whose shapes need not be kept apart is painted whole: all of its features into one plane, and that plane once.
+ */
+#include "feature/painter.h"
+
+#include <apr_strings.h>
+#include <math.h>
+
+#include "feature/mark.h"
+#include "feature/stroker.h"
+#include "mapcache/trace.h"
+
+enum {
+    PASSES_MAX = 16,
+    WHOLE_RULES_MAX = 4,   /* each has planes of its own: memory */
+    WHOLE_FEATURES = 8192, /* after so many a plane is painted and begun anew: its sums stay inside their range */
+};
+
+#define THIN 2.0 /* pixels: up to this width a stroke is painted by distance */
+
+/* What a rule that is painted whole has gathered. */
+typedef struct whole {
+    mc_area *fill, *wide; /* NULL: not used so far */
+    mc_outline *thin;
+    int features;
+} whole;
+
+typedef struct pass {
+    mc_pixels *pixels; /* NULL: nothing painted yet */
+    whole *wholes;     /* by rule; NULL: feature by feature */
+} pass;
+
+struct mc_painter {
+    const mc_style *style;
+    mc_pixels *target;
+    double scale;
+    pass passes[PASSES_MAX];
+    mc_area *coverage; /* for one symbol of one feature */
+    mc_outline *outline;
+    uint8_t *mask;
+    mc_shape scratch, mark;
+    apr_pool_t *pool, *values; /* values: cleared after each feature */
+};
+
+/* Pixels for a unit of a symbolizer's sizes: the standardised pixel is 0.28 mm wide (OGC 05-077r4, 10.2). */
+static double
+unit_of(const mc_symbolizer *symbol, double scale)
+{
+    static const double metres[] = { [MC_UOM_METRE] = 1, [MC_UOM_FOOT] = 0.3048 };
+    return symbol->uom == MC_UOM_PIXEL ? 1 : metres[symbol->uom] / (0.00028 * scale);
+}
+
+static double
+in_pixels(double size, const mc_symbolizer *symbol, const mc_painter *painter)
+{
+    return fmin(size * unit_of(symbol, painter->scale), MC_STROKE_WIDTH_MAX);
+}
+
+static bool
+rule_applies(const mc_rule_style *rule, double scale)
+{
+    return scale >= rule->min_scale && scale < rule->max_scale;
+}
+
+static bool
+ink_is_constant(const mc_ink *ink)
+{
+    return !ink->present || (ink->color_value == NULL && ink->opacity == NULL && ink->color.alpha == 255);
+}
+
+static bool
+symbol_can_be_whole(const mc_symbolizer *symbol)
+{
+    if (symbol->kind != MC_SYMBOL_POLYGON && symbol->kind != MC_SYMBOL_LINE)
+        return false;
+    return ink_is_constant(&symbol->fill) && ink_is_constant(&symbol->stroke.ink) && !symbol->fill_graphic.present &&
+           symbol->stroke.width_value == NULL;
+}
+
+/* Whether all rules of a pass that apply at this scale have one opaque fill and stroke. */
+static bool
+pass_can_be_whole(const mc_style_pass *style, double scale)
+{
+    int rules = 0;
+    for (int i = 0; i < style->rule_count; i++) {
+        const mc_rule_style *rule = &style->rules[i];
+        if (!rule_applies(rule, scale))
+            continue;
+        if (rule->symbolizer_count != 1 || !symbol_can_be_whole(&rule->symbolizers[0]) || ++rules > WHOLE_RULES_MAX)
+            return false;
+    }
+    return rules > 0;
+}
+
+static apr_status_t
+free_painter(void *data)
+{
+    mc_painter *painter = data;
+    for (int i = 0; i < PASSES_MAX; i++)
+        mc_pixels_unref(painter->passes[i].pixels);
+    mc_pixels_unref(painter->target);
+    mc_shape_free(&painter->scratch);
+    mc_shape_free(&painter->mark);
+    return APR_SUCCESS;
+}
+
+mc_error *
+mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target, double scale, bool by_feature,
+                  apr_pool_t *pool)
+{
+    if (style->pass_count > PASSES_MAX)
+        return mc_error_create(pool, MC_ERR_LIMIT, "style %s has more than %d feature type styles", style->name,
+                               PASSES_MAX);
+    mc_painter *made = apr_pcalloc(pool, sizeof(*made));
+    *made = (mc_painter){ .style = style, .target = mc_pixels_ref(target), .scale = scale, .pool = pool };
+    made->passes[0].pixels = mc_pixels_ref(target);
+    apr_pool_create(&made->values, pool);
+    apr_pool_cleanup_register(pool, made, free_painter, apr_pool_cleanup_null);
+    made->mask = apr_palloc(pool, (size_t)target->width);
+    for (int i = 0; i < style->pass_count && !by_feature; i++)
+        if (pass_can_be_whole(&style->passes[i], scale))
+            made->passes[i].wholes = apr_pcalloc(pool, sizeof(whole) * (size_t)style->passes[i].rule_count);
+    *painter = made;
+    return MC_OK;
+}
+
+static mc_error *
+pass_pixels(mc_pixels **pixels, mc_painter *painter, pass *to)
+{
+    if (to->pixels == NULL)
+        MC_TRY(mc_pixels_create(&to->pixels, painter->target->width, painter->target->height, true, painter->pool));
+    *pixels = to->pixels;
+    return MC_OK;
+}
+
+static mc_error *
+coverage_of(mc_area **coverage, mc_painter *painter)
+{
+    return *coverage != NULL ? MC_OK
+                             : mc_area_create(coverage, painter->target->width, painter->target->height, painter->pool);
+}
+
+static mc_error *
+outline_of(mc_outline **outline, mc_painter *painter)
+{
+    return *outline != NULL
+               ? MC_OK
+               : mc_outline_create(outline, painter->target->width, painter->target->height, painter->pool);
+}
+
+static bool
+is_thin(const mc_stroke *stroke, double width, const mc_symbolizer *symbol)
+{
+    return width <= THIN && stroke->dashes == NULL && symbol->offset == 0;
+}
+
+static mc_pen
+pen_of(const mc_stroke *stroke, double width, double offset)
+{
+    return (
+        mc_pen){ width, stroke->join, stroke->cap, stroke->dashes, stroke->dash_count, stroke->dash_offset, offset };
+}
+
+/* Which shape of a geometry a symbol draws: polygons have outlines, but lines have no inside. */
+static bool
+draws(const mc_symbolizer *symbol, const mc_shape *shape)
+{
+    if (shape->part_count == 0 || shape->kind == MC_SHAPE_POINTS)
+        return false;
+    return symbol->kind == MC_SYMBOL_LINE || shape->kind == MC_SHAPE_POLYGONS;
+}
+
+static mc_error *
+gather(mc_painter *painter, whole *into, const mc_symbolizer *symbol, const mc_shape *shape)
+{
+    if (!draws(symbol, shape))
+        return MC_OK;
+    if (symbol->kind == MC_SYMBOL_POLYGON && symbol->fill.present) {
+        MC_TRY(coverage_of(&into->fill, painter));
+        mc_area_add(into->fill, shape, 0, 0);
+    }
+    double width = in_pixels(symbol->stroke.width, symbol, painter);
+    if (!symbol->stroke.ink.present || width <= 0)
+        return MC_OK;
+    if (is_thin(&symbol->stroke, width, symbol)) {
+        MC_TRY(outline_of(&into->thin, painter));
+        mc_outline_add(into->thin, shape, (float)width);
+        return MC_OK;
+    }
+    mc_pen pen = pen_of(&symbol->stroke, width, in_pixels(symbol->offset, symbol, painter));
+    MC_TRY(coverage_of(&into->wide, painter));
+    mc_stroker_add(into->wide, shape, &pen, &painter->scratch);
+    return MC_OK;
+}
+
+static mc_error *
+lay_whole(mc_painter *painter, pass *to, whole *gathered, const mc_symbolizer *symbol)
+{
+    mc_pixels *pixels;
+    MC_TRY(pass_pixels(&pixels, painter, to));
+    if (gathered->fill != NULL)
+        mc_brush_fill(pixels, gathered->fill, MC_NON_ZERO, symbol->fill.color, painter->mask);
+    if (gathered->wide != NULL)
+        mc_brush_fill(pixels, gathered->wide, MC_NON_ZERO, symbol->stroke.ink.color, painter->mask);
+    if (gathered->thin != NULL)
+        mc_brush_outline(pixels, gathered->thin, symbol->stroke.ink.color);
+    gathered->features = 0;
+    return MC_OK;
+}
+
+static mc_color
+resolve_ink(const mc_ink *ink, const mc_feature *feature, mc_painter *painter)
+{
+    mc_color color = ink->color;
+    if (ink->color_value != NULL) {
+        const char *text = mc_expression_text(ink->color_value, feature, painter->values);
+        mc_color_parse(&color, text);
+    }
+    if (ink->opacity != NULL)
+        color.alpha =
+            (uint8_t)lrint(255 * fmin(1, fmax(0, mc_expression_number(ink->opacity, feature, 1, painter->values))));
+    return color;
+}
+
+static mc_error *
+paint_stroke(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
+             const mc_feature *feature)
+{
+    const mc_stroke *stroke = &symbol->stroke;
+    double width = stroke->width_value == NULL
+                       ? stroke->width
+                       : mc_expression_number(stroke->width_value, feature, stroke->width, painter->values);
+    if (!stroke->ink.present || !(width > 0))
+        return MC_OK;
+    width = in_pixels(width, symbol, painter);
+    mc_color color = resolve_ink(&stroke->ink, feature, painter);
+    if (is_thin(stroke, width, symbol)) {
+        MC_TRY(outline_of(&painter->outline, painter));
+        mc_outline_add(painter->outline, shape, (float)width);
+        mc_brush_outline(pixels, painter->outline, color);
+        return MC_OK;
+    }
+    mc_pen pen = pen_of(stroke, width, in_pixels(symbol->offset, symbol, painter));
+    MC_TRY(coverage_of(&painter->coverage, painter));
+    mc_stroker_add(painter->coverage, shape, &pen, &painter->scratch);
+    mc_brush_fill(pixels, painter->coverage, MC_NON_ZERO, color, painter->mask);
+    return MC_OK;
+}
+
+static mc_error *
+paint_shape(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
+            const mc_feature *feature)
+{
+    if (!draws(symbol, shape))
+        return MC_OK;
+    if (symbol->kind == MC_SYMBOL_POLYGON && symbol->fill.present) {
+        MC_TRY(coverage_of(&painter->coverage, painter));
+        mc_area_add(painter->coverage, shape, 0, 0);
+        mc_brush_fill(pixels, painter->coverage, MC_EVEN_ODD, resolve_ink(&symbol->fill, feature, painter),
+                      painter->mask);
+    }
+    return paint_stroke(painter, pixels, symbol, shape, feature);
+}
+
+/* One mark at each point; at the first vertex of each line and ring where there are no points. */
+static mc_error *
+paint_marks(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_feature *feature)
+{
+    const mc_graphic *graphic = &symbol->graphic;
+    const mc_symbolizer drawn = {
+        .kind = MC_SYMBOL_POLYGON, .uom = symbol->uom, .fill = graphic->fill, .stroke = graphic->stroke
+    };
+    const mc_symbolizer stroked = { .kind = MC_SYMBOL_LINE, .uom = symbol->uom, .stroke = graphic->stroke };
+    double size = graphic->size_value == NULL
+                      ? graphic->size
+                      : mc_expression_number(graphic->size_value, feature, graphic->size, painter->values);
+    double turn = graphic->rotation == NULL ? 0 : mc_expression_number(graphic->rotation, feature, 0, painter->values);
+    if (!(size > 0) || !isfinite(turn))
+        return MC_OK;
+    size = in_pixels(size, symbol, painter);
+    for (int kind = 0; kind < 3; kind++) {
+        const mc_shape *shape = &feature->geometry->shapes[kind];
+        for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++]) {
+            bool area = mc_mark_place(&painter->mark, graphic->mark, shape->points[begin], size, turn);
+            MC_TRY(paint_shape(painter, pixels, area ? &drawn : &stroked, &painter->mark, feature));
+        }
+    }
+    return MC_OK;
+}
+
+static mc_error *
+paint_symbol(mc_painter *painter, pass *to, const mc_symbolizer *symbol, const mc_feature *feature)
+{
+    mc_pixels *pixels;
+    MC_TRY(pass_pixels(&pixels, painter, to));
+    if (symbol->kind == MC_SYMBOL_POINT)
+        return paint_marks(painter, pixels, symbol, feature);
+    for (int kind = 0; kind < 3; kind++)
+        MC_TRY(paint_shape(painter, pixels, symbol, &feature->geometry->shapes[kind], feature));
+    return MC_OK;
+}
+
+static mc_error *
+apply_rule(mc_painter *painter, pass *to, int index, const mc_rule_style *rule, const mc_feature *feature)
+{
+    if (to->wholes == NULL) {
+        for (int i = 0; i < rule->symbolizer_count; i++)
+            MC_TRY(paint_symbol(painter, to, &rule->symbolizers[i], feature));
+        return MC_OK;
+    }
+    whole *into = &to->wholes[index];
+    for (int kind = 0; kind < 3; kind++)
+        MC_TRY(gather(painter, into, &rule->symbolizers[0], &feature->geometry->shapes[kind]));
+    return ++into->features < WHOLE_FEATURES ? MC_OK : lay_whole(painter, to, into, &rule->symbolizers[0]);
+}
+
+static mc_error *
+apply_pass(mc_painter *painter, int index, const mc_feature *feature)
+{
+    const mc_style_pass *style = &painter->style->passes[index];
+    bool any = false;
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < style->rule_count; i++) {
+            const mc_rule_style *rule = &style->rules[i];
+            if (rule->is_else != (round == 1) || (rule->is_else && any) || !rule_applies(rule, painter->scale) ||
+                !mc_filter_matches(rule->filter, feature, painter->values))
+                continue;
+            any |= !rule->is_else;
+            MC_TRY(apply_rule(painter, &painter->passes[index], i, rule, feature));
+        }
+    return MC_OK;
+}
+
+mc_error *
+mc_painter_take(void *baton, const mc_feature *feature, mc_ctx *ctx)
+{
+    (void)ctx;
+    mc_painter *painter = baton;
+    for (int i = 0; i < painter->style->pass_count; i++)
+        MC_TRY(apply_pass(painter, i, feature));
+    apr_pool_clear(painter->values);
+    return MC_OK;
+}
+
+mc_error *
+mc_painter_finish(mc_painter *painter, mc_ctx *ctx)
+{
+    MC_SPAN(ctx, "mapcache_painter_finish");
+    for (int i = 0; i < painter->style->pass_count; i++) {
+        pass *done = &painter->passes[i];
+        for (int rule = 0; done->wholes != NULL && rule < painter->style->passes[i].rule_count; rule++)
+            if (done->wholes[rule].features > 0)
+                MC_TRY(lay_whole(painter, done, &done->wholes[rule],
+                                 &painter->style->passes[i].rules[rule].symbolizers[0]));
+        if (i > 0 && done->pixels != NULL)
+            mc_pixels_over(painter->target, 0, 0, done->pixels);
+    }
+    return MC_OK;
+}
+
+static double
+reach_of(const mc_symbolizer *symbol)
+{
+    double stroke = symbol->stroke.ink.present ? symbol->stroke.width * 2 : 0;
+    double mark = symbol->kind == MC_SYMBOL_POINT ? symbol->graphic.size + symbol->graphic.stroke.width : 0;
+    return stroke + mark + fabs(symbol->offset) * 2;
+}
+
+double
+mc_painter_margin(const mc_style *style, double scale)
+{
+    double most = 0;
+    for (int p = 0; p < style->pass_count; p++)
+        for (int r = 0; r < style->passes[p].rule_count; r++) {
+            const mc_rule_style *rule = &style->passes[p].rules[r];
+            for (int i = 0; rule_applies(rule, scale) && i < rule->symbolizer_count; i++)
+                most = fmax(most, reach_of(&rule->symbolizers[i]) * unit_of(&rule->symbolizers[i], scale));
+        }
+    return ceil(fmin(most, MC_STROKE_WIDTH_MAX)) + 1;
+}

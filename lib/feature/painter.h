@@ -1,0 +1,26 @@
+/* Features drawn by a style: what a layer of a map is painted with. */
+#ifndef MC_FEATURE_PAINTER_H
+#define MC_FEATURE_PAINTER_H
+
+#include "feature/style.h"
+
+typedef struct mc_painter mc_painter;
+
+/*
+ * A painter of one layer over `target`, a map at a scale (denominator). by_feature: always in painter's
+ * order, feature by feature; else layers that may be are painted whole (DESIGN.md, Painting). MC_ERR_LIMIT for maps
+ * that are too large.
+ */
+mc_error *mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target, double scale,
+                            bool by_feature, apr_pool_t *pool) MC_CHECKED;
+
+/* An mc_feature_taker; the painter is its baton. */
+mc_error *mc_painter_take(void *painter, const mc_feature *feature, mc_ctx *ctx) MC_CHECKED;
+
+/* Brings everything onto the target; before, parts may be missing there. */
+mc_error *mc_painter_finish(mc_painter *painter, mc_ctx *ctx) MC_CHECKED;
+
+/* Pixels by which the style's symbols reach over their geometry at this scale: the margin of the query. */
+double mc_painter_margin(const mc_style *style, double scale);
+
+#endif

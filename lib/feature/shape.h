@@ -1,0 +1,63 @@
+/*
+ * Shapes in pixels of a map: the form in which vector data is painted. Coordinates are whole numbers of 1/256 pixel,
+ * x to the right and y down from the map's upper left corner, so that shapes that are moved by whole pixels are equal
+ * to the last bit: a pixel does not depend on the tile that it is drawn in (DESIGN.md, Painting).
+ */
+#ifndef MC_FEATURE_SHAPE_H
+#define MC_FEATURE_SHAPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    MC_SUBPIXELS = 256,            /* steps of a pixel */
+    MC_SHAPE_REACH = 1 << 27,      /* coordinates are cut to +-this: 524,288 pixels */
+    MC_SHAPE_POINTS_MAX = 1 << 25, /* points of one shape */
+};
+
+typedef enum mc_shape_kind { MC_SHAPE_POINTS, MC_SHAPE_LINES, MC_SHAPE_POLYGONS } mc_shape_kind;
+
+typedef struct mc_shape_point {
+    int32_t x, y;
+} mc_shape_point;
+
+/* One or more points, lines, or rings of one or more polygons (of any direction; closed without a last point that
+ * repeats the first). Used again for the next feature: its memory only grows. */
+typedef struct mc_shape {
+    mc_shape_kind kind;
+    mc_shape_point *points;
+    int point_count, point_room;
+    int *ends; /* for each part the index after its last point */
+    int part_count, part_room;
+    bool failed; /* too large, or no memory: nothing more was added */
+} mc_shape;
+
+void mc_shape_clear(mc_shape *shape, mc_shape_kind kind);
+void mc_shape_free(mc_shape *shape);
+void mc_shape_add(mc_shape *shape, int32_t x, int32_t y);
+
+/* Ends a part. Parts with fewer points than their kind needs (1, 2, 3) are taken back. */
+void mc_shape_end_part(mc_shape *shape);
+
+/* Ends a ring of a polygon and gives it the direction of what it is: an outer ring and a hole run against each other,
+ * so that many polygons may be filled together by MC_NON_ZERO. */
+void mc_shape_end_ring(mc_shape *shape, bool hole);
+
+/* Bounds of all points; false without any. */
+bool mc_shape_bounds(const mc_shape *shape, int32_t *minx, int32_t *miny, int32_t *maxx, int32_t *maxy);
+
+/*
+ * Where a map lies on the endless pixel lattice of its level: pixel (0, 0) of the lattice has its upper left corner at
+ * (x0, y0) in units of the CRS, and the map's upper left corner is at (left, top) in whole pixels of the lattice.
+ */
+typedef struct mc_lattice {
+    double x0, y0;
+    double per_x, per_y; /* pixels for a unit of the CRS */
+    int64_t left, top;
+    int thinning; /* points closer than this to the one before, in 1/256 pixel, are left out; 0: none */
+} mc_lattice;
+
+/* Adds a vertex in units of the CRS to the part that is being made: snapped, thinned. False where it is not finite. */
+bool mc_shape_add_vertex(mc_shape *shape, const mc_lattice *lattice, double x, double y);
+
+#endif

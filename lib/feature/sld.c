@@ -1,0 +1,212 @@
+/* Styled Layer Descriptor 1.0 (OGC 02-070) and Symbology Encoding 1.1 (OGC 05-077r4) documents. */
+#include "feature/sld.h"
+
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+
+const char *
+mc_sld_name(const mc_node *node)
+{
+    const char *colon = strchr(node->name, ':');
+    return colon == NULL ? node->name : colon + 1;
+}
+
+const mc_node *
+mc_sld_child(const mc_node *node, const char *name)
+{
+    for (const mc_node *child = node->children; child != NULL; child = child->next)
+        if (strcmp(mc_sld_name(child), name) == 0)
+            return child;
+    return NULL;
+}
+
+const char *
+mc_sld_text(const mc_node *node, apr_pool_t *pool)
+{
+    const char *text = node->text + strspn(node->text, " \t\r\n");
+    size_t size = strlen(text);
+    while (size > 0 && strchr(" \t\r\n", text[size - 1]) != NULL)
+        size--;
+    return apr_pstrmemdup(pool, text, size);
+}
+
+void
+mc_sld_lacking(mc_sld *sld, const mc_node *node, const char *what)
+{
+    mc_complain(sld->build->diagnostics, MC_NOT_BUILT, node, "the style uses what cannot be drawn here: %s", what);
+}
+
+static const char *
+text_of_child(const mc_node *node, const char *name, apr_pool_t *pool)
+{
+    const mc_node *child = mc_sld_child(node, name);
+    return child == NULL ? NULL : mc_sld_text(child, pool);
+}
+
+/* A scale denominator; `otherwise` where there is none. */
+static double
+scale_of(mc_sld *sld, const mc_node *rule, const char *name, double otherwise)
+{
+    const mc_node *node = mc_sld_child(rule, name);
+    double value;
+    if (node == NULL)
+        return otherwise;
+    if (mc_parse_double(&value, mc_sld_text(node, sld->build->pool)) && value >= 0)
+        return value;
+    mc_complain(sld->build->diagnostics, MC_REFUSED, node, "%s is not a scale: a number from 0 on",
+                mc_config_quote(node->text, sld->build->pool));
+    sld->failed = true;
+    return otherwise;
+}
+
+static const char *
+title_of(const mc_node *node, apr_pool_t *pool)
+{
+    const mc_node *description = mc_sld_child(node, "Description");
+    const char *title = text_of_child(description == NULL ? node : description, "Title", pool);
+    return title != NULL ? title : text_of_child(node, "Name", pool);
+}
+
+static bool
+is_symbolizer(const mc_node *node)
+{
+    const char *name = mc_sld_name(node);
+    size_t size = strlen(name), tail = strlen("Symbolizer");
+    return size > tail && strcmp(name + size - tail, "Symbolizer") == 0;
+}
+
+/* Elements of a rule that are read here, or that say nothing about the picture. */
+static bool
+is_known(const mc_node *node, const char *const *known)
+{
+    for (; *known != NULL; known++)
+        if (strcmp(mc_sld_name(node), *known) == 0)
+            return true;
+    return false;
+}
+
+static void
+read_symbolizers(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
+{
+    static const char *const known[] = { "Name",
+                                         "Title",
+                                         "Abstract",
+                                         "Description",
+                                         "LegendGraphic",
+                                         "Filter",
+                                         "ElseFilter",
+                                         "MinScaleDenominator",
+                                         "MaxScaleDenominator",
+                                         NULL };
+    int count = 0;
+    for (const mc_node *child = node->children; child != NULL; child = child->next)
+        count += is_symbolizer(child);
+    mc_symbolizer *list = apr_pcalloc(sld->build->pool, sizeof(*list) * (size_t)(count + 1));
+    for (const mc_node *child = node->children; child != NULL; child = child->next) {
+        if (is_symbolizer(child))
+            rule->symbolizer_count += mc_sld_symbolizer(&list[rule->symbolizer_count], sld, child);
+        else if (!is_known(child, known))
+            mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s>", mc_sld_name(child)));
+    }
+    rule->symbolizers = list;
+}
+
+/* False where the rule cannot be drawn as it is meant. */
+static bool
+read_rule(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
+{
+    apr_pool_t *pool = sld->build->pool;
+    const mc_node *filter = mc_sld_child(node, "Filter");
+    *rule = (mc_rule_style){ .name = text_of_child(node, "Name", pool), .title = title_of(node, pool) };
+    rule->is_else = mc_sld_child(node, "ElseFilter") != NULL;
+    rule->min_scale = scale_of(sld, node, "MinScaleDenominator", 0);
+    rule->max_scale = scale_of(sld, node, "MaxScaleDenominator", HUGE_VAL);
+    read_symbolizers(rule, sld, node);
+    if (filter == NULL)
+        return true;
+    rule->filter = mc_sld_filter(sld, filter);
+    return rule->filter != NULL;
+}
+
+static void
+read_pass(mc_style_pass *pass, mc_sld *sld, const mc_node *node)
+{
+    static const char *const known[] = {
+        "Name", "Title", "Abstract", "Description", "FeatureTypeName", "SemanticTypeIdentifier", "Rule", NULL
+    };
+    int count = 0;
+    for (const mc_node *child = node->children; child != NULL; child = child->next)
+        count += strcmp(mc_sld_name(child), "Rule") == 0;
+    mc_rule_style *rules = apr_pcalloc(sld->build->pool, sizeof(*rules) * (size_t)(count + 1));
+    for (const mc_node *child = node->children; child != NULL; child = child->next) {
+        if (strcmp(mc_sld_name(child), "Rule") == 0)
+            pass->rule_count += read_rule(&rules[pass->rule_count], sld, child);
+        else if (!is_known(child, known))
+            mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s>", mc_sld_name(child)));
+    }
+    pass->rules = rules;
+}
+
+static const mc_style *
+read_style(mc_sld *sld, const mc_node *node)
+{
+    mc_style *style = apr_pcalloc(sld->build->pool, sizeof(*style));
+    int count = strcmp(mc_sld_name(node), "FeatureTypeStyle") == 0;
+    for (const mc_node *child = node->children; child != NULL; child = child->next)
+        count += strcmp(mc_sld_name(child), "FeatureTypeStyle") == 0;
+    mc_style_pass *passes = apr_pcalloc(sld->build->pool, sizeof(*passes) * (size_t)(count + 1));
+    style->name = text_of_child(node, "Name", sld->build->pool);
+    style->name = style->name == NULL ? "default" : style->name;
+    style->title = title_of(node, sld->build->pool);
+    if (strcmp(mc_sld_name(node), "FeatureTypeStyle") == 0)
+        read_pass(&passes[style->pass_count++], sld, node);
+    else
+        for (const mc_node *child = node->children; child != NULL; child = child->next)
+            if (strcmp(mc_sld_name(child), "FeatureTypeStyle") == 0)
+                read_pass(&passes[style->pass_count++], sld, child);
+    style->passes = passes;
+    style->attributes = (const char *const *)sld->attributes->elts;
+    style->attribute_count = sld->attributes->nelts;
+    return sld->failed ? NULL : style;
+}
+
+/* The user style of that name, the first one for NULL, anywhere in the document. */
+static const mc_node *
+find_style(const mc_node *node, const char *name, apr_pool_t *pool)
+{
+    const char *own = mc_sld_name(node);
+    if (strcmp(own, "FeatureTypeStyle") == 0)
+        return node;
+    if (strcmp(own, "UserStyle") == 0) {
+        const char *called = text_of_child(node, "Name", pool);
+        return name == NULL || (called != NULL && strcmp(called, name) == 0) ? node : NULL;
+    }
+    for (const mc_node *child = node->children; child != NULL; child = child->next) {
+        const mc_node *found = find_style(child, name, pool);
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
+const mc_style *
+mc_style_read(const char *path, const char *name, const mc_node *at, mc_build *build)
+{
+    mc_node *root;
+    mc_error *error = mc_xml_parse_file(&root, path, build->pool);
+    if (error != MC_OK) {
+        mc_complain(build->diagnostics, MC_REFUSED, at, "the style cannot be read: %s", error->message);
+        return NULL;
+    }
+    mc_sld sld = { .build = build, .attributes = apr_array_make(build->pool, 8, sizeof(const char *)) };
+    const mc_node *style = find_style(root, name, build->pool);
+    if (style == NULL) {
+        mc_complain(build->diagnostics, MC_REFUSED, at, "%s has no user style%s%s", path,
+                    name == NULL ? "" : " called ", name == NULL ? "" : name);
+        return NULL;
+    }
+    return read_style(&sld, style);
+}

@@ -1,0 +1,35 @@
+/* What the files that read SLD and SE documents share. */
+#ifndef MC_FEATURE_SLD_H
+#define MC_FEATURE_SLD_H
+
+#include "feature/expression.h"
+
+typedef struct mc_sld {
+    mc_build *build;
+    apr_array_header_t *attributes; /* of const char *: those that have been referred to */
+    bool failed;                    /* something was refused */
+} mc_sld;
+
+/* The name of an element without its prefix. */
+const char *mc_sld_name(const mc_node *node);
+const mc_node *mc_sld_child(const mc_node *node, const char *name); /* first of that local name, or NULL */
+
+/* Text without the blanks around it. */
+const char *mc_sld_text(const mc_node *node, apr_pool_t *pool);
+
+/* Complains that what stands at `node` is left out of the picture. */
+void mc_sld_lacking(mc_sld *sld, const mc_node *node, const char *what);
+
+/* The value of an element that holds text, or an expression, or both in turn; NULL where it is empty. */
+const mc_expression *mc_sld_value(mc_sld *sld, const mc_node *node);
+
+/* The one expression that an element is (Literal, PropertyName, Add, Function, ...). */
+const mc_expression *mc_sld_expression(mc_sld *sld, const mc_node *node, int depth);
+
+/* The condition inside of a <Filter>. */
+const mc_filter *mc_sld_filter(mc_sld *sld, const mc_node *filter);
+
+/* Reads one symbolizer; false where it is none that can be drawn. */
+bool mc_sld_symbolizer(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node);
+
+#endif

@@ -1,0 +1,271 @@
+/* Filters and expressions of styles: OGC 02-059 (1.0), 04-095 (1.1), 09-026r1 (2.0; ValueReference). */
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "feature/sld.h"
+
+static const struct {
+    const char *name;
+    mc_expression_kind kind;
+} operators[] = { { "Add", MC_ADD }, { "Sub", MC_SUBTRACT }, { "Mul", MC_MULTIPLY }, { "Div", MC_DIVIDE } };
+
+static const struct {
+    const char *name;
+    mc_filter_kind kind;
+    int operands;
+} comparisons[] = {
+    { "PropertyIsEqualTo", MC_FILTER_EQUAL, 2 },
+    { "PropertyIsNotEqualTo", MC_FILTER_NOT_EQUAL, 2 },
+    { "PropertyIsLessThan", MC_FILTER_LESS, 2 },
+    { "PropertyIsLessThanOrEqualTo", MC_FILTER_LESS_OR_EQUAL, 2 },
+    { "PropertyIsGreaterThan", MC_FILTER_GREATER, 2 },
+    { "PropertyIsGreaterThanOrEqualTo", MC_FILTER_GREATER_OR_EQUAL, 2 },
+    { "PropertyIsBetween", MC_FILTER_BETWEEN, 3 },
+    { "PropertyIsLike", MC_FILTER_LIKE, 2 },
+    { "PropertyIsNull", MC_FILTER_NULL, 1 },
+    { "And", MC_FILTER_AND, 0 },
+    { "Or", MC_FILTER_OR, 0 },
+    { "Not", MC_FILTER_NOT, 0 },
+};
+
+static int
+attribute_index(mc_sld *sld, const char *name)
+{
+    const char **names = (const char **)sld->attributes->elts;
+    for (int i = 0; i < sld->attributes->nelts; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    APR_ARRAY_PUSH(sld->attributes, const char *) = name;
+    return sld->attributes->nelts - 1;
+}
+
+static const mc_expression *
+literal(const char *text, apr_pool_t *pool)
+{
+    mc_expression *made = apr_pcalloc(pool, sizeof(*made));
+    *made = (mc_expression){ .kind = MC_LITERAL, .literal = text, .number = NAN };
+    double number;
+    if (*text != '\0' && mc_parse_double(&number, text))
+        made->number = number;
+    return made;
+}
+
+/* All child elements as expressions. False after a complaint. */
+static bool
+arguments_of(mc_expression *into, mc_sld *sld, const mc_node *node, int depth)
+{
+    const mc_expression **list = apr_pcalloc(sld->build->pool, sizeof(*list) * MC_ARGUMENTS_MAX);
+    for (const mc_node *child = node->children; child != NULL; child = child->next) {
+        if (into->argument_count == MC_ARGUMENTS_MAX) {
+            mc_sld_lacking(sld, child, "more than 64 arguments");
+            return false;
+        }
+        const mc_expression *argument = mc_sld_expression(sld, child, depth + 1);
+        if (argument == NULL)
+            return false;
+        list[into->argument_count++] = argument;
+    }
+    into->arguments = list;
+    return true;
+}
+
+static const mc_expression *
+function_call(mc_sld *sld, const mc_node *node, const char *name, int depth)
+{
+    mc_expression *made = apr_pcalloc(sld->build->pool, sizeof(*made));
+    made->kind = MC_FUNCTION;
+    made->function = name == NULL ? NULL : mc_function_find(name);
+    if (made->function == NULL) {
+        mc_sld_lacking(sld, node,
+                       apr_psprintf(sld->build->pool, "the function %s", mc_config_quote(name, sld->build->pool)));
+        return NULL;
+    }
+    if (!arguments_of(made, sld, node, depth))
+        return NULL;
+    if (made->argument_count < made->function->least || made->argument_count > made->function->most) {
+        mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "%s of %d arguments", name, made->argument_count));
+        return NULL;
+    }
+    return made;
+}
+
+static const mc_expression *
+property(mc_sld *sld, const mc_node *node)
+{
+    mc_expression *made = apr_pcalloc(sld->build->pool, sizeof(*made));
+    const char *name = mc_sld_text(node, sld->build->pool);
+    const char *colon = strrchr(name, ':');
+    made->kind = MC_PROPERTY;
+    made->property = attribute_index(sld, colon == NULL ? name : colon + 1);
+    return made;
+}
+
+/* Categorize, Interpolate and Recode of SE have elements of their own; their children become arguments in order. */
+static const mc_expression *
+se_function(mc_sld *sld, const mc_node *node, int depth)
+{
+    mc_expression *made = apr_pcalloc(sld->build->pool, sizeof(*made));
+    const mc_expression **list = apr_pcalloc(sld->build->pool, sizeof(*list) * MC_ARGUMENTS_MAX);
+    made->kind = MC_FUNCTION;
+    made->function = mc_function_find(mc_sld_name(node));
+    made->arguments = list;
+    for (const mc_node *child = node->children; child != NULL; child = child->next) {
+        bool pair = strcmp(mc_sld_name(child), "InterpolationPoint") == 0 || strcmp(mc_sld_name(child), "MapItem") == 0;
+        const mc_node *parts[2] = { pair ? child->children : child,
+                                    pair && child->children != NULL ? child->children->next : NULL };
+        for (int i = 0; i < 2 && parts[i] != NULL; i++) {
+            const mc_expression *value = made->argument_count == MC_ARGUMENTS_MAX || depth > MC_EXPRESSION_DEPTH
+                                             ? NULL
+                                             : mc_sld_value(sld, parts[i]);
+            if (value == NULL) {
+                mc_sld_lacking(sld, child, "this argument");
+                return NULL;
+            }
+            list[made->argument_count++] = value;
+        }
+    }
+    return made->argument_count < made->function->least ? NULL : made;
+}
+
+const mc_expression *
+mc_sld_expression(mc_sld *sld, const mc_node *node, int depth)
+{
+    const char *name = mc_sld_name(node);
+    apr_pool_t *pool = sld->build->pool;
+    if (depth > MC_EXPRESSION_DEPTH) {
+        mc_sld_lacking(sld, node, "an expression nested so deep");
+        return NULL;
+    }
+    if (strcmp(name, "Literal") == 0)
+        return literal(mc_sld_text(node, pool), pool);
+    if (strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0)
+        return property(sld, node);
+    if (strcmp(name, "Function") == 0)
+        return function_call(sld, node, mc_node_attr(node, "name"), depth);
+    if (strcmp(name, "Categorize") == 0 || strcmp(name, "Interpolate") == 0 || strcmp(name, "Recode") == 0)
+        return se_function(sld, node, depth);
+    for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
+        if (strcmp(name, operators[i].name) == 0) {
+            mc_expression *made = apr_pcalloc(pool, sizeof(*made));
+            made->kind = operators[i].kind;
+            if (arguments_of(made, sld, node, depth) && made->argument_count == 2)
+                return made;
+            mc_sld_lacking(sld, node, "this arithmetic: it needs two operands");
+            return NULL;
+        }
+    mc_sld_lacking(sld, node, apr_psprintf(pool, "<%s>", name));
+    return NULL;
+}
+
+const mc_expression *
+mc_sld_value(mc_sld *sld, const mc_node *node)
+{
+    apr_pool_t *pool = sld->build->pool;
+    if (node->children == NULL) {
+        const char *text = mc_sld_text(node, pool);
+        return *text == '\0' ? NULL : literal(text, pool);
+    }
+    mc_expression *joined = apr_pcalloc(pool, sizeof(*joined));
+    const mc_expression **parts = apr_pcalloc(pool, sizeof(*parts) * MC_ARGUMENTS_MAX);
+    *joined = (mc_expression){ .kind = MC_CONCATENATE, .arguments = parts };
+    size_t at = 0;
+    for (const mc_node *child = node->children; child != NULL && joined->argument_count + 2 < MC_ARGUMENTS_MAX;
+         child = child->next) {
+        const char *before = apr_pstrmemdup(pool, node->text + at, child->text_before - at);
+        at = child->text_before;
+        if (before[strspn(before, " \t\r\n")] != '\0')
+            parts[joined->argument_count++] = literal(before, pool);
+        const mc_expression *part = mc_sld_expression(sld, child, 0);
+        if (part == NULL)
+            return NULL;
+        parts[joined->argument_count++] = part;
+    }
+    const char *rest = node->text + at;
+    if (rest[strspn(rest, " \t\r\n")] != '\0')
+        parts[joined->argument_count++] = literal(rest, pool);
+    return joined->argument_count == 1 ? parts[0] : joined;
+}
+
+static const mc_filter *condition(mc_sld *sld, const mc_node *node, int depth);
+
+static const mc_filter *
+combination(mc_sld *sld, const mc_node *node, mc_filter *made, int depth)
+{
+    int count = 0;
+    for (const mc_node *child = node->children; child != NULL; child = child->next)
+        count++;
+    const mc_filter **members = apr_pcalloc(sld->build->pool, sizeof(*members) * (size_t)(count + 1));
+    for (const mc_node *child = node->children; child != NULL; child = child->next) {
+        members[made->member_count] = condition(sld, child, depth + 1);
+        if (members[made->member_count++] == NULL)
+            return NULL;
+    }
+    made->members = members;
+    if (count == 0 || (made->kind == MC_FILTER_NOT && count != 1)) {
+        mc_sld_lacking(sld, node, "a condition of no conditions");
+        return NULL;
+    }
+    return made;
+}
+
+static void
+read_pattern(mc_filter *made, const mc_node *node)
+{
+    const char *wildcard = mc_node_attr(node, "wildCard"), *single = mc_node_attr(node, "singleChar");
+    const char *escape = mc_node_attr(node, "escape");
+    if (escape == NULL)
+        escape = mc_node_attr(node, "escapeChar");
+    made->wildcard = wildcard == NULL || *wildcard == '\0' ? '*' : *wildcard;
+    made->single = single == NULL || *single == '\0' ? '?' : *single;
+    made->escape = escape == NULL || *escape == '\0' ? '\\' : *escape;
+}
+
+/* Operands in order; the boundaries of between stand in elements of their own. */
+static bool
+read_operands(mc_filter *made, int wanted, mc_sld *sld, const mc_node *node)
+{
+    int count = 0;
+    for (const mc_node *child = node->children; child != NULL && count < wanted; child = child->next) {
+        bool boundary =
+            strcmp(mc_sld_name(child), "LowerBoundary") == 0 || strcmp(mc_sld_name(child), "UpperBoundary") == 0;
+        made->operands[count] = boundary ? mc_sld_value(sld, child) : mc_sld_expression(sld, child, 0);
+        if (made->operands[count++] == NULL)
+            return false;
+    }
+    if (count == wanted)
+        return true;
+    mc_sld_lacking(sld, node, "a comparison without its operands");
+    return false;
+}
+
+static const mc_filter *
+condition(mc_sld *sld, const mc_node *node, int depth)
+{
+    const char *name = mc_sld_name(node);
+    for (size_t i = 0; i < sizeof(comparisons) / sizeof(comparisons[0]) && depth < MC_EXPRESSION_DEPTH; i++) {
+        if (strcmp(name, comparisons[i].name) != 0)
+            continue;
+        mc_filter *made = apr_pcalloc(sld->build->pool, sizeof(*made));
+        made->kind = comparisons[i].kind;
+        if (comparisons[i].operands == 0)
+            return combination(sld, node, made, depth);
+        const char *match_case = mc_node_attr(node, "matchCase");
+        made->any_case = match_case != NULL && strcmp(match_case, "false") == 0;
+        read_pattern(made, node);
+        return read_operands(made, comparisons[i].operands, sld, node) ? made : NULL;
+    }
+    mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "the condition <%s>", name));
+    return NULL;
+}
+
+const mc_filter *
+mc_sld_filter(mc_sld *sld, const mc_node *filter)
+{
+    if (filter->children == NULL) {
+        mc_sld_lacking(sld, filter, "a filter without a condition");
+        return NULL;
+    }
+    return condition(sld, filter->children, 0);
+}

@@ -1,0 +1,28 @@
+/* Strokes of any width as areas: joins, caps, dashes, lines beside the line. */
+#ifndef MC_FEATURE_STROKER_H
+#define MC_FEATURE_STROKER_H
+
+#include "feature/area.h"
+#include "feature/style.h"
+
+/* Wider strokes are not made. */
+enum { MC_STROKE_WIDTH_MAX = 1024 };
+
+/* How a line is stroked: a resolved mc_stroke. Lengths in pixels. */
+typedef struct mc_pen {
+    double width;
+    mc_line_join join;
+    mc_line_cap cap;
+    const double *dashes; /* on and off in turn, an even number of them, their sum above 0; NULL: none */
+    int dash_count;
+    double dash_offset;
+    double offset; /* to the left of the line in its direction */
+} mc_pen;
+
+/*
+ * Adds the stroke of all parts of a shape (rings are closed) to a plane, to be read by MC_NON_ZERO. Everything is
+ * computed from the line's own vertices: the same in every tile. `scratch` is used for dashes and lines beside.
+ */
+void mc_stroker_add(mc_area *coverage, const mc_shape *shape, const mc_pen *pen, mc_shape *scratch);
+
+#endif

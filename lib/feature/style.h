@@ -1,0 +1,137 @@
+/*
+ * Styles: rules that say which features are drawn how. The model follows Symbology Encoding 1.1 (OGC 05-077r4); SLD 1.0
+ * files are read into the same one (feature/sld.c).
+ */
+#ifndef MC_FEATURE_STYLE_H
+#define MC_FEATURE_STYLE_H
+
+#include "feature/brush.h"
+#include "feature/feature.h"
+#include "mapcache/config.h"
+
+/* A value for each feature: a constant, or computed from attributes. */
+typedef struct mc_expression mc_expression;
+
+/* A condition on a feature (OGC 09-026r1). NULL is true. */
+typedef struct mc_filter mc_filter;
+
+/* In all three `scratch` takes what is made on the way; the caller clears it after each feature. */
+bool mc_filter_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t *scratch);
+
+/* The value as text; NULL for null. */
+const char *mc_expression_text(const mc_expression *expression, const mc_feature *feature, apr_pool_t *scratch);
+/* As a number; `otherwise` where it is none. */
+double mc_expression_number(const mc_expression *expression, const mc_feature *feature, double otherwise,
+                            apr_pool_t *scratch);
+
+typedef enum mc_line_join { MC_JOIN_MITRE, MC_JOIN_ROUND, MC_JOIN_BEVEL } mc_line_join;
+typedef enum mc_line_cap { MC_CAP_BUTT, MC_CAP_ROUND, MC_CAP_SQUARE } mc_line_cap;
+typedef enum mc_mark_shape {
+    MC_MARK_SQUARE,
+    MC_MARK_CIRCLE,
+    MC_MARK_TRIANGLE,
+    MC_MARK_STAR,
+    MC_MARK_CROSS,
+    MC_MARK_X,
+    MC_MARK_PENTAGON,
+    MC_MARK_DIAMOND,
+    MC_MARK_LINE /* QGIS' hatches */
+} mc_mark_shape;
+
+/* A colour with an opacity that may be computed. */
+typedef struct mc_ink {
+    bool present;
+    mc_color color;                   /* where neither is computed */
+    const mc_expression *color_value; /* "#RRGGBB"; or NULL */
+    const mc_expression *opacity;     /* 0..1; or NULL */
+} mc_ink;
+
+typedef struct mc_stroke {
+    mc_ink ink;
+    double width;                     /* pixels */
+    const mc_expression *width_value; /* or NULL */
+    mc_line_join join;
+    mc_line_cap cap;
+    const double *dashes; /* pixels, on and off in turn */
+    int dash_count;
+    double dash_offset;
+} mc_stroke;
+
+typedef struct mc_graphic {
+    bool present;
+    const char *file; /* an external PNG or SVG, else the mark */
+    mc_mark_shape mark;
+    mc_ink fill;
+    mc_stroke stroke;
+    double size;                                /* pixels, its height */
+    const mc_expression *size_value, *rotation; /* or NULL; degrees clockwise */
+    double opacity;
+} mc_graphic;
+
+typedef struct mc_label {
+    const mc_expression *text;
+    const char *family, *font_style, *font_weight;
+    double font_size; /* pixels */
+    mc_ink fill;
+    mc_ink halo;
+    double halo_radius;            /* pixels */
+    double anchor_x, anchor_y;     /* 0..1 of the text's box that lies on the point */
+    double move_x, move_y;         /* pixels, y up */
+    const mc_expression *rotation; /* or NULL */
+    bool along_line;
+    double offset;                 /* of a label along its line, pixels, to the left of it */
+    const mc_expression *priority; /* higher is first; or NULL */
+} mc_label;
+
+typedef enum mc_symbolizer_kind {
+    MC_SYMBOL_POLYGON,
+    MC_SYMBOL_LINE,
+    MC_SYMBOL_POINT,
+    MC_SYMBOL_TEXT
+} mc_symbolizer_kind;
+
+/* What sizes are given in (OGC 05-077r4, 10.2): pixels, or lengths on the ground. */
+typedef enum mc_uom { MC_UOM_PIXEL, MC_UOM_METRE, MC_UOM_FOOT } mc_uom;
+
+typedef struct mc_symbolizer {
+    mc_symbolizer_kind kind;
+    mc_uom uom;              /* of all of its sizes */
+    mc_ink fill;             /* POLYGON */
+    mc_graphic fill_graphic; /* POLYGON: repeated over the plane */
+    mc_stroke stroke;        /* POLYGON, LINE; stroke.ink.present */
+    double offset;           /* LINE: pixels to the left of it */
+    mc_graphic graphic;      /* POINT */
+    mc_label label;          /* TEXT */
+} mc_symbolizer;
+
+typedef struct mc_rule_style {
+    const char *name, *title; /* for the legend */
+    const mc_filter *filter;  /* NULL: every feature */
+    bool is_else;
+    double min_scale, max_scale; /* denominators: min <= scale < max; 0 and HUGE_VAL: no limit */
+    const mc_symbolizer *symbolizers;
+    int symbolizer_count;
+} mc_rule_style;
+
+/* Features are painted through each pass in turn (FeatureTypeStyle): casings under all fillings of a road net. */
+typedef struct mc_style_pass {
+    const mc_rule_style *rules;
+    int rule_count;
+} mc_style_pass;
+
+typedef struct mc_style {
+    const char *name, *title;
+    const mc_style_pass *passes;
+    int pass_count;
+    const char *const *attributes; /* all that its filters and values refer to; expressions know them by index */
+    int attribute_count;
+} mc_style;
+
+/*
+ * Reads an SLD 1.0 or SE 1.1 file: the first user style, or the one called `name`. What it uses and we lack is a
+ * complaint of kind MC_NOT_BUILT with file and line, at most one for each element; NULL after a complaint of kind
+ * MC_REFUSED, at `at` where the file as a whole is at fault.
+ */
+const mc_style *mc_style_read(const char *path, const char *name, const mc_node *at, mc_build *build);
+
+#endif

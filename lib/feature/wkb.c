@@ -1,0 +1,207 @@
+/* Well-known binary: see geometry.h. No number that it names is believed before the bytes are there. */
+#include <string.h>
+
+#include "feature/geometry.h"
+
+enum {
+    WKB_POINT = 1,
+    WKB_LINE = 2,
+    WKB_POLYGON = 3,
+    WKB_MULTIPOINT = 4,
+    WKB_COLLECTION = 7,
+    WKB_TRIANGLE = 17,
+    MOST_DEPTH = 16,
+};
+
+#define EWKB_Z 0x80000000U
+#define EWKB_M 0x40000000U
+#define EWKB_SRID 0x20000000U
+
+typedef struct reader {
+    const uint8_t *at, *end;
+    bool swapped; /* the bytes are of the other order than this machine's */
+    int values;   /* of a vertex: 2, 3 or 4 */
+    mc_geometry *geometry;
+    const mc_lattice *lattice;
+    apr_pool_t *pool;
+} reader;
+
+static mc_error *
+truncated(const reader *r)
+{
+    return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry ends before its last vertex");
+}
+
+static bool
+machine_is_little(void)
+{
+    const uint16_t one = 1;
+    uint8_t first;
+    memcpy(&first, &one, 1);
+    return first == 1;
+}
+
+static bool
+read_word(uint32_t *word, reader *r)
+{
+    if (r->end - r->at < 4)
+        return false;
+    memcpy(word, r->at, 4);
+    r->at += 4;
+    if (r->swapped)
+        *word = __builtin_bswap32(*word);
+    return true;
+}
+
+static double
+number_at(const uint8_t *bytes, bool swapped)
+{
+    uint64_t bits;
+    double value;
+    memcpy(&bits, bytes, 8);
+    if (swapped)
+        bits = __builtin_bswap64(bits);
+    memcpy(&value, &bits, 8);
+    return value;
+}
+
+static mc_error *
+read_vertices(reader *r, mc_shape *shape, uint32_t count, bool hole)
+{
+    size_t stride = (size_t)r->values * 8;
+    if (count > (size_t)(r->end - r->at) / stride)
+        return truncated(r);
+    bool finite = true;
+    int begin = shape->point_count;
+    for (uint32_t i = 0; i < count; i++, r->at += stride)
+        finite &=
+            mc_shape_add_vertex(shape, r->lattice, number_at(r->at, r->swapped), number_at(r->at + 8, r->swapped));
+    if (!finite)
+        shape->point_count = begin;
+    if (shape->kind == MC_SHAPE_POLYGONS)
+        mc_shape_end_ring(shape, hole);
+    else
+        mc_shape_end_part(shape);
+    if (shape->failed)
+        return mc_error_create(r->pool, MC_ERR_LIMIT, "a geometry has more than %d vertices", MC_SHAPE_POINTS_MAX);
+    return MC_OK;
+}
+
+static mc_error *
+read_rings(reader *r)
+{
+    uint32_t rings, count;
+    if (!read_word(&rings, r))
+        return truncated(r);
+    for (uint32_t i = 0; i < rings; i++) {
+        if (!read_word(&count, r))
+            return truncated(r);
+        MC_TRY(read_vertices(r, &r->geometry->shapes[MC_SHAPE_POLYGONS], count, i > 0));
+    }
+    return MC_OK;
+}
+
+/* Byte order, type, and the number of values that it says a vertex has. */
+static mc_error *
+read_head(reader *r, uint32_t *type)
+{
+    uint32_t word, srid;
+    if (r->at >= r->end)
+        return truncated(r);
+    if (*r->at > 1)
+        return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry is no well-known binary: byte order %d", *r->at);
+    r->swapped = (*r->at == 1) != machine_is_little();
+    r->at++;
+    if (!read_word(&word, r) || ((word & EWKB_SRID) != 0 && !read_word(&srid, r)))
+        return truncated(r);
+    if ((word & EWKB_SRID) != 0 && r->geometry->srid == 0)
+        r->geometry->srid = (int)srid;
+    uint32_t iso = (word & 0x0FFFFFFFU) / 1000;
+    r->values = 2 + ((word & EWKB_Z) != 0 || iso == 1 || iso == 3) + ((word & EWKB_M) != 0 || iso == 2 || iso == 3);
+    *type = (word & 0x0FFFFFFFU) % 1000;
+    return MC_OK;
+}
+
+static mc_error *read_geometry(reader *r, int depth);
+
+static mc_error *
+read_members(reader *r, int depth)
+{
+    uint32_t count;
+    if (!read_word(&count, r))
+        return truncated(r);
+    for (uint32_t i = 0; i < count; i++)
+        MC_TRY(read_geometry(r, depth + 1));
+    return MC_OK;
+}
+
+static mc_error *
+read_geometry(reader *r, int depth)
+{
+    uint32_t type = 0, count;
+    if (depth > MOST_DEPTH)
+        return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry is nested more than %d deep", MOST_DEPTH);
+    MC_TRY(read_head(r, &type));
+    if (type == WKB_POINT)
+        return read_vertices(r, &r->geometry->shapes[MC_SHAPE_POINTS], 1, false);
+    if (type == WKB_LINE) {
+        if (!read_word(&count, r))
+            return truncated(r);
+        return read_vertices(r, &r->geometry->shapes[MC_SHAPE_LINES], count, false);
+    }
+    if (type == WKB_POLYGON || type == WKB_TRIANGLE)
+        return read_rings(r);
+    if (type >= WKB_MULTIPOINT && type <= WKB_COLLECTION)
+        return read_members(r, depth);
+    return mc_error_create(r->pool, MC_ERR_NOT_BUILT, "geometries of type %u cannot be painted", type);
+}
+
+mc_error *
+mc_wkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_lattice *lattice, apr_pool_t *pool)
+{
+    const uint8_t *begin = bytes;
+    reader r = { .at = begin, .end = begin + size, .geometry = geometry, .lattice = lattice, .pool = pool };
+    mc_geometry_clear(geometry);
+    return read_geometry(&r, 0);
+}
+
+void
+mc_geometry_clear(mc_geometry *geometry)
+{
+    for (int kind = 0; kind < 3; kind++)
+        mc_shape_clear(&geometry->shapes[kind], (mc_shape_kind)kind);
+    geometry->srid = 0;
+}
+
+void
+mc_geometry_free(mc_geometry *geometry)
+{
+    for (int kind = 0; kind < 3; kind++)
+        mc_shape_free(&geometry->shapes[kind]);
+}
+
+bool
+mc_geometry_is_empty(const mc_geometry *geometry)
+{
+    for (int kind = 0; kind < 3; kind++)
+        if (geometry->shapes[kind].part_count > 0)
+            return false;
+    return true;
+}
+
+bool
+mc_geometry_bounds(const mc_geometry *geometry, int32_t *minx, int32_t *miny, int32_t *maxx, int32_t *maxy)
+{
+    bool any = false;
+    for (int kind = 0; kind < 3; kind++) {
+        int32_t x0, y0, x1, y1;
+        if (!mc_shape_bounds(&geometry->shapes[kind], &x0, &y0, &x1, &y1))
+            continue;
+        *minx = !any || x0 < *minx ? x0 : *minx;
+        *miny = !any || y0 < *miny ? y0 : *miny;
+        *maxx = !any || x1 > *maxx ? x1 : *maxx;
+        *maxy = !any || y1 > *maxy ? y1 : *maxy;
+        any = true;
+    }
+    return any;
+}

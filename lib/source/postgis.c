@@ -1,0 +1,73 @@
+/* The source "postgis": styled maps of vector data in PostGIS. */
+#include <apr_strings.h>
+
+#include "feature/postgis.h"
+#include "source/vector.h"
+
+typedef struct postgis_layer {
+    mc_vector_layer layer;
+    mc_postgis_config config;
+} postgis_layer;
+
+#define FIELD(member) offsetof(postgis_layer, config.member)
+
+static const mc_key layer_keys[] = {
+    MC_VECTOR_LAYER_KEYS(postgis_layer),
+    { "connection", MC_TEXT, MC_KEY_REQUIRED | MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(connection), NULL,
+      "libpq connection string or URI of the database." },
+    { "table", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(table), NULL,
+      "The table or view that holds the features, with its schema before a point where it is not in the search path." },
+    { "query", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(query), NULL,
+      "A SELECT instead of a table. !BBOX!, !PIXEL!, !SCALE! and !DIMENSION! (the name of one) are bound as values." },
+    { "geometry", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(geometry), NULL,
+      "The geometry column; of a table it is found in geometry_columns." },
+    { "srid", MC_INT, MC_KEY_OURS, 0, 999999, NULL, "0", FIELD(srid), NULL,
+      "SRID of the geometry; of a table it is found in geometry_columns (0)." },
+    { "id", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(id), NULL, "The column with the number of each feature." },
+    { "transfer", MC_CHOICE, MC_KEY_OURS, 0, 0, "binary|hex", "binary", FIELD(transfer), NULL,
+      "How geometry travels: in its binary form, or as hex digits (for comparison)." },
+    MC_KEY_END,
+};
+
+static const mc_key postgis_keys[] = {
+    MC_SOURCE_KEYS(mc_vector_source, "0"),
+    { "layer", MC_TREE, MC_KEY_REQUIRED | MC_KEY_REPEATABLE | MC_KEY_OURS, 0, 0, NULL, NULL,
+      offsetof(mc_vector_source, nodes), layer_keys,
+      "A layer: its data and its style. The first one is at the bottom." },
+    MC_KEY_END,
+};
+
+static mc_vector_layer *
+layer_from_config(const mc_node *node, mc_build *build)
+{
+    postgis_layer *made = apr_pcalloc(build->pool, sizeof(*made));
+    if (!mc_config_read(made, node, layer_keys, build->diagnostics))
+        return NULL;
+    const mc_postgis_config *config = &made->config;
+    if ((config->table == NULL) == (config->query == NULL) ||
+        (config->query != NULL && (config->geometry == NULL || config->srid == 0))) {
+        mc_complain(build->diagnostics, MC_REFUSED, node,
+                    "layer \"%s\" needs either a <table>, or a <query> with <geometry> and <srid>", made->layer.name);
+        return NULL;
+    }
+    made->layer.data = mc_postgis_create(config, made->layer.name, build->pool);
+    return mc_vector_layer_finish(&made->layer, node, build) ? &made->layer : NULL;
+}
+
+static mc_source *
+postgis_from_config(const mc_node *node, mc_build *build)
+{
+    mc_vector_source *source = apr_pcalloc(build->pool, sizeof(*source));
+    if (!mc_source_read(&source->base, &mc_source_postgis, node, build) ||
+        !mc_vector_layers(source, layer_from_config, build))
+        return NULL;
+    return &source->base.source;
+}
+
+const mc_source_ops mc_source_postgis = {
+    .type = "postgis",
+    .keys = postgis_keys,
+    .help = "Styled maps of vector data in PostGIS.",
+    .from_config = postgis_from_config,
+    .render = mc_vector_render,
+};

@@ -1,0 +1,54 @@
+/* The source "shapefile": styled maps of vector data in shapefiles. */
+#include <apr_strings.h>
+
+#include "feature/shapefile.h"
+#include "source/vector.h"
+
+typedef struct shapefile_layer {
+    mc_vector_layer layer;
+    const char *data;
+} shapefile_layer;
+
+static const mc_key layer_keys[] = {
+    MC_VECTOR_LAYER_KEYS(shapefile_layer),
+    { "data", MC_TEXT, MC_KEY_REQUIRED | MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(shapefile_layer, data), NULL,
+      "Path of the .shp file, in the CRS of the grid; its table (.dbf, .cpg) lies beside it." },
+    MC_KEY_END,
+};
+
+static const mc_key shapefile_keys[] = {
+    MC_SOURCE_KEYS(mc_vector_source, "0"),
+    { "layer", MC_TREE, MC_KEY_REQUIRED | MC_KEY_REPEATABLE | MC_KEY_OURS, 0, 0, NULL, NULL,
+      offsetof(mc_vector_source, nodes), layer_keys,
+      "A layer: its data and its style. The first one is at the bottom." },
+    MC_KEY_END,
+};
+
+static mc_vector_layer *
+layer_from_config(const mc_node *node, mc_build *build)
+{
+    shapefile_layer *made = apr_pcalloc(build->pool, sizeof(*made));
+    if (!mc_config_read(made, node, layer_keys, build->diagnostics) ||
+        !mc_vector_layer_finish(&made->layer, node, build))
+        return NULL;
+    made->layer.data = mc_shapefile_create(made->data, made->layer.name, build->pool);
+    return &made->layer;
+}
+
+static mc_source *
+shapefile_from_config(const mc_node *node, mc_build *build)
+{
+    mc_vector_source *source = apr_pcalloc(build->pool, sizeof(*source));
+    if (!mc_source_read(&source->base, &mc_source_shapefile, node, build) ||
+        !mc_vector_layers(source, layer_from_config, build))
+        return NULL;
+    return &source->base.source;
+}
+
+const mc_source_ops mc_source_shapefile = {
+    .type = "shapefile",
+    .keys = shapefile_keys,
+    .help = "Styled maps of vector data in shapefiles.",
+    .from_config = shapefile_from_config,
+    .render = mc_vector_render,
+};

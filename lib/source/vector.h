@@ -1,0 +1,54 @@
+/* What the sources that draw vector data share: layers of data and style, painted over each other. */
+#ifndef MC_SOURCE_VECTOR_H
+#define MC_SOURCE_VECTOR_H
+
+#include "feature/painter.h"
+#include "source/source_base.h"
+
+/* A layer as every kind of vector source has it; the kind's own struct begins with it. */
+typedef struct mc_vector_layer {
+    const char *name;
+    const char *style_file, *style_name; /* as configured */
+    mc_feature_data *data;
+    const mc_style *style;
+} mc_vector_layer;
+
+typedef struct mc_vector_source {
+    mc_source_base base;
+    const apr_array_header_t *nodes; /* <layer>, of const mc_node * */
+    mc_vector_layer **layers;        /* bottom first */
+    int layer_count;
+} mc_vector_source;
+
+/* Rows of a layer's table for a struct whose first member is `layer`. */
+#define MC_VECTOR_LAYER_KEYS(type_)                                                                                    \
+    { "@name",     MC_TEXT,                                                                                            \
+      MC_KEY_OURS, 0,                                                                                                  \
+      0,           NULL,                                                                                               \
+      "layer",     offsetof(type_, layer.name),                                                                        \
+      NULL,        "Name of the layer in messages, vector tiles and feature info." },                                  \
+        { "style",     MC_TEXT,                                                                                        \
+          MC_KEY_OURS, 0,                                                                                              \
+          0,           NULL,                                                                                           \
+          NULL,        offsetof(type_, layer.style_file),                                                              \
+          NULL,        "SLD 1.0 or SE 1.1 file. Without one, features are grey with thin dark outlines." },            \
+    {                                                                                                                  \
+        "style_name", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(type_, layer.style_name), NULL,                 \
+            "Which user style of the file; by default its first one."                                                  \
+    }
+
+/* Reads what all kinds have of a layer that has been read by its table. False after a complaint. */
+bool mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_build *build);
+
+/* Makes all layers of a source that has been read. False after a complaint. */
+bool mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const mc_node *node, mc_build *build),
+                      mc_build *build);
+
+/* The render operation of all of them. */
+mc_error *mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx,
+                           apr_pool_t *pool) MC_CHECKED;
+
+/* The query of a map: its lattice is that of the grid's level where the map lies on one, else its own. */
+void mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin);
+
+#endif

@@ -1,0 +1,258 @@
+#include "unit.h"
+
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "feature/expression.h"
+#include "feature/painter.h"
+
+static mc_build build;
+
+/* The style of a document whose rules are given. */
+static const mc_style *
+style_of(const char *rules)
+{
+    char path[] = "/tmp/mapcache-style-XXXXXX";
+    int fd = mkstemp(path);
+    FILE *file = fdopen(fd, "w");
+    build = (mc_build){ .pool = pool, .diagnostics = mc_diagnostics_create(pool) };
+    fprintf(file,
+            "<sld:StyledLayerDescriptor version='1.0.0' xmlns:sld='http://www.opengis.net/sld' "
+            "xmlns:ogc='http://www.opengis.net/ogc'><sld:NamedLayer><sld:Name>a</sld:Name><sld:UserStyle>"
+            "<sld:Name>one</sld:Name><sld:FeatureTypeStyle>%s</sld:FeatureTypeStyle></sld:UserStyle></sld:NamedLayer>"
+            "</sld:StyledLayerDescriptor>",
+            rules);
+    fclose(file);
+    const mc_style *style = mc_style_read(path, NULL, NULL, &build);
+    unlink(path);
+    return style;
+}
+
+static int
+complaints(mc_severity severity)
+{
+    int count = 0;
+    for (int i = 0; i < build.diagnostics->complaints->nelts; i++)
+        count += APR_ARRAY_IDX(build.diagnostics->complaints, i, mc_complaint).severity == severity;
+    return count;
+}
+
+/* Whether a feature with the values of attributes A and B fits a condition that names both. */
+static bool
+matches(const char *condition, const char *a, const char *b)
+{
+    const mc_style *style =
+        style_of(apr_pstrcat(pool,
+                             "<Rule><Filter><And><Not><PropertyIsEqualTo><PropertyName>A</PropertyName>"
+                             "<Literal>?</Literal></PropertyIsEqualTo></Not><Not><PropertyIsEqualTo>"
+                             "<PropertyName>B</PropertyName><Literal>?</Literal></PropertyIsEqualTo>"
+                             "</Not>",
+                             condition, "</And></Filter></Rule>", NULL));
+    ck_assert_ptr_nonnull(style);
+    ck_assert_int_eq(style->attribute_count, 2);
+    ck_assert_int_eq(style->passes[0].rule_count, 1);
+    const char *const values[] = { a, b };
+    const mc_feature feature = { 1, NULL, values };
+    return mc_filter_matches(style->passes[0].rules[0].filter, &feature, pool);
+}
+
+#define A "<ogc:PropertyName>A</ogc:PropertyName>"
+#define B "<ogc:PropertyName>B</ogc:PropertyName>"
+#define LITERAL(text) "<ogc:Literal>" text "</ogc:Literal>"
+
+START_TEST(comparisons)
+{
+    ck_assert(matches("<PropertyIsEqualTo>" A LITERAL("x") "</PropertyIsEqualTo>", "x", ""));
+    ck_assert(!matches("<PropertyIsEqualTo>" A LITERAL("x") "</PropertyIsEqualTo>", "X", ""));
+    ck_assert(matches("<PropertyIsEqualTo matchCase='false'>" A LITERAL("x") "</PropertyIsEqualTo>", "X", ""));
+    ck_assert(!matches("<PropertyIsEqualTo>" A LITERAL("x") "</PropertyIsEqualTo>", NULL, ""));
+    ck_assert(matches("<PropertyIsEqualTo>" A LITERAL("1.0") "</PropertyIsEqualTo>", "1", ""));
+    ck_assert(matches("<PropertyIsLessThan>" A B "</PropertyIsLessThan>", "9", "10"));
+    ck_assert(!matches("<PropertyIsLessThan>" A B "</PropertyIsLessThan>", "9a", "10a"));
+    ck_assert(matches("<PropertyIsGreaterThanOrEqualTo>" A B "</PropertyIsGreaterThanOrEqualTo>", "-1e3", "-1000"));
+    ck_assert(matches("<PropertyIsNotEqualTo>" A B "</PropertyIsNotEqualTo>", "1", "2"));
+    const char *between = "<PropertyIsBetween>" A "<LowerBoundary>" LITERAL("1") "</LowerBoundary><UpperBoundary>" B
+                                                                                 "</UpperBoundary></PropertyIsBetween>";
+    ck_assert(matches(between, "1", "3"));
+    ck_assert(matches(between, "3", "3"));
+    ck_assert(!matches(between, "3.1", "3"));
+    ck_assert(matches("<PropertyIsNull>" A "</PropertyIsNull>", NULL, "b"));
+    ck_assert(!matches("<PropertyIsNull>" A "</PropertyIsNull>", "", "b"));
+    ck_assert(
+        matches("<Or><PropertyIsNull>" A "</PropertyIsNull><PropertyIsNull>" B "</PropertyIsNull></Or>", "", NULL));
+}
+END_TEST
+
+START_TEST(likes)
+{
+    static const struct {
+        const char *pattern, *text;
+        bool fits;
+    } cases[] = { { "a*", "abc", true },   { "*c", "abc", true },  { "a?c", "abc", true },  { "a?c", "ac", false },
+                  { "*", "", true },       { "", "", true },       { "", "a", false },      { "a\\*", "a*", true },
+                  { "a\\*", "ab", false }, { "*b*", "abc", true }, { "*a*b", "aab", true }, { "abc", "abcd", false },
+                  { "**c", "abc", true },  { "a*d", "abc", false } };
+    mc_filter how = { .wildcard = '*', .single = '?', .escape = '\\' };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        ck_assert_msg(mc_like(cases[i].text, cases[i].pattern, &how) == cases[i].fits, "%s, %s", cases[i].pattern,
+                      cases[i].text);
+    ck_assert(matches("<PropertyIsLike wildCard='%' singleChar='_' escape='!'>" A LITERAL("St. %") "</PropertyIsLike>",
+                      "St. Gallen", ""));
+}
+END_TEST
+
+/* The text of an expression over attribute A. */
+static const char *
+value_of(const char *expression, const char *a)
+{
+    const mc_style *style =
+        style_of(apr_pstrcat(pool, "<Rule><PolygonSymbolizer><Fill><CssParameter name='fill'>", expression,
+                             "</CssParameter></Fill></PolygonSymbolizer></Rule>", NULL));
+    ck_assert_ptr_nonnull(style);
+    ck_assert_int_eq(complaints(MC_NOT_BUILT), 0);
+    const char *const values[] = { a };
+    const mc_feature feature = { 1, NULL, values };
+    return mc_expression_text(style->passes[0].rules[0].symbolizers[0].fill.color_value, &feature, pool);
+}
+
+START_TEST(values)
+{
+    ck_assert_str_eq(value_of(A, "#010203"), "#010203");
+    ck_assert_str_eq(value_of("#" A, "010203"), "#010203");
+    ck_assert_str_eq(value_of("<Add>" A LITERAL("1") "</Add>", "2"), "3");
+    ck_assert_str_eq(value_of("<Div>" A LITERAL("4") "</Div>", "1"), "0.25");
+    ck_assert_ptr_null(value_of("<Div>" A LITERAL("0") "</Div>", "1"));
+    ck_assert_ptr_null(value_of("<Mul>" A LITERAL("2") "</Mul>", "text"));
+    ck_assert_str_eq(value_of("<Function name='strToUpperCase'>" A "</Function>", "abc"), "ABC");
+    ck_assert_str_eq(value_of("<Function name='Recode'>" A LITERAL("a") LITERAL("#f00") LITERAL("b")
+                                  LITERAL("#0f0") "</Function>",
+                              "b"),
+                     "#0f0");
+    const char *classes = "<se:Categorize><LookupValue>" A "</LookupValue><Value>#000</Value><Threshold>10</Threshold>"
+                          "<Value>#111</Value><Threshold>20</Threshold><Value>#222</Value></se:Categorize>";
+    ck_assert_str_eq(value_of(classes, "9"), "#000");
+    ck_assert_str_eq(value_of(classes, "10"), "#111");
+    ck_assert_str_eq(value_of(classes, "99"), "#222");
+    const char *ramp =
+        "<se:Interpolate><LookupValue>" A "</LookupValue><InterpolationPoint><Data>0</Data><Value>#000000"
+        "</Value></InterpolationPoint><InterpolationPoint><Data>10</Data><Value>#ff0064</Value>"
+        "</InterpolationPoint></se:Interpolate>";
+    ck_assert_str_eq(value_of(ramp, "-5"), "#000000");
+    ck_assert_str_eq(value_of(ramp, "5"), "#800032");
+    ck_assert_str_eq(value_of(ramp, "50"), "#ff0064");
+}
+END_TEST
+
+START_TEST(what_is_lacking_is_named)
+{
+    ck_assert_ptr_nonnull(style_of("<Rule><RasterSymbolizer/></Rule>"));
+    ck_assert_int_eq(complaints(MC_NOT_BUILT), 1);
+    ck_assert_ptr_nonnull(style_of("<Rule><PolygonSymbolizer><Fill><CssParameter name='fill'>red</CssParameter></Fill>"
+                                   "<Stroke><CssParameter name='stroke-glow'>1</CssParameter></Stroke><Glow/>"
+                                   "</PolygonSymbolizer></Rule>"));
+    ck_assert_int_eq(complaints(MC_NOT_BUILT), 3);
+    const mc_style *style =
+        style_of("<Rule><Filter><Within/></Filter><LineSymbolizer/></Rule><Rule><LineSymbolizer/></Rule>");
+    ck_assert_int_eq(complaints(MC_NOT_BUILT), 1);
+    ck_assert_int_eq(style->passes[0].rule_count, 1);
+    ck_assert_ptr_null(style_of("<Rule><MinScaleDenominator>many</MinScaleDenominator></Rule>"));
+    ck_assert_int_eq(complaints(MC_REFUSED), 1);
+}
+END_TEST
+
+static mc_geometry geometry;
+
+static mc_pixels *
+painted(const mc_style *style, int count, const char *const *values, bool by_feature)
+{
+    mc_pixels *pixels;
+    mc_painter *painter;
+    ck_ok(mc_pixels_create(&pixels, 64, 64, true, pool));
+    mc_pixels_attach(pixels, pool);
+    ck_ok(mc_painter_create(&painter, style, pixels, 10000, by_feature, pool));
+    for (int i = 0; i < count; i++) {
+        static const int corners[4][2] = { { 0, 0 }, { 1, 0 }, { 1, 1 }, { 0, 1 } };
+        mc_geometry_clear(&geometry);
+        for (int c = 0; c < 4; c++)
+            mc_shape_add(&geometry.shapes[MC_SHAPE_POLYGONS], (8 + i * 12 + corners[c][0] * 24) * MC_SUBPIXELS,
+                         (8 + corners[c][1] * 24) * MC_SUBPIXELS);
+        mc_shape_end_ring(&geometry.shapes[MC_SHAPE_POLYGONS], false);
+        const mc_feature feature = { i, &geometry, values + i };
+        ck_ok(mc_painter_take(painter, &feature, &ctx));
+    }
+    ck_ok(mc_painter_finish(painter, &ctx));
+    mc_geometry_free(&geometry);
+    return pixels;
+}
+
+static uint32_t
+pixel(const mc_pixels *pixels, int x, int y)
+{
+    const uint8_t *p = pixels->data + (size_t)y * pixels->stride + (size_t)x * 4;
+    return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
+}
+
+START_TEST(rules_in_the_order_of_features)
+{
+    const char *rules = "<Rule><Filter><PropertyIsEqualTo>" A LITERAL(
+        "r") "</PropertyIsEqualTo></Filter><PolygonSymbolizer>"
+             "<Fill><CssParameter name='fill'>#ff0000</CssParameter></Fill></PolygonSymbolizer></Rule>"
+             "<Rule><ElseFilter/><MaxScaleDenominator>20000</MaxScaleDenominator><PolygonSymbolizer><Fill>"
+             "<CssParameter name='fill'>#0000ff</CssParameter><CssParameter name='fill-opacity'>0.5"
+             "</CssParameter></Fill></PolygonSymbolizer></Rule><Rule><MinScaleDenominator>20000"
+             "</MinScaleDenominator><PolygonSymbolizer><Fill/></PolygonSymbolizer></Rule>";
+    const char *const values[] = { "r", "b" };
+    const mc_pixels *pixels = painted(style_of(rules), 2, values, false);
+    ck_assert_uint_eq(pixel(pixels, 10, 20), 0xFFFF0000U);
+    ck_assert_uint_eq(pixel(pixels, 40, 20), 0x80000080U);
+    ck_assert_uint_eq(pixel(pixels, 25, 20), 0xFF7F0080U); /* the second feature lies over the first */
+    ck_assert_uint_eq(pixel(pixels, 2, 2), 0);
+}
+END_TEST
+
+/* Where shapes do not lie over each other, a layer that is painted whole looks as one that is painted by feature. */
+START_TEST(whole_layers_are_painted_alike)
+{
+    static const char rules[] =
+        "<Rule><PolygonSymbolizer><Fill><CssParameter name='fill'>#ff8800</CssParameter></Fill><Stroke>"
+        "<CssParameter name='stroke'>#000000</CssParameter><CssParameter name='stroke-width'>%s"
+        "</CssParameter></Stroke></PolygonSymbolizer></Rule>";
+    const char *const values[] = { "" };
+    for (int wide = 0; wide < 2; wide++) {
+        const mc_style *style = style_of(apr_psprintf(pool, rules, wide ? "5" : "1"));
+        const mc_pixels *whole = painted(style, 1, values, false), *single = painted(style, 1, values, true);
+        for (int y = 0; y < 64; y++)
+            ck_assert_mem_eq(whole->data + (size_t)y * whole->stride, single->data + (size_t)y * single->stride, 256);
+        ck_assert_uint_eq(pixel(whole, 20, 20), 0xFFFF8800U);
+        if (wide) {
+            ck_assert_uint_eq(pixel(whole, 8, 20), 0xFF000000U);
+            ck_assert_uint_eq(pixel(whole, 6, 20), 0xFF000000U);
+            ck_assert_uint_eq(pixel(whole, 5, 5), 0x40000000U); /* a quarter of the mitre's corner pixel */
+            ck_assert_uint_eq(pixel(whole, 4, 20), 0);
+        }
+    }
+    ck_assert(mc_painter_margin(style_of(apr_psprintf(pool, rules, "7")), 1000) >= 3.5);
+}
+END_TEST
+
+START_TEST(lines_dashed_and_beside)
+{
+    const char *rules = "<Rule><LineSymbolizer><Stroke><CssParameter name='stroke'>#000000</CssParameter><CssParameter "
+                        "name='stroke-width'>4</CssParameter><CssParameter name='stroke-dasharray'>8 4</CssParameter>"
+                        "</Stroke></LineSymbolizer></Rule>";
+    const char *const values[] = { "" };
+    const mc_pixels *pixels = painted(style_of(rules), 1, values, false);
+    int dark = 0;
+    for (int x = 8; x < 32; x++)
+        dark += pixel(pixels, x, 8) == 0xFF000000U;
+    ck_assert(dark >= 14 && dark <= 18); /* of 24, two in three */
+    ck_assert_uint_eq(pixel(pixels, 20, 20), 0);
+}
+END_TEST
+
+UNIT_MAIN("style", comparisons, likes, values, what_is_lacking_is_named, rules_in_the_order_of_features,
+          whole_layers_are_painted_alike, lines_dashed_and_beside)
