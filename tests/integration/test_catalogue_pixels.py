@@ -10,7 +10,7 @@ from conftest import fetch
 from drop_in import PEER_MODULE
 from PIL import Image
 
-ALIGNED, RESAMPLED, TILES = 110, 80, 60
+ALIGNED, RESAMPLED, TILES = 150, 110, 100
 LAYERS = ["placed", "all"]
 
 
@@ -29,6 +29,16 @@ def any_value(chance):
     return chance.choice(["all", "all", *catalogue.KINDS])
 
 
+def a_place(chance):
+    """Most often inside of a product."""
+    box = chance.choice(catalogue.products()).box
+    return chance.uniform(box[0], box[2]), chance.uniform(box[1], box[3])
+
+
+def inside(value, most, step):
+    return max(0, min(value, most)) // step * step
+
+
 def aligned_maps():
     """Boxes on the pixel lattice of a level, most of them on tile edges."""
     chance = random.Random(31)
@@ -39,8 +49,9 @@ def aligned_maps():
         size = 256 * 2**z
         width, height = min(width, size), min(height, size)
         step = 256 if chance.random() < 0.6 else 1
-        left = chance.randrange(0, size - width + 1, step)
-        top = chance.randrange(0, size - height + 1, step)
+        x, y = a_place(chance)
+        left = inside(int((x + catalogue.WORLD) / pixel) - width // 2, size - width, step)
+        top = inside(int((catalogue.WORLD - y) / pixel) - height // 2, size - height, step)
         box = (-catalogue.WORLD + left * pixel, catalogue.WORLD - (top + height) * pixel,
                -catalogue.WORLD + (left + width) * pixel, catalogue.WORLD - top * pixel)
         yield wms(chance.choice(LAYERS), box, width, height, any_value(chance))
@@ -52,7 +63,8 @@ def resampled_maps():
         width, height = chance.randint(120, 600), chance.randint(120, 600)
         across = 10**chance.uniform(5.9, 7.4)
         up = across * height / width
-        x, y = chance.uniform(-1.5e7, 1.5e7 - across), chance.uniform(-1.2e7, 1.2e7 - up)
+        x, y = a_place(chance)
+        x, y = max(-catalogue.WORLD, x - across / 2), max(-catalogue.WORLD, y - up / 2)
         yield wms(chance.choice(LAYERS), (x, y, x + across, y + up), width, height, any_value(chance))
 
 
@@ -60,7 +72,10 @@ def tiles():
     chance = random.Random(33)
     for _ in range(TILES):
         z = chance.randint(0, catalogue.TOP_LEVEL)
-        yield wmts(chance.choice(LAYERS), z, chance.randrange(2**z), chance.randrange(2**z), any_value(chance))
+        x, y = a_place(chance)
+        width = 2 * catalogue.WORLD / 2**z
+        yield wmts(chance.choice(LAYERS), z, int((x + catalogue.WORLD) / width), int((catalogue.WORLD - y) / width),
+                   any_value(chance))
 
 
 class Servers:
@@ -105,23 +120,34 @@ def nearly_equal(path, difference):
     assert difference.max() <= 2.51, (path, difference.max())  # 2 of 255, and the rounding of what is premultiplied here
 
 
-def closely_resampled(path, difference):
-    pixels = difference.max(axis=2)
-    assert (pixels <= 3.51).mean() >= 0.999, (path, (pixels > 3.51).mean(), pixels.max())
-    noise = (difference**2).mean()
-    assert noise == 0 or 10 * numpy.log10(255**2 / noise) >= 45, (path, noise)
+class CloselyResampled:
+    """The peer weighs neighbouring pixels in steps of 1/128, which shows at hard edges; a map may consist of them."""
+
+    def __init__(self):
+        self.pixels = self.far = 0
+
+    def __call__(self, path, difference):
+        pixels = difference.max(axis=2)
+        far = (pixels > 3.51).sum()
+        assert far <= 0.005 * pixels.size and pixels.max() <= 12, (path, far / pixels.size, pixels.max())
+        noise = (difference**2).mean()
+        assert noise == 0 or 10 * numpy.log10(255**2 / noise) >= 45, (path, noise)
+        self.pixels += pixels.size
+        self.far += far
 
 
 def test_aligned_maps(servers):
-    assert compare(servers, aligned_maps(), nearly_equal) > ALIGNED / 2
+    assert compare(servers, aligned_maps(), nearly_equal) > ALIGNED * 0.6
 
 
 def test_resampled_maps(servers):
-    assert compare(servers, resampled_maps(), closely_resampled) > RESAMPLED / 2
+    judge = CloselyResampled()
+    assert compare(servers, resampled_maps(), judge) > RESAMPLED * 0.6
+    assert judge.far <= 0.001 * judge.pixels, judge.far / judge.pixels
 
 
 def test_tiles(servers):
-    assert compare(servers, tiles(), nearly_equal) > TILES / 3
+    assert compare(servers, tiles(), nearly_equal) > TILES * 0.5
 
 
 def test_tiles_of_one_product_pass_as_they_are(servers):
@@ -129,7 +155,7 @@ def test_tiles_of_one_product_pass_as_they_are(servers):
     for path in tiles():
         ours, theirs = servers.ask(path)
         passed += ours.body == theirs.body and ours.headers["ETag"] is not None
-    assert passed > TILES / 6
+    assert passed > 5
 
 
 def test_a_second_look_gives_the_same(servers):
