@@ -1,6 +1,7 @@
 /* What a process owns, built after the fork: workers, handles, connections, memory. Its budgets are divided by the
  * number of processes. */
 #include <malloc.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "base/gate.h"
@@ -21,6 +22,7 @@
 
 struct mc_runtime {
     mc_process process;
+    bool metrics_shared;
 };
 
 static int
@@ -75,11 +77,34 @@ create_postgres(const mc_config *config, int processes, bool threads)
     return mc_postgres_create(share, config->idle_connection_time, threads);
 }
 
+static bool
+has_dimension(const mc_config *config, const char *type)
+{
+    for (int i = 0; i < config->tilesets->nelts; i++) {
+        const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *);
+        for (int j = 0; j < tileset->dimension_count; j++)
+            if (strcmp(tileset->dimensions[j]->ops->type, type) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* Loads what the first request would have to wait for. A module that is not to be had is that request's affair. */
+static void
+load_modules(const mc_process *process, const mc_config *config, const mc_log *log, apr_pool_t *pool)
+{
+    if (!has_dimension(config, "postgresql"))
+        return;
+    mc_error *error = mc_postgres_load(process->postgres, pool);
+    mc_ctx ctx = { .pool = pool, .log = log };
+    if (error != MC_OK)
+        mc_log_error(&ctx, MC_LOG_WARN, error);
+}
+
 mc_error *
 mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, bool threads, const mc_log *log,
                   apr_pool_t *pool)
 {
-    (void)log;
     if (processes < 1)
         processes = 1;
     *runtime = apr_pcalloc(pool, sizeof(**runtime));
@@ -97,6 +122,8 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->flights = mc_flights_create();
     process->memory = mc_memory_create(config->memory_cache / processes);
     process->answers = answers_create(config->memory_cache / processes);
+    if (threads)
+        load_modules(process, config, log, pool);
     return MC_OK;
 }
 
@@ -113,9 +140,25 @@ mc_runtime_destroy(mc_runtime *runtime)
     mc_http_destroy(process->http);
     mc_postgres_destroy(process->postgres);
     mc_flights_destroy(process->flights);
-    mc_metrics_destroy(process->metrics);
+    if (!runtime->metrics_shared)
+        mc_metrics_destroy(process->metrics);
     mc_gate_destroy(process->drawing);
     *process = (mc_process){ 0 };
+}
+
+struct mc_metrics *
+mc_runtime_metrics_create(void)
+{
+    return mc_metrics_create();
+}
+
+void
+mc_runtime_share_metrics(mc_runtime *runtime, struct mc_metrics *shared)
+{
+    MC_ASSERT(!runtime->metrics_shared);
+    mc_metrics_destroy(runtime->process.metrics);
+    runtime->process.metrics = shared;
+    runtime->metrics_shared = true;
 }
 
 mc_process *

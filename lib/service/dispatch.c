@@ -103,8 +103,6 @@ mc_service_dispatch(mc_call *call, mc_request *request, const mc_config *config,
     while (*path == '/')
         path++;
     call->path = path;
-    if (call->service->not_built != NULL)
-        return mc_error_create(pool, MC_ERR_NOT_BUILT, "this server has no service %s", call->service->not_built);
     MC_TRY(call->service->ops->parse(request, call, ctx, pool));
     return settle_request(request, ctx, pool);
 }
