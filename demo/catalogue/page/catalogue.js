@@ -163,7 +163,8 @@ function configured(alias) {
   state.alias = alias;
   const current = configurations.find(function (configuration) { return configuration.name === alias; });
   byId('configuration').value = alias;
-  byId('says').textContent = current.options === null ? 'Nothing is set: the server decides by itself.' : current.says + '.';
+  byId('says').textContent = current.options === null ? 'Nothing is set: the server decides by itself.'
+    : current.says[0].toUpperCase() + current.says.slice(1) + '.';
   for (const chip of byId('options').children)
     chip.setAttribute('aria-pressed', String(current.options !== null && current.options.includes(chip.dataset.option)));
   request(false);
