@@ -223,6 +223,8 @@ def test_times_are_shown(browser, port, protocol, address):
     click(browser, "#none")
     browser.settled()
     click(browser, f"[data-protocol={protocol}]")
+    browser.script("document.querySelector('.ol-zoom-out').click()")
+    browser.settled()
     click(browser, "#all")
     requests = rest(browser, port, address, until=lambda: text(browser, "server") != "–")
     asked = {url for url, status in requests if status and "/catalog-auto" in url and "/base/" not in url}
