@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/workers.h"
+#include "image/box.h"
 #include "mapcache/tile.h"
 #include "samples.h"
 
@@ -150,12 +151,52 @@ hash(sample *s, apr_pool_t *scratch)
     return mc_hash64(s->pixels->data, s->pixels->capacity, 0) == 0 ? 0 : s->pixels->capacity;
 }
 
+static uint8_t *
+box_room(void *baton, const mc_box_image *found)
+{
+    (void)found;
+    return baton;
+}
+
+static size_t
+decode_box(sample *s, apr_pool_t *scratch)
+{
+    mc_box_image found;
+    must(mc_image_decode_box(&found, box_room, s->pixels->data, s->bytes->data, s->bytes->size, &ctx, scratch));
+    return s->bytes->size;
+}
+
+static size_t
+animate(sample *s, apr_pool_t *scratch)
+{
+    mc_buf *bytes;
+    for (int i = 0; i < 8; i++)
+        s->many[i]->opacity = MC_OPACITY_UNKNOWN;
+    mc_animation animation = { .frames = s->many, .count = 8, .delay = 100 };
+    must(mc_apng_encode(&bytes, &animation, MC_ON_THE_FLY, &ctx, scratch));
+    return bytes->size;
+}
+
 static mc_pixels *
 image(int side)
 {
     mc_pixels *pixels;
     must(mc_pixels_create(&pixels, side, side, true, pool));
     return mc_pixels_attach(pixels, pool);
+}
+
+/* A map of 400 small products: 48 groups of dots on black. */
+static void
+sample_products(mc_pixels *pixels)
+{
+    static const uint8_t black[] = { 0, 0, 0, 255 };
+    mc_pixels_fill(pixels, black);
+    for (int i = 0; i < 400; i++) {
+        int left = i % 4 * 200 + i * 37 % 150, top = 300 + i * 53 % 300;
+        for (int k = 0; k < 9; k++)
+            sample_set(pixels, left + k % 3, top + k / 3, (unsigned)i & 255, 90, 200, 255);
+    }
+    pixels->opacity = MC_OPACITY_UNKNOWN;
 }
 
 /* Nothing but a few dots. */
@@ -177,6 +218,8 @@ measure_codecs(sample *s, const char *what, int side)
     must(mc_format_encode(&s->bytes, &s->format, s->pixels, MC_ON_THE_FLY, &ctx, pool));
     snprintf(name, sizeof(name), "png decode %s %d", what, side);
     measure(name, decode, s);
+    snprintf(name, sizeof(name), "png decode %s %d into its box", what, side);
+    measure(name, decode_box, s);
 }
 
 static void
@@ -200,6 +243,7 @@ measure_png(apr_hash_t *formats)
         sample_map(s.many[i], i * 256);
     }
     measure("png8 encode 64 map tiles 256", encode_many, &s);
+    measure("animated png of 8 map tiles 256", animate, &s);
     s.pixels = image(256);
     sample_photo(s.pixels);
     measure("png8 encode photo 256", encode, &s);
@@ -241,8 +285,13 @@ measure_strips(apr_hash_t *formats)
     ctx.process = &process;
     clock_of = CLOCK_MONOTONIC;
     measure("jpeg encode 1024, elapsed", encode, &s);
+    sample_products(s.pixels);
+    measure("jpeg encode products 1024, elapsed", encode, &s);
+    sample_map(s.pixels, 0);
     process.workers = workers;
     measure("jpeg encode 1024 with a worker, elapsed", encode, &s);
+    sample_products(s.pixels);
+    measure("jpeg encode products 1024 with a worker, elapsed", encode, &s);
     clock_of = CLOCK_THREAD_CPUTIME_ID;
     ctx.process = NULL;
     mc_workers_destroy(workers);

@@ -47,6 +47,7 @@ typedef struct answer {
 
 /* What the process remembers; one block of memory, the texts behind the pointers. */
 typedef struct remembered {
+    bool lasting;   /* the same as long as the stamp is */
     mc_stamp stamp; /* of the file, where there is one */
     apr_time_t taken;
     int count;
@@ -293,15 +294,9 @@ static bool
 still_valid(const remembered *found, const mc_query_dimension *dimension, const look *look)
 {
     if (dimension->by_stamp)
-        return mc_stamp_equal(&found->stamp, &look->stamp);
+        return found->lasting && mc_stamp_equal(&found->stamp, &look->stamp);
     apr_time_t now = apr_time_now();
     return found->taken <= now && now - found->taken < dimension->remember;
-}
-
-static bool
-remembers(const mc_query_dimension *dimension)
-{
-    return dimension->by_stamp || dimension->remember > 0;
 }
 
 /* Fills the answer with what the process remembers. */
@@ -309,7 +304,7 @@ static bool
 recall(answer *answer, const key *key, const mc_query_dimension *dimension, const look *look, mc_ctx *ctx)
 {
     mc_lru *answers = ctx->process == NULL ? NULL : ctx->process->answers;
-    if (answers == NULL || !remembers(dimension))
+    if (answers == NULL || (!dimension->by_stamp && dimension->remember == 0))
         return false;
     mc_lru_entry *entry;
     const remembered *found = mc_lru_get(answers, &entry, key->bytes, key->size);
@@ -327,20 +322,21 @@ recall(answer *answer, const key *key, const mc_query_dimension *dimension, cons
 }
 
 static void
-remember(const answer *answer, const key *key, const mc_query_dimension *dimension, const look *look, mc_ctx *ctx)
+remember(const answer *answer, const key *key, const mc_query_dimension *dimension, const look *look, bool fleeting,
+         mc_ctx *ctx)
 {
     mc_lru *answers = ctx->process == NULL ? NULL : ctx->process->answers;
-    if (answers == NULL || !remembers(dimension))
+    /* Of a file that has just changed the stamp says nothing: a write that comes now may leave it as it is. */
+    bool lasting = look != NULL && !fleeting && mc_stamp_settled(&look->stamp, look->taken);
+    if (answers == NULL || (dimension->by_stamp ? !lasting : dimension->remember == 0))
         return;
-    if (dimension->by_stamp && !mc_stamp_settled(&look->stamp, look->taken))
-        return; /* a write that comes now may leave the stamp as it is */
     size_t size = sizeof(remembered) + sizeof(char *) * (size_t)answer->count;
     for (int i = 0; i < answer->count; i++)
         size += strlen(answer->values[i]) + 1;
     remembered *block = malloc(size);
     if (block == NULL)
         return;
-    *block = (remembered){ .taken = apr_time_now(), .count = answer->count };
+    *block = (remembered){ .lasting = lasting, .taken = apr_time_now(), .count = answer->count };
     if (look != NULL) {
         block->stamp = look->stamp;
         block->taken = look->taken;
@@ -412,8 +408,7 @@ ask(gathered *open, mc_query_dimension *dimension, mc_query_kind kind, const loo
     for (int i = 0; i < open->count; i++) {
         open->answers[i]->values = (const char *const *)open->rows[i]->values->elts;
         open->answers[i]->count = open->rows[i]->values->nelts;
-        if (!dimension->by_stamp || !batch.fleeting)
-            remember(open->answers[i], &open->keys[i], dimension, look, ctx);
+        remember(open->answers[i], &open->keys[i], dimension, look, batch.fleeting, ctx);
     }
     return MC_OK;
 }
@@ -510,10 +505,10 @@ merge(answer *const *answers, int count, apr_pool_t *pool)
         for (int j = answers[i]->count - 1; j >= 0; j--) {
             const char *value = answers[i]->values[j];
             const void *before = seen == NULL ? NULL : apr_hash_get(seen, value, APR_HASH_KEY_STRING);
-            if (before != NULL && before != answers[i])
+            if (before != NULL && before != &answers[i])
                 continue; /* what one answer has twice it keeps */
             if (seen != NULL)
-                apr_hash_set(seen, value, APR_HASH_KEY_STRING, answers[i]);
+                apr_hash_set(seen, value, APR_HASH_KEY_STRING, &answers[i]);
             reversed[kept++] = value;
         }
     apr_array_header_t *values = apr_array_make(pool, kept + 1, sizeof(const char *));

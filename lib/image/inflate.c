@@ -185,19 +185,29 @@ repeat_zeros(inflating *s, size_t length, uint64_t before, unsigned count)
     }
 }
 
+static inline bool
+is_zero_word(const uint8_t *bytes)
+{
+    uint64_t word;
+    memcpy(&word, bytes, 8);
+    return word == 0;
+}
+
 /* `before`, `count`: the bits as they were before the match was read, and how many there were. */
 static inline bool
 match(inflating *s, size_t distance, size_t length, uint64_t before, unsigned count)
 {
     if (distance > s->at || length > s->size - s->at)
         return false;
-    size_t begin = s->at, at = begin + length;
+    size_t begin = s->at, at = begin + length, from = begin - distance;
     s->at = at;
-    if (begin - distance >= s->zeros) {
+    if (from >= s->zeros || from + length <= s->first) {
         repeat_zeros(s, length, before, count - s->count);
         return true;
     }
     copy_match(s->out + begin, distance, length);
+    while (at >= begin + 8 && is_zero_word(s->out + at - 8))
+        at -= 8;
     while (at > begin && s->out[at - 1] == 0)
         at--;
     if (at > begin)

@@ -37,6 +37,25 @@ typedef struct mc_jpeg_sink {
 
 void mc_jpeg_destination(struct jpeg_compress_struct *writer, mc_jpeg_sink *sink, size_t expected);
 
+/* Rows of B, G, R and a byte that does not matter. */
+typedef struct mc_jpeg_input {
+    int width, height;
+    uint8_t *(*row)(const void *baton, int y); /* only read */
+    const void *baton;
+} mc_jpeg_input;
+
+/* Encodes as the format says; a restart marker after every `restart` MCUs unless that is 0. *sink holds the bytes,
+ * which the caller frees, also after an error. */
+mc_error *mc_jpeg_encode_input(mc_jpeg_sink *sink, const mc_format *format, const mc_jpeg_input *input, int restart,
+                               apr_pool_t *pool) MC_CHECKED;
+
+/*
+ * Encodes an image that has large areas of one colour: those are coded once. *done is false, and nothing has happened,
+ * where that would not pay.
+ */
+mc_error *mc_jpeg_encode_pieces(mc_buf **bytes, bool *done, const mc_format *format, const mc_pixels *pixels,
+                                mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
 /* A parsed baseline JPEG: where its parts lie. */
 typedef struct mc_jpeg_parts {
     const uint8_t *data;

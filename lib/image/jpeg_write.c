@@ -81,42 +81,69 @@ configure(struct jpeg_compress_struct *writer, const mc_format *format)
         writer->restart_in_rows = 1;
 }
 
-/* Writes `height` rows from row `y` on as one image. False after a jump; then e->errors.message says why. */
+/* False after a jump; then e->errors.message says why. */
 static bool
-encode_all(encoding *e, const mc_format *format, const mc_pixels *pixels, int y, int height)
+encode_all(encoding *e, const mc_format *format, const mc_jpeg_input *input, int restart)
 {
     struct jpeg_compress_struct *writer = &e->writer;
     if (setjmp(e->errors.jump) != 0)
         return false;
     jpeg_create_compress(writer);
-    mc_jpeg_destination(writer, &e->sink, (size_t)pixels->width * (size_t)height / 4);
-    writer->image_width = (JDIMENSION)pixels->width;
-    writer->image_height = (JDIMENSION)height;
+    mc_jpeg_destination(writer, &e->sink, (size_t)input->width * (size_t)input->height / 4);
+    writer->image_width = (JDIMENSION)input->width;
+    writer->image_height = (JDIMENSION)input->height;
     writer->input_components = 4;
     writer->in_color_space = JCS_EXT_BGRX;
     configure(writer, format);
+    if (restart > 0) {
+        writer->restart_in_rows = 0;
+        writer->restart_interval = (unsigned)restart;
+    }
     jpeg_start_compress(writer, TRUE);
     while (writer->next_scanline < writer->image_height) {
         JSAMPROW rows[16];
-        int first = (int)writer->next_scanline, count = height - first < 16 ? height - first : 16;
+        int first = (int)writer->next_scanline, count = input->height - first < 16 ? input->height - first : 16;
         for (int i = 0; i < count; i++)
-            rows[i] = pixels->data + (size_t)(y + first + i) * pixels->stride;
+            rows[i] = input->row(input->baton, first + i);
         jpeg_write_scanlines(writer, rows, (JDIMENSION)count);
     }
     jpeg_finish_compress(writer);
     return true;
 }
 
-/* *sink holds the bytes, which the caller frees, also after an error. */
-static mc_error *
-encode_rows(mc_jpeg_sink *sink, const mc_format *format, const mc_pixels *pixels, int y, int height, apr_pool_t *pool)
+mc_error *
+mc_jpeg_encode_input(mc_jpeg_sink *sink, const mc_format *format, const mc_jpeg_input *input, int restart,
+                     apr_pool_t *pool)
 {
     encoding e = { .sink = { .data = NULL } };
     e.writer.err = mc_jpeg_errors_init(&e.errors);
-    bool encoded = encode_all(&e, format, pixels, y, height);
+    bool encoded = encode_all(&e, format, input, restart);
     jpeg_destroy_compress(&e.writer);
     *sink = e.sink;
     return encoded ? MC_OK : mc_error_create(pool, MC_ERR_LIMIT, "no JPEG can be made of it: %s", e.errors.message);
+}
+
+/* Rows of an image from `top` on. */
+typedef struct strip_rows {
+    const mc_pixels *pixels;
+    int top;
+} strip_rows;
+
+static uint8_t *
+strip_row(const void *baton, int y)
+{
+    const strip_rows *rows = baton;
+    return rows->pixels->data + (size_t)(rows->top + y) * rows->pixels->stride;
+}
+
+/* Writes `height` rows from row `y` on as one image. *sink holds the bytes, which the caller frees, also after an
+ * error. */
+static mc_error *
+encode_rows(mc_jpeg_sink *sink, const mc_format *format, const mc_pixels *pixels, int y, int height, apr_pool_t *pool)
+{
+    strip_rows rows = { pixels, y };
+    mc_jpeg_input input = { pixels->width, height, strip_row, &rows };
+    return mc_jpeg_encode_input(sink, format, &input, 0, pool);
 }
 
 typedef struct strips {
@@ -190,7 +217,12 @@ jpeg_encode(mc_buf **bytes, const mc_format *format, mc_pixels *pixels, mc_purpo
             apr_pool_t *pool)
 {
     MC_SPAN(ctx, "_mapcache_imageio_jpeg_encode");
-    (void)purpose;
+    if (purpose == MC_ON_THE_FLY) {
+        bool done;
+        MC_TRY(mc_jpeg_encode_pieces(bytes, &done, format, pixels, ctx, pool));
+        if (done)
+            return MC_OK;
+    }
     int helpers = helpers_for(format, pixels, ctx);
     if (helpers > 0)
         return encode_strips(bytes, format, pixels, helpers, ctx, pool);
