@@ -8,11 +8,13 @@
 #include "dimension/kinds.h"
 #include "mapcache/trace.h"
 
-const mc_dimension_ops *const mc_dimension_kinds[] = { &mc_dimension_values, &mc_dimension_regex, &mc_dimension_sqlite,
-                                                       &mc_dimension_time, NULL };
-
-/* Kinds of MapCache's vocabulary that this build does not have. */
-static const char *const kinds_not_built[] = { "postgresql", "elasticsearch", NULL };
+const mc_dimension_ops *const mc_dimension_kinds[] = { &mc_dimension_values,
+                                                       &mc_dimension_regex,
+                                                       &mc_dimension_sqlite,
+                                                       &mc_dimension_time,
+                                                       &mc_dimension_postgresql,
+                                                       &mc_dimension_elasticsearch,
+                                                       NULL };
 
 static const mc_dimension_ops *
 find_kind(const char *type)
@@ -21,19 +23,6 @@ find_kind(const char *type)
         if (strcmp((*kind)->type, type) == 0)
             return *kind;
     return NULL;
-}
-
-static void
-complain_of_kind(const mc_node *node, const char *type, mc_diagnostics *diagnostics)
-{
-    for (const char *const *kind = kinds_not_built; *kind != NULL; kind++)
-        if (strcmp(*kind, type) == 0) {
-            mc_complain(diagnostics, MC_NOT_BUILT, node, "dimension type \"%s\" is not part of this build", type);
-            return;
-        }
-    mc_complain(
-        diagnostics, MC_REFUSED, node,
-        "unknown dimension type \"%s\": one of values, regex, sqlite, time, postgresql, elasticsearch is needed", type);
 }
 
 mc_dimension *
@@ -46,7 +35,10 @@ mc_dimension_from_config(const mc_node *node, mc_build *build)
     }
     const mc_dimension_ops *ops = find_kind(type);
     if (ops == NULL) {
-        complain_of_kind(node, type, build->diagnostics);
+        mc_complain(build->diagnostics, MC_REFUSED, node,
+                    "unknown dimension type \"%s\": one of values, regex, sqlite, time, postgresql, elasticsearch is "
+                    "needed",
+                    type);
         return NULL;
     }
     mc_dimension *dimension = ops->from_config(node, build);

@@ -8,6 +8,8 @@ extern const mc_dimension_ops mc_dimension_values;
 extern const mc_dimension_ops mc_dimension_regex;
 extern const mc_dimension_ops mc_dimension_sqlite;
 extern const mc_dimension_ops mc_dimension_time;
+extern const mc_dimension_ops mc_dimension_postgresql;
+extern const mc_dimension_ops mc_dimension_elasticsearch;
 
 /* Attributes and children that every kind accepts. */
 #define MC_DIMENSION_COMMON_KEYS                                                                                       \

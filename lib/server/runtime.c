@@ -1,6 +1,7 @@
 /* What a process owns, built after the fork: workers, handles, connections, memory. Its budgets are divided by the
  * number of processes. */
 #include <malloc.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "base/gate.h"
@@ -75,11 +76,34 @@ create_postgres(const mc_config *config, int processes, bool threads)
     return mc_postgres_create(share, config->idle_connection_time, threads);
 }
 
+static bool
+has_dimension(const mc_config *config, const char *type)
+{
+    for (int i = 0; i < config->tilesets->nelts; i++) {
+        const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *);
+        for (int j = 0; j < tileset->dimension_count; j++)
+            if (strcmp(tileset->dimensions[j]->ops->type, type) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* Loads what the first request would have to wait for. A module that is not to be had is that request's affair. */
+static void
+load_modules(const mc_process *process, const mc_config *config, const mc_log *log, apr_pool_t *pool)
+{
+    if (!has_dimension(config, "postgresql"))
+        return;
+    mc_error *error = mc_postgres_load(process->postgres, pool);
+    mc_ctx ctx = { .pool = pool, .log = log };
+    if (error != MC_OK)
+        mc_log_error(&ctx, MC_LOG_WARN, error);
+}
+
 mc_error *
 mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, bool threads, const mc_log *log,
                   apr_pool_t *pool)
 {
-    (void)log;
     if (processes < 1)
         processes = 1;
     *runtime = apr_pcalloc(pool, sizeof(**runtime));
@@ -97,6 +121,8 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->flights = mc_flights_create();
     process->memory = mc_memory_create(config->memory_cache / processes);
     process->answers = answers_create(config->memory_cache / processes);
+    if (threads)
+        load_modules(process, config, log, pool);
     return MC_OK;
 }
 

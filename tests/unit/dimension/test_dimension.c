@@ -114,15 +114,6 @@ START_TEST(bad_declarations_are_refused)
 }
 END_TEST
 
-START_TEST(kinds_that_are_not_built_refuse_nothing)
-{
-    ck_assert_ptr_null(make("<dimension name='n' type='postgresql' default='a'/>"));
-    ck_assert_int_eq(build.diagnostics->refused, 0);
-    ck_assert_int_eq(APR_ARRAY_IDX(build.diagnostics->complaints, 0, mc_complaint).severity, MC_NOT_BUILT);
-}
-END_TEST
-
 UNIT_MAIN("dimension", values_match_in_any_case_and_keep_the_clients_spelling, case_sensitive_values_match_exactly,
           values_are_listed_in_their_order, patterns_are_searched_not_anchored,
-          a_pattern_that_backtracks_forever_is_cut_short, values_have_a_greatest_length, bad_declarations_are_refused,
-          kinds_that_are_not_built_refuse_nothing)
+          a_pattern_that_backtracks_forever_is_cut_short, values_have_a_greatest_length, bad_declarations_are_refused)
