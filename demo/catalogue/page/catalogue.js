@@ -205,11 +205,14 @@ async function compare() {
   if (wanted === null) return;
   byId('compare').disabled = true;
   const results = [];
-  for (const configuration of configurations) {
+  const requests = configurations.map(function (configuration) { // now: the map may be moved meanwhile
+    return [configuration.name, comparedUrl(configuration.name, wanted)];
+  });
+  for (const [name, url] of requests) {
     const times = [];
-    for (let turn = 0; turn < 4; turn++) times.push(await timed(comparedUrl(configuration.name, wanted)));
+    for (let turn = 0; turn < 4; turn++) times.push(await timed(url));
     const counted = times.slice(1);
-    results.push({ name: configuration.name, url: times[0].url, status: times[3].status,
+    results.push({ name: name.replace('catalog-', ''), url: url, status: times[3].status,
       server: median(counted.map(function (time) { return time.server; })),
       client: median(counted.map(function (time) { return time.client; })) });
     const longest = Math.max(1, ...results.map(function (result) { return result.client; }));
