@@ -3,8 +3,26 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "mapcache/trace.h"
 #include "server/server_private.h"
+
+/* What a source is asked for is what the dimensions accept. */
+static mc_error *
+check_values(const mc_tileset *tileset, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    for (int i = 0; i < wanted->dimension_count; i++) {
+        apr_array_header_t *values;
+        const char *value = wanted->dimensions[i].value;
+        mc_dimension_query query = { tileset->name, wanted->grid, NULL, value };
+        MC_TRY(mc_dimension_resolve(&values, tileset->dimensions[i], &query, ctx, pool));
+        if (values->nelts == 0)
+            return mc_error_located(pool, MC_ERR_NOT_FOUND, tileset->dimensions[i]->name,
+                                    "dimension %s has nothing for \"%s\"", tileset->dimensions[i]->name,
+                                    mc_message_text(value, 100, pool));
+    }
+    return MC_OK;
+}
 
 static mc_error *
 answer_info(mc_answer *answer, mc_request *request, mc_ctx *ctx, apr_pool_t *pool)
@@ -13,17 +31,20 @@ answer_info(mc_answer *answer, mc_request *request, mc_ctx *ctx, apr_pool_t *poo
     mc_tileset *tileset = request->u.info.tileset;
     if (tileset->source == NULL || tileset->source->ops->info == NULL)
         return mc_error_create(pool, MC_ERR_NOT_QUERYABLE, "layer %s has no feature info", tileset->name);
+    MC_TRY(check_values(tileset, &request->u.info.info.map, ctx, pool));
     MC_TRY(mc_source_info(&answer->data, tileset->source, &request->u.info.info, ctx, pool));
     answer->mime = request->u.info.info.format;
     return MC_OK;
 }
 
 static void
-answer_document(mc_answer *answer, const mc_document *document, bool with_tag)
+answer_document(mc_answer *answer, const mc_document *document)
 {
     answer->data = document->text;
     answer->mime = document->mime;
-    if (with_tag)
+    if (document->momentary)
+        answer->cache_control = "no-store";
+    else
         answer->tag = mc_hash64(document->text->data, document->text->size, 0);
 }
 
@@ -67,6 +88,6 @@ mc_server_answer(mc_answer *answer, const mc_config *config, mc_call *call, mc_r
         return mc_map_tile(answer, &request->u.tile, if_tag, ctx, pool);
     if (request->kind != MC_REQUEST_DOCUMENT)
         return answer_slowly(answer, config, call, request, if_tag, ctx, pool);
-    answer_document(answer, &request->u.document, true);
+    answer_document(answer, &request->u.document);
     return MC_OK;
 }
