@@ -34,6 +34,7 @@ typedef struct door_match {
 
 /* One for the process, for all aliases; NULL in the parent, and where it could not be made. */
 static mc_runtime *process_runtime;
+static struct mc_metrics *server_metrics; /* of all processes, as long as the server lives */
 static mc_log process_log;
 
 static void *
@@ -198,6 +199,8 @@ post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temporary_pool, 
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG)
         return OK;
     door_load_finished(main_server->process->pool);
+    if (server_metrics == NULL)
+        server_metrics = mc_runtime_metrics_create();
     const door_server_config *outer = ap_get_module_config(main_server->module_config, &mapcache_module);
     for (server_rec *s = main_server; s != NULL; s = s->next) {
         const door_server_config *config = ap_get_module_config(s->module_config, &mapcache_module);
@@ -262,6 +265,7 @@ child_init(apr_pool_t *child_pool, server_rec *main_server)
         ap_log_error(APLOG_MARK, APLOG_CRIT, 0, main_server, "mapcache cannot serve: %s", mc_error_chain(error, pool));
         return;
     }
+    mc_runtime_share_metrics(process_runtime, server_metrics);
     if (threaded != AP_MPMQ_NOT_SUPPORTED)
         apr_pool_cleanup_register(child_pool, NULL, end_runtime, apr_pool_cleanup_null);
     ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, main_server, "mapcache runtime of one of at most %d processes is ready",

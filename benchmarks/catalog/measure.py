@@ -73,7 +73,8 @@ class Row:
     """A line of the result: what was measured, in which state of the server's memory, and figures by server."""
 
     def __init__(self, part, case, state):
-        self.part, self.name, self.state, self.target, self.published = part, case.name, state, case.target, case.published
+        self.part, self.name, self.state = part, case.name, state
+        self.target, self.target_ratio, self.published = case.target, case.target_ratio, case.published
         self.samples, self.cpu, self.errors = {}, {}, {}
 
     def add(self, who, value):
@@ -81,7 +82,8 @@ class Row:
 
     def record(self):
         servers = {who: {**summary(values), **({"cpu": self.cpu[who]} if who in self.cpu else {})} for who, values in self.samples.items()}
-        return {"part": self.part, "case": self.name, "state": self.state, "unit": "ms", "target": self.target, "published": self.published,
+        return {"part": self.part, "case": self.name, "state": self.state, "unit": "ms", "target": self.target, "target_ratio": self.target_ratio,
+                "published": self.published,
                 "servers": {who: figures for who, figures in servers.items() if who not in self.errors}, "errors": self.errors}
 
 

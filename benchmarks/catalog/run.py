@@ -18,7 +18,7 @@ from catalog.requests import WINDOWS  # noqa: E402
 from catalog.scale import scale  # noqa: E402
 from catalog.threads import threads  # noqa: E402
 from catalog.trace import trace  # noqa: E402
-from common.machine import describe  # noqa: E402
+from common.machine import describe, processor_ticks  # noqa: E402
 from common.report import RESULTS  # noqa: E402
 from common.servers import ROOT, make_folder  # noqa: E402
 
@@ -99,11 +99,13 @@ class Bench:
         about = PARTS[name].__doc__.strip().replace("\n    ", " ")
         print(f"{name}: {about}", file=sys.stderr, flush=True)
         self.records, self.compared = [], []
+        all_before, stolen_before = processor_ticks()
         PARTS[name](self)
+        all_after, stolen_after = processor_ticks()
         for record in self.records:
             record.pop("samples", None)
         return {"about": about, "taken": datetime.datetime.now().isoformat(" ", "seconds"), "ours": describe(ROOT)["ours"],
-                "records": self.records, "pixels": self.compared}
+                "stolen": (stolen_after - stolen_before) / max(1, all_after - all_before), "records": self.records, "pixels": self.compared}
 
 
 def parse():

@@ -78,4 +78,8 @@ void mc_cache_reads_end(mc_ctx *ctx);
 struct mc_memory *mc_memory_create(apr_int64_t bytes);
 void mc_memory_destroy(struct mc_memory *memory);
 
+/* How full it is (lib/base/lru.h); unchanged for NULL. */
+struct mc_lru_statistics;
+void mc_memory_stat(struct mc_memory *memory, struct mc_lru_statistics *statistics);
+
 #endif

@@ -46,6 +46,7 @@ typedef struct mc_config {
     double deadline;                          /* seconds */
     const char *cors;                         /* "*", an origin list, or NULL for off */
     bool server_timing;
+    bool metrics;     /* the service of that name is offered: spans feed its histograms */
     apr_time_t mtime; /* of the file when it was read */
 } mc_config;
 
@@ -70,6 +71,13 @@ bool mc_server_file_changed(const mc_server *server); /* by stat() */
 mc_error *mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, bool threads,
                             const mc_log *log, apr_pool_t *pool) MC_CHECKED;
 void mc_runtime_destroy(mc_runtime *runtime);
+
+/*
+ * Counters that all processes of a server share: made by their parent, before it forks (shared memory, nothing else);
+ * each child gives them to its runtime before its first request. They live as long as the parent.
+ */
+struct mc_metrics *mc_runtime_metrics_create(void);
+void mc_runtime_share_metrics(mc_runtime *runtime, struct mc_metrics *shared);
 mc_process *mc_runtime_process(mc_runtime *runtime);
 
 typedef struct mc_http_request {

@@ -18,6 +18,7 @@ typedef enum mc_request_kind {
 typedef struct mc_document {
     mc_buf *text;
     const char *mime;
+    bool momentary; /* as things stand now: without a validator, and nobody may keep it */
 } mc_document;
 
 /* A parsed and checked request: past this point numbers are finite and inside their limits. */
@@ -67,8 +68,7 @@ typedef struct mc_service_ops {
 struct mc_service {
     const mc_service_ops *ops;
     bool strict;
-    const char *cors;      /* NULL: the configuration's; "off", "*" or a list of origins */
-    const char *not_built; /* a type that this build does not have: 501 */
+    const char *cors; /* NULL: the configuration's; "off", "*" or a list of origins */
 };
 
 /* <forwarding_rule> of the wms service (spec services 4.5). */
@@ -80,11 +80,11 @@ typedef struct mc_forwarding_rule {
     const apr_array_header_t *params; /* private to lib/service */
 } mc_forwarding_rule;
 
+extern const mc_service_ops mc_service_metrics;        /* the one that the server has to know of */
 extern const mc_service_ops *const mc_service_kinds[]; /* in dispatch order, ends with NULL */
 
 /*
- * A <service> element. NULL where it is not enabled, and where a complaint refuses it. A known type that this build
- * does not have is a service with not_built set.
+ * A <service> element. NULL where it is not enabled, and where a complaint refuses it.
  */
 mc_service *mc_service_from_config(const mc_node *node, mc_build *build);
 

@@ -1,6 +1,7 @@
 /*
  * Counters in stripes, so that threads rarely share a cache line; histograms of span durations by name. Everything is
- * summed when it is read.
+ * summed when it is read. All of it is one piece of shared memory without locks, so that the processes of a web server
+ * count together, and one that dies leaves nothing locked.
  */
 #include "base/metrics.h"
 
@@ -8,10 +9,11 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { STRIPES = 16, SPANS_MAX = 64, CACHE_LINE = 64 };
+enum { STRIPES = 16, SPANS_MAX = 64, NAME_SIZE = 64, KNOWN = 32, CACHE_LINE = 64 };
+enum { FREE, BEING_NAMED, NAMED };
 
 /* Upper bounds in microseconds. */
 static const int64_t bounds[] = { 50,    100,    250,    500,    1000,    2500,    5000,    10000,   25000,
@@ -23,34 +25,39 @@ typedef struct stripe {
 } stripe;
 
 typedef struct histogram {
-    _Atomic(const char *) name; /* set once, under the lock */
+    _Atomic int state;
+    char name[NAME_SIZE]; /* once NAMED; a copy: a constant of a module lies elsewhere in each process */
     _Atomic uint64_t buckets[BOUNDS + 1];
     _Atomic uint64_t microseconds;
 } histogram;
 
 struct mc_metrics {
     stripe stripes[STRIPES];
-    pthread_mutex_t lock; /* for adding a name */
+    apr_time_t started;
     histogram spans[SPANS_MAX];
 };
 
 mc_metrics *
 mc_metrics_create(void)
 {
-    mc_metrics *metrics = aligned_alloc(CACHE_LINE, (sizeof(*metrics) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
-    MC_ASSERT(metrics != NULL);
-    memset(metrics, 0, sizeof(*metrics));
-    pthread_mutex_init(&metrics->lock, NULL);
+    mc_metrics *metrics =
+        mmap(NULL, sizeof(*metrics), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); /* zeroed */
+    MC_ASSERT(metrics != MAP_FAILED);
+    metrics->started = apr_time_now();
     return metrics;
 }
 
 void
 mc_metrics_destroy(mc_metrics *metrics)
 {
-    if (metrics == NULL)
-        return;
-    pthread_mutex_destroy(&metrics->lock);
-    free(metrics);
+    if (metrics != NULL)
+        munmap(metrics, sizeof(*metrics));
+}
+
+apr_time_t
+mc_metrics_started(const mc_metrics *metrics)
+{
+    return metrics == NULL ? 0 : metrics->started;
 }
 
 static unsigned
@@ -81,16 +88,65 @@ mc_counter_value(const mc_metrics *metrics, mc_counter counter)
     return sum;
 }
 
-/* The histogram of that name; the first free one if there is none yet; NULL when all are taken. */
+static bool
+is_named(const histogram *h, const char *span)
+{
+    return atomic_load_explicit(&h->state, memory_order_acquire) == NAMED && strncmp(h->name, span, NAME_SIZE - 1) == 0;
+}
+
+/* The histogram of that name; without one, the first free one takes the name (`claim`). */
 static histogram *
-find_span(mc_metrics *metrics, const char *span)
+find_span(mc_metrics *metrics, const char *span, bool claim)
 {
     for (int i = 0; i < SPANS_MAX; i++) {
-        const char *name = atomic_load_explicit(&metrics->spans[i].name, memory_order_acquire);
-        if (name == NULL || name == span || strcmp(name, span) == 0)
-            return &metrics->spans[i];
+        histogram *h = &metrics->spans[i];
+        int state = atomic_load_explicit(&h->state, memory_order_acquire);
+        if (state == FREE && !claim)
+            return NULL;
+        if (state == FREE && atomic_compare_exchange_strong(&h->state, &state, BEING_NAMED)) {
+            apr_cpystrn(h->name, span, NAME_SIZE);
+            atomic_store_explicit(&h->state, NAMED, memory_order_release);
+            return h;
+        }
+        if (is_named(h, span))
+            return h;
     }
     return NULL;
+}
+
+/* NULL when all are taken. Threads name one after the other; processes may in a rare case give two the same name, which
+ * is why what is written adds up all of a name. */
+static histogram *
+name_span(mc_metrics *metrics, const char *span)
+{
+    static pthread_mutex_t naming = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&naming);
+    histogram *h = find_span(metrics, span, true);
+    pthread_mutex_unlock(&naming);
+    return h;
+}
+
+/* The same by what this thread has found before. */
+static histogram *
+span_of(mc_metrics *metrics, const char *span)
+{
+    static _Thread_local struct {
+        const mc_metrics *metrics;
+        const char *span;
+        histogram *histogram;
+    } known[KNOWN];
+    size_t at = ((uintptr_t)span >> 3 ^ (uintptr_t)span >> 8) % KNOWN;
+    if (known[at].metrics == metrics && known[at].span == span && is_named(known[at].histogram, span))
+        return known[at].histogram;
+    histogram *h = find_span(metrics, span, false);
+    if (h == NULL)
+        h = name_span(metrics, span);
+    if (h != NULL) {
+        known[at].metrics = metrics;
+        known[at].span = span;
+        known[at].histogram = h;
+    }
+    return h;
 }
 
 void
@@ -98,14 +154,7 @@ mc_observe(mc_metrics *metrics, const char *span, int64_t microseconds)
 {
     if (metrics == NULL)
         return;
-    histogram *h = find_span(metrics, span);
-    if (h != NULL && atomic_load_explicit(&h->name, memory_order_relaxed) == NULL) {
-        pthread_mutex_lock(&metrics->lock);
-        h = find_span(metrics, span);
-        if (h != NULL)
-            atomic_store_explicit(&h->name, span, memory_order_release);
-        pthread_mutex_unlock(&metrics->lock);
-    }
+    histogram *h = span_of(metrics, span);
     if (h == NULL)
         return;
     if (microseconds < 0)
@@ -153,25 +202,51 @@ seconds(uint64_t microseconds, apr_pool_t *pool)
     return apr_psprintf(pool, "%" PRIu64 ".%06u", microseconds / 1000000, (unsigned)(microseconds % 1000000));
 }
 
-static mc_error *
-write_span(const histogram *h, const char *name, mc_buf *out, apr_pool_t *pool)
+/* What all histograms of the name of the first one have counted. */
+static void
+add_up(histogram *sum, const mc_metrics *metrics, int first)
 {
+    for (int i = first; i < SPANS_MAX; i++) {
+        const histogram *h = &metrics->spans[i];
+        if (!is_named(h, metrics->spans[first].name))
+            continue;
+        for (int bucket = 0; bucket <= BOUNDS; bucket++)
+            sum->buckets[bucket] += atomic_load_explicit(&h->buckets[bucket], memory_order_relaxed);
+        sum->microseconds += atomic_load_explicit(&h->microseconds, memory_order_relaxed);
+    }
+}
+
+static mc_error *
+write_span(const mc_metrics *metrics, int index, mc_buf *out, apr_pool_t *pool)
+{
+    const char *name = metrics->spans[index].name;
+    histogram sum = { 0 };
     uint64_t count = 0;
+    add_up(&sum, metrics, index);
     for (int i = 0; i <= BOUNDS; i++) {
-        count += atomic_load_explicit(&h->buckets[i], memory_order_relaxed);
+        count += sum.buckets[i];
         const char *bound = i < BOUNDS ? seconds((uint64_t)bounds[i], pool) : "+Inf";
         MC_TRY(append(
             out,
             apr_psprintf(pool, "mapcache_span_seconds_bucket{span=\"%s\",le=\"%s\"} %" PRIu64 "\n", name, bound, count),
             pool));
     }
-    uint64_t sum = atomic_load_explicit(&h->microseconds, memory_order_relaxed);
     return append(out,
                   apr_psprintf(pool,
                                "mapcache_span_seconds_sum{span=\"%s\"} %s\n"
                                "mapcache_span_seconds_count{span=\"%s\"} %" PRIu64 "\n",
-                               name, seconds(sum, pool), name, count),
+                               name, seconds(sum.microseconds, pool), name, count),
                   pool);
+}
+
+/* Whether no earlier histogram has the same name. */
+static bool
+is_first(const mc_metrics *metrics, int index)
+{
+    for (int i = 0; i < index; i++)
+        if (is_named(&metrics->spans[i], metrics->spans[index].name))
+            return false;
+    return true;
 }
 
 mc_error *
@@ -182,10 +257,8 @@ mc_metrics_write(const mc_metrics *metrics, mc_buf *out, apr_pool_t *pool)
                   "# TYPE mapcache_span_seconds histogram\n# UNIT mapcache_span_seconds seconds\n"
                   "# HELP mapcache_span_seconds Durations of the steps of traced requests.\n",
                   pool));
-    for (int i = 0; metrics != NULL && i < SPANS_MAX; i++) {
-        const char *name = atomic_load_explicit(&metrics->spans[i].name, memory_order_acquire);
-        if (name != NULL)
-            MC_TRY(write_span(&metrics->spans[i], name, out, pool));
-    }
+    for (int i = 0; metrics != NULL && i < SPANS_MAX; i++)
+        if (atomic_load_explicit(&metrics->spans[i].state, memory_order_acquire) == NAMED && is_first(metrics, i))
+            MC_TRY(write_span(metrics, i, out, pool));
     return append(out, "# EOF\n", pool);
 }

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include <apr_time.h>
+
 #include "mapcache/buf.h"
 
 /* name (OpenMetrics, without the mapcache_ prefix), help */
@@ -47,8 +49,12 @@ typedef enum mc_counter {
 
 typedef struct mc_metrics mc_metrics;
 
+/* Made before a fork they are those of both processes: they lie in shared memory, and nothing locks them. */
 mc_metrics *mc_metrics_create(void);
 void mc_metrics_destroy(mc_metrics *metrics);
+
+/* When they were made; 0 for NULL. */
+apr_time_t mc_metrics_started(const mc_metrics *metrics);
 
 /* `metrics` may be NULL: nothing is counted. */
 void mc_count(mc_metrics *metrics, mc_counter counter, uint64_t amount);

@@ -84,6 +84,7 @@ layered_read(const mc_cache_ops *ops, const mc_key *keys, const mc_node *node, m
     layered *cache = apr_pcalloc(build->pool, sizeof(*cache));
     if (!mc_cache_read(&cache->base, ops, false, node, build))
         return NULL;
+    bool parts_remember = true;
     cache->count = cache->nodes->nelts;
     cache->children = apr_pcalloc(build->pool, sizeof(child) * (size_t)(cache->count + 1));
     for (int i = 0; i < cache->count; i++) {
@@ -99,7 +100,11 @@ layered_read(const mc_cache_ops *ops, const mc_key *keys, const mc_node *node, m
         child->cache = mc_config_find(build->caches, "cache", child->name, at, build->diagnostics);
         if (child->cache == NULL)
             return NULL;
+        parts_remember = parts_remember && child->cache->remember;
     }
+    /* Only what is named by its content: the parts themselves look whether it still is what they have. */
+    if (cache->base.memory == NULL)
+        cache->base.cache.remember = parts_remember;
     return &cache->base.cache;
 }
 

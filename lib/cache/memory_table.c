@@ -54,6 +54,23 @@ mc_memory_bytes(struct mc_memory *memory)
     return bytes;
 }
 
+void
+mc_memory_stat(struct mc_memory *memory, struct mc_lru_statistics *statistics)
+{
+    if (memory == NULL)
+        return;
+    *statistics = (mc_lru_statistics){ .max_bytes = memory->bound };
+    for (int i = 0; i < MC_SHARES; i++) {
+        mc_lru_statistics table;
+        mc_lru_stat(memory->tables[i], &table);
+        statistics->hits += table.hits;
+        statistics->misses += table.misses;
+        statistics->evictions += table.evictions;
+        statistics->entries += table.entries;
+        statistics->bytes += table.bytes;
+    }
+}
+
 static size_t
 share_of(const struct mc_memory *memory, int table)
 {

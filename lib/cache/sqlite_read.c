@@ -234,7 +234,7 @@ acquire_reader(mc_handle **handle, const sqlite_cache *cache, const place *at, m
     MC_TRY(mc_handle_acquire(handle, handles, at->path, &at->stamp, &cache->reading, ctx, pool));
     if (reads == NULL)
         return MC_OK;
-    mc_error *error = mc_sqlite_run(*handle, "BEGIN", NULL, NULL, pool);
+    mc_error *error = mc_handle_begin(*handle, pool);
     if (error == MC_OK)
         reads->handle = *handle;
     else
@@ -290,6 +290,8 @@ mc_sqlite_get_stamped(mc_tile **tile, bool *rollback, mc_cache *base, const mc_s
     return error;
 }
 
+enum { FEW_TILES = 256 }; /* of a file, without memory from the heap */
+
 /* NULL too where a number is no tile's. */
 static mc_error *
 read_coverage(mc_coverage **coverage, mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key,
@@ -297,8 +299,7 @@ read_coverage(mc_coverage **coverage, mc_handle *handle, const sqlite_cache *cac
 {
     sqlite3_stmt *statement;
     bool row;
-    mc_coverage_tile *tiles = malloc(sizeof(*tiles) * MC_COVERAGE_TILES);
-    MC_ASSERT(tiles != NULL);
+    mc_coverage_tile few[FEW_TILES], *tiles = few, *many = NULL;
     int count = 0;
     bool fits = true;
     mc_error *error = first_row(&statement, &row, handle, cache->coverage, key, pool);
@@ -309,6 +310,11 @@ read_coverage(mc_coverage **coverage, mc_handle *handle, const sqlite_cache *cac
             fits = fits && numbers[i] > INT_MIN && numbers[i] < INT_MAX;
         }
         fits = fits && count < MC_COVERAGE_TILES;
+        if (fits && count == FEW_TILES) {
+            tiles = many = malloc(sizeof(*many) * MC_COVERAGE_TILES);
+            MC_ASSERT(many != NULL);
+            memcpy(many, few, sizeof(few));
+        }
         if (fits)
             tiles[count++] = (mc_coverage_tile){ (int)numbers[0], (int)numbers[1], (int)numbers[2] };
         int code = sqlite3_step(statement);
@@ -318,7 +324,7 @@ read_coverage(mc_coverage **coverage, mc_handle *handle, const sqlite_cache *cac
     }
     if (error == MC_OK && fits)
         *coverage = mc_coverage_create(tiles, count);
-    free(tiles);
+    free(many);
     return error;
 }
 

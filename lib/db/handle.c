@@ -83,13 +83,48 @@ run(mc_handle *handle, const char *sql, const char *what, apr_pool_t *pool)
     return mc_handle_error(handle, what, pool);
 }
 
+static mc_error *
+begin(mc_handle *handle, apr_pool_t *pool)
+{
+    sqlite3_stmt *statement;
+    MC_TRY(mc_handle_statement(&statement, handle, "BEGIN", pool));
+    bool begun = sqlite3_step(statement) == SQLITE_DONE;
+    sqlite3_reset(statement);
+    return begun ? MC_OK : mc_handle_error(handle, "a tile store cannot be read", pool);
+}
+
+mc_error *
+mc_handle_begin(mc_handle *handle, apr_pool_t *pool)
+{
+    return sqlite3_get_autocommit(handle->db) ? begin(handle, pool) : MC_OK;
+}
+
+bool
+mc_handle_end(mc_handle *handle)
+{
+    for (int i = 0; i < handle->statement_count; i++)
+        sqlite3_reset(handle->statements[i].statement); /* ends its read transaction */
+    if (sqlite3_get_autocommit(handle->db))
+        return true;
+    if (handle->rollback == NULL &&
+        sqlite3_prepare_v3(handle->db, "ROLLBACK", -1, SQLITE_PREPARE_PERSISTENT, &handle->rollback, NULL) != SQLITE_OK)
+        return false;
+    bool ended = sqlite3_step(handle->rollback) == SQLITE_DONE;
+    sqlite3_reset(handle->rollback);
+    return ended;
+}
+
 /* Pragmas come before the create statement: some of them work on an empty file only. */
 static mc_error *
 set_up(mc_handle *handle, const mc_open *how, bool created, apr_pool_t *pool)
 {
     bool journal_configured = false;
-    if (!how->write) /* the first look at the file: what is wrong with it shows here, not in a request's statement */
+    if (!how->write) { /* the first look at the file: what is wrong with it shows here, not in a request's statement */
+        /* The read transaction that begins so is the user's own: each would lock the file and look for its journal. */
+        if (how->pragma_count == 0)
+            MC_TRY(begin(handle, pool));
         MC_TRY(run(handle, "PRAGMA schema_version", "a tile store cannot be opened", pool));
+    }
     for (int i = 0; i < how->pragma_count; i++) {
         const mc_pragma *pragma = &how->pragmas[i];
         bool journal = strcasecmp(pragma->name, "journal_mode") == 0;
@@ -117,8 +152,9 @@ open_once(mc_handle *handle, const mc_open *how, bool exists, bool alone, int *c
                                    how->immutable || alone ? "?immutable=1" : "", NULL);
     int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
                 (how->write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
+    const char *vfs = how->vfs != NULL || how->write ? how->vfs : mc_vfs_direct();
     mc_error *error = MC_OK;
-    if (sqlite3_open_v2(name, &handle->db, flags, how->vfs) != SQLITE_OK) {
+    if (sqlite3_open_v2(name, &handle->db, flags, vfs) != SQLITE_OK) {
         error = mc_handle_error(handle, "a tile store cannot be opened", pool);
     } else {
         sqlite3_extended_result_codes(handle->db, 1);
@@ -154,10 +190,13 @@ mc_handle_close(mc_handle *handle, bool replaced)
         free(handle->statements[i].sql);
     }
     handle->statement_count = 0;
+    sqlite3_finalize(handle->rollback);
+    handle->rollback = NULL;
     if (replaced) /* the -wal beside the path belongs to another file now */
         sqlite3_db_config(handle->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_close_v2(handle->db);
     handle->db = NULL;
+    (void)mc_handles_count_pages(handle, 0);
 }
 
 void

@@ -26,6 +26,8 @@ struct mc_handle {
         sqlite3_stmt *statement;
     } statements[MOST_STATEMENTS];
     int statement_count;
+    sqlite3_stmt *rollback; /* NULL: not needed yet */
+    size_t page_bytes;      /* of its pages in memory, as counted in the table */
     struct mc_write_lock *write_lock;
 };
 
@@ -37,8 +39,19 @@ struct mc_handle {
 mc_error *mc_handle_open(mc_handle *handle, const mc_open *how, const mc_stamp *stamp, bool *alone, mc_ctx *ctx,
                          apr_pool_t *pool) MC_CHECKED;
 
+/* Ends what is open: statements and transaction. False: the handle cannot be used any more. */
+bool mc_handle_end(mc_handle *handle);
+
 /* replaced: another file stands at the path now, so that no checkpoint may happen. */
 void mc_handle_close(mc_handle *handle, bool replaced);
+
+/* Counts the pages that a handle keeps in memory from now on, in its table. True if all handles together keep more than
+ * they may. */
+bool mc_handles_count_pages(mc_handle *handle, size_t bytes);
+
+/* Once a process; then the name of the file system for readers, NULL for the default one. */
+void mc_vfs_set_up(void);
+const char *mc_vfs_direct(void);
 
 /* SQLite's wait for other processes ends with the request's deadline. */
 void mc_handle_bound_wait(mc_handle *handle, mc_ctx *ctx);

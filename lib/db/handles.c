@@ -6,6 +6,7 @@
 #include <apr_strings.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -21,6 +22,8 @@ enum {
     STRIPES = 64, /* write locks: files share them by hash, nobody holds two */
     REFUSED = 64, /* foreign -wal files that are remembered */
     LEAST_HANDLES = 4,
+    PAGES_AT_MOST = 16 << 20, /* of all files' pages in memory, together; above that each keeps but a few */
+    LITTLE = 64 << 10,
 };
 static const apr_interval_time_t WAIT_AT_MOST = 30 * APR_USEC_PER_SEC;
 
@@ -41,17 +44,21 @@ struct mc_handles {
     mc_handle **slots;
     mc_handle *buckets[BUCKETS];
     uint64_t random;
+    atomic_size_t page_bytes;
     struct foreign_wal foreign[REFUSED];
     unsigned foreign_count;
     struct mc_write_lock writers[STRIPES];
 };
 
 /* SQLite's memory statistics cost a process-wide lock with each allocation, and nobody reads them. Where SQLite is in
- * use already (another module of the server) they stay as they are. */
+ * use already (another module of the server) its settings stay as they are. */
 static void
 set_up_sqlite(void)
 {
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    /* Pages one by one: a reader of a small file needs five of the twenty that SQLite otherwise begins with. */
+    (void)sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0);
+    mc_vfs_set_up();
 }
 
 mc_handles *
@@ -330,7 +337,7 @@ open_into(mc_handle *handle, const mc_stamp *stamp, const mc_open *how, mc_ctx *
     MC_TRY(mc_handle_open(handle, how, stamp, &alone, ctx, pool));
     mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_handles_opened_total, 1);
     mc_stamp now;
-    if (handles == NULL || alone || !mc_stamp_take(&now, handle->path) ||
+    if (handles == NULL || alone || !mc_stamp_take_plain(&now, handle->path) ||
         (stamp != NULL && (now.inode != stamp->inode || now.device != stamp->device)))
         return MC_OK; /* it is not certain which file is open, or how it may be read later: for this use only */
     handle->device = now.device;
@@ -413,19 +420,40 @@ mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, con
     return MC_OK;
 }
 
+static size_t
+pages_of(mc_handle *handle)
+{
+    int used = 0, high = 0;
+    if (sqlite3_db_status(handle->db, SQLITE_DBSTATUS_CACHE_USED, &used, &high, 0) != SQLITE_OK || used < 0)
+        return 0;
+    return (size_t)used;
+}
+
+bool
+mc_handles_count_pages(mc_handle *handle, size_t bytes)
+{
+    mc_handles *handles = handle->table;
+    if (handles == NULL)
+        return false;
+    size_t change = bytes - handle->page_bytes; /* modulo its range: a decrease, too */
+    handle->page_bytes = bytes;
+    return atomic_fetch_add_explicit(&handles->page_bytes, change, memory_order_relaxed) + change > PAGES_AT_MOST;
+}
+
 void
 mc_handle_release(mc_handle *handle, bool usable)
 {
     mc_handles *handles = handle->table;
     struct mc_write_lock *lock = handle->write_lock;
     handle->write_lock = NULL;
-    for (int i = 0; i < handle->statement_count; i++)
-        sqlite3_reset(handle->statements[i].statement); /* ends its read transaction */
-    if (!sqlite3_get_autocommit(handle->db) && sqlite3_exec(handle->db, "ROLLBACK", NULL, NULL, NULL) != SQLITE_OK)
-        usable = false;
+    usable = mc_handle_end(handle) && usable;
     if (handles == NULL) {
         discard(handle, false);
         return;
+    }
+    if (usable && mc_handles_count_pages(handle, pages_of(handle)) && handle->page_bytes > LITTLE) {
+        sqlite3_db_release_memory(handle->db);
+        (void)mc_handles_count_pages(handle, pages_of(handle));
     }
     pthread_mutex_lock(&handles->mutex);
     bool keep = usable && handle->pooled;

@@ -67,6 +67,9 @@ uint64_t mc_open_profile(const mc_open *how);
 mc_error *mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, const mc_stamp *stamp,
                             const mc_open *how, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
+/* Begins a read transaction, unless one is open: a reader's handle that was just opened comes with one. */
+mc_error *mc_handle_begin(mc_handle *handle, apr_pool_t *pool) MC_CHECKED;
+
 /* Gives it back. usable false: closed, as after an error that leaves its state in doubt. An open transaction is rolled
  * back. */
 void mc_handle_release(mc_handle *handle, bool usable);

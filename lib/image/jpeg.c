@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "image/codec.h"
+#include "image/scratch.h"
 
 enum { SCANS_MAX = 100 };
 
@@ -109,16 +110,36 @@ typedef struct decoding {
     struct jpeg_progress_mgr progress;
     mc_pixels part; /* of the target */
     mc_pixels *pixels;
+    int left, top, right, bottom; /* what of the image falls into the target, when not all of it does */
+    uint8_t *line;                /* scratch: a row of such an image */
     mc_error *error;
 } decoding;
 
-/* Sets d->pixels: the image's place in the target if it lies wholly inside, else pixels of its own. */
+/* How much around a part is decoded with it: the colours of neighbouring MCUs reach over its edge. */
+enum { MARGIN = 16 };
+
+static int
+within(int value, int maximum)
+{
+    return value < 0 ? 0 : value < maximum ? value : maximum;
+}
+
+/* d->pixels: the image's place in the target if it lies wholly inside, pixels of its own without a target. Else d->line
+ * for one row after the other. */
 static mc_error *
 find_room(decoding *d, int width, int height, apr_pool_t *pool)
 {
     const mc_pixels *target = d->target;
-    if (target == NULL || d->x < 0 || d->y < 0 || width > target->width - d->x || height > target->height - d->y)
+    if (target == NULL)
         return mc_pixels_create(&d->pixels, width, height, false, pool);
+    d->left = within(-d->x, width);
+    d->top = within(-d->y, height);
+    d->right = within(target->width - d->x, width);
+    d->bottom = within(target->height - d->y, height);
+    if (d->right - d->left < width || d->bottom - d->top < height) {
+        d->line = mc_scratch_acquire((size_t)width * 4);
+        return d->line != NULL ? MC_OK : mc_error_create(pool, MC_ERR_LIMIT, "no memory for %d pixels", width);
+    }
     d->part.width = width;
     d->part.height = height;
     d->part.stride = target->stride;
@@ -159,6 +180,35 @@ read_rows(decoding *d)
     }
 }
 
+/* Decodes the rows and columns that are wanted, and little else; what follows them is not looked at. */
+static void
+read_part(decoding *d)
+{
+    struct jpeg_decompress_struct *reader = &d->reader;
+    JDIMENSION first = d->left > MARGIN ? (JDIMENSION)(d->left - MARGIN) : 0;
+    JDIMENSION end = (JDIMENSION)d->right + MARGIN, width = reader->output_width;
+    width = (end < width ? end : width) - first;
+    bool cmyk = reader->out_color_space == JCS_CMYK;
+    /* Progressive images are in memory as a whole by now, and libjpeg-turbo is not sure of parts of them. */
+    if (reader->progressive_mode) {
+        first = 0;
+    } else {
+        jpeg_crop_scanline(reader, &first, &width);
+        jpeg_skip_scanlines(reader, (JDIMENSION)d->top);
+    }
+    while ((int)reader->output_scanline < d->bottom) {
+        int y = (int)reader->output_scanline;
+        jpeg_read_scanlines(reader, &d->line, 1);
+        if (y < d->top)
+            continue;
+        uint8_t *part = d->line + (size_t)(d->left - (int)first) * 4;
+        if (cmyk)
+            convert_cmyk(part, d->right - d->left, reader->saw_Adobe_marker);
+        memcpy(d->target->data + (size_t)(d->y + y) * d->target->stride + (size_t)(d->x + d->left) * 4, part,
+               (size_t)(d->right - d->left) * 4);
+    }
+}
+
 /* False after a jump (then d->errors.message says why) or with d->error set. */
 static bool
 decode_all(decoding *d, const uint8_t *data, size_t size, apr_pool_t *pool)
@@ -178,21 +228,29 @@ decode_all(decoding *d, const uint8_t *data, size_t size, apr_pool_t *pool)
     d->error = find_room(d, (int)reader->image_width, (int)reader->image_height, pool);
     if (d->error != MC_OK)
         return false;
+    if (d->line != NULL && (d->left >= d->right || d->top >= d->bottom))
+        return true;
     jpeg_start_decompress(reader);
+    if (d->line != NULL) {
+        read_part(d);
+        return true;
+    }
     read_rows(d);
     jpeg_finish_decompress(reader);
     return true;
 }
 
-/* d->pixels holds the image, opaque, or nothing after an error. */
+/* d->pixels holds the image, opaque, unless it went to its place by d->line; nothing after an error. */
 static mc_error *
 run(decoding *d, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
     d->reader.err = mc_jpeg_errors_init(&d->errors);
     bool decoded = decode_all(d, data, size, pool);
     jpeg_destroy_decompress(&d->reader);
+    mc_scratch_release(d->line);
     if (decoded) {
-        d->pixels->opacity = MC_OPAQUE;
+        if (d->pixels != NULL)
+            d->pixels->opacity = MC_OPAQUE;
         return MC_OK;
     }
     if (d->pixels != &d->part)
@@ -215,13 +273,10 @@ mc_jpeg_draw(mc_pixels *target, int x, int y, const uint8_t *data, size_t size, 
 {
     decoding d = { .target = target, .x = x, .y = y };
     MC_TRY(run(&d, data, size, pool));
-    if (d.pixels != &d.part) {
-        mc_pixels_over(target, x, y, d.pixels);
-        mc_pixels_unref(d.pixels);
-    } else if (d.part.width == target->width && d.part.height == target->height) {
+    bool whole = d.right - d.left == target->width && d.bottom - d.top == target->height;
+    if (whole)
         target->opacity = MC_OPAQUE;
-    } else if (target->opacity != MC_OPAQUE) {
+    else if (target->opacity != MC_OPAQUE && d.left < d.right && d.top < d.bottom)
         target->opacity = MC_OPACITY_UNKNOWN;
-    }
     return MC_OK;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/workers.h"
 #include "image/codec.h"
 #include "image/jpeg.h"
 
@@ -78,18 +79,53 @@ transcode_all(transcoding *t, const mc_buf *tile)
     return true;
 }
 
-/* The same coefficients with standard tables and a restart marker after each row of MCUs; NULL when that fails. */
+/* The same coefficients with standard tables and a restart marker after each row of MCUs: a reference, the caller's.
+ * NULL when that fails. */
 static mc_buf *
-transcode(const mc_buf *tile, apr_pool_t *pool)
+transcode(const mc_buf *tile)
 {
     transcoding t = { .sink = { .data = NULL } };
     t.reader.err = t.writer.err = mc_jpeg_errors_init(&t.errors);
     bool done = transcode_all(&t, tile);
     jpeg_destroy_compress(&t.writer);
     jpeg_destroy_decompress(&t.reader);
-    mc_buf *copy = done ? mc_buf_attach(mc_buf_copy(t.sink.data, t.sink.size), pool) : NULL;
+    mc_buf *copy = done ? mc_buf_copy(t.sink.data, t.sink.size) : NULL;
     free(t.sink.data);
     return copy;
+}
+
+/* Tiles to be transcoded, and what has become of them. */
+typedef struct batch {
+    mc_buf *const *tiles;
+    mc_buf **copies;
+    const int *wanted; /* which tiles */
+} batch;
+
+static mc_error *
+transcode_job(void *baton, int index, mc_ctx *ctx)
+{
+    (void)ctx;
+    const batch *b = baton;
+    int i = b->wanted[index];
+    b->copies[i] = transcode(b->tiles[i]);
+    return MC_OK;
+}
+
+/* Fills `copies` of the `count` tiles that are wanted; idle workers help. They are attached to m->pool. */
+static mc_error *
+transcode_many(mc_buf **copies, const mosaic *m, mc_buf *const *tiles, const int *wanted, int count, mc_ctx *ctx)
+{
+    mc_workers *workers = ctx->process == NULL ? NULL : ctx->process->workers;
+    batch b = { tiles, copies, wanted };
+    mc_error *error = MC_OK;
+    if (workers != NULL)
+        error = mc_workers_run(workers, transcode_job, &b, count, mc_workers_idle(workers), ctx, m->pool);
+    for (int i = 0; i < count && workers == NULL; i++)
+        error = transcode_job(&b, i, ctx);
+    for (int i = 0; i < count; i++)
+        if (copies[wanted[i]] != NULL)
+            mc_buf_attach(copies[wanted[i]], m->pool);
+    return error;
 }
 
 static bool
@@ -116,26 +152,37 @@ take_native(mosaic *m, mc_buf *const *tiles)
     return m->model != NULL;
 }
 
-/* The header that transcoded tiles get is the one that our own encoder writes: those need no transcoding. */
 static bool
-take_transcoded(mosaic *m, mc_buf *const *tiles)
+is_like_model(mosaic *m, piece *p, const mc_buf *tile)
 {
-    m->model = NULL;
-    for (int i = 0; i < m->count; i++) {
-        if (tiles[i] == NULL)
-            continue;
-        piece *p = &m->pieces[i];
-        if (m->model != NULL && take(p, tiles[i]) && same_header(&p->parts, &m->model->parts))
-            continue;
-        const mc_buf *copy = transcode(tiles[i], m->pool);
-        if (copy == NULL || !take(p, copy))
-            return false;
-        if (m->model == NULL)
-            m->model = p;
-        else if (!same_header(&p->parts, &m->model->parts))
-            return false;
-    }
-    return m->model != NULL;
+    return take(p, tile) && same_header(&p->parts, &m->model->parts);
+}
+
+/* The header that transcoded tiles get is the one that our own encoder writes: after the first one, those that have it
+ * need no transcoding. */
+static mc_error *
+take_transcoded(bool *taken, mosaic *m, mc_buf *const *tiles, mc_ctx *ctx)
+{
+    mc_buf **copies = apr_pcalloc(m->pool, sizeof(*copies) * (size_t)m->count);
+    int *wanted = apr_palloc(m->pool, sizeof(*wanted) * (size_t)m->count), count = 0, first = 0;
+    *taken = false;
+    while (first < m->count && tiles[first] == NULL)
+        first++;
+    if (first == m->count)
+        return MC_OK;
+    MC_TRY(transcode_many(copies, m, tiles, &first, 1, ctx));
+    m->model = &m->pieces[first];
+    if (copies[first] == NULL || !take(&m->pieces[first], copies[first]))
+        return MC_OK;
+    for (int i = first + 1; i < m->count; i++)
+        if (tiles[i] != NULL && !is_like_model(m, &m->pieces[i], tiles[i]))
+            wanted[count++] = i;
+    MC_TRY(transcode_many(copies, m, tiles, wanted, count, ctx));
+    for (int i = 0; i < count; i++)
+        if (copies[wanted[i]] == NULL || !is_like_model(m, &m->pieces[wanted[i]], copies[wanted[i]]))
+            return MC_OK;
+    *taken = true;
+    return MC_OK;
 }
 
 static int
@@ -296,23 +343,27 @@ size_fits(const mosaic *m)
            (int64_t)model->width * m->columns <= JPEG_SIDE_MAX && (int64_t)model->height * m->rows <= JPEG_SIDE_MAX;
 }
 
-static mc_buf *
-join(mosaic *m, mc_buf *const *tiles, const uint8_t background[3])
+static mc_error *
+join(mc_buf **joined, mosaic *m, mc_buf *const *tiles, const uint8_t background[3], mc_ctx *ctx)
 {
     bool missing = false;
     for (int i = 0; i < m->count; i++)
         missing |= tiles[i] == NULL;
-    bool native = take_native(m, tiles);
-    if (!native && !take_transcoded(m, tiles))
-        return NULL;
-    if (!size_fits(m) || !find_segments(m, tiles))
-        return NULL;
+    bool native = take_native(m, tiles), taken = native;
+    if (!native)
+        MC_TRY(take_transcoded(&taken, m, tiles, ctx));
+    if (!taken || !size_fits(m) || !find_segments(m, tiles))
+        return MC_OK;
     /* Tables made for one tile may lack the codes that the background needs. */
     if (missing && !make_fill(m, background)) {
-        if (!native || !take_transcoded(m, tiles) || !find_segments(m, tiles) || !make_fill(m, background))
-            return NULL;
+        taken = false;
+        if (native)
+            MC_TRY(take_transcoded(&taken, m, tiles, ctx));
+        if (!taken || !find_segments(m, tiles) || !make_fill(m, background))
+            return MC_OK;
     }
-    return splice(m);
+    *joined = splice(m);
+    return MC_OK;
 }
 
 mc_error *
@@ -327,9 +378,10 @@ mc_jpeg_join(mc_buf **joined, mc_buf *const *tiles, int columns, int rows, const
     apr_pool_create(&scratch, ctx->pool);
     mosaic m = { .count = columns * rows, .columns = columns, .rows = rows, .pool = scratch };
     m.pieces = apr_pcalloc(scratch, sizeof(piece) * (size_t)m.count);
-    mc_buf *result = join(&m, tiles, background);
+    mc_buf *result = NULL;
+    mc_error *error = mc_error_copy(join(&result, &m, tiles, background, ctx), pool);
     apr_pool_destroy(scratch);
     if (result != NULL)
         *joined = mc_buf_attach(result, pool);
-    return MC_OK;
+    return error;
 }

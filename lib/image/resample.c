@@ -1,7 +1,8 @@
 /*
  * Drawing an image at another scale: each source row that is needed is interpolated across once, kept as 16-bit values,
- * and two such rows make a target row. Weights have seven bits, so that no step leaves 16 bits; since pixels are
- * premultiplied, transparent neighbours do not darken edges.
+ * and two such rows make a target row. At the source's own scale all weights are equal, and no row is kept. Weights
+ * have seven bits, so that no step leaves 16 bits; since pixels are premultiplied, transparent neighbours do not darken
+ * edges.
  */
 #include <math.h>
 #include <string.h>
@@ -92,22 +93,48 @@ interpolate(int16_t *out, const uint8_t *row, const tap *columns, int count)
 }
 
 #ifdef __SSE4_1__
-/* The columns whose pixels lie side by side; their number. Beyond are at most three columns. */
-static int
-interpolate_even(int16_t *out, const uint8_t *row, int count, int weight)
+/* Four pixels of two rows mixed: two in each half. */
+static inline void
+mix_down(__m128i out[2], const uint8_t *upper, const uint8_t *lower, __m128i weights)
 {
-    const __m128i zero = _mm_setzero_si128(), factor = _mm_set1_epi16((int16_t)weight);
+    __m128i a = _mm_loadu_si128((const __m128i *)(const void *)upper);
+    __m128i b = _mm_loadu_si128((const __m128i *)(const void *)lower);
+    out[0] = _mm_maddubs_epi16(_mm_unpacklo_epi8(a, b), weights);
+    out[1] = _mm_maddubs_epi16(_mm_unpackhi_epi8(a, b), weights);
+}
+
+static inline __m128i
+mix_across(__m128i left, __m128i right, __m128i factor)
+{
+    const __m128i half = _mm_set1_epi16(WEIGHT_ONE / 2);
+    __m128i mixed = _mm_add_epi16(left, _mm_mulhrs_epi16(_mm_sub_epi16(right, left), factor));
+    return _mm_srli_epi16(_mm_add_epi16(mixed, half), WEIGHT_BITS);
+}
+
+/*
+ * Pixels of a target row at the source's own scale, which need no lines: rows first, then each pixel with its
+ * neighbour. Returns how many, a multiple of four; beyond are at most seven.
+ */
+static int
+shift_most(uint8_t *out, const uint8_t *upper, const uint8_t *lower, int count, int across, int down)
+{
+    /* A weight must fit seven bits: a row alone is the mean of itself. */
+    const __m128i weights = _mm_set1_epi16((int16_t)(down == 0 ? 0x017f : down << 8 | (WEIGHT_ONE - down)));
+    const __m128i factor = _mm_set1_epi16((int16_t)(across << (15 - WEIGHT_BITS)));
+    __m128i here[2], next[2];
     int i = 0;
-    for (; i + 4 <= count; i += 4) {
-        __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(row + (size_t)i * 4));
-        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(row + (size_t)i * 4 + 4));
-        __m128i low = _mm_unpacklo_epi8(a, zero), high = _mm_unpackhi_epi8(a, zero);
-        __m128i low_step = _mm_sub_epi16(_mm_unpacklo_epi8(b, zero), low);
-        __m128i high_step = _mm_sub_epi16(_mm_unpackhi_epi8(b, zero), high);
-        low = _mm_add_epi16(_mm_slli_epi16(low, WEIGHT_BITS), _mm_mullo_epi16(low_step, factor));
-        high = _mm_add_epi16(_mm_slli_epi16(high, WEIGHT_BITS), _mm_mullo_epi16(high_step, factor));
-        _mm_storeu_si128((__m128i *)(void *)(out + (size_t)i * 4), low);
-        _mm_storeu_si128((__m128i *)(void *)(out + (size_t)i * 4 + 8), high);
+    if (count < 8)
+        return 0;
+    if (down == 0)
+        lower = upper;
+    mix_down(here, upper, lower, weights);
+    for (; i + 8 <= count; i += 4) {
+        mix_down(next, upper + (size_t)i * 4 + 16, lower + (size_t)i * 4 + 16, weights);
+        __m128i low = mix_across(here[0], _mm_alignr_epi8(here[1], here[0], 8), factor);
+        __m128i high = mix_across(here[1], _mm_alignr_epi8(next[0], here[1], 8), factor);
+        _mm_storeu_si128((__m128i *)(void *)(out + (size_t)i * 4), _mm_packus_epi16(low, high));
+        here[0] = next[0];
+        here[1] = next[1];
     }
     return i;
 }
@@ -154,16 +181,16 @@ mix_most(uint8_t *out, const int16_t *upper, const int16_t *lower, int count, in
 }
 #else
 static int
-interpolate_even(int16_t *out, const uint8_t *row, int count, int weight)
+interpolate_inner(int16_t *out, const uint8_t *row, const tap *columns, int count)
 {
-    (void)out, (void)row, (void)count, (void)weight;
+    (void)out, (void)row, (void)columns, (void)count;
     return 0;
 }
 
 static int
-interpolate_inner(int16_t *out, const uint8_t *row, const tap *columns, int count)
+shift_most(uint8_t *out, const uint8_t *upper, const uint8_t *lower, int count, int across, int down)
 {
-    (void)out, (void)row, (void)columns, (void)count;
+    (void)out, (void)upper, (void)lower, (void)count, (void)across, (void)down;
     return 0;
 }
 
@@ -181,11 +208,7 @@ fill_line(int16_t *out, const lines *l, int row)
     const uint8_t *in = l->source->data + (size_t)row * l->source->stride;
     const tap *inner = l->columns + l->begin;
     int16_t *inner_out = out + (size_t)l->begin * 4;
-    int count = l->end - l->begin, done;
-    if (l->even && count > 0)
-        done = interpolate_even(inner_out, in + (size_t)inner->first * 4, count, inner->weight);
-    else
-        done = interpolate_inner(inner_out, in, inner, count);
+    int done = interpolate_inner(inner_out, in, inner, l->end - l->begin);
     interpolate(out, in, l->columns, l->begin);
     interpolate(inner_out + (size_t)done * 4, in, inner + done, l->count - l->begin - done);
 }
@@ -212,6 +235,35 @@ bilinear_row(uint8_t *out, lines *l, const tap *t)
         int step = ((lower[i] - upper[i]) * t->weight + WEIGHT_ONE / 2) >> WEIGHT_BITS;
         out[i] = (uint8_t)((upper[i] + step + WEIGHT_ONE / 2) >> WEIGHT_BITS);
     }
+}
+
+/* Columns as they come: for what the fast ways leave. */
+static void
+bilinear_columns(uint8_t *out, const lines *l, const tap *t, int begin, int end)
+{
+    const uint8_t *upper = l->source->data + (size_t)t->first * l->source->stride;
+    const uint8_t *lower = l->source->data + (size_t)t->second * l->source->stride;
+    for (int i = begin; i < end; i++) {
+        const tap *column = &l->columns[i];
+        for (int c = 0; c < 4; c++) {
+            size_t a = (size_t)column->first * 4 + (size_t)c, b = (size_t)column->second * 4 + (size_t)c;
+            int left = upper[a] * WEIGHT_ONE + (lower[a] - upper[a]) * t->weight;
+            int right = upper[b] * WEIGHT_ONE + (lower[b] - upper[b]) * t->weight;
+            int step = ((right - left) * column->weight + WEIGHT_ONE / 2) >> WEIGHT_BITS;
+            out[(size_t)i * 4 + (size_t)c] = (uint8_t)((left + step + WEIGHT_ONE / 2) >> WEIGHT_BITS);
+        }
+    }
+}
+
+static void
+shifted_row(uint8_t *out, const lines *l, const tap *t)
+{
+    const tap *inner = l->columns + l->begin;
+    const uint8_t *upper = l->source->data + (size_t)t->first * l->source->stride + (size_t)inner->first * 4;
+    const uint8_t *lower = l->source->data + (size_t)t->second * l->source->stride + (size_t)inner->first * 4;
+    int done = shift_most(out + (size_t)l->begin * 4, upper, lower, l->end - l->begin, inner->weight, t->weight);
+    bilinear_columns(out, l, t, 0, l->begin);
+    bilinear_columns(out, l, t, l->begin + done, l->count);
 }
 
 static void
@@ -270,6 +322,8 @@ draw(mc_pixels *target, const mc_pixels *source, double x0, double y0, double sc
         uint8_t *line = direct ? place : d->line;
         if (mode == MC_NEAREST)
             nearest_row(line, source->data + (size_t)d->rows[j].first * source->stride, d->columns, width);
+        else if (l.even && l.begin < l.end)
+            shifted_row(line, &l, &d->rows[j]);
         else
             bilinear_row(line, &l, &d->rows[j]);
         if (!direct)

@@ -19,11 +19,13 @@ answer_info(mc_answer *answer, mc_request *request, mc_ctx *ctx, apr_pool_t *poo
 }
 
 static void
-answer_document(mc_answer *answer, const mc_document *document, bool with_tag)
+answer_document(mc_answer *answer, const mc_document *document)
 {
     answer->data = document->text;
     answer->mime = document->mime;
-    if (with_tag)
+    if (document->momentary)
+        answer->cache_control = "no-store";
+    else
         answer->tag = mc_hash64(document->text->data, document->text->size, 0);
 }
 
@@ -67,6 +69,6 @@ mc_server_answer(mc_answer *answer, const mc_config *config, mc_call *call, mc_r
         return mc_map_tile(answer, &request->u.tile, if_tag, ctx, pool);
     if (request->kind != MC_REQUEST_DOCUMENT)
         return answer_slowly(answer, config, call, request, if_tag, ctx, pool);
-    answer_document(answer, &request->u.document, true);
+    answer_document(answer, &request->u.document);
     return MC_OK;
 }

@@ -149,7 +149,7 @@ show_empty_image(mc_http_response *response, const mc_error *error, const mc_cal
 static void
 report(mc_http_response *response, const mc_error *error, const mc_call *call, apr_pool_t *pool)
 {
-    mc_document body = { NULL, "text/plain" };
+    mc_document body = { .mime = "text/plain" };
     if (call->service != NULL && call->service->ops->report != NULL)
         call->service->ops->report(&body, &response->status, error, call, pool);
     if (body.text == NULL) {

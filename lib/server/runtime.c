@@ -22,6 +22,7 @@
 
 struct mc_runtime {
     mc_process process;
+    bool metrics_shared;
 };
 
 static int
@@ -139,9 +140,25 @@ mc_runtime_destroy(mc_runtime *runtime)
     mc_http_destroy(process->http);
     mc_postgres_destroy(process->postgres);
     mc_flights_destroy(process->flights);
-    mc_metrics_destroy(process->metrics);
+    if (!runtime->metrics_shared)
+        mc_metrics_destroy(process->metrics);
     mc_gate_destroy(process->drawing);
     *process = (mc_process){ 0 };
+}
+
+struct mc_metrics *
+mc_runtime_metrics_create(void)
+{
+    return mc_metrics_create();
+}
+
+void
+mc_runtime_share_metrics(mc_runtime *runtime, struct mc_metrics *shared)
+{
+    MC_ASSERT(!runtime->metrics_shared);
+    mc_metrics_destroy(runtime->process.metrics);
+    runtime->process.metrics = shared;
+    runtime->metrics_shared = true;
 }
 
 mc_process *

@@ -148,8 +148,10 @@ mc_server_handle(mc_http_response **response, mc_server *server, const mc_http_r
         ctx->deadline = apr_time_now() + (apr_interval_time_t)(config->deadline * APR_USEC_PER_SEC);
     if (ctx->headers == NULL)
         ctx->headers = request->headers;
-    if (config->server_timing && ctx->trace == NULL)
+    if ((config->server_timing || config->metrics) && ctx->trace == NULL)
         ctx->trace = mc_trace_create(NULL, NULL, request->client, NULL, pool);
+    if (config->metrics)
+        mc_trace_set_metrics(ctx->trace, ctx->process->metrics);
     respond(*response, config, request, ctx, pool);
     if (config->server_timing)
         apr_table_setn((*response)->headers, "Server-Timing", mc_trace_server_timing(ctx->trace, pool));

@@ -7,7 +7,7 @@
 
 extern const mc_key mc_root_keys[];
 
-/* The enabled services, in dispatch order; those that this build does not have come last. */
+/* The enabled services, in dispatch order. */
 apr_array_header_t *mc_services_from_config(const apr_array_header_t *nodes, const mc_node *legacy, mc_build *build);
 
 /* Sends a request on to another server as a forwarding rule says (spec services 4.5); its answer with status and

@@ -5,10 +5,11 @@
 
 #include "server/server_private.h"
 
-/* Services in dispatch order; those that this build does not have come last. */
+enum { KINDS_MAX = 16 };
+
+/* Services by their place in the order of dispatch. */
 typedef struct offered {
-    mc_service *built[16];
-    apr_array_header_t *missing;
+    mc_service *services[KINDS_MAX];
 } offered;
 
 static int
@@ -23,11 +24,9 @@ kind_index(const mc_service *service)
 static void
 offer(offered *list, mc_service *service)
 {
-    int index = service->not_built == NULL ? kind_index(service) : -1;
-    if (index >= 0)
-        list->built[index] = service; /* of a repeated type the last one wins */
-    else
-        APR_ARRAY_PUSH(list->missing, mc_service *) = service;
+    int index = kind_index(service);
+    MC_ASSERT(index >= 0 && index < KINDS_MAX);
+    list->services[index] = service; /* of a repeated type the last one wins */
 }
 
 static void
@@ -81,15 +80,14 @@ read_legacy(offered *list, const mc_node *services, mc_build *build)
 apr_array_header_t *
 mc_services_from_config(const apr_array_header_t *nodes, const mc_node *legacy, mc_build *build)
 {
-    offered list = { { NULL }, apr_array_make(build->pool, 2, sizeof(mc_service *)) };
+    offered list = { { NULL } };
     for (int i = 0; nodes != NULL && i < nodes->nelts; i++)
         read_service(&list, APR_ARRAY_IDX(nodes, i, const mc_node *), build);
     if ((nodes == NULL || nodes->nelts == 0) && legacy != NULL)
         read_legacy(&list, legacy, build);
     apr_array_header_t *services = apr_array_make(build->pool, 8, sizeof(mc_service *));
-    for (size_t i = 0; i < sizeof(list.built) / sizeof(list.built[0]); i++)
-        if (list.built[i] != NULL)
-            APR_ARRAY_PUSH(services, mc_service *) = list.built[i];
-    apr_array_cat(services, list.missing);
+    for (int i = 0; i < KINDS_MAX; i++)
+        if (list.services[i] != NULL)
+            APR_ARRAY_PUSH(services, mc_service *) = list.services[i];
     return services;
 }

@@ -59,8 +59,6 @@ mc_service_dispatch(mc_call *call, mc_request *request, const mc_config *config,
     while (*path == '/')
         path++;
     call->path = path;
-    if (call->service->not_built != NULL)
-        return mc_error_create(pool, MC_ERR_NOT_BUILT, "this server has no service %s", call->service->not_built);
     return call->service->ops->parse(request, call, ctx, pool);
 }
 

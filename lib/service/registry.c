@@ -6,34 +6,9 @@
 
 const mc_key mc_service_plain_keys[] = { MC_SERVICE_KEYS(struct { mc_service_base base; }), MC_KEY_END };
 
-static mc_service *
-absent_from_config(const mc_node *node, mc_build *build)
-{
-    mc_service_base *base = apr_pcalloc(build->pool, sizeof(*base));
-    base->service.not_built = mc_node_attr(node, "type");
-    mc_complain(build->diagnostics, MC_NOT_BUILT, node, "this build has no service \"%s\"", base->service.not_built);
-    return &base->service;
-}
-
-static mc_error *
-absent_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
-{
-    (void)request;
-    (void)ctx;
-    return mc_error_create(pool, MC_ERR_NOT_BUILT, "this server has no service %s", call->service->ops->type);
-}
-
-static const mc_service_ops service_metrics = {
-    "metrics", "metrics", NULL, "Counters and histograms of the server.", absent_from_config, absent_parse, NULL
-};
-static const mc_service_ops service_health = { "health",           "health",     NULL, "Whether the server can answer.",
-                                               absent_from_config, absent_parse, NULL };
-static const mc_service_ops service_status = { "status",           "status",     NULL, "What the server is doing.",
-                                               absent_from_config, absent_parse, NULL };
-
 const mc_service_ops *const mc_service_kinds[] = {
-    &mc_service_tms,      &mc_service_wmts, &mc_service_demo, &mc_service_gmaps, &mc_service_kml, &mc_service_ve,
-    &mc_service_mapguide, &service_metrics, &service_health,  &service_status,   &mc_service_wms, NULL,
+    &mc_service_tms,      &mc_service_wmts,    &mc_service_demo,   &mc_service_gmaps,  &mc_service_kml, &mc_service_ve,
+    &mc_service_mapguide, &mc_service_metrics, &mc_service_health, &mc_service_status, &mc_service_wms, NULL,
 };
 
 bool
@@ -74,6 +49,8 @@ mc_service_from_config(const mc_node *node, mc_build *build)
         return service;
     }
     mc_complain(build->diagnostics, MC_REFUSED, node,
-                "unknown service type \"%s\": it is one of wms, wmts, tms, gmaps, kml, ve, mapguide, demo", type);
+                "unknown service type \"%s\": it is one of wms, wmts, tms, gmaps, kml, ve, mapguide, demo, metrics, "
+                "health, status",
+                type);
     return NULL;
 }

@@ -67,6 +67,8 @@ extern const mc_service_ops mc_service_gmaps;
 extern const mc_service_ops mc_service_kml;
 extern const mc_service_ops mc_service_ve;
 extern const mc_service_ops mc_service_mapguide;
+extern const mc_service_ops mc_service_health;
+extern const mc_service_ops mc_service_status;
 extern const mc_service_ops mc_service_wms;
 
 /* The configured service of a type, or NULL. */

@@ -163,6 +163,32 @@ START_TEST(test_draw)
 }
 END_TEST
 
+/* Of a tile that lies across an edge only a part is decoded: the same pixels as of the whole. */
+START_TEST(test_draw_parts)
+{
+    static const foreign forms[] = {
+        { JCS_RGB, JCS_YCbCr, 3, 2, false, false, false }, { JCS_RGB, JCS_YCbCr, 3, 2, true, false, false },
+        { JCS_RGB, JCS_YCbCr, 3, 1, false, true, false },  { JCS_GRAYSCALE, JCS_GRAYSCALE, 1, 1, false, false, true },
+        { JCS_CMYK, JCS_YCCK, 4, 2, false, false, false },
+    };
+    mc_pixels *tile = image(256, 256);
+    sample_photo(tile);
+    for (int k = 0; k < 240; k++) {
+        mc_buf *file = k % 6 < 5 ? make_foreign(&forms[k % 6], 200, 120, k) : encode(tile, 80, 0, MC_JPEG_SPLICED);
+        mc_pixels *base = image(170, 150), *expected = image(170, 150);
+        int x = (int)(sample_random() % 440) - 270, y = (int)(sample_random() % 420) - 270;
+        mc_pixels_over(expected, x, y, decode(file));
+        ck_ok(mc_image_draw(base, x, y, file->data, file->size, &ctx, pool));
+        ck_assert_msg(sample_difference(base, expected) == 0, "form %d at %d, %d: %d", k % 6, x, y,
+                      sample_difference(base, expected));
+        ck_assert_int_eq(mc_pixels_opacity(base), mc_pixels_opacity(expected));
+        apr_pool_clear(pool);
+        tile = image(256, 256);
+        sample_photo(tile);
+    }
+}
+END_TEST
+
 START_TEST(test_transparent_becomes_black)
 {
     mc_pixels *clear = image(32, 32);
@@ -483,6 +509,6 @@ START_TEST(test_join_hostile)
 }
 END_TEST
 
-UNIT_MAIN("jpeg", test_round_trip, test_draw, test_transparent_becomes_black, test_standard_tables, test_strips,
-          test_color_spaces, test_truncation, test_join_own, test_join_foreign, test_join_mixed, test_join_missing,
-          test_join_refuses, test_join_hostile)
+UNIT_MAIN("jpeg", test_round_trip, test_draw, test_draw_parts, test_transparent_becomes_black, test_standard_tables,
+          test_strips, test_color_spaces, test_truncation, test_join_own, test_join_foreign, test_join_mixed,
+          test_join_missing, test_join_refuses, test_join_hostile)

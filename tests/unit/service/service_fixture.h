@@ -187,7 +187,7 @@ go(const char *path, const char *query)
 static int
 status_of(const char *path, const char *query, mc_document *body)
 {
-    *body = (mc_document){ NULL, "text/plain" };
+    *body = (mc_document){ .mime = "text/plain" };
     mc_error *error = go(path, query);
     if (error == MC_OK)
         return -1;

@@ -174,8 +174,11 @@ START_TEST(dispatch)
     ck_assert(!fixture_services("<mapcache><service type=\"wfs\" enabled=\"true\"/></mapcache>"));
     ck_assert(!fixture_services("<mapcache><service type=\"wms\"/></mapcache>"));
     ck_assert(!fixture_services("<mapcache><service enabled=\"true\"/></mapcache>"));
-    ck_assert(fixture_services("<mapcache>" SERVICE("metrics", "") SERVICE("wms", "") "</mapcache>"));
-    ck_fails(NOT_BUILT, go("/metrics", NULL));
+    ck_assert(fixture_services("<mapcache>" SERVICE("metrics", "") SERVICE("tms", "") "</mapcache>"));
+    ck_ok(go("/metrics", NULL));
+    ck_fails(NOT_FOUND, go("/metrics/more", NULL));
+    ck_fails(NOT_FOUND, go("/metrics2", NULL));
+    ck_fails(NOT_FOUND, go("/status", NULL));
     ck_assert(fixture_services("<mapcache></mapcache>"));
     ck_fails(CONFIG, go("/tms", NULL));
 }
