@@ -173,7 +173,6 @@ def test_capabilities_list_what_the_database_has(build, products, postgres):
     server = Server(build, site(products, *ways(postgres)), products)
     wms = server.get("/", "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.3.0")
     assert wms.status == 200 and wms.body.count(b"red,green,blue") == 3, wms.body[:3000]
-    assert b'default="blue"' in wms.body  # <default_query>
     wmts = server.get("/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities&VERSION=1.0.0")
     assert wmts.status == 200 and wmts.body.count(b"<Value>green</Value>") == 3
     server.stop()
