@@ -244,7 +244,12 @@ helpers_for(const gathering *all, int fetches, const mc_ctx *ctx)
         return 0;
     if (all->order->threaded == 1)
         return mc_workers_count(workers);
-    return fetches * FETCH_COST < WORTH_A_HELPER ? 0 : mc_workers_idle(workers);
+    if (fetches * FETCH_COST < WORTH_A_HELPER)
+        return 0;
+    /* There are as many workers as processors, and this thread takes part. */
+    int most = mc_workers_count(workers) > 1 ? mc_workers_count(workers) - 1 : 1;
+    int idle = mc_workers_idle(workers);
+    return idle < most ? idle : most;
 }
 
 /* Fetches what the walks have stopped at. *nothing: none of them waits for the store. */
