@@ -165,7 +165,9 @@ unhex(uint8_t *out, const char *text, int size)
 static mc_error *
 read_shape(reading *r, const mc_postgres_field *field, apr_pool_t *scratch)
 {
-    if (r->config->transfer != MC_TRANSFER_HEX)
+    if (r->config->transfer == MC_TRANSFER_TWKB)
+        return mc_twkb_read(&r->geometry, field->data, (size_t)field->size, &r->query->lattice, scratch);
+    if (r->config->transfer == MC_TRANSFER_BINARY)
         return mc_wkb_read(&r->geometry, field->data, (size_t)field->size, &r->query->lattice, scratch);
     uint8_t *bytes = apr_palloc(scratch, (size_t)field->size / 2 + 1);
     size_t size = unhex(bytes, field->data, field->size);

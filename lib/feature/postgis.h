@@ -5,7 +5,7 @@
 #include "feature/feature.h"
 
 /* How geometry travels. */
-typedef enum mc_transfer { MC_TRANSFER_BINARY, MC_TRANSFER_HEX } mc_transfer;
+typedef enum mc_transfer { MC_TRANSFER_BINARY, MC_TRANSFER_HEX, MC_TRANSFER_TWKB } mc_transfer;
 
 typedef struct mc_postgis_config {
     const char *connection; /* libpq's string or URI */

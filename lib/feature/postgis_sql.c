@@ -159,6 +159,8 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
         config->srid == map_srid ? geometry : apr_psprintf(pool, "ST_Transform(%s,%d)", geometry, map_srid);
     if (config->transfer == MC_TRANSFER_HEX)
         shape = apr_pstrcat(pool, "encode(ST_AsBinary(", shape, "),'hex')", NULL);
+    if (config->transfer == MC_TRANSFER_TWKB) /* of few values: statements stay prepared */
+        shape = apr_psprintf(pool, "ST_AsTWKB(%s,%d)", shape, mc_twkb_precision(query->resolution));
     statement->sql =
         apr_pstrcat(pool, "SELECT ", shape, ",", id, columns, " FROM ", from, " WHERE ", geometry, " && ", box, NULL);
     return MC_OK;

@@ -105,6 +105,7 @@ def web(shared_folder, shared_apache, database):
               layer("meta", "shapefile", shape, "rich", 4), layer("plaindb", "postgis", table, "plain"),
               layer("richdb", "postgis", table, "rich"),
               layer("hexdb", "postgis", table + "<transfer>hex</transfer>", "rich"),
+              layer("tinydb", "postgis", table + "<transfer>twkb</transfer>", "plain"),
               layer("query", "postgis", query, "rich", more=kinds),
               layer("degrees", "postgis", table, "plain", grid="WGS84"),
               layer("missing", "postgis", connection + "<table>nothing</table>", "plain")]
@@ -170,6 +171,13 @@ def test_a_table_looks_as_its_shapefile(web, one, other):
         colourful += len(numpy.unique(shown)) > 2
         assert numpy.array_equal(shown, drawn(web, other, box, 500, 400))
     assert colourful >= 6
+
+
+def test_tiny_geometry_is_at_most_a_little_off(web):
+    box = (-9e6, -9e6, 9e6, 9e6)
+    exact, tiny = (drawn(web, layer, box, 900, 900).astype(int) for layer in ("plaindb", "tinydb"))
+    difference = abs(exact - tiny).max(axis=2)
+    assert difference.any() and (difference > 40).mean() < 0.001
 
 
 def test_areas_and_holes_are_where_they_should_be(web, shared_folder):
