@@ -81,6 +81,13 @@ bool mc_dimension_by_extent(const mc_dimension *dimension);
 mc_error *mc_dimension_list(apr_array_header_t **values, mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
                             apr_pool_t *pool) MC_CHECKED;
 
+/*
+ * "current" of a time dimension: the latest of its listed times that has begun (WMS 1.3.0 annex C); its default value
+ * where none of what is listed is such a time. Any other value, and any of another dimension, stays as it is.
+ */
+mc_error *mc_dimension_settle(const char **value, mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
+                              apr_pool_t *pool) MC_CHECKED;
+
 /* The default value to be shown in WMS capabilities: the back end's (<default_query>), else the configured one. */
 mc_error *mc_dimension_default(const char **value, mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
                                apr_pool_t *pool) MC_CHECKED;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "dimension/kinds.h"
+#include "dimension/time.h"
 #include "mapcache/trace.h"
 
 const mc_dimension_ops *const mc_dimension_kinds[] = { &mc_dimension_values,
@@ -118,6 +119,30 @@ mc_dimension_list(apr_array_header_t **values, mc_dimension *dimension, const ch
                   apr_pool_t *pool)
 {
     return dimension->ops->list(values, dimension, tileset, ctx, pool);
+}
+
+mc_error *
+mc_dimension_settle(const char **value, mc_dimension *dimension, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
+{
+    apr_array_header_t *listed;
+    apr_time_t now = apr_time_now();
+    int64_t latest = INT64_MIN;
+    if (!dimension->time || *value == NULL || strcmp(*value, "current") != 0)
+        return MC_OK;
+    MC_TRY(mc_dimension_list(&listed, dimension, tileset, ctx, pool));
+    *value = dimension->default_value;
+    for (int i = 0; i < listed->nelts; i++) {
+        mc_time_span span;
+        const char *text = APR_ARRAY_IDX(listed, i, const char *);
+        if (mc_time_parse(&span, text, strlen(text), now) == NULL && span.start_us <= now && span.start_us >= latest) {
+            latest = span.start_us;
+            *value = text;
+        }
+    }
+    if (strcmp(*value, "current") == 0)
+        return mc_error_located(pool, MC_ERR_INVALID_DIMENSION, dimension->name, "dimension %s has no current value",
+                                dimension->name);
+    return MC_OK;
 }
 
 mc_error *

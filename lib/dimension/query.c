@@ -387,6 +387,7 @@ gather(answer **answers, const mc_query_dimension *dimension, const mc_query_sta
 static mc_error *
 ask(gathered *open, mc_query_dimension *dimension, mc_query_kind kind, const look *look, mc_ctx *ctx)
 {
+    MC_SLOW(ctx);
     open->rows = apr_palloc(ctx->pool, sizeof(*open->rows) * (size_t)open->count);
     for (int i = 0; i < open->count; i++) {
         open->rows[i] = apr_palloc(ctx->pool, sizeof(**open->rows));
@@ -467,30 +468,6 @@ list_all(answer **listed, mc_query_dimension *dimension, mc_query_kind kind, con
     return answer_all(listed, dimension, kind, &binds, 1, ctx);
 }
 
-/* "current": the latest of the listed times that has begun; what is listed and is no time is passed over. */
-static mc_error *
-current_value(const char **value, mc_query_dimension *dimension, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
-{
-    answer *listed;
-    apr_time_t now = asked_of(ctx)->now;
-    int64_t latest = INT64_MIN;
-    MC_TRY(list_all(&listed, dimension, MC_QUERY_LIST, tileset, ctx));
-    *value = NULL;
-    for (int i = 0; i < listed->count; i++) {
-        mc_time_span span;
-        const char *text = listed->values[i];
-        if (mc_time_parse(&span, text, strlen(text), now) == NULL && span.start_us <= now &&
-            (*value == NULL || span.start_us > latest)) {
-            latest = span.start_us;
-            *value = text;
-        }
-    }
-    if (*value == NULL)
-        return mc_error_located(pool, MC_ERR_INVALID_DIMENSION, dimension->base.name,
-                                "dimension %s has no current value", dimension->base.name);
-    return MC_OK;
-}
-
 /* Times may overlap: each value once, where it comes last, which is on top. */
 static apr_array_header_t *
 merge(answer *const *answers, int count, apr_pool_t *pool)
@@ -523,8 +500,7 @@ resolve_times(apr_array_header_t **values, mc_query_dimension *dimension, const 
 {
     apr_array_header_t *spans;
     mc_query_binds one = binds_of(query);
-    if (strcmp(one.dim, "current") == 0)
-        MC_TRY(current_value(&one.dim, dimension, query->tileset, ctx, pool));
+    MC_TRY(mc_dimension_settle(&one.dim, &dimension->base, query->tileset, ctx, pool));
     one.timed = true;
     MC_TRY(mc_time_parse_list(&spans, dimension->base.name, one.dim, asked_of(ctx)->now, pool));
     mc_query_binds *binds = apr_palloc(ctx->pool, sizeof(*binds) * (size_t)spans->nelts);

@@ -32,11 +32,7 @@ mc_tileset_check_built(const mc_tileset *tileset, apr_pool_t *pool)
 const char *
 mc_dimension_wanted(const mc_dimension *dimension, const char *text)
 {
-    if (text == NULL || *text == '\0')
-        return dimension->default_value;
-    if (dimension->time && strcmp(text, "current") == 0)
-        return dimension->default_value;
-    return text;
+    return text == NULL || *text == '\0' ? dimension->default_value : text;
 }
 
 /* Reads "[dim=value]..." at *text, which is moved behind it. */
@@ -74,11 +70,18 @@ mc_layer_parse(mc_tile_request *tile, const char *text, const mc_call *call, mc_
     tile->values = values;
     text += name_size;
     MC_TRY(parse_brackets(values, &text, tile->tileset, pool));
-    if (*text != '\0' && *text != '@')
+    const char *grid = NULL;
+    if (*text == '@') { /* brackets may also follow the grid */
+        size_t grid_size = strcspn(++text, "[");
+        grid = apr_pstrndup(pool, text, grid_size);
+        text += grid_size;
+        MC_TRY(parse_brackets(values, &text, tile->tileset, pool));
+    }
+    if (*text != '\0')
         return mc_error_create(pool, kind, "unexpected \"%s\" behind the dimensions of layer %s", text, name);
-    tile->link = mc_tileset_link(tile->tileset, *text == '@' ? text + 1 : NULL);
+    tile->link = mc_tileset_link(tile->tileset, grid);
     if (tile->link == NULL)
-        return mc_error_create(pool, kind, "layer %s has no grid \"%s\"", name, *text == '@' ? text + 1 : "");
+        return mc_error_create(pool, kind, "layer %s has no grid \"%s\"", name, grid == NULL ? "" : grid);
     return MC_OK;
 }
 

@@ -2,9 +2,12 @@
 #include <apr_strings.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "service/service_base.h"
 
+/* What the list of one dimension may take of the time of a document. */
+#define LIST_AT_MOST (10 * APR_USEC_PER_SEC)
 #define EARTH_RADIUS 6378137.0
 #define DEGREES_PER_RADIAN (180.0 / 3.14159265358979323846)
 
@@ -76,7 +79,9 @@ const apr_array_header_t *
 mc_dimension_values_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
 {
     apr_array_header_t *values = NULL;
-    mc_error *error = mc_dimension_list(&values, dimension, tileset, ctx, pool);
+    mc_ctx own = *ctx; /* a document must not wait for one database until there is no time for the others */
+    own.deadline = apr_time_now() + mc_ctx_remaining(ctx, LIST_AT_MOST);
+    mc_error *error = mc_dimension_list(&values, dimension, tileset, &own, pool);
     if (error != MC_OK)
         mc_log_error(ctx, MC_LOG_WARN, error);
     if (error == MC_OK && values != NULL && values->nelts > 0)
@@ -84,4 +89,61 @@ mc_dimension_values_known(mc_dimension *dimension, const char *tileset, mc_ctx *
     values = apr_array_make(pool, 1, sizeof(const char *));
     APR_ARRAY_PUSH(values, const char *) = dimension->default_value;
     return values;
+}
+
+const char *
+mc_dimension_default_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const char *value = dimension->default_value;
+    mc_ctx own = *ctx;
+    own.deadline = apr_time_now() + mc_ctx_remaining(ctx, LIST_AT_MOST);
+    mc_error *error = mc_dimension_default(&value, dimension, tileset, &own, pool);
+    if (error == MC_OK)
+        return value;
+    mc_log_error(ctx, MC_LOG_WARN, error);
+    return dimension->default_value;
+}
+
+const char *
+mc_dimension_units(const mc_dimension *dimension)
+{
+    if (dimension->unit != NULL)
+        return dimension->unit;
+    return dimension->time ? "ISO8601" : "";
+}
+
+const char *
+mc_dimension_unit_symbol(const mc_dimension *dimension)
+{
+    static const char *const symbols[][2] = {
+        { "m", "m" },
+        { "metre", "m" },
+        { "metres", "m" },
+        { "meter", "m" },
+        { "meters", "m" },
+        { "EPSG:5030", "m" },
+        { "CRS:88", "m" },
+        { "EPSG:5773", "m" },
+        { "ft", "ft" },
+        { "foot", "ft" },
+        { "feet", "ft" },
+        { "km", "km" },
+        { "cm", "cm" },
+        { "mm", "mm" },
+        { "Pa", "Pa" },
+        { "hPa", "hPa" },
+        { "kPa", "kPa" },
+        { "K", "K" },
+        { "kelvin", "K" },
+        { "Celsius", "\xc2\xb0"
+                     "C" },
+        { "degree", "\xc2\xb0" },
+        { "degrees", "\xc2\xb0" },
+        { "percent", "%" },
+        { "%", "%" },
+    };
+    for (size_t i = 0; dimension->unit != NULL && i < sizeof(symbols) / sizeof(symbols[0]); i++)
+        if (strcasecmp(dimension->unit, symbols[i][0]) == 0)
+            return symbols[i][1];
+    return NULL;
 }

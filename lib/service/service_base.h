@@ -124,12 +124,22 @@ mc_error *mc_stack_place(mc_tile_stack *stack, int z, int x, int row, bool from_
 /* Drops the tiles that lie outside of their layer's limits; the first one's error if none remains. */
 mc_error *mc_stack_clip(mc_tile_stack *stack, apr_pool_t *pool) MC_CHECKED;
 
-/* The text that a dimension is asked for: "current" stands for the default of a time dimension. */
+/* The text that a dimension is asked for: its default where the client says nothing. */
 const char *mc_dimension_wanted(const mc_dimension *dimension, const char *text);
 
 /* The values of a dimension for a document: what it lists, at least its default. A failing back end is logged. */
 const apr_array_header_t *mc_dimension_values_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
                                                     apr_pool_t *pool);
+
+/* Its default value for a WMS document: what its back end says, else (also after a failure, which is logged) the
+ * configured one. */
+const char *mc_dimension_default_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx, apr_pool_t *pool);
+
+/* What its values are measured in: the configured unit, "ISO8601" for times, else "". */
+const char *mc_dimension_units(const mc_dimension *dimension);
+
+/* The symbol of that unit where it is a known one, else NULL. */
+const char *mc_dimension_unit_symbol(const mc_dimension *dimension);
 
 /* A path as its elements, at most MC_SEGMENTS_MAX of them (more: the last one holds the rest). */
 const apr_array_header_t *mc_path_segments(const char *path, apr_pool_t *pool);

@@ -302,12 +302,13 @@ write_boxes(const document *doc, const mc_tileset *tileset)
     }
 }
 
-static const char *
-dimension_units(const mc_dimension *dimension)
+static void
+write_units(const document *doc, const mc_dimension *dimension)
 {
-    if (dimension->unit != NULL)
-        return dimension->unit;
-    return dimension->time ? "ISO8601" : "";
+    const char *symbol = mc_dimension_unit_symbol(dimension);
+    mc_xml_attr(doc->xml, "units", mc_dimension_units(dimension));
+    if (symbol != NULL)
+        mc_xml_attr(doc->xml, "unitSymbol", symbol);
 }
 
 /* 1.3.0 has the values in the Dimension, 1.1.1 in an Extent of the same name behind all Dimensions. */
@@ -317,7 +318,7 @@ write_dimensions(const document *doc, const mc_tileset *tileset)
     for (int i = 0; !doc->v130 && i < tileset->dimension_count; i++) {
         mc_xml_open(doc->xml, "Dimension");
         mc_xml_attr(doc->xml, "name", tileset->dimensions[i]->name);
-        mc_xml_attr(doc->xml, "units", dimension_units(tileset->dimensions[i]));
+        write_units(doc, tileset->dimensions[i]);
         mc_xml_close(doc->xml);
     }
     for (int i = 0; i < tileset->dimension_count; i++) {
@@ -326,8 +327,14 @@ write_dimensions(const document *doc, const mc_tileset *tileset)
         mc_xml_open(doc->xml, doc->v130 ? "Dimension" : "Extent");
         mc_xml_attr(doc->xml, "name", dimension->name);
         if (doc->v130)
-            mc_xml_attr(doc->xml, "units", dimension_units(dimension));
-        mc_xml_attr(doc->xml, "default", dimension->default_value);
+            write_units(doc, dimension);
+        mc_xml_attr(doc->xml, "default", mc_dimension_default_known(dimension, tileset->name, doc->ctx, doc->pool));
+        /* A list of times is several values; of any other list only the dimension's own database knows what it is. */
+        if (dimension->time && dimension->ops->from_backend && tileset->assembly != MC_ASSEMBLE_NONE)
+            mc_xml_attr(doc->xml, "multipleValues", "1");
+        mc_xml_attr(doc->xml, "nearestValue", "0");
+        if (dimension->time)
+            mc_xml_attr(doc->xml, "current", "1");
         mc_xml_text(doc->xml, apr_array_pstrcat(doc->pool, values, ','));
         mc_xml_close(doc->xml);
     }

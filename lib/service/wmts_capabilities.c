@@ -227,8 +227,11 @@ write_dimension(mc_xml *xml, mc_dimension *dimension, const char *tileset, mc_ct
     const apr_array_header_t *values = mc_dimension_values_known(dimension, tileset, ctx, pool);
     mc_xml_open(xml, "Dimension");
     mc_xml_element(xml, "ows:Identifier", dimension->name);
-    mc_xml_element(xml, "ows:UOM", dimension->unit);
+    mc_xml_element(xml, "ows:UOM", *mc_dimension_units(dimension) == '\0' ? NULL : mc_dimension_units(dimension));
+    mc_xml_element(xml, "UnitSymbol", mc_dimension_unit_symbol(dimension));
     mc_xml_element(xml, "Default", dimension->default_value);
+    if (dimension->time)
+        mc_xml_element(xml, "Current", "true");
     for (int i = 0; i < values->nelts; i++)
         mc_xml_element(xml, "Value", APR_ARRAY_IDX(values, i, const char *));
     mc_xml_close(xml);

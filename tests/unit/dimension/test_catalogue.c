@@ -366,7 +366,7 @@ START_TEST(current_is_the_latest_listed)
                      "'2010' UNION ALL SELECT '9998'</list_query>",
                      file));
     ck_assert_str_eq(resolve(dimension, "current"), "2011 1293840000");
-    dimension = declare("time", "default='2009'",
+    dimension = declare("time", "default='current'",
                         apr_psprintf(pool,
                                      "<dbfile>%s</dbfile><validate_query>SELECT 1</validate_query><list_query>SELECT "
                                      "'junk'</list_query>",

@@ -96,6 +96,31 @@ START_TEST(values_have_a_greatest_length)
 }
 END_TEST
 
+static const char *
+settle(mc_dimension *dimension, const char *value)
+{
+    ck_ok(mc_dimension_settle(&value, dimension, "t", &ctx, pool));
+    return value;
+}
+
+START_TEST(current_is_the_latest_time_that_has_begun)
+{
+    mc_dimension *dimension =
+        make("<dimension name='TIME' type='values' default='2019' time='true'><value>2020-03</value><value>2021</value>"
+             "<value>early</value><value>2020-12-31</value><value>9999</value></dimension>");
+    ck_assert_str_eq(settle(dimension, "current"), "2021");
+    ck_assert_str_eq(settle(dimension, "2020-03"), "2020-03");
+    ck_assert_str_eq(settle(dimension, "Current"), "Current");
+    dimension = make("<dimension name='TIME' type='values' default='x' time='true'><value>y</value></dimension>");
+    ck_assert_str_eq(settle(dimension, "current"), "x");
+    dimension = make("<dimension name='TIME' type='values' default='current' time='true'><value>y</value></dimension>");
+    const char *value = "current";
+    ck_fails(INVALID_DIMENSION, mc_dimension_settle(&value, dimension, "t", &ctx, pool));
+    dimension = make("<dimension name='n' type='values' default='x'><value>current</value></dimension>");
+    ck_assert_str_eq(settle(dimension, "current"), "current"); /* no time */
+}
+END_TEST
+
 START_TEST(bad_declarations_are_refused)
 {
     static const char *const bad[] = {
@@ -116,4 +141,5 @@ END_TEST
 
 UNIT_MAIN("dimension", values_match_in_any_case_and_keep_the_clients_spelling, case_sensitive_values_match_exactly,
           values_are_listed_in_their_order, patterns_are_searched_not_anchored,
-          a_pattern_that_backtracks_forever_is_cut_short, values_have_a_greatest_length, bad_declarations_are_refused)
+          a_pattern_that_backtracks_forever_is_cut_short, values_have_a_greatest_length,
+          current_is_the_latest_time_that_has_begun, bad_declarations_are_refused)

@@ -36,9 +36,15 @@ START_TEST(dimensions_in_brackets)
     ck_ok(go("/gmaps/catalog[TIME=2021][product=red]@GoogleMapsCompatible/1/0/1.png", NULL));
     ck_assert_str_eq(request.u.tile.tiles[0].values[0], "red");
     ck_assert_str_eq(request.u.tile.tiles[0].values[1], "2021");
-    ck_ok(go("/gmaps/catalog[TIME=current]/1/0/1.png", NULL));
+    ck_ok(go("/gmaps/catalog[TIME=2021]/1/0/1.png", NULL));
     ck_assert_str_eq(request.u.tile.tiles[0].values[0], "all");
-    ck_assert_str_eq(request.u.tile.tiles[0].values[1], "2020");
+    ck_assert_str_eq(request.u.tile.tiles[0].values[1], "2021");
+    ck_ok(go("/tms/1.0.0/catalog@GoogleMapsCompatible[product=red]/1/0/0.png", NULL)); /* kills MapCache */
+    ck_assert_str_eq(request.u.tile.tiles[0].values[0], "red");
+    ck_ok(go("/tms/1.0.0/catalog[TIME=2021]@GoogleMapsCompatible[product=red]/1/0/0.png", NULL));
+    ck_assert_str_eq(request.u.tile.tiles[0].values[0], "red");
+    ck_assert_str_eq(request.u.tile.tiles[0].values[1], "2021");
+    ck_fails(UPSTREAM, go("/gmaps/catalog[TIME=current]/1/0/1.png", NULL)); /* its values cannot be listed */
 }
 END_TEST
 
@@ -64,7 +70,7 @@ START_TEST(refusals)
         { "/tms/1.0.0/catalog[foo=bar]/1/0/0.png", "", 400, plain, "foo" },
         { "/tms/1.0.0/catalog[product=/1/0/0.png", "", 400, plain, "product" },
         { "/tms/1.0.0/catalog[product]/1/0/0.png", "", 400, plain, "product" },
-        { "/tms/1.0.0/catalog@GoogleMapsCompatible[product=red]/1/0/0.png", "", 400, plain, "[product=red]" },
+        { "/tms/1.0.0/catalog@GoogleMapsCompatible[product=red/1/0/0.png", "", 400, plain, "[product=red" },
         { "/tms/1.0.0/catalog[product=red]x/1/0/0.png", "", 400, plain, "x" },
         { "/tms/1.0.0/;/0/0/0.png", "", 400, plain, "no layer" },
         { "/gmaps/;;/0/0/0.png", "", 400, plain, "no layer" },

@@ -22,7 +22,7 @@ START_TEST(tiles)
     ck_assert_str_eq(request.u.tile.tiles[0].values[0], "red");
     ck_assert_str_eq(request.u.tile.tiles[0].values[1], "2020");
     ck_ok(go("/wmts", "SERVICE=WMTS&REQUEST=GetTile&LAYER=catalog&TILEMATRIXSET=GoogleMapsCompatible&TILEMATRIX=0&"
-                      "TILEROW=0&TILECOL=0&Product=blue&time=current"));
+                      "TILEROW=0&TILECOL=0&Product=blue"));
     ck_assert_str_eq(request.u.tile.tiles[0].values[0], "blue");
     ck_assert_str_eq(request.u.tile.tiles[0].values[1], "2020");
 }
