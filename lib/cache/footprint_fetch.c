@@ -73,12 +73,25 @@ fetch_by_content(mc_footprints *batch, int index, mc_ctx *ctx)
     return MC_OK;
 }
 
+/* Facts of the file; what another request has learnt since the batch looked counts, too. */
+static const mc_file_facts *
+facts_by_now(mc_footprints *batch, mc_batch_series *series, mc_ctx *ctx)
+{
+    const mc_file_facts *facts = atomic_load_explicit(&series->facts, memory_order_acquire);
+    if (facts != NULL || !mc_identity_valid(&series->identity))
+        return facts;
+    mc_file_facts *found = mc_file_facts_find(&series->identity, ctx);
+    if (found != NULL)
+        mc_batch_learn(batch, series, found);
+    return found;
+}
+
 /* What somebody has learnt since the batch looked. */
 static bool
 known_meanwhile(mc_footprints *batch, int index, mc_batch_series *series, mc_ctx *ctx)
 {
     const mc_tile_key *key = &batch->wants[index].key;
-    const mc_file_facts *facts = atomic_load_explicit(&series->facts, memory_order_acquire);
+    const mc_file_facts *facts = facts_by_now(batch, series, ctx);
     if (facts != NULL && facts->coverage != NULL && !key->renderable &&
         !mc_coverage_may_have(facts->coverage, key->z, key->x, key->y)) {
         mc_count(metrics_of(ctx), MC_COUNT_coverage_skips_total, 1);

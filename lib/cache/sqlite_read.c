@@ -94,14 +94,21 @@ look_at(place *at)
     at->missing = mc_stamp_take(&at->stamp, at->path) ? 0 : errno;
 }
 
+/* One of many files may be missing: that product has nothing here. */
+static bool
+may_be_missing(const sqlite_cache *cache, const mc_tile_key *key)
+{
+    return key->renderable || !cache->single_file;
+}
+
 /* Whether it is an error that the file is not there. */
 static mc_error *
 judge_missing(const place *at, const sqlite_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
 {
     if (at->missing == 0)
         return MC_OK;
-    if ((at->missing == ENOENT || at->missing == ENOTDIR) && (key->renderable || !cache->single_file))
-        return MC_OK; /* one of many files may be missing: that product has nothing here */
+    if ((at->missing == ENOENT || at->missing == ENOTDIR) && may_be_missing(cache, key))
+        return MC_OK;
     char text[128];
     mc_error *cause = mc_error_create(pool, MC_ERR_IO, "%s: %s", at->path, strerror_r(at->missing, text, sizeof(text)));
     return mc_error_wrap(pool, cause, MC_ERR_IO, "the tile store of cache \"%s\" cannot be opened",
@@ -242,6 +249,29 @@ acquire_reader(mc_handle **handle, const sqlite_cache *cache, const place *at, m
     return error;
 }
 
+/* Whether the file that the caller looked at is no longer at its path: nothing, or another one that came later. */
+static bool
+has_gone(const place *at)
+{
+    mc_stamp now;
+    return mc_stamp_take(&now, at->path) ? now.inode != at->stamp.inode : errno == ENOENT;
+}
+
+/*
+ * As acquire_reader, but *handle is NULL where the file was removed after the caller's look at it. Absences may then be
+ * remembered under that look's stamp, as any others: no file will have it again, as removing and renaming change it.
+ */
+static mc_error *
+acquire_if_there(mc_handle **handle, const sqlite_cache *cache, const place *at, const mc_tile_key *key, mc_ctx *ctx,
+                 apr_pool_t *pool)
+{
+    mc_error *error = acquire_reader(handle, cache, at, ctx, pool);
+    if (error == MC_OK || error->kind != MC_ERR_IO || !may_be_missing(cache, key) || !has_gone(at))
+        return error;
+    *handle = NULL;
+    return MC_OK;
+}
+
 static void
 release_reader(mc_handle *handle, const mc_error *error, mc_ctx *ctx)
 {
@@ -259,7 +289,9 @@ get_from_file(mc_tile **tile, sqlite_cache *cache, const place *at, const mc_til
               apr_pool_t *pool)
 {
     mc_handle *handle;
-    MC_TRY(acquire_reader(&handle, cache, at, ctx, pool));
+    MC_TRY(acquire_if_there(&handle, cache, at, key, ctx, pool));
+    if (handle == NULL)
+        return MC_OK;
     mc_error *error = check_plan(cache, handle, ctx, pool);
     if (error == MC_OK)
         error = read_tile(tile, cache, handle, key, ctx, pool);
@@ -277,8 +309,13 @@ mc_sqlite_get_stamped(mc_tile **tile, bool *rollback, mc_cache *base, const mc_s
     const place *at = locate_stamped(&own, cache, look, ctx);
     mc_handle *handle;
     *tile = NULL;
-    MC_TRY(acquire_reader(&handle, cache, at, ctx, pool));
-    mc_error *error = check_plan(cache, handle, ctx, pool);
+    *rollback = false;
+    mc_error *error = acquire_if_there(&handle, cache, at, key, ctx, pool);
+    if (error != MC_OK || handle == NULL) {
+        mc_span_note(&span, error != MC_OK ? "ERROR" : "CACHE_MISS");
+        return error;
+    }
+    error = check_plan(cache, handle, ctx, pool);
     if (error == MC_OK)
         error = read_tile(tile, cache, handle, key, ctx, pool);
     *rollback = error == MC_OK && at->stamp.wal_size < 0 && mc_handle_rollback(handle);
@@ -388,7 +425,9 @@ mc_sqlite_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *c
     if (at->missing != 0)
         return MC_OK;
     mc_handle *handle;
-    MC_TRY(acquire_reader(&handle, cache, at, ctx, ctx->pool));
+    MC_TRY(acquire_if_there(&handle, cache, at, key, ctx, ctx->pool));
+    if (handle == NULL)
+        return MC_OK;
     sqlite3_stmt *statement;
     mc_error *error = first_row(&statement, exists, handle, cache->exists, key, ctx->pool);
     release_reader(handle, error, ctx);

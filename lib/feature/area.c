@@ -10,6 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "feature/plane.h"
+
 enum {
     SHIFT = 8, /* of MC_SUBPIXELS */
     FULL = MC_SUBPIXELS * MC_SUBPIXELS * 2,
@@ -22,7 +24,7 @@ mc_area_create(mc_area **coverage, int width, int height, apr_pool_t *pool)
         return mc_error_create(pool, MC_ERR_LIMIT, "a map of %dx%d pixels cannot be painted", width, height);
     mc_area *made = apr_pcalloc(pool, sizeof(*made));
     *made = (mc_area){ .width = width, .height = height, .stride = width + 2, .top = height, .bottom = -1 };
-    made->cells = apr_pcalloc(pool, sizeof(int32_t) * (size_t)made->stride * (size_t)height);
+    made->cells = mc_plane_acquire(sizeof(int32_t) * (size_t)made->stride * (size_t)height, &made->dirty, pool);
     made->first = apr_palloc(pool, sizeof(int32_t) * (size_t)height * 2);
     made->last = made->first + height;
     for (int y = 0; y < height; y++) {
@@ -130,6 +132,7 @@ void
 mc_area_add(mc_area *coverage, const mc_shape *shape, int32_t dx, int32_t dy)
 {
     int begin = 0;
+    coverage->dirty = true;
     for (int part = 0; part < shape->part_count; part++) {
         int end = shape->ends[part];
         mc_shape_point last = shape->points[end - 1];
@@ -142,22 +145,20 @@ mc_area_add(mc_area *coverage, const mc_shape *shape, int32_t dx, int32_t dy)
     }
 }
 
+/* Coverage of a sum, in 255 or in 15 steps. */
 static inline uint8_t
-non_zero(int32_t sum)
+scaled(int32_t area, bool coarse)
 {
-    int32_t area = sum < 0 ? -sum : sum;
-    if (area > FULL)
-        area = FULL;
-    return (uint8_t)((area * 255LL + FULL / 2) / FULL);
+    return coarse ? (uint8_t)((area * 15 + FULL / 2) / FULL * 17) : (uint8_t)((area * 255 + FULL / 2) / FULL);
 }
 
 static inline uint8_t
-even_odd(int32_t sum)
+covered(int32_t sum, mc_fill_rule rule, bool coarse)
 {
-    int32_t area = sum & (2 * FULL - 1);
+    int32_t area = rule == MC_NON_ZERO ? (sum < 0 ? -sum : sum) : sum & (2 * FULL - 1);
     if (area > FULL)
-        area = 2 * FULL - area;
-    return (uint8_t)((area * 255LL + FULL / 2) / FULL);
+        area = rule == MC_NON_ZERO ? FULL : 2 * FULL - area;
+    return scaled(area, coarse);
 }
 
 void
@@ -173,11 +174,11 @@ mc_area_take_row(mc_area *coverage, int y, mc_fill_rule rule, uint8_t *mask, int
     int column = first;
     for (; column <= last && column < coverage->width; column++) {
         sum += row[column];
-        mask[column - first] = rule == MC_NON_ZERO ? non_zero(sum) : even_odd(sum);
+        mask[column - first] = covered(sum, rule, coverage->coarse);
     }
     memset(row + first, 0, sizeof(int32_t) * (size_t)(last - first + 1));
     if (sum != 0) /* the rings go on to the right of the map */
-        for (uint8_t all = rule == MC_NON_ZERO ? non_zero(sum) : even_odd(sum); column < coverage->width; column++)
+        for (uint8_t all = covered(sum, rule, coverage->coarse); column < coverage->width; column++)
             mask[column - first] = all;
     *count = column - first;
     coverage->first[y] = coverage->width + 1;
@@ -189,4 +190,5 @@ mc_area_done(mc_area *coverage)
 {
     coverage->top = coverage->height;
     coverage->bottom = -1;
+    coverage->dirty = false;
 }

@@ -20,6 +20,8 @@ typedef struct mc_area {
     int32_t *cells;
     int32_t *first, *last; /* for each row the touched columns; last < first: none */
     int top, bottom;       /* touched rows; bottom < top: none */
+    bool coarse; /* 16 steps of coverage instead of 256: a plain map then has few enough colours for a palette */
+    bool dirty;  /* something has been added and not been taken */
 } mc_area;
 
 mc_error *mc_area_create(mc_area **coverage, int width, int height, apr_pool_t *pool) MC_CHECKED;

@@ -29,4 +29,12 @@ bool mc_geometry_bounds(const mc_geometry *geometry, int32_t *minx, int32_t *min
 mc_error *mc_wkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_lattice *lattice,
                       apr_pool_t *pool) MC_CHECKED;
 
+/* The same for tiny well-known binary, as ST_AsTWKB makes it. */
+mc_error *mc_twkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_lattice *lattice,
+                       apr_pool_t *pool) MC_CHECKED;
+
+/* Decimals of TWKB whose steps are at most a tenth of a pixel of that size (units of the CRS), -7 to 7: an error of at
+ * most a twentieth of a pixel. */
+int mc_twkb_precision(double pixel);
+
 #endif

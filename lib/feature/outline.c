@@ -10,6 +10,8 @@
 #include <smmintrin.h>
 #endif
 
+#include "feature/plane.h"
+
 /* Of each row: cover() looks at four pixels at a time. */
 enum { MARGIN = 4 };
 
@@ -20,7 +22,7 @@ mc_outline_create(mc_outline **outline, int width, int height, apr_pool_t *pool)
         return mc_error_create(pool, MC_ERR_LIMIT, "a map of %dx%d pixels cannot be painted", width, height);
     mc_outline *made = apr_pcalloc(pool, sizeof(*made));
     *made = (mc_outline){ .width = width, .height = height, .stride = width + MARGIN, .top = height, .bottom = -1 };
-    made->plane = apr_pcalloc(pool, (size_t)made->stride * (size_t)height);
+    made->plane = mc_plane_acquire((size_t)made->stride * (size_t)height, &made->dirty, pool);
     made->first = apr_palloc(pool, sizeof(int32_t) * (size_t)height * 2);
     made->last = made->first + height;
     for (int y = 0; y < height; y++) {
@@ -37,6 +39,8 @@ typedef struct segment {
     float per_length2; /* 0 for a point */
     float reach;       /* half of the pen and half a pixel */
     float most;        /* coverage of the middle, 1 or the pen's width */
+    float steps;       /* of coverage: 255 or 15 */
+    int factor;        /* of a step */
 } segment;
 
 #ifdef __SSE4_1__
@@ -49,7 +53,8 @@ cover(uint8_t *mask, int count, float x, float y, const segment *s)
     const __m128 reach = _mm_set1_ps(s->reach), most = _mm_set1_ps(s->most), py = _mm_set1_ps(y);
     const __m128 along_y = _mm_set1_ps(y * s->dy), inverse = _mm_set1_ps(s->per_length2);
     const __m128i low_bytes = _mm_set_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 12, 8, 4, 0);
-    const __m128 lanes = _mm_set_ps(3, 2, 1, 0);
+    const __m128 lanes = _mm_set_ps(3, 2, 1, 0), steps = _mm_set1_ps(s->steps);
+    const __m128i factor = _mm_set1_epi32(s->factor);
     for (int i = 0; i < count; i += 4) {
         __m128 px = _mm_add_ps(_mm_set1_ps(x), _mm_add_ps(_mm_set1_ps((float)i), lanes));
         __m128 t = _mm_mul_ps(_mm_add_ps(_mm_mul_ps(px, dx), along_y), inverse);
@@ -57,7 +62,8 @@ cover(uint8_t *mask, int count, float x, float y, const segment *s)
         __m128 ex = _mm_sub_ps(px, _mm_mul_ps(t, dx)), ey = _mm_sub_ps(py, _mm_mul_ps(t, dy));
         __m128 distance = _mm_sqrt_ps(_mm_add_ps(_mm_mul_ps(ex, ex), _mm_mul_ps(ey, ey)));
         __m128 covered = _mm_min_ps(_mm_max_ps(_mm_sub_ps(reach, distance), zero), most);
-        __m128i values = _mm_cvttps_epi32(_mm_add_ps(_mm_mul_ps(covered, _mm_set1_ps(255)), _mm_set1_ps(0.5F)));
+        __m128i values = _mm_cvttps_epi32(_mm_add_ps(_mm_mul_ps(covered, steps), _mm_set1_ps(0.5F)));
+        values = _mm_mullo_epi16(values, factor);
         uint32_t four;
         memcpy(&four, mask + i, 4);
         __m128i larger = _mm_max_epu8(_mm_shuffle_epi8(values, low_bytes), _mm_cvtsi32_si128((int)four));
@@ -76,7 +82,7 @@ cover(uint8_t *mask, int count, float x, float y, const segment *s)
         float ex = px - t * s->dx, ey = y - t * s->dy;
         float covered = s->reach - sqrtf(ex * ex + ey * ey);
         covered = covered < 0 ? 0 : covered > s->most ? s->most : covered;
-        uint8_t value = (uint8_t)(int)(covered * 255.0F + 0.5F);
+        uint8_t value = (uint8_t)((int)(covered * s->steps + 0.5F) * s->factor);
         mask[i] = value > mask[i] ? value : mask[i];
     }
 }
@@ -112,6 +118,8 @@ add_segment(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen)
     s.per_length2 = length2 > 0 ? 1 / length2 : 0;
     s.most = pen < 1 ? pen : 1;
     s.reach = pen < 1 ? 1 : pen / 2 + 0.5F;
+    s.steps = outline->coarse ? 15 : 255;
+    s.factor = outline->coarse ? 17 : 1;
     int ax = a.x >> 8, ay = a.y >> 8; /* the pixel of the first point, and where it is in it */
     float fx = (float)(a.x - ax * MC_SUBPIXELS) * unit, fy = (float)(a.y - ay * MC_SUBPIXELS) * unit;
     int top = ay + pixel_below((s.dy < 0 ? s.dy : 0) - s.reach + fy),
@@ -142,6 +150,7 @@ void
 mc_outline_add(mc_outline *outline, const mc_shape *shape, float pen)
 {
     int begin = 0;
+    outline->dirty = true;
     for (int part = 0; part < shape->part_count; part++) {
         int end = shape->ends[part];
         if (shape->kind == MC_SHAPE_POLYGONS)
@@ -167,7 +176,8 @@ mc_outline_clear_row(mc_outline *outline, int y)
     int x, count;
     mc_outline_row(outline, y, &x, &count);
     if (count > 0)
-        memset(outline->plane + (size_t)y * (size_t)outline->stride + x, 0, (size_t)count);
+        memset(outline->plane + (size_t)y * (size_t)outline->stride + x, 0,
+               (size_t)(count + MARGIN < outline->stride - x ? count + MARGIN : outline->stride - x));
     outline->first[y] = outline->width;
     outline->last[y] = -1;
 }
@@ -177,4 +187,5 @@ mc_outline_done(mc_outline *outline)
 {
     outline->top = outline->height;
     outline->bottom = -1;
+    outline->dirty = false;
 }

@@ -15,6 +15,8 @@ typedef struct mc_outline {
     uint8_t *plane;
     int32_t *first, *last; /* touched columns of each row; last < first: none */
     int top, bottom;       /* touched rows; bottom < top: none */
+    bool coarse;           /* as of mc_area */
+    bool dirty;
 } mc_outline;
 
 mc_error *mc_outline_create(mc_outline **outline, int width, int height, apr_pool_t *pool) MC_CHECKED;

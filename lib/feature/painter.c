@@ -135,19 +135,23 @@ pass_pixels(mc_pixels **pixels, mc_painter *painter, pass *to)
     return MC_OK;
 }
 
+/* Planes at their first use. coarse: of a layer that is painted whole, whose colours shall fit a palette. */
 static mc_error *
-coverage_of(mc_area **coverage, mc_painter *painter)
+area_of(mc_area **area, mc_painter *painter, bool coarse)
 {
-    return *coverage != NULL ? MC_OK
-                             : mc_area_create(coverage, painter->target->width, painter->target->height, painter->pool);
+    if (*area == NULL)
+        MC_TRY(mc_area_create(area, painter->target->width, painter->target->height, painter->pool));
+    (*area)->coarse = coarse;
+    return MC_OK;
 }
 
 static mc_error *
-outline_of(mc_outline **outline, mc_painter *painter)
+outline_of(mc_outline **outline, mc_painter *painter, bool coarse)
 {
-    return *outline != NULL
-               ? MC_OK
-               : mc_outline_create(outline, painter->target->width, painter->target->height, painter->pool);
+    if (*outline == NULL)
+        MC_TRY(mc_outline_create(outline, painter->target->width, painter->target->height, painter->pool));
+    (*outline)->coarse = coarse;
+    return MC_OK;
 }
 
 static bool
@@ -178,19 +182,19 @@ gather(mc_painter *painter, whole *into, const mc_symbolizer *symbol, const mc_s
     if (!draws(symbol, shape))
         return MC_OK;
     if (symbol->kind == MC_SYMBOL_POLYGON && symbol->fill.present) {
-        MC_TRY(coverage_of(&into->fill, painter));
+        MC_TRY(area_of(&into->fill, painter, true));
         mc_area_add(into->fill, shape, 0, 0);
     }
     double width = in_pixels(symbol->stroke.width, symbol, painter);
     if (!symbol->stroke.ink.present || width <= 0)
         return MC_OK;
     if (is_thin(&symbol->stroke, width, symbol)) {
-        MC_TRY(outline_of(&into->thin, painter));
+        MC_TRY(outline_of(&into->thin, painter, true));
         mc_outline_add(into->thin, shape, (float)width);
         return MC_OK;
     }
     mc_pen pen = pen_of(&symbol->stroke, width, in_pixels(symbol->offset, symbol, painter));
-    MC_TRY(coverage_of(&into->wide, painter));
+    MC_TRY(area_of(&into->wide, painter, true));
     mc_stroker_add(into->wide, shape, &pen, &painter->scratch);
     return MC_OK;
 }
@@ -237,13 +241,13 @@ paint_stroke(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol
     width = in_pixels(width, symbol, painter);
     mc_color color = resolve_ink(&stroke->ink, feature, painter);
     if (is_thin(stroke, width, symbol)) {
-        MC_TRY(outline_of(&painter->outline, painter));
+        MC_TRY(outline_of(&painter->outline, painter, false));
         mc_outline_add(painter->outline, shape, (float)width);
         mc_brush_outline(pixels, painter->outline, color);
         return MC_OK;
     }
     mc_pen pen = pen_of(stroke, width, in_pixels(symbol->offset, symbol, painter));
-    MC_TRY(coverage_of(&painter->coverage, painter));
+    MC_TRY(area_of(&painter->coverage, painter, false));
     mc_stroker_add(painter->coverage, shape, &pen, &painter->scratch);
     mc_brush_fill(pixels, painter->coverage, MC_NON_ZERO, color, painter->mask);
     return MC_OK;
@@ -256,7 +260,7 @@ paint_shape(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol,
     if (!draws(symbol, shape))
         return MC_OK;
     if (symbol->kind == MC_SYMBOL_POLYGON && symbol->fill.present) {
-        MC_TRY(coverage_of(&painter->coverage, painter));
+        MC_TRY(area_of(&painter->coverage, painter, false));
         mc_area_add(painter->coverage, shape, 0, 0);
         mc_brush_fill(pixels, painter->coverage, MC_EVEN_ODD, resolve_ink(&symbol->fill, feature, painter),
                       painter->mask);

@@ -5,7 +5,7 @@
 #include "feature/feature.h"
 
 /* How geometry travels. */
-typedef enum mc_transfer { MC_TRANSFER_BINARY, MC_TRANSFER_HEX } mc_transfer;
+typedef enum mc_transfer { MC_TRANSFER_BINARY, MC_TRANSFER_HEX, MC_TRANSFER_TWKB } mc_transfer;
 
 typedef struct mc_postgis_config {
     const char *connection; /* libpq's string or URI */
@@ -38,6 +38,9 @@ typedef struct mc_postgis_statement {
     mc_postgis_placeholder placeholders[32];
     int placeholder_count;
 } mc_postgis_statement;
+
+/* "schema"."table" of a table as configured. */
+const char *mc_postgis_table(const char *table, apr_pool_t *pool);
 
 mc_error *mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *config,
                            const mc_feature_query *query, int map_srid, apr_pool_t *pool) MC_CHECKED;

@@ -24,8 +24,8 @@ quoted(const char *name, apr_pool_t *pool)
     return out;
 }
 
-static const char *
-quoted_table(const char *table, apr_pool_t *pool)
+const char *
+mc_postgis_table(const char *table, apr_pool_t *pool)
 {
     const char *dot = strchr(table, '.');
     if (dot == NULL)
@@ -147,7 +147,7 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
     bool boxed = false;
     statement->placeholder_count = 0;
     if (config->table != NULL) {
-        from = quoted_table(config->table, pool);
+        from = mc_postgis_table(config->table, pool);
     } else {
         MC_TRY(expand(&from, &boxed, statement, config->query, box, query, pool));
         from = apr_pstrcat(pool, "(", from, "\n) AS layer", NULL); /* the query may end in a comment */
@@ -159,6 +159,8 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
         config->srid == map_srid ? geometry : apr_psprintf(pool, "ST_Transform(%s,%d)", geometry, map_srid);
     if (config->transfer == MC_TRANSFER_HEX)
         shape = apr_pstrcat(pool, "encode(ST_AsBinary(", shape, "),'hex')", NULL);
+    if (config->transfer == MC_TRANSFER_TWKB) /* of few values: statements stay prepared */
+        shape = apr_psprintf(pool, "ST_AsTWKB(%s,%d)", shape, mc_twkb_precision(query->resolution));
     statement->sql =
         apr_pstrcat(pool, "SELECT ", shape, ",", id, columns, " FROM ", from, " WHERE ", geometry, " && ", box, NULL);
     return MC_OK;

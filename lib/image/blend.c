@@ -81,7 +81,7 @@ void
 mc_blend_over(uint8_t *target, const uint8_t *source, int count)
 {
     const __m128i alpha = _mm_set1_epi32((int)0xff000000u);
-    int i = 0;
+    int i = mc_blend_has_avx2() ? mc_blend_over_avx2(target, source, count) : 0;
     for (; i + 4 <= count; i += 4) {
         __m128i front = _mm_loadu_si128((const __m128i *)(const void *)(source + (size_t)i * 4));
         if (_mm_testz_si128(front, front))
@@ -99,7 +99,8 @@ mc_blend_under(uint8_t *target, const uint8_t *source, int count)
 {
     const __m128i alpha = _mm_set1_epi32((int)0xff000000u);
     __m128i all = _mm_set1_epi8(-1);
-    int i = 0;
+    bool first = true;
+    int i = mc_blend_has_avx2() ? mc_blend_under_avx2(target, source, count, &first) : 0;
     for (; i + 4 <= count; i += 4) {
         __m128i *place = (__m128i *)(void *)(target + (size_t)i * 4);
         __m128i front = _mm_loadu_si128(place);
@@ -114,7 +115,7 @@ mc_blend_under(uint8_t *target, const uint8_t *source, int count)
         all = _mm_and_si128(all, front);
     }
     bool rest = mc_blend_under_reference(target + (size_t)i * 4, source + (size_t)i * 4, count - i);
-    return rest && _mm_testc_si128(all, alpha);
+    return first && rest && _mm_testc_si128(all, alpha);
 }
 
 #else

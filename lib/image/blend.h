@@ -16,4 +16,10 @@ void mc_blend_over_reference(uint8_t *target, const uint8_t *source, int count);
 bool mc_blend_under(uint8_t *target, const uint8_t *source, int count);
 bool mc_blend_under_reference(uint8_t *target, const uint8_t *source, int count);
 
+/* The same where the processor has AVX2: the first pixels, a multiple of eight; they return how many. *opaque: whether
+ * all of these are. */
+bool mc_blend_has_avx2(void);
+int mc_blend_over_avx2(uint8_t *target, const uint8_t *source, int count);
+int mc_blend_under_avx2(uint8_t *target, const uint8_t *source, int count, bool *opaque);
+
 #endif

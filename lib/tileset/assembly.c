@@ -6,6 +6,7 @@
 #include "tileset/assembly.h"
 
 #include <apr_strings.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,6 +174,7 @@ typedef struct fetching {
     int count;
     int *jobs; /* where each begins; one more at the end */
     int job_count;
+    unsigned first; /* the job that is begun with */
 } fetching;
 
 /* Errors stay where they are: a sub-tile that turns out to be hidden has none. */
@@ -180,7 +182,8 @@ static mc_error *
 fetch_some(void *baton, int index, mc_ctx *ctx)
 {
     fetching *fetch = baton;
-    int first = fetch->jobs[index], end = fetch->jobs[index + 1];
+    int job = (int)(((uint64_t)index + fetch->first) % (unsigned)fetch->job_count);
+    int first = fetch->jobs[job], end = fetch->jobs[job + 1];
     if (end - first > 1)
         mc_cache_reads_begin(ctx);
     for (int i = first; i < end; i++) {
@@ -218,7 +221,11 @@ by_file(const void *a, const void *b, void *baton)
     return file != other_file ? (file > other_file) - (file < other_file) : (one > other) - (one < other);
 }
 
-/* Jobs of one file each, small enough for all threads to end together. */
+/*
+ * Jobs of one file each, small enough for all threads to end together. Batches begin at different files: requests that
+ * come at once for the same files would otherwise all open the same one at the same time, and each would find out for
+ * itself what the first of them is about to learn.
+ */
 static void
 make_jobs(fetching *fetch, int threads, apr_pool_t *pool)
 {
@@ -234,6 +241,9 @@ make_jobs(fetching *fetch, int threads, apr_pool_t *pool)
             fetch->jobs[fetch->job_count++] = i;
     }
     fetch->jobs[fetch->job_count] = fetch->count;
+    static atomic_uint batches;
+    unsigned number = atomic_fetch_add_explicit(&batches, 1, memory_order_relaxed);
+    fetch->first = (unsigned)mc_hash64(&number, sizeof(number), 0);
 }
 
 static int
@@ -244,7 +254,12 @@ helpers_for(const gathering *all, int fetches, const mc_ctx *ctx)
         return 0;
     if (all->order->threaded == 1)
         return mc_workers_count(workers);
-    return fetches * FETCH_COST < WORTH_A_HELPER ? 0 : mc_workers_idle(workers);
+    if (fetches * FETCH_COST < WORTH_A_HELPER)
+        return 0;
+    /* There are as many workers as processors, and this thread takes part. */
+    int most = mc_workers_count(workers) > 1 ? mc_workers_count(workers) - 1 : 1;
+    int idle = mc_workers_idle(workers);
+    return idle < most ? idle : most;
 }
 
 /* Fetches what the walks have stopped at. *nothing: none of them waits for the store. */

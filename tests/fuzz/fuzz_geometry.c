@@ -1,4 +1,4 @@
-/* Well-known binary and shapefiles: the first byte says which, the rest are its bytes. */
+/* Well-known binary, its tiny form, and shapefiles: the first byte says which, the rest are its bytes. */
 #include <apr_general.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -62,10 +62,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     apr_pool_create(&pool, NULL);
     uint8_t *bytes = malloc(size); /* of its own, so that a step over its end is seen */
     memcpy(bytes, data + 1, size - 1);
-    if (data[0] % 3 == 0) {
+    if (data[0] % 4 == 3) {
+        if (mc_twkb_read(&geometry, bytes, size - 1, &lattice, pool) == MC_OK)
+            paint(&geometry, pool);
+    } else if (data[0] % 4 == 0) {
         if (mc_wkb_read(&geometry, bytes, size - 1, &lattice, pool) == MC_OK)
             paint(&geometry, pool);
-    } else if (data[0] % 3 == 1) {
+    } else if (data[0] % 4 == 1) {
         read_shapes(bytes, size - 1, &geometry, pool);
     } else {
         read_table(bytes, size - 1, pool);

@@ -41,7 +41,7 @@ def free_port():
                 pass
 
 
-def wait_until(condition, what, seconds=10):
+def wait_until(condition, what, seconds=60):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
@@ -80,7 +80,7 @@ class Reply:
         self.body = body
 
 
-def fetch(port, path, headers=None, method="GET", body=None, timeout=15):
+def fetch(port, path, headers=None, method="GET", body=None, timeout=60):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     try:
         connection.request(method, path, body=body, headers=headers or {})
@@ -93,10 +93,13 @@ def fetch(port, path, headers=None, method="GET", body=None, timeout=15):
 class Site:
     """A folder with a configuration: layer `base`, cached at levels 0 to 3, and layer `slow`, rendered by an origin."""
 
-    def __init__(self, folder, origin_url):
+    origin_path = "/late/1000/wms?"
+
+    def __init__(self, folder, origin):
+        self.origin = origin
         self.folder = folder
         self.config = folder / "mapcache.xml"
-        self.origin_url = origin_url
+        self.origin_url = origin.url(self.origin_path)
         self.tiles = {}
         self._fill_cache()
         self.write_config()
@@ -137,6 +140,11 @@ class Site:
 </mapcache>
 """)
 
+    def hold(self):
+        """From now on the origin answers only after origin.release("slow")."""
+        self.origin_url = self.origin.url("/hold/slow/wms?")
+        self.write_config()
+
     def tile(self, z, x, y):
         """The stored bytes of a tile by WMTS row (from the top)."""
         return self.tiles[z, x, 2**z - 1 - y]
@@ -159,7 +167,7 @@ class Program:
     def log(self):
         return self.log_file.read_text(errors="replace")
 
-    def stop(self, seconds=12):
+    def stop(self, seconds=60):
         """Ends it as an administrator would and returns its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
@@ -229,7 +237,7 @@ def shared_folder():
 @pytest.fixture
 def site(folder):
     with Origin() as origin:
-        yield Site(folder, origin.url("/late/1000/wms?"))
+        yield Site(folder, origin)
 
 
 @pytest.fixture(scope="session")

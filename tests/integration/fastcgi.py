@@ -44,7 +44,7 @@ class Answer:
 class Client:
     """One connection to the program's socket."""
 
-    def __init__(self, address, timeout=20):
+    def __init__(self, address, timeout=60):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(timeout)
         self.socket.connect(address)

@@ -6,7 +6,7 @@
     --port N            listens on 127.0.0.1:N; 0, the default, takes a free port
     --log FILE          appends one JSON object for each request: number, connection (counted from 1), method, path,
                         query, params (a dictionary), headers (a dictionary, names in lower case), body
-    --lifetime SECONDS  ends by itself after that time (default 300), so that a broken test leaves nothing behind
+    --lifetime SECONDS  ends by itself after that time (default 3600), so that a broken test leaves nothing behind
 
 The first line on standard output is the port. The program ends when its standard input is closed, or on SIGTERM.
 From Python: `with Origin() as origin: origin.url("/wms?"), origin.requests()`.
@@ -18,6 +18,7 @@ What the path begins with decides the answer; the rest of the path is looked at 
                          the media type that INFO_FORMAT names. GetCapabilities: a few lines of XML. POST: echoes the body
     /pattern             GetMap: a PNG that shows where it is (see pattern()); anything else as /wms
     /late/MS/...         waits so many milliseconds first
+    /hold/NAME/...       waits until /release/NAME is asked for (which is not logged), at most a minute
     /flaky/N/...         status 503 for the first N requests to this very path, then the rest of the path
     /first/N/...         the rest of the path for the first N requests to this very path, then as /wms
     /gzip/...            the rest of the path, compressed with gzip
@@ -51,6 +52,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
@@ -116,6 +118,7 @@ class Server(ThreadingHTTPServer):
         self.requests = itertools.count(1)
         self.connections = itertools.count(1)
         self.visits = {}
+        self.events = {}
 
     def handle_error(self, request, client_address):
         """Clients that leave early are part of the tests."""
@@ -160,7 +163,7 @@ class Handler(BaseHTTPRequestHandler):
                 "path": parts.path, "query": parts.query, "params": self.params,
                 "headers": {key.lower(): value for key, value in self.headers.items()}, "body": self.body,
             }
-            if self.server.log:
+            if self.server.log and not parts.path.startswith("/release/"):
                 self.server.log.write(json.dumps(self.record) + "\n")
         self.route(parts.path)
 
@@ -203,6 +206,18 @@ class Handler(BaseHTTPRequestHandler):
     def do_late(self, number, further, _):
         time.sleep(int(number) / 1000)
         self.route(further)
+
+    def event(self, name):
+        with self.server.lock:
+            return self.server.events.setdefault(name, threading.Event())
+
+    def do_hold(self, name, further, _):
+        self.event(name).wait(60)
+        self.route(further)
+
+    def do_release(self, name, *_):
+        self.event(name).set()
+        self.answer(b"released")
 
     def do_flaky(self, number, further, _):
         with self.server.lock:
@@ -329,18 +344,23 @@ class Origin:
     def url(self, path="/wms?"):
         return "http://127.0.0.1:%d%s" % (self.port, path)
 
+    def release(self, name):
+        """Lets go on whoever waits at /hold/name, now and later."""
+        with urllib.request.urlopen(self.url(f"/release/{name}"), timeout=60) as reply:
+            reply.read()
+
     def requests(self):
         if not os.path.exists(self.log):
             return []
         with open(self.log) as lines:
-            return [json.loads(line) for line in lines]
+            return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 def main():
     parser = argparse.ArgumentParser(description="A scripted origin server for tests.")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--log")
-    parser.add_argument("--lifetime", type=float, default=300)
+    parser.add_argument("--lifetime", type=float, default=3600)
     arguments = parser.parse_args()
     server = Server(arguments.port, arguments.log)
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -5,7 +5,7 @@ import time
 
 import numpy
 import pytest
-from conftest import fetch
+from conftest import fetch, wait_until
 from drop_in import pixels
 from lifecycle import HALF, box, one_color, source, stored, tile, tileset, write
 from origin import Origin, pattern
@@ -72,7 +72,7 @@ def test_what_an_origin_does_wrong_is_neither_kept_nor_told(start, origin, folde
         begun = time.monotonic()
         reply = web.get(path)
         assert reply.status == status, (name, reply.body)
-        assert time.monotonic() - begun < 4, name
+        assert time.monotonic() - begun < 20, name
         told = reply.body + str(reply.headers).encode()
         assert b"127.0.0.1" not in told and b"secret" not in told and str(folder).encode() not in told
         assert not reply.headers["Cache-Control"] or "max-age" not in reply.headers["Cache-Control"]
@@ -108,7 +108,7 @@ def test_an_expired_tile_is_rendered_again(start, origin, folder):
 
 
 def test_an_expired_tile_is_served_while_one_client_waits_for_the_next(start, origin, folder):
-    web = start(source("pattern", origin.url("/late/1500/pattern?")), tileset("base", more="<auto_expire>60</auto_expire>"))
+    web = start(source("pattern", origin.url("/hold/expired/pattern?")), tileset("base", more="<auto_expire>60</auto_expire>"))
     (folder / "tiles/base/2/1").mkdir(parents=True)
     for place in [folder / "tiles", *(folder / "tiles").rglob("*")]:
         place.chmod(0o777)
@@ -118,14 +118,13 @@ def test_an_expired_tile_is_served_while_one_client_waits_for_the_next(start, or
     replies = []
     leader = Thread(target=lambda: replies.append(web.get(tile("base", 2, 1, 1))))
     leader.start()
-    time.sleep(0.4)
-    begun = time.monotonic()
+    wait_until(lambda: len(web.origin_requests()) == 1, "the origin is asked")
     others = [web.get(tile("base", 2, 1, 1)) for _ in range(5)]
-    assert time.monotonic() - begun < 0.8
+    assert not replies
+    origin.release("expired")
     leader.join()
     assert [reply.status for reply in others] == [200] * 5
     assert {reply.body for reply in others} == {stale}
-    time.sleep(0.3)
     fresh = web.get(tile("base", 2, 1, 1))
     assert numpy.array_equal(pixels(fresh.body), expected(2, 1, 1)) and len(web.origin_requests()) == 1
 

@@ -9,6 +9,7 @@ import subprocess
 import time
 
 import pytest
+from conftest import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", ROOT / "build" / "release"))
@@ -45,7 +46,9 @@ class Site:
         file = self.folder / f"{tileset}.sqlite3"
         if not file.exists():
             return set()
-        with sqlite3.connect(file) as db:
+        with sqlite3.connect(file, timeout=60) as db:
+            if not db.execute("select 1 from sqlite_master where name = 'tiles'").fetchone():
+                return set()  # it is being made
             return set(db.execute("select grid, z, x, y from tiles"))
 
     def seed(self, *options, program=OURS, tileset="world"):
@@ -156,15 +159,17 @@ def test_help(site):
 
 @pytest.mark.parametrize("workers", ["-n 2", "-p 2"])
 def test_an_interrupt_ends_it_with_a_summary(site, workers):
-    process = subprocess.Popen([OURS, "-c", str(site.config), "-t", "world", "-z", "0,12", "--rate-limit", "400",
-                                *workers.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(1.5)
+    said = site.folder / "said"
+    progress = re.compile(r"^seeded \d+ tiles \(\d+ skipped\), now at z\d+ x\d+ y\d+$", re.M)
+    with open(said, "wb") as out:
+        process = subprocess.Popen([OURS, "-c", str(site.config), "-t", "world", "-z", "0,12", "--rate-limit", "400",
+                                    *workers.split()], stdout=out, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: progress.search(said.read_text()), "the first line of progress")
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "SIGINT received, waiting for threads to finish" in errors
-    assert re.search(r"^seeded \d+ tiles \(\d+ skipped\), now at z\d+ x\d+ y\d+$", output, re.M)
-    assert int(SUMMARY.search(output).group(3)) == len(site.tiles())
+    assert int(SUMMARY.search(said.read_text()).group(3)) == len(site.tiles())
 
 
 def test_the_rate_is_limited(site):

@@ -163,7 +163,8 @@ function configured(alias) {
   state.alias = alias;
   const current = configurations.find(function (configuration) { return configuration.name === alias; });
   byId('configuration').value = alias;
-  byId('says').textContent = current.options === null ? 'Nothing is set: the server decides by itself.' : current.says + '.';
+  byId('says').textContent = current.options === null ? 'Nothing is set: the server decides by itself.'
+    : current.says[0].toUpperCase() + current.says.slice(1) + '.';
   for (const chip of byId('options').children)
     chip.setAttribute('aria-pressed', String(current.options !== null && current.options.includes(chip.dataset.option)));
   request(false);
@@ -204,11 +205,14 @@ async function compare() {
   if (wanted === null) return;
   byId('compare').disabled = true;
   const results = [];
-  for (const configuration of configurations) {
+  const requests = configurations.map(function (configuration) { // now: the map may be moved meanwhile
+    return [configuration.name, comparedUrl(configuration.name, wanted)];
+  });
+  for (const [name, url] of requests) {
     const times = [];
-    for (let turn = 0; turn < 4; turn++) times.push(await timed(comparedUrl(configuration.name, wanted)));
+    for (let turn = 0; turn < 4; turn++) times.push(await timed(url));
     const counted = times.slice(1);
-    results.push({ name: configuration.name, url: times[0].url, status: times[3].status,
+    results.push({ name: name.replace('catalog-', ''), url: url, status: times[3].status,
       server: median(counted.map(function (time) { return time.server; })),
       client: median(counted.map(function (time) { return time.client; })) });
     const longest = Math.max(1, ...results.map(function (result) { return result.client; }));

@@ -3,6 +3,7 @@ import { counted } from './timing.js';
 import { products, shown } from './products.js';
 
 const GRID = 'GoogleMapsCompatible';
+const NOTHING = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
 const outlines = new ol.source.Vector();
 const byName = new Map();
 let near = null;
@@ -78,16 +79,22 @@ async function load(element, url) {
   element.addEventListener('load', function () { URL.revokeObjectURL(element.src); }, { once: true });
 }
 
-function loadTile(tile, url) {
-  load(tile.getImage(), url).catch(function () { tile.setState(3); }); // 3: an error; the others go on
+/* Where no product is, a map has nothing to show, and the server says 404: it is not asked. */
+function isEmpty(url) {
+  const box = new URL(url, location.href).searchParams.get('BBOX');
+  return box !== null && !shown().some(function (product) {
+    return byName.get(product.name).getGeometry().intersectsExtent(box.split(',').map(Number));
+  });
 }
 
-/* Where no product is, a map has nothing to show, and the server says 404: it is not asked. */
+function loadTile(tile, url) {
+  if (isEmpty(url)) tile.getImage().src = NOTHING;
+  else load(tile.getImage(), url).catch(function () { tile.setState(3); }); // 3: an error; the others go on
+}
+
 function loadMap(image, url) {
-  const box = new URL(url, location.href).searchParams.get('BBOX').split(',').map(Number);
-  const some = shown().some(function (product) { return byName.get(product.name).getGeometry().intersectsExtent(box); });
-  if (some) load(image.getImage(), url).catch(function () { image.getImage().src = 'data:,'; });
-  else image.getImage().src = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
+  if (isEmpty(url)) image.getImage().src = NOTHING;
+  else load(image.getImage(), url).catch(function () { image.getImage().src = 'data:,'; });
 }
 
 function source(alias, protocol, wanted) {

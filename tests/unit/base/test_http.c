@@ -58,13 +58,14 @@ END_TEST
 START_TEST(the_deadline_ends_a_request)
 {
     origin o = origin_start();
-    mc_http_call call = get(&o, "/late/5000/wms");
+    mc_http_call call = get(&o, "/late/60000/wms");
     mc_http_reply reply;
     apr_time_t begin = apr_time_now();
-    ctx.deadline = begin + 300 * 1000;
+    ctx.deadline = begin + 2 * APR_USEC_PER_SEC; /* time enough to send it, also on a busy machine */
     ck_fails(TIMEOUT, send_call(&reply, &call));
-    ck_assert_double_lt(seconds_since(begin), 2);
-    ck_assert_double_ge(seconds_since(begin), 0.25);
+    ck_assert_double_lt(seconds_since(begin), 30);
+    ck_assert_double_ge(seconds_since(begin), 1.9);
+    ctx.deadline = apr_time_now() - 1;
     ck_fails(UNAVAILABLE, send_call(&reply, &call)); /* it has passed: nothing is sent */
     ck_assert_int_eq(origin_count(&o), 1);
     origin_stop(&o);
@@ -74,12 +75,12 @@ END_TEST
 START_TEST(the_timeout_covers_the_whole_transfer)
 {
     origin o = origin_start();
-    mc_http_call call = get(&o, "/drip/50?WIDTH=64&HEIGHT=64");
-    call.timeout = 0.4;
+    mc_http_call call = get(&o, "/drip/1000?WIDTH=64&HEIGHT=64");
+    call.timeout = 2.5;
     mc_http_reply reply;
     apr_time_t begin = apr_time_now();
     ck_fails(TIMEOUT, send_call(&reply, &call));
-    ck_assert_double_lt(seconds_since(begin), 2);
+    ck_assert_double_lt(seconds_since(begin), 20);
     origin_stop(&o);
 }
 END_TEST
@@ -96,7 +97,7 @@ has_gone(void *baton)
 START_TEST(a_client_that_has_gone_ends_the_request)
 {
     origin o = origin_start();
-    mc_http_call call = get(&o, "/late/5000/wms");
+    mc_http_call call = get(&o, "/late/60000/wms");
     mc_http_reply reply;
     int asked = 0;
     apr_time_t begin = apr_time_now();
@@ -104,8 +105,8 @@ START_TEST(a_client_that_has_gone_ends_the_request)
     ctx.abandoned = has_gone;
     ctx.abandoned_baton = &asked;
     ck_fails(UNAVAILABLE, send_call(&reply, &call));
-    ck_assert_double_lt(seconds_since(begin), 2);
-    ck_assert_int_lt(asked, 50); /* it waits, it does not spin */
+    ck_assert_double_lt(seconds_since(begin), 30);
+    ck_assert_int_lt(asked, 100 * (1 + (int)seconds_since(begin))); /* it waits, it does not spin */
     origin_stop(&o);
 }
 END_TEST

@@ -66,7 +66,7 @@ wait_for_another(void *baton, int index, mc_ctx *job_ctx)
     (void)job_ctx;
     tally *t = baton;
     t->total++;
-    for (int i = 0; i < 5000 && t->total < 3; i++)
+    for (int i = 0; i < 30000 && t->total < 3; i++)
         usleep(1000);
     return MC_OK;
 }
@@ -99,7 +99,7 @@ static mc_error *
 job_after_a_failure(void *baton, int index, mc_ctx *job_ctx)
 {
     tally *t = baton;
-    for (int i = 0; index > t->fail_at && !t->failed && i < 10000; i++)
+    for (int i = 0; index > t->fail_at && !t->failed && i < 300000; i++)
         usleep(100);
     mc_error *error = job(baton, index, job_ctx);
     if (index == t->fail_at)

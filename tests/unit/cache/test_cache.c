@@ -145,7 +145,7 @@ END_TEST
 START_TEST(what_has_no_stamp_is_remembered_for_a_time)
 {
     start();
-    mc_cache *cache = layered_of("<cache name='l' type='composite'><memory>0.4</memory><cache>b</cache></cache>");
+    mc_cache *cache = layered_of("<cache name='l' type='composite'><memory>60</memory><cache>b</cache></cache>");
     mc_tile_key key = key_at(2, 1, 1);
     mc_tile_key absent = key_at(2, 0, 0);
     absent.renderable = false;
@@ -156,16 +156,19 @@ START_TEST(what_has_no_stamp_is_remembered_for_a_time)
     put(child_named("b"), &absent, "new");
     expect(cache, &key, "one");
     expect(cache, &absent, NULL);
-    usleep(450000);
-    expect(cache, &key, "two");
-    expect(cache, &absent, "new");
+    mc_cache *shortly = layered_of("<cache name='l' type='composite'><memory>0.05</memory><cache>b</cache></cache>");
+    expect(shortly, &key, "two");
+    put(child_named("b"), &key, "two and a half");
+    usleep(60000);
+    expect(shortly, &key, "two and a half");
+    expect(shortly, &absent, "new");
     put(cache, &key, "three"); /* what is written here shows at once */
     expect(cache, &key, "three");
     ck_ok(mc_cache_remove(cache, &key, &ctx));
     expect(cache, &key, NULL);
     put(child_named("b"), &key, "four"); /* the absence of what may be rendered is not remembered */
     expect(cache, &key, "four");
-    mc_cache *next = layered_of("<cache name='l' type='composite'><memory>0.4</memory><cache>b</cache></cache>");
+    mc_cache *next = layered_of("<cache name='l' type='composite'><memory>60</memory><cache>b</cache></cache>");
     put(child_named("b"), &key, "five"); /* after a reload nothing of before counts */
     expect(next, &key, "five");
     ck_assert_int_eq(complaint_of("<cache name='c' type='composite'><memory>true</memory><cache>b</cache></cache>"),

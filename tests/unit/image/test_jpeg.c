@@ -219,7 +219,7 @@ END_TEST
 static void
 wait_for_workers(int count)
 {
-    for (int i = 0; i < 5000 && mc_workers_idle(process.workers) < count; i++)
+    for (int i = 0; i < 30000 && mc_workers_idle(process.workers) < count; i++)
         usleep(1000);
     ck_assert_int_eq(mc_workers_idle(process.workers), count);
 }

@@ -86,7 +86,7 @@ start_memcached(int port)
                NULL);
         _exit(127);
     }
-    for (int i = 0; i < 500 && !is_listening(port); i++)
+    for (int i = 0; i < 3000 && !is_listening(port); i++)
         usleep(10000);
     ck_assert_msg(is_listening(port), "memcached did not start: is it installed?");
     return child;
@@ -104,7 +104,7 @@ START_TEST(memcached_locks_exclude_each_other)
     int port = free_port();
     pid_t server = start_memcached(port);
     const char *xml = apr_psprintf(pool,
-                                   "<locker type=\"memcache\"><retry>0.02</retry><timeout>1</timeout><server>"
+                                   "<locker type=\"memcache\"><retry>0.02</retry><timeout>60</timeout><server>"
                                    "<host>127.0.0.1</host><port>%d</port></server></locker>",
                                    port);
     mc_locker *one = read_locker(xml);
@@ -149,13 +149,16 @@ START_TEST(a_memcached_lock_expires)
                                                  "<locker type=\"memcache\"><timeout>1</timeout><server>"
                                                  "<host>127.0.0.1</host><port>%d</port></server></locker>",
                                                  port));
+    mc_locker *patient = read_locker(apr_psprintf(pool,
+                                                  "<locker type=\"memcache\"><timeout>60</timeout><server>"
+                                                  "<host>127.0.0.1</host><port>%d</port></server></locker>",
+                                                  port));
     mc_lock *lost;
     mc_lock *lock;
     bool waited;
     ck_ok(mc_locker_acquire(&lost, &waited, locker, "x", &ctx, pool));
-    usleep(2100000);
-    ck_ok(mc_locker_acquire(&lock, &waited, locker, "x", &ctx, pool));
-    mc_lock_release(lost); /* must leave the other one's lock alone */
+    ck_ok(mc_locker_acquire(&lock, &waited, patient, "x", &ctx, pool)); /* after the second that the first one has */
+    mc_lock_release(lost);                                              /* must leave the other one's lock alone */
     ctx.deadline = apr_time_now() + 100000;
     mc_lock *third;
     ck_fails(UNAVAILABLE, mc_locker_acquire(&third, &waited, locker, "x", &ctx, pool));

@@ -1,0 +1,69 @@
+/* See plane.h: a short list for the process, under one lock that is held for a few instructions. */
+#include "feature/plane.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { KEPT = 8, KEPT_BYTES = 16 << 20 };
+
+typedef struct plane {
+    void *bytes;
+    size_t size;
+    const bool *dirty;
+} plane;
+
+static struct {
+    pthread_mutex_t lock; /* of the rest */
+    plane planes[KEPT];
+    int count;
+    size_t bytes;
+} kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void *
+take(size_t size)
+{
+    void *found = NULL;
+    pthread_mutex_lock(&kept.lock);
+    for (int i = 0; i < kept.count && found == NULL; i++)
+        if (kept.planes[i].size == size) {
+            found = kept.planes[i].bytes;
+            kept.planes[i] = kept.planes[--kept.count];
+            kept.bytes -= size;
+        }
+    pthread_mutex_unlock(&kept.lock);
+    return found;
+}
+
+static bool
+keep(const plane *given)
+{
+    pthread_mutex_lock(&kept.lock);
+    bool fits = kept.count < KEPT && kept.bytes + given->size <= KEPT_BYTES;
+    if (fits) {
+        kept.planes[kept.count++] = *given;
+        kept.bytes += given->size;
+    }
+    pthread_mutex_unlock(&kept.lock);
+    return fits;
+}
+
+static apr_status_t
+give_back(void *data)
+{
+    plane *given = data;
+    if (*given->dirty || !keep(given))
+        free(given->bytes);
+    return APR_SUCCESS;
+}
+
+void *
+mc_plane_acquire(size_t size, const bool *dirty, apr_pool_t *pool)
+{
+    plane *given = apr_palloc(pool, sizeof(*given));
+    *given = (plane){ take(size), size, dirty };
+    if (given->bytes == NULL)
+        given->bytes = calloc(1, size);
+    MC_ASSERT(given->bytes != NULL);
+    apr_pool_cleanup_register(pool, given, give_back, apr_pool_cleanup_null);
+    return given->bytes;
+}
