@@ -339,11 +339,28 @@ START_TEST(helpers_change_no_pixel)
 }
 END_TEST
 
-UNIT_MAIN("stack", helpers_change_no_pixel, an_animation_has_a_frame_for_each_value, an_animation_too_large_is_an_error,
-          the_last_value_is_on_top, what_is_hidden_is_not_fetched, translucent_parts_let_the_lower_ones_through,
-          opacity_is_judged_from_pixels, a_single_part_passes_as_it_is, nothing_is_no_data,
-          all_combinations_of_several_dimensions_are_drawn, too_many_combinations_are_an_error,
-          assemblies_are_stored_under_the_requested_value, an_empty_assembly_is_stored_as_a_transparent_tile,
-          a_stored_assembly_expires, the_tag_of_an_assembly_needs_no_drawing,
-          broken_parts_are_errors_only_where_they_would_show, many_large_translucent_parts_take_bounded_memory,
-          missing_parts_are_rendered_where_that_is_allowed)
+START_TEST(seeding_makes_sub_tiles_and_the_assembly)
+{
+    set_up_stack(1);
+    process.flights = mc_flights_create();
+    tileset.source = &color_source;
+    tileset.store_assemblies = true;
+    renders = 0;
+    const char *values[2] = { "left,fresh", NULL };
+    mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values };
+    ck_ok(mc_tileset_render(&wanted, &ctx));
+    ck_assert_int_eq(renders, 1);
+    ck_assert_ptr_nonnull(apr_hash_get(cache.bytes, "fresh", APR_HASH_KEY_STRING));
+    ck_assert_ptr_nonnull(apr_hash_get(cache.bytes, "left,fresh", APR_HASH_KEY_STRING));
+    mc_flights_destroy(process.flights);
+}
+END_TEST
+
+UNIT_MAIN("stack", seeding_makes_sub_tiles_and_the_assembly, helpers_change_no_pixel,
+          an_animation_has_a_frame_for_each_value, an_animation_too_large_is_an_error, the_last_value_is_on_top,
+          what_is_hidden_is_not_fetched, translucent_parts_let_the_lower_ones_through, opacity_is_judged_from_pixels,
+          a_single_part_passes_as_it_is, nothing_is_no_data, all_combinations_of_several_dimensions_are_drawn,
+          too_many_combinations_are_an_error, assemblies_are_stored_under_the_requested_value,
+          an_empty_assembly_is_stored_as_a_transparent_tile, a_stored_assembly_expires,
+          the_tag_of_an_assembly_needs_no_drawing, broken_parts_are_errors_only_where_they_would_show,
+          many_large_translucent_parts_take_bounded_memory, missing_parts_are_rendered_where_that_is_allowed)
