@@ -98,8 +98,8 @@ nothing(mc_tile **tile, const mc_tile_request *wanted, bool stored, mc_ctx *ctx,
     return mc_tile_nothing(tile, wanted->link->grid, pool);
 }
 
-static mc_error *
-assemble(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
+mc_error *
+mc_tileset_assemble(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_assembled *made;
     mc_pixels *pixels = NULL;
@@ -150,5 +150,5 @@ mc_tileset_get_stacked(mc_tile **tile, const mc_tile_request *wanted, uint64_t i
 {
     MC_SPAN(ctx, "mapcache_tileset_tile_get_with_subdimensions");
     MC_TRY(mc_tileset_stored_assembly(tile, wanted, ctx, pool));
-    return *tile != NULL ? MC_OK : assemble(tile, wanted, if_tag, ctx, pool);
+    return *tile != NULL ? MC_OK : mc_tileset_assemble(tile, wanted, if_tag, ctx, pool);
 }
