@@ -334,7 +334,9 @@ unfilter(raster *r, int step)
     if (r->begin >= r->end)
         return true;
     uint32_t begin, end, skipped = r->begin;
-    if (!mc_png_unfilter(r->rows + skipped * (r->row_size + 1), r->row_size, r->end - skipped, step, &begin, &end))
+    uint8_t *rows = r->rows + skipped * (r->row_size + 1);
+    if (skipped > 0 && step == 4 ? !mc_png_unfilter_window(rows, r->row_size, r->end - skipped, &begin, &end)
+                                 : !mc_png_unfilter(rows, r->row_size, r->end - skipped, step, &begin, &end))
         return false;
     r->begin = skipped + begin;
     r->end = skipped + end;

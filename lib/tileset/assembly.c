@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 #include "base/workers.h"
-#include "cache/footprint_private.h"
+#include "cache/footprint.h"
 #include "mapcache/trace.h"
 #include "tileset/combine.h"
 #include "tileset/region.h"
@@ -254,12 +254,7 @@ helpers_for(const gathering *all, int fetches, const mc_ctx *ctx)
         return 0;
     if (all->order->threaded == 1)
         return mc_workers_count(workers);
-    if (fetches * FETCH_COST < WORTH_A_HELPER)
-        return 0;
-    /* There are as many workers as processors, and this thread takes part. */
-    int most = mc_workers_count(workers) > 1 ? mc_workers_count(workers) - 1 : 1;
-    int idle = mc_workers_idle(workers);
-    return idle < most ? idle : most;
+    return fetches * FETCH_COST < WORTH_A_HELPER ? 0 : mc_workers_spare(workers);
 }
 
 /* Fetches what the walks have stopped at. *nothing: none of them waits for the store. */
@@ -467,7 +462,11 @@ mc_assembly_gather(mc_assembly **assembly, const mc_assembly_order *order, mc_ct
     for (int first = 0; first < made->count && error == MC_OK; first += count) {
         apr_pool_t *scratch;
         apr_pool_create(&scratch, pool);
+        if (!all.renderable)
+            mc_workers_enter(ctx->process->workers);
         error = mc_error_copy(gather_some(&all, first, &count, ctx, scratch), pool);
+        if (!all.renderable)
+            mc_workers_leave(ctx->process->workers);
         apr_pool_destroy(scratch);
     }
     *assembly = made;
