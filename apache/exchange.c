@@ -176,6 +176,8 @@ door_exchange(request_rec *r, const door_alias *alias, const char *path, mc_runt
         .abandoned = client_gone,
         .abandoned_baton = r,
     };
+    if (ctx.trace != NULL && alias->quick)
+        mc_trace_say(ctx.trace, "mapcache quick handler hook on uri", r->uri);
     mc_http_request request = {
         .method = r->method,
         .path = path,

@@ -145,7 +145,6 @@ quick_handler(request_rec *r, int lookup)
     const door_alias *alias = path == NULL ? NULL : find_alias(&rest, r, path, true);
     if (alias == NULL)
         return DECLINED;
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "mapcache quick handler hook on uri %s", r->uri);
     return door_exchange(r, alias, rest, process_runtime);
 }
 

@@ -1,8 +1,8 @@
 /*
  * Microseconds of processor time of batches of footprints over many product files, as a map of a catalogue has them:
- * `micro_footprint [folder [tiles]]`. The folder holds PRODUCT.sqlite3 files of the standard schema (as
- * benchmarks/catalog makes them); without one, 401 small files are generated. Cold: nothing in memory and no file open;
- * open: files open, nothing in memory; warm: everything in memory.
+ * `micro_footprint [folder [tiles of a side [level]]]`. The folder holds PRODUCT.sqlite3 files of the standard schema
+ * (as benchmarks/catalog makes them); without one, 401 small files are generated. Cold: nothing in memory and no file
+ * open; open: files open, nothing in memory; warm: everything in memory.
  */
 #include <apr_general.h>
 #include <apr_hash.h>
@@ -20,7 +20,7 @@
 #include "cache/footprint.h"
 #include "cache/memory.h"
 
-enum { PRODUCTS = 401, LEVELS = 14, ROUNDS = 5 };
+enum { PRODUCTS = 401, LEVELS = 14, ROUNDS = 10 };
 
 static mc_level levels[LEVELS];
 static mc_grid grid = {
@@ -199,11 +199,21 @@ print(const char *what, int z, const spent *spent)
            spent->fetched, spent->shown, spent->look, spent->fetch);
 }
 
+enum state { COLD, OPEN, WARM };
+
 static spent
-best_of(mc_cache *cache, int z, int side, bool by_tile)
+best_of(mc_cache *cache, int z, int side, bool by_tile, enum state state)
 {
     spent best = { .look = 1e12 };
-    for (int i = 0; i < ROUNDS * 4; i++) {
+    for (int i = 0; i < (state == WARM ? 20 * ROUNDS : ROUNDS); i++) {
+        if (state == COLD) {
+            mc_handles_destroy(process.handles);
+            process.handles = mc_handles_create(1000);
+        }
+        if (state != WARM) {
+            mc_memory_destroy(process.memory);
+            process.memory = mc_memory_create(64 << 20);
+        }
         spent one = request(cache, z, side, by_tile);
         best = one.look + one.fetch < best.look + best.fetch ? one : best;
     }
@@ -213,19 +223,13 @@ best_of(mc_cache *cache, int z, int side, bool by_tile)
 static void
 measure(mc_cache *cache, int z, int side)
 {
-    mc_handles_destroy(process.handles);
-    process.handles = mc_handles_create(1000);
-    mc_memory_destroy(process.memory);
-    process.memory = mc_memory_create(64 << 20);
-    spent spent = request(cache, z, side, true);
+    spent spent = best_of(cache, z, side, true, COLD);
     print("cold", z, &spent);
-    mc_memory_destroy(process.memory);
-    process.memory = mc_memory_create(64 << 20);
-    spent = request(cache, z, side, true);
+    spent = best_of(cache, z, side, true, OPEN);
     print("files open", z, &spent);
-    spent = best_of(cache, z, side, true);
+    spent = best_of(cache, z, side, true, WARM);
     print("warm, tile by tile", z, &spent);
-    spent = best_of(cache, z, side, false);
+    spent = best_of(cache, z, side, false, WARM);
     print("warm, product by product", z, &spent);
     printf("    memory %.0f KB\n", (double)mc_memory_bytes(process.memory) / 1024);
 }
@@ -252,7 +256,8 @@ main(int argc, char **argv)
     }
     find_names(data);
     mc_cache *cache = create(data);
-    for (int z = 0; z <= 7; z++)
+    int only = argc > 3 ? atoi(argv[3]) : -1;
+    for (int z = only < 0 ? 0 : only; z <= (only < 0 ? 7 : only); z++)
         measure(cache, z, argc > 2 ? atoi(argv[2]) : 4);
     mc_memory_destroy(process.memory);
     mc_handles_destroy(process.handles);

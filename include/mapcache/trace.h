@@ -25,6 +25,10 @@ mc_trace *mc_trace_fork(const mc_trace *parent, apr_pool_t *job_pool);
 /* Spans of this trace and of what is forked from it later also feed the histograms of `metrics` (mc_observe). */
 void mc_trace_set_metrics(mc_trace *trace, struct mc_metrics *metrics);
 
+/* A line that is no event, written together with those of the request: "text of" and up to 2000 bytes of `detail`, made
+ * one line. Nothing without a sink. */
+void mc_trace_say(mc_trace *trace, const char *text, const char *detail);
+
 void mc_trace_flush(mc_trace *trace);
 
 /* "name;dur=milliseconds, ..." of what has been measured so far (jobs on other threads: once they have ended), by span

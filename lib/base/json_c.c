@@ -97,7 +97,7 @@ take_scalar(const walk *w, json_object *value)
     const char *text = json_object_get_string(value);
     size_t size =
         json_object_is_type(value, json_type_string) ? (size_t)json_object_get_string_len(value) : strlen(text);
-    if (memchr(text, '\0', size) != NULL)
+    if (strnlen(text, size) < size)
         return other_shape(w, w->path->count, "a text with a zero byte is");
     return w->take(w->baton, text, size);
 }

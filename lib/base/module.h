@@ -1,6 +1,6 @@
 /*
- * Back ends that need heavy libraries live in modules of their own (mapcache-curl.so, mapcache-gdal.so), loaded at
- * first use and never unloaded.
+ * Back ends that need heavy libraries live in modules of their own (mapcache-curl.so, mapcache-postgres.so, ...),
+ * loaded at first use and never unloaded.
  */
 #ifndef MC_BASE_MODULE_H
 #define MC_BASE_MODULE_H

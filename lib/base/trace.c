@@ -15,7 +15,9 @@
 #include "base/metrics.h"
 
 enum { SPANS_MAX = 48, NAME_SIZE_MAX = 96, MIDDLE_MAX = 256, FIRST_BUFFER = 8 << 10, FULL_BUFFER = 128 << 10 };
-enum { LINE_SIZE = MIDDLE_MAX + 2 * NAME_SIZE_MAX + 64 };
+enum { LINE_SIZE = MIDDLE_MAX + 2 * NAME_SIZE_MAX + 64, DETAIL_MAX = 2000 };
+
+static const char event_word[] = "MOCKUP ";
 
 typedef struct span_sum {
     const char *name;
@@ -161,11 +163,11 @@ mc_trace_flush(mc_trace *trace)
     trace->size = 0;
 }
 
-/* Makes room for one line; false without memory, then the line is lost. */
+/* Makes room for `size` bytes; false without memory, then the line is lost. */
 static bool
-make_room(mc_trace *trace)
+make_room(mc_trace *trace, size_t size)
 {
-    if (__builtin_expect(trace->capacity - trace->size >= LINE_SIZE, 1))
+    if (__builtin_expect(trace->capacity - trace->size >= size, 1))
         return true;
     if (trace->capacity >= FULL_BUFFER) {
         mc_trace_flush(trace);
@@ -195,8 +197,8 @@ static void
 format_middle(mc_trace *trace, long thread)
 {
     trace->middle_size = (size_t)apr_snprintf(trace->middle, sizeof(trace->middle),
-                                              "] [mapcache:debug] [pid %ld:tid %ld] %s: [client %s] MOCKUP ",
-                                              (long)getpid(), thread, trace->location, trace->client);
+                                              "] [mapcache:debug] [pid %ld:tid %ld] %s: [client %s] %s", (long)getpid(),
+                                              thread, trace->location, trace->client, event_word);
     trace->thread = thread;
 }
 
@@ -207,12 +209,10 @@ put(char *to, const char *text, size_t size)
     return to + size;
 }
 
-/* "BEGIN name" or "END name note" at `now`; called with room for it. */
-static void
-write_line(mc_trace *trace, apr_time_t now, const char *event, size_t event_size, const char *name, const char *note)
+/* What a line begins with, at `now`: up to "MOCKUP "; called with room for it. */
+static char *
+write_start(mc_trace *trace, apr_time_t now)
 {
-    if (!make_room(trace))
-        return;
     time_t second = (time_t)apr_time_sec(now);
     long thread = own_thread();
     if (second != self.second || self.year_size == 0)
@@ -229,13 +229,37 @@ write_line(mc_trace *trace, apr_time_t now, const char *event, size_t event_size
     to += 6;
     *to++ = ' ';
     to = put(to, self.year, self.year_size);
-    to = put(to, trace->middle, trace->middle_size);
+    return put(to, trace->middle, trace->middle_size);
+}
+
+/* "BEGIN name" or "END name note" at `now`. */
+static void
+write_line(mc_trace *trace, apr_time_t now, const char *event, size_t event_size, const char *name, const char *note)
+{
+    if (!make_room(trace, LINE_SIZE))
+        return;
+    char *to = write_start(trace, now);
     to = put(to, event, event_size);
     to = put(to, name, strnlen(name, NAME_SIZE_MAX));
     if (note != NULL) {
         *to++ = ' ';
         to = put(to, note, strnlen(note, NAME_SIZE_MAX));
     }
+    *to++ = '\n';
+    trace->size = (size_t)(to - trace->buffer);
+}
+
+void
+mc_trace_say(mc_trace *trace, const char *text, const char *detail)
+{
+    if (trace->sink == NULL || !make_room(trace, LINE_SIZE + DETAIL_MAX))
+        return;
+    char *to = write_start(trace, apr_time_now()) - (sizeof(event_word) - 1);
+    to = put(to, text, strnlen(text, NAME_SIZE_MAX));
+    *to++ = ' ';
+    size_t size = strnlen(detail, DETAIL_MAX);
+    for (size_t i = 0; i < size; i++)
+        *to++ = (unsigned char)detail[i] < ' ' || detail[i] == 0x7f ? ' ' : detail[i];
     *to++ = '\n';
     trace->size = (size_t)(to - trace->buffer);
 }

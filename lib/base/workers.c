@@ -37,6 +37,8 @@ struct mc_workers {
     bool stop;
     int count;
     atomic_int idle;
+    atomic_int guests; /* request threads that compute */
+    int processors;
     pthread_t threads[];
 };
 
@@ -198,6 +200,7 @@ mc_workers_create(mc_workers **workers, int count, apr_pool_t *pool)
         return mc_error_create(pool, MC_ERR_LIMIT, "%d worker threads: 0 to %d are possible", count, WORKERS_MAX);
     mc_workers *created = calloc(1, sizeof(*created) + (size_t)count * sizeof(pthread_t));
     MC_ASSERT(created != NULL);
+    created->processors = mc_processors();
     pthread_mutex_init(&created->lock, NULL);
     pthread_cond_init(&created->work, NULL);
     /* Signals belong to the host's threads. */
@@ -246,6 +249,31 @@ int
 mc_workers_idle(const mc_workers *workers)
 {
     return workers == NULL ? 0 : atomic_load_explicit(&workers->idle, memory_order_relaxed);
+}
+
+int
+mc_workers_spare(const mc_workers *workers)
+{
+    if (workers == NULL)
+        return 0;
+    int idle = atomic_load_explicit(&workers->idle, memory_order_relaxed);
+    int guests = atomic_load_explicit(&workers->guests, memory_order_relaxed);
+    int spare = workers->processors - (guests < 1 ? 1 : guests) - (workers->count - idle);
+    return spare < 0 ? 0 : spare < idle ? spare : idle;
+}
+
+void
+mc_workers_enter(mc_workers *workers)
+{
+    if (workers != NULL)
+        atomic_fetch_add_explicit(&workers->guests, 1, memory_order_relaxed);
+}
+
+void
+mc_workers_leave(mc_workers *workers)
+{
+    if (workers != NULL)
+        atomic_fetch_sub_explicit(&workers->guests, 1, memory_order_relaxed);
 }
 
 static void

@@ -23,6 +23,15 @@ int mc_workers_count(const mc_workers *workers);
 int mc_workers_idle(const mc_workers *workers); /* a hint: threads that wait for work now */
 
 /*
+ * How many of them would find a processor free: idle ones, as long as there are more processors than threads that
+ * compute. A request's thread tells that it does so by enter and leave (in pairs, on every path; not while it waits for
+ * somebody). With every processor busy, a woken worker only takes time from another request.
+ */
+int mc_workers_spare(const mc_workers *workers);
+void mc_workers_enter(mc_workers *workers); /* NULL is ignored, here and below */
+void mc_workers_leave(mc_workers *workers);
+
+/*
  * Runs job(baton, 0) ... job(baton, count - 1) and returns when all have ended; the caller runs jobs of its own batch
  * only. `helpers`: at most so many workers are woken (0: none; the caller does it all in order). After the first error
  * no further job starts; that error, copied into `pool`, is returned.

@@ -4,69 +4,98 @@
 #include <string.h>
 
 #include "cache/footprint_private.h"
+#include "cache/memory.h"
 #include "image/box.h"
+#include "image/scratch.h"
 
 typedef struct footprint {
     mc_footprint head;
-    mc_pixels *whole; /* what head.pixels points into, or NULL: into `own` */
+    void *large; /* where the pixels are, from the free list of images, or NULL: in `own` */
     uint8_t own[];
 } footprint;
 
+/* A footprint of that box, with undefined pixels. NULL without memory. */
 static footprint *
-allocate(size_t own)
+create(const mc_box_image *image)
 {
-    footprint *made = malloc(sizeof(*made) + own);
-    MC_ASSERT(made != NULL);
-    *made = (footprint){ 0 };
+    const mc_box *box = &image->box;
+    size_t row = (size_t)box->width * 4, bytes = row * (size_t)box->height;
+    bool large = bytes >= MC_LARGE_FOOTPRINT;
+    footprint *made = malloc(sizeof(*made) + (large ? 0 : bytes));
+    if (made == NULL)
+        return NULL;
+    *made = (footprint){ .head = { .tile_width = image->width,
+                                   .tile_height = image->height,
+                                   .left = box->left,
+                                   .top = box->top,
+                                   .width = box->width,
+                                   .height = box->height,
+                                   .opacity = box->opacity,
+                                   .stride = row } };
     atomic_init(&made->head.references, 1);
-    return made;
+    made->large = large ? mc_scratch_acquire(bytes) : NULL;
+    made->head.pixels = large ? made->large : made->own;
+    if (made->head.pixels != NULL)
+        return made;
+    free(made);
+    return NULL;
 }
 
-/* A copy of the box alone, unless it is nearly all there is. */
-static footprint *
-cut_out(mc_pixels *pixels, const mc_box *box)
+/* Where its pixels are written while it is made. */
+static uint8_t *
+pixels_of(footprint *made)
 {
-    size_t row = (size_t)box->width * 4;
-    size_t bytes = row * (size_t)box->height;
-    const uint8_t *corner = pixels->data + (size_t)box->top * pixels->stride + (size_t)box->left * 4;
-    bool keep = bytes > pixels->capacity / 4 * 3;
-    footprint *made = allocate(keep ? 0 : bytes);
-    if (keep) {
-        made->whole = mc_pixels_ref(pixels);
-        made->head.stride = pixels->stride;
-        made->head.pixels = corner;
-        return made;
-    }
-    made->head.stride = row;
-    made->head.pixels = made->own;
-    for (int y = 0; y < box->height; y++)
-        memcpy(made->own + row * (size_t)y, corner + pixels->stride * (size_t)y, row);
-    return made;
+    return made->large != NULL ? made->large : made->own;
 }
 
 mc_footprint *
-mc_footprint_create(mc_pixels *pixels, mc_tile *tile)
+mc_footprint_create(const mc_pixels *pixels, mc_tile *tile)
 {
-    mc_box box = mc_pixels_box(pixels);
-    footprint *made = cut_out(pixels, &box);
-    mc_footprint *head = &made->head;
-    head->tile_width = pixels->width;
-    head->tile_height = pixels->height;
-    head->left = box.left;
-    head->top = box.top;
-    head->width = box.width;
-    head->height = box.height;
-    head->opacity = box.opacity;
-    head->tag = mc_tile_tag(tile);
-    head->mtime = tile->mtime;
-    return head;
+    mc_box_image image = { pixels->width, pixels->height, mc_pixels_box(pixels) };
+    const mc_box *box = &image.box;
+    footprint *made = create(&image);
+    MC_ASSERT(made != NULL);
+    for (int y = 0; y < box->height; y++)
+        memcpy(pixels_of(made) + made->head.stride * (size_t)y,
+               pixels->data + (size_t)(box->top + y) * pixels->stride + (size_t)box->left * 4, made->head.stride);
+    made->head.tag = mc_tile_tag(tile);
+    made->head.mtime = tile->mtime;
+    return &made->head;
+}
+
+static uint8_t *
+give_room(void *baton, const mc_box_image *image)
+{
+    footprint **made = baton;
+    *made = create(image);
+    return *made == NULL ? NULL : pixels_of(*made);
+}
+
+mc_error *
+mc_footprint_decode(mc_footprint **result, mc_tile *tile, mc_ctx *ctx, apr_pool_t *pool)
+{
+    footprint *made = NULL;
+    mc_box_image image;
+    mc_error *error = mc_image_decode_box(&image, give_room, &made, tile->data->data, tile->data->size, ctx, pool);
+    if (error != MC_OK) {
+        if (made != NULL)
+            mc_footprint_unref(&made->head);
+        return error;
+    }
+    if (made == NULL) /* nothing shows */
+        made = create(&image);
+    MC_ASSERT(made != NULL);
+    made->head.tag = mc_tile_tag(tile);
+    made->head.mtime = tile->mtime;
+    *result = &made->head;
+    return MC_OK;
 }
 
 size_t
 mc_footprint_bytes(const mc_footprint *head)
 {
     const footprint *made = (const footprint *)head;
-    return sizeof(*made) + (made->whole != NULL ? made->whole->capacity : head->stride * (size_t)head->height);
+    return sizeof(*made) + made->head.stride * (size_t)made->head.height;
 }
 
 mc_footprint *
@@ -85,6 +114,6 @@ mc_footprint_unref(mc_footprint *head)
     MC_ASSERT(before > 0);
     if (before > 1)
         return;
-    mc_pixels_unref(((footprint *)head)->whole);
+    mc_scratch_release(((footprint *)head)->large);
     free(head);
 }

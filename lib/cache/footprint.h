@@ -23,6 +23,9 @@ typedef struct mc_footprint {
 mc_footprint *mc_footprint_ref(mc_footprint *footprint);
 void mc_footprint_unref(mc_footprint *footprint); /* NULL is ignored */
 
+/* A footprint of pixels that are there already, with one reference, the caller's; `tile` has its tag and time. */
+mc_footprint *mc_footprint_create(const mc_pixels *pixels, mc_tile *tile);
+
 /* One tile that is wanted of a batch. */
 typedef struct mc_footprint_want {
     mc_tile_key key;         /* set by the caller; lives as long as the batch */

@@ -17,6 +17,8 @@ release(void *data)
     mc_footprints *batch = data;
     for (int i = 0; i < batch->count; i++)
         mc_footprint_unref(batch->held[i]);
+    for (int i = 0; i < batch->series_count; i++)
+        mc_file_facts_unref(batch->series[i].first);
     for (mc_batch_held *held = atomic_load(&batch->facts), *next; held != NULL; held = next) {
         next = held->next;
         mc_file_facts_unref(held->facts);
@@ -86,24 +88,40 @@ look_at_files(mc_footprints *batch)
     close_folder(&last);
 }
 
+/* A text with its end, so that neighbours cannot be confused. What has grown too large is hashed away. */
+static size_t
+add_text(mc_identity *identity, char *bytes, size_t size, const char *text)
+{
+    size_t length = strlen(text) + 1;
+    if (size + length > MC_PATH_MAX) {
+        *identity = mc_identity_of(identity, bytes, size);
+        size = 0;
+    }
+    if (length > MC_PATH_MAX) {
+        *identity = mc_identity_of(identity, text, length);
+        return size;
+    }
+    memcpy(bytes + size, text, length);
+    return size + length;
+}
+
 /* Everything but the stamp. */
 static mc_identity
 identify(const mc_batch_series *series, const char *path, unsigned generation)
 {
     const mc_tile_key *key = series->key;
     const mc_level *level = &key->grid->levels[key->grid->level_count - 1];
-    struct {
-        uint64_t how;
-        unsigned generation;
-        int columns, rows, dimensions;
-    } head = { series->how, generation, level->columns, level->rows, key->dimension_count };
-    mc_identity identity = mc_identity_of(NULL, &head, sizeof(head));
-    identity = mc_identity_of(&identity, path, strlen(path));
-    identity = mc_identity_of(&identity, key->tileset, strlen(key->tileset));
-    identity = mc_identity_of(&identity, key->grid->name, strlen(key->grid->name));
+    uint64_t head[3] = { series->how, (uint64_t)generation << 32 | (unsigned)key->dimension_count,
+                         (uint64_t)(unsigned)level->columns << 32 | (unsigned)level->rows };
+    char bytes[MC_PATH_MAX];
+    mc_identity identity = mc_identity_first();
+    memcpy(bytes, head, sizeof(head));
+    size_t size = add_text(&identity, bytes, sizeof(head), path);
+    size = add_text(&identity, bytes, size, key->tileset);
+    size = add_text(&identity, bytes, size, key->grid->name);
     for (int i = 0; i < key->dimension_count; i++)
-        identity = mc_identity_of(&identity, key->dimensions[i].value, strlen(key->dimensions[i].value));
-    return identity;
+        size = add_text(&identity, bytes, size, key->dimensions[i].value);
+    return mc_identity_of(&identity, bytes, size);
 }
 
 /*
@@ -111,7 +129,7 @@ identify(const mc_batch_series *series, const char *path, unsigned generation)
  * known not to use one, its look is spared.
  */
 static void
-recall_series(mc_footprints *batch, mc_batch_series *series, mc_batch_file *file, unsigned generation, mc_ctx *ctx)
+recall_series(mc_batch_series *series, mc_batch_file *file, unsigned generation, mc_ctx *ctx)
 {
     series->stampless = identify(series, file->path, generation);
     series->identity = mc_identity_of(&series->stampless, &file->stamp, offsetof(mc_stamp, wal_size));
@@ -127,8 +145,8 @@ recall_series(mc_footprints *batch, mc_batch_series *series, mc_batch_file *file
         series->identity = mc_identity_of(&series->identity, &file->stamp, sizeof(file->stamp));
         facts = mc_file_facts_find(&series->identity, ctx);
     }
-    if (facts != NULL)
-        mc_batch_learn(batch, series, facts);
+    series->first = facts;
+    atomic_store_explicit(&series->facts, facts, memory_order_relaxed);
 }
 
 static void
@@ -146,7 +164,7 @@ look_at_series(mc_footprints *batch, mc_ctx *ctx)
             file->wal_looked = true;
             continue;
         }
-        recall_series(batch, series, file, mc_memory_generation(memory, file->path), ctx);
+        recall_series(series, file, mc_memory_generation(memory, file->path), ctx);
         if (!mc_stamp_settled(&file->stamp, batch->taken)) /* the -wal */
             series->identity = (mc_identity){ 0, 0 };
     }

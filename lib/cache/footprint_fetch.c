@@ -28,16 +28,13 @@ settle(mc_footprints *batch, int index, mc_footprint *footprint)
 static mc_error *
 decode(mc_footprint **footprint, mc_tile *tile, const mc_tile_key *key, mc_ctx *ctx)
 {
-    mc_pixels *pixels;
     mc_error *error = mc_cache_expand(tile, key, ctx->pool);
     if (error == MC_OK)
-        error = mc_image_decode(&pixels, tile->data->data, tile->data->size, ctx, ctx->pool);
+        error = mc_footprint_decode(footprint, tile, ctx, ctx->pool);
     if (error != MC_OK)
         return mc_error_wrap(ctx->pool, error, error->kind,
                              "the stored tile %d/%d/%d of tileset \"%s\" is no usable image", key->z, key->x, key->y,
                              key->tileset);
-    *footprint = mc_footprint_create(pixels, tile);
-    mc_pixels_unref(pixels);
     mc_count(metrics_of(ctx), MC_COUNT_footprint_misses_total, 1);
     return MC_OK;
 }
@@ -58,7 +55,8 @@ fetch_by_content(mc_footprints *batch, int index, mc_ctx *ctx)
     static const mc_tile_key whole = { 0 };
     if (batch->cache->remember) {
         uint64_t tag = mc_tile_tag(tile);
-        identity = mc_identity_of(NULL, &tag, sizeof(tag));
+        identity = mc_identity_first();
+        identity = mc_identity_of(&identity, &tag, sizeof(tag));
         identity = mc_identity_of(&identity, tile->data->data, tile->data->size);
         if (mc_footprint_find(&footprint, &identity, &whole, ctx) && footprint != NULL) {
             mc_count(metrics_of(ctx), MC_COUNT_footprint_hits_total, 1);
@@ -73,12 +71,25 @@ fetch_by_content(mc_footprints *batch, int index, mc_ctx *ctx)
     return MC_OK;
 }
 
+/* Facts of the file; what another request has learnt since the batch looked counts, too. */
+static const mc_file_facts *
+facts_by_now(mc_footprints *batch, mc_batch_series *series, mc_ctx *ctx)
+{
+    const mc_file_facts *facts = atomic_load_explicit(&series->facts, memory_order_acquire);
+    if (facts != NULL || !mc_identity_valid(&series->identity))
+        return facts;
+    mc_file_facts *found = mc_file_facts_find(&series->identity, ctx);
+    if (found != NULL)
+        mc_batch_learn(batch, series, found);
+    return found;
+}
+
 /* What somebody has learnt since the batch looked. */
 static bool
 known_meanwhile(mc_footprints *batch, int index, mc_batch_series *series, mc_ctx *ctx)
 {
     const mc_tile_key *key = &batch->wants[index].key;
-    const mc_file_facts *facts = atomic_load_explicit(&series->facts, memory_order_acquire);
+    const mc_file_facts *facts = facts_by_now(batch, series, ctx);
     if (facts != NULL && facts->coverage != NULL && !key->renderable &&
         !mc_coverage_may_have(facts->coverage, key->z, key->x, key->y)) {
         mc_count(metrics_of(ctx), MC_COUNT_coverage_skips_total, 1);

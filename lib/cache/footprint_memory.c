@@ -33,11 +33,16 @@ key_of(const mc_identity *identity, enum kind kind, const mc_tile_key *key)
 }
 
 mc_identity
-mc_identity_of(const mc_identity *base, const void *bytes, size_t size)
+mc_identity_first(void)
 {
     uint64_t seed = mc_hash_seed();
-    mc_identity from = base != NULL ? *base : (mc_identity){ seed, ~seed };
-    mc_identity made = { mc_hash64(bytes, size, from.a), mc_hash64(bytes, size, from.b) };
+    return (mc_identity){ seed, ~seed };
+}
+
+mc_identity
+mc_identity_of(const mc_identity *base, const void *bytes, size_t size)
+{
+    mc_identity made = { mc_hash64(bytes, size, base->a), mc_hash64(bytes, size, base->b) };
     made.a |= 1; /* valid */
     return made;
 }

@@ -9,9 +9,8 @@
 #include "cache/coverage.h"
 #include "cache/footprint.h"
 
-/* A footprint of a decoded tile with one reference, the caller's. It keeps a reference to `pixels` where they are
- * mostly box; else a copy of the box. */
-mc_footprint *mc_footprint_create(mc_pixels *pixels, mc_tile *tile);
+/* The footprint of a stored tile, decoded right into its box; one reference, the caller's. */
+mc_error *mc_footprint_decode(mc_footprint **footprint, mc_tile *tile, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* What a footprint holds in memory, in bytes. */
 size_t mc_footprint_bytes(const mc_footprint *footprint);
@@ -25,7 +24,8 @@ typedef struct mc_identity {
     uint64_t a, b;
 } mc_identity;
 
-mc_identity mc_identity_of(const mc_identity *base, const void *bytes, size_t size); /* base NULL: the first part */
+mc_identity mc_identity_first(void); /* of nothing yet */
+mc_identity mc_identity_of(const mc_identity *base, const void *bytes, size_t size);
 static inline bool
 mc_identity_valid(const mc_identity *identity)
 {
@@ -76,6 +76,7 @@ typedef struct mc_batch_series {
     uint64_t how;         /* identity of the way it is read */
     bool needed;
     mc_identity stampless, identity;
+    mc_file_facts *first;           /* a reference: what the look has found, or NULL */
     _Atomic(mc_file_facts *) facts; /* the newest that the batch holds, or NULL */
 } mc_batch_series;
 

@@ -62,8 +62,13 @@ void
 mc_text_put_dimension(mc_text_out *text, const char *value, bool paths_allowed)
 {
     for (const char *at = value; *at != '\0'; at++) {
+        size_t plain = strcspn(at, "/.");
+        mc_text_put(text, at, plain);
+        at += plain;
+        if (*at == '\0')
+            break;
         if (!paths_allowed) {
-            mc_text_put(text, *at == '/' || *at == '.' ? "#" : at, 1);
+            mc_text_put(text, "#", 1);
         } else if (strncmp(at, "../", 3) == 0) {
             mc_text_put(text, "#", 1);
             at += 2;

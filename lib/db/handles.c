@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/metrics.h"
@@ -24,6 +25,7 @@ enum {
     LEAST_HANDLES = 4,
     PAGES_AT_MOST = 16 << 20, /* of all files' pages in memory, together; above that each keeps but a few */
     LITTLE = 64 << 10,
+    OTHER_FILES = 128, /* descriptors that are not ours, about */
 };
 static const apr_interval_time_t WAIT_AT_MOST = 30 * APR_USEC_PER_SEC;
 
@@ -61,6 +63,22 @@ set_up_sqlite(void)
     mc_vfs_set_up();
 }
 
+/*
+ * Room for that many more descriptors in the kernel's table of this process. It grows by doubling, and once there are
+ * threads each time waits for all processors to notice: tens of milliseconds, in the middle of the first requests.
+ */
+static void
+make_room_for_files(int files)
+{
+    int any = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (any < 0)
+        return;
+    int high = fcntl(any, F_DUPFD_CLOEXEC, files + OTHER_FILES); /* fails beyond the limit of descriptors */
+    if (high >= 0)
+        close(high);
+    close(any);
+}
+
 mc_handles *
 mc_handles_create(int limit)
 {
@@ -71,6 +89,7 @@ mc_handles_create(int limit)
         limit = (int)(files.rlim_cur / 4);
     if (limit < LEAST_HANDLES)
         limit = LEAST_HANDLES;
+    make_room_for_files(limit);
     mc_handles *handles = calloc(1, sizeof(*handles));
     MC_ASSERT(handles != NULL);
     handles->slots = calloc((size_t)limit, sizeof(*handles->slots));

@@ -36,7 +36,9 @@ drain(mc_postgres_engine *engine, mc_pg_connection *connection)
            !is_stopping(engine)) {
         short events = (short)(PQflush(connection->pg) == 1 ? POLLIN | POLLOUT : POLLIN);
         struct pollfd polled = { .fd = PQsocket(connection->pg), .events = events };
-        poll(&polled, 1, MC_PG_POLL_MS);
+        /* A cancel that comes before its query has begun there has no effect. */
+        if (poll(&polled, 1, MC_PG_POLL_MS) == 0)
+            send_cancel(connection);
     }
 }
 

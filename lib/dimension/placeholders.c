@@ -142,11 +142,13 @@ mc_placeholders
 mc_placeholders_number(const char *sql, apr_pool_t *pool)
 {
     mc_placeholders found = { .count = 0 };
-    char *out = apr_palloc(pool, strlen(sql) + 1); /* "$9" is shorter than any name */
+    char *out = apr_palloc(pool, strlen(sql) + 1); /* " $9" is shorter than any name */
     found.sql = out;
     for (const char *at = sql; *at != '\0';) {
         mc_query_parameter parameter = *at == ':' ? parameter_at(at, true) : MC_QUERY_PARAMETER_COUNT;
         if (parameter != MC_QUERY_PARAMETER_COUNT) {
+            if (out > found.sql && (is_word(out[-1]) || out[-1] == '$'))
+                *out++ = ' '; /* or the number would become a part of what stands before */
             *out++ = '$';
             *out++ = (char)('0' + number_of(&found, parameter));
             at += strlen(mc_query_parameter_names[parameter]);

@@ -261,7 +261,37 @@ postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_ta
     return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be read from its database", layer->data.name);
 }
 
-static const mc_feature_ops postgis_ops = { "postgis", postgis_read, NULL };
+/* Columns of a table but for its geometry; of a query only the one with the feature's number is known. */
+static mc_error *
+postgis_attributes(apr_array_header_t **names, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
+{
+    static const char sql[] =
+        "SELECT attname::text FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT "
+        "attisdropped AND attname <> $2 ORDER BY attnum";
+    postgis *layer = (postgis *)data;
+    mc_postgis_config config;
+    mc_postgres_answer *answer = NULL;
+    const mc_postgres_row *row;
+    *names = apr_array_make(pool, 16, sizeof(const char *));
+    if (layer->config.table == NULL) {
+        if (layer->config.id != NULL)
+            APR_ARRAY_PUSH(*names, const char *) = layer->config.id;
+        return MC_OK;
+    }
+    MC_TRY(complete(&config, layer, ctx, pool));
+    const mc_postgres_param params[] = { { .value = mc_postgis_table(config.table, pool), .type = MC_POSTGRES_TEXT },
+                                         { .value = config.geometry, .type = MC_POSTGRES_TEXT } };
+    mc_error *error = first_row(&row, &answer, layer, sql, params, 2, ctx, pool);
+    while (error == MC_OK && row != NULL) {
+        if (row->columns > 0)
+            APR_ARRAY_PUSH(*names, const char *) = apr_pstrdup(pool, row->fields[0].data);
+        error = mc_postgres_next(&row, answer);
+    }
+    mc_postgres_end(answer);
+    return error;
+}
+
+static const mc_feature_ops postgis_ops = { "postgis", postgis_read, postgis_attributes };
 
 mc_feature_data *
 mc_postgis_create(const mc_postgis_config *config, const char *layer, apr_pool_t *pool)

@@ -39,6 +39,9 @@ typedef struct mc_postgis_statement {
     int placeholder_count;
 } mc_postgis_statement;
 
+/* "schema"."table" of a table as configured. */
+const char *mc_postgis_table(const char *table, apr_pool_t *pool);
+
 mc_error *mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *config,
                            const mc_feature_query *query, int map_srid, apr_pool_t *pool) MC_CHECKED;
 

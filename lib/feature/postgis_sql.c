@@ -24,8 +24,8 @@ quoted(const char *name, apr_pool_t *pool)
     return out;
 }
 
-static const char *
-quoted_table(const char *table, apr_pool_t *pool)
+const char *
+mc_postgis_table(const char *table, apr_pool_t *pool)
 {
     const char *dot = strchr(table, '.');
     if (dot == NULL)
@@ -147,7 +147,7 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
     bool boxed = false;
     statement->placeholder_count = 0;
     if (config->table != NULL) {
-        from = quoted_table(config->table, pool);
+        from = mc_postgis_table(config->table, pool);
     } else {
         MC_TRY(expand(&from, &boxed, statement, config->query, box, query, pool));
         from = apr_pstrcat(pool, "(", from, "\n) AS layer", NULL); /* the query may end in a comment */

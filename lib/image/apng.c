@@ -119,7 +119,7 @@ encode_frames(encoding *e, mc_ctx *ctx, apr_pool_t *pool)
     int count = e->animation->count;
     mc_workers *workers = ctx->process == NULL ? NULL : ctx->process->workers;
     if (workers != NULL && count > 1)
-        return mc_workers_run(workers, encode_frame, e, count, mc_workers_idle(workers), ctx, pool);
+        return mc_workers_run(workers, encode_frame, e, count, mc_workers_spare(workers), ctx, pool);
     for (int i = 0; i < count; i++)
         MC_TRY(encode_frame(e, i, ctx));
     return MC_OK;

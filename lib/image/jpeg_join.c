@@ -119,7 +119,7 @@ transcode_many(mc_buf **copies, const mosaic *m, mc_buf *const *tiles, const int
     batch b = { tiles, copies, wanted };
     mc_error *error = MC_OK;
     if (workers != NULL)
-        error = mc_workers_run(workers, transcode_job, &b, count, mc_workers_idle(workers), ctx, m->pool);
+        error = mc_workers_run(workers, transcode_job, &b, count, mc_workers_spare(workers), ctx, m->pool);
     for (int i = 0; i < count && workers == NULL; i++)
         error = transcode_job(&b, i, ctx);
     for (int i = 0; i < count; i++)

@@ -143,7 +143,7 @@ encode_different(pieces *p, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_workers *workers = ctx->process == NULL ? NULL : ctx->process->workers;
     if (workers != NULL)
-        return mc_workers_run(workers, encode_job, p, p->jobs, mc_workers_idle(workers), ctx, pool);
+        return mc_workers_run(workers, encode_job, p, p->jobs, mc_workers_spare(workers), ctx, pool);
     for (int i = 0; i < p->jobs; i++)
         MC_TRY(encode_job(p, i, ctx));
     return MC_OK;

@@ -209,7 +209,7 @@ helpers_for(const mc_format *format, const mc_pixels *pixels, const mc_ctx *ctx)
     bool markers = format->optimize != MC_JPEG_OPTIMIZED && format->optimize != MC_JPEG_ARITHMETIC;
     if (!markers || pixels->height < LEAST_ROWS || ctx->process == NULL)
         return 0;
-    return mc_workers_idle(ctx->process->workers);
+    return mc_workers_spare(ctx->process->workers);
 }
 
 static mc_error *

@@ -186,13 +186,13 @@ band_turn(const band *b, band_pair *first, band_pair *second, size_t t, size_t s
 }
 
 INLINED void
-undo_paeth_band(uint8_t *row, const uint8_t *above, size_t size, size_t step)
+undo_paeth_band(uint8_t *row, size_t stride, size_t size, size_t step)
 {
     const __m128i zero = _mm_setzero_si128();
-    band b = { .above = above, .count = size / step };
+    band b = { .above = row - stride, .count = size / step };
     band_pair first = { zero, zero }, second = { zero, zero };
     for (size_t k = 0; k < 4; k++)
-        b.rows[k] = row + k * (size + 1);
+        b.rows[k] = row + k * stride;
     size_t t = 0;
     for (; t < 3; t++)
         band_turn(&b, &first, &second, t, step, false);
@@ -276,9 +276,8 @@ undo_first_row(int filter, uint8_t *row, size_t size, size_t step)
     return true;
 }
 
-/* Whether `size` bytes are zero. */
-static bool
-is_zero(const uint8_t *bytes, size_t size)
+bool
+mc_png_is_zero(const uint8_t *bytes, size_t size)
 {
     size_t i = 0;
 #ifdef __SSE4_1__
@@ -296,60 +295,142 @@ is_zero(const uint8_t *bytes, size_t size)
     return true;
 }
 
-/* Whether four rows from `row` on can be undone together; the last row of a file may not be among them where pixels
- * have three bytes, since four are read. */
-static bool
-is_band(const uint8_t *row, size_t row_size, uint32_t left, size_t step)
+/* Columns of filtered rows that do not depend on what is right of them, nor, since it is zero, left of them. */
+typedef struct plane {
+    uint8_t *rows;
+    size_t stride, from, size, step; /* bytes: from row to row, of a row the first ones after its filter, of a pixel */
+    uint32_t height;
+} plane;
+
+static int
+filter_of(const plane *p, uint32_t y)
 {
-    if (step == 1 || left < (step == 3 ? 5 : 4))
+    return p->rows[y * p->stride];
+}
+
+static uint8_t *
+row_of(const plane *p, uint32_t y)
+{
+    return p->rows + y * p->stride + 1 + p->from;
+}
+
+/* Whether four rows from y on can be undone together; the last row of a file may not be among them where pixels have
+ * three bytes, since four are read. */
+static bool
+is_band(const plane *p, uint32_t y)
+{
+    if (p->step == 1 || p->height - y < (p->step == 3 ? 5 : 4))
         return false;
-    for (size_t k = 0; k < 4; k++)
-        if ((row - 1)[k * (row_size + 1)] != FILTER_PAETH)
+    for (uint32_t k = 0; k < 4; k++)
+        if (filter_of(p, y + k) != FILTER_PAETH)
             return false;
     return true;
 }
 
 /* Undoes the filter of row y > 0, or of several rows: returns how many, 0 for an unknown filter. */
 static uint32_t
-undo_some(uint8_t *row, size_t row_size, uint32_t left, size_t step)
+undo_some(const plane *p, uint32_t y)
 {
-    const uint8_t *above = row - (row_size + 1);
-    if (is_band(row, row_size, left, step)) {
+    uint8_t *row = row_of(p, y);
+    if (is_band(p, y)) {
 #ifdef __SSE4_1__
-        if (step == 4)
-            undo_paeth_band(row, above, row_size, 4);
+        if (p->step == 4)
+            undo_paeth_band(row, p->stride, p->size, 4);
         else
-            undo_paeth_band(row, above, row_size, 3);
+            undo_paeth_band(row, p->stride, p->size, 3);
         return 4;
 #endif
     }
-    if (undo_pixels(row[-1], row, above, row_size, step, left == 1))
+    if (undo_pixels(filter_of(p, y), row, row - p->stride, p->size, p->step, y + 1 == p->height))
         return 1;
-    return undo_row(row[-1], row, above, row_size, step) ? 1 : 0;
+    return undo_row(filter_of(p, y), row, row - p->stride, p->size, p->step) ? 1 : 0;
 }
 
-bool
-mc_png_unfilter(uint8_t *rows, size_t row_size, uint32_t height, int step, uint32_t *begin, uint32_t *end)
+static bool
+undo_plane(const plane *p, uint32_t *begin, uint32_t *end)
 {
-    if (!undo_first_row(rows[0], rows + 1, row_size, (size_t)step))
+    if (!undo_first_row(filter_of(p, 0), row_of(p, 0), p->size, p->step))
         return false;
-    bool above_is_zero = is_zero(rows + 1, row_size);
-    *begin = above_is_zero ? height : 0;
+    bool above_is_zero = mc_png_is_zero(row_of(p, 0), p->size);
+    *begin = above_is_zero ? p->height : 0;
     *end = above_is_zero ? 0 : 1;
-    for (uint32_t y = 1, done; y < height; y += done) {
-        uint8_t *row = rows + y * (row_size + 1) + 1;
+    for (uint32_t y = 1, done; y < p->height; y += done) {
+        int filter = filter_of(p, y);
         done = 1;
         /* Nothing comes of nothing, whatever the filter. */
-        if (row[-1] <= FILTER_PAETH && (above_is_zero || row[-1] <= FILTER_SUB) && is_zero(row, row_size)) {
+        if (filter <= FILTER_PAETH && (above_is_zero || filter <= FILTER_SUB) &&
+            mc_png_is_zero(row_of(p, y), p->size)) {
             above_is_zero = true;
             continue;
         }
-        done = undo_some(row, row_size, height - y, (size_t)step);
+        done = undo_some(p, y);
         if (done == 0)
             return false;
         above_is_zero = false;
         *begin = *begin < y ? *begin : y;
         *end = y + done;
+    }
+    return true;
+}
+
+bool
+mc_png_unfilter(uint8_t *rows, size_t row_size, uint32_t height, int step, uint32_t *begin, uint32_t *end)
+{
+    plane whole = { rows, row_size + 1, 0, row_size, (size_t)step, height };
+    return undo_plane(&whole, begin, end);
+}
+
+/* The columns in which any row has a byte that is not zero. */
+static void
+find_columns(plane *p, size_t row_size)
+{
+    size_t left = row_size, right = 0;
+    for (uint32_t y = 0; y < p->height; y++) {
+        const uint8_t *row = row_of(p, y);
+        size_t i = 0;
+        while (i + 64 <= left && mc_png_is_zero(row + i, 64))
+            i += 64;
+        left = i < left ? i : left;
+        i = row_size;
+        while (i >= right + 64 && mc_png_is_zero(row + i - 64, 64))
+            i -= 64;
+        right = i > right ? i : right;
+    }
+    p->from = left / p->step * p->step;
+    p->size = left < right ? right - p->from : 0;
+}
+
+/* The columns right of what has been undone, where that does not end with zeros. */
+static void
+undo_right(const plane *p, uint32_t y, size_t row_size)
+{
+    uint8_t *row = p->rows + y * p->stride + 1;
+    const uint8_t *above = row - p->stride;
+    for (size_t i = p->from + p->size; i < row_size; i++) {
+        int left = row[i - p->step], up = above[i], corner = above[i - p->step];
+        int predicted[] = { 0, left, up, (left + up) / 2, paeth(left, up, corner) };
+        row[i] = (uint8_t)(row[i] + predicted[filter_of(p, y)]);
+    }
+}
+
+bool
+mc_png_unfilter_window(uint8_t *rows, size_t row_size, uint32_t height, uint32_t *begin, uint32_t *end)
+{
+    plane p = { rows, row_size + 1, 0, row_size, 4, height };
+    find_columns(&p, row_size);
+    *begin = 0;
+    *end = height;
+    uint32_t first, last;
+    if (p.size > 0 && !undo_plane(&p, &first, &last))
+        return false;
+    bool open = false;
+    for (uint32_t y = 0; y < height; y++) {
+        if (filter_of(&p, y) > FILTER_PAETH)
+            return false;
+        if (!open && (p.size == 0 || mc_png_is_zero(row_of(&p, y) + p.size - 4, 4)))
+            continue;
+        open = true;
+        undo_right(&p, y, row_size);
     }
     return true;
 }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -35,6 +36,31 @@ is_trusted(const struct stat *file, const struct stat *directory)
     return (directory->st_mode & S_IWOTH) == 0 || file->st_uid == geteuid() || file->st_uid == 0;
 }
 
+enum { CREATE_FLAGS = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW };
+
+/*
+ * -1 and errno EEXIST where another one was quicker. What root makes in the folder of a server's user (a seeder does)
+ * is that user's before anybody can find it: who may not open it would lock another file.
+ */
+static int
+create_lock_file(const char *path, const struct stat *directory, apr_pool_t *pool)
+{
+    if (geteuid() != 0 || directory->st_uid == 0 || (directory->st_mode & S_IWOTH) != 0)
+        return open(path, CREATE_FLAGS, 0660);
+    const char *hidden = apr_psprintf(pool, "%s.%ld.%lx", path, (long)getpid(), (unsigned long)pthread_self());
+    int fd = open(hidden, CREATE_FLAGS, 0660);
+    if (fd < 0)
+        return -1;
+    if (fchown(fd, directory->st_uid, directory->st_gid) == 0 &&
+        renameat2(AT_FDCWD, hidden, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+        return fd;
+    int status = errno;
+    unlink(hidden);
+    close(fd);
+    errno = status;
+    return status == EINVAL ? open(path, CREATE_FLAGS, 0660) : -1; /* a file system that cannot do it */
+}
+
 /* One attempt. *fd is -1 when the file is not ours to use, or was there and is gone. */
 static mc_error *
 try_open(int *fd, const char *path, const struct stat *directory, apr_pool_t *pool)
@@ -45,7 +71,7 @@ try_open(int *fd, const char *path, const struct stat *directory, apr_pool_t *po
         *fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (*fd >= 0 || errno != ENOENT)
             break;
-        *fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0660);
+        *fd = create_lock_file(path, directory, pool);
         if (*fd >= 0 || errno != EEXIST)
             break;
     }

@@ -7,6 +7,7 @@
 
 #include "base/gate.h"
 #include "base/hash.h"
+#include "base/workers.h"
 #include "map/answer.h"
 #include "map/plan.h"
 #include "mapcache/trace.h"
@@ -162,7 +163,9 @@ compose(mc_answer *answer, mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
     apr_pool_t *scratch;
     MC_TRY(mc_gate_enter(ctx->process->drawing, ctx, pool));
     apr_pool_create(&scratch, pool);
+    mc_workers_enter(ctx->process->workers);
     mc_error *error = mc_error_copy(draw_and_encode(answer, plan, ctx, scratch, pool), pool);
+    mc_workers_leave(ctx->process->workers);
     apr_pool_destroy(scratch);
     mc_gate_leave(ctx->process->drawing);
     return error;

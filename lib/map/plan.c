@@ -21,7 +21,7 @@ mc_map_helpers(const struct mc_workers *workers, int threaded, int jobs)
 {
     if (workers == NULL || threaded == 0 || jobs < 2)
         return 0;
-    int helpers = threaded == 1 ? mc_workers_count(workers) : mc_workers_idle(workers);
+    int helpers = threaded == 1 ? mc_workers_count(workers) : mc_workers_spare(workers);
     return helpers < jobs - 1 ? helpers : jobs - 1;
 }
 
@@ -201,7 +201,9 @@ fetch_missing(mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
 {
     missing_tiles missing;
     find_missing(&missing, plan, pool);
-    int helpers = mc_map_helpers(ctx->process->io, plan->wanted->threaded, missing.leader_count);
+    /* these wait more than they compute */
+    int helpers = plan->wanted->threaded == 0 ? 0 : mc_workers_count(ctx->process->io);
+    helpers = helpers < missing.leader_count ? helpers : missing.leader_count - 1;
     if (helpers > 0)
         MC_TRY(mc_workers_run(ctx->process->io, fetch_leader, &missing, missing.leader_count, helpers, ctx, pool));
     for (int i = 0; i < plan->tile_count; i++)

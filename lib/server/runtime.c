@@ -112,12 +112,12 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     mc_process *process = &(*runtime)->process;
     int workers = !threads ? 0 : config->workers >= 0 ? config->workers : mc_processors() / processes;
     int io = threads && has_sources(config) ? config->io_workers : 0;
+    process->handles = mc_handles_create(open_files(config)); /* makes room for its files: before any thread */
     MC_TRY(mc_workers_create(&process->workers, workers, pool));
     MC_TRY(mc_workers_create(&process->io, io, pool));
     process->drawing = mc_gate_create(mc_processors() / processes + 1);
     process->metrics = mc_metrics_create();
     process->http = mc_http_create(IDLE_CONNECTIONS);
-    process->handles = mc_handles_create(open_files(config));
     process->postgres = create_postgres(config, processes, threads);
     process->flights = mc_flights_create();
     process->memory = mc_memory_create(config->memory_cache / processes);

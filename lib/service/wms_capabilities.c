@@ -329,11 +329,12 @@ write_dimensions(const document *doc, const mc_tileset *tileset)
         if (doc->v130)
             write_units(doc, dimension);
         mc_xml_attr(doc->xml, "default", mc_dimension_default_known(dimension, tileset->name, doc->ctx, doc->pool));
-        /* A list of times is several values; of any other list only the dimension's own database knows what it is. */
-        if (dimension->time && dimension->ops->from_backend && tileset->assembly != MC_ASSEMBLE_NONE)
+        /* A list of times is several values; of any other list only the dimension's own database knows what it is. The
+         * DTD of 1.1.1 that documents name has neither of these attributes. */
+        if (doc->v130 && dimension->time && dimension->ops->from_backend && tileset->assembly != MC_ASSEMBLE_NONE)
             mc_xml_attr(doc->xml, "multipleValues", "1");
         mc_xml_attr(doc->xml, "nearestValue", "0");
-        if (dimension->time)
+        if (doc->v130 && dimension->time)
             mc_xml_attr(doc->xml, "current", "1");
         mc_xml_text(doc->xml, apr_array_pstrcat(doc->pool, values, ','));
         mc_xml_close(doc->xml);

@@ -72,4 +72,5 @@ const mc_source_ops mc_source_postgis = {
     .help = "Styled maps of vector data in PostGIS.",
     .from_config = postgis_from_config,
     .render = mc_vector_render,
+    .info = mc_vector_info,
 };

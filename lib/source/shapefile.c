@@ -51,4 +51,5 @@ const mc_source_ops mc_source_shapefile = {
     .help = "Styled maps of vector data in shapefiles.",
     .from_config = shapefile_from_config,
     .render = mc_vector_render,
+    .info = mc_vector_info,
 };

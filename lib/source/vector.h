@@ -48,6 +48,11 @@ bool mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(
 mc_error *mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
 
+/* The info operation of all of them, and what it can write (WMS 1.3.0, 7.4). */
+mc_error *mc_vector_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx *ctx,
+                         apr_pool_t *pool) MC_CHECKED;
+const apr_array_header_t *mc_vector_info_formats(apr_pool_t *pool);
+
 /* The query of a map: its lattice is that of the grid's level where the map lies on one, else its own. */
 void mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin);
 

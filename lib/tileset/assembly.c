@@ -6,12 +6,13 @@
 #include "tileset/assembly.h"
 
 #include <apr_strings.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/workers.h"
-#include "cache/footprint_private.h"
+#include "cache/footprint.h"
 #include "mapcache/trace.h"
 #include "tileset/combine.h"
 #include "tileset/region.h"
@@ -175,6 +176,7 @@ typedef struct fetching {
     int count;
     int *jobs; /* where each begins; one more at the end */
     int job_count;
+    unsigned first; /* the job that is begun with */
 } fetching;
 
 /* Errors stay where they are: a sub-tile that turns out to be hidden has none. */
@@ -182,7 +184,8 @@ static mc_error *
 fetch_some(void *baton, int index, mc_ctx *ctx)
 {
     fetching *fetch = baton;
-    int first = fetch->jobs[index], end = fetch->jobs[index + 1];
+    int job = (int)(((uint64_t)index + fetch->first) % (unsigned)fetch->job_count);
+    int first = fetch->jobs[job], end = fetch->jobs[job + 1];
     if (end - first > 1)
         mc_cache_reads_begin(ctx);
     for (int i = first; i < end; i++) {
@@ -220,7 +223,11 @@ by_file(const void *a, const void *b, void *baton)
     return file != other_file ? (file > other_file) - (file < other_file) : (one > other) - (one < other);
 }
 
-/* Jobs of one file each, small enough for all threads to end together. */
+/*
+ * Jobs of one file each, small enough for all threads to end together. Batches begin at different files: requests that
+ * come at once for the same files would otherwise all open the same one at the same time, and each would find out for
+ * itself what the first of them is about to learn.
+ */
 static void
 make_jobs(fetching *fetch, int threads, apr_pool_t *pool)
 {
@@ -236,6 +243,9 @@ make_jobs(fetching *fetch, int threads, apr_pool_t *pool)
             fetch->jobs[fetch->job_count++] = i;
     }
     fetch->jobs[fetch->job_count] = fetch->count;
+    static atomic_uint batches;
+    unsigned number = atomic_fetch_add_explicit(&batches, 1, memory_order_relaxed);
+    fetch->first = (unsigned)mc_hash64(&number, sizeof(number), 0);
 }
 
 static int
@@ -246,12 +256,7 @@ helpers_for(const gathering *all, int fetches, const mc_ctx *ctx)
         return 0;
     if (all->order->threaded == 1)
         return mc_workers_count(workers);
-    if (fetches * FETCH_COST < WORTH_A_HELPER)
-        return 0;
-    /* There are as many workers as processors, and this thread takes part. */
-    int most = mc_workers_count(workers) > 1 ? mc_workers_count(workers) - 1 : 1;
-    int idle = mc_workers_idle(workers);
-    return idle < most ? idle : most;
+    return fetches * FETCH_COST < WORTH_A_HELPER ? 0 : mc_workers_spare(workers);
 }
 
 /* Fetches what the walks have stopped at. *nothing: none of them waits for the store. */
@@ -459,7 +464,11 @@ mc_assembly_gather(mc_assembly **assembly, const mc_assembly_order *order, mc_ct
     for (int first = 0; first < made->count && error == MC_OK; first += count) {
         apr_pool_t *scratch;
         apr_pool_create(&scratch, pool);
+        if (!all.renderable)
+            mc_workers_enter(ctx->process->workers);
         error = mc_error_copy(gather_some(&all, first, &count, ctx, scratch), pool);
+        if (!all.renderable)
+            mc_workers_leave(ctx->process->workers);
         apr_pool_destroy(scratch);
     }
     *assembly = made;

@@ -79,9 +79,9 @@ def encode(rgba, kind, index):
 
 def create(path):
     database = sqlite3.connect(path)
-    database.execute("create table tiles(tileset text, grid text, x integer, y integer, z integer, data blob, dim text,"
+    database.execute("create table if not exists tiles(tileset text, grid text, x integer, y integer, z integer, data blob, dim text,"
                      " ctime datetime, primary key(tileset, grid, x, y, z, dim))")
-    database.execute("create unique index xyz on tiles(x, y, z)")
+    database.execute("create unique index if not exists xyz on tiles(x, y, z)")
     return database
 
 

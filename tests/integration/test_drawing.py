@@ -1,5 +1,6 @@
 """Maps drawn from shapefiles and PostGIS: the same data looks the same, tiles have no seams, values are bound."""
 import io
+import json
 import math
 import os
 import random
@@ -206,6 +207,36 @@ def test_dimensions_reach_the_query_as_values(web):
     assert wood.any() and lake.any() and not numpy.array_equal(wood, lake)
     hostile = drawn(web, "query", box, 300, 300, "&DIM_KIND=wood'%20OR%20'1'='1")
     assert not hostile.any()
+
+
+@pytest.mark.parametrize("layer", ["plain", "plaindb"])
+def test_feature_info_tells_what_lies_under_a_pixel(web, shared_folder, layer):
+    box, size = (-HALF, -HALF, HALF, HALF), 1000
+    data = ogr.Open(str(shared_folder / "areas.shp"))
+    numbers = random.Random(11)
+    found, hit = 0, None
+    for _ in range(25):
+        i, j = numbers.randrange(size), numbers.randrange(size)
+        point = ogr.Geometry(ogr.wkbPoint)
+        unit = 2 * HALF / size
+        point.AddPoint_2D(-HALF + (i + 0.5) * unit, HALF - (j + 0.5) * unit)
+        wanted = sorted(feature.GetField("kind") for feature in data.GetLayer()
+                        if feature.GetGeometryRef().Contains(point)
+                        and feature.GetGeometryRef().Boundary().Distance(point) > unit / 100)
+        reply = web.get(f"/mc?SERVICE=WMS&VERSION=1.1.1&REQUEST=GetFeatureInfo&STYLES=&LAYERS={layer}&QUERY_LAYERS={layer}"
+                        f"&SRS=EPSG:3857&INFO_FORMAT=application/json&BBOX={','.join(map(repr, box))}&WIDTH={size}"
+                        f"&HEIGHT={size}&X={i}&Y={j}")
+        assert reply.status == 200, reply.body
+        answer = json.loads(reply.body)
+        assert sorted(feature["properties"]["kind"] for feature in answer["features"]) == wanted
+        found += len(wanted)
+        hit = (i, j) if wanted else hit
+    assert found >= 5
+    for mime, word in (("text/plain", b"kind = "), ("text/html", b"<th>kind</th>"), ("application/vnd.ogc.gml", b'name="kind"')):
+        reply = web.get(f"/mc?SERVICE=WMS&VERSION=1.1.1&REQUEST=GetFeatureInfo&STYLES=&LAYERS={layer}&QUERY_LAYERS={layer}"
+                        f"&SRS=EPSG:3857&INFO_FORMAT={mime}&BBOX={','.join(map(repr, box))}&WIDTH={size}&HEIGHT={size}"
+                        f"&X={hit[0]}&Y={hit[1]}")
+        assert reply.status == 200 and reply.headers["Content-Type"].startswith(mime) and word in reply.body
 
 
 def test_the_database_transforms(web):

@@ -89,8 +89,8 @@ START_TEST(what_follows_is_found_again)
         { "name'\\' :dim", "name'\\' $1" },
         { "-- :dim\n:dim", "-- :dim\n$1" },
         { "/* /* :dim */ */:dim", "/* /* :dim */ */$1" },
-        { "$$ :dim $$:dim", "$$ :dim $$$1" },
-        { "$a$ :dim $a$:dim", "$a$ :dim $a$$1" },
+        { "$$ :dim $$:dim", "$$ :dim $$ $1" },
+        { "$a$ :dim $a$:dim", "$a$ :dim $a$ $1" },
         { "price$ :dim", "price$ $1" },
         { "a$b$ :dim a$b$", "a$b$ $1 a$b$" },
         { "x::text = :dim::text", "x::text = $1::text" },
@@ -98,13 +98,14 @@ START_TEST(what_follows_is_found_again)
         { ":minx::float8-:maxx", "$1::float8-$2" },
         { "5-:minx", "5-$1" },
         { "5/:minx", "5/$1" },
-        { ":dim:dim", "$1$1" },
+        { ":dim:dim", "$1 $1" },
         { "x like :dim||'%'", "x like $1||'%'" },
         { "$1 :dim", "$1 $1" },
         { "$ :dim", "$ $1" },
         { "j->>'a:dim' = :dim", "j->>'a:dim' = $1" },
         { "array[:minx,:maxx]", "array[$1,$2]" },
-        { "\xc3\xa9:dim", "\xc3\xa9$1" },
+        { "\xc3\xa9:dim", "\xc3\xa9 $1" },
+        { "select:dim", "select $1" },
     };
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
         ck_assert_str_eq(numbered(pairs[i][0]), pairs[i][1]);

@@ -335,6 +335,19 @@ START_TEST(incomplete_declarations_are_refused)
 }
 END_TEST
 
+START_TEST(a_connection_that_is_no_connection_string_is_warned_of)
+{
+    static const char *const texts[] = { "sesame", "http://x/", "host=x", "postgresql:///catalogue", "postgres://x" };
+    for (int i = 0; i < 5; i++) {
+        make_at(texts[i], "", "select 1", "select 1", "");
+        ck_assert_int_eq(build.diagnostics->refused, 0);
+        ck_assert_int_eq(build.diagnostics->complaints->nelts, i < 2 ? 1 : 0);
+        if (i == 0)
+            ck_assert_ptr_null(strstr(APR_ARRAY_IDX(build.diagnostics->complaints, 0, mc_complaint).text, "sesame"));
+    }
+}
+END_TEST
+
 int
 main(void)
 {
@@ -356,6 +369,7 @@ main(void)
         no_database_is_no_answer,
         answers_are_asked_again_unless_they_are_remembered,
         incomplete_declarations_are_refused,
+        a_connection_that_is_no_connection_string_is_warned_of,
     };
     int result = unit_run("postgresql", tests, (int)(sizeof(tests) / sizeof(tests[0])));
     database_stop(&server);

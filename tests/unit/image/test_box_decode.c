@@ -129,6 +129,37 @@ START_TEST(test_pixels_are_those_of_the_file)
 }
 END_TEST
 
+/* Blocks of one colour, many of which reach the right edge: there a filter goes on without a byte that says so. */
+START_TEST(test_flat_blocks)
+{
+    static const int filters[] = { PNG_FILTER_NONE, PNG_FILTER_SUB,   PNG_FILTER_UP,
+                                   PNG_FILTER_AVG,  PNG_FILTER_PAETH, PNG_ALL_FILTERS };
+    for (int k = 0; k < 600; k++) {
+        size_t width = 40 + sample_random() % 200, height = 40 + sample_random() % 40;
+        uint8_t *rgba = apr_pcalloc(pool, width * height * 4);
+        for (unsigned blocks = 1 + sample_random() % 3; blocks > 0; blocks--) {
+            size_t left = sample_random() % width, top = 2 + sample_random() % (height - 2);
+            size_t right = sample_random() % 2 == 0 ? width : left + sample_random() % (width - left);
+            size_t bottom = top + sample_random() % (height - top);
+            uint8_t color[4] = { (uint8_t)sample_random(), (uint8_t)sample_random(), 7, 255 };
+            for (size_t y = top; y < bottom; y++)
+                for (size_t x = left; x < right; x++)
+                    memcpy(rgba + (y * width + x) * 4, color, 4);
+        }
+        const mc_buf *file = write_png(rgba, (int)width, (int)height, filters[k % 6]);
+        mc_pixels *whole;
+        ck_ok(mc_image_decode(&whole, file->data, file->size, &ctx, pool));
+        for (size_t i = 0; i < width * height; i++) {
+            const uint8_t expected[] = { rgba[i * 4 + 2], rgba[i * 4 + 1], rgba[i * 4], rgba[i * 4 + 3] };
+            ck_assert_msg(memcmp(whole->data + i * 4, expected, 4) == 0, "round %d: pixel %d", k, (int)i);
+        }
+        mc_pixels_unref(whole);
+        check_file(file);
+        apr_pool_clear(pool);
+    }
+}
+END_TEST
+
 START_TEST(test_other_forms)
 {
     apr_hash_t *formats = apr_hash_make(pool);
@@ -166,4 +197,5 @@ START_TEST(test_failures)
 }
 END_TEST
 
-UNIT_MAIN("box_decode", test_windows, test_pixels_are_those_of_the_file, test_other_forms, test_failures)
+UNIT_MAIN("box_decode", test_windows, test_pixels_are_those_of_the_file, test_flat_blocks, test_other_forms,
+          test_failures)

@@ -240,7 +240,37 @@ START_TEST(to_try_is_not_to_wait)
 }
 END_TEST
 
+/* Whoever of the two comes first: root's seeder and the server's user lock the same file. */
+START_TEST(root_and_the_owner_of_the_folder_exclude_each_other)
+{
+    enum { SERVER = 65534 };
+    if (geteuid() != 0)
+        return; /* only root can act for both */
+    for (int root_first = 0; root_first < 2; root_first++) {
+        const char *folder = new_folder();
+        ck_assert_int_eq(chown(folder, SERVER, SERVER), 0);
+        mc_lock *lock;
+        bool waited;
+        if (root_first) {
+            ck_ok(mc_locker_acquire(&lock, &waited, mc_locker_disk(folder, 5, pool), "a", &ctx, pool));
+        } else {
+            ck_assert_int_eq(seteuid(SERVER), 0);
+            mc_error *error = mc_locker_acquire(&lock, &waited, mc_locker_disk(folder, 5, pool), "a", &ctx, pool);
+            ck_assert_int_eq(seteuid(0), 0);
+            ck_ok(error);
+        }
+        ck_assert_int_eq(seteuid(root_first ? SERVER : 0), 0);
+        mc_lock *other;
+        mc_error *error = mc_locker_acquire(&other, &waited, mc_locker_disk(folder, 0.1, pool), "a", &ctx, pool);
+        ck_assert_int_eq(seteuid(0), 0);
+        ck_fails(UNAVAILABLE, error);
+        mc_lock_release(lock);
+        remove_folder(folder);
+    }
+}
+END_TEST
+
 UNIT_MAIN("locker", to_try_is_not_to_wait, a_lock_excludes_its_own_name_only, threads_take_turns,
           a_dead_holder_frees_the_lock_at_once, the_deadline_of_the_request_bounds_the_wait,
           a_deleted_file_is_made_anew, links_are_not_followed_and_paths_are_not_told,
-          a_squatted_file_in_an_open_folder_is_passed_over)
+          a_squatted_file_in_an_open_folder_is_passed_over, root_and_the_owner_of_the_folder_exclude_each_other)
