@@ -78,12 +78,15 @@ store(mc_tile *tile, mc_pixels *pixels, const mc_tile_request *wanted, mc_ctx *c
         mc_log_error(ctx, MC_LOG_ERROR, error);
 }
 
-/* The stored bytes of the one sub-tile that shows. NULL where it has gone since. */
+/* The stored bytes of the one sub-tile that shows. NULL where it has gone or become another one since: what was hidden
+ * behind the old one may show behind the new one. */
 static mc_error *
 pass_through(mc_tile **tile, const mc_assembled *made, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_tile_key key = mc_assembly_key(wanted->tileset, wanted->link->grid, wanted->z, wanted->x, wanted->y, made->only);
     MC_TRY(mc_cache_get(tile, wanted->tileset->cache, &key, ctx, pool));
+    if (*tile != NULL && mc_tile_tag(*tile) != made->tag)
+        *tile = NULL;
     return MC_OK;
 }
 
