@@ -380,6 +380,44 @@ mc_text_distance(const char *a, const char *b)
     return costs[columns] > beyond ? costs[columns] : beyond;
 }
 
+/* Two digits at `to`. */
+static void
+put_digits(char *to, int number)
+{
+    to[0] = (char)('0' + number / 10);
+    to[1] = (char)('0' + number % 10);
+}
+
+/*
+ * IMF-fixdate of RFC 9110 5.6.7, "Sun, 06 Nov 1994 08:49:37 GMT". Written here because every response has two, and the
+ * C library's way goes through its time zones. The year is taken to begin in March, so that a leap day is its last day;
+ * 146097 days are 400 years.
+ */
+static const char *
+format_date(int64_t unix_seconds, apr_pool_t *pool)
+{
+    int64_t since_march_0 = unix_seconds / 86400 + 719468;
+    int second = (int)(unix_seconds % 86400);
+    int64_t era = since_march_0 / 146097;
+    int day_of_era = (int)(since_march_0 % 146097);
+    int year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    int day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    int month_from_march = (5 * day_of_year + 2) / 153;
+    int day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    int month = month_from_march < 10 ? month_from_march + 2 : month_from_march - 10; /* January is 0 */
+    int year = (int)(era * 400) + year_of_era + (month < 2 ? 1 : 0);
+    char *date = apr_pstrmemdup(pool, "Sun, 00 Jan 0000 00:00:00 GMT", 29);
+    memcpy(date, apr_day_snames[(since_march_0 + 3) % 7], 3);
+    put_digits(date + 5, day);
+    memcpy(date + 8, apr_month_snames[month], 3);
+    put_digits(date + 12, year / 100);
+    put_digits(date + 14, year % 100);
+    put_digits(date + 17, second / 3600);
+    put_digits(date + 20, second / 60 % 60);
+    put_digits(date + 23, second % 60);
+    return date;
+}
+
 const char *
 mc_http_date(int64_t unix_seconds, apr_pool_t *pool)
 {
@@ -388,9 +426,7 @@ mc_http_date(int64_t unix_seconds, apr_pool_t *pool)
         unix_seconds = 0;
     if (unix_seconds > last)
         unix_seconds = last;
-    char *date = apr_palloc(pool, APR_RFC822_DATE_LEN);
-    apr_rfc822_date(date, apr_time_from_sec(unix_seconds));
-    return date;
+    return format_date(unix_seconds, pool);
 }
 
 int64_t

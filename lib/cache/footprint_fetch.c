@@ -76,11 +76,14 @@ static const mc_file_facts *
 facts_by_now(mc_footprints *batch, mc_batch_series *series, mc_ctx *ctx)
 {
     const mc_file_facts *facts = atomic_load_explicit(&series->facts, memory_order_acquire);
-    if (facts != NULL || !mc_identity_valid(&series->identity))
+    if ((facts != NULL && facts->asked) || !mc_identity_valid(&series->identity))
         return facts;
     mc_file_facts *found = mc_file_facts_find(&series->identity, ctx);
-    if (found != NULL)
-        mc_batch_learn(batch, series, found);
+    if (found == NULL || (facts != NULL && !found->asked)) {
+        mc_file_facts_unref(found);
+        return facts;
+    }
+    mc_batch_learn(batch, series, found);
     return found;
 }
 

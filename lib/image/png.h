@@ -45,6 +45,9 @@ bool mc_png_unfilter(uint8_t *rows, size_t row_size, uint32_t height, int step, 
  */
 bool mc_png_unfilter_window(uint8_t *rows, size_t row_size, uint32_t height, uint32_t *begin, uint32_t *end);
 
+/* Whether `size` bytes are zero. */
+bool mc_png_is_zero(const uint8_t *bytes, size_t size);
+
 /* Any form at all, through libpng. */
 mc_error *mc_png_decode_any(mc_pixels **pixels, const mc_png_header *header, const uint8_t *data, size_t size,
                             apr_pool_t *pool) MC_CHECKED;

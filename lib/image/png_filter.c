@@ -276,9 +276,8 @@ undo_first_row(int filter, uint8_t *row, size_t size, size_t step)
     return true;
 }
 
-/* Whether `size` bytes are zero. */
-static bool
-is_zero(const uint8_t *bytes, size_t size)
+bool
+mc_png_is_zero(const uint8_t *bytes, size_t size)
 {
     size_t i = 0;
 #ifdef __SSE4_1__
@@ -352,14 +351,15 @@ undo_plane(const plane *p, uint32_t *begin, uint32_t *end)
 {
     if (!undo_first_row(filter_of(p, 0), row_of(p, 0), p->size, p->step))
         return false;
-    bool above_is_zero = is_zero(row_of(p, 0), p->size);
+    bool above_is_zero = mc_png_is_zero(row_of(p, 0), p->size);
     *begin = above_is_zero ? p->height : 0;
     *end = above_is_zero ? 0 : 1;
     for (uint32_t y = 1, done; y < p->height; y += done) {
         int filter = filter_of(p, y);
         done = 1;
         /* Nothing comes of nothing, whatever the filter. */
-        if (filter <= FILTER_PAETH && (above_is_zero || filter <= FILTER_SUB) && is_zero(row_of(p, y), p->size)) {
+        if (filter <= FILTER_PAETH && (above_is_zero || filter <= FILTER_SUB) &&
+            mc_png_is_zero(row_of(p, y), p->size)) {
             above_is_zero = true;
             continue;
         }
@@ -388,11 +388,11 @@ find_columns(plane *p, size_t row_size)
     for (uint32_t y = 0; y < p->height; y++) {
         const uint8_t *row = row_of(p, y);
         size_t i = 0;
-        while (i + 64 <= left && is_zero(row + i, 64))
+        while (i + 64 <= left && mc_png_is_zero(row + i, 64))
             i += 64;
         left = i < left ? i : left;
         i = row_size;
-        while (i >= right + 64 && is_zero(row + i - 64, 64))
+        while (i >= right + 64 && mc_png_is_zero(row + i - 64, 64))
             i -= 64;
         right = i > right ? i : right;
     }
@@ -427,7 +427,7 @@ mc_png_unfilter_window(uint8_t *rows, size_t row_size, uint32_t height, uint32_t
     for (uint32_t y = 0; y < height; y++) {
         if (filter_of(&p, y) > FILTER_PAETH)
             return false;
-        if (!open && (p.size == 0 || is_zero(row_of(&p, y) + p.size - 4, 4)))
+        if (!open && (p.size == 0 || mc_png_is_zero(row_of(&p, y) + p.size - 4, 4)))
             continue;
         open = true;
         undo_right(&p, y, row_size);

@@ -331,10 +331,15 @@ read_chunks(raster *r, const uint8_t *data, size_t size, apr_pool_t *pool)
 static bool
 unfilter(raster *r, int step)
 {
+    size_t stride = r->row_size + 1;
+    while (r->begin < r->end && mc_png_is_zero(r->rows + r->begin * stride, stride))
+        r->begin++;
+    while (r->begin < r->end && mc_png_is_zero(r->rows + (r->end - 1) * stride, stride))
+        r->end--;
     if (r->begin >= r->end)
         return true;
     uint32_t begin, end, skipped = r->begin;
-    uint8_t *rows = r->rows + skipped * (r->row_size + 1);
+    uint8_t *rows = r->rows + skipped * stride;
     if (skipped > 0 && step == 4 ? !mc_png_unfilter_window(rows, r->row_size, r->end - skipped, &begin, &end)
                                  : !mc_png_unfilter(rows, r->row_size, r->end - skipped, step, &begin, &end))
         return false;

@@ -123,13 +123,6 @@ subtract(uint8_t *row, const uint8_t *above, size_t size)
         row[i] = (uint8_t)(row[i] - above[i]);
 }
 
-/* A row that equals itself shifted by one byte, and begins with zero. */
-static bool
-is_zero(const uint8_t *row, size_t size)
-{
-    return row[0] == 0 && memcmp(row, row + 1, size - 1) == 0;
-}
-
 /* From the last row to the first, so that each row still finds the one above it as it was. Empty rows stay as they
  * are: with a filter they would be as empty, but for the filter's number, which would end every run of zeros. */
 static void
@@ -137,7 +130,7 @@ filter_up(uint8_t *rows, size_t row_size, int height)
 {
     for (int y = height - 1; y > 0; y--) {
         uint8_t *row = rows + (size_t)y * (row_size + 1);
-        if (is_zero(row + 1, row_size))
+        if (mc_png_is_zero(row + 1, row_size))
             continue;
         row[0] = 2;
         subtract(row + 1, row - row_size, row_size);

@@ -81,15 +81,27 @@ evaluate(const mc_answer *answer, const mc_call *call)
     return since > 0 && modified > 0 && since >= modified && since <= apr_time_sec(apr_time_now()) ? 304 : 200;
 }
 
+/* The tag in quotes, as parse_tag reads it. */
+static const char *
+format_tag(uint64_t tag, apr_pool_t *pool)
+{
+    char *text = apr_palloc(pool, TAG_DIGITS + 3);
+    text[0] = text[TAG_DIGITS + 1] = '"';
+    text[TAG_DIGITS + 2] = '\0';
+    for (int i = TAG_DIGITS; i > 0; i--, tag >>= 4)
+        text[i] = "0123456789abcdef"[tag & 15];
+    return text;
+}
+
 static void
 set_lifetime(mc_http_response *response, const mc_answer *answer, apr_pool_t *pool)
 {
     const char *extra = answer->cache_control;
     if (answer->lifetime > 0) {
         int64_t expires = apr_time_sec(apr_time_now()) + answer->lifetime;
-        apr_table_setn(response->headers, "Cache-Control",
-                       extra == NULL ? apr_psprintf(pool, "max-age=%d", answer->lifetime)
-                                     : apr_psprintf(pool, "max-age=%d, %s", answer->lifetime, extra));
+        apr_table_setn(
+            response->headers, "Cache-Control",
+            apr_pstrcat(pool, "max-age=", apr_itoa(pool, answer->lifetime), extra == NULL ? NULL : ", ", extra, NULL));
         apr_table_setn(response->headers, "Expires", mc_http_date(expires, pool));
     } else if (extra != NULL) {
         apr_table_setn(response->headers, "Cache-Control", extra);
@@ -117,7 +129,7 @@ mc_response_success(mc_http_response *response, const mc_answer *answer, const m
     if (response->status == 412)
         return;
     if (answer->tag != 0)
-        apr_table_setn(response->headers, "ETag", apr_psprintf(pool, "\"%016" APR_UINT64_T_HEX_FMT "\"", answer->tag));
+        apr_table_setn(response->headers, "ETag", format_tag(answer->tag, pool));
     set_lifetime(response, answer, pool);
     if (response->status == 304)
         return;

@@ -11,6 +11,8 @@ collapse_slashes(const char *path, apr_pool_t *pool)
 {
     while (*path == '/')
         path++;
+    if (strstr(path, "//") == NULL)
+        return path; /* almost always */
     char *copy = apr_pstrdup(pool, path);
     char *out = copy;
     for (const char *in = copy; *in != '\0'; in++)

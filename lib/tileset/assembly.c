@@ -118,8 +118,10 @@ meet(gathering *all, walk *at, const mc_footprint_want *want)
     int area = footprint->width * footprint->height, whole = grid->tile_width * grid->tile_height;
     if (all->order->tileset->assembly == MC_ASSEMBLE_STACK && area > whole / 4)
         at->ahead = 1;
-    if (at->tile->found++ == 0)
+    if (at->tile->found++ == 0) {
         at->tile->only = want->key.dimensions;
+        at->tile->tag = footprint->tag;
+    }
     if (area == 0 || footprint->opacity == MC_EMPTY || !mc_region_touches(&at->open, &box))
         return MC_OK;
     int place = at->count - at->at;

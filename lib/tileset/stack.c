@@ -78,12 +78,15 @@ store(mc_tile *tile, mc_pixels *pixels, const mc_tile_request *wanted, mc_ctx *c
         mc_log_error(ctx, MC_LOG_ERROR, error);
 }
 
-/* The stored bytes of the one sub-tile that shows. NULL where it has gone since. */
+/* The stored bytes of the one sub-tile that shows. NULL where it has gone or become another one since: what was hidden
+ * behind the old one may show behind the new one. */
 static mc_error *
 pass_through(mc_tile **tile, const mc_assembled *made, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_tile_key key = mc_assembly_key(wanted->tileset, wanted->link->grid, wanted->z, wanted->x, wanted->y, made->only);
     MC_TRY(mc_cache_get(tile, wanted->tileset->cache, &key, ctx, pool));
+    if (*tile != NULL && mc_tile_tag(*tile) != made->tag)
+        *tile = NULL;
     return MC_OK;
 }
 
@@ -98,8 +101,8 @@ nothing(mc_tile **tile, const mc_tile_request *wanted, bool stored, mc_ctx *ctx,
     return mc_tile_nothing(tile, wanted->link->grid, pool);
 }
 
-static mc_error *
-assemble(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
+mc_error *
+mc_tileset_assemble(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_assembled *made;
     mc_pixels *pixels = NULL;
@@ -150,5 +153,5 @@ mc_tileset_get_stacked(mc_tile **tile, const mc_tile_request *wanted, uint64_t i
 {
     MC_SPAN(ctx, "mapcache_tileset_tile_get_with_subdimensions");
     MC_TRY(mc_tileset_stored_assembly(tile, wanted, ctx, pool));
-    return *tile != NULL ? MC_OK : assemble(tile, wanted, if_tag, ctx, pool);
+    return *tile != NULL ? MC_OK : mc_tileset_assemble(tile, wanted, if_tag, ctx, pool);
 }

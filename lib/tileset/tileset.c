@@ -254,6 +254,10 @@ mc_tileset_render(const mc_tile_request *wanted, mc_ctx *ctx)
     mc_tile_key key;
     mc_error *store_error = MC_OK;
     MC_TRY(check_built(wanted->tileset, ctx->pool));
+    if (wanted->tileset->assembly != MC_ASSEMBLE_NONE) {
+        mc_tile *tile;
+        return mc_tileset_assemble(&tile, wanted, 0, ctx, ctx->pool);
+    }
     MC_TRY(mc_tileset_key(&key, wanted, ctx, ctx->pool));
     MC_TRY(mc_metatile_render(NULL, &store_error, wanted->tileset, &key, ctx, ctx->pool));
     return store_error;

@@ -11,9 +11,11 @@ mc_error *mc_tileset_key(mc_tile_key *key, const mc_tile_request *wanted, mc_ctx
 /* The key under which an assembled tile is stored: the requested values. */
 void mc_tileset_requested_key(mc_tile_key *key, const mc_tile_request *wanted, apr_pool_t *pool);
 
-/* A tile made of sub-tiles; and only if it is stored (NULL where not, or too old). */
+/* A tile made of sub-tiles: stored or made; made in any case; only if it is stored (NULL where not, or too old). */
 mc_error *mc_tileset_get_stacked(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx,
                                  apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_tileset_assemble(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx,
+                              apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_tileset_stored_assembly(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx,
                                      apr_pool_t *pool) MC_CHECKED;
 

@@ -12,9 +12,10 @@ static apr_pool_t *root;
 static mc_config config;
 
 static mc_error *
-list_nothing(apr_array_header_t **values, mc_dimension *dimension, mc_ctx *ctx, apr_pool_t *pool)
+list_nothing(apr_array_header_t **values, mc_dimension *dimension, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
 {
     (void)dimension;
+    (void)tileset;
     (void)ctx;
     *values = apr_array_make(pool, 1, sizeof(const char *));
     return MC_OK;
@@ -80,6 +81,7 @@ make_config(void)
         .metadata = mc_metadata_create(root),
         .grids = apr_array_make(root, 4, sizeof(mc_grid *)),
         .tilesets = apr_array_make(root, 8, sizeof(mc_tileset *)),
+        .caches = apr_array_make(root, 1, sizeof(mc_cache *)),
         .formats = apr_array_make(root, 4, sizeof(mc_format *)),
         .services = apr_array_make(root, 8, sizeof(mc_service *)),
         .tilesets_by_name = apr_hash_make(root),

@@ -210,9 +210,10 @@ def check_tile(pixels, tile, states):
             fitting = [version for version in states[product] if version is not None
                        and (*colour(product, version, tile), 255) == tuple(seen[0])]
             assert fitting, f"product {product}, tile {tile}: {seen[0]}, possible {states[product]}"
-            shape = mask(product, fitting[0] % SHAPES, tile)
-            assert shape is not None and (mine == (shape & ~covered)).all(), f"product {product}, tile {tile}: not its shape"
-            covered |= shape
+            shapes = [shape for version in fitting if (shape := mask(product, version % SHAPES, tile)) is not None]
+            fitting = [shape for shape in shapes if (mine == (shape & ~covered)).all()]
+            assert fitting, f"product {product}, tile {tile}: not its shape"
+            covered |= fitting[0]
         else:
             hidden = [version is None or (shape := mask(product, version % SHAPES, tile)) is None or (covered | ~shape).all()
                       for version in states[product]]
@@ -236,7 +237,7 @@ class Load:
                 path, query, what = getattr(self, kind)(dice)
                 began = time.monotonic()
                 answer = client.get(path.encode(), query.encode())
-                self.answers.append((kind, what, began, time.monotonic(), answer.status, answer.body))
+                self.answers.append((kind, what, began, time.monotonic(), answer.status, answer.body, f"{path}?{query}"))
         except (OSError, EOFError, AssertionError) as problem:
             self.broken.append(repr(problem))
         finally:
@@ -282,7 +283,7 @@ class Load:
 
 def problem_of(catalogue, answer):
     """What is wrong with an answer, or None."""
-    kind, what, began, ended, status, body = answer
+    kind, what, began, ended, status, body, address = answer
     states = {product: catalogue.allowed(product, began, ended) for product in range(PRODUCTS)}
     try:
         if kind == "document":
@@ -300,7 +301,7 @@ def problem_of(catalogue, answer):
                 check_tile(part, (z, left + column, bottom + count - 1 - row),
                            states if product is None else {product: states[product]})
     except AssertionError as problem:
-        return f"{kind} {what} after {1000 * (ended - began):.0f} ms: {problem}"
+        return f"{address} in {1000 * (ended - began):.0f} ms: {problem}"
     return None
 
 

@@ -164,7 +164,7 @@ DIFFERENT = [
     ("/gmaps/plain/-1/0/0.png", CRASH, 404, "levels are checked before they are used"),
     (f"{MAP}&LAYERS=,{FOUR}&BBOX={WORLD}", CRASH, 404, "a list of nothing names no layer"),
     ("/tms/1.0.0/;/0/0/0.png", CRASH, 400, "a list of nothing names no layer"),
-    ("/tms/1.0.0/split@own[color=red]/0/0/0.png", CRASH, 400, "brackets come before the @"),
+    ("/tms/1.0.0/split@own[color=red]/0/0/0.png", CRASH, 200, "brackets may also follow the grid"),
 ]
 
 

@@ -187,7 +187,7 @@ catalogue_run(const char *name, const TTest *const *tests, int count)
     Suite *suite = suite_create(name);
     TCase *cases = tcase_create(name);
     tcase_add_checked_fixture(cases, set_up, tear_down);
-    tcase_set_timeout(cases, 60);
+    tcase_set_timeout(cases, 600);
     for (int i = 0; i < count; i++)
         tcase_add_test(cases, tests[i]);
     suite_add_tcase(suite, cases);

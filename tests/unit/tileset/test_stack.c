@@ -1,6 +1,8 @@
 /* Tiles made of sub-tiles: order, combinations, what passes as it is, what is stored, what is missing. */
 #include "stack_fixture.h"
 
+#include "base/workers.h"
+
 START_TEST(the_last_value_is_on_top)
 {
     set_up_stack(1);
@@ -287,11 +289,78 @@ START_TEST(an_animation_too_large_is_an_error)
 }
 END_TEST
 
-UNIT_MAIN("stack", an_animation_has_a_frame_for_each_value, an_animation_too_large_is_an_error,
-          the_last_value_is_on_top, what_is_hidden_is_not_fetched, translucent_parts_let_the_lower_ones_through,
-          opacity_is_judged_from_pixels, a_single_part_passes_as_it_is, nothing_is_no_data,
-          all_combinations_of_several_dimensions_are_drawn, too_many_combinations_are_an_error,
-          assemblies_are_stored_under_the_requested_value, an_empty_assembly_is_stored_as_a_transparent_tile,
-          a_stored_assembly_expires, the_tag_of_an_assembly_needs_no_drawing,
-          broken_parts_are_errors_only_where_they_would_show, many_large_translucent_parts_take_bounded_memory,
-          missing_parts_are_rendered_where_that_is_allowed)
+/* A map of tiles with many parts of all sizes, alone and with helpers. */
+static mc_buf *
+draw_map(int threaded, uint64_t *tag)
+{
+    const char *values[2] = { "many60", NULL };
+    mc_map_layer layer = { &tileset, &grid_link, values };
+    double tile = 2 * 20037508.342789248 / 32;
+    mc_map_request wanted = { .layers = &layer,
+                              .count = 1,
+                              .box = { 0, 0, 3.5 * tile, 2.5 * tile },
+                              .width = 896,
+                              .height = 640,
+                              .format = format("PNG"),
+                              .resample = MC_BILINEAR,
+                              .threaded = threaded };
+    mc_answer answer;
+    ck_ok(mc_map_draw(&answer, &wanted, 0, &ctx, pool));
+    *tag = answer.tag;
+    return answer.data;
+}
+
+START_TEST(helpers_change_no_pixel)
+{
+    set_up_stack(1);
+    unsigned state = 7;
+    for (int i = 0; i < 60; i += 2) {
+        int n[4];
+        for (int j = 0; j < 4; j++) {
+            state = state * 1103515245u + 12345u;
+            n[j] = (int)(state >> 16) % 200;
+        }
+        stored_as(apr_psprintf(pool, "m%d", i),
+                  box(n[0], n[1], n[0] + 1 + n[2] * (200 - n[0]) / 400, n[1] + 1 + n[3] * (200 - n[1]) / 400, 0,
+                      (uint8_t)(n[2] / 2), 90, i % 8 == 0 ? 128 : 255),
+                  "PNG");
+    }
+    uint64_t tags[3];
+    mc_buf *alone = draw_map(0, &tags[0]);
+    ck_ok(mc_workers_create(&process.workers, 3, pool));
+    for (int i = 0; i < 2; i++) {
+        mc_buf *helped = draw_map(1 - 2 * i, &tags[1 + i]);
+        ck_assert_uint_eq(tags[1 + i], tags[0]);
+        ck_assert_uint_eq(helped->size, alone->size);
+        ck_assert_int_eq(memcmp(helped->data, alone->data, alone->size), 0);
+    }
+    mc_workers_destroy(process.workers);
+    process.workers = NULL;
+}
+END_TEST
+
+START_TEST(seeding_makes_sub_tiles_and_the_assembly)
+{
+    set_up_stack(1);
+    process.flights = mc_flights_create();
+    tileset.source = &color_source;
+    tileset.store_assemblies = true;
+    renders = 0;
+    const char *values[2] = { "left,fresh", NULL };
+    mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values };
+    ck_ok(mc_tileset_render(&wanted, &ctx));
+    ck_assert_int_eq(renders, 1);
+    ck_assert_ptr_nonnull(apr_hash_get(cache.bytes, "fresh", APR_HASH_KEY_STRING));
+    ck_assert_ptr_nonnull(apr_hash_get(cache.bytes, "left,fresh", APR_HASH_KEY_STRING));
+    mc_flights_destroy(process.flights);
+}
+END_TEST
+
+UNIT_MAIN("stack", seeding_makes_sub_tiles_and_the_assembly, helpers_change_no_pixel,
+          an_animation_has_a_frame_for_each_value, an_animation_too_large_is_an_error, the_last_value_is_on_top,
+          what_is_hidden_is_not_fetched, translucent_parts_let_the_lower_ones_through, opacity_is_judged_from_pixels,
+          a_single_part_passes_as_it_is, nothing_is_no_data, all_combinations_of_several_dimensions_are_drawn,
+          too_many_combinations_are_an_error, assemblies_are_stored_under_the_requested_value,
+          an_empty_assembly_is_stored_as_a_transparent_tile, a_stored_assembly_expires,
+          the_tag_of_an_assembly_needs_no_drawing, broken_parts_are_errors_only_where_they_would_show,
+          many_large_translucent_parts_take_bounded_memory, missing_parts_are_rendered_where_that_is_allowed)
