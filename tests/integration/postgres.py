@@ -15,6 +15,7 @@ From Python: `with Postgres() as server: server.connection(), server.sql("select
 The superuser is "mapcache" with the password PASSWORD; the local socket asks for none.
 """
 import argparse
+import ctypes
 import os
 import pathlib
 import pwd
@@ -43,6 +44,11 @@ def ordinary_user():
         return {}, None
     entry = pwd.getpwnam("postgres")
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}, entry
+
+
+def end_with_parent():
+    """In the server's process, before it begins: whatever kills the test ends the server, too."""
+    ctypes.CDLL(None).prctl(1, signal.SIGQUIT)  # PR_SET_PDEATHSIG
 
 
 def unused_port():
@@ -89,7 +95,7 @@ class Postgres:
             self.process = subprocess.Popen(
                 [program("postgres"), "-D", str(self.folder / "data"), "-p", str(self.port), "-h", "127.0.0.1",
                  "-k", str(self.folder), *options], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                start_new_session=True, cwd=self.folder, **self.identity)
+                start_new_session=True, cwd=self.folder, preexec_fn=end_with_parent, **self.identity)
         end = time.monotonic() + 60
         while subprocess.run([program("pg_isready"), "-q", "-h", str(self.folder), "-p", str(self.port)],
                              check=False).returncode != 0:
