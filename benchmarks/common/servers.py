@@ -11,7 +11,7 @@ import urllib.request
 
 HTTPD_MODULES = "/usr/lib/apache2/modules"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", ROOT / "build" / "release"))
+BUILD = ROOT / os.environ.get("MAPCACHE_BUILD", "build/release")
 
 
 def free_port():
@@ -82,7 +82,7 @@ class Server:
         return self
 
     def wait(self):
-        for _ in range(200):
+        for _ in range(1200):
             if self.url is None:
                 time.sleep(0.2)
                 return
@@ -95,7 +95,8 @@ class Server:
                 if self.process.poll() is not None:
                     break
                 time.sleep(0.05)
-        raise RuntimeError(f"{self.command} did not start: see {self.folder}")
+        said = "".join(path.read_text(errors="replace")[-2000:] for path in sorted(pathlib.Path(self.folder).glob("*.log")))
+        raise RuntimeError(f"{self.command} did not start: {said}")
 
     def __exit__(self, *_):
         os.killpg(self.process.pid, signal.SIGTERM)

@@ -459,7 +459,7 @@ SINGLE = [
         "dims[", "dims[]", "dims[color", "dims[color=", "dims[color=red", "dims[=red]", "dims[nope=red]",
         "dims]color=red[",
         "dims[color=nope]", "dims[color=red]@", "dims[color=red]@nope", "dims[color=red]x", "dims@nope[color=red]",
-        f"dims@{GRID}[color=red]", "dims[[color=red]]", "dims[color=red][color", "dims[color==red]", "[color=red]",
+        f"dims@{GRID}[color=nope]", "dims[[color=red]]", "dims[color=red][color", "dims[color==red]", "[color=red]",
         "@" + GRID, "dims@", "dims@@" + GRID, "dims[color=<script>]", "dims[color=..]x")],
     ((f"/tms/1.0.0/dims[color=blue][time=2021]@{GRID}/0/0/0.png", ""), 200),
     ((f"/tms/1.0.0/{'dims' + '[color=red]' * 9000}/0/0/0.png", ""), (200, 400)),
