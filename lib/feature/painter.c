@@ -75,8 +75,7 @@ symbol_can_be_whole(const mc_symbolizer *symbol)
 {
     if (symbol->kind != MC_SYMBOL_POLYGON && symbol->kind != MC_SYMBOL_LINE)
         return false;
-    return ink_is_constant(&symbol->fill) && ink_is_constant(&symbol->stroke.ink) && !symbol->fill_graphic.present &&
-           symbol->stroke.width_value == NULL;
+    return ink_is_constant(&symbol->fill) && ink_is_constant(&symbol->stroke.ink) && symbol->stroke.width_value == NULL;
 }
 
 /* Whether all rules of a pass that apply at this scale have one opaque fill and stroke. */

@@ -27,6 +27,17 @@ read_number(double *constant, const mc_expression **value, mc_sld *sld, const mc
             apr_psprintf(sld->build->pool, "the number %s", mc_config_quote(expression->literal, sld->build->pool)));
 }
 
+/* A number that has to be the same for all features. */
+static void
+read_constant(double *constant, mc_sld *sld, const mc_node *node)
+{
+    const mc_expression *value;
+    read_number(constant, &value, sld, node);
+    if (value != NULL)
+        mc_sld_lacking(sld, node,
+                       apr_psprintf(sld->build->pool, "<%s> that differs between features", mc_sld_name(node)));
+}
+
 static void
 read_opacity(mc_ink *ink, mc_sld *sld, const mc_node *node)
 {
@@ -90,7 +101,6 @@ read_stroke_parameter(mc_stroke *stroke, mc_sld *sld, const mc_node *node, const
 {
     static const char *const joins[] = { "mitre", "round", "bevel", "miter", NULL };
     static const char *const caps[] = { "butt", "round", "square", NULL };
-    const mc_expression *value = NULL;
     if (strcmp(name, "stroke") == 0)
         read_color(&stroke->ink, sld, node);
     else if (strcmp(name, "stroke-opacity") == 0)
@@ -104,7 +114,7 @@ read_stroke_parameter(mc_stroke *stroke, mc_sld *sld, const mc_node *node, const
     else if (strcmp(name, "stroke-dasharray") == 0)
         read_dashes(stroke, sld, node);
     else if (strcmp(name, "stroke-dashoffset") == 0)
-        read_number(&stroke->dash_offset, &value, sld, node);
+        read_constant(&stroke->dash_offset, sld, node);
     else
         mc_sld_lacking(sld, node,
                        apr_psprintf(sld->build->pool, "the parameter %s", mc_config_quote(name, sld->build->pool)));
@@ -158,7 +168,6 @@ read_mark(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
                                          "x",      "pentagon", "diamond",  "line", NULL };
     const mc_node *name = mc_sld_child(node, "WellKnownName"), *fill = mc_sld_child(node, "Fill");
     const mc_node *stroke = mc_sld_child(node, "Stroke");
-    graphic->present = true;
     graphic->mark = name == NULL ? MC_MARK_SQUARE : (mc_mark_shape)choice(sld, name, names);
     if (fill != NULL)
         read_fill(&graphic->fill, sld, fill);
@@ -173,10 +182,10 @@ read_mark(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
 static void
 read_graphic(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
 {
-    *graphic = (mc_graphic){ .size = 6, .opacity = 1 };
+    double opacity = 1;
+    *graphic = (mc_graphic){ .size = 6 };
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         const char *name = mc_sld_name(child);
-        const mc_expression *value = NULL;
         if (strcmp(name, "Mark") == 0)
             read_mark(graphic, sld, child);
         else if (strcmp(name, "Size") == 0)
@@ -184,11 +193,14 @@ read_graphic(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
         else if (strcmp(name, "Rotation") == 0)
             graphic->rotation = mc_sld_value(sld, child);
         else if (strcmp(name, "Opacity") == 0)
-            read_number(&graphic->opacity, &value, sld, child);
+            read_constant(&opacity, sld, child);
         else
             mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a graphic", name));
     }
     graphic->size = fmin(fmax(graphic->size, 0), MC_STROKE_WIDTH_MAX);
+    mc_ink *const inks[] = { &graphic->fill, &graphic->stroke.ink };
+    for (int i = 0; i < 2; i++)
+        inks[i]->color.alpha = (uint8_t)lrint(inks[i]->color.alpha * fmin(1, fmax(0, opacity)));
 }
 
 static mc_uom
@@ -210,7 +222,6 @@ read_part(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *child)
 {
     static const char *const silent[] = { "Name", "Description", "Geometry", "BaseSymbolizer", NULL };
     const char *name = mc_sld_name(child);
-    const mc_expression *value = NULL;
     if (strcmp(name, "Fill") == 0 && symbolizer->kind == MC_SYMBOL_POLYGON)
         read_fill(&symbolizer->fill, sld, child);
     else if (strcmp(name, "Stroke") == 0 && symbolizer->kind != MC_SYMBOL_POINT)
@@ -218,7 +229,7 @@ read_part(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *child)
     else if (strcmp(name, "Graphic") == 0 && symbolizer->kind == MC_SYMBOL_POINT)
         read_graphic(&symbolizer->graphic, sld, child);
     else if (strcmp(name, "PerpendicularOffset") == 0 && symbolizer->kind == MC_SYMBOL_LINE)
-        read_number(&symbolizer->offset, &value, sld, child);
+        read_constant(&symbolizer->offset, sld, child);
     else
         for (int i = 0;; i++) {
             if (silent[i] == NULL) {

@@ -58,50 +58,25 @@ typedef struct mc_stroke {
 } mc_stroke;
 
 typedef struct mc_graphic {
-    bool present;
-    const char *file; /* an external PNG or SVG, else the mark */
     mc_mark_shape mark;
     mc_ink fill;
     mc_stroke stroke;
     double size;                                /* pixels, its height */
     const mc_expression *size_value, *rotation; /* or NULL; degrees clockwise */
-    double opacity;
 } mc_graphic;
 
-typedef struct mc_label {
-    const mc_expression *text;
-    const char *family, *font_style, *font_weight;
-    double font_size; /* pixels */
-    mc_ink fill;
-    mc_ink halo;
-    double halo_radius;            /* pixels */
-    double anchor_x, anchor_y;     /* 0..1 of the text's box that lies on the point */
-    double move_x, move_y;         /* pixels, y up */
-    const mc_expression *rotation; /* or NULL */
-    bool along_line;
-    double offset;                 /* of a label along its line, pixels, to the left of it */
-    const mc_expression *priority; /* higher is first; or NULL */
-} mc_label;
-
-typedef enum mc_symbolizer_kind {
-    MC_SYMBOL_POLYGON,
-    MC_SYMBOL_LINE,
-    MC_SYMBOL_POINT,
-    MC_SYMBOL_TEXT
-} mc_symbolizer_kind;
+typedef enum mc_symbolizer_kind { MC_SYMBOL_POLYGON, MC_SYMBOL_LINE, MC_SYMBOL_POINT } mc_symbolizer_kind;
 
 /* What sizes are given in (OGC 05-077r4, 10.2): pixels, or lengths on the ground. */
 typedef enum mc_uom { MC_UOM_PIXEL, MC_UOM_METRE, MC_UOM_FOOT } mc_uom;
 
 typedef struct mc_symbolizer {
     mc_symbolizer_kind kind;
-    mc_uom uom;              /* of all of its sizes */
-    mc_ink fill;             /* POLYGON */
-    mc_graphic fill_graphic; /* POLYGON: repeated over the plane */
-    mc_stroke stroke;        /* POLYGON, LINE; stroke.ink.present */
-    double offset;           /* LINE: pixels to the left of it */
-    mc_graphic graphic;      /* POINT */
-    mc_label label;          /* TEXT */
+    mc_uom uom;         /* of all of its sizes */
+    mc_ink fill;        /* POLYGON */
+    mc_stroke stroke;   /* POLYGON, LINE; stroke.ink.present */
+    double offset;      /* LINE: pixels to the left of it */
+    mc_graphic graphic; /* POINT */
 } mc_symbolizer;
 
 typedef struct mc_rule_style {
