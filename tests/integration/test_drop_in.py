@@ -155,10 +155,14 @@ def test_a_tile_that_one_deletes_is_gone_for_the_other(stores, servers, build, m
     for writer, (program, environment) in programs.items():
         where = "select count(*) from tiles where tileset = 'photo' and z = 2"
         assert stores.rows(writer, "plain.sqlite3", where) == [(16,)]
-        ended = subprocess.run([program, "-c", stores.config(writer), "-t", "photo", "-z", "2,2", "-m", "delete", "-q"],
-                               capture_output=True, text=True, timeout=60, check=False,
-                               env={**os.environ, **environment})
-        assert ended.returncode == 0, ended.stderr
-        assert stores.rows(writer, "plain.sqlite3", where) == [(0,)]
+        # MapCache's seeder passes over a metatile whose look-up meets a lock of the server: it may need a second go.
+        for _ in range(1 if program != PEER_SEED else 5):
+            ended = subprocess.run([program, "-c", stores.config(writer), "-t", "photo", "-z", "2,2", "-m", "delete", "-q"],
+                                   capture_output=True, text=True, timeout=60, check=False,
+                                   env={**os.environ, **environment})
+            assert ended.returncode == 0, ended.stderr
+            if stores.rows(writer, "plain.sqlite3", where) == [(0,)]:
+                break
+        assert stores.rows(writer, "plain.sqlite3", where) == [(0,)], (writer, ended.stdout, ended.stderr)
         url = next(url for url in tile_urls("photo") if "TILEMATRIX=2" in url)
         assert [servers[reader].get(f"/{writer}{url}").status for reader in WRITERS] == [502, 502]
