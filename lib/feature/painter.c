@@ -110,6 +110,7 @@ pass_pixels(mc_pixels **pixels, mc_painter *painter, mc_pass *to)
 {
     if (to->pixels == NULL)
         MC_TRY(mc_pixels_create(&to->pixels, painter->target->width, painter->target->height, true, painter->pool));
+    to->pixels->opacity = MC_OPACITY_UNKNOWN; /* painted on: what was known of it does not hold any more */
     *pixels = to->pixels;
     return MC_OK;
 }
