@@ -1,4 +1,5 @@
-/* See projection.h. Contexts of PROJ wait in a list for whoever draws next: the one that was used last is taken first. */
+/* See projection.h. Contexts of PROJ wait in a list for whoever draws next: the one that was used last is taken first.
+ */
 #include "feature/projection.h"
 
 #include <apr_strings.h>

@@ -64,7 +64,8 @@ refused(mc_proj_context *context, const char *what, apr_pool_t *pool)
 {
     int code = proj_context_errno(context->proj);
     const char *reason = code == 0 ? NULL : proj_context_errno_string(context->proj, code);
-    return mc_error_create(pool, MC_ERR_CONFIG, "%s%s%s", what, reason == NULL ? "" : ": ", reason == NULL ? "" : reason);
+    return mc_error_create(pool, MC_ERR_CONFIG, "%s%s%s", what, reason == NULL ? "" : ": ",
+                           reason == NULL ? "" : reason);
 }
 
 /* A CRS whose first axis is x or longitude; NULL where PROJ cannot read it. */
@@ -80,7 +81,7 @@ read_crs(mc_proj_context *context, const char *text)
 }
 
 static mc_error *
-connect(PJ **transformation, mc_proj_context *context, PJ *from, PJ *to, apr_pool_t *pool)
+join_crs(PJ **transformation, mc_proj_context *context, PJ *from, PJ *to, apr_pool_t *pool)
 {
     static const char *const options[] = { "ALLOW_BALLPARK=YES", NULL };
     *transformation = NULL;
@@ -100,9 +101,10 @@ make_pair(mc_proj_pair *pair, mc_proj_context *context, const char *from, const 
     PJ *source = read_crs(context, from), *target = read_crs(context, to);
     mc_error *error = MC_OK;
     if (source == NULL || target == NULL)
-        error = refused(context, apr_psprintf(pool, "\"%.60s\" is no CRS that PROJ knows", source == NULL ? from : to), pool);
+        error = refused(context, apr_psprintf(pool, "\"%.60s\" is no CRS that PROJ knows", source == NULL ? from : to),
+                        pool);
     else
-        error = connect(&pair->transformation, context, source, target, pool);
+        error = join_crs(&pair->transformation, context, source, target, pool);
     proj_destroy(source);
     proj_destroy(target);
     return error;
@@ -146,8 +148,8 @@ static bool
 transform_box(const mc_proj_pair *pair, mc_extent *box, bool inverse)
 {
     mc_extent made;
-    if (!proj_trans_bounds(pair->context, pair->transformation, inverse ? PJ_INV : PJ_FWD, box->minx, box->miny, box->maxx,
-                           box->maxy, &made.minx, &made.miny, &made.maxx, &made.maxy, EDGE_POINTS))
+    if (!proj_trans_bounds(pair->context, pair->transformation, inverse ? PJ_INV : PJ_FWD, box->minx, box->miny,
+                           box->maxx, box->maxy, &made.minx, &made.miny, &made.maxx, &made.maxy, EDGE_POINTS))
         return false;
     *box = made;
     return isfinite(made.minx) && isfinite(made.miny) && isfinite(made.maxx) && isfinite(made.maxy);

@@ -1,7 +1,6 @@
 /* Shapes of shapefiles: see shp.h. Coordinates are little-endian doubles, x before y. */
 #include "feature/shp_private.h"
-
-#include <math.h>
+#include "feature/warp.h"
 
 static mc_error *
 broken(const mc_shp_record *record, apr_pool_t *pool)
@@ -11,10 +10,23 @@ broken(const mc_shp_record *record, apr_pool_t *pool)
     return mc_error_create(pool, MC_ERR_CORRUPT, "shape %u does not fit its record", record->number + 1);
 }
 
+/* False where nothing is left of them. */
+static bool
+add_warped(mc_shape *shape, const uint8_t *bytes, size_t count, const mc_lattice *lattice)
+{
+    double *xy = mc_warp_vertices(lattice->warp, count);
+    for (size_t i = 0; xy != NULL && i < 2 * count; i++)
+        xy[i] = mc_little_double(bytes + 8 * i);
+    shape->failed |= xy == NULL;
+    return xy != NULL && mc_warp_add(shape, lattice, count);
+}
+
 static bool
 add_points(mc_shape *shape, const uint8_t *bytes, size_t count, const mc_lattice *lattice)
 {
     int begin = shape->point_count;
+    if (lattice->warp != NULL)
+        return add_warped(shape, bytes, count, lattice);
     for (size_t i = 0; i < count; i++, bytes += 16)
         if (!mc_shape_add_vertex(shape, lattice, mc_little_double(bytes), mc_little_double(bytes + 8))) {
             shape->point_count = begin;

@@ -106,8 +106,7 @@ is_bent(const mc_lattice *lattice, const place *a, const place *middle, const pl
     if (distance2(middle->moved, a->moved, b->moved) > BEND * BEND)
         return true;
     for (int i = 1; length2 > LONG * LONG && i < 4; i += 2)
-        if (!place_at(&quarter, lattice, a, b, i * 0.25) ||
-            distance2(quarter.moved, a->moved, b->moved) > BEND * BEND)
+        if (!place_at(&quarter, lattice, a, b, i * 0.25) || distance2(quarter.moved, a->moved, b->moved) > BEND * BEND)
             return true;
     return false;
 }

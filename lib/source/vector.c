@@ -23,7 +23,8 @@ lattice_of_level(mc_lattice *lattice, const mc_render *wanted, double resolution
         double left = (wanted->box.minx - first.minx) / own, top = (first.maxy - wanted->box.maxy) / own;
         if (fabs(left - rint(left)) > SAME_CORNER || fabs(top - rint(top)) > SAME_CORNER)
             return false;
-        *lattice = (mc_lattice){ first.minx, first.maxy, 1 / own, 1 / own, (int64_t)rint(left), (int64_t)rint(top), 0 };
+        *lattice =
+            (mc_lattice){ first.minx, first.maxy, 1 / own, 1 / own, (int64_t)rint(left), (int64_t)rint(top), 0, NULL };
         return true;
     }
     return false;
@@ -35,7 +36,7 @@ mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin)
     const mc_extent *box = &wanted->box;
     double x = (box->maxx - box->minx) / wanted->width, y = (box->maxy - box->miny) / wanted->height;
     if (fabs(x - y) > x * SAME_RESOLUTION || !lattice_of_level(&query->lattice, wanted, x))
-        query->lattice = (mc_lattice){ box->minx, box->maxy, 1 / x, 1 / y, 0, 0, 0 };
+        query->lattice = (mc_lattice){ box->minx, box->maxy, 1 / x, 1 / y, 0, 0, 0, NULL };
     query->lattice.thinning = MC_SUBPIXELS / 4;
     query->srs = wanted->grid->srs;
     query->resolution = fmax(x, y);
