@@ -8,6 +8,7 @@
 #include <apr_strings.h>
 #include <math.h>
 
+#include "feature/edges.h"
 #include "feature/mark.h"
 #include "feature/stroker.h"
 #include "mapcache/trace.h"
@@ -24,6 +25,7 @@ enum {
 typedef struct whole {
     mc_area *fill, *wide; /* NULL: not used so far */
     mc_outline *thin;
+    mc_edges *edges; /* of polygons with a thin outline or none */
     int features;
 } whole;
 
@@ -117,7 +119,7 @@ mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target
     made->passes[0].pixels = mc_pixels_ref(target);
     apr_pool_create(&made->values, pool);
     apr_pool_cleanup_register(pool, made, free_painter, apr_pool_cleanup_null);
-    made->mask = apr_palloc(pool, (size_t)target->width);
+    made->mask = apr_palloc(pool, (size_t)target->width + MC_MASK_MARGIN);
     for (int i = 0; i < style->pass_count && !by_feature; i++)
         if (pass_can_be_whole(&style->passes[i], scale))
             made->passes[i].wholes = apr_pcalloc(pool, sizeof(whole) * (size_t)style->passes[i].rule_count);
@@ -176,22 +178,8 @@ draws(const mc_symbolizer *symbol, const mc_shape *shape)
 }
 
 static mc_error *
-gather(mc_painter *painter, whole *into, const mc_symbolizer *symbol, const mc_shape *shape)
+gather_wide(mc_painter *painter, whole *into, const mc_symbolizer *symbol, const mc_shape *shape, double width)
 {
-    if (!draws(symbol, shape))
-        return MC_OK;
-    if (symbol->kind == MC_SYMBOL_POLYGON && symbol->fill.present) {
-        MC_TRY(area_of(&into->fill, painter, true));
-        mc_area_add(into->fill, shape, 0, 0);
-    }
-    double width = in_pixels(symbol->stroke.width, symbol, painter);
-    if (!symbol->stroke.ink.present || width <= 0)
-        return MC_OK;
-    if (is_thin(&symbol->stroke, width, symbol)) {
-        MC_TRY(outline_of(&into->thin, painter, true));
-        mc_outline_add(into->thin, shape, (float)width);
-        return MC_OK;
-    }
     mc_pen pen = pen_of(&symbol->stroke, width, in_pixels(symbol->offset, symbol, painter));
     MC_TRY(area_of(&into->wide, painter, true));
     mc_stroker_add(into->wide, shape, &pen, &painter->scratch);
@@ -199,10 +187,33 @@ gather(mc_painter *painter, whole *into, const mc_symbolizer *symbol, const mc_s
 }
 
 static mc_error *
+gather(mc_painter *painter, whole *into, const mc_symbolizer *symbol, const mc_shape *shape)
+{
+    if (!draws(symbol, shape))
+        return MC_OK;
+    bool filled = symbol->kind == MC_SYMBOL_POLYGON && symbol->fill.present;
+    double width = symbol->stroke.ink.present ? in_pixels(symbol->stroke.width, symbol, painter) : 0;
+    bool thin = width > 0 && is_thin(&symbol->stroke, width, symbol);
+    if (filled)
+        MC_TRY(area_of(&into->fill, painter, true));
+    if (thin)
+        MC_TRY(outline_of(&into->thin, painter, true));
+    if (shape->kind == MC_SHAPE_POLYGONS) {
+        if (into->edges == NULL)
+            into->edges = mc_edges_create(painter->pool);
+        mc_edges_add(into->edges, filled ? into->fill : NULL, thin ? into->thin : NULL, shape, (float)width);
+    } else if (thin)
+        mc_outline_add(into->thin, shape, (float)width);
+    return width > 0 && !thin ? gather_wide(painter, into, symbol, shape, width) : MC_OK;
+}
+
+static mc_error *
 lay_whole(mc_painter *painter, pass *to, whole *gathered, const mc_symbolizer *symbol)
 {
     mc_pixels *pixels;
     MC_TRY(pass_pixels(&pixels, painter, to));
+    if (gathered->edges != NULL)
+        mc_edges_flush(gathered->edges, gathered->fill);
     if (gathered->fill != NULL)
         mc_brush_fill(pixels, gathered->fill, MC_NON_ZERO, symbol->fill.color, painter->mask);
     if (gathered->wide != NULL)
