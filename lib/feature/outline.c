@@ -139,7 +139,8 @@ add_rows(mc_outline *outline, const segment *s, mc_shape_point a, int top, int b
             continue;
         cover(outline->plane + (size_t)row * (size_t)outline->stride + first, last - first + 1,
               (float)(first - ax) + 0.5F - fx, y, s);
-        outline->touched[row] |= mc_blocks_of(first, last, outline->shift);
+        /* cover() wrote whole fours: beyond the width, too */
+        outline->touched[row] |= mc_blocks_of(first, first + ((last - first) | MARGIN), outline->shift);
     }
 }
 
