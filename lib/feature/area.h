@@ -21,8 +21,8 @@ typedef struct mc_area {
     uint64_t *touched; /* for each row the blocks that are not empty, a bit for each: only they are looked at */
     int shift;         /* a block is 2^shift cells, at least 16 */
     int top, bottom;   /* touched rows; bottom < top: none */
-    bool coarse; /* 16 steps of coverage instead of 256: a plain map then has few enough colours for a palette */
-    bool dirty;  /* something has been added and not been taken */
+    bool coarse;       /* 16 steps of coverage instead of 256: a plain map then has few enough colours for a palette */
+    bool dirty;        /* something has been added and not been taken */
 } mc_area;
 
 /* Bytes that a mask must have beyond the width: rows are read sixteen pixels at a time. */
