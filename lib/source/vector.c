@@ -3,6 +3,7 @@
 
 #include <apr_strings.h>
 #include <math.h>
+#include <string.h>
 
 #include "mapcache/trace.h"
 
@@ -98,10 +99,37 @@ plain_style(apr_pool_t *pool)
     return style;
 }
 
+/* Names with commas between them, without the blanks around them. */
+static apr_array_header_t *
+split_names(const char *list, apr_pool_t *pool)
+{
+    apr_array_header_t *names = apr_array_make(pool, 8, sizeof(const char *));
+    char *rest = apr_pstrdup(pool, list);
+    for (char *name = strsep(&rest, ","); name != NULL; name = strsep(&rest, ",")) {
+        name += strspn(name, " \t\r\n");
+        for (size_t size = strlen(name); size > 0 && strchr(" \t\r\n", name[size - 1]) != NULL; size--)
+            name[size - 1] = '\0';
+        if (*name != '\0')
+            APR_ARRAY_PUSH(names, const char *) = name;
+    }
+    return names;
+}
+
+mc_error *
+mc_vector_attributes(apr_array_header_t **names, const mc_vector_layer *layer, mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (layer->shown == NULL)
+        return layer->data->ops->attributes(names, layer->data, ctx, pool);
+    *names = apr_array_copy(pool, layer->shown);
+    return MC_OK;
+}
+
 bool
 mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_build *build)
 {
     const mc_node *at = mc_node_child(node, "style");
+    if (layer->attribute_list != NULL)
+        layer->shown = split_names(layer->attribute_list, build->pool);
     layer->style = layer->style_file == NULL ? plain_style(build->pool)
                                              : mc_style_read(layer->style_file, layer->style_name, at, build);
     return layer->style != NULL;
