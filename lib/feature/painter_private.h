@@ -2,9 +2,10 @@
 #ifndef MC_FEATURE_PAINTER_PRIVATE_H
 #define MC_FEATURE_PAINTER_PRIVATE_H
 
+#include "feature/mark.h"
 #include "feature/painter.h"
 
-enum { MC_PASSES_MAX = 16 };
+enum { MC_PASSES_MAX = 16, MC_PICTURES_MAX = 16, MC_CELLS_MAX = 16 };
 
 /* What a rule that is painted whole has gathered. */
 typedef struct mc_whole {
@@ -18,6 +19,18 @@ typedef struct mc_pass {
     mc_whole *wholes;  /* by rule; NULL: feature by feature */
 } mc_pass;
 
+/* Pictures and cells of patterns that are the same for all features. */
+typedef struct mc_known_picture {
+    const mc_picture *picture;
+    double height;
+    mc_pixels *pixels; /* NULL: it cannot be had */
+} mc_known_picture;
+
+typedef struct mc_known_cell {
+    const mc_graphic *graphic;
+    mc_pixels *pixels;
+} mc_known_cell;
+
 struct mc_painter {
     const mc_style *style;
     mc_pixels *target;
@@ -26,15 +39,37 @@ struct mc_painter {
     mc_area *coverage; /* for one symbol of one feature */
     mc_outline *outline;
     uint8_t *mask;
-    mc_shape scratch, mark;
+    uint8_t *plane; /* for areas with an offset; NULL: not used so far */
+    mc_shape scratch, mark, moved, places;
+    mc_known_picture pictures[MC_PICTURES_MAX];
+    mc_known_cell cells[MC_CELLS_MAX];
+    int picture_count, cell_count;
+    bool warned;               /* of a picture */
+    mc_ctx *ctx;               /* of the feature that is being painted */
     apr_pool_t *pool, *values; /* values: cleared after each feature */
 };
 
 /* A size of a symbolizer in pixels, MC_STROKE_WIDTH_MAX at most. */
 double mc_painter_pixels(const mc_painter *painter, const mc_symbolizer *symbol, double size);
 
+/* Pixels for a unit of a symbolizer's sizes. */
+double mc_painter_unit(const mc_painter *painter, const mc_symbolizer *symbol);
+
 /* A number that may be computed for each feature (value is not NULL). */
 double mc_painter_value(mc_painter *painter, const mc_expression *value, double constant, const mc_feature *feature);
+
+mc_color mc_painter_ink(mc_painter *painter, const mc_ink *ink, const mc_feature *feature);
+
+/* A displacement in 1/256 pixel, y down. */
+mc_shape_point mc_painter_displacement(mc_painter *painter, const mc_symbolizer *symbol, const mc_pair *pair,
+                                       const mc_feature *feature);
+
+/* Makes painter->coverage at its first use. */
+mc_error *mc_painter_coverage(mc_painter *painter) MC_CHECKED;
+
+/* Paints the fill of an area that has an offset. */
+mc_error *mc_painter_offset_fill(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol,
+                                 const mc_shape *shape, const mc_feature *feature) MC_CHECKED;
 
 /* Paints the fill and the stroke of a symbolizer for one shape. */
 mc_error *mc_painter_shape(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
