@@ -118,7 +118,7 @@ collect(row *r, const mc_shape_point *points, int count, bool closed, const mc_s
 {
     double step = fmax(width + fmax(0, stroke->gap) * unit, 1);
     if (stroke->along == MC_ALONG_MIDDLE)
-        add_series(r, points, count, closed, length_of(points, count, closed) / 2, INFINITY);
+        add_series(r, points, count, closed, length_of(points, count, closed) / 2, MC_SHAPE_REACH * 64.0);
     else if (stroke->along != MC_ALONG_ROW)
         add_vertices(r, points, count, closed, stroke->along);
     else if (stroke->dashes != NULL)
