@@ -37,7 +37,7 @@ mc_painter_offset_fill(mc_painter *painter, mc_pixels *pixels, const mc_symboliz
     if (painter->plane == NULL)
         painter->plane = apr_palloc(painter->pool, size);
     memset(painter->plane, 0, size);
-    MC_TRY(mc_painter_coverage(painter));
+    MC_TRY(mc_painter_area(&painter->coverage, painter, false));
     mc_area_add(painter->coverage, shape, 0, 0);
     take(painter->plane, painter->coverage, MC_EVEN_ODD, painter->mask, 1);
     mc_stroker_add(painter->coverage, shape, &pen, &painter->scratch);
