@@ -41,7 +41,7 @@ count_areas(mc_whole *into, const mc_canvas *canvas, const mc_shape *shape, int 
 static mc_error *
 gather_wide(mc_painter *painter, mc_whole *into, const mc_symbolizer *symbol, const mc_shape *shape, double width)
 {
-    mc_pen pen = mc_painter_pen(&symbol->stroke, width, mc_painter_pixels(painter, symbol, symbol->offset));
+    mc_pen pen = mc_painter_pen(painter, symbol, width);
     int32_t reach = (int32_t)((width * 4 + fabs(pen.offset) * 2) * MC_SUBPIXELS); /* of mitres */
     MC_TRY(mc_painter_area(&into->wide, painter, true));
     count_areas(into, painter->canvas, shape,
