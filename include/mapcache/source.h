@@ -55,6 +55,7 @@ struct mc_source {
     double deadline;                        /* seconds for one call */
     const apr_array_header_t *info_formats; /* of const char *; NULL: not queryable */
     bool needs_format;                      /* gives pixels: the tileset must have a format */
+    bool any_srs;                           /* draws maps in any CRS, not only in those of the tileset's grids */
 };
 
 extern const mc_source_ops *const mc_source_kinds[];
