@@ -56,7 +56,7 @@ matches(const char *condition, const char *a, const char *b)
     ck_assert_int_eq(style->attribute_count, 2);
     ck_assert_int_eq(style->passes[0].rule_count, 1);
     const char *const values[] = { a, b };
-    const mc_feature feature = { 1, NULL, values };
+    const mc_feature feature = { .id = 1, .values = values };
     return mc_filter_matches(style->passes[0].rules[0].filter, &feature, pool);
 }
 
@@ -115,7 +115,7 @@ value_of(const char *expression, const char *a)
     ck_assert_ptr_nonnull(style);
     ck_assert_int_eq(complaints(MC_NOT_BUILT), 0);
     const char *const values[] = { a };
-    const mc_feature feature = { 1, NULL, values };
+    const mc_feature feature = { .id = 1, .values = values };
     return mc_expression_text(style->passes[0].rules[0].symbolizers[0].fill.color_value, &feature, pool);
 }
 
@@ -173,7 +173,8 @@ painted(const mc_style *style, int count, const char *const *values, bool by_fea
     mc_painter *painter;
     ck_ok(mc_pixels_create(&pixels, 64, 64, true, pool));
     mc_pixels_attach(pixels, pool);
-    ck_ok(mc_painter_create(&painter, style, pixels, 10000, by_feature, pool));
+    const mc_feature_query map = { .scale = 10000 };
+    ck_ok(mc_painter_create(&painter, style, pixels, &map, by_feature, pool));
     for (int i = 0; i < count; i++) {
         static const int corners[4][2] = { { 0, 0 }, { 1, 0 }, { 1, 1 }, { 0, 1 } };
         mc_geometry_clear(&geometry);
@@ -181,7 +182,7 @@ painted(const mc_style *style, int count, const char *const *values, bool by_fea
             mc_shape_add(&geometry.shapes[MC_SHAPE_POLYGONS], (8 + i * 12 + corners[c][0] * 24) * MC_SUBPIXELS,
                          (8 + corners[c][1] * 24) * MC_SUBPIXELS);
         mc_shape_end_ring(&geometry.shapes[MC_SHAPE_POLYGONS], false);
-        const mc_feature feature = { i, &geometry, values + i };
+        const mc_feature feature = { .id = i, .geometry = &geometry, .values = values + i };
         ck_ok(mc_painter_take(painter, &feature, &ctx));
     }
     ck_ok(mc_painter_finish(painter, &ctx));

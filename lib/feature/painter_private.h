@@ -1,0 +1,43 @@
+/* What the files that paint share. */
+#ifndef MC_FEATURE_PAINTER_PRIVATE_H
+#define MC_FEATURE_PAINTER_PRIVATE_H
+
+#include "feature/painter.h"
+
+enum { MC_PASSES_MAX = 16 };
+
+/* What a rule that is painted whole has gathered. */
+typedef struct mc_whole {
+    mc_area *fill, *wide; /* NULL: not used so far */
+    mc_outline *thin;
+    int features;
+} mc_whole;
+
+typedef struct mc_pass {
+    mc_pixels *pixels; /* NULL: nothing painted yet */
+    mc_whole *wholes;  /* by rule; NULL: feature by feature */
+} mc_pass;
+
+struct mc_painter {
+    const mc_style *style;
+    mc_pixels *target;
+    const mc_feature_query *map;
+    mc_pass passes[MC_PASSES_MAX];
+    mc_area *coverage; /* for one symbol of one feature */
+    mc_outline *outline;
+    uint8_t *mask;
+    mc_shape scratch, mark;
+    apr_pool_t *pool, *values; /* values: cleared after each feature */
+};
+
+/* A size of a symbolizer in pixels, MC_STROKE_WIDTH_MAX at most. */
+double mc_painter_pixels(const mc_painter *painter, const mc_symbolizer *symbol, double size);
+
+/* A number that may be computed for each feature (value is not NULL). */
+double mc_painter_value(mc_painter *painter, const mc_expression *value, double constant, const mc_feature *feature);
+
+/* Paints the fill and the stroke of a symbolizer for one shape. */
+mc_error *mc_painter_shape(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
+                           const mc_feature *feature) MC_CHECKED;
+
+#endif
