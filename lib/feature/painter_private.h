@@ -26,9 +26,16 @@ struct mc_painter {
     mc_area *coverage; /* for one symbol of one feature */
     mc_outline *outline;
     uint8_t *mask;
+    mc_labels *labels; /* NULL: none */
     mc_shape scratch, mark;
     apr_pool_t *pool, *values; /* values: cleared after each feature */
 };
+
+/* Pixels for a unit of a symbolizer's sizes at a scale (denominator). */
+double mc_painter_unit(mc_uom uom, double scale);
+
+/* The colour of an ink for a feature. */
+mc_color mc_painter_ink(const mc_ink *ink, const mc_feature *feature, apr_pool_t *scratch);
 
 /* A size of a symbolizer in pixels, MC_STROKE_WIDTH_MAX at most. */
 double mc_painter_pixels(const mc_painter *painter, const mc_symbolizer *symbol, double size);
