@@ -1,7 +1,7 @@
 /*
  * Labels of a map: see label.h. A label that has been taken holds copies of all that it needs in one block of memory;
- * when there are twice as many as may stay, the last ones of the order go. So which ones are left does not depend on the
- * order in which they came.
+ * when there are twice as many as may stay, the last ones of the order go. So which ones are left does not depend on
+ * the order in which they came.
  */
 #include "feature/label.h"
 
@@ -37,33 +37,19 @@ free_labels(void *data)
 }
 
 mc_labels *
-mc_labels_create(mc_pixels *target, double scale, apr_pool_t *pool)
+mc_labels_create(mc_pixels *target, apr_pool_t *pool)
 {
     mc_labels *labels = apr_pcalloc(pool, sizeof(*labels));
-    *labels = (mc_labels){ .frame = { target->width, target->height },
-                           .target = mc_pixels_ref(target),
-                           .scale = scale,
-                           .pool = pool };
+    *labels = (mc_labels){ .frame = { target->width, target->height }, .target = mc_pixels_ref(target), .pool = pool };
     apr_pool_cleanup_register(pool, labels, free_labels, apr_pool_cleanup_null);
     return labels;
 }
 
 void
-mc_labels_next_layer(mc_labels *labels)
+mc_labels_next_layer(mc_labels *labels, double scale)
 {
     labels->layer++;
-}
-
-bool
-mc_style_has_labels(const mc_style *style, double scale)
-{
-    for (int p = 0; p < style->pass_count; p++)
-        for (int r = 0; r < style->passes[p].rule_count; r++) {
-            const mc_rule_style *rule = &style->passes[p].rules[r];
-            if (rule->text_count > 0 && scale >= rule->min_scale && scale < rule->max_scale)
-                return true;
-        }
-    return false;
+    labels->scale = scale;
 }
 
 /* ---- Order ---- */
@@ -225,6 +211,8 @@ find_place(mc_label_candidate *made, mc_label_pieces *pieces, const mc_labels *l
         if (best < 0)
             return false;
         middle_of(made->at, pieces, best, made->extent);
+        made->longest_begin = best == 0 ? 0 : pieces->ends[best - 1];
+        made->longest_end = pieces->ends[best];
         made->along = symbol->placement == MC_LABEL_LINE && symbol->aligned;
         return true;
     }

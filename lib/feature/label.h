@@ -9,14 +9,11 @@
 
 typedef struct mc_labels mc_labels;
 
-/* Of `pool`, for a map at a scale (denominator). MC_ERR_UNAVAILABLE where there is no font. */
-mc_labels *mc_labels_create(mc_pixels *target, double scale, apr_pool_t *pool);
+/* Of `pool`, for a map. */
+mc_labels *mc_labels_create(mc_pixels *target, apr_pool_t *pool);
 
-/* Whether any rule that applies at this scale has labels. */
-bool mc_style_has_labels(const mc_style *style, double scale);
-
-/* What is taken from now on belongs to the next layer. */
-void mc_labels_next_layer(mc_labels *labels);
+/* What is taken from now on belongs to the next layer, drawn at a scale (denominator). */
+void mc_labels_next_layer(mc_labels *labels, double scale);
 
 /*
  * Takes the labels of a feature by one rule. They are put in the order of priority, then upper layers first, then the
@@ -25,7 +22,7 @@ void mc_labels_next_layer(mc_labels *labels);
 mc_error *mc_labels_take(mc_labels *labels, const mc_rule_style *rule, const mc_feature *feature,
                          apr_pool_t *scratch) MC_CHECKED;
 
-/* Draws them. */
+/* Draws them. MC_ERR_UNAVAILABLE where there is no font, or the module is not installed. */
 mc_error *mc_labels_finish(mc_labels *labels, mc_ctx *ctx) MC_CHECKED;
 
 enum {

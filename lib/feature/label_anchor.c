@@ -10,7 +10,12 @@
 
 #include "feature/label_private.h"
 
-enum { PROBES = 48, CELLS_MAX = PROBES * 4 + 64, WORK = 200000 /* distances to edges for one area */, PROBES_LEAST = 8 };
+enum {
+    PROBES = 48,
+    CELLS_MAX = PROBES * 4 + 64,
+    WORK = 200000 /* distances to edges for one area */,
+    PROBES_LEAST = 8
+};
 
 #define STRETCH 2.0F
 #define COMPACT 0.7F /* of the largest circle that the bounds allow: then the middle is good enough */
@@ -107,8 +112,8 @@ cut_ring(ring *made, const mc_shape_point *points, int count, const mc_label_fra
     bounds b = bounds_of(points, count);
     if (b.maxx < 0 || b.maxy < 0 || b.minx > frame->width * MC_SUBPIXELS || b.miny > frame->height * MC_SUBPIXELS)
         return false;
-    bool cut = b.minx < 0 || b.miny < 0 || b.maxx > frame->width * MC_SUBPIXELS ||
-               b.maxy > frame->height * MC_SUBPIXELS;
+    bool cut =
+        b.minx < 0 || b.miny < 0 || b.maxx > frame->width * MC_SUBPIXELS || b.maxy > frame->height * MC_SUBPIXELS;
     const float unit = 1.0F / MC_SUBPIXELS;
     if (!cut) {
         made->count = count;
@@ -119,7 +124,8 @@ cut_ring(ring *made, const mc_shape_point *points, int count, const mc_label_fra
         return true;
     }
     /* A side adds at most one point for each pair that crosses it. */
-    double(*from)[2] = malloc(sizeof(*from) * ((size_t)count * 6 + 16)), (*into)[2] = malloc(sizeof(*into) * ((size_t)count * 6 + 16));
+    double(*from)[2] = malloc(sizeof(*from) * ((size_t)count * 6 + 16)),
+    (*into)[2] = malloc(sizeof(*into) * ((size_t)count * 6 + 16));
     int left = 0;
     if (from != NULL && into != NULL) {
         for (left = 0; left < count; left++) {
@@ -241,7 +247,8 @@ deepest(const area *in, const ring *outer, cell best)
 }
 
 bool
-mc_label_inside(float at[2], double *extent, const mc_shape *polygons, const mc_label_frame *frame, apr_pool_t *scratch)
+mc_label_inside(double at[2], double *extent, const mc_shape *polygons, const mc_label_frame *frame,
+                apr_pool_t *scratch)
 {
     ring *rings = apr_palloc(scratch, sizeof(ring) * (size_t)(polygons->part_count + 1));
     int count = 0, largest = -1;

@@ -59,8 +59,8 @@ meets_any(const mc_label_grid *grid, int at, const mc_label_box *box, float marg
 {
     for (const entry *e; at >= 0; at = e->next) {
         e = &APR_ARRAY_IDX(grid->entries, at, entry);
-        if (e->box.minx < box->maxx + margin && e->box.maxx > box->minx - margin &&
-            e->box.miny < box->maxy + margin && e->box.maxy > box->miny - margin)
+        if (e->box.minx < box->maxx + margin && e->box.maxx > box->minx - margin && e->box.miny < box->maxy + margin &&
+            e->box.maxy > box->miny - margin)
             return true;
     }
     return false;

@@ -4,16 +4,16 @@
 
 #include "feature/label_private.h"
 
-void
-mc_label_path_make(mc_label_path *path, const float *points, int count, apr_pool_t *pool)
+enum { SAMPLES_MAX = 16384, ROUNDS = 8, ROUNDS_GENERALIZED = 32 };
+
+static void
+measure(mc_label_path *path)
 {
-    *path = (mc_label_path){ .points = points, .lengths = apr_palloc(pool, sizeof(float) * (size_t)(count + 1)),
-                             .count = count };
     path->lengths[0] = 0;
-    for (int i = 1; i < count; i++)
-        path->lengths[i] = path->lengths[i - 1] + hypotf(points[i * 2] - points[i * 2 - 2],
-                                                         points[i * 2 + 1] - points[i * 2 - 1]);
-    path->length = count > 0 ? path->lengths[count - 1] : 0;
+    for (int i = 1; i < path->count; i++)
+        path->lengths[i] = path->lengths[i - 1] + hypotf(path->points[i * 2] - path->points[i * 2 - 2],
+                                                         path->points[i * 2 + 1] - path->points[i * 2 - 1]);
+    path->length = path->count > 0 ? path->lengths[path->count - 1] : 0;
 }
 
 /* The point at a distance from the path's beginning; before and after it the path goes straight on. */
@@ -33,6 +33,31 @@ point_at(float at[2], const mc_label_path *path, float distance)
     float t = length > 0 ? (distance - path->lengths[low]) / length : 0;
     at[0] = a[0] + t * (b[0] - a[0]);
     at[1] = a[1] + t * (b[1] - a[1]);
+}
+
+void
+mc_label_path_make(mc_label_path *path, const float *points, int count, float size, bool generalize, apr_pool_t *pool)
+{
+    mc_label_path given = { (float *)(uintptr_t)points, apr_palloc(pool, sizeof(float) * (size_t)(count + 1)), count,
+                            0 };
+    measure(&given);
+    int samples = (int)fminf(ceilf(given.length / (size / 2)), SAMPLES_MAX) + 1;
+    float step = given.length / (float)(samples - 1);
+    *path = (mc_label_path){ apr_palloc(pool, sizeof(float) * 2 * (size_t)samples),
+                             apr_palloc(pool, sizeof(float) * (size_t)samples), samples, 0 };
+    float *made = path->points;
+    for (int i = 0; i < samples; i++)
+        point_at(made + i * 2, &given, step * (float)i);
+    for (int round = generalize ? ROUNDS_GENERALIZED : ROUNDS; round > 0; round--) {
+        float before[2] = { made[0], made[1] };
+        for (int i = 1; i + 1 < samples; i++)
+            for (int c = 0; c < 2; c++) {
+                float own = made[i * 2 + c];
+                made[i * 2 + c] = (before[c] + own * 2 + made[i * 2 + 2 + c]) / 4;
+                before[c] = own;
+            }
+    }
+    measure(path);
 }
 
 static void

@@ -159,31 +159,28 @@ place_on_path(placing *p, const mc_label_path *path)
     return MC_OK;
 }
 
+/* On the part from point `begin` to `end`. */
+static mc_error *
+place_on_part(placing *p, int begin, int end)
+{
+    const mc_label_candidate *c = p->candidate;
+    mc_label_path path;
+    mc_label_path_make(&path, c->points + (size_t)begin * 2, end - begin, p->layout->size, c->symbol->generalize,
+                       p->scratch);
+    return path.length < p->layout->width ? MC_OK : place_on_path(p, &path);
+}
+
+/* On each part where labels are repeated, else on the longest one. */
 static mc_error *
 place_line(placing *p)
 {
     const mc_label_candidate *c = p->candidate;
     bool all = c->symbol->repeated || c->symbol->repeat > 0 || c->symbol->label_all;
-    int best = -1;
-    float length = 0;
-    for (int i = 0, begin = 0; i < c->end_count; begin = c->ends[i++]) {
-        mc_label_path path;
-        mc_label_path_make(&path, c->points + (size_t)begin * 2, c->ends[i] - begin, p->scratch);
-        if (path.length < p->layout->width)
-            continue;
-        if (all)
-            MC_TRY(place_on_path(p, &path));
-        else if (path.length > length) {
-            best = i;
-            length = path.length;
-        }
-    }
-    if (best < 0)
-        return MC_OK;
-    int begin = best == 0 ? 0 : c->ends[best - 1];
-    mc_label_path path;
-    mc_label_path_make(&path, c->points + (size_t)begin * 2, c->ends[best] - begin, p->scratch);
-    return place_on_path(p, &path);
+    if (!all)
+        return place_on_part(p, c->longest_begin, c->longest_end);
+    for (int i = 0, begin = 0; i < c->end_count; begin = c->ends[i++])
+        MC_TRY(place_on_part(p, begin, c->ends[i]));
+    return MC_OK;
 }
 
 /* ---- All of them ---- */
@@ -253,7 +250,7 @@ mc_labels_place(mc_label_candidate *const *list, int count, mc_pixels *target, m
         error = mc_error_copy(place(&p, list[i]), pool);
         apr_pool_clear(p.scratch);
         if (error == MC_OK && i % 256 == 0)
-            error = mc_ctx_check(ctx);
+            error = mc_ctx_check(ctx, pool);
     }
     apr_pool_destroy(p.scratch);
     return error;

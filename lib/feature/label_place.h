@@ -13,13 +13,14 @@ typedef struct mc_label_candidate {
     mc_label_look look;
     float unit; /* pixels for a length of the symbol */
     float anchor[2], moved[2], offset, angle;
-    mc_shape_kind kind; /* of the geometry */
-    bool along;         /* along its lines */
+    mc_shape_kind kind;   /* of the geometry */
+    bool along;           /* along its lines */
     double at[2], extent; /* where it belongs; length or area of what is visible */
     float *points;        /* of the lines, x, y in turn */
     int *ends;            /* for each line the index after its last point */
     int point_count, end_count;
-    const char *text; /* clean */
+    int longest_begin, longest_end; /* points of the longest line */
+    const char *text;               /* clean */
 } mc_label_candidate;
 
 /* Places and draws them in their order. */

@@ -40,7 +40,7 @@ typedef struct mc_label_frame {
 } mc_label_frame;
 
 /* A point well inside the largest visible part of polygons; false where none is visible. *extent: that part's area. */
-bool mc_label_inside(float at[2], double *extent, const mc_shape *polygons, const mc_label_frame *frame,
+bool mc_label_inside(double at[2], double *extent, const mc_shape *polygons, const mc_label_frame *frame,
                      apr_pool_t *scratch);
 
 /* Pieces of lines or rings that are visible: points x, y in turn, *ends after the last point of each. */
@@ -56,8 +56,8 @@ void mc_label_visible(mc_label_pieces *pieces, const mc_shape *shape, const mc_l
 
 typedef struct mc_placed_glyph {
     uint32_t face, index;
-    float x, y;          /* its origin */
-    float cosine, sine;  /* of its turn, clockwise */
+    float x, y;         /* its origin */
+    float cosine, sine; /* of its turn, clockwise */
 } mc_placed_glyph;
 
 typedef struct mc_label_box {
@@ -74,13 +74,15 @@ typedef struct mc_label_spot {
 } mc_label_spot;
 
 typedef struct mc_label_path {
-    const float *points; /* x, y in turn */
-    float *lengths;      /* from the first point to each */
+    float *points;  /* x, y in turn */
+    float *lengths; /* from the first point to each */
     int count;
     float length;
 } mc_label_path;
 
-void mc_label_path_make(mc_label_path *path, const float *points, int count, apr_pool_t *pool);
+/* Of at least two points: the line without the jags that letters of that size cannot follow; generalize: more so. */
+void mc_label_path_make(mc_label_path *path, const float *points, int count, float size, bool generalize,
+                        apr_pool_t *pool);
 
 /* How a label follows a line. */
 typedef struct mc_label_course {

@@ -21,15 +21,15 @@ struct mc_text_symbol {
     mc_ink fill, halo; /* halo.present */
     mc_label_number halo_radius;
     mc_label_placement placement;
-    bool anchored; /* the anchor is given; else it follows the kind of geometry */
+    bool anchored;                                  /* the anchor is given; else it follows the kind of geometry */
     mc_label_number anchor_x, anchor_y;             /* shares of the label's box, from its lower left corner */
     mc_label_number displacement_x, displacement_y; /* to the right and up */
     mc_label_number rotation;                       /* degrees clockwise */
     mc_label_number offset;                         /* to the left of a line in its direction */
     bool aligned;                                   /* along the line; else horizontal */
     bool repeated;
-    double gap, initial_gap; /* between labels of a line, and before the first one */
-    double generalize;       /* how far a line may be off its course; 0: not at all */
+    double gap, initial_gap;  /* between labels of a line, and before the first one */
+    bool generalize;          /* GeneralizeLine: smoother than the line is */
     mc_label_number priority; /* the highest first */
     /* GeoServer's options */
     double repeat;           /* between the middles of labels of a line; 0: one label */

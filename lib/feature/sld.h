@@ -29,6 +29,19 @@ const mc_expression *mc_sld_expression(mc_sld *sld, const mc_node *node, int dep
 /* The condition inside of a <Filter>. */
 const mc_filter *mc_sld_filter(mc_sld *sld, const mc_node *filter);
 
+/* A number that is the same for all features goes to *constant, any other to *value (else NULL). */
+void mc_sld_number(double *constant, const mc_expression **value, mc_sld *sld, const mc_node *node);
+
+/* The fill of an area or of text, and the unit of a symbolizer's sizes. */
+void mc_sld_fill(mc_ink *ink, mc_sld *sld, const mc_node *node);
+mc_uom mc_sld_uom(mc_sld *sld, const mc_node *node);
+
+/* The name of a <CssParameter> or <SvgParameter>; NULL for any other element. */
+const char *mc_sld_parameter(const mc_node *node);
+
+/* Reads a <TextSymbolizer>; false where it labels nothing. */
+bool mc_sld_text_symbol(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node);
+
 /* Reads one symbolizer; false where it is none that can be drawn. */
 bool mc_sld_symbolizer(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node);
 

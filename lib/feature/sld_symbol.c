@@ -9,9 +9,8 @@
 
 enum { DASHES_MAX = 32 };
 
-/* A number that is the same for all features goes to *constant, any other to *value. */
-static void
-read_number(double *constant, const mc_expression **value, mc_sld *sld, const mc_node *node)
+void
+mc_sld_number(double *constant, const mc_expression **value, mc_sld *sld, const mc_node *node)
 {
     const mc_expression *expression = mc_sld_value(sld, node);
     *value = NULL;
@@ -32,7 +31,7 @@ static void
 read_constant(double *constant, mc_sld *sld, const mc_node *node)
 {
     const mc_expression *value;
-    read_number(constant, &value, sld, node);
+    mc_sld_number(constant, &value, sld, node);
     if (value != NULL)
         mc_sld_lacking(sld, node,
                        apr_psprintf(sld->build->pool, "<%s> that differs between features", mc_sld_name(node)));
@@ -42,7 +41,7 @@ static void
 read_opacity(mc_ink *ink, mc_sld *sld, const mc_node *node)
 {
     double opacity = 1;
-    read_number(&opacity, &ink->opacity, sld, node);
+    mc_sld_number(&opacity, &ink->opacity, sld, node);
     ink->color.alpha = (uint8_t)lrint(255 * fmin(1, fmax(0, opacity)));
 }
 
@@ -106,7 +105,7 @@ read_stroke_parameter(mc_stroke *stroke, mc_sld *sld, const mc_node *node, const
     else if (strcmp(name, "stroke-opacity") == 0)
         read_opacity(&stroke->ink, sld, node);
     else if (strcmp(name, "stroke-width") == 0)
-        read_number(&stroke->width, &stroke->width_value, sld, node);
+        mc_sld_number(&stroke->width, &stroke->width_value, sld, node);
     else if (strcmp(name, "stroke-linejoin") == 0)
         stroke->join = (mc_line_join)(choice(sld, node, joins) % 3);
     else if (strcmp(name, "stroke-linecap") == 0)
@@ -120,15 +119,11 @@ read_stroke_parameter(mc_stroke *stroke, mc_sld *sld, const mc_node *node, const
                        apr_psprintf(sld->build->pool, "the parameter %s", mc_config_quote(name, sld->build->pool)));
 }
 
-static bool
-is_parameter(const mc_node *node)
+const char *
+mc_sld_parameter(const mc_node *node)
 {
-    return strcmp(mc_sld_name(node), "CssParameter") == 0 || strcmp(mc_sld_name(node), "SvgParameter") == 0;
-}
-
-static const char *
-parameter_name(const mc_node *node)
-{
+    if (strcmp(mc_sld_name(node), "CssParameter") != 0 && strcmp(mc_sld_name(node), "SvgParameter") != 0)
+        return NULL;
     const char *name = mc_node_attr(node, "name");
     return name == NULL ? "" : name;
 }
@@ -138,20 +133,22 @@ read_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
 {
     *stroke = (mc_stroke){ .ink = { .present = true, .color = { 0, 0, 0, 255 } }, .width = 1 };
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        if (is_parameter(child))
-            read_stroke_parameter(stroke, sld, child, parameter_name(child));
+        const char *name = mc_sld_parameter(child);
+        if (name != NULL)
+            read_stroke_parameter(stroke, sld, child, name);
         else
             mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a stroke", mc_sld_name(child)));
     }
     stroke->width = fmin(stroke->width, MC_STROKE_WIDTH_MAX);
 }
 
-static void
-read_fill(mc_ink *ink, mc_sld *sld, const mc_node *node)
+void
+mc_sld_fill(mc_ink *ink, mc_sld *sld, const mc_node *node)
 {
     *ink = (mc_ink){ .present = true, .color = { 128, 128, 128, 255 } };
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        const char *name = is_parameter(child) ? parameter_name(child) : "";
+        const char *name = mc_sld_parameter(child);
+        name = name == NULL ? "" : name;
         if (strcmp(name, "fill") == 0)
             read_color(ink, sld, child);
         else if (strcmp(name, "fill-opacity") == 0)
@@ -170,7 +167,7 @@ read_mark(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
     const mc_node *stroke = mc_sld_child(node, "Stroke");
     graphic->mark = name == NULL ? MC_MARK_SQUARE : (mc_mark_shape)choice(sld, name, names);
     if (fill != NULL)
-        read_fill(&graphic->fill, sld, fill);
+        mc_sld_fill(&graphic->fill, sld, fill);
     if (stroke != NULL)
         read_stroke(&graphic->stroke, sld, stroke);
     if (fill == NULL && stroke == NULL) { /* OGC 05-077r4, 11.3.2: grey with a black outline */
@@ -189,7 +186,7 @@ read_graphic(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
         if (strcmp(name, "Mark") == 0)
             read_mark(graphic, sld, child);
         else if (strcmp(name, "Size") == 0)
-            read_number(&graphic->size, &graphic->size_value, sld, child);
+            mc_sld_number(&graphic->size, &graphic->size_value, sld, child);
         else if (strcmp(name, "Rotation") == 0)
             graphic->rotation = mc_sld_value(sld, child);
         else if (strcmp(name, "Opacity") == 0)
@@ -203,8 +200,8 @@ read_graphic(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
         inks[i]->color.alpha = (uint8_t)lrint(inks[i]->color.alpha * fmin(1, fmax(0, opacity)));
 }
 
-static mc_uom
-uom_of(mc_sld *sld, const mc_node *node)
+mc_uom
+mc_sld_uom(mc_sld *sld, const mc_node *node)
 {
     const char *uom = mc_node_attr(node, "uom");
     if (uom == NULL || strstr(uom, "pixel") != NULL)
@@ -223,7 +220,7 @@ read_part(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *child)
     static const char *const silent[] = { "Name", "Description", "Geometry", "BaseSymbolizer", NULL };
     const char *name = mc_sld_name(child);
     if (strcmp(name, "Fill") == 0 && symbolizer->kind == MC_SYMBOL_POLYGON)
-        read_fill(&symbolizer->fill, sld, child);
+        mc_sld_fill(&symbolizer->fill, sld, child);
     else if (strcmp(name, "Stroke") == 0 && symbolizer->kind != MC_SYMBOL_POINT)
         read_stroke(&symbolizer->stroke, sld, child);
     else if (strcmp(name, "Graphic") == 0 && symbolizer->kind == MC_SYMBOL_POINT)
@@ -253,7 +250,7 @@ mc_sld_symbolizer(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (strcmp(mc_sld_name(node), kinds[i].name) != 0)
             continue;
-        *symbolizer = (mc_symbolizer){ .kind = kinds[i].kind, .uom = uom_of(sld, node) };
+        *symbolizer = (mc_symbolizer){ .kind = kinds[i].kind, .uom = mc_sld_uom(sld, node) };
         for (const mc_node *child = node->children; child != NULL; child = child->next)
             read_part(symbolizer, sld, child);
         return true;

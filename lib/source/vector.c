@@ -47,7 +47,8 @@ mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin)
 }
 
 static mc_error *
-draw_layer(mc_pixels *canvas, const mc_vector_layer *layer, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+draw_layer(mc_pixels *canvas, mc_labels *labels, const mc_vector_layer *layer, const mc_render *wanted, mc_ctx *ctx,
+           apr_pool_t *pool)
 {
     mc_feature_query query = { .attributes = layer->style->attributes,
                                .attribute_count = layer->style->attribute_count };
@@ -56,6 +57,8 @@ draw_layer(mc_pixels *canvas, const mc_vector_layer *layer, const mc_render *wan
     mc_vector_query(&query, wanted, 0);
     mc_vector_query(&query, wanted, mc_painter_margin(layer->style, query.scale));
     MC_TRY(mc_painter_create(&painter, layer->style, canvas, &query, false, pool));
+    mc_labels_next_layer(labels, query.scale);
+    mc_painter_set_labels(painter, labels);
     MC_TRY(layer->data->ops->read(layer->data, &query, mc_painter_take, painter, &skipped, ctx, pool));
     return mc_painter_finish(painter, ctx);
 }
@@ -70,11 +73,14 @@ mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, m
     mc_pixels_attach(map->pixels, pool);
     apr_pool_create(&scratch, pool);
     mc_error *error = MC_OK;
+    mc_labels *labels = mc_labels_create(map->pixels, pool);
     for (int i = 0; i < vector->layer_count && error == MC_OK; i++) {
         apr_pool_clear(scratch);
-        error = mc_error_copy(draw_layer(map->pixels, vector->layers[i], wanted, ctx, scratch), pool);
+        error = mc_error_copy(draw_layer(map->pixels, labels, vector->layers[i], wanted, ctx, scratch), pool);
     }
     apr_pool_destroy(scratch);
+    if (error == MC_OK)
+        error = mc_labels_finish(labels, ctx);
     map->pixels->opacity = MC_OPACITY_UNKNOWN;
     return error;
 }
