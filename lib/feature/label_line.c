@@ -4,6 +4,9 @@
 
 #include "feature/label_private.h"
 
+/* How far hinting and rounding may take the edge of a glyph from where its metrics say. */
+#define ROUNDING 2.0F
+
 enum { SAMPLES_MAX = 16384, ROUNDS = 8, ROUNDS_GENERALIZED = 32 };
 
 static void
@@ -77,7 +80,13 @@ is_blank(const mc_label_glyph *glyph)
     return glyph->left == glyph->right;
 }
 
-/* Adds a glyph with its ink's box; a pixel more on each side than metrics say, for hinting and rounding. */
+static mc_label_box
+grown(const mc_label_box *box, float by)
+{
+    return (mc_label_box){ box->minx - by, box->miny - by, box->maxx + by, box->maxy + by };
+}
+
+/* Adds a glyph with its ink's box. */
 static void
 add_glyph(mc_label_spot *spot, const mc_label_glyph *glyph, float x, float y, float cosine, float sine, float halo)
 {
@@ -89,9 +98,8 @@ add_glyph(mc_label_spot *spot, const mc_label_glyph *glyph, float x, float y, fl
         float gx = corner % 2 == 0 ? glyph->left : glyph->right, gy = corner < 2 ? glyph->top : glyph->bottom;
         widen(&box, x + gx * cosine - gy * sine, y + gx * sine + gy * cosine);
     }
-    float more = halo + 1;
-    box = (mc_label_box){ box.minx - more, box.miny - more, box.maxx + more, box.maxy + more };
-    spot->boxes[spot->box_count++] = box;
+    spot->boxes[spot->box_count++] = grown(&box, halo);
+    box = grown(&box, halo + ROUNDING);
     widen(&spot->bounds, box.minx, box.miny);
     widen(&spot->bounds, box.maxx, box.maxy);
 }
@@ -190,7 +198,7 @@ mc_label_at(mc_label_spot *spot, const mc_label_layout *layout, float x, float y
                   halo);
     }
     if (upright && spot->box_count > 0) { /* one box for all: quicker, and nothing fits between its letters */
-        spot->boxes[0] = spot->bounds;
+        spot->boxes[0] = grown(&spot->bounds, -ROUNDING);
         spot->box_count = 1;
     }
 }

@@ -175,7 +175,8 @@ static void
 measure(mc_font *shown, mc_face *face)
 {
     hb_font_extents_t extents;
-    hb_position_t height;
+    hb_glyph_extents_t letter;
+    hb_codepoint_t x;
     shown->ascent = 0.8F;
     shown->descent = 0.2F;
     shown->x_height = 0.5F;
@@ -183,8 +184,10 @@ measure(mc_font *shown, mc_face *face)
         shown->ascent = fminf((float)extents.ascender * face->per_unit, 2);
         shown->descent = fminf(fmaxf(-(float)extents.descender * face->per_unit, 0), 2);
     }
-    if (hb_ot_metrics_get_position(face->shaper, HB_OT_METRICS_TAG_X_HEIGHT, &height) != 0 && height > 0)
-        shown->x_height = fminf((float)height * face->per_unit, 1);
+    /* Of the letter itself: not every font says it. */
+    if (hb_font_get_nominal_glyph(face->shaper, 'x', &x) != 0 &&
+        hb_font_get_glyph_extents(face->shaper, x, &letter) != 0 && letter.y_bearing > 0)
+        shown->x_height = fminf((float)letter.y_bearing * face->per_unit, 1);
 }
 
 /* With the lock held. */
