@@ -137,10 +137,10 @@ resolve(mc_label_candidate *made, const mc_text_symbol *symbol, double unit, con
 {
     const double far = 1e6;
     made->look.size = number(&symbol->size, 0, MC_FONT_SIZE_MAX / unit, feature, scratch) * (float)unit;
-    made->look.fill = mc_painter_ink(&symbol->fill, feature, scratch);
+    made->look.fill = mc_ink_color(&symbol->fill, feature, scratch);
     if (symbol->halo.present) {
         made->look.halo = number(&symbol->halo_radius, 0, MC_HALO_MAX / unit, feature, scratch) * (float)unit;
-        made->look.halo_color = mc_painter_ink(&symbol->halo, feature, scratch);
+        made->look.halo_color = mc_ink_color(&symbol->halo, feature, scratch);
     }
     made->unit = (float)unit;
     made->anchor[0] = number(&symbol->anchor_x, -100, 100, feature, scratch);
@@ -238,7 +238,7 @@ take_symbol(mc_labels *labels, const mc_text_symbol *symbol, int order, const mc
         labels->left_out += strlen(text) > MC_TEXT_BYTES_MAX;
         return MC_OK;
     }
-    resolve(&made, symbol, mc_painter_unit(symbol->uom, labels->scale), feature, scratch);
+    resolve(&made, symbol, mc_uom_pixels(symbol->uom, labels->scale), feature, scratch);
     if (made.look.size < 1 || !find_place(&made, &pieces, labels, symbol, feature->geometry, scratch))
         return MC_OK;
     int ends = made.along ? pieces.count : 0;

@@ -19,16 +19,22 @@ enum {
 
 /* Pixels for a unit of a symbolizer's sizes: the standardised pixel is 0.28 mm wide (OGC 05-077r4, 10.2). */
 double
-mc_painter_unit(mc_uom uom, double scale)
+mc_uom_pixels(mc_uom uom, double scale)
 {
     static const double metres[] = { [MC_UOM_METRE] = 1, [MC_UOM_FOOT] = 0.3048 };
     return uom == MC_UOM_PIXEL ? 1 : metres[uom] / (0.00028 * scale);
 }
 
 double
+mc_painter_unit(const mc_painter *painter, const mc_symbolizer *symbol)
+{
+    return mc_uom_pixels(symbol->uom, painter->map->scale);
+}
+
+double
 mc_painter_pixels(const mc_painter *painter, const mc_symbolizer *symbol, double size)
 {
-    return fmin(size * mc_painter_unit(symbol->uom, painter->map->scale), MC_STROKE_WIDTH_MAX);
+    return fmax(-MC_STROKE_WIDTH_MAX, fmin(size * mc_painter_unit(painter, symbol), MC_STROKE_WIDTH_MAX));
 }
 
 double
@@ -46,13 +52,24 @@ rule_applies(const mc_rule_style *rule, double scale)
 static bool
 ink_is_constant(const mc_ink *ink)
 {
-    return !ink->present || (ink->color_value == NULL && ink->opacity == NULL && ink->color.alpha == 255);
+    return !ink->present ||
+           (ink->color_value == NULL && ink->opacity == NULL && ink->pattern == NULL && ink->color.alpha == 255);
+}
+
+static bool
+is_moved(const mc_symbolizer *symbol)
+{
+    const mc_pair *by = &symbol->displacement;
+    return by->x != 0 || by->y != 0 || by->x_value != NULL || by->y_value != NULL;
 }
 
 static bool
 symbol_can_be_whole(const mc_symbolizer *symbol)
 {
     if (symbol->kind != MC_SYMBOL_POLYGON && symbol->kind != MC_SYMBOL_LINE)
+        return false;
+    if (symbol->stroke.graphic != NULL || is_moved(symbol) || symbol->part != MC_PART_WHOLE ||
+        (symbol->kind == MC_SYMBOL_POLYGON && symbol->offset != 0))
         return false;
     return ink_is_constant(&symbol->fill) && ink_is_constant(&symbol->stroke.ink) && symbol->stroke.width_value == NULL;
 }
@@ -81,6 +98,8 @@ free_painter(void *data)
     mc_pixels_unref(painter->target);
     mc_shape_free(&painter->scratch);
     mc_shape_free(&painter->mark);
+    mc_shape_free(&painter->moved);
+    mc_shape_free(&painter->places);
     return APR_SUCCESS;
 }
 
@@ -135,14 +154,21 @@ mc_painter_outline(mc_outline **outline, mc_painter *painter, bool coarse)
 bool
 mc_painter_is_thin(const mc_stroke *stroke, double width, const mc_symbolizer *symbol)
 {
-    return width <= THIN && stroke->dashes == NULL && symbol->offset == 0;
+    return width <= THIN && stroke->dashes == NULL && symbol->offset == 0 && stroke->ink.pattern == NULL;
 }
 
 mc_pen
-mc_painter_pen(const mc_stroke *stroke, double width, double offset)
+mc_painter_pen(const mc_painter *painter, const mc_symbolizer *symbol, double width)
 {
-    return (
-        mc_pen){ width, stroke->join, stroke->cap, stroke->dashes, stroke->dash_count, stroke->dash_offset, offset };
+    const mc_stroke *stroke = &symbol->stroke;
+    return (mc_pen){ width,
+                     stroke->join,
+                     stroke->cap,
+                     stroke->dashes,
+                     stroke->dash_count,
+                     stroke->dash_offset,
+                     mc_painter_pixels(painter, symbol, symbol->offset),
+                     mc_painter_unit(painter, symbol) };
 }
 
 bool
@@ -154,7 +180,7 @@ mc_painter_draws(const mc_symbolizer *symbol, const mc_shape *shape)
 }
 
 mc_color
-mc_painter_ink(const mc_ink *ink, const mc_feature *feature, apr_pool_t *scratch)
+mc_ink_color(const mc_ink *ink, const mc_feature *feature, apr_pool_t *scratch)
 {
     mc_color color = ink->color;
     if (ink->color_value != NULL) {
@@ -166,27 +192,80 @@ mc_painter_ink(const mc_ink *ink, const mc_feature *feature, apr_pool_t *scratch
     return color;
 }
 
+mc_color
+mc_painter_ink(mc_painter *painter, const mc_ink *ink, const mc_feature *feature)
+{
+    return mc_ink_color(ink, feature, painter->values);
+}
+
+mc_shape_point
+mc_painter_displacement(mc_painter *painter, const mc_symbolizer *symbol, const mc_pair *pair,
+                        const mc_feature *feature)
+{
+    double x = mc_painter_value(painter, pair->x_value, pair->x, feature);
+    double y = mc_painter_value(painter, pair->y_value, pair->y, feature);
+    return (mc_shape_point){ (int32_t)lrint(mc_painter_pixels(painter, symbol, x) * MC_SUBPIXELS),
+                             -(int32_t)lrint(mc_painter_pixels(painter, symbol, y) * MC_SUBPIXELS) };
+}
+
+/* Lays what painter->coverage has gathered. */
+static mc_error *
+lay(mc_painter *painter, mc_pixels *pixels, mc_fill_rule rule, const mc_symbolizer *symbol, const mc_ink *ink,
+    const mc_feature *feature)
+{
+    if (ink->pattern != NULL)
+        return mc_pattern_lay(painter, pixels, painter->coverage, rule, symbol, ink->pattern, feature);
+    mc_brush_fill(pixels, painter->coverage, rule, mc_painter_ink(painter, ink, feature), painter->mask);
+    return MC_OK;
+}
+
 static mc_error *
 paint_stroke(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
              const mc_feature *feature)
 {
     const mc_stroke *stroke = &symbol->stroke;
+    if (stroke->ink.present && stroke->graphic != NULL)
+        return mc_graphic_along(painter, pixels, symbol, shape, feature);
     double width = mc_painter_value(painter, stroke->width_value, stroke->width, feature);
     if (!stroke->ink.present || !(width > 0))
         return MC_OK;
     width = mc_painter_pixels(painter, symbol, width);
-    mc_color color = mc_painter_ink(&stroke->ink, feature, painter->values);
     if (mc_painter_is_thin(stroke, width, symbol)) {
         MC_TRY(mc_painter_outline(&painter->outline, painter, false));
         mc_outline_add(painter->outline, shape, (float)width);
-        mc_brush_outline(pixels, painter->outline, color);
+        mc_brush_outline(pixels, painter->outline, mc_painter_ink(painter, &stroke->ink, feature));
         return MC_OK;
     }
-    mc_pen pen = mc_painter_pen(stroke, width, mc_painter_pixels(painter, symbol, symbol->offset));
+    mc_pen pen = mc_painter_pen(painter, symbol, width);
     MC_TRY(mc_painter_area(&painter->coverage, painter, false));
     mc_stroker_add(painter->coverage, shape, &pen, &painter->scratch);
-    mc_brush_fill(pixels, painter->coverage, MC_NON_ZERO, color, painter->mask);
-    return MC_OK;
+    return lay(painter, pixels, MC_NON_ZERO, symbol, &stroke->ink, feature);
+}
+
+static mc_error *
+paint_fill(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
+           const mc_feature *feature)
+{
+    if (symbol->kind != MC_SYMBOL_POLYGON || !symbol->fill.present)
+        return MC_OK;
+    if (symbol->offset != 0)
+        return mc_painter_offset_fill(painter, pixels, symbol, shape, feature);
+    MC_TRY(mc_painter_area(&painter->coverage, painter, false));
+    mc_area_add(painter->coverage, shape, 0, 0);
+    return lay(painter, pixels, MC_EVEN_ODD, symbol, &symbol->fill, feature);
+}
+
+static const mc_shape *
+moved(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape, const mc_feature *feature)
+{
+    mc_shape_point by = mc_painter_displacement(painter, symbol, &symbol->displacement, feature);
+    mc_shape_clear(&painter->moved, shape->kind);
+    for (int part = 0, i = 0; part < shape->part_count; part++) {
+        for (; i < shape->ends[part]; i++)
+            mc_shape_add(&painter->moved, shape->points[i].x + by.x, shape->points[i].y + by.y);
+        mc_shape_end_part(&painter->moved);
+    }
+    return &painter->moved;
 }
 
 mc_error *
@@ -195,12 +274,9 @@ mc_painter_shape(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *sy
 {
     if (!mc_painter_draws(symbol, shape))
         return MC_OK;
-    if (symbol->kind == MC_SYMBOL_POLYGON && symbol->fill.present) {
-        MC_TRY(mc_painter_area(&painter->coverage, painter, false));
-        mc_area_add(painter->coverage, shape, 0, 0);
-        mc_brush_fill(pixels, painter->coverage, MC_EVEN_ODD, mc_painter_ink(&symbol->fill, feature, painter->values),
-                      painter->mask);
-    }
+    if (is_moved(symbol))
+        shape = moved(painter, symbol, shape, feature);
+    MC_TRY(paint_fill(painter, pixels, symbol, shape, feature));
     return paint_stroke(painter, pixels, symbol, shape, feature);
 }
 
@@ -257,10 +333,10 @@ mc_painter_set_labels(mc_painter *painter, mc_labels *labels)
 mc_error *
 mc_painter_take(void *baton, const mc_feature *feature, mc_ctx *ctx)
 {
-    (void)ctx;
     mc_painter *painter = baton;
     mc_feature placed = *feature;
     placed.map = painter->map;
+    painter->ctx = ctx;
     for (int i = 0; i < painter->style->pass_count; i++)
         MC_TRY(apply_pass(painter, i, &placed));
     apr_pool_clear(painter->values);
@@ -286,8 +362,10 @@ static double
 reach_of(const mc_symbolizer *symbol)
 {
     double stroke = symbol->stroke.ink.present ? symbol->stroke.width * 2 : 0;
-    double mark = symbol->kind == MC_SYMBOL_POINT ? symbol->graphic.size + symbol->graphic.stroke.width : 0;
-    return stroke + mark + fabs(symbol->offset) * 2;
+    double along = symbol->stroke.graphic != NULL ? mc_graphic_reach(symbol->stroke.graphic) : 0;
+    double mark = symbol->kind == MC_SYMBOL_POINT ? mc_graphic_reach(&symbol->graphic) : 0;
+    return stroke + along + mark + fabs(symbol->offset) * 2 + fabs(symbol->displacement.x) +
+           fabs(symbol->displacement.y);
 }
 
 double
@@ -298,7 +376,7 @@ mc_painter_margin(const mc_style *style, double scale)
         for (int r = 0; r < style->passes[p].rule_count; r++) {
             const mc_rule_style *rule = &style->passes[p].rules[r];
             for (int i = 0; rule_applies(rule, scale) && i < rule->symbolizer_count; i++)
-                most = fmax(most, reach_of(&rule->symbolizers[i]) * mc_painter_unit(rule->symbolizers[i].uom, scale));
+                most = fmax(most, reach_of(&rule->symbolizers[i]) * mc_uom_pixels(rule->symbolizers[i].uom, scale));
         }
     return ceil(fmin(most, MC_STROKE_WIDTH_MAX)) + 1;
 }
