@@ -36,7 +36,7 @@ mc_dbf_open(mc_dbf **dbf, const mc_mapped *file, const char *codepage, apr_pool_
         const uint8_t *bytes = file->bytes + begin;
         mc_dbf_field *field = &made->fields[made->field_count];
         *field = (mc_dbf_field){ apr_pstrmemdup(pool, (const char *)bytes, strnlen((const char *)bytes, NAME)),
-                                 (char)bytes[11], at, bytes[16] };
+                                 (char)bytes[11], at, bytes[16], bytes[17] };
         at += field->width;
         if (made->field_count == FIELDS_MAX - 1 || at > made->record)
             return mc_error_create(pool, MC_ERR_CORRUPT,
