@@ -141,8 +141,8 @@ expand(const char **expanded, bool *boxed, mc_postgis_statement *statement, cons
 
 /* What stands behind FROM. *boxed: it restricts itself to the box. */
 static mc_error *
-relation(const char **from, bool *boxed, mc_postgis_statement *statement, const mc_postgis_config *config,
-         int map_srid, const mc_feature_query *query, apr_pool_t *pool)
+relation(const char **from, bool *boxed, mc_postgis_statement *statement, const mc_postgis_config *config, int map_srid,
+         const mc_feature_query *query, apr_pool_t *pool)
 {
     *boxed = false;
     statement->placeholder_count = 0;
@@ -186,7 +186,7 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
         shape = apr_pstrcat(pool, "encode(ST_AsBinary(", shape, "),'hex')", NULL);
     if (config->transfer == MC_TRANSFER_TWKB) /* of few values: statements stay prepared */
         shape = apr_psprintf(pool, "ST_AsTWKB(%s,%d)", shape, mc_twkb_precision(query->resolution));
-    statement->sql =
-        apr_pstrcat(pool, "SELECT ", shape, ",", id, columns, " FROM ", from, " AS layer WHERE ", geometry, " && ", box, NULL);
+    statement->sql = apr_pstrcat(pool, "SELECT ", shape, ",", id, columns, " FROM ", from, " AS layer WHERE ", geometry,
+                                 " && ", box, NULL);
     return MC_OK;
 }

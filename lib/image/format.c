@@ -21,7 +21,7 @@
       "Under which tilesets and services refer to it." },                                                              \
     {                                                                                                                  \
         "@type", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(format_text, type), NULL,                        \
-            "PNG, JPEG, MIXED, RAW or MVT."                                                                                 \
+            "PNG, JPEG, MIXED, RAW or MVT."                                                                            \
     }
 
 /* What a configuration says, before names are looked up. */

@@ -3,6 +3,7 @@
 
 #include <apr_strings.h>
 #include <math.h>
+#include <string.h>
 
 #include "mapcache/trace.h"
 
@@ -66,6 +67,8 @@ mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, m
     MC_SPAN(ctx, "mapcache_vector_render");
     mc_vector_source *vector = (mc_vector_source *)source;
     apr_pool_t *scratch;
+    if (wanted->vector_tile != NULL)
+        return mc_vector_tile(map, vector, wanted, ctx, pool);
     MC_TRY(mc_pixels_create(&map->pixels, wanted->width, wanted->height, true, pool));
     mc_pixels_attach(map->pixels, pool);
     apr_pool_create(&scratch, pool);
@@ -106,6 +109,17 @@ mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_build *bu
     return layer->style != NULL;
 }
 
+/* Layers of a vector tile are told apart by their names (MVT 2.1, 4.1). */
+static bool
+repeated_name(const mc_vector_source *source)
+{
+    for (int i = 0; i < source->layer_count; i++)
+        for (int j = 0; j < i; j++)
+            if (strcmp(source->layers[i]->name, source->layers[j]->name) == 0)
+                return true;
+    return false;
+}
+
 bool
 mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const mc_node *node, mc_build *build),
                  mc_build *build)
@@ -119,5 +133,6 @@ mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const
             return false;
         source->layers[source->layer_count++] = layer;
     }
+    source->base.source.no_vector_tiles = repeated_name(source) ? "two of its layers have the same name" : NULL;
     return true;
 }
