@@ -107,7 +107,7 @@ hand_over(reading *r, const mc_shp_record *record, mc_feature_taker *take, void 
     if (mc_geometry_is_empty(&r->geometry))
         return MC_OK;
     read_values(r, record->number, scratch);
-    const mc_feature feature = { record->number, &r->geometry, r->values };
+    const mc_feature feature = { .id = record->number, .geometry = &r->geometry, .values = r->values };
     return take(baton, &feature, r->ctx);
 }
 

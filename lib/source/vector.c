@@ -56,7 +56,7 @@ draw_layer(mc_pixels *canvas, const mc_vector_layer *layer, const mc_render *wan
     int64_t skipped = 0;
     mc_vector_query(&query, wanted, 0);
     mc_vector_query(&query, wanted, mc_painter_margin(layer->style, query.scale));
-    MC_TRY(mc_painter_create(&painter, layer->style, canvas, query.scale, false, pool));
+    MC_TRY(mc_painter_create(&painter, layer->style, canvas, &query, false, pool));
     MC_TRY(layer->data->ops->read(layer->data, &query, mc_painter_take, painter, &skipped, ctx, pool));
     return mc_painter_finish(painter, ctx);
 }
