@@ -120,6 +120,19 @@ mc_brush_row(mc_pixels *target, int x, int y, const uint8_t *mask, int count, mc
 }
 
 void
+mc_brush_cells(mc_pixels *target, int x, int y, const uint8_t *mask, int count, const mc_pixels *cell, int column,
+               int row)
+{
+    uint8_t *pixel = target->data + (size_t)y * target->stride + (size_t)x * 4;
+    const uint8_t *source = cell->data + (size_t)row * cell->stride;
+    for (int i = 0; i < count; i++) {
+        if (mask[i] != 0)
+            lay_pixel(pixel + (size_t)i * 4, source + (size_t)column * 4, mask[i]);
+        column = column + 1 == cell->width ? 0 : column + 1;
+    }
+}
+
+void
 mc_brush_fill(mc_pixels *target, mc_area *coverage, mc_fill_rule rule, mc_color color, uint8_t *mask)
 {
     for (int y = coverage->top; y <= coverage->bottom; y++) {

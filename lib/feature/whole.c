@@ -11,7 +11,7 @@ enum {
 static mc_error *
 gather_wide(mc_painter *painter, mc_whole *into, const mc_symbolizer *symbol, const mc_shape *shape, double width)
 {
-    mc_pen pen = mc_painter_pen(&symbol->stroke, width, mc_painter_pixels(painter, symbol, symbol->offset));
+    mc_pen pen = mc_painter_pen(painter, symbol, width);
     MC_TRY(mc_painter_area(&into->wide, painter, true));
     mc_stroker_add(into->wide, shape, &pen, &painter->scratch);
     return MC_OK;

@@ -9,7 +9,8 @@
 typedef struct mc_vector_layer {
     const char *name;
     const char *style_file, *style_name; /* as configured */
-    const char *attributes;              /* of vector tiles, with commas; NULL: all */
+    const char *attribute_list;          /* as configured; or NULL */
+    apr_array_header_t *shown;           /* of const char *: the attributes that clients may see; NULL: all */
     int minzoom, maxzoom;                /* levels of vector tiles */
     mc_feature_data *data;
     const mc_style *style;
@@ -51,9 +52,10 @@ typedef struct mc_vector_source {
           0,                                                                                                           \
           NULL,                                                                                                        \
           NULL,                                                                                                        \
-          offsetof(type_, layer.attributes),                                                                           \
+          offsetof(type_, layer.attribute_list),                                                                       \
           NULL,                                                                                                        \
-          "Attributes that vector tiles hold, with commas between them; without it all, empty: none." },               \
+          "Names, with commas between them, of the attributes that feature info and vector tiles show. "               \
+          "All of them without it." },                                                                                 \
         { "minzoom",   MC_INT,                                                                                         \
           MC_KEY_OURS, 0,                                                                                              \
           99,          NULL,                                                                                           \
@@ -70,6 +72,11 @@ bool mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_buil
 /* Makes all layers of a source that has been read. False after a complaint. */
 bool mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const mc_node *node, mc_build *build),
                       mc_build *build);
+
+/* The attributes that clients may see (mc_field), and their names: of those that the data has all, or the configured
+ * ones. */
+mc_error *mc_vector_fields(apr_array_header_t **fields, const char ***names, const mc_vector_layer *layer, mc_ctx *ctx,
+                           apr_pool_t *pool) MC_CHECKED;
 
 /* The render operation of all of them. */
 mc_error *mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx,

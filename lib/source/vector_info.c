@@ -130,10 +130,8 @@ find_in_layer(finding *f, const mc_vector_layer *layer, const mc_info_request *w
     mc_feature_query query = { 0 };
     apr_array_header_t *fields = NULL;
     int64_t skipped = 0;
-    MC_TRY(layer->data->ops->fields(&fields, layer->data, ctx, pool));
-    const char **names = apr_palloc(pool, sizeof(*names) * (size_t)(fields->nelts + 1));
-    for (int i = 0; i < fields->nelts; i++)
-        names[i] = APR_ARRAY_IDX(fields, i, mc_field).name;
+    const char **names;
+    MC_TRY(mc_vector_fields(&fields, &names, layer, ctx, pool));
     query.attributes = names;
     query.attribute_count = fields->nelts;
     mc_vector_query(&query, &wanted->map, 0);

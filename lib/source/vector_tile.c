@@ -1,7 +1,6 @@
 /* Vector tiles of the sources that draw: the same layers and data as their maps, as features instead of pixels. */
 #include <apr_strings.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/metrics.h"
 #include "feature/mvt.h"
@@ -36,43 +35,6 @@ find_place(place *found, const mc_render *wanted)
     return false;
 }
 
-/* Whether a list with commas has a name in it. */
-static bool
-is_listed(const char *list, const char *name)
-{
-    size_t size = strlen(name);
-    for (const char *at = list; *at != '\0';) {
-        at += strspn(at, ", \t\r\n");
-        size_t length = strcspn(at, ",");
-        size_t bare = length;
-        while (bare > 0 && strchr(" \t\r\n", at[bare - 1]) != NULL)
-            bare--;
-        if (bare == size && strncmp(at, name, size) == 0)
-            return true;
-        at += length;
-    }
-    return false;
-}
-
-/* The attributes that the layer's tiles hold (mc_field). */
-static mc_error *
-wanted_fields(apr_array_header_t **fields, const mc_vector_layer *layer, mc_ctx *ctx, apr_pool_t *pool)
-{
-    apr_array_header_t *all = NULL;
-    if (layer->attributes != NULL && layer->attributes[strspn(layer->attributes, ", \t\r\n")] == '\0') {
-        *fields = apr_array_make(pool, 1, sizeof(mc_field));
-        return MC_OK;
-    }
-    MC_TRY(layer->data->ops->fields(&all, layer->data, ctx, pool));
-    *fields = apr_array_make(pool, all->nelts + 1, sizeof(mc_field));
-    for (int i = 0; i < all->nelts; i++) {
-        mc_field field = APR_ARRAY_IDX(all, i, mc_field);
-        if (layer->attributes == NULL || is_listed(layer->attributes, field.name))
-            APR_ARRAY_PUSH(*fields, mc_field) = field;
-    }
-    return MC_OK;
-}
-
 static void
 make_query(mc_feature_query *query, const place *at, const mc_render *wanted)
 {
@@ -90,14 +52,12 @@ add_layer(mc_mvt *mvt, const mc_vector_layer *layer, const place *at, const mc_r
           apr_pool_t *pool)
 {
     apr_array_header_t *fields;
+    const char **names;
     mc_feature_query query = { 0 };
     int64_t skipped = 0;
     if (at->z < layer->minzoom || at->z > layer->maxzoom)
         return MC_OK;
-    MC_TRY(wanted_fields(&fields, layer, ctx, pool));
-    const char **names = apr_palloc(pool, sizeof(*names) * (size_t)(fields->nelts + 1));
-    for (int i = 0; i < fields->nelts; i++)
-        names[i] = APR_ARRAY_IDX(fields, i, mc_field).name;
+    MC_TRY(mc_vector_fields(&fields, &names, layer, ctx, pool));
     make_query(&query, at, wanted);
     query.attributes = names;
     query.attribute_count = fields->nelts;
@@ -186,7 +146,8 @@ mc_vector_tile_layers(apr_array_header_t **layers, mc_source *source, mc_ctx *ct
         mc_vector_layer_info info = { layer->name, layer->minzoom, layer->maxzoom,
                                       apr_array_make(pool, 8, sizeof(mc_vector_attribute)) };
         apr_array_header_t *fields = NULL;
-        mc_error *error = wanted_fields(&fields, layer, ctx, pool);
+        const char **names;
+        mc_error *error = mc_vector_fields(&fields, &names, layer, ctx, pool);
         if (error != MC_OK)
             mc_log_error(ctx, MC_LOG_WARN, error);
         for (int j = 0; error == MC_OK && j < fields->nelts; j++) {
