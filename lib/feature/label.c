@@ -16,7 +16,7 @@
 
 struct mc_labels {
     mc_label_frame frame;
-    mc_pixels *target;
+    mc_canvas *canvas;
     double scale;
     mc_label_candidate **list;
     int count, room, layer;
@@ -32,15 +32,14 @@ free_labels(void *data)
     for (int i = 0; i < labels->count; i++)
         free(labels->list[i]);
     free(labels->list);
-    mc_pixels_unref(labels->target);
     return APR_SUCCESS;
 }
 
 mc_labels *
-mc_labels_create(mc_pixels *target, apr_pool_t *pool)
+mc_labels_create(mc_canvas *canvas, apr_pool_t *pool)
 {
     mc_labels *labels = apr_pcalloc(pool, sizeof(*labels));
-    *labels = (mc_labels){ .frame = { target->width, target->height }, .target = mc_pixels_ref(target), .pool = pool };
+    *labels = (mc_labels){ .frame = { canvas->width, canvas->height }, .canvas = canvas, .pool = pool };
     apr_pool_cleanup_register(pool, labels, free_labels, apr_pool_cleanup_null);
     return labels;
 }
@@ -319,6 +318,7 @@ mc_error *
 mc_labels_finish(mc_labels *labels, mc_ctx *ctx)
 {
     MC_SPAN(ctx, "mapcache_labels_finish");
+    mc_pixels *target;
     if (labels->count == 0)
         return MC_OK;
     join_groups(labels);
@@ -327,5 +327,6 @@ mc_labels_finish(mc_labels *labels, mc_ctx *ctx)
         mc_log_write(ctx, MC_LOG_WARN,
                      "%" APR_INT64_T_FMT " labels are left out: longer than %d bytes, or more than the %d first ones",
                      labels->left_out, MC_TEXT_BYTES_MAX, MC_LABELS_MAX);
-    return mc_labels_place(labels->list, labels->count, labels->target, ctx, labels->pool);
+    MC_TRY(mc_canvas_pixels(&target, labels->canvas));
+    return mc_labels_place(labels->list, labels->count, target, ctx, labels->pool);
 }

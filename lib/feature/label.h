@@ -5,12 +5,13 @@
 #ifndef MC_FEATURE_LABEL_H
 #define MC_FEATURE_LABEL_H
 
+#include "feature/canvas.h"
 #include "feature/style.h"
 
 typedef struct mc_labels mc_labels;
 
 /* Of `pool`, for a map. */
-mc_labels *mc_labels_create(mc_pixels *target, apr_pool_t *pool);
+mc_labels *mc_labels_create(mc_canvas *canvas, apr_pool_t *pool);
 
 /* What is taken from now on belongs to the next layer, drawn at a scale (denominator). */
 void mc_labels_next_layer(mc_labels *labels, double scale);

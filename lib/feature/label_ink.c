@@ -153,7 +153,7 @@ make_mask(mask **made, mc_label_ink *ink, const mc_placed_glyph *at, float size,
     MC_TRY(area_for(&area, ink, width, height));
     mc_area_add(area, &ink->shape, 0, 0);
     for (int y = area->top; y <= area->bottom; y++) {
-        uint8_t row[MC_GLYPH_SIDE];
+        uint8_t row[MC_GLYPH_SIDE + MC_MASK_MARGIN];
         int x, count;
         mc_area_take_row(area, y, MC_NON_ZERO, row, &x, &count);
         if (y < height && count > 0 && x < width)

@@ -59,7 +59,7 @@ drawn(const mc_text_symbol *texts, int text_count, const thing *things, int coun
     const mc_rule_style rule = { .texts = texts, .text_count = text_count };
     ck_ok(mc_pixels_create(&pixels, SIDE, SIDE, true, pool));
     mc_pixels_attach(pixels, pool);
-    mc_labels *labels = mc_labels_create(pixels, pool);
+    mc_labels *labels = mc_labels_create(mc_canvas_of(pixels, pool), pool);
     mc_labels_next_layer(labels, 10000);
     for (int i = 0; i < count; i++) {
         mc_geometry_clear(&geometry);
@@ -558,7 +558,7 @@ START_TEST(the_number_of_labels_is_bounded)
         apr_pool_create(&scratch, pool);
         ck_ok(mc_pixels_create(&pixels[order], SIDE, SIDE, true, pool));
         mc_pixels_attach(pixels[order], pool);
-        mc_labels *labels = mc_labels_create(pixels[order], pool);
+        mc_labels *labels = mc_labels_create(mc_canvas_of(pixels[order], pool), pool);
         mc_labels_next_layer(labels, 1);
         for (int i = 0; i < COUNT; i++) {
             int id = order == 0 ? i : COUNT - 1 - i;
