@@ -11,11 +11,12 @@ from common.servers import BUILD, HTTPD_MODULES, apache, make_folder, nginx_fast
 MAPSERVER = "/usr/lib/cgi-bin/mapserv"
 OURS_CGI = BUILD / "bin" / "mapcache.fcgi"
 CGI_CHILDREN = 100  # as many programs at once as there are users
+THREADS = 128      # of each of Apache's two processes: more than there are users
 
 
-def module(name, config, **options):
+def module(name, config):
     """Our Apache module on a configuration file."""
-    return apache(name, f"LoadModule mapcache_module {BUILD}/modules/mod_mapcache.so\nKeepAliveTimeout 120\nMapCacheAlias /mc {config}", "/mc", **options)
+    return apache(name, f"LoadModule mapcache_module {BUILD}/modules/mod_mapcache.so\nMapCacheAlias /mc {config}", "/mc", threads=THREADS)
 
 
 def fastcgi(name, config):
@@ -54,9 +55,9 @@ def mapserver_fcgid(name, mapfiles, processes):
     lines += [f"FcgidIPCDir {folder}/sockets", f"FcgidProcessTableFile {folder}/sockets/table", f"FcgidMaxProcesses {processes}",
               f"FcgidMaxProcessesPerClass {processes}", f"FcgidMinProcessesPerClass {min(processes, 3)}", "FcgidMaxRequestsPerProcess 0", "FcgidIdleTimeout 3600",
               "FcgidProcessLifeTime 0", "FcgidSpawnScoreUpLimit 100000", "FcgidConnectTimeout 60", "FcgidIOTimeout 120", "FcgidBusyTimeout 300",
-              "KeepAliveTimeout 120", f"ScriptAlias /mapserv {folder}/bin/mapserv", f"<Directory {folder}/bin>", "Require all granted", "Options +ExecCGI",
+              f"ScriptAlias /mapserv {folder}/bin/mapserv", f"<Directory {folder}/bin>", "Require all granted", "Options +ExecCGI",
               "SetHandler fcgid-script", "</Directory>"]
-    return apache(name, "\n".join(lines), "/mapserv", threads=64)
+    return apache(name, "\n".join(lines), "/mapserv", threads=THREADS)
 
 
 def mapserver_fastcgi(name, mapfiles, processes=2):

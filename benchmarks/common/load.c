@@ -6,7 +6,7 @@
  * users begin evenly over RAMP seconds. INTERVAL seconds lie between the times at which a user's requests are due; a
  * user never has two of them open, and one that is late sends at once. Both may be 0: as fast as it goes. Prints a line
  * for each request: when it was sent (microseconds since the start), how long it took, how late it was, the status
- * (0: no answer), bytes of the body, and 1 if these begin as a PNG or JPEG does.
+ * (0: no answer), bytes of the body, and 1 if these begin as a PNG does.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -67,9 +67,9 @@ fail(const char *what)
 }
 
 static bool
-is_picture(const uint8_t *bytes, int64_t count)
+is_png(const uint8_t *bytes, int64_t count)
 {
-    return count > SKETCH && (memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0 || memcmp(bytes, "\xff\xd8\xff", 3) == 0);
+    return count > SKETCH && memcmp(bytes, "\x89PNG\r\n\x1a\n", SKETCH) == 0;
 }
 
 static void
@@ -86,7 +86,7 @@ finish(user *u, bool good)
 {
     int64_t end = now();
     printf("%lld %lld %lld %d %lld %d\n", (long long)(u->sent - run.start), (long long)(end - u->sent),
-           (long long)(u->sent - u->due), good ? u->status : 0, (long long)u->bytes, is_picture(u->sketch, u->bytes));
+           (long long)(u->sent - u->due), good ? u->status : 0, (long long)u->bytes, is_png(u->sketch, u->bytes));
     if (!good || u->close)
         hang_up(u);
     u->asked++;

@@ -130,7 +130,7 @@ def write_ours(folder, sets, variants, data):
     <resolutions>{" ".join(repr(side / 256 / 2 ** level) for level in range(12))}</resolutions><units>m</units><origin>top-left</origin></grid>
   <cache name="disk" type="disk"><base>{folder}/cache</base></cache>{layers}
   <default_format>PNG</default_format>
-  <service type="wms" enabled="true"><full_wms>forward</full_wms><maxsize>4096</maxsize></service>
+  <service type="wms" enabled="true"><full_wms>forward</full_wms><maxsize>4096</maxsize><format allow_client_override="true">PNG</format></service>
 </mapcache>
 """)
     return path

@@ -13,6 +13,8 @@ import random
 import struct
 import subprocess
 
+from common.geometry import jagged
+
 SRID = 21781
 EXTENT = (485414.0, 75286.0, 833837.0, 295935.0)
 GRID = 50      # villages: GRID x GRID
@@ -20,15 +22,6 @@ PARCELS = 9    # times the villages in each direction
 DEPTH = 3      # of the borders: 2 ** DEPTH pieces between corners
 SWISS_MAPS = "swiss-maps@4.7.0"
 COLUMNS = {"villages": ("Polygon", "name text"), "roads": ("LineString", "class int, name text"), "points": ("Point", "kind int, name text")}
-
-
-def split(a, b, depth, numbers):
-    """A jagged line from a to b, without b."""
-    if depth == 0:
-        return [a]
-    reach = math.dist(a, b) * .09
-    middle = ((a[0] + b[0]) / 2 + numbers.uniform(-reach, reach), (a[1] + b[1]) / 2 + numbers.uniform(-reach, reach))
-    return split(a, middle, depth - 1, numbers) + split(middle, b, depth - 1, numbers)
 
 
 def rounded(points):
@@ -46,9 +39,9 @@ def village_rings(numbers):
             corner[column, row] = (EXTENT[0] + (column + dx) * width, EXTENT[1] + (row + dy) * height)
     for (column, row), at in corner.items():
         if column < GRID:
-            across[column, row] = split(at, corner[column + 1, row], DEPTH, numbers)
+            across[column, row] = jagged(at, corner[column + 1, row], DEPTH, .09, numbers)
         if row < GRID:
-            up[column, row] = split(at, corner[column, row + 1], DEPTH, numbers)
+            up[column, row] = jagged(at, corner[column, row + 1], DEPTH, .09, numbers)
     for row in range(GRID):
         for column in range(GRID):
             top = across[column, row + 1][1:] + [corner[column + 1, row + 1]]
