@@ -10,13 +10,6 @@
 #include "mapcache/grid.h"
 #include "mapcache/tile.h"
 
-/* One feature, valid during the call that hands it over. */
-typedef struct mc_feature {
-    int64_t id;                /* of the data, or its place in it */
-    mc_geometry *geometry;     /* in pixels of the map */
-    const char *const *values; /* attributes as text, in the order of the query's names; NULL: null */
-} mc_feature;
-
 /* What is wanted of the data. */
 typedef struct mc_feature_query {
     const char *srs;               /* of the map: "EPSG:3857" */
@@ -29,6 +22,14 @@ typedef struct mc_feature_query {
     const mc_dimension_value *dimensions;
     int dimension_count;
 } mc_feature_query;
+
+/* One feature, valid during the call that hands it over. */
+typedef struct mc_feature {
+    int64_t id;                  /* of the data, or its place in it */
+    mc_geometry *geometry;       /* in pixels of the map */
+    const char *const *values;   /* attributes as text, in the order of the query's names; NULL: null */
+    const mc_feature_query *map; /* what it is painted for; NULL: nothing is painted */
+} mc_feature;
 
 /* Takes one feature; an error ends the reading and comes back from it. */
 typedef mc_error *mc_feature_taker(void *baton, const mc_feature *feature, mc_ctx *ctx);

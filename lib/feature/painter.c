@@ -3,46 +3,19 @@
  * end: that is the same as to draw pass after pass, and the features have to come only once. A rule of constant opaque
  * ink whose shapes need not be kept apart is painted whole: all of its features into one plane, and that plane once.
  */
-#include "feature/painter.h"
-
 #include <apr_strings.h>
 #include <math.h>
 
-#include "feature/mark.h"
+#include "feature/graphic.h"
+#include "feature/painter_private.h"
 #include "feature/stroker.h"
 #include "mapcache/trace.h"
 
 enum {
-    PASSES_MAX = 16,
-    WHOLE_RULES_MAX = 4,   /* each has planes of its own: memory */
-    WHOLE_FEATURES = 8192, /* after so many a plane is painted and begun anew: its sums stay inside their range */
+    WHOLE_RULES_MAX = 4, /* each has planes of its own: memory */
 };
 
 #define THIN 2.0 /* pixels: up to this width a stroke is painted by distance */
-
-/* What a rule that is painted whole has gathered. */
-typedef struct whole {
-    mc_area *fill, *wide; /* NULL: not used so far */
-    mc_outline *thin;
-    int features;
-} whole;
-
-typedef struct pass {
-    mc_pixels *pixels; /* NULL: nothing painted yet */
-    whole *wholes;     /* by rule; NULL: feature by feature */
-} pass;
-
-struct mc_painter {
-    const mc_style *style;
-    mc_pixels *target;
-    double scale;
-    pass passes[PASSES_MAX];
-    mc_area *coverage; /* for one symbol of one feature */
-    mc_outline *outline;
-    uint8_t *mask;
-    mc_shape scratch, mark;
-    apr_pool_t *pool, *values; /* values: cleared after each feature */
-};
 
 /* Pixels for a unit of a symbolizer's sizes: the standardised pixel is 0.28 mm wide (OGC 05-077r4, 10.2). */
 static double
@@ -52,10 +25,22 @@ unit_of(const mc_symbolizer *symbol, double scale)
     return symbol->uom == MC_UOM_PIXEL ? 1 : metres[symbol->uom] / (0.00028 * scale);
 }
 
-static double
-in_pixels(double size, const mc_symbolizer *symbol, const mc_painter *painter)
+double
+mc_painter_unit(const mc_painter *painter, const mc_symbolizer *symbol)
 {
-    return fmin(size * unit_of(symbol, painter->scale), MC_STROKE_WIDTH_MAX);
+    return unit_of(symbol, painter->map->scale);
+}
+
+double
+mc_painter_pixels(const mc_painter *painter, const mc_symbolizer *symbol, double size)
+{
+    return fmax(-MC_STROKE_WIDTH_MAX, fmin(size * mc_painter_unit(painter, symbol), MC_STROKE_WIDTH_MAX));
+}
+
+double
+mc_painter_value(mc_painter *painter, const mc_expression *value, double constant, const mc_feature *feature)
+{
+    return value == NULL ? constant : mc_expression_number(value, feature, constant, painter->values);
 }
 
 static bool
@@ -67,13 +52,24 @@ rule_applies(const mc_rule_style *rule, double scale)
 static bool
 ink_is_constant(const mc_ink *ink)
 {
-    return !ink->present || (ink->color_value == NULL && ink->opacity == NULL && ink->color.alpha == 255);
+    return !ink->present ||
+           (ink->color_value == NULL && ink->opacity == NULL && ink->pattern == NULL && ink->color.alpha == 255);
+}
+
+static bool
+is_moved(const mc_symbolizer *symbol)
+{
+    const mc_pair *by = &symbol->displacement;
+    return by->x != 0 || by->y != 0 || by->x_value != NULL || by->y_value != NULL;
 }
 
 static bool
 symbol_can_be_whole(const mc_symbolizer *symbol)
 {
     if (symbol->kind != MC_SYMBOL_POLYGON && symbol->kind != MC_SYMBOL_LINE)
+        return false;
+    if (symbol->stroke.graphic != NULL || is_moved(symbol) || symbol->part != MC_PART_WHOLE ||
+        (symbol->kind == MC_SYMBOL_POLYGON && symbol->offset != 0))
         return false;
     return ink_is_constant(&symbol->fill) && ink_is_constant(&symbol->stroke.ink) && symbol->stroke.width_value == NULL;
 }
@@ -97,124 +93,101 @@ static apr_status_t
 free_painter(void *data)
 {
     mc_painter *painter = data;
-    for (int i = 0; i < PASSES_MAX; i++)
+    for (int i = 0; i < MC_PASSES_MAX; i++)
         mc_pixels_unref(painter->passes[i].pixels);
-    mc_pixels_unref(painter->target);
     mc_shape_free(&painter->scratch);
     mc_shape_free(&painter->mark);
+    mc_shape_free(&painter->moved);
+    mc_shape_free(&painter->places);
     return APR_SUCCESS;
 }
 
 mc_error *
-mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target, double scale, bool by_feature,
-                  apr_pool_t *pool)
+mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target, const mc_feature_query *map,
+                  bool by_feature, apr_pool_t *pool)
 {
-    if (style->pass_count > PASSES_MAX)
+    return mc_painter_create_on(painter, style, mc_canvas_of(target, pool), map, by_feature, pool);
+}
+
+mc_error *
+mc_painter_create_on(mc_painter **painter, const mc_style *style, mc_canvas *canvas, const mc_feature_query *map,
+                     bool by_feature, apr_pool_t *pool)
+{
+    if (style->pass_count > MC_PASSES_MAX)
         return mc_error_create(pool, MC_ERR_LIMIT, "style %s has more than %d feature type styles", style->name,
-                               PASSES_MAX);
+                               MC_PASSES_MAX);
     mc_painter *made = apr_pcalloc(pool, sizeof(*made));
-    *made = (mc_painter){ .style = style, .target = mc_pixels_ref(target), .scale = scale, .pool = pool };
-    made->passes[0].pixels = mc_pixels_ref(target);
+    *made = (mc_painter){ .style = style, .canvas = canvas, .map = map, .pool = pool };
     apr_pool_create(&made->values, pool);
     apr_pool_cleanup_register(pool, made, free_painter, apr_pool_cleanup_null);
-    made->mask = apr_palloc(pool, (size_t)target->width);
+    made->mask = apr_palloc(pool, (size_t)canvas->width + MC_MASK_MARGIN);
     for (int i = 0; i < style->pass_count && !by_feature; i++)
-        if (pass_can_be_whole(&style->passes[i], scale))
-            made->passes[i].wholes = apr_pcalloc(pool, sizeof(whole) * (size_t)style->passes[i].rule_count);
+        if (pass_can_be_whole(&style->passes[i], map->scale))
+            made->passes[i].wholes = apr_pcalloc(pool, sizeof(mc_whole) * (size_t)style->passes[i].rule_count);
     *painter = made;
     return MC_OK;
 }
 
-static mc_error *
-pass_pixels(mc_pixels **pixels, mc_painter *painter, pass *to)
+mc_error *
+mc_painter_target(mc_pixels **pixels, mc_painter *painter, mc_pass *to)
 {
+    if (to == &painter->passes[0])
+        return mc_canvas_pixels(pixels, painter->canvas);
     if (to->pixels == NULL)
-        MC_TRY(mc_pixels_create(&to->pixels, painter->target->width, painter->target->height, true, painter->pool));
+        MC_TRY(mc_pixels_create(&to->pixels, painter->canvas->width, painter->canvas->height, true, painter->pool));
+    to->pixels->opacity = MC_OPACITY_UNKNOWN; /* painted on: what was known of it does not hold any more */
     *pixels = to->pixels;
     return MC_OK;
 }
 
-/* Planes at their first use. coarse: of a layer that is painted whole, whose colours shall fit a palette. */
-static mc_error *
-area_of(mc_area **area, mc_painter *painter, bool coarse)
+mc_error *
+mc_painter_area(mc_area **area, mc_painter *painter, bool coarse)
 {
     if (*area == NULL)
-        MC_TRY(mc_area_create(area, painter->target->width, painter->target->height, painter->pool));
+        MC_TRY(mc_area_create(area, painter->canvas->width, painter->canvas->height, painter->pool));
     (*area)->coarse = coarse;
     return MC_OK;
 }
 
-static mc_error *
-outline_of(mc_outline **outline, mc_painter *painter, bool coarse)
+mc_error *
+mc_painter_outline(mc_outline **outline, mc_painter *painter, bool coarse)
 {
     if (*outline == NULL)
-        MC_TRY(mc_outline_create(outline, painter->target->width, painter->target->height, painter->pool));
+        MC_TRY(mc_outline_create(outline, painter->canvas->width, painter->canvas->height, painter->pool));
     (*outline)->coarse = coarse;
     return MC_OK;
 }
 
-static bool
-is_thin(const mc_stroke *stroke, double width, const mc_symbolizer *symbol)
+bool
+mc_painter_is_thin(const mc_stroke *stroke, double width, const mc_symbolizer *symbol)
 {
-    return width <= THIN && stroke->dashes == NULL && symbol->offset == 0;
+    return width <= THIN && stroke->dashes == NULL && symbol->offset == 0 && stroke->ink.pattern == NULL;
 }
 
-static mc_pen
-pen_of(const mc_stroke *stroke, double width, double offset)
+mc_pen
+mc_painter_pen(const mc_painter *painter, const mc_symbolizer *symbol, double width)
 {
-    return (
-        mc_pen){ width, stroke->join, stroke->cap, stroke->dashes, stroke->dash_count, stroke->dash_offset, offset };
+    const mc_stroke *stroke = &symbol->stroke;
+    return (mc_pen){ width,
+                     stroke->join,
+                     stroke->cap,
+                     stroke->dashes,
+                     stroke->dash_count,
+                     stroke->dash_offset,
+                     mc_painter_pixels(painter, symbol, symbol->offset),
+                     mc_painter_unit(painter, symbol) };
 }
 
-/* Which shape of a geometry a symbol draws: polygons have outlines, but lines have no inside. */
-static bool
-draws(const mc_symbolizer *symbol, const mc_shape *shape)
+bool
+mc_painter_draws(const mc_symbolizer *symbol, const mc_shape *shape)
 {
     if (shape->part_count == 0 || shape->kind == MC_SHAPE_POINTS)
         return false;
     return symbol->kind == MC_SYMBOL_LINE || shape->kind == MC_SHAPE_POLYGONS;
 }
 
-static mc_error *
-gather(mc_painter *painter, whole *into, const mc_symbolizer *symbol, const mc_shape *shape)
-{
-    if (!draws(symbol, shape))
-        return MC_OK;
-    if (symbol->kind == MC_SYMBOL_POLYGON && symbol->fill.present) {
-        MC_TRY(area_of(&into->fill, painter, true));
-        mc_area_add(into->fill, shape, 0, 0);
-    }
-    double width = in_pixels(symbol->stroke.width, symbol, painter);
-    if (!symbol->stroke.ink.present || width <= 0)
-        return MC_OK;
-    if (is_thin(&symbol->stroke, width, symbol)) {
-        MC_TRY(outline_of(&into->thin, painter, true));
-        mc_outline_add(into->thin, shape, (float)width);
-        return MC_OK;
-    }
-    mc_pen pen = pen_of(&symbol->stroke, width, in_pixels(symbol->offset, symbol, painter));
-    MC_TRY(area_of(&into->wide, painter, true));
-    mc_stroker_add(into->wide, shape, &pen, &painter->scratch);
-    return MC_OK;
-}
-
-static mc_error *
-lay_whole(mc_painter *painter, pass *to, whole *gathered, const mc_symbolizer *symbol)
-{
-    mc_pixels *pixels;
-    MC_TRY(pass_pixels(&pixels, painter, to));
-    if (gathered->fill != NULL)
-        mc_brush_fill(pixels, gathered->fill, MC_NON_ZERO, symbol->fill.color, painter->mask);
-    if (gathered->wide != NULL)
-        mc_brush_fill(pixels, gathered->wide, MC_NON_ZERO, symbol->stroke.ink.color, painter->mask);
-    if (gathered->thin != NULL)
-        mc_brush_outline(pixels, gathered->thin, symbol->stroke.ink.color);
-    gathered->features = 0;
-    return MC_OK;
-}
-
-static mc_color
-resolve_ink(const mc_ink *ink, const mc_feature *feature, mc_painter *painter)
+mc_color
+mc_painter_ink(mc_painter *painter, const mc_ink *ink, const mc_feature *feature)
 {
     mc_color color = ink->color;
     if (ink->color_value != NULL) {
@@ -227,96 +200,109 @@ resolve_ink(const mc_ink *ink, const mc_feature *feature, mc_painter *painter)
     return color;
 }
 
+mc_shape_point
+mc_painter_displacement(mc_painter *painter, const mc_symbolizer *symbol, const mc_pair *pair,
+                        const mc_feature *feature)
+{
+    double x = mc_painter_value(painter, pair->x_value, pair->x, feature);
+    double y = mc_painter_value(painter, pair->y_value, pair->y, feature);
+    return (mc_shape_point){ (int32_t)lrint(mc_painter_pixels(painter, symbol, x) * MC_SUBPIXELS),
+                             -(int32_t)lrint(mc_painter_pixels(painter, symbol, y) * MC_SUBPIXELS) };
+}
+
+/* Lays what painter->coverage has gathered. */
+static mc_error *
+lay(mc_painter *painter, mc_pixels *pixels, mc_fill_rule rule, const mc_symbolizer *symbol, const mc_ink *ink,
+    const mc_feature *feature)
+{
+    if (ink->pattern != NULL)
+        return mc_pattern_lay(painter, pixels, painter->coverage, rule, symbol, ink->pattern, feature);
+    mc_brush_fill(pixels, painter->coverage, rule, mc_painter_ink(painter, ink, feature), painter->mask);
+    return MC_OK;
+}
+
 static mc_error *
 paint_stroke(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
              const mc_feature *feature)
 {
     const mc_stroke *stroke = &symbol->stroke;
-    double width = stroke->width_value == NULL
-                       ? stroke->width
-                       : mc_expression_number(stroke->width_value, feature, stroke->width, painter->values);
+    if (stroke->ink.present && stroke->graphic != NULL)
+        return mc_graphic_along(painter, pixels, symbol, shape, feature);
+    double width = mc_painter_value(painter, stroke->width_value, stroke->width, feature);
     if (!stroke->ink.present || !(width > 0))
         return MC_OK;
-    width = in_pixels(width, symbol, painter);
-    mc_color color = resolve_ink(&stroke->ink, feature, painter);
-    if (is_thin(stroke, width, symbol)) {
-        MC_TRY(outline_of(&painter->outline, painter, false));
+    width = mc_painter_pixels(painter, symbol, width);
+    if (mc_painter_is_thin(stroke, width, symbol)) {
+        MC_TRY(mc_painter_outline(&painter->outline, painter, false));
         mc_outline_add(painter->outline, shape, (float)width);
-        mc_brush_outline(pixels, painter->outline, color);
+        mc_brush_outline(pixels, painter->outline, mc_painter_ink(painter, &stroke->ink, feature));
         return MC_OK;
     }
-    mc_pen pen = pen_of(stroke, width, in_pixels(symbol->offset, symbol, painter));
-    MC_TRY(area_of(&painter->coverage, painter, false));
+    mc_pen pen = mc_painter_pen(painter, symbol, width);
+    MC_TRY(mc_painter_area(&painter->coverage, painter, false));
     mc_stroker_add(painter->coverage, shape, &pen, &painter->scratch);
-    mc_brush_fill(pixels, painter->coverage, MC_NON_ZERO, color, painter->mask);
-    return MC_OK;
+    return lay(painter, pixels, MC_NON_ZERO, symbol, &stroke->ink, feature);
 }
 
 static mc_error *
-paint_shape(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
-            const mc_feature *feature)
+paint_fill(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
+           const mc_feature *feature)
 {
-    if (!draws(symbol, shape))
+    if (symbol->kind != MC_SYMBOL_POLYGON || !symbol->fill.present)
         return MC_OK;
-    if (symbol->kind == MC_SYMBOL_POLYGON && symbol->fill.present) {
-        MC_TRY(area_of(&painter->coverage, painter, false));
-        mc_area_add(painter->coverage, shape, 0, 0);
-        mc_brush_fill(pixels, painter->coverage, MC_EVEN_ODD, resolve_ink(&symbol->fill, feature, painter),
-                      painter->mask);
+    if (symbol->offset != 0)
+        return mc_painter_offset_fill(painter, pixels, symbol, shape, feature);
+    MC_TRY(mc_painter_area(&painter->coverage, painter, false));
+    mc_area_add(painter->coverage, shape, 0, 0);
+    return lay(painter, pixels, MC_EVEN_ODD, symbol, &symbol->fill, feature);
+}
+
+static const mc_shape *
+moved(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape, const mc_feature *feature)
+{
+    mc_shape_point by = mc_painter_displacement(painter, symbol, &symbol->displacement, feature);
+    mc_shape_clear(&painter->moved, shape->kind);
+    for (int part = 0, i = 0; part < shape->part_count; part++) {
+        for (; i < shape->ends[part]; i++)
+            mc_shape_add(&painter->moved, shape->points[i].x + by.x, shape->points[i].y + by.y);
+        mc_shape_end_part(&painter->moved);
     }
+    return &painter->moved;
+}
+
+mc_error *
+mc_painter_shape(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
+                 const mc_feature *feature)
+{
+    if (!mc_painter_draws(symbol, shape))
+        return MC_OK;
+    if (is_moved(symbol))
+        shape = moved(painter, symbol, shape, feature);
+    MC_TRY(paint_fill(painter, pixels, symbol, shape, feature));
     return paint_stroke(painter, pixels, symbol, shape, feature);
 }
 
-/* One mark at each point; at the first vertex of each line and ring where there are no points. */
 static mc_error *
-paint_marks(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_feature *feature)
-{
-    const mc_graphic *graphic = &symbol->graphic;
-    const mc_symbolizer drawn = {
-        .kind = MC_SYMBOL_POLYGON, .uom = symbol->uom, .fill = graphic->fill, .stroke = graphic->stroke
-    };
-    const mc_symbolizer stroked = { .kind = MC_SYMBOL_LINE, .uom = symbol->uom, .stroke = graphic->stroke };
-    double size = graphic->size_value == NULL
-                      ? graphic->size
-                      : mc_expression_number(graphic->size_value, feature, graphic->size, painter->values);
-    double turn = graphic->rotation == NULL ? 0 : mc_expression_number(graphic->rotation, feature, 0, painter->values);
-    if (!(size > 0) || !isfinite(turn))
-        return MC_OK;
-    size = in_pixels(size, symbol, painter);
-    for (int kind = 0; kind < 3; kind++) {
-        const mc_shape *shape = &feature->geometry->shapes[kind];
-        for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++]) {
-            bool area = mc_mark_place(&painter->mark, graphic->mark, shape->points[begin], size, turn);
-            MC_TRY(paint_shape(painter, pixels, area ? &drawn : &stroked, &painter->mark, feature));
-        }
-    }
-    return MC_OK;
-}
-
-static mc_error *
-paint_symbol(mc_painter *painter, pass *to, const mc_symbolizer *symbol, const mc_feature *feature)
+paint_symbol(mc_painter *painter, mc_pass *to, const mc_symbolizer *symbol, const mc_feature *feature)
 {
     mc_pixels *pixels;
-    MC_TRY(pass_pixels(&pixels, painter, to));
+    MC_TRY(mc_painter_target(&pixels, painter, to));
     if (symbol->kind == MC_SYMBOL_POINT)
-        return paint_marks(painter, pixels, symbol, feature);
+        return mc_graphic_paint(painter, pixels, symbol, feature);
     for (int kind = 0; kind < 3; kind++)
-        MC_TRY(paint_shape(painter, pixels, symbol, &feature->geometry->shapes[kind], feature));
+        MC_TRY(mc_painter_shape(painter, pixels, symbol, &feature->geometry->shapes[kind], feature));
     return MC_OK;
 }
 
 static mc_error *
-apply_rule(mc_painter *painter, pass *to, int index, const mc_rule_style *rule, const mc_feature *feature)
+apply_rule(mc_painter *painter, mc_pass *to, int index, const mc_rule_style *rule, const mc_feature *feature)
 {
     if (to->wholes == NULL) {
         for (int i = 0; i < rule->symbolizer_count; i++)
             MC_TRY(paint_symbol(painter, to, &rule->symbolizers[i], feature));
         return MC_OK;
     }
-    whole *into = &to->wholes[index];
-    for (int kind = 0; kind < 3; kind++)
-        MC_TRY(gather(painter, into, &rule->symbolizers[0], &feature->geometry->shapes[kind]));
-    return ++into->features < WHOLE_FEATURES ? MC_OK : lay_whole(painter, to, into, &rule->symbolizers[0]);
+    return mc_whole_gather(painter, to, &to->wholes[index], &rule->symbolizers[0], feature->geometry);
 }
 
 static mc_error *
@@ -327,7 +313,7 @@ apply_pass(mc_painter *painter, int index, const mc_feature *feature)
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < style->rule_count; i++) {
             const mc_rule_style *rule = &style->rules[i];
-            if (rule->is_else != (round == 1) || (rule->is_else && any) || !rule_applies(rule, painter->scale) ||
+            if (rule->is_else != (round == 1) || (rule->is_else && any) || !rule_applies(rule, painter->map->scale) ||
                 !mc_filter_matches(rule->filter, feature, painter->values))
                 continue;
             any |= !rule->is_else;
@@ -339,10 +325,12 @@ apply_pass(mc_painter *painter, int index, const mc_feature *feature)
 mc_error *
 mc_painter_take(void *baton, const mc_feature *feature, mc_ctx *ctx)
 {
-    (void)ctx;
     mc_painter *painter = baton;
+    mc_feature placed = *feature;
+    placed.map = painter->map;
+    painter->ctx = ctx;
     for (int i = 0; i < painter->style->pass_count; i++)
-        MC_TRY(apply_pass(painter, i, feature));
+        MC_TRY(apply_pass(painter, i, &placed));
     apr_pool_clear(painter->values);
     return MC_OK;
 }
@@ -352,13 +340,15 @@ mc_painter_finish(mc_painter *painter, mc_ctx *ctx)
 {
     MC_SPAN(ctx, "mapcache_painter_finish");
     for (int i = 0; i < painter->style->pass_count; i++) {
-        pass *done = &painter->passes[i];
+        mc_pass *done = &painter->passes[i];
         for (int rule = 0; done->wholes != NULL && rule < painter->style->passes[i].rule_count; rule++)
-            if (done->wholes[rule].features > 0)
-                MC_TRY(lay_whole(painter, done, &done->wholes[rule],
-                                 &painter->style->passes[i].rules[rule].symbolizers[0]));
-        if (i > 0 && done->pixels != NULL)
-            mc_pixels_over(painter->target, 0, 0, done->pixels);
+            MC_TRY(mc_whole_lay(painter, done, &done->wholes[rule],
+                                &painter->style->passes[i].rules[rule].symbolizers[0], true));
+        if (done->pixels == NULL)
+            continue;
+        mc_pixels *pixels;
+        MC_TRY(mc_canvas_pixels(&pixels, painter->canvas));
+        mc_pixels_over(pixels, 0, 0, done->pixels);
     }
     return MC_OK;
 }
@@ -367,8 +357,10 @@ static double
 reach_of(const mc_symbolizer *symbol)
 {
     double stroke = symbol->stroke.ink.present ? symbol->stroke.width * 2 : 0;
-    double mark = symbol->kind == MC_SYMBOL_POINT ? symbol->graphic.size + symbol->graphic.stroke.width : 0;
-    return stroke + mark + fabs(symbol->offset) * 2;
+    double along = symbol->stroke.graphic != NULL ? mc_graphic_reach(symbol->stroke.graphic) : 0;
+    double mark = symbol->kind == MC_SYMBOL_POINT ? mc_graphic_reach(&symbol->graphic) : 0;
+    return stroke + along + mark + fabs(symbol->offset) * 2 + fabs(symbol->displacement.x) +
+           fabs(symbol->displacement.y);
 }
 
 double

@@ -202,7 +202,7 @@ hand_over(reading *r, const mc_postgres_row *row, mc_feature_taker *take, void *
         return MC_OK;
     for (int i = 0; i < r->query->attribute_count; i++)
         r->values[i] = row->fields[2 + i].size < 0 ? NULL : row->fields[2 + i].data;
-    const mc_feature feature = { id_of(&row->fields[1]), &r->geometry, r->values };
+    const mc_feature feature = { .id = id_of(&row->fields[1]), .geometry = &r->geometry, .values = r->values };
     return take(baton, &feature, r->ctx);
 }
 

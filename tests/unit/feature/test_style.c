@@ -56,7 +56,7 @@ matches(const char *condition, const char *a, const char *b)
     ck_assert_int_eq(style->attribute_count, 2);
     ck_assert_int_eq(style->passes[0].rule_count, 1);
     const char *const values[] = { a, b };
-    const mc_feature feature = { 1, NULL, values };
+    const mc_feature feature = { .id = 1, .values = values };
     return mc_filter_matches(style->passes[0].rules[0].filter, &feature, pool);
 }
 
@@ -115,7 +115,7 @@ value_of(const char *expression, const char *a)
     ck_assert_ptr_nonnull(style);
     ck_assert_int_eq(complaints(MC_NOT_BUILT), 0);
     const char *const values[] = { a };
-    const mc_feature feature = { 1, NULL, values };
+    const mc_feature feature = { .id = 1, .values = values };
     return mc_expression_text(style->passes[0].rules[0].symbolizers[0].fill.color_value, &feature, pool);
 }
 
@@ -173,7 +173,8 @@ painted(const mc_style *style, int count, const char *const *values, bool by_fea
     mc_painter *painter;
     ck_ok(mc_pixels_create(&pixels, 64, 64, true, pool));
     mc_pixels_attach(pixels, pool);
-    ck_ok(mc_painter_create(&painter, style, pixels, 10000, by_feature, pool));
+    const mc_feature_query map = { .scale = 10000 };
+    ck_ok(mc_painter_create(&painter, style, pixels, &map, by_feature, pool));
     for (int i = 0; i < count; i++) {
         static const int corners[4][2] = { { 0, 0 }, { 1, 0 }, { 1, 1 }, { 0, 1 } };
         mc_geometry_clear(&geometry);
@@ -181,7 +182,7 @@ painted(const mc_style *style, int count, const char *const *values, bool by_fea
             mc_shape_add(&geometry.shapes[MC_SHAPE_POLYGONS], (8 + i * 12 + corners[c][0] * 24) * MC_SUBPIXELS,
                          (8 + corners[c][1] * 24) * MC_SUBPIXELS);
         mc_shape_end_ring(&geometry.shapes[MC_SHAPE_POLYGONS], false);
-        const mc_feature feature = { i, &geometry, values + i };
+        const mc_feature feature = { .id = i, .geometry = &geometry, .values = values + i };
         ck_ok(mc_painter_take(painter, &feature, &ctx));
     }
     ck_ok(mc_painter_finish(painter, &ctx));
@@ -211,6 +212,28 @@ START_TEST(rules_in_the_order_of_features)
     ck_assert_uint_eq(pixel(pixels, 40, 20), 0x80000080U);
     ck_assert_uint_eq(pixel(pixels, 25, 20), 0xFF7F0080U); /* the second feature lies over the first */
     ck_assert_uint_eq(pixel(pixels, 2, 2), 0);
+}
+END_TEST
+
+/* A casing under all of the net, then its lines: the second feature's casing does not cover the first one's line. */
+START_TEST(passes_lie_over_each_other)
+{
+    static const char rule[] =
+        "<Rule><LineSymbolizer><Stroke><CssParameter name='stroke'>%s</CssParameter>"
+        "<CssParameter name='stroke-opacity'>%s</CssParameter><CssParameter name='stroke-width'>%s</CssParameter>"
+        "</Stroke></LineSymbolizer></Rule>";
+    const char *const values[] = { "", "" };
+    for (int opaque = 0; opaque < 2; opaque++) {
+        const char *under = apr_psprintf(pool, rule, "#0000ff", opaque ? "1" : "0.5", "8");
+        const char *over = apr_psprintf(pool, rule, "#ff0000", opaque ? "1" : "0.999", "2");
+        const mc_pixels *pixels =
+            painted(style_of(apr_pstrcat(pool, under, "</sld:FeatureTypeStyle><sld:FeatureTypeStyle>", over, NULL)), 2,
+                    values, false);
+        ck_assert_uint_eq(pixel(pixels, 32, 20), 0xFFFF0000U); /* the right side of the first, near the second's */
+        ck_assert_uint_eq(pixel(pixels, 20, 20), 0xFFFF0000U);
+        ck_assert_uint_eq(pixel(pixels, 22, 20), opaque ? 0xFF0000FFU : 0x80000080U);
+        ck_assert_uint_eq(pixel(pixels, 26, 20), 0);
+    }
 }
 END_TEST
 
@@ -258,4 +281,4 @@ START_TEST(lines_dashed_and_beside)
 END_TEST
 
 UNIT_MAIN("style", comparisons, likes, values, what_is_lacking_is_named, rules_in_the_order_of_features,
-          whole_layers_are_painted_alike, lines_dashed_and_beside)
+          passes_lie_over_each_other, whole_layers_are_painted_alike, lines_dashed_and_beside)
