@@ -3,6 +3,7 @@
 
 #include <apr_strings.h>
 #include <math.h>
+#include <string.h>
 
 #include "mapcache/trace.h"
 
@@ -23,7 +24,8 @@ lattice_of_level(mc_lattice *lattice, const mc_render *wanted, double resolution
         double left = (wanted->box.minx - first.minx) / own, top = (first.maxy - wanted->box.maxy) / own;
         if (fabs(left - rint(left)) > SAME_CORNER || fabs(top - rint(top)) > SAME_CORNER)
             return false;
-        *lattice = (mc_lattice){ first.minx, first.maxy, 1 / own, 1 / own, (int64_t)rint(left), (int64_t)rint(top), 0 };
+        *lattice =
+            (mc_lattice){ first.minx, first.maxy, 1 / own, 1 / own, (int64_t)rint(left), (int64_t)rint(top), 0, NULL };
         return true;
     }
     return false;
@@ -35,7 +37,7 @@ mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin)
     const mc_extent *box = &wanted->box;
     double x = (box->maxx - box->minx) / wanted->width, y = (box->maxy - box->miny) / wanted->height;
     if (fabs(x - y) > x * SAME_RESOLUTION || !lattice_of_level(&query->lattice, wanted, x))
-        query->lattice = (mc_lattice){ box->minx, box->maxy, 1 / x, 1 / y, 0, 0, 0 };
+        query->lattice = (mc_lattice){ box->minx, box->maxy, 1 / x, 1 / y, 0, 0, 0, NULL };
     query->lattice.thinning = MC_SUBPIXELS / 4;
     query->srs = wanted->grid->srs;
     query->resolution = fmax(x, y);
@@ -97,10 +99,37 @@ plain_style(apr_pool_t *pool)
     return style;
 }
 
+/* Names with commas between them, without the blanks around them. */
+static apr_array_header_t *
+split_names(const char *list, apr_pool_t *pool)
+{
+    apr_array_header_t *names = apr_array_make(pool, 8, sizeof(const char *));
+    char *rest = apr_pstrdup(pool, list);
+    for (char *name = strsep(&rest, ","); name != NULL; name = strsep(&rest, ",")) {
+        name += strspn(name, " \t\r\n");
+        for (size_t size = strlen(name); size > 0 && strchr(" \t\r\n", name[size - 1]) != NULL; size--)
+            name[size - 1] = '\0';
+        if (*name != '\0')
+            APR_ARRAY_PUSH(names, const char *) = name;
+    }
+    return names;
+}
+
+mc_error *
+mc_vector_attributes(apr_array_header_t **names, const mc_vector_layer *layer, mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (layer->shown == NULL)
+        return layer->data->ops->attributes(names, layer->data, ctx, pool);
+    *names = apr_array_copy(pool, layer->shown);
+    return MC_OK;
+}
+
 bool
 mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_build *build)
 {
     const mc_node *at = mc_node_child(node, "style");
+    if (layer->attribute_list != NULL)
+        layer->shown = split_names(layer->attribute_list, build->pool);
     layer->style = layer->style_file == NULL ? plain_style(build->pool)
                                              : mc_style_read(layer->style_file, layer->style_name, at, build);
     return layer->style != NULL;
