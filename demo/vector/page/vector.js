@@ -20,7 +20,7 @@ function update() {
   startView();
   byId('address').textContent = show(state);
   const legend = legendUrl(state);
-  if (byId('legend').getAttribute('src') !== legend) byId('legend').src = legend;
+  if (0 && byId('legend').getAttribute('src') !== legend) byId('legend').src = legend;
 }
 
 function choose(name, value) {
@@ -97,6 +97,7 @@ async function start() {
   fromAddress();
   await lookForData();
   map.addOverlay(popup);
+  byId('map').map = map; // for a look at it from the console
   for (const name of Object.keys(CHOICES))
     for (const button of byId(name).children)
       button.addEventListener('click', function () { choose(name, button.dataset.value); });
