@@ -62,6 +62,10 @@ bool mc_wms_draws_any(const mc_wms *wms, const mc_tileset *tileset);
 /* Reads <srs> into wms->drawn. False after a complaint. */
 bool mc_wms_read_srs(mc_wms *wms, const mc_node *node, mc_build *build);
 
+/* Whether it is a layer: tilesets of images are, and those of vector tiles where their sources draw all maps
+ * themselves (<full_wms>forward). */
+bool mc_wms_offers(const mc_wms *wms, const mc_tileset *tileset);
+
 /* Values of the tileset's dimensions: DIM_<NAME>, then <NAME>, then the default. */
 const char **mc_wms_values(const mc_call *call, const mc_tileset *tileset, apr_pool_t *pool);
 
