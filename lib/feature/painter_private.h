@@ -2,6 +2,8 @@
 #ifndef MC_FEATURE_PAINTER_PRIVATE_H
 #define MC_FEATURE_PAINTER_PRIVATE_H
 
+#include <apr_hash.h>
+
 #include "feature/edges.h"
 #include "feature/mark.h"
 #include "feature/painter.h"
