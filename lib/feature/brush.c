@@ -92,6 +92,15 @@ premultiply(uint8_t bgra[4], mc_color color)
 }
 
 void
+mc_brush_color(uint8_t bgra[4], mc_color color, uint8_t mask)
+{
+    uint8_t source[4];
+    premultiply(source, color);
+    if (mask != 0)
+        lay_pixel(bgra, source, mask);
+}
+
+void
 mc_brush_row(mc_pixels *target, int x, int y, const uint8_t *mask, int count, mc_color color)
 {
     uint8_t source[4];

@@ -15,6 +15,9 @@ typedef struct mc_color {
  * anything else, NULL included. */
 bool mc_color_parse(mc_color *color, const char *text);
 
+/* Lays the colour over one premultiplied B, G, R, A. */
+void mc_brush_color(uint8_t bgra[4], mc_color color, uint8_t mask);
+
 /* Lays the colour over pixels x .. x + count - 1 of row y, each as far as its mask says. */
 void mc_brush_row(mc_pixels *target, int x, int y, const uint8_t *mask, int count, mc_color color);
 

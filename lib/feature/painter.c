@@ -95,7 +95,6 @@ free_painter(void *data)
     mc_painter *painter = data;
     for (int i = 0; i < MC_PASSES_MAX; i++)
         mc_pixels_unref(painter->passes[i].pixels);
-    mc_pixels_unref(painter->target);
     mc_shape_free(&painter->scratch);
     mc_shape_free(&painter->mark);
     mc_shape_free(&painter->moved);
@@ -107,16 +106,22 @@ mc_error *
 mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target, const mc_feature_query *map,
                   bool by_feature, apr_pool_t *pool)
 {
+    return mc_painter_create_on(painter, style, mc_canvas_of(target, pool), map, by_feature, pool);
+}
+
+mc_error *
+mc_painter_create_on(mc_painter **painter, const mc_style *style, mc_canvas *canvas, const mc_feature_query *map,
+                     bool by_feature, apr_pool_t *pool)
+{
     if (style->pass_count > MC_PASSES_MAX)
         return mc_error_create(pool, MC_ERR_LIMIT, "style %s has more than %d feature type styles", style->name,
                                MC_PASSES_MAX);
     mc_painter *made = apr_pcalloc(pool, sizeof(*made));
-    *made = (mc_painter){ .style = style, .target = mc_pixels_ref(target), .map = map, .pool = pool };
-    made->passes[0].pixels = mc_pixels_ref(target);
+    *made = (mc_painter){ .style = style, .canvas = canvas, .map = map, .pool = pool };
     made->placed = apr_hash_make(pool);
     apr_pool_create(&made->values, pool);
     apr_pool_cleanup_register(pool, made, free_painter, apr_pool_cleanup_null);
-    made->mask = apr_palloc(pool, (size_t)target->width + MC_MASK_MARGIN);
+    made->mask = apr_palloc(pool, (size_t)canvas->width + MC_MASK_MARGIN);
     for (int i = 0; i < style->pass_count && !by_feature; i++)
         if (pass_can_be_whole(&style->passes[i], map->scale))
             made->passes[i].wholes = apr_pcalloc(pool, sizeof(mc_whole) * (size_t)style->passes[i].rule_count);
@@ -127,8 +132,10 @@ mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target
 mc_error *
 mc_painter_target(mc_pixels **pixels, mc_painter *painter, mc_pass *to)
 {
+    if (to == &painter->passes[0])
+        return mc_canvas_pixels(pixels, painter->canvas);
     if (to->pixels == NULL)
-        MC_TRY(mc_pixels_create(&to->pixels, painter->target->width, painter->target->height, true, painter->pool));
+        MC_TRY(mc_pixels_create(&to->pixels, painter->canvas->width, painter->canvas->height, true, painter->pool));
     to->pixels->opacity = MC_OPACITY_UNKNOWN; /* painted on: what was known of it does not hold any more */
     *pixels = to->pixels;
     return MC_OK;
@@ -138,7 +145,7 @@ mc_error *
 mc_painter_area(mc_area **area, mc_painter *painter, bool coarse)
 {
     if (*area == NULL)
-        MC_TRY(mc_area_create(area, painter->target->width, painter->target->height, painter->pool));
+        MC_TRY(mc_area_create(area, painter->canvas->width, painter->canvas->height, painter->pool));
     (*area)->coarse = coarse;
     return MC_OK;
 }
@@ -147,7 +154,7 @@ mc_error *
 mc_painter_outline(mc_outline **outline, mc_painter *painter, bool coarse)
 {
     if (*outline == NULL)
-        MC_TRY(mc_outline_create(outline, painter->target->width, painter->target->height, painter->pool));
+        MC_TRY(mc_outline_create(outline, painter->canvas->width, painter->canvas->height, painter->pool));
     (*outline)->coarse = coarse;
     return MC_OK;
 }
@@ -338,9 +345,12 @@ mc_painter_finish(mc_painter *painter, mc_ctx *ctx)
         mc_pass *done = &painter->passes[i];
         for (int rule = 0; done->wholes != NULL && rule < painter->style->passes[i].rule_count; rule++)
             MC_TRY(mc_whole_lay(painter, done, &done->wholes[rule],
-                                &painter->style->passes[i].rules[rule].symbolizers[0]));
-        if (i > 0 && done->pixels != NULL)
-            mc_pixels_over(painter->target, 0, 0, done->pixels);
+                                &painter->style->passes[i].rules[rule].symbolizers[0], true));
+        if (done->pixels == NULL)
+            continue;
+        mc_pixels *pixels;
+        MC_TRY(mc_canvas_pixels(&pixels, painter->canvas));
+        mc_pixels_over(pixels, 0, 0, done->pixels);
     }
     return MC_OK;
 }

@@ -15,12 +15,14 @@ enum { MC_PASSES_MAX = 16, MC_PICTURES_MAX = 16, MC_CELLS_MAX = 16 };
 typedef struct mc_whole {
     mc_area *fill, *wide; /* NULL: not used so far */
     mc_outline *thin;
-    mc_edges *edges; /* of polygons */
-    int features;
+    mc_edges *edges;  /* of polygons */
+    uint16_t *depths; /* for each part of the map, how many areas lie over each other at most */
+    int deepest;      /* of them */
+    bool used;        /* something has been gathered and not been painted */
 } mc_whole;
 
 typedef struct mc_pass {
-    mc_pixels *pixels; /* NULL: nothing painted yet */
+    mc_pixels *pixels; /* of the passes after the first; NULL: nothing painted yet */
     mc_whole *wholes;  /* by rule; NULL: feature by feature */
 } mc_pass;
 
@@ -38,7 +40,7 @@ typedef struct mc_known_cell {
 
 struct mc_painter {
     const mc_style *style;
-    mc_pixels *target;
+    mc_canvas *canvas;
     const mc_feature_query *map;
     mc_pass passes[MC_PASSES_MAX];
     mc_area *coverage; /* for one symbol of one feature */
@@ -49,6 +51,7 @@ struct mc_painter {
     mc_known_picture pictures[MC_PICTURES_MAX];
     mc_known_cell cells[MC_CELLS_MAX];
     int picture_count, cell_count;
+    apr_hash_t *placed;        /* by filters */
     bool warned;               /* of a picture */
     mc_ctx *ctx;               /* of the feature that is being painted */
     apr_pool_t *pool, *values; /* values: cleared after each feature */
@@ -77,10 +80,12 @@ mc_pen mc_painter_pen(const mc_painter *painter, const mc_symbolizer *symbol, do
 /* Which shape of a geometry a symbol draws: polygons have outlines, but lines have no inside. */
 bool mc_painter_draws(const mc_symbolizer *symbol, const mc_shape *shape);
 
-/* Adds a feature to what a rule that is painted whole has gathered; paints all of it. */
+/* Adds a feature to what a rule that is painted whole has gathered; paints all of it (`last`: no more features come).
+ */
 mc_error *mc_whole_gather(mc_painter *painter, mc_pass *to, mc_whole *into, const mc_symbolizer *symbol,
                           const mc_geometry *geometry) MC_CHECKED;
-mc_error *mc_whole_lay(mc_painter *painter, mc_pass *to, mc_whole *gathered, const mc_symbolizer *symbol) MC_CHECKED;
+mc_error *mc_whole_lay(mc_painter *painter, mc_pass *to, mc_whole *gathered, const mc_symbolizer *symbol,
+                       bool last) MC_CHECKED;
 mc_color mc_painter_ink(mc_painter *painter, const mc_ink *ink, const mc_feature *feature);
 
 /* A displacement in 1/256 pixel, y down. */

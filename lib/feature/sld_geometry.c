@@ -1,7 +1,6 @@
 /* Spatial operators of filters, with geometries of GML 2 (OGC 02-069) and GML 3 (03-105r1). */
 #include <apr_strings.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -148,18 +147,15 @@ read_geometry(gml *g, const mc_node *node, bool hole, int depth)
 static void
 read_srs(gml *g, const mc_node *node)
 {
-    const char *name = mc_node_attr(node, "srsName"), *code;
-    bool xy_order = true;
+    const char *name = mc_node_attr(node, "srsName");
+    bool xy_order = false;
     if (name == NULL || *name == '\0')
         return;
     int epsg = mc_crs_epsg(name, &xy_order);
-    if (epsg == 0 && (code = strrchr(name, '#')) != NULL) { /* http://www.opengis.net/gml/srs/epsg.xml#4326: x first */
-        epsg = atoi(code + 1);
-        xy_order = true;
-    }
-    bool plain = strncasecmp(name, "EPSG:", 5) == 0; /* as GeoServer and QGIS mean it: x first */
+    /* As GeoServer and QGIS mean them, and GML 2 (OGC 02-069): x first. */
+    bool old = strncasecmp(name, "EPSG:", 5) == 0 || strstr(name, "/gml/srs/epsg.xml#") != NULL;
     g->srs = epsg > 0 ? apr_psprintf(g->sld->build->pool, "EPSG:%d", epsg) : name;
-    g->swapped = !plain && !xy_order && mc_crs_axes_swapped(epsg);
+    g->swapped = !old && !xy_order && mc_crs_axes_swapped(epsg);
 }
 
 static bool
