@@ -242,7 +242,9 @@ feature_ids(mc_sld *sld, const mc_node *node)
         count++;
     int64_t *ids = apr_pcalloc(sld->build->pool, sizeof(*ids) * (size_t)count);
     for (const mc_node *at = node; at != NULL; at = at->next) {
-        const char *id = at->attrs == NULL ? NULL : at->attrs->value, *dot = id == NULL ? NULL : strrchr(id, '.');
+        const char *id = mc_node_attr(at, "fid"), *dot;
+        id = id != NULL ? id : mc_node_attr(at, "rid");
+        dot = id == NULL ? NULL : strrchr(id, '.');
         if (strcmp(mc_sld_name(at), mc_sld_name(node)) != 0 || id == NULL ||
             !mc_parse_int64(&ids[made->id_count++], dot == NULL ? id : dot + 1, INT64_MIN, INT64_MAX)) {
             mc_sld_lacking(sld, at, "this identifier of features");

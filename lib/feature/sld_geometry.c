@@ -16,7 +16,8 @@ typedef struct gml {
     apr_array_header_t *parts; /* of mc_spatial_part */
     const char *srs;
     bool swapped;    /* the CRS has its second axis to the right */
-    int dimension;   /* numbers of a position */
+    int declared;    /* numbers of a position, unless coordinates say otherwise */
+    int dimension;   /* of those that are being read */
     double *numbers; /* COORDINATES_MAX, for one part */
 } gml;
 
@@ -51,6 +52,7 @@ static bool
 read_positions(gml *g, double *numbers, int *count, const mc_node *node)
 {
     apr_pool_t *pool = g->sld->build->pool;
+    g->dimension = g->declared;
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         const char *name = mc_sld_name(child);
         const char *dimension = mc_node_attr(child, "srsDimension");
@@ -131,10 +133,13 @@ read_geometry(gml *g, const mc_node *node, bool hole, int depth)
                    { "LinearRing", MC_SHAPE_POLYGONS } };
     const char *name = mc_sld_name(node);
     bool box = strcmp(name, "Envelope") == 0 || strcmp(name, "Box") == 0;
+    const char *dimension = mc_node_attr(node, "srsDimension");
     double *numbers = g->numbers;
     int count = 0;
     if (depth > GML_DEPTH)
         return false;
+    if (dimension != NULL)
+        g->declared = strcmp(dimension, "3") == 0 ? 3 : 2;
     if (box)
         return read_positions(g, numbers, &count, node) && read_box(g, numbers, count);
     for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++)
@@ -188,7 +193,7 @@ mc_sld_spatial(mc_spatial *made, mc_sld *sld, const mc_node *node)
                       { "Intersect", MC_SPATIAL_INTERSECTS }, { "Disjoint", MC_SPATIAL_DISJOINT },
                       { "Within", MC_SPATIAL_WITHIN },        { "Contains", MC_SPATIAL_CONTAINS },
                       { "DWithin", MC_SPATIAL_NEARER },       { "Beyond", MC_SPATIAL_FARTHER } };
-    gml g = { .sld = sld, .parts = apr_array_make(sld->build->pool, 4, sizeof(mc_spatial_part)), .dimension = 2 };
+    gml g = { .sld = sld, .parts = apr_array_make(sld->build->pool, 4, sizeof(mc_spatial_part)), .declared = 2 };
     g.numbers = apr_palloc(sld->build->pool, sizeof(double) * COORDINATES_MAX);
     size_t at = 0;
     bool has_geometry = false, has_distance = false;

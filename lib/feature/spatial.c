@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "feature/places.h"
 #include "feature/projection.h"
 
 typedef struct segment {
@@ -145,18 +146,22 @@ is_near(const mc_geometry *a, const mc_geometry *b, double distance)
     return false;
 }
 
-/* Whether p lies in the areas or at their edge, as near as a subpixel. */
+/* At the edge of the areas, as near as a subpixel. */
 static bool
-covers(const mc_geometry *areas, mc_shape_point p)
+at_edge(const mc_geometry *areas, mc_shape_point p)
 {
     segment t;
     walk of_areas = { .geometry = areas, .kind = MC_SHAPE_POLYGONS };
-    if (is_inside(&areas->shapes[MC_SHAPE_POLYGONS], p))
-        return true;
     while (next_segment(&t, &of_areas))
         if (squared_from(p, t) <= 1)
             return true;
     return false;
+}
+
+static bool
+covers(const mc_geometry *areas, mc_shape_point p)
+{
+    return is_inside(&areas->shapes[MC_SHAPE_POLYGONS], p) || at_edge(areas, p);
 }
 
 static mc_shape_point
@@ -165,8 +170,26 @@ middle_of(segment s)
     return (mc_shape_point){ (int32_t)(((int64_t)s.a.x + s.b.x) / 2), (int32_t)(((int64_t)s.a.y + s.b.y) / 2) };
 }
 
-/* Whether all of `inner` lies in the areas of `outer`: its ends and middles do, nothing crosses, and no hole of the
- * areas is inside of it. */
+/* Whether areas whose edges do not cross leave the areas of `outer`: it has an edge inside of them (a hole, a gap), or
+ * they fill a hole of it. */
+static bool
+areas_leave(const mc_geometry *inner, const mc_geometry *outer)
+{
+    const mc_shape *areas = &outer->shapes[MC_SHAPE_POLYGONS], *own = &inner->shapes[MC_SHAPE_POLYGONS];
+    if (own->part_count == 0)
+        return false;
+    for (int i = 0; i < areas->point_count; i++)
+        if (is_inside(own, areas->points[i]) && !at_edge(inner, areas->points[i]))
+            return true;
+    mc_shape middle = { 0 };
+    const mc_geometry only_areas = { .shapes = { [MC_SHAPE_POLYGONS] = *own } };
+    mc_places_find(&middle, &only_areas, MC_PART_INSIDE);
+    bool leaves = middle.point_count > 0 && !is_inside(areas, middle.points[0]);
+    mc_shape_free(&middle);
+    return leaves;
+}
+
+/* Whether all of `inner` lies in the areas of `outer`: its ends and middles do, and nothing crosses. */
 static bool
 lies_in(const mc_geometry *inner, const mc_geometry *outer)
 {
@@ -183,11 +206,7 @@ lies_in(const mc_geometry *inner, const mc_geometry *outer)
             if (cross(s, t) && squared_from(t.a, s) > 1 && squared_from(t.b, s) > 1)
                 return false;
     }
-    const mc_shape *areas = &outer->shapes[MC_SHAPE_POLYGONS], *own = &inner->shapes[MC_SHAPE_POLYGONS];
-    for (int i = 0; i < areas->point_count && own->part_count > 0; i++) /* an edge of the areas inside: a hole, a gap */
-        if (is_inside(own, areas->points[i]) && !covers(inner, areas->points[i]))
-            return false;
-    return true;
+    return !areas_leave(inner, outer);
 }
 
 bool
