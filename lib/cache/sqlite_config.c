@@ -71,6 +71,8 @@ const mc_key mc_sqlite_keys[] = {
     { "hitstats", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(hitstats), NULL, "Historical; true is refused." },
     { "base", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(historical_base), NULL, "Historical; refused." },
     { "dbname_template", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(historical_template), NULL, "Historical; refused." },
+    { "table", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(table), NULL,
+      "Of geopackage: name of the tile table in the files; without it tiles." },
     { "immutable", MC_BOOL, MC_KEY_OURS, 0, 0, NULL, "false", FIELD(immutable), NULL,
       "The files never change while they are served: no locks are taken." },
     { "index_check", MC_CHOICE, MC_KEY_OURS, 0, 0, "warn|error|off", "warn", FIELD(index_check), NULL,
@@ -83,6 +85,8 @@ refuse_historical(const sqlite_cache *cache, const mc_node *node, mc_build *buil
 {
     if (cache->hitstats != NULL && strcasecmp(cache->hitstats, "true") == 0)
         mc_complain(build->diagnostics, MC_REFUSED, node, "<hitstats> is not supported any more");
+    else if (cache->table != NULL && cache->uses == NULL)
+        mc_complain(build->diagnostics, MC_REFUSED, node, "<table> belongs to caches of type geopackage");
     else if (cache->historical_base != NULL || cache->historical_template != NULL)
         mc_complain(build->diagnostics, MC_REFUSED, node, "<base> and <dbname_template> became <dbfile>");
     else
@@ -152,7 +156,8 @@ read_queries(sqlite_cache *cache, bool fixed_writes, mc_build *build)
     if (!mc_config_read(&found, cache->queries, query_keys, build->diagnostics))
         return false;
     if (fixed_writes && (found.set != NULL || found.remove != NULL))
-        mc_complain(build->diagnostics, MC_WARNING, cache->queries, "<set> and <delete> of mbtiles are fixed");
+        mc_complain(build->diagnostics, MC_WARNING, cache->queries, "<set> and <delete> of caches of type %s are fixed",
+                    cache->base.type);
     cache->create = found.create != NULL ? found.create : cache->create;
     cache->exists = found.exists != NULL ? found.exists : cache->exists;
     cache->get = found.get != NULL ? found.get : cache->get;
@@ -179,4 +184,28 @@ mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, 
     cache->identity = mc_hash64(cache->get, strlen(cache->get), 1);
     atomic_init(&cache->plan, cache->index_check == 2 ? 1 : 0);
     return true;
+}
+
+void
+mc_sqlite_used_by(mc_cache *base, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build)
+{
+    sqlite_cache *cache = (sqlite_cache *)base;
+    mc_tile_key key = { .tileset = tileset, .grid = grid };
+    char path[MC_PATH_MAX];
+    if (mc_template_expand(path, cache->template, &key, build->pool) != MC_OK)
+        return; /* said with the first request */
+    for (int i = 0; i < cache->uses->nelts; i++) {
+        const mc_sqlite_use *other = &APR_ARRAY_IDX(cache->uses, i, mc_sqlite_use);
+        if (strcmp(other->path, path) == 0 &&
+            (strcmp(other->tileset, tileset) != 0 || strcmp(other->grid, grid->name) != 0)) {
+            mc_complain(
+                build->diagnostics, MC_WARNING, node,
+                "tileset \"%s\" on grid \"%s\" and tileset \"%s\" on grid \"%s\" share the files of cache \"%s\","
+                " and %s files cannot tell their tiles apart: put {tileset} and {grid} into <dbfile>",
+                tileset, grid->name, other->tileset, other->grid, base->name, base->ops->type);
+            return;
+        }
+    }
+    APR_ARRAY_PUSH(cache->uses, mc_sqlite_use) =
+        (mc_sqlite_use){ tileset, grid->name, apr_pstrdup(build->pool, path) };
 }

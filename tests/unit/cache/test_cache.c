@@ -13,6 +13,8 @@ static const char *const kinds[] = {
     "type='sqlite3'><dbfile>%s/{tileset}/{z}/{x}_{y}.db</dbfile><xcount>2</xcount><ycount>2</ycount></cache>",
     "<cache name='c' type='sqlite3'><dbfile>%s/m.db</dbfile><memory>false</memory></cache>",
     "<cache name='c' type='mbtiles'><dbfile>%s/a.mbtiles</dbfile></cache>",
+    "<cache name='c' type='geopackage'><dbfile>%s/a.gpkg</dbfile></cache>",
+    "<cache name='c' type='geopackage'><dbfile>%s/b.gpkg</dbfile><table>a \"b\" 'c'; --</table></cache>",
     "<cache name='c' type='disk'><base>%s/t</base></cache>",
     "<cache name='c' type='disk' layout='arcgis'><base>%s/g</base></cache>",
     "<cache name='c' type='disk' layout='worldwind'><base>%s/w</base></cache>",
@@ -389,7 +391,7 @@ START_TEST(broken_files_give_errors)
     shell("rm %s/a.db && mkdir %s/a.db");
     ck_fails(IO, mc_cache_get(&tile, cache, &key, &ctx, pool));
     ck_assert_int_eq(count_open(), 0);
-    mc_cache *disk = cache_of(mc_replace_all(kinds[6], "%s", folder, pool));
+    mc_cache *disk = cache_of(mc_replace_all(kinds[8], "%s", folder, pool));
     shell("mkdir -p %s/w/1/0000 && : > %s/w/1/0000/0000_0000.png");
     expect(disk, &key, NULL);
     finish();
