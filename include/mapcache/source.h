@@ -17,12 +17,17 @@ typedef struct mc_render {
     int dimension_count;
     const mc_dimension_value *dimensions;
     bool raw; /* any content is accepted, nothing is decoded (format RAW) */
+    /* NULL, or what goes out as it comes from the source: one that paints may encode its map in this format, over
+     * `background` (opaque B, G, R, A; NULL: transparent). It may as well give pixels without a background. */
+    const mc_format *format;
+    const uint8_t *background;
 } mc_render;
 
-/* Either encoded bytes as the origin sent them, or pixels. */
+/* Either encoded bytes, as the origin sent them or `final`, or pixels. */
 typedef struct mc_rendered {
     mc_buf *data;
     mc_pixels *pixels;
+    bool final; /* the bytes are in the wanted format, over the wanted background */
 } mc_rendered;
 
 typedef struct mc_info_request {

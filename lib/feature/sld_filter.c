@@ -41,8 +41,8 @@ attribute_index(mc_sld *sld, const char *name)
     return sld->attributes->nelts - 1;
 }
 
-static const mc_expression *
-literal(const char *text, apr_pool_t *pool)
+const mc_expression *
+mc_sld_literal(const char *text, apr_pool_t *pool)
 {
     mc_expression *made = apr_pcalloc(pool, sizeof(*made));
     *made = (mc_expression){ .kind = MC_LITERAL, .literal = text, .number = NAN };
@@ -91,11 +91,10 @@ function_call(mc_sld *sld, const mc_node *node, const char *name, int depth)
     return made;
 }
 
-static const mc_expression *
-property(mc_sld *sld, const mc_node *node)
+const mc_expression *
+mc_sld_property(mc_sld *sld, const char *name)
 {
     mc_expression *made = apr_pcalloc(sld->build->pool, sizeof(*made));
-    const char *name = mc_sld_text(node, sld->build->pool);
     const char *colon = strrchr(name, ':');
     made->kind = MC_PROPERTY;
     made->property = attribute_index(sld, colon == NULL ? name : colon + 1);
@@ -139,9 +138,9 @@ mc_sld_expression(mc_sld *sld, const mc_node *node, int depth)
         return NULL;
     }
     if (strcmp(name, "Literal") == 0)
-        return literal(mc_sld_text(node, pool), pool);
+        return mc_sld_literal(mc_sld_text(node, pool), pool);
     if (strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0)
-        return property(sld, node);
+        return mc_sld_property(sld, mc_sld_text(node, pool));
     if (strcmp(name, "Function") == 0)
         return function_call(sld, node, mc_node_attr(node, "name"), depth);
     if (strcmp(name, "Categorize") == 0 || strcmp(name, "Interpolate") == 0 || strcmp(name, "Recode") == 0)
@@ -165,7 +164,7 @@ mc_sld_value(mc_sld *sld, const mc_node *node)
     apr_pool_t *pool = sld->build->pool;
     if (node->children == NULL) {
         const char *text = mc_sld_text(node, pool);
-        return *text == '\0' ? NULL : literal(text, pool);
+        return *text == '\0' ? NULL : mc_sld_literal(text, pool);
     }
     mc_expression *joined = apr_pcalloc(pool, sizeof(*joined));
     const mc_expression **parts = apr_pcalloc(pool, sizeof(*parts) * MC_ARGUMENTS_MAX);
@@ -176,7 +175,7 @@ mc_sld_value(mc_sld *sld, const mc_node *node)
         const char *before = apr_pstrmemdup(pool, node->text + at, child->text_before - at);
         at = child->text_before;
         if (before[strspn(before, " \t\r\n")] != '\0')
-            parts[joined->argument_count++] = literal(before, pool);
+            parts[joined->argument_count++] = mc_sld_literal(before, pool);
         const mc_expression *part = mc_sld_expression(sld, child, 0);
         if (part == NULL)
             return NULL;
@@ -184,7 +183,7 @@ mc_sld_value(mc_sld *sld, const mc_node *node)
     }
     const char *rest = node->text + at;
     if (rest[strspn(rest, " \t\r\n")] != '\0')
-        parts[joined->argument_count++] = literal(rest, pool);
+        parts[joined->argument_count++] = mc_sld_literal(rest, pool);
     return joined->argument_count == 1 ? parts[0] : joined;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "feature/geometry.h"
+#include "feature/warp.h"
 
 enum {
     WKB_POINT = 1,
@@ -65,6 +66,20 @@ number_at(const uint8_t *bytes, bool swapped)
     return value;
 }
 
+static bool
+add_warped(reader *r, mc_shape *shape, uint32_t count, size_t stride)
+{
+    double *xy = mc_warp_vertices(r->lattice->warp, count);
+    for (uint32_t i = 0; i < count; i++, r->at += stride) {
+        if (xy == NULL)
+            continue;
+        xy[2 * (size_t)i] = number_at(r->at, r->swapped);
+        xy[2 * (size_t)i + 1] = number_at(r->at + 8, r->swapped);
+    }
+    shape->failed |= xy == NULL;
+    return xy != NULL && mc_warp_add(shape, r->lattice, count);
+}
+
 static mc_error *
 read_vertices(reader *r, mc_shape *shape, uint32_t count, bool hole)
 {
@@ -73,9 +88,12 @@ read_vertices(reader *r, mc_shape *shape, uint32_t count, bool hole)
         return truncated(r);
     bool finite = true;
     int begin = shape->point_count;
-    for (uint32_t i = 0; i < count; i++, r->at += stride)
-        finite &=
-            mc_shape_add_vertex(shape, r->lattice, number_at(r->at, r->swapped), number_at(r->at + 8, r->swapped));
+    if (r->lattice->warp != NULL)
+        finite = add_warped(r, shape, count, stride);
+    else
+        for (uint32_t i = 0; i < count; i++, r->at += stride)
+            finite &=
+                mc_shape_add_vertex(shape, r->lattice, number_at(r->at, r->swapped), number_at(r->at + 8, r->swapped));
     if (!finite)
         shape->point_count = begin;
     if (shape->kind == MC_SHAPE_POLYGONS)

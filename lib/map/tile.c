@@ -7,8 +7,8 @@
 #include "mapcache/trace.h"
 
 mc_error *
-mc_map_ask_source(mc_rendered *rendered, const mc_map_layer *layer, const mc_map_request *wanted, mc_ctx *ctx,
-                  apr_pool_t *pool)
+mc_map_ask_source(mc_rendered *rendered, const mc_map_layer *layer, const mc_map_request *wanted, bool alone,
+                  mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_tileset *tileset = layer->tileset;
     if (tileset->source == NULL)
@@ -24,6 +24,9 @@ mc_map_ask_source(mc_rendered *rendered, const mc_map_layer *layer, const mc_map
                       .height = wanted->height,
                       .dimension_count = tileset->dimension_count,
                       .dimensions = dimensions };
+    const uint8_t background[4] = { wanted->background[2], wanted->background[1], wanted->background[0], 255 };
+    map.format = alone ? wanted->format : NULL;
+    map.background = wanted->background_set && !wanted->transparent ? background : NULL;
     return mc_source_render(rendered, tileset->source, &map, ctx, pool);
 }
 

@@ -9,6 +9,8 @@
 typedef struct mc_vector_layer {
     const char *name;
     const char *style_file, *style_name; /* as configured */
+    const char *attribute_list;          /* as configured; or NULL */
+    apr_array_header_t *shown;           /* of const char *: the attributes that clients may see; NULL: all */
     mc_feature_data *data;
     const mc_style *style;
 } mc_vector_layer;
@@ -32,6 +34,17 @@ typedef struct mc_vector_source {
           0,           NULL,                                                                                           \
           NULL,        offsetof(type_, layer.style_file),                                                              \
           NULL,        "SLD 1.0 or SE 1.1 file. Without one, features are grey with thin dark outlines." },            \
+        { "attributes",                                                                                                \
+          MC_TEXT,                                                                                                     \
+          MC_KEY_OURS,                                                                                                 \
+          0,                                                                                                           \
+          0,                                                                                                           \
+          NULL,                                                                                                        \
+          NULL,                                                                                                        \
+          offsetof(type_, layer.attribute_list),                                                                       \
+          NULL,                                                                                                        \
+          "Names, with commas between them, of the attributes that feature info and vector tiles show. "               \
+          "All of them without it." },                                                                                 \
     {                                                                                                                  \
         "style_name", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(type_, layer.style_name), NULL,                 \
             "Which user style of the file; by default its first one."                                                  \
@@ -43,6 +56,10 @@ bool mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_buil
 /* Makes all layers of a source that has been read. False after a complaint. */
 bool mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const mc_node *node, mc_build *build),
                       mc_build *build);
+
+/* The attributes that clients may see: of const char *. As configured, else all that the data has. */
+mc_error *mc_vector_attributes(apr_array_header_t **names, const mc_vector_layer *layer, mc_ctx *ctx,
+                               apr_pool_t *pool) MC_CHECKED;
 
 /* The render operation of all of them. */
 mc_error *mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx,

@@ -130,7 +130,7 @@ find_in_layer(finding *f, const mc_vector_layer *layer, const mc_info_request *w
     mc_feature_query query = { 0 };
     apr_array_header_t *names = NULL;
     int64_t skipped = 0;
-    MC_TRY(layer->data->ops->attributes(&names, layer->data, ctx, pool));
+    MC_TRY(mc_vector_attributes(&names, layer, ctx, pool));
     query.attributes = (const char *const *)names->elts;
     query.attribute_count = names->nelts;
     mc_vector_query(&query, &wanted->map, 0);
