@@ -114,10 +114,10 @@ describe(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, a
     const mc_level *coarsest = &grid->levels[0];
     double left, top;
     corner(&left, &top, grid, 0);
-    const char *box = apr_psprintf(
-        pool, "%s, %s, %s, %s", number(left, pool),
-        number(top - coarsest->rows * (coarsest->resolution * grid->tile_height), pool),
-        number(left + coarsest->columns * (coarsest->resolution * grid->tile_width), pool), number(top, pool));
+    const char *box = apr_psprintf(pool, "%s, %s, %s, %s", number(left, pool),
+                                   number(top - coarsest->rows * (coarsest->resolution * grid->tile_height), pool),
+                                   number(left + coarsest->columns * (coarsest->resolution * grid->tile_width), pool),
+                                   number(top, pool));
     sqlite_binds binds = { .id = cache->table };
     MC_TRY(mc_sqlite_run(handle, "PRAGMA application_id=1196444487", NULL, NULL, pool));
     MC_TRY(mc_sqlite_run(handle, "PRAGMA user_version=10300", NULL, NULL, pool));
@@ -128,9 +128,9 @@ describe(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, a
                                       " max_x, max_y, srs_id) VALUES(:key, 'tiles', :tileset, %s, %d)",
                                       box, srs_of(grid)),
                          key, &binds, pool));
-    MC_TRY(mc_sqlite_run(
-        handle, apr_psprintf(pool, "INSERT INTO gpkg_tile_matrix_set VALUES(:key, %d, %s)", srs_of(grid), box), NULL,
-        &binds, pool));
+    MC_TRY(mc_sqlite_run(handle,
+                         apr_psprintf(pool, "INSERT INTO gpkg_tile_matrix_set VALUES(:key, %d, %s)", srs_of(grid), box),
+                         NULL, &binds, pool));
     return describe_matrices(handle, cache, grid, pool);
 }
 
@@ -144,8 +144,7 @@ check_matrix(sqlite3_stmt *statement, const mc_tile_key *key, apr_pool_t *pool)
     bool fits = sqlite3_column_int(statement, 0) == srs_of(key->grid) &&
                 fabs(sqlite3_column_double(statement, 1) - left) < level->resolution / 100 &&
                 fabs(sqlite3_column_double(statement, 2) - top) < level->resolution / 100 &&
-                sqlite3_column_int(statement, 3) == level->columns &&
-                sqlite3_column_int(statement, 4) == level->rows &&
+                sqlite3_column_int(statement, 3) == level->columns && sqlite3_column_int(statement, 4) == level->rows &&
                 fabs(sqlite3_column_double(statement, 5) / level->resolution - 1) < 1e-9;
     if (fits)
         return MC_OK;

@@ -206,6 +206,5 @@ mc_sqlite_used_by(mc_cache *base, const char *tileset, const mc_grid *grid, cons
             return;
         }
     }
-    APR_ARRAY_PUSH(cache->uses, mc_sqlite_use) =
-        (mc_sqlite_use){ tileset, grid->name, apr_pstrdup(build->pool, path) };
+    APR_ARRAY_PUSH(cache->uses, mc_sqlite_use) = (mc_sqlite_use){ tileset, grid->name, apr_pstrdup(build->pool, path) };
 }
