@@ -259,7 +259,7 @@ geopackage_from_config(const mc_node *node, mc_build *build)
 
 const mc_cache_ops mc_cache_geopackage = {
     .type = "geopackage",
-    .keys = mc_sqlite_keys,
+    .keys = mc_geopackage_keys,
     .help = "Tiles in GeoPackage files, as GDAL and QGIS read them: one tileset and grid for each file.",
     .from_config = geopackage_from_config,
     .get = mc_sqlite_get,

@@ -34,6 +34,7 @@ typedef struct sqlite_cache {
 } sqlite_cache;
 
 extern const mc_key mc_sqlite_keys[];
+extern const mc_key mc_geopackage_keys[]; /* those, and the table */
 
 /* Reads the element; statements that are set in `cache` are the defaults. False after a complaint. fixed_writes: only
  * create, exists and get may be replaced. */

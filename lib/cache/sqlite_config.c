@@ -55,28 +55,35 @@ static const mc_key pragma_keys[] = {
 };
 
 #define FIELD(field) offsetof(sqlite_cache, field)
-const mc_key mc_sqlite_keys[] = {
-    MC_CACHE_KEYS(sqlite_cache),
-    { "dbfile", MC_TREE, MC_KEY_REQUIRED, 0, 0, NULL, NULL, FIELD(dbfile), dbfile_keys, "Path of the files." },
-    { "xcount", MC_INT, 0, -1e9, 1 << 30, NULL, "-1", FIELD(columns), NULL, "Tiles in a file from west to east." },
-    { "ycount", MC_INT, 0, -1e9, 1 << 30, NULL, "-1", FIELD(rows), NULL, "Tiles in a file from south to north." },
-    { "top", MC_INT, 0, -1e9, 1000, NULL, "-1", FIELD(top), NULL, "Level whose tiles have a file each." },
-    { "@allow_path_in_dim", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(allow_path_in_dim), NULL,
-      "yes: values that a catalogue resolves may contain / and . in the path." },
-    { "detect_blank", MC_FLAG, 0, 0, 0, NULL, NULL, FIELD(detect_blank), NULL,
-      "Store tiles of one colour as that colour." },
-    { "pragma", MC_TREE, MC_KEY_REPEATABLE, 0, 0, NULL, NULL, FIELD(pragmas), pragma_keys,
-      "Run when a file is opened." },
-    { "queries", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(queries), query_keys, "Statements for another schema." },
-    { "hitstats", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(hitstats), NULL, "Historical; true is refused." },
-    { "base", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(historical_base), NULL, "Historical; refused." },
-    { "dbname_template", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(historical_template), NULL, "Historical; refused." },
+/* clang-format off */
+#define SQLITE_ROWS \
+    MC_CACHE_KEYS(sqlite_cache), \
+    { "dbfile", MC_TREE, MC_KEY_REQUIRED, 0, 0, NULL, NULL, FIELD(dbfile), dbfile_keys, "Path of the files." }, \
+    { "xcount", MC_INT, 0, -1e9, 1 << 30, NULL, "-1", FIELD(columns), NULL, "Tiles in a file from west to east." }, \
+    { "ycount", MC_INT, 0, -1e9, 1 << 30, NULL, "-1", FIELD(rows), NULL, "Tiles in a file from south to north." }, \
+    { "top", MC_INT, 0, -1e9, 1000, NULL, "-1", FIELD(top), NULL, "Level whose tiles have a file each." }, \
+    { "@allow_path_in_dim", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(allow_path_in_dim), NULL, \
+      "yes: values that a catalogue resolves may contain / and . in the path." }, \
+    { "detect_blank", MC_FLAG, 0, 0, 0, NULL, NULL, FIELD(detect_blank), NULL, \
+      "Store tiles of one colour as that colour." }, \
+    { "pragma", MC_TREE, MC_KEY_REPEATABLE, 0, 0, NULL, NULL, FIELD(pragmas), pragma_keys, \
+      "Run when a file is opened." }, \
+    { "queries", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(queries), query_keys, "Statements for another schema." }, \
+    { "hitstats", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(hitstats), NULL, "Historical; true is refused." }, \
+    { "base", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(historical_base), NULL, "Historical; refused." }, \
+    { "dbname_template", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(historical_template), NULL, "Historical; refused." }, \
+    { "immutable", MC_BOOL, MC_KEY_OURS, 0, 0, NULL, "false", FIELD(immutable), NULL, \
+      "The files never change while they are served: no locks are taken." }, \
+    { "index_check", MC_CHOICE, MC_KEY_OURS, 0, 0, "warn|error|off", "warn", FIELD(index_check), NULL, \
+      "What happens when the get statement reads whole tables." }
+/* clang-format on */
+
+const mc_key mc_sqlite_keys[] = { SQLITE_ROWS, MC_KEY_END };
+
+const mc_key mc_geopackage_keys[] = {
+    SQLITE_ROWS,
     { "table", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(table), NULL,
-      "Of geopackage: name of the tile table in the files; without it tiles." },
-    { "immutable", MC_BOOL, MC_KEY_OURS, 0, 0, NULL, "false", FIELD(immutable), NULL,
-      "The files never change while they are served: no locks are taken." },
-    { "index_check", MC_CHOICE, MC_KEY_OURS, 0, 0, "warn|error|off", "warn", FIELD(index_check), NULL,
-      "What happens when the get statement reads whole tables." },
+      "Name of the tile table in the files; without it tiles." },
     MC_KEY_END,
 };
 
@@ -85,8 +92,6 @@ refuse_historical(const sqlite_cache *cache, const mc_node *node, mc_build *buil
 {
     if (cache->hitstats != NULL && strcasecmp(cache->hitstats, "true") == 0)
         mc_complain(build->diagnostics, MC_REFUSED, node, "<hitstats> is not supported any more");
-    else if (cache->table != NULL && cache->uses == NULL)
-        mc_complain(build->diagnostics, MC_REFUSED, node, "<table> belongs to caches of type geopackage");
     else if (cache->historical_base != NULL || cache->historical_template != NULL)
         mc_complain(build->diagnostics, MC_REFUSED, node, "<base> and <dbname_template> became <dbfile>");
     else
