@@ -174,8 +174,7 @@ fetch_layers_together(mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
 {
     for (int i = 0; i < plan->layer_count; i++) {
         const mc_plan_layer *part = &plan->layers[i];
-        if (part->count > 0 && part->assembly == NULL &&
-            mc_tileset_gets_all(part->layer->tileset, part->link, part->z))
+        if (part->count > 0 && part->assembly == NULL && mc_tileset_gets_all(part->layer->tileset, part->link, part->z))
             MC_TRY(fetch_together(plan, part, ctx, pool));
     }
     return MC_OK;

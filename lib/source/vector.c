@@ -49,7 +49,8 @@ mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin)
 }
 
 static mc_error *
-draw_layer(mc_canvas *canvas, const mc_vector_layer *layer, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, const mc_render *wanted, mc_ctx *ctx,
+           apr_pool_t *pool)
 {
     mc_feature_query query = { .attributes = layer->style->attributes,
                                .attribute_count = layer->style->attribute_count };
@@ -58,6 +59,8 @@ draw_layer(mc_canvas *canvas, const mc_vector_layer *layer, const mc_render *wan
     mc_vector_query(&query, wanted, 0);
     mc_vector_query(&query, wanted, mc_painter_margin(layer->style, query.scale));
     MC_TRY(mc_painter_create_on(&painter, layer->style, canvas, &query, false, pool));
+    mc_labels_next_layer(labels, query.scale);
+    mc_painter_set_labels(painter, labels);
     MC_TRY(layer->data->ops->read(layer->data, &query, mc_painter_take, painter, &skipped, ctx, pool));
     return mc_painter_finish(painter, ctx);
 }
@@ -83,15 +86,20 @@ mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, m
     MC_SPAN(ctx, "mapcache_vector_render");
     mc_vector_source *vector = (mc_vector_source *)source;
     apr_pool_t *scratch, *layers;
+    if (wanted->vector_tile != NULL)
+        return mc_vector_tile(map, vector, wanted, ctx, pool);
     mc_error *error = MC_OK;
     apr_pool_create(&scratch, pool);
     apr_pool_create(&layers, scratch);
     bool indexed = wanted->format != NULL && mc_indexed_suits(wanted->format);
     mc_canvas *canvas = mc_canvas_create(wanted->width, wanted->height, indexed, scratch);
+    mc_labels *labels = mc_labels_create(canvas, scratch);
     for (int i = 0; i < vector->layer_count && error == MC_OK; i++) {
         apr_pool_clear(layers);
-        error = mc_error_copy(draw_layer(canvas, vector->layers[i], wanted, ctx, layers), pool);
+        error = mc_error_copy(draw_layer(canvas, labels, vector->layers[i], wanted, ctx, layers), pool);
     }
+    if (error == MC_OK)
+        error = mc_error_copy(mc_labels_finish(labels, ctx), pool);
     if (error == MC_OK)
         error = hand_over(map, canvas, wanted, ctx, pool);
     apr_pool_destroy(scratch);
@@ -132,12 +140,34 @@ split_names(const char *list, apr_pool_t *pool)
     return names;
 }
 
-mc_error *
-mc_vector_attributes(apr_array_header_t **names, const mc_vector_layer *layer, mc_ctx *ctx, apr_pool_t *pool)
+static bool
+is_shown(const mc_vector_layer *layer, const char *name)
 {
     if (layer->shown == NULL)
-        return layer->data->ops->attributes(names, layer->data, ctx, pool);
-    *names = apr_array_copy(pool, layer->shown);
+        return true;
+    for (int i = 0; i < layer->shown->nelts; i++)
+        if (strcmp(APR_ARRAY_IDX(layer->shown, i, const char *), name) == 0)
+            return true;
+    return false;
+}
+
+mc_error *
+mc_vector_fields(apr_array_header_t **fields, const char ***names, const mc_vector_layer *layer, mc_ctx *ctx,
+                 apr_pool_t *pool)
+{
+    apr_array_header_t *all = NULL;
+    if (layer->shown == NULL || layer->shown->nelts > 0)
+        MC_TRY(layer->data->ops->fields(&all, layer->data, ctx, pool));
+    int count = all == NULL ? 0 : all->nelts;
+    *fields = apr_array_make(pool, count + 1, sizeof(mc_field));
+    *names = apr_palloc(pool, sizeof(**names) * (size_t)(count + 1));
+    for (int i = 0; i < count; i++) {
+        mc_field field = APR_ARRAY_IDX(all, i, mc_field);
+        if (!is_shown(layer, field.name))
+            continue;
+        (*names)[(*fields)->nelts] = field.name;
+        APR_ARRAY_PUSH(*fields, mc_field) = field;
+    }
     return MC_OK;
 }
 
@@ -152,11 +182,23 @@ mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_build *bu
     return layer->style != NULL;
 }
 
+/* Layers of a vector tile are told apart by their names (MVT 2.1, 4.1). */
+static bool
+repeated_name(const mc_vector_source *source)
+{
+    for (int i = 0; i < source->layer_count; i++)
+        for (int j = 0; j < i; j++)
+            if (strcmp(source->layers[i]->name, source->layers[j]->name) == 0)
+                return true;
+    return false;
+}
+
 bool
 mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const mc_node *node, mc_build *build),
                  mc_build *build)
 {
     source->base.source.needs_format = true;
+    source->base.source.any_srs = true;
     source->base.source.info_formats = mc_vector_info_formats(build->pool);
     source->layers = apr_pcalloc(build->pool, sizeof(*source->layers) * (size_t)(source->nodes->nelts + 1));
     for (int i = 0; i < source->nodes->nelts; i++) {
@@ -165,5 +207,6 @@ mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const
             return false;
         source->layers[source->layer_count++] = layer;
     }
+    source->base.source.no_vector_tiles = repeated_name(source) ? "two of its layers have the same name" : NULL;
     return true;
 }
