@@ -51,6 +51,15 @@ void mc_sld_constant(double *constant, mc_sld *sld, const mc_node *node);
 void mc_sld_fill(mc_ink *ink, mc_sld *sld, const mc_node *node);
 void mc_sld_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node);
 
+/* The unit of a symbolizer's sizes. */
+mc_uom mc_sld_uom(mc_sld *sld, const mc_node *node);
+
+/* The name of a <CssParameter> or <SvgParameter>; NULL for any other element. */
+const char *mc_sld_parameter(const mc_node *node);
+
+/* Reads a <TextSymbolizer>; false where it labels nothing. */
+bool mc_sld_text_symbol(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node);
+
 /* <Graphic>, and <Displacement>. False where none of what the graphic names can be drawn, after complaints. */
 bool mc_sld_graphic(mc_graphic *graphic, mc_sld *sld, const mc_node *node);
 void mc_sld_displacement(mc_pair *pair, mc_sld *sld, const mc_node *node);
