@@ -50,6 +50,16 @@ PICTURES = """<StyledLayerDescriptor version="1.0.0" xmlns="http://www.opengis.n
 HOUSE = """<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20" viewBox="0 0 20 20">
   <path d="M2 10 L10 2 L18 10 L18 19 L2 19 Z" fill="#d08050" stroke="#402010"/><circle cx="10" cy="11" r="3" fill="#fff"/></svg>"""
 
+LABELS = """<StyledLayerDescriptor version="1.0.0" xmlns="http://www.opengis.net/sld"><NamedLayer><Name>a</Name><UserStyle>
+  <Name>one</Name><FeatureTypeStyle><Rule><TextSymbolizer><Label>Number <PropertyName>number</PropertyName></Label>
+  <Font><CssParameter name="font-family">DejaVu Sans</CssParameter><CssParameter name="font-size">15</CssParameter></Font>
+  <LabelPlacement>{}</LabelPlacement><Halo><Radius>2.5</Radius><Fill><CssParameter name="fill">#ffe0a0</CssParameter></Fill></Halo>
+  <Fill><CssParameter name="fill">#301060</CssParameter></Fill></TextSymbolizer></Rule></FeatureTypeStyle></UserStyle></NamedLayer>
+  </StyledLayerDescriptor>"""
+ON_POINTS = LABELS.format("<PointPlacement><Displacement><DisplacementX>9</DisplacementX><DisplacementY>3</DisplacementY></Displacement>"
+                          "</PointPlacement>")
+ALONG_LINES = LABELS.format("<LinePlacement><PerpendicularOffset>8</PerpendicularOffset></LinePlacement>")
+
 
 def path(numbers):
     """A line of some hundred kilometres to once around the world."""
@@ -94,6 +104,8 @@ KINDS = {"areas": (area, ogr.wkbPolygon, 300, 3857), "paths": (path, ogr.wkbLine
 STYLES = {"plain": ("areas", PLAIN), "rich": ("areas", RICH), "outlines": ("areas", LINES), "lines": ("paths", LINES),
           "marks": ("places", MARKS), "hatches": ("areas", HATCHES), "pictures": ("places", PICTURES),
           "degrees": ("degrees", RICH)}
+LABELLED = {"label-places": ("places", ON_POINTS), "label-paths": ("paths", ALONG_LINES), "label-areas": ("areas", ON_POINTS)}
+METATILE = 3  # tiles in each direction, where there are more than one
 TILES = 500 // (3 * len(STYLES)) + 1
 
 
@@ -137,11 +149,11 @@ def web(shared_folder, shared_apache, database):
     folder, layers = shared_folder, []
     (folder / "house.svg").write_text(HOUSE)
     (folder / "wave.png").write_bytes(png(13, 9, lambda x, y: (40, 60 + 10 * x, 160 + 10 * y)))
-    for name, (data, style) in STYLES.items():
+    for name, (data, style) in [*STYLES.items(), *LABELLED.items()]:
         (folder / f"{name}.sld").write_text(style)
         table = f"<connection>{database.connection()}</connection><table>{data}</table><id>number</id>"
         for prefix, kind, source, metatile in [("", "shapefile", f"<data>{folder}/{data}.shp</data>", 1),
-                                               ("db-", "postgis", table, 1), ("meta-", "postgis", table, 3)]:
+                                               ("db-", "postgis", table, 1), ("meta-", "postgis", table, METATILE)]:
             layers.append(LAYER.format(name=prefix + name, kind=kind, data=source, style=folder / f"{name}.sld",
                                        metatile=metatile, grid=GRID))
     for file in folder.iterdir():
@@ -185,3 +197,22 @@ def test_tiles_have_no_seams(web, layer):
             assert numpy.array_equal(shown, part), (level, x0 + x, y0 + y, abs(shown.astype(int) - part).max())
             compared, painted = compared + 1, painted + bool(part.any())
     assert painted > TILES / 2, "too little to see"
+
+
+@pytest.mark.parametrize("layer", LABELLED)
+def test_labels_end_before_the_edge_of_their_metatile(web, layer):
+    """On each side of a metatile a row without any ink; and what a label covers goes on from one tile to the next."""
+    numbers = random.Random(layer)
+    inked = across = 0
+    for level in (3, 4, 5, 6, 7):
+        for _ in range(2):
+            x0, y0 = (METATILE * numbers.randint(0, 2 ** level // METATILE - 1) for _ in range(2))
+            y0 = 2 ** level - METATILE - y0  # metatiles are counted from the grid's lower left corner
+            whole = numpy.concatenate([numpy.concatenate([tile(web, f"meta-{layer}", level, x0 + x, y0 + y) for x in range(METATILE)], axis=1)
+                                       for y in range(METATILE)])
+            ink = whole[..., 3] > 0
+            inked += ink.sum()
+            across += sum((ink[:, 256 * i - 1] & ink[:, 256 * i]).sum() + (ink[256 * i - 1] & ink[256 * i]).sum()
+                          for i in range(1, METATILE))
+            assert not (ink[0].any() or ink[-1].any() or ink[:, 0].any() or ink[:, -1].any()), (level, x0, y0)
+    assert inked > 20000 and across > 100, (inked, across)
