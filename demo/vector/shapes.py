@@ -97,7 +97,10 @@ def world(topology, folder):
     write(folder, "borders", ogr.wkbLineString,
           [(line(points), {"kind": kind(one, other)}) for points, one, other in topology.lines(countries)])
     write(folder, "lines", ogr.wkbLineString, list(graticule()))
-    corners = numpy.array([[-180, -LIMIT], [-180, LIMIT], [180, LIMIT], [180, -LIMIT], [-180, -LIMIT]], float)
+    # With a corner for each degree, so that other projections bend its edges.
+    x, y = numpy.arange(-180, 181.0), numpy.linspace(-LIMIT, LIMIT, 171)
+    corners = numpy.concatenate([numpy.column_stack(side) for side in (
+        (0 * y - 180, y), (x, 0 * x + LIMIT), (0 * y + 180, y[::-1]), (x[::-1], 0 * x - LIMIT))])
     write(folder, "sea", ogr.wkbPolygon, [(polygon([[corners]]), {"name": "sea"})])
 
 
