@@ -191,7 +191,7 @@ transform_box(const mc_proj_pair *pair, mc_extent *box, bool inverse)
     if (!inverse || pair->degrees == NULL)
         return bounds(box, pair, pair->transformation, inverse ? PJ_INV : PJ_FWD);
     if (!bounds(box, pair, pair->degrees, PJ_FWD) || box->miny <= -90 || box->maxy >= 90)
-        return false; /* a pole has no one place in most CRSs */
+        return false;            /* a pole has no one place in most CRSs */
     if (box->minx > box->maxx) { /* over the antimeridian */
         box->minx = -180;
         box->maxx = 180;
