@@ -56,7 +56,7 @@ read_fields(mc_dbf *dbf, const uint8_t *header, apr_pool_t *pool)
         else
             dbf->fields[dbf->field_count++] =
                 (mc_dbf_field){ mc_codepage_text(&page, (const char *)bytes, strnlen((const char *)bytes, NAME), pool),
-                                type, at, width };
+                                type, at, width, bytes[17] };
         at += width;
     }
     mc_codepage_close(&page);

@@ -10,6 +10,7 @@ typedef struct mc_dbf_field {
     char type;        /* C, N, F, L, D, ... */
     int at;           /* in a record */
     int width;        /* bytes */
+    int decimals;
 } mc_dbf_field;
 
 typedef struct mc_dbf {

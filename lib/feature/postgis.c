@@ -6,20 +6,28 @@
 
 #include <apr_strings.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/text.h"
+#include "base/workers.h"
 #include "db/postgres.h"
+#include "feature/projection.h"
 #include "mapcache/trace.h"
+
+#define FIELDS_HOLD apr_time_from_sec(60)
 
 typedef struct postgis {
     mc_feature_data data;
     mc_postgis_config config;
-    pthread_mutex_t lock; /* of the three below */
+    pthread_mutex_t lock; /* of all below */
     bool found;           /* what the configuration leaves open has been asked for */
     char geometry[64];
     int srid;
+    apr_pool_t *fields_pool;    /* a root pool of its own; NULL: not asked so far */
+    apr_array_header_t *fields; /* as asked at `fields_time` */
+    apr_time_t fields_time;
 } postgis;
 
 /* One row of a statement, or none. */
@@ -229,6 +237,20 @@ read_rows(reading *r, mc_postgres_answer *answer, mc_feature_taker *take, void *
     return error;
 }
 
+/* The query in the layer's CRS, to be transformed here; a CRS that only the database knows (its spatial_ref_sys may
+ * have rows of its own) is transformed there. The SRID of the query's box. */
+static int
+in_own_srid(mc_feature_query *own, const mc_postgis_config *config, const mc_feature_query *query, apr_pool_t *pool)
+{
+    int map_srid = mc_crs_epsg(query->srs, NULL);
+    mc_error *error = mc_projection_query(own, query, apr_psprintf(pool, "EPSG:%d", config->srid), pool);
+    if (error == MC_OK || map_srid == 0)
+        return config->srid;
+    mc_error_ignore(error);
+    *own = *query;
+    return map_srid;
+}
+
 static mc_error *
 postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_taker *take, void *baton,
              int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool)
@@ -237,18 +259,18 @@ postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_ta
     postgis *layer = (postgis *)data;
     mc_postgis_config config;
     mc_postgis_statement statement;
-    bool xy_order;
+    mc_feature_query own;
     MC_TRY(complete(&config, layer, ctx, pool));
-    int map_srid = mc_crs_epsg(query->srs, &xy_order);
-    MC_TRY(mc_postgis_build(&statement, &config, query, map_srid == 0 ? config.srid : map_srid, pool));
+    int srid = in_own_srid(&own, &config, query, pool);
+    MC_TRY(mc_postgis_build(&statement, &config, &own, srid, pool));
     mc_postgres_query asked = { .connection = config.connection,
                                 .sql = statement.sql,
-                                .params = values_of(&statement, query, pool),
+                                .params = values_of(&statement, &own, pool),
                                 .param_count = 4 + statement.placeholder_count,
                                 .binary = true,
                                 .single_row = true };
     mc_postgres_answer *answer = NULL;
-    reading r = { .layer = layer, .config = &config, .query = query, .ctx = ctx };
+    reading r = { .layer = layer, .config = &config, .query = &own, .ctx = ctx };
     r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(query->attribute_count + 1));
     mc_error *error = mc_postgres_start(&answer, ctx->process->postgres, &asked, ctx, pool);
     if (error == MC_OK)
@@ -261,44 +283,117 @@ postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_ta
     return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be read from its database", layer->data.name);
 }
 
-/* Columns of a table but for its geometry; of a query only the one with the feature's number is known. */
-static mc_error *
-postgis_attributes(apr_array_header_t **names, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
+/* Types that are not of the system are text: enumerations, say. */
+static mc_field_type
+type_of(unsigned type)
 {
-    static const char sql[] =
-        "SELECT attname::text FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT "
-        "attisdropped AND attname <> $2 ORDER BY attnum";
-    postgis *layer = (postgis *)data;
+    switch (type) {
+    case MC_POSTGRES_BOOL:
+        return MC_FIELD_BOOLEAN;
+    case MC_POSTGRES_INT2:
+    case MC_POSTGRES_INT4:
+    case MC_POSTGRES_INT8:
+        return MC_FIELD_INTEGER;
+    case MC_POSTGRES_FLOAT4:
+    case MC_POSTGRES_FLOAT8:
+    case MC_POSTGRES_NUMERIC:
+        return MC_FIELD_NUMBER;
+    default:
+        return MC_FIELD_TEXT;
+    }
+}
+
+/* Whether a type is one of a list of ids with commas. */
+static bool
+is_listed(unsigned type, const char *list)
+{
+    for (const char *at = list; *at != '\0'; at += strcspn(at, ","), at += *at == ',')
+        if (strtoul(at, NULL, 10) == type)
+            return true;
+    return false;
+}
+
+/* What the columns of a table or query but for the geometry are. The row that says so is made without reading any. */
+static mc_error *
+ask_fields(apr_array_header_t **fields, postgis *layer, mc_ctx *ctx, apr_pool_t *pool)
+{
     mc_postgis_config config;
+    mc_postgis_statement statement;
     mc_postgres_answer *answer = NULL;
-    const mc_postgres_row *row;
-    *names = apr_array_make(pool, 16, sizeof(const char *));
-    if (layer->config.table == NULL) {
-        if (layer->config.id != NULL)
-            APR_ARRAY_PUSH(*names, const char *) = layer->config.id;
-        return MC_OK;
-    }
+    const mc_postgres_row *row = NULL;
+    const mc_feature_query nowhere = { .box = { 0, 0, 0, 0 }, .resolution = 1, .scale = 1 };
     MC_TRY(complete(&config, layer, ctx, pool));
-    const mc_postgres_param params[] = { { .value = mc_postgis_table(config.table, pool), .type = MC_POSTGRES_TEXT },
-                                         { .value = config.geometry, .type = MC_POSTGRES_TEXT } };
-    mc_error *error = first_row(&row, &answer, layer, sql, params, 2, ctx, pool);
-    while (error == MC_OK && row != NULL) {
-        if (row->columns > 0)
-            APR_ARRAY_PUSH(*names, const char *) = apr_pstrdup(pool, row->fields[0].data);
+    MC_TRY(mc_postgis_build_fields(&statement, &config, pool));
+    mc_postgres_query asked = { .connection = config.connection,
+                                .sql = statement.sql,
+                                .params = values_of(&statement, &nowhere, pool),
+                                .param_count = 4 + statement.placeholder_count };
+    mc_error *error = mc_postgres_start(&answer, ctx->process->postgres, &asked, ctx, pool);
+    if (error == MC_OK)
         error = mc_postgres_next(&row, answer);
-    }
+    *fields = apr_array_make(pool, 16, sizeof(mc_field));
+    for (int i = 0; error == MC_OK && row != NULL && i < row->columns - 1; i++)
+        if (strcmp(row->fields[i].name, config.geometry) != 0 &&
+            !is_listed(row->fields[i].type, row->fields[row->columns - 1].data))
+            APR_ARRAY_PUSH(*fields, mc_field) =
+                (mc_field){ apr_pstrdup(pool, row->fields[i].name), type_of(row->fields[i].type) };
     mc_postgres_end(answer);
     return error;
 }
+static apr_array_header_t *
+copy_fields(const apr_array_header_t *fields, apr_pool_t *pool)
+{
+    apr_array_header_t *copy = apr_array_copy(pool, fields);
+    for (int i = 0; i < copy->nelts; i++) {
+        mc_field *field = &APR_ARRAY_IDX(copy, i, mc_field);
+        field->name = apr_pstrdup(pool, field->name);
+    }
+    return copy;
+}
 
-static const mc_feature_ops postgis_ops = { "postgis", postgis_read, postgis_attributes };
+/* Asked once a minute: tables gain and lose columns. */
+static mc_error *
+postgis_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
+{
+    postgis *layer = (postgis *)data;
+    apr_time_t now = apr_time_now();
+    *fields = NULL;
+    pthread_mutex_lock(&layer->lock);
+    if (layer->fields != NULL && now >= layer->fields_time && now - layer->fields_time < FIELDS_HOLD)
+        *fields = copy_fields(layer->fields, pool);
+    pthread_mutex_unlock(&layer->lock);
+    if (*fields != NULL)
+        return MC_OK;
+    MC_TRY(ask_fields(fields, layer, ctx, pool));
+    pthread_mutex_lock(&layer->lock);
+    if (layer->fields_pool != NULL)
+        mc_job_pool_release(layer->fields_pool);
+    layer->fields_pool = mc_job_pool_acquire();
+    layer->fields = copy_fields(*fields, layer->fields_pool);
+    layer->fields_time = now;
+    pthread_mutex_unlock(&layer->lock);
+    return MC_OK;
+}
+
+static const mc_feature_ops postgis_ops = { "postgis", postgis_read, postgis_fields };
+
+static apr_status_t
+close_postgis(void *data)
+{
+    postgis *layer = data;
+    if (layer->fields_pool != NULL)
+        mc_job_pool_release(layer->fields_pool);
+    pthread_mutex_destroy(&layer->lock);
+    return APR_SUCCESS;
+}
 
 mc_feature_data *
 mc_postgis_create(const mc_postgis_config *config, const char *layer, apr_pool_t *pool)
 {
     postgis *made = apr_pcalloc(pool, sizeof(*made));
-    made->data = (mc_feature_data){ &postgis_ops, layer };
+    made->data = (mc_feature_data){ &postgis_ops, layer, config->id != NULL };
     made->config = *config;
     pthread_mutex_init(&made->lock, NULL);
+    apr_pool_cleanup_register(pool, made, close_postgis, apr_pool_cleanup_null);
     return &made->data;
 }

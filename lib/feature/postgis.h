@@ -42,6 +42,11 @@ typedef struct mc_postgis_statement {
 /* "schema"."table" of a table as configured. */
 const char *mc_postgis_table(const char *table, apr_pool_t *pool);
 
+/* The statement of one row that has the columns of the layer, all null, and after them the ids of types that are
+ * geometry, as text with commas. The same parameters; nothing of the layer is read. */
+mc_error *mc_postgis_build_fields(mc_postgis_statement *statement, const mc_postgis_config *config,
+                                  apr_pool_t *pool) MC_CHECKED;
+
 mc_error *mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *config,
                            const mc_feature_query *query, int map_srid, apr_pool_t *pool) MC_CHECKED;
 

@@ -97,7 +97,7 @@ bind_placeholder(const char **text, mc_postgis_statement *statement, const char 
     if (strcmp(name, "PIXEL") == 0 || strcmp(name, "SCALE") == 0) {
         made.kind = *name == 'P' ? MC_BIND_PIXEL : MC_BIND_SCALE;
         type = "float8";
-    } else if (find_dimension(query, name) == NULL) {
+    } else if (query != NULL && find_dimension(query, name) == NULL) {
         return mc_error_create(pool, MC_ERR_CONFIG,
                                "the query of the layer asks for !%s!, which is neither BBOX, PIXEL, "
                                "SCALE nor a dimension of the tileset",
@@ -111,7 +111,8 @@ bind_placeholder(const char **text, mc_postgis_statement *statement, const char 
     return MC_OK;
 }
 
-/* The query with its placeholders replaced. *boxed: it restricts itself to the box. */
+/* The query with its placeholders replaced. *boxed: it restricts itself to the box. `query` NULL: any name is a
+ * dimension. */
 static mc_error *
 expand(const char **expanded, bool *boxed, mc_postgis_statement *statement, const char *sql, const char *box,
        const mc_feature_query *query, apr_pool_t *pool)
@@ -138,20 +139,44 @@ expand(const char **expanded, bool *boxed, mc_postgis_statement *statement, cons
     return MC_OK;
 }
 
+/* What stands behind FROM. *boxed: it restricts itself to the box. */
+static mc_error *
+relation(const char **from, bool *boxed, mc_postgis_statement *statement, const mc_postgis_config *config, int map_srid,
+         const mc_feature_query *query, apr_pool_t *pool)
+{
+    *boxed = false;
+    statement->placeholder_count = 0;
+    if (config->table != NULL) {
+        *from = mc_postgis_table(config->table, pool);
+        return MC_OK;
+    }
+    MC_TRY(expand(from, boxed, statement, config->query, box_of(config->srid, map_srid, pool), query, pool));
+    *from = apr_pstrcat(pool, "(", *from, "\n)", NULL); /* the query may end in a comment */
+    return MC_OK;
+}
+
+mc_error *
+mc_postgis_build_fields(mc_postgis_statement *statement, const mc_postgis_config *config, apr_pool_t *pool)
+{
+    const char *from;
+    bool boxed;
+    MC_TRY(relation(&from, &boxed, statement, config, config->srid, NULL, pool));
+    statement->sql = apr_pstrcat(pool,
+                                 "SELECT layer.*,(SELECT string_agg(oid::text,',') FROM pg_type WHERE typname IN "
+                                 "('geometry','geography','raster','topogeometry','box2d','box3d')) "
+                                 "FROM (VALUES (1)) AS one LEFT JOIN ",
+                                 from, " AS layer ON false", NULL);
+    return MC_OK;
+}
+
 mc_error *
 mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *config, const mc_feature_query *query,
                  int map_srid, apr_pool_t *pool)
 {
     const char *geometry = quoted(config->geometry, pool), *box = box_of(config->srid, map_srid, pool);
     const char *from, *columns = "";
-    bool boxed = false;
-    statement->placeholder_count = 0;
-    if (config->table != NULL) {
-        from = mc_postgis_table(config->table, pool);
-    } else {
-        MC_TRY(expand(&from, &boxed, statement, config->query, box, query, pool));
-        from = apr_pstrcat(pool, "(", from, "\n) AS layer", NULL); /* the query may end in a comment */
-    }
+    bool boxed;
+    MC_TRY(relation(&from, &boxed, statement, config, map_srid, query, pool));
     for (int i = 0; i < query->attribute_count; i++)
         columns = apr_pstrcat(pool, columns, ",", quoted(query->attributes[i], pool), "::text", NULL);
     const char *id = config->id == NULL ? "0::int8" : apr_pstrcat(pool, quoted(config->id, pool), "::int8", NULL);
@@ -161,7 +186,7 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
         shape = apr_pstrcat(pool, "encode(ST_AsBinary(", shape, "),'hex')", NULL);
     if (config->transfer == MC_TRANSFER_TWKB) /* of few values: statements stay prepared */
         shape = apr_psprintf(pool, "ST_AsTWKB(%s,%d)", shape, mc_twkb_precision(query->resolution));
-    statement->sql =
-        apr_pstrcat(pool, "SELECT ", shape, ",", id, columns, " FROM ", from, " WHERE ", geometry, " && ", box, NULL);
+    statement->sql = apr_pstrcat(pool, "SELECT ", shape, ",", id, columns, " FROM ", from, " AS layer WHERE ", geometry,
+                                 " && ", box, NULL);
     return MC_OK;
 }

@@ -199,20 +199,43 @@ shapefile_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_
     return error;
 }
 
+/* N and F are numbers with decimals or without, L is true or false; dates and all that is unknown are text. */
+static mc_field_type
+type_of(const mc_dbf_field *field)
+{
+    switch (field->type) {
+    case 'N':
+    case 'F':
+        return field->decimals > 0 || field->width > 18 ? MC_FIELD_NUMBER : MC_FIELD_INTEGER;
+    case 'I':
+    case '+':
+        return MC_FIELD_INTEGER;
+    case 'O':
+    case 'B':
+    case 'Y':
+        return MC_FIELD_NUMBER;
+    case 'L':
+        return MC_FIELD_BOOLEAN;
+    default:
+        return MC_FIELD_TEXT;
+    }
+}
+
 static mc_error *
-shapefile_attributes(apr_array_header_t **names, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
+shapefile_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
 {
     opened *files;
     MC_TRY(acquire(&files, (shapefile *)data, ctx, pool));
     const mc_dbf *table = files->shp->attributes;
-    *names = apr_array_make(pool, 16, sizeof(const char *));
+    *fields = apr_array_make(pool, 16, sizeof(mc_field));
     for (int i = 0; table != NULL && i < table->field_count; i++)
-        APR_ARRAY_PUSH(*names, const char *) = apr_pstrdup(pool, table->fields[i].name);
+        APR_ARRAY_PUSH(*fields, mc_field) =
+            (mc_field){ apr_pstrdup(pool, table->fields[i].name), type_of(&table->fields[i]) };
     let_go(files);
     return MC_OK;
 }
 
-static const mc_feature_ops shapefile_ops = { "shapefile", shapefile_read, shapefile_attributes };
+static const mc_feature_ops shapefile_ops = { "shapefile", shapefile_read, shapefile_fields };
 
 static apr_status_t
 close_shapefile(void *data)
@@ -235,7 +258,7 @@ mc_feature_data *
 mc_shapefile_create(const mc_shapefile_config *config, const char *layer, apr_pool_t *pool)
 {
     shapefile *made = apr_pcalloc(pool, sizeof(*made));
-    made->data = (mc_feature_data){ &shapefile_ops, layer };
+    made->data = (mc_feature_data){ &shapefile_ops, layer, true };
     made->config = *config;
     made->paths[0] = config->path;
     made->paths[1] = beside(config->path, ".dbf", pool);

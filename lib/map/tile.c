@@ -2,6 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/gzip.h"
 #include "base/hash.h"
 #include "map/answer.h"
 #include "mapcache/trace.h"
@@ -45,6 +46,8 @@ answer_tile(mc_answer *answer, const mc_tileset *tileset, mc_tile *tile, uint64_
     answer->unmodified = if_tag != 0 && if_tag == answer->tag;
     answer->data = tile->data;
     answer->mime = mime_of(tileset, tile);
+    answer->gzipped = tile->raw && tile->data != NULL && mc_format_is_vector(tileset->format) &&
+                      mc_is_gzip(tile->data->data, tile->data->size);
     answer->mtime = tile->mtime;
     answer->lifetime = mc_tileset_lifetime(tileset, tile, apr_time_now());
     answer->cache_control = tileset->cache_control;

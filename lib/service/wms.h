@@ -46,6 +46,10 @@ mc_error *mc_wms_view_parse(mc_wms_view *view, const mc_call *call, apr_pool_t *
 /* The tileset's link whose grid has the view's CRS: by the grids' own name first, then by their aliases. Or NULL. */
 mc_grid_link *mc_wms_view_link(const mc_wms_view *view, const mc_tileset *tileset);
 
+/* Whether it is a layer: tilesets of images are, and those of vector tiles where their sources draw all maps
+ * themselves (<full_wms>forward). */
+bool mc_wms_offers(const mc_wms *wms, const mc_tileset *tileset);
+
 /* Values of the tileset's dimensions: DIM_<NAME>, then <NAME>, then the default. */
 const char **mc_wms_values(const mc_call *call, const mc_tileset *tileset, apr_pool_t *pool);
 

@@ -151,9 +151,9 @@ add_once(apr_array_header_t *texts, const char *text)
 }
 
 static bool
-is_listed(const mc_tileset *tileset)
+is_listed(const document *doc, const mc_tileset *tileset)
 {
-    return mc_tileset_is_image(tileset) && tileset->link_count > 0;
+    return mc_wms_offers(mc_wms_of(doc->call), tileset) && tileset->link_count > 0;
 }
 
 /* All info formats that some layer offers. */
@@ -165,7 +165,7 @@ info_formats(const document *doc)
     for (int i = 0; i < tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(tilesets, i, mc_tileset *);
         const apr_array_header_t *offered = mc_tileset_info_formats(tileset);
-        for (int j = 0; is_listed(tileset) && offered != NULL && j < offered->nelts; j++)
+        for (int j = 0; is_listed(doc, tileset) && offered != NULL && j < offered->nelts; j++)
             add_once(formats, APR_ARRAY_IDX(offered, j, const char *));
     }
     return formats;
@@ -250,7 +250,7 @@ write_tile_sets(const document *doc)
     mc_xml_open(doc->xml, "VendorSpecificCapabilities");
     for (int i = 0; i < tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(tilesets, i, mc_tileset *);
-        if (is_listed(tileset))
+        if (mc_tileset_is_image(tileset) && tileset->link_count > 0)
             write_tile_set(doc, tileset);
     }
     mc_xml_close(doc->xml);
@@ -382,8 +382,8 @@ write_layers(const document *doc)
     for (int i = 0; i < config->tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *);
         mc_extent degrees = mc_tileset_degrees(tileset);
-        count += is_listed(tileset);
-        if (is_listed(tileset))
+        count += is_listed(doc, tileset);
+        if (is_listed(doc, tileset))
             widen(&all, &degrees);
     }
     mc_xml_open(doc->xml, "Layer");
@@ -394,7 +394,7 @@ write_layers(const document *doc)
         write_geographic(doc, &all);
     for (int i = 0; i < config->tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *);
-        if (is_listed(tileset))
+        if (is_listed(doc, tileset))
             write_layer(doc, tileset);
     }
     mc_xml_close(doc->xml);

@@ -35,7 +35,7 @@ parse_query_layer(mc_tileset **tileset, const mc_call *call, apr_pool_t *pool)
         return mc_error_located(pool, MC_ERR_OPERATION_NOT_SUPPORTED, "query_layers",
                                 "feature info is offered for one layer at a time");
     *tileset = mc_call_tileset(call, name, pool);
-    if (*tileset == NULL || !mc_tileset_is_image(*tileset))
+    if (*tileset == NULL || !mc_wms_offers(mc_wms_of(call), *tileset))
         return mc_error_located(pool, MC_ERR_LAYER_NOT_DEFINED, "query_layers", "layer \"%s\" is not known", name);
     MC_TRY(mc_tileset_check_built(*tileset, pool));
     if (mc_tileset_info_formats(*tileset) == NULL)

@@ -16,7 +16,7 @@ add_layer(map_parts *parts, const char *name, const mc_call *call, apr_pool_t *p
     mc_map_request *map = &parts->map;
     const mc_wms_view *view = &parts->view;
     mc_tileset *tileset = mc_call_tileset(call, name, pool);
-    if (tileset == NULL || !mc_tileset_is_image(tileset))
+    if (tileset == NULL || !mc_wms_offers(mc_wms_of(call), tileset))
         return mc_error_located(pool, MC_ERR_LAYER_NOT_DEFINED, "layers", "layer \"%s\" is not known", name);
     MC_TRY(mc_tileset_check_built(tileset, pool));
     if (map->count == MC_LAYERS_MAX)
@@ -83,6 +83,9 @@ static bool
 tile_may_pass(const map_parts *parts, const mc_call *call)
 {
     const mc_map_request *map = &parts->map;
+    for (int i = 0; i < map->count; i++)
+        if (!mc_tileset_is_image(map->layers[i].tileset))
+            return false;
     if (!call->service->strict || map->count > 1)
         return true;
     const mc_format *stored = map->layers[0].tileset->format;

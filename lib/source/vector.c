@@ -83,6 +83,8 @@ mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, m
     MC_SPAN(ctx, "mapcache_vector_render");
     mc_vector_source *vector = (mc_vector_source *)source;
     apr_pool_t *scratch, *layers;
+    if (wanted->vector_tile != NULL)
+        return mc_vector_tile(map, vector, wanted, ctx, pool);
     mc_error *error = MC_OK;
     apr_pool_create(&scratch, pool);
     apr_pool_create(&layers, scratch);
@@ -132,12 +134,34 @@ split_names(const char *list, apr_pool_t *pool)
     return names;
 }
 
-mc_error *
-mc_vector_attributes(apr_array_header_t **names, const mc_vector_layer *layer, mc_ctx *ctx, apr_pool_t *pool)
+static bool
+is_shown(const mc_vector_layer *layer, const char *name)
 {
     if (layer->shown == NULL)
-        return layer->data->ops->attributes(names, layer->data, ctx, pool);
-    *names = apr_array_copy(pool, layer->shown);
+        return true;
+    for (int i = 0; i < layer->shown->nelts; i++)
+        if (strcmp(APR_ARRAY_IDX(layer->shown, i, const char *), name) == 0)
+            return true;
+    return false;
+}
+
+mc_error *
+mc_vector_fields(apr_array_header_t **fields, const char ***names, const mc_vector_layer *layer, mc_ctx *ctx,
+                 apr_pool_t *pool)
+{
+    apr_array_header_t *all = NULL;
+    if (layer->shown == NULL || layer->shown->nelts > 0)
+        MC_TRY(layer->data->ops->fields(&all, layer->data, ctx, pool));
+    int count = all == NULL ? 0 : all->nelts;
+    *fields = apr_array_make(pool, count + 1, sizeof(mc_field));
+    *names = apr_palloc(pool, sizeof(**names) * (size_t)(count + 1));
+    for (int i = 0; i < count; i++) {
+        mc_field field = APR_ARRAY_IDX(all, i, mc_field);
+        if (!is_shown(layer, field.name))
+            continue;
+        (*names)[(*fields)->nelts] = field.name;
+        APR_ARRAY_PUSH(*fields, mc_field) = field;
+    }
     return MC_OK;
 }
 
@@ -150,6 +174,17 @@ mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_build *bu
     layer->style = layer->style_file == NULL ? plain_style(build->pool)
                                              : mc_style_read(layer->style_file, layer->style_name, at, build);
     return layer->style != NULL;
+}
+
+/* Layers of a vector tile are told apart by their names (MVT 2.1, 4.1). */
+static bool
+repeated_name(const mc_vector_source *source)
+{
+    for (int i = 0; i < source->layer_count; i++)
+        for (int j = 0; j < i; j++)
+            if (strcmp(source->layers[i]->name, source->layers[j]->name) == 0)
+                return true;
+    return false;
 }
 
 bool
@@ -165,5 +200,6 @@ mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const
             return false;
         source->layers[source->layer_count++] = layer;
     }
+    source->base.source.no_vector_tiles = repeated_name(source) ? "two of its layers have the same name" : NULL;
     return true;
 }
