@@ -3,9 +3,11 @@
 #include "feature/projection.h"
 
 #include <apr_strings.h>
+#include <ctype.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "base/module.h"
@@ -33,12 +35,33 @@ static int waiting_count;
 
 /* --- by formula ------------------------------------------------------------------------------------------------- */
 
+/* The EPSG code of a CRS: in its name, or the one that well-known text ends with, of version 1 (OGC 01-009, 7.1) or 2
+ * (OGC 18-010r7, 7.3.4); 0: none. */
+static int
+code_of(const char *text)
+{
+    size_t size = strlen(text);
+    while (size > 0 && isspace((unsigned char)text[size - 1]))
+        size--;
+    if (size < 12 || strncmp(text + size - 2, "]]", 2) != 0)
+        return mc_crs_epsg(text, NULL);
+    const char *end = text + size - 2;
+    end -= end[-1] == '"';
+    const char *digits = end;
+    while (digits > text && isdigit((unsigned char)digits[-1]))
+        digits--;
+    digits -= *end == '"' && digits > text && digits[-1] == '"';
+    if (end - digits > 8 || digits - text < 7 || strncasecmp(digits - 7, "\"EPSG\",", 7) != 0)
+        return 0;
+    return atoi(*digits == '"' ? digits + 1 : digits);
+}
+
 typedef enum known_crs { OTHER_CRS, DEGREES, MERCATOR } known_crs;
 
 static known_crs
 known(const char *name)
 {
-    switch (mc_crs_epsg(name, NULL)) {
+    switch (code_of(name)) {
     case 4326:
         return DEGREES;
     case 3857:
@@ -123,7 +146,7 @@ close_projection(void *data)
 int
 mc_projection_same(const char *a, const char *b)
 {
-    int left = mc_crs_epsg(a, NULL), right = mc_crs_epsg(b, NULL);
+    int left = code_of(a), right = code_of(b);
     if (strcasecmp(a, b) == 0 || (left != 0 && left == right))
         return 1;
     if (known(a) != OTHER_CRS && known(b) != OTHER_CRS)
@@ -135,7 +158,7 @@ mc_projection_same(const char *a, const char *b)
 static const char *
 for_proj(const char *name, apr_pool_t *pool)
 {
-    int epsg = mc_crs_epsg(name, NULL);
+    int epsg = code_of(name);
     if (known(name) == MERCATOR)
         return "EPSG:3857";
     return epsg == 0 ? name : apr_psprintf(pool, "EPSG:%d", epsg);
