@@ -3,7 +3,6 @@
 #include "feature/projection.h"
 
 #include <apr_strings.h>
-#include <ctype.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -35,33 +34,48 @@ static int waiting_count;
 
 /* --- by formula ------------------------------------------------------------------------------------------------- */
 
-/* The EPSG code of a CRS: in its name, or the one that well-known text ends with, of version 1 (OGC 01-009, 7.1) or 2
- * (OGC 18-010r7, 7.3.4); 0: none. */
-static int
-code_of(const char *text)
-{
-    size_t size = strlen(text);
-    while (size > 0 && isspace((unsigned char)text[size - 1]))
-        size--;
-    if (size < 12 || strncmp(text + size - 2, "]]", 2) != 0)
-        return mc_crs_epsg(text, NULL);
-    const char *end = text + size - 2;
-    end -= end[-1] == '"';
-    const char *digits = end;
-    while (digits > text && isdigit((unsigned char)digits[-1]))
-        digits--;
-    digits -= *end == '"' && digits > text && digits[-1] == '"';
-    if (end - digits > 8 || digits - text < 7 || strncasecmp(digits - 7, "\"EPSG\",", 7) != 0)
-        return 0;
-    return atoi(*digits == '"' ? digits + 1 : digits);
-}
-
 typedef enum known_crs { OTHER_CRS, DEGREES, MERCATOR } known_crs;
+
+/* The two that most files are in, as ESRI writes them into a .prj, which has no code: root, and what must follow. */
+static const struct {
+    int epsg;
+    const char *parts[6];
+} esri[] = {
+    { 4326, { "GEOGCS[\"GCS_WGS_1984\",DATUM[\"D_WGS_1984\",", "PRIMEM[\"Greenwich\",0", "UNIT[\"Degree\",0.01745" } },
+    { 3857,
+      { "PROJCS[\"WGS_1984_Web_Mercator_Auxiliary_Sphere\",", "\"False_Easting\",0.0]", "\"False_Northing\",0.0]",
+        "\"Central_Meridian\",0.0]", "\"Standard_Parallel_1\",0.0]", "UNIT[\"Meter\",1.0]" } },
+};
+
+/* The code of a CRS given by its name or as WKT, where that can be told without PROJ, which is 40 libraries and a
+ * database; 0: not so. The code of a WKT is the last thing in it (OGC 01-009, 7.2). */
+static int
+epsg_of(const char *name)
+{
+    static const char authority[] = "AUTHORITY[\"EPSG\",\"";
+    int epsg = mc_crs_epsg(name, NULL);
+    size_t length = strlen(name), size = sizeof(authority) - 1;
+    if (epsg != 0 || length < size || (strncmp(name, "PROJCS[", 7) != 0 && strncmp(name, "GEOGCS[", 7) != 0))
+        return epsg;
+    for (size_t i = 0; i < sizeof(esri) / sizeof(esri[0]); i++) {
+        const char *at = strncmp(name, esri[i].parts[0], strlen(esri[i].parts[0])) == 0 ? name : NULL;
+        for (int part = 1; part < 6 && at != NULL && esri[i].parts[part] != NULL; part++)
+            at = strstr(at, esri[i].parts[part]);
+        if (at != NULL)
+            return esri[i].epsg;
+    }
+    const char *last = name + length - size;
+    while (last > name && strncmp(last, authority, size) != 0)
+        last--;
+    char *end;
+    long code = strtol(last + size, &end, 10);
+    return last > name && strcmp(end, "\"]]") == 0 && code > 0 && code <= 999999 ? (int)code : 0;
+}
 
 static known_crs
 known(const char *name)
 {
-    switch (code_of(name)) {
+    switch (epsg_of(name)) {
     case 4326:
         return DEGREES;
     case 3857:
@@ -146,7 +160,7 @@ close_projection(void *data)
 int
 mc_projection_same(const char *a, const char *b)
 {
-    int left = code_of(a), right = code_of(b);
+    int left = epsg_of(a), right = epsg_of(b);
     if (strcasecmp(a, b) == 0 || (left != 0 && left == right))
         return 1;
     if (known(a) != OTHER_CRS && known(b) != OTHER_CRS)
@@ -158,7 +172,7 @@ mc_projection_same(const char *a, const char *b)
 static const char *
 for_proj(const char *name, apr_pool_t *pool)
 {
-    int epsg = code_of(name);
+    int epsg = epsg_of(name);
     if (known(name) == MERCATOR)
         return "EPSG:3857";
     return epsg == 0 ? name : apr_psprintf(pool, "EPSG:%d", epsg);
