@@ -60,7 +60,7 @@ typedef struct mc_lattice {
     double x0, y0;
     double per_x, per_y; /* pixels for a unit of the CRS */
     int64_t left, top;
-    int thinning; /* a power of two of 1/256 pixel, at most a pixel: see mc_shape_add_vertex; 0: none */
+    int thinning;         /* a power of two of 1/256 pixel, at most a pixel: see mc_shape_add_vertex; 0: none */
     struct mc_warp *warp; /* from the CRS of the data (feature/warp.h); NULL: it is that of the map */
 } mc_lattice;
 
