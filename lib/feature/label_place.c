@@ -94,10 +94,16 @@ static mc_error *
 place_around(placing *p)
 {
     const mc_label_candidate *c = p->candidate;
-    float most = (float)c->symbol->max_displacement * c->unit;
-    for (int i = 0; most > 0 && i < MOVES_MAX && !p->drawn; i++) {
+    float most = (float)c->symbol->max_displacement * c->unit, at[2] = { 0, 0 };
+    if (most <= 0)
+        return MC_OK;
+    put_at(p, c->at[0], c->at[1], c->anchor[0], c->moved[0]);
+    for (int i = 0; i < MOVES_MAX && !p->drawn; i++) {
         float radius = most * (float)(i / 8 + 1) / (MOVES_MAX / 8), angle = (float)(i % 8) * (float)(M_PI / 4);
-        put_at(p, c->at[0] + radius * cosf(angle), c->at[1] - radius * sinf(angle), c->anchor[0], c->moved[0]);
+        float x = radius * cosf(angle), y = rintf(-radius * sinf(angle)); /* baselines stay on whole pixels */
+        mc_label_spot_move(&p->spot, x - at[0], y - at[1]);
+        at[0] = x;
+        at[1] = y;
         MC_TRY(settle(p, false));
     }
     return MC_OK;
