@@ -2,6 +2,8 @@
 #ifndef MC_FEATURE_PAINTER_PRIVATE_H
 #define MC_FEATURE_PAINTER_PRIVATE_H
 
+#include <apr_hash.h>
+
 #include "feature/edges.h"
 #include "feature/mark.h"
 #include "feature/painter.h"
@@ -50,6 +52,7 @@ struct mc_painter {
     mc_known_picture pictures[MC_PICTURES_MAX];
     mc_known_cell cells[MC_CELLS_MAX];
     int picture_count, cell_count;
+    apr_hash_t *placed;        /* by filters */
     bool warned;               /* of a picture */
     mc_ctx *ctx;               /* of the feature that is being painted */
     apr_pool_t *pool, *values; /* values: cleared after each feature */

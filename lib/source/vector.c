@@ -198,6 +198,7 @@ mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const
                  mc_build *build)
 {
     source->base.source.needs_format = true;
+    source->base.source.any_srs = true;
     source->base.source.info_formats = mc_vector_info_formats(build->pool);
     source->layers = apr_pcalloc(build->pool, sizeof(*source->layers) * (size_t)(source->nodes->nelts + 1));
     for (int i = 0; i < source->nodes->nelts; i++) {
