@@ -60,7 +60,8 @@ read_points(mc_geometry *geometry, const uint8_t *bytes, size_t size)
     size_t count = size == 0 ? 0 : bytes[0] % 16, at = 1;
     mc_shape *shape = &geometry->shapes[size == 0 ? 0 : bytes[0] / 16 % 3];
     for (size_t i = 0; i < count && at + 2 <= size; i++, at += 2)
-        mc_shape_add(shape, (bytes[at] - 40) * 256 + (int)i * 31, (bytes[at + 1] - 40) * (bytes[0] & 128 ? 25600 : 256));
+        mc_shape_add(shape, (bytes[at] - 40) * 256 + (int)i * 31,
+                     (bytes[at + 1] - 40) * (bytes[0] & 128 ? 25600 : 256));
     if (shape->kind == MC_SHAPE_POLYGONS)
         mc_shape_end_ring(shape, false);
     else
