@@ -408,3 +408,21 @@ mc_label_visible(mc_label_pieces *pieces, const mc_shape *shape, const mc_label_
         }
     }
 }
+
+int
+mc_label_longest(const mc_label_pieces *pieces, double *length)
+{
+    int best = -1;
+    *length = 0;
+    for (int i = 0, begin = 0; i < pieces->count; begin = pieces->ends[i++]) {
+        double sum = 0;
+        for (int p = begin + 1; p < pieces->ends[i]; p++)
+            sum += hypot(pieces->points[p * 2] - pieces->points[p * 2 - 2],
+                         pieces->points[p * 2 + 1] - pieces->points[p * 2 - 1]);
+        if (sum > *length) {
+            *length = sum;
+            best = i;
+        }
+    }
+    return best;
+}
