@@ -87,10 +87,10 @@ measure(ring *made)
     for (int i = 0; i < made->count; i++) {
         point p = made->points[i], q = made->points[i + 1 == made->count ? 0 : i + 1];
         twice += (double)p.x * q.y - (double)q.x * p.y;
-        made->minx = fminf(made->minx, p.x);
-        made->maxx = fmaxf(made->maxx, p.x);
-        made->miny = fminf(made->miny, p.y);
-        made->maxy = fmaxf(made->maxy, p.y);
+        made->minx = p.x < made->minx ? p.x : made->minx; /* fminf would be a call */
+        made->maxx = p.x > made->maxx ? p.x : made->maxx;
+        made->miny = p.y < made->miny ? p.y : made->miny;
+        made->maxy = p.y > made->maxy ? p.y : made->maxy;
     }
     made->area = (float)(twice / 2 / STRETCH);
 }
