@@ -203,7 +203,7 @@ mc_sld_spatial(mc_spatial *made, mc_sld *sld, const mc_node *node)
     made->kind = operators[at].kind;
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         const char *name = mc_sld_name(child);
-        if (strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0)
+        if ((strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0) && child->children == NULL)
             continue;
         if (strcmp(name, "Distance") == 0) {
             has_distance = read_distance(made, sld, child);
