@@ -51,6 +51,8 @@ typedef struct mc_vector_layer_info {
     apr_array_header_t *attributes; /* of mc_vector_attribute */
 } mc_vector_layer_info;
 
+struct mc_legend;
+
 typedef struct mc_source_ops {
     const char *type;
     const mc_key *keys;
@@ -61,6 +63,8 @@ typedef struct mc_source_ops {
                       apr_pool_t *pool); /* NULL: none */
     /* The layers of its vector tiles (mc_vector_layer_info); NULL: it makes none. */
     mc_error *(*vector_layers)(apr_array_header_t **layers, mc_source *source, mc_ctx *ctx, apr_pool_t *pool);
+    /* Adds what its maps mean to a legend (lib/feature/legend.h). NULL: it cannot tell. */
+    void (*legend)(struct mc_legend *legend, mc_source *source);
 } mc_source_ops;
 
 struct mc_source {
@@ -72,6 +76,7 @@ struct mc_source {
     double deadline;                        /* seconds for one call */
     const apr_array_header_t *info_formats; /* of const char *; NULL: not queryable */
     bool needs_format;                      /* gives pixels: the tileset must have a format */
+    bool any_srs;                           /* draws maps in any CRS, not only in those of the tileset's grids */
     const char *no_vector_tiles;            /* why it makes none; NULL: it does */
 };
 

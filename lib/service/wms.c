@@ -30,6 +30,9 @@ static const mc_key wms_keys[] = {
       "Largest width and height of a map in pixels." },
     { "max_pixels", MC_SIZE, MC_KEY_OURS, 1, 1e12, NULL, "64M", offsetof(mc_wms, max_pixels), NULL,
       "Largest product of width, height and number of layers of one request." },
+    { "srs", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(mc_wms, srs_list), NULL,
+      "CRSs, with blanks between them, in which layers that are drawn from vector data are offered besides those of "
+      "their grids; with full_wms forward." },
     { "forwarding_rule", MC_TREE, MC_KEY_REPEATABLE, 0, 0, NULL, NULL, offsetof(mc_wms, rule_nodes), NULL,
       "Passes requests that this service does not answer on to another server." },
     MC_KEY_END,
@@ -58,6 +61,8 @@ wms_from_config(const mc_node *node, mc_build *build)
         return NULL;
     if (!read_format(wms, wms->format_node != NULL ? wms->format_node : node, build))
         return NULL;
+    if (!mc_wms_read_srs(wms, node, build))
+        return NULL;
     return mc_forwarding_read(wms, build) ? &wms->base.service : NULL;
 }
 
@@ -84,6 +89,8 @@ parse_operation(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_
         return mc_wms_get_map(request, call, pool);
     if (strcasecmp(operation, "GetFeatureInfo") == 0)
         return mc_wms_get_info(request, call, pool);
+    if (strcasecmp(operation, "GetLegendGraphic") == 0)
+        return mc_wms_get_legend(request, call, ctx, pool);
     if (strcasecmp(operation, "GetCapabilities") == 0) {
         if (service == NULL)
             MC_TRY(mc_wms_omitted(call, "service", pool));
