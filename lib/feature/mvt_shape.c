@@ -13,7 +13,7 @@ begin_of(const mc_shape *shape, int part)
 typedef struct sector {
     mc_shape_point anchor;
     double left_x, left_y, right_x, right_y;
-    double far; /* square of the distance of the last vertex */
+    double far; /* square of the distance of the last vertex that is not close to it */
     bool open;  /* every direction so far */
 } sector;
 
@@ -38,9 +38,9 @@ static void
 sector_narrow(sector *s, mc_shape_point p, double tolerance)
 {
     double x = p.x - s->anchor.x, y = p.y - s->anchor.y, square = x * x + y * y;
-    s->far = square;
     if (square <= tolerance * tolerance)
         return;
+    s->far = square;
     double sine = tolerance / sqrt(square), cosine = sqrt(1 - sine * sine);
     double left_x = cosine * x - sine * y, left_y = sine * x + cosine * y;
     double right_x = cosine * x + sine * y, right_y = cosine * y - sine * x;

@@ -133,7 +133,9 @@ grow_slots(mc_mvt_layer_data *layer)
     size_t count = layer->values.size / sizeof(mc_mvt_value);
     if (count * 2 < layer->slot_count)
         return true;
-    size_t slots = layer->slot_count == 0 ? FIRST_SLOTS : layer->slot_count * 2;
+    size_t slots = FIRST_SLOTS;
+    while (slots <= count * 2)
+        slots *= 2;
     uint32_t *made = calloc(slots, sizeof(*made));
     if (made == NULL) {
         layer->failed = true;
@@ -225,8 +227,7 @@ keep_values(mc_mvt_layer_data *layer)
     free(layer->slots);
     layer->slots = NULL;
     layer->slot_count = 0;
-    while (kept * 2 >= layer->slot_count && grow_slots(layer))
-        ;
+    (void)grow_slots(layer);
 }
 
 void
