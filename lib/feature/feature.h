@@ -37,6 +37,7 @@ typedef struct mc_feature {
     mc_geometry *geometry;       /* in pixels of the map */
     const char *const *values;   /* attributes as text, in the order of the query's names; NULL: null */
     const mc_feature_query *map; /* what it is painted for; NULL: nothing is painted */
+    struct apr_hash_t *placed;   /* with `map`: what filters have made for it (feature/spatial.h) */
 } mc_feature;
 
 /* Takes one feature; an error ends the reading and comes back from it. */

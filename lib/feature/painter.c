@@ -18,17 +18,17 @@ enum {
 #define THIN 2.0 /* pixels: up to this width a stroke is painted by distance */
 
 /* Pixels for a unit of a symbolizer's sizes: the standardised pixel is 0.28 mm wide (OGC 05-077r4, 10.2). */
-static double
-unit_of(const mc_symbolizer *symbol, double scale)
+double
+mc_uom_pixels(mc_uom uom, double scale)
 {
     static const double metres[] = { [MC_UOM_METRE] = 1, [MC_UOM_FOOT] = 0.3048 };
-    return symbol->uom == MC_UOM_PIXEL ? 1 : metres[symbol->uom] / (0.00028 * scale);
+    return uom == MC_UOM_PIXEL ? 1 : metres[uom] / (0.00028 * scale);
 }
 
 double
 mc_painter_unit(const mc_painter *painter, const mc_symbolizer *symbol)
 {
-    return unit_of(symbol, painter->map->scale);
+    return mc_uom_pixels(symbol->uom, painter->map->scale);
 }
 
 double
@@ -81,7 +81,7 @@ pass_can_be_whole(const mc_style_pass *style, double scale)
     int rules = 0;
     for (int i = 0; i < style->rule_count; i++) {
         const mc_rule_style *rule = &style->rules[i];
-        if (!rule_applies(rule, scale))
+        if (!rule_applies(rule, scale) || rule->symbolizer_count == 0)
             continue;
         if (rule->symbolizer_count != 1 || !symbol_can_be_whole(&rule->symbolizers[0]) || ++rules > WHOLE_RULES_MAX)
             return false;
@@ -118,6 +118,7 @@ mc_painter_create_on(mc_painter **painter, const mc_style *style, mc_canvas *can
                                MC_PASSES_MAX);
     mc_painter *made = apr_pcalloc(pool, sizeof(*made));
     *made = (mc_painter){ .style = style, .canvas = canvas, .map = map, .pool = pool };
+    made->placed = apr_hash_make(pool);
     apr_pool_create(&made->values, pool);
     apr_pool_cleanup_register(pool, made, free_painter, apr_pool_cleanup_null);
     made->mask = apr_palloc(pool, (size_t)canvas->width + MC_MASK_MARGIN);
@@ -187,17 +188,22 @@ mc_painter_draws(const mc_symbolizer *symbol, const mc_shape *shape)
 }
 
 mc_color
-mc_painter_ink(mc_painter *painter, const mc_ink *ink, const mc_feature *feature)
+mc_ink_color(const mc_ink *ink, const mc_feature *feature, apr_pool_t *scratch)
 {
     mc_color color = ink->color;
     if (ink->color_value != NULL) {
-        const char *text = mc_expression_text(ink->color_value, feature, painter->values);
+        const char *text = mc_expression_text(ink->color_value, feature, scratch);
         mc_color_parse(&color, text);
     }
     if (ink->opacity != NULL)
-        color.alpha =
-            (uint8_t)lrint(255 * fmin(1, fmax(0, mc_expression_number(ink->opacity, feature, 1, painter->values))));
+        color.alpha = (uint8_t)lrint(255 * fmin(1, fmax(0, mc_expression_number(ink->opacity, feature, 1, scratch))));
     return color;
+}
+
+mc_color
+mc_painter_ink(mc_painter *painter, const mc_ink *ink, const mc_feature *feature)
+{
+    return mc_ink_color(ink, feature, painter->values);
 }
 
 mc_shape_point
@@ -297,6 +303,10 @@ paint_symbol(mc_painter *painter, mc_pass *to, const mc_symbolizer *symbol, cons
 static mc_error *
 apply_rule(mc_painter *painter, mc_pass *to, int index, const mc_rule_style *rule, const mc_feature *feature)
 {
+    if (painter->labels != NULL)
+        MC_TRY(mc_labels_take(painter->labels, rule, feature, painter->values));
+    if (rule->symbolizer_count == 0)
+        return MC_OK;
     if (to->wholes == NULL) {
         for (int i = 0; i < rule->symbolizer_count; i++)
             MC_TRY(paint_symbol(painter, to, &rule->symbolizers[i], feature));
@@ -322,12 +332,19 @@ apply_pass(mc_painter *painter, int index, const mc_feature *feature)
     return MC_OK;
 }
 
+void
+mc_painter_set_labels(mc_painter *painter, mc_labels *labels)
+{
+    painter->labels = labels;
+}
+
 mc_error *
 mc_painter_take(void *baton, const mc_feature *feature, mc_ctx *ctx)
 {
     mc_painter *painter = baton;
     mc_feature placed = *feature;
     placed.map = painter->map;
+    placed.placed = painter->placed;
     painter->ctx = ctx;
     for (int i = 0; i < painter->style->pass_count; i++)
         MC_TRY(apply_pass(painter, i, &placed));
@@ -371,7 +388,7 @@ mc_painter_margin(const mc_style *style, double scale)
         for (int r = 0; r < style->passes[p].rule_count; r++) {
             const mc_rule_style *rule = &style->passes[p].rules[r];
             for (int i = 0; rule_applies(rule, scale) && i < rule->symbolizer_count; i++)
-                most = fmax(most, reach_of(&rule->symbolizers[i]) * unit_of(&rule->symbolizers[i], scale));
+                most = fmax(most, reach_of(&rule->symbolizers[i]) * mc_uom_pixels(rule->symbolizers[i].uom, scale));
         }
     return ceil(fmin(most, MC_STROKE_WIDTH_MAX)) + 1;
 }

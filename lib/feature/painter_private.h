@@ -2,6 +2,8 @@
 #ifndef MC_FEATURE_PAINTER_PRIVATE_H
 #define MC_FEATURE_PAINTER_PRIVATE_H
 
+#include <apr_hash.h>
+
 #include "feature/edges.h"
 #include "feature/mark.h"
 #include "feature/painter.h"
@@ -44,11 +46,13 @@ struct mc_painter {
     mc_area *coverage; /* for one symbol of one feature */
     mc_outline *outline;
     uint8_t *mask;
-    uint8_t *plane; /* for areas with an offset; NULL: not used so far */
+    mc_labels *labels; /* NULL: none */
+    uint8_t *plane;    /* for areas with an offset; NULL: not used so far */
     mc_shape scratch, mark, moved, places;
     mc_known_picture pictures[MC_PICTURES_MAX];
     mc_known_cell cells[MC_CELLS_MAX];
     int picture_count, cell_count;
+    apr_hash_t *placed;        /* by filters */
     bool warned;               /* of a picture */
     mc_ctx *ctx;               /* of the feature that is being painted */
     apr_pool_t *pool, *values; /* values: cleared after each feature */
@@ -58,6 +62,7 @@ struct mc_painter {
 double mc_painter_pixels(const mc_painter *painter, const mc_symbolizer *symbol, double size);
 
 /* Pixels for a unit of a symbolizer's sizes. */
+double mc_uom_pixels(mc_uom uom, double scale);
 double mc_painter_unit(const mc_painter *painter, const mc_symbolizer *symbol);
 
 /* A number that may be computed for each feature (value is not NULL). */
@@ -83,6 +88,7 @@ mc_error *mc_whole_gather(mc_painter *painter, mc_pass *to, mc_whole *into, cons
                           const mc_geometry *geometry) MC_CHECKED;
 mc_error *mc_whole_lay(mc_painter *painter, mc_pass *to, mc_whole *gathered, const mc_symbolizer *symbol,
                        bool last) MC_CHECKED;
+mc_color mc_ink_color(const mc_ink *ink, const mc_feature *feature, apr_pool_t *scratch);
 mc_color mc_painter_ink(mc_painter *painter, const mc_ink *ink, const mc_feature *feature);
 
 /* A displacement in 1/256 pixel, y down. */

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/workers.h"
 #include "db/postgres.h"
+#include "feature/projection.h"
 #include "mapcache/trace.h"
 
 #define FIELDS_HOLD apr_time_from_sec(60)
@@ -236,6 +237,20 @@ read_rows(reading *r, mc_postgres_answer *answer, mc_feature_taker *take, void *
     return error;
 }
 
+/* The query in the layer's CRS, to be transformed here; a CRS that only the database knows (its spatial_ref_sys may
+ * have rows of its own) is transformed there. The SRID of the query's box. */
+static int
+in_own_srid(mc_feature_query *own, const mc_postgis_config *config, const mc_feature_query *query, apr_pool_t *pool)
+{
+    int map_srid = mc_crs_epsg(query->srs, NULL);
+    mc_error *error = mc_projection_query(own, query, apr_psprintf(pool, "EPSG:%d", config->srid), pool);
+    if (error == MC_OK || map_srid == 0)
+        return config->srid;
+    mc_error_ignore(error);
+    *own = *query;
+    return map_srid;
+}
+
 static mc_error *
 postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_taker *take, void *baton,
              int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool)
@@ -244,18 +259,18 @@ postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_ta
     postgis *layer = (postgis *)data;
     mc_postgis_config config;
     mc_postgis_statement statement;
-    bool xy_order;
+    mc_feature_query own;
     MC_TRY(complete(&config, layer, ctx, pool));
-    int map_srid = mc_crs_epsg(query->srs, &xy_order);
-    MC_TRY(mc_postgis_build(&statement, &config, query, map_srid == 0 ? config.srid : map_srid, pool));
+    int srid = in_own_srid(&own, &config, query, pool);
+    MC_TRY(mc_postgis_build(&statement, &config, &own, srid, pool));
     mc_postgres_query asked = { .connection = config.connection,
                                 .sql = statement.sql,
-                                .params = values_of(&statement, query, pool),
+                                .params = values_of(&statement, &own, pool),
                                 .param_count = 4 + statement.placeholder_count,
                                 .binary = true,
                                 .single_row = true };
     mc_postgres_answer *answer = NULL;
-    reading r = { .layer = layer, .config = &config, .query = query, .ctx = ctx };
+    reading r = { .layer = layer, .config = &config, .query = &own, .ctx = ctx };
     r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(query->attribute_count + 1));
     mc_error *error = mc_postgres_start(&answer, ctx->process->postgres, &asked, ctx, pool);
     if (error == MC_OK)

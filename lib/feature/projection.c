@@ -6,6 +6,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "base/module.h"
@@ -35,10 +36,46 @@ static int waiting_count;
 
 typedef enum known_crs { OTHER_CRS, DEGREES, MERCATOR } known_crs;
 
+/* The two that most files are in, as ESRI writes them into a .prj, which has no code: root, and what must follow. */
+static const struct {
+    int epsg;
+    const char *parts[6];
+} esri[] = {
+    { 4326, { "GEOGCS[\"GCS_WGS_1984\",DATUM[\"D_WGS_1984\",", "PRIMEM[\"Greenwich\",0", "UNIT[\"Degree\",0.01745" } },
+    { 3857,
+      { "PROJCS[\"WGS_1984_Web_Mercator_Auxiliary_Sphere\",", "\"False_Easting\",0.0]", "\"False_Northing\",0.0]",
+        "\"Central_Meridian\",0.0]", "\"Standard_Parallel_1\",0.0]", "UNIT[\"Meter\",1.0]" } },
+};
+
+/* The code of a CRS given by its name or as WKT, where that can be told without PROJ, which is 40 libraries and a
+ * database; 0: not so. The code of a WKT is the last thing in it (OGC 01-009, 7.2). */
+static int
+epsg_of(const char *name)
+{
+    static const char authority[] = "AUTHORITY[\"EPSG\",\"";
+    int epsg = mc_crs_epsg(name, NULL);
+    size_t length = strlen(name), size = sizeof(authority) - 1;
+    if (epsg != 0 || length < size || (strncmp(name, "PROJCS[", 7) != 0 && strncmp(name, "GEOGCS[", 7) != 0))
+        return epsg;
+    for (size_t i = 0; i < sizeof(esri) / sizeof(esri[0]); i++) {
+        const char *at = strncmp(name, esri[i].parts[0], strlen(esri[i].parts[0])) == 0 ? name : NULL;
+        for (int part = 1; part < 6 && at != NULL && esri[i].parts[part] != NULL; part++)
+            at = strstr(at, esri[i].parts[part]);
+        if (at != NULL)
+            return esri[i].epsg;
+    }
+    const char *last = name + length - size;
+    while (last > name && strncmp(last, authority, size) != 0)
+        last--;
+    char *end;
+    long code = strtol(last + size, &end, 10);
+    return last > name && strcmp(end, "\"]]") == 0 && code > 0 && code <= 999999 ? (int)code : 0;
+}
+
 static known_crs
 known(const char *name)
 {
-    switch (mc_crs_epsg(name, NULL)) {
+    switch (epsg_of(name)) {
     case 4326:
         return DEGREES;
     case 3857:
@@ -123,7 +160,7 @@ close_projection(void *data)
 int
 mc_projection_same(const char *a, const char *b)
 {
-    int left = mc_crs_epsg(a, NULL), right = mc_crs_epsg(b, NULL);
+    int left = epsg_of(a), right = epsg_of(b);
     if (strcasecmp(a, b) == 0 || (left != 0 && left == right))
         return 1;
     if (known(a) != OTHER_CRS && known(b) != OTHER_CRS)
@@ -135,7 +172,7 @@ mc_projection_same(const char *a, const char *b)
 static const char *
 for_proj(const char *name, apr_pool_t *pool)
 {
-    int epsg = mc_crs_epsg(name, NULL);
+    int epsg = epsg_of(name);
     if (known(name) == MERCATOR)
         return "EPSG:3857";
     return epsg == 0 ? name : apr_psprintf(pool, "EPSG:%d", epsg);

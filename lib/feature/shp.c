@@ -20,7 +20,7 @@ enum {
     EXTENT_AT = 36,
     PROJECTION_MAX = 1 << 16,
     SCANNED_MAX = 1 << 24, /* records of a file without .shx: 8 bytes each */
-    INDEXED_MAX = 1 << 20, /* boxes in memory: 20 bytes each */
+    INDEXED_MAX = 1 << 20, /* boxes and places in memory: 28 bytes each */
     STREAM_AHEAD = 1 << 18,
 };
 
@@ -311,15 +311,17 @@ static void
 index_boxes(mc_shp *shp, apr_pool_t *pool)
 {
     mc_small_box *boxes = apr_palloc(pool, sizeof(*boxes) * ((size_t)shp->count + 1));
+    mc_shp_place *places = apr_palloc(pool, sizeof(*places) * ((size_t)shp->count + 1));
     mc_shp_reader reader;
     mc_shp_record record;
-    for (uint32_t i = 0; i < shp->count; i++)
-        boxes[i] = (mc_small_box){ 1, 1, 0, 0 };
     mc_shp_begin(&reader, shp, NULL, pool);
-    while (mc_shp_next(&reader, &record))
-        if (record.has_box)
-            boxes[record.number] = mc_small_box_of(&record.box);
+    while (mc_shp_next(&reader, &record)) {
+        static const mc_small_box none = { 1, 1, 0, 0 };
+        boxes[record.number] = record.has_box ? mc_small_box_of(&record.box) : none;
+        places[record.number] = place_of(&reader, record.number);
+    }
     mc_shp_end(&reader);
+    shp->places = places;
     shp->boxes = mc_box_index_create(boxes, shp->count, pool);
     shp->search = MC_SHP_IN_MEMORY;
 }

@@ -1,5 +1,6 @@
 /* Styled Layer Descriptor 1.0 (OGC 02-070) and Symbology Encoding 1.1 (OGC 05-077r4) documents. */
 #include "feature/sld.h"
+#include "feature/label_style.h"
 
 #include <apr_strings.h>
 #include <limits.h>
@@ -119,13 +120,17 @@ read_symbolizers(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
     for (const mc_node *child = node->children; child != NULL; child = child->next)
         count += is_symbolizer(child);
     mc_symbolizer *list = apr_pcalloc(sld->build->pool, sizeof(*list) * (size_t)(count + 1));
+    mc_text_symbol *texts = apr_pcalloc(sld->build->pool, sizeof(*texts) * (size_t)(count + 1));
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        if (is_symbolizer(child))
+        if (strcmp(mc_sld_name(child), "TextSymbolizer") == 0)
+            rule->text_count += mc_sld_text_symbol(&texts[rule->text_count], sld, child);
+        else if (is_symbolizer(child))
             rule->symbolizer_count += mc_sld_symbolizer(&list[rule->symbolizer_count], sld, child);
         else if (!mc_sld_is_one_of(child, known))
             mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s>", mc_sld_name(child)));
     }
     rule->symbolizers = list;
+    rule->texts = texts;
 }
 
 /* False where the rule cannot be drawn as it is meant. */

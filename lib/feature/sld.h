@@ -35,6 +35,13 @@ const mc_expression *mc_sld_value(mc_sld *sld, const mc_node *node);
 /* The one expression that an element is (Literal, PropertyName, Add, Function, ...). */
 const mc_expression *mc_sld_expression(mc_sld *sld, const mc_node *node, int depth);
 
+/* The same inside of another expression. */
+const mc_expression *mc_sld_value_inside(mc_sld *sld, const mc_node *node, int depth);
+
+/* Whether an element is a function of SE (Categorize, FormatNumber, ...); and its value, NULL after a complaint. */
+bool mc_sld_is_function(const mc_node *node);
+const mc_expression *mc_sld_function(mc_sld *sld, const mc_node *node, int depth);
+
 /* A constant, and the value of an attribute, whose prefix is left out. */
 const mc_expression *mc_sld_literal(const char *text, apr_pool_t *pool);
 const mc_expression *mc_sld_property(mc_sld *sld, const char *name);
@@ -51,9 +58,22 @@ void mc_sld_constant(double *constant, mc_sld *sld, const mc_node *node);
 void mc_sld_fill(mc_ink *ink, mc_sld *sld, const mc_node *node);
 void mc_sld_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node);
 
+/* The unit of a symbolizer's sizes. */
+mc_uom mc_sld_uom(mc_sld *sld, const mc_node *node);
+
+/* The name of a <CssParameter> or <SvgParameter>; NULL for any other element. */
+const char *mc_sld_parameter(const mc_node *node);
+
+/* Reads a <TextSymbolizer>; false where it labels nothing. */
+bool mc_sld_text_symbol(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node);
+
 /* <Graphic>, and <Displacement>. False where none of what the graphic names can be drawn, after complaints. */
 bool mc_sld_graphic(mc_graphic *graphic, mc_sld *sld, const mc_node *node);
 void mc_sld_displacement(mc_pair *pair, mc_sld *sld, const mc_node *node);
+
+/* <BBOX>, <Within> and their like. False where it is none, or one that cannot be told; nothing has been said. */
+struct mc_spatial;
+bool mc_sld_spatial(struct mc_spatial *made, mc_sld *sld, const mc_node *node);
 
 /* Reads one symbolizer; false where it is none that can be drawn. */
 bool mc_sld_symbolizer(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node);

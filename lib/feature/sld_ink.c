@@ -119,15 +119,11 @@ read_stroke_parameter(mc_stroke *stroke, mc_sld *sld, const mc_node *node, const
                        apr_psprintf(sld->build->pool, "the parameter %s", mc_config_quote(name, sld->build->pool)));
 }
 
-static bool
-is_parameter(const mc_node *node)
+const char *
+mc_sld_parameter(const mc_node *node)
 {
-    return strcmp(mc_sld_name(node), "CssParameter") == 0 || strcmp(mc_sld_name(node), "SvgParameter") == 0;
-}
-
-static const char *
-parameter_name(const mc_node *node)
-{
+    if (strcmp(mc_sld_name(node), "CssParameter") != 0 && strcmp(mc_sld_name(node), "SvgParameter") != 0)
+        return NULL;
     const char *name = mc_node_attr(node, "name");
     return name == NULL ? "" : name;
 }
@@ -174,8 +170,9 @@ mc_sld_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
 {
     *stroke = (mc_stroke){ .ink = { .present = true, .color = { 0, 0, 0, 255 } }, .width = 1 };
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        if (is_parameter(child))
-            read_stroke_parameter(stroke, sld, child, parameter_name(child));
+        const char *name = mc_sld_parameter(child);
+        if (name != NULL)
+            read_stroke_parameter(stroke, sld, child, name);
         else if (strcmp(mc_sld_name(child), "GraphicFill") == 0)
             stroke->ink.pattern = pattern_of(sld, child);
         else if (strcmp(mc_sld_name(child), "GraphicStroke") == 0)
@@ -191,7 +188,8 @@ mc_sld_fill(mc_ink *ink, mc_sld *sld, const mc_node *node)
 {
     *ink = (mc_ink){ .present = true, .color = { 128, 128, 128, 255 } };
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        const char *name = is_parameter(child) ? parameter_name(child) : "";
+        const char *name = mc_sld_parameter(child);
+        name = name == NULL ? "" : name;
         if (strcmp(name, "fill") == 0)
             read_color(ink, sld, child);
         else if (strcmp(name, "fill-opacity") == 0)

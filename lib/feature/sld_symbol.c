@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "feature/sld.h"
 
-static mc_uom
-uom_of(mc_sld *sld, const mc_node *node)
+mc_uom
+mc_sld_uom(mc_sld *sld, const mc_node *node)
 {
     const char *uom = mc_node_attr(node, "uom");
     if (uom == NULL || strstr(uom, "pixel") != NULL)
@@ -151,7 +151,7 @@ mc_sld_symbolizer(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
         if (strcmp(mc_sld_name(node), kinds[i].name) != 0)
             continue;
         bool drawn = true;
-        *symbolizer = (mc_symbolizer){ .kind = kinds[i].kind, .uom = uom_of(sld, node) };
+        *symbolizer = (mc_symbolizer){ .kind = kinds[i].kind, .uom = mc_sld_uom(sld, node) };
         read_options(symbolizer, sld, node);
         for (const mc_node *child = node->children; child != NULL; child = child->next)
             drawn &= read_part(symbolizer, sld, child);

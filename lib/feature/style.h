@@ -107,6 +107,9 @@ typedef struct mc_symbolizer {
     mc_graphic graphic;   /* POINT */
 } mc_symbolizer;
 
+/* Labels: feature/label_style.h. */
+typedef struct mc_text_symbol mc_text_symbol;
+
 typedef struct mc_rule_style {
     const char *name, *title; /* for the legend */
     const mc_filter *filter;  /* NULL: every feature */
@@ -114,6 +117,8 @@ typedef struct mc_rule_style {
     double min_scale, max_scale; /* denominators: min <= scale < max; 0 and HUGE_VAL: no limit */
     const mc_symbolizer *symbolizers;
     int symbolizer_count;
+    const mc_text_symbol *texts;
+    int text_count;
 } mc_rule_style;
 
 /* Features are painted through each pass in turn (FeatureTypeStyle): casings under all fillings of a road net. */

@@ -63,10 +63,8 @@ mc_wms_get_info(mc_request *request, const mc_call *call, apr_pool_t *pool)
     mc_tileset *tileset = NULL;
     MC_TRY(mc_wms_view_parse(&view, call, pool));
     MC_TRY(parse_query_layer(&tileset, call, pool));
-    const mc_grid_link *link = mc_wms_view_link(&view, tileset);
-    if (link == NULL)
-        return mc_error_located(pool, MC_ERR_INVALID_CRS, view.v130 ? "crs" : "srs",
-                                "layer %s has no grid with the CRS \"%s\"", tileset->name, view.srs);
+    const mc_grid_link *link = NULL;
+    MC_TRY(mc_wms_link(&link, call, &view, tileset, pool));
     mc_info_request *info = &request->u.info.info;
     *info = (mc_info_request){ 0 };
     MC_TRY(parse_pixel(&info->x, call, view.v130 ? "I" : NULL, "X", view.width, pool));

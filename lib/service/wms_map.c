@@ -22,11 +22,8 @@ add_layer(map_parts *parts, const char *name, const mc_call *call, apr_pool_t *p
     if (map->count == MC_LAYERS_MAX)
         return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "layers", "more than %d layers", MC_LAYERS_MAX);
     const mc_grid_link *link;
-    if (map->count == 0) {
-        link = mc_wms_view_link(view, tileset);
-        if (link == NULL)
-            return mc_error_located(pool, MC_ERR_INVALID_CRS, view->v130 ? "crs" : "srs",
-                                    "layer %s has no grid with the CRS \"%s\"", name, view->srs);
+    if (map->count == 0 || mc_wms_of(call)->full_wms == MC_WMS_FORWARD) {
+        MC_TRY(mc_wms_link(&link, call, view, tileset, pool));
     } else {
         const mc_grid *grid = map->layers[0].link->grid;
         link = mc_tileset_link(tileset, grid->name);
@@ -109,6 +106,9 @@ as_tile(mc_tile_stack *stack, const map_parts *parts, const mc_call *call, apr_p
         .count = map->count,
         .format = map->format,
     };
+    for (int i = 0; i < map->count; i++)
+        if (map->layers[i].link->grid != grid)
+            return false;
     for (int i = 0; i < map->count; i++)
         stack->tiles[i] =
             (mc_tile_request){ map->layers[i].tileset, map->layers[i].link, z, x, y, map->layers[i].values };

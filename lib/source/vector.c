@@ -49,7 +49,8 @@ mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin)
 }
 
 static mc_error *
-draw_layer(mc_canvas *canvas, const mc_vector_layer *layer, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, const mc_render *wanted, mc_ctx *ctx,
+           apr_pool_t *pool)
 {
     mc_feature_query query = { .attributes = layer->style->attributes,
                                .attribute_count = layer->style->attribute_count };
@@ -58,6 +59,8 @@ draw_layer(mc_canvas *canvas, const mc_vector_layer *layer, const mc_render *wan
     mc_vector_query(&query, wanted, 0);
     mc_vector_query(&query, wanted, mc_painter_margin(layer->style, query.scale));
     MC_TRY(mc_painter_create_on(&painter, layer->style, canvas, &query, false, pool));
+    mc_labels_next_layer(labels, query.scale);
+    mc_painter_set_labels(painter, labels);
     MC_TRY(layer->data->ops->read(layer->data, &query, mc_painter_take, painter, &skipped, ctx, pool));
     return mc_painter_finish(painter, ctx);
 }
@@ -90,10 +93,13 @@ mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, m
     apr_pool_create(&layers, scratch);
     bool indexed = wanted->format != NULL && mc_indexed_suits(wanted->format);
     mc_canvas *canvas = mc_canvas_create(wanted->width, wanted->height, indexed, scratch);
+    mc_labels *labels = mc_labels_create(canvas, scratch);
     for (int i = 0; i < vector->layer_count && error == MC_OK; i++) {
         apr_pool_clear(layers);
-        error = mc_error_copy(draw_layer(canvas, vector->layers[i], wanted, ctx, layers), pool);
+        error = mc_error_copy(draw_layer(canvas, labels, vector->layers[i], wanted, ctx, layers), pool);
     }
+    if (error == MC_OK)
+        error = mc_error_copy(mc_labels_finish(labels, ctx), pool);
     if (error == MC_OK)
         error = hand_over(map, canvas, wanted, ctx, pool);
     apr_pool_destroy(scratch);
@@ -192,6 +198,7 @@ mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const
                  mc_build *build)
 {
     source->base.source.needs_format = true;
+    source->base.source.any_srs = true;
     source->base.source.info_formats = mc_vector_info_formats(build->pool);
     source->layers = apr_pcalloc(build->pool, sizeof(*source->layers) * (size_t)(source->nodes->nelts + 1));
     for (int i = 0; i < source->nodes->nelts; i++) {
