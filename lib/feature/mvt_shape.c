@@ -9,6 +9,12 @@ begin_of(const mc_shape *shape, int part)
     return part == 0 ? 0 : shape->ends[part - 1];
 }
 
+static bool
+same(mc_shape_point a, mc_shape_point b)
+{
+    return a.x == b.x && a.y == b.y;
+}
+
 /* The directions from an anchor in which a line passes all vertices since then closely enough. */
 typedef struct sector {
     mc_shape_point anchor;
@@ -30,7 +36,8 @@ sector_holds(const sector *s, mc_shape_point p)
     double x = p.x - s->anchor.x, y = p.y - s->anchor.y;
     if (x * x + y * y < s->far)
         return false;
-    return s->open || (s->right_x * y - s->right_y * x >= 0 && x * s->left_y - y * s->left_x >= 0);
+    return s->open || (s->right_x * y - s->right_y * x >= 0 && x * s->left_y - y * s->left_x >= 0 &&
+                       x * (s->left_x + s->right_x) + y * (s->left_y + s->right_y) >= 0);
 }
 
 /* From now on the line has to pass `p`, too: at most `tolerance` away. */
@@ -121,8 +128,7 @@ along(mc_shape_point a, mc_shape_point b, double t)
 static void
 add_new(mc_shape *out, int begin, mc_shape_point p)
 {
-    const mc_shape_point *last = out->points + out->point_count - 1;
-    if (out->point_count == begin || last->x != p.x || last->y != p.y)
+    if (out->point_count == begin || !same(out->points[out->point_count - 1], p))
         mc_shape_add(out, p.x, p.y);
 }
 
@@ -160,12 +166,6 @@ static int64_t
 turn(mc_shape_point a, mc_shape_point b, mc_shape_point c)
 {
     return ((int64_t)b.x - a.x) * ((int64_t)c.y - b.y) - ((int64_t)b.y - a.y) * ((int64_t)c.x - b.x);
-}
-
-static bool
-same(mc_shape_point a, mc_shape_point b)
-{
-    return a.x == b.x && a.y == b.y;
 }
 
 /* Drops vertices from the end of the part from `begin` on that do not turn on the way to `next`. */
