@@ -90,7 +90,8 @@ class Client:
     def get(self, query, path="/"):
         params = "".encode().join(pair(*item) for item in (
             ("REQUEST_METHOD", "GET"), ("PATH_INFO", path), ("SCRIPT_NAME", ""), ("QUERY_STRING", query),
-            ("SERVER_NAME", "localhost"), ("SERVER_PORT", "80"), ("SERVER_PROTOCOL", "HTTP/1.1")))
+            ("SERVER_NAME", "localhost"), ("HTTP_ACCEPT_ENCODING", "gzip"),
+            ("SERVER_PORT", "80"), ("SERVER_PROTOCOL", "HTTP/1.1")))
         self.socket.sendall(record(1, struct.pack(">HB5x", 1, 1)) + record(4, params) + record(4, b"") + record(5, b""))
         body = []
         while True:

@@ -38,10 +38,10 @@ check_rings(const mc_shape *in, apr_pool_t *pool)
     mc_mvt_simplify(&simple, in, 1);
     mc_mvt_clip_rings(&cut, &simple, LOW, HIGH, mc_mvt_clipper_create(pool));
     mc_mvt_clean_rings(&clean, &cut);
-    mc_mvt_order_rings(&ordered, &clean, pool);
-    for (int part = 0, begin = 0; part < ordered.part_count; begin = ordered.ends[part++]) {
-        const mc_shape_point *ring = ordered.points + begin;
-        int count = ordered.ends[part] - begin;
+    const mc_shape *out = mc_mvt_order_rings(&ordered, &clean, pool);
+    for (int part = 0, begin = 0; out != NULL && part < out->part_count; begin = out->ends[part++]) {
+        const mc_shape_point *ring = out->points + begin;
+        int count = out->ends[part] - begin;
         int64_t twice = 0;
         for (int i = 0; i < count; i++) {
             mc_shape_point a = ring[i], b = ring[(i + 1) % count];
