@@ -35,7 +35,8 @@ add_points(mc_shape *shape, const uint8_t *bytes, size_t count, const mc_lattice
     return true;
 }
 
-/* Outer rings run clockwise with y up; mc_shape_end_ring turns what runs the other way on purpose: a hole stays one. */
+/* Outer rings run clockwise with y up; mc_shape_end_ring turns what runs the other way on purpose: a hole stays one. A
+ * single ring is none. */
 static bool
 is_hole(const uint8_t *bytes, size_t count)
 {
@@ -64,7 +65,8 @@ read_parts(mc_shape *shape, const mc_shp_record *record, const mc_lattice *latti
         if (!add_points(shape, vertices + begin * 16, (size_t)(end - begin), lattice))
             continue;
         if (shape->kind == MC_SHAPE_POLYGONS)
-            mc_shape_end_ring(shape, end - begin > 2 && is_hole(vertices + begin * 16, (size_t)(end - begin)));
+            mc_shape_end_ring(shape,
+                              parts > 1 && end - begin > 2 && is_hole(vertices + begin * 16, (size_t)(end - begin)));
         else
             mc_shape_end_part(shape);
     }
