@@ -27,6 +27,7 @@
     X(memory_evictions_total, "Entries dropped from the memory of the process to stay inside its bound.")              \
     X(renders_total, "Metatiles rendered.")                                                                            \
     X(render_waits_total, "Requests that waited for another one's render.")                                            \
+    X(vector_maps_total, "Maps and metatiles drawn from vector data.")                                                 \
     X(origin_requests_total, "Requests sent to origins.")                                                              \
     X(origin_errors_total, "Requests to origins that failed.")                                                         \
     X(origin_bytes_total, "Bytes received from origins.")                                                              \
@@ -34,6 +35,7 @@
     X(handles_evicted_total, "SQLite handles closed to stay inside the bound.")                                        \
     X(postgres_queries_total, "Queries sent to PostgreSQL.")                                                           \
     X(postgres_errors_total, "Queries to PostgreSQL that failed.")                                                     \
+    X(postgres_bytes_total, "Bytes of rows received from PostgreSQL.")                                                 \
     X(postgres_connections_total, "Connections to PostgreSQL that were opened.")                                       \
     X(postgres_cancels_total, "Queries that were cancelled at PostgreSQL.")                                            \
     X(dimension_queries_total, "Questions that databases of dimensions were asked.")                                   \

@@ -27,8 +27,7 @@ __attribute__((unused)) static database
 database_start(const char *setting)
 {
     char script[512];
-    const char *slash = strrchr(__FILE__, '/');
-    snprintf(script, sizeof(script), "%.*s/../integration/postgres.py", (int)(slash - __FILE__), __FILE__);
+    snprintf(script, sizeof(script), "%s/tests/integration/postgres.py", MAPCACHE_SOURCE_DIR);
     database d = { 0 };
     int input[2], output[2];
     MC_ASSERT(pipe2(input, O_CLOEXEC) == 0);
