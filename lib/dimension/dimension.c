@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "dimension/kinds.h"
-#include "dimension/time.h"
+#include "base/time.h"
 #include "mapcache/trace.h"
 
 const mc_dimension_ops *const mc_dimension_kinds[] = { &mc_dimension_values,
