@@ -10,6 +10,11 @@
 #include <math.h>
 #include <string.h>
 
+#ifdef __SSE4_1__
+#include <smmintrin.h>
+#endif
+
+#include "feature/blocks.h"
 #include "feature/plane.h"
 
 enum {
@@ -23,14 +28,11 @@ mc_area_create(mc_area **coverage, int width, int height, apr_pool_t *pool)
     if (width < 1 || height < 1 || width > 32768 || height > 32768)
         return mc_error_create(pool, MC_ERR_LIMIT, "a map of %dx%d pixels cannot be painted", width, height);
     mc_area *made = apr_pcalloc(pool, sizeof(*made));
-    *made = (mc_area){ .width = width, .height = height, .stride = width + 2, .top = height, .bottom = -1 };
+    *made = (mc_area){ .width = width, .height = height, .top = height, .bottom = -1 };
+    made->shift = mc_blocks_shift(width + 2);
+    made->stride = ((width + 1) >> made->shift << made->shift) + (1 << made->shift);
     made->cells = mc_plane_acquire(sizeof(int32_t) * (size_t)made->stride * (size_t)height, &made->dirty, pool);
-    made->first = apr_palloc(pool, sizeof(int32_t) * (size_t)height * 2);
-    made->last = made->first + height;
-    for (int y = 0; y < height; y++) {
-        made->first[y] = width + 1;
-        made->last[y] = -1;
-    }
+    made->touched = apr_pcalloc(pool, sizeof(*made->touched) * (size_t)height);
     *coverage = made;
     return MC_OK;
 }
@@ -38,10 +40,7 @@ mc_area_create(mc_area **coverage, int width, int height, apr_pool_t *pool)
 static inline void
 touch(mc_area *plane, int y, int first, int last)
 {
-    if (first < plane->first[y])
-        plane->first[y] = first;
-    if (last > plane->last[y])
-        plane->last[y] = last;
+    plane->touched[y] |= mc_blocks_of(first, last, plane->shift);
 }
 
 /* An edge inside one row, from (xa, ..) to (xb, ..), `dy` subpixels high with its sign; xa and xb in subpixels. The
@@ -49,7 +48,7 @@ touch(mc_area *plane, int y, int first, int last)
 static void
 add_in_row(mc_area *plane, int y, int32_t xa, int32_t xb, int32_t dy)
 {
-    int32_t *row = plane->cells + (size_t)y * plane->stride;
+    int32_t *row = plane->cells + (size_t)y * (size_t)plane->stride;
     int32_t limit = plane->width << SHIFT;
     int32_t left = xa < xb ? xa : xb, right = xa < xb ? xb : xa;
     if (left >= limit)
@@ -103,8 +102,8 @@ add_edge(mc_area *plane, int32_t x0, int32_t y0, int32_t x1, int32_t y1)
         y1 = y;
         sign = -1;
     }
-    int32_t limit = plane->height << SHIFT;
-    if (y1 <= 0 || y0 >= limit)
+    int32_t limit = plane->height << SHIFT, right = plane->width << SHIFT;
+    if (y1 <= 0 || y0 >= limit || (x0 >= right && x1 >= right))
         return;
     int top = y0 < 0 ? 0 : y0 >> SHIFT, bottom = y1 > limit ? plane->height - 1 : (y1 - 1) >> SHIFT;
     if (top < plane->top)
@@ -145,12 +144,55 @@ mc_area_add(mc_area *coverage, const mc_shape *shape, int32_t dx, int32_t dy)
     }
 }
 
-/* Coverage of a sum, in 255 or in 15 steps. */
-static inline uint8_t
-scaled(int32_t area, bool coarse)
+void
+mc_area_add_edge(mc_area *coverage, mc_shape_point a, mc_shape_point b)
 {
-    return coarse ? (uint8_t)((area * 15 + FULL / 2) / FULL * 17) : (uint8_t)((area * 255 + FULL / 2) / FULL);
+    coverage->dirty = true;
+    add_edge(coverage, a.x, a.y, b.x, b.y);
 }
+
+#ifdef __SSE4_1__
+typedef __m128i cells4; /* four neighbours */
+
+/* Sums from the left; `before` is that of all cells before them. */
+static inline cells4
+summed(cells4 cells, cells4 before)
+{
+    cells = _mm_add_epi32(cells, _mm_slli_si128(cells, 4));
+    cells = _mm_add_epi32(cells, _mm_slli_si128(cells, 8));
+    return _mm_add_epi32(cells, before);
+}
+
+/* Coverage of sums, in 15 or in 255 steps. */
+static inline cells4
+steps_of(cells4 sums, mc_fill_rule rule, int bits)
+{
+    const cells4 full = _mm_set1_epi32(FULL), twice = _mm_set1_epi32(2 * FULL);
+    cells4 area = rule == MC_NON_ZERO ? _mm_abs_epi32(sums) : _mm_and_si128(sums, _mm_set1_epi32(2 * FULL - 1));
+    area = _mm_min_epi32(area, rule == MC_NON_ZERO ? full : _mm_sub_epi32(twice, area));
+    area = _mm_sub_epi32(_mm_sll_epi32(area, _mm_cvtsi32_si128(bits)), area);
+    return _mm_srli_epi32(_mm_add_epi32(area, _mm_set1_epi32(FULL / 2)), 2 * SHIFT + 1);
+}
+
+/* Coverage of sixteen cells, which become empty; *sum goes on. */
+static inline void
+take_sixteen(uint8_t *mask, int32_t *cells, int32_t *sum, mc_fill_rule rule, bool coarse)
+{
+    cells4 run = _mm_set1_epi32(*sum), four[4];
+    for (int i = 0; i < 4; i++) {
+        cells4 *at = (cells4 *)(void *)(cells + i * 4);
+        run = summed(_mm_loadu_si128(at), run);
+        _mm_storeu_si128(at, _mm_setzero_si128());
+        four[i] = steps_of(run, rule, coarse ? 4 : 8);
+        run = _mm_shuffle_epi32(run, 0xff);
+    }
+    *sum = _mm_cvtsi128_si32(run);
+    __m128i bytes = _mm_packus_epi16(_mm_packus_epi32(four[0], four[1]), _mm_packus_epi32(four[2], four[3]));
+    if (coarse)
+        bytes = _mm_or_si128(bytes, _mm_slli_epi16(bytes, 4)); /* times 17 */
+    _mm_storeu_si128((__m128i *)(void *)mask, bytes);
+}
+#endif
 
 static inline uint8_t
 covered(int32_t sum, mc_fill_rule rule, bool coarse)
@@ -158,31 +200,59 @@ covered(int32_t sum, mc_fill_rule rule, bool coarse)
     int32_t area = rule == MC_NON_ZERO ? (sum < 0 ? -sum : sum) : sum & (2 * FULL - 1);
     if (area > FULL)
         area = rule == MC_NON_ZERO ? FULL : 2 * FULL - area;
-    return scaled(area, coarse);
+    return coarse ? (uint8_t)((area * 15 + FULL / 2) / FULL * 17) : (uint8_t)((area * 255 + FULL / 2) / FULL);
+}
+
+#ifndef __SSE4_1__
+static void
+take_sixteen(uint8_t *mask, int32_t *cells, int32_t *sum, mc_fill_rule rule, bool coarse)
+{
+    for (int i = 0; i < 16; i++) {
+        *sum += cells[i];
+        cells[i] = 0;
+        mask[i] = covered(*sum, rule, coarse);
+    }
+}
+#endif
+
+/* The cells of one run of blocks, each sixteen apart; those beyond the width belong to nobody but are emptied, too. */
+static void
+take_run(mc_area *coverage, int32_t *row, int begin, int end, mc_fill_rule rule, uint8_t *mask, int32_t *sum)
+{
+    int x = begin;
+    for (; x < end && x < coverage->width; x += 16, mask += 16)
+        take_sixteen(mask, row + x, sum, rule, coverage->coarse);
+    if (x < end)
+        memset(row + x, 0, sizeof(*row) * (size_t)(end - x));
 }
 
 void
 mc_area_take_row(mc_area *coverage, int y, mc_fill_rule rule, uint8_t *mask, int *x, int *count)
 {
-    int first = coverage->first[y], last = coverage->last[y];
+    uint64_t bits = coverage->touched[y];
     *count = 0;
-    if (last < first)
+    if (bits == 0)
         return;
-    int32_t *row = coverage->cells + (size_t)y * coverage->stride;
+    int32_t *row = coverage->cells + (size_t)y * (size_t)coverage->stride;
     int32_t sum = 0;
-    *x = first;
-    int column = first;
-    for (; column <= last && column < coverage->width; column++) {
-        sum += row[column];
-        mask[column - first] = covered(sum, rule, coverage->coarse);
+    int width = coverage->width, first = __builtin_ctzll(bits) << coverage->shift, at = first;
+    while (bits != 0) {
+        int begin, end;
+        mc_blocks_take(&bits, coverage->shift, &begin, &end);
+        if (begin > at && at < width)
+            memset(mask + (at - first), covered(sum, rule, coverage->coarse),
+                   (size_t)((begin < width ? begin : width) - at));
+        take_run(coverage, row, begin, end, rule, mask + (begin - first), &sum);
+        at = end;
     }
-    memset(row + first, 0, sizeof(int32_t) * (size_t)(last - first + 1));
-    if (sum != 0) /* the rings go on to the right of the map */
-        for (uint8_t all = covered(sum, rule, coverage->coarse); column < coverage->width; column++)
-            mask[column - first] = all;
-    *count = column - first;
-    coverage->first[y] = coverage->width + 1;
-    coverage->last[y] = -1;
+    if (sum != 0 && at < width) { /* the rings go on to the right of the map */
+        memset(mask + (at - first), covered(sum, rule, coverage->coarse), (size_t)(width - at));
+        at = width;
+    }
+    *x = first;
+    *count = (at < width ? at : width) - first;
+    *count = *count < 0 ? 0 : *count;
+    coverage->touched[y] = 0;
 }
 
 void

@@ -10,10 +10,10 @@
 #include <smmintrin.h>
 #endif
 
+#include "feature/blocks.h"
 #include "feature/plane.h"
 
-/* Of each row: cover() looks at four pixels at a time. */
-enum { MARGIN = 4 };
+enum { MARGIN = 3 }; /* beyond the width: cover() writes four pixels at a time */
 
 mc_error *
 mc_outline_create(mc_outline **outline, int width, int height, apr_pool_t *pool)
@@ -21,14 +21,11 @@ mc_outline_create(mc_outline **outline, int width, int height, apr_pool_t *pool)
     if (width < 1 || height < 1 || width > 32768 || height > 32768)
         return mc_error_create(pool, MC_ERR_LIMIT, "a map of %dx%d pixels cannot be painted", width, height);
     mc_outline *made = apr_pcalloc(pool, sizeof(*made));
-    *made = (mc_outline){ .width = width, .height = height, .stride = width + MARGIN, .top = height, .bottom = -1 };
+    *made = (mc_outline){ .width = width, .height = height, .top = height, .bottom = -1 };
+    made->shift = mc_blocks_shift(width + MARGIN);
+    made->stride = ((width + MARGIN - 1) >> made->shift << made->shift) + (1 << made->shift);
     made->plane = mc_plane_acquire((size_t)made->stride * (size_t)height, &made->dirty, pool);
-    made->first = apr_palloc(pool, sizeof(int32_t) * (size_t)height * 2);
-    made->last = made->first + height;
-    for (int y = 0; y < height; y++) {
-        made->first[y] = width;
-        made->last[y] = -1;
-    }
+    made->touched = apr_pcalloc(pool, sizeof(*made->touched) * (size_t)height);
     *outline = made;
     return MC_OK;
 }
@@ -41,6 +38,7 @@ typedef struct segment {
     float most;        /* coverage of the middle, 1 or the pen's width */
     float steps;       /* of coverage: 255 or 15 */
     int factor;        /* of a step */
+    float slope, half; /* dx / dy, and half of what a row sees of the line; 0 where it is flat */
 } segment;
 
 #ifdef __SSE4_1__
@@ -100,63 +98,84 @@ columns(float *from, float *to, float y, const segment *s)
 {
     *from = (s->dx < 0 ? s->dx : 0) - s->reach;
     *to = (s->dx > 0 ? s->dx : 0) + s->reach;
-    float height = fabsf(s->dy);
-    if (height < 0.5F)
+    if (s->half == 0)
         return;
-    float at = y * s->dx / s->dy;
-    float half = s->reach * sqrtf(s->dx * s->dx + s->dy * s->dy) / height;
-    *from = at - half > *from ? at - half : *from;
-    *to = at + half < *to ? at + half : *to;
+    float at = y * s->slope;
+    *from = at - s->half > *from ? at - s->half : *from;
+    *to = at + s->half < *to ? at + s->half : *to;
 }
 
-static void
-add_segment(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen)
+static segment
+segment_of(const mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen)
 {
     const float unit = 1.0F / MC_SUBPIXELS;
     segment s = { .dx = (float)(b.x - a.x) * unit, .dy = (float)(b.y - a.y) * unit };
-    float length2 = s.dx * s.dx + s.dy * s.dy;
+    float length2 = s.dx * s.dx + s.dy * s.dy, height = fabsf(s.dy);
     s.per_length2 = length2 > 0 ? 1 / length2 : 0;
     s.most = pen < 1 ? pen : 1;
     s.reach = pen < 1 ? 1 : pen / 2 + 0.5F;
     s.steps = outline->coarse ? 15 : 255;
     s.factor = outline->coarse ? 17 : 1;
+    if (height >= 0.5F) {
+        s.slope = s.dx / s.dy;
+        s.half = s.reach * sqrtf(length2) / height;
+    }
+    return s;
+}
+
+static void
+add_rows(mc_outline *outline, const segment *s, mc_shape_point a, int top, int bottom)
+{
     int ax = a.x >> 8, ay = a.y >> 8; /* the pixel of the first point, and where it is in it */
-    float fx = (float)(a.x - ax * MC_SUBPIXELS) * unit, fy = (float)(a.y - ay * MC_SUBPIXELS) * unit;
-    int top = ay + pixel_below((s.dy < 0 ? s.dy : 0) - s.reach + fy),
-        bottom = ay + pixel_below((s.dy > 0 ? s.dy : 0) + s.reach + fy);
-    top = top < 0 ? 0 : top;
-    bottom = bottom >= outline->height ? outline->height - 1 : bottom;
-    if (top > bottom)
-        return;
-    outline->top = top < outline->top ? top : outline->top;
-    outline->bottom = bottom > outline->bottom ? bottom : outline->bottom;
+    float fx = (float)(a.x & (MC_SUBPIXELS - 1)) / MC_SUBPIXELS, fy = (float)(a.y & (MC_SUBPIXELS - 1)) / MC_SUBPIXELS;
     for (int row = top; row <= bottom; row++) {
         float from, to;
         float y = (float)(row - ay) + 0.5F - fy;
-        columns(&from, &to, y, &s);
+        columns(&from, &to, y, s);
         int first = ax + pixel_below(from + fx), last = ax + pixel_below(to + fx);
         first = first < 0 ? 0 : first;
         last = last >= outline->width ? outline->width - 1 : last;
         if (first > last)
             continue;
         cover(outline->plane + (size_t)row * (size_t)outline->stride + first, last - first + 1,
-              (float)(first - ax) + 0.5F - fx, y, &s);
-        outline->first[row] = first < outline->first[row] ? first : outline->first[row];
-        outline->last[row] = last > outline->last[row] ? last : outline->last[row];
+              (float)(first - ax) + 0.5F - fx, y, s);
+        /* cover() wrote whole fours: beyond the width, too */
+        outline->touched[row] |= mc_blocks_of(first, first + ((last - first) | MARGIN), outline->shift);
     }
+}
+
+void
+mc_outline_add_line(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen)
+{
+    if (a.y > b.y || (a.y == b.y && a.x > b.x)) { /* both directions give the same to the last bit */
+        mc_shape_point swap = a;
+        a = b;
+        b = swap;
+    }
+    int32_t reach = pen < 1 ? MC_SUBPIXELS : (int32_t)(pen / 2 * MC_SUBPIXELS) + MC_SUBPIXELS / 2 + 1;
+    int32_t right = outline->width * MC_SUBPIXELS + reach;
+    int top = (a.y - reach) >> 8, bottom = (b.y + reach) >> 8;
+    top = top < 0 ? 0 : top;
+    bottom = bottom >= outline->height ? outline->height - 1 : bottom;
+    if (top > bottom || (a.x < -reach && b.x < -reach) || (a.x > right && b.x > right))
+        return;
+    segment s = segment_of(outline, a, b, pen);
+    outline->dirty = true;
+    outline->top = top < outline->top ? top : outline->top;
+    outline->bottom = bottom > outline->bottom ? bottom : outline->bottom;
+    add_rows(outline, &s, a, top, bottom);
 }
 
 void
 mc_outline_add(mc_outline *outline, const mc_shape *shape, float pen)
 {
     int begin = 0;
-    outline->dirty = true;
     for (int part = 0; part < shape->part_count; part++) {
         int end = shape->ends[part];
         if (shape->kind == MC_SHAPE_POLYGONS)
-            add_segment(outline, shape->points[end - 1], shape->points[begin], pen);
+            mc_outline_add_line(outline, shape->points[end - 1], shape->points[begin], pen);
         for (int i = begin + 1; i < end; i++)
-            add_segment(outline, shape->points[i - 1], shape->points[i], pen);
+            mc_outline_add_line(outline, shape->points[i - 1], shape->points[i], pen);
         begin = end;
     }
 }
@@ -164,22 +183,26 @@ mc_outline_add(mc_outline *outline, const mc_shape *shape, float pen)
 const uint8_t *
 mc_outline_row(const mc_outline *outline, int y, int *x, int *count)
 {
-    int first = outline->first[y], last = outline->last[y];
-    *x = first;
-    *count = last < first ? 0 : last - first + 1;
-    return outline->plane + (size_t)y * (size_t)outline->stride + (*count == 0 ? 0 : first);
+    uint64_t bits = outline->touched[y];
+    *x = *count = 0;
+    if (bits != 0) {
+        int end = (64 - __builtin_clzll(bits)) << outline->shift;
+        *x = __builtin_ctzll(bits) << outline->shift;
+        *count = (end < outline->width ? end : outline->width) - *x;
+    }
+    return outline->plane + (size_t)y * (size_t)outline->stride + *x;
 }
 
 void
 mc_outline_clear_row(mc_outline *outline, int y)
 {
-    int x, count;
-    mc_outline_row(outline, y, &x, &count);
-    if (count > 0)
-        memset(outline->plane + (size_t)y * (size_t)outline->stride + x, 0,
-               (size_t)(count + MARGIN < outline->stride - x ? count + MARGIN : outline->stride - x));
-    outline->first[y] = outline->width;
-    outline->last[y] = -1;
+    uint8_t *row = outline->plane + (size_t)y * (size_t)outline->stride;
+    for (uint64_t bits = outline->touched[y]; bits != 0;) {
+        int begin, end;
+        mc_blocks_take(&bits, outline->shift, &begin, &end);
+        memset(row + begin, 0, (size_t)(end - begin));
+    }
+    outline->touched[y] = 0;
 }
 
 void

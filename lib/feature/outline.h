@@ -11,11 +11,12 @@
 /* A plane of 8-bit coverage; what lines share is covered once. Between uses all of it is 0. */
 typedef struct mc_outline {
     int width, height;
-    int stride; /* bytes of a row: the width and a margin whose content means nothing */
+    int stride; /* bytes of a row: whole blocks; what is beyond the width means nothing */
     uint8_t *plane;
-    int32_t *first, *last; /* touched columns of each row; last < first: none */
-    int top, bottom;       /* touched rows; bottom < top: none */
-    bool coarse;           /* as of mc_area */
+    uint64_t *touched; /* blocks of each row that are not empty, as of mc_area */
+    int shift;
+    int top, bottom; /* touched rows; bottom < top: none */
+    bool coarse;     /* as of mc_area */
     bool dirty;
 } mc_outline;
 
@@ -23,6 +24,9 @@ mc_error *mc_outline_create(mc_outline **outline, int width, int height, apr_poo
 
 /* Adds the lines of a shape (rings are closed), `pen` pixels wide. */
 void mc_outline_add(mc_outline *outline, const mc_shape *shape, float pen);
+
+/* Adds one line; that from b to a is the same. */
+void mc_outline_add_line(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen);
 
 /* The coverage of a row from column *x on; *count 0: none. mc_outline_clear_row is to follow. */
 const uint8_t *mc_outline_row(const mc_outline *outline, int y, int *x, int *count);

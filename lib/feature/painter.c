@@ -12,8 +12,7 @@
 #include "mapcache/trace.h"
 
 enum {
-    WHOLE_RULES_MAX = 4,   /* each has planes of its own: memory */
-    WHOLE_FEATURES = 8192, /* after so many a plane is painted and begun anew: its sums stay inside their range */
+    WHOLE_RULES_MAX = 4, /* each has planes of its own: memory */
 };
 
 #define THIN 2.0 /* pixels: up to this width a stroke is painted by distance */
@@ -97,7 +96,7 @@ mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target
     made->passes[0].pixels = mc_pixels_ref(target);
     apr_pool_create(&made->values, pool);
     apr_pool_cleanup_register(pool, made, free_painter, apr_pool_cleanup_null);
-    made->mask = apr_palloc(pool, (size_t)target->width);
+    made->mask = apr_palloc(pool, (size_t)target->width + MC_MASK_MARGIN);
     for (int i = 0; i < style->pass_count && !by_feature; i++)
         if (pass_can_be_whole(&style->passes[i], map->scale))
             made->passes[i].wholes = apr_pcalloc(pool, sizeof(mc_whole) * (size_t)style->passes[i].rule_count);
@@ -105,18 +104,18 @@ mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target
     return MC_OK;
 }
 
-static mc_error *
-pass_pixels(mc_pixels **pixels, mc_painter *painter, mc_pass *to)
+mc_error *
+mc_painter_target(mc_pixels **pixels, mc_painter *painter, mc_pass *to)
 {
     if (to->pixels == NULL)
         MC_TRY(mc_pixels_create(&to->pixels, painter->target->width, painter->target->height, true, painter->pool));
+    to->pixels->opacity = MC_OPACITY_UNKNOWN; /* painted on: what was known of it does not hold any more */
     *pixels = to->pixels;
     return MC_OK;
 }
 
-/* Planes at their first use. coarse: of a layer that is painted whole, whose colours shall fit a palette. */
-static mc_error *
-area_of(mc_area **area, mc_painter *painter, bool coarse)
+mc_error *
+mc_painter_area(mc_area **area, mc_painter *painter, bool coarse)
 {
     if (*area == NULL)
         MC_TRY(mc_area_create(area, painter->target->width, painter->target->height, painter->pool));
@@ -124,8 +123,8 @@ area_of(mc_area **area, mc_painter *painter, bool coarse)
     return MC_OK;
 }
 
-static mc_error *
-outline_of(mc_outline **outline, mc_painter *painter, bool coarse)
+mc_error *
+mc_painter_outline(mc_outline **outline, mc_painter *painter, bool coarse)
 {
     if (*outline == NULL)
         MC_TRY(mc_outline_create(outline, painter->target->width, painter->target->height, painter->pool));
@@ -133,64 +132,25 @@ outline_of(mc_outline **outline, mc_painter *painter, bool coarse)
     return MC_OK;
 }
 
-static bool
-is_thin(const mc_stroke *stroke, double width, const mc_symbolizer *symbol)
+bool
+mc_painter_is_thin(const mc_stroke *stroke, double width, const mc_symbolizer *symbol)
 {
     return width <= THIN && stroke->dashes == NULL && symbol->offset == 0;
 }
 
-static mc_pen
-pen_of(const mc_stroke *stroke, double width, double offset)
+mc_pen
+mc_painter_pen(const mc_stroke *stroke, double width, double offset)
 {
     return (
         mc_pen){ width, stroke->join, stroke->cap, stroke->dashes, stroke->dash_count, stroke->dash_offset, offset };
 }
 
-/* Which shape of a geometry a symbol draws: polygons have outlines, but lines have no inside. */
-static bool
-draws(const mc_symbolizer *symbol, const mc_shape *shape)
+bool
+mc_painter_draws(const mc_symbolizer *symbol, const mc_shape *shape)
 {
     if (shape->part_count == 0 || shape->kind == MC_SHAPE_POINTS)
         return false;
     return symbol->kind == MC_SYMBOL_LINE || shape->kind == MC_SHAPE_POLYGONS;
-}
-
-static mc_error *
-gather(mc_painter *painter, mc_whole *into, const mc_symbolizer *symbol, const mc_shape *shape)
-{
-    if (!draws(symbol, shape))
-        return MC_OK;
-    if (symbol->kind == MC_SYMBOL_POLYGON && symbol->fill.present) {
-        MC_TRY(area_of(&into->fill, painter, true));
-        mc_area_add(into->fill, shape, 0, 0);
-    }
-    double width = mc_painter_pixels(painter, symbol, symbol->stroke.width);
-    if (!symbol->stroke.ink.present || width <= 0)
-        return MC_OK;
-    if (is_thin(&symbol->stroke, width, symbol)) {
-        MC_TRY(outline_of(&into->thin, painter, true));
-        mc_outline_add(into->thin, shape, (float)width);
-        return MC_OK;
-    }
-    mc_pen pen = pen_of(&symbol->stroke, width, mc_painter_pixels(painter, symbol, symbol->offset));
-    MC_TRY(area_of(&into->wide, painter, true));
-    mc_stroker_add(into->wide, shape, &pen, &painter->scratch);
-    return MC_OK;
-}
-
-static mc_error *
-lay_whole(mc_painter *painter, mc_pass *to, mc_whole *gathered, const mc_symbolizer *symbol)
-{
-    mc_pixels *pixels;
-    MC_TRY(pass_pixels(&pixels, painter, to));
-    if (gathered->fill != NULL)
-        mc_brush_fill(pixels, gathered->fill, MC_NON_ZERO, symbol->fill.color, painter->mask);
-    if (gathered->wide != NULL)
-        mc_brush_fill(pixels, gathered->wide, MC_NON_ZERO, symbol->stroke.ink.color, painter->mask);
-    if (gathered->thin != NULL)
-        mc_brush_outline(pixels, gathered->thin, symbol->stroke.ink.color);
-    gathered->features = 0;
-    return MC_OK;
 }
 
 static mc_color
@@ -217,14 +177,14 @@ paint_stroke(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol
         return MC_OK;
     width = mc_painter_pixels(painter, symbol, width);
     mc_color color = resolve_ink(&stroke->ink, feature, painter);
-    if (is_thin(stroke, width, symbol)) {
-        MC_TRY(outline_of(&painter->outline, painter, false));
+    if (mc_painter_is_thin(stroke, width, symbol)) {
+        MC_TRY(mc_painter_outline(&painter->outline, painter, false));
         mc_outline_add(painter->outline, shape, (float)width);
         mc_brush_outline(pixels, painter->outline, color);
         return MC_OK;
     }
-    mc_pen pen = pen_of(stroke, width, mc_painter_pixels(painter, symbol, symbol->offset));
-    MC_TRY(area_of(&painter->coverage, painter, false));
+    mc_pen pen = mc_painter_pen(stroke, width, mc_painter_pixels(painter, symbol, symbol->offset));
+    MC_TRY(mc_painter_area(&painter->coverage, painter, false));
     mc_stroker_add(painter->coverage, shape, &pen, &painter->scratch);
     mc_brush_fill(pixels, painter->coverage, MC_NON_ZERO, color, painter->mask);
     return MC_OK;
@@ -234,10 +194,10 @@ mc_error *
 mc_painter_shape(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
                  const mc_feature *feature)
 {
-    if (!draws(symbol, shape))
+    if (!mc_painter_draws(symbol, shape))
         return MC_OK;
     if (symbol->kind == MC_SYMBOL_POLYGON && symbol->fill.present) {
-        MC_TRY(area_of(&painter->coverage, painter, false));
+        MC_TRY(mc_painter_area(&painter->coverage, painter, false));
         mc_area_add(painter->coverage, shape, 0, 0);
         mc_brush_fill(pixels, painter->coverage, MC_EVEN_ODD, resolve_ink(&symbol->fill, feature, painter),
                       painter->mask);
@@ -249,7 +209,7 @@ static mc_error *
 paint_symbol(mc_painter *painter, mc_pass *to, const mc_symbolizer *symbol, const mc_feature *feature)
 {
     mc_pixels *pixels;
-    MC_TRY(pass_pixels(&pixels, painter, to));
+    MC_TRY(mc_painter_target(&pixels, painter, to));
     if (symbol->kind == MC_SYMBOL_POINT)
         return mc_graphic_paint(painter, pixels, symbol, feature);
     for (int kind = 0; kind < 3; kind++)
@@ -265,10 +225,7 @@ apply_rule(mc_painter *painter, mc_pass *to, int index, const mc_rule_style *rul
             MC_TRY(paint_symbol(painter, to, &rule->symbolizers[i], feature));
         return MC_OK;
     }
-    mc_whole *into = &to->wholes[index];
-    for (int kind = 0; kind < 3; kind++)
-        MC_TRY(gather(painter, into, &rule->symbolizers[0], &feature->geometry->shapes[kind]));
-    return ++into->features < WHOLE_FEATURES ? MC_OK : lay_whole(painter, to, into, &rule->symbolizers[0]);
+    return mc_whole_gather(painter, to, &to->wholes[index], &rule->symbolizers[0], feature->geometry);
 }
 
 static mc_error *
@@ -308,9 +265,8 @@ mc_painter_finish(mc_painter *painter, mc_ctx *ctx)
     for (int i = 0; i < painter->style->pass_count; i++) {
         mc_pass *done = &painter->passes[i];
         for (int rule = 0; done->wholes != NULL && rule < painter->style->passes[i].rule_count; rule++)
-            if (done->wholes[rule].features > 0)
-                MC_TRY(lay_whole(painter, done, &done->wholes[rule],
-                                 &painter->style->passes[i].rules[rule].symbolizers[0]));
+            MC_TRY(mc_whole_lay(painter, done, &done->wholes[rule],
+                                &painter->style->passes[i].rules[rule].symbolizers[0]));
         if (i > 0 && done->pixels != NULL)
             mc_pixels_over(painter->target, 0, 0, done->pixels);
     }

@@ -2,7 +2,9 @@
 #ifndef MC_FEATURE_PAINTER_PRIVATE_H
 #define MC_FEATURE_PAINTER_PRIVATE_H
 
+#include "feature/edges.h"
 #include "feature/painter.h"
+#include "feature/stroker.h"
 
 enum { MC_PASSES_MAX = 16 };
 
@@ -10,6 +12,7 @@ enum { MC_PASSES_MAX = 16 };
 typedef struct mc_whole {
     mc_area *fill, *wide; /* NULL: not used so far */
     mc_outline *thin;
+    mc_edges *edges; /* of polygons */
     int features;
 } mc_whole;
 
@@ -35,6 +38,25 @@ double mc_painter_pixels(const mc_painter *painter, const mc_symbolizer *symbol,
 
 /* A number that may be computed for each feature (value is not NULL). */
 double mc_painter_value(mc_painter *painter, const mc_expression *value, double constant, const mc_feature *feature);
+
+/* The pixels of a pass, to be painted on. */
+mc_error *mc_painter_target(mc_pixels **pixels, mc_painter *painter, mc_pass *to) MC_CHECKED;
+
+/* Planes at their first use. coarse: of a layer that is painted whole, whose colours shall fit a palette. */
+mc_error *mc_painter_area(mc_area **area, mc_painter *painter, bool coarse) MC_CHECKED;
+mc_error *mc_painter_outline(mc_outline **outline, mc_painter *painter, bool coarse) MC_CHECKED;
+
+/* Whether a stroke is painted by distance, else as an area with a pen. */
+bool mc_painter_is_thin(const mc_stroke *stroke, double width, const mc_symbolizer *symbol);
+mc_pen mc_painter_pen(const mc_stroke *stroke, double width, double offset);
+
+/* Which shape of a geometry a symbol draws: polygons have outlines, but lines have no inside. */
+bool mc_painter_draws(const mc_symbolizer *symbol, const mc_shape *shape);
+
+/* Adds a feature to what a rule that is painted whole has gathered; paints all of it. */
+mc_error *mc_whole_gather(mc_painter *painter, mc_pass *to, mc_whole *into, const mc_symbolizer *symbol,
+                          const mc_geometry *geometry) MC_CHECKED;
+mc_error *mc_whole_lay(mc_painter *painter, mc_pass *to, mc_whole *gathered, const mc_symbolizer *symbol) MC_CHECKED;
 
 /* Paints the fill and the stroke of a symbolizer for one shape. */
 mc_error *mc_painter_shape(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,

@@ -6,10 +6,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Blocks from this size on are mapped: from malloc they would stay behind in the heap of each thread that ever drew a
  * map. */
 #define MAPPED_FROM ((size_t)1 << 20)
+#define HUGE_PAGE ((size_t)2 << 20)
 #define KEPT_BLOCKS 64
 #define KEPT_BYTES ((size_t)16 << 20)
 
@@ -52,17 +54,29 @@ take_kept(size_t size)
     return found;
 }
 
+/* The data begins on a huge page, right behind the small page whose end holds the header: faulting a map's pixels in
+ * by small pages takes as long as drawing them. */
+static block *
+map(size_t capacity)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), reserved = page + capacity + HUGE_PAGE;
+    uint8_t *base = mmap(NULL, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED)
+        return NULL;
+    uint8_t *data = (uint8_t *)(((uintptr_t)base + page + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1));
+    uint8_t *end = data + capacity;
+    if (data - page > base)
+        munmap(base, (size_t)(data - page - base));
+    if (end < base + reserved)
+        munmap(end, (size_t)(base + reserved - end));
+    madvise(data, capacity, MADV_HUGEPAGE);
+    return (block *)(void *)(data - offsetof(block, data));
+}
+
 static block *
 allocate(size_t capacity)
 {
-    block *fresh;
-    if (capacity < MAPPED_FROM) {
-        fresh = aligned_alloc(64, sizeof(block) + capacity);
-    } else {
-        fresh = mmap(NULL, sizeof(block) + capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (fresh == MAP_FAILED)
-            return NULL;
-    }
+    block *fresh = capacity < MAPPED_FROM ? aligned_alloc(64, sizeof(block) + capacity) : map(capacity);
     if (fresh != NULL)
         fresh->capacity = capacity;
     return fresh;
@@ -71,10 +85,11 @@ allocate(size_t capacity)
 static void
 give_back(block *released)
 {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (released->capacity < MAPPED_FROM)
         free(released);
     else
-        munmap(released, sizeof(block) + released->capacity);
+        munmap(released->data - page, page + released->capacity);
 }
 
 void *

@@ -15,7 +15,7 @@ static void
 paint(const mc_geometry *geometry, apr_pool_t *pool)
 {
     mc_area *coverage;
-    uint8_t mask[32];
+    uint8_t mask[32 + MC_MASK_MARGIN];
     int x, count;
     if (mc_area_create(&coverage, 32, 32, pool) != MC_OK)
         abort();

@@ -22,9 +22,7 @@ typedef struct origin {
 __attribute__((unused)) static origin
 origin_start(void)
 {
-    const char *slash = strrchr(__FILE__, '/');
-    ck_assert_ptr_nonnull(slash);
-    const char *script = apr_psprintf(pool, "%.*s/../integration/origin.py", (int)(slash - __FILE__), __FILE__);
+    const char *script = apr_pstrcat(pool, MAPCACHE_SOURCE_DIR, "/tests/integration/origin.py", (char *)NULL);
     origin o = { .log = "/tmp/mapcache-origin-XXXXXX" };
     int log = mkstemp(o.log);
     ck_assert_int_ge(log, 0);

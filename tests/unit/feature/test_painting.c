@@ -71,7 +71,7 @@ sampled(const mc_shape *shape, int x, int y, mc_fill_rule rule)
 static void
 fill_plane(uint8_t *plane, mc_area *coverage, const mc_shape *shape, int32_t dx, int32_t dy, mc_fill_rule rule)
 {
-    uint8_t mask[SIDE];
+    uint8_t mask[SIDE + MC_MASK_MARGIN];
     memset(plane, 0, SIDE * SIDE);
     mc_area_add(coverage, shape, dx, dy);
     for (int y = 0; y < SIDE; y++) {

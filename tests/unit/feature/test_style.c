@@ -215,6 +215,28 @@ START_TEST(rules_in_the_order_of_features)
 }
 END_TEST
 
+/* A casing under all of the net, then its lines: the second feature's casing does not cover the first one's line. */
+START_TEST(passes_lie_over_each_other)
+{
+    static const char rule[] =
+        "<Rule><LineSymbolizer><Stroke><CssParameter name='stroke'>%s</CssParameter>"
+        "<CssParameter name='stroke-opacity'>%s</CssParameter><CssParameter name='stroke-width'>%s</CssParameter>"
+        "</Stroke></LineSymbolizer></Rule>";
+    const char *const values[] = { "", "" };
+    for (int opaque = 0; opaque < 2; opaque++) {
+        const char *under = apr_psprintf(pool, rule, "#0000ff", opaque ? "1" : "0.5", "8");
+        const char *over = apr_psprintf(pool, rule, "#ff0000", opaque ? "1" : "0.999", "2");
+        const mc_pixels *pixels =
+            painted(style_of(apr_pstrcat(pool, under, "</sld:FeatureTypeStyle><sld:FeatureTypeStyle>", over, NULL)), 2,
+                    values, false);
+        ck_assert_uint_eq(pixel(pixels, 32, 20), 0xFFFF0000U); /* the right side of the first, near the second's */
+        ck_assert_uint_eq(pixel(pixels, 20, 20), 0xFFFF0000U);
+        ck_assert_uint_eq(pixel(pixels, 22, 20), opaque ? 0xFF0000FFU : 0x80000080U);
+        ck_assert_uint_eq(pixel(pixels, 26, 20), 0);
+    }
+}
+END_TEST
+
 /* Where shapes do not lie over each other, a layer that is painted whole looks as one that is painted by feature. */
 START_TEST(whole_layers_are_painted_alike)
 {
@@ -259,4 +281,4 @@ START_TEST(lines_dashed_and_beside)
 END_TEST
 
 UNIT_MAIN("style", comparisons, likes, values, what_is_lacking_is_named, rules_in_the_order_of_features,
-          whole_layers_are_painted_alike, lines_dashed_and_beside)
+          passes_lie_over_each_other, whole_layers_are_painted_alike, lines_dashed_and_beside)

@@ -1,0 +1,89 @@
+/* Shared edges: see edges.h. A table of one place for each hash: a newer edge drives the older one out, which is then
+ * painted. That finds nearly all neighbours, as tables and files keep them together. */
+#include "feature/edges.h"
+
+#include <string.h>
+
+#include "feature/plane.h"
+
+enum { BITS = 15, PLACES = 1 << BITS };
+
+/* From the upper end to the lower one. */
+typedef struct edge {
+    mc_shape_point a, b;
+} edge;
+
+struct mc_edges {
+    edge *places;
+    int32_t *windings; /* how often each is run through downwards, less upwards */
+    bool used, dirty;
+};
+
+mc_edges *
+mc_edges_create(apr_pool_t *pool)
+{
+    mc_edges *made = apr_pcalloc(pool, sizeof(*made));
+    made->places = mc_plane_acquire(sizeof(edge) * PLACES, &made->dirty, pool);
+    made->windings = mc_plane_acquire(sizeof(*made->windings) * PLACES, &made->dirty, pool);
+    return made;
+}
+
+static inline unsigned
+place_of(const edge *e)
+{
+    uint64_t a, b;
+    memcpy(&a, &e->a, 8);
+    memcpy(&b, &e->b, 8);
+    return (unsigned)((a * UINT64_C(0x9e3779b97f4a7c15) + b * UINT64_C(0xc2b2ae3d27d4eb4f)) >> (64 - BITS));
+}
+
+static void
+let_go(mc_edges *edges, unsigned place, mc_area *area)
+{
+    const edge *e = &edges->places[place];
+    int32_t winding = edges->windings[place];
+    for (; winding > 0; winding--)
+        mc_area_add_edge(area, e->a, e->b);
+    for (; winding < 0; winding++)
+        mc_area_add_edge(area, e->b, e->a);
+    edges->windings[place] = 0;
+}
+
+static inline void
+add_one(mc_edges *edges, mc_area *area, mc_outline *outline, mc_shape_point from, mc_shape_point to, float pen)
+{
+    bool down = from.y < to.y || (from.y == to.y && from.x < to.x);
+    const edge e = down ? (edge){ from, to } : (edge){ to, from };
+    unsigned place = place_of(&e);
+    if (memcmp(&edges->places[place], &e, sizeof(e)) != 0) {
+        let_go(edges, place, area);
+        edges->places[place] = e;
+        if (outline != NULL)
+            mc_outline_add_line(outline, e.a, e.b, pen);
+    }
+    if (area != NULL)
+        edges->windings[place] += down ? 1 : -1;
+}
+
+void
+mc_edges_add(mc_edges *edges, mc_area *area, mc_outline *outline, const mc_shape *shape, float pen)
+{
+    edges->used = true;
+    for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++]) {
+        int end = shape->ends[part];
+        add_one(edges, area, outline, shape->points[end - 1], shape->points[begin], pen);
+        for (int i = begin + 1; i < end; i++)
+            add_one(edges, area, outline, shape->points[i - 1], shape->points[i], pen);
+    }
+}
+
+void
+mc_edges_flush(mc_edges *edges, mc_area *area)
+{
+    if (!edges->used)
+        return;
+    for (unsigned i = 0; i < PLACES; i++)
+        let_go(edges, i, area);
+    memset(edges->places, 0, sizeof(edge) * PLACES);
+    edges->used = false;
+}
