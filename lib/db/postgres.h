@@ -22,6 +22,7 @@ enum {
     MC_POSTGRES_TEXT = 25,
     MC_POSTGRES_FLOAT4 = 700,
     MC_POSTGRES_FLOAT8 = 701,
+    MC_POSTGRES_TIMESTAMPTZ = 1184,
 };
 
 /* A value for $1, $2, ... It travels beside the statement and is never part of its text. */

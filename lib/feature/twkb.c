@@ -58,9 +58,19 @@ read_count(uint64_t *count, reader *r)
     return read_number(count, r) && *count <= (uint64_t)(r->end - r->at);
 }
 
+/* What ST_AsTWKB makes of a coordinate that is no number or infinite is far beyond all that it makes of others. */
+static bool
+is_finite(int64_t value)
+{
+    return value < INT64_C(1) << 62 && value > -(INT64_C(1) << 62);
+}
+
 static mc_error *
 read_vertices(reader *r, mc_shape *shape, uint64_t count, bool hole)
 {
+    bool finite = true;
+    int begin = shape->point_count;
+    r->geometry->vertex_count += (int64_t)count;
     for (uint64_t i = 0; i < count; i++) {
         for (int v = 0; v < r->values; v++) {
             int64_t step;
@@ -68,8 +78,11 @@ read_vertices(reader *r, mc_shape *shape, uint64_t count, bool hole)
                 return broken(r);
             r->last[v] = (int64_t)((uint64_t)r->last[v] + (uint64_t)step);
         }
-        (void)mc_shape_add_vertex(shape, r->lattice, (double)r->last[0] / r->scale, (double)r->last[1] / r->scale);
+        finite &= is_finite(r->last[0]) && is_finite(r->last[1]) &&
+                  mc_shape_add_vertex(shape, r->lattice, (double)r->last[0] / r->scale, (double)r->last[1] / r->scale);
     }
+    if (!finite)
+        shape->point_count = begin;
     if (shape->kind == MC_SHAPE_POLYGONS)
         mc_shape_end_ring(shape, hole);
     else
@@ -169,8 +182,8 @@ mc_twkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_lat
 }
 
 int
-mc_twkb_precision(double pixel)
+mc_twkb_digits(double pixel)
 {
     double digits = ceil(-log10(pixel / 10));
-    return digits > 7 ? 7 : digits < -7 ? -7 : (int)digits;
+    return digits > MC_TWKB_DIGITS ? MC_TWKB_DIGITS + 1 : digits < -MC_TWKB_DIGITS ? -MC_TWKB_DIGITS : (int)digits;
 }

@@ -1,6 +1,7 @@
 /* Well-known binary: see geometry.h. No number that it names is believed before the bytes are there. */
 #include <string.h>
 
+#include "feature/arc.h"
 #include "feature/geometry.h"
 
 enum {
@@ -9,6 +10,13 @@ enum {
     WKB_POLYGON = 3,
     WKB_MULTIPOINT = 4,
     WKB_COLLECTION = 7,
+    WKB_CIRCULAR = 8,
+    WKB_COMPOUND = 9,
+    WKB_CURVE_POLYGON = 10,
+    WKB_MULTICURVE = 11,
+    WKB_MULTISURFACE = 12,
+    WKB_POLYHEDRAL = 15,
+    WKB_TIN = 16,
     WKB_TRIANGLE = 17,
     MOST_DEPTH = 16,
 };
@@ -65,17 +73,10 @@ number_at(const uint8_t *bytes, bool swapped)
     return value;
 }
 
+/* A part begins at the point `begin`, and nothing is left of it where it is not finite. */
 static mc_error *
-read_vertices(reader *r, mc_shape *shape, uint32_t count, bool hole)
+end_part(const reader *r, mc_shape *shape, int begin, bool finite, bool hole)
 {
-    size_t stride = (size_t)r->values * 8;
-    if (count > (size_t)(r->end - r->at) / stride)
-        return truncated(r);
-    bool finite = true;
-    int begin = shape->point_count;
-    for (uint32_t i = 0; i < count; i++, r->at += stride)
-        finite &=
-            mc_shape_add_vertex(shape, r->lattice, number_at(r->at, r->swapped), number_at(r->at + 8, r->swapped));
     if (!finite)
         shape->point_count = begin;
     if (shape->kind == MC_SHAPE_POLYGONS)
@@ -85,6 +86,21 @@ read_vertices(reader *r, mc_shape *shape, uint32_t count, bool hole)
     if (shape->failed)
         return mc_error_create(r->pool, MC_ERR_LIMIT, "a geometry has more than %d vertices", MC_SHAPE_POINTS_MAX);
     return MC_OK;
+}
+
+static mc_error *
+read_vertices(reader *r, mc_shape *shape, uint32_t count, bool hole)
+{
+    size_t stride = (size_t)r->values * 8;
+    if (count > (size_t)(r->end - r->at) / stride)
+        return truncated(r);
+    bool finite = true;
+    int begin = shape->point_count;
+    r->geometry->vertex_count += count;
+    for (uint32_t i = 0; i < count; i++, r->at += stride)
+        finite &=
+            mc_shape_add_vertex(shape, r->lattice, number_at(r->at, r->swapped), number_at(r->at + 8, r->swapped));
+    return end_part(r, shape, begin, finite, hole);
 }
 
 static mc_error *
@@ -122,6 +138,80 @@ read_head(reader *r, uint32_t *type)
     return MC_OK;
 }
 
+static void
+take_vertex(double at[2], reader *r)
+{
+    at[0] = number_at(r->at, r->swapped);
+    at[1] = number_at(r->at + 8, r->swapped);
+    r->at += (size_t)r->values * 8;
+}
+
+/* The vertices of a line, straight or of arcs. Clears *finite where one is not. */
+static mc_error *
+read_curve(reader *r, mc_shape *shape, bool arcs, bool *finite)
+{
+    uint32_t count;
+    double begin[2], middle[2], end[2];
+    if (!read_word(&count, r) || count > (size_t)(r->end - r->at) / ((size_t)r->values * 8))
+        return truncated(r);
+    if (arcs && count > 0 && count % 2 == 0)
+        return mc_error_create(r->pool, MC_ERR_CORRUPT, "a line of arcs has %u vertices", count);
+    r->geometry->vertex_count += count;
+    for (uint32_t i = 0; i < count; i++) {
+        take_vertex(i % 2 == 1 && arcs ? middle : end, r);
+        if (i == 0 || !arcs)
+            *finite &= mc_shape_add_vertex(shape, r->lattice, end[0], end[1]);
+        else if (i % 2 == 0)
+            *finite &= mc_shape_add_arc(shape, r->lattice, begin, middle, end);
+        if (i % 2 == 0)
+            memcpy(begin, end, sizeof(begin));
+    }
+    return MC_OK;
+}
+
+/* A line, a line of arcs, or several of both one after the other. */
+static mc_error *
+read_path(reader *r, mc_shape *shape, bool *finite, int depth)
+{
+    uint32_t type, count;
+    MC_TRY(read_head(r, &type));
+    if (type == WKB_LINE || type == WKB_CIRCULAR)
+        return read_curve(r, shape, type == WKB_CIRCULAR, finite);
+    if (type != WKB_COMPOUND || depth > 1)
+        return mc_error_create(r->pool, MC_ERR_CORRUPT, "a curve is made of geometries of type %u", type);
+    if (!read_word(&count, r))
+        return truncated(r);
+    for (uint32_t i = 0; i < count; i++)
+        MC_TRY(read_path(r, shape, finite, depth + 1));
+    return MC_OK;
+}
+
+/* `count` paths, each a part of its own. */
+static mc_error *
+read_paths(reader *r, mc_shape *shape, uint32_t count, int depth)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        bool finite = true;
+        int begin = shape->point_count;
+        MC_TRY(read_path(r, shape, &finite, depth));
+        MC_TRY(end_part(r, shape, begin, finite, i > 0));
+    }
+    return MC_OK;
+}
+
+/* Of the type that has just been read: the head is read again by who reads the path. */
+static mc_error *
+read_curved(reader *r, const uint8_t *head, uint32_t type)
+{
+    uint32_t count = 1;
+    bool line = type == WKB_CIRCULAR || type == WKB_COMPOUND;
+    if (line)
+        r->at = head;
+    else if (!read_word(&count, r))
+        return truncated(r);
+    return read_paths(r, &r->geometry->shapes[line ? MC_SHAPE_LINES : MC_SHAPE_POLYGONS], count, line ? 0 : 1);
+}
+
 static mc_error *read_geometry(reader *r, int depth);
 
 static mc_error *
@@ -139,6 +229,7 @@ static mc_error *
 read_geometry(reader *r, int depth)
 {
     uint32_t type = 0, count;
+    const uint8_t *head = r->at;
     if (depth > MOST_DEPTH)
         return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry is nested more than %d deep", MOST_DEPTH);
     MC_TRY(read_head(r, &type));
@@ -151,7 +242,10 @@ read_geometry(reader *r, int depth)
     }
     if (type == WKB_POLYGON || type == WKB_TRIANGLE)
         return read_rings(r);
-    if (type >= WKB_MULTIPOINT && type <= WKB_COLLECTION)
+    if (type == WKB_CIRCULAR || type == WKB_COMPOUND || type == WKB_CURVE_POLYGON)
+        return read_curved(r, head, type);
+    if ((type >= WKB_MULTIPOINT && type <= WKB_COLLECTION) || type == WKB_MULTICURVE || type == WKB_MULTISURFACE ||
+        type == WKB_POLYHEDRAL || type == WKB_TIN)
         return read_members(r, depth);
     return mc_error_create(r->pool, MC_ERR_NOT_BUILT, "geometries of type %u cannot be painted", type);
 }
@@ -171,6 +265,7 @@ mc_geometry_clear(mc_geometry *geometry)
     for (int kind = 0; kind < 3; kind++)
         mc_shape_clear(&geometry->shapes[kind], (mc_shape_kind)kind);
     geometry->srid = 0;
+    geometry->vertex_count = 0;
 }
 
 void

@@ -24,7 +24,7 @@ static const mc_key layer_keys[] = {
     { "srid", MC_INT, MC_KEY_OURS, 0, 999999, NULL, "0", FIELD(srid), NULL,
       "SRID of the geometry; of a table it is found in geometry_columns (0)." },
     { "id", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(id), NULL, "The column with the number of each feature." },
-    { "transfer", MC_CHOICE, MC_KEY_OURS, 0, 0, "binary|hex|twkb", "binary", FIELD(transfer), NULL,
+    { "transfer", MC_CHOICE, MC_KEY_OURS, 0, 0, "auto|binary|hex|twkb", "auto", FIELD(transfer), NULL,
       "How geometry travels: in its binary form, as TWKB of a tenth of a pixel (six times smaller, for a database that "
       "is "
       "far away), or as hex digits (for comparison)." },
