@@ -7,15 +7,16 @@
 #include "mapcache/error.h"
 
 /* Bytes of an answer from which on its time says something. */
-#define TELLING_BYTES (16 * 1024)
-/* Bytes a microsecond. Plain results this fast come from near by: packing them takes longer than sending them. */
-#define NEAR 100.0
-/* Packed ones slower than this come over a line that plain ones would only fill. */
-#define SLOW 20.0
+#define TELLING_BYTES (32 * 1024)
+/* Bytes a microsecond. Results that come faster are not worth the time that packing them takes the database; slower
+ * ones come over a thin line, or from a database that is busy. */
+#define NEAR 20.0
 /* Packing must bring this much more to be worth the database's time. */
 #define GAIN 1.33
-/* Microseconds after which a measurement is old. */
+/* Microseconds after which a measurement is old; packing that has brought nothing is left alone for twice as long each
+ * time, up to the second. */
 #define HOLD (30 * APR_USEC_PER_SEC)
+#define LONGEST_HOLD (3600 * APR_USEC_PER_SEC)
 
 /* Sums in which each answer counts half as much as the next one. */
 typedef struct sums {
@@ -24,14 +25,15 @@ typedef struct sums {
 } sums;
 
 struct mc_pace {
-    pthread_mutex_t lock; /* of the sums */
-    sums sums[2];         /* by mc_packing */
+    pthread_mutex_t lock;     /* of the sums */
+    sums sums[2];             /* by mc_packing */
+    apr_interval_time_t hold; /* of what is known of packed ones */
 };
 
 static bool
-is_old(const sums *s, apr_time_t now)
+is_old(const sums *s, apr_time_t now, apr_interval_time_t hold)
 {
-    return s->at == 0 || now < s->at || now - s->at > HOLD;
+    return s->at == 0 || now < s->at || now - s->at > hold;
 }
 
 mc_pace *
@@ -40,6 +42,7 @@ mc_pace_create(void)
     mc_pace *pace = calloc(1, sizeof(*pace));
     MC_ASSERT(pace != NULL);
     pthread_mutex_init(&pace->lock, NULL);
+    pace->hold = HOLD;
     return pace;
 }
 
@@ -52,6 +55,20 @@ mc_pace_destroy(mc_pace *pace)
     free(pace);
 }
 
+/* Whether packed results bring so much more in the same time. With the lock held. */
+static bool
+pays(const mc_pace *pace)
+{
+    const sums *plain = &pace->sums[MC_PLAIN], *packed = &pace->sums[MC_PACKED];
+    return plain->at == 0 || packed->worth * plain->waited > plain->worth * packed->waited * GAIN;
+}
+
+static bool
+is_near(const sums *s)
+{
+    return s->bytes >= s->waited * NEAR;
+}
+
 void
 mc_pace_add(mc_pace *pace, mc_packing packing, int64_t bytes, int64_t worth, apr_interval_time_t waited, apr_time_t now)
 {
@@ -59,35 +76,24 @@ mc_pace_add(mc_pace *pace, mc_packing packing, int64_t bytes, int64_t worth, apr
         return;
     pthread_mutex_lock(&pace->lock);
     sums *s = &pace->sums[packing];
-    if (is_old(s, now))
+    if (is_old(s, now, HOLD))
         *s = (sums){ 0 };
     s->bytes = s->bytes / 2 + (double)bytes;
     s->worth = s->worth / 2 + (double)worth;
     s->waited = s->waited / 2 + (double)(waited < 1 ? 1 : waited);
     s->at = now;
+    if (packing == MC_PACKED)
+        pace->hold = pays(pace) ? HOLD : pace->hold < LONGEST_HOLD ? pace->hold * 2 : LONGEST_HOLD;
     pthread_mutex_unlock(&pace->lock);
-}
-
-static mc_packing
-choose(const sums *plain, const sums *packed, apr_time_t now)
-{
-    if (plain->at == 0)
-        return MC_PLAIN;
-    if (is_old(plain, now) && (packed->at == 0 || packed->bytes >= packed->waited * SLOW))
-        return MC_PLAIN;
-    double rate = plain->worth / plain->waited;
-    if (rate >= NEAR)
-        return MC_PLAIN;
-    if (is_old(packed, now))
-        return MC_PACKED;
-    return packed->worth / packed->waited > rate * GAIN ? MC_PACKED : MC_PLAIN;
 }
 
 mc_packing
 mc_pace_choose(mc_pace *pace, apr_time_t now)
 {
     pthread_mutex_lock(&pace->lock);
-    mc_packing chosen = choose(&pace->sums[MC_PLAIN], &pace->sums[MC_PACKED], now);
+    const sums *plain = &pace->sums[MC_PLAIN], *packed = &pace->sums[MC_PACKED];
+    bool unknown = plain->at == 0 || (is_old(plain, now, HOLD) && (packed->at == 0 || is_near(packed)));
+    bool pack = !unknown && !is_near(plain) && (is_old(packed, now, pace->hold) || pays(pace));
     pthread_mutex_unlock(&pace->lock);
-    return chosen;
+    return pack ? MC_PACKED : MC_PLAIN;
 }

@@ -19,7 +19,7 @@ typedef struct pg_answer {
     bool received; /* something of the answer has arrived */
     bool replaced; /* the connection is the second one */
     PGresult *result;
-    int next; /* row of the result */
+    int next;     /* row of the result */
     char *copied; /* row of a COPY */
     mc_postgres_row row;
     mc_postgres_field *fields;

@@ -144,6 +144,23 @@ shake_hands(PGconn *pg, const mc_pg_target *target, const mc_pg_wait *wait, bool
     return no_connection(target, words, wait->pool);
 }
 
+/*
+ * What makes rows come in the order of their table: a plan for each box of a map (for any box that could come, the
+ * planner expects one row, and takes them from the index one by one), and reading that begins at the beginning. A
+ * server that knows neither does without.
+ */
+static mc_error *
+set_up_session(mc_pg_connection *connection, const mc_pg_wait *wait)
+{
+    PGresult *result = NULL;
+    (void)PQsendQuery(connection->pg, "SET synchronize_seqscans = off; SET plan_cache_mode = force_custom_plan");
+    do {
+        PQclear(result);
+        MC_TRY(mc_pg_result(&result, connection, wait));
+    } while (result != NULL);
+    return MC_OK;
+}
+
 mc_error *
 mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, const mc_pg_wait *wait, bool *crowded)
 {
@@ -170,8 +187,12 @@ mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, const mc_pg_w
     made->target = target;
     made->pg = pg;
     made->backend = PQbackendPID(pg);
-    *connection = made;
-    return MC_OK;
+    error = set_up_session(made, wait);
+    if (error == MC_OK)
+        *connection = made;
+    else
+        mc_pg_close(made);
+    return error;
 }
 
 void

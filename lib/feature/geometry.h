@@ -9,8 +9,8 @@
 
 /* A feature's geometry, by what it is made of: a collection may fill all three. */
 typedef struct mc_geometry {
-    mc_shape shapes[3]; /* by mc_shape_kind */
-    int srid;           /* of EWKB; 0: it does not say */
+    mc_shape shapes[3];   /* by mc_shape_kind */
+    int srid;             /* of EWKB; 0: it does not say */
     int64_t vertex_count; /* that were read, before any was left out */
 } mc_geometry;
 

@@ -13,6 +13,8 @@
 
 /* Rows of an answer from which on COPY is less work; below, planning the statement anew costs more than it spares. */
 #define COPY_ROWS 1000
+/* Rows that are sorted at no cost to speak of. */
+#define SORTED_ROWS 100
 /* Class of SQLSTATE: a value that does not fit (PostgreSQL manual, appendix A). */
 #define STATE_DATA "22"
 
@@ -63,14 +65,14 @@ area_of(const mc_feature_query *query)
     return (query->box.maxx - query->box.minx) * (query->box.maxy - query->box.miny);
 }
 
-static bool
-expects_many_rows(postgis *layer, const mc_feature_query *query)
+/* How many rows a map will probably have; 0: nothing is known. */
+static double
+expected_rows(postgis *layer, const mc_feature_query *query)
 {
     pthread_mutex_lock(&layer->lock);
-    bool many =
-        strcmp(layer->density_srs, query->srs) == 0 && layer->density * area_of(query) >= COPY_ROWS;
+    double rows = strcmp(layer->density_srs, query->srs) == 0 ? layer->density * area_of(query) : 0;
     pthread_mutex_unlock(&layer->lock);
-    return many;
+    return rows;
 }
 
 static void
@@ -220,7 +222,9 @@ prepare(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer, 
     wish->digits = mc_twkb_digits(fmin(1 / query->lattice.per_x, 1 / query->lattice.per_y));
     if (wish->transfer == MC_TRANSFER_TWKB && wish->digits > MC_TWKB_DIGITS)
         wish->transfer = MC_TRANSFER_BINARY;
-    wish->copy = expects_many_rows(layer, query);
+    double rows = expected_rows(layer, query);
+    wish->sorted = rows < SORTED_ROWS;
+    wish->copy = rows >= COPY_ROWS;
     MC_TRY(mc_postgis_build(statement, &layer->config, column, wish, pool));
     if (!wish->copy || statement->param_count == 0)
         return MC_OK;
@@ -232,9 +236,9 @@ prepare(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer, 
 static void
 learn(const reading *r, postgis *layer, const mc_postgres_answer *answer)
 {
-    static const char *const ways[] = { [MC_TRANSFER_BINARY] = "binary",
-                                        [MC_TRANSFER_HEX] = "hex",
-                                        [MC_TRANSFER_TWKB] = "twkb" };
+    static const char *const ways[] = {
+        [MC_TRANSFER_BINARY] = "binary", [MC_TRANSFER_HEX] = "hex", [MC_TRANSFER_TWKB] = "twkb"
+    };
     mc_postgres_traffic traffic = mc_postgres_traffic_of(answer);
     mc_pace *pace = mc_postgres_pace(r->ctx->process->postgres, layer->config.connection);
     int64_t later = traffic.bytes - traffic.first;
@@ -245,7 +249,8 @@ learn(const reading *r, postgis *layer, const mc_postgres_answer *answer)
     remember_rows(layer, r->wish->query, r->rows);
     if (r->ctx->trace != NULL)
         mc_trace_say(r->ctx->trace, "database:",
-                     apr_psprintf(r->ctx->pool, "%" APR_INT64_T_FMT " bytes, %" APR_INT64_T_FMT " rows, %s%s of layer %s",
+                     apr_psprintf(r->ctx->pool,
+                                  "%" APR_INT64_T_FMT " bytes, %" APR_INT64_T_FMT " rows, %s%s of layer %s",
                                   traffic.bytes, r->rows, ways[r->wish->transfer], r->wish->copy ? ", copied," : "",
                                   layer->data.name));
 }
@@ -327,10 +332,9 @@ postgis_attributes(apr_array_header_t **names, mc_feature_data *data, mc_ctx *ct
         return MC_OK;
     }
     MC_TRY(find_column(&column, layer, ctx, pool));
-    const mc_postgres_param params[] = {
-        { .value = mc_postgis_table(layer->config.table, pool), .type = MC_POSTGRES_TEXT },
-        { .value = column.name, .type = MC_POSTGRES_TEXT }
-    };
+    const mc_postgres_param params[] = { { .value = mc_postgis_table(layer->config.table, pool),
+                                           .type = MC_POSTGRES_TEXT },
+                                         { .value = column.name, .type = MC_POSTGRES_TEXT } };
     const mc_postgres_query query = {
         .connection = layer->config.connection, .sql = sql, .params = params, .param_count = 2
     };

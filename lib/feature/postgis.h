@@ -30,6 +30,7 @@ typedef struct mc_postgis_column {
     bool geography; /* of that type: degrees, with an index of its own kind */
     bool varied;    /* there may be others than points, lines and polygons: curves, surfaces, collections */
     bool unsettled; /* rows may have other SRIDs */
+    bool stored;    /* rows have places in a table of their own, which put them in order */
 } mc_postgis_column;
 
 /* "schema"."table" of a table as configured, and any name in double quotes. */
@@ -47,7 +48,12 @@ typedef struct mc_postgis_wish {
     int map_srid;         /* of the query's box; 0: none is known */
     mc_transfer transfer; /* not AUTO */
     int digits;           /* of TWKB, behind the decimal point */
-    bool copy;            /* for COPY: numbers stand in the text, written by us, where else they would be bound */
+    /*
+     * For a few rows, which the database may find in any order: sorted by their places in the table. Many it reads in
+     * that order anyway (a bitmap of the index, or the whole table), and sorting them would cost as much as reading.
+     */
+    bool sorted;
+    bool copy; /* for COPY: numbers stand in the text, written by us, where else they would be bound */
 } mc_postgis_wish;
 
 typedef struct mc_postgis_statement {

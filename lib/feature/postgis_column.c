@@ -60,8 +60,8 @@ first_row(const char ***values, int columns, const mc_postgis_config *config, co
 static bool
 is_varied(const char *type)
 {
-    static const char *const plain[] = { "Point", "LineString", "Polygon", "MultiPoint", "MultiLineString",
-                                         "MultiPolygon" };
+    static const char *const plain[] = { "Point",      "LineString",      "Polygon",
+                                         "MultiPoint", "MultiLineString", "MultiPolygon" };
     size_t size = strlen(type);
     while (size > 0 && (type[size - 1] == 'Z' || type[size - 1] == 'M'))
         size--;
@@ -89,18 +89,18 @@ mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *confi
 {
     static const char sql[] =
         "SELECT a.attname::text, postgis_typmod_srid(a.atttypmod)::text, postgis_typmod_type(a.atttypmod), "
-        "t.typname::text FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = to_regclass($1) "
+        "t.typname::text, (SELECT c.relkind IN ('r', 'm') FROM pg_class c WHERE c.oid = a.attrelid)::text "
+        "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = to_regclass($1) "
         "AND a.attnum > 0 AND NOT a.attisdropped AND t.typname IN ('geometry', 'geography') AND a.attname = "
         "coalesce($2, a.attname) ORDER BY a.attnum LIMIT 1";
-    *column =
-        (mc_postgis_column){ .name = config->geometry, .srid = config->srid, .varied = true, .unsettled = true };
+    *column = (mc_postgis_column){ .name = config->geometry, .srid = config->srid, .varied = true, .unsettled = true };
     if (config->table == NULL)
         return MC_OK;
     const mc_postgres_param params[] = { { .value = mc_postgis_table(config->table, pool), .type = MC_POSTGRES_TEXT },
                                          { .value = config->geometry, .type = MC_POSTGRES_TEXT } };
     const char **values;
     int srid = 0;
-    MC_TRY(first_row(&values, 4, config, sql, params, 2, ctx, pool));
+    MC_TRY(first_row(&values, 5, config, sql, params, 2, ctx, pool));
     if (values == NULL || !mc_parse_int(&srid, values[1], 0, SRID_MAX))
         return mc_error_create(pool, MC_ERR_UPSTREAM, "the database has no table \"%s\" with a geometry column%s%s",
                                config->table, config->geometry == NULL ? "" : " ",
@@ -108,6 +108,7 @@ mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *confi
     column->name = values[0];
     column->geography = strcmp(values[3], "geography") == 0;
     column->varied = is_varied(values[2]);
+    column->stored = strcmp(values[4], "true") == 0;
     column->unsettled = srid == 0 && !column->geography;
     if (srid == 0 && column->geography)
         srid = WGS84;

@@ -154,8 +154,8 @@ bind_time(const char **text, builder *b, const mc_dimension_value *dimension, bo
     const char *value = dimension->value == NULL ? "" : dimension->value;
     const char *wrong = mc_time_parse(&span, value, strlen(value), apr_time_now());
     if (wrong != NULL) {
-        mc_error *error = mc_error_create(b->pool, MC_ERR_INVALID_DIMENSION, "dimension %s is no time: %s",
-                                          dimension->name, wrong);
+        mc_error *error =
+            mc_error_create(b->pool, MC_ERR_INVALID_DIMENSION, "dimension %s is no time: %s", dimension->name, wrong);
         error->locator = dimension->name;
         return error;
     }
@@ -292,8 +292,7 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
     b.box = box_of(&b);
     MC_TRY(relation(&from, &b, config));
     for (int i = 0; i < wish->query->attribute_count; i++)
-        columns =
-            apr_pstrcat(pool, columns, ",", mc_postgis_quoted(wish->query->attributes[i], pool), "::text", NULL);
+        columns = apr_pstrcat(pool, columns, ",", mc_postgis_quoted(wish->query->attributes[i], pool), "::text", NULL);
     if (b.full)
         return mc_error_create(pool, MC_ERR_CONFIG, "the query of the layer has more than %d placeholders",
                                MC_POSTGRES_PARAMS - 4);
@@ -301,7 +300,8 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
         shape = apr_pstrcat(pool, "encode(ST_AsBinary(", shape, "),'hex')", NULL);
     if (wish->transfer == MC_TRANSFER_TWKB) /* of few digits: statements stay prepared */
         shape = packed(&b, geometry, shape);
-    statement->sql = apr_pstrcat(pool, "SELECT ", shape, ",", id, "::int8", columns, " FROM ", from, " WHERE ",
-                                 condition(&b, own), NULL);
+    statement->sql =
+        apr_pstrcat(pool, "SELECT ", shape, ",", id, "::int8", columns, " FROM ", from, " WHERE ", condition(&b, own),
+                    (wish->sorted || column->geography) && column->stored ? " ORDER BY ctid" : "", NULL);
     return MC_OK;
 }
