@@ -16,6 +16,7 @@ static const struct command {
     const char *help;
 } commands[] = {
     { "check", mc_command_check, "say what is wrong with a configuration" },
+    { "index", mc_command_index, "write the spatial index of shapefiles" },
     { "keys", mc_command_keys, "write the reference of all configuration keys" },
     { "seed", mc_command_seed, "fill, refresh, empty or copy a tileset" },
     { "trace", mc_command_trace, "read trace lines from a server's error log" },

@@ -1,22 +1,11 @@
 """The result as pictures: SVG and PNG."""
 import re
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
-
-from catalog.requests import WINDOWS, filtered_target  # noqa: E402
+from catalog.requests import WINDOWS, filtered_target
+from common.plots import pyplot, save
 
 COLOURS = {"MapCache": "#b3541e", "ours": "#1f6f8b"}
 ZOOM = re.compile(r" z(\d+) ")
-
-
-def save(figure, folder, name):
-    figure.tight_layout()
-    for ending in ("svg", "png"):
-        figure.savefig(folder / f"{name}.{ending}", dpi=140)
-    pyplot.close(figure)
 
 
 def records(result, part, state=None):

@@ -41,6 +41,8 @@ def describe(root):
         "system": f"{release}, Linux {platform.release()}",
         "Apache": f"{package('apache2-bin')}, event MPM",
         "MapCache": f"{package('libapache2-mod-mapcache')} (Debian's libapache2-mod-mapcache)",
+        "MapServer": f"{package('mapserver-bin')} (Debian's cgi-mapserver)",
+        "PostgreSQL": f"{package('postgresql-15')}, PostGIS {package('postgresql-15-postgis-3')}",
         "ours": output("git", "-C", str(root), "describe", "--always", "--dirty") or "unknown",
         "SQLite": package("libsqlite3-0"),
     }

@@ -7,6 +7,12 @@ import sys
 RESULTS = pathlib.Path(__file__).resolve().parents[1] / "results"
 
 
+def table(columns, rows):
+    """Markdown."""
+    lines = ["| " + " | ".join(str(cell) for cell in row) + " |" for row in [columns, *rows]]
+    return "\n".join([lines[0], "|" + "---|" * len(columns), *lines[1:]])
+
+
 class Report:
     """Figures by case and variant: each round adds one dictionary of numbers."""
 
@@ -31,10 +37,8 @@ class Report:
         columns = []
         for row in rows:
             columns += [k for k in row if k not in columns]
-        lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
-        for row in rows:
-            lines.append("| " + " | ".join(f"{row[c]:.4g}" if isinstance(row.get(c), float) else str(row.get(c, "")) for c in columns) + " |")
+        text = table(columns, [[f"{row[c]:.4g}" if isinstance(row.get(c), float) else row.get(c, "") for c in columns] for row in rows])
         RESULTS.mkdir(exist_ok=True)
-        (RESULTS / f"{self.name}.md").write_text("\n".join(lines) + "\n")
+        (RESULTS / f"{self.name}.md").write_text(text + "\n")
         (RESULTS / f"{self.name}.json").write_text(json.dumps(rows, indent=1) + "\n")
-        print("\n".join(lines))
+        print(text)

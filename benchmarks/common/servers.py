@@ -39,14 +39,26 @@ def descendants(pid):
     return found
 
 
+def waited_seconds(pid):
+    """Processor time of the children of a process that have ended and were waited for."""
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+    except OSError:
+        return 0.0
+    return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
+
+
 def cpu_seconds(pids):
-    """Processor time of the processes in nanoseconds' resolution, threads that have ended included: the kernel's clock of each process."""
+    """Processor time of the processes in nanoseconds' resolution, threads that have ended included: the kernel's clock of each process. That of
+    children that have ended (in hundredths) counts too, where their parent waits for them: Apache's daemon for CGI programs does not, mod_cgi does."""
     total = 0.0
     for pid in pids:
         try:
             total += time.clock_gettime((~pid << 3) | 2)
         except OSError:
             pass
+        total += waited_seconds(pid)
     return total
 
 
@@ -128,6 +140,9 @@ def apache(name, lines, path="/", mpm="event", processes=2, threads=25, log_leve
     folder = make_folder(name)
     port = free_port()
     conf = folder / "httpd.conf"
+    workers = (f"MaxRequestWorkers {processes}\nMinSpareServers 1\nMaxSpareServers {processes}" if mpm == "prefork" else
+               f"ThreadLimit {max(threads, 64)}\nThreadsPerChild {threads}\nMaxRequestWorkers {processes * threads}\n"
+               f"MinSpareThreads 1\nMaxSpareThreads {processes * threads}")
     conf.write_text(f"""ServerRoot "{folder}"
 PidFile "{folder}/httpd.pid"
 ServerName localhost
@@ -138,11 +153,7 @@ User www-data
 Group www-data
 StartServers {processes}
 ServerLimit {processes}
-{"ThreadLimit %d" % max(threads, 64) if mpm != "prefork" else ""}
-{"ThreadsPerChild %d" % threads if mpm != "prefork" else ""}
-MaxRequestWorkers {processes * threads if mpm != "prefork" else processes}
-MinSpareThreads 1
-MaxSpareThreads {processes * threads}
+{workers}
 KeepAlive On
 MaxKeepAliveRequests 0
 ErrorLog "{folder}/error.log"
@@ -152,8 +163,10 @@ LogLevel {log_level}
     return Server(["apache2", "-f", str(conf), "-DFOREGROUND"], f"http://127.0.0.1:{port}{path}", folder)
 
 
-def nginx_fastcgi(name, program, prefix, env=None, workers=1):
-    """nginx with kept connections in front of a FastCGI program that listens on descriptor 0 (as spawn-fcgi starts it)."""
+def nginx_fastcgi(name, program, prefix, env=None, workers=1, params=None, keep=True):
+    """nginx in front of a FastCGI program that listens on descriptor 0 (as spawn-fcgi starts it). Connections between them are kept unless `keep`
+    is false: a program whose processes each answer one connection leaves the others waiting. `params` go with each request."""
+    more = " ".join(f"fastcgi_param {key} {value};" for key, value in (params or {}).items())
     folder = make_folder(name)
     port = free_port()
     sock = folder / "fcgi.sock"
@@ -172,13 +185,14 @@ http {{
   access_log off; keepalive_requests 10000000;
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fcgi;
   uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-  upstream app {{ server unix:{sock}; keepalive 64; }}
+  upstream app {{ server unix:{sock};{" keepalive 64;" if keep else ""} }}
   server {{
     listen 127.0.0.1:{port};
     location ~ ^{prefix}(/.*)?$ {{
       include /etc/nginx/fastcgi_params;
       fastcgi_param SCRIPT_NAME {prefix}; fastcgi_param PATH_INFO $1;
-      fastcgi_keep_conn on; fastcgi_pass app;
+      {more}
+      fastcgi_keep_conn {"on" if keep else "off"}; fastcgi_pass app;
     }}
   }}
 }}

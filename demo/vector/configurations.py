@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""Writes the configurations of the vector maps into FOLDER/vector/conf, from one template, and the page into FOLDER/vector/page.
+"""Writes the configurations of the vector maps into RUN, from one template, and the page into RUN/page.
 
-  configurations.py FOLDER [CONNECTION]     prints the names, one a line
+  configurations.py FOLDER RUN LIBRARY [CONNECTION]     prints the names of the configurations, one a line
 
-`shapefile` draws from the shapefiles in FOLDER/vector; `postgis`, if there is a connection string, from the tables of the same
-names in that database."""
+`shapefile` draws from the shapefiles in FOLDER; `postgis`, if there is a connection string, from the tables of the same names in
+that database. Tiles in FOLDER that were drawn by another LIBRARY or by other styles are deleted."""
+import hashlib
 import json
 import pathlib
 import shutil
@@ -15,9 +16,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 TABLES = ["sea", "lines", "countries", "borders", "places", "counties", "states", "limits"]
 
 
-def filled(data, name, what, source):
+def filled(data, run, name, what, source):
     """The template with `source(table)` as the data of each layer."""
-    values = {"NAME": name, "TYPE": name, "WHAT": what, "DATA": data, "STYLES": data / "styles"}
+    values = {"NAME": name, "TYPE": name, "WHAT": what, "DATA": data, "STYLES": run / "page" / "styles"}
     values.update({table: source(table) for table in TABLES})
     text = (HERE / "mapcache.xml.in").read_text()
     for key, value in values.items():
@@ -25,21 +26,30 @@ def filled(data, name, what, source):
     return text
 
 
+def forget_tiles(data, library):
+    """Those that were drawn by another library, by other styles or from other data."""
+    files = [library, HERE / "mapcache.xml.in", *sorted((HERE / "styles").iterdir()), data / "made"]
+    now = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    stamp = data / "drawn"
+    if not stamp.exists() or stamp.read_text() != now:
+        for tiles in data.glob("*.sqlite3*"):
+            tiles.unlink()
+        stamp.write_text(now)
+
+
 def main():
-    data = pathlib.Path(sys.argv[1]).resolve() / "vector"
-    connection = sys.argv[2] if len(sys.argv) > 2 else ""
-    (data / "conf").mkdir(exist_ok=True)
+    data, run, library = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
     kinds = {"shapefile": ("shapefiles", lambda table: f"<data>{data}/{table}.shp</data>")}
-    if connection:
-        kinds["postgis"] = ("PostGIS", lambda table: f"<connection>{escape(connection)}</connection><table>{table}</table><id>id</id>")
-    for old in (data / "conf").glob("*.xml"):
-        old.unlink()
+    if len(sys.argv) > 4:
+        connection = f"<connection>{escape(sys.argv[4])}</connection>"
+        kinds["postgis"] = ("PostGIS", lambda table: f"{connection}<table>{table}</table><id>id</id>")
+    shutil.copytree(HERE / "page", run / "page", dirs_exist_ok=True)
+    shutil.copytree(HERE / "styles", run / "page" / "styles", dirs_exist_ok=True)
+    (run / "page" / "sources.json").write_text(json.dumps(list(kinds)))
     for name, (what, source) in kinds.items():
-        (data / "conf" / f"{name}.xml").write_text(filled(data, name, what, source))
+        (run / f"{name}.xml").write_text(filled(data, run, name, what, source))
         print(name)
-    shutil.copytree(HERE / "styles", data / "styles", dirs_exist_ok=True)
-    shutil.copytree(HERE / "page", data / "page", dirs_exist_ok=True)
-    (data / "page" / "maps.json").write_text(json.dumps({"sources": list(kinds)}))
+    forget_tiles(data, library)
 
 
 if __name__ == "__main__":

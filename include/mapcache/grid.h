@@ -107,6 +107,9 @@ int mc_grid_tms_y(const mc_grid *grid, int z, int y);  /* between grid y and row
 /* Whether EPSG defines the CRS with latitude or northing first; built from PROJ's database. False for unknown codes. */
 bool mc_crs_axes_swapped(int epsg);
 
+/* Metres for a unit of an EPSG CRS, of degrees on the equator; 1 for unknown codes. From the same database. */
+double mc_crs_metres_per_unit(int epsg);
+
 /* Number behind "EPSG:"/"urn:ogc:def:crs:EPSG::"/"http://www.opengis.net/def/crs/EPSG/0/"; 0 if it is no such text.
  * CRS:84 and OGC:CRS84 give 4326 with *xy_order set. */
 int mc_crs_epsg(const char *srs, bool *xy_order);

@@ -63,7 +63,8 @@ typedef enum mc_coding {
     MC_CODING_UNKNOWN,
     MC_CODING_PNG,
     MC_CODING_JPEG,
-    MC_CODING_BLANK /* '#' B G R A */
+    MC_CODING_BLANK, /* '#' B G R A */
+    MC_CODING_GZIP   /* of something that the tileset's format knows: a vector tile */
 } mc_coding;
 mc_coding mc_image_sniff(const void *data, size_t size);
 const char *mc_coding_mime(mc_coding coding); /* NULL for unknown */
@@ -109,7 +110,24 @@ struct mc_format_ops {
                         apr_pool_t *pool);
 };
 
-typedef enum mc_format_type { MC_FORMAT_PNG, MC_FORMAT_JPEG, MC_FORMAT_MIXED, MC_FORMAT_RAW } mc_format_type;
+typedef enum mc_format_type {
+    MC_FORMAT_PNG,
+    MC_FORMAT_JPEG,
+    MC_FORMAT_MIXED,
+    MC_FORMAT_RAW,
+    MC_FORMAT_MVT
+} mc_format_type;
+
+/* How vector tiles are made (Mapbox Vector Tile 2.1). */
+typedef struct mc_mvt_options {
+    int extent;            /* units of a tile's side, a multiple of 256 */
+    int buffer;            /* units around the tile that are part of it */
+    double simplification; /* units that a line may be off */
+    int max_features;      /* of all layers of a tile */
+    apr_int64_t max_bytes; /* of a tile before compression */
+    double max_time;       /* seconds for a tile */
+    int compression;       /* mc_gzip_level */
+} mc_mvt_options;
 
 struct mc_format {
     const struct mc_format_ops *ops;
@@ -125,10 +143,18 @@ struct mc_format {
     int optimize;    /* JPEG: mc_jpeg_optimize; by default standard tables and a restart interval of one MCU row */
     const mc_format *transparent, *opaque; /* MIXED */
     int alpha_cutoff;                      /* MIXED */
+    mc_mvt_options mvt;                    /* MVT */
 };
 
 mc_format *mc_format_from_config(const mc_node *node, mc_build *build);
 void mc_format_builtins(apr_hash_t *formats, apr_pool_t *pool); /* PNG, PNG8, JPEG, mixed */
+
+/* Whether tiles of a format hold pixels: RAW ones are not looked into, MVT ones hold vector data. NULL (as the source
+ * sends them) counts as pixels. */
+bool mc_format_is_image(const mc_format *format);
+
+/* Whether they are vector tiles: MVT, or RAW with the media type of vector tiles. */
+bool mc_format_is_vector(const mc_format *format);
 
 /* A new buffer with one reference, attached to `pool`. */
 mc_error *mc_format_encode(mc_buf **bytes, const mc_format *format, mc_pixels *pixels, mc_purpose purpose, mc_ctx *ctx,
@@ -168,5 +194,6 @@ extern const mc_key mc_format_png_keys[];
 extern const mc_key mc_format_jpeg_keys[];
 extern const mc_key mc_format_mixed_keys[];
 extern const mc_key mc_format_raw_keys[];
+extern const mc_key mc_format_mvt_keys[];
 
 #endif

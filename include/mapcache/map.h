@@ -43,6 +43,8 @@ typedef struct mc_map_request {
 typedef struct mc_answer {
     mc_buf *data;
     const char *mime;           /* NULL: unknown */
+    bool gzipped;               /* `data` is gzip of what `mime` names */
+    bool expanded;              /* it was, but the client does not accept gzip */
     apr_time_t mtime;           /* 0: none */
     uint64_t tag;               /* strong ETag, 0: none */
     int lifetime;               /* seconds for max-age and Expires, 0: no headers */

@@ -16,13 +16,19 @@ typedef struct mc_render {
     int width, height;   /* pixels, buffer included */
     int dimension_count;
     const mc_dimension_value *dimensions;
-    bool raw; /* any content is accepted, nothing is decoded (format RAW) */
+    bool raw;                          /* any content is accepted, nothing is decoded (formats RAW and MVT) */
+    const mc_mvt_options *vector_tile; /* the map is one tile of the grid and wanted as vector tile; NULL: as image */
+    /* NULL, or what goes out as it comes from the source: one that paints may encode its map in this format, over
+     * `background` (opaque B, G, R, A; NULL: transparent). It may as well give pixels without a background. */
+    const mc_format *format;
+    const uint8_t *background;
 } mc_render;
 
-/* Either encoded bytes as the origin sent them, or pixels. */
+/* Either encoded bytes, as the origin sent them or `final`, or pixels. */
 typedef struct mc_rendered {
     mc_buf *data;
     mc_pixels *pixels;
+    bool final; /* the bytes are in the wanted format, over the wanted background */
 } mc_rendered;
 
 typedef struct mc_info_request {
@@ -30,6 +36,20 @@ typedef struct mc_info_request {
     int x, y; /* pixel in the map, from the upper left */
     const char *format;
 } mc_info_request;
+
+/* A layer of vector tiles, for documents. */
+typedef enum mc_attribute_kind { MC_ATTRIBUTE_TEXT, MC_ATTRIBUTE_NUMBER, MC_ATTRIBUTE_BOOLEAN } mc_attribute_kind;
+
+typedef struct mc_vector_attribute {
+    const char *name;
+    mc_attribute_kind kind;
+} mc_vector_attribute;
+
+typedef struct mc_vector_layer_info {
+    const char *name;
+    int minzoom, maxzoom;           /* levels of the grid at which it may be there */
+    apr_array_header_t *attributes; /* of mc_vector_attribute */
+} mc_vector_layer_info;
 
 typedef struct mc_source_ops {
     const char *type;
@@ -39,6 +59,8 @@ typedef struct mc_source_ops {
     mc_error *(*render)(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool);
     mc_error *(*info)(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx *ctx,
                       apr_pool_t *pool); /* NULL: none */
+    /* The layers of its vector tiles (mc_vector_layer_info); NULL: it makes none. */
+    mc_error *(*vector_layers)(apr_array_header_t **layers, mc_source *source, mc_ctx *ctx, apr_pool_t *pool);
 } mc_source_ops;
 
 struct mc_source {
@@ -50,6 +72,8 @@ struct mc_source {
     double deadline;                        /* seconds for one call */
     const apr_array_header_t *info_formats; /* of const char *; NULL: not queryable */
     bool needs_format;                      /* gives pixels: the tileset must have a format */
+    bool any_srs;                           /* draws maps in any CRS, not only in those of the tileset's grids */
+    const char *no_vector_tiles;            /* why it makes none; NULL: it does */
 };
 
 extern const mc_source_ops *const mc_source_kinds[];

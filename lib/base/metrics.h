@@ -26,6 +26,11 @@
     X(coverage_skips_total, "Tiles of maps that lay outside of what their file is known to have.")                     \
     X(memory_evictions_total, "Entries dropped from the memory of the process to stay inside its bound.")              \
     X(renders_total, "Metatiles rendered.")                                                                            \
+    X(vector_tiles_total, "Vector tiles made.")                                                                        \
+    X(vector_features_total, "Features in the vector tiles that were made.")                                           \
+    X(vector_dropped_total, "Features left out of vector tiles that were over their budget.")                          \
+    X(vector_bytes_total, "Bytes of the vector tiles that were made, before compression.")                             \
+    X(vector_late_total, "Vector tiles that were given up because they took longer than their budget.")                \
     X(render_waits_total, "Requests that waited for another one's render.")                                            \
     X(vector_maps_total, "Maps and metatiles drawn from vector data.")                                                 \
     X(origin_requests_total, "Requests sent to origins.")                                                              \

@@ -15,6 +15,7 @@ typedef struct mc_postgres_answer mc_postgres_answer;
 /* Object ids of types, as the server's catalogue has them (src/include/catalog/pg_type.dat; fixed for all versions). */
 enum {
     MC_POSTGRES_INFERRED = 0,
+    MC_POSTGRES_BOOL = 16,
     MC_POSTGRES_BYTEA = 17,
     MC_POSTGRES_INT8 = 20,
     MC_POSTGRES_INT2 = 21,
@@ -23,6 +24,7 @@ enum {
     MC_POSTGRES_FLOAT4 = 700,
     MC_POSTGRES_FLOAT8 = 701,
     MC_POSTGRES_TIMESTAMPTZ = 1184,
+    MC_POSTGRES_NUMERIC = 1700,
 };
 
 /* A value for $1, $2, ... It travels beside the statement and is never part of its text. */
@@ -56,6 +58,7 @@ typedef struct mc_postgres_field {
     const char *data; /* text ends with a zero byte */
     int size;         /* bytes; -1: null (`data` is "" then) */
     unsigned type;
+    const char *name; /* of the column */
 } mc_postgres_field;
 
 /* Lives until the next call for the same answer. */

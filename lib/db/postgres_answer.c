@@ -168,6 +168,7 @@ fill_row(pg_answer *answer)
             .data = PQgetvalue(result, answer->next, i),
             .size = null ? -1 : PQgetlength(result, answer->next, i),
             .type = PQftype(result, i),
+            .name = PQfname(result, i),
         };
     }
     answer->row = (mc_postgres_row){ columns, answer->fields };

@@ -92,6 +92,15 @@ premultiply(uint8_t bgra[4], mc_color color)
 }
 
 void
+mc_brush_color(uint8_t bgra[4], mc_color color, uint8_t mask)
+{
+    uint8_t source[4];
+    premultiply(source, color);
+    if (mask != 0)
+        lay_pixel(bgra, source, mask);
+}
+
+void
 mc_brush_row(mc_pixels *target, int x, int y, const uint8_t *mask, int count, mc_color color)
 {
     uint8_t source[4];
@@ -117,6 +126,19 @@ mc_brush_row(mc_pixels *target, int x, int y, const uint8_t *mask, int count, mc
     for (; i < count; i++)
         if (mask[i] != 0)
             lay_pixel(pixel + (size_t)i * 4, source, mask[i]);
+}
+
+void
+mc_brush_cells(mc_pixels *target, int x, int y, const uint8_t *mask, int count, const mc_pixels *cell, int column,
+               int row)
+{
+    uint8_t *pixel = target->data + (size_t)y * target->stride + (size_t)x * 4;
+    const uint8_t *source = cell->data + (size_t)row * cell->stride;
+    for (int i = 0; i < count; i++) {
+        if (mask[i] != 0)
+            lay_pixel(pixel + (size_t)i * 4, source + (size_t)column * 4, mask[i]);
+        column = column + 1 == cell->width ? 0 : column + 1;
+    }
 }
 
 void

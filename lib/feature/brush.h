@@ -15,8 +15,15 @@ typedef struct mc_color {
  * anything else, NULL included. */
 bool mc_color_parse(mc_color *color, const char *text);
 
+/* Lays the colour over one premultiplied B, G, R, A. */
+void mc_brush_color(uint8_t bgra[4], mc_color color, uint8_t mask);
+
 /* Lays the colour over pixels x .. x + count - 1 of row y, each as far as its mask says. */
 void mc_brush_row(mc_pixels *target, int x, int y, const uint8_t *mask, int count, mc_color color);
+
+/* The same with a cell of premultiplied pixels that is repeated, from its pixel (column, row) on. */
+void mc_brush_cells(mc_pixels *target, int x, int y, const uint8_t *mask, int count, const mc_pixels *cell, int column,
+                    int row);
 
 /* Lays what has been accumulated over the target, and empties the plane. */
 void mc_brush_fill(mc_pixels *target, mc_area *coverage, mc_fill_rule rule, mc_color color, uint8_t *mask);

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "feature/spatial.h"
 
 static double number_of(const mc_expression *expression, const mc_feature *feature, apr_pool_t *scratch);
 
@@ -148,28 +149,24 @@ mc_like(const char *text, const char *pattern, const mc_filter *how)
     return *pattern == '\0';
 }
 
-/* -1, 0 or 1; as numbers where both are. False where one is null. */
-static bool
-compare(int *order, const mc_expression *a, const mc_expression *b, bool any_case, const mc_feature *feature,
-        apr_pool_t *scratch)
+/* -1, 0 or 1; as numbers where both are. */
+static int
+order_of(const char *left, const char *right, bool any_case)
 {
-    const char *left = mc_expression_text(a, feature, scratch), *right = mc_expression_text(b, feature, scratch);
-    if (left == NULL || right == NULL)
-        return false;
     double x = parse(left), y = parse(right);
     if (isfinite(x) && isfinite(y))
-        *order = (x > y) - (x < y);
-    else
-        *order = any_case ? strcasecmp(left, right) : strcmp(left, right);
-    return true;
+        return (x > y) - (x < y);
+    return any_case ? strcasecmp(left, right) : strcmp(left, right);
 }
 
+/* `value` is that of the first operand; each operand is computed once. */
 static bool
-compare_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t *scratch)
+compare_matches(const mc_filter *filter, const char *value, const mc_feature *feature, apr_pool_t *scratch)
 {
-    int order, upper;
-    if (!compare(&order, filter->operands[0], filter->operands[1], filter->any_case, feature, scratch))
+    const char *other = value == NULL ? NULL : mc_expression_text(filter->operands[1], feature, scratch);
+    if (other == NULL)
         return false;
+    int order = order_of(value, other, filter->any_case);
     switch (filter->kind) {
     case MC_FILTER_EQUAL:
         return order == 0;
@@ -184,8 +181,8 @@ compare_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t *
     case MC_FILTER_GREATER_OR_EQUAL:
         return order >= 0;
     default:
-        return order >= 0 && compare(&upper, filter->operands[0], filter->operands[2], false, feature, scratch) &&
-               upper <= 0;
+        other = order < 0 ? NULL : mc_expression_text(filter->operands[2], feature, scratch);
+        return other != NULL && order_of(value, other, false) <= 0;
     }
 }
 
@@ -207,6 +204,15 @@ is_simple_equal(const mc_filter *filter)
            filter->operands[1]->kind == MC_LITERAL && !filter->any_case && isnan(filter->operands[1]->number);
 }
 
+static bool
+has_id(const mc_filter *filter, const mc_feature *feature)
+{
+    for (int i = 0; i < filter->id_count; i++)
+        if (filter->ids[i] == feature->id)
+            return true;
+    return false;
+}
+
 bool
 mc_filter_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t *scratch)
 {
@@ -216,6 +222,10 @@ mc_filter_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t
         return !mc_filter_matches(filter->members[0], feature, scratch);
     if (filter->kind == MC_FILTER_AND || filter->kind == MC_FILTER_OR)
         return members_match(filter, feature, scratch);
+    if (filter->kind == MC_FILTER_ID)
+        return has_id(filter, feature);
+    if (filter->kind == MC_FILTER_SPATIAL)
+        return mc_spatial_matches(filter->spatial, feature, scratch);
     const char *value = mc_expression_text(filter->operands[0], feature, scratch);
     if (filter->kind == MC_FILTER_NULL)
         return value == NULL;
@@ -225,5 +235,5 @@ mc_filter_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t
         const char *pattern = mc_expression_text(filter->operands[1], feature, scratch);
         return value != NULL && pattern != NULL && mc_like(value, pattern, filter);
     }
-    return compare_matches(filter, feature, scratch);
+    return compare_matches(filter, value, feature, scratch);
 }

@@ -23,6 +23,7 @@ typedef struct mc_function {
     const char *name; /* in any case */
     int least, most;  /* arguments */
     const char *(*text)(const mc_expression *const *arguments, int count, const mc_feature *feature, apr_pool_t *pool);
+    bool of_geometry; /* its argument is the geometry of the feature, whatever that is called */
 } mc_function;
 
 const mc_function *mc_function_find(const char *name);
@@ -53,6 +54,8 @@ typedef enum mc_filter_kind {
     MC_FILTER_AND,
     MC_FILTER_OR,
     MC_FILTER_NOT,
+    MC_FILTER_ID,
+    MC_FILTER_SPATIAL, /* feature/spatial.h */
 } mc_filter_kind;
 
 struct mc_filter {
@@ -62,6 +65,9 @@ struct mc_filter {
     char wildcard, single, escape;   /* LIKE: for any characters, for one, before a literal one */
     const mc_filter *const *members; /* AND, OR, NOT */
     int member_count;
+    const int64_t *ids; /* ID */
+    int id_count;
+    const struct mc_spatial *spatial; /* SPATIAL */
 };
 
 /* Whether a text fits a pattern; takes time in proportion to the product of their lengths at most. */

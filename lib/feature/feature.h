@@ -10,6 +10,14 @@
 #include "mapcache/grid.h"
 #include "mapcache/tile.h"
 
+/* What the text of an attribute stands for. */
+typedef enum mc_field_type { MC_FIELD_TEXT, MC_FIELD_INTEGER, MC_FIELD_NUMBER, MC_FIELD_BOOLEAN } mc_field_type;
+
+typedef struct mc_field {
+    const char *name;
+    mc_field_type type;
+} mc_field;
+
 /* What is wanted of the data. */
 typedef struct mc_feature_query {
     const char *srs;               /* of the map: "EPSG:3857" */
@@ -29,6 +37,7 @@ typedef struct mc_feature {
     mc_geometry *geometry;       /* in pixels of the map */
     const char *const *values;   /* attributes as text, in the order of the query's names; NULL: null */
     const mc_feature_query *map; /* what it is painted for; NULL: nothing is painted */
+    struct apr_hash_t *placed;   /* with `map`: what filters have made for it (feature/spatial.h) */
 } mc_feature;
 
 /* Takes one feature; an error ends the reading and comes back from it. */
@@ -44,14 +53,15 @@ typedef struct mc_feature_ops {
      */
     mc_error *(*read)(mc_feature_data *data, const mc_feature_query *query, mc_feature_taker *take, void *baton,
                       int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool);
-    /* Names of all attributes, for feature info and vector tiles. */
-    mc_error *(*attributes)(apr_array_header_t **names, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool);
+    /* All attributes (mc_field), for feature info and vector tiles. */
+    mc_error *(*fields)(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool);
 } mc_feature_ops;
 
 /* First member of every kind's own struct. */
 struct mc_feature_data {
     const mc_feature_ops *ops;
     const char *name; /* of the layer, for messages */
+    bool has_ids;     /* features have numbers that stay theirs */
 };
 
 #endif

@@ -6,171 +6,58 @@
 #include <string.h>
 #include <strings.h>
 
-#include "feature/expression.h"
+#include "feature/functions.h"
 
-typedef const mc_expression *const *arguments;
-
-static const char *
-text_of(arguments args, int i, const mc_feature *feature, apr_pool_t *pool)
+static bool
+holds(const char *text)
 {
-    return mc_expression_text(args[i], feature, pool);
-}
-
-static double
-number_of(arguments args, int i, const mc_feature *feature, apr_pool_t *pool)
-{
-    return mc_expression_number(args[i], feature, NAN, pool);
+    return text != NULL && (strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0);
 }
 
 static const char *
-changed_case(const char *text, bool upper, apr_pool_t *pool)
+said(bool truth)
 {
-    if (text == NULL)
-        return NULL;
-    char *changed = apr_pstrdup(pool, text);
-    for (char *c = changed; *c != '\0'; c++)
-        *c = (char)(upper ? apr_toupper(*c) : apr_tolower(*c));
-    return changed;
+    return truth ? "true" : "false";
 }
 
 static const char *
-to_upper(arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+if_then_else(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
-    return changed_case(text_of(args, 0, feature, pool), true, pool);
+    return mc_argument_text(args, holds(mc_argument_text(args, 0, feature, pool)) ? 1 : 2, feature, pool);
 }
 
 static const char *
-to_lower(arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
-{
-    (void)count;
-    return changed_case(text_of(args, 0, feature, pool), false, pool);
-}
-
-static const char *
-trim(arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
-{
-    (void)count;
-    const char *text = text_of(args, 0, feature, pool);
-    if (text == NULL)
-        return NULL;
-    while (apr_isspace(*text))
-        text++;
-    size_t length = strlen(text);
-    while (length > 0 && apr_isspace(text[length - 1]))
-        length--;
-    return apr_pstrmemdup(pool, text, length);
-}
-
-static const char *
-join(arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
-{
-    const char *joined = "";
-    for (int i = 0; i < count; i++) {
-        const char *part = text_of(args, i, feature, pool);
-        joined = part == NULL ? joined : apr_pstrcat(pool, joined, part, NULL);
-    }
-    return joined;
-}
-
-static const char *
-length(arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
-{
-    (void)count;
-    const char *text = text_of(args, 0, feature, pool);
-    double characters = 0;
-    for (; text != NULL && *text != '\0'; text++)
-        characters += (*text & 0xC0) != 0x80;
-    return text == NULL ? NULL : mc_expression_format(characters, pool);
-}
-
-static const char *
-if_then_else(arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
-{
-    (void)count;
-    const char *condition = text_of(args, 0, feature, pool);
-    bool holds = condition != NULL && (strcasecmp(condition, "true") == 0 || strcmp(condition, "1") == 0);
-    return text_of(args, holds ? 1 : 2, feature, pool);
-}
-
-static const char *
-first_not_null(arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+first_not_null(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     for (int i = 0; i < count; i++) {
-        const char *text = text_of(args, i, feature, pool);
+        const char *text = mc_argument_text(args, i, feature, pool);
         if (text != NULL)
             return text;
     }
     return NULL;
 }
 
-/* Functions of one number. */
-#define OF_ONE(name, expression)                                                                                       \
-    static const char *name(arguments args, int count, const mc_feature *feature, apr_pool_t *pool)                    \
-    {                                                                                                                  \
-        (void)count;                                                                                                   \
-        double x = number_of(args, 0, feature, pool);                                                                  \
-        return mc_expression_format(expression, pool);                                                                 \
-    }
-
-OF_ONE(absolute, fabs(x))
-OF_ONE(round_half_up, floor(x + 0.5))
-OF_ONE(round_down, floor(x))
-OF_ONE(round_up, ceil(x))
-OF_ONE(square_root, sqrt(x))
-OF_ONE(logarithm, log(x))
-OF_ONE(number_itself, x)
-
-static const char *
-power(arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
-{
-    (void)count;
-    return mc_expression_format(pow(number_of(args, 0, feature, pool), number_of(args, 1, feature, pool)), pool);
-}
-
-static const char *
-extreme(arguments args, int count, const mc_feature *feature, apr_pool_t *pool, bool largest)
-{
-    double best = NAN;
-    for (int i = 0; i < count; i++) {
-        double value = number_of(args, i, feature, pool);
-        best = isnan(best) || (largest ? value > best : value < best) ? value : best;
-    }
-    return mc_expression_format(best, pool);
-}
-
-static const char *
-minimum(arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
-{
-    return extreme(args, count, feature, pool, false);
-}
-
-static const char *
-maximum(arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
-{
-    return extreme(args, count, feature, pool, true);
-}
-
 /* value, first result, then threshold and result in turn: a value at the threshold belongs to what follows. */
 static const char *
-categorize(arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+categorize(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
-    double value = number_of(args, 0, feature, pool);
+    double value = mc_argument_number(args, 0, feature, pool);
     int chosen = 1;
-    for (int i = 2; i + 1 < count && value >= number_of(args, i, feature, pool); i += 2)
+    for (int i = 2; i + 1 < count && value >= mc_argument_number(args, i, feature, pool); i += 2)
         chosen = i + 1;
-    return isnan(value) ? NULL : text_of(args, chosen, feature, pool);
+    return isnan(value) ? NULL : mc_argument_text(args, chosen, feature, pool);
 }
 
 /* value, then what it may be and what it becomes in turn. */
 static const char *
-recode(arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+recode(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
-    const char *value = text_of(args, 0, feature, pool);
+    const char *value = mc_argument_text(args, 0, feature, pool);
     for (int i = 1; value != NULL && i + 1 < count; i += 2) {
-        const char *from = text_of(args, i, feature, pool);
+        const char *from = mc_argument_text(args, i, feature, pool);
         if (from != NULL && strcmp(from, value) == 0)
-            return text_of(args, i + 1, feature, pool);
+            return mc_argument_text(args, i + 1, feature, pool);
     }
     return NULL;
 }
@@ -189,53 +76,151 @@ mix(const char *low, const char *high, double part, apr_pool_t *pool)
 
 /* value, then data and result of each support point in turn; colours and numbers. */
 static const char *
-interpolate(arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+interpolate(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
-    double value = number_of(args, 0, feature, pool);
+    double value = mc_argument_number(args, 0, feature, pool);
     if (isnan(value))
         return NULL;
-    double before = number_of(args, 1, feature, pool);
+    double before = mc_argument_number(args, 1, feature, pool);
     if (value <= before)
-        return text_of(args, 2, feature, pool);
+        return mc_argument_text(args, 2, feature, pool);
     for (int i = 3; i + 1 < count; i += 2) {
-        double at = number_of(args, i, feature, pool);
+        double at = mc_argument_number(args, i, feature, pool);
         if (value < at)
-            return mix(text_of(args, i - 1, feature, pool), text_of(args, i + 1, feature, pool),
+            return mix(mc_argument_text(args, i - 1, feature, pool), mc_argument_text(args, i + 1, feature, pool),
                        (value - before) / (at - before), pool);
         before = at;
     }
-    return text_of(args, count - 1 - (count - 1) % 2, feature, pool);
+    return mc_argument_text(args, count - 1 - (count - 1) % 2, feature, pool);
 }
 
-static const mc_function functions[] = {
-    { "strToUpperCase", 1, 1, to_upper },
-    { "strToLowerCase", 1, 1, to_lower },
-    { "strTrim", 1, 1, trim },
-    { "strConcat", 1, MC_ARGUMENTS_MAX, join },
-    { "Concatenate", 1, MC_ARGUMENTS_MAX, join },
-    { "strLength", 1, 1, length },
-    { "if_then_else", 3, 3, if_then_else },
-    { "Coalesce", 1, MC_ARGUMENTS_MAX, first_not_null },
-    { "abs", 1, 1, absolute },
-    { "round", 1, 1, round_half_up },
-    { "floor", 1, 1, round_down },
-    { "ceil", 1, 1, round_up },
-    { "sqrt", 1, 1, square_root },
-    { "log", 1, 1, logarithm },
-    { "parseDouble", 1, 1, number_itself },
-    { "pow", 2, 2, power },
-    { "min", 1, MC_ARGUMENTS_MAX, minimum },
-    { "max", 1, MC_ARGUMENTS_MAX, maximum },
-    { "Categorize", 2, MC_ARGUMENTS_MAX, categorize },
-    { "Recode", 3, MC_ARGUMENTS_MAX, recode },
-    { "Interpolate", 3, MC_ARGUMENTS_MAX, interpolate },
+static bool
+compared(const mc_expression *a, const mc_expression *b, mc_filter_kind kind, const mc_feature *feature,
+         apr_pool_t *pool)
+{
+    const mc_filter filter = { .kind = kind, .operands = { a, b } };
+    return mc_filter_matches(&filter, feature, pool);
+}
+
+/* A value that is compared with several, computed once. False for null. */
+static bool
+settle(mc_expression *value, const mc_expression *argument, const mc_feature *feature, apr_pool_t *pool)
+{
+    *value = (mc_expression){ .kind = MC_LITERAL, .number = 0 };
+    value->literal = mc_expression_text(argument, feature, pool);
+    return value->literal != NULL;
+}
+
+static const char *
+is_in(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+{
+    mc_expression value;
+    bool any = settle(&value, args[0], feature, pool), found = false;
+    for (int i = 1; i < count && any && !found; i++)
+        found = compared(&value, args[i], MC_FILTER_EQUAL, feature, pool);
+    return said(found);
+}
+
+static const char *
+between(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+{
+    (void)count;
+    mc_expression value;
+    return said(settle(&value, args[0], feature, pool) &&
+                compared(&value, args[1], MC_FILTER_GREATER_OR_EQUAL, feature, pool) &&
+                compared(&value, args[2], MC_FILTER_LESS_OR_EQUAL, feature, pool));
+}
+
+static const char *
+is_null(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+{
+    (void)count;
+    return said(mc_argument_text(args, 0, feature, pool) == NULL);
+}
+
+static const char *
+is_not(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+{
+    (void)count;
+    return said(!holds(mc_argument_text(args, 0, feature, pool)));
+}
+
+#define COMPARISON(name, filter_kind)                                                                                  \
+    static const char *name(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)                 \
+    {                                                                                                                  \
+        (void)count;                                                                                                   \
+        return said(compared(args[0], args[1], filter_kind, feature, pool));                                           \
+    }
+COMPARISON(equal_to, MC_FILTER_EQUAL)
+COMPARISON(not_equal, MC_FILTER_NOT_EQUAL)
+COMPARISON(greater, MC_FILTER_GREATER)
+COMPARISON(greater_or_equal, MC_FILTER_GREATER_OR_EQUAL)
+COMPARISON(less, MC_FILTER_LESS)
+COMPARISON(less_or_equal, MC_FILTER_LESS_OR_EQUAL)
+
+/* What GeoServer tells styles of the request: the scale and the CRS; anything else is its default. */
+static const char *
+environment(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+{
+    const char *name = mc_argument_text(args, 0, feature, pool);
+    if (feature != NULL && feature->map != NULL && name != NULL) {
+        if (strcasecmp(name, "wms_scale_denominator") == 0)
+            return mc_expression_format(feature->map->scale, pool);
+        if (strcasecmp(name, "wms_srs") == 0 || strcasecmp(name, "wms_crs") == 0)
+            return feature->map->srs;
+    }
+    return count > 1 ? mc_argument_text(args, 1, feature, pool) : NULL;
+}
+
+static const char *
+feature_id(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+{
+    (void)args;
+    (void)count;
+    return feature == NULL ? NULL : apr_psprintf(pool, "%" APR_INT64_T_FMT, (apr_int64_t)feature->id);
+}
+
+const mc_function mc_functions_of_conditions[] = {
+    { "if_then_else", 3, 3, if_then_else, false },
+    { "Coalesce", 1, MC_ARGUMENTS_MAX, first_not_null, false },
+    { "Categorize", 2, MC_ARGUMENTS_MAX, categorize, false },
+    { "Recode", 3, MC_ARGUMENTS_MAX, recode, false },
+    { "Interpolate", 3, MC_ARGUMENTS_MAX, interpolate, false },
+    { "in", 2, MC_ARGUMENTS_MAX, is_in, false },
+    { "between", 3, 3, between, false },
+    { "isNull", 1, 1, is_null, false },
+    { "not", 1, 1, is_not, false },
+    { "equalTo", 2, 3, equal_to, false },
+    { "notEqual", 2, 3, not_equal, false },
+    { "greaterThan", 2, 2, greater, false },
+    { "greaterEqualThan", 2, 2, greater_or_equal, false },
+    { "lessThan", 2, 2, less, false },
+    { "lessEqualThan", 2, 2, less_or_equal, false },
+    { "env", 1, 2, environment, false },
+    { "id", 0, 0, feature_id, false },
+    { NULL, 0, 0, NULL, false },
 };
 
 const mc_function *
 mc_function_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
-        if (strcasecmp(functions[i].name, name) == 0)
-            return &functions[i];
+    static const mc_function *const lists[] = { mc_functions_of_conditions, mc_functions_of_text,
+                                                mc_functions_of_numbers, mc_functions_of_dates,
+                                                mc_functions_of_geometry };
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        for (const mc_function *function = lists[i]; function->name != NULL; function++)
+            if (strcasecmp(function->name, name) == 0)
+                return function;
+    char *end;
+    /* in2, in3, ...; max_2, ...: one for each number of arguments and kind of number, in GeoServer */
+    if (strncasecmp(name, "in", 2) == 0 && strtol(name + 2, &end, 10) >= 2 && *end == '\0' && apr_isdigit(name[2]))
+        return mc_function_find("in");
+    static const char *const kinds[] = { "max", "min", "abs", "round" };
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        size_t size = strlen(kinds[i]);
+        if (strncasecmp(name, kinds[i], size) == 0 && name[size] == '_' && strspn(name + size + 1, "234") == 1 &&
+            name[size + 2] == '\0')
+            return mc_function_find(kinds[i]);
+    }
     return NULL;
 }

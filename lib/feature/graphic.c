@@ -3,29 +3,149 @@
 
 #include <math.h>
 
-#include "feature/mark.h"
 #include "feature/painter_private.h"
+#include "feature/picture.h"
+#include "feature/places.h"
+#include "feature/stroker.h"
 
-/* One mark at each point; at the first vertex of each line and ring where there are no points. */
+enum { COMPUTED_SIZE = 128 /* what is reckoned with where the size is not known beforehand */ };
+
+/* A picture that cannot be had is told once for each map, and left out. */
+static void
+find_picture(mc_pixels **pixels, mc_painter *painter, const mc_picture *picture, const mc_feature *feature,
+             double height)
+{
+    bool constant = mc_picture_is_constant(picture);
+    for (int i = 0; constant && i < painter->picture_count; i++)
+        if (painter->pictures[i].picture == picture && painter->pictures[i].height == height) {
+            *pixels = painter->pictures[i].pixels;
+            return;
+        }
+    mc_error *error = mc_picture_get(pixels, picture, feature, height, painter->ctx, painter->values);
+    if (error != MC_OK) {
+        if (!painter->warned)
+            mc_log_error(painter->ctx, MC_LOG_WARN, error);
+        painter->warned = true;
+        *pixels = NULL;
+    }
+    bool kept = constant && painter->picture_count < MC_PICTURES_MAX;
+    if (*pixels != NULL)
+        mc_pixels_attach(*pixels, kept ? painter->pool : painter->values);
+    if (kept)
+        painter->pictures[painter->picture_count++] = (mc_known_picture){ picture, height, *pixels };
+}
+
+static void
+dim(mc_ink *to, const mc_ink *ink, double opacity, const mc_feature *feature, mc_painter *painter)
+{
+    *to = (mc_ink){ .present = ink->present, .pattern = ink->pattern };
+    to->color = mc_painter_ink(painter, ink, feature);
+    to->color.alpha = (uint8_t)lrint(to->color.alpha * opacity);
+}
+
+static void
+resolve_mark(mc_drawing *drawing, mc_painter *painter, const mc_symbolizer *symbol, const mc_graphic *graphic,
+             const mc_feature *feature, double opacity)
+{
+    mc_symbolizer *drawn = &drawing->symbol;
+    drawing->mark = graphic->mark;
+    *drawn = (mc_symbolizer){ .kind = graphic->mark->open ? MC_SYMBOL_LINE : MC_SYMBOL_POLYGON, .uom = symbol->uom };
+    drawn->stroke = graphic->stroke;
+    drawn->stroke.width = mc_painter_value(painter, graphic->stroke.width_value, graphic->stroke.width, feature);
+    drawn->stroke.width_value = NULL;
+    dim(&drawn->fill, &graphic->fill, opacity, feature, painter);
+    dim(&drawn->stroke.ink, &graphic->stroke.ink, opacity, feature, painter);
+}
+
+static double
+share(double value, double otherwise)
+{
+    return fmin(16, fmax(-16, isfinite(value) ? value : otherwise));
+}
+
+mc_error *
+mc_graphic_resolve(mc_drawing *drawing, bool *any, mc_painter *painter, const mc_symbolizer *symbol,
+                   const mc_graphic *graphic, const mc_feature *feature)
+{
+    double size = mc_painter_value(painter, graphic->size_value, graphic->size, feature);
+    double turn = mc_painter_value(painter, graphic->rotation, 0, feature);
+    double opacity = fmin(1, fmax(0, mc_painter_value(painter, graphic->opacity_value, graphic->opacity, feature)));
+    *drawing = (mc_drawing){ .opacity = (unsigned)lrint(opacity * 255) };
+    *any = false;
+    if (!(size > 0 || graphic->picture != NULL) || !isfinite(turn) || drawing->opacity == 0)
+        return MC_OK;
+    size = mc_painter_pixels(painter, symbol, fmax(size, 0));
+    mc_placing *placing = &drawing->placing;
+    *placing = (mc_placing){ .height = size, .width = size, .turn = fmod(turn, 360) };
+    placing->anchor_x = share(mc_painter_value(painter, graphic->anchor.x_value, graphic->anchor.x, feature), 0.5);
+    placing->anchor_y = share(mc_painter_value(painter, graphic->anchor.y_value, graphic->anchor.y, feature), 0.5);
+    placing->at = mc_painter_displacement(painter, symbol, &graphic->displacement, feature);
+    if (graphic->mark != NULL) {
+        resolve_mark(drawing, painter, symbol, graphic, feature, opacity);
+        *any = true;
+    } else {
+        find_picture(&drawing->picture, painter, graphic->picture, feature, size);
+        *any = drawing->picture != NULL;
+        placing->width = *any ? drawing->picture->width : 0;
+        placing->height = *any ? drawing->picture->height : 0;
+    }
+    drawing->reach = (placing->width + placing->height) * (1 + fabs(placing->anchor_x) + fabs(placing->anchor_y)) +
+                     2 * mc_painter_pixels(painter, symbol, drawing->symbol.stroke.width) +
+                     (fabs((double)placing->at.x) + fabs((double)placing->at.y)) / MC_SUBPIXELS + 2;
+    return MC_OK;
+}
+
+mc_error *
+mc_graphic_draw(const mc_drawing *drawing, mc_painter *painter, mc_pixels *pixels, mc_shape_point at, double turn,
+                const mc_feature *feature)
+{
+    mc_placing placing = drawing->placing;
+    double x = (double)at.x / MC_SUBPIXELS, y = (double)at.y / MC_SUBPIXELS;
+    if (x < -drawing->reach || y < -drawing->reach || x > pixels->width + drawing->reach ||
+        y > pixels->height + drawing->reach)
+        return MC_OK;
+    placing.at = (mc_shape_point){ at.x + placing.at.x, at.y + placing.at.y };
+    placing.turn += turn;
+    if (drawing->picture != NULL) {
+        mc_picture_draw(pixels, drawing->picture, &placing, drawing->opacity);
+        return MC_OK;
+    }
+    mc_mark_place(&painter->mark, drawing->mark, &placing);
+    return mc_painter_shape(painter, pixels, &drawing->symbol, &painter->mark, feature);
+}
+
 mc_error *
 mc_graphic_paint(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_feature *feature)
 {
-    const mc_graphic *graphic = &symbol->graphic;
-    const mc_symbolizer drawn = {
-        .kind = MC_SYMBOL_POLYGON, .uom = symbol->uom, .fill = graphic->fill, .stroke = graphic->stroke
-    };
-    const mc_symbolizer stroked = { .kind = MC_SYMBOL_LINE, .uom = symbol->uom, .stroke = graphic->stroke };
-    double size = mc_painter_value(painter, graphic->size_value, graphic->size, feature);
-    double turn = mc_painter_value(painter, graphic->rotation, 0, feature);
-    if (!(size > 0) || !isfinite(turn))
+    mc_drawing drawing;
+    bool any;
+    MC_TRY(mc_graphic_resolve(&drawing, &any, painter, symbol, &symbol->graphic, feature));
+    if (!any)
         return MC_OK;
-    size = mc_painter_pixels(painter, symbol, size);
-    for (int kind = 0; kind < 3; kind++) {
-        const mc_shape *shape = &feature->geometry->shapes[kind];
-        for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++]) {
-            bool area = mc_mark_place(&painter->mark, graphic->mark, shape->points[begin], size, turn);
-            MC_TRY(mc_painter_shape(painter, pixels, area ? &drawn : &stroked, &painter->mark, feature));
-        }
-    }
+    mc_places_find(&painter->places, feature->geometry, symbol->part);
+    for (int i = 0; i < painter->places.point_count; i++)
+        MC_TRY(mc_graphic_draw(&drawing, painter, pixels, painter->places.points[i], 0, feature));
     return MC_OK;
+}
+
+static double
+size_of(const mc_graphic *graphic)
+{
+    if (graphic->size_value != NULL)
+        return fmax(graphic->size, COMPUTED_SIZE);
+    return graphic->size > 0 ? graphic->size : COMPUTED_SIZE;
+}
+
+static double
+most_of(const mc_pair *pair, double computed)
+{
+    double x = pair->x_value == NULL ? fabs(pair->x) : computed, y = pair->y_value == NULL ? fabs(pair->y) : computed;
+    return x + y;
+}
+
+double
+mc_graphic_reach(const mc_graphic *graphic)
+{
+    double share_away = fmax(0.5, most_of(&graphic->anchor, 1)) * (graphic->picture == NULL ? 1.5 : 4); /* long ones */
+    return size_of(graphic) * share_away + graphic->stroke.width * 2 + most_of(&graphic->displacement, COMPUTED_SIZE);
 }

@@ -18,17 +18,23 @@ enum {
 #define THIN 2.0 /* pixels: up to this width a stroke is painted by distance */
 
 /* Pixels for a unit of a symbolizer's sizes: the standardised pixel is 0.28 mm wide (OGC 05-077r4, 10.2). */
-static double
-unit_of(const mc_symbolizer *symbol, double scale)
+double
+mc_uom_pixels(mc_uom uom, double scale)
 {
     static const double metres[] = { [MC_UOM_METRE] = 1, [MC_UOM_FOOT] = 0.3048 };
-    return symbol->uom == MC_UOM_PIXEL ? 1 : metres[symbol->uom] / (0.00028 * scale);
+    return uom == MC_UOM_PIXEL ? 1 : metres[uom] / (0.00028 * scale);
+}
+
+double
+mc_painter_unit(const mc_painter *painter, const mc_symbolizer *symbol)
+{
+    return mc_uom_pixels(symbol->uom, painter->map->scale);
 }
 
 double
 mc_painter_pixels(const mc_painter *painter, const mc_symbolizer *symbol, double size)
 {
-    return fmin(size * unit_of(symbol, painter->map->scale), MC_STROKE_WIDTH_MAX);
+    return fmax(-MC_STROKE_WIDTH_MAX, fmin(size * mc_painter_unit(painter, symbol), MC_STROKE_WIDTH_MAX));
 }
 
 double
@@ -46,13 +52,24 @@ rule_applies(const mc_rule_style *rule, double scale)
 static bool
 ink_is_constant(const mc_ink *ink)
 {
-    return !ink->present || (ink->color_value == NULL && ink->opacity == NULL && ink->color.alpha == 255);
+    return !ink->present ||
+           (ink->color_value == NULL && ink->opacity == NULL && ink->pattern == NULL && ink->color.alpha == 255);
+}
+
+static bool
+is_moved(const mc_symbolizer *symbol)
+{
+    const mc_pair *by = &symbol->displacement;
+    return by->x != 0 || by->y != 0 || by->x_value != NULL || by->y_value != NULL;
 }
 
 static bool
 symbol_can_be_whole(const mc_symbolizer *symbol)
 {
     if (symbol->kind != MC_SYMBOL_POLYGON && symbol->kind != MC_SYMBOL_LINE)
+        return false;
+    if (symbol->stroke.graphic != NULL || is_moved(symbol) || symbol->part != MC_PART_WHOLE ||
+        (symbol->kind == MC_SYMBOL_POLYGON && symbol->offset != 0))
         return false;
     return ink_is_constant(&symbol->fill) && ink_is_constant(&symbol->stroke.ink) && symbol->stroke.width_value == NULL;
 }
@@ -64,7 +81,7 @@ pass_can_be_whole(const mc_style_pass *style, double scale)
     int rules = 0;
     for (int i = 0; i < style->rule_count; i++) {
         const mc_rule_style *rule = &style->rules[i];
-        if (!rule_applies(rule, scale))
+        if (!rule_applies(rule, scale) || rule->symbolizer_count == 0)
             continue;
         if (rule->symbolizer_count != 1 || !symbol_can_be_whole(&rule->symbolizers[0]) || ++rules > WHOLE_RULES_MAX)
             return false;
@@ -78,9 +95,10 @@ free_painter(void *data)
     mc_painter *painter = data;
     for (int i = 0; i < MC_PASSES_MAX; i++)
         mc_pixels_unref(painter->passes[i].pixels);
-    mc_pixels_unref(painter->target);
     mc_shape_free(&painter->scratch);
     mc_shape_free(&painter->mark);
+    mc_shape_free(&painter->moved);
+    mc_shape_free(&painter->places);
     return APR_SUCCESS;
 }
 
@@ -88,15 +106,22 @@ mc_error *
 mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target, const mc_feature_query *map,
                   bool by_feature, apr_pool_t *pool)
 {
+    return mc_painter_create_on(painter, style, mc_canvas_of(target, pool), map, by_feature, pool);
+}
+
+mc_error *
+mc_painter_create_on(mc_painter **painter, const mc_style *style, mc_canvas *canvas, const mc_feature_query *map,
+                     bool by_feature, apr_pool_t *pool)
+{
     if (style->pass_count > MC_PASSES_MAX)
         return mc_error_create(pool, MC_ERR_LIMIT, "style %s has more than %d feature type styles", style->name,
                                MC_PASSES_MAX);
     mc_painter *made = apr_pcalloc(pool, sizeof(*made));
-    *made = (mc_painter){ .style = style, .target = mc_pixels_ref(target), .map = map, .pool = pool };
-    made->passes[0].pixels = mc_pixels_ref(target);
+    *made = (mc_painter){ .style = style, .canvas = canvas, .map = map, .pool = pool };
+    made->placed = apr_hash_make(pool);
     apr_pool_create(&made->values, pool);
     apr_pool_cleanup_register(pool, made, free_painter, apr_pool_cleanup_null);
-    made->mask = apr_palloc(pool, (size_t)target->width + MC_MASK_MARGIN);
+    made->mask = apr_palloc(pool, (size_t)canvas->width + MC_MASK_MARGIN);
     for (int i = 0; i < style->pass_count && !by_feature; i++)
         if (pass_can_be_whole(&style->passes[i], map->scale))
             made->passes[i].wholes = apr_pcalloc(pool, sizeof(mc_whole) * (size_t)style->passes[i].rule_count);
@@ -107,8 +132,10 @@ mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target
 mc_error *
 mc_painter_target(mc_pixels **pixels, mc_painter *painter, mc_pass *to)
 {
+    if (to == &painter->passes[0])
+        return mc_canvas_pixels(pixels, painter->canvas);
     if (to->pixels == NULL)
-        MC_TRY(mc_pixels_create(&to->pixels, painter->target->width, painter->target->height, true, painter->pool));
+        MC_TRY(mc_pixels_create(&to->pixels, painter->canvas->width, painter->canvas->height, true, painter->pool));
     to->pixels->opacity = MC_OPACITY_UNKNOWN; /* painted on: what was known of it does not hold any more */
     *pixels = to->pixels;
     return MC_OK;
@@ -118,7 +145,7 @@ mc_error *
 mc_painter_area(mc_area **area, mc_painter *painter, bool coarse)
 {
     if (*area == NULL)
-        MC_TRY(mc_area_create(area, painter->target->width, painter->target->height, painter->pool));
+        MC_TRY(mc_area_create(area, painter->canvas->width, painter->canvas->height, painter->pool));
     (*area)->coarse = coarse;
     return MC_OK;
 }
@@ -127,7 +154,7 @@ mc_error *
 mc_painter_outline(mc_outline **outline, mc_painter *painter, bool coarse)
 {
     if (*outline == NULL)
-        MC_TRY(mc_outline_create(outline, painter->target->width, painter->target->height, painter->pool));
+        MC_TRY(mc_outline_create(outline, painter->canvas->width, painter->canvas->height, painter->pool));
     (*outline)->coarse = coarse;
     return MC_OK;
 }
@@ -135,14 +162,21 @@ mc_painter_outline(mc_outline **outline, mc_painter *painter, bool coarse)
 bool
 mc_painter_is_thin(const mc_stroke *stroke, double width, const mc_symbolizer *symbol)
 {
-    return width <= THIN && stroke->dashes == NULL && symbol->offset == 0;
+    return width <= THIN && stroke->dashes == NULL && symbol->offset == 0 && stroke->ink.pattern == NULL;
 }
 
 mc_pen
-mc_painter_pen(const mc_stroke *stroke, double width, double offset)
+mc_painter_pen(const mc_painter *painter, const mc_symbolizer *symbol, double width)
 {
-    return (
-        mc_pen){ width, stroke->join, stroke->cap, stroke->dashes, stroke->dash_count, stroke->dash_offset, offset };
+    const mc_stroke *stroke = &symbol->stroke;
+    return (mc_pen){ width,
+                     stroke->join,
+                     stroke->cap,
+                     stroke->dashes,
+                     stroke->dash_count,
+                     stroke->dash_offset,
+                     mc_painter_pixels(painter, symbol, symbol->offset),
+                     mc_painter_unit(painter, symbol) };
 }
 
 bool
@@ -153,18 +187,44 @@ mc_painter_draws(const mc_symbolizer *symbol, const mc_shape *shape)
     return symbol->kind == MC_SYMBOL_LINE || shape->kind == MC_SHAPE_POLYGONS;
 }
 
-static mc_color
-resolve_ink(const mc_ink *ink, const mc_feature *feature, mc_painter *painter)
+mc_color
+mc_ink_color(const mc_ink *ink, const mc_feature *feature, apr_pool_t *scratch)
 {
     mc_color color = ink->color;
     if (ink->color_value != NULL) {
-        const char *text = mc_expression_text(ink->color_value, feature, painter->values);
+        const char *text = mc_expression_text(ink->color_value, feature, scratch);
         mc_color_parse(&color, text);
     }
     if (ink->opacity != NULL)
-        color.alpha =
-            (uint8_t)lrint(255 * fmin(1, fmax(0, mc_expression_number(ink->opacity, feature, 1, painter->values))));
+        color.alpha = (uint8_t)lrint(255 * fmin(1, fmax(0, mc_expression_number(ink->opacity, feature, 1, scratch))));
     return color;
+}
+
+mc_color
+mc_painter_ink(mc_painter *painter, const mc_ink *ink, const mc_feature *feature)
+{
+    return mc_ink_color(ink, feature, painter->values);
+}
+
+mc_shape_point
+mc_painter_displacement(mc_painter *painter, const mc_symbolizer *symbol, const mc_pair *pair,
+                        const mc_feature *feature)
+{
+    double x = mc_painter_value(painter, pair->x_value, pair->x, feature);
+    double y = mc_painter_value(painter, pair->y_value, pair->y, feature);
+    return (mc_shape_point){ (int32_t)lrint(mc_painter_pixels(painter, symbol, x) * MC_SUBPIXELS),
+                             -(int32_t)lrint(mc_painter_pixels(painter, symbol, y) * MC_SUBPIXELS) };
+}
+
+/* Lays what painter->coverage has gathered. */
+static mc_error *
+lay(mc_painter *painter, mc_pixels *pixels, mc_fill_rule rule, const mc_symbolizer *symbol, const mc_ink *ink,
+    const mc_feature *feature)
+{
+    if (ink->pattern != NULL)
+        return mc_pattern_lay(painter, pixels, painter->coverage, rule, symbol, ink->pattern, feature);
+    mc_brush_fill(pixels, painter->coverage, rule, mc_painter_ink(painter, ink, feature), painter->mask);
+    return MC_OK;
 }
 
 static mc_error *
@@ -172,22 +232,48 @@ paint_stroke(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol
              const mc_feature *feature)
 {
     const mc_stroke *stroke = &symbol->stroke;
+    if (stroke->ink.present && stroke->graphic != NULL)
+        return mc_graphic_along(painter, pixels, symbol, shape, feature);
     double width = mc_painter_value(painter, stroke->width_value, stroke->width, feature);
     if (!stroke->ink.present || !(width > 0))
         return MC_OK;
     width = mc_painter_pixels(painter, symbol, width);
-    mc_color color = resolve_ink(&stroke->ink, feature, painter);
     if (mc_painter_is_thin(stroke, width, symbol)) {
         MC_TRY(mc_painter_outline(&painter->outline, painter, false));
         mc_outline_add(painter->outline, shape, (float)width);
-        mc_brush_outline(pixels, painter->outline, color);
+        mc_brush_outline(pixels, painter->outline, mc_painter_ink(painter, &stroke->ink, feature));
         return MC_OK;
     }
-    mc_pen pen = mc_painter_pen(stroke, width, mc_painter_pixels(painter, symbol, symbol->offset));
+    mc_pen pen = mc_painter_pen(painter, symbol, width);
     MC_TRY(mc_painter_area(&painter->coverage, painter, false));
     mc_stroker_add(painter->coverage, shape, &pen, &painter->scratch);
-    mc_brush_fill(pixels, painter->coverage, MC_NON_ZERO, color, painter->mask);
-    return MC_OK;
+    return lay(painter, pixels, MC_NON_ZERO, symbol, &stroke->ink, feature);
+}
+
+static mc_error *
+paint_fill(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
+           const mc_feature *feature)
+{
+    if (symbol->kind != MC_SYMBOL_POLYGON || !symbol->fill.present)
+        return MC_OK;
+    if (symbol->offset != 0)
+        return mc_painter_offset_fill(painter, pixels, symbol, shape, feature);
+    MC_TRY(mc_painter_area(&painter->coverage, painter, false));
+    mc_area_add(painter->coverage, shape, 0, 0);
+    return lay(painter, pixels, MC_EVEN_ODD, symbol, &symbol->fill, feature);
+}
+
+static const mc_shape *
+moved(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape, const mc_feature *feature)
+{
+    mc_shape_point by = mc_painter_displacement(painter, symbol, &symbol->displacement, feature);
+    mc_shape_clear(&painter->moved, shape->kind);
+    for (int part = 0, i = 0; part < shape->part_count; part++) {
+        for (; i < shape->ends[part]; i++)
+            mc_shape_add(&painter->moved, shape->points[i].x + by.x, shape->points[i].y + by.y);
+        mc_shape_end_part(&painter->moved);
+    }
+    return &painter->moved;
 }
 
 mc_error *
@@ -196,12 +282,9 @@ mc_painter_shape(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *sy
 {
     if (!mc_painter_draws(symbol, shape))
         return MC_OK;
-    if (symbol->kind == MC_SYMBOL_POLYGON && symbol->fill.present) {
-        MC_TRY(mc_painter_area(&painter->coverage, painter, false));
-        mc_area_add(painter->coverage, shape, 0, 0);
-        mc_brush_fill(pixels, painter->coverage, MC_EVEN_ODD, resolve_ink(&symbol->fill, feature, painter),
-                      painter->mask);
-    }
+    if (is_moved(symbol))
+        shape = moved(painter, symbol, shape, feature);
+    MC_TRY(paint_fill(painter, pixels, symbol, shape, feature));
     return paint_stroke(painter, pixels, symbol, shape, feature);
 }
 
@@ -220,6 +303,10 @@ paint_symbol(mc_painter *painter, mc_pass *to, const mc_symbolizer *symbol, cons
 static mc_error *
 apply_rule(mc_painter *painter, mc_pass *to, int index, const mc_rule_style *rule, const mc_feature *feature)
 {
+    if (painter->labels != NULL)
+        MC_TRY(mc_labels_take(painter->labels, rule, feature, painter->values));
+    if (rule->symbolizer_count == 0)
+        return MC_OK;
     if (to->wholes == NULL) {
         for (int i = 0; i < rule->symbolizer_count; i++)
             MC_TRY(paint_symbol(painter, to, &rule->symbolizers[i], feature));
@@ -245,13 +332,20 @@ apply_pass(mc_painter *painter, int index, const mc_feature *feature)
     return MC_OK;
 }
 
+void
+mc_painter_set_labels(mc_painter *painter, mc_labels *labels)
+{
+    painter->labels = labels;
+}
+
 mc_error *
 mc_painter_take(void *baton, const mc_feature *feature, mc_ctx *ctx)
 {
-    (void)ctx;
     mc_painter *painter = baton;
     mc_feature placed = *feature;
     placed.map = painter->map;
+    placed.placed = painter->placed;
+    painter->ctx = ctx;
     for (int i = 0; i < painter->style->pass_count; i++)
         MC_TRY(apply_pass(painter, i, &placed));
     apr_pool_clear(painter->values);
@@ -266,9 +360,12 @@ mc_painter_finish(mc_painter *painter, mc_ctx *ctx)
         mc_pass *done = &painter->passes[i];
         for (int rule = 0; done->wholes != NULL && rule < painter->style->passes[i].rule_count; rule++)
             MC_TRY(mc_whole_lay(painter, done, &done->wholes[rule],
-                                &painter->style->passes[i].rules[rule].symbolizers[0]));
-        if (i > 0 && done->pixels != NULL)
-            mc_pixels_over(painter->target, 0, 0, done->pixels);
+                                &painter->style->passes[i].rules[rule].symbolizers[0], true));
+        if (done->pixels == NULL)
+            continue;
+        mc_pixels *pixels;
+        MC_TRY(mc_canvas_pixels(&pixels, painter->canvas));
+        mc_pixels_over(pixels, 0, 0, done->pixels);
     }
     return MC_OK;
 }
@@ -277,8 +374,10 @@ static double
 reach_of(const mc_symbolizer *symbol)
 {
     double stroke = symbol->stroke.ink.present ? symbol->stroke.width * 2 : 0;
-    double mark = symbol->kind == MC_SYMBOL_POINT ? symbol->graphic.size + symbol->graphic.stroke.width : 0;
-    return stroke + mark + fabs(symbol->offset) * 2;
+    double along = symbol->stroke.graphic != NULL ? mc_graphic_reach(symbol->stroke.graphic) : 0;
+    double mark = symbol->kind == MC_SYMBOL_POINT ? mc_graphic_reach(&symbol->graphic) : 0;
+    return stroke + along + mark + fabs(symbol->offset) * 2 + fabs(symbol->displacement.x) +
+           fabs(symbol->displacement.y);
 }
 
 double
@@ -289,7 +388,7 @@ mc_painter_margin(const mc_style *style, double scale)
         for (int r = 0; r < style->passes[p].rule_count; r++) {
             const mc_rule_style *rule = &style->passes[p].rules[r];
             for (int i = 0; rule_applies(rule, scale) && i < rule->symbolizer_count; i++)
-                most = fmax(most, reach_of(&rule->symbolizers[i]) * unit_of(&rule->symbolizers[i], scale));
+                most = fmax(most, reach_of(&rule->symbolizers[i]) * mc_uom_pixels(rule->symbolizers[i].uom, scale));
         }
     return ceil(fmin(most, MC_STROKE_WIDTH_MAX)) + 1;
 }

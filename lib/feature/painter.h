@@ -2,6 +2,8 @@
 #ifndef MC_FEATURE_PAINTER_H
 #define MC_FEATURE_PAINTER_H
 
+#include "feature/canvas.h"
+#include "feature/label.h"
 #include "feature/style.h"
 
 typedef struct mc_painter mc_painter;
@@ -13,6 +15,13 @@ typedef struct mc_painter mc_painter;
  */
 mc_error *mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target, const mc_feature_query *map,
                             bool by_feature, apr_pool_t *pool) MC_CHECKED;
+
+/* Where the features' labels go; without it there are none. */
+void mc_painter_set_labels(mc_painter *painter, mc_labels *labels);
+
+/* The same over a canvas, which may stay one of indexed colours. */
+mc_error *mc_painter_create_on(mc_painter **painter, const mc_style *style, mc_canvas *canvas,
+                               const mc_feature_query *map, bool by_feature, apr_pool_t *pool) MC_CHECKED;
 
 /* An mc_feature_taker; the painter is its baton. */
 mc_error *mc_painter_take(void *painter, const mc_feature *feature, mc_ctx *ctx) MC_CHECKED;

@@ -2,39 +2,68 @@
 #ifndef MC_FEATURE_PAINTER_PRIVATE_H
 #define MC_FEATURE_PAINTER_PRIVATE_H
 
+#include <apr_hash.h>
+
 #include "feature/edges.h"
+#include "feature/mark.h"
 #include "feature/painter.h"
 #include "feature/stroker.h"
 
-enum { MC_PASSES_MAX = 16 };
+enum { MC_PASSES_MAX = 16, MC_PICTURES_MAX = 16, MC_CELLS_MAX = 16 };
 
 /* What a rule that is painted whole has gathered. */
 typedef struct mc_whole {
     mc_area *fill, *wide; /* NULL: not used so far */
     mc_outline *thin;
-    mc_edges *edges; /* of polygons */
-    int features;
+    mc_edges *edges;  /* of polygons */
+    uint16_t *depths; /* for each part of the map, how many areas lie over each other at most */
+    int deepest;      /* of them */
+    bool used;        /* something has been gathered and not been painted */
 } mc_whole;
 
 typedef struct mc_pass {
-    mc_pixels *pixels; /* NULL: nothing painted yet */
+    mc_pixels *pixels; /* of the passes after the first; NULL: nothing painted yet */
     mc_whole *wholes;  /* by rule; NULL: feature by feature */
 } mc_pass;
 
+/* Pictures and cells of patterns that are the same for all features. */
+typedef struct mc_known_picture {
+    const mc_picture *picture;
+    double height;
+    mc_pixels *pixels; /* NULL: it cannot be had */
+} mc_known_picture;
+
+typedef struct mc_known_cell {
+    const mc_graphic *graphic;
+    mc_pixels *pixels;
+} mc_known_cell;
+
 struct mc_painter {
     const mc_style *style;
-    mc_pixels *target;
+    mc_canvas *canvas;
     const mc_feature_query *map;
     mc_pass passes[MC_PASSES_MAX];
     mc_area *coverage; /* for one symbol of one feature */
     mc_outline *outline;
     uint8_t *mask;
-    mc_shape scratch, mark;
+    mc_labels *labels; /* NULL: none */
+    uint8_t *plane;    /* for areas with an offset; NULL: not used so far */
+    mc_shape scratch, mark, moved, places;
+    mc_known_picture pictures[MC_PICTURES_MAX];
+    mc_known_cell cells[MC_CELLS_MAX];
+    int picture_count, cell_count;
+    apr_hash_t *placed;        /* by filters */
+    bool warned;               /* of a picture */
+    mc_ctx *ctx;               /* of the feature that is being painted */
     apr_pool_t *pool, *values; /* values: cleared after each feature */
 };
 
 /* A size of a symbolizer in pixels, MC_STROKE_WIDTH_MAX at most. */
 double mc_painter_pixels(const mc_painter *painter, const mc_symbolizer *symbol, double size);
+
+/* Pixels for a unit of a symbolizer's sizes. */
+double mc_uom_pixels(mc_uom uom, double scale);
+double mc_painter_unit(const mc_painter *painter, const mc_symbolizer *symbol);
 
 /* A number that may be computed for each feature (value is not NULL). */
 double mc_painter_value(mc_painter *painter, const mc_expression *value, double constant, const mc_feature *feature);
@@ -48,15 +77,27 @@ mc_error *mc_painter_outline(mc_outline **outline, mc_painter *painter, bool coa
 
 /* Whether a stroke is painted by distance, else as an area with a pen. */
 bool mc_painter_is_thin(const mc_stroke *stroke, double width, const mc_symbolizer *symbol);
-mc_pen mc_painter_pen(const mc_stroke *stroke, double width, double offset);
+mc_pen mc_painter_pen(const mc_painter *painter, const mc_symbolizer *symbol, double width);
 
 /* Which shape of a geometry a symbol draws: polygons have outlines, but lines have no inside. */
 bool mc_painter_draws(const mc_symbolizer *symbol, const mc_shape *shape);
 
-/* Adds a feature to what a rule that is painted whole has gathered; paints all of it. */
+/* Adds a feature to what a rule that is painted whole has gathered; paints all of it (`last`: no more features come).
+ */
 mc_error *mc_whole_gather(mc_painter *painter, mc_pass *to, mc_whole *into, const mc_symbolizer *symbol,
                           const mc_geometry *geometry) MC_CHECKED;
-mc_error *mc_whole_lay(mc_painter *painter, mc_pass *to, mc_whole *gathered, const mc_symbolizer *symbol) MC_CHECKED;
+mc_error *mc_whole_lay(mc_painter *painter, mc_pass *to, mc_whole *gathered, const mc_symbolizer *symbol,
+                       bool last) MC_CHECKED;
+mc_color mc_ink_color(const mc_ink *ink, const mc_feature *feature, apr_pool_t *scratch);
+mc_color mc_painter_ink(mc_painter *painter, const mc_ink *ink, const mc_feature *feature);
+
+/* A displacement in 1/256 pixel, y down. */
+mc_shape_point mc_painter_displacement(mc_painter *painter, const mc_symbolizer *symbol, const mc_pair *pair,
+                                       const mc_feature *feature);
+
+/* Paints the fill of an area that has an offset. */
+mc_error *mc_painter_offset_fill(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol,
+                                 const mc_shape *shape, const mc_feature *feature) MC_CHECKED;
 
 /* Paints the fill and the stroke of a symbolizer for one shape. */
 mc_error *mc_painter_shape(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,

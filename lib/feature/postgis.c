@@ -9,7 +9,12 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/workers.h"
+#include "feature/projection.h"
+#include "feature/warp.h"
 #include "mapcache/trace.h"
+
+#define FIELDS_HOLD apr_time_from_sec(60)
 
 /* Rows of an answer from which on COPY is less work; below, planning the statement anew costs more than it spares. */
 #define COPY_ROWS 1000
@@ -27,6 +32,9 @@ typedef struct postgis {
     mc_postgis_column column; /* its name is the one above */
     double density;           /* rows for a square unit of the CRS below, as the last map had them */
     char density_srs[64];
+    apr_pool_t *fields_pool;    /* a root pool of its own; NULL: not asked so far */
+    apr_array_header_t *fields; /* as asked at `fields_time` */
+    apr_time_t fields_time;
 } postgis;
 
 static mc_error *
@@ -205,21 +213,36 @@ read_rows(reading *r, mc_postgres_answer *answer, mc_feature_taker *take, void *
     return error;
 }
 
+/* The query in the layer's CRS, to be transformed here; a CRS that only the database knows (its spatial_ref_sys may
+ * have rows of its own) is transformed there. The SRID of the query's box. */
+static int
+in_own_srid(mc_feature_query *own, int srid, const mc_feature_query *query, apr_pool_t *pool)
+{
+    int map_srid = mc_crs_epsg(query->srs, NULL);
+    *own = *query;
+    if (srid == 0 || map_srid == srid)
+        return srid;
+    mc_error *error = mc_projection_query(own, query, apr_psprintf(pool, "EPSG:%d", srid), pool);
+    if (error == MC_OK || map_srid == 0)
+        return srid;
+    mc_error_ignore(error);
+    *own = *query;
+    return map_srid;
+}
+
 /* What the map needs of the database, and how. */
 static mc_error *
 prepare(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer, const mc_postgis_column *column,
         mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_feature_query *query = wish->query;
-    bool xy_order;
-    wish->map_srid = mc_crs_epsg(query->srs, &xy_order);
     wish->transfer = (mc_transfer)layer->config.transfer;
     if (wish->transfer == MC_TRANSFER_AUTO) {
         mc_pace *pace = mc_postgres_pace(ctx->process->postgres, layer->config.connection);
         bool pack = mc_pace_choose(pace, apr_time_now()) == MC_PACKED;
         wish->transfer = pack ? MC_TRANSFER_TWKB : MC_TRANSFER_BINARY;
     }
-    wish->digits = mc_twkb_digits(fmin(1 / query->lattice.per_x, 1 / query->lattice.per_y));
+    wish->digits = mc_twkb_digits(mc_lattice_pixel(&query->lattice, &query->box));
     if (wish->transfer == MC_TRANSFER_TWKB && wish->digits > MC_TWKB_DIGITS)
         wish->transfer = MC_TRANSFER_BINARY;
     double rows = expected_rows(layer, query);
@@ -299,10 +322,12 @@ postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_ta
     postgis *layer = (postgis *)data;
     mc_postgis_column column;
     mc_postgis_statement *statement = apr_palloc(pool, sizeof(*statement));
-    mc_postgis_wish wish = { .query = query };
+    mc_feature_query own;
+    mc_postgis_wish wish = { .query = &own };
     mc_error *error = find_column(&column, layer, ctx, pool);
     if (error != MC_OK)
         return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be read from its database", data->name);
+    wish.map_srid = in_own_srid(&own, column.srid, query, pool);
     MC_TRY(prepare(statement, &wish, layer, &column, ctx, pool));
     reading r = { .layer = layer, .column = &column, .wish = &wish, .ctx = ctx };
     r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(query->attribute_count + 1));
@@ -314,50 +339,62 @@ postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_ta
     return error;
 }
 
-/* Columns of a table but for its geometry; of a query only the one with the feature's number is known. */
-static mc_error *
-postgis_attributes(apr_array_header_t **names, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
+static apr_array_header_t *
+copy_fields(const apr_array_header_t *fields, apr_pool_t *pool)
 {
-    static const char sql[] =
-        "SELECT attname::text FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT "
-        "attisdropped AND attname <> $2 ORDER BY attnum";
-    postgis *layer = (postgis *)data;
-    mc_postgis_column column;
-    mc_postgres_answer *answer = NULL;
-    const mc_postgres_row *row;
-    *names = apr_array_make(pool, 16, sizeof(const char *));
-    if (layer->config.table == NULL) {
-        if (layer->config.id != NULL)
-            APR_ARRAY_PUSH(*names, const char *) = layer->config.id;
-        return MC_OK;
+    apr_array_header_t *copy = apr_array_copy(pool, fields);
+    for (int i = 0; i < copy->nelts; i++) {
+        mc_field *field = &APR_ARRAY_IDX(copy, i, mc_field);
+        field->name = apr_pstrdup(pool, field->name);
     }
-    MC_TRY(find_column(&column, layer, ctx, pool));
-    const mc_postgres_param params[] = { { .value = mc_postgis_table(layer->config.table, pool),
-                                           .type = MC_POSTGRES_TEXT },
-                                         { .value = column.name, .type = MC_POSTGRES_TEXT } };
-    const mc_postgres_query query = {
-        .connection = layer->config.connection, .sql = sql, .params = params, .param_count = 2
-    };
-    mc_error *error = mc_postgres_start(&answer, ctx->process->postgres, &query, ctx, pool);
-    while (error == MC_OK) {
-        error = mc_postgres_next(&row, answer);
-        if (error != MC_OK || row == NULL)
-            break;
-        if (row->columns > 0)
-            APR_ARRAY_PUSH(*names, const char *) = apr_pstrdup(pool, row->fields[0].data);
-    }
-    mc_postgres_end(answer);
-    return error;
+    return copy;
 }
 
-static const mc_feature_ops postgis_ops = { "postgis", postgis_read, postgis_attributes };
+/* Asked once a minute: tables gain and lose columns. */
+static mc_error *
+postgis_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
+{
+    postgis *layer = (postgis *)data;
+    mc_postgis_column column;
+    apr_time_t now = apr_time_now();
+    *fields = NULL;
+    pthread_mutex_lock(&layer->lock);
+    if (layer->fields != NULL && now >= layer->fields_time && now - layer->fields_time < FIELDS_HOLD)
+        *fields = copy_fields(layer->fields, pool);
+    pthread_mutex_unlock(&layer->lock);
+    if (*fields != NULL)
+        return MC_OK;
+    MC_TRY(find_column(&column, layer, ctx, pool));
+    MC_TRY(mc_postgis_ask_fields(fields, &layer->config, &column, ctx, pool));
+    pthread_mutex_lock(&layer->lock);
+    if (layer->fields_pool != NULL)
+        mc_job_pool_release(layer->fields_pool);
+    layer->fields_pool = mc_job_pool_acquire();
+    layer->fields = copy_fields(*fields, layer->fields_pool);
+    layer->fields_time = now;
+    pthread_mutex_unlock(&layer->lock);
+    return MC_OK;
+}
+
+static const mc_feature_ops postgis_ops = { "postgis", postgis_read, postgis_fields };
+
+static apr_status_t
+close_postgis(void *data)
+{
+    postgis *layer = data;
+    if (layer->fields_pool != NULL)
+        mc_job_pool_release(layer->fields_pool);
+    pthread_mutex_destroy(&layer->lock);
+    return APR_SUCCESS;
+}
 
 mc_feature_data *
 mc_postgis_create(const mc_postgis_config *config, const char *layer, apr_pool_t *pool)
 {
     postgis *made = apr_pcalloc(pool, sizeof(*made));
-    made->data = (mc_feature_data){ &postgis_ops, layer };
+    made->data = (mc_feature_data){ &postgis_ops, layer, config->id != NULL };
     made->config = *config;
     pthread_mutex_init(&made->lock, NULL);
+    apr_pool_cleanup_register(pool, made, close_postgis, apr_pool_cleanup_null);
     return &made->data;
 }

@@ -76,4 +76,15 @@ typedef struct mc_postgis_statement {
 mc_error *mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *config,
                            const mc_postgis_column *column, const mc_postgis_wish *wish, apr_pool_t *pool) MC_CHECKED;
 
+/* The statement of one row that has the columns of the layer, all null, and after them the ids of types that are
+ * geometry, as text with commas. Nothing of the layer is read. */
+mc_error *mc_postgis_build_fields(mc_postgis_statement *statement, const mc_postgis_config *config,
+                                  const mc_postgis_column *column, apr_pool_t *pool) MC_CHECKED;
+
+/* ---- postgis_fields.c */
+
+/* The attributes (mc_field), as the database has them now. */
+mc_error *mc_postgis_ask_fields(apr_array_header_t **fields, const mc_postgis_config *config,
+                                const mc_postgis_column *column, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
 #endif

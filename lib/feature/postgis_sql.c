@@ -24,6 +24,7 @@ typedef struct builder {
     const mc_postgis_wish *wish;
     const char *box; /* of the map as a geometry in the column's SRID */
     bool full;       /* there is no room for one more value */
+    bool described;  /* nothing is read: values do not matter, and any name is that of a dimension */
     apr_pool_t *pool;
 } builder;
 
@@ -58,7 +59,6 @@ number(builder *b, double value)
         memcpy(&bits, &value, sizeof(bits));
         return bind_value(b, eight_bytes(bits, MC_POSTGRES_FLOAT8, b->pool), "float8");
     }
-    MC_ASSERT(isfinite(value));
     snprintf(text, sizeof(text), "'%.17g'::float8", value);
     char *comma = strchr(text, ','); /* of some locales */
     if (comma != NULL)
@@ -173,10 +173,9 @@ bind_placeholder(const char **text, builder *b, const char *name)
     size_t size = strlen(name);
     const mc_dimension_value *whole = find_dimension(query, name, size), *timed = NULL;
     bool ends = size > strlen(end) && strcmp(name + size - strlen(end), end) == 0;
-    if (ends)
-        timed = find_dimension(query, name, size - strlen(end));
-    else if (size > strlen(begin) && strcmp(name + size - strlen(begin), begin) == 0)
-        timed = find_dimension(query, name, size - strlen(begin));
+    bool begins = size > strlen(begin) && strcmp(name + size - strlen(begin), begin) == 0;
+    if (ends || begins)
+        timed = find_dimension(query, name, size - strlen(ends ? end : begin));
     if (strcmp(name, "BBOX") == 0)
         *text = b->box;
     else if (strcmp(name, "PIXEL") == 0)
@@ -189,6 +188,8 @@ bind_placeholder(const char **text, builder *b, const char *name)
         *text = bind_value(b, (mc_postgres_param){ .value = whole->value, .type = MC_POSTGRES_TEXT }, "text");
     else if (timed != NULL)
         return bind_time(text, b, timed, ends);
+    if (*text == NULL && b->described)
+        *text = ends || begins ? "NULL::timestamptz" : "NULL::text";
     if (*text == NULL)
         return mc_error_create(b->pool, MC_ERR_CONFIG,
                                "the query of the layer asks for !%s!, which is neither BBOX, PIXEL, SCALE nor a "
@@ -230,7 +231,7 @@ relation(const char **from, builder *b, const mc_postgis_config *config)
         return MC_OK;
     }
     MC_TRY(expand(from, b, config->query));
-    *from = apr_pstrcat(b->pool, "(", *from, "\n) AS layer", NULL); /* the query may end in a comment */
+    *from = apr_pstrcat(b->pool, "(", *from, "\n)", NULL); /* the query may end in a comment */
     return MC_OK;
 }
 
@@ -300,8 +301,28 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
         shape = apr_pstrcat(pool, "encode(ST_AsBinary(", shape, "),'hex')", NULL);
     if (wish->transfer == MC_TRANSFER_TWKB) /* of few digits: statements stay prepared */
         shape = packed(&b, geometry, shape);
-    statement->sql =
-        apr_pstrcat(pool, "SELECT ", shape, ",", id, "::int8", columns, " FROM ", from, " WHERE ", condition(&b, own),
-                    (wish->sorted || column->geography) && column->stored ? " ORDER BY ctid" : "", NULL);
+    statement->sql = apr_pstrcat(pool, "SELECT ", shape, ",", id, "::int8", columns, " FROM ", from, " AS layer WHERE ",
+                                 condition(&b, own),
+                                 (wish->sorted || column->geography) && column->stored ? " ORDER BY ctid" : "", NULL);
+    return MC_OK;
+}
+
+mc_error *
+mc_postgis_build_fields(mc_postgis_statement *statement, const mc_postgis_config *config,
+                        const mc_postgis_column *column, apr_pool_t *pool)
+{
+    const mc_feature_query nowhere = { .box = { 0, 0, 0, 0 }, .resolution = 1, .scale = 1 };
+    const mc_postgis_wish wish = { .query = &nowhere, .copy = true };
+    builder b = { .statement = statement, .column = column, .wish = &wish, .described = true, .pool = pool };
+    const char *from;
+    statement->param_count = 0;
+    statement->dimensions = false;
+    b.box = box_of(&b);
+    MC_TRY(relation(&from, &b, config));
+    statement->sql = apr_pstrcat(pool,
+                                 "SELECT layer.*,(SELECT string_agg(oid::text,',') FROM pg_type WHERE typname IN "
+                                 "('geometry','geography','raster','topogeometry','box2d','box3d')) "
+                                 "FROM (VALUES (1)) AS one LEFT JOIN ",
+                                 from, " AS layer ON false", NULL);
     return MC_OK;
 }

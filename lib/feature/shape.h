@@ -54,7 +54,8 @@ typedef struct mc_lattice {
     double x0, y0;
     double per_x, per_y; /* pixels for a unit of the CRS */
     int64_t left, top;
-    int thinning; /* points closer than this to the one before, in 1/256 pixel, are left out; 0: none */
+    int thinning;         /* points closer than this to the one before, in 1/256 pixel, are left out; 0: none */
+    struct mc_warp *warp; /* from the CRS of the data (feature/warp.h); NULL: it is that of the map */
 } mc_lattice;
 
 /* Adds a vertex in units of the CRS to the part that is being made: snapped, thinned. False where it is not finite. */

@@ -1,8 +1,11 @@
 /* Styled Layer Descriptor 1.0 (OGC 02-070) and Symbology Encoding 1.1 (OGC 05-077r4) documents. */
 #include "feature/sld.h"
+#include "feature/label_style.h"
 
 #include <apr_strings.h>
+#include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -37,6 +40,28 @@ void
 mc_sld_lacking(mc_sld *sld, const mc_node *node, const char *what)
 {
     mc_complain(sld->build->diagnostics, MC_NOT_BUILT, node, "the style uses what cannot be drawn here: %s", what);
+}
+
+bool
+mc_sld_is_one_of(const mc_node *node, const char *const *names)
+{
+    for (; *names != NULL; names++)
+        if (strcmp(mc_sld_name(node), *names) == 0)
+            return true;
+    return false;
+}
+
+bool
+mc_sld_only(mc_sld *sld, const mc_node *node, const char *const *names, const char *what)
+{
+    bool fits = true;
+    for (const mc_node *child = node->children; child != NULL; child = child->next) {
+        if (mc_sld_is_one_of(child, names))
+            continue;
+        mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of %s", mc_sld_name(child), what));
+        fits = false;
+    }
+    return fits;
 }
 
 static const char *
@@ -78,16 +103,6 @@ is_symbolizer(const mc_node *node)
     return size > tail && strcmp(name + size - tail, "Symbolizer") == 0;
 }
 
-/* Elements of a rule that are read here, or that say nothing about the picture. */
-static bool
-is_known(const mc_node *node, const char *const *known)
-{
-    for (; *known != NULL; known++)
-        if (strcmp(mc_sld_name(node), *known) == 0)
-            return true;
-    return false;
-}
-
 static void
 read_symbolizers(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
 {
@@ -105,13 +120,17 @@ read_symbolizers(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
     for (const mc_node *child = node->children; child != NULL; child = child->next)
         count += is_symbolizer(child);
     mc_symbolizer *list = apr_pcalloc(sld->build->pool, sizeof(*list) * (size_t)(count + 1));
+    mc_text_symbol *texts = apr_pcalloc(sld->build->pool, sizeof(*texts) * (size_t)(count + 1));
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        if (is_symbolizer(child))
+        if (strcmp(mc_sld_name(child), "TextSymbolizer") == 0)
+            rule->text_count += mc_sld_text_symbol(&texts[rule->text_count], sld, child);
+        else if (is_symbolizer(child))
             rule->symbolizer_count += mc_sld_symbolizer(&list[rule->symbolizer_count], sld, child);
-        else if (!is_known(child, known))
+        else if (!mc_sld_is_one_of(child, known))
             mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s>", mc_sld_name(child)));
     }
     rule->symbolizers = list;
+    rule->texts = texts;
 }
 
 /* False where the rule cannot be drawn as it is meant. */
@@ -144,7 +163,7 @@ read_pass(mc_style_pass *pass, mc_sld *sld, const mc_node *node)
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         if (strcmp(mc_sld_name(child), "Rule") == 0)
             pass->rule_count += read_rule(&rules[pass->rule_count], sld, child);
-        else if (!is_known(child, known))
+        else if (!mc_sld_is_one_of(child, known))
             mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s>", mc_sld_name(child)));
     }
     pass->rules = rules;
@@ -202,6 +221,11 @@ mc_style_read(const char *path, const char *name, const mc_node *at, mc_build *b
         return NULL;
     }
     mc_sld sld = { .build = build, .attributes = apr_array_make(build->pool, 8, sizeof(const char *)) };
+    char real[PATH_MAX];
+    char *folder = apr_pstrdup(build->pool, realpath(path, real) == NULL ? path : real), *slash = strrchr(folder, '/');
+    if (slash != NULL)
+        slash[slash == folder] = '\0';
+    sld.folder = slash == NULL ? "." : folder;
     const mc_node *style = find_style(root, name, build->pool);
     if (style == NULL) {
         mc_complain(build->diagnostics, MC_REFUSED, at, "%s has no user style%s%s", path,

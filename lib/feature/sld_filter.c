@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "feature/sld.h"
+#include "feature/spatial.h"
 
 static const struct {
     const char *name;
@@ -41,8 +42,8 @@ attribute_index(mc_sld *sld, const char *name)
     return sld->attributes->nelts - 1;
 }
 
-static const mc_expression *
-literal(const char *text, apr_pool_t *pool)
+const mc_expression *
+mc_sld_literal(const char *text, apr_pool_t *pool)
 {
     mc_expression *made = apr_pcalloc(pool, sizeof(*made));
     *made = (mc_expression){ .kind = MC_LITERAL, .literal = text, .number = NAN };
@@ -71,6 +72,17 @@ arguments_of(mc_expression *into, mc_sld *sld, const mc_node *node, int depth)
     return true;
 }
 
+/* The geometry of the feature, by whatever name; what a function made of it is not known. */
+static const mc_expression *
+geometry_argument(mc_expression *made, mc_sld *sld, const mc_node *node)
+{
+    const char *name = mc_sld_name(node->children);
+    if (node->children->next == NULL && (strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0))
+        return made;
+    mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "%s of such a geometry", made->function->name));
+    return NULL;
+}
+
 static const mc_expression *
 function_call(mc_sld *sld, const mc_node *node, const char *name, int depth)
 {
@@ -82,6 +94,8 @@ function_call(mc_sld *sld, const mc_node *node, const char *name, int depth)
                        apr_psprintf(sld->build->pool, "the function %s", mc_config_quote(name, sld->build->pool)));
         return NULL;
     }
+    if (made->function->of_geometry && node->children != NULL)
+        return geometry_argument(made, sld, node);
     if (!arguments_of(made, sld, node, depth))
         return NULL;
     if (made->argument_count < made->function->least || made->argument_count > made->function->most) {
@@ -91,42 +105,14 @@ function_call(mc_sld *sld, const mc_node *node, const char *name, int depth)
     return made;
 }
 
-static const mc_expression *
-property(mc_sld *sld, const mc_node *node)
+const mc_expression *
+mc_sld_property(mc_sld *sld, const char *name)
 {
     mc_expression *made = apr_pcalloc(sld->build->pool, sizeof(*made));
-    const char *name = mc_sld_text(node, sld->build->pool);
     const char *colon = strrchr(name, ':');
     made->kind = MC_PROPERTY;
     made->property = attribute_index(sld, colon == NULL ? name : colon + 1);
     return made;
-}
-
-/* Categorize, Interpolate and Recode of SE have elements of their own; their children become arguments in order. */
-static const mc_expression *
-se_function(mc_sld *sld, const mc_node *node, int depth)
-{
-    mc_expression *made = apr_pcalloc(sld->build->pool, sizeof(*made));
-    const mc_expression **list = apr_pcalloc(sld->build->pool, sizeof(*list) * MC_ARGUMENTS_MAX);
-    made->kind = MC_FUNCTION;
-    made->function = mc_function_find(mc_sld_name(node));
-    made->arguments = list;
-    for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        bool pair = strcmp(mc_sld_name(child), "InterpolationPoint") == 0 || strcmp(mc_sld_name(child), "MapItem") == 0;
-        const mc_node *parts[2] = { pair ? child->children : child,
-                                    pair && child->children != NULL ? child->children->next : NULL };
-        for (int i = 0; i < 2 && parts[i] != NULL; i++) {
-            const mc_expression *value = made->argument_count == MC_ARGUMENTS_MAX || depth > MC_EXPRESSION_DEPTH
-                                             ? NULL
-                                             : mc_sld_value(sld, parts[i]);
-            if (value == NULL) {
-                mc_sld_lacking(sld, child, "this argument");
-                return NULL;
-            }
-            list[made->argument_count++] = value;
-        }
-    }
-    return made->argument_count < made->function->least ? NULL : made;
 }
 
 const mc_expression *
@@ -139,13 +125,13 @@ mc_sld_expression(mc_sld *sld, const mc_node *node, int depth)
         return NULL;
     }
     if (strcmp(name, "Literal") == 0)
-        return literal(mc_sld_text(node, pool), pool);
+        return mc_sld_literal(mc_sld_text(node, pool), pool);
     if (strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0)
-        return property(sld, node);
+        return mc_sld_property(sld, mc_sld_text(node, pool));
     if (strcmp(name, "Function") == 0)
         return function_call(sld, node, mc_node_attr(node, "name"), depth);
-    if (strcmp(name, "Categorize") == 0 || strcmp(name, "Interpolate") == 0 || strcmp(name, "Recode") == 0)
-        return se_function(sld, node, depth);
+    if (mc_sld_is_function(node))
+        return mc_sld_function(sld, node, depth);
     for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
         if (strcmp(name, operators[i].name) == 0) {
             mc_expression *made = apr_pcalloc(pool, sizeof(*made));
@@ -162,10 +148,16 @@ mc_sld_expression(mc_sld *sld, const mc_node *node, int depth)
 const mc_expression *
 mc_sld_value(mc_sld *sld, const mc_node *node)
 {
+    return mc_sld_value_inside(sld, node, 0);
+}
+
+const mc_expression *
+mc_sld_value_inside(mc_sld *sld, const mc_node *node, int depth)
+{
     apr_pool_t *pool = sld->build->pool;
     if (node->children == NULL) {
         const char *text = mc_sld_text(node, pool);
-        return *text == '\0' ? NULL : literal(text, pool);
+        return *text == '\0' ? NULL : mc_sld_literal(text, pool);
     }
     mc_expression *joined = apr_pcalloc(pool, sizeof(*joined));
     const mc_expression **parts = apr_pcalloc(pool, sizeof(*parts) * MC_ARGUMENTS_MAX);
@@ -176,15 +168,15 @@ mc_sld_value(mc_sld *sld, const mc_node *node)
         const char *before = apr_pstrmemdup(pool, node->text + at, child->text_before - at);
         at = child->text_before;
         if (before[strspn(before, " \t\r\n")] != '\0')
-            parts[joined->argument_count++] = literal(before, pool);
-        const mc_expression *part = mc_sld_expression(sld, child, 0);
+            parts[joined->argument_count++] = mc_sld_literal(before, pool);
+        const mc_expression *part = mc_sld_expression(sld, child, depth);
         if (part == NULL)
             return NULL;
         parts[joined->argument_count++] = part;
     }
     const char *rest = node->text + at;
     if (rest[strspn(rest, " \t\r\n")] != '\0')
-        parts[joined->argument_count++] = literal(rest, pool);
+        parts[joined->argument_count++] = mc_sld_literal(rest, pool);
     return joined->argument_count == 1 ? parts[0] : joined;
 }
 
@@ -240,10 +232,43 @@ read_operands(mc_filter *made, int wanted, mc_sld *sld, const mc_node *node)
     return false;
 }
 
+/* One or more identifiers in a row: a number, or one behind the name of a layer and a dot. */
+static const mc_filter *
+feature_ids(mc_sld *sld, const mc_node *node)
+{
+    mc_filter *made = apr_pcalloc(sld->build->pool, sizeof(*made));
+    int count = 0;
+    for (const mc_node *at = node; at != NULL; at = at->next)
+        count++;
+    int64_t *ids = apr_pcalloc(sld->build->pool, sizeof(*ids) * (size_t)count);
+    for (const mc_node *at = node; at != NULL; at = at->next) {
+        const char *id = mc_node_attr(at, "fid"), *dot;
+        id = id != NULL ? id : mc_node_attr(at, "rid");
+        dot = id == NULL ? NULL : strrchr(id, '.');
+        if (strcmp(mc_sld_name(at), mc_sld_name(node)) != 0 || id == NULL ||
+            !mc_parse_int64(&ids[made->id_count++], dot == NULL ? id : dot + 1, INT64_MIN, INT64_MAX)) {
+            mc_sld_lacking(sld, at, "this identifier of features");
+            return NULL;
+        }
+    }
+    made->kind = MC_FILTER_ID;
+    made->ids = ids;
+    return made;
+}
+
 static const mc_filter *
 condition(mc_sld *sld, const mc_node *node, int depth)
 {
     const char *name = mc_sld_name(node);
+    if (strcmp(name, "FeatureId") == 0 || strcmp(name, "ResourceId") == 0 || strcmp(name, "GmlObjectId") == 0)
+        return feature_ids(sld, node);
+    struct mc_spatial *spatial = apr_pcalloc(sld->build->pool, sizeof(*spatial));
+    if (mc_sld_spatial(spatial, sld, node)) {
+        mc_filter *made = apr_pcalloc(sld->build->pool, sizeof(*made));
+        made->kind = MC_FILTER_SPATIAL;
+        made->spatial = spatial;
+        return made;
+    }
     for (size_t i = 0; i < sizeof(comparisons) / sizeof(comparisons[0]) && depth < MC_EXPRESSION_DEPTH; i++) {
         if (strcmp(name, comparisons[i].name) != 0)
             continue;
@@ -267,5 +292,9 @@ mc_sld_filter(mc_sld *sld, const mc_node *filter)
         mc_sld_lacking(sld, filter, "a filter without a condition");
         return NULL;
     }
-    return condition(sld, filter->children, 0);
+    const mc_filter *made = condition(sld, filter->children, 0);
+    if (made == NULL || made->kind == MC_FILTER_ID || filter->children->next == NULL)
+        return made;
+    mc_sld_lacking(sld, filter->children->next, "a second condition of a filter");
+    return NULL;
 }

@@ -2,209 +2,13 @@
 #include <apr_strings.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/text.h"
 #include "feature/sld.h"
-#include "feature/stroker.h"
 
-enum { DASHES_MAX = 32 };
-
-/* A number that is the same for all features goes to *constant, any other to *value. */
-static void
-read_number(double *constant, const mc_expression **value, mc_sld *sld, const mc_node *node)
-{
-    const mc_expression *expression = mc_sld_value(sld, node);
-    *value = NULL;
-    if (expression == NULL)
-        return;
-    if (expression->kind != MC_LITERAL)
-        *value = expression;
-    else if (isfinite(expression->number))
-        *constant = expression->number;
-    else
-        mc_sld_lacking(
-            sld, node,
-            apr_psprintf(sld->build->pool, "the number %s", mc_config_quote(expression->literal, sld->build->pool)));
-}
-
-/* A number that has to be the same for all features. */
-static void
-read_constant(double *constant, mc_sld *sld, const mc_node *node)
-{
-    const mc_expression *value;
-    read_number(constant, &value, sld, node);
-    if (value != NULL)
-        mc_sld_lacking(sld, node,
-                       apr_psprintf(sld->build->pool, "<%s> that differs between features", mc_sld_name(node)));
-}
-
-static void
-read_opacity(mc_ink *ink, mc_sld *sld, const mc_node *node)
-{
-    double opacity = 1;
-    read_number(&opacity, &ink->opacity, sld, node);
-    ink->color.alpha = (uint8_t)lrint(255 * fmin(1, fmax(0, opacity)));
-}
-
-static void
-read_color(mc_ink *ink, mc_sld *sld, const mc_node *node)
-{
-    const mc_expression *expression = mc_sld_value(sld, node);
-    if (expression == NULL)
-        return;
-    if (expression->kind != MC_LITERAL)
-        ink->color_value = expression;
-    else if (!mc_color_parse(&ink->color, expression->literal))
-        mc_sld_lacking(
-            sld, node,
-            apr_psprintf(sld->build->pool, "the colour %s", mc_config_quote(expression->literal, sld->build->pool)));
-}
-
-static int
-choice(mc_sld *sld, const mc_node *node, const char *const *names)
-{
-    const char *text = mc_sld_text(node, sld->build->pool);
-    for (int i = 0; names[i] != NULL; i++)
-        if (strcmp(text, names[i]) == 0)
-            return i;
-    mc_sld_lacking(sld, node, mc_config_quote(text, sld->build->pool));
-    return 0;
-}
-
-/* Lengths of dashes and gaps; an odd number of them is repeated once (as SVG does). */
-static void
-read_dashes(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
-{
-    double *dashes = apr_pcalloc(sld->build->pool, sizeof(double) * DASHES_MAX * 2);
-    int count = 0;
-    double sum = 0;
-    if (!mc_parse_doubles(dashes, DASHES_MAX, &count, mc_sld_text(node, sld->build->pool), " ,") || count == 0) {
-        mc_sld_lacking(sld, node, "these dashes");
-        return;
-    }
-    for (int i = 0; i < count; i++) {
-        if (dashes[i] < 0) {
-            mc_sld_lacking(sld, node, "dashes below 0");
-            return;
-        }
-        sum += dashes[i];
-        dashes[count + i] = dashes[i];
-    }
-    if (sum <= 0)
-        return;
-    stroke->dashes = dashes;
-    stroke->dash_count = count % 2 == 0 ? count : count * 2;
-}
-
-static void
-read_stroke_parameter(mc_stroke *stroke, mc_sld *sld, const mc_node *node, const char *name)
-{
-    static const char *const joins[] = { "mitre", "round", "bevel", "miter", NULL };
-    static const char *const caps[] = { "butt", "round", "square", NULL };
-    if (strcmp(name, "stroke") == 0)
-        read_color(&stroke->ink, sld, node);
-    else if (strcmp(name, "stroke-opacity") == 0)
-        read_opacity(&stroke->ink, sld, node);
-    else if (strcmp(name, "stroke-width") == 0)
-        read_number(&stroke->width, &stroke->width_value, sld, node);
-    else if (strcmp(name, "stroke-linejoin") == 0)
-        stroke->join = (mc_line_join)(choice(sld, node, joins) % 3);
-    else if (strcmp(name, "stroke-linecap") == 0)
-        stroke->cap = (mc_line_cap)choice(sld, node, caps);
-    else if (strcmp(name, "stroke-dasharray") == 0)
-        read_dashes(stroke, sld, node);
-    else if (strcmp(name, "stroke-dashoffset") == 0)
-        read_constant(&stroke->dash_offset, sld, node);
-    else
-        mc_sld_lacking(sld, node,
-                       apr_psprintf(sld->build->pool, "the parameter %s", mc_config_quote(name, sld->build->pool)));
-}
-
-static bool
-is_parameter(const mc_node *node)
-{
-    return strcmp(mc_sld_name(node), "CssParameter") == 0 || strcmp(mc_sld_name(node), "SvgParameter") == 0;
-}
-
-static const char *
-parameter_name(const mc_node *node)
-{
-    const char *name = mc_node_attr(node, "name");
-    return name == NULL ? "" : name;
-}
-
-static void
-read_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
-{
-    *stroke = (mc_stroke){ .ink = { .present = true, .color = { 0, 0, 0, 255 } }, .width = 1 };
-    for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        if (is_parameter(child))
-            read_stroke_parameter(stroke, sld, child, parameter_name(child));
-        else
-            mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a stroke", mc_sld_name(child)));
-    }
-    stroke->width = fmin(stroke->width, MC_STROKE_WIDTH_MAX);
-}
-
-static void
-read_fill(mc_ink *ink, mc_sld *sld, const mc_node *node)
-{
-    *ink = (mc_ink){ .present = true, .color = { 128, 128, 128, 255 } };
-    for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        const char *name = is_parameter(child) ? parameter_name(child) : "";
-        if (strcmp(name, "fill") == 0)
-            read_color(ink, sld, child);
-        else if (strcmp(name, "fill-opacity") == 0)
-            read_opacity(ink, sld, child);
-        else
-            mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a fill", mc_sld_name(child)));
-    }
-}
-
-static void
-read_mark(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
-{
-    static const char *const names[] = { "square", "circle",   "triangle", "star", "cross",
-                                         "x",      "pentagon", "diamond",  "line", NULL };
-    const mc_node *name = mc_sld_child(node, "WellKnownName"), *fill = mc_sld_child(node, "Fill");
-    const mc_node *stroke = mc_sld_child(node, "Stroke");
-    graphic->mark = name == NULL ? MC_MARK_SQUARE : (mc_mark_shape)choice(sld, name, names);
-    if (fill != NULL)
-        read_fill(&graphic->fill, sld, fill);
-    if (stroke != NULL)
-        read_stroke(&graphic->stroke, sld, stroke);
-    if (fill == NULL && stroke == NULL) { /* OGC 05-077r4, 11.3.2: grey with a black outline */
-        graphic->fill = (mc_ink){ .present = true, .color = { 128, 128, 128, 255 } };
-        graphic->stroke = (mc_stroke){ .ink = { .present = true, .color = { 0, 0, 0, 255 } }, .width = 1 };
-    }
-}
-
-static void
-read_graphic(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
-{
-    double opacity = 1;
-    *graphic = (mc_graphic){ .size = 6 };
-    for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        const char *name = mc_sld_name(child);
-        if (strcmp(name, "Mark") == 0)
-            read_mark(graphic, sld, child);
-        else if (strcmp(name, "Size") == 0)
-            read_number(&graphic->size, &graphic->size_value, sld, child);
-        else if (strcmp(name, "Rotation") == 0)
-            graphic->rotation = mc_sld_value(sld, child);
-        else if (strcmp(name, "Opacity") == 0)
-            read_constant(&opacity, sld, child);
-        else
-            mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a graphic", name));
-    }
-    graphic->size = fmin(fmax(graphic->size, 0), MC_STROKE_WIDTH_MAX);
-    mc_ink *const inks[] = { &graphic->fill, &graphic->stroke.ink };
-    for (int i = 0; i < 2; i++)
-        inks[i]->color.alpha = (uint8_t)lrint(inks[i]->color.alpha * fmin(1, fmax(0, opacity)));
-}
-
-static mc_uom
-uom_of(mc_sld *sld, const mc_node *node)
+mc_uom
+mc_sld_uom(mc_sld *sld, const mc_node *node)
 {
     const char *uom = mc_node_attr(node, "uom");
     if (uom == NULL || strstr(uom, "pixel") != NULL)
@@ -217,28 +21,121 @@ uom_of(mc_sld *sld, const mc_node *node)
     return MC_UOM_PIXEL;
 }
 
+/* The geometry to draw: that of the feature, whatever its property is called, or a part that a function makes of it. */
+static mc_part
+part_of(mc_sld *sld, const mc_node *node)
+{
+    static const struct {
+        const char *name;
+        mc_part part;
+    } parts[] = { { "centroid", MC_PART_CENTROID },    { "interiorPoint", MC_PART_INSIDE },
+                  { "startPoint", MC_PART_START },     { "endPoint", MC_PART_END },
+                  { "midPoint", MC_PART_MIDDLE },      { "vertices", MC_PART_VERTICES },
+                  { "boundary", MC_PART_BOUNDARY },    { "exteriorRing", MC_PART_BOUNDARY },
+                  { "pointOnSurface", MC_PART_INSIDE } };
+    const mc_node *inner = node->children;
+    const char *name = inner == NULL ? NULL : mc_sld_name(inner);
+    if (name != NULL && inner->next == NULL &&
+        (strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0))
+        return MC_PART_WHOLE;
+    const char *function = inner == NULL ? NULL : mc_node_attr(inner, "name");
+    const mc_node *argument = inner == NULL ? NULL : inner->children;
+    bool of_property = argument != NULL && argument->next == NULL && strcmp(mc_sld_name(argument), "PropertyName") == 0;
+    for (size_t i = 0; function != NULL && of_property && i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (strcasecmp(function, parts[i].name) == 0)
+            return parts[i].part;
+    mc_sld_lacking(sld, node, "this geometry");
+    return MC_PART_WHOLE;
+}
+
+/* Options of GeoServer and QGIS that are heeded; they come before all else, because patterns need them. */
 static void
+read_option(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
+{
+    static const char *const places[] = { "row", "points", "firstPoint", "lastPoint", "centralPoint" };
+    apr_pool_t *pool = sld->build->pool;
+    const char *name = mc_node_attr(node, "name"), *text = mc_sld_text(node, pool);
+    double numbers[4];
+    int count = 0;
+    name = name == NULL ? "" : name;
+    if (strcmp(name, "graphic-margin") == 0 && mc_parse_doubles(numbers, 4, &count, text, " ,") && count > 0) {
+        for (int i = 0; i < 4; i++) /* as in CSS: top, right, bottom, left; what is missing is as opposite */
+            sld->margin[i] = fmax(0, numbers[i < count ? i : i == 3 && count > 1 ? 1 : 0]);
+        return;
+    }
+    if (strcmp(name, "distance") == 0 && mc_parse_doubles(numbers, 2, &count, text, " ,") && count == 2) {
+        sld->cell_x = fmax(0, numbers[0]);
+        sld->cell_y = fmax(0, numbers[1]);
+        return;
+    }
+    if (strcmp(name, "rotateMarker") == 0) {
+        symbolizer->stroke.upright = strcmp(text, "0") == 0 || strcmp(text, "false") == 0;
+        return;
+    }
+    for (int i = 1; strcmp(name, "placement") == 0 && i < 5; i++)
+        if (strcmp(text, places[i]) == 0) {
+            symbolizer->stroke.along = (mc_along)i;
+            return;
+        }
+    mc_sld_lacking(sld, node, apr_psprintf(pool, "the option %s", mc_config_quote(name, pool)));
+}
+
+static void
+read_options(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
+{
+    memset(sld->margin, 0, sizeof(sld->margin));
+    sld->cell_x = sld->cell_y = 0;
+    for (const mc_node *child = node->children; child != NULL; child = child->next)
+        if (strcmp(mc_sld_name(child), "VendorOption") == 0)
+            read_option(symbolizer, sld, child);
+}
+
+static void
+read_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
+{
+    mc_along along = stroke->along;
+    bool upright = stroke->upright;
+    mc_sld_stroke(stroke, sld, node);
+    stroke->along = along;
+    stroke->upright = upright;
+}
+
+/* False where nothing of the symbolizer can be drawn. */
+static bool
 read_part(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *child)
 {
-    static const char *const silent[] = { "Name", "Description", "Geometry", "BaseSymbolizer", NULL };
+    static const char *const silent[] = { "Name", "Description", "VendorOption", NULL };
     const char *name = mc_sld_name(child);
+    bool point = symbolizer->kind == MC_SYMBOL_POINT;
     if (strcmp(name, "Fill") == 0 && symbolizer->kind == MC_SYMBOL_POLYGON)
-        read_fill(&symbolizer->fill, sld, child);
-    else if (strcmp(name, "Stroke") == 0 && symbolizer->kind != MC_SYMBOL_POINT)
+        mc_sld_fill(&symbolizer->fill, sld, child);
+    else if (strcmp(name, "Stroke") == 0 && !point)
         read_stroke(&symbolizer->stroke, sld, child);
-    else if (strcmp(name, "Graphic") == 0 && symbolizer->kind == MC_SYMBOL_POINT)
-        read_graphic(&symbolizer->graphic, sld, child);
-    else if (strcmp(name, "PerpendicularOffset") == 0 && symbolizer->kind == MC_SYMBOL_LINE)
-        read_constant(&symbolizer->offset, sld, child);
-    else
-        for (int i = 0;; i++) {
-            if (silent[i] == NULL) {
-                mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a symbolizer", name));
-                return;
-            }
-            if (strcmp(name, silent[i]) == 0)
-                return;
-        }
+    else if (strcmp(name, "Graphic") == 0 && point)
+        return mc_sld_graphic(&symbolizer->graphic, sld, child);
+    else if (strcmp(name, "PerpendicularOffset") == 0 && !point)
+        mc_sld_constant(&symbolizer->offset, sld, child);
+    else if (strcmp(name, "Displacement") == 0 && !point)
+        mc_sld_displacement(&symbolizer->displacement, sld, child);
+    else if (strcmp(name, "Geometry") == 0)
+        symbolizer->part = part_of(sld, child);
+    else if (!mc_sld_is_one_of(child, silent))
+        mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a symbolizer", name));
+    return true;
+}
+
+/* What no element says, and what cannot be drawn together. */
+static bool
+finish(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
+{
+    const mc_node none = { .name = "Graphic", .text = "", .file = node->file, .line = node->line };
+    bool of_points = symbolizer->part != MC_PART_WHOLE && symbolizer->part != MC_PART_BOUNDARY;
+    if (symbolizer->kind == MC_SYMBOL_POINT && mc_sld_child(node, "Graphic") == NULL)
+        return mc_sld_graphic(&symbolizer->graphic, sld, &none);
+    if (symbolizer->kind == MC_SYMBOL_POINT || !of_points)
+        return true;
+    mc_sld_lacking(sld, node, "lines and areas of points");
+    return false;
 }
 
 bool
@@ -253,10 +150,12 @@ mc_sld_symbolizer(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (strcmp(mc_sld_name(node), kinds[i].name) != 0)
             continue;
-        *symbolizer = (mc_symbolizer){ .kind = kinds[i].kind, .uom = uom_of(sld, node) };
+        bool drawn = true;
+        *symbolizer = (mc_symbolizer){ .kind = kinds[i].kind, .uom = mc_sld_uom(sld, node) };
+        read_options(symbolizer, sld, node);
         for (const mc_node *child = node->children; child != NULL; child = child->next)
-            read_part(symbolizer, sld, child);
-        return true;
+            drawn &= read_part(symbolizer, sld, child);
+        return drawn && finish(symbolizer, sld, node);
     }
     mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "<%s>", mc_sld_name(node)));
     return false;

@@ -197,7 +197,7 @@ first_dash(const mc_pen *pen, double *left)
     int dash = 0;
     while (dash < pen->dash_count - 1 && at >= pen->dashes[dash])
         at -= pen->dashes[dash++];
-    *left = fmax(0, pen->dashes[dash] - at) * MC_SUBPIXELS;
+    *left = fmax(0, pen->dashes[dash] - at) * pen->dash_unit * MC_SUBPIXELS;
     return dash;
 }
 
@@ -223,7 +223,7 @@ cut_dashes(mc_shape *out, const mc_shape_point *points, int count, bool closed, 
             if (dash % 2 == 0)
                 mc_shape_end_part(out);
             dash = (dash + 1) % pen->dash_count;
-            left = fmax(pen->dashes[dash] * MC_SUBPIXELS, 1);
+            left = fmax(pen->dashes[dash] * pen->dash_unit * MC_SUBPIXELS, 1);
         }
         left -= length - at;
         if (dash % 2 == 0)
@@ -234,9 +234,9 @@ cut_dashes(mc_shape *out, const mc_shape_point *points, int count, bool closed, 
     out->point_count = out->part_count == 0 ? 0 : out->ends[out->part_count - 1];
 }
 
-/* A line beside another: each vertex moved along the half of its angle. */
-static void
-move_beside(mc_shape *out, const mc_shape_point *points, int count, bool closed, double offset)
+/* Each vertex moved along the half of its angle. */
+void
+mc_stroker_beside(mc_shape *out, const mc_shape_point *points, int count, bool closed, double offset)
 {
     mc_shape_clear(out, MC_SHAPE_LINES);
     for (int i = 0; i < count; i++) {
@@ -280,7 +280,7 @@ mc_stroker_add(mc_area *coverage, const mc_shape *shape, const mc_pen *pen, mc_s
         const mc_shape_point *points = shape->points + begin;
         int count = shape->ends[part] - begin;
         if (pen->offset != 0) {
-            move_beside(&beside, points, count, closed, pen->offset * MC_SUBPIXELS);
+            mc_stroker_beside(&beside, points, count, closed, pen->offset * MC_SUBPIXELS);
             points = beside.points;
             count = beside.point_count;
         }

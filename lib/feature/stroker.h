@@ -16,7 +16,8 @@ typedef struct mc_pen {
     const double *dashes; /* on and off in turn, an even number of them, their sum above 0; NULL: none */
     int dash_count;
     double dash_offset;
-    double offset; /* to the left of the line in its direction */
+    double offset;    /* to the left of the line in its direction */
+    double dash_unit; /* pixels for a unit of the dashes */
 } mc_pen;
 
 /*
@@ -24,5 +25,8 @@ typedef struct mc_pen {
  * computed from the line's own vertices: the same in every tile. `scratch` is used for dashes and lines beside.
  */
 void mc_stroker_add(mc_area *coverage, const mc_shape *shape, const mc_pen *pen, mc_shape *scratch);
+
+/* The line beside a line or ring, `offset` 1/256 pixels to the left. */
+void mc_stroker_beside(mc_shape *out, const mc_shape_point *points, int count, bool closed, double offset);
 
 #endif

@@ -26,17 +26,9 @@ double mc_expression_number(const mc_expression *expression, const mc_feature *f
 
 typedef enum mc_line_join { MC_JOIN_MITRE, MC_JOIN_ROUND, MC_JOIN_BEVEL } mc_line_join;
 typedef enum mc_line_cap { MC_CAP_BUTT, MC_CAP_ROUND, MC_CAP_SQUARE } mc_line_cap;
-typedef enum mc_mark_shape {
-    MC_MARK_SQUARE,
-    MC_MARK_CIRCLE,
-    MC_MARK_TRIANGLE,
-    MC_MARK_STAR,
-    MC_MARK_CROSS,
-    MC_MARK_X,
-    MC_MARK_PENTAGON,
-    MC_MARK_DIAMOND,
-    MC_MARK_LINE /* QGIS' hatches */
-} mc_mark_shape;
+typedef struct mc_mark mc_mark;       /* feature/mark.h */
+typedef struct mc_picture mc_picture; /* feature/picture.h */
+typedef struct mc_graphic mc_graphic;
 
 /* A colour with an opacity that may be computed. */
 typedef struct mc_ink {
@@ -44,7 +36,11 @@ typedef struct mc_ink {
     mc_color color;                   /* where neither is computed */
     const mc_expression *color_value; /* "#RRGGBB"; or NULL */
     const mc_expression *opacity;     /* 0..1; or NULL */
+    const mc_graphic *pattern;        /* repeated all over instead of the colour (GraphicFill); or NULL */
 } mc_ink;
+
+/* Where the graphics of a line stand: in a row with gaps between them, or at these points only. */
+typedef enum mc_along { MC_ALONG_ROW, MC_ALONG_VERTICES, MC_ALONG_FIRST, MC_ALONG_LAST, MC_ALONG_MIDDLE } mc_along;
 
 typedef struct mc_stroke {
     mc_ink ink;
@@ -55,29 +51,64 @@ typedef struct mc_stroke {
     const double *dashes; /* pixels, on and off in turn */
     int dash_count;
     double dash_offset;
+    const mc_graphic *graphic; /* repeated along the line instead of a colour (GraphicStroke); or NULL */
+    double gap, initial_gap;   /* between the graphics, before the first one */
+    mc_along along;
+    bool upright; /* the graphics do not turn with the line */
 } mc_stroke;
 
-typedef struct mc_graphic {
-    mc_mark_shape mark;
-    mc_ink fill;
+/* A pair of lengths or shares that may be computed: constants where the expressions are NULL. */
+typedef struct mc_pair {
+    double x, y;
+    const mc_expression *x_value, *y_value;
+} mc_pair;
+
+struct mc_graphic {
+    const mc_mark *mark;       /* or */
+    const mc_picture *picture; /* one of the two */
+    mc_ink fill;               /* of the mark */
     mc_stroke stroke;
-    double size;                                /* pixels, its height */
-    const mc_expression *size_value, *rotation; /* or NULL; degrees clockwise */
-} mc_graphic;
+    double size;                        /* pixels, its height; 0: a picture's own */
+    const mc_expression *size_value;    /* or NULL */
+    const mc_expression *rotation;      /* degrees clockwise; or NULL */
+    double opacity;                     /* of the whole, 0..1 */
+    const mc_expression *opacity_value; /* or NULL */
+    mc_pair anchor;                     /* what of it lies on the point: shares of its size from the lower left */
+    mc_pair displacement;               /* pixels to the right and up */
+    double margin[4];                   /* around it as a pattern: top, right, bottom, left */
+    double cell_x, cell_y;              /* of a pattern; 0: its size and margin */
+};
 
 typedef enum mc_symbolizer_kind { MC_SYMBOL_POLYGON, MC_SYMBOL_LINE, MC_SYMBOL_POINT } mc_symbolizer_kind;
 
 /* What sizes are given in (OGC 05-077r4, 10.2): pixels, or lengths on the ground. */
 typedef enum mc_uom { MC_UOM_PIXEL, MC_UOM_METRE, MC_UOM_FOOT } mc_uom;
 
+/* What of a feature's geometry is drawn. */
+typedef enum mc_part {
+    MC_PART_WHOLE,
+    MC_PART_CENTROID, /* one point of it, for areas and lines */
+    MC_PART_INSIDE,   /* one point that is inside of an area for certain */
+    MC_PART_START,
+    MC_PART_END,
+    MC_PART_MIDDLE, /* of lines: half way */
+    MC_PART_VERTICES,
+    MC_PART_BOUNDARY, /* areas as lines */
+} mc_part;
+
 typedef struct mc_symbolizer {
     mc_symbolizer_kind kind;
-    mc_uom uom;         /* of all of its sizes */
-    mc_ink fill;        /* POLYGON */
-    mc_stroke stroke;   /* POLYGON, LINE; stroke.ink.present */
-    double offset;      /* LINE: pixels to the left of it */
-    mc_graphic graphic; /* POINT */
+    mc_uom uom;           /* of all of its sizes */
+    mc_part part;         /* of the geometry */
+    mc_ink fill;          /* POLYGON */
+    mc_stroke stroke;     /* POLYGON, LINE; stroke.ink.present */
+    double offset;        /* LINE: pixels to the left of it; POLYGON: to the outside */
+    mc_pair displacement; /* POLYGON, LINE: pixels to the right and up */
+    mc_graphic graphic;   /* POINT */
 } mc_symbolizer;
+
+/* Labels: feature/label_style.h. */
+typedef struct mc_text_symbol mc_text_symbol;
 
 typedef struct mc_rule_style {
     const char *name, *title; /* for the legend */
@@ -86,6 +117,8 @@ typedef struct mc_rule_style {
     double min_scale, max_scale; /* denominators: min <= scale < max; 0 and HUGE_VAL: no limit */
     const mc_symbolizer *symbolizers;
     int symbolizer_count;
+    const mc_text_symbol *texts;
+    int text_count;
 } mc_rule_style;
 
 /* Features are painted through each pass in turn (FeatureTypeStyle): casings under all fillings of a road net. */

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "feature/geometry.h"
+#include "feature/warp.h"
 
 enum { TWKB_POINT = 1, TWKB_LINE, TWKB_POLYGON, TWKB_MULTIPOINT, TWKB_MULTILINE, TWKB_MULTIPOLYGON, TWKB_COLLECTION };
 
@@ -68,19 +69,30 @@ is_finite(int64_t value)
 static mc_error *
 read_vertices(reader *r, mc_shape *shape, uint64_t count, bool hole)
 {
-    bool finite = true;
+    bool warped = r->lattice->warp != NULL, finite = true;
+    double *xy = warped ? mc_warp_vertices(r->lattice->warp, (size_t)count) : NULL;
     int begin = shape->point_count;
     r->geometry->vertex_count += (int64_t)count;
-    for (uint64_t i = 0; i < count; i++) {
+    shape->failed |= warped && xy == NULL;
+    for (uint64_t i = 0; i < count && !shape->failed; i++) {
         for (int v = 0; v < r->values; v++) {
             int64_t step;
             if (!read_signed(&step, r))
                 return broken(r);
             r->last[v] = (int64_t)((uint64_t)r->last[v] + (uint64_t)step);
         }
-        finite &= is_finite(r->last[0]) && is_finite(r->last[1]) &&
-                  mc_shape_add_vertex(shape, r->lattice, (double)r->last[0] / r->scale, (double)r->last[1] / r->scale);
+        double x = (double)r->last[0] / r->scale, y = (double)r->last[1] / r->scale;
+        if (!is_finite(r->last[0]) || !is_finite(r->last[1]))
+            x = y = NAN;
+        if (!warped) {
+            finite &= mc_shape_add_vertex(shape, r->lattice, x, y);
+        } else {
+            xy[2 * i] = x;
+            xy[2 * i + 1] = y;
+        }
     }
+    if (warped && !shape->failed)
+        (void)mc_warp_add(shape, r->lattice, (size_t)count);
     if (!finite)
         shape->point_count = begin;
     if (shape->kind == MC_SHAPE_POLYGONS)

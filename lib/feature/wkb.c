@@ -1,8 +1,9 @@
 /* Well-known binary: see geometry.h. No number that it names is believed before the bytes are there. */
 #include <string.h>
 
-#include "feature/arc.h"
 #include "feature/geometry.h"
+#include "feature/path.h"
+#include "feature/warp.h"
 
 enum {
     WKB_POINT = 1,
@@ -31,6 +32,7 @@ typedef struct reader {
     int values;   /* of a vertex: 2, 3 or 4 */
     mc_geometry *geometry;
     const mc_lattice *lattice;
+    mc_path path; /* a curve that is being read */
     apr_pool_t *pool;
 } reader;
 
@@ -88,6 +90,20 @@ end_part(const reader *r, mc_shape *shape, int begin, bool finite, bool hole)
     return MC_OK;
 }
 
+static bool
+add_warped(reader *r, mc_shape *shape, uint32_t count, size_t stride)
+{
+    double *xy = mc_warp_vertices(r->lattice->warp, count);
+    for (uint32_t i = 0; i < count; i++, r->at += stride) {
+        if (xy == NULL)
+            continue;
+        xy[2 * (size_t)i] = number_at(r->at, r->swapped);
+        xy[2 * (size_t)i + 1] = number_at(r->at + 8, r->swapped);
+    }
+    shape->failed |= xy == NULL;
+    return xy != NULL && mc_warp_add(shape, r->lattice, count);
+}
+
 static mc_error *
 read_vertices(reader *r, mc_shape *shape, uint32_t count, bool hole)
 {
@@ -97,9 +113,12 @@ read_vertices(reader *r, mc_shape *shape, uint32_t count, bool hole)
     bool finite = true;
     int begin = shape->point_count;
     r->geometry->vertex_count += count;
-    for (uint32_t i = 0; i < count; i++, r->at += stride)
-        finite &=
-            mc_shape_add_vertex(shape, r->lattice, number_at(r->at, r->swapped), number_at(r->at + 8, r->swapped));
+    if (r->lattice->warp != NULL)
+        finite = add_warped(r, shape, count, stride);
+    else
+        for (uint32_t i = 0; i < count; i++, r->at += stride)
+            finite &=
+                mc_shape_add_vertex(shape, r->lattice, number_at(r->at, r->swapped), number_at(r->at + 8, r->swapped));
     return end_part(r, shape, begin, finite, hole);
 }
 
@@ -146,9 +165,9 @@ take_vertex(double at[2], reader *r)
     r->at += (size_t)r->values * 8;
 }
 
-/* The vertices of a line, straight or of arcs. Clears *finite where one is not. */
+/* The vertices of a line, straight or of arcs. */
 static mc_error *
-read_curve(reader *r, mc_shape *shape, bool arcs, bool *finite)
+read_curve(reader *r, bool arcs)
 {
     uint32_t count;
     double begin[2], middle[2], end[2];
@@ -160,9 +179,9 @@ read_curve(reader *r, mc_shape *shape, bool arcs, bool *finite)
     for (uint32_t i = 0; i < count; i++) {
         take_vertex(i % 2 == 1 && arcs ? middle : end, r);
         if (i == 0 || !arcs)
-            *finite &= mc_shape_add_vertex(shape, r->lattice, end[0], end[1]);
+            mc_path_add(&r->path, end[0], end[1]);
         else if (i % 2 == 0)
-            *finite &= mc_shape_add_arc(shape, r->lattice, begin, middle, end);
+            mc_path_arc(&r->path, r->lattice, begin, middle, end);
         if (i % 2 == 0)
             memcpy(begin, end, sizeof(begin));
     }
@@ -171,18 +190,18 @@ read_curve(reader *r, mc_shape *shape, bool arcs, bool *finite)
 
 /* A line, a line of arcs, or several of both one after the other. */
 static mc_error *
-read_path(reader *r, mc_shape *shape, bool *finite, int depth)
+read_path(reader *r, int depth)
 {
     uint32_t type, count;
     MC_TRY(read_head(r, &type));
     if (type == WKB_LINE || type == WKB_CIRCULAR)
-        return read_curve(r, shape, type == WKB_CIRCULAR, finite);
+        return read_curve(r, type == WKB_CIRCULAR);
     if (type != WKB_COMPOUND || depth > 1)
         return mc_error_create(r->pool, MC_ERR_CORRUPT, "a curve is made of geometries of type %u", type);
     if (!read_word(&count, r))
         return truncated(r);
     for (uint32_t i = 0; i < count; i++)
-        MC_TRY(read_path(r, shape, finite, depth + 1));
+        MC_TRY(read_path(r, depth + 1));
     return MC_OK;
 }
 
@@ -191,9 +210,9 @@ static mc_error *
 read_paths(reader *r, mc_shape *shape, uint32_t count, int depth)
 {
     for (uint32_t i = 0; i < count; i++) {
-        bool finite = true;
         int begin = shape->point_count;
-        MC_TRY(read_path(r, shape, &finite, depth));
+        MC_TRY(read_path(r, depth));
+        bool finite = mc_path_move(&r->path, shape, r->lattice);
         MC_TRY(end_part(r, shape, begin, finite, i > 0));
     }
     return MC_OK;
@@ -256,7 +275,9 @@ mc_wkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_latt
     const uint8_t *begin = bytes;
     reader r = { .at = begin, .end = begin + size, .geometry = geometry, .lattice = lattice, .pool = pool };
     mc_geometry_clear(geometry);
-    return read_geometry(&r, 0);
+    mc_error *error = read_geometry(&r, 0);
+    mc_path_free(&r.path);
+    return error;
 }
 
 void

@@ -21,6 +21,13 @@ mc_crs_axes_swapped(int epsg)
     return bsearch(&epsg, mc_axes_swapped_codes, (size_t)mc_axes_swapped_count, sizeof(int), compare_codes) != NULL;
 }
 
+double
+mc_crs_metres_per_unit(int epsg)
+{
+    const mc_axes_unit *unit = bsearch(&epsg, mc_axes_units, (size_t)mc_axes_unit_count, sizeof(*unit), compare_codes);
+    return unit == NULL ? 1 : unit->metres;
+}
+
 static const char *
 after(const char *text, const char *prefix)
 {

@@ -18,6 +18,7 @@ mc_error *mc_jpeg_draw(mc_pixels *target, int x, int y, const uint8_t *data, siz
 mc_error *mc_jpeg_size(int *width, int *height, const uint8_t *data, size_t size, apr_pool_t *pool) MC_CHECKED;
 
 /* What a <format> of each type does; the struct behind each is mc_format itself. */
-extern const struct mc_format_ops mc_format_png_ops, mc_format_jpeg_ops, mc_format_mixed_ops, mc_format_raw_ops;
+extern const struct mc_format_ops mc_format_png_ops, mc_format_jpeg_ops, mc_format_mixed_ops, mc_format_raw_ops,
+    mc_format_mvt_ops;
 
 #endif

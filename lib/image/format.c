@@ -6,6 +6,8 @@
 
 #include "image/codec.h"
 
+#define VECTOR_TYPE "application/vnd.mapbox-vector-tile"
+
 #define FORMAT_ATTRIBUTES                                                                                              \
     { "@name",                                                                                                         \
       MC_TEXT,                                                                                                         \
@@ -19,7 +21,7 @@
       "Under which tilesets and services refer to it." },                                                              \
     {                                                                                                                  \
         "@type", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(format_text, type), NULL,                        \
-            "PNG, JPEG, MIXED or RAW."                                                                                 \
+            "PNG, JPEG, MIXED, RAW or MVT."                                                                            \
     }
 
 /* What a configuration says, before names are looked up. */
@@ -30,6 +32,7 @@ typedef struct format_text {
     const char *transparent, *opaque;
     int alpha_cutoff;
     const char *extension, *mime_type;
+    mc_mvt_options mvt;
 } format_text;
 
 const mc_key mc_format_png_keys[] = {
@@ -72,6 +75,31 @@ const mc_key mc_format_raw_keys[] = { FORMAT_ATTRIBUTES,
                                         NULL, "The content type that tiles are served with." },
                                       MC_KEY_END };
 
+#define FIELD(member) offsetof(format_text, mvt.member)
+
+const mc_key mc_format_mvt_keys[] = {
+    FORMAT_ATTRIBUTES,
+    { "extent", MC_INT, MC_KEY_OURS, 256, 16384, NULL, "4096", FIELD(extent), NULL,
+      "Units of a tile's side, a multiple of 256." },
+    { "buffer", MC_INT, MC_KEY_OURS, 0, 4096, NULL, "64", FIELD(buffer), NULL,
+      "Units around the tile whose data is part of it, so that lines and outlines drawn from it have no seams." },
+    { "simplification", MC_NUMBER, MC_KEY_OURS, 0, 256, NULL, "1", FIELD(simplification), NULL,
+      "Units that simplified lines and rings may be off; 0: only vertices that change nothing are left out." },
+    { "max_features", MC_INT, MC_KEY_OURS, 1, 10000000, NULL, "100000", FIELD(max_features), NULL,
+      "Features of a tile in all of its layers; the smallest ones above that are left out." },
+    { "max_bytes", MC_SIZE, MC_KEY_OURS, 1024, 256.0 * 1024 * 1024, NULL, "8M", FIELD(max_bytes), NULL,
+      "Bytes of a tile before compression; the smallest features above that are left out." },
+    { "max_time", MC_NUMBER, MC_KEY_OURS, 0.001, 86400, NULL, "20", FIELD(max_time), NULL,
+      "Seconds that a tile may take. After that it is answered with 503 and not stored." },
+    { "compression", MC_CHOICE, MC_KEY_OURS, 0, 0, "fast|good|best", "fast", FIELD(compression), NULL,
+      "How hard tiles are compressed (gzip)." },
+    { "extension", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, "mvt", offsetof(format_text, extension), NULL,
+      "Of files, keys and addresses." },
+    MC_KEY_END
+};
+
+#undef FIELD
+
 static bool
 png_finish(mc_format *format, const format_text *text, const mc_node *node, mc_build *build)
 {
@@ -104,10 +132,10 @@ referred(const char *element, const char *name, const mc_node *node, mc_build *b
         mc_complain(build->diagnostics, MC_REFUSED, at,
                     "<%s>: no format \"%s\" is declared above, and none of PNG, PNG8, JPEG, mixed is called so",
                     element, name);
-    else if (format->type == MC_FORMAT_RAW)
-        mc_complain(build->diagnostics, MC_REFUSED, at, "<%s>: format \"%s\" is raw and cannot hold images", element,
-                    name);
-    return format == NULL || format->type == MC_FORMAT_RAW ? NULL : format;
+    else if (!mc_format_is_image(format))
+        mc_complain(build->diagnostics, MC_REFUSED, at, "<%s>: format \"%s\" is %s and cannot hold images", element,
+                    name, format->type == MC_FORMAT_RAW ? "raw" : "of vector tiles");
+    return format == NULL || !mc_format_is_image(format) ? NULL : format;
 }
 
 static bool
@@ -129,6 +157,19 @@ raw_finish(mc_format *format, const format_text *text, const mc_node *node, mc_b
     return true;
 }
 
+static bool
+mvt_finish(mc_format *format, const format_text *text, const mc_node *node, mc_build *build)
+{
+    format->mvt = text->mvt;
+    format->extension = text->extension;
+    format->mime = VECTOR_TYPE;
+    if (text->mvt.extent % 256 == 0)
+        return true;
+    mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "extent"),
+                "<extent>: %d is no multiple of 256, as 4096 is", text->mvt.extent);
+    return false;
+}
+
 typedef struct format_kind {
     const struct mc_format_ops *ops;
     mc_format_type type;
@@ -142,6 +183,7 @@ static const format_kind kinds[] = {
     { &mc_format_jpeg_ops, MC_FORMAT_JPEG, false, mc_format_jpeg_keys, jpeg_finish },
     { &mc_format_mixed_ops, MC_FORMAT_MIXED, true, mc_format_mixed_keys, mixed_finish },
     { &mc_format_raw_ops, MC_FORMAT_RAW, true, mc_format_raw_keys, raw_finish },
+    { &mc_format_mvt_ops, MC_FORMAT_MVT, true, mc_format_mvt_keys, mvt_finish },
 };
 
 static const format_kind *
@@ -158,13 +200,13 @@ mc_format_from_config(const mc_node *node, mc_build *build)
 {
     const char *type = mc_node_attr(node, "type");
     if (type == NULL) {
-        mc_complain(build->diagnostics, MC_REFUSED, node, "<format> needs a type: PNG, JPEG, MIXED or RAW");
+        mc_complain(build->diagnostics, MC_REFUSED, node, "<format> needs a type: PNG, JPEG, MIXED, RAW or MVT");
         return NULL;
     }
     const format_kind *kind = kind_of(type);
     if (kind == NULL) {
         mc_complain(build->diagnostics, MC_REFUSED, node,
-                    "<format>: type \"%s\" is none of PNG, JPEG (in capitals), MIXED, RAW", type);
+                    "<format>: type \"%s\" is none of PNG, JPEG (in capitals), MIXED, RAW, MVT", type);
         return NULL;
     }
     format_text text = { .compression = MC_PNG_DEFAULT, .optimize = MC_JPEG_SPLICED };
@@ -226,4 +268,20 @@ mc_format_encode(mc_buf **bytes, const mc_format *format, mc_pixels *pixels, mc_
                  apr_pool_t *pool)
 {
     return format->ops->encode(bytes, format, pixels, purpose, ctx, pool);
+}
+
+bool
+mc_format_is_image(const mc_format *format)
+{
+    return format == NULL || (format->type != MC_FORMAT_RAW && format->type != MC_FORMAT_MVT);
+}
+
+bool
+mc_format_is_vector(const mc_format *format)
+{
+    if (format == NULL || mc_format_is_image(format))
+        return false;
+    return format->type == MC_FORMAT_MVT ||
+           (format->mime != NULL &&
+            (strcmp(format->mime, VECTOR_TYPE) == 0 || strcmp(format->mime, "application/x-protobuf") == 0));
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/gzip.h"
 #include "image/codec.h"
 #include "image/png.h"
 #include "mapcache/trace.h"
@@ -17,6 +18,8 @@ mc_image_sniff(const void *data, size_t size)
         return MC_CODING_JPEG;
     if (size == 5 && bytes[0] == '#')
         return MC_CODING_BLANK;
+    if (mc_is_gzip(data, size))
+        return MC_CODING_GZIP;
     return MC_CODING_UNKNOWN;
 }
 
@@ -29,6 +32,7 @@ mc_coding_mime(mc_coding coding)
         return "image/png";
     case MC_CODING_JPEG:
         return "image/jpeg";
+    case MC_CODING_GZIP:
     case MC_CODING_UNKNOWN:
         break;
     }

@@ -26,13 +26,13 @@ mixed_encode(mc_buf **bytes, const mc_format *format, mc_pixels *pixels, mc_purp
 }
 
 static mc_error *
-raw_encode(mc_buf **bytes, const mc_format *format, mc_pixels *pixels, mc_purpose purpose, mc_ctx *ctx,
-           apr_pool_t *pool)
+no_image(mc_buf **bytes, const mc_format *format, mc_pixels *pixels, mc_purpose purpose, mc_ctx *ctx, apr_pool_t *pool)
 {
     (void)bytes, (void)pixels, (void)purpose, (void)ctx;
-    return mc_error_create(pool, MC_ERR_INVALID_FORMAT, "format \"%s\" is raw: no image can be made in it",
-                           format->name);
+    return mc_error_create(pool, MC_ERR_INVALID_FORMAT, "format \"%s\" is %s: no image can be made in it", format->name,
+                           format->type == MC_FORMAT_RAW ? "raw" : "of vector tiles");
 }
 
 const struct mc_format_ops mc_format_mixed_ops = { "MIXED", mixed_encode };
-const struct mc_format_ops mc_format_raw_ops = { "RAW", raw_encode };
+const struct mc_format_ops mc_format_raw_ops = { "RAW", no_image };
+const struct mc_format_ops mc_format_mvt_ops = { "MVT", no_image };

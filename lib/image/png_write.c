@@ -11,7 +11,7 @@
 #endif
 
 #include "image/codec.h"
-#include "image/png.h"
+#include "image/indexed.h"
 #include "image/scratch.h"
 #include "mapcache/trace.h"
 
@@ -199,31 +199,70 @@ pack_row(uint8_t *out, const uint8_t *indices, int count, int depth)
     }
 }
 
+/* Rows of indices, each `stride` bytes after the one before, into rows of fewer bits, each with its filter type. */
+static void
+pack_rows(uint8_t *rows, size_t row_size, const uint8_t *indices, size_t stride, int width, int height, int depth)
+{
+    for (int y = 0; y < height; y++) {
+        uint8_t *row = rows + (size_t)y * (row_size + 1);
+        row[0] = 0;
+        pack_row(row + 1, indices + (size_t)y * stride, width, depth);
+    }
+}
+
+/* Header, palette and data of an image of indices. `whole`: they have filter types in between already. */
+static mc_error *
+write_palette(mc_buf *png, const mc_palette *palette, const uint8_t *indices, size_t stride, int width, int height,
+              bool whole, mc_deflate_level level, apr_pool_t *pool)
+{
+    int depth = palette->count <= 2 ? 1 : palette->count <= 4 ? 2 : palette->count <= 16 ? 4 : 8;
+    size_t row_size = ((size_t)width * (size_t)depth + 7) / 8, size = (row_size + 1) * (size_t)height;
+    mc_png_header header = {
+        .width = (uint32_t)width, .height = (uint32_t)height, .depth = depth, .color = MC_PNG_PALETTE
+    };
+    MC_TRY(mc_png_begin(png, &header, pool));
+    MC_TRY(mc_png_palette(png, palette, false, pool));
+    if (whole && depth == 8)
+        return mc_png_image_data(png, indices - 1, size, level, pool);
+    uint8_t *rows = mc_scratch_acquire(size);
+    if (rows == NULL)
+        return mc_error_create(pool, MC_ERR_LIMIT, "no memory for an image of %d x %d pixels", width, height);
+    pack_rows(rows, row_size, indices, stride, width, height, depth);
+    mc_error *error = mc_png_image_data(png, rows, size, level, pool);
+    mc_scratch_release(rows);
+    return error;
+}
+
 static mc_error *
 encode_palette(mc_buf *png, const mc_pixels *pixels, const mc_palette *palette, const uint8_t *indices,
                mc_deflate_level level, apr_pool_t *pool)
 {
-    int depth = palette->count <= 2 ? 1 : palette->count <= 4 ? 2 : palette->count <= 16 ? 4 : 8;
-    size_t row_size = ((size_t)pixels->width * (size_t)depth + 7) / 8, size = (row_size + 1) * (size_t)pixels->height;
-    uint8_t *rows = mc_scratch_acquire(size);
-    if (rows == NULL)
-        return mc_error_create(pool, MC_ERR_LIMIT, "no memory for an image of %d x %d pixels", pixels->width,
-                               pixels->height);
-    for (int y = 0; y < pixels->height; y++) {
-        uint8_t *row = rows + (size_t)y * (row_size + 1);
-        row[0] = 0;
-        pack_row(row + 1, indices + (size_t)y * (size_t)pixels->width, pixels->width, depth);
-    }
-    mc_png_header header = {
-        .width = (uint32_t)pixels->width, .height = (uint32_t)pixels->height, .depth = depth, .color = MC_PNG_PALETTE
-    };
-    mc_error *error = mc_png_begin(png, &header, pool);
-    if (error == MC_OK)
-        error = mc_png_palette(png, palette, false, pool);
-    if (error == MC_OK)
-        error = mc_png_image_data(png, rows, size, level, pool);
-    mc_scratch_release(rows);
-    return error;
+    return write_palette(png, palette, indices, (size_t)pixels->width, pixels->width, pixels->height, false, level,
+                         pool);
+}
+
+bool
+mc_indexed_suits(const mc_format *format)
+{
+    return format->type == MC_FORMAT_PNG && format->colors == 0;
+}
+
+mc_error *
+mc_indexed_encode(mc_buf **bytes, const mc_format *format, const mc_indexed *image, mc_purpose purpose, mc_ctx *ctx,
+                  apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "_mapcache_imageio_png_encode");
+    mc_palette palette = { .count = image->count };
+    memcpy(palette.colors, image->colors, sizeof(palette.colors));
+    for (int i = 0; i < image->count; i++) /* alphas are written up to the last one that is not opaque */
+        if (image->colors[i][3] != 255)
+            palette.translucent = i + 1;
+    mc_buf *png = mc_buf_attach(mc_buf_create(0, INT32_MAX), pool);
+    MC_TRY(write_palette(png, &palette, image->rows + 1, image->stride, image->width, image->height, true,
+                         level_of(format, purpose), pool));
+    MC_TRY(mc_png_end(png, pool));
+    *bytes = png;
+    return MC_OK;
 }
 
 /* True when `palette` and `indices` hold the image. */

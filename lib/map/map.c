@@ -206,27 +206,40 @@ assemble(mc_answer *answer, const mc_map_request *wanted, uint64_t if_tag, mc_ct
     return answer->data != NULL ? MC_OK : compose(answer, plan, ctx, pool);
 }
 
+/* Lays what a source has drawn over the map, which is made when it is first needed. */
+static mc_error *
+lay(mc_pixels **canvas, mc_rendered *rendered, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (*canvas == NULL)
+        MC_TRY(mc_map_canvas(canvas, wanted, pool));
+    if (rendered->pixels == NULL) {
+        MC_TRY(mc_image_decode(&rendered->pixels, rendered->data->data, rendered->data->size, ctx, pool));
+        mc_pixels_attach(rendered->pixels, pool);
+    }
+    MC_SPAN(ctx, "mapcache_image_merge");
+    mc_pixels_over(*canvas, 0, 0, rendered->pixels);
+    return MC_OK;
+}
+
 /* full_wms forward: one request to each layer's source, drawn over each other; a single answer's bytes go out as they
  * are (spec services 4.3). */
 static mc_error *
 forward(mc_answer *answer, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_pixels *canvas;
-    MC_TRY(mc_map_canvas(&canvas, wanted, pool));
+    mc_pixels *canvas = NULL;
     for (int i = 0; i < wanted->count; i++) {
         mc_rendered rendered = { 0 };
-        MC_TRY(mc_map_ask_source(&rendered, &wanted->layers[i], wanted, ctx, pool));
-        if (wanted->count == 1 && rendered.data != NULL && !wanted->background_set) {
+        MC_TRY(mc_map_ask_source(&rendered, &wanted->layers[i], wanted, wanted->count == 1, ctx, pool));
+        if (rendered.final || (wanted->count == 1 && rendered.data != NULL && !wanted->background_set)) {
             answer->data = rendered.data;
             answer->mime = mc_coding_mime(mc_image_sniff(rendered.data->data, rendered.data->size));
             return MC_OK;
         }
-        if (rendered.pixels == NULL) {
-            MC_TRY(mc_image_decode(&rendered.pixels, rendered.data->data, rendered.data->size, ctx, pool));
-            mc_pixels_attach(rendered.pixels, pool);
+        if (wanted->count == 1 && rendered.pixels != NULL && (!wanted->background_set || wanted->transparent)) {
+            canvas = rendered.pixels;
+            break;
         }
-        MC_SPAN(ctx, "mapcache_image_merge");
-        mc_pixels_over(canvas, 0, 0, rendered.pixels);
+        MC_TRY(lay(&canvas, &rendered, wanted, ctx, pool));
     }
     return encode(answer, canvas, wanted->format, ctx, pool);
 }

@@ -2,13 +2,14 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/gzip.h"
 #include "base/hash.h"
 #include "map/answer.h"
 #include "mapcache/trace.h"
 
 mc_error *
-mc_map_ask_source(mc_rendered *rendered, const mc_map_layer *layer, const mc_map_request *wanted, mc_ctx *ctx,
-                  apr_pool_t *pool)
+mc_map_ask_source(mc_rendered *rendered, const mc_map_layer *layer, const mc_map_request *wanted, bool alone,
+                  mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_tileset *tileset = layer->tileset;
     if (tileset->source == NULL)
@@ -24,6 +25,9 @@ mc_map_ask_source(mc_rendered *rendered, const mc_map_layer *layer, const mc_map
                       .height = wanted->height,
                       .dimension_count = tileset->dimension_count,
                       .dimensions = dimensions };
+    const uint8_t background[4] = { wanted->background[2], wanted->background[1], wanted->background[0], 255 };
+    map.format = alone ? wanted->format : NULL;
+    map.background = wanted->background_set && !wanted->transparent ? background : NULL;
     return mc_source_render(rendered, tileset->source, &map, ctx, pool);
 }
 
@@ -42,6 +46,8 @@ answer_tile(mc_answer *answer, const mc_tileset *tileset, mc_tile *tile, uint64_
     answer->unmodified = if_tag != 0 && if_tag == answer->tag;
     answer->data = tile->data;
     answer->mime = mime_of(tileset, tile);
+    answer->gzipped = tile->raw && tile->data != NULL && mc_format_is_vector(tileset->format) &&
+                      mc_is_gzip(tile->data->data, tile->data->size);
     answer->mtime = tile->mtime;
     answer->lifetime = mc_tileset_lifetime(tileset, tile, apr_time_now());
     answer->cache_control = tileset->cache_control;

@@ -156,6 +156,7 @@ mc_reference_markdown(apr_pool_t *pool)
         { "format", "MIXED", mc_format_mixed_keys,
           "One format for tiles with transparent pixels, another for the others." },
         { "format", "RAW", mc_format_raw_keys, "Bytes that are stored and served as the source sends them." },
+        { "format", "MVT", mc_format_mvt_keys, "Vector tiles (Mapbox Vector Tile 2.1), of the sources that draw." },
     };
     static const mc_schema tilesets[] = {
         { "tileset", NULL, mc_tileset_keys,

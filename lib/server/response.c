@@ -131,9 +131,13 @@ mc_response_success(mc_http_response *response, const mc_answer *answer, const m
     if (answer->tag != 0)
         apr_table_setn(response->headers, "ETag", format_tag(answer->tag, pool));
     set_lifetime(response, answer, pool);
+    if (answer->gzipped)
+        apr_table_mergen(response->headers, "Vary", "Accept-Encoding");
     if (response->status == 304)
         return;
     response->body = answer->data;
+    if (answer->gzipped && !answer->expanded)
+        apr_table_setn(response->headers, "Content-Encoding", "gzip");
     if (answer->mime != NULL)
         apr_table_setn(response->headers, "Content-Type", mc_header_value(answer->mime, pool));
     if (answer->mtime != 0)
@@ -222,7 +226,7 @@ mc_response_cors(mc_http_response *response, const mc_call *call, apr_pool_t *po
         apr_table_setn(response->headers, "Access-Control-Allow-Origin", "*");
     } else {
         const char *origin = header(call, "Origin");
-        apr_table_setn(response->headers, "Vary", "Origin");
+        apr_table_mergen(response->headers, "Vary", "Origin");
         if (origin == NULL || !origin_listed(origins, origin))
             return;
         apr_table_setn(response->headers, "Access-Control-Allow-Origin", mc_header_value(origin, pool));

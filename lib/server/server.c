@@ -104,7 +104,8 @@ answer_request(mc_answer *answer, mc_call *call, const mc_config *config, const 
     memset(&request, 0, sizeof(request));
     MC_TRY(check_method(http, pool));
     MC_TRY(mc_service_dispatch(call, &request, config, http, ctx, pool));
-    return mc_server_answer(answer, config, call, &request, mc_request_tag(http), ctx, pool);
+    MC_TRY(mc_server_answer(answer, config, call, &request, mc_request_tag(http), ctx, pool));
+    return answer->gzipped ? mc_answer_negotiate(answer, http, pool) : MC_OK;
 }
 
 static void

@@ -24,6 +24,12 @@ void mc_response_success(mc_http_response *response, const mc_answer *answer, co
 void mc_response_failure(mc_http_response *response, const mc_error *error, const mc_call *call, mc_ctx *ctx,
                          apr_pool_t *pool);
 
+/*
+ * Settles which form of a gzipped answer the client gets (RFC 9110, 12.5.3): as it is, or, where it does not accept
+ * gzip, expanded and with a tag of its own. MC_ERR_CORRUPT for stored bytes that cannot be expanded.
+ */
+mc_error *mc_answer_negotiate(mc_answer *answer, const mc_http_request *request, apr_pool_t *pool) MC_CHECKED;
+
 /* The entity tag in If-None-Match that has our form, 0 if there is none. */
 uint64_t mc_request_tag(const mc_http_request *request);
 

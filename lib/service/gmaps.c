@@ -11,8 +11,10 @@ gmaps_from_config(const mc_node *node, mc_build *build)
 static mc_error *
 gmaps_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
-    (void)ctx;
     const apr_array_header_t *path = mc_path_segments(call->path, pool);
+    const char *layer;
+    if (path->nelts == 1 && mc_tilejson_layer(&layer, APR_ARRAY_IDX(path, 0, const char *), call, pool))
+        return mc_tilejson(request, layer, "gmaps", true, call, ctx, pool);
     if (path->nelts != 4)
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "path \"%s\" is not <layer>/<z>/<x>/<y>.<extension>",
                                call->path);

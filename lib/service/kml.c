@@ -129,6 +129,9 @@ parse_layer(mc_tile_stack *stack, const char *text, const mc_call *call, apr_poo
     MC_TRY(mc_layers_parse(stack, text, call, MC_ERR_NOT_FOUND, pool));
     if (stack->count != 1)
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "KML shows one layer at a time");
+    if (!mc_tileset_is_image(stack->tiles[0].tileset))
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "the tiles of layer %s are no images",
+                               stack->tiles[0].tileset->name);
     return MC_OK;
 }
 

@@ -95,6 +95,11 @@ add_layer(mc_tile_stack *stack, const char *text, const mc_call *call, mc_error_
     if (stack->count > 0 && tile->link->grid != stack->tiles[0].link->grid)
         return mc_error_create(pool, MC_ERR_BAD_REQUEST, "layers %s and %s are not wanted on the same grid",
                                stack->tiles[0].tileset->name, tile->tileset->name);
+    if (stack->count > 0 &&
+        (mc_format_is_vector(tile->tileset->format) || mc_format_is_vector(stack->tiles[0].tileset->format)))
+        return mc_error_create(pool, MC_ERR_BAD_REQUEST,
+                               "layers %s and %s cannot be merged: vector tiles are no images",
+                               stack->tiles[0].tileset->name, tile->tileset->name);
     stack->count++;
     return MC_OK;
 }

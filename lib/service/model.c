@@ -64,7 +64,7 @@ mc_tileset_mime(const mc_tileset *tileset)
 bool
 mc_tileset_is_image(const mc_tileset *tileset)
 {
-    return tileset->format == NULL || tileset->format->type != MC_FORMAT_RAW;
+    return mc_format_is_image(tileset->format);
 }
 
 const apr_array_header_t *

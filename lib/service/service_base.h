@@ -161,11 +161,19 @@ mc_extent mc_tileset_degrees(const mc_tileset *tileset);
 /* Media type of a tileset's tiles: "image/png" where nothing says better. */
 const char *mc_tileset_mime(const mc_tileset *tileset);
 
-/* Whether WMS may draw it: RAW tilesets are not images. */
+/* Whether its tiles are images, which WMS may draw and others merge: those of RAW and MVT are not. */
 bool mc_tileset_is_image(const mc_tileset *tileset);
 
 /* Info formats of the tileset's source, or NULL if it answers no feature info. */
 const apr_array_header_t *mc_tileset_info_formats(const mc_tileset *tileset);
+
+/* "NAME.json" in an address: *layer is the key of the layer before it. False where a tileset bears the whole name. */
+bool mc_tilejson_layer(const char **layer, const char *text, const mc_call *call, apr_pool_t *pool);
+
+/* Makes `request` an answer with the TileJSON of a layer whose tiles lie below `path`, with rows from the top or the
+ * bottom. MC_ERR_NOT_FOUND for an unknown layer, and for one whose tiles TileJSON cannot name. */
+mc_error *mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_top, const mc_call *call,
+                      mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* Makes `request` an answer with a document. */
 mc_error *mc_request_document(mc_request *request, mc_xml *xml, const char *mime) MC_CHECKED;

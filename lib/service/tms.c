@@ -141,8 +141,8 @@ parse_tile(mc_request *request, const mc_call *call, const apr_array_header_t *p
 static mc_error *
 tms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
-    (void)ctx;
     const apr_array_header_t *path = mc_path_segments(call->path, pool);
+    const char *layer;
     if (path->nelts == 0)
         return write_root(request, call, pool);
     const char *version = APR_ARRAY_IDX(path, 0, const char *);
@@ -150,6 +150,8 @@ tms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "TMS version \"%s\" is not " VERSION, version);
     if (path->nelts == 1)
         return write_service(request, call, pool);
+    if (path->nelts == 2 && mc_tilejson_layer(&layer, APR_ARRAY_IDX(path, 1, const char *), call, pool))
+        return mc_tilejson(request, layer, "tms/" VERSION, false, call, ctx, pool);
     if (path->nelts == 2)
         return write_map(request, call, APR_ARRAY_IDX(path, 1, const char *), pool);
     if (path->nelts == 5)

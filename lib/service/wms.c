@@ -30,6 +30,9 @@ static const mc_key wms_keys[] = {
       "Largest width and height of a map in pixels." },
     { "max_pixels", MC_SIZE, MC_KEY_OURS, 1, 1e12, NULL, "64M", offsetof(mc_wms, max_pixels), NULL,
       "Largest product of width, height and number of layers of one request." },
+    { "srs", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(mc_wms, srs_list), NULL,
+      "CRSs, with blanks between them, in which layers that are drawn from vector data are offered besides those of "
+      "their grids; with full_wms forward." },
     { "forwarding_rule", MC_TREE, MC_KEY_REPEATABLE, 0, 0, NULL, NULL, offsetof(mc_wms, rule_nodes), NULL,
       "Passes requests that this service does not answer on to another server." },
     MC_KEY_END,
@@ -57,6 +60,8 @@ wms_from_config(const mc_node *node, mc_build *build)
     if (!mc_service_read(&wms->base, &mc_service_wms, node, build))
         return NULL;
     if (!read_format(wms, wms->format_node != NULL ? wms->format_node : node, build))
+        return NULL;
+    if (!mc_wms_read_srs(wms, node, build))
         return NULL;
     return mc_forwarding_read(wms, build) ? &wms->base.service : NULL;
 }

@@ -16,6 +16,8 @@ typedef struct mc_wms {
     apr_int64_t max_pixels;
     const apr_array_header_t *rule_nodes; /* of const mc_node * */
     apr_array_header_t *rules;            /* of mc_forwarding_rule * */
+    const char *srs_list;                 /* as configured; or NULL */
+    apr_array_header_t *drawn;            /* of mc_grid_link *: one for each CRS in which drawn maps are offered */
 } mc_wms;
 
 /* What GetMap and GetFeatureInfo say of a map. */
@@ -45,6 +47,24 @@ mc_error *mc_wms_view_parse(mc_wms_view *view, const mc_call *call, apr_pool_t *
 
 /* The tileset's link whose grid has the view's CRS: by the grids' own name first, then by their aliases. Or NULL. */
 mc_grid_link *mc_wms_view_link(const mc_wms_view *view, const mc_tileset *tileset);
+
+/*
+ * The link by which a layer is shown in the view's CRS: the tileset's own, else, where its source draws in any CRS and
+ * maps are asked from sources, that of the service's <srs>: a grid without levels. MC_ERR_INVALID_CRS where there is
+ * none.
+ */
+mc_error *mc_wms_link(const mc_grid_link **link, const mc_call *call, const mc_wms_view *view,
+                      const mc_tileset *tileset, apr_pool_t *pool) MC_CHECKED;
+
+/* Whether maps of the tileset are offered in the CRSs of <srs>, too. */
+bool mc_wms_draws_any(const mc_wms *wms, const mc_tileset *tileset);
+
+/* Reads <srs> into wms->drawn. False after a complaint. */
+bool mc_wms_read_srs(mc_wms *wms, const mc_node *node, mc_build *build);
+
+/* Whether it is a layer: tilesets of images are, and those of vector tiles where their sources draw all maps
+ * themselves (<full_wms>forward). */
+bool mc_wms_offers(const mc_wms *wms, const mc_tileset *tileset);
 
 /* Values of the tileset's dimensions: DIM_<NAME>, then <NAME>, then the default. */
 const char **mc_wms_values(const mc_call *call, const mc_tileset *tileset, apr_pool_t *pool);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "feature/projection.h"
 #include "service/wms.h"
 
 #define PROLOGUE_130 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -151,9 +152,9 @@ add_once(apr_array_header_t *texts, const char *text)
 }
 
 static bool
-is_listed(const mc_tileset *tileset)
+is_listed(const document *doc, const mc_tileset *tileset)
 {
-    return mc_tileset_is_image(tileset) && tileset->link_count > 0;
+    return mc_wms_offers(mc_wms_of(doc->call), tileset) && tileset->link_count > 0;
 }
 
 /* All info formats that some layer offers. */
@@ -165,7 +166,7 @@ info_formats(const document *doc)
     for (int i = 0; i < tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(tilesets, i, mc_tileset *);
         const apr_array_header_t *offered = mc_tileset_info_formats(tileset);
-        for (int j = 0; is_listed(tileset) && offered != NULL && j < offered->nelts; j++)
+        for (int j = 0; is_listed(doc, tileset) && offered != NULL && j < offered->nelts; j++)
             add_once(formats, APR_ARRAY_IDX(offered, j, const char *));
     }
     return formats;
@@ -250,7 +251,7 @@ write_tile_sets(const document *doc)
     mc_xml_open(doc->xml, "VendorSpecificCapabilities");
     for (int i = 0; i < tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(tilesets, i, mc_tileset *);
-        if (is_listed(tileset))
+        if (mc_tileset_is_image(tileset) && tileset->link_count > 0)
             write_tile_set(doc, tileset);
     }
     mc_xml_close(doc->xml);
@@ -286,6 +287,12 @@ crs_names(const document *doc, const mc_tileset *tileset)
         for (int j = 0; grid->aliases != NULL && j < grid->aliases->nelts; j++)
             add_once(names, APR_ARRAY_IDX(grid->aliases, j, const char *));
     }
+    const mc_wms *wms = mc_wms_of(doc->call);
+    for (int i = 0; mc_wms_draws_any(wms, tileset) && i < wms->drawn->nelts; i++) {
+        const mc_grid *grid = APR_ARRAY_IDX(wms->drawn, i, const mc_grid_link *)->grid;
+        if (doc->v130 || strncasecmp(grid->srs, "CRS:", 4) != 0) /* a name that 1.1.1 does not have */
+            add_once(names, grid->srs);
+    }
     return names;
 }
 
@@ -299,6 +306,31 @@ write_boxes(const document *doc, const mc_tileset *tileset)
         if (doc->v130 && epsg == 4326 && !xy_order)
             write_bounding_box(doc, "CRS:84", false, &link->extent);
         write_bounding_box(doc, link->grid->srs, doc->v130 && !xy_order && link->grid->axes_swapped, &link->extent);
+    }
+}
+
+/* Boxes in the CRSs of <srs> that are no grid's: around that of the first grid. Where a CRS does not reach so far there
+ * is none. */
+static void
+write_drawn_boxes(const document *doc, const mc_tileset *tileset)
+{
+    const mc_wms *wms = mc_wms_of(doc->call);
+    const mc_grid_link *first = tileset->links[0];
+    for (int i = 0; mc_wms_draws_any(wms, tileset) && i < wms->drawn->nelts; i++) {
+        const mc_grid *grid = APR_ARRAY_IDX(wms->drawn, i, const mc_grid_link *)->grid;
+        mc_projection *projection = NULL;
+        mc_extent box = first->extent;
+        bool xy_order = false, known = false;
+        for (int j = 0; j < tileset->link_count; j++)
+            known |= mc_grid_has_srs(tileset->links[j]->grid, grid->srs);
+        mc_error *error = known ? MC_OK : mc_projection_open(&projection, first->grid->srs, grid->srs, doc->pool);
+        if (error != MC_OK)
+            mc_log_error(doc->ctx, MC_LOG_WARN, error);
+        if (known || error != MC_OK || (projection != NULL && !mc_projection_box(&box, projection, false)))
+            continue;
+        (void)mc_crs_epsg(grid->srs, &xy_order);
+        if (doc->v130 || !xy_order)
+            write_bounding_box(doc, grid->srs, doc->v130 && !xy_order && grid->axes_swapped, &box);
     }
 }
 
@@ -358,6 +390,7 @@ write_layer(const document *doc, const mc_tileset *tileset)
         mc_xml_element(doc->xml, doc->v130 ? "CRS" : "SRS", APR_ARRAY_IDX(names, i, const char *));
     write_geographic(doc, &degrees);
     write_boxes(doc, tileset);
+    write_drawn_boxes(doc, tileset);
     write_dimensions(doc, tileset);
     mc_xml_close(doc->xml);
 }
@@ -382,8 +415,8 @@ write_layers(const document *doc)
     for (int i = 0; i < config->tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *);
         mc_extent degrees = mc_tileset_degrees(tileset);
-        count += is_listed(tileset);
-        if (is_listed(tileset))
+        count += is_listed(doc, tileset);
+        if (is_listed(doc, tileset))
             widen(&all, &degrees);
     }
     mc_xml_open(doc->xml, "Layer");
@@ -394,7 +427,7 @@ write_layers(const document *doc)
         write_geographic(doc, &all);
     for (int i = 0; i < config->tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *);
-        if (is_listed(tileset))
+        if (is_listed(doc, tileset))
             write_layer(doc, tileset);
     }
     mc_xml_close(doc->xml);

@@ -35,7 +35,7 @@ parse_query_layer(mc_tileset **tileset, const mc_call *call, apr_pool_t *pool)
         return mc_error_located(pool, MC_ERR_OPERATION_NOT_SUPPORTED, "query_layers",
                                 "feature info is offered for one layer at a time");
     *tileset = mc_call_tileset(call, name, pool);
-    if (*tileset == NULL || !mc_tileset_is_image(*tileset))
+    if (*tileset == NULL || !mc_wms_offers(mc_wms_of(call), *tileset))
         return mc_error_located(pool, MC_ERR_LAYER_NOT_DEFINED, "query_layers", "layer \"%s\" is not known", name);
     MC_TRY(mc_tileset_check_built(*tileset, pool));
     if (mc_tileset_info_formats(*tileset) == NULL)
@@ -63,10 +63,8 @@ mc_wms_get_info(mc_request *request, const mc_call *call, apr_pool_t *pool)
     mc_tileset *tileset = NULL;
     MC_TRY(mc_wms_view_parse(&view, call, pool));
     MC_TRY(parse_query_layer(&tileset, call, pool));
-    const mc_grid_link *link = mc_wms_view_link(&view, tileset);
-    if (link == NULL)
-        return mc_error_located(pool, MC_ERR_INVALID_CRS, view.v130 ? "crs" : "srs",
-                                "layer %s has no grid with the CRS \"%s\"", tileset->name, view.srs);
+    const mc_grid_link *link = NULL;
+    MC_TRY(mc_wms_link(&link, call, &view, tileset, pool));
     mc_info_request *info = &request->u.info.info;
     *info = (mc_info_request){ 0 };
     MC_TRY(parse_pixel(&info->x, call, view.v130 ? "I" : NULL, "X", view.width, pool));

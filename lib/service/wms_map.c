@@ -16,17 +16,14 @@ add_layer(map_parts *parts, const char *name, const mc_call *call, apr_pool_t *p
     mc_map_request *map = &parts->map;
     const mc_wms_view *view = &parts->view;
     mc_tileset *tileset = mc_call_tileset(call, name, pool);
-    if (tileset == NULL || !mc_tileset_is_image(tileset))
+    if (tileset == NULL || !mc_wms_offers(mc_wms_of(call), tileset))
         return mc_error_located(pool, MC_ERR_LAYER_NOT_DEFINED, "layers", "layer \"%s\" is not known", name);
     MC_TRY(mc_tileset_check_built(tileset, pool));
     if (map->count == MC_LAYERS_MAX)
         return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "layers", "more than %d layers", MC_LAYERS_MAX);
     const mc_grid_link *link;
-    if (map->count == 0) {
-        link = mc_wms_view_link(view, tileset);
-        if (link == NULL)
-            return mc_error_located(pool, MC_ERR_INVALID_CRS, view->v130 ? "crs" : "srs",
-                                    "layer %s has no grid with the CRS \"%s\"", name, view->srs);
+    if (map->count == 0 || mc_wms_of(call)->full_wms == MC_WMS_FORWARD) {
+        MC_TRY(mc_wms_link(&link, call, view, tileset, pool));
     } else {
         const mc_grid *grid = map->layers[0].link->grid;
         link = mc_tileset_link(tileset, grid->name);
@@ -83,6 +80,9 @@ static bool
 tile_may_pass(const map_parts *parts, const mc_call *call)
 {
     const mc_map_request *map = &parts->map;
+    for (int i = 0; i < map->count; i++)
+        if (!mc_tileset_is_image(map->layers[i].tileset))
+            return false;
     if (!call->service->strict || map->count > 1)
         return true;
     const mc_format *stored = map->layers[0].tileset->format;
@@ -106,6 +106,9 @@ as_tile(mc_tile_stack *stack, const map_parts *parts, const mc_call *call, apr_p
         .count = map->count,
         .format = map->format,
     };
+    for (int i = 0; i < map->count; i++)
+        if (map->layers[i].link->grid != grid)
+            return false;
     for (int i = 0; i < map->count; i++)
         stack->tiles[i] =
             (mc_tile_request){ map->layers[i].tileset, map->layers[i].link, z, x, y, map->layers[i].values };

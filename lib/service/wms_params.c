@@ -161,6 +161,14 @@ mc_wms_view_link(const mc_wms_view *view, const mc_tileset *tileset)
     return NULL;
 }
 
+bool
+mc_wms_offers(const mc_wms *wms, const mc_tileset *tileset)
+{
+    if (mc_tileset_is_image(tileset))
+        return true;
+    return wms->full_wms == MC_WMS_FORWARD && tileset->format->type == MC_FORMAT_MVT && tileset->source != NULL;
+}
+
 const char **
 mc_wms_values(const mc_call *call, const mc_tileset *tileset, apr_pool_t *pool)
 {

@@ -124,8 +124,9 @@ kvp_check_common(const mc_tile_request *tile, const mc_call *call, apr_pool_t *p
     if (format == NULL)
         return strict ? missing("format", pool) : MC_OK;
     /* a client with an old idea of the layer's type is still served, unless the service is strict */
-    bool known = !strict && (strcmp(format, "image/png") == 0 || strcmp(format, "image/jpeg") == 0 ||
-                             strcmp(format, "image/png; mode=8bit") == 0);
+    bool known = !strict && mc_tileset_is_image(tile->tileset) &&
+                 (strcmp(format, "image/png") == 0 || strcmp(format, "image/jpeg") == 0 ||
+                  strcmp(format, "image/png; mode=8bit") == 0);
     return known || holds(mc_wmts_formats(tile->tileset, pool), format) ? MC_OK : invalid("format", format, pool);
 }
 

@@ -52,6 +52,7 @@ fallback_from_config(const mc_node *node, mc_build *build)
     fallback_source *fallback = apr_pcalloc(build->pool, sizeof(*fallback));
     if (!mc_source_read(&fallback->base, &mc_source_fallback, node, build))
         return NULL;
+    bool vector_tiles = true;
     fallback->count = fallback->nodes->nelts;
     fallback->sources = apr_pcalloc(build->pool, sizeof(mc_source *) * (size_t)fallback->count);
     for (int i = 0; i < fallback->count; i++) {
@@ -65,7 +66,11 @@ fallback_from_config(const mc_node *node, mc_build *build)
         }
         fallback->sources[i] = source;
         fallback->base.source.needs_format |= source->needs_format;
+        if (source->no_vector_tiles != NULL)
+            vector_tiles = false;
     }
+    if (vector_tiles)
+        fallback->base.source.no_vector_tiles = NULL;
     fallback->base.source.info_formats = info_formats(fallback, build->pool);
     return &fallback->base.source;
 }

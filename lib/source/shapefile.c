@@ -6,13 +6,19 @@
 
 typedef struct shapefile_layer {
     mc_vector_layer layer;
-    const char *data;
+    mc_shapefile_config config;
 } shapefile_layer;
+
+#define FIELD(member) offsetof(shapefile_layer, config.member)
 
 static const mc_key layer_keys[] = {
     MC_VECTOR_LAYER_KEYS(shapefile_layer),
-    { "data", MC_TEXT, MC_KEY_REQUIRED | MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(shapefile_layer, data), NULL,
-      "Path of the .shp file, in the CRS of the grid; its table (.dbf, .cpg) lies beside it." },
+    { "data", MC_TEXT, MC_KEY_REQUIRED | MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(path), NULL,
+      "Path of the .shp file; its table (.dbf, .cpg), CRS (.prj) and indexes (.shx, .qix) lie beside it." },
+    { "srs", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(srs), NULL,
+      "CRS of the data, where there is no .prj or it is wrong: EPSG:2056, or WKT." },
+    { "encoding", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(encoding), NULL,
+      "Code page of the table, where there is no .cpg or it is wrong: UTF-8, 1252, 850, Shift_JIS, ..." },
     MC_KEY_END,
 };
 
@@ -31,7 +37,7 @@ layer_from_config(const mc_node *node, mc_build *build)
     if (!mc_config_read(made, node, layer_keys, build->diagnostics) ||
         !mc_vector_layer_finish(&made->layer, node, build))
         return NULL;
-    made->layer.data = mc_shapefile_create(made->data, made->layer.name, build->pool);
+    made->layer.data = mc_shapefile_create(&made->config, made->layer.name, build->pool);
     return &made->layer;
 }
 
@@ -52,4 +58,5 @@ const mc_source_ops mc_source_shapefile = {
     .from_config = shapefile_from_config,
     .render = mc_vector_render,
     .info = mc_vector_info,
+    .vector_layers = mc_vector_tile_layers,
 };

@@ -22,6 +22,7 @@ mc_source_read(mc_source_base *base, const mc_source_ops *ops, const mc_node *no
 {
     base->source.ops = ops;
     base->source.metadata = mc_metadata_create(build->pool);
+    base->source.no_vector_tiles = "it does not draw vector data";
     if (!mc_config_read(base, node, ops->keys, build->diagnostics))
         return false;
     if (base->metadata != NULL)

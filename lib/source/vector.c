@@ -3,6 +3,7 @@
 
 #include <apr_strings.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/metrics.h"
 #include "mapcache/trace.h"
@@ -24,7 +25,8 @@ lattice_of_level(mc_lattice *lattice, const mc_render *wanted, double resolution
         double left = (wanted->box.minx - first.minx) / own, top = (first.maxy - wanted->box.maxy) / own;
         if (fabs(left - rint(left)) > SAME_CORNER || fabs(top - rint(top)) > SAME_CORNER)
             return false;
-        *lattice = (mc_lattice){ first.minx, first.maxy, 1 / own, 1 / own, (int64_t)rint(left), (int64_t)rint(top), 0 };
+        *lattice =
+            (mc_lattice){ first.minx, first.maxy, 1 / own, 1 / own, (int64_t)rint(left), (int64_t)rint(top), 0, NULL };
         return true;
     }
     return false;
@@ -36,7 +38,7 @@ mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin)
     const mc_extent *box = &wanted->box;
     double x = (box->maxx - box->minx) / wanted->width, y = (box->maxy - box->miny) / wanted->height;
     if (fabs(x - y) > x * SAME_RESOLUTION || !lattice_of_level(&query->lattice, wanted, x))
-        query->lattice = (mc_lattice){ box->minx, box->maxy, 1 / x, 1 / y, 0, 0, 0 };
+        query->lattice = (mc_lattice){ box->minx, box->maxy, 1 / x, 1 / y, 0, 0, 0, NULL };
     query->lattice.thinning = MC_SUBPIXELS / 4;
     query->srs = wanted->grid->srs;
     query->resolution = fmax(x, y);
@@ -48,7 +50,8 @@ mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin)
 }
 
 static mc_error *
-draw_layer(mc_pixels *canvas, const mc_vector_layer *layer, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, const mc_render *wanted, mc_ctx *ctx,
+           apr_pool_t *pool)
 {
     mc_feature_query query = { .attributes = layer->style->attributes,
                                .attribute_count = layer->style->attribute_count };
@@ -56,9 +59,26 @@ draw_layer(mc_pixels *canvas, const mc_vector_layer *layer, const mc_render *wan
     int64_t skipped = 0;
     mc_vector_query(&query, wanted, 0);
     mc_vector_query(&query, wanted, mc_painter_margin(layer->style, query.scale));
-    MC_TRY(mc_painter_create(&painter, layer->style, canvas, &query, false, pool));
+    MC_TRY(mc_painter_create_on(&painter, layer->style, canvas, &query, false, pool));
+    mc_labels_next_layer(labels, query.scale);
+    mc_painter_set_labels(painter, labels);
     MC_TRY(layer->data->ops->read(layer->data, &query, mc_painter_take, painter, &skipped, ctx, pool));
     return mc_painter_finish(painter, ctx);
+}
+
+/* What goes out as it is if it is still one of indexed colours; else pixels. */
+static mc_error *
+hand_over(mc_rendered *map, mc_canvas *canvas, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (canvas->indexed == NULL) {
+        MC_TRY(mc_canvas_pixels(&map->pixels, canvas));
+        mc_pixels_attach(mc_pixels_ref(map->pixels), pool);
+        return MC_OK;
+    }
+    if (wanted->background != NULL)
+        mc_indexed_over(canvas->indexed, wanted->background);
+    map->final = true;
+    return mc_indexed_encode(&map->data, wanted->format, canvas->indexed, MC_ON_THE_FLY, ctx, pool);
 }
 
 mc_error *
@@ -67,17 +87,24 @@ mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, m
     MC_SPAN(ctx, "mapcache_vector_render");
     mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_vector_maps_total, 1);
     mc_vector_source *vector = (mc_vector_source *)source;
-    apr_pool_t *scratch;
-    MC_TRY(mc_pixels_create(&map->pixels, wanted->width, wanted->height, true, pool));
-    mc_pixels_attach(map->pixels, pool);
-    apr_pool_create(&scratch, pool);
+    apr_pool_t *scratch, *layers;
+    if (wanted->vector_tile != NULL)
+        return mc_vector_tile(map, vector, wanted, ctx, pool);
     mc_error *error = MC_OK;
+    apr_pool_create(&scratch, pool);
+    apr_pool_create(&layers, scratch);
+    bool indexed = wanted->format != NULL && mc_indexed_suits(wanted->format);
+    mc_canvas *canvas = mc_canvas_create(wanted->width, wanted->height, indexed, scratch);
+    mc_labels *labels = mc_labels_create(canvas, scratch);
     for (int i = 0; i < vector->layer_count && error == MC_OK; i++) {
-        apr_pool_clear(scratch);
-        error = mc_error_copy(draw_layer(map->pixels, vector->layers[i], wanted, ctx, scratch), pool);
+        apr_pool_clear(layers);
+        error = mc_error_copy(draw_layer(canvas, labels, vector->layers[i], wanted, ctx, layers), pool);
     }
+    if (error == MC_OK)
+        error = mc_error_copy(mc_labels_finish(labels, ctx), pool);
+    if (error == MC_OK)
+        error = hand_over(map, canvas, wanted, ctx, pool);
     apr_pool_destroy(scratch);
-    map->pixels->opacity = MC_OPACITY_UNKNOWN;
     return error;
 }
 
@@ -99,13 +126,73 @@ plain_style(apr_pool_t *pool)
     return style;
 }
 
+/* Names with commas between them, without the blanks around them. */
+static apr_array_header_t *
+split_names(const char *list, apr_pool_t *pool)
+{
+    apr_array_header_t *names = apr_array_make(pool, 8, sizeof(const char *));
+    char *rest = apr_pstrdup(pool, list);
+    for (char *name = strsep(&rest, ","); name != NULL; name = strsep(&rest, ",")) {
+        name += strspn(name, " \t\r\n");
+        for (size_t size = strlen(name); size > 0 && strchr(" \t\r\n", name[size - 1]) != NULL; size--)
+            name[size - 1] = '\0';
+        if (*name != '\0')
+            APR_ARRAY_PUSH(names, const char *) = name;
+    }
+    return names;
+}
+
+static bool
+is_shown(const mc_vector_layer *layer, const char *name)
+{
+    if (layer->shown == NULL)
+        return true;
+    for (int i = 0; i < layer->shown->nelts; i++)
+        if (strcmp(APR_ARRAY_IDX(layer->shown, i, const char *), name) == 0)
+            return true;
+    return false;
+}
+
+mc_error *
+mc_vector_fields(apr_array_header_t **fields, const char ***names, const mc_vector_layer *layer, mc_ctx *ctx,
+                 apr_pool_t *pool)
+{
+    apr_array_header_t *all = NULL;
+    if (layer->shown == NULL || layer->shown->nelts > 0)
+        MC_TRY(layer->data->ops->fields(&all, layer->data, ctx, pool));
+    int count = all == NULL ? 0 : all->nelts;
+    *fields = apr_array_make(pool, count + 1, sizeof(mc_field));
+    *names = apr_palloc(pool, sizeof(**names) * (size_t)(count + 1));
+    for (int i = 0; i < count; i++) {
+        mc_field field = APR_ARRAY_IDX(all, i, mc_field);
+        if (!is_shown(layer, field.name))
+            continue;
+        (*names)[(*fields)->nelts] = field.name;
+        APR_ARRAY_PUSH(*fields, mc_field) = field;
+    }
+    return MC_OK;
+}
+
 bool
 mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_build *build)
 {
     const mc_node *at = mc_node_child(node, "style");
+    if (layer->attribute_list != NULL)
+        layer->shown = split_names(layer->attribute_list, build->pool);
     layer->style = layer->style_file == NULL ? plain_style(build->pool)
                                              : mc_style_read(layer->style_file, layer->style_name, at, build);
     return layer->style != NULL;
+}
+
+/* Layers of a vector tile are told apart by their names (MVT 2.1, 4.1). */
+static bool
+repeated_name(const mc_vector_source *source)
+{
+    for (int i = 0; i < source->layer_count; i++)
+        for (int j = 0; j < i; j++)
+            if (strcmp(source->layers[i]->name, source->layers[j]->name) == 0)
+                return true;
+    return false;
 }
 
 bool
@@ -113,6 +200,7 @@ mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const
                  mc_build *build)
 {
     source->base.source.needs_format = true;
+    source->base.source.any_srs = true;
     source->base.source.info_formats = mc_vector_info_formats(build->pool);
     source->layers = apr_pcalloc(build->pool, sizeof(*source->layers) * (size_t)(source->nodes->nelts + 1));
     for (int i = 0; i < source->nodes->nelts; i++) {
@@ -121,5 +209,6 @@ mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const
             return false;
         source->layers[source->layer_count++] = layer;
     }
+    source->base.source.no_vector_tiles = repeated_name(source) ? "two of its layers have the same name" : NULL;
     return true;
 }

@@ -9,6 +9,9 @@
 typedef struct mc_vector_layer {
     const char *name;
     const char *style_file, *style_name; /* as configured */
+    const char *attribute_list;          /* as configured; or NULL */
+    apr_array_header_t *shown;           /* of const char *: the attributes that clients may see; NULL: all */
+    int minzoom, maxzoom;                /* levels of vector tiles */
     mc_feature_data *data;
     const mc_style *style;
 } mc_vector_layer;
@@ -32,9 +35,35 @@ typedef struct mc_vector_source {
           0,           NULL,                                                                                           \
           NULL,        offsetof(type_, layer.style_file),                                                              \
           NULL,        "SLD 1.0 or SE 1.1 file. Without one, features are grey with thin dark outlines." },            \
+        { "style_name",                                                                                                \
+          MC_TEXT,                                                                                                     \
+          MC_KEY_OURS,                                                                                                 \
+          0,                                                                                                           \
+          0,                                                                                                           \
+          NULL,                                                                                                        \
+          NULL,                                                                                                        \
+          offsetof(type_, layer.style_name),                                                                           \
+          NULL,                                                                                                        \
+          "Which user style of the file; by default its first one." },                                                 \
+        { "attributes",                                                                                                \
+          MC_TEXT,                                                                                                     \
+          MC_KEY_OURS,                                                                                                 \
+          0,                                                                                                           \
+          0,                                                                                                           \
+          NULL,                                                                                                        \
+          NULL,                                                                                                        \
+          offsetof(type_, layer.attribute_list),                                                                       \
+          NULL,                                                                                                        \
+          "Names, with commas between them, of the attributes that feature info and vector tiles show. "               \
+          "All of them without it." },                                                                                 \
+        { "minzoom",   MC_INT,                                                                                         \
+          MC_KEY_OURS, 0,                                                                                              \
+          99,          NULL,                                                                                           \
+          "0",         offsetof(type_, layer.minzoom),                                                                 \
+          NULL,        "First level of the grid whose vector tiles hold the layer." },                                 \
     {                                                                                                                  \
-        "style_name", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(type_, layer.style_name), NULL,                 \
-            "Which user style of the file; by default its first one."                                                  \
+        "maxzoom", MC_INT, MC_KEY_OURS, 0, 99, NULL, "99", offsetof(type_, layer.maxzoom), NULL,                       \
+            "Last level of the grid whose vector tiles hold the layer."                                                \
     }
 
 /* Reads what all kinds have of a layer that has been read by its table. False after a complaint. */
@@ -44,6 +73,11 @@ bool mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_buil
 bool mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const mc_node *node, mc_build *build),
                       mc_build *build);
 
+/* The attributes that clients may see (mc_field), and their names: of those that the data has all, or the configured
+ * ones. */
+mc_error *mc_vector_fields(apr_array_header_t **fields, const char ***names, const mc_vector_layer *layer, mc_ctx *ctx,
+                           apr_pool_t *pool) MC_CHECKED;
+
 /* The render operation of all of them. */
 mc_error *mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
@@ -52,6 +86,12 @@ mc_error *mc_vector_render(mc_rendered *map, mc_source *source, const mc_render 
 mc_error *mc_vector_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx *ctx,
                          apr_pool_t *pool) MC_CHECKED;
 const apr_array_header_t *mc_vector_info_formats(apr_pool_t *pool);
+
+/* A vector tile of all layers, in place of a map; and what its layers are. */
+mc_error *mc_vector_tile(mc_rendered *map, const mc_vector_source *source, const mc_render *wanted, mc_ctx *ctx,
+                         apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_vector_tile_layers(apr_array_header_t **layers, mc_source *source, mc_ctx *ctx,
+                                apr_pool_t *pool) MC_CHECKED;
 
 /* The query of a map: its lattice is that of the grid's level where the map lies on one, else its own. */
 void mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin);

@@ -128,11 +128,12 @@ static mc_error *
 find_in_layer(finding *f, const mc_vector_layer *layer, const mc_info_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_feature_query query = { 0 };
-    apr_array_header_t *names = NULL;
+    apr_array_header_t *fields = NULL;
     int64_t skipped = 0;
-    MC_TRY(layer->data->ops->attributes(&names, layer->data, ctx, pool));
-    query.attributes = (const char *const *)names->elts;
-    query.attribute_count = names->nelts;
+    const char **names;
+    MC_TRY(mc_vector_fields(&fields, &names, layer, ctx, pool));
+    query.attributes = names;
+    query.attribute_count = fields->nelts;
     mc_vector_query(&query, &wanted->map, 0);
     const mc_extent *box = &wanted->map.box;
     double x = (box->maxx - box->minx) / wanted->map.width, y = (box->maxy - box->miny) / wanted->map.height;

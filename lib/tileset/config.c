@@ -231,10 +231,34 @@ find_wgs84_box(mc_tileset *tileset, const mc_node *node, mc_build *build)
         }
 }
 
+/* Vector tiles are made one by one, by a source that can; nothing is drawn on them or made of them. */
+static void
+check_vector_tiles(const mc_tileset *tileset, bool metatiled, const mc_node *node, mc_build *build)
+{
+    const char *why = metatiled                               ? "a <metatile> other than 1 1"
+                      : tileset->metabuffer > 0               ? "a <metabuffer> (the format has a <buffer>)"
+                      : tileset->watermark != NULL            ? "a <watermark>"
+                      : tileset->assembly != MC_ASSEMBLE_NONE ? "an <assembly_type>"
+                                                              : NULL;
+    for (int i = 0; i < tileset->link_count && why == NULL; i++)
+        if (tileset->links[i]->max_cached_zoom >= 0 && tileset->links[i]->strategy == MC_REASSEMBLE)
+            why = "a max-cached-zoom whose out-of-zoom-strategy is not proxy";
+    if (why != NULL)
+        mc_complain(build->diagnostics, MC_REFUSED, node, "tileset \"%s\" has vector tiles: it cannot have %s",
+                    tileset->name, why);
+    if (tileset->source != NULL && tileset->source->no_vector_tiles != NULL)
+        mc_complain(build->diagnostics, MC_REFUSED, node, "tileset \"%s\": its source \"%s\" makes no vector tiles: %s",
+                    tileset->name, tileset->source->name, tileset->source->no_vector_tiles);
+}
+
 static void
 check_format(const mc_tileset *tileset, const mc_node *node, mc_build *build)
 {
     bool metatiled = tileset->metatile_columns != 1 || tileset->metatile_rows != 1;
+    if (tileset->format != NULL && tileset->format->type == MC_FORMAT_MVT) {
+        check_vector_tiles(tileset, metatiled, node, build);
+        return;
+    }
     if (tileset->format == NULL) {
         const char *why = metatiled ? "<metatile>" : tileset->metabuffer > 0 ? "<metabuffer>" : NULL;
         if (tileset->watermark != NULL)

@@ -106,8 +106,8 @@ ask_source(mc_rendered *map, mc_tileset *tileset, const mc_tile_key *key, const 
                          .width = metatile->columns * grid->tile_width + 2 * tileset->metabuffer,
                          .height = metatile->rows * grid->tile_height + 2 * tileset->metabuffer,
                          .dimension_count = key->dimension_count,
-                         .dimensions = key->dimensions,
-                         .raw = tileset->format != NULL && tileset->format->type == MC_FORMAT_RAW };
+                         .dimensions = key->dimensions };
+    mc_tileset_ask_format(&wanted, tileset);
     apr_time_t outer = ctx->deadline;
     if (tileset->deadline > 0) {
         apr_time_t own = apr_time_now() + (apr_interval_time_t)(tileset->deadline * APR_USEC_PER_SEC);
@@ -163,7 +163,7 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
     mc_metatile metatile = mc_tileset_metatile(tileset, key->grid, key->z, key->x, key->y);
     mc_rendered map = { 0 };
     MC_TRY(ask_source(&map, tileset, key, &metatile, ctx, pool));
-    bool raw = tileset->format != NULL && tileset->format->type == MC_FORMAT_RAW;
+    bool raw = mc_tileset_keeps_bytes(tileset);
     if (map.pixels == NULL && !raw) {
         MC_TRY(mc_image_decode(&map.pixels, map.data->data, map.data->size, ctx, pool));
         mc_pixels_attach(map.pixels, pool);

@@ -46,8 +46,7 @@ gather_one(const mc_assembled **tile, const mc_tile_request *wanted, mc_ctx *ctx
 static const mc_format *
 format_of(const mc_tileset *tileset)
 {
-    return tileset->format == NULL || tileset->format->type == MC_FORMAT_RAW ? tileset->synthetic_format
-                                                                             : tileset->format;
+    return tileset->format == NULL || mc_tileset_keeps_bytes(tileset) ? tileset->synthetic_format : tileset->format;
 }
 
 static mc_error *

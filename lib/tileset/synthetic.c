@@ -20,7 +20,7 @@ static mc_error *
 encode(mc_tile **tile, mc_pixels *pixels, const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_format *format = tileset->format;
-    if (format == NULL || format->type == MC_FORMAT_RAW)
+    if (format == NULL || mc_tileset_keeps_bytes(tileset))
         format = tileset->synthetic_format;
     *tile = apr_pcalloc(pool, sizeof(**tile));
     MC_TRY(mc_format_encode(&(*tile)->data, format, pixels, MC_ON_THE_FLY, ctx, pool));
@@ -142,6 +142,7 @@ ask_source(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_
                       .height = grid->tile_height,
                       .dimension_count = key.dimension_count,
                       .dimensions = key.dimensions };
+    mc_tileset_ask_format(&map, tileset);
     mc_rendered rendered = { 0 };
     MC_TRY(mc_source_render(&rendered, tileset->source, &map, ctx, pool));
     if (rendered.pixels != NULL)

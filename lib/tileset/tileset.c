@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/metrics.h"
+#include "feature/mvt.h"
 #include "mapcache/trace.h"
 #include "tileset/tileset_private.h"
 
@@ -160,7 +161,10 @@ hidden(mc_error **error, mc_tile **tile, const mc_tile_request *wanted, mc_ctx *
     uint8_t bgra[4];
     if (wanted->link->ruleset == NULL || !mc_tile_hidden(wanted->link, wanted->z, wanted->x, wanted->y, bgra))
         return false;
-    *error = mc_tile_uniform(tile, wanted->tileset, wanted->link->grid, bgra, ctx, pool);
+    if (mc_format_is_vector(wanted->tileset->format))
+        *error = mc_tile_nothing(tile, wanted->link->grid, pool);
+    else
+        *error = mc_tile_uniform(tile, wanted->tileset, wanted->link->grid, bgra, ctx, pool);
     return true;
 }
 
@@ -170,11 +174,20 @@ above_cached_zoom(const mc_tile_request *wanted)
     return wanted->link->max_cached_zoom >= 0 && wanted->z > wanted->link->max_cached_zoom;
 }
 
-static void
-mark_raw(const mc_tileset *tileset, mc_tile *tile)
+/* What is not made of pixels is never decoded. Where there is no vector tile, there is one without features, not an
+ * image. */
+static mc_error *
+finish_raw(mc_tile *tile, const mc_tileset *tileset, apr_pool_t *pool)
 {
-    if (tile != NULL && tileset->format != NULL && tileset->format->type == MC_FORMAT_RAW)
-        tile->raw = true;
+    if (tile == NULL || !mc_tileset_keeps_bytes(tileset))
+        return MC_OK;
+    tile->raw = true;
+    if (!tile->no_data || !mc_format_is_vector(tileset->format))
+        return MC_OK;
+    tile->no_data = tile->blank = false;
+    tile->coding = MC_CODING_GZIP;
+    tile->tag = 0;
+    return mc_mvt_empty(&tile->data, pool);
 }
 
 mc_error *
@@ -191,12 +204,12 @@ mc_tileset_get_unless(mc_tile **tile, const mc_tile_request *wanted, uint64_t if
     *tile = NULL;
     MC_TRY(check_built(wanted->tileset, pool));
     if (hidden(&error, tile, wanted, ctx, pool))
-        return error;
-    if (above_cached_zoom(wanted))
-        return mc_tile_overzoom(tile, wanted, ctx, pool);
-    MC_TRY(get_any(tile, wanted, if_tag, ctx, pool));
-    mark_raw(wanted->tileset, *tile);
-    return MC_OK;
+        MC_TRY(error);
+    else if (above_cached_zoom(wanted))
+        MC_TRY(mc_tile_overzoom(tile, wanted, ctx, pool));
+    else
+        MC_TRY(get_any(tile, wanted, if_tag, ctx, pool));
+    return finish_raw(*tile, wanted->tileset, pool);
 }
 
 /* As it is stored; of an assembly also that is only for as long as it is kept at all. */
@@ -222,8 +235,7 @@ mc_tileset_get_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx
     MC_TRY(get_kept(tile, wanted, ctx, pool));
     if (*tile != NULL && mc_tileset_too_old(wanted->tileset, (*tile)->mtime))
         *tile = NULL;
-    mark_raw(wanted->tileset, *tile);
-    return MC_OK;
+    return finish_raw(*tile, wanted->tileset, pool);
 }
 
 mc_error *

@@ -50,6 +50,21 @@ mc_error *mc_metatile_render_once(mc_tile **tile, mc_tileset *tileset, const mc_
 /* A tile that is nowhere: a transparent palette PNG of the grid's tile size, marked no_data. */
 mc_error *mc_tile_nothing(mc_tile **tile, const mc_grid *grid, apr_pool_t *pool) MC_CHECKED;
 
+/* Whether tiles are kept as they come, without a look at their pixels: RAW and vector tiles. */
+static inline bool
+mc_tileset_keeps_bytes(const mc_tileset *tileset)
+{
+    return !mc_format_is_image(tileset->format);
+}
+
+/* What a source is told of the format of tiles. */
+static inline void
+mc_tileset_ask_format(mc_render *wanted, const mc_tileset *tileset)
+{
+    wanted->raw = mc_tileset_keeps_bytes(tileset);
+    wanted->vector_tile = wanted->raw && tileset->format->type == MC_FORMAT_MVT ? &tileset->format->mvt : NULL;
+}
+
 /* A uniform tile in the tileset's format. */
 mc_error *mc_tile_uniform(mc_tile **tile, const mc_tileset *tileset, const mc_grid *grid, const uint8_t bgra[4],
                           mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;

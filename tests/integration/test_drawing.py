@@ -1,4 +1,4 @@
-"""Maps drawn from shapefiles and PostGIS: the same data looks the same, tiles have no seams, values are bound."""
+"""Maps drawn from shapefiles and PostGIS: the same data looks the same, values are bound. Seams: test_seams.py."""
 import io
 import json
 import math
@@ -77,7 +77,7 @@ def database():
 
 LAYER = """<source name="{name}" type="{kind}"><layer name="areas">{data}<style>{style}</style></layer></source>
 <tileset name="{name}"><source>{name}</source><cache>disk</cache><grid>{grid}</grid><format>PNG</format>
-  <metatile>{metatile} {metatile}</metatile>{more}</tileset>"""
+  {more}</tileset>"""
 
 
 @pytest.fixture(scope="module")
@@ -98,12 +98,11 @@ def web(shared_folder, shared_apache, database):
              "<geometry>geom</geometry><srid>3857</srid>")
     kinds = ('<dimensions><dimension type="regex" name="kind" default="wood"><regex>.*</regex></dimension></dimensions>')
 
-    def layer(name, kind, data, style, metatile=1, more="", grid=GRID):
-        return LAYER.format(name=name, kind=kind, data=data, style=folder / f"{style}.sld", metatile=metatile, more=more,
-                            grid=grid)
+    def layer(name, kind, data, style, more="", grid=GRID):
+        return LAYER.format(name=name, kind=kind, data=data, style=folder / f"{style}.sld", more=more, grid=grid)
 
     layers = [layer("plain", "shapefile", shape, "plain"), layer("rich", "shapefile", shape, "rich"),
-              layer("meta", "shapefile", shape, "rich", 4), layer("plaindb", "postgis", table, "plain"),
+              layer("plaindb", "postgis", table, "plain"),
               layer("richdb", "postgis", table, "rich"),
               layer("hexdb", "postgis", table + "<transfer>hex</transfer>", "rich"),
               layer("tinydb", "postgis", table + "<transfer>twkb</transfer>", "plain"),
@@ -125,39 +124,11 @@ def pixels(body):
     return numpy.asarray(Image.open(io.BytesIO(body)).convert("RGBA"))
 
 
-def tile(web, layer, z, x, y):
-    reply = web.get(f"/mc/wmts/1.0.0/{layer}/default/{GRID}/{z}/{y}/{x}.png")
-    assert reply.status == 200, reply.body
-    return pixels(reply.body)
-
-
 def drawn(web, layer, box, width, height, more="", srs="EPSG:3857", status=200):
     reply = web.get(f"/mc?SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&STYLES=&LAYERS={layer}&SRS={srs}&FORMAT=image/png"
                     f"&BBOX={','.join(map(repr, box))}&WIDTH={width}&HEIGHT={height}{more}")
     assert reply.status == status, reply.body
     return pixels(reply.body) if status == 200 else reply.body
-
-
-def visible(image):
-    """Pixels without what cannot be seen: the colour of transparent ones."""
-    return numpy.where(image[..., 3:] == 0, 0, image)
-
-
-@pytest.mark.parametrize("layer", ["plain", "rich", "meta"])
-@pytest.mark.parametrize("z", [1, 4, 7])
-def test_tiles_have_no_seams(web, layer, z):
-    """Random tiles are what the same map shows that is drawn at once."""
-    numbers = random.Random(z)
-    side = 2 * HALF / 2 ** z
-    count = min(2 ** z, 8)
-    for _ in range(3 if z > 1 else 1):
-        x0, y0 = numbers.randint(0, 2 ** z - count), numbers.randint(0, 2 ** z - count)
-        box = (-HALF + x0 * side, HALF - (y0 + count) * side, -HALF + (x0 + count) * side, HALF - y0 * side)
-        whole = drawn(web, layer, box, 256 * count, 256 * count)
-        for x in range(count):
-            for y in range(count):
-                part = whole[y * 256:(y + 1) * 256, x * 256:(x + 1) * 256]
-                assert numpy.array_equal(visible(tile(web, layer, z, x0 + x, y0 + y)), visible(part)), (x, y)
 
 
 @pytest.mark.parametrize("one, other", [("plain", "plaindb"), ("rich", "richdb"), ("rich", "hexdb")])

@@ -177,7 +177,7 @@ def test_a_geography_is_found_from_the_whole_world_and_from_close(maps):
             box = (x, y, x + side, y + side)
             flat = maps.draw("flat", box, (300, 300))
             assert numpy.array_equal(maps.draw("round", box, (300, 300)), flat), box
-    assert covered(maps.draw("flat", WORLD)) > 0.2
+    assert covered(maps.draw("flat", WORLD)) > 0.05
 
 
 def test_rows_of_another_srid_than_the_layers_are_left_out(maps):
@@ -280,19 +280,23 @@ def test_packed_coordinates_are_less_than_half_a_pixel_off(maps, database, srs, 
         side = 10 ** numbers.uniform(-1, 7) / (111319.5 if srs == "EPSG:4326" else 1)
         width, height = numbers.randint(20, 900), numbers.randint(20, 900)
         box = (0.0, 0.0, side, side)
-        pixel = min(side / width, side / height)
+        pixel = min(side / width, side / height)  # in units of the map; then of the layer, where they are the smallest
+        if (srs, table) == ("EPSG:3857", "degrees"):
+            pixel *= math.degrees(1 / math.cosh(side / 6378137)) / 6378137
+        elif (srs, table) == ("EPSG:4326", "plain"):
+            pixel *= math.radians(1) * 6378137
         before = len(statements(database))
         maps.draw(f"{table}_twkb" if srs == "EPSG:3857" else f"{table}_local", box, (width, height), srs=srs)
         found = re.findall(r"ST_AsTWKB\((?:ST_Transform\([^()]*\)|[^()]*?),(-?\d+)\)", " ".join(statements(database)[before:]))
         if not found:
             continue
         asked += 1
-        digits = int(found[-1])
-        off = float(database.sql(f"""WITH random AS (SELECT ST_MakeLine(ARRAY(SELECT ST_MakePoint(random() * {side}, random() * {side})
+        digits, reach = int(found[-1]), pixel * max(width, height)
+        off = float(database.sql(f"""WITH random AS (SELECT ST_MakeLine(ARRAY(SELECT ST_MakePoint(random() * {reach}, random() * {reach})
             FROM generate_series(1, 200))) AS g), packed AS (SELECT g, ST_GeomFromTWKB(ST_AsTWKB(g, {digits})) AS p FROM random)
             SELECT max(ST_Distance(ST_PointN(g, i), p)) FROM packed, generate_series(1, 200) i""")[0])
         assert off < pixel / 2, (digits, pixel, off)
-    assert asked >= 20 or srs == "EPSG:4326"
+    assert asked >= 10
 
 
 def test_values_look_as_psql_shows_them(maps, database):

@@ -23,7 +23,8 @@ def start(log, *arguments, **environment):
 
 
 def interrupt(process):
-    os.killpg(process.pid, signal.SIGINT)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGINT)
     return process.wait(20)
 
 
@@ -112,7 +113,8 @@ def test_nginx_serves_the_same(page, tmp_path):
             for path in ["/", "/catalogue/", "/catalogue/catalogue.js", "/catalogue/products.geojson", "/mapcache/demo/static/ol.js",
                          "/mapcache/gmaps/borders@GoogleMapsCompatible/2/1/1.png", f"/catalog?{box}&LAYERS=base,catalog",
                          f"/catalog-mtamtqbmgeo?{box}&LAYERS=catalog&DIM_PRODUCT=un&FORMAT=image/png",
-                         "/catalog-auto/wmts/1.0.0/WMTSCapabilities.xml"]:
+                         "/catalog-auto/wmts/1.0.0/WMTSCapabilities.xml", "/vector/", "/vector/sources.json", "/vector/styles/world.sld",
+                         "/shapefile/wmts/1.0.0/world/default/GoogleMapsCompatible/2/1/1.png"]:
                 ours, others = (fetch(at, path) for at in (port, page[0]))
                 assert ours.status == others.status and ours.status in (200, 302), path
                 assert ours.headers["Content-Type"] == others.headers["Content-Type"] or path == "/", path

@@ -1,6 +1,7 @@
 /*
- * Build tool: writes the codes of all EPSG systems whose first axis is latitude or northing, from PROJ's database, as a
- * sorted C array. So the order of axes follows the registry, and no request ever opens that database.
+ * Build tool: writes the codes of all EPSG systems whose first axis is latitude or northing, and of those that are not
+ * measured in metres, from PROJ's database, as sorted C arrays. So the order of axes and their units follow the
+ * registry, and no request ever opens that database.
  *
  *     generate proj.db axes.c
  */
@@ -8,18 +9,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define HORIZONTAL                                                                                                     \
+    "WITH horizontal(code, system_authority, system) AS ("                                                             \
+    " SELECT code, coordinate_system_auth_name, coordinate_system_code FROM geodetic_crs WHERE auth_name = 'EPSG'"     \
+    " UNION ALL"                                                                                                       \
+    " SELECT code, coordinate_system_auth_name, coordinate_system_code FROM projected_crs WHERE auth_name = 'EPSG')"
+
+/* Metres for a unit of the first axis; of an angle on the equator of WGS 84. */
+static const char units_query[] =
+    HORIZONTAL " SELECT CAST(h.code AS INTEGER), u.conv_factor * iif(u.type = 'angle', 6378137.0, 1.0)"
+               " FROM horizontal h JOIN axis a ON a.coordinate_system_auth_name = h.system_authority"
+               " AND a.coordinate_system_code = h.system AND a.coordinate_system_order = 1"
+               " JOIN unit_of_measure u ON u.auth_name = a.uom_auth_name AND u.code = a.uom_code"
+               " WHERE NOT (u.type = 'length' AND u.conv_factor = 1.0) ORDER BY 1";
+
 static const char query[] =
-    "WITH horizontal(code, system_authority, system) AS ("
-    " SELECT code, coordinate_system_auth_name, coordinate_system_code FROM geodetic_crs WHERE auth_name = 'EPSG'"
-    " UNION ALL"
-    " SELECT code, coordinate_system_auth_name, coordinate_system_code FROM projected_crs WHERE auth_name = 'EPSG'),"
-    " swapped(code) AS ("
-    " SELECT h.code FROM horizontal h JOIN axis a ON a.coordinate_system_auth_name = h.system_authority"
-    " AND a.coordinate_system_code = h.system AND a.coordinate_system_order = 1"
-    " WHERE a.name IN ('Geodetic latitude', 'Northing'))"
-    " SELECT CAST(code AS INTEGER) FROM swapped"
-    " UNION SELECT CAST(c.code AS INTEGER) FROM compound_crs c JOIN swapped s ON c.horiz_crs_code = s.code"
-    " WHERE c.auth_name = 'EPSG' AND c.horiz_crs_auth_name = 'EPSG' ORDER BY 1";
+    HORIZONTAL ", swapped(code) AS ("
+               " SELECT h.code FROM horizontal h JOIN axis a ON a.coordinate_system_auth_name = h.system_authority"
+               " AND a.coordinate_system_code = h.system AND a.coordinate_system_order = 1"
+               " WHERE a.name IN ('Geodetic latitude', 'Northing'))"
+               " SELECT CAST(code AS INTEGER) FROM swapped"
+               " UNION SELECT CAST(c.code AS INTEGER) FROM compound_crs c JOIN swapped s ON c.horiz_crs_code = s.code"
+               " WHERE c.auth_name = 'EPSG' AND c.horiz_crs_auth_name = 'EPSG' ORDER BY 1";
 
 static int
 write_codes(sqlite3 *database, FILE *out)
@@ -39,6 +50,24 @@ write_codes(sqlite3 *database, FILE *out)
     return count;
 }
 
+static int
+write_units(sqlite3 *database, FILE *out)
+{
+    sqlite3_stmt *statement;
+    if (sqlite3_prepare_v2(database, units_query, -1, &statement, NULL) != SQLITE_OK) {
+        fprintf(stderr, "%s\n", sqlite3_errmsg(database));
+        return 0;
+    }
+    int count = 0;
+    fprintf(out, "\nconst mc_axes_unit mc_axes_units[] = {\n");
+    while (sqlite3_step(statement) == SQLITE_ROW)
+        fprintf(out, "{ %d, %.17g },%s", sqlite3_column_int(statement, 0), sqlite3_column_double(statement, 1),
+                ++count % 4 == 0 ? "\n" : " ");
+    fprintf(out, "\n};\nconst int mc_axes_unit_count = %d;\n", count);
+    sqlite3_finalize(statement);
+    return count;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -50,6 +79,8 @@ main(int argc, char **argv)
     FILE *out = fopen(argv[2], "w");
     int opened = sqlite3_open_v2(argv[1], &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
     int count = out != NULL && opened ? write_codes(database, out) : 0;
+    if (count > 0)
+        count = write_units(database, out);
     sqlite3_close(database);
     int closed = out != NULL && fclose(out) == 0;
     if (count == 0)

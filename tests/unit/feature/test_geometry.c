@@ -1,13 +1,9 @@
 #include "unit.h"
 
-#include <apr_strings.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "feature/geometry.h"
-#include "feature/shp.h"
 
 static const mc_lattice lattice = { .x0 = 0, .y0 = 100, .per_x = 1, .per_y = 1 };
 
@@ -151,108 +147,4 @@ START_TEST(lies_and_depths_are_refused)
 }
 END_TEST
 
-static const char *
-written(const char *folder, const char *name, const void *bytes, size_t size)
-{
-    const char *path = apr_pstrcat(pool, folder, "/", name, NULL);
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
-    fclose(file);
-    return path;
-}
-
-/* One record: a square with a hole. */
-static void
-put_shapefile(writer *w)
-{
-    w->big = true;
-    put_word(w, 9994);
-    for (int i = 0; i < 5; i++)
-        put_word(w, 0);
-    put_word(w, 0);
-    w->big = false;
-    put_word(w, 1000);
-    put_word(w, 5);
-    for (int i = 0; i < 8; i++)
-        put_double(w, i < 2 ? 10 : i < 4 ? 20 : 0);
-    w->big = true;
-    put_word(w, 1);
-    put_word(w, (44 + 2 * 4 + 10 * 16) / 2);
-    w->big = false;
-    put_word(w, 5);
-    for (int i = 0; i < 4; i++)
-        put_double(w, i < 2 ? 10 : 20);
-    put_word(w, 2);
-    put_word(w, 10);
-    put_word(w, 0);
-    put_word(w, 5);
-    for (int i = 4; i >= 0; i--) { /* clockwise: outside */
-        put_double(w, square[i][0]);
-        put_double(w, square[i][1]);
-    }
-    for (int i = 0; i < 5; i++) {
-        put_double(w, 12 + (square[i][0] - 10) / 2);
-        put_double(w, 12 + (square[i][1] - 10) / 2);
-    }
-}
-
-static void
-put_table(writer *w)
-{
-    static const char head[32] = { 3, 0, 0, 0, 2, 0, 0, 0, 32 * 3 + 1, 0, 11, 0, [29] = 0x57 };
-    static const char fields[2][32] = { { 'N', 'A', 'M', 'E', [11] = 'C', [16] = 6 }, { 'N', [11] = 'N', [16] = 4 } };
-    put(w, head, 32, false);
-    put(w, fields, 64, false);
-    put_byte(w, 0x0D);
-    put(w, " Z\xFCrich  42", 11, false);
-    put(w, " Bern  ****", 11, false);
-}
-
-START_TEST(shapefiles_with_their_tables)
-{
-    char folder[] = "/tmp/mapcache-shp-XXXXXX";
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    writer w = { .size = 0 }, table = { .size = 0 };
-    put_shapefile(&w);
-    put_table(&table);
-    const char *path = written(folder, "a.shp", w.bytes, w.size),
-               *beside = written(folder, "a.dbf", table.bytes, table.size);
-    mc_shp *shp;
-    mc_shp_record record;
-    size_t at = 0;
-    ck_ok(mc_shp_open(&shp, path, pool));
-    ck_assert_int_eq(shp->type, 5);
-    ck_assert(mc_shp_next(shp, &at, &record));
-    ck_assert(record.has_box);
-    ck_assert_double_eq(record.box.maxx, 20);
-    ck_ok(mc_shp_geometry(&geometry, &record, &lattice, pool));
-    ck_assert_int_eq(geometry.shapes[MC_SHAPE_POLYGONS].part_count, 2);
-    ck_assert_int_eq(geometry.shapes[MC_SHAPE_POLYGONS].point_count, 8);
-    ck_assert(!mc_shp_next(shp, &at, &record));
-    ck_assert_int_eq(mc_dbf_find(shp->attributes, "name"), 0);
-    ck_assert_int_eq(mc_dbf_find(shp->attributes, "none"), -1);
-    ck_assert_str_eq(mc_dbf_value(shp->attributes, 0, 0, pool), "Z\xC3\xBCrich");
-    ck_assert_str_eq(mc_dbf_value(shp->attributes, 0, 1, pool), "42");
-    ck_assert_str_eq(mc_dbf_value(shp->attributes, 1, 0, pool), "Bern");
-    ck_assert_ptr_null(mc_dbf_value(shp->attributes, 1, 1, pool));
-    ck_assert_ptr_null(mc_dbf_value(shp->attributes, 2, 0, pool));
-    w.bytes[100 + 8 + 40] = 200; /* more points than there are */
-    at = 0;
-    ck_ok(mc_shp_open(&shp, written(folder, "a.shp", w.bytes, w.size), pool));
-    ck_assert(mc_shp_next(shp, &at, &record));
-    ck_fails(CORRUPT, mc_shp_geometry(&geometry, &record, &lattice, pool));
-    ck_ok(mc_shp_open(&shp, written(folder, "a.shp", w.bytes, w.size - 1), pool));
-    at = 0;
-    ck_assert(!mc_shp_next(shp, &at, &record));
-    ck_fails(CORRUPT, mc_shp_open(&shp, written(folder, "a.shp", w.bytes, 99), pool));
-    ck_fails(IO, mc_shp_open(&shp, apr_pstrcat(pool, folder, "/none.shp", NULL), pool));
-    unlink(path);
-    unlink(beside);
-    rmdir(folder);
-    mc_geometry_free(&geometry);
-}
-END_TEST
-
-UNIT_MAIN("geometry", polygons_of_all_forms, collections_fill_all_kinds, lies_and_depths_are_refused,
-          shapefiles_with_their_tables)
+UNIT_MAIN("geometry", polygons_of_all_forms, collections_fill_all_kinds, lies_and_depths_are_refused)

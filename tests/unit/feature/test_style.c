@@ -1,4 +1,4 @@
-#include "unit.h"
+#include "styles.h"
 
 #include <apr_hash.h>
 #include <apr_strings.h>
@@ -9,37 +9,6 @@
 
 #include "feature/expression.h"
 #include "feature/painter.h"
-
-static mc_build build;
-
-/* The style of a document whose rules are given. */
-static const mc_style *
-style_of(const char *rules)
-{
-    char path[] = "/tmp/mapcache-style-XXXXXX";
-    int fd = mkstemp(path);
-    FILE *file = fdopen(fd, "w");
-    build = (mc_build){ .pool = pool, .diagnostics = mc_diagnostics_create(pool) };
-    fprintf(file,
-            "<sld:StyledLayerDescriptor version='1.0.0' xmlns:sld='http://www.opengis.net/sld' "
-            "xmlns:ogc='http://www.opengis.net/ogc'><sld:NamedLayer><sld:Name>a</sld:Name><sld:UserStyle>"
-            "<sld:Name>one</sld:Name><sld:FeatureTypeStyle>%s</sld:FeatureTypeStyle></sld:UserStyle></sld:NamedLayer>"
-            "</sld:StyledLayerDescriptor>",
-            rules);
-    fclose(file);
-    const mc_style *style = mc_style_read(path, NULL, NULL, &build);
-    unlink(path);
-    return style;
-}
-
-static int
-complaints(mc_severity severity)
-{
-    int count = 0;
-    for (int i = 0; i < build.diagnostics->complaints->nelts; i++)
-        count += APR_ARRAY_IDX(build.diagnostics->complaints, i, mc_complaint).severity == severity;
-    return count;
-}
 
 /* Whether a feature with the values of attributes A and B fits a condition that names both. */
 static bool

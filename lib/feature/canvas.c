@@ -1,0 +1,218 @@
+/*
+ * Canvases: see canvas.h. A colour that is laid over indexed pixels makes a new index of each pair of an index and a
+ * step of coverage; the pairs are worked out as they occur.
+ */
+#include "feature/canvas.h"
+
+#include <string.h>
+
+#ifdef __SSE4_1__
+#include <smmintrin.h>
+#endif
+
+#include "image/scratch.h"
+
+enum { STEPS = 16, UNKNOWN = 0xffff };
+
+/* One colour being laid over an indexed image. */
+typedef struct laying {
+    mc_indexed *image;
+    mc_color color;
+    uint16_t next[256][STEPS]; /* the index that a pair becomes; UNKNOWN */
+    bool complete[256];        /* all steps of an index are known, and stand in `bytes` */
+    uint8_t bytes[256][STEPS];
+} laying;
+
+static apr_status_t
+free_canvas(void *data)
+{
+    mc_pixels_unref(((mc_canvas *)data)->pixels);
+    return APR_SUCCESS;
+}
+
+static mc_canvas *
+new_canvas(int width, int height, apr_pool_t *pool)
+{
+    mc_canvas *made = apr_pcalloc(pool, sizeof(*made));
+    *made = (mc_canvas){ .width = width, .height = height, .pool = pool };
+    made->mask = apr_palloc(pool, (size_t)width + MC_MASK_MARGIN);
+    apr_pool_cleanup_register(pool, made, free_canvas, apr_pool_cleanup_null);
+    return made;
+}
+
+mc_canvas *
+mc_canvas_create(int width, int height, bool indexed, apr_pool_t *pool)
+{
+    mc_canvas *made = new_canvas(width, height, pool);
+    made->indexable = indexed;
+    return made;
+}
+
+mc_canvas *
+mc_canvas_of(mc_pixels *pixels, apr_pool_t *pool)
+{
+    mc_canvas *made = new_canvas(pixels->width, pixels->height, pool);
+    made->pixels = mc_pixels_ref(pixels);
+    return made;
+}
+
+mc_error *
+mc_canvas_pixels(mc_pixels **pixels, mc_canvas *canvas)
+{
+    if (canvas->indexed != NULL)
+        MC_TRY(mc_indexed_pixels(&canvas->pixels, canvas->indexed, canvas->pool));
+    else if (canvas->pixels == NULL)
+        MC_TRY(mc_pixels_create(&canvas->pixels, canvas->width, canvas->height, true, canvas->pool));
+    canvas->indexed = NULL;
+    canvas->indexable = false;
+    canvas->pixels->opacity = MC_OPACITY_UNKNOWN; /* painted on: what was known of it does not hold any more */
+    *pixels = canvas->pixels;
+    return MC_OK;
+}
+
+/* What a pair becomes; -1 where that would be one colour too many. */
+static int
+next_of(laying *lay, uint8_t index, int step)
+{
+    if (lay->next[index][step] != UNKNOWN)
+        return lay->next[index][step];
+    uint8_t color[4];
+    memcpy(color, lay->image->colors[index], 4);
+    mc_brush_color(color, lay->color, (uint8_t)(step * 17));
+    int number = mc_indexed_number(lay->image, color);
+    if (number >= 0)
+        lay->next[index][step] = (uint16_t)number;
+    return number;
+}
+
+/* Works out all steps of an index that fills whole stretches, if their colours fit. */
+static bool
+complete(laying *lay, uint8_t index)
+{
+    if (lay->complete[index])
+        return true;
+    if (lay->image->count + STEPS > 256)
+        return false;
+    for (int step = 0; step < STEPS; step++)
+        lay->bytes[index][step] = (uint8_t)next_of(lay, index, step);
+    return lay->complete[index] = true;
+}
+
+/* False at the first pixel that cannot be laid; *done is its number. */
+static bool
+lay_some(laying *lay, uint8_t *pixels, const uint8_t *mask, int count, int *done)
+{
+    for (int i = 0; i < count; i++) {
+        if (mask[i] == 0)
+            continue;
+        int number = next_of(lay, pixels[i], mask[i] >> 4);
+        if (number < 0) {
+            *done += i;
+            return false;
+        }
+        pixels[i] = (uint8_t)number;
+    }
+    *done += count;
+    return true;
+}
+
+#ifdef __SSE4_1__
+/* Sixteen pixels of one colour. */
+static inline void
+lay_even(const laying *lay, uint8_t *pixels, uint8_t index, __m128i masks)
+{
+    const __m128i steps = _mm_and_si128(_mm_srli_epi16(masks, 4), _mm_set1_epi8(15));
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)lay->bytes[index]);
+    _mm_storeu_si128((__m128i *)(void *)pixels, _mm_shuffle_epi8(bytes, steps));
+}
+
+static bool
+lay_row(laying *lay, uint8_t *pixels, const uint8_t *mask, int count, int *done)
+{
+    *done = 0;
+    for (; *done + 16 <= count;) {
+        uint8_t *at = pixels + *done;
+        __m128i masks = _mm_loadu_si128((const __m128i *)(const void *)(mask + *done));
+        __m128i sixteen = _mm_loadu_si128((const __m128i *)(const void *)at);
+        __m128i first = _mm_shuffle_epi8(sixteen, _mm_setzero_si128());
+        if (_mm_testz_si128(masks, masks)) {
+            *done += 16;
+        } else if (_mm_movemask_epi8(_mm_cmpeq_epi8(sixteen, first)) == 0xffff && complete(lay, *at)) {
+            lay_even(lay, at, *at, masks);
+            *done += 16;
+        } else if (!lay_some(lay, at, mask + *done, 16, done))
+            return false;
+    }
+    return lay_some(lay, pixels + *done, mask + *done, count - *done, done);
+}
+#else
+static bool
+lay_row(laying *lay, uint8_t *pixels, const uint8_t *mask, int count, int *done)
+{
+    *done = 0;
+    return lay_some(lay, pixels, mask, count, done);
+}
+#endif
+
+/* Lays a row of coverage; where the colours run out, the rest of it onto pixels. */
+static mc_error *
+lay_on(mc_canvas *canvas, laying *lay, int x, int y, const uint8_t *mask, int count)
+{
+    int done = 0;
+    mc_pixels *pixels;
+    if (canvas->indexed != NULL && lay_row(lay, mc_indexed_row(canvas->indexed, y) + x, mask, count, &done))
+        return MC_OK;
+    MC_TRY(mc_canvas_pixels(&pixels, canvas));
+    mc_brush_row(pixels, x + done, y, mask + done, count - done, lay->color);
+    return MC_OK;
+}
+
+static mc_error *
+begin(laying **lay, mc_canvas *canvas, mc_color color)
+{
+    if (canvas->indexable && canvas->indexed == NULL)
+        MC_TRY(mc_indexed_create(&canvas->indexed, canvas->width, canvas->height, canvas->pool));
+    *lay = mc_scratch_acquire(sizeof(**lay));
+    if (*lay == NULL)
+        return mc_error_create(canvas->pool, MC_ERR_LIMIT, "no memory to lay a colour");
+    (*lay)->image = canvas->indexed;
+    (*lay)->color = color;
+    memset((*lay)->next, 0xff, sizeof((*lay)->next));
+    memset((*lay)->complete, 0, sizeof((*lay)->complete));
+    return MC_OK;
+}
+
+mc_error *
+mc_canvas_fill(mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule, mc_color color)
+{
+    laying *lay;
+    mc_error *error = MC_OK;
+    MC_TRY(begin(&lay, canvas, color));
+    for (int y = coverage->top; y <= coverage->bottom; y++) {
+        int x, count;
+        mc_area_take_row(coverage, y, rule, canvas->mask, &x, &count);
+        if (count > 0 && error == MC_OK)
+            error = lay_on(canvas, lay, x, y, canvas->mask, count);
+    }
+    mc_area_done(coverage);
+    mc_scratch_release(lay);
+    return error;
+}
+
+mc_error *
+mc_canvas_outline(mc_canvas *canvas, mc_outline *outline, mc_color color)
+{
+    laying *lay;
+    mc_error *error = MC_OK;
+    MC_TRY(begin(&lay, canvas, color));
+    for (int y = outline->top; y <= outline->bottom; y++) {
+        int x, count;
+        const uint8_t *mask = mc_outline_row(outline, y, &x, &count);
+        if (count > 0 && error == MC_OK)
+            error = lay_on(canvas, lay, x, y, mask, count);
+        mc_outline_clear_row(outline, y);
+    }
+    mc_outline_done(outline);
+    mc_scratch_release(lay);
+    return error;
+}

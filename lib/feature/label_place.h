@@ -1,0 +1,30 @@
+/* From labels that have been taken to labels on the map. */
+#ifndef MC_FEATURE_LABEL_PLACE_H
+#define MC_FEATURE_LABEL_PLACE_H
+
+#include "feature/label_private.h"
+
+/* A label that wants to be drawn. Lengths are pixels, y downwards. */
+typedef struct mc_label_candidate {
+    const mc_text_symbol *symbol;
+    double priority;
+    int64_t id;
+    int layer, order; /* of the source; of its symbol in the rule */
+    mc_label_look look;
+    float unit; /* pixels for a length of the symbol */
+    float anchor[2], moved[2], offset, angle;
+    mc_shape_kind kind;   /* of the geometry */
+    bool along;           /* along its lines */
+    double at[2], extent; /* where it belongs; length or area of what is visible */
+    float *points;        /* of the lines, x, y in turn */
+    int *ends;            /* for each line the index after its last point */
+    int point_count, end_count;
+    int longest_begin, longest_end; /* points of the longest line */
+    const char *text;               /* clean */
+} mc_label_candidate;
+
+/* Places and draws them in their order. */
+mc_error *mc_labels_place(mc_label_candidate *const *list, int count, mc_pixels *target, mc_ctx *ctx,
+                          apr_pool_t *pool) MC_CHECKED;
+
+#endif

@@ -1,0 +1,71 @@
+/* Images of at most 256 colours: see indexed.h. */
+#include "image/indexed.h"
+
+#include <string.h>
+
+#include "image/scratch.h"
+
+static apr_status_t
+release(void *rows)
+{
+    mc_scratch_release(rows);
+    return APR_SUCCESS;
+}
+
+mc_error *
+mc_indexed_create(mc_indexed **image, int width, int height, apr_pool_t *pool)
+{
+    if (width < 1 || height < 1 || width > mc_pixels_max || height > mc_pixels_max)
+        return mc_error_create(pool, MC_ERR_LIMIT, "an image of %d x %d pixels is beyond the limit of %d a side", width,
+                               height, mc_pixels_max);
+    mc_indexed *made = apr_palloc(pool, sizeof(*made));
+    *made = (mc_indexed){ .width = width, .height = height, .stride = (size_t)width + 1, .count = 1 };
+    size_t size = made->stride * (size_t)height;
+    made->rows = mc_scratch_acquire(size);
+    if (made->rows == NULL)
+        return mc_error_create(pool, MC_ERR_LIMIT, "no memory for an image of %d x %d pixels", width, height);
+    apr_pool_cleanup_register(pool, made->rows, release, apr_pool_cleanup_null);
+    memset(made->rows, 0, size);
+    *image = made;
+    return MC_OK;
+}
+
+int
+mc_indexed_number(mc_indexed *image, const uint8_t bgra[4])
+{
+    for (int i = 0; i < image->count; i++)
+        if (memcmp(image->colors[i], bgra, 4) == 0)
+            return i;
+    if (image->count == 256)
+        return -1;
+    memcpy(image->colors[image->count], bgra, 4);
+    return image->count++;
+}
+
+void
+mc_indexed_over(mc_indexed *image, const uint8_t bgra[4])
+{
+    for (int i = 0; i < image->count; i++) {
+        unsigned rest = 255U - image->colors[i][3];
+        for (int c = 0; c < 4; c++) {
+            unsigned product = bgra[c] * rest + 128;
+            unsigned sum = image->colors[i][c] + ((product + (product >> 8)) >> 8);
+            image->colors[i][c] = (uint8_t)(sum > 255 ? 255 : sum);
+        }
+    }
+}
+
+mc_error *
+mc_indexed_pixels(mc_pixels **pixels, const mc_indexed *image, apr_pool_t *pool)
+{
+    MC_TRY(mc_pixels_create(pixels, image->width, image->height, false, pool));
+    uint32_t colors[256];
+    memcpy(colors, image->colors, sizeof(colors));
+    for (int y = 0; y < image->height; y++) {
+        uint32_t *out = (uint32_t *)(void *)((*pixels)->data + (size_t)y * (*pixels)->stride);
+        const uint8_t *in = mc_indexed_row(image, y);
+        for (int x = 0; x < image->width; x++)
+            out[x] = colors[in[x]];
+    }
+    return MC_OK;
+}

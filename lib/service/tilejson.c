@@ -1,0 +1,129 @@
+/*
+ * TileJSON 3.0.0 of a tileset: where web maps find its tiles, where it has data, and what layers vector tiles have. It
+ * knows no other tiles than those of the spherical Mercator's square world, halved from level to level.
+ */
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "service/service_base.h"
+
+#define HALF_WORLD 20037508.3427892480
+#define MERCATOR_LATITUDE 85.0511287798 /* degrees: where that square ends */
+#define SAME 1e-6
+
+bool
+mc_tilejson_layer(const char **layer, const char *text, const mc_call *call, apr_pool_t *pool)
+{
+    static const char suffix[] = ".json";
+    size_t size = strlen(text), tail = sizeof(suffix) - 1;
+    if (size <= tail || strcmp(text + size - tail, suffix) != 0 || mc_call_tileset(call, text, pool) != NULL)
+        return false;
+    *layer = apr_pstrmemdup(pool, text, size - tail);
+    return true;
+}
+
+/* Whether level z of the grid is level z of web maps, for all levels of the link. */
+static bool
+is_web_mercator(const mc_grid_link *link)
+{
+    const mc_grid *grid = link->grid;
+    mc_extent degrees;
+    if (grid->epsg == 4326 || !mc_grid_degrees(&degrees, grid, &grid->extent) ||
+        (grid->origin != MC_BOTTOM_LEFT && grid->origin != MC_TOP_LEFT))
+        return false;
+    for (int z = link->minzoom; z <= link->maxzoom; z++) {
+        double side = 2 * HALF_WORLD / ldexp(1, z);
+        mc_extent first = mc_grid_tile_extent(grid, z, 0, 0);
+        double edge = grid->origin == MC_BOTTOM_LEFT ? first.miny + HALF_WORLD : HALF_WORLD - first.maxy;
+        if (fabs(first.maxx - first.minx - side) > side * SAME || fabs(first.maxy - first.miny - side) > side * SAME ||
+            fabs(first.minx + HALF_WORLD) > side * SAME + 1 || fabs(edge) > side * SAME + 1)
+            return false;
+    }
+    return true;
+}
+
+static const char *
+text_of(const char *text, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, "\"", mc_json_escape(text, pool), "\"", NULL);
+}
+
+static const char *
+optional(const char *key, const char *text, apr_pool_t *pool)
+{
+    return text == NULL ? "" : apr_pstrcat(pool, ",\"", key, "\":", text_of(text, pool), NULL);
+}
+
+static const char *
+bounds_of(const mc_tileset *tileset, apr_pool_t *pool)
+{
+    mc_extent box = mc_tileset_degrees(tileset);
+    return apr_psprintf(pool, "[%.8f,%.8f,%.8f,%.8f]", fmax(box.minx, -180), fmax(box.miny, -MERCATOR_LATITUDE),
+                        fmin(box.maxx, 180), fmin(box.maxy, MERCATOR_LATITUDE));
+}
+
+static const char *
+write_vector_layer(const mc_vector_layer_info *layer, const mc_grid_link *link, apr_pool_t *pool)
+{
+    static const char *const kinds[] = {
+        [MC_ATTRIBUTE_TEXT] = "String", [MC_ATTRIBUTE_NUMBER] = "Number", [MC_ATTRIBUTE_BOOLEAN] = "Boolean"
+    };
+    apr_array_header_t *fields = apr_array_make(pool, 16, sizeof(const char *));
+    for (int i = 0; i < layer->attributes->nelts; i++) {
+        const mc_vector_attribute *field = &APR_ARRAY_IDX(layer->attributes, i, mc_vector_attribute);
+        APR_ARRAY_PUSH(fields, const char *) =
+            apr_pstrcat(pool, text_of(field->name, pool), ":\"", kinds[field->kind], "\"", NULL);
+    }
+    return apr_psprintf(pool, "{\"id\":%s,\"minzoom\":%d,\"maxzoom\":%d,\"fields\":{%s}}", text_of(layer->name, pool),
+                        layer->minzoom > link->minzoom ? layer->minzoom : link->minzoom,
+                        layer->maxzoom < link->maxzoom ? layer->maxzoom : link->maxzoom,
+                        fields->nelts > 0 ? apr_array_pstrcat(pool, fields, ',') : "");
+}
+
+/* Vector tiles of a source that is not ours, or of none, may have any layers: the list is mandatory, and empty. */
+static mc_error *
+vector_layers(const char **text, const mc_tile_request *tile, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_source *source = tile->tileset->source;
+    apr_array_header_t *layers = NULL, *written = apr_array_make(pool, 8, sizeof(const char *));
+    *text = "";
+    if (!mc_format_is_vector(tile->tileset->format))
+        return MC_OK;
+    if (source != NULL && source->ops->vector_layers != NULL)
+        MC_TRY(source->ops->vector_layers(&layers, source, ctx, pool));
+    for (int i = 0; layers != NULL && i < layers->nelts; i++)
+        APR_ARRAY_PUSH(written, const char *) =
+            write_vector_layer(&APR_ARRAY_IDX(layers, i, mc_vector_layer_info), tile->link, pool);
+    *text = apr_pstrcat(pool, ",\"vector_layers\":[", written->nelts > 0 ? apr_array_pstrcat(pool, written, ',') : "",
+                        "]", NULL);
+    return MC_OK;
+}
+
+mc_error *
+mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_top, const mc_call *call, mc_ctx *ctx,
+            apr_pool_t *pool)
+{
+    mc_tile_request tile;
+    const char *layers;
+    MC_TRY(mc_layer_parse(&tile, layer, call, MC_ERR_NOT_FOUND, pool));
+    if (!is_web_mercator(tile.link))
+        return mc_error_create(pool, MC_ERR_NOT_FOUND,
+                               "TileJSON knows no other tiles than those of web maps, and grid %s has others",
+                               tile.link->grid->name);
+    MC_TRY(vector_layers(&layers, &tile, ctx, pool));
+    const char *url = apr_pstrcat(pool, call->base, path, "/", mc_url_segment(layer, pool), "/{z}/{x}/{y}.",
+                                  mc_tileset_extension(tile.tileset), NULL);
+    const char *text = apr_pstrcat(
+        pool, "{\"tilejson\":\"3.0.0\",\"name\":", text_of(mc_tileset_title(tile.tileset), pool),
+        optional("description", mc_meta(tile.tileset->metadata, "abstract"), pool),
+        optional("attribution", mc_meta(tile.tileset->metadata, "attribution"), pool), ",\"scheme\":\"",
+        from_top ? "xyz" : "tms", "\",\"tiles\":[", text_of(url, pool),
+        "],\"minzoom\":", apr_itoa(pool, tile.link->minzoom), ",\"maxzoom\":", apr_itoa(pool, tile.link->maxzoom),
+        ",\"bounds\":", bounds_of(tile.tileset, pool), layers, "}\n", NULL);
+    request->kind = MC_REQUEST_DOCUMENT;
+    request->u.document =
+        (mc_document){ .text = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool), .mime = "application/json" };
+    return MC_OK;
+}

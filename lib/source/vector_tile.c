@@ -1,0 +1,161 @@
+/* Vector tiles of the sources that draw: the same layers and data as their maps, as features instead of pixels. */
+#include <apr_strings.h>
+#include <math.h>
+
+#include "base/metrics.h"
+#include "feature/mvt.h"
+#include "mapcache/trace.h"
+#include "source/vector.h"
+
+/* How far a box may be from a tile's and still count as it, in tiles. */
+#define SAME_PLACE 1e-3
+
+/* A tile of the grid. */
+typedef struct place {
+    int z;
+    double x0, y0, width, height; /* of the upper left tile of the level: its corner; units of the CRS */
+    int column, row;              /* from there, to the right and down */
+} place;
+
+static bool
+find_place(place *found, const mc_render *wanted)
+{
+    const mc_grid *grid = wanted->grid;
+    for (int z = 0; z < grid->level_count; z++) {
+        mc_extent first = mc_grid_tile_extent(grid, z, 0, 0);
+        double width = first.maxx - first.minx, height = first.maxy - first.miny;
+        double column = (wanted->box.minx - first.minx) / width, row = (first.maxy - wanted->box.maxy) / height;
+        double columns = (wanted->box.maxx - wanted->box.minx) / width;
+        if (fabs(columns - 1) > SAME_PLACE || fabs(column - rint(column)) > SAME_PLACE ||
+            fabs(row - rint(row)) > SAME_PLACE)
+            continue;
+        *found = (place){ z, first.minx, first.maxy, width, height, (int)rint(column), (int)rint(row) };
+        return true;
+    }
+    return false;
+}
+
+static void
+make_query(mc_feature_query *query, const place *at, const mc_render *wanted)
+{
+    const mc_mvt_options *options = wanted->vector_tile;
+    double unit_x = at->width / options->extent, unit_y = at->height / options->extent;
+    double margin_x = (options->buffer + 1) * unit_x, margin_y = (options->buffer + 1) * unit_y;
+    mc_vector_query(query, wanted, 0);
+    query->lattice = mc_mvt_lattice(options, at->x0, at->y0, at->width, at->height, at->column, at->row);
+    query->box = (mc_extent){ wanted->box.minx - margin_x, wanted->box.miny - margin_y, wanted->box.maxx + margin_x,
+                              wanted->box.maxy + margin_y };
+}
+
+static mc_error *
+add_layer(mc_mvt *mvt, const mc_vector_layer *layer, const place *at, const mc_render *wanted, mc_ctx *ctx,
+          apr_pool_t *pool)
+{
+    apr_array_header_t *fields;
+    const char **names;
+    mc_feature_query query = { 0 };
+    int64_t skipped = 0;
+    if (at->z < layer->minzoom || at->z > layer->maxzoom)
+        return MC_OK;
+    MC_TRY(mc_vector_fields(&fields, &names, layer, ctx, pool));
+    make_query(&query, at, wanted);
+    query.attributes = names;
+    query.attribute_count = fields->nelts;
+    mc_mvt_layer(mvt, layer->name, (const mc_field *)(const void *)fields->elts, fields->nelts, layer->data->has_ids);
+    return layer->data->ops->read(layer->data, &query, mc_mvt_take, mvt, &skipped, ctx, pool);
+}
+
+/* Counts and logs what came of a tile. */
+static void
+account(const mc_mvt_result *result, const place *at, const mc_render *wanted, mc_ctx *ctx)
+{
+    struct mc_metrics *metrics = ctx->process->metrics;
+    mc_count(metrics, MC_COUNT_vector_tiles_total, 1);
+    mc_count(metrics, MC_COUNT_vector_features_total, (uint64_t)result->features);
+    mc_count(metrics, MC_COUNT_vector_dropped_total, (uint64_t)result->dropped);
+    mc_count(metrics, MC_COUNT_vector_bytes_total, result->bytes);
+    if (result->dropped > 0)
+        mc_log_write(ctx, MC_LOG_WARN,
+                     "tileset \"%s\": a vector tile of level %d leaves out %" APR_INT64_T_FMT " of %" APR_INT64_T_FMT
+                     " features to stay within its budgets",
+                     wanted->tileset, at->z, (apr_int64_t)result->dropped,
+                     (apr_int64_t)(result->dropped + result->features));
+}
+
+static mc_error *
+make_tile(mc_mvt_result *result, const mc_vector_source *source, const place *at, const mc_render *wanted, mc_ctx *ctx,
+          apr_pool_t *scratch, apr_pool_t *pool)
+{
+    mc_mvt *mvt = mc_mvt_create(wanted->vector_tile, scratch);
+    for (int i = 0; i < source->layer_count; i++)
+        MC_TRY(add_layer(mvt, source->layers[i], at, wanted, ctx, scratch));
+    return mc_mvt_finish(result, mvt, ctx, pool);
+}
+
+/* An error after the budget's end is its fault: the next one may be luckier, so that it is none of the data's. */
+static mc_error *
+explain(mc_error *error, apr_time_t end, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    bool late =
+        error != MC_OK && (error->kind == MC_ERR_TIMEOUT || error->kind == MC_ERR_UNAVAILABLE) && apr_time_now() >= end;
+    if (!late)
+        return error;
+    mc_count(ctx->process->metrics, MC_COUNT_vector_late_total, 1);
+    return mc_error_wrap(pool, error, MC_ERR_UNAVAILABLE,
+                         "a vector tile of layer %s takes longer than its budget of time", wanted->tileset);
+}
+
+mc_error *
+mc_vector_tile(mc_rendered *map, const mc_vector_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mapcache_vector_tile");
+    mc_mvt_result result = { 0 };
+    apr_pool_t *scratch;
+    place at;
+    if (!find_place(&at, wanted))
+        return mc_error_create(pool, MC_ERR_CONFIG, "a vector tile is wanted that is no tile of its grid");
+    mc_ctx bounded = *ctx;
+    apr_time_t end = apr_time_now() + (apr_interval_time_t)(wanted->vector_tile->max_time * APR_USEC_PER_SEC);
+    if (bounded.deadline == 0 || end < bounded.deadline)
+        bounded.deadline = end;
+    apr_pool_create(&scratch, pool);
+    mc_error *error = mc_error_copy(make_tile(&result, source, &at, wanted, &bounded, scratch, pool), pool);
+    apr_pool_destroy(scratch);
+    MC_TRY(explain(error, end, wanted, ctx, pool));
+    account(&result, &at, wanted, ctx);
+    map->data = result.gzip;
+    return MC_OK;
+}
+
+static mc_attribute_kind
+kind_of(mc_field_type type)
+{
+    if (type == MC_FIELD_BOOLEAN)
+        return MC_ATTRIBUTE_BOOLEAN;
+    return type == MC_FIELD_TEXT ? MC_ATTRIBUTE_TEXT : MC_ATTRIBUTE_NUMBER;
+}
+
+/* A layer whose data is away for the moment has no attributes known. */
+mc_error *
+mc_vector_tile_layers(apr_array_header_t **layers, mc_source *source, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_vector_source *vector = (const mc_vector_source *)source;
+    *layers = apr_array_make(pool, vector->layer_count + 1, sizeof(mc_vector_layer_info));
+    for (int i = 0; i < vector->layer_count; i++) {
+        const mc_vector_layer *layer = vector->layers[i];
+        mc_vector_layer_info info = { layer->name, layer->minzoom, layer->maxzoom,
+                                      apr_array_make(pool, 8, sizeof(mc_vector_attribute)) };
+        apr_array_header_t *fields = NULL;
+        const char **names;
+        mc_error *error = mc_vector_fields(&fields, &names, layer, ctx, pool);
+        if (error != MC_OK)
+            mc_log_error(ctx, MC_LOG_WARN, error);
+        for (int j = 0; error == MC_OK && j < fields->nelts; j++) {
+            mc_field field = APR_ARRAY_IDX(fields, j, mc_field);
+            APR_ARRAY_PUSH(info.attributes, mc_vector_attribute) =
+                (mc_vector_attribute){ field.name, kind_of(field.type) };
+        }
+        APR_ARRAY_PUSH(*layers, mc_vector_layer_info) = info;
+    }
+    return MC_OK;
+}
