@@ -18,7 +18,7 @@ typedef struct mc_put {
 } mc_put;
 
 /*
- * get: *tile is NULL on a miss. put: all of the tiles or none where the store can; they are of one metatile.
+ * get: *tile is NULL on a miss. put: all of the tiles or none where the store can; they may be of any metatiles.
  * exists and delete: of one tile; deleting what is not there is no error.
  */
 typedef struct mc_cache_ops {
@@ -27,6 +27,10 @@ typedef struct mc_cache_ops {
     const char *help;
     mc_cache *(*from_config)(const mc_node *node, mc_build *build); /* NULL after a complaint */
     mc_error *(*get)(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool);
+    /* Of one tileset, grid, level and dimensions at once, for stores that are far away; NULL for others. What is
+     * missing stays as it is in `tiles`. */
+    mc_error *(*get_all)(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx,
+                         apr_pool_t *pool);
     mc_error *(*exists)(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
     mc_error *(*put)(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx);
     mc_error *(*remove)(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
@@ -60,6 +64,14 @@ void mc_cache_used_by(mc_cache *cache, const char *tileset, const mc_grid *grid,
  * data lives in `pool`. */
 mc_error *mc_cache_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx,
                        apr_pool_t *pool) MC_CHECKED;
+
+/* Whether mc_cache_get_all is one round trip. */
+bool mc_cache_gets_all(const mc_cache *cache);
+
+/* As mc_cache_get, for keys of one tileset, grid, level and dimensions; tiles[i] is NULL where that one is missing.
+ * Only where mc_cache_gets_all. */
+mc_error *mc_cache_get_all(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx,
+                           apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_cache_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;

@@ -104,6 +104,9 @@ int mc_grid_link_level(const mc_grid_link *link, double resolution, const mc_gri
 int mc_grid_flip_y(const mc_grid *grid, int z, int y); /* between grid y and row counted from the top */
 int mc_grid_tms_y(const mc_grid *grid, int z, int y);  /* between grid y and row counted from the bottom */
 
+/* Column counted from the west <-> grid x, which grows away from the origin; its own inverse. z and x must be valid. */
+int mc_grid_from_west(const mc_grid *grid, int z, int x);
+
 /* Whether EPSG defines the CRS with latitude or northing first; built from PROJ's database. False for unknown codes. */
 bool mc_crs_axes_swapped(int epsg);
 

@@ -71,6 +71,13 @@ mc_error *mc_tileset_get_unless(mc_tile **tile, const mc_tile_request *wanted, u
 mc_error *mc_tileset_get_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx,
                                 apr_pool_t *pool) MC_CHECKED;
 
+/* Whether mc_tileset_get_stored_all is one round trip to the store, and answers as mc_tileset_get_stored would. */
+bool mc_tileset_gets_all(const mc_tileset *tileset, const mc_grid_link *link, int z);
+
+/* As mc_tileset_get_stored, for tiles of one tileset, link, level and values. */
+mc_error *mc_tileset_get_stored_all(mc_tile **tiles, const mc_tile_request *wanted, int count, mc_ctx *ctx,
+                                    apr_pool_t *pool) MC_CHECKED;
+
 /* What <assembly_threaded_fetching> says about a level: -1 the server decides, 0 one thread, 1 all workers. */
 int mc_tileset_assembly_threads(const mc_tileset *tileset, int z);
 

@@ -164,6 +164,74 @@ mc_cache_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ct
     return MC_OK;
 }
 
+bool
+mc_cache_gets_all(const mc_cache *cache)
+{
+    return cache->ops->get_all != NULL;
+}
+
+/* Those that memory has; the rest is moved together. Returns how many are left. */
+static int
+recall_all(mc_tile **tiles, mc_tile_key *left, int *places, const mc_cache *cache, const mc_tile_key *keys, int count,
+           mc_ctx *ctx, apr_pool_t *pool)
+{
+    int missing = 0;
+    for (int i = 0; i < count; i++) {
+        mc_memory_key memory_key;
+        tiles[i] = NULL;
+        if (cache->remember_for > 0) {
+            mc_memory_key_build(&memory_key, cache->serial, "", &keys[i]);
+            if (mc_memory_get(&tiles[i], &memory_key, NULL, ctx, pool))
+                continue;
+        }
+        left[missing] = keys[i];
+        places[missing++] = i;
+    }
+    return missing;
+}
+
+static mc_error *
+get_all_from_store(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_error *error = cache->ops->get_all(tiles, cache, keys, count, ctx, pool);
+    for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
+        error = cache->ops->get_all(tiles, cache, keys, count, ctx, pool);
+    MC_TRY(error);
+    for (int i = 0; i < count; i++) {
+        mc_memory_key memory_key;
+        if (tiles[i] != NULL)
+            MC_TRY(mc_cache_expand(tiles[i], &keys[i], pool));
+        if (cache->remember_for <= 0 || (tiles[i] == NULL && keys[i].renderable))
+            continue;
+        mc_memory_key_build(&memory_key, cache->serial, "", &keys[i]);
+        mc_memory_put_for(&memory_key, cache->remember_for, tiles[i], ctx);
+    }
+    return MC_OK;
+}
+
+mc_error *
+mc_cache_get_all(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "mapcache_cache_tile_get");
+    mc_tile_key *left = apr_palloc(pool, sizeof(*left) * (size_t)(count + 1));
+    int *places = apr_palloc(pool, sizeof(*places) * (size_t)(count + 1));
+    int missing = recall_all(tiles, left, places, cache, keys, count, ctx, pool);
+    mc_tile **found = apr_pcalloc(pool, sizeof(*found) * (size_t)(missing + 1));
+    mc_error *error = missing == 0 ? MC_OK : get_all_from_store(found, cache, left, missing, ctx, pool);
+    if (error != MC_OK) {
+        mc_span_note(&span, "ERROR");
+        return error;
+    }
+    for (int i = 0; i < missing; i++)
+        tiles[places[i]] = found[i];
+    uint64_t hits = 0;
+    for (int i = 0; i < count; i++)
+        hits += tiles[i] != NULL;
+    mc_count(metrics_of(ctx), MC_COUNT_cache_hits_total, hits);
+    mc_count(metrics_of(ctx), MC_COUNT_cache_misses_total, (uint64_t)count - hits);
+    return MC_OK;
+}
+
 mc_error *
 mc_cache_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {

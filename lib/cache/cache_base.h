@@ -152,6 +152,8 @@ void mc_memory_forget(const mc_memory_key *key, mc_ctx *ctx);
 
 extern const mc_cache_ops mc_cache_sqlite;
 extern const mc_cache_ops mc_cache_mbtiles;
+extern const mc_cache_ops mc_cache_geopackage;
+extern const mc_cache_ops mc_cache_postgresql;
 extern const mc_cache_ops mc_cache_disk;
 extern const mc_cache_ops mc_cache_composite;
 extern const mc_cache_ops mc_cache_fallback;

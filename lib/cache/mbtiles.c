@@ -83,35 +83,6 @@ put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_poo
                          key, NULL, pool);
 }
 
-typedef struct use {
-    const char *tileset, *grid, *path;
-} use;
-
-/* A file has neither tileset nor grid in its keys: two that share one overwrite each other (spec 5.4). Reading the same
- * tiles twice may be meant, so that it is no error. */
-static void
-mbtiles_used_by(mc_cache *base, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build)
-{
-    sqlite_cache *cache = (sqlite_cache *)base;
-    mc_tile_key key = { .tileset = tileset, .grid = grid };
-    char path[MC_PATH_MAX];
-    if (mc_template_expand(path, cache->template, &key, build->pool) != MC_OK)
-        return; /* said with the first request */
-    for (int i = 0; i < cache->uses->nelts; i++) {
-        const use *other = &APR_ARRAY_IDX(cache->uses, i, use);
-        if (strcmp(other->path, path) == 0 &&
-            (strcmp(other->tileset, tileset) != 0 || strcmp(other->grid, grid->name) != 0)) {
-            mc_complain(
-                build->diagnostics, MC_WARNING, node,
-                "tileset \"%s\" on grid \"%s\" and tileset \"%s\" on grid \"%s\" share the files of cache \"%s\","
-                " and MBTiles cannot tell their tiles apart: put {tileset} and {grid} into <dbfile>",
-                tileset, grid->name, other->tileset, other->grid, base->name);
-            return;
-        }
-    }
-    APR_ARRAY_PUSH(cache->uses, use) = (use){ tileset, grid->name, apr_pstrdup(build->pool, path) };
-}
-
 static mc_cache *
 mbtiles_from_config(const mc_node *node, mc_build *build)
 {
@@ -124,7 +95,7 @@ mbtiles_from_config(const mc_node *node, mc_build *build)
     cache->remove = "DELETE FROM map WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
     cache->put_tile = put_tile;
     cache->put_end = put_metadata;
-    cache->uses = apr_array_make(build->pool, 2, sizeof(use));
+    cache->uses = apr_array_make(build->pool, 2, sizeof(mc_sqlite_use));
     return mc_sqlite_read(cache, &mc_cache_mbtiles, true, node, build) ? &cache->base.cache : NULL;
 }
 
@@ -147,6 +118,6 @@ const mc_cache_ops mc_cache_mbtiles = {
     .exists = mc_sqlite_exists,
     .put = mc_sqlite_put,
     .remove = mbtiles_remove,
-    .used_by = mbtiles_used_by,
+    .used_by = mc_sqlite_used_by,
     .place = mc_sqlite_place,
 };

@@ -39,7 +39,7 @@ static int
 bind_one(sqlite3_stmt *statement, int at, const char *name, const mc_tile_key *key, const sqlite_binds *binds,
          apr_pool_t *pool)
 {
-    const mc_level *level = &key->grid->levels[key->z];
+    const mc_level *level = key == NULL ? NULL : &key->grid->levels[key->z];
     if (strcmp(name, "x") == 0)
         return sqlite3_bind_int(statement, at, key->x);
     if (strcmp(name, "y") == 0)
@@ -50,6 +50,10 @@ bind_one(sqlite3_stmt *statement, int at, const char *name, const mc_tile_key *k
         return sqlite3_bind_int(statement, at, level->columns - key->x - 1);
     if (strcmp(name, "inv_y") == 0)
         return sqlite3_bind_int(statement, at, level->rows - key->y - 1);
+    if (strcmp(name, "column") == 0)
+        return sqlite3_bind_int(statement, at, mc_grid_from_west(key->grid, key->z, key->x));
+    if (strcmp(name, "row") == 0)
+        return sqlite3_bind_int(statement, at, mc_grid_flip_y(key->grid, key->z, key->y));
     if (strcmp(name, "tileset") == 0)
         return sqlite3_bind_text(statement, at, key->tileset, -1, SQLITE_STATIC);
     if (strcmp(name, "grid") == 0)

@@ -1,4 +1,4 @@
-/* What the caches in SQLite files share: sqlite3 and mbtiles differ by their statements. */
+/* What the caches in SQLite files share: sqlite3, mbtiles and geopackage differ by their statements. */
 #ifndef MC_CACHE_SQLITE_BASE_H
 #define MC_CACHE_SQLITE_BASE_H
 
@@ -26,18 +26,29 @@ typedef struct sqlite_cache {
     const char *coverage; /* gives z, x and y of all that `get` can find; NULL: not known */
     uint64_t identity;
     bool single_file;
-    apr_array_header_t *uses; /* of mbtiles only: who uses which file, for the check of the configuration */
+    const char *table;        /* of geopackage only */
+    apr_array_header_t *uses; /* of mc_sqlite_use, by mbtiles and geopackage: for the check of the configuration */
     _Atomic int plan;         /* of the get statement: 0 not looked at, 1 fine, 2 scans */
     mc_error *(*put_tile)(mc_handle *handle, struct sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool);
     mc_error *(*put_end)(mc_handle *handle, struct sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool);
 } sqlite_cache;
 
 extern const mc_key mc_sqlite_keys[];
+extern const mc_key mc_geopackage_keys[]; /* those, and the table */
 
 /* Reads the element; statements that are set in `cache` are the defaults. False after a complaint. fixed_writes: only
  * create, exists and get may be replaced. */
 bool mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, const mc_node *node,
                     mc_build *build);
+
+/* Who uses which file. */
+typedef struct mc_sqlite_use {
+    const char *tileset, *grid, *path;
+} mc_sqlite_use;
+
+/* mc_cache_ops.used_by of files that have neither tileset nor grid in their keys: two that share one overwrite each
+ * other (spec 5.4). Reading the same tiles twice may be meant, so that it is no error. */
+void mc_sqlite_used_by(mc_cache *cache, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build);
 
 /* What a statement may refer to besides the tile's key. */
 typedef struct sqlite_binds {

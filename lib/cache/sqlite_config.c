@@ -55,26 +55,35 @@ static const mc_key pragma_keys[] = {
 };
 
 #define FIELD(field) offsetof(sqlite_cache, field)
-const mc_key mc_sqlite_keys[] = {
-    MC_CACHE_KEYS(sqlite_cache),
-    { "dbfile", MC_TREE, MC_KEY_REQUIRED, 0, 0, NULL, NULL, FIELD(dbfile), dbfile_keys, "Path of the files." },
-    { "xcount", MC_INT, 0, -1e9, 1 << 30, NULL, "-1", FIELD(columns), NULL, "Tiles in a file from west to east." },
-    { "ycount", MC_INT, 0, -1e9, 1 << 30, NULL, "-1", FIELD(rows), NULL, "Tiles in a file from south to north." },
-    { "top", MC_INT, 0, -1e9, 1000, NULL, "-1", FIELD(top), NULL, "Level whose tiles have a file each." },
-    { "@allow_path_in_dim", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(allow_path_in_dim), NULL,
-      "yes: values that a catalogue resolves may contain / and . in the path." },
-    { "detect_blank", MC_FLAG, 0, 0, 0, NULL, NULL, FIELD(detect_blank), NULL,
-      "Store tiles of one colour as that colour." },
-    { "pragma", MC_TREE, MC_KEY_REPEATABLE, 0, 0, NULL, NULL, FIELD(pragmas), pragma_keys,
-      "Run when a file is opened." },
-    { "queries", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(queries), query_keys, "Statements for another schema." },
-    { "hitstats", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(hitstats), NULL, "Historical; true is refused." },
-    { "base", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(historical_base), NULL, "Historical; refused." },
-    { "dbname_template", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(historical_template), NULL, "Historical; refused." },
-    { "immutable", MC_BOOL, MC_KEY_OURS, 0, 0, NULL, "false", FIELD(immutable), NULL,
-      "The files never change while they are served: no locks are taken." },
-    { "index_check", MC_CHOICE, MC_KEY_OURS, 0, 0, "warn|error|off", "warn", FIELD(index_check), NULL,
-      "What happens when the get statement reads whole tables." },
+/* clang-format off */
+#define SQLITE_ROWS \
+    MC_CACHE_KEYS(sqlite_cache), \
+    { "dbfile", MC_TREE, MC_KEY_REQUIRED, 0, 0, NULL, NULL, FIELD(dbfile), dbfile_keys, "Path of the files." }, \
+    { "xcount", MC_INT, 0, -1e9, 1 << 30, NULL, "-1", FIELD(columns), NULL, "Tiles in a file from west to east." }, \
+    { "ycount", MC_INT, 0, -1e9, 1 << 30, NULL, "-1", FIELD(rows), NULL, "Tiles in a file from south to north." }, \
+    { "top", MC_INT, 0, -1e9, 1000, NULL, "-1", FIELD(top), NULL, "Level whose tiles have a file each." }, \
+    { "@allow_path_in_dim", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(allow_path_in_dim), NULL, \
+      "yes: values that a catalogue resolves may contain / and . in the path." }, \
+    { "detect_blank", MC_FLAG, 0, 0, 0, NULL, NULL, FIELD(detect_blank), NULL, \
+      "Store tiles of one colour as that colour." }, \
+    { "pragma", MC_TREE, MC_KEY_REPEATABLE, 0, 0, NULL, NULL, FIELD(pragmas), pragma_keys, \
+      "Run when a file is opened." }, \
+    { "queries", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(queries), query_keys, "Statements for another schema." }, \
+    { "hitstats", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(hitstats), NULL, "Historical; true is refused." }, \
+    { "base", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(historical_base), NULL, "Historical; refused." }, \
+    { "dbname_template", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(historical_template), NULL, "Historical; refused." }, \
+    { "immutable", MC_BOOL, MC_KEY_OURS, 0, 0, NULL, "false", FIELD(immutable), NULL, \
+      "The files never change while they are served: no locks are taken." }, \
+    { "index_check", MC_CHOICE, MC_KEY_OURS, 0, 0, "warn|error|off", "warn", FIELD(index_check), NULL, \
+      "What happens when the get statement reads whole tables." }
+/* clang-format on */
+
+const mc_key mc_sqlite_keys[] = { SQLITE_ROWS, MC_KEY_END };
+
+const mc_key mc_geopackage_keys[] = {
+    SQLITE_ROWS,
+    { "table", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(table), NULL,
+      "Name of the tile table in the files; without it tiles." },
     MC_KEY_END,
 };
 
@@ -152,7 +161,8 @@ read_queries(sqlite_cache *cache, bool fixed_writes, mc_build *build)
     if (!mc_config_read(&found, cache->queries, query_keys, build->diagnostics))
         return false;
     if (fixed_writes && (found.set != NULL || found.remove != NULL))
-        mc_complain(build->diagnostics, MC_WARNING, cache->queries, "<set> and <delete> of mbtiles are fixed");
+        mc_complain(build->diagnostics, MC_WARNING, cache->queries, "<set> and <delete> of caches of type %s are fixed",
+                    cache->base.type);
     cache->create = found.create != NULL ? found.create : cache->create;
     cache->exists = found.exists != NULL ? found.exists : cache->exists;
     cache->get = found.get != NULL ? found.get : cache->get;
@@ -179,4 +189,27 @@ mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, 
     cache->identity = mc_hash64(cache->get, strlen(cache->get), 1);
     atomic_init(&cache->plan, cache->index_check == 2 ? 1 : 0);
     return true;
+}
+
+void
+mc_sqlite_used_by(mc_cache *base, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build)
+{
+    sqlite_cache *cache = (sqlite_cache *)base;
+    mc_tile_key key = { .tileset = tileset, .grid = grid };
+    char path[MC_PATH_MAX];
+    if (mc_template_expand(path, cache->template, &key, build->pool) != MC_OK)
+        return; /* said with the first request */
+    for (int i = 0; i < cache->uses->nelts; i++) {
+        const mc_sqlite_use *other = &APR_ARRAY_IDX(cache->uses, i, mc_sqlite_use);
+        if (strcmp(other->path, path) == 0 &&
+            (strcmp(other->tileset, tileset) != 0 || strcmp(other->grid, grid->name) != 0)) {
+            mc_complain(
+                build->diagnostics, MC_WARNING, node,
+                "tileset \"%s\" on grid \"%s\" and tileset \"%s\" on grid \"%s\" share the files of cache \"%s\","
+                " and %s files cannot tell their tiles apart: put {tileset} and {grid} into <dbfile>",
+                tileset, grid->name, other->tileset, other->grid, base->name, base->ops->type);
+            return;
+        }
+    }
+    APR_ARRAY_PUSH(cache->uses, mc_sqlite_use) = (mc_sqlite_use){ tileset, grid->name, apr_pstrdup(build->pool, path) };
 }

@@ -153,3 +153,13 @@ mc_postgres_sqlstate(const mc_postgres_answer *answer)
 {
     return answer == NULL ? "" : answer->sqlstate;
 }
+
+void
+mc_postgres_check_connection(const char *connection, const mc_node *node, mc_build *build)
+{
+    if (strchr(connection, '=') == NULL && strncmp(connection, "postgresql://", 13) != 0 &&
+        strncmp(connection, "postgres://", 11) != 0)
+        mc_complain(build->diagnostics, MC_WARNING, mc_node_child(node, "connection"),
+                    "<connection> should be keyword=value pairs (host=... dbname=... user=...) or a URI "
+                    "(postgresql://...): libpq will not take it as it is");
+}

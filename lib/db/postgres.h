@@ -7,6 +7,7 @@
 #define MC_DB_POSTGRES_H
 
 #include "db/pace.h"
+#include "mapcache/config.h"
 #include "mapcache/ctx.h"
 
 typedef struct mc_postgres mc_postgres;
@@ -77,6 +78,10 @@ void mc_postgres_destroy(mc_postgres *postgres); /* no answer may be open; NULL 
 
 /* Loads the module now, so that the first request need not. MC_ERR_UNAVAILABLE where it is not to be had. */
 mc_error *mc_postgres_load(mc_postgres *postgres, apr_pool_t *pool) MC_CHECKED;
+
+/* Complains where the text of <connection> below `node` is neither a list of keyword=value nor a URI (libpq,
+ * "Connection Strings"). It may hold a password: it is not quoted. */
+void mc_postgres_check_connection(const char *connection, const mc_node *node, mc_build *build);
 
 /*
  * Sends the query. One thread may start several and read them one after the other; each holds a connection of its own

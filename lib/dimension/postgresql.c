@@ -133,18 +133,6 @@ postgresql_ask(mc_query_dimension *base, mc_query_batch *batch, mc_ctx *ctx, apr
     return MC_OK;
 }
 
-/* Neither a list of keyword=value nor a URI (libpq, "Connection Strings"). Its text may hold a password: it is not
- * quoted. */
-static void
-check_connection(const char *connection, const mc_node *node, mc_build *build)
-{
-    if (strchr(connection, '=') == NULL && strncmp(connection, "postgresql://", 13) != 0 &&
-        strncmp(connection, "postgres://", 11) != 0)
-        mc_complain(build->diagnostics, MC_WARNING, mc_node_child(node, "connection"),
-                    "<connection> should be keyword=value pairs (host=... dbname=... user=...) or a URI "
-                    "(postgresql://...): libpq will not take it as it is");
-}
-
 static mc_dimension *
 postgresql_from_config(const mc_node *node, mc_build *build)
 {
@@ -156,7 +144,7 @@ postgresql_from_config(const mc_node *node, mc_build *build)
         return NULL;
     dimension->query.ask = postgresql_ask;
     dimension->connection = config.connection;
-    check_connection(config.connection, node, build);
+    mc_postgres_check_connection(config.connection, node, build);
     for (int i = 0; i < MC_QUERY_KINDS; i++)
         if (dimension->query.statements[i].text != NULL)
             dimension->statements[i] = mc_placeholders_number(dimension->query.statements[i].text, build->pool);

@@ -147,3 +147,9 @@ mc_grid_tms_y(const mc_grid *grid, int z, int y)
 {
     return mc_grid_from_top(grid) ? flip(grid, z, y) : y;
 }
+
+int
+mc_grid_from_west(const mc_grid *grid, int z, int x)
+{
+    return mc_grid_from_right(grid) ? grid->levels[z].columns - 1 - x : x;
+}

@@ -143,11 +143,40 @@ fetch_stored(void *baton, int index, mc_ctx *ctx)
 {
     mc_plan_tile *entry = &((mc_plan *)baton)->tiles[index];
     mc_tile *tile;
-    if (entry->assembled != NULL)
+    if (entry->assembled != NULL || entry->asked)
         return MC_OK;
     MC_TRY(mc_tileset_get_stored(&tile, &entry->request, ctx, ctx->pool));
     if (tile != NULL)
         keep(entry, tile);
+    return MC_OK;
+}
+
+/* The tiles of a layer whose store is far away, in one round trip. */
+static mc_error *
+fetch_together(mc_plan *plan, const mc_plan_layer *part, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_tile_request *wanted = apr_palloc(pool, sizeof(*wanted) * (size_t)part->count);
+    mc_tile **tiles = apr_pcalloc(pool, sizeof(mc_tile *) * (size_t)part->count);
+    for (int i = 0; i < part->count; i++)
+        wanted[i] = plan->tiles[part->first + i].request;
+    MC_TRY(mc_tileset_get_stored_all(tiles, wanted, part->count, ctx, pool));
+    for (int i = 0; i < part->count; i++) {
+        mc_plan_tile *entry = &plan->tiles[part->first + i];
+        entry->asked = true;
+        if (tiles[i] != NULL)
+            keep(entry, tiles[i]);
+    }
+    return MC_OK;
+}
+
+static mc_error *
+fetch_layers_together(mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
+{
+    for (int i = 0; i < plan->layer_count; i++) {
+        const mc_plan_layer *part = &plan->layers[i];
+        if (part->count > 0 && part->assembly == NULL && mc_tileset_gets_all(part->layer->tileset, part->link, part->z))
+            MC_TRY(fetch_together(plan, part, ctx, pool));
+    }
     return MC_OK;
 }
 
@@ -263,6 +292,7 @@ mc_plan_fetch(mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_prefetch_tiles");
     MC_TRY(mc_plan_assemble(plan, ctx, pool));
+    MC_TRY(fetch_layers_together(plan, ctx, pool));
     int helpers = plan->tile_count >= FETCHES_WORTH_A_HELPER
                       ? mc_map_helpers(ctx->process->workers, plan->wanted->threaded, plan->tile_count)
                       : 0;

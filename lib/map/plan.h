@@ -12,6 +12,7 @@ typedef struct mc_plan_tile {
     mc_tile_request request;
     mc_tile tile;                  /* data holds a reference of the plan */
     bool fetched;                  /* false: a source has to render it */
+    bool asked;                    /* the store was asked for it with the others of its layer */
     const mc_assembled *assembled; /* or NULL: then `tile` is what there is */
     int layer;
     int left, top; /* pixel offset in the layer's mosaic */

@@ -78,12 +78,17 @@ create_postgres(const mc_config *config, int processes, bool threads)
 }
 
 static bool
-has_dimension(const mc_config *config, const char *type)
+needs_postgres(const mc_config *config)
 {
+    for (int i = 0; i < config->caches->nelts; i++)
+        if (strcmp(APR_ARRAY_IDX(config->caches, i, mc_cache *)->ops->type, "postgresql") == 0)
+            return true;
     for (int i = 0; i < config->tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *);
+        if (tileset->source != NULL && strcmp(tileset->source->ops->type, "postgis") == 0)
+            return true;
         for (int j = 0; j < tileset->dimension_count; j++)
-            if (strcmp(tileset->dimensions[j]->ops->type, type) == 0)
+            if (strcmp(tileset->dimensions[j]->ops->type, "postgresql") == 0)
                 return true;
     }
     return false;
@@ -93,7 +98,7 @@ has_dimension(const mc_config *config, const char *type)
 static void
 load_modules(const mc_process *process, const mc_config *config, const mc_log *log, apr_pool_t *pool)
 {
-    if (!has_dimension(config, "postgresql"))
+    if (!needs_postgres(config))
         return;
     mc_error *error = mc_postgres_load(process->postgres, pool);
     mc_ctx ctx = { .pool = pool, .log = log };

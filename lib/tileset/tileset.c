@@ -238,6 +238,37 @@ mc_tileset_get_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx
     return finish_raw(*tile, wanted->tileset, pool);
 }
 
+bool
+mc_tileset_gets_all(const mc_tileset *tileset, const mc_grid_link *link, int z)
+{
+    return tileset->cache != NULL && mc_cache_gets_all(tileset->cache) && tileset->not_built == NULL &&
+           tileset->assembly == MC_ASSEMBLE_NONE && link->ruleset == NULL &&
+           (link->max_cached_zoom < 0 || z <= link->max_cached_zoom);
+}
+
+mc_error *
+mc_tileset_get_stored_all(mc_tile **tiles, const mc_tile_request *wanted, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mapcache_tileset_tile_get");
+    mc_tileset *tileset = wanted[0].tileset;
+    mc_tile_key *keys = apr_palloc(pool, sizeof(*keys) * (size_t)count);
+    MC_TRY(mc_tileset_key(&keys[0], &wanted[0], ctx, pool));
+    for (int i = 1; i < count; i++) {
+        keys[i] = keys[0];
+        keys[i].x = wanted[i].x;
+        keys[i].y = wanted[i].y;
+    }
+    MC_TRY(mc_cache_get_all(tiles, tileset->cache, keys, count, ctx, pool));
+    for (int i = 0; i < count; i++) {
+        if (tiles[i] != NULL && keys[i].renderable && mc_tileset_too_old(tileset, tiles[i]->mtime))
+            tiles[i] = NULL;
+        if (tiles[i] == NULL && !keys[i].renderable)
+            MC_TRY(mc_tile_nothing(&tiles[i], keys[i].grid, pool));
+        MC_TRY(finish_raw(tiles[i], tileset, pool));
+    }
+    return MC_OK;
+}
+
 mc_error *
 mc_tileset_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {

@@ -108,4 +108,42 @@ shell(const char *format)
     ck_assert_int_eq(system(mc_replace_all(format, "%s", folder, pool)), 0);
 }
 
+/* What every back end does. */
+__attribute__((unused)) static void
+conform(mc_cache *cache)
+{
+    mc_tile_key key = key_at(3, 5, 6);
+    bool exists = true;
+    expect(cache, &key, NULL);
+    ck_ok(mc_cache_exists(&exists, cache, &key, &ctx));
+    ck_assert(!exists);
+    put(cache, &key, "first");
+    expect(cache, &key, "first");
+    ck_ok(mc_cache_exists(&exists, cache, &key, &ctx));
+    ck_assert(exists);
+    usleep(60000); /* so that it is remembered */
+    expect(cache, &key, "first");
+    expect(cache, &key, "first");
+    put(cache, &key, "second");
+    expect(cache, &key, "second");
+    mc_put block[16];
+    for (int i = 0; i < 16; i++) {
+        char text[16];
+        snprintf(text, sizeof(text), "tile%d", i);
+        block[i] =
+            (mc_put){ .key = key_at(3, i % 4, i / 4), .data = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool) };
+    }
+    ck_ok(mc_cache_put(cache, block, 16, &ctx));
+    for (int i = 0; i < 16; i++) {
+        char text[16];
+        snprintf(text, sizeof(text), "tile%d", i);
+        expect(cache, &block[i].key, text);
+    }
+    ck_ok(mc_cache_remove(cache, &key, &ctx));
+    expect(cache, &key, NULL);
+    ck_ok(mc_cache_remove(cache, &key, &ctx));
+    mc_put empty = { .key = key, .data = mc_buf_attach(mc_buf_copy("", 0), pool) };
+    ck_fails(IO, mc_cache_put(cache, &empty, 1, &ctx));
+}
+
 #endif

@@ -1,0 +1,425 @@
+/*
+ * The cache "postgresql": tiles as rows of a table that any number of servers and seeders share. All tiles of a map
+ * come in one answer, all tiles of a put go in one statement: both are one round trip, and a put is all or nothing.
+ */
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/cache_base.h"
+#include "cache/postgresql_array.h"
+#include "db/postgres.h"
+#include "mapcache/trace.h"
+
+/* Seconds from 1970 to 2000, where timestamps of the wire format begin (PostgreSQL, src/include/datatype/timestamp.h).
+ */
+#define POSTGRES_EPOCH 946684800
+
+/* One statement carries no more than this, whatever a put holds. */
+#define BYTES_AT_ONCE ((size_t)32 << 20)
+
+/* SQLSTATE (PostgreSQL manual, appendix A). */
+#define UNDEFINED_TABLE "42P01"
+
+typedef struct postgresql_cache {
+    mc_cache_base base;
+    const char *connection, *table_name;
+    bool detect_blank;
+    const char *get, *get_all, *exists, *put, *remove;
+    const char *create[3]; /* NULL at the end */
+} postgresql_cache;
+
+#define FIELD(field) offsetof(postgresql_cache, field)
+static const mc_key postgresql_keys[] = {
+    MC_CACHE_KEYS(postgresql_cache),
+    { "connection", MC_TEXT, MC_KEY_OURS | MC_KEY_REQUIRED, 0, 0, NULL, NULL, FIELD(connection), NULL,
+      "Connection string or URI of libpq, e.g. `host=db.example dbname=tiles user=maps`." },
+    { "table", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, "mapcache_tiles", FIELD(table_name), NULL,
+      "Table of the tiles, with its schema if wanted: it is made with the first tile." },
+    { "detect_blank", MC_FLAG, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(detect_blank), NULL,
+      "Store tiles of one colour as that colour." },
+    MC_KEY_END,
+};
+
+#define OF_SERIES " WHERE tileset=$1 AND grid=$2 AND dim=$3"
+#define OF_TILE OF_SERIES " AND z=$4 AND x=$5 AND y=$6"
+
+/* Numbers of one key, as the wire has them. */
+typedef struct tile_params {
+    mc_postgres_param list[8];
+    uint8_t numbers[3][4];
+    int count;
+} tile_params;
+
+static void
+big_endian(uint8_t out[4], int value)
+{
+    for (int i = 0; i < 4; i++)
+        out[i] = (uint8_t)((unsigned)value >> (24 - 8 * i));
+}
+
+static mc_postgres_param
+text_param(const char *value)
+{
+    return (mc_postgres_param){ .value = value, .type = MC_POSTGRES_TEXT };
+}
+
+static void
+series_params(tile_params *params, const mc_tile_key *key, apr_pool_t *pool)
+{
+    params->list[0] = text_param(key->tileset);
+    params->list[1] = text_param(key->grid->name);
+    params->list[2] = text_param(mc_cache_dimension_key(key, pool));
+    params->count = 3;
+}
+
+static void
+add_number(tile_params *params, int index, int value)
+{
+    big_endian(params->numbers[index], value);
+    params->list[params->count++] =
+        (mc_postgres_param){ .value = params->numbers[index], .size = 4, .binary = true, .type = MC_POSTGRES_INT4 };
+}
+
+static void
+key_params(tile_params *params, const mc_tile_key *key, apr_pool_t *pool)
+{
+    series_params(params, key, pool);
+    add_number(params, 0, key->z);
+    add_number(params, 1, key->x);
+    add_number(params, 2, key->y);
+}
+
+static mc_error *
+start(mc_postgres_answer **answer, const postgresql_cache *cache, const char *sql, const tile_params *params,
+      mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_postgres_query query = { .connection = cache->connection,
+                                .sql = sql,
+                                .params = params == NULL ? NULL : params->list,
+                                .param_count = params == NULL ? 0 : params->count,
+                                .binary = true };
+    return mc_postgres_start(answer, ctx->process == NULL ? NULL : ctx->process->postgres, &query, ctx, pool);
+}
+
+/* A statement without rows. *state: SQLSTATE, of five letters, or "". */
+static mc_error *
+run(char state[6], const postgresql_cache *cache, const char *sql, const tile_params *params, mc_ctx *ctx,
+    apr_pool_t *pool)
+{
+    mc_postgres_answer *answer;
+    const mc_postgres_row *row;
+    mc_error *error = start(&answer, cache, sql, params, ctx, pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
+        continue;
+    apr_cpystrn(state, mc_postgres_sqlstate(answer), 6);
+    mc_postgres_end(answer);
+    return error;
+}
+
+/* The database's failure in the words of the cache. */
+static mc_error *
+failure(mc_error *error, const postgresql_cache *cache, apr_pool_t *pool)
+{
+    mc_error_kind kind =
+        error->kind == MC_ERR_UNAVAILABLE || error->kind == MC_ERR_TIMEOUT ? MC_ERR_UNAVAILABLE : MC_ERR_IO;
+    return mc_error_wrap(pool, error, kind, "cache \"%s\" cannot reach its tiles", cache->base.cache.name);
+}
+
+static int
+number_of(const mc_postgres_field *field)
+{
+    unsigned value = 0;
+    for (int i = 0; i < 4 && i < field->size; i++)
+        value = value << 8 | (uint8_t)field->data[i];
+    return (int)value;
+}
+
+/* Columns `first` and the next: the bytes, and when they were stored. */
+static mc_tile *
+tile_of(const mc_postgres_row *row, int first, apr_pool_t *pool)
+{
+    const mc_postgres_field *data = &row->fields[first], *time = &row->fields[first + 1];
+    if (data->size <= 0 || time->size != 8)
+        return NULL;
+    uint64_t since = 0;
+    for (int i = 0; i < 8; i++)
+        since = since << 8 | (uint8_t)time->data[i];
+    apr_time_t mtime = (apr_time_t)(int64_t)since + apr_time_from_sec(POSTGRES_EPOCH);
+    return mc_tile_create(mc_buf_attach(mc_buf_copy(data->data, (size_t)data->size), pool),
+                          apr_time_from_sec(apr_time_sec(mtime)), pool);
+}
+
+/* A table that nobody has made yet holds nothing. */
+static mc_error *
+end_read(mc_postgres_answer *answer, mc_error *error, const postgresql_cache *cache, apr_pool_t *pool)
+{
+    bool no_table = error != MC_OK && strcmp(mc_postgres_sqlstate(answer), UNDEFINED_TABLE) == 0;
+    mc_postgres_end(answer);
+    return error == MC_OK || no_table ? MC_OK : failure(error, cache, pool);
+}
+
+static mc_error *
+postgresql_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "_mapcache_cache_postgresql_get");
+    const postgresql_cache *cache = (const postgresql_cache *)base;
+    mc_postgres_answer *answer;
+    const mc_postgres_row *row = NULL;
+    tile_params params;
+    key_params(&params, key, pool);
+    *tile = NULL;
+    mc_error *error = start(&answer, cache, cache->get, &params, ctx, pool);
+    if (error == MC_OK)
+        error = mc_postgres_next(&row, answer);
+    if (error == MC_OK && row != NULL)
+        *tile = tile_of(row, 0, pool);
+    error = end_read(answer, error, cache, pool);
+    if (error != MC_OK)
+        mc_span_note(&span, "ERROR");
+    else if (*tile == NULL)
+        mc_span_note(&span, "CACHE_MISS");
+    return error;
+}
+
+/* The tile goes to every key that asks for it. */
+static void
+hand_out(mc_tile **tiles, const mc_tile_key *keys, int count, int x, int y, mc_tile *tile)
+{
+    for (int i = 0; i < count; i++)
+        if (keys[i].x == x && keys[i].y == y)
+            tiles[i] = tile;
+}
+
+static mc_error *
+postgresql_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "_mapcache_cache_postgresql_get");
+    const postgresql_cache *cache = (const postgresql_cache *)base;
+    mc_postgres_answer *answer;
+    const mc_postgres_row *row = NULL;
+    tile_params params;
+    int *numbers = apr_palloc(pool, sizeof(int) * (size_t)count);
+    series_params(&params, &keys[0], pool);
+    add_number(&params, 0, keys[0].z);
+    for (int i = 0; i < count; i++)
+        numbers[i] = keys[i].x;
+    params.list[params.count++] = mc_postgres_int_array(numbers, count, pool);
+    for (int i = 0; i < count; i++)
+        numbers[i] = keys[i].y;
+    params.list[params.count++] = mc_postgres_int_array(numbers, count, pool);
+    mc_error *error = start(&answer, cache, cache->get_all, &params, ctx, pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
+        hand_out(tiles, keys, count, number_of(&row->fields[0]), number_of(&row->fields[1]), tile_of(row, 2, pool));
+    error = end_read(answer, error, cache, pool);
+    if (error != MC_OK)
+        mc_span_note(&span, "ERROR");
+    return error;
+}
+
+static mc_error *
+postgresql_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
+{
+    const postgresql_cache *cache = (const postgresql_cache *)base;
+    mc_postgres_answer *answer;
+    const mc_postgres_row *row = NULL;
+    tile_params params;
+    key_params(&params, key, ctx->pool);
+    mc_error *error = start(&answer, cache, cache->exists, &params, ctx, ctx->pool);
+    if (error == MC_OK)
+        error = mc_postgres_next(&row, answer);
+    *exists = error == MC_OK && row != NULL;
+    return end_read(answer, error, cache, ctx->pool);
+}
+
+/* Two that make the table at once: one of them is told that it is there, which is as good. */
+static mc_error *
+create_table(const postgresql_cache *cache, mc_ctx *ctx, apr_pool_t *pool)
+{
+    char state[6];
+    for (int i = 0; cache->create[i] != NULL; i++) {
+        mc_error *error = run(state, cache, cache->create[i], NULL, ctx, pool);
+        if (error != MC_OK && strcmp(state, "42P07") != 0 && strcmp(state, "23505") != 0 && strcmp(state, "XX000") != 0)
+            return error;
+    }
+    return MC_OK;
+}
+
+/* What is written: the tile's bytes, or '#' and its colour. */
+static mc_bytes
+bytes_of(const postgresql_cache *cache, const mc_put *tile, apr_pool_t *pool)
+{
+    uint8_t blank[5] = { '#' };
+    if (cache->detect_blank && tile->pixels != NULL && mc_pixels_uniform(tile->pixels, blank + 1))
+        return (mc_bytes){ apr_pmemdup(pool, blank, sizeof(blank)), sizeof(blank) };
+    return (mc_bytes){ tile->data->data, tile->data->size };
+}
+
+static int
+by_place(const void *a, const void *b)
+{
+    const mc_put *one = *(const mc_put *const *)a, *other = *(const mc_put *const *)b;
+    const mc_tile_key *k = &one->key, *l = &other->key;
+    if (k->z != l->z || k->x != l->x || k->y != l->y)
+        return k->z != l->z ? k->z - l->z : k->x != l->x ? k->x - l->x : k->y - l->y;
+    return one < other ? -1 : one > other;
+}
+
+/* In one order for all, so that no two statements wait for each other; of a tile that comes twice the last, as a
+ * statement must not name a row again. Returns how many. */
+static int
+sort(const mc_put **sorted, const mc_put *tiles, int count)
+{
+    int kept = 0;
+    for (int i = 0; i < count; i++)
+        sorted[i] = &tiles[i];
+    qsort(sorted, (size_t)count, sizeof(*sorted), by_place);
+    for (int i = 0; i < count; i++) {
+        const mc_tile_key *key = &sorted[i]->key, *next = i + 1 < count ? &sorted[i + 1]->key : NULL;
+        if (next == NULL || key->z != next->z || key->x != next->x || key->y != next->y)
+            sorted[kept++] = sorted[i];
+    }
+    return kept;
+}
+
+/* Tiles of one tileset, grid and dimensions. */
+static mc_error *
+put_some(const postgresql_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    tile_params params;
+    const mc_put **sorted = apr_palloc(pool, sizeof(*sorted) * (size_t)count);
+    int rows = sort(sorted, tiles, count), *numbers[3];
+    mc_bytes *data = apr_palloc(pool, sizeof(*data) * (size_t)count);
+    for (int i = 0; i < 3; i++)
+        numbers[i] = apr_palloc(pool, sizeof(int) * (size_t)count);
+    for (int i = 0; i < rows; i++) {
+        numbers[0][i] = sorted[i]->key.z;
+        numbers[1][i] = sorted[i]->key.x;
+        numbers[2][i] = sorted[i]->key.y;
+        data[i] = bytes_of(cache, sorted[i], pool);
+    }
+    series_params(&params, &tiles[0].key, pool);
+    for (int i = 0; i < 3; i++)
+        params.list[params.count++] = mc_postgres_int_array(numbers[i], rows, pool);
+    params.list[params.count++] = mc_postgres_bytea_array(data, rows, pool);
+    char state[6];
+    mc_error *error = run(state, cache, cache->put, &params, ctx, pool);
+    if (error == MC_OK || strcmp(state, UNDEFINED_TABLE) != 0)
+        return error;
+    MC_TRY(create_table(cache, ctx, pool));
+    return run(state, cache, cache->put, &params, ctx, pool);
+}
+
+static bool
+same_series(const mc_tile_key *a, const mc_tile_key *b, apr_pool_t *pool)
+{
+    return strcmp(a->tileset, b->tileset) == 0 && strcmp(a->grid->name, b->grid->name) == 0 &&
+           (a->dimensions == b->dimensions ||
+            strcmp(mc_cache_dimension_key(a, pool), mc_cache_dimension_key(b, pool)) == 0);
+}
+
+/* How many from `first` on go in one statement. */
+static int
+count_together(const mc_put *tiles, int first, int count, apr_pool_t *pool)
+{
+    size_t bytes = tiles[first].data->size;
+    int end = first + 1;
+    while (end < count && same_series(&tiles[first].key, &tiles[end].key, pool) &&
+           (bytes += tiles[end].data->size) <= BYTES_AT_ONCE)
+        end++;
+    return end - first;
+}
+
+static mc_error *
+postgresql_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
+{
+    const postgresql_cache *cache = (const postgresql_cache *)base;
+    apr_pool_t *pool;
+    apr_pool_create(&pool, ctx->pool);
+    mc_error *error = MC_OK;
+    for (int i = 0, taken; i < count && error == MC_OK; i += taken) {
+        apr_pool_clear(pool);
+        taken = count_together(tiles, i, count, pool);
+        error = put_some(cache, &tiles[i], taken, ctx, pool);
+    }
+    error = mc_error_copy(error, ctx->pool);
+    apr_pool_destroy(pool);
+    return error == MC_OK ? MC_OK : failure(error, cache, ctx->pool);
+}
+
+static mc_error *
+postgresql_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
+{
+    const postgresql_cache *cache = (const postgresql_cache *)base;
+    tile_params params;
+    char state[6];
+    key_params(&params, key, ctx->pool);
+    mc_error *error = run(state, cache, cache->remove, &params, ctx, ctx->pool);
+    return error == MC_OK || strcmp(state, UNDEFINED_TABLE) == 0 ? MC_OK : failure(error, cache, ctx->pool);
+}
+
+/* An identifier, of at most `size` bytes of `name`. */
+static const char *
+quote(const char *name, size_t size, apr_pool_t *pool)
+{
+    char *quoted = apr_palloc(pool, size * 2 + 3), *at = quoted;
+    *at++ = '"';
+    for (size_t i = 0; i < size; *at++ = name[i++])
+        if (name[i] == '"')
+            *at++ = '"';
+    strcpy(at, "\"");
+    return quoted;
+}
+
+/* Keys compare by their bytes; tiles are compressed already, so that the server need not try. */
+static void
+write_statements(postgresql_cache *cache, apr_pool_t *pool)
+{
+    const char *name = cache->table_name, *dot = strchr(name, '.');
+    const char *table = dot == NULL ? quote(name, strlen(name), pool)
+                                    : apr_pstrcat(pool, quote(name, (size_t)(dot - name), pool), ".",
+                                                  quote(dot + 1, strlen(dot + 1), pool), NULL);
+    cache->create[0] = apr_psprintf(
+        pool,
+        "CREATE TABLE IF NOT EXISTS %s(tileset text COLLATE \"C\" NOT NULL, grid text COLLATE \"C\" NOT NULL,"
+        " dim text COLLATE \"C\" NOT NULL, z int4 NOT NULL, x int4 NOT NULL, y int4 NOT NULL,"
+        " ctime timestamptz NOT NULL, data bytea NOT NULL, PRIMARY KEY(tileset, grid, dim, z, x, y))",
+        table);
+    cache->create[1] = apr_psprintf(pool, "ALTER TABLE %s ALTER COLUMN data SET STORAGE EXTERNAL", table);
+    cache->get = apr_psprintf(pool, "SELECT data, ctime FROM %s" OF_TILE, table);
+    cache->get_all = apr_psprintf(pool,
+                                  "SELECT x, y, data, ctime FROM unnest($5::int4[], $6::int4[]) AS wanted(x, y)"
+                                  " JOIN %s USING (x, y)" OF_SERIES " AND z=$4",
+                                  table);
+    cache->exists = apr_psprintf(pool, "SELECT 1 FROM %s" OF_TILE, table);
+    cache->remove = apr_psprintf(pool, "DELETE FROM %s" OF_TILE, table);
+    cache->put = apr_psprintf(pool,
+                              "INSERT INTO %s(tileset, grid, dim, z, x, y, data, ctime) SELECT $1, $2, $3, t.*, now()"
+                              " FROM unnest($4::int4[], $5::int4[], $6::int4[], $7::bytea[]) AS t"
+                              " ON CONFLICT (tileset, grid, dim, z, x, y)"
+                              " DO UPDATE SET data = excluded.data, ctime = excluded.ctime",
+                              table);
+}
+
+static mc_cache *
+postgresql_from_config(const mc_node *node, mc_build *build)
+{
+    postgresql_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
+    if (!mc_cache_read(&cache->base, &mc_cache_postgresql, false, node, build))
+        return NULL;
+    mc_postgres_check_connection(cache->connection, node, build);
+    write_statements(cache, build->pool);
+    return &cache->base.cache;
+}
+
+const mc_cache_ops mc_cache_postgresql = {
+    .type = "postgresql",
+    .keys = postgresql_keys,
+    .help = "Tiles as rows of a PostgreSQL table that several servers and seeders share.",
+    .from_config = postgresql_from_config,
+    .get = postgresql_get,
+    .get_all = postgresql_get_all,
+    .exists = postgresql_exists,
+    .put = postgresql_put,
+    .remove = postgresql_remove,
+};
