@@ -102,6 +102,15 @@ class Client:
                 return b"".join(body)
 
 
+def connected(path):
+    for _ in range(200):
+        try:
+            return Client(path)
+        except OSError:
+            time.sleep(0.05)
+    raise SystemExit("the server did not start")
+
+
 def boxes(zoom, count, seed):
     numbers = random.Random(f"{seed}/{zoom}")
     side = (EXTENT[2] - EXTENT[0]) / zoom
@@ -174,11 +183,7 @@ def main():
     server = subprocess.Popen([arguments.program, "--listen", str(folder / "socket")], stderr=open(folder / "log", "wb"),
                               env=dict(os.environ, MAPCACHE_CONFIG_FILE=str(folder / "mapcache.xml")))
     try:
-        for _ in range(200):
-            if (folder / "socket").exists():
-                break
-            time.sleep(0.05)
-        client = Client(folder / "socket")
+        client = connected(folder / "socket")
         print(f"{'case':24} zoom   server  database      sum     wall ms    bytes")
         for name in (f"{data}-{way}" for data in DATA for way in ("postgis", "shapefile")):
             if arguments.only and not any(word in name for word in arguments.only):

@@ -11,6 +11,8 @@
 /* Bytes a microsecond. Results that come faster are not worth the time that packing them takes the database; slower
  * ones come over a thin line, or from a database that is busy. */
 #define NEAR 20.0
+/* Microseconds of waiting below which there is nothing to gain. */
+#define LEAST_WAIT 20000.0
 /* Packing must bring this much more to be worth the database's time. */
 #define GAIN 1.33
 /* Microseconds after which a measurement is old; packing that has brought nothing is left alone for twice as long each
@@ -93,7 +95,8 @@ mc_pace_choose(mc_pace *pace, apr_time_t now)
     pthread_mutex_lock(&pace->lock);
     const sums *plain = &pace->sums[MC_PLAIN], *packed = &pace->sums[MC_PACKED];
     bool unknown = plain->at == 0 || (is_old(plain, now, HOLD) && (packed->at == 0 || is_near(packed)));
-    bool pack = !unknown && !is_near(plain) && (is_old(packed, now, pace->hold) || pays(pace));
+    bool pack =
+        !unknown && !is_near(plain) && plain->waited >= LEAST_WAIT && (is_old(packed, now, pace->hold) || pays(pace));
     pthread_mutex_unlock(&pace->lock);
     return pack ? MC_PACKED : MC_PLAIN;
 }

@@ -115,10 +115,10 @@ read_vertices(reader *r, mc_shape *shape, uint32_t count, bool hole)
     r->geometry->vertex_count += count;
     if (r->lattice->warp != NULL)
         finite = add_warped(r, shape, count, stride);
-    else
-        for (uint32_t i = 0; i < count; i++, r->at += stride)
-            finite &=
-                mc_shape_add_vertex(shape, r->lattice, number_at(r->at, r->swapped), number_at(r->at + 8, r->swapped));
+    else {
+        finite = mc_shape_add_vertices(shape, r->lattice, r->at, stride, count, r->swapped);
+        r->at += stride * count;
+    }
     return end_part(r, shape, begin, finite, hole);
 }
 

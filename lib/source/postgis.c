@@ -74,5 +74,6 @@ const mc_source_ops mc_source_postgis = {
     .from_config = postgis_from_config,
     .render = mc_vector_render,
     .info = mc_vector_info,
+    .legend = mc_vector_legend,
     .vector_layers = mc_vector_tile_layers,
 };

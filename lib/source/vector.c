@@ -108,6 +108,14 @@ mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, m
     return error;
 }
 
+void
+mc_vector_legend(mc_legend *legend, mc_source *source)
+{
+    const mc_vector_source *vector = (const mc_vector_source *)source;
+    for (int i = vector->layer_count - 1; i >= 0; i--) /* what lies on top first */
+        mc_legend_add(legend, vector->layers[i]->name, vector->layers[i]->style);
+}
+
 /* Without a style file: grey areas and dark thin lines. */
 static const mc_style *
 plain_style(apr_pool_t *pool)
