@@ -207,7 +207,7 @@ START_TEST(passes_lie_over_each_other)
 END_TEST
 
 /* Where shapes do not lie over each other, a layer that is painted whole looks as one that is painted by feature. */
-START_TEST(whole_layers_are_painted_alike, marks_lie_at_their_points)
+START_TEST(whole_layers_are_painted_alike)
 {
     static const char rules[] =
         "<Rule><PolygonSymbolizer><Fill><CssParameter name='fill'>#ff8800</CssParameter></Fill><Stroke>"
@@ -234,7 +234,7 @@ START_TEST(whole_layers_are_painted_alike, marks_lie_at_their_points)
 }
 END_TEST
 
-START_TEST(lines_dashed_and_beside, marks_lie_at_their_points)
+START_TEST(lines_dashed_and_beside)
 {
     const char *rules = "<Rule><LineSymbolizer><Stroke><CssParameter name='stroke'>#000000</CssParameter><CssParameter "
                         "name='stroke-width'>4</CssParameter><CssParameter name='stroke-dasharray'>8 4</CssParameter>"
@@ -273,7 +273,7 @@ START_TEST(marks_lie_at_their_points)
         ck_ok(mc_painter_finish(painter, &ctx));
         double x = 0, y = 0, sum = 0;
         for (int row = 0; row < 64; row++)
-            for (int column = 0; column < 28; column++) {
+            for (int column = 12; column < 28; column++) {
                 uint32_t alpha = pixel(pixels, column, row) >> 24;
                 ck_assert_uint_eq(alpha, pixel(pixels, column + 16, row) >> 24);
                 x += alpha * (column + 0.5);
