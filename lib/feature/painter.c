@@ -95,6 +95,7 @@ free_painter(void *data)
     mc_painter *painter = data;
     for (int i = 0; i < MC_PASSES_MAX; i++)
         mc_pixels_unref(painter->passes[i].pixels);
+    mc_sprites_free(painter->sprites);
     mc_shape_free(&painter->scratch);
     mc_shape_free(&painter->mark);
     mc_shape_free(&painter->moved);
