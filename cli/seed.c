@@ -352,6 +352,8 @@ work(run *run, FILE *tiles, FILE *failures)
         struct sigaction interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
         sigaction(SIGINT, &interrupt, NULL);
         visit_all(run, tiles);
+        if (stop != 0)
+            mc_seed_recall(run->crew);
         mc_error *late = mc_seed_finish(run->crew, run->pool);
         if (run->failure == MC_OK)
             run->failure = late;
