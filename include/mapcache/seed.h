@@ -78,6 +78,7 @@ typedef struct mc_seed_plan {
     int workers;         /* 1..1000 */
     bool processes;      /* workers are processes, not threads */
     double thread_delay; /* seconds between the starts of threads */
+    int retries;         /* how often a failed metatile is tried again, after pauses that grow to a second */
     double rate;         /* metatiles per second over all workers; 0: as fast as it goes */
     const mc_log *log;
     mc_error *(*process_open)(mc_process **process, void *baton, apr_pool_t *pool);

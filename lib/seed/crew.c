@@ -65,6 +65,14 @@ write_record(int fd, const void *record, size_t size)
     return put == (ssize_t)size;
 }
 
+static void
+pause_for(apr_interval_time_t microseconds)
+{
+    struct timespec left = { microseconds / 1000000, microseconds % 1000000 * 1000 };
+    while (microseconds > 0 && nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+}
+
 /* A worker, and its results that wait for a commit: nobody is told of a tile that could still be lost. */
 typedef struct worker {
     const mc_seed_crew *crew;
@@ -99,6 +107,28 @@ settle(worker *me)
     return heard;
 }
 
+/* What another try may mend: the origin or the store were away or slow. */
+static bool
+may_pass(const mc_error *error)
+{
+    return error->kind == MC_ERR_UNAVAILABLE || error->kind == MC_ERR_TIMEOUT || error->kind == MC_ERR_UPSTREAM ||
+           error->kind == MC_ERR_IO;
+}
+
+/* Pauses grow from a tenth of a second to one, so that an origin in trouble is left alone, and an interrupt ends soon.
+ */
+static mc_error *
+act(mc_seed_outcome *outcome, worker *me, const order *order)
+{
+    const mc_seed_plan *plan = &me->crew->plan;
+    for (int attempt = 0;; attempt++) {
+        mc_error *error = mc_seed_act(outcome, &plan->task, order->z, order->x, order->y, &me->ctx);
+        if (error == MC_OK || attempt >= plan->retries || !may_pass(error))
+            return error;
+        pause_for(attempt < 4 ? (apr_interval_time_t)100000 << attempt : APR_USEC_PER_SEC);
+    }
+}
+
 static void
 carry_out(worker *me, const order *order)
 {
@@ -106,7 +136,7 @@ carry_out(worker *me, const order *order)
     if (me->count++ == 0)
         me->since = apr_time_now();
     *result = (mc_seed_result){ .number = order->number, .z = order->z, .x = order->x, .y = order->y };
-    mc_error *error = mc_seed_act(&result->outcome, &me->crew->plan.task, order->z, order->x, order->y, &me->ctx);
+    mc_error *error = act(&result->outcome, me, order);
     if (error != MC_OK)
         fail(result, error, me->ctx.pool);
 }
@@ -187,14 +217,6 @@ child_main(mc_seed_crew *crew)
     }
     /* Not exit(): what the parent has buffered for its streams is not ours to write. */
     _exit(status);
-}
-
-static void
-pause_for(apr_interval_time_t microseconds)
-{
-    struct timespec left = { microseconds / 1000000, microseconds % 1000000 * 1000 };
-    while (microseconds > 0 && nanosleep(&left, &left) != 0 && errno == EINTR)
-        ;
 }
 
 static mc_error *
