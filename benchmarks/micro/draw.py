@@ -87,10 +87,11 @@ class Client:
         self.socket.connect(str(path))
         self.file = self.socket.makefile("rb", 1 << 20)
 
-    def get(self, query):
+    def get(self, query, path="/"):
         params = "".encode().join(pair(*item) for item in (
-            ("REQUEST_METHOD", "GET"), ("PATH_INFO", "/"), ("SCRIPT_NAME", ""), ("QUERY_STRING", query),
-            ("SERVER_NAME", "localhost"), ("SERVER_PORT", "80"), ("SERVER_PROTOCOL", "HTTP/1.1")))
+            ("REQUEST_METHOD", "GET"), ("PATH_INFO", path), ("SCRIPT_NAME", ""), ("QUERY_STRING", query),
+            ("SERVER_NAME", "localhost"), ("HTTP_ACCEPT_ENCODING", "gzip"),
+            ("SERVER_PORT", "80"), ("SERVER_PROTOCOL", "HTTP/1.1")))
         self.socket.sendall(record(1, struct.pack(">HB5x", 1, 1)) + record(4, params) + record(4, b"") + record(5, b""))
         body = []
         while True:
@@ -100,6 +101,15 @@ class Client:
                 body.append(content)
             if kind == 3:
                 return b"".join(body)
+
+
+def connected(path):
+    for _ in range(200):
+        try:
+            return Client(path)
+        except OSError:
+            time.sleep(0.05)
+    raise SystemExit("the server did not start")
 
 
 def boxes(zoom, count, seed):
@@ -174,11 +184,7 @@ def main():
     server = subprocess.Popen([arguments.program, "--listen", str(folder / "socket")], stderr=open(folder / "log", "wb"),
                               env=dict(os.environ, MAPCACHE_CONFIG_FILE=str(folder / "mapcache.xml")))
     try:
-        for _ in range(200):
-            if (folder / "socket").exists():
-                break
-            time.sleep(0.05)
-        client = Client(folder / "socket")
+        client = connected(folder / "socket")
         print(f"{'case':24} zoom   server  database      sum     wall ms    bytes")
         for name in (f"{data}-{way}" for data in DATA for way in ("postgis", "shapefile")):
             if arguments.only and not any(word in name for word in arguments.only):

@@ -4,7 +4,7 @@
   shapes.py PACKAGES FOLDER
 
 PACKAGES holds countries-10m.json (npm's world-atlas) and counties-10m.json (us-atlas); FOLDER receives the shapefiles, all in
-EPSG:3857: sea, lines, countries, borders, places; counties, states, limits."""
+EPSG:3857: sea, lines, countries, borders, places; counties, county_places, states, state_places, limits."""
 import pathlib
 import sys
 
@@ -97,8 +97,17 @@ def world(topology, folder):
     write(folder, "borders", ogr.wkbLineString,
           [(line(points), {"kind": kind(one, other)}) for points, one, other in topology.lines(countries)])
     write(folder, "lines", ogr.wkbLineString, list(graticule()))
-    corners = numpy.array([[-180, -LIMIT], [-180, LIMIT], [180, LIMIT], [180, -LIMIT], [-180, -LIMIT]], float)
-    write(folder, "sea", ogr.wkbPolygon, [(polygon([[corners]]), {"name": "sea"})])
+    write(folder, "sea", ogr.wkbPolygon, [(polygon([[cell]]), {"name": "sea"}) for cell in cells()])
+
+
+def cells():
+    """Squares of ten degrees with a corner for each degree, so that other projections bend their edges; in some of them
+    the other side of the earth has no place."""
+    for west in range(-180, 180, 10):
+        for south in range(-90, 90, 10):
+            x, y = numpy.arange(west, west + 11.0), numpy.arange(south, south + 11.0)
+            yield numpy.concatenate([numpy.column_stack(side) for side in (
+                (0 * y + west, y), (x, 0 * x + south + 10), (0 * y + west + 10, y[::-1]), (x[::-1], 0 * x + south))])
 
 
 def graticule():
@@ -117,6 +126,7 @@ def united_states(topology, folder):
     states, counties = topology.objects["states"], topology.objects["counties"]
     rows = areas(topology, states, lambda area: {"code": POSTAL[area.id]})
     write(folder, "states", ogr.wkbPolygon, rows)
+    write(folder, "state_places", ogr.wkbPoint, list(middles(rows)))
     of_state = {attributes["code"]: attributes for _, attributes in rows}
 
     def attributes(area):
@@ -126,6 +136,7 @@ def united_states(topology, folder):
     for _, row in rows:  # a county has the colour of its state
         row["colour"] = of_state[row["code"]]["colour"]
     write(folder, "counties", ogr.wkbPolygon, rows)
+    write(folder, "county_places", ogr.wkbPoint, list(middles(rows)))
 
     def kind(one, other):
         if other is None:

@@ -37,7 +37,8 @@ class Topology:
                 for indices, other in runs(ring, lambda arc: beyond(owners[max(arc, ~arc)], number)):
                     if other is None or number < other:
                         for part in cut_line(self.points(indices)):
-                            yield part, number, other
+                            for piece in without_edge(part):
+                                yield piece, number, other
 
     def neighbours(self, areas):
         """For each area the numbers of those that it touches along a line."""
@@ -141,6 +142,17 @@ def cut_line(points):
         part.append(after)
     if len(part) > 1:
         yield numpy.array(part) - [360 * turn, 0]
+
+
+def without_edge(points):
+    """Parts of a line that do not run along 180 degrees: there polygons were cut, that is no coast."""
+    edge = abs(abs(points[:, 0]) - 180) < 1e-9
+    bad = numpy.flatnonzero(edge[1:] & edge[:-1])
+    begin = 0
+    for last in [*bad, len(points) - 1]:
+        if last > begin:
+            yield points[begin:last + 1]
+        begin = last + 1
 
 
 def square_kilometres(rings):

@@ -51,6 +51,8 @@ typedef struct mc_vector_layer_info {
     apr_array_header_t *attributes; /* of mc_vector_attribute */
 } mc_vector_layer_info;
 
+struct mc_legend;
+
 typedef struct mc_source_ops {
     const char *type;
     const mc_key *keys;
@@ -61,6 +63,8 @@ typedef struct mc_source_ops {
                       apr_pool_t *pool); /* NULL: none */
     /* The layers of its vector tiles (mc_vector_layer_info); NULL: it makes none. */
     mc_error *(*vector_layers)(apr_array_header_t **layers, mc_source *source, mc_ctx *ctx, apr_pool_t *pool);
+    /* Adds what its maps mean to a legend (lib/feature/legend.h). NULL: it cannot tell. */
+    void (*legend)(struct mc_legend *legend, mc_source *source);
 } mc_source_ops;
 
 struct mc_source {

@@ -1,6 +1,6 @@
 /* Outlines by distance: see outline.h. All numbers are relative to a segment's first point, so that they are the same
  * in every tile. */
-#include "feature/outline.h"
+#include "feature/outline_private.h"
 
 #include <apr_strings.h>
 #include <math.h>
@@ -10,10 +10,8 @@
 #include <smmintrin.h>
 #endif
 
-#include "feature/blocks.h"
 #include "feature/plane.h"
-
-enum { MARGIN = 3 }; /* beyond the width: cover() writes four pixels at a time */
+#include "image/blend.h"
 
 mc_error *
 mc_outline_create(mc_outline **outline, int width, int height, apr_pool_t *pool)
@@ -22,30 +20,20 @@ mc_outline_create(mc_outline **outline, int width, int height, apr_pool_t *pool)
         return mc_error_create(pool, MC_ERR_LIMIT, "a map of %dx%d pixels cannot be painted", width, height);
     mc_outline *made = apr_pcalloc(pool, sizeof(*made));
     *made = (mc_outline){ .width = width, .height = height, .top = height, .bottom = -1 };
-    made->shift = mc_blocks_shift(width + MARGIN);
-    made->stride = ((width + MARGIN - 1) >> made->shift << made->shift) + (1 << made->shift);
+    made->shift = mc_blocks_shift(width + MC_OUTLINE_MARGIN);
+    made->stride = ((width + MC_OUTLINE_MARGIN - 1) >> made->shift << made->shift) + (1 << made->shift);
     made->plane = mc_plane_acquire((size_t)made->stride * (size_t)height, &made->dirty, pool);
     made->touched = apr_pcalloc(pool, sizeof(*made->touched) * (size_t)height);
+    made->pairs = mc_blend_has_avx2();
     *outline = made;
     return MC_OK;
 }
-
-/* One segment, in pixels relative to its first point. */
-typedef struct segment {
-    float dx, dy;
-    float per_length2; /* 0 for a point */
-    float reach;       /* half of the pen and half a pixel */
-    float most;        /* coverage of the middle, 1 or the pen's width */
-    float steps;       /* of coverage: 255 or 15 */
-    int factor;        /* of a step */
-    float slope, half; /* dx / dy, and half of what a row sees of the line; 0 where it is flat */
-} segment;
 
 #ifdef __SSE4_1__
 /* Coverage of `count` pixels of a row whose first centre is at (x, y), and of up to three more, which get what they
  * should: nothing. The same arithmetic as below, four pixels at a time. */
 static void
-cover(uint8_t *mask, int count, float x, float y, const segment *s)
+cover(uint8_t *mask, int count, float x, float y, const mc_segment *s)
 {
     const __m128 zero = _mm_setzero_ps(), one = _mm_set1_ps(1), dx = _mm_set1_ps(s->dx), dy = _mm_set1_ps(s->dy);
     const __m128 reach = _mm_set1_ps(s->reach), most = _mm_set1_ps(s->most), py = _mm_set1_ps(y);
@@ -71,7 +59,7 @@ cover(uint8_t *mask, int count, float x, float y, const segment *s)
 }
 #else
 static void
-cover(uint8_t *mask, int count, float x, float y, const segment *s)
+cover(uint8_t *mask, int count, float x, float y, const mc_segment *s)
 {
     for (int i = 0; i < count; i++) {
         float px = x + (float)i;
@@ -86,30 +74,11 @@ cover(uint8_t *mask, int count, float x, float y, const segment *s)
 }
 #endif
 
-static int
-pixel_below(float value)
-{
-    return (int)floorf(value);
-}
-
-/* Columns of a row in which the segment can be seen, as centres relative to its first point. */
-static void
-columns(float *from, float *to, float y, const segment *s)
-{
-    *from = (s->dx < 0 ? s->dx : 0) - s->reach;
-    *to = (s->dx > 0 ? s->dx : 0) + s->reach;
-    if (s->half == 0)
-        return;
-    float at = y * s->slope;
-    *from = at - s->half > *from ? at - s->half : *from;
-    *to = at + s->half < *to ? at + s->half : *to;
-}
-
-static segment
+static mc_segment
 segment_of(const mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen)
 {
     const float unit = 1.0F / MC_SUBPIXELS;
-    segment s = { .dx = (float)(b.x - a.x) * unit, .dy = (float)(b.y - a.y) * unit };
+    mc_segment s = { .dx = (float)(b.x - a.x) * unit, .dy = (float)(b.y - a.y) * unit };
     float length2 = s.dx * s.dx + s.dy * s.dy, height = fabsf(s.dy);
     s.per_length2 = length2 > 0 ? 1 / length2 : 0;
     s.most = pen < 1 ? pen : 1;
@@ -120,28 +89,28 @@ segment_of(const mc_outline *outline, mc_shape_point a, mc_shape_point b, float 
         s.slope = s.dx / s.dy;
         s.half = s.reach * sqrtf(length2) / height;
     }
+    s.left = (s.dx < 0 ? s.dx : 0) - s.reach;
+    s.right = (s.dx > 0 ? s.dx : 0) + s.reach;
+    s.ax = a.x >> 8;
+    s.ay = a.y >> 8;
+    s.fx = (float)(a.x & (MC_SUBPIXELS - 1)) * unit;
+    s.fy = (float)(a.y & (MC_SUBPIXELS - 1)) * unit;
     return s;
 }
 
 static void
-add_rows(mc_outline *outline, const segment *s, mc_shape_point a, int top, int bottom)
+add_row(mc_outline *outline, const mc_segment *s, int row)
 {
-    int ax = a.x >> 8, ay = a.y >> 8; /* the pixel of the first point, and where it is in it */
-    float fx = (float)(a.x & (MC_SUBPIXELS - 1)) / MC_SUBPIXELS, fy = (float)(a.y & (MC_SUBPIXELS - 1)) / MC_SUBPIXELS;
-    for (int row = top; row <= bottom; row++) {
-        float from, to;
-        float y = (float)(row - ay) + 0.5F - fy;
-        columns(&from, &to, y, s);
-        int first = ax + pixel_below(from + fx), last = ax + pixel_below(to + fx);
-        first = first < 0 ? 0 : first;
-        last = last >= outline->width ? outline->width - 1 : last;
-        if (first > last)
-            continue;
-        cover(outline->plane + (size_t)row * (size_t)outline->stride + first, last - first + 1,
-              (float)(first - ax) + 0.5F - fx, y, s);
-        /* cover() wrote whole fours: beyond the width, too */
-        outline->touched[row] |= mc_blocks_of(first, first + ((last - first) | MARGIN), outline->shift);
-    }
+    float y = (float)(row - s->ay) + 0.5F - s->fy;
+    int first, last;
+    mc_segment_columns(&first, &last, y, s);
+    first = first < 0 ? 0 : first;
+    last = last >= outline->width ? outline->width - 1 : last;
+    if (first > last)
+        return;
+    cover(outline->plane + (size_t)row * (size_t)outline->stride + first, last - first + 1,
+          (float)(first - s->ax) + 0.5F - s->fx, y, s);
+    outline->touched[row] |= mc_blocks_of(first, first + ((last - first) | MC_OUTLINE_MARGIN), outline->shift);
 }
 
 void
@@ -159,11 +128,14 @@ mc_outline_add_line(mc_outline *outline, mc_shape_point a, mc_shape_point b, flo
     bottom = bottom >= outline->height ? outline->height - 1 : bottom;
     if (top > bottom || (a.x < -reach && b.x < -reach) || (a.x > right && b.x > right))
         return;
-    segment s = segment_of(outline, a, b, pen);
+    mc_segment s = segment_of(outline, a, b, pen);
     outline->dirty = true;
     outline->top = top < outline->top ? top : outline->top;
     outline->bottom = bottom > outline->bottom ? bottom : outline->bottom;
-    add_rows(outline, &s, a, top, bottom);
+    if (outline->pairs)
+        top = mc_outline_rows_avx2(outline, &s, top, bottom);
+    for (int row = top; row <= bottom; row++)
+        add_row(outline, &s, row);
 }
 
 void

@@ -17,6 +17,7 @@ typedef struct mc_outline {
     int shift;
     int top, bottom; /* touched rows; bottom < top: none */
     bool coarse;     /* as of mc_area */
+    bool pairs;      /* two rows at a time: the processor has AVX2 */
     bool dirty;
 } mc_outline;
 

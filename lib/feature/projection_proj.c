@@ -7,12 +7,16 @@
 
 #include "feature/projection_engine.h"
 
+#define EQUATOR 6378137.0 /* metres for a radian */
+
 enum { PAIRS = 8, EDGE_POINTS = 21 };
 
 struct mc_proj_pair {
     char *from, *to;
     PJ *transformation; /* NULL: both are the same */
+    PJ *degrees, *back; /* from `to` to degrees and on to `from`: for boxes; NULL where `from` is in degrees itself */
     PJ_CONTEXT *context;
+    double ratio; /* of their units */
 };
 
 struct mc_proj_context {
@@ -45,8 +49,9 @@ drop_pair(mc_proj_pair *pair)
 {
     free(pair->from);
     free(pair->to);
-    if (pair->transformation != NULL)
-        proj_destroy(pair->transformation);
+    proj_destroy(pair->transformation); /* NULL is no harm */
+    proj_destroy(pair->degrees);
+    proj_destroy(pair->back);
     *pair = (mc_proj_pair){ 0 };
 }
 
@@ -95,6 +100,59 @@ join_crs(PJ **transformation, mc_proj_context *context, PJ *from, PJ *to, apr_po
     return *transformation != NULL ? MC_OK : refused(context, "the order of the axes cannot be changed", pool);
 }
 
+static bool
+is_in_degrees(const PJ *crs)
+{
+    PJ_TYPE type = proj_get_type(crs);
+    return type == PJ_TYPE_GEOGRAPHIC_2D_CRS || type == PJ_TYPE_GEOGRAPHIC_3D_CRS;
+}
+
+/*
+ * A box that a pole lies in, or the antimeridian runs through, reaches farther in a projected CRS than its edges do.
+ * PROJ knows both where the result is in degrees, so boxes go that way.
+ */
+static mc_error *
+join_by_degrees(mc_proj_pair *pair, mc_proj_context *context, PJ *from, PJ *to, apr_pool_t *pool)
+{
+    PJ *degrees = pair->transformation == NULL || is_in_degrees(from) || is_in_degrees(to)
+                      ? NULL
+                      : proj_crs_get_geodetic_crs(context->proj, to);
+    if (degrees == NULL)
+        return MC_OK;
+    mc_error *error = join_crs(&pair->degrees, context, to, degrees, pool);
+    if (error == MC_OK)
+        error = join_crs(&pair->back, context, degrees, from, pool);
+    proj_destroy(degrees);
+    return error;
+}
+
+/* Metres for a unit of a CRS, of angles on the equator; 1 where it does not say. */
+static double
+metres_per_unit(PJ_CONTEXT *context, const PJ *crs)
+{
+    double factor = 0;
+    /* of one that is bound to another datum */
+    PJ *part = proj_get_type(crs) == PJ_TYPE_BOUND_CRS ? proj_get_source_crs(context, crs) : NULL;
+    const PJ *plain = part == NULL ? crs : part;
+    PJ *horizontal = proj_get_type(plain) == PJ_TYPE_COMPOUND_CRS ? proj_crs_get_sub_crs(context, plain, 0) : NULL;
+    plain = horizontal == NULL ? plain : horizontal;
+    PJ_TYPE type = proj_get_type(plain);
+    bool angles = type == PJ_TYPE_GEOGRAPHIC_2D_CRS || type == PJ_TYPE_GEOGRAPHIC_3D_CRS;
+    PJ *axes = proj_crs_get_coordinate_system(context, plain);
+    if (axes == NULL || !proj_cs_get_axis_info(context, axes, 0, NULL, NULL, NULL, &factor, NULL, NULL, NULL))
+        factor = 0;
+    proj_destroy(axes);
+    proj_destroy(horizontal);
+    proj_destroy(part);
+    return factor > 0 ? factor * (angles ? EQUATOR : 1) : 1;
+}
+
+static double
+ratio_of(const mc_proj_pair *pair)
+{
+    return pair->ratio;
+}
+
 static mc_error *
 make_pair(mc_proj_pair *pair, mc_proj_context *context, const char *from, const char *to, apr_pool_t *pool)
 {
@@ -105,6 +163,10 @@ make_pair(mc_proj_pair *pair, mc_proj_context *context, const char *from, const 
                         pool);
     else
         error = join_crs(&pair->transformation, context, source, target, pool);
+    if (source != NULL && target != NULL)
+        pair->ratio = metres_per_unit(context->proj, source) / metres_per_unit(context->proj, target);
+    if (error == MC_OK)
+        error = join_by_degrees(pair, context, source, target, pool);
     proj_destroy(source);
     proj_destroy(target);
     return error;
@@ -119,13 +181,13 @@ get_pair(const mc_proj_pair **pair, mc_proj_context *context, const char *from, 
             strcmp(context->pairs[i].to, to) == 0)
             found = &context->pairs[i];
     if (found == NULL) {
-        mc_proj_pair made = { .context = context->proj };
-        MC_TRY(make_pair(&made, context, from, to, pool));
-        made.from = strdup(from);
-        made.to = strdup(to);
-        if (made.from == NULL || made.to == NULL) {
+        mc_proj_pair made = { .from = strdup(from), .to = strdup(to), .context = context->proj };
+        mc_error *error = made.from == NULL || made.to == NULL
+                              ? mc_error_create(pool, MC_ERR_LIMIT, "there is no memory for a transformation")
+                              : make_pair(&made, context, from, to, pool);
+        if (error != MC_OK) {
             drop_pair(&made);
-            return mc_error_create(pool, MC_ERR_LIMIT, "there is no memory for a transformation");
+            return error;
         }
         found = &context->pairs[context->next];
         context->next = (context->next + 1) % PAIRS;
@@ -145,16 +207,30 @@ transform_points(const mc_proj_pair *pair, double *xy, size_t count)
 }
 
 static bool
-transform_box(const mc_proj_pair *pair, mc_extent *box, bool inverse)
+bounds(mc_extent *box, const mc_proj_pair *pair, PJ *transformation, PJ_DIRECTION direction)
 {
     mc_extent made;
-    if (!proj_trans_bounds(pair->context, pair->transformation, inverse ? PJ_INV : PJ_FWD, box->minx, box->miny,
-                           box->maxx, box->maxy, &made.minx, &made.miny, &made.maxx, &made.maxy, EDGE_POINTS))
+    if (!proj_trans_bounds(pair->context, transformation, direction, box->minx, box->miny, box->maxx, box->maxy,
+                           &made.minx, &made.miny, &made.maxx, &made.maxy, EDGE_POINTS))
         return false;
     *box = made;
     return isfinite(made.minx) && isfinite(made.miny) && isfinite(made.maxx) && isfinite(made.maxy);
 }
 
+static bool
+transform_box(const mc_proj_pair *pair, mc_extent *box, bool inverse)
+{
+    if (!inverse || pair->degrees == NULL)
+        return bounds(box, pair, pair->transformation, inverse ? PJ_INV : PJ_FWD);
+    if (!bounds(box, pair, pair->degrees, PJ_FWD) || box->miny <= -90 || box->maxy >= 90)
+        return false;            /* a pole has no one place in most CRSs */
+    if (box->minx > box->maxx) { /* over the antimeridian */
+        box->minx = -180;
+        box->maxx = 180;
+    }
+    return bounds(box, pair, pair->back, PJ_FWD);
+}
+
 const mc_projection_engine mc_projection_engine_proj = {
-    open_context, close_context, get_pair, transform_points, transform_box,
+    open_context, close_context, get_pair, transform_points, ratio_of, transform_box,
 };

@@ -1,8 +1,14 @@
 /* Shapes in pixels: see shape.h. */
 #include "feature/shape.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#ifdef __SSE4_1__
+#include <smmintrin.h>
+#endif
 
 enum { FIRST_POINTS = 256, FIRST_PARTS = 16 };
 
@@ -13,6 +19,7 @@ mc_shape_clear(mc_shape *shape, mc_shape_kind kind)
     shape->point_count = 0;
     shape->part_count = 0;
     shape->failed = false;
+    shape->running = false;
 }
 
 void
@@ -46,6 +53,14 @@ mc_shape_add(mc_shape *shape, int32_t x, int32_t y)
     shape->points[shape->point_count++] = (mc_shape_point){ x, y };
 }
 
+bool
+mc_shape_reserve(mc_shape *shape, int more)
+{
+    while (!shape->failed && shape->point_room - shape->point_count < more)
+        (void)grow_points(shape);
+    return !shape->failed;
+}
+
 static int
 part_begin(const mc_shape *shape)
 {
@@ -58,11 +73,56 @@ same(mc_shape_point a, mc_shape_point b)
     return a.x == b.x && a.y == b.y;
 }
 
+static mc_shape_point
+between(mc_shape_point a, mc_shape_point b)
+{
+    return (mc_shape_point){ (a.x + b.x) >> 1, (a.y + b.y) >> 1 };
+}
+
+static inline bool
+shares_cell(mc_shape_point a, mc_shape_point b, int shift)
+{
+    return ((uint32_t)((a.x ^ b.x) | (a.y ^ b.y)) >> shift) == 0;
+}
+
+/* The last point, so far the last vertex of its run, becomes what stands for the run. */
+static void
+end_run(mc_shape *shape, int begin)
+{
+    mc_shape_point *point = &shape->points[shape->point_count - 1];
+    bool first = shape->point_count - 1 == begin;
+    if (first)
+        shape->first_run_last = *point;
+    *point = first && shape->kind == MC_SHAPE_LINES ? shape->run_first : between(shape->run_first, *point);
+}
+
+/* The last run of a part: a line ends where its last vertex is, a ring's last run may be the begin of its first. */
+static void
+end_last_run(mc_shape *shape, int begin)
+{
+    int count = shape->point_count - begin;
+    shape->running = false;
+    if (count <= 0)
+        return;
+    mc_shape_point last = shape->points[shape->point_count - 1];
+    if (shape->kind == MC_SHAPE_LINES && count == 1 && !same(shape->run_first, last)) {
+        shape->points[begin] = shape->run_first;
+        mc_shape_add(shape, last.x, last.y);
+    } else if (shape->kind != MC_SHAPE_LINES && count > 1 &&
+               shares_cell(last, shape->first_run_last, shape->run_shift)) {
+        shape->points[begin] = between(shape->run_first, shape->first_run_last);
+        shape->point_count--;
+    } else if (shape->kind != MC_SHAPE_LINES)
+        shape->points[shape->point_count - 1] = between(shape->run_first, last);
+}
+
 void
 mc_shape_end_part(mc_shape *shape)
 {
     static const int needed[] = { [MC_SHAPE_POINTS] = 1, [MC_SHAPE_LINES] = 2, [MC_SHAPE_POLYGONS] = 3 };
     int begin = part_begin(shape);
+    if (shape->running)
+        end_last_run(shape, begin);
     if (shape->kind == MC_SHAPE_POLYGONS)
         while (shape->point_count - begin > 1 && same(shape->points[begin], shape->points[shape->point_count - 1]))
             shape->point_count--;
@@ -132,6 +192,30 @@ cut(double value)
     return value <= -MC_SHAPE_REACH ? -MC_SHAPE_REACH : (int32_t)value;
 }
 
+static int
+shift_of(const mc_lattice *lattice)
+{
+    return lattice->thinning <= 1 ? 0 : 31 - __builtin_clz((unsigned)lattice->thinning);
+}
+
+/* A snapped vertex of a part that begins at `begin`. */
+static inline void
+add_snapped(mc_shape *shape, mc_shape_point p, int begin, int shift)
+{
+    if (shape->point_count > begin) {
+        mc_shape_point *last = &shape->points[shape->point_count - 1];
+        if (shares_cell(*last, p, shift)) {
+            *last = p;
+            return;
+        }
+        end_run(shape, begin);
+    }
+    mc_shape_add(shape, p.x, p.y);
+    shape->run_first = p;
+    shape->run_shift = shift;
+    shape->running = true;
+}
+
 bool
 mc_shape_add_vertex(mc_shape *shape, const mc_lattice *lattice, double x, double y)
 {
@@ -141,12 +225,51 @@ mc_shape_add_vertex(mc_shape *shape, const mc_lattice *lattice, double x, double
         return false;
     mc_shape_point p = { cut(px - (double)lattice->left * MC_SUBPIXELS),
                          cut(py - (double)lattice->top * MC_SUBPIXELS) };
-    if (shape->point_count > part_begin(shape)) {
-        mc_shape_point last = shape->points[shape->point_count - 1];
-        int64_t dx = p.x - last.x, dy = p.y - last.y;
-        if (dx * dx + dy * dy < (int64_t)lattice->thinning * lattice->thinning || (dx == 0 && dy == 0))
-            return true;
-    }
-    mc_shape_add(shape, p.x, p.y);
+    add_snapped(shape, p, part_begin(shape), shift_of(lattice));
     return true;
 }
+
+#ifdef __SSE4_1__
+/* Both coordinates at once, with the same arithmetic: the factors differ by powers of two and signs only. */
+bool
+mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
+                      bool swapped)
+{
+    const __m128d origin = _mm_set_pd(lattice->y0, lattice->x0);
+    const __m128d scale = _mm_set_pd(-lattice->per_y * MC_SUBPIXELS, lattice->per_x * MC_SUBPIXELS);
+    const __m128d corner = _mm_set_pd((double)lattice->top * MC_SUBPIXELS, (double)lattice->left * MC_SUBPIXELS);
+    const __m128d reach = _mm_set1_pd(MC_SHAPE_REACH), opposite = _mm_set1_pd(-MC_SHAPE_REACH);
+    const __m128d sign = _mm_set1_pd(-0.0), most = _mm_set1_pd(DBL_MAX);
+    const __m128i other = _mm_set_epi8(8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    __m128d finite = _mm_cmpeq_pd(origin, origin);
+    int begin = part_begin(shape), shift = shift_of(lattice);
+    for (; count > 0; count--, bytes += stride) {
+        __m128i raw = _mm_loadu_si128((const __m128i *)(const void *)bytes);
+        __m128d at = _mm_castsi128_pd(swapped ? _mm_shuffle_epi8(raw, other) : raw);
+        at = _mm_round_pd(_mm_mul_pd(_mm_sub_pd(at, origin), scale), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+        finite = _mm_and_pd(finite, _mm_cmple_pd(_mm_andnot_pd(sign, at), most));
+        at = _mm_max_pd(_mm_min_pd(_mm_sub_pd(at, corner), reach), opposite);
+        mc_shape_point p;
+        _mm_storel_epi64((__m128i *)(void *)&p, _mm_cvtpd_epi32(at));
+        add_snapped(shape, p, begin, shift);
+    }
+    return _mm_movemask_pd(finite) == 3;
+}
+#else
+bool
+mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
+                      bool swapped)
+{
+    bool finite = true;
+    for (; count > 0; count--, bytes += stride) {
+        uint64_t bits[2];
+        double at[2];
+        memcpy(bits, bytes, 16);
+        for (int i = 0; swapped && i < 2; i++)
+            bits[i] = __builtin_bswap64(bits[i]);
+        memcpy(at, bits, 16);
+        finite &= mc_shape_add_vertex(shape, lattice, at[0], at[1]);
+    }
+    return finite;
+}
+#endif

@@ -7,6 +7,7 @@
 #define MC_FEATURE_SHAPE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -30,11 +31,19 @@ typedef struct mc_shape {
     int *ends; /* for each part the index after its last point */
     int part_count, part_room;
     bool failed; /* too large, or no memory: nothing more was added */
+    /* Of the part that is being made of vertices: the first vertex of the run that its last point stands for, the last
+     * one of its first run, and what a run shares. */
+    mc_shape_point run_first, first_run_last;
+    int run_shift;
+    bool running;
 } mc_shape;
 
 void mc_shape_clear(mc_shape *shape, mc_shape_kind kind);
 void mc_shape_free(mc_shape *shape);
 void mc_shape_add(mc_shape *shape, int32_t x, int32_t y);
+
+/* Room for `more` points, which the caller writes himself; false, and the shape is marked, where there is none. */
+bool mc_shape_reserve(mc_shape *shape, int more);
 
 /* Ends a part. Parts with fewer points than their kind needs (1, 2, 3) are taken back. */
 void mc_shape_end_part(mc_shape *shape);
@@ -54,11 +63,21 @@ typedef struct mc_lattice {
     double x0, y0;
     double per_x, per_y; /* pixels for a unit of the CRS */
     int64_t left, top;
-    int thinning;         /* points closer than this to the one before, in 1/256 pixel, are left out; 0: none */
+    int thinning;         /* a power of two of 1/256 pixel, at most a pixel: see mc_shape_add_vertex; 0: none */
     struct mc_warp *warp; /* from the CRS of the data (feature/warp.h); NULL: it is that of the map */
 } mc_lattice;
 
-/* Adds a vertex in units of the CRS to the part that is being made: snapped, thinned. False where it is not finite. */
+/*
+ * Adds a vertex in units of the CRS to the part that is being made: snapped, thinned. False where it is not finite.
+ * Vertices that follow each other in the same cell of the lattice, `thinning` wide, become one point halfway between
+ * the first and the last of them; the ends of a line stay where they are. So nothing moves by more than the diagonal of
+ * a cell, and a border is thinned alike from both of its sides: neighbours keep it in common.
+ */
 bool mc_shape_add_vertex(mc_shape *shape, const mc_lattice *lattice, double x, double y);
+
+/* The same for `count` vertices, `stride` bytes apart, that begin with x and y as doubles (swapped: of the other byte
+ * order than the machine's). False where one of them is not finite. */
+bool mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride,
+                           size_t count, bool swapped);
 
 #endif

@@ -1,4 +1,6 @@
 /* Shapes of shapefiles: see shp.h. Coordinates are little-endian doubles, x before y. */
+#include <string.h>
+
 #include "feature/shp_private.h"
 #include "feature/warp.h"
 
@@ -8,6 +10,15 @@ broken(const mc_shp_record *record, apr_pool_t *pool)
     if (record->size == 0)
         return mc_error_create(pool, MC_ERR_CORRUPT, "the file ends before shape %u", record->number + 1);
     return mc_error_create(pool, MC_ERR_CORRUPT, "shape %u does not fit its record", record->number + 1);
+}
+
+static bool
+machine_is_big(void)
+{
+    const uint16_t one = 1;
+    uint8_t first;
+    memcpy(&first, &one, 1);
+    return first == 0;
 }
 
 /* False where nothing is left of them. */
@@ -27,25 +38,10 @@ add_points(mc_shape *shape, const uint8_t *bytes, size_t count, const mc_lattice
     int begin = shape->point_count;
     if (lattice->warp != NULL)
         return add_warped(shape, bytes, count, lattice);
-    for (size_t i = 0; i < count; i++, bytes += 16)
-        if (!mc_shape_add_vertex(shape, lattice, mc_little_double(bytes), mc_little_double(bytes + 8))) {
-            shape->point_count = begin;
-            return false;
-        }
-    return true;
-}
-
-/* Outer rings run clockwise with y up; mc_shape_end_ring turns what runs the other way on purpose: a hole stays one. */
-static bool
-is_hole(const uint8_t *bytes, size_t count)
-{
-    double twice = 0, x0 = mc_little_double(bytes), y0 = mc_little_double(bytes + 8);
-    for (size_t i = 1; i + 1 < count; i++) {
-        const uint8_t *p = bytes + i * 16;
-        twice += (mc_little_double(p) - x0) * (mc_little_double(p + 24) - y0) -
-                 (mc_little_double(p + 16) - x0) * (mc_little_double(p + 8) - y0);
-    }
-    return twice > 0;
+    if (mc_shape_add_vertices(shape, lattice, bytes, 16, count, machine_is_big()))
+        return true;
+    shape->point_count = begin;
+    return false;
 }
 
 static mc_error *
@@ -63,10 +59,7 @@ read_parts(mc_shape *shape, const mc_shp_record *record, const mc_lattice *latti
             return broken(record, pool);
         if (!add_points(shape, vertices + begin * 16, (size_t)(end - begin), lattice))
             continue;
-        if (shape->kind == MC_SHAPE_POLYGONS)
-            mc_shape_end_ring(shape, end - begin > 2 && is_hole(vertices + begin * 16, (size_t)(end - begin)));
-        else
-            mc_shape_end_part(shape);
+        mc_shape_end_part(shape); /* outer rings and holes run against each other already */
     }
     return MC_OK;
 }

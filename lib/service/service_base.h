@@ -175,6 +175,19 @@ bool mc_tilejson_layer(const char **layer, const char *text, const mc_call *call
 mc_error *mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_top, const mc_call *call,
                       mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
+/* Whether its source can tell what its maps mean. */
+bool mc_tileset_has_legend(const mc_tileset *tileset);
+
+/* Where a document says that a legend is. */
+typedef struct mc_legend_url {
+    const char *href, *mime;
+    int width, height; /* pixels */
+} mc_legend_url;
+
+/* The legend of a tileset at the wms service; false where there is none, or no such service. */
+bool mc_wms_legend_url(mc_legend_url *url, const mc_call *call, const mc_tileset *tileset, mc_ctx *ctx,
+                       apr_pool_t *pool);
+
 /* Makes `request` an answer with a document. */
 mc_error *mc_request_document(mc_request *request, mc_xml *xml, const char *mime) MC_CHECKED;
 

@@ -89,6 +89,8 @@ parse_operation(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_
         return mc_wms_get_map(request, call, pool);
     if (strcasecmp(operation, "GetFeatureInfo") == 0)
         return mc_wms_get_info(request, call, pool);
+    if (strcasecmp(operation, "GetLegendGraphic") == 0)
+        return mc_wms_get_legend(request, call, ctx, pool);
     if (strcasecmp(operation, "GetCapabilities") == 0) {
         if (service == NULL)
             MC_TRY(mc_wms_omitted(call, "service", pool));

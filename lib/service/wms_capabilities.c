@@ -373,6 +373,25 @@ write_dimensions(const document *doc, const mc_tileset *tileset)
     }
 }
 
+/* Layers with a legend name their one style. */
+static void
+write_style(const document *doc, const mc_tileset *tileset)
+{
+    mc_legend_url legend;
+    if (!mc_wms_legend_url(&legend, doc->call, tileset, doc->ctx, doc->pool))
+        return;
+    mc_xml_open(doc->xml, "Style");
+    mc_xml_element(doc->xml, "Name", "default");
+    mc_xml_element(doc->xml, "Title", mc_tileset_title(tileset));
+    mc_xml_open(doc->xml, "LegendURL");
+    mc_xml_attrf(doc->xml, "width", "%d", legend.width);
+    mc_xml_attrf(doc->xml, "height", "%d", legend.height);
+    mc_xml_element(doc->xml, "Format", legend.mime);
+    write_link(doc, "OnlineResource", legend.href);
+    mc_xml_close(doc->xml);
+    mc_xml_close(doc->xml);
+}
+
 static void
 write_layer(const document *doc, const mc_tileset *tileset)
 {
@@ -392,6 +411,7 @@ write_layer(const document *doc, const mc_tileset *tileset)
     write_boxes(doc, tileset);
     write_drawn_boxes(doc, tileset);
     write_dimensions(doc, tileset);
+    write_style(doc, tileset);
     mc_xml_close(doc->xml);
 }
 

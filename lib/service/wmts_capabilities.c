@@ -295,6 +295,21 @@ write_bounding_box(mc_xml *xml, const mc_grid *grid, const mc_extent *extent, ap
     mc_xml_close(xml);
 }
 
+/* The legend at the wms service, where there is one. */
+static void
+write_legend(mc_xml *xml, const mc_tileset *tileset, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_legend_url legend;
+    if (!mc_wms_legend_url(&legend, call, tileset, ctx, pool))
+        return;
+    mc_xml_open(xml, "LegendURL");
+    mc_xml_attr(xml, "format", legend.mime);
+    mc_xml_attr(xml, "xlink:href", legend.href);
+    mc_xml_attrf(xml, "width", "%d", legend.width);
+    mc_xml_attrf(xml, "height", "%d", legend.height);
+    mc_xml_close(xml);
+}
+
 static void
 write_layer(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -317,6 +332,7 @@ write_layer(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, mc_ctx 
     mc_xml_open(xml, "Style");
     mc_xml_attr(xml, "isDefault", "true");
     mc_xml_element(xml, "ows:Identifier", "default");
+    write_legend(xml, tileset, call, ctx, pool);
     mc_xml_close(xml);
     for (int i = 0; i < formats->nelts; i++)
         mc_xml_element(xml, "Format", APR_ARRAY_IDX(formats, i, const char *));

@@ -58,5 +58,6 @@ const mc_source_ops mc_source_shapefile = {
     .from_config = shapefile_from_config,
     .render = mc_vector_render,
     .info = mc_vector_info,
+    .legend = mc_vector_legend,
     .vector_layers = mc_vector_tile_layers,
 };

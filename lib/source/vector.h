@@ -2,6 +2,7 @@
 #ifndef MC_SOURCE_VECTOR_H
 #define MC_SOURCE_VECTOR_H
 
+#include "feature/legend.h"
 #include "feature/painter.h"
 #include "source/source_base.h"
 
@@ -81,6 +82,9 @@ mc_error *mc_vector_fields(apr_array_header_t **fields, const char ***names, con
 /* The render operation of all of them. */
 mc_error *mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
+
+/* The legend operation of all of them. */
+void mc_vector_legend(mc_legend *legend, mc_source *source);
 
 /* The info operation of all of them, and what it can write (WMS 1.3.0, 7.4). */
 mc_error *mc_vector_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx *ctx,

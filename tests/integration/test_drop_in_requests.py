@@ -104,7 +104,7 @@ SAME = [
      "&HEIGHT=222&BBOX=100000,6100000,900000,6633000", PIXELS),
     # WMS, what is wrong
     ("", STATUS), ("/", STATUS), ("/nosuch", STATUS), ("?foo=bar", STATUS), ("?SERVICE=WMS", TYPE),
-    ("?SERVICE=WFS&REQUEST=GetMap", TYPE), ("?SERVICE=WMS&REQUEST=GetLegendGraphic", TYPE),
+    ("?SERVICE=WFS&REQUEST=GetMap", TYPE), ("?SERVICE=WMS&REQUEST=GetStyles", TYPE),
     ("?SERVICE=WMS&REQUEST=GetMap", TYPE),
     (f"{MAP}&LAYERS=plain&WIDTH=256&HEIGHT=256&BBOX=1,2,3", TYPE),
     (f"{MAP}&LAYERS=plain&WIDTH=256&HEIGHT=256&BBOX=a,b,c,d", TYPE),

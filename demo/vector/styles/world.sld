@@ -87,7 +87,7 @@
       <se:FeatureTypeStyle>
         <se:Rule>
           <se:Name>Country</se:Name>
-          <ogc:Filter><ogc:PropertyIsNotEqualTo><ogc:PropertyName>iso</ogc:PropertyName><ogc:Literal>010</ogc:Literal></ogc:PropertyIsNotEqualTo></ogc:Filter>
+          <ogc:Filter><ogc:Not><ogc:PropertyIsEqualTo><ogc:PropertyName>iso</ogc:PropertyName><ogc:Literal>010</ogc:Literal></ogc:PropertyIsEqualTo></ogc:Not></ogc:Filter>
           <se:PolygonSymbolizer>
             <se:Fill><se:SvgParameter name="fill">
               <se:Recode fallbackValue="#eeeeee">
@@ -108,10 +108,7 @@
         </se:Rule>
         <se:Rule>
           <se:Name>Without an ISO 3166 number</se:Name>
-          <ogc:Filter><ogc:Or>
-            <ogc:PropertyIsEqualTo><ogc:PropertyName>iso</ogc:PropertyName><ogc:Literal></ogc:Literal></ogc:PropertyIsEqualTo>
-            <ogc:PropertyIsNull><ogc:PropertyName>iso</ogc:PropertyName></ogc:PropertyIsNull>
-          </ogc:Or></ogc:Filter>
+          <ogc:Filter><ogc:PropertyIsNull><ogc:PropertyName>iso</ogc:PropertyName></ogc:PropertyIsNull></ogc:Filter>
           <se:PolygonSymbolizer>
             <se:Fill><se:GraphicFill><se:Graphic>
               <se:Mark><se:WellKnownName>shape://slash</se:WellKnownName><se:Stroke><se:SvgParameter name="stroke">#a58a72</se:SvgParameter><se:SvgParameter name="stroke-width">1</se:SvgParameter></se:Stroke></se:Mark>
@@ -171,7 +168,7 @@
           <se:Name>Country of less than 1000 km²</se:Name>
           <ogc:Filter><ogc:And>
             <ogc:PropertyIsLessThan><ogc:PropertyName>area</ogc:PropertyName><ogc:Literal>1000</ogc:Literal></ogc:PropertyIsLessThan>
-            <ogc:PropertyIsNotEqualTo><ogc:PropertyName>iso</ogc:PropertyName><ogc:Literal></ogc:Literal></ogc:PropertyIsNotEqualTo>
+            <ogc:Not><ogc:PropertyIsNull><ogc:PropertyName>iso</ogc:PropertyName></ogc:PropertyIsNull></ogc:Not>
           </ogc:And></ogc:Filter>
           <se:MinScaleDenominator>2500000</se:MinScaleDenominator>
           <se:MaxScaleDenominator>40000000</se:MaxScaleDenominator>

@@ -207,6 +207,37 @@ START_TEST(outlines_follow_the_distance)
 }
 END_TEST
 
+/* The code for newer processors gives the same to the last bit. */
+START_TEST(outlines_two_rows_at_a_time)
+{
+    mc_outline *lines;
+    mc_shape shape = { 0 };
+    static uint8_t seen[2][SIDE * SIDE];
+    ck_ok(mc_outline_create(&lines, SIDE, SIDE, pool));
+    bool can = lines->pairs;
+    for (int round = 0; round < 100; round++) {
+        mc_shape_clear(&shape, MC_SHAPE_LINES);
+        for (int i = 0; i < 6; i++)
+            mc_shape_add(&shape, between(-900, SIDE * 256 + 900), between(-900, SIDE * 256 + 900));
+        mc_shape_end_part(&shape);
+        lines->coarse = round % 2 == 0;
+        for (int way = 0; way < 2; way++) {
+            lines->pairs = can && way == 1;
+            mc_outline_add(lines, &shape, 0.5F + (float)(round % 4) * 0.5F);
+            memset(seen[way], 0, sizeof(seen[way]));
+            for (int y = 0; y < SIDE; y++) {
+                int x, count;
+                const uint8_t *row = mc_outline_row(lines, y, &x, &count);
+                memcpy(seen[way] + y * SIDE + x, row, (size_t)count);
+                mc_outline_clear_row(lines, y);
+            }
+        }
+        ck_assert_mem_eq(seen[0], seen[1], sizeof(seen[0]));
+    }
+    mc_shape_free(&shape);
+}
+END_TEST
+
 /* The vector code against the definition. */
 START_TEST(colours_are_laid_over)
 {
@@ -265,4 +296,5 @@ START_TEST(vertices_are_snapped_and_thinned_on_the_lattice)
 END_TEST
 
 UNIT_MAIN("painting", a_triangle_covers_its_area, holes_by_both_rules, a_plane_that_is_moved_shows_the_same,
-          outlines_follow_the_distance, colours_are_laid_over, vertices_are_snapped_and_thinned_on_the_lattice)
+          outlines_follow_the_distance, outlines_two_rows_at_a_time, colours_are_laid_over,
+          vertices_are_snapped_and_thinned_on_the_lattice)

@@ -42,4 +42,29 @@ START_TEST(told_without_proj)
 }
 END_TEST
 
-UNIT_MAIN("projection", told_without_proj)
+/* Boxes of polar maps in the CRS of the data. */
+static bool
+box_of(mc_extent *box, const char *data, const char *map)
+{
+    mc_projection *projection;
+    ck_ok(mc_projection_open(&projection, data, map, pool));
+    return mc_projection_box(box, projection, true);
+}
+
+START_TEST(boxes_around_a_pole_and_over_the_antimeridian)
+{
+    mc_extent pole = { -500000, -400000, 600000, 700000 }, strait = { -900000, 2000000, 1000000, 3000000 };
+    mc_extent degrees = pole, over = strait, away = { 100000, -3000000, 1000000, -2000000 };
+    ck_assert(!box_of(&pole, "EPSG:3857", "EPSG:3031")); /* the pole is nowhere: no limit */
+    ck_assert(box_of(&degrees, "EPSG:4326", "EPSG:3031"));
+    ck_assert(degrees.miny == -90 && degrees.minx == -180 && degrees.maxx == 180 && degrees.maxy > -90);
+    ck_assert(box_of(&strait, "EPSG:3857", "EPSG:3995")); /* 180 degrees are in the middle of its width */
+    ck_assert(strait.minx <= -20037508 && strait.maxx >= 20037508 && strait.miny > 5e6 && strait.maxy < 40e6);
+    ck_assert(box_of(&over, "EPSG:4326", "EPSG:3995"));
+    ck_assert(over.minx == -180 && over.maxx == 180);
+    ck_assert(box_of(&away, "EPSG:3857", "EPSG:3995"));
+    ck_assert(away.minx > 0 && away.maxx < 6e6);
+}
+END_TEST
+
+UNIT_MAIN("projection", told_without_proj, boxes_around_a_pole_and_over_the_antimeridian)

@@ -73,7 +73,7 @@ START_TEST(refusals)
         { "/nosuch", "foo=bar", 400, "text/plain", "SERVICE" },
         { "", "SERVICE=WMS", 400, se, "REQUEST" },
         { "", "SERVICE=WFS&REQUEST=GetMap", 400, se, "WFS" },
-        { "", "SERVICE=WMS&REQUEST=GetLegendGraphic", 501, se, "code=\"OperationNotSupported\"" },
+        { "", "SERVICE=WMS&REQUEST=GetStyles", 501, se, "code=\"OperationNotSupported\"" },
         { "", W, 400, se, "BBOX" },
         { "", W "&BBOX=1,2,3", 400, se, "1,2,3" },
         { "", W "&BBOX=1,2,3,4,5", 400, se, "1,2,3,4,5" },

@@ -1,0 +1,44 @@
+/* What the files that paint outlines share. */
+#ifndef MC_FEATURE_OUTLINE_PRIVATE_H
+#define MC_FEATURE_OUTLINE_PRIVATE_H
+
+#include <math.h>
+
+#include "feature/blocks.h"
+#include "feature/outline.h"
+
+/* Rows are painted four pixels at a time, from the first one on: so many may be written beyond the width. */
+enum { MC_OUTLINE_MARGIN = 3 };
+
+/* One line, in pixels relative to its first point. */
+typedef struct mc_segment {
+    float dx, dy;
+    float per_length2; /* 0 for a point */
+    float reach;       /* half of the pen and half a pixel */
+    float most;        /* coverage of the middle, 1 or the pen's width */
+    float steps;       /* of coverage: 255 or 15 */
+    int factor;        /* of a step */
+    float slope, half; /* dx / dy, and half of what a row sees of the line; 0 where it is flat */
+    float left, right; /* of all that can be seen */
+    int ax, ay;        /* the pixel of the first point, and where the point is in it */
+    float fx, fy;
+} mc_segment;
+
+/* Columns of a row in which the line can be seen: of the row whose centres are at y, relative to the first point. */
+static inline void
+mc_segment_columns(int *first, int *last, float y, const mc_segment *s)
+{
+    float from = s->left, to = s->right;
+    if (s->half != 0) {
+        float at = y * s->slope;
+        from = at - s->half > from ? at - s->half : from;
+        to = at + s->half < to ? at + s->half : to;
+    }
+    *first = s->ax + (int)floorf(from + s->fx);
+    *last = s->ax + (int)floorf(to + s->fx);
+}
+
+/* Where the processor has AVX2: paints rows from `top` on, two at a time, and returns the first one that is left. */
+int mc_outline_rows_avx2(mc_outline *outline, const mc_segment *s, int top, int bottom);
+
+#endif

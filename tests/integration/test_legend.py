@@ -1,0 +1,132 @@
+"""GetLegendGraphic and the LegendURL of documents: symbols and titles of the rules of a drawn layer."""
+import io
+import xml.etree.ElementTree as ElementTree
+
+import numpy
+import pytest
+from conftest import GRID
+from osgeo import ogr
+from PIL import Image
+from schemas import SCHEMAS, WMS_130, WMTS, validator
+
+SYMBOL = '<PolygonSymbolizer><Fill><CssParameter name="fill">{}</CssParameter></Fill></PolygonSymbolizer>'
+LINE = ('<LineSymbolizer><Stroke><CssParameter name="stroke">{}</CssParameter><CssParameter name="stroke-width">{}'
+        '</CssParameter></Stroke></LineSymbolizer>')
+POINT = ('<PointSymbolizer><Graphic><Mark><WellKnownName>circle</WellKnownName><Fill><CssParameter name="fill">{}'
+         '</CssParameter></Fill></Mark><Size>10</Size></Graphic></PointSymbolizer>')
+RULE = "<Rule><Name>{0}</Name><Title>{1}</Title>{2}{3}</Rule>"
+NEAR = "<MaxScaleDenominator>10000</MaxScaleDenominator>"
+ONLY = ("<Filter><PropertyIsEqualTo><PropertyName>kind</PropertyName><Literal>x</Literal></PropertyIsEqualTo></Filter>")
+STYLES = {
+    "areas": [[RULE.format("wood", "Wälder &amp; &lt;Haine&gt;", ONLY, SYMBOL.format("#20a020")),
+               RULE.format("lake", "Lakes", "", SYMBOL.format("#2020d0"))]],
+    "roads": [[RULE.format("way", "Motorways", "", LINE.format("#000000", 9))],
+              [RULE.format("way2", "Motorways", "", LINE.format("#ff8000", 5)), RULE.format("path", "Paths", NEAR, LINE.format("#a06000", 1))]],
+    "places": [[RULE.format("town", "Towns", "", POINT.format("#d00000"))]],
+}
+
+
+@pytest.fixture(scope="module")
+def web(shared_folder, shared_apache):
+    folder = shared_folder
+    data = ogr.GetDriverByName("ESRI Shapefile").CreateDataSource(str(folder / "a.shp"))
+    data.CreateLayer("a", None, ogr.wkbPolygon)
+    data = None
+    layers = ""
+    for name, passes in STYLES.items():
+        text = "".join(f"<FeatureTypeStyle>{''.join(rules)}</FeatureTypeStyle>" for rules in passes)
+        (folder / f"{name}.sld").write_text(
+            f'<StyledLayerDescriptor version="1.0.0" xmlns="http://www.opengis.net/sld"><NamedLayer><Name>a</Name><UserStyle>'
+            f"<Name>s</Name>{text}</UserStyle></NamedLayer></StyledLayerDescriptor>")
+        layers += f'<layer name="{name}"><data>{folder}/a.shp</data><style>{folder}/{name}.sld</style></layer>'
+    for path in folder.glob("*.*"):
+        path.chmod(0o644)
+    (folder / "legend.xml").write_text(f"""<mapcache><cache name="disk" type="disk"><base>{folder}/cache</base></cache>
+      <source name="drawn" type="shapefile">{layers}</source><source name="flat" type="dummy"/>
+      <tileset name="the map"><source>drawn</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
+      <tileset name="flat"><source>flat</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
+      <service type="wms" enabled="true"><full_wms>forward</full_wms><format allow_client_override="true">PNG</format></service>
+      <service type="wmts" enabled="true"/></mapcache>""")
+    return shared_apache("legend", f"MapCacheAlias /mc {folder}/legend.xml\n")
+
+
+def ask(web, more="", layer="the%20map", version="1.1.1"):
+    return web.get(f"/mc?SERVICE=WMS&VERSION={version}&REQUEST=GetLegendGraphic&LAYER={layer}&FORMAT=image/png{more}")
+
+
+def legend(web, more=""):
+    reply = ask(web, more)
+    assert reply.status == 200 and reply.headers["Content-Type"] == "image/png", reply.body
+    return numpy.asarray(Image.open(io.BytesIO(reply.body)).convert("RGBA")).astype(int)
+
+
+def has(picture, color, least=10):
+    return (abs(picture[..., :3] - numpy.array(color)).max(axis=2) < 8).sum() >= least
+
+
+GREEN, BLUE, ORANGE, RED = (32, 160, 32), (32, 32, 208), (255, 128, 0), (208, 0, 0)
+
+
+def test_every_rule_has_its_symbol_and_title(web):
+    whole = legend(web)
+    assert all(has(whole, color) for color in (GREEN, BLUE, ORANGE, RED))
+    titles = whole[:, 36:]
+    assert titles.shape[1] > 60 and (titles[..., 0] < 80).sum() > 150, "there are letters"
+    assert not has(titles, GREEN) and not has(titles, ORANGE), "symbols stay in their frames"
+    rows = 5  # of equal titles there is one
+    assert whole.shape[0] == 4 + rows * 24
+    top = [whole[4 + i * 24:24 + i * 24, 4:24] for i in range(rows)]
+    assert has(top[0], RED) and has(top[1], ORANGE) and has(top[1], (0, 0, 0)) and has(top[3], GREEN, 300)
+
+
+def test_scale_rule_size_and_background(web):
+    assert legend(web, "&SCALE=5000").shape[0] == 4 + 5 * 24
+    assert legend(web, "&SCALE=50000").shape[0] == 4 + 4 * 24
+    one = legend(web, "&RULE=lake&WIDTH=30&HEIGHT=12&LANGUAGE=de")
+    assert one.shape[:2] == (12, 30) and has(one, BLUE, 300)
+    by_title = legend(web, "&RULE=Lakes")
+    assert by_title.shape[:2] == (20, 20) and has(by_title, BLUE, 300)
+    assert legend(web, "&WIDTH=40").shape[1] == legend(web).shape[1] + 20
+    assert (legend(web)[..., 3] == 255).all() and (legend(web, "&TRANSPARENT=TRUE")[..., 3] == 0).any()
+    first, second = ask(web), ask(web)
+    assert first.headers["ETag"] == second.headers["ETag"] and first.body == second.body
+
+
+@pytest.mark.parametrize("more, layer, code", [
+    ("", "none", "LayerNotDefined"), ("&STYLE=red", "the%20map", "StyleNotDefined"), ("", "flat", "OperationNotSupported"),
+    ("&FORMAT=image/gif", "the%20map", "InvalidFormat"), ("&RULE=none", "the%20map", None), ("&WIDTH=0", "the%20map", None),
+    ("&HEIGHT=99999", "the%20map", None), ("&SCALE=-1", "the%20map", None), ("&SCALE=nan", "the%20map", None),
+    ("&SLD=http://a.example/", "the%20map", "OperationNotSupported"), ("", "", None)])
+@pytest.mark.parametrize("version", ["1.1.1", "1.3.0"])
+def test_bad_parameters_are_service_exceptions(web, more, layer, code, version):
+    path = f"/mc?SERVICE=WMS&VERSION={version}&REQUEST=GetLegendGraphic&LAYER={layer}"
+    reply = web.get(path + ("" if "FORMAT" in more else "&FORMAT=image/png") + more)
+    assert reply.status >= 400 and reply.headers["Content-Type"].split(";")[0] == (
+        "text/xml" if version == "1.3.0" else "application/vnd.ogc.se_xml"), reply.body
+    report = ElementTree.fromstring(reply.body)
+    assert report[0].get("code") == code, reply.body
+
+
+def test_documents_say_where_the_legend_is(web, tmp_path):
+    for version, namespace in (("1.3.0", "{http://www.opengis.net/wms}"), ("1.1.1", "")):
+        document = web.get(f"/mc?SERVICE=WMS&REQUEST=GetCapabilities&VERSION={version}").body
+        tree = ElementTree.fromstring(document)
+        layers = {layer.findtext(f"{namespace}Name"): layer for layer in tree.iter(f"{namespace}Layer")}
+        assert layers["flat"].find(f"{namespace}Style") is None
+        found = layers["the map"].find(f"{namespace}Style/{namespace}LegendURL")
+        url = found.find(f"{namespace}OnlineResource").get("{http://www.w3.org/1999/xlink}href")
+        check(web, url, found.findtext(f"{namespace}Format"), found)
+        if SCHEMAS.is_dir():
+            validator(tmp_path)(document, WMS_130 if version == "1.3.0" else None)
+    document = web.get("/mc/wmts/1.0.0/WMTSCapabilities.xml").body
+    found = list(ElementTree.fromstring(document).iter("{http://www.opengis.net/wmts/1.0}LegendURL"))
+    assert len(found) == 1
+    check(web, found[0].get("{http://www.w3.org/1999/xlink}href"), found[0].get("format"), found[0])
+    if SCHEMAS.is_dir():
+        validator(tmp_path)(document, WMTS)
+
+
+def check(web, url, mime, element):
+    reply = web.get(url[url.index("/mc"):])
+    assert reply.status == 200 and reply.headers["Content-Type"] == mime
+    assert Image.open(io.BytesIO(reply.body)).size == (int(element.get("width")), int(element.get("height")))
