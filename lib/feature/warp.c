@@ -12,7 +12,9 @@
 #define LONG 64.0
 #define NEAR 8.0 /* pixels */
 
-enum { DEEPEST = 12, POINTS_MAX = MC_SHAPE_POINTS_MAX };
+#define STEP 1e-5 /* of a box: so far apart are points that tell how large its pixels are */
+
+enum { NET = 8, DEEPEST = 12, POINTS_MAX = MC_SHAPE_POINTS_MAX };
 
 struct mc_warp {
     const mc_projection *projection;
@@ -197,4 +199,30 @@ mc_warp_add(mc_shape *shape, const mc_lattice *lattice, size_t count)
         any = true;
     }
     return any;
+}
+
+/* The size of a pixel at a point, by how far a step to both sides goes on the map. */
+static double
+pixel_at(const mc_lattice *lattice, double x, double y, double step)
+{
+    double xy[6] = { x, y, x + step, y, x, y + step };
+    mc_projection_points(lattice->warp->projection, xy, 3);
+    vertex at = to_pixels(lattice, xy), right = to_pixels(lattice, xy + 2), up = to_pixels(lattice, xy + 4);
+    double pixels = fmax(hypot(right.x - at.x, right.y - at.y), hypot(up.x - at.x, up.y - at.y));
+    return isfinite(pixels) && pixels > 0 ? step / pixels : HUGE_VAL;
+}
+
+double
+mc_lattice_pixel(const mc_lattice *lattice, const mc_extent *box)
+{
+    if (lattice->warp == NULL)
+        return fmin(1 / lattice->per_x, 1 / lattice->per_y);
+    double width = box->maxx - box->minx, height = box->maxy - box->miny, smallest = HUGE_VAL;
+    if (!isfinite(width) || !isfinite(height))
+        return 0;
+    for (int i = 0; i <= NET; i++)
+        for (int j = 0; j <= NET; j++)
+            smallest = fmin(smallest, pixel_at(lattice, box->minx + width * i / NET, box->miny + height * j / NET,
+                                               fmax(width, height) * STEP));
+    return isfinite(smallest) ? smallest : 0;
 }

@@ -25,4 +25,10 @@ double *mc_warp_vertices(mc_warp *warp, size_t count);
  */
 bool mc_warp_add(mc_shape *shape, const mc_lattice *lattice, size_t count);
 
+/*
+ * The size of a pixel of the lattice in units of the data: the smallest that it has at any of a net of points in a box
+ * of the data. 0 where the box is not finite, or nothing in it can be transformed.
+ */
+double mc_lattice_pixel(const mc_lattice *lattice, const mc_extent *box);
+
 #endif
