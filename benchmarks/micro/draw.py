@@ -87,10 +87,11 @@ class Client:
         self.socket.connect(str(path))
         self.file = self.socket.makefile("rb", 1 << 20)
 
-    def get(self, query):
+    def get(self, query, path="/"):
         params = "".encode().join(pair(*item) for item in (
-            ("REQUEST_METHOD", "GET"), ("PATH_INFO", "/"), ("SCRIPT_NAME", ""), ("QUERY_STRING", query),
-            ("SERVER_NAME", "localhost"), ("SERVER_PORT", "80"), ("SERVER_PROTOCOL", "HTTP/1.1")))
+            ("REQUEST_METHOD", "GET"), ("PATH_INFO", path), ("SCRIPT_NAME", ""), ("QUERY_STRING", query),
+            ("SERVER_NAME", "localhost"), ("HTTP_ACCEPT_ENCODING", "gzip"),
+            ("SERVER_PORT", "80"), ("SERVER_PROTOCOL", "HTTP/1.1")))
         self.socket.sendall(record(1, struct.pack(">HB5x", 1, 1)) + record(4, params) + record(4, b"") + record(5, b""))
         body = []
         while True:

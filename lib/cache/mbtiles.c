@@ -61,6 +61,15 @@ bounds_of(const mc_grid *grid, apr_pool_t *pool)
     return apr_psprintf(pool, "%.6f,%.6f,%.6f,%.6f", box.minx, box.miny, box.maxx, box.maxy);
 }
 
+/* As MBTiles calls it (1.3, metadata). */
+static const char *
+format_of(const mc_tile_key *key)
+{
+    if (key->mime != NULL && strcmp(key->mime, "application/vnd.mapbox-vector-tile") == 0)
+        return "pbf";
+    return strcmp(key->extension, "jpeg") == 0 ? "jpg" : key->extension;
+}
+
 static mc_error *
 put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
 {
@@ -72,7 +81,7 @@ put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_poo
     MC_TRY(add_metadata(handle, key, "type", "overlay", pool));
     MC_TRY(add_metadata(handle, key, "version", "1", pool));
     MC_TRY(add_metadata(handle, key, "description", key->tileset, pool));
-    MC_TRY(add_metadata(handle, key, "format", strcmp(key->extension, "jpeg") == 0 ? "jpg" : key->extension, pool));
+    MC_TRY(add_metadata(handle, key, "format", format_of(key), pool));
     if (bounds != NULL)
         MC_TRY(add_metadata(handle, key, "bounds", bounds, pool));
     MC_TRY(add_metadata(handle, key, "minzoom", zoom, pool));

@@ -137,21 +137,24 @@ failed(const mc_mvt_layer_data *layer)
 
 /* --- features --------------------------------------------------------------------------------------------------- */
 
-/* The longer side of the bounds. False where they lie beside the tile. */
-static bool
+/* Where a shape lies. */
+typedef enum where { BESIDE, ACROSS, WITHIN } where;
+
+/* *size: the longer side of the bounds. */
+static where
 measure(uint32_t *size, const mc_shape *shape, int low, int high)
 {
     int32_t minx, miny, maxx, maxy;
     if (!mc_shape_bounds(shape, &minx, &miny, &maxx, &maxy) || minx > high || maxx < low || miny > high || maxy < low)
-        return false;
+        return BESIDE;
     uint32_t width = (uint32_t)maxx - (uint32_t)minx, height = (uint32_t)maxy - (uint32_t)miny;
     *size = width > height ? width : height;
-    return true;
+    return minx >= low && maxx <= high && miny >= low && maxy <= high ? WITHIN : ACROSS;
 }
 
 /* The shape as the tile shows it; NULL for nothing. */
 static const mc_shape *
-prepare(mc_mvt *mvt, const mc_shape *shape, int low, int high)
+prepare(mc_mvt *mvt, const mc_shape *shape, where at, int low, int high)
 {
     mc_shape *a = &mvt->work[0], *b = &mvt->work[1], *c = &mvt->work[2];
     if (shape->kind == MC_SHAPE_POINTS) {
@@ -160,12 +163,13 @@ prepare(mc_mvt *mvt, const mc_shape *shape, int low, int high)
     }
     mc_mvt_simplify(a, shape, mvt->options.simplification);
     if (shape->kind == MC_SHAPE_LINES) {
-        mc_mvt_clip_lines(b, a, low, high);
+        mc_mvt_clip_lines(b, a, low, high); /* as well what has become of a line without length */
         return b->part_count > 0 ? b : NULL;
     }
-    mc_mvt_clip_rings(b, a, low, high, mvt->clipper);
-    mc_mvt_clean_rings(c, b);
-    return mc_mvt_order_rings(a, c, mvt->scratch) ? a : NULL;
+    if (at == ACROSS)
+        mc_mvt_clip_rings(b, a, low, high, mvt->clipper);
+    mc_mvt_clean_rings(c, at == ACROSS ? b : a);
+    return mc_mvt_order_rings(a, c, mvt->scratch);
 }
 
 static void
@@ -173,9 +177,8 @@ take_shape(mc_mvt *mvt, mc_mvt_layer_data *layer, const mc_feature *feature, con
 {
     int low = -mvt->options.buffer, high = mvt->options.extent + mvt->options.buffer;
     mc_mvt_record record = { .id = feature->id };
-    if (shape->part_count == 0 || !measure(&record.size, shape, low, high))
-        return;
-    const mc_shape *prepared = prepare(mvt, shape, low, high);
+    where at = shape->part_count == 0 ? BESIDE : measure(&record.size, shape, low, high);
+    const mc_shape *prepared = at == BESIDE ? NULL : prepare(mvt, shape, at, low, high);
     layer->failed |= mvt->work[0].failed || mvt->work[1].failed || mvt->work[2].failed;
     if (prepared == NULL)
         return;

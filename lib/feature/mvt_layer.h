@@ -49,13 +49,17 @@ typedef struct mc_mvt_value {
     uint32_t hash;
 } mc_mvt_value;
 
+typedef struct mc_mvt_slot {
+    uint32_t hash, place; /* place: index of the value + 1; 0: free */
+} mc_mvt_slot;
+
 typedef struct mc_mvt_layer {
     const char *name;
     const mc_field *fields;
     int field_count;
     bool ids;
     mc_bytes geometry, tags /* uint32_t */, records /* mc_mvt_record */, values /* mc_mvt_value */, texts;
-    uint32_t *slots; /* of a table: index of a value + 1 */
+    struct mc_mvt_slot *slots; /* of a table of the values by their hash */
     size_t slot_count;
     bool failed;
 } mc_mvt_layer_data;

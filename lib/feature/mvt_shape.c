@@ -2,6 +2,7 @@
 #include "feature/mvt_shape.h"
 
 #include <math.h>
+#include <string.h>
 
 static int
 begin_of(const mc_shape *shape, int part)
@@ -9,11 +10,17 @@ begin_of(const mc_shape *shape, int part)
     return part == 0 ? 0 : shape->ends[part - 1];
 }
 
+static bool
+same(mc_shape_point a, mc_shape_point b)
+{
+    return a.x == b.x && a.y == b.y;
+}
+
 /* The directions from an anchor in which a line passes all vertices since then closely enough. */
 typedef struct sector {
     mc_shape_point anchor;
     double left_x, left_y, right_x, right_y;
-    double far; /* square of the distance of the last vertex */
+    double far; /* square of the distance of the last vertex that is not close to it */
     bool open;  /* every direction so far */
 } sector;
 
@@ -30,7 +37,8 @@ sector_holds(const sector *s, mc_shape_point p)
     double x = p.x - s->anchor.x, y = p.y - s->anchor.y;
     if (x * x + y * y < s->far)
         return false;
-    return s->open || (s->right_x * y - s->right_y * x >= 0 && x * s->left_y - y * s->left_x >= 0);
+    return s->open || (s->right_x * y - s->right_y * x >= 0 && x * s->left_y - y * s->left_x >= 0 &&
+                       x * (s->left_x + s->right_x) + y * (s->left_y + s->right_y) >= 0);
 }
 
 /* From now on the line has to pass `p`, too: at most `tolerance` away. */
@@ -38,12 +46,12 @@ static void
 sector_narrow(sector *s, mc_shape_point p, double tolerance)
 {
     double x = p.x - s->anchor.x, y = p.y - s->anchor.y, square = x * x + y * y;
-    s->far = square;
     if (square <= tolerance * tolerance)
         return;
-    double sine = tolerance / sqrt(square), cosine = sqrt(1 - sine * sine);
-    double left_x = cosine * x - sine * y, left_y = sine * x + cosine * y;
-    double right_x = cosine * x + sine * y, right_y = cosine * y - sine * x;
+    s->far = square;
+    double along = sqrt(square - tolerance * tolerance); /* of the tangents to the circle around it */
+    double left_x = along * x - tolerance * y, left_y = tolerance * x + along * y;
+    double right_x = along * x + tolerance * y, right_y = along * y - tolerance * x;
     if (s->open || left_x * s->left_y - left_y * s->left_x > 0) {
         s->left_x = left_x;
         s->left_y = left_y;
@@ -55,33 +63,39 @@ sector_narrow(sector *s, mc_shape_point p, double tolerance)
     s->open = false;
 }
 
-static void
-simplify_part(mc_shape *out, const mc_shape_point *points, int count, bool closed, double tolerance)
+/* Writes what is left of a part; returns how many. */
+static int
+simplify_part(mc_shape_point *out, const mc_shape_point *points, int count, bool closed, double tolerance)
 {
     sector s;
     mc_shape_point last = points[0];
+    int kept = 0;
     sector_begin(&s, last);
-    mc_shape_add(out, last.x, last.y);
+    out[kept++] = last;
     for (int i = 1; i < count + closed; i++) {
         mc_shape_point p = points[i == count ? 0 : i];
         if (!sector_holds(&s, p)) {
-            mc_shape_add(out, last.x, last.y);
+            out[kept++] = last;
             sector_begin(&s, last);
         }
         sector_narrow(&s, p, tolerance);
         last = p;
     }
     if (!closed)
-        mc_shape_add(out, last.x, last.y);
+        out[kept++] = last;
+    return kept;
 }
 
 void
 mc_mvt_simplify(mc_shape *out, const mc_shape *in, double tolerance)
 {
     mc_shape_clear(out, in->kind);
+    if (!mc_shape_reserve(out, in->point_count + in->part_count))
+        return;
     for (int part = 0; part < in->part_count; part++) {
         int begin = begin_of(in, part);
-        simplify_part(out, in->points + begin, in->ends[part] - begin, in->kind == MC_SHAPE_POLYGONS, tolerance);
+        out->point_count += simplify_part(out->points + out->point_count, in->points + begin, in->ends[part] - begin,
+                                          in->kind == MC_SHAPE_POLYGONS, tolerance);
         mc_shape_end_part(out);
     }
 }
@@ -121,8 +135,7 @@ along(mc_shape_point a, mc_shape_point b, double t)
 static void
 add_new(mc_shape *out, int begin, mc_shape_point p)
 {
-    const mc_shape_point *last = out->points + out->point_count - 1;
-    if (out->point_count == begin || last->x != p.x || last->y != p.y)
+    if (out->point_count == begin || !same(out->points[out->point_count - 1], p))
         mc_shape_add(out, p.x, p.y);
 }
 
@@ -162,12 +175,6 @@ turn(mc_shape_point a, mc_shape_point b, mc_shape_point c)
     return ((int64_t)b.x - a.x) * ((int64_t)c.y - b.y) - ((int64_t)b.y - a.y) * ((int64_t)c.x - b.x);
 }
 
-static bool
-same(mc_shape_point a, mc_shape_point b)
-{
-    return a.x == b.x && a.y == b.y;
-}
-
 /* Drops vertices from the end of the part from `begin` on that do not turn on the way to `next`. */
 static void
 pop_straight(mc_shape *out, int begin, mc_shape_point next)
@@ -205,11 +212,13 @@ void
 mc_mvt_clean_rings(mc_shape *out, const mc_shape *in)
 {
     mc_shape_clear(out, MC_SHAPE_POLYGONS);
+    if (!mc_shape_reserve(out, in->point_count))
+        return;
     for (int part = 0; part < in->part_count; part++) {
         int begin = out->point_count;
         for (int i = begin_of(in, part); i < in->ends[part]; i++) {
             pop_straight(out, begin, in->points[i]);
-            mc_shape_add(out, in->points[i].x, in->points[i].y);
+            out->points[out->point_count++] = in->points[i];
         }
         close_straight(out, &begin);
         mc_shape_end_part(out);
@@ -302,8 +311,11 @@ outer_of(const mc_shape *shape, const ring *rings, int before, int hole)
 static void
 copy_part(mc_shape *out, const mc_shape *in, int part)
 {
-    for (int i = begin_of(in, part); i < in->ends[part]; i++)
-        mc_shape_add(out, in->points[i].x, in->points[i].y);
+    int begin = begin_of(in, part), count = in->ends[part] - begin;
+    if (!mc_shape_reserve(out, count))
+        return;
+    memcpy(out->points + out->point_count, in->points + begin, sizeof(*out->points) * (size_t)count);
+    out->point_count += count;
     mc_shape_end_part(out);
 }
 
@@ -320,9 +332,11 @@ add_hole(ring *rings, int outer, int hole)
     o->last_hole = hole;
 }
 
-bool
+const mc_shape *
 mc_mvt_order_rings(mc_shape *out, const mc_shape *in, apr_pool_t *scratch)
 {
+    if (in->part_count <= 1)
+        return in->part_count == 1 && ring_area(in, 0) > 0 ? in : NULL;
     ring *rings = apr_palloc(scratch, sizeof(*rings) * (size_t)(in->part_count + 1));
     int before = -1, outers = 0, only = -1;
     mc_shape_clear(out, MC_SHAPE_POLYGONS);
@@ -344,5 +358,5 @@ mc_mvt_order_rings(mc_shape *out, const mc_shape *in, apr_pool_t *scratch)
         for (int hole = rings[i].first_hole; hole >= 0; hole = rings[hole].next_hole)
             copy_part(out, in, hole);
     }
-    return out->part_count > 0;
+    return out->part_count > 0 ? out : NULL;
 }

@@ -32,8 +32,9 @@ void mc_mvt_clean_rings(mc_shape *out, const mc_shape *in);
 
 /*
  * Puts rings in the order of polygons: each outer one (of positive area, MVT 2.1, 4.3.4.4) with its holes behind it.
- * Holes that no outer one surrounds are left out. True where an outer one is left.
+ * Holes that no outer one surrounds are left out. Returns `in` where that is in order, else `out`; NULL where no outer
+ * one is left.
  */
-bool mc_mvt_order_rings(mc_shape *out, const mc_shape *in, apr_pool_t *scratch);
+const mc_shape *mc_mvt_order_rings(mc_shape *out, const mc_shape *in, apr_pool_t *scratch);
 
 #endif

@@ -133,17 +133,20 @@ grow_slots(mc_mvt_layer_data *layer)
     size_t count = layer->values.size / sizeof(mc_mvt_value);
     if (count * 2 < layer->slot_count)
         return true;
-    size_t slots = layer->slot_count == 0 ? FIRST_SLOTS : layer->slot_count * 2;
-    uint32_t *made = calloc(slots, sizeof(*made));
+    size_t slots = FIRST_SLOTS;
+    while (slots <= count * 2)
+        slots *= 2;
+    mc_mvt_slot *made = calloc(slots, sizeof(*made));
     if (made == NULL) {
         layer->failed = true;
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        size_t slot = value_at(layer, (uint32_t)i)->hash & (slots - 1);
-        while (made[slot] != 0)
+        uint32_t hash = value_at(layer, (uint32_t)i)->hash;
+        size_t slot = hash & (slots - 1);
+        while (made[slot].place != 0)
             slot = (slot + 1) & (slots - 1);
-        made[slot] = (uint32_t)i + 1;
+        made[slot] = (mc_mvt_slot){ hash, (uint32_t)i + 1 };
     }
     free(layer->slots);
     layer->slots = made;
@@ -161,18 +164,20 @@ intern(mc_mvt_layer_data *layer, size_t at, uint32_t *cost)
     if (!grow_slots(layer))
         return 0;
     size_t slot = hash & (layer->slot_count - 1);
-    for (; layer->slots[slot] != 0; slot = (slot + 1) & (layer->slot_count - 1)) {
-        const mc_mvt_value *known = value_at(layer, layer->slots[slot] - 1);
-        if (known->hash == hash && known->size == size && memcmp(layer->texts.data + known->at, bytes, size) == 0) {
+    for (; layer->slots[slot].place != 0; slot = (slot + 1) & (layer->slot_count - 1)) {
+        if (layer->slots[slot].hash != hash)
+            continue;
+        const mc_mvt_value *known = value_at(layer, layer->slots[slot].place - 1);
+        if (known->size == size && memcmp(layer->texts.data + known->at, bytes, size) == 0) {
             layer->texts.size = at;
-            return layer->slots[slot] - 1;
+            return layer->slots[slot].place - 1;
         }
     }
     const mc_mvt_value made = { at, (uint32_t)size, hash };
     mc_bytes_add(&layer->values, &made, sizeof(made));
-    layer->slots[slot] = (uint32_t)(layer->values.size / sizeof(made));
+    layer->slots[slot] = (mc_mvt_slot){ hash, (uint32_t)(layer->values.size / sizeof(made)) };
     *cost += (uint32_t)size + 4;
-    return layer->slots[slot] - 1;
+    return layer->slots[slot].place - 1;
 }
 
 void
@@ -225,8 +230,7 @@ keep_values(mc_mvt_layer_data *layer)
     free(layer->slots);
     layer->slots = NULL;
     layer->slot_count = 0;
-    while (kept * 2 >= layer->slot_count && grow_slots(layer))
-        ;
+    (void)grow_slots(layer);
 }
 
 void

@@ -53,6 +53,14 @@ mc_shape_add(mc_shape *shape, int32_t x, int32_t y)
     shape->points[shape->point_count++] = (mc_shape_point){ x, y };
 }
 
+bool
+mc_shape_reserve(mc_shape *shape, int more)
+{
+    while (!shape->failed && shape->point_room - shape->point_count < more)
+        (void)grow_points(shape);
+    return !shape->failed;
+}
+
 static int
 part_begin(const mc_shape *shape)
 {

@@ -42,6 +42,9 @@ void mc_shape_clear(mc_shape *shape, mc_shape_kind kind);
 void mc_shape_free(mc_shape *shape);
 void mc_shape_add(mc_shape *shape, int32_t x, int32_t y);
 
+/* Room for `more` points, which the caller writes himself; false, and the shape is marked, where there is none. */
+bool mc_shape_reserve(mc_shape *shape, int more);
+
 /* Ends a part. Parts with fewer points than their kind needs (1, 2, 3) are taken back. */
 void mc_shape_end_part(mc_shape *shape);
 

@@ -32,6 +32,9 @@ void mc_sld_lacking(mc_sld *sld, const mc_node *node, const char *what);
 /* The value of an element that holds text, or an expression, or both in turn; NULL where it is empty. */
 const mc_expression *mc_sld_value(mc_sld *sld, const mc_node *node);
 
+/* Text that is the same for all features, as it stands or as a literal; "" after a complaint. */
+const char *mc_sld_plain(mc_sld *sld, const mc_node *node);
+
 /* The one expression that an element is (Literal, PropertyName, Add, Function, ...). */
 const mc_expression *mc_sld_expression(mc_sld *sld, const mc_node *node, int depth);
 
@@ -60,6 +63,10 @@ void mc_sld_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node);
 
 /* The unit of a symbolizer's sizes. */
 mc_uom mc_sld_uom(mc_sld *sld, const mc_node *node);
+
+/* What a <Geometry> names: that of the feature, whatever its property is called, or a part that a function makes of it.
+ */
+mc_part mc_sld_part(mc_sld *sld, const mc_node *node);
 
 /* The name of a <CssParameter> or <SvgParameter>; NULL for any other element. */
 const char *mc_sld_parameter(const mc_node *node);

@@ -21,9 +21,8 @@ mc_sld_uom(mc_sld *sld, const mc_node *node)
     return MC_UOM_PIXEL;
 }
 
-/* The geometry to draw: that of the feature, whatever its property is called, or a part that a function makes of it. */
-static mc_part
-part_of(mc_sld *sld, const mc_node *node)
+mc_part
+mc_sld_part(mc_sld *sld, const mc_node *node)
 {
     static const struct {
         const char *name;
@@ -35,16 +34,17 @@ part_of(mc_sld *sld, const mc_node *node)
                   { "pointOnSurface", MC_PART_INSIDE } };
     const mc_node *inner = node->children;
     const char *name = inner == NULL ? NULL : mc_sld_name(inner);
-    if (name != NULL && inner->next == NULL &&
+    if (name != NULL && inner->next == NULL && inner->children == NULL &&
         (strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0))
         return MC_PART_WHOLE;
     const char *function = inner == NULL ? NULL : mc_node_attr(inner, "name");
     const mc_node *argument = inner == NULL ? NULL : inner->children;
-    bool of_property = argument != NULL && argument->next == NULL && strcmp(mc_sld_name(argument), "PropertyName") == 0;
+    bool of_property = argument != NULL && argument->next == NULL && argument->children == NULL &&
+                       strcmp(mc_sld_name(argument), "PropertyName") == 0;
     for (size_t i = 0; function != NULL && of_property && i < sizeof(parts) / sizeof(parts[0]); i++)
         if (strcasecmp(function, parts[i].name) == 0)
             return parts[i].part;
-    mc_sld_lacking(sld, node, "this geometry");
+    mc_sld_lacking(sld, inner != NULL ? inner : node, "this geometry");
     return MC_PART_WHOLE;
 }
 
@@ -54,7 +54,7 @@ read_option(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
 {
     static const char *const places[] = { "row", "points", "firstPoint", "lastPoint", "centralPoint" };
     apr_pool_t *pool = sld->build->pool;
-    const char *name = mc_node_attr(node, "name"), *text = mc_sld_text(node, pool);
+    const char *name = mc_node_attr(node, "name"), *text = mc_sld_plain(sld, node);
     double numbers[4];
     int count = 0;
     name = name == NULL ? "" : name;
@@ -118,7 +118,7 @@ read_part(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *child)
     else if (strcmp(name, "Displacement") == 0 && !point)
         mc_sld_displacement(&symbolizer->displacement, sld, child);
     else if (strcmp(name, "Geometry") == 0)
-        symbolizer->part = part_of(sld, child);
+        symbolizer->part = mc_sld_part(sld, child);
     else if (!mc_sld_is_one_of(child, silent))
         mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a symbolizer", name));
     return true;

@@ -11,8 +11,8 @@
 
 typedef struct mc_warp mc_warp;
 
-/* Uses the projection as long as `pool` lives; of one thread. */
-mc_warp *mc_warp_create(const mc_projection *projection, apr_pool_t *pool);
+/* Into the pixels of a lattice. Uses the projection as long as `pool` lives; of one thread. */
+mc_warp *mc_warp_create(const mc_projection *projection, const mc_lattice *lattice, apr_pool_t *pool);
 
 /* Room for so many vertices, x and y in turn, in units of the data: to be filled in before mc_warp_add. NULL without
  * memory. */

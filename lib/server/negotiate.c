@@ -13,13 +13,14 @@
 
 /* The weight that follows a coding in Accept-Encoding: 1 where there is none that can be read. */
 static double
-weight_of(const char *parameters)
+weight_of(const char *parameters, apr_pool_t *pool)
 {
     double weight = 1;
     const char *q = strcasestr(parameters, "q=");
-    if (q != NULL && !mc_parse_double(&weight, q + 2))
-        weight = 1;
-    return weight;
+    if (q == NULL)
+        return 1;
+    const char *number = apr_pstrmemdup(pool, q + 2, strcspn(q + 2, " \t;"));
+    return mc_parse_double(&weight, number) ? weight : 1;
 }
 
 /* Whether a list of codings allows gzip: named with a weight above 0, or not named and "*" has one. */
@@ -34,9 +35,9 @@ accepts_gzip(const char *accepted, apr_pool_t *pool)
         const char *parameters = *end == '\0' ? "" : end + 1;
         *end = '\0';
         if (strcasecmp(item, "gzip") == 0 || strcasecmp(item, "x-gzip") == 0)
-            return weight_of(parameters) > 0;
+            return weight_of(parameters, pool) > 0;
         if (strcmp(item, "*") == 0)
-            any = weight_of(parameters);
+            any = weight_of(parameters, pool);
     }
     return any > 0;
 }

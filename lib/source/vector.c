@@ -128,7 +128,7 @@ plain_style(apr_pool_t *pool)
     mc_rule_style *rules = apr_pcalloc(pool, sizeof(*rules));
     *rules = (mc_rule_style){ .name = "all", .max_scale = HUGE_VAL, .symbolizers = symbols, .symbolizer_count = 2 };
     mc_style_pass *pass = apr_pcalloc(pool, sizeof(*pass));
-    *pass = (mc_style_pass){ rules, 1 };
+    *pass = (mc_style_pass){ .rules = rules, .rule_count = 1 };
     mc_style *style = apr_pcalloc(pool, sizeof(*style));
     *style = (mc_style){ .name = "plain", .passes = pass, .pass_count = 1 };
     return style;

@@ -143,6 +143,7 @@ def config(shared_folder, database, content):
       {tileset("bare", "bare")}{tileset("few", "shapes", "few")}{tileset("small", "shapes", "small")}
       {tileset("slow", "sleepy", "slow")}{tileset("picture", "shapes", "PNG")}{tileset("degrees", "tables", grid="WGS84")}
       {tileset("box", "tables").replace("<cache>disk", "<cache>box")}
+      <tileset name="empty"><cache>disk</cache><grid>{GRID}</grid><format>mvt</format></tileset>
       <tileset name="foreign"><cache>foreign</cache><grid>{GRID}</grid><format>mvt</format></tileset>
       <tileset name="raw"><cache>foreign</cache><grid>{GRID}</grid><format>pbf</format></tileset>
       <default_format>PNG</default_format>
@@ -165,9 +166,20 @@ def get(web, layer, z, x, y, headers=None, status=200):
     return reply
 
 
+def upside_down(geometry):
+    """GDAL counts y from the tile's lower edge."""
+    for i in range(geometry.GetPointCount()):
+        geometry.SetPoint_2D(i, geometry.GetX(i), EXTENT - geometry.GetY(i))
+    for i in range(geometry.GetGeometryCount()):
+        upside_down(geometry.GetGeometryRef(i))
+    return geometry
+
+
 def decode(body):
     """Layers of a tile as GDAL reads them: name -> [(id, attributes, geometry in units, y down)]."""
     path = "/vsimem/tile.mvt"
+    if body == b"":
+        return {}
     gdal.FileFromMemBuffer(path, body)
     try:
         data = gdal.OpenEx(path, gdal.OF_VECTOR, ["MVT"], ["CLIP=NO", "METADATA_FILE="])
@@ -177,28 +189,481 @@ def decode(body):
             layers[layer.GetName()] = [
                 (feature.GetField("mvt_id") if feature.GetFieldIndex("mvt_id") >= 0 else None,
                  {key: value for key, value in feature.items().items() if key != "mvt_id" and value is not None},
-                 feature.GetGeometryRef().Clone()) for feature in layer]
+                 upside_down(feature.GetGeometryRef().Clone())) for feature in layer]
         return layers
     finally:
         data = None
         gdal.Unlink(path)
 
 
-def test_look(web):
-    reply = get(web, "shapes", 2, 1, 1)
-    print(dict(reply.headers), len(reply.body))
-    body = gzip.decompress(reply.body)
-    print(len(body))
-    for name, rows in decode(body).items():
-        print(name, len(rows))
-        for row in rows[:3]:
-            print(row[0], row[1], row[2].ExportToWkt()[:300])
-    reply = get(web, "tables", 2, 1, 1)
-    print(dict(reply.headers), len(reply.body))
-    for name, rows in decode(gzip.decompress(reply.body)).items():
-        print(name, len(rows))
-        for row in rows[:3]:
-            print(row[0], row[1], row[2].ExportToWkt()[:300])
-    print(web.get(f"/mc/gmaps/tables@{GRID}.json").body)
-    print(web.get(f"/mc/tms/1.0.0/query@{GRID}.json").body)
-    print(web.log()[-2000:])
+def features_of(web, layer, z, x, y):
+    """name -> {id: geometry}; a feature of several kinds is collected."""
+    return {name: {key: geometry for key, _, geometry in rows}
+            for name, rows in decode(gzip.decompress(get(web, layer, z, x, y).body)).items()}
+
+
+def vertices(geometry):
+    if geometry.GetGeometryCount() == 0:
+        return [point[:2] for point in geometry.GetPoints() or []]
+    return [point for part in range(geometry.GetGeometryCount()) for point in vertices(geometry.GetGeometryRef(part))]
+
+
+def to_units(geometry, z, x, y):
+    """A geometry of the map in units of a tile, y down."""
+    unit = 2 * HALF / 2**z / EXTENT
+    moved = geometry.Clone()
+
+    def move(part):
+        for i in range(part.GetPointCount()):
+            px, py = part.GetX(i), part.GetY(i)
+            part.SetPoint_2D(i, (px + HALF) / unit - x * EXTENT, (HALF - py) / unit - y * EXTENT)
+        for i in range(part.GetGeometryCount()):
+            move(part.GetGeometryRef(i))
+
+    move(moved)
+    return moved
+
+
+def box(low, high):
+    return ogr.CreateGeometryFromWkt(f"POLYGON(({low} {low},{high} {low},{high} {high},{low} {high},{low} {low}))")
+
+
+def some_tiles(seed, count, levels=(1, 2, 3, 4)):
+    numbers = random.Random(seed)
+    for _ in range(count):
+        z = numbers.choice(levels)
+        yield z, numbers.randrange(2**z), numbers.randrange(2**z)
+
+
+def large(geometry):
+    """Rounding makes of shapes of a few units whatever it likes; a unit is a sixteenth of a pixel."""
+    x0, x1, y0, y1 = geometry.GetEnvelope()
+    return max(x1 - x0, y1 - y0) > 16
+
+
+OFF = 1.8  # units: 1 of simplification and half a diagonal of the lattice
+INSIDE, ALL = box(0, EXTENT), box(-BUFFER, EXTENT + BUFFER)
+
+
+@pytest.mark.parametrize("z, x, y", some_tiles(1, 25))
+def test_geometry_is_the_shapefile_s(web, content, z, x, y):
+    """What is inside of the tile lies at most about a unit off, both ways; nothing but specks is missing."""
+    layers = features_of(web, "shapes", z, x, y)
+    for name, rows in content.items():
+        found = layers.get(name, {})
+        for index, (_, _, geometry) in enumerate(rows):
+            wanted = to_units(geometry, z, x, y)
+            shown = wanted.Intersection(INSIDE)
+            if index not in found:
+                assert shown.IsEmpty() or name != "points" and not large(wanted), (name, index)
+                continue
+            made = found[index]
+            if name == "points" or not large(wanted):
+                assert made.Distance(wanted) < OFF, (name, index)
+                continue
+            inside = made.Intersection(INSIDE)
+            assert inside.IsEmpty() or inside.Difference(wanted.Buffer(OFF)).IsEmpty(), (name, index)
+            assert shown.IsEmpty() or shown.Difference(made.Buffer(OFF)).IsEmpty(), (name, index)
+            if name == "areas":
+                assert abs(inside.Area() - shown.Area()) <= OFF * wanted.Boundary().Length() + 1
+
+
+@pytest.mark.parametrize("z, x, y", some_tiles(2, 12))
+def test_tables_are_the_shapefile_s(web, z, x, y):
+    """Rings may begin elsewhere, and be simplified from there: the same shapes within the same bounds."""
+    files, tables = features_of(web, "shapes", z, x, y), features_of(web, "tables", z, x, y)
+    for name, first in (("areas", 0), ("lines", 1), ("points", 2)):
+        made = {(key - first) // 3: geometry for key, geometry in tables.get(name, {}).items()}
+        others = files.get(name, {})
+        assert not any(large(made.get(key) or others[key]) for key in set(made) ^ set(others))
+        for key in set(made) & set(others):
+            if name == "points":
+                assert made[key].Equals(others[key])
+            elif large(made[key]):
+                assert made[key].Difference(others[key].Buffer(2 * OFF)).IsEmpty(), (name, key)
+
+
+@pytest.mark.parametrize("z, x, y", [(z, x % (2**z - 1), y) for z, x, y in some_tiles(3, 20)])
+def test_neighbours_agree(web, z, x, y):
+    """Vertices that both tiles have in their buffers are the same."""
+    left, right = features_of(web, "shapes", z, x, y), features_of(web, "shapes", z, x + 1, y)
+    compared = 0
+    for name in set(left) & set(right):
+        for key in set(left[name]) & set(right[name]):
+            def common(geometry, step):
+                return {(px + step, py) for px, py in vertices(geometry)
+                        if EXTENT - BUFFER + 1 < px + step < EXTENT + BUFFER - 1 and -BUFFER < py < EXTENT + BUFFER}
+
+            a, b = common(left[name][key], 0), common(right[name][key], EXTENT)
+            # one whose neighbour was cut off may have become part of a straight line
+            assert len(a ^ b) <= (len(a) + len(b)) // 20, (name, key, a ^ b)
+            compared += len(a & b)
+    assert compared > 0 or z > 2
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at
+
+
+def message(data):
+    """Fields of a protocol buffer: (number, value)."""
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        kind = key & 7
+        if kind == 0:
+            value, at = varint(data, at)
+        elif kind == 2:
+            size, at = varint(data, at)
+            value, at = data[at:at + size], at + size
+            assert len(value) == size
+        else:
+            size = {1: 8, 5: 4}[kind]
+            value, at = data[at:at + size], at + size
+        yield key >> 3, value
+
+
+def numbers_of(data):
+    at, found = 0, []
+    while at < len(data):
+        value, at = varint(data, at)
+        found.append(value)
+    return found
+
+
+def rings_of(commands):
+    """Parts of a geometry (MVT 2.1, 4.3), checked by its grammar."""
+    x = y = at = 0
+    rings = []
+    while at < len(commands):
+        command, count = commands[at] & 7, commands[at] >> 3
+        at += 1
+        assert command in (1, 2, 7) and count > 0
+        if command == 7:
+            assert count == 1 and len(rings[-1]) >= 3
+            continue
+        for _ in range(count):
+            dx, dy = ((value >> 1) ^ -(value & 1) for value in commands[at:at + 2])
+            at += 2
+            x, y = x + dx, y + dy
+            if command == 1:
+                rings.append([])
+            else:
+                assert (dx, dy) != (0, 0)
+            rings[-1].append((x, y))
+    return rings
+
+
+def area(points):
+    return sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(points, [*points[1:], points[0]])) / 2
+
+
+@pytest.mark.parametrize("layer", ["shapes", "tables"])
+def test_form(web, layer):
+    """Layers, keys, values and commands as the specification has them; polygons are wound, none without an inside."""
+    polygons = holes = 0
+    for z, x, y in some_tiles(4, 40, (0, 1, 2, 3, 4, 5)):
+        names = []
+        for number, data in message(gzip.decompress(get(web, layer, z, x, y).body)):
+            assert number == 3
+            parts = list(message(data))
+            single = dict(parts)
+            assert single[15] == 2 and single[5] == EXTENT
+            names.append(single[1])
+            keys, values = ([value for key, value in parts if key == wanted] for wanted in (3, 4))
+            assert len(set(keys)) == len(keys) and len(set(values)) == len(values)
+            ids = []
+            for _, feature in [part for part in parts if part[0] == 2]:
+                fields = dict(message(feature))
+                ids.append(fields[1])
+                tags = numbers_of(fields.get(2, b""))
+                assert len(tags) % 2 == 0 and max(tags[::2], default=-1) < len(keys) and max(tags[1::2], default=-1) < len(values)
+                rings = rings_of(numbers_of(fields[4]))
+                assert all(-BUFFER <= c <= EXTENT + BUFFER for points in rings for point in points for c in point)
+                if fields[3] == 3:
+                    assert area(rings[0]) > 0 and all(area(points) != 0 and len(points) >= 3 for points in rings)
+                    polygons += 1
+                    holes += sum(area(points) < 0 for points in rings)
+            assert len(set(ids)) == len(ids)
+        assert len(set(names)) == len(names)
+    assert polygons > 100 and holes > 50
+
+
+def test_polygons_are_valid(web):
+    """By the rules of simple features; rounding may make a ring touch itself now and then."""
+    valid = invalid = 0
+    for z, x, y in some_tiles(5, 60, (2, 3, 4, 5)):
+        for geometry in filter(large, features_of(web, "shapes", z, x, y).get("areas", {}).values()):
+            valid += geometry.IsValid()
+            invalid += not geometry.IsValid()
+    assert valid > 100 and invalid <= valid // 50, (valid, invalid)
+
+
+def test_attributes_have_types(web, content):
+    rows = {number: row for found in content.values() for number, row, _ in found}
+    seen = 0
+    for z, x, y in some_tiles(6, 10):
+        for layer in decode(gzip.decompress(get(web, "tables", z, x, y).body)).values():
+            for key, attributes, _ in layer:
+                wanted = {name: value for name, value in rows[key].items() if value is not None}
+                assert attributes == {**wanted, "gid": key, "label": "(1,2)"}
+                assert [type(attributes[name]) for name in ("count", "share", "open")] == [int, float, bool]
+                seen += 1
+        for name, layer in decode(gzip.decompress(get(web, "shapes", z, x, y).body)).items():
+            for key, attributes, _ in layer:
+                row = content[name][key][1]
+                assert attributes.get("name") == row["name"] and attributes["count"] == row["count"]
+                assert attributes["share"] == pytest.approx(row["share"])
+    assert seen > 50
+
+
+def test_query_with_attributes_levels_and_dimension(web, content):
+    def shown(z, least):
+        path = f"/mc/gmaps/query[least={least}]@{GRID}/{z}/0/0.mvt".replace("[", "%5B").replace("]", "%5D")
+        reply = web.get(path, {"Accept-Encoding": "gzip"})
+        assert reply.status == 200, reply.body
+        return decode(gzip.decompress(reply.body)).get("open", []) if len(reply.body) > 20 else []
+
+    assert shown(0, 0) == [] and shown(4, 0) == []
+    everything, some = shown(1, 0), shown(1, 200000000)
+    assert 0 < len(some) < len(everything)
+    rows = {number: row for number, row, _ in content["areas"]}
+    for key, attributes, _ in everything:
+        assert key is None and set(attributes) == {"number", "share", "open"} and attributes["open"] is True
+        assert attributes["share"] == rows[attributes["number"]]["share"]
+    assert {row["number"] for _, row, _ in some} == {row["number"] for _, row, _ in everything
+                                                     if rows[row["number"]]["count"] > 200000000}
+
+
+def test_no_attributes_when_none_are_wanted(web):
+    layers = decode(gzip.decompress(get(web, "bare", 1, 0, 0).body))
+    assert layers["areas"] and all(row[1] == {} for row in layers["areas"])
+
+
+@pytest.mark.parametrize("door", ["apache", "fcgi"])
+def test_codings(web, config, door, request):
+    if door == "fcgi":
+        program = request.getfixturevalue("fcgi")(environment={"MAPCACHE_CONFIG_FILE": str(config)})
+        web = request.getfixturevalue("nginx")(program.address)
+    path = f"/mc/wmts/1.0.0/shapes/default/{GRID}/2/1/1.mvt"
+    packed = web.get(path, {"Accept-Encoding": "br, gzip;q=0.8"})
+    plain = web.get(path, {"Accept-Encoding": "identity"})
+    assert packed.headers["Content-Encoding"] == "gzip" and "Content-Encoding" not in plain.headers
+    assert gzip.decompress(packed.body) == plain.body != b""
+    assert packed.headers["ETag"] != plain.headers["ETag"]
+    for reply in (packed, plain):
+        assert reply.status == 200 and reply.headers["Content-Type"] == MIME
+        assert "Accept-Encoding" in reply.headers["Vary"]
+    for accepted, first in (("gzip", packed), (None, plain), ("gzip;q=0, *", plain), ("*", packed), ("br", plain)):
+        headers = {} if accepted is None else {"Accept-Encoding": accepted}
+        assert web.get(path, headers).body == first.body
+        again = web.get(path, {**headers, "If-None-Match": first.headers["ETag"]})
+        assert again.status == 304 and again.body == b"" and "Accept-Encoding" in again.headers["Vary"]
+        other = plain if first is packed else packed
+        assert web.get(path, {**headers, "If-None-Match": other.headers["ETag"]}).status == 200
+        head = web.get(path, headers, method="HEAD")
+        assert head.status == 200 and head.body == b"" and head.headers["ETag"] == first.headers["ETag"]
+        assert head.headers["Content-Length"] == str(len(first.body))
+
+
+def test_every_address(web):
+    """One tile by all protocols; rows from the top and from the bottom."""
+    wanted = get(web, "shapes", 3, 5, 2).body
+    kvp = (f"/mc/wmts?SERVICE=WMTS&REQUEST=GetTile&VERSION=1.0.0&LAYER=shapes&STYLE=default&FORMAT={MIME}"
+           f"&TILEMATRIXSET={GRID}&TILEMATRIX=3&TILEROW=2&TILECOL=5")
+    for path in (kvp, f"/mc/wmts/1.0.0/shapes/default/{GRID}/3/2/5.mvt", f"/mc/tms/1.0.0/shapes@{GRID}/3/5/5.mvt",
+                 f"/mc/tms/1.0.0/shapes@{GRID}/3/5/5.pbf"):
+        reply = web.get(path, {"Accept-Encoding": "gzip"})
+        assert (reply.status, reply.headers["Content-Type"], reply.body) == (200, MIME, wanted), path
+    refused = web.get(kvp.replace(MIME, "image/png"))
+    assert refused.status == 400 and b"InvalidParameterValue" in refused.body
+    merged = web.get(f"/mc/tms/1.0.0/shapes@{GRID};tables@{GRID}/3/5/5.mvt")
+    assert merged.status == 400 and b"cannot be merged" in merged.body
+    assert web.get("/mc/kml/shapes.kml").status == 404
+    capabilities = web.get("/mc/wmts/1.0.0/WMTSCapabilities.xml").body.decode()
+    assert f"<Format>{MIME}</Format>" in capabilities and "/{TileCol}.mvt" in capabilities
+    assert f'mime-type="{MIME}" extension="mvt"' in web.get(f"/mc/tms/1.0.0/shapes@{GRID}").body.decode()
+
+
+def test_degrees(web):
+    reply = web.get("/mc/wmts/1.0.0/degrees/default/WGS84/3/2/9.mvt", {"Accept-Encoding": "gzip"})
+    assert reply.status == 200 and decode(gzip.decompress(reply.body))
+    assert web.get("/mc/gmaps/degrees.json").status == 404
+
+
+def test_nothing_there_is_an_empty_tile(web):
+    reply = get(web, "shapes", 15, 0, 0)
+    assert gzip.decompress(reply.body) == b"" and reply.headers["Content-Type"] == MIME
+    plain = get(web, "shapes", 15, 0, 0, {})
+    assert plain.body == b"" and plain.headers["Content-Length"] == "0"
+    missing = get(web, "empty", 9, 9, 9)
+    assert gzip.decompress(missing.body) == b"" and missing.headers["Content-Type"] == MIME
+
+
+def test_tiles_of_other_programs(web, config):
+    """MBTiles with vector tiles by GDAL, gzipped or not: sent as what they are, by MVT and by RAW with their type."""
+    folder = config.parent
+    source = gdal.OpenEx(str(folder / "areas.shp"))
+    gdal.VectorTranslate(str(folder / "foreign.mbtiles"), source, format="MVT", layerName="areas",
+                         datasetCreationOptions=["MAXZOOM=2", "FORMAT=MBTILES"])
+    database = sqlite3.connect(folder / "foreign.mbtiles")
+    stored = database.execute("SELECT tile_data FROM tiles WHERE zoom_level=2 AND tile_column=1 AND tile_row=2").fetchone()[0]
+    plain = gzip.decompress(stored)
+    database.execute("INSERT INTO tiles(zoom_level, tile_column, tile_row, tile_data) VALUES(7, 0, 127, ?)", (plain,))
+    database.commit()
+    database.close()
+    for path in folder.glob("foreign.mbtiles*"):
+        path.chmod(0o644)
+    for layer, mime in (("foreign", MIME), ("raw", "application/x-protobuf")):
+        packed, expanded = get(web, layer, 2, 1, 1), get(web, layer, 2, 1, 1, {})
+        assert packed.body == stored and packed.headers["Content-Encoding"] == "gzip"
+        assert expanded.body == plain and "Content-Encoding" not in expanded.headers
+        bare = get(web, layer, 7, 0, 0)
+        assert bare.body == plain and "Content-Encoding" not in bare.headers
+        for reply in (packed, expanded, bare):
+            assert reply.headers["Content-Type"] == mime
+    assert decode(plain)["areas"]
+    document = json.loads(web.get(f"/mc/gmaps/foreign@{GRID}.json").body)
+    assert document["tilejson"] == "3.0.0" and document["vector_layers"] == []
+
+
+def counter(web, name):
+    total = 0
+    for line in web.get("/mc/metrics").body.decode().splitlines():
+        if line.startswith(f"mapcache_{name} "):
+            total += float(line.split()[1])
+    return total
+
+
+def test_budget_of_features(web):
+    before = counter(web, "vector_dropped_total")
+    few, all_of_them = features_of(web, "few", 0, 0, 0), features_of(web, "shapes", 0, 0, 0)
+    assert sum(map(len, few.values())) == 20
+    assert counter(web, "vector_dropped_total") - before == sum(map(len, all_of_them.values())) - 20
+    assert "leaves out" in web.log()
+
+    def size(geometry):
+        x0, x1, y0, y1 = geometry.GetEnvelope()
+        return max(x1 - x0, y1 - y0)
+
+    least = min(size(geometry) for layer in few.values() for geometry in layer.values())
+    kept = {(name, key) for name, layer in few.items() for key in layer}
+    for name, layer in all_of_them.items():
+        for key, geometry in layer.items():
+            assert (name, key) in kept or size(geometry) <= least + 2 * OFF
+
+
+def test_budget_of_bytes(web):
+    body = gzip.decompress(get(web, "small", 0, 0, 0).body)
+    assert 2048 < len(body) <= 4096 and sum(map(len, decode(body).values())) > 3
+
+
+def test_budget_of_time(web, config):
+    before = counter(web, "vector_late_total")
+    for _ in range(2):
+        reply = get(web, "slow", 0, 0, 0, status=503)
+        assert b"budget of time" in reply.body and reply.headers["Retry-After"]
+    assert counter(web, "vector_late_total") > before
+    assert not (config.parent / "cache/slow").exists()
+
+
+def test_counters(web):
+    before = [counter(web, f"vector_{name}_total") for name in ("tiles", "features", "bytes")]
+    body = gzip.decompress(get(web, "tables", 6, 31, 30).body)
+    features = sum(map(len, decode(body).values())) if body else 0
+    after = [counter(web, f"vector_{name}_total") for name in ("tiles", "features", "bytes")]
+    assert [now - then for now, then in zip(after, before)] == [1, features, len(body)]
+
+
+def test_tilejson(web):
+    document = json.loads(web.get("/mc/gmaps/tables.json").body)
+    base = f"http://127.0.0.1:{web.port}/mc"
+    assert document["tilejson"] == "3.0.0" and document["scheme"] == "xyz" and document["name"] == "The tables"
+    assert document["tiles"] == [f"{base}/gmaps/tables/{{z}}/{{x}}/{{y}}.mvt"]
+    assert document["minzoom"] == 0 and document["maxzoom"] == 21
+    assert document["bounds"] == pytest.approx([-180, -85.051129, 180, 85.051129])
+    fields = {"gid": "Number", "name": "String", "count": "Number", "share": "Number", "open": "Boolean", "label": "String"}
+    assert document["vector_layers"] == [{"id": name, "minzoom": 0, "maxzoom": 21, "fields": fields}
+                                         for name in ("areas", "lines", "points")]
+    query = json.loads(web.get(f"/mc/tms/1.0.0/query@{GRID}.json").body)
+    assert query["scheme"] == "tms" and query["tiles"][0].startswith(f"{base}/tms/1.0.0/query@{GRID}/{{z}}")
+    assert query["vector_layers"] == [{"id": "open", "minzoom": 1, "maxzoom": 3,
+                                       "fields": {"number": "Number", "share": "Number", "open": "Boolean"}}]
+    picture = json.loads(web.get("/mc/gmaps/picture.json").body)
+    assert picture["tiles"] == [f"{base}/gmaps/picture/{{z}}/{{x}}/{{y}}.png"] and "vector_layers" not in picture
+    assert web.get("/mc/gmaps/nothing.json").status == 404
+    for scheme in (document, query):
+        address = scheme["tiles"][0][len(f"http://127.0.0.1:{web.port}"):]
+        assert web.get(address.format(z=2, x=1, y=1)).status == 200
+
+
+def test_maps_are_drawn(web):
+    """A layer of vector tiles is drawn by its source as any other, also where the map is exactly one tile."""
+    def drawn(layer):
+        reply = web.get(f"/mc?SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&STYLES=&LAYERS={layer}&SRS=EPSG:3857"
+                        f"&FORMAT=image/png&BBOX={-HALF},{-HALF},0,0&WIDTH=256&HEIGHT=256")
+        assert reply.status == 200 and reply.headers["Content-Type"] == "image/png", reply.body
+        return reply.body
+
+    assert drawn("shapes") == drawn("picture")
+    capabilities = web.get("/mc?SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.1.1").body.decode()
+    assert "<Name>shapes</Name>" in capabilities and "<Name>foreign</Name>" not in capabilities
+    assert "<Layers>shapes</Layers>" not in capabilities and "<Layers>picture</Layers>" in capabilities
+
+
+def test_no_layer_where_maps_are_assembled(web, config, apache):
+    other = config.with_name("assemble.xml")
+    other.write_text(config.read_text().replace("<full_wms>forward", "<full_wms>assemble"))
+    web = apache(f"MapCacheAlias /mc {other}\n")
+    reply = web.get(f"/mc?SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&STYLES=&LAYERS=shapes&SRS=EPSG:3857&FORMAT=image/png"
+                    f"&BBOX={-HALF},{-HALF},0,0&WIDTH=256&HEIGHT=256")
+    assert b"LayerNotDefined" in reply.body
+    capabilities = web.get("/mc?SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.1.1").body.decode()
+    assert "<Name>shapes</Name>" not in capabilities and "<Name>picture</Name>" in capabilities
+
+
+def test_seeding(web, config, build):
+    done = subprocess.run([build / "bin/mapcache", "seed", "-c", config, "-t", "box", "-z", "0,3", "-n", "2"],
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    database = sqlite3.connect(config.parent / "cache/box.mbtiles")
+    stored = database.execute("SELECT zoom_level, tile_column, tile_row, tile_data FROM tiles").fetchall()
+    assert len(stored) == 1 + 4 + 16 + 64 and all(gzip.decompress(tile[3]) is not None for tile in stored)
+    assert database.execute("SELECT value FROM metadata WHERE name = 'format'").fetchone()[0] == "pbf"
+    database.close()
+    z, x, row, data = stored[7]
+    assert get(web, "tables", z, x, 2**z - 1 - row).body == data
+
+
+REFUSED = {
+    "<metatile>2 2</metatile>": "cannot have a <metatile>",
+    "<metabuffer>5</metabuffer>": "cannot have a <metabuffer>",
+    '<dimensions><assembly_type>stack</assembly_type><dimension type="values" name="a" default="b">b</dimension></dimensions>':
+        "cannot have an <assembly_type>",
+}
+
+
+@pytest.mark.parametrize("more, message", [*REFUSED.items(), ("white", "makes no vector tiles"), ("twice", "the same name"),
+                                           ("extent", "no multiple of 256"), ("zoom", "max-cached-zoom"),
+                                           ("mixed", "cannot hold images")])
+def test_what_cannot_be(build, folder, more, message):
+    layer = '<layer name="{}"><data>/nothing.shp</data></layer>'
+    layers = layer.format("a") + (layer.format("a") if more == "twice" else "")
+    path = folder / "refused.xml"
+    path.write_text(f"""<mapcache><cache name="disk" type="disk"><base>{folder}</base></cache>
+      <format name="mvt" type="MVT">{"<extent>1000</extent>" if more == "extent" else ""}</format>
+      {'<format name="m" type="MIXED"><transparent>PNG</transparent><opaque>mvt</opaque></format>' if more == "mixed" else ""}
+      <source name="shapes" type="shapefile">{layers}</source><source name="white" type="dummy"/>
+      <tileset name="t"><cache>disk</cache><source>{"white" if more == "white" else "shapes"}</source>
+        <grid {'max-cached-zoom="3"' if more == "zoom" else ""}>{GRID}</grid><format>mvt</format>
+        {more if more in REFUSED else ""}</tileset>
+      <service type="wmts" enabled="true"/></mapcache>""")
+    done = subprocess.run([build / "bin/mapcache", "check", path], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and message in done.stdout + done.stderr, done.stdout + done.stderr
