@@ -77,6 +77,7 @@ check(const char *file, bool json, apr_pool_t *pool)
 {
     mc_diagnostics *diagnostics = mc_diagnostics_create(pool);
     mc_config *config;
+    diagnostics->thorough = true;
     mc_error *error = mc_config_load(&config, file, diagnostics, pool);
     /* A file that is no XML, or cannot be read, never came to the point of complaints. */
     if (error != MC_OK && diagnostics->refused == 0)

@@ -56,6 +56,7 @@ typedef struct mc_diagnostics {
     apr_pool_t *pool;
     apr_array_header_t *complaints; /* of mc_complaint */
     int refused;                    /* how many of them refuse the file */
+    bool thorough; /* what a start has no time for is looked at too (mapcache check): whether fonts are there */
 } mc_diagnostics;
 
 mc_diagnostics *mc_diagnostics_create(apr_pool_t *pool);

@@ -6,6 +6,7 @@
 #include "feature/painter_private.h"
 #include "feature/picture.h"
 #include "feature/places.h"
+#include "feature/sprite.h"
 #include "feature/stroker.h"
 
 enum { COMPUTED_SIZE = 128 /* what is reckoned with where the size is not known beforehand */ };
@@ -103,6 +104,11 @@ mc_graphic_draw(const mc_drawing *drawing, mc_painter *painter, mc_pixels *pixel
     double x = (double)at.x / MC_SUBPIXELS, y = (double)at.y / MC_SUBPIXELS;
     if (x < -drawing->reach || y < -drawing->reach || x > pixels->width + drawing->reach ||
         y > pixels->height + drawing->reach)
+        return MC_OK;
+    bool drawn = false;
+    if (turn == 0)
+        MC_TRY(mc_sprite_draw(&drawn, painter, pixels, drawing, at, feature));
+    if (drawn)
         return MC_OK;
     placing.at = (mc_shape_point){ at.x + placing.at.x, at.y + placing.at.y };
     placing.turn += turn;

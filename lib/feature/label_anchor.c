@@ -8,18 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __SSE4_1__
+#include <smmintrin.h>
+#endif
+
 #include "feature/label_private.h"
 
 enum {
     PROBES = 48,
     CELLS_MAX = PROBES * 4 + 64,
     WORK = 200000 /* distances to edges for one area */,
-    PROBES_LEAST = 8
+    PROBES_LEAST = 8,
+    LANES = 4
 };
 
 #define STRETCH 2.0F
-#define COMPACT 0.7F /* of the largest circle that the bounds allow: then the middle is good enough */
-#define BETTER 1.2F  /* how much farther from the edges than the middle a point must be to be taken */
+#define COMPACT 0.7F       /* of the largest circle that the bounds allow: then the middle is good enough */
+#define SMALL 32.0F        /* pixels: a label covers such an area wherever it stands */
+#define COMPACT_SMALL 0.3F /* for those */
+#define BETTER 1.2F        /* how much farther from the edges than the middle a point must be to be taken */
 
 typedef struct point {
     float x, y; /* y stretched */
@@ -152,40 +159,92 @@ cut_ring(ring *made, const mc_shape_point *points, int count, const mc_label_fra
 
 /* ---- The pole ---- */
 
+/* All edges of an area, member by member; filled up to a multiple of LANES with edges that are far away. */
 typedef struct area {
-    const ring *rings;
+    float *x, *y, *dx, *dy; /* from a point to the next one */
+    float *per_length2;     /* 0 for a point */
+    float *slope;           /* dx / dy; 0 where the edge is horizontal */
     int count;
-    int edges;
 } area;
 
-/* Distance from the nearest edge; below 0 outside. */
+static void
+add_edges(area *in, const ring *r)
+{
+    point a = r->points[r->count - 1];
+    for (int i = 0; i < r->count; i++) {
+        point b = r->points[i];
+        int at = in->count++;
+        float dx = b.x - a.x, dy = b.y - a.y, length2 = dx * dx + dy * dy;
+        in->x[at] = a.x;
+        in->y[at] = a.y;
+        in->dx[at] = dx;
+        in->dy[at] = dy;
+        in->per_length2[at] = length2 > 0 ? 1 / length2 : 0;
+        in->slope[at] = dy != 0 ? dx / dy : 0;
+        a = b;
+    }
+}
+
+static void
+make_area(area *in, const ring *rings, int count, apr_pool_t *scratch)
+{
+    size_t edges = LANES;
+    for (int i = 0; i < count; i++)
+        edges += (size_t)rings[i].count;
+    float **const members[] = { &in->x, &in->y, &in->dx, &in->dy, &in->per_length2, &in->slope };
+    for (int i = 0; i < 6; i++)
+        *members[i] = apr_palloc(scratch, sizeof(float) * edges);
+    in->count = 0;
+    for (int i = 0; i < count; i++)
+        add_edges(in, &rings[i]);
+    for (; in->count % LANES != 0; in->count++) {
+        in->x[in->count] = in->y[in->count] = 1e9F;
+        in->dx[in->count] = in->dy[in->count] = in->per_length2[in->count] = in->slope[in->count] = 0;
+    }
+}
+
+#ifdef __SSE4_1__
+/* Distance from the nearest edge; below 0 outside: an odd number of edges crosses the ray to the right from inside. */
+static float
+depth(const area *in, float x, float y)
+{
+    const __m128 zero = _mm_setzero_ps(), one = _mm_set1_ps(1), vx = _mm_set1_ps(x), vy = _mm_set1_ps(y);
+    __m128 nearest = _mm_set1_ps(INFINITY), crossed = zero;
+    for (int i = 0; i < in->count; i += LANES) {
+        __m128 dx = _mm_loadu_ps(in->dx + i), dy = _mm_loadu_ps(in->dy + i);
+        __m128 px = _mm_sub_ps(vx, _mm_loadu_ps(in->x + i)), py = _mm_sub_ps(vy, _mm_loadu_ps(in->y + i));
+        __m128 above = _mm_xor_ps(_mm_cmpgt_ps(zero, py), _mm_cmpgt_ps(dy, py));
+        __m128 left = _mm_cmplt_ps(px, _mm_mul_ps(py, _mm_loadu_ps(in->slope + i)));
+        crossed = _mm_xor_ps(crossed, _mm_and_ps(above, left));
+        __m128 t = _mm_mul_ps(_mm_add_ps(_mm_mul_ps(px, dx), _mm_mul_ps(py, dy)), _mm_loadu_ps(in->per_length2 + i));
+        t = _mm_min_ps(_mm_max_ps(t, zero), one);
+        px = _mm_sub_ps(px, _mm_mul_ps(t, dx));
+        py = _mm_sub_ps(py, _mm_mul_ps(t, dy));
+        nearest = _mm_min_ps(nearest, _mm_add_ps(_mm_mul_ps(px, px), _mm_mul_ps(py, py)));
+    }
+    float distances[LANES];
+    _mm_storeu_ps(distances, _mm_sqrt_ps(nearest));
+    float least = fminf(fminf(distances[0], distances[1]), fminf(distances[2], distances[3]));
+    return __builtin_parity((unsigned)_mm_movemask_ps(crossed)) != 0 ? least : -least;
+}
+#else
 static float
 depth(const area *in, float x, float y)
 {
     float nearest = INFINITY;
     bool inside = false;
-    for (int r = 0; r < in->count; r++) {
-        const point *points = in->rings[r].points;
-        int count = in->rings[r].count;
-        point a = points[count - 1];
-        for (int i = 0; i < count; i++) {
-            point b = points[i];
-            float dx = b.x - a.x, dy = b.y - a.y, px = x - a.x, py = y - a.y;
-            if ((a.y > y) != (b.y > y) && px < dx * py / dy)
-                inside = !inside;
-            float length2 = dx * dx + dy * dy, t = px * dx + py * dy;
-            if (t > 0 && length2 > 0) {
-                t = t < length2 ? t / length2 : 1;
-                px -= t * dx;
-                py -= t * dy;
-            }
-            float distance2 = px * px + py * py;
-            nearest = distance2 < nearest ? distance2 : nearest;
-            a = b;
-        }
+    for (int i = 0; i < in->count; i++) {
+        float px = x - in->x[i], py = y - in->y[i], dx = in->dx[i], dy = in->dy[i];
+        if ((0 > py) != (dy > py) && px < py * in->slope[i])
+            inside = !inside;
+        float t = fminf(fmaxf((px * dx + py * dy) * in->per_length2[i], 0), 1);
+        px -= t * dx;
+        py -= t * dy;
+        nearest = fminf(nearest, px * px + py * py);
     }
     return inside ? sqrtf(nearest) : -sqrtf(nearest);
 }
+#endif
 
 typedef struct cell {
     float x, y, half, depth, most; /* most: no point of it is deeper */
@@ -220,7 +279,7 @@ static cell
 deepest(const area *in, const ring *outer, cell best)
 {
     cell cells[CELLS_MAX];
-    int count = 0, probes = in->edges * PROBES > WORK ? WORK / in->edges : PROBES;
+    int count = 0, probes = in->count > WORK / PROBES ? WORK / in->count : PROBES;
     probes = probes < PROBES_LEAST ? PROBES_LEAST : probes;
     float width = outer->maxx - outer->minx, height = outer->maxy - outer->miny;
     float size = fmaxf(fminf(width, height), fmaxf(width, height) / 4);
@@ -261,16 +320,18 @@ mc_label_inside(double at[2], double *extent, const mc_shape *polygons, const mc
     if (largest < 0)
         return false;
     const ring outer = rings[largest];
-    area in = { rings, 0, 0 };
+    int kept = 0;
     for (int i = 0; i < count; i++) { /* what has nothing to do with the largest part goes */
         const ring *r = &rings[i];
-        if (r->maxx < outer.minx || r->minx > outer.maxx || r->maxy < outer.miny || r->miny > outer.maxy)
-            continue;
-        in.edges += r->count;
-        rings[in.count++] = *r;
+        if (r->maxx >= outer.minx && r->minx <= outer.maxx && r->maxy >= outer.miny && r->miny <= outer.maxy)
+            rings[kept++] = *r;
     }
+    area in;
+    make_area(&in, rings, kept, scratch);
     cell middle = centroid(&in, &outer), best = middle;
-    if (middle.depth < COMPACT * fminf(outer.maxx - outer.minx, outer.maxy - outer.miny) / 2) {
+    float width = outer.maxx - outer.minx, height = outer.maxy - outer.miny;
+    bool small = fmaxf(width, height) < SMALL;
+    if (middle.depth < (small ? COMPACT_SMALL : COMPACT) * fminf(width, height) / 2) {
         best = deepest(&in, &outer, middle);
         if (middle.depth > 0 && best.depth < middle.depth * BETTER)
             best = middle;

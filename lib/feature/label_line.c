@@ -86,6 +86,16 @@ grown(const mc_label_box *box, float by)
     return (mc_label_box){ box->minx - by, box->miny - by, box->maxx + by, box->maxy + by };
 }
 
+static void
+add_box(mc_label_spot *spot, const mc_label_box *ink, float halo)
+{
+    mc_label_box box = grown(ink, halo);
+    spot->boxes[spot->box_count++] = box;
+    box = grown(&box, ROUNDING);
+    widen(&spot->bounds, box.minx, box.miny);
+    widen(&spot->bounds, box.maxx, box.maxy);
+}
+
 /* Adds a glyph with its ink's box. */
 static void
 add_glyph(mc_label_spot *spot, const mc_label_glyph *glyph, float x, float y, float cosine, float sine, float halo)
@@ -93,15 +103,16 @@ add_glyph(mc_label_spot *spot, const mc_label_glyph *glyph, float x, float y, fl
     if (is_blank(glyph))
         return;
     spot->glyphs[spot->glyph_count++] = (mc_placed_glyph){ glyph->face, glyph->index, x, y, cosine, sine };
+    if (sine == 0 && cosine == 1) {
+        add_box(spot, &(mc_label_box){ x + glyph->left, y + glyph->top, x + glyph->right, y + glyph->bottom }, halo);
+        return;
+    }
     mc_label_box box = nothing;
     for (int corner = 0; corner < 4; corner++) {
         float gx = corner % 2 == 0 ? glyph->left : glyph->right, gy = corner < 2 ? glyph->top : glyph->bottom;
         widen(&box, x + gx * cosine - gy * sine, y + gx * sine + gy * cosine);
     }
-    spot->boxes[spot->box_count++] = grown(&box, halo);
-    box = grown(&box, halo + ROUNDING);
-    widen(&spot->bounds, box.minx, box.miny);
-    widen(&spot->bounds, box.maxx, box.maxy);
+    add_box(spot, &box, halo);
 }
 
 static void

@@ -16,6 +16,8 @@ enum {
     REPEATS_MAX = 256,
 };
 
+#define GENTLE 7.0 /* degrees between neighbouring glyphs */
+
 typedef struct known_font {
     const mc_text_symbol *symbol;
     const mc_font *font;
@@ -92,10 +94,16 @@ static mc_error *
 place_around(placing *p)
 {
     const mc_label_candidate *c = p->candidate;
-    float most = (float)c->symbol->max_displacement * c->unit;
-    for (int i = 0; most > 0 && i < MOVES_MAX && !p->drawn; i++) {
+    float most = (float)c->symbol->max_displacement * c->unit, at[2] = { 0, 0 };
+    if (most <= 0)
+        return MC_OK;
+    put_at(p, c->at[0], c->at[1], c->anchor[0], c->moved[0]);
+    for (int i = 0; i < MOVES_MAX && !p->drawn; i++) {
         float radius = most * (float)(i / 8 + 1) / (MOVES_MAX / 8), angle = (float)(i % 8) * (float)(M_PI / 4);
-        put_at(p, c->at[0] + radius * cosf(angle), c->at[1] - radius * sinf(angle), c->anchor[0], c->moved[0]);
+        float x = radius * cosf(angle), y = rintf(-radius * sinf(angle)); /* baselines stay on whole pixels */
+        mc_label_spot_move(&p->spot, x - at[0], y - at[1]);
+        at[0] = x;
+        at[1] = y;
         MC_TRY(settle(p, false));
     }
     return MC_OK;
@@ -118,27 +126,36 @@ place_point(placing *p)
 /* ---- Along a line ---- */
 
 static mc_error *
-try_along(placing *p, const mc_label_path *path, float middle)
+try_along(placing *p, const mc_label_path *path, float middle, double max_angle)
 {
     const mc_label_candidate *c = p->candidate;
-    const mc_label_course course = { c->offset, (float)(c->symbol->max_angle * M_PI / 180), c->look.halo,
-                                     c->symbol->curved, c->symbol->any_direction };
+    const mc_label_course course = { c->offset, (float)(max_angle * M_PI / 180), c->look.halo, c->symbol->curved,
+                                     c->symbol->any_direction };
     p->drawn = false;
     return mc_label_along(&p->spot, p->layout, path, middle, &course) ? settle(p, false) : MC_OK;
 }
 
 /* Near `middle`, farther and farther from it up to `reach`. */
 static mc_error *
-slide(placing *p, const mc_label_path *path, float middle, float reach)
+slide_bent(placing *p, const mc_label_path *path, float middle, float reach, double max_angle)
 {
     float step = fmaxf(p->layout->size, reach / SLIDES_MAX);
-    MC_TRY(try_along(p, path, middle));
+    MC_TRY(try_along(p, path, middle, max_angle));
     for (int i = 1; i <= SLIDES_MAX && (float)i * step <= reach && !p->drawn; i++) {
-        MC_TRY(try_along(p, path, middle + (float)i * step));
+        MC_TRY(try_along(p, path, middle + (float)i * step, max_angle));
         if (!p->drawn)
-            MC_TRY(try_along(p, path, middle - (float)i * step));
+            MC_TRY(try_along(p, path, middle - (float)i * step, max_angle));
     }
     return MC_OK;
+}
+
+/* Where the line is nearly straight, else where it bends as much as may be. */
+static mc_error *
+slide(placing *p, const mc_label_path *path, float middle, float reach)
+{
+    double most = p->candidate->symbol->max_angle;
+    MC_TRY(slide_bent(p, path, middle, reach, fmin(most, GENTLE)));
+    return p->drawn || most <= GENTLE ? MC_OK : slide_bent(p, path, middle, reach, most);
 }
 
 static mc_error *

@@ -202,7 +202,13 @@ style_of(const row *of, apr_pool_t *pool)
         rule->is_else = false;
         rule->min_scale = 0;
         rule->max_scale = HUGE_VAL;
-        passes[i] = (mc_style_pass){ rule, 1 };
+        if (rule->legend != NULL) { /* LegendGraphic: instead of all that the rule draws */
+            mc_symbolizer *instead = apr_pcalloc(pool, sizeof(*instead));
+            *instead = (mc_symbolizer){ .kind = MC_SYMBOL_POINT, .graphic = *rule->legend };
+            rule->symbolizers = instead;
+            rule->symbolizer_count = 1;
+        }
+        passes[i] = (mc_style_pass){ .rules = rule, .rule_count = 1 };
     }
     style->passes = passes;
     style->pass_count = of->rules->nelts;

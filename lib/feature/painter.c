@@ -95,6 +95,7 @@ free_painter(void *data)
     mc_painter *painter = data;
     for (int i = 0; i < MC_PASSES_MAX; i++)
         mc_pixels_unref(painter->passes[i].pixels);
+    mc_sprites_free(painter->sprites);
     mc_shape_free(&painter->scratch);
     mc_shape_free(&painter->mark);
     mc_shape_free(&painter->moved);
@@ -323,8 +324,8 @@ apply_pass(mc_painter *painter, int index, const mc_feature *feature)
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < style->rule_count; i++) {
             const mc_rule_style *rule = &style->rules[i];
-            if (rule->is_else != (round == 1) || (rule->is_else && any) || !rule_applies(rule, painter->map->scale) ||
-                !mc_filter_matches(rule->filter, feature, painter->values))
+            if (rule->is_else != (round == 1) || ((rule->is_else || style->first_only) && any) ||
+                !rule_applies(rule, painter->map->scale) || !mc_filter_matches(rule->filter, feature, painter->values))
                 continue;
             any |= !rule->is_else;
             MC_TRY(apply_rule(painter, &painter->passes[index], i, rule, feature));

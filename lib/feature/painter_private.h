@@ -38,6 +38,10 @@ typedef struct mc_known_cell {
     mc_pixels *pixels;
 } mc_known_cell;
 
+/* Marks that have been painted (feature/sprite.c). */
+typedef struct mc_sprites mc_sprites;
+void mc_sprites_free(mc_sprites *sprites);
+
 struct mc_painter {
     const mc_style *style;
     mc_canvas *canvas;
@@ -52,6 +56,7 @@ struct mc_painter {
     mc_known_picture pictures[MC_PICTURES_MAX];
     mc_known_cell cells[MC_CELLS_MAX];
     int picture_count, cell_count;
+    mc_sprites *sprites;       /* NULL: none so far */
     apr_hash_t *placed;        /* by filters */
     bool warned;               /* of a picture */
     mc_ctx *ctx;               /* of the feature that is being painted */

@@ -79,7 +79,7 @@ scale_of(mc_sld *sld, const mc_node *rule, const char *name, double otherwise)
     double value;
     if (node == NULL)
         return otherwise;
-    if (mc_parse_double(&value, mc_sld_text(node, sld->build->pool)) && value >= 0)
+    if (mc_parse_double(&value, mc_sld_plain(sld, node)) && value >= 0)
         return value;
     mc_complain(sld->build->diagnostics, MC_REFUSED, node, "%s is not a scale: a number from 0 on",
                 mc_config_quote(node->text, sld->build->pool));
@@ -133,6 +133,19 @@ read_symbolizers(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
     rule->texts = texts;
 }
 
+static void
+read_legend(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
+{
+    const mc_node *legend = mc_sld_child(node, "LegendGraphic");
+    const mc_node *graphic = legend == NULL ? NULL : mc_sld_child(legend, "Graphic");
+    static const char *const known[] = { "Graphic", NULL };
+    mc_graphic *made = apr_pcalloc(sld->build->pool, sizeof(*made));
+    if (legend != NULL)
+        mc_sld_only(sld, legend, known, "a legend");
+    if (graphic != NULL && mc_sld_graphic(made, sld, graphic))
+        rule->legend = made;
+}
+
 /* False where the rule cannot be drawn as it is meant. */
 static bool
 read_rule(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
@@ -143,6 +156,7 @@ read_rule(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
     rule->is_else = mc_sld_child(node, "ElseFilter") != NULL;
     rule->min_scale = scale_of(sld, node, "MinScaleDenominator", 0);
     rule->max_scale = scale_of(sld, node, "MaxScaleDenominator", HUGE_VAL);
+    read_legend(rule, sld, node);
     read_symbolizers(rule, sld, node);
     if (filter == NULL)
         return true;
@@ -150,12 +164,25 @@ read_rule(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
     return rule->filter != NULL;
 }
 
+/* GeoServer's way to say that the first rule that fits is the only one. */
+static void
+read_pass_option(mc_style_pass *pass, mc_sld *sld, const mc_node *node)
+{
+    const char *name = mc_node_attr(node, "name"), *text = mc_sld_plain(sld, node);
+    name = name == NULL ? "" : name;
+    if (strcmp(name, "ruleEvaluation") == 0 && (strcmp(text, "first") == 0 || strcmp(text, "all") == 0))
+        pass->first_only = strcmp(text, "first") == 0;
+    else
+        mc_sld_lacking(sld, node,
+                       apr_psprintf(sld->build->pool, "the option %s", mc_config_quote(name, sld->build->pool)));
+}
+
 static void
 read_pass(mc_style_pass *pass, mc_sld *sld, const mc_node *node)
 {
-    static const char *const known[] = {
-        "Name", "Title", "Abstract", "Description", "FeatureTypeName", "SemanticTypeIdentifier", "Rule", NULL
-    };
+    static const char *const known[] = { "Name",        "Title",           "Abstract",
+                                         "Description", "FeatureTypeName", "SemanticTypeIdentifier",
+                                         NULL };
     int count = 0;
     for (const mc_node *child = node->children; child != NULL; child = child->next)
         count += strcmp(mc_sld_name(child), "Rule") == 0;
@@ -163,10 +190,23 @@ read_pass(mc_style_pass *pass, mc_sld *sld, const mc_node *node)
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         if (strcmp(mc_sld_name(child), "Rule") == 0)
             pass->rule_count += read_rule(&rules[pass->rule_count], sld, child);
+        else if (strcmp(mc_sld_name(child), "VendorOption") == 0)
+            read_pass_option(pass, sld, child);
         else if (!mc_sld_is_one_of(child, known))
             mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s>", mc_sld_name(child)));
     }
     pass->rules = rules;
+}
+
+/* What stands beside the style and above would change the picture, too. */
+static void
+check_around(mc_sld *sld, const mc_node *style)
+{
+    static const char *const known[] = { "Name",       "Title",     "Abstract",  "Description",      "IsDefault",
+                                         "NamedLayer", "UserLayer", "UserStyle", "FeatureTypeStyle", NULL };
+    for (const mc_node *at = style; at != NULL; at = at->parent)
+        if (strcmp(mc_sld_name(at), "FeatureTypeStyle") != 0)
+            mc_sld_only(sld, at, known, "a layer");
 }
 
 static const mc_style *
@@ -232,5 +272,6 @@ mc_style_read(const char *path, const char *name, const mc_node *at, mc_build *b
                     name == NULL ? "" : " called ", name == NULL ? "" : name);
         return NULL;
     }
+    check_around(&sld, style);
     return read_style(&sld, style);
 }

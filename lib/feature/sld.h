@@ -32,6 +32,9 @@ void mc_sld_lacking(mc_sld *sld, const mc_node *node, const char *what);
 /* The value of an element that holds text, or an expression, or both in turn; NULL where it is empty. */
 const mc_expression *mc_sld_value(mc_sld *sld, const mc_node *node);
 
+/* Text that is the same for all features, as it stands or as a literal; "" after a complaint. */
+const char *mc_sld_plain(mc_sld *sld, const mc_node *node);
+
 /* The one expression that an element is (Literal, PropertyName, Add, Function, ...). */
 const mc_expression *mc_sld_expression(mc_sld *sld, const mc_node *node, int depth);
 

@@ -77,7 +77,8 @@ static const mc_expression *
 geometry_argument(mc_expression *made, mc_sld *sld, const mc_node *node)
 {
     const char *name = mc_sld_name(node->children);
-    if (node->children->next == NULL && (strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0))
+    if (node->children->next == NULL && node->children->children == NULL &&
+        (strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0))
         return made;
     mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "%s of such a geometry", made->function->name));
     return NULL;
@@ -122,6 +123,12 @@ mc_sld_expression(mc_sld *sld, const mc_node *node, int depth)
     apr_pool_t *pool = sld->build->pool;
     if (depth > MC_EXPRESSION_DEPTH) {
         mc_sld_lacking(sld, node, "an expression nested so deep");
+        return NULL;
+    }
+    bool leaf =
+        strcmp(name, "Literal") == 0 || strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0;
+    if (leaf && node->children != NULL) {
+        mc_sld_lacking(sld, node->children, apr_psprintf(pool, "<%s> of a value", mc_sld_name(node->children)));
         return NULL;
     }
     if (strcmp(name, "Literal") == 0)
@@ -178,6 +185,16 @@ mc_sld_value_inside(mc_sld *sld, const mc_node *node, int depth)
     if (rest[strspn(rest, " \t\r\n")] != '\0')
         parts[joined->argument_count++] = mc_sld_literal(rest, pool);
     return joined->argument_count == 1 ? parts[0] : joined;
+}
+
+const char *
+mc_sld_plain(mc_sld *sld, const mc_node *node)
+{
+    const mc_expression *value = mc_sld_value(sld, node);
+    if (value == NULL || value->kind == MC_LITERAL)
+        return value == NULL ? "" : value->literal;
+    mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "<%s> that differs between features", mc_sld_name(node)));
+    return "";
 }
 
 static const mc_filter *condition(mc_sld *sld, const mc_node *node, int depth);

@@ -66,6 +66,8 @@ read_positions(gml *g, double *numbers, int *count, const mc_node *node)
         } else if (dimension != NULL) {
             g->dimension = strcmp(dimension, "3") == 0 ? 3 : 2;
         }
+        if (child->children != NULL && strcmp(name, "coord") != 0)
+            return false;
         if (strcmp(name, "coord") == 0) {
             const mc_node *x = mc_sld_child(child, "X"), *y = mc_sld_child(child, "Y");
             if (x == NULL || y == NULL || !add_numbers(numbers, count, x->text, pool) ||
@@ -169,7 +171,8 @@ read_distance(mc_spatial *made, mc_sld *sld, const mc_node *node)
     static const char *const metres[] = { "m", "metre", "meter", "metres", "meters", NULL };
     const char *unit = mc_node_attr(node, "units");
     unit = unit == NULL ? mc_node_attr(node, "uom") : unit;
-    if (!mc_parse_double(&made->distance, mc_sld_text(node, sld->build->pool)) || made->distance < 0)
+    if (node->children != NULL || !mc_parse_double(&made->distance, mc_sld_text(node, sld->build->pool)) ||
+        made->distance < 0)
         return false;
     const char *last = unit == NULL                   ? NULL
                        : strpbrk(unit, "#/:") == NULL ? unit
@@ -203,7 +206,7 @@ mc_sld_spatial(mc_spatial *made, mc_sld *sld, const mc_node *node)
     made->kind = operators[at].kind;
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         const char *name = mc_sld_name(child);
-        if (strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0)
+        if ((strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0) && child->children == NULL)
             continue;
         if (strcmp(name, "Distance") == 0) {
             has_distance = read_distance(made, sld, child);

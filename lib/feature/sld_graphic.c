@@ -24,9 +24,11 @@ read_mark(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
     static const char *const known[] = { "WellKnownName", "Fill", "Stroke", NULL };
     const mc_node *name = mc_sld_child(node, "WellKnownName"), *fill = mc_sld_child(node, "Fill");
     const mc_node *stroke = mc_sld_child(node, "Stroke");
-    const char *text = name == NULL ? "square" : mc_sld_text(name, sld->build->pool);
+    const char *text = name == NULL ? "square" : mc_sld_plain(sld, name);
     if (!mc_sld_only(sld, node, known, "a mark"))
         return false;
+    if (*text == '\0' && name->children != NULL)
+        return false; /* it has been said why */
     graphic->mark = mc_mark_find(text, fill != NULL, sld->build->pool);
     if (graphic->mark == NULL) {
         lacking(sld, name, "the mark ", text);

@@ -62,11 +62,12 @@ read_color(mc_ink *ink, mc_sld *sld, const mc_node *node)
 static int
 choice(mc_sld *sld, const mc_node *node, const char *const *names)
 {
-    const char *text = mc_sld_text(node, sld->build->pool);
+    const char *text = mc_sld_plain(sld, node);
     for (int i = 0; names[i] != NULL; i++)
         if (strcmp(text, names[i]) == 0)
             return i;
-    mc_sld_lacking(sld, node, mc_config_quote(text, sld->build->pool));
+    if (*text != '\0' || node->children == NULL) /* else it has been said */
+        mc_sld_lacking(sld, node, mc_config_quote(text, sld->build->pool));
     return 0;
 }
 
@@ -77,7 +78,7 @@ read_dashes(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
     double *dashes = apr_pcalloc(sld->build->pool, sizeof(double) * DASHES_MAX * 2);
     int count = 0;
     double sum = 0;
-    if (!mc_parse_doubles(dashes, DASHES_MAX, &count, mc_sld_text(node, sld->build->pool), " ,") || count == 0) {
+    if (!mc_parse_doubles(dashes, DASHES_MAX, &count, mc_sld_plain(sld, node), " ,") || count == 0) {
         mc_sld_lacking(sld, node, "these dashes");
         return;
     }
@@ -132,14 +133,15 @@ mc_sld_parameter(const mc_node *node)
 static mc_graphic *
 pattern_of(mc_sld *sld, const mc_node *node)
 {
+    static const char *const known[] = { "Graphic", "Gap", "InitialGap", NULL };
     const mc_node *graphic = mc_sld_child(node, "Graphic");
     mc_graphic *made = apr_pcalloc(sld->build->pool, sizeof(*made));
     bool drawn = false;
-    if (graphic == NULL)
+    if (mc_sld_only(sld, node, known, "a pattern") && graphic == NULL)
         mc_sld_lacking(sld, node, "a pattern without a graphic");
-    else if (sld->patterns > PATTERNS_MAX)
+    else if (graphic != NULL && sld->patterns > PATTERNS_MAX)
         mc_sld_lacking(sld, node, "patterns inside of patterns of patterns");
-    else {
+    else if (graphic != NULL) {
         sld->patterns++;
         drawn = mc_sld_graphic(made, sld, graphic);
         sld->patterns--;
@@ -160,8 +162,6 @@ read_graphic_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
             mc_sld_constant(&stroke->gap, sld, child);
         else if (strcmp(mc_sld_name(child), "InitialGap") == 0)
             mc_sld_constant(&stroke->initial_gap, sld, child);
-        else if (strcmp(mc_sld_name(child), "Graphic") != 0)
-            mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a stroke", mc_sld_name(child)));
     }
 }
 

@@ -35,16 +35,17 @@ part_of(mc_sld *sld, const mc_node *node)
                   { "pointOnSurface", MC_PART_INSIDE } };
     const mc_node *inner = node->children;
     const char *name = inner == NULL ? NULL : mc_sld_name(inner);
-    if (name != NULL && inner->next == NULL &&
+    if (name != NULL && inner->next == NULL && inner->children == NULL &&
         (strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0))
         return MC_PART_WHOLE;
     const char *function = inner == NULL ? NULL : mc_node_attr(inner, "name");
     const mc_node *argument = inner == NULL ? NULL : inner->children;
-    bool of_property = argument != NULL && argument->next == NULL && strcmp(mc_sld_name(argument), "PropertyName") == 0;
+    bool of_property = argument != NULL && argument->next == NULL && argument->children == NULL &&
+                       strcmp(mc_sld_name(argument), "PropertyName") == 0;
     for (size_t i = 0; function != NULL && of_property && i < sizeof(parts) / sizeof(parts[0]); i++)
         if (strcasecmp(function, parts[i].name) == 0)
             return parts[i].part;
-    mc_sld_lacking(sld, node, "this geometry");
+    mc_sld_lacking(sld, inner != NULL ? inner : node, "this geometry");
     return MC_PART_WHOLE;
 }
 
@@ -54,7 +55,7 @@ read_option(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
 {
     static const char *const places[] = { "row", "points", "firstPoint", "lastPoint", "centralPoint" };
     apr_pool_t *pool = sld->build->pool;
-    const char *name = mc_node_attr(node, "name"), *text = mc_sld_text(node, pool);
+    const char *name = mc_node_attr(node, "name"), *text = mc_sld_plain(sld, node);
     double numbers[4];
     int count = 0;
     name = name == NULL ? "" : name;

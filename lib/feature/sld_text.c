@@ -98,6 +98,27 @@ read_style(mc_font_wish *font, mc_sld *sld, const mc_node *node)
         mc_sld_lacking(sld, node, mc_config_quote(text, sld->build->pool));
 }
 
+/* Says which families are not there, and what is taken instead: the next one that is, or fontconfig's choice. */
+static void
+look_for_fonts(const mc_font_wish *font, mc_sld *sld, const mc_node *node)
+{
+    const char *substitute = NULL, *instead;
+    for (int i = font->family_count - 1; i >= 0; i--) {
+        mc_error *error = mc_text_substitute(&instead, font->families[i], sld->build->pool);
+        if (error != MC_OK) {
+            mc_complain(sld->build->diagnostics, MC_WARNING, node, "labels cannot be drawn here: %s",
+                        mc_error_chain(error, sld->build->pool));
+            return;
+        }
+        if (instead != NULL)
+            mc_complain(sld->build->diagnostics, MC_WARNING, node, "no font of the family %s can be found: %s is taken",
+                        mc_config_quote(font->families[i], sld->build->pool),
+                        mc_config_quote(substitute == NULL ? instead : substitute, sld->build->pool));
+        else
+            substitute = font->families[i];
+    }
+}
+
 static void
 read_font(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
 {
@@ -117,6 +138,8 @@ read_font(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
                            apr_psprintf(sld->build->pool, "%s of a font",
                                         mc_config_quote(*name == '\0' ? mc_sld_name(child) : name, sld->build->pool)));
     }
+    if (sld->build->diagnostics->thorough)
+        look_for_fonts(&symbol->font, sld, node);
 }
 
 /* ---- Placement ---- */

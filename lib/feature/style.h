@@ -115,6 +115,7 @@ typedef struct mc_rule_style {
     const mc_filter *filter;  /* NULL: every feature */
     bool is_else;
     double min_scale, max_scale; /* denominators: min <= scale < max; 0 and HUGE_VAL: no limit */
+    const mc_graphic *legend;    /* what stands for it in a legend; NULL: its symbolizers do */
     const mc_symbolizer *symbolizers;
     int symbolizer_count;
     const mc_text_symbol *texts;
@@ -125,6 +126,7 @@ typedef struct mc_rule_style {
 typedef struct mc_style_pass {
     const mc_rule_style *rules;
     int rule_count;
+    bool first_only; /* of the rules that fit, only the first one counts */
 } mc_style_pass;
 
 typedef struct mc_style {

@@ -12,6 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* fontconfig's patterns point to their parts by offsets, which a checker of leaks cannot follow. */
+#if defined(__SANITIZE_ADDRESS__)
+#define CHECKS_LEAKS
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CHECKS_LEAKS
+#endif
+#endif
+#ifdef CHECKS_LEAKS
+#include <sanitizer/lsan_interface.h>
+#else
+#define __lsan_disable()
+#define __lsan_enable()
+#endif
+
 enum {
     FONTS_MAX = 256,
     FACES_MAX = 512,
@@ -58,8 +73,10 @@ mc_fonts_face(uint32_t number)
 static mc_error *
 start(apr_pool_t *pool)
 {
+    __lsan_disable();
     if (fonts.config == NULL)
         fonts.config = FcInitLoadConfigAndFonts();
+    __lsan_enable();
     if (fonts.library == NULL && FT_Init_FreeType(&fonts.library) != 0)
         fonts.library = NULL;
     if (fonts.config == NULL || fonts.library == NULL)
@@ -203,7 +220,9 @@ make_font(font **made, const mc_font_wish *wish, const char *key, apr_pool_t *po
     for (int i = 0; set != NULL && i < set->nfont && own->count < CHAIN_MAX; i++) {
         FcBool scalable = FcFalse;
         FcPatternGetBool(set->fonts[i], FC_SCALABLE, 0, &scalable);
+        __lsan_disable();
         FcPattern *prepared = scalable ? FcFontRenderPrepare(fonts.config, pattern, set->fonts[i]) : NULL;
+        __lsan_enable();
         if (prepared == NULL)
             continue;
         choice *added = &own->choices[own->count++];

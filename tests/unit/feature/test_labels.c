@@ -2,6 +2,7 @@
 
 #include <apr_strings.h>
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "feature/expression.h"
@@ -52,14 +53,14 @@ typedef struct thing {
 } thing;
 
 static mc_pixels *
-drawn(const mc_text_symbol *texts, int text_count, const thing *things, int count)
+drawn_in(const mc_text_symbol *texts, int text_count, const thing *things, int count, mc_ctx *own, apr_pool_t *memory)
 {
     mc_pixels *pixels;
     mc_geometry geometry = { 0 };
     const mc_rule_style rule = { .texts = texts, .text_count = text_count };
-    ck_ok(mc_pixels_create(&pixels, SIDE, SIDE, true, pool));
-    mc_pixels_attach(pixels, pool);
-    mc_labels *labels = mc_labels_create(mc_canvas_of(pixels, pool), pool);
+    ck_ok(mc_pixels_create(&pixels, SIDE, SIDE, true, memory));
+    mc_pixels_attach(pixels, memory);
+    mc_labels *labels = mc_labels_create(mc_canvas_of(pixels, memory), memory);
     mc_labels_next_layer(labels, 10000);
     for (int i = 0; i < count; i++) {
         mc_geometry_clear(&geometry);
@@ -72,11 +73,17 @@ drawn(const mc_text_symbol *texts, int text_count, const thing *things, int coun
         else
             mc_shape_end_part(shape);
         const mc_feature feature = { .id = things[i].id, .geometry = &geometry, .values = things[i].values };
-        ck_ok(mc_labels_take(labels, &rule, &feature, pool));
+        ck_ok(mc_labels_take(labels, &rule, &feature, memory));
     }
-    ck_ok(mc_labels_finish(labels, &ctx));
+    ck_ok(mc_labels_finish(labels, own));
     mc_geometry_free(&geometry);
     return pixels;
+}
+
+static mc_pixels *
+drawn(const mc_text_symbol *texts, int text_count, const thing *things, int count)
+{
+    return drawn_in(texts, text_count, things, count, &ctx, pool);
 }
 
 static int
@@ -564,7 +571,8 @@ START_TEST(the_number_of_labels_is_bounded)
             int id = order == 0 ? i : COUNT - 1 - i;
             const char *values[] = { apr_itoa(scratch, id), NULL };
             mc_geometry_clear(&geometry);
-            mc_shape_add(&geometry.shapes[MC_SHAPE_POINTS], id * 7919 % (SIDE * 256), id * 104729 % (SIDE * 256));
+            mc_shape_add(&geometry.shapes[MC_SHAPE_POINTS], (int32_t)(id * 7919LL % (SIDE * 256)),
+                         (int32_t)(id * 104729LL % (SIDE * 256)));
             mc_shape_end_part(&geometry.shapes[MC_SHAPE_POINTS]);
             const mc_feature feature = { .id = id, .geometry = &geometry, .values = values };
             ck_ok(mc_labels_take(labels, &rule, &feature, scratch));
@@ -580,9 +588,59 @@ START_TEST(the_number_of_labels_is_bounded)
 }
 END_TEST
 
+enum { THREADS = 4, MAPS = 30, THINGS = 40 };
+
+typedef struct work {
+    mc_text_symbol symbols[MAPS];
+    thing things[THINGS];
+    mc_pixels *seen[MAPS];
+    apr_pool_t *memory;
+    pthread_t thread;
+} work;
+
+static void *
+draw_all(void *data)
+{
+    work *own = data;
+    mc_ctx local = { .pool = own->memory, .process = &process, .log = &mc_log_stderr };
+    for (int i = 0; i < MAPS; i++)
+        own->seen[i] = drawn_in(&own->symbols[i], 1, own->things, THINGS, &local, own->memory);
+    return NULL;
+}
+
+/* Fonts, shaped lines and masks are of the process; all threads draw the same with them. */
+START_TEST(threads_share_what_is_remembered)
+{
+    static work works[THREADS];
+    static const char *const families[] = { "DejaVu Serif" };
+    for (int i = 0; i < THINGS; i++)
+        works[0].things[i] = random_thing(i);
+    for (int i = 0; i < MAPS; i++) {
+        works[0].symbols[i] = random_symbol();
+        if (i % 2 == 0)
+            works[0].symbols[i].font.families = families;
+        works[0].symbols[i].font.weight = i % 3 == 0 ? 700 : 400;
+    }
+    for (int t = 1; t < THREADS; t++)
+        works[t] = works[0];
+    for (int t = 0; t < THREADS; t++) {
+        apr_pool_create_unmanaged_ex(&works[t].memory, NULL, NULL);
+        ck_assert_int_eq(pthread_create(&works[t].thread, NULL, draw_all, &works[t]), 0);
+    }
+    for (int t = 0; t < THREADS; t++)
+        pthread_join(works[t].thread, NULL);
+    for (int t = 1; t < THREADS; t++)
+        for (int i = 0; i < MAPS; i++)
+            ck_assert_int_eq(
+                memcmp(works[0].seen[i]->data, works[t].seen[i]->data, (size_t)SIDE * works[t].seen[i]->stride), 0);
+    for (int t = 0; t < THREADS; t++)
+        apr_pool_destroy(works[t].memory);
+}
+END_TEST
+
 UNIT_MAIN("labels", a_label_is_beside_its_point, a_halo_goes_all_around, no_label_touches_the_edge_of_the_map,
           no_letter_is_cut_by_its_own_box, the_order_of_arrival_does_not_matter,
           the_highest_priority_wins_then_the_lowest_id, a_label_at_the_edge_is_moved_inwards_or_left_out,
           labels_of_areas_are_inside, the_best_place_of_an_area, labels_follow_lines_but_are_not_folded,
           labels_of_a_line_are_repeated_as_asked, texts_are_cleaned, absurd_numbers_do_no_harm,
-          the_number_of_labels_is_bounded)
+          the_number_of_labels_is_bounded, threads_share_what_is_remembered)

@@ -249,5 +249,45 @@ START_TEST(lines_dashed_and_beside)
 }
 END_TEST
 
+/* Where each of many small marks lies, by the centre of what it covers: a sixteenth of a pixel off at most. */
+START_TEST(marks_lie_at_their_points)
+{
+    const mc_style *style = style_of("<Rule><PointSymbolizer><Graphic><Mark><WellKnownName>circle</WellKnownName><Fill>"
+                                     "<CssParameter name='fill'>#ff0000</CssParameter></Fill></Mark><Size>7</Size>"
+                                     "</Graphic></PointSymbolizer></Rule>");
+    const mc_feature_query map = { .scale = 10000 };
+    for (int round = 0; round < 200; round++) {
+        mc_pixels *pixels;
+        mc_painter *painter;
+        int32_t at[2] = { 20 * 256 + round * 37 % 256, 30 * 256 + round * 101 % 256 };
+        ck_ok(mc_pixels_create(&pixels, 64, 64, true, pool));
+        mc_pixels_attach(pixels, pool);
+        ck_ok(mc_painter_create(&painter, style, pixels, &map, false, pool));
+        for (int i = 0; i < 2; i++) { /* the second one is a copy of the first, 16 pixels on */
+            mc_geometry_clear(&geometry);
+            mc_shape_add(&geometry.shapes[MC_SHAPE_POINTS], at[0] + i * 16 * MC_SUBPIXELS, at[1]);
+            mc_shape_end_part(&geometry.shapes[MC_SHAPE_POINTS]);
+            const mc_feature feature = { .id = i, .geometry = &geometry };
+            ck_ok(mc_painter_take(painter, &feature, &ctx));
+        }
+        ck_ok(mc_painter_finish(painter, &ctx));
+        double x = 0, y = 0, sum = 0;
+        for (int row = 0; row < 64; row++)
+            for (int column = 12; column < 28; column++) {
+                uint32_t alpha = pixel(pixels, column, row) >> 24;
+                ck_assert_uint_eq(alpha, pixel(pixels, column + 16, row) >> 24);
+                x += alpha * (column + 0.5);
+                y += alpha * (row + 0.5);
+                sum += alpha;
+            }
+        ck_assert_double_eq_tol(sum / 255, M_PI * 3.5 * 3.5, 1);
+        ck_assert_double_eq_tol(x / sum, at[0] / 256.0, 0.08);
+        ck_assert_double_eq_tol(y / sum, at[1] / 256.0, 0.08);
+    }
+    mc_geometry_free(&geometry);
+}
+END_TEST
+
 UNIT_MAIN("style", comparisons, likes, values, what_is_lacking_is_named, rules_in_the_order_of_features,
-          passes_lie_over_each_other, whole_layers_are_painted_alike, lines_dashed_and_beside)
+          passes_lie_over_each_other, whole_layers_are_painted_alike, lines_dashed_and_beside,
+          marks_lie_at_their_points)

@@ -1,0 +1,370 @@
+"""Styles in the form of QGIS and GeoServer: graphics, patterns, filters; what is lacking is named; no seams."""
+import base64
+import io
+import math
+import os
+import random
+import re
+import time
+import xml.etree.ElementTree as ElementTree
+
+import numpy
+import pytest
+from conftest import ROOT, temporary_folder
+from PIL import Image
+from studio import HEAD, LEVEL, Studio, rule, style
+
+FIXTURES = ROOT / "tests/integration/styles"
+SVG = ('<svg xmlns="http://www.w3.org/2000/svg" width="20" height="30" viewBox="0 0 20 30">'
+       '<path d="M1 1 H19 V29 H1 Z" fill="param(fill) #ff0000" stroke="param(outline) #000000" '
+       'stroke-width="param(outline-width) 2"/></svg>')
+SQUARE = "POLYGON(({0} {1},{2} {1},{2} {3},{0} {3},{0} {1}))"
+
+
+@pytest.fixture(scope="module")
+def studio(build, modules_environment):
+    with temporary_folder() as folder:
+        studio = Studio(folder, build, modules_environment)
+        styles = folder / "styles"
+        (styles / "icons").mkdir()
+        (styles / "pin.svg").write_text(SVG)
+        (styles / "plain.svg").write_text(re.sub(r"param\([a-z-]+\) ", "", SVG))
+        icon = Image.new("RGBA", (12, 8), (0, 120, 200, 255))
+        icon.paste((0, 0, 0, 0), (6, 0, 12, 4))
+        for name in ("icon.png", "icons/a.png"):
+            icon.save(styles / name)
+        icon.convert("RGB").save(styles / "icon.jpg", quality=95)
+        icon.save(folder / "outside.png")
+        os.symlink("../outside.png", styles / "link.png")
+        yield studio
+
+
+def parameters(**values):
+    return "".join(f'<se:SvgParameter name="{name.replace("_", "-")}">{value}</se:SvgParameter>'
+                   for name, value in values.items())
+
+
+def mark(name="square", size=10, fill="#ff0000", stroke=None, more="", width=1):
+    inner = f"<se:Fill>{parameters(fill=fill)}</se:Fill>" if fill else ""
+    inner += f"<se:Stroke>{parameters(stroke=stroke, stroke_width=width)}</se:Stroke>" if stroke else ""
+    return (f"<se:Graphic><se:Mark><se:WellKnownName>{name}</se:WellKnownName>{inner}</se:Mark><se:Size>{size}</se:Size>"
+            f"{more}</se:Graphic>")
+
+
+def picture(href, more="", behind=""):
+    return (f'<se:Graphic><se:ExternalGraphic><se:OnlineResource xlink:type="simple" xlink:href="{href}"/>'
+            f"<se:Format>image/png</se:Format></se:ExternalGraphic>{behind}{more}</se:Graphic>")
+
+
+def point(graphic):
+    return style(rule(f"<se:PointSymbolizer>{graphic}</se:PointSymbolizer>"))
+
+
+def pattern(graphic, more=""):
+    return (f"<se:PolygonSymbolizer>{more}<se:Fill><se:GraphicFill>{graphic}</se:GraphicFill></se:Fill>"
+            "</se:PolygonSymbolizer>")
+
+
+def along(graphic, more="", before=""):
+    return (f"<se:LineSymbolizer>{before}<se:Stroke><se:GraphicStroke>{graphic}{more}</se:GraphicStroke></se:Stroke>"
+            "</se:LineSymbolizer>")
+
+
+def box_of(image):
+    rows, columns = numpy.nonzero(image[..., 3])
+    return int(columns.min()), int(rows.min()), int(columns.max()) + 1, int(rows.max()) + 1
+
+
+# ---- Pictures ----
+
+def test_a_png_is_drawn_pixel_by_pixel(studio):
+    studio.shapes([("POINT(50 40)", {"n": 1})])
+    image = studio.draw(point(picture("icon.png")), 100, 80)
+    assert box_of(image) == (44, 36, 56, 44)
+    own = numpy.asarray(Image.open(studio.folder / "styles/icon.png"))
+    assert numpy.array_equal(image[36:44, 44:56], numpy.where(own[..., 3:] == 0, 0, own))
+
+
+def test_sizes_anchors_displacements_and_turns(studio):
+    studio.shapes([("POINT(50 40)", {"n": 1})])
+    twice = "<se:Size>16</se:Size>"
+    anchor = "<se:AnchorPoint><se:AnchorPointX>{}</se:AnchorPointX><se:AnchorPointY>{}</se:AnchorPointY></se:AnchorPoint>"
+    moved = "<se:Displacement><se:DisplacementX>5</se:DisplacementX><se:DisplacementY>7</se:DisplacementY></se:Displacement>"
+    for more, box in ((twice, (38, 32, 62, 48)), (twice + anchor.format(0, 0), (50, 24, 74, 40)),
+                      (twice + anchor.format(1, 1), (26, 40, 50, 56)), (twice + moved, (43, 25, 67, 41))):
+        assert box_of(studio.draw(point(picture("icon.png", more)), 100, 80)) == box, more
+        marked = mark(size=16, more=more.replace(twice, ""))
+        shown = box_of(studio.draw(point(marked), 100, 80))
+        assert (shown[1], shown[3]) == (box[1], box[3]) and shown[2] - shown[0] == 16, more
+    # A quarter turn clockwise around the lower left corner: what was up and to the right is below and to the right.
+    turned = twice + "<se:Rotation>90</se:Rotation>" + anchor.format(0, 0)
+    left, top, right, bottom = box_of(studio.draw(point(picture("icon.png", turned)), 100, 80))
+    assert abs(left - 50) <= 1 and abs(right - 66) <= 1 and abs(top - 40) <= 1 and abs(bottom - 64) <= 1
+    image = studio.draw(point(picture("icon.png", "<se:Opacity>0.5</se:Opacity>")), 100, 80)
+    assert tuple(image[42, 50]) in ((0, 120, 199, 128), (0, 120, 201, 128), (0, 120, 200, 128), (0, 119, 199, 128))
+
+
+def test_an_svg_takes_its_parameters(studio):
+    studio.shapes([("POINT(50 40)", {"n": 1})])
+    plain = studio.draw(point(picture("pin.svg")), 100, 80)
+    assert box_of(plain) == (40, 25, 60, 55)
+    assert tuple(plain[40, 50]) == (255, 0, 0, 255) and tuple(plain[40, 41]) == (0, 0, 0, 255)
+    assert numpy.array_equal(plain, studio.draw(point(picture("plain.svg")), 100, 80))
+    blue = studio.draw(point(picture("pin.svg?fill=%230000ff&amp;outline=%2300ff00&amp;outline-width=4",
+                                     "<se:Size>60</se:Size>")), 100, 80)
+    assert box_of(blue)[1::2] == (10, 70)
+    assert tuple(blue[40, 50]) == (0, 0, 255, 255) and tuple(blue[40, 33]) == (0, 255, 0, 255)
+    # The outline is as wide as it is said, however large the drawing: 4 pixels, its middle 2 from the edge.
+    assert (blue[40, 30:40, 1] > 200).sum() in (3, 4)
+
+
+def test_parameters_and_names_come_from_the_data(studio):
+    studio.shapes([("POINT(30 40)", {"color": "#00ff00", "icon": "a"}), ("POINT(80 40)", {"color": "#0000ff", "icon": "b"}),
+                   ("POINT(130 40)", {"color": '"/><script>', "icon": "../outside"})])
+    image = studio.draw(point(picture("pin.svg?fill=${color}")), 160, 80)
+    assert [tuple(image[40, x]) for x in (30, 80, 130)] == [(0, 255, 0, 255), (0, 0, 255, 255), (255, 0, 0, 255)]
+    image = studio.draw(point(picture("icons/${icon}.png")), 160, 80)
+    assert image[42, 30, 3] == 255 and not image[:, 50:, 3].any()  # b is not there; the folder is never left
+    image = studio.draw(point(picture("link.png").replace("link.png", "l${icon}.png").replace("l$", "$")), 160, 80)
+    assert not image.any()
+
+
+def test_content_inside_of_the_style(studio):
+    studio.shapes([("POINT(50 40)", {"n": 1})])
+    data = base64.b64encode((studio.folder / "styles/icon.png").read_bytes()).decode()
+    inline = (f'<se:Graphic><se:ExternalGraphic><se:InlineContent encoding="base64">{data}</se:InlineContent>'
+              "<se:Format>image/png</se:Format></se:ExternalGraphic></se:Graphic>")
+    whole = studio.draw(point(picture("icon.png")), 100, 80)
+    assert numpy.array_equal(whole, studio.draw(point(inline), 100, 80))
+    assert numpy.array_equal(whole, studio.draw(point(picture("base64:" + data)), 100, 80))
+    assert studio.draw(point(picture("icon.jpg")), 100, 80)[36:44, 44:56, 3].all()
+
+
+def test_a_replaced_file_is_seen(studio):
+    studio.shapes([("POINT(50 40)", {"n": 1})])
+    path = studio.folder / "styles/changing.png"
+    for color in ((255, 0, 0, 255), (0, 255, 0, 255)):
+        Image.new("RGBA", (8, 8), color).save(path)
+        assert tuple(studio.draw(point(picture("changing.png")), 100, 80)[40, 50]) == color
+    studio.write(point(picture("changing.png")))
+    path.unlink()
+    assert not studio.draw(None, 100, 80).any()  # it is left out, and told
+    assert "changing.png" in studio.log
+
+
+@pytest.mark.parametrize("href, reason", [
+    ("http://example.org/a.png", "no file of this machine"), ("../outside.png", "not in the style's folder"),
+    ("link.png", "not in the style's folder"), ("/etc/passwd", "no PNG, JPEG or SVG"), ("nothing.png", "not in the style's folder"),
+    ("/nothing/at/all.png", "not there"), ("data:image/png;base64,AAAA", "no file of this machine"),
+    ("${strConcat(a,b)}.png", "an expression inside"), ("/srv/${icon}.png", "outside of the style's folder"),
+    ("base64:AAAA", "no PNG, JPEG or SVG")])
+def test_files_that_cannot_be_drawn_are_named(studio, href, reason):
+    studio.shapes([("POINT(50 40)", {"n": 1})])
+    code, said = studio.check(point(picture(href)))
+    assert code == 2 and reason in said and "style.sld:1:" in said, said
+    # What stands behind it in the graphic is drawn instead.
+    mended = point(picture(href, behind="<se:Mark><se:WellKnownName>square</se:WellKnownName></se:Mark>"))
+    assert studio.check(mended)[0] == 2
+    assert studio.draw(None, 100, 80)[40, 50, 3] == 255
+
+
+def test_absolute_paths_are_as_configured(studio):
+    studio.shapes([("POINT(50 40)", {"n": 1})])
+    for prefix in ("", "file://", "file:"):
+        assert studio.draw(point(picture(f"{prefix}{studio.folder}/outside.png")), 100, 80)[42, 50, 3] == 255
+
+
+def test_broken_and_large_files(studio):
+    studio.shapes([("POINT(50 40)", {"n": 1}), ("POINT(20 20)", {"n": 2})])
+    styles = studio.folder / "styles"
+    (styles / "broken.png").write_bytes((styles / "icon.png").read_bytes()[:60])
+    (styles / "broken.svg").write_text("<svg><this is not")
+    (styles / "bomb.svg").write_text('<!DOCTYPE svg [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">'
+                                     '<!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;">]><svg xmlns="http://www.w3.org/2000/svg" '
+                                     'width="10" height="10"><text>&c;&c;&c;&c;&c;&c;&c;&c;&c;&c;</text></svg>')
+    (styles / "reader.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+                                       f'width="20" height="20"><image width="20" height="20" '
+                                       f'xlink:href="file://{studio.folder}/outside.png"/></svg>')
+    Image.new("L", (5000, 1)).save(styles / "wide.png")
+    for name in ("broken.png", "broken.svg", "wide.png"):
+        studio.write(point(picture(name)))
+        assert not studio.draw(None, 100, 80).any()
+        assert studio.log.count("graphic") + studio.log.count("SVG") + studio.log.count("PNG") >= 1
+    begun = time.monotonic()
+    studio.draw(point(picture("bomb.svg")), 100, 80)
+    assert time.monotonic() - begun < 30
+    assert not studio.draw(point(picture("reader.svg")), 100, 80).any()  # an SVG reads nothing but itself
+    (styles / "huge.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * (4 << 20))
+    assert "4 MB" in studio.check(point(picture("huge.png")))[1]
+
+
+# ---- Marks and where they stand ----
+
+def test_marks_stand_inside(studio):
+    inside = point(mark(size=8))
+    studio.shapes([("POLYGON((10 10,90 10,90 90,70 90,70 30,30 30,30 90,10 90,10 10))", {"n": 1})])
+    left, top, right, bottom = box_of(studio.draw(inside, 100, 100))
+    x, y = (left + right) / 2, (top + bottom) / 2
+    assert (10 < x < 30 or 70 < x < 90) and 30 < y < 90
+    studio.shapes([(SQUARE.format(20, 20, 80, 60), {"n": 1})])
+    assert box_of(studio.draw(inside, 100, 100)) == (46, 36, 54, 44)
+    studio.shapes([("LINESTRING(10 10,50 10,50 90)", {"n": 1})])  # half way is 20 below the corner
+    assert box_of(studio.draw(inside, 100, 100)) == (46, 26, 54, 34)
+
+
+@pytest.mark.parametrize("function, places", [("centroid", [(50, 43)]), ("startPoint", [(10, 10)]), ("endPoint", [(50, 90)]),
+                                              ("vertices", [(10, 10), (50, 10), (50, 90)]), ("midPoint", [(50, 30)])])
+def test_parts_of_a_geometry(studio, function, places):
+    studio.shapes([("LINESTRING(10 10,50 10,50 90)", {"n": 1})])
+    geometry = f'<se:Geometry><ogc:Function name="{function}"><ogc:PropertyName>g</ogc:PropertyName></ogc:Function></se:Geometry>'
+    image = studio.draw(style(rule(f"<se:PointSymbolizer>{geometry}{mark(size=4)}</se:PointSymbolizer>")), 100, 100)
+    assert abs(image[..., 3].astype(int).sum() / 255 / 16 - len(places)) < 0.05
+    if function != "centroid":
+        assert all(image[y, x, 3] == 255 for x, y in places)
+    else:  # (30 * 40 + 50 * 80) / 120, (10 * 40 + 50 * 80) / 120
+        left, top, right, bottom = box_of(image)
+        assert abs((left + right) / 2 - 43.3) < 1 and abs((top + bottom) / 2 - 36.7) < 1
+
+
+def test_graphics_along_a_line(studio):
+    studio.shapes([("LINESTRING(10 50,90 50)", {"n": 1})])
+    count = {}
+    for name, symbol in (("close", along(mark(size=10))), ("gaps", along(mark(size=10), "<se:Gap>10</se:Gap>")),
+                         ("late", along(mark(size=10), "<se:InitialGap>40</se:InitialGap>")),
+                         ("middle", along(mark(size=10), before='<se:VendorOption name="placement">centralPoint</se:VendorOption>')),
+                         ("ends", along(mark(size=10), before='<se:VendorOption name="placement">points</se:VendorOption>'))):
+        image = studio.draw(style(rule(symbol)), 100, 100)
+        count[name] = round(image[..., 3].astype(int).sum() / 255 / 100, 2)
+    assert count == {"close": 8, "gaps": 4, "late": 4, "middle": 1, "ends": 2}
+    dashes = f"<se:LineSymbolizer><se:Stroke><se:GraphicStroke>{mark(size=4)}</se:GraphicStroke>{parameters(stroke_dasharray='4 16')}</se:Stroke></se:LineSymbolizer>"
+    image = studio.draw(style(rule(dashes)), 100, 100)
+    assert [x for x in range(100) if image[50, x, 3] == 255] == [x + i for x in (10, 30, 50, 70) for i in range(4)]
+
+
+def test_offsets_of_areas(studio):
+    studio.shapes([("POLYGON((20 20,80 20,80 80,20 80,20 20),(40 40,40 60,60 60,60 40,40 40))", {"n": 1})])
+    fill = f"<se:Fill>{parameters(fill='#00ff00')}</se:Fill>"
+    for offset, outer, inner in ((5, (15, 85), (45, 55)), (-5, (25, 75), (35, 65)), (-30, None, None)):
+        image = studio.draw(style(rule(f"<se:PolygonSymbolizer>{fill}<se:PerpendicularOffset>{offset}</se:PerpendicularOffset>"
+                                       "</se:PolygonSymbolizer>")), 100, 100)
+        columns = [x for x in range(100) if image[50, x, 3] == 255]
+        wanted = [] if outer is None else [*range(outer[0], inner[0]), *range(inner[1], outer[1])]
+        assert columns == wanted, offset
+
+
+# ---- Colours ----
+
+def test_what_lies_over_what(studio):
+    """Half opaque marks of a later feature lie over earlier ones; the sums are those of Porter and Duff."""
+    studio.shapes([("POINT(40 40)", {"color": "#ff0000"}), ("POINT(50 40)", {"color": "#0000ff"})])
+    color = f"<se:Fill><se:SvgParameter name='fill'><ogc:PropertyName>color</ogc:PropertyName></se:SvgParameter></se:Fill>"
+    graphic = (f"<se:Graphic><se:Mark><se:WellKnownName>square</se:WellKnownName>{color}</se:Mark><se:Opacity>0.5</se:Opacity>"
+               "<se:Size>20</se:Size></se:Graphic>")
+    image = studio.draw(point(graphic), 100, 80).astype(int)
+    assert abs(image[40, 32] - (255, 0, 0, 128)).max() <= 1 and abs(image[40, 58] - (0, 0, 255, 128)).max() <= 1
+    assert abs(image[40, 45] - (85, 0, 170, 191)).max() <= 2
+
+
+def test_patterns_are_laid_as_colours_are(studio):
+    """A pattern of one colour is that colour; where it is half opaque as well; the edges are as smooth."""
+    studio.shapes([("POLYGON((10 10,90 20,80 90,15 70,10 10))", {"n": 1})])
+    full = pattern(mark("square", 8, "#40c080"))
+    plain = f"<se:PolygonSymbolizer><se:Fill>{parameters(fill='#40c080')}</se:Fill></se:PolygonSymbolizer>"
+    one, other = (studio.draw(style(rule(symbol + along(mark(size=1)))), 100, 100).astype(int) for symbol in (full, plain))
+    assert abs(one - other).max() <= 2
+    half = pattern(mark("square", 8, "#40c080", more="<se:Opacity>0.5</se:Opacity>"))
+    assert abs(studio.draw(style(rule(half)), 100, 100)[50, 50].astype(int) - (64, 192, 128, 128)).max() <= 1
+
+
+@pytest.mark.parametrize("name, share", [("horline", 0.25), ("vertline", 0.25), ("line", 0.25), ("cross", 0.4375),
+                                         ("shape://plus", 0.4375), ("slash", 0.354), ("shape://backslash", 0.354), ("x", 0.582)])
+def test_hatches_cover_their_share(studio, name, share):
+    studio.shapes([(SQUARE.format(-10, -10, 300, 300), {"n": 1})])
+    image = studio.draw(style(rule(pattern(mark(name, 8, None, "#000000", width=2)))), 160, 160)
+    assert abs(image[..., 3].mean() / 255 - share) < 0.01
+
+
+# ---- Seams ----
+
+SYMBOLS = {
+    "hatch": pattern(mark("horline", 7.3, None, "#204080", width=1.7, more="<se:Rotation>27</se:Rotation>")),
+    "slash": pattern(mark("x", 9, None, "#204080", width=1)),
+    "marks": pattern(mark("star", 13, "#e0a020", "#000000")),
+    "turned": pattern(mark("heart", 11, "#e02040", more="<se:Rotation>33</se:Rotation>"),
+                      '<se:VendorOption name="graphic-margin">3 5</se:VendorOption>'),
+    "dots": pattern(mark("brush://dense6", 8, "#000000")),
+    "picture": pattern(picture("icon.png")),
+    "along": along(mark("triangle", 9, "#e02040", "#000000"), "<se:Gap>7</se:Gap>"),
+    "pictures along": along(picture("pin.svg", "<se:Size>15</se:Size>"), "<se:Gap>11</se:Gap>"),
+    "beside": f"<se:LineSymbolizer><se:Stroke>{parameters(stroke_width=3)}</se:Stroke><se:PerpendicularOffset>6</se:PerpendicularOffset></se:LineSymbolizer>",
+    "larger": f"<se:PolygonSymbolizer><se:Fill>{parameters(fill='#80c0f0')}</se:Fill><se:PerpendicularOffset>4</se:PerpendicularOffset></se:PolygonSymbolizer>",
+    "inside": f"<se:PointSymbolizer>{mark('pentagon', 17, '#e02040', '#000000', '<se:Rotation>11</se:Rotation>')}</se:PointSymbolizer>",
+    "pins": f"<se:PointSymbolizer>{picture('pin.svg', '<se:Size>23</se:Size><se:Rotation>20</se:Rotation>')}</se:PointSymbolizer>",
+    "shadow": f"<se:PolygonSymbolizer><se:Fill>{parameters(fill='#404040')}</se:Fill><se:Displacement><se:DisplacementX>5.3</se:DisplacementX><se:DisplacementY>-4.7</se:DisplacementY></se:Displacement></se:PolygonSymbolizer>",
+}
+
+
+@pytest.mark.parametrize("name", SYMBOLS)
+def test_tiles_fit_together(studio, name):
+    numbers = random.Random(11)
+    areas = []
+    for _ in range(12):
+        x, y, radius = numbers.uniform(0, 512), numbers.uniform(0, 512), numbers.uniform(30, 150)
+        corners = [(x + math.cos(i * 0.7) * radius * numbers.uniform(0.5, 1), y + math.sin(i * 0.7) * radius * numbers.uniform(0.5, 1))
+                   for i in range(9)]
+        areas.append("POLYGON((" + ",".join(f"{a:.3f} {b:.3f}" for a, b in [*corners, corners[0]]) + "))")
+    studio.shapes([(area, {"n": i}) for i, area in enumerate(areas)])
+    assert studio.has_seams(style(rule(SYMBOLS[name]))) is None
+    assert studio.draw(None, 512, 512)[..., 3].any()
+
+
+# ---- Whole styles ----
+
+def land(studio):
+    studio.shapes([(SQUARE.format(10 + 60 * i, 10, 60 + 60 * i, 90), {"kind": kind, "size": size})
+                   for i, (kind, size) in enumerate((("wood", 1.0), ("lake", 20.0), ("Lake", 80.0), ("heath", 3.0)))])
+
+
+def ways(studio):
+    studio.shapes([(f"LINESTRING(10 {20 + 30 * i},120 {20 + 30 * i},230 {30 + 30 * i})", {"kind": kind, "size": 6.0, "turn": 90.0})
+                   for i, kind in enumerate(("road main", "road", "rail", "river"))])
+
+
+def places(studio):
+    studio.shapes([(f"POINT({40 + 60 * i} 50)", {"size": 30.0 * i, "icon": "icon"}) for i in range(4)])
+
+
+@pytest.mark.parametrize("name, data", [("qgis_areas", land), ("geoserver_lines", ways), ("geoserver_points", places)])
+def test_styles_as_they_are_exported(studio, name, data):
+    data(studio)
+    image = studio.draw((FIXTURES / f"{name}.sld").read_text(), 256, 140)  # nothing is lacking
+    if name == "qgis_areas":
+        assert len(numpy.unique(image[12:88, 12:58].reshape(-1, 4), axis=0)) > 5  # hatched
+        assert tuple(image[50, 155]) == (227, 26, 28, 255)  # the SVG with its parameters
+        assert 0.2 < (image[20:80, 200:240, 3] == 255).mean() < 0.6  # dense
+    elif name == "geoserver_lines":
+        assert tuple(image[20, 60]) == (255, 208, 64, 255) and tuple(image[50, 60]) == (255, 255, 255, 255)
+        assert tuple(image[16, 60]) == (64, 64, 64, 255)
+        assert image[76, 20:110, 3].astype(bool).sum() in range(7, 25)  # the ticks of the railway
+    else:
+        assert image[46, 103, 3] > 200 and image[66, 220, 3] > 100
+
+
+def test_every_element_is_heeded_or_named(studio):
+    """An unknown element put into any place of a style is complained about at its line, or at that of the function or geometry that it stands in."""
+    land(studio)
+    for name in ("qgis_areas", "geoserver_lines", "geoserver_points"):
+        text = (FIXTURES / f"{name}.sld").read_text()
+        places = [match.end() for match in re.finditer(r"<(?![?!/])[^>]*[^/]>", text)]
+        quiet = []
+        for place in places:
+            opened = re.search(r"<(?:\w+:)?(\w+)[^>]*>$", text[:place]).group(1)
+            if opened in ("Name", "Title", "Description", "IsDefault", "FeatureTypeName", "SemanticTypeIdentifier", "Format"):
+                continue  # they say nothing about the picture
+            if "fallback" in text[:place].rsplit("<se:Graphic>", 1)[-1] and "</se:Graphic>" in text[place:]:
+                continue  # what stands behind a graphic that can be drawn
+            code, said = studio.check(text[:place] + "<Novelty/>" + text[place:])
+            line = text[:place].count("\n") + 1
+            if code == 0 or not any(f"style.sld:{near}:" in said for near in range(line - 3, line + 1)):
+                quiet.append((line, opened, said[-300:]))
+        assert not quiet, quiet[:5]
