@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "cache/survey.h"
+#include "mapcache/survey.h"
 
 /* Tiles: in the area, and those of them that are stored. */
 typedef struct mc_detail_tiles {

@@ -1,5 +1,5 @@
-/* Tiles of 16 KB written a second by one thread, by how many a transaction has: `micro_write [tiles [type [inner XML]]]`.
- * Time is of the wall, as commits wait for the disk. */
+/* Tiles of 16 KB written a second by one thread, by how many a transaction has: `micro_write [tiles [type [inner
+ * XML]]]`. Time is of the wall, as commits wait for the disk. */
 #include <apr_general.h>
 #include <apr_hash.h>
 #include <apr_strings.h>
@@ -102,8 +102,7 @@ main(int argc, const char *const *argv)
     apr_pool_create(&pool, NULL);
     if (mkdtemp(folder) == NULL)
         return 1;
-    const char *inner =
-        argc > 3 ? argv[3] : apr_psprintf(pool, "<dbfile>%s/{tileset}.sqlite3</dbfile>", folder);
+    const char *inner = argc > 3 ? argv[3] : apr_psprintf(pool, "<dbfile>%s/{tileset}.sqlite3</dbfile>", folder);
     process.handles = mc_handles_create(16);
     process.postgres = mc_postgres_create(2, APR_USEC_PER_SEC, true);
     ctx.process = &process;

@@ -1,6 +1,6 @@
 /* Counting the tiles of SQLite stores: the template tells the file of a tile, the counts of the cache how many share
  * it. */
-#include "cache/survey.h"
+#include "mapcache/survey.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 /* What SQLite tile stores hold of an area, file by file, without reading tiles. */
-#ifndef MC_CACHE_SURVEY_H
-#define MC_CACHE_SURVEY_H
+#ifndef MAPCACHE_SURVEY_H
+#define MAPCACHE_SURVEY_H
 
 #include "mapcache/cache.h"
 
