@@ -10,8 +10,7 @@
 static const char default_count[] = "SELECT count(*) FROM tiles WHERE x >= :minx AND x <= :maxx AND y >= :miny"
                                     " AND y <= :maxy AND z = :z AND tileset = :tileset AND grid = :grid AND dim = :dim";
 
-static const char total_count[] =
-    "SELECT count(*) FROM tiles WHERE tileset = :tileset AND grid = :grid AND dim = :dim";
+static const char total_count[] = "SELECT count(*) FROM tiles WHERE tileset = :tileset AND grid = :grid AND dim = :dim";
 
 typedef struct survey {
     const mc_tile_key *key;
