@@ -1,4 +1,4 @@
-/* A counted door with a deadline. */
+/* A counted door with a queue and a deadline. */
 #include "base/gate.h"
 
 #include <pthread.h>
@@ -8,10 +8,16 @@
 /* The longest wait of a request without a deadline. */
 #define WAIT_AT_MOST (600 * APR_USEC_PER_SEC)
 
+typedef struct waiter {
+    pthread_cond_t turn;
+    bool inside;
+    struct waiter *next;
+} waiter;
+
 struct mc_gate {
-    pthread_mutex_t lock;
-    pthread_cond_t left; /* somebody left */
-    int places;          /* free ones; lock */
+    pthread_mutex_t lock; /* of all below, and of the waiters */
+    int places;           /* free ones: none while anybody waits */
+    waiter *first;
 };
 
 mc_gate *
@@ -19,12 +25,7 @@ mc_gate_create(int places)
 {
     mc_gate *gate = calloc(1, sizeof(*gate));
     MC_ASSERT(gate != NULL && places > 0);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&gate->lock, NULL);
-    pthread_cond_init(&gate->left, &attributes);
-    pthread_condattr_destroy(&attributes);
     gate->places = places;
     return gate;
 }
@@ -34,9 +35,74 @@ mc_gate_destroy(mc_gate *gate)
 {
     if (gate == NULL)
         return;
-    pthread_cond_destroy(&gate->left);
     pthread_mutex_destroy(&gate->lock);
     free(gate);
+}
+
+static struct timespec
+moment_in(apr_interval_time_t wait)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    int64_t nanoseconds = at.tv_nsec + wait % APR_USEC_PER_SEC * 1000;
+    at.tv_sec += (time_t)(wait / APR_USEC_PER_SEC + nanoseconds / 1000000000);
+    at.tv_nsec = (long)(nanoseconds % 1000000000);
+    return at;
+}
+
+/* In line, until it is this one's turn or the moment has come (NULL: never). Under the gate's lock. */
+static bool
+wait_in_line(mc_gate *gate, bool ahead, const struct timespec *until)
+{
+    waiter own = { .inside = false };
+    waiter **at = &gate->first;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&own.turn, &attributes);
+    pthread_condattr_destroy(&attributes);
+    while (*at != NULL && !ahead)
+        at = &(*at)->next;
+    own.next = *at;
+    *at = &own;
+    for (int status = 0; !own.inside && status == 0;)
+        status = until == NULL ? pthread_cond_wait(&own.turn, &gate->lock)
+                               : pthread_cond_timedwait(&own.turn, &gate->lock, until);
+    if (!own.inside) {
+        for (at = &gate->first; *at != &own; at = &(*at)->next)
+            continue;
+        *at = own.next;
+    }
+    pthread_cond_destroy(&own.turn);
+    return own.inside;
+}
+
+static bool
+enter(mc_gate *gate, bool ahead, const struct timespec *until)
+{
+    bool inside = true;
+    pthread_mutex_lock(&gate->lock);
+    if (gate->places > 0)
+        gate->places--;
+    else
+        inside = wait_in_line(gate, ahead, until);
+    pthread_mutex_unlock(&gate->lock);
+    return inside;
+}
+
+static void
+leave(mc_gate *gate)
+{
+    pthread_mutex_lock(&gate->lock);
+    waiter *next = gate->first;
+    if (next == NULL) {
+        gate->places++;
+    } else { /* the place goes from hand to hand: nobody can slip in between */
+        gate->first = next->next;
+        next->inside = true;
+        pthread_cond_signal(&next->turn);
+    }
+    pthread_mutex_unlock(&gate->lock);
 }
 
 mc_error *
@@ -44,30 +110,34 @@ mc_gate_enter(mc_gate *gate, mc_ctx *ctx, apr_pool_t *pool)
 {
     if (gate == NULL)
         return MC_OK;
-    apr_interval_time_t wait = mc_ctx_remaining(ctx, WAIT_AT_MOST);
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t nanoseconds = until.tv_nsec + wait % APR_USEC_PER_SEC * 1000;
-    until.tv_sec += (time_t)(wait / APR_USEC_PER_SEC + nanoseconds / 1000000000);
-    until.tv_nsec = (long)(nanoseconds % 1000000000);
-    int status = 0;
-    pthread_mutex_lock(&gate->lock);
-    while (gate->places == 0 && status == 0)
-        status = pthread_cond_timedwait(&gate->left, &gate->lock, &until);
-    bool entered = gate->places > 0;
-    if (entered)
-        gate->places--;
-    pthread_mutex_unlock(&gate->lock);
-    return entered ? MC_OK : mc_error_create(pool, MC_ERR_UNAVAILABLE, "too many maps were asked for at the same time");
+    MC_ASSERT(ctx->inside == NULL);
+    struct timespec until = moment_in(mc_ctx_remaining(ctx, WAIT_AT_MOST));
+    if (!enter(gate, false, &until))
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "too many maps were asked for at the same time");
+    ctx->inside = gate;
+    return MC_OK;
+}
+
+mc_gate *
+mc_gate_step_out(mc_ctx *ctx)
+{
+    mc_gate *gate = ctx->inside;
+    ctx->inside = NULL;
+    if (gate != NULL)
+        leave(gate);
+    return gate;
 }
 
 void
-mc_gate_leave(mc_gate *gate)
+mc_gate_step_in(mc_gate *gate, mc_ctx *ctx)
 {
-    if (gate == NULL)
-        return;
-    pthread_mutex_lock(&gate->lock);
-    gate->places++;
-    pthread_cond_signal(&gate->left);
-    pthread_mutex_unlock(&gate->lock);
+    if (gate != NULL)
+        enter(gate, true, NULL);
+    ctx->inside = gate;
+}
+
+void
+mc_gate_leave(mc_ctx *ctx)
+{
+    mc_gate_step_out(ctx);
 }
