@@ -245,7 +245,8 @@ prepare(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer, 
         bool pack = mc_pace_choose(pace, apr_time_now()) == MC_PACKED;
         wish->transfer = pack ? MC_TRANSFER_TWKB : MC_TRANSFER_BINARY;
     }
-    wish->digits = mc_twkb_digits(mc_lattice_pixel(&query->lattice, &query->box));
+    double pixel = mc_lattice_pixel(&query->lattice, &query->box);
+    wish->digits = mc_twkb_digits(query->fineness > 0 ? pixel * query->fineness : pixel);
     if (wish->transfer == MC_TRANSFER_TWKB && wish->digits > MC_TWKB_DIGITS)
         wish->transfer = MC_TRANSFER_BINARY;
     double rows = expected_rows(layer, query);
