@@ -7,11 +7,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/hash.h"
 #include "commands.h"
 #include "mapcache/server.h"
+#include "seed_checkpoint.h"
+#include "seed_dry.h"
+#include "seed_list.h"
 #include "seed_options.h"
 #include "seed_progress.h"
+
+/* Exit status: all went well but for lines of a list that were no tiles. */
+enum { MC_SEED_BAD_LINES = 3 };
 
 /* All that one run has. */
 typedef struct run {
@@ -24,6 +30,9 @@ typedef struct run {
     mc_seed_area area;
     mc_seed_plan plan;
     mc_seed_progress progress;
+    mc_seed_checkpoint checkpoint;
+    int64_t passed;    /* metatiles that an earlier run has done */
+    int64_t bad_lines; /* of a list */
     mc_seed_crew *crew;
     mc_error *failure; /* of the crew, not of a tile */
 } run;
@@ -212,6 +221,7 @@ take_result(void *baton, const mc_seed_result *result)
 {
     run *run = baton;
     mc_seed_progress_take(&run->progress, result);
+    mc_seed_checkpoint_take(&run->checkpoint, result);
     if (run->progress.aborted)
         stop = 1;
 }
@@ -246,6 +256,7 @@ make_plan(run *run)
     run->plan.workers = options->workers;
     run->plan.processes = options->processes;
     run->plan.thread_delay = options->thread_delay;
+    run->plan.retries = options->retries;
     run->plan.rate = tiles > 0 ? (double)options->rate / tiles : 0;
     run->plan.log = &run->log;
     run->plan.process_open = open_process;
@@ -257,12 +268,22 @@ make_plan(run *run)
 }
 
 static bool
-hand_out(void *baton, int z, int x, int y)
+submit(run *run, int z, int x, int y)
 {
-    run *run = baton;
     if (run->failure == MC_OK)
         run->failure = mc_seed_submit(run->crew, z, x, y, &stop, run->pool);
     return stop == 0 && run->failure == MC_OK;
+}
+
+static bool
+hand_out(void *baton, int z, int x, int y)
+{
+    run *run = baton;
+    if (run->passed < run->checkpoint.begun) {
+        run->passed++;
+        return stop == 0;
+    }
+    return submit(run, z, x, y);
 }
 
 static bool
@@ -274,37 +295,6 @@ drills_down(const run *run)
     return strcmp(grid, "g") == 0 || strcmp(grid, "WGS84") == 0 || strcmp(grid, "GoogleMapsCompatible") == 0;
 }
 
-/* "x,y,z" of a tile of the area's grid. */
-static bool
-parse_tile(const run *run, char *line, int *z, int *x, int *y)
-{
-    char *rest, *texts[3];
-    for (int i = 0; i < 3; i++)
-        if ((texts[i] = apr_strtok(i == 0 ? line : NULL, ", \t\r\n", &rest)) == NULL)
-            return false;
-    const mc_grid *grid = run->area.grid;
-    return mc_parse_int(z, texts[2], 0, grid->level_count - 1) &&
-           mc_parse_int(x, texts[0], 0, grid->levels[*z].columns - 1) &&
-           mc_parse_int(y, texts[1], 0, grid->levels[*z].rows - 1);
-}
-
-static void
-retry(run *run, FILE *in)
-{
-    char line[256];
-    int z, x, y;
-    for (int number = 1; fgets(line, sizeof(line), in) != NULL; number++) {
-        if (!parse_tile(run, line, &z, &x, &y)) {
-            fprintf(stderr, "%s:%d: this is no tile x,y,z of grid %s\n", run->options.retry, number,
-                    run->area.grid->name);
-            continue;
-        }
-        printf("from log: %d %d %d\n", x, y, z);
-        if (!hand_out(run, z, x - x % run->area.columns, y - y % run->area.rows))
-            return;
-    }
-}
-
 static FILE *
 open_list(const char *name, const char *mode)
 {
@@ -314,15 +304,54 @@ open_list(const char *name, const char *mode)
     return list;
 }
 
+static const char *
+list_name(const run *run)
+{
+    return run->options.retry != NULL ? run->options.retry : run->options.list;
+}
+
 static void
-visit_all(run *run, FILE *tiles)
+visit_all(run *run, FILE *tiles, mc_seed_visit *visit, void *baton)
 {
     if (tiles != NULL)
-        retry(run, tiles);
+        mc_seed_list_visit(tiles, list_name(run), run->options.retry != NULL ? MC_LIST_FAILED : MC_LIST_TILES,
+                           &run->area, visit, baton, &run->bad_lines);
     else if (drills_down(run))
-        mc_seed_walk_down(&run->area, hand_out, run);
+        mc_seed_walk_down(&run->area, visit, baton);
     else
-        mc_seed_walk_levels(&run->area, hand_out, run);
+        mc_seed_walk_levels(&run->area, visit, baton);
+}
+
+/* What failed in an earlier run. */
+static void
+visit_failures(run *run)
+{
+    const apr_array_header_t *failures = mc_seed_checkpoint_failures(&run->checkpoint, run->pool);
+    for (int i = 0; i < failures->nelts && stop == 0; i++) {
+        const mc_seed_place *place = &APR_ARRAY_IDX(failures, i, mc_seed_place);
+        submit(run, place->z, place->x, place->y);
+    }
+}
+
+/* Of everything that decides which metatiles come in which order. */
+static uint64_t
+plan_hash(const run *run)
+{
+    const mc_seed_area *area = &run->area;
+    const mc_tileset *tileset = run->tileset;
+    int numbers[] = { area->minzoom,   area->maxzoom, area->columns, area->rows, (int)run->plan.task.mode,
+                      drills_down(run) };
+    uint64_t hash = mc_hash64(numbers, sizeof(numbers), 1);
+    for (int z = area->minzoom; z <= area->maxzoom; z++)
+        hash = mc_hash64(&area->limits[z], sizeof(area->limits[z]), hash);
+    const char *names[] = { tileset->name, area->grid->name, tileset->cache->name,
+                            run->options.transfer == NULL ? "" : run->options.transfer,
+                            list_name(run) == NULL ? "" : list_name(run) };
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        hash = mc_hash64(names[i], strlen(names[i]) + 1, hash);
+    for (int i = 0; i < tileset->dimension_count; i++)
+        hash = mc_hash64(run->plan.task.values[i], strlen(run->plan.task.values[i]) + 1, hash);
+    return hash;
 }
 
 static void
@@ -332,15 +361,23 @@ begin_progress(run *run, FILE *failures)
     run->progress = (mc_seed_progress){
         .task = &run->plan.task,
         .metatile_tiles = run->area.columns * run->area.rows,
-        .expected = run->options.retry == NULL ? mc_seed_count(&run->area) : 0,
+        .expected = list_name(run) == NULL ? mc_seed_count(&run->area) - run->checkpoint.begun : 0,
         .percent = run->options.percent,
         .quiet = run->options.quiet,
-        .bar = terminal && !run->options.non_interactive,
-        .carriage_return = terminal && !run->options.non_interactive,
+        .json = run->options.json,
+        .bar = terminal && !run->options.non_interactive && !run->options.json,
+        .carriage_return = terminal && !run->options.non_interactive && !run->options.json,
         .failures = failures,
         .began = apr_time_now(),
         .shown = apr_time_now(),
     };
+}
+
+/* MapCache says nothing of lines that --retry-failed cannot use. */
+static int
+status_of_list(const run *run)
+{
+    return run->options.list != NULL && run->bad_lines > 0 ? MC_SEED_BAD_LINES : 0;
 }
 
 static int
@@ -351,16 +388,38 @@ work(run *run, FILE *tiles, FILE *failures)
     if (run->failure == MC_OK) {
         struct sigaction interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
         sigaction(SIGINT, &interrupt, NULL);
-        visit_all(run, tiles);
+        sigaction(SIGTERM, &interrupt, NULL);
+        bool again = apr_hash_count(run->checkpoint.failures) > 0;
+        visit_all(run, tiles, hand_out, run);
+        if (again)
+            visit_failures(run);
+        if (stop != 0)
+            mc_seed_recall(run->crew);
         mc_error *late = mc_seed_finish(run->crew, run->pool);
         if (run->failure == MC_OK)
             run->failure = late;
     }
+    mc_seed_checkpoint_close(&run->checkpoint, run->failure == MC_OK && stop == 0);
+    int status = run->failure != MC_OK || run->progress.aborted ? 1 : status_of_list(run);
     if (run->failure != MC_OK)
         fprintf(stderr, "%s\n", mc_error_chain(run->failure, run->pool));
     else
-        mc_seed_progress_end(&run->progress);
-    return run->failure != MC_OK || run->progress.aborted ? 1 : 0;
+        mc_seed_progress_end(&run->progress, status);
+    return status;
+}
+
+static int
+dry_run(run *run, FILE *tiles)
+{
+    mc_seed_dry dry = { .area = &run->area, .task = &run->plan.task, .expected = mc_seed_count(&run->area) };
+    run->failure = mc_seed_dry_begin(&dry, mc_server_config(run->server), &run->log, run->pool);
+    if (run->failure != MC_OK) {
+        fprintf(stderr, "%s\n", mc_error_chain(run->failure, run->pool));
+        return 1;
+    }
+    visit_all(run, tiles, mc_seed_dry_visit, &dry);
+    mc_seed_dry_end(&dry, run->options.json);
+    return status_of_list(run);
 }
 
 static int
@@ -368,9 +427,18 @@ run_plan(run *run)
 {
     FILE *tiles = NULL, *failures = NULL;
     int status = 1;
-    if (run->options.retry != NULL && (tiles = open_list(run->options.retry, "r")) == NULL)
+    const char *problem =
+        mc_seed_checkpoint_open(&run->checkpoint, run->options.dry_run ? NULL : run->options.checkpoint, plan_hash(run),
+                                run->options.resume, run->pool);
+    if (problem != NULL) {
+        fprintf(stderr, "%s\n", problem);
         return 1;
-    if (run->options.failures == NULL || (failures = open_list(run->options.failures, "w")) != NULL)
+    }
+    if (list_name(run) != NULL && (tiles = open_list(list_name(run), "r")) == NULL)
+        return 1;
+    if (run->options.dry_run)
+        status = dry_run(run, tiles);
+    else if (run->options.failures == NULL || (failures = open_list(run->options.failures, "w")) != NULL)
         status = work(run, tiles, failures);
     if (tiles != NULL)
         fclose(tiles);

@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-enum { RATE_LIMIT = 256, THREAD_DELAY };
+enum { RATE_LIMIT = 256, THREAD_DELAY, LIST, CHECKPOINT, RESUME, RETRIES, JSON, DRY_RUN };
 
 static const apr_getopt_option_t rows[] = {
     { "config", 'c', TRUE, "configuration file (required)" },
@@ -39,6 +39,12 @@ static const apr_getopt_option_t rows[] = {
     { "help", 'h', FALSE, "this list" },
     { "rate-limit", RATE_LIMIT, TRUE, "tiles per second, at most" },
     { "thread-delay", THREAD_DELAY, TRUE, "seconds between the starts of threads" },
+    { "list", LIST, TRUE, "take the tiles from a file of lines z/x/y or x y z, rows from the north" },
+    { "checkpoint", CHECKPOINT, TRUE, "file that keeps the place of the run" },
+    { "resume", RESUME, FALSE, "go on at the place that --checkpoint has kept" },
+    { "retries", RETRIES, TRUE, "how often a failed metatile is tried again, after growing pauses; default 0" },
+    { "json", JSON, FALSE, "progress as lines of JSON" },
+    { "dry-run", DRY_RUN, FALSE, "only count what would be visited, by level" },
     { "ogr-datasource", 'd', TRUE, "vector source that limits the area (not in this build)" },
     { "ogr-layer", 'l', TRUE, "its layer (not in this build)" },
     { "ogr-where", 'w', TRUE, "its filter (not in this build)" },
@@ -151,6 +157,12 @@ set_flag(mc_seed_options *options, int letter)
         return options->non_interactive = true;
     case 'v':
         return options->verbose = true;
+    case RESUME:
+        return options->resume = true;
+    case JSON:
+        return options->json = true;
+    case DRY_RUN:
+        return options->dry_run = true;
     default:
         return false;
     }
@@ -163,8 +175,9 @@ set_name(mc_seed_options *options, int letter, const char *text)
         int letter;
         const char **field;
     } const names[] = {
-        { 'c', &options->config },   { 't', &options->tileset }, { 'g', &options->grid },  { 'x', &options->transfer },
-        { 'L', &options->failures }, { 'R', &options->retry },   { 'C', &options->cache },
+        { 'c', &options->config },   { 't', &options->tileset },  { 'g', &options->grid },
+        { 'x', &options->transfer }, { 'L', &options->failures }, { 'R', &options->retry },
+        { 'C', &options->cache },    { LIST, &options->list },    { CHECKPOINT, &options->checkpoint },
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (names[i].letter == letter) {
@@ -204,6 +217,8 @@ set_value(mc_seed_options *options, int letter, const char *text, apr_pool_t *po
         return parse_assignment(options->headers, text, pool);
     case RATE_LIMIT:
         return mc_parse_int(&options->rate, text, 1, 1000000000);
+    case RETRIES:
+        return mc_parse_int(&options->retries, text, 0, 100);
     case THREAD_DELAY:
         return mc_parse_double(&options->thread_delay, text) && options->thread_delay >= 0 &&
                options->thread_delay <= 86400;
@@ -230,6 +245,10 @@ check(const mc_seed_options *options)
         return "the option --tileset is required";
     if (options->mode == MC_SEED_TRANSFER && options->transfer == NULL)
         return "a transfer needs --transfer TILESET";
+    if (options->retry != NULL && options->list != NULL)
+        return "the tiles come from one of --retry-failed and --list";
+    if (options->resume && options->checkpoint == NULL)
+        return "--resume needs --checkpoint FILE";
     if (options->retry != NULL && options->failures != NULL && strcmp(options->retry, options->failures) == 0)
         return "--log-failed would empty the file that --retry-failed reads";
     return NULL;

@@ -10,20 +10,21 @@ typedef enum mc_seed_order { MC_ORDER_BY_GRID, MC_ORDER_DRILL_DOWN, MC_ORDER_SCA
 
 typedef struct mc_seed_options {
     const char *config, *tileset, *grid, *transfer, *cache;
-    const char *failures, *retry; /* files */
+    const char *failures, *retry, *list, *checkpoint; /* files */
     mc_seed_mode mode;
     mc_seed_order order;
     bool has_zoom, has_extent;
     int minzoom, maxzoom;
     mc_extent extent;
     int metatile_columns, metatile_rows; /* 0: the tileset's */
-    bool force, quiet, non_interactive, verbose, help;
+    bool force, quiet, non_interactive, verbose, help, resume, json, dry_run;
     apr_time_t older;
     int workers;
     bool processes;
     int percent;
     int rate; /* tiles per second; 0: no limit */
     double thread_delay;
+    int retries;
     apr_table_t *dimensions, *headers;
 } mc_seed_options;
 

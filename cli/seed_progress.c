@@ -60,6 +60,21 @@ show_line(const mc_seed_progress *progress)
            progress->last.y, progress->carriage_return ? '\r' : '\n');
 }
 
+/* One object a line; counts are of metatiles but for "tiles". status below 0: it goes on. */
+static void
+show_json(const mc_seed_progress *progress, int status)
+{
+    double elapsed = seconds_since(progress->began);
+    printf("{\"done\":%lld,\"skipped\":%lld,\"failed\":%lld,\"tiles\":%lld,\"expected\":%lld,\"seconds\":%.3f,"
+           "\"tiles_per_second\":%.1f,\"z\":%d,\"x\":%d,\"y\":%d",
+           (long long)progress->done, (long long)progress->skipped, (long long)progress->failed,
+           (long long)progress->tiles, (long long)progress->expected, elapsed, (double)progress->tiles / elapsed,
+           progress->last.z, progress->last.x, progress->last.y);
+    if (status >= 0)
+        printf(",\"exit\":%d", status);
+    puts("}");
+}
+
 void
 mc_seed_progress_show(mc_seed_progress *progress)
 {
@@ -68,7 +83,9 @@ mc_seed_progress_show(mc_seed_progress *progress)
         progress->done + progress->skipped + progress->failed == 0)
         return;
     progress->shown = now;
-    if (progress->bar && progress->expected > 0)
+    if (progress->json)
+        show_json(progress, -1);
+    else if (progress->bar && progress->expected > 0)
         show_bar(progress);
     else
         show_line(progress);
@@ -126,8 +143,12 @@ mc_seed_progress_take(mc_seed_progress *progress, const mc_seed_result *result)
 }
 
 void
-mc_seed_progress_end(mc_seed_progress *progress)
+mc_seed_progress_end(mc_seed_progress *progress, int status)
 {
+    if (progress->json) {
+        show_json(progress, status);
+        return;
+    }
     if (progress->done == 0) {
         if (!progress->aborted)
             puts("0 tiles needed to be seeded, exiting");

@@ -13,7 +13,7 @@ typedef struct mc_seed_progress {
     int metatile_tiles; /* tiles in a whole metatile */
     int64_t expected;   /* metatiles in all; 0: not known */
     int percent;        /* the share of failures that ends the run */
-    bool quiet, bar, carriage_return;
+    bool quiet, bar, carriage_return, json;
     FILE *failures; /* or NULL */
 
     apr_time_t began, shown;
@@ -30,7 +30,7 @@ void mc_seed_progress_take(mc_seed_progress *progress, const mc_seed_result *res
 /* Shows how far it is, if that has not been done for a second. */
 void mc_seed_progress_show(mc_seed_progress *progress);
 
-/* The last line. */
-void mc_seed_progress_end(mc_seed_progress *progress);
+/* The last line. status: what the program ends with. */
+void mc_seed_progress_end(mc_seed_progress *progress, int status);
 
 #endif

@@ -13,7 +13,7 @@ import sys
 from xml.sax.saxutils import escape
 
 HERE = pathlib.Path(__file__).resolve().parent
-TABLES = ["sea", "lines", "countries", "borders", "places", "counties", "states", "limits"]
+TABLES = ["sea", "lines", "countries", "borders", "places", "counties", "county_places", "states", "state_places", "limits"]
 
 
 def filled(data, run, name, what, source):

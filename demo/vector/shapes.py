@@ -4,7 +4,7 @@
   shapes.py PACKAGES FOLDER
 
 PACKAGES holds countries-10m.json (npm's world-atlas) and counties-10m.json (us-atlas); FOLDER receives the shapefiles, all in
-EPSG:3857: sea, lines, countries, borders, places; counties, states, limits."""
+EPSG:3857: sea, lines, countries, borders, places; counties, county_places, states, state_places, limits."""
 import pathlib
 import sys
 
@@ -126,6 +126,7 @@ def united_states(topology, folder):
     states, counties = topology.objects["states"], topology.objects["counties"]
     rows = areas(topology, states, lambda area: {"code": POSTAL[area.id]})
     write(folder, "states", ogr.wkbPolygon, rows)
+    write(folder, "state_places", ogr.wkbPoint, list(middles(rows)))
     of_state = {attributes["code"]: attributes for _, attributes in rows}
 
     def attributes(area):
@@ -135,6 +136,7 @@ def united_states(topology, folder):
     for _, row in rows:  # a county has the colour of its state
         row["colour"] = of_state[row["code"]]["colour"]
     write(folder, "counties", ogr.wkbPolygon, rows)
+    write(folder, "county_places", ogr.wkbPoint, list(middles(rows)))
 
     def kind(one, other):
         if other is None:

@@ -86,6 +86,19 @@ typedef struct mc_cache_reads mc_cache_reads;
 void mc_cache_reads_begin(mc_ctx *ctx);
 void mc_cache_reads_end(mc_ctx *ctx);
 
+/*
+ * A series of puts by one thread, as of a seeder: while ctx->writes is set, what is put waits for the flush, which
+ * stores all of it at once, in one transaction where the store can. A get, exists or remove of a tile that waits
+ * flushes first. What waits is bounded by 64 MB, then it flushes as well. What still waits when `pool` ends is lost.
+ */
+typedef struct mc_cache_writes mc_cache_writes;
+
+mc_cache_writes *mc_cache_writes_create(apr_pool_t *pool);
+int mc_cache_writes_count(const mc_cache_writes *writes); /* tiles that wait */
+
+/* All or, on an error, nothing of what waits has been stored; nothing waits any more. */
+mc_error *mc_cache_writes_flush(mc_ctx *ctx) MC_CHECKED;
+
 /* The memory of a process (lib/cache/memory.c): stored tiles by store stamp, at most `bytes`. NULL when bytes is 0. */
 struct mc_memory *mc_memory_create(apr_int64_t bytes);
 void mc_memory_destroy(struct mc_memory *memory);

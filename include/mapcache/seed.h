@@ -58,8 +58,9 @@ typedef enum mc_seed_outcome { MC_SEED_DONE, MC_SEED_SKIPPED, MC_SEED_FAILED } m
  * failed. */
 mc_error *mc_seed_act(mc_seed_outcome *outcome, const mc_seed_task *task, int z, int x, int y, mc_ctx *ctx) MC_CHECKED;
 
-/* What became of one metatile. */
+/* What became of one metatile. What was stored is committed when this is told. */
 typedef struct mc_seed_result {
+    int64_t number; /* of its order, from 0 */
     mc_seed_outcome outcome;
     int z, x, y;
     char message[480]; /* of a failure; cut */
@@ -77,6 +78,7 @@ typedef struct mc_seed_plan {
     int workers;         /* 1..1000 */
     bool processes;      /* workers are processes, not threads */
     double thread_delay; /* seconds between the starts of threads */
+    int retries;         /* how often a failed metatile is tried again, after pauses that grow to a second */
     double rate;         /* metatiles per second over all workers; 0: as fast as it goes */
     const mc_log *log;
     mc_error *(*process_open)(mc_process **process, void *baton, apr_pool_t *pool);
@@ -89,11 +91,14 @@ typedef struct mc_seed_plan {
 mc_error *mc_seed_hire(mc_seed_crew **crew, const mc_seed_plan *plan, apr_pool_t *pool) MC_CHECKED;
 
 /*
- * Hands out one metatile; waits while twice as many are under way as there are workers, and for the rate. `stop` (may
- * be NULL) ends the waiting: nothing is handed out then. MC_ERR_IO when a worker process has died.
+ * Hands out one metatile; waits while as many are under way as fill a commit of every worker, and for the rate. `stop`
+ * (may be NULL) ends the waiting: nothing is handed out then. MC_ERR_IO when a worker process has died.
  */
 mc_error *mc_seed_submit(mc_seed_crew *crew, int z, int x, int y, const volatile int *stop,
                          apr_pool_t *pool) MC_CHECKED;
+
+/* Takes back what no worker has begun with: there will be no results of it. */
+void mc_seed_recall(mc_seed_crew *crew);
 
 /* Waits for what is under way and sends the workers home. */
 mc_error *mc_seed_finish(mc_seed_crew *crew, apr_pool_t *pool) MC_CHECKED;

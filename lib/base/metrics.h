@@ -32,6 +32,7 @@
     X(vector_bytes_total, "Bytes of the vector tiles that were made, before compression.")                             \
     X(vector_late_total, "Vector tiles that were given up because they took longer than their budget.")                \
     X(render_waits_total, "Requests that waited for another one's render.")                                            \
+    X(vector_maps_total, "Maps and metatiles drawn from vector data.")                                                 \
     X(origin_requests_total, "Requests sent to origins.")                                                              \
     X(origin_errors_total, "Requests to origins that failed.")                                                         \
     X(origin_bytes_total, "Bytes received from origins.")                                                              \
@@ -39,6 +40,7 @@
     X(handles_evicted_total, "SQLite handles closed to stay inside the bound.")                                        \
     X(postgres_queries_total, "Queries sent to PostgreSQL.")                                                           \
     X(postgres_errors_total, "Queries to PostgreSQL that failed.")                                                     \
+    X(postgres_bytes_total, "Bytes of rows received from PostgreSQL.")                                                 \
     X(postgres_connections_total, "Connections to PostgreSQL that were opened.")                                       \
     X(postgres_cancels_total, "Queries that were cancelled at PostgreSQL.")                                            \
     X(dimension_queries_total, "Questions that databases of dimensions were asked.")                                   \

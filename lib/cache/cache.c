@@ -152,6 +152,8 @@ mc_error *
 mc_cache_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN_AS(span, ctx, "mapcache_cache_tile_get");
+    if (ctx->writes != NULL)
+        MC_TRY(mc_cache_writes_settle(cache, key, ctx));
     mc_error *error = cache->remember_for > 0 ? get_for_a_time(tile, cache, key, ctx, pool)
                                               : get_from_store(tile, cache, key, ctx, pool);
     if (error != MC_OK) {
@@ -236,6 +238,8 @@ mc_error *
 mc_cache_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
     *exists = false;
+    if (ctx->writes != NULL)
+        MC_TRY(mc_cache_writes_settle(cache, key, ctx));
     mc_error *error = cache->ops->exists(exists, cache, key, ctx);
     for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
         error = cache->ops->exists(exists, cache, key, ctx);
@@ -248,6 +252,8 @@ mc_cache_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx)
     for (int i = 0; i < count; i++)
         if (tiles[i].data == NULL || tiles[i].data->size == 0)
             return mc_error_create(ctx->pool, MC_ERR_IO, "an empty tile cannot be stored");
+    if (ctx->writes != NULL)
+        return mc_cache_writes_add(cache, tiles, count, ctx);
     mc_error *error = cache->ops->put(cache, tiles, count, ctx);
     for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
         error = cache->ops->put(cache, tiles, count, ctx);
@@ -259,6 +265,8 @@ mc_cache_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx)
 mc_error *
 mc_cache_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
+    if (ctx->writes != NULL)
+        MC_TRY(mc_cache_writes_settle(cache, key, ctx));
     mc_error *error = cache->ops->remove(cache, key, ctx);
     for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
         error = cache->ops->remove(cache, key, ctx);

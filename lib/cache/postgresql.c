@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cache/cache_base.h"
 #include "cache/postgresql_array.h"
 #include "db/postgres.h"
@@ -25,8 +26,7 @@ typedef struct postgresql_cache {
     mc_cache_base base;
     const char *connection, *table_name;
     bool detect_blank;
-    const char *get, *get_all, *exists, *put, *remove;
-    const char *create[3]; /* NULL at the end */
+    const char *create, *get, *get_all, *exists, *put, *remove;
 } postgresql_cache;
 
 #define FIELD(field) offsetof(postgresql_cache, field)
@@ -232,19 +232,6 @@ postgresql_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *
     return end_read(answer, error, cache, ctx->pool);
 }
 
-/* Two that make the table at once: one of them is told that it is there, which is as good. */
-static mc_error *
-create_table(const postgresql_cache *cache, mc_ctx *ctx, apr_pool_t *pool)
-{
-    char state[6];
-    for (int i = 0; cache->create[i] != NULL; i++) {
-        mc_error *error = run(state, cache, cache->create[i], NULL, ctx, pool);
-        if (error != MC_OK && strcmp(state, "42P07") != 0 && strcmp(state, "23505") != 0 && strcmp(state, "XX000") != 0)
-            return error;
-    }
-    return MC_OK;
-}
-
 /* What is written: the tile's bytes, or '#' and its colour. */
 static mc_bytes
 bytes_of(const postgresql_cache *cache, const mc_put *tile, apr_pool_t *pool)
@@ -306,7 +293,7 @@ put_some(const postgresql_cache *cache, const mc_put *tiles, int count, mc_ctx *
     mc_error *error = run(state, cache, cache->put, &params, ctx, pool);
     if (error == MC_OK || strcmp(state, UNDEFINED_TABLE) != 0)
         return error;
-    MC_TRY(create_table(cache, ctx, pool));
+    MC_TRY(run(state, cache, cache->create, NULL, ctx, pool));
     return run(state, cache, cache->put, &params, ctx, pool);
 }
 
@@ -371,7 +358,24 @@ quote(const char *name, size_t size, apr_pool_t *pool)
     return quoted;
 }
 
-/* Keys compare by their bytes; tiles are compressed already, so that the server need not try. */
+/*
+ * Made by one at a time, whole. Keys compare by their bytes; tiles are compressed already, so that the server need not
+ * try. The text is a literal of a DO statement: `table`, which is quoted, has its quotes doubled.
+ */
+static const char *
+create_statement(const char *table, apr_pool_t *pool)
+{
+    const char *body = apr_psprintf(
+        pool,
+        "BEGIN PERFORM pg_advisory_xact_lock(hashtext('mapcache tiles'));"
+        " CREATE TABLE IF NOT EXISTS %s(tileset text COLLATE \"C\" NOT NULL, grid text COLLATE \"C\" NOT NULL,"
+        " dim text COLLATE \"C\" NOT NULL, z int4 NOT NULL, x int4 NOT NULL, y int4 NOT NULL,"
+        " ctime timestamptz NOT NULL, data bytea NOT NULL, PRIMARY KEY(tileset, grid, dim, z, x, y));"
+        " ALTER TABLE %s ALTER COLUMN data SET STORAGE EXTERNAL; END",
+        table, table);
+    return apr_pstrcat(pool, "DO '", mc_replace_all(body, "'", "''", pool), "'", NULL);
+}
+
 static void
 write_statements(postgresql_cache *cache, apr_pool_t *pool)
 {
@@ -379,13 +383,7 @@ write_statements(postgresql_cache *cache, apr_pool_t *pool)
     const char *table = dot == NULL ? quote(name, strlen(name), pool)
                                     : apr_pstrcat(pool, quote(name, (size_t)(dot - name), pool), ".",
                                                   quote(dot + 1, strlen(dot + 1), pool), NULL);
-    cache->create[0] = apr_psprintf(
-        pool,
-        "CREATE TABLE IF NOT EXISTS %s(tileset text COLLATE \"C\" NOT NULL, grid text COLLATE \"C\" NOT NULL,"
-        " dim text COLLATE \"C\" NOT NULL, z int4 NOT NULL, x int4 NOT NULL, y int4 NOT NULL,"
-        " ctime timestamptz NOT NULL, data bytea NOT NULL, PRIMARY KEY(tileset, grid, dim, z, x, y))",
-        table);
-    cache->create[1] = apr_psprintf(pool, "ALTER TABLE %s ALTER COLUMN data SET STORAGE EXTERNAL", table);
+    cache->create = create_statement(table, pool);
     cache->get = apr_psprintf(pool, "SELECT data, ctime FROM %s" OF_TILE, table);
     cache->get_all = apr_psprintf(pool,
                                   "SELECT x, y, data, ctime FROM unnest($5::int4[], $6::int4[]) AS wanted(x, y)"

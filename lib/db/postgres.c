@@ -6,16 +6,25 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/metrics.h"
 #include "base/module.h"
 #include "db/postgres_engine.h"
 
+/* By connection string; made once, never removed. */
+typedef struct path {
+    struct path *next;
+    char *connection;
+    mc_pace *pace;
+} path;
+
 struct mc_postgres {
     int limit;
     apr_interval_time_t idle_time;
     bool threads;
-    pthread_mutex_t lock; /* of ops and engine while they are not there yet */
+    pthread_mutex_t lock; /* of the list, and of ops and engine while they are not there yet */
+    path *paths;
     const mc_postgres_engine_ops *ops;
     mc_postgres_engine *engine;
 };
@@ -39,6 +48,13 @@ mc_postgres_destroy(mc_postgres *postgres)
         return;
     if (postgres->engine != NULL)
         postgres->ops->destroy(postgres->engine);
+    while (postgres->paths != NULL) {
+        path *next = postgres->paths->next;
+        mc_pace_destroy(postgres->paths->pace);
+        free(postgres->paths->connection);
+        free(postgres->paths);
+        postgres->paths = next;
+    }
     pthread_mutex_destroy(&postgres->lock);
     free(postgres);
 }
@@ -65,6 +81,32 @@ mc_postgres_load(mc_postgres *postgres, apr_pool_t *pool)
     return error;
 }
 
+/* With the lock held. */
+static mc_pace *
+pace_of(mc_postgres *postgres, const char *connection)
+{
+    for (const path *p = postgres->paths; p != NULL; p = p->next)
+        if (strcmp(p->connection, connection) == 0)
+            return p->pace;
+    path *made = calloc(1, sizeof(*made));
+    MC_ASSERT(made != NULL);
+    made->connection = strdup(connection);
+    MC_ASSERT(made->connection != NULL);
+    made->pace = mc_pace_create();
+    made->next = postgres->paths;
+    postgres->paths = made;
+    return made->pace;
+}
+
+mc_pace *
+mc_postgres_pace(mc_postgres *postgres, const char *connection)
+{
+    pthread_mutex_lock(&postgres->lock);
+    mc_pace *pace = pace_of(postgres, connection);
+    pthread_mutex_unlock(&postgres->lock);
+    return pace;
+}
+
 static mc_error *
 count_error(mc_error *error, const mc_ctx *ctx)
 {
@@ -78,7 +120,7 @@ mc_postgres_start(mc_postgres_answer **answer, mc_postgres *postgres, const mc_p
                   apr_pool_t *pool)
 {
     *answer = NULL;
-    MC_ASSERT(query->param_count >= 0 && query->param_count <= MC_POSTGRES_PARAMS);
+    MC_ASSERT(query->param_count >= 0 && query->param_count <= (query->copy ? 0 : MC_POSTGRES_PARAMS));
     if (postgres == NULL)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "databases are switched off");
     MC_TRY(mc_ctx_check(ctx, pool));
@@ -98,6 +140,12 @@ mc_postgres_end(mc_postgres_answer *answer)
 {
     if (answer != NULL)
         answer->ops->end(answer);
+}
+
+mc_postgres_traffic
+mc_postgres_traffic_of(const mc_postgres_answer *answer)
+{
+    return answer->traffic;
 }
 
 const char *

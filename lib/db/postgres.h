@@ -6,6 +6,7 @@
 #ifndef MC_DB_POSTGRES_H
 #define MC_DB_POSTGRES_H
 
+#include "db/pace.h"
 #include "mapcache/config.h"
 #include "mapcache/ctx.h"
 
@@ -23,6 +24,7 @@ enum {
     MC_POSTGRES_TEXT = 25,
     MC_POSTGRES_FLOAT4 = 700,
     MC_POSTGRES_FLOAT8 = 701,
+    MC_POSTGRES_TIMESTAMPTZ = 1184,
     MC_POSTGRES_NUMERIC = 1700,
 };
 
@@ -44,6 +46,11 @@ typedef struct mc_postgres_query {
     int param_count;                 /* at most MC_POSTGRES_PARAMS */
     bool binary;                     /* results in their types' wire form instead of as text */
     bool single_row;                 /* rows as they arrive, instead of all of them at once in memory */
+    /*
+     * Rows through COPY, as they arrive and in their types' wire form: less work for each of them, but the statement is
+     * not prepared and cannot have parameters. Fields do not tell their types then.
+     */
+    bool copy;
 } mc_postgres_query;
 
 #define MC_POSTGRES_PARAMS 64
@@ -93,6 +100,18 @@ mc_error *mc_postgres_start(mc_postgres_answer **answer, mc_postgres *postgres, 
 
 /* The next row, NULL after the last. Errors as above. */
 mc_error *mc_postgres_next(const mc_postgres_row **row, mc_postgres_answer *answer) MC_CHECKED;
+
+/* What an answer has brought so far. */
+typedef struct mc_postgres_traffic {
+    int64_t bytes;              /* of its rows, as they travel */
+    int64_t first;              /* those of them that were there at once when the first arrived */
+    apr_interval_time_t waited; /* microseconds of waiting for the others */
+} mc_postgres_traffic;
+
+mc_postgres_traffic mc_postgres_traffic_of(const mc_postgres_answer *answer);
+
+/* What is known of the way to a database. Lives as long as `postgres`. */
+mc_pace *mc_postgres_pace(mc_postgres *postgres, const char *connection);
 
 /* Gives the connection back. What has not been read is cancelled at the server. NULL is ignored. */
 void mc_postgres_end(mc_postgres_answer *answer);

@@ -1,4 +1,5 @@
 /* One query on its way: sent, replaced by a new connection where the old one had ended, read, given back. */
+#include <apr_strings.h>
 #include <string.h>
 
 #include "base/metrics.h"
@@ -6,6 +7,8 @@
 
 /* Microseconds that a query may take where the request has no deadline. */
 #define QUERY_TIME (600 * APR_USEC_PER_SEC)
+/* Bytes of a row for which libpq's buffers, which never shrink, become so large that the connection is not kept. */
+#define LARGE_ROW (16 << 20)
 
 typedef struct pg_answer {
     mc_postgres_answer base; /* first: what the front sees */
@@ -16,7 +19,8 @@ typedef struct pg_answer {
     bool received; /* something of the answer has arrived */
     bool replaced; /* the connection is the second one */
     PGresult *result;
-    int next; /* row of the result */
+    int next;     /* row of the result */
+    char *copied; /* row of a COPY */
     mc_postgres_row row;
     mc_postgres_field *fields;
     int fields_size;
@@ -27,6 +31,11 @@ send_query(pg_answer *answer)
 {
     const mc_postgres_query *query = &answer->query;
     mc_pg_connection *connection = answer->connection;
+    if (query->copy) { /* what cannot be sent shows when the result is read */
+        PQsendQuery(connection->pg,
+                    apr_pstrcat(answer->wait.pool, "COPY (", query->sql, "\n) TO STDOUT (FORMAT binary)", NULL));
+        return MC_OK;
+    }
     char name[MC_PG_NAME];
     MC_TRY(mc_pg_prepare(name, connection, query, &answer->wait, answer->base.sqlstate));
     const char *values[MC_POSTGRES_PARAMS];
@@ -68,19 +77,30 @@ replace(pg_answer *answer)
 }
 
 static void
+let_go_of_rows(pg_answer *answer)
+{
+    PQclear(answer->result);
+    answer->result = NULL;
+    PQfreemem(answer->copied);
+    answer->copied = NULL;
+}
+
+static void
 give_back(pg_answer *answer)
 {
     mc_pg_connection *connection = answer->connection;
     if (connection == NULL)
         return;
     answer->connection = NULL;
+    const mc_ctx *ctx = answer->wait.ctx;
+    mc_metrics *metrics = ctx->process == NULL ? NULL : ctx->process->metrics;
+    mc_count(metrics, MC_COUNT_postgres_bytes_total, (uint64_t)answer->base.traffic.bytes);
     if (connection->spoiled || mc_pg_is_at_rest(connection) || PQstatus(connection->pg) != CONNECTION_OK ||
         mc_pg_drain_arrived(connection)) {
         mc_pg_release(answer->engine, connection);
         return;
     }
-    const mc_ctx *ctx = answer->wait.ctx;
-    mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_postgres_cancels_total, 1);
+    mc_count(metrics, MC_COUNT_postgres_cancels_total, 1);
     mc_pg_cancel(answer->engine, connection);
 }
 
@@ -88,8 +108,7 @@ static apr_status_t
 clean_up(void *data)
 {
     pg_answer *answer = data;
-    PQclear(answer->result);
-    answer->result = NULL;
+    let_go_of_rows(answer);
     give_back(answer);
     return APR_SUCCESS;
 }
@@ -103,7 +122,7 @@ mc_pg_start(mc_postgres_answer **result, mc_postgres_engine *engine, const mc_po
     answer->base.ctx = ctx;
     answer->engine = engine;
     answer->query = *query;
-    answer->wait = (mc_pg_wait){ ctx, apr_time_now() + mc_ctx_remaining(ctx, QUERY_TIME), pool };
+    answer->wait = (mc_pg_wait){ ctx, apr_time_now() + mc_ctx_remaining(ctx, QUERY_TIME), pool, NULL };
     *result = &answer->base;
     MC_TRY(mc_pg_acquire(&answer->connection, engine, query->connection, &answer->wait));
     apr_pool_cleanup_register(pool, answer, clean_up, apr_pool_cleanup_null);
@@ -112,7 +131,29 @@ mc_pg_start(mc_postgres_answer **result, mc_postgres_engine *engine, const mc_po
         error = replace(answer);
     if (error != MC_OK)
         give_back(answer);
+    answer->wait.traffic = &answer->base.traffic;
     return error;
+}
+
+static void
+make_room(pg_answer *answer, int columns)
+{
+    if (columns <= answer->fields_size)
+        return;
+    answer->fields = apr_palloc(answer->wait.pool, sizeof(*answer->fields) * (size_t)columns);
+    answer->fields_size = columns;
+}
+
+/* `overhead`: bytes that are not of a field. */
+static void
+count_row(pg_answer *answer, int64_t overhead)
+{
+    int64_t size = overhead;
+    for (int i = 0; i < answer->row.columns; i++)
+        size += 4 + (answer->row.fields[i].size > 0 ? answer->row.fields[i].size : 0);
+    answer->base.traffic.bytes += size;
+    if (size > LARGE_ROW)
+        answer->connection->spoiled = true;
 }
 
 static void
@@ -120,10 +161,7 @@ fill_row(pg_answer *answer)
 {
     const PGresult *result = answer->result;
     int columns = PQnfields(result);
-    if (columns > answer->fields_size) {
-        answer->fields = apr_palloc(answer->wait.pool, sizeof(*answer->fields) * (size_t)columns);
-        answer->fields_size = columns;
-    }
+    make_room(answer, columns);
     for (int i = 0; i < columns; i++) {
         bool null = PQgetisnull(result, answer->next, i);
         answer->fields[i] = (mc_postgres_field){
@@ -135,6 +173,27 @@ fill_row(pg_answer *answer)
     }
     answer->row = (mc_postgres_row){ columns, answer->fields };
     answer->next++;
+    count_row(answer, 7); /* DataRow: its letter, its length, how many fields */
+}
+
+/* The next row of a COPY; *row NULL after the last. */
+static mc_error *
+next_copied(const mc_postgres_row **row, pg_answer *answer)
+{
+    int size, count = 0;
+    PQfreemem(answer->copied);
+    answer->copied = NULL;
+    MC_TRY(mc_pg_copied(&answer->copied, &size, answer->connection, &answer->wait));
+    if (answer->copied == NULL)
+        return MC_OK;
+    MC_TRY(mc_pg_copy_fields(answer->fields, &count, answer->fields_size, answer->copied, size, answer->next++ == 0,
+                             answer->wait.pool));
+    answer->row = (mc_postgres_row){ count, answer->fields };
+    if (count < 0)
+        return next_copied(row, answer);
+    count_row(answer, 7);
+    *row = &answer->row;
+    return MC_OK;
 }
 
 /* Reads what follows an error, so that the connection can go back. */
@@ -151,8 +210,7 @@ finish_with(pg_answer *answer, mc_error *error)
 static mc_error *
 read_result(pg_answer *answer)
 {
-    PQclear(answer->result);
-    answer->result = NULL;
+    let_go_of_rows(answer);
     answer->next = 0;
     MC_TRY(mc_pg_result(&answer->result, answer->connection, &answer->wait));
     if (answer->result == NULL)
@@ -163,14 +221,22 @@ read_result(pg_answer *answer)
     case PGRES_COMMAND_OK:
         answer->received = true;
         return MC_OK;
+    case PGRES_COPY_OUT:
+        answer->received = true;
+        answer->connection->copying = true;
+        make_room(answer, PQnfields(answer->result));
+        if (answer->query.copy)
+            return MC_OK;
+        break;
     case PGRES_FATAL_ERROR:
         return finish_with(
             answer, mc_pg_server_error(answer->result, answer->connection, answer->base.sqlstate, answer->wait.pool));
-    default: /* COPY: libpq would give this result for ever */
-        answer->connection->spoiled = true;
-        return mc_error_create(answer->wait.pool, MC_ERR_UPSTREAM,
-                               "a statement of another kind than one that returns rows was sent to the database");
+    default:
+        break;
     }
+    answer->connection->spoiled = true; /* COPY: libpq would give this result for ever */
+    return mc_error_create(answer->wait.pool, MC_ERR_UPSTREAM,
+                           "a statement of another kind than one that returns rows was sent to the database");
 }
 
 mc_error *
@@ -183,6 +249,13 @@ mc_pg_next(const mc_postgres_row **row, mc_postgres_answer *base)
             fill_row(answer);
             *row = &answer->row;
             return MC_OK;
+        }
+        if (answer->connection->copying) {
+            mc_error *failed = next_copied(row, answer);
+            if (failed != MC_OK)
+                give_back(answer);
+            if (failed != MC_OK || *row != NULL)
+                return failed;
         }
         mc_error *error = read_result(answer);
         if (error != MC_OK && is_worth_replacing(answer))

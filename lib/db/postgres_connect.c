@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/text.h"
 #include "db/postgres_private.h"
@@ -17,20 +18,36 @@
 /* Milliseconds that sent bytes may stay unacknowledged: a host that has gone silent ends its connections then. */
 #define SILENCE_MS "10000"
 
+/* Something has come, after a wait since `begin`. The first wait is for the database to have a row, no matter how far
+ * away it is, the others are for what is on its way. */
+static void
+add_arrival(mc_postgres_traffic *traffic, int socket, apr_time_t begin)
+{
+    int waiting = 0;
+    if (traffic->first > 0)
+        traffic->waited += apr_time_now() - begin;
+    else if (ioctl(socket, FIONREAD, &waiting) == 0)
+        traffic->first = waiting;
+}
+
 mc_error *
 mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait)
 {
     struct pollfd polled = { .fd = PQsocket(pg), .events = events };
-    for (;;) {
-        apr_time_t left = wait->end - apr_time_now();
+    apr_time_t begin = apr_time_now();
+    for (apr_time_t now = begin;; now = apr_time_now()) {
+        apr_time_t left = wait->end - now;
         if (left <= 0)
             return mc_error_create(wait->pool, MC_ERR_TIMEOUT, "the database did not answer before the deadline");
         if (wait->ctx->abandoned != NULL && wait->ctx->abandoned(wait->ctx->abandoned_baton))
             return mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "the client has gone");
         int wait_ms = left / 1000 < MC_PG_POLL_MS ? (int)(left / 1000) + 1 : MC_PG_POLL_MS;
         /* A socket in error is ready, too: libpq says what is the matter with it. */
-        if (poll(&polled, 1, wait_ms) > 0)
-            return MC_OK;
+        if (poll(&polled, 1, wait_ms) <= 0)
+            continue;
+        if (wait->traffic != NULL)
+            add_arrival(wait->traffic, polled.fd, begin);
+        return MC_OK;
     }
 }
 
@@ -127,6 +144,23 @@ shake_hands(PGconn *pg, const mc_pg_target *target, const mc_pg_wait *wait, bool
     return no_connection(target, words, wait->pool);
 }
 
+/*
+ * What makes rows come in the order of their table: a plan for each box of a map (for any box that could come, the
+ * planner expects one row, and takes them from the index one by one), and reading that begins at the beginning. A
+ * server that knows neither does without.
+ */
+static mc_error *
+set_up_session(mc_pg_connection *connection, const mc_pg_wait *wait)
+{
+    PGresult *result = NULL;
+    (void)PQsendQuery(connection->pg, "SET synchronize_seqscans = off; SET plan_cache_mode = force_custom_plan");
+    do {
+        PQclear(result);
+        MC_TRY(mc_pg_result(&result, connection, wait));
+    } while (result != NULL);
+    return MC_OK;
+}
+
 mc_error *
 mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, const mc_pg_wait *wait, bool *crowded)
 {
@@ -153,8 +187,12 @@ mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, const mc_pg_w
     made->target = target;
     made->pg = pg;
     made->backend = PQbackendPID(pg);
-    *connection = made;
-    return MC_OK;
+    error = set_up_session(made, wait);
+    if (error == MC_OK)
+        *connection = made;
+    else
+        mc_pg_close(made);
+    return error;
 }
 
 void
@@ -211,6 +249,32 @@ mc_pg_result(PGresult **result, mc_pg_connection *connection, const mc_pg_wait *
     return MC_OK;
 }
 
+mc_error *
+mc_pg_copied(char **row, int *size, mc_pg_connection *connection, const mc_pg_wait *wait)
+{
+    PGconn *pg = connection->pg;
+    *row = NULL;
+    while ((*size = PQgetCopyData(pg, row, 1)) == 0) {
+        MC_TRY(mc_pg_wait_socket(pg, POLLIN, wait));
+        if (!PQconsumeInput(pg))
+            return broken(connection, wait->pool);
+    }
+    connection->copying = *size > 0;
+    return *size == -2 ? broken(connection, wait->pool) : MC_OK;
+}
+
+/* Takes the rows of a COPY that have arrived. False: there will be more. */
+static bool
+drain_copy(mc_pg_connection *connection)
+{
+    char *row = NULL;
+    int size = 0;
+    while (connection->copying && (size = PQgetCopyData(connection->pg, &row, 1)) > 0)
+        PQfreemem(row);
+    connection->copying = connection->copying && size == 0;
+    return !connection->copying;
+}
+
 bool
 mc_pg_drain_arrived(mc_pg_connection *connection)
 {
@@ -219,7 +283,7 @@ mc_pg_drain_arrived(mc_pg_connection *connection)
     if (PQflush(pg) != 0)
         return false;
     for (int reads = 0; reads < DRAIN_READS; reads++) {
-        while (!PQisBusy(pg)) {
+        while (drain_copy(connection) && !PQisBusy(pg)) {
             PGresult *result = PQgetResult(pg);
             if (result == NULL)
                 return true;

@@ -24,6 +24,7 @@ struct mc_postgres_answer {
     const mc_postgres_engine_ops *ops;
     mc_ctx *ctx;
     char sqlstate[6];
+    mc_postgres_traffic traffic;
 };
 
 /* The module's one symbol. */

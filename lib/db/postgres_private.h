@@ -20,6 +20,7 @@ typedef struct mc_pg_wait {
     mc_ctx *ctx;
     apr_time_t end; /* absolute */
     apr_pool_t *pool;
+    mc_postgres_traffic *traffic; /* where waiting for rows is added up; may be NULL */
 } mc_pg_wait;
 
 typedef struct mc_pg_statement {
@@ -40,6 +41,7 @@ typedef struct mc_pg_connection {
     apr_time_t used; /* when it was given back */
     bool reused;     /* it has served before */
     bool spoiled;    /* it is in a state that only closing it ends */
+    bool copying;    /* the rest of a COPY has not been read */
     mc_pg_statement statements[MC_PG_STATEMENTS];
     int statement_count;
     unsigned serial; /* of the next statement */
@@ -99,6 +101,9 @@ bool mc_pg_is_at_rest(const mc_pg_connection *connection);
 /* The next result of what was sent, NULL after the last. MC_ERR_UNAVAILABLE: the connection has ended. */
 mc_error *mc_pg_result(PGresult **result, mc_pg_connection *connection, const mc_pg_wait *wait) MC_CHECKED;
 
+/* The next row of a COPY, to be freed with PQfreemem; NULL after the last. Errors as above. */
+mc_error *mc_pg_copied(char **row, int *size, mc_pg_connection *connection, const mc_pg_wait *wait) MC_CHECKED;
+
 /* Takes in results that have arrived already, without waiting. True once there is nothing left. */
 bool mc_pg_drain_arrived(mc_pg_connection *connection);
 
@@ -129,6 +134,16 @@ void mc_pg_release(mc_postgres_engine *engine, mc_pg_connection *connection);
 /* Gives back a connection on which something is still under way: that is cancelled first, on a thread of its own. */
 void mc_pg_cancel(mc_postgres_engine *engine, mc_pg_connection *connection);
 void mc_pg_stop_canceller(mc_postgres_engine *engine);
+
+/* ---- postgres_copy.c */
+
+/*
+ * The fields of one row of COPY's binary format (PostgreSQL manual, COPY, File Formats), `first` with the head of the
+ * whole before it. They lie in `row`, each ended by a zero byte for the price of the length behind it. *count -1: it is
+ * no row but the end. MC_ERR_UPSTREAM: it is no such format.
+ */
+mc_error *mc_pg_copy_fields(mc_postgres_field *fields, int *count, int room, char *row, int size, bool first,
+                            apr_pool_t *pool) MC_CHECKED;
 
 /* ---- postgres_answer.c */
 

@@ -5,8 +5,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "dimension/kinds.h"
-#include "dimension/time.h"
 #include "mapcache/trace.h"
 
 const mc_dimension_ops *const mc_dimension_kinds[] = { &mc_dimension_values,

@@ -17,7 +17,7 @@
 #include "base/lru.h"
 #include "base/metrics.h"
 #include "base/text.h"
-#include "dimension/time.h"
+#include "base/time.h"
 
 #define ROW_TEXT_MAX 4096
 /* Questions that one request remembers: a bound for callers whose pool lives long. */

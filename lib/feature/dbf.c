@@ -16,7 +16,8 @@ enum {
     END_OF_FIELDS = 0x0D,
     DRIVER_AT = 29,
     DBASE_7 = 4,
-    AHEAD = 1 << 16,
+    LEAST_AHEAD = 1 << 9,
+    MOST_AHEAD = 1 << 16,
 };
 
 /* Types whose text lies in a .dbt or .fpt file, and the flags of FoxPro's nulls. */
@@ -101,7 +102,7 @@ mc_dbf_find(const mc_dbf *dbf, const char *name)
 void
 mc_dbf_begin(mc_dbf_reader *reader, const mc_dbf *dbf)
 {
-    *reader = (mc_dbf_reader){ .dbf = dbf };
+    *reader = (mc_dbf_reader){ .dbf = dbf, .ahead = LEAST_AHEAD };
     if (dbf != NULL) {
         reader->window.file = dbf->file;
         reader->codepage.name = dbf->codepage;
@@ -123,7 +124,14 @@ mc_dbf_row(mc_dbf_reader *reader, uint32_t record)
     if (dbf == NULL || record >= dbf->count)
         return true;
     uint64_t offset = (uint64_t)dbf->header + (uint64_t)record * (uint64_t)dbf->record;
-    reader->row = mc_window_at(&reader->window, offset, (size_t)dbf->record, AHEAD);
+    /* as much again where the rows follow each other */
+    const mc_window *window = &reader->window;
+    uint64_t end = window->begin + window->size;
+    if (offset < window->begin || offset > end + reader->ahead)
+        reader->ahead = LEAST_AHEAD;
+    else if (offset + (uint64_t)dbf->record > end && reader->ahead < MOST_AHEAD)
+        reader->ahead *= 2;
+    reader->row = mc_window_at(&reader->window, offset, (size_t)dbf->record, reader->ahead);
     return reader->row == NULL || *reader->row != '*';
 }
 

@@ -37,6 +37,7 @@ int mc_dbf_find(const mc_dbf *dbf, const char *name);
 typedef struct mc_dbf_reader {
     const mc_dbf *dbf;
     mc_window window;
+    size_t ahead; /* to be read with the next row */
     mc_codepage codepage;
     const uint8_t *row; /* NULL: the table has none for this record */
 } mc_dbf_reader;

@@ -26,7 +26,9 @@ struct mc_edges {
     int32_t *windings; /* how often each is run through downwards, less upwards */
     int tried, found;  /* edges since it was last decided whether that pays, and those that were there already */
     int left;          /* edges that go past the table */
-    bool used, dirty;
+    uint16_t *taken;   /* the places that are in use */
+    int taken_count;
+    bool dirty;
 };
 
 mc_edges *
@@ -34,6 +36,7 @@ mc_edges_create(apr_pool_t *pool)
 {
     mc_edges *made = apr_pcalloc(pool, sizeof(*made));
     made->places = mc_plane_acquire(sizeof(edge) * PLACES, &made->dirty, pool);
+    made->taken = apr_palloc(pool, sizeof(*made->taken) * PLACES);
     made->windings = mc_plane_acquire(sizeof(*made->windings) * PLACES, &made->dirty, pool);
     return made;
 }
@@ -45,6 +48,13 @@ place_of(const edge *e)
     memcpy(&a, &e->a, 8);
     memcpy(&b, &e->b, 8);
     return (unsigned)((a * UINT64_C(0x9e3779b97f4a7c15) + b * UINT64_C(0xc2b2ae3d27d4eb4f)) >> (64 - BITS));
+}
+
+/* No edge ends where it begins. */
+static inline bool
+is_free(const edge *e)
+{
+    return e->a.x == e->b.x && e->a.y == e->b.y;
 }
 
 static void
@@ -72,11 +82,16 @@ add_plain(mc_area *area, mc_outline *outline, mc_shape_point from, mc_shape_poin
 static inline void
 add_one(mc_edges *edges, mc_area *area, mc_outline *outline, mc_shape_point from, mc_shape_point to, float pen)
 {
+    if (from.x == to.x && from.y == to.y)
+        return;
     bool down = from.y < to.y || (from.y == to.y && from.x < to.x);
     const edge e = down ? (edge){ from, to } : (edge){ to, from };
     unsigned place = place_of(&e);
     if (memcmp(&edges->places[place], &e, sizeof(e)) != 0) {
-        let_go(edges, place, area);
+        if (is_free(&edges->places[place]))
+            edges->taken[edges->taken_count++] = (uint16_t)place;
+        else
+            let_go(edges, place, area);
         edges->places[place] = e;
         if (outline != NULL)
             mc_outline_add_line(outline, e.a, e.b, pen);
@@ -101,6 +116,7 @@ void
 mc_edges_add(mc_edges *edges, mc_area *area, mc_outline *outline, const mc_shape *shape, float pen)
 {
     bool past = edges->left > 0;
+    edges->dirty |= !past;
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++]) {
         int end = shape->ends[part];
         mc_shape_point last = shape->points[end - 1];
@@ -114,7 +130,6 @@ mc_edges_add(mc_edges *edges, mc_area *area, mc_outline *outline, const mc_shape
         edges->left -= shape->point_count;
         return;
     }
-    edges->used = true;
     edges->tried += shape->point_count;
     decide(edges);
 }
@@ -122,10 +137,10 @@ mc_edges_add(mc_edges *edges, mc_area *area, mc_outline *outline, const mc_shape
 void
 mc_edges_flush(mc_edges *edges, mc_area *area)
 {
-    if (!edges->used)
-        return;
-    for (unsigned i = 0; i < PLACES; i++)
-        let_go(edges, i, area);
-    memset(edges->places, 0, sizeof(edge) * PLACES);
-    edges->used = false;
+    for (int i = 0; i < edges->taken_count; i++) {
+        let_go(edges, edges->taken[i], area);
+        edges->places[edges->taken[i]] = (edge){ 0 };
+    }
+    edges->taken_count = 0;
+    edges->dirty = false;
 }

@@ -9,8 +9,9 @@
 
 /* A feature's geometry, by what it is made of: a collection may fill all three. */
 typedef struct mc_geometry {
-    mc_shape shapes[3]; /* by mc_shape_kind */
-    int srid;           /* of EWKB; 0: it does not say */
+    mc_shape shapes[3];   /* by mc_shape_kind */
+    int srid;             /* of EWKB; 0: it does not say */
+    int64_t vertex_count; /* that were read, before any was left out */
 } mc_geometry;
 
 void mc_geometry_clear(mc_geometry *geometry);
@@ -22,9 +23,9 @@ bool mc_geometry_bounds(const mc_geometry *geometry, int32_t *minx, int32_t *min
 
 /*
  * Reads WKB, in ISO's form or PostGIS' extended one, of either byte order; Z and M are passed over (OGC 06-103r4, 8.2;
- * ISO/IEC 13249-3). What is left of a geometry with a vertex that is not finite: nothing of that ring or line.
- * MC_ERR_CORRUPT for what is truncated or no WKB or nested too deep, MC_ERR_NOT_BUILT for curves and surfaces,
- * MC_ERR_LIMIT for too many points.
+ * ISO/IEC 13249-3). Curves become lines of chords; surfaces and networks of triangles their faces. What is left of a
+ * geometry with a vertex that is not finite: nothing of that ring or line. MC_ERR_CORRUPT for what is truncated or no
+ * WKB or nested too deep, MC_ERR_NOT_BUILT for types that are not known, MC_ERR_LIMIT for too many points.
  */
 mc_error *mc_wkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_lattice *lattice,
                       apr_pool_t *pool) MC_CHECKED;
@@ -33,8 +34,11 @@ mc_error *mc_wkb_read(mc_geometry *geometry, const void *bytes, size_t size, con
 mc_error *mc_twkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_lattice *lattice,
                        apr_pool_t *pool) MC_CHECKED;
 
-/* Decimals of TWKB whose steps are at most a tenth of a pixel of that size (units of the CRS), -7 to 7: an error of at
- * most a twentieth of a pixel. */
-int mc_twkb_precision(double pixel);
+/* Most decimals that TWKB can have, and ST_AsTWKB gives. */
+#define MC_TWKB_DIGITS 7
+
+/* Decimals of TWKB whose steps are at most a tenth of a pixel of that size (units of the CRS), so that no coordinate is
+ * more than a twentieth of a pixel off: -7 to MC_TWKB_DIGITS; more than that where no TWKB is so exact. */
+int mc_twkb_digits(double pixel);
 
 #endif

@@ -12,11 +12,13 @@
 
 #include "feature/label_place.h"
 #include "feature/painter_private.h"
+#include "feature/places.h"
 #include "mapcache/trace.h"
 
 struct mc_labels {
     mc_label_frame frame;
     mc_canvas *canvas;
+    mc_shape places; /* of one geometry */
     double scale;
     mc_label_candidate **list;
     int count, room, layer;
@@ -32,6 +34,7 @@ free_labels(void *data)
     for (int i = 0; i < labels->count; i++)
         free(labels->list[i]);
     free(labels->list);
+    mc_shape_free(&labels->places);
     return APR_SUCCESS;
 }
 
@@ -53,9 +56,8 @@ mc_labels_next_layer(mc_labels *labels, double scale)
 
 /* ---- Order ---- */
 
-/* Below 0 where a is put before b: by priority, upper layers, id; then by whatever tells them apart. */
-static int
-rank(const mc_label_candidate *a, const mc_label_candidate *b)
+int
+mc_label_rank(const mc_label_candidate *a, const mc_label_candidate *b)
 {
     if (a->priority != b->priority)
         return a->priority > b->priority ? -1 : 1;
@@ -73,10 +75,34 @@ rank(const mc_label_candidate *a, const mc_label_candidate *b)
     return (a->at[0] > b->at[0]) - (a->at[0] < b->at[0]);
 }
 
+mc_label_candidate *
+mc_label_candidate_copy(const mc_label_candidate *from, const mc_label_pieces *pieces, const char *text)
+{
+    int ends = pieces == NULL ? 0 : pieces->count, points = ends == 0 ? 0 : pieces->ends[ends - 1];
+    size_t point_bytes = sizeof(float) * 2 * (size_t)points, end_bytes = sizeof(int) * (size_t)ends;
+    mc_label_candidate *made = malloc(sizeof(*made) + point_bytes + end_bytes + strlen(text) + 1);
+    if (made == NULL)
+        return NULL;
+    *made = *from;
+    made->point_count = points;
+    made->end_count = ends;
+    made->points = (float *)(made + 1);
+    made->ends = (int *)(made->points + 2 * (size_t)points);
+    made->text = strcpy((char *)(made->ends + ends), text);
+    if (ends == 0)
+        return made;
+    memcpy(made->points, pieces->points, point_bytes);
+    memcpy(made->ends, pieces->ends, end_bytes);
+    int best = mc_label_longest(pieces, &made->extent);
+    made->longest_begin = best <= 0 ? 0 : pieces->ends[best - 1];
+    made->longest_end = best < 0 ? 0 : pieces->ends[best];
+    return made;
+}
+
 static int
 by_rank(const void *a, const void *b)
 {
-    return rank(*(mc_label_candidate *const *)a, *(mc_label_candidate *const *)b);
+    return mc_label_rank(*(mc_label_candidate *const *)a, *(mc_label_candidate *const *)b);
 }
 
 /* Keeps the first ones. */
@@ -151,25 +177,6 @@ resolve(mc_label_candidate *made, const mc_text_symbol *symbol, double unit, con
     made->priority = number(&symbol->priority, -1e30, 1e30, feature, scratch);
 }
 
-/* The longest piece, and its length. */
-static int
-longest(const mc_label_pieces *pieces, double *length)
-{
-    int best = -1;
-    *length = 0;
-    for (int i = 0, begin = 0; i < pieces->count; begin = pieces->ends[i++]) {
-        double sum = 0;
-        for (int p = begin + 1; p < pieces->ends[i]; p++)
-            sum += hypot(pieces->points[p * 2] - pieces->points[p * 2 - 2],
-                         pieces->points[p * 2 + 1] - pieces->points[p * 2 - 1]);
-        if (sum > *length) {
-            *length = sum;
-            best = i;
-        }
-    }
-    return best;
-}
-
 /* The middle of a piece by its length. */
 static void
 middle_of(double at[2], const mc_label_pieces *pieces, int index, double length)
@@ -194,27 +201,9 @@ is_visible(const mc_labels *labels, double x, double y)
     return x >= 0 && y >= 0 && x < labels->frame.width && y < labels->frame.height;
 }
 
-/* Finds where a label belongs on a geometry; false where nothing of it is visible. For lines `pieces` are filled. */
 static bool
-find_place(mc_label_candidate *made, mc_label_pieces *pieces, const mc_labels *labels, const mc_text_symbol *symbol,
-           const mc_geometry *geometry, apr_pool_t *scratch)
+first_visible(mc_label_candidate *made, const mc_labels *labels, const mc_shape *points)
 {
-    const mc_shape *areas = &geometry->shapes[MC_SHAPE_POLYGONS], *lines = &geometry->shapes[MC_SHAPE_LINES];
-    const mc_shape *points = &geometry->shapes[MC_SHAPE_POINTS];
-    made->kind = areas->part_count > 0 ? MC_SHAPE_POLYGONS : lines->part_count > 0 ? MC_SHAPE_LINES : MC_SHAPE_POINTS;
-    if (made->kind == MC_SHAPE_POLYGONS && symbol->placement == MC_LABEL_POINT)
-        return mc_label_inside(made->at, &made->extent, areas, &labels->frame, scratch);
-    if (made->kind != MC_SHAPE_POINTS) {
-        mc_label_visible(pieces, made->kind == MC_SHAPE_LINES ? lines : areas, &labels->frame, scratch);
-        int best = longest(pieces, &made->extent);
-        if (best < 0)
-            return false;
-        middle_of(made->at, pieces, best, made->extent);
-        made->longest_begin = best == 0 ? 0 : pieces->ends[best - 1];
-        made->longest_end = pieces->ends[best];
-        made->along = symbol->placement == MC_LABEL_LINE && symbol->aligned;
-        return true;
-    }
     for (int i = 0; i < points->point_count; i++) {
         made->at[0] = points->points[i].x / (double)MC_SUBPIXELS;
         made->at[1] = points->points[i].y / (double)MC_SUBPIXELS;
@@ -222,6 +211,33 @@ find_place(mc_label_candidate *made, mc_label_pieces *pieces, const mc_labels *l
             return true;
     }
     return false;
+}
+
+/* Finds where a label belongs on a geometry; false where nothing of it is visible. For lines `pieces` are filled. */
+static bool
+find_place(mc_label_candidate *made, mc_label_pieces *pieces, mc_labels *labels, const mc_text_symbol *symbol,
+           const mc_geometry *geometry, apr_pool_t *scratch)
+{
+    const mc_shape *areas = &geometry->shapes[MC_SHAPE_POLYGONS], *lines = &geometry->shapes[MC_SHAPE_LINES];
+    const mc_shape *points = &geometry->shapes[MC_SHAPE_POINTS];
+    made->kind = areas->part_count > 0 ? MC_SHAPE_POLYGONS : lines->part_count > 0 ? MC_SHAPE_LINES : MC_SHAPE_POINTS;
+    if (symbol->part != MC_PART_WHOLE && symbol->part != MC_PART_INSIDE && symbol->part != MC_PART_BOUNDARY) {
+        made->kind = MC_SHAPE_POINTS;
+        mc_places_find(&labels->places, geometry, symbol->part);
+        return first_visible(made, labels, &labels->places);
+    }
+    if (made->kind == MC_SHAPE_POLYGONS && symbol->placement == MC_LABEL_POINT && symbol->part != MC_PART_BOUNDARY)
+        return mc_label_inside(made->at, &made->extent, areas, &labels->frame, scratch);
+    if (made->kind != MC_SHAPE_POINTS) {
+        mc_label_visible(pieces, made->kind == MC_SHAPE_LINES ? lines : areas, &labels->frame, scratch);
+        int best = mc_label_longest(pieces, &made->extent);
+        if (best < 0)
+            return false;
+        middle_of(made->at, pieces, best, made->extent);
+        made->along = symbol->placement == MC_LABEL_LINE && symbol->aligned;
+        return true;
+    }
+    return first_visible(made, labels, points);
 }
 
 static mc_error *
@@ -240,26 +256,13 @@ take_symbol(mc_labels *labels, const mc_text_symbol *symbol, int order, const mc
     resolve(&made, symbol, mc_uom_pixels(symbol->uom, labels->scale), feature, scratch);
     if (made.look.size < 1 || !find_place(&made, &pieces, labels, symbol, feature->geometry, scratch))
         return MC_OK;
-    int ends = made.along ? pieces.count : 0;
-    made.end_count = ends;
-    made.point_count = ends > 0 ? pieces.ends[ends - 1] : 0;
     if (!symbol->anchored) { /* OGC 05-077r4, 11.4.4: beside a point */
         made.anchor[0] = made.kind == MC_SHAPE_POINTS ? 0 : 0.5F;
         made.anchor[1] = 0.5F;
     }
-    size_t points = sizeof(float) * 2 * (size_t)made.point_count, parts = sizeof(int) * (size_t)ends;
-    mc_label_candidate *kept = malloc(sizeof(made) + points + parts + strlen(clean) + 1);
+    mc_label_candidate *kept = mc_label_candidate_copy(&made, made.along ? &pieces : NULL, clean);
     if (kept == NULL)
         return mc_error_create(scratch, MC_ERR_LIMIT, "no memory for labels");
-    *kept = made;
-    kept->points = (float *)(kept + 1);
-    kept->ends = (int *)(kept->points + 2 * (size_t)made.point_count);
-    kept->text = (char *)(kept->ends + ends);
-    if (ends > 0) {
-        memcpy(kept->points, pieces.points, points);
-        memcpy(kept->ends, pieces.ends, parts);
-    }
-    strcpy((char *)(kept->ends + ends), clean);
     keep(labels, kept);
     return MC_OK;
 }
@@ -272,48 +275,6 @@ mc_labels_take(mc_labels *labels, const mc_rule_style *rule, const mc_feature *f
     return MC_OK;
 }
 
-/* ---- Grouping ---- */
-
-/* Of the same text by the same symbol, the largest first. */
-static int
-by_group(const void *a, const void *b)
-{
-    const mc_label_candidate *p = *(mc_label_candidate *const *)a, *q = *(mc_label_candidate *const *)b;
-    if (p->symbol != q->symbol)
-        return p->symbol < q->symbol ? -1 : 1;
-    int texts = strcmp(p->text, q->text);
-    if (texts != 0)
-        return texts;
-    if (p->extent != q->extent)
-        return p->extent > q->extent ? -1 : 1;
-    return rank(p, q);
-}
-
-/* One label for each group: that of its largest member, with the highest priority of all. */
-static void
-join_groups(mc_labels *labels)
-{
-    bool any = false;
-    for (int i = 0; i < labels->count && !any; i++)
-        any = labels->list[i]->symbol->group;
-    if (!any)
-        return;
-    qsort(labels->list, (size_t)labels->count, sizeof(*labels->list), by_group);
-    int kept = 0;
-    for (int i = 0; i < labels->count; i++) {
-        mc_label_candidate *next = labels->list[i], *last = kept == 0 ? NULL : labels->list[kept - 1];
-        bool same = last != NULL && last->symbol == next->symbol && next->symbol->group && !next->symbol->label_all &&
-                    strcmp(last->text, next->text) == 0;
-        if (same) {
-            last->priority = fmax(last->priority, next->priority);
-            free(next);
-        } else {
-            labels->list[kept++] = next;
-        }
-    }
-    labels->count = kept;
-}
-
 mc_error *
 mc_labels_finish(mc_labels *labels, mc_ctx *ctx)
 {
@@ -321,7 +282,7 @@ mc_labels_finish(mc_labels *labels, mc_ctx *ctx)
     mc_pixels *target;
     if (labels->count == 0)
         return MC_OK;
-    join_groups(labels);
+    labels->count = mc_label_join_groups(labels->list, labels->count, labels->pool);
     prune(labels);
     if (labels->left_out > 0)
         mc_log_write(ctx, MC_LOG_WARN,

@@ -87,10 +87,10 @@ measure(ring *made)
     for (int i = 0; i < made->count; i++) {
         point p = made->points[i], q = made->points[i + 1 == made->count ? 0 : i + 1];
         twice += (double)p.x * q.y - (double)q.x * p.y;
-        made->minx = fminf(made->minx, p.x);
-        made->maxx = fmaxf(made->maxx, p.x);
-        made->miny = fminf(made->miny, p.y);
-        made->maxy = fmaxf(made->maxy, p.y);
+        made->minx = p.x < made->minx ? p.x : made->minx; /* fminf would be a call */
+        made->maxx = p.x > made->maxx ? p.x : made->maxx;
+        made->miny = p.y < made->miny ? p.y : made->miny;
+        made->maxy = p.y > made->maxy ? p.y : made->maxy;
     }
     made->area = (float)(twice / 2 / STRETCH);
 }
@@ -407,4 +407,22 @@ mc_label_visible(mc_label_pieces *pieces, const mc_shape *shape, const mc_label_
             add_segment(&to, a, b, frame);
         }
     }
+}
+
+int
+mc_label_longest(const mc_label_pieces *pieces, double *length)
+{
+    int best = -1;
+    *length = 0;
+    for (int i = 0, begin = 0; i < pieces->count; begin = pieces->ends[i++]) {
+        double sum = 0;
+        for (int p = begin + 1; p < pieces->ends[i]; p++)
+            sum += hypot(pieces->points[p * 2] - pieces->points[p * 2 - 2],
+                         pieces->points[p * 2 + 1] - pieces->points[p * 2 - 1]);
+        if (sum > *length) {
+            *length = sum;
+            best = i;
+        }
+    }
+    return best;
 }

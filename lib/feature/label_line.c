@@ -66,10 +66,10 @@ mc_label_path_make(mc_label_path *path, const float *points, int count, float si
 static void
 widen(mc_label_box *box, float x, float y)
 {
-    box->minx = fminf(box->minx, x);
-    box->miny = fminf(box->miny, y);
-    box->maxx = fmaxf(box->maxx, x);
-    box->maxy = fmaxf(box->maxy, y);
+    box->minx = x < box->minx ? x : box->minx; /* fminf would be a call */
+    box->miny = y < box->miny ? y : box->miny;
+    box->maxx = x > box->maxx ? x : box->maxx;
+    box->maxy = y > box->maxy ? y : box->maxy;
 }
 
 static const mc_label_box nothing = { INFINITY, INFINITY, -INFINITY, -INFINITY };

@@ -23,6 +23,16 @@ typedef struct mc_label_candidate {
     const char *text;               /* clean */
 } mc_label_candidate;
 
+/* A copy in one block of memory (free), with lines (NULL: none) and a text. NULL: no memory. */
+mc_label_candidate *mc_label_candidate_copy(const mc_label_candidate *from, const mc_label_pieces *pieces,
+                                            const char *text);
+
+/* Below 0 where a is put before b: by priority, upper layers, id; then by whatever tells them apart. */
+int mc_label_rank(const mc_label_candidate *a, const mc_label_candidate *b);
+
+/* Makes one label of all that have the same text and symbol where the symbol says so; returns how many are left. */
+int mc_label_join_groups(mc_label_candidate **list, int count, apr_pool_t *pool);
+
 /* Places and draws them in their order. */
 mc_error *mc_labels_place(mc_label_candidate *const *list, int count, mc_pixels *target, mc_ctx *ctx,
                           apr_pool_t *pool) MC_CHECKED;

@@ -52,6 +52,9 @@ typedef struct mc_label_pieces {
 
 void mc_label_visible(mc_label_pieces *pieces, const mc_shape *shape, const mc_label_frame *frame, apr_pool_t *pool);
 
+/* The longest piece, and its length; -1 without any that has a length. */
+int mc_label_longest(const mc_label_pieces *pieces, double *length);
+
 /* ---- label_line.c: along a line ---- */
 
 typedef struct mc_placed_glyph {

@@ -14,7 +14,8 @@ typedef struct mc_label_number {
 typedef enum mc_label_placement { MC_LABEL_POINT, MC_LABEL_LINE } mc_label_placement;
 
 struct mc_text_symbol {
-    mc_uom uom; /* of all lengths */
+    mc_uom uom;   /* of all lengths */
+    mc_part part; /* of the geometry */
     const mc_expression *label;
     mc_font_wish font;
     mc_label_number size;

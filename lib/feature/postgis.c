@@ -5,148 +5,101 @@
 #include "feature/postgis.h"
 
 #include <apr_strings.h>
+#include <math.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "base/text.h"
 #include "base/workers.h"
-#include "db/postgres.h"
 #include "feature/projection.h"
+#include "feature/warp.h"
 #include "mapcache/trace.h"
 
 #define FIELDS_HOLD apr_time_from_sec(60)
+
+/* Rows of an answer from which on COPY is less work; below, planning the statement anew costs more than it spares. */
+#define COPY_ROWS 1000
+/* Rows that are sorted at no cost to speak of. */
+#define SORTED_ROWS 100
+/* Class of SQLSTATE: a value that does not fit (PostgreSQL manual, appendix A). */
+#define STATE_DATA "22"
 
 typedef struct postgis {
     mc_feature_data data;
     mc_postgis_config config;
     pthread_mutex_t lock; /* of all below */
-    bool found;           /* what the configuration leaves open has been asked for */
-    char geometry[64];
-    int srid;
+    bool found;           /* the column has been asked for */
+    char name[64];
+    mc_postgis_column column; /* its name is the one above */
+    double density;           /* rows for a square unit of the CRS below, as the last map had them */
+    char density_srs[64];
     apr_pool_t *fields_pool;    /* a root pool of its own; NULL: not asked so far */
     apr_array_header_t *fields; /* as asked at `fields_time` */
     apr_time_t fields_time;
 } postgis;
 
-/* One row of a statement, or none. */
 static mc_error *
-first_row(const mc_postgres_row **row, mc_postgres_answer **answer, const postgis *layer, const char *sql,
-          const mc_postgres_param *params, int count, mc_ctx *ctx, apr_pool_t *pool)
+find_column(mc_postgis_column *column, postgis *layer, mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_postgres_query query = {
-        .connection = layer->config.connection, .sql = sql, .params = params, .param_count = count
-    };
-    MC_TRY(mc_postgres_start(answer, ctx->process->postgres, &query, ctx, pool));
-    return mc_postgres_next(row, *answer);
-}
-
-/* Column and SRID of a table, from the view that the standard asks for (OGC 06-104r4, 7.1.4.1). */
-static mc_error *
-look_up(postgis *layer, mc_ctx *ctx, apr_pool_t *pool)
-{
-    static const char sql[] =
-        "SELECT f_geometry_column::text, srid::text FROM geometry_columns WHERE f_table_name = $1 AND "
-        "f_table_schema = coalesce($2, f_table_schema) AND f_geometry_column = "
-        "coalesce($3, f_geometry_column) ORDER BY f_table_schema, f_geometry_column LIMIT 1";
-    const char *dot = strchr(layer->config.table, '.');
-    const char *schema =
-        dot == NULL ? NULL : apr_pstrmemdup(pool, layer->config.table, (size_t)(dot - layer->config.table));
-    const mc_postgres_param params[] = { { .value = dot == NULL ? layer->config.table : dot + 1,
-                                           .type = MC_POSTGRES_TEXT },
-                                         { .value = schema, .type = MC_POSTGRES_TEXT },
-                                         { .value = layer->config.geometry, .type = MC_POSTGRES_TEXT } };
-    const mc_postgres_row *row;
-    mc_postgres_answer *answer = NULL;
-    int srid = 0;
-    mc_error *error = first_row(&row, &answer, layer, sql, params, 3, ctx, pool);
-    if (error == MC_OK && (row == NULL || row->columns < 2 || row->fields[0].size >= (int)sizeof(layer->geometry) ||
-                           !mc_parse_int(&srid, row->fields[1].data, 0, 999999)))
-        error = mc_error_create(pool, MC_ERR_UPSTREAM,
-                                "layer \"%s\": the database has no geometry column for its table", layer->data.name);
-    if (error == MC_OK) {
-        apr_cpystrn(layer->geometry, row->fields[0].data, sizeof(layer->geometry));
-        layer->srid = layer->config.srid != 0 ? layer->config.srid : srid;
-    }
-    mc_postgres_end(answer);
-    return error;
-}
-
-/* The configuration with nothing left open. */
-static mc_error *
-complete(mc_postgis_config *config, postgis *layer, mc_ctx *ctx, apr_pool_t *pool)
-{
-    *config = layer->config;
-    if (config->geometry != NULL && config->srid != 0)
-        return MC_OK;
-    if (config->table == NULL)
-        return mc_error_create(pool, MC_ERR_CONFIG, "layer \"%s\": a query needs <geometry> and <srid>",
-                               layer->data.name);
     pthread_mutex_lock(&layer->lock);
     bool found = layer->found;
+    *column = layer->column;
+    column->name = apr_pstrdup(pool, layer->name);
     pthread_mutex_unlock(&layer->lock);
-    if (!found) { /* asked without the lock: whoever comes second asks the same */
-        postgis asked = { .data = layer->data, .config = layer->config };
-        MC_TRY(look_up(&asked, ctx, pool));
-        pthread_mutex_lock(&layer->lock);
-        memcpy(layer->geometry, asked.geometry, sizeof(asked.geometry));
-        layer->srid = asked.srid;
-        layer->found = true;
-        pthread_mutex_unlock(&layer->lock);
-    }
-    config->geometry = apr_pstrdup(pool, layer->geometry);
-    config->srid = layer->srid;
+    if (found) /* asked without the lock: whoever comes second asks the same */
+        return MC_OK;
+    MC_TRY(mc_postgis_find_column(column, &layer->config, ctx, pool));
+    if (strlen(column->name) >= sizeof(layer->name))
+        return MC_OK; /* the server's limit is shorter; of another server it is asked each time */
+    pthread_mutex_lock(&layer->lock);
+    layer->column = *column;
+    layer->column.name = apr_cpystrn(layer->name, column->name, sizeof(layer->name)) - strlen(column->name);
+    layer->found = true;
+    pthread_mutex_unlock(&layer->lock);
     return MC_OK;
 }
 
-/* A number in the wire form of float8. */
-static mc_postgres_param
-number(double value, apr_pool_t *pool)
+/* The table may have changed: what is known of it is asked for again. */
+static void
+forget_column(postgis *layer)
 {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof(bits));
-    uint8_t *bytes = apr_palloc(pool, 8);
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)(bits >> (56 - 8 * i));
-    return (mc_postgres_param){ .value = bytes, .size = 8, .binary = true, .type = MC_POSTGRES_FLOAT8 };
+    pthread_mutex_lock(&layer->lock);
+    layer->found = false;
+    pthread_mutex_unlock(&layer->lock);
 }
 
-static const char *
-dimension_of(const mc_feature_query *query, const char *name)
+static double
+area_of(const mc_feature_query *query)
 {
-    for (int i = 0; i < query->dimension_count; i++)
-        if (strcasecmp(query->dimensions[i].name, name) == 0)
-            return query->dimensions[i].value;
-    return NULL;
+    return (query->box.maxx - query->box.minx) * (query->box.maxy - query->box.miny);
 }
 
-/* Values of $1 and on. */
-static mc_postgres_param *
-values_of(const mc_postgis_statement *statement, const mc_feature_query *query, apr_pool_t *pool)
+/* How many rows a map will probably have; 0: nothing is known. */
+static double
+expected_rows(postgis *layer, const mc_feature_query *query)
 {
-    const double box[4] = { query->box.minx, query->box.miny, query->box.maxx, query->box.maxy };
-    mc_postgres_param *params = apr_pcalloc(pool, sizeof(*params) * (size_t)(4 + statement->placeholder_count));
-    for (int i = 0; i < 4; i++)
-        params[i] = number(box[i], pool);
-    for (int i = 0; i < statement->placeholder_count; i++) {
-        const mc_postgis_placeholder *asked = &statement->placeholders[i];
-        if (asked->kind == MC_BIND_DIMENSION)
-            params[4 + i] =
-                (mc_postgres_param){ .value = dimension_of(query, asked->dimension), .type = MC_POSTGRES_TEXT };
-        else
-            params[4 + i] = number(asked->kind == MC_BIND_PIXEL ? query->resolution : query->scale, pool);
-    }
-    return params;
+    pthread_mutex_lock(&layer->lock);
+    double rows = strcmp(layer->density_srs, query->srs) == 0 ? layer->density * area_of(query) : 0;
+    pthread_mutex_unlock(&layer->lock);
+    return rows;
+}
+
+static void
+remember_rows(postgis *layer, const mc_feature_query *query, int64_t rows)
+{
+    pthread_mutex_lock(&layer->lock);
+    layer->density = (double)rows / fmax(area_of(query), 1e-300);
+    apr_cpystrn(layer->density_srs, query->srs, sizeof(layer->density_srs));
+    pthread_mutex_unlock(&layer->lock);
 }
 
 typedef struct reading {
     const postgis *layer;
-    const mc_postgis_config *config;
-    const mc_feature_query *query;
+    const mc_postgis_column *column;
+    const mc_postgis_wish *wish;
     mc_geometry geometry;
     const char **values;
-    int64_t skipped, bytes;
+    int64_t rows, skipped;
+    int64_t worth; /* bytes that the rows had as plain ones */
     mc_ctx *ctx;
 } reading;
 
@@ -170,16 +123,30 @@ unhex(uint8_t *out, const char *text, int size)
     return count;
 }
 
+/* Plain and packed geometry tell themselves apart by the first byte: packed begins with a type, plain of the order that
+ * is asked for where packing is not possible with a zero. */
 static mc_error *
 read_shape(reading *r, const mc_postgres_field *field, apr_pool_t *scratch)
 {
-    if (r->config->transfer == MC_TRANSFER_TWKB)
-        return mc_twkb_read(&r->geometry, field->data, (size_t)field->size, &r->query->lattice, scratch);
-    if (r->config->transfer == MC_TRANSFER_BINARY)
-        return mc_wkb_read(&r->geometry, field->data, (size_t)field->size, &r->query->lattice, scratch);
-    uint8_t *bytes = apr_palloc(scratch, (size_t)field->size / 2 + 1);
-    size_t size = unhex(bytes, field->data, field->size);
-    return mc_wkb_read(&r->geometry, bytes, size, &r->query->lattice, scratch);
+    const mc_lattice *lattice = &r->wish->query->lattice;
+    size_t size = (size_t)field->size;
+    if (r->wish->transfer == MC_TRANSFER_TWKB && size > 0 && field->data[0] != 0)
+        return mc_twkb_read(&r->geometry, field->data, size, lattice, scratch);
+    if (r->wish->transfer != MC_TRANSFER_HEX)
+        return mc_wkb_read(&r->geometry, field->data, size, lattice, scratch);
+    uint8_t *bytes = apr_palloc(scratch, size / 2 + 1);
+    return mc_wkb_read(&r->geometry, bytes, unhex(bytes, field->data, field->size), lattice, scratch);
+}
+
+/* A row of another CRS than the layer's is not where it says. */
+static mc_error *
+check_srid(const reading *r, apr_pool_t *scratch)
+{
+    int own = r->geometry.srid, map = r->wish->map_srid != 0 ? r->wish->map_srid : r->column->srid;
+    bool transformed = map != r->column->srid;
+    if (own == 0 || r->column->srid == 0 || own == r->column->srid || (transformed && own == map))
+        return MC_OK;
+    return mc_error_create(scratch, MC_ERR_CORRUPT, "its SRID is %d and that of its layer %d", own, r->column->srid);
 }
 
 static int64_t
@@ -191,14 +158,22 @@ id_of(const mc_postgres_field *field)
     return (int64_t)id;
 }
 
+/* Bytes of a packed geometry that it would have plain: two numbers of eight bytes a vertex and a few for its head. */
+static int64_t
+spared(const reading *r, const mc_postgres_field *field)
+{
+    int64_t plain = 20 + 16 * r->geometry.vertex_count;
+    return r->wish->transfer == MC_TRANSFER_TWKB && plain > field->size ? plain - field->size : 0;
+}
+
 static mc_error *
 hand_over(reading *r, const mc_postgres_row *row, mc_feature_taker *take, void *baton, apr_pool_t *scratch)
 {
-    for (int i = 0; i < row->columns; i++)
-        r->bytes += row->fields[i].size > 0 ? row->fields[i].size : 0;
     if (row->fields[0].size < 0)
         return MC_OK;
     mc_error *error = read_shape(r, &row->fields[0], scratch);
+    if (error == MC_OK)
+        error = check_srid(r, scratch);
     if (error != MC_OK) {
         if (r->skipped++ == 0)
             mc_log_error(
@@ -206,9 +181,10 @@ hand_over(reading *r, const mc_postgres_row *row, mc_feature_taker *take, void *
                 mc_error_wrap(scratch, error, error->kind, "layer \"%s\": a feature is left out", r->layer->data.name));
         return MC_OK;
     }
+    r->worth += spared(r, &row->fields[0]);
     if (mc_geometry_is_empty(&r->geometry))
         return MC_OK;
-    for (int i = 0; i < r->query->attribute_count; i++)
+    for (int i = 0; i < r->wish->query->attribute_count; i++)
         r->values[i] = row->fields[2 + i].size < 0 ? NULL : row->fields[2 + i].data;
     const mc_feature feature = { .id = id_of(&row->fields[1]), .geometry = &r->geometry, .values = r->values };
     return take(baton, &feature, r->ctx);
@@ -221,16 +197,16 @@ read_rows(reading *r, mc_postgres_answer *answer, mc_feature_taker *take, void *
     apr_pool_t *scratch;
     mc_error *error = MC_OK;
     apr_pool_create(&scratch, pool);
-    for (int i = 0; error == MC_OK; i++) {
+    for (; error == MC_OK; r->rows++) {
         error = mc_postgres_next(&row, answer);
         if (error != MC_OK || row == NULL)
             break;
-        if (row->columns != 2 + r->query->attribute_count)
+        if (row->columns != 2 + r->wish->query->attribute_count)
             error = mc_error_create(pool, MC_ERR_UPSTREAM, "layer \"%s\": the database answered with %d columns",
                                     r->layer->data.name, row->columns);
         else
             error = mc_error_copy(hand_over(r, row, take, baton, scratch), pool);
-        if (i % 64 == 0)
+        if (r->rows % 64 == 0)
             apr_pool_clear(scratch);
     }
     apr_pool_destroy(scratch);
@@ -240,15 +216,102 @@ read_rows(reading *r, mc_postgres_answer *answer, mc_feature_taker *take, void *
 /* The query in the layer's CRS, to be transformed here; a CRS that only the database knows (its spatial_ref_sys may
  * have rows of its own) is transformed there. The SRID of the query's box. */
 static int
-in_own_srid(mc_feature_query *own, const mc_postgis_config *config, const mc_feature_query *query, apr_pool_t *pool)
+in_own_srid(mc_feature_query *own, int srid, const mc_feature_query *query, apr_pool_t *pool)
 {
     int map_srid = mc_crs_epsg(query->srs, NULL);
-    mc_error *error = mc_projection_query(own, query, apr_psprintf(pool, "EPSG:%d", config->srid), pool);
+    *own = *query;
+    if (srid == 0 || map_srid == srid)
+        return srid;
+    mc_error *error = mc_projection_query(own, query, apr_psprintf(pool, "EPSG:%d", srid), pool);
     if (error == MC_OK || map_srid == 0)
-        return config->srid;
+        return srid;
     mc_error_ignore(error);
     *own = *query;
     return map_srid;
+}
+
+/* What the map needs of the database, and how. */
+static mc_error *
+prepare(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer, const mc_postgis_column *column,
+        mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_feature_query *query = wish->query;
+    wish->transfer = (mc_transfer)layer->config.transfer;
+    if (wish->transfer == MC_TRANSFER_AUTO) {
+        mc_pace *pace = mc_postgres_pace(ctx->process->postgres, layer->config.connection);
+        bool pack = mc_pace_choose(pace, apr_time_now()) == MC_PACKED;
+        wish->transfer = pack ? MC_TRANSFER_TWKB : MC_TRANSFER_BINARY;
+    }
+    wish->digits = mc_twkb_digits(mc_lattice_pixel(&query->lattice, &query->box));
+    if (wish->transfer == MC_TRANSFER_TWKB && wish->digits > MC_TWKB_DIGITS)
+        wish->transfer = MC_TRANSFER_BINARY;
+    double rows = expected_rows(layer, query);
+    wish->sorted = rows < SORTED_ROWS;
+    wish->copy = rows >= COPY_ROWS;
+    MC_TRY(mc_postgis_build(statement, &layer->config, column, wish, pool));
+    if (!wish->copy || statement->param_count == 0)
+        return MC_OK;
+    wish->copy = false;
+    return mc_postgis_build(statement, &layer->config, column, wish, pool);
+}
+
+/* What has been learnt from an answer that has been read. */
+static void
+learn(const reading *r, postgis *layer, const mc_postgres_answer *answer)
+{
+    static const char *const ways[] = {
+        [MC_TRANSFER_BINARY] = "binary", [MC_TRANSFER_HEX] = "hex", [MC_TRANSFER_TWKB] = "twkb"
+    };
+    mc_postgres_traffic traffic = mc_postgres_traffic_of(answer);
+    mc_pace *pace = mc_postgres_pace(r->ctx->process->postgres, layer->config.connection);
+    int64_t later = traffic.bytes - traffic.first;
+    double gain = traffic.bytes == 0 ? 1 : (double)(traffic.bytes + r->worth) / (double)traffic.bytes;
+    if (r->wish->transfer != MC_TRANSFER_HEX && later > 0)
+        mc_pace_add(pace, r->wish->transfer == MC_TRANSFER_TWKB ? MC_PACKED : MC_PLAIN, later,
+                    (int64_t)((double)later * gain), traffic.waited, apr_time_now());
+    remember_rows(layer, r->wish->query, r->rows);
+    if (r->ctx->trace != NULL)
+        mc_trace_say(r->ctx->trace, "database:",
+                     apr_psprintf(r->ctx->pool,
+                                  "%" APR_INT64_T_FMT " bytes, %" APR_INT64_T_FMT " rows, %s%s of layer %s",
+                                  traffic.bytes, r->rows, ways[r->wish->transfer], r->wish->copy ? ", copied," : "",
+                                  layer->data.name));
+}
+
+/* The database's error in the words of the layer. */
+static mc_error *
+failure(mc_error *error, const postgis *layer, const mc_postgis_statement *statement, const char *state,
+        apr_pool_t *pool)
+{
+    bool value = statement->dimensions && strncmp(state, STATE_DATA, strlen(STATE_DATA)) == 0;
+    if (value)
+        return mc_error_wrap(pool, error, MC_ERR_INVALID_DIMENSION,
+                             "layer \"%s\" cannot have the requested value of a dimension", layer->data.name);
+    return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be read from its database", layer->data.name);
+}
+
+static mc_error *
+read_with(reading *r, postgis *layer, const mc_postgis_statement *statement, mc_feature_taker *take, void *baton,
+          apr_pool_t *pool)
+{
+    const mc_postgres_query asked = { .connection = layer->config.connection,
+                                      .sql = statement->sql,
+                                      .params = statement->params,
+                                      .param_count = statement->param_count,
+                                      .binary = true,
+                                      .single_row = true,
+                                      .copy = r->wish->copy };
+    mc_postgres_answer *answer = NULL;
+    mc_error *error = mc_postgres_start(&answer, r->ctx->process->postgres, &asked, r->ctx, pool);
+    if (error == MC_OK)
+        error = read_rows(r, answer, take, baton, pool);
+    const char *state = mc_postgres_sqlstate(answer);
+    if (error == MC_OK)
+        learn(r, layer, answer);
+    else
+        error = failure(error, layer, statement, state, pool);
+    mc_postgres_end(answer);
+    return error;
 }
 
 static mc_error *
@@ -257,89 +320,25 @@ postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_ta
 {
     MC_SPAN(ctx, "mapcache_postgis_read");
     postgis *layer = (postgis *)data;
-    mc_postgis_config config;
-    mc_postgis_statement statement;
+    mc_postgis_column column;
+    mc_postgis_statement *statement = apr_palloc(pool, sizeof(*statement));
     mc_feature_query own;
-    MC_TRY(complete(&config, layer, ctx, pool));
-    int srid = in_own_srid(&own, &config, query, pool);
-    MC_TRY(mc_postgis_build(&statement, &config, &own, srid, pool));
-    mc_postgres_query asked = { .connection = config.connection,
-                                .sql = statement.sql,
-                                .params = values_of(&statement, &own, pool),
-                                .param_count = 4 + statement.placeholder_count,
-                                .binary = true,
-                                .single_row = true };
-    mc_postgres_answer *answer = NULL;
-    reading r = { .layer = layer, .config = &config, .query = &own, .ctx = ctx };
+    mc_postgis_wish wish = { .query = &own };
+    mc_error *error = find_column(&column, layer, ctx, pool);
+    if (error != MC_OK)
+        return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be read from its database", data->name);
+    wish.map_srid = in_own_srid(&own, column.srid, query, pool);
+    MC_TRY(prepare(statement, &wish, layer, &column, ctx, pool));
+    reading r = { .layer = layer, .column = &column, .wish = &wish, .ctx = ctx };
     r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(query->attribute_count + 1));
-    mc_error *error = mc_postgres_start(&answer, ctx->process->postgres, &asked, ctx, pool);
-    if (error == MC_OK)
-        error = read_rows(&r, answer, take, baton, pool);
-    mc_postgres_end(answer);
+    error = read_with(&r, layer, statement, take, baton, pool);
+    if (error != MC_OK && error->kind == MC_ERR_UPSTREAM)
+        forget_column(layer);
     mc_geometry_free(&r.geometry);
     *skipped = r.skipped;
-    if (error == MC_OK)
-        return MC_OK;
-    return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be read from its database", layer->data.name);
-}
-
-/* Types that are not of the system are text: enumerations, say. */
-static mc_field_type
-type_of(unsigned type)
-{
-    switch (type) {
-    case MC_POSTGRES_BOOL:
-        return MC_FIELD_BOOLEAN;
-    case MC_POSTGRES_INT2:
-    case MC_POSTGRES_INT4:
-    case MC_POSTGRES_INT8:
-        return MC_FIELD_INTEGER;
-    case MC_POSTGRES_FLOAT4:
-    case MC_POSTGRES_FLOAT8:
-    case MC_POSTGRES_NUMERIC:
-        return MC_FIELD_NUMBER;
-    default:
-        return MC_FIELD_TEXT;
-    }
-}
-
-/* Whether a type is one of a list of ids with commas. */
-static bool
-is_listed(unsigned type, const char *list)
-{
-    for (const char *at = list; *at != '\0'; at += strcspn(at, ","), at += *at == ',')
-        if (strtoul(at, NULL, 10) == type)
-            return true;
-    return false;
-}
-
-/* What the columns of a table or query but for the geometry are. The row that says so is made without reading any. */
-static mc_error *
-ask_fields(apr_array_header_t **fields, postgis *layer, mc_ctx *ctx, apr_pool_t *pool)
-{
-    mc_postgis_config config;
-    mc_postgis_statement statement;
-    mc_postgres_answer *answer = NULL;
-    const mc_postgres_row *row = NULL;
-    const mc_feature_query nowhere = { .box = { 0, 0, 0, 0 }, .resolution = 1, .scale = 1 };
-    MC_TRY(complete(&config, layer, ctx, pool));
-    MC_TRY(mc_postgis_build_fields(&statement, &config, pool));
-    mc_postgres_query asked = { .connection = config.connection,
-                                .sql = statement.sql,
-                                .params = values_of(&statement, &nowhere, pool),
-                                .param_count = 4 + statement.placeholder_count };
-    mc_error *error = mc_postgres_start(&answer, ctx->process->postgres, &asked, ctx, pool);
-    if (error == MC_OK)
-        error = mc_postgres_next(&row, answer);
-    *fields = apr_array_make(pool, 16, sizeof(mc_field));
-    for (int i = 0; error == MC_OK && row != NULL && i < row->columns - 1; i++)
-        if (strcmp(row->fields[i].name, config.geometry) != 0 &&
-            !is_listed(row->fields[i].type, row->fields[row->columns - 1].data))
-            APR_ARRAY_PUSH(*fields, mc_field) =
-                (mc_field){ apr_pstrdup(pool, row->fields[i].name), type_of(row->fields[i].type) };
-    mc_postgres_end(answer);
     return error;
 }
+
 static apr_array_header_t *
 copy_fields(const apr_array_header_t *fields, apr_pool_t *pool)
 {
@@ -356,6 +355,7 @@ static mc_error *
 postgis_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
 {
     postgis *layer = (postgis *)data;
+    mc_postgis_column column;
     apr_time_t now = apr_time_now();
     *fields = NULL;
     pthread_mutex_lock(&layer->lock);
@@ -364,7 +364,8 @@ postgis_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, 
     pthread_mutex_unlock(&layer->lock);
     if (*fields != NULL)
         return MC_OK;
-    MC_TRY(ask_fields(fields, layer, ctx, pool));
+    MC_TRY(find_column(&column, layer, ctx, pool));
+    MC_TRY(mc_postgis_ask_fields(fields, &layer->config, &column, ctx, pool));
     pthread_mutex_lock(&layer->lock);
     if (layer->fields_pool != NULL)
         mc_job_pool_release(layer->fields_pool);

@@ -2,17 +2,18 @@
 #ifndef MC_FEATURE_POSTGIS_H
 #define MC_FEATURE_POSTGIS_H
 
+#include "db/postgres.h"
 #include "feature/feature.h"
 
 /* How geometry travels. */
-typedef enum mc_transfer { MC_TRANSFER_BINARY, MC_TRANSFER_HEX, MC_TRANSFER_TWKB } mc_transfer;
+typedef enum mc_transfer { MC_TRANSFER_AUTO, MC_TRANSFER_BINARY, MC_TRANSFER_HEX, MC_TRANSFER_TWKB } mc_transfer;
 
 typedef struct mc_postgis_config {
     const char *connection; /* libpq's string or URI */
     const char *table;      /* "table" or "schema.table", unquoted; or NULL */
     const char *query;      /* a SELECT, with !BBOX! and its like; or NULL */
-    const char *geometry;   /* column; NULL: found in geometry_columns */
-    int srid;               /* 0: found there */
+    const char *geometry;   /* column; NULL: the first of the table */
+    int srid;               /* 0: the column's */
     const char *id;         /* column with the feature's number; NULL: none */
     int transfer;
 } mc_postgis_config;
@@ -20,34 +21,70 @@ typedef struct mc_postgis_config {
 /* Nothing is asked before the first map. The configuration is copied. */
 mc_feature_data *mc_postgis_create(const mc_postgis_config *config, const char *layer, apr_pool_t *pool);
 
-/*
- * The statement that reads a layer for a query, and its parameters ($1 to $4: the box; then what a query's own
- * placeholders ask for). !BBOX! becomes the box as a geometry in the layer's SRID, !PIXEL! the size of a pixel in units
- * of the map, !SCALE! the scale denominator, !NAME! the value of the dimension NAME: all of them are bound, never
- * spliced. Placeholders in strings, quoted names and comments stay as they are. MC_ERR_CONFIG for an unknown one.
- */
-typedef enum mc_postgis_bind { MC_BIND_PIXEL, MC_BIND_SCALE, MC_BIND_DIMENSION } mc_postgis_bind;
+/* ---- postgis_column.c */
 
-typedef struct mc_postgis_placeholder {
-    mc_postgis_bind kind;
-    const char *dimension; /* its name */
-} mc_postgis_placeholder;
+/* The geometry of a layer, as its configuration and the database's catalogue have it. */
+typedef struct mc_postgis_column {
+    const char *name;
+    int srid;       /* 0: none; coordinates are taken for the map's */
+    bool geography; /* of that type: degrees, with an index of its own kind */
+    bool varied;    /* there may be others than points, lines and polygons: curves, surfaces, collections */
+    bool unsettled; /* rows may have other SRIDs */
+    bool stored;    /* rows have places in a table of their own, which put them in order */
+} mc_postgis_column;
+
+/* "schema"."table" of a table as configured, and any name in double quotes. */
+const char *mc_postgis_table(const char *table, apr_pool_t *pool);
+const char *mc_postgis_quoted(const char *name, apr_pool_t *pool);
+
+/* Asks what the configuration leaves open. MC_ERR_UPSTREAM: the table or its column is not there. */
+mc_error *mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *config, mc_ctx *ctx,
+                                 apr_pool_t *pool) MC_CHECKED;
+
+/* ---- postgis_sql.c */
+
+typedef struct mc_postgis_wish {
+    const mc_feature_query *query;
+    int map_srid;         /* of the query's box; 0: none is known */
+    mc_transfer transfer; /* not AUTO */
+    int digits;           /* of TWKB, behind the decimal point */
+    /*
+     * For a few rows, which the database may find in any order: sorted by their places in the table. Many it reads in
+     * that order anyway (a bitmap of the index, or the whole table), and sorting them would cost as much as reading.
+     */
+    bool sorted;
+    bool copy; /* for COPY: numbers stand in the text, written by us, where else they would be bound */
+} mc_postgis_wish;
 
 typedef struct mc_postgis_statement {
     const char *sql;
-    mc_postgis_placeholder placeholders[32];
-    int placeholder_count;
+    mc_postgres_param params[MC_POSTGRES_PARAMS];
+    int param_count;
+    bool dimensions; /* values of clients are among them */
 } mc_postgis_statement;
 
-/* "schema"."table" of a table as configured. */
-const char *mc_postgis_table(const char *table, apr_pool_t *pool);
+/*
+ * The statement that reads a layer, and its values. !BBOX! becomes the box as a geometry in the layer's SRID, !PIXEL!
+ * the size of a pixel in units of the map, !SCALE! the scale denominator, !NAME! the value of the dimension NAME as
+ * text, !NAME_START! and !NAME_END! the moments at which it begins and ends (half-open) where it is a time. What comes
+ * from clients is bound and never part of the text. Placeholders in strings, quoted names and comments stay as they
+ * are. MC_ERR_CONFIG for one that means nothing, MC_ERR_INVALID_DIMENSION for a value that is no time.
+ *
+ * Columns: the geometry, the feature's number as int8, the attributes as text. Values of dimensions are bound also in a
+ * statement for COPY, which it then cannot be: look at `param_count`.
+ */
+mc_error *mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *config,
+                           const mc_postgis_column *column, const mc_postgis_wish *wish, apr_pool_t *pool) MC_CHECKED;
 
 /* The statement of one row that has the columns of the layer, all null, and after them the ids of types that are
- * geometry, as text with commas. The same parameters; nothing of the layer is read. */
+ * geometry, as text with commas. Nothing of the layer is read. */
 mc_error *mc_postgis_build_fields(mc_postgis_statement *statement, const mc_postgis_config *config,
-                                  apr_pool_t *pool) MC_CHECKED;
+                                  const mc_postgis_column *column, apr_pool_t *pool) MC_CHECKED;
 
-mc_error *mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *config,
-                           const mc_feature_query *query, int map_srid, apr_pool_t *pool) MC_CHECKED;
+/* ---- postgis_fields.c */
+
+/* The attributes (mc_field), as the database has them now. */
+mc_error *mc_postgis_ask_fields(apr_array_header_t **fields, const mc_postgis_config *config,
+                                const mc_postgis_column *column, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 #endif

@@ -1,45 +1,104 @@
 /* Statements for PostGIS layers: see postgis.h. */
 #include <apr_strings.h>
 #include <ctype.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/time.h"
 #include "feature/postgis.h"
 
-enum { PLACEHOLDERS_MAX = 32, NAME_MAX_SIZE = 64 };
+enum { NAME_MAX_SIZE = 64, WEB_MERCATOR = 3857, WGS84 = 4326 };
 
-/* An identifier in double quotes. */
+/* Microseconds from 1970, where our times begin, to 2000, where PostgreSQL's do. */
+#define EPOCH_2000 INT64_C(946684800000000)
+/* Half the width of the world in web Mercator's metres. */
+#define MERCATOR_HALF 20037508.342789244
+/* The part of a box that is added to each of its sides before it is transformed: edges bend. */
+#define BEND 0.02
+
+typedef struct builder {
+    mc_postgis_statement *statement;
+    const mc_postgis_column *column;
+    const mc_postgis_wish *wish;
+    const char *box; /* of the map as a geometry in the column's SRID */
+    bool full;       /* there is no room for one more value */
+    bool described;  /* nothing is read: values do not matter, and any name is that of a dimension */
+    apr_pool_t *pool;
+} builder;
+
+/* What stands for a value in the statement. */
 static const char *
-quoted(const char *name, apr_pool_t *pool)
+bind_value(builder *b, mc_postgres_param value, const char *type)
 {
-    char *out = apr_palloc(pool, strlen(name) * 2 + 3), *at = out;
-    *at++ = '"';
-    for (; *name != '\0'; name++) {
-        if (*name == '"')
-            *at++ = '"';
-        *at++ = *name;
+    mc_postgis_statement *statement = b->statement;
+    b->full = b->full || statement->param_count == MC_POSTGRES_PARAMS;
+    if (b->full)
+        return "NULL";
+    statement->params[statement->param_count++] = value;
+    return apr_psprintf(b->pool, "$%d::%s", statement->param_count, type);
+}
+
+/* A value's eight bytes, as the wire has them. */
+static mc_postgres_param
+eight_bytes(uint64_t bits, unsigned type, apr_pool_t *pool)
+{
+    uint8_t *bytes = apr_palloc(pool, 8);
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(bits >> (56 - 8 * i));
+    return (mc_postgres_param){ .value = bytes, .size = 8, .binary = true, .type = type };
+}
+
+static const char *
+number(builder *b, double value)
+{
+    char text[64];
+    uint64_t bits;
+    if (!b->wish->copy) {
+        memcpy(&bits, &value, sizeof(bits));
+        return bind_value(b, eight_bytes(bits, MC_POSTGRES_FLOAT8, b->pool), "float8");
     }
-    *at++ = '"';
-    *at = '\0';
-    return out;
+    snprintf(text, sizeof(text), "'%.17g'::float8", value);
+    char *comma = strchr(text, ','); /* of some locales */
+    if (comma != NULL)
+        *comma = '.';
+    return apr_pstrdup(b->pool, text);
 }
 
-const char *
-mc_postgis_table(const char *table, apr_pool_t *pool)
+static bool
+is_transformed(const builder *b)
 {
-    const char *dot = strchr(table, '.');
-    if (dot == NULL)
-        return quoted(table, pool);
-    return apr_pstrcat(pool, quoted(apr_pstrmemdup(pool, table, (size_t)(dot - table)), pool), ".",
-                       quoted(dot + 1, pool), NULL);
+    return b->wish->map_srid != 0 && b->column->srid != 0 && b->wish->map_srid != b->column->srid;
 }
 
-/* The box of the map in the layer's SRID. */
+/* No more than the world: what lies beyond it has coordinates that transformations refuse or turn around. */
+static mc_extent
+inside_world(mc_extent box, int srid)
+{
+    double x = srid == WEB_MERCATOR ? MERCATOR_HALF : srid == WGS84 ? 180 : HUGE_VAL;
+    double y = srid == WEB_MERCATOR ? MERCATOR_HALF : srid == WGS84 ? 89.99 : HUGE_VAL;
+    return (mc_extent){ fmax(box.minx, -x), fmax(box.miny, -y), fmin(box.maxx, x), fmin(box.maxy, y) };
+}
+
+/* Where the map's CRS is not the layer's, around a net of points: the edges of a box bend, and what a box that is
+ * larger than its CRS holds is not told by its corners. */
 static const char *
-box_of(int srid, int map_srid, apr_pool_t *pool)
+box_of(builder *b)
 {
-    const char *box = apr_psprintf(pool, "ST_MakeEnvelope($1::float8,$2::float8,$3::float8,$4::float8,%d)", map_srid);
-    return srid == map_srid ? box : apr_psprintf(pool, "ST_Transform(%s,%d)", box, srid);
+    mc_extent box = b->wish->query->box;
+    if (is_transformed(b)) {
+        double x = (box.maxx - box.minx) * BEND, y = (box.maxy - box.miny) * BEND;
+        box = inside_world((mc_extent){ box.minx - x, box.miny - y, box.maxx + x, box.maxy + y }, b->wish->map_srid);
+    }
+    const char *minx = number(b, box.minx), *miny = number(b, box.miny), *maxx = number(b, box.maxx);
+    const char *maxy = number(b, box.maxy);
+    if (!is_transformed(b))
+        return apr_psprintf(b->pool, "ST_MakeEnvelope(%s,%s,%s,%s,%d)", minx, miny, maxx, maxy, b->column->srid);
+    return apr_psprintf(b->pool,
+                        "ST_Envelope(ST_Transform(ST_SetSRID(ST_Collect(ARRAY(SELECT ST_MakePoint(%s+(%s-%s)*i/8,"
+                        "%s+(%s-%s)*j/8) FROM generate_series(0,8) i,generate_series(0,8) j)),%d),%d))",
+                        minx, maxx, minx, miny, maxy, miny, b->wish->map_srid, b->column->srid);
 }
 
 /* Bytes of a part of a statement in which nothing is a placeholder: a string, a quoted name, a comment, a dollar quote;
@@ -79,114 +138,191 @@ placeholder_at(const char *sql, apr_pool_t *pool)
 }
 
 static const mc_dimension_value *
-find_dimension(const mc_feature_query *query, const char *name)
+find_dimension(const mc_feature_query *query, const char *name, size_t size)
 {
     for (int i = 0; i < query->dimension_count; i++)
-        if (strcasecmp(query->dimensions[i].name, name) == 0)
+        if (strlen(query->dimensions[i].name) == size && strncasecmp(query->dimensions[i].name, name, size) == 0)
             return &query->dimensions[i];
     return NULL;
 }
 
-/* What stands for a placeholder in the statement. */
+/* One end of the time that a dimension's value is. */
 static mc_error *
-bind_placeholder(const char **text, mc_postgis_statement *statement, const char *name, const mc_feature_query *query,
-                 apr_pool_t *pool)
+bind_time(const char **text, builder *b, const mc_dimension_value *dimension, bool end)
 {
-    mc_postgis_placeholder made = { MC_BIND_DIMENSION, name };
-    const char *type = "text";
-    if (strcmp(name, "PIXEL") == 0 || strcmp(name, "SCALE") == 0) {
-        made.kind = *name == 'P' ? MC_BIND_PIXEL : MC_BIND_SCALE;
-        type = "float8";
-    } else if (query != NULL && find_dimension(query, name) == NULL) {
-        return mc_error_create(pool, MC_ERR_CONFIG,
-                               "the query of the layer asks for !%s!, which is neither BBOX, PIXEL, "
-                               "SCALE nor a dimension of the tileset",
-                               name);
+    mc_time_span span;
+    const char *value = dimension->value == NULL ? "" : dimension->value;
+    const char *wrong = mc_time_parse(&span, value, strlen(value), apr_time_now());
+    if (wrong != NULL) {
+        mc_error *error =
+            mc_error_create(b->pool, MC_ERR_INVALID_DIMENSION, "dimension %s is no time: %s", dimension->name, wrong);
+        error->locator = dimension->name;
+        return error;
     }
-    if (statement->placeholder_count == PLACEHOLDERS_MAX)
-        return mc_error_create(pool, MC_ERR_CONFIG, "the query of the layer has more than %d placeholders",
-                               PLACEHOLDERS_MAX);
-    statement->placeholders[statement->placeholder_count++] = made;
-    *text = apr_psprintf(pool, "$%d::%s", 4 + statement->placeholder_count, type);
+    int64_t moment = (end ? span.end_us : span.start_us) - EPOCH_2000;
+    *text = bind_value(b, eight_bytes((uint64_t)moment, MC_POSTGRES_TIMESTAMPTZ, b->pool), "timestamptz");
     return MC_OK;
 }
 
-/* The query with its placeholders replaced. *boxed: it restricts itself to the box. `query` NULL: any name is a
- * dimension. */
+/* What stands for a placeholder in the statement. */
 static mc_error *
-expand(const char **expanded, bool *boxed, mc_postgis_statement *statement, const char *sql, const char *box,
-       const mc_feature_query *query, apr_pool_t *pool)
+bind_placeholder(const char **text, builder *b, const char *name)
 {
-    apr_array_header_t *parts = apr_array_make(pool, 16, sizeof(const char *));
-    *boxed = false;
+    static const char begin[] = "_START", end[] = "_END";
+    const mc_feature_query *query = b->wish->query;
+    size_t size = strlen(name);
+    const mc_dimension_value *whole = find_dimension(query, name, size), *timed = NULL;
+    bool ends = size > strlen(end) && strcmp(name + size - strlen(end), end) == 0;
+    bool begins = size > strlen(begin) && strcmp(name + size - strlen(begin), begin) == 0;
+    if (ends || begins)
+        timed = find_dimension(query, name, size - strlen(ends ? end : begin));
+    if (strcmp(name, "BBOX") == 0)
+        *text = b->box;
+    else if (strcmp(name, "PIXEL") == 0)
+        *text = number(b, query->resolution);
+    else if (strcmp(name, "SCALE") == 0)
+        *text = number(b, query->scale);
+    else if (whole != NULL || timed != NULL)
+        b->statement->dimensions = true;
+    if (whole != NULL)
+        *text = bind_value(b, (mc_postgres_param){ .value = whole->value, .type = MC_POSTGRES_TEXT }, "text");
+    else if (timed != NULL)
+        return bind_time(text, b, timed, ends);
+    if (*text == NULL && b->described)
+        *text = ends || begins ? "NULL::timestamptz" : "NULL::text";
+    if (*text == NULL)
+        return mc_error_create(b->pool, MC_ERR_CONFIG,
+                               "the query of the layer asks for !%s!, which is neither BBOX, PIXEL, SCALE nor a "
+                               "dimension of the tileset",
+                               name);
+    return MC_OK;
+}
+
+/* The query with its placeholders replaced. */
+static mc_error *
+expand(const char **expanded, builder *b, const char *sql)
+{
+    apr_array_header_t *parts = apr_array_make(b->pool, 16, sizeof(const char *));
     while (*sql != '\0') {
         size_t size = opaque(sql);
-        const char *name = size > 0 ? NULL : placeholder_at(sql, pool);
+        const char *name = size > 0 ? NULL : placeholder_at(sql, b->pool);
         const char *text = NULL;
         if (name == NULL) {
             if (size == 0)
                 size = 1 + strcspn(sql + 1, "'\"-/$!");
-            text = apr_pstrmemdup(pool, sql, size);
-        } else if (strcmp(name, "BBOX") == 0) {
-            *boxed = true;
-            text = box;
-        } else
-            MC_TRY(bind_placeholder(&text, statement, name, query, pool));
-        sql += name != NULL ? strlen(name) + 2 : size;
+            text = apr_pstrmemdup(b->pool, sql, size);
+        } else {
+            MC_TRY(bind_placeholder(&text, b, name));
+            size = strlen(name) + 2;
+        }
+        sql += size;
         APR_ARRAY_PUSH(parts, const char *) = text;
     }
-    *expanded = apr_array_pstrcat(pool, parts, 0);
+    *expanded = apr_array_pstrcat(b->pool, parts, 0);
     return MC_OK;
 }
 
-/* What stands behind FROM. *boxed: it restricts itself to the box. */
+/* What stands behind FROM. */
 static mc_error *
-relation(const char **from, bool *boxed, mc_postgis_statement *statement, const mc_postgis_config *config, int map_srid,
-         const mc_feature_query *query, apr_pool_t *pool)
+relation(const char **from, builder *b, const mc_postgis_config *config)
 {
-    *boxed = false;
-    statement->placeholder_count = 0;
     if (config->table != NULL) {
-        *from = mc_postgis_table(config->table, pool);
+        *from = mc_postgis_table(config->table, b->pool);
         return MC_OK;
     }
-    MC_TRY(expand(from, boxed, statement, config->query, box_of(config->srid, map_srid, pool), query, pool));
-    *from = apr_pstrcat(pool, "(", *from, "\n)", NULL); /* the query may end in a comment */
+    MC_TRY(expand(from, b, config->query));
+    *from = apr_pstrcat(b->pool, "(", *from, "\n)", NULL); /* the query may end in a comment */
+    return MC_OK;
+}
+
+/* The index of a geography is of boxes around pieces of the globe, which parallels leave to the side; a box of half the
+ * world has none. */
+static const char *
+condition(const builder *b, const char *geometry)
+{
+    if (!b->column->geography)
+        return apr_pstrcat(b->pool, geometry, " && ", b->box, NULL);
+    return apr_psprintf(
+        b->pool,
+        "%s && CASE WHEN ST_XMax(%s)-ST_XMin(%s)<60 AND ST_YMax(%s)-ST_YMin(%s)<60 THEN "
+        "ST_Segmentize(ST_Expand(%s,(ST_XMax(%s)-ST_XMin(%s)+ST_YMax(%s)-ST_YMin(%s))/50),2)::geography "
+        "ELSE 'MULTIPOINT(0 0,90 0,180 0,-90 0,0 90,0 -90)'::geography END AND %s::geometry && %s",
+        geometry, b->box, b->box, b->box, b->box, b->box, b->box, b->box, b->box, b->box, geometry, b->box);
+}
+
+/* In the map's CRS; null where a row's own SRID says that it is of another CRS than the layer's. */
+static const char *
+in_map(const builder *b, const char *geometry)
+{
+    int srid = b->column->srid;
+    bool unpacked = b->wish->transfer == MC_TRANSFER_BINARY; /* its SRID comes along */
+    if (!is_transformed(b))
+        return !b->column->unsettled || unpacked || srid == 0
+                   ? geometry
+                   : apr_psprintf(b->pool, "(CASE WHEN ST_SRID(%s) IN (0,%d) THEN %s END)", geometry, srid, geometry);
+    if (!b->column->unsettled)
+        return apr_psprintf(b->pool, "ST_Transform(%s,%d)", geometry, b->wish->map_srid);
+    return apr_psprintf(b->pool, "(CASE WHEN ST_SRID(%s) IN (0,%d) THEN ST_Transform(ST_SetSRID(%s,%d),%d) END)",
+                        geometry, srid, geometry, srid, b->wish->map_srid);
+}
+
+/* What cannot be packed goes as WKB of the byte order whose first byte no TWKB begins with. */
+static const char *
+packed(const builder *b, const char *geometry, const char *shape)
+{
+    const char *twkb = apr_psprintf(b->pool, "ST_AsTWKB(%s,%d)", shape, b->wish->digits);
+    if (!b->column->varied)
+        return twkb;
+    return apr_psprintf(b->pool,
+                        "CASE WHEN ST_GeometryType(%s) IN ('ST_Polygon','ST_MultiPolygon','ST_LineString',"
+                        "'ST_MultiLineString','ST_Point','ST_MultiPoint') THEN %s ELSE ST_AsBinary(%s,'XDR') END",
+                        geometry, twkb, shape);
+}
+
+mc_error *
+mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *config, const mc_postgis_column *column,
+                 const mc_postgis_wish *wish, apr_pool_t *pool)
+{
+    builder b = { .statement = statement, .column = column, .wish = wish, .pool = pool };
+    const char *own = mc_postgis_quoted(column->name, pool);
+    const char *geometry = column->geography ? apr_pstrcat(pool, own, "::geometry", NULL) : own;
+    const char *id = config->id == NULL ? "0" : mc_postgis_quoted(config->id, pool);
+    const char *from, *columns = "", *shape = in_map(&b, geometry);
+    statement->param_count = 0;
+    statement->dimensions = false;
+    b.box = box_of(&b);
+    MC_TRY(relation(&from, &b, config));
+    for (int i = 0; i < wish->query->attribute_count; i++)
+        columns = apr_pstrcat(pool, columns, ",", mc_postgis_quoted(wish->query->attributes[i], pool), "::text", NULL);
+    if (b.full)
+        return mc_error_create(pool, MC_ERR_CONFIG, "the query of the layer has more than %d placeholders",
+                               MC_POSTGRES_PARAMS - 4);
+    if (wish->transfer == MC_TRANSFER_HEX)
+        shape = apr_pstrcat(pool, "encode(ST_AsBinary(", shape, "),'hex')", NULL);
+    if (wish->transfer == MC_TRANSFER_TWKB) /* of few digits: statements stay prepared */
+        shape = packed(&b, geometry, shape);
+    statement->sql = apr_pstrcat(pool, "SELECT ", shape, ",", id, "::int8", columns, " FROM ", from, " AS layer WHERE ",
+                                 condition(&b, own),
+                                 (wish->sorted || column->geography) && column->stored ? " ORDER BY ctid" : "", NULL);
     return MC_OK;
 }
 
 mc_error *
-mc_postgis_build_fields(mc_postgis_statement *statement, const mc_postgis_config *config, apr_pool_t *pool)
+mc_postgis_build_fields(mc_postgis_statement *statement, const mc_postgis_config *config,
+                        const mc_postgis_column *column, apr_pool_t *pool)
 {
+    const mc_feature_query nowhere = { .box = { 0, 0, 0, 0 }, .resolution = 1, .scale = 1 };
+    const mc_postgis_wish wish = { .query = &nowhere, .copy = true };
+    builder b = { .statement = statement, .column = column, .wish = &wish, .described = true, .pool = pool };
     const char *from;
-    bool boxed;
-    MC_TRY(relation(&from, &boxed, statement, config, config->srid, NULL, pool));
+    statement->param_count = 0;
+    statement->dimensions = false;
+    b.box = box_of(&b);
+    MC_TRY(relation(&from, &b, config));
     statement->sql = apr_pstrcat(pool,
                                  "SELECT layer.*,(SELECT string_agg(oid::text,',') FROM pg_type WHERE typname IN "
                                  "('geometry','geography','raster','topogeometry','box2d','box3d')) "
                                  "FROM (VALUES (1)) AS one LEFT JOIN ",
                                  from, " AS layer ON false", NULL);
-    return MC_OK;
-}
-
-mc_error *
-mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *config, const mc_feature_query *query,
-                 int map_srid, apr_pool_t *pool)
-{
-    const char *geometry = quoted(config->geometry, pool), *box = box_of(config->srid, map_srid, pool);
-    const char *from, *columns = "";
-    bool boxed;
-    MC_TRY(relation(&from, &boxed, statement, config, map_srid, query, pool));
-    for (int i = 0; i < query->attribute_count; i++)
-        columns = apr_pstrcat(pool, columns, ",", quoted(query->attributes[i], pool), "::text", NULL);
-    const char *id = config->id == NULL ? "0::int8" : apr_pstrcat(pool, quoted(config->id, pool), "::int8", NULL);
-    const char *shape =
-        config->srid == map_srid ? geometry : apr_psprintf(pool, "ST_Transform(%s,%d)", geometry, map_srid);
-    if (config->transfer == MC_TRANSFER_HEX)
-        shape = apr_pstrcat(pool, "encode(ST_AsBinary(", shape, "),'hex')", NULL);
-    if (config->transfer == MC_TRANSFER_TWKB) /* of few values: statements stay prepared */
-        shape = apr_psprintf(pool, "ST_AsTWKB(%s,%d)", shape, mc_twkb_precision(query->resolution));
-    statement->sql = apr_pstrcat(pool, "SELECT ", shape, ",", id, columns, " FROM ", from, " AS layer WHERE ", geometry,
-                                 " && ", box, NULL);
     return MC_OK;
 }

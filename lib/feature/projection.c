@@ -219,6 +219,12 @@ mc_projection_points(const mc_projection *projection, double *xy, size_t count)
     }
 }
 
+double
+mc_projection_ratio(const mc_projection *projection)
+{
+    return projection->how == BY_PROJ ? engine->ratio(projection->pair) : 0;
+}
+
 bool
 mc_projection_box(mc_extent *box, const mc_projection *projection, bool inverse)
 {
@@ -243,7 +249,7 @@ mc_projection_query(mc_feature_query *own, const mc_feature_query *query, const 
     MC_TRY(mc_projection_open(&projection, data_srs, query->srs, pool));
     if (projection == NULL)
         return MC_OK;
-    own->lattice.warp = mc_warp_create(projection, pool);
+    own->lattice.warp = mc_warp_create(projection, &query->lattice, pool);
     if (!mc_projection_box(&own->box, projection, true))
         own->box = (mc_extent){ -HUGE_VAL, -HUGE_VAL, HUGE_VAL, HUGE_VAL };
     double width = (own->box.maxx - own->box.minx) / (query->box.maxx - query->box.minx);

@@ -19,6 +19,10 @@ mc_error *mc_projection_open(mc_projection **projection, const char *from, const
 /* In place, x and y in turn. What cannot be transformed becomes HUGE_VAL. */
 void mc_projection_points(const mc_projection *projection, double *xy, size_t count);
 
+/* How many units of the second CRS a unit of the first one is, about: by their lengths on the equator. 0 where points
+ * are transformed by a formula, in a few nanoseconds each. */
+double mc_projection_ratio(const mc_projection *projection);
+
 /* The box around a box of the first CRS in the second, or back (`inverse`). Over the antimeridian: all longitudes.
  * False where there is none. */
 bool mc_projection_box(mc_extent *box, const mc_projection *projection, bool inverse);

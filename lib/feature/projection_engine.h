@@ -20,6 +20,8 @@ typedef struct mc_projection_engine {
     void (*points)(const mc_proj_pair *pair, double *xy, size_t count);
     /* The box of a box in the other CRS; minx above maxx where it crosses the antimeridian. False where there is none.
      */
+    /* See mc_projection_ratio. */
+    double (*ratio)(const mc_proj_pair *pair);
     bool (*box)(const mc_proj_pair *pair, mc_extent *box, bool inverse);
 } mc_projection_engine;
 

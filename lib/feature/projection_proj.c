@@ -7,6 +7,8 @@
 
 #include "feature/projection_engine.h"
 
+#define EQUATOR 6378137.0 /* metres for a radian */
+
 enum { PAIRS = 8, EDGE_POINTS = 21 };
 
 struct mc_proj_pair {
@@ -14,6 +16,7 @@ struct mc_proj_pair {
     PJ *transformation; /* NULL: both are the same */
     PJ *degrees, *back; /* from `to` to degrees and on to `from`: for boxes; NULL where `from` is in degrees itself */
     PJ_CONTEXT *context;
+    double ratio; /* of their units */
 };
 
 struct mc_proj_context {
@@ -123,6 +126,33 @@ join_by_degrees(mc_proj_pair *pair, mc_proj_context *context, PJ *from, PJ *to, 
     return error;
 }
 
+/* Metres for a unit of a CRS, of angles on the equator; 1 where it does not say. */
+static double
+metres_per_unit(PJ_CONTEXT *context, const PJ *crs)
+{
+    double factor = 0;
+    /* of one that is bound to another datum */
+    PJ *part = proj_get_type(crs) == PJ_TYPE_BOUND_CRS ? proj_get_source_crs(context, crs) : NULL;
+    const PJ *plain = part == NULL ? crs : part;
+    PJ *horizontal = proj_get_type(plain) == PJ_TYPE_COMPOUND_CRS ? proj_crs_get_sub_crs(context, plain, 0) : NULL;
+    plain = horizontal == NULL ? plain : horizontal;
+    PJ_TYPE type = proj_get_type(plain);
+    bool angles = type == PJ_TYPE_GEOGRAPHIC_2D_CRS || type == PJ_TYPE_GEOGRAPHIC_3D_CRS;
+    PJ *axes = proj_crs_get_coordinate_system(context, plain);
+    if (axes == NULL || !proj_cs_get_axis_info(context, axes, 0, NULL, NULL, NULL, &factor, NULL, NULL, NULL))
+        factor = 0;
+    proj_destroy(axes);
+    proj_destroy(horizontal);
+    proj_destroy(part);
+    return factor > 0 ? factor * (angles ? EQUATOR : 1) : 1;
+}
+
+static double
+ratio_of(const mc_proj_pair *pair)
+{
+    return pair->ratio;
+}
+
 static mc_error *
 make_pair(mc_proj_pair *pair, mc_proj_context *context, const char *from, const char *to, apr_pool_t *pool)
 {
@@ -133,6 +163,8 @@ make_pair(mc_proj_pair *pair, mc_proj_context *context, const char *from, const 
                         pool);
     else
         error = join_crs(&pair->transformation, context, source, target, pool);
+    if (source != NULL && target != NULL)
+        pair->ratio = metres_per_unit(context->proj, source) / metres_per_unit(context->proj, target);
     if (error == MC_OK)
         error = join_by_degrees(pair, context, source, target, pool);
     proj_destroy(source);
@@ -200,5 +232,5 @@ transform_box(const mc_proj_pair *pair, mc_extent *box, bool inverse)
 }
 
 const mc_projection_engine mc_projection_engine_proj = {
-    open_context, close_context, get_pair, transform_points, transform_box,
+    open_context, close_context, get_pair, transform_points, ratio_of, transform_box,
 };

@@ -170,6 +170,7 @@ mc_shp_open(mc_shp **shp, const char *path, const char *encoding, apr_pool_t *po
     if (length < 5 || strcasecmp(path + length - 4, ".shp") != 0)
         return mc_error_create(pool, MC_ERR_CONFIG, "%s does not end in .shp", path);
     made->entries.fd = made->table.fd = made->tree.fd = -1;
+    made->large = mc_records_create(pool);
     MC_TRY(read_header(made, path, pool));
     MC_TRY(find_records(made, path, pool));
     MC_TRY(open_table(made, path, encoding, pool));
@@ -264,12 +265,18 @@ static const uint8_t *
 content_of(mc_shp_reader *reader, mc_shp_place place)
 {
     uint64_t begin = (uint64_t)place.offset * 2;
+    size_t size = RECORD_HEADER + (size_t)place.size * 2;
     mc_window *window = &reader->content;
+    if (reader->wanted != NULL && size >= MC_LARGE_RECORD) {
+        const uint8_t *kept = mc_records_at(reader->shp->large, &reader->shp->main, begin, size);
+        if (kept != NULL)
+            return kept + RECORD_HEADER;
+    }
     if (reader->wanted != NULL && (begin < window->begin || begin > window->begin + window->size + reader->ahead))
         reader->ahead = reader->ahead > LEAST_AHEAD ? reader->ahead / 2 : LEAST_AHEAD;
     else if (begin + RECORD_HEADER > window->begin + window->size && reader->ahead < STREAM_AHEAD)
         reader->ahead *= 2;
-    const uint8_t *bytes = mc_window_at(window, begin, RECORD_HEADER + (size_t)place.size * 2, reader->ahead);
+    const uint8_t *bytes = mc_window_at(window, begin, size, reader->ahead);
     return bytes == NULL ? NULL : bytes + RECORD_HEADER;
 }
 

@@ -8,6 +8,7 @@
 #include "feature/box_index.h"
 #include "feature/dbf.h"
 #include "feature/geometry.h"
+#include "feature/records.h"
 
 /* Where a record lies, in words of two bytes; size 0: there is none. */
 typedef struct mc_shp_place {
@@ -32,6 +33,7 @@ typedef struct mc_shp {
     const mc_shp_place *places;         /* of the records; NULL: .shx has them */
     mc_shp_search search;
     mc_box_index *boxes; /* IN_MEMORY */
+    mc_records *large;   /* records that windows have asked for */
     bool stale_tree;     /* the .qix is older than the .shp or of another number of shapes: left alone */
 } mc_shp;
 

@@ -64,6 +64,10 @@ void mc_sld_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node);
 /* The unit of a symbolizer's sizes. */
 mc_uom mc_sld_uom(mc_sld *sld, const mc_node *node);
 
+/* What a <Geometry> names: that of the feature, whatever its property is called, or a part that a function makes of it.
+ */
+mc_part mc_sld_part(mc_sld *sld, const mc_node *node);
+
 /* The name of a <CssParameter> or <SvgParameter>; NULL for any other element. */
 const char *mc_sld_parameter(const mc_node *node);
 

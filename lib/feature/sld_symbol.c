@@ -21,9 +21,8 @@ mc_sld_uom(mc_sld *sld, const mc_node *node)
     return MC_UOM_PIXEL;
 }
 
-/* The geometry to draw: that of the feature, whatever its property is called, or a part that a function makes of it. */
-static mc_part
-part_of(mc_sld *sld, const mc_node *node)
+mc_part
+mc_sld_part(mc_sld *sld, const mc_node *node)
 {
     static const struct {
         const char *name;
@@ -119,7 +118,7 @@ read_part(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *child)
     else if (strcmp(name, "Displacement") == 0 && !point)
         mc_sld_displacement(&symbolizer->displacement, sld, child);
     else if (strcmp(name, "Geometry") == 0)
-        symbolizer->part = part_of(sld, child);
+        symbolizer->part = mc_sld_part(sld, child);
     else if (!mc_sld_is_one_of(child, silent))
         mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a symbolizer", name));
     return true;

@@ -266,7 +266,7 @@ read_option(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
 static void
 read_part(mc_text_symbol *symbol, mc_sld *sld, const mc_node *child)
 {
-    static const char *const silent[] = { "Name", "Description", "Geometry", "BaseSymbolizer", NULL };
+    static const char *const silent[] = { "Name", "Description", "BaseSymbolizer", NULL };
     const char *name = mc_sld_name(child);
     if (strcmp(name, "Label") == 0)
         symbol->label = mc_sld_value(sld, child);
@@ -280,6 +280,8 @@ read_part(mc_text_symbol *symbol, mc_sld *sld, const mc_node *child)
         mc_sld_fill(&symbol->fill, sld, child);
     else if (strcmp(name, "Priority") == 0)
         read_value(&symbol->priority, sld, child);
+    else if (strcmp(name, "Geometry") == 0)
+        symbol->part = mc_sld_part(sld, child);
     else if (strcmp(name, "VendorOption") == 0)
         read_option(symbol, sld, child);
     else

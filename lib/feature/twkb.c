@@ -59,11 +59,20 @@ read_count(uint64_t *count, reader *r)
     return read_number(count, r) && *count <= (uint64_t)(r->end - r->at);
 }
 
+/* What ST_AsTWKB makes of a coordinate that is no number or infinite is far beyond all that it makes of others. */
+static bool
+is_finite(int64_t value)
+{
+    return value < INT64_C(1) << 62 && value > -(INT64_C(1) << 62);
+}
+
 static mc_error *
 read_vertices(reader *r, mc_shape *shape, uint64_t count, bool hole)
 {
-    bool warped = r->lattice->warp != NULL;
+    bool warped = r->lattice->warp != NULL, finite = true;
     double *xy = warped ? mc_warp_vertices(r->lattice->warp, (size_t)count) : NULL;
+    int begin = shape->point_count;
+    r->geometry->vertex_count += (int64_t)count;
     shape->failed |= warped && xy == NULL;
     for (uint64_t i = 0; i < count && !shape->failed; i++) {
         for (int v = 0; v < r->values; v++) {
@@ -73,8 +82,10 @@ read_vertices(reader *r, mc_shape *shape, uint64_t count, bool hole)
             r->last[v] = (int64_t)((uint64_t)r->last[v] + (uint64_t)step);
         }
         double x = (double)r->last[0] / r->scale, y = (double)r->last[1] / r->scale;
+        if (!is_finite(r->last[0]) || !is_finite(r->last[1]))
+            x = y = NAN;
         if (!warped) {
-            (void)mc_shape_add_vertex(shape, r->lattice, x, y);
+            finite &= mc_shape_add_vertex(shape, r->lattice, x, y);
         } else {
             xy[2 * i] = x;
             xy[2 * i + 1] = y;
@@ -82,6 +93,8 @@ read_vertices(reader *r, mc_shape *shape, uint64_t count, bool hole)
     }
     if (warped && !shape->failed)
         (void)mc_warp_add(shape, r->lattice, (size_t)count);
+    if (!finite)
+        shape->point_count = begin;
     if (shape->kind == MC_SHAPE_POLYGONS)
         mc_shape_end_ring(shape, hole);
     else
@@ -181,8 +194,8 @@ mc_twkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_lat
 }
 
 int
-mc_twkb_precision(double pixel)
+mc_twkb_digits(double pixel)
 {
     double digits = ceil(-log10(pixel / 10));
-    return digits > 7 ? 7 : digits < -7 ? -7 : (int)digits;
+    return digits > MC_TWKB_DIGITS ? MC_TWKB_DIGITS + 1 : digits < -MC_TWKB_DIGITS ? -MC_TWKB_DIGITS : (int)digits;
 }

@@ -11,8 +11,8 @@
 
 typedef struct mc_warp mc_warp;
 
-/* Uses the projection as long as `pool` lives; of one thread. */
-mc_warp *mc_warp_create(const mc_projection *projection, apr_pool_t *pool);
+/* Into the pixels of a lattice. Uses the projection as long as `pool` lives; of one thread. */
+mc_warp *mc_warp_create(const mc_projection *projection, const mc_lattice *lattice, apr_pool_t *pool);
 
 /* Room for so many vertices, x and y in turn, in units of the data: to be filled in before mc_warp_add. NULL without
  * memory. */
@@ -24,5 +24,11 @@ double *mc_warp_vertices(mc_warp *warp, size_t count);
  * are left out. False where none is left.
  */
 bool mc_warp_add(mc_shape *shape, const mc_lattice *lattice, size_t count);
+
+/*
+ * The size of a pixel of the lattice in units of the data: the smallest that it has at any of a net of points in a box
+ * of the data. 0 where the box is not finite, or nothing in it can be transformed.
+ */
+double mc_lattice_pixel(const mc_lattice *lattice, const mc_extent *box);
 
 #endif

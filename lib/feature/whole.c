@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "feature/near.h"
 #include "feature/painter_private.h"
 
 enum {
@@ -58,6 +59,11 @@ gather(mc_painter *painter, mc_whole *into, const mc_symbolizer *symbol, const m
     bool filled = symbol->kind == MC_SYMBOL_POLYGON && symbol->fill.present;
     double width = symbol->stroke.ink.present ? mc_painter_pixels(painter, symbol, symbol->stroke.width) : 0;
     bool thin = width > 0 && mc_painter_is_thin(&symbol->stroke, width, symbol);
+    if (thin || width == 0) {
+        shape = mc_shape_near(shape, &painter->scratch, painter->canvas->width, painter->canvas->height, width);
+        if (shape->part_count == 0)
+            return MC_OK;
+    }
     if (filled) {
         MC_TRY(mc_painter_area(&into->fill, painter, true));
         count_areas(into, painter->canvas, shape, shape->part_count, 0);

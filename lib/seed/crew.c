@@ -20,18 +20,23 @@
 #include "mapcache/seed.h"
 
 typedef struct order {
+    int64_t number;
     int z, x, y;
 } order;
 
-enum { WORKERS_MAX = 1000, WAIT_MS = 500 };
+/* A commit for so many tiles, or after so many microseconds: what a killed worker loses at most. */
+enum { TILES_AT_ONCE = 1000, COMMIT_EVERY = 500000 };
+
+enum { WORKERS_MAX = 1000, WAIT_MS = 500, ORDERS_MAX = 2 * WORKERS_MAX };
 
 _Static_assert(sizeof(order) <= 4096 && sizeof(mc_seed_result) <= 4096, "POSIX writes at most PIPE_BUF bytes at once");
-_Static_assert(2 * WORKERS_MAX * sizeof(order) <= 65536, "a pipe holds all orders that may be out");
+_Static_assert(ORDERS_MAX * sizeof(order) <= 65536, "a pipe holds all orders that may be out");
 
 struct mc_seed_crew {
     mc_seed_plan plan;
     int orders[2], results[2]; /* pipes: read end, write end */
-    int outstanding;
+    int outstanding, most;     /* orders that have no result yet, and how many may be */
+    int64_t submitted;
     int hired;
     pthread_t *threads;
     pid_t *children;
@@ -61,30 +66,124 @@ write_record(int fd, const void *record, size_t size)
 }
 
 static void
-carry_out(mc_seed_result *result, const mc_seed_crew *crew, mc_process *process, const order *order, apr_pool_t *pool)
+pause_for(apr_interval_time_t microseconds)
 {
-    mc_ctx ctx = { .pool = pool, .process = process, .log = crew->plan.log, .headers = crew->plan.task.headers };
-    *result = (mc_seed_result){ .z = order->z, .x = order->x, .y = order->y };
-    mc_error *error = mc_seed_act(&result->outcome, &crew->plan.task, order->z, order->x, order->y, &ctx);
-    if (error != MC_OK) {
-        result->outcome = MC_SEED_FAILED;
-        apr_cpystrn(result->message, mc_error_chain(error, pool), sizeof(result->message));
+    struct timespec left = { microseconds / 1000000, microseconds % 1000000 * 1000 };
+    while (microseconds > 0 && nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+}
+
+/* A worker, and its results that wait for a commit: nobody is told of a tile that could still be lost. */
+typedef struct worker {
+    const mc_seed_crew *crew;
+    mc_ctx ctx;
+    mc_seed_result *waiting;
+    int count;
+    apr_time_t since; /* when the first of them began to wait */
+} worker;
+
+static void
+fail(mc_seed_result *result, const mc_error *error, apr_pool_t *pool)
+{
+    result->outcome = MC_SEED_FAILED;
+    apr_cpystrn(result->message, mc_error_chain(error, pool), sizeof(result->message));
+}
+
+/* Commits what waits and tells. False when nobody listens any more. */
+static bool
+settle(worker *me)
+{
+    if (me->count == 0)
+        return true;
+    mc_error *error = mc_cache_writes_flush(&me->ctx);
+    bool heard = true;
+    for (int i = 0; i < me->count && heard; i++) {
+        if (error != MC_OK && me->waiting[i].outcome == MC_SEED_DONE)
+            fail(&me->waiting[i], error, me->ctx.pool);
+        heard = write_record(me->crew->results[1], &me->waiting[i], sizeof(me->waiting[i]));
+    }
+    me->count = 0;
+    apr_pool_clear(me->ctx.pool);
+    return heard;
+}
+
+/* What another try may mend: the origin or the store were away or slow. */
+static bool
+may_pass(const mc_error *error)
+{
+    return error->kind == MC_ERR_UNAVAILABLE || error->kind == MC_ERR_TIMEOUT || error->kind == MC_ERR_UPSTREAM ||
+           error->kind == MC_ERR_IO;
+}
+
+/* Pauses grow from a tenth of a second to one, so that an origin in trouble is left alone, and an interrupt ends soon.
+ */
+static mc_error *
+act(mc_seed_outcome *outcome, worker *me, const order *order)
+{
+    const mc_seed_plan *plan = &me->crew->plan;
+    for (int attempt = 0;; attempt++) {
+        mc_error *error = mc_seed_act(outcome, &plan->task, order->z, order->x, order->y, &me->ctx);
+        if (error == MC_OK || attempt >= plan->retries || !may_pass(error))
+            return error;
+        pause_for(attempt < 4 ? (apr_interval_time_t)100000 << attempt : APR_USEC_PER_SEC);
     }
 }
 
-/* A worker's life: until there are no more orders. Memory goes back after each metatile. */
+static void
+carry_out(worker *me, const order *order)
+{
+    mc_seed_result *result = &me->waiting[me->count];
+    if (me->count++ == 0)
+        me->since = apr_time_now();
+    *result = (mc_seed_result){ .number = order->number, .z = order->z, .x = order->x, .y = order->y };
+    mc_error *error = act(&result->outcome, me, order);
+    if (error != MC_OK)
+        fail(result, error, me->ctx.pool);
+}
+
+static bool
+must_settle(const worker *me)
+{
+    return me->count == TILES_AT_ONCE || mc_cache_writes_count(me->ctx.writes) >= TILES_AT_ONCE ||
+           apr_time_now() - me->since >= COMMIT_EVERY || mc_cache_writes_count(me->ctx.writes) == 0;
+}
+
+/* The next order, once there is one; what waits is settled before. False at the end. */
+static bool
+next_order(order *order, worker *me)
+{
+    for (;;) {
+        ssize_t got = read(me->crew->orders[0], order, sizeof(*order));
+        if (got == (ssize_t)sizeof(*order))
+            return true;
+        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) || !settle(me))
+            return false;
+        struct pollfd orders = { .fd = me->crew->orders[0], .events = POLLIN };
+        poll(&orders, 1, -1);
+    }
+}
+
+/* A worker's life: until there are no more orders. Memory goes back after each commit. */
 static void
 work(const mc_seed_crew *crew, mc_process *process)
 {
-    apr_pool_t *pool = mc_job_pool_acquire();
+    apr_pool_t *pool = mc_job_pool_acquire(), *scratch;
+    apr_pool_create(&scratch, pool);
+    worker me = { .crew = crew,
+                  .ctx = { .pool = scratch,
+                           .process = process,
+                           .log = crew->plan.log,
+                           .headers = crew->plan.task.headers,
+                           .writes = mc_cache_writes_create(pool) },
+                  .waiting = apr_palloc(pool, sizeof(mc_seed_result) * TILES_AT_ONCE) };
     order order;
-    while (read_record(crew->orders[0], &order, sizeof(order))) {
-        mc_seed_result result;
-        carry_out(&result, crew, process, &order, pool);
-        apr_pool_clear(pool);
-        if (!write_record(crew->results[1], &result, sizeof(result)))
-            break;
+    bool heard = true;
+    while (heard && next_order(&order, &me)) {
+        carry_out(&me, &order);
+        if (must_settle(&me))
+            heard = settle(&me);
     }
+    settle(&me);
     mc_job_pool_release(pool);
 }
 
@@ -118,14 +217,6 @@ child_main(mc_seed_crew *crew)
     }
     /* Not exit(): what the parent has buffered for its streams is not ours to write. */
     _exit(status);
-}
-
-static void
-pause_for(apr_interval_time_t microseconds)
-{
-    struct timespec left = { microseconds / 1000000, microseconds % 1000000 * 1000 };
-    while (microseconds > 0 && nanosleep(&left, &left) != 0 && errno == EINTR)
-        ;
 }
 
 static mc_error *
@@ -172,6 +263,15 @@ send_home(mc_seed_crew *crew)
     crew->hired = 0;
 }
 
+/* Enough for every worker to fill a commit, and one more each. */
+static int
+most_orders(const mc_seed_plan *plan)
+{
+    int tiles = plan->task.tileset->metatile_columns * plan->task.tileset->metatile_rows;
+    int64_t most = (int64_t)plan->workers * (TILES_AT_ONCE / tiles + 2);
+    return most < ORDERS_MAX ? (int)most : ORDERS_MAX;
+}
+
 mc_error *
 mc_seed_hire(mc_seed_crew **hired, const mc_seed_plan *plan, apr_pool_t *pool)
 {
@@ -181,8 +281,10 @@ mc_seed_hire(mc_seed_crew **hired, const mc_seed_plan *plan, apr_pool_t *pool)
     crew->plan = *plan;
     crew->threads = apr_pcalloc(pool, sizeof(*crew->threads) * (size_t)plan->workers);
     crew->children = apr_pcalloc(pool, sizeof(*crew->children) * (size_t)plan->workers);
-    if (pipe2(crew->orders, O_CLOEXEC) != 0 || pipe2(crew->results, O_CLOEXEC) != 0)
+    if (pipe2(crew->orders, O_CLOEXEC) != 0 || pipe2(crew->results, O_CLOEXEC) != 0 ||
+        fcntl(crew->orders[0], F_SETFL, O_NONBLOCK) != 0)
         return mc_error_create(pool, MC_ERR_LIMIT, "cannot open a pipe: %s", strerror(errno));
+    crew->most = most_orders(plan);
     mc_error *error = MC_OK;
     if (!plan->processes)
         MC_TRY(plan->process_open(&crew->process, plan->baton, pool));
@@ -252,15 +354,23 @@ mc_error *
 mc_seed_submit(mc_seed_crew *crew, int z, int x, int y, const volatile int *stop, apr_pool_t *pool)
 {
     MC_TRY(keep_rate(crew, stop, pool));
-    while (crew->outstanding >= 2 * crew->plan.workers && (stop == NULL || *stop == 0))
+    while (crew->outstanding >= crew->most && (stop == NULL || *stop == 0))
         MC_TRY(take_result(crew, WAIT_MS, pool));
     if (stop != NULL && *stop != 0)
         return MC_OK;
-    order order = { z, x, y };
+    order order = { crew->submitted++, z, x, y };
     if (!write_record(crew->orders[1], &order, sizeof(order)))
         return mc_error_create(pool, MC_ERR_IO, "cannot reach the seeding workers: %s", strerror(errno));
     crew->outstanding++;
     return MC_OK;
+}
+
+void
+mc_seed_recall(mc_seed_crew *crew)
+{
+    order order;
+    while (read(crew->orders[0], &order, sizeof(order)) == (ssize_t)sizeof(order))
+        crew->outstanding--;
 }
 
 mc_error *

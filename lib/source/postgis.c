@@ -18,16 +18,17 @@ static const mc_key layer_keys[] = {
     { "table", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(table), NULL,
       "The table or view that holds the features, with its schema before a point where it is not in the search path." },
     { "query", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(query), NULL,
-      "A SELECT instead of a table. !BBOX!, !PIXEL!, !SCALE! and !DIMENSION! (the name of one) are bound as values." },
+      "A SELECT instead of a table. !BBOX!, !PIXEL!, !SCALE!, !NAME! of a dimension, !NAME_START! and !NAME_END! of "
+      "one "
+      "that is a time are bound as values." },
     { "geometry", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(geometry), NULL,
-      "The geometry column; of a table it is found in geometry_columns." },
+      "The column of geometry (or, of a table, geography); of a table by default its first one." },
     { "srid", MC_INT, MC_KEY_OURS, 0, 999999, NULL, "0", FIELD(srid), NULL,
-      "SRID of the geometry; of a table it is found in geometry_columns (0)." },
+      "SRID of the geometry; of a table by default (0) the column's, or that of the first geometry in it." },
     { "id", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(id), NULL, "The column with the number of each feature." },
-    { "transfer", MC_CHOICE, MC_KEY_OURS, 0, 0, "binary|hex|twkb", "binary", FIELD(transfer), NULL,
+    { "transfer", MC_CHOICE, MC_KEY_OURS, 0, 0, "auto|binary|hex|twkb", "auto", FIELD(transfer), NULL,
       "How geometry travels: in its binary form, as TWKB of a tenth of a pixel (six times smaller, for a database that "
-      "is "
-      "far away), or as hex digits (for comparison)." },
+      "is far away), as hex digits (for comparison), or as it comes faster (auto)." },
     MC_KEY_END,
 };
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/metrics.h"
 #include "mapcache/trace.h"
 
 /* How far a map's resolution and corner may be from those of a level and still count as its own. */
@@ -84,6 +85,7 @@ mc_error *
 mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_vector_render");
+    mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_vector_maps_total, 1);
     mc_vector_source *vector = (mc_vector_source *)source;
     apr_pool_t *scratch, *layers;
     if (wanted->vector_tile != NULL)

@@ -21,7 +21,7 @@ from test_server_script import SECONDS, interrupt, start
 PORT = FIRST_PORT + 930
 LAND = {"world": ["#f7e6c4", "#dde8c3", "#f3d6c9", "#e3d9e8", "#fbf3cf"], "counties": ["#f7e6c4", "#dde8c3", "#f3d6c9", "#eeece8"]}
 SEA = "#cfe2ec"
-FORMS = {"map": "REQUEST=GetMap", "tiles": ".png"}  # and what is in their addresses
+FORMS = {"map": "REQUEST=GetMap", "tiles": ".png", "vector": ".mvt"}  # and what is in their addresses
 WMS = "SERVICE=WMS&VERSION=1.1.1&STYLES=&SRS=EPSG:3857&FORMAT=image/png"
 
 
@@ -126,6 +126,17 @@ def test_every_map_in_every_form(browser, port, layer, data, form):
     assert int(text(browser, "answers").split()[0]) == len(asked)
     for name in ("server", "browser"):
         assert 0 < float(text(browser, name).removesuffix("ms")) < 60000
+    width, height = browser.script("const i = document.getElementById('legend'); return [i.naturalWidth, i.naturalHeight];")
+    assert width > 100 and height > 60, "no legend"
+
+
+@pytest.mark.parametrize("data", ["shapefile", "postgis"])
+def test_names_are_written(port, data):
+    """Ink of letters, and of nothing else, in the middle of Brazil and over five counties of Kansas."""
+    for layer, place, least in [("world", "-7000000,-2500000,-4700000,-500000", 150), ("counties", "-11000000,4580000,-10800000,4740000", 400)]:
+        reply = fetch(port, f"/{data}?{WMS}&REQUEST=GetMap&LAYERS={layer}&BBOX={place}&WIDTH=400&HEIGHT=320")
+        dark = pixels(reply.body)[..., :3].max(axis=2) < 130
+        assert least < dark.sum() < 0.1 * dark.size, (layer, dark.sum())
 
 
 def test_shapefiles_and_tables_look_the_same(port):
@@ -142,6 +153,7 @@ def test_the_choices_are_buttons(browser, port):
     for selector, address, hash_ in [("#form [data-value=tiles]", "/shapefile/wmts/1.0.0/world/", "#world/shapefile/tiles"),
                                      ("#data [data-value=postgis]", "/postgis/wmts/1.0.0/world/", "#world/postgis/tiles"),
                                      ("#layer [data-value=counties]", "/postgis/wmts/1.0.0/counties/", "#counties/postgis/tiles"),
+                                     ("#form [data-value=vector]", "/postgis/wmts/1.0.0/counties-vector/", "#counties/postgis/vector"),
                                      ("#form [data-value=map]", "/postgis?", "#counties/postgis/map")]:
         before = shown(browser)
         click(browser, selector)

@@ -1,6 +1,6 @@
 /* The map, and how each form of it is asked for. */
 import { counted } from '/catalogue/timing.js';
-import { drawFeature } from './style.js';
+import { styleOf } from './style.js';
 
 const GRID = 'GoogleMapsCompatible';
 const GRID_OPTIONS = { maxZoom: 10, tileSize: 256 };
@@ -17,8 +17,10 @@ function wmsUrl(state, params) {
   return '/' + state.data + '?' + new URLSearchParams({ SERVICE: 'WMS', VERSION: '1.1.1', ...params });
 }
 
+/* Of what can be seen at this scale: the standardised pixel is 0.28 mm wide. */
 export function legendUrl(state) {
-  return wmsUrl(state, { REQUEST: 'GetLegendGraphic', LAYER: state.layer, FORMAT: 'image/png' });
+  const scale = Math.round(map.getView().getResolution() / 0.00028);
+  return wmsUrl(state, { REQUEST: 'GetLegendGraphic', LAYER: state.layer, FORMAT: 'image/png', SCALE: scale });
 }
 
 function wms(state) {
@@ -77,7 +79,7 @@ const FORMS = {
   },
   vector: function (state) {
     const url = tileAddress(state, 'mvt');
-    return [new ol.layer.VectorTile({ declutter: true, style: drawFeature, source: new ol.source.VectorTile({ url: url,
+    return [new ol.layer.VectorTile({ declutter: true, style: styleOf(state.layer), source: new ol.source.VectorTile({ url: url,
       format: new ol.format.MVT(), tileGrid: ol.tilegrid.createXYZ(GRID_OPTIONS), transition: 0, tileLoadFunction: loadVector }) }), url];
   }
 };

@@ -19,8 +19,12 @@ function update() {
   popup.setPosition(undefined);
   startView();
   byId('address').textContent = show(state);
+  showLegend();
+}
+
+function showLegend() {
   const legend = legendUrl(state);
-  if (0 && byId('legend').getAttribute('src') !== legend) byId('legend').src = legend;
+  if (byId('legend').getAttribute('src') !== legend) byId('legend').src = legend;
 }
 
 function choose(name, value) {
@@ -102,8 +106,7 @@ async function start() {
     for (const button of byId(name).children)
       button.addEventListener('click', function () { choose(name, button.dataset.value); });
   byId('close').addEventListener('click', function () { popup.setPosition(undefined); });
-  byId('legend').addEventListener('error', function () { byId('legends').hidden = true; });
-  byId('legend').addEventListener('load', function () { byId('legends').hidden = false; });
+  map.getView().on('change:resolution', showLegend);
   map.on('singleclick', function (event) { ask(event).catch(fail); });
   map.getView().fit(boundsOf(state.layer), { padding: [20, 20, 20, 20] });
   update();

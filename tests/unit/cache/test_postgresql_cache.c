@@ -175,8 +175,12 @@ write_tiles(void *baton)
         puts[i] =
             (mc_put){ .key = key_at(3, at % 4, at / 4), .data = mc_buf_attach(mc_buf_copy(text, strlen(text)), own) };
     }
-    for (int i = 0; i < 20; i++)
-        me->failures += mc_cache_put(me->cache, puts, 16, &mine) != MC_OK;
+    for (int i = 0; i < 20; i++) {
+        mc_error *error = mc_cache_put(me->cache, puts, 16, &mine);
+        if (error != MC_OK)
+            fprintf(stderr, "%s\n", mc_error_chain(error, own));
+        me->failures += error != MC_OK;
+    }
     apr_pool_destroy(own);
     return NULL;
 }

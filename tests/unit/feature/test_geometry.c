@@ -134,7 +134,7 @@ START_TEST(lies_and_depths_are_refused)
     }
     ck_fails(CORRUPT, mc_wkb_read(&geometry, w.bytes, w.size, &lattice, pool));
     w.size = 0;
-    put_head(&w, 8);
+    put_head(&w, 13);
     put_word(&w, 0);
     ck_fails(NOT_BUILT, mc_wkb_read(&geometry, w.bytes, w.size, &lattice, pool));
     ck_fails(CORRUPT, mc_wkb_read(&geometry, "\x07\x01\0\0\0", 5, &lattice, pool));

@@ -499,6 +499,16 @@ START_TEST(labels_of_a_line_are_repeated_as_asked)
     int64_t single = look_at(drawn(&text, 1, two, 1)).sum;
     int64_t joined = look_at(drawn(&text, 1, two, 2)).sum;
     ck_assert(joined > 0 && joined < single * 3 / 2);
+    thing halves[2] = { line, line }; /* neither is long enough, both together are; the second one runs backwards */
+    static const float ends[2][4] = { { 20, 100, 100, 100 }, { 180, 100, 100, 100 } };
+    halves[0].values[0] = halves[1].values[0] = "a long name on a road";
+    halves[1].id = 2;
+    for (int i = 0; i < 2; i++)
+        memcpy(halves[i].points, ends[i], sizeof(ends[i]));
+    s = look_at(drawn(&text, 1, halves, 2));
+    ck_assert_int_lt(s.left, 90);
+    ck_assert_int_gt(s.right, 110);
+    ck_assert_int_eq(look_at(drawn(&text, 1, halves, 1)).sum, 0);
     text.label_all = true;
     ck_assert_int_gt(look_at(drawn(&text, 1, two, 2)).sum, single * 3 / 2);
 }

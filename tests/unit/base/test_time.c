@@ -3,7 +3,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "dimension/time.h"
+#include "base/time.h"
 
 /* 2026-11-21T20:00:00.25Z */
 static const apr_time_t now = INT64_C(1795291200250000);

@@ -1,6 +1,6 @@
 /* Times of clients: ISO 8601 as WMS 1.3.0 annex D uses it, by hand: strptime() depends on the locale and knows no
  * fractions. */
-#include "dimension/time.h"
+#include "base/time.h"
 
 #include <apr_strings.h>
 #include <string.h>

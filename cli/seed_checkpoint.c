@@ -1,0 +1,148 @@
+/* The place of a run in a file of lines: head, plan, how many metatiles are done, those that failed, end. */
+#include "seed_checkpoint.h"
+
+#include <apr_strings.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char head[] = "mapcache checkpoint 1";
+static const apr_interval_time_t INTERVAL = APR_USEC_PER_SEC / 2;
+
+static void
+add_failure(mc_seed_checkpoint *checkpoint, const mc_seed_place *place)
+{
+    if (apr_hash_get(checkpoint->failures, place, sizeof(*place)) != NULL)
+        return;
+    mc_seed_place *kept = apr_pmemdup(checkpoint->pool, place, sizeof(*place));
+    apr_hash_set(checkpoint->failures, kept, sizeof(*kept), kept);
+}
+
+/* False where the file is not one of ours, whole. */
+static bool
+read_lines(mc_seed_checkpoint *checkpoint, uint64_t *plan, FILE *in)
+{
+    char line[128];
+    bool ended = false;
+    if (fgets(line, sizeof(line), in) == NULL || strncmp(line, head, sizeof(head) - 1) != 0)
+        return false;
+    if (fscanf(in, " plan %" SCNx64 " done %" SCNd64, plan, &checkpoint->done) != 2 || checkpoint->done < 0)
+        return false;
+    while (!ended && fgets(line, sizeof(line), in) != NULL) {
+        mc_seed_place place;
+        if (sscanf(line, "failed %d,%d,%d", &place.x, &place.y, &place.z) == 3)
+            add_failure(checkpoint, &place);
+        ended = strncmp(line, "end", 3) == 0 || apr_hash_count(checkpoint->failures) > MC_SEED_FAILURES_KEPT;
+    }
+    return ended;
+}
+
+const char *
+mc_seed_checkpoint_open(mc_seed_checkpoint *checkpoint, const char *path, uint64_t plan, bool resume, apr_pool_t *pool)
+{
+    *checkpoint = (mc_seed_checkpoint){ .path = path, .pool = pool, .plan = plan };
+    checkpoint->failures = apr_hash_make(pool);
+    if (path == NULL)
+        return NULL;
+    FILE *in = fopen(path, "r");
+    if (in == NULL)
+        return errno == ENOENT ? NULL : apr_psprintf(pool, "%s cannot be read: %s", path, strerror(errno));
+    uint64_t found = 0;
+    bool whole = resume && read_lines(checkpoint, &found, in);
+    fclose(in);
+    if (!resume)
+        return apr_psprintf(pool,
+                            "%s is the place of a run that has not ended: --resume goes on there, removing the file"
+                            " begins anew",
+                            path);
+    if (!whole)
+        return apr_psprintf(pool, "%s is no checkpoint of this program", path);
+    if (found != plan)
+        return apr_psprintf(pool,
+                            "%s belongs to a run with other tiles: resume with the same tileset, grid, zooms,"
+                            " extent, metatiles, order and dimensions",
+                            path);
+    checkpoint->begun = checkpoint->done;
+    return NULL;
+}
+
+apr_array_header_t *
+mc_seed_checkpoint_failures(const mc_seed_checkpoint *checkpoint, apr_pool_t *pool)
+{
+    apr_array_header_t *list = apr_array_make(pool, 4, sizeof(mc_seed_place));
+    for (apr_hash_index_t *at = apr_hash_first(pool, checkpoint->failures); at != NULL; at = apr_hash_next(at))
+        APR_ARRAY_PUSH(list, mc_seed_place) = *(const mc_seed_place *)apr_hash_this_val(at);
+    return list;
+}
+
+static bool
+write_lines(const mc_seed_checkpoint *checkpoint, FILE *out)
+{
+    fprintf(out, "%s\nplan %" PRIx64 "\ndone %" PRId64 "\n", head, checkpoint->plan, checkpoint->done);
+    for (apr_hash_index_t *at = apr_hash_first(NULL, checkpoint->failures); at != NULL; at = apr_hash_next(at)) {
+        const mc_seed_place *place = apr_hash_this_val(at);
+        fprintf(out, "failed %d,%d,%d\n", place->x, place->y, place->z);
+    }
+    fputs("end\n", out);
+    return fflush(out) == 0 && fsync(fileno(out)) == 0;
+}
+
+/* The old file stays until the new one is whole. */
+static void
+write_file(mc_seed_checkpoint *checkpoint)
+{
+    char temporary[PATH_MAX];
+    int length = snprintf(temporary, sizeof(temporary), "%s.new", checkpoint->path);
+    checkpoint->written = apr_time_now();
+    FILE *out = length < (int)sizeof(temporary) ? fopen(temporary, "w") : NULL;
+    bool written = out != NULL && write_lines(checkpoint, out);
+    if (out != NULL && fclose(out) != 0)
+        written = false;
+    if (!written || rename(temporary, checkpoint->path) != 0)
+        fprintf(stderr, "the checkpoint %s cannot be written: %s\n", checkpoint->path, strerror(errno));
+}
+
+/* False where there is no room for another failure: the place then stays before it. */
+static bool
+note(mc_seed_checkpoint *checkpoint, const mc_seed_result *result)
+{
+    mc_seed_place place = { result->z, result->x, result->y };
+    if (result->outcome != MC_SEED_FAILED) {
+        if (apr_hash_count(checkpoint->failures) > 0)
+            apr_hash_set(checkpoint->failures, &place, sizeof(place), NULL);
+        return true;
+    }
+    if (apr_hash_count(checkpoint->failures) >= MC_SEED_FAILURES_KEPT)
+        return false;
+    add_failure(checkpoint, &place);
+    return true;
+}
+
+void
+mc_seed_checkpoint_take(mc_seed_checkpoint *checkpoint, const mc_seed_result *result)
+{
+    if (checkpoint->path == NULL)
+        return;
+    int64_t next = checkpoint->done - checkpoint->begun;
+    if (note(checkpoint, result) && result->number >= next && result->number - next < MC_SEED_WINDOW)
+        checkpoint->known[result->number % MC_SEED_WINDOW] = true;
+    while (checkpoint->known[next % MC_SEED_WINDOW])
+        checkpoint->known[next++ % MC_SEED_WINDOW] = false;
+    checkpoint->done = checkpoint->begun + next;
+    if (apr_time_now() - checkpoint->written >= INTERVAL)
+        write_file(checkpoint);
+}
+
+void
+mc_seed_checkpoint_close(mc_seed_checkpoint *checkpoint, bool finished)
+{
+    if (checkpoint->path == NULL)
+        return;
+    if (!finished || apr_hash_count(checkpoint->failures) > 0)
+        write_file(checkpoint);
+    else if (remove(checkpoint->path) != 0 && errno != ENOENT)
+        fprintf(stderr, "the checkpoint %s cannot be removed: %s\n", checkpoint->path, strerror(errno));
+}

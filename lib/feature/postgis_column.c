@@ -1,0 +1,119 @@
+/* What a layer's geometry column is: asked of the catalogue once. */
+#include <apr_strings.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/text.h"
+#include "feature/postgis.h"
+
+enum { WGS84 = 4326, SRID_MAX = 999999 };
+
+const char *
+mc_postgis_quoted(const char *name, apr_pool_t *pool)
+{
+    char *out = apr_palloc(pool, strlen(name) * 2 + 3), *at = out;
+    *at++ = '"';
+    for (; *name != '\0'; name++) {
+        if (*name == '"')
+            *at++ = '"';
+        *at++ = *name;
+    }
+    *at++ = '"';
+    *at = '\0';
+    return out;
+}
+
+const char *
+mc_postgis_table(const char *table, apr_pool_t *pool)
+{
+    const char *dot = strchr(table, '.');
+    if (dot == NULL)
+        return mc_postgis_quoted(table, pool);
+    return apr_pstrcat(pool, mc_postgis_quoted(apr_pstrmemdup(pool, table, (size_t)(dot - table)), pool), ".",
+                       mc_postgis_quoted(dot + 1, pool), NULL);
+}
+
+/* The texts of the first row, `columns` of them; *values NULL: there is none. */
+static mc_error *
+first_row(const char ***values, int columns, const mc_postgis_config *config, const char *sql,
+          const mc_postgres_param *params, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_postgres_query query = {
+        .connection = config->connection, .sql = sql, .params = params, .param_count = count, .single_row = true
+    };
+    mc_postgres_answer *answer = NULL;
+    const mc_postgres_row *row = NULL;
+    *values = NULL;
+    mc_error *error = mc_postgres_start(&answer, ctx->process->postgres, &query, ctx, pool);
+    if (error == MC_OK)
+        error = mc_postgres_next(&row, answer);
+    if (error == MC_OK && row != NULL && row->columns >= columns) {
+        *values = apr_pcalloc(pool, sizeof(**values) * (size_t)columns);
+        for (int i = 0; i < columns; i++)
+            (*values)[i] = apr_pstrdup(pool, row->fields[i].data);
+    }
+    mc_postgres_end(answer);
+    return error;
+}
+
+/* Of the names that postgis_typmod_type gives. */
+static bool
+is_varied(const char *type)
+{
+    static const char *const plain[] = { "Point",      "LineString",      "Polygon",
+                                         "MultiPoint", "MultiLineString", "MultiPolygon" };
+    size_t size = strlen(type);
+    while (size > 0 && (type[size - 1] == 'Z' || type[size - 1] == 'M'))
+        size--;
+    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+        if (strlen(plain[i]) == size && strncasecmp(plain[i], type, size) == 0)
+            return false;
+    return true;
+}
+
+/* The column does not tell: the first geometry that there is does. */
+static mc_error *
+ask_geometry(int *srid, const mc_postgis_config *config, const char *column, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const char **values, *name = mc_postgis_quoted(column, pool);
+    const char *sql = apr_pstrcat(pool, "SELECT ST_SRID(", name, ")::text FROM ", mc_postgis_table(config->table, pool),
+                                  " WHERE ", name, " IS NOT NULL LIMIT 1", NULL);
+    MC_TRY(first_row(&values, 1, config, sql, NULL, 0, ctx, pool));
+    if (values != NULL && !mc_parse_int(srid, values[0], 0, SRID_MAX))
+        *srid = 0;
+    return MC_OK;
+}
+
+mc_error *
+mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *config, mc_ctx *ctx, apr_pool_t *pool)
+{
+    static const char sql[] =
+        "SELECT a.attname::text, postgis_typmod_srid(a.atttypmod)::text, postgis_typmod_type(a.atttypmod), "
+        "t.typname::text, (SELECT c.relkind IN ('r', 'm') FROM pg_class c WHERE c.oid = a.attrelid)::text "
+        "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = to_regclass($1) "
+        "AND a.attnum > 0 AND NOT a.attisdropped AND t.typname IN ('geometry', 'geography') AND a.attname = "
+        "coalesce($2, a.attname) ORDER BY a.attnum LIMIT 1";
+    *column = (mc_postgis_column){ .name = config->geometry, .srid = config->srid, .varied = true, .unsettled = true };
+    if (config->table == NULL)
+        return MC_OK;
+    const mc_postgres_param params[] = { { .value = mc_postgis_table(config->table, pool), .type = MC_POSTGRES_TEXT },
+                                         { .value = config->geometry, .type = MC_POSTGRES_TEXT } };
+    const char **values;
+    int srid = 0;
+    MC_TRY(first_row(&values, 5, config, sql, params, 2, ctx, pool));
+    if (values == NULL || !mc_parse_int(&srid, values[1], 0, SRID_MAX))
+        return mc_error_create(pool, MC_ERR_UPSTREAM, "the database has no table \"%s\" with a geometry column%s%s",
+                               config->table, config->geometry == NULL ? "" : " ",
+                               config->geometry == NULL ? "" : config->geometry);
+    column->name = values[0];
+    column->geography = strcmp(values[3], "geography") == 0;
+    column->varied = is_varied(values[2]);
+    column->stored = strcmp(values[4], "true") == 0;
+    column->unsettled = srid == 0 && !column->geography;
+    if (srid == 0 && column->geography)
+        srid = WGS84;
+    if (srid == 0 && config->srid == 0)
+        MC_TRY(ask_geometry(&srid, config, column->name, ctx, pool));
+    column->srid = config->srid != 0 ? config->srid : srid;
+    return MC_OK;
+}

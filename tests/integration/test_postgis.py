@@ -1,0 +1,321 @@
+"""What a layer reads from PostGIS: every kind of column and geometry, every way of transfer, every placeholder, values as
+the database writes them."""
+import json
+import math
+import random
+import re
+
+import numpy
+import pytest
+from conftest import temporary_folder
+from postgres import Postgres
+from vector_maps import SLD, Maps, covered, difference
+
+WORLD = (-2e7, -2e7, 2e7, 2e7)
+BOX = (0.0, 0.0, 1000.0, 1000.0)  # of most tables here, in EPSG:3857
+TIMES = ('<dimensions><dimension type="regex" name="time" default="2020"><regex>.*</regex></dimension>'
+         '<dimension type="regex" name="kind" default="a"><regex>.*</regex></dimension></dimensions>')
+# One column each: its name is that of the table, its rows are SQL.
+COLUMNS = {
+    "plain": ("geometry(Polygon, 3857)", ["ST_MakeEnvelope(100, 100, 900, 500, 3857)"]),
+    "multi": ("geometry(MultiPolygon, 3857)", ["ST_Multi(ST_MakeEnvelope(100, 100, 900, 500, 3857))"]),
+    "measured": ("geometry(PolygonZM, 3857)", ["ST_Force4D(ST_MakeEnvelope(100, 100, 900, 500, 3857))"]),
+    "generic": ("geometry", ["ST_MakeEnvelope(100, 100, 900, 500, 3857)", "ST_SetSRID('POINT EMPTY'::geometry, 3857)"]),
+    "constrained": ("geometry check (ST_SRID(geom) = 3857)", ["ST_MakeEnvelope(100, 100, 900, 500, 3857)"]),
+    "unknown": ("geometry", ["ST_MakeEnvelope(100, 100, 900, 500, 0)"]),
+    "settled": ("geometry", ["ST_MakeEnvelope(100, 100, 900, 500, 3857)", "ST_MakeEnvelope(0, 0, 80, 60, 4326)",
+                             "ST_MakeEnvelope(0, 0, 1000, 1000, 2056)"]),
+    "degrees": ("geometry(Polygon, 4326)", ["ST_Transform(ST_MakeEnvelope(100, 100, 900, 500, 3857), 4326)"]),
+    "globe": ("geography(Polygon)", ["ST_Transform(ST_MakeEnvelope(100, 100, 900, 500, 3857), 4326)::geography"]),
+    "pieces": ("geometry(GeometryCollection, 3857)", ["ST_ForceCollection(ST_Collect(ST_MakeEnvelope(100, 100, 500, 500, 3857),"
+                                                      "ST_MakeEnvelope(500, 100, 900, 500, 3857)))"]),
+    "surface": ("geometry(MultiSurface, 3857)", ["ST_GeomFromText('MULTISURFACE(((100 100,900 100,900 500,100 500,100 100)))', 3857)"]),
+    "mesh": ("geometry(TIN, 3857)", ["ST_GeomFromText('TIN(((100 100,900 100,900 500,100 100)),((100 100,900 500,100 500,100 100)))', 3857)"]),
+    "body": ("geometry(PolyhedralSurfaceZ, 3857)", ["ST_GeomFromText('POLYHEDRALSURFACE Z(((100 100 0,900 100 0,900 500 0,100 500 0,100 100 0)))', 3857)"]),
+    "nothing": ("geometry(Polygon, 3857)", ["ST_MakeEnvelope(100, 100, 900, 500, 3857)", "NULL", "ST_SetSRID('POLYGON EMPTY'::geometry, 3857)"]),
+    "wild": ("geometry(Geometry, 3857)", ["ST_MakeEnvelope(100, 100, 900, 500, 3857)",
+                                          "ST_SetSRID('LINESTRING(100 100, NaN 200, 300 300)'::geometry, 3857)",
+                                          "ST_SetSRID(ST_MakePoint('Infinity', 5), 3857)"]),
+}
+RULE = '<Rule>{0}<PolygonSymbolizer><Fill><CssParameter name="fill">#c04020</CssParameter></Fill></PolygonSymbolizer></Rule>'
+LINES = """<Rule><LineSymbolizer><Stroke><CssParameter name="stroke">#204080</CssParameter>
+  <CssParameter name="stroke-width">3</CssParameter></Stroke></LineSymbolizer></Rule>"""
+
+
+@pytest.fixture(scope="module")
+def database():
+    with Postgres(settings=["log_statement=all", "max_connections=50"]) as server:
+        server.sql("CREATE EXTENSION postgis")
+        for name, (kind, rows) in COLUMNS.items():
+            server.sql(f"CREATE TABLE {name}(id int, kind text, geom {kind})")
+            for number, row in enumerate(rows):
+                server.sql(f"INSERT INTO {name} VALUES ({number}, 'a', {row})")
+        server.sql("CREATE VIEW seen AS SELECT id, ST_Translate(geom, 0, 0) AS shape FROM plain")
+        server.sql("CREATE MATERIALIZED VIEW kept AS SELECT * FROM plain")
+        server.sql("CREATE TABLE two(id int, other geometry(Point, 3857), geom geometry(Polygon, 3857));"
+                   "INSERT INTO two SELECT id, ST_Centroid(geom), geom FROM plain")
+        server.sql('CREATE SCHEMA "odd ""schema"; CREATE TABLE "odd ""schema"."a; DROP TABLE plain; --"("the ""geom" '
+                   'geometry(Polygon, 3857), "na""me" text); INSERT INTO "odd ""schema"."a; DROP TABLE plain; --" '
+                   "SELECT geom, 'x' FROM plain")
+        server.sql("""CREATE TABLE bent(id int, geom geometry(CurvePolygon, 3857)); INSERT INTO bent VALUES (1, ST_GeomFromText(
+          'CURVEPOLYGON(COMPOUNDCURVE(CIRCULARSTRING(100 500, 500 900, 900 500), (900 500, 500 100, 100 500)),
+           CIRCULARSTRING(400 500, 600 500, 400 500))', 3857));
+          CREATE TABLE flat AS SELECT i AS id, ST_MakeEnvelope(x - w, y - h, x + w, y + h, 4326)::geometry(Polygon, 4326) AS geom FROM
+            (SELECT i, (i * 37 % 34) * 10.0 - 165 AS x, (i * 53 % 33) * 5.0 - 80 AS y, i % 7 * 0.5 + 0.1 AS w, i % 5 * 0.4 + 0.1 AS h
+             FROM generate_series(1, 600) i) t;
+          CREATE TABLE round AS SELECT id, geom::geography AS geom FROM flat; CREATE INDEX ON round USING gist(geom); ANALYZE round;
+          CREATE TABLE pile AS SELECT i AS id, (ARRAY['wood', 'lake', 'heath'])[i % 3 + 1] AS kind, ST_Buffer(ST_SetSRID(ST_MakePoint(
+            i * 7919 % 1000, i * 104729 % 997), 3857), 5 + i % 37, 3)::geometry(Polygon, 3857) AS geom FROM generate_series(1, 3000) i;
+          CREATE INDEX ON pile USING gist(geom); ANALYZE pile;
+          CREATE TABLE straight AS SELECT id, ST_CurveToLine(geom, 512)::geometry(Polygon, 3857) AS geom FROM bent;
+          CREATE TABLE arcs(id int, geom geometry(Geometry, 3857)); INSERT INTO arcs VALUES
+          (1, ST_GeomFromText('CIRCULARSTRING(100 500, 200 600, 300 500, 400 400, 500 500)', 3857)),
+          (2, ST_GeomFromText('MULTICURVE((0 0, 500 300), CIRCULARSTRING(500 100, 900 500, 500 900))', 3857)),
+          (3, ST_GeomFromText('COMPOUNDCURVE((0 900, 300 900), CIRCULARSTRING(300 900, 400 800, 300 700))', 3857));
+          CREATE TABLE chords AS SELECT id, ST_CurveToLine(geom, 512) AS geom FROM arcs""")
+        server.sql("""CREATE TABLE many(id int, kind text, size float8, at timestamptz, geom geometry(Polygon, 3857));
+          INSERT INTO many SELECT i, CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END, i, timestamptz '2020-01-01 00:00Z' + i * interval '1 hour',
+            ST_MakeEnvelope(x, y, x + 6, y + 6, 3857) FROM (SELECT i, (i % 100) * 10 + 2 AS x, (i / 100) * 10 + 2 AS y
+            FROM generate_series(0, 9999) i) t;
+          CREATE INDEX ON many USING gist(geom); ANALYZE many""")
+        server.sql(r"""CREATE TABLE looks(id int, geom geometry(Polygon, 3857), moment timestamp, zoned timestamptz, day date,
+            wait interval, single real, double float8, exact numeric(30, 10), large bigint, bytes bytea, text text, fixed char(5),
+            flag bool, list int[], doc jsonb, none text, address inet, unique_id uuid);
+          INSERT INTO looks SELECT 7, geom, '2020-02-29 12:34:56.789012', '2020-02-29 12:34:56+02', '0044-03-15 BC', '1 year 2 days 03:04:05.6',
+            0.1::real, 0.1::float8 + 0.2::float8, 12345678901234567890.0123456789, 9223372036854775807, '\x00ff10', E'line\nnext "q" <&> é 漢',
+            'ab', true, '{1,NULL,3}', '{"a": [1, 2.50]}', NULL, '10.0.0.1/8', 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11' FROM plain;
+          INSERT INTO looks SELECT 8, ST_Translate(geom, 0, 450), 'infinity', '-infinity', 'infinity', '0', 'NaN', 'Infinity', 'NaN', 0, '', '',
+            '', false, '{}', 'null', NULL, NULL, NULL FROM plain""")
+        yield server
+
+
+@pytest.fixture(scope="module")
+def maps(database, build):
+    with temporary_folder() as folder, Maps(folder, build, database.connection()) as made:
+        for name, rules in (("lines", LINES), ("odd", RULE.format(
+                "<Filter><PropertyIsEqualTo><PropertyName>na\"me</PropertyName><Literal>x</Literal></PropertyIsEqualTo></Filter>"))):
+            (folder / f"{name}.sld").write_text(SLD.format(rules=rules))
+        (folder / "kinds.sld").write_text(SLD.format(rules="".join(
+            '<Rule><Filter><PropertyIsEqualTo><PropertyName>kind</PropertyName><Literal>' + kind + '</Literal></PropertyIsEqualTo>'
+            '</Filter><PolygonSymbolizer><Fill><CssParameter name="fill">' + fill + '</CssParameter>'
+            '<CssParameter name="fill-opacity">0.7</CssParameter></Fill></PolygonSymbolizer></Rule>'
+            for kind, fill in (("wood", "#80c080"), ("lake", "#8080f0"), ("heath", "#f0e080")))))
+        for name in [*COLUMNS, "bent", "straight", "many", "kept"]:
+            for transfer in ("binary", "hex", "twkb", "auto"):
+                made.add(f"{name}_{transfer}", f"<table>{name}</table><transfer>{transfer}</transfer>")
+        for name in ("arcs", "chords"):
+            for transfer in ("binary", "twkb"):
+                made.add(f"{name}_{transfer}", f"<table>{name}</table><transfer>{transfer}</transfer><style>{folder}/lines.sld</style>")
+        made.add("pile", f"<table>pile</table><style>{folder}/kinds.sld</style>")
+        made.add("seen", "<table>seen</table>")
+        for name in ("flat", "round"):
+            made.add(name, f"<table>{name}</table><transfer>binary</transfer>")
+        made.add("settled_wgs", "<table>settled</table><srid>4326</srid>")
+        made.add("two", "<table>public.two</table><geometry>geom</geometry>")
+        made.add("odd", '<table>odd "schema.a; DROP TABLE plain; --</table>' + f"<style>{folder}/odd.sld</style>")
+        made.add("looks", "<table>looks</table><id>id</id>")
+        for name, where in {"scale": "size &lt; !SCALE!", "pixel": "size * size &lt; !PIXEL! * 500", "text": "kind = !KIND!",
+                            "number": "id = (!KIND!)::int", "boxed": "geom &amp;&amp; !BBOX! AND kind = 'a'",
+                            "period": "at >= !TIME_START! AND at &lt; !TIME_END!", "whole": "!TIME! = '2020' OR '!KIND!' = !KIND!",
+                            "wrong": "kind = !SIZE!"}.items():
+            made.add(f"q_{name}", f"<query>SELECT * FROM many WHERE {where}</query><geometry>geom</geometry><srid>3857</srid><id>id</id>",
+                     more=TIMES)
+        for name in ("degrees", "plain"):
+            made.add(f"{name}_local", f"<table>{name}</table><transfer>twkb</transfer>", grid="WGS84")
+        yield made.serve()
+
+
+def statements(database):
+    """What the server was asked, in order."""
+    return re.findall(r"(?:LOG:  execute \S+|LOG:  statement): (.*)", database.log())
+
+
+@pytest.mark.parametrize("name", [name for name in COLUMNS if name not in ("plain", "settled")])
+def test_columns_of_all_kinds_show_the_same(maps, name):
+    """800 x 400 units of a thousand, whatever holds them."""
+    plain = maps.draw("plain_binary", BOX)
+    assert 0.3 < covered(plain) < 0.35
+    for transfer in ("binary", "hex", "twkb", "auto"):
+        if name in ("mesh", "body", "pieces") and transfer != "binary":
+            assert difference(maps.draw(f"{name}_{transfer}", BOX), maps.draw(f"{name}_binary", BOX)) < 0.002
+        else:
+            # the outlines of pieces, and of the diagonal of a mesh, are their own
+            assert difference(maps.draw(f"{name}_{transfer}", BOX), plain) < (0.02 if name in ("mesh", "pieces") else 0.002), transfer
+
+
+def test_the_same_through_every_cut_of_the_map(maps):
+    numbers = random.Random(1)
+    for _ in range(30):
+        side = 10 ** numbers.uniform(0, 5)
+        x, y = numbers.uniform(-side, 1000), numbers.uniform(-side, 1000)
+        box = (x, y, x + side, y + side)
+        plain = maps.draw("plain_binary", box, (100, 100))
+        for name in ("plain_hex", "plain_auto", "multi_binary", "generic_binary", "kept_auto", "seen", "two"):
+            assert numpy.array_equal(maps.draw(name, box, (100, 100)), plain), (name, box)
+        for name in ("degrees_binary", "globe_binary", "globe_twkb", "plain_twkb"):
+            assert difference(maps.draw(name, box, (100, 100)), plain) < 0.003, (name, box)
+
+
+def test_features_lie_over_each_other_in_the_same_order_in_every_map(maps):
+    """Whatever way the database takes to the rows: of the whole table, of a part, of a few."""
+    whole = maps.draw("pile", BOX, (4000, 4000))
+    for size in (1000, 250, 100, 20):
+        numbers = random.Random(size)
+        for _ in range(12):
+            x, y = numbers.randrange(0, 4000 - size + 1), numbers.randrange(0, 4000 - size + 1)
+            box = (x / 4, (4000 - y - size) / 4, (x + size) / 4, (4000 - y) / 4)
+            part = maps.draw("pile", box, (size, size))
+            assert numpy.array_equal(part[2:-2, 2:-2], whole[y + 2:y + size - 2, x + 2:x + size - 2]), box
+
+
+def test_a_geography_is_found_from_the_whole_world_and_from_close(maps):
+    numbers = random.Random(9)
+    for degrees in (0.1, 1, 5, 20, 40, 59, 61, 100, 179, 360):
+        for _ in range(4):
+            side = math.radians(degrees) * 6378137
+            x, y = (numbers.uniform(-2e7, max(2e7 - side, -1.9e7)) for _ in range(2))
+            box = (x, y, x + side, y + side)
+            flat = maps.draw("flat", box, (300, 300))
+            assert numpy.array_equal(maps.draw("round", box, (300, 300)), flat), box
+    assert covered(maps.draw("flat", WORLD)) > 0.05
+
+
+def test_rows_of_another_srid_than_the_layers_are_left_out(maps):
+    one = maps.draw("settled_binary", BOX)
+    assert difference(one, maps.draw("plain_binary", BOX)) < 0.002
+    for transfer in ("hex", "twkb", "auto"):
+        assert difference(maps.draw(f"settled_{transfer}", BOX), one) < 0.002
+    assert "SRID" in maps.server.log()
+    # <srid> says which rows are meant: now those in degrees, which begin at 0, 0
+    whole = maps.draw("settled_wgs", (-1e7, -1e7, 1e7, 1e7))
+    assert whole[70, 130, 3] == 255 and not whole[150, 50].any()
+
+
+def test_curves_are_stroked(maps):
+    straight = maps.draw("straight_binary", BOX, (600, 600))
+    assert 0.3 < covered(straight) < 0.6
+    for transfer in ("binary", "hex", "twkb", "auto"):
+        assert difference(maps.draw(f"bent_{transfer}", BOX, (600, 600)), straight) < 0.001
+    for transfer in ("binary", "twkb"):
+        lines = maps.draw(f"arcs_{transfer}", BOX, (600, 600))
+        assert lines.any() and difference(lines, maps.draw("chords_binary", BOX, (600, 600))) < 0.002
+    far = maps.draw("bent_binary", (499.0, 897.0, 501.0, 899.0), (400, 400))  # an arc's top, from very near
+    assert 0.3 < covered(far) < 1.01
+
+
+def test_hostile_names_are_only_names(maps, database):
+    assert numpy.array_equal(maps.draw("odd", BOX)[120:150, 60:90, :3].reshape(-1, 3), [[0xC0, 0x40, 0x20]] * 900)
+    assert database.sql("SELECT count(*) FROM plain") == ["1"]
+
+
+def test_placeholders_are_values_of_the_map(maps):
+    everything = covered(maps.draw("many_binary", BOX, (500, 500)))
+    assert everything > 0.3
+    # 2 units a pixel: scale 1:7142.86; sizes go from 0 to 9999 with the rows of squares
+    assert abs(covered(maps.draw("q_scale", BOX, (500, 500))) / everything - 0.714286) < 0.01
+    # size^2 < pixel * 500: up to 31 of the first row
+    assert abs(covered(maps.draw("q_pixel", BOX, (500, 500))) / everything - 32 / 10000) < 0.0005
+    half = maps.draw("q_text", BOX, (500, 500), more="&DIM_KIND=a")
+    assert abs(covered(half) / everything - 0.5) < 0.01
+    assert numpy.array_equal(maps.draw("q_boxed", BOX, (500, 500)), half)
+    assert covered(maps.draw("q_whole", BOX, (500, 500), more="&DIM_KIND=!KIND!&TIME=1999")) > 0.9 * everything
+    assert not maps.draw("q_whole", BOX, (500, 500), more="&TIME=1999").any()
+
+
+@pytest.mark.parametrize("value, hours", [
+    ("2020-01-01", 24), ("2020-01", 744), ("2020-01-02T03Z", 1), ("2020-01-01/2020-01-02", 48), ("2020-01-01T00:00:00Z/P3D", 72),
+    ("2019", 0), ("2020-01-01T00:30:00Z/2020-01-01T02:30:00Z", 2), ("2020-01-01T02:00:00%2B02:00/PT5H", 5)])
+def test_times_of_dimensions_are_periods(maps, value, hours):
+    shown = maps.draw("q_period", BOX, (1000, 1000), more=f"&TIME={value}")
+    one = covered(maps.draw("q_period", BOX, (1000, 1000), more="&TIME=2020-01-02T03Z"))
+    assert round(covered(shown) / one) == hours
+
+
+@pytest.mark.parametrize("value", ["yesterday", "2020-13", "'; DROP TABLE many; --", "2020-01-01/", "2020,2021"])
+def test_values_that_are_no_times_are_the_clients_fault(maps, database, value):
+    reply = maps.reply("q_period", BOX, more=f"&TIME={value}")
+    assert reply.status == 400 and b"InvalidDimensionValue" in reply.body, reply.body
+    assert database.sql("SELECT count(*) FROM many") == ["10000"]
+
+
+@pytest.mark.parametrize("value", ["a' OR '1'='1", "'; DELETE FROM many; --", "$1", "a\\'", "%C3%A9%E6%BC%A2", "!KIND!", "NULL",
+                                   "a" * 3000, "%25", "a%00b", "%FF"])
+def test_hostile_values_are_only_values(maps, database, value):
+    value = value.replace(" ", "%20").replace("'", "%27").replace(";", "%3B").replace("\\", "%5C")
+    for layer in ("q_text", "q_number"):
+        reply = maps.reply(layer, BOX, more=f"&DIM_KIND={value}")
+        assert reply.status in (200, 400), (layer, reply.body)
+        if layer == "q_number":
+            assert reply.status == 400 and b"InvalidDimensionValue" in reply.body and b"22P02" not in reply.body
+    assert database.sql("SELECT count(*) FROM many") == ["10000"]
+
+
+def test_a_placeholder_that_means_nothing_is_named(maps):
+    reply = maps.reply("q_wrong", BOX)
+    assert reply.status >= 500 and "!SIZE!" in maps.server.log()
+
+
+def test_many_rows_go_through_copy_and_few_do_not(maps, database):
+    maps.draw("many_auto", BOX)
+    before = len(statements(database))
+    whole = maps.draw("many_auto", BOX)
+    copied = statements(database)[before:]
+    assert len(copied) == 1 and copied[0].startswith("COPY (SELECT"), copied
+    assert numpy.array_equal(whole, maps.draw("many_hex", BOX))
+    before = len(statements(database))
+    maps.draw("many_auto", (0.0, 0.0, 100.0, 100.0))
+    assert not any(text.startswith("COPY") for text in statements(database)[before:])
+    maps.draw("q_text", BOX)
+    before = len(statements(database))
+    maps.draw("q_text", BOX)  # what a client says is never in the text of a statement
+    assert all("COPY" not in text and "'a'" not in text for text in statements(database)[before:])
+
+
+@pytest.mark.parametrize("srs, table", [("EPSG:3857", "plain"), ("EPSG:4326", "degrees"), ("EPSG:3857", "degrees"), ("EPSG:4326", "plain")])
+def test_packed_coordinates_are_less_than_half_a_pixel_off(maps, database, srs, table):
+    """The digits that maps of any scale ask for, against what they do to random geometry of those scales."""
+    numbers = random.Random(4)
+    asked = 0
+    for _ in range(25):
+        side = 10 ** numbers.uniform(-1, 7) / (111319.5 if srs == "EPSG:4326" else 1)
+        width, height = numbers.randint(20, 900), numbers.randint(20, 900)
+        box = (0.0, 0.0, side, side)
+        pixel = min(side / width, side / height)  # in units of the map; then of the layer, where they are the smallest
+        if (srs, table) == ("EPSG:3857", "degrees"):
+            pixel *= math.degrees(1 / math.cosh(side / 6378137)) / 6378137
+        elif (srs, table) == ("EPSG:4326", "plain"):
+            pixel *= math.radians(1) * 6378137
+        before = len(statements(database))
+        maps.draw(f"{table}_twkb" if srs == "EPSG:3857" else f"{table}_local", box, (width, height), srs=srs)
+        found = re.findall(r"ST_AsTWKB\((?:ST_Transform\([^()]*\)|[^()]*?),(-?\d+)\)", " ".join(statements(database)[before:]))
+        if not found:
+            continue
+        asked += 1
+        digits, reach = int(found[-1]), pixel * max(width, height)
+        off = float(database.sql(f"""WITH random AS (SELECT ST_MakeLine(ARRAY(SELECT ST_MakePoint(random() * {reach}, random() * {reach})
+            FROM generate_series(1, 200))) AS g), packed AS (SELECT g, ST_GeomFromTWKB(ST_AsTWKB(g, {digits})) AS p FROM random)
+            SELECT max(ST_Distance(ST_PointN(g, i), p)) FROM packed, generate_series(1, 200) i""")[0])
+        assert off < pixel / 2, (digits, pixel, off)
+    assert asked >= 10
+
+
+def test_values_look_as_psql_shows_them(maps, database):
+    names = ["moment", "zoned", "day", "wait", "single", "double", "exact", "large", "bytes", "text", "list", "doc", "none", "unique_id"]
+    for number, point in ((7, (100, 140)), (8, (100, 50))):
+        properties = json.loads(maps.info("looks", BOX, (200, 200), point).body)["features"]
+        assert [feature["id"] for feature in properties] == [f"looks.{number}"]
+        for name in names:
+            shown = properties[0]["properties"][name]
+            wanted = "\n".join(database.sql(f"SELECT {name} FROM looks WHERE id = {number}"))
+            assert (wanted == "" if shown is None else shown == wanted), name
+        assert properties[0]["properties"]["none"] is None
+
+
+def test_bytes_are_counted_for_each_map(maps, database):
+    before = maps.counter("postgres_bytes_total"), maps.counter("vector_maps_total")
+    maps.draw("plain_binary", BOX)
+    size = int(database.sql("SELECT sum(length(ST_AsEWKB(geom))) FROM plain")[0])
+    assert maps.counter("postgres_bytes_total") - before[0] == 1 + 4 + 2 + 4 + size + 4 + 8
+    assert maps.counter("vector_maps_total") - before[1] == 1
+    maps.draw("plain_hex", BOX)
+    assert maps.counter("postgres_bytes_total") - before[0] > 2 * size

@@ -1,0 +1,164 @@
+"""The seeder's place: killed, interrupted or failing runs go on where they were; lists of tiles; counting; lines of JSON."""
+import json
+import os
+import pathlib
+import random
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+from conftest import wait_until
+from origin import Origin
+
+BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
+SEED = str(BUILD / "bin" / "mapcache_seed")
+GRID = "GoogleMapsCompatible"
+
+
+class Site:
+    def __init__(self, folder, source='type="dummy"/>'):
+        self.folder = folder
+        self.folder.mkdir(exist_ok=True)
+        self.config = folder / "mapcache.xml"
+        self.config.write_text(f"""<mapcache>
+  <source name="any" {source}
+  <cache name="main" type="sqlite3"><dbfile>{folder}/tiles.sqlite3</dbfile></cache>
+  <tileset name="world"><source>any</source><cache>main</cache><grid>{GRID}</grid><grid>WGS84</grid><format>PNG</format><metatile>2 2</metatile></tileset>
+  <service type="wmts" enabled="true"/>
+  <lock_dir>{folder}</lock_dir>
+</mapcache>
+""")
+        self.place = folder / "place"
+
+    def command(self, *options):
+        return [SEED, "-c", str(self.config), "-t", "world", *map(str, options)]
+
+    def seed(self, *options):
+        return subprocess.run(self.command(*options), capture_output=True, text=True, timeout=100)
+
+    def start(self, *options):
+        return subprocess.Popen(self.command(*options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def tiles(self):
+        with sqlite3.connect(self.folder / "tiles.sqlite3", timeout=60) as db:
+            assert db.execute("pragma integrity_check").fetchone() == ("ok",)
+            return dict((row[:3], row[3]) for row in db.execute("select z, x, y, data from tiles"))
+
+    def done(self):
+        """What the checkpoint says, and that it is whole."""
+        lines = self.place.read_text().splitlines()
+        assert lines[0] == "mapcache checkpoint 1" and lines[-1] == "end", lines
+        return int(lines[2].split()[1])
+
+
+@pytest.mark.parametrize("order", ["drill-down", "scanline"])
+@pytest.mark.parametrize("workers", ["-n", "-p"])
+def test_killed_at_any_moment_it_goes_on(tmp_path, order, workers):
+    whole = Site(tmp_path / "whole")
+    options = "-z", "0,7", "-i", order
+    assert whole.seed(*options).returncode == 0
+    expected = whole.tiles()
+    chance = random.Random(order + workers)
+    site = Site(tmp_path / "killed")
+    kept = 0
+    for _ in range(5):
+        run = site.start(*options, workers, "2", "--checkpoint", site.place, "--resume")
+        time.sleep(chance.uniform(0.05, 0.6))
+        run.send_signal(signal.SIGKILL)
+        run.communicate()
+        if site.place.exists():  # what it says is done is there, in the order of the walk
+            assert site.done() >= kept
+            kept = site.done()
+            assert len(site.tiles()) >= kept
+    result = site.seed(*options, workers, "2", "--checkpoint", site.place, "--resume")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert site.tiles() == expected
+    assert not site.place.exists()  # nothing is left to be done
+
+
+def test_an_interrupt_ends_soon_and_leaves_the_place(tmp_path):
+    for end in signal.SIGINT, signal.SIGTERM:
+        site = Site(tmp_path / end.name)
+        run = site.start("-z", "0,9", "-n", "3", "--checkpoint", site.place)
+        wait_until(site.place.exists, "a checkpoint")
+        began = time.monotonic()
+        run.send_signal(end)
+        out, err = run.communicate(timeout=30)
+        assert run.returncode == 0 and "seeded" in out, out + err
+        assert time.monotonic() - began < 10
+        assert 0 < site.done() * 4 <= len(site.tiles()) + 12  # the top levels have fewer tiles
+        again = site.seed("-z", "0,9", "--checkpoint", site.place)
+        assert again.returncode == 1 and "--resume" in again.stderr
+        other = site.seed("-z", "0,8", "--checkpoint", site.place, "--resume")
+        assert other.returncode == 1 and "other tiles" in other.stderr
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    site = Site(tmp_path)
+    for text in "", "nonsense\n", "mapcache checkpoint 1\nplan 12\n", "mapcache checkpoint 1\nplan 12\ndone 7\n", "\0" * 500:
+        site.place.write_text(text)
+        result = site.seed("-z", "0,1", "--checkpoint", site.place, "--resume")
+        assert result.returncode == 1 and "no checkpoint" in result.stderr, result.stderr
+
+
+def from_origin(folder, url):
+    return Site(folder, f"""type="wms"><getmap><params><FORMAT>image/png</FORMAT><LAYERS>red</LAYERS></params></getmap>
+    <http><url>{url}</url></http></source>""")
+
+
+def test_what_failed_is_kept_and_tried_again(tmp_path):
+    with Origin() as origin:
+        site = from_origin(tmp_path, origin.url("/flaky/12/wms?"))
+        result = site.seed("-z", "0,2", "-P", "100", "--checkpoint", site.place)
+        assert result.returncode == 0 and result.stderr.count("failed to seed") == 6, result.stderr
+        assert site.place.read_text().count("failed ") == 6
+        result = site.seed("-z", "0,2", "--checkpoint", site.place, "--resume")
+        assert result.returncode == 0, result.stdout + result.stderr
+        assert len(site.tiles()) == 21 and not site.place.exists()
+
+
+def test_a_failure_is_tried_again_while_it_runs(tmp_path):
+    with Origin() as origin:
+        site = from_origin(tmp_path, origin.url("/flaky/8/wms?"))
+        result = site.seed("-z", "0,0", "--retries", "2", "-P", "100")
+        assert result.stderr.count("failed to seed") == 1 and not (tmp_path / "tiles.sqlite3").exists()
+        result = site.seed("-z", "0,0", "--retries", "2")
+        assert result.returncode == 0 and "failed" not in result.stderr and len(site.tiles()) == 1, result.stderr
+
+
+def test_lists_of_tiles(tmp_path):
+    """osm2pgsql writes z/x/y and render_list reads x y z, both with rows from the north."""
+    site = Site(tmp_path)
+    tiles = tmp_path / "expired"
+    tiles.write_text("3/1/2\n3/1/2\n# a comment\n\n2/9/9\nnonsense\n5 6 4\n3/1/2 9\n4/99999999999/1\n")
+    result = site.seed("--list", tiles)
+    assert result.returncode == 3, result.stdout + result.stderr
+    assert [line.split(":")[1] for line in result.stderr.splitlines()] == ["5", "6", "8", "9"]
+    assert "seeded 2 metatiles" in result.stdout
+    assert set(site.tiles()) == {(3, x, y) for x in (0, 1) for y in (4, 5)} | {(4, x, y) for x in (4, 5) for y in (8, 9)}
+    tiles.write_text("3/1/2\n4/5/6\n")
+    assert site.seed("--list", tiles, "-m", "delete", "-z", "4,4").returncode == 0
+    assert {key[0] for key in site.tiles()} == {3}
+
+
+def test_counting_without_doing(tmp_path):
+    site = Site(tmp_path)
+    result = site.seed("-z", "0,4", "--dry-run", "--json")
+    counted = json.loads(result.stdout)
+    assert result.returncode == 0 and counted["tiles"] == sum(4**z for z in range(5)) and counted["metatiles"] == 1 + 1 + 4 + 16 + 64
+    assert "bytes" not in counted and counted["stored"] == 0
+    assert site.seed("-z", "0,4").returncode == 0
+    size = sum(len(data) for data in site.tiles().values())
+    counted = json.loads(site.seed("-z", "0,4", "--dry-run", "--json").stdout)
+    assert counted["stored"] == counted["samples"] > 50 and 0.5 * size < counted["bytes"] < 2 * size
+    assert "all" in site.seed("-z", "0,4", "--dry-run").stdout
+
+
+def test_progress_as_lines_of_json(tmp_path):
+    site = Site(tmp_path)
+    result = site.seed("-z", "0,6", "--json")
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert lines[-1]["exit"] == 0 and lines[-1]["done"] == lines[-1]["expected"] and lines[-1]["tiles"] == sum(4**z for z in range(7))
+    assert all("exit" not in line for line in lines[:-1])
