@@ -35,6 +35,7 @@ typedef struct mc_process {
     struct mc_workers *workers;   /* CPU workers (lib/base) */
     struct mc_workers *io;        /* threads that may wait for origins and databases (lib/base) */
     struct mc_gate *drawing;      /* how many maps are composed at a time (lib/base) */
+    struct mc_gate *painting;     /* how many maps of vector data are read and painted at a time */
     struct mc_metrics *metrics;   /* counters and histograms (lib/base) */
     struct mc_http *http;         /* connections to origins (lib/base) */
     struct mc_handles *handles;   /* open SQLite files (lib/db) */

@@ -1,5 +1,5 @@
 /*
- * Lets a bounded number of threads through at a time; the others wait, without polling, until one leaves.
+ * Lets a bounded number of threads through at a time; the others wait in a queue, without polling.
  */
 #ifndef MC_BASE_GATE_H
 #define MC_BASE_GATE_H

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/gate.h"
 #include "base/metrics.h"
 #include "mapcache/trace.h"
 
@@ -87,15 +88,10 @@ hand_over(mc_rendered *map, mc_canvas *canvas, const mc_render *wanted, mc_ctx *
     return mc_indexed_encode(&map->data, wanted->format, indexed, MC_ON_THE_FLY, ctx, pool);
 }
 
-mc_error *
-mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+static mc_error *
+paint_map(mc_rendered *map, mc_vector_source *vector, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
-    MC_SPAN(ctx, "mapcache_vector_render");
-    mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_vector_maps_total, 1);
-    mc_vector_source *vector = (mc_vector_source *)source;
     apr_pool_t *scratch, *layers;
-    if (wanted->vector_tile != NULL)
-        return mc_vector_tile(map, vector, wanted, ctx, pool);
     mc_error *error = MC_OK;
     apr_pool_create(&scratch, pool);
     apr_pool_create(&layers, scratch);
@@ -111,6 +107,20 @@ mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, m
     if (error == MC_OK)
         error = hand_over(map, canvas, wanted, ctx, pool);
     apr_pool_destroy(scratch);
+    return error;
+}
+
+mc_error *
+mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mapcache_vector_render");
+    mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_vector_maps_total, 1);
+    mc_vector_source *vector = (mc_vector_source *)source;
+    struct mc_gate *gate = ctx->process == NULL ? NULL : ctx->process->painting;
+    MC_TRY(mc_gate_enter(gate, ctx, pool));
+    mc_error *error = wanted->vector_tile != NULL ? mc_vector_tile(map, vector, wanted, ctx, pool)
+                                                  : paint_map(map, vector, wanted, ctx, pool);
+    mc_gate_leave(gate);
     return error;
 }
 
