@@ -34,8 +34,7 @@ typedef struct mc_log {
 typedef struct mc_process {
     struct mc_workers *workers;   /* CPU workers (lib/base) */
     struct mc_workers *io;        /* threads that may wait for origins and databases (lib/base) */
-    struct mc_gate *drawing;      /* how many maps are composed at a time (lib/base) */
-    struct mc_gate *painting;     /* how many maps of vector data are read and painted at a time */
+    struct mc_gate *drawing;      /* how many maps are drawn or composed at a time (lib/base) */
     struct mc_metrics *metrics;   /* counters and histograms (lib/base) */
     struct mc_http *http;         /* connections to origins (lib/base) */
     struct mc_handles *handles;   /* open SQLite files (lib/db) */
@@ -51,6 +50,7 @@ typedef struct mc_ctx {
     const mc_log *log;
     struct mc_trace *trace;         /* NULL: tracing is off */
     struct mc_cache_reads *reads;   /* gets that share a look at their file (lib/cache); NULL: each by itself */
+    struct mc_gate *inside;         /* the gate that has been passed, or NULL (lib/base) */
     struct mc_cache_writes *writes; /* puts that wait for their common transaction (lib/cache); NULL: none waits */
     apr_time_t deadline;            /* absolute, 0 for none */
     const apr_table_t *headers;     /* of the client's request, for {Header} in origin headers; may be NULL */

@@ -35,6 +35,7 @@ typedef struct mc_info_request {
     mc_render map;
     int x, y; /* pixel in the map, from the upper left */
     const char *format;
+    int count; /* features of each layer at most; 0: nothing is said */
 } mc_info_request;
 
 /* A layer of vector tiles, for documents. */

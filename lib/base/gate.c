@@ -1,9 +1,7 @@
-/* A counted door with a deadline. Who waits stands in a queue and is given the place of whoever leaves: nobody who comes
- * later is before him. */
+/* A counted door with a queue and a deadline. */
 #include "base/gate.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -11,16 +9,15 @@
 #define WAIT_AT_MOST (600 * APR_USEC_PER_SEC)
 
 typedef struct waiter {
-    pthread_cond_t called;
+    pthread_cond_t turn;
+    bool inside;
     struct waiter *next;
-    bool entered; /* a place has been given to it, and it is not in the queue any more */
 } waiter;
 
 struct mc_gate {
-    pthread_mutex_t lock;
-    pthread_condattr_t clock;
-    int places;           /* free ones; all under the lock */
-    waiter *first, *last; /* the queue; only when no place is free */
+    pthread_mutex_t lock; /* of all below, and of the waiters */
+    int places;           /* free ones: none while anybody waits */
+    waiter *first;
 };
 
 mc_gate *
@@ -28,8 +25,6 @@ mc_gate_create(int places)
 {
     mc_gate *gate = calloc(1, sizeof(*gate));
     MC_ASSERT(gate != NULL && places > 0);
-    pthread_condattr_init(&gate->clock);
-    pthread_condattr_setclock(&gate->clock, CLOCK_MONOTONIC);
     pthread_mutex_init(&gate->lock, NULL);
     gate->places = places;
     return gate;
@@ -40,52 +35,74 @@ mc_gate_destroy(mc_gate *gate)
 {
     if (gate == NULL)
         return;
-    pthread_condattr_destroy(&gate->clock);
     pthread_mutex_destroy(&gate->lock);
     free(gate);
 }
 
 static struct timespec
-end_of(mc_ctx *ctx)
+moment_in(apr_interval_time_t wait)
 {
-    apr_interval_time_t wait = mc_ctx_remaining(ctx, WAIT_AT_MOST);
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t nanoseconds = until.tv_nsec + wait % APR_USEC_PER_SEC * 1000;
-    until.tv_sec += (time_t)(wait / APR_USEC_PER_SEC + nanoseconds / 1000000000);
-    until.tv_nsec = (long)(nanoseconds % 1000000000);
-    return until;
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    int64_t nanoseconds = at.tv_nsec + wait % APR_USEC_PER_SEC * 1000;
+    at.tv_sec += (time_t)(wait / APR_USEC_PER_SEC + nanoseconds / 1000000000);
+    at.tv_nsec = (long)(nanoseconds % 1000000000);
+    return at;
+}
+
+/* In line, until it is this one's turn or the moment has come (NULL: never). Under the gate's lock. */
+static bool
+wait_in_line(mc_gate *gate, bool ahead, const struct timespec *until)
+{
+    waiter own = { .inside = false };
+    waiter **at = &gate->first;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&own.turn, &attributes);
+    pthread_condattr_destroy(&attributes);
+    while (*at != NULL && !ahead)
+        at = &(*at)->next;
+    own.next = *at;
+    *at = &own;
+    for (int status = 0; !own.inside && status == 0;)
+        status = until == NULL ? pthread_cond_wait(&own.turn, &gate->lock)
+                               : pthread_cond_timedwait(&own.turn, &gate->lock, until);
+    if (!own.inside) {
+        for (at = &gate->first; *at != &own; at = &(*at)->next)
+            continue;
+        *at = own.next;
+    }
+    pthread_cond_destroy(&own.turn);
+    return own.inside;
+}
+
+static bool
+enter(mc_gate *gate, bool ahead, const struct timespec *until)
+{
+    bool inside = true;
+    pthread_mutex_lock(&gate->lock);
+    if (gate->places > 0)
+        gate->places--;
+    else
+        inside = wait_in_line(gate, ahead, until);
+    pthread_mutex_unlock(&gate->lock);
+    return inside;
 }
 
 static void
-leave_queue(mc_gate *gate, const waiter *gone)
+leave(mc_gate *gate)
 {
-    waiter *before = NULL;
-    for (waiter *w = gate->first; w != NULL; before = w, w = w->next) {
-        if (w != gone)
-            continue;
-        *(before == NULL ? &gate->first : &before->next) = w->next;
-        if (gate->last == w)
-            gate->last = before;
-        return;
+    pthread_mutex_lock(&gate->lock);
+    waiter *next = gate->first;
+    if (next == NULL) {
+        gate->places++;
+    } else { /* the place goes from hand to hand: nobody can slip in between */
+        gate->first = next->next;
+        next->inside = true;
+        pthread_cond_signal(&next->turn);
     }
-}
-
-/* Under the lock, which is given up meanwhile. False where the time has passed. */
-static bool
-wait_in_queue(mc_gate *gate, const struct timespec *until)
-{
-    waiter own = { .entered = false };
-    pthread_cond_init(&own.called, &gate->clock);
-    *(gate->first == NULL ? &gate->first : &gate->last->next) = &own;
-    gate->last = &own;
-    int status = 0;
-    while (!own.entered && status == 0)
-        status = pthread_cond_timedwait(&own.called, &gate->lock, until);
-    if (!own.entered)
-        leave_queue(gate, &own);
-    pthread_cond_destroy(&own.called);
-    return own.entered;
+    pthread_mutex_unlock(&gate->lock);
 }
 
 mc_error *
@@ -93,32 +110,34 @@ mc_gate_enter(mc_gate *gate, mc_ctx *ctx, apr_pool_t *pool)
 {
     if (gate == NULL)
         return MC_OK;
-    struct timespec until = end_of(ctx);
-    bool entered = true;
-    pthread_mutex_lock(&gate->lock);
-    if (gate->places > 0)
-        gate->places--;
-    else
-        entered = wait_in_queue(gate, &until);
-    pthread_mutex_unlock(&gate->lock);
-    return entered ? MC_OK : mc_error_create(pool, MC_ERR_UNAVAILABLE, "too many maps were asked for at the same time");
+    MC_ASSERT(ctx->inside == NULL);
+    struct timespec until = moment_in(mc_ctx_remaining(ctx, WAIT_AT_MOST));
+    if (!enter(gate, false, &until))
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "too many maps were asked for at the same time");
+    ctx->inside = gate;
+    return MC_OK;
+}
+
+mc_gate *
+mc_gate_step_out(mc_ctx *ctx)
+{
+    mc_gate *gate = ctx->inside;
+    ctx->inside = NULL;
+    if (gate != NULL)
+        leave(gate);
+    return gate;
 }
 
 void
-mc_gate_leave(mc_gate *gate)
+mc_gate_step_in(mc_gate *gate, mc_ctx *ctx)
 {
-    if (gate == NULL)
-        return;
-    pthread_mutex_lock(&gate->lock);
-    waiter *next = gate->first;
-    if (next == NULL) {
-        gate->places++;
-    } else {
-        gate->first = next->next;
-        if (gate->first == NULL)
-            gate->last = NULL;
-        next->entered = true;
-        pthread_cond_signal(&next->called);
-    }
-    pthread_mutex_unlock(&gate->lock);
+    if (gate != NULL)
+        enter(gate, true, NULL);
+    ctx->inside = gate;
+}
+
+void
+mc_gate_leave(mc_ctx *ctx)
+{
+    mc_gate_step_out(ctx);
 }

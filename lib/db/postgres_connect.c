@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "base/gate.h"
 #include "base/text.h"
 #include "db/postgres_private.h"
 #include "mapcache/trace.h"
@@ -30,10 +31,9 @@ add_arrival(mc_postgres_traffic *traffic, int socket, apr_time_t begin)
         traffic->first = waiting;
 }
 
-mc_error *
-mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait)
+static mc_error *
+wait_for(struct pollfd *polled, const mc_pg_wait *wait)
 {
-    struct pollfd polled = { .fd = PQsocket(pg), .events = events };
     apr_time_t begin = apr_time_now();
     for (apr_time_t now = begin;; now = apr_time_now()) {
         apr_time_t left = wait->end - now;
@@ -43,12 +43,24 @@ mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait)
             return mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "the client has gone");
         int wait_ms = left / 1000 < MC_PG_POLL_MS ? (int)(left / 1000) + 1 : MC_PG_POLL_MS;
         /* A socket in error is ready, too: libpq says what is the matter with it. */
-        if (poll(&polled, 1, wait_ms) <= 0)
+        if (poll(polled, 1, wait_ms) <= 0)
             continue;
         if (wait->traffic != NULL)
-            add_arrival(wait->traffic, polled.fd, begin);
+            add_arrival(wait->traffic, polled->fd, begin);
         return MC_OK;
     }
+}
+
+mc_error *
+mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait)
+{
+    struct pollfd polled = { .fd = PQsocket(pg), .events = events };
+    bool ready = poll(&polled, 1, 0) > 0;
+    mc_gate *gate = ready ? NULL : mc_gate_step_out(wait->ctx); /* others draw meanwhile */
+    mc_error *error = wait_for(&polled, wait);
+    if (!ready)
+        mc_gate_step_in(gate, wait->ctx);
+    return error;
 }
 
 static const char *

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/gate.h"
 #include "base/metrics.h"
 #include "db/postgres_private.h"
 
@@ -93,6 +94,7 @@ wait_for_change(mc_postgres_engine *engine, mc_pg_target *target, apr_time_t unt
     apr_interval_time_t left = (until < wait->end ? until : wait->end) - now;
     if (left > MC_PG_POLL_MS * 1000)
         left = MC_PG_POLL_MS * 1000;
+    mc_gate_step_out(wait->ctx); /* whoever has the connections may wait for this place: see mc_pg_acquire */
     struct timespec at;
     clock_gettime(CLOCK_MONOTONIC, &at);
     int64_t nanoseconds = at.tv_nsec + (left < 1 ? 1 : left) * 1000;
@@ -182,6 +184,7 @@ drop(mc_postgres_engine *engine, mc_pg_connection *connection)
 mc_error *
 mc_pg_acquire(mc_pg_connection **connection, mc_postgres_engine *engine, const char *string, const mc_pg_wait *wait)
 {
+    mc_gate *gate = wait->ctx->inside;
     for (;;) {
         bool probe = false, crowded = false;
         *connection = NULL;
@@ -189,6 +192,8 @@ mc_pg_acquire(mc_pg_connection **connection, mc_postgres_engine *engine, const c
         mc_pg_target *target = find_target(engine, string);
         mc_error *error = reserve(connection, &probe, engine, target, wait);
         pthread_mutex_unlock(&engine->lock);
+        if (wait->ctx->inside != gate)
+            mc_gate_step_in(gate, wait->ctx);
         MC_TRY(error);
         if (*connection == NULL) {
             error = connect_reserved(connection, engine, target, probe, &crowded, wait);

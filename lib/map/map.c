@@ -167,7 +167,7 @@ compose(mc_answer *answer, mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
     mc_error *error = mc_error_copy(draw_and_encode(answer, plan, ctx, scratch, pool), pool);
     mc_workers_leave(ctx->process->workers);
     apr_pool_destroy(scratch);
-    mc_gate_leave(ctx->process->drawing);
+    mc_gate_leave(ctx);
     return error;
 }
 

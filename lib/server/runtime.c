@@ -121,7 +121,6 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     MC_TRY(mc_workers_create(&process->workers, workers, pool));
     MC_TRY(mc_workers_create(&process->io, io, pool));
     process->drawing = mc_gate_create(mc_processors() / processes + 1);
-    process->painting = mc_gate_create(2 * (mc_processors() / processes) + 2);
     process->metrics = mc_metrics_create();
     process->http = mc_http_create(IDLE_CONNECTIONS);
     process->postgres = create_postgres(config, processes, threads);
@@ -149,7 +148,6 @@ mc_runtime_destroy(mc_runtime *runtime)
     if (!runtime->metrics_shared)
         mc_metrics_destroy(process->metrics);
     mc_gate_destroy(process->drawing);
-    mc_gate_destroy(process->painting);
     *process = (mc_process){ 0 };
 }
 

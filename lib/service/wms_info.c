@@ -56,6 +56,15 @@ parse_info_format(const char **format, const mc_tileset *tileset, const mc_call 
     return mc_error_located(pool, MC_ERR_INVALID_FORMAT, "info_format", "INFO_FORMAT \"%s\" is not offered", *format);
 }
 
+/* One feature of each layer, where FEATURE_COUNT does not say another number (WMS 1.3.0, 7.4.3.7). */
+static int
+feature_count(const mc_call *call)
+{
+    const char *text = mc_param(call, "FEATURE_COUNT");
+    int count = 1;
+    return text != NULL && mc_parse_int(&count, text, 1, INT32_MAX) ? count : 1;
+}
+
 mc_error *
 mc_wms_get_info(mc_request *request, const mc_call *call, apr_pool_t *pool)
 {
@@ -70,6 +79,7 @@ mc_wms_get_info(mc_request *request, const mc_call *call, apr_pool_t *pool)
     MC_TRY(parse_pixel(&info->x, call, view.v130 ? "I" : NULL, "X", view.width, pool));
     MC_TRY(parse_pixel(&info->y, call, view.v130 ? "J" : NULL, "Y", view.height, pool));
     MC_TRY(parse_info_format(&info->format, tileset, call, pool));
+    info->count = feature_count(call);
     const char **values = mc_wms_values(call, tileset, pool);
     mc_dimension_value *dimensions = apr_pcalloc(pool, ((size_t)tileset->dimension_count + 1) * sizeof(*dimensions));
     for (int i = 0; i < tileset->dimension_count; i++)

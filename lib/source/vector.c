@@ -89,7 +89,7 @@ hand_over(mc_rendered *map, mc_canvas *canvas, const mc_render *wanted, mc_ctx *
 }
 
 static mc_error *
-paint_map(mc_rendered *map, mc_vector_source *vector, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+draw(mc_rendered *map, const mc_vector_source *vector, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     apr_pool_t *scratch, *layers;
     mc_error *error = MC_OK;
@@ -110,17 +110,18 @@ paint_map(mc_rendered *map, mc_vector_source *vector, const mc_render *wanted, m
     return error;
 }
 
+/* Drawing needs processors and megabytes: as many maps at a time as there are processors, the others in the order in
+ * which they came, so that all wait alike. */
 mc_error *
 mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_vector_render");
+    const mc_vector_source *vector = (const mc_vector_source *)source;
     mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_vector_maps_total, 1);
-    mc_vector_source *vector = (mc_vector_source *)source;
-    struct mc_gate *gate = ctx->process == NULL ? NULL : ctx->process->painting;
-    MC_TRY(mc_gate_enter(gate, ctx, pool));
+    MC_TRY(mc_gate_enter(ctx->process == NULL ? NULL : ctx->process->drawing, ctx, pool));
     mc_error *error = wanted->vector_tile != NULL ? mc_vector_tile(map, vector, wanted, ctx, pool)
-                                                  : paint_map(map, vector, wanted, ctx, pool);
-    mc_gate_leave(gate);
+                                                  : draw(map, vector, wanted, ctx, pool);
+    mc_gate_leave(ctx);
     return error;
 }
 

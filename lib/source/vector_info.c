@@ -1,114 +1,38 @@
-/* GetFeatureInfo of vector sources: the attributes of what lies under a pixel, from the data itself. */
+/*
+ * GetFeatureInfo of vector sources: the attributes of what lies under a pixel, from the data itself. Of each layer the
+ * features that were drawn last come first.
+ */
+#include "source/vector_info.h"
+
 #include <apr_strings.h>
-#include <math.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "feature/hit.h"
 #include "mapcache/trace.h"
-#include "source/vector.h"
 
 enum { MOST_FEATURES = 50, MOST_BYTES = 1 << 20, REACH = 3 /* pixels around the point */ };
-
-/* How features are written. One row for each media type. */
-typedef struct writer {
-    const char *mime;
-    const char *begin, *end;
-    void (*feature)(apr_array_header_t *out, const char *layer, const mc_feature *feature, const char *const *names,
-                    int count, int index, apr_pool_t *pool);
-} writer;
-
-static void
-put(apr_array_header_t *out, const char *text)
-{
-    APR_ARRAY_PUSH(out, const char *) = text;
-}
-
-static void
-write_plain(apr_array_header_t *out, const char *layer, const mc_feature *feature, const char *const *names, int count,
-            int index, apr_pool_t *pool)
-{
-    (void)index;
-    put(out, apr_psprintf(pool, "%s %" APR_INT64_T_FMT "\n", layer, (apr_int64_t)feature->id));
-    for (int i = 0; i < count; i++)
-        if (feature->values[i] != NULL)
-            put(out,
-                apr_pstrcat(pool, "  ", names[i], " = ", mc_message_text(feature->values[i], 4096, pool), "\n", NULL));
-}
-
-static void
-write_json(apr_array_header_t *out, const char *layer, const mc_feature *feature, const char *const *names, int count,
-           int index, apr_pool_t *pool)
-{
-    put(out, apr_psprintf(
-                 pool, "%s{\"type\":\"Feature\",\"id\":\"%s.%" APR_INT64_T_FMT "\",\"geometry\":null,\"properties\":{",
-                 index > 0 ? "," : "", mc_json_escape(layer, pool), (apr_int64_t)feature->id));
-    for (int i = 0; i < count; i++) {
-        const char *value = feature->values[i] == NULL
-                                ? "null"
-                                : apr_pstrcat(pool, "\"", mc_json_escape(feature->values[i], pool), "\"", NULL);
-        put(out, apr_pstrcat(pool, i > 0 ? ",\"" : "\"", mc_json_escape(names[i], pool), "\":", value, NULL));
-    }
-    put(out, "}}");
-}
-
-static void
-write_html(apr_array_header_t *out, const char *layer, const mc_feature *feature, const char *const *names, int count,
-           int index, apr_pool_t *pool)
-{
-    (void)index;
-    put(out, apr_psprintf(pool, "<table><caption>%s %" APR_INT64_T_FMT "</caption>", mc_xml_escape(layer, pool),
-                          (apr_int64_t)feature->id));
-    for (int i = 0; i < count; i++)
-        put(out,
-            apr_pstrcat(pool, "<tr><th>", mc_xml_escape(names[i], pool), "</th><td>",
-                        feature->values[i] == NULL ? "" : mc_xml_escape(feature->values[i], pool), "</td></tr>", NULL));
-    put(out, "</table>");
-}
-
-static void
-write_gml(apr_array_header_t *out, const char *layer, const mc_feature *feature, const char *const *names, int count,
-          int index, apr_pool_t *pool)
-{
-    (void)index;
-    put(out, apr_psprintf(pool, "<gml:featureMember><feature layer=\"%s\" fid=\"%" APR_INT64_T_FMT "\">",
-                          mc_xml_escape(layer, pool), (apr_int64_t)feature->id));
-    for (int i = 0; i < count; i++)
-        if (feature->values[i] != NULL)
-            put(out, apr_pstrcat(pool, "<attribute name=\"", mc_xml_escape(names[i], pool), "\">",
-                                 mc_xml_escape(feature->values[i], pool), "</attribute>", NULL));
-    put(out, "</feature></gml:featureMember>");
-}
-
-static const writer writers[] = {
-    { "text/plain", "", "", write_plain },
-    { "application/json", "{\"type\":\"FeatureCollection\",\"features\":[", "]}\n", write_json },
-    { "text/html", "<!DOCTYPE html><html><head><meta charset=\"utf-8\"><title>Features</title></head><body>",
-      "</body></html>\n", write_html },
-    { "application/vnd.ogc.gml",
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<gml:FeatureCollection xmlns:gml=\"http://www.opengis.net/gml\">",
-      "</gml:FeatureCollection>\n", write_gml },
-};
-
-enum { WRITERS = sizeof(writers) / sizeof(writers[0]) };
 
 const apr_array_header_t *
 mc_vector_info_formats(apr_pool_t *pool)
 {
-    apr_array_header_t *formats = apr_array_make(pool, WRITERS, sizeof(const char *));
-    for (int i = 0; i < WRITERS; i++)
-        APR_ARRAY_PUSH(formats, const char *) = writers[i].mime;
+    apr_array_header_t *formats = apr_array_make(pool, 4, sizeof(const char *));
+    for (const mc_info_writer *writer = mc_info_writers; writer->mime != NULL; writer++)
+        APR_ARRAY_PUSH(formats, const char *) = writer->mime;
     return formats;
 }
 
-typedef struct finding {
-    const writer *how;
-    const mc_vector_layer *layer;
-    const mc_feature_query *query;
-    mc_shape_point point;
-    apr_array_header_t *out; /* of const char * */
-    int count;
+/* The last features that were found, in a ring: each with a pool that its successor takes over. */
+typedef struct kept {
+    const char *text;
     apr_pool_t *pool;
+} kept;
+
+typedef struct finding {
+    const mc_info_writer *how;
+    mc_info_layer layer;
+    mc_shape_point point;
+    kept ring[MOST_FEATURES];
+    int most, found; /* features to keep; those of this layer so far */
 } finding;
 
 static mc_error *
@@ -116,12 +40,24 @@ take(void *baton, const mc_feature *feature, mc_ctx *ctx)
 {
     (void)ctx;
     finding *f = baton;
-    if (f->count == MOST_FEATURES || !mc_geometry_hit(feature->geometry, f->point, REACH * MC_SUBPIXELS))
+    if (!mc_geometry_hit(feature->geometry, f->point, REACH * MC_SUBPIXELS))
         return MC_OK;
-    f->how->feature(f->out, f->layer->name, feature, f->query->attributes, f->query->attribute_count, f->count,
-                    f->pool);
-    f->count++;
+    kept *slot = &f->ring[f->found++ % f->most];
+    apr_pool_clear(slot->pool);
+    slot->text = f->how->feature(&f->layer, feature, slot->pool);
     return MC_OK;
+}
+
+/* What is looked at: the surroundings of the pixel, and all vertices. */
+static void
+query_of(mc_feature_query *query, const mc_info_request *wanted)
+{
+    const mc_extent *box = &wanted->map.box;
+    double x = (box->maxx - box->minx) / wanted->map.width, y = (box->maxy - box->miny) / wanted->map.height;
+    mc_vector_query(query, &wanted->map, 0);
+    query->box = (mc_extent){ box->minx + (wanted->x + 0.5 - REACH) * x, box->maxy - (wanted->y + 0.5 + REACH) * y,
+                              box->minx + (wanted->x + 0.5 + REACH) * x, box->maxy - (wanted->y + 0.5 - REACH) * y };
+    query->lattice.thinning = 0;
 }
 
 static mc_error *
@@ -131,18 +67,49 @@ find_in_layer(finding *f, const mc_vector_layer *layer, const mc_info_request *w
     apr_array_header_t *fields = NULL;
     int64_t skipped = 0;
     const char **names;
+    mc_projection *to_degrees = NULL;
     MC_TRY(mc_vector_fields(&fields, &names, layer, ctx, pool));
     query.attributes = names;
     query.attribute_count = fields->nelts;
-    mc_vector_query(&query, &wanted->map, 0);
-    const mc_extent *box = &wanted->map.box;
-    double x = (box->maxx - box->minx) / wanted->map.width, y = (box->maxy - box->miny) / wanted->map.height;
-    query.box = (mc_extent){ box->minx + (wanted->x + 0.5 - REACH) * x, box->maxy - (wanted->y + 0.5 + REACH) * y,
-                             box->minx + (wanted->x + 0.5 + REACH) * x, box->maxy - (wanted->y + 0.5 - REACH) * y };
-    query.lattice.thinning = 0;
-    f->layer = layer;
-    f->query = &query;
+    query_of(&query, wanted);
+    mc_error *unknown = mc_projection_open(&to_degrees, query.srs, "CRS:84", pool);
+    f->layer = (mc_info_layer){ .name = layer->name,
+                                .has_ids = layer->data->has_ids,
+                                .fields = (const mc_field *)(const void *)fields->elts,
+                                .field_count = fields->nelts,
+                                .query = &query,
+                                .to_degrees = to_degrees,
+                                .no_geometry = unknown != MC_OK };
+    f->found = 0;
     return layer->data->ops->read(layer->data, &query, take, f, &skipped, ctx, pool);
+}
+
+/* Appends what was found in a layer, the last first. *written: features so far. What would make the answer too long is
+ * left out. */
+static mc_error *
+write_found(mc_buf *out, int *written, const finding *f, apr_pool_t *pool)
+{
+    int count = f->found < f->most ? f->found : f->most;
+    for (int i = 0; i < count; i++) {
+        const char *text = f->ring[(f->found - 1 - i) % f->most].text;
+        if (out->size + strlen(text) + strlen(f->how->end) + 1 > MOST_BYTES)
+            break;
+        if (*written > 0)
+            MC_TRY(mc_buf_append(out, f->how->between, strlen(f->how->between), pool));
+        MC_TRY(mc_buf_append(out, text, strlen(text), pool));
+        ++*written;
+    }
+    return MC_OK;
+}
+
+static const mc_info_writer *
+writer_for(const char *format)
+{
+    const mc_info_writer *found = mc_info_writers;
+    for (const mc_info_writer *writer = mc_info_writers; writer->mime != NULL; writer++)
+        if (strcmp(writer->mime, format) == 0)
+            found = writer;
+    return found;
 }
 
 mc_error *
@@ -150,21 +117,21 @@ mc_vector_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, 
 {
     MC_SPAN(ctx, "mapcache_vector_info");
     mc_vector_source *vector = (mc_vector_source *)source;
-    finding f = { .how = &writers[0], .out = apr_array_make(pool, 64, sizeof(const char *)), .pool = pool };
-    f.point =
+    finding *f = apr_pcalloc(pool, sizeof(*f));
+    int written = 0;
+    f->how = writer_for(wanted->format);
+    f->most = wanted->count > 0 && wanted->count < MOST_FEATURES ? wanted->count : MOST_FEATURES;
+    f->point =
         (mc_shape_point){ wanted->x * MC_SUBPIXELS + MC_SUBPIXELS / 2, wanted->y * MC_SUBPIXELS + MC_SUBPIXELS / 2 };
-    for (int i = 0; i < WRITERS; i++)
-        if (strcmp(writers[i].mime, wanted->format) == 0)
-            f.how = &writers[i];
-    for (int i = vector->layer_count - 1; i >= 0; i--) /* what lies on top first */
-        MC_TRY(find_in_layer(&f, vector->layers[i], wanted, ctx, pool));
+    for (int i = 0; i < f->most; i++)
+        apr_pool_create(&f->ring[i].pool, pool);
     mc_buf *out = mc_buf_attach(mc_buf_create(1024, MOST_BYTES), pool);
-    MC_TRY(mc_buf_append(out, f.how->begin, strlen(f.how->begin), pool));
-    for (int i = 0; i < f.out->nelts; i++) {
-        const char *part = APR_ARRAY_IDX(f.out, i, const char *);
-        MC_TRY(mc_buf_append(out, part, strlen(part), pool));
+    MC_TRY(mc_buf_append(out, f->how->begin, strlen(f->how->begin), pool));
+    for (int i = vector->layer_count - 1; i >= 0; i--) { /* what lies on top first */
+        MC_TRY(find_in_layer(f, vector->layers[i], wanted, ctx, pool));
+        MC_TRY(write_found(out, &written, f, pool));
     }
-    MC_TRY(mc_buf_append(out, f.how->end, strlen(f.how->end), pool));
+    MC_TRY(mc_buf_append(out, f->how->end, strlen(f->how->end), pool));
     *text = out;
     return MC_OK;
 }

@@ -24,7 +24,11 @@ go_through(void *unused)
             continue;
         atomic_fetch_add(&passed, 1);
         atomic_fetch_sub(&inside, 1);
-        mc_gate_leave(gate);
+        if (i % 3 == 0) {
+            mc_gate *left = mc_gate_step_out(&own);
+            mc_gate_step_in(left, &own);
+        }
+        mc_gate_leave(&own);
     }
     apr_pool_destroy(own_pool);
     return unused;
@@ -50,11 +54,65 @@ START_TEST(waits_no_longer_than_the_deadline)
     ck_ok(mc_gate_enter(gate, &ctx, pool));
     apr_time_t begin = apr_time_now();
     ctx.deadline = begin + 50000;
-    ck_fails(UNAVAILABLE, mc_gate_enter(gate, &ctx, pool));
+    mc_ctx other = { .deadline = ctx.deadline };
+    ck_fails(UNAVAILABLE, mc_gate_enter(gate, &other, pool));
+    ck_assert_ptr_null(other.inside);
     ck_assert_int_ge(apr_time_now() - begin, 49000);
-    mc_gate_leave(gate);
+    mc_gate_leave(&ctx);
+    ck_ok(mc_gate_enter(gate, &other, pool));
+    mc_gate_leave(&other);
+    mc_gate_destroy(gate);
+}
+END_TEST
+
+static int order[4];
+static atomic_int ordered, began;
+
+/* Number 3 is inside already and steps out; the others come to the door one after the other. */
+static void *
+come(void *number)
+{
+    mc_ctx own = { .deadline = 0 };
+    apr_pool_t *own_pool;
+    apr_pool_create_unmanaged(&own_pool);
+    atomic_fetch_add(&began, 1);
+    mc_error *error = mc_gate_enter(gate, &own, own_pool);
+    if (error == MC_OK)
+        order[atomic_fetch_add(&ordered, 1)] = (int)(intptr_t)number;
+    mc_gate_leave(&own);
+    apr_pool_destroy(own_pool);
+    return NULL;
+}
+
+static void *
+come_back(void *number)
+{
+    mc_ctx own = { .deadline = 0 };
+    atomic_fetch_add(&began, 1);
+    mc_gate_step_in(gate, &own);
+    order[atomic_fetch_add(&ordered, 1)] = (int)(intptr_t)number;
+    mc_gate_leave(&own);
+    return NULL;
+}
+
+START_TEST(in_the_order_of_coming)
+{
+    pthread_t threads[4];
+    gate = mc_gate_create(1);
     ck_ok(mc_gate_enter(gate, &ctx, pool));
-    mc_gate_leave(gate);
+    for (intptr_t i = 0; i < 4; i++) {
+        pthread_create(&threads[i], NULL, i < 3 ? come : come_back, (void *)i);
+        while (atomic_load(&began) <= i)
+            apr_sleep(1000);
+        apr_sleep(50000); /* it is at the door */
+    }
+    ck_assert_int_eq(atomic_load(&ordered), 0);
+    mc_gate_leave(&ctx);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    const int expected[4] = { 3, 0, 1, 2 };
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(order[i], expected[i]);
     mc_gate_destroy(gate);
 }
 END_TEST
@@ -62,8 +120,11 @@ END_TEST
 START_TEST(no_gate_is_an_open_one)
 {
     ck_ok(mc_gate_enter(NULL, &ctx, pool));
-    mc_gate_leave(NULL);
+    ck_assert_ptr_null(mc_gate_step_out(&ctx));
+    mc_gate_step_in(NULL, &ctx);
+    mc_gate_leave(&ctx);
 }
 END_TEST
 
-UNIT_MAIN("gate", never_more_inside_than_places, waits_no_longer_than_the_deadline, no_gate_is_an_open_one)
+UNIT_MAIN("gate", never_more_inside_than_places, waits_no_longer_than_the_deadline, in_the_order_of_coming,
+          no_gate_is_an_open_one)
