@@ -5,13 +5,19 @@
 #include "mod_mapcache.h"
 
 #include <apr_date.h>
+#include <apr_portable.h>
 #include <apr_strings.h>
 #include <http_core.h>
 #include <http_protocol.h>
 #include <http_request.h>
+#include <poll.h>
+#include <stdatomic.h>
 #include <strings.h>
 
 APLOG_USE_MODULE(mapcache);
+
+/* Microseconds between two looks whether the client is still there. */
+#define LOOK_INTERVAL 100000
 
 /* A bucket around an mc_buf. Copies and splits share the one reference; setting aside needs nothing. */
 typedef struct body_bucket {
@@ -91,10 +97,42 @@ read_body(mc_buf **body, void *baton, size_t limit, apr_pool_t *pool)
     }
 }
 
+/* Of one request; asked from any of its threads. */
+typedef struct client {
+    conn_rec *connection;
+    int socket; /* -1: it has none of its own */
+    atomic_bool gone;
+    _Atomic apr_time_t next_look;
+} client;
+
+/* With HTTP/2 a request's connection is one of many over that of the client. */
+static void
+find_client(client *client, const request_rec *r)
+{
+    apr_os_sock_t descriptor = -1;
+    client->connection = r->connection->master != NULL ? r->connection->master : r->connection;
+    apr_socket_t *socket = ap_get_conn_socket(client->connection);
+    client->socket = socket != NULL && apr_os_sock_get(&descriptor, socket) == APR_SUCCESS ? descriptor : -1;
+    atomic_init(&client->gone, false);
+    atomic_init(&client->next_look, apr_time_now() + LOOK_INTERVAL);
+}
+
+/* httpd itself notices that a client has gone only when it writes to it. */
 static bool
 client_gone(void *baton)
 {
-    return ((const request_rec *)baton)->connection->aborted != 0;
+    client *client = baton;
+    if (atomic_load_explicit(&client->gone, memory_order_relaxed) || client->connection->aborted != 0)
+        return true;
+    apr_time_t now = apr_time_now();
+    if (client->socket < 0 || now < atomic_load_explicit(&client->next_look, memory_order_relaxed))
+        return false;
+    atomic_store_explicit(&client->next_look, now + LOOK_INTERVAL, memory_order_relaxed);
+    struct pollfd look = { .fd = client->socket, .events = POLLRDHUP };
+    bool gone = poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+    if (gone)
+        atomic_store_explicit(&client->gone, true, memory_order_relaxed);
+    return gone;
 }
 
 static void
@@ -166,6 +204,8 @@ door_exchange(request_rec *r, const door_alias *alias, const char *path, mc_runt
     door_log log;
     door_log_init(&log, r);
     const mc_config *config = mc_server_config(alias->server);
+    client client;
+    find_client(&client, r);
     mc_ctx ctx = {
         .pool = r->pool,
         .process = mc_runtime_process(runtime),
@@ -174,7 +214,7 @@ door_exchange(request_rec *r, const door_alias *alias, const char *path, mc_runt
         .deadline = config->deadline > 0 ? r->request_time + (apr_time_t)(config->deadline * 1e6) : 0,
         .headers = r->headers_in,
         .abandoned = client_gone,
-        .abandoned_baton = r,
+        .abandoned_baton = &client,
     };
     if (ctx.trace != NULL && alias->quick)
         mc_trace_say(ctx.trace, "mapcache quick handler hook on uri", r->uri);

@@ -4,8 +4,10 @@
     tile.py --postgres "host=... dbname=gis" --postmaster PID --psql "psql ..." [--only WORD ...] [--tiles N] [--levels Z ...]
 
 Wants the tables villages, parcels, roads, buildings and places of the benchmark's data maker. Each tile is made once, in
-an order that is the same for all ways: an image of one tile, images of metatiles of 8x8 tiles, our vector tile, and
-ST_AsMVT in the database (whose client's time is not counted), with the same attributes, buffer and extent.
+an order that is the same for all ways: an image of one tile ("image"), images of metatiles of 8x8 tiles ("meta"), our
+vector tile with all attributes ("vector"), one with what the image has, no attributes and vertices to a quarter of a
+pixel ("bare"), and ST_AsMVT in the database (whose client's time is not counted), with all attributes, the same buffer
+and extent. Tiles are stored in memory (/dev/shm): what a disk's file system needs for a new file is all of its own.
 """
 import argparse
 import os
@@ -27,13 +29,13 @@ CONFIG = """<mapcache>
 <grid name="lv"><srs>EPSG:21781</srs><units>m</units><extent>420000 30000 880800 490800</extent><size>256 256</size>
 <resolutions>{resolutions}</resolutions></grid>
 <cache name="disk" type="disk" layout="template"><template>{folder}/cache/{{tileset}}/{{z}}/{{x}}/{{y}}.{{ext}}</template></cache>
-<format name="mvt" type="MVT"/>{layers}<default_format>PNG</default_format>
+<format name="mvt" type="MVT"/><format name="mvt4" type="MVT"><simplification>4</simplification></format>{layers}<default_format>PNG</default_format>
 <service type="tms" enabled="true"/><locker type="disk"><directory>{folder}</directory></locker></mapcache>"""
-SOURCE = """<source name="{name}" type="postgis"><layer name="{name}"><connection>{postgres}</connection><table>{table}</table>
-<style>{folder}/{name}.sld</style></layer></source>"""
-TILESET = """<tileset name="{name}-{way}"><source>{name}</source><cache>disk</cache><grid>lv</grid><format>{form}</format>
+SOURCE = """<source name="{name}{kind}" type="postgis"><layer name="{name}"><connection>{postgres}</connection><table>{table}</table>
+<style>{folder}/{name}.sld</style>{more}</layer></source>"""
+TILESET = """<tileset name="{name}-{way}"><source>{name}{kind}</source><cache>disk</cache><grid>lv</grid><format>{form}</format>
 <metatile>{metatile} {metatile}</metatile></tileset>"""
-WAYS = {"image": ("PNG", 1), "meta": ("PNG", 8), "vector": ("mvt", 1)}
+WAYS = {"image": ("PNG", 1, ""), "meta": ("PNG", 8, ""), "vector": ("mvt", 1, ""), "bare": ("mvt4", 1, "-bare")}
 AS_MVT = """SELECT length(ST_AsMVT(t, '{table}', 4096, 'shape')) FROM (SELECT ST_AsMVTGeom(geom, ST_MakeEnvelope({box},21781),
 4096, 64, true) AS shape, {columns} FROM {table} WHERE geom && ST_MakeEnvelope({wide},21781)) t;"""
 
@@ -43,8 +45,10 @@ def configure(folder, arguments, cases):
     for name in cases:
         table, rules, _ = DATA[name]
         (folder / f"{name}.sld").write_text(SLD.format(rules))
-        layers.append(SOURCE.format(name=name, table=table, folder=folder, postgres=arguments.postgres))
-        layers += [TILESET.format(name=name, way=way, form=form, metatile=size) for way, (form, size) in WAYS.items()]
+        for kind, more in (("", ""), ("-bare", "<attributes></attributes>")):
+            layers.append(SOURCE.format(name=name, kind=kind, more=more, table=table, folder=folder, postgres=arguments.postgres))
+        layers += [TILESET.format(name=name, way=way, form=form, metatile=size, kind=kind)
+                   for way, (form, size, kind) in WAYS.items()]
     (folder / "mapcache.xml").write_text(CONFIG.format(folder=folder, layers="".join(layers),
                                                        resolutions=" ".join(map(str, RESOLUTIONS))))
 
@@ -98,7 +102,7 @@ def main():
     parser.add_argument("--levels", nargs="*", type=int, default=[0, 2, 4, 6])
     parser.add_argument("--seed", default="7")
     arguments = parser.parse_args()
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="mapcache-tile-"))
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="mapcache-tile-", dir="/dev/shm"))
     configure(folder, arguments, arguments.only)
     server = subprocess.Popen([servers.BUILD / "bin/mapcache.fcgi", "--listen", str(folder / "socket")],
                               stderr=open(folder / "log", "wb"), env=dict(os.environ, MAPCACHE_CONFIG_FILE=str(folder / "mapcache.xml")))
@@ -114,8 +118,8 @@ def main():
                                      capture_output=True, text=True, check=True).stdout.strip()
             for z in arguments.levels:
                 wanted = tiles(z, arguments.tiles, arguments.seed)
-                for way, (form, _) in WAYS.items():
-                    extension = "mvt" if form == "mvt" else "png"
+                for way, (form, _, _) in WAYS.items():
+                    extension = "png" if form == "PNG" else "mvt"
                     found = measure(arguments, server, wanted, lambda: sum(
                         fetch(client, f"{name}-{way}", z, x, y, extension) for x, y in wanted))
                     print(f"{name:10} {z:5} {len(wanted):5} {way:8} {found[0]:8.2f} {found[1]:9.2f} {sum(found[:2]):8.2f} {found[2]:8.0f}", flush=True)

@@ -41,7 +41,7 @@ def main():
     data, run, library = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
     kinds = {"shapefile": ("shapefiles", lambda table: f"<data>{data}/{table}.shp</data>")}
     if len(sys.argv) > 4:
-        connection = f"<connection>{escape(sys.argv[4])}</connection>"
+        connection = f"<connection>{escape(sys.argv[4])}</connection><transfer>binary</transfer>"  # the database is near
         kinds["postgis"] = ("PostGIS", lambda table: f"{connection}<table>{table}</table><id>id</id>")
     shutil.copytree(HERE / "page", run / "page", dirs_exist_ok=True)
     shutil.copytree(HERE / "styles", run / "page" / "styles", dirs_exist_ok=True)

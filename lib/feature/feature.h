@@ -23,6 +23,7 @@ typedef struct mc_feature_query {
     const char *srs;               /* of the map: "EPSG:3857" */
     mc_extent box;                 /* x, y order, in units of that CRS, with the margin that the symbols need */
     mc_lattice lattice;            /* to pixels of the map */
+    double fineness;               /* part of a lattice's pixel that is looked at as a pixel is; 0: all of it */
     double resolution;             /* units of the CRS for a pixel */
     double scale;                  /* denominator, at 0.28 mm for a pixel (OGC 05-078r4, 10.2) */
     const char *const *attributes; /* names of those that are wanted */

@@ -91,7 +91,7 @@ mc_graphic_resolve(mc_drawing *drawing, bool *any, mc_painter *painter, const mc
         placing->height = *any ? drawing->picture->height : 0;
     }
     drawing->reach = (placing->width + placing->height) * (1 + fabs(placing->anchor_x) + fabs(placing->anchor_y)) +
-                     2 * mc_painter_pixels(painter, symbol, drawing->symbol.stroke.width) +
+                     2 * fmax(0, mc_painter_pixels(painter, symbol, drawing->symbol.stroke.width)) +
                      (fabs((double)placing->at.x) + fabs((double)placing->at.y)) / MC_SUBPIXELS + 2;
     return MC_OK;
 }

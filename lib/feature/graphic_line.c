@@ -35,40 +35,23 @@ add(row *r, mc_shape_point from, double dx, double dy, double ux, double uy)
         r->turns[before] = r->upright ? 0 : atan2(uy, ux) * 180 / M_PI;
 }
 
-/* Cuts [*from, *to], lengths along a + t * u, to where the coordinate is inside of low..high. */
-static void
-cut(double *from, double *to, double a, double u, double low, double high)
-{
-    if (u == 0) {
-        if (a < low || a > high)
-            *to = *from - 1;
-        return;
-    }
-    double t0 = (low - a) / u, t1 = (high - a) / u;
-    *from = fmax(*from, fmin(t0, t1));
-    *to = fmin(*to, fmax(t0, t1));
-}
-
 /* Points at first + k * step along one line; all lengths in 1/256 pixel. Only those near the map. */
 static void
 add_series(row *r, const mc_shape_point *points, int count, bool closed, double first, double step)
 {
-    double done = 0, reach = r->reach * MC_SUBPIXELS;
+    double done = 0;
     int segments = closed ? count : count - 1;
     for (int i = 0; i < segments && !r->failed; i++) {
         mc_shape_point a = points[i], b = points[(i + 1) % count];
-        double dx = (double)b.x - a.x, dy = (double)b.y - a.y, length = hypot(dx, dy);
-        if (length == 0)
-            continue;
-        double ux = dx / length, uy = dy / length, from = 0, to = length;
-        cut(&from, &to, a.x, ux, -reach, r->width * MC_SUBPIXELS + reach);
-        cut(&from, &to, a.y, uy, -reach, r->height * MC_SUBPIXELS + reach);
-        double k = fmax(0, ceil((done + from - first) / step));
-        for (double at = first + k * step - done; at <= to && at < length + (i == segments - 1) && !r->failed;
-             at = first + ++k * step - done)
-            if (at >= 0)
-                add(r, a, ux * at, uy * at, ux, uy);
-        done += length;
+        mc_stretch seen;
+        if (mc_stroker_stretch(&seen, a, b, r->width, r->height, r->reach * MC_SUBPIXELS)) {
+            double k = fmax(0, ceil((done + seen.from - first) / step)), end = seen.length + (i == segments - 1);
+            for (double at = first + k * step - done; at <= seen.to && at < end && !r->failed;
+                 at = first + ++k * step - done)
+                if (at >= 0)
+                    add(r, a, seen.ux * at, seen.uy * at, seen.ux, seen.uy);
+        }
+        done += seen.length;
     }
 }
 

@@ -143,6 +143,7 @@ make_mask(mask **made, mc_label_ink *ink, const mc_placed_glyph *at, float size,
     MC_TRY(mc_text_outline(&outline, at->face, at->index, size, upright, scratch));
     if (!place_outline(&ink->shape, &left, &top, &width, &height, &outline, at))
         width = height = left = top = 0;
+    MC_TRY(area_for(&area, ink, width, height));
     mask *result = calloc(1, sizeof(*result) + (size_t)width * (size_t)height);
     if (result == NULL)
         return MC_OK;
@@ -150,7 +151,6 @@ make_mask(mask **made, mc_label_ink *ink, const mc_placed_glyph *at, float size,
     *made = result;
     if (width == 0)
         return MC_OK;
-    MC_TRY(area_for(&area, ink, width, height));
     mc_area_add(area, &ink->shape, 0, 0);
     for (int y = area->top; y <= area->bottom; y++) {
         uint8_t row[MC_GLYPH_SIDE + MC_MASK_MARGIN];

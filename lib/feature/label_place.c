@@ -14,6 +14,8 @@ enum {
     MOVES_MAX = 24,  /* where maxDisplacement is given */
     SLIDES_MAX = 12, /* along a line, to either side */
     REPEATS_MAX = 256,
+    TRIES_MAX = 250000,  /* of all labels of a map */
+    SAMPLES_OF_TRY = 64, /* of a path: what making it costs, in tries */
 };
 
 #define GENTLE 7.0 /* degrees between neighbouring glyphs */
@@ -29,10 +31,11 @@ typedef struct placing {
     mc_label_ink *ink;
     int width, height;
     const mc_label_candidate *candidate;
-    const mc_label_layout *layout;
+    mc_label_layout layout; /* of the candidate */
     mc_label_spot spot;
     apr_pool_t *scratch;
     bool drawn;
+    int64_t tries, left_out;
 } placing;
 
 /* How far a stretch has to go to be inside; `most` at most, else false. */
@@ -51,6 +54,7 @@ settle(placing *p, bool may_move)
     const mc_text_symbol *symbol = p->candidate->symbol;
     mc_label_spot *spot = &p->spot;
     float dx, dy;
+    p->tries++;
     if (spot->glyph_count == 0)
         return MC_OK;
     const mc_label_box *all = &spot->bounds;
@@ -77,10 +81,10 @@ static void
 put_at(placing *p, double x, double y, float anchor_x, float moved_x)
 {
     const mc_label_candidate *c = p->candidate;
-    float left = (float)x + moved_x - anchor_x * p->layout->width;
-    float top = (float)y + c->moved[1] - (1 - c->anchor[1]) * p->layout->height;
+    float left = (float)x + moved_x - anchor_x * p->layout.width;
+    float top = (float)y + c->moved[1] - (1 - c->anchor[1]) * p->layout.height;
     const float around[2] = { (float)x + moved_x, (float)y + c->moved[1] };
-    mc_label_at(&p->spot, p->layout, left, top, c->angle, around, c->look.halo);
+    mc_label_at(&p->spot, &p->layout, left, top, c->angle, around, c->look.halo);
 }
 
 static bool
@@ -132,14 +136,15 @@ try_along(placing *p, const mc_label_path *path, float middle, double max_angle)
     const mc_label_course course = { c->offset, (float)(max_angle * M_PI / 180), c->look.halo, c->symbol->curved,
                                      c->symbol->any_direction };
     p->drawn = false;
-    return mc_label_along(&p->spot, p->layout, path, middle, &course) ? settle(p, false) : MC_OK;
+    p->tries++;
+    return mc_label_along(&p->spot, &p->layout, path, middle, &course) ? settle(p, false) : MC_OK;
 }
 
 /* Near `middle`, farther and farther from it up to `reach`. */
 static mc_error *
 slide_bent(placing *p, const mc_label_path *path, float middle, float reach, double max_angle)
 {
-    float step = fmaxf(p->layout->size, reach / SLIDES_MAX);
+    float step = fmaxf(p->layout.size, reach / SLIDES_MAX);
     MC_TRY(try_along(p, path, middle, max_angle));
     for (int i = 1; i <= SLIDES_MAX && (float)i * step <= reach && !p->drawn; i++) {
         MC_TRY(try_along(p, path, middle + (float)i * step, max_angle));
@@ -162,16 +167,17 @@ static mc_error *
 place_on_path(placing *p, const mc_label_path *path)
 {
     const mc_text_symbol *symbol = p->candidate->symbol;
-    float unit = p->candidate->unit, width = p->layout->width;
+    float unit = p->candidate->unit, width = p->layout.width;
     float step = symbol->repeat > 0 ? (float)symbol->repeat * unit : width + (float)symbol->gap * unit;
     bool repeated = symbol->repeated || symbol->repeat > 0;
     if (!repeated)
         return slide(p, path, path->length / 2, (path->length - width) / 2);
-    step = fmaxf(step, width + p->layout->size);
+    step = fmaxf(step, width + p->layout.size);
     float first = symbol->repeated ? (float)symbol->initial_gap * unit + width / 2
                                    : fmodf(path->length / 2, step); /* so that one is in the middle */
     first = fmaxf(first, width / 2);
-    for (int i = 0; i < REPEATS_MAX && first + (float)i * step + width / 2 <= path->length; i++)
+    for (int i = 0; i < REPEATS_MAX && p->tries <= TRIES_MAX && first + (float)i * step + width / 2 <= path->length;
+         i++)
         MC_TRY(slide(p, path, first + (float)i * step, (step - width) / 2));
     return MC_OK;
 }
@@ -182,9 +188,10 @@ place_on_part(placing *p, int begin, int end)
 {
     const mc_label_candidate *c = p->candidate;
     mc_label_path path;
-    mc_label_path_make(&path, c->points + (size_t)begin * 2, end - begin, p->layout->size, c->symbol->generalize,
+    mc_label_path_make(&path, c->points + (size_t)begin * 2, end - begin, p->layout.size, c->symbol->generalize,
                        p->scratch);
-    return path.length < p->layout->width ? MC_OK : place_on_path(p, &path);
+    p->tries += path.count / SAMPLES_OF_TRY;
+    return path.length < p->layout.width ? MC_OK : place_on_path(p, &path);
 }
 
 /* On each part where labels are repeated, else on the longest one. */
@@ -213,12 +220,12 @@ alignment(const mc_label_candidate *c)
 static bool
 fits(const placing *p)
 {
-    for (int i = 0; i < p->layout->count; i++) {
-        const mc_label_glyph *g = &p->layout->glyphs[i];
+    for (int i = 0; i < p->layout.count; i++) {
+        const mc_label_glyph *g = &p->layout.glyphs[i];
         if (g->right - g->left > MC_GLYPH_SIDE - 8 || g->bottom - g->top > MC_GLYPH_SIDE - 8)
             return false;
     }
-    return p->layout->count > 0;
+    return p->layout.count > 0;
 }
 
 /* Looked up once for each symbol. */
@@ -240,17 +247,19 @@ static mc_error *
 place(placing *p, const mc_label_candidate *c)
 {
     const mc_font *font;
-    mc_label_layout layout;
+    if (p->tries > TRIES_MAX) {
+        p->left_out++;
+        return MC_OK;
+    }
     MC_TRY(font_of(&font, p, c->symbol));
-    MC_TRY(mc_label_lay_out(&layout, font, c->text, c->look.size, (float)c->symbol->auto_wrap * c->unit, alignment(c),
-                            p->scratch));
+    MC_TRY(mc_label_lay_out(&p->layout, font, c->text, c->look.size, (float)c->symbol->auto_wrap * c->unit,
+                            alignment(c), p->scratch));
     p->candidate = c;
-    p->layout = &layout;
     p->drawn = false;
     if (!fits(p))
         return MC_OK;
-    p->spot.glyphs = apr_palloc(p->scratch, sizeof(mc_placed_glyph) * (size_t)(layout.count + 1));
-    p->spot.boxes = apr_palloc(p->scratch, sizeof(mc_label_box) * (size_t)(layout.count + 1));
+    p->spot.glyphs = apr_palloc(p->scratch, sizeof(mc_placed_glyph) * (size_t)(p->layout.count + 1));
+    p->spot.boxes = apr_palloc(p->scratch, sizeof(mc_label_box) * (size_t)(p->layout.count + 1));
     return c->along ? place_line(p) : place_point(p);
 }
 
@@ -266,9 +275,13 @@ mc_labels_place(mc_label_candidate *const *list, int count, mc_pixels *target, m
     for (int i = 0; i < count && error == MC_OK; i++) {
         error = mc_error_copy(place(&p, list[i]), pool);
         apr_pool_clear(p.scratch);
-        if (error == MC_OK && i % 256 == 0)
+        if (error == MC_OK && i % 64 == 0)
             error = mc_ctx_check(ctx, pool);
     }
     apr_pool_destroy(p.scratch);
+    if (p.left_out > 0)
+        mc_log_write(ctx, MC_LOG_WARN,
+                     "%" APR_INT64_T_FMT " labels are left out: %d places have been tried for those before them",
+                     p.left_out, TRIES_MAX);
     return error;
 }

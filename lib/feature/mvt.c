@@ -163,8 +163,10 @@ prepare(mc_mvt *mvt, const mc_shape *shape, where at, int low, int high)
     }
     mc_mvt_simplify(a, shape, mvt->options.simplification);
     if (shape->kind == MC_SHAPE_LINES) {
-        mc_mvt_clip_lines(b, a, low, high); /* as well what has become of a line without length */
-        return b->part_count > 0 ? b : NULL;
+        if (at == ACROSS)
+            mc_mvt_clip_lines(b, a, low, high);
+        const mc_shape *kept = at == ACROSS ? b : a;
+        return kept->part_count > 0 ? kept : NULL;
     }
     if (at == ACROSS)
         mc_mvt_clip_rings(b, a, low, high, mvt->clipper);

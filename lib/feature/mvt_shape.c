@@ -81,7 +81,7 @@ simplify_part(mc_shape_point *out, const mc_shape_point *points, int count, bool
         sector_narrow(&s, p, tolerance);
         last = p;
     }
-    if (!closed)
+    if (!closed && !same(out[kept - 1], last))
         out[kept++] = last;
     return kept;
 }

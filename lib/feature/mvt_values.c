@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "feature/mvt_layer.h"
 
-enum { STRING = 1, FLOAT = 2, DOUBLE = 3, UINT = 5, SINT = 6, BOOL = 7, FIRST_SLOTS = 64 };
+enum { STRING = 1, FLOAT = 2, DOUBLE = 3, UINT = 5, SINT = 6, BOOL = 7, FIRST_SLOTS = 64, AT_ONCE = 16 };
 
 uint8_t *
 mc_bytes_room(mc_bytes *bytes, size_t more)
@@ -127,14 +127,15 @@ value_at(const mc_mvt_layer_data *layer, uint32_t index)
     return (mc_mvt_value *)(void *)layer->values.data + index;
 }
 
+/* Makes room for AT_ONCE more values in a table that is half empty. */
 static bool
 grow_slots(mc_mvt_layer_data *layer)
 {
     size_t count = layer->values.size / sizeof(mc_mvt_value);
-    if (count * 2 < layer->slot_count)
+    if ((count + AT_ONCE) * 2 < layer->slot_count)
         return true;
     size_t slots = FIRST_SLOTS;
-    while (slots <= count * 2)
+    while (slots <= (count + AT_ONCE) * 2)
         slots *= 2;
     mc_mvt_slot *made = calloc(slots, sizeof(*made));
     if (made == NULL) {
@@ -154,48 +155,70 @@ grow_slots(mc_mvt_layer_data *layer)
     return true;
 }
 
-/* The index of the value that stands encoded at the end of `texts` from `at` on; it is taken back where it is known. */
+/* A value that stands encoded among the texts, not yet looked for. */
+typedef struct candidate {
+    mc_mvt_value value;
+    uint32_t field;
+} candidate;
+
+/* The index of a value; a new one is moved to the end of the texts that are kept, *end. */
 static uint32_t
-intern(mc_mvt_layer_data *layer, size_t at, uint32_t *cost)
+intern(mc_mvt_layer_data *layer, const mc_mvt_value *wanted, size_t *end, uint32_t *cost)
 {
-    size_t size = layer->texts.size - at;
-    const uint8_t *bytes = layer->texts.data + at;
-    uint32_t hash = (uint32_t)mc_hash64(bytes, size, 0);
-    if (!grow_slots(layer))
-        return 0;
-    size_t slot = hash & (layer->slot_count - 1);
+    const uint8_t *bytes = layer->texts.data + wanted->at;
+    size_t slot = wanted->hash & (layer->slot_count - 1);
     for (; layer->slots[slot].place != 0; slot = (slot + 1) & (layer->slot_count - 1)) {
-        if (layer->slots[slot].hash != hash)
+        if (layer->slots[slot].hash != wanted->hash)
             continue;
         const mc_mvt_value *known = value_at(layer, layer->slots[slot].place - 1);
-        if (known->size == size && memcmp(layer->texts.data + known->at, bytes, size) == 0) {
-            layer->texts.size = at;
+        if (known->size == wanted->size && memcmp(layer->texts.data + known->at, bytes, wanted->size) == 0)
             return layer->slots[slot].place - 1;
-        }
     }
-    const mc_mvt_value made = { at, (uint32_t)size, hash };
+    const mc_mvt_value made = { *end, wanted->size, wanted->hash };
+    memmove(layer->texts.data + *end, bytes, wanted->size);
+    *end += wanted->size;
     mc_bytes_add(&layer->values, &made, sizeof(made));
-    layer->slots[slot] = (mc_mvt_slot){ hash, (uint32_t)(layer->values.size / sizeof(made)) };
-    *cost += (uint32_t)size + 4;
+    layer->slots[slot] = (mc_mvt_slot){ wanted->hash, (uint32_t)(layer->values.size / sizeof(made)) };
+    *cost += wanted->size + 4;
     return layer->slots[slot].place - 1;
+}
+
+/* Encodes values from field `from` on, and has the places fetched at which they will be looked for. */
+static int
+encode_some(candidate *candidates, int *from, mc_mvt_layer_data *layer, const char *const *values)
+{
+    int count = 0;
+    for (; *from < layer->field_count && count < AT_ONCE; ++*from) {
+        size_t at = layer->texts.size;
+        if (values[*from] == NULL)
+            continue;
+        encode(&layer->texts, layer->fields[*from].type, values[*from]);
+        if (layer->texts.failed)
+            return 0;
+        size_t size = layer->texts.size - at;
+        uint32_t hash = (uint32_t)mc_hash64(layer->texts.data + at, size, 0);
+        candidates[count++] = (candidate){ { at, (uint32_t)size, hash }, (uint32_t)*from };
+        __builtin_prefetch(&layer->slots[hash & (layer->slot_count - 1)], 1);
+    }
+    return count;
 }
 
 void
 mc_mvt_layer_tags(mc_mvt_layer_data *layer, mc_mvt_record *record, const char *const *values, uint32_t *cost)
 {
+    candidate candidates[AT_ONCE];
     record->tags = layer->tags.size / sizeof(uint32_t);
     record->tag_count = 0;
-    for (int i = 0; i < layer->field_count; i++) {
-        size_t at = layer->texts.size;
-        if (values[i] == NULL)
-            continue;
-        encode(&layer->texts, layer->fields[i].type, values[i]);
-        if (layer->texts.failed)
-            return;
-        const uint32_t tag[2] = { (uint32_t)i, intern(layer, at, cost) };
-        mc_bytes_add(&layer->tags, tag, sizeof(tag));
-        record->tag_count += 2;
-        *cost += 4;
+    for (int field = 0; field < layer->field_count && !layer->texts.failed && grow_slots(layer);) {
+        size_t end = layer->texts.size;
+        int count = encode_some(candidates, &field, layer, values);
+        for (int i = 0; i < count; i++) {
+            const uint32_t tag[2] = { candidates[i].field, intern(layer, &candidates[i].value, &end, cost) };
+            mc_bytes_add(&layer->tags, tag, sizeof(tag));
+        }
+        layer->texts.size = end;
+        record->tag_count += 2 * (uint32_t)count;
+        *cost += 4 * (uint32_t)count;
     }
 }
 

@@ -15,6 +15,8 @@
 #include "mapcache/trace.h"
 
 #define FIELDS_HOLD apr_time_from_sec(60)
+/* A column may get another SRID without any error: its rows are then nowhere. */
+#define COLUMN_HOLD apr_time_from_sec(10)
 
 /* Rows of an answer from which on COPY is less work; below, planning the statement anew costs more than it spares. */
 #define COPY_ROWS 1000
@@ -27,7 +29,7 @@ typedef struct postgis {
     mc_feature_data data;
     mc_postgis_config config;
     pthread_mutex_t lock; /* of all below */
-    bool found;           /* the column has been asked for */
+    apr_time_t found;     /* when the column was asked for; 0: it is not known */
     char name[64];
     mc_postgis_column column; /* its name is the one above */
     double density;           /* rows for a square unit of the CRS below, as the last map had them */
@@ -41,7 +43,8 @@ static mc_error *
 find_column(mc_postgis_column *column, postgis *layer, mc_ctx *ctx, apr_pool_t *pool)
 {
     pthread_mutex_lock(&layer->lock);
-    bool found = layer->found;
+    apr_time_t now = apr_time_now();
+    bool found = layer->found != 0 && now >= layer->found && now - layer->found < COLUMN_HOLD;
     *column = layer->column;
     column->name = apr_pstrdup(pool, layer->name);
     pthread_mutex_unlock(&layer->lock);
@@ -53,7 +56,7 @@ find_column(mc_postgis_column *column, postgis *layer, mc_ctx *ctx, apr_pool_t *
     pthread_mutex_lock(&layer->lock);
     layer->column = *column;
     layer->column.name = apr_cpystrn(layer->name, column->name, sizeof(layer->name)) - strlen(column->name);
-    layer->found = true;
+    layer->found = now;
     pthread_mutex_unlock(&layer->lock);
     return MC_OK;
 }
@@ -63,7 +66,7 @@ static void
 forget_column(postgis *layer)
 {
     pthread_mutex_lock(&layer->lock);
-    layer->found = false;
+    layer->found = 0;
     pthread_mutex_unlock(&layer->lock);
 }
 
@@ -242,7 +245,8 @@ prepare(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer, 
         bool pack = mc_pace_choose(pace, apr_time_now()) == MC_PACKED;
         wish->transfer = pack ? MC_TRANSFER_TWKB : MC_TRANSFER_BINARY;
     }
-    wish->digits = mc_twkb_digits(mc_lattice_pixel(&query->lattice, &query->box));
+    double pixel = mc_lattice_pixel(&query->lattice, &query->box);
+    wish->digits = mc_twkb_digits(query->fineness > 0 ? pixel * query->fineness : pixel);
     if (wish->transfer == MC_TRANSFER_TWKB && wish->digits > MC_TWKB_DIGITS)
         wish->transfer = MC_TRANSFER_BINARY;
     double rows = expected_rows(layer, query);

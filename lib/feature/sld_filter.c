@@ -89,7 +89,8 @@ function_call(mc_sld *sld, const mc_node *node, const char *name, int depth)
 {
     mc_expression *made = apr_pcalloc(sld->build->pool, sizeof(*made));
     made->kind = MC_FUNCTION;
-    made->function = name == NULL ? NULL : mc_function_find(name);
+    name = name == NULL ? "" : name;
+    made->function = mc_function_find(name);
     if (made->function == NULL) {
         mc_sld_lacking(sld, node,
                        apr_psprintf(sld->build->pool, "the function %s", mc_config_quote(name, sld->build->pool)));

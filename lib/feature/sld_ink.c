@@ -78,8 +78,10 @@ read_dashes(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
     double *dashes = apr_pcalloc(sld->build->pool, sizeof(double) * DASHES_MAX * 2);
     int count = 0;
     double sum = 0;
-    if (!mc_parse_doubles(dashes, DASHES_MAX, &count, mc_sld_plain(sld, node), " ,") || count == 0) {
-        mc_sld_lacking(sld, node, "these dashes");
+    const char *text = mc_sld_plain(sld, node);
+    if (!mc_parse_doubles(dashes, DASHES_MAX, &count, text, " ,") || count == 0) {
+        if (*text != '\0' || node->children == NULL) /* else it has been said */
+            mc_sld_lacking(sld, node, "these dashes");
         return;
     }
     for (int i = 0; i < count; i++) {

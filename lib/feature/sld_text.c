@@ -47,6 +47,16 @@ read_flag(bool *flag, mc_sld *sld, const mc_node *node)
     mc_sld_lacking(sld, node, mc_config_quote(text, sld->build->pool));
 }
 
+/* A colour; letters have no patterns. */
+static void
+read_fill(mc_ink *ink, mc_sld *sld, const mc_node *node)
+{
+    mc_sld_fill(ink, sld, node);
+    if (ink->pattern != NULL)
+        mc_sld_lacking(sld, node, "letters filled with a pattern");
+    ink->pattern = NULL;
+}
+
 /* ---- Font ---- */
 
 /* One family, or several with commas between them, each perhaps in quotes. */
@@ -220,7 +230,7 @@ read_halo(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
         if (strcmp(mc_sld_name(child), "Radius") == 0)
             read_value(&symbol->halo_radius, sld, child);
         else if (strcmp(mc_sld_name(child), "Fill") == 0)
-            mc_sld_fill(&symbol->halo, sld, child);
+            read_fill(&symbol->halo, sld, child);
         else
             lacking(sld, child);
     }
@@ -277,7 +287,7 @@ read_part(mc_text_symbol *symbol, mc_sld *sld, const mc_node *child)
     else if (strcmp(name, "Halo") == 0)
         read_halo(symbol, sld, child);
     else if (strcmp(name, "Fill") == 0)
-        mc_sld_fill(&symbol->fill, sld, child);
+        read_fill(&symbol->fill, sld, child);
     else if (strcmp(name, "Priority") == 0)
         read_value(&symbol->priority, sld, child);
     else if (strcmp(name, "Geometry") == 0)

@@ -7,7 +7,9 @@
 
 #include <math.h>
 
-enum { FAN_STEPS_MAX = 64, DASHES_MAX = 100000 };
+enum { FAN_STEPS_MAX = 64, DASHES_MAX = 64 };
+
+#define PERIOD_MIN 64.0 /* 1/256 pixel: finer dashes are not told from a line */
 
 #define MITRE_LIMIT 4.0 /* as most drawing systems; longer ones are bevelled */
 
@@ -178,60 +180,130 @@ stroke_part(stroking *s, const mc_shape_point *points, int count, bool closed)
     if (!begun)
         return;
     if (closed) {
-        add_join(s, points[0], before, first);
+        if (is_near(s, points[0], points[0]))
+            add_join(s, points[0], before, first);
         return;
     }
-    add_cap(s, points[0], (vector){ -first.x, -first.y });
-    add_cap(s, points[count - 1], before);
+    if (is_near(s, points[0], points[0]))
+        add_cap(s, points[0], (vector){ -first.x, -first.y });
+    if (is_near(s, points[count - 1], points[count - 1]))
+        add_cap(s, points[count - 1], before);
 }
 
-/* Where in the pattern a line begins: the dash, and how much of it is left. */
-static int
-first_dash(const mc_pen *pen, double *left)
+/* Cuts [*from, *to], lengths along a + t * u, to where the coordinate is inside of low..high. */
+static void
+cut(double *from, double *to, double a, double u, double low, double high)
 {
-    double sum = 0;
-    for (int i = 0; i < pen->dash_count; i++)
-        sum += pen->dashes[i];
-    double at = fmod(pen->dash_offset, sum);
-    at = at < 0 ? at + sum : at;
-    int dash = 0;
-    while (dash < pen->dash_count - 1 && at >= pen->dashes[dash])
-        at -= pen->dashes[dash++];
-    *left = fmax(0, pen->dashes[dash] - at) * pen->dash_unit * MC_SUBPIXELS;
-    return dash;
+    if (u == 0) {
+        if (a < low || a > high)
+            *to = *from - 1;
+        return;
+    }
+    double t0 = (low - a) / u, t1 = (high - a) / u;
+    *from = fmax(*from, fmin(t0, t1));
+    *to = fmin(*to, fmax(t0, t1));
+}
+
+bool
+mc_stroker_stretch(mc_stretch *stretch, mc_shape_point a, mc_shape_point b, int width, int height, double reach)
+{
+    double dx = (double)b.x - a.x, dy = (double)b.y - a.y, length = hypot(dx, dy);
+    *stretch = (mc_stretch){ .length = length, .to = length };
+    if (length == 0)
+        return false;
+    stretch->ux = dx / length;
+    stretch->uy = dy / length;
+    cut(&stretch->from, &stretch->to, a.x, stretch->ux, -reach, width * (double)MC_SUBPIXELS + reach);
+    cut(&stretch->from, &stretch->to, a.y, stretch->uy, -reach, height * (double)MC_SUBPIXELS + reach);
+    return stretch->from <= stretch->to;
+}
+
+/* Where dashes begin and end along a line, in 1/256 pixel: computed from the line's begin each, so that they are the
+ * same whatever part of it is looked at. */
+typedef struct dashing {
+    double begins[DASHES_MAX], ends[DASHES_MAX];
+    int count;
+    double period;
+} dashing;
+
+static bool
+make_dashing(dashing *d, const mc_pen *pen)
+{
+    double unit = pen->dash_unit * MC_SUBPIXELS, at = -pen->dash_offset * unit;
+    *d = (dashing){ 0 };
+    for (int i = 0; i < pen->dash_count && d->count < DASHES_MAX; i++) {
+        double length = pen->dashes[i] * unit;
+        if (i % 2 == 0) {
+            d->begins[d->count] = at;
+            d->ends[d->count++] = at + fmax(length, 1); /* a dash of no length is a dot */
+        }
+        at += length;
+        d->period += length;
+    }
+    return d->period >= PERIOD_MIN;
+}
+
+static void
+add_along(mc_shape *out, mc_shape_point a, const mc_stretch *stretch, double at)
+{
+    mc_shape_add(out, a.x + (int32_t)lrint(stretch->ux * at), a.y + (int32_t)lrint(stretch->uy * at));
+}
+
+/* Ends the dash that goes on from the segment before. */
+static void
+end_open(mc_shape *out, bool *open)
+{
+    if (*open)
+        mc_shape_end_part(out);
+    *open = false;
+}
+
+/* The dashes of one segment that begins `done` behind the line's begin. *open: the last one goes on. */
+static void
+cut_segment(mc_shape *out, bool *open, const dashing *d, mc_shape_point a, mc_shape_point b, const mc_stretch *stretch,
+            double done)
+{
+    double first = floor((done + stretch->from - d->ends[d->count - 1]) / d->period);
+    double last = ceil((done + stretch->to - d->begins[0]) / d->period);
+    for (double turn = first; turn <= last; turn++)
+        for (int i = 0; i < d->count; i++) {
+            double begin = turn * d->period + d->begins[i] - done, end = turn * d->period + d->ends[i] - done;
+            if (begin >= stretch->length || end <= 0 || begin > stretch->to || end < stretch->from)
+                continue;
+            if (begin >= 0)
+                end_open(out, open);
+            if (!*open)
+                add_along(out, a, stretch, fmax(begin, 0));
+            *open = end > stretch->length;
+            if (*open) {
+                mc_shape_add(out, b.x, b.y);
+                return;
+            }
+            add_along(out, a, stretch, end);
+            mc_shape_end_part(out);
+        }
+    end_open(out, open);
 }
 
 /* Cuts one line into the parts of `out` that are to be seen. */
 static void
-cut_dashes(mc_shape *out, const mc_shape_point *points, int count, bool closed, const mc_pen *pen)
+cut_dashes(mc_shape *out, const stroking *s, const dashing *d, const mc_shape_point *points, int count, bool closed)
 {
-    double left;
-    int dash = first_dash(pen, &left);
-    int segments = closed ? count : count - 1, cuts = 0;
+    int segments = closed ? count : count - 1;
+    double done = 0;
+    bool open = false;
     mc_shape_clear(out, MC_SHAPE_LINES);
-    if (dash % 2 == 0)
-        mc_shape_add(out, points[0].x, points[0].y);
     for (int i = 0; i < segments; i++) {
         mc_shape_point a = points[i], b = points[(i + 1) % count];
-        vector unit;
-        if (!direction(&unit, a, b))
-            continue;
-        double length = hypot((double)b.x - a.x, (double)b.y - a.y), at = 0;
-        while (length - at > left && cuts++ < DASHES_MAX) {
-            at += left;
-            mc_shape_add(out, a.x + (int32_t)lrint(unit.x * at), a.y + (int32_t)lrint(unit.y * at));
-            if (dash % 2 == 0)
-                mc_shape_end_part(out);
-            dash = (dash + 1) % pen->dash_count;
-            left = fmax(pen->dashes[dash] * pen->dash_unit * MC_SUBPIXELS, 1);
-        }
-        left -= length - at;
-        if (dash % 2 == 0)
-            mc_shape_add(out, b.x, b.y);
+        mc_stretch stretch;
+        bool seen = mc_stroker_stretch(&stretch, a, b, s->coverage->width, s->coverage->height, s->reach);
+        if (!seen && stretch.length > 0)
+            end_open(out, &open); /* what follows is outside of the map */
+        if (seen)
+            cut_segment(out, &open, d, a, b, &stretch, done);
+        done += stretch.length;
     }
-    if (dash % 2 == 0)
-        mc_shape_end_part(out);
-    out->point_count = out->part_count == 0 ? 0 : out->ends[out->part_count - 1];
+    end_open(out, &open);
 }
 
 /* Each vertex moved along the half of its angle. */
@@ -258,11 +330,12 @@ mc_stroker_beside(mc_shape *out, const mc_shape_point *points, int count, bool c
 static void
 stroke_or_dash(stroking *s, const mc_shape_point *points, int count, bool closed, mc_shape *scratch)
 {
-    if (s->pen->dashes == NULL) {
+    dashing d;
+    if (s->pen->dashes == NULL || !make_dashing(&d, s->pen)) {
         stroke_part(s, points, count, closed);
         return;
     }
-    cut_dashes(scratch, points, count, closed, s->pen);
+    cut_dashes(scratch, s, &d, points, count, closed);
     for (int part = 0, begin = 0; part < scratch->part_count; begin = scratch->ends[part++])
         stroke_part(s, scratch->points + begin, scratch->ends[part] - begin, false);
 }

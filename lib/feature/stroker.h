@@ -26,6 +26,15 @@ typedef struct mc_pen {
  */
 void mc_stroker_add(mc_area *coverage, const mc_shape *shape, const mc_pen *pen, mc_shape *scratch);
 
+/* A segment, and the part of it, lengths from its begin in 1/256 pixel, that may be seen on a map. */
+typedef struct mc_stretch {
+    double ux, uy, length;
+    double from, to;
+} mc_stretch;
+
+/* `reach`: 1/256 pixel around the map. False where nothing of it is near. */
+bool mc_stroker_stretch(mc_stretch *stretch, mc_shape_point a, mc_shape_point b, int width, int height, double reach);
+
 /* The line beside a line or ring, `offset` 1/256 pixels to the left. */
 void mc_stroker_beside(mc_shape *out, const mc_shape_point *points, int count, bool closed, double offset);
 

@@ -10,6 +10,9 @@
 /* How far a box may be from a tile's and still count as it, in tiles. */
 #define SAME_PLACE 1e-3
 
+/* Coordinates may be a twentieth of that much of a lattice's pixel off, which has MC_SUBPIXELS units: half a unit. */
+#define HALF_A_UNIT (10.0 / MC_SUBPIXELS)
+
 /* A tile of the grid. */
 typedef struct place {
     int z;
@@ -43,6 +46,7 @@ make_query(mc_feature_query *query, const place *at, const mc_render *wanted)
     double margin_x = (options->buffer + 1) * unit_x, margin_y = (options->buffer + 1) * unit_y;
     mc_vector_query(query, wanted, 0);
     query->lattice = mc_mvt_lattice(options, at->x0, at->y0, at->width, at->height, at->column, at->row);
+    query->fineness = HALF_A_UNIT;
     query->box = (mc_extent){ wanted->box.minx - margin_x, wanted->box.miny - margin_y, wanted->box.maxx + margin_x,
                               wanted->box.maxy + margin_y };
 }

@@ -17,7 +17,7 @@ SAMPLE = ROOT / "mapcache.xml.sample"
 # that exists, and what this build knows but does not have.
 ONLY_MENTIONED = {"services", "merge_format", "lock_dir", "lock_retry", "hitstats", "dbname_template", "watermark",
                   "mapserver", "mapfile", "subdimensions_read_only", "postgis", "shapefile", "layer", "sqlite", "time",
-                  "postgresql", "elasticsearch", "geopackage", "MVT"}
+                  "postgresql", "elasticsearch", "geopackage", "MVT", "srs"}
 
 
 def run(build, *arguments):
@@ -105,7 +105,8 @@ def test_configurations_in_documents_load(build, folder, text):
     file = folder / "mapcache.xml"
     file.write_text(text)
     checked = run(build, "check", file)
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    complaints = [line for line in checked.stdout.splitlines()[:-1] if "there is no /srv/" not in line]  # the data
+    assert not complaints and "errors: 0, not built: 0" in checked.stdout, checked.stdout + checked.stderr
 
 
 def test_the_readme_has_a_configuration():

@@ -153,7 +153,8 @@ def web(shared_folder, shared_apache, database):
         (folder / f"{name}.sld").write_text(style)
         table = f"<connection>{database.connection()}</connection><table>{data}</table><id>number</id>"
         for prefix, kind, source, metatile in [("", "shapefile", f"<data>{folder}/{data}.shp</data>", 1),
-                                               ("db-", "postgis", table, 1), ("meta-", "postgis", table, METATILE)]:
+                                               ("db-", "postgis", table + "<transfer>binary</transfer>", 1),
+                                               ("meta-", "postgis", table + "<transfer>twkb</transfer>", METATILE)]:
             layers.append(LAYER.format(name=prefix + name, kind=kind, data=source, style=folder / f"{name}.sld",
                                        metatile=metatile, grid=GRID))
     for file in folder.iterdir():

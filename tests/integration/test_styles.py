@@ -297,6 +297,8 @@ SYMBOLS = {
     "along": along(mark("triangle", 9, "#e02040", "#000000"), "<se:Gap>7</se:Gap>"),
     "pictures along": along(picture("pin.svg", "<se:Size>15</se:Size>"), "<se:Gap>11</se:Gap>"),
     "beside": f"<se:LineSymbolizer><se:Stroke>{parameters(stroke_width=3)}</se:Stroke><se:PerpendicularOffset>6</se:PerpendicularOffset></se:LineSymbolizer>",
+    "dashes": f"<se:LineSymbolizer><se:Stroke>{parameters(stroke_width=4, stroke_dasharray='11 5 2 5', stroke_linecap='round')}</se:Stroke></se:LineSymbolizer>",
+    "dashes beside": f"<se:LineSymbolizer><se:Stroke>{parameters(stroke_width=3, stroke_dasharray='7.3 4.1', stroke_dashoffset=2)}</se:Stroke><se:PerpendicularOffset>-5</se:PerpendicularOffset></se:LineSymbolizer>",
     "larger": f"<se:PolygonSymbolizer><se:Fill>{parameters(fill='#80c0f0')}</se:Fill><se:PerpendicularOffset>4</se:PerpendicularOffset></se:PolygonSymbolizer>",
     "inside": f"<se:PointSymbolizer>{mark('pentagon', 17, '#e02040', '#000000', '<se:Rotation>11</se:Rotation>')}</se:PointSymbolizer>",
     "pins": f"<se:PointSymbolizer>{picture('pin.svg', '<se:Size>23</se:Size><se:Rotation>20</se:Rotation>')}</se:PointSymbolizer>",

@@ -5,6 +5,7 @@ import http.server
 import io
 import json
 import os
+import pathlib
 import re
 import subprocess
 import tarfile
@@ -178,6 +179,14 @@ def test_a_click_tells_what_is_there(browser, port, layer, data):
     assert browser.script("return document.getElementById('popup').offsetHeight") > 40
     click(browser, "#close")
     assert browser.script("return document.getElementById('popup').offsetHeight") == 0
+
+
+def test_its_configurations_are_clean(port, build):
+    for name in ("shapefile", "postgis"):
+        places = [base / f"vector/run-{port}/{name}.xml" for base in (ROOT / "build/demo", pathlib.Path("/var/tmp/mapcache-demo"))]
+        checked = subprocess.run([build / "bin/mapcache", "check", next(file for file in places if file.exists())],
+                                 capture_output=True, text=True, timeout=60)
+        assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 class Registry(http.server.BaseHTTPRequestHandler):

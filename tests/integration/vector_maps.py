@@ -20,11 +20,11 @@ class Maps:
         self.folder, self.build, self.connection = folder, build, connection
         self.parts, self.server = [], None
 
-    def add(self, name, layer="", grid="GoogleMapsCompatible", more="", connection=None, layers=None):
+    def add(self, name, layer="", grid="GoogleMapsCompatible", more="", connection=None, layers=None, source=""):
         """`layer`: elements of the layer's besides its connection; or `layers`, several of that."""
         texts = "".join(f"<layer name='{name}'><connection>{connection or self.connection}</connection>{text}</layer>"
                         for text in (layers or [layer]))
-        self.parts.append(f'<source name="{name}" type="postgis">{texts}</source>'
+        self.parts.append(f'<source name="{name}" type="postgis">{source}{texts}</source>'
                           + TILESET.format(name=name, grid=grid, more=more))
 
     def configure(self, more=""):

@@ -88,7 +88,7 @@
   </NamedLayer>
 
   <NamedLayer>
-    <se:Name>states</se:Name>
+    <se:Name>state_places</se:Name>
     <UserStyle>
       <se:Name>state names</se:Name>
       <se:FeatureTypeStyle>
@@ -126,7 +126,7 @@
   </NamedLayer>
 
   <NamedLayer>
-    <se:Name>counties</se:Name>
+    <se:Name>county_places</se:Name>
     <UserStyle>
       <se:Name>county names</se:Name>
       <se:FeatureTypeStyle>

@@ -186,7 +186,7 @@
   </NamedLayer>
 
   <NamedLayer>
-    <se:Name>countries</se:Name>
+    <se:Name>places</se:Name>
     <UserStyle>
       <!-- The larger the country, the earlier its name. -->
       <se:Name>names</se:Name>
