@@ -63,7 +63,7 @@ def rgb(color):
 def classes(name):
     """The same style as classes of a map file."""
     if name == "roads":
-        return 'CLASSITEM "class"\n' + "\n".join(f'CLASS EXPRESSION "{kind}" STYLE COLOR {rgb(color)} WIDTH {width} END END' for kind, color, width in ROADS)
+        return 'CLASSITEM "class"\n' + "\n".join(f'CLASS EXPRESSION "{kind}" STYLE COLOR {rgb(color)} WIDTH {width} LINECAP BUTT END END' for kind, color, width in ROADS)
     if name == "points":
         return f'CLASS STYLE SYMBOL "circle" SIZE 6 COLOR {rgb(MARK)} OUTLINECOLOR {rgb(RIM)} END END'
     return f"CLASS STYLE COLOR {rgb(AREA)} OUTLINECOLOR {rgb(BORDER)} WIDTH 1 END END"
