@@ -47,6 +47,55 @@ read_flag(bool *flag, mc_sld *sld, const mc_node *node)
     mc_sld_lacking(sld, node, mc_config_quote(text, sld->build->pool));
 }
 
+/* ---- Text ---- */
+
+/* Text of a label as it is meant: a line break with blanks after it is how the file is laid out, and counts as a blank,
+ * or as nothing where there is no other text. A line break alone is one in the label, and blanks are blanks. */
+static const char *
+meant(const char *text, size_t size, apr_pool_t *pool)
+{
+    char *out = apr_palloc(pool, size + 1);
+    size_t length = 0;
+    bool only_blanks = true, laid_out = false;
+    for (size_t i = 0; i < size; i++) {
+        size_t blanks = 0;
+        only_blanks &= strchr(" \t\r\n", text[i]) != NULL;
+        while (text[i] == '\n' && i + blanks + 1 < size && strchr(" \t\r\n", text[i + blanks + 1]) != NULL)
+            blanks++;
+        laid_out |= blanks > 0;
+        out[length++] = blanks > 0 ? ' ' : text[i];
+        i += blanks;
+    }
+    out[only_blanks && laid_out ? 0 : length] = '\0';
+    return out;
+}
+
+/* Text and expressions in turn; NULL where there is neither. */
+static const mc_expression *
+read_label(mc_sld *sld, const mc_node *node)
+{
+    apr_pool_t *pool = sld->build->pool;
+    mc_expression *joined = apr_pcalloc(pool, sizeof(*joined));
+    const mc_expression **parts = apr_pcalloc(pool, sizeof(*parts) * MC_ARGUMENTS_MAX);
+    const char *at = node->text, *end = node->text + strlen(node->text);
+    *joined = (mc_expression){ .kind = MC_CONCATENATE, .arguments = parts };
+    for (const mc_node *child = node->children;; child = child->next) {
+        const char *until = child == NULL ? end : node->text + child->text_before;
+        const char *text = meant(at, (size_t)(until - at), pool);
+        if (*text != '\0')
+            parts[joined->argument_count++] = mc_sld_literal(text, pool);
+        at = until;
+        if (child == NULL)
+            break;
+        const mc_expression *part =
+            joined->argument_count + 3 > MC_ARGUMENTS_MAX ? NULL : mc_sld_expression(sld, child, 0);
+        if (part == NULL)
+            return NULL;
+        parts[joined->argument_count++] = part;
+    }
+    return joined->argument_count == 0 ? NULL : joined->argument_count == 1 ? parts[0] : joined;
+}
+
 /* A colour; letters have no patterns. */
 static void
 read_fill(mc_ink *ink, mc_sld *sld, const mc_node *node)
@@ -279,7 +328,7 @@ read_part(mc_text_symbol *symbol, mc_sld *sld, const mc_node *child)
     static const char *const silent[] = { "Name", "Description", "BaseSymbolizer", NULL };
     const char *name = mc_sld_name(child);
     if (strcmp(name, "Label") == 0)
-        symbol->label = mc_sld_value(sld, child);
+        symbol->label = read_label(sld, child);
     else if (strcmp(name, "Font") == 0)
         read_font(symbol, sld, child);
     else if (strcmp(name, "LabelPlacement") == 0)
