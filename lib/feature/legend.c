@@ -54,7 +54,7 @@ mc_legend_is_empty(const mc_legend *legend)
 static bool
 is_wanted(const mc_legend_wish *wish, const mc_rule_style *rule)
 {
-    if (rule->symbolizer_count == 0 && rule->text_count == 0)
+    if (rule->symbolizer_count == 0 && rule->text_count == 0 && rule->legend == NULL)
         return false;
     if (wish->scale > 0 && (wish->scale < rule->min_scale || wish->scale >= rule->max_scale))
         return false;
@@ -74,6 +74,25 @@ find_row(const mc_legend *legend, int first, const char *title)
     return NULL;
 }
 
+/* The rule as it draws its symbol: without its filter and scales; its own graphic for legends instead of all else. */
+static const mc_rule_style *
+as_shown(const mc_rule_style *rule, apr_pool_t *pool)
+{
+    mc_rule_style *shown = apr_pmemdup(pool, rule, sizeof(*shown));
+    shown->filter = NULL;
+    shown->is_else = false;
+    shown->min_scale = 0;
+    shown->max_scale = HUGE_VAL;
+    if (rule->legend == NULL)
+        return shown;
+    mc_symbolizer *symbol = apr_pcalloc(pool, sizeof(*symbol));
+    *symbol = (mc_symbolizer){ .kind = MC_SYMBOL_POINT, .graphic = *rule->legend };
+    shown->symbolizers = symbol;
+    shown->symbolizer_count = 1;
+    shown->text_count = 0;
+    return shown;
+}
+
 void
 mc_legend_add(mc_legend *legend, const char *layer, const mc_style *style)
 {
@@ -89,7 +108,7 @@ mc_legend_add(mc_legend *legend, const char *layer, const mc_style *style)
                 into = apr_array_push(legend->rows);
                 *into = (row){ .title = title, .style = style, .rules = apr_array_make(legend->pool, 1, sizeof(rule)) };
             }
-            APR_ARRAY_PUSH(into->rules, const mc_rule_style *) = rule;
+            APR_ARRAY_PUSH(into->rules, const mc_rule_style *) = as_shown(rule, legend->pool);
         }
     if (legend->rows->nelts == first + 1) { /* a style of one rule is the layer's */
         row *only = &APR_ARRAY_IDX(legend->rows, first, row);
@@ -190,26 +209,14 @@ sample(mc_geometry *geometry, const row *of, int width, int height)
         mc_shape_end_part(shape);
 }
 
-/* The rules of a row without their filters and scales, each in a pass of its own. */
+/* The rules of a row, each in a pass of its own. */
 static const mc_style *
 style_of(const row *of, apr_pool_t *pool)
 {
     mc_style *style = apr_pmemdup(pool, of->style, sizeof(*style));
     mc_style_pass *passes = apr_pcalloc(pool, sizeof(*passes) * (size_t)of->rules->nelts);
-    for (int i = 0; i < of->rules->nelts; i++) {
-        mc_rule_style *rule = apr_pmemdup(pool, APR_ARRAY_IDX(of->rules, i, const mc_rule_style *), sizeof(*rule));
-        rule->filter = NULL;
-        rule->is_else = false;
-        rule->min_scale = 0;
-        rule->max_scale = HUGE_VAL;
-        if (rule->legend != NULL) { /* LegendGraphic: instead of all that the rule draws */
-            mc_symbolizer *instead = apr_pcalloc(pool, sizeof(*instead));
-            *instead = (mc_symbolizer){ .kind = MC_SYMBOL_POINT, .graphic = *rule->legend };
-            rule->symbolizers = instead;
-            rule->symbolizer_count = 1;
-        }
-        passes[i] = (mc_style_pass){ .rules = rule, .rule_count = 1 };
-    }
+    for (int i = 0; i < of->rules->nelts; i++)
+        passes[i] = (mc_style_pass){ .rules = APR_ARRAY_IDX(of->rules, i, const mc_rule_style *), .rule_count = 1 };
     style->passes = passes;
     style->pass_count = of->rules->nelts;
     return style;

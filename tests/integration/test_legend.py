@@ -17,12 +17,15 @@ POINT = ('<PointSymbolizer><Graphic><Mark><WellKnownName>circle</WellKnownName><
 RULE = "<Rule><Name>{0}</Name><Title>{1}</Title>{2}{3}</Rule>"
 NEAR = "<MaxScaleDenominator>10000</MaxScaleDenominator>"
 ONLY = ("<Filter><PropertyIsEqualTo><PropertyName>kind</PropertyName><Literal>x</Literal></PropertyIsEqualTo></Filter>")
+OWN = ('<LegendGraphic><Graphic><Mark><WellKnownName>square</WellKnownName><Fill><CssParameter name="fill">#ff00ff'
+       '</CssParameter></Fill></Mark><Size>8</Size></Graphic></LegendGraphic>')
 STYLES = {
     "areas": [[RULE.format("wood", "Wälder &amp; &lt;Haine&gt;", ONLY, SYMBOL.format("#20a020")),
                RULE.format("lake", "Lakes", "", SYMBOL.format("#2020d0"))]],
     "roads": [[RULE.format("way", "Motorways", "", LINE.format("#000000", 9))],
               [RULE.format("way2", "Motorways", "", LINE.format("#ff8000", 5)), RULE.format("path", "Paths", NEAR, LINE.format("#a06000", 1))]],
     "places": [[RULE.format("town", "Towns", "", POINT.format("#d00000"))]],
+    "own": [[RULE.format("own", "Own", OWN, SYMBOL.format("#00ffff"))]],
 }
 
 
@@ -73,15 +76,16 @@ def test_every_rule_has_its_symbol_and_title(web):
     titles = whole[:, 36:]
     assert titles.shape[1] > 60 and (titles[..., 0] < 80).sum() > 150, "there are letters"
     assert not has(titles, GREEN) and not has(titles, ORANGE), "symbols stay in their frames"
-    rows = 5  # of equal titles there is one
+    rows = 6  # of equal titles there is one
     assert whole.shape[0] == 4 + rows * 24
     top = [whole[4 + i * 24:24 + i * 24, 4:24] for i in range(rows)]
-    assert has(top[0], RED) and has(top[1], ORANGE) and has(top[1], (0, 0, 0)) and has(top[3], GREEN, 300)
+    assert has(top[0], (255, 0, 255), 49) and not has(top[0], (0, 255, 255)), "the rule's own graphic"
+    assert has(top[1], RED) and has(top[2], ORANGE) and has(top[2], (0, 0, 0)) and has(top[4], GREEN, 300)
 
 
 def test_scale_rule_size_and_background(web):
-    assert legend(web, "&SCALE=5000").shape[0] == 4 + 5 * 24
-    assert legend(web, "&SCALE=50000").shape[0] == 4 + 4 * 24
+    assert legend(web, "&SCALE=5000").shape[0] == 4 + 6 * 24
+    assert legend(web, "&SCALE=50000").shape[0] == 4 + 5 * 24
     one = legend(web, "&RULE=lake&WIDTH=30&HEIGHT=12&LANGUAGE=de")
     assert one.shape[:2] == (12, 30) and has(one, BLUE, 300)
     by_title = legend(web, "&RULE=Lakes")
