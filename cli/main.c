@@ -1,5 +1,5 @@
 /*
- * The command line's entry: `mapcache COMMAND ...`, or the seeder when the program is called mapcache_seed.
+ * The command line's entry: `mapcache COMMAND ...`, or what the program is called: mapcache_seed, mapcache_detail.
  */
 #include <apr_general.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@ static const struct command {
     const char *help;
 } commands[] = {
     { "check", mc_command_check, "say what is wrong with a configuration" },
+    { "detail", mc_command_detail, "count the tiles that SQLite files hold of an area" },
     { "index", mc_command_index, "write the spatial index of shapefiles" },
     { "keys", mc_command_keys, "write the reference of all configuration keys" },
     { "seed", mc_command_seed, "fill, refresh, empty or copy a tileset" },
@@ -56,6 +57,8 @@ run(int argc, const char *const *argv)
     program = program != NULL ? program + 1 : argv[0];
     if (strcmp(program, "mapcache_seed") == 0)
         return mc_command_seed(argc, argv);
+    if (strcmp(program, "mapcache_detail") == 0)
+        return mc_command_detail(argc, argv);
     if (argc < 2) {
         print_commands(stderr);
         return 1;

@@ -8,6 +8,7 @@ install(TARGETS core LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/mapcache DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(TARGETS mapcache mapcache.fcgi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(CODE "file(CREATE_LINK mapcache \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/mapcache_seed SYMBOLIC)")
+install(CODE "file(CREATE_LINK mapcache \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/mapcache_detail SYMBOLIC)")
 # Where Debian's mapcache-cgi has its program.
 install(CODE "
     file(MAKE_DIRECTORY \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/cgi-bin)

@@ -1,0 +1,116 @@
+/* Tiles of 16 KB written a second by one thread, by how many a transaction has: `micro_write [tiles [type [inner
+ * XML]]]`. Time is of the wall, as commits wait for the disk. */
+#include <apr_general.h>
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cache/cache_base.h"
+#include "db/postgres.h"
+
+enum { TILE_BYTES = 16384, COLUMNS = 256 };
+
+static mc_level levels[] = { { 1000, 1, 1 }, { 500, COLUMNS, 1 << 20 } };
+static mc_grid grid = {
+    .name = "GoogleMapsCompatible", .tile_width = 256, .tile_height = 256, .level_count = 2, .levels = levels
+};
+static apr_pool_t *pool;
+static mc_process process;
+static mc_ctx ctx;
+
+static double
+seconds(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void
+must(mc_error *error)
+{
+    if (error == MC_OK)
+        return;
+    fprintf(stderr, "%s\n", mc_error_chain(error, pool));
+    exit(1);
+}
+
+static mc_cache *
+create(const char *type, const char *inner)
+{
+    mc_node *root;
+    mc_build build = { .pool = pool, .diagnostics = mc_diagnostics_create(pool), .caches = apr_hash_make(pool) };
+    const char *text = apr_psprintf(pool, "<mapcache><cache name='c' type='%s'>%s</cache></mapcache>", type, inner);
+    must(mc_config_parse_text(&root, "micro", text, strlen(text), pool));
+    mc_cache *cache = mc_cache_from_config(root->children, &build);
+    must(mc_diagnostics_error(build.diagnostics, pool));
+    return cache;
+}
+
+static mc_put
+tile_of(int number, apr_pool_t *scratch)
+{
+    uint32_t bytes[TILE_BYTES / 4], state = (uint32_t)number * 2654435761u + 1;
+    for (int i = 0; i < TILE_BYTES / 4; i++)
+        bytes[i] = state = state * 1664525u + 1013904223u;
+    mc_put put = { .data = mc_buf_attach(mc_buf_copy(bytes, TILE_BYTES), scratch) };
+    put.key = (mc_tile_key){ .tileset = "streets",
+                             .grid = &grid,
+                             .z = 1,
+                             .x = number % COLUMNS,
+                             .y = number / COLUMNS,
+                             .extension = "jpg",
+                             .mime = "image/jpeg",
+                             .renderable = true };
+    return put;
+}
+
+static void
+measure(mc_cache *cache, int tiles, int together, int first)
+{
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, pool);
+    ctx.pool = scratch;
+    double wall = 0, cpu = 0;
+    mc_put *puts = malloc(sizeof(*puts) * (size_t)together);
+    for (int i = 0; i < tiles; i += together) {
+        for (int j = 0; j < together; j++)
+            puts[j] = tile_of(first + i + j, scratch);
+        double wall_before = seconds(CLOCK_MONOTONIC), cpu_before = seconds(CLOCK_PROCESS_CPUTIME_ID);
+        must(mc_cache_put(cache, puts, together, &ctx));
+        wall += seconds(CLOCK_MONOTONIC) - wall_before;
+        cpu += seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_before;
+        apr_pool_clear(scratch);
+    }
+    free(puts);
+    printf("%4d tiles a transaction: %8.0f tiles/s, %6.1f us of processor a tile\n", together, tiles / wall,
+           cpu / tiles * 1e6);
+}
+
+int
+main(int argc, const char *const *argv)
+{
+    static const int sizes[] = { 16, 64, 256, 1000 };
+    char folder[] = "/var/tmp/mapcache-micro-XXXXXX";
+    int tiles = argc > 1 ? atoi(argv[1]) : 10000;
+    const char *type = argc > 2 ? argv[2] : "sqlite3";
+    apr_initialize();
+    apr_pool_create(&pool, NULL);
+    if (mkdtemp(folder) == NULL)
+        return 1;
+    const char *inner = argc > 3 ? argv[3] : apr_psprintf(pool, "<dbfile>%s/{tileset}.sqlite3</dbfile>", folder);
+    process.handles = mc_handles_create(16);
+    process.postgres = mc_postgres_create(2, APR_USEC_PER_SEC, true);
+    ctx.process = &process;
+    ctx.log = &mc_log_stderr;
+    mc_cache *cache = create(type, inner);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+        measure(cache, tiles / sizes[i] * sizes[i], sizes[i], (int)i * tiles);
+    mc_handles_destroy(process.handles);
+    mc_postgres_destroy(process.postgres);
+    return system(apr_pstrcat(pool, "rm -rf ", folder, NULL)) == 0 ? 0 : 1;
+}

@@ -1,0 +1,367 @@
+/* `mapcache detail`, or mapcache_detail: how much of an area the SQLite files of a tileset hold (spec services 10). */
+#include <apr_getopt.h>
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "commands.h"
+#include "detail_json.h"
+#include "mapcache/seed.h"
+#include "mapcache/server.h"
+
+static const apr_getopt_option_t rows[] = {
+    { "help", 'h', FALSE, "this list" },
+    { "config", 'c', TRUE, "configuration file (required)" },
+    { "tileset", 't', TRUE, "tileset (required)" },
+    { "grid", 'g', TRUE, "grid of the tileset (required)" },
+    { "dimension", 'D', TRUE, "NAME=VALUE of a dimension; may be repeated" },
+    { "extent", 'e', TRUE, "MINX,MINY,MAXX,MAXY in units of the grid; default: all of it" },
+    { "zoom", 'z', TRUE, "MIN[,MAX] zoom levels; default 0" },
+    { "query", 'q', TRUE, "SQL that counts the tiles of a range, for another schema" },
+    { "short-output", 'o', FALSE, "leave out files that do not exist" },
+    { "ogr-datasource", 'd', TRUE, "vector source that limits the area (not in this build)" },
+    { "ogr-layer", 'l', TRUE, "its layer (not in this build)" },
+    { "ogr-where", 'w', TRUE, "its filter (not in this build)" },
+    { "ogr-sql", 's', TRUE, "its query (not in this build)" },
+    { NULL, 0, 0, NULL },
+};
+
+typedef struct detail {
+    apr_pool_t *pool;
+    const char *config, *tileset_name, *grid_name, *query;
+    apr_table_t *dimensions;
+    bool help, brief, has_extent;
+    int zooms[2];
+    mc_extent extent;
+
+    FILE *out; /* where the report waits until it is whole */
+    mc_server *server;
+    mc_tileset *tileset;
+    const mc_grid_link *link;
+    const char **values;
+    apr_hash_t *counted; /* files whose size is in the sum */
+    int64_t files_bytes, files_tiles, missing_files;
+    mc_detail_tiles in_level, in_cache;
+    int z;
+    double done; /* of the survey, 0..1 */
+    double share;
+    bool first; /* of the level's files */
+} detail;
+
+static void
+usage(const char *program)
+{
+    printf("usage: %s -c FILE -t TILESET -g GRID [OPTIONS]\n"
+           "Writes to standard output how many tiles of the area each SQLite file has, as JSON.\noptions:\n",
+           program);
+    for (const apr_getopt_option_t *row = rows; row->name != NULL; row++)
+        printf("  -%c, --%-18s %s\n", row->optch, row->name, row->description);
+}
+
+static bool
+parse_zooms(int zooms[2], const char *text, apr_pool_t *pool)
+{
+    const char *comma = strchr(text, ',');
+    const char *first = comma == NULL ? text : apr_pstrmemdup(pool, text, (size_t)(comma - text));
+    if (!mc_parse_int(&zooms[0], first, 0, 1000))
+        return false;
+    zooms[1] = zooms[0];
+    if (comma != NULL && !mc_parse_int(&zooms[1], comma + 1, 0, 1000))
+        return false;
+    if (zooms[0] > zooms[1]) {
+        int last = zooms[0];
+        zooms[0] = zooms[1];
+        zooms[1] = last;
+    }
+    return true;
+}
+
+static bool
+parse_extent(detail *d, const char *text)
+{
+    double numbers[4];
+    int found;
+    if (!mc_parse_doubles(numbers, 4, &found, text, ",") || found != 4)
+        return false;
+    d->extent = (mc_extent){ numbers[0], numbers[1], numbers[2], numbers[3] };
+    return d->has_extent = mc_extent_valid(&d->extent);
+}
+
+static bool
+parse_dimension(detail *d, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text)
+        return false;
+    apr_table_set(d->dimensions, apr_pstrmemdup(d->pool, text, (size_t)(equals - text)), equals + 1);
+    return true;
+}
+
+/* False when the value cannot be used. */
+static bool
+take_option(detail *d, int letter, const char *text)
+{
+    switch (letter) {
+    case 'c':
+        d->config = text;
+        return true;
+    case 't':
+        d->tileset_name = text;
+        return true;
+    case 'g':
+        d->grid_name = text;
+        return true;
+    case 'q':
+        d->query = text;
+        return true;
+    case 'o':
+        return d->brief = true;
+    case 'h':
+        return d->help = true;
+    case 'D':
+        return parse_dimension(d, text);
+    case 'e':
+        return parse_extent(d, text);
+    case 'z':
+        return parse_zooms(d->zooms, text, d->pool);
+    default:
+        return false;
+    }
+}
+
+static const char *
+parse(detail *d, int argc, const char *const *argv)
+{
+    apr_getopt_t *parser;
+    int letter;
+    const char *text;
+    apr_status_t status;
+    apr_getopt_init(&parser, d->pool, argc, argv);
+    while ((status = apr_getopt_long(parser, rows, &letter, &text)) == APR_SUCCESS) {
+        if (strchr("dlws", letter) != NULL)
+            return "this build has no OGR; limit the area with --extent";
+        if (!take_option(d, letter, text))
+            return apr_psprintf(d->pool, "-%c cannot be \"%s\"", letter, text);
+    }
+    if (status != APR_EOF || parser->ind < argc)
+        return "an option is not known or lacks its argument";
+    if (!d->help && (d->config == NULL || d->tileset_name == NULL || d->grid_name == NULL))
+        return "--config, --tileset and --grid are required";
+    return NULL;
+}
+
+static const char *
+load(detail *d)
+{
+    mc_error *error = mc_server_load(&d->server, d->config, mc_diagnostics_create(d->pool), d->pool);
+    if (error != MC_OK)
+        return mc_error_chain(error, d->pool);
+    d->tileset = apr_hash_get(mc_server_config(d->server)->tilesets_by_name, d->tileset_name, APR_HASH_KEY_STRING);
+    if (d->tileset == NULL)
+        return apr_psprintf(d->pool, "%s has no tileset \"%s\"", d->config, d->tileset_name);
+    if (d->tileset->cache == NULL)
+        return apr_psprintf(d->pool, "tileset \"%s\" has no cache", d->tileset_name);
+    d->link = mc_tileset_link(d->tileset, d->grid_name);
+    if (d->link == NULL)
+        return apr_psprintf(d->pool, "tileset \"%s\" has no grid \"%s\"", d->tileset_name, d->grid_name);
+    if (d->zooms[0] < d->link->minzoom || d->zooms[1] > d->link->maxzoom)
+        return apr_psprintf(d->pool, "the zoom levels of grid \"%s\" here are %d to %d", d->grid_name, d->link->minzoom,
+                            d->link->maxzoom);
+    d->values = mc_tileset_defaults(d->tileset, d->pool);
+    const apr_array_header_t *given = apr_table_elts(d->dimensions);
+    for (int i = 0; i < given->nelts; i++) {
+        const apr_table_entry_t *entry = &APR_ARRAY_IDX(given, i, apr_table_entry_t);
+        int index = mc_tileset_dimension(d->tileset, entry->key, true);
+        if (index < 0)
+            return apr_psprintf(d->pool, "tileset \"%s\" has no dimension \"%s\"", d->tileset_name, entry->key);
+        d->values[index] = entry->val;
+    }
+    return NULL;
+}
+
+static mc_extent
+extent_of(const mc_grid *grid, int z, const mc_tile_range *tiles)
+{
+    mc_extent a = mc_grid_tile_extent(grid, z, tiles->minx, tiles->miny);
+    mc_extent b = mc_grid_tile_extent(grid, z, tiles->maxx - 1, tiles->maxy - 1);
+    return (mc_extent){ a.minx < b.minx ? a.minx : b.minx, a.miny < b.miny ? a.miny : b.miny,
+                        a.maxx > b.maxx ? a.maxx : b.maxx, a.maxy > b.maxy ? a.maxy : b.maxy };
+}
+
+static void
+sum_up(detail *d, const mc_survey_file *file)
+{
+    int64_t most = (int64_t)(file->wanted.maxx - file->wanted.minx) * (file->wanted.maxy - file->wanted.miny);
+    d->in_level.stored += file->stored;
+    d->in_level.most += most;
+    d->missing_files += !file->present;
+    d->done += d->share * (double)most;
+    if (!file->present || apr_hash_get(d->counted, file->path, APR_HASH_KEY_STRING) != NULL)
+        return;
+    apr_hash_set(d->counted, apr_pstrdup(d->pool, file->path), APR_HASH_KEY_STRING, "");
+    d->files_bytes += file->bytes;
+    d->files_tiles += file->total;
+}
+
+static bool
+take_file(void *baton, const mc_survey_file *file)
+{
+    detail *d = baton;
+    fprintf(stderr, "\033[2K In progress (z:%d x:%d y:%d): %.3f%% done\r", d->z, file->block.minx, file->block.miny,
+            d->done * 100);
+    sum_up(d, file);
+    if (d->brief && !file->present)
+        return true;
+    mc_extent box = extent_of(d->link->grid, d->z, &file->block);
+    const mc_extent *area = d->has_extent ? &d->extent : &d->link->grid->extent;
+    mc_extent region = { box.minx > area->minx ? box.minx : area->minx, box.miny > area->miny ? box.miny : area->miny,
+                         box.maxx < area->maxx ? box.maxx : area->maxx, box.maxy < area->maxy ? box.maxy : area->maxy };
+    if (!d->first)
+        fputs(", ", d->out);
+    d->first = false;
+    mc_detail_file(d->out, file, &box, &region);
+    return true;
+}
+
+static mc_tile_key
+key_of(const detail *d)
+{
+    mc_dimension_value *dimensions =
+        apr_palloc(d->pool, sizeof(*dimensions) * (size_t)(d->tileset->dimension_count + 1));
+    for (int i = 0; i < d->tileset->dimension_count; i++)
+        dimensions[i] = (mc_dimension_value){ d->tileset->dimensions[i]->name, d->values[i], false };
+    return (mc_tile_key){ .tileset = d->tileset->name,
+                          .grid = d->link->grid,
+                          .z = d->z,
+                          .dimension_count = d->tileset->dimension_count,
+                          .dimensions = dimensions,
+                          .extension = mc_tileset_extension(d->tileset) };
+}
+
+static mc_error *
+write_level(detail *d, const mc_tile_range *area, mc_ctx *ctx)
+{
+    mc_tile_key key = key_of(d);
+    d->in_level = (mc_detail_tiles){ 0, 0 };
+    d->first = true;
+    d->share = 1.0 / (d->zooms[1] - d->zooms[0] + 1) /
+               ((double)(area->maxx - area->minx) * (double)(area->maxy - area->miny) + 1e-9);
+    fprintf(d->out, "{\n\t\t\t\"level\":\t%d,\n\t\t\t\"files\":\t[", d->z);
+    MC_TRY(mc_survey(d->tileset->cache, &key, area, d->query, take_file, d, ctx));
+    fputs("],", d->out);
+    mc_detail_counts(d->out, 3, "level", &d->in_level);
+    fputs("\n\t\t}", d->out);
+    d->in_cache.stored += d->in_level.stored;
+    d->in_cache.most += d->in_level.most;
+    return MC_OK;
+}
+
+static void
+write_sizes(const detail *d)
+{
+    int64_t mean = d->files_tiles == 0 ? 0 : d->files_bytes / d->files_tiles;
+    fprintf(d->out,
+            ",\n\t\"sizes\":\t{\n\t\t\"total_size_of_files\":\t%lld,\n\t\t\"total_nbtiles_in_files\":\t%lld,\n"
+            "\t\t\"average_tile_size\":\t%lld,\n\t\t\"estimated_max_cache_size\":\t%lld,\n"
+            "\t\t\"estimated_cached_cache_size\":\t%lld,\n\t\t\"estimated_missing_cache_size\":\t%lld\n\t}",
+            (long long)d->files_bytes, (long long)d->files_tiles, (long long)mean, (long long)(mean * d->in_cache.most),
+            (long long)(mean * d->in_cache.stored), (long long)(mean * (d->in_cache.most - d->in_cache.stored)));
+    if (d->brief)
+        fprintf(d->out, ",\n\t\"nb_missing_files\":\t%lld", (long long)d->missing_files);
+    fputs("\n}\n", d->out);
+}
+
+/* Degrees, feet or metres: what the grid's <units> say (spec 2). */
+static const char *
+unit_of(const mc_grid *grid)
+{
+    return grid->metres_per_unit > 1000 ? "dd" : grid->metres_per_unit < 0.9 ? "ft" : "m";
+}
+
+static mc_error *
+write_report(detail *d, mc_ctx *ctx)
+{
+    const mc_extent *area = d->has_extent ? &d->extent : &d->link->grid->extent;
+    const mc_tile_range *limits = mc_seed_limits(d->link->grid, area, d->pool);
+    fputs("{\n\t\"layer\":\t", d->out);
+    mc_detail_text(d->out, d->tileset->name);
+    fputs(",\n\t\"grid\":\t", d->out);
+    mc_detail_text(d->out, d->link->grid->name);
+    fprintf(d->out, ",\n\t\"unit\":\t\"%s\",", unit_of(d->link->grid));
+    mc_detail_region(d->out, 1, "region", area);
+    fputs(",\n\t\"zoom_levels\":\t[", d->out);
+    for (d->z = d->zooms[0]; d->z <= d->zooms[1]; d->z++) {
+        if (d->z > d->zooms[0])
+            fputs(", ", d->out);
+        MC_TRY(write_level(d, &limits[d->z], ctx));
+    }
+    fputs("],", d->out);
+    mc_detail_counts(d->out, 1, "cache", &d->in_cache);
+    write_sizes(d);
+    fputs("\033[2K Finished: 100.000% done\n", stderr);
+    return MC_OK;
+}
+
+/* Who reads the report gets all of it, or nothing. */
+static bool
+hand_over(FILE *report)
+{
+    char piece[65536];
+    size_t size;
+    rewind(report);
+    while ((size = fread(piece, 1, sizeof(piece), report)) > 0)
+        if (fwrite(piece, 1, size, stdout) != size)
+            return false;
+    return !ferror(report) && fflush(stdout) == 0;
+}
+
+static mc_error *
+survey(detail *d)
+{
+    static mc_log log;
+    mc_runtime *runtime;
+    mc_ctx ctx = { .pool = d->pool, .log = &log };
+    log = mc_log_stderr;
+    log.level = MC_LOG_WARN;
+    d->out = tmpfile();
+    if (d->out == NULL)
+        return mc_error_create(d->pool, MC_ERR_IO, "there is no room for the report in the folder for temporary files");
+    MC_TRY(mc_runtime_create(&runtime, mc_server_config(d->server), 1, false, &log, d->pool));
+    ctx.process = mc_runtime_process(runtime);
+    mc_error *error = write_report(d, &ctx);
+    mc_runtime_destroy(runtime);
+    if (error == MC_OK && !hand_over(d->out))
+        error = mc_error_create(d->pool, MC_ERR_IO, "the report cannot be written");
+    fclose(d->out);
+    return error;
+}
+
+int
+mc_command_detail(int argc, const char *const *argv)
+{
+    detail d = { 0 };
+    apr_pool_create(&d.pool, NULL);
+    d.dimensions = apr_table_make(d.pool, 4);
+    d.counted = apr_hash_make(d.pool);
+    const char *program = strstr(argv[0], "mapcache_detail") != NULL ? "mapcache_detail" : "mapcache detail";
+    const char *problem = parse(&d, argc, argv);
+    int status = 1;
+    if (problem == NULL && d.help) {
+        usage(program);
+        status = 0;
+    } else {
+        if (problem == NULL)
+            problem = load(&d);
+        mc_error *error = problem != NULL ? MC_OK : survey(&d);
+        if (error != MC_OK)
+            problem = mc_error_chain(error, d.pool);
+        if (problem != NULL)
+            fprintf(stderr, "%s: %s\n", program, problem);
+        else
+            status = 0;
+    }
+    apr_pool_destroy(d.pool);
+    return status;
+}

@@ -1,0 +1,95 @@
+/* Pieces of the report; each begins where the line stands and leaves it behind its last bracket. */
+#include "detail_json.h"
+
+static void
+tabs(FILE *out, int depth)
+{
+    fputc('\n', out);
+    for (int i = 0; i < depth; i++)
+        fputc('\t', out);
+}
+
+void
+mc_detail_text(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
+        if (*at == '"' || *at == '\\')
+            fprintf(out, "\\%c", *at);
+        else if (*at < 0x20)
+            fprintf(out, "\\u%04x", *at);
+        else
+            fputc(*at, out);
+    }
+    fputc('"', out);
+}
+
+void
+mc_detail_box(FILE *out, const mc_extent *box)
+{
+    fprintf(out, "[%.17g, %.17g, %.17g, %.17g]", box->minx, box->miny, box->maxx, box->maxy);
+}
+
+void
+mc_detail_region(FILE *out, int depth, const char *name, const mc_extent *box)
+{
+    tabs(out, depth);
+    fprintf(out, "\"%s\":\t{", name);
+    tabs(out, depth + 1);
+    fputs("\"bounding_box\":\t", out);
+    mc_detail_box(out, box);
+    fputc(',', out);
+    tabs(out, depth + 1);
+    fputs("\"geometry\":\t{", out);
+    tabs(out, depth + 2);
+    fputs("\"type\":\t\"Polygon\",", out);
+    tabs(out, depth + 2);
+    fprintf(out, "\"coordinates\":\t[[[%.17g, %.17g], [%.17g, %.17g], [%.17g, %.17g], [%.17g, %.17g], [%.17g, %.17g]]]",
+            box->minx, box->miny, box->maxx, box->miny, box->maxx, box->maxy, box->minx, box->maxy, box->minx,
+            box->miny);
+    tabs(out, depth + 1);
+    fputc('}', out);
+    tabs(out, depth);
+    fputc('}', out);
+}
+
+void
+mc_detail_counts(FILE *out, int depth, const char *where, const mc_detail_tiles *tiles)
+{
+    tabs(out, depth);
+    fputs("\"nb_tiles_in_region\":\t{", out);
+    tabs(out, depth + 1);
+    fprintf(out, "\"missing_in_%s\":\t%lld,", where, (long long)(tiles->most - tiles->stored));
+    tabs(out, depth + 1);
+    fprintf(out, "\"cached_in_%s\":\t%lld,", where, (long long)tiles->stored);
+    tabs(out, depth + 1);
+    fprintf(out, "\"max_in_%s\":\t%lld,", where, (long long)tiles->most);
+    tabs(out, depth + 1);
+    fprintf(out, "\"coverage\":\t%.17g", tiles->most == 0 ? 0 : (double)tiles->stored / (double)tiles->most);
+    tabs(out, depth);
+    fputc('}', out);
+}
+
+void
+mc_detail_file(FILE *out, const mc_survey_file *file, const mc_extent *box, const mc_extent *region)
+{
+    enum { DEPTH = 5 };
+    int64_t most = (int64_t)(file->wanted.maxx - file->wanted.minx) * (file->wanted.maxy - file->wanted.miny);
+    mc_detail_tiles tiles = { file->stored, most };
+    fputc('{', out);
+    tabs(out, DEPTH);
+    fputs("\"file_name\":\t", out);
+    mc_detail_text(out, file->path);
+    fputc(',', out);
+    tabs(out, DEPTH);
+    fprintf(out, "\"file_size\":\t%lld,", (long long)file->bytes);
+    tabs(out, DEPTH);
+    fputs("\"file_bounding_box\":\t", out);
+    mc_detail_box(out, box);
+    fputc(',', out);
+    mc_detail_region(out, DEPTH, "region_in_file", region);
+    fputc(',', out);
+    mc_detail_counts(out, DEPTH, "file", &tiles);
+    tabs(out, DEPTH - 1);
+    fputc('}', out);
+}

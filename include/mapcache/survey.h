@@ -1,0 +1,28 @@
+/* What SQLite tile stores hold of an area, file by file, without reading tiles. */
+#ifndef MAPCACHE_SURVEY_H
+#define MAPCACHE_SURVEY_H
+
+#include "mapcache/cache.h"
+
+/* The part of an area that stands in one file. */
+typedef struct mc_survey_file {
+    const char *path;
+    bool present;
+    int64_t bytes;
+    mc_tile_range block;   /* tiles that the file is for, inside the grid */
+    mc_tile_range wanted;  /* those of them in the area; none is empty */
+    int64_t stored, total; /* tiles in `wanted` that the file holds; all that it holds of the same series, of whatever level */
+} mc_survey_file;
+
+/* False ends the survey. `file` lives until the return. */
+typedef bool mc_survey_visit(void *baton, const mc_survey_file *file);
+
+/*
+ * Visits the files of one level, columns from west to east, rows inside. `key` names tileset, grid, level and
+ * dimensions. `query` counts the tiles of a range (:tileset :grid :dim :z :minx :maxx :miny :maxy, inclusive); NULL:
+ * that of the default schema. MC_ERR_CONFIG where the tiles stand in no cache of type sqlite3.
+ */
+mc_error *mc_survey(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, const char *query,
+                    mc_survey_visit *visit, void *baton, mc_ctx *ctx) MC_CHECKED;
+
+#endif

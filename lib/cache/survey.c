@@ -1,0 +1,138 @@
+/* Counting the tiles of SQLite stores: the template tells the file of a tile, the counts of the cache how many share
+ * it. */
+#include "mapcache/survey.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cache/sqlite_base.h"
+
+static const char default_count[] = "SELECT count(*) FROM tiles WHERE x >= :minx AND x <= :maxx AND y >= :miny"
+                                    " AND y <= :maxy AND z = :z AND tileset = :tileset AND grid = :grid AND dim = :dim";
+
+static const char total_count[] = "SELECT count(*) FROM tiles WHERE tileset = :tileset AND grid = :grid AND dim = :dim";
+
+typedef struct survey {
+    const mc_tile_key *key;
+    const char *count;
+    mc_ctx *ctx;
+} survey;
+
+static void
+bind_number(sqlite3_stmt *statement, const char *name, int value)
+{
+    int at = sqlite3_bind_parameter_index(statement, name);
+    if (at > 0)
+        sqlite3_bind_int(statement, at, value);
+}
+
+/* The number in the first column of the first row. */
+static mc_error *
+ask(int64_t *number, mc_handle *handle, const char *sql, const survey *survey, const mc_tile_range *range)
+{
+    sqlite3_stmt *statement;
+    MC_TRY(mc_handle_statement(&statement, handle, sql, survey->ctx->pool));
+    MC_TRY(mc_sqlite_bind(statement, handle, survey->key, NULL, survey->ctx->pool));
+    bind_number(statement, ":minx", range->minx);
+    bind_number(statement, ":maxx", range->maxx - 1);
+    bind_number(statement, ":miny", range->miny);
+    bind_number(statement, ":maxy", range->maxy - 1);
+    int code = sqlite3_step(statement);
+    *number = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    mc_error *error = code == SQLITE_ROW || code == SQLITE_DONE
+                          ? MC_OK
+                          : mc_handle_error(handle, "tiles cannot be counted", survey->ctx->pool);
+    sqlite3_reset(statement);
+    return error;
+}
+
+static mc_error *
+count_tiles(mc_survey_file *file, const sqlite_cache *cache, const survey *survey)
+{
+    struct stat status;
+    mc_stamp stamp;
+    mc_handle *handle;
+    file->present = stat(file->path, &status) == 0 && mc_stamp_take(&stamp, file->path);
+    if (!file->present)
+        return MC_OK;
+    file->bytes = status.st_size;
+    mc_handles *handles = survey->ctx->process == NULL ? NULL : survey->ctx->process->handles;
+    MC_TRY(mc_handle_acquire(&handle, handles, file->path, &stamp, &cache->reading, survey->ctx, survey->ctx->pool));
+    mc_error *error = ask(&file->stored, handle, survey->count, survey, &file->wanted);
+    if (error == MC_OK)
+        error = ask(&file->total, handle, total_count, survey, &file->wanted);
+    mc_handle_release(handle, error == MC_OK);
+    return error;
+}
+
+/* The cache that has the tile, and its path there. */
+static mc_error *
+find(mc_place *place, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
+{
+    place->cache = NULL;
+    if (cache->ops->place != NULL)
+        MC_TRY(cache->ops->place(place, cache, key, pool));
+    if (place->cache != NULL && place->cache->ops == &mc_cache_sqlite)
+        return MC_OK;
+    return mc_error_create(pool, MC_ERR_CONFIG, "cache \"%s\" has no SQLite files for these tiles (type sqlite3)",
+                           cache->name);
+}
+
+/* Of tiles that share a file: from `first` on, at most `size` (none: all), at most to `limit`. */
+static void
+block_of(int *begin, int *end, int first, int size, int limit)
+{
+    *begin = size > 0 ? first / size * size : 0;
+    *end = size > 0 && *begin + size < limit ? *begin + size : limit;
+}
+
+static mc_tile_range
+overlap(const mc_tile_range *a, const mc_tile_range *b)
+{
+    return (mc_tile_range){ a->minx > b->minx ? a->minx : b->minx, a->miny > b->miny ? a->miny : b->miny,
+                            a->maxx < b->maxx ? a->maxx : b->maxx, a->maxy < b->maxy ? a->maxy : b->maxy };
+}
+
+/* The file of tile x, y. */
+static mc_error *
+visit_file(mc_survey_file *file, bool *on, mc_cache *cache, int x, int y, const mc_tile_range *area,
+           const survey *survey, mc_survey_visit *visit, void *baton)
+{
+    mc_tile_key key = *survey->key;
+    const mc_level *level = &key.grid->levels[key.z];
+    mc_place place;
+    key.x = x;
+    key.y = y;
+    MC_TRY(find(&place, cache, &key, survey->ctx->pool));
+    const sqlite_cache *store = (const sqlite_cache *)place.cache;
+    bool parted = place.by_tile || mc_template_by_tile(store->template);
+    *file = (mc_survey_file){ .path = place.path };
+    block_of(&file->block.minx, &file->block.maxx, x, parted ? store->columns : 0, level->columns);
+    block_of(&file->block.miny, &file->block.maxy, y, parted ? store->rows : 0, level->rows);
+    file->wanted = overlap(&file->block, area);
+    MC_TRY(count_tiles(file, store, survey));
+    *on = visit(baton, file);
+    return MC_OK;
+}
+
+mc_error *
+mc_survey(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, const char *query, mc_survey_visit *visit,
+          void *baton, mc_ctx *ctx)
+{
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, ctx->pool);
+    mc_ctx own = *ctx;
+    own.pool = scratch;
+    survey survey = { key, query == NULL ? default_count : query, &own };
+    mc_survey_file file = { 0 };
+    mc_error *error = MC_OK;
+    bool on = true;
+    for (int x = area->minx; x < area->maxx && on && error == MC_OK; x = file.block.maxx)
+        for (int y = area->miny; y < area->maxy && on && error == MC_OK; y = file.block.maxy) {
+            apr_pool_clear(scratch);
+            error = visit_file(&file, &on, cache, x, y, area, &survey, visit, baton);
+        }
+    error = mc_error_copy(error, ctx->pool);
+    apr_pool_destroy(scratch);
+    return error;
+}
