@@ -225,20 +225,24 @@ repeated_name(const mc_vector_source *source)
     return false;
 }
 
-bool
-mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const mc_node *node, mc_build *build),
-                 mc_build *build)
+mc_source *
+mc_vector_from_config(const mc_source_ops *ops,
+                      mc_vector_layer *(*layer_from_config)(const mc_node *node, mc_build *build), const mc_node *node,
+                      mc_build *build)
 {
+    mc_vector_source *source = apr_pcalloc(build->pool, sizeof(*source));
+    if (!mc_source_read(&source->base, ops, node, build))
+        return NULL;
     source->base.source.needs_format = true;
     source->base.source.any_srs = true;
     source->base.source.info_formats = mc_vector_info_formats(build->pool);
     source->layers = apr_pcalloc(build->pool, sizeof(*source->layers) * (size_t)(source->nodes->nelts + 1));
     for (int i = 0; i < source->nodes->nelts; i++) {
-        mc_vector_layer *layer = from_config(APR_ARRAY_IDX(source->nodes, i, const mc_node *), build);
+        mc_vector_layer *layer = layer_from_config(APR_ARRAY_IDX(source->nodes, i, const mc_node *), build);
         if (layer == NULL)
-            return false;
+            return NULL;
         source->layers[source->layer_count++] = layer;
     }
     source->base.source.no_vector_tiles = repeated_name(source) ? "two of its layers have the same name" : NULL;
-    return true;
+    return &source->base.source;
 }
