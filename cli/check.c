@@ -44,6 +44,21 @@ sorted(const mc_diagnostics *diagnostics, apr_pool_t *pool)
     return list;
 }
 
+typedef struct options {
+    const char *file;
+    bool json, connect;
+    int processes; /* of the server that is to be */
+} options;
+
+/* Connections to PostgreSQL: of all processes together, to each of the databases. */
+static void
+print_connections(const mc_config *config, int processes)
+{
+    int each = mc_config_connections(config, processes);
+    printf("%s: databases: %d, connections to each: %d (%d process%s x %d)\n", config->file, config->databases->nelts,
+           processes * each, processes, processes == 1 ? "" : "es", each);
+}
+
 static void
 print_text(const char *file, const mc_complaint *const *list, int count, const counts *counts)
 {
@@ -73,12 +88,15 @@ print_json(const char *file, const mc_complaint *const *list, int count, const c
 }
 
 static int
-check(const char *file, bool json, apr_pool_t *pool)
+check(const options *options, apr_pool_t *pool)
 {
+    const char *file = options->file;
     mc_diagnostics *diagnostics = mc_diagnostics_create(pool);
     mc_config *config;
     diagnostics->thorough = true;
     mc_error *error = mc_config_load(&config, file, diagnostics, pool);
+    if (error == MC_OK && options->connect)
+        mc_config_inspect(config, options->processes, diagnostics, &mc_log_stderr, pool);
     /* A file that is no XML, or cannot be read, never came to the point of complaints. */
     if (error != MC_OK && diagnostics->refused == 0)
         mc_complain(diagnostics, MC_REFUSED, NULL, "%s", mc_error_chain(error, pool));
@@ -87,10 +105,12 @@ check(const char *file, bool json, apr_pool_t *pool)
     counts counts = { { 0 } };
     for (int i = 0; i < count; i++)
         counts.by_severity[list[i]->severity]++;
-    if (json)
+    if (options->json)
         print_json(file, list, count, &counts, pool);
     else
         print_text(file, list, count, &counts);
+    if (!options->json && error == MC_OK && config->databases->nelts > 0)
+        print_connections(config, options->processes);
     if (counts.by_severity[MC_REFUSED] > 0)
         return REFUSED;
     return count > 0 ? USABLE : CLEAN;
@@ -99,38 +119,52 @@ check(const char *file, bool json, apr_pool_t *pool)
 static void
 usage(FILE *out)
 {
-    fputs("usage: mapcache check [--json] FILE\n\n"
-          "Reads a configuration as a server would and prints what is wrong with it.\n"
-          "Exit code: 0 nothing, 1 it would not be served, 2 it would, with warnings or without some of its items.\n",
-          out);
+    fputs(
+        "usage: mapcache check [--json] [--connect] [--processes N] FILE\n\n"
+        "Reads a configuration as a server would and prints what is wrong with it.\n"
+        "  --connect      asks its PostGIS databases, too: tables that are not there, no spatial index, too few "
+        "places\n"
+        "  --processes N  of the server that is to be (Apache: what its MPM allows): how many connections it may make\n"
+        "Exit code: 0 nothing, 1 it would not be served, 2 it would, with warnings or without some of its items.\n",
+        out);
+}
+
+/* False: they are wrong. */
+static bool
+parse(options *options, int argc, const char *const *argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            options->json = true;
+        else if (strcmp(argv[i], "--connect") == 0)
+            options->connect = true;
+        else if (strcmp(argv[i], "--processes") == 0 && i + 1 < argc) {
+            if (!mc_parse_int(&options->processes, argv[++i], 1, 10000))
+                return false;
+        } else if (argv[i][0] == '-' || options->file != NULL)
+            return false;
+        else
+            options->file = argv[i];
+    }
+    return options->file != NULL;
 }
 
 int
 mc_command_check(int argc, const char *const *argv)
 {
-    bool json = false;
-    const char *file = NULL;
-    for (int i = 1; i < argc; i++) {
+    options options = { .processes = 1 };
+    for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             usage(stdout);
             return CLEAN;
         }
-        if (strcmp(argv[i], "--json") == 0) {
-            json = true;
-        } else if (argv[i][0] == '-' || file != NULL) {
-            usage(stderr);
-            return REFUSED;
-        } else {
-            file = argv[i];
-        }
-    }
-    if (file == NULL) {
+    if (!parse(&options, argc, argv)) {
         usage(stderr);
         return REFUSED;
     }
     apr_pool_t *pool;
     apr_pool_create(&pool, NULL);
-    int status = check(file, json, pool);
+    int status = check(&options, pool);
     apr_pool_destroy(pool);
     return status;
 }

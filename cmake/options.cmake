@@ -20,7 +20,7 @@ set(CMAKE_C_FLAGS_RELEASE "-O2 -g")
 set(CMAKE_C_FLAGS_DEBUG "-O0 -g3 -DMC_DEBUG")
 
 add_compile_options(-Wall -Wextra -Wformat=2 -Wconversion -Wno-sign-conversion -Wmissing-prototypes -Wstrict-prototypes
-                    -Wundef -Wvla -fno-strict-aliasing -fstack-protector-strong)
+                    -Wundef -Wvla -fno-math-errno -fno-strict-aliasing -fstack-protector-strong)
 add_compile_definitions(_GNU_SOURCE)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     add_compile_options(-march=x86-64-v2)

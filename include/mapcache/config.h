@@ -168,13 +168,14 @@ void mc_metadata_set(mc_metadata *metadata, const char *key, const char *value);
 typedef struct mc_build {
     apr_pool_t *pool; /* of the generation */
     mc_diagnostics *diagnostics;
-    apr_hash_t *grids;    /* mc_grid * */
-    apr_hash_t *formats;  /* mc_format * */
-    apr_hash_t *sources;  /* mc_source * */
-    apr_hash_t *caches;   /* mc_cache * */
-    apr_hash_t *rulesets; /* mc_ruleset * */
-    apr_hash_t *tilesets; /* mc_tileset * */
-    bool mirror;          /* <mapcache mode> is one of the mirror modes */
+    apr_hash_t *grids;             /* mc_grid * */
+    apr_hash_t *formats;           /* mc_format * */
+    apr_hash_t *sources;           /* mc_source * */
+    apr_hash_t *caches;            /* mc_cache * */
+    apr_hash_t *rulesets;          /* mc_ruleset * */
+    apr_hash_t *tilesets;          /* mc_tileset * */
+    apr_array_header_t *databases; /* of const char *: connection strings of PostgreSQL, each once; may be NULL */
+    bool mirror;                   /* <mapcache mode> is one of the mirror modes */
     apr_hash_t
         *missing; /* "cache NAME" -> const char * reason: declared, but of a type that this build does not have */
 } mc_build;

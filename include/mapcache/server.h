@@ -42,6 +42,7 @@ typedef struct mc_config {
     apr_int64_t memory_cache; /* bytes for all processes together */
     int open_files;
     int max_connections;                      /* to databases, for all processes together */
+    apr_array_header_t *databases;            /* of const char *: connection strings of PostgreSQL, each once */
     apr_interval_time_t idle_connection_time; /* microseconds that one may stay idle */
     double deadline;                          /* seconds */
     const char *cors;                         /* "*", an origin list, or NULL for off */
@@ -62,6 +63,14 @@ void mc_server_ref(mc_server *server);
 void mc_server_unref(mc_server *server);
 const mc_config *mc_server_config(const mc_server *server);
 bool mc_server_file_changed(const mc_server *server); /* by stat() */
+
+/* How many connections to each database one of so many processes may have. */
+int mc_config_connections(const mc_config *config, int processes);
+
+/* Asks the databases of all sources what is wrong with the layers, and how many connections they have room for: not
+ * part of loading, because they may be far away, or down. */
+void mc_config_inspect(const mc_config *config, int processes, mc_diagnostics *diagnostics, const mc_log *log,
+                       apr_pool_t *pool);
 
 /*
  * Budgets of the process from the configurations it serves: the first one's <workers>, <memory_cache>, <open_files>

@@ -66,6 +66,8 @@ typedef struct mc_source_ops {
     mc_error *(*vector_layers)(apr_array_header_t **layers, mc_source *source, mc_ctx *ctx, apr_pool_t *pool);
     /* Adds what its maps mean to a legend (lib/feature/legend.h). NULL: it cannot tell. */
     void (*legend)(struct mc_legend *legend, mc_source *source);
+    /* Complains of what the data itself shows to be wrong; NULL: nothing is looked at. */
+    void (*inspect)(mc_source *source, mc_diagnostics *diagnostics, mc_ctx *ctx, apr_pool_t *pool);
 } mc_source_ops;
 
 struct mc_source {

@@ -405,7 +405,7 @@ postgresql_from_config(const mc_node *node, mc_build *build)
     postgresql_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
     if (!mc_cache_read(&cache->base, &mc_cache_postgresql, false, node, build))
         return NULL;
-    mc_postgres_check_connection(cache->connection, node, build);
+    mc_postgres_configure(cache->connection, node, build);
     write_statements(cache, build->pool);
     return &cache->base.cache;
 }

@@ -20,7 +20,7 @@ typedef struct path {
 } path;
 
 struct mc_postgres {
-    int limit;
+    int limit, processes;
     apr_interval_time_t idle_time;
     bool threads;
     pthread_mutex_t lock; /* of the list, and of ops and engine while they are not there yet */
@@ -30,11 +30,12 @@ struct mc_postgres {
 };
 
 mc_postgres *
-mc_postgres_create(int limit, apr_interval_time_t idle_time, bool threads)
+mc_postgres_create(int limit, int processes, apr_interval_time_t idle_time, bool threads)
 {
     mc_postgres *postgres = calloc(1, sizeof(*postgres));
     MC_ASSERT(postgres != NULL);
     postgres->limit = limit < 1 ? 1 : limit;
+    postgres->processes = processes;
     postgres->idle_time = idle_time;
     postgres->threads = threads;
     pthread_mutex_init(&postgres->lock, NULL);
@@ -68,7 +69,8 @@ load_engine(mc_postgres *postgres, apr_pool_t *pool)
     void *symbol;
     MC_TRY(mc_module_symbol(&symbol, "postgres", MC_POSTGRES_ENGINE_SYMBOL, pool));
     postgres->ops = symbol;
-    postgres->engine = postgres->ops->create(postgres->limit, postgres->idle_time, postgres->threads);
+    postgres->engine =
+        postgres->ops->create(postgres->limit, postgres->processes, postgres->idle_time, postgres->threads);
     return MC_OK;
 }
 
@@ -155,8 +157,13 @@ mc_postgres_sqlstate(const mc_postgres_answer *answer)
 }
 
 void
-mc_postgres_check_connection(const char *connection, const mc_node *node, mc_build *build)
+mc_postgres_configure(const char *connection, const mc_node *node, mc_build *build)
 {
+    bool known = build->databases == NULL;
+    for (int i = 0; !known && i < build->databases->nelts; i++)
+        known = strcmp(APR_ARRAY_IDX(build->databases, i, const char *), connection) == 0;
+    if (!known)
+        APR_ARRAY_PUSH(build->databases, const char *) = connection;
     if (strchr(connection, '=') == NULL && strncmp(connection, "postgresql://", 13) != 0 &&
         strncmp(connection, "postgres://", 11) != 0)
         mc_complain(build->diagnostics, MC_WARNING, mc_node_child(node, "connection"),

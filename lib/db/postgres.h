@@ -70,18 +70,19 @@ typedef struct mc_postgres_row {
 
 /*
  * One for each process, created after the fork; nothing is loaded and no connection made before the first query.
- * `limit`: connections by connection string. `idle_time`: microseconds after which one that is not used is closed; 0:
+ * `limit`: connections by connection string, of each of `processes`: where that is more than a server has room for, the
+ * log says so when the first is made. `idle_time`: microseconds after which one that is not used is closed; 0:
  * each is closed after its use. `threads` false: no thread is started (a plain CGI).
  */
-mc_postgres *mc_postgres_create(int limit, apr_interval_time_t idle_time, bool threads);
+mc_postgres *mc_postgres_create(int limit, int processes, apr_interval_time_t idle_time, bool threads);
 void mc_postgres_destroy(mc_postgres *postgres); /* no answer may be open; NULL is ignored */
 
 /* Loads the module now, so that the first request need not. MC_ERR_UNAVAILABLE where it is not to be had. */
 mc_error *mc_postgres_load(mc_postgres *postgres, apr_pool_t *pool) MC_CHECKED;
 
-/* Complains where the text of <connection> below `node` is neither a list of keyword=value nor a URI (libpq,
- * "Connection Strings"). It may hold a password: it is not quoted. */
-void mc_postgres_check_connection(const char *connection, const mc_node *node, mc_build *build);
+/* A connection string as configured: it is one of the configuration's databases, and complained of where libpq will not
+ * take it. */
+void mc_postgres_configure(const char *connection, const mc_node *node, mc_build *build);
 
 /*
  * Sends the query. One thread may start several and read them one after the other; each holds a connection of its own

@@ -159,18 +159,26 @@ shake_hands(PGconn *pg, const mc_pg_target *target, const mc_pg_wait *wait, bool
 /*
  * What makes rows come in the order of their table: a plan for each box of a map (for any box that could come, the
  * planner expects one row, and takes them from the index one by one), and reading that begins at the beginning. A
- * server that knows neither does without.
+ * server that knows neither does without. And how many connections it has room for.
  */
 static mc_error *
 set_up_session(mc_pg_connection *connection, const mc_pg_wait *wait)
 {
     PGresult *result = NULL;
-    (void)PQsendQuery(connection->pg, "SET synchronize_seqscans = off; SET plan_cache_mode = force_custom_plan");
-    do {
-        PQclear(result);
+    (void)PQsendQuery(
+        connection->pg,
+        "SET synchronize_seqscans = off; SET plan_cache_mode = force_custom_plan; SELECT "
+        "current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int "
+        "- coalesce(current_setting('reserved_connections', true)::int, 0)");
+    for (;;) {
         MC_TRY(mc_pg_result(&result, connection, wait));
-    } while (result != NULL);
-    return MC_OK;
+        if (result == NULL)
+            return MC_OK;
+        if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1 &&
+            !mc_parse_int(&connection->places, PQgetvalue(result, 0, 0), 1, 1 << 20))
+            connection->places = 0;
+        PQclear(result);
+    }
 }
 
 mc_error *

@@ -10,7 +10,7 @@
 typedef struct mc_postgres_engine mc_postgres_engine;
 
 typedef struct mc_postgres_engine_ops {
-    mc_postgres_engine *(*create)(int limit, apr_interval_time_t idle_time, bool threads);
+    mc_postgres_engine *(*create)(int limit, int processes, apr_interval_time_t idle_time, bool threads);
     void (*destroy)(mc_postgres_engine *engine);
     /* As mc_postgres_start; *answer is set also on an error, for its SQLSTATE. Called from any number of threads. */
     mc_error *(*start)(mc_postgres_answer **answer, mc_postgres_engine *engine, const mc_postgres_query *query,

@@ -26,11 +26,12 @@ init_condition(pthread_cond_t *condition)
 }
 
 static mc_postgres_engine *
-engine_create(int limit, apr_interval_time_t idle_time, bool threads)
+engine_create(int limit, int processes, apr_interval_time_t idle_time, bool threads)
 {
     mc_postgres_engine *engine = calloc(1, sizeof(*engine));
     MC_ASSERT(engine != NULL);
     engine->limit = limit;
+    engine->processes = processes;
     engine->idle_time = idle_time;
     engine->threads = threads;
     pthread_mutex_init(&engine->lock, NULL);
@@ -159,12 +160,34 @@ settle(mc_postgres_engine *engine, mc_pg_target *target, const mc_error *error, 
     pthread_mutex_unlock(&engine->lock);
 }
 
+/* Once for each server: there may come a time when it refuses connections. */
+static void
+warn_of_places(mc_postgres_engine *engine, const mc_pg_connection *connection, const mc_pg_wait *wait)
+{
+    mc_pg_target *target = connection->target;
+    int wanted = engine->limit * engine->processes;
+    if (connection->places == 0 || wanted <= connection->places)
+        return;
+    pthread_mutex_lock(&engine->lock);
+    bool warned = target->warned;
+    target->warned = true;
+    pthread_mutex_unlock(&engine->lock);
+    if (!warned)
+        mc_log_write(
+            wait->ctx, MC_LOG_WARN,
+            "PostgreSQL (%s) has room for %d connections (max_connections without the reserved ones); %d may be "
+            "wanted, %d by each process: see <connection_pool>",
+            target->label, connection->places, wanted, engine->limit);
+}
+
 static mc_error *
 connect_reserved(mc_pg_connection **connection, mc_postgres_engine *engine, mc_pg_target *target, bool probe,
                  bool *crowded, const mc_pg_wait *wait)
 {
     mc_error *error = mc_pg_connect(connection, target, wait, crowded);
     settle(engine, target, error, *crowded, probe);
+    if (error == MC_OK)
+        warn_of_places(engine, *connection, wait);
     if (error == MC_OK && wait->ctx->process != NULL)
         mc_count(wait->ctx->process->metrics, MC_COUNT_postgres_connections_total, 1);
     return error;

@@ -44,6 +44,7 @@ typedef struct mc_pg_connection {
     bool copying;    /* the rest of a COPY has not been read */
     mc_pg_statement statements[MC_PG_STATEMENTS];
     int statement_count;
+    int places;      /* connections that the server has room for; 0: it did not say */
     unsigned serial; /* of the next statement */
     uint64_t clock;  /* counts uses of statements */
 } mc_pg_connection;
@@ -59,6 +60,7 @@ typedef struct mc_pg_target {
     int open;               /* idle ones, used ones, ones being made or cancelled */
     char *failure;          /* why the last attempt to connect failed; NULL: it did not */
     apr_time_t failed_at;
+    bool warned;  /* of a server with fewer places than we may want */
     bool crowded; /* the server had no free place for the last attempt */
     apr_time_t crowded_at;
     bool probing; /* somebody finds out whether either is over */
@@ -66,7 +68,7 @@ typedef struct mc_pg_target {
 } mc_pg_target;
 
 struct mc_postgres_engine {
-    int limit;
+    int limit, processes;
     apr_interval_time_t idle_time;
     bool threads;
     pthread_mutex_t lock; /* of everything below and of the targets; nothing else is locked under it */

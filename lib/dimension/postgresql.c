@@ -144,7 +144,7 @@ postgresql_from_config(const mc_node *node, mc_build *build)
         return NULL;
     dimension->query.ask = postgresql_ask;
     dimension->connection = config.connection;
-    mc_postgres_check_connection(config.connection, node, build);
+    mc_postgres_configure(config.connection, node, build);
     for (int i = 0; i < MC_QUERY_KINDS; i++)
         if (dimension->query.statements[i].text != NULL)
             dimension->statements[i] = mc_placeholders_number(dimension->query.statements[i].text, build->pool);

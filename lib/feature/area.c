@@ -20,6 +20,7 @@
 enum {
     SHIFT = 8, /* of MC_SUBPIXELS */
     FULL = MC_SUBPIXELS * MC_SUBPIXELS * 2,
+    NARROW = 32 * MC_SUBPIXELS, /* edges for which one look tells the blocks of all rows */
 };
 
 mc_error *
@@ -37,10 +38,15 @@ mc_area_create(mc_area **coverage, int width, int height, apr_pool_t *pool)
     return MC_OK;
 }
 
-static inline void
-touch(mc_area *plane, int y, int first, int last)
+/* Blocks of all that an edge may touch, with its ends in subpixels: the pixels from the one that it begins in to the
+ * one right of its end. */
+static inline uint64_t
+blocks_between(const mc_area *plane, int32_t x0, int32_t x1)
 {
-    plane->touched[y] |= mc_blocks_of(first, last, plane->shift);
+    int first = (x0 < x1 ? x0 : x1) >> SHIFT, last = ((x0 < x1 ? x1 : x0) >> SHIFT) + 1;
+    first = first < 0 ? 0 : first;
+    last = last < 0 ? 0 : last > plane->width ? plane->width : last;
+    return first > last ? 0 : mc_blocks_of(first, last, plane->shift);
 }
 
 /* An edge inside one row, from (xa, ..) to (xb, ..), `dy` subpixels high with its sign; xa and xb in subpixels. The
@@ -55,7 +61,6 @@ add_in_row(mc_area *plane, int y, int32_t xa, int32_t xb, int32_t dy)
         return;
     if (right <= 0) {
         row[0] += dy * 2 * MC_SUBPIXELS;
-        touch(plane, y, 0, 0);
         return;
     }
     int first = left >> SHIFT, last = right >> SHIFT;
@@ -63,7 +68,6 @@ add_in_row(mc_area *plane, int y, int32_t xa, int32_t xb, int32_t dy)
         int32_t inside = (left & (MC_SUBPIXELS - 1)) + (right & (MC_SUBPIXELS - 1));
         row[first] += dy * (2 * MC_SUBPIXELS - inside);
         row[first + 1] += dy * inside;
-        touch(plane, y, first, first + 1);
         return;
     }
     double slope = (double)dy / (double)(right - left);
@@ -85,7 +89,6 @@ add_in_row(mc_area *plane, int y, int32_t xa, int32_t xb, int32_t dy)
         before = spent;
         from = to;
     }
-    touch(plane, y, begin, end + 1);
 }
 
 static void
@@ -110,7 +113,10 @@ add_edge(mc_area *plane, int32_t x0, int32_t y0, int32_t x1, int32_t y1)
         plane->top = top;
     if (bottom > plane->bottom)
         plane->bottom = bottom;
+    bool narrow = x0 - x1 < NARROW && x1 - x0 < NARROW;
+    uint64_t blocks = narrow ? blocks_between(plane, x0, x1) : 0;
     if (y0 >> SHIFT == (y1 - 1) >> SHIFT) {
+        plane->touched[top] |= narrow ? blocks : blocks_between(plane, x0, x1);
         add_in_row(plane, top, x0, x1, (y1 - y0) * sign);
         return;
     }
@@ -121,6 +127,7 @@ add_edge(mc_area *plane, int32_t x0, int32_t y0, int32_t x1, int32_t y1)
         int32_t edge = (y + 1) << SHIFT;
         int32_t to = edge < y1 ? edge : y1;
         int32_t next = to == y1 ? x1 : x0 + (int32_t)lrint((double)(to - y0) * slope);
+        plane->touched[y] |= narrow ? blocks : blocks_between(plane, x, next);
         add_in_row(plane, y, x, next, (to - from) * sign);
         from = to;
         x = next;

@@ -57,6 +57,15 @@ mc_canvas_of(mc_pixels *pixels, apr_pool_t *pool)
 }
 
 mc_error *
+mc_canvas_indexed(mc_indexed **image, mc_canvas *canvas)
+{
+    if (canvas->indexable && canvas->indexed == NULL)
+        MC_TRY(mc_indexed_create(&canvas->indexed, canvas->width, canvas->height, canvas->pool));
+    *image = canvas->indexed;
+    return MC_OK;
+}
+
+mc_error *
 mc_canvas_pixels(mc_pixels **pixels, mc_canvas *canvas)
 {
     if (canvas->indexed != NULL)
@@ -170,12 +179,12 @@ lay_on(mc_canvas *canvas, laying *lay, int x, int y, const uint8_t *mask, int co
 static mc_error *
 begin(laying **lay, mc_canvas *canvas, mc_color color)
 {
-    if (canvas->indexable && canvas->indexed == NULL)
-        MC_TRY(mc_indexed_create(&canvas->indexed, canvas->width, canvas->height, canvas->pool));
+    mc_indexed *image;
+    MC_TRY(mc_canvas_indexed(&image, canvas));
     *lay = mc_scratch_acquire(sizeof(**lay));
     if (*lay == NULL)
         return mc_error_create(canvas->pool, MC_ERR_LIMIT, "no memory to lay a colour");
-    (*lay)->image = canvas->indexed;
+    (*lay)->image = image;
     (*lay)->color = color;
     memset((*lay)->next, 0xff, sizeof((*lay)->next));
     memset((*lay)->complete, 0, sizeof((*lay)->complete));

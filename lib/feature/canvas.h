@@ -22,6 +22,9 @@ typedef struct mc_canvas {
 mc_canvas *mc_canvas_create(int width, int height, bool indexed, apr_pool_t *pool);
 mc_canvas *mc_canvas_of(mc_pixels *pixels, apr_pool_t *pool);
 
+/* The image of indexed colours; NULL where there are pixels. */
+mc_error *mc_canvas_indexed(mc_indexed **image, mc_canvas *canvas) MC_CHECKED;
+
 /* The pixels, to be painted on. */
 mc_error *mc_canvas_pixels(mc_pixels **pixels, mc_canvas *canvas) MC_CHECKED;
 

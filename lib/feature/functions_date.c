@@ -4,7 +4,6 @@
  */
 #include <apr_strings.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "feature/functions.h"
@@ -24,16 +23,32 @@ is_valid(const moment *m)
            m->hour >= 0 && m->hour < 24 && m->minute >= 0 && m->minute < 60 && m->second >= 0 && m->second <= 60;
 }
 
+/* A number of at most `most` digits. */
+static int
+take_number(const char **text, int most)
+{
+    int value = 0;
+    for (int i = 0; i < most && **text >= '0' && **text <= '9'; i++)
+        value = value * 10 + *(*text)++ - '0';
+    return value;
+}
+
 static bool
 parse(moment *m, const char *text)
 {
+    int *const fields[] = { &m->year, &m->month, &m->day, &m->hour, &m->minute, &m->second };
+    int count = 0;
     *m = (moment){ .month = 1, .day = 1 };
-    if (text == NULL)
-        return false;
-    int fields =
-        sscanf(text, "%4d-%2d-%2d%*[T ]%2d:%2d:%2d", &m->year, &m->month, &m->day, &m->hour, &m->minute, &m->second);
-    m->has_time = fields >= 5;
-    return fields >= 3 && is_valid(m);
+    while (text != NULL && count < 6 && *text >= '0' && *text <= '9') {
+        *fields[count] = take_number(&text, count == 0 ? 4 : 2);
+        bool more = count < 2 ? *text == '-' : count == 2 ? *text == 'T' || *text == ' ' : *text == ':';
+        count++;
+        if (!more)
+            break;
+        text++;
+    }
+    m->has_time = count >= 5;
+    return count >= 3 && is_valid(m);
 }
 
 /* Days since the first of March of the year 0 (the proleptic Gregorian calendar). */
@@ -116,16 +131,6 @@ date_format(mc_arguments args, int count, const mc_feature *feature, apr_pool_t 
 {
     const mc_expression *const turned[2] = { args[1], args[0] };
     return format_date(turned, count, feature, pool);
-}
-
-/* A number of at most `most` digits. */
-static int
-take_number(const char **text, int most)
-{
-    int value = 0;
-    for (int i = 0; i < most && **text >= '0' && **text <= '9'; i++)
-        value = value * 10 + *(*text)++ - '0';
-    return value;
 }
 
 /* Pattern, text: to ISO 8601. */

@@ -1,7 +1,8 @@
 /*
- * Where a label belongs on a geometry: only what is visible in the map counts. For areas a point far from all edges,
- * found by parting cells and following the most promising one (the pole of inaccessibility, Garcia-Castellanos and
- * Lombardo 2007); heights count double, since labels are wider than high.
+ * Where a label belongs on a geometry: only what is visible in the map counts, but for small areas across its edge,
+ * which belong to that map where their middle is. For areas a point far from all edges, found by parting cells and
+ * following the most promising one (the pole of inaccessibility, Garcia-Castellanos and Lombardo 2007); heights count
+ * double, since labels are wider than high.
  */
 #include <apr_strings.h>
 #include <math.h>
@@ -112,22 +113,32 @@ bounds_of(const mc_shape_point *points, int count)
     return b;
 }
 
-/* The visible part of a ring; false where there is none. */
+static void
+take_ring(ring *made, const mc_shape_point *points, int count, apr_pool_t *scratch)
+{
+    const float unit = 1.0F / MC_SUBPIXELS;
+    made->count = count;
+    made->points = apr_palloc(scratch, sizeof(point) * (size_t)count);
+    for (int i = 0; i < count; i++)
+        made->points[i] = (point){ (float)points[i].x * unit, (float)points[i].y * unit * STRETCH };
+    measure(made);
+}
+
+/* The visible part of a ring, or all of it (frame NULL); false where there is none. */
 static bool
 cut_ring(ring *made, const mc_shape_point *points, int count, const mc_label_frame *frame, apr_pool_t *scratch)
 {
+    if (frame == NULL) {
+        take_ring(made, points, count, scratch);
+        return true;
+    }
     bounds b = bounds_of(points, count);
     if (b.maxx < 0 || b.maxy < 0 || b.minx > frame->width * MC_SUBPIXELS || b.miny > frame->height * MC_SUBPIXELS)
         return false;
     bool cut =
         b.minx < 0 || b.miny < 0 || b.maxx > frame->width * MC_SUBPIXELS || b.maxy > frame->height * MC_SUBPIXELS;
-    const float unit = 1.0F / MC_SUBPIXELS;
     if (!cut) {
-        made->count = count;
-        made->points = apr_palloc(scratch, sizeof(point) * (size_t)count);
-        for (int i = 0; i < count; i++)
-            made->points[i] = (point){ (float)points[i].x * unit, (float)points[i].y * unit * STRETCH };
-        measure(made);
+        take_ring(made, points, count, scratch);
         return true;
     }
     /* A side adds at most one point for each pair that crosses it. */
@@ -305,14 +316,39 @@ deepest(const area *in, const ring *outer, cell best)
     return best;
 }
 
+/* Whether the largest part crosses the edge of the map and is small enough to have one label only. */
+static bool
+is_shared(const mc_shape *polygons, const mc_label_frame *frame)
+{
+    double most = 0;
+    bounds of = { 0, 0, 0, 0 };
+    for (int part = 0, begin = 0; part < polygons->part_count; begin = polygons->ends[part++]) {
+        const mc_shape_point *points = polygons->points + begin;
+        int count = polygons->ends[part] - begin;
+        double twice = 0; /* holes run the other way round: below 0 */
+        for (int i = 1; i + 1 < count; i++)
+            twice += (double)(points[i].x - points[0].x) * (points[i + 1].y - points[0].y) -
+                     (double)(points[i + 1].x - points[0].x) * (points[i].y - points[0].y);
+        if (twice <= most)
+            continue;
+        most = twice;
+        of = bounds_of(points, count);
+    }
+    bool crosses =
+        of.minx < 0 || of.miny < 0 || of.maxx > frame->width * MC_SUBPIXELS || of.maxy > frame->height * MC_SUBPIXELS;
+    return crosses && of.maxx - of.minx <= frame->width * MC_SUBPIXELS / 2 &&
+           of.maxy - of.miny <= frame->height * MC_SUBPIXELS / 2;
+}
+
 bool
 mc_label_inside(double at[2], double *extent, const mc_shape *polygons, const mc_label_frame *frame,
                 apr_pool_t *scratch)
 {
     ring *rings = apr_palloc(scratch, sizeof(ring) * (size_t)(polygons->part_count + 1));
+    const mc_label_frame *cut_by = is_shared(polygons, frame) ? NULL : frame;
     int count = 0, largest = -1;
     for (int part = 0, begin = 0; part < polygons->part_count; begin = polygons->ends[part++])
-        if (cut_ring(&rings[count], polygons->points + begin, polygons->ends[part] - begin, frame, scratch)) {
+        if (cut_ring(&rings[count], polygons->points + begin, polygons->ends[part] - begin, cut_by, scratch)) {
             if (rings[count].area > 0 && (largest < 0 || rings[count].area > rings[largest].area))
                 largest = count;
             count++;
@@ -339,7 +375,7 @@ mc_label_inside(double at[2], double *extent, const mc_shape *polygons, const mc
     at[0] = best.x;
     at[1] = best.y / STRETCH;
     *extent = outer.area;
-    return best.depth > 0;
+    return best.depth > 0 && at[0] >= 0 && at[1] >= 0 && at[0] <= frame->width && at[1] <= frame->height;
 }
 
 /* ---- Lines ---- */

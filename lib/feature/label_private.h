@@ -39,7 +39,9 @@ typedef struct mc_label_frame {
     int width, height; /* of the map */
 } mc_label_frame;
 
-/* A point well inside the largest visible part of polygons; false where none is visible. *extent: that part's area. */
+/* A point well inside the largest visible part of polygons; false where none is visible, or the map beside this one has
+ * it: areas up to half as wide and high as the map have their place where all of them says. *extent: that part's area.
+ */
 bool mc_label_inside(double at[2], double *extent, const mc_shape *polygons, const mc_label_frame *frame,
                      apr_pool_t *scratch);
 

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "feature/expression.h"
+#include "feature/label.h"
+#include "feature/label_style.h"
 #include "feature/painter.h"
 #include "text/text.h"
 
@@ -190,9 +193,26 @@ sample(mc_geometry *geometry, const row *of, int width, int height)
         mc_shape_end_part(shape);
 }
 
+/* How a rule writes: two letters in the middle, small enough for a symbol of that height. */
+static const mc_text_symbol *
+letters_of(const mc_rule_style *rule, int height, apr_pool_t *pool)
+{
+    static const mc_expression letters = { .kind = MC_LITERAL, .literal = "Aa", .number = NAN };
+    mc_text_symbol *text = apr_pmemdup(pool, &rule->texts[0], sizeof(*text));
+    text->label = &letters;
+    text->placement = MC_LABEL_POINT;
+    text->anchored = text->overlapping = true;
+    text->anchor_x = text->anchor_y = (mc_label_number){ .constant = 0.5 };
+    text->displacement_x = text->displacement_y = text->rotation = (mc_label_number){ 0 };
+    text->uom = MC_UOM_PIXEL;
+    text->size = (mc_label_number){ .constant = fmin(text->size.constant, height * 0.45) };
+    text->halo.present = false;
+    return text;
+}
+
 /* The rules of a row without their filters and scales, each in a pass of its own. */
 static const mc_style *
-style_of(const row *of, apr_pool_t *pool)
+style_of(const row *of, int height, apr_pool_t *pool)
 {
     mc_style *style = apr_pmemdup(pool, of->style, sizeof(*style));
     mc_style_pass *passes = apr_pcalloc(pool, sizeof(*passes) * (size_t)of->rules->nelts);
@@ -207,6 +227,11 @@ style_of(const row *of, apr_pool_t *pool)
             *instead = (mc_symbolizer){ .kind = MC_SYMBOL_POINT, .graphic = *rule->legend };
             rule->symbolizers = instead;
             rule->symbolizer_count = 1;
+            rule->text_count = 0;
+        }
+        if (rule->text_count > 0) {
+            rule->texts = letters_of(rule, height, pool);
+            rule->text_count = 1;
         }
         passes[i] = (mc_style_pass){ .rules = rule, .rule_count = 1 };
     }
@@ -224,7 +249,7 @@ draw_symbol(mc_pixels *pixels, const mc_legend *legend, const row *of, int x, in
     mc_geometry geometry = { 0 };
     mc_painter *painter;
     mc_pixels *frame;
-    const mc_style *style = style_of(of, pool);
+    const mc_style *style = style_of(of, legend->wish.height, pool);
     mc_feature_query map = { .srs = "EPSG:3857",
                              .box = { 0, 0, legend->wish.width, legend->wish.height },
                              .lattice = { .per_x = 1, .per_y = 1 },
@@ -236,15 +261,21 @@ draw_symbol(mc_pixels *pixels, const mc_legend *legend, const row *of, int x, in
     const mc_feature feature = { .geometry = &geometry, .values = values, .map = &map };
     MC_TRY(mc_pixels_create(&frame, legend->wish.width, legend->wish.height, true, pool));
     mc_pixels_attach(frame, pool);
+    mc_labels *labels = mc_labels_create(mc_canvas_of(frame, pool), pool);
     MC_TRY(mc_painter_create(&painter, style, frame, &map, true, pool));
+    mc_labels_next_layer(labels, scale);
+    mc_painter_set_labels(painter, labels);
     sample(&geometry, of, legend->wish.width, legend->wish.height);
     mc_error *error = mc_painter_take(painter, &feature, ctx);
     if (error == MC_OK)
         error = mc_painter_finish(painter, ctx);
     mc_geometry_free(&geometry);
-    if (error == MC_OK)
-        mc_pixels_over(pixels, x, y, frame);
-    return error;
+    MC_TRY(error);
+    if ((error = mc_labels_finish(labels, ctx)) != MC_OK) /* no font: a symbol without letters */
+        mc_log_error(ctx, MC_LOG_WARN, error);
+    frame->opacity = MC_OPACITY_UNKNOWN;
+    mc_pixels_over(pixels, x, y, frame);
+    return MC_OK;
 }
 
 static void

@@ -85,7 +85,7 @@ segment_of(const mc_outline *outline, mc_shape_point a, mc_shape_point b, float 
     s.reach = pen < 1 ? 1 : pen / 2 + 0.5F;
     s.steps = outline->coarse ? 15 : 255;
     s.factor = outline->coarse ? 17 : 1;
-    if (height >= 0.5F) {
+    if (height >= 0.5F && fabsf(s.dx) >= 1) { /* else four pixels are all that there can be in a row */
         s.slope = s.dx / s.dy;
         s.half = s.reach * sqrtf(length2) / height;
     }

@@ -40,14 +40,18 @@ WITH_AVX2 int
 mc_outline_rows_avx2(mc_outline *outline, const mc_segment *s, int top, int bottom)
 {
     const __m256 lanes = _mm256_set_ps(3, 2, 1, 0, 3, 2, 1, 0), rows = _mm256_set_ps(1, 1, 1, 1, 0, 0, 0, 0);
-    int row = top;
+    int row = top, begin, end;
+    mc_segment_columns(&begin, &end, 0, s); /* of all rows where s->half is 0 */
     for (; row < bottom; row += 2) {
         float y = (float)(row - s->ay) + 0.5F - s->fy;
-        int first, last, first_below, last_below;
-        mc_segment_columns(&first, &last, y, s);
-        mc_segment_columns(&first_below, &last_below, y + 1, s);
-        first = first_below < first ? first_below : first;
-        last = last_below > last ? last_below : last;
+        int first = begin, last = end;
+        if (s->half != 0) {
+            int first_below, last_below;
+            mc_segment_columns(&first, &last, y, s);
+            mc_segment_columns(&first_below, &last_below, y + 1, s);
+            first = first_below < first ? first_below : first;
+            last = last_below > last ? last_below : last;
+        }
         first = first < 0 ? 0 : first;
         last = last >= outline->width ? outline->width - 1 : last;
         if (first > last)

@@ -1,7 +1,6 @@
 /* Graphics repeated over areas: hatches by their lines, everything else as a cell of whole pixels. */
 #include <apr_strings.h>
 #include <math.h>
-#include <string.h>
 
 #include "feature/graphic.h"
 #include "feature/hatch.h"
@@ -155,8 +154,10 @@ lay_lines(mc_painter *painter, mc_pixels *pixels, mc_area *coverage, mc_fill_rul
 static bool
 is_lines(const mc_graphic *graphic)
 {
-    static const double none[4] = { 0 };
-    if (graphic->mark == NULL || memcmp(graphic->margin, none, sizeof(none)) != 0 || graphic->cell_x > 0)
+    bool apart = graphic->cell_x > 0;
+    for (int i = 0; i < 4; i++)
+        apart |= graphic->margin[i] > 0;
+    if (graphic->mark == NULL || apart)
         return false;
     return graphic->mark->dense > 0 || (graphic->mark->hatch != 0 && graphic->stroke.ink.present &&
                                         graphic->stroke.ink.pattern == NULL && graphic->stroke.dashes == NULL);

@@ -221,10 +221,10 @@ mc_picture_get(mc_pixels **pixels, const mc_picture *picture, const mc_feature *
         values[i] = mc_expression_text(picture->values[i], feature, scratch);
         key = apr_pstrcat(scratch, key, picture->names[i], "=", values[i] == NULL ? "" : values[i], "\n", NULL);
     }
-    size_t key_size = strlen(key) + sizeof(stamp);
+    size_t text_size = strlen(key) + 1, key_size = text_size + sizeof(stamp);
     char *whole_key = apr_palloc(scratch, key_size);
-    memcpy(whole_key, &stamp, sizeof(stamp));
-    memcpy(whole_key + sizeof(stamp), key, strlen(key));
+    memcpy(whole_key, key, text_size);
+    memcpy(whole_key + text_size, &stamp, sizeof(stamp));
     mc_pixels *known = mc_lru_get(pictures(), &entry, whole_key, key_size);
     if (known != NULL) {
         *pixels = mc_pixels_ref(known);

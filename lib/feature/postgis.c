@@ -382,6 +382,28 @@ postgis_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, 
 
 static const mc_feature_ops postgis_ops = { "postgis", postgis_read, postgis_fields };
 
+const char *
+mc_postgis_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
+{
+    postgis *layer = (postgis *)data;
+    mc_postgis_column column;
+    apr_array_header_t *fields;
+    bool indexed = true;
+    mc_error *error = find_column(&column, layer, ctx, pool);
+    if (error == MC_OK)
+        error = mc_postgis_ask_fields(&fields, &layer->config, &column, ctx, pool);
+    if (error == MC_OK)
+        error = mc_postgis_is_indexed(&indexed, &layer->config, &column, ctx, pool);
+    if (error != MC_OK)
+        return mc_error_chain(error, pool);
+    if (column.srid == 0)
+        return "its geometry has no SRID, and is taken for the map's CRS: <srid> tells it";
+    if (!indexed)
+        return apr_psprintf(pool, "there is no spatial index: CREATE INDEX ON %s USING gist (%s)",
+                            mc_postgis_table(layer->config.table, pool), mc_postgis_quoted(column.name, pool));
+    return NULL;
+}
+
 static apr_status_t
 close_postgis(void *data)
 {

@@ -21,6 +21,10 @@ typedef struct mc_postgis_config {
 /* Nothing is asked before the first map. The configuration is copied. */
 mc_feature_data *mc_postgis_create(const mc_postgis_config *config, const char *layer, apr_pool_t *pool);
 
+/* What the database shows to be wrong with a layer, in words for its owner: it cannot be asked, has no spatial index.
+ * NULL: nothing. */
+const char *mc_postgis_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool);
+
 /* ---- postgis_column.c */
 
 /* The geometry of a layer, as its configuration and the database's catalogue have it. */
@@ -40,6 +44,10 @@ const char *mc_postgis_quoted(const char *name, apr_pool_t *pool);
 /* Asks what the configuration leaves open. MC_ERR_UPSTREAM: the table or its column is not there. */
 mc_error *mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *config, mc_ctx *ctx,
                                  apr_pool_t *pool) MC_CHECKED;
+
+/* Whether an index serves boxes; true also where there cannot be one: of views and queries. */
+mc_error *mc_postgis_is_indexed(bool *indexed, const mc_postgis_config *config, const mc_postgis_column *column,
+                                mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* ---- postgis_sql.c */
 

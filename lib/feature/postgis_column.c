@@ -117,3 +117,22 @@ mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *confi
     column->srid = config->srid != 0 ? config->srid : srid;
     return MC_OK;
 }
+
+mc_error *
+mc_postgis_is_indexed(bool *indexed, const mc_postgis_config *config, const mc_postgis_column *column, mc_ctx *ctx,
+                      apr_pool_t *pool)
+{
+    static const char sql[] =
+        "SELECT EXISTS (SELECT FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam "
+        "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] WHERE i.indrelid = to_regclass($1) "
+        "AND i.indisvalid AND m.amname IN ('gist', 'spgist', 'brin') AND a.attname = $2)::text";
+    *indexed = true;
+    if (config->table == NULL || !column->stored)
+        return MC_OK;
+    const mc_postgres_param params[] = { { .value = mc_postgis_table(config->table, pool), .type = MC_POSTGRES_TEXT },
+                                         { .value = column->name, .type = MC_POSTGRES_TEXT } };
+    const char **values;
+    MC_TRY(first_row(&values, 1, config, sql, params, 2, ctx, pool));
+    *indexed = values != NULL && strcmp(values[0], "true") == 0;
+    return MC_OK;
+}

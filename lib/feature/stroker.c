@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { FAN_STEPS_MAX = 64, DASHES_MAX = 64 };
+enum { FAN_STEPS_MAX = 64, DASHES_MAX = 64, TURNS_MAX = 1 << 20 };
 
 #define PERIOD_MIN 64.0 /* 1/256 pixel: finer dashes are not told from a line */
 
@@ -265,8 +265,10 @@ cut_segment(mc_shape *out, bool *open, const dashing *d, mc_shape_point a, mc_sh
 {
     double first = floor((done + stretch->from - d->ends[d->count - 1]) / d->period);
     double last = ceil((done + stretch->to - d->begins[0]) / d->period);
-    for (double turn = first; turn <= last; turn++)
+    int turns = (int)fmin(last - first, TURNS_MAX);
+    for (int t = 0; t <= turns; t++)
         for (int i = 0; i < d->count; i++) {
+            double turn = first + t;
             double begin = turn * d->period + d->begins[i] - done, end = turn * d->period + d->ends[i] - done;
             if (begin >= stretch->length || end <= 0 || begin > stretch->to || end < stretch->from)
                 continue;

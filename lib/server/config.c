@@ -328,7 +328,8 @@ mc_config_load(mc_config **config, const char *file, mc_diagnostics *diagnostics
     if (apr_stat(&info, file, APR_FINFO_MTIME, pool) == APR_SUCCESS)
         (*config)->mtime = info.mtime;
     MC_TRY(mc_config_parse_file(&root, file, pool));
-    mc_build build = { .pool = pool, .diagnostics = diagnostics };
+    (*config)->databases = apr_array_make(pool, 4, sizeof(const char *));
+    mc_build build = { .pool = pool, .diagnostics = diagnostics, .databases = (*config)->databases };
     build_model(*config, root, &build);
     return mc_diagnostics_error(diagnostics, pool);
 }

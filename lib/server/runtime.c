@@ -66,39 +66,20 @@ has_sources(const mc_config *config)
     return false;
 }
 
-static mc_postgres *
-create_postgres(const mc_config *config, int processes, bool threads)
+int
+mc_config_connections(const mc_config *config, int processes)
 {
     int connections = config->max_connections < POSTGRES_CONNECTIONS ? config->max_connections : POSTGRES_CONNECTIONS;
     /* Two at least, unless one is configured: a query that is being cancelled does not block the next one. */
     int share = connections / processes;
-    if (share < 2 && connections > 1)
-        share = 2;
-    return mc_postgres_create(share, config->idle_connection_time, threads);
-}
-
-static bool
-needs_postgres(const mc_config *config)
-{
-    for (int i = 0; i < config->caches->nelts; i++)
-        if (strcmp(APR_ARRAY_IDX(config->caches, i, mc_cache *)->ops->type, "postgresql") == 0)
-            return true;
-    for (int i = 0; i < config->tilesets->nelts; i++) {
-        const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *);
-        if (tileset->source != NULL && strcmp(tileset->source->ops->type, "postgis") == 0)
-            return true;
-        for (int j = 0; j < tileset->dimension_count; j++)
-            if (strcmp(tileset->dimensions[j]->ops->type, "postgresql") == 0)
-                return true;
-    }
-    return false;
+    return share < 2 && connections > 1 ? 2 : share;
 }
 
 /* Loads what the first request would have to wait for. A module that is not to be had is that request's affair. */
 static void
 load_modules(const mc_process *process, const mc_config *config, const mc_log *log, apr_pool_t *pool)
 {
-    if (!needs_postgres(config))
+    if (config->databases->nelts == 0)
         return;
     mc_error *error = mc_postgres_load(process->postgres, pool);
     mc_ctx ctx = { .pool = pool, .log = log };
@@ -123,7 +104,8 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->drawing = mc_gate_create(mc_processors() / processes + 1);
     process->metrics = mc_metrics_create();
     process->http = mc_http_create(IDLE_CONNECTIONS);
-    process->postgres = create_postgres(config, processes, threads);
+    process->postgres =
+        mc_postgres_create(mc_config_connections(config, processes), processes, config->idle_connection_time, threads);
     process->flights = mc_flights_create();
     process->memory = mc_memory_create(config->memory_cache / processes);
     process->answers = answers_create(config->memory_cache / processes);

@@ -53,6 +53,7 @@ layer_from_config(const mc_node *node, mc_build *build)
                     "layer \"%s\" needs either a <table>, or a <query> with <geometry> and <srid>", made->layer.name);
         return NULL;
     }
+    mc_postgres_configure(config->connection, node, build);
     made->layer.data = mc_postgis_create(config, made->layer.name, build->pool);
     return mc_vector_layer_finish(&made->layer, node, build) ? &made->layer : NULL;
 }
@@ -67,6 +68,18 @@ postgis_from_config(const mc_node *node, mc_build *build)
     return &source->base.source;
 }
 
+static void
+postgis_inspect(mc_source *source, mc_diagnostics *diagnostics, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_vector_source *vector = (const mc_vector_source *)source;
+    for (int i = 0; i < vector->layer_count; i++) {
+        const char *finding = mc_postgis_inspect(vector->layers[i]->data, ctx, pool);
+        if (finding != NULL)
+            mc_complain(diagnostics, MC_WARNING, APR_ARRAY_IDX(vector->nodes, i, const mc_node *), "layer \"%s\": %s",
+                        vector->layers[i]->name, finding);
+    }
+}
+
 const mc_source_ops mc_source_postgis = {
     .type = "postgis",
     .keys = postgis_keys,
@@ -74,6 +87,7 @@ const mc_source_ops mc_source_postgis = {
     .from_config = postgis_from_config,
     .render = mc_vector_render,
     .info = mc_vector_info,
+    .inspect = postgis_inspect,
     .legend = mc_vector_legend,
     .vector_layers = mc_vector_tile_layers,
 };

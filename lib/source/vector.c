@@ -51,6 +51,9 @@ mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin)
     query->dimension_count = wanted->dimension_count;
 }
 
+/* As <thinning> names them, in 1/256 pixel. */
+static const int thinnings[] = { 0, MC_SUBPIXELS / 4, MC_SUBPIXELS / 2, MC_SUBPIXELS };
+
 static mc_error *
 draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, const mc_render *wanted, mc_ctx *ctx,
            apr_pool_t *pool)
@@ -61,6 +64,7 @@ draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, c
     int64_t skipped = 0;
     mc_vector_query(&query, wanted, 0);
     mc_vector_query(&query, wanted, mc_painter_margin(layer->style, query.scale));
+    query.lattice.thinning = thinnings[layer->thinning];
     MC_TRY(mc_painter_create_on(&painter, layer->style, canvas, &query, false, pool));
     mc_labels_next_layer(labels, query.scale);
     mc_painter_set_labels(painter, labels);
@@ -72,15 +76,17 @@ draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, c
 static mc_error *
 hand_over(mc_rendered *map, mc_canvas *canvas, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
-    if (canvas->indexed == NULL) {
+    mc_indexed *indexed;
+    MC_TRY(mc_canvas_indexed(&indexed, canvas));
+    if (indexed == NULL) {
         MC_TRY(mc_canvas_pixels(&map->pixels, canvas));
         mc_pixels_attach(mc_pixels_ref(map->pixels), pool);
         return MC_OK;
     }
     if (wanted->background != NULL)
-        mc_indexed_over(canvas->indexed, wanted->background);
+        mc_indexed_over(indexed, wanted->background);
     map->final = true;
-    return mc_indexed_encode(&map->data, wanted->format, canvas->indexed, MC_ON_THE_FLY, ctx, pool);
+    return mc_indexed_encode(&map->data, wanted->format, indexed, MC_ON_THE_FLY, ctx, pool);
 }
 
 static mc_error *

@@ -13,6 +13,7 @@ typedef struct mc_vector_layer {
     const char *attribute_list;          /* as configured; or NULL */
     apr_array_header_t *shown;           /* of const char *: the attributes that clients may see; NULL: all */
     int minzoom, maxzoom;                /* levels of vector tiles */
+    int thinning;                        /* index into what <thinning> may be */
     mc_feature_data *data;
     const mc_style *style;
 } mc_vector_layer;
@@ -46,6 +47,17 @@ typedef struct mc_vector_source {
           offsetof(type_, layer.style_name),                                                                           \
           NULL,                                                                                                        \
           "Which user style of the file; by default its first one." },                                                 \
+        { "thinning",                                                                                                  \
+          MC_CHOICE,                                                                                                   \
+          MC_KEY_OURS,                                                                                                 \
+          0,                                                                                                           \
+          0,                                                                                                           \
+          "none|quarter|half|pixel",                                                                                   \
+          "quarter",                                                                                                   \
+          offsetof(type_, layer.thinning),                                                                             \
+          NULL,                                                                                                        \
+          "Vertices that follow each other inside the same part of a pixel are drawn as one: coarser is faster on "    \
+          "dense data." },                                                                                             \
         { "attributes",                                                                                                \
           MC_TEXT,                                                                                                     \
           MC_KEY_OURS,                                                                                                 \

@@ -24,6 +24,11 @@ STYLES = {
               [RULE.format("way2", "Motorways", "", LINE.format("#ff8000", 5)), RULE.format("path", "Paths", NEAR, LINE.format("#a06000", 1))]],
     "places": [[RULE.format("town", "Towns", "", POINT.format("#d00000"))]],
 }
+NAMES = """<StyledLayerDescriptor version="1.0.0" xmlns="http://www.opengis.net/sld"><NamedLayer><Name>a</Name><UserStyle><Name>s</Name>
+  <FeatureTypeStyle><Rule><Title>Names</Title><TextSymbolizer><Label><PropertyName>name</PropertyName></Label><Font>
+  <CssParameter name="font-family">DejaVu Sans</CssParameter><CssParameter name="font-size">30</CssParameter>
+  <CssParameter name="font-weight">bold</CssParameter></Font><Fill><CssParameter name="fill">#d000d0</CssParameter></Fill>
+  </TextSymbolizer></Rule></FeatureTypeStyle></UserStyle></NamedLayer></StyledLayerDescriptor>"""
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +44,13 @@ def web(shared_folder, shared_apache):
             f'<StyledLayerDescriptor version="1.0.0" xmlns="http://www.opengis.net/sld"><NamedLayer><Name>a</Name><UserStyle>'
             f"<Name>s</Name>{text}</UserStyle></NamedLayer></StyledLayerDescriptor>")
         layers += f'<layer name="{name}"><data>{folder}/a.shp</data><style>{folder}/{name}.sld</style></layer>'
+    (folder / "names.sld").write_text(NAMES)
     for path in folder.glob("*.*"):
         path.chmod(0o644)
     (folder / "legend.xml").write_text(f"""<mapcache><cache name="disk" type="disk"><base>{folder}/cache</base></cache>
       <source name="drawn" type="shapefile">{layers}</source><source name="flat" type="dummy"/>
+      <source name="names" type="shapefile"><layer><data>{folder}/a.shp</data><style>{folder}/names.sld</style></layer></source>
+      <tileset name="names"><source>names</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
       <tileset name="the map"><source>drawn</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
       <tileset name="flat"><source>flat</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
       <service type="wms" enabled="true"><full_wms>forward</full_wms><format allow_client_override="true">PNG</format></service>
@@ -77,6 +85,11 @@ def test_every_rule_has_its_symbol_and_title(web):
     assert whole.shape[0] == 4 + rows * 24
     top = [whole[4 + i * 24:24 + i * 24, 4:24] for i in range(rows)]
     assert has(top[0], RED) and has(top[1], ORANGE) and has(top[1], (0, 0, 0)) and has(top[3], GREEN, 300)
+
+
+def test_names_have_letters_as_their_symbol(web):
+    shown = numpy.asarray(Image.open(io.BytesIO(ask(web, layer="names").body)).convert("RGBA")).astype(int)
+    assert has(shown[:, 4:24], (208, 0, 208)) and not has(shown[:, 28:], (208, 0, 208)) and has(shown[:, 28:], (32, 32, 32))
 
 
 def test_scale_rule_size_and_background(web):
@@ -120,7 +133,7 @@ def test_documents_say_where_the_legend_is(web, tmp_path):
             validator(tmp_path)(document, WMS_130 if version == "1.3.0" else None)
     document = web.get("/mc/wmts/1.0.0/WMTSCapabilities.xml").body
     found = list(ElementTree.fromstring(document).iter("{http://www.opengis.net/wmts/1.0}LegendURL"))
-    assert len(found) == 1
+    assert len(found) == 2
     check(web, found[0].get("{http://www.w3.org/1999/xlink}href"), found[0].get("format"), found[0])
     if SCHEMAS.is_dir():
         validator(tmp_path)(document, WMTS)

@@ -16,7 +16,7 @@ static database server; /* of all tests */
 static void
 set_up(void)
 {
-    process.postgres = mc_postgres_create(LIMIT, 60 * APR_USEC_PER_SEC, true);
+    process.postgres = mc_postgres_create(LIMIT, 1, 60 * APR_USEC_PER_SEC, true);
     process.metrics = mc_metrics_create();
     ctx.deadline = apr_time_now() + 30 * APR_USEC_PER_SEC;
 }
@@ -548,7 +548,7 @@ START_TEST(idle_connections_are_closed_in_time)
 {
     set_up();
     mc_postgres_destroy(process.postgres);
-    process.postgres = mc_postgres_create(LIMIT, 0, true);
+    process.postgres = mc_postgres_create(LIMIT, 1, 0, true);
     for (int i = 0; i < 3; i++)
         ck_assert_str_eq(answer_to("select 1"), "1");
     ck_assert_uint_eq(counted(MC_COUNT_postgres_connections_total), 3);
@@ -560,7 +560,7 @@ START_TEST(without_threads_a_query_is_cancelled_by_the_caller)
 {
     set_up();
     mc_postgres_destroy(process.postgres);
-    process.postgres = mc_postgres_create(1, 60 * APR_USEC_PER_SEC, false);
+    process.postgres = mc_postgres_create(1, 1, 60 * APR_USEC_PER_SEC, false);
     mc_postgres_answer *answer;
     mc_postgres_query query = query_of("select pg_sleep(300)", NULL, 0);
     ck_ok(mc_postgres_start(&answer, process.postgres, &query, &ctx, pool));
@@ -689,7 +689,7 @@ START_TEST(many_threads_at_a_server_with_few_places)
     database small = database_start("max_connections=6"); /* three of them for superusers only */
     set_up();
     mc_postgres_destroy(process.postgres);
-    process.postgres = mc_postgres_create(16, 60 * APR_USEC_PER_SEC, true);
+    process.postgres = mc_postgres_create(16, 1, 60 * APR_USEC_PER_SEC, true);
     database_do(&small, "sql create role guest login password 'guest'");
     crowd all = { .rounds = 30, .patience = 30 };
     all.connection = apr_psprintf(pool,

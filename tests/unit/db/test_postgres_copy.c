@@ -7,7 +7,7 @@ static database server; /* of all tests */
 static void
 set_up(void)
 {
-    process.postgres = mc_postgres_create(2, 60 * APR_USEC_PER_SEC, true);
+    process.postgres = mc_postgres_create(2, 1, 60 * APR_USEC_PER_SEC, true);
     process.metrics = mc_metrics_create();
     ctx.deadline = apr_time_now() + 30 * APR_USEC_PER_SEC;
 }

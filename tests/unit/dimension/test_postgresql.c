@@ -21,7 +21,7 @@ static const char schema[] =
 static void
 set_up(void)
 {
-    process.postgres = mc_postgres_create(4, 60 * APR_USEC_PER_SEC, true);
+    process.postgres = mc_postgres_create(4, 1, 60 * APR_USEC_PER_SEC, true);
     process.metrics = mc_metrics_create();
     ctx.deadline = apr_time_now() + 30 * APR_USEC_PER_SEC;
 }

@@ -1,70 +1,147 @@
 #include "unit.h"
 
-#include "feature/projection.h"
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
 
-#define DEGREES_ESRI                                                                                                   \
-    "GEOGCS[\"GCS_WGS_1984\",DATUM[\"D_WGS_1984\",SPHEROID[\"WGS_1984\",6378137.0,298.257223563]],"                    \
-    "PRIMEM[\"Greenwich\",0.0],UNIT[\"Degree\",0.0174532925199433]]"
-#define MERCATOR_ESRI(unit)                                                                                            \
-    "PROJCS[\"WGS_1984_Web_Mercator_Auxiliary_Sphere\"," DEGREES_ESRI                                                  \
-    ",PROJECTION[\"Mercator_Auxiliary_Sphere\"],PARAMETER[\"False_Easting\",0.0],PARAMETER[\"False_Northing\",0.0],"   \
-    "PARAMETER[\"Central_Meridian\",0.0],PARAMETER[\"Standard_Parallel_1\",0.0],"                                      \
-    "PARAMETER[\"Auxiliary_Sphere_Type\",0.0],UNIT[" unit "]]"
-#define SWISS(code)                                                                                                    \
-    "PROJCS[\"CH1903 / LV03\",GEOGCS[\"CH1903\",AUTHORITY[\"EPSG\",\"4149\"]],UNIT[\"metre\",1]" code "]"
+#include "feature/cells.h"
+#include "feature/warp.h"
 
-/* 1: told to be the same without PROJ, 0: told to differ, -1: not told. */
-static const struct {
-    const char *a, *b;
-    int same;
-} pairs[] = {
-    { DEGREES_ESRI, "EPSG:4326", 1 },
-    { "CRS:84", DEGREES_ESRI, 1 },
-    { MERCATOR_ESRI("\"Meter\",1.0"), "EPSG:3857", 1 },
-    { "EPSG:900913", MERCATOR_ESRI("\"Meter\",1.0"), 1 },
-    { MERCATOR_ESRI("\"Meter\",1.0"), "EPSG:4326", 0 },
-    { MERCATOR_ESRI("\"Foot\",0.3048"), "EPSG:3857", -1 },
-    { SWISS(",AUTHORITY[\"EPSG\",\"21781\"]"), "EPSG:21781", 1 },
-    { SWISS(",AUTHORITY[\"EPSG\",\"21781\"]"), "EPSG:4149", -1 },
-    { SWISS(""), "EPSG:4149", -1 }, /* the code of a part is not that of the whole */
-    { SWISS(",AUTHORITY[\"EPSG\",\"21781\"],EXTENSION[\"PROJ4\",\"+proj=somerc\"]"), "EPSG:21781", -1 },
-    { SWISS(",AUTHORITY[\"EPSG\",\"99999999999\"]"), "EPSG:21781", -1 },
-    { "PROJCS[", "EPSG:3857", -1 },
-    { "", "EPSG:3857", -1 },
-};
+/* CRSs by a name that only PROJ can read: nothing goes by formula. */
+static const char degrees[] = "+proj=longlat +datum=WGS84 +no_defs +type=crs";
+static const char mercator[] = "+proj=webmerc +datum=WGS84 +type=crs";
 
-START_TEST(told_without_proj)
-{
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-        ck_assert_msg(mc_projection_same(pairs[i].a, pairs[i].b) == pairs[i].same, "%s, %s", pairs[i].a, pairs[i].b);
-        ck_assert_int_eq(mc_projection_same(pairs[i].b, pairs[i].a), pairs[i].same);
-    }
-}
-END_TEST
-
-/* Boxes of polar maps in the CRS of the data. */
-static bool
-box_of(mc_extent *box, const char *data, const char *map)
+static mc_projection *
+opened(const char *from, const char *to)
 {
     mc_projection *projection;
-    ck_ok(mc_projection_open(&projection, data, map, pool));
-    return mc_projection_box(box, projection, true);
+    ck_ok(mc_projection_open(&projection, from, to, pool));
+    ck_assert_ptr_nonnull(projection);
+    return projection;
 }
 
-START_TEST(boxes_around_a_pole_and_over_the_antimeridian)
+static double
+random_between(double low, double high)
 {
-    mc_extent pole = { -500000, -400000, 600000, 700000 }, strait = { -900000, 2000000, 1000000, 3000000 };
-    mc_extent degrees = pole, over = strait, away = { 100000, -3000000, 1000000, -2000000 };
-    ck_assert(!box_of(&pole, "EPSG:3857", "EPSG:3031")); /* the pole is nowhere: no limit */
-    ck_assert(box_of(&degrees, "EPSG:4326", "EPSG:3031"));
-    ck_assert(degrees.miny == -90 && degrees.minx == -180 && degrees.maxx == 180 && degrees.maxy > -90);
-    ck_assert(box_of(&strait, "EPSG:3857", "EPSG:3995")); /* 180 degrees are in the middle of its width */
-    ck_assert(strait.minx <= -20037508 && strait.maxx >= 20037508 && strait.miny > 5e6 && strait.maxy < 40e6);
-    ck_assert(box_of(&over, "EPSG:4326", "EPSG:3995"));
-    ck_assert(over.minx == -180 && over.maxx == 180);
-    ck_assert(box_of(&away, "EPSG:3857", "EPSG:3995"));
-    ck_assert(away.minx > 0 && away.maxx < 6e6);
+    return low + (high - low) * rand() / RAND_MAX;
+}
+
+START_TEST(formulas_are_exact)
+{
+    const double finest = 0.0373 / 256; /* 1/256 pixel of level 22 */
+    mc_projection *ours = opened("EPSG:4326", "EPSG:3857"), *theirs = opened(degrees, mercator);
+    mc_projection *back = opened("EPSG:900913", "CRS:84");
+    for (int i = 0; i < 20000; i++) {
+        const double place[2] = { random_between(-180, 180), random_between(-85.06, 85.06) };
+        double a[2], b[2];
+        memcpy(a, place, sizeof(a));
+        memcpy(b, place, sizeof(b));
+        mc_projection_points(ours, a, 1);
+        mc_projection_points(theirs, b, 1);
+        ck_assert_double_lt(hypot(a[0] - b[0], a[1] - b[1]), finest);
+        mc_projection_points(back, a, 1);
+        ck_assert_double_lt(hypot(a[0] - place[0], a[1] - place[1]) * 111319, finest);
+    }
+    double pole[2] = { 10, -90 };
+    mc_projection_points(ours, pole, 1);
+    ck_assert(isfinite(pole[1]) && pole[1] < -30000000);
 }
 END_TEST
 
-UNIT_MAIN("projection", told_without_proj, boxes_around_a_pole_and_over_the_antimeridian)
+START_TEST(names_of_one_crs)
+{
+    static const char *const same[][2] = {
+        { "EPSG:3857", "epsg:3857" }, { "EPSG:3857", "EPSG:900913" },
+        { "EPSG:4326", "CRS:84" },    { "urn:ogc:def:crs:EPSG::2056", "EPSG:2056" },
+        { degrees, "EPSG:4326" },     { "EPSG:2056", "EPSG:2056" },
+    };
+    mc_projection *projection;
+    for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+        ck_ok(mc_projection_open(&projection, same[i][0], same[i][1], pool));
+        ck_assert_ptr_null(projection);
+    }
+    ck_fails(CONFIG, mc_projection_open(&projection, "EPSG:999999", "EPSG:3857", pool));
+    ck_fails(CONFIG, mc_projection_open(&projection, "EPSG:2056", "PROJCS[\"no such thing\"]", pool));
+    ck_fails(CONFIG, mc_projection_open(&projection, "/etc/passwd", "EPSG:3857", pool));
+}
+END_TEST
+
+/* Every point is where PROJ puts it, by less than an eighth of a pixel, and neighbours of one cell make straight lines.
+ */
+START_TEST(cells_are_as_good_as_their_promise)
+{
+    static const struct {
+        const char *from, *to;
+        mc_extent box; /* of the data */
+    } pairs[] = {
+        { "EPSG:2056", "EPSG:3857", { 2480000, 1070000, 2840000, 1300000 } },
+        { "EPSG:2056", "EPSG:4326", { 2480000, 1070000, 2840000, 1300000 } },
+        { "EPSG:4326", "EPSG:3035", { -10, 35, 35, 71 } },
+        { "EPSG:32632", "EPSG:3857", { 300000, 5000000, 900000, 6500000 } },
+        { "EPSG:4326", "EPSG:3995", { -180, 60, 180, 89 } },
+    };
+    for (size_t p = 0; p < sizeof(pairs) / sizeof(pairs[0]); p++)
+        for (double zoom = 1; zoom < 10000; zoom *= 20) {
+            mc_projection *projection = opened(pairs[p].from, pairs[p].to);
+            const mc_extent *b = &pairs[p].box;
+            mc_extent box = *b;
+            ck_assert(mc_projection_box(&box, projection, false));
+            mc_lattice lattice = { .x0 = box.minx, .y0 = box.maxy, .per_x = 1000 * zoom / (box.maxx - box.minx) };
+            lattice.per_y = lattice.per_x;
+            mc_cells *cells = mc_cells_create(projection, &lattice, pool);
+            double west = random_between(b->minx, b->maxx), south = random_between(b->miny, b->maxy);
+            double worst = 0;
+            int placed = 0;
+            for (int i = 0; i < 2000; i++) {
+                double x = fmin(b->maxx, west + random_between(0, (b->maxx - b->minx) / zoom));
+                double y = fmin(b->maxy, south + random_between(0, (b->maxy - b->miny) / zoom));
+                double exact[2] = { x, y }, px, py;
+                int cell;
+                if (!mc_cells_place(cells, x, y, &px, &py, &cell))
+                    continue;
+                placed++;
+                mc_projection_points(projection, exact, 1);
+                worst = fmax(worst, hypot(px - (exact[0] - lattice.x0) * lattice.per_x,
+                                          py - (lattice.y0 - exact[1]) * lattice.per_y));
+            }
+            ck_assert_msg(worst < 0.125, "%s to %s: %f pixels", pairs[p].from, pairs[p].to, worst);
+            ck_assert_int_gt(placed, 1900);
+        }
+}
+END_TEST
+
+/* How many vertices stand between the ends of a line of the data. */
+static int
+vertices_of(const char *from, const char *to, const double *line, const mc_lattice *level)
+{
+    mc_shape shape = { .kind = MC_SHAPE_LINES };
+    mc_lattice lattice = *level;
+    mc_projection *projection = opened(from, to);
+    lattice.warp = mc_warp_create(projection, &lattice, pool);
+    memcpy(mc_warp_vertices(lattice.warp, 2), line, sizeof(double) * 4);
+    ck_assert(mc_warp_add(&shape, &lattice, 2));
+    int count = shape.point_count;
+    mc_shape_free(&shape);
+    return count;
+}
+
+START_TEST(bent_edges_get_vertices)
+{
+    const double parallel[4] = { 0, 60, 30, 60 }, meridian[4] = { 10, 40, 10, 70 }, nowhere[4] = { 10, 40, 1e9, 1e9 };
+    const mc_lattice coarse = { .x0 = 1000000, .y0 = 7000000, .per_x = 1e-4, .per_y = 1e-4 },
+                     fine = { .x0 = 1000000, .y0 = 7000000, .per_x = 1e-2, .per_y = 1e-2 },
+                     web = { .x0 = 0, .y0 = 2e7, .per_x = 1e-3, .per_y = 1e-3 };
+    int few = vertices_of("EPSG:4326", "EPSG:3035", parallel, &coarse);
+    int many = vertices_of("EPSG:4326", "EPSG:3035", parallel, &fine);
+    ck_assert_int_gt(few, 2);
+    ck_assert_int_gt(many, 2 * few);
+    ck_assert_int_lt(many, 300);
+    ck_assert_int_eq(vertices_of("EPSG:4326", "EPSG:3857", parallel, &web), 2); /* stays straight */
+    ck_assert_int_eq(vertices_of("EPSG:4326", "EPSG:3857", meridian, &web), 2);
+    ck_assert_int_eq(vertices_of("EPSG:4326", "EPSG:3035", nowhere, &coarse),
+                     1); /* one of them cannot be transformed */
+}
+END_TEST
+
+UNIT_MAIN("projection", formulas_are_exact, names_of_one_crs, cells_are_as_good_as_their_promise,
+          bent_edges_get_vertices)
