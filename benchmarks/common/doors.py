@@ -11,12 +11,12 @@ from common.servers import BUILD, HTTPD_MODULES, apache, make_folder, nginx_fast
 MAPSERVER = "/usr/lib/cgi-bin/mapserv"
 OURS_CGI = BUILD / "bin" / "mapcache.fcgi"
 CGI_CHILDREN = 100  # as many programs at once as there are users
-THREADS = 128      # of each of Apache's two processes: more than there are users
+PROCESS = {"processes": 1, "threads": 128}  # Apache with threads: more than there are users, of one process, so that all of them wait in one queue
 
 
 def module(name, config):
     """Our Apache module on a configuration file."""
-    return apache(name, f"LoadModule mapcache_module {BUILD}/modules/mod_mapcache.so\nMapCacheAlias /mc {config}", "/mc", threads=THREADS)
+    return apache(name, f"LoadModule mapcache_module {BUILD}/modules/mod_mapcache.so\nMapCacheAlias /mc {config}", "/mc", **PROCESS)
 
 
 def fastcgi(name, config):
@@ -57,7 +57,7 @@ def mapserver_fcgid(name, mapfiles, processes):
               "FcgidProcessLifeTime 0", "FcgidSpawnScoreUpLimit 100000", "FcgidConnectTimeout 60", "FcgidIOTimeout 120", "FcgidBusyTimeout 300",
               f"ScriptAlias /mapserv {folder}/bin/mapserv", f"<Directory {folder}/bin>", "Require all granted", "Options +ExecCGI",
               "SetHandler fcgid-script", "</Directory>"]
-    return apache(name, "\n".join(lines), "/mapserv", threads=THREADS)
+    return apache(name, "\n".join(lines), "/mapserv", **PROCESS)
 
 
 def mapserver_fastcgi(name, mapfiles, processes=2):

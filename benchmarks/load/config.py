@@ -5,6 +5,7 @@ SEA = "b5d0d0"
 HALO = 1
 # Scale denominators of MapServer count 72 pixels an inch, those of SLD pixels of 0.28 mm (OGC 05-077r4, 10.2).
 OF_MAPSERVER = 72 / 0.0254 * 0.00028
+OF_FONTS = 72 / 96  # its letters are larger than the pixels that it is told
 ROADS = ((1, 20e6, ("606060", 5), ("e892a2", 3.5)), (2, 5e6, ("707070", 3.5), ("fcd6a4", 2.2)), (3, 2e6, ("ffffff", 1.6)))
 TOWNS = ((500000, None, 40e6, 9, "222222"), (30000, 500000, 5e6, 7.5, "333333"), (None, 30000, 1.2e6, 7, "444444"))
 
@@ -87,7 +88,7 @@ def limit(scale):
 def road_classes():
     text = 'CLASSITEM "class"\n'
     for kind, scale, *lines in ROADS:
-        drawn = " ".join(f"STYLE COLOR {rgb(color)} WIDTH {width} LINEJOIN ROUND END" for color, width in lines)
+        drawn = " ".join(f"STYLE COLOR {rgb(color)} WIDTH {width} LINECAP BUTT LINEJOIN ROUND END" for color, width in lines)
         text += f'CLASS EXPRESSION "{kind}" {limit(scale)} {drawn} END\n'
     return text
 
@@ -96,7 +97,7 @@ def town_classes():
     text = 'LABELITEM "name"\n'
     for above, to, scale, size, color in TOWNS:
         condition = " AND ".join([f"[pop] > {above}"] * bool(above) + [f"[pop] <= {to}"] * bool(to))
-        text += (f'CLASS EXPRESSION ({condition}) {limit(scale)} LABEL TYPE TRUETYPE FONT "sans" SIZE {size} COLOR {rgb(color)} OUTLINECOLOR 255 255 255 '
+        text += (f'CLASS EXPRESSION ({condition}) {limit(scale)} LABEL TYPE TRUETYPE FONT "sans" SIZE {size * OF_FONTS} COLOR {rgb(color)} OUTLINECOLOR 255 255 255 '
                  f"OUTLINEWIDTH {HALO} POSITION UC END END\n")
     return text
 
@@ -104,8 +105,8 @@ def town_classes():
 def map_classes():
     """Layer -> kind and classes."""
     return {"land": ("POLYGON", f"CLASS STYLE COLOR {rgb('f2efe9')} END END"),
-            "counties": ("LINE", f"{limit(8e6)} CLASS STYLE COLOR {rgb('b0a0b0')} WIDTH 0.6 PATTERN 4 2 END END END"),
-            "countries": ("LINE", f"CLASS STYLE COLOR {rgb('9e4f9e')} WIDTH 1.2 END END"),
+            "counties": ("LINE", f"{limit(8e6)} CLASS STYLE COLOR {rgb('b0a0b0')} WIDTH 0.6 LINECAP BUTT PATTERN 4 2 END END END"),
+            "countries": ("LINE", f"CLASS STYLE COLOR {rgb('9e4f9e')} WIDTH 1.2 LINECAP BUTT END END"),
             "roads": ("LINE", road_classes()), "towns": ("POINT", town_classes())}
 
 

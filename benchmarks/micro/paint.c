@@ -161,8 +161,12 @@ main(int argc, char **argv)
     double x = (file->box.minx + file->box.maxx) / 2, y = (file->box.miny + file->box.maxy) / 2;
     map m = { .shapes = calloc((size_t)file->count * 2 + 1, sizeof(mc_shape)),
               .box = { x - side / 2, y - side / 2, x + side / 2, y + side / 2 },
-              .lattice = { x - side / 2, y + side / 2, SIDE / side, SIDE / side, 0, 0,
-                           argc > 3 ? atoi(argv[3]) : 64 } };
+              .lattice = { .x0 = x - side / 2,
+                           .y0 = y + side / 2,
+                           .per_x = SIDE / side,
+                           .per_y = SIDE / side,
+                           .thinning = argc > 3 ? atoi(argv[3]) : 64,
+                           .keep_small = true } };
     for (int i = 0; i < rounds; i++) {
         double begin = now();
         read_all(&m, file);

@@ -104,7 +104,7 @@ main(int argc, const char *const *argv)
         return 1;
     const char *inner = argc > 3 ? argv[3] : apr_psprintf(pool, "<dbfile>%s/{tileset}.sqlite3</dbfile>", folder);
     process.handles = mc_handles_create(16);
-    process.postgres = mc_postgres_create(2, APR_USEC_PER_SEC, true);
+    process.postgres = mc_postgres_create(2, 1, APR_USEC_PER_SEC, true);
     ctx.process = &process;
     ctx.log = &mc_log_stderr;
     mc_cache *cache = create(type, inner);

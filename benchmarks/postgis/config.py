@@ -63,7 +63,7 @@ def rgb(color):
 def classes(name):
     """The same style as classes of a map file."""
     if name == "roads":
-        return 'CLASSITEM "class"\n' + "\n".join(f'CLASS EXPRESSION "{kind}" STYLE COLOR {rgb(color)} WIDTH {width} END END' for kind, color, width in ROADS)
+        return 'CLASSITEM "class"\n' + "\n".join(f'CLASS EXPRESSION "{kind}" STYLE COLOR {rgb(color)} WIDTH {width} LINECAP BUTT END END' for kind, color, width in ROADS)
     if name == "points":
         return f'CLASS STYLE SYMBOL "circle" SIZE 6 COLOR {rgb(MARK)} OUTLINECOLOR {rgb(RIM)} END END'
     return f"CLASS STYLE COLOR {rgb(AREA)} OUTLINECOLOR {rgb(BORDER)} WIDTH 1 END END"
@@ -118,16 +118,20 @@ def layer(name, variant, data):
   <tileset name="{name}-{variant}"><source>{name}-{variant}</source><cache>disk</cache><grid>country</grid><format>PNG</format></tileset>"""
 
 
+def grid():
+    """Level 0 is one tile, with the country at its lower edge."""
+    side = max(EXTENT[2] - EXTENT[0], EXTENT[3] - EXTENT[1])
+    return f"""<grid name="country"><srs>EPSG:{SRID}</srs><extent>{EXTENT[0]} {EXTENT[1]} {EXTENT[0] + side} {EXTENT[1] + side}</extent><size>256 256</size>
+    <resolutions>{" ".join(repr(side / 256 / 2 ** level) for level in range(12))}</resolutions><units>m</units><origin>top-left</origin></grid>"""
+
+
 def write_ours(folder, sets, variants, data):
     """One configuration with a tileset for each set and variant."""
     for name in sets:
         (folder / f"{name}.sld").write_text(sld(name))
-    side = max(EXTENT[2] - EXTENT[0], EXTENT[3] - EXTENT[1])
     layers = "".join(layer(name, variant, data).replace(f"<style>{name}.sld", f"<style>{folder}/{name}.sld") for name in sets for variant in variants)
     path = folder / "mapcache.xml"
-    path.write_text(f"""<mapcache>
-  <grid name="country"><srs>EPSG:{SRID}</srs><extent>{EXTENT[0]} {EXTENT[1]} {EXTENT[0] + side} {EXTENT[1] + side}</extent><size>256 256</size>
-    <resolutions>{" ".join(repr(side / 256 / 2 ** level) for level in range(12))}</resolutions><units>m</units><origin>top-left</origin></grid>
+    path.write_text(f"""<mapcache>{grid()}
   <cache name="disk" type="disk"><base>{folder}/cache</base></cache>{layers}
   <default_format>PNG</default_format>
   <service type="wms" enabled="true"><full_wms>forward</full_wms><maxsize>4096</maxsize><format allow_client_override="true">PNG</format></service>

@@ -128,6 +128,19 @@ def aims_table(records):
     return table(["aim", "found", "bound", "met"], aims.lines)
 
 
+def tile_lines(found):
+    """Level by level, raster beside vector: lines of a table, and the ratio of each."""
+    for name, level in dict.fromkeys((r["set"], r["level"]) for r in found):
+        raster, vector = (next(r for r in found if (r["set"], r["level"], r["kind"]) == (name, level, kind)) for kind in ("raster", "vector"))
+        costs_of = [r["cpu"] + r["database"] for r in (raster, vector)]
+        yield [name, level, raster["tiles"], *(f"{r['cpu']:.2f} + {r['database']:.2f}" for r in (raster, vector)), f"{costs_of[1] / costs_of[0]:.2f}",
+               *(whole(r["bytes"]) for r in (raster, vector))]
+
+
+def tiles_table(found):
+    return table(["data", "level", "tiles", "raster, ms", "vector, ms", "vector / raster", "raster, bytes", "vector, bytes"], tile_lines(found))
+
+
 def markdown(result):
     parts = ["# Maps from PostGIS and shapefiles", "", "\n".join(f"- {key}: {value}" for key, value in result["machine"].items()), f"- taken: {result['taken']}"]
     for name in values(result["records"], "set"):
@@ -137,4 +150,7 @@ def markdown(result):
         parts += ["", f"## {name}", "", f"{result['rows'][name]:,} features. A map: mean ± deviation in ms, maps/s.", "", times(found),
                   "", "Processor time for a map, ms: server + database, over all numbers of threads.", "", costs(found),
                   "", "Bytes for a map: from the database / of the picture.", "", sizes(found), "", tails(found)]
+    if result.get("tiles"):
+        parts += ["", "## Vector tiles", "", "From PostGIS, processor time of server + database for a tile that is made and stored; a raster tile has 256x256 pixels. The aim is half of it.",
+                  "", tiles_table(result["tiles"])]
     return "\n".join(parts + ["", "## Aims", "", aims_table(result["records"]), ""])

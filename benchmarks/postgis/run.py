@@ -13,7 +13,7 @@ from common.database import Database  # noqa: E402
 from common.machine import describe  # noqa: E402
 from common.report import RESULTS  # noqa: E402
 from common.servers import ROOT  # noqa: E402
-from postgis import config, measure, plots, report  # noqa: E402
+from postgis import config, measure, plots, report, tiles  # noqa: E402
 from postgis.data import Data  # noqa: E402
 
 
@@ -30,6 +30,7 @@ def parse():
     parser.add_argument("--limit", type=int, default=0, help="most maps of a cell and round, all threads together (0: no limit)")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--only", default="", help="words, with commas between: those of the servers whose name holds one, such as binary,shapefile")
+    parser.add_argument("--no-tiles", action="store_true", help="without vector against raster tiles")
     parser.add_argument("--edge", type=int, default=1000, help="pixels of a map's side")
     parser.add_argument("--data", default=str(ROOT / "build" / "bench" / "postgis"), help="folder of what is fetched or made once")
     parser.add_argument("--results", default=str(RESULTS / "postgis"))
@@ -88,16 +89,18 @@ def main():
             words = options.only.split(",")
             wanted = [peer for peer in peers if any(word in peer.name for word in words)]
             records = measure_all(options, wanted, database)
+        tile_records = [] if options.no_tiles else tiles.measure(options.sets, data)
     file = results / "postgis.json"
-    old = json.loads(file.read_text()) if file.exists() else {"rows": {}, "records": []}
+    old = json.loads(file.read_text()) if file.exists() else {"rows": {}, "records": [], "tiles": []}
     result = {"machine": describe(ROOT), "taken": datetime.datetime.now().isoformat(" ", "seconds"), "rows": {**old["rows"], **rows},
-              "records": [r for r in old["records"] if r["set"] not in options.sets] + records}
+              "records": [r for r in old["records"] if r["set"] not in options.sets] + records,
+              "tiles": [r for r in old.get("tiles", []) if options.no_tiles or r["set"] not in options.sets] + tile_records}
     file.write_text(json.dumps(result, indent=1) + "\n")
     text = report.markdown(result)
     (results / "postgis.md").write_text(text)
     plots.draw(result, results)
     print(text)
-    return 1 if any(r["errors"] for r in records) else 0
+    return 1 if any(r["errors"] for r in records + tile_records) else 0
 
 
 if __name__ == "__main__":

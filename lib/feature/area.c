@@ -207,7 +207,8 @@ covered(int32_t sum, mc_fill_rule rule, bool coarse)
     int32_t area = rule == MC_NON_ZERO ? (sum < 0 ? -sum : sum) : sum & (2 * FULL - 1);
     if (area > FULL)
         area = rule == MC_NON_ZERO ? FULL : 2 * FULL - area;
-    return coarse ? (uint8_t)((area * 15 + FULL / 2) / FULL * 17) : (uint8_t)((area * 255 + FULL / 2) / FULL);
+    int32_t steps = coarse ? (area * 15 + FULL / 2) / FULL * 17 : (area * 255 + FULL / 2) / FULL;
+    return (uint8_t)steps;
 }
 
 #ifndef __SSE4_1__

@@ -35,21 +35,6 @@ mc_color_parse(mc_color *color, const char *text)
     return true;
 }
 
-static inline unsigned
-scaled(unsigned value, unsigned factor)
-{
-    unsigned product = value * factor + 128;
-    return (product + (product >> 8)) >> 8;
-}
-
-static inline void
-lay_pixel(uint8_t *target, const uint8_t *source, unsigned mask)
-{
-    unsigned rest = 255 - scaled(source[3], mask);
-    for (int c = 0; c < 4; c++)
-        target[c] = (uint8_t)(scaled(source[c], mask) + scaled(target[c], rest));
-}
-
 #ifdef __SSE4_1__
 static inline __m128i
 scaled8(__m128i values, __m128i factors)
@@ -85,9 +70,9 @@ lay_four(uint8_t *target, __m128i source, uint32_t masks)
 static void
 premultiply(uint8_t bgra[4], mc_color color)
 {
-    bgra[0] = (uint8_t)scaled(color.blue, color.alpha);
-    bgra[1] = (uint8_t)scaled(color.green, color.alpha);
-    bgra[2] = (uint8_t)scaled(color.red, color.alpha);
+    bgra[0] = (uint8_t)mc_brush_scaled(color.blue, color.alpha);
+    bgra[1] = (uint8_t)mc_brush_scaled(color.green, color.alpha);
+    bgra[2] = (uint8_t)mc_brush_scaled(color.red, color.alpha);
     bgra[3] = color.alpha;
 }
 
@@ -97,7 +82,7 @@ mc_brush_color(uint8_t bgra[4], mc_color color, uint8_t mask)
     uint8_t source[4];
     premultiply(source, color);
     if (mask != 0)
-        lay_pixel(bgra, source, mask);
+        mc_brush_pixel(bgra, source, mask);
 }
 
 void
@@ -125,7 +110,7 @@ mc_brush_row(mc_pixels *target, int x, int y, const uint8_t *mask, int count, mc
 #endif
     for (; i < count; i++)
         if (mask[i] != 0)
-            lay_pixel(pixel + (size_t)i * 4, source, mask[i]);
+            mc_brush_pixel(pixel + (size_t)i * 4, source, mask[i]);
 }
 
 void
@@ -136,7 +121,7 @@ mc_brush_cells(mc_pixels *target, int x, int y, const uint8_t *mask, int count, 
     const uint8_t *source = cell->data + (size_t)row * cell->stride;
     for (int i = 0; i < count; i++) {
         if (mask[i] != 0)
-            lay_pixel(pixel + (size_t)i * 4, source + (size_t)column * 4, mask[i]);
+            mc_brush_pixel(pixel + (size_t)i * 4, source + (size_t)column * 4, mask[i]);
         column = column + 1 == cell->width ? 0 : column + 1;
     }
 }

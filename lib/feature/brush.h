@@ -18,6 +18,23 @@ bool mc_color_parse(mc_color *color, const char *text);
 /* Lays the colour over one premultiplied B, G, R, A. */
 void mc_brush_color(uint8_t bgra[4], mc_color color, uint8_t mask);
 
+/* value * factor / 255, rounded. */
+static inline unsigned
+mc_brush_scaled(unsigned value, unsigned factor)
+{
+    unsigned product = value * factor + 128;
+    return (product + (product >> 8)) >> 8;
+}
+
+/* Lays one premultiplied pixel over another, as far as its mask says. */
+static inline void
+mc_brush_pixel(uint8_t *target, const uint8_t *source, unsigned mask)
+{
+    unsigned rest = 255 - mc_brush_scaled(source[3], mask);
+    for (int c = 0; c < 4; c++)
+        target[c] = (uint8_t)(mc_brush_scaled(source[c], mask) + mc_brush_scaled(target[c], rest));
+}
+
 /* Lays the colour over pixels x .. x + count - 1 of row y, each as far as its mask says. */
 void mc_brush_row(mc_pixels *target, int x, int y, const uint8_t *mask, int count, mc_color color);
 

@@ -18,6 +18,10 @@ void mc_geometry_clear(mc_geometry *geometry);
 void mc_geometry_free(mc_geometry *geometry);
 bool mc_geometry_is_empty(const mc_geometry *geometry);
 
+/* For readers: ends the part or ring that began at the point `begin`. Nothing is left of it where a vertex of it is not
+ * finite. MC_ERR_LIMIT where the shape has become too large. */
+mc_error *mc_geometry_end_part(mc_shape *shape, int begin, bool finite, bool hole, apr_pool_t *pool) MC_CHECKED;
+
 /* Bounds of all its points in 1/256 pixel; false without any. */
 bool mc_geometry_bounds(const mc_geometry *geometry, int32_t *minx, int32_t *miny, int32_t *maxx, int32_t *maxy);
 

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-static double
-distance2_to_segment(mc_shape_point p, mc_shape_point a, mc_shape_point b)
+double
+mc_shape_squared_from(mc_shape_point p, mc_shape_point a, mc_shape_point b)
 {
     double dx = (double)b.x - a.x, dy = (double)b.y - a.y, px = (double)p.x - a.x, py = (double)p.y - a.y;
     double length2 = dx * dx + dy * dy;
@@ -13,9 +13,8 @@ distance2_to_segment(mc_shape_point p, mc_shape_point a, mc_shape_point b)
     return ex * ex + ey * ey;
 }
 
-/* The number of edges that a ray to the right crosses is odd. */
-static bool
-is_inside(const mc_shape *shape, mc_shape_point p)
+bool
+mc_shape_covers(const mc_shape *shape, mc_shape_point p)
 {
     bool inside = false;
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++]) {
@@ -36,7 +35,7 @@ is_near(const mc_shape *shape, mc_shape_point p, double reach2)
 {
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++])
         for (int i = begin; i < shape->ends[part]; i++)
-            if (distance2_to_segment(p, shape->points[i > begin ? i - 1 : i], shape->points[i]) <= reach2)
+            if (mc_shape_squared_from(p, shape->points[i > begin ? i - 1 : i], shape->points[i]) <= reach2)
                 return true;
     return false;
 }
@@ -45,7 +44,7 @@ bool
 mc_geometry_hit(const mc_geometry *geometry, mc_shape_point point, int32_t reach)
 {
     double reach2 = (double)reach * reach;
-    return is_inside(&geometry->shapes[MC_SHAPE_POLYGONS], point) ||
+    return mc_shape_covers(&geometry->shapes[MC_SHAPE_POLYGONS], point) ||
            is_near(&geometry->shapes[MC_SHAPE_LINES], point, reach2) ||
            is_near(&geometry->shapes[MC_SHAPE_POINTS], point, reach2);
 }

@@ -90,6 +90,8 @@ void
 mc_path_arc(mc_path *path, const mc_lattice *lattice, const double a[2], const double b[2], const double c[2])
 {
     double centre[2] = { 0, 0 };
+    if (path->failed)
+        return;
     bool round = centre_of(centre, a, b, c);
     double radius = hypot(a[0] - centre[0], a[1] - centre[1]);
     if (!round || !isfinite(radius)) {

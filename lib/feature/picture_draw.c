@@ -4,21 +4,6 @@
 
 #include "feature/picture.h"
 
-static inline unsigned
-scaled(unsigned value, unsigned factor)
-{
-    unsigned product = value * factor + 128;
-    return (product + (product >> 8)) >> 8;
-}
-
-static inline void
-lay(uint8_t *target, const uint8_t *source, unsigned opacity)
-{
-    unsigned rest = 255 - scaled(source[3], opacity);
-    for (int c = 0; c < 4; c++)
-        target[c] = (uint8_t)(scaled(source[c], opacity) + scaled(target[c], rest));
-}
-
 /* Whole pixels: it stays as sharp as it is. */
 static void
 draw_upright(mc_pixels *target, const mc_pixels *picture, const mc_placing *placing, unsigned opacity)
@@ -33,7 +18,7 @@ draw_upright(mc_pixels *target, const mc_pixels *picture, const mc_placing *plac
         uint8_t *to = target->data + (size_t)(top + row) * target->stride;
         for (int i = first; i < last; i++)
             if (source[4 * i + 3] != 0)
-                lay(to + 4 * (left + i), source + 4 * i, opacity);
+                mc_brush_pixel(to + 4 * (left + i), source + 4 * i, opacity);
     }
 }
 
@@ -82,7 +67,7 @@ draw_turned(mc_pixels *target, const mc_pixels *picture, const mc_placing *placi
             if (u <= -0.5 || v <= -0.5 || u >= picture->width + 0.5 || v >= picture->height + 0.5)
                 continue;
             sample(bgra, picture, u, v);
-            lay(target->data + (size_t)row * target->stride + (size_t)column * 4, bgra, opacity);
+            mc_brush_pixel(target->data + (size_t)row * target->stride + (size_t)column * 4, bgra, opacity);
         }
 }
 

@@ -121,11 +121,16 @@ mc_shape_end_part(mc_shape *shape)
 {
     static const int needed[] = { [MC_SHAPE_POINTS] = 1, [MC_SHAPE_LINES] = 2, [MC_SHAPE_POLYGONS] = 3 };
     int begin = part_begin(shape);
+    bool keep = shape->running && shape->keep_small && shape->kind == MC_SHAPE_POLYGONS;
     if (shape->running)
         end_last_run(shape, begin);
     if (shape->kind == MC_SHAPE_POLYGONS)
         while (shape->point_count - begin > 1 && same(shape->points[begin], shape->points[shape->point_count - 1]))
             shape->point_count--;
+    while (keep && shape->point_count - begin > 0 && shape->point_count - begin < 3 && !shape->failed) {
+        mc_shape_point last = shape->points[shape->point_count - 1]; /* the next corner, as near as can be */
+        mc_shape_add(shape, last.x + (shape->point_count - begin == 1), last.y + (shape->point_count - begin == 2));
+    }
     if (shape->failed || shape->point_count - begin < needed[shape->kind]) {
         shape->point_count = begin;
         return;
@@ -200,7 +205,7 @@ shift_of(const mc_lattice *lattice)
 
 /* A snapped vertex of a part that begins at `begin`. */
 static inline void
-add_snapped(mc_shape *shape, mc_shape_point p, int begin, int shift)
+add_snapped(mc_shape *shape, const mc_lattice *lattice, mc_shape_point p, int begin, int shift)
 {
     if (shape->point_count > begin) {
         mc_shape_point *last = &shape->points[shape->point_count - 1];
@@ -213,6 +218,7 @@ add_snapped(mc_shape *shape, mc_shape_point p, int begin, int shift)
     mc_shape_add(shape, p.x, p.y);
     shape->run_first = p;
     shape->run_shift = shift;
+    shape->keep_small = lattice->keep_small;
     shape->running = true;
 }
 
@@ -225,7 +231,7 @@ mc_shape_add_vertex(mc_shape *shape, const mc_lattice *lattice, double x, double
         return false;
     mc_shape_point p = { cut(px - (double)lattice->left * MC_SUBPIXELS),
                          cut(py - (double)lattice->top * MC_SUBPIXELS) };
-    add_snapped(shape, p, part_begin(shape), shift_of(lattice));
+    add_snapped(shape, lattice, p, part_begin(shape), shift_of(lattice));
     return true;
 }
 
@@ -251,7 +257,7 @@ mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t 
         at = _mm_max_pd(_mm_min_pd(_mm_sub_pd(at, corner), reach), opposite);
         mc_shape_point p;
         _mm_storel_epi64((__m128i *)(void *)&p, _mm_cvtpd_epi32(at));
-        add_snapped(shape, p, begin, shift);
+        add_snapped(shape, lattice, p, begin, shift);
     }
     return _mm_movemask_pd(finite) == 3;
 }

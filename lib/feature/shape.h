@@ -35,7 +35,7 @@ typedef struct mc_shape {
      * one of its first run, and what a run shares. */
     mc_shape_point run_first, first_run_last;
     int run_shift;
-    bool running;
+    bool running, keep_small;
 } mc_shape;
 
 void mc_shape_clear(mc_shape *shape, mc_shape_kind kind);
@@ -65,6 +65,7 @@ typedef struct mc_lattice {
     int64_t left, top;
     int thinning;         /* a power of two of 1/256 pixel, at most a pixel: see mc_shape_add_vertex; 0: none */
     struct mc_warp *warp; /* from the CRS of the data (feature/warp.h); NULL: it is that of the map */
+    bool keep_small;      /* a ring that is thinned to one point or two stays as a speck: its outline can be seen */
 } mc_lattice;
 
 /*

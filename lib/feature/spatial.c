@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "feature/hit.h"
 #include "feature/places.h"
 #include "feature/projection.h"
 
@@ -53,38 +54,12 @@ cross(segment s, segment t)
 }
 
 static double
-squared_from(mc_shape_point p, segment s)
-{
-    double dx = (double)s.b.x - s.a.x, dy = (double)s.b.y - s.a.y, px = (double)p.x - s.a.x, py = (double)p.y - s.a.y;
-    double squared = dx * dx + dy * dy;
-    double t = squared > 0 ? fmin(1, fmax(0, (px * dx + py * dy) / squared)) : 0;
-    double ex = px - t * dx, ey = py - t * dy;
-    return ex * ex + ey * ey;
-}
-
-static double
 squared_between(segment s, segment t)
 {
     if (cross(s, t))
         return 0;
-    return fmin(fmin(squared_from(s.a, t), squared_from(s.b, t)), fmin(squared_from(t.a, s), squared_from(t.b, s)));
-}
-
-static bool
-is_inside(const mc_shape *areas, mc_shape_point p)
-{
-    bool inside = false;
-    for (int part = 0, begin = 0; part < areas->part_count; begin = areas->ends[part++]) {
-        mc_shape_point a = areas->points[areas->ends[part] - 1];
-        for (int i = begin; i < areas->ends[part]; i++) {
-            mc_shape_point b = areas->points[i];
-            if ((a.y <= p.y) != (b.y <= p.y) &&
-                a.x + ((double)p.y - a.y) * ((double)b.x - a.x) / ((double)b.y - a.y) > p.x)
-                inside = !inside;
-            a = b;
-        }
-    }
-    return inside;
+    return fmin(fmin(mc_shape_squared_from(s.a, t.a, t.b), mc_shape_squared_from(s.b, t.a, t.b)),
+                fmin(mc_shape_squared_from(t.a, s.a, s.b), mc_shape_squared_from(t.b, s.a, s.b)));
 }
 
 /* Whether the first point of any part of one lies in an area of the other. */
@@ -94,7 +69,7 @@ any_inside(const mc_geometry *geometry, const mc_shape *areas)
     for (int kind = 0; kind < 3 && areas->part_count > 0; kind++) {
         const mc_shape *shape = &geometry->shapes[kind];
         for (int part = 0; part < shape->part_count; part++)
-            if (is_inside(areas, shape->points[part == 0 ? 0 : shape->ends[part - 1]]))
+            if (mc_shape_covers(areas, shape->points[part == 0 ? 0 : shape->ends[part - 1]]))
                 return true;
     }
     return false;
@@ -153,7 +128,7 @@ at_edge(const mc_geometry *areas, mc_shape_point p)
     segment t;
     walk of_areas = { .geometry = areas, .kind = MC_SHAPE_POLYGONS };
     while (next_segment(&t, &of_areas))
-        if (squared_from(p, t) <= 1)
+        if (mc_shape_squared_from(p, t.a, t.b) <= 1)
             return true;
     return false;
 }
@@ -161,7 +136,7 @@ at_edge(const mc_geometry *areas, mc_shape_point p)
 static bool
 covers(const mc_geometry *areas, mc_shape_point p)
 {
-    return is_inside(&areas->shapes[MC_SHAPE_POLYGONS], p) || at_edge(areas, p);
+    return mc_shape_covers(&areas->shapes[MC_SHAPE_POLYGONS], p) || at_edge(areas, p);
 }
 
 static mc_shape_point
@@ -179,12 +154,12 @@ areas_leave(const mc_geometry *inner, const mc_geometry *outer)
     if (own->part_count == 0)
         return false;
     for (int i = 0; i < areas->point_count; i++)
-        if (is_inside(own, areas->points[i]) && !at_edge(inner, areas->points[i]))
+        if (mc_shape_covers(own, areas->points[i]) && !at_edge(inner, areas->points[i]))
             return true;
     mc_shape middle = { 0 };
     const mc_geometry only_areas = { .shapes = { [MC_SHAPE_POLYGONS] = *own } };
     mc_places_find(&middle, &only_areas, MC_PART_INSIDE);
-    bool leaves = middle.point_count > 0 && !is_inside(areas, middle.points[0]);
+    bool leaves = middle.point_count > 0 && !mc_shape_covers(areas, middle.points[0]);
     mc_shape_free(&middle);
     return leaves;
 }
@@ -203,7 +178,7 @@ lies_in(const mc_geometry *inner, const mc_geometry *outer)
         if (is_off(s, &around) || !covers(outer, s.a) || !covers(outer, s.b) || !covers(outer, middle_of(s)))
             return false;
         while (next_segment(&t, &of_outer))
-            if (cross(s, t) && squared_from(t.a, s) > 1 && squared_from(t.b, s) > 1)
+            if (cross(s, t) && mc_shape_squared_from(t.a, s.a, s.b) > 1 && mc_shape_squared_from(t.b, s.a, s.b) > 1)
                 return false;
     }
     return !areas_leave(inner, outer);

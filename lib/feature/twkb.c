@@ -93,15 +93,7 @@ read_vertices(reader *r, mc_shape *shape, uint64_t count, bool hole)
     }
     if (warped && !shape->failed)
         (void)mc_warp_add(shape, r->lattice, (size_t)count);
-    if (!finite)
-        shape->point_count = begin;
-    if (shape->kind == MC_SHAPE_POLYGONS)
-        mc_shape_end_ring(shape, hole);
-    else
-        mc_shape_end_part(shape);
-    if (shape->failed)
-        return mc_error_create(r->pool, MC_ERR_LIMIT, "a geometry has more than %d vertices", MC_SHAPE_POINTS_MAX);
-    return MC_OK;
+    return mc_geometry_end_part(shape, begin, finite, hole, r->pool);
 }
 
 static mc_error *

@@ -75,9 +75,8 @@ number_at(const uint8_t *bytes, bool swapped)
     return value;
 }
 
-/* A part begins at the point `begin`, and nothing is left of it where it is not finite. */
-static mc_error *
-end_part(const reader *r, mc_shape *shape, int begin, bool finite, bool hole)
+mc_error *
+mc_geometry_end_part(mc_shape *shape, int begin, bool finite, bool hole, apr_pool_t *pool)
 {
     if (!finite)
         shape->point_count = begin;
@@ -86,7 +85,7 @@ end_part(const reader *r, mc_shape *shape, int begin, bool finite, bool hole)
     else
         mc_shape_end_part(shape);
     if (shape->failed)
-        return mc_error_create(r->pool, MC_ERR_LIMIT, "a geometry has more than %d vertices", MC_SHAPE_POINTS_MAX);
+        return mc_error_create(pool, MC_ERR_LIMIT, "a geometry has more than %d vertices", MC_SHAPE_POINTS_MAX);
     return MC_OK;
 }
 
@@ -119,7 +118,7 @@ read_vertices(reader *r, mc_shape *shape, uint32_t count, bool hole)
         finite = mc_shape_add_vertices(shape, r->lattice, r->at, stride, count, r->swapped);
         r->at += stride * count;
     }
-    return end_part(r, shape, begin, finite, hole);
+    return mc_geometry_end_part(shape, begin, finite, hole, r->pool);
 }
 
 static mc_error *
@@ -213,7 +212,7 @@ read_paths(reader *r, mc_shape *shape, uint32_t count, int depth)
         int begin = shape->point_count;
         MC_TRY(read_path(r, depth));
         bool finite = mc_path_move(&r->path, shape, r->lattice);
-        MC_TRY(end_part(r, shape, begin, finite, i > 0));
+        MC_TRY(mc_geometry_end_part(shape, begin, finite, i > 0, r->pool));
     }
     return MC_OK;
 }

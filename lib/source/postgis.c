@@ -61,11 +61,7 @@ layer_from_config(const mc_node *node, mc_build *build)
 static mc_source *
 postgis_from_config(const mc_node *node, mc_build *build)
 {
-    mc_vector_source *source = apr_pcalloc(build->pool, sizeof(*source));
-    if (!mc_source_read(&source->base, &mc_source_postgis, node, build) ||
-        !mc_vector_layers(source, layer_from_config, build))
-        return NULL;
-    return &source->base.source;
+    return mc_vector_from_config(&mc_source_postgis, layer_from_config, node, build);
 }
 
 static void

@@ -27,8 +27,12 @@ lattice_of_level(mc_lattice *lattice, const mc_render *wanted, double resolution
         double left = (wanted->box.minx - first.minx) / own, top = (first.maxy - wanted->box.maxy) / own;
         if (fabs(left - rint(left)) > SAME_CORNER || fabs(top - rint(top)) > SAME_CORNER)
             return false;
-        *lattice =
-            (mc_lattice){ first.minx, first.maxy, 1 / own, 1 / own, (int64_t)rint(left), (int64_t)rint(top), 0, NULL };
+        *lattice = (mc_lattice){ .x0 = first.minx,
+                                 .y0 = first.maxy,
+                                 .per_x = 1 / own,
+                                 .per_y = 1 / own,
+                                 .left = (int64_t)rint(left),
+                                 .top = (int64_t)rint(top) };
         return true;
     }
     return false;
@@ -40,7 +44,7 @@ mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin)
     const mc_extent *box = &wanted->box;
     double x = (box->maxx - box->minx) / wanted->width, y = (box->maxy - box->miny) / wanted->height;
     if (fabs(x - y) > x * SAME_RESOLUTION || !lattice_of_level(&query->lattice, wanted, x))
-        query->lattice = (mc_lattice){ box->minx, box->maxy, 1 / x, 1 / y, 0, 0, 0, NULL };
+        query->lattice = (mc_lattice){ .x0 = box->minx, .y0 = box->maxy, .per_x = 1 / x, .per_y = 1 / y };
     query->lattice.thinning = MC_SUBPIXELS / 4;
     query->srs = wanted->grid->srs;
     query->resolution = fmax(x, y);
@@ -65,6 +69,7 @@ draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, c
     mc_vector_query(&query, wanted, 0);
     mc_vector_query(&query, wanted, mc_painter_margin(layer->style, query.scale));
     query.lattice.thinning = thinnings[layer->thinning];
+    query.lattice.keep_small = true;
     MC_TRY(mc_painter_create_on(&painter, layer->style, canvas, &query, false, pool));
     mc_labels_next_layer(labels, query.scale);
     mc_painter_set_labels(painter, labels);
@@ -221,22 +226,26 @@ repeated_name(const mc_vector_source *source)
     return false;
 }
 
-bool
-mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const mc_node *node, mc_build *build),
-                 mc_build *build)
+mc_source *
+mc_vector_from_config(const mc_source_ops *ops,
+                      mc_vector_layer *(*layer_from_config)(const mc_node *node, mc_build *build), const mc_node *node,
+                      mc_build *build)
 {
+    mc_vector_source *source = apr_pcalloc(build->pool, sizeof(*source));
+    if (!mc_source_read(&source->base, ops, node, build))
+        return NULL;
     source->base.source.needs_format = true;
     source->base.source.any_srs = true;
     source->base.source.info_formats = mc_vector_info_formats(build->pool);
     source->layers = apr_pcalloc(build->pool, sizeof(*source->layers) * (size_t)(source->nodes->nelts + 1));
     for (int i = 0; i < source->nodes->nelts; i++) {
-        mc_vector_layer *layer = from_config(APR_ARRAY_IDX(source->nodes, i, const mc_node *), build);
+        mc_vector_layer *layer = layer_from_config(APR_ARRAY_IDX(source->nodes, i, const mc_node *), build);
         if (layer == NULL)
-            return false;
+            return NULL;
         source->layers[source->layer_count++] = layer;
     }
     source->base.source.no_vector_tiles = source->layer_count > MC_MVT_LAYERS ? "it has more than 256 layers"
                                           : repeated_name(source)             ? "two of its layers have the same name"
                                                                               : NULL;
-    return true;
+    return &source->base.source;
 }

@@ -82,9 +82,11 @@ typedef struct mc_vector_source {
 /* Reads what all kinds have of a layer that has been read by its table. False after a complaint. */
 bool mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_build *build);
 
-/* Makes all layers of a source that has been read. False after a complaint. */
-bool mc_vector_layers(mc_vector_source *source, mc_vector_layer *(*from_config)(const mc_node *node, mc_build *build),
-                      mc_build *build);
+/* Reads a source of such a kind: what all sources have, and its layers, each with `layer_from_config`. NULL after a
+ * complaint. */
+mc_source *mc_vector_from_config(const mc_source_ops *ops,
+                                 mc_vector_layer *(*layer_from_config)(const mc_node *node, mc_build *build),
+                                 const mc_node *node, mc_build *build);
 
 /* The attributes that clients may see (mc_field), and their names: of those that the data has all, or the configured
  * ones. */

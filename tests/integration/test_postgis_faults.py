@@ -9,7 +9,7 @@ import time
 
 import numpy
 import pytest
-from conftest import temporary_folder, wait_until
+from conftest import sanitizer_environment, temporary_folder, wait_until
 from postgres import PASSWORD, Postgres
 from vector_maps import Maps, covered, difference, pixels, query_of
 
@@ -144,8 +144,8 @@ def test_a_query_ends_with_its_client_fastcgi(maps, database):
     assert maps.draw("plain", BOX).any()
 
 
-def test_a_query_ends_with_its_client_apache(maps, database, apache):
-    web = apache(f"MapCacheAlias /mc {maps.folder}/maps.xml\n")
+def test_a_query_ends_with_its_client_apache(maps, database, build, apache):
+    web = apache(f"MapCacheAlias /mc {maps.folder}/maps.xml\n", environment=sanitizer_environment(build))
     with socket.create_connection(("127.0.0.1", web.port)) as client:
         client.sendall(f"GET /mc?{query_of('slow', BOX)} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         wait_until(lambda: active(database) == 1, "the query runs")

@@ -70,6 +70,12 @@ def test_a_map_of_both_layers(page):
     assert both.body != one.body and len(both.body) > 20000
 
 
+def test_vector_maps_are_there_without_a_database(page):
+    assert fetch(page[0], "/vector/sources.json").body == b'["shapefile"]'
+    assert fetch(page[0], "/shapefile/wmts/1.0.0/world/default/GoogleMapsCompatible/1/0/1.png").status == 200
+    assert fetch(page[0], "/postgis").status == 404
+
+
 @pytest.mark.parametrize("service", ["wmts", "wms", "gmaps"])
 def test_browser_shows_the_map(page, service, tmp_path):
     """Headless Chromium, which can reach no other host, loads the page: the Sahara is yellow, the ocean blue."""

@@ -295,6 +295,63 @@ START_TEST(vertices_are_snapped_and_thinned_on_the_lattice)
 }
 END_TEST
 
+/* What runs through a cell of the lattice becomes one point, alike from both sides, and nothing moves further than the
+ * diagonal of a cell. */
+START_TEST(neighbours_keep_their_border)
+{
+    mc_shape there = { 0 }, back = { 0 };
+    const mc_lattice lattice = { .per_x = 1, .per_y = 1, .thinning = 64, .left = -3, .top = 7 };
+    for (int round = 0; round < 100; round++) {
+        double border[200][2];
+        double x = 0, y = 0;
+        for (int i = 0; i < 200; i++) {
+            border[i][0] = x += (between(0, 100) - 30) / 500.0;
+            border[i][1] = y += (between(0, 100) - 50) / 500.0;
+        }
+        mc_shape_clear(&there, MC_SHAPE_POLYGONS);
+        mc_shape_clear(&back, MC_SHAPE_POLYGONS);
+        for (int i = 0; i < 200; i++) {
+            ck_assert(mc_shape_add_vertex(&there, &lattice, border[i][0], border[i][1]));
+            ck_assert(mc_shape_add_vertices(&back, &lattice, (const uint8_t *)border[199 - i], 16, 1, false));
+        }
+        mc_shape_end_part(&there);
+        mc_shape_end_part(&back);
+        ck_assert_int_eq(there.point_count, back.point_count);
+        for (int i = 0; i < there.point_count; i++)
+            ck_assert_mem_eq(&there.points[i], &back.points[back.point_count - 1 - i], sizeof(mc_shape_point));
+        ck_assert_int_lt(there.point_count, 190);
+        for (int i = 0; i < 200; i++) {
+            double nearest = 1e9;
+            for (int p = 0; p < there.point_count; p++)
+                nearest = fmin(nearest, hypot(there.points[p].x / 256.0 - 3 - border[i][0],
+                                              there.points[p].y / 256.0 + 7 + border[i][1]));
+            ck_assert_double_le(nearest, 0.36);
+        }
+    }
+    mc_shape_free(&there);
+    mc_shape_free(&back);
+}
+END_TEST
+
+START_TEST(small_rings_stay_as_specks)
+{
+    mc_shape shape = { 0 };
+    mc_lattice lattice = { .per_x = 1, .per_y = 1, .thinning = 64 };
+    static const double ring[5][2] = {
+        { 5.01, -5.01 }, { 5.02, -5.01 }, { 5.02, -5.02 }, { 5.01, -5.02 }, { 5.01, -5.01 }
+    };
+    for (int keep = 0; keep < 2; keep++) {
+        lattice.keep_small = keep == 1;
+        mc_shape_clear(&shape, MC_SHAPE_POLYGONS);
+        ck_assert(mc_shape_add_vertices(&shape, &lattice, (const uint8_t *)ring, 16, 5, false));
+        mc_shape_end_ring(&shape, false);
+        ck_assert_int_eq(shape.part_count, keep);
+        ck_assert_int_eq(shape.point_count, keep ? 3 : 0);
+    }
+    mc_shape_free(&shape);
+}
+END_TEST
+
 UNIT_MAIN("painting", a_triangle_covers_its_area, holes_by_both_rules, a_plane_that_is_moved_shows_the_same,
           outlines_follow_the_distance, outlines_two_rows_at_a_time, colours_are_laid_over,
-          vertices_are_snapped_and_thinned_on_the_lattice)
+          vertices_are_snapped_and_thinned_on_the_lattice, neighbours_keep_their_border, small_rings_stay_as_specks)
