@@ -230,9 +230,10 @@ mc_tileset_get_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx
     mc_error *error = MC_OK;
     *tile = NULL;
     MC_TRY(check_built(wanted->tileset, pool));
-    if (hidden(&error, tile, wanted, ctx, pool) || above_cached_zoom(wanted))
-        return error;
-    MC_TRY(get_kept(tile, wanted, ctx, pool));
+    if (hidden(&error, tile, wanted, ctx, pool))
+        MC_TRY(error);
+    else if (!above_cached_zoom(wanted))
+        MC_TRY(get_kept(tile, wanted, ctx, pool));
     if (*tile != NULL && mc_tileset_too_old(wanted->tileset, (*tile)->mtime))
         *tile = NULL;
     return finish_raw(*tile, wanted->tileset, pool);
