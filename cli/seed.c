@@ -15,6 +15,7 @@
 #include "seed_list.h"
 #include "seed_options.h"
 #include "seed_progress.h"
+#include "seed_stored.h"
 
 /* Exit status: all went well but for lines of a list that were no tiles. */
 enum { MC_SEED_BAD_LINES = 3 };
@@ -310,12 +311,25 @@ list_name(const run *run)
     return run->options.retry != NULL ? run->options.retry : run->options.list;
 }
 
+/* What an earlier run has done is no longer in the list, or is passed over quickly: nothing is skipped unseen. */
+static void
+visit_stored(run *run, mc_seed_visit *visit, void *baton)
+{
+    run->passed = run->checkpoint.begun;
+    mc_error *error = mc_seed_stored_visit(&run->area, &run->plan.task, mc_server_config(run->server), &run->log, visit,
+                                           baton, run->pool);
+    if (run->failure == MC_OK)
+        run->failure = error;
+}
+
 static void
 visit_all(run *run, FILE *tiles, mc_seed_visit *visit, void *baton)
 {
     if (tiles != NULL)
         mc_seed_list_visit(tiles, list_name(run), run->options.retry != NULL ? MC_LIST_FAILED : MC_LIST_TILES,
                            &run->area, visit, baton, &run->bad_lines);
+    else if (mc_seed_stored_possible(&run->plan.task))
+        visit_stored(run, visit, baton);
     else if (drills_down(run))
         mc_seed_walk_down(&run->area, visit, baton);
     else
@@ -361,7 +375,9 @@ begin_progress(run *run, FILE *failures)
     run->progress = (mc_seed_progress){
         .task = &run->plan.task,
         .metatile_tiles = run->area.columns * run->area.rows,
-        .expected = list_name(run) == NULL ? mc_seed_count(&run->area) - run->checkpoint.begun : 0,
+        .expected = list_name(run) == NULL && !mc_seed_stored_possible(&run->plan.task)
+                        ? mc_seed_count(&run->area) - run->checkpoint.begun
+                        : 0,
         .percent = run->options.percent,
         .quiet = run->options.quiet,
         .json = run->options.json,

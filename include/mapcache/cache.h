@@ -17,6 +17,9 @@ typedef struct mc_put {
     mc_pixels *pixels;
 } mc_put;
 
+/* Told of a stored tile; false ends the list. */
+typedef bool mc_tile_visit(void *baton, int x, int y);
+
 /*
  * get: *tile is NULL on a miss. put: all of the tiles or none where the store can; they may be of any metatiles.
  * exists and delete: of one tile; deleting what is not there is no error.
@@ -34,6 +37,12 @@ typedef struct mc_cache_ops {
     mc_error *(*exists)(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
     mc_error *(*put)(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx);
     mc_error *(*remove)(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
+    /* Of one metatile, in one transaction; NULL: one by one. */
+    mc_error *(*remove_all)(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
+    /* mc_cache_list, and whether this cache can do it for the tiles of `key`; NULL: it cannot. */
+    mc_error *(*list)(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,
+                      void *baton, mc_ctx *ctx);
+    bool (*lists)(const mc_cache *cache, const mc_tile_key *key);
     /* NULL where any tilesets may share a store. */
     void (*used_by)(mc_cache *cache, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build);
     /* The SQLite file that a tile stands in, for footprints; NULL where there are none. */
@@ -75,6 +84,18 @@ mc_error *mc_cache_get_all(mc_tile **tiles, mc_cache *cache, const mc_tile_key *
 mc_error *mc_cache_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;
+
+/* Several of one tileset, grid, level and dimensions: all or none where the store can. */
+mc_error *mc_cache_remove_all(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx) MC_CHECKED;
+
+/*
+ * Visits the stored tiles of an area of one level (tileset, grid, level and dimensions of `key`), column by column, in
+ * constant memory, whatever the size of the area. The store may change meanwhile, also by the visits: what was there
+ * all the time is visited once. Only where mc_cache_lists says so.
+ */
+bool mc_cache_lists(const mc_cache *cache, const mc_tile_key *key);
+mc_error *mc_cache_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,
+                        void *baton, mc_ctx *ctx) MC_CHECKED;
 
 /*
  * A series of gets by one thread, as for a map: until its end, gets with this very ctx from one SQLite file share one

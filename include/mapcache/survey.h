@@ -9,9 +9,10 @@ typedef struct mc_survey_file {
     const char *path;
     bool present;
     int64_t bytes;
-    mc_tile_range block;   /* tiles that the file is for, inside the grid */
-    mc_tile_range wanted;  /* those of them in the area; none is empty */
-    int64_t stored, total; /* tiles in `wanted` that the file holds; all that it holds of the same series, of whatever level */
+    mc_tile_range block;  /* tiles that the file is for, inside the grid */
+    mc_tile_range wanted; /* those of them in the area; none is empty */
+    int64_t stored,
+        total; /* tiles in `wanted` that the file holds; all that it holds of the same series, of whatever level */
 } mc_survey_file;
 
 /* False ends the survey. `file` lives until the return. */

@@ -273,3 +273,36 @@ mc_cache_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
     forget(cache, key, ctx);
     return error;
 }
+
+mc_error *
+mc_cache_remove_all(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx)
+{
+    if (cache->ops->remove_all == NULL) {
+        for (int i = 0; i < count; i++)
+            MC_TRY(mc_cache_remove(cache, &keys[i], ctx));
+        return MC_OK;
+    }
+    for (int i = 0; i < count && ctx->writes != NULL; i++)
+        MC_TRY(mc_cache_writes_settle(cache, &keys[i], ctx));
+    mc_error *error = cache->ops->remove_all(cache, keys, count, ctx);
+    for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
+        error = cache->ops->remove_all(cache, keys, count, ctx);
+    for (int i = 0; i < count; i++)
+        forget(cache, &keys[i], ctx);
+    return error;
+}
+
+bool
+mc_cache_lists(const mc_cache *cache, const mc_tile_key *key)
+{
+    return cache->ops->lists != NULL && cache->ops->lists(cache, key);
+}
+
+mc_error *
+mc_cache_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit, void *baton,
+              mc_ctx *ctx)
+{
+    if (ctx->writes != NULL)
+        MC_TRY(mc_cache_writes_flush(ctx));
+    return cache->ops->list(cache, key, area, visit, baton, ctx);
+}

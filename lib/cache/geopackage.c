@@ -266,6 +266,7 @@ const mc_cache_ops mc_cache_geopackage = {
     .exists = mc_sqlite_exists,
     .put = mc_sqlite_put,
     .remove = mc_sqlite_remove,
+    .remove_all = mc_sqlite_remove_all,
     .used_by = geopackage_used_by,
     .place = mc_sqlite_place,
 };

@@ -102,6 +102,9 @@ mbtiles_from_config(const mc_node *node, mc_build *build)
                                    MC_COVERAGE_TILES + 1);
     cache->exists = "SELECT 1 FROM tiles WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
     cache->remove = "DELETE FROM map WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
+    cache->list = "SELECT tile_column, tile_row FROM map WHERE zoom_level=:z AND (tile_column, tile_row) > (:x, :y)"
+                  " AND tile_column < :maxx AND tile_row >= :miny AND tile_row < :maxy"
+                  " ORDER BY tile_column, tile_row LIMIT :most";
     cache->put_tile = put_tile;
     cache->put_end = put_metadata;
     cache->uses = apr_array_make(build->pool, 2, sizeof(mc_sqlite_use));
@@ -127,6 +130,8 @@ const mc_cache_ops mc_cache_mbtiles = {
     .exists = mc_sqlite_exists,
     .put = mc_sqlite_put,
     .remove = mbtiles_remove,
+    .list = mc_sqlite_list,
+    .lists = mc_sqlite_lists,
     .used_by = mc_sqlite_used_by,
     .place = mc_sqlite_place,
 };

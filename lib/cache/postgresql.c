@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cache/cache_base.h"
 #include "cache/postgresql_array.h"
+#include "cache/postgresql_sql.h"
 #include "db/postgres.h"
 #include "mapcache/trace.h"
 
@@ -22,11 +22,14 @@
 /* SQLSTATE (PostgreSQL manual, appendix A). */
 #define UNDEFINED_TABLE "42P01"
 
+/* Tiles of one answer of a list; as the statement says. */
+enum { LISTED_AT_ONCE = 4096 };
+
 typedef struct postgresql_cache {
     mc_cache_base base;
     const char *connection, *table_name;
     bool detect_blank;
-    const char *create, *get, *get_all, *exists, *put, *remove;
+    mc_postgresql_sql sql;
 } postgresql_cache;
 
 #define FIELD(field) offsetof(postgresql_cache, field)
@@ -41,12 +44,9 @@ static const mc_key postgresql_keys[] = {
     MC_KEY_END,
 };
 
-#define OF_SERIES " WHERE tileset=$1 AND grid=$2 AND dim=$3"
-#define OF_TILE OF_SERIES " AND z=$4 AND x=$5 AND y=$6"
-
 /* Numbers of one key, as the wire has them. */
 typedef struct tile_params {
-    mc_postgres_param list[8];
+    mc_postgres_param list[10];
     uint8_t numbers[3][4];
     int count;
 } tile_params;
@@ -169,7 +169,7 @@ postgresql_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *c
     tile_params params;
     key_params(&params, key, pool);
     *tile = NULL;
-    mc_error *error = start(&answer, cache, cache->get, &params, ctx, pool);
+    mc_error *error = start(&answer, cache, cache->sql.get, &params, ctx, pool);
     if (error == MC_OK)
         error = mc_postgres_next(&row, answer);
     if (error == MC_OK && row != NULL)
@@ -191,6 +191,21 @@ hand_out(mc_tile **tiles, const mc_tile_key *keys, int count, int x, int y, mc_t
             tiles[i] = tile;
 }
 
+/* Level, columns and rows of keys of one series and level. */
+static void
+places_params(tile_params *params, const mc_tile_key *keys, int count, apr_pool_t *pool)
+{
+    int *numbers = apr_palloc(pool, sizeof(int) * (size_t)count);
+    series_params(params, &keys[0], pool);
+    add_number(params, 0, keys[0].z);
+    for (int i = 0; i < count; i++)
+        numbers[i] = keys[i].x;
+    params->list[params->count++] = mc_postgres_int_array(numbers, count, pool);
+    for (int i = 0; i < count; i++)
+        numbers[i] = keys[i].y;
+    params->list[params->count++] = mc_postgres_int_array(numbers, count, pool);
+}
+
 static mc_error *
 postgresql_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -199,16 +214,8 @@ postgresql_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int
     mc_postgres_answer *answer;
     const mc_postgres_row *row = NULL;
     tile_params params;
-    int *numbers = apr_palloc(pool, sizeof(int) * (size_t)count);
-    series_params(&params, &keys[0], pool);
-    add_number(&params, 0, keys[0].z);
-    for (int i = 0; i < count; i++)
-        numbers[i] = keys[i].x;
-    params.list[params.count++] = mc_postgres_int_array(numbers, count, pool);
-    for (int i = 0; i < count; i++)
-        numbers[i] = keys[i].y;
-    params.list[params.count++] = mc_postgres_int_array(numbers, count, pool);
-    mc_error *error = start(&answer, cache, cache->get_all, &params, ctx, pool);
+    places_params(&params, keys, count, pool);
+    mc_error *error = start(&answer, cache, cache->sql.get_all, &params, ctx, pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
         hand_out(tiles, keys, count, number_of(&row->fields[0]), number_of(&row->fields[1]), tile_of(row, 2, pool));
     error = end_read(answer, error, cache, pool);
@@ -225,7 +232,7 @@ postgresql_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *
     const mc_postgres_row *row = NULL;
     tile_params params;
     key_params(&params, key, ctx->pool);
-    mc_error *error = start(&answer, cache, cache->exists, &params, ctx, ctx->pool);
+    mc_error *error = start(&answer, cache, cache->sql.exists, &params, ctx, ctx->pool);
     if (error == MC_OK)
         error = mc_postgres_next(&row, answer);
     *exists = error == MC_OK && row != NULL;
@@ -290,11 +297,11 @@ put_some(const postgresql_cache *cache, const mc_put *tiles, int count, mc_ctx *
         params.list[params.count++] = mc_postgres_int_array(numbers[i], rows, pool);
     params.list[params.count++] = mc_postgres_bytea_array(data, rows, pool);
     char state[6];
-    mc_error *error = run(state, cache, cache->put, &params, ctx, pool);
+    mc_error *error = run(state, cache, cache->sql.put, &params, ctx, pool);
     if (error == MC_OK || strcmp(state, UNDEFINED_TABLE) != 0)
         return error;
-    MC_TRY(run(state, cache, cache->create, NULL, ctx, pool));
-    return run(state, cache, cache->put, &params, ctx, pool);
+    MC_TRY(run(state, cache, cache->sql.create, NULL, ctx, pool));
+    return run(state, cache, cache->sql.put, &params, ctx, pool);
 }
 
 static bool
@@ -341,62 +348,78 @@ postgresql_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
     tile_params params;
     char state[6];
     key_params(&params, key, ctx->pool);
-    mc_error *error = run(state, cache, cache->remove, &params, ctx, ctx->pool);
+    mc_error *error = run(state, cache, cache->sql.remove, &params, ctx, ctx->pool);
     return error == MC_OK || strcmp(state, UNDEFINED_TABLE) == 0 ? MC_OK : failure(error, cache, ctx->pool);
 }
 
-/* An identifier, of at most `size` bytes of `name`. */
-static const char *
-quote(const char *name, size_t size, apr_pool_t *pool)
+static mc_error *
+postgresql_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx)
 {
-    char *quoted = apr_palloc(pool, size * 2 + 3), *at = quoted;
-    *at++ = '"';
-    for (size_t i = 0; i < size; *at++ = name[i++])
-        if (name[i] == '"')
-            *at++ = '"';
-    strcpy(at, "\"");
-    return quoted;
+    const postgresql_cache *cache = (const postgresql_cache *)base;
+    tile_params params;
+    char state[6];
+    places_params(&params, keys, count, ctx->pool);
+    mc_error *error = run(state, cache, cache->sql.remove_all, &params, ctx, ctx->pool);
+    return error == MC_OK || strcmp(state, UNDEFINED_TABLE) == 0 ? MC_OK : failure(error, cache, ctx->pool);
 }
 
-/*
- * Made by one at a time, whole. Keys compare by their bytes; tiles are compressed already, so that the server need not
- * try. The text is a literal of a DO statement: `table`, which is quoted, has its quotes doubled.
- */
-static const char *
-create_statement(const char *table, apr_pool_t *pool)
+/* The next tiles behind last->x, last->y, two numbers each. */
+static mc_error *
+list_some(apr_array_header_t *numbers, const postgresql_cache *cache, const mc_tile_key *last,
+          const mc_tile_range *area, mc_ctx *ctx)
 {
-    const char *body = apr_psprintf(
-        pool,
-        "BEGIN PERFORM pg_advisory_xact_lock(hashtext('mapcache tiles'));"
-        " CREATE TABLE IF NOT EXISTS %s(tileset text COLLATE \"C\" NOT NULL, grid text COLLATE \"C\" NOT NULL,"
-        " dim text COLLATE \"C\" NOT NULL, z int4 NOT NULL, x int4 NOT NULL, y int4 NOT NULL,"
-        " ctime timestamptz NOT NULL, data bytea NOT NULL, PRIMARY KEY(tileset, grid, dim, z, x, y));"
-        " ALTER TABLE %s ALTER COLUMN data SET STORAGE EXTERNAL; END",
-        table, table);
-    return apr_pstrcat(pool, "DO '", mc_replace_all(body, "'", "''", pool), "'", NULL);
+    int limits[] = { area->maxx, area->miny, area->maxy };
+    uint8_t wire[3][4];
+    mc_postgres_answer *answer;
+    const mc_postgres_row *row = NULL;
+    tile_params params;
+    key_params(&params, last, ctx->pool);
+    for (int i = 0; i < 3; i++) {
+        big_endian(wire[i], limits[i]);
+        params.list[params.count++] =
+            (mc_postgres_param){ .value = wire[i], .size = 4, .binary = true, .type = MC_POSTGRES_INT4 };
+    }
+    mc_error *error = start(&answer, cache, cache->sql.list, &params, ctx, ctx->pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
+        for (int i = 0; i < 2; i++)
+            APR_ARRAY_PUSH(numbers, int) = number_of(&row->fields[i]);
+    return end_read(answer, error, cache, ctx->pool);
 }
 
-static void
-write_statements(postgresql_cache *cache, apr_pool_t *pool)
+static mc_error *
+postgresql_list(mc_cache *base, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit, void *baton,
+                mc_ctx *ctx)
 {
-    const char *name = cache->table_name, *dot = strchr(name, '.');
-    const char *table = dot == NULL ? quote(name, strlen(name), pool)
-                                    : apr_pstrcat(pool, quote(name, (size_t)(dot - name), pool), ".",
-                                                  quote(dot + 1, strlen(dot + 1), pool), NULL);
-    cache->create = create_statement(table, pool);
-    cache->get = apr_psprintf(pool, "SELECT data, ctime FROM %s" OF_TILE, table);
-    cache->get_all = apr_psprintf(pool,
-                                  "SELECT x, y, data, ctime FROM unnest($5::int4[], $6::int4[]) AS wanted(x, y)"
-                                  " JOIN %s USING (x, y)" OF_SERIES " AND z=$4",
-                                  table);
-    cache->exists = apr_psprintf(pool, "SELECT 1 FROM %s" OF_TILE, table);
-    cache->remove = apr_psprintf(pool, "DELETE FROM %s" OF_TILE, table);
-    cache->put = apr_psprintf(pool,
-                              "INSERT INTO %s(tileset, grid, dim, z, x, y, data, ctime) SELECT $1, $2, $3, t.*, now()"
-                              " FROM unnest($4::int4[], $5::int4[], $6::int4[], $7::bytea[]) AS t"
-                              " ON CONFLICT (tileset, grid, dim, z, x, y)"
-                              " DO UPDATE SET data = excluded.data, ctime = excluded.ctime",
-                              table);
+    const postgresql_cache *cache = (const postgresql_cache *)base;
+    mc_tile_key last = *key;
+    mc_ctx own = *ctx;
+    int count = 0;
+    last.x = area->minx - 1;
+    last.y = area->maxy;
+    apr_pool_create(&own.pool, ctx->pool);
+    do {
+        apr_pool_clear(own.pool);
+        apr_array_header_t *numbers = apr_array_make(own.pool, 2 * LISTED_AT_ONCE, sizeof(int));
+        mc_error *error = mc_error_copy(list_some(numbers, cache, &last, area, &own), ctx->pool);
+        if (error != MC_OK)
+            return error;
+        count = numbers->nelts / 2;
+        for (int i = 0; i < count; i++) {
+            last.x = APR_ARRAY_IDX(numbers, 2 * i, int);
+            last.y = APR_ARRAY_IDX(numbers, 2 * i + 1, int);
+            if (!visit(baton, last.x, last.y))
+                count = 0;
+        }
+    } while (count == LISTED_AT_ONCE);
+    apr_pool_destroy(own.pool);
+    return MC_OK;
+}
+
+static bool
+postgresql_lists(const mc_cache *cache, const mc_tile_key *key)
+{
+    (void)cache, (void)key;
+    return true;
 }
 
 static mc_cache *
@@ -406,7 +429,7 @@ postgresql_from_config(const mc_node *node, mc_build *build)
     if (!mc_cache_read(&cache->base, &mc_cache_postgresql, false, node, build))
         return NULL;
     mc_postgres_configure(cache->connection, node, build);
-    write_statements(cache, build->pool);
+    mc_postgresql_statements(&cache->sql, cache->table_name, build->pool);
     return &cache->base.cache;
 }
 
@@ -420,4 +443,7 @@ const mc_cache_ops mc_cache_postgresql = {
     .exists = postgresql_exists,
     .put = postgresql_put,
     .remove = postgresql_remove,
+    .remove_all = postgresql_remove_all,
+    .list = postgresql_list,
+    .lists = postgresql_lists,
 };

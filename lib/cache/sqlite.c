@@ -31,6 +31,8 @@ sqlite_from_config(const mc_node *node, mc_build *build)
     cache->set = "INSERT OR REPLACE INTO tiles(tileset, grid, x, y, z, data, dim, ctime)"
                  " VALUES(:tileset, :grid, :x, :y, :z, :data, :dim, datetime('now'))";
     cache->remove = "DELETE FROM tiles" OF_KEY;
+    cache->list = "SELECT x, y FROM tiles WHERE tileset=:tileset AND grid=:grid AND (x, y) > (:x, :y) AND x < :maxx"
+                  " AND z=:z AND dim=:dim AND y >= :miny AND y < :maxy ORDER BY x, y LIMIT :most";
     cache->put_tile = store_blob;
     return mc_sqlite_read(cache, &mc_cache_sqlite, false, node, build) ? &cache->base.cache : NULL;
 }
@@ -184,6 +186,54 @@ mc_sqlite_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
     return error;
 }
 
+/* Those of the keys whose file is `path`. */
+static mc_error *
+remove_from_file(sqlite_cache *cache, mc_handle *handle, const char *path, const char *const *paths,
+                 const mc_tile_key *keys, int count, mc_ctx *ctx)
+{
+    MC_TRY(mc_sqlite_run(handle, "BEGIN IMMEDIATE", NULL, NULL, ctx->pool));
+    for (int i = 0; i < count; i++)
+        if (paths[i] != NULL && strcmp(paths[i], path) == 0)
+            MC_TRY(mc_sqlite_run(handle, cache->remove, &keys[i], NULL, ctx->pool));
+    return mc_sqlite_run(handle, "COMMIT", NULL, NULL, ctx->pool);
+}
+
+static mc_error *
+locate_all(const char **paths, const sqlite_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx)
+{
+    for (int i = 0; i < count; i++) {
+        char path[MC_PATH_MAX];
+        bool present;
+        MC_TRY(mc_sqlite_locate(path, &present, cache, &keys[i], ctx));
+        paths[i] = present ? apr_pstrdup(ctx->pool, path) : NULL;
+    }
+    return MC_OK;
+}
+
+mc_error *
+mc_sqlite_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx)
+{
+    sqlite_cache *cache = (sqlite_cache *)base;
+    const char **paths = apr_palloc(ctx->pool, sizeof(*paths) * (size_t)(count + 1));
+    MC_TRY(locate_all(paths, cache, keys, count, ctx));
+    for (int i = 0; i < count; i++) {
+        bool done = paths[i] == NULL;
+        for (int j = 0; j < i && !done; j++)
+            done = paths[j] != NULL && strcmp(paths[j], paths[i]) == 0;
+        if (done)
+            continue;
+        mc_handle *handle;
+        MC_TRY(acquire_writer(&handle, cache, paths[i], ctx));
+        mc_error *error = remove_from_file(cache, handle, paths[i], paths, keys, count, ctx);
+        mc_handle_release(handle, error == MC_OK);
+        MC_TRY(error);
+    }
+    for (int i = 0; i < count; i++)
+        if (paths[i] != NULL)
+            forget(cache, paths[i], &keys[i], ctx);
+    return MC_OK;
+}
+
 const mc_cache_ops mc_cache_sqlite = {
     .type = "sqlite3",
     .keys = mc_sqlite_keys,
@@ -193,5 +243,8 @@ const mc_cache_ops mc_cache_sqlite = {
     .exists = mc_sqlite_exists,
     .put = mc_sqlite_put,
     .remove = mc_sqlite_remove,
+    .remove_all = mc_sqlite_remove_all,
+    .list = mc_sqlite_list,
+    .lists = mc_sqlite_lists,
     .place = mc_sqlite_place,
 };

@@ -26,6 +26,7 @@ typedef struct sqlite_cache {
     const char *coverage; /* gives z, x and y of all that `get` can find; NULL: not known */
     uint64_t identity;
     bool single_file;
+    const char *list;         /* gives x and y of the tiles of a level, by these, behind :x and :y; NULL: not known */
     const char *table;        /* of geopackage only */
     apr_array_header_t *uses; /* of mc_sqlite_use, by mbtiles and geopackage: for the check of the configuration */
     _Atomic int plan;         /* of the get statement: 0 not looked at, 1 fine, 2 scans */
@@ -95,5 +96,11 @@ mc_error *mc_sqlite_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key,
 mc_error *mc_sqlite_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 mc_error *mc_sqlite_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx);
 mc_error *mc_sqlite_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
+mc_error *mc_sqlite_remove_all(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
+
+/* mc_cache_list, where all tiles of a series stand in one file and `list` is set. */
+bool mc_sqlite_lists(const mc_cache *cache, const mc_tile_key *key);
+mc_error *mc_sqlite_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,
+                         void *baton, mc_ctx *ctx);
 
 #endif

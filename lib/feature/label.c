@@ -65,8 +65,8 @@ mc_label_rank(const mc_label_candidate *a, const mc_label_candidate *b)
         return a->layer > b->layer ? -1 : 1;
     if (a->id != b->id)
         return a->id < b->id ? -1 : 1;
-    if (a->order != b->order)
-        return a->order < b->order ? -1 : 1;
+    if (a->symbol->number != b->symbol->number)
+        return a->symbol->number < b->symbol->number ? -1 : 1;
     int texts = strcmp(a->text, b->text);
     if (texts != 0)
         return texts;
@@ -241,9 +241,9 @@ find_place(mc_label_candidate *made, mc_label_pieces *pieces, mc_labels *labels,
 }
 
 static mc_error *
-take_symbol(mc_labels *labels, const mc_text_symbol *symbol, int order, const mc_feature *feature, apr_pool_t *scratch)
+take_symbol(mc_labels *labels, const mc_text_symbol *symbol, const mc_feature *feature, apr_pool_t *scratch)
 {
-    mc_label_candidate made = { .symbol = symbol, .order = order, .layer = labels->layer, .id = feature->id };
+    mc_label_candidate made = { .symbol = symbol, .layer = labels->layer, .id = feature->id };
     mc_label_pieces pieces = { 0 };
     const char *text = mc_expression_text(symbol->label, feature, scratch);
     if (text == NULL || *text == '\0')
@@ -271,7 +271,7 @@ mc_error *
 mc_labels_take(mc_labels *labels, const mc_rule_style *rule, const mc_feature *feature, apr_pool_t *scratch)
 {
     for (int i = 0; i < rule->text_count; i++)
-        MC_TRY(take_symbol(labels, &rule->texts[i], i, feature, scratch));
+        MC_TRY(take_symbol(labels, &rule->texts[i], feature, scratch));
     return MC_OK;
 }
 

@@ -27,8 +27,8 @@ by_group(const void *a, const void *b)
     const mc_label_candidate *p = *(mc_label_candidate *const *)a, *q = *(mc_label_candidate *const *)b;
     if (p->layer != q->layer)
         return p->layer < q->layer ? -1 : 1;
-    if (p->symbol != q->symbol)
-        return p->symbol < q->symbol ? -1 : 1;
+    if (p->symbol->number != q->symbol->number)
+        return p->symbol->number < q->symbol->number ? -1 : 1;
     int texts = strcmp(p->text, q->text);
     if (texts != 0)
         return texts;

@@ -9,7 +9,7 @@ typedef struct mc_label_candidate {
     const mc_text_symbol *symbol;
     double priority;
     int64_t id;
-    int layer, order; /* of the source; of its symbol in the rule */
+    int layer; /* of the source */
     mc_label_look look;
     float unit; /* pixels for a length of the symbol */
     float anchor[2], moved[2], offset, angle;

@@ -14,6 +14,7 @@ typedef struct mc_label_number {
 typedef enum mc_label_placement { MC_LABEL_POINT, MC_LABEL_LINE } mc_label_placement;
 
 struct mc_text_symbol {
+    int number;   /* its place among those of the style */
     mc_uom uom;   /* of all lengths */
     mc_part part; /* of the geometry */
     const mc_expression *label;

@@ -12,7 +12,6 @@
 #include "mapcache/trace.h"
 
 enum {
-    LAYERS_MAX = 256,
     BETWEEN_LOOKS = 256, /* features from one look at the clock to the next */
     BETWEEN_CLEARS = 64,
     OVERFLOW = 2, /* so many times its budget is gathered before the least important part is thrown away */
@@ -21,7 +20,7 @@ enum {
 
 struct mc_mvt {
     mc_mvt_options options;
-    mc_mvt_layer_data layers[LAYERS_MAX];
+    mc_mvt_layer_data layers[MC_MVT_LAYERS];
     int layer_count;
     mc_shape work[3]; /* the shapes of a feature on their way */
     mc_mvt_clipper *clipper;
@@ -68,7 +67,7 @@ mc_mvt_lattice(const mc_mvt_options *options, double x0, double y0, double width
 void
 mc_mvt_layer(mc_mvt *mvt, const char *name, const mc_field *fields, int count, bool ids)
 {
-    MC_ASSERT(mvt->layer_count < LAYERS_MAX);
+    MC_ASSERT(mvt->layer_count < MC_MVT_LAYERS);
     mvt->layers[mvt->layer_count++] =
         (mc_mvt_layer_data){ .name = name, .fields = fields, .field_count = count, .ids = ids };
 }
@@ -96,7 +95,7 @@ keep_best(mc_mvt *mvt, int features, uint64_t bytes)
 {
     claim *claims = malloc(sizeof(*claims) * (size_t)(mvt->count + 1));
     bool *keep = calloc((size_t)mvt->count + 1, sizeof(*keep));
-    int count = 0, first[LAYERS_MAX];
+    int count = 0, first[MC_MVT_LAYERS];
     bool done = claims != NULL && keep != NULL;
     for (int layer = 0; done && layer < mvt->layer_count; layer++) {
         const mc_mvt_record *records = (const mc_mvt_record *)(const void *)mvt->layers[layer].records.data;

@@ -7,6 +7,8 @@
 
 typedef struct mc_mvt mc_mvt;
 
+enum { MC_MVT_LAYERS = 256 /* of one tile, at most */ };
+
 /* What came of a tile. */
 typedef struct mc_mvt_result {
     mc_buf *gzip; /* attached to the pool of mc_mvt_finish */

@@ -14,7 +14,7 @@
 #include "db/handles.h"
 #include "feature/picture_private.h"
 
-enum { REMEMBERED_BYTES = 32 << 20, NAME_SIZE_MAX = 255, NATIVE_SIDE_MAX = 4096 };
+enum { REMEMBERED_BYTES = 32 << 20, NAME_SIZE_MAX = 255 };
 
 static mc_lru *remembered;
 
@@ -156,7 +156,7 @@ make_from_image(mc_pixels **pixels, const char *bytes, size_t size, double heigh
     int own_width, own_height, wide, high;
     mc_pixels *own;
     MC_TRY(mc_image_size(&own_width, &own_height, bytes, size, pool));
-    if (own_width > NATIVE_SIDE_MAX || own_height > NATIVE_SIDE_MAX)
+    if (own_width > MC_PICTURE_NATIVE_MAX || own_height > MC_PICTURE_NATIVE_MAX)
         return mc_error_create(pool, MC_ERR_LIMIT, "a graphic of %dx%d pixels is too large", own_width, own_height);
     MC_TRY(mc_image_decode(&own, bytes, size, ctx, pool));
     fit(&wide, &high, own_width, own_height, height);

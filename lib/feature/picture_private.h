@@ -4,7 +4,7 @@
 
 #include "feature/picture.h"
 
-enum { MC_PICTURE_PARAMETERS_MAX = 8, MC_PICTURE_BYTES_MAX = 4 << 20 };
+enum { MC_PICTURE_PARAMETERS_MAX = 8, MC_PICTURE_BYTES_MAX = 4 << 20, MC_PICTURE_NATIVE_MAX = 4096 /* pixels */ };
 
 /* One of three: a file, a file whose name comes from the data, bytes. */
 struct mc_picture {

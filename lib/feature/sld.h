@@ -8,6 +8,7 @@ typedef struct mc_sld {
     mc_build *build;
     apr_array_header_t *attributes; /* of const char *: those that have been referred to */
     bool failed;                    /* something was refused */
+    int labels;                     /* text symbolizers so far */
     const char *folder;             /* of the file: graphics are named from there */
     int patterns;                   /* how deep patterns lie in each other here */
     double margin[4];               /* of the symbolizer's patterns: top, right, bottom, left */

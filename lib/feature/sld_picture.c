@@ -57,11 +57,19 @@ read_parameters(mc_picture *made, mc_sld *sld, const char *query, const char **w
     return true;
 }
 
+/* What can be told without drawing it; the rest is logged when it is drawn. */
 static bool
-check_bytes(const char *bytes, size_t size, const char **why)
+check_bytes(const char *bytes, size_t size, apr_pool_t *pool, const char **why)
 {
+    int width, height;
     if (!mc_picture_is_known(bytes, size))
         *why = "a graphic that is no PNG, JPEG or SVG: ";
+    else if (mc_picture_is_svg(bytes, size))
+        return true;
+    else if (mc_image_size(&width, &height, bytes, size, pool) != MC_OK)
+        *why = "a graphic that cannot be read: ";
+    else if (width > MC_PICTURE_NATIVE_MAX || height > MC_PICTURE_NATIVE_MAX)
+        *why = "a graphic of more than 4096 pixels a side: ";
     return *why == NULL;
 }
 
@@ -71,7 +79,7 @@ of_bytes(mc_picture *made, const char *bytes, size_t size, mc_sld *sld, const ch
     static unsigned count;
     if (size > MC_PICTURE_BYTES_MAX)
         *why = "a graphic of more than 4 MB: ";
-    if (*why != NULL || !check_bytes(bytes, size, why))
+    if (*why != NULL || !check_bytes(bytes, size, sld->build->pool, why))
         return NULL;
     made->bytes = apr_pstrmemdup(sld->build->pool, bytes, size);
     made->size = size;
@@ -109,7 +117,7 @@ of_path(mc_picture *made, const char *path, mc_sld *sld, const char **why)
     }
     if (mc_picture_read(&bytes, &size, made->path, pool) != MC_OK)
         *why = "a file that cannot be read, or is larger than 4 MB: ";
-    return *why == NULL && check_bytes(bytes, size, why) ? made : NULL;
+    return *why == NULL && check_bytes(bytes, size, pool, why) ? made : NULL;
 }
 
 mc_picture *

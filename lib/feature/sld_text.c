@@ -362,7 +362,8 @@ bool
 mc_sld_text_symbol(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
 {
     const double far = 1e6;
-    *symbol = (mc_text_symbol){ .uom = mc_sld_uom(sld, node),
+    *symbol = (mc_text_symbol){ .number = sld->labels++,
+                                .uom = mc_sld_uom(sld, node),
                                 .font = { .weight = 400 },
                                 .size = { .constant = 10 },
                                 .fill = { .present = true, .color = { 0, 0, 0, 255 } },

@@ -130,6 +130,15 @@ fallback_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, m
     return first;
 }
 
+/* Those of the first one: that is the one whose tiles are had as a rule. */
+static mc_error *
+fallback_vector_layers(apr_array_header_t **layers, mc_source *source, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_source *first = ((fallback_source *)source)->sources[0];
+    *layers = NULL;
+    return first->ops->vector_layers == NULL ? MC_OK : first->ops->vector_layers(layers, first, ctx, pool);
+}
+
 const mc_source_ops mc_source_fallback = {
     .type = "fallback",
     .keys = fallback_keys,
@@ -137,4 +146,5 @@ const mc_source_ops mc_source_fallback = {
     .from_config = fallback_from_config,
     .render = fallback_render,
     .info = fallback_info,
+    .vector_layers = fallback_vector_layers,
 };

@@ -7,6 +7,7 @@
 
 #include "base/gate.h"
 #include "base/metrics.h"
+#include "feature/mvt.h"
 #include "mapcache/trace.h"
 
 /* How far a map's resolution and corner may be from those of a level and still count as its own. */
@@ -243,6 +244,8 @@ mc_vector_from_config(const mc_source_ops *ops,
             return NULL;
         source->layers[source->layer_count++] = layer;
     }
-    source->base.source.no_vector_tiles = repeated_name(source) ? "two of its layers have the same name" : NULL;
+    source->base.source.no_vector_tiles = source->layer_count > MC_MVT_LAYERS ? "it has more than 256 layers"
+                                          : repeated_name(source)             ? "two of its layers have the same name"
+                                                                              : NULL;
     return &source->base.source;
 }

@@ -230,9 +230,10 @@ mc_tileset_get_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx
     mc_error *error = MC_OK;
     *tile = NULL;
     MC_TRY(check_built(wanted->tileset, pool));
-    if (hidden(&error, tile, wanted, ctx, pool) || above_cached_zoom(wanted))
-        return error;
-    MC_TRY(get_kept(tile, wanted, ctx, pool));
+    if (hidden(&error, tile, wanted, ctx, pool))
+        MC_TRY(error);
+    else if (!above_cached_zoom(wanted))
+        MC_TRY(get_kept(tile, wanted, ctx, pool));
     if (*tile != NULL && mc_tileset_too_old(wanted->tileset, (*tile)->mtime))
         *tile = NULL;
     return finish_raw(*tile, wanted->tileset, pool);
@@ -315,13 +316,15 @@ mc_tileset_remove(const mc_tile_request *wanted, bool whole_metatile, mc_ctx *ct
     if (!whole_metatile)
         return mc_cache_remove(wanted->tileset->cache, &key, ctx);
     mc_metatile metatile = mc_tileset_metatile(wanted->tileset, key.grid, key.z, key.x, key.y);
+    int count = 0;
+    mc_tile_key *keys = apr_palloc(ctx->pool, sizeof(*keys) * (size_t)metatile.rows * (size_t)metatile.columns);
     for (int row = 0; row < metatile.rows; row++)
         for (int column = 0; column < metatile.columns; column++) {
-            key.x = metatile.x + column;
-            key.y = metatile.y + row;
-            MC_TRY(mc_cache_remove(wanted->tileset->cache, &key, ctx));
+            keys[count] = key;
+            keys[count].x = metatile.x + column;
+            keys[count++].y = metatile.y + row;
         }
-    return MC_OK;
+    return mc_cache_remove_all(wanted->tileset->cache, keys, count, ctx);
 }
 
 mc_error *

@@ -4,7 +4,7 @@ import random
 
 import numpy
 import pytest
-from conftest import GRID, png
+from conftest import GRID, png, sanitizer_environment
 from osgeo import ogr, osr
 from postgres import Postgres
 from test_drawing import HALF, PLAIN, RICH, blob, drawn, pixels
@@ -145,7 +145,7 @@ LAYER = """<source name="{name}" type="{kind}"><layer name="a">{data}<style>{sty
 
 
 @pytest.fixture(scope="module")
-def web(shared_folder, shared_apache, database):
+def web(shared_folder, shared_apache, database, build):
     folder, layers = shared_folder, []
     (folder / "house.svg").write_text(HOUSE)
     (folder / "wave.png").write_bytes(png(13, 9, lambda x, y: (40, 60 + 10 * x, 160 + 10 * y)))
@@ -166,7 +166,7 @@ def web(shared_folder, shared_apache, database):
       <service type="wms" enabled="true"><full_wms>forward</full_wms><format allow_client_override="true">PNG</format>
         <maxsize>4096</maxsize></service>
       <service type="wmts" enabled="true"/><locker type="disk"><directory>{folder}/cache</directory></locker></mapcache>""")
-    return shared_apache("seams", f"MapCacheAlias /mc {folder}/seams.xml\n")
+    return shared_apache("seams", f"MapCacheAlias /mc {folder}/seams.xml\n", environment=sanitizer_environment(build))
 
 
 def tile(web, layer, z, x, y):

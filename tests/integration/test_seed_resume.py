@@ -162,3 +162,26 @@ def test_progress_as_lines_of_json(tmp_path):
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     assert lines[-1]["exit"] == 0 and lines[-1]["done"] == lines[-1]["expected"] and lines[-1]["tiles"] == sum(4**z for z in range(7))
     assert all("exit" not in line for line in lines[:-1])
+
+
+def test_deleting_the_world_from_a_sparse_cache(tmp_path):
+    """What is stored is listed, not what could be: zooms 0 to 18 of the world have 92 thousand million tiles."""
+    site = Site(tmp_path)
+    peak = "import resource, subprocess, sys; code = subprocess.call(sys.argv[1:]); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(code)"
+
+    def delete():
+        result = subprocess.run(["python3", "-c", peak, *site.command("-m", "delete", "-z", "0,18", "-n", "2")], capture_output=True,
+                                text=True, timeout=100)
+        assert result.returncode == 0, result.stdout + result.stderr
+        assert int(result.stdout.splitlines()[-1]) < 64 * 1024
+        return result.stdout
+
+    assert "0 tiles needed to be seeded" in delete()  # there is not even a file
+    assert site.seed("-z", "0,6").returncode == 0
+    for z, x, y in ((12, 100, 200), (18, 5, 7), (18, 262143, 262143)):
+        tiles = tmp_path / "list"
+        tiles.write_text(f"{z}/{x}/{y}\n")
+        assert site.seed("--list", tiles).returncode == 0
+    stored = {(z, x // 2, y // 2) for z, x, y in site.tiles()}
+    assert f"seeded {len(stored)} metatiles" in delete()
+    assert site.tiles() == {}

@@ -196,6 +196,7 @@ def test_broken_and_large_files(studio):
     assert not studio.draw(point(picture("reader.svg")), 100, 80).any()  # an SVG reads nothing but itself
     (styles / "huge.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * (4 << 20))
     assert "4 MB" in studio.check(point(picture("huge.png")))[1]
+    assert "4096 pixels" in studio.check(point(picture("wide.png")))[1]
 
 
 # ---- Marks and where they stand ----

@@ -140,6 +140,13 @@ def config(shared_folder, database, content):
       <source name="query" type="postgis">{query}</source>
       <source name="sleepy" type="postgis"><layer name="areas">{connection}<query>SELECT * FROM areas, pg_sleep(20)</query>
         <geometry>geom</geometry><srid>3857</srid></layer></source>
+      <source name="missing" type="postgis"><layer name="areas">{connection}<table>nothing</table></layer></source>
+      <source name="either" type="fallback"><source>missing</source><source>shapes</source></source>
+      <ruleset name="north"><rule zoom_level="3"><visibility hidden_color="FF102030"><extent>-20000000 100000 20000000
+        20000000</extent></visibility></rule></ruleset>
+      {tileset("either", "either")}
+      {tileset("proxied", "shapes").replace("<grid>", '<grid max-cached-zoom="2" out-of-zoom-strategy="proxy">')}
+      {tileset("ruled", "shapes").replace("<grid>", '<grid ruleset="north" tolerance="0">')}
       {tileset("shapes", "shapes")}{tileset("tables", "tables")}{tileset("packed", "packed")}{tileset("query", "query", more=least)}
       {tileset("bare", "bare")}{tileset("few", "shapes", "few")}{tileset("small", "shapes", "small")}
       {tileset("slow", "sleepy", "slow")}{tileset("picture", "shapes", "PNG")}{tileset("degrees", "tables", grid="WGS84")}
@@ -493,6 +500,19 @@ def test_every_address(web):
     capabilities = web.get("/mc/wmts/1.0.0/WMTSCapabilities.xml").body.decode()
     assert f"<Format>{MIME}</Format>" in capabilities and "/{TileCol}.mvt" in capabilities
     assert f'mime-type="{MIME}" extension="mvt"' in web.get(f"/mc/tms/1.0.0/shapes@{GRID}").body.decode()
+
+
+def test_fallbacks_overzoom_and_rulesets(web, config):
+    wanted = get(web, "shapes", 4, 6, 12).body
+    assert get(web, "either", 4, 6, 12).body == wanted
+    assert get(web, "proxied", 4, 6, 12).body == wanted
+    assert not (config.parent / "cache/proxied").exists()
+    assert get(web, "proxied", 2, 1, 1).body == get(web, "shapes", 2, 1, 1).body
+    assert (config.parent / "cache/proxied").exists()
+    assert gzip.decompress(get(web, "shapes", 3, 3, 7).body) != b""
+    hidden = get(web, "ruled", 3, 3, 7)
+    assert gzip.decompress(hidden.body) == b"" and hidden.headers["Content-Type"] == MIME
+    assert get(web, "ruled", 3, 3, 1).body == get(web, "shapes", 3, 3, 1).body
 
 
 def test_degrees(web):

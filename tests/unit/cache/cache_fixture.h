@@ -108,6 +108,58 @@ shell(const char *format)
     ck_assert_int_eq(system(mc_replace_all(format, "%s", folder, pool)), 0);
 }
 
+typedef struct seen {
+    int count, last_x, last_y;
+    bool ordered;
+} seen;
+
+__attribute__((unused)) static bool
+see(void *baton, int x, int y)
+{
+    seen *met = baton;
+    met->ordered = met->ordered && (x > met->last_x || (x == met->last_x && y > met->last_y));
+    met->last_x = x;
+    met->last_y = y;
+    met->count++;
+    return met->count < 7;
+}
+
+/* Of the 16 tiles of columns and rows 0 to 3 of level 3, and none of another level. */
+__attribute__((unused)) static void
+conform_list(mc_cache *cache)
+{
+    mc_tile_key level = key_at(3, 0, 0), other = key_at(2, 0, 0);
+    const mc_tile_range part = { 1, 0, 3, 3 }, all = { 0, 0, 8, 8 };
+    seen met = { 0, -1, -1, true };
+    put(cache, &other, "other");
+    ck_ok(mc_cache_list(cache, &level, &part, see, &met, &ctx));
+    ck_assert(met.count == 6 && met.ordered && met.last_x == 2 && met.last_y == 2);
+    met = (seen){ 0, -1, -1, true };
+    ck_ok(mc_cache_list(cache, &level, &all, see, &met, &ctx));
+    ck_assert_int_eq(met.count, 7); /* it said that it is enough */
+}
+
+/* A series of puts shows at its end, and what is asked for before. */
+__attribute__((unused)) static void
+conform_writes(mc_cache *cache)
+{
+    mc_tile_key one = key_at(2, 1, 1), two = key_at(2, 2, 1), three = key_at(2, 3, 1);
+    ctx.writes = mc_cache_writes_create(pool);
+    put(cache, &one, "one");
+    put(cache, &two, "two");
+    ck_assert_int_eq(mc_cache_writes_count(ctx.writes), 2);
+    expect(cache, &three, NULL);
+    expect(cache, &two, "two");
+    put(cache, &three, "three");
+    ck_ok(mc_cache_remove(cache, &three, &ctx));
+    put(cache, &one, "one again");
+    ck_ok(mc_cache_writes_flush(&ctx));
+    ctx.writes = NULL;
+    expect(cache, &one, "one again");
+    expect(cache, &two, "two");
+    expect(cache, &three, NULL);
+}
+
 /* What every back end does. */
 __attribute__((unused)) static void
 conform(mc_cache *cache)
@@ -144,6 +196,13 @@ conform(mc_cache *cache)
     ck_ok(mc_cache_remove(cache, &key, &ctx));
     mc_put empty = { .key = key, .data = mc_buf_attach(mc_buf_copy("", 0), pool) };
     ck_fails(IO, mc_cache_put(cache, &empty, 1, &ctx));
+    if (mc_cache_lists(cache, &key))
+        conform_list(cache);
+    mc_tile_key keys[4] = { block[0].key, block[5].key, block[15].key, key };
+    ck_ok(mc_cache_remove_all(cache, keys, 4, &ctx));
+    for (int i = 0; i < 16; i++)
+        expect(cache, &block[i].key, i == 0 || i == 5 || i == 15 ? NULL : apr_psprintf(pool, "tile%d", i));
+    conform_writes(cache);
 }
 
 #endif

@@ -54,6 +54,7 @@ START_TEST(what_is_left_unsaid)
     ck_assert_int_eq(text->font.family_count, 0);
     ck_assert_int_eq(text->font.weight, 400);
     ck_assert(!text->font.italic && !text->halo.present && !text->anchored && !text->group && !text->overlapping);
+    ck_assert_int_eq(text->number, 0);
     ck_assert(text->aligned && text->curved && text->placement == MC_LABEL_POINT);
     ck_assert_double_eq(text->max_angle, 22.5);
     ck_assert_int_eq(text->fill.color.alpha, 255);

@@ -143,6 +143,11 @@ START_TEST(a_label_is_beside_its_point)
     ck_assert_int_ge(s.left, 100);
     ck_assert_int_lt(s.top, 80);
     ck_assert_int_gt(s.bottom, 80);
+    text.uom = MC_UOM_METRE; /* a pixel of this map is 2.8 m wide */
+    seen small = look_at(drawn(&text, 1, &there, 1));
+    ck_assert_int_lt(small.right - small.left, (s.right - s.left) / 2 + 1);
+    ck_assert_int_gt(small.sum, 0);
+    text.uom = MC_UOM_PIXEL;
     text.rotation.constant = 90; /* clockwise: it hangs down from the point */
     s = look_at(drawn(&text, 1, &there, 1));
     ck_assert_int_ge(s.top, 80);

@@ -1,0 +1,19 @@
+/* The statements of a cache of type postgresql, all values of which are parameters. */
+#ifndef MC_CACHE_POSTGRESQL_SQL_H
+#define MC_CACHE_POSTGRESQL_SQL_H
+
+#include <apr_pools.h>
+
+/* $1, $2, $3 are tileset, grid and dimensions, $4 the level; then x and y, or arrays of them. */
+typedef struct mc_postgresql_sql {
+    const char *create; /* the table, if there is none */
+    const char *get, *exists, *remove;
+    const char *get_all, *remove_all; /* of arrays $5 and $6 */
+    const char *put;                  /* arrays of z, x, y and data: $4 to $7 */
+    const char *list;                 /* what is behind column $5, row $6, below column $7, in rows $8 to $9 */
+} mc_postgresql_sql;
+
+/* table: a name, or a schema and a name with a '.' between; they are quoted. */
+void mc_postgresql_statements(mc_postgresql_sql *sql, const char *table, apr_pool_t *pool);
+
+#endif
