@@ -6,8 +6,11 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/text.h"
 
 static const char head[] = "mapcache checkpoint 1";
 static const apr_interval_time_t INTERVAL = APR_USEC_PER_SEC / 2;
@@ -21,21 +24,55 @@ add_failure(mc_seed_checkpoint *checkpoint, const mc_seed_place *place)
     apr_hash_set(checkpoint->failures, kept, sizeof(*kept), kept);
 }
 
+/* "plan HEX" and "done N" */
+static bool
+read_head(mc_seed_checkpoint *checkpoint, uint64_t *plan, FILE *in)
+{
+    char line[128], *end;
+    if (fgets(line, sizeof(line), in) == NULL || strncmp(line, head, sizeof(head) - 1) != 0)
+        return false;
+    if (fgets(line, sizeof(line), in) == NULL || strncmp(line, "plan ", 5) != 0)
+        return false;
+    *plan = strtoull(line + 5, &end, 16);
+    if (*end != '\n' || fgets(line, sizeof(line), in) == NULL || strncmp(line, "done ", 5) != 0)
+        return false;
+    line[strcspn(line, "\n")] = '\0';
+    return mc_parse_int64(&checkpoint->done, line + 5, 0, INT64_MAX);
+}
+
+/* "failed X,Y,Z" */
+static bool
+read_failure(mc_seed_place *place, char *line)
+{
+    char *rest;
+    int *const numbers[] = { &place->x, &place->y, &place->z };
+    if (strncmp(line, "failed ", 7) != 0)
+        return false;
+    for (int i = 0; i < 3; i++) {
+        const char *word = strtok_r(i == 0 ? line + 7 : NULL, ",\n", &rest);
+        if (word == NULL || !mc_parse_int(numbers[i], word, 0, INT_MAX))
+            return false;
+    }
+    return true;
+}
+
 /* False where the file is not one of ours, whole. */
 static bool
 read_lines(mc_seed_checkpoint *checkpoint, uint64_t *plan, FILE *in)
 {
     char line[128];
     bool ended = false;
-    if (fgets(line, sizeof(line), in) == NULL || strncmp(line, head, sizeof(head) - 1) != 0)
-        return false;
-    if (fscanf(in, " plan %" SCNx64 " done %" SCNd64, plan, &checkpoint->done) != 2 || checkpoint->done < 0)
+    if (!read_head(checkpoint, plan, in))
         return false;
     while (!ended && fgets(line, sizeof(line), in) != NULL) {
         mc_seed_place place;
-        if (sscanf(line, "failed %d,%d,%d", &place.x, &place.y, &place.z) == 3)
+        ended = strncmp(line, "end", 3) == 0;
+        if (!ended && !read_failure(&place, line))
+            return false;
+        if (!ended)
             add_failure(checkpoint, &place);
-        ended = strncmp(line, "end", 3) == 0 || apr_hash_count(checkpoint->failures) > MC_SEED_FAILURES_KEPT;
+        if (apr_hash_count(checkpoint->failures) > MC_SEED_FAILURES_KEPT)
+            return false;
     }
     return ended;
 }

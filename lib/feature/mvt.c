@@ -227,12 +227,11 @@ tile_size(const mc_mvt *mvt)
 static mc_error *
 fit(mc_mvt *mvt, apr_pool_t *pool)
 {
-    uint64_t bytes = (uint64_t)mvt->options.max_bytes;
     if (mvt->count > mvt->options.max_features && !keep_best(mvt, mvt->options.max_features, UINT64_MAX))
         return out_of_memory(pool);
     for (int i = 0; i < TRIES && tile_size(mvt) > (uint64_t)mvt->options.max_bytes; i++) {
         size_t size = tile_size(mvt);
-        bytes =
+        uint64_t bytes =
             i == TRIES - 1 ? 0 : (uint64_t)((double)mvt->cost * (double)mvt->options.max_bytes / (double)size * 0.98);
         if (!keep_best(mvt, mvt->options.max_features, bytes))
             return out_of_memory(pool);

@@ -111,7 +111,7 @@ find_places(mc_shp *shp, const char *path, apr_pool_t *pool)
     mc_error *error = MC_OK;
     while (error == MC_OK && (header = mc_window_at(&window, offset, RECORD_HEADER, STREAM_AHEAD)) != NULL) {
         uint32_t number = mc_big32(header), size = mc_big32(header + 4);
-        if (number >= 1 && number > SCANNED_MAX)
+        if (number > SCANNED_MAX)
             error = mc_error_create(pool, MC_ERR_LIMIT, "%s has more than %d shapes and no .shx", path, SCANNED_MAX);
         if (number == 0 || number > most || (uint64_t)size * 2 > shp->main.size - offset - RECORD_HEADER)
             break;

@@ -65,6 +65,22 @@ look_of(const mc_drawing *drawing)
     return made;
 }
 
+static bool
+same_color(const mc_color *a, const mc_color *b)
+{
+    return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+static bool
+same_look(const look *a, const look *b)
+{
+    return a->mark == b->mark && a->dashes == b->dashes && a->width == b->width && a->height == b->height &&
+           a->anchor_x == b->anchor_x && a->anchor_y == b->anchor_y && a->turn == b->turn &&
+           a->stroke_width == b->stroke_width && a->dash_offset == b->dash_offset && same_color(&a->fill, &b->fill) &&
+           same_color(&a->line, &b->line) && a->kind == b->kind && a->filled == b->filled && a->stroked == b->stroked &&
+           a->join == b->join && a->cap == b->cap && a->dash_count == b->dash_count;
+}
+
 static void
 free_set(set *of)
 {
@@ -87,7 +103,7 @@ find_set(mc_painter *painter, const mc_drawing *drawing)
     mc_sprites *sprites = painter->sprites;
     const look wanted = look_of(drawing);
     for (int i = 0; i < sprites->count; i++)
-        if (memcmp(&sprites->sets[i]->look, &wanted, sizeof(wanted)) == 0)
+        if (same_look(&sprites->sets[i]->look, &wanted))
             return sprites->sets[i];
     if (sprites->painted > TRIAL && sprites->drawn < 4 * sprites->painted)
         return NULL; /* each feature looks different */
