@@ -102,8 +102,8 @@ def web(shared_folder, shared_apache, database):
         return LAYER.format(name=name, kind=kind, data=data, style=folder / f"{style}.sld", more=more, grid=grid)
 
     layers = [layer("plain", "shapefile", shape, "plain"), layer("rich", "shapefile", shape, "rich"),
-              layer("plaindb", "postgis", table, "plain"),
-              layer("richdb", "postgis", table, "rich"),
+              layer("plaindb", "postgis", table + "<transfer>binary</transfer>", "plain"),
+              layer("richdb", "postgis", table + "<transfer>binary</transfer>", "rich"),
               layer("hexdb", "postgis", table + "<transfer>hex</transfer>", "rich"),
               layer("tinydb", "postgis", table + "<transfer>twkb</transfer>", "plain"),
               layer("query", "postgis", query, "rich", more=kinds),

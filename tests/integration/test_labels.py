@@ -121,7 +121,7 @@ def site(shared_folder, database):
                "geoserver": layer("points", "geoserver"), "none": layer("lines", "none")}
     text = "".join(f'<source name="{name}" type="shapefile">{layers}</source>' for name, layers in sources.items())
     text += (f'<source name="table" type="postgis"><layer><connection>{database.connection()}</connection>'
-             f'<table>public.areas</table><id>gid</id><style>{folder}/plain.sld</style></layer></source>')
+             f'<table>public.areas</table><id>gid</id><transfer>binary</transfer><style>{folder}/plain.sld</style></layer></source>')
     text += "".join(f'<tileset name="{name}"><source>{name}</source><cache>disk</cache><grid>{GRID}</grid>'
                     f"<format>PNG</format><metatile>{METATILE} {METATILE}</metatile></tileset>" for name in [*sources, "table"])
     config = folder / "labels.xml"

@@ -121,7 +121,7 @@ def web(shared_folder, shared_apache, database):
         for number, shape in enumerate(shapes):
             database.sql(f"INSERT INTO {kind} VALUES ({number}, ST_GeomFromWKB('\\x{shape.ExportToWkb().hex()}'::bytea, {epsg}))")
         connection = f"<connection>{database.connection()}</connection><id>number</id>"
-        add(f"{kind}_db", f"{connection}<table>{kind}</table>", kind="postgis")
+        add(f"{kind}_db", f"{connection}<table>{kind}</table><transfer>binary</transfer>", kind="postgis")
         add(f"{kind}_twkb", f"{connection}<table>{kind}</table><transfer>twkb</transfer>", kind="postgis")
     make(folder / "bare.shp", 2056, blobs("lambert"), projection=False)
     add("bare", f"<data>{folder}/bare.shp</data><srs>EPSG:2056</srs>")

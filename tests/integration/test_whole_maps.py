@@ -42,7 +42,7 @@ def web(shared_folder, shared_apache):
     (folder / "red.sld").write_text(SLD.format(f"<Rule>{AREA.format('c80000')}</Rule>"))
     with Postgres() as server:
         fill_database(server, content)
-        table = f"<connection>{server.connection()}</connection><table>areas</table>"
+        table = f"<connection>{server.connection()}</connection><table>areas</table><transfer>binary</transfer>"
         shape = f"<data>{folder}/areas.shp</data>"
 
         def layer(name, kind, data, style=None, form="PNG"):
