@@ -11,10 +11,6 @@
 #include "feature/stroker.h"
 #include "mapcache/trace.h"
 
-enum {
-    WHOLE_RULES_MAX = 4, /* each has planes of its own: memory */
-};
-
 #define THIN 2.0 /* pixels: up to this width a stroke is painted by distance */
 
 /* Pixels for a unit of a symbolizer's sizes: the standardised pixel is 0.28 mm wide (OGC 05-077r4, 10.2). */
@@ -74,7 +70,8 @@ symbol_can_be_whole(const mc_symbolizer *symbol)
     return ink_is_constant(&symbol->fill) && ink_is_constant(&symbol->stroke.ink) && symbol->stroke.width_value == NULL;
 }
 
-/* Whether all rules of a pass that apply at this scale have one opaque fill and stroke. */
+/* Whether the one rule of a pass that applies at this scale has one opaque fill and stroke. Several rules would be laid
+ * one after the other, while features belong over each other in their own order. */
 static bool
 pass_can_be_whole(const mc_style_pass *style, double scale)
 {
@@ -83,7 +80,7 @@ pass_can_be_whole(const mc_style_pass *style, double scale)
         const mc_rule_style *rule = &style->rules[i];
         if (!rule_applies(rule, scale) || rule->symbolizer_count == 0)
             continue;
-        if (rule->symbolizer_count != 1 || !symbol_can_be_whole(&rule->symbolizers[0]) || ++rules > WHOLE_RULES_MAX)
+        if (rule->symbolizer_count != 1 || !symbol_can_be_whole(&rule->symbolizers[0]) || ++rules > 1)
             return false;
     }
     return rules > 0;

@@ -184,6 +184,24 @@ START_TEST(rules_in_the_order_of_features)
 }
 END_TEST
 
+/* Also where each rule alone could be painted whole: the later feature is on top, whichever rule is its own. */
+START_TEST(opaque_rules_in_the_order_of_features)
+{
+    static const char rules[] = "<Rule><Filter><PropertyIsEqualTo>" A LITERAL(
+        "%s") "</PropertyIsEqualTo></Filter><PolygonSymbolizer><Fill>"
+              "<CssParameter name='fill'>#ff0000</CssParameter></Fill></PolygonSymbolizer></Rule>"
+              "<Rule><ElseFilter/><PolygonSymbolizer><Fill><CssParameter name='fill'>#0000ff</CssParameter></Fill>"
+              "</PolygonSymbolizer></Rule>";
+    const char *const values[] = { "r", "b" };
+    for (int last = 0; last < 2; last++) {
+        const mc_style *style = style_of(apr_psprintf(pool, rules, last ? "b" : "r"));
+        const mc_pixels *pixels = painted(style, 2, values, false), *single = painted(style, 2, values, true);
+        ck_assert_uint_eq(pixel(pixels, 25, 20), last ? 0xFFFF0000U : 0xFF0000FFU);
+        ck_assert_int_eq(memcmp(pixels->data, single->data, pixels->stride * 64), 0);
+    }
+}
+END_TEST
+
 /* A casing under all of the net, then its lines: the second feature's casing does not cover the first one's line. */
 START_TEST(passes_lie_over_each_other)
 {
@@ -289,5 +307,5 @@ START_TEST(marks_lie_at_their_points)
 END_TEST
 
 UNIT_MAIN("style", comparisons, likes, values, what_is_lacking_is_named, rules_in_the_order_of_features,
-          passes_lie_over_each_other, whole_layers_are_painted_alike, lines_dashed_and_beside,
-          marks_lie_at_their_points)
+          opaque_rules_in_the_order_of_features, passes_lie_over_each_other, whole_layers_are_painted_alike,
+          lines_dashed_and_beside, marks_lie_at_their_points)
