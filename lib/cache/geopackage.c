@@ -246,7 +246,7 @@ geopackage_from_config(const mc_node *node, mc_build *build)
                               " excluded.tile_data",
                               table);
     cache->put_tile = put_tile;
-    cache->put_end = put_change;
+    cache->put_level = put_change;
     cache->uses = apr_array_make(build->pool, 2, sizeof(mc_sqlite_use));
     if (!mc_sqlite_read(cache, &mc_cache_geopackage, true, node, build))
         return NULL;

@@ -106,7 +106,7 @@ mbtiles_from_config(const mc_node *node, mc_build *build)
                   " AND tile_column < :maxx AND tile_row >= :miny AND tile_row < :maxy"
                   " ORDER BY tile_column, tile_row LIMIT :most";
     cache->put_tile = put_tile;
-    cache->put_end = put_metadata;
+    cache->put_level = put_metadata;
     cache->uses = apr_array_make(build->pool, 2, sizeof(mc_sqlite_use));
     return mc_sqlite_read(cache, &mc_cache_mbtiles, true, node, build) ? &cache->base.cache : NULL;
 }

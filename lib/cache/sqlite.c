@@ -105,14 +105,15 @@ put_into_file(sqlite_cache *cache, mc_handle *handle, const char *path, const ch
               int count, mc_ctx *ctx)
 {
     MC_TRY(mc_sqlite_run(handle, "BEGIN IMMEDIATE", NULL, NULL, ctx->pool));
-    const mc_put *last = NULL;
-    for (int i = 0; i < count; i++)
-        if (strcmp(paths[i], path) == 0) {
-            last = &tiles[i];
-            MC_TRY(cache->put_tile(handle, cache, last, ctx->pool));
-        }
-    if (cache->put_end != NULL)
-        MC_TRY(cache->put_end(handle, cache, last, ctx->pool));
+    int z = -1; /* of the tile before */
+    for (int i = 0; i < count; i++) {
+        if (strcmp(paths[i], path) != 0)
+            continue;
+        MC_TRY(cache->put_tile(handle, cache, &tiles[i], ctx->pool));
+        if (cache->put_level != NULL && tiles[i].key.z != z)
+            MC_TRY(cache->put_level(handle, cache, &tiles[i], ctx->pool));
+        z = tiles[i].key.z;
+    }
     return mc_sqlite_run(handle, "COMMIT", NULL, NULL, ctx->pool);
 }
 
