@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 #include <fribidi.h>
 #include <hb.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "text/fonts.h"
@@ -166,6 +167,23 @@ add_glyph(mc_text_line *line, const mc_face *face, const hb_glyph_info_t *info, 
     glyph->right = (float)(ink.x_bearing + ink.width) * unit + bolder + (float)face->slant * (top > 0 ? top : 0);
 }
 
+static hb_language_t language;
+
+static void
+find_language(void)
+{
+    language = hb_language_get_default();
+}
+
+/* That of the process's locale, found once: the library's own first look-up is not made for threads to share. */
+static hb_language_t
+default_language(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_language);
+    return language;
+}
+
 /* The glyphs of a run; a text cannot grow without limit by being shaped. */
 static mc_error *
 shape_run(mc_text_line *line, int *room, hb_buffer_t *buffer, const paragraph *p, const run *r, apr_pool_t *pool)
@@ -175,7 +193,7 @@ shape_run(mc_text_line *line, int *room, hb_buffer_t *buffer, const paragraph *p
     hb_buffer_add_codepoints(buffer, p->characters, p->count, (unsigned)r->begin, r->end - r->begin);
     hb_buffer_set_direction(buffer, r->level % 2 == 1 ? HB_DIRECTION_RTL : HB_DIRECTION_LTR);
     hb_buffer_set_script(buffer, r->script);
-    hb_buffer_set_language(buffer, hb_language_get_default());
+    hb_buffer_set_language(buffer, default_language());
     hb_shape(r->face->shaper, buffer, NULL, 0);
     const hb_glyph_info_t *infos = hb_buffer_get_glyph_infos(buffer, &count);
     const hb_glyph_position_t *positions = hb_buffer_get_glyph_positions(buffer, &count);
