@@ -305,7 +305,9 @@ make_table(uint8_t driver)
     static const uint8_t stamp[8] = { 0x72, 0x8D, 0x25, 0, 0x40, 0x77, 0x1B, 0 }, seven[4] = { 0xF9, 0xFF, 0xFF, 0xFF },
                          money[8] = { 0x3E, 0x4E };
     const uint16_t header = 32 * 10 + 1, record = 1 + 8 + 4 + 8 + 1 + 4 + 8 + 8 + 8 + 10;
-    uint8_t head[32] = { 0x30, 0, 0, 0, 3, 0, 0, 0, header & 255, header >> 8, record, 0, [29] = driver };
+    uint8_t head[32] = {
+        0x30, 0, 0, 0, 3, 0, 0, 0, (uint8_t)(header & 255), (uint8_t)(header >> 8), (uint8_t)record, 0, [29] = driver
+    };
     table.size = 0;
     put(&table, head, 32);
     put_field(&table, "NAME", 'C', 8);

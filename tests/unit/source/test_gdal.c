@@ -282,16 +282,16 @@ START_TEST(overviews_are_used_as_configured)
     run(apr_psprintf(pool, "gdaladdo -q -r average %s 2 4 8", file));
     mc_render whole = fixture_map(&fixture_mercator, 0, 0, 256000, 256000, 64, 64);
     mc_render detail = fixture_map(&fixture_mercator, 64000, 64000, 128000, 128000, 64, 64);
-    static const char *const nearest = "<resample>NEAR</resample><overview-strategy>%s</overview-strategy>";
+#define NEAREST(strategy) "<resample>NEAR</resample><overview-strategy>" strategy "</overview-strategy>"
     static const uint32_t mixed = 0x640064ff;
     ck_assert_uint_eq(color_at(render(gdal(file, "<resample>NEAR</resample>"), whole), 32, 32), mixed);
-    ck_assert_uint_eq(color_at(render(gdal(file, apr_psprintf(pool, nearest, "AUTO")), whole), 32, 32), mixed);
-    ck_assert_uint_ne(color_at(render(gdal(file, apr_psprintf(pool, nearest, "AUTO")), detail), 32, 32), mixed);
-    ck_assert_uint_ne(color_at(render(gdal(file, apr_psprintf(pool, nearest, "NONE")), whole), 32, 32), mixed);
-    ck_assert_uint_eq(color_at(render(gdal(file, apr_psprintf(pool, nearest, "AUTO-1")), whole), 32, 32), mixed);
-    ck_assert_uint_ne(color_at(render(gdal(file, apr_psprintf(pool, nearest, "AUTO-2")), whole), 32, 32), mixed);
-    ck_assert_uint_eq(color_at(render(gdal(file, apr_psprintf(pool, nearest, "0")), detail), 32, 32), mixed);
-    ck_assert_uint_eq(color_at(render(gdal(file, apr_psprintf(pool, nearest, "64")), detail), 32, 32), mixed);
+    ck_assert_uint_eq(color_at(render(gdal(file, NEAREST("AUTO")), whole), 32, 32), mixed);
+    ck_assert_uint_ne(color_at(render(gdal(file, NEAREST("AUTO")), detail), 32, 32), mixed);
+    ck_assert_uint_ne(color_at(render(gdal(file, NEAREST("NONE")), whole), 32, 32), mixed);
+    ck_assert_uint_eq(color_at(render(gdal(file, NEAREST("AUTO-1")), whole), 32, 32), mixed);
+    ck_assert_uint_ne(color_at(render(gdal(file, NEAREST("AUTO-2")), whole), 32, 32), mixed);
+    ck_assert_uint_eq(color_at(render(gdal(file, NEAREST("0")), detail), 32, 32), mixed);
+    ck_assert_uint_eq(color_at(render(gdal(file, NEAREST("64")), detail), 32, 32), mixed);
     remove_folder();
 }
 END_TEST
