@@ -117,7 +117,8 @@ typedef struct mc_cache_writes mc_cache_writes;
 mc_cache_writes *mc_cache_writes_create(apr_pool_t *pool);
 int mc_cache_writes_count(const mc_cache_writes *writes); /* tiles that wait */
 
-/* All or, on an error, nothing of what waits has been stored; nothing waits any more. */
+/* MC_OK: all that was put since the last flush is stored. An error: some of it may be lost, also what had to be stored
+ * before. Nothing waits any more. */
 mc_error *mc_cache_writes_flush(mc_ctx *ctx) MC_CHECKED;
 
 /* The memory of a process (lib/cache/memory.c): stored tiles by store stamp, at most `bytes`. NULL when bytes is 0. */

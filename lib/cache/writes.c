@@ -11,7 +11,9 @@
 struct mc_cache_writes {
     apr_pool_t *pool; /* of this series */
     apr_pool_t *keys; /* of what is gathered */
-    mc_cache *cache;  /* NULL: nothing is gathered */
+    apr_pool_t *errors;
+    mc_error *lost;  /* why something gathered was lost before the flush that would have told; NULL: nothing was */
+    mc_cache *cache; /* NULL: nothing is gathered */
     mc_put *puts;
     int count, room;
     size_t bytes, pixels;
@@ -43,6 +45,7 @@ mc_cache_writes_create(apr_pool_t *pool)
     mc_cache_writes *writes = apr_pcalloc(pool, sizeof(*writes));
     writes->pool = pool;
     apr_pool_create(&writes->keys, pool);
+    apr_pool_create(&writes->errors, pool);
     apr_pool_pre_cleanup_register(pool, writes, let_go_of_all);
     return writes;
 }
@@ -93,11 +96,11 @@ gather(mc_cache_writes *writes, const mc_put *put)
     writes->pixels += uniform ? (size_t)put->pixels->width * (size_t)put->pixels->height * 4 : 0;
 }
 
-mc_error *
-mc_cache_writes_flush(mc_ctx *ctx)
+static mc_error *
+store_all(mc_ctx *ctx)
 {
     mc_cache_writes *writes = ctx->writes;
-    if (writes == NULL || writes->count == 0)
+    if (writes->count == 0)
         return MC_OK;
     ctx->writes = NULL; /* what the cache is made of writes at once */
     mc_error *error = mc_cache_put(writes->cache, writes->puts, writes->count, ctx);
@@ -106,16 +109,41 @@ mc_cache_writes_flush(mc_ctx *ctx)
     return error;
 }
 
+/* Between two flushes: whoever put what is lost here is told by the next one. */
+static mc_error *
+store_early(mc_ctx *ctx)
+{
+    mc_cache_writes *writes = ctx->writes;
+    mc_error *error = store_all(ctx);
+    if (error != MC_OK && writes->lost == MC_OK)
+        writes->lost = mc_error_copy(error, writes->errors);
+    return error;
+}
+
+mc_error *
+mc_cache_writes_flush(mc_ctx *ctx)
+{
+    mc_cache_writes *writes = ctx->writes;
+    if (writes == NULL)
+        return MC_OK;
+    mc_error *error = store_all(ctx);
+    if (error == MC_OK)
+        error = mc_error_copy(writes->lost, ctx->pool);
+    writes->lost = MC_OK;
+    apr_pool_clear(writes->errors);
+    return error;
+}
+
 mc_error *
 mc_cache_writes_add(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx)
 {
     mc_cache_writes *writes = ctx->writes;
     if (writes->cache != NULL && writes->cache != cache)
-        MC_TRY(mc_cache_writes_flush(ctx));
+        MC_TRY(store_early(ctx));
     writes->cache = cache;
     for (int i = 0; i < count; i++)
         gather(writes, &tiles[i]);
-    return writes->bytes > BYTES_MAX || writes->pixels > PIXELS_MAX ? mc_cache_writes_flush(ctx) : MC_OK;
+    return writes->bytes > BYTES_MAX || writes->pixels > PIXELS_MAX ? store_early(ctx) : MC_OK;
 }
 
 /* A tile that is asked for must be in its store first. */
@@ -126,9 +154,9 @@ mc_cache_writes_settle(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
     if (writes->count == 0)
         return MC_OK;
     if (writes->cache != cache) /* it may be part of this one */
-        return mc_cache_writes_flush(ctx);
+        return store_early(ctx);
     for (int i = 0; i < writes->count; i++)
         if (writes->puts[i].key.x == key->x && writes->puts[i].key.y == key->y && writes->puts[i].key.z == key->z)
-            return mc_cache_writes_flush(ctx);
+            return store_early(ctx);
     return MC_OK;
 }

@@ -150,6 +150,28 @@ START_TEST(statements_may_use_every_name)
 }
 END_TEST
 
+/* A store that fails between two flushes: the next flush tells, as somebody counts on what is gone. */
+START_TEST(what_is_lost_early_is_told_by_the_flush)
+{
+    start();
+    mc_cache *cache = store("sqlite3", "");
+    mc_tile_key one = key_at(1, 0, 0), two = key_at(1, 1, 0);
+    mc_tile *tile;
+    ctx.writes = mc_cache_writes_create(pool);
+    put(cache, &one, "one");
+    shell("mkdir %s/a.db");
+    ck_fails(IO, mc_cache_get(&tile, cache, &one, &ctx, pool));
+    shell("rmdir %s/a.db");
+    put(cache, &two, "two");
+    ck_fails(IO, mc_cache_writes_flush(&ctx));
+    ck_ok(mc_cache_writes_flush(&ctx));
+    ctx.writes = NULL;
+    expect(cache, &one, NULL);
+    expect(cache, &two, "two");
+    finish();
+}
+END_TEST
+
 static int warnings;
 
 static void
@@ -482,8 +504,9 @@ START_TEST(a_series_of_gets_holds_one_file)
 }
 END_TEST
 
-UNIT_MAIN("sqlite cache", tiles_of_one_colour_are_five_bytes, mbtiles_share_the_picture_of_one_colour,
-          statements_may_use_every_name, a_missing_index_is_told, a_lock_of_another_process_ends_with_the_deadline,
-          damaged_files_give_errors, absences_are_remembered_where_nothing_renders, long_dimensions_are_told_apart,
+UNIT_MAIN("sqlite cache", what_is_lost_early_is_told_by_the_flush, tiles_of_one_colour_are_five_bytes,
+          mbtiles_share_the_picture_of_one_colour, statements_may_use_every_name, a_missing_index_is_told,
+          a_lock_of_another_process_ends_with_the_deadline, damaged_files_give_errors,
+          absences_are_remembered_where_nothing_renders, long_dimensions_are_told_apart,
           tilesets_that_share_an_mbtiles_file_are_named, a_wal_file_is_read_where_no_shared_memory_can_be_made,
           a_series_of_gets_sees_one_state, a_series_of_gets_holds_one_file)
