@@ -365,6 +365,20 @@ mc_seed_submit(mc_seed_crew *crew, int z, int x, int y, const volatile int *stop
     return MC_OK;
 }
 
+mc_error *
+mc_seed_poll(int *outstanding, mc_seed_crew *crew, int milliseconds, apr_pool_t *pool)
+{
+    int before;
+    mc_error *error;
+    do {
+        before = crew->outstanding;
+        error = take_result(crew, milliseconds, pool);
+        milliseconds = 0;
+    } while (error == MC_OK && crew->outstanding > 0 && crew->outstanding < before);
+    *outstanding = crew->outstanding;
+    return error;
+}
+
 void
 mc_seed_recall(mc_seed_crew *crew)
 {
