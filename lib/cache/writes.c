@@ -97,7 +97,9 @@ store_all(mc_ctx *ctx)
     if (writes->count == 0)
         return MC_OK;
     ctx->writes = NULL; /* what the cache is made of writes at once */
+    ctx->bulk = true;
     mc_error *error = mc_cache_put(writes->cache, writes->puts, writes->count, ctx);
+    ctx->bulk = false;
     ctx->writes = writes;
     let_go(writes);
     return error;
