@@ -106,6 +106,10 @@ mc_error *mc_seed_hire(mc_seed_crew **crew, const mc_seed_plan *plan, apr_pool_t
 mc_error *mc_seed_submit(mc_seed_crew *crew, int z, int x, int y, const volatile int *stop,
                          apr_pool_t *pool) MC_CHECKED;
 
+/* Reports the results that are there; where there is none, waits at most so many milliseconds for the first. How many
+ * metatiles are still under way is in *outstanding. MC_ERR_IO as above. */
+mc_error *mc_seed_poll(int *outstanding, mc_seed_crew *crew, int milliseconds, apr_pool_t *pool) MC_CHECKED;
+
 /* Takes back what no worker has begun with: there will be no results of it. */
 void mc_seed_recall(mc_seed_crew *crew);
 
