@@ -16,7 +16,8 @@ static const struct command {
     const char *help;
 } commands[] = {
     { "check", mc_command_check, "say what is wrong with a configuration" },
-    { "detail", mc_command_detail, "count the tiles that SQLite files hold of an area" },
+    { "compact", mc_command_compact, "give back what stores do not need any more" },
+    { "detail", mc_command_detail, "count the tiles that stores hold of an area" },
     { "index", mc_command_index, "write the spatial index of shapefiles" },
     { "keys", mc_command_keys, "write the reference of all configuration keys" },
     { "seed", mc_command_seed, "fill, refresh, empty or copy a tileset" },
