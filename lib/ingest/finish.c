@@ -105,8 +105,9 @@ flatten(mc_pixels *pixels, const uint8_t background[3])
     pixels->opacity = MC_OPAQUE;
 }
 
+/* What a store may keep as a colour alone would lose its mask: that is a picture. */
 static mc_error *
-encode(mc_buf **data, const mc_ingest *ingest, mc_pixels *pixels, mc_ctx *ctx)
+encode(mc_put *put, const mc_ingest *ingest, mc_pixels *pixels, mc_ctx *ctx)
 {
     const mc_format *format = ingest->format;
     mc_mask *mask = NULL;
@@ -114,27 +115,25 @@ encode(mc_buf **data, const mc_ingest *ingest, mc_pixels *pixels, mc_ctx *ctx)
         mask = mc_mask_create(pixels, ctx->pool);
         flatten(pixels, ingest->plan.background);
     }
-    MC_TRY(mc_format_encode(data, format, pixels, MC_FOR_STORE, ctx, ctx->pool));
-    return mask == NULL ? MC_OK : mc_mask_insert(data, *data, mask, ctx->pool);
+    MC_TRY(mc_format_encode(&put->data, format, pixels, MC_FOR_STORE, ctx, ctx->pool));
+    put->uniform = mask == NULL && mc_pixels_uniform(pixels, put->bgra);
+    return mask == NULL ? MC_OK : mc_mask_insert(&put->data, put->data, mask, ctx->pool);
 }
 
 mc_error *
-mc_ingest_finish(mc_buf **data, mc_pixels **uniform, const mc_ingest *ingest, mc_partial *tile, mc_partial *above,
-                 mc_ctx *ctx)
+mc_ingest_finish(mc_put *put, const mc_ingest *ingest, mc_partial *tile, mc_partial *above, mc_ctx *ctx)
 {
     const mc_grid *grid = ingest->plan.link->grid;
-    uint8_t bgra[4];
-    *uniform = NULL;
+    mc_put made = { .key = mc_ingest_key(ingest, tile->at.z, tile->at.x, tile->at.y) };
     MC_TRY(complete(ingest, tile, ctx));
     if (above != NULL) {
         int quarter = mc_ingest_quarter(grid, tile->at.x, tile->at.y);
         mc_draw_half(above->pixels, quarter % 2 * grid->tile_width / 2, quarter / 2 * grid->tile_height / 2,
                      tile->pixels);
     }
-    MC_TRY(encode(data, ingest, tile->pixels, ctx));
-    mc_buf_ref(*data);
-    if (mc_pixels_uniform(tile->pixels, bgra))
-        *uniform = mc_pixels_ref(tile->pixels);
+    MC_TRY(encode(&made, ingest, tile->pixels, ctx));
+    mc_buf_ref(made.data);
+    *put = made;
     return MC_OK;
 }
 
@@ -154,10 +153,8 @@ in_store_order(const void *a, const void *b)
 void
 mc_ingest_puts_release(mc_ingest_puts *puts)
 {
-    for (int i = 0; i < puts->list->nelts; i++) {
+    for (int i = 0; i < puts->list->nelts; i++)
         mc_buf_unref(APR_ARRAY_IDX(puts->list, i, mc_put).data);
-        mc_pixels_unref(APR_ARRAY_IDX(puts->list, i, mc_put).pixels);
-    }
     apr_array_clear(puts->list);
     puts->bytes = 0;
 }

@@ -25,7 +25,7 @@ typedef struct mc_ingest_chain {
 
 /* Tiles that wait for a common transaction. */
 typedef struct mc_ingest_puts {
-    apr_array_header_t *list; /* mc_put; a reference of data and pixels each */
+    apr_array_header_t *list; /* mc_put; a reference of the data each */
     size_t bytes;
 } mc_ingest_puts;
 
@@ -56,11 +56,10 @@ int mc_ingest_touched_below(const mc_ingest *ingest, const mc_ingest_chain *chai
 
 /*
  * Completes a tile of which all images are drawn from what is stored, puts its half into the one above (NULL: none) and
- * encodes it. *data has one reference, the caller's; *uniform is the pixels' where they are all the same, else NULL.
- * Any thread.
+ * encodes it. put->data has one reference, the caller's. Any thread.
  */
-mc_error *mc_ingest_finish(mc_buf **data, mc_pixels **uniform, const mc_ingest *ingest, mc_partial *tile,
-                           mc_partial *above, mc_ctx *ctx) MC_CHECKED;
+mc_error *mc_ingest_finish(mc_put *put, const mc_ingest *ingest, mc_partial *tile, mc_partial *above,
+                           mc_ctx *ctx) MC_CHECKED;
 
 /* Stores ingest->storing in one go, tiles of lower levels first, and empties it. */
 mc_error *mc_ingest_store(mc_ingest *ingest, mc_ctx *ctx) MC_CHECKED;

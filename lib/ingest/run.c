@@ -23,9 +23,8 @@ typedef struct job {
     struct ahead *ahead;      /* DECODE */
     const mc_draw *draw;      /* DRAW */
     mc_partial *tile, *above; /* DRAW, FINISH; above: NULL where there is none */
-    mc_buf *data;             /* FINISH: what it is encoded to */
-    mc_pixels *uniform;
-    bool changed; /* DRAW */
+    mc_put put;               /* FINISH: what it is encoded to */
+    bool changed;             /* DRAW */
     apr_interval_time_t spent;
 } job;
 
@@ -92,7 +91,7 @@ do_job(void *baton, int index, mc_ctx *ctx)
         error = mc_draw_tile(&job->changed, job->tile->pixels, job->draw, job->tile->at.x, job->tile->at.y, ctx);
         break;
     case FINISH:
-        error = mc_ingest_finish(&job->data, &job->uniform, run->ingest, job->tile, job->above, ctx);
+        error = mc_ingest_finish(&job->put, run->ingest, job->tile, job->above, ctx);
         break;
     case STORE:
         error = mc_ingest_store(run->ingest, ctx);
@@ -171,10 +170,8 @@ take_finished(run *run, job *job)
     mc_ingest *ingest = run->ingest;
     mc_partial *tile = job->tile, *above = job->above;
     mc_ingest_puts *puts = &ingest->filling;
-    APR_ARRAY_PUSH(puts->list, mc_put) = (mc_put){ .key = mc_ingest_key(ingest, tile->at.z, tile->at.x, tile->at.y),
-                                                   .data = job->data,
-                                                   .pixels = job->uniform };
-    puts->bytes += job->data->size;
+    APR_ARRAY_PUSH(puts->list, mc_put) = job->put;
+    puts->bytes += job->put.data->size;
     if (above != NULL) {
         above->quarters |= (uint8_t)(1U << mc_ingest_quarter(ingest->plan.link->grid, tile->at.x, tile->at.y));
         above->changed = true;
@@ -247,8 +244,7 @@ play(run *run, bool store_now)
         if (run->jobs[i].kind == FINISH && error == MC_OK) {
             error = take_finished(run, &run->jobs[i]);
         } else if (run->jobs[i].kind == FINISH) {
-            mc_buf_unref(run->jobs[i].data);
-            mc_pixels_unref(run->jobs[i].uniform);
+            mc_buf_unref(run->jobs[i].put.data);
         }
     if (error == MC_OK)
         error = mc_partials_trim(ingest->partials, run->pool);
