@@ -10,7 +10,6 @@ from ingest.gdal import QUALITY, remove, spent
 PROGRAM = BUILD / "bin" / "mapcache"
 STORES = ("sqlite3", "geopackage", "mbtiles", "postgresql")
 FORMATS = ("JPEG", "PNG")
-CHUNK = 32  # pixels of a side, as the tiles of the published report
 
 
 def configuration(folder, store, form, database):
@@ -76,8 +75,11 @@ def cube(folder, database, images, limit):
 """)
     before = database.size("ours"), database.logged(), spent(), cpu_seconds(database.pids()), time.monotonic()
     bound = [] if limit is None else ["--cachelimit", limit]
-    command(folder, PROGRAM, "ingest", "-c", config, "--cube", "series", "--time", "%Y-%m-%d", "-q", "--scratch", folder, *bound, *images)
+    command(folder, PROGRAM, "cube", "ingest", "-c", config, "--cube", "series", "--time", "%Y-%m-%d", "-q", "--scratch", folder, *bound, *images)
     seconds = time.monotonic() - before[4]
+    dates = subprocess.run([PROGRAM, "cube", "dates", "-c", config, "--cube", "series"], capture_output=True, text=True, check=True).stdout.split()
+    if len(dates) != len(images):
+        raise RuntimeError(f"the cube has {len(dates)} dates of {len(images)}")
     figures = {"seconds": seconds, "measured": len(images), "images": len(images), "size": database.size("ours"), "before": before[0], "logged": database.logged() - before[1],
                "cpu": spent() - before[2], "database": cpu_seconds(database.pids()) - before[3]}
     database.sql("DROP DATABASE ours")

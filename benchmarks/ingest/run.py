@@ -67,6 +67,13 @@ def in_turn(cells, rounds):
     return [{**names, **sorted(runs, key=lambda r: r["seconds"])[len(runs) // 2], "rounds": len(runs)} for (names, _, _), runs in zip(cells, found)]
 
 
+def replace(old, fresh):
+    """What has not been measured anew stays: ours first, formats together."""
+    kinds = {(r["who"], r.get("form")) for r in fresh}
+    kept = fresh + [r for r in old if (r["who"], r.get("form")) not in kinds]
+    return sorted(kept, key=lambda r: (r.get("form") or "", not r["who"].startswith("ours")))
+
+
 def cubes(options, folder, images, database):
     cells = [({"who": "ours"}, lambda: ours.cube(folder, database, images, None), options.rounds),
              ({"who": "ours, 64 MiB"}, lambda: ours.cube(folder, database, images, "64M"), options.rounds)]
@@ -101,9 +108,9 @@ def main():
     try:
         with Database(DURABLE) as database:
             if "cube" in options.only:
-                result["cube"] = cubes(options, folder, data.series(made, options.images), database)
+                result["cube"] = replace(result.get("cube", []), cubes(options, folder, data.series(made, options.images), database))
             if "pyramid" in options.only:
-                result["pyramid"] = pyramids(options, folder, data.mosaic(made, options.images), database)
+                result["pyramid"] = replace(result.get("pyramid", []), pyramids(options, folder, data.mosaic(made, options.images), database))
         if "writes" in options.only:
             result["writes"] = writes.measure(options.tiles, options.rounds)
     finally:
