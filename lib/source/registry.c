@@ -5,5 +5,5 @@
 
 const mc_source_ops *const mc_source_kinds[] = {
     &mc_source_wms,      &mc_source_mapserver, &mc_source_gdal,    &mc_source_dummy,
-    &mc_source_fallback, &mc_source_shapefile, &mc_source_postgis, NULL,
+    &mc_source_fallback, &mc_source_shapefile, &mc_source_postgis, &mc_source_cube, NULL,
 };
