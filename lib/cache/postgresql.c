@@ -243,8 +243,8 @@ postgresql_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *
 static mc_bytes
 bytes_of(const postgresql_cache *cache, const mc_put *tile, apr_pool_t *pool)
 {
-    uint8_t blank[5] = { '#' };
-    if (cache->detect_blank && tile->pixels != NULL && mc_pixels_uniform(tile->pixels, blank + 1))
+    const uint8_t blank[5] = { '#', tile->bgra[0], tile->bgra[1], tile->bgra[2], tile->bgra[3] };
+    if (cache->detect_blank && tile->uniform)
         return (mc_bytes){ apr_pmemdup(pool, blank, sizeof(blank)), sizeof(blank) };
     return (mc_bytes){ tile->data->data, tile->data->size };
 }
