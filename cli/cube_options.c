@@ -38,11 +38,12 @@ mc_cube_usage(const char *message)
         fprintf(stderr, "mapcache cube: %s\n`mapcache cube --help` lists the options.\n", message);
         return;
     }
-    puts("usage: mapcache cube ingest -c FILE --cube NAME [OPTIONS] IMAGE ...\n"
-         "       mapcache cube dates -c FILE --cube NAME [--json]\n\n"
-         "ingest stores images (PNG and JPEG with world files, TIFF with GeoTIFF tags or a world file) in a cube, each\n"
-         "at its time. Images of one time are a mosaic: where they overlap, the later one is on top. A time that the\n"
-         "cube has already is corrected where the images lie. dates lists the times of a cube.\n");
+    puts(
+        "usage: mapcache cube ingest -c FILE --cube NAME [OPTIONS] IMAGE ...\n"
+        "       mapcache cube dates -c FILE --cube NAME [--json]\n\n"
+        "ingest stores images (PNG and JPEG with world files, TIFF with GeoTIFF tags or a world file) in a cube, each\n"
+        "at its time. Images of one time are a mosaic: where they overlap, the later one is on top. A time that the\n"
+        "cube has already is corrected where the images lie. dates lists the times of a cube.\n");
     for (const apr_getopt_option_t *row = rows; row->name != NULL; row++) {
         char name[40];
         snprintf(name, sizeof(name), "--%s%s", row->name, row->has_arg ? " ..." : "");
@@ -105,10 +106,10 @@ set_option(mc_cube_options *options, int letter, const char *text, apr_pool_t *p
         const char **text;
         bool *flag;
     } simple[] = {
-        { 'c', &options->config, NULL },     { CUBE, &options->cube, NULL }, { 'l', &options->list, NULL },
-        { TIME, &options->time, NULL },      { SRS, &options->raster.srs, NULL },
-        { SCRATCH, &options->scratch, NULL }, { JSON, NULL, &options->json }, { 'q', NULL, &options->quiet },
-        { 'v', NULL, &options->verbose },    { 'h', NULL, &options->help },
+        { 'c', &options->config, NULL }, { CUBE, &options->cube, NULL },      { 'l', &options->list, NULL },
+        { TIME, &options->time, NULL },  { SRS, &options->raster.srs, NULL }, { SCRATCH, &options->scratch, NULL },
+        { JSON, NULL, &options->json },  { 'q', NULL, &options->quiet },      { 'v', NULL, &options->verbose },
+        { 'h', NULL, &options->help },
     };
     for (size_t i = 0; i < sizeof(simple) / sizeof(simple[0]); i++)
         if (simple[i].letter == letter) {

@@ -7,8 +7,8 @@
 typedef struct mc_cube_options {
     const char *config, *cube;
     const char *list, *time, *scratch;
-    const char *date;      /* "START" or "START/STEP" */
-    const char *step;      /* behind the slash; NULL: there is none */
+    const char *date; /* "START" or "START/STEP" */
+    const char *step; /* behind the slash; NULL: there is none */
     bool placed;
     double at[2];
     mc_raster_options raster;
