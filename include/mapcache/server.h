@@ -47,6 +47,7 @@ typedef struct mc_config {
     double deadline;                          /* seconds */
     const char *cors;                         /* "*", an origin list, or NULL for off */
     bool server_timing;
+    struct mc_jobs *jobs; /* the queue that seeders share, or NULL */
     bool metrics;     /* the service of that name is offered: spans feed its histograms */
     apr_time_t mtime; /* of the file when it was read */
 } mc_config;
