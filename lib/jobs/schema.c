@@ -18,7 +18,7 @@ static const char *const steps[VERSION] = {
     " priority int4 NOT NULL, attempts int4 NOT NULL,"
     " mode text NOT NULL CHECK (mode IN ('seed', 'reseed', 'delete', 'transfer')),"
     " tileset text NOT NULL, grid text NOT NULL, target text NOT NULL, dimensions text NOT NULL,"
-    " older timestamptz, minzoom int4 NOT NULL, maxzoom int4 NOT NULL, extent text,"
+    " older timestamptz, minzoom int4 NOT NULL, maxzoom int4 NOT NULL, extent text, area text,"
     " limits int4[] NOT NULL, metatile_columns int4 NOT NULL, metatile_rows int4 NOT NULL, side int4 NOT NULL,"
     " rate float8 NOT NULL, model text NOT NULL,"
     " units int8 NOT NULL, next_unit int8 NOT NULL DEFAULT 0,"

@@ -210,6 +210,7 @@ finish_units(shift *s)
             return;
         s->result->units += told.held;
         s->result->lost += !told.held;
+        s->look = 0; /* what is left may be another's: look at once */
         judge(s, held);
         drop(s, held);
     }
