@@ -92,8 +92,7 @@ static int
 show(jobs_cli *cli)
 {
     mc_job job;
-    mc_error *error =
-        mc_jobs_find(&job, cli->jobs, APR_ARRAY_IDX(cli->options.ids, 0, int64_t), &cli->ctx, cli->pool);
+    mc_error *error = mc_jobs_find(&job, cli->jobs, APR_ARRAY_IDX(cli->options.ids, 0, int64_t), &cli->ctx, cli->pool);
     return error == MC_OK ? mc_cli_jobs_show(cli, &job) : mc_cli_jobs_failed(cli, error);
 }
 
@@ -156,15 +155,19 @@ static const struct {
     const char *name;
     int (*run)(jobs_cli *cli);
 } runs[] = {
-    { "enqueue", enqueue }, { "work", mc_cli_jobs_work }, { "list", list },     { "show", show },   { "watch", mc_cli_jobs_watch },
-    { "cancel", change },   { "pause", change },          { "resume", change }, { "retry", change }, { "prune", prune },
+    { "enqueue", enqueue }, { "work", mc_cli_jobs_work },   { "list", list },
+    { "show", show },       { "watch", mc_cli_jobs_watch }, { "cancel", change },
+    { "pause", change },    { "resume", change },           { "retry", change },
+    { "prune", prune },
 };
 
 /* The configuration, the queue and a process. NULL, or what is wrong. */
 static const char *
 open_queue(jobs_cli *cli)
 {
-    static const mc_config nothing = { .max_connections = 4, .idle_connection_time = 60 * APR_USEC_PER_SEC, .open_files = 16 };
+    static const mc_config nothing = { .max_connections = 4,
+                                       .idle_connection_time = 60 * APR_USEC_PER_SEC,
+                                       .open_files = 16 };
     const jobs_options *options = &cli->options;
     if (options->config != NULL) {
         mc_diagnostics *diagnostics = mc_diagnostics_create(cli->pool);

@@ -23,7 +23,7 @@ typedef struct jobs_run_options {
     bool has_state, all; /* list, cancel, ... */
     mc_job_state state;
     int limit;
-    apr_int64_t older; /* prune: seconds */
+    apr_int64_t older;       /* prune: seconds */
     apr_array_header_t *ids; /* of int64_t */
 } jobs_options;
 

@@ -86,8 +86,8 @@ mc_cli_jobs_usage(FILE *out, const char *command)
     }
     for (int i = 0; i < COMMANDS; i++)
         if (strcmp(commands[i].name, command) == 0)
-            fprintf(out, "usage: mapcache jobs %s -c FILE %s [OPTIONS]: %s\noptions:\n", command,
-                    commands[i].arguments, commands[i].help);
+            fprintf(out, "usage: mapcache jobs %s -c FILE %s [OPTIONS]: %s\noptions:\n", command, commands[i].arguments,
+                    commands[i].help);
     for (int i = 0; i < ROWS; i++) {
         char flags[48];
         const apr_getopt_option_t *option = &rows[i].option;
@@ -127,8 +127,8 @@ set_name(jobs_options *options, int letter, const char *text)
         int letter;
         const char **field;
     } const names[] = {
-        { 'c', &options->config },           { CONNECTION, &options->connection }, { 't', &options->wish.tileset },
-        { 'g', &options->wish.grid },        { 'x', &options->wish.target },       { REQUEST, &options->wish.request },
+        { 'c', &options->config },    { CONNECTION, &options->connection }, { 't', &options->wish.tileset },
+        { 'g', &options->wish.grid }, { 'x', &options->wish.target },       { REQUEST, &options->wish.request },
         { NAME, &options->name },
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -17,7 +17,8 @@ static void
 print_unit(const mc_job_unit *unit, const mc_job *job)
 {
     mc_job_block block = mc_job_block_of(job, unit->unit);
-    printf("  unit %lld %s: z%d x%d y%d, %dx%d metatiles, %lld done, %lld skipped, %d again, tried %d times, worker %s%s%s\n",
+    printf("  unit %lld %s: z%d x%d y%d, %dx%d metatiles, %lld done, %lld skipped, %d again, tried %d times, worker "
+           "%s%s%s\n",
            (long long)unit->unit, unit->state, block.z, block.column * job->columns, block.row * job->rows,
            block.columns, block.rows, (long long)unit->counts.done, (long long)unit->counts.skipped, unit->again_count,
            unit->attempt, unit->worker, *unit->message == '\0' ? "" : ": ", unit->message);

@@ -42,8 +42,10 @@ print_line(const display *display, const mc_jobs_shift_result *r, int64_t job, b
 {
     const char *begin = display->terminal ? "\r\033[K" : "", *end = display->terminal && !last ? "" : "\n";
     printf("%s%s%lld: %lld tiles, %lld metatiles skipped, %lld failed, %lld units%s", begin,
-           last ? "worked, last on job " : job == 0 ? "waiting, last on job " : "job ", (long long)job, (long long)r->tiles,
-           (long long)r->skipped, (long long)r->failed, (long long)r->units, end);
+           last       ? "worked, last on job "
+           : job == 0 ? "waiting, last on job "
+                      : "job ",
+           (long long)job, (long long)r->tiles, (long long)r->skipped, (long long)r->failed, (long long)r->units, end);
     fflush(stdout);
 }
 
@@ -98,8 +100,9 @@ mc_cli_jobs_work(jobs_cli *cli)
     if (display.json)
         print_json(&display, &result, 0, status);
     else
-        printf("%sworked: %lld tiles, %lld metatiles skipped, %lld failed, %lld units\n", display.terminal ? "\r\033[K" : "",
-               (long long)result.tiles, (long long)result.skipped, (long long)result.failed, (long long)result.units);
+        printf("%sworked: %lld tiles, %lld metatiles skipped, %lld failed, %lld units\n",
+               display.terminal ? "\r\033[K" : "", (long long)result.tiles, (long long)result.skipped,
+               (long long)result.failed, (long long)result.units);
     fflush(stdout);
     if (result.late) /* threads still wait for an origin: what they bring is not wanted any more */
         _exit(status);

@@ -38,20 +38,20 @@ bool mc_job_state_parse(mc_job_state *state, const char *text);
 /* What is asked for, before it is held against a configuration. */
 typedef struct mc_job_wish {
     const char *tileset;
-    const char *grid;                /* NULL: the tileset's first */
-    const char *target;              /* of a transfer */
-    const apr_table_t *dimensions;   /* name -> value; NULL: the defaults */
+    const char *grid;              /* NULL: the tileset's first */
+    const char *target;            /* of a transfer */
+    const apr_table_t *dimensions; /* name -> value; NULL: the defaults */
     mc_job_mode mode;
-    apr_int64_t older;               /* seconds since 1970; 0: any age */
+    apr_int64_t older; /* seconds since 1970; 0: any age */
     bool has_zoom, has_extent;
     int minzoom, maxzoom;
-    mc_extent extent;                /* units of the grid's CRS, as a configuration has them */
-    double rate;                     /* tiles per second of all workers together; 0: no limit */
-    int priority;                    /* the highest first */
-    int attempts;                    /* how often a unit is tried; 0: three times */
-    int side;                        /* metatiles along a unit's side; 0: by the job's size */
-    const char *owner;               /* who asks, for people; NULL: nobody */
-    const char *request;             /* the same text makes the same job only once; NULL: one of its own */
+    mc_extent extent;    /* units of the grid's CRS, as a configuration has them */
+    double rate;         /* tiles per second of all workers together; 0: no limit */
+    int priority;        /* the highest first */
+    int attempts;        /* how often a unit is tried; 0: three times */
+    int side;            /* metatiles along a unit's side; 0: by the job's size */
+    const char *owner;   /* who asks, for people; NULL: nobody */
+    const char *request; /* the same text makes the same job only once; NULL: one of its own */
 } mc_job_wish;
 
 /* What has become of metatiles. */
@@ -70,15 +70,15 @@ typedef struct mc_job {
     int minzoom, maxzoom;
     bool has_extent;
     mc_extent extent;
-    const mc_tile_range *limits;         /* of minzoom and so on: [0] is the one of minzoom */
-    int columns, rows;                   /* tiles in a metatile */
+    const mc_tile_range *limits; /* of minzoom and so on: [0] is the one of minzoom */
+    int columns, rows;           /* tiles in a metatile */
     int side;
     double rate;
-    const char *model;                   /* of grid and metatiles: equal where units mean the same tiles */
+    const char *model; /* of grid and metatiles: equal where units mean the same tiles */
     int64_t units, next_unit, finished, failed_units;
-    int64_t metatiles, failed;           /* metatiles in all, and of those that have failed */
+    int64_t metatiles, failed; /* metatiles in all, and of those that have failed */
     mc_job_counts counts;
-    int workers;                         /* that hold a lease now */
+    int workers; /* that hold a lease now */
     apr_time_t created, started, ended, now;
     const char *owner;
 } mc_job;
@@ -86,15 +86,15 @@ typedef struct mc_job {
 /* A unit that is not finished: held by a worker, given back, or failed. */
 typedef struct mc_job_unit {
     int64_t job, unit, lease;
-    const char *state;      /* leased, returned or failed */
-    const char *worker;     /* the last one */
-    const char *message;    /* of its last failure, or "" */
-    int attempt;            /* how often it has failed */
-    int position;           /* metatiles at its front that have been visited */
-    const int *again;       /* those of them that have to be visited once more, in order */
+    const char *state;   /* leased, returned or failed */
+    const char *worker;  /* the last one */
+    const char *message; /* of its last failure, or "" */
+    int attempt;         /* how often it has failed */
+    int position;        /* metatiles at its front that have been visited */
+    const int *again;    /* those of them that have to be visited once more, in order */
     int again_count;
     mc_job_counts counts;
-    apr_time_t until;       /* end of the lease, or when it may be leased again */
+    apr_time_t until; /* end of the lease, or when it may be leased again */
 } mc_job_unit;
 
 typedef struct mc_job_worker {
@@ -214,10 +214,10 @@ typedef struct mc_jobs_shift {
     const struct mc_config *config;
     mc_process *process;
     const mc_log *log;
-    const char *name;             /* unlike that of any other worker */
+    const char *name; /* unlike that of any other worker */
     int threads;
-    int retries;                  /* of a metatile, inside of one try of its unit */
-    bool drain;                   /* end when nothing is left to be done */
+    int retries; /* of a metatile, inside of one try of its unit */
+    bool drain;  /* end when nothing is left to be done */
     const volatile int *stop;
     void (*show)(void *baton, const mc_jobs_shift_result *so_far, int64_t job); /* about twice a second; may be NULL */
     void *baton;

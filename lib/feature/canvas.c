@@ -56,11 +56,20 @@ mc_canvas_of(mc_pixels *pixels, apr_pool_t *pool)
     return made;
 }
 
+void
+mc_canvas_set_ground(mc_canvas *canvas, mc_color color)
+{
+    memset(canvas->ground, 0, sizeof(canvas->ground));
+    mc_brush_color(canvas->ground, color, 255);
+}
+
 mc_error *
 mc_canvas_indexed(mc_indexed **image, mc_canvas *canvas)
 {
-    if (canvas->indexable && canvas->indexed == NULL)
+    if (canvas->indexable && canvas->indexed == NULL) {
         MC_TRY(mc_indexed_create(&canvas->indexed, canvas->width, canvas->height, canvas->pool));
+        memcpy(canvas->indexed->colors[0], canvas->ground, sizeof(canvas->ground));
+    }
     *image = canvas->indexed;
     return MC_OK;
 }
@@ -68,13 +77,18 @@ mc_canvas_indexed(mc_indexed **image, mc_canvas *canvas)
 mc_error *
 mc_canvas_pixels(mc_pixels **pixels, mc_canvas *canvas)
 {
-    if (canvas->indexed != NULL)
+    if (canvas->indexed != NULL) {
         MC_TRY(mc_indexed_pixels(&canvas->pixels, canvas->indexed, canvas->pool));
-    else if (canvas->pixels == NULL)
-        MC_TRY(mc_pixels_create(&canvas->pixels, canvas->width, canvas->height, true, canvas->pool));
+    } else if (canvas->pixels == NULL) {
+        bool filled = canvas->ground[3] != 0;
+        MC_TRY(mc_pixels_create(&canvas->pixels, canvas->width, canvas->height, !filled, canvas->pool));
+        if (filled)
+            mc_pixels_fill(canvas->pixels, canvas->ground);
+    }
     canvas->indexed = NULL;
     canvas->indexable = false;
-    canvas->pixels->opacity = MC_OPACITY_UNKNOWN; /* painted on: what was known of it does not hold any more */
+    /* painted on: what was known of it does not hold any more, but that nothing shines through */
+    canvas->pixels->opacity = canvas->ground[3] == 255 ? MC_OPAQUE : MC_OPACITY_UNKNOWN;
     *pixels = canvas->pixels;
     return MC_OK;
 }

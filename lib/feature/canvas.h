@@ -12,6 +12,7 @@
 typedef struct mc_canvas {
     int width, height;
     bool indexable;      /* nothing has been painted that needs pixels */
+    uint8_t ground[4];   /* premultiplied B, G, R, A: what it is before anything is painted */
     mc_indexed *indexed; /* NULL: nothing painted yet, or not indexable */
     mc_pixels *pixels;   /* NULL until they are needed; a reference of the canvas */
     uint8_t *mask;       /* of one row */
@@ -21,6 +22,9 @@ typedef struct mc_canvas {
 /* Transparent; indexed: as long as may be. Or one whose pixels are there already. They live as long as `pool`. */
 mc_canvas *mc_canvas_create(int width, int height, bool indexed, apr_pool_t *pool);
 mc_canvas *mc_canvas_of(mc_pixels *pixels, apr_pool_t *pool);
+
+/* One colour under everything instead of none; before anything is painted, of a canvas made by mc_canvas_create. */
+void mc_canvas_set_ground(mc_canvas *canvas, mc_color color);
 
 /* The image of indexed colours; NULL where there are pixels. */
 mc_error *mc_canvas_indexed(mc_indexed **image, mc_canvas *canvas) MC_CHECKED;

@@ -29,6 +29,9 @@ mc_error *mc_painter_take(void *painter, const mc_feature *feature, mc_ctx *ctx)
 /* Brings everything onto the target; before, parts may be missing there. */
 mc_error *mc_painter_finish(mc_painter *painter, mc_ctx *ctx) MC_CHECKED;
 
+/* Whether any rule of the style applies at this scale; else the layer need not be read. */
+bool mc_painter_shows(const mc_style *style, double scale);
+
 /* Pixels by which the style's symbols reach over their geometry at this scale: the margin of the query. */
 double mc_painter_margin(const mc_style *style, double scale);
 

@@ -15,8 +15,8 @@ typedef struct jobs_held {
     uint8_t *outcomes;     /* by place in the unit: see held.c */
     mc_job_counts counts;
     int failed;
-    char message[480];     /* of the last failure */
-    int64_t ends;          /* of the lease at the latest, microseconds of the monotonic clock */
+    char message[480]; /* of the last failure */
+    int64_t ends;      /* of the lease at the latest, microseconds of the monotonic clock */
 } jobs_held;
 
 /* A copy of the unit with room for its outcomes, in a pool of its own below `pool`. False where the row of the unit

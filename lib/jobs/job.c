@@ -15,8 +15,7 @@ enum { SIDE = 8, SIDE_OF_TILES = 32, FEW_UNITS = 64, MANY_UNITS = 200000 };
 /* What a name or a value may have, in bytes. */
 enum { TEXT_MAX = 1000 };
 
-static mc_error *
-refuse(const char *parameter, apr_pool_t *pool, const char *format, ...) MC_PRINTF(3, 4);
+static mc_error *refuse(const char *parameter, apr_pool_t *pool, const char *format, ...) MC_PRINTF(3, 4);
 
 static mc_error *
 refuse(const char *parameter, apr_pool_t *pool, const char *format, ...)
@@ -82,7 +81,7 @@ write_dimensions(const char **query, const mc_tileset *tileset, const apr_table_
 static const char *
 model_of(const mc_grid *grid, int minzoom, int maxzoom, apr_pool_t *pool)
 {
-    double numbers[] = { grid->extent.minx,     grid->extent.miny,      grid->extent.maxx, grid->extent.maxy,
+    double numbers[] = { grid->extent.minx,        grid->extent.miny,         grid->extent.maxx,   grid->extent.maxy,
                          (double)grid->tile_width, (double)grid->tile_height, (double)grid->origin };
     uint64_t hash = mc_hash64(numbers, sizeof(numbers), 1);
     for (int z = minzoom; z <= maxzoom && z < grid->level_count; z++) {
@@ -221,7 +220,8 @@ find_link(mc_tileset **tileset, mc_grid_link **link, const char *name, const mc_
     *link = mc_tileset_link(found, job->grid);
     if (*link == NULL || job->maxzoom >= (*link)->grid->level_count ||
         strcmp(model_of((*link)->grid, job->minzoom, job->maxzoom, pool), job->model) != 0)
-        return cannot(job, pool, apr_psprintf(pool, "grid \"%s\" of tileset \"%s\" is another one here", job->grid, name));
+        return cannot(job, pool,
+                      apr_psprintf(pool, "grid \"%s\" of tileset \"%s\" is another one here", job->grid, name));
     *tileset = apr_pmemdup(pool, found, sizeof(*found));
     return MC_OK;
 }

@@ -77,8 +77,8 @@ static const char fail_sql[] =
     " tiles = $9::int8, message = $10::text FROM own"
     " WHERE u.job = own.id AND u.unit = $2::int8 AND u.lease = $3::int8 AND u.state = 'leased'"
     " RETURNING u.job, (u.state = 'failed')::int4 AS final)"
-    " UPDATE @mapcache_jobs j SET failed_units = j.failed_units + failed.final," CLOSE("failed.final")
-    " FROM failed WHERE j.id = failed.job RETURNING 1, j.state, j.rate, 1";
+    " UPDATE @mapcache_jobs j SET failed_units = j.failed_units + failed.final," CLOSE(
+        "failed.final") " FROM failed WHERE j.id = failed.job RETURNING 1, j.state, j.rate, 1";
 
 static const char open_sql[] = "SELECT count(*) FROM @mapcache_jobs WHERE state = 'open' AND id <> ALL ($1::int8[])";
 

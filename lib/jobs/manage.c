@@ -84,17 +84,41 @@ mc_jobs_enqueue(int64_t *id, mc_jobs *jobs, const mc_job *job, const char *reque
 /* --- list ------------------------------------------------------------------------------------------------------- */
 
 /* What units have done that are not finished counts, too. */
-#define JOB_SELECT                                                                                                     \
-    "SELECT j.id, j.state, j.mode, j.priority, j.attempts, j.tileset, j.grid, j.target, j.dimensions, " JOBS_TIME(     \
-        "j.older") ", j.minzoom, j.maxzoom, j.extent, j.limits, j.metatile_columns, j.metatile_rows, j.side, j.rate,"  \
-                   " j.model, j.units, j.next_unit, j.finished, j.failed_units, j.metatiles, j.done + u.done,"         \
+#define JOB_SELECT                                                                                                          \
+    "SELECT j.id, j.state, j.mode, j.priority, j.attempts, j.tileset, j.grid, j.target, j.dimensions, " JOBS_TIME(          \
+        "j.older") ", j.minzoom, j.maxzoom, j.extent, j.limits, j.metatile_columns, j.metatile_rows, j.side, j.rate,"       \
+                   " j.model, j.units, j.next_unit, j.finished, j.failed_units, j.metatiles, j.done + u.done,"              \
                    " j.skipped + u.skipped, j.tiles + u.tiles, u.failed, u.workers, " JOBS_TIME("j.created") "," JOBS_TIME( \
-                       "j.started") "," JOBS_TIME("j.ended") "," JOBS_TIME("clock_timestamp()") ", j.owner"            \
-    " FROM @mapcache_jobs j CROSS JOIN LATERAL (SELECT coalesce(sum(done), 0)::int8 AS done,"                          \
-    " coalesce(sum(skipped), 0)::int8 AS skipped, coalesce(sum(tiles), 0)::int8 AS tiles,"                             \
-    " coalesce(sum(cardinality(again) + greatest(size - position, 0)) FILTER (WHERE state = 'failed'), 0)::int8 AS"    \
-    " failed, count(DISTINCT worker) FILTER (WHERE state = 'leased' AND until > clock_timestamp()) AS workers"         \
-    " FROM @mapcache_job_units WHERE job = j.id) u"
+                       "j.started") "," JOBS_TIME("j.ended") "," JOBS_TIME("clock_timestamp()") ", j.owner"                 \
+                                                                                                " FROM "                    \
+                                                                                                "@mapcache_jobs j "         \
+                                                                                                "CROSS JOIN LATERAL "       \
+                                                                                                "(SELECT "                  \
+                                                                                                "coalesce(sum(done), "      \
+                                                                                                "0)::int8 AS done,"         \
+                                                                                                " coalesce(sum("            \
+                                                                                                "skipped), 0)::int8 "       \
+                                                                                                "AS skipped, "              \
+                                                                                                "coalesce(sum(tiles),"      \
+                                                                                                " 0)::int8 AS tiles,"       \
+                                                                                                " coalesce(sum("            \
+                                                                                                "cardinality(again) "       \
+                                                                                                "+ greatest(size - "        \
+                                                                                                "position, 0)) "            \
+                                                                                                "FILTER (WHERE state "      \
+                                                                                                "= 'failed'), "             \
+                                                                                                "0)::int8 AS"               \
+                                                                                                " failed, "                 \
+                                                                                                "count(DISTINCT "           \
+                                                                                                "worker) FILTER "           \
+                                                                                                "(WHERE state = "           \
+                                                                                                "'leased' AND until "       \
+                                                                                                "> "                        \
+                                                                                                "clock_timestamp()) "       \
+                                                                                                "AS workers"                \
+                                                                                                " FROM "                    \
+                                                                                                "@mapcache_job_units "      \
+                                                                                                "WHERE job = j.id) u"
 
 static void
 read_shape(mc_job *job, jobs_row row, apr_pool_t *pool)
@@ -295,22 +319,20 @@ mc_jobs_change(mc_job_state *state, mc_jobs *jobs, int64_t id, mc_job_action act
         return mc_error_create(ctx->pool, MC_ERR_NOT_FOUND, "there is no job %" APR_INT64_T_FMT, (apr_int64_t)id);
     (void)mc_job_state_parse(state, APR_ARRAY_IDX(rows, 0, jobs_row)[0]);
     if (!achieved(action, *state))
-        return mc_error_create(ctx->pool, MC_ERR_INVALID_PARAMETER,
-                               "job %" APR_INT64_T_FMT " is %s: it cannot be %s", (apr_int64_t)id,
-                               mc_job_state_name(*state), done[action]);
+        return mc_error_create(ctx->pool, MC_ERR_INVALID_PARAMETER, "job %" APR_INT64_T_FMT " is %s: it cannot be %s",
+                               (apr_int64_t)id, mc_job_state_name(*state), done[action]);
     return MC_OK;
 }
 
 mc_error *
 mc_jobs_prune(int64_t *count, mc_jobs *jobs, int64_t seconds, mc_ctx *ctx)
 {
-    jobs_statement statement = {
-        .sql = "WITH gone AS (DELETE FROM @mapcache_jobs WHERE state IN ('cancelled', 'done')"
-               " AND ended <= clock_timestamp() - $1::int8 * interval '1 second' RETURNING 1),"
-               " silent AS (DELETE FROM @mapcache_job_workers"
-               " WHERE seen <= clock_timestamp() - greatest($1::int8, 60) * interval '1 second')"
-               " SELECT count(*) FROM gone"
-    };
+    jobs_statement statement = { .sql =
+                                     "WITH gone AS (DELETE FROM @mapcache_jobs WHERE state IN ('cancelled', 'done')"
+                                     " AND ended <= clock_timestamp() - $1::int8 * interval '1 second' RETURNING 1),"
+                                     " silent AS (DELETE FROM @mapcache_job_workers"
+                                     " WHERE seen <= clock_timestamp() - greatest($1::int8, 60) * interval '1 second')"
+                                     " SELECT count(*) FROM gone" };
     apr_array_header_t *rows;
     jobs_bind_number(&statement, seconds, ctx->pool);
     MC_TRY(jobs_run(&rows, jobs, &statement, ctx, ctx->pool));

@@ -66,12 +66,16 @@ upgrade(mc_jobs *jobs, mc_ctx *ctx)
     apr_pool_t *pool = ctx->pool;
     const char *body = "DECLARE found int4 := 0; BEGIN PERFORM pg_advisory_xact_lock(hashtext('mapcache jobs'));";
     if (jobs->schema != NULL)
-        body = apr_pstrcat(pool, body, "CREATE SCHEMA IF NOT EXISTS ", apr_pstrndup(pool, jobs->prefix, strlen(jobs->prefix) - 1), ";", NULL);
-    body = apr_pstrcat(pool, body, "CREATE TABLE IF NOT EXISTS @mapcache_jobs_schema(version int4 NOT NULL);"
-                       "SELECT coalesce(max(version), 0) INTO found FROM @mapcache_jobs_schema;", NULL);
+        body = apr_pstrcat(pool, body, "CREATE SCHEMA IF NOT EXISTS ",
+                           apr_pstrndup(pool, jobs->prefix, strlen(jobs->prefix) - 1), ";", NULL);
+    body = apr_pstrcat(pool, body,
+                       "CREATE TABLE IF NOT EXISTS @mapcache_jobs_schema(version int4 NOT NULL);"
+                       "SELECT coalesce(max(version), 0) INTO found FROM @mapcache_jobs_schema;",
+                       NULL);
     for (int i = 0; i < VERSION; i++)
         body = apr_psprintf(pool, "%s IF found <= %d THEN %s END IF;", body, i, steps[i]);
-    body = apr_psprintf(pool, "%s IF found = 0 THEN INSERT INTO @mapcache_jobs_schema VALUES (%d);"
+    body = apr_psprintf(pool,
+                        "%s IF found = 0 THEN INSERT INTO @mapcache_jobs_schema VALUES (%d);"
                         " ELSIF found < %d THEN UPDATE @mapcache_jobs_schema SET version = %d; END IF; END",
                         body, VERSION, VERSION, VERSION);
     body = mc_replace_all(body, "@", jobs->prefix, pool);

@@ -183,7 +183,8 @@ tell_all(shift *s)
     answered(s, mc_jobs_present(s->plan->jobs, &me, statement(s, PATIENCE)));
 }
 
-/* Pauses after units of which nothing succeeded grow, so that a dead origin does not use up the tries of a whole job. */
+/* Pauses after units of which nothing succeeded grow, so that a dead origin does not use up the tries of a whole job.
+ */
 static void
 judge(shift *s, const jobs_held *held)
 {
@@ -299,7 +300,8 @@ dismiss(shift *s)
     return error;
 }
 
-/* Nothing more is begun; what is begun has a little time; everything goes back. *late: something is still being drawn. */
+/* Nothing more is begun; what is begun has a little time; everything goes back. *late: something is still being drawn.
+ */
 static mc_error *
 lay_down(shift *s, bool *late)
 {
@@ -356,8 +358,10 @@ hold(shift *s, const mc_job_unit *unit, int64_t ends)
 {
     jobs_held *held, **end = &s->held;
     if (!jobs_held_create(&held, unit, &s->job, s->pool)) {
-        mc_error *error = mc_error_create(s->pool, MC_ERR_CORRUPT, "unit %" APR_INT64_T_FMT " of job %" APR_INT64_T_FMT
-                                          " has a row that contradicts itself", (apr_int64_t)unit->unit, (apr_int64_t)unit->job);
+        mc_error *error =
+            mc_error_create(s->pool, MC_ERR_CORRUPT,
+                            "unit %" APR_INT64_T_FMT " of job %" APR_INT64_T_FMT " has a row that contradicts itself",
+                            (apr_int64_t)unit->unit, (apr_int64_t)unit->job);
         refuse(s, unit, error);
         return;
     }
@@ -386,8 +390,8 @@ lease(shift *s)
     int64_t open = 0, asked = now();
     apr_pool_t *pool;
     apr_pool_create(&pool, s->pool);
-    mc_error *error = mc_jobs_lease(&found, &unit, &open, s->plan->jobs, s->plan->name, s->without,
-                                    statement(s, PATIENCE), pool);
+    mc_error *error =
+        mc_jobs_lease(&found, &unit, &open, s->plan->jobs, s->plan->name, s->without, statement(s, PATIENCE), pool);
     if (error != MC_OK && error->kind == MC_ERR_CONFIG)
         return error; /* tables of another version */
     if (!answered(s, error) || !found) {
@@ -492,11 +496,9 @@ mc_jobs_work(mc_jobs_shift_result *result, const mc_jobs_shift *plan, apr_pool_t
     bool late = false;
     apr_pool_create(&s.pool, pool);
     apr_pool_create(&s.scratch, s.pool);
-    s.ctx = (mc_ctx){ .pool = s.scratch,
-                      .process = plan->process,
-                      .log = plan->log,
-                      .abandoned = stopping,
-                      .abandoned_baton = &s };
+    s.ctx = (mc_ctx){
+        .pool = s.scratch, .process = plan->process, .log = plan->log, .abandoned = stopping, .abandoned_baton = &s
+    };
     *result = (mc_jobs_shift_result){ 0 };
     mc_error *error = MC_OK;
     while (error == MC_OK && !stopping(&s) && !(plan->drain && s.nothing_left && s.held == NULL))

@@ -61,7 +61,8 @@ copy_row(const mc_postgres_row *row, apr_pool_t *pool)
 static mc_error *
 failure(mc_error *error, apr_pool_t *pool)
 {
-    const char *words = error->kind == MC_ERR_UPSTREAM ? "the job queue's database refuses" : "the job queue cannot be reached";
+    const char *words =
+        error->kind == MC_ERR_UPSTREAM ? "the job queue's database refuses" : "the job queue cannot be reached";
     return mc_error_wrap(pool, error, error->kind, "%s", words);
 }
 
@@ -77,7 +78,8 @@ jobs_run(apr_array_header_t **rows, mc_jobs *jobs, const jobs_statement *stateme
     mc_ctx own = *ctx;
     own.deadline = apr_time_now() + mc_ctx_remaining(ctx, STATEMENT_TIME);
     *rows = apr_array_make(pool, 4, sizeof(jobs_row));
-    mc_error *error = mc_postgres_start(&answer, ctx->process == NULL ? NULL : ctx->process->postgres, &query, &own, pool);
+    mc_error *error =
+        mc_postgres_start(&answer, ctx->process == NULL ? NULL : ctx->process->postgres, &query, &own, pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
         APR_ARRAY_PUSH(*rows, jobs_row) = copy_row(row, pool);
     bool no_table = error != MC_OK && strcmp(mc_postgres_sqlstate(answer), UNDEFINED_TABLE) == 0;

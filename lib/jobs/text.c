@@ -11,7 +11,8 @@
 static const char *
 seconds(apr_time_t time, apr_pool_t *pool)
 {
-    return time == 0 ? "null" : apr_psprintf(pool, "%" N ".%03d", (apr_int64_t)(time / 1000000), (int)(time / 1000 % 1000));
+    return time == 0 ? "null"
+                     : apr_psprintf(pool, "%" N ".%03d", (apr_int64_t)(time / 1000000), (int)(time / 1000 % 1000));
 }
 
 static const char *
@@ -75,9 +76,8 @@ mc_job_json(const mc_job *job, bool open, apr_pool_t *pool)
                         (apr_int64_t)job->id, mc_job_state_name(job->state), what_of(job, pool),
                         (apr_int64_t)job->units, (apr_int64_t)job->finished, (apr_int64_t)job->failed_units,
                         (apr_int64_t)job->metatiles, (apr_int64_t)counts->done, (apr_int64_t)counts->skipped,
-                        (apr_int64_t)job->failed, (apr_int64_t)counts->tiles, job->workers,
-                        seconds(job->created, pool), seconds(job->started, pool), seconds(job->ended, pool),
-                        seconds(job->now, pool),
+                        (apr_int64_t)job->failed, (apr_int64_t)counts->tiles, job->workers, seconds(job->created, pool),
+                        seconds(job->started, pool), seconds(job->ended, pool), seconds(job->now, pool),
                         open ? apr_pstrcat(pool, ",\"owner\":", string(job->owner, pool), NULL) : "");
 }
 
@@ -88,8 +88,8 @@ mc_job_unit_json(const mc_job_unit *unit, const mc_job *job, bool open, apr_pool
     mc_job_block block = mc_job_block_of(job, unit->unit);
     const char *more = "";
     if (open)
-        more = apr_pstrcat(pool, ",\"worker\":", string(unit->worker, pool), ",\"message\":",
-                           string(unit->message, pool), NULL);
+        more = apr_pstrcat(pool, ",\"worker\":", string(unit->worker, pool),
+                           ",\"message\":", string(unit->message, pool), NULL);
     return apr_psprintf(pool,
                         "{\"unit\":%" N ",\"state\":\"%s\",\"z\":%d,\"x\":%d,\"y\":%d,\"columns\":%d,\"rows\":%d,"
                         "\"attempt\":%d,\"position\":%d,\"again\":%d,\"done\":%" N ",\"skipped\":%" N ",\"tiles\":%" N
@@ -103,11 +103,9 @@ mc_job_unit_json(const mc_job_unit *unit, const mc_job *job, bool open, apr_pool
 const char *
 mc_job_worker_json(const mc_job_worker *worker, bool open, apr_pool_t *pool)
 {
-    return apr_psprintf(pool,
-                        "{%s%s%s\"threads\":%d,\"job\":%s,\"tiles_per_second\":%s,\"tiles\":%" N
-                        ",\"started\":%s,\"seen\":%s}",
-                        open ? "\"name\":" : "", open ? string(worker->name, pool) : "", open ? "," : "",
-                        worker->threads, worker->job == 0 ? "null" : apr_psprintf(pool, "%" N, (apr_int64_t)worker->job),
-                        real(worker->rate, pool), (apr_int64_t)worker->tiles, seconds(worker->started, pool),
-                        seconds(worker->seen, pool));
+    return apr_psprintf(
+        pool, "{%s%s%s\"threads\":%d,\"job\":%s,\"tiles_per_second\":%s,\"tiles\":%" N ",\"started\":%s,\"seen\":%s}",
+        open ? "\"name\":" : "", open ? string(worker->name, pool) : "", open ? "," : "", worker->threads,
+        worker->job == 0 ? "null" : apr_psprintf(pool, "%" N, (apr_int64_t)worker->job), real(worker->rate, pool),
+        (apr_int64_t)worker->tiles, seconds(worker->started, pool), seconds(worker->seen, pool));
 }

@@ -138,16 +138,14 @@ answer_list(mc_request *request, jobs_service *service, const mc_call *call, boo
     MC_TRY(mc_jobs_list(&jobs, service->jobs, &filter, ctx, pool));
     MC_TRY(mc_jobs_workers(&workers, service->jobs, SILENCE, ctx, pool));
     apr_array_header_t *parts = apr_array_make(pool, 32, sizeof(const char *));
-    APR_ARRAY_PUSH(parts, const char *) =
-        apr_psprintf(pool, "{\"changeable\":%s,\"jobs\":[", open ? "true" : "false");
+    APR_ARRAY_PUSH(parts, const char *) = apr_psprintf(pool, "{\"changeable\":%s,\"jobs\":[", open ? "true" : "false");
     for (int i = 0; i < jobs->nelts; i++)
-        APR_ARRAY_PUSH(parts, const char *) = apr_pstrcat(
-            pool, i == 0 ? "" : ",\n", mc_job_json(&APR_ARRAY_IDX(jobs, i, mc_job), open, pool), NULL);
+        APR_ARRAY_PUSH(parts, const char *) =
+            apr_pstrcat(pool, i == 0 ? "" : ",\n", mc_job_json(&APR_ARRAY_IDX(jobs, i, mc_job), open, pool), NULL);
     APR_ARRAY_PUSH(parts, const char *) = "],\n\"workers\":[";
     for (int i = 0; i < workers->nelts; i++)
-        APR_ARRAY_PUSH(parts, const char *) =
-            apr_pstrcat(pool, i == 0 ? "" : ",\n",
-                        mc_job_worker_json(&APR_ARRAY_IDX(workers, i, mc_job_worker), open, pool), NULL);
+        APR_ARRAY_PUSH(parts, const char *) = apr_pstrcat(
+            pool, i == 0 ? "" : ",\n", mc_job_worker_json(&APR_ARRAY_IDX(workers, i, mc_job_worker), open, pool), NULL);
     APR_ARRAY_PUSH(parts, const char *) = "]}\n";
     return answer(request, apr_array_pstrcat(pool, parts, '\0'), pool);
 }
@@ -167,8 +165,7 @@ answer_job(mc_request *request, jobs_service *service, int64_t id, bool open, mc
         const mc_job_unit *unit = &APR_ARRAY_IDX(units, i, mc_job_unit);
         if (unit->unit < 0 || unit->unit >= job.units)
             continue;
-        APR_ARRAY_PUSH(parts, const char *) =
-            apr_pstrcat(pool, comma, mc_job_unit_json(unit, &job, open, pool), NULL);
+        APR_ARRAY_PUSH(parts, const char *) = apr_pstrcat(pool, comma, mc_job_unit_json(unit, &job, open, pool), NULL);
         comma = ",\n";
     }
     APR_ARRAY_PUSH(parts, const char *) = "]}\n";
@@ -259,7 +256,8 @@ jobs_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *po
         return mc_error_create(pool, MC_ERR_METHOD_NOT_ALLOWED, "the page takes no POST");
     if (strcmp(first, "static") == 0 && segments->nelts == 2)
         return answer_static(request, APR_ARRAY_IDX(segments, 1, const char *), pool);
-    if (*first != '\0' || strncmp(call->full_path, "jobs", 4) != 0 || (call->full_path[4] != '\0' && call->full_path[4] != '/'))
+    if (*first != '\0' || strncmp(call->full_path, "jobs", 4) != 0 ||
+        (call->full_path[4] != '\0' && call->full_path[4] != '/'))
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "the service jobs has a page and an api");
     request->kind = MC_REQUEST_DOCUMENT;
     request->u.document.mime = "text/html; charset=utf-8";
@@ -274,12 +272,13 @@ jobs_report(mc_document *body, int *status, const mc_error *error, const mc_call
     const char *field = error->locator == NULL
                             ? ""
                             : apr_pstrcat(pool, ",\"field\":\"", mc_json_escape(error->locator, pool), "\"", NULL);
-    const char *text = apr_pstrcat(pool, "{\"error\":\"", mc_json_escape(error->message, pool), "\"", field, "}\n", NULL);
+    const char *text =
+        apr_pstrcat(pool, "{\"error\":\"", mc_json_escape(error->message, pool), "\"", field, "}\n", NULL);
     body->mime = "application/json";
     body->text = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool);
 }
 
 const mc_service_ops mc_service_jobs = {
-    "jobs",      "jobs", jobs_keys, "The queue of seeding jobs: a JSON API and a page.", jobs_from_config, jobs_parse,
-    jobs_report,
+    "jobs",           "jobs",     jobs_keys,   "The queue of seeding jobs: a JSON API and a page.",
+    jobs_from_config, jobs_parse, jobs_report,
 };
