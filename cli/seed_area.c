@@ -61,7 +61,8 @@ read_region(mc_seed_region **region, mc_seed_setup *setup)
         return rectangle(region, &options->extent, setup->area.grid, setup->pool);
     if (options->ogr.source != NULL)
         return read_ogr(region, setup);
-    return mc_seed_area_read(region, options->area, options->area_srs, setup->area.grid, setup->area.maxzoom, setup->pool);
+    return mc_seed_area_read(region, options->area, options->area_srs, setup->area.grid, setup->area.maxzoom,
+                             setup->pool);
 }
 
 const char *

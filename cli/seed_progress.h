@@ -15,7 +15,7 @@ typedef struct mc_seed_progress {
     int percent;        /* the share of failures that ends the run */
     bool quiet, bar, carriage_return, json, verbose;
     int workers, awake; /* all of them, and those that do not let the origin alone */
-    FILE *failures; /* or NULL */
+    FILE *failures;     /* or NULL */
 
     apr_time_t began, shown; /* mc_clock_now */
     double seconds[MC_SEED_PART_COUNT];

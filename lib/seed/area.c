@@ -130,7 +130,8 @@ read_text(mc_seed_region **region, mc_areas_text *text, const char *srs, const m
 }
 
 mc_error *
-mc_seed_area_read(mc_seed_region **region, const char *path, const char *srs, const mc_grid *grid, int finest, apr_pool_t *pool)
+mc_seed_area_read(mc_seed_region **region, const char *path, const char *srs, const mc_grid *grid, int finest,
+                  apr_pool_t *pool)
 {
     char *bytes = NULL;
     size_t size = 0;

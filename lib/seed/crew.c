@@ -36,8 +36,8 @@ thread_main(void *baton)
     return NULL;
 }
 
-/* The other half of fork(). Interrupts of the terminal, and of whoever ends all processes of a service, are the parent's
- * business; without a parent there is none. */
+/* The other half of fork(). Interrupts of the terminal, and of whoever ends all processes of a service, are the
+ * parent's business; without a parent there is none. */
 static _Noreturn void
 child_main(mc_seed_crew *crew, int number, pid_t parent)
 {

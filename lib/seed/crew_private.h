@@ -20,9 +20,9 @@ typedef struct mc_seed_call {
 
 /* Of all workers together, threads and processes: in memory that they share. */
 typedef struct mc_seed_shared {
-    atomic_int awake;           /* workers below this number may work; those above sleep on this word */
+    atomic_int awake;            /* workers below this number may work; those above sleep on this word */
     _Atomic apr_time_t recalled; /* when (mc_clock_now) nothing more was wanted; 0: it goes on */
-    pthread_mutex_t lock;       /* of what follows; robust: a process may be killed while it has it */
+    pthread_mutex_t lock;        /* of what follows; robust: a process may be killed while it has it */
     mc_throttle throttle;
 } mc_seed_shared;
 

@@ -23,8 +23,8 @@ void mc_throttle_begin(mc_throttle *throttle, int most);
  *
  * Answers are judged by rounds of as many as workers may work, and at least four. Where more than a quarter of a round
  * failed, half of the workers stop. Where answers took more than three times the usual time, and 50 ms more, a quarter
- * stops. Otherwise one goes on again. What is usual follows shorter times quickly and longer ones slowly, so that an origin which
- * stays slow, or dearer maps, are usual after about ten rounds.
+ * stops. Otherwise one goes on again. What is usual follows shorter times quickly and longer ones slowly, so that an
+ * origin which stays slow, or dearer maps, are usual after about ten rounds.
  */
 bool mc_throttle_take(mc_throttle *throttle, double seconds, bool failed);
 

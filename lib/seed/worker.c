@@ -1,5 +1,6 @@
 /*
- * A worker of the seeder, a thread or a process: takes an order, acts, gathers what is to be stored, commits, and tells.
+ * A worker of the seeder, a thread or a process: takes an order, acts, gathers what is to be stored, commits, and
+ * tells.
  */
 #include <apr_strings.h>
 #include <errno.h>

@@ -50,7 +50,8 @@ START_TEST(what_is_fast_may_vary)
 }
 END_TEST
 
-/* An origin that can do sixteen at a time and then only one: nearly all stop, and all come back after it has recovered. */
+/* An origin that can do sixteen at a time and then only one: nearly all stop, and all come back after it has recovered.
+ */
 START_TEST(a_slow_origin_is_let_alone_and_recovers)
 {
     mc_throttle t;
