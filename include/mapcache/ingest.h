@@ -64,4 +64,76 @@ int mc_raster_row(const mc_raster *raster);
  * what mc_pixels_create allows. */
 mc_error *mc_raster_read(mc_pixels **pixels, mc_raster *raster, apr_pool_t *pool) MC_CHECKED;
 
+/* How images become the pixels of a grid. AUTO: each pixel of the grid is the mean of the image's pixels in it where
+ * those are smaller, else bilinear between four of them. */
+typedef enum mc_ingest_resample {
+    MC_INGEST_AUTO,
+    MC_INGEST_NEAREST,
+    MC_INGEST_BILINEAR,
+    MC_INGEST_AVERAGE
+} mc_ingest_resample;
+
+/* What became of it so far. */
+typedef struct mc_ingest_counts {
+    int inputs;           /* that are drawn */
+    int done;             /* of them */
+    int bad;              /* passed over */
+    apr_int64_t tiles;    /* stored and committed */
+    apr_int64_t bytes;    /* of them */
+    apr_int64_t spooled;  /* times that a partial tile went to the scratch file */
+    apr_int64_t peak;     /* bytes of partial tiles in memory at most */
+    double decode, draw;  /* seconds of all threads: images, pixels of the grid */
+    double encode, store; /* tiles with their overviews, commits */
+} mc_ingest_counts;
+
+typedef struct mc_ingest_plan {
+    mc_tileset *tileset;
+    const mc_grid_link *link;
+    const char *const *values;       /* of the tileset's dimensions, in configuration order */
+    const apr_array_header_t *paths; /* const char *: where images overlap, the later one is on top */
+    int minzoom, maxzoom;            /* -1: the link's first level; the level nearest to the finest image */
+    mc_raster_options raster;        /* srs NULL: files that do not say are in the grid's CRS */
+    mc_ingest_resample resample;
+    uint8_t background[3];    /* R, G, B of what no image covers, in formats without transparency */
+    apr_int64_t cache_limit;  /* bytes of partial tiles in memory */
+    const char *scratch;      /* folder of the scratch file for those beyond it; NULL: $TMPDIR or /tmp */
+    int threads;              /* 1..: that draw and encode */
+    bool skip_bad;            /* images that cannot be used are told of and passed over, else nothing is done */
+    const volatile int *stop; /* set by an interrupt: what is final is stored, the rest left as it was; may be NULL */
+    void (*progress)(void *baton, const mc_ingest_counts *counts); /* some times a second at most; may be NULL */
+    void (*complain)(void *baton, const char *message);            /* of an image that is bad */
+    void *baton;
+} mc_ingest_plan;
+
+typedef struct mc_ingest mc_ingest;
+
+/* What would be done. */
+typedef struct mc_ingest_outline {
+    int minzoom, maxzoom;
+    mc_extent extent;         /* of all images, in the grid's CRS */
+    const apr_int64_t *tiles; /* by level: that images may touch, counted once for each image; 0 elsewhere */
+    apr_int64_t pixels;       /* of all images */
+} mc_ingest_outline;
+
+/*
+ * Reads the headers of all images and decides on levels; nothing is decoded or written. The plan and what it points at
+ * must live as long as `pool`. MC_ERR_CONFIG for a tileset whose tiles hold no pixels, or levels that it has not;
+ * MC_ERR_CORRUPT where images are bad (each one told by `complain`).
+ */
+mc_error *mc_ingest_prepare(mc_ingest **ingest, const mc_ingest_plan *plan, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+const mc_ingest_outline *mc_ingest_outlined(const mc_ingest *ingest);
+
+/*
+ * Makes and stores the tiles. A pixel of the finest level belongs to the last image that has data there, else it stays
+ * what was stored; a pixel of a level above is the mean of the data in the four below it, else it stays. Every tile is
+ * stored at most once, with its final content, not before all tiles below it: a reader, and whoever comes after a
+ * crash, finds each tile as it was or as it is to be. MC_ERR_UNAVAILABLE where another ingestion of the tileset runs.
+ */
+mc_error *mc_ingest_run(mc_ingest *ingest, mc_ctx *ctx) MC_CHECKED;
+const mc_ingest_counts *mc_ingest_counted(const mc_ingest *ingest);
+
+/* Bytes of the file that the tiles stand in, with its journal; 0: it is not there yet; -1: they stand in no single
+ * file. */
+apr_int64_t mc_ingest_store_bytes(const mc_ingest *ingest);
+
 #endif
