@@ -132,7 +132,7 @@ read_area(mc_seed_area *area, const mc_job *job, const mc_grid *grid, apr_pool_t
         limits[z] = job->limits[z - job->minzoom];
     if (job->has_area)
         MC_TRY(mc_seed_area_parse(&region, job->area, strlen(job->area), "the area",
-                                  *job->area_srs == '\0' ? NULL : job->area_srs, grid, pool));
+                                  *job->area_srs == '\0' ? NULL : job->area_srs, grid, job->maxzoom, pool));
     if (job->has_area && region == NULL)
         return mc_error_create(pool, MC_ERR_CORRUPT, "the area has no polygon, line or point");
     *area = (mc_seed_area){ .grid = grid,

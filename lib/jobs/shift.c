@@ -268,6 +268,7 @@ hire(shift *s)
     mc_seed_plan plan = { .task = s->task,
                           .workers = s->plan->threads,
                           .retries = s->plan->retries,
+                          .backoff = true,
                           .log = s->plan->log,
                           .process_open = open_process,
                           .process_close = close_process,

@@ -13,7 +13,8 @@
 
 typedef struct root_config {
     int mode;
-    apr_array_header_t *metadata, *environment, *cubes, *sources, *grids, *formats, *caches, *rulesets, *tilesets, *services;
+    apr_array_header_t *metadata, *environment, *cubes, *sources, *grids, *formats, *caches, *rulesets, *tilesets,
+        *services;
     const mc_node *legacy_services;
     const char *default_format, *merge_format;
     int errors;
