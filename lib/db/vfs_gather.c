@@ -29,7 +29,7 @@ typedef struct gathering {
     bool checkpoint;            /* of a database: a checkpoint moves pages */
     uint8_t *bytes;             /* NULL: nothing is gathered */
     int size;
-    sqlite3_int64 at; /* where in the file */
+    sqlite3_int64 at;     /* where in the file */
     sqlite3_int64 real[]; /* SQLite aligns to 8 */
 } gathering;
 
