@@ -97,31 +97,33 @@ mc_graphic_resolve(mc_drawing *drawing, bool *any, mc_painter *painter, const mc
 }
 
 mc_error *
-mc_graphic_draw(const mc_drawing *drawing, mc_painter *painter, mc_pixels *pixels, mc_shape_point at, double turn,
+mc_graphic_draw(const mc_drawing *drawing, mc_painter *painter, mc_canvas *canvas, mc_shape_point at, double turn,
                 const mc_feature *feature)
 {
     mc_placing placing = drawing->placing;
     double x = (double)at.x / MC_SUBPIXELS, y = (double)at.y / MC_SUBPIXELS;
-    if (x < -drawing->reach || y < -drawing->reach || x > pixels->width + drawing->reach ||
-        y > pixels->height + drawing->reach)
+    if (x < -drawing->reach || y < -drawing->reach || x > canvas->width + drawing->reach ||
+        y > canvas->height + drawing->reach)
         return MC_OK;
     bool drawn = false;
     if (turn == 0)
-        MC_TRY(mc_sprite_draw(&drawn, painter, pixels, drawing, at, feature));
+        MC_TRY(mc_sprite_draw(&drawn, painter, canvas, drawing, at, feature));
     if (drawn)
         return MC_OK;
     placing.at = (mc_shape_point){ at.x + placing.at.x, at.y + placing.at.y };
     placing.turn += turn;
     if (drawing->picture != NULL) {
+        mc_pixels *pixels;
+        MC_TRY(mc_canvas_pixels(&pixels, canvas));
         mc_picture_draw(pixels, drawing->picture, &placing, drawing->opacity);
         return MC_OK;
     }
     mc_mark_place(&painter->mark, drawing->mark, &placing);
-    return mc_painter_shape(painter, pixels, &drawing->symbol, &painter->mark, feature);
+    return mc_painter_shape(painter, canvas, &drawing->symbol, &painter->mark, feature);
 }
 
 mc_error *
-mc_graphic_paint(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_feature *feature)
+mc_graphic_paint(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_feature *feature)
 {
     mc_drawing drawing;
     bool any;
@@ -130,7 +132,7 @@ mc_graphic_paint(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *sy
         return MC_OK;
     mc_places_find(&painter->places, feature->geometry, symbol->part);
     for (int i = 0; i < painter->places.point_count; i++)
-        MC_TRY(mc_graphic_draw(&drawing, painter, pixels, painter->places.points[i], 0, feature));
+        MC_TRY(mc_graphic_draw(&drawing, painter, canvas, painter->places.points[i], 0, feature));
     return MC_OK;
 }
 

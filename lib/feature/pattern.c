@@ -80,7 +80,7 @@ draw_cell(mc_pixels **cell, mc_painter *painter, const mc_symbolizer *symbol, co
         for (int i = -1; i <= 1; i++) {
             mc_shape_point at = { (int32_t)lrint((x + i * width) * MC_SUBPIXELS),
                                   (int32_t)lrint((y + j * height) * MC_SUBPIXELS) };
-            MC_TRY(mc_graphic_draw(&drawing, inner, *cell, at, 0, feature));
+            MC_TRY(mc_graphic_draw(&drawing, inner, inner->canvas, at, 0, feature));
         }
     return MC_OK;
 }
@@ -164,10 +164,11 @@ is_lines(const mc_graphic *graphic)
 }
 
 mc_error *
-mc_pattern_lay(mc_painter *painter, mc_pixels *pixels, mc_area *coverage, mc_fill_rule rule,
+mc_pattern_lay(mc_painter *painter, mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule,
                const mc_symbolizer *symbol, const mc_graphic *graphic, const mc_feature *feature)
 {
-    mc_pixels *cell;
+    mc_pixels *cell, *pixels;
+    MC_TRY(mc_canvas_pixels(&pixels, canvas));
     if (is_lines(graphic))
         return lay_lines(painter, pixels, coverage, rule, symbol, graphic, feature);
     MC_TRY(cell_of(&cell, painter, symbol, graphic, feature));

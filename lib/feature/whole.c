@@ -91,17 +91,14 @@ mc_whole_gather(mc_painter *painter, mc_pass *to, mc_whole *into, const mc_symbo
     return into->deepest < DEPTH_MAX ? MC_OK : mc_whole_lay(painter, to, into, symbol, false);
 }
 
-/* At the end (`last`) all passes before lie on the map; a pass that is painted earlier needs pixels of its own. */
+/* At the end (`last`) all passes before lie on the map; a pass that is painted earlier needs a canvas of its own. */
 static mc_error *
 canvas_of(mc_canvas **canvas, mc_painter *painter, mc_pass *to, bool last)
 {
-    mc_pixels *pixels;
     *canvas = painter->canvas;
-    if (to == &painter->passes[0] || (last && to->pixels == NULL))
+    if (to == &painter->passes[0] || (last && to->canvas == NULL))
         return MC_OK;
-    MC_TRY(mc_painter_target(&pixels, painter, to));
-    *canvas = mc_canvas_of(pixels, painter->pool);
-    return MC_OK;
+    return mc_painter_target(canvas, painter, to);
 }
 
 mc_error *
