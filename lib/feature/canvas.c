@@ -247,8 +247,12 @@ tint_row(uint8_t *pixels, const uint8_t *mask, int count, const uint8_t (*steps)
             _mm_storeu_si128(at, _mm_shuffle_epi8(known, step));
             continue;
         }
-        for (int k = i; k < i + 16; k++)
+        __m128i full = _mm_cmpeq_epi8(masks, all), none = _mm_cmpeq_epi8(masks, _mm_setzero_si128());
+        _mm_storeu_si128(at, _mm_blendv_epi8(sixteen, ink, full));
+        for (int partly = ~_mm_movemask_epi8(_mm_or_si128(full, none)) & 0xffff; partly != 0; partly &= partly - 1) {
+            int k = i + __builtin_ctz((unsigned)partly);
             pixels[k] = steps[pixels[k]][step_of(mask[k])];
+        }
     }
 #endif
     for (; i < count; i++)

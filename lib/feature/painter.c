@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "feature/graphic.h"
+#include "feature/mvt_shape.h"
 #include "feature/painter_private.h"
 #include "feature/stroker.h"
 #include "mapcache/trace.h"
@@ -48,6 +49,7 @@ free_painter(void *data)
     mc_shape_free(&painter->mark);
     mc_shape_free(&painter->moved);
     mc_shape_free(&painter->places);
+    mc_shape_free(&painter->straight);
     return APR_SUCCESS;
 }
 
@@ -176,6 +178,17 @@ lay(mc_painter *painter, mc_canvas *canvas, mc_fill_rule rule, const mc_symboliz
     return mc_canvas_fill(canvas, painter->coverage, rule, mc_painter_ink(painter, ink, feature));
 }
 
+const mc_shape *
+mc_painter_straight(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape)
+{
+    int thinning = painter->map->lattice.thinning;
+    if (shape->kind != MC_SHAPE_LINES || thinning <= 1 || symbol->stroke.dashes != NULL ||
+        symbol->stroke.graphic != NULL || shape->point_count == 2 * shape->part_count)
+        return shape;
+    mc_mvt_simplify(&painter->straight, shape, thinning / 2.0);
+    return painter->straight.failed ? shape : &painter->straight;
+}
+
 static mc_error *
 paint_stroke(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_shape *shape,
              const mc_feature *feature)
@@ -187,6 +200,7 @@ paint_stroke(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol
     if (!stroke->ink.present || !(width > 0))
         return MC_OK;
     width = mc_painter_pixels(painter, symbol, width);
+    shape = mc_painter_straight(painter, symbol, shape);
     if (mc_painter_is_thin(stroke, width, symbol)) {
         MC_TRY(mc_painter_outline(&painter->outline, painter, false));
         mc_outline_add(painter->outline, shape, (float)width);

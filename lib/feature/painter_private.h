@@ -52,7 +52,7 @@ struct mc_painter {
     uint8_t *mask;
     mc_labels *labels; /* NULL: none */
     uint8_t *plane;    /* for areas with an offset; NULL: not used so far */
-    mc_shape scratch, mark, moved, places;
+    mc_shape scratch, mark, moved, places, straight;
     mc_known_picture pictures[MC_PICTURES_MAX];
     mc_known_cell cells[MC_CELLS_MAX];
     int picture_count, cell_count;
@@ -94,6 +94,12 @@ bool mc_painter_is_moved(const mc_symbolizer *symbol);
 /* Whether the rules of a pass that apply at a scale are painted whole: there is one, with one opaque fill and stroke.
  * Several rules would be laid one after the other, while features belong over each other in their own order. */
 bool mc_painter_pass_is_whole(const mc_style_pass *style, double scale);
+
+/*
+ * Lines without the vertices that a stroke does not need: those at most half as far beside what is left as thinning may
+ * move any. It depends on the whole line only. Other shapes, and lines with dashes, as they are.
+ */
+const mc_shape *mc_painter_straight(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape);
 
 /* Adds a feature to what a rule that is painted whole has gathered; paints all of it (`last`: no more features come).
  */

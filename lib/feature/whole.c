@@ -58,6 +58,7 @@ gather(mc_painter *painter, mc_whole *into, const mc_symbolizer *symbol, const m
         return MC_OK;
     bool filled = symbol->kind == MC_SYMBOL_POLYGON && symbol->fill.present;
     double width = symbol->stroke.ink.present ? mc_painter_pixels(painter, symbol, symbol->stroke.width) : 0;
+    shape = mc_painter_straight(painter, symbol, shape);
     bool thin = width > 0 && mc_painter_is_thin(&symbol->stroke, width, symbol);
     if (thin || width == 0) {
         shape = mc_shape_near(shape, &painter->scratch, painter->canvas->width, painter->canvas->height, width);
