@@ -122,12 +122,61 @@ mc_graphic_draw(const mc_drawing *drawing, mc_painter *painter, mc_canvas *canva
     return mc_painter_shape(painter, canvas, &drawing->symbol, &painter->mark, feature);
 }
 
+static bool
+ink_is_constant(const mc_ink *ink)
+{
+    return ink->color_value == NULL && ink->opacity == NULL && ink->pattern == NULL;
+}
+
+static bool
+pair_is_constant(const mc_pair *pair)
+{
+    return pair->x_value == NULL && pair->y_value == NULL;
+}
+
+bool
+mc_graphic_is_constant(const mc_graphic *graphic)
+{
+    return graphic->size_value == NULL && graphic->rotation == NULL && graphic->opacity_value == NULL &&
+           ink_is_constant(&graphic->fill) && ink_is_constant(&graphic->stroke.ink) &&
+           graphic->stroke.width_value == NULL && pair_is_constant(&graphic->anchor) &&
+           pair_is_constant(&graphic->displacement) &&
+           (graphic->picture == NULL || mc_picture_is_constant(graphic->picture));
+}
+
+/* A mark that is the same for all features is resolved once. */
+struct mc_known_mark {
+    const mc_symbolizer *symbol;
+    mc_drawing drawing;
+    bool any;
+    mc_known_mark *next;
+};
+
+static mc_error *
+resolve(mc_drawing *drawing, bool *any, mc_painter *painter, const mc_symbolizer *symbol, const mc_feature *feature)
+{
+    mc_known_mark *known = painter->marks;
+    if (symbol->graphic.mark == NULL || !mc_graphic_is_constant(&symbol->graphic))
+        return mc_graphic_resolve(drawing, any, painter, symbol, &symbol->graphic, feature);
+    while (known != NULL && known->symbol != symbol)
+        known = known->next;
+    if (known == NULL) {
+        known = apr_pcalloc(painter->pool, sizeof(*known));
+        *known = (mc_known_mark){ .symbol = symbol, .next = painter->marks };
+        MC_TRY(mc_graphic_resolve(&known->drawing, &known->any, painter, symbol, &symbol->graphic, feature));
+        painter->marks = known;
+    }
+    *drawing = known->drawing;
+    *any = known->any;
+    return MC_OK;
+}
+
 mc_error *
 mc_graphic_paint(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_feature *feature)
 {
     mc_drawing drawing;
     bool any;
-    MC_TRY(mc_graphic_resolve(&drawing, &any, painter, symbol, &symbol->graphic, feature));
+    MC_TRY(resolve(&drawing, &any, painter, symbol, feature));
     if (!any)
         return MC_OK;
     mc_places_find(&painter->places, feature->geometry, symbol->part);

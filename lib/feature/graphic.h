@@ -38,6 +38,9 @@ mc_error *mc_graphic_along(mc_painter *painter, mc_canvas *canvas, const mc_symb
 mc_error *mc_pattern_lay(mc_painter *painter, mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule,
                          const mc_symbolizer *symbol, const mc_graphic *graphic, const mc_feature *feature) MC_CHECKED;
 
+/* Whether it is the same for all features. */
+bool mc_graphic_is_constant(const mc_graphic *graphic);
+
 /* How far a graphic may reach from its point, in units of its symbolizer. */
 double mc_graphic_reach(const mc_graphic *graphic);
 

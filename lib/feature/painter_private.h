@@ -38,6 +38,9 @@ typedef struct mc_known_cell {
     mc_pixels *pixels;
 } mc_known_cell;
 
+/* Marks that are the same for all features (feature/graphic.c). */
+typedef struct mc_known_mark mc_known_mark;
+
 /* Marks that have been painted (feature/sprite.c). */
 typedef struct mc_sprites mc_sprites;
 void mc_sprites_free(mc_sprites *sprites);
@@ -56,6 +59,7 @@ struct mc_painter {
     mc_known_picture pictures[MC_PICTURES_MAX];
     mc_known_cell cells[MC_CELLS_MAX];
     int picture_count, cell_count;
+    mc_known_mark *marks;      /* a list */
     mc_sprites *sprites;       /* NULL: none so far */
     apr_hash_t *placed;        /* by filters */
     bool warned;               /* of a picture */

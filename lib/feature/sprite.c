@@ -12,6 +12,7 @@ enum {
     STEP = MC_SUBPIXELS / STEPS, /* in 1/256 pixel */
     SETS = 8,                    /* marks that are known at a time */
     SIDE_MAX = 128,              /* pixels that a mark might reach: larger ones are painted each time */
+    WORD = 8,                    /* pixels that are laid together */
     TRIAL = 512,                 /* sprites after which is asked whether that pays */
 };
 
@@ -24,11 +25,25 @@ typedef struct look {
     int kind, filled, stroked, join, cap, dash_count;
 } look;
 
+/* A pixel of a mark that lets something through. */
+typedef struct soft {
+    int offset; /* from its upper left pixel, in the rows of the canvas */
+    uint8_t index;
+} soft;
+
+/* Indices of the canvas' palette. */
+typedef struct indices {
+    uint8_t *all;   /* row by row, in whole WORDs */
+    uint8_t *solid; /* 255 for each pixel that lets nothing through */
+    soft *softs;    /* all others that are not empty */
+    int soft_count;
+} indices;
+
 /* One of the two; neither: not painted yet. */
 typedef struct picture {
     mc_pixels *pixels;
-    uint8_t *indices; /* of the canvas' palette, row by row */
-    int left, top;    /* of its corner, from the pixel of the point */
+    indices indices;
+    int left, top; /* of its corner, from the pixel of the point */
     int width, height;
 } picture;
 
@@ -90,7 +105,7 @@ free_set(set *of)
 {
     for (int i = 0; i < STEPS * STEPS; i++) {
         mc_pixels_unref(of->pictures[i / STEPS][i % STEPS].pixels);
-        free(of->pictures[i / STEPS][i % STEPS].indices);
+        free(of->pictures[i / STEPS][i % STEPS].indices.all);
     }
 }
 
@@ -146,25 +161,41 @@ find_box(const mc_canvas *canvas, int *left, int *right, int *top, int *bottom)
         }
 }
 
+/* `stride`: of the canvas that it will be laid on. */
+static mc_error *
+crop_indices(picture *to, const mc_canvas *from, int left, int top, size_t stride, apr_pool_t *pool)
+{
+    to->width = (to->width + WORD - 1) / WORD * WORD;
+    size_t width = (size_t)to->width, size = width * (size_t)to->height;
+    uint8_t *block = calloc(size, 2 + sizeof(soft));
+    if (block == NULL)
+        return mc_error_create(pool, MC_ERR_LIMIT, "no memory for a mark");
+    indices *made = &to->indices;
+    *made = (indices){ .all = block, .solid = block + size, .softs = (soft *)(void *)(block + 2 * size) };
+    for (int y = 0; y < to->height; y++)
+        for (int x = 0; x < to->width && left + x < from->width; x++) {
+            size_t at = (size_t)y * width + (size_t)x;
+            uint8_t index = mc_indexed_row(from->indexed, top + y)[left + x];
+            made->all[at] = index;
+            if (from->tints->colors[index][3] == 255)
+                made->solid[at] = 255;
+            else if (index != 0)
+                made->softs[made->soft_count++] = (soft){ (int)((size_t)y * stride) + x, index };
+        }
+    return MC_OK;
+}
+
 /* What is not empty of it; the width of pixels in whole fours, as they are laid over each other. */
 static mc_error *
-crop(picture *to, const mc_canvas *from, int middle, apr_pool_t *pool)
+crop(picture *to, const mc_canvas *from, int middle, size_t stride, apr_pool_t *pool)
 {
     int left, right, top, bottom;
     find_box(from, &left, &right, &top, &bottom);
     *to = (picture){ .left = left - middle, .top = top - middle };
     to->width = right < left ? 4 : (right - left + 4) & ~3;
     to->height = bottom < top ? 1 : bottom - top + 1;
-    if (from->tints != NULL) {
-        size_t width = (size_t)to->width;
-        to->indices = calloc((size_t)to->height, width);
-        if (to->indices == NULL)
-            return mc_error_create(pool, MC_ERR_LIMIT, "no memory for a mark");
-        for (int y = top; y <= bottom; y++)
-            memcpy(to->indices + (size_t)(y - top) * width, mc_indexed_row(from->indexed, y) + left,
-                   (size_t)(right - left + 1));
-        return MC_OK;
-    }
+    if (from->tints != NULL)
+        return crop_indices(to, from, left, top, stride, pool);
     MC_TRY(mc_pixels_create(&to->pixels, to->width, to->height, true, pool));
     mc_pixels_copy(to->pixels, -left, -top, from->pixels);
     to->pixels->opacity = MC_OPACITY_UNKNOWN;
@@ -190,7 +221,8 @@ paint(picture *to, mc_painter *painter, const mc_drawing *drawing, int side, int
     mc_mark_place(&painter->mark, drawing->mark, &placing);
     painter->sprites->painted++;
     MC_TRY(mc_painter_shape(inner, canvas, &drawing->symbol, &painter->mark, feature));
-    return crop(to, canvas, middle, painter->pool);
+    mc_indexed *indexed = painter->canvas->indexed;
+    return crop(to, canvas, middle, indexed == NULL ? 0 : indexed->stride, painter->pool);
 }
 
 static mc_error *
@@ -198,7 +230,7 @@ paint_once(picture *to, mc_painter *painter, const mc_drawing *drawing, int side
            const mc_feature *feature)
 {
     apr_pool_t *scratch;
-    if (to->pixels != NULL || to->indices != NULL)
+    if (to->pixels != NULL || to->indices.all != NULL)
         return MC_OK;
     apr_pool_create(&scratch, painter->pool);
     mc_error *error = mc_error_copy(paint(to, painter, drawing, side, column, row, feature, scratch), painter->pool);
@@ -206,18 +238,44 @@ paint_once(picture *to, mc_painter *painter, const mc_drawing *drawing, int side
     return error;
 }
 
-/* Lays indices over those of a canvas. */
+/* Where it reaches over the edge of the map. */
 static void
-lay_indices(mc_canvas *canvas, const picture *from, int x, int y)
+lay_clipped(mc_canvas *canvas, const picture *from, int x, int y)
 {
     int first = x < 0 ? -x : 0, last = from->width < canvas->width - x ? from->width : canvas->width - x;
     int bottom = from->height < canvas->height - y ? from->height : canvas->height - y;
     for (int row = y < 0 ? -y : 0; row < bottom; row++) {
-        const uint8_t *upper = from->indices + (size_t)row * (size_t)from->width;
+        const uint8_t *upper = from->indices.all + (size_t)row * (size_t)from->width;
         uint8_t *pixels = mc_indexed_row(canvas->indexed, y + row);
         for (int i = first; i < last; i++)
             if (upper[i] != 0)
                 pixels[x + i] = mc_tints_over(canvas->tints, upper[i], pixels[x + i]);
+    }
+}
+
+/* Lays indices over those of a canvas. */
+static void
+lay_indices(mc_canvas *canvas, const picture *from, int x, int y)
+{
+    if (x < 0 || y < 0 || x + from->width > canvas->width || y + from->height > canvas->height) {
+        lay_clipped(canvas, from, x, y);
+        return;
+    }
+    const indices *with = &from->indices;
+    uint8_t *corner = mc_indexed_row(canvas->indexed, y) + x, *row = corner;
+    const uint8_t *upper = with->all, *solid = with->solid;
+    for (int i = 0; i < from->height; i++, row += canvas->indexed->stride)
+        for (int k = 0; k < from->width; k += WORD, upper += WORD, solid += WORD) {
+            uint64_t below, above, mask;
+            memcpy(&below, row + k, WORD);
+            memcpy(&above, upper, WORD);
+            memcpy(&mask, solid, WORD);
+            below = (below & ~mask) | (above & mask);
+            memcpy(row + k, &below, WORD);
+        }
+    for (int i = 0; i < with->soft_count; i++) {
+        uint8_t *at = corner + with->softs[i].offset;
+        *at = mc_tints_over(canvas->tints, with->softs[i].index, *at);
     }
 }
 
@@ -240,7 +298,7 @@ mc_sprite_draw(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_draw
     picture *wanted = &of->pictures[row][column];
     MC_TRY(paint_once(wanted, painter, drawing, side, column, row, feature));
     painter->sprites->drawn++;
-    if (wanted->indices != NULL) {
+    if (wanted->indices.all != NULL) {
         lay_indices(canvas, wanted, (x >> 8) + wanted->left, (y >> 8) + wanted->top);
     } else {
         canvas->pixels->opacity = MC_OPACITY_UNKNOWN;

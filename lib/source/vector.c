@@ -77,6 +77,9 @@ draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, c
     return mc_painter_finish(painter, ctx);
 }
 
+/* Pixels of images whose palette is worth a look for colours that do not occur: tiles. */
+enum { TRIMMED = 1 << 18 };
+
 /* What goes out as it is if it is still one of indexed colours; else pixels. */
 static mc_error *
 hand_over(mc_rendered *map, mc_canvas *canvas, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
@@ -88,6 +91,8 @@ hand_over(mc_rendered *map, mc_canvas *canvas, const mc_render *wanted, mc_ctx *
         mc_pixels_attach(mc_pixels_ref(map->pixels), pool);
         return MC_OK;
     }
+    if (canvas->tints != NULL && wanted->width * wanted->height <= TRIMMED)
+        mc_indexed_trim(indexed);
     if (wanted->background != NULL)
         mc_indexed_over(indexed, wanted->background);
     map->final = true;
