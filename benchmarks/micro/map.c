@@ -68,7 +68,8 @@ draw(drawn *map, mc_feature_data *data, const mc_style *style, const mc_extent *
     mc_painter *painter;
     int64_t skipped = 0;
     double begin = now();
-    mc_feature_query query = { .srs = "EPSG:21781", .attributes = style->attributes,
+    mc_feature_query query = { .srs = "EPSG:21781",
+                               .attributes = style->attributes,
                                .attribute_count = style->attribute_count };
     query.resolution = side / SIDE;
     query.scale = query.resolution / 0.00028;

@@ -207,8 +207,7 @@ begin(laying **lay, mc_canvas *canvas, mc_color color)
 /* ---- With a palette ---- */
 
 /* The steps of an ink that is laid. */
-static const uint8_t (*
-steps_of(const mc_canvas *canvas, mc_color color))[MC_TINT_STEPS]
+static const uint8_t (*steps_of(const mc_canvas *canvas, mc_color color))[MC_TINT_STEPS]
 {
     int ink = mc_tints_ink(canvas->tints, color);
     MC_ASSERT(ink >= 0);

@@ -35,15 +35,16 @@ mc_error *mc_canvas_indexed(mc_indexed **image, mc_canvas *canvas) MC_CHECKED;
 /* The pixels, to be painted on: the canvas has no indices and no palette any more. */
 mc_error *mc_canvas_pixels(mc_pixels **pixels, mc_canvas *canvas) MC_CHECKED;
 
-/* As mc_brush_fill and mc_brush_outline; unless there are pixels, of planes that are coarse. With a palette, the colour is
- * one of its inks. */
+/* As mc_brush_fill and mc_brush_outline; unless there are pixels, of planes that are coarse. With a palette, the colour
+ * is one of its inks. */
 mc_error *mc_canvas_fill(mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule, mc_color color) MC_CHECKED;
 mc_error *mc_canvas_outline(mc_canvas *canvas, mc_outline *outline, mc_color color) MC_CHECKED;
 
 /* As mc_brush_row, on a canvas that has a palette or pixels already. */
 void mc_canvas_row(mc_canvas *canvas, int x, int y, const uint8_t *mask, int count, mc_color color);
 
-/* Lays a whole canvas of the same size over another; both have the same palette, or pixels are made of the lower one. */
+/* Lays a whole canvas of the same size over another; both have the same palette, or pixels are made of the lower one.
+ */
 mc_error *mc_canvas_over(mc_canvas *lower, mc_canvas *upper) MC_CHECKED;
 
 #endif

@@ -12,7 +12,7 @@
 enum {
     BITS = 15,
     PLACES = 1 << BITS,
-    TRIED = 8192, /* edges after which is decided */
+    TRIED = 8192,  /* edges after which is decided */
     LEFT = 131072, /* edges for which the table is left alone */
     BATCH = 32,
 };

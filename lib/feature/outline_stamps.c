@@ -1,7 +1,7 @@
 /*
- * Short lines of outlines, which are most of the lines where data is dense: at most three quarters of a pixel long and a
- * pixel wide, they touch four by four pixels. Both ends are moved to the nearest eighth of a pixel on the lattice; then
- * there are few different ones, which are computed once for the process and laid as they are.
+ * Short lines of outlines, which are most of the lines where data is dense: at most three quarters of a pixel long and
+ * a pixel wide, they touch four by four pixels. Both ends are moved to the nearest eighth of a pixel on the lattice;
+ * then there are few different ones, which are computed once for the process and laid as they are.
  */
 #include <pthread.h>
 #include <string.h>

@@ -286,7 +286,8 @@ apply_pass(mc_painter *painter, int index, const mc_feature *feature)
         for (int i = 0; i < style->rule_count; i++) {
             const mc_rule_style *rule = &style->rules[i];
             if (rule->is_else != (round == 1) || ((rule->is_else || style->first_only) && any) ||
-                !mc_painter_rule_applies(rule, painter->map->scale) || !mc_filter_matches(rule->filter, feature, painter->values))
+                !mc_painter_rule_applies(rule, painter->map->scale) ||
+                !mc_filter_matches(rule->filter, feature, painter->values))
                 continue;
             any |= !rule->is_else;
             MC_TRY(apply_rule(painter, &painter->passes[index], i, rule, feature));

@@ -31,8 +31,8 @@ mc_error *mc_painter_finish(mc_painter *painter, mc_ctx *ctx) MC_CHECKED;
 
 /* What a map is best painted on, by the styles of all its layers. */
 typedef struct mc_painter_wish {
-    bool whole;   /* nothing but layers that are painted whole: the colours that occur */
-    bool suits;   /* only these inks: a palette from the begin */
+    bool whole; /* nothing but layers that are painted whole: the colours that occur */
+    bool suits; /* only these inks: a palette from the begin */
     mc_inks inks;
 } mc_painter_wish;
 

@@ -250,8 +250,8 @@ mc_shape_add_vertex(mc_shape *shape, const mc_lattice *lattice, double x, double
 }
 
 #ifdef __SSE4_1__
-/* From units of the CRS to the lattice, both coordinates at once: the same arithmetic as above, since the factors differ
- * by powers of two and signs only. */
+/* From units of the CRS to the lattice, both coordinates at once: the same arithmetic as above, since the factors
+ * differ by powers of two and signs only. */
 typedef struct snapping {
     __m128d origin, scale, corner, finite;
     bool swapped;
@@ -269,8 +269,8 @@ snapped(snapping *s, const uint8_t *bytes)
     return _mm_cvtpd_epi32(_mm_max_pd(_mm_min_pd(_mm_sub_pd(at, s->corner), reach), opposite));
 }
 
-/* As add_snapped for vertices behind the first run, without a branch: whether a run goes on cannot be foreseen. There is
- * room for all of them. */
+/* As add_snapped for vertices behind the first run, without a branch: whether a run goes on cannot be foreseen. There
+ * is room for all of them. */
 static void
 add_runs(mc_shape *shape, snapping *s, const uint8_t *bytes, size_t stride, size_t count, int shift)
 {

@@ -1,7 +1,7 @@
 /*
  * Strokes as outlines that run along one side of a line, around its end and back along the other one. Where the inner
- * side of a bend has no room for a corner of its own, it runs through the vertex: so all of it has one direction, as the
- * union of a rectangle for each segment and a wedge for each join, and sums above a whole pixel count as one
+ * side of a bend has no room for a corner of its own, it runs through the vertex: so all of it has one direction, as
+ * the union of a rectangle for each segment and a wedge for each join, and sums above a whole pixel count as one
  * (MC_NON_ZERO). Corners are computed relative to a vertex of the line and rounded, so that they move with it by whole
  * pixels. Only edges are added, in any order: nothing is kept of an outline but its last two corners.
  */
@@ -169,17 +169,29 @@ add_end(const stroking *s, mc_shape_point p, vector out, mc_line_cap cap)
     mc_area_add_edge(s->coverage, left, right);
 }
 
-/* What is known of a line while it is walked along: the segment that goes on, with the corners where it begins. */
+/* Across, from one side to the other, where an outline breaks off outside of the map. */
+static void
+add_break(const stroking *s, mc_shape_point from, mc_shape_point to)
+{
+    mc_area_add_edge(s->coverage, from, to);
+}
+
+/*
+ * What is known of a line while it is walked along: the last segment, and the corners where it begins. Of segments that
+ * cannot be seen nothing is painted, but those next to others have their bends: so that what is seen of those does not
+ * depend on what else is.
+ */
 typedef struct walk {
+    mc_shape_point from; /* where it begins */
     segment before;
     sides at;
-    bool open;   /* there is such a segment */
-    bool joined; /* a ring whose first bend has been made: it ends there */
+    bool any;    /* there is one */
+    bool open;   /* it is painted; else `before` may not be known */
+    bool joined; /* a ring whose first bend has been made */
     bend first;
 } walk;
 
-/* The last segment of a ring, which leads to its first point, and the first one; if all that is near, the bend between
- * them. */
+/* The bend of a ring at its first point, where a segment ends or begins that is near. */
 static void
 begin_ring(walk *w, const stroking *s, const mc_shape_point *points, int count)
 {
@@ -189,20 +201,50 @@ begin_ring(walk *w, const stroking *s, const mc_shape_point *points, int count)
         last--;
     while (next < count && !direction(&out, points[0], points[next]))
         next++;
-    if (last == 0 || next == count || !is_near(s, points[last], points[0]) || !is_near(s, points[0], points[next]))
+    if (last == 0 || next == count)
+        return;
+    bool ends_near = is_near(s, points[last], points[0]), begins_near = is_near(s, points[0], points[next]);
+    if (!ends_near && !begins_near)
         return;
     w->first = add_bend(s, points[0], &in, &out);
     w->joined = true;
+    if (!ends_near)
+        add_break(s, w->first.in.right, w->first.in.left);
+    if (!begins_near)
+        add_break(s, w->first.out.left, w->first.out.right);
 }
 
-/* A line breaks off where it cannot be seen, or ends. */
+/* A segment from a, which is near: `closed` for a ring. */
 static void
-end_walk(walk *w, const stroking *s, mc_shape_point p, mc_line_cap cap)
+go_on(walk *w, const stroking *s, mc_shape_point a, const segment *now, bool closed)
 {
-    if (!w->open)
-        return;
-    add_sides(s, w->at, sides_at(s, p, w->before.unit));
-    add_end(s, p, w->before.unit, cap);
+    if (!w->any && w->joined) {
+        w->at = w->first.out;
+    } else if (!w->any) {
+        w->at = sides_at(s, a, now->unit);
+        add_end(s, a, (vector){ -now->unit.x, -now->unit.y }, closed ? MC_CAP_BUTT : s->pen->cap);
+    } else if (w->open || direction(&w->before, w->from, a)) {
+        bend made = add_bend(s, a, &w->before, now);
+        if (w->open)
+            add_sides(s, w->at, made.in);
+        else
+            add_break(s, made.in.right, made.in.left);
+        w->at = made.out;
+    }
+    w->before = *now;
+    w->open = true;
+}
+
+/* A segment from a to b that cannot be seen. */
+static void
+break_off(walk *w, const stroking *s, mc_shape_point a, mc_shape_point b)
+{
+    segment now;
+    if (w->open && direction(&now, a, b)) {
+        bend made = add_bend(s, a, &w->before, &now);
+        add_sides(s, w->at, made.in);
+        add_break(s, made.out.left, made.out.right);
+    }
     w->open = false;
 }
 
@@ -210,9 +252,8 @@ end_walk(walk *w, const stroking *s, mc_shape_point p, mc_line_cap cap)
 static void
 stroke_part(const stroking *s, const mc_shape_point *points, int count, bool closed)
 {
-    walk w = { .open = false };
+    walk w = { .any = false };
     mc_shape_point end = points[0]; /* of the last segment that has a length */
-    bool begun = false;
     int segments = closed ? count : count - 1;
     if (closed)
         begin_ring(&w, s, points, count);
@@ -221,29 +262,22 @@ stroke_part(const stroking *s, const mc_shape_point *points, int count, bool clo
         segment now;
         if (a.x == b.x && a.y == b.y)
             continue;
-        if (!is_near(s, a, b)) {
-            end_walk(&w, s, a, MC_CAP_BUTT);
-        } else if (direction(&now, a, b)) {
-            if (w.open) {
-                bend made = add_bend(s, a, &w.before, &now);
-                add_sides(s, w.at, made.in);
-                w.at = made.out;
-            } else if (!begun && w.joined) {
-                w.at = w.first.out;
-            } else {
-                w.at = sides_at(s, a, now.unit);
-                add_end(s, a, (vector){ -now.unit.x, -now.unit.y }, begun || closed ? MC_CAP_BUTT : s->pen->cap);
-            }
-            w.before = now;
-            w.open = true;
-        }
-        begun = true;
+        if (!is_near(s, a, b))
+            break_off(&w, s, a, b);
+        else if (direction(&now, a, b))
+            go_on(&w, s, a, &now, closed);
+        w.any = true;
+        w.from = a;
         end = b;
     }
-    if (w.open && w.joined)
+    if (!w.open)
+        return;
+    if (w.joined) {
         add_sides(s, w.at, w.first.in);
-    else
-        end_walk(&w, s, end, closed ? MC_CAP_BUTT : s->pen->cap);
+        return;
+    }
+    add_sides(s, w.at, sides_at(s, end, w.before.unit));
+    add_end(s, end, w.before.unit, closed ? MC_CAP_BUTT : s->pen->cap);
 }
 
 /* Cuts [*from, *to], lengths along a + t * u, to where the coordinate is inside of low..high. */

@@ -40,7 +40,7 @@ typedef struct colors {
 typedef struct building {
     mc_tints *tints;
     colors palette;
-    colors made;              /* of each colour of the palette with each ink in each step between */
+    colors made;               /* of each colour of the palette with each ink in each step between */
     lanes *distance, *nearest; /* of what is made: in the palette */
 } building;
 

@@ -30,9 +30,9 @@ bool mc_inks_add(mc_inks *inks, mc_color color);
 typedef struct mc_tints {
     mc_inks inks; /* in a fixed order */
     int count;
-    uint8_t colors[256][4];                           /* premultiplied B, G, R, A; the first one is transparent */
-    uint8_t laid[MC_INKS_MAX][256][MC_TINT_STEPS];    /* what a colour becomes when an ink is laid over it */
-    _Atomic uint16_t over[256][256];                  /* a colour over another: 1 + index; 0: not looked for so far */
+    uint8_t colors[256][4];                        /* premultiplied B, G, R, A; the first one is transparent */
+    uint8_t laid[MC_INKS_MAX][256][MC_TINT_STEPS]; /* what a colour becomes when an ink is laid over it */
+    _Atomic uint16_t over[256][256];               /* a colour over another: 1 + index; 0: not looked for so far */
 } mc_tints;
 
 /*
