@@ -34,7 +34,7 @@ mc_seed_dry_visit(void *baton, int z, int x, int y)
     int columns = level->columns - x < dry->area->columns ? level->columns - x : dry->area->columns;
     int rows = level->rows - y < dry->area->rows ? level->rows - y : dry->area->rows;
     int64_t stride = dry->expected / MC_SEED_SAMPLES + 1;
-    if (z < MC_SEED_LEVELS) {
+    if (z < MC_SEED_DRY_LEVELS) {
         dry->metatiles[z]++;
         dry->tiles[z] += (int64_t)columns * rows;
     }
@@ -48,7 +48,7 @@ write_json(const mc_seed_dry *dry, int64_t metatiles, int64_t tiles)
 {
     const char *between = "";
     fputs("{\"levels\":[", stdout);
-    for (int z = 0; z < MC_SEED_LEVELS; z++)
+    for (int z = 0; z < MC_SEED_DRY_LEVELS; z++)
         if (dry->metatiles[z] > 0) {
             printf("%s{\"level\":%d,\"metatiles\":%lld,\"tiles\":%lld}", between, z, (long long)dry->metatiles[z],
                    (long long)dry->tiles[z]);
@@ -65,7 +65,7 @@ static void
 write_table(const mc_seed_dry *dry, int64_t metatiles, int64_t tiles)
 {
     printf("%6s %16s %18s\n", "level", "metatiles", "tiles");
-    for (int z = 0; z < MC_SEED_LEVELS; z++)
+    for (int z = 0; z < MC_SEED_DRY_LEVELS; z++)
         if (dry->metatiles[z] > 0)
             printf("%6d %16lld %18lld\n", z, (long long)dry->metatiles[z], (long long)dry->tiles[z]);
     printf("%6s %16lld %18lld\n", "all", (long long)metatiles, (long long)tiles);
@@ -80,7 +80,7 @@ void
 mc_seed_dry_end(mc_seed_dry *dry, bool json)
 {
     int64_t metatiles = 0, tiles = 0;
-    for (int z = 0; z < MC_SEED_LEVELS; z++) {
+    for (int z = 0; z < MC_SEED_DRY_LEVELS; z++) {
         metatiles += dry->metatiles[z];
         tiles += dry->tiles[z];
     }

@@ -6,7 +6,7 @@
 #include "mapcache/seed.h"
 #include "mapcache/server.h"
 
-enum { MC_SEED_LEVELS = 256, MC_SEED_SAMPLES = 200 };
+enum { MC_SEED_DRY_LEVELS = 256, MC_SEED_SAMPLES = 200 };
 
 typedef struct mc_seed_dry {
     const mc_seed_area *area;
@@ -15,7 +15,7 @@ typedef struct mc_seed_dry {
 
     mc_ctx ctx;
     mc_runtime *runtime;
-    int64_t visited, metatiles[MC_SEED_LEVELS], tiles[MC_SEED_LEVELS];
+    int64_t visited, metatiles[MC_SEED_DRY_LEVELS], tiles[MC_SEED_DRY_LEVELS];
     int64_t asked, stored, bytes; /* of the samples */
 } mc_seed_dry;
 

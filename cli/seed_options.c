@@ -11,46 +11,75 @@
 
 #include "base/text.h"
 
-enum { RATE_LIMIT = 256, THREAD_DELAY, LIST, CHECKPOINT, RESUME, RETRIES, JSON, DRY_RUN };
-
-static const apr_getopt_option_t rows[] = {
-    { "config", 'c', TRUE, "configuration file (required)" },
-    { "tileset", 't', TRUE, "tileset (required)" },
-    { "grid", 'g', TRUE, "grid of the tileset; default: its first" },
-    { "zoom", 'z', TRUE, "MIN,MAX zoom levels; default: all of the grid" },
-    { "extent", 'e', TRUE, "MINX,MINY,MAXX,MAXY in units of the grid" },
-    { "mode", 'm', TRUE, "seed (default), delete or transfer" },
-    { "transfer", 'x', TRUE, "tileset that a transfer copies to" },
-    { "force", 'f', FALSE, "do not look whether tiles exist: draw, delete or copy all" },
-    { "older", 'o', TRUE, "only tiles older than \"YYYY/MM/DD hh:mm\" (local time) or \"now\"" },
-    { "metasize", 'M', TRUE, "COLUMNS,ROWS of a metatile; default: the tileset's" },
-    { "iteration-mode", 'i', TRUE, "drill-down or scanline; default: drill-down for the built-in grids" },
-    { "nthreads", 'n', TRUE, "threads; default 1; not with -p" },
-    { "nprocesses", 'p', TRUE, "processes; not with -n" },
-    { "percent", 'P', TRUE, "give up when more than this share of the last 1000 failed; 0 to 100, default 1" },
-    { "log-failed", 'L', TRUE, "file that gets a line x,y,z for each failure" },
-    { "retry-failed", 'R', TRUE, "take the tiles from such a file" },
-    { "cache", 'C', TRUE, "use another cache for the tileset" },
-    { "dimension", 'D', TRUE, "NAME=VALUE of a dimension; may be repeated" },
-    { "header", 'H', TRUE, "NAME=VALUE for {NAME} in headers of the source; may be repeated" },
-    { "quiet", 'q', FALSE, "no progress" },
-    { "non-interactive", 'b', FALSE, "progress on lines of its own" },
-    { "verbose", 'v', FALSE, "all messages, on standard error" },
-    { "help", 'h', FALSE, "this list" },
-    { "rate-limit", RATE_LIMIT, TRUE, "tiles per second, at most" },
-    { "thread-delay", THREAD_DELAY, TRUE, "seconds between the starts of threads" },
-    { "list", LIST, TRUE, "take the tiles from a file of lines z/x/y or x y z, rows from the north" },
-    { "checkpoint", CHECKPOINT, TRUE, "file that keeps the place of the run" },
-    { "resume", RESUME, FALSE, "go on at the place that --checkpoint has kept" },
-    { "retries", RETRIES, TRUE, "how often a failed metatile is tried again, after growing pauses; default 0" },
-    { "json", JSON, FALSE, "progress as lines of JSON" },
-    { "dry-run", DRY_RUN, FALSE, "only count what would be visited, by level" },
-    { "ogr-datasource", 'd', TRUE, "vector source that limits the area (not in this build)" },
-    { "ogr-layer", 'l', TRUE, "its layer (not in this build)" },
-    { "ogr-where", 'w', TRUE, "its filter (not in this build)" },
-    { "ogr-sql", 's', TRUE, "its query (not in this build)" },
-    { NULL, 0, 0, NULL },
+enum {
+    RATE_LIMIT = 256,
+    THREAD_DELAY,
+    LIST,
+    CHECKPOINT,
+    RESUME,
+    RETRIES,
+    JSON,
+    DRY_RUN,
+    AREA,
+    AREA_SRS,
+    OUTSIDE,
+    ORDER,
+    NO_BACKOFF
 };
+
+typedef struct option {
+    const char *name;
+    int letter;           /* from RATE_LIMIT on: it has none */
+    const char *argument; /* NULL: it takes none */
+    const char *meaning;
+} option;
+
+/* docs/seeding.md has the same table; a test compares it with what --help prints. */
+static const option rows[] = {
+    { "config", 'c', "FILE", "configuration (required)" },
+    { "tileset", 't', "NAME", "tileset (required)" },
+    { "grid", 'g', "NAME", "grid of the tileset; default: its first" },
+    { "zoom", 'z', "MIN,MAX", "zoom levels; default: all of the grid" },
+    { "extent", 'e', "MINX,MINY,MAXX,MAXY", "in units of the grid" },
+    { "area", AREA, "FILE", "only tiles that meet its polygons, lines and points: GeoJSON or WKT" },
+    { "area-srs", AREA_SRS, "SRS", "CRS of the area's coordinates, x first; default: what the file says" },
+    { "ogr-datasource", 'd', "NAME", "the same from a vector source of GDAL, in units of the grid; not with -e" },
+    { "ogr-layer", 'l', "NAME", "its layer, needed if it has several" },
+    { "ogr-where", 'w', "FILTER", "only features with these attributes" },
+    { "ogr-sql", 's', "QUERY", "a query instead of layer and filter" },
+    { "outside", OUTSIDE, NULL, "delete what does not meet the extent or area, instead of what does" },
+    { "mode", 'm', "MODE", "seed (default), delete or transfer" },
+    { "transfer", 'x', "NAME", "tileset that a transfer copies to" },
+    { "force", 'f', NULL, "do not look whether tiles exist: draw, delete or copy all" },
+    { "older", 'o', "AGE",
+      "only tiles older than \"YYYY/MM/DD hh:mm\" (local time), \"now\", or 90s, 30m, 12h, 7d ago" },
+    { "metasize", 'M', "COLUMNS,ROWS", "tiles in a metatile; default: the tileset's" },
+    { "iteration-mode", 'i', "ORDER", "drill-down, scanline or hilbert; default: drill-down for the built-in grids" },
+    { "order", ORDER, "ORDER", "the same: down, level or hilbert" },
+    { "nthreads", 'n', "COUNT", "threads; default 1; not with -p" },
+    { "nprocesses", 'p', "COUNT", "processes; not with -n" },
+    { "percent", 'P', "PERCENT", "give up when more than this share of the last 1000 failed; 0 to 100, default 1" },
+    { "retries", RETRIES, "COUNT", "try a failed metatile again, after growing pauses; default 0" },
+    { "no-backoff", NO_BACKOFF, NULL, "keep all workers at it when the origin slows down or fails" },
+    { "rate-limit", RATE_LIMIT, "COUNT", "tiles per second, at most" },
+    { "thread-delay", THREAD_DELAY, "SECONDS", "between the starts of threads" },
+    { "log-failed", 'L', "FILE", "gets a line x,y,z for each failure" },
+    { "retry-failed", 'R', "FILE", "take the tiles from such a file" },
+    { "list", LIST, "FILE", "take the tiles from lines z/x/y or x y z, rows from the north" },
+    { "checkpoint", CHECKPOINT, "FILE", "keeps the place of the run" },
+    { "resume", RESUME, NULL, "go on at the place that --checkpoint has kept" },
+    { "cache", 'C', "NAME", "use another cache for the tileset" },
+    { "dimension", 'D', "NAME=VALUE", "value of a dimension; may be repeated" },
+    { "header", 'H', "NAME=VALUE", "for {NAME} in headers of the source; may be repeated" },
+    { "dry-run", DRY_RUN, NULL, "only count what would be visited, by level, and estimate its size" },
+    { "json", JSON, NULL, "progress as lines of JSON" },
+    { "quiet", 'q', NULL, "no progress" },
+    { "non-interactive", 'b', NULL, "progress on lines of its own" },
+    { "verbose", 'v', NULL, "all messages, on standard error, and where the time went" },
+    { "help", 'h', NULL, "this list" },
+};
+
+enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
 void
 mc_seed_usage(const char *program, const char *message)
@@ -59,13 +88,13 @@ mc_seed_usage(const char *program, const char *message)
     if (message != NULL)
         printf("%s\n", message);
     puts("options:");
-    for (const apr_getopt_option_t *row = rows; row->name != NULL; row++) {
-        char flags[48];
-        if (row->optch < RATE_LIMIT)
-            snprintf(flags, sizeof(flags), "-%c, --%s", row->optch, row->name);
-        else
-            snprintf(flags, sizeof(flags), "    --%s", row->name);
-        printf("  %-24s %s\n", flags, row->description);
+    for (const option *row = rows; row < rows + ROWS; row++) {
+        char flags[64];
+        int size = row->letter < RATE_LIMIT ? snprintf(flags, sizeof(flags), "-%c, --%s", row->letter, row->name)
+                                            : snprintf(flags, sizeof(flags), "    --%s", row->name);
+        if (row->argument != NULL)
+            snprintf(flags + size, sizeof(flags) - (size_t)size, " %s", row->argument);
+        printf("  %-34s  %s\n", flags, row->meaning);
     }
 }
 
@@ -78,10 +107,31 @@ parse_pair(int *first, int *second, const char *text, int min, int max, apr_pool
            mc_parse_int(second, comma + 1, min, max);
 }
 
-/* "now", or a local time. */
+/* "30m": that long ago. */
 static bool
-parse_age(apr_time_t *older, const char *text)
+parse_ago(apr_time_t *older, const char *text, apr_pool_t *pool)
 {
+    static const struct {
+        char letter;
+        int seconds;
+    } units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+    size_t size = strlen(text);
+    int64_t count;
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && size > 1; i++)
+        if (text[size - 1] == units[i].letter &&
+            mc_parse_int64(&count, apr_pstrmemdup(pool, text, size - 1), 0, 1000000000 / units[i].seconds)) {
+            *older = apr_time_now() - apr_time_from_sec(count * units[i].seconds);
+            return true;
+        }
+    return false;
+}
+
+/* "now", a local time, or how long ago. */
+static bool
+parse_age(apr_time_t *older, const char *text, apr_pool_t *pool)
+{
+    if (parse_ago(older, text, pool))
+        return true;
     if (strcmp(text, "now") == 0) {
         *older = apr_time_now();
         return true;
@@ -129,11 +179,19 @@ parse_mode(mc_seed_mode *mode, const char *text)
 }
 
 static bool
-parse_order(mc_seed_order *order, const char *text)
+parse_order(mc_seed_options *options, const char *text)
 {
-    bool down = strcmp(text, "drill-down") == 0;
-    *order = down ? MC_ORDER_DRILL_DOWN : MC_ORDER_SCANLINE;
-    return down || strcmp(text, "scanline") == 0 || strcmp(text, "level-by-level") == 0;
+    static const struct {
+        const char *name;
+        mc_seed_order order;
+    } names[] = { { "drill-down", MC_SEED_DOWN },       { "down", MC_SEED_DOWN },    { "scanline", MC_SEED_LEVELS },
+                  { "level-by-level", MC_SEED_LEVELS }, { "level", MC_SEED_LEVELS }, { "hilbert", MC_SEED_HILBERT } };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(text, names[i].name) == 0) {
+            options->order = names[i].order;
+            return options->has_order = true;
+        }
+    return false;
 }
 
 static bool
@@ -163,6 +221,10 @@ set_flag(mc_seed_options *options, int letter)
         return options->json = true;
     case DRY_RUN:
         return options->dry_run = true;
+    case OUTSIDE:
+        return options->outside = true;
+    case NO_BACKOFF:
+        return options->no_backoff = true;
     default:
         return false;
     }
@@ -175,9 +237,11 @@ set_name(mc_seed_options *options, int letter, const char *text)
         int letter;
         const char **field;
     } const names[] = {
-        { 'c', &options->config },   { 't', &options->tileset },  { 'g', &options->grid },
-        { 'x', &options->transfer }, { 'L', &options->failures }, { 'R', &options->retry },
-        { 'C', &options->cache },    { LIST, &options->list },    { CHECKPOINT, &options->checkpoint },
+        { 'c', &options->config },    { 't', &options->tileset },       { 'g', &options->grid },
+        { 'x', &options->transfer },  { 'L', &options->failures },      { 'R', &options->retry },
+        { 'C', &options->cache },     { LIST, &options->list },         { CHECKPOINT, &options->checkpoint },
+        { AREA, &options->area },     { AREA_SRS, &options->area_srs }, { 'd', &options->ogr.source },
+        { 'l', &options->ogr.layer }, { 'w', &options->ogr.where },     { 's', &options->ogr.sql },
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (names[i].letter == letter) {
@@ -201,11 +265,12 @@ set_value(mc_seed_options *options, int letter, const char *text, apr_pool_t *po
     case 'm':
         return parse_mode(&options->mode, text);
     case 'o':
-        return parse_age(&options->older, text);
+        return parse_age(&options->older, text, pool);
     case 'M':
         return parse_pair(&options->metatile_columns, &options->metatile_rows, text, 1, 64, pool);
     case 'i':
-        return parse_order(&options->order, text);
+    case ORDER:
+        return parse_order(options, text);
     case 'n':
     case 'p':
         return parse_workers(options, letter == 'p', text);
@@ -230,10 +295,34 @@ set_value(mc_seed_options *options, int letter, const char *text, apr_pool_t *po
 static const char *
 option_name(int letter)
 {
-    const apr_getopt_option_t *row = rows;
-    while (row->name != NULL && row->optch != letter)
+    const option *row = rows;
+    while (row < rows + ROWS - 1 && row->letter != letter)
         row++;
     return row->name;
+}
+
+/* What limits the area. */
+static const char *
+check_area(const mc_seed_options *options)
+{
+    const mc_seed_ogr *ogr = &options->ogr;
+    if (ogr->source != NULL && options->has_extent)
+        return "the area comes from one of --extent and --ogr-datasource";
+    if (ogr->source != NULL && options->area != NULL)
+        return "the area comes from one of --area and --ogr-datasource";
+    if (ogr->source == NULL && (ogr->layer != NULL || ogr->where != NULL || ogr->sql != NULL))
+        return "--ogr-layer, --ogr-where and --ogr-sql need --ogr-datasource";
+    if (ogr->sql != NULL && (ogr->layer != NULL || ogr->where != NULL))
+        return "--ogr-sql stands for --ogr-layer and --ogr-where";
+    if (options->area_srs != NULL && options->area == NULL && ogr->source == NULL)
+        return "--area-srs needs --area or --ogr-datasource";
+    if (!options->outside)
+        return NULL;
+    if (options->mode != MC_SEED_DELETE)
+        return "--outside is for --mode delete";
+    if (options->has_extent == (options->area != NULL || ogr->source != NULL))
+        return "--outside needs one of --extent, --area and --ogr-datasource";
+    return NULL;
 }
 
 static const char *
@@ -251,7 +340,7 @@ check(const mc_seed_options *options)
         return "--resume needs --checkpoint FILE";
     if (options->retry != NULL && options->failures != NULL && strcmp(options->retry, options->failures) == 0)
         return "--log-failed would empty the file that --retry-failed reads";
-    return NULL;
+    return check_area(options);
 }
 
 /* The list of options follows every complaint; apr_getopt's own message goes before it. */
@@ -270,19 +359,20 @@ mc_seed_options_parse(mc_seed_options *options, int argc, const char *const *arg
     *options =
         (mc_seed_options){ .percent = 1, .dimensions = apr_table_make(pool, 4), .headers = apr_table_make(pool, 4) };
     apr_getopt_t *parser;
+    apr_getopt_option_t known[ROWS + 1] = { 0 };
+    for (int i = 0; i < ROWS; i++)
+        known[i] = (apr_getopt_option_t){ rows[i].name, rows[i].letter, rows[i].argument != NULL, NULL };
     apr_getopt_init(&parser, pool, argc, argv);
     parser->errfn = complain;
     parser->errarg = stdout;
     int letter;
     const char *text;
     apr_status_t status;
-    while ((status = apr_getopt_long(parser, rows, &letter, &text)) == APR_SUCCESS) {
+    while ((status = apr_getopt_long(parser, known, &letter, &text)) == APR_SUCCESS) {
         if (letter == 'h') {
             options->help = true;
             return NULL;
         }
-        if (letter == 'd' || letter == 'l' || letter == 'w' || letter == 's')
-            return apr_psprintf(pool, "--%s: this build has no OGR; limit the area with --extent", option_name(letter));
         if (set_flag(options, letter) || (text != NULL && set_name(options, letter, text)))
             continue;
         if (!set_value(options, letter, text, pool))

@@ -5,19 +5,22 @@
 #include <apr_tables.h>
 
 #include "mapcache/seed.h"
-
-typedef enum mc_seed_order { MC_ORDER_BY_GRID, MC_ORDER_DRILL_DOWN, MC_ORDER_SCANLINE } mc_seed_order;
+#include "seed/area.h"
 
 typedef struct mc_seed_options {
     const char *config, *tileset, *grid, *transfer, *cache;
     const char *failures, *retry, *list, *checkpoint; /* files */
     mc_seed_mode mode;
+    bool has_order;
     mc_seed_order order;
     bool has_zoom, has_extent;
     int minzoom, maxzoom;
     mc_extent extent;
+    const char *area, *area_srs;
+    mc_seed_ogr ogr; /* source NULL: none */
+    bool outside;
     int metatile_columns, metatile_rows; /* 0: the tileset's */
-    bool force, quiet, non_interactive, verbose, help, resume, json, dry_run;
+    bool force, quiet, non_interactive, verbose, help, resume, json, dry_run, no_backoff;
     apr_time_t older;
     int workers;
     bool processes;

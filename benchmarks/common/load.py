@@ -11,7 +11,7 @@ SOURCE = pathlib.Path(__file__).with_name("load.c")
 
 def program():
     """Compiled when it is missing or older than its source."""
-    made = ROOT / "build" / "bench" / "load"
+    made = ROOT / "build" / "bench" / "bin" / "load"
     if not made.exists() or made.stat().st_mtime < SOURCE.stat().st_mtime:
         made.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["cc", "-O2", "-o", made, SOURCE], check=True)

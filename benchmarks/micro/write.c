@@ -1,5 +1,8 @@
-/* Tiles of 16 KB written a second by one thread, by how many a transaction has: `micro_write [tiles [type [inner
- * XML]]]`. Time is of the wall, as commits wait for the disk. */
+/*
+ * Tiles written a second by one thread, as a seeder does it (metatiles of 8x8), by how many a transaction has:
+ * `micro_write [tiles [type [inner XML [bytes [shared]]]]]`. FOLDER in the XML is a new folder that goes at the end.
+ * shared: somebody else has the file FOLDER/x.db open all the time. Time is of the wall, as commits wait for the disk.
+ */
 #include <apr_general.h>
 #include <apr_hash.h>
 #include <apr_strings.h>
@@ -9,18 +12,23 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cache/cache_base.h"
 #include "db/postgres.h"
 
-enum { TILE_BYTES = 16384, COLUMNS = 256 };
+enum { COLUMNS = 256 };
 
 static mc_level levels[] = { { 1000, 1, 1 }, { 500, COLUMNS, 1 << 20 } };
-static mc_grid grid = {
-    .name = "GoogleMapsCompatible", .tile_width = 256, .tile_height = 256, .level_count = 2, .levels = levels
-};
+static mc_grid grid = { .name = "GoogleMapsCompatible",
+                        .tile_width = 256,
+                        .tile_height = 256,
+                        .origin = MC_TOP_LEFT,
+                        .level_count = 2,
+                        .levels = levels };
 static apr_pool_t *pool;
 static mc_process process;
 static mc_ctx ctx;
+static int tile_bytes = 16384;
 
 static double
 seconds(clockid_t clock)
@@ -54,15 +62,19 @@ create(const char *type, const char *inner)
 static mc_put
 tile_of(int number, apr_pool_t *scratch)
 {
-    uint32_t bytes[TILE_BYTES / 4], state = (uint32_t)number * 2654435761u + 1;
-    for (int i = 0; i < TILE_BYTES / 4; i++)
-        bytes[i] = state = state * 1664525u + 1013904223u;
-    mc_put put = { .data = mc_buf_attach(mc_buf_copy(bytes, TILE_BYTES), scratch) };
+    mc_buf *buf = mc_buf_create((size_t)tile_bytes, (size_t)tile_bytes);
+    buf->size = (size_t)tile_bytes;
+    uint32_t state = (uint32_t)number * 2654435761u + 1;
+    for (int i = 0; i + 4 <= tile_bytes; i += 4) {
+        state = state * 1664525u + 1013904223u;
+        memcpy(buf->data + i, &state, 4);
+    }
+    mc_put put = { .data = mc_buf_attach(buf, scratch) };
     put.key = (mc_tile_key){ .tileset = "streets",
                              .grid = &grid,
                              .z = 1,
-                             .x = number % COLUMNS,
-                             .y = number / COLUMNS,
+                             .x = number / 64 % (COLUMNS / 8) * 8 + number % 8,
+                             .y = number / 64 / (COLUMNS / 8) * 8 + number / 8 % 8,
                              .extension = "jpg",
                              .mime = "image/jpeg",
                              .renderable = true };
@@ -81,7 +93,10 @@ measure(mc_cache *cache, int tiles, int together, int first)
         for (int j = 0; j < together; j++)
             puts[j] = tile_of(first + i + j, scratch);
         double wall_before = seconds(CLOCK_MONOTONIC), cpu_before = seconds(CLOCK_PROCESS_CPUTIME_ID);
+        ctx.writes = mc_cache_writes_create(scratch);
         must(mc_cache_put(cache, puts, together, &ctx));
+        must(mc_cache_writes_flush(&ctx));
+        ctx.writes = NULL;
         wall += seconds(CLOCK_MONOTONIC) - wall_before;
         cpu += seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_before;
         apr_pool_clear(scratch);
@@ -102,15 +117,29 @@ main(int argc, const char *const *argv)
     apr_pool_create(&pool, NULL);
     if (mkdtemp(folder) == NULL)
         return 1;
-    const char *inner = argc > 3 ? argv[3] : apr_psprintf(pool, "<dbfile>%s/{tileset}.sqlite3</dbfile>", folder);
+    const char *inner = argc > 3 ? argv[3] : "<dbfile>FOLDER/{tileset}.sqlite3</dbfile>";
+    inner = mc_replace_all(inner, "FOLDER", folder, pool);
+    tile_bytes = argc > 4 ? atoi(argv[4]) : tile_bytes;
+    sqlite3 *other = NULL;
     process.handles = mc_handles_create(16);
     process.postgres = mc_postgres_create(2, 1, APR_USEC_PER_SEC, true);
     ctx.process = &process;
+    ctx.pool = pool;
     ctx.log = &mc_log_stderr;
     mc_cache *cache = create(type, inner);
+    if (argc > 5) {
+        mc_put first = tile_of(1 << 27, pool);
+        must(mc_cache_put(cache, &first, 1, &ctx));
+        if (sqlite3_open(apr_pstrcat(pool, folder, "/x.db", NULL), &other) != SQLITE_OK ||
+            sqlite3_exec(other, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) != SQLITE_OK)
+            return 1;
+    }
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
         measure(cache, tiles / sizes[i] * sizes[i], sizes[i], (int)i * tiles);
+    sqlite3_close(other);
+    double before = seconds(CLOCK_MONOTONIC);
     mc_handles_destroy(process.handles);
+    printf("closed after %.1f ms\n", (seconds(CLOCK_MONOTONIC) - before) * 1e3);
     mc_postgres_destroy(process.postgres);
     return system(apr_pstrcat(pool, "rm -rf ", folder, NULL)) == 0 ? 0 : 1;
 }

@@ -10,11 +10,13 @@
 typedef struct mc_cache mc_cache;
 struct mc_place; /* lib/cache/cache_base.h */
 
-/* A tile to be stored. `pixels` (may be NULL) are its decoded form, for blank detection. */
+/* A tile to be stored. `uniform`: all of its pixels are known to be `bgra` (premultiplied), which some stores write
+ * instead of the bytes. */
 typedef struct mc_put {
     mc_tile_key key;
     mc_buf *data;
-    mc_pixels *pixels;
+    bool uniform;
+    uint8_t bgra[4];
 } mc_put;
 
 /* Told of a stored tile; false ends the list. */

@@ -170,6 +170,7 @@ typedef struct mc_build {
     mc_diagnostics *diagnostics;
     apr_hash_t *grids;             /* mc_grid * */
     apr_hash_t *formats;           /* mc_format * */
+    apr_hash_t *cubes;             /* mc_cube * */
     apr_hash_t *sources;           /* mc_source * */
     apr_hash_t *caches;            /* mc_cache * */
     apr_hash_t *rulesets;          /* mc_ruleset * */

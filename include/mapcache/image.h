@@ -31,6 +31,12 @@ mc_pixels *mc_pixels_ref(mc_pixels *pixels);
 void mc_pixels_unref(mc_pixels *pixels); /* NULL is ignored */
 mc_pixels *mc_pixels_attach(mc_pixels *pixels, apr_pool_t *pool);
 
+/*
+ * A rectangle of `source` without a copy: false where it does not lie in the source. For reading, as long as the source
+ * lives and is not drawn on; it has no references and is never released.
+ */
+bool mc_pixels_part(mc_pixels *part, const mc_pixels *source, int x, int y, int width, int height);
+
 /* Finds out (and remembers in pixels->opacity) whether all, some or no pixels are opaque. */
 mc_opacity mc_pixels_opacity(mc_pixels *pixels);
 

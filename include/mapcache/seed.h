@@ -18,22 +18,31 @@ typedef struct mc_seed_area {
     int minzoom, maxzoom;        /* inclusive */
     const mc_tile_range *limits; /* by zoom level; rounded outwards to metatile borders by the walk */
     int columns, rows;           /* tiles in a metatile */
+
+    const struct mc_seed_region *region; /* only metatiles that meet it (lib/seed/region.h); NULL: all of the limits */
+    bool outside;                        /* only those that do not meet it */
 } mc_seed_area;
+
+typedef enum mc_seed_order { MC_SEED_DOWN, MC_SEED_LEVELS, MC_SEED_HILBERT } mc_seed_order;
 
 /* Called for each metatile, named by its lowest tile. False ends the walk. */
 typedef bool mc_seed_visit(void *baton, int z, int x, int y);
 
-/* Level after level, x inner, y outer. False when a visit ended the walk. */
-bool mc_seed_walk_levels(const mc_seed_area *area, mc_seed_visit *visit, void *baton);
-
 /*
- * Each metatile of the first level, followed by those under it, down to the last level. Visits the same metatiles as
- * mc_seed_walk_levels, each once, also where resolutions are not halved from level to level.
+ * Visits each metatile of the area once, in an order:
+ *   MC_SEED_LEVELS   level after level, x inner, y outer
+ *   MC_SEED_DOWN     each metatile of the first level, followed by those under it, down to the last level; also where
+ *                    resolutions are not halved from level to level
+ *   MC_SEED_HILBERT  level after level along Hilbert's curve of the whole level, so that neighbours come close together
+ * Memory does not grow with the number of metatiles. False when a visit ended the walk.
  */
-bool mc_seed_walk_down(const mc_seed_area *area, mc_seed_visit *visit, void *baton);
+bool mc_seed_walk(const mc_seed_area *area, mc_seed_order order, mc_seed_visit *visit, void *baton);
 
-/* How many metatiles either walk visits; INT64_MAX at most. */
+/* How many metatiles a walk visits, without walking where whole blocks lie inside; INT64_MAX at most. */
 int64_t mc_seed_count(const mc_seed_area *area);
+
+/* Whether the metatile that begins with this tile is one that a walk visits. */
+bool mc_seed_wanted(const mc_seed_area *area, int z, int x, int y);
 
 /* The tiles of each level that an extent (units of the CRS) touches, without tolerance. By level of the grid, in
  * `pool`. */
@@ -96,6 +105,10 @@ mc_error *mc_seed_hire(mc_seed_crew **crew, const mc_seed_plan *plan, apr_pool_t
  */
 mc_error *mc_seed_submit(mc_seed_crew *crew, int z, int x, int y, const volatile int *stop,
                          apr_pool_t *pool) MC_CHECKED;
+
+/* Reports the results that are there; where there is none, waits at most so many milliseconds for the first. How many
+ * metatiles are still under way is in *outstanding. MC_ERR_IO as above. */
+mc_error *mc_seed_poll(int *outstanding, mc_seed_crew *crew, int milliseconds, apr_pool_t *pool) MC_CHECKED;
 
 /* Takes back what no worker has begun with: there will be no results of it. */
 void mc_seed_recall(mc_seed_crew *crew);

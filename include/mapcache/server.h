@@ -30,6 +30,7 @@ typedef struct mc_config {
     apr_array_header_t *formats;  /* mc_format *, builtin ones first */
     apr_array_header_t *caches;   /* mc_cache * */
     apr_hash_t *tilesets_by_name;
+    apr_hash_t *cubes; /* mc_cube * by name */
     apr_array_header_t *services; /* struct mc_service *, in dispatch order (spec services 1) */
     const mc_format *default_format;
     mc_errors_mode errors;

@@ -316,14 +316,10 @@ put_tile(disk_cache *cache, const mc_put *tile, mc_ctx *ctx)
     mc_memory_key memory_key;
     mc_memory_key_build(&memory_key, 2, path, &tile->key);
     mc_memory_forget(&memory_key, ctx);
-    uint8_t bgra[4];
-    bool looked_at = cache->detect_blank || (cache->symlink_blank && cache->layout != TEMPLATE);
-    if (looked_at && tile->pixels != NULL && mc_pixels_uniform(tile->pixels, bgra)) {
-        if (cache->detect_blank && bgra[3] == 0)
-            return MC_OK;
-        if (cache->symlink_blank && cache->layout != TEMPLATE)
-            return put_link(cache, path, tile, bgra, ctx);
-    }
+    if (tile->uniform && cache->detect_blank && tile->bgra[3] == 0)
+        return MC_OK;
+    if (tile->uniform && cache->symlink_blank && cache->layout != TEMPLATE)
+        return put_link(cache, path, tile, tile->bgra, ctx);
     return create_file(path, tile->data, NULL, cache->creation_retry, ctx->pool);
 }
 

@@ -18,11 +18,10 @@ put_tile(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t 
 {
     (void)cache;
     const mc_tile_key *key = &tile->key;
-    uint8_t bgra[4];
     sqlite_binds binds = { .data = tile->data->data, .size = tile->data->size };
     const char *images = "INSERT OR REPLACE INTO images(tile_id, tile_data) VALUES(:key, :data)";
-    if (tile->pixels != NULL && mc_pixels_uniform(tile->pixels, bgra)) {
-        binds.id = apr_psprintf(pool, "#%02x%02x%02x%02x", bgra[0], bgra[1], bgra[2], bgra[3]);
+    if (tile->uniform) {
+        binds.id = apr_psprintf(pool, "#%02x%02x%02x%02x", tile->bgra[0], tile->bgra[1], tile->bgra[2], tile->bgra[3]);
         images = "INSERT OR IGNORE INTO images(tile_id, tile_data) VALUES(:key, :data)";
     } else {
         binds.id = apr_psprintf(pool, "%d-%d-%d", key->x, key->y, key->z);

@@ -13,9 +13,9 @@ static const char default_create[] =
 static mc_error *
 store_blob(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
 {
-    uint8_t blank[5] = { '#' };
+    const uint8_t blank[5] = { '#', tile->bgra[0], tile->bgra[1], tile->bgra[2], tile->bgra[3] };
     sqlite_binds binds = { .data = tile->data->data, .size = tile->data->size };
-    if (cache->detect_blank && tile->pixels != NULL && mc_pixels_uniform(tile->pixels, blank + 1))
+    if (cache->detect_blank && tile->uniform)
         binds = (sqlite_binds){ .data = blank, .size = sizeof(blank) };
     return mc_sqlite_run(handle, cache->set, &tile->key, &binds, pool);
 }
@@ -104,6 +104,8 @@ static mc_error *
 put_into_file(sqlite_cache *cache, mc_handle *handle, const char *path, const char *const *paths, const mc_put *tiles,
               int count, mc_ctx *ctx)
 {
+    if (ctx->bulk)
+        mc_handle_bulk(handle);
     MC_TRY(mc_sqlite_run(handle, "BEGIN IMMEDIATE", NULL, NULL, ctx->pool));
     int z = -1; /* of the tile before */
     for (int i = 0; i < count; i++) {

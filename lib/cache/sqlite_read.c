@@ -284,18 +284,38 @@ release_reader(mc_handle *handle, const mc_error *error, mc_ctx *ctx)
     mc_handle_release(handle, error == MC_OK);
 }
 
+/*
+ * *handle is held afterwards, also after an error; NULL: the file has gone, or cannot be opened. A handle that was open
+ * when a writer was cut off cannot take that back; the next one does.
+ */
+static mc_error *
+read_held(mc_tile **tile, mc_handle **handle, sqlite_cache *cache, const place *at, const mc_tile_key *key, mc_ctx *ctx,
+          apr_pool_t *pool)
+{
+    for (int attempt = 0;; attempt++) {
+        *tile = NULL;
+        mc_error *error = acquire_if_there(handle, cache, at, key, ctx, pool);
+        if (error != MC_OK)
+            *handle = NULL;
+        if (error != MC_OK || *handle == NULL)
+            return error;
+        error = check_plan(cache, *handle, ctx, pool);
+        if (error == MC_OK)
+            error = read_tile(tile, cache, *handle, key, ctx, pool);
+        if (error == MC_OK || attempt > 0 || !mc_handle_cut_off(*handle))
+            return error;
+        release_reader(*handle, error, ctx);
+    }
+}
+
 static mc_error *
 get_from_file(mc_tile **tile, sqlite_cache *cache, const place *at, const mc_tile_key *key, mc_ctx *ctx,
               apr_pool_t *pool)
 {
     mc_handle *handle;
-    MC_TRY(acquire_if_there(&handle, cache, at, key, ctx, pool));
-    if (handle == NULL)
-        return MC_OK;
-    mc_error *error = check_plan(cache, handle, ctx, pool);
-    if (error == MC_OK)
-        error = read_tile(tile, cache, handle, key, ctx, pool);
-    release_reader(handle, error, ctx);
+    mc_error *error = read_held(tile, &handle, cache, at, key, ctx, pool);
+    if (handle != NULL)
+        release_reader(handle, error, ctx);
     return error;
 }
 
@@ -308,18 +328,10 @@ mc_sqlite_get_stamped(mc_tile **tile, bool *rollback, mc_cache *base, const mc_s
     place own;
     const place *at = locate_stamped(&own, cache, look, ctx);
     mc_handle *handle;
-    *tile = NULL;
-    *rollback = false;
-    mc_error *error = acquire_if_there(&handle, cache, at, key, ctx, pool);
-    if (error != MC_OK || handle == NULL) {
-        mc_span_note(&span, error != MC_OK ? "ERROR" : "CACHE_MISS");
-        return error;
-    }
-    error = check_plan(cache, handle, ctx, pool);
-    if (error == MC_OK)
-        error = read_tile(tile, cache, handle, key, ctx, pool);
-    *rollback = error == MC_OK && at->stamp.wal_size < 0 && mc_handle_rollback(handle);
-    release_reader(handle, error, ctx);
+    mc_error *error = read_held(tile, &handle, cache, at, key, ctx, pool);
+    *rollback = error == MC_OK && handle != NULL && at->stamp.wal_size < 0 && mc_handle_rollback(handle);
+    if (handle != NULL)
+        release_reader(handle, error, ctx);
     if (error != MC_OK)
         mc_span_note(&span, "ERROR");
     else if (*tile == NULL)

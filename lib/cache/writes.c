@@ -4,8 +4,6 @@
 
 #include "cache/cache_base.h"
 
-/* What the gathered pictures of one colour may hold; the others are let go of at once. */
-#define PIXELS_MAX ((size_t)32 << 20)
 #define BYTES_MAX ((size_t)64 << 20)
 
 struct mc_cache_writes {
@@ -16,18 +14,16 @@ struct mc_cache_writes {
     mc_cache *cache; /* NULL: nothing is gathered */
     mc_put *puts;
     int count, room;
-    size_t bytes, pixels;
+    size_t bytes;
 };
 
 static void
 let_go(mc_cache_writes *writes)
 {
-    for (int i = 0; i < writes->count; i++) {
+    for (int i = 0; i < writes->count; i++)
         mc_buf_unref(writes->puts[i].data);
-        mc_pixels_unref(writes->puts[i].pixels);
-    }
     writes->count = 0;
-    writes->bytes = writes->pixels = 0;
+    writes->bytes = 0;
     writes->cache = NULL;
     apr_pool_clear(writes->keys);
 }
@@ -86,14 +82,12 @@ gather(mc_cache_writes *writes, const mc_put *put)
         writes->puts = grown;
         writes->room = room;
     }
-    uint8_t bgra[4];
-    bool uniform = put->pixels != NULL && mc_pixels_uniform(put->pixels, bgra);
-    mc_put kept = { .key = keep_key(writes, &put->key),
-                    .data = mc_buf_ref(put->data),
-                    .pixels = uniform ? mc_pixels_ref(put->pixels) : NULL };
-    writes->puts[writes->count++] = kept;
+    mc_put *kept = &writes->puts[writes->count];
+    *kept = *put;
+    kept->key = keep_key(writes, &put->key);
+    mc_buf_ref(kept->data);
+    writes->count++;
     writes->bytes += put->data->size;
-    writes->pixels += uniform ? (size_t)put->pixels->width * (size_t)put->pixels->height * 4 : 0;
 }
 
 static mc_error *
@@ -103,7 +97,9 @@ store_all(mc_ctx *ctx)
     if (writes->count == 0)
         return MC_OK;
     ctx->writes = NULL; /* what the cache is made of writes at once */
+    ctx->bulk = true;
     mc_error *error = mc_cache_put(writes->cache, writes->puts, writes->count, ctx);
+    ctx->bulk = false;
     ctx->writes = writes;
     let_go(writes);
     return error;
@@ -143,7 +139,7 @@ mc_cache_writes_add(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx
     writes->cache = cache;
     for (int i = 0; i < count; i++)
         gather(writes, &tiles[i]);
-    return writes->bytes > BYTES_MAX || writes->pixels > PIXELS_MAX ? store_early(ctx) : MC_OK;
+    return writes->bytes > BYTES_MAX ? store_early(ctx) : MC_OK;
 }
 
 /* A tile that is asked for must be in its store first. */

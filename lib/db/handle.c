@@ -1,16 +1,25 @@
 /* One open SQLite file: how it is opened and closed, and its prepared statements. The table is in handles.c. */
 #include <apr_strings.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/text.h"
 #include "db/handle_private.h"
 
 static const int64_t BUSY_AT_MOST_US = 60 * APR_USEC_PER_SEC;
+
+enum {
+    SYNCHRONOUS_FULL = 2,
+    MARK_BYTES = 4096 + 8,
+    LEAVING_MS = 2000, /* how long the end of a bulk load waits for others */
+};
 
 uint64_t
 mc_open_profile(const mc_open *how)
@@ -114,11 +123,39 @@ mc_handle_end(mc_handle *handle)
     return ended;
 }
 
+/* The number in the first column of a pragma's first row; -1: none. */
+static int
+ask(mc_handle *handle, const char *sql)
+{
+    sqlite3_stmt *statement = NULL;
+    int number = -1;
+    if (sqlite3_prepare_v2(handle->db, sql, -1, &statement, NULL) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW)
+        number = sqlite3_column_int(statement, 0);
+    sqlite3_finalize(statement);
+    return number;
+}
+
+/* Beside a file that a bulk load has taken out of WAL mode, until it is back: whoever kills the load leaves it. */
+static bool
+mark_of(char mark[MARK_BYTES], const mc_handle *handle)
+{
+    return snprintf(mark, MARK_BYTES, "%s-bulk", handle->path) < MARK_BYTES;
+}
+
+static bool
+is_marked(const mc_handle *handle)
+{
+    char mark[MARK_BYTES];
+    return mark_of(mark, handle) && access(mark, F_OK) == 0;
+}
+
 /* Pragmas come before the create statement: some of them work on an empty file only. */
 static mc_error *
 set_up(mc_handle *handle, const mc_open *how, bool created, apr_pool_t *pool)
 {
     bool journal_configured = false;
+    if (how->write) /* what a transaction changes stays in memory until its end, so that each page is written once */
+        MC_TRY(run(handle, "PRAGMA cache_spill=off", "a tile store cannot be opened", pool));
     if (!how->write) { /* the first look at the file: what is wrong with it shows here, not in a request's statement */
         /* The read transaction that begins so is the user's own: each would lock the file and look for its journal. */
         if (how->pragma_count == 0)
@@ -136,11 +173,47 @@ set_up(mc_handle *handle, const mc_open *how, bool created, apr_pool_t *pool)
     }
     if (!how->write)
         return MC_OK;
-    if (created && how->wal && !journal_configured && local_file_system(handle->path))
-        MC_TRY(run(handle, "PRAGMA journal_mode=WAL", "a tile store cannot be set up", pool));
+    mc_vfs_gather_logs(handle->db, ask(handle, "PRAGMA synchronous") >= SYNCHRONOUS_FULL);
+    handle->may_switch = how->wal && !journal_configured;
+    if (created && handle->may_switch && local_file_system(handle->path)) {
+        mc_error *error = run(handle, "PRAGMA journal_mode=WAL", "a tile store cannot be set up", pool);
+        if (error != MC_OK && error->kind != MC_ERR_UNAVAILABLE) /* another process makes the same file: it does this */
+            return error;
+    }
+    handle->bulk = handle->may_switch && is_marked(handle);
     if (how->create != NULL)
         MC_TRY(run(handle, how->create, "a tile store cannot be set up", pool));
     return MC_OK;
+}
+
+void
+mc_handle_bulk(mc_handle *handle)
+{
+    char mark[MARK_BYTES];
+    if (!handle->may_switch || mc_handle_rollback(handle) || !mark_of(mark, handle))
+        return;
+    mc_handles_close_readers(handle);
+    int file = open(mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0 && errno != EEXIST)
+        return;
+    if (file >= 0)
+        close(file);
+    if (sqlite3_exec(handle->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL) == SQLITE_OK)
+        handle->bulk = true;
+    else if (file >= 0)
+        (void)unlink(mark); /* somebody else has it open */
+}
+
+/* Ends a bulk load. Where others keep the file busy, or the disk is full, the mark stays for the next writer. */
+static void
+end_bulk(mc_handle *handle, bool replaced)
+{
+    char mark[MARK_BYTES];
+    handle->bulk = false;
+    sqlite3_busy_timeout(handle->db, LEAVING_MS);
+    bool back = replaced || sqlite3_exec(handle->db, "PRAGMA journal_mode=WAL", NULL, NULL, NULL) == SQLITE_OK;
+    if (back && mark_of(mark, handle))
+        (void)unlink(mark);
 }
 
 /* *code: SQLite's, when it fails. */
@@ -152,7 +225,7 @@ open_once(mc_handle *handle, const mc_open *how, bool exists, bool alone, int *c
                                    how->immutable || alone ? "?immutable=1" : "", NULL);
     int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
                 (how->write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
-    const char *vfs = how->vfs != NULL || how->write ? how->vfs : mc_vfs_direct();
+    const char *vfs = how->vfs != NULL ? how->vfs : how->write ? mc_vfs_writing() : mc_vfs_direct();
     mc_error *error = MC_OK;
     if (sqlite3_open_v2(name, &handle->db, flags, vfs) != SQLITE_OK) {
         error = mc_handle_error(handle, "a tile store cannot be opened", pool);
@@ -162,10 +235,32 @@ open_once(mc_handle *handle, const mc_open *how, bool exists, bool alone, int *c
         error = set_up(handle, how, !exists, pool);
     }
     if (error != MC_OK) {
-        *code = sqlite3_errcode(handle->db) & 0xff;
+        *code = sqlite3_extended_errcode(handle->db);
         mc_handle_close(handle, false);
     }
     return error;
+}
+
+/*
+ * A writer was cut off in the middle of a commit: what its journal has kept of the file before must go back first,
+ * which only a writer can. Nothing may be read meanwhile, least of all without locks.
+ */
+static mc_error *
+roll_back(mc_handle *handle, mc_ctx *ctx, apr_pool_t *pool)
+{
+    int code;
+    const mc_open how = { .write = true };
+    mc_error *error = open_once(handle, &how, true, false, &code, ctx, pool);
+    if (error == MC_OK) {
+        error = run(handle, "PRAGMA schema_version", "a tile store cannot be recovered", pool);
+        mc_handle_close(handle, false);
+    }
+    if (error == MC_OK)
+        return MC_OK;
+    return mc_error_wrap(
+        pool, error, MC_ERR_UNAVAILABLE,
+        "a writer of a tile store was cut off, and its -journal can be taken back only by a user who may"
+        " write the file and its folder");
 }
 
 mc_error *
@@ -175,7 +270,11 @@ mc_handle_open(mc_handle *handle, const mc_open *how, const mc_stamp *stamp, boo
     if (stamp == NULL)
         make_folders(handle->path);
     mc_error *error = open_once(handle, how, stamp != NULL, *alone, &code, ctx, pool);
-    bool no_shared_memory = code == SQLITE_CANTOPEN || code == SQLITE_READONLY;
+    if (code == SQLITE_READONLY_ROLLBACK && !how->write) {
+        MC_TRY(roll_back(handle, ctx, pool));
+        return open_once(handle, how, true, *alone, &code, ctx, pool);
+    }
+    bool no_shared_memory = (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY;
     if (error == MC_OK || !no_shared_memory || how->write || how->immutable || *alone || stamp->wal_size > 0)
         return error;
     *alone = true; /* everything is in the main file */
@@ -192,6 +291,8 @@ mc_handle_close(mc_handle *handle, bool replaced)
     handle->statement_count = 0;
     sqlite3_finalize(handle->rollback);
     handle->rollback = NULL;
+    if (handle->bulk)
+        end_bulk(handle, replaced);
     if (replaced) /* the -wal beside the path belongs to another file now */
         sqlite3_db_config(handle->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_close_v2(handle->db);
@@ -215,6 +316,12 @@ mc_handle_rollback(mc_handle *handle)
         file->pMethods == NULL || file->pMethods->xRead(file, versions, sizeof(versions), 18) != SQLITE_OK)
         return false;
     return versions[0] == 1 && versions[1] == 1;
+}
+
+bool
+mc_handle_cut_off(mc_handle *handle)
+{
+    return sqlite3_extended_errcode(handle->db) == SQLITE_READONLY_ROLLBACK;
 }
 
 sqlite3 *

@@ -27,6 +27,8 @@ struct mc_handle {
     } statements[MOST_STATEMENTS];
     int statement_count;
     sqlite3_stmt *rollback; /* NULL: not needed yet */
+    bool may_switch;        /* the journal mode is ours to choose, and was WAL when the file was made */
+    bool bulk;              /* in a rollback mode for a bulk load; WAL when it is closed */
     size_t page_bytes;      /* of its pages in memory, as counted in the table */
     struct mc_write_lock *write_lock;
 };
@@ -45,13 +47,23 @@ bool mc_handle_end(mc_handle *handle);
 /* replaced: another file stands at the path now, so that no checkpoint may happen. */
 void mc_handle_close(mc_handle *handle, bool replaced);
 
+/* Closes the idle readers of the handle's file in its table: a WAL file can leave that mode only when nobody else has
+ * it open. */
+void mc_handles_close_readers(const mc_handle *handle);
+
 /* Counts the pages that a handle keeps in memory from now on, in its table. True if all handles together keep more than
  * they may. */
 bool mc_handles_count_pages(mc_handle *handle, size_t bytes);
 
-/* Once a process; then the name of the file system for readers, NULL for the default one. */
+/* Once a process; then the names of the file systems for readers and for writers, NULL for the default one. */
 void mc_vfs_set_up(void);
 const char *mc_vfs_direct(void);
+const char *mc_vfs_writing(void);
+
+/* Of mc_vfs_set_up. And whether the journals and logs of a writer are gathered as its pages are: only where SQLite
+ * syncs them before it relies on them. */
+const char *mc_vfs_gather_set_up(void);
+void mc_vfs_gather_logs(sqlite3 *db, bool on);
 
 /* SQLite's wait for other processes ends with the request's deadline. */
 void mc_handle_bound_wait(mc_handle *handle, mc_ctx *ctx);

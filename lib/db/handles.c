@@ -254,6 +254,21 @@ wal_is_foreign(mc_handles *handles, const char *path, const mc_stamp *stamp, apr
     return known;
 }
 
+/* Under the mutex, which is released while closing. */
+static void
+close_idle(mc_handles *handles, mc_handle *handle)
+{
+    unlink_handle(handles, handle);
+    handle->busy = true;
+    pthread_mutex_unlock(&handles->mutex);
+    mc_handle_close(handle, true);
+    pthread_mutex_lock(&handles->mutex);
+    handles->slots[handle->slot] = NULL;
+    handles->open--;
+    pthread_cond_signal(&handles->freed);
+    discard(handle, true); /* only now: who looks for a victim has seen it in its slot */
+}
+
 /* An idle handle of the same file and profile, or NULL. Handles of a file that is no longer at the path are closed.
  * Under the mutex, which is released while closing. */
 static mc_handle *
@@ -268,20 +283,28 @@ find_idle(mc_handles *handles, const char *path, uint64_t hash, const mc_stamp *
             if (stamp != NULL && handle->device == stamp->device && handle->inode == stamp->inode)
                 return handle;
             note_foreign_wal(handles, handle, stamp, pool);
-            unlink_handle(handles, handle);
-            handle->busy = true;
-            pthread_mutex_unlock(&handles->mutex);
-            mc_handle_close(handle, true);
-            pthread_mutex_lock(&handles->mutex);
-            handles->slots[handle->slot] = NULL;
-            handles->open--;
-            pthread_cond_signal(&handles->freed);
-            discard(handle, true);                   /* only now: who looks for a victim has seen it in its slot */
+            close_idle(handles, handle);
             next = handles->buckets[hash % BUCKETS]; /* the chain may have changed meanwhile */
         }
         handle = next;
     }
     return NULL;
+}
+
+void
+mc_handles_close_readers(const mc_handle *writer)
+{
+    mc_handles *handles = writer->table;
+    if (handles == NULL)
+        return;
+    pthread_mutex_lock(&handles->mutex);
+    for (int i = 0; i < handles->limit; i++) {
+        mc_handle *handle = handles->slots[i];
+        if (handle != NULL && handle->pooled && !handle->busy && !handle->write &&
+            strcmp(handle->path, writer->path) == 0)
+            close_idle(handles, handle);
+    }
+    pthread_mutex_unlock(&handles->mutex);
 }
 
 /* Puts `handle` into a slot of its own, closing another one where the table is full. Under the mutex, which is released

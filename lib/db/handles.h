@@ -74,8 +74,19 @@ mc_error *mc_handle_begin(mc_handle *handle, apr_pool_t *pool) MC_CHECKED;
  * back. */
 void mc_handle_release(mc_handle *handle, bool usable);
 
+/*
+ * Of a writer that is going to put many tiles: where the file is in WAL mode by our own choice and nobody else has it
+ * open, it leaves that mode until the handle is closed, as each page would be written twice. A load that is cut off
+ * leaves the mode to be put back by the next writer.
+ */
+void mc_handle_bulk(mc_handle *handle);
+
 /* Whether the file is in a rollback journal mode: it then has no -wal, and gets none without a change of its own. */
 bool mc_handle_rollback(mc_handle *handle);
+
+/* After an error of a reader: a writer was cut off in the middle of a commit. Another handle will find the file mended.
+ */
+bool mc_handle_cut_off(mc_handle *handle);
 
 sqlite3 *mc_handle_db(mc_handle *handle);
 

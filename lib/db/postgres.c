@@ -144,6 +144,43 @@ mc_postgres_end(mc_postgres_answer *answer)
         answer->ops->end(answer);
 }
 
+mc_error *
+mc_postgres_session_open(mc_postgres_session **session, mc_postgres *postgres, const char *connection, mc_ctx *ctx,
+                         apr_pool_t *pool)
+{
+    *session = NULL;
+    if (postgres == NULL)
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "databases are switched off");
+    MC_TRY(mc_ctx_check(ctx, pool));
+    MC_TRY(mc_postgres_load(postgres, pool));
+    return count_error(postgres->ops->session_open(session, postgres->engine, connection, ctx, pool), ctx);
+}
+
+void
+mc_postgres_session_close(mc_postgres_session *session)
+{
+    if (session != NULL)
+        session->ops->session_close(session);
+}
+
+mc_error *
+mc_postgres_copy_begin(mc_postgres_session *session, const char *sql)
+{
+    return count_error(session->ops->copy_begin(session, sql), session->ctx);
+}
+
+mc_error *
+mc_postgres_copy_bytes(mc_postgres_session *session, const void *bytes, size_t size)
+{
+    return count_error(session->ops->copy_bytes(session, bytes, size), session->ctx);
+}
+
+mc_error *
+mc_postgres_copy_end(mc_postgres_session *session)
+{
+    return count_error(session->ops->copy_end(session), session->ctx);
+}
+
 mc_postgres_traffic
 mc_postgres_traffic_of(const mc_postgres_answer *answer)
 {

@@ -12,6 +12,7 @@
 
 typedef struct mc_postgres mc_postgres;
 typedef struct mc_postgres_answer mc_postgres_answer;
+typedef struct mc_postgres_session mc_postgres_session;
 
 /* Object ids of types, as the server's catalogue has them (src/include/catalog/pg_type.dat; fixed for all versions). */
 enum {
@@ -51,6 +52,7 @@ typedef struct mc_postgres_query {
      * not prepared and cannot have parameters. Fields do not tell their types then.
      */
     bool copy;
+    mc_postgres_session *session; /* its connection is used, and `connection` not looked at; NULL: any free one */
 } mc_postgres_query;
 
 #define MC_POSTGRES_PARAMS 64
@@ -101,6 +103,25 @@ mc_error *mc_postgres_start(mc_postgres_answer **answer, mc_postgres *postgres, 
 
 /* The next row, NULL after the last. Errors as above. */
 mc_error *mc_postgres_next(const mc_postgres_row **row, mc_postgres_answer *answer) MC_CHECKED;
+
+/*
+ * A connection for one thread alone, for transactions of several statements: what is sent with query.session goes over
+ * it, each answer ended before the next begins. Nothing is ever sent twice. It is closed with mc_postgres_session_close
+ * or `pool`, and the server then takes back what was not committed. Waits end as told by `ctx`. Errors as of
+ * mc_postgres_start.
+ */
+mc_error *mc_postgres_session_open(mc_postgres_session **session, mc_postgres *postgres, const char *connection,
+                                   mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+void mc_postgres_session_close(mc_postgres_session *session); /* NULL is ignored */
+
+/*
+ * Rows into a table: `sql` is a whole COPY ... FROM STDIN statement, the bytes are what its format says, in pieces of
+ * any size. Errors of the server show at the end at the latest; after one the transaction has failed, the session
+ * stands.
+ */
+mc_error *mc_postgres_copy_begin(mc_postgres_session *session, const char *sql) MC_CHECKED;
+mc_error *mc_postgres_copy_bytes(mc_postgres_session *session, const void *bytes, size_t size) MC_CHECKED;
+mc_error *mc_postgres_copy_end(mc_postgres_session *session) MC_CHECKED;
 
 /* What an answer has brought so far. */
 typedef struct mc_postgres_traffic {

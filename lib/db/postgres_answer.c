@@ -60,7 +60,8 @@ send_query(pg_answer *answer)
 static bool
 is_worth_replacing(const pg_answer *answer)
 {
-    if (answer->connection == NULL || !answer->connection->reused || answer->received || answer->replaced)
+    if (answer->connection == NULL || answer->query.session != NULL || !answer->connection->reused ||
+        answer->received || answer->replaced)
         return false;
     const char *state = answer->base.sqlstate;
     return PQstatus(answer->connection->pg) != CONNECTION_OK || strncmp(state, "57P", 3) == 0 ||
@@ -95,6 +96,11 @@ give_back(pg_answer *answer)
     const mc_ctx *ctx = answer->wait.ctx;
     mc_metrics *metrics = ctx->process == NULL ? NULL : ctx->process->metrics;
     mc_count(metrics, MC_COUNT_postgres_bytes_total, (uint64_t)answer->base.traffic.bytes);
+    if (answer->query.session != NULL) { /* its owner keeps it; what was not read to its end cannot be gone on with */
+        if (!mc_pg_drain_arrived(connection))
+            connection->spoiled = true;
+        return;
+    }
     if (connection->spoiled || mc_pg_is_at_rest(connection) || PQstatus(connection->pg) != CONNECTION_OK ||
         mc_pg_drain_arrived(connection)) {
         mc_pg_release(answer->engine, connection);
@@ -124,7 +130,10 @@ mc_pg_start(mc_postgres_answer **result, mc_postgres_engine *engine, const mc_po
     answer->query = *query;
     answer->wait = (mc_pg_wait){ ctx, apr_time_now() + mc_ctx_remaining(ctx, QUERY_TIME), pool, NULL };
     *result = &answer->base;
-    MC_TRY(mc_pg_acquire(&answer->connection, engine, query->connection, &answer->wait));
+    if (query->session != NULL)
+        answer->connection = mc_pg_session_connection(query->session);
+    else
+        MC_TRY(mc_pg_acquire(&answer->connection, engine, query->connection, &answer->wait));
     apr_pool_cleanup_register(pool, answer, clean_up, apr_pool_cleanup_null);
     mc_error *error = send_query(answer);
     if (error != MC_OK && is_worth_replacing(answer))

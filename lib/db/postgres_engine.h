@@ -17,6 +17,12 @@ typedef struct mc_postgres_engine_ops {
                        mc_ctx *ctx, apr_pool_t *pool);
     mc_error *(*next)(const mc_postgres_row **row, mc_postgres_answer *answer);
     void (*end)(mc_postgres_answer *answer);
+    mc_error *(*session_open)(mc_postgres_session **session, mc_postgres_engine *engine, const char *connection,
+                              mc_ctx *ctx, apr_pool_t *pool);
+    void (*session_close)(mc_postgres_session *session);
+    mc_error *(*copy_begin)(mc_postgres_session *session, const char *sql);
+    mc_error *(*copy_bytes)(mc_postgres_session *session, const void *bytes, size_t size);
+    mc_error *(*copy_end)(mc_postgres_session *session);
 } mc_postgres_engine_ops;
 
 /* What the front sees of an answer; the module's own struct begins with it. */
@@ -25,6 +31,12 @@ struct mc_postgres_answer {
     mc_ctx *ctx;
     char sqlstate[6];
     mc_postgres_traffic traffic;
+};
+
+/* What the front sees of a session; the module's own struct begins with it. */
+struct mc_postgres_session {
+    const mc_postgres_engine_ops *ops;
+    mc_ctx *ctx;
 };
 
 /* The module's one symbol. */

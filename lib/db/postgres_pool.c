@@ -291,4 +291,9 @@ const mc_postgres_engine_ops mc_postgres_libpq_ops = {
     .start = mc_pg_start,
     .next = mc_pg_next,
     .end = mc_pg_end,
+    .session_open = mc_pg_session_open,
+    .session_close = mc_pg_session_close,
+    .copy_begin = mc_pg_copy_begin,
+    .copy_bytes = mc_pg_copy_bytes,
+    .copy_end = mc_pg_copy_end,
 };

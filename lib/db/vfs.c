@@ -13,6 +13,7 @@
 static sqlite3_vfs *original;
 static sqlite3_vfs direct; /* written once, before it is registered */
 static const char *name;   /* NULL: it could not be registered */
+static const char *writing;
 
 static int
 full_pathname(sqlite3_vfs *vfs, const char *path, int room, char *out)
@@ -39,10 +40,17 @@ mc_vfs_set_up(void)
     direct.xFullPathname = full_pathname;
     if (sqlite3_vfs_register(&direct, 0) == SQLITE_OK)
         name = direct.zName;
+    writing = mc_vfs_gather_set_up();
 }
 
 const char *
 mc_vfs_direct(void)
 {
     return name;
+}
+
+const char *
+mc_vfs_writing(void)
+{
+    return writing;
 }

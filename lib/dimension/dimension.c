@@ -15,6 +15,7 @@ const mc_dimension_ops *const mc_dimension_kinds[] = { &mc_dimension_values,
                                                        &mc_dimension_time,
                                                        &mc_dimension_postgresql,
                                                        &mc_dimension_elasticsearch,
+                                                       &mc_dimension_cube,
                                                        NULL };
 
 static const mc_dimension_ops *
@@ -37,8 +38,8 @@ mc_dimension_from_config(const mc_node *node, mc_build *build)
     const mc_dimension_ops *ops = find_kind(type);
     if (ops == NULL) {
         mc_complain(build->diagnostics, MC_REFUSED, node,
-                    "unknown dimension type \"%s\": one of values, regex, sqlite, time, postgresql, elasticsearch is "
-                    "needed",
+                    "unknown dimension type \"%s\": one of values, regex, sqlite, time, postgresql, elasticsearch, cube "
+                    "is needed",
                     type);
         return NULL;
     }

@@ -56,6 +56,27 @@ mc_canvas_of(mc_pixels *pixels, apr_pool_t *pool)
     return made;
 }
 
+void
+mc_canvas_set_ground(mc_canvas *canvas, mc_color color)
+{
+    memset(canvas->ground, 0, sizeof(canvas->ground));
+    mc_brush_color(canvas->ground, color, 255);
+    if (canvas->tints == NULL || color.alpha == 0)
+        return;
+    int ink = mc_tints_ink(canvas->tints, color);
+    MC_ASSERT(ink >= 0);
+    for (int y = 0; y < canvas->height; y++)
+        memset(mc_indexed_row(canvas->indexed, y), canvas->tints->laid[ink][0][MC_TINT_STEPS - 1],
+               (size_t)canvas->width);
+}
+
+/* What was known of its pixels does not hold any more, but that nothing shines through. */
+static void
+mark_painted(mc_canvas *canvas)
+{
+    canvas->pixels->opacity = canvas->ground[3] == 255 ? MC_OPAQUE : MC_OPACITY_UNKNOWN;
+}
+
 mc_error *
 mc_canvas_create_tinted(mc_canvas **canvas, int width, int height, mc_tints *tints, apr_pool_t *pool)
 {
@@ -71,8 +92,10 @@ mc_canvas_create_tinted(mc_canvas **canvas, int width, int height, mc_tints *tin
 mc_error *
 mc_canvas_indexed(mc_indexed **image, mc_canvas *canvas)
 {
-    if (canvas->indexable && canvas->indexed == NULL)
+    if (canvas->indexable && canvas->indexed == NULL) {
         MC_TRY(mc_indexed_create(&canvas->indexed, canvas->width, canvas->height, canvas->pool));
+        memcpy(canvas->indexed->colors[0], canvas->ground, sizeof(canvas->ground));
+    }
     *image = canvas->indexed;
     return MC_OK;
 }
@@ -80,14 +103,18 @@ mc_canvas_indexed(mc_indexed **image, mc_canvas *canvas)
 mc_error *
 mc_canvas_pixels(mc_pixels **pixels, mc_canvas *canvas)
 {
-    if (canvas->indexed != NULL)
+    if (canvas->indexed != NULL) {
         MC_TRY(mc_indexed_pixels(&canvas->pixels, canvas->indexed, canvas->pool));
-    else if (canvas->pixels == NULL)
-        MC_TRY(mc_pixels_create(&canvas->pixels, canvas->width, canvas->height, true, canvas->pool));
+    } else if (canvas->pixels == NULL) {
+        bool filled = canvas->ground[3] != 0;
+        MC_TRY(mc_pixels_create(&canvas->pixels, canvas->width, canvas->height, !filled, canvas->pool));
+        if (filled)
+            mc_pixels_fill(canvas->pixels, canvas->ground);
+    }
     canvas->indexed = NULL;
     canvas->tints = NULL;
     canvas->indexable = false;
-    canvas->pixels->opacity = MC_OPACITY_UNKNOWN; /* painted on: what was known of it does not hold any more */
+    mark_painted(canvas);
     *pixels = canvas->pixels;
     return MC_OK;
 }
@@ -307,7 +334,7 @@ mc_canvas_fill(mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule, mc_color
         return MC_OK;
     }
     if (canvas->pixels != NULL) {
-        canvas->pixels->opacity = MC_OPACITY_UNKNOWN;
+        mark_painted(canvas);
         mc_brush_fill(canvas->pixels, coverage, rule, color, canvas->mask);
         return MC_OK;
     }
@@ -333,7 +360,7 @@ mc_canvas_outline(mc_canvas *canvas, mc_outline *outline, mc_color color)
         return MC_OK;
     }
     if (canvas->pixels != NULL) {
-        canvas->pixels->opacity = MC_OPACITY_UNKNOWN;
+        mark_painted(canvas);
         mc_brush_outline(canvas->pixels, outline, color);
         return MC_OK;
     }

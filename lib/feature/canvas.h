@@ -15,6 +15,7 @@ typedef struct mc_canvas {
     int width, height;
     mc_tints *tints;     /* its palette; NULL: the colours that occur, or pixels */
     bool indexable;      /* nothing has been painted that needs pixels */
+    uint8_t ground[4];   /* premultiplied B, G, R, A: what it is before anything is painted */
     mc_indexed *indexed; /* NULL: nothing painted yet, or not indexable */
     mc_pixels *pixels;   /* NULL until they are needed; a reference of the canvas */
     uint8_t *mask;       /* of one row */
@@ -28,6 +29,10 @@ mc_canvas *mc_canvas_of(mc_pixels *pixels, apr_pool_t *pool);
 /* With a palette, which lives as long as `pool`. */
 mc_error *mc_canvas_create_tinted(mc_canvas **canvas, int width, int height, mc_tints *tints,
                                   apr_pool_t *pool) MC_CHECKED;
+
+/* One colour under everything instead of none; before anything is painted, of a canvas made by mc_canvas_create or, if
+ * the colour is one of its inks, with a palette. */
+void mc_canvas_set_ground(mc_canvas *canvas, mc_color color);
 
 /* The image of indexed colours; NULL where there are pixels. */
 mc_error *mc_canvas_indexed(mc_indexed **image, mc_canvas *canvas) MC_CHECKED;

@@ -340,6 +340,16 @@ reach_of(const mc_symbolizer *symbol)
            fabs(symbol->displacement.y);
 }
 
+bool
+mc_painter_shows(const mc_style *style, double scale)
+{
+    for (int p = 0; p < style->pass_count; p++)
+        for (int r = 0; r < style->passes[p].rule_count; r++)
+            if (mc_painter_rule_applies(&style->passes[p].rules[r], scale))
+                return true;
+    return false;
+}
+
 double
 mc_painter_margin(const mc_style *style, double scale)
 {

@@ -39,6 +39,9 @@ typedef struct mc_painter_wish {
 /* Adds what a layer's style needs at a scale; begins with { .whole = true, .suits = true }. */
 void mc_painter_wish_add(mc_painter_wish *wish, const mc_style *style, double scale);
 
+/* Whether any rule of the style applies at this scale; else the layer need not be read. */
+bool mc_painter_shows(const mc_style *style, double scale);
+
 /* Pixels by which the style's symbols reach over their geometry at this scale: the margin of the query. */
 double mc_painter_margin(const mc_style *style, double scale);
 

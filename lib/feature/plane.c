@@ -4,7 +4,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { KEPT = 8, KEPT_BYTES = 16 << 20 };
+#include "image/scratch.h"
+
+enum { KEPT = 64 };
 
 typedef struct plane {
     void *bytes;
@@ -37,8 +39,9 @@ take(size_t size)
 static bool
 keep(const plane *given)
 {
+    size_t most = mc_scratch_kept_most();
     pthread_mutex_lock(&kept.lock);
-    bool fits = kept.count < KEPT && kept.bytes + given->size <= KEPT_BYTES;
+    bool fits = kept.count < KEPT && kept.bytes + given->size <= most;
     if (fits) {
         kept.planes[kept.count++] = *given;
         kept.bytes += given->size;

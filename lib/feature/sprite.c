@@ -301,8 +301,9 @@ mc_sprite_draw(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_draw
     if (wanted->indices.all != NULL) {
         lay_indices(canvas, wanted, (x >> 8) + wanted->left, (y >> 8) + wanted->top);
     } else {
-        canvas->pixels->opacity = MC_OPACITY_UNKNOWN;
-        mc_pixels_over(canvas->pixels, (x >> 8) + wanted->left, (y >> 8) + wanted->top, wanted->pixels);
+        mc_pixels *pixels;
+        MC_TRY(mc_canvas_pixels(&pixels, canvas));
+        mc_pixels_over(pixels, (x >> 8) + wanted->left, (y >> 8) + wanted->top, wanted->pixels);
     }
     *done = true;
     return MC_OK;

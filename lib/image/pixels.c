@@ -69,6 +69,22 @@ mc_pixels_attach(mc_pixels *pixels, apr_pool_t *pool)
     return pixels;
 }
 
+bool
+mc_pixels_part(mc_pixels *part, const mc_pixels *source, int x, int y, int width, int height)
+{
+    if (x < 0 || y < 0 || width < 1 || height < 1 || width > source->width - x || height > source->height - y)
+        return false;
+    bool same = source->opacity == MC_OPAQUE || source->opacity == MC_EMPTY;
+    part->width = width;
+    part->height = height;
+    part->stride = source->stride;
+    part->data = source->data + (size_t)y * source->stride + (size_t)x * 4;
+    part->opacity = same ? source->opacity : MC_OPACITY_UNKNOWN;
+    part->capacity = 0;
+    atomic_init(&part->references, 0);
+    return true;
+}
+
 static void
 row_alphas(const uint8_t *row, int width, uint8_t *all, uint8_t *any)
 {

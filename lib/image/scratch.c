@@ -1,7 +1,9 @@
-/* The free list: a bounded number of blocks, at most 16 MB in all. */
+/* The free list: a bounded number of blocks, at most 16 MB in all unless a program that draws large maps all the time
+ * says otherwise. */
 #include "image/scratch.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,10 +29,24 @@ static size_t kept_bytes;
 
 /* A sanitizer must see each block's own life. */
 #if defined(MC_DEBUG) || defined(__SANITIZE_ADDRESS__)
-static const size_t kept_maximum = 0;
+enum { KEEPS = false };
 #else
-static const size_t kept_maximum = KEPT_BYTES;
+enum { KEEPS = true };
 #endif
+static _Atomic size_t kept_maximum = KEEPS ? KEPT_BYTES : 0;
+
+void
+mc_scratch_keep(size_t bytes)
+{
+    if (KEEPS && bytes > kept_maximum)
+        kept_maximum = bytes;
+}
+
+size_t
+mc_scratch_kept_most(void)
+{
+    return kept_maximum;
+}
 
 static block *
 take_kept(size_t size)
@@ -106,20 +122,40 @@ mc_scratch_acquire(size_t size)
     return taken->data;
 }
 
+/* Under `lock`: what has to go so that `released` is kept, which may be itself; NULL: nothing. The smaller a block is,
+ * the less the system asks for another one. */
+static block *
+keep(block *released)
+{
+    if (kept_bytes + released->capacity > kept_maximum)
+        return released;
+    int place = kept_count;
+    block *least = NULL;
+    if (kept_count == KEPT_BLOCKS) {
+        place = 0;
+        for (int i = 1; i < kept_count; i++)
+            if (kept[i]->capacity < kept[place]->capacity)
+                place = i;
+        least = kept[place];
+        if (least->capacity >= released->capacity)
+            return released;
+        kept_bytes -= least->capacity;
+    } else {
+        kept_count++;
+    }
+    kept[place] = released;
+    kept_bytes += released->capacity;
+    return least;
+}
+
 void
 mc_scratch_release(void *data)
 {
     if (data == NULL)
         return;
-    block *released = (block *)(void *)((uint8_t *)data - offsetof(block, data));
-    bool keep = false;
     pthread_mutex_lock(&lock);
-    if (kept_count < KEPT_BLOCKS && released->capacity <= kept_maximum - kept_bytes) {
-        kept[kept_count++] = released;
-        kept_bytes += released->capacity;
-        keep = true;
-    }
+    block *leaving = keep((block *)(void *)((uint8_t *)data - offsetof(block, data)));
     pthread_mutex_unlock(&lock);
-    if (!keep)
-        give_back(released);
+    if (leaving != NULL)
+        give_back(leaving);
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/workers.h"
+#include "image/scratch.h"
 #include "mapcache/seed.h"
 
 typedef struct order {
@@ -31,6 +32,8 @@ enum { WORKERS_MAX = 1000, WAIT_MS = 500, ORDERS_MAX = 2 * WORKERS_MAX };
 
 _Static_assert(sizeof(order) <= 4096 && sizeof(mc_seed_result) <= 4096, "POSIX writes at most PIPE_BUF bytes at once");
 _Static_assert(ORDERS_MAX * sizeof(order) <= 65536, "a pipe holds all orders that may be out");
+
+#define MEMORY_KEPT_MAX ((size_t)512 << 20)
 
 struct mc_seed_crew {
     mc_seed_plan plan;
@@ -139,6 +142,7 @@ carry_out(worker *me, const order *order)
     mc_error *error = act(&result->outcome, me, order);
     if (error != MC_OK)
         fail(result, error, me->ctx.pool);
+    apr_pool_clear(me->ctx.pool); /* the map's pixels: the tiles that wait for the commit are held by themselves */
 }
 
 static bool
@@ -163,7 +167,7 @@ next_order(order *order, worker *me)
     }
 }
 
-/* A worker's life: until there are no more orders. Memory goes back after each commit. */
+/* A worker's life: until there are no more orders. Memory goes back after each metatile. */
 static void
 work(const mc_seed_crew *crew, mc_process *process)
 {
@@ -272,6 +276,23 @@ most_orders(const mc_seed_plan *plan)
     return most < ORDERS_MAX ? (int)most : ORDERS_MAX;
 }
 
+/*
+ * Each worker draws maps of one size all the time: the memory of a map, and as much to work it out in, stays, where the
+ * system would have to clear it for each map anew.
+ */
+static void
+keep_memory(const mc_seed_plan *plan)
+{
+    const mc_tileset *tileset = plan->task.tileset;
+    const mc_grid *grid = plan->task.link == NULL ? NULL : plan->task.link->grid;
+    if (grid == NULL || tileset->source == NULL)
+        return;
+    size_t width = (size_t)(tileset->metatile_columns * grid->tile_width + 2 * tileset->metabuffer);
+    size_t height = (size_t)(tileset->metatile_rows * grid->tile_height + 2 * tileset->metabuffer);
+    size_t bytes = width * height * 4 * 3 * (plan->processes ? 1 : (size_t)plan->workers);
+    mc_scratch_keep(bytes < MEMORY_KEPT_MAX ? bytes : MEMORY_KEPT_MAX);
+}
+
 mc_error *
 mc_seed_hire(mc_seed_crew **hired, const mc_seed_plan *plan, apr_pool_t *pool)
 {
@@ -279,6 +300,7 @@ mc_seed_hire(mc_seed_crew **hired, const mc_seed_plan *plan, apr_pool_t *pool)
     mc_seed_crew *crew = apr_pcalloc(pool, sizeof(*crew));
     *hired = crew;
     crew->plan = *plan;
+    keep_memory(plan);
     crew->threads = apr_pcalloc(pool, sizeof(*crew->threads) * (size_t)plan->workers);
     crew->children = apr_pcalloc(pool, sizeof(*crew->children) * (size_t)plan->workers);
     if (pipe2(crew->orders, O_CLOEXEC) != 0 || pipe2(crew->results, O_CLOEXEC) != 0 ||
@@ -363,6 +385,20 @@ mc_seed_submit(mc_seed_crew *crew, int z, int x, int y, const volatile int *stop
         return mc_error_create(pool, MC_ERR_IO, "cannot reach the seeding workers: %s", strerror(errno));
     crew->outstanding++;
     return MC_OK;
+}
+
+mc_error *
+mc_seed_poll(int *outstanding, mc_seed_crew *crew, int milliseconds, apr_pool_t *pool)
+{
+    int before;
+    mc_error *error;
+    do {
+        before = crew->outstanding;
+        error = take_result(crew, milliseconds, pool);
+        milliseconds = 0;
+    } while (error == MC_OK && crew->outstanding > 0 && crew->outstanding < before);
+    *outstanding = crew->outstanding;
+    return error;
 }
 
 void

@@ -1,11 +1,16 @@
 /*
- * The order in which a seeder visits the metatiles of an area (spec services 9.2).
+ * The order in which a seeder visits the metatiles of an area (spec services 9.2). Blocks of metatiles that lie wholly
+ * inside or outside of a region are known as such at once; only those at its border are divided.
  */
 #include <apr_pools.h>
 #include <math.h>
 #include <stdint.h>
 
 #include "mapcache/seed.h"
+#include "seed/region.h"
+
+/* An edge this close to a tile border (in tiles) lies on it: the rule of restricted extents. */
+static const double EDGE = 1e-7;
 
 /* Metatile numbers of a level that an area covers, half-open: metatile m holds the tiles from m * columns on. */
 typedef struct span {
@@ -30,31 +35,181 @@ rows_of(const mc_seed_area *area, int z)
     return (span){ limits->miny / area->rows, (limits->maxy - 1) / area->rows + 1 };
 }
 
-bool
-mc_seed_walk_levels(const mc_seed_area *area, mc_seed_visit *visit, void *baton)
+/* A block of metatiles of one level. */
+typedef struct block {
+    span columns, rows;
+} block;
+
+static block
+block_of(const mc_seed_area *area, int z)
 {
-    for (int z = area->minzoom; z <= area->maxzoom; z++) {
-        span columns = columns_of(area, z), rows = rows_of(area, z);
-        for (int row = rows.first; row < rows.last; row++)
-            for (int column = columns.first; column < columns.last; column++)
-                if (!visit(baton, z, column * area->columns, row * area->rows))
-                    return false;
+    return (block){ columns_of(area, z), rows_of(area, z) };
+}
+
+static bool
+is_empty(const block *b)
+{
+    return b->columns.first >= b->columns.last || b->rows.first >= b->rows.last;
+}
+
+/* Which metatiles of a block are wanted. */
+typedef enum share { NONE, SOME, ALL } share;
+
+/* The box of a block, metatiles cut off at the end of the grid. */
+static mc_extent
+box_of(const mc_seed_area *area, int z, const block *b)
+{
+    const mc_level *level = &area->grid->levels[z];
+    int64_t x = (int64_t)b->columns.last * area->columns, y = (int64_t)b->rows.last * area->rows;
+    mc_extent one = mc_grid_tile_extent(area->grid, z, b->columns.first * area->columns, b->rows.first * area->rows);
+    mc_extent other = mc_grid_tile_extent(area->grid, z, (int)(x < level->columns ? x : level->columns) - 1,
+                                          (int)(y < level->rows ? y : level->rows) - 1);
+    return (mc_extent){ fmin(one.minx, other.minx), fmin(one.miny, other.miny), fmax(one.maxx, other.maxx),
+                        fmax(one.maxy, other.maxy) };
+}
+
+static double
+slack_of(const mc_seed_area *area, int z)
+{
+    const mc_grid *grid = area->grid;
+    int side = grid->tile_width < grid->tile_height ? grid->tile_width : grid->tile_height;
+    return grid->levels[z].resolution * side * EDGE;
+}
+
+static share
+share_of_box(const mc_seed_area *area, const mc_extent *box, double inner, double outer)
+{
+    switch (mc_region_relate(area->region, box, inner, outer)) {
+    case MC_REGION_OUTSIDE:
+        return area->outside ? ALL : NONE;
+    case MC_REGION_INSIDE:
+        return area->outside ? NONE : ALL;
+    default:
+        return SOME;
+    }
+}
+
+static share
+share_of(const mc_seed_area *area, int z, const block *b)
+{
+    mc_extent box = box_of(area, z, b);
+    double slack = slack_of(area, z);
+    return share_of_box(area, &box, slack, slack);
+}
+
+/* What is known of the metatiles of an area before any box is looked at. */
+static share
+share_at_first(const mc_seed_area *area)
+{
+    return area->region == NULL ? ALL : SOME;
+}
+
+/* A single metatile of which SOME is wanted lies at the border of the region: it meets it. */
+static bool
+takes(const mc_seed_area *area, share single)
+{
+    return single == ALL || (single == SOME && !area->outside);
+}
+
+typedef struct walk {
+    const mc_seed_area *area;
+    mc_seed_visit *visit;
+    void *baton;
+} walk;
+
+static bool
+visit_one(const walk *w, int z, int column, int row)
+{
+    return w->visit(w->baton, z, column * w->area->columns, row * w->area->rows);
+}
+
+/* ---- level after level */
+
+static bool
+visit_block(const walk *w, int z, const block *b)
+{
+    for (int row = b->rows.first; row < b->rows.last; row++)
+        for (int column = b->columns.first; column < b->columns.last; column++)
+            if (!visit_one(w, z, column, row))
+                return false;
+    return true;
+}
+
+static int
+half_of(span s)
+{
+    return s.first + (s.last - s.first) / 2;
+}
+
+/* Row after row: what is not all or nothing is first divided into rows, then each of these. */
+static bool
+scan(const walk *w, int z, const block *b, share known)
+{
+    share wanted = known == SOME ? share_of(w->area, z, b) : known;
+    if (wanted != SOME)
+        return wanted == NONE || visit_block(w, z, b);
+    block one = *b, other = *b;
+    if (b->rows.last - b->rows.first > 1)
+        one.rows.last = other.rows.first = half_of(b->rows);
+    else if (b->columns.last - b->columns.first > 1)
+        one.columns.last = other.columns.first = half_of(b->columns);
+    else
+        return !takes(w->area, SOME) || visit_block(w, z, b);
+    return scan(w, z, &one, SOME) && scan(w, z, &other, SOME);
+}
+
+/* ---- along Hilbert's curve */
+
+/* The curve enters a square in one of four ways; each is an order of the quarters (bit 0: right, bit 1: upper) and the
+ * ways through them (Hilbert, 1891). */
+static const struct {
+    unsigned char quarter[4], way[4];
+} curve[4] = {
+    { { 0, 2, 3, 1 }, { 1, 0, 0, 3 } },
+    { { 0, 1, 3, 2 }, { 0, 1, 1, 2 } },
+    { { 3, 1, 0, 2 }, { 3, 2, 2, 1 } },
+    { { 3, 2, 0, 1 }, { 2, 3, 3, 0 } },
+};
+
+static span
+common(span a, int first, int64_t last)
+{
+    return (span){ a.first > first ? a.first : first, a.last < last ? a.last : (int)last };
+}
+
+/* The square of 2^power metatiles a side that begins at column, row; `within` is what the level has. */
+static bool
+follow(const walk *w, int z, const block *within, int column, int row, int power, int way, share known)
+{
+    int64_t side = INT64_C(1) << power;
+    block square = { common(within->columns, column, column + side), common(within->rows, row, row + side) };
+    if (is_empty(&square))
+        return true;
+    share wanted = known == SOME ? share_of(w->area, z, &square) : known;
+    if (wanted == NONE)
+        return true;
+    if (power == 0)
+        return !takes(w->area, wanted) || visit_one(w, z, column, row);
+    int half = 1 << (power - 1);
+    for (int i = 0; i < 4; i++) {
+        int quarter = curve[way].quarter[i];
+        if (!follow(w, z, within, column + (quarter & 1) * half, row + (quarter >> 1) * half, power - 1,
+                    curve[way].way[i], wanted))
+            return false;
     }
     return true;
 }
 
-int64_t
-mc_seed_count(const mc_seed_area *area)
+static bool
+walk_curve(const walk *w, int z, const block *b)
 {
-    int64_t count = 0;
-    for (int z = area->minzoom; z <= area->maxzoom; z++) {
-        span columns = columns_of(area, z), rows = rows_of(area, z);
-        int64_t level = (int64_t)(columns.last - columns.first) * (rows.last - rows.first);
-        if (__builtin_add_overflow(count, level, &count))
-            return INT64_MAX;
-    }
-    return count;
+    int power = 0, most = b->columns.last > b->rows.last ? b->columns.last : b->rows.last;
+    while (INT64_C(1) << power < most)
+        power++;
+    return follow(w, z, b, 0, 0, power, 0, share_at_first(w->area));
 }
+
+/* ---- downwards */
 
 /*
  * The metatile of the level above, along one axis, that a metatile is visited after: the one that holds the centre of
@@ -70,69 +225,147 @@ parent_of(int child, int tiles, double ratio, span parents)
     return parent >= parents.last ? parents.last - 1 : parent;
 }
 
-/* The metatiles of `children` that are visited after `parent`. */
-static span
-children_of(int parent, int tiles, double ratio, span parents, span children)
+/* The first of the metatiles of `children` whose parent is at least `parent`: guessed, then mended. */
+static int
+first_child(int parent, int tiles, double ratio, span parents, span children)
 {
-    span found;
-    for (int end = 0; end < 2; end++) {
-        int low = children.first, high = children.last; /* the first child whose parent is at least parent + end */
-        while (low < high) {
-            int middle = low + (high - low) / 2;
-            if (parent_of(middle, tiles, ratio, parents) >= parent + end)
-                high = middle;
-            else
-                low = middle + 1;
-        }
-        *(end == 0 ? &found.first : &found.last) = low;
-    }
-    return found;
+    if (parent <= parents.first)
+        return children.first;
+    if (parent >= parents.last)
+        return children.last;
+    double guess = ceil(((double)parent * tiles / ratio - 0.5) / tiles);
+    int child = guess <= children.first ? children.first : guess >= children.last ? children.last : (int)guess;
+    while (child > children.first && parent_of(child - 1, tiles, ratio, parents) >= parent)
+        child--;
+    while (child < children.last && parent_of(child, tiles, ratio, parents) < parent)
+        child++;
+    return child;
 }
 
-typedef struct descent {
-    const mc_seed_area *area;
-    mc_seed_visit *visit;
-    void *baton;
-} descent;
+/* The metatiles of the next level that are visited after those of a block. */
+static block
+below(const mc_seed_area *area, int z, const block *b)
+{
+    double ratio = area->grid->levels[z + 1].resolution / area->grid->levels[z].resolution;
+    block parents = block_of(area, z), children = block_of(area, z + 1);
+    return (block){
+        { first_child(b->columns.first, area->columns, ratio, parents.columns, children.columns),
+          first_child(b->columns.last, area->columns, ratio, parents.columns, children.columns) },
+        { first_child(b->rows.first, area->rows, ratio, parents.rows, children.rows),
+          first_child(b->rows.last, area->rows, ratio, parents.rows, children.rows) },
+    };
+}
+
+/* Which metatiles are wanted of a block and of all that is visited after it. */
+static share
+share_below(const mc_seed_area *area, int z, const block *b)
+{
+    mc_extent box = box_of(area, z, b);
+    block deeper = *b;
+    for (int level = z; level < area->maxzoom && !is_empty(&deeper); level++) {
+        deeper = below(area, level, &deeper);
+        if (is_empty(&deeper))
+            break;
+        mc_extent more = box_of(area, level + 1, &deeper);
+        box = (mc_extent){ fmin(box.minx, more.minx), fmin(box.miny, more.miny), fmax(box.maxx, more.maxx),
+                           fmax(box.maxy, more.maxy) };
+    }
+    return share_of_box(area, &box, slack_of(area, area->maxzoom), slack_of(area, z));
+}
 
 /* Depth is bounded by the number of levels of a grid. */
 static bool
-visit_down(const descent *descent, int z, int column, int row)
+descend(const walk *w, int z, int column, int row, share known)
 {
-    const mc_seed_area *area = descent->area;
-    if (!descent->visit(descent->baton, z, column * area->columns, row * area->rows))
+    const mc_seed_area *area = w->area;
+    const block one = { { column, column + 1 }, { row, row + 1 } };
+    share wanted = known == SOME ? share_below(area, z, &one) : known;
+    if (wanted == NONE)
+        return true;
+    if ((wanted == ALL || takes(area, share_of(area, z, &one))) && !visit_one(w, z, column, row))
         return false;
     if (z == area->maxzoom)
         return true;
-    const mc_level *levels = area->grid->levels;
-    double ratio = levels[z + 1].resolution / levels[z].resolution;
-    span columns = children_of(column, area->columns, ratio, columns_of(area, z), columns_of(area, z + 1));
-    span rows = children_of(row, area->rows, ratio, rows_of(area, z), rows_of(area, z + 1));
-    for (int y = rows.first; y < rows.last; y++)
-        for (int x = columns.first; x < columns.last; x++)
-            if (!visit_down(descent, z + 1, x, y))
+    block children = below(area, z, &one);
+    for (int y = children.rows.first; y < children.rows.last; y++)
+        for (int x = children.columns.first; x < children.columns.last; x++)
+            if (!descend(w, z + 1, x, y, wanted))
                 return false;
     return true;
+}
+
+static bool
+walk_down(const walk *w)
+{
+    int first = w->area->minzoom;
+    block b = block_of(w->area, first);
+    /* A level without any metatile has no children either: the walk begins at the first that has some. */
+    while (first < w->area->maxzoom && is_empty(&b))
+        b = block_of(w->area, ++first);
+    for (int row = b.rows.first; row < b.rows.last; row++)
+        for (int column = b.columns.first; column < b.columns.last; column++)
+            if (!descend(w, first, column, row, share_at_first(w->area)))
+                return false;
+    return true;
+}
+
+/* ---- what others see */
+
+bool
+mc_seed_walk(const mc_seed_area *area, mc_seed_order order, mc_seed_visit *visit, void *baton)
+{
+    const walk w = { area, visit, baton };
+    if (order == MC_SEED_DOWN)
+        return walk_down(&w);
+    for (int z = area->minzoom; z <= area->maxzoom; z++) {
+        block b = block_of(area, z);
+        if (is_empty(&b))
+            continue;
+        if (!(order == MC_SEED_HILBERT ? walk_curve(&w, z, &b) : scan(&w, z, &b, share_at_first(area))))
+            return false;
+    }
+    return true;
+}
+
+static int64_t
+count_block(const mc_seed_area *area, int z, const block *b, share known)
+{
+    int64_t columns = b->columns.last - b->columns.first, rows = b->rows.last - b->rows.first;
+    share wanted = known == SOME ? share_of(area, z, b) : known;
+    if (wanted == ALL)
+        return columns * rows;
+    if (wanted == NONE || columns * rows == 1)
+        return takes(area, wanted);
+    block one = *b, other = *b;
+    if (columns >= rows)
+        one.columns.last = other.columns.first = half_of(b->columns);
+    else
+        one.rows.last = other.rows.first = half_of(b->rows);
+    return count_block(area, z, &one, SOME) + count_block(area, z, &other, SOME);
+}
+
+int64_t
+mc_seed_count(const mc_seed_area *area)
+{
+    int64_t count = 0;
+    for (int z = area->minzoom; z <= area->maxzoom; z++) {
+        block b = block_of(area, z);
+        if (!is_empty(&b) && __builtin_add_overflow(count, count_block(area, z, &b, share_at_first(area)), &count))
+            return INT64_MAX;
+    }
+    return count;
 }
 
 bool
-mc_seed_walk_down(const mc_seed_area *area, mc_seed_visit *visit, void *baton)
+mc_seed_wanted(const mc_seed_area *area, int z, int x, int y)
 {
-    descent descent = { area, visit, baton };
-    int first = area->minzoom;
-    /* A level without any metatile has no children either: the walk begins at the first that has some. */
-    while (first < area->maxzoom && columns_of(area, first).first == columns_of(area, first).last)
-        first++;
-    span columns = columns_of(area, first), rows = rows_of(area, first);
-    for (int row = rows.first; row < rows.last; row++)
-        for (int column = columns.first; column < columns.last; column++)
-            if (!visit_down(&descent, first, column, row))
-                return false;
-    return true;
+    int column = x / area->columns, row = y / area->rows;
+    block within = block_of(area, z), one = { { column, column + 1 }, { row, row + 1 } };
+    if (z < area->minzoom || z > area->maxzoom || column < within.columns.first || column >= within.columns.last ||
+        row < within.rows.first || row >= within.rows.last)
+        return false;
+    return area->region == NULL || takes(area, share_of(area, z, &one));
 }
-
-/* An edge this close to a tile border (in tiles) lies on it: the rule of restricted extents. */
-static const double EDGE = 1e-7;
 
 static int
 clamp(double tile, int most)

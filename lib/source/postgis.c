@@ -34,9 +34,7 @@ static const mc_key layer_keys[] = {
 
 static const mc_key postgis_keys[] = {
     MC_SOURCE_KEYS(mc_vector_source, "0"),
-    { "layer", MC_TREE, MC_KEY_REQUIRED | MC_KEY_REPEATABLE | MC_KEY_OURS, 0, 0, NULL, NULL,
-      offsetof(mc_vector_source, nodes), layer_keys,
-      "A layer: its data and its style. The first one is at the bottom." },
+    MC_VECTOR_SOURCE_KEYS(layer_keys),
     MC_KEY_END,
 };
 

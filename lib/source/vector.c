@@ -63,10 +63,13 @@ draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, c
            apr_pool_t *pool)
 {
     mc_feature_query query = { .attributes = layer->style->attributes,
-                               .attribute_count = layer->style->attribute_count };
+                               .attribute_count = layer->style->attribute_count,
+                               .ids = layer->style->ids };
     mc_painter *painter;
     int64_t skipped = 0;
     mc_vector_query(&query, wanted, 0);
+    if (!mc_painter_shows(layer->style, query.scale))
+        return MC_OK;
     mc_vector_query(&query, wanted, mc_painter_margin(layer->style, query.scale));
     query.lattice.thinning = thinnings[layer->thinning];
     query.lattice.keep_small = true;
@@ -106,6 +109,7 @@ make_canvas(mc_canvas **canvas, const mc_vector_source *vector, const mc_render 
     mc_feature_query query = { 0 };
     mc_painter_wish wish = { .whole = true, .suits = true };
     mc_vector_query(&query, wanted, 0);
+    wish.suits = vector->ground.alpha == 0 || mc_inks_add(&wish.inks, vector->ground);
     for (int i = 0; i < vector->layer_count; i++)
         mc_painter_wish_add(&wish, vector->layers[i]->style, query.scale);
     mc_tints *tints = wish.suits && !wish.whole ? mc_tints_get(&wish.inks, pool) : NULL;
@@ -123,6 +127,7 @@ draw_on(mc_rendered *map, mc_canvas *canvas, const mc_vector_source *vector, con
     apr_pool_t *layers;
     apr_pool_create(&layers, scratch);
     mc_labels *labels = mc_labels_create(canvas, scratch);
+    mc_canvas_set_ground(canvas, vector->ground);
     for (int i = 0; i < vector->layer_count; i++) {
         apr_pool_clear(layers);
         MC_TRY(mc_error_copy(draw_layer(canvas, labels, vector->layers[i], wanted, ctx, layers), pool));
@@ -263,6 +268,12 @@ mc_vector_from_config(const mc_source_ops *ops,
     mc_vector_source *source = apr_pcalloc(build->pool, sizeof(*source));
     if (!mc_source_read(&source->base, ops, node, build))
         return NULL;
+    if (source->background != NULL && !mc_color_parse(&source->ground, source->background)) {
+        mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "background"), "%s is not #RRGGBB",
+                    mc_config_quote(source->background, build->pool));
+        return NULL;
+    }
+    source->ground.alpha = source->background == NULL ? 0 : 255;
     source->base.source.needs_format = true;
     source->base.source.any_srs = true;
     source->base.source.info_formats = mc_vector_info_formats(build->pool);

@@ -23,7 +23,27 @@ typedef struct mc_vector_source {
     const apr_array_header_t *nodes; /* <layer>, of const mc_node * */
     mc_vector_layer **layers;        /* bottom first */
     int layer_count;
+    const char *background; /* as configured; or NULL: none */
+    mc_color ground;        /* transparent: none */
 } mc_vector_source;
+
+/* Rows of a source's table beside MC_SOURCE_KEYS. `layer_keys_`: of <layer>. */
+#define MC_VECTOR_SOURCE_KEYS(layer_keys_)                                                                             \
+    { "background",                                                                                                    \
+      MC_TEXT,                                                                                                         \
+      MC_KEY_OURS,                                                                                                     \
+      0,                                                                                                               \
+      0,                                                                                                               \
+      NULL,                                                                                                            \
+      NULL,                                                                                                            \
+      offsetof(mc_vector_source, background),                                                                          \
+      NULL,                                                                                                            \
+      "Colour under all layers, as #RRGGBB. Without it, maps are transparent where nothing is drawn." },               \
+    {                                                                                                                  \
+        "layer", MC_TREE, MC_KEY_REQUIRED | MC_KEY_REPEATABLE | MC_KEY_OURS, 0, 0, NULL, NULL,                         \
+            offsetof(mc_vector_source, nodes), layer_keys_,                                                            \
+            "A layer: its data and its style. The first one is at the bottom."                                         \
+    }
 
 /* Rows of a layer's table for a struct whose first member is `layer`. */
 #define MC_VECTOR_LAYER_KEYS(type_)                                                                                    \

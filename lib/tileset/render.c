@@ -43,25 +43,50 @@ format_of(const mc_tileset *tileset)
     return tileset->format != NULL ? tileset->format : tileset->synthetic_format;
 }
 
+/* A tile of one opaque colour: its bytes are made once for all of them. */
+static bool
+blank_suits(const mc_put *put, const mc_format *format)
+{
+    return put->uniform && put->bgra[3] == 255 && format->type == MC_FORMAT_PNG;
+}
+
+/* The tile as a part of its map: without a copy where nothing is drawn on it. */
+static mc_error *
+cut_out(mc_pixels **tile, mc_pixels *part, const cutting *cut, int left, int top, mc_ctx *ctx)
+{
+    const mc_grid *grid = cut->key->grid;
+    int width = grid->tile_width, height = grid->tile_height;
+    *tile = part;
+    if (cut->tileset->watermark == NULL && mc_pixels_part(part, cut->map, left, top, width, height))
+        return MC_OK;
+    MC_TRY(mc_pixels_create(tile, width, height, true, ctx->pool));
+    mc_pixels_attach(*tile, ctx->pool);
+    mc_pixels_copy(*tile, -left, -top, cut->map);
+    if (cut->tileset->watermark != NULL)
+        draw_watermark(*tile, cut->tileset->watermark);
+    return MC_OK;
+}
+
 /* Cuts and encodes one tile: a job for any thread. */
 static mc_error *
 cut_tile(void *baton, int index, mc_ctx *ctx)
 {
     cutting *cut = baton;
     const mc_grid *grid = cut->key->grid;
+    const mc_format *format = format_of(cut->tileset);
     mc_put *put = &cut->puts[index];
     double resolution = grid->levels[cut->key->z].resolution;
     mc_extent box = mc_grid_tile_extent(grid, cut->key->z, put->key.x, put->key.y);
     int left = cut->tileset->metabuffer + (int)lround((box.minx - cut->extent.minx) / resolution);
     int top = cut->tileset->metabuffer + (int)lround((cut->extent.maxy - box.maxy) / resolution);
-    mc_pixels *tile;
-    MC_TRY(mc_pixels_create(&tile, grid->tile_width, grid->tile_height, true, ctx->pool));
-    put->pixels = tile;
-    mc_pixels_copy(tile, -left, -top, cut->map);
-    if (cut->tileset->watermark != NULL)
-        draw_watermark(tile, cut->tileset->watermark);
+    mc_pixels part, *tile;
     mc_buf *data;
-    MC_TRY(mc_format_encode(&data, format_of(cut->tileset), tile, MC_FOR_STORE, ctx, ctx->pool));
+    MC_TRY(cut_out(&tile, &part, cut, left, top, ctx));
+    put->uniform = mc_pixels_uniform(tile, put->bgra);
+    if (blank_suits(put, format))
+        MC_TRY(mc_image_blank(&data, tile->width, tile->height, put->bgra, ctx->pool));
+    else
+        MC_TRY(mc_format_encode(&data, format, tile, MC_FOR_STORE, ctx, ctx->pool));
     put->data = mc_buf_ref(data);
     return MC_OK;
 }
@@ -69,10 +94,8 @@ cut_tile(void *baton, int index, mc_ctx *ctx)
 static void
 release_puts(mc_put *puts, int count)
 {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         mc_buf_unref(puts[i].data);
-        mc_pixels_unref(puts[i].pixels);
-    }
 }
 
 /* Puts of all tiles of a metatile, with references that the caller drops by release_puts. */
@@ -129,10 +152,9 @@ pick(mc_tile **tile, const mc_put *puts, int count, const mc_tile_key *key, apr_
             (*tile)->data = mc_buf_attach(mc_buf_ref(puts[i].data), pool);
             (*tile)->coding = mc_image_sniff(puts[i].data->data, puts[i].data->size);
             (*tile)->mtime = apr_time_from_sec(apr_time_sec(apr_time_now()));
-            if (puts[i].pixels != NULL && mc_pixels_uniform(puts[i].pixels, (*tile)->bgra)) {
-                (*tile)->blank = true;
-                (*tile)->no_data = (*tile)->bgra[3] == 0;
-            }
+            (*tile)->blank = puts[i].uniform;
+            (*tile)->no_data = puts[i].uniform && puts[i].bgra[3] == 0;
+            memcpy((*tile)->bgra, puts[i].bgra, sizeof((*tile)->bgra));
             return MC_OK;
         }
     return mc_error_create(pool, MC_ERR_IO, "the tile is not part of its metatile");
@@ -170,7 +192,7 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
     }
     if (map.data != NULL && (tileset->format == NULL || raw)) {
         mc_put as_sent = { .key = *key, .data = map.data };
-        as_sent.pixels = map.pixels;
+        as_sent.uniform = map.pixels != NULL && mc_pixels_uniform(map.pixels, as_sent.bgra);
         return store(&as_sent, 1, tile, store_error, tileset, key, ctx, pool);
     }
     MC_TRY(check_size(map.pixels, metatile.columns * key->grid->tile_width + 2 * tileset->metabuffer,

@@ -70,7 +70,8 @@ encode(mc_tile **tile, mc_pixels **pixels, const mc_assembled *made, const mc_ti
 static void
 store(mc_tile *tile, mc_pixels *pixels, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_put put = { .data = tile->data, .pixels = pixels };
+    mc_put put = { .data = tile->data };
+    put.uniform = pixels != NULL && mc_pixels_uniform(pixels, put.bgra);
     mc_tileset_requested_key(&put.key, wanted, pool);
     mc_error *error = mc_cache_put(wanted->tileset->cache, &put, 1, ctx);
     if (error != MC_OK)

@@ -53,6 +53,10 @@ def readable(folder):
             path.chmod(0o644)
 
 
+STYLE = """<StyledLayerDescriptor version="1.0.0" xmlns="http://www.opengis.net/sld"><NamedLayer><UserStyle><FeatureTypeStyle>
+  <Rule><Filter><PropertyIsEqualTo><PropertyName>{}</PropertyName><Literal>1</Literal></PropertyIsEqualTo></Filter>
+  <PolygonSymbolizer><Fill/></PolygonSymbolizer></Rule></FeatureTypeStyle></UserStyle></NamedLayer></StyledLayerDescriptor>"""
+
 LAYER = """<source name="{name}" type="shapefile"><layer name="{name}"><data>{data}</data>{more}</layer></source>
 <tileset name="{name}"><source>{name}</source><cache>disk</cache><grid>plane</grid><format>PNG</format></tileset>"""
 
@@ -79,6 +83,9 @@ def web(shared_folder, shared_apache):
             file.seek(29)
             file.write(bytes([driver]))
     (folder / "bare.shx").unlink()
+    layers.append(LAYER.format(name="ground", data=folder / "plain.shp", more="").replace("<layer", "<background>#336699</background><layer"))
+    (folder / "far.sld").write_text(STYLE.format("number").replace("<PolygonSymbolizer>", "<MaxScaleDenominator>10</MaxScaleDenominator><PolygonSymbolizer>"))
+    layers.append(LAYER.format(name="far", data=folder / "missing.shp", more=f"<style>{folder}/far.sld</style>"))
     data = ogr.Open(str(folder / "deleted.shp"), 1)
     layer = data.GetLayer()
     for number in (3, 5, 8):
@@ -239,6 +246,18 @@ def test_points(web, shared_folder):
     assert 11 not in [found["number"] for found in info(web, "points", x + 6, y)]
 
 
+def test_a_background_lies_under_all_layers(web):
+    drawn, over = get(web, "plain").astype(float), get(web, "ground")
+    alpha = drawn[..., 3:] / 255
+    assert 0 < alpha.mean() < 1 and (over[..., 3] == 255).all()
+    assert abs(drawn[..., :3] * alpha + numpy.array([0x33, 0x66, 0x99]) * (1 - alpha) - over[..., :3]).max() <= 3  # rounded where each shape is laid
+
+
+def test_a_layer_that_shows_nothing_at_a_scale_is_not_read(web):
+    assert not get(web, "far").any()
+    get(web, "far", box=(0, 0, .5, .5), status=503)
+
+
 def check(build, folder, layer, environment):
     config = folder / "mapcache.xml"
     config.write_text(configuration(folder, [layer]))
@@ -247,15 +266,14 @@ def check(build, folder, layer, environment):
     return done.returncode, done.stdout
 
 
-STYLE = """<StyledLayerDescriptor version="1.0.0" xmlns="http://www.opengis.net/sld"><NamedLayer><UserStyle><FeatureTypeStyle>
-  <Rule><Filter><PropertyIsEqualTo><PropertyName>{}</PropertyName><Literal>1</Literal></PropertyIsEqualTo></Filter>
-  <PolygonSymbolizer><Fill/></PolygonSymbolizer></Rule></FeatureTypeStyle></UserStyle></NamedLayer></StyledLayerDescriptor>"""
-
-
 def test_check_says_what_a_map_would_find_out(build, folder, modules_environment):
     path = make(folder / "a.shp", count=5)
     (folder / "good.sld").write_text(STYLE.format("NUMBER"))
     (folder / "bad.sld").write_text(STYLE.format("colour"))
+
+    text = LAYER.format(name="a", data=path, more="").replace("<layer", "<background>sea</background><layer")
+    code, out = check(build, folder, text, modules_environment)
+    assert code == 1 and "mapcache.xml:2:" in out and '<background>: "sea" is not #RRGGBB' in out
 
     def said(more="", data=path):
         return check(build, folder, LAYER.format(name="a", data=data, more=more), modules_environment)

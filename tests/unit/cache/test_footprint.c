@@ -175,11 +175,8 @@ START_TEST(a_colour_is_a_footprint)
     process.memory = mc_memory_create(4 << 20); /* a full tile is at most an eighth of it */
     mc_cache *cache = products("<detect_blank/>");
     mc_put tile = { .key = product_key("a", 3, 1, 2), .data = patch_png((patch){ 0, 0, 256, 256, 255 }) };
-    ck_ok(mc_pixels_create(&tile.pixels, 256, 256, true, pool));
-    mc_pixels_attach(tile.pixels, pool);
-    uint8_t bgra[4];
-    patch_colour(bgra, &(patch){ 0, 0, 256, 256, 120 });
-    mc_pixels_fill(tile.pixels, bgra);
+    tile.uniform = true;
+    patch_colour(tile.bgra, &(patch){ 0, 0, 256, 256, 120 });
     ck_ok(mc_cache_put(cache, &tile, 1, &ctx));
     wait_settled();
     for (int i = 0; i < 2; i++)

@@ -69,6 +69,9 @@ START_TEST(both_ways_give_the_same)
     for (int round = 0; round < 40; round++) {
         mc_canvas *indexed = mc_canvas_create(WIDTH, HEIGHT, true, pool);
         mc_canvas *plain = mc_canvas_create(WIDTH, HEIGHT, false, pool);
+        mc_color ground = { 10, 200, 30, (uint8_t)(round % 3 == 0 ? 0 : round % 3 == 1 ? 255 : 90) };
+        mc_canvas_set_ground(indexed, ground);
+        mc_canvas_set_ground(plain, ground);
         for (int ring = 0; ring <= round / 8; ring++) {
             mc_color fill = { (uint8_t)next_random(), 80, (uint8_t)next_random(), ring % 2 ? 255 : 120 };
             mc_color line = { 20, (uint8_t)next_random(), 0, 255 };
@@ -79,6 +82,11 @@ START_TEST(both_ways_give_the_same)
         stayed += indexed->indexed != NULL;
         overflown += indexed->indexed == NULL;
         ck_same(indexed, plain);
+        if (ground.alpha == 255) {
+            ck_assert_int_eq(plain->pixels->opacity, MC_OPAQUE);
+            plain->pixels->opacity = MC_OPACITY_UNKNOWN;
+            ck_assert_int_eq(mc_pixels_opacity(plain->pixels), MC_OPAQUE);
+        }
     }
     ck_assert_int_gt(stayed, 5);
     ck_assert_int_gt(overflown, 5);

@@ -177,5 +177,27 @@ START_TEST(test_over_saturates)
 }
 END_TEST
 
+START_TEST(test_part_is_a_window)
+{
+    mc_pixels *source = image(10, 8, false), *copy = image(4, 3, false), part;
+    sample_photo(source);
+    source->opacity = MC_OPACITY_UNKNOWN;
+    ck_assert(mc_pixels_part(&part, source, 6, 5, 4, 3));
+    mc_pixels_copy(copy, -6, -5, source);
+    for (int y = 0; y < 3; y++)
+        ck_assert_mem_eq(part.data + (size_t)y * part.stride, copy->data + (size_t)y * copy->stride, 16);
+    ck_assert_int_eq(mc_pixels_opacity(&part), mc_pixels_opacity(copy));
+    uint8_t bgra[4];
+    mc_pixels_fill(source, (const uint8_t[]){ 1, 2, 3, 255 });
+    ck_assert(mc_pixels_uniform(&part, bgra) && bgra[1] == 2);
+    source->data[9 * 4] = 9; /* beside the part */
+    ck_assert(mc_pixels_uniform(&part, bgra));
+    const int outside[][4] = { { -1, 0, 4, 3 }, { 0, -1, 4, 3 }, { 7, 0, 4, 3 },        { 0, 6, 4, 3 },
+                               { 0, 0, 0, 3 },  { 0, 0, 4, 0 },  { INT32_MAX, 0, 4, 3 } };
+    for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
+        ck_assert(!mc_pixels_part(&part, source, outside[i][0], outside[i][1], outside[i][2], outside[i][3]));
+}
+END_TEST
+
 UNIT_MAIN("pixels", test_limits, test_opacity_and_uniform, test_blend_equals_reference, test_blend_is_exact,
-          test_front_to_back, test_opacity_is_tracked, test_copy_clips, test_over_saturates)
+          test_front_to_back, test_opacity_is_tracked, test_copy_clips, test_over_saturates, test_part_is_a_window)

@@ -215,11 +215,11 @@ seed(mc_seed_task task, int workers, bool processes)
                           .report = count_result };
     plan.task.link = &grid_link;
     plan.task.tileset = &tileset;
-    mc_seed_area area = { &grid, 0, LEVELS - 1, limits, tileset.metatile_columns, tileset.metatile_rows };
+    mc_seed_area area = { &grid, 0, LEVELS - 1, limits, tileset.metatile_columns, tileset.metatile_rows, NULL, false };
     feeder feeder = { 0 };
     results = (tally){ 0 };
     MC_TRY(mc_seed_hire(&feeder.crew, &plan, pool));
-    mc_seed_walk_down(&area, feed, &feeder);
+    mc_seed_walk(&area, MC_SEED_DOWN, feed, &feeder);
     mc_error *late = mc_seed_finish(feeder.crew, pool);
     return feeder.error != MC_OK ? feeder.error : late;
 }

@@ -1,0 +1,93 @@
+"""One list of metatiles through each program: seconds of the clock, and of processor time of the program and the database apart."""
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import time
+
+from common.servers import BUILD, cpu_seconds, descendants
+from seed import config
+
+
+class Renderd:
+    """Debian's renderd, which runs all the time; render_list hands it the list and waits. One metatile file for 64 tiles."""
+
+    name = "renderd"
+
+    def __init__(self, folder, database, threads, image_of=None):
+        self.folder, self.threads = folder, threads
+        path = config.write_renderd(folder, database, threads)
+        self.log = open(folder / "renderd.log", "ab")
+        self.process = subprocess.Popen(["renderd", "-f", "-c", path], stdout=self.log, stderr=self.log, start_new_session=True)
+        end = time.monotonic() + 60
+        while not (folder / "renderd.sock").exists():
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise RuntimeError("renderd did not start: " + (folder / "renderd.log").read_text(errors="replace")[-2000:])
+            time.sleep(.05)
+
+    def draw(self, name):
+        with open(self.folder / f"{name}.txt") as lines:
+            done = subprocess.run(["render_list", "-f", "-m", "default", "-s", self.folder / "renderd.sock", "-t", self.folder / "renderd", "-n", str(self.threads),
+                                   "-l", "100000"], stdin=lines, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"render_list: {done.stdout[-1000:]}{done.stderr[-1000:]}")
+
+    def cpu(self):
+        return cpu_seconds(descendants(self.process.pid))
+
+    def stored(self):
+        """Metatiles and bytes."""
+        files = [path.stat().st_size for path in (self.folder / "renderd").rglob("*.meta")]
+        return len(files), sum(files)
+
+    def close(self):
+        os.killpg(self.process.pid, signal.SIGTERM)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self.log.close()
+
+
+class Ours:
+    """`mapcache seed --list` into one SQLite file: a process for each list."""
+
+    name = "ours"
+
+    def __init__(self, folder, database, threads):
+        self.folder, self.threads = folder, threads
+        self.config = config.write_ours(folder, database)
+
+    def draw(self, name):
+        done = subprocess.run([BUILD / "bin" / "mapcache", "seed", "-c", self.config, "-t", "world", "--list", self.folder / f"{name}.txt", "--force", "-q", "-P", "0",
+                               "-n", str(self.threads)], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"mapcache seed: {done.stdout[-1000:]}{done.stderr[-1000:]}")
+
+    def cpu(self):
+        return 0.0  # its processes have ended, see `spent`
+
+    def stored(self):
+        with sqlite3.connect(self.folder / "tiles.sqlite3") as file:
+            tiles, size = file.execute("select count(*), sum(length(data)) from tiles").fetchone()
+        return tiles / 64, size
+
+    def close(self):
+        pass
+
+
+def spent():
+    """Of the programs that were started for a list and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def one(program, name, count, database):
+    """Figures of one list."""
+    before = program.cpu() + spent(), cpu_seconds(database.pids()), time.monotonic()
+    program.draw(name)
+    after = program.cpu() + spent(), cpu_seconds(database.pids()), time.monotonic()
+    own, theirs, seconds = (b - a for a, b in zip(before, after))
+    return {"seconds": seconds, "rate": count / seconds, "cpu": own * 1e3 / count, "database": theirs * 1e3 / count}

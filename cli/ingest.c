@@ -1,0 +1,243 @@
+/* `mapcache ingest`: from options and configuration to plans, one for each time, their runs, and the exit status. */
+#include <apr_strings.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "ingest_inputs.h"
+#include "ingest_options.h"
+#include "ingest_progress.h"
+#include "mapcache/server.h"
+
+enum { INTERRUPTED = 2, BAD_IMAGES = 3 };
+
+/* All that one run has. */
+typedef struct run {
+    apr_pool_t *pool;
+    mc_ingest_options options;
+    mc_server *server;
+    mc_runtime *runtime;
+    mc_log log;
+    mc_ctx ctx;
+    mc_tileset *tileset;
+    const mc_grid_link *link;
+    int time;                   /* which dimension the groups are of; -1: none */
+    apr_array_header_t *groups; /* mc_ingest_group */
+    mc_ingest **ingests;        /* of the groups */
+    mc_ingest_report report;
+} run;
+
+static volatile int stop;
+
+static void
+on_interrupt(int signal_number)
+{
+    static const char text[] = "\ninterrupted: storing what is complete (once more: ends at once)\n";
+    (void)signal_number;
+    if (stop != 0)
+        _exit(INTERRUPTED);
+    stop = 1;
+    int saved = errno;
+    if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+        stop = 1; /* nobody to tell */
+    errno = saved;
+}
+
+static mc_error *failure(run *run, const char *format, ...) MC_PRINTF(2, 3);
+
+static mc_error *
+failure(run *run, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *message = apr_pvsprintf(run->pool, format, args);
+    va_end(args);
+    return mc_error_create(run->pool, MC_ERR_CONFIG, "%s", message);
+}
+
+static mc_error *
+load(run *run)
+{
+    mc_diagnostics *diagnostics = mc_diagnostics_create(run->pool);
+    MC_TRY(mc_server_load(&run->server, run->options.config, diagnostics, run->pool));
+    const mc_config *config = mc_server_config(run->server);
+    run->tileset = apr_hash_get(config->tilesets_by_name, run->options.tileset, APR_HASH_KEY_STRING);
+    if (run->tileset == NULL)
+        return failure(run, "the configuration has no tileset \"%s\"", run->options.tileset);
+    run->link = mc_tileset_link(run->tileset, run->options.grid);
+    if (run->link == NULL)
+        return failure(run, "tileset \"%s\" has no grid \"%s\"", run->tileset->name,
+                       run->options.grid == NULL ? "(first)" : run->options.grid);
+    return MC_OK;
+}
+
+/* The dimension that times belong to. */
+static mc_error *
+choose_time(run *run)
+{
+    const mc_tileset *tileset = run->tileset;
+    bool timed = false;
+    run->time = -1;
+    for (int i = 0; i < run->groups->nelts; i++)
+        timed = timed || APR_ARRAY_IDX(run->groups, i, mc_ingest_group).value != NULL;
+    if (!timed)
+        return MC_OK;
+    if (run->options.time_dimension != NULL) {
+        run->time = mc_tileset_dimension(tileset, run->options.time_dimension, true);
+    } else {
+        int found = 0;
+        for (int i = 0; i < tileset->dimension_count; i++)
+            if (tileset->dimensions[i]->time || tileset->dimension_count == 1) {
+                run->time = i;
+                found++;
+            }
+        run->time = found == 1 ? run->time : -1;
+    }
+    if (run->time >= 0)
+        return MC_OK;
+    return failure(run, "the images have times, but which dimension of tileset \"%s\" they belong to is not clear%s",
+                   tileset->name, run->options.time_dimension == NULL ? ": name it by --time-dimension" : "");
+}
+
+/* Values of all dimensions for one group. */
+static mc_error *
+values_of(const char *const **values, run *run, const mc_ingest_group *group)
+{
+    const char **made = mc_tileset_defaults(run->tileset, run->pool);
+    const apr_array_header_t *given = apr_table_elts(run->options.dimensions);
+    for (int i = 0; i < given->nelts; i++) {
+        const apr_table_entry_t *entry = &APR_ARRAY_IDX(given, i, apr_table_entry_t);
+        int index = mc_tileset_dimension(run->tileset, entry->key, true);
+        if (index < 0)
+            return failure(run, "tileset \"%s\" has no dimension \"%s\"", run->tileset->name, entry->key);
+        made[index] = entry->val;
+    }
+    if (run->time >= 0) {
+        if (group->value == NULL)
+            return failure(run, "%s has no time, although others have", APR_ARRAY_IDX(group->paths, 0, const char *));
+        made[run->time] = group->value;
+    }
+    for (int i = 0; i < run->tileset->dimension_count; i++)
+        if (made[i] == NULL || strlen(made[i]) > MC_DIMENSION_VALUE_MAX)
+            return failure(run, "dimension \"%s\" needs a value (-D %s=VALUE)", run->tileset->dimensions[i]->name,
+                           run->tileset->dimensions[i]->name);
+    *values = made;
+    return MC_OK;
+}
+
+static void
+complain(void *baton, const char *message)
+{
+    run *run = baton;
+    mc_ingest_report_line(&run->report, message);
+}
+
+static void
+progress(void *baton, const mc_ingest_counts *counts)
+{
+    run *run = baton;
+    mc_ingest_report_show(&run->report, counts);
+}
+
+static mc_error *
+prepare(run *run, int number, int maxzoom)
+{
+    const mc_ingest_options *options = &run->options;
+    const mc_ingest_group *group = &APR_ARRAY_IDX(run->groups, number, mc_ingest_group);
+    mc_ingest_plan plan = { .tileset = run->tileset,
+                            .link = run->link,
+                            .paths = group->paths,
+                            .minzoom = options->minzoom,
+                            .maxzoom = maxzoom,
+                            .raster = options->raster,
+                            .resample = options->resample,
+                            .cache_limit = options->cache_limit,
+                            .scratch = options->scratch,
+                            .threads = options->threads,
+                            .skip_bad = options->skip_bad,
+                            .stop = &stop,
+                            .progress = progress,
+                            .complain = complain,
+                            .baton = run };
+    memcpy(plan.background, options->background, sizeof(plan.background));
+    MC_TRY(values_of(&plan.values, run, group));
+    return mc_ingest_prepare(&run->ingests[number], &plan, &run->ctx, run->pool);
+}
+
+/* All groups, down to the same level. */
+static mc_error *
+prepare_all(run *run)
+{
+    int maxzoom = run->options.maxzoom;
+    run->ingests = apr_pcalloc(run->pool, sizeof(*run->ingests) * (size_t)(run->groups->nelts + 1));
+    for (int i = 0; i < run->groups->nelts; i++) {
+        MC_TRY(prepare(run, i, run->options.maxzoom));
+        const mc_ingest_outline *outline = mc_ingest_outlined(run->ingests[i]);
+        maxzoom = outline->maxzoom > maxzoom ? outline->maxzoom : maxzoom;
+    }
+    for (int i = 0; i < run->groups->nelts; i++)
+        if (mc_ingest_outlined(run->ingests[i])->maxzoom != maxzoom)
+            MC_TRY(prepare(run, i, maxzoom));
+    return MC_OK;
+}
+
+static mc_error *
+ingest_all(run *run)
+{
+    struct sigaction interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
+    sigaction(SIGINT, &interrupt, NULL);
+    sigaction(SIGTERM, &interrupt, NULL);
+    for (int i = 0; i < run->groups->nelts && stop == 0; i++) {
+        const mc_ingest_group *group = &APR_ARRAY_IDX(run->groups, i, mc_ingest_group);
+        mc_ingest_report_begin(&run->report, group->value);
+        mc_error *error = mc_ingest_run(run->ingests[i], &run->ctx);
+        mc_ingest_report_add(&run->report, mc_ingest_counted(run->ingests[i]));
+        MC_TRY(error);
+    }
+    return MC_OK;
+}
+
+static mc_error *
+work(run *run)
+{
+    const mc_ingest_options *options = &run->options;
+    MC_TRY(load(run));
+    MC_TRY(mc_ingest_inputs(&run->groups, options->paths, options->list, options->time, run->pool));
+    if (run->groups->nelts == 0)
+        return failure(run, "no image is named%s%s", options->list == NULL ? "" : " in ",
+                       options->list == NULL ? "" : options->list);
+    MC_TRY(choose_time(run));
+    MC_TRY(mc_runtime_create(&run->runtime, mc_server_config(run->server), 1, false, &run->log, run->pool));
+    run->ctx = (mc_ctx){ .pool = run->pool, .process = mc_runtime_process(run->runtime), .log = &run->log };
+    mc_error *error = prepare_all(run);
+    if (error == MC_OK) {
+        mc_ingest_report_outline(&run->report, run->tileset, run->link, run->ingests, run->groups->nelts);
+        if (!options->dry_run)
+            error = ingest_all(run);
+    }
+    mc_runtime_destroy(run->runtime);
+    return error;
+}
+
+int
+mc_command_ingest(int argc, const char *const *argv)
+{
+    run run = { .log = mc_log_stderr };
+    apr_pool_create(&run.pool, NULL);
+    const char *problem = mc_ingest_options_parse(&run.options, argc, argv, run.pool);
+    int status = 1;
+    if (problem != NULL || run.options.help) {
+        mc_ingest_usage(problem);
+        status = problem != NULL;
+    } else {
+        run.log.level = run.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
+        mc_ingest_report_init(&run.report, &run.options);
+        mc_error *error = work(&run);
+        status = error != MC_OK ? 1 : stop != 0 ? INTERRUPTED : run.report.all.bad > 0 ? BAD_IMAGES : 0;
+        mc_ingest_report_end(&run.report, error == MC_OK ? NULL : mc_error_chain(error, run.pool), status);
+    }
+    apr_pool_destroy(run.pool);
+    return status;
+}

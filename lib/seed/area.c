@@ -1,0 +1,161 @@
+/* Which reader an area needs, and what the readers of text share. */
+#include <apr_strings.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/module.h"
+#include "base/text.h"
+#include "seed/area_private.h"
+
+enum { FILE_MAX = 256 << 20, NUMBER_MAX = 64 };
+
+mc_error *
+mc_areas_fail(const mc_areas_text *text, const char *format, ...)
+{
+    va_list args;
+    int line = 1;
+    for (const char *c = text->begin; c < text->at; c++)
+        line += *c == '\n';
+    va_start(args, format);
+    const char *message = apr_pvsprintf(text->pool, format, args);
+    va_end(args);
+    return mc_error_create(text->pool, MC_ERR_CORRUPT, "%s:%d: %s", text->path, line, message);
+}
+
+void
+mc_areas_skip(mc_areas_text *text)
+{
+    while (text->at < text->end && *text->at != '\0' && strchr(" \t\r\n", *text->at) != NULL)
+        text->at++;
+}
+
+bool
+mc_areas_take(mc_areas_text *text, char wanted)
+{
+    mc_areas_skip(text);
+    if (text->at == text->end || *text->at != wanted)
+        return false;
+    text->at++;
+    return true;
+}
+
+mc_error *
+mc_areas_number(double *number, mc_areas_text *text)
+{
+    char word[NUMBER_MAX];
+    size_t size = 0;
+    mc_areas_skip(text);
+    while (text->at < text->end && size < sizeof(word) - 1 && *text->at != '\0' &&
+           strchr("+-.0123456789eE", *text->at) != NULL)
+        word[size++] = *text->at++;
+    word[size] = '\0';
+    if (!mc_parse_double(number, word))
+        return mc_areas_fail(text, "a number is expected");
+    return MC_OK;
+}
+
+void
+mc_areas_vertex(mc_areas_text *text, double x, double y)
+{
+    if (text->count == text->room) {
+        text->room = text->room == 0 ? 1024 : text->room * 2;
+        text->xy = realloc(text->xy, text->room * 2 * sizeof(double));
+        MC_ASSERT(text->xy != NULL);
+    }
+    text->xy[2 * text->count] = x;
+    text->xy[2 * text->count++ + 1] = y;
+}
+
+mc_error *
+mc_areas_add(mc_areas_text *text, mc_region_kind kind, size_t first, size_t count)
+{
+    if (text->builder == NULL || count == 0)
+        return MC_OK;
+    mc_error *error = mc_region_add(text->builder, kind, text->xy + 2 * first, count, text->pool);
+    if (error == MC_OK || error->kind != MC_ERR_CORRUPT)
+        return error;
+    return mc_areas_fail(text, "%s", mc_error_chain(error, text->pool));
+}
+
+/* The whole file, malloc'ed. */
+static mc_error *
+load(char **bytes, size_t *size, const char *path, apr_pool_t *pool)
+{
+    FILE *in = fopen(path, "rb");
+    if (in == NULL)
+        return mc_error_create(pool, MC_ERR_IO, "%s cannot be opened: %s", path, strerror(errno));
+    size_t room = 1 << 16;
+    *size = 0;
+    *bytes = malloc(room);
+    MC_ASSERT(*bytes != NULL);
+    for (size_t got = 1; got > 0 && *size < FILE_MAX; *size += got) {
+        if (*size == room)
+            *bytes = realloc(*bytes, room *= 2);
+        MC_ASSERT(*bytes != NULL);
+        got = fread(*bytes + *size, 1, room - *size, in);
+    }
+    bool failed = ferror(in) != 0, whole = feof(in) != 0;
+    int reason = errno;
+    fclose(in);
+    if (failed)
+        return mc_error_create(pool, MC_ERR_IO, "%s cannot be read: %s", path, strerror(reason));
+    return whole ? MC_OK
+                 : mc_error_create(pool, MC_ERR_LIMIT, "%s has more than %d MB: simplify it, or use an OGR source",
+                                   path, FILE_MAX >> 20);
+}
+
+/* Twice: once for the CRS, which may stand at the end. */
+static mc_error *
+read_text(mc_seed_region **region, mc_areas_text *text, const char *srs, const mc_grid *grid)
+{
+    if (text->end - text->begin >= 3 && memcmp(text->begin, "\xef\xbb\xbf", 3) == 0)
+        text->begin += 3;
+    text->at = text->begin;
+    mc_areas_skip(text);
+    bool json = text->at < text->end && *text->at == '{';
+    MC_TRY((json ? mc_areas_json : mc_areas_wkt)(text));
+    if (srs == NULL && text->srs[0] != '\0')
+        srs = text->srs;
+    if (srs == NULL && json)
+        srs = "EPSG:4326"; /* RFC 7946, 4: longitude and latitude of WGS 84, in this order */
+    MC_TRY(mc_region_begin(&text->builder, grid, srs, text->pool));
+    text->at = text->begin;
+    text->count = 0;
+    MC_TRY((json ? mc_areas_json : mc_areas_wkt)(text));
+    *region = mc_region_finish(text->builder);
+    return MC_OK;
+}
+
+mc_error *
+mc_seed_area_read(mc_seed_region **region, const char *path, const char *srs, const mc_grid *grid, apr_pool_t *pool)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    *region = NULL;
+    mc_areas_text text = { .path = path, .pool = pool };
+    mc_error *error = load(&bytes, &size, path, pool);
+    text.begin = bytes;
+    text.end = bytes + size;
+    if (error == MC_OK)
+        error = read_text(region, &text, srs, grid);
+    free(text.xy);
+    free(bytes);
+    return error;
+}
+
+mc_error *
+mc_seed_area_ogr(mc_seed_region **region, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted,
+                 const mc_grid *grid, apr_pool_t *pool)
+{
+    void *symbol;
+    mc_region_builder *builder;
+    *region = NULL;
+    MC_TRY(mc_module_symbol(&symbol, "gdal", MC_AREAS_OGR_SYMBOL, pool));
+    MC_TRY(mc_region_begin(&builder, grid, wanted->srs, pool));
+    MC_TRY(((const mc_areas_ogr_ops *)symbol)->read(builder, features, invalid, wanted, pool));
+    *region = mc_region_finish(builder);
+    return MC_OK;
+}

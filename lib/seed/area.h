@@ -1,0 +1,30 @@
+/* Areas that limit what is seeded, read from files and from what GDAL's OGR opens. */
+#ifndef MC_SEED_AREA_H
+#define MC_SEED_AREA_H
+
+#include "seed/region.h"
+
+/*
+ * Reads polygons, lines and points from a file of GeoJSON (RFC 7946) or of WKT (OGC 06-103r4, 7.2; EWKT's "SRID=n;"
+ * may stand before), one or many. `srs`: their CRS, x first; NULL: what the file names, otherwise degrees for GeoJSON
+ * and the grid's CRS for WKT. *region is NULL where the file has none. MC_ERR_IO, MC_ERR_CORRUPT with file and line,
+ * MC_ERR_LIMIT beyond 256 MB; errors of mc_region_begin.
+ */
+mc_error *mc_seed_area_read(mc_seed_region **region, const char *path, const char *srs, const mc_grid *grid,
+                            apr_pool_t *pool) MC_CHECKED;
+
+/* What of an OGR data source is taken; all but the source may be NULL. */
+typedef struct mc_seed_ogr {
+    const char *source, *layer, *where, *sql;
+    const char *srs; /* of its coordinates, x first; NULL: the grid's */
+} mc_seed_ogr;
+
+/*
+ * The same from a vector source, in the module mapcache-gdal.so. A source of several layers needs `layer` or `sql`.
+ * Invalid geometries are passed over and counted in *invalid. *features: how many were read. MC_ERR_CONFIG where the
+ * source, the layer or the query is wrong; MC_ERR_UNAVAILABLE without the module.
+ */
+mc_error *mc_seed_area_ogr(mc_seed_region **region, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted,
+                           const mc_grid *grid, apr_pool_t *pool) MC_CHECKED;
+
+#endif

@@ -1,0 +1,135 @@
+/* Part of the module mapcache-gdal.so: areas from whatever OGR reads. */
+#include <cpl_error.h>
+#include <gdal.h>
+#include <ogr_api.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "seed/area_private.h"
+
+typedef struct reader {
+    mc_region_builder *builder;
+    double *xy;
+    int room;
+    apr_pool_t *pool;
+} reader;
+
+static mc_error *
+failed(const mc_seed_ogr *wanted, const char *what, apr_pool_t *pool)
+{
+    mc_error *reason = mc_error_create(pool, MC_ERR_CONFIG, "%s", CPLGetLastErrorMsg());
+    return mc_error_wrap(pool, reason, MC_ERR_CONFIG, "%s of \"%s\" cannot be used", what, wanted->source);
+}
+
+static mc_error *
+add_line(reader *in, OGRGeometryH line, mc_region_kind kind)
+{
+    int count = OGR_G_GetPointCount(line);
+    if (count <= 0)
+        return MC_OK;
+    if (count > in->room) {
+        in->room = count;
+        in->xy = realloc(in->xy, (size_t)count * 2 * sizeof(double));
+        MC_ASSERT(in->xy != NULL);
+    }
+    OGR_G_GetPoints(line, in->xy, 2 * (int)sizeof(double), in->xy + 1, 2 * (int)sizeof(double), NULL, 0);
+    return mc_region_add(in->builder, kind, in->xy, (size_t)count, in->pool);
+}
+
+/* Depth is bounded by what OGR itself reads. */
+static mc_error *
+add_geometry(reader *in, OGRGeometryH geometry)
+{
+    OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
+    if (type == wkbPoint || type == wkbLineString)
+        return add_line(in, geometry, type == wkbPoint ? MC_REGION_POINT : MC_REGION_LINE);
+    for (int i = 0; i < OGR_G_GetGeometryCount(geometry); i++) {
+        OGRGeometryH part = OGR_G_GetGeometryRef(geometry, i);
+        if (type == wkbPolygon || type == wkbTriangle)
+            MC_TRY(add_line(in, part, i == 0 ? MC_REGION_RING : MC_REGION_HOLE));
+        else
+            MC_TRY(add_geometry(in, part));
+    }
+    return MC_OK;
+}
+
+static mc_error *
+add_feature(reader *in, OGRFeatureH feature, int64_t *invalid)
+{
+    OGRGeometryH geometry = OGR_F_GetGeometryRef(feature);
+    if (geometry == NULL)
+        return MC_OK;
+    if (!OGR_G_IsValid(geometry)) {
+        ++*invalid;
+        return MC_OK;
+    }
+    OGRGeometryH straight = OGR_G_HasCurveGeometry(geometry, FALSE) ? OGR_G_GetLinearGeometry(geometry, 0, NULL) : NULL;
+    mc_error *error = add_geometry(in, straight != NULL ? straight : geometry);
+    OGR_G_DestroyGeometry(straight);
+    return error;
+}
+
+static mc_error *
+add_layer(reader *in, OGRLayerH layer, int64_t *features, int64_t *invalid)
+{
+    mc_error *error = MC_OK;
+    OGRFeatureH feature;
+    OGR_L_ResetReading(layer);
+    while (error == MC_OK && (feature = OGR_L_GetNextFeature(layer)) != NULL) {
+        ++*features;
+        error = add_feature(in, feature, invalid);
+        OGR_F_Destroy(feature);
+    }
+    return error;
+}
+
+static mc_error *
+choose_layer(OGRLayerH *layer, GDALDatasetH data, const mc_seed_ogr *wanted, apr_pool_t *pool)
+{
+    int count = GDALDatasetGetLayerCount(data);
+    if (wanted->layer == NULL && count != 1)
+        return mc_error_create(pool, MC_ERR_CONFIG, "\"%s\" has %d layers: name one by --ogr-layer", wanted->source,
+                               count);
+    *layer = wanted->layer == NULL ? GDALDatasetGetLayer(data, 0) : GDALDatasetGetLayerByName(data, wanted->layer);
+    if (*layer == NULL)
+        return mc_error_create(pool, MC_ERR_CONFIG, "\"%s\" has no layer \"%s\"", wanted->source, wanted->layer);
+    if (wanted->where != NULL && OGR_L_SetAttributeFilter(*layer, wanted->where) != OGRERR_NONE)
+        return failed(wanted, "the filter", pool);
+    return MC_OK;
+}
+
+static mc_error *
+read_all(reader *in, GDALDatasetH data, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted)
+{
+    OGRLayerH layer = NULL;
+    if (wanted->sql == NULL) {
+        MC_TRY(choose_layer(&layer, data, wanted, in->pool));
+        return add_layer(in, layer, features, invalid);
+    }
+    layer = GDALDatasetExecuteSQL(data, wanted->sql, NULL, NULL);
+    if (layer == NULL)
+        return failed(wanted, "the query", in->pool);
+    mc_error *error = add_layer(in, layer, features, invalid);
+    GDALDatasetReleaseResultSet(data, layer);
+    return error;
+}
+
+static mc_error *
+read_source(mc_region_builder *builder, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted,
+            apr_pool_t *pool)
+{
+    reader in = { .builder = builder, .pool = pool };
+    *features = *invalid = 0;
+    GDALAllRegister();
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    GDALDatasetH data = GDALOpenEx(wanted->source, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
+    mc_error *error =
+        data == NULL ? failed(wanted, "the vector data", pool) : read_all(&in, data, features, invalid, wanted);
+    if (data != NULL)
+        GDALClose(data);
+    CPLPopErrorHandler();
+    free(in.xy);
+    return error;
+}
+
+const mc_areas_ogr_ops mc_areas_ogr_ops_gdal = { .read = read_source };

@@ -1,0 +1,323 @@
+/*
+ * A quadtree over the edges. Its leaves know the edges that touch them and how often the rings wind around their
+ * centre; for any other point of a leaf, the edges between it and the centre tell. Built once, then only read.
+ */
+#include <apr_strings.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "seed/region_private.h"
+
+enum { LEAF = 12, DEPTH = 30, ALWAYS_DIVIDED = 6 };
+
+typedef struct node {
+    uint32_t children; /* the first of four; 0: a leaf */
+    uint32_t first;    /* of a leaf: its edges in `lists` */
+    uint32_t count;    /* edges that touch it */
+    int winding;       /* at its centre */
+} node;
+
+struct mc_seed_region {
+    const mc_region_edge *edges;
+    size_t areal, count;
+    mc_extent bounds; /* of the edges */
+    mc_extent root;   /* of the tree: larger */
+    node *nodes;
+    size_t node_count, node_room;
+    uint32_t *lists;
+    size_t list_size, list_room;
+};
+
+#if defined(__SIZEOF_FLOAT128__)
+__extension__ typedef __float128 wide;
+#else
+typedef long double wide;
+#endif
+
+/*
+ * On which side of an edge a point lies: 1 left, -1 right. A point on the line counts as moved right by a trifle, and
+ * up by a trifle of that, so that there are no points on lines and each way between two points crosses the same edges.
+ */
+static int
+side_of(const mc_region_edge *e, double x, double y)
+{
+    double left = (e->bx - e->ax) * (y - e->ay), right = (e->by - e->ay) * (x - e->ax), bound = 4e-16;
+    if (fabs(left - right) > bound * (fabs(left) + fabs(right)))
+        return left > right ? 1 : -1;
+    wide exact = ((wide)e->bx - e->ax) * ((wide)y - e->ay) - ((wide)e->by - e->ay) * ((wide)x - e->ax);
+    if (exact != 0)
+        return exact > 0 ? 1 : -1;
+    if (e->by != e->ay)
+        return e->by > e->ay ? -1 : 1;
+    return e->bx > e->ax ? 1 : -1;
+}
+
+/* What an edge adds to the winding number of a point, by the ray to the right. */
+static int
+right_of(const mc_region_edge *e, double x, double y)
+{
+    if ((e->ay <= y) == (e->by <= y))
+        return 0;
+    int side = side_of(e, x, y);
+    return e->by > e->ay ? side > 0 : -(side < 0);
+}
+
+/* The same by the ray upwards. */
+static int
+above_of(const mc_region_edge *e, double x, double y)
+{
+    if ((e->ax <= x) == (e->bx <= x))
+        return 0;
+    int side = side_of(e, x, y);
+    return e->bx < e->ax ? side > 0 : -(side < 0);
+}
+
+/* How the winding number changes from one point to another, along y first at the second's x; `list` has all edges that
+ * are between. */
+static int
+change(const mc_seed_region *region, const uint32_t *list, size_t count, const double from[2], const double to[2])
+{
+    int sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        const mc_region_edge *e = &region->edges[list[i]];
+        if (list[i] >= region->areal)
+            continue;
+        sum += right_of(e, to[0], from[1]) - right_of(e, from[0], from[1]);
+        sum += above_of(e, to[0], to[1]) - above_of(e, to[0], from[1]);
+    }
+    return sum;
+}
+
+/* Whether a part of the edge lies in the closed box. */
+static bool
+touches(const mc_region_edge *e, const mc_extent *box)
+{
+    if (fmax(e->ax, e->bx) < box->minx || fmin(e->ax, e->bx) > box->maxx || fmax(e->ay, e->by) < box->miny ||
+        fmin(e->ay, e->by) > box->maxy)
+        return false;
+    double dx = e->bx - e->ax, dy = e->by - e->ay;
+    bool rising = (dx >= 0) == (dy >= 0);
+    double one = dx * ((rising ? box->maxy : box->miny) - e->ay) - dy * (box->minx - e->ax);
+    double other = dx * ((rising ? box->miny : box->maxy) - e->ay) - dy * (box->maxx - e->ax);
+    return !(one > 0 && other > 0) && !(one < 0 && other < 0);
+}
+
+static mc_extent
+grown(const mc_extent *box, double by)
+{
+    return (mc_extent){ box->minx - by, box->miny - by, box->maxx + by, box->maxy + by };
+}
+
+static mc_extent
+quarter(const mc_extent *box, int which)
+{
+    double x = (box->minx + box->maxx) / 2, y = (box->miny + box->maxy) / 2;
+    bool right = (which & 1) != 0, upper = (which & 2) != 0;
+    return (mc_extent){ right ? x : box->minx, upper ? y : box->miny, right ? box->maxx : x, upper ? box->maxy : y };
+}
+
+static void
+centre_of(double xy[2], const mc_extent *box)
+{
+    xy[0] = (box->minx + box->maxx) / 2;
+    xy[1] = (box->miny + box->maxy) / 2;
+}
+
+/* ---- building */
+
+static void *
+room_for(void *items, size_t *room, size_t wanted, size_t size)
+{
+    if (wanted <= *room)
+        return items;
+    *room = wanted + wanted / 2 + 64;
+    items = realloc(items, *room * size);
+    MC_ASSERT(items != NULL);
+    return items;
+}
+
+static void
+keep_list(mc_seed_region *region, node *leaf, const uint32_t *list, size_t count)
+{
+    region->lists = room_for(region->lists, &region->list_room, region->list_size + count, sizeof(uint32_t));
+    leaf->first = (uint32_t)region->list_size;
+    if (count > 0)
+        memcpy(region->lists + region->list_size, list, sizeof(*list) * count);
+    region->list_size += count;
+}
+
+/* A little more than the box is looked at: an edge at its border must not be lost by rounding. */
+static size_t
+choose(uint32_t *chosen, const mc_seed_region *region, const uint32_t *list, size_t count, const mc_extent *box)
+{
+    size_t size = 0;
+    mc_extent reach = grown(box, (box->maxx - box->minx + box->maxy - box->miny) * 1e-9);
+    for (size_t i = 0; i < count; i++)
+        if (touches(&region->edges[list[i]], &reach))
+            chosen[size++] = list[i];
+    return size;
+}
+
+static void
+build(mc_seed_region *region, uint32_t at, const mc_extent *box, const uint32_t *list, size_t count, int depth)
+{
+    uint32_t *lists[4] = { 0 };
+    size_t counts[4], sum = 0;
+    region->nodes[at].count = (uint32_t)count;
+    bool divided = count > LEAF && depth < DEPTH && region->list_size < 16 * region->count + 4096;
+    for (int i = 0; i < 4 && divided; i++) {
+        mc_extent part = quarter(box, i);
+        lists[i] = malloc(sizeof(**lists) * count);
+        MC_ASSERT(lists[i] != NULL);
+        counts[i] = choose(lists[i], region, list, count, &part);
+        sum += counts[i];
+    }
+    /* Where edges lie one over the other, parting them gains nothing. */
+    if (!divided || (depth >= ALWAYS_DIVIDED && sum > 2 * count)) {
+        keep_list(region, &region->nodes[at], list, count);
+    } else {
+        uint32_t children = (uint32_t)region->node_count;
+        double from[2], to[2];
+        centre_of(from, box);
+        region->nodes = room_for(region->nodes, &region->node_room, region->node_count + 4, sizeof(node));
+        region->node_count += 4;
+        region->nodes[at].children = children;
+        for (uint32_t i = 0; i < 4; i++) {
+            mc_extent part = quarter(box, (int)i);
+            centre_of(to, &part);
+            region->nodes[children + i] =
+                (node){ .winding = region->nodes[at].winding + change(region, list, count, from, to) };
+            build(region, children + i, &part, lists[i], counts[i], depth + 1);
+            free(lists[i]);
+            lists[i] = NULL;
+        }
+    }
+    for (int i = 0; i < 4; i++)
+        free(lists[i]);
+}
+
+static apr_status_t
+free_region(void *data)
+{
+    mc_seed_region *region = data;
+    free(region->nodes);
+    free(region->lists);
+    return APR_SUCCESS;
+}
+
+mc_seed_region *
+mc_region_create(const mc_region_edge *edges, size_t areal, size_t count, apr_pool_t *pool)
+{
+    MC_ASSERT(count > 0 && count < UINT32_MAX / 16);
+    mc_seed_region *region = apr_pcalloc(pool, sizeof(*region));
+    region->edges = edges;
+    region->areal = areal;
+    region->count = count;
+    apr_pool_cleanup_register(pool, region, free_region, apr_pool_cleanup_null);
+    mc_extent b = { INFINITY, INFINITY, -INFINITY, -INFINITY };
+    uint32_t *all = malloc(sizeof(*all) * count);
+    MC_ASSERT(all != NULL);
+    for (size_t i = 0; i < count; i++) {
+        const mc_region_edge *e = &edges[i];
+        all[i] = (uint32_t)i;
+        b = (mc_extent){ fmin(b.minx, fmin(e->ax, e->bx)), fmin(b.miny, fmin(e->ay, e->by)),
+                         fmax(b.maxx, fmax(e->ax, e->bx)), fmax(b.maxy, fmax(e->ay, e->by)) };
+    }
+    region->bounds = b;
+    double side = fmax(fmax(b.maxx - b.minx, b.maxy - b.miny), 1e-6 * fmax(fabs(b.minx), fabs(b.miny)));
+    region->root = grown(&b, side > 0 ? side * 0.01 : 1);
+    double outside[2] = { region->root.minx, region->root.miny }, centre[2];
+    centre_of(centre, &region->root);
+    region->nodes = room_for(NULL, &region->node_room, 1, sizeof(node));
+    region->nodes[region->node_count++] = (node){ .winding = change(region, all, count, outside, centre) };
+    build(region, 0, &region->root, all, count, 0);
+    free(all);
+    return region;
+}
+
+/* ---- asking */
+
+typedef struct question {
+    const mc_seed_region *region;
+    mc_extent areal, linear; /* the boxes that edges of areas, and lines and points must not touch */
+} question;
+
+static bool
+holds(const mc_extent *outer, const mc_extent *box)
+{
+    return outer->minx <= box->minx && outer->miny <= box->miny && outer->maxx >= box->maxx && outer->maxy >= box->maxy;
+}
+
+static bool
+crossed(const question *q, const node *n, const mc_extent *box)
+{
+    const mc_seed_region *region = q->region;
+    double reach = (box->maxx - box->minx + box->maxy - box->miny) * 1e-9;
+    mc_extent around = grown(box, reach);
+    if (n->count == 0 || around.minx > q->linear.maxx || around.maxx < q->linear.minx || around.miny > q->linear.maxy ||
+        around.maxy < q->linear.miny)
+        return false;
+    if (holds(&q->areal, &around))
+        return true;
+    if (n->children == 0) {
+        for (uint32_t i = 0; i < n->count; i++) {
+            uint32_t edge = region->lists[n->first + i];
+            if (touches(&region->edges[edge], edge < region->areal ? &q->areal : &q->linear))
+                return true;
+        }
+        return false;
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        mc_extent part = quarter(box, (int)i);
+        if (crossed(q, &region->nodes[n->children + i], &part))
+            return true;
+    }
+    return false;
+}
+
+static int
+winding_at(const mc_seed_region *region, const double xy[2])
+{
+    mc_extent box = region->root;
+    const node *n = &region->nodes[0];
+    double centre[2];
+    if (!(xy[0] >= box.minx && xy[0] <= box.maxx && xy[1] >= box.miny && xy[1] <= box.maxy))
+        return 0;
+    for (centre_of(centre, &box); n->children != 0; centre_of(centre, &box)) {
+        int which = (xy[0] >= centre[0]) + 2 * (xy[1] >= centre[1]);
+        n = &region->nodes[n->children + (uint32_t)which];
+        box = quarter(&box, which);
+    }
+    return n->winding + change(region, region->lists + n->first, n->count, centre, xy);
+}
+
+mc_region_relation
+mc_region_relate(const mc_seed_region *region, const mc_extent *box, double inner, double outer)
+{
+    question q = { region, grown(box, -inner), grown(box, outer) };
+    if (crossed(&q, &region->nodes[0], &region->root))
+        return MC_REGION_CROSSED;
+    double centre[2];
+    centre_of(centre, box);
+    return winding_at(region, centre) == 0 ? MC_REGION_OUTSIDE : MC_REGION_INSIDE;
+}
+
+mc_extent
+mc_region_bounds(const mc_seed_region *region)
+{
+    return region->bounds;
+}
+
+uint64_t
+mc_region_hash(const mc_seed_region *region)
+{
+    return mc_hash64(region->edges, sizeof(*region->edges) * region->count, region->areal);
+}
+
+size_t
+mc_region_size(const mc_seed_region *region)
+{
+    return region->count;
+}

@@ -1,0 +1,312 @@
+/* From vertices to directed edges in the CRS of a grid: transformed, divided where that bends them, oriented. */
+#include <apr_strings.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "feature/projection.h"
+#include "seed/region_private.h"
+
+/* Halvings of a line whose image is bent; vertices of a region; the largest coordinate: products of them stay finite.
+ */
+enum { HALVINGS = 12, VERTICES_MAX = 20000000 };
+static const double FARTHEST = 1e30;
+
+typedef struct points {
+    double *xy;
+    size_t count, room;
+} points;
+
+typedef struct edges {
+    mc_region_edge *items;
+    size_t count, room;
+} edges;
+
+struct mc_region_builder {
+    apr_pool_t *pool;
+    mc_projection *projection; /* NULL: the coordinates are the grid's */
+    mc_extent clip;            /* in the source's CRS; used with a projection only */
+    double tolerance;          /* of bent lines, units of the grid */
+    size_t vertices;           /* that were added */
+    edges areal, linear;
+    points source, clipped, image; /* scratch */
+};
+
+static apr_status_t
+free_builder(void *data)
+{
+    mc_region_builder *b = data;
+    free(b->areal.items);
+    free(b->linear.items);
+    free(b->source.xy);
+    free(b->clipped.xy);
+    free(b->image.xy);
+    return APR_SUCCESS;
+}
+
+mc_error *
+mc_region_begin(mc_region_builder **builder, const mc_grid *grid, const char *srs, apr_pool_t *pool)
+{
+    mc_region_builder *b = apr_pcalloc(pool, sizeof(*b));
+    *builder = b;
+    b->pool = pool;
+    apr_pool_cleanup_register(pool, b, free_builder, apr_pool_cleanup_null);
+    if (srs != NULL && !mc_grid_has_srs(grid, srs))
+        MC_TRY(mc_projection_open(&b->projection, srs, grid->srs, pool));
+    b->tolerance = grid->levels[grid->level_count - 1].resolution / 2;
+    b->clip = grid->extent;
+    if (b->projection != NULL && mc_projection_box(&b->clip, b->projection, true)) {
+        double margin = (b->clip.maxx - b->clip.minx + b->clip.maxy - b->clip.miny) * 0.2;
+        b->clip =
+            (mc_extent){ b->clip.minx - margin, b->clip.miny - margin, b->clip.maxx + margin, b->clip.maxy + margin };
+    } else {
+        b->clip = (mc_extent){ -INFINITY, -INFINITY, INFINITY, INFINITY };
+    }
+    return MC_OK;
+}
+
+static void
+push_point(points *list, double x, double y)
+{
+    if (list->count == list->room) {
+        list->room = list->room == 0 ? 256 : list->room * 2;
+        list->xy = realloc(list->xy, list->room * 2 * sizeof(double));
+        MC_ASSERT(list->xy != NULL);
+    }
+    list->xy[2 * list->count] = x;
+    list->xy[2 * list->count++ + 1] = y;
+}
+
+static void
+push_edge(edges *list, const double *a, const double *b)
+{
+    if (list->count == list->room) {
+        list->room = list->room == 0 ? 256 : list->room * 2;
+        list->items = realloc(list->items, list->room * sizeof(*list->items));
+        MC_ASSERT(list->items != NULL);
+    }
+    list->items[list->count++] = (mc_region_edge){ a[0], a[1], b[0], b[1] };
+}
+
+/* ---- clipping, in the CRS of the source */
+
+/* How far inside of one side of the box a point lies; below 0: outside. */
+static double
+inside(const mc_extent *box, int side, const double *p)
+{
+    switch (side) {
+    case 0:
+        return p[0] - box->minx;
+    case 1:
+        return box->maxx - p[0];
+    case 2:
+        return p[1] - box->miny;
+    default:
+        return box->maxy - p[1];
+    }
+}
+
+static void
+push_between(points *to, const double *a, const double *b, double at_a, double at_b)
+{
+    double t = at_a / (at_a - at_b);
+    push_point(to, a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t);
+}
+
+/* What of a ring lies on the inner side of one side of the box (Sutherland and Hodgman, 1974). */
+static void
+clip_ring_side(points *to, const points *ring, const mc_extent *box, int side)
+{
+    to->count = 0;
+    for (size_t i = 0; i < ring->count; i++) {
+        const double *a = &ring->xy[2 * i], *b = &ring->xy[2 * ((i + 1) % ring->count)];
+        double at_a = inside(box, side, a), at_b = inside(box, side, b);
+        if (at_a >= 0)
+            push_point(to, a[0], a[1]);
+        if ((at_a >= 0) != (at_b >= 0))
+            push_between(to, a, b, at_a, at_b);
+    }
+}
+
+static void
+clip_ring(mc_region_builder *b)
+{
+    for (int side = 0; side < 4; side++) {
+        clip_ring_side(&b->clipped, &b->source, &b->clip, side);
+        points swapped = b->source;
+        b->source = b->clipped;
+        b->clipped = swapped;
+    }
+}
+
+/* The part of a line of two points that is in the box. */
+static bool
+clip_line(double a[2], double b[2], const mc_extent *box)
+{
+    for (int side = 0; side < 4; side++) {
+        double at_a = inside(box, side, a), at_b = inside(box, side, b), t;
+        if (at_a < 0 && at_b < 0)
+            return false;
+        double *outer = at_a < 0 ? a : b;
+        if (at_a >= 0 && at_b >= 0)
+            continue;
+        t = at_a / (at_a - at_b);
+        double cut[2] = { a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t };
+        memcpy(outer, cut, sizeof(cut));
+    }
+    return true;
+}
+
+/* ---- transforming */
+
+static mc_error *
+transform(double out[2], const mc_region_builder *b, const double *p, apr_pool_t *pool)
+{
+    out[0] = p[0];
+    out[1] = p[1];
+    mc_projection_points(b->projection, out, 1);
+    if (fabs(out[0]) <= FARTHEST && fabs(out[1]) <= FARTHEST)
+        return MC_OK;
+    return mc_error_create(pool, MC_ERR_CORRUPT, "the vertex %g %g cannot be transformed to the grid", p[0], p[1]);
+}
+
+/* Whether the image of a line is farther from the line between the images of its ends than the tolerance: looked at in
+ * the middle, and beside it, since a line may bend both ways. */
+static mc_error *
+bends(bool *bent, double middle[2], const mc_region_builder *b, const double *from, const double *to,
+      const double *image, const double *image_to, apr_pool_t *pool)
+{
+    *bent = false;
+    for (int i = 0; i < 2; i++) {
+        double t = i == 0 ? 0.3 : 0.5;
+        double on_line[2] = { from[0] + (to[0] - from[0]) * t, from[1] + (to[1] - from[1]) * t };
+        MC_TRY(transform(middle, b, on_line, pool));
+        *bent = *bent || hypot(middle[0] - (image[0] + (image_to[0] - image[0]) * t),
+                               middle[1] - (image[1] + (image_to[1] - image[1]) * t)) > b->tolerance;
+    }
+    return MC_OK;
+}
+
+/* Adds the image of the line to b->image, without its first point. */
+static mc_error *
+divide(mc_region_builder *b, const double *from, const double *to, const double *image, const double *image_to,
+       int halvings, apr_pool_t *pool)
+{
+    double middle[2], halfway[2] = { from[0] / 2 + to[0] / 2, from[1] / 2 + to[1] / 2 };
+    bool bent = false;
+    if (halvings > 0)
+        MC_TRY(bends(&bent, middle, b, from, to, image, image_to, pool));
+    if (!bent) {
+        push_point(&b->image, image_to[0], image_to[1]);
+        return b->image.count <= VERTICES_MAX ? MC_OK
+                                              : mc_error_create(pool, MC_ERR_LIMIT, "a ring has too many vertices");
+    }
+    MC_TRY(divide(b, from, halfway, image, middle, halvings - 1, pool));
+    return divide(b, halfway, to, middle, image_to, halvings - 1, pool);
+}
+
+/* b->image: the image of b->source. */
+static mc_error *
+project(mc_region_builder *b, bool closed, apr_pool_t *pool)
+{
+    b->image.count = 0;
+    double first[2], last[2], next[2];
+    const points *source = &b->source;
+    MC_TRY(transform(first, b, source->xy, pool));
+    push_point(&b->image, first[0], first[1]);
+    memcpy(last, first, sizeof(last));
+    for (size_t i = 1; i < source->count + closed; i++) {
+        const double *from = &source->xy[2 * (i - 1)], *to = &source->xy[2 * (i % source->count)];
+        MC_TRY(transform(next, b, to, pool));
+        MC_TRY(divide(b, from, to, last, next, HALVINGS, pool));
+        memcpy(last, next, sizeof(last));
+    }
+    return MC_OK;
+}
+
+/* ---- adding */
+
+/* Twice the signed area, relative to the first vertex so that large coordinates cost no digits. */
+static double
+area_of(const points *ring)
+{
+    double sum = 0, x0 = ring->count > 0 ? ring->xy[0] : 0, y0 = ring->count > 0 ? ring->xy[1] : 0;
+    for (size_t i = 1; i + 1 < ring->count; i++) {
+        const double *a = &ring->xy[2 * i], *b = a + 2;
+        sum += (a[0] - x0) * (b[1] - y0) - (a[1] - y0) * (b[0] - x0);
+    }
+    return sum;
+}
+
+/* An area lies to the left of its ring. */
+static mc_error *
+add_ring(mc_region_builder *b, bool hole, apr_pool_t *pool)
+{
+    if (b->projection != NULL)
+        clip_ring(b);
+    if (b->source.count < 3)
+        return MC_OK;
+    if (b->projection != NULL)
+        MC_TRY(project(b, true, pool));
+    const points *ring = b->projection != NULL ? &b->image : &b->source;
+    bool turned = (area_of(ring) < 0) != hole;
+    for (size_t i = 0; i < ring->count; i++) {
+        const double *from = &ring->xy[2 * i], *to = &ring->xy[2 * ((i + 1) % ring->count)];
+        if (from[0] != to[0] || from[1] != to[1])
+            push_edge(&b->areal, turned ? to : from, turned ? from : to);
+    }
+    return MC_OK;
+}
+
+/* Each piece by itself, as the ends of pieces may have been cut off. A point is a line to itself. */
+static mc_error *
+add_pieces(mc_region_builder *b, const double *xy, size_t count, bool line, apr_pool_t *pool)
+{
+    for (size_t i = 0; i < (line && count > 1 ? count - 1 : count); i++) {
+        double from[2] = { xy[2 * i], xy[2 * i + 1] }, to[2] = { from[0], from[1] };
+        if (line && count > 1)
+            memcpy(to, &xy[2 * i + 2], sizeof(to));
+        if (b->projection == NULL) {
+            push_edge(&b->linear, from, to);
+            continue;
+        }
+        if (!clip_line(from, to, &b->clip))
+            continue;
+        b->source.count = 0;
+        push_point(&b->source, from[0], from[1]);
+        push_point(&b->source, to[0], to[1]);
+        MC_TRY(project(b, false, pool));
+        for (size_t k = 0; k + 1 < b->image.count; k++)
+            push_edge(&b->linear, &b->image.xy[2 * k], &b->image.xy[2 * k + 2]);
+    }
+    return MC_OK;
+}
+
+mc_error *
+mc_region_add(mc_region_builder *b, mc_region_kind kind, const double *xy, size_t count, apr_pool_t *pool)
+{
+    if (count > VERTICES_MAX - b->vertices)
+        return mc_error_create(pool, MC_ERR_LIMIT, "an area has more than %d vertices", VERTICES_MAX);
+    b->vertices += count;
+    for (size_t i = 0; i < 2 * count; i++)
+        if (!(fabs(xy[i]) <= FARTHEST))
+            return mc_error_create(pool, MC_ERR_CORRUPT, "a coordinate is no finite number");
+    if (kind == MC_REGION_POINT || kind == MC_REGION_LINE)
+        return add_pieces(b, xy, count, kind == MC_REGION_LINE, pool);
+    if (count > 1 && xy[0] == xy[2 * count - 2] && xy[1] == xy[2 * count - 1])
+        count--;
+    b->source.count = 0;
+    for (size_t i = 0; i < count; i++)
+        push_point(&b->source, xy[2 * i], xy[2 * i + 1]);
+    return add_ring(b, kind == MC_REGION_HOLE, pool);
+}
+
+mc_seed_region *
+mc_region_finish(mc_region_builder *b)
+{
+    size_t areal = b->areal.count;
+    for (size_t i = 0; i < b->linear.count; i++)
+        push_edge(&b->areal, (double[]){ b->linear.items[i].ax, b->linear.items[i].ay },
+                  (double[]){ b->linear.items[i].bx, b->linear.items[i].by });
+    return b->areal.count == 0 ? NULL : mc_region_create(b->areal.items, areal, b->areal.count, b->pool);
+}

@@ -1,0 +1,37 @@
+"""The benchmarks of seeding and ingest, on little data: they run from end to end, and every program does its part."""
+import json
+import subprocess
+import sys
+
+import pytest
+from test_bench_drawing import ROOT, little_world
+
+
+def run(name, data, results, *options):
+    command = [sys.executable, ROOT / "benchmarks" / name / "run.py", "--data", data, "--results", results, *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads((results / f"{name}.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def world(shared_folder):
+    folder = shared_folder / "load"
+    little_world(folder)
+    return folder
+
+
+def test_seed(tmp_path, world):
+    found = run("seed", world, tmp_path, "--metatiles", "4", "--rounds", "2", "--last", "7")
+    assert [(r["who"], r["set"]) for r in found["runs"]] == [("ours", "A"), ("renderd", "A"), ("ours", "B"), ("renderd", "B"),
+                                                            ("renderd", "A"), ("ours", "A"), ("renderd", "B"), ("ours", "B")]
+    assert all(r["rate"] > 0 and r["cpu"] > 0 and r["database"] > 0 for r in found["runs"])
+    for who, (count, size) in found["stored"].items():
+        assert count == 8, f"{who} stored {count} metatiles of 8"
+        assert size > 8 * 64 * 5
+    assert all(0 < r["seeded"] and 0 < r["alone"] < 25 for r in found["origin"])
+    assert {(r["order"], r["last"]) for r in found["walk"]} == {("drill-down", 7), ("scanline", 7)}
+    assert len({r["tiles"] for r in found["walk"]}) == 1
+    text = (tmp_path / "seed.md").read_text()
+    assert "| renderd | A (benchmark set) |" in text and "## Aims" in text
+    assert (tmp_path / "metatiles.svg").exists() and (tmp_path / "metatile-cpu.png").exists()
