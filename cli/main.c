@@ -20,6 +20,7 @@ static const struct command {
     { "detail", mc_command_detail, "count the tiles that SQLite files hold of an area" },
     { "index", mc_command_index, "write the spatial index of shapefiles" },
     { "ingest", mc_command_ingest, "make tiles of georeferenced images" },
+    { "jobs", mc_command_jobs, "share seeding between any number of hosts" },
     { "keys", mc_command_keys, "write the reference of all configuration keys" },
     { "seed", mc_command_seed, "fill, refresh, empty or copy a tileset" },
     { "trace", mc_command_trace, "read trace lines from a server's error log" },

@@ -10,6 +10,11 @@
 typedef struct mc_cache mc_cache;
 struct mc_place; /* lib/cache/cache_base.h */
 
+/* *json: the layers of a vector tile's tileset as TileJSON lists them (3.0.0, vector_layers); NULL where that is not
+ * known. In `pool`. */
+typedef mc_error *mc_layers_writer(const char **json, const void *baton, const mc_tile_key *key, mc_ctx *ctx,
+                                   apr_pool_t *pool);
+
 /* A tile to be stored. `uniform`: all of its pixels are known to be `bgra` (premultiplied), which some stores write
  * instead of the bytes. */
 typedef struct mc_put {
@@ -17,6 +22,8 @@ typedef struct mc_put {
     mc_buf *data;
     bool uniform;
     uint8_t bgra[4];
+    mc_layers_writer *layers; /* for stores that tell it; NULL: it has none */
+    const void *layers_baton;
 } mc_put;
 
 /* Told of a stored tile; false ends the list. */

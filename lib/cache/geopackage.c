@@ -188,13 +188,13 @@ put_tile(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t 
 }
 
 static mc_error *
-put_change(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
+put_change(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, mc_ctx *ctx)
 {
     sqlite_binds binds = { .id = cache->table };
     return mc_sqlite_run(handle,
                          "UPDATE gpkg_contents SET last_change = strftime('%Y-%m-%dT%H:%M:%fZ','now')"
                          " WHERE table_name = :key",
-                         &tile->key, &binds, pool);
+                         &tile->key, &binds, ctx->pool);
 }
 
 /* All levels of a tile matrix set share their north-west corner (clause 2.2.6.1.2). */

@@ -69,10 +69,27 @@ format_of(const mc_tile_key *key)
     return strcmp(key->extension, "jpeg") == 0 ? "jpg" : key->extension;
 }
 
+/* What vector tiles hold. A database that cannot say so now is asked again with the next tile; what other programs have
+ * written stays. */
 static mc_error *
-put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
+put_layers(mc_handle *handle, const mc_put *tile, mc_ctx *ctx)
+{
+    const char *layers = NULL;
+    mc_error *error =
+        tile->layers == NULL ? MC_OK : tile->layers(&layers, tile->layers_baton, &tile->key, ctx, ctx->pool);
+    if (error != MC_OK)
+        mc_log_error(ctx, MC_LOG_WARN, error);
+    if (layers == NULL || strcmp(layers, "[]") == 0) /* not known */
+        return MC_OK;
+    const char *json = apr_pstrcat(ctx->pool, "{\"vector_layers\":", layers, "}", NULL);
+    return add_metadata(handle, &tile->key, "json", json, ctx->pool);
+}
+
+static mc_error *
+put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, mc_ctx *ctx)
 {
     (void)cache;
+    apr_pool_t *pool = ctx->pool;
     const mc_tile_key *key = &tile->key;
     const char *zoom = apr_itoa(pool, key->z);
     const char *bounds = bounds_of(key->grid, pool);
@@ -83,6 +100,7 @@ put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_poo
     MC_TRY(add_metadata(handle, key, "format", format_of(key), pool));
     if (bounds != NULL)
         MC_TRY(add_metadata(handle, key, "bounds", bounds, pool));
+    MC_TRY(put_layers(handle, tile, ctx));
     MC_TRY(add_metadata(handle, key, "minzoom", zoom, pool));
     MC_TRY(add_metadata(handle, key, "maxzoom", zoom, pool));
     return mc_sqlite_run(handle,

@@ -113,7 +113,7 @@ put_into_file(sqlite_cache *cache, mc_handle *handle, const char *path, const ch
             continue;
         MC_TRY(cache->put_tile(handle, cache, &tiles[i], ctx->pool));
         if (cache->put_level != NULL && tiles[i].key.z != z)
-            MC_TRY(cache->put_level(handle, cache, &tiles[i], ctx->pool));
+            MC_TRY(cache->put_level(handle, cache, &tiles[i], ctx));
         z = tiles[i].key.z;
     }
     return mc_sqlite_run(handle, "COMMIT", NULL, NULL, ctx->pool);

@@ -32,7 +32,7 @@ typedef struct sqlite_cache {
     _Atomic int plan;         /* of the get statement: 0 not looked at, 1 fine, 2 scans */
     mc_error *(*put_tile)(mc_handle *handle, struct sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool);
     /* With the first of the tiles of each level that are put together; or NULL. */
-    mc_error *(*put_level)(mc_handle *handle, struct sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool);
+    mc_error *(*put_level)(mc_handle *handle, struct sqlite_cache *cache, const mc_put *tile, mc_ctx *ctx);
 } sqlite_cache;
 
 extern const mc_key mc_sqlite_keys[];

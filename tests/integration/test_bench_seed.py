@@ -35,3 +35,20 @@ def test_seed(tmp_path, world):
     text = (tmp_path / "seed.md").read_text()
     assert "| renderd | A (benchmark set) |" in text and "## Aims" in text
     assert (tmp_path / "metatiles.svg").exists() and (tmp_path / "metatile-cpu.png").exists()
+
+
+def test_ingest(tmp_path, shared_folder):
+    found = run("ingest", shared_folder / "images", tmp_path, "--images", "4", "--png-images", "2", "--changed-images", "1", "--tiles", "2000", "--rounds", "1")
+    assert [r["who"].split(":")[0].split(",")[0] for r in found["cube"]] == ["ours", "ours", "script", "script", "script"]
+    assert all(r["seconds"] > 0 and r["size"] > r["before"] and r["logged"] > 0 for r in found["cube"])
+    assert [r["measured"] for r in found["cube"]] == [4, 4, 4, 1, 1]
+    pyramids = {(r["who"], r["form"]): r for r in found["pyramid"]}
+    assert {form for _, form in pyramids} == {"JPEG", "PNG"}
+    for form in ("JPEG", "PNG"):
+        counts = {r["tiles"] for (who, of), r in pyramids.items() if of == form and who.startswith("ours")}
+        assert len(counts) == 1 and 0 <= min(counts) - pyramids["GDAL, MBTiles", form]["tiles"] <= 12  # which stops at a level before the first
+        assert {who for who, of in pyramids if of == form and who.startswith("ours")} == {f"ours, {s}" for s in ("sqlite3", "geopackage", "mbtiles", "postgresql")}
+    assert {r["who"].split(",")[0] for r in found["writes"]} == {"ours", "bare rows"} and all(rate > 0 for r in found["writes"] for rate in r["rates"])
+    text = (tmp_path / "ingest.md").read_text()
+    assert "| GDAL, gdal2tiles | PNG |" in text and "1 of 4 images, the rest extrapolated" in text and "## Aims" in text
+    assert (tmp_path / "cube.svg").exists() and (tmp_path / "pyramid.png").exists()

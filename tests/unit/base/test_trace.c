@@ -239,4 +239,4 @@ END_TEST
 
 UNIT_MAIN("trace", lines_have_the_published_form, the_pool_flushes_and_much_is_flushed_in_pieces,
           a_client_cannot_break_lines, a_child_process_has_its_own_number, jobs_add_to_the_sums_of_their_request,
-          without_a_sink_there_are_only_sums)
+          without_a_sink_there_are_only_sums, own_time_is_told_once)
