@@ -211,7 +211,7 @@ set_value(jobs_options *options, int letter, const char *text, apr_pool_t *pool)
     case 'm':
         return mc_job_mode_parse(&wish->mode, text);
     case 'o':
-        if (!mc_seed_parse_age(&older, text))
+        if (!mc_seed_parse_age(&older, text, pool))
             return false;
         wish->older = apr_time_sec(older);
         return true;
