@@ -170,11 +170,13 @@ typedef struct mc_build {
     mc_diagnostics *diagnostics;
     apr_hash_t *grids;             /* mc_grid * */
     apr_hash_t *formats;           /* mc_format * */
+    apr_hash_t *cubes;             /* mc_cube * */
     apr_hash_t *sources;           /* mc_source * */
     apr_hash_t *caches;            /* mc_cache * */
     apr_hash_t *rulesets;          /* mc_ruleset * */
     apr_hash_t *tilesets;          /* mc_tileset * */
     apr_array_header_t *databases; /* of const char *: connection strings of PostgreSQL, each once; may be NULL */
+    struct mc_jobs *jobs;          /* of <jobs>; NULL without it */
     bool mirror;                   /* <mapcache mode> is one of the mirror modes */
     apr_hash_t
         *missing; /* "cache NAME" -> const char * reason: declared, but of a type that this build does not have */

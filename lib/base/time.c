@@ -400,3 +400,36 @@ mc_time_parse_list(apr_array_header_t **spans, const char *dimension, const char
                                 dimension);
     return MC_OK;
 }
+
+/* The date of a day since 1970, after the same calendar of 400 years that begin in March. */
+static void
+date_of(int *year, int *month, int *day, int64_t days)
+{
+    days += 719468;
+    int64_t era = days / 146097 - (days % 146097 < 0), in_era = days - era * 146097;
+    int64_t year_of_era = (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
+    int64_t in_year = in_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    int64_t since_march = (5 * in_year + 2) / 153;
+    *day = (int)(in_year - (153 * since_march + 2) / 5 + 1);
+    *month = (int)(since_march < 10 ? since_march + 3 : since_march - 9);
+    *year = (int)(year_of_era + era * 400 + (*month < 3));
+}
+
+const char *
+mc_time_text(int64_t time_us, apr_pool_t *pool)
+{
+    int year, month, day;
+    int64_t days = time_us / DAY - (time_us % DAY < 0), clock_us = time_us - days * DAY;
+    date_of(&year, &month, &day, days);
+    if (clock_us == 0)
+        return apr_psprintf(pool, "%04d-%02d-%02d", year, month, day);
+    int seconds = (int)(clock_us / SECOND), rest = (int)(clock_us % SECOND);
+    char fraction[8] = "";
+    if (rest != 0) {
+        apr_snprintf(fraction, sizeof(fraction), ".%06d", rest);
+        for (size_t end = strlen(fraction); fraction[end - 1] == '0';)
+            fraction[--end] = '\0';
+    }
+    return apr_psprintf(pool, "%04d-%02d-%02dT%02d:%02d:%02d%sZ", year, month, day, seconds / 3600, seconds / 60 % 60,
+                        seconds % 60, fraction);
+}

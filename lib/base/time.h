@@ -30,4 +30,8 @@ const char *mc_time_parse(mc_time_span *span, const char *text, size_t size, apr
 mc_error *mc_time_parse_list(apr_array_header_t **spans, const char *dimension, const char *text, apr_time_t now,
                              apr_pool_t *pool) MC_CHECKED;
 
+/* An instant as mc_time_parse reads it again: "2010-03-04" at midnight, else "2010-03-04T12:30:15Z" with as many digits
+ * of the second as are needed. UTC, years 0 to 9999. */
+const char *mc_time_text(int64_t time_us, apr_pool_t *pool);
+
 #endif

@@ -6,31 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/cache_base.h"
 #include "cache/postgresql_array.h"
-#include "cache/postgresql_sql.h"
-#include "db/postgres.h"
+#include "cache/postgresql_base.h"
 #include "mapcache/trace.h"
 
 /* Seconds from 1970 to 2000, where timestamps of the wire format begin (PostgreSQL, src/include/datatype/timestamp.h).
  */
 #define POSTGRES_EPOCH 946684800
 
-/* One statement carries no more than this, whatever a put holds. */
-#define BYTES_AT_ONCE ((size_t)32 << 20)
-
-/* SQLSTATE (PostgreSQL manual, appendix A). */
-#define UNDEFINED_TABLE "42P01"
-
 /* Tiles of one answer of a list; as the statement says. */
 enum { LISTED_AT_ONCE = 4096 };
-
-typedef struct postgresql_cache {
-    mc_cache_base base;
-    const char *connection, *table_name;
-    bool detect_blank;
-    mc_postgresql_sql sql;
-} postgresql_cache;
 
 #define FIELD(field) offsetof(postgresql_cache, field)
 static const mc_key postgresql_keys[] = {
@@ -43,13 +28,6 @@ static const mc_key postgresql_keys[] = {
       "Store tiles of one colour as that colour." },
     MC_KEY_END,
 };
-
-/* Numbers of one key, as the wire has them. */
-typedef struct tile_params {
-    mc_postgres_param list[10];
-    uint8_t numbers[3][4];
-    int count;
-} tile_params;
 
 static void
 big_endian(uint8_t out[4], int value)
@@ -64,8 +42,8 @@ text_param(const char *value)
     return (mc_postgres_param){ .value = value, .type = MC_POSTGRES_TEXT };
 }
 
-static void
-series_params(tile_params *params, const mc_tile_key *key, apr_pool_t *pool)
+void
+mc_postgresql_series(tile_params *params, const mc_tile_key *key, apr_pool_t *pool)
 {
     params->list[0] = text_param(key->tileset);
     params->list[1] = text_param(key->grid->name);
@@ -84,17 +62,19 @@ add_number(tile_params *params, int index, int value)
 static void
 key_params(tile_params *params, const mc_tile_key *key, apr_pool_t *pool)
 {
-    series_params(params, key, pool);
+    mc_postgresql_series(params, key, pool);
     add_number(params, 0, key->z);
     add_number(params, 1, key->x);
     add_number(params, 2, key->y);
 }
 
+/* session NULL: on any connection. */
 static mc_error *
-start(mc_postgres_answer **answer, const postgresql_cache *cache, const char *sql, const tile_params *params,
-      mc_ctx *ctx, apr_pool_t *pool)
+start(mc_postgres_answer **answer, const postgresql_cache *cache, mc_postgres_session *session, const char *sql,
+      const tile_params *params, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_postgres_query query = { .connection = cache->connection,
+                                .session = session,
                                 .sql = sql,
                                 .params = params == NULL ? NULL : params->list,
                                 .param_count = params == NULL ? 0 : params->count,
@@ -102,14 +82,13 @@ start(mc_postgres_answer **answer, const postgresql_cache *cache, const char *sq
     return mc_postgres_start(answer, ctx->process == NULL ? NULL : ctx->process->postgres, &query, ctx, pool);
 }
 
-/* A statement without rows. *state: SQLSTATE, of five letters, or "". */
-static mc_error *
-run(char state[6], const postgresql_cache *cache, const char *sql, const tile_params *params, mc_ctx *ctx,
-    apr_pool_t *pool)
+mc_error *
+mc_postgresql_run(char state[6], const postgresql_cache *cache, mc_postgres_session *session, const char *sql,
+                  const tile_params *params, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_postgres_answer *answer;
     const mc_postgres_row *row;
-    mc_error *error = start(&answer, cache, sql, params, ctx, pool);
+    mc_error *error = start(&answer, cache, session, sql, params, ctx, pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
         continue;
     apr_cpystrn(state, mc_postgres_sqlstate(answer), 6);
@@ -117,9 +96,8 @@ run(char state[6], const postgresql_cache *cache, const char *sql, const tile_pa
     return error;
 }
 
-/* The database's failure in the words of the cache. */
-static mc_error *
-failure(mc_error *error, const postgresql_cache *cache, apr_pool_t *pool)
+mc_error *
+mc_postgresql_failure(mc_error *error, const postgresql_cache *cache, apr_pool_t *pool)
 {
     mc_error_kind kind =
         error->kind == MC_ERR_UNAVAILABLE || error->kind == MC_ERR_TIMEOUT ? MC_ERR_UNAVAILABLE : MC_ERR_IO;
@@ -156,7 +134,7 @@ end_read(mc_postgres_answer *answer, mc_error *error, const postgresql_cache *ca
 {
     bool no_table = error != MC_OK && strcmp(mc_postgres_sqlstate(answer), UNDEFINED_TABLE) == 0;
     mc_postgres_end(answer);
-    return error == MC_OK || no_table ? MC_OK : failure(error, cache, pool);
+    return error == MC_OK || no_table ? MC_OK : mc_postgresql_failure(error, cache, pool);
 }
 
 static mc_error *
@@ -169,7 +147,7 @@ postgresql_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *c
     tile_params params;
     key_params(&params, key, pool);
     *tile = NULL;
-    mc_error *error = start(&answer, cache, cache->sql.get, &params, ctx, pool);
+    mc_error *error = start(&answer, cache, NULL, cache->sql.get, &params, ctx, pool);
     if (error == MC_OK)
         error = mc_postgres_next(&row, answer);
     if (error == MC_OK && row != NULL)
@@ -196,7 +174,7 @@ static void
 places_params(tile_params *params, const mc_tile_key *keys, int count, apr_pool_t *pool)
 {
     int *numbers = apr_palloc(pool, sizeof(int) * (size_t)count);
-    series_params(params, &keys[0], pool);
+    mc_postgresql_series(params, &keys[0], pool);
     add_number(params, 0, keys[0].z);
     for (int i = 0; i < count; i++)
         numbers[i] = keys[i].x;
@@ -215,7 +193,7 @@ postgresql_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int
     const mc_postgres_row *row = NULL;
     tile_params params;
     places_params(&params, keys, count, pool);
-    mc_error *error = start(&answer, cache, cache->sql.get_all, &params, ctx, pool);
+    mc_error *error = start(&answer, cache, NULL, cache->sql.get_all, &params, ctx, pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
         hand_out(tiles, keys, count, number_of(&row->fields[0]), number_of(&row->fields[1]), tile_of(row, 2, pool));
     error = end_read(answer, error, cache, pool);
@@ -232,113 +210,11 @@ postgresql_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *
     const mc_postgres_row *row = NULL;
     tile_params params;
     key_params(&params, key, ctx->pool);
-    mc_error *error = start(&answer, cache, cache->sql.exists, &params, ctx, ctx->pool);
+    mc_error *error = start(&answer, cache, NULL, cache->sql.exists, &params, ctx, ctx->pool);
     if (error == MC_OK)
         error = mc_postgres_next(&row, answer);
     *exists = error == MC_OK && row != NULL;
     return end_read(answer, error, cache, ctx->pool);
-}
-
-/* What is written: the tile's bytes, or '#' and its colour. */
-static mc_bytes
-bytes_of(const postgresql_cache *cache, const mc_put *tile, apr_pool_t *pool)
-{
-    const uint8_t blank[5] = { '#', tile->bgra[0], tile->bgra[1], tile->bgra[2], tile->bgra[3] };
-    if (cache->detect_blank && tile->uniform)
-        return (mc_bytes){ apr_pmemdup(pool, blank, sizeof(blank)), sizeof(blank) };
-    return (mc_bytes){ tile->data->data, tile->data->size };
-}
-
-static int
-by_place(const void *a, const void *b)
-{
-    const mc_put *one = *(const mc_put *const *)a, *other = *(const mc_put *const *)b;
-    const mc_tile_key *k = &one->key, *l = &other->key;
-    if (k->z != l->z || k->x != l->x || k->y != l->y)
-        return k->z != l->z ? k->z - l->z : k->x != l->x ? k->x - l->x : k->y - l->y;
-    return one < other ? -1 : one > other;
-}
-
-/* In one order for all, so that no two statements wait for each other; of a tile that comes twice the last, as a
- * statement must not name a row again. Returns how many. */
-static int
-sort(const mc_put **sorted, const mc_put *tiles, int count)
-{
-    int kept = 0;
-    for (int i = 0; i < count; i++)
-        sorted[i] = &tiles[i];
-    qsort(sorted, (size_t)count, sizeof(*sorted), by_place);
-    for (int i = 0; i < count; i++) {
-        const mc_tile_key *key = &sorted[i]->key, *next = i + 1 < count ? &sorted[i + 1]->key : NULL;
-        if (next == NULL || key->z != next->z || key->x != next->x || key->y != next->y)
-            sorted[kept++] = sorted[i];
-    }
-    return kept;
-}
-
-/* Tiles of one tileset, grid and dimensions. */
-static mc_error *
-put_some(const postgresql_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx, apr_pool_t *pool)
-{
-    tile_params params;
-    const mc_put **sorted = apr_palloc(pool, sizeof(*sorted) * (size_t)count);
-    int rows = sort(sorted, tiles, count), *numbers[3];
-    mc_bytes *data = apr_palloc(pool, sizeof(*data) * (size_t)count);
-    for (int i = 0; i < 3; i++)
-        numbers[i] = apr_palloc(pool, sizeof(int) * (size_t)count);
-    for (int i = 0; i < rows; i++) {
-        numbers[0][i] = sorted[i]->key.z;
-        numbers[1][i] = sorted[i]->key.x;
-        numbers[2][i] = sorted[i]->key.y;
-        data[i] = bytes_of(cache, sorted[i], pool);
-    }
-    series_params(&params, &tiles[0].key, pool);
-    for (int i = 0; i < 3; i++)
-        params.list[params.count++] = mc_postgres_int_array(numbers[i], rows, pool);
-    params.list[params.count++] = mc_postgres_bytea_array(data, rows, pool);
-    char state[6];
-    mc_error *error = run(state, cache, cache->sql.put, &params, ctx, pool);
-    if (error == MC_OK || strcmp(state, UNDEFINED_TABLE) != 0)
-        return error;
-    MC_TRY(run(state, cache, cache->sql.create, NULL, ctx, pool));
-    return run(state, cache, cache->sql.put, &params, ctx, pool);
-}
-
-static bool
-same_series(const mc_tile_key *a, const mc_tile_key *b, apr_pool_t *pool)
-{
-    return strcmp(a->tileset, b->tileset) == 0 && strcmp(a->grid->name, b->grid->name) == 0 &&
-           (a->dimensions == b->dimensions ||
-            strcmp(mc_cache_dimension_key(a, pool), mc_cache_dimension_key(b, pool)) == 0);
-}
-
-/* How many from `first` on go in one statement. */
-static int
-count_together(const mc_put *tiles, int first, int count, apr_pool_t *pool)
-{
-    size_t bytes = tiles[first].data->size;
-    int end = first + 1;
-    while (end < count && same_series(&tiles[first].key, &tiles[end].key, pool) &&
-           (bytes += tiles[end].data->size) <= BYTES_AT_ONCE)
-        end++;
-    return end - first;
-}
-
-static mc_error *
-postgresql_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
-{
-    const postgresql_cache *cache = (const postgresql_cache *)base;
-    apr_pool_t *pool;
-    apr_pool_create(&pool, ctx->pool);
-    mc_error *error = MC_OK;
-    for (int i = 0, taken; i < count && error == MC_OK; i += taken) {
-        apr_pool_clear(pool);
-        taken = count_together(tiles, i, count, pool);
-        error = put_some(cache, &tiles[i], taken, ctx, pool);
-    }
-    error = mc_error_copy(error, ctx->pool);
-    apr_pool_destroy(pool);
-    return error == MC_OK ? MC_OK : failure(error, cache, ctx->pool);
 }
 
 static mc_error *
@@ -348,8 +224,9 @@ postgresql_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
     tile_params params;
     char state[6];
     key_params(&params, key, ctx->pool);
-    mc_error *error = run(state, cache, cache->sql.remove, &params, ctx, ctx->pool);
-    return error == MC_OK || strcmp(state, UNDEFINED_TABLE) == 0 ? MC_OK : failure(error, cache, ctx->pool);
+    mc_error *error = mc_postgresql_run(state, cache, NULL, cache->sql.remove, &params, ctx, ctx->pool);
+    return error == MC_OK || strcmp(state, UNDEFINED_TABLE) == 0 ? MC_OK
+                                                                 : mc_postgresql_failure(error, cache, ctx->pool);
 }
 
 static mc_error *
@@ -359,8 +236,9 @@ postgresql_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx
     tile_params params;
     char state[6];
     places_params(&params, keys, count, ctx->pool);
-    mc_error *error = run(state, cache, cache->sql.remove_all, &params, ctx, ctx->pool);
-    return error == MC_OK || strcmp(state, UNDEFINED_TABLE) == 0 ? MC_OK : failure(error, cache, ctx->pool);
+    mc_error *error = mc_postgresql_run(state, cache, NULL, cache->sql.remove_all, &params, ctx, ctx->pool);
+    return error == MC_OK || strcmp(state, UNDEFINED_TABLE) == 0 ? MC_OK
+                                                                 : mc_postgresql_failure(error, cache, ctx->pool);
 }
 
 /* The next tiles behind last->x, last->y, two numbers each. */
@@ -379,7 +257,7 @@ list_some(apr_array_header_t *numbers, const postgresql_cache *cache, const mc_t
         params.list[params.count++] =
             (mc_postgres_param){ .value = wire[i], .size = 4, .binary = true, .type = MC_POSTGRES_INT4 };
     }
-    mc_error *error = start(&answer, cache, cache->sql.list, &params, ctx, ctx->pool);
+    mc_error *error = start(&answer, cache, NULL, cache->sql.list, &params, ctx, ctx->pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
         for (int i = 0; i < 2; i++)
             APR_ARRAY_PUSH(numbers, int) = number_of(&row->fields[i]);
@@ -441,9 +319,11 @@ const mc_cache_ops mc_cache_postgresql = {
     .get = postgresql_get,
     .get_all = postgresql_get_all,
     .exists = postgresql_exists,
-    .put = postgresql_put,
+    .put = mc_postgresql_put,
     .remove = postgresql_remove,
     .remove_all = postgresql_remove_all,
+    .upkeep = mc_postgresql_upkeep,
+    .measure = mc_postgresql_measure,
     .list = postgresql_list,
     .lists = postgresql_lists,
 };

@@ -60,7 +60,8 @@ send_query(pg_answer *answer)
 static bool
 is_worth_replacing(const pg_answer *answer)
 {
-    if (answer->connection == NULL || answer->query.session != NULL || !answer->connection->reused || answer->received || answer->replaced)
+    if (answer->connection == NULL || answer->query.session != NULL || !answer->connection->reused ||
+        answer->received || answer->replaced)
         return false;
     const char *state = answer->base.sqlstate;
     return PQstatus(answer->connection->pg) != CONNECTION_OK || strncmp(state, "57P", 3) == 0 ||

@@ -25,7 +25,9 @@ clean_up(void *data)
 {
     pg_session *session = data;
     if (session->connection != NULL) {
-        /* An open transaction is ended by the server with its connection: it does not go back among the others. */
+        /* With its connection the server ends an open transaction, and lets go of locks and settings of the session:
+         * it does not go back among the others. */
+        session->connection->spoiled = true;
         mc_pg_release(session->engine, session->connection);
         session->connection = NULL;
     }

@@ -10,6 +10,7 @@ extern const mc_dimension_ops mc_dimension_sqlite;
 extern const mc_dimension_ops mc_dimension_time;
 extern const mc_dimension_ops mc_dimension_postgresql;
 extern const mc_dimension_ops mc_dimension_elasticsearch;
+extern const mc_dimension_ops mc_dimension_cube;
 
 /* Attributes and children that every kind accepts. */
 #define MC_DIMENSION_COMMON_KEYS                                                                                       \

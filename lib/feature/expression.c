@@ -196,12 +196,24 @@ members_match(const mc_filter *filter, const mc_feature *feature, apr_pool_t *sc
     return !wanted;
 }
 
-/* The most frequent test, without a copy: a property against a literal. */
+/* Digits of a whole number that is written in no other way: without zeros in front, and few enough for a double. */
 static bool
-is_simple_equal(const mc_filter *filter)
+is_whole(const char *text)
 {
-    return filter->kind == MC_FILTER_EQUAL && filter->operands[0]->kind == MC_PROPERTY &&
-           filter->operands[1]->kind == MC_LITERAL && !filter->any_case && isnan(filter->operands[1]->number);
+    size_t size = 0;
+    while (text[size] >= '0' && text[size] <= '9')
+        size++;
+    return text[size] == '\0' && size > 0 && size < 16 && (text[0] != '0' || size == 1);
+}
+
+/* The most frequent test: a property against a literal. Whether their texts say it all; where both are numbers, those
+ * may be written in several ways. */
+static bool
+is_simple_equal(const mc_filter *filter, const char *value)
+{
+    if (filter->kind != MC_FILTER_EQUAL || filter->operands[1]->kind != MC_LITERAL || filter->any_case)
+        return false;
+    return isnan(filter->operands[1]->number) || (is_whole(filter->operands[1]->literal) && is_whole(value));
 }
 
 static bool
@@ -229,8 +241,8 @@ mc_filter_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t
     const char *value = mc_expression_text(filter->operands[0], feature, scratch);
     if (filter->kind == MC_FILTER_NULL)
         return value == NULL;
-    if (is_simple_equal(filter))
-        return value != NULL && strcmp(value, filter->operands[1]->literal) == 0;
+    if (value != NULL && is_simple_equal(filter, value))
+        return strcmp(value, filter->operands[1]->literal) == 0;
     if (filter->kind == MC_FILTER_LIKE) {
         const char *pattern = mc_expression_text(filter->operands[1], feature, scratch);
         return value != NULL && pattern != NULL && mc_like(value, pattern, filter);

@@ -28,6 +28,7 @@ typedef struct mc_feature_query {
     double scale;                  /* denominator, at 0.28 mm for a pixel (OGC 05-078r4, 10.2) */
     const char *const *attributes; /* names of those that are wanted */
     int attribute_count;
+    bool ids; /* the features' numbers are wanted; else they may be anything */
     const mc_dimension_value *dimensions;
     int dimension_count;
 } mc_feature_query;

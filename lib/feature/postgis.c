@@ -22,6 +22,8 @@
 #define COPY_ROWS 1000
 /* Rows that are sorted at no cost to speak of. */
 #define SORTED_ROWS 100
+/* Bytes of a geometry after which what was needed for it is given back at once. */
+#define LARGE_SHAPE (1 << 16)
 /* Class of SQLSTATE: a value that does not fit (PostgreSQL manual, appendix A). */
 #define STATE_DATA "22"
 
@@ -67,6 +69,7 @@ forget_column(postgis *layer)
 {
     pthread_mutex_lock(&layer->lock);
     layer->found = 0;
+    layer->fields_time = 0;
     pthread_mutex_unlock(&layer->lock);
 }
 
@@ -95,12 +98,19 @@ remember_rows(postgis *layer, const mc_feature_query *query, int64_t rows)
     pthread_mutex_unlock(&layer->lock);
 }
 
+/* A whole number, written out. */
+typedef struct whole_text {
+    char text[24];
+} whole_text;
+
 typedef struct reading {
     const postgis *layer;
     const mc_postgis_column *column;
     const mc_postgis_wish *wish;
     mc_geometry geometry;
-    const char **values;
+    int first;           /* column of the first attribute */
+    const char **values; /* of the attributes */
+    whole_text *texts;   /* what whole numbers among them are written to */
     int64_t rows, skipped;
     int64_t worth; /* bytes that the rows had as plain ones */
     mc_ctx *ctx;
@@ -152,13 +162,38 @@ check_srid(const reading *r, apr_pool_t *scratch)
     return mc_error_create(scratch, MC_ERR_CORRUPT, "its SRID is %d and that of its layer %d", own, r->column->srid);
 }
 
+/* An int8 as it travels; 0 for a null. */
 static int64_t
-id_of(const mc_postgres_field *field)
+whole_number(const mc_postgres_field *field)
 {
-    uint64_t id = 0;
+    uint64_t number = 0;
     for (int i = 0; i < field->size && i < 8; i++)
-        id = id << 8 | (uint8_t)field->data[i];
-    return (int64_t)id;
+        number = number << 8 | (uint8_t)field->data[i];
+    return (int64_t)number;
+}
+
+/* As the database writes it. */
+static const char *
+write_whole(whole_text *into, int64_t number)
+{
+    char *at = into->text + sizeof(into->text) - 1;
+    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+    *at = '\0';
+    do
+        *--at = (char)('0' + rest % 10);
+    while ((rest /= 10) > 0);
+    if (number < 0)
+        *--at = '-';
+    return at;
+}
+
+static const char *
+value_of(reading *r, int index, const mc_postgres_field *field)
+{
+    const bool *integers = r->wish->integers;
+    if (field->size < 0)
+        return NULL;
+    return integers != NULL && integers[index] ? write_whole(&r->texts[index], whole_number(field)) : field->data;
 }
 
 /* Bytes of a packed geometry that it would have plain: two numbers of eight bytes a vertex and a few for its head. */
@@ -169,12 +204,21 @@ spared(const reading *r, const mc_postgres_field *field)
     return r->wish->transfer == MC_TRANSFER_TWKB && plain > field->size ? plain - field->size : 0;
 }
 
+/* The box of the map finds no nulls: the statement has made one of it. */
+static mc_error *
+too_large(const reading *r, apr_pool_t *scratch)
+{
+    return mc_error_create(scratch, MC_ERR_LIMIT, "its geometry has more than %d MB%s", MC_POSTGIS_GEOMETRY_MAX >> 20,
+                           r->column->unsettled ? ", or another SRID than its layer" : "");
+}
+
 static mc_error *
 hand_over(reading *r, const mc_postgres_row *row, mc_feature_taker *take, void *baton, apr_pool_t *scratch)
 {
-    if (row->fields[0].size < 0)
+    bool none = row->fields[0].size < 0;
+    if (none && !r->column->large)
         return MC_OK;
-    mc_error *error = read_shape(r, &row->fields[0], scratch);
+    mc_error *error = none ? too_large(r, scratch) : read_shape(r, &row->fields[0], scratch);
     if (error == MC_OK)
         error = check_srid(r, scratch);
     if (error != MC_OK) {
@@ -188,8 +232,10 @@ hand_over(reading *r, const mc_postgres_row *row, mc_feature_taker *take, void *
     if (mc_geometry_is_empty(&r->geometry))
         return MC_OK;
     for (int i = 0; i < r->wish->query->attribute_count; i++)
-        r->values[i] = row->fields[2 + i].size < 0 ? NULL : row->fields[2 + i].data;
-    const mc_feature feature = { .id = id_of(&row->fields[1]), .geometry = &r->geometry, .values = r->values };
+        r->values[i] = value_of(r, i, &row->fields[r->first + i]);
+    const mc_feature feature = { .id = r->first == 2 ? whole_number(&row->fields[1]) : 0,
+                                 .geometry = &r->geometry,
+                                 .values = r->values };
     return take(baton, &feature, r->ctx);
 }
 
@@ -204,12 +250,12 @@ read_rows(reading *r, mc_postgres_answer *answer, mc_feature_taker *take, void *
         error = mc_postgres_next(&row, answer);
         if (error != MC_OK || row == NULL)
             break;
-        if (row->columns != 2 + r->wish->query->attribute_count)
+        if (row->columns != r->first + r->wish->query->attribute_count)
             error = mc_error_create(pool, MC_ERR_UPSTREAM, "layer \"%s\": the database answered with %d columns",
                                     r->layer->data.name, row->columns);
         else
             error = mc_error_copy(hand_over(r, row, take, baton, scratch), pool);
-        if (r->rows % 64 == 0)
+        if (r->rows % 64 == 0 || row->fields[0].size > LARGE_SHAPE)
             apr_pool_clear(scratch);
     }
     apr_pool_destroy(scratch);
@@ -233,6 +279,58 @@ in_own_srid(mc_feature_query *own, int srid, const mc_feature_query *query, apr_
     return map_srid;
 }
 
+static apr_array_header_t *
+copy_fields(const apr_array_header_t *fields, apr_pool_t *pool)
+{
+    apr_array_header_t *copy = apr_array_copy(pool, fields);
+    for (int i = 0; i < copy->nelts; i++) {
+        mc_field *field = &APR_ARRAY_IDX(copy, i, mc_field);
+        field->name = apr_pstrdup(pool, field->name);
+    }
+    return copy;
+}
+
+/* Asked once a minute: tables gain and lose columns. */
+static mc_error *
+postgis_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
+{
+    postgis *layer = (postgis *)data;
+    mc_postgis_column column;
+    apr_time_t now = apr_time_now();
+    *fields = NULL;
+    pthread_mutex_lock(&layer->lock);
+    if (layer->fields != NULL && now >= layer->fields_time && now - layer->fields_time < FIELDS_HOLD)
+        *fields = copy_fields(layer->fields, pool);
+    pthread_mutex_unlock(&layer->lock);
+    if (*fields != NULL)
+        return MC_OK;
+    MC_TRY(find_column(&column, layer, ctx, pool));
+    MC_TRY(mc_postgis_ask_fields(fields, &layer->config, &column, ctx, pool));
+    pthread_mutex_lock(&layer->lock);
+    if (layer->fields_pool != NULL)
+        mc_job_pool_release(layer->fields_pool);
+    layer->fields_pool = mc_job_pool_acquire();
+    layer->fields = copy_fields(*fields, layer->fields_pool);
+    layer->fields_time = now;
+    pthread_mutex_unlock(&layer->lock);
+    return MC_OK;
+}
+
+/* Which attributes are whole numbers: eight bytes of them are less work for the database than their text is. */
+static mc_error *
+find_integers(const bool **integers, postgis *layer, const mc_feature_query *query, mc_ctx *ctx, apr_pool_t *pool)
+{
+    apr_array_header_t *fields;
+    MC_TRY(postgis_fields(&fields, &layer->data, ctx, pool));
+    bool *found = apr_pcalloc(pool, sizeof(*found) * (size_t)query->attribute_count);
+    for (int i = 0; i < query->attribute_count; i++)
+        for (int j = 0; j < fields->nelts && !found[i]; j++)
+            found[i] = APR_ARRAY_IDX(fields, j, mc_field).type == MC_FIELD_INTEGER &&
+                       strcmp(APR_ARRAY_IDX(fields, j, mc_field).name, query->attributes[i]) == 0;
+    *integers = found;
+    return MC_OK;
+}
+
 /* What the map needs of the database, and how. */
 static mc_error *
 prepare(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer, const mc_postgis_column *column,
@@ -252,6 +350,8 @@ prepare(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer, 
     double rows = expected_rows(layer, query);
     wish->sorted = rows < SORTED_ROWS;
     wish->copy = rows >= COPY_ROWS;
+    if (wish->copy && query->attribute_count > 0)
+        MC_TRY(find_integers(&wish->integers, layer, query, ctx, pool));
     MC_TRY(mc_postgis_build(statement, &layer->config, column, wish, pool));
     if (!wish->copy || statement->param_count == 0)
         return MC_OK;
@@ -334,50 +434,15 @@ postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_ta
     wish.map_srid = in_own_srid(&own, column.srid, query, pool);
     MC_TRY(prepare(statement, &wish, layer, &column, ctx, pool));
     reading r = { .layer = layer, .column = &column, .wish = &wish, .ctx = ctx };
+    r.first = query->ids && layer->config.id != NULL ? 2 : 1;
     r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(query->attribute_count + 1));
+    r.texts = apr_palloc(pool, sizeof(*r.texts) * (size_t)(query->attribute_count + 1));
     error = read_with(&r, layer, statement, take, baton, pool);
     if (error != MC_OK && error->kind == MC_ERR_UPSTREAM)
         forget_column(layer);
     mc_geometry_free(&r.geometry);
     *skipped = r.skipped;
     return error;
-}
-
-static apr_array_header_t *
-copy_fields(const apr_array_header_t *fields, apr_pool_t *pool)
-{
-    apr_array_header_t *copy = apr_array_copy(pool, fields);
-    for (int i = 0; i < copy->nelts; i++) {
-        mc_field *field = &APR_ARRAY_IDX(copy, i, mc_field);
-        field->name = apr_pstrdup(pool, field->name);
-    }
-    return copy;
-}
-
-/* Asked once a minute: tables gain and lose columns. */
-static mc_error *
-postgis_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
-{
-    postgis *layer = (postgis *)data;
-    mc_postgis_column column;
-    apr_time_t now = apr_time_now();
-    *fields = NULL;
-    pthread_mutex_lock(&layer->lock);
-    if (layer->fields != NULL && now >= layer->fields_time && now - layer->fields_time < FIELDS_HOLD)
-        *fields = copy_fields(layer->fields, pool);
-    pthread_mutex_unlock(&layer->lock);
-    if (*fields != NULL)
-        return MC_OK;
-    MC_TRY(find_column(&column, layer, ctx, pool));
-    MC_TRY(mc_postgis_ask_fields(fields, &layer->config, &column, ctx, pool));
-    pthread_mutex_lock(&layer->lock);
-    if (layer->fields_pool != NULL)
-        mc_job_pool_release(layer->fields_pool);
-    layer->fields_pool = mc_job_pool_acquire();
-    layer->fields = copy_fields(*fields, layer->fields_pool);
-    layer->fields_time = now;
-    pthread_mutex_unlock(&layer->lock);
-    return MC_OK;
 }
 
 static const mc_feature_ops postgis_ops = { "postgis", postgis_read, postgis_fields };

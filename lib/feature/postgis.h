@@ -25,6 +25,10 @@ mc_feature_data *mc_postgis_create(const mc_postgis_config *config, const char *
  * NULL: nothing. */
 const char *mc_postgis_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool);
 
+/* Bytes of a geometry in its table. Beyond, it comes as null: libpq holds a row twice, a gigabyte of it for the sake of
+ * one feature, and PostgreSQL refuses the whole query where its well-known binary is larger than that. */
+#define MC_POSTGIS_GEOMETRY_MAX (128 << 20)
+
 /* ---- postgis_column.c */
 
 /* The geometry of a layer, as its configuration and the database's catalogue have it. */
@@ -35,6 +39,9 @@ typedef struct mc_postgis_column {
     bool varied;    /* there may be others than points, lines and polygons: curves, surfaces, collections */
     bool unsettled; /* rows may have other SRIDs */
     bool stored;    /* rows have places in a table of their own, which put them in order */
+    bool large;     /* there may be geometries above MC_POSTGIS_GEOMETRY_MAX */
+    bool bounded;   /* it was found inside of `bounds`, in its own units */
+    mc_extent bounds;
 } mc_postgis_column;
 
 /* "schema"."table" of a table as configured, and any name in double quotes. */
@@ -61,7 +68,8 @@ typedef struct mc_postgis_wish {
      * that order anyway (a bitmap of the index, or the whole table), and sorting them would cost as much as reading.
      */
     bool sorted;
-    bool copy; /* for COPY: numbers stand in the text, written by us, where else they would be bound */
+    bool copy;            /* for COPY: numbers stand in the text, written by us, where else they would be bound */
+    const bool *integers; /* of the attributes: whole numbers, which come as int8; NULL: all come as text */
 } mc_postgis_wish;
 
 typedef struct mc_postgis_statement {
@@ -78,8 +86,10 @@ typedef struct mc_postgis_statement {
  * from clients is bound and never part of the text. Placeholders in strings, quoted names and comments stay as they
  * are. MC_ERR_CONFIG for one that means nothing, MC_ERR_INVALID_DIMENSION for a value that is no time.
  *
- * Columns: the geometry, the feature's number as int8, the attributes as text. Values of dimensions are bound also in a
- * statement for COPY, which it then cannot be: look at `param_count`.
+ * Columns: the geometry, where they are wanted and there are any the feature's number as int8, the attributes. A table
+ * whose bounds are all inside of the box is read without looking at its boxes one by one: so a row may come that lies
+ * beside it. Values of dimensions are bound also in a statement for COPY, which it then cannot be: look at
+ * `param_count`.
  */
 mc_error *mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *config,
                            const mc_postgis_column *column, const mc_postgis_wish *wish, apr_pool_t *pool) MC_CHECKED;

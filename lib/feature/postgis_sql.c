@@ -235,16 +235,27 @@ relation(const char **from, builder *b, const mc_postgis_config *config)
     return MC_OK;
 }
 
+/* Whether the map holds the whole table: a comparison for each row would then cost a fifth of reading it. */
+static bool
+is_whole(const builder *b)
+{
+    const mc_extent *box = &b->wish->query->box, *all = &b->column->bounds;
+    return b->column->bounded && !b->column->large && !is_transformed(b) && box->minx <= all->minx &&
+           box->miny <= all->miny && box->maxx >= all->maxx && box->maxy >= all->maxy;
+}
+
 /* The index of a geography is of boxes around pieces of the globe, which parallels leave to the side; a box of half the
  * world has none. */
 static const char *
 condition(const builder *b, const char *geometry)
 {
+    if (is_whole(b))
+        return "";
     if (!b->column->geography)
-        return apr_pstrcat(b->pool, geometry, " && ", b->box, NULL);
+        return apr_pstrcat(b->pool, " WHERE ", geometry, " && ", b->box, NULL);
     return apr_psprintf(
         b->pool,
-        "%s && CASE WHEN ST_XMax(%s)-ST_XMin(%s)<60 AND ST_YMax(%s)-ST_YMin(%s)<60 THEN "
+        " WHERE %s && CASE WHEN ST_XMax(%s)-ST_XMin(%s)<60 AND ST_YMax(%s)-ST_YMin(%s)<60 THEN "
         "ST_Segmentize(ST_Expand(%s,(ST_XMax(%s)-ST_XMin(%s)+ST_YMax(%s)-ST_YMin(%s))/50),2)::geography "
         "ELSE 'MULTIPOINT(0 0,90 0,180 0,-90 0,0 90,0 -90)'::geography END AND %s::geometry && %s",
         geometry, b->box, b->box, b->box, b->box, b->box, b->box, b->box, b->box, b->box, geometry, b->box);
@@ -286,14 +297,17 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
     builder b = { .statement = statement, .column = column, .wish = wish, .pool = pool };
     const char *own = mc_postgis_quoted(column->name, pool);
     const char *geometry = column->geography ? apr_pstrcat(pool, own, "::geometry", NULL) : own;
-    const char *id = config->id == NULL ? "0" : mc_postgis_quoted(config->id, pool);
+    const char *id = config->id == NULL || !wish->query->ids
+                         ? ""
+                         : apr_pstrcat(pool, ",", mc_postgis_quoted(config->id, pool), "::int8", NULL);
     const char *from, *columns = "", *shape = in_map(&b, geometry);
     statement->param_count = 0;
     statement->dimensions = false;
     b.box = box_of(&b);
     MC_TRY(relation(&from, &b, config));
     for (int i = 0; i < wish->query->attribute_count; i++)
-        columns = apr_pstrcat(pool, columns, ",", mc_postgis_quoted(wish->query->attributes[i], pool), "::text", NULL);
+        columns = apr_pstrcat(pool, columns, ",", mc_postgis_quoted(wish->query->attributes[i], pool),
+                              wish->integers != NULL && wish->integers[i] ? "::int8" : "::text", NULL);
     if (b.full)
         return mc_error_create(pool, MC_ERR_CONFIG, "the query of the layer has more than %d placeholders",
                                MC_POSTGRES_PARAMS - 4);
@@ -301,8 +315,9 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
         shape = apr_pstrcat(pool, "encode(ST_AsBinary(", shape, "),'hex')", NULL);
     if (wish->transfer == MC_TRANSFER_TWKB) /* of few digits: statements stay prepared */
         shape = packed(&b, geometry, shape);
-    statement->sql = apr_pstrcat(pool, "SELECT ", shape, ",", id, "::int8", columns, " FROM ", from, " AS layer WHERE ",
-                                 condition(&b, own),
+    if (column->large)
+        shape = apr_psprintf(pool, "CASE WHEN pg_column_size(%s)<=%d THEN %s END", own, MC_POSTGIS_GEOMETRY_MAX, shape);
+    statement->sql = apr_pstrcat(pool, "SELECT ", shape, id, columns, " FROM ", from, " AS layer", condition(&b, own),
                                  (wish->sorted || column->geography) && column->stored ? " ORDER BY ctid" : "", NULL);
     return MC_OK;
 }

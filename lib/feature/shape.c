@@ -171,6 +171,31 @@ mc_shape_end_ring(mc_shape *shape, bool hole)
     }
 }
 
+#ifdef __SSE4_1__
+/* Two points at once. */
+bool
+mc_shape_bounds(const mc_shape *shape, int32_t *minx, int32_t *miny, int32_t *maxx, int32_t *maxy)
+{
+    const mc_shape_point *points = shape->points;
+    int count = shape->point_count;
+    if (count == 0)
+        return false;
+    __m128i first = _mm_set1_epi64x((int64_t)((uint64_t)(uint32_t)points[0].y << 32 | (uint32_t)points[0].x));
+    __m128i least = first, most = first;
+    for (int i = count & 1; i < count; i += 2) {
+        __m128i two = _mm_loadu_si128((const __m128i *)(const void *)(points + i));
+        least = _mm_min_epi32(least, two);
+        most = _mm_max_epi32(most, two);
+    }
+    least = _mm_min_epi32(least, _mm_srli_si128(least, 8));
+    most = _mm_max_epi32(most, _mm_srli_si128(most, 8));
+    *minx = _mm_extract_epi32(least, 0);
+    *miny = _mm_extract_epi32(least, 1);
+    *maxx = _mm_extract_epi32(most, 0);
+    *maxy = _mm_extract_epi32(most, 1);
+    return true;
+}
+#else
 bool
 mc_shape_bounds(const mc_shape *shape, int32_t *minx, int32_t *miny, int32_t *maxx, int32_t *maxy)
 {
@@ -187,6 +212,7 @@ mc_shape_bounds(const mc_shape *shape, int32_t *minx, int32_t *miny, int32_t *ma
     }
     return true;
 }
+#endif
 
 /* What lies far outside of any map is moved to the limit: what it paints inside comes out as near as can be. */
 static int32_t

@@ -229,6 +229,7 @@ read_style(mc_sld *sld, const mc_node *node)
     style->passes = passes;
     style->attributes = (const char *const *)sld->attributes->elts;
     style->attribute_count = sld->attributes->nelts;
+    style->ids = sld->ids || sld->labels > 0; /* labels of equal rank come in the order of the numbers */
     return sld->failed ? NULL : style;
 }
 

@@ -9,6 +9,7 @@ typedef struct mc_sld {
     apr_array_header_t *attributes; /* of const char *: those that have been referred to */
     bool failed;                    /* something was refused */
     int labels;                     /* text symbolizers so far */
+    bool ids;                       /* a filter or value looks at the numbers of features */
     const char *folder;             /* of the file: graphics are named from there */
     int patterns;                   /* how deep patterns lie in each other here */
     double margin[4];               /* of the symbolizer's patterns: top, right, bottom, left */

@@ -96,6 +96,7 @@ function_call(mc_sld *sld, const mc_node *node, const char *name, int depth)
                        apr_psprintf(sld->build->pool, "the function %s", mc_config_quote(name, sld->build->pool)));
         return NULL;
     }
+    sld->ids = sld->ids || strcmp(made->function->name, "id") == 0;
     if (made->function->of_geometry && node->children != NULL)
         return geometry_argument(made, sld, node);
     if (!arguments_of(made, sld, node, depth))
@@ -270,6 +271,7 @@ feature_ids(mc_sld *sld, const mc_node *node)
         }
     }
     made->kind = MC_FILTER_ID;
+    sld->ids = true;
     made->ids = ids;
     return made;
 }

@@ -135,6 +135,7 @@ typedef struct mc_style {
     int pass_count;
     const char *const *attributes; /* all that its filters and values refer to; expressions know them by index */
     int attribute_count;
+    bool ids; /* labels, filters or values look at the numbers of features */
 } mc_style;
 
 /*

@@ -5,13 +5,16 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "mapcache/cube.h"
+#include "mapcache/jobs.h"
 #include "mapcache/server.h"
 #include "mapcache/service.h"
 #include "server/server_private.h"
 
 typedef struct root_config {
     int mode;
-    apr_array_header_t *metadata, *environment, *sources, *grids, *formats, *caches, *rulesets, *tilesets, *services;
+    apr_array_header_t *metadata, *environment, *cubes, *sources, *grids, *formats, *caches, *rulesets, *tilesets,
+        *services;
     const mc_node *legacy_services;
     const char *default_format, *merge_format;
     int errors;
@@ -22,6 +25,7 @@ typedef struct root_config {
     int log_level;
     bool auto_reload;
     const mc_node *connection_pool;
+    const mc_node *jobs;
     const char *workers;
     int io_workers;
     apr_int64_t memory_cache;
@@ -56,6 +60,8 @@ const mc_key mc_root_keys[] = {
       "Titles, contacts, url: what capabilities say of the whole service." },
     { "environment", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(environment), NULL,
       "Each child NAME is put into the environment of the process, e.g. CURL_CA_BUNDLE." },
+    { "cube", MC_TREE, MANY | MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(cubes), NULL,
+      "Images of one area at many dates, stored together." },
     { "source", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(sources), NULL, "Where maps come from." },
     { "grid", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(grids), mc_grid_keys, "A tile matrix set." },
     { "format", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(formats), NULL, "An image format." },
@@ -84,6 +90,8 @@ const mc_key mc_root_keys[] = {
       "FastCGI: read this file again when it changes; a bad one leaves the old one in force." },
     { "connection_pool", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(connection_pool), pool_keys,
       "Limits of MapCache's pools." },
+    { "jobs", MC_TREE, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(jobs), mc_jobs_keys,
+      "The queue of seeding jobs that `mapcache jobs` and the service jobs use." },
     { "workers", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, "auto", FIELD(workers), NULL,
       "CPU worker threads of a process: auto (processors divided by the processes of the MPM) or 0 to 256." },
     { "io_workers", MC_INT, MC_KEY_OURS, 1, 1024, NULL, "16", FIELD(io_workers), NULL,
@@ -152,6 +160,12 @@ read_section(const section *part, const apr_array_header_t *nodes, mc_build *bui
 }
 
 static void *
+make_cube(const mc_node *node, mc_build *build)
+{
+    return mc_cube_from_config(node, build);
+}
+
+static void *
 make_source(const mc_node *node, mc_build *build)
 {
     return mc_source_from_config(node, build);
@@ -216,6 +230,7 @@ read_sections(mc_config *config, const root_config *root, mc_build *build)
         section part;
         const apr_array_header_t *nodes;
     } sections[] = {
+        { { "cube", make_cube, build->cubes, NULL, true }, root->cubes },
         { { "source", make_source, build->sources, NULL, true }, root->sources },
         { { "grid", make_grid, build->grids, config->grids, true }, root->grids },
         { { "format", make_format, build->formats, config->formats, false }, root->formats },
@@ -285,6 +300,7 @@ create_lists(mc_config *config, mc_build *build)
     config->metadata = mc_metadata_create(build->pool);
     build->grids = apr_hash_make(build->pool);
     build->formats = apr_hash_make(build->pool);
+    build->cubes = apr_hash_make(build->pool);
     build->sources = apr_hash_make(build->pool);
     build->caches = apr_hash_make(build->pool);
     build->rulesets = apr_hash_make(build->pool);
@@ -305,6 +321,9 @@ build_model(mc_config *config, const mc_node *node, mc_build *build)
     add_builtins(config, build);
     read_sections(config, &root, build);
     config->tilesets_by_name = build->tilesets;
+    config->cubes = build->cubes;
+    if (root.jobs != NULL)
+        config->jobs = build->jobs = mc_jobs_from_config(root.jobs, build);
     config->services = mc_services_from_config(root.services, root.legacy_services, build);
     for (int i = 0; i < config->services->nelts; i++)
         if (APR_ARRAY_IDX(config->services, i, const mc_service *)->ops == &mc_service_metrics)

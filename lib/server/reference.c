@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/value.h"
+#include "mapcache/cube.h"
 #include "mapcache/service.h"
 #include "server/server_private.h"
 
@@ -171,6 +172,8 @@ mc_reference_markdown(apr_pool_t *pool)
                  "tests a file against them.\n\n");
     write_root(&writer);
     write_fixed(&writer, "Grids", grids, (int)(sizeof(grids) / sizeof(grids[0])));
+    put(&writer, "## Cubes\n\n");
+    WRITE_KINDS(&writer, "cube", mc_cube_kinds)
     put(&writer, "## Sources\n\n");
     WRITE_KINDS(&writer, "source", mc_source_kinds)
     write_fixed(&writer, "Formats", formats, (int)(sizeof(formats) / sizeof(formats[0])));

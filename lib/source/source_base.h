@@ -67,5 +67,6 @@ extern const mc_source_ops mc_source_dummy;
 extern const mc_source_ops mc_source_fallback;
 extern const mc_source_ops mc_source_shapefile;
 extern const mc_source_ops mc_source_postgis;
+extern const mc_source_ops mc_source_cube;
 
 #endif

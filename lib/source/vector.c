@@ -63,7 +63,8 @@ draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, c
            apr_pool_t *pool)
 {
     mc_feature_query query = { .attributes = layer->style->attributes,
-                               .attribute_count = layer->style->attribute_count };
+                               .attribute_count = layer->style->attribute_count,
+                               .ids = layer->style->ids };
     mc_painter *painter;
     int64_t skipped = 0;
     mc_vector_query(&query, wanted, 0);

@@ -71,6 +71,7 @@ find_in_layer(finding *f, const mc_vector_layer *layer, const mc_info_request *w
     MC_TRY(mc_vector_fields(&fields, &names, layer, ctx, pool));
     query.attributes = names;
     query.attribute_count = fields->nelts;
+    query.ids = layer->data->has_ids;
     query_of(&query, wanted);
     mc_error *unknown = mc_projection_open(&to_degrees, query.srs, "CRS:84", pool);
     f->layer = (mc_info_layer){ .name = layer->name,

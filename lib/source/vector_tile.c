@@ -65,6 +65,7 @@ add_layer(mc_mvt *mvt, const mc_vector_layer *layer, const place *at, const mc_r
     make_query(&query, at, wanted);
     query.attributes = names;
     query.attribute_count = fields->nelts;
+    query.ids = layer->data->has_ids;
     mc_mvt_layer(mvt, layer->name, (const mc_field *)(const void *)fields->elts, fields->nelts, layer->data->has_ids);
     return layer->data->ops->read(layer->data, &query, mc_mvt_take, mvt, &skipped, ctx, pool);
 }

@@ -660,7 +660,14 @@ def test_seeding(web, config, build):
     stored = database.execute("SELECT zoom_level, tile_column, tile_row, tile_data FROM tiles").fetchall()
     assert len(stored) == 1 + 4 + 16 + 64 and all(gzip.decompress(tile[3]) is not None for tile in stored)
     assert database.execute("SELECT value FROM metadata WHERE name = 'format'").fetchone()[0] == "pbf"
+    written = [json.loads(value) for (value,) in database.execute("SELECT value FROM metadata WHERE name = 'json'")]
     database.close()
+    assert written == [{"vector_layers": json.loads(web.get("/mc/gmaps/box.json").body)["vector_layers"]}]
+    opened = gdal.OpenEx(str(config.parent / "cache/box.mbtiles"), gdal.OF_VECTOR)
+    for layer in written[0]["vector_layers"]:
+        fields = opened.GetLayerByName(layer["id"]).GetLayerDefn()
+        assert set(layer["fields"]) <= {fields.GetFieldDefn(i).GetName() for i in range(fields.GetFieldCount())}
+    opened = None
     z, x, row, data = stored[7]
     assert get(web, "tables", z, x, 2**z - 1 - row).body == data
 

@@ -150,11 +150,27 @@ START_TEST(a_database_that_is_away_is_an_error_and_comes_back)
 }
 END_TEST
 
+enum { MOST = 64 };
+
 typedef struct writer {
     pthread_t thread;
     mc_cache *cache;
     int number, failures;
+    int tiles; /* at once: 16 as a metatile, 64 as a seeder's commit */
 } writer;
+
+static mc_error *
+write_once(const writer *me, const mc_put *puts, mc_ctx *mine)
+{
+    if (me->tiles < MOST)
+        return mc_cache_put(me->cache, puts, me->tiles, mine);
+    mine->writes = mc_cache_writes_create(mine->pool);
+    mc_error *error = mc_cache_put(me->cache, puts, me->tiles, mine);
+    if (error == MC_OK)
+        error = mc_cache_writes_flush(mine);
+    mine->writes = NULL;
+    return error;
+}
 
 static void *
 write_tiles(void *baton)
@@ -167,15 +183,15 @@ write_tiles(void *baton)
     apr_allocator_owner_set(allocator, own);
     mc_ctx mine = ctx;
     mine.pool = own;
-    mc_put puts[16];
-    for (int i = 0; i < 16; i++) {
+    mc_put puts[MOST];
+    for (int i = 0; i < me->tiles; i++) {
         const char *text = apr_psprintf(own, "by %d", me->number);
-        int at = me->number % 2 == 0 ? i : 15 - i; /* in another order: no two may wait for each other */
+        int at = me->number % 2 == 0 ? i : me->tiles - 1 - i; /* in another order: no two may wait for each other */
         puts[i] =
-            (mc_put){ .key = key_at(3, at % 4, at / 4), .data = mc_buf_attach(mc_buf_copy(text, strlen(text)), own) };
+            (mc_put){ .key = key_at(3, at % 8, at / 8), .data = mc_buf_attach(mc_buf_copy(text, strlen(text)), own) };
     }
     for (int i = 0; i < 20; i++) {
-        mc_error *error = mc_cache_put(me->cache, puts, 16, &mine);
+        mc_error *error = write_once(me, puts, &mine);
         if (error != MC_OK)
             fprintf(stderr, "%s\n", mc_error_chain(error, own));
         me->failures += error != MC_OK;
@@ -188,16 +204,79 @@ write_tiles(void *baton)
 START_TEST(many_may_write_at_once)
 {
     begin();
-    writer writers[6];
-    for (int i = 0; i < 6; i++) {
-        writers[i] = (writer){ .cache = store(""), .number = i };
-        ck_assert_int_eq(pthread_create(&writers[i].thread, NULL, write_tiles, &writers[i]), 0);
+    for (int tiles = 16; tiles <= MOST; tiles += MOST - 16) {
+        writer writers[6];
+        for (int i = 0; i < 6; i++) {
+            writers[i] = (writer){ .cache = store(""), .number = i, .tiles = tiles };
+            ck_assert_int_eq(pthread_create(&writers[i].thread, NULL, write_tiles, &writers[i]), 0);
+        }
+        for (int i = 0; i < 6; i++) {
+            pthread_join(writers[i].thread, NULL);
+            ck_assert_int_eq(writers[i].failures, 0);
+        }
+        ck_assert_str_eq(ask("SELECT count(*) || ' ' || count(DISTINCT data) FROM mapcache_tiles"),
+                         apr_psprintf(pool, "%d 1", tiles));
+        ask("DROP TABLE mapcache_tiles");
     }
-    for (int i = 0; i < 6; i++) {
-        pthread_join(writers[i].thread, NULL);
-        ck_assert_int_eq(writers[i].failures, 0);
+    end();
+}
+END_TEST
+
+static int complaints;
+
+static void
+count_complaints(void *baton, mc_log_level level, const char *message)
+{
+    (void)baton, (void)level;
+    complaints += strstr(message, "could not be copied") != NULL;
+}
+
+/* A commit of 400 tiles of all sizes, some of them several times. */
+static void
+load(mc_cache *cache, int round)
+{
+    ctx.writes = mc_cache_writes_create(pool);
+    for (int i = 0; i < 500; i++) {
+        int at = i % 400, size = at * 37 % 70000 + 8 + (at == 7 ? 300000 : 0);
+        mc_put tile = { .key = key_at(5, at % 32, at / 32), .data = mc_buf_create((size_t)size, (size_t)size) };
+        memset(tile.data->data, 'a' + (at + round + i / 400) % 26, (size_t)size);
+        tile.data->size = (size_t)size;
+        mc_buf_attach(tile.data, pool);
+        ck_ok(mc_cache_put(cache, &tile, 1, &ctx));
     }
-    ck_assert_str_eq(ask("SELECT count(*) || ' ' || count(DISTINCT data) FROM mapcache_tiles"), "16 1");
+    ck_ok(mc_cache_writes_flush(&ctx));
+    ctx.writes = NULL;
+    for (int at = 0; at < 400; at++) {
+        mc_tile_key key = key_at(5, at % 32, at / 32);
+        mc_tile *tile;
+        ck_ok(mc_cache_get(&tile, cache, &key, &ctx, pool));
+        ck_assert_ptr_nonnull(tile);
+        ck_assert_uint_eq(tile->data->size, at * 37 % 70000 + 8 + (at == 7 ? 300000 : 0));
+        size_t same = 0;
+        while (same < tile->data->size && tile->data->data[same] == 'a' + (at + round + (at < 100)) % 26)
+            same++;
+        ck_assert_uint_eq(same, tile->data->size);
+        ck_assert(tile->mtime > apr_time_now() - 600 * APR_USEC_PER_SEC && tile->mtime <= apr_time_now());
+    }
+}
+
+START_TEST(a_series_is_copied_in)
+{
+    static const mc_log counting = { .level = MC_LOG_DEBUG, .write = count_complaints };
+    begin();
+    ctx.log = &counting;
+    mc_cache *cache = store("");
+    load(cache, 0);
+    ck_assert_int_eq(complaints, 1); /* there was no table */
+    load(cache, 1);
+    load(cache, 2);
+    ck_assert_int_eq(complaints, 1);
+    ck_assert_str_eq(ask("SELECT count(*) FROM mapcache_tiles"), "400");
+    ck_assert_str_eq(database_do(&server, "restart"), "done");
+    load(cache, 3); /* over connections that have ended meanwhile */
+    ask("ALTER TABLE mapcache_tiles ALTER COLUMN ctime DROP DEFAULT");
+    load(cache, 4); /* what cannot be copied goes the other way */
+    ck_assert_str_eq(ask("SELECT count(*) FROM mapcache_tiles"), "400");
     end();
 }
 END_TEST
@@ -213,4 +292,4 @@ END_TEST
 
 UNIT_MAIN("postgresql_cache", it_conforms, keys_are_told_apart, all_tiles_of_a_map_come_together,
           tiles_of_one_colour_are_five_bytes, a_database_that_is_away_is_an_error_and_comes_back,
-          many_may_write_at_once, configurations_are_checked)
+          many_may_write_at_once, a_series_is_copied_in, configurations_are_checked)

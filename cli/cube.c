@@ -1,0 +1,285 @@
+/* `mapcache cube`: images into data cubes, and what dates they have. */
+#include <apr_strings.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "base/time.h"
+#include "commands.h"
+#include "cube_options.h"
+#include "ingest_inputs.h"
+#include "mapcache/server.h"
+
+enum { INTERRUPTED = 2, LEFT_OUT = 3 };
+
+/* All that one run has. */
+typedef struct run {
+    apr_pool_t *pool;
+    mc_cube_options options;
+    mc_server *server;
+    mc_runtime *runtime;
+    mc_log log;
+    mc_ctx ctx;
+    const mc_cube *cube;
+    apr_array_header_t *inputs; /* of mc_cube_input */
+    mc_cube_report report;
+    apr_time_t began;
+    bool bar, drawn; /* a bar is wanted; stands on the line */
+} run;
+
+static volatile int stop;
+
+static void
+on_interrupt(int signal_number)
+{
+    static const char text[] = "\ninterrupted: what is being written is completed (once more: ends at once)\n";
+    (void)signal_number;
+    if (stop != 0)
+        _exit(INTERRUPTED);
+    stop = 1;
+    int saved = errno;
+    if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+        stop = 1; /* nobody to tell */
+    errno = saved;
+}
+
+static mc_error *
+open_cube(run *run)
+{
+    mc_diagnostics *diagnostics = mc_diagnostics_create(run->pool);
+    MC_TRY(mc_server_load(&run->server, run->options.config, diagnostics, run->pool));
+    const mc_config *config = mc_server_config(run->server);
+    run->cube = apr_hash_get(config->cubes, run->options.cube, APR_HASH_KEY_STRING);
+    if (run->cube == NULL)
+        return mc_error_create(run->pool, MC_ERR_CONFIG, "the configuration has no cube \"%s\"", run->options.cube);
+    MC_TRY(mc_runtime_create(&run->runtime, config, 1, true, &run->log, run->pool));
+    run->ctx = (mc_ctx){ .process = mc_runtime_process(run->runtime), .log = &run->log };
+    apr_pool_create(&run->ctx.pool, run->pool);
+    return MC_OK;
+}
+
+/* --- when images are of ------------------------------------------------------------------------------------------- */
+
+static mc_error *
+parse_time(mc_time_span *span, const char *text, apr_pool_t *pool)
+{
+    const char *wrong = mc_time_parse(span, text, strlen(text), apr_time_now());
+    if (wrong == NULL && span->start_us < span->end_us)
+        return MC_OK;
+    return mc_error_create(pool, MC_ERR_CONFIG, "\"%s\" is no time: %s", text,
+                           wrong == NULL ? "it ends before it begins" : wrong);
+}
+
+/* The time of the first image of --date, or the one behind *time_us. */
+static mc_error *
+next_time(int64_t *time_us, bool first, const mc_cube_options *options, apr_pool_t *pool)
+{
+    mc_time_span span;
+    if (first) {
+        MC_TRY(parse_time(&span, options->date, pool));
+        *time_us = span.start_us;
+    } else if (options->step != NULL) {
+        MC_TRY(parse_time(&span, apr_pstrcat(pool, mc_time_text(*time_us, pool), "/", options->step, NULL), pool));
+        *time_us = span.end_us;
+    }
+    return MC_OK;
+}
+
+static mc_error *
+add_group(run *run, const mc_ingest_group *group)
+{
+    const mc_cube_options *options = &run->options;
+    mc_time_span span = { 0, 0 };
+    if (group->value == NULL && options->date == NULL)
+        return mc_error_create(run->pool, MC_ERR_CONFIG, "%s: nothing says when it is of (--time, --date)",
+                               APR_ARRAY_IDX(group->paths, 0, const char *));
+    if (group->value != NULL)
+        MC_TRY(parse_time(&span, group->value, run->pool));
+    for (int i = 0; i < group->paths->nelts; i++) {
+        if (group->value == NULL)
+            MC_TRY(next_time(&span.start_us, i == 0, options, run->pool));
+        mc_cube_input input = { .path = APR_ARRAY_IDX(group->paths, i, const char *),
+                                .time_us = span.start_us,
+                                .placed = options->placed,
+                                .left = options->at[0],
+                                .top = options->at[1] };
+        APR_ARRAY_PUSH(run->inputs, mc_cube_input) = input;
+    }
+    return MC_OK;
+}
+
+static mc_error *
+find_inputs(run *run)
+{
+    const mc_cube_options *options = &run->options;
+    apr_array_header_t *groups;
+    MC_TRY(mc_ingest_inputs(&groups, options->paths, options->list, options->time, run->pool));
+    run->inputs = apr_array_make(run->pool, 64, sizeof(mc_cube_input));
+    for (int i = 0; i < groups->nelts; i++)
+        MC_TRY(add_group(run, &APR_ARRAY_IDX(groups, i, mc_ingest_group)));
+    return run->inputs->nelts > 0 ? MC_OK : mc_error_create(run->pool, MC_ERR_CONFIG, "no images were named");
+}
+
+/* --- what is said ------------------------------------------------------------------------------------------------- */
+
+static void
+clear_bar(run *run)
+{
+    if (run->drawn)
+        fputs("\r\033[K", stdout), fflush(stdout);
+    run->drawn = false;
+}
+
+static const char *
+json(const char *text, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, "\"", mc_json_escape(text, pool), "\"", NULL);
+}
+
+static void
+tell(void *baton, const mc_cube_event *event)
+{
+    run *run = baton;
+    const mc_cube_options *options = &run->options;
+    apr_pool_t *pool;
+    apr_pool_create(&pool, run->pool);
+    clear_bar(run);
+    if (event->kind == MC_CUBE_IMAGE_LEFT_OUT && options->json)
+        printf("{\"left_out\":%s,\"reason\":%s}\n", json(event->path, pool), json(event->message, pool));
+    else if (event->kind == MC_CUBE_IMAGE_LEFT_OUT)
+        fprintf(stderr, "mapcache cube: left out: %s\n", event->message);
+    if (event->kind == MC_CUBE_DATE_LEFT_OUT && options->json)
+        printf("{\"left_out_time\":%s}\n", json(mc_time_text(event->time_us, pool), pool));
+    if (event->kind == MC_CUBE_COMMITTED && options->json && !options->quiet)
+        printf("{\"images\":%d,\"of\":%d,\"seconds\":%.2f}\n", event->images, event->of,
+               (double)(apr_time_now() - run->began) / APR_USEC_PER_SEC);
+    if (event->kind == MC_CUBE_COMMITTED && run->bar) {
+        printf("\r%d of %d images", event->images, event->of);
+        run->drawn = true;
+    }
+    fflush(stdout);
+    apr_pool_destroy(pool);
+}
+
+static void
+report_json(const run *run, const char *error, int status, double seconds)
+{
+    const mc_cube_report *r = &run->report;
+    printf("{\"cube\":%s,\"status\":%d,\"error\":%s,\"stored\":%d,\"left_out\":%d,\"dates\":%d,\"corrected\":%d,"
+           "\"chunks\":%lld,\"rewritten\":%lld,\"pixels\":%lld,\"bytes_before\":%lld,\"bytes_after\":%lld,"
+           "\"spooled\":%s,\"seconds\":%.3f}\n",
+           json(run->options.cube, run->pool), status, error == NULL ? "null" : json(error, run->pool), r->images,
+           r->left_out, r->dates, r->corrected, (long long)r->chunks, (long long)r->rewritten, (long long)r->pixels,
+           (long long)r->bytes_before, (long long)r->bytes_after, r->spooled ? "true" : "false", seconds);
+}
+
+static void
+report_text(const run *run, double seconds)
+{
+    const mc_cube_report *r = &run->report;
+    printf("%d images stored in %.2f s (%.1f/s): %d new times, %d corrected; %lld chunks written, %lld of them "
+           "rewritten\n"
+           "store: %.1f MB before, %.1f MB now\n",
+           r->images, seconds, seconds > 0 ? r->images / seconds : 0, r->dates, r->corrected, (long long)r->chunks,
+           (long long)r->rewritten, (double)r->bytes_before / 1e6, (double)r->bytes_after / 1e6);
+    if (r->left_out > 0)
+        printf("%d images were left out\n", r->left_out);
+}
+
+/* --- the commands ------------------------------------------------------------------------------------------------- */
+
+static mc_error *
+ingest(run *run)
+{
+    const mc_cube_options *options = &run->options;
+    struct sigaction interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
+    mc_cube_ingest_options how = { .memory = options->cache_limit,
+                                   .threads = options->threads,
+                                   .scratch = options->scratch,
+                                   .raster = options->raster,
+                                   .stop = &stop,
+                                   .tell = tell,
+                                   .baton = run };
+    MC_TRY(find_inputs(run));
+    sigaction(SIGINT, &interrupt, NULL);
+    sigaction(SIGTERM, &interrupt, NULL);
+    run->bar = !options->json && !options->quiet && isatty(STDOUT_FILENO);
+    return mc_cube_ingest(&run->report, run->cube, (const mc_cube_input *)(const void *)run->inputs->elts,
+                          run->inputs->nelts, &how, &run->ctx, run->ctx.pool);
+}
+
+static int
+run_ingest(run *run)
+{
+    run->began = apr_time_now();
+    mc_error *error = open_cube(run);
+    if (error == MC_OK)
+        error = ingest(run);
+    clear_bar(run);
+    int status = error != MC_OK ? 1 : stop != 0 ? INTERRUPTED : run->report.left_out > 0 ? LEFT_OUT : 0;
+    double seconds = (double)(apr_time_now() - run->began) / APR_USEC_PER_SEC;
+    const char *words = error == MC_OK ? NULL : mc_error_chain(error, run->pool);
+    if (words != NULL)
+        fprintf(stderr, "mapcache cube: %s\n", words);
+    if (run->options.json)
+        report_json(run, words, status, seconds);
+    else if (words == NULL && !run->options.quiet)
+        report_text(run, seconds);
+    return status;
+}
+
+static mc_error *
+list_dates(run *run)
+{
+    apr_array_header_t *dates;
+    MC_TRY(open_cube(run));
+    MC_TRY(mc_cube_dates(&dates, run->cube, NULL, 0, INT32_MAX, &run->ctx, run->ctx.pool));
+    for (int i = 0; i < dates->nelts; i++) {
+        const char *text = mc_time_text(APR_ARRAY_IDX(dates, i, mc_cube_date).time_us, run->pool);
+        if (run->options.json)
+            printf("{\"time\":%s}\n", json(text, run->pool));
+        else
+            puts(text);
+    }
+    return MC_OK;
+}
+
+static int
+run_dates(run *run)
+{
+    mc_error *error = list_dates(run);
+    if (error != MC_OK)
+        fprintf(stderr, "mapcache cube: %s\n", mc_error_chain(error, run->pool));
+    return error != MC_OK;
+}
+
+int
+mc_command_cube(int argc, const char *const *argv)
+{
+    run run = { .log = mc_log_stderr };
+    int status = 1;
+    bool help = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+    bool known = argc > 1 && (strcmp(argv[1], "ingest") == 0 || strcmp(argv[1], "dates") == 0);
+    if (help || !known) {
+        mc_cube_usage(help ? NULL : "which command? ingest or dates");
+        return !help;
+    }
+    apr_pool_create(&run.pool, NULL);
+    const char *problem = mc_cube_options_parse(&run.options, argc - 1, argv + 1, run.pool);
+    if (problem != NULL || run.options.help) {
+        mc_cube_usage(problem);
+        status = problem != NULL;
+    } else {
+        run.log.level = run.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
+        status = strcmp(argv[1], "dates") == 0 ? run_dates(&run) : run_ingest(&run);
+    }
+    if (run.ctx.pool != NULL)
+        apr_pool_destroy(run.ctx.pool); /* gives back what is the process's: before that ends */
+    if (run.runtime != NULL)
+        mc_runtime_destroy(run.runtime);
+    apr_pool_destroy(run.pool);
+    return status;
+}

@@ -1,0 +1,152 @@
+/*
+ * What a store of cubes can do. Three tables: what the cube is (one row), its dates, and its chunks; a date is there
+ * once its row is, and that comes in the same transaction as its chunks.
+ */
+#ifndef MC_CUBE_STORE_H
+#define MC_CUBE_STORE_H
+
+#include "base/time.h"
+#include "cube/sql.h"
+#include "mapcache/ctx.h"
+#include "mapcache/cube.h"
+
+/* Of the layout of the tables; a store with another one is refused. */
+enum { MC_CUBE_VERSION = 1 };
+
+/* The part of a chunk that lies in the rows of a window, at one date. */
+typedef struct mc_cube_piece {
+    int64_t time_us;
+    int slot;
+    bool stored; /* the chunk is there; else the date only */
+    int y, x;
+    const void *cover, *data;
+    size_t cover_size, data_size;
+} mc_cube_piece;
+
+/* A whole chunk. */
+typedef struct mc_cube_chunk {
+    int t, y, x;
+    const void *cover, *data;
+    size_t cover_size, data_size;
+} mc_cube_chunk;
+
+/* Which dates and chunks are read. */
+typedef struct mc_cube_query {
+    mc_time_span span;
+    int most; /* the latest so many dates */
+    mc_cube_window window;
+} mc_cube_query;
+
+typedef mc_error *mc_cube_take_piece(void *baton, const mc_cube_piece *piece);
+typedef mc_error *mc_cube_take_date(void *baton, const mc_cube_date *date);
+typedef mc_error *mc_cube_take_chunk(void *baton, const mc_cube_chunk *chunk);
+
+/* The one who writes; of one thread. */
+typedef struct mc_cube_writer {
+    const struct mc_cube_ops *ops;
+    const mc_cube *cube;
+    mc_ctx *ctx;
+    apr_pool_t *pool;
+} mc_cube_writer;
+
+typedef struct mc_cube_ops {
+    /* In one snapshot, in any order; `stored` false where a date has no chunk in the window. */
+    mc_error *(*read)(const mc_cube *cube, const mc_cube_query *query, mc_cube_take_piece *take, void *baton,
+                      mc_ctx *ctx, apr_pool_t *pool);
+    /* Latest first. */
+    mc_error *(*dates)(const mc_cube *cube, const mc_cube_query *query, mc_cube_take_date *take, void *baton,
+                       mc_ctx *ctx, apr_pool_t *pool);
+
+    /* Waits until nobody else writes to the cube; makes the tables where there are none; MC_ERR_CONFIG where they are
+     * of another shape. The writer ends with `pool`, and what it has not committed is as if it never was. */
+    mc_error *(*write)(mc_cube_writer **writer, const mc_cube *cube, mc_ctx *ctx, apr_pool_t *pool);
+    mc_error *(*begin)(mc_cube_writer *writer);
+    mc_error *(*writer_dates)(mc_cube_writer *writer, mc_cube_take_date *take, void *baton); /* all, latest first */
+    /* Chunks of row y with columns x0 <= x < x1: given to `take`, and removed. */
+    mc_error *(*take_out)(mc_cube_writer *writer, int t, int y, int x0, int x1, mc_cube_take_chunk *take, void *baton);
+    mc_error *(*put)(mc_cube_writer *writer, const mc_cube_chunk *chunk); /* one that is not there */
+    mc_error *(*put_date)(mc_cube_writer *writer, const mc_cube_date *date);
+    mc_error *(*commit)(mc_cube_writer *writer);
+    /* After the last commit: the room of what was taken out can be used again. */
+    mc_error *(*tidy)(mc_cube_writer *writer);
+    mc_error *(*size)(int64_t *bytes, mc_cube_writer *writer); /* of all its tables, or of the file */
+} mc_cube_ops;
+
+extern const mc_cube_ops mc_cube_postgresql, mc_cube_sqlite;
+extern const mc_cube_kind mc_cube_kind_postgresql, mc_cube_kind_sqlite;
+
+/* Each type's own struct begins with mc_cube. NULL after a complaint. */
+mc_cube *mc_cube_postgresql_from_config(const mc_node *node, mc_build *build);
+mc_cube *mc_cube_sqlite_from_config(const mc_node *node, mc_build *build);
+
+/* The rows that all types have, read into a struct that begins with mc_cube_config. */
+typedef struct mc_cube_config {
+    const char *name, *type, *srs;
+    mc_number_list extent;
+    double resolution;
+    int bands; /* index into "gray|rgb|rgba" */
+    mc_number_list chunk;
+} mc_cube_config;
+
+#define MC_CUBE_KEYS(type_)                                                                                            \
+    { "@name",                                                                                                         \
+      MC_TEXT,                                                                                                         \
+      MC_KEY_OURS | MC_KEY_REQUIRED,                                                                                   \
+      0,                                                                                                               \
+      0,                                                                                                               \
+      NULL,                                                                                                            \
+      NULL,                                                                                                            \
+      offsetof(type_, common.name),                                                                                    \
+      NULL,                                                                                                            \
+      "Name by which sources, dimensions and `mapcache cube` refer to the cube; unique." },                            \
+        { "@type", MC_TEXT, MC_KEY_OURS | MC_KEY_REQUIRED, 0,    0,                                                    \
+          NULL,    NULL,    offsetof(type_, common.type),  NULL, "Kind of its store." },                               \
+        { "srs",                                                                                                       \
+          MC_TEXT,                                                                                                     \
+          MC_KEY_OURS | MC_KEY_REQUIRED,                                                                               \
+          0,                                                                                                           \
+          0,                                                                                                           \
+          NULL,                                                                                                        \
+          NULL,                                                                                                        \
+          offsetof(type_, common.srs),                                                                                 \
+          NULL,                                                                                                        \
+          "Coordinate reference system of its pixels, e.g. `EPSG:3857`: that of the grids it is drawn in." },          \
+        { "extent",                                                                                                    \
+          MC_NUMBERS,                                                                                                  \
+          MC_KEY_OURS | MC_KEY_REQUIRED,                                                                               \
+          4,                                                                                                           \
+          4,                                                                                                           \
+          NULL,                                                                                                        \
+          NULL,                                                                                                        \
+          offsetof(type_, common.extent),                                                                              \
+          NULL,                                                                                                        \
+          "West, south, east and north of the outermost pixels, in units of the CRS." },                               \
+        { "resolution",                                                                                                \
+          MC_NUMBER,                                                                                                   \
+          MC_KEY_OURS | MC_KEY_REQUIRED,                                                                               \
+          1e-12,                                                                                                       \
+          1e9,                                                                                                         \
+          NULL,                                                                                                        \
+          NULL,                                                                                                        \
+          offsetof(type_, common.resolution),                                                                          \
+          NULL,                                                                                                        \
+          "Units of the CRS for a pixel; the extent is a multiple of it." },                                           \
+        { "bands",     MC_CHOICE,                                                                                      \
+          MC_KEY_OURS, 0,                                                                                              \
+          0,           "gray|rgb|rgba",                                                                                \
+          "rgb",       offsetof(type_, common.bands),                                                                  \
+          NULL,        "Samples of a pixel, 8 bits each." },                                                           \
+    {                                                                                                                  \
+        "chunk", MC_NUMBERS, MC_KEY_OURS, 3, 3, NULL, NULL, offsetof(type_, common.chunk), NULL,                       \
+            "Columns, rows and dates of a chunk. Default: 26 26 and 12 (gray), 4 (rgb) or 3 (rgba) dates, which fill " \
+            "one page of the database; more dates make time lines quicker, fewer corrections and additions."           \
+    }
+
+/* False after a complaint. */
+bool mc_cube_set_up(mc_cube *cube, const mc_cube_config *config, const mc_node *node, mc_build *build);
+
+/* What a row of the info table must say: shape and version. Another one is MC_ERR_CONFIG, with both in the message. */
+const char *mc_cube_signature(const mc_cube *cube, apr_pool_t *pool);
+mc_error *mc_cube_check_signature(const mc_cube *cube, const char *found, apr_pool_t *pool) MC_CHECKED;
+
+#endif

@@ -1,0 +1,390 @@
+/* Cubes in SQLite files. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "cube/chunk.h"
+#include "cube/store.h"
+#include "db/handles.h"
+#include "mapcache/trace.h"
+
+/* Steps of SQLite's machine between two looks at the deadline: some ten microseconds. */
+enum { STEPS = 2000 };
+
+typedef struct sqlite_config {
+    mc_cube_config common; /* first */
+    const char *dbfile;
+} sqlite_config;
+
+typedef struct sqlite_cube {
+    mc_cube cube; /* first */
+    const char *path;
+    mc_open reading, writing;
+} sqlite_cube;
+
+static const mc_key sqlite_keys[] = {
+    MC_CUBE_KEYS(sqlite_config),
+    { "dbfile", MC_TEXT, MC_KEY_OURS | MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(sqlite_config, dbfile), NULL,
+      "The SQLite file, of this cube alone; the first ingestion makes it." },
+    MC_KEY_END,
+};
+
+mc_cube *
+mc_cube_sqlite_from_config(const mc_node *node, mc_build *build)
+{
+    /* A chunk of the default size fills a page of 8 KiB, as it does in PostgreSQL. */
+    static const mc_pragma pragmas[] = { { "page_size", "8192" } };
+    sqlite_config config = { 0 };
+    if (!mc_config_read(&config, node, sqlite_keys, build->diagnostics))
+        return NULL;
+    sqlite_cube *cube = apr_pcalloc(build->pool, sizeof(*cube));
+    if (!mc_cube_set_up(&cube->cube, &config.common, node, build))
+        return NULL;
+    mc_cube_sql *sql = mc_cube_statements(&cube->cube.shape, "chunks", MC_CUBE_IN_SQLITE, build->pool);
+    cube->cube.ops = &mc_cube_sqlite;
+    cube->cube.sql = sql;
+    cube->path = config.dbfile;
+    cube->reading.profile = mc_open_profile(&cube->reading);
+    cube->writing =
+        (mc_open){ .write = true, .wal = true, .create = sql->create, .pragmas = pragmas, .pragma_count = 1 };
+    cube->writing.profile = mc_open_profile(&cube->writing);
+    return &cube->cube;
+}
+
+/* ---- statements */
+
+static mc_error *
+failure(const mc_cube *cube, mc_handle *handle, apr_pool_t *pool)
+{
+    if ((sqlite3_errcode(mc_handle_db(handle)) & 0xff) == SQLITE_INTERRUPT)
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "cube \"%s\" has no answer in time", cube->name);
+    mc_error *cause = mc_handle_error(handle, "a cube's statement failed", pool);
+    return mc_error_wrap(pool, cause, cause->kind, "cube \"%s\": its file cannot do what is asked", cube->name);
+}
+
+static mc_error *
+prepare(sqlite3_stmt **statement, const mc_cube *cube, mc_handle *handle, const char *sql, apr_pool_t *pool)
+{
+    return mc_handle_statement(statement, handle, sql, pool) == MC_OK ? MC_OK : failure(cube, handle, pool);
+}
+
+typedef mc_error *take_row(void *baton, sqlite3_stmt *row);
+
+/* Runs a statement whose values are bound to its end. */
+static mc_error *
+finish(sqlite3_stmt *statement, const mc_cube *cube, mc_handle *handle, take_row *take, void *baton, apr_pool_t *pool)
+{
+    mc_error *error = MC_OK;
+    int code = SQLITE_DONE;
+    while (error == MC_OK && (code = sqlite3_step(statement)) == SQLITE_ROW)
+        error = take == NULL ? MC_OK : take(baton, statement);
+    if (error == MC_OK && code != SQLITE_DONE)
+        error = failure(cube, handle, pool);
+    sqlite3_reset(statement);
+    return error;
+}
+
+static mc_error *
+run(const mc_cube *cube, mc_handle *handle, const char *sql, take_row *take, void *baton, apr_pool_t *pool)
+{
+    sqlite3_stmt *statement;
+    MC_TRY(prepare(&statement, cube, handle, sql, pool));
+    return finish(statement, cube, handle, take, baton, pool);
+}
+
+typedef struct text {
+    const char *text;
+    apr_pool_t *pool;
+} text;
+
+static mc_error *
+take_text(void *baton, sqlite3_stmt *row)
+{
+    text *t = baton;
+    const char *found = (const char *)sqlite3_column_text(row, 0);
+    t->text = found == NULL ? t->text : apr_pstrdup(t->pool, found);
+    return MC_OK;
+}
+
+static mc_error *
+compare_shape(const mc_cube *cube, mc_handle *handle, apr_pool_t *pool)
+{
+    text found = { "nothing", pool };
+    MC_TRY(run(cube, handle, cube->sql->signature, take_text, &found, pool));
+    return mc_cube_check_signature(cube, found.text, pool);
+}
+
+/* ---- reading */
+
+typedef struct reading {
+    mc_cube_take_piece *piece; /* one of them */
+    mc_cube_take_date *date;
+    void *baton;
+    bool other_shape;
+    apr_pool_t *pool;
+} reading;
+
+static mc_error *
+take_read(void *baton, sqlite3_stmt *row)
+{
+    reading *r = baton;
+    r->other_shape = sqlite3_column_int(row, 0) != 1;
+    if (r->other_shape)
+        return mc_error_create(r->pool, MC_ERR_CONFIG, "the store has another shape");
+    if (r->piece == NULL) {
+        mc_cube_date date = { sqlite3_column_int64(row, 1), sqlite3_column_int(row, 2), sqlite3_column_int(row, 3) };
+        return r->date(r->baton, &date);
+    }
+    mc_cube_piece piece = { .time_us = sqlite3_column_int64(row, 1),
+                            .slot = sqlite3_column_int(row, 2),
+                            .stored = sqlite3_column_type(row, 3) == SQLITE_INTEGER };
+    if (piece.stored) {
+        piece.y = sqlite3_column_int(row, 3);
+        piece.x = sqlite3_column_int(row, 4);
+        piece.cover = sqlite3_column_blob(row, 5);
+        piece.cover_size = (size_t)sqlite3_column_bytes(row, 5);
+        piece.data = sqlite3_column_blob(row, 6);
+        piece.data_size = (size_t)sqlite3_column_bytes(row, 6);
+    }
+    return r->piece(r->baton, &piece);
+}
+
+static int
+out_of_time(void *baton)
+{
+    const mc_ctx *ctx = baton;
+    if (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton))
+        return 1;
+    return ctx->deadline != 0 && apr_time_now() > ctx->deadline;
+}
+
+/* Dates alone, or the pieces of a window: what more parameters there are says which. */
+static mc_error *
+ask_handle(reading *r, const mc_cube *cube, const mc_cube_query *query, mc_handle *handle)
+{
+    sqlite3_stmt *statement;
+    MC_TRY(prepare(&statement, cube, handle, r->piece != NULL ? cube->sql->read : cube->sql->dates, r->pool));
+    sqlite3_bind_text(statement, 1, mc_cube_signature(cube, r->pool), -1, SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 2, query->span.start_us);
+    sqlite3_bind_int64(statement, 3, query->span.end_us);
+    sqlite3_bind_int(statement, 4, query->most);
+    if (r->piece != NULL) {
+        mc_cube_window chunks = mc_window_chunks(&cube->shape, &query->window);
+        const int rest[] = { chunks.y0, chunks.y1, chunks.x0, chunks.x1, query->window.y0, query->window.y1 };
+        for (int i = 0; i < 6; i++)
+            sqlite3_bind_int(statement, 5 + i, rest[i]);
+    }
+    mc_error *error = finish(statement, cube, handle, take_read, r, r->pool);
+    return r->other_shape ? compare_shape(cube, handle, r->pool) : error;
+}
+
+static mc_error *
+ask(reading *r, const mc_cube *base, const mc_cube_query *query, mc_ctx *ctx)
+{
+    const sqlite_cube *cube = (const sqlite_cube *)base;
+    mc_handle *handle;
+    mc_stamp stamp;
+    if (!mc_stamp_take(&stamp, cube->path))
+        return MC_OK; /* nobody has written to it */
+    mc_error *error = mc_handle_acquire(&handle, ctx->process == NULL ? NULL : ctx->process->handles, cube->path,
+                                        &stamp, &cube->reading, ctx, r->pool);
+    if (error != MC_OK)
+        return mc_error_wrap(r->pool, error, error->kind, "cube \"%s\" cannot be opened", base->name);
+    sqlite3_progress_handler(mc_handle_db(handle), STEPS, out_of_time, ctx);
+    error = ask_handle(r, base, query, handle);
+    sqlite3_progress_handler(mc_handle_db(handle), 0, NULL, NULL);
+    mc_handle_release(handle, error == MC_OK);
+    return error;
+}
+
+static mc_error *
+sqlite_read(const mc_cube *cube, const mc_cube_query *query, mc_cube_take_piece *take, void *baton, mc_ctx *ctx,
+            apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mc_cube_sqlite_read");
+    reading r = { .piece = take, .baton = baton, .pool = pool };
+    return ask(&r, cube, query, ctx);
+}
+
+static mc_error *
+sqlite_dates(const mc_cube *cube, const mc_cube_query *query, mc_cube_take_date *take, void *baton, mc_ctx *ctx,
+             apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mc_cube_sqlite_dates");
+    reading r = { .date = take, .baton = baton, .pool = pool };
+    return ask(&r, cube, query, ctx);
+}
+
+/* ---- writing */
+
+typedef struct sqlite_writer {
+    mc_cube_writer writer; /* first */
+    mc_handle *handle;     /* NULL once it is given back */
+    int64_t version;       /* of the file, as PRAGMA data_version tells what others have committed */
+} sqlite_writer;
+
+static mc_error *
+take_number(void *baton, sqlite3_stmt *row)
+{
+    *(int64_t *)baton = sqlite3_column_int64(row, 0);
+    return MC_OK;
+}
+
+static mc_error *
+do_write(sqlite_writer *w, const char *sql, take_row *take, void *baton)
+{
+    return run(w->writer.cube, w->handle, sql, take, baton, w->writer.pool);
+}
+
+/* A second writer of another process may come between two transactions: its dates would take the same slots. */
+static mc_error *
+sqlite_begin(mc_cube_writer *base)
+{
+    sqlite_writer *w = (sqlite_writer *)base;
+    int64_t version = 0;
+    MC_TRY(do_write(w, "BEGIN IMMEDIATE", NULL, NULL));
+    MC_TRY(do_write(w, "PRAGMA data_version", take_number, &version));
+    if (version == w->version)
+        return MC_OK;
+    return mc_error_create(base->pool, MC_ERR_UNAVAILABLE,
+                           "cube \"%s\" has been written to by somebody else meanwhile: begin again", base->cube->name);
+}
+
+static mc_error *
+sqlite_writer_dates(mc_cube_writer *base, mc_cube_take_date *take, void *baton)
+{
+    const mc_cube_query all = { .span = { INT64_MIN, INT64_MAX }, .most = INT32_MAX };
+    reading r = { .date = take, .baton = baton, .pool = base->pool };
+    return ask_handle(&r, base->cube, &all, ((sqlite_writer *)base)->handle);
+}
+
+typedef struct taking_out {
+    mc_cube_take_chunk *take;
+    void *baton;
+    int t, y;
+} taking_out;
+
+static mc_error *
+take_chunk(void *baton, sqlite3_stmt *row)
+{
+    const taking_out *out = baton;
+    mc_cube_chunk chunk = { .t = out->t,
+                            .y = out->y,
+                            .x = sqlite3_column_int(row, 0),
+                            .cover = sqlite3_column_blob(row, 1),
+                            .cover_size = (size_t)sqlite3_column_bytes(row, 1),
+                            .data = sqlite3_column_blob(row, 2),
+                            .data_size = (size_t)sqlite3_column_bytes(row, 2) };
+    return out->take(out->baton, &chunk);
+}
+
+static mc_error *
+sqlite_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, mc_cube_take_chunk *take, void *baton)
+{
+    sqlite_writer *w = (sqlite_writer *)base;
+    taking_out out = { take, baton, t, y };
+    const int values[] = { t, y, x0, x1 };
+    sqlite3_stmt *statement;
+    MC_TRY(prepare(&statement, base->cube, w->handle, base->cube->sql->take_out, base->pool));
+    for (int i = 0; i < 4; i++)
+        sqlite3_bind_int(statement, i + 1, values[i]);
+    return finish(statement, base->cube, w->handle, take_chunk, &out, base->pool);
+}
+
+static mc_error *
+sqlite_put(mc_cube_writer *base, const mc_cube_chunk *chunk)
+{
+    sqlite_writer *w = (sqlite_writer *)base;
+    sqlite3_stmt *statement;
+    MC_TRY(prepare(&statement, base->cube, w->handle, base->cube->sql->put, base->pool));
+    sqlite3_bind_int(statement, 1, chunk->t);
+    sqlite3_bind_int(statement, 2, chunk->y);
+    sqlite3_bind_int(statement, 3, chunk->x);
+    if (chunk->cover_size > 0)
+        sqlite3_bind_blob(statement, 4, chunk->cover, (int)chunk->cover_size, SQLITE_STATIC);
+    sqlite3_bind_blob(statement, 5, chunk->data, (int)chunk->data_size, SQLITE_STATIC);
+    return finish(statement, base->cube, w->handle, NULL, NULL, base->pool);
+}
+
+static mc_error *
+sqlite_put_date(mc_cube_writer *base, const mc_cube_date *date)
+{
+    sqlite_writer *w = (sqlite_writer *)base;
+    sqlite3_stmt *statement;
+    MC_TRY(prepare(&statement, base->cube, w->handle, base->cube->sql->put_date, base->pool));
+    sqlite3_bind_int64(statement, 1, date->time_us);
+    sqlite3_bind_int(statement, 2, date->t);
+    sqlite3_bind_int(statement, 3, date->slot);
+    return finish(statement, base->cube, w->handle, NULL, NULL, base->pool);
+}
+
+static mc_error *
+sqlite_commit(mc_cube_writer *base)
+{
+    return do_write((sqlite_writer *)base, "COMMIT", NULL, NULL);
+}
+
+static mc_error *
+sqlite_tidy(mc_cube_writer *base)
+{
+    return do_write((sqlite_writer *)base, base->cube->sql->tidy, NULL, NULL);
+}
+
+static mc_error *
+sqlite_size(int64_t *bytes, mc_cube_writer *base)
+{
+    return do_write((sqlite_writer *)base, base->cube->sql->size, take_number, bytes);
+}
+
+static apr_status_t
+give_back(void *data)
+{
+    sqlite_writer *w = data;
+    mc_handle_release(w->handle, false); /* rolls back what was not committed */
+    return APR_SUCCESS;
+}
+
+static mc_error *
+sign(sqlite_writer *w)
+{
+    const mc_cube *cube = w->writer.cube;
+    sqlite3_stmt *statement;
+    MC_TRY(prepare(&statement, cube, w->handle, cube->sql->sign, w->writer.pool));
+    sqlite3_bind_text(statement, 1, mc_cube_signature(cube, w->writer.pool), -1, SQLITE_STATIC);
+    MC_TRY(finish(statement, cube, w->handle, NULL, NULL, w->writer.pool));
+    MC_TRY(compare_shape(cube, w->handle, w->writer.pool));
+    return do_write(w, "PRAGMA data_version", take_number, &w->version);
+}
+
+static mc_error *
+sqlite_write(mc_cube_writer **writer, const mc_cube *base, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const sqlite_cube *cube = (const sqlite_cube *)base;
+    sqlite_writer *w = apr_pcalloc(pool, sizeof(*w));
+    mc_stamp stamp;
+    bool exists = mc_stamp_take(&stamp, cube->path);
+    w->writer = (mc_cube_writer){ &mc_cube_sqlite, base, ctx, pool };
+    mc_error *error = mc_handle_acquire(&w->handle, ctx->process == NULL ? NULL : ctx->process->handles, cube->path,
+                                        exists ? &stamp : NULL, &cube->writing, ctx, pool);
+    if (error != MC_OK)
+        return mc_error_wrap(pool, error, error->kind, "cube \"%s\" cannot be opened for writing", base->name);
+    apr_pool_cleanup_register(pool, w, give_back, apr_pool_cleanup_null);
+    *writer = &w->writer;
+    return sign(w);
+}
+
+const mc_cube_ops mc_cube_sqlite = {
+    .read = sqlite_read,
+    .dates = sqlite_dates,
+    .write = sqlite_write,
+    .begin = sqlite_begin,
+    .writer_dates = sqlite_writer_dates,
+    .take_out = sqlite_take_out,
+    .put = sqlite_put,
+    .put_date = sqlite_put_date,
+    .commit = sqlite_commit,
+    .tidy = sqlite_tidy,
+    .size = sqlite_size,
+};
+
+const mc_cube_kind mc_cube_kind_sqlite = { "sqlite3", sqlite_keys,
+                                           "Images of one area at many dates, as chunks in an SQLite file." };

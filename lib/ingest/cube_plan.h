@@ -1,0 +1,82 @@
+/* What goes into a cube: images, their dates, and what is written together. */
+#ifndef MC_INGEST_CUBE_PLAN_H
+#define MC_INGEST_CUBE_PLAN_H
+
+#include "cube/chunk.h"
+#include "cube/store.h"
+#include "ingest/cube_spool.h"
+#include "mapcache/cube_ingest.h"
+
+/* An image. */
+typedef struct mc_cube_image {
+    const mc_cube_input *input;
+    int width, height;     /* pixels */
+    int left, top;         /* of its first pixel, in pixels of the cube; may be negative */
+    mc_cube_window window; /* the pixels of the cube that it covers */
+    mc_cube_window chunks; /* the chunks that they lie in */
+    mc_error *failure;     /* why it is left out; MC_OK: it is not */
+    /* Once it is decoded: where its chunks begin in the spool, what each covers (mc_cover), and masks (malloc) of those
+     * that are MC_COVER_SOME. Chunks by rows. */
+    size_t offset;
+    uint8_t *covers;
+    uint8_t **masks;
+} mc_cube_image;
+
+/* A date and its images, in the order in which they lie over each other. */
+typedef struct mc_cube_stack {
+    mc_cube_date date;
+    mc_cube_image *images;
+    int count;
+    bool known;  /* the cube has had it before */
+    bool failed; /* one of its images is left out, so all are */
+} mc_cube_stack;
+
+/* Dates that are decoded, written and committed together: whole chunks in time, unless they are too large. */
+typedef struct mc_cube_batch {
+    mc_cube_stack *stacks;
+    int count;
+    int first_t, end_t;
+    bool patch;   /* the store has chunks with these numbers */
+    size_t bytes; /* of the spool */
+} mc_cube_batch;
+
+typedef struct mc_cube_plan {
+    const mc_cube *cube;
+    mc_cube_image *images;
+    int image_count;
+    mc_cube_stack *stacks; /* by t and slot; behind them those that have failed */
+    int stack_count, failed_count;
+    apr_array_header_t *batches; /* of mc_cube_batch */
+    size_t largest;              /* bytes of a batch */
+} mc_cube_plan;
+
+/* Looks at each file's header; images that do not fit get their failure. `dates`: of the cube, latest first. `bytes`:
+ * what a batch should not exceed. */
+void mc_cube_plan_make(mc_cube_plan *plan, const mc_cube *cube, const mc_cube_input *inputs, int count,
+                       const apr_array_header_t *dates, size_t bytes, const mc_cube_ingest_options *options,
+                       apr_pool_t *pool);
+
+/* Bytes of an image's chunks, one behind the other. */
+size_t mc_cube_image_bytes(const mc_cube_image *image, const mc_cube_shape *shape);
+
+/* Where those of chunk x, y begin. */
+size_t mc_cube_image_offset(const mc_cube_image *image, const mc_cube_shape *shape, int x, int y);
+
+/* Index of chunk x, y among the image's. */
+static inline size_t
+mc_cube_image_chunk(const mc_cube_image *image, int x, int y)
+{
+    return (size_t)(y - image->chunks.y0) * (size_t)(image->chunks.x1 - image->chunks.x0) +
+           (size_t)(x - image->chunks.x0);
+}
+
+/* Decodes the image into its chunks; its failure is set where that does not work. Of any thread. */
+mc_error *mc_cube_image_decode(mc_cube_image *image, const mc_cube_shape *shape, mc_spool *spool,
+                               const mc_raster_options *options, apr_pool_t *pool) MC_CHECKED;
+void mc_cube_image_forget(mc_cube_image *image);
+
+/* Writes the chunks of a batch whose images are decoded, and its dates; does not commit. */
+mc_error *mc_cube_batch_write(mc_cube_writer *writer, const mc_cube_batch *batch, mc_spool *spool,
+                              mc_cube_report *report, apr_pool_t *pool) MC_CHECKED;
+
+#endif

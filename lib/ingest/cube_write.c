@@ -1,0 +1,272 @@
+/* From decoded images to chunks in the store. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "ingest/cube_plan.h"
+
+/* Chunks that are taken out of the store at a time to be put back changed. */
+enum { TAKEN_AT_ONCE = 256 };
+
+typedef struct writing {
+    mc_cube_writer *writer;
+    const mc_cube_shape *shape;
+    const mc_cube_batch *batch;
+    mc_spool *spool;
+    mc_cube_report *report;
+    /* A chunk that is being made. */
+    uint8_t *data, *cover, *block, *masks;
+    mc_cover *covers;
+    const uint8_t **mask_list;
+    /* Chunks that were in the store, in the columns of a run. */
+    mc_cube_chunk *old;
+    int run_x0;
+    apr_pool_t *scratch;
+} writing;
+
+/* A chunk's place and size. */
+typedef struct spot {
+    int t, y, x;
+    size_t pixels, bytes; /* of one date */
+} spot;
+
+static bool
+shows(const mc_cube_image *image, const spot *at)
+{
+    return at->y >= image->chunks.y0 && at->y < image->chunks.y1 && at->x >= image->chunks.x0 &&
+           at->x < image->chunks.x1 && image->covers[mc_cube_image_chunk(image, at->x, at->y)] != MC_COVER_NONE;
+}
+
+static bool
+is_touched(const mc_cube_batch *batch, const spot *at)
+{
+    for (int i = 0; i < batch->count; i++)
+        if (!batch->stacks[i].failed && batch->stacks[i].date.t == at->t)
+            for (int j = 0; j < batch->stacks[i].count; j++)
+                if (shows(&batch->stacks[i].images[j], at))
+                    return true;
+    return false;
+}
+
+/* Pixels whose bit is set. */
+static void
+copy_some(uint8_t *out, const uint8_t *from, const uint8_t *mask, size_t pixels, size_t bands)
+{
+    for (size_t i = 0; i < pixels; i++)
+        if (mask[i / 8] >> i % 8 & 1)
+            memcpy(out + i * bands, from + i * bands, bands);
+}
+
+static bool
+is_full(const uint8_t *mask, size_t pixels)
+{
+    size_t set = 0;
+    for (size_t i = 0; i < mc_mask_size(pixels); i++)
+        set += (size_t)__builtin_popcount(mask[i]);
+    return set == pixels;
+}
+
+/* Lays samples over what the slot has; mask NULL: all of them. */
+static void
+lay(writing *w, const spot *at, int slot, const uint8_t *samples, const uint8_t *mask)
+{
+    uint8_t *out = w->data + (size_t)slot * at->bytes, *known = w->masks + (size_t)slot * mc_mask_size(at->pixels);
+    if (mask == NULL) {
+        memcpy(out, samples, at->bytes);
+        w->covers[slot] = MC_COVER_ALL;
+        return;
+    }
+    copy_some(out, samples, mask, at->pixels, (size_t)w->shape->bands);
+    if (w->covers[slot] == MC_COVER_ALL)
+        return;
+    for (size_t i = 0; i < mc_mask_size(at->pixels); i++)
+        known[i] |= mask[i];
+    w->covers[slot] = is_full(known, at->pixels) ? MC_COVER_ALL : MC_COVER_SOME;
+}
+
+static mc_error *
+lay_stack(writing *w, const spot *at, const mc_cube_stack *stack)
+{
+    for (int i = 0; i < stack->count; i++) {
+        const mc_cube_image *image = &stack->images[i];
+        const uint8_t *samples;
+        if (!shows(image, at))
+            continue;
+        size_t index = mc_cube_image_chunk(image, at->x, at->y);
+        MC_TRY(mc_spool_look(&samples, w->spool, mc_cube_image_offset(image, w->shape, at->x, at->y), at->bytes,
+                             w->block, w->writer->pool));
+        lay(w, at, stack->date.slot, samples, image->covers[index] == MC_COVER_SOME ? image->masks[index] : NULL);
+    }
+    return MC_OK;
+}
+
+/* What the store had in the chunk; *slots: dates of it. */
+static mc_error *
+lay_old(writing *w, const spot *at, const mc_cube_chunk *old, int *slots)
+{
+    *slots = (int)(old->data_size / at->bytes);
+    if (old->data_size % at->bytes != 0 || *slots > w->shape->chunk_dates)
+        return mc_error_create(w->writer->pool, MC_ERR_CORRUPT, "chunk %d in column %d, row %d has %lu bytes", at->t,
+                               at->x, at->y, (unsigned long)old->data_size);
+    for (int slot = 0; slot < *slots; slot++) {
+        mc_cover cover;
+        const uint8_t *mask = NULL;
+        if (!mc_cover_read(&cover, &mask, old->cover, old->cover_size, slot, at->pixels))
+            return mc_error_create(w->writer->pool, MC_ERR_CORRUPT, "chunk %d in column %d, row %d cannot be read",
+                                   at->t, at->x, at->y);
+        if (cover != MC_COVER_NONE)
+            lay(w, at, slot, (const uint8_t *)old->data + (size_t)slot * at->bytes,
+                cover == MC_COVER_SOME ? mask : NULL);
+    }
+    return MC_OK;
+}
+
+/* Makes the chunk and puts it; `old` NULL: it is new. */
+static mc_error *
+put(writing *w, const spot *at, const mc_cube_chunk *old)
+{
+    int dates = w->shape->chunk_dates, slots = 0;
+    for (int i = 0; i < dates; i++)
+        w->covers[i] = MC_COVER_NONE;
+    memset(w->masks, 0, (size_t)dates * mc_mask_size(at->pixels));
+    if (old != NULL)
+        MC_TRY(lay_old(w, at, old, &slots));
+    for (int i = 0; i < w->batch->count; i++) {
+        const mc_cube_stack *stack = &w->batch->stacks[i];
+        if (!stack->failed && stack->date.t == at->t)
+            MC_TRY(lay_stack(w, at, stack));
+    }
+    for (int i = 0; i < dates; i++) {
+        slots = w->covers[i] != MC_COVER_NONE && i >= slots ? i + 1 : slots;
+        w->mask_list[i] = w->masks + (size_t)i * mc_mask_size(at->pixels);
+    }
+    for (int i = 0; i < slots; i++)
+        if (w->covers[i] == MC_COVER_NONE)
+            memset(w->data + (size_t)i * at->bytes, 0, at->bytes);
+    mc_cube_chunk chunk = { .t = at->t, .y = at->y, .x = at->x, .cover = w->cover, .data = w->data };
+    chunk.cover_size = mc_cover_write(w->cover, w->covers, w->mask_list, slots, at->pixels);
+    chunk.data_size = (size_t)slots * at->bytes;
+    w->report->chunks++;
+    w->report->rewritten += old != NULL;
+    return w->writer->ops->put(w->writer, &chunk);
+}
+
+static spot
+spot_of(const writing *w, int t, int y, int x)
+{
+    mc_cube_window window = mc_chunk_window(w->shape, x, y);
+    size_t pixels = mc_window_pixels(&window);
+    return (spot){ t, y, x, pixels, pixels * (size_t)w->shape->bands };
+}
+
+/* --- chunks that are there already -------------------------------------------------------------------------------- */
+
+static mc_error *
+remember(void *baton, const mc_cube_chunk *chunk)
+{
+    writing *w = baton;
+    int index = chunk->x - w->run_x0;
+    MC_ASSERT(index >= 0 && index < TAKEN_AT_ONCE);
+    w->old[index] = *chunk;
+    w->old[index].data = apr_pmemdup(w->scratch, chunk->data, chunk->data_size);
+    w->old[index].cover = chunk->cover_size == 0 ? NULL : apr_pmemdup(w->scratch, chunk->cover, chunk->cover_size);
+    return MC_OK;
+}
+
+/* Columns x0 <= x < x1, all of which change. */
+static mc_error *
+change_run(writing *w, int t, int y, int x0, int x1)
+{
+    apr_pool_clear(w->scratch);
+    memset(w->old, 0, sizeof(*w->old) * TAKEN_AT_ONCE);
+    w->run_x0 = x0;
+    MC_TRY(w->writer->ops->take_out(w->writer, t, y, x0, x1, remember, w));
+    for (int x = x0; x < x1; x++) {
+        spot at = spot_of(w, t, y, x);
+        MC_TRY(put(w, &at, w->old[x - x0].data == NULL ? NULL : &w->old[x - x0]));
+    }
+    return MC_OK;
+}
+
+static mc_error *
+change_row(writing *w, int t, int y, int x0, int x1)
+{
+    for (int x = x0, end; x < x1; x = end) {
+        spot at = spot_of(w, t, y, x);
+        end = x + 1;
+        if (!is_touched(w->batch, &at))
+            continue;
+        for (; end < x1 && end - x < TAKEN_AT_ONCE; end++) {
+            at = spot_of(w, t, y, end);
+            if (!is_touched(w->batch, &at))
+                break;
+        }
+        MC_TRY(change_run(w, t, y, x, end));
+    }
+    return MC_OK;
+}
+
+/* --- the batch ---------------------------------------------------------------------------------------------------- */
+
+static void
+get_ready(writing *w, apr_pool_t *pool)
+{
+    size_t dates = (size_t)w->shape->chunk_dates;
+    size_t pixels = (size_t)w->shape->chunk_width * (size_t)w->shape->chunk_height;
+    size_t bytes = pixels * (size_t)w->shape->bands;
+    w->data = apr_palloc(pool, bytes * dates);
+    w->block = apr_palloc(pool, bytes);
+    w->cover = apr_palloc(pool, mc_cover_size((int)dates, pixels));
+    w->masks = apr_palloc(pool, mc_mask_size(pixels) * dates);
+    w->covers = apr_palloc(pool, sizeof(*w->covers) * dates);
+    w->mask_list = apr_palloc(pool, sizeof(*w->mask_list) * dates);
+    w->old = apr_palloc(pool, sizeof(*w->old) * TAKEN_AT_ONCE);
+    apr_pool_create(&w->scratch, pool);
+}
+
+/* The chunks that any image of the batch lies in. */
+static mc_cube_window
+area_of(const mc_cube_batch *batch)
+{
+    mc_cube_window all = { INT32_MAX, INT32_MAX, 0, 0 };
+    for (int i = 0; i < batch->count; i++)
+        for (int j = 0; j < batch->stacks[i].count && !batch->stacks[i].failed; j++) {
+            const mc_cube_window *one = &batch->stacks[i].images[j].chunks;
+            all.x0 = one->x0 < all.x0 ? one->x0 : all.x0;
+            all.y0 = one->y0 < all.y0 ? one->y0 : all.y0;
+            all.x1 = one->x1 > all.x1 ? one->x1 : all.x1;
+            all.y1 = one->y1 > all.y1 ? one->y1 : all.y1;
+        }
+    return all;
+}
+
+/* The chunks of a place one behind the other, as time lines are read. */
+static mc_error *
+add_row(writing *w, int y, int x0, int x1)
+{
+    for (int x = x0; x < x1; x++)
+        for (int t = w->batch->first_t; t < w->batch->end_t; t++) {
+            spot at = spot_of(w, t, y, x);
+            if (is_touched(w->batch, &at))
+                MC_TRY(put(w, &at, NULL));
+        }
+    return MC_OK;
+}
+
+mc_error *
+mc_cube_batch_write(mc_cube_writer *writer, const mc_cube_batch *batch, mc_spool *spool, mc_cube_report *report,
+                    apr_pool_t *pool)
+{
+    writing w = { .writer = writer, .shape = &writer->cube->shape, .batch = batch, .spool = spool, .report = report };
+    mc_cube_window area = area_of(batch);
+    get_ready(&w, pool);
+    for (int y = area.y0; y < area.y1; y++) {
+        if (!batch->patch)
+            MC_TRY(add_row(&w, y, area.x0, area.x1));
+        for (int t = batch->first_t; t < batch->end_t && batch->patch; t++)
+            MC_TRY(change_row(&w, t, y, area.x0, area.x1));
+    }
+    for (int i = 0; i < batch->count; i++)
+        if (!batch->stacks[i].failed)
+            MC_TRY(writer->ops->put_date(writer, &batch->stacks[i].date));
+    return MC_OK;
+}
