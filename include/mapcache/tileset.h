@@ -107,6 +107,11 @@ const char **mc_tileset_defaults(const mc_tileset *tileset, apr_pool_t *pool);
 const char *mc_tileset_extension(const mc_tileset *tileset);
 const char *mc_tileset_title(const mc_tileset *tileset);
 
+/* An mc_layers_writer whose baton is the tileset. "[]" where it is of vector tiles whose layers its source does not
+ * know; NULL of other tiles. */
+mc_error *mc_tileset_vector_layers(const char **json, const void *tileset, const mc_tile_key *key, mc_ctx *ctx,
+                                   apr_pool_t *pool) MC_CHECKED;
+
 extern const mc_key mc_tileset_keys[];
 
 #endif

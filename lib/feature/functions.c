@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
 #include "feature/functions.h"
 
 static bool
@@ -70,7 +71,9 @@ mix(const char *low, const char *high, double part, apr_pool_t *pool)
         return apr_psprintf(pool, "#%02x%02x%02x", (int)lrint(a.red + part * (b.red - a.red)),
                             (int)lrint(a.green + part * (b.green - a.green)),
                             (int)lrint(a.blue + part * (b.blue - a.blue)));
-    double x = low == NULL ? NAN : strtod(low, NULL), y = high == NULL ? NAN : strtod(high, NULL);
+    double x, y;
+    if (!mc_parse_double(&x, low) || !mc_parse_double(&y, high))
+        return NULL;
     return mc_expression_format(x + part * (y - x), pool);
 }
 

@@ -22,6 +22,8 @@
 #define COPY_ROWS 1000
 /* Rows that are sorted at no cost to speak of. */
 #define SORTED_ROWS 100
+/* Bytes of a geometry after which what was needed for it is given back at once. */
+#define LARGE_SHAPE (1 << 16)
 /* Class of SQLSTATE: a value that does not fit (PostgreSQL manual, appendix A). */
 #define STATE_DATA "22"
 
@@ -202,12 +204,21 @@ spared(const reading *r, const mc_postgres_field *field)
     return r->wish->transfer == MC_TRANSFER_TWKB && plain > field->size ? plain - field->size : 0;
 }
 
+/* The box of the map finds no nulls: the statement has made one of it. */
+static mc_error *
+too_large(const reading *r, apr_pool_t *scratch)
+{
+    return mc_error_create(scratch, MC_ERR_LIMIT, "its geometry has more than %d MB%s", MC_POSTGIS_GEOMETRY_MAX >> 20,
+                           r->column->unsettled ? ", or another SRID than its layer" : "");
+}
+
 static mc_error *
 hand_over(reading *r, const mc_postgres_row *row, mc_feature_taker *take, void *baton, apr_pool_t *scratch)
 {
-    if (row->fields[0].size < 0)
+    bool none = row->fields[0].size < 0;
+    if (none && !r->column->large)
         return MC_OK;
-    mc_error *error = read_shape(r, &row->fields[0], scratch);
+    mc_error *error = none ? too_large(r, scratch) : read_shape(r, &row->fields[0], scratch);
     if (error == MC_OK)
         error = check_srid(r, scratch);
     if (error != MC_OK) {
@@ -244,7 +255,7 @@ read_rows(reading *r, mc_postgres_answer *answer, mc_feature_taker *take, void *
                                     r->layer->data.name, row->columns);
         else
             error = mc_error_copy(hand_over(r, row, take, baton, scratch), pool);
-        if (r->rows % 64 == 0)
+        if (r->rows % 64 == 0 || row->fields[0].size > LARGE_SHAPE)
             apr_pool_clear(scratch);
     }
     apr_pool_destroy(scratch);

@@ -25,6 +25,10 @@ mc_feature_data *mc_postgis_create(const mc_postgis_config *config, const char *
  * NULL: nothing. */
 const char *mc_postgis_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool);
 
+/* Bytes of a geometry in its table. Beyond, it comes as null: libpq holds a row twice, a gigabyte of it for the sake of
+ * one feature, and PostgreSQL refuses the whole query where its well-known binary is larger than that. */
+#define MC_POSTGIS_GEOMETRY_MAX (128 << 20)
+
 /* ---- postgis_column.c */
 
 /* The geometry of a layer, as its configuration and the database's catalogue have it. */
@@ -35,6 +39,7 @@ typedef struct mc_postgis_column {
     bool varied;    /* there may be others than points, lines and polygons: curves, surfaces, collections */
     bool unsettled; /* rows may have other SRIDs */
     bool stored;    /* rows have places in a table of their own, which put them in order */
+    bool large;     /* there may be geometries above MC_POSTGIS_GEOMETRY_MAX */
     bool bounded;   /* it was found inside of `bounds`, in its own units */
     mc_extent bounds;
 } mc_postgis_column;

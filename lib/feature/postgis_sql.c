@@ -240,8 +240,8 @@ static bool
 is_whole(const builder *b)
 {
     const mc_extent *box = &b->wish->query->box, *all = &b->column->bounds;
-    return b->column->bounded && !is_transformed(b) && box->minx <= all->minx && box->miny <= all->miny &&
-           box->maxx >= all->maxx && box->maxy >= all->maxy;
+    return b->column->bounded && !b->column->large && !is_transformed(b) && box->minx <= all->minx &&
+           box->miny <= all->miny && box->maxx >= all->maxx && box->maxy >= all->maxy;
 }
 
 /* The index of a geography is of boxes around pieces of the globe, which parallels leave to the side; a box of half the
@@ -315,6 +315,8 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
         shape = apr_pstrcat(pool, "encode(ST_AsBinary(", shape, "),'hex')", NULL);
     if (wish->transfer == MC_TRANSFER_TWKB) /* of few digits: statements stay prepared */
         shape = packed(&b, geometry, shape);
+    if (column->large)
+        shape = apr_psprintf(pool, "CASE WHEN pg_column_size(%s)<=%d THEN %s END", own, MC_POSTGIS_GEOMETRY_MAX, shape);
     statement->sql = apr_pstrcat(pool, "SELECT ", shape, id, columns, " FROM ", from, " AS layer", condition(&b, own),
                                  (wish->sorted || column->geography) && column->stored ? " ORDER BY ctid" : "", NULL);
     return MC_OK;

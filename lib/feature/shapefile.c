@@ -62,9 +62,9 @@ open_files(opened **files, const shapefile *file, const mc_stamp *stamps, apr_po
 static bool
 is_current(const opened *files, const mc_stamp *stamps)
 {
-    bool same = files != NULL && mc_stamp_settled(&files->stamps[0], apr_time_now());
+    bool same = files != NULL;
     for (int i = 0; i < STAMPS && same; i++)
-        same = mc_stamp_equal(&files->stamps[i], &stamps[i]);
+        same = mc_stamp_equal(&files->stamps[i], &stamps[i]) && mc_stamp_settled(&files->stamps[i], apr_time_now());
     return same;
 }
 

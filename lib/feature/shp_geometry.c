@@ -78,10 +78,9 @@ read_points(mc_shape *shape, const mc_shp_record *record, const mc_lattice *latt
     return MC_OK;
 }
 
-mc_error *
-mc_shp_geometry(mc_geometry *geometry, const mc_shp_record *record, const mc_lattice *lattice, apr_pool_t *pool)
+static mc_error *
+read_shape(mc_geometry *geometry, const mc_shp_record *record, const mc_lattice *lattice, apr_pool_t *pool)
 {
-    mc_geometry_clear(geometry);
     switch (kind_of(record)) {
     case SHP_NULL:
         return record->size == 0 ? broken(record, pool) : MC_OK;
@@ -101,4 +100,16 @@ mc_shp_geometry(mc_geometry *geometry, const mc_shp_record *record, const mc_lat
         return mc_error_create(pool, MC_ERR_NOT_BUILT, "shapes of type %u cannot be painted",
                                mc_little32(record->content));
     }
+}
+
+mc_error *
+mc_shp_geometry(mc_geometry *geometry, const mc_shp_record *record, const mc_lattice *lattice, apr_pool_t *pool)
+{
+    mc_geometry_clear(geometry);
+    MC_TRY(read_shape(geometry, record, lattice, pool));
+    for (int kind = 0; kind < 3; kind++)
+        if (geometry->shapes[kind].failed)
+            return mc_error_create(pool, MC_ERR_LIMIT, "shape %u has more than %d vertices", record->number + 1,
+                                   MC_SHAPE_POINTS_MAX);
+    return MC_OK;
 }

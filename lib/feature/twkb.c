@@ -69,6 +69,8 @@ is_finite(int64_t value)
 static mc_error *
 read_vertices(reader *r, mc_shape *shape, uint64_t count, bool hole)
 {
+    if (count > (uint64_t)(r->end - r->at) / (uint64_t)r->values)
+        return broken(r);
     bool warped = r->lattice->warp != NULL, finite = true;
     double *xy = warped ? mc_warp_vertices(r->lattice->warp, (size_t)count) : NULL;
     int begin = shape->point_count;

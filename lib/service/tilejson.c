@@ -64,64 +64,29 @@ bounds_of(const mc_tileset *tileset, apr_pool_t *pool)
                         fmin(box.maxx, 180), fmin(box.maxy, MERCATOR_LATITUDE));
 }
 
-static const char *
-write_vector_layer(const mc_vector_layer_info *layer, const mc_grid_link *link, apr_pool_t *pool)
-{
-    static const char *const kinds[] = {
-        [MC_ATTRIBUTE_TEXT] = "String", [MC_ATTRIBUTE_NUMBER] = "Number", [MC_ATTRIBUTE_BOOLEAN] = "Boolean"
-    };
-    apr_array_header_t *fields = apr_array_make(pool, 16, sizeof(const char *));
-    for (int i = 0; i < layer->attributes->nelts; i++) {
-        const mc_vector_attribute *field = &APR_ARRAY_IDX(layer->attributes, i, mc_vector_attribute);
-        APR_ARRAY_PUSH(fields, const char *) =
-            apr_pstrcat(pool, text_of(field->name, pool), ":\"", kinds[field->kind], "\"", NULL);
-    }
-    return apr_psprintf(pool, "{\"id\":%s,\"minzoom\":%d,\"maxzoom\":%d,\"fields\":{%s}}", text_of(layer->name, pool),
-                        layer->minzoom > link->minzoom ? layer->minzoom : link->minzoom,
-                        layer->maxzoom < link->maxzoom ? layer->maxzoom : link->maxzoom,
-                        fields->nelts > 0 ? apr_array_pstrcat(pool, fields, ',') : "");
-}
-
-/* Vector tiles of a source that is not ours, or of none, may have any layers: the list is mandatory, and empty. */
-static mc_error *
-vector_layers(const char **text, const mc_tile_request *tile, mc_ctx *ctx, apr_pool_t *pool)
-{
-    mc_source *source = tile->tileset->source;
-    apr_array_header_t *layers = NULL, *written = apr_array_make(pool, 8, sizeof(const char *));
-    *text = "";
-    if (!mc_format_is_vector(tile->tileset->format))
-        return MC_OK;
-    if (source != NULL && source->ops->vector_layers != NULL)
-        MC_TRY(source->ops->vector_layers(&layers, source, ctx, pool));
-    for (int i = 0; layers != NULL && i < layers->nelts; i++)
-        APR_ARRAY_PUSH(written, const char *) =
-            write_vector_layer(&APR_ARRAY_IDX(layers, i, mc_vector_layer_info), tile->link, pool);
-    *text = apr_pstrcat(pool, ",\"vector_layers\":[", written->nelts > 0 ? apr_array_pstrcat(pool, written, ',') : "",
-                        "]", NULL);
-    return MC_OK;
-}
-
 mc_error *
 mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_top, const mc_call *call, mc_ctx *ctx,
             apr_pool_t *pool)
 {
     mc_tile_request tile;
-    const char *layers;
+    const char *layers = NULL;
     MC_TRY(mc_layer_parse(&tile, layer, call, MC_ERR_NOT_FOUND, pool));
     if (!is_web_mercator(tile.link))
         return mc_error_create(pool, MC_ERR_NOT_FOUND,
                                "TileJSON knows no other tiles than those of web maps, and grid %s has others",
                                tile.link->grid->name);
-    MC_TRY(vector_layers(&layers, &tile, ctx, pool));
+    const mc_tile_key key = { .grid = tile.link->grid };
+    MC_TRY(mc_tileset_vector_layers(&layers, tile.tileset, &key, ctx, pool));
     const char *url = apr_pstrcat(pool, call->base, path, "/", mc_url_segment(layer, pool), "/{z}/{x}/{y}.",
                                   mc_tileset_extension(tile.tileset), NULL);
-    const char *text = apr_pstrcat(
-        pool, "{\"tilejson\":\"3.0.0\",\"name\":", text_of(mc_tileset_title(tile.tileset), pool),
-        optional("description", mc_meta(tile.tileset->metadata, "abstract"), pool),
-        optional("attribution", mc_meta(tile.tileset->metadata, "attribution"), pool), ",\"scheme\":\"",
-        from_top ? "xyz" : "tms", "\",\"tiles\":[", text_of(url, pool),
-        "],\"minzoom\":", apr_itoa(pool, tile.link->minzoom), ",\"maxzoom\":", apr_itoa(pool, tile.link->maxzoom),
-        ",\"bounds\":", bounds_of(tile.tileset, pool), layers, "}\n", NULL);
+    const char *text =
+        apr_pstrcat(pool, "{\"tilejson\":\"3.0.0\",\"name\":", text_of(mc_tileset_title(tile.tileset), pool),
+                    optional("description", mc_meta(tile.tileset->metadata, "abstract"), pool),
+                    optional("attribution", mc_meta(tile.tileset->metadata, "attribution"), pool), ",\"scheme\":\"",
+                    from_top ? "xyz" : "tms", "\",\"tiles\":[", text_of(url, pool),
+                    "],\"minzoom\":", apr_itoa(pool, tile.link->minzoom),
+                    ",\"maxzoom\":", apr_itoa(pool, tile.link->maxzoom), ",\"bounds\":", bounds_of(tile.tileset, pool),
+                    layers == NULL ? "" : ",\"vector_layers\":", layers == NULL ? "" : layers, "}\n", NULL);
     request->kind = MC_REQUEST_DOCUMENT;
     request->u.document =
         (mc_document){ .text = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool), .mime = "application/json" };

@@ -191,7 +191,7 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
         mc_pixels_attach(map.pixels, pool);
     }
     if (map.data != NULL && (tileset->format == NULL || raw)) {
-        mc_put as_sent = { .key = *key, .data = map.data };
+        mc_put as_sent = { .key = *key, .data = map.data, .layers = mc_tileset_vector_layers, .layers_baton = tileset };
         as_sent.uniform = map.pixels != NULL && mc_pixels_uniform(map.pixels, as_sent.bgra);
         return store(&as_sent, 1, tile, store_error, tileset, key, ctx, pool);
     }

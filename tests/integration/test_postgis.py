@@ -87,6 +87,12 @@ def database():
             CASE i % 5 WHEN 2 THEN -9223372036854775808 WHEN 3 THEN 9223372036854775807 ELSE i END, ST_MakeEnvelope(x, y, x + 9, y + 9, 3857)
             FROM (SELECT i, (i % 100) * 10 AS x, (i / 100) * 10 AS y FROM generate_series(0, 9999) i) t;
           CREATE INDEX ON counted USING gist(geom); ANALYZE counted""")
+        server.sql(f"""CREATE TABLE huge(id int, geom geometry(Geometry, 3857)); ALTER TABLE huge ALTER geom SET STORAGE EXTERNAL;
+          INSERT INTO huge SELECT id, geom FROM plain; CREATE INDEX ON huge USING gist(geom);
+          INSERT INTO huge SELECT 1, ST_Segmentize(ST_SetSRID('LINESTRING(0 0, 1000 0, 1000 1000, 0 0)'::geometry, 3857), {3414 / 9e6})""")
+        server.sql("""CREATE EXTENSION postgis_raster; CREATE TABLE pictured(id int, photo raster, kind text, geom geometry(Polygon, 3857),
+          spot box2d); INSERT INTO pictured SELECT 1, ST_AddBand(ST_MakeEmptyRaster(4, 4, 0, 0, 1, -1, 0, 0, 3857), '8BUI'), 'a', geom, geom
+          FROM plain""")
         server.sql(r"""CREATE TABLE looks(id int, geom geometry(Polygon, 3857), moment timestamp, zoned timestamptz, day date,
             wait interval, single real, double float8, exact numeric(30, 10), large bigint, bytes bytea, text text, fixed char(5),
             flag bool, list int[], doc jsonb, none text, address inet, unique_id uuid);
@@ -109,7 +115,7 @@ def maps(database, build):
             '</Filter><PolygonSymbolizer><Fill><CssParameter name="fill">' + fill + '</CssParameter>'
             '<CssParameter name="fill-opacity">0.7</CssParameter></Fill></PolygonSymbolizer></Rule>'
             for kind, fill in (("wood", "#80c080"), ("lake", "#8080f0"), ("heath", "#f0e080")))))
-        for name in [*COLUMNS, "bent", "straight", "many", "kept"]:
+        for name in [*COLUMNS, "bent", "straight", "many", "kept", "huge"]:
             for transfer in ("binary", "hex", "twkb", "auto"):
                 made.add(f"{name}_{transfer}", f"<table>{name}</table><transfer>{transfer}</transfer>")
         for name in ("arcs", "chords"):
@@ -119,6 +125,7 @@ def maps(database, build):
             f'<Rule><Filter>{condition}</Filter><PolygonSymbolizer><Fill><CssParameter name="fill">{fill}</CssParameter></Fill>'
             '</PolygonSymbolizer></Rule>' for condition, fill in COUNTED)))
         made.add("counted", f"<table>counted</table><id>gid</id><style>{folder}/counted.sld</style>")
+        made.add("pictured", "<table>pictured</table><id>id</id>")
         made.add("pile", f"<table>pile</table><style>{folder}/kinds.sld</style>")
         made.add("seen", "<table>seen</table>")
         for name in ("flat", "round"):
@@ -202,6 +209,13 @@ def test_rows_of_another_srid_than_the_layers_are_left_out(maps):
     # <srid> says which rows are meant: now those in degrees, which begin at 0, 0
     whole = maps.draw("settled_wgs", (-1e7, -1e7, 1e7, 1e7))
     assert whole[70, 130, 3] == 255 and not whole[150, 50].any()
+
+
+@pytest.mark.parametrize("transfer", ["binary", "hex", "twkb"])
+def test_one_enormous_geometry_is_left_out(maps, transfer):
+    """144 MB of it: the others are drawn, and the log says what is missing."""
+    assert numpy.array_equal(maps.draw(f"huge_{transfer}", BOX), maps.draw(f"plain_{transfer}", BOX))
+    assert "its geometry has more than 128 MB" in maps.server.log()
 
 
 def test_curves_are_stroked(maps):
@@ -350,6 +364,12 @@ def test_values_look_as_psql_shows_them(maps, database):
             wanted = "\n".join(database.sql(f"SELECT {name} FROM looks WHERE id = {number}"))
             assert (wanted == "" if shown is None else shown == wanted), name
         assert properties[0]["properties"]["none"] is None
+
+
+def test_rasters_and_boxes_beside_the_geometry_are_no_attributes(maps):
+    assert numpy.array_equal(maps.draw("pictured", BOX), maps.draw("plain_binary", BOX))
+    found = json.loads(maps.info("pictured", BOX, (200, 200), (100, 140)).body)["features"]
+    assert [(feature["id"], feature["properties"]) for feature in found] == [("pictured.1", {"id": 1, "kind": "a"})]
 
 
 def test_bytes_are_counted_for_each_map(maps, database):

@@ -6,10 +6,12 @@ import random
 import sqlite3
 import subprocess
 
+import numpy
 import pytest
 from conftest import GRID
 from osgeo import gdal, ogr, osr
 from postgres import Postgres
+from test_drawing import pixels
 
 HALF = 20037508.342789248
 EXTENT, BUFFER = 4096, 64
@@ -633,9 +635,9 @@ def test_maps_are_drawn(web):
         reply = web.get(f"/mc?SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&STYLES=&LAYERS={layer}&SRS=EPSG:3857"
                         f"&FORMAT=image/png&BBOX={-HALF},{-HALF},0,0&WIDTH=256&HEIGHT=256")
         assert reply.status == 200 and reply.headers["Content-Type"] == "image/png", reply.body
-        return reply.body
+        return pixels(reply.body)
 
-    assert drawn("shapes") == drawn("picture")
+    assert numpy.array_equal(drawn("shapes"), drawn("picture"))  # one with a palette, the other as it is stored
     capabilities = web.get("/mc?SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.1.1").body.decode()
     assert "<Name>shapes</Name>" in capabilities and "<Name>foreign</Name>" not in capabilities
     assert "<Layers>shapes</Layers>" not in capabilities and "<Layers>picture</Layers>" in capabilities
@@ -660,7 +662,14 @@ def test_seeding(web, config, build):
     stored = database.execute("SELECT zoom_level, tile_column, tile_row, tile_data FROM tiles").fetchall()
     assert len(stored) == 1 + 4 + 16 + 64 and all(gzip.decompress(tile[3]) is not None for tile in stored)
     assert database.execute("SELECT value FROM metadata WHERE name = 'format'").fetchone()[0] == "pbf"
+    written = [json.loads(value) for (value,) in database.execute("SELECT value FROM metadata WHERE name = 'json'")]
     database.close()
+    assert written == [{"vector_layers": json.loads(web.get("/mc/gmaps/box.json").body)["vector_layers"]}]
+    opened = gdal.OpenEx(str(config.parent / "cache/box.mbtiles"), gdal.OF_VECTOR)
+    for layer in written[0]["vector_layers"]:
+        fields = opened.GetLayerByName(layer["id"]).GetLayerDefn()
+        assert set(layer["fields"]) <= {fields.GetFieldDefn(i).GetName() for i in range(fields.GetFieldCount())}
+    opened = None
     z, x, row, data = stored[7]
     assert get(web, "tables", z, x, 2**z - 1 - row).body == data
 
