@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "commands.h"
 #include "detail_json.h"
+#include "detail_stores.h"
 #include "mapcache/seed.h"
 #include "mapcache/server.h"
 
@@ -21,6 +22,7 @@ static const apr_getopt_option_t rows[] = {
     { "zoom", 'z', TRUE, "MIN[,MAX] zoom levels; default 0" },
     { "query", 'q', TRUE, "SQL that counts the tiles of a range, for another schema" },
     { "short-output", 'o', FALSE, "leave out files that do not exist" },
+    { "stores", 'S', FALSE, "(mapcache detail) add what the stores take up, hold of others, and could give back" },
     { "ogr-datasource", 'd', TRUE, "vector source that limits the area (not in this build)" },
     { "ogr-layer", 'l', TRUE, "its layer (not in this build)" },
     { "ogr-where", 'w', TRUE, "its filter (not in this build)" },
@@ -32,6 +34,8 @@ typedef struct detail {
     apr_pool_t *pool;
     const char *config, *tileset_name, *grid_name, *query;
     apr_table_t *dimensions;
+    bool ours;   /* `mapcache detail`: more kinds of stores than mapcache_detail knows, and what it cannot tell */
+    bool stores; /* a part about the stores themselves */
     bool help, brief, has_extent;
     int zooms[2];
     mc_extent extent;
@@ -118,6 +122,8 @@ take_option(detail *d, int letter, const char *text)
         return true;
     case 'o':
         return d->brief = true;
+    case 'S':
+        return d->stores = d->ours;
     case 'h':
         return d->help = true;
     case 'D':
@@ -249,7 +255,7 @@ write_level(detail *d, const mc_tile_range *area, mc_ctx *ctx)
     d->share = 1.0 / (d->zooms[1] - d->zooms[0] + 1) /
                ((double)(area->maxx - area->minx) * (double)(area->maxy - area->miny) + 1e-9);
     fprintf(d->out, "{\n\t\t\t\"level\":\t%d,\n\t\t\t\"files\":\t[", d->z);
-    MC_TRY(mc_survey(d->tileset->cache, &key, area, d->query, take_file, d, ctx));
+    MC_TRY(mc_survey(d->tileset->cache, &key, area, d->query, d->ours, take_file, d, ctx));
     fputs("],", d->out);
     mc_detail_counts(d->out, 3, "level", &d->in_level);
     fputs("\n\t\t}", d->out);
@@ -270,7 +276,6 @@ write_sizes(const detail *d)
             (long long)(mean * d->in_cache.stored), (long long)(mean * (d->in_cache.most - d->in_cache.stored)));
     if (d->brief)
         fprintf(d->out, ",\n\t\"nb_missing_files\":\t%lld", (long long)d->missing_files);
-    fputs("\n}\n", d->out);
 }
 
 /* Degrees, feet or metres: what the grid's <units> say (spec 2). */
@@ -300,6 +305,9 @@ write_report(detail *d, mc_ctx *ctx)
     fputs("],", d->out);
     mc_detail_counts(d->out, 1, "cache", &d->in_cache);
     write_sizes(d);
+    if (d->stores)
+        MC_TRY(mc_detail_stores(d->out, mc_server_config(d->server), d->tileset->cache, ctx));
+    fputs("\n}\n", d->out);
     fputs("\033[2K Finished: 100.000% done\n", stderr);
     return MC_OK;
 }
@@ -345,7 +353,8 @@ mc_command_detail(int argc, const char *const *argv)
     apr_pool_create(&d.pool, NULL);
     d.dimensions = apr_table_make(d.pool, 4);
     d.counted = apr_hash_make(d.pool);
-    const char *program = strstr(argv[0], "mapcache_detail") != NULL ? "mapcache_detail" : "mapcache detail";
+    d.ours = strstr(argv[0], "mapcache_detail") == NULL;
+    const char *program = d.ours ? "mapcache detail" : "mapcache_detail";
     const char *problem = parse(&d, argc, argv);
     int status = 1;
     if (problem == NULL && d.help) {

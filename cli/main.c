@@ -16,10 +16,12 @@ static const struct command {
     const char *help;
 } commands[] = {
     { "check", mc_command_check, "say what is wrong with a configuration" },
+    { "compact", mc_command_compact, "give back what stores do not need any more" },
     { "cube", mc_command_cube, "store images of many dates in a data cube, or list its dates" },
-    { "detail", mc_command_detail, "count the tiles that SQLite files hold of an area" },
+    { "detail", mc_command_detail, "count the tiles that stores hold of an area" },
     { "index", mc_command_index, "write the spatial index of shapefiles" },
     { "ingest", mc_command_ingest, "make tiles of georeferenced images" },
+    { "jobs", mc_command_jobs, "share seeding between any number of hosts" },
     { "keys", mc_command_keys, "write the reference of all configuration keys" },
     { "seed", mc_command_seed, "fill, refresh, empty or copy a tileset" },
     { "trace", mc_command_trace, "read trace lines from a server's error log" },

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "commands.h"
 #include "seed_checkpoint.h"
 #include "seed_dry.h"
@@ -73,6 +74,7 @@ static void
 take_result(void *baton, const mc_seed_result *result)
 {
     run *run = baton;
+    run->progress.awake = mc_seed_awake(run->crew);
     mc_seed_progress_take(&run->progress, result);
     mc_seed_checkpoint_take(&run->checkpoint, result);
     if (run->progress.aborted)
@@ -83,6 +85,7 @@ static void
 show(void *baton)
 {
     run *run = baton;
+    run->progress.awake = mc_seed_awake(run->crew);
     mc_seed_progress_show(&run->progress);
 }
 
@@ -96,6 +99,7 @@ make_plan(run *run)
                                 .thread_delay = options->thread_delay,
                                 .retries = options->retries,
                                 .rate = (double)options->rate / (run->setup.area.columns * run->setup.area.rows),
+                                .backoff = !options->no_backoff,
                                 .log = &run->log,
                                 .process_open = open_process,
                                 .process_close = close_process,
@@ -200,8 +204,11 @@ begin_progress(run *run, FILE *failures)
         .bar = terminal && !run->setup.options.non_interactive && !run->setup.options.json,
         .carriage_return = terminal && !run->setup.options.non_interactive && !run->setup.options.json,
         .failures = failures,
-        .began = apr_time_now(),
-        .shown = apr_time_now(),
+        .workers = run->plan.workers,
+        .awake = run->plan.workers,
+        .verbose = run->setup.options.verbose,
+        .began = mc_clock_now(),
+        .shown = mc_clock_now(),
     };
 }
 

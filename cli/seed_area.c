@@ -12,7 +12,7 @@ rectangle(mc_seed_region **region, const mc_extent *e, const mc_grid *grid, apr_
 {
     const double ring[] = { e->minx, e->miny, e->maxx, e->miny, e->maxx, e->maxy, e->minx, e->maxy };
     mc_region_builder *builder;
-    MC_TRY(mc_region_begin(&builder, grid, NULL, pool));
+    MC_TRY(mc_region_begin(&builder, grid, 0, NULL, pool));
     MC_TRY(mc_region_add(builder, MC_REGION_RING, ring, 4, pool));
     *region = mc_region_finish(builder);
     return MC_OK;
@@ -46,7 +46,7 @@ read_ogr(mc_seed_region **region, mc_seed_setup *setup)
     int64_t features, invalid;
     mc_seed_ogr wanted = setup->options.ogr;
     wanted.srs = setup->options.area_srs;
-    MC_TRY(mc_seed_area_ogr(region, &features, &invalid, &wanted, setup->area.grid, setup->pool));
+    MC_TRY(mc_seed_area_ogr(region, &features, &invalid, &wanted, setup->area.grid, setup->area.maxzoom, setup->pool));
     if (invalid > 0)
         fprintf(stderr, "%lld of %lld features have no valid geometry and are passed over\n", (long long)invalid,
                 (long long)features);
@@ -61,7 +61,8 @@ read_region(mc_seed_region **region, mc_seed_setup *setup)
         return rectangle(region, &options->extent, setup->area.grid, setup->pool);
     if (options->ogr.source != NULL)
         return read_ogr(region, setup);
-    return mc_seed_area_read(region, options->area, options->area_srs, setup->area.grid, setup->pool);
+    return mc_seed_area_read(region, options->area, options->area_srs, setup->area.grid, setup->area.maxzoom,
+                             setup->pool);
 }
 
 const char *

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 
 static const char head[] = "mapcache checkpoint 1";
@@ -133,7 +134,7 @@ write_file(mc_seed_checkpoint *checkpoint)
 {
     char temporary[PATH_MAX];
     int length = snprintf(temporary, sizeof(temporary), "%s.new", checkpoint->path);
-    checkpoint->written = apr_time_now();
+    checkpoint->written = mc_clock_now();
     FILE *out = length < (int)sizeof(temporary) ? fopen(temporary, "w") : NULL;
     bool written = out != NULL && write_lines(checkpoint, out);
     if (out != NULL && fclose(out) != 0)
@@ -169,7 +170,7 @@ mc_seed_checkpoint_take(mc_seed_checkpoint *checkpoint, const mc_seed_result *re
     while (checkpoint->known[next % MC_SEED_WINDOW])
         checkpoint->known[next++ % MC_SEED_WINDOW] = false;
     checkpoint->done = checkpoint->begun + next;
-    if (apr_time_now() - checkpoint->written >= INTERVAL)
+    if (mc_clock_now() - checkpoint->written >= INTERVAL)
         write_file(checkpoint);
 }
 

@@ -4,12 +4,23 @@
  */
 #include "seed_progress.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
 static const apr_interval_time_t INTERVAL = APR_USEC_PER_SEC;
+
+static const char *const parts[] = {
+#define X(part, name, meaning) name,
+    MC_SEED_PARTS(X)
+#undef X
+};
 
 static double
 seconds_since(apr_time_t began)
 {
-    double seconds = (double)(apr_time_now() - began) / APR_USEC_PER_SEC;
+    double seconds = (double)(mc_clock_now() - began) / APR_USEC_PER_SEC;
     return seconds > 0.001 ? seconds : 0.001;
 }
 
@@ -42,11 +53,20 @@ show_bar(const mc_seed_progress *progress)
     char left[32] = "?";
     if (met > 0)
         format_duration(left, sizeof(left), elapsed * (1 - share) / share);
-    printf("\r\033[K[%.*s%.*s] %5.1f %%  %lld tiles, %lld skipped, %lld failed  %.0f tiles/s  %s left  z%d x%d y%d",
-           filled, full, WIDTH - filled, empty, 100 * share, (long long)(progress->done * progress->metatile_tiles),
-           (long long)(progress->skipped * progress->metatile_tiles), (long long)progress->failed,
-           (double)progress->done * progress->metatile_tiles / elapsed, left, progress->last.z, progress->last.x,
-           progress->last.y);
+    char awake[48] = "";
+    if (progress->awake < progress->workers)
+        snprintf(awake, sizeof(awake), "  %d of %d workers", progress->awake, progress->workers);
+    struct winsize window = { .ws_col = 0 };
+    char line[320];
+    snprintf(line, sizeof(line),
+             "[%.*s%.*s] %5.1f %%  %lld tiles, %lld skipped, %lld failed  %.0f tiles/s  %s left%s  z%d x%d y%d", filled,
+             full, WIDTH - filled, empty, 100 * share, (long long)(progress->done * progress->metatile_tiles),
+             (long long)(progress->skipped * progress->metatile_tiles), (long long)progress->failed,
+             (double)progress->done * progress->metatile_tiles / elapsed, left, awake, progress->last.z,
+             progress->last.x, progress->last.y);
+    /* A line that is longer than the terminal is wide could not be drawn over. */
+    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1;
+    printf("\r\033[K%.*s", known ? window.ws_col - 1 : (int)sizeof(line), line);
 }
 
 static void
@@ -70,6 +90,11 @@ show_json(const mc_seed_progress *progress, int status)
            (long long)progress->done, (long long)progress->skipped, (long long)progress->failed,
            (long long)progress->tiles, (long long)progress->expected, elapsed, (double)progress->tiles / elapsed,
            progress->last.z, progress->last.x, progress->last.y);
+    const char *between = "";
+    fputs(",\"time\":{", stdout);
+    for (int i = 0; i < MC_SEED_PART_COUNT; i++, between = ",")
+        printf("%s\"%s\":%.3f", between, parts[i], progress->seconds[i]);
+    printf("},\"workers\":%d", progress->awake);
     if (status >= 0)
         printf(",\"exit\":%d", status);
     puts("}");
@@ -78,7 +103,7 @@ show_json(const mc_seed_progress *progress, int status)
 void
 mc_seed_progress_show(mc_seed_progress *progress)
 {
-    apr_time_t now = apr_time_now();
+    apr_time_t now = mc_clock_now();
     if (progress->quiet || now - progress->shown < INTERVAL ||
         progress->done + progress->skipped + progress->failed == 0)
         return;
@@ -115,6 +140,8 @@ void
 mc_seed_progress_take(mc_seed_progress *progress, const mc_seed_result *result)
 {
     progress->last = *result;
+    for (int i = 0; i < MC_SEED_PART_COUNT; i++)
+        progress->seconds[i] += (double)result->seconds[i];
     switch (result->outcome) {
     case MC_SEED_SKIPPED:
         progress->skipped++;
@@ -142,6 +169,21 @@ mc_seed_progress_take(mc_seed_progress *progress, const mc_seed_result *result)
     mc_seed_progress_show(progress);
 }
 
+/* Where the time of the workers went. */
+static void
+show_parts(const mc_seed_progress *progress)
+{
+    double sum = 0;
+    for (int i = 0; i < MC_SEED_PART_COUNT; i++)
+        sum += progress->seconds[i];
+    if (sum <= 0)
+        return;
+    printf("%.1f s of %d %s:", sum, progress->workers, progress->workers == 1 ? "worker" : "workers");
+    for (int i = 0; i < MC_SEED_PART_COUNT; i++)
+        printf("%s %s %.1f %%", i == 0 ? "" : ",", parts[i], 100 * progress->seconds[i] / sum);
+    puts("");
+}
+
 void
 mc_seed_progress_end(mc_seed_progress *progress, int status)
 {
@@ -160,4 +202,6 @@ mc_seed_progress_end(mc_seed_progress *progress, int status)
            "non-empty tiles/sec)\n",
            (long long)progress->done, (long long)total, (long long)progress->tiles, elapsed, (double)total / elapsed,
            (double)progress->tiles / elapsed);
+    if (progress->bar || progress->verbose)
+        show_parts(progress);
 }

@@ -13,10 +13,12 @@ typedef struct mc_seed_progress {
     int metatile_tiles; /* tiles in a whole metatile */
     int64_t expected;   /* metatiles in all; 0: not known */
     int percent;        /* the share of failures that ends the run */
-    bool quiet, bar, carriage_return, json;
-    FILE *failures; /* or NULL */
+    bool quiet, bar, carriage_return, json, verbose;
+    int workers, awake; /* all of them, and those that do not let the origin alone */
+    FILE *failures;     /* or NULL */
 
-    apr_time_t began, shown;
+    apr_time_t began, shown; /* mc_clock_now */
+    double seconds[MC_SEED_PART_COUNT];
     int64_t done, skipped, failed, tiles; /* metatiles; tiles inside the grid of those done */
     mc_seed_result last;
     bool backlog[MC_SEED_BACKLOG]; /* whether the last ones failed, a ring */

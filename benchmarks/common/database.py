@@ -11,11 +11,16 @@ from postgres import USER, Postgres, program  # noqa: E402
 SETTINGS = ("shared_buffers=1GB", "max_connections=300", "max_parallel_workers_per_gather=0", "max_wal_size=4GB", "maintenance_work_mem=256MB")
 
 
-class Database(Postgres):
-    """Asks for no password: what a login costs is not what is measured."""
+# As PostgreSQL is by default: nothing is lost, everything is logged.
+DURABLE = ("fsync=on", "synchronous_commit=on", "full_page_writes=on", "wal_level=replica", "max_wal_senders=10", "shared_buffers=128MB", "max_wal_size=1GB",
+           "autovacuum=on", "jit=on")
 
-    def __init__(self):
-        super().__init__(settings=SETTINGS, start=False)
+
+class Database(Postgres):
+    """Asks for no password: what a login costs is not what is measured. Fast rather than durable, unless `settings` say otherwise."""
+
+    def __init__(self, settings=SETTINGS):
+        super().__init__(settings=settings, start=False)
         access = self.folder / "data" / "pg_hba.conf"
         access.write_text("local all all trust\nhost all all 127.0.0.1/32 trust\n")
         try:
@@ -33,6 +38,14 @@ class Database(Postgres):
         with open(path, "rb") as rows:
             self._run(program("psql"), "-X", "-q", "-h", self.folder, "-p", self.port, "-U", USER, "-d", "postgres", "-c",
                       f"COPY {table}({columns}) FROM STDIN", stdin=rows)
+
+    def size(self, database):
+        """MB that a database takes on disk."""
+        return int(self.sql(f"SELECT pg_database_size('{database}')")[0]) / 1e6
+
+    def logged(self):
+        """MB that have been written to the log since the cluster was made."""
+        return int(self.sql("SELECT (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint")[0]) / 1e6
 
     def pids(self):
         return descendants(self.process.pid)

@@ -24,7 +24,7 @@ def draw_rates(result, folder):
         axes.set_ylabel("metatiles/s")
         axes.set_ylim(0, 1.2 * max(r["rate"] for r in result["runs"]))
         axes.grid(True, axis="y", alpha=.3)
-    right.legend()
+    right.legend(loc="center right")
     figure.suptitle("Metatiles of 64 tiles out of PostGIS, two processors, database included")
     save(figure, folder, "metatiles")
 

@@ -8,7 +8,8 @@
 #include "mapcache/tile.h"
 
 typedef struct mc_cache mc_cache;
-struct mc_place; /* lib/cache/cache_base.h */
+struct mc_place;  /* lib/cache/cache_base.h */
+struct mc_upkeep; /* mapcache/upkeep.h */
 
 /* *json: the layers of a vector tile's tileset as TileJSON lists them (3.0.0, vector_layers); NULL where that is not
  * known. In `pool`. */
@@ -54,6 +55,12 @@ typedef struct mc_cache_ops {
     bool (*lists)(const mc_cache *cache, const mc_tile_key *key);
     /* NULL where any tilesets may share a store. */
     void (*used_by)(mc_cache *cache, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build);
+    /* mc_cache_upkeep; NULL: there is nothing to look after. */
+    mc_error *(*upkeep)(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *ctx);
+    /* Of stores that are no SQLite files: their bytes, and how many tiles of the key's series they have. */
+    mc_error *(*measure)(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
+    /* mc_cache_parts; NULL: it has its tiles itself. */
+    void (*parts)(mc_cache *cache, void (*visit)(void *baton, mc_cache *part), void *baton);
     /* The SQLite file that a tile stands in, for footprints; NULL where there are none. */
     mc_error *(*place)(struct mc_place *place, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool);
 } mc_cache_ops;

@@ -67,12 +67,30 @@ typedef enum mc_seed_outcome { MC_SEED_DONE, MC_SEED_SKIPPED, MC_SEED_FAILED } m
  * failed. */
 mc_error *mc_seed_act(mc_seed_outcome *outcome, const mc_seed_task *task, int z, int x, int y, mc_ctx *ctx) MC_CHECKED;
 
+/* What the time of a worker goes into. */
+#define MC_SEED_PARTS(X)                                                                                               \
+    X(ORIGIN, "origin", "asking the source: HTTP, or reading features, which are painted while they come")             \
+    X(DECODE, "decode", "decoding what the source has sent")                                                           \
+    X(DRAW, "draw", "everything else: drawing, warping, cutting into tiles")                                           \
+    X(ENCODE, "encode", "encoding tiles")                                                                              \
+    X(STORE, "store", "looking into the cache, writing to it, committing")                                             \
+    X(WAIT, "waiting", "for orders, for locks, between attempts, and while the origin is let alone")
+
+typedef enum mc_seed_part {
+#define X(part, name, meaning) MC_SEED_##part,
+    MC_SEED_PARTS(X)
+#undef X
+        MC_SEED_PART_COUNT
+} mc_seed_part;
+
 /* What became of one metatile. What was stored is committed when this is told. */
 typedef struct mc_seed_result {
     int64_t number; /* of its order, from 0 */
     mc_seed_outcome outcome;
     int z, x, y;
-    char message[480]; /* of a failure; cut */
+    float seconds[MC_SEED_PART_COUNT]; /* where its time went, of all threads that took part; a commit's time is told
+                                        * with one of its metatiles */
+    char message[480];                 /* of a failure; cut */
 } mc_seed_result;
 
 /*
@@ -89,6 +107,7 @@ typedef struct mc_seed_plan {
     double thread_delay; /* seconds between the starts of threads */
     int retries;         /* how often a failed metatile is tried again, after pauses that grow to a second */
     double rate;         /* metatiles per second over all workers; 0: as fast as it goes */
+    bool backoff;        /* fewer workers ask the origin when it slows down or fails */
     const mc_log *log;
     mc_error *(*process_open)(mc_process **process, void *baton, apr_pool_t *pool);
     void (*process_close)(mc_process *process, void *baton);
@@ -110,7 +129,13 @@ mc_error *mc_seed_submit(mc_seed_crew *crew, int z, int x, int y, const volatile
  * metatiles are still under way is in *outstanding. MC_ERR_IO as above. */
 mc_error *mc_seed_poll(int *outstanding, mc_seed_crew *crew, int milliseconds, apr_pool_t *pool) MC_CHECKED;
 
-/* Takes back what no worker has begun with: there will be no results of it. */
+/* Workers that may work now: all, unless the origin is let alone. */
+int mc_seed_awake(const mc_seed_crew *crew);
+
+/*
+ * Takes back what no worker has begun with: there will be no results of it. What waits for an origin or a database a
+ * second from now is given up, and there are no results of that either.
+ */
 void mc_seed_recall(mc_seed_crew *crew);
 
 /* Waits for what is under way and sends the workers home. */

@@ -30,7 +30,7 @@ typedef struct mc_config {
     apr_array_header_t *formats;  /* mc_format *, builtin ones first */
     apr_array_header_t *caches;   /* mc_cache * */
     apr_hash_t *tilesets_by_name;
-    apr_hash_t *cubes; /* mc_cube * by name */
+    apr_hash_t *cubes;            /* mc_cube * by name */
     apr_array_header_t *services; /* struct mc_service *, in dispatch order (spec services 1) */
     const mc_format *default_format;
     mc_errors_mode errors;
@@ -48,8 +48,9 @@ typedef struct mc_config {
     double deadline;                          /* seconds */
     const char *cors;                         /* "*", an origin list, or NULL for off */
     bool server_timing;
-    bool metrics;     /* the service of that name is offered: spans feed its histograms */
-    apr_time_t mtime; /* of the file when it was read */
+    struct mc_jobs *jobs; /* the queue that seeders share, or NULL */
+    bool metrics;         /* the service of that name is offered: spans feed its histograms */
+    apr_time_t mtime;     /* of the file when it was read */
 } mc_config;
 
 /* Builds the model in the order of spec 1.1. Opens nothing but the file (and watermarks). Complaints go to

@@ -31,6 +31,12 @@ void mc_trace_say(mc_trace *trace, const char *text, const char *detail);
 
 void mc_trace_flush(mc_trace *trace);
 
+/*
+ * Hands over the microseconds that were spent in spans of each name but not in spans inside them, by this trace and by
+ * what is forked from it (jobs on other threads: once they have ended), and forgets them.
+ */
+void mc_trace_take_own(mc_trace *trace, void (*take)(void *baton, const char *name, int64_t microseconds), void *baton);
+
 /* "name;dur=milliseconds, ..." of what has been measured so far (jobs on other threads: once they have ended), by span
  * name without its "mapcache_" prefix; for the Server-Timing header. */
 const char *mc_trace_server_timing(const mc_trace *trace, apr_pool_t *pool);
@@ -39,7 +45,8 @@ typedef struct mc_span {
     mc_trace *trace;
     const char *name;
     const char *note;
-    apr_time_t begin;
+    apr_time_t begin; /* on a clock that nobody sets */
+    int64_t inside;   /* what the span around it had spent in others when this one began */
 } mc_span;
 
 void mc_trace_begin(mc_span *span);
@@ -48,7 +55,7 @@ void mc_trace_end(mc_span *span);
 static inline mc_span
 mc_span_open(mc_trace *trace, const char *name)
 {
-    mc_span span = { trace, name, 0, 0 };
+    mc_span span = { trace, name, 0, 0, 0 };
     if (__builtin_expect(trace != 0, 0))
         mc_trace_begin(&span);
     return span;

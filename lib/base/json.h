@@ -33,11 +33,22 @@ typedef mc_error *mc_json_take(void *baton, const char *text, size_t size);
 mc_error *mc_json_walk(const char *bytes, size_t size, const mc_json_path *path, mc_json_take *take, void *baton,
                        apr_pool_t *pool) MC_CHECKED;
 
+/* Takes a field of an object; an error ends the reading. */
+typedef mc_error *mc_json_field(void *baton, const char *name, const char *text);
+
+/*
+ * Hands over the fields of an object, in order: texts and numbers as they are written, true and false as such words, a
+ * list of those joined by commas, those of an object inside as "name.member"; null is passed over. MC_ERR_BAD_REQUEST:
+ * no JSON object, nested more deeply, a text with a zero byte.
+ */
+mc_error *mc_json_fields(const char *bytes, size_t size, mc_json_field *take, void *baton, apr_pool_t *pool) MC_CHECKED;
+
 /* What the module offers. */
 typedef struct mc_json_ops {
     mc_error *(*parse_path)(mc_json_path *path, const char *text, apr_pool_t *pool);
     mc_error *(*walk)(const char *bytes, size_t size, const mc_json_path *path, mc_json_take *take, void *baton,
                       apr_pool_t *pool);
+    mc_error *(*fields)(const char *bytes, size_t size, mc_json_field *take, void *baton, apr_pool_t *pool);
 } mc_json_ops;
 
 #define MC_JSON_SYMBOL "mc_json_c_ops"

@@ -1,6 +1,8 @@
 /* The module mapcache-json.so: JSON by json-c. */
 #include <apr_strings.h>
+#include <apr_tables.h>
 #include <json-c/json_object.h>
+#include <json-c/json_object_iterator.h>
 #include <json-c/json_tokener.h> /* not json.h: its debug.h has an mc_error of its own */
 #include <limits.h>
 #include <string.h>
@@ -190,4 +192,76 @@ walk_answer(const char *bytes, size_t size, const mc_json_path *path, mc_json_ta
     return error;
 }
 
-const mc_json_ops mc_json_c_ops = { .parse_path = parse_path, .walk = walk_answer };
+/* ---- fields */
+
+typedef struct field_reader {
+    mc_json_field *take;
+    void *baton;
+    apr_pool_t *pool;
+} field_reader;
+
+/* A text, a number, true or false; *text NULL where it is none of them. */
+static mc_error *
+scalar_text(const char **text, json_object *value, const char *name, apr_pool_t *pool)
+{
+    *text = NULL;
+    if (json_object_is_type(value, json_type_object) || json_object_is_type(value, json_type_array))
+        return mc_error_create(pool, MC_ERR_BAD_REQUEST, "%s is nested too deeply", name);
+    *text = json_object_get_string(value);
+    if (json_object_is_type(value, json_type_string) && strlen(*text) != (size_t)json_object_get_string_len(value))
+        return mc_error_create(pool, MC_ERR_BAD_REQUEST, "%s has a zero byte", name);
+    return MC_OK;
+}
+
+static mc_error *
+take_list(const field_reader *reader, const char *name, json_object *list)
+{
+    apr_array_header_t *texts = apr_array_make(reader->pool, 4, sizeof(const char *));
+    for (size_t i = 0; i < json_object_array_length(list); i++) {
+        json_object *item = json_object_array_get_idx(list, i);
+        if (item == NULL)
+            return mc_error_create(reader->pool, MC_ERR_BAD_REQUEST, "a list has a null: %s", name);
+        const char *text;
+        MC_TRY(scalar_text(&text, item, name, reader->pool));
+        APR_ARRAY_PUSH(texts, const char *) = text;
+    }
+    return reader->take(reader->baton, name, apr_array_pstrcat(reader->pool, texts, ','));
+}
+
+static mc_error *
+take_fields(const field_reader *reader, const char *prefix, json_object *object)
+{
+    struct json_object_iterator at = json_object_iter_begin(object), end = json_object_iter_end(object);
+    for (; !json_object_iter_equal(&at, &end); json_object_iter_next(&at)) {
+        const char *name = apr_pstrcat(reader->pool, prefix, json_object_iter_peek_name(&at), NULL), *text;
+        json_object *value = json_object_iter_peek_value(&at);
+        if (value == NULL)
+            continue;
+        if (json_object_is_type(value, json_type_object) && *prefix == '\0') {
+            MC_TRY(take_fields(reader, apr_pstrcat(reader->pool, name, ".", NULL), value));
+        } else if (json_object_is_type(value, json_type_array)) {
+            MC_TRY(take_list(reader, name, value));
+        } else {
+            MC_TRY(scalar_text(&text, value, name, reader->pool));
+            MC_TRY(reader->take(reader->baton, name, text));
+        }
+    }
+    return MC_OK;
+}
+
+static mc_error *
+read_fields(const char *bytes, size_t size, mc_json_field *take, void *baton, apr_pool_t *pool)
+{
+    json_object *value;
+    field_reader reader = { take, baton, pool };
+    const char *reason = parse(&value, bytes, size);
+    if (reason == NULL && !json_object_is_type(value, json_type_object))
+        reason = "it is another value";
+    mc_error *error = reason == NULL
+                          ? take_fields(&reader, "", value)
+                          : mc_error_create(pool, MC_ERR_BAD_REQUEST, "a JSON object is expected: %s", reason);
+    json_object_put(value);
+    return error;
+}
+
+const mc_json_ops mc_json_c_ops = { .parse_path = parse_path, .walk = walk_answer, .fields = read_fields };

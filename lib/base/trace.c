@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/metrics.h"
 
 enum { SPANS_MAX = 48, NAME_SIZE_MAX = 96, MIDDLE_MAX = 256, FIRST_BUFFER = 8 << 10, FULL_BUFFER = 128 << 10 };
@@ -22,6 +23,7 @@ static const char event_word[] = "MOCKUP ";
 typedef struct span_sum {
     const char *name;
     int64_t microseconds;
+    int64_t own; /* not in spans inside it; since it was last taken */
 } span_sum;
 
 typedef struct span_sums {
@@ -42,6 +44,7 @@ struct mc_trace {
     char middle[MIDDLE_MAX]; /* from the year's end to "MOCKUP " */
     size_t middle_size;
     span_sums sums;       /* of this trace alone */
+    int64_t inside;       /* spent in the spans that have ended inside the innermost open one */
     mc_trace *root;       /* of the request; itself for the first one */
     pthread_mutex_t lock; /* root only: of `joined` */
     span_sums joined;     /* root only: what ended forks have added */
@@ -80,15 +83,16 @@ own_thread(void)
 }
 
 static void
-add(span_sums *sums, const char *name, int64_t microseconds)
+add(span_sums *sums, const char *name, int64_t microseconds, int64_t own)
 {
     for (int i = 0; i < sums->count; i++)
         if (sums->spans[i].name == name || strcmp(sums->spans[i].name, name) == 0) {
             sums->spans[i].microseconds += microseconds;
+            sums->spans[i].own += own;
             return;
         }
     if (sums->count < SPANS_MAX)
-        sums->spans[sums->count++] = (span_sum){ name, microseconds };
+        sums->spans[sums->count++] = (span_sum){ name, microseconds, own };
 }
 
 static apr_status_t
@@ -101,7 +105,8 @@ end_trace(void *data)
     if (trace->root != trace) {
         pthread_mutex_lock(&trace->root->lock);
         for (int i = 0; i < trace->sums.count; i++)
-            add(&trace->root->joined, trace->sums.spans[i].name, trace->sums.spans[i].microseconds);
+            add(&trace->root->joined, trace->sums.spans[i].name, trace->sums.spans[i].microseconds,
+                trace->sums.spans[i].own);
         pthread_mutex_unlock(&trace->root->lock);
     } else {
         pthread_mutex_destroy(&trace->lock);
@@ -267,21 +272,43 @@ mc_trace_say(mc_trace *trace, const char *text, const char *detail)
 void
 mc_trace_begin(mc_span *span)
 {
-    span->begin = apr_time_now();
-    if (span->trace->sink != NULL)
-        write_line(span->trace, span->begin, "BEGIN ", 6, span->name, NULL);
+    mc_trace *trace = span->trace;
+    span->inside = trace->inside;
+    trace->inside = 0;
+    span->begin = mc_clock_now();
+    if (trace->sink != NULL)
+        write_line(trace, apr_time_now(), "BEGIN ", 6, span->name, NULL);
 }
 
 void
 mc_trace_end(mc_span *span)
 {
     mc_trace *trace = span->trace;
-    apr_time_t now = apr_time_now();
-    int64_t duration = now > span->begin ? now - span->begin : 0; /* the clock may have been set back */
-    add(&trace->sums, span->name, duration);
+    int64_t duration = mc_clock_now() - span->begin;
+    add(&trace->sums, span->name, duration, duration - trace->inside);
+    trace->inside = span->inside + duration;
     mc_observe(trace->metrics, span->name, duration);
     if (trace->sink != NULL)
-        write_line(trace, now, "END ", 4, span->name, span->note);
+        write_line(trace, apr_time_now(), "END ", 4, span->name, span->note);
+}
+
+static void
+take_own(span_sums *sums, void (*take)(void *baton, const char *name, int64_t microseconds), void *baton)
+{
+    for (int i = 0; i < sums->count; i++) {
+        if (sums->spans[i].own != 0)
+            take(baton, sums->spans[i].name, sums->spans[i].own);
+        sums->spans[i].own = 0;
+    }
+}
+
+void
+mc_trace_take_own(mc_trace *trace, void (*take)(void *baton, const char *name, int64_t microseconds), void *baton)
+{
+    take_own(&trace->sums, take, baton);
+    pthread_mutex_lock(&trace->root->lock);
+    take_own(&trace->root->joined, take, baton);
+    pthread_mutex_unlock(&trace->root->lock);
 }
 
 static const char *
@@ -299,7 +326,7 @@ mc_trace_server_timing(const mc_trace *trace, apr_pool_t *pool)
     mc_trace *root = trace->root;
     pthread_mutex_lock(&root->lock);
     for (int i = 0; i < root->joined.count; i++)
-        add(&all, root->joined.spans[i].name, root->joined.spans[i].microseconds);
+        add(&all, root->joined.spans[i].name, root->joined.spans[i].microseconds, 0);
     pthread_mutex_unlock(&root->lock);
     const char *text = "";
     for (int i = 0; i < all.count; i++)

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cache/cache_base.h"
 #include "mapcache/trace.h"
+#include "mapcache/upkeep.h"
 
 /* MapCache knows these as well (spec 5). */
 static const char *const known_elsewhere[] = {
@@ -237,6 +238,7 @@ mc_cache_get_all(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int 
 mc_error *
 mc_cache_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
+    MC_SPAN(ctx, "mapcache_cache_tile_exists");
     *exists = false;
     if (ctx->writes != NULL)
         MC_TRY(mc_cache_writes_settle(cache, key, ctx));
@@ -254,6 +256,7 @@ mc_cache_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx)
             return mc_error_create(ctx->pool, MC_ERR_IO, "an empty tile cannot be stored");
     if (ctx->writes != NULL)
         return mc_cache_writes_add(cache, tiles, count, ctx);
+    MC_SPAN(ctx, "mapcache_cache_tile_set");
     mc_error *error = cache->ops->put(cache, tiles, count, ctx);
     for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
         error = cache->ops->put(cache, tiles, count, ctx);
@@ -265,6 +268,7 @@ mc_cache_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx)
 mc_error *
 mc_cache_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
+    MC_SPAN(ctx, "mapcache_cache_tile_delete");
     if (ctx->writes != NULL)
         MC_TRY(mc_cache_writes_settle(cache, key, ctx));
     mc_error *error = cache->ops->remove(cache, key, ctx);
@@ -282,6 +286,7 @@ mc_cache_remove_all(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx 
             MC_TRY(mc_cache_remove(cache, &keys[i], ctx));
         return MC_OK;
     }
+    MC_SPAN(ctx, "mapcache_cache_tile_delete");
     for (int i = 0; i < count && ctx->writes != NULL; i++)
         MC_TRY(mc_cache_writes_settle(cache, &keys[i], ctx));
     mc_error *error = cache->ops->remove_all(cache, keys, count, ctx);
@@ -305,4 +310,19 @@ mc_cache_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area
     if (ctx->writes != NULL)
         MC_TRY(mc_cache_writes_flush(ctx));
     return cache->ops->list(cache, key, area, visit, baton, ctx);
+}
+
+mc_error *
+mc_cache_upkeep(mc_cache *cache, const mc_upkeep *task, mc_ctx *ctx)
+{
+    return cache->ops->upkeep == NULL ? MC_OK : cache->ops->upkeep(cache, task, ctx);
+}
+
+void
+mc_cache_parts(mc_cache *cache, void (*visit)(void *baton, mc_cache *part), void *baton)
+{
+    if (cache->ops->parts != NULL)
+        cache->ops->parts(cache, visit, baton);
+    else
+        visit(baton, cache);
 }

@@ -9,24 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cache/cache_base.h"
+#include "cache/disk_base.h"
 #include "mapcache/trace.h"
 
-typedef enum layout { TILECACHE, ARCGIS, WORLDWIND, TEMPLATE } layout;
-
 enum { MOST_BYTES = 256 << 20 /* of one tile's file */ };
-
-typedef struct disk_cache {
-    mc_cache_base base;
-    const char *layout_name;
-    layout layout;
-    const char *root;
-    const char *template_text;
-    bool symlink_blank;
-    bool detect_blank;
-    int creation_retry;
-    mc_template *template;
-} disk_cache;
 
 #define FIELD(field) offsetof(disk_cache, field)
 static const mc_key disk_keys[] = {
@@ -353,4 +339,6 @@ const mc_cache_ops mc_cache_disk = {
     .exists = disk_exists,
     .put = disk_put,
     .remove = disk_remove,
+    .upkeep = mc_disk_upkeep,
+    .measure = mc_disk_measure,
 };

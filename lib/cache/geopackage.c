@@ -245,6 +245,19 @@ geopackage_from_config(const mc_node *node, mc_build *build)
                               " :data) ON CONFLICT(zoom_level, tile_column, tile_row) DO UPDATE SET tile_data ="
                               " excluded.tile_data",
                               table);
+    cache->counts.area = apr_psprintf(build->pool,
+                                      "SELECT count(*) FROM %s WHERE zoom_level=:z AND tile_column >= :mincolumn"
+                                      " AND tile_column <= :maxcolumn AND tile_row >= :minrow AND tile_row <= :maxrow",
+                                      table);
+    cache->counts.series = apr_psprintf(build->pool, "SELECT count(*) FROM %s", table);
+    cache->counts.groups =
+        apr_psprintf(build->pool,
+                     "SELECT NULL, NULL, NULL, zoom_level, count(*), 0, sum(length(tile_data)) FROM %s"
+                     " GROUP BY zoom_level",
+                     table);
+    cache->counts.remove = apr_psprintf(
+        build->pool, "DELETE FROM %s WHERE rowid IN (SELECT rowid FROM %s WHERE zoom_level IS :z LIMIT 2000)", table,
+        table);
     cache->put_tile = put_tile;
     cache->put_level = put_change;
     cache->uses = apr_array_make(build->pool, 2, sizeof(mc_sqlite_use));
@@ -267,6 +280,7 @@ const mc_cache_ops mc_cache_geopackage = {
     .put = mc_sqlite_put,
     .remove = mc_sqlite_remove,
     .remove_all = mc_sqlite_remove_all,
+    .upkeep = mc_sqlite_upkeep,
     .used_by = geopackage_used_by,
     .place = mc_sqlite_place,
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cache/cache_base.h"
+#include "mapcache/upkeep.h"
 
 /* One child: where it counts (composite only). */
 typedef struct child {
@@ -307,6 +308,14 @@ multitier_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
 }
 
 static void
+layered_parts(mc_cache *base, void (*visit)(void *baton, mc_cache *part), void *baton)
+{
+    const layered *cache = (const layered *)base;
+    for (int i = 0; i < cache->count; i++)
+        mc_cache_parts(cache->children[i].cache, visit, baton);
+}
+
+static void
 layered_used_by(mc_cache *base, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build)
 {
     layered *cache = (layered *)base;
@@ -324,6 +333,7 @@ const mc_cache_ops mc_cache_composite = {
     .put = composite_put,
     .remove = composite_remove,
     .used_by = layered_used_by,
+    .parts = layered_parts,
     .place = composite_place,
 };
 
@@ -337,6 +347,7 @@ const mc_cache_ops mc_cache_fallback = {
     .put = fallback_put,
     .remove = remove_from_all,
     .used_by = layered_used_by,
+    .parts = layered_parts,
 };
 
 const mc_cache_ops mc_cache_multitier = {
@@ -349,4 +360,5 @@ const mc_cache_ops mc_cache_multitier = {
     .put = multitier_put,
     .remove = remove_from_all,
     .used_by = layered_used_by,
+    .parts = layered_parts,
 };

@@ -13,6 +13,17 @@ static const char create_sql[] =
     "CREATE VIEW IF NOT EXISTS tiles AS SELECT map.zoom_level AS zoom_level, map.tile_column AS tile_column,"
     " map.tile_row AS tile_row, images.tile_data AS tile_data FROM map JOIN images ON images.tile_id = map.tile_id";
 
+/* Pictures of one colour have names of their own, and stand once in the file. */
+static const mc_sqlite_counts counts = {
+    .area = "SELECT count(*) FROM tiles WHERE tile_column >= :minx AND tile_column <= :maxx AND tile_row >= :miny"
+            " AND tile_row <= :maxy AND zoom_level = :z",
+    .series = "SELECT count(*) FROM tiles",
+    .groups = "SELECT NULL, NULL, NULL, zoom_level, count(*), sum(tile_id LIKE '#%'), sum(length(tile_data))"
+              " FROM map JOIN images USING(tile_id) GROUP BY zoom_level",
+    .remove = "DELETE FROM map WHERE rowid IN (SELECT rowid FROM map WHERE zoom_level IS :z LIMIT 2000)",
+    .tidy_up = "DELETE FROM images WHERE tile_id NOT IN (SELECT tile_id FROM map WHERE tile_id IS NOT NULL)",
+};
+
 static mc_error *
 put_tile(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
 {
@@ -119,23 +130,16 @@ mbtiles_from_config(const mc_node *node, mc_build *build)
                                    MC_COVERAGE_TILES + 1);
     cache->exists = "SELECT 1 FROM tiles WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
     cache->remove = "DELETE FROM map WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
+    /* The picture goes with its place; that of a uniform tile stays, as others refer to it. */
+    cache->remove_also = "DELETE FROM images WHERE tile_id = :key";
     cache->list = "SELECT tile_column, tile_row FROM map WHERE zoom_level=:z AND (tile_column, tile_row) > (:x, :y)"
                   " AND tile_column < :maxx AND tile_row >= :miny AND tile_row < :maxy"
                   " ORDER BY tile_column, tile_row LIMIT :most";
+    cache->counts = counts;
     cache->put_tile = put_tile;
     cache->put_level = put_metadata;
     cache->uses = apr_array_make(build->pool, 2, sizeof(mc_sqlite_use));
     return mc_sqlite_read(cache, &mc_cache_mbtiles, true, node, build) ? &cache->base.cache : NULL;
-}
-
-/* The picture goes with its place; that of a uniform tile stays, as others refer to it. */
-static mc_error *
-mbtiles_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
-{
-    MC_TRY(mc_sqlite_remove(base, key, ctx));
-    sqlite_cache again = *(sqlite_cache *)base;
-    again.remove = "DELETE FROM images WHERE tile_id = :key AND NOT EXISTS(SELECT 1 FROM map WHERE tile_id = :key)";
-    return mc_sqlite_remove(&again.base.cache, key, ctx);
 }
 
 const mc_cache_ops mc_cache_mbtiles = {
@@ -146,7 +150,9 @@ const mc_cache_ops mc_cache_mbtiles = {
     .get = mc_sqlite_get,
     .exists = mc_sqlite_exists,
     .put = mc_sqlite_put,
-    .remove = mbtiles_remove,
+    .remove = mc_sqlite_remove,
+    .remove_all = mc_sqlite_remove_all,
+    .upkeep = mc_sqlite_upkeep,
     .list = mc_sqlite_list,
     .lists = mc_sqlite_lists,
     .used_by = mc_sqlite_used_by,

@@ -322,6 +322,8 @@ const mc_cache_ops mc_cache_postgresql = {
     .put = mc_postgresql_put,
     .remove = postgresql_remove,
     .remove_all = postgresql_remove_all,
+    .upkeep = mc_postgresql_upkeep,
+    .measure = mc_postgresql_measure,
     .list = postgresql_list,
     .lists = postgresql_lists,
 };

@@ -33,6 +33,9 @@ mc_error *mc_postgresql_run(char state[6], const postgresql_cache *cache, mc_pos
 /* The database's failure in the words of the cache. */
 mc_error *mc_postgresql_failure(mc_error *error, const postgresql_cache *cache, apr_pool_t *pool) MC_CHECKED;
 
+/* Entries of mc_cache_ops. */
 mc_error *mc_postgresql_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx);
+mc_error *mc_postgresql_upkeep(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *ctx);
+mc_error *mc_postgresql_measure(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 
 #endif

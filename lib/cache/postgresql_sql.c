@@ -72,6 +72,18 @@ mc_postgresql_statements(mc_postgresql_sql *sql, const char *name, apr_pool_t *p
                      " LATERAL (SELECT ctid FROM %s AS t" OF_WANTED("wanted.z") " LIMIT 1 FOR UPDATE) AS found))",
                      table, table);
     sql->copy = apr_psprintf(pool, "COPY %s(tileset, grid, dim, z, x, y, data) FROM STDIN (FORMAT binary)", table);
+    sql->sizes = apr_psprintf(pool,
+                              "SELECT pg_total_relation_size(found), pg_stat_get_live_tuples(found),"
+                              " pg_stat_get_dead_tuples(found) FROM to_regclass('%s') AS found",
+                              mc_replace_all(table, "'", "''", pool));
+    sql->groups = apr_psprintf(pool,
+                               "SELECT tileset, grid, dim, z, count(*), sum(CASE octet_length(data) WHEN 5 THEN"
+                               " (get_byte(data, 0) = 35)::int ELSE 0 END), sum(octet_length(data)) FROM %s"
+                               " GROUP BY tileset, grid, dim, z ORDER BY tileset, grid, dim, z",
+                               table);
+    sql->remove_group = apr_psprintf(pool, "DELETE FROM %s" OF_SERIES " AND z=$4", table);
+    sql->count = apr_psprintf(pool, "SELECT count(*) FROM %s" OF_SERIES, table);
+    sql->vacuum = apr_psprintf(pool, "VACUUM (ANALYZE) %s", table);
     sql->list = apr_psprintf(pool,
                              "SELECT x, y FROM %s" OF_SERIES " AND z=$4 AND (x, y) > ($5, $6) AND x < $7 AND y >= $8"
                              " AND y < $9 ORDER BY x, y LIMIT 4096",

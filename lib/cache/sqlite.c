@@ -10,6 +10,16 @@ static const char default_create[] =
     " ctime datetime, PRIMARY KEY(tileset, grid, x, y, z, dim))";
 #define OF_KEY " WHERE tileset=:tileset AND grid=:grid AND x=:x AND y=:y AND z=:z AND dim=:dim"
 
+static const mc_sqlite_counts counts = {
+    .area = "SELECT count(*) FROM tiles WHERE x >= :minx AND x <= :maxx AND y >= :miny AND y <= :maxy AND z = :z"
+            " AND tileset = :tileset AND grid = :grid AND dim = :dim",
+    .series = "SELECT count(*) FROM tiles WHERE tileset = :tileset AND grid = :grid AND dim = :dim",
+    .groups = "SELECT tileset, grid, dim, z, count(*), sum(" MC_SQLITE_BLANK("data") "), sum(length(data)) FROM tiles"
+                                                                                     " GROUP BY tileset, grid, dim, z",
+    .remove = "DELETE FROM tiles WHERE rowid IN (SELECT rowid FROM tiles WHERE tileset IS :tileset AND grid IS :grid"
+              " AND dim IS :dim AND z IS :z LIMIT 2000)",
+};
+
 static mc_error *
 store_blob(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
 {
@@ -33,6 +43,7 @@ sqlite_from_config(const mc_node *node, mc_build *build)
     cache->remove = "DELETE FROM tiles" OF_KEY;
     cache->list = "SELECT x, y FROM tiles WHERE tileset=:tileset AND grid=:grid AND (x, y) > (:x, :y) AND x < :maxx"
                   " AND z=:z AND dim=:dim AND y >= :miny AND y < :maxy ORDER BY x, y LIMIT :most";
+    cache->counts = counts;
     cache->put_tile = store_blob;
     return mc_sqlite_read(cache, &mc_cache_sqlite, false, node, build) ? &cache->base.cache : NULL;
 }
@@ -171,22 +182,18 @@ mc_sqlite_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
     return MC_OK;
 }
 
+static mc_error *
+remove_tile(const sqlite_cache *cache, mc_handle *handle, const mc_tile_key *key, apr_pool_t *pool)
+{
+    sqlite_binds binds = { .id = apr_psprintf(pool, "%d-%d-%d", key->x, key->y, key->z) };
+    MC_TRY(mc_sqlite_run(handle, cache->remove, key, &binds, pool));
+    return cache->remove_also == NULL ? MC_OK : mc_sqlite_run(handle, cache->remove_also, key, &binds, pool);
+}
+
 mc_error *
 mc_sqlite_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 {
-    sqlite_cache *cache = (sqlite_cache *)base;
-    char path[MC_PATH_MAX];
-    bool present;
-    MC_TRY(mc_sqlite_locate(path, &present, cache, key, ctx));
-    if (!present)
-        return MC_OK;
-    mc_handle *handle;
-    MC_TRY(acquire_writer(&handle, cache, path, ctx));
-    sqlite_binds binds = { .id = apr_psprintf(ctx->pool, "%d-%d-%d", key->x, key->y, key->z) };
-    mc_error *error = mc_sqlite_run(handle, cache->remove, key, &binds, ctx->pool);
-    mc_handle_release(handle, error == MC_OK);
-    forget(cache, path, key, ctx);
-    return error;
+    return mc_sqlite_remove_all(base, key, 1, ctx);
 }
 
 /* Those of the keys whose file is `path`. */
@@ -197,7 +204,7 @@ remove_from_file(sqlite_cache *cache, mc_handle *handle, const char *path, const
     MC_TRY(mc_sqlite_run(handle, "BEGIN IMMEDIATE", NULL, NULL, ctx->pool));
     for (int i = 0; i < count; i++)
         if (paths[i] != NULL && strcmp(paths[i], path) == 0)
-            MC_TRY(mc_sqlite_run(handle, cache->remove, &keys[i], NULL, ctx->pool));
+            MC_TRY(remove_tile(cache, handle, &keys[i], ctx->pool));
     return mc_sqlite_run(handle, "COMMIT", NULL, NULL, ctx->pool);
 }
 
@@ -247,6 +254,7 @@ const mc_cache_ops mc_cache_sqlite = {
     .put = mc_sqlite_put,
     .remove = mc_sqlite_remove,
     .remove_all = mc_sqlite_remove_all,
+    .upkeep = mc_sqlite_upkeep,
     .list = mc_sqlite_list,
     .lists = mc_sqlite_lists,
     .place = mc_sqlite_place,

@@ -7,6 +7,16 @@
 #include "cache/cache_base.h"
 #include "cache/coverage.h"
 
+/* Statements about all tiles of a file; NULL: not known. */
+typedef struct mc_sqlite_counts {
+    /* Of a level's tiles :minx :miny :maxx :maxy (or :mincolumn ..., from north and west), and of all of the series. */
+    const char *area, *series;
+    /* Rows of tileset, grid, dimensions, level, tiles, blanks and bytes. */
+    const char *groups;
+    /* Some tiles of a group: :tileset :grid :dim :z; repeated while it removes any. Then what is left over of them. */
+    const char *remove, *tidy_up;
+} mc_sqlite_counts;
+
 typedef struct sqlite_cache {
     mc_cache_base base;
     const mc_node *dbfile;
@@ -23,10 +33,12 @@ typedef struct sqlite_cache {
     mc_template *template;
     mc_open reading, writing;
     const char *create, *exists, *get, *set, *remove;
-    const char *coverage; /* gives z, x and y of all that `get` can find; NULL: not known */
+    const char *remove_also; /* in the same transaction; NULL: nothing */
+    const char *coverage;    /* gives z, x and y of all that `get` can find; NULL: not known */
     uint64_t identity;
     bool single_file;
-    const char *list;         /* gives x and y of the tiles of a level, by these, behind :x and :y; NULL: not known */
+    const char *list; /* gives x and y of the tiles of a level, by these, behind :x and :y; NULL: not known */
+    mc_sqlite_counts counts;
     const char *table;        /* of geopackage only */
     apr_array_header_t *uses; /* of mc_sqlite_use, by mbtiles and geopackage: for the check of the configuration */
     _Atomic int plan;         /* of the get statement: 0 not looked at, 1 fine, 2 scans */
@@ -51,6 +63,12 @@ typedef struct mc_sqlite_use {
 /* mc_cache_ops.used_by of files that have neither tileset nor grid in their keys: two that share one overwrite each
  * other (spec 5.4). Reading the same tiles twice may be meant, so that it is no error. */
 void mc_sqlite_used_by(mc_cache *cache, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build);
+
+/* Whether a column of bytes is a stored colour, without reading those of pictures. */
+#define MC_SQLITE_BLANK(column) "CASE length(" column ") WHEN 5 THEN substr(" column ", 1, 1) = x'23' ELSE 0 END"
+
+/* mc_cache_ops.upkeep */
+mc_error *mc_sqlite_upkeep(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *ctx);
 
 /* What a statement may refer to besides the tile's key. */
 typedef struct sqlite_binds {

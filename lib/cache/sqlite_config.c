@@ -184,10 +184,11 @@ mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, 
     cache->writing.create = cache->create;
     cache->reading.profile = mc_open_profile(&cache->reading);
     cache->writing.profile = mc_open_profile(&cache->writing);
-    if (cache->get != get)
-        cache->list = NULL; /* of another schema */
-    if (cache->get != get)
+    if (cache->get != get) { /* of another schema */
+        cache->list = NULL;
+        cache->counts = (mc_sqlite_counts){ .area = cache->counts.area, .series = cache->counts.series };
         cache->coverage = mc_coverage_statement(cache->get, build->pool);
+    }
     cache->identity = mc_hash64(cache->get, strlen(cache->get), 1);
     atomic_init(&cache->plan, cache->index_check == 2 ? 1 : 0);
     return true;

@@ -1,5 +1,5 @@
-/* Counting the tiles of SQLite stores: the template tells the file of a tile, the counts of the cache how many share
- * it. */
+/* Counting the tiles of stores: of SQLite files the template tells the file of a tile, the counts of the cache how many
+ * share it. */
 #include "mapcache/survey.h"
 
 #include <string.h>
@@ -7,14 +7,10 @@
 
 #include "cache/sqlite_base.h"
 
-static const char default_count[] = "SELECT count(*) FROM tiles WHERE x >= :minx AND x <= :maxx AND y >= :miny"
-                                    " AND y <= :maxy AND z = :z AND tileset = :tileset AND grid = :grid AND dim = :dim";
-
-static const char total_count[] = "SELECT count(*) FROM tiles WHERE tileset = :tileset AND grid = :grid AND dim = :dim";
-
 typedef struct survey {
     const mc_tile_key *key;
-    const char *count;
+    const char *query;
+    bool any;
     mc_ctx *ctx;
 } survey;
 
@@ -26,17 +22,27 @@ bind_number(sqlite3_stmt *statement, const char *name, int value)
         sqlite3_bind_int(statement, at, value);
 }
 
+static void
+bind_ends(sqlite3_stmt *statement, const char *least, const char *most, int one, int other)
+{
+    bind_number(statement, least, one < other ? one : other);
+    bind_number(statement, most, one < other ? other : one);
+}
+
 /* The number in the first column of the first row. */
 static mc_error *
 ask(int64_t *number, mc_handle *handle, const char *sql, const survey *survey, const mc_tile_range *range)
 {
     sqlite3_stmt *statement;
+    const mc_tile_key *key = survey->key;
     MC_TRY(mc_handle_statement(&statement, handle, sql, survey->ctx->pool));
-    MC_TRY(mc_sqlite_bind(statement, handle, survey->key, NULL, survey->ctx->pool));
-    bind_number(statement, ":minx", range->minx);
-    bind_number(statement, ":maxx", range->maxx - 1);
-    bind_number(statement, ":miny", range->miny);
-    bind_number(statement, ":maxy", range->maxy - 1);
+    MC_TRY(mc_sqlite_bind(statement, handle, key, NULL, survey->ctx->pool));
+    bind_ends(statement, ":minx", ":maxx", range->minx, range->maxx - 1);
+    bind_ends(statement, ":miny", ":maxy", range->miny, range->maxy - 1);
+    bind_ends(statement, ":mincolumn", ":maxcolumn", mc_grid_from_west(key->grid, key->z, range->minx),
+              mc_grid_from_west(key->grid, key->z, range->maxx - 1));
+    bind_ends(statement, ":minrow", ":maxrow", mc_grid_flip_y(key->grid, key->z, range->miny),
+              mc_grid_flip_y(key->grid, key->z, range->maxy - 1));
     int code = sqlite3_step(statement);
     *number = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
     mc_error *error = code == SQLITE_ROW || code == SQLITE_DONE
@@ -58,24 +64,31 @@ count_tiles(mc_survey_file *file, const sqlite_cache *cache, const survey *surve
     file->bytes = status.st_size;
     mc_handles *handles = survey->ctx->process == NULL ? NULL : survey->ctx->process->handles;
     MC_TRY(mc_handle_acquire(&handle, handles, file->path, &stamp, &cache->reading, survey->ctx, survey->ctx->pool));
-    mc_error *error = ask(&file->stored, handle, survey->count, survey, &file->wanted);
+    mc_error *error =
+        ask(&file->stored, handle, survey->query != NULL ? survey->query : cache->counts.area, survey, &file->wanted);
     if (error == MC_OK)
-        error = ask(&file->total, handle, total_count, survey, &file->wanted);
+        error = ask(&file->total, handle, cache->counts.series, survey, &file->wanted);
     mc_handle_release(handle, error == MC_OK);
     return error;
 }
 
+static bool
+in_sqlite(const mc_cache *cache)
+{
+    return cache->ops == &mc_cache_sqlite || cache->ops == &mc_cache_mbtiles || cache->ops == &mc_cache_geopackage;
+}
+
 /* The cache that has the tile, and its path there. */
 static mc_error *
-find(mc_place *place, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
+find(mc_place *place, mc_cache *cache, const mc_tile_key *key, const survey *survey)
 {
     place->cache = NULL;
     if (cache->ops->place != NULL)
-        MC_TRY(cache->ops->place(place, cache, key, pool));
-    if (place->cache != NULL && place->cache->ops == &mc_cache_sqlite)
+        MC_TRY(cache->ops->place(place, cache, key, survey->ctx->pool));
+    if (place->cache != NULL && (survey->any ? in_sqlite(place->cache) : place->cache->ops == &mc_cache_sqlite))
         return MC_OK;
-    return mc_error_create(pool, MC_ERR_CONFIG, "cache \"%s\" has no SQLite files for these tiles (type sqlite3)",
-                           cache->name);
+    return mc_error_create(survey->ctx->pool, MC_ERR_CONFIG,
+                           "cache \"%s\" has no SQLite files for these tiles (type sqlite3)", cache->name);
 }
 
 /* Of tiles that share a file: from `first` on, at most `size` (none: all), at most to `limit`. */
@@ -103,7 +116,7 @@ visit_file(mc_survey_file *file, bool *on, mc_cache *cache, int x, int y, const 
     mc_place place;
     key.x = x;
     key.y = y;
-    MC_TRY(find(&place, cache, &key, survey->ctx->pool));
+    MC_TRY(find(&place, cache, &key, survey));
     const sqlite_cache *store = (const sqlite_cache *)place.cache;
     bool parted = place.by_tile || mc_template_by_tile(store->template);
     *file = (mc_survey_file){ .path = place.path };
@@ -115,23 +128,71 @@ visit_file(mc_survey_file *file, bool *on, mc_cache *cache, int x, int y, const 
     return MC_OK;
 }
 
+static bool
+count_one(void *baton, int x, int y)
+{
+    (void)x, (void)y;
+    ++*(int64_t *)baton;
+    return true;
+}
+
+/* Of a store that counts as one file: by its list, or tile by tile. */
+static mc_error *
+count_in_store(mc_survey_file *file, mc_cache *cache, const survey *survey)
+{
+    mc_tile_key key = *survey->key;
+    file->present = true;
+    MC_TRY(cache->ops->measure(&file->bytes, &file->total, cache, &key, survey->ctx));
+    if (mc_cache_lists(cache, &key))
+        return mc_cache_list(cache, &key, &file->wanted, count_one, &file->stored, survey->ctx);
+    apr_pool_t *scratch;
+    mc_ctx own = *survey->ctx;
+    apr_pool_create(&scratch, survey->ctx->pool);
+    own.pool = scratch;
+    mc_error *error = MC_OK;
+    for (key.x = file->wanted.minx; key.x < file->wanted.maxx && error == MC_OK; key.x++)
+        for (key.y = file->wanted.miny; key.y < file->wanted.maxy && error == MC_OK; key.y++) {
+            bool exists;
+            apr_pool_clear(scratch);
+            error = mc_cache_exists(&exists, cache, &key, &own);
+            file->stored += error == MC_OK && exists;
+        }
+    error = mc_error_copy(error, survey->ctx->pool);
+    apr_pool_destroy(scratch);
+    return error;
+}
+
+static mc_error *
+visit_store(mc_cache *cache, const mc_tile_range *area, const survey *survey, mc_survey_visit *visit, void *baton)
+{
+    const mc_level *level = &survey->key->grid->levels[survey->key->z];
+    mc_survey_file file = { .path = cache->name, .block = { 0, 0, level->columns, level->rows } };
+    file.wanted = overlap(&file.block, area);
+    MC_TRY(count_in_store(&file, cache, survey));
+    (void)visit(baton, &file);
+    return MC_OK;
+}
+
 mc_error *
-mc_survey(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, const char *query, mc_survey_visit *visit,
-          void *baton, mc_ctx *ctx)
+mc_survey(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, const char *query, bool any,
+          mc_survey_visit *visit, void *baton, mc_ctx *ctx)
 {
     apr_pool_t *scratch;
     apr_pool_create(&scratch, ctx->pool);
     mc_ctx own = *ctx;
     own.pool = scratch;
-    survey survey = { key, query == NULL ? default_count : query, &own };
+    survey survey = { key, query, any, &own };
     mc_survey_file file = { 0 };
     mc_error *error = MC_OK;
     bool on = true;
-    for (int x = area->minx; x < area->maxx && on && error == MC_OK; x = file.block.maxx)
-        for (int y = area->miny; y < area->maxy && on && error == MC_OK; y = file.block.maxy) {
-            apr_pool_clear(scratch);
-            error = visit_file(&file, &on, cache, x, y, area, &survey, visit, baton);
-        }
+    if (any && cache->ops->measure != NULL)
+        error = visit_store(cache, area, &survey, visit, baton);
+    else
+        for (int x = area->minx; x < area->maxx && on && error == MC_OK; x = file.block.maxx)
+            for (int y = area->miny; y < area->maxy && on && error == MC_OK; y = file.block.maxy) {
+                apr_pool_clear(scratch);
+                error = visit_file(&file, &on, cache, x, y, area, &survey, visit, baton);
+            }
     error = mc_error_copy(error, ctx->pool);
     apr_pool_destroy(scratch);
     return error;

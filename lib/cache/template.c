@@ -348,3 +348,23 @@ mc_template_expand(char *out, const mc_template *template, const mc_tile_key *ke
         put_piece(&text, &template->pieces[i], template, key);
     return mc_text_check(&text, key, pool);
 }
+
+bool
+mc_template_pattern(char *pattern, const mc_template *template)
+{
+    mc_text_out text = { .out = pattern };
+    *pattern = '\0';
+    for (int i = 0; i < template->count; i++) {
+        const piece *piece = &template->pieces[i];
+        if (piece->token != LITERAL) {
+            mc_text_put(&text, "*", 1);
+            continue;
+        }
+        for (size_t at = 0; at < piece->size; at++) {
+            if (strchr("*?[\\", piece->text[at]) != NULL)
+                mc_text_put(&text, "\\", 1);
+            mc_text_put(&text, &piece->text[at], 1);
+        }
+    }
+    return !text.overflow;
+}

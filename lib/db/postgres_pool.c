@@ -105,6 +105,13 @@ wait_for_change(mc_postgres_engine *engine, mc_pg_target *target, apr_time_t unt
     return MC_OK;
 }
 
+/* Also where the clock has been set back since: what was is not taken for what is to come. */
+static bool
+is_recent(apr_time_t then, apr_interval_time_t span, apr_time_t now)
+{
+    return now >= then && now < then + span;
+}
+
 /* An idle connection, or (*connection NULL) the right to make one; *probe: on behalf of all others, too. With the lock
  * held. */
 static mc_error *
@@ -118,11 +125,11 @@ reserve(mc_pg_connection **connection, bool *probe, mc_postgres_engine *engine, 
             return MC_OK;
         }
         apr_time_t now = apr_time_now();
-        if (target->failure != NULL && (target->probing || now < target->failed_at + FAILURE_TIME)) {
+        if (target->failure != NULL && (target->probing || is_recent(target->failed_at, FAILURE_TIME, now))) {
             mc_error *cause = mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "%s", target->failure);
             return mc_error_wrap(wait->pool, cause, MC_ERR_UNAVAILABLE, "the database cannot be reached");
         }
-        bool crowded = target->crowded && (target->probing || now < target->crowded_at + CROWDED_TIME);
+        bool crowded = target->crowded && (target->probing || is_recent(target->crowded_at, CROWDED_TIME, now));
         if (target->open < engine->limit && !crowded) {
             target->open++;
             *connection = NULL;

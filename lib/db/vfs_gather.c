@@ -29,8 +29,8 @@ typedef struct gathering {
     bool checkpoint;            /* of a database: a checkpoint moves pages */
     uint8_t *bytes;             /* NULL: nothing is gathered */
     int size;
-    sqlite3_int64 at; /* where in the file */
-    max_align_t real[];
+    sqlite3_int64 at;     /* where in the file */
+    sqlite3_int64 real[]; /* SQLite aligns to 8 */
 } gathering;
 
 static sqlite3_vfs *original;

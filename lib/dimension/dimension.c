@@ -9,14 +9,10 @@
 #include "dimension/kinds.h"
 #include "mapcache/trace.h"
 
-const mc_dimension_ops *const mc_dimension_kinds[] = { &mc_dimension_values,
-                                                       &mc_dimension_regex,
-                                                       &mc_dimension_sqlite,
-                                                       &mc_dimension_time,
-                                                       &mc_dimension_postgresql,
-                                                       &mc_dimension_elasticsearch,
-                                                       &mc_dimension_cube,
-                                                       NULL };
+const mc_dimension_ops *const mc_dimension_kinds[] = { &mc_dimension_values,     &mc_dimension_regex,
+                                                       &mc_dimension_sqlite,     &mc_dimension_time,
+                                                       &mc_dimension_postgresql, &mc_dimension_elasticsearch,
+                                                       &mc_dimension_cube,       NULL };
 
 static const mc_dimension_ops *
 find_kind(const char *type)
@@ -37,10 +33,11 @@ mc_dimension_from_config(const mc_node *node, mc_build *build)
     }
     const mc_dimension_ops *ops = find_kind(type);
     if (ops == NULL) {
-        mc_complain(build->diagnostics, MC_REFUSED, node,
-                    "unknown dimension type \"%s\": one of values, regex, sqlite, time, postgresql, elasticsearch, cube "
-                    "is needed",
-                    type);
+        mc_complain(
+            build->diagnostics, MC_REFUSED, node,
+            "unknown dimension type \"%s\": one of values, regex, sqlite, time, postgresql, elasticsearch, cube "
+            "is needed",
+            type);
         return NULL;
     }
     mc_dimension *dimension = ops->from_config(node, build);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/pages.h"
 #include "image/scratch.h"
 
 enum { KEPT = 64 };
@@ -54,8 +55,12 @@ static apr_status_t
 give_back(void *data)
 {
     plane *given = data;
-    if (*given->dirty || !keep(given))
-        free(given->bytes);
+    if (*given->dirty || !keep(given)) {
+        if (given->size < MC_PAGES_FROM)
+            free(given->bytes);
+        else
+            mc_pages_unmap(given->bytes, given->size);
+    }
     return APR_SUCCESS;
 }
 
@@ -65,7 +70,7 @@ mc_plane_acquire(size_t size, const bool *dirty, apr_pool_t *pool)
     plane *given = apr_palloc(pool, sizeof(*given));
     *given = (plane){ take(size), size, dirty };
     if (given->bytes == NULL)
-        given->bytes = calloc(1, size);
+        given->bytes = size < MC_PAGES_FROM ? calloc(1, size) : mc_pages_map(size);
     MC_ASSERT(given->bytes != NULL);
     apr_pool_cleanup_register(pool, given, give_back, apr_pool_cleanup_null);
     return given->bytes;

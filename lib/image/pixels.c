@@ -141,10 +141,9 @@ mc_pixels_fill(mc_pixels *pixels, const uint8_t bgra[4])
 {
     uint32_t value;
     memcpy(&value, bgra, 4);
-    for (int y = 0; y < pixels->height; y++) {
-        uint8_t *row = pixels->data + (size_t)y * pixels->stride;
-        for (int x = 0; x < pixels->width; x++)
-            memcpy(row + (size_t)x * 4, &value, 4);
-    }
+    for (int x = 0; x < pixels->width; x++)
+        memcpy(pixels->data + (size_t)x * 4, &value, 4);
+    for (int y = 1; y < pixels->height; y++)
+        memcpy(pixels->data + (size_t)y * pixels->stride, pixels->data, (size_t)pixels->width * 4);
     pixels->opacity = bgra[3] == 255 ? MC_OPAQUE : bgra[3] == 0 ? MC_EMPTY : MC_TRANSLUCENT;
 }

@@ -7,13 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-/* Blocks from this size on are mapped: from malloc they would stay behind in the heap of each thread that ever drew a
- * map. */
-#define MAPPED_FROM ((size_t)1 << 20)
-#define HUGE_PAGE ((size_t)2 << 20)
+#include "base/pages.h"
+
 #define KEPT_BLOCKS 64
 #define KEPT_BYTES ((size_t)16 << 20)
 
@@ -70,29 +66,16 @@ take_kept(size_t size)
     return found;
 }
 
-/* The data begins on a huge page, right behind the small page whose end holds the header: faulting a map's pixels in
- * by small pages takes as long as drawing them. */
-static block *
-map(size_t capacity)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), reserved = page + capacity + HUGE_PAGE;
-    uint8_t *base = mmap(NULL, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base == MAP_FAILED)
-        return NULL;
-    uint8_t *data = (uint8_t *)(((uintptr_t)base + page + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1));
-    uint8_t *end = data + capacity;
-    if (data - page > base)
-        munmap(base, (size_t)(data - page - base));
-    if (end < base + reserved)
-        munmap(end, (size_t)(base + reserved - end));
-    madvise(data, capacity, MADV_HUGEPAGE);
-    return (block *)(void *)(data - offsetof(block, data));
-}
-
 static block *
 allocate(size_t capacity)
 {
-    block *fresh = capacity < MAPPED_FROM ? aligned_alloc(64, sizeof(block) + capacity) : map(capacity);
+    block *fresh = NULL;
+    if (capacity < MC_PAGES_FROM) {
+        fresh = aligned_alloc(64, sizeof(block) + capacity);
+    } else { /* from malloc it would stay behind in the heap of each thread that ever drew a map */
+        uint8_t *data = mc_pages_map(capacity);
+        fresh = data == NULL ? NULL : (block *)(void *)(data - offsetof(block, data));
+    }
     if (fresh != NULL)
         fresh->capacity = capacity;
     return fresh;
@@ -101,11 +84,10 @@ allocate(size_t capacity)
 static void
 give_back(block *released)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    if (released->capacity < MAPPED_FROM)
+    if (released->capacity < MC_PAGES_FROM)
         free(released);
     else
-        munmap(released->data - page, page + released->capacity);
+        mc_pages_unmap(released->data, released->capacity);
 }
 
 void *

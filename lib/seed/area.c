@@ -109,7 +109,7 @@ load(char **bytes, size_t *size, const char *path, apr_pool_t *pool)
 
 /* Twice: once for the CRS, which may stand at the end. */
 static mc_error *
-read_text(mc_seed_region **region, mc_areas_text *text, const char *srs, const mc_grid *grid)
+read_text(mc_seed_region **region, mc_areas_text *text, const char *srs, const mc_grid *grid, int finest)
 {
     if (text->end - text->begin >= 3 && memcmp(text->begin, "\xef\xbb\xbf", 3) == 0)
         text->begin += 3;
@@ -121,7 +121,7 @@ read_text(mc_seed_region **region, mc_areas_text *text, const char *srs, const m
         srs = text->srs;
     if (srs == NULL && json)
         srs = "EPSG:4326"; /* RFC 7946, 4: longitude and latitude of WGS 84, in this order */
-    MC_TRY(mc_region_begin(&text->builder, grid, srs, text->pool));
+    MC_TRY(mc_region_begin(&text->builder, grid, finest, srs, text->pool));
     text->at = text->begin;
     text->count = 0;
     MC_TRY((json ? mc_areas_json : mc_areas_wkt)(text));
@@ -130,31 +130,39 @@ read_text(mc_seed_region **region, mc_areas_text *text, const char *srs, const m
 }
 
 mc_error *
-mc_seed_area_read(mc_seed_region **region, const char *path, const char *srs, const mc_grid *grid, apr_pool_t *pool)
+mc_seed_area_parse(mc_seed_region **region, const char *bytes, size_t size, const char *name, const char *srs,
+                   const mc_grid *grid, int finest, apr_pool_t *pool)
+{
+    *region = NULL;
+    mc_areas_text text = { .path = name, .pool = pool, .begin = bytes, .end = bytes + size };
+    mc_error *error = read_text(region, &text, srs, grid, finest);
+    free(text.xy);
+    return error;
+}
+
+mc_error *
+mc_seed_area_read(mc_seed_region **region, const char *path, const char *srs, const mc_grid *grid, int finest,
+                  apr_pool_t *pool)
 {
     char *bytes = NULL;
     size_t size = 0;
     *region = NULL;
-    mc_areas_text text = { .path = path, .pool = pool };
     mc_error *error = load(&bytes, &size, path, pool);
-    text.begin = bytes;
-    text.end = bytes + size;
     if (error == MC_OK)
-        error = read_text(region, &text, srs, grid);
-    free(text.xy);
+        error = mc_seed_area_parse(region, bytes, size, path, srs, grid, finest, pool);
     free(bytes);
     return error;
 }
 
 mc_error *
 mc_seed_area_ogr(mc_seed_region **region, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted,
-                 const mc_grid *grid, apr_pool_t *pool)
+                 const mc_grid *grid, int finest, apr_pool_t *pool)
 {
     void *symbol;
     mc_region_builder *builder;
     *region = NULL;
     MC_TRY(mc_module_symbol(&symbol, "gdal", MC_AREAS_OGR_SYMBOL, pool));
-    MC_TRY(mc_region_begin(&builder, grid, wanted->srs, pool));
+    MC_TRY(mc_region_begin(&builder, grid, finest, wanted->srs, pool));
     MC_TRY(((const mc_areas_ogr_ops *)symbol)->read(builder, features, invalid, wanted, pool));
     *region = mc_region_finish(builder);
     return MC_OK;

@@ -7,11 +7,15 @@
 /*
  * Reads polygons, lines and points from a file of GeoJSON (RFC 7946) or of WKT (OGC 06-103r4, 7.2; EWKT's "SRID=n;"
  * may stand before), one or many. `srs`: their CRS, x first; NULL: what the file names, otherwise degrees for GeoJSON
- * and the grid's CRS for WKT. *region is NULL where the file has none. MC_ERR_IO, MC_ERR_CORRUPT with file and line,
- * MC_ERR_LIMIT beyond 256 MB; errors of mc_region_begin.
+ * and the grid's CRS for WKT. `finest`: the last level that it is for. *region is NULL where the file has none.
+ * MC_ERR_IO, MC_ERR_CORRUPT with file and line, MC_ERR_LIMIT beyond 256 MB; errors of mc_region_begin.
  */
-mc_error *mc_seed_area_read(mc_seed_region **region, const char *path, const char *srs, const mc_grid *grid,
+mc_error *mc_seed_area_read(mc_seed_region **region, const char *path, const char *srs, const mc_grid *grid, int finest,
                             apr_pool_t *pool) MC_CHECKED;
+
+/* The same from a text; `name` stands for the file in errors. */
+mc_error *mc_seed_area_parse(mc_seed_region **region, const char *bytes, size_t size, const char *name, const char *srs,
+                             const mc_grid *grid, int finest, apr_pool_t *pool) MC_CHECKED;
 
 /* What of an OGR data source is taken; all but the source may be NULL. */
 typedef struct mc_seed_ogr {
@@ -25,6 +29,6 @@ typedef struct mc_seed_ogr {
  * source, the layer or the query is wrong; MC_ERR_UNAVAILABLE without the module.
  */
 mc_error *mc_seed_area_ogr(mc_seed_region **region, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted,
-                           const mc_grid *grid, apr_pool_t *pool) MC_CHECKED;
+                           const mc_grid *grid, int finest, apr_pool_t *pool) MC_CHECKED;
 
 #endif

@@ -19,11 +19,11 @@ typedef enum mc_region_kind { MC_REGION_POINT, MC_REGION_LINE, MC_REGION_RING, M
 
 /*
  * Begins a region in the CRS of `grid`. `srs` is the CRS of what will be added, x (longitude) first; NULL: the grid's.
- * Lines of another CRS are straight there: they are divided until their chords are less than half a pixel of the grid's
- * finest level off, and what lies far outside of the grid is cut off before it is transformed. Errors as of
+ * Lines of another CRS are straight there: they are divided until their chords are less than half a pixel of
+ * level `finest` off, and what lies far outside of the grid is cut off before it is transformed. Errors as of
  * mc_projection_open.
  */
-mc_error *mc_region_begin(mc_region_builder **builder, const mc_grid *grid, const char *srs,
+mc_error *mc_region_begin(mc_region_builder **builder, const mc_grid *grid, int finest, const char *srs,
                           apr_pool_t *pool) MC_CHECKED;
 
 /*

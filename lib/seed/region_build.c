@@ -45,7 +45,7 @@ free_builder(void *data)
 }
 
 mc_error *
-mc_region_begin(mc_region_builder **builder, const mc_grid *grid, const char *srs, apr_pool_t *pool)
+mc_region_begin(mc_region_builder **builder, const mc_grid *grid, int finest, const char *srs, apr_pool_t *pool)
 {
     mc_region_builder *b = apr_pcalloc(pool, sizeof(*b));
     *builder = b;
@@ -53,7 +53,7 @@ mc_region_begin(mc_region_builder **builder, const mc_grid *grid, const char *sr
     apr_pool_cleanup_register(pool, b, free_builder, apr_pool_cleanup_null);
     if (srs != NULL && !mc_grid_has_srs(grid, srs))
         MC_TRY(mc_projection_open(&b->projection, srs, grid->srs, pool));
-    b->tolerance = grid->levels[grid->level_count - 1].resolution / 2;
+    b->tolerance = grid->levels[finest].resolution / 2;
     b->clip = grid->extent;
     if (b->projection != NULL && mc_projection_box(&b->clip, b->projection, true)) {
         double margin = (b->clip.maxx - b->clip.minx + b->clip.maxy - b->clip.miny) * 0.2;

@@ -6,13 +6,15 @@
 
 #include "base/text.h"
 #include "mapcache/cube.h"
+#include "mapcache/jobs.h"
 #include "mapcache/server.h"
 #include "mapcache/service.h"
 #include "server/server_private.h"
 
 typedef struct root_config {
     int mode;
-    apr_array_header_t *metadata, *environment, *cubes, *sources, *grids, *formats, *caches, *rulesets, *tilesets, *services;
+    apr_array_header_t *metadata, *environment, *cubes, *sources, *grids, *formats, *caches, *rulesets, *tilesets,
+        *services;
     const mc_node *legacy_services;
     const char *default_format, *merge_format;
     int errors;
@@ -23,6 +25,7 @@ typedef struct root_config {
     int log_level;
     bool auto_reload;
     const mc_node *connection_pool;
+    const mc_node *jobs;
     const char *workers;
     int io_workers;
     apr_int64_t memory_cache;
@@ -87,6 +90,8 @@ const mc_key mc_root_keys[] = {
       "FastCGI: read this file again when it changes; a bad one leaves the old one in force." },
     { "connection_pool", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(connection_pool), pool_keys,
       "Limits of MapCache's pools." },
+    { "jobs", MC_TREE, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(jobs), mc_jobs_keys,
+      "The queue of seeding jobs that `mapcache jobs` and the service jobs use." },
     { "workers", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, "auto", FIELD(workers), NULL,
       "CPU worker threads of a process: auto (processors divided by the processes of the MPM) or 0 to 256." },
     { "io_workers", MC_INT, MC_KEY_OURS, 1, 1024, NULL, "16", FIELD(io_workers), NULL,
@@ -317,6 +322,8 @@ build_model(mc_config *config, const mc_node *node, mc_build *build)
     read_sections(config, &root, build);
     config->tilesets_by_name = build->tilesets;
     config->cubes = build->cubes;
+    if (root.jobs != NULL)
+        config->jobs = build->jobs = mc_jobs_from_config(root.jobs, build);
     config->services = mc_services_from_config(root.services, root.legacy_services, build);
     for (int i = 0; i < config->services->nelts; i++)
         if (APR_ARRAY_IDX(config->services, i, const mc_service *)->ops == &mc_service_metrics)

@@ -7,8 +7,19 @@
 const mc_key mc_service_plain_keys[] = { MC_SERVICE_KEYS(struct { mc_service_base base; }), MC_KEY_END };
 
 const mc_service_ops *const mc_service_kinds[] = {
-    &mc_service_tms,      &mc_service_wmts,    &mc_service_demo,   &mc_service_gmaps,  &mc_service_kml, &mc_service_ve,
-    &mc_service_mapguide, &mc_service_metrics, &mc_service_health, &mc_service_status, &mc_service_wms, NULL,
+    &mc_service_tms,
+    &mc_service_wmts,
+    &mc_service_demo,
+    &mc_service_gmaps,
+    &mc_service_kml,
+    &mc_service_ve,
+    &mc_service_mapguide,
+    &mc_service_metrics,
+    &mc_service_health,
+    &mc_service_status,
+    &mc_service_jobs,
+    &mc_service_wms,
+    NULL,
 };
 
 bool
@@ -50,7 +61,7 @@ mc_service_from_config(const mc_node *node, mc_build *build)
     }
     mc_complain(build->diagnostics, MC_REFUSED, node,
                 "unknown service type \"%s\": it is one of wms, wmts, tms, gmaps, kml, ve, mapguide, demo, metrics, "
-                "health, status",
+                "health, status, jobs",
                 type);
     return NULL;
 }

@@ -68,6 +68,7 @@ extern const mc_service_ops mc_service_kml;
 extern const mc_service_ops mc_service_ve;
 extern const mc_service_ops mc_service_mapguide;
 extern const mc_service_ops mc_service_health;
+extern const mc_service_ops mc_service_jobs;
 extern const mc_service_ops mc_service_status;
 extern const mc_service_ops mc_service_wms;
 

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static mc_level levels[] = { { 1000, 1, 1 }, { 100, 10, 10 } };
 
 static mc_error *
-read_all(mc_area_text *text, bool json)
+read_all(mc_areas_text *text, bool json)
 {
     text->at = text->begin;
     text->count = 0;
@@ -56,11 +56,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *bytes = malloc(size > 0 ? size : 1);
     if (size > 0)
         memcpy(bytes, data, size);
-    mc_area_text text = { .path = "fuzzed", .begin = bytes, .end = bytes + size, .pool = pool };
+    mc_areas_text text = { .path = "fuzzed", .begin = bytes, .end = bytes + size, .pool = pool };
     bool json = size > 0 && bytes[0] == '{';
     mc_error *error = read_all(&text, json);
     if (error == MC_OK)
-        error = mc_region_begin(&text.builder, &grid, size % 2 == 0 ? "EPSG:4326" : NULL, pool);
+        error = mc_region_begin(&text.builder, &grid, 1, size % 2 == 0 ? "EPSG:4326" : NULL, pool);
     if (error == MC_OK)
         error = read_all(&text, json);
     mc_seed_region *region = error == MC_OK ? mc_region_finish(text.builder) : NULL;

@@ -63,14 +63,16 @@ class Client:
         del self.left[:size]
         return taken
 
-    def send(self, path=b"/", query=b"", variables=None):
-        """Sends a GET; path as PATH_INFO, which web servers decode, so that it may hold any byte."""
-        everything = {b"REQUEST_METHOD": b"GET", b"SCRIPT_NAME": b"/mc", b"PATH_INFO": path, b"QUERY_STRING": query,
+    def send(self, path=b"/", query=b"", variables=None, body=b""):
+        """Sends a GET, with a body a POST; path as PATH_INFO, which web servers decode, so that it may hold any byte."""
+        method = {b"REQUEST_METHOD": b"POST", b"CONTENT_LENGTH": b"%d" % len(body)} if body else {b"REQUEST_METHOD": b"GET"}
+        everything = {**method, b"SCRIPT_NAME": b"/mc", b"PATH_INFO": path, b"QUERY_STRING": query,
                       b"SERVER_NAME": b"tests.example", b"SERVER_PORT": b"80", **(variables or {})}
         params = b"".join(pair(name, value) for name, value in everything.items() if value is not None)
         parts = [params[at:at + 65535] for at in range(0, len(params), 65535)]
         self.socket.sendall(record(BEGIN, struct.pack(">HB5x", 1, 1))
-                            + b"".join(record(PARAMS, part) for part in parts) + record(PARAMS) + record(STDIN))
+                            + b"".join(record(PARAMS, part) for part in parts) + record(PARAMS)
+                            + b"".join(record(STDIN, body[at:at + 65535]) for at in range(0, len(body), 65535)) + record(STDIN))
 
     def receive(self):
         output = b""
@@ -84,8 +86,8 @@ class Client:
             if kind == STDOUT:
                 output += content
 
-    def get(self, path=b"/", query=b"", variables=None):
-        self.send(path, query, variables)
+    def get(self, path=b"/", query=b"", variables=None, body=b""):
+        self.send(path, query, variables, body)
         return self.receive()
 
 

@@ -17,7 +17,7 @@ SAMPLE = ROOT / "mapcache.xml.sample"
 # that exists, and what this build knows but does not have.
 ONLY_MENTIONED = {"services", "merge_format", "lock_dir", "lock_retry", "hitstats", "dbname_template", "watermark",
                   "mapserver", "mapfile", "subdimensions_read_only", "postgis", "shapefile", "layer", "sqlite", "time",
-                  "postgresql", "elasticsearch", "geopackage", "MVT", "srs", "cube"}
+                  "postgresql", "elasticsearch", "geopackage", "MVT", "srs", "cube", "jobs"}
 
 
 def run(build, *arguments):
@@ -223,3 +223,14 @@ def test_documents_name_options_that_exist(build):
             if f"<{element}>" not in reference and f"<{element} " not in reference and element not in allowed:
                 unknown.add(f"{name}: <{element}>")
     assert not unknown, "\n".join(sorted(unknown))
+
+
+def test_options_of_the_seeder_are_those_of_its_help(build):
+    """docs/seeding.md has a row for each option of the program's own table, in its words."""
+    printed = run(build, "seed", "--help").stdout
+    rows = [f"| `{short}{name}{argument}` | {meaning} |" for short, name, argument, meaning in
+            re.findall(r"^  (-\w, |    )(--[\w-]+)((?: \S+)?)  +(\S.*)$", printed, re.M)]
+    rows = [row.replace("`    ", "`") for row in rows]
+    document = (ROOT / "docs/seeding.md").read_text()
+    assert len(rows) == printed.count("\n") - 2
+    assert document.endswith("## Options\n\n| option | meaning |\n|---|---|\n" + "\n".join(rows) + "\n"), "\n".join(rows)

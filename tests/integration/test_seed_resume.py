@@ -53,13 +53,26 @@ class Site:
         return int(lines[2].split()[1])
 
 
-@pytest.mark.parametrize("order", ["drill-down", "scanline"])
+def in_order(site):
+    """The tiles of each metatile, in the order in which one thread has stored them."""
+    with sqlite3.connect(site.folder / "tiles.sqlite3") as db:
+        metatiles = {}
+        for z, x, y in db.execute("select z, x, y from tiles order by rowid"):
+            metatiles.setdefault((z, x // 2, y // 2), []).append((z, x, y))
+    return list(metatiles.values())
+
+
+@pytest.mark.parametrize("order", ["drill-down", "scanline", "hilbert"])
 @pytest.mark.parametrize("workers", ["-n", "-p"])
 def test_killed_at_any_moment_it_goes_on(tmp_path, order, workers):
     whole = Site(tmp_path / "whole")
-    options = "-z", "0,7", "-i", order
+    options = ["-z", "0,7", "-i", order]
+    if order == "hilbert":  # and in an area
+        (tmp_path / "area").write_text("POLYGON((-170 -80, 170 -60, 160 80, -175 84, -20 0, -170 -80))")
+        options += ["--area", tmp_path / "area", "--area-srs", "EPSG:4326"]
     assert whole.seed(*options).returncode == 0
-    expected = whole.tiles()
+    expected, walk = whole.tiles(), in_order(whole)
+    assert sum(map(len, walk)) == len(expected)
     chance = random.Random(order + workers)
     site = Site(tmp_path / "killed")
     kept = 0
@@ -71,7 +84,8 @@ def test_killed_at_any_moment_it_goes_on(tmp_path, order, workers):
         if site.place.exists():  # what it says is done is there, in the order of the walk
             assert site.done() >= kept
             kept = site.done()
-            assert len(site.tiles()) >= kept
+            stored = site.tiles()
+            assert all(tile in stored for metatile in walk[:kept] for tile in metatile)
     result = site.seed(*options, workers, "2", "--checkpoint", site.place, "--resume")
     assert result.returncode == 0, result.stdout + result.stderr
     assert site.tiles() == expected

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "mapcache/seed.h"
+#include "mapcache/trace.h"
 
 enum { LEVELS = 5, SIDE = 16, TILE = 8 };
 
@@ -20,6 +21,9 @@ typedef struct store {
     _Atomic int renders;
     int fail_z, fail_x, fail_y; /* a metatile whose render fails; -1: none */
     bool deadly;                /* the source kills its process */
+    bool hangs;                 /* the source answers when nobody wants it any more */
+    bool away;                  /* the source refuses */
+    _Atomic int waiting;        /* renders that hang */
 } store;
 
 typedef struct test_cache {
@@ -85,11 +89,19 @@ static const mc_cache_ops cache_ops = {
 static mc_error *
 test_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *job, apr_pool_t *result_pool)
 {
-    (void)source, (void)job;
+    (void)source;
     static const uint8_t colour[4] = { 10, 20, 30, 255 };
     origin_store->renders++;
     if (origin_store->deadly)
         raise(SIGKILL);
+    if (origin_store->away)
+        return mc_error_create(result_pool, MC_ERR_UPSTREAM, "the origin is away");
+    if (origin_store->hangs) {
+        MC_SPAN(job, "mapcache_http_request");
+        for (origin_store->waiting++; !job->abandoned(job->abandoned_baton);)
+            apr_sleep(10000);
+        return mc_error_create(result_pool, MC_ERR_UNAVAILABLE, "nobody wants it");
+    }
     mc_extent failing = { -1, -1, -1, -1 };
     if (origin_store->fail_z >= 0)
         failing = mc_grid_tile_extent(wanted->grid, origin_store->fail_z, origin_store->fail_x, origin_store->fail_y);
@@ -159,6 +171,7 @@ set_up(void)
 typedef struct tally {
     int done, skipped, failed;
     mc_seed_result failure;
+    double seconds[MC_SEED_PART_COUNT];
 } tally;
 
 static tally results;
@@ -184,6 +197,8 @@ count_result(void *baton, const mc_seed_result *result)
     (void)baton;
     results.done += result->outcome == MC_SEED_DONE;
     results.skipped += result->outcome == MC_SEED_SKIPPED;
+    for (int i = 0; i < MC_SEED_PART_COUNT; i++)
+        results.seconds[i] += (double)result->seconds[i];
     if (result->outcome == MC_SEED_FAILED) {
         results.failed++;
         results.failure = *result;
@@ -392,7 +407,79 @@ START_TEST(a_stop_ends_the_waiting)
 }
 END_TEST
 
+static mc_seed_crew *
+hire(int workers, bool processes)
+{
+    mc_seed_plan plan = { .task = { .tileset = &tileset, .link = &grid_link },
+                          .workers = workers,
+                          .processes = processes,
+                          .backoff = true,
+                          .log = &mc_log_stderr,
+                          .process_open = open_process,
+                          .process_close = close_process,
+                          .report = count_result };
+    mc_seed_crew *crew;
+    results = (tally){ 0 };
+    ck_ok(mc_seed_hire(&crew, &plan, pool));
+    return crew;
+}
+
+START_TEST(what_hangs_is_given_up)
+{
+    for (int processes = 0; processes < 2; processes++) {
+        set_up();
+        cache.store->hangs = true;
+        mc_seed_crew *crew = hire(2, processes);
+        for (int i = 0; i < 8; i++)
+            ck_ok(mc_seed_submit(crew, 4, 2 * i, 0, NULL, pool));
+        while (cache.store->waiting < 2)
+            apr_sleep(1000);
+        mc_seed_recall(crew);
+        ck_ok(mc_seed_finish(crew, pool));
+        ck_assert_int_eq(results.done + results.failed + results.skipped, 0);
+        ck_assert_int_eq(cache.store->renders, 2);
+    }
+}
+END_TEST
+
+START_TEST(an_origin_that_is_away_is_let_alone)
+{
+    for (int processes = 0; processes < 2; processes++) {
+        set_up();
+        cache.store->away = true;
+        mc_seed_crew *crew = hire(4, processes);
+        ck_assert_int_eq(mc_seed_awake(crew), 4);
+        for (int i = 0; i < 64; i++)
+            ck_ok(mc_seed_submit(crew, 4, 2 * (i % 8), 2 * (i / 8), NULL, pool));
+        for (int left = 1; left > 0;)
+            ck_ok(mc_seed_poll(&left, crew, 100, pool));
+        ck_assert_int_eq(results.failed, 64);
+        ck_assert_int_eq(mc_seed_awake(crew), 1);
+        cache.store->away = false; /* and comes back: one more after each round of good answers */
+        ck_ok(mc_seed_submit(crew, 4, 0, 0, NULL, pool));
+        ck_ok(mc_seed_finish(crew, pool));
+        ck_assert_int_eq(results.done, 1);
+    }
+}
+END_TEST
+
+START_TEST(results_tell_where_the_time_went)
+{
+    for (int processes = 0; processes < 2; processes++) {
+        set_up();
+        results = (tally){ 0 };
+        ck_ok(seed((mc_seed_task){ 0 }, 2, processes));
+        ck_assert_int_eq(results.done, METATILES);
+        ck_assert(results.seconds[MC_SEED_DRAW] > 0);
+        ck_assert(results.seconds[MC_SEED_ORIGIN] == 0);
+        for (int i = 0; i < MC_SEED_PART_COUNT; i++)
+            ck_assert(results.seconds[i] >= 0 && results.seconds[i] < 100);
+    }
+}
+END_TEST
+
 UNIT_MAIN("crew", workers_fill_every_tile_once, force_draws_again, only_older_tiles_are_drawn_again_or_deleted,
           delete_empties, transfer_copies_what_is_stored_and_draws_nothing,
           failures_name_their_metatile_and_stop_nothing, dead_processes_are_noticed, the_rate_is_kept,
-          a_stop_ends_the_waiting)
+          a_stop_ends_the_waiting, what_hangs_is_given_up, an_origin_that_is_away_is_let_alone,
+          results_tell_where_the_time_went)

@@ -27,7 +27,7 @@ read_text(const char *text, const char *srs)
                       .level_count = 2,
                       .levels = levels };
     mc_seed_region *region;
-    problem = mc_seed_area_read(&region, path, srs, &grid, pool);
+    problem = mc_seed_area_read(&region, path, srs, &grid, 1, pool);
     unlink(path);
     return problem == MC_OK ? region : NULL;
 }
@@ -168,7 +168,7 @@ START_TEST(a_missing_file_is_named)
 {
     mc_seed_region *region;
     read_text("", NULL);
-    ck_fails(IO, mc_seed_area_read(&region, "/nowhere/at/all", NULL, &grid, pool));
+    ck_fails(IO, mc_seed_area_read(&region, "/nowhere/at/all", NULL, &grid, 1, pool));
 }
 END_TEST
 

@@ -26,7 +26,7 @@ begin(const char *srs)
     grid = plain_grid();
     grid.aliases = apr_array_make(pool, 1, sizeof(const char *));
     mc_region_builder *builder;
-    ck_ok(mc_region_begin(&builder, &grid, srs, pool));
+    ck_ok(mc_region_begin(&builder, &grid, grid.level_count - 1, srs, pool));
     return builder;
 }
 
@@ -191,14 +191,14 @@ START_TEST(what_lies_far_outside_is_cut_off)
     static const double world[] = { -180, -90, 180, -90, 180, 90, -180, 90 };
     static const double equator[] = { -180, 0, 180, 0 }, meridian[] = { 8, -80, 8, 80 };
     mc_region_builder *builder;
-    ck_ok(mc_region_begin(&builder, &grid, "EPSG:4326", pool));
+    ck_ok(mc_region_begin(&builder, &grid, grid.level_count - 1, "EPSG:4326", pool));
     ck_ok(mc_region_add(builder, MC_REGION_RING, world, 4, pool));
     mc_seed_region *region = mc_region_finish(builder);
     ck_assert_int_eq(mc_region_relate(region, &grid.extent, 0, 0), MC_REGION_INSIDE);
-    ck_ok(mc_region_begin(&builder, &grid, "EPSG:4326", pool));
+    ck_ok(mc_region_begin(&builder, &grid, grid.level_count - 1, "EPSG:4326", pool));
     ck_ok(mc_region_add(builder, MC_REGION_LINE, equator, 2, pool));
     ck_assert_ptr_null(mc_region_finish(builder));
-    ck_ok(mc_region_begin(&builder, &grid, "EPSG:4326", pool));
+    ck_ok(mc_region_begin(&builder, &grid, grid.level_count - 1, "EPSG:4326", pool));
     ck_ok(mc_region_add(builder, MC_REGION_LINE, meridian, 2, pool));
     region = mc_region_finish(builder);
     ck_assert_int_eq(mc_region_relate(region, &grid.extent, 0, 0), MC_REGION_CROSSED);

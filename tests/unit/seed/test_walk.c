@@ -221,7 +221,7 @@ static mc_seed_region *
 region_of(const mc_grid *grid, const double *ring, size_t count, const double *hole, size_t hole_count)
 {
     mc_region_builder *builder;
-    ck_ok(mc_region_begin(&builder, grid, NULL, pool));
+    ck_ok(mc_region_begin(&builder, grid, 0, NULL, pool));
     ck_ok(mc_region_add(builder, MC_REGION_RING, ring, count, pool));
     if (hole_count > 0)
         ck_ok(mc_region_add(builder, MC_REGION_HOLE, hole, hole_count, pool));

@@ -1,0 +1,62 @@
+"""Tiles of 16 KB written to one SQLite file: through our store, and the bare rows as a script writes them."""
+import pathlib
+import random
+import re
+import shlex
+import sqlite3
+import subprocess
+import tempfile
+import time
+
+from common.servers import BUILD, ROOT
+
+BYTES, TOGETHER = 16384, 1000
+WAYS = {"bare rows, rollback journal, synchronous": "PRAGMA journal_mode=delete; PRAGMA synchronous=full; PRAGMA cache_spill=off",
+        "bare rows, WAL": "PRAGMA journal_mode=wal; PRAGMA synchronous=normal"}
+
+
+def program():
+    """micro_write, compiled here, as the release build has none."""
+    source, made = ROOT / "benchmarks" / "micro" / "write.c", ROOT / "build" / "bench" / "bin" / "write"
+    library = BUILD / "lib" / "libmapcache.so"
+    if not made.exists() or made.stat().st_mtime < max(source.stat().st_mtime, library.stat().st_mtime):
+        made.parent.mkdir(parents=True, exist_ok=True)
+        flags = shlex.split(subprocess.run(["pkg-config", "--cflags", "--libs", "apr-1", "apr-util-1", "sqlite3"], check=True, capture_output=True, text=True).stdout)
+        subprocess.run(["cc", "-O2", "-std=gnu17", "-o", made, source, f"-I{ROOT}/lib", f"-I{ROOT}/include", f"-L{library.parent}", "-lmapcache",
+                        f"-Wl,-rpath,{library.parent}", *flags], check=True)
+    return made
+
+
+def ours(tiles):
+    """Tiles/s by how many there are in a transaction."""
+    out = subprocess.run([program(), str(tiles)], check=True, capture_output=True, text=True).stdout
+    return {int(together): float(rate) for together, rate in re.findall(r"(\d+) tiles a transaction:\s+(\d+) tiles/s", out)}
+
+
+def bare(settings, tiles):
+    numbers = random.Random(1)
+    blobs = [numbers.randbytes(BYTES) for _ in range(256)]
+    with tempfile.TemporaryDirectory(prefix="mapcache-writes-", dir="/var/tmp") as folder:
+        file = sqlite3.connect(pathlib.Path(folder) / "tiles.sqlite3", isolation_level=None)
+        file.executescript(settings)
+        file.execute("CREATE TABLE tiles(z integer, x integer, y integer, data blob)")
+        file.execute("CREATE UNIQUE INDEX place ON tiles(z, x, y)")
+        began = time.monotonic()
+        for first in range(0, tiles, TOGETHER):
+            file.execute("BEGIN")
+            file.executemany("INSERT INTO tiles VALUES(12, ?, ?, ?)", ((at % 251, at // 251, blobs[at % 256]) for at in range(first, min(tiles, first + TOGETHER))))
+            file.execute("COMMIT")
+        seconds = time.monotonic() - began
+        file.close()
+    return tiles / seconds
+
+
+def measure(tiles, rounds):
+    """In turn."""
+    found = {}
+    for _ in range(rounds):
+        for together, rate in ours(tiles).items():
+            found.setdefault(f"ours, {together} tiles a transaction", []).append(rate)
+        for name, settings in WAYS.items():
+            found.setdefault(f"{name}, {TOGETHER} rows a transaction", []).append(bare(settings, tiles))
+    return [{"who": name, "rates": rates} for name, rates in found.items()]

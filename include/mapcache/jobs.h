@@ -1,0 +1,242 @@
+/*
+ * Jobs that any number of seeders on any number of hosts share: a queue in PostgreSQL. A job is one walk over an area;
+ * it is cut into units, rectangles of metatiles of one level, that are never all written down: the job's row has the
+ * number of the next one, and only units that are leased, given back or failed have rows. A lease ends by the clock of
+ * the database; what a worker's own clock says does not matter.
+ */
+#ifndef MAPCACHE_JOBS_H
+#define MAPCACHE_JOBS_H
+
+#include "mapcache/seed.h"
+
+struct mc_config;
+
+/* <jobs>: where the queue is. */
+typedef struct mc_jobs mc_jobs;
+
+extern const mc_key mc_jobs_keys[];
+mc_jobs *mc_jobs_from_config(const mc_node *node, mc_build *build);
+
+/* A queue by its connection string alone. */
+mc_jobs *mc_jobs_create(const char *connection, apr_pool_t *pool);
+
+enum {
+    MC_JOBS_PRIORITY_MAX = 1000000,
+    MC_JOBS_SIDE_MAX = 1024,    /* metatiles along a unit's side */
+    MC_JOBS_ATTEMPTS_MAX = 100, /* how often a unit is tried */
+    MC_JOBS_LISTED_MAX = 1000,
+    MC_JOBS_AREA_MAX = 4 << 20, /* bytes of an area's text */
+};
+
+typedef enum mc_job_mode { MC_JOB_SEED, MC_JOB_RESEED, MC_JOB_DELETE, MC_JOB_TRANSFER } mc_job_mode;
+typedef enum mc_job_state { MC_JOB_OPEN, MC_JOB_PAUSED, MC_JOB_CANCELLED, MC_JOB_DONE } mc_job_state;
+
+const char *mc_job_mode_name(mc_job_mode mode);
+bool mc_job_mode_parse(mc_job_mode *mode, const char *text);
+const char *mc_job_state_name(mc_job_state state);
+bool mc_job_state_parse(mc_job_state *state, const char *text);
+
+/* What is asked for, before it is held against a configuration. */
+typedef struct mc_job_wish {
+    const char *tileset;
+    const char *grid;              /* NULL: the tileset's first */
+    const char *target;            /* of a transfer */
+    const apr_table_t *dimensions; /* name -> value; NULL: the defaults */
+    mc_job_mode mode;
+    apr_int64_t older; /* seconds since 1970; 0: any age */
+    bool has_zoom, has_extent;
+    int minzoom, maxzoom;
+    mc_extent extent;     /* units of the grid's CRS, as a configuration has them */
+    const char *area;     /* GeoJSON or WKT that limits the job; NULL: none */
+    const char *area_srs; /* its CRS, x first; NULL: what it names, else degrees (GeoJSON) or the grid's (WKT) */
+    double rate;          /* tiles per second of all workers together; 0: no limit */
+    int priority;         /* the highest first */
+    int attempts;         /* how often a unit is tried; 0: three times */
+    int side;             /* metatiles along a unit's side; 0: by the job's size */
+    const char *owner;    /* who asks, for people; NULL: nobody */
+    const char *request;  /* the same text makes the same job only once; NULL: one of its own */
+} mc_job_wish;
+
+/* What has become of metatiles. */
+typedef struct mc_job_counts {
+    int64_t done, skipped, tiles; /* metatiles, metatiles, tiles inside the grid of those done */
+} mc_job_counts;
+
+/* A job as the queue has it. Times are microseconds since 1970 by the database's clock, 0 where there is none. */
+typedef struct mc_job {
+    int64_t id;
+    mc_job_state state;
+    mc_job_mode mode;
+    int priority, attempts;
+    const char *tileset, *grid, *target, *dimensions; /* target "" but of a transfer; dimensions as a query string */
+    apr_time_t older;
+    int minzoom, maxzoom;
+    bool has_extent;
+    mc_extent extent;
+    bool has_area;
+    const char *area, *area_srs; /* texts; "" without, and in lists */
+    const mc_tile_range *limits; /* of minzoom and so on: [0] is the one of minzoom */
+    int columns, rows;           /* tiles in a metatile */
+    int side;
+    double rate;
+    const char *model; /* of grid and metatiles: equal where units mean the same tiles */
+    int64_t units, next_unit, finished, failed_units;
+    int64_t metatiles, failed; /* metatiles in all, and of those that have failed */
+    mc_job_counts counts;
+    int workers; /* that hold a lease now */
+    apr_time_t created, started, ended, now;
+    const char *owner;
+} mc_job;
+
+/* A unit that is not finished: held by a worker, given back, or failed. */
+typedef struct mc_job_unit {
+    int64_t job, unit, lease;
+    const char *state;   /* leased, returned or failed */
+    const char *worker;  /* the last one */
+    const char *message; /* of its last failure, or "" */
+    int attempt;         /* how often it has failed */
+    int position;        /* metatiles at its front that have been visited */
+    const int *again;    /* those of them that have to be visited once more, in order */
+    int again_count;
+    mc_job_counts counts;
+    apr_time_t until; /* end of the lease, or when it may be leased again */
+} mc_job_unit;
+
+typedef struct mc_job_worker {
+    const char *name;
+    int threads;
+    int64_t job; /* 0: it waits */
+    double rate; /* tiles per second, lately */
+    int64_t tiles;
+    apr_time_t started, seen;
+} mc_job_worker;
+
+/* --- pure arithmetic -------------------------------------------------------------------------------------------- */
+
+/* Where a unit lies: metatiles column.. (columns of them) and row.. of level z, numbered from the grid's origin. */
+typedef struct mc_job_block {
+    int z, column, row, columns, rows;
+} mc_job_block;
+
+/* How many units, and metatiles, a job with limits, zooms, metatile size and side has; INT64_MAX at most. */
+int64_t mc_job_units(const mc_job *job);
+int64_t mc_job_metatiles(const mc_job *job);
+
+/* A unit's place. Levels ascend; inside of one, blocks go row by row, and so do metatiles inside of a block. */
+mc_job_block mc_job_block_of(const mc_job *job, int64_t unit);
+
+/* --- a configuration -------------------------------------------------------------------------------------------- */
+
+/* The job that a wish means with a configuration. MC_ERR_INVALID_PARAMETER where there is no such thing. */
+mc_error *mc_job_make(mc_job *job, const mc_job_wish *wish, const struct mc_config *config,
+                      apr_pool_t *pool) MC_CHECKED;
+
+/* What a worker with this configuration has to do for a job, and which metatiles of its units are wanted. The tileset
+ * is a copy. MC_ERR_CONFIG where the configuration has not what the job names, or where the job's units mean other
+ * tiles here. */
+mc_error *mc_job_task(mc_seed_task *task, mc_seed_area *area, const mc_job *job, const struct mc_config *config,
+                      apr_pool_t *pool) MC_CHECKED;
+
+/* --- the queue ---------------------------------------------------------------------------------------------------
+ * Errors: MC_ERR_UNAVAILABLE and MC_ERR_TIMEOUT where the database cannot be had, MC_ERR_UPSTREAM where it refuses,
+ * MC_ERR_CONFIG where its tables are of another version, MC_ERR_NOT_FOUND for a job that is not there. Tables are made
+ * by mc_jobs_enqueue and mc_jobs_lease; where there are none, nothing is listed. */
+
+/* *id: of the new job, or of the one that the same request has made before. */
+mc_error *mc_jobs_enqueue(int64_t *id, mc_jobs *jobs, const mc_job *job, const char *request, mc_ctx *ctx) MC_CHECKED;
+
+typedef struct mc_jobs_filter {
+    bool has_state;
+    mc_job_state state;
+    int64_t before; /* only jobs below this number; 0: all */
+    int limit;      /* 1 to MC_JOBS_LISTED_MAX */
+} mc_jobs_filter;
+
+/* Of mc_job, the newest first. */
+mc_error *mc_jobs_list(apr_array_header_t **list, mc_jobs *jobs, const mc_jobs_filter *filter, mc_ctx *ctx,
+                       apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_jobs_find(mc_job *job, mc_jobs *jobs, int64_t id, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* Of mc_job_unit, failed ones first, at most `limit`. */
+mc_error *mc_jobs_units(apr_array_header_t **list, mc_jobs *jobs, int64_t id, int limit, mc_ctx *ctx,
+                        apr_pool_t *pool) MC_CHECKED;
+
+/* Of mc_job_worker: those heard of in the last `seconds`. */
+mc_error *mc_jobs_workers(apr_array_header_t **list, mc_jobs *jobs, int seconds, mc_ctx *ctx,
+                          apr_pool_t *pool) MC_CHECKED;
+
+typedef enum mc_job_action { MC_JOB_CANCEL, MC_JOB_PAUSE, MC_JOB_RESUME, MC_JOB_RETRY } mc_job_action;
+
+bool mc_job_action_parse(mc_job_action *action, const char *text);
+
+/* *state: what the job is then. MC_ERR_INVALID_PARAMETER where its state does not allow it. */
+mc_error *mc_jobs_change(mc_job_state *state, mc_jobs *jobs, int64_t id, mc_job_action action, mc_ctx *ctx) MC_CHECKED;
+
+/* Removes jobs that ended so many seconds ago or earlier, and what is known of workers unheard of for that long. */
+mc_error *mc_jobs_prune(int64_t *count, mc_jobs *jobs, int64_t seconds, mc_ctx *ctx) MC_CHECKED;
+
+/* --- a worker's side -------------------------------------------------------------------------------------------- */
+
+/*
+ * Leases a unit of the job with the highest priority that has one, but of those in `without` (int64_t; jobs that this
+ * worker cannot do): one that was given back or whose lease has ended, else a new one. *found false: none is to be had
+ * now; *open then says how many jobs are still to be finished.
+ */
+mc_error *mc_jobs_lease(bool *found, mc_job_unit *unit, int64_t *open, mc_jobs *jobs, const char *worker,
+                        const apr_array_header_t *without, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* Of a lease that is told about: whether it was still held, and what the job is like now. */
+typedef struct mc_job_told {
+    bool held;
+    mc_job_state state;
+    double rate;
+    int workers;
+} mc_job_told;
+
+/* How far a unit is; the lease begins anew, or (give_back) ends. `size`: metatiles in the unit. */
+mc_error *mc_jobs_tell(mc_job_told *told, mc_jobs *jobs, const mc_job_unit *unit, int size, bool give_back,
+                       mc_ctx *ctx) MC_CHECKED;
+
+/* The unit is through: its row goes; with something in `again`, it is tried again later or has failed. */
+mc_error *mc_jobs_finish(mc_job_told *told, mc_jobs *jobs, const mc_job_unit *unit, int size, mc_ctx *ctx) MC_CHECKED;
+
+/* Shows that a worker is there. name, threads, job, rate, tiles are taken. */
+mc_error *mc_jobs_present(mc_jobs *jobs, const mc_job_worker *worker, mc_ctx *ctx) MC_CHECKED;
+mc_error *mc_jobs_leave(mc_jobs *jobs, const char *worker, mc_ctx *ctx) MC_CHECKED;
+
+/* Seconds of a lease. */
+int mc_jobs_lease_time(const mc_jobs *jobs);
+
+/* --- a worker --------------------------------------------------------------------------------------------------- */
+
+typedef struct mc_jobs_shift_result {
+    int64_t done, skipped, failed, tiles; /* by this worker */
+    int64_t units, lost;                  /* finished; leases that ended before they were told */
+    bool late; /* a metatile is still being drawn: threads are left behind, and the process has to end */
+} mc_jobs_shift_result;
+
+typedef struct mc_jobs_shift {
+    mc_jobs *jobs;
+    const struct mc_config *config;
+    mc_process *process;
+    const mc_log *log;
+    const char *name; /* unlike that of any other worker */
+    int threads;
+    int retries; /* of a metatile, inside of one try of its unit */
+    bool drain;  /* end when nothing is left to be done */
+    const volatile int *stop;
+    void (*show)(void *baton, const mc_jobs_shift_result *so_far, int64_t job); /* about twice a second; may be NULL */
+    void *baton;
+} mc_jobs_shift;
+
+/* Works until *stop or until nothing is left. A database that is away is waited for. */
+mc_error *mc_jobs_work(mc_jobs_shift_result *result, const mc_jobs_shift *shift, apr_pool_t *pool) MC_CHECKED;
+
+/* --- as text ---------------------------------------------------------------------------------------------------- */
+
+/* JSON objects. `open`: with what not everybody is to see (owners, workers, messages). */
+const char *mc_job_json(const mc_job *job, bool open, apr_pool_t *pool);
+const char *mc_job_unit_json(const mc_job_unit *unit, const mc_job *job, bool open, apr_pool_t *pool);
+const char *mc_job_worker_json(const mc_job_worker *worker, bool open, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,324 @@
+/* From a wish to a job, and from a job to what a worker has to do: both with a configuration at hand. */
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "mapcache/jobs.h"
+#include "mapcache/server.h"
+#include "seed/area.h"
+
+/* Units are as large as a worker may lose, and so many that workers share them evenly; but no more than a queue bears
+ * well. */
+enum { SIDE = 8, SIDE_OF_TILES = 32, FEW_UNITS = 64, MANY_UNITS = 200000 };
+
+/* What a name or a value may have, in bytes. */
+enum { TEXT_MAX = 1000 };
+
+static mc_error *refuse(const char *parameter, apr_pool_t *pool, const char *format, ...) MC_PRINTF(3, 4);
+
+static mc_error *
+refuse(const char *parameter, apr_pool_t *pool, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *text = apr_pvsprintf(pool, format, args);
+    va_end(args);
+    return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, parameter, "%s", mc_message_text(text, 300, pool));
+}
+
+static mc_error *
+find_tileset(mc_tileset **tileset, const char *parameter, const char *name, const mc_config *config, apr_pool_t *pool)
+{
+    *tileset = name == NULL ? NULL : apr_hash_get(config->tilesets_by_name, name, APR_HASH_KEY_STRING);
+    if (*tileset == NULL)
+        return refuse(parameter, pool, "the configuration has no tileset \"%s\"", name == NULL ? "" : name);
+    if ((*tileset)->not_built != NULL)
+        return refuse(parameter, pool, "tileset \"%s\": %s", name, (*tileset)->not_built);
+    return MC_OK;
+}
+
+static mc_error *
+check_target(const mc_tileset *tileset, const mc_grid_link *link, const mc_job_wish *wish, const mc_config *config,
+             apr_pool_t *pool)
+{
+    mc_tileset *target;
+    if (wish->mode != MC_JOB_TRANSFER)
+        return wish->target == NULL ? MC_OK : refuse("target", pool, "only a transfer has a target");
+    MC_TRY(find_tileset(&target, "target", wish->target, config, pool));
+    if (mc_tileset_link(target, link->grid->name) == NULL)
+        return refuse("target", pool, "tileset \"%s\" has no grid \"%s\"", target->name, link->grid->name);
+    if (target->dimension_count != tileset->dimension_count)
+        return refuse("target", pool, "tilesets \"%s\" and \"%s\" have different dimensions", tileset->name,
+                      target->name);
+    return MC_OK;
+}
+
+/* The values of all dimensions, so that the defaults of one host do not matter on another. */
+static mc_error *
+write_dimensions(const char **query, const mc_tileset *tileset, const apr_table_t *given, apr_pool_t *pool)
+{
+    const char **values = mc_tileset_defaults(tileset, pool);
+    const apr_array_header_t *pairs = given == NULL ? apr_array_make(pool, 1, 1) : apr_table_elts(given);
+    for (int i = 0; i < pairs->nelts; i++) {
+        const apr_table_entry_t *pair = &APR_ARRAY_IDX(pairs, i, apr_table_entry_t);
+        int index = mc_tileset_dimension(tileset, pair->key, true);
+        if (index < 0)
+            return refuse("dimensions", pool, "tileset \"%s\" has no dimension \"%s\"", tileset->name, pair->key);
+        if (strlen(pair->val) > TEXT_MAX)
+            return refuse("dimensions", pool, "the value of dimension \"%s\" is too long", pair->key);
+        values[index] = pair->val;
+    }
+    *query = "";
+    for (int i = 0; i < tileset->dimension_count; i++)
+        *query = apr_pstrcat(pool, *query, i == 0 ? "" : "&",
+                             mc_url_encode(tileset->dimensions[i]->name, "", true, false, pool), "=",
+                             mc_url_encode(values[i], "", true, false, pool), NULL);
+    return MC_OK;
+}
+
+/* Of what the numbers of tiles mean on a grid. */
+static const char *
+model_of(const mc_grid *grid, int minzoom, int maxzoom, apr_pool_t *pool)
+{
+    double numbers[] = { grid->extent.minx,        grid->extent.miny,         grid->extent.maxx,   grid->extent.maxy,
+                         (double)grid->tile_width, (double)grid->tile_height, (double)grid->origin };
+    uint64_t hash = mc_hash64(numbers, sizeof(numbers), 1);
+    for (int z = minzoom; z <= maxzoom && z < grid->level_count; z++) {
+        double level[] = { grid->levels[z].resolution, grid->levels[z].columns, grid->levels[z].rows };
+        hash = mc_hash64(level, sizeof(level), hash);
+    }
+    return apr_psprintf(pool, "%016" APR_UINT64_T_HEX_FMT, (apr_uint64_t)hash);
+}
+
+/* As the seeder does: levels above max-cached-zoom are never stored. */
+static mc_error *
+choose_zooms(mc_job *job, const mc_job_wish *wish, const mc_grid_link *link, apr_pool_t *pool)
+{
+    bool fills = wish->mode == MC_JOB_SEED || wish->mode == MC_JOB_RESEED;
+    int first = link->minzoom, last = link->maxzoom;
+    if (fills && link->max_cached_zoom >= 0 && last > link->max_cached_zoom)
+        last = link->max_cached_zoom;
+    if (last >= link->grid->level_count)
+        last = link->grid->level_count - 1;
+    if (wish->has_zoom) {
+        first = wish->minzoom > first ? wish->minzoom : first;
+        last = wish->maxzoom < last ? wish->maxzoom : last;
+    }
+    if (first > last)
+        return refuse("zoom", pool, "grid \"%s\" of tileset \"%s\" has none of these zoom levels", job->grid,
+                      job->tileset);
+    job->minzoom = first;
+    job->maxzoom = last;
+    return MC_OK;
+}
+
+static mc_tile_range
+common(mc_tile_range a, mc_tile_range b)
+{
+    mc_tile_range both = { a.minx > b.minx ? a.minx : b.minx, a.miny > b.miny ? a.miny : b.miny,
+                           a.maxx < b.maxx ? a.maxx : b.maxx, a.maxy < b.maxy ? a.maxy : b.maxy };
+    return both.minx < both.maxx && both.miny < both.maxy ? both : (mc_tile_range){ 0, 0, 0, 0 };
+}
+
+/* The metatiles of a job: its limits, and what of them its area meets. */
+static mc_error *
+read_area(mc_seed_area *area, const mc_job *job, const mc_grid *grid, apr_pool_t *pool)
+{
+    mc_seed_region *region = NULL;
+    mc_tile_range *limits = apr_pcalloc(pool, sizeof(*limits) * (size_t)grid->level_count);
+    for (int z = job->minzoom; z <= job->maxzoom; z++)
+        limits[z] = job->limits[z - job->minzoom];
+    if (job->has_area)
+        MC_TRY(mc_seed_area_parse(&region, job->area, strlen(job->area), "the area",
+                                  *job->area_srs == '\0' ? NULL : job->area_srs, grid, job->maxzoom, pool));
+    if (job->has_area && region == NULL)
+        return mc_error_create(pool, MC_ERR_CORRUPT, "the area has no polygon, line or point");
+    *area = (mc_seed_area){ .grid = grid,
+                            .minzoom = job->minzoom,
+                            .maxzoom = job->maxzoom,
+                            .limits = limits,
+                            .columns = job->columns,
+                            .rows = job->rows,
+                            .region = region };
+    return MC_OK;
+}
+
+static void
+cut_limits(mc_job *job, const mc_tile_range *wanted, apr_pool_t *pool)
+{
+    int levels = job->maxzoom - job->minzoom + 1;
+    mc_tile_range *limits = apr_palloc(pool, sizeof(*limits) * (size_t)levels);
+    for (int i = 0; i < levels; i++)
+        limits[i] = common(job->limits[i], wanted[job->minzoom + i]);
+    job->limits = limits;
+}
+
+static mc_error *
+choose_area(mc_job *job, const mc_job_wish *wish, const mc_grid *grid, apr_pool_t *pool)
+{
+    mc_seed_area area;
+    job->has_area = wish->area != NULL;
+    job->area = job->has_area ? wish->area : "";
+    job->area_srs = wish->area_srs == NULL ? "" : wish->area_srs;
+    if (!job->has_area)
+        return *job->area_srs == '\0' ? MC_OK : refuse("area_srs", pool, "area_srs is of use with an area only");
+    mc_error *error = read_area(&area, job, grid, pool);
+    if (error != MC_OK)
+        return refuse("area", pool, "%s", mc_error_chain(error, pool));
+    mc_extent bounds = mc_region_bounds(area.region);
+    /* Half a pixel of the coarsest level more: what only touches a border of tiles is the region's affair. */
+    double more = grid->levels[job->minzoom].resolution / 2;
+    bounds = (mc_extent){ bounds.minx - more, bounds.miny - more, bounds.maxx + more, bounds.maxy + more };
+    cut_limits(job, mc_seed_limits(grid, &bounds, pool), pool);
+    MC_TRY(read_area(&area, job, grid, pool));
+    job->metatiles = mc_seed_count(&area);
+    return MC_OK;
+}
+
+static void
+choose_limits(mc_job *job, const mc_job_wish *wish, const mc_grid_link *link, apr_pool_t *pool)
+{
+    job->has_extent = wish->has_extent;
+    job->extent = wish->extent;
+    job->limits = &link->limits[job->minzoom];
+    cut_limits(job, wish->has_extent ? mc_seed_limits(link->grid, &wish->extent, pool) : link->limits, pool);
+    job->metatiles = mc_job_metatiles(job);
+}
+
+static void
+choose_side(mc_job *job, int wanted)
+{
+    job->side = wanted > 0 ? wanted : job->columns * job->rows == 1 ? SIDE_OF_TILES : SIDE;
+    while (wanted == 0 && job->side > 2 && mc_job_units(job) < FEW_UNITS)
+        job->side /= 2;
+    while (wanted == 0 && job->side < MC_JOBS_SIDE_MAX && mc_job_units(job) > MANY_UNITS)
+        job->side *= 2;
+    job->units = mc_job_units(job);
+}
+
+static mc_error *
+check_numbers(const mc_job_wish *wish, apr_pool_t *pool)
+{
+    if (wish->priority < -MC_JOBS_PRIORITY_MAX || wish->priority > MC_JOBS_PRIORITY_MAX)
+        return refuse("priority", pool, "a priority is a number from %d to %d", -MC_JOBS_PRIORITY_MAX,
+                      MC_JOBS_PRIORITY_MAX);
+    if (wish->attempts < 0 || wish->attempts > MC_JOBS_ATTEMPTS_MAX)
+        return refuse("attempts", pool, "a unit is tried 1 to %d times", MC_JOBS_ATTEMPTS_MAX);
+    if (wish->side < 0 || wish->side > MC_JOBS_SIDE_MAX)
+        return refuse("side", pool, "a unit is 1 to %d metatiles wide", MC_JOBS_SIDE_MAX);
+    if (!(wish->rate >= 0 && wish->rate <= 1e9))
+        return refuse("rate", pool, "a rate is a number of tiles per second up to 10^9");
+    if (wish->has_extent && !mc_extent_valid(&wish->extent))
+        return refuse("extent", pool, "an extent is four numbers: minx, miny, maxx, maxy");
+    if (wish->area != NULL && strlen(wish->area) > MC_JOBS_AREA_MAX)
+        return refuse("area", pool, "the text of an area has at most %d MB: simplify it", MC_JOBS_AREA_MAX >> 20);
+    if (wish->older < 0)
+        return refuse("older", pool, "a time is a number of seconds since 1970");
+    if (wish->older > 0 && wish->mode == MC_JOB_RESEED)
+        return refuse("older", pool, "reseed draws tiles of any age; seed with a time draws the older ones");
+    return MC_OK;
+}
+
+mc_error *
+mc_job_make(mc_job *job, const mc_job_wish *wish, const mc_config *config, apr_pool_t *pool)
+{
+    mc_tileset *tileset;
+    MC_TRY(check_numbers(wish, pool));
+    MC_TRY(find_tileset(&tileset, "tileset", wish->tileset, config, pool));
+    const mc_grid_link *link = mc_tileset_link(tileset, wish->grid);
+    if (link == NULL)
+        return refuse("grid", pool, "tileset \"%s\" has no grid \"%s\"", tileset->name, wish->grid);
+    if ((wish->mode == MC_JOB_SEED || wish->mode == MC_JOB_RESEED) && tileset->source == NULL)
+        return refuse("tileset", pool, "tileset \"%s\" has no source: there is nothing to draw its tiles from",
+                      tileset->name);
+    MC_TRY(check_target(tileset, link, wish, config, pool));
+    bool single = wish->mode == MC_JOB_TRANSFER;
+    *job = (mc_job){ .mode = wish->mode,
+                     .priority = wish->priority,
+                     .attempts = wish->attempts == 0 ? 3 : wish->attempts,
+                     .tileset = tileset->name,
+                     .grid = link->grid->name,
+                     .target = wish->target == NULL ? "" : wish->target,
+                     .older = apr_time_from_sec(wish->older),
+                     .rate = wish->rate,
+                     .columns = single ? 1 : tileset->metatile_columns,
+                     .rows = single ? 1 : tileset->metatile_rows,
+                     .owner = wish->owner == NULL ? "" : mc_message_text(wish->owner, 100, pool) };
+    MC_TRY(write_dimensions(&job->dimensions, tileset, wish->dimensions, pool));
+    MC_TRY(choose_zooms(job, wish, link, pool));
+    choose_limits(job, wish, link, pool);
+    MC_TRY(choose_area(job, wish, link->grid, pool));
+    choose_side(job, wish->side);
+    job->model = model_of(link->grid, job->minzoom, job->maxzoom, pool);
+    return job->metatiles > 0 ? MC_OK : refuse("extent", pool, "no tile of grid \"%s\" lies inside", job->grid);
+}
+
+/* --- a worker's side -------------------------------------------------------------------------------------------- */
+
+static mc_error *
+cannot(const mc_job *job, apr_pool_t *pool, const char *why)
+{
+    return mc_error_create(pool, MC_ERR_CONFIG, "job %" APR_INT64_T_FMT ": %s", (apr_int64_t)job->id, why);
+}
+
+static mc_error *
+find_link(mc_tileset **tileset, mc_grid_link **link, const char *name, const mc_job *job, const mc_config *config,
+          apr_pool_t *pool)
+{
+    const mc_tileset *found = apr_hash_get(config->tilesets_by_name, name, APR_HASH_KEY_STRING);
+    if (found == NULL || found->not_built != NULL)
+        return cannot(job, pool, apr_psprintf(pool, "there is no tileset \"%s\" here", name));
+    *link = mc_tileset_link(found, job->grid);
+    if (*link == NULL || job->maxzoom >= (*link)->grid->level_count ||
+        strcmp(model_of((*link)->grid, job->minzoom, job->maxzoom, pool), job->model) != 0)
+        return cannot(job, pool,
+                      apr_psprintf(pool, "grid \"%s\" of tileset \"%s\" is another one here", job->grid, name));
+    *tileset = apr_pmemdup(pool, found, sizeof(*found));
+    return MC_OK;
+}
+
+static const char **
+read_dimensions(const mc_job *job, const mc_tileset *tileset, apr_pool_t *pool)
+{
+    const char **values = mc_tileset_defaults(tileset, pool);
+    apr_table_t *given = mc_query_parse(job->dimensions, 64, pool);
+    for (int i = 0; i < tileset->dimension_count; i++) {
+        const char *value = apr_table_get(given, tileset->dimensions[i]->name);
+        if (value != NULL)
+            values[i] = value;
+    }
+    return values;
+}
+
+mc_error *
+mc_job_task(mc_seed_task *task, mc_seed_area *area, const mc_job *job, const mc_config *config, apr_pool_t *pool)
+{
+    static const mc_seed_mode modes[] = { MC_SEED_FILL, MC_SEED_FILL, MC_SEED_DELETE, MC_SEED_TRANSFER };
+    mc_tileset *tileset, *target = NULL;
+    mc_grid_link *link, *target_link = NULL;
+    MC_TRY(find_link(&tileset, &link, job->tileset, job, config, pool));
+    if (job->mode == MC_JOB_TRANSFER) {
+        MC_TRY(find_link(&target, &target_link, job->target, job, config, pool));
+        if (target->dimension_count != tileset->dimension_count)
+            return cannot(job, pool, "the tilesets have different dimensions here");
+    } else if (job->mode != MC_JOB_DELETE && tileset->source == NULL) {
+        return cannot(job, pool, "the tileset has no source here");
+    }
+    tileset->metatile_columns = job->columns;
+    tileset->metatile_rows = job->rows;
+    /* As the seeder: what is read-only for clients is written to, and the source of a transfer is only read. */
+    tileset->read_only = job->mode == MC_JOB_TRANSFER && job->older == 0;
+    *task = (mc_seed_task){ .mode = modes[job->mode],
+                            .tileset = tileset,
+                            .link = link,
+                            .values = read_dimensions(job, tileset, pool),
+                            .target = target,
+                            .target_link = target_link,
+                            .force = job->mode == MC_JOB_RESEED,
+                            .older = job->older };
+    mc_error *error = read_area(area, job, link->grid, pool);
+    return error == MC_OK ? MC_OK
+                          : mc_error_wrap(pool, error, MC_ERR_CONFIG, "job %" APR_INT64_T_FMT, (apr_int64_t)job->id);
+}

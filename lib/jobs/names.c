@@ -1,0 +1,58 @@
+/* Words of modes, states and actions: the same in the database, on the command line and in JSON. */
+#include <string.h>
+
+#include "mapcache/jobs.h"
+
+static const char *const modes[] = { "seed", "reseed", "delete", "transfer" };
+static const char *const states[] = { "open", "paused", "cancelled", "done" };
+static const char *const actions[] = { "cancel", "pause", "resume", "retry" };
+
+static bool
+find(int *index, const char *const *words, int count, const char *text)
+{
+    for (int i = 0; text != NULL && i < count; i++)
+        if (strcmp(words[i], text) == 0) {
+            *index = i;
+            return true;
+        }
+    return false;
+}
+
+const char *
+mc_job_mode_name(mc_job_mode mode)
+{
+    return modes[mode];
+}
+
+bool
+mc_job_mode_parse(mc_job_mode *mode, const char *text)
+{
+    int index = 0;
+    bool found = find(&index, modes, 4, text);
+    *mode = (mc_job_mode)index;
+    return found;
+}
+
+const char *
+mc_job_state_name(mc_job_state state)
+{
+    return states[state];
+}
+
+bool
+mc_job_state_parse(mc_job_state *state, const char *text)
+{
+    int index = 0;
+    bool found = find(&index, states, 4, text);
+    *state = (mc_job_state)index;
+    return found;
+}
+
+bool
+mc_job_action_parse(mc_job_action *action, const char *text)
+{
+    int index = 0;
+    bool found = find(&index, actions, 4, text);
+    *action = (mc_job_action)index;
+    return found;
+}

@@ -1,0 +1,513 @@
+/*
+ * A worker: leases units, gives their metatiles to a crew of threads, and tells the queue what has become of them. All
+ * of the queue's business happens on one thread, between handing out and taking results. Time is measured by the
+ * monotonic clock: the wall clock of this host may jump. A metatile is told only after its tiles are committed (the
+ * crew's promise), so what the queue says is done is stored.
+ */
+#include <apr_strings.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "jobs/held.h"
+
+#define SECOND ((int64_t)1000000)
+
+/* Microseconds between two words to the queue; for a statement; for giving back at the end; between two looks for work;
+ * for what is being drawn when the worker is to stop. */
+#define BEAT (2 * SECOND)
+#define PATIENCE (5 * SECOND)
+#define FAREWELL (SECOND / 2)
+#define IDLE SECOND
+#define LAST_WORK (SECOND * 6 / 5)
+
+enum { TURN_MS = 100, TILES_AT_ONCE = 1000, ORDERS_MAX = 2000, LONGEST_PAUSE = 30 };
+
+typedef struct shift {
+    const mc_jobs_shift *plan;
+    apr_pool_t *pool, *scratch;
+    mc_ctx ctx; /* of statements */
+    mc_jobs_shift_result *result;
+
+    mc_job job; /* of the crew */
+    apr_pool_t *job_pool;
+    mc_seed_task task;
+    mc_seed_area area;
+    mc_seed_crew *crew;     /* NULL: none is hired */
+    int64_t submitted, met; /* orders of this crew */
+    double rate;            /* of the job */
+    int workers;            /* who share it */
+    int64_t due;            /* when the rate allows the next metatile */
+
+    jobs_held *held;             /* in the order of their leases; all of the crew's job but perhaps the last one */
+    apr_array_header_t *without; /* int64_t: jobs that this configuration cannot do */
+    int64_t beat, look;          /* when to tell, when to look for work next */
+    int64_t tiles_told, told_at; /* for the rate that is shown */
+    int bad;                     /* units in a row of which everything failed */
+    bool away, leave;            /* the database cannot be reached; a unit is lost or its job not open any more */
+    bool nothing_left;
+} shift;
+
+static bool
+stopping(void *baton)
+{
+    const shift *s = baton;
+    return s->plan->stop != NULL && *s->plan->stop != 0;
+}
+
+/* A statement's context: a fresh scratch pool, and a limit. */
+static mc_ctx *
+statement(shift *s, apr_interval_time_t limit)
+{
+    apr_pool_clear(s->scratch);
+    s->ctx.deadline = apr_time_now() + limit;
+    return &s->ctx;
+}
+
+/* Whether the database answered; an outage is told once. */
+static bool
+answered(shift *s, const mc_error *error)
+{
+    if (error != MC_OK && !s->away && !stopping(s))
+        mc_log_error(&s->ctx, MC_LOG_WARN, error);
+    if (error == MC_OK && s->away)
+        mc_log_write(&s->ctx, MC_LOG_WARN, "the job queue is back");
+    s->away = error != MC_OK;
+    return error == MC_OK;
+}
+
+/* --- results ---------------------------------------------------------------------------------------------------- */
+
+static void
+take_result(void *baton, const mc_seed_result *result)
+{
+    shift *s = baton;
+    s->met++;
+    for (jobs_held *held = s->held; held != NULL; held = held->next) {
+        if (held->handed == 0 || result->number < held->first || result->number >= held->first + held->handed)
+            continue;
+        mc_metatile metatile =
+            mc_tileset_metatile(s->task.tileset, s->task.link->grid, result->z, result->x, result->y);
+        int tiles = metatile.columns * metatile.rows;
+        jobs_held_take(held, (int)(result->number - held->first), result, tiles);
+        s->result->done += result->outcome == MC_SEED_DONE;
+        s->result->tiles += result->outcome == MC_SEED_DONE ? tiles : 0;
+        s->result->skipped += result->outcome == MC_SEED_SKIPPED;
+        s->result->failed += result->outcome == MC_SEED_FAILED;
+        return;
+    }
+}
+
+static void
+show(void *baton)
+{
+    shift *s = baton;
+    if (s->plan->show != NULL)
+        s->plan->show(s->plan->baton, s->result, s->held == NULL ? 0 : s->held->unit.job);
+}
+
+static mc_error *
+poll_crew(shift *s, int milliseconds)
+{
+    int outstanding;
+    if (s->crew == NULL)
+        return MC_OK;
+    return mc_seed_poll(&outstanding, s->crew, s->submitted == s->met ? 0 : milliseconds, s->job_pool);
+}
+
+/* Sleeps at most so long, until there is a result or the worker is to stop. */
+static mc_error *
+wait_a_turn(shift *s)
+{
+    if (s->crew != NULL && s->submitted > s->met)
+        return poll_crew(s, TURN_MS);
+    struct timespec turn = { 0, TURN_MS * 1000000L };
+    nanosleep(&turn, NULL);
+    show(s);
+    return MC_OK;
+}
+
+/* --- telling ---------------------------------------------------------------------------------------------------- */
+
+static void
+drop(shift *s, jobs_held *held)
+{
+    jobs_held **at = &s->held;
+    while (*at != held)
+        at = &(*at)->next;
+    *at = held->next;
+    apr_pool_destroy(held->pool);
+}
+
+/* What the queue says of a unit that was told about. */
+static void
+heed(shift *s, const jobs_held *held, const mc_job_told *told)
+{
+    if (held->unit.job == s->job.id && told->held) {
+        s->rate = told->rate;
+        s->workers = told->workers;
+    }
+    if (!told->held || told->state != MC_JOB_OPEN)
+        s->leave = true;
+}
+
+/* All units' leases begin anew; the worker shows itself. */
+static void
+tell_all(shift *s)
+{
+    mc_job_told told;
+    for (jobs_held *held = s->held; held != NULL; held = held->next) {
+        int64_t asked = mc_clock_now();
+        mc_ctx *ctx = statement(s, PATIENCE);
+        mc_job_unit state = jobs_held_state(held, s->scratch);
+        if (!answered(s, mc_jobs_tell(&told, s->plan->jobs, &state, held->size, false, ctx)))
+            return;
+        held->ends = asked + mc_jobs_lease_time(s->plan->jobs) * SECOND;
+        heed(s, held, &told);
+    }
+    int64_t time = mc_clock_now();
+    mc_job_worker me = { .name = s->plan->name,
+                         .threads = s->plan->threads,
+                         .job = s->held == NULL ? 0 : s->held->unit.job,
+                         .tiles = s->result->tiles,
+                         .rate = (double)(s->result->tiles - s->tiles_told) * (double)SECOND /
+                                 (double)(time - s->told_at + 1) };
+    s->tiles_told = s->result->tiles;
+    s->told_at = time;
+    answered(s, mc_jobs_present(s->plan->jobs, &me, statement(s, PATIENCE)));
+}
+
+/* Pauses after units of which nothing succeeded grow, so that a dead origin does not use up the tries of a whole job.
+ */
+static void
+judge(shift *s, const jobs_held *held)
+{
+    bool bad = held->failed > 0 && held->failed == held->met;
+    s->bad = !bad ? 0 : s->bad < 5 ? s->bad + 1 : s->bad;
+    if (bad) {
+        int64_t pause = (int64_t)1 << s->bad;
+        s->look = mc_clock_now() + (pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE) * SECOND;
+    }
+}
+
+/* Units that are through leave; those that cannot be told about wait for the next beat. */
+static void
+finish_units(shift *s)
+{
+    for (jobs_held *held = s->held, *next; held != NULL; held = next) {
+        next = held->next;
+        if (held->met < held->todo || (s->away && mc_clock_now() < s->beat))
+            continue;
+        mc_job_told told;
+        mc_ctx *ctx = statement(s, PATIENCE);
+        mc_job_unit state = jobs_held_state(held, s->scratch);
+        if (!answered(s, mc_jobs_finish(&told, s->plan->jobs, &state, held->size, ctx)))
+            return;
+        s->result->units += told.held;
+        s->result->lost += !told.held;
+        s->look = 0; /* what is left may be another's: look at once */
+        judge(s, held);
+        drop(s, held);
+    }
+}
+
+static void
+beat(shift *s)
+{
+    finish_units(s);
+    if (mc_clock_now() < s->beat)
+        return;
+    s->beat = mc_clock_now() + BEAT;
+    tell_all(s);
+}
+
+/* What is held goes back, as far as it is. */
+static void
+give_back(shift *s)
+{
+    mc_job_told told;
+    bool there = true;
+    s->ctx.abandoned = NULL;
+    while (s->held != NULL) {
+        jobs_held *held = s->held;
+        mc_ctx *ctx = statement(s, FAREWELL);
+        mc_job_unit state = jobs_held_state(held, s->scratch);
+        bool through = held->met == held->todo;
+        mc_error *error = MC_OK;
+        if (there && through)
+            error = mc_jobs_finish(&told, s->plan->jobs, &state, held->size, ctx);
+        else if (there)
+            error = mc_jobs_tell(&told, s->plan->jobs, &state, held->size, true, ctx);
+        there = there && answered(s, error);
+        s->result->units += there && through && told.held;
+        s->result->lost += there && !told.held;
+        drop(s, held);
+    }
+    s->ctx.abandoned = stopping;
+}
+
+/* --- the crew --------------------------------------------------------------------------------------------------- */
+
+static mc_error *
+open_process(mc_process **process, void *baton, apr_pool_t *pool)
+{
+    (void)pool;
+    *process = ((shift *)baton)->plan->process;
+    return MC_OK;
+}
+
+static void
+close_process(mc_process *process, void *baton)
+{
+    (void)process, (void)baton;
+}
+
+static mc_error *
+hire(shift *s)
+{
+    mc_seed_plan plan = { .task = s->task,
+                          .workers = s->plan->threads,
+                          .retries = s->plan->retries,
+                          .backoff = true,
+                          .log = s->plan->log,
+                          .process_open = open_process,
+                          .process_close = close_process,
+                          .report = take_result,
+                          .idle = show,
+                          .baton = s };
+    s->submitted = s->met = s->due = 0;
+    s->rate = s->job.rate;
+    s->workers = s->job.workers > 0 ? s->job.workers : 1;
+    return mc_seed_hire(&s->crew, &plan, s->job_pool);
+}
+
+/* Waits for what the crew has begun, and sends it home. */
+static mc_error *
+dismiss(shift *s)
+{
+    mc_error *error = s->crew == NULL ? MC_OK : mc_seed_finish(s->crew, s->job_pool);
+    error = mc_error_copy(error, s->pool);
+    s->crew = NULL;
+    if (s->job_pool != NULL)
+        apr_pool_destroy(s->job_pool);
+    s->job_pool = NULL;
+    s->job = (mc_job){ 0 };
+    return error;
+}
+
+/* Nothing more is begun; what is begun has a little time; everything goes back. *late: something is still being drawn.
+ */
+static mc_error *
+lay_down(shift *s, bool *late)
+{
+    mc_error *error = MC_OK;
+    int64_t end = mc_clock_now() + LAST_WORK;
+    *late = false;
+    if (s->crew != NULL) {
+        int outstanding = 1;
+        mc_seed_recall(s->crew);
+        while (error == MC_OK && outstanding > 0 && (!stopping(s) || mc_clock_now() < end))
+            error = mc_seed_poll(&outstanding, s->crew, TURN_MS / 2, s->job_pool);
+        *late = outstanding > 0;
+    }
+    give_back(s);
+    s->leave = false;
+    if (*late)
+        return error;
+    mc_error *end_error = dismiss(s);
+    return error == MC_OK ? end_error : error;
+}
+
+/* --- leasing ---------------------------------------------------------------------------------------------------- */
+
+/* The job of a unit that was just leased becomes the crew's. */
+static mc_error *
+change_job(shift *s, const mc_job_unit *unit)
+{
+    mc_error *error = dismiss(s);
+    if (error != MC_OK)
+        return error;
+    apr_pool_create(&s->job_pool, s->pool);
+    error = mc_jobs_find(&s->job, s->plan->jobs, unit->job, statement(s, PATIENCE), s->job_pool);
+    if (error == MC_OK)
+        error = mc_job_task(&s->task, &s->area, &s->job, s->plan->config, s->job_pool);
+    return error == MC_OK ? hire(s) : error;
+}
+
+/* A unit that this worker cannot do: others may. */
+static void
+refuse(shift *s, const mc_job_unit *unit, const mc_error *error)
+{
+    mc_job_told told;
+    mc_log_error(&s->ctx, MC_LOG_WARN, error);
+    s->look = mc_clock_now() + IDLE;
+    if (error->kind == MC_ERR_CONFIG || error->kind == MC_ERR_CORRUPT)
+        APR_ARRAY_PUSH(s->without, int64_t) = unit->job;
+    mc_job_unit back = *unit;
+    (void)answered(s, mc_jobs_tell(&told, s->plan->jobs, &back, 0, true, statement(s, PATIENCE)));
+}
+
+/* Adds a leased unit to what is held. */
+static void
+hold(shift *s, const mc_job_unit *unit, int64_t ends)
+{
+    jobs_held *held, **end = &s->held;
+    if (!jobs_held_create(&held, unit, &s->job, &s->area, s->pool)) {
+        mc_error *error =
+            mc_error_create(s->pool, MC_ERR_CORRUPT,
+                            "unit %" APR_INT64_T_FMT " of job %" APR_INT64_T_FMT " has a row that contradicts itself",
+                            (apr_int64_t)unit->unit, (apr_int64_t)unit->job);
+        refuse(s, unit, error);
+        return;
+    }
+    held->ends = ends;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = held;
+}
+
+/* Before another job's turn: everything of this one is through and told. */
+static mc_error *
+complete(shift *s)
+{
+    while (s->held != NULL && !s->leave && !stopping(s)) {
+        MC_TRY(wait_a_turn(s));
+        beat(s);
+    }
+    return MC_OK;
+}
+
+static mc_error *
+lease(shift *s)
+{
+    mc_job_unit unit;
+    bool found = false;
+    int64_t open = 0, asked = mc_clock_now();
+    apr_pool_t *pool;
+    apr_pool_create(&pool, s->pool);
+    mc_error *error =
+        mc_jobs_lease(&found, &unit, &open, s->plan->jobs, s->plan->name, s->without, statement(s, PATIENCE), pool);
+    if (error != MC_OK && error->kind == MC_ERR_CONFIG)
+        return error; /* tables of another version */
+    if (!answered(s, error) || !found) {
+        s->look = mc_clock_now() + IDLE;
+        s->nothing_left = error == MC_OK && open == 0;
+        apr_pool_destroy(pool);
+        return MC_OK;
+    }
+    error = MC_OK;
+    if (unit.job != s->job.id) {
+        MC_TRY(complete(s));
+        if (s->held != NULL) {
+            (void)answered(s, mc_jobs_tell(&(mc_job_told){ 0 }, s->plan->jobs, &unit, 0, true, statement(s, FAREWELL)));
+            apr_pool_destroy(pool);
+            return MC_OK;
+        }
+        error = change_job(s, &unit);
+    }
+    if (error == MC_OK)
+        hold(s, &unit, asked + mc_jobs_lease_time(s->plan->jobs) * SECOND);
+    else
+        refuse(s, &unit, error);
+    apr_pool_destroy(pool);
+    return MC_OK;
+}
+
+/* --- handing out ------------------------------------------------------------------------------------------------ */
+
+/* The unit that has metatiles to hand out: they are begun in the order of their leases. */
+static jobs_held *
+current(const shift *s)
+{
+    jobs_held *held = s->held;
+    while (held != NULL && held->handed == held->todo)
+        held = held->next;
+    return held;
+}
+
+/* As many as fill a commit of every thread: the crew takes them without waiting. */
+static bool
+has_room(const shift *s)
+{
+    int tiles = s->job.columns * s->job.rows;
+    int64_t most = (int64_t)s->plan->threads * (TILES_AT_ONCE / tiles + 2);
+    return s->submitted - s->met < (most < ORDERS_MAX ? most : ORDERS_MAX);
+}
+
+static bool
+is_due(shift *s)
+{
+    if (s->rate <= 0)
+        return true;
+    int64_t time = mc_clock_now();
+    if (time < s->due)
+        return false;
+    double tiles = (double)s->job.columns * s->job.rows;
+    s->due = (s->due > time - SECOND / 10 ? s->due : time) + (int64_t)(tiles * s->workers / s->rate * (double)SECOND);
+    return true;
+}
+
+static mc_error *
+hand_out(shift *s, jobs_held *held)
+{
+    int x, y;
+    /* Without news from the database the lease may have been given to another. */
+    if (mc_clock_now() >= held->ends || !has_room(s) || !is_due(s))
+        return wait_a_turn(s);
+    jobs_held_tile(&x, &y, held, held->places[held->handed], &s->job);
+    if (held->handed == 0)
+        held->first = s->submitted;
+    held->handed++;
+    s->submitted++;
+    MC_TRY(mc_seed_submit(s->crew, held->block.z, x, y, NULL, s->job_pool));
+    return poll_crew(s, 0);
+}
+
+static mc_error *
+turn(shift *s)
+{
+    bool late;
+    beat(s);
+    if (s->leave)
+        return lay_down(s, &late);
+    jobs_held *held = current(s);
+    if (held != NULL)
+        return hand_out(s, held);
+    /* The next unit is leased when the last metatiles of this one are being drawn, and not before: what one worker
+     * holds nobody else can do. */
+    if (mc_clock_now() >= s->look && s->submitted - s->met <= s->plan->threads)
+        return lease(s);
+    return wait_a_turn(s);
+}
+
+mc_error *
+mc_jobs_work(mc_jobs_shift_result *result, const mc_jobs_shift *plan, apr_pool_t *pool)
+{
+    shift s = { .plan = plan,
+                .result = result,
+                .workers = 1,
+                .told_at = mc_clock_now(),
+                .without = apr_array_make(pool, 4, sizeof(int64_t)) };
+    bool late = false;
+    apr_pool_create(&s.pool, pool);
+    apr_pool_create(&s.scratch, s.pool);
+    s.ctx = (mc_ctx){
+        .pool = s.scratch, .process = plan->process, .log = plan->log, .abandoned = stopping, .abandoned_baton = &s
+    };
+    *result = (mc_jobs_shift_result){ 0 };
+    mc_error *error = MC_OK;
+    while (error == MC_OK && !stopping(&s) && !(plan->drain && s.nothing_left && s.held == NULL))
+        error = turn(&s);
+    error = mc_error_copy(error, pool);
+    mc_error *last = mc_error_copy(lay_down(&s, &late), pool);
+    s.ctx.abandoned = NULL;
+    if (!s.away)
+        mc_error_ignore(mc_jobs_leave(plan->jobs, plan->name, statement(&s, FAREWELL)));
+    if (error == MC_OK)
+        error = last;
+    if (late)
+        result->late = true;
+    else
+        apr_pool_destroy(s.pool);
+    return error;
+}

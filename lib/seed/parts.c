@@ -1,0 +1,42 @@
+/* Which part of the work a span belongs to, by how its name begins. */
+#include <string.h>
+
+#include "seed/crew_private.h"
+
+static const struct {
+    const char *begin;
+    mc_seed_part part;
+} spans[] = {
+    { "mapcache_http_request", MC_SEED_ORIGIN },
+    { "mapcache_postgis_", MC_SEED_ORIGIN },
+    { "mapcache_shapefile_", MC_SEED_ORIGIN },
+    { "mc_postgres_connect", MC_SEED_ORIGIN },
+    { "_mapcache_imageio_png_decode", MC_SEED_DECODE },
+    { "_mapcache_imageio_jpeg_decode", MC_SEED_DECODE },
+    { "_mapcache_imageio_png_encode", MC_SEED_ENCODE },
+    { "_mapcache_imageio_jpeg_encode", MC_SEED_ENCODE },
+    { "mapcache_mvt_finish", MC_SEED_ENCODE },
+    { "mapcache_cache_", MC_SEED_STORE },
+    { "_mapcache_cache_", MC_SEED_STORE },
+    { "mc_coverage_", MC_SEED_STORE },
+    { "mc_footprint", MC_SEED_STORE },
+    { "mapcache_locker_", MC_SEED_WAIT },
+    { "mapcache_flight_", MC_SEED_WAIT },
+};
+
+static void
+add(void *baton, const char *name, int64_t microseconds)
+{
+    float *seconds = baton;
+    mc_seed_part part = MC_SEED_DRAW;
+    for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
+        if (strncmp(name, spans[i].begin, strlen(spans[i].begin)) == 0)
+            part = spans[i].part;
+    seconds[part] += (float)microseconds * 1e-6F;
+}
+
+void
+mc_seed_parts_take(float seconds[MC_SEED_PART_COUNT], mc_trace *trace)
+{
+    mc_trace_take_own(trace, add, seconds);
+}

@@ -1,0 +1,60 @@
+/* Additive increase, multiplicative decrease (Chiu and Jain, 1989), driven by how long answers take. */
+#include "seed/throttle.h"
+
+static const double SLOW = 3, SLOW_BY = 0.05, FAILING = 0.25, USUAL_SHARE = 1.0 / 32;
+
+enum { ROUND_MIN = 4 };
+
+void
+mc_throttle_begin(mc_throttle *throttle, int most)
+{
+    *throttle = (mc_throttle){ .most = most, .limit = most };
+}
+
+/* What is left of `limit` workers: at least one, and fewer than before. */
+static int
+fewer(int limit, int numerator, int denominator)
+{
+    int left = limit * numerator / denominator;
+    return left < 1 ? 1 : left;
+}
+
+static void
+learn(mc_throttle *t, double seconds)
+{
+    if (t->usual == 0)
+        t->usual = seconds;
+    else if (seconds < t->usual)
+        t->usual = (t->usual + seconds) / 2;
+    else
+        t->usual += (seconds - t->usual) * USUAL_SHARE;
+}
+
+static void
+judge(mc_throttle *t)
+{
+    int good = t->answers - t->failures;
+    double mean = good == 0 ? 0 : t->seconds / good;
+    if (t->failures > t->answers * FAILING)
+        t->limit = fewer(t->limit, 1, 2);
+    else if (t->usual > 0 && mean > SLOW * t->usual && mean > t->usual + SLOW_BY)
+        t->limit = fewer(t->limit, 3, 4);
+    else if (t->limit < t->most)
+        t->limit++;
+    if (good > 0)
+        learn(t, mean);
+    t->answers = t->failures = 0;
+    t->seconds = 0;
+}
+
+bool
+mc_throttle_take(mc_throttle *throttle, double seconds, bool failed)
+{
+    int before = throttle->limit;
+    throttle->answers++;
+    throttle->failures += failed;
+    throttle->seconds += failed ? 0 : seconds;
+    if (throttle->answers >= (throttle->limit > ROUND_MIN ? throttle->limit : ROUND_MIN))
+        judge(throttle);
+    return throttle->limit != before;
+}

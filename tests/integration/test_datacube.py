@@ -1,0 +1,456 @@
+"""Data cubes through the whole program: images go in by `mapcache cube ingest`, maps of dates and time lines come out of
+a server, the same pixels, while others write, after a killed ingestion, and whatever the images are."""
+import csv
+import io
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import threading
+import time
+from xml.etree import ElementTree
+
+import numpy
+import pytest
+from conftest import ROOT
+from fastcgi import Client, Server
+from PIL import Image
+from postgres import Postgres
+
+BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", ROOT / "build" / "release"))
+WIDTH, HEIGHT, RESOLUTION = 100, 70, 100
+STORES = ("postgresql", "sqlite3")
+
+
+@pytest.fixture(scope="module")
+def database():
+    with Postgres(settings=("shared_buffers=64MB",)) as server:
+        yield server
+
+
+class Cube:
+    """A cube in a store, images to fill it with, and what it must hold: dates[day] is an array with alpha."""
+
+    def __init__(self, folder, database, store="postgresql", size=(WIDTH, HEIGHT), bands="rgb", chunk="", resample="nearest"):
+        self.folder, (self.width, self.height), self.bands = folder, size, bands
+        self.table = folder.name.replace("-", "_")
+        self.database = database
+        where = (f"<connection>{database.connection()}</connection><table>{self.table}</table>" if store == "postgresql"
+                 else f"<dbfile>{folder}/cube.db</dbfile>")
+        self.config = folder / "cube.xml"
+        self.config.write_text(f"""<mapcache>
+  <cube name="field" type="{store}"><srs>EPSG:3857</srs><extent>1000 2000 {1000 + self.width * RESOLUTION}
+    {2000 + self.height * RESOLUTION}</extent><resolution>{RESOLUTION}</resolution><bands>{bands}</bands>{chunk}{where}</cube>
+  <source name="field" type="cube"><cube>field</cube><resample>{resample}</resample></source>
+  <cache name="disk" type="disk"><base>{folder}/tiles</base></cache>
+  <tileset name="field"><source>field</source><cache>disk</cache><grid>GoogleMapsCompatible</grid><format>PNG</format>
+    <dimensions><dimension type="cube" name="time" default="current"><cube>field</cube></dimension></dimensions></tileset>
+  <service type="wms" enabled="true"><full_wms>forward</full_wms><format>PNG</format></service>
+  <service type="wmts" enabled="true"/>
+  <lock_dir>{folder}</lock_dir>
+</mapcache>
+""")
+        self.dates = {}
+        self.images = 0
+
+    def image(self, array, left=0, top=0, name=None):
+        """A file with its world file; left, top in pixels of the cube."""
+        path = self.folder / (name or f"image{self.images}.png")
+        self.images += 1
+        Image.fromarray(array).save(path, compress_level=1)
+        half = RESOLUTION / 2
+        path.with_suffix(".pgw").write_text(f"{RESOLUTION}\n0\n0\n{-RESOLUTION}\n{1000 + left * RESOLUTION + half}\n"
+                                            f"{2000 + (self.height - top) * RESOLUTION - half}\n")
+        return path
+
+    def command(self, *options, word="ingest"):
+        return [str(BUILD / "bin/mapcache"), "cube", word, "-c", str(self.config), "--cube", "field", *map(str, options)]
+
+    def run(self, *options, word="ingest"):
+        return subprocess.run(self.command(*options, word=word), capture_output=True, text=True, timeout=100)
+
+    def ingest(self, *options, status=0):
+        done = self.run("--json", *options)
+        assert done.returncode == status, done.stdout + done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def listed(self):
+        done = self.run(word="dates")
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    def lay(self, day, array, left=0, top=0):
+        """What the cube must hold after an image."""
+        known = self.dates.setdefault(day, numpy.zeros((self.height, self.width, 4), numpy.uint8))
+        part = known[top:top + array.shape[0], left:left + array.shape[1]]
+        part[..., :3], part[..., 3] = array[..., :3], 255
+
+
+def noise(seed, width=WIDTH, height=HEIGHT):
+    return numpy.random.default_rng(seed).integers(0, 256, (height, width, 3), numpy.uint8)
+
+
+def box(cube, left=0, top=0, width=None, height=None):
+    width, height = width or cube.width, height or cube.height
+    x, y = 1000 + left * RESOLUTION, 2000 + (cube.height - top) * RESOLUTION
+    return f"{x},{y - height * RESOLUTION},{x + width * RESOLUTION},{y}"
+
+
+def map_query(cube, day, left=0, top=0, width=None, height=None):
+    width, height = width or cube.width, height or cube.height
+    return (f"SERVICE=WMS&VERSION=1.3.0&REQUEST=GetMap&LAYERS=field&STYLES=&CRS=EPSG:3857&FORMAT=image/png&TRANSPARENT=true"
+            f"&WIDTH={width}&HEIGHT={height}&BBOX={box(cube, left, top, width, height)}" + (f"&TIME={day}" if day else ""))
+
+
+def picture(answer):
+    assert answer.status == 200, answer.body
+    return numpy.asarray(Image.open(io.BytesIO(answer.body)).convert("RGBA"))
+
+
+def shown(server, cube, day, *window):
+    pixels = picture(server.get("/", map_query(cube, day, *window))).copy()
+    pixels[pixels[..., 3] == 0] = 0
+    return pixels
+
+
+def info_query(cube, x, y, size, times, kind):
+    return (f"SERVICE=WMS&VERSION=1.3.0&REQUEST=GetFeatureInfo&LAYERS=field&QUERY_LAYERS=field&STYLES=&CRS=EPSG:3857&WIDTH=1"
+            f"&HEIGHT=1&I=0&J=0&BBOX={box(cube, x, y, size, size)}&INFO_FORMAT={kind}" + (f"&TIME={times}" if times else ""))
+
+
+@pytest.fixture
+def server_of(tmp_path):
+    running = []
+
+    def start(cube):
+        running.append(Server(BUILD, cube.config, cube.folder))
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.stop()
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_maps_and_time_lines_are_the_images(tmp_path, database, server_of, store):
+    cube = Cube(tmp_path, database, store)
+    days = [f"2024-02-{day:02d}" for day in range(25, 30)] + ["2024-03-01", "2024-03-02"]
+    paths = []
+    for i, day in enumerate(days):
+        cube.lay(day, noise(i))
+        paths.append(cube.image(noise(i), name=f"scene_{day.replace('-', '')}.png"))
+    random.Random(1).shuffle(paths)
+    report = cube.ingest("--time", "_%Y%m%d", *paths)
+    assert (report["stored"], report["dates"], report["left_out"], report["spooled"]) == (7, 7, 0, False)
+    assert cube.listed() == days
+    server = server_of(cube)
+    for day in days:
+        assert (shown(server, cube, day) == cube.dates[day]).all(), day
+        assert (shown(server, cube, day, 30, 11, 33, 40) == cube.dates[day][11:51, 30:63]).all(), day
+    assert (shown(server, cube, None) == cube.dates[days[-1]]).all()
+    assert (shown(server, cube, "2024-03-02T00:00:00Z") == cube.dates[days[-1]]).all()
+    for wrong in ("2024-04-01", "yesterday", "2024-02-30"):
+        assert server.get("/", map_query(cube, wrong)).status in (400, 404)
+
+    capabilities = server.get("/", "SERVICE=WMS&VERSION=1.3.0&REQUEST=GetCapabilities").body
+    dimension = ElementTree.fromstring(capabilities).find(".//{*}Layer/{*}Dimension")
+    assert dimension.get("name") == "time" and dimension.text.split(",") == days and dimension.get("default") in (days[-1], "current")
+
+    line = server.get("/", info_query(cube, 41, 33, 1, f"{days[0]}/{days[-1]}", "text/csv"))
+    rows = list(csv.reader(io.StringIO(line.body.decode())))
+    assert line.status == 200 and rows[0] == ["time", "red", "green", "blue"]
+    assert rows[1:] == [[day, *map(str, cube.dates[day][33, 41, :3])] for day in days]
+    some = json.loads(server.get("/", info_query(cube, 40, 30, 30, f"{days[1]},2024-03", "application/json")).body)
+    assert some["bands"] == ["red", "green", "blue"] and some["pixels"] == [30, 30] and some["srs"] == "EPSG:3857"
+    assert [value["time"] for value in some["values"]] == [days[1], days[5], days[6]]
+    for value in some["values"]:
+        mean = cube.dates[value["time"]][30:60, 40:70, :3].reshape(-1, 3).mean(0)
+        assert numpy.allclose(value["value"], mean, atol=0.006)
+    text = server.get("/", info_query(cube, 3, 4, 1, days[2], "text/plain")).body.decode()
+    assert f"  {days[2]} {' '.join(map(str, cube.dates[days[2]][4, 3, :3]))}\n" in text
+    outside = json.loads(server.get("/", info_query(cube, -3, 4, 1, f"{days[0]}/{days[-1]}", "application/json")).body)
+    assert outside["values"] == []
+    assert server.get("/", info_query(cube, 3, 4, 1, "/", "text/csv")).status == 400
+    tile = server.get("/wmts/1.0.0/field/default/" + days[0] + "/GoogleMapsCompatible/10/511/512.png")
+    assert tile.status == 200 and picture(tile)[..., 3].any()
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("chunk", ["", "<chunk>16 16 30</chunk>", "<chunk>32 8 1</chunk>"], ids=["page", "deep", "flat"])
+def test_mosaics_corrections_and_additions(tmp_path, database, server_of, store, chunk):
+    cube = Cube(tmp_path, database, store, chunk=chunk)
+    chooser = random.Random(7)
+    server = server_of(cube)
+    for turn in range(4):
+        lines = []
+        for _ in range(12):
+            day = f"2024-01-{chooser.randint(1, 4 + 3 * turn):02d}"
+            width, height = chooser.randint(1, 80), chooser.randint(1, 60)
+            left, top = chooser.randint(-10, WIDTH - 1), chooser.randint(-10, HEIGHT - 1)
+            array = noise((turn, len(lines)), width, height)
+            lines.append((day, cube.image(array, left, top), array, left, top))
+        listing = tmp_path / "list.txt"
+        listing.write_text("".join(f"{path}\t{day}\n" for day, path, *_ in lines))
+        done = cube.run("--json", "--cachelimit", "1M", "--list", listing)
+        assert done.returncode in (0, 3), done.stderr  # 3: an image lies wholly outside
+        report = json.loads(done.stdout.splitlines()[-1])
+        lost = set(re.findall(r'"left_out_time":"([\d-]+)"', done.stdout))
+        for day, _, array, left, top in lines:
+            if day in lost:
+                continue
+            shift_x, shift_y = max(0, -left), max(0, -top)
+            part = array[shift_y:HEIGHT - top, shift_x:WIDTH - left]
+            cube.lay(day, part, left + shift_x, top + shift_y)
+        assert report["stored"] == sum(day not in lost for day, *_ in lines)
+        assert cube.listed() == sorted(cube.dates)
+        for day, expected in cube.dates.items():
+            assert (shown(server, cube, day) == expected).all(), (turn, day)
+    line = json.loads(server.get("/", info_query(cube, 50, 35, 1, "2024", "application/json")).body)
+    for value in line["values"]:
+        pixel = cube.dates[value["time"]][35, 50]
+        assert value["value"] == ([int(v) for v in pixel[:3]] if pixel[3] else None)
+
+
+def test_alpha_and_grey(tmp_path, database, server_of):
+    array = numpy.dstack([noise(3), numpy.full((HEIGHT, WIDTH), 255, numpy.uint8)])
+    array[10:30, 20:50, 3] = 0
+    for bands in ("rgb", "rgba", "gray"):
+        home = tmp_path / bands
+        home.mkdir()
+        cube = Cube(home, database, "sqlite3", bands=bands)
+        cube.ingest("--date", "2024-01-01T12:30Z", cube.image(array))
+        expected = array.copy()
+        if bands == "gray":
+            r, g, b = (array[..., i].astype(int) for i in range(3))
+            expected[..., :3] = ((77 * r + 150 * g + 29 * b + 128) >> 8)[..., None]
+        expected[expected[..., 3] == 0] = 0
+        server = server_of(cube)
+        assert (shown(server, cube, "2024-01-01T12:30:00Z") == expected).all(), bands
+        gone = json.loads(server.get("/", info_query(cube, 25, 15, 1, None, "application/json")).body)
+        assert gone["values"] == [{"time": "2024-01-01T12:30:00Z", "value": None}]
+
+
+def test_scales_between(tmp_path, database, server_of):
+    """Coarser maps are averages; those beside each other fit."""
+    cube = Cube(tmp_path, database, resample="bilinear")
+    array = noise(5)
+    cube.ingest("--date", "2024-01-01", cube.image(array))
+    server = server_of(cube)
+    query = map_query(cube, "2024-01-01").replace("WIDTH=100&HEIGHT=70", "WIDTH=50&HEIGHT=35")
+    means = array.reshape(35, 2, 50, 2, 3).mean((1, 3))
+    assert abs(picture(server.get("/", query))[..., :3] - means).max() <= 1
+    whole = picture(server.get("/", map_query(cube, None).replace("WIDTH=100&HEIGHT=70", "WIDTH=300&HEIGHT=210")))
+    left = map_query(cube, None, 0, 0, 50, 70).replace("WIDTH=50&HEIGHT=70", "WIDTH=150&HEIGHT=210")
+    assert abs(picture(server.get("/", left)).astype(int) - whole[:, :150]).max() <= 1
+    assert (whole[4, 4] == picture(server.get("/", map_query(cube, None)))[1, 1]).all()
+
+
+class Reader:
+    """A connection of one's own to a running server."""
+
+    def __init__(self, server):
+        self.client = Client(server.address)
+
+    def get(self, path, query):
+        return self.client.get(path.encode(), query.encode())
+
+
+def stacks(cube, version, count):
+    """Dates whose pixels all say which version and date they are of."""
+    paths = []
+    for i in range(count):
+        array = numpy.full((cube.height, cube.width, 3), (version, i, 99), numpy.uint8)
+        array[..., 2] = numpy.arange(cube.width) % 256
+        paths.append(cube.image(array, name=f"v{version}_{i:03d}.png"))
+    return paths
+
+
+def check_dates(server, cube, days, versions):
+    for day in days:
+        pixels = shown(server, cube, day)
+        found = set(map(tuple, pixels[..., [0, 1, 3]].reshape(-1, 3)))
+        assert len(found) == 1, (day, found)  # all of one version
+        version, index, alpha = found.pop()
+        assert version in versions and alpha == 255 and index == int((numpy.datetime64(day) - numpy.datetime64("2024-01-01")).astype(int))
+        assert (pixels[..., 2] == numpy.arange(cube.width) % 256).all()
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_readers_see_each_date_wholly(tmp_path, database, server_of, store):
+    """One version after the other is ingested while others read: each date is of one version, and never gone."""
+    cube = Cube(tmp_path, database, store, size=(160, 120))
+    server = server_of(cube)
+    versions, count = range(4), 24
+    paths = {version: stacks(cube, version, count) for version in versions}
+    stop, writing, wrong, reads = threading.Event(), threading.Event(), [], [0]
+
+    def read(seed):
+        chooser, seen, client = random.Random(seed), 0, Reader(server)
+        while not stop.is_set() and not wrong:
+            try:
+                busy = writing.is_set()
+                body = client.get("/", "SERVICE=WMS&VERSION=1.3.0&REQUEST=GetCapabilities").body
+                text = ElementTree.fromstring(body).find(".//{*}Layer/{*}Dimension").text or ""
+                days = [day for day in text.split(",") if re.match(r"2024-\d\d-\d\d$", day)]
+                assert len(days) >= seen, "a date has gone"
+                seen = len(days)
+                check_dates(client, cube, chooser.sample(days, min(3, len(days))), versions)
+                if days:
+                    line = json.loads(client.get("/", info_query(cube, 77, 55, 1, "2024", "application/json")).body)
+                    assert len(line["values"]) >= len(days)
+                    for i, value in enumerate(line["values"]):
+                        assert value["value"][0] in versions and value["value"][1:] == [i, 77]
+                reads[0] += busy and writing.is_set()  # all of it beside an ingestion
+            except Exception as error:  # pylint: disable=broad-except
+                wrong.append(error)
+
+    readers = [threading.Thread(target=read, args=(i,)) for i in range(3)]
+    for reader in readers:
+        reader.start()
+    turn = 0
+    while (turn < 2 * len(versions) or reads[0] < 30) and turn < 60 and not wrong:
+        writing.set()
+        cube.ingest("--cachelimit", "1M", "--date", "2024-01-01/P1D", *paths[turn % len(versions)])
+        writing.clear()
+        turn += 1
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert not wrong, wrong[0]
+    assert reads[0] >= 10, "nothing was read during an ingestion"
+    check_dates(server, cube, cube.listed(), [(turn - 1) % len(versions)])
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_killed_ingestion_can_be_run_again(tmp_path, database, server_of, store):
+    cube = Cube(tmp_path, database, store, size=(160, 120))
+    server = server_of(cube)
+    first, second = stacks(cube, 1, 40), stacks(cube, 2, 40)
+    command = cube.command("--quiet", "--cachelimit", "1M", "--date", "2024-01-01/P1D")
+    began = time.monotonic()
+    assert subprocess.run(command + list(map(str, first[:8])), check=False).returncode == 0
+    whole = (time.monotonic() - began) * 3
+    chooser = random.Random(store)
+    killed = 0
+    for _ in range(6):
+        ingestion = subprocess.Popen(command + list(map(str, second)), start_new_session=True)
+        time.sleep(chooser.uniform(0, whole))
+        ingestion.send_signal(signal.SIGKILL)
+        killed += ingestion.wait() == -signal.SIGKILL
+        days = cube.listed()
+        assert len(days) >= 8
+        check_dates(server, cube, chooser.sample(days, 8), (1, 2))
+    assert killed > 0
+    cube.ingest("--cachelimit", "1M", "--date", "2024-01-01/P1D", *second)
+    assert len(cube.listed()) == 40
+    check_dates(server, cube, cube.listed(), (2,))
+
+
+def test_a_store_does_not_grow_by_corrections(tmp_path, database):
+    for store in STORES:
+        home = tmp_path / store
+        home.mkdir()
+        cube = Cube(home, database, store, size=(320, 240))
+        paths = stacks(cube, 1, 12)
+        sizes = [cube.ingest("--date", "2024-01-01/P1D", *paths)["bytes_after"]]
+        for turn in range(6):
+            report = cube.ingest("--date", "2024-01-01/P1D", *paths[turn:turn + 4])
+            assert report["corrected"] == 4 and report["rewritten"] == report["chunks"] > 0
+            sizes.append(report["bytes_after"])
+        part = cube.ingest("--date", "2024-01-06", cube.image(noise(1, 20, 20), 100, 100))
+        assert part["chunks"] == part["rewritten"] <= 4
+        assert sizes[-1] <= sizes[2] * 1.1 and sizes[-1] <= sizes[0] * 2, sizes
+
+
+def test_bad_images_are_named_and_left_out(tmp_path, database, server_of):
+    cube = Cube(tmp_path, database)
+    good = [cube.image(noise(i), name=f"good{i}_2024010{i}.png") for i in range(1, 3)]
+    cut = cube.image(noise(3), name="cut_20240103.png")
+    cut.write_bytes(cut.read_bytes()[:-4000])
+    other = cube.image(noise(4), name="other_20240104.png")
+    beside = cube.image(noise(4, 20, 20), 30, 30, name="beside_20240104.png")
+    other.with_suffix(".pgw").write_text("50\n0\n0\n-50\n1000\n9000\n")
+    between = cube.image(noise(5), 0.4, 0, name="between_20240105.png")
+    outside = cube.image(noise(6), WIDTH, 0, name="outside_20240106.png")
+    nowhere = cube.image(noise(7, 30, 30), name="nowhere_20240107.png")
+    nowhere.with_suffix(".pgw").unlink()
+    twice = [cube.image(noise(8), name=f"{name}_20240108.png") for name in ("one", "two")]
+    nonsense = tmp_path / "nonsense_20240109.png"
+    nonsense.write_bytes(b"this is no image")
+    missing = tmp_path / "missing_20240110.png"
+    bad = [cut, other, between, outside, nowhere, twice[1], nonsense, missing]
+    paths = [good[0], *bad, beside, twice[0], good[1]]
+    done = cube.run("--time", "_%Y%m%d", *paths)
+    assert done.returncode == 3, done.stderr
+    told = [line for line in done.stderr.splitlines() if "left out" in line]
+    assert len(told) == len(bad)
+    for path in bad:
+        assert any(str(path) in line for line in told), path
+    assert cube.listed() == ["2024-01-01", "2024-01-02"]
+    assert "10 images were left out" in done.stdout
+    server = server_of(cube)
+    cube.lay("2024-01-02", noise(2))
+    assert (shown(server, cube, None) == cube.dates["2024-01-02"]).all()
+    # What the cube has at a date stays when its correction is bad.
+    done = cube.run("--date", "2024-01-02", cut)
+    assert done.returncode == 3 and (shown(server, cube, "2024-01-02") == cube.dates["2024-01-02"]).all()
+
+
+def test_options_and_stores_that_cannot_be(tmp_path, database):
+    cube = Cube(tmp_path, database)
+    image = cube.image(noise(1))
+    for options, words in ((["--date", "soon", image], "soon"), ([image], "--time"), (["--date", "2024-01-01"], "no images"),
+                           (["--time", "_%Y", image], "no time as in"), (["--date", "2024-01-01/never", image, image], "never"),
+                           (["--cachelimit", "1", image], "cachelimit"), (["--date", "2024", "--at", "here", image], "at")):
+        done = cube.run(*options)
+        assert done.returncode == 1 and words in done.stderr, (options, done.stderr)
+    assert cube.listed() == []
+    cube.ingest("--date", "2024-01-01", image)
+    text = cube.config.read_text()
+    cube.config.write_text(text.replace("<bands>rgb</bands>", "<bands>gray</bands>"))
+    for done in (cube.run(word="dates"), cube.run("--date", "2024-01-02", image)):
+        assert done.returncode == 1 and "another shape" in done.stderr
+    cube.config.write_text(text.replace("<connection>", "<connection>port=1 "))
+    full = Cube(tmp_path, database, "sqlite3")
+    full.config.write_text(full.config.read_text().replace(f"{tmp_path}/cube.db", "/dev/full/cube.db"))
+    done = full.run("--date", "2024-01-01", image)
+    assert done.returncode == 1 and "cannot be opened" in done.stderr
+
+
+def test_many_dates_in_a_chunk_are_spooled(tmp_path, database, server_of):
+    cube = Cube(tmp_path, database, size=(200, 150), chunk="<chunk>32 32 64</chunk>")
+    paths = []
+    for i in range(40):
+        array = noise(i, 200, 150)
+        paths.append(cube.image(array))
+        cube.lay(str(numpy.datetime64("2024-01-01") + i), array)
+    report = cube.ingest("--cachelimit", "1M", "--scratch", tmp_path, "--date", "2024-01-01/P1D", *paths)
+    assert report["spooled"] and report["chunks"] == 7 * 5
+    server = server_of(cube)
+    for day in ("2024-01-01", "2024-01-20", "2024-02-09"):
+        assert (shown(server, cube, day) == cube.dates[day]).all()
+    done = cube.run("--cachelimit", "1M", "--scratch", tmp_path / "nowhere", "--date", "2025-01-01/P1D", *paths)
+    assert done.returncode == 1 and "scratch file" in done.stderr and len(cube.listed()) == 40
+
+
+def test_two_ingestions_at_once_follow_each_other(tmp_path, database):
+    cube = Cube(tmp_path, database, size=(160, 120))
+    paths = [stacks(cube, version, 20) for version in (1, 2)]
+    running = [subprocess.Popen(cube.command("--quiet", "--cachelimit", "1M", "--date", f"202{i}-01-01/P1D", *paths[i]))
+               for i in range(2)]
+    assert [process.wait(60) for process in running] == [0, 0]
+    assert len(cube.listed()) == 40
+    slots = database.sql(f'select count(distinct (t, slot)) from "{cube.table}_dates"')
+    assert slots == ["40"]
+
+
+def test_the_options_are_documented():
+    shown_help = subprocess.run([BUILD / "bin/mapcache", "cube", "--help"], capture_output=True, text=True, check=True).stdout
+    options = re.findall(r"^  (?:-(\w),|   ) --(\w+)(?: \.\.\.)? +(.*)$", shown_help, re.M)
+    assert len(options) == 15
+    for letter, name, meaning in options:
+        row = f"| {f'`-{letter}`, ' if letter else ''}`--{name}` | {meaning} |"
+        assert row in (ROOT / "docs/datacube.md").read_text(), row

@@ -1,0 +1,389 @@
+"""The queue of seeding jobs: several workers as processes of their own, killed, stopped, without their database."""
+import json
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import wait_until
+from jobs_site import Queue, boxes, last_line, seeded_alone, wms
+from origin import Origin
+from postgres import Postgres
+
+
+@pytest.fixture(scope="module")
+def database():
+    with Postgres(settings=["max_connections=50"]) as server:
+        yield server
+
+
+@pytest.fixture
+def origin():
+    with Origin() as running:
+        yield running
+
+
+def end(workers):
+    for worker in workers:
+        worker.kill()
+        worker.communicate()
+
+
+def test_four_workers_draw_every_tile_once(tmp_path, database, origin):
+    queue = Queue(tmp_path / "four", database, wms(origin))
+    job = queue.enqueue("-z", "0,4")
+    expected = seeded_alone(tmp_path / "alone", wms(origin), "0,4")
+    drawn_alone = boxes(origin)
+    results = [last_line(worker) for worker in [queue.worker("--drain", "-n", 2) for _ in range(4)]]
+    shown = queue.job(job)
+    assert shown["state"] == "done" and shown["done"] == shown["metatiles"] == len(drawn_alone)
+    assert shown["tiles"] == len(expected) and shown["skipped"] == shown["failed"] == 0
+    assert queue.tiles() == expected
+    drawn = boxes(origin)[len(drawn_alone):]
+    assert sorted(drawn) == sorted(drawn_alone)  # each once, by whomever
+    assert sum(result["done"] for result in results) == len(drawn) and sum(r["done"] > 0 for r in results) > 1
+    assert queue.sql("select count(*) from @mapcache_job_units") == ["0"]
+    assert queue.sql("select count(*) from @mapcache_job_workers") == ["0"]  # all have said good-bye
+
+
+def test_workers_killed_at_random_in_namespaces_of_their_own(tmp_path, database):
+    """Four workers that share no network; one after the other is killed; the result is that of one undisturbed seed."""
+    chance = random.Random(5)
+    queue = Queue(tmp_path / "killed", database, lease=5, local=True)
+    before = ["unshare", "--net"] if subprocess.run(["unshare", "--net", "true"], check=False).returncode == 0 else []
+    expected = seeded_alone(tmp_path / "alone", 'type="dummy"/>', "0,6")
+    job = queue.enqueue("-z", "0,6", "--rate-limit", 1200)
+    workers = [queue.worker("--drain", before=before) for _ in range(4)]
+    for _ in range(8):
+        time.sleep(chance.uniform(0.1, 0.6))
+        number = chance.randrange(4)
+        workers[number].kill()  # the word before the command has become the worker itself
+        workers[number].communicate()
+        workers[number] = queue.worker("--drain", before=before)
+    for worker in workers:
+        last_line(worker)
+    shown = queue.job(job)
+    assert shown["state"] == "done" and shown["failed"] == 0
+    assert shown["done"] + shown["skipped"] == shown["metatiles"]  # each counted once, whoever died over it
+    assert queue.tiles() == expected
+
+
+def test_an_interrupt_gives_back_what_is_leased(tmp_path, database, origin):
+    queue = Queue(tmp_path / "stopped", database, wms(origin, "/late/30/pattern?"))
+    job = queue.enqueue("-z", "0,4", "--side", 8)
+    for number in signal.SIGTERM, signal.SIGINT:
+        worker = queue.worker("-n", 2)
+        so_far = len(boxes(origin))
+        wait_until(lambda n=so_far: len(boxes(origin)) > n + 20, "work has begun")
+        began = time.monotonic()
+        worker.send_signal(number)
+        result = last_line(worker)
+        assert time.monotonic() - began < 10 and result["done"] > 0
+        assert queue.sql("select count(*) from @mapcache_job_units where state = 'leased'") == ["0"]
+    last_line(queue.worker("--drain", "-n", 4))
+    drawn = boxes(origin)
+    assert len(set(drawn)) == len(drawn) == queue.job(job)["done"]  # nothing was drawn twice
+
+
+def test_an_origin_that_hangs_does_not_hold_up_an_interrupt(tmp_path, database, origin):
+    queue = Queue(tmp_path / "hung", database, wms(origin, "/hold/it/pattern?"))
+    queue.enqueue("-z", "3,3")
+    worker = queue.worker("-n", 2)
+    wait_until(lambda: boxes(origin), "a request")
+    began = time.monotonic()
+    worker.terminate()
+    last_line(worker)
+    assert time.monotonic() - began < 10
+    assert queue.sql("select count(*) from @mapcache_job_units where state = 'leased'") == ["0"]
+    origin.release("it")
+
+
+def test_a_database_that_goes_away_is_waited_for(tmp_path, origin):
+    with Postgres() as own:
+        queue = Queue(tmp_path / "away", own, wms(origin, "/late/20/pattern?"))
+        job = queue.enqueue("-z", "0,4", "--side", 2)
+        workers = [queue.worker("--drain", "-n", 2) for _ in range(2)]
+        try:
+            for _ in range(2):
+                so_far = len(boxes(origin))
+                wait_until(lambda n=so_far: len(boxes(origin)) > n + 15, "work goes on")
+                own.stop()
+                time.sleep(1.5)
+                assert all(worker.poll() is None for worker in workers)
+                own.start()
+            for worker in workers:
+                out, err = worker.communicate(timeout=60)
+                assert worker.returncode == 0, out + err
+                assert "cannot be reached" in err and "is back" in err
+        finally:
+            end(workers)
+        shown = queue.job(job)
+        assert shown["state"] == "done" and shown["done"] + shown["skipped"] == shown["metatiles"]
+        assert len(queue.tiles()) == 341
+        drawn = boxes(origin)
+        assert len(set(drawn)) == shown["metatiles"] and len(drawn) == len(set(drawn))
+
+
+def test_the_job_with_the_higher_priority_comes_first(tmp_path, database, origin):
+    queue = Queue(tmp_path / "order", database, wms(origin))
+    queue.enqueue("-z", "4,4")
+    queue.enqueue("-z", "3,3", "--priority", 7)
+    last_line(queue.worker("--drain", "-n", 2))
+    widths = [round(float(box.split(",")[2]) - float(box.split(",")[0])) for box, _ in boxes(origin)]
+    assert len(widths) == 16 + 64 and widths == sorted(widths, reverse=True)  # all of level 3, then all of level 4
+
+
+JUMPS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/time.h>
+#include <time.h>
+/* The wall clock is a day ahead for half a second, then a day behind, and so on; the monotonic one is right. */
+static long offset(void)
+{
+    struct timespec now;
+    static int (*real)(clockid_t, struct timespec *);
+    if (real == 0)
+        real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    real(CLOCK_MONOTONIC, &now);
+    return now.tv_nsec < 500000000 ? 86400 : -86400;
+}
+int clock_gettime(clockid_t id, struct timespec *time)
+{
+    static int (*real)(clockid_t, struct timespec *);
+    if (real == 0)
+        real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int status = real(id, time);
+    if (id == CLOCK_REALTIME)
+        time->tv_sec += offset();
+    return status;
+}
+int gettimeofday(struct timeval *restrict time, void *restrict zone)
+{
+    static int (*real)(struct timeval *, void *);
+    if (real == 0)
+        real = (int (*)(struct timeval *, void *))dlsym(RTLD_NEXT, "gettimeofday");
+    int status = real(time, zone);
+    time->tv_sec += offset();
+    return status;
+}
+"""
+
+
+def test_a_worker_whose_clock_jumps_does_no_harm(tmp_path, database, origin, build):
+    if "MAPCACHE_SANITIZE:STRING=" in (build / "CMakeCache.txt").read_text() and \
+            "MAPCACHE_SANITIZE:STRING=\n" not in (build / "CMakeCache.txt").read_text():
+        pytest.skip("a sanitizer does not bear another library in front of it")
+    (tmp_path / "jumps.c").write_text(JUMPS)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "jumps.so", tmp_path / "jumps.c", "-ldl"], check=True)
+    queue = Queue(tmp_path / "clock", database, wms(origin, "/late/60/pattern?"), lease=5)
+    job = queue.enqueue("-z", "0,4")
+    workers = [queue.worker("--drain"), queue.worker("--drain", env={"LD_PRELOAD": str(tmp_path / "jumps.so")})]
+    results = [last_line(worker) for worker in workers]
+    shown = queue.job(job)
+    assert shown["state"] == "done" and shown["done"] == shown["metatiles"]
+    assert all(result["lost"] == 0 and result["done"] > 0 for result in results), results
+    # A jump may end the wait for the origin or the file early: that metatile is tried again, none is left out.
+    assert len(set(boxes(origin))) == shown["metatiles"] and len(queue.tiles()) == shown["tiles"] == 341
+
+
+def test_what_fails_is_tried_again_and_kept(tmp_path, database, origin):
+    queue = Queue(tmp_path / "fails", database, wms(origin, "/flaky/6/pattern?"))
+    job = queue.enqueue("-z", "2,2", "--attempts", 2)
+    last_line(queue.worker("--drain"))  # the first try of each unit fails, the second one draws what is left
+    shown = queue.job(job)
+    assert shown["state"] == "done" and shown["failed"] == 0 and shown["done"] == 4, shown
+
+    queue = Queue(tmp_path / "dead", database, wms(origin, "/status/500"))
+    job = queue.enqueue("-z", "0,1", "--attempts", 1)
+    last_line(queue.worker("--drain"))
+    shown = queue.job(job)
+    assert shown["state"] == "done" and shown["failed"] == 2 and shown["done"] == 0
+    assert all(unit["state"] == "failed" and "500" in unit["message"] for unit in queue.units(job))
+    assert "failed" in queue.run("show", job).stdout
+
+    Queue(tmp_path / "dead", database, wms(origin))  # the origin is mended
+    assert "open" in queue.run("retry", job).stdout
+    last_line(queue.worker("--drain"))
+    shown = queue.job(job)
+    assert shown["state"] == "done" and shown["failed"] == 0 and shown["done"] == 2 and queue.units(job) == []
+
+
+def test_a_unit_that_ends_its_workers_fails_at_last(tmp_path, database):
+    queue = Queue(tmp_path / "poison", database)
+    job = queue.enqueue("-z", "0,0")
+    queue.sql("insert into @mapcache_job_units(job, unit, state, lease, worker, until, lost) values"
+              f" ({job}, 0, 'leased', 1, 'the tenth', now() - interval '1 second', 9)")
+    queue.sql("update @mapcache_jobs set next_unit = 1")
+    last_line(queue.worker("--drain"))
+    shown = queue.job(job)
+    assert shown["state"] == "done" and shown["units_failed"] == 1
+    assert "the tenth" in queue.units(job)[0]["message"]
+
+
+def test_pause_resume_and_cancel_reach_workers(tmp_path, database, origin):
+    queue = Queue(tmp_path / "change", database, wms(origin, "/late/50/pattern?"))
+    job = queue.enqueue("-z", "0,7")
+    worker = queue.worker("-n", 2)
+    try:
+        wait_until(lambda: len(boxes(origin)) > 10, "work has begun")
+        queue.run("pause", job)
+        wait_until(lambda: queue.sql("select count(*) from @mapcache_job_units where state = 'leased'") == ["0"], "it rests")
+        resting = len(boxes(origin))
+        time.sleep(1.5)
+        assert len(boxes(origin)) == resting
+        queue.run("resume", job)
+        wait_until(lambda: len(boxes(origin)) > resting + 10, "it goes on")
+        assert queue.run("cancel", "--all").stdout == f"job {job}: cancelled\n"
+        wait_until(lambda: queue.sql("select job from @mapcache_job_workers") == ["0"], "the worker waits again")
+        shown = queue.job(job)
+        assert shown["state"] == "cancelled" and shown["workers"] == 0 and shown["done"] > 0
+        assert len(queue.tiles()) >= shown["tiles"] and len(boxes(origin)) == len(set(boxes(origin)))
+        for action in "pause", "resume", "retry":
+            refused = queue.run(action, job, check=False)
+            assert refused.returncode == 1 and "is cancelled" in refused.stderr
+    finally:
+        end([worker])
+    assert queue.run("prune", "--age", 0).stdout == "1 jobs removed\n"
+    assert queue.run("show", job, check=False).returncode == 1
+
+
+def test_modes(tmp_path, database, origin):
+    queue = Queue(tmp_path / "modes", database, wms(origin))
+    work = lambda: last_line(queue.worker("--drain", "-n", 2))  # noqa: E731
+    queue.enqueue("-z", "0,3")
+    assert work()["done"] == 1 + 1 + 4 + 16 and len(queue.tiles()) == 85
+    queue.enqueue("-z", "0,3")
+    assert work()["skipped"] == 22 and len(boxes(origin)) == 22
+    queue.enqueue("-z", "0,3", "-m", "reseed")
+    assert work()["done"] == 22 and len(boxes(origin)) == 44
+    time.sleep(1.1)  # ages are seconds
+    queue.enqueue("-z", "3,3", "-o", "now")
+    assert work()["done"] == 16 and len(boxes(origin)) == 60
+    queue.enqueue("-z", "0,3", "-m", "transfer", "-x", "target")
+    assert work()["done"] == 85 and queue.tiles("other", "target") == queue.tiles()
+    queue.enqueue("-z", "3,3", "-m", "delete", "-e", "-20037508,-20037508,0,0")
+    work()
+    assert len(queue.tiles()) == 85 - 16
+    assert len(queue.tiles("other", "target")) == 85
+
+
+def test_an_area_limits_a_job(tmp_path, database):
+    queue = Queue(tmp_path / "area", database)
+    triangle = {"type": "Polygon", "coordinates": [[[1, 1], [40, 1], [1, 40], [1, 1]]]}
+    (tmp_path / "area.json").write_text(json.dumps(triangle))
+    alone = seeded_alone(tmp_path / "alone", 'type="dummy"/>', "0,7", "--area", str(tmp_path / "area.json"))
+    job = queue.enqueue("-z", "0,7", "--area", tmp_path / "area.json", "--side", 4)
+    for worker in [queue.worker("--drain") for _ in range(2)]:
+        last_line(worker)
+    shown = queue.job(job)
+    assert shown["state"] == "done" and shown["done"] == shown["metatiles"] and shown["area"] is True
+    assert queue.tiles() == alone and 50 < len(alone) < 400
+    for text, message in ("nonsense", "the area"), ("", "the area"), ("POLYGON EMPTY", "no polygon"):
+        (tmp_path / "bad").write_text(text)
+        refused = queue.run("enqueue", "-t", "world", "--area", tmp_path / "bad", check=False)
+        assert refused.returncode == 1 and message in refused.stderr, refused.stderr
+
+
+def test_a_rate_is_shared_by_all_workers(tmp_path, database):
+    queue = Queue(tmp_path / "rate", database)
+    job = queue.enqueue("-z", "4,4", "--rate-limit", 120)
+    for worker in [queue.worker("--drain", "-n", 2) for _ in range(2)]:
+        last_line(worker)
+    shown = queue.job(job)
+    assert shown["done"] == 64 and shown["ended"] - shown["started"] > 1.5  # 256 tiles
+
+
+def test_the_same_request_makes_one_job(tmp_path, database):
+    queue = Queue(tmp_path / "once", database)
+    assert queue.enqueue("--request", "nightly") == queue.enqueue("--request", "nightly") != queue.enqueue()
+    assert len(queue.run("list", "--json").stdout.splitlines()) == 2
+    assert len(queue.run("list", "--json", "--limit", 1).stdout.splitlines()) == 1
+    assert queue.run("list", "--state", "paused").stdout == ""
+
+
+def test_a_large_job_has_few_rows(tmp_path, database):
+    queue = Queue(tmp_path / "large", database)
+    job = queue.enqueue("-z", "0,15")
+    shown = queue.job(job)
+    assert shown["metatiles"] > 3e8 and shown["units"] <= 400000
+    assert queue.sql("select count(*) from @mapcache_job_units") == ["0"]
+    worker = queue.worker()
+    wait_until(lambda: queue.job(job)["done"] > 0, "progress")
+    worker.terminate()
+    last_line(worker)
+    assert int(queue.sql("select count(*) from @mapcache_job_units")[0]) <= 3
+
+
+def test_a_worker_leaves_jobs_alone_that_mean_other_tiles_here(tmp_path, database):
+    queue = Queue(tmp_path / "model", database)
+    strange = queue.enqueue("-z", "0,1")
+    fitting = queue.enqueue("-z", "0,2")
+    queue.sql(f"update @mapcache_jobs set model = 'of another grid' where id = {strange}")
+    worker = queue.worker("--drain")
+    out, err = worker.communicate(timeout=60)
+    assert worker.returncode == 0 and "is another one here" in err, err
+    assert queue.job(fitting)["state"] == "done" and queue.job(strange)["state"] == "open"
+    assert all(unit["state"] == "returned" for unit in queue.units(strange))
+
+
+def test_tables_of_another_version_are_left_alone(tmp_path, database):
+    queue = Queue(tmp_path / "version", database)
+    queue.enqueue("-z", "0,0")
+    queue.sql("update @mapcache_jobs_schema set version = 99")
+    for command in ["enqueue", "-t", "world"], ["work", "--drain"]:
+        refused = queue.run(*command, check=False)
+        assert refused.returncode == 1 and "version 99" in refused.stderr
+
+
+def test_who_may_only_read_sees_the_jobs(tmp_path, database):
+    queue = Queue(tmp_path / "reader", database)
+    assert queue.run("list").stdout == ""  # nobody has made tables yet
+    queue.enqueue("-z", "0,1")
+    database.sql(f"create role looker login; grant usage on schema {queue.schema} to looker;"
+                 f" grant select on all tables in schema {queue.schema} to looker")
+    queue.config.write_text(queue.config.read_text().replace(database.connection(), f"host={database.folder} port={database.port}"
+                                                             " dbname=postgres user=looker"))
+    assert "open" in queue.run("list").stdout
+    for command in ["enqueue", "-t", "world"], ["cancel", "1"], ["prune"]:
+        refused = queue.run(*command, check=False)
+        assert refused.returncode == 1 and "refuses" in refused.stderr
+
+
+@pytest.mark.parametrize("options,message", [
+    (["-t", "nowhere"], 'no tileset "nowhere"'), (["-t", "world", "-g", "WGS84"], 'has no grid "WGS84"'),
+    (["-t", "world", "-z", "40,50"], "none of these zoom levels"), (["-t", "world", "-D", "time=1"], 'no dimension "time"'),
+    (["-t", "copy"], "has no source"), (["-t", "world", "-m", "transfer"], "no tileset"),
+    (["-t", "world", "-m", "reseed", "-o", "now"], "any age"), (["-t", "world", "--priority", "high"], "--priority cannot be"),
+    (["-t", "world", "-e", "1,1,0,0"], "--extent cannot be"), (["-t", "world", "--side", "0"], "--side cannot be"),
+    (["-t", "world", "-e", "9e7,9e7,9.1e7,9.1e7"], "no tile"), ([], "needs --tileset"), (["-t", "world", "7"], '"7" is no option'),
+    (["-t", "world", "--rate-limit", "nan"], "--rate-limit cannot be"),
+])
+def test_what_cannot_be_a_job_is_refused(tmp_path, database, options, message):
+    queue = Queue(tmp_path / "bad", database)
+    done = queue.run("enqueue", *options, check=False)
+    assert done.returncode == 1 and message in done.stderr, done.stderr
+    assert queue.run("list").stdout == ""
+
+
+def test_help_and_errors_of_the_command(tmp_path, database):
+    queue = Queue(tmp_path / "help", database)
+    program = ["mapcache", "jobs"]
+    for words in [["--help"], *([command, "--help"] for command in ("enqueue", "work", "list", "show", "watch", "cancel", "prune"))]:
+        done = subprocess.run([str(queue_program()), "jobs", *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and done.stdout.startswith("usage: " + " ".join(program)), done
+    for words in [], ["dance"], ["show"], ["cancel", "-c", "x"], ["list"], ["work", "--connection", "host=x"], ["show", "-c", "x", "many"]:
+        done = subprocess.run([str(queue_program()), "jobs", *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and done.stderr and not done.stdout, done
+    job = queue.enqueue("-z", "0,1")
+    watching = subprocess.Popen([str(queue_program()), "jobs", "watch", "--json", "-c", str(queue.config)], stdout=subprocess.PIPE, text=True)
+    assert json.loads(watching.stdout.readline())["id"] == job
+    last_line(queue.worker("--drain"))
+    assert watching.wait(30) == 0  # no open job is left
+    watching.stdout.close()
+
+
+def queue_program():
+    from jobs_site import PROGRAM
+    return PROGRAM

@@ -1,0 +1,162 @@
+"""The seeder before a real origin: slow for a while, failing, hanging; the clock set forth and back."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from conftest import wait_until
+from origin import png
+from test_seed_resume import Site
+
+WORKERS = 8
+FAKETIME = next(iter(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")), None)
+
+
+class Slow(ThreadingHTTPServer):
+    """A WMS that answers after `delay` seconds and counts how many ask at once."""
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self):
+        self.delay, self.status, self.now, self.most, self.lock, self.asked = 0.02, 200, 0, 0, threading.Lock(), 0
+        self.free = threading.Event()  # ends what hangs
+        body, server = png(512, 512, (10, 20, 30, 255)), self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                wanted = {name.upper(): values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
+                with server.lock:
+                    server.now += 1
+                    server.asked += 1
+                    server.most = max(server.most, server.now)
+                server.free.wait(server.delay)
+                with server.lock:
+                    server.now -= 1
+                answer = body if (wanted["WIDTH"], wanted["HEIGHT"]) == ("512", "512") else png(256, 256, (1, 2, 3, 255))
+                try:
+                    self.send_response(server.status)
+                    self.send_header("Content-Type", "image/png")
+                    self.send_header("Content-Length", str(len(answer)))
+                    self.end_headers()
+                    self.wfile.write(answer)
+                except OSError:
+                    pass  # it has gone
+
+            def log_message(self, *_):
+                pass
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, *_):
+        """Clients leave early here."""
+
+    def __exit__(self, *_):
+        self.free.set()
+        self.shutdown()
+        self.server_close()
+
+    def site(self, folder):
+        return Site(folder, f"""type="wms"><getmap><params><FORMAT>image/png</FORMAT><LAYERS>x</LAYERS></params></getmap>
+    <http><url>http://127.0.0.1:{self.server_port}/?</url></http></source>""")
+
+
+class Lines:
+    """The lines of JSON that a run writes, as they come."""
+
+    def __init__(self, run):
+        self.last, self.all = {"workers": WORKERS, "done": 0}, []
+        threading.Thread(target=self.read, args=(run.stdout,), daemon=True).start()
+
+    def read(self, stream):
+        for line in stream:
+            self.last = json.loads(line)
+            self.all.append(self.last)
+
+
+@pytest.mark.parametrize("workers", ["-n", "-p"])
+def test_a_slow_origin_is_let_alone_until_it_has_recovered(tmp_path, workers):
+    with Slow() as origin:
+        site = origin.site(tmp_path)
+        run = site.start("-z", "0,10", workers, WORKERS, "--json")
+        lines = Lines(run)
+        wait_until(lambda: lines.last["done"] > 100, "the first metatiles")
+        assert lines.last["workers"] == WORKERS and origin.most == WORKERS
+        origin.delay = 0.5
+        wait_until(lambda: lines.last["workers"] <= WORKERS // 2, "fewer workers")
+        wait_until(lambda: origin.now <= WORKERS // 2, "fewer requests at once")
+        origin.delay, origin.most = 0.02, 0
+        wait_until(lambda: lines.last["workers"] == WORKERS, "all workers again")
+        wait_until(lambda: origin.most == WORKERS, "as many requests at once")
+        run.send_signal(signal.SIGINT)
+        assert run.wait(timeout=60) == 0
+        wait_until(lambda: "exit" in lines.last, "the last line")
+        spent = lines.last["time"]
+        assert set(spent) == {"origin", "decode", "draw", "encode", "store", "waiting"}
+        assert spent["origin"] > max(spent["decode"], spent["draw"], spent["encode"], spent["store"]) > 0
+
+
+def test_a_failing_origin_too_but_not_without_backoff(tmp_path):
+    with Slow() as origin:
+        origin.status = 500
+        for options, expected in ([], 1), (["--no-backoff"], WORKERS):
+            folder = tmp_path / str(expected)
+            folder.mkdir()
+            result = origin.site(folder).seed("-z", "0,3", "-n", WORKERS, "-P", "100", "--json", *options)
+            last = json.loads(result.stdout.splitlines()[-1])
+            assert result.returncode == 0 and (last["failed"], last["workers"]) == (22, expected)
+
+
+@pytest.mark.parametrize("workers, end", [("-n", signal.SIGINT), ("-p", signal.SIGTERM)])
+def test_it_ends_soon_although_the_origin_hangs(tmp_path, workers, end):
+    with Slow() as origin:
+        site = origin.site(tmp_path)
+        run = site.start("-z", "0,10", workers, "4", "--checkpoint", site.place)
+        wait_until(lambda: site.place.exists() and site.done() > 20, "some metatiles")
+        origin.delay = 50
+        wait_until(lambda: origin.now == 4, "all to wait")
+        began = time.monotonic()
+        if workers == "-p" and end == signal.SIGTERM:  # as a service manager does it: all processes at once
+            for child in subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True, text=True).stdout.split():
+                os.kill(int(child), end)
+        run.send_signal(end)
+        out, err = run.communicate(timeout=60)
+        assert time.monotonic() - began < 10  # nearer to one, on a quiet machine
+        assert run.returncode == 0 and "failed" not in err, out + err
+        assert 0 < site.done() * 4 <= len(site.tiles()) + 12
+        origin.free.set()
+        origin.delay = 0
+        result = site.seed("-z", "0,3", workers, "4")
+        assert result.returncode == 0 and len(site.tiles()) >= sum(4 ** z for z in range(4))
+
+
+@pytest.mark.skipif(FAKETIME is None, reason="needs libfaketime")
+def test_the_clock_may_be_set(tmp_path):
+    """An hour back and two forth: rate, commits and checkpoint go on as if nothing had happened."""
+    with Slow() as origin:
+        origin.delay = 0
+        site, clock = origin.site(tmp_path), tmp_path / "clock"
+        clock.write_text("+0")
+        environment = os.environ | {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
+                                    "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
+        began = time.monotonic()
+        run = subprocess.Popen(site.command("-z", "5,5", "-n", "2", "--rate-limit", "256", "--json", "--checkpoint", site.place),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        for at, offset in (20, "-3600"), (60, "+7200"), (110, "+0"):
+            wait_until(lambda at=at: site.place.exists() and site.done() >= at, f"{at} metatiles")
+            clock.write_text(offset)
+        out, err = run.communicate(timeout=60)
+        took = time.monotonic() - began
+        last = json.loads(out.splitlines()[-1])
+        assert run.returncode == 0 and err == "" and last["done"] == 256 and last["workers"] == 2
+        assert 255 * 4 / 256 - 0.1 <= took < 30 and last["seconds"] < 30
+        assert sum(last["time"].values()) < 60 and re.search(r'"exit":0', out)
+        assert len(site.tiles()) == 1024
