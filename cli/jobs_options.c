@@ -44,7 +44,9 @@ static const struct row {
       ENQUEUE },
     { { "mode", 'm', TRUE, "seed (default), reseed, delete or transfer" }, ENQUEUE },
     { { "transfer", 'x', TRUE, "tileset that a transfer copies to" }, ENQUEUE },
-    { { "older", 'o', TRUE, "only tiles older than \"YYYY/MM/DD hh:mm\" (local time) or \"now\"" }, ENQUEUE },
+    { { "older", 'o', TRUE,
+        "only tiles older than \"YYYY/MM/DD hh:mm\" (local time), \"now\", or so long: 30m, 12h, 7d" },
+      ENQUEUE },
     { { "dimension", 'D', TRUE, "NAME=VALUE of a dimension; may be repeated" }, ENQUEUE },
     { { "priority", PRIORITY, TRUE, "number; jobs with the highest come first; default 0" }, ENQUEUE },
     { { "rate-limit", RATE, TRUE, "tiles per second of all workers together" }, ENQUEUE },
@@ -205,13 +207,14 @@ set_value(jobs_options *options, int letter, const char *text, apr_pool_t *pool)
     switch (letter) {
     case 'z':
         wish->has_zoom = true;
-        return mc_seed_parse_zooms(&wish->minzoom, &wish->maxzoom, text, pool);
+        return mc_seed_parse_pair(&wish->minzoom, &wish->maxzoom, text, 0, 1000, pool) &&
+               wish->minzoom <= wish->maxzoom;
     case 'e':
         return wish->has_extent = mc_seed_parse_extent(&wish->extent, text);
     case 'm':
         return mc_job_mode_parse(&wish->mode, text);
     case 'o':
-        if (!mc_seed_parse_age(&older, text))
+        if (!mc_seed_parse_age(&older, text, pool))
             return false;
         wish->older = apr_time_sec(older);
         return true;

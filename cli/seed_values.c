@@ -8,27 +8,37 @@
 #include "base/text.h"
 
 bool
-mc_seed_parse_zooms(int *first, int *last, const char *text, apr_pool_t *pool)
+mc_seed_parse_pair(int *first, int *second, const char *text, int min, int max, apr_pool_t *pool)
 {
     const char *comma = strchr(text, ',');
-    return comma != NULL && mc_parse_int(first, apr_pstrmemdup(pool, text, (size_t)(comma - text)), 0, 1000) &&
-           mc_parse_int(last, comma + 1, *first, 1000);
+    return comma != NULL && mc_parse_int(first, apr_pstrmemdup(pool, text, (size_t)(comma - text)), min, max) &&
+           mc_parse_int(second, comma + 1, min, max);
+}
+
+/* "30m": that long ago. */
+static bool
+parse_ago(apr_time_t *older, const char *text, apr_pool_t *pool)
+{
+    static const struct {
+        char letter;
+        int seconds;
+    } units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+    size_t size = strlen(text);
+    int64_t count;
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && size > 1; i++)
+        if (text[size - 1] == units[i].letter &&
+            mc_parse_int64(&count, apr_pstrmemdup(pool, text, size - 1), 0, 1000000000 / units[i].seconds)) {
+            *older = apr_time_now() - apr_time_from_sec(count * units[i].seconds);
+            return true;
+        }
+    return false;
 }
 
 bool
-mc_seed_parse_extent(mc_extent *extent, const char *text)
+mc_seed_parse_age(apr_time_t *older, const char *text, apr_pool_t *pool)
 {
-    double numbers[4];
-    int found;
-    if (!mc_parse_doubles(numbers, 4, &found, text, ",") || found != 4)
-        return false;
-    *extent = (mc_extent){ numbers[0], numbers[1], numbers[2], numbers[3] };
-    return mc_extent_valid(extent);
-}
-
-bool
-mc_seed_parse_age(apr_time_t *older, const char *text)
-{
+    if (parse_ago(older, text, pool))
+        return true;
     if (strcmp(text, "now") == 0) {
         *older = apr_time_now();
         return true;
@@ -50,4 +60,15 @@ mc_seed_parse_assignment(apr_table_t *table, const char *text, apr_pool_t *pool)
         return false;
     apr_table_set(table, apr_pstrmemdup(pool, text, (size_t)(equals - text)), equals + 1);
     return true;
+}
+
+bool
+mc_seed_parse_extent(mc_extent *extent, const char *text)
+{
+    double numbers[4];
+    int found;
+    if (!mc_parse_doubles(numbers, 4, &found, text, ",") || found != 4)
+        return false;
+    *extent = (mc_extent){ numbers[0], numbers[1], numbers[2], numbers[3] };
+    return mc_extent_valid(extent);
 }
