@@ -207,8 +207,7 @@ set_value(jobs_options *options, int letter, const char *text, apr_pool_t *pool)
     switch (letter) {
     case 'z':
         wish->has_zoom = true;
-        return mc_seed_parse_pair(&wish->minzoom, &wish->maxzoom, text, 0, 1000, pool) &&
-               wish->minzoom <= wish->maxzoom;
+        return mc_seed_parse_zooms(&wish->minzoom, &wish->maxzoom, text, pool);
     case 'e':
         return wish->has_extent = mc_seed_parse_extent(&wish->extent, text);
     case 'm':

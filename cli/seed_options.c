@@ -98,6 +98,15 @@ mc_seed_usage(const char *program, const char *message)
     }
 }
 
+/* Whole numbers with a comma between. */
+static bool
+parse_pair(int *first, int *second, const char *text, int min, int max, apr_pool_t *pool)
+{
+    const char *comma = strchr(text, ',');
+    return comma != NULL && mc_parse_int(first, apr_pstrmemdup(pool, text, (size_t)(comma - text)), min, max) &&
+           mc_parse_int(second, comma + 1, min, max);
+}
+
 static bool
 parse_mode(mc_seed_mode *mode, const char *text)
 {
@@ -190,8 +199,7 @@ set_value(mc_seed_options *options, int letter, const char *text, apr_pool_t *po
     switch (letter) {
     case 'z':
         options->has_zoom = true;
-        return mc_seed_parse_pair(&options->minzoom, &options->maxzoom, text, 0, 1000, pool) &&
-               options->minzoom <= options->maxzoom;
+        return mc_seed_parse_zooms(&options->minzoom, &options->maxzoom, text, pool);
     case 'e':
         return options->has_extent = mc_seed_parse_extent(&options->extent, text);
     case 'm':
@@ -199,7 +207,7 @@ set_value(mc_seed_options *options, int letter, const char *text, apr_pool_t *po
     case 'o':
         return mc_seed_parse_age(&options->older, text, pool);
     case 'M':
-        return mc_seed_parse_pair(&options->metatile_columns, &options->metatile_rows, text, 1, 64, pool);
+        return parse_pair(&options->metatile_columns, &options->metatile_rows, text, 1, 64, pool);
     case 'i':
     case ORDER:
         return parse_order(options, text);

@@ -8,11 +8,22 @@
 #include "base/text.h"
 
 bool
-mc_seed_parse_pair(int *first, int *second, const char *text, int min, int max, apr_pool_t *pool)
+mc_seed_parse_zooms(int *first, int *last, const char *text, apr_pool_t *pool)
 {
     const char *comma = strchr(text, ',');
-    return comma != NULL && mc_parse_int(first, apr_pstrmemdup(pool, text, (size_t)(comma - text)), min, max) &&
-           mc_parse_int(second, comma + 1, min, max);
+    return comma != NULL && mc_parse_int(first, apr_pstrmemdup(pool, text, (size_t)(comma - text)), 0, 1000) &&
+           mc_parse_int(last, comma + 1, *first, 1000);
+}
+
+bool
+mc_seed_parse_extent(mc_extent *extent, const char *text)
+{
+    double numbers[4];
+    int found;
+    if (!mc_parse_doubles(numbers, 4, &found, text, ",") || found != 4)
+        return false;
+    *extent = (mc_extent){ numbers[0], numbers[1], numbers[2], numbers[3] };
+    return mc_extent_valid(extent);
 }
 
 /* "30m": that long ago. */
@@ -60,15 +71,4 @@ mc_seed_parse_assignment(apr_table_t *table, const char *text, apr_pool_t *pool)
         return false;
     apr_table_set(table, apr_pstrmemdup(pool, text, (size_t)(equals - text)), equals + 1);
     return true;
-}
-
-bool
-mc_seed_parse_extent(mc_extent *extent, const char *text)
-{
-    double numbers[4];
-    int found;
-    if (!mc_parse_doubles(numbers, 4, &found, text, ",") || found != 4)
-        return false;
-    *extent = (mc_extent){ numbers[0], numbers[1], numbers[2], numbers[3] };
-    return mc_extent_valid(extent);
 }

@@ -6,13 +6,13 @@
 
 #include "mapcache/grid.h"
 
-/* All are false where the text cannot be used. Two whole numbers with a comma between. */
-bool mc_seed_parse_pair(int *first, int *second, const char *text, int min, int max, apr_pool_t *pool);
+/* All are false where the text cannot be used. "MIN,MAX" */
+bool mc_seed_parse_zooms(int *first, int *last, const char *text, apr_pool_t *pool);
 
 /* "MINX,MINY,MAXX,MAXY" */
 bool mc_seed_parse_extent(mc_extent *extent, const char *text);
 
-/* "now", a local time "YYYY/MM/DD hh:mm", or how long ago: "30m", with s, m, h or d. */
+/* "now", a local time "YYYY/MM/DD hh:mm", or how long ago: "90s", "30m", "12h", "7d". */
 bool mc_seed_parse_age(apr_time_t *older, const char *text, apr_pool_t *pool);
 
 /* "NAME=VALUE" into a table. */
