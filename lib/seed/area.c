@@ -130,19 +130,26 @@ read_text(mc_seed_region **region, mc_areas_text *text, const char *srs, const m
 }
 
 mc_error *
+mc_seed_area_parse(mc_seed_region **region, const char *bytes, size_t size, const char *name, const char *srs,
+                   const mc_grid *grid, int finest, apr_pool_t *pool)
+{
+    *region = NULL;
+    mc_areas_text text = { .path = name, .pool = pool, .begin = bytes, .end = bytes + size };
+    mc_error *error = read_text(region, &text, srs, grid, finest);
+    free(text.xy);
+    return error;
+}
+
+mc_error *
 mc_seed_area_read(mc_seed_region **region, const char *path, const char *srs, const mc_grid *grid, int finest,
                   apr_pool_t *pool)
 {
     char *bytes = NULL;
     size_t size = 0;
     *region = NULL;
-    mc_areas_text text = { .path = path, .pool = pool };
     mc_error *error = load(&bytes, &size, path, pool);
-    text.begin = bytes;
-    text.end = bytes + size;
     if (error == MC_OK)
-        error = read_text(region, &text, srs, grid, finest);
-    free(text.xy);
+        error = mc_seed_area_parse(region, bytes, size, path, srs, grid, finest, pool);
     free(bytes);
     return error;
 }
