@@ -398,6 +398,9 @@ mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, con
     struct mc_write_lock *lock = NULL;
     if (how->write && handles != NULL)
         MC_TRY(lock_writer(&lock, handles, path, ctx, pool));
+    mc_stamp made; /* by another thread, while this one waited for the lock */
+    if (stamp == NULL && lock != NULL && mc_stamp_take(&made, path))
+        stamp = &made;
     bool check = stamp == NULL && handles != NULL && ctx->bulk;
     mc_error *error = check ? mc_past_check_away(handles->past, path, pool) : MC_OK;
     if (error == MC_OK)
