@@ -215,7 +215,7 @@ gather(int manner)
     mc_cache *cache = store("sqlite3", manners[manner]);
     int sizes[256] = { 0 };
     unsigned state = (unsigned)manner + 1;
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < 25; round++) {
         mc_put puts[40];
         int count = (int)(state >> 8) % 40 + 1;
         for (int i = 0; i < count; i++) {
@@ -488,7 +488,7 @@ load_and_look(void *baton)
 /* From the moment when there is no file: none waits for a reader of its own process that never goes. */
 START_TEST(several_threads_share_a_file)
 {
-    for (int round = 0; round < 8; round++) {
+    for (int round = 0; round < 4; round++) {
         start();
         loader loaders[4];
         for (int i = 0; i < 4; i++) {
