@@ -5,6 +5,7 @@
 #include <apr_general.h>
 #include <apr_strings.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
