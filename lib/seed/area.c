@@ -109,7 +109,7 @@ load(char **bytes, size_t *size, const char *path, apr_pool_t *pool)
 
 /* Twice: once for the CRS, which may stand at the end. */
 static mc_error *
-read_text(mc_seed_region **region, mc_areas_text *text, const char *srs, const mc_grid *grid, int finest)
+read_text(mc_areas_text *text, const char *srs, const mc_grid *grid, int finest)
 {
     if (text->end - text->begin >= 3 && memcmp(text->begin, "\xef\xbb\xbf", 3) == 0)
         text->begin += 3;
@@ -124,9 +124,7 @@ read_text(mc_seed_region **region, mc_areas_text *text, const char *srs, const m
     MC_TRY(mc_region_begin(&text->builder, grid, finest, srs, text->pool));
     text->at = text->begin;
     text->count = 0;
-    MC_TRY((json ? mc_areas_json : mc_areas_wkt)(text));
-    *region = mc_region_finish(text->builder);
-    return MC_OK;
+    return (json ? mc_areas_json : mc_areas_wkt)(text);
 }
 
 mc_error *
@@ -141,9 +139,11 @@ mc_seed_area_read(mc_seed_region **region, const char *path, const char *srs, co
     text.begin = bytes;
     text.end = bytes + size;
     if (error == MC_OK)
-        error = read_text(region, &text, srs, grid, finest);
+        error = read_text(&text, srs, grid, finest);
     free(text.xy);
     free(bytes);
+    if (error == MC_OK)
+        *region = mc_region_finish(text.builder); /* needs memory of its own: the text's is free by now */
     return error;
 }
 
