@@ -224,7 +224,7 @@ mc_ingest_options_parse(mc_ingest_options *options, int argc, const char *const 
     if (status != APR_EOF)
         return apr_psprintf(pool, "%s is no option, or lacks its value",
                             parser->ind > 0 && parser->ind <= argc ? argv[parser->ind - 1] : "something");
-    for (int i = parser->ind; i < argc; i++)
-        APR_ARRAY_PUSH(paths, const char *) = argv[i];
+    for (int i = parser->ind; i < argc; i++) /* its own copy: options that stood between are in front now */
+        APR_ARRAY_PUSH(paths, const char *) = parser->argv[i];
     return check(options);
 }

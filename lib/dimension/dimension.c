@@ -106,6 +106,17 @@ mc_dimension_resolve_all(apr_array_header_t **values, mc_dimension *dimension, c
     return MC_OK;
 }
 
+mc_error *
+mc_dimension_insert(bool *inserted, mc_dimension *dimension, const mc_dimension_query *query, mc_ctx *ctx,
+                    apr_pool_t *pool)
+{
+    *inserted = false;
+    if (dimension->ops->insert == NULL)
+        return MC_OK;
+    MC_TRY(check_length(dimension, query->value, pool));
+    return dimension->ops->insert(inserted, dimension, query, ctx, pool);
+}
+
 bool
 mc_dimension_by_extent(const mc_dimension *dimension)
 {
