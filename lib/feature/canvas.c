@@ -61,6 +61,32 @@ mc_canvas_set_ground(mc_canvas *canvas, mc_color color)
 {
     memset(canvas->ground, 0, sizeof(canvas->ground));
     mc_brush_color(canvas->ground, color, 255);
+    if (canvas->tints == NULL || color.alpha == 0)
+        return;
+    int ink = mc_tints_ink(canvas->tints, color);
+    MC_ASSERT(ink >= 0);
+    for (int y = 0; y < canvas->height; y++)
+        memset(mc_indexed_row(canvas->indexed, y), canvas->tints->laid[ink][0][MC_TINT_STEPS - 1],
+               (size_t)canvas->width);
+}
+
+/* What was known of its pixels does not hold any more, but that nothing shines through. */
+static void
+mark_painted(mc_canvas *canvas)
+{
+    canvas->pixels->opacity = canvas->ground[3] == 255 ? MC_OPAQUE : MC_OPACITY_UNKNOWN;
+}
+
+mc_error *
+mc_canvas_create_tinted(mc_canvas **canvas, int width, int height, mc_tints *tints, apr_pool_t *pool)
+{
+    mc_canvas *made = new_canvas(width, height, pool);
+    MC_TRY(mc_indexed_create(&made->indexed, width, height, pool));
+    made->tints = tints;
+    made->indexed->count = tints->count;
+    memcpy(made->indexed->colors, tints->colors, sizeof(tints->colors));
+    *canvas = made;
+    return MC_OK;
 }
 
 mc_error *
@@ -86,9 +112,9 @@ mc_canvas_pixels(mc_pixels **pixels, mc_canvas *canvas)
             mc_pixels_fill(canvas->pixels, canvas->ground);
     }
     canvas->indexed = NULL;
+    canvas->tints = NULL;
     canvas->indexable = false;
-    /* painted on: what was known of it does not hold any more, but that nothing shines through */
-    canvas->pixels->opacity = canvas->ground[3] == 255 ? MC_OPAQUE : MC_OPACITY_UNKNOWN;
+    mark_painted(canvas);
     *pixels = canvas->pixels;
     return MC_OK;
 }
@@ -205,11 +231,113 @@ begin(laying **lay, mc_canvas *canvas, mc_color color)
     return MC_OK;
 }
 
+/* ---- With a palette ---- */
+
+/* The steps of an ink that is laid. */
+static const uint8_t (*steps_of(const mc_canvas *canvas, mc_color color))[MC_TINT_STEPS]
+{
+    int ink = mc_tints_ink(canvas->tints, color);
+    MC_ASSERT(ink >= 0);
+    return canvas->tints->laid[ink];
+}
+
+/* The nearest of 16 steps. */
+static inline unsigned
+step_of(unsigned mask)
+{
+    return (mask - (mask >> 4) + 8) >> 4;
+}
+
+static void
+tint_row(uint8_t *pixels, const uint8_t *mask, int count, const uint8_t (*steps)[MC_TINT_STEPS])
+{
+    int i = 0;
+#ifdef __SSE4_1__
+    const __m128i low = _mm_set1_epi8(15), all = _mm_set1_epi8(-1);
+    const __m128i ink = _mm_set1_epi8((char)steps[0][MC_TINT_STEPS - 1]);
+    for (; i + 16 <= count; i += 16) {
+        __m128i masks = _mm_loadu_si128((const __m128i *)(const void *)(mask + i));
+        if (_mm_testz_si128(masks, masks))
+            continue;
+        __m128i *at = (__m128i *)(void *)(pixels + i);
+        if (_mm_testc_si128(masks, all)) {
+            _mm_storeu_si128(at, ink);
+            continue;
+        }
+        __m128i sixteen = _mm_loadu_si128(at), first = _mm_shuffle_epi8(sixteen, _mm_setzero_si128());
+        if (_mm_movemask_epi8(_mm_cmpeq_epi8(sixteen, first)) == 0xffff) {
+            __m128i high = _mm_and_si128(_mm_srli_epi16(masks, 4), low);
+            __m128i step = _mm_add_epi8(_mm_sub_epi8(masks, high), _mm_set1_epi8(8));
+            step = _mm_and_si128(_mm_srli_epi16(step, 4), low);
+            __m128i known = _mm_loadu_si128((const __m128i *)(const void *)steps[pixels[i]]);
+            _mm_storeu_si128(at, _mm_shuffle_epi8(known, step));
+            continue;
+        }
+        __m128i full = _mm_cmpeq_epi8(masks, all), none = _mm_cmpeq_epi8(masks, _mm_setzero_si128());
+        _mm_storeu_si128(at, _mm_blendv_epi8(sixteen, ink, full));
+        for (int partly = ~_mm_movemask_epi8(_mm_or_si128(full, none)) & 0xffff; partly != 0; partly &= partly - 1) {
+            int k = i + __builtin_ctz((unsigned)partly);
+            pixels[k] = steps[pixels[k]][step_of(mask[k])];
+        }
+    }
+#endif
+    for (; i < count; i++)
+        pixels[i] = steps[pixels[i]][step_of(mask[i])];
+}
+
+static void
+fill_tinted(mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule, mc_color color)
+{
+    const uint8_t(*steps)[MC_TINT_STEPS] = steps_of(canvas, color);
+    for (int y = coverage->top; y <= coverage->bottom; y++) {
+        int x = 0, count;
+        mc_area_take_row(coverage, y, rule, canvas->mask, &x, &count);
+        tint_row(mc_indexed_row(canvas->indexed, y) + x, canvas->mask, count, steps);
+    }
+    mc_area_done(coverage);
+}
+
+static void
+outline_tinted(mc_canvas *canvas, mc_outline *outline, mc_color color)
+{
+    const uint8_t(*steps)[MC_TINT_STEPS] = steps_of(canvas, color);
+    for (int y = outline->top; y <= outline->bottom; y++) {
+        int x, count;
+        const uint8_t *mask = mc_outline_row(outline, y, &x, &count);
+        tint_row(mc_indexed_row(canvas->indexed, y) + x, mask, count, steps);
+        mc_outline_clear_row(outline, y);
+    }
+    mc_outline_done(outline);
+}
+
+static void
+tint_over(mc_canvas *lower, const mc_canvas *upper)
+{
+    for (int y = 0; y < lower->height; y++) {
+        uint8_t *below = mc_indexed_row(lower->indexed, y);
+        const uint8_t *above = mc_indexed_row(upper->indexed, y);
+        for (int x = 0; x < lower->width; x++)
+            if (above[x] != 0)
+                below[x] = mc_tints_over(lower->tints, above[x], below[x]);
+    }
+}
+
+/* ---- Of any kind ---- */
+
 mc_error *
 mc_canvas_fill(mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule, mc_color color)
 {
     laying *lay;
     mc_error *error = MC_OK;
+    if (canvas->tints != NULL) {
+        fill_tinted(canvas, coverage, rule, color);
+        return MC_OK;
+    }
+    if (canvas->pixels != NULL) {
+        mark_painted(canvas);
+        mc_brush_fill(canvas->pixels, coverage, rule, color, canvas->mask);
+        return MC_OK;
+    }
     MC_TRY(begin(&lay, canvas, color));
     for (int y = coverage->top; y <= coverage->bottom; y++) {
         int x, count;
@@ -227,6 +355,15 @@ mc_canvas_outline(mc_canvas *canvas, mc_outline *outline, mc_color color)
 {
     laying *lay;
     mc_error *error = MC_OK;
+    if (canvas->tints != NULL) {
+        outline_tinted(canvas, outline, color);
+        return MC_OK;
+    }
+    if (canvas->pixels != NULL) {
+        mark_painted(canvas);
+        mc_brush_outline(canvas->pixels, outline, color);
+        return MC_OK;
+    }
     MC_TRY(begin(&lay, canvas, color));
     for (int y = outline->top; y <= outline->bottom; y++) {
         int x, count;
@@ -238,4 +375,28 @@ mc_canvas_outline(mc_canvas *canvas, mc_outline *outline, mc_color color)
     mc_outline_done(outline);
     mc_scratch_release(lay);
     return error;
+}
+
+void
+mc_canvas_row(mc_canvas *canvas, int x, int y, const uint8_t *mask, int count, mc_color color)
+{
+    MC_ASSERT(canvas->tints != NULL || canvas->pixels != NULL);
+    if (canvas->tints != NULL)
+        tint_row(mc_indexed_row(canvas->indexed, y) + x, mask, count, steps_of(canvas, color));
+    else
+        mc_brush_row(canvas->pixels, x, y, mask, count, color);
+}
+
+mc_error *
+mc_canvas_over(mc_canvas *lower, mc_canvas *upper)
+{
+    mc_pixels *to, *from;
+    if (lower->tints != NULL && lower->tints == upper->tints) {
+        tint_over(lower, upper);
+        return MC_OK;
+    }
+    MC_TRY(mc_canvas_pixels(&from, upper));
+    MC_TRY(mc_canvas_pixels(&to, lower));
+    mc_pixels_over(to, 0, 0, from);
+    return MC_OK;
 }

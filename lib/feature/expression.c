@@ -19,9 +19,17 @@ static double
 parse(const char *text)
 {
     double value;
-    if (text == NULL || *text == '\0' || !mc_parse_double(&value, text))
+    if (text == NULL || *text == '\0')
         return NAN;
-    return value;
+    int64_t whole = 0; /* what numbers of attributes mostly are */
+    for (int i = 0; i < 16; i++) {
+        if (text[i] == '\0')
+            return (double)whole;
+        if (text[i] < '0' || text[i] > '9')
+            break;
+        whole = whole * 10 + (text[i] - '0');
+    }
+    return mc_parse_double(&value, text) ? value : NAN;
 }
 
 static const char *
@@ -149,11 +157,11 @@ mc_like(const char *text, const char *pattern, const mc_filter *how)
     return *pattern == '\0';
 }
 
-/* -1, 0 or 1; as numbers where both are. */
+/* -1, 0 or 1; as numbers where both are. `right` is the value of an operand. */
 static int
-order_of(const char *left, const char *right, bool any_case)
+order_of(const char *left, const char *right, const mc_expression *operand, bool any_case)
 {
-    double x = parse(left), y = parse(right);
+    double x = parse(left), y = operand->kind == MC_LITERAL ? operand->number : parse(right);
     if (isfinite(x) && isfinite(y))
         return (x > y) - (x < y);
     return any_case ? strcasecmp(left, right) : strcmp(left, right);
@@ -166,7 +174,7 @@ compare_matches(const mc_filter *filter, const char *value, const mc_feature *fe
     const char *other = value == NULL ? NULL : mc_expression_text(filter->operands[1], feature, scratch);
     if (other == NULL)
         return false;
-    int order = order_of(value, other, filter->any_case);
+    int order = order_of(value, other, filter->operands[1], filter->any_case);
     switch (filter->kind) {
     case MC_FILTER_EQUAL:
         return order == 0;
@@ -182,7 +190,7 @@ compare_matches(const mc_filter *filter, const char *value, const mc_feature *fe
         return order >= 0;
     default:
         other = order < 0 ? NULL : mc_expression_text(filter->operands[2], feature, scratch);
-        return other != NULL && order_of(value, other, false) <= 0;
+        return other != NULL && order_of(value, other, filter->operands[2], false) <= 0;
     }
 }
 

@@ -97,40 +97,91 @@ mc_graphic_resolve(mc_drawing *drawing, bool *any, mc_painter *painter, const mc
 }
 
 mc_error *
-mc_graphic_draw(const mc_drawing *drawing, mc_painter *painter, mc_pixels *pixels, mc_shape_point at, double turn,
+mc_graphic_draw(const mc_drawing *drawing, mc_painter *painter, mc_canvas *canvas, mc_shape_point at, double turn,
                 const mc_feature *feature)
 {
     mc_placing placing = drawing->placing;
     double x = (double)at.x / MC_SUBPIXELS, y = (double)at.y / MC_SUBPIXELS;
-    if (x < -drawing->reach || y < -drawing->reach || x > pixels->width + drawing->reach ||
-        y > pixels->height + drawing->reach)
+    if (x < -drawing->reach || y < -drawing->reach || x > canvas->width + drawing->reach ||
+        y > canvas->height + drawing->reach)
         return MC_OK;
     bool drawn = false;
     if (turn == 0)
-        MC_TRY(mc_sprite_draw(&drawn, painter, pixels, drawing, at, feature));
+        MC_TRY(mc_sprite_draw(&drawn, painter, canvas, drawing, at, feature));
     if (drawn)
         return MC_OK;
     placing.at = (mc_shape_point){ at.x + placing.at.x, at.y + placing.at.y };
     placing.turn += turn;
     if (drawing->picture != NULL) {
+        mc_pixels *pixels;
+        MC_TRY(mc_canvas_pixels(&pixels, canvas));
         mc_picture_draw(pixels, drawing->picture, &placing, drawing->opacity);
         return MC_OK;
     }
     mc_mark_place(&painter->mark, drawing->mark, &placing);
-    return mc_painter_shape(painter, pixels, &drawing->symbol, &painter->mark, feature);
+    return mc_painter_shape(painter, canvas, &drawing->symbol, &painter->mark, feature);
+}
+
+static bool
+ink_is_constant(const mc_ink *ink)
+{
+    return ink->color_value == NULL && ink->opacity == NULL && ink->pattern == NULL;
+}
+
+static bool
+pair_is_constant(const mc_pair *pair)
+{
+    return pair->x_value == NULL && pair->y_value == NULL;
+}
+
+bool
+mc_graphic_is_constant(const mc_graphic *graphic)
+{
+    return graphic->size_value == NULL && graphic->rotation == NULL && graphic->opacity_value == NULL &&
+           ink_is_constant(&graphic->fill) && ink_is_constant(&graphic->stroke.ink) &&
+           graphic->stroke.width_value == NULL && pair_is_constant(&graphic->anchor) &&
+           pair_is_constant(&graphic->displacement) &&
+           (graphic->picture == NULL || mc_picture_is_constant(graphic->picture));
+}
+
+/* A mark that is the same for all features is resolved once. */
+struct mc_known_mark {
+    const mc_symbolizer *symbol;
+    mc_drawing drawing;
+    bool any;
+    mc_known_mark *next;
+};
+
+static mc_error *
+resolve(mc_drawing *drawing, bool *any, mc_painter *painter, const mc_symbolizer *symbol, const mc_feature *feature)
+{
+    mc_known_mark *known = painter->marks;
+    if (symbol->graphic.mark == NULL || !mc_graphic_is_constant(&symbol->graphic))
+        return mc_graphic_resolve(drawing, any, painter, symbol, &symbol->graphic, feature);
+    while (known != NULL && known->symbol != symbol)
+        known = known->next;
+    if (known == NULL) {
+        known = apr_pcalloc(painter->pool, sizeof(*known));
+        *known = (mc_known_mark){ .symbol = symbol, .next = painter->marks };
+        MC_TRY(mc_graphic_resolve(&known->drawing, &known->any, painter, symbol, &symbol->graphic, feature));
+        painter->marks = known;
+    }
+    *drawing = known->drawing;
+    *any = known->any;
+    return MC_OK;
 }
 
 mc_error *
-mc_graphic_paint(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_feature *feature)
+mc_graphic_paint(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_feature *feature)
 {
     mc_drawing drawing;
     bool any;
-    MC_TRY(mc_graphic_resolve(&drawing, &any, painter, symbol, &symbol->graphic, feature));
+    MC_TRY(resolve(&drawing, &any, painter, symbol, feature));
     if (!any)
         return MC_OK;
     mc_places_find(&painter->places, feature->geometry, symbol->part);
     for (int i = 0; i < painter->places.point_count; i++)
-        MC_TRY(mc_graphic_draw(&drawing, painter, pixels, painter->places.points[i], 0, feature));
+        MC_TRY(mc_graphic_draw(&drawing, painter, canvas, painter->places.points[i], 0, feature));
     return MC_OK;
 }
 

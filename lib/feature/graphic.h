@@ -20,23 +20,26 @@ mc_error *mc_graphic_resolve(mc_drawing *drawing, bool *any, mc_painter *painter
                              const mc_graphic *graphic, const mc_feature *feature) MC_CHECKED;
 
 /* Draws it once, turned by further degrees. */
-mc_error *mc_graphic_draw(const mc_drawing *drawing, mc_painter *painter, mc_pixels *pixels, mc_shape_point at,
+mc_error *mc_graphic_draw(const mc_drawing *drawing, mc_painter *painter, mc_canvas *canvas, mc_shape_point at,
                           double turn, const mc_feature *feature) MC_CHECKED;
 
 /* Paints a point symbolizer for a feature. */
-mc_error *mc_graphic_paint(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol,
+mc_error *mc_graphic_paint(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol,
                            const mc_feature *feature) MC_CHECKED;
 
 /* Paints the graphics of a symbolizer's stroke along the lines of a shape. */
-mc_error *mc_graphic_along(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
+mc_error *mc_graphic_along(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_shape *shape,
                            const mc_feature *feature) MC_CHECKED;
 
 /*
  * Lays a graphic over the map wherever `coverage` says, again and again, and empties the plane. It stands on the
  * lattice of the level, so that neighbouring tiles fit together.
  */
-mc_error *mc_pattern_lay(mc_painter *painter, mc_pixels *pixels, mc_area *coverage, mc_fill_rule rule,
+mc_error *mc_pattern_lay(mc_painter *painter, mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule,
                          const mc_symbolizer *symbol, const mc_graphic *graphic, const mc_feature *feature) MC_CHECKED;
+
+/* Whether it is the same for all features. */
+bool mc_graphic_is_constant(const mc_graphic *graphic);
 
 /* How far a graphic may reach from its point, in units of its symbolizer. */
 double mc_graphic_reach(const mc_graphic *graphic);

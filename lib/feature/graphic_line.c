@@ -112,7 +112,7 @@ collect(row *r, const mc_shape_point *points, int count, bool closed, const mc_s
 }
 
 mc_error *
-mc_graphic_along(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
+mc_graphic_along(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_shape *shape,
                  const mc_feature *feature)
 {
     const mc_stroke *stroke = &symbol->stroke;
@@ -123,7 +123,7 @@ mc_graphic_along(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *sy
     MC_TRY(mc_graphic_resolve(&drawing, &any, painter, symbol, stroke->graphic, feature));
     if (!any)
         return MC_OK;
-    row r = { .reach = drawing.reach, .width = pixels->width, .height = pixels->height, .upright = stroke->upright };
+    row r = { .reach = drawing.reach, .width = canvas->width, .height = canvas->height, .upright = stroke->upright };
     mc_shape_clear(&r.points, MC_SHAPE_POINTS);
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++]) {
         const mc_shape_point *points = shape->points + begin;
@@ -138,7 +138,7 @@ mc_graphic_along(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *sy
     }
     mc_error *error = MC_OK;
     for (int i = 0; i < r.points.point_count && error == MC_OK; i++)
-        error = mc_graphic_draw(&drawing, painter, pixels, r.points.points[i], r.turns[i], feature);
+        error = mc_graphic_draw(&drawing, painter, canvas, r.points.points[i], r.turns[i], feature);
     mc_shape_free(&beside);
     mc_shape_free(&r.points);
     free(r.turns);

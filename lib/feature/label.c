@@ -279,7 +279,7 @@ mc_error *
 mc_labels_finish(mc_labels *labels, mc_ctx *ctx)
 {
     MC_SPAN(ctx, "mapcache_labels_finish");
-    mc_pixels *target;
+    mc_pixels *pixels;
     if (labels->count == 0)
         return MC_OK;
     labels->count = mc_label_join_groups(labels->list, labels->count, labels->pool);
@@ -288,6 +288,7 @@ mc_labels_finish(mc_labels *labels, mc_ctx *ctx)
         mc_log_write(ctx, MC_LOG_WARN,
                      "%" APR_INT64_T_FMT " labels are left out: longer than %d bytes, or more than the %d first ones",
                      labels->left_out, MC_TEXT_BYTES_MAX, MC_LABELS_MAX);
-    MC_TRY(mc_canvas_pixels(&target, labels->canvas));
-    return mc_labels_place(labels->list, labels->count, target, ctx, labels->pool);
+    if (labels->canvas->tints == NULL)
+        MC_TRY(mc_canvas_pixels(&pixels, labels->canvas));
+    return mc_labels_place(labels->list, labels->count, labels->canvas, ctx, labels->pool);
 }

@@ -45,7 +45,7 @@ typedef struct tap {
 } tap;
 
 struct mc_label_ink {
-    mc_pixels *target;
+    mc_canvas *target;
     mc_area *small, *large; /* of one glyph; at their first use */
     mc_shape shape;
     uint8_t *plane, *halo_row; /* of one label; the plane is all 0 between labels */
@@ -78,7 +78,7 @@ free_ink(void *data)
 }
 
 mc_label_ink *
-mc_label_ink_create(mc_pixels *target, apr_pool_t *pool)
+mc_label_ink_create(mc_canvas *target, apr_pool_t *pool)
 {
     mc_label_ink *ink = apr_pcalloc(pool, sizeof(*ink));
     *ink = (mc_label_ink){ .target = target, .tap_radius = -1, .pool = pool };
@@ -330,7 +330,7 @@ lay_halo(mc_label_ink *ink, const sheet *on, mc_color color)
             if (row >= 0 && row < on->height && ink->last[row] >= 0)
                 spread(ink->halo_row, row_of(ink, on, row) + first - t->dx, count, t->change);
         }
-        mc_brush_row(ink->target, on->left + first, on->top + y, ink->halo_row, count, color);
+        mc_canvas_row(ink->target, on->left + first, on->top + y, ink->halo_row, count, color);
     }
 }
 
@@ -342,7 +342,7 @@ lay_fill(mc_label_ink *ink, const sheet *on, mc_color color)
             continue;
         uint8_t *row = row_of(ink, on, y) + ink->first[y];
         int count = ink->last[y] - ink->first[y] + 1;
-        mc_brush_row(ink->target, on->left + ink->first[y], on->top + y, row, count, color);
+        mc_canvas_row(ink->target, on->left + ink->first[y], on->top + y, row, count, color);
         memset(row, 0, (size_t)count);
     }
 }

@@ -264,7 +264,7 @@ place(placing *p, const mc_label_candidate *c)
 }
 
 mc_error *
-mc_labels_place(mc_label_candidate *const *list, int count, mc_pixels *target, mc_ctx *ctx, apr_pool_t *pool)
+mc_labels_place(mc_label_candidate *const *list, int count, mc_canvas *target, mc_ctx *ctx, apr_pool_t *pool)
 {
     placing p = { .width = target->width, .height = target->height };
     p.fonts = apr_array_make(pool, 4, sizeof(known_font));

@@ -34,7 +34,7 @@ int mc_label_rank(const mc_label_candidate *a, const mc_label_candidate *b);
 int mc_label_join_groups(mc_label_candidate **list, int count, apr_pool_t *pool);
 
 /* Places and draws them in their order. */
-mc_error *mc_labels_place(mc_label_candidate *const *list, int count, mc_pixels *target, mc_ctx *ctx,
+mc_error *mc_labels_place(mc_label_candidate *const *list, int count, mc_canvas *target, mc_ctx *ctx,
                           apr_pool_t *pool) MC_CHECKED;
 
 #endif

@@ -127,7 +127,7 @@ typedef struct mc_label_look {
     mc_color fill, halo_color;
 } mc_label_look;
 
-mc_label_ink *mc_label_ink_create(mc_pixels *target, apr_pool_t *pool);
+mc_label_ink *mc_label_ink_create(mc_canvas *target, apr_pool_t *pool);
 
 /* Draws a label whose bounds are inside the map. */
 mc_error *mc_label_ink_draw(mc_label_ink *ink, const mc_label_spot *spot, const mc_label_look *look,

@@ -121,6 +121,8 @@ mc_outline_add_line(mc_outline *outline, mc_shape_point a, mc_shape_point b, flo
         a = b;
         b = swap;
     }
+    if (outline->coarse && pen <= 1 && b.y - a.y < MC_SUBPIXELS && mc_outline_stamp(outline, a, b, pen))
+        return;
     int32_t reach = pen < 1 ? MC_SUBPIXELS : (int32_t)(pen / 2 * MC_SUBPIXELS) + MC_SUBPIXELS / 2 + 1;
     int32_t right = outline->width * MC_SUBPIXELS + reach;
     int top = (a.y - reach) >> 8, bottom = (b.y + reach) >> 8;

@@ -38,6 +38,10 @@ mc_segment_columns(int *first, int *last, float y, const mc_segment *s)
     *last = s->ax + (int)floorf(to + s->fx);
 }
 
+/* Adds a line that is at most `pen` <= 1 pixel wide, from its upper end on, to a coarse plane by a copy of what it
+ * looks like. False, and nothing has been added, where it is too long for that. */
+bool mc_outline_stamp(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen);
+
 /* Where the processor has AVX2: paints rows from `top` on, two at a time, and returns the first one that is left. */
 int mc_outline_rows_avx2(mc_outline *outline, const mc_segment *s, int top, int bottom);
 

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "feature/graphic.h"
+#include "feature/mvt_shape.h"
 #include "feature/painter_private.h"
 #include "feature/stroker.h"
 #include "mapcache/trace.h"
@@ -39,64 +40,16 @@ mc_painter_value(mc_painter *painter, const mc_expression *value, double constan
     return value == NULL ? constant : mc_expression_number(value, feature, constant, painter->values);
 }
 
-static bool
-rule_applies(const mc_rule_style *rule, double scale)
-{
-    return scale >= rule->min_scale && scale < rule->max_scale;
-}
-
-static bool
-ink_is_constant(const mc_ink *ink)
-{
-    return !ink->present ||
-           (ink->color_value == NULL && ink->opacity == NULL && ink->pattern == NULL && ink->color.alpha == 255);
-}
-
-static bool
-is_moved(const mc_symbolizer *symbol)
-{
-    const mc_pair *by = &symbol->displacement;
-    return by->x != 0 || by->y != 0 || by->x_value != NULL || by->y_value != NULL;
-}
-
-static bool
-symbol_can_be_whole(const mc_symbolizer *symbol)
-{
-    if (symbol->kind != MC_SYMBOL_POLYGON && symbol->kind != MC_SYMBOL_LINE)
-        return false;
-    if (symbol->stroke.graphic != NULL || is_moved(symbol) || symbol->part != MC_PART_WHOLE ||
-        (symbol->kind == MC_SYMBOL_POLYGON && symbol->offset != 0))
-        return false;
-    return ink_is_constant(&symbol->fill) && ink_is_constant(&symbol->stroke.ink) && symbol->stroke.width_value == NULL;
-}
-
-/* Whether the one rule of a pass that applies at this scale has one opaque fill and stroke. Several rules would be laid
- * one after the other, while features belong over each other in their own order. */
-static bool
-pass_can_be_whole(const mc_style_pass *style, double scale)
-{
-    int rules = 0;
-    for (int i = 0; i < style->rule_count; i++) {
-        const mc_rule_style *rule = &style->rules[i];
-        if (!rule_applies(rule, scale) || rule->symbolizer_count == 0)
-            continue;
-        if (rule->symbolizer_count != 1 || !symbol_can_be_whole(&rule->symbolizers[0]) || ++rules > 1)
-            return false;
-    }
-    return rules > 0;
-}
-
 static apr_status_t
 free_painter(void *data)
 {
     mc_painter *painter = data;
-    for (int i = 0; i < MC_PASSES_MAX; i++)
-        mc_pixels_unref(painter->passes[i].pixels);
     mc_sprites_free(painter->sprites);
     mc_shape_free(&painter->scratch);
     mc_shape_free(&painter->mark);
     mc_shape_free(&painter->moved);
     mc_shape_free(&painter->places);
+    mc_shape_free(&painter->straight);
     return APR_SUCCESS;
 }
 
@@ -121,39 +74,40 @@ mc_painter_create_on(mc_painter **painter, const mc_style *style, mc_canvas *can
     apr_pool_cleanup_register(pool, made, free_painter, apr_pool_cleanup_null);
     made->mask = apr_palloc(pool, (size_t)canvas->width + MC_MASK_MARGIN);
     for (int i = 0; i < style->pass_count && !by_feature; i++)
-        if (pass_can_be_whole(&style->passes[i], map->scale))
+        if (mc_painter_pass_is_whole(&style->passes[i], map->scale))
             made->passes[i].wholes = apr_pcalloc(pool, sizeof(mc_whole) * (size_t)style->passes[i].rule_count);
     *painter = made;
     return MC_OK;
 }
 
 mc_error *
-mc_painter_target(mc_pixels **pixels, mc_painter *painter, mc_pass *to)
+mc_painter_target(mc_canvas **canvas, mc_painter *painter, mc_pass *to)
 {
-    if (to == &painter->passes[0])
-        return mc_canvas_pixels(pixels, painter->canvas);
-    if (to->pixels == NULL)
-        MC_TRY(mc_pixels_create(&to->pixels, painter->canvas->width, painter->canvas->height, true, painter->pool));
-    to->pixels->opacity = MC_OPACITY_UNKNOWN; /* painted on: what was known of it does not hold any more */
-    *pixels = to->pixels;
-    return MC_OK;
+    mc_canvas *first = painter->canvas;
+    mc_pixels *pixels;
+    if (to != &painter->passes[0] && to->canvas == NULL && first->tints != NULL)
+        MC_TRY(mc_canvas_create_tinted(&to->canvas, first->width, first->height, first->tints, painter->pool));
+    else if (to != &painter->passes[0] && to->canvas == NULL)
+        to->canvas = mc_canvas_create(first->width, first->height, false, painter->pool);
+    *canvas = to == &painter->passes[0] ? first : to->canvas;
+    return (*canvas)->tints != NULL ? MC_OK : mc_canvas_pixels(&pixels, *canvas);
 }
 
 mc_error *
-mc_painter_area(mc_area **area, mc_painter *painter, bool coarse)
+mc_painter_area(mc_area **area, mc_painter *painter, bool whole)
 {
     if (*area == NULL)
         MC_TRY(mc_area_create(area, painter->canvas->width, painter->canvas->height, painter->pool));
-    (*area)->coarse = coarse;
+    (*area)->coarse = whole || painter->canvas->tints != NULL;
     return MC_OK;
 }
 
 mc_error *
-mc_painter_outline(mc_outline **outline, mc_painter *painter, bool coarse)
+mc_painter_outline(mc_outline **outline, mc_painter *painter, bool whole)
 {
     if (*outline == NULL)
         MC_TRY(mc_outline_create(outline, painter->canvas->width, painter->canvas->height, painter->pool));
-    (*outline)->coarse = coarse;
+    (*outline)->coarse = whole || painter->canvas->tints != NULL;
     return MC_OK;
 }
 
@@ -216,49 +170,59 @@ mc_painter_displacement(mc_painter *painter, const mc_symbolizer *symbol, const 
 
 /* Lays what painter->coverage has gathered. */
 static mc_error *
-lay(mc_painter *painter, mc_pixels *pixels, mc_fill_rule rule, const mc_symbolizer *symbol, const mc_ink *ink,
+lay(mc_painter *painter, mc_canvas *canvas, mc_fill_rule rule, const mc_symbolizer *symbol, const mc_ink *ink,
     const mc_feature *feature)
 {
     if (ink->pattern != NULL)
-        return mc_pattern_lay(painter, pixels, painter->coverage, rule, symbol, ink->pattern, feature);
-    mc_brush_fill(pixels, painter->coverage, rule, mc_painter_ink(painter, ink, feature), painter->mask);
-    return MC_OK;
+        return mc_pattern_lay(painter, canvas, painter->coverage, rule, symbol, ink->pattern, feature);
+    return mc_canvas_fill(canvas, painter->coverage, rule, mc_painter_ink(painter, ink, feature));
+}
+
+const mc_shape *
+mc_painter_straight(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape)
+{
+    int thinning = painter->map->lattice.thinning;
+    if (shape->kind != MC_SHAPE_LINES || thinning <= 1 || symbol->stroke.dashes != NULL ||
+        symbol->stroke.graphic != NULL || shape->point_count == 2 * shape->part_count)
+        return shape;
+    mc_mvt_simplify(&painter->straight, shape, thinning / 2.0);
+    return painter->straight.failed ? shape : &painter->straight;
 }
 
 static mc_error *
-paint_stroke(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
+paint_stroke(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_shape *shape,
              const mc_feature *feature)
 {
     const mc_stroke *stroke = &symbol->stroke;
     if (stroke->ink.present && stroke->graphic != NULL)
-        return mc_graphic_along(painter, pixels, symbol, shape, feature);
+        return mc_graphic_along(painter, canvas, symbol, shape, feature);
     double width = mc_painter_value(painter, stroke->width_value, stroke->width, feature);
     if (!stroke->ink.present || !(width > 0))
         return MC_OK;
     width = mc_painter_pixels(painter, symbol, width);
+    shape = mc_painter_straight(painter, symbol, shape);
     if (mc_painter_is_thin(stroke, width, symbol)) {
         MC_TRY(mc_painter_outline(&painter->outline, painter, false));
         mc_outline_add(painter->outline, shape, (float)width);
-        mc_brush_outline(pixels, painter->outline, mc_painter_ink(painter, &stroke->ink, feature));
-        return MC_OK;
+        return mc_canvas_outline(canvas, painter->outline, mc_painter_ink(painter, &stroke->ink, feature));
     }
     mc_pen pen = mc_painter_pen(painter, symbol, width);
     MC_TRY(mc_painter_area(&painter->coverage, painter, false));
     mc_stroker_add(painter->coverage, shape, &pen, &painter->scratch);
-    return lay(painter, pixels, MC_NON_ZERO, symbol, &stroke->ink, feature);
+    return lay(painter, canvas, MC_NON_ZERO, symbol, &stroke->ink, feature);
 }
 
 static mc_error *
-paint_fill(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
+paint_fill(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_shape *shape,
            const mc_feature *feature)
 {
     if (symbol->kind != MC_SYMBOL_POLYGON || !symbol->fill.present)
         return MC_OK;
     if (symbol->offset != 0)
-        return mc_painter_offset_fill(painter, pixels, symbol, shape, feature);
+        return mc_painter_offset_fill(painter, canvas, symbol, shape, feature);
     MC_TRY(mc_painter_area(&painter->coverage, painter, false));
     mc_area_add(painter->coverage, shape, 0, 0);
-    return lay(painter, pixels, MC_EVEN_ODD, symbol, &symbol->fill, feature);
+    return lay(painter, canvas, MC_EVEN_ODD, symbol, &symbol->fill, feature);
 }
 
 static const mc_shape *
@@ -275,26 +239,26 @@ moved(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape, c
 }
 
 mc_error *
-mc_painter_shape(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
+mc_painter_shape(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_shape *shape,
                  const mc_feature *feature)
 {
     if (!mc_painter_draws(symbol, shape))
         return MC_OK;
-    if (is_moved(symbol))
+    if (mc_painter_is_moved(symbol))
         shape = moved(painter, symbol, shape, feature);
-    MC_TRY(paint_fill(painter, pixels, symbol, shape, feature));
-    return paint_stroke(painter, pixels, symbol, shape, feature);
+    MC_TRY(paint_fill(painter, canvas, symbol, shape, feature));
+    return paint_stroke(painter, canvas, symbol, shape, feature);
 }
 
 static mc_error *
 paint_symbol(mc_painter *painter, mc_pass *to, const mc_symbolizer *symbol, const mc_feature *feature)
 {
-    mc_pixels *pixels;
-    MC_TRY(mc_painter_target(&pixels, painter, to));
+    mc_canvas *canvas;
+    MC_TRY(mc_painter_target(&canvas, painter, to));
     if (symbol->kind == MC_SYMBOL_POINT)
-        return mc_graphic_paint(painter, pixels, symbol, feature);
+        return mc_graphic_paint(painter, canvas, symbol, feature);
     for (int kind = 0; kind < 3; kind++)
-        MC_TRY(mc_painter_shape(painter, pixels, symbol, &feature->geometry->shapes[kind], feature));
+        MC_TRY(mc_painter_shape(painter, canvas, symbol, &feature->geometry->shapes[kind], feature));
     return MC_OK;
 }
 
@@ -322,7 +286,8 @@ apply_pass(mc_painter *painter, int index, const mc_feature *feature)
         for (int i = 0; i < style->rule_count; i++) {
             const mc_rule_style *rule = &style->rules[i];
             if (rule->is_else != (round == 1) || ((rule->is_else || style->first_only) && any) ||
-                !rule_applies(rule, painter->map->scale) || !mc_filter_matches(rule->filter, feature, painter->values))
+                !mc_painter_rule_applies(rule, painter->map->scale) ||
+                !mc_filter_matches(rule->filter, feature, painter->values))
                 continue;
             any |= !rule->is_else;
             MC_TRY(apply_rule(painter, &painter->passes[index], i, rule, feature));
@@ -359,11 +324,8 @@ mc_painter_finish(mc_painter *painter, mc_ctx *ctx)
         for (int rule = 0; done->wholes != NULL && rule < painter->style->passes[i].rule_count; rule++)
             MC_TRY(mc_whole_lay(painter, done, &done->wholes[rule],
                                 &painter->style->passes[i].rules[rule].symbolizers[0], true));
-        if (done->pixels == NULL)
-            continue;
-        mc_pixels *pixels;
-        MC_TRY(mc_canvas_pixels(&pixels, painter->canvas));
-        mc_pixels_over(pixels, 0, 0, done->pixels);
+        if (done->canvas != NULL)
+            MC_TRY(mc_canvas_over(painter->canvas, done->canvas));
     }
     return MC_OK;
 }
@@ -383,7 +345,7 @@ mc_painter_shows(const mc_style *style, double scale)
 {
     for (int p = 0; p < style->pass_count; p++)
         for (int r = 0; r < style->passes[p].rule_count; r++)
-            if (rule_applies(&style->passes[p].rules[r], scale))
+            if (mc_painter_rule_applies(&style->passes[p].rules[r], scale))
                 return true;
     return false;
 }
@@ -395,7 +357,7 @@ mc_painter_margin(const mc_style *style, double scale)
     for (int p = 0; p < style->pass_count; p++)
         for (int r = 0; r < style->passes[p].rule_count; r++) {
             const mc_rule_style *rule = &style->passes[p].rules[r];
-            for (int i = 0; rule_applies(rule, scale) && i < rule->symbolizer_count; i++)
+            for (int i = 0; mc_painter_rule_applies(rule, scale) && i < rule->symbolizer_count; i++)
                 most = fmax(most, reach_of(&rule->symbolizers[i]) * mc_uom_pixels(rule->symbolizers[i].uom, scale));
         }
     return ceil(fmin(most, MC_STROKE_WIDTH_MAX)) + 1;

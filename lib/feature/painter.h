@@ -29,6 +29,16 @@ mc_error *mc_painter_take(void *painter, const mc_feature *feature, mc_ctx *ctx)
 /* Brings everything onto the target; before, parts may be missing there. */
 mc_error *mc_painter_finish(mc_painter *painter, mc_ctx *ctx) MC_CHECKED;
 
+/* What a map is best painted on, by the styles of all its layers. */
+typedef struct mc_painter_wish {
+    bool whole; /* nothing but layers that are painted whole: the colours that occur */
+    bool suits; /* only these inks: a palette from the begin */
+    mc_inks inks;
+} mc_painter_wish;
+
+/* Adds what a layer's style needs at a scale; begins with { .whole = true, .suits = true }. */
+void mc_painter_wish_add(mc_painter_wish *wish, const mc_style *style, double scale);
+
 /* Whether any rule of the style applies at this scale; else the layer need not be read. */
 bool mc_painter_shows(const mc_style *style, double scale);
 

@@ -28,12 +28,12 @@ take(uint8_t *plane, mc_area *coverage, mc_fill_rule rule, uint8_t *mask, double
 }
 
 mc_error *
-mc_painter_offset_fill(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
+mc_painter_offset_fill(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_shape *shape,
                        const mc_feature *feature)
 {
     double offset = mc_painter_pixels(painter, symbol, symbol->offset);
     const mc_pen pen = { .width = fmin(2 * fabs(offset), MC_STROKE_WIDTH_MAX), .join = MC_JOIN_MITRE };
-    size_t size = (size_t)pixels->width * (size_t)pixels->height;
+    size_t size = (size_t)canvas->width * (size_t)canvas->height;
     if (painter->plane == NULL)
         painter->plane = apr_palloc(painter->pool, size);
     memset(painter->plane, 0, size);
@@ -43,7 +43,7 @@ mc_painter_offset_fill(mc_painter *painter, mc_pixels *pixels, const mc_symboliz
     mc_stroker_add(painter->coverage, shape, &pen, &painter->scratch);
     take(painter->plane, painter->coverage, MC_NON_ZERO, painter->mask, offset);
     mc_color color = mc_painter_ink(painter, &symbol->fill, feature);
-    for (int y = 0; y < pixels->height; y++)
-        mc_brush_row(pixels, 0, y, painter->plane + (size_t)y * (size_t)pixels->width, pixels->width, color);
+    for (int y = 0; y < canvas->height; y++)
+        mc_canvas_row(canvas, 0, y, painter->plane + (size_t)y * (size_t)canvas->width, canvas->width, color);
     return MC_OK;
 }

@@ -22,7 +22,7 @@ typedef struct mc_whole {
 } mc_whole;
 
 typedef struct mc_pass {
-    mc_pixels *pixels; /* of the passes after the first; NULL: nothing painted yet */
+    mc_canvas *canvas; /* of the passes after the first; NULL: nothing painted yet */
     mc_whole *wholes;  /* by rule; NULL: feature by feature */
 } mc_pass;
 
@@ -38,6 +38,9 @@ typedef struct mc_known_cell {
     mc_pixels *pixels;
 } mc_known_cell;
 
+/* Marks that are the same for all features (feature/graphic.c). */
+typedef struct mc_known_mark mc_known_mark;
+
 /* Marks that have been painted (feature/sprite.c). */
 typedef struct mc_sprites mc_sprites;
 void mc_sprites_free(mc_sprites *sprites);
@@ -52,10 +55,11 @@ struct mc_painter {
     uint8_t *mask;
     mc_labels *labels; /* NULL: none */
     uint8_t *plane;    /* for areas with an offset; NULL: not used so far */
-    mc_shape scratch, mark, moved, places;
+    mc_shape scratch, mark, moved, places, straight;
     mc_known_picture pictures[MC_PICTURES_MAX];
     mc_known_cell cells[MC_CELLS_MAX];
     int picture_count, cell_count;
+    mc_known_mark *marks;      /* a list */
     mc_sprites *sprites;       /* NULL: none so far */
     apr_hash_t *placed;        /* by filters */
     bool warned;               /* of a picture */
@@ -73,12 +77,13 @@ double mc_painter_unit(const mc_painter *painter, const mc_symbolizer *symbol);
 /* A number that may be computed for each feature (value is not NULL). */
 double mc_painter_value(mc_painter *painter, const mc_expression *value, double constant, const mc_feature *feature);
 
-/* The pixels of a pass, to be painted on. */
-mc_error *mc_painter_target(mc_pixels **pixels, mc_painter *painter, mc_pass *to) MC_CHECKED;
+/* What a pass is painted on, with a palette or pixels. */
+mc_error *mc_painter_target(mc_canvas **canvas, mc_painter *painter, mc_pass *to) MC_CHECKED;
 
-/* Planes at their first use. coarse: of a layer that is painted whole, whose colours shall fit a palette. */
-mc_error *mc_painter_area(mc_area **area, mc_painter *painter, bool coarse) MC_CHECKED;
-mc_error *mc_painter_outline(mc_outline **outline, mc_painter *painter, bool coarse) MC_CHECKED;
+/* Planes at their first use. whole: of a layer that is painted whole. Its colours shall fit a palette, as those of a
+ * canvas that has one: then coverage is coarse. */
+mc_error *mc_painter_area(mc_area **area, mc_painter *painter, bool whole) MC_CHECKED;
+mc_error *mc_painter_outline(mc_outline **outline, mc_painter *painter, bool whole) MC_CHECKED;
 
 /* Whether a stroke is painted by distance, else as an area with a pen. */
 bool mc_painter_is_thin(const mc_stroke *stroke, double width, const mc_symbolizer *symbol);
@@ -86,6 +91,19 @@ mc_pen mc_painter_pen(const mc_painter *painter, const mc_symbolizer *symbol, do
 
 /* Which shape of a geometry a symbol draws: polygons have outlines, but lines have no inside. */
 bool mc_painter_draws(const mc_symbolizer *symbol, const mc_shape *shape);
+
+bool mc_painter_rule_applies(const mc_rule_style *rule, double scale);
+bool mc_painter_is_moved(const mc_symbolizer *symbol);
+
+/* Whether the rules of a pass that apply at a scale are painted whole: there is one, with one opaque fill and stroke.
+ * Several rules would be laid one after the other, while features belong over each other in their own order. */
+bool mc_painter_pass_is_whole(const mc_style_pass *style, double scale);
+
+/*
+ * Lines without the vertices that a stroke does not need: those at most half as far beside what is left as thinning may
+ * move any. It depends on the whole line only. Other shapes, and lines with dashes, as they are.
+ */
+const mc_shape *mc_painter_straight(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape);
 
 /* Adds a feature to what a rule that is painted whole has gathered; paints all of it (`last`: no more features come).
  */
@@ -101,11 +119,11 @@ mc_shape_point mc_painter_displacement(mc_painter *painter, const mc_symbolizer 
                                        const mc_feature *feature);
 
 /* Paints the fill of an area that has an offset. */
-mc_error *mc_painter_offset_fill(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol,
+mc_error *mc_painter_offset_fill(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol,
                                  const mc_shape *shape, const mc_feature *feature) MC_CHECKED;
 
 /* Paints the fill and the stroke of a symbolizer for one shape. */
-mc_error *mc_painter_shape(mc_painter *painter, mc_pixels *pixels, const mc_symbolizer *symbol, const mc_shape *shape,
+mc_error *mc_painter_shape(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_shape *shape,
                            const mc_feature *feature) MC_CHECKED;
 
 #endif

@@ -20,28 +20,6 @@ row_of(const mc_painter *painter, int y)
     return painter->map->lattice.top + y;
 }
 
-static bool
-ink_is_constant(const mc_ink *ink)
-{
-    return ink->color_value == NULL && ink->opacity == NULL && ink->pattern == NULL;
-}
-
-static bool
-pair_is_constant(const mc_pair *pair)
-{
-    return pair->x_value == NULL && pair->y_value == NULL;
-}
-
-static bool
-is_constant(const mc_graphic *graphic)
-{
-    return graphic->size_value == NULL && graphic->rotation == NULL && graphic->opacity_value == NULL &&
-           ink_is_constant(&graphic->fill) && ink_is_constant(&graphic->stroke.ink) &&
-           graphic->stroke.width_value == NULL && pair_is_constant(&graphic->anchor) &&
-           pair_is_constant(&graphic->displacement) &&
-           (graphic->picture == NULL || mc_picture_is_constant(graphic->picture));
-}
-
 static int
 cell_side(double cell, double own, double before, double after)
 {
@@ -80,7 +58,7 @@ draw_cell(mc_pixels **cell, mc_painter *painter, const mc_symbolizer *symbol, co
         for (int i = -1; i <= 1; i++) {
             mc_shape_point at = { (int32_t)lrint((x + i * width) * MC_SUBPIXELS),
                                   (int32_t)lrint((y + j * height) * MC_SUBPIXELS) };
-            MC_TRY(mc_graphic_draw(&drawing, inner, *cell, at, 0, feature));
+            MC_TRY(mc_graphic_draw(&drawing, inner, inner->canvas, at, 0, feature));
         }
     return MC_OK;
 }
@@ -89,7 +67,7 @@ static mc_error *
 cell_of(mc_pixels **cell, mc_painter *painter, const mc_symbolizer *symbol, const mc_graphic *graphic,
         const mc_feature *feature)
 {
-    if (!is_constant(graphic))
+    if (!mc_graphic_is_constant(graphic))
         return draw_cell(cell, painter, symbol, graphic, feature, painter->values);
     for (int i = 0; i < painter->cell_count; i++)
         if (painter->cells[i].graphic == graphic) {
@@ -164,10 +142,11 @@ is_lines(const mc_graphic *graphic)
 }
 
 mc_error *
-mc_pattern_lay(mc_painter *painter, mc_pixels *pixels, mc_area *coverage, mc_fill_rule rule,
+mc_pattern_lay(mc_painter *painter, mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule,
                const mc_symbolizer *symbol, const mc_graphic *graphic, const mc_feature *feature)
 {
-    mc_pixels *cell;
+    mc_pixels *cell, *pixels;
+    MC_TRY(mc_canvas_pixels(&pixels, canvas));
     if (is_lines(graphic))
         return lay_lines(painter, pixels, coverage, rule, symbol, graphic, feature);
     MC_TRY(cell_of(&cell, painter, symbol, graphic, feature));

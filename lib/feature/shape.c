@@ -10,7 +10,7 @@
 #include <smmintrin.h>
 #endif
 
-enum { FIRST_POINTS = 256, FIRST_PARTS = 16 };
+enum { FIRST_POINTS = 256, FIRST_PARTS = 16, CHUNK = 1024 /* vertices that room is made for at a time */ };
 
 void
 mc_shape_clear(mc_shape *shape, mc_shape_kind kind)
@@ -201,15 +201,29 @@ mc_shape_bounds(const mc_shape *shape, int32_t *minx, int32_t *miny, int32_t *ma
 {
     if (shape->point_count == 0)
         return false;
-    *minx = *maxx = shape->points[0].x;
-    *miny = *maxy = shape->points[0].y;
-    for (int i = 1; i < shape->point_count; i++) {
-        mc_shape_point p = shape->points[i];
-        *minx = p.x < *minx ? p.x : *minx;
-        *maxx = p.x > *maxx ? p.x : *maxx;
-        *miny = p.y < *miny ? p.y : *miny;
-        *maxy = p.y > *maxy ? p.y : *maxy;
+    mc_shape_point low = shape->points[0], high = low;
+    int i = 1;
+#ifdef __SSE4_1__
+    __m128i lows = _mm_set_epi32(low.y, low.x, low.y, low.x), highs = lows;
+    for (; i + 2 <= shape->point_count; i += 2) {
+        __m128i two = _mm_loadu_si128((const __m128i *)(const void *)&shape->points[i]);
+        lows = _mm_min_epi32(lows, two);
+        highs = _mm_max_epi32(highs, two);
     }
+    lows = _mm_min_epi32(lows, _mm_srli_si128(lows, 8));
+    highs = _mm_max_epi32(highs, _mm_srli_si128(highs, 8));
+    low = (mc_shape_point){ _mm_cvtsi128_si32(lows), _mm_extract_epi32(lows, 1) };
+    high = (mc_shape_point){ _mm_cvtsi128_si32(highs), _mm_extract_epi32(highs, 1) };
+#endif
+    for (; i < shape->point_count; i++) {
+        mc_shape_point p = shape->points[i];
+        low = (mc_shape_point){ p.x < low.x ? p.x : low.x, p.y < low.y ? p.y : low.y };
+        high = (mc_shape_point){ p.x > high.x ? p.x : high.x, p.y > high.y ? p.y : high.y };
+    }
+    *minx = low.x;
+    *miny = low.y;
+    *maxx = high.x;
+    *maxy = high.y;
     return true;
 }
 #endif
@@ -262,30 +276,74 @@ mc_shape_add_vertex(mc_shape *shape, const mc_lattice *lattice, double x, double
 }
 
 #ifdef __SSE4_1__
-/* Both coordinates at once, with the same arithmetic: the factors differ by powers of two and signs only. */
+/* From units of the CRS to the lattice, both coordinates at once: the same arithmetic as above, since the factors
+ * differ by powers of two and signs only. */
+typedef struct snapping {
+    __m128d origin, scale, corner, finite;
+    bool swapped;
+} snapping;
+
+static inline __m128i
+snapped(snapping *s, const uint8_t *bytes)
+{
+    const __m128i other = _mm_set_epi8(8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    const __m128d reach = _mm_set1_pd(MC_SHAPE_REACH), opposite = _mm_set1_pd(-MC_SHAPE_REACH);
+    __m128i raw = _mm_loadu_si128((const __m128i *)(const void *)bytes);
+    __m128d at = _mm_castsi128_pd(s->swapped ? _mm_shuffle_epi8(raw, other) : raw);
+    at = _mm_round_pd(_mm_mul_pd(_mm_sub_pd(at, s->origin), s->scale), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    s->finite = _mm_and_pd(s->finite, _mm_cmple_pd(_mm_andnot_pd(_mm_set1_pd(-0.0), at), _mm_set1_pd(DBL_MAX)));
+    return _mm_cvtpd_epi32(_mm_max_pd(_mm_min_pd(_mm_sub_pd(at, s->corner), reach), opposite));
+}
+
+/* As add_snapped for vertices behind the first run, without a branch: whether a run goes on cannot be foreseen. There
+ * is room for all of them. */
+static void
+add_runs(mc_shape *shape, snapping *s, const uint8_t *bytes, size_t stride, size_t count, int shift)
+{
+    mc_shape_point *out = &shape->points[shape->point_count - 1];
+    const __m128i shifted = _mm_cvtsi32_si128(shift);
+    __m128i last = _mm_loadl_epi64((const __m128i *)(const void *)out);
+    __m128i first = _mm_loadl_epi64((const __m128i *)(const void *)&shape->run_first);
+    for (; count > 0; count--, bytes += stride) {
+        __m128i p = snapped(s, bytes);
+        bool fresh = _mm_cvtsi128_si64(_mm_srl_epi32(_mm_xor_si128(last, p), shifted)) != 0;
+        /* What stands for the run, if it ends here; else it is written over. */
+        _mm_storel_epi64((__m128i *)(void *)out, _mm_srai_epi32(_mm_add_epi32(first, last), 1));
+        out += fresh;
+        first = _mm_blendv_epi8(first, p, _mm_set1_epi64x(-(int64_t)fresh));
+        last = p;
+    }
+    _mm_storel_epi64((__m128i *)(void *)out, last);
+    _mm_storel_epi64((__m128i *)(void *)&shape->run_first, first);
+    shape->point_count = (int)(out - shape->points) + 1;
+}
+
 bool
 mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
                       bool swapped)
 {
-    const __m128d origin = _mm_set_pd(lattice->y0, lattice->x0);
-    const __m128d scale = _mm_set_pd(-lattice->per_y * MC_SUBPIXELS, lattice->per_x * MC_SUBPIXELS);
-    const __m128d corner = _mm_set_pd((double)lattice->top * MC_SUBPIXELS, (double)lattice->left * MC_SUBPIXELS);
-    const __m128d reach = _mm_set1_pd(MC_SHAPE_REACH), opposite = _mm_set1_pd(-MC_SHAPE_REACH);
-    const __m128d sign = _mm_set1_pd(-0.0), most = _mm_set1_pd(DBL_MAX);
-    const __m128i other = _mm_set_epi8(8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-    __m128d finite = _mm_cmpeq_pd(origin, origin);
+    snapping s = { .origin = _mm_set_pd(lattice->y0, lattice->x0),
+                   .scale = _mm_set_pd(-lattice->per_y * MC_SUBPIXELS, lattice->per_x * MC_SUBPIXELS),
+                   .corner = _mm_set_pd((double)lattice->top * MC_SUBPIXELS, (double)lattice->left * MC_SUBPIXELS),
+                   .swapped = swapped };
+    s.finite = _mm_cmpeq_pd(s.origin, s.origin);
     int begin = part_begin(shape), shift = shift_of(lattice);
-    for (; count > 0; count--, bytes += stride) {
-        __m128i raw = _mm_loadu_si128((const __m128i *)(const void *)bytes);
-        __m128d at = _mm_castsi128_pd(swapped ? _mm_shuffle_epi8(raw, other) : raw);
-        at = _mm_round_pd(_mm_mul_pd(_mm_sub_pd(at, origin), scale), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-        finite = _mm_and_pd(finite, _mm_cmple_pd(_mm_andnot_pd(sign, at), most));
-        at = _mm_max_pd(_mm_min_pd(_mm_sub_pd(at, corner), reach), opposite);
+    for (; count > 0 && (!shape->running || shape->point_count - begin < 2); count--, bytes += stride) {
         mc_shape_point p;
-        _mm_storel_epi64((__m128i *)(void *)&p, _mm_cvtpd_epi32(at));
+        _mm_storel_epi64((__m128i *)(void *)&p, snapped(&s, bytes));
         add_snapped(shape, lattice, p, begin, shift);
+        if (shape->failed)
+            return true;
     }
-    return _mm_movemask_pd(finite) == 3;
+    while (count > 0) {
+        size_t some = count < CHUNK ? count : CHUNK;
+        if (!mc_shape_reserve(shape, (int)some))
+            return true;
+        add_runs(shape, &s, bytes, stride, some, shift);
+        count -= some;
+        bytes += some * stride;
+    }
+    return _mm_movemask_pd(s.finite) == 3;
 }
 #else
 bool

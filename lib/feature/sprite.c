@@ -2,6 +2,7 @@
 #include "feature/sprite.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "feature/painter_private.h"
@@ -11,6 +12,7 @@ enum {
     STEP = MC_SUBPIXELS / STEPS, /* in 1/256 pixel */
     SETS = 8,                    /* marks that are known at a time */
     SIDE_MAX = 128,              /* pixels that a mark might reach: larger ones are painted each time */
+    WORD = 8,                    /* pixels that are laid together */
     TRIAL = 512,                 /* sprites after which is asked whether that pays */
 };
 
@@ -23,9 +25,26 @@ typedef struct look {
     int kind, filled, stroked, join, cap, dash_count;
 } look;
 
+/* A pixel of a mark that lets something through. */
+typedef struct soft {
+    int offset; /* from its upper left pixel, in the rows of the canvas */
+    uint8_t index;
+} soft;
+
+/* Indices of the canvas' palette. */
+typedef struct indices {
+    uint8_t *all;   /* row by row, in whole WORDs */
+    uint8_t *solid; /* 255 for each pixel that lets nothing through */
+    soft *softs;    /* all others that are not empty */
+    int soft_count;
+} indices;
+
+/* One of the two; neither: not painted yet. */
 typedef struct picture {
-    mc_pixels *pixels; /* NULL: not painted yet */
-    int left, top;     /* of its corner, from the pixel of the point */
+    mc_pixels *pixels;
+    indices indices;
+    int left, top; /* of its corner, from the pixel of the point */
+    int width, height;
 } picture;
 
 typedef struct set {
@@ -84,8 +103,10 @@ same_look(const look *a, const look *b)
 static void
 free_set(set *of)
 {
-    for (int i = 0; i < STEPS * STEPS; i++)
+    for (int i = 0; i < STEPS * STEPS; i++) {
         mc_pixels_unref(of->pictures[i / STEPS][i % STEPS].pixels);
+        free(of->pictures[i / STEPS][i % STEPS].indices.all);
+    }
 }
 
 void
@@ -121,48 +142,145 @@ find_set(mc_painter *painter, const mc_drawing *drawing)
     return *place;
 }
 
-/* What is not empty of it; its width in whole fours, as pixels are laid over each other. */
-static mc_error *
-crop(picture *to, const mc_pixels *from, int middle, apr_pool_t *pool)
+/* What is not empty of a canvas: its columns from *left to *right, its rows from *top to *bottom. */
+static void
+find_box(const mc_canvas *canvas, int *left, int *right, int *top, int *bottom)
 {
-    int left = from->width, right = 0, top = from->height, bottom = 0;
-    for (int y = 0; y < from->height; y++)
-        for (int x = 0; x < from->width; x++)
-            if (from->data[(size_t)y * from->stride + (size_t)x * 4 + 3] != 0) {
-                left = x < left ? x : left;
-                right = x > right ? x : right;
-                top = y < top ? y : top;
-                bottom = y;
-            }
-    int width = right < left ? 4 : (right - left + 4) & ~3, height = bottom < top ? 1 : bottom - top + 1;
-    MC_TRY(mc_pixels_create(&to->pixels, width, height, true, pool));
-    mc_pixels_copy(to->pixels, -left, -top, from);
-    to->pixels->opacity = MC_OPACITY_UNKNOWN;
-    to->left = left - middle;
-    to->top = top - middle;
+    *left = canvas->width, *right = 0, *top = canvas->height, *bottom = 0;
+    for (int y = 0; y < canvas->height; y++)
+        for (int x = 0; x < canvas->width; x++) {
+            bool empty = canvas->tints != NULL
+                             ? mc_indexed_row(canvas->indexed, y)[x] == 0
+                             : canvas->pixels->data[(size_t)y * canvas->pixels->stride + (size_t)x * 4 + 3] == 0;
+            if (empty)
+                continue;
+            *left = x < *left ? x : *left;
+            *right = x > *right ? x : *right;
+            *top = y < *top ? y : *top;
+            *bottom = y;
+        }
+}
+
+/* `stride`: of the canvas that it will be laid on. */
+static mc_error *
+crop_indices(picture *to, const mc_canvas *from, int left, int top, size_t stride, apr_pool_t *pool)
+{
+    to->width = (to->width + WORD - 1) / WORD * WORD;
+    size_t width = (size_t)to->width, size = width * (size_t)to->height;
+    uint8_t *block = calloc(size, 2 + sizeof(soft));
+    if (block == NULL)
+        return mc_error_create(pool, MC_ERR_LIMIT, "no memory for a mark");
+    indices *made = &to->indices;
+    *made = (indices){ .all = block, .solid = block + size, .softs = (soft *)(void *)(block + 2 * size) };
+    for (int y = 0; y < to->height; y++)
+        for (int x = 0; x < to->width && left + x < from->width; x++) {
+            size_t at = (size_t)y * width + (size_t)x;
+            uint8_t index = mc_indexed_row(from->indexed, top + y)[left + x];
+            made->all[at] = index;
+            if (from->tints->colors[index][3] == 255)
+                made->solid[at] = 255;
+            else if (index != 0)
+                made->softs[made->soft_count++] = (soft){ (int)((size_t)y * stride) + x, index };
+        }
     return MC_OK;
 }
 
+/* What is not empty of it; the width of pixels in whole fours, as they are laid over each other. */
+static mc_error *
+crop(picture *to, const mc_canvas *from, int middle, size_t stride, apr_pool_t *pool)
+{
+    int left, right, top, bottom;
+    find_box(from, &left, &right, &top, &bottom);
+    *to = (picture){ .left = left - middle, .top = top - middle };
+    to->width = right < left ? 4 : (right - left + 4) & ~3;
+    to->height = bottom < top ? 1 : bottom - top + 1;
+    if (from->tints != NULL)
+        return crop_indices(to, from, left, top, stride, pool);
+    MC_TRY(mc_pixels_create(&to->pixels, to->width, to->height, true, pool));
+    mc_pixels_copy(to->pixels, -left, -top, from->pixels);
+    to->pixels->opacity = MC_OPACITY_UNKNOWN;
+    return MC_OK;
+}
+
+/* On a canvas of its own, of the same kind as the map's, by a painter whose planes are no larger. */
 static mc_error *
 paint(picture *to, mc_painter *painter, const mc_drawing *drawing, int side, int column, int row,
-      const mc_feature *feature)
+      const mc_feature *feature, apr_pool_t *scratch)
 {
+    mc_canvas *canvas = mc_canvas_create(side, side, false, scratch);
+    mc_painter *inner;
     mc_pixels *pixels;
     int middle = side / 2;
     mc_placing placing = drawing->placing;
     placing.at = (mc_shape_point){ middle * MC_SUBPIXELS + column * STEP, middle * MC_SUBPIXELS + row * STEP };
-    MC_TRY(mc_pixels_create(&pixels, side, side, true, painter->pool));
+    if (painter->canvas->tints != NULL)
+        MC_TRY(mc_canvas_create_tinted(&canvas, side, side, painter->canvas->tints, scratch));
+    else
+        MC_TRY(mc_canvas_pixels(&pixels, canvas));
+    MC_TRY(mc_painter_create_on(&inner, painter->style, canvas, painter->map, true, scratch));
     mc_mark_place(&painter->mark, drawing->mark, &placing);
     painter->sprites->painted++;
-    mc_error *error = mc_painter_shape(painter, pixels, &drawing->symbol, &painter->mark, feature);
-    if (error == MC_OK)
-        error = crop(to, pixels, middle, painter->pool);
-    mc_pixels_unref(pixels);
+    MC_TRY(mc_painter_shape(inner, canvas, &drawing->symbol, &painter->mark, feature));
+    mc_indexed *indexed = painter->canvas->indexed;
+    return crop(to, canvas, middle, indexed == NULL ? 0 : indexed->stride, painter->pool);
+}
+
+static mc_error *
+paint_once(picture *to, mc_painter *painter, const mc_drawing *drawing, int side, int column, int row,
+           const mc_feature *feature)
+{
+    apr_pool_t *scratch;
+    if (to->pixels != NULL || to->indices.all != NULL)
+        return MC_OK;
+    apr_pool_create(&scratch, painter->pool);
+    mc_error *error = mc_error_copy(paint(to, painter, drawing, side, column, row, feature, scratch), painter->pool);
+    apr_pool_destroy(scratch);
     return error;
 }
 
+/* Where it reaches over the edge of the map. */
+static void
+lay_clipped(mc_canvas *canvas, const picture *from, int x, int y)
+{
+    int first = x < 0 ? -x : 0, last = from->width < canvas->width - x ? from->width : canvas->width - x;
+    int bottom = from->height < canvas->height - y ? from->height : canvas->height - y;
+    for (int row = y < 0 ? -y : 0; row < bottom; row++) {
+        const uint8_t *upper = from->indices.all + (size_t)row * (size_t)from->width;
+        uint8_t *pixels = mc_indexed_row(canvas->indexed, y + row);
+        for (int i = first; i < last; i++)
+            if (upper[i] != 0)
+                pixels[x + i] = mc_tints_over(canvas->tints, upper[i], pixels[x + i]);
+    }
+}
+
+/* Lays indices over those of a canvas. */
+static void
+lay_indices(mc_canvas *canvas, const picture *from, int x, int y)
+{
+    if (x < 0 || y < 0 || x + from->width > canvas->width || y + from->height > canvas->height) {
+        lay_clipped(canvas, from, x, y);
+        return;
+    }
+    const indices *with = &from->indices;
+    uint8_t *corner = mc_indexed_row(canvas->indexed, y) + x, *row = corner;
+    const uint8_t *upper = with->all, *solid = with->solid;
+    for (int i = 0; i < from->height; i++, row += canvas->indexed->stride)
+        for (int k = 0; k < from->width; k += WORD, upper += WORD, solid += WORD) {
+            uint64_t below, above, mask;
+            memcpy(&below, row + k, WORD);
+            memcpy(&above, upper, WORD);
+            memcpy(&mask, solid, WORD);
+            below = (below & ~mask) | (above & mask);
+            memcpy(row + k, &below, WORD);
+        }
+    for (int i = 0; i < with->soft_count; i++) {
+        uint8_t *at = corner + with->softs[i].offset;
+        *at = mc_tints_over(canvas->tints, with->softs[i].index, *at);
+    }
+}
+
 mc_error *
-mc_sprite_draw(bool *done, mc_painter *painter, mc_pixels *pixels, const mc_drawing *drawing, mc_shape_point at,
+mc_sprite_draw(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_drawing *drawing, mc_shape_point at,
                const mc_feature *feature)
 {
     const mc_symbolizer *symbol = &drawing->symbol;
@@ -178,10 +296,15 @@ mc_sprite_draw(bool *done, mc_painter *painter, mc_pixels *pixels, const mc_draw
     int32_t x = at.x + drawing->placing.at.x + STEP / 2, y = at.y + drawing->placing.at.y + STEP / 2;
     int column = (x & (MC_SUBPIXELS - 1)) / STEP, row = (y & (MC_SUBPIXELS - 1)) / STEP;
     picture *wanted = &of->pictures[row][column];
-    if (wanted->pixels == NULL)
-        MC_TRY(paint(wanted, painter, drawing, side, column, row, feature));
+    MC_TRY(paint_once(wanted, painter, drawing, side, column, row, feature));
     painter->sprites->drawn++;
-    mc_pixels_over(pixels, (x >> 8) + wanted->left, (y >> 8) + wanted->top, wanted->pixels);
+    if (wanted->indices.all != NULL) {
+        lay_indices(canvas, wanted, (x >> 8) + wanted->left, (y >> 8) + wanted->top);
+    } else {
+        mc_pixels *pixels;
+        MC_TRY(mc_canvas_pixels(&pixels, canvas));
+        mc_pixels_over(pixels, (x >> 8) + wanted->left, (y >> 8) + wanted->top, wanted->pixels);
+    }
     *done = true;
     return MC_OK;
 }

@@ -8,7 +8,7 @@
 #include "feature/graphic.h"
 
 /* Draws a mark that is small and of plain colours. *done: false where it is not, and nothing has been drawn. */
-mc_error *mc_sprite_draw(bool *done, mc_painter *painter, mc_pixels *pixels, const mc_drawing *drawing,
+mc_error *mc_sprite_draw(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_drawing *drawing,
                          mc_shape_point at, const mc_feature *feature) MC_CHECKED;
 
 #endif

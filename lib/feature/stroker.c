@@ -1,7 +1,9 @@
 /*
- * Strokes as unions of simple areas of one direction: a quad for each segment, a wedge or fan for each join, a cap for
- * each end. Sums above a whole pixel count as one (MC_NON_ZERO). Corners are computed relative to a vertex of the line
- * and rounded, so that they move with it by whole pixels.
+ * Strokes as outlines that run along one side of a line, around its end and back along the other one. Where the inner
+ * side of a bend has no room for a corner of its own, it runs through the vertex: so all of it has one direction, as
+ * the union of a rectangle for each segment and a wedge for each join, and sums above a whole pixel count as one
+ * (MC_NON_ZERO). Corners are computed relative to a vertex of the line and rounded, so that they move with it by whole
+ * pixels. Only edges are added, in any order: nothing is kept of an outline but its last two corners.
  */
 #include "feature/stroker.h"
 
@@ -20,55 +22,42 @@ typedef struct vector {
 typedef struct stroking {
     mc_area *coverage;
     const mc_pen *pen;
-    double half;   /* of the width, in 1/256 pixel */
-    int32_t reach; /* how far from its line anything can be, in 1/256 pixel */
-    mc_shape area; /* one part, on the stack below */
-    mc_shape_point corners[FAN_STEPS_MAX + 4];
-    int end;
+    double half;           /* of the width, in 1/256 pixel */
+    int32_t reach;         /* how far from its line anything can be, in 1/256 pixel */
+    int32_t right, bottom; /* with it: what is beyond cannot be seen */
 } stroking;
 
-static void
-begin_area(stroking *s)
+/* The corners of both sides at one place. */
+typedef struct sides {
+    mc_shape_point left, right;
+} sides;
+
+/* A bend: the corners at which the segment before it ends and the one behind it begins. */
+typedef struct bend {
+    sides in, out;
+} bend;
+
+/* A segment: its direction and length. */
+typedef struct segment {
+    vector unit;
+    double length;
+} segment;
+
+static mc_shape_point
+corner(mc_shape_point from, double dx, double dy)
 {
-    s->area.point_count = 0;
+    return (mc_shape_point){ from.x + (int32_t)lrint(dx), from.y + (int32_t)lrint(dy) };
 }
 
-static void
-add_corner(stroking *s, mc_shape_point from, double dx, double dy)
-{
-    s->corners[s->area.point_count++] = (mc_shape_point){ from.x + (int32_t)lrint(dx), from.y + (int32_t)lrint(dy) };
-}
-
-/* Turns the area so that all have the same direction, and adds it. */
-static void
-finish_area(stroking *s)
-{
-    int count = s->area.point_count;
-    int64_t twice = 0;
-    for (int i = 0; i < count; i++) {
-        mc_shape_point a = s->corners[i], b = s->corners[(i + 1) % count];
-        twice += (int64_t)(a.x - s->corners[0].x) * (b.y - s->corners[0].y) -
-                 (int64_t)(b.x - s->corners[0].x) * (a.y - s->corners[0].y);
-    }
-    for (int i = 0; twice < 0 && i < count / 2; i++) {
-        mc_shape_point swap = s->corners[i];
-        s->corners[i] = s->corners[count - 1 - i];
-        s->corners[count - 1 - i] = swap;
-    }
-    s->end = count;
-    s->area.part_count = 1;
-    mc_area_add(s->coverage, &s->area, 0, 0);
-}
-
-/* Unit vector from a to b; false where they are the same point. */
+/* False where both are the same point. */
 static bool
-direction(vector *unit, mc_shape_point a, mc_shape_point b)
+direction(segment *s, mc_shape_point a, mc_shape_point b)
 {
     double dx = (double)b.x - a.x, dy = (double)b.y - a.y;
     double length = sqrt(dx * dx + dy * dy);
     if (length == 0)
         return false;
-    *unit = (vector){ dx / length, dy / length };
+    *s = (segment){ { dx / length, dy / length }, length };
     return true;
 }
 
@@ -76,118 +65,219 @@ direction(vector *unit, mc_shape_point a, mc_shape_point b)
 static bool
 is_near(const stroking *s, mc_shape_point a, mc_shape_point b)
 {
-    int32_t right = s->coverage->width * MC_SUBPIXELS + s->reach,
-            bottom = s->coverage->height * MC_SUBPIXELS + s->reach;
     return !((a.x < -s->reach && b.x < -s->reach) || (a.y < -s->reach && b.y < -s->reach) ||
-             (a.x > right && b.x > right) || (a.y > bottom && b.y > bottom));
+             (a.x > s->right && b.x > s->right) || (a.y > s->bottom && b.y > s->bottom));
 }
 
-static void
-add_quad(stroking *s, mc_shape_point a, mc_shape_point b, vector unit)
+static sides
+sides_at(const stroking *s, mc_shape_point p, vector unit)
 {
     double nx = -unit.y * s->half, ny = unit.x * s->half;
-    begin_area(s);
-    add_corner(s, a, nx, ny);
-    add_corner(s, b, nx, ny);
-    add_corner(s, b, -nx, -ny);
-    add_corner(s, a, -nx, -ny);
-    finish_area(s);
+    return (sides){ corner(p, nx, ny), corner(p, -nx, -ny) };
 }
 
-/* A part of a disc around p, from one angle on; a chord is at most 1/8 pixel off the arc. */
+/* An arc around p, from a corner at an angle to another one; a chord is at most 1/8 pixel off it. */
 static void
-add_fan(stroking *s, mc_shape_point p, double from, double sweep)
+add_arc(const stroking *s, mc_shape_point p, mc_shape_point from, mc_shape_point to, double angle, double sweep)
 {
     double step = 2 * acos(1 - fmin(1, 32 / fmax(s->half, 32)));
     int steps = (int)ceil(fabs(sweep) / fmax(step, 0.1));
     steps = steps < 1 ? 1 : steps > FAN_STEPS_MAX ? FAN_STEPS_MAX : steps;
-    begin_area(s);
-    add_corner(s, p, 0, 0);
-    for (int i = 0; i <= steps; i++) {
-        double angle = from + sweep * i / steps;
-        add_corner(s, p, cos(angle) * s->half, sin(angle) * s->half);
+    for (int i = 1; i < steps; i++) {
+        double at = angle + sweep * i / steps;
+        mc_shape_point next = corner(p, cos(at) * s->half, sin(at) * s->half);
+        mc_area_add_edge(s->coverage, from, next);
+        from = next;
     }
-    finish_area(s);
+    mc_area_add_edge(s->coverage, from, to);
 }
 
+/* The outer side of a bend that is not a mitre, from one segment's corner to the other's; run through backwards on the
+ * right side. */
 static void
-add_join(stroking *s, mc_shape_point p, vector in, vector out)
+add_outer(const stroking *s, mc_shape_point p, mc_shape_point from, mc_shape_point to, bool is_left)
 {
-    double cross = in.x * out.y - in.y * out.x, dot = in.x * out.x + in.y * out.y;
-    if (fabs(cross) < 1e-6 && dot > 0)
-        return;
-    double side = cross > 0 ? -1 : 1; /* the outer side of the bend */
-    vector a = { -in.y * side, in.x * side }, b = { -out.y * side, out.x * side };
-    if (s->pen->join == MC_JOIN_ROUND) {
-        double from = atan2(a.y, a.x), sweep = atan2(b.y, b.x) - from;
-        if (sweep > M_PI)
-            sweep -= 2 * M_PI;
-        if (sweep < -M_PI)
-            sweep += 2 * M_PI;
-        add_fan(s, p, from, sweep);
+    mc_shape_point first = is_left ? from : to, last = is_left ? to : from;
+    if (s->pen->join != MC_JOIN_ROUND) {
+        mc_area_add_edge(s->coverage, first, last);
         return;
     }
-    begin_area(s);
-    add_corner(s, p, 0, 0);
-    add_corner(s, p, a.x * s->half, a.y * s->half);
+    double angle = atan2((double)first.y - p.y, (double)first.x - p.x);
+    double sweep = atan2((double)last.y - p.y, (double)last.x - p.x) - angle;
+    sweep += sweep > M_PI ? -2 * M_PI : sweep < -M_PI ? 2 * M_PI : 0;
+    add_arc(s, p, first, last, angle, sweep);
+}
+
+/* The bend at p. Where a side has more than one corner there, the edges between them are added. */
+static bend
+add_bend(const stroking *s, mc_shape_point p, const segment *in, const segment *out)
+{
+    vector u = in->unit, v = out->unit;
+    double cross = u.x * v.y - u.y * v.x, dot = u.x * v.x + u.y * v.y;
+    bend made = { sides_at(s, p, u), sides_at(s, p, v) };
+    if (fabs(cross) < 1e-6 && dot > 0) {
+        made.out = made.in;
+        return made;
+    }
+    bool turns_left = cross > 0; /* the inner side is the left one */
+    mc_shape_point *inner_in = turns_left ? &made.in.left : &made.in.right;
+    mc_shape_point *inner_out = turns_left ? &made.out.left : &made.out.right;
+    mc_shape_point *outer_in = turns_left ? &made.in.right : &made.in.left;
+    mc_shape_point *outer_out = turns_left ? &made.out.right : &made.out.left;
     double cosine2 = (1 + dot) / 2; /* of half of the turn, squared */
-    if (s->pen->join == MC_JOIN_MITRE && cosine2 * MITRE_LIMIT * MITRE_LIMIT > 1) {
-        double scale = s->half / (2 * cosine2);
-        add_corner(s, p, (a.x + b.x) * scale, (a.y + b.y) * scale);
+    double scale = cosine2 > 0 ? s->half / (2 * cosine2) : 0, side = turns_left ? 1 : -1;
+    double dx = -(u.y + v.y) * scale * side, dy = (u.x + v.x) * scale * side; /* to where the inner sides meet */
+    if (s->half * fabs(cross) <= (1 + dot) * fmin(in->length, out->length) / 2) {
+        *inner_in = *inner_out = corner(p, dx, dy);
+    } else {
+        mc_area_add_edge(s->coverage, turns_left ? *inner_in : p, turns_left ? p : *inner_in);
+        mc_area_add_edge(s->coverage, turns_left ? p : *inner_out, turns_left ? *inner_out : p);
     }
-    add_corner(s, p, b.x * s->half, b.y * s->half);
-    finish_area(s);
+    if (s->pen->join == MC_JOIN_MITRE && cosine2 * MITRE_LIMIT * MITRE_LIMIT > 1)
+        *outer_in = *outer_out = corner(p, -dx, -dy);
+    else
+        add_outer(s, p, *outer_in, *outer_out, !turns_left);
+    return made;
 }
 
-/* The end of a line at p; `out` points away from the line. */
+/* Both sides of a segment. */
 static void
-add_cap(stroking *s, mc_shape_point p, vector out)
+add_sides(const stroking *s, sides from, sides to)
 {
-    if (s->pen->cap == MC_CAP_ROUND)
-        add_fan(s, p, atan2(out.y, out.x) - M_PI / 2, M_PI);
-    if (s->pen->cap != MC_CAP_SQUARE)
-        return;
+    mc_area_add_edge(s->coverage, from.left, to.left);
+    mc_area_add_edge(s->coverage, to.right, from.right);
+}
+
+/* The end of a line at p: from its left corner around to its right one, seen in the direction `out` away from the line
+ * (or from the right to the left, where the line begins there). */
+static void
+add_end(const stroking *s, mc_shape_point p, vector out, mc_line_cap cap)
+{
     double nx = -out.y * s->half, ny = out.x * s->half, ox = out.x * s->half, oy = out.y * s->half;
-    begin_area(s);
-    add_corner(s, p, nx, ny);
-    add_corner(s, p, nx + ox, ny + oy);
-    add_corner(s, p, -nx + ox, -ny + oy);
-    add_corner(s, p, -nx, -ny);
-    finish_area(s);
+    mc_shape_point left = corner(p, nx, ny), right = corner(p, -nx, -ny);
+    if (cap == MC_CAP_ROUND) {
+        add_arc(s, p, left, right, atan2(ny, nx), -M_PI);
+        return;
+    }
+    if (cap == MC_CAP_SQUARE) {
+        mc_shape_point from = corner(p, nx + ox, ny + oy), to = corner(p, -nx + ox, -ny + oy);
+        mc_area_add_edge(s->coverage, left, from);
+        mc_area_add_edge(s->coverage, from, to);
+        mc_area_add_edge(s->coverage, to, right);
+        return;
+    }
+    mc_area_add_edge(s->coverage, left, right);
 }
 
-/* One line or ring without repeated points. */
+/* Across, from one side to the other, where an outline breaks off outside of the map. */
 static void
-stroke_part(stroking *s, const mc_shape_point *points, int count, bool closed)
+add_break(const stroking *s, mc_shape_point from, mc_shape_point to)
 {
-    vector before = { 0, 0 }, first = { 0, 0 };
-    bool begun = false;
+    mc_area_add_edge(s->coverage, from, to);
+}
+
+/*
+ * What is known of a line while it is walked along: the last segment, and the corners where it begins. Of segments that
+ * cannot be seen nothing is painted, but those next to others have their bends: so that what is seen of those does not
+ * depend on what else is.
+ */
+typedef struct walk {
+    mc_shape_point from; /* where it begins */
+    segment before;
+    sides at;
+    bool any;    /* there is one */
+    bool open;   /* it is painted; else `before` may not be known */
+    bool joined; /* a ring whose first bend has been made */
+    bend first;
+} walk;
+
+/* The bend of a ring at its first point, where a segment ends or begins that is near. */
+static void
+begin_ring(walk *w, const stroking *s, const mc_shape_point *points, int count)
+{
+    segment in, out;
+    int last = count - 1, next = 1;
+    while (last > 0 && !direction(&in, points[last], points[0]))
+        last--;
+    while (next < count && !direction(&out, points[0], points[next]))
+        next++;
+    if (last == 0 || next == count)
+        return;
+    bool ends_near = is_near(s, points[last], points[0]), begins_near = is_near(s, points[0], points[next]);
+    if (!ends_near && !begins_near)
+        return;
+    w->first = add_bend(s, points[0], &in, &out);
+    w->joined = true;
+    if (!ends_near)
+        add_break(s, w->first.in.right, w->first.in.left);
+    if (!begins_near)
+        add_break(s, w->first.out.left, w->first.out.right);
+}
+
+/* A segment from a, which is near: `closed` for a ring. */
+static void
+go_on(walk *w, const stroking *s, mc_shape_point a, const segment *now, bool closed)
+{
+    if (!w->any && w->joined) {
+        w->at = w->first.out;
+    } else if (!w->any) {
+        w->at = sides_at(s, a, now->unit);
+        add_end(s, a, (vector){ -now->unit.x, -now->unit.y }, closed ? MC_CAP_BUTT : s->pen->cap);
+    } else if (w->open || direction(&w->before, w->from, a)) {
+        bend made = add_bend(s, a, &w->before, now);
+        if (w->open)
+            add_sides(s, w->at, made.in);
+        else
+            add_break(s, made.in.right, made.in.left);
+        w->at = made.out;
+    }
+    w->before = *now;
+    w->open = true;
+}
+
+/* A segment from a to b that cannot be seen. */
+static void
+break_off(walk *w, const stroking *s, mc_shape_point a, mc_shape_point b)
+{
+    segment now;
+    if (w->open && direction(&now, a, b)) {
+        bend made = add_bend(s, a, &w->before, &now);
+        add_sides(s, w->at, made.in);
+        add_break(s, made.out.left, made.out.right);
+    }
+    w->open = false;
+}
+
+/* One line or ring. */
+static void
+stroke_part(const stroking *s, const mc_shape_point *points, int count, bool closed)
+{
+    walk w = { .any = false };
+    mc_shape_point end = points[0]; /* of the last segment that has a length */
     int segments = closed ? count : count - 1;
+    if (closed)
+        begin_ring(&w, s, points, count);
     for (int i = 0; i < segments; i++) {
-        mc_shape_point a = points[i], b = points[(i + 1) % count];
-        vector unit;
-        if (!direction(&unit, a, b))
+        mc_shape_point a = points[i], b = points[i + 1 == count ? 0 : i + 1];
+        segment now;
+        if (a.x == b.x && a.y == b.y)
             continue;
-        if (is_near(s, a, b))
-            add_quad(s, a, b, unit);
-        if (begun && is_near(s, a, a))
-            add_join(s, a, before, unit);
-        if (!begun)
-            first = unit;
-        before = unit;
-        begun = true;
+        if (!is_near(s, a, b))
+            break_off(&w, s, a, b);
+        else if (direction(&now, a, b))
+            go_on(&w, s, a, &now, closed);
+        w.any = true;
+        w.from = a;
+        end = b;
     }
-    if (!begun)
+    if (!w.open)
         return;
-    if (closed) {
-        if (is_near(s, points[0], points[0]))
-            add_join(s, points[0], before, first);
+    if (w.joined) {
+        add_sides(s, w.at, w.first.in);
         return;
     }
-    if (is_near(s, points[0], points[0]))
-        add_cap(s, points[0], (vector){ -first.x, -first.y });
-    if (is_near(s, points[count - 1], points[count - 1]))
-        add_cap(s, points[count - 1], before);
+    add_sides(s, w.at, sides_at(s, end, w.before.unit));
+    add_end(s, end, w.before.unit, closed ? MC_CAP_BUTT : s->pen->cap);
 }
 
 /* Cuts [*from, *to], lengths along a + t * u, to where the coordinate is inside of low..high. */
@@ -314,14 +404,14 @@ mc_stroker_beside(mc_shape *out, const mc_shape_point *points, int count, bool c
 {
     mc_shape_clear(out, MC_SHAPE_LINES);
     for (int i = 0; i < count; i++) {
-        vector in = { 0, 0 }, beyond = { 0, 0 };
+        segment in = { { 0, 0 }, 0 }, beyond = { { 0, 0 }, 0 };
         bool has_in = (i > 0 || closed) && direction(&in, points[(i + count - 1) % count], points[i]);
         bool has_out = (i < count - 1 || closed) && direction(&beyond, points[i], points[(i + 1) % count]);
         if (!has_in)
             in = beyond;
         if (!has_out)
             beyond = in;
-        double nx = in.y + beyond.y, ny = -(in.x + beyond.x);
+        double nx = in.unit.y + beyond.unit.y, ny = -(in.unit.x + beyond.unit.x);
         double scale = 2 / fmax(nx * nx + ny * ny, 0.5);
         mc_shape_add(out, points[i].x + (int32_t)lrint(nx * scale * offset),
                      points[i].y + (int32_t)lrint(ny * scale * offset));
@@ -330,7 +420,7 @@ mc_stroker_beside(mc_shape *out, const mc_shape_point *points, int count, bool c
 }
 
 static void
-stroke_or_dash(stroking *s, const mc_shape_point *points, int count, bool closed, mc_shape *scratch)
+stroke_or_dash(const stroking *s, const mc_shape_point *points, int count, bool closed, mc_shape *scratch)
 {
     dashing d;
     if (s->pen->dashes == NULL || !make_dashing(&d, s->pen)) {
@@ -348,7 +438,8 @@ mc_stroker_add(mc_area *coverage, const mc_shape *shape, const mc_pen *pen, mc_s
     stroking s = { .coverage = coverage, .pen = pen, .half = pen->width * MC_SUBPIXELS / 2 };
     s.reach =
         (int32_t)fmin((s.half * MITRE_LIMIT + fabs(pen->offset) * MC_SUBPIXELS * 2) + MC_SUBPIXELS, MC_SHAPE_REACH / 2);
-    s.area = (mc_shape){ .kind = MC_SHAPE_POLYGONS, .points = s.corners, .ends = &s.end };
+    s.right = coverage->width * MC_SUBPIXELS + s.reach;
+    s.bottom = coverage->height * MC_SUBPIXELS + s.reach;
     bool closed = shape->kind == MC_SHAPE_POLYGONS;
     mc_shape beside = { 0 };
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++]) {

@@ -58,6 +58,7 @@ gather(mc_painter *painter, mc_whole *into, const mc_symbolizer *symbol, const m
         return MC_OK;
     bool filled = symbol->kind == MC_SYMBOL_POLYGON && symbol->fill.present;
     double width = symbol->stroke.ink.present ? mc_painter_pixels(painter, symbol, symbol->stroke.width) : 0;
+    shape = mc_painter_straight(painter, symbol, shape);
     bool thin = width > 0 && mc_painter_is_thin(&symbol->stroke, width, symbol);
     if (thin || width == 0) {
         shape = mc_shape_near(shape, &painter->scratch, painter->canvas->width, painter->canvas->height, width);
@@ -91,17 +92,14 @@ mc_whole_gather(mc_painter *painter, mc_pass *to, mc_whole *into, const mc_symbo
     return into->deepest < DEPTH_MAX ? MC_OK : mc_whole_lay(painter, to, into, symbol, false);
 }
 
-/* At the end (`last`) all passes before lie on the map; a pass that is painted earlier needs pixels of its own. */
+/* At the end (`last`) all passes before lie on the map; a pass that is painted earlier needs a canvas of its own. */
 static mc_error *
 canvas_of(mc_canvas **canvas, mc_painter *painter, mc_pass *to, bool last)
 {
-    mc_pixels *pixels;
     *canvas = painter->canvas;
-    if (to == &painter->passes[0] || (last && to->pixels == NULL))
+    if (to == &painter->passes[0] || (last && to->canvas == NULL))
         return MC_OK;
-    MC_TRY(mc_painter_target(&pixels, painter, to));
-    *canvas = mc_canvas_of(pixels, painter->pool);
-    return MC_OK;
+    return mc_painter_target(canvas, painter, to);
 }
 
 mc_error *

@@ -42,6 +42,58 @@ mc_indexed_number(mc_indexed *image, const uint8_t bgra[4])
     return image->count++;
 }
 
+/* Rows are mostly runs of one colour: eight pixels at a time. */
+enum { RUN = 8 };
+
+static inline bool
+is_run(const uint8_t *pixels)
+{
+    uint64_t eight;
+    memcpy(&eight, pixels, RUN);
+    return eight == pixels[0] * UINT64_C(0x0101010101010101);
+}
+
+static void
+find_used(bool used[256], const mc_indexed *image)
+{
+    for (int y = 0; y < image->height; y++) {
+        const uint8_t *row = mc_indexed_row(image, y);
+        for (int x = 0; x < image->width;) {
+            used[row[x]] = true;
+            x += x + RUN <= image->width && is_run(row + x) ? RUN : 1;
+        }
+    }
+}
+
+void
+mc_indexed_trim(mc_indexed *image)
+{
+    bool used[256] = { false };
+    uint8_t place[256];
+    int count = 0;
+    find_used(used, image);
+    for (int i = 0; i < image->count; i++)
+        if (used[i]) {
+            place[i] = (uint8_t)count;
+            memcpy(image->colors[count++], image->colors[i], 4);
+        }
+    if (count == image->count)
+        return;
+    image->count = count;
+    for (int y = 0; y < image->height; y++) {
+        uint8_t *row = mc_indexed_row(image, y);
+        for (int x = 0; x < image->width;) {
+            if (x + RUN <= image->width && is_run(row + x)) {
+                memset(row + x, place[row[x]], RUN);
+                x += RUN;
+            } else {
+                row[x] = place[row[x]];
+                x++;
+            }
+        }
+    }
+}
+
 void
 mc_indexed_over(mc_indexed *image, const uint8_t bgra[4])
 {

@@ -24,6 +24,9 @@ mc_indexed_row(const mc_indexed *image, int y)
 /* The index of a colour, which is added where need be; -1 where there are 256 others. */
 int mc_indexed_number(mc_indexed *image, const uint8_t bgra[4]);
 
+/* Leaves out the colours that do not occur: fewer may need fewer bits for a pixel. */
+void mc_indexed_trim(mc_indexed *image);
+
 /* The whole image over a colour. */
 void mc_indexed_over(mc_indexed *image, const uint8_t bgra[4]);
 

@@ -64,6 +64,7 @@
     if (job.target) words.push('to ' + job.target);
     for (const name in job.dimensions) words.push(name + ' ' + job.dimensions[name]);
     if (job.extent) words.push('in ' + job.extent.map(function (edge) { return +edge.toPrecision(8); }).join(', '));
+    if (job.area) words.push('in an area');
     if (job.priority) words.push('priority ' + job.priority);
     if (job.rate) words.push('at most ' + number(job.rate) + ' tiles/s');
     if (job.owner) words.push('by ' + job.owner);

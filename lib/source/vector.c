@@ -80,42 +80,72 @@ draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, c
     return mc_painter_finish(painter, ctx);
 }
 
+/* Pixels of images whose palette is worth a look for colours that do not occur: tiles. */
+enum { TRIMMED = 1 << 18 };
+
 /* What goes out as it is if it is still one of indexed colours; else pixels. */
 static mc_error *
 hand_over(mc_rendered *map, mc_canvas *canvas, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_indexed *indexed;
     MC_TRY(mc_canvas_indexed(&indexed, canvas));
-    if (indexed == NULL) {
+    if (indexed == NULL || wanted->format == NULL || !mc_indexed_suits(wanted->format)) {
         MC_TRY(mc_canvas_pixels(&map->pixels, canvas));
         mc_pixels_attach(mc_pixels_ref(map->pixels), pool);
         return MC_OK;
     }
+    if (canvas->tints != NULL && wanted->width * wanted->height <= TRIMMED)
+        mc_indexed_trim(indexed);
     if (wanted->background != NULL)
         mc_indexed_over(indexed, wanted->background);
     map->final = true;
     return mc_indexed_encode(&map->data, wanted->format, indexed, MC_ON_THE_FLY, ctx, pool);
 }
 
+/* Decided by the styles alone, so that all tiles are painted alike. */
+static mc_error *
+make_canvas(mc_canvas **canvas, const mc_vector_source *vector, const mc_render *wanted, apr_pool_t *pool)
+{
+    mc_feature_query query = { 0 };
+    mc_painter_wish wish = { .whole = true, .suits = true };
+    mc_vector_query(&query, wanted, 0);
+    wish.suits = vector->ground.alpha == 0 || mc_inks_add(&wish.inks, vector->ground);
+    for (int i = 0; i < vector->layer_count; i++)
+        mc_painter_wish_add(&wish, vector->layers[i]->style, query.scale);
+    mc_tints *tints = wish.suits && !wish.whole ? mc_tints_get(&wish.inks, pool) : NULL;
+    if (tints != NULL)
+        return mc_canvas_create_tinted(canvas, wanted->width, wanted->height, tints, pool);
+    bool indexed = wanted->format != NULL && mc_indexed_suits(wanted->format);
+    *canvas = mc_canvas_create(wanted->width, wanted->height, indexed, pool);
+    return MC_OK;
+}
+
+static mc_error *
+draw_on(mc_rendered *map, mc_canvas *canvas, const mc_vector_source *vector, const mc_render *wanted, mc_ctx *ctx,
+        apr_pool_t *scratch, apr_pool_t *pool)
+{
+    apr_pool_t *layers;
+    apr_pool_create(&layers, scratch);
+    mc_labels *labels = mc_labels_create(canvas, scratch);
+    mc_canvas_set_ground(canvas, vector->ground);
+    for (int i = 0; i < vector->layer_count; i++) {
+        apr_pool_clear(layers);
+        MC_TRY(mc_error_copy(draw_layer(canvas, labels, vector->layers[i], wanted, ctx, layers), pool));
+    }
+    MC_TRY(mc_labels_finish(labels, ctx));
+    return hand_over(map, canvas, wanted, ctx, pool);
+}
+
 static mc_error *
 draw(mc_rendered *map, const mc_vector_source *vector, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
-    apr_pool_t *scratch, *layers;
-    mc_error *error = MC_OK;
+    apr_pool_t *scratch;
+    mc_canvas *canvas;
     apr_pool_create(&scratch, pool);
-    apr_pool_create(&layers, scratch);
-    bool indexed = wanted->format != NULL && mc_indexed_suits(wanted->format);
-    mc_canvas *canvas = mc_canvas_create(wanted->width, wanted->height, indexed, scratch);
-    mc_labels *labels = mc_labels_create(canvas, scratch);
-    mc_canvas_set_ground(canvas, vector->ground);
-    for (int i = 0; i < vector->layer_count && error == MC_OK; i++) {
-        apr_pool_clear(layers);
-        error = mc_error_copy(draw_layer(canvas, labels, vector->layers[i], wanted, ctx, layers), pool);
-    }
+    mc_error *error = make_canvas(&canvas, vector, wanted, scratch);
     if (error == MC_OK)
-        error = mc_error_copy(mc_labels_finish(labels, ctx), pool);
-    if (error == MC_OK)
-        error = hand_over(map, canvas, wanted, ctx, pool);
+        error = draw_on(map, canvas, vector, wanted, ctx, scratch, pool);
+    error = mc_error_copy(error, pool);
     apr_pool_destroy(scratch);
     return error;
 }

@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import signal
 import subprocess
 import threading
@@ -434,6 +435,37 @@ def test_many_dates_in_a_chunk_are_spooled(tmp_path, database, server_of):
         assert (shown(server, cube, day) == cube.dates[day]).all()
     done = cube.run("--cachelimit", "1M", "--scratch", tmp_path / "nowhere", "--date", "2025-01-01/P1D", *paths)
     assert done.returncode == 1 and "scratch file" in done.stderr and len(cube.listed()) == 40
+
+
+def bounded(size):
+    """As on a small file system: files cannot grow beyond it."""
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
+
+
+def test_no_room_is_told_and_whole_dates_stay(tmp_path, database, server_of):
+    cube = Cube(tmp_path, database, "sqlite3", size=(160, 120))
+    first, second = stacks(cube, 1, 12), stacks(cube, 2, 40)
+    cube.ingest("--date", "2024-01-01/P1D", *first)
+    command = cube.command("--cachelimit", "1M", "--date", "2024-01-01/P1D", *second)
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=bounded(1300000), check=False)
+    assert done.returncode == 1 and "cannot do what is asked" in done.stderr, done.stderr
+    server = server_of(cube)
+    assert 12 <= len(cube.listed()) < 40
+    check_dates(server, cube, cube.listed(), (1, 2))
+    cube.ingest("--cachelimit", "1M", "--date", "2024-01-01/P1D", *second)
+    assert len(cube.listed()) == 40
+    check_dates(server, cube, cube.listed(), (2,))
+    home = tmp_path / "deep"
+    home.mkdir()
+    deep = Cube(home, database, "sqlite3", size=(160, 120), chunk="<chunk>32 32 64</chunk>")
+    command = deep.command("--cachelimit", "1M", "--scratch", home, "--date", "2024-01-01/P1D", *second)
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=bounded(500000), check=False)
+    assert done.returncode == 1 and "scratch file" in done.stderr and deep.listed() == []
 
 
 def test_two_ingestions_at_once_follow_each_other(tmp_path, database):

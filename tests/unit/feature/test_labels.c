@@ -260,7 +260,7 @@ START_TEST(no_letter_is_cut_by_its_own_box)
         for (int i = 0; i < 2; i++) {
             ck_ok(mc_pixels_create(&pixels[i], 1000, 1000, true, pool));
             mc_pixels_attach(pixels[i], pool);
-            mc_label_ink *ink = mc_label_ink_create(pixels[i], pool);
+            mc_label_ink *ink = mc_label_ink_create(mc_canvas_of(pixels[i], pool), pool);
             ck_ok(mc_label_ink_draw(ink, &spot, &look, pool));
             spot.bounds = (mc_label_box){ spot.bounds.minx - 20, spot.bounds.miny - 20, spot.bounds.maxx + 20,
                                           spot.bounds.maxy + 20 };

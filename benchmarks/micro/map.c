@@ -1,0 +1,164 @@
+/* Milliseconds of processor time of whole maps of 1000x1000 pixels, from a shapefile to a PNG, in one process:
+ * `micro_map FILE.shp STYLE.sld [zoom [maps [thinning [SAVED.png]]]]`. Boxes are the same in each run. */
+#include <apr_general.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "feature/painter.h"
+#include "feature/shapefile.h"
+#include "feature/shp.h"
+#include "image/codec.h"
+
+enum { SIDE = 1000, MAPS_MAX = 1000 };
+
+static apr_pool_t *pool;
+static mc_ctx ctx;
+static const uint8_t background[4] = { 250, 242, 235, 255 };
+
+static void
+must(mc_error *error)
+{
+    if (error == MC_OK)
+        return;
+    fprintf(stderr, "%s\n", mc_error_chain(error, pool));
+    exit(1);
+}
+
+static double
+now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+}
+
+typedef struct drawn {
+    double paint, encode;
+    bool indexed;
+    mc_buf *png;
+} drawn;
+
+static void
+encode(drawn *map, mc_canvas *canvas, apr_pool_t *scratch)
+{
+    const mc_format format = { .ops = &mc_format_png_ops, .type = MC_FORMAT_PNG, .compression = MC_PNG_FAST };
+    mc_indexed *indexed;
+    mc_pixels *pixels, *whole;
+    must(mc_canvas_indexed(&indexed, canvas));
+    map->indexed = indexed != NULL;
+    if (indexed != NULL) {
+        mc_indexed_over(indexed, background);
+        must(mc_indexed_encode(&map->png, &format, indexed, MC_ON_THE_FLY, &ctx, scratch));
+        return;
+    }
+    must(mc_canvas_pixels(&pixels, canvas));
+    must(mc_pixels_create(&whole, SIDE, SIDE, false, scratch));
+    mc_pixels_attach(whole, scratch);
+    mc_pixels_fill(whole, background);
+    mc_pixels_over(whole, 0, 0, pixels);
+    must(mc_format_encode(&map->png, &format, whole, MC_ON_THE_FLY, &ctx, scratch));
+}
+
+static void
+draw(drawn *map, mc_feature_data *data, const mc_style *style, const mc_extent *box, int thinning, apr_pool_t *scratch)
+{
+    const double side = box->maxx - box->minx;
+    mc_painter *painter;
+    int64_t skipped = 0;
+    double begin = now();
+    mc_feature_query query = { .srs = "EPSG:21781",
+                               .attributes = style->attributes,
+                               .attribute_count = style->attribute_count };
+    query.resolution = side / SIDE;
+    query.scale = query.resolution / 0.00028;
+    double margin = mc_painter_margin(style, query.scale) * query.resolution;
+    query.box = (mc_extent){ box->minx - margin, box->miny - margin, box->maxx + margin, box->maxy + margin };
+    query.lattice = (mc_lattice){ .x0 = box->minx,
+                                  .y0 = box->maxy,
+                                  .per_x = SIDE / side,
+                                  .per_y = SIDE / side,
+                                  .thinning = thinning,
+                                  .keep_small = true };
+    mc_painter_wish wish = { .whole = true, .suits = true };
+    mc_painter_wish_add(&wish, style, query.scale);
+    mc_tints *tints = wish.suits && !wish.whole ? mc_tints_get(&wish.inks, scratch) : NULL;
+    mc_canvas *canvas = mc_canvas_create(SIDE, SIDE, true, scratch);
+    if (tints != NULL)
+        must(mc_canvas_create_tinted(&canvas, SIDE, SIDE, tints, scratch));
+    must(mc_painter_create_on(&painter, style, canvas, &query, false, scratch));
+    must(data->ops->read(data, &query, mc_painter_take, painter, &skipped, &ctx, scratch));
+    must(mc_painter_finish(painter, &ctx));
+    double painted = now();
+    encode(map, canvas, scratch);
+    map->encode = now() - painted;
+    map->paint = painted - begin;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+static void
+save(const char *path, const mc_buf *png)
+{
+    FILE *file = fopen(path, "wb");
+    if (file == NULL || fwrite(png->data, 1, png->size, file) != png->size || fclose(file) != 0)
+        exit(1);
+}
+
+int
+main(int argc, char **argv)
+{
+    static double paints[MAPS_MAX], encodes[MAPS_MAX];
+    mc_shp *file;
+    drawn map = { 0 };
+    size_t bytes = 0;
+    int indexed = 0;
+    apr_initialize();
+    apr_pool_create(&pool, NULL);
+    ctx.pool = pool;
+    if (argc < 3)
+        return fprintf(stderr, "usage: micro_map FILE.shp STYLE.sld [zoom [maps [thinning [SAVED.png]]]]\n"), 1;
+    double zoom = argc > 3 ? atof(argv[3]) : 1;
+    int maps = argc > 4 ? atoi(argv[4]) : 10, thinning = argc > 5 ? atoi(argv[5]) : 64;
+    maps = maps < 1 ? 1 : maps > MAPS_MAX ? MAPS_MAX : maps;
+    mc_build build = { .pool = pool, .diagnostics = mc_diagnostics_create(pool) };
+    const mc_style *style = mc_style_read(argv[2], NULL, NULL, &build);
+    if (style == NULL)
+        return fprintf(stderr, "%s cannot be read\n", argv[2]), 1;
+    must(mc_shp_open(&file, argv[1], NULL, pool));
+    const mc_shapefile_config config = { .path = argv[1] };
+    mc_feature_data *data = mc_shapefile_create(&config, "map", pool);
+    double width = file->box.maxx - file->box.minx, height = file->box.maxy - file->box.miny;
+    double side = fmax(width, height) / zoom;
+    unsigned state = 1;
+    for (int i = -1; i < maps; i++) { /* the first one opens and prepares */
+        apr_pool_t *scratch;
+        double x = rand_r(&state) / (double)RAND_MAX, y = rand_r(&state) / (double)RAND_MAX;
+        mc_extent box = { .minx = file->box.minx + (width <= side ? (width - side) / 2 : x * (width - side)),
+                          .miny = file->box.miny + (height <= side ? (height - side) / 2 : y * (height - side)) };
+        box.maxx = box.minx + side;
+        box.maxy = box.miny + side;
+        apr_pool_create(&scratch, pool);
+        draw(&map, data, style, &box, thinning, scratch);
+        if (i >= 0) {
+            paints[i] = map.paint;
+            encodes[i] = map.encode;
+            bytes += map.png->size;
+            indexed += map.indexed;
+        }
+        if (i == maps - 1 && argc > 6)
+            save(argv[6], map.png);
+        apr_pool_destroy(scratch);
+    }
+    qsort(paints, (size_t)maps, sizeof(double), compare);
+    qsort(encodes, (size_t)maps, sizeof(double), compare);
+    printf("%d maps: read and paint %.2f ms (median; least %.2f), encode %.2f ms; %lu bytes, %d indexed\n", maps,
+           paints[maps / 2], paints[0], encodes[maps / 2], (unsigned long)(bytes / (size_t)maps), indexed);
+    return 0;
+}
