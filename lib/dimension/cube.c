@@ -110,15 +110,22 @@ cube_list(apr_array_header_t **values, mc_dimension *base, const char *tileset, 
 }
 
 static mc_error *
-cube_default(const char **value, mc_dimension *base, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
+cube_latest(const char **value, mc_dimension *base, apr_time_t now, mc_ctx *ctx, apr_pool_t *pool)
 {
     apr_array_header_t *dates;
-    (void)tileset;
-    *value = base->default_value;
-    MC_TRY(mc_cube_dates(&dates, ((const cube_dimension *)base)->cube, NULL, 0, 1, ctx, pool));
-    if (dates->nelts > 0 && strcmp(base->default_value, "current") == 0)
+    const mc_time_span begun = { INT64_MIN, now + 1 };
+    MC_TRY(mc_cube_dates(&dates, ((const cube_dimension *)base)->cube, &begun, 1, 1, ctx, pool));
+    if (dates->nelts > 0)
         *value = mc_time_text(APR_ARRAY_IDX(dates, 0, mc_cube_date).time_us, pool);
     return MC_OK;
+}
+
+static mc_error *
+cube_default(const char **value, mc_dimension *base, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
+{
+    (void)tileset;
+    *value = base->default_value;
+    return strcmp(*value, "current") == 0 ? cube_latest(value, base, apr_time_now(), ctx, pool) : MC_OK;
 }
 
 const mc_dimension_ops mc_dimension_cube = {
@@ -129,5 +136,6 @@ const mc_dimension_ops mc_dimension_cube = {
     .resolve_all = cube_resolve_all,
     .list = cube_list,
     .ask_default = cube_default,
+    .latest = cube_latest,
     .from_backend = true,
 };
