@@ -215,6 +215,32 @@ def test_mosaics_corrections_and_additions(tmp_path, database, server_of, store,
         assert value["value"] == ([int(v) for v in pixel[:3]] if pixel[3] else None)
 
 
+def test_cached_tiles_are_those_of_the_last_correction(tmp_path, database, server_of):
+    """Each is drawn once for each version of its date; those of other dates stay."""
+    cube = Cube(tmp_path, database)
+    server = server_of(cube)
+    days = ("2024-01-01", "2024-01-02")
+    address = "/wmts/1.0.0/field/default/{}/GoogleMapsCompatible/10/511/512.png"
+    cube.ingest("--date", "2024-01-01/P1D", cube.image(noise(1)), cube.image(noise(2)))
+    seen = []
+    for turn in range(3):
+        tiles = [server.get(address.format(day)) for day in days]
+        assert [tile.status for tile in tiles] == [200, 200]
+        assert all((picture(server.get(address.format(day))) == picture(tile)).all() for day, tile in zip(days, tiles))
+        seen.append([tile.body for tile in tiles])
+        assert len({bodies[0] for bodies in seen}) == turn + 1 and len({bodies[1] for bodies in seen}) == 1
+        cube.ingest("--date", days[0], cube.image(noise(10 + turn, 60, 40), 20, 10))
+    stored = [str(path.relative_to(tmp_path)) for path in (tmp_path / "tiles").rglob("*.png")]
+    assert len(stored) >= 4 and any("2024-01-01~2" in path for path in stored), stored
+    seeded = subprocess.run([BUILD / "bin/mapcache_seed", "-c", cube.config, "-t", "field", "-z", "10,10", "-D",
+                             "time=2024-01-01", "-e", box(cube)], capture_output=True, text=True, check=False)
+    assert seeded.returncode == 0, seeded.stdout + seeded.stderr
+    assert list((tmp_path / "tiles").rglob("*01~3/**/*.png"))
+    tiles = {path: path.stat().st_mtime_ns for path in (tmp_path / "tiles").rglob("*.png")}
+    server.get(address.format(days[0]))
+    assert tiles == {path: path.stat().st_mtime_ns for path in (tmp_path / "tiles").rglob("*.png")}
+
+
 def test_alpha_and_grey(tmp_path, database, server_of):
     array = numpy.dstack([noise(3), numpy.full((HEIGHT, WIDTH), 255, numpy.uint8)])
     array[10:30, 20:50, 3] = 0
