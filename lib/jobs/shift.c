@@ -183,9 +183,9 @@ static void
 judge(shift *s, const jobs_held *held)
 {
     bool bad = held->failed > 0 && held->failed == held->met;
-    s->bad = !bad ? 0 : s->bad < 5 ? s->bad + 1 : s->bad;
+    s->bad = !bad ? 0 : s->bad < 6 ? s->bad + 1 : s->bad;
     if (bad) {
-        int64_t pause = (int64_t)1 << s->bad;
+        int64_t pause = (int64_t)1 << (s->bad - 1);
         s->look = mc_clock_now() + (pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE) * SECOND;
     }
 }
