@@ -506,9 +506,8 @@ mc_jobs_work(mc_jobs_shift_result *result, const mc_jobs_shift *plan, apr_pool_t
         mc_error_ignore(mc_jobs_leave(plan->jobs, plan->name, statement(&s, FAREWELL)));
     if (error == MC_OK)
         error = last;
-    if (late)
-        result->late = true;
-    else
+    result->late = late || s.away; /* libpq cancels in a way that may wait for a hanging database */
+    if (!late)
         apr_pool_destroy(s.pool);
     return error;
 }
