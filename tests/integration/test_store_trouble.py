@@ -174,7 +174,7 @@ def test_seeders_share_a_file_that_is_read(tmp_path, kind):
     outputs = [seeder.communicate(timeout=90)[0] for seeder in seeders]
     ended.set()
     reader.join()
-    assert [seeder.returncode for seeder in seeders] == [0, 0, 0, 0], outputs
+    assert [seeder.returncode for seeder in seeders] == [0, 0, 0, 0], "\n".join(outputs)
     assert wrong == []
     assert site.count() == tiles_to(6)
     with sqlite3.connect(site.store / site.file) as db:
