@@ -36,6 +36,9 @@ typedef struct mc_dimension_ops {
     /* Makes a value known to the back end; NULL: it cannot. *inserted: it is configured to. */
     mc_error *(*insert)(bool *inserted, mc_dimension *dimension, const mc_dimension_query *query, mc_ctx *ctx,
                         apr_pool_t *pool);
+    /* The latest value that has begun, for "current"; NULL: it is looked for in the list. *value stays as it is where
+     * there is none. */
+    mc_error *(*latest)(const char **value, mc_dimension *dimension, apr_time_t now, mc_ctx *ctx, apr_pool_t *pool);
     /* Whether what a value stands for depends on the extent; NULL: it does not. */
     bool (*by_extent)(const mc_dimension *dimension);
     bool from_backend; /* values come from a database */

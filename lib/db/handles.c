@@ -17,12 +17,12 @@
 #include "base/hash.h"
 #include "base/metrics.h"
 #include "db/handle_private.h"
+#include "db/past.h"
 
 enum {
     BUCKETS = 1024,
     SAMPLE = 8,   /* idle handles that are compared to find a victim */
     STRIPES = 64, /* write locks: files share them by hash, nobody holds two */
-    REFUSED = 64, /* foreign -wal files that are remembered */
     LEAST_HANDLES = 4,
     PAGES_AT_MOST = 16 << 20, /* of all files' pages in memory, together; above that each keeps but a few */
     LITTLE = 64 << 10,
@@ -34,11 +34,6 @@ struct mc_write_lock {
     pthread_mutex_t mutex;
 };
 
-struct foreign_wal {
-    uint64_t device, inode;
-    int64_t birth;
-};
-
 struct mc_handles {
     pthread_mutex_t mutex; /* guards all below but the write locks; taken after a write lock, never before */
     pthread_cond_t freed;
@@ -48,8 +43,7 @@ struct mc_handles {
     mc_handle *buckets[BUCKETS];
     uint64_t random;
     atomic_size_t page_bytes;
-    struct foreign_wal foreign[REFUSED];
-    unsigned foreign_count;
+    mc_past *past; /* its own lock, taken last */
     struct mc_write_lock writers[STRIPES];
 };
 
@@ -96,6 +90,7 @@ mc_handles_create(int limit)
     handles->slots = calloc((size_t)limit, sizeof(*handles->slots));
     MC_ASSERT(handles->slots != NULL);
     handles->limit = limit;
+    handles->past = mc_past_create();
     handles->random = mc_hash_seed() | 1;
     pthread_mutex_init(&handles->mutex, NULL);
     pthread_condattr_t attributes;
@@ -132,6 +127,7 @@ mc_handles_destroy(mc_handles *handles)
             }
     for (int i = 0; i < STRIPES; i++)
         pthread_mutex_destroy(&handles->writers[i].mutex);
+    mc_past_destroy(handles->past);
     pthread_cond_destroy(&handles->freed);
     pthread_mutex_destroy(&handles->mutex);
     free(handles->slots);
@@ -205,56 +201,6 @@ monotonic_after(apr_interval_time_t interval)
     return at;
 }
 
-/* When a file was made, by statx(); 0 where the file system does not know. */
-static int64_t
-birth_of(const char *path)
-{
-    struct statx info;
-    if (statx(AT_FDCWD, path, 0, STATX_BTIME, &info) != 0 || !(info.stx_mask & STATX_BTIME))
-        return 0;
-    return info.stx_btime.tv_sec * APR_USEC_PER_SEC + info.stx_btime.tv_nsec / 1000;
-}
-
-static const char *
-wal_of(const char *path, apr_pool_t *pool)
-{
-    return apr_pstrcat(pool, path, "-wal", NULL);
-}
-
-/* The file at the path has been replaced since `old` was used: a -wal that was there then is not the new file's. Under
- * the mutex. */
-static void
-note_foreign_wal(mc_handles *handles, const mc_handle *old, const mc_stamp *stamp, apr_pool_t *pool)
-{
-    if (stamp == NULL || stamp->wal_inode == 0 || stamp->wal_inode != old->wal_inode)
-        return;
-    int64_t birth = birth_of(wal_of(old->path, pool));
-    if (birth <= old->used)
-        handles->foreign[handles->foreign_count++ % REFUSED] =
-            (struct foreign_wal){ stamp->device, stamp->wal_inode, birth };
-}
-
-/* Whether the -wal beside the file belongs to a file that was there before. An empty one means nothing. */
-static bool
-wal_is_foreign(mc_handles *handles, const char *path, const mc_stamp *stamp, apr_pool_t *pool)
-{
-    if (stamp == NULL || stamp->wal_size <= 0)
-        return false;
-    int64_t wal_birth = birth_of(wal_of(path, pool));
-    int64_t file_birth = birth_of(path);
-    if (wal_birth != 0 && file_birth != 0 && wal_birth < file_birth)
-        return true;
-    bool known = false;
-    if (handles != NULL) {
-        pthread_mutex_lock(&handles->mutex);
-        for (int i = 0; i < REFUSED && !known; i++)
-            known = handles->foreign[i].inode == stamp->wal_inode && handles->foreign[i].device == stamp->device &&
-                    handles->foreign[i].birth == wal_birth;
-        pthread_mutex_unlock(&handles->mutex);
-    }
-    return known;
-}
-
 /* Under the mutex, which is released while closing. */
 static void
 close_idle(mc_handles *handles, mc_handle *handle)
@@ -283,7 +229,8 @@ find_idle(mc_handles *handles, const char *path, uint64_t hash, const mc_stamp *
         if (same && !handle->busy) {
             if (stamp != NULL && handle->device == stamp->device && handle->inode == stamp->inode)
                 return handle;
-            note_foreign_wal(handles, handle, stamp, pool);
+            if (stamp != NULL && stamp->wal_inode != 0 && stamp->wal_inode == handle->wal_inode)
+                mc_past_note_wal(handles->past, path, handle->used, stamp, pool);
             close_idle(handles, handle);
             next = handles->buckets[hash % BUCKETS]; /* the chain may have changed meanwhile */
         }
@@ -370,7 +317,7 @@ static mc_error *
 open_into(mc_handle *handle, const mc_stamp *stamp, const mc_open *how, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_handles *handles = handle->table;
-    bool foreign = wal_is_foreign(handles, handle->path, stamp, pool);
+    bool foreign = mc_past_wal_is_foreign(handles == NULL ? NULL : handles->past, handle->path, stamp, pool);
     if (foreign) {
         mc_log_write(ctx, MC_LOG_WARN, "%s-wal belongs to a file that was replaced: it is not used", handle->path);
         if (how->write)
@@ -385,6 +332,8 @@ open_into(mc_handle *handle, const mc_stamp *stamp, const mc_open *how, mc_ctx *
         return MC_OK; /* it is not certain which file is open, or how it may be read later: for this use only */
     handle->device = now.device;
     handle->inode = now.inode;
+    if (how->write)
+        mc_past_note_written(handles->past, handle->path, pool);
     pthread_mutex_lock(&handles->mutex);
     handle->next = handles->buckets[handle->hash % BUCKETS];
     handles->buckets[handle->hash % BUCKETS] = handle;
@@ -450,7 +399,13 @@ mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, con
     struct mc_write_lock *lock = NULL;
     if (how->write && handles != NULL)
         MC_TRY(lock_writer(&lock, handles, path, ctx, pool));
-    mc_error *error = check_out(handle, handles, path, stamp, how, ctx, pool);
+    mc_stamp made; /* by another thread, while this one waited for the lock */
+    if (stamp == NULL && lock != NULL && mc_stamp_take(&made, path))
+        stamp = &made;
+    bool check = stamp == NULL && handles != NULL && ctx->bulk;
+    mc_error *error = check ? mc_past_check_away(handles->past, path, pool) : MC_OK;
+    if (error == MC_OK)
+        error = check_out(handle, handles, path, stamp, how, ctx, pool);
     if (error != MC_OK) {
         if (lock != NULL)
             pthread_mutex_unlock(&lock->mutex);

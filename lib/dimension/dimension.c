@@ -138,8 +138,12 @@ mc_dimension_settle(const char **value, mc_dimension *dimension, const char *til
     int64_t latest = INT64_MIN;
     if (!dimension->time || *value == NULL || strcmp(*value, "current") != 0)
         return MC_OK;
-    MC_TRY(mc_dimension_list(&listed, dimension, tileset, ctx, pool));
     *value = dimension->default_value;
+    listed = apr_array_make(pool, 0, sizeof(const char *));
+    if (dimension->ops->latest != NULL)
+        MC_TRY(dimension->ops->latest(value, dimension, now, ctx, pool));
+    else
+        MC_TRY(mc_dimension_list(&listed, dimension, tileset, ctx, pool));
     for (int i = 0; i < listed->nelts; i++) {
         mc_time_span span;
         const char *text = APR_ARRAY_IDX(listed, i, const char *);

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 import numpy
 import pytest
-from conftest import ROOT
+from conftest import ROOT, wait_until
 from fastcgi import Client, Server
 from PIL import Image
 from postgres import Postgres
@@ -215,6 +215,32 @@ def test_mosaics_corrections_and_additions(tmp_path, database, server_of, store,
         assert value["value"] == ([int(v) for v in pixel[:3]] if pixel[3] else None)
 
 
+def test_cached_tiles_are_those_of_the_last_correction(tmp_path, database, server_of):
+    """Each is drawn once for each version of its date; those of other dates stay."""
+    cube = Cube(tmp_path, database)
+    server = server_of(cube)
+    days = ("2024-01-01", "2024-01-02")
+    address = "/wmts/1.0.0/field/default/{}/GoogleMapsCompatible/10/511/512.png"
+    cube.ingest("--date", "2024-01-01/P1D", cube.image(noise(1)), cube.image(noise(2)))
+    seen = []
+    for turn in range(3):
+        tiles = [server.get(address.format(day)) for day in days]
+        assert [tile.status for tile in tiles] == [200, 200]
+        assert all((picture(server.get(address.format(day))) == picture(tile)).all() for day, tile in zip(days, tiles))
+        seen.append([tile.body for tile in tiles])
+        assert len({bodies[0] for bodies in seen}) == turn + 1 and len({bodies[1] for bodies in seen}) == 1
+        cube.ingest("--date", days[0], cube.image(noise(10 + turn, 60, 40), 20, 10))
+    stored = [str(path.relative_to(tmp_path)) for path in (tmp_path / "tiles").rglob("*.png")]
+    assert len(stored) >= 4 and any("2024-01-01~2" in path for path in stored), stored
+    seeded = subprocess.run([BUILD / "bin/mapcache_seed", "-c", cube.config, "-t", "field", "-z", "10,10", "-D",
+                             "time=2024-01-01", "-e", box(cube)], capture_output=True, text=True, check=False)
+    assert seeded.returncode == 0, seeded.stdout + seeded.stderr
+    assert list((tmp_path / "tiles").rglob("*01~3/**/*.png"))
+    tiles = {path: path.stat().st_mtime_ns for path in (tmp_path / "tiles").rglob("*.png")}
+    server.get(address.format(days[0]))
+    assert tiles == {path: path.stat().st_mtime_ns for path in (tmp_path / "tiles").rglob("*.png")}
+
+
 def test_alpha_and_grey(tmp_path, database, server_of):
     array = numpy.dstack([noise(3), numpy.full((HEIGHT, WIDTH), 255, numpy.uint8)])
     array[10:30, 20:50, 3] = 0
@@ -235,7 +261,18 @@ def test_alpha_and_grey(tmp_path, database, server_of):
 
 
 def test_scales_between(tmp_path, database, server_of):
-    """Coarser maps are averages; those beside each other fit."""
+    """Coarser maps are averages, or the pixel in the middle; those beside each other fit."""
+    home = tmp_path / "nearest"
+    home.mkdir()
+    cube = Cube(home, database, "sqlite3")
+    array = noise(6)
+    cube.ingest("--date", "2024-01-01", cube.image(array))
+    server = server_of(cube)
+    for width, height in ((20, 14), (50, 35), (300, 210)):
+        query = map_query(cube, None).replace("WIDTH=100&HEIGHT=70", f"WIDTH={width}&HEIGHT={height}")
+        rows, columns = ((numpy.arange(n) + 0.5) * size / n for n, size in ((height, 70), (width, 100)))
+        expected = array[rows.astype(int)][:, columns.astype(int)]
+        assert (picture(server.get("/", query))[..., :3] == expected).all(), width
     cube = Cube(tmp_path, database, resample="bilinear")
     array = noise(5)
     cube.ingest("--date", "2024-01-01", cube.image(array))
@@ -477,6 +514,26 @@ def test_two_ingestions_at_once_follow_each_other(tmp_path, database):
     assert len(cube.listed()) == 40
     slots = database.sql(f'select count(distinct (t, slot)) from "{cube.table}_dates"')
     assert slots == ["40"]
+
+
+def test_a_database_that_is_away_and_back(tmp_path, database, server_of):
+    cube = Cube(tmp_path, database)
+    image = cube.image(noise(1))
+    cube.ingest("--date", "2024-01-01", image)
+    cube.lay("2024-01-01", noise(1))
+    server = server_of(cube)
+    assert (shown(server, cube, None) == cube.dates["2024-01-01"]).all()
+    database.stop()
+    try:
+        for query in (map_query(cube, "2024-01-01"), info_query(cube, 1, 1, 1, "2024", "text/csv")):
+            answer = server.get("/", query)
+            assert answer.status == 503 and b"port=" not in answer.body, answer.body
+        done = cube.run("--date", "2024-01-02", image)
+        assert done.returncode == 1 and "cannot be reached" in done.stderr and "swordfish" not in done.stderr
+    finally:
+        database.start()
+    wait_until(lambda: server.get("/", map_query(cube, "2024-01-01")).status == 200, "the database is back")
+    assert (shown(server, cube, None) == cube.dates["2024-01-01"]).all()
 
 
 def test_the_options_are_documented():

@@ -85,8 +85,8 @@ START_TEST(a_store_gives_back_what_was_committed)
         ck_ok(put(writer, 0, 0, 0, NULL, 0, 11, 32 * 32 * 2));
         ck_ok(put(writer, 0, 1, 0, NULL, 0, 22, 32 * 18 * 2));
         ck_ok(put(writer, 0, 0, 1, cover, 4, 33, 28 * 32 * 2));
-        ck_ok(cube->ops->put_date(writer, &(mc_cube_date){ DAY(2), 0, 0 }));
-        ck_ok(cube->ops->put_date(writer, &(mc_cube_date){ DAY(1), 0, 1 }));
+        ck_ok(cube->ops->put_date(writer, &(mc_cube_date){ DAY(2), 0, 0, 0 }));
+        ck_ok(cube->ops->put_date(writer, &(mc_cube_date){ DAY(1), 0, 1, 0 }));
         ck_assert_int_eq(cube_planes(cube, all)->nelts, 0); /* not committed */
         ck_ok(cube->ops->commit(writer));
         apr_array_header_t *planes = cube_planes(cube, some);
@@ -122,7 +122,7 @@ START_TEST(spans_and_bounds_choose_dates)
         ck_ok(cube->ops->write(&writer, cube, &ctx, own));
         ck_ok(cube->ops->begin(writer));
         for (int i = 0; i < 10; i++)
-            ck_ok(cube->ops->put_date(writer, &(mc_cube_date){ DAY(i - 3), i / 2, i % 2 }));
+            ck_ok(cube->ops->put_date(writer, &(mc_cube_date){ DAY(i - 3), i / 2, i % 2, 0 }));
         ck_ok(cube->ops->commit(writer));
         apr_pool_clear(own);
         ck_ok(mc_cube_dates(&dates, cube, NULL, 0, 3, &ctx, pool));
@@ -155,7 +155,7 @@ START_TEST(another_shape_is_refused)
         const mc_cube *cube = cube_of(sqlite, SMALL);
         ck_ok(cube->ops->write(&writer, cube, &ctx, own));
         ck_ok(cube->ops->begin(writer));
-        ck_ok(cube->ops->put_date(writer, &(mc_cube_date){ DAY(1), 0, 0 }));
+        ck_ok(cube->ops->put_date(writer, &(mc_cube_date){ DAY(1), 0, 0, 0 }));
         ck_ok(cube->ops->commit(writer));
         apr_pool_clear(own);
         const mc_cube *other = cube_of(sqlite, CUBE_PLACE "<bands>gray</bands><chunk>32 32 3</chunk>");
@@ -183,7 +183,7 @@ START_TEST(chunks_that_cannot_be_are_told)
             ck_ok(cube->ops->write(&writer, cube, &ctx, own));
             ck_ok(cube->ops->begin(writer));
             ck_ok(put(writer, 0, 0, 0, covers[i], i == 0 ? 1 : i == 3 ? 0 : 3, 1, i == 3 ? 100 : 1024));
-            ck_ok(cube->ops->put_date(writer, &(mc_cube_date){ DAY(1), 0, 0 }));
+            ck_ok(cube->ops->put_date(writer, &(mc_cube_date){ DAY(1), 0, 0, 0 }));
             ck_ok(cube->ops->commit(writer));
             ck_fails(CORRUPT, mc_cube_read(&planes, cube, NULL, 0, 1, &window, &ctx, pool));
             apr_pool_clear(own);
@@ -203,7 +203,7 @@ START_TEST(too_much_at_once_is_refused)
     const mc_cube_window window = { 0, 0, 8000, 8000 };
     ck_ok(cube->ops->write(&writer, cube, &ctx, own));
     ck_ok(cube->ops->begin(writer));
-    ck_ok(cube->ops->put_date(writer, &(mc_cube_date){ DAY(1), 0, 0 }));
+    ck_ok(cube->ops->put_date(writer, &(mc_cube_date){ DAY(1), 0, 0, 0 }));
     ck_ok(cube->ops->commit(writer));
     ck_fails(LIMIT, mc_cube_read(&planes, cube, NULL, 0, 1, &window, &ctx, pool));
     tear_down();

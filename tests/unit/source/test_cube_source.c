@@ -19,7 +19,7 @@ cube_with_days(const int *days, int count)
         memset(data, days[i], sizeof(data));
         const mc_cube_chunk chunk = { i, 1, 2, NULL, data, 0, 8 * 24 * 3 }; /* columns 52 to 59, rows 26 to 49 */
         ck_ok(cube->ops->put(writer, &chunk));
-        ck_ok(cube->ops->put_date(writer, &(mc_cube_date){ DAY(days[i]), i, 0 }));
+        ck_ok(cube->ops->put_date(writer, &(mc_cube_date){ DAY(days[i]), i, 0, 0 }));
     }
     ck_ok(cube->ops->commit(writer));
     apr_pool_destroy(own);
@@ -69,8 +69,10 @@ START_TEST(a_period_shows_its_latest_date)
         const struct {
             const char *time;
             int day;
-        } rows[] = { { "1970-02", 45 }, { "1970-01", 5 },          { "1970-02-10", 40 },           { "1970", 45 },
-                     { NULL, 45 },      { "1960/1970-02-12", 40 }, { "1970-01-06,1970-02-10", 40 } };
+        } rows[] = {
+            { "1970-02", 45 }, { "1970-01", 5 },       { "1970-02-10", 40 },      { "1970", 45 },
+            { NULL, 45 },      { "1970-02-10~3", 40 }, { "1960/1970-02-12", 40 }, { "1970-01-06,1970-02-10", 40 }
+        };
         for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
             ck_ok(draw(&pixels, source, &fixture_mercator, rows[j].time, 54, 4, 58, 8, 4));
             ck_assert_int_eq(pixels->data[0], rows[j].day);
@@ -110,8 +112,8 @@ START_TEST(maps_of_too_many_pixels_are_refused)
     cube_process();
     mc_pixels *pixels = NULL;
     mc_source *source =
-        source_of(cube_in_file("<srs>EPSG:3857</srs><extent>0 0 8000 8000</extent><resolution>1</resolution>"), "");
-    ck_fails(LIMIT, draw(&pixels, source, &fixture_mercator, NULL, 0, 0, 8000, 8000, 256));
+        source_of(cube_in_file("<srs>EPSG:3857</srs><extent>0 0 9000 9000</extent><resolution>1</resolution>"), "");
+    ck_fails(LIMIT, draw(&pixels, source, &fixture_mercator, NULL, 0, 0, 9000, 9000, 256));
     cube_process_end();
 }
 END_TEST
@@ -135,11 +137,26 @@ resolve(const char **values, mc_dimension *dimension, const char *value)
     return MC_OK;
 }
 
+/* Stores a date once more. */
+static void
+correct(const mc_cube *cube, int day)
+{
+    mc_cube_writer *writer;
+    apr_pool_t *own;
+    apr_pool_create(&own, pool);
+    ck_ok(cube->ops->write(&writer, cube, &ctx, own));
+    ck_ok(cube->ops->begin(writer));
+    ck_ok(cube->ops->put_date(writer, &(mc_cube_date){ DAY(day), 0, 0, 0 }));
+    ck_ok(cube->ops->commit(writer));
+    apr_pool_destroy(own);
+}
+
 START_TEST(a_dimension_has_the_dates_of_its_cube)
 {
     cube_process();
-    static const int days[] = { 40, 5, 45 };
-    (void)source_of(cube_with_days(days, 3), "");
+    static const int days[] = { 40, 5, 45, 84000 };
+    const mc_cube *cube = cube_with_days(days, 4);
+    (void)source_of(cube, "");
     mc_node *root;
     static const char text[] =
         "<mapcache><dimension type=\"cube\" name=\"when\" default=\"current\"><cube>c</cube></dimension></mapcache>";
@@ -160,7 +177,14 @@ START_TEST(a_dimension_has_the_dates_of_its_cube)
     ck_ok(mc_dimension_default(&value, dimension, "t", &ctx, pool));
     ck_assert_str_eq(value, "1970-02-15");
     ck_ok(mc_dimension_list(&list, dimension, "t", &ctx, pool));
-    ck_assert_str_eq(apr_array_pstrcat(pool, list, ' '), "1970-01-06 1970-02-10 1970-02-15");
+    ck_assert_str_eq(apr_array_pstrcat(pool, list, ' '), "1970-01-06 1970-02-10 1970-02-15 2199-12-26");
+    correct(cube, 40);
+    correct(cube, 40);
+    ck_ok(resolve(&values, dimension, "1970-02"));
+    ck_assert_str_eq(values, "1970-02-10~2 1970-02-15");
+    ck_ok(mc_dimension_list(&list, dimension, "t", &ctx, pool));
+    ck_assert_str_eq(APR_ARRAY_IDX(list, 1, const char *), "1970-02-10");
+    ck_fails(INVALID_DIMENSION, resolve(&values, dimension, "1970-02-10~2"));
     cube_process_end();
 }
 END_TEST
