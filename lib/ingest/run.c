@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/workers.h"
 #include "ingest/ingest_private.h"
 
@@ -81,7 +82,7 @@ do_job(void *baton, int index, mc_ctx *ctx)
 {
     run *run = baton;
     job *job = &run->jobs[index];
-    apr_time_t began = apr_time_now();
+    apr_time_t began = mc_clock_now();
     mc_error *error = MC_OK;
     switch (job->kind) {
     case DECODE:
@@ -97,7 +98,7 @@ do_job(void *baton, int index, mc_ctx *ctx)
         error = mc_ingest_store(run->ingest, ctx);
         break;
     }
-    job->spent = apr_time_now() - began;
+    job->spent = mc_clock_now() - began;
     return error;
 }
 
@@ -208,23 +209,23 @@ add_store(run *run, bool now)
     mc_ingest *ingest = run->ingest;
     mc_ingest_puts *filling = &ingest->filling;
     if (filling->list->nelts == 0 || (!now && filling->list->nelts < COMMIT_TILES && filling->bytes < COMMIT_BYTES &&
-                                      apr_time_now() - run->committed < COMMIT_TIME))
+                                      mc_clock_now() - run->committed < COMMIT_TIME))
         return;
     MC_ASSERT(ingest->storing.list->nelts == 0);
     mc_ingest_puts empty = ingest->storing;
     ingest->storing = *filling;
     *filling = empty;
     add_job(run, STORE);
-    run->committed = apr_time_now();
+    run->committed = mc_clock_now();
 }
 
 static void
 show(run *run, bool now)
 {
     mc_ingest *ingest = run->ingest;
-    if (ingest->plan.progress == NULL || (!now && apr_time_now() - run->shown < PROGRESS_TIME))
+    if (ingest->plan.progress == NULL || (!now && mc_clock_now() - run->shown < PROGRESS_TIME))
         return;
-    run->shown = apr_time_now();
+    run->shown = mc_clock_now();
     ingest->plan.progress(ingest->plan.baton, &ingest->counts);
 }
 
@@ -521,7 +522,7 @@ set_up(run *run, mc_ingest *ingest)
     run->ahead_count = images_ahead(ingest);
     for (int i = 0; i < AHEAD_MAX; i++)
         run->ahead[i].image = -1;
-    run->committed = run->shown = apr_time_now();
+    run->committed = run->shown = mc_clock_now();
     ingest->partials = mc_partials_create(grid->tile_width, grid->tile_height, ingest->plan.cache_limit,
                                           scratch_folder(&ingest->plan), ingest->pool);
     ingest->filling.list = apr_array_make(ingest->pool, COMMIT_TILES, sizeof(mc_put));

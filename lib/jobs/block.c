@@ -29,7 +29,7 @@ rows_of(const mc_job *job, int level)
 static int
 blocks_along(span metatiles, int side)
 {
-    return (metatiles.last - metatiles.first + side - 1) / side;
+    return (int)(((int64_t)metatiles.last - metatiles.first + side - 1) / side);
 }
 
 static int64_t

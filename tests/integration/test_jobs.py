@@ -351,6 +351,25 @@ def test_who_may_only_read_sees_the_jobs(tmp_path, database):
         assert refused.returncode == 1 and "refuses" in refused.stderr
 
 
+def test_a_schema_that_was_made_for_us_and_a_connection_of_the_command_line(tmp_path, database):
+    queue = Queue(tmp_path / "tenant", database)
+    database.sql(f"create role tenant login; create schema {queue.schema} authorization tenant")
+    own = f"host={database.folder} port={database.port} dbname=postgres user=tenant"
+    done = queue.run("enqueue", "-t", "world", "-z", "0,1", "--connection", own)  # may make tables there, but no schemas
+    assert "job 1:" in done.stdout
+    assert "open" in queue.run("list", "--connection", own).stdout
+    assert "open" in queue.run("list").stdout
+
+
+def test_messages_that_are_cut_or_no_text_are_told(tmp_path, database):
+    """What the database would refuse would be told again and again, and the unit would never end."""
+    name = "\u00e9" * 400
+    queue = Queue(tmp_path / "words", database, source=f'type="mapserver"><mapfile>/nowhere/{name}</mapfile></source>')
+    number = queue.enqueue("-z", "0,0", "--attempts", "1")
+    assert last_line(queue.worker("--drain"))["failed"] == 1
+    assert queue.job(number)["state"] == "done" and queue.job(number)["failed"] == 1
+
+
 @pytest.mark.parametrize("options,message", [
     (["-t", "nowhere"], 'no tileset "nowhere"'), (["-t", "world", "-g", "WGS84"], 'has no grid "WGS84"'),
     (["-t", "world", "-z", "40,50"], "none of these zoom levels"), (["-t", "world", "-D", "time=1"], 'no dimension "time"'),
