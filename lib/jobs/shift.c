@@ -279,7 +279,7 @@ hire(shift *s)
                           .report = take_result,
                           .idle = show,
                           .baton = s };
-    s->submitted = s->met = s->due = 0;
+    s->due = 0;
     s->rate = s->job.rate;
     s->workers = s->job.workers > 0 ? s->job.workers : 1;
     return mc_seed_hire(&s->crew, &plan, s->job_pool);
@@ -292,6 +292,7 @@ dismiss(shift *s)
     mc_error *error = s->crew == NULL ? MC_OK : mc_seed_finish(s->crew, s->job_pool);
     error = mc_error_copy(error, s->pool);
     s->crew = NULL;
+    s->submitted = s->met = 0; /* what was taken back has no results */
     if (s->job_pool != NULL)
         apr_pool_destroy(s->job_pool);
     s->job_pool = NULL;

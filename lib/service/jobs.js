@@ -8,6 +8,11 @@
   const token = document.getElementById('token');
   const seen = {}; /* job -> tiles and time of the last look, and the rate since */
   const shown = {}; /* job -> its element */
+  /* Whoever shows this page inside of another one could have its buttons pressed unseen. */
+  if (window.top !== window.self) {
+    notice.textContent = 'This page does not work inside of another one.';
+    return;
+  }
   token.value = sessionStorage.getItem('token') || '';
 
   function element(name, className, text) {

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 import numpy
 import pytest
-from conftest import ROOT
+from conftest import ROOT, wait_until
 from fastcgi import Client, Server
 from PIL import Image
 from postgres import Postgres
@@ -516,6 +516,26 @@ def test_two_ingestions_at_once_follow_each_other(tmp_path, database):
     assert len(cube.listed()) == 40
     slots = database.sql(f'select count(distinct (t, slot)) from "{cube.table}_dates"')
     assert slots == ["40"]
+
+
+def test_a_database_that_is_away_and_back(tmp_path, database, server_of):
+    cube = Cube(tmp_path, database)
+    image = cube.image(noise(1))
+    cube.ingest("--date", "2024-01-01", image)
+    cube.lay("2024-01-01", noise(1))
+    server = server_of(cube)
+    assert (shown(server, cube, None) == cube.dates["2024-01-01"]).all()
+    database.stop()
+    try:
+        for query in (map_query(cube, "2024-01-01"), info_query(cube, 1, 1, 1, "2024", "text/csv")):
+            answer = server.get("/", query)
+            assert answer.status == 503 and b"port=" not in answer.body, answer.body
+        done = cube.run("--date", "2024-01-02", image)
+        assert done.returncode == 1 and "cannot be reached" in done.stderr and "swordfish" not in done.stderr
+    finally:
+        database.start()
+    wait_until(lambda: server.get("/", map_query(cube, "2024-01-01")).status == 200, "the database is back")
+    assert (shown(server, cube, None) == cube.dates["2024-01-01"]).all()
 
 
 def test_the_options_are_documented():

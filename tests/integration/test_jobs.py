@@ -224,10 +224,10 @@ def test_a_unit_that_ends_its_workers_fails_at_last(tmp_path, database):
 
 def test_pause_resume_and_cancel_reach_workers(tmp_path, database, origin):
     queue = Queue(tmp_path / "change", database, wms(origin, "/late/50/pattern?"))
-    job = queue.enqueue("-z", "0,7")
+    job = queue.enqueue("-z", "0,7", "--side", 16)  # units larger than what is drawn meanwhile
     worker = queue.worker("-n", 2)
     try:
-        wait_until(lambda: len(boxes(origin)) > 10, "work has begun")
+        wait_until(lambda: len(boxes(origin)) > 40, "work has begun")
         queue.run("pause", job)
         wait_until(lambda: queue.sql("select count(*) from @mapcache_job_units where state = 'leased'") == ["0"], "it rests")
         resting = len(boxes(origin))
