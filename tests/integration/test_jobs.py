@@ -292,7 +292,8 @@ def test_a_rate_is_shared_by_all_workers(tmp_path, database):
     for worker in [queue.worker("--drain", "-n", 2) for _ in range(2)]:
         last_line(worker)
     shown = queue.job(job)
-    assert shown["done"] == 64 and shown["ended"] - shown["started"] > 1.5  # 256 tiles
+    # 256 tiles; a worker hears of the other after two seconds at most, so that they may be twice as fast until then
+    assert shown["done"] == 64 and shown["ended"] - shown["started"] > 1
 
 
 def test_the_same_request_makes_one_job(tmp_path, database):
