@@ -1,11 +1,16 @@
 """mapcache ingest: every pixel of every tile against a model; re-ingestion, formats, times, other systems."""
 import json
+import pathlib
 import sqlite3
+import subprocess
+import time
 
 import numpy
 import pytest
-from ingest_model import LEVELS, SIDE, Site, World, compare, decode, picture, save
+from ingest_model import BUILD, LEVELS, SIDE, Site, World, compare, decode, picture, save
 from osgeo import gdal, osr
+from PIL import Image
+from postgres import Postgres
 
 gdal.UseExceptions()
 ORIGINS = "bottom-left", "top-left", "top-right", "bottom-right"
@@ -271,6 +276,41 @@ def test_other_stores(tmp_path, kind):
         band = raster.ReadAsArray()
         assert abs(band[:3, 2048 - 640:2048 - 440, 128:400].transpose(1, 2, 0).astype(int) -
                    pixels[:, :272, :3]).max() == 0
+
+
+def test_postgresql(tmp_path):
+    with Postgres() as database:
+        store = f'type="postgresql"><connection>{database.connection()}</connection><table>tiles</table></cache>'
+        site = Site(tmp_path, cache="".join(f'<cache name="{name}" {store}' for name in ("png", "jpeg", "mixed")))
+        world = World()
+        paths = mosaic(tmp_path, world)
+        site.good("png", "--resample", "nearest", "-n", "2", *paths[:4])
+        site.good("png", "--resample", "nearest", *paths[4:])
+        rows = database.sql("select z, x, y, encode(data, 'hex') from tiles")
+        stored = {tuple(map(int, row.split("|")[:3])): bytes.fromhex(row.split("|")[3]) for row in rows}
+        compare(stored, world.overviews().tiles())
+
+
+def test_a_large_image_goes_by_in_strips(tmp_path):
+    """25 million pixels, in the memory of some rows and of its unfinished tiles."""
+    Image.MAX_IMAGE_PIXELS = None
+    row = picture(5000, 64, 15)[..., :3]
+    Image.fromarray(numpy.tile(row, (79, 1, 1))[:5000]).save(tmp_path / "a.png", compress_level=1)
+    (tmp_path / "a.pgw").write_text("0.4\n0\n0\n-0.4\n0.2\n2047.8\n")
+    site = Site(tmp_path)
+    command = site.command("png", "-z", "3,5", "--cachelimit", "8M", "--json", tmp_path / "a.png")
+    peak = 0
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+            peak = max([peak, *(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))])
+            time.sleep(0.01)
+    assert process.returncode == 0
+    plain = "MAPCACHE_SANITIZE:STRING=\n" in (BUILD / "CMakeCache.txt").read_text()
+    assert 0 < peak < 90 << 10 or not plain
+    found = decode(site.tiles("png")[5, 3, 30])
+    means = numpy.tile(row, (79, 1, 1))[:5000].reshape(1000, 5, 1000, 5, 3).mean((1, 3))  # of 2 x 2 pixels of the level
+    assert abs(found.reshape(32, 2, 32, 2, 4)[..., :3].mean((1, 3)) - means[32:64, 96:128]).mean() < 1
 
 
 def test_dry_run_tells_and_changes_nothing(site, tmp_path):
