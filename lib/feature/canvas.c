@@ -350,6 +350,19 @@ mc_canvas_fill(mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule, mc_color
     return error;
 }
 
+/* Sums in 255 steps as steps of 17. */
+static void
+make_coarse(const mc_outline *outline)
+{
+    for (int y = outline->top; y <= outline->bottom && outline->coarse && outline->summed; y++) {
+        int x, count;
+        const uint8_t *mask = mc_outline_row(outline, y, &x, &count);
+        uint8_t *row = outline->plane + (mask - outline->plane);
+        for (int i = 0; i < count; i++)
+            row[i] = (uint8_t)(step_of(row[i]) * 17);
+    }
+}
+
 mc_error *
 mc_canvas_outline(mc_canvas *canvas, mc_outline *outline, mc_color color)
 {
@@ -359,6 +372,7 @@ mc_canvas_outline(mc_canvas *canvas, mc_outline *outline, mc_color color)
         outline_tinted(canvas, outline, color);
         return MC_OK;
     }
+    make_coarse(outline);
     if (canvas->pixels != NULL) {
         mark_painted(canvas);
         mc_brush_outline(canvas->pixels, outline, color);
