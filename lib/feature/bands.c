@@ -83,15 +83,15 @@ add_line(mc_piece *piece, vector outside, double distance)
     piece->c[i] = (float)(distance + 0.5);
 }
 
-/* What may be covered lies between two points, with something around them. */
+/* What may be covered lies around the vertex, `reach` pixels at most, and around another point. It ends there, whatever
+ * the lines leave: at an acute tip that is a little more. */
 static void
-end_piece(const banding *b, mc_piece *piece, double dx, double dy, double reach)
+end_piece(const banding *b, mc_piece *piece, double reach, double dx, double dy, double reach_there)
 {
-    reach += 0.5;
-    piece->left = (float)(fmin(0, dx) - reach);
-    piece->top = (float)(fmin(0, dy) - reach);
-    piece->right = (float)(fmax(0, dx) + reach);
-    piece->bottom = (float)(fmax(0, dy) + reach);
+    piece->left = (float)(fmin(-reach, dx - reach_there) - 0.5);
+    piece->top = (float)(fmin(-reach, dy - reach_there) - 0.5);
+    piece->right = (float)(fmax(reach, dx + reach_there) + 0.5);
+    piece->bottom = (float)(fmax(reach, dy + reach_there) + 0.5);
     mc_piece_add(b->outline, piece);
 }
 
@@ -108,7 +108,7 @@ add_segment(const banding *b, const segment *s, const ending *end)
         add_line(&piece, s->begin.outside[i], s->begin.at[i]);
     for (int i = 0; i < end->count; i++)
         add_line(&piece, end->outside[i], end->at[i] + end->outside[i].x * dx + end->outside[i].y * dy);
-    end_piece(b, &piece, dx, dy, fmax(s->begin.reach, end->reach));
+    end_piece(b, &piece, s->begin.reach, dx, dy, end->reach);
 }
 
 /* The outer side of a bend whose segments both end straight at p: what is behind the one and before the other. */
@@ -129,7 +129,8 @@ add_wedge(const banding *b, mc_shape_point p, vector u, vector v, vector outer, 
         add_line(&piece, outer, b->half * cosine);
     } else
         return; /* there and back: nothing is outside */
-    end_piece(b, &piece, 0, 0, is_mitre ? b->half / cosine : b->half);
+    double reach = is_mitre ? b->half / cosine : b->half;
+    end_piece(b, &piece, reach, 0, 0, reach);
 }
 
 /* Where one segment ends and the next one begins. */
@@ -155,7 +156,9 @@ make_bend(const banding *b, const segment *in, ending *end, segment *out)
         add_wedge(b, out->a, u, v, outer, cosine, is_mitre);
         return;
     }
-    *end = (ending){ { across, outer }, { 0, b->half * cosine }, is_mitre || is_short ? 1 : 2, b->half / cosine };
+    bool has_tip = is_mitre || is_short;
+    double reach = has_tip ? b->half / cosine : b->half;
+    *end = (ending){ { across, outer }, { 0, b->half * cosine }, has_tip ? 1 : 2, reach };
     out->begin = *end;
     out->begin.outside[0] = (vector){ -across.x, -across.y };
 }
@@ -171,7 +174,7 @@ make_end(const banding *b, mc_shape_point p, vector outside)
         begin_piece(&piece, p);
         add_line(&piece, (vector){ -outside.x, -outside.y }, 0);
         piece.radius = (float)(b->half + 0.5);
-        end_piece(b, &piece, 0, 0, b->half);
+        end_piece(b, &piece, b->half, 0, 0, b->half);
     }
     return (ending){ { outside }, { 0 }, 1, b->half };
 }

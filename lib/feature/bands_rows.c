@@ -43,6 +43,8 @@ cover_avx2(uint8_t *plane, int count, float x, const mc_piece *piece, const row 
 {
     const __m256 zero = _mm256_setzero_ps(), one = _mm256_set1_ps(1);
     const __m256 lanes = _mm256_set_ps(7, 6, 5, 4, 3, 2, 1, 0);
+    /* Nothing beyond the last column: at an acute tip there might be something, which other tiles do not show. */
+    static const uint8_t all_then_none[2 * LANES] = { 255, 255, 255, 255, 255, 255, 255, 255 };
     for (int i = 0; i < count; i += LANES) {
         __m256 px = _mm256_add_ps(_mm256_set1_ps(x + (float)i), lanes), share = _mm256_set1_ps(255);
         for (int k = 0; k < piece->count; k++) {
@@ -56,8 +58,10 @@ cover_avx2(uint8_t *plane, int count, float x, const mc_piece *piece, const row 
         }
         __m256i values = _mm256_cvtps_epi32(share);
         __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(values), _mm256_extracti128_si256(values, 1));
-        __m128i *at = (__m128i *)(void *)(plane + i);
-        _mm_storel_epi64(at, _mm_adds_epu8(_mm_loadl_epi64(at), _mm_packus_epi16(words, words)));
+        __m128i *at = (__m128i *)(void *)(plane + i), bytes = _mm_packus_epi16(words, words);
+        const uint8_t *wanted = all_then_none + (count - i < LANES ? LANES - (count - i) : 0);
+        bytes = _mm_and_si128(bytes, _mm_loadl_epi64((const __m128i *)(const void *)wanted));
+        _mm_storel_epi64(at, _mm_adds_epu8(_mm_loadl_epi64(at), bytes));
     }
 }
 #endif
