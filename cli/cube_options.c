@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "ingest_options.h"
 
 enum { CUBE = 256, TIME, DATE, AT, SRS, NO_DATA, CACHE_LIMIT, SCRATCH, JSON };
 
@@ -56,22 +57,6 @@ mc_cube_usage(const char *message)
          "were left out, each named with its reason, and with it the others of its time. More: docs/datacube.md");
 }
 
-static bool
-parse_color(uint8_t rgb[3], const char *text)
-{
-    double numbers[3];
-    int found = 0;
-    if (!mc_parse_doubles(numbers, 3, &found, text, ",") || found == 2)
-        return false;
-    for (int i = 0; i < 3; i++) {
-        double value = numbers[found == 1 ? 0 : i];
-        if (!(value >= 0 && value <= 255) || value != (double)(int)value)
-            return false;
-        rgb[i] = (uint8_t)value;
-    }
-    return true;
-}
-
 /* False where the value cannot be read. */
 static bool
 set_value(mc_cube_options *options, int letter, const char *text, apr_pool_t *pool)
@@ -87,7 +72,7 @@ set_value(mc_cube_options *options, int letter, const char *text, apr_pool_t *po
         return mc_parse_doubles(options->at, 2, NULL, text, ",");
     case NO_DATA:
         options->raster.has_no_data = true;
-        return parse_color(options->raster.no_data, text);
+        return mc_ingest_color(options->raster.no_data, text);
     case CACHE_LIMIT:
         return mc_parse_size(&options->cache_limit, text) && options->cache_limit >= 1 << 20 &&
                options->cache_limit <= (int64_t)1 << 40;

@@ -183,6 +183,43 @@ prepare_all(run *run)
     return MC_OK;
 }
 
+/* Whether a client that asks for the value gets its tiles; by its own pool, because answers are kept with it. */
+static bool
+is_known(run *run, mc_dimension *dimension, const mc_dimension_query *query)
+{
+    mc_ctx ctx = run->ctx;
+    apr_array_header_t *values;
+    bool known = false;
+    apr_pool_create(&ctx.pool, run->pool);
+    mc_dimension_query asked = { query->tileset, query->grid, NULL, query->value };
+    if (mc_dimension_resolve(&values, dimension, &asked, &ctx, ctx.pool) == MC_OK)
+        for (int i = 0; i < values->nelts; i++)
+            known = known || strcmp(APR_ARRAY_IDX(values, i, const char *), query->value) == 0;
+    apr_pool_destroy(ctx.pool);
+    return known;
+}
+
+/* Tells the dimension of a value whose tiles are stored. */
+static mc_error *
+tell_dimension(run *run, const mc_ingest_group *group, const mc_ingest *ingest)
+{
+    bool inserted;
+    if (run->time < 0)
+        return MC_OK;
+    mc_dimension *dimension = run->tileset->dimensions[run->time];
+    mc_dimension_query query = { run->tileset->name, run->link->grid, &mc_ingest_outlined(ingest)->extent,
+                                 group->value };
+    MC_TRY(mc_dimension_insert(&inserted, dimension, &query, &run->ctx, run->pool));
+    if (!is_known(run, dimension, &query))
+        mc_ingest_report_line(&run->report,
+                              apr_psprintf(run->pool,
+                                           "warning: dimension %s does not know \"%s\": no client will see "
+                                           "these tiles%s",
+                                           dimension->name, group->value,
+                                           inserted ? ", although <insert_query> was run" : ""));
+    return MC_OK;
+}
+
 static mc_error *
 ingest_all(run *run)
 {
@@ -195,6 +232,8 @@ ingest_all(run *run)
         mc_error *error = mc_ingest_run(run->ingests[i], &run->ctx);
         mc_ingest_report_add(&run->report, mc_ingest_counted(run->ingests[i]));
         MC_TRY(error);
+        if (stop == 0)
+            MC_TRY(tell_dimension(run, group, run->ingests[i]));
     }
     return MC_OK;
 }

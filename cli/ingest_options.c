@@ -73,8 +73,8 @@ parse_zoom(mc_ingest_options *options, const char *text)
     return options->minzoom <= options->maxzoom;
 }
 
-static bool
-parse_color(uint8_t rgb[3], const char *text)
+bool
+mc_ingest_color(uint8_t rgb[3], const char *text)
 {
     double numbers[3];
     int found = 0;
@@ -122,9 +122,9 @@ set_value(mc_ingest_options *options, int letter, const char *text, apr_pool_t *
         return parse_assignment(options->dimensions, text, pool);
     case NO_DATA:
         options->raster.has_no_data = true;
-        return parse_color(options->raster.no_data, text);
+        return mc_ingest_color(options->raster.no_data, text);
     case BACKGROUND:
-        return parse_color(options->background, text);
+        return mc_ingest_color(options->background, text);
     case RESAMPLE:
         return parse_resample(&options->resample, text);
     case CACHE_LIMIT:
@@ -224,7 +224,7 @@ mc_ingest_options_parse(mc_ingest_options *options, int argc, const char *const 
     if (status != APR_EOF)
         return apr_psprintf(pool, "%s is no option, or lacks its value",
                             parser->ind > 0 && parser->ind <= argc ? argv[parser->ind - 1] : "something");
-    for (int i = parser->ind; i < argc; i++)
-        APR_ARRAY_PUSH(paths, const char *) = argv[i];
+    for (int i = parser->ind; i < argc; i++) /* its own copy: options that stood between are in front now */
+        APR_ARRAY_PUSH(paths, const char *) = parser->argv[i];
     return check(options);
 }

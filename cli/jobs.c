@@ -2,6 +2,7 @@
 #include "jobs.h"
 
 #include <apr_strings.h>
+#include <errno.h>
 #include <pwd.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,24 @@ owner(apr_pool_t *pool)
     return apr_pstrcat(pool, user == NULL ? "?" : user->pw_name, "@", host, NULL);
 }
 
+/* The whole file, whose bounds the job checks. */
+static mc_error *
+read_area(const char **text, const char *path, apr_pool_t *pool)
+{
+    FILE *in = fopen(path, "rb");
+    if (in == NULL)
+        return mc_error_create(pool, MC_ERR_IO, "%s cannot be opened: %s", path, strerror(errno));
+    char *bytes = apr_palloc(pool, MC_JOBS_AREA_MAX + 2);
+    size_t size = fread(bytes, 1, MC_JOBS_AREA_MAX + 1, in);
+    bool failed = ferror(in) != 0;
+    fclose(in);
+    bytes[size] = '\0';
+    *text = bytes;
+    if (!failed && strlen(bytes) == size)
+        return MC_OK;
+    return mc_error_create(pool, MC_ERR_IO, failed ? "%s cannot be read" : "%s is no text", path);
+}
+
 static int
 enqueue(jobs_cli *cli)
 {
@@ -32,7 +51,11 @@ enqueue(jobs_cli *cli)
     int64_t id = 0;
     mc_job_wish *wish = &cli->options.wish;
     wish->owner = owner(cli->pool);
-    mc_error *error = mc_job_make(&job, wish, cli->model, cli->pool);
+    mc_error *error = MC_OK;
+    if (cli->options.area != NULL)
+        error = read_area(&wish->area, cli->options.area, cli->pool);
+    if (error == MC_OK)
+        error = mc_job_make(&job, wish, cli->model, cli->pool);
     if (error == MC_OK)
         error = mc_jobs_enqueue(&id, cli->jobs, &job, wish->request, &cli->ctx);
     if (error == MC_OK)

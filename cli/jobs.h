@@ -10,7 +10,7 @@
 
 /* One run of `mapcache jobs COMMAND`. */
 typedef struct jobs_run_options {
-    const char *config, *connection;
+    const char *config, *connection, *area;
     bool json, help, verbose;
 
     mc_job_wish wish; /* enqueue */

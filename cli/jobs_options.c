@@ -6,7 +6,24 @@
 #include "jobs.h"
 #include "seed_values.h"
 
-enum { JSON = 256, CONNECTION, PRIORITY, RATE, ATTEMPTS, SIDE, REQUEST, RETRIES, DRAIN, NAME, STATE, LIMIT, AGE, ALL };
+enum {
+    JSON = 256,
+    CONNECTION,
+    PRIORITY,
+    RATE,
+    ATTEMPTS,
+    SIDE,
+    REQUEST,
+    RETRIES,
+    DRAIN,
+    NAME,
+    STATE,
+    LIMIT,
+    AGE,
+    ALL,
+    AREA,
+    AREA_SRS
+};
 
 /* Which commands have an option. */
 enum { ENQUEUE = 1, WORK = 2, LIST = 4, SHOW = 8, WATCH = 16, CHANGE = 32, PRUNE = 64, EVERY = 127 };
@@ -21,9 +38,15 @@ static const struct row {
     { { "grid", 'g', TRUE, "grid of the tileset; default: its first" }, ENQUEUE },
     { { "zoom", 'z', TRUE, "MIN,MAX zoom levels; default: all of the grid" }, ENQUEUE },
     { { "extent", 'e', TRUE, "MINX,MINY,MAXX,MAXY in units of the grid" }, ENQUEUE },
+    { { "area", AREA, TRUE, "file of GeoJSON or WKT: only what its polygons, lines and points meet" }, ENQUEUE },
+    { { "area-srs", AREA_SRS, TRUE,
+        "its CRS, x first; default: what it names, else degrees (GeoJSON), the grid's (WKT)" },
+      ENQUEUE },
     { { "mode", 'm', TRUE, "seed (default), reseed, delete or transfer" }, ENQUEUE },
     { { "transfer", 'x', TRUE, "tileset that a transfer copies to" }, ENQUEUE },
-    { { "older", 'o', TRUE, "only tiles older than \"YYYY/MM/DD hh:mm\" (local time) or \"now\"" }, ENQUEUE },
+    { { "older", 'o', TRUE,
+        "only tiles older than \"YYYY/MM/DD hh:mm\" (local time), \"now\", or so long: 30m, 12h, 7d" },
+      ENQUEUE },
     { { "dimension", 'D', TRUE, "NAME=VALUE of a dimension; may be repeated" }, ENQUEUE },
     { { "priority", PRIORITY, TRUE, "number; jobs with the highest come first; default 0" }, ENQUEUE },
     { { "rate-limit", RATE, TRUE, "tiles per second of all workers together" }, ENQUEUE },
@@ -127,9 +150,15 @@ set_name(jobs_options *options, int letter, const char *text)
         int letter;
         const char **field;
     } const names[] = {
-        { 'c', &options->config },    { CONNECTION, &options->connection }, { 't', &options->wish.tileset },
-        { 'g', &options->wish.grid }, { 'x', &options->wish.target },       { REQUEST, &options->wish.request },
+        { 'c', &options->config },
+        { CONNECTION, &options->connection },
+        { 't', &options->wish.tileset },
+        { 'g', &options->wish.grid },
+        { 'x', &options->wish.target },
+        { REQUEST, &options->wish.request },
         { NAME, &options->name },
+        { AREA, &options->area },
+        { AREA_SRS, &options->wish.area_srs },
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (names[i].letter == letter) {
@@ -184,7 +213,7 @@ set_value(jobs_options *options, int letter, const char *text, apr_pool_t *pool)
     case 'm':
         return mc_job_mode_parse(&wish->mode, text);
     case 'o':
-        if (!mc_seed_parse_age(&older, text))
+        if (!mc_seed_parse_age(&older, text, pool))
             return false;
         wish->older = apr_time_sec(older);
         return true;

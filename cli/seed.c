@@ -250,9 +250,7 @@ work(run *run, FILE *tiles, FILE *failures)
 static int
 dry_run(run *run, FILE *tiles)
 {
-    mc_seed_dry dry = { .area = &run->setup.area,
-                        .task = &run->setup.task,
-                        .expected = mc_seed_count(&run->setup.area) };
+    mc_seed_dry dry = { .area = &run->setup.area, .task = &run->setup.task };
     run->failure = mc_seed_dry_begin(&dry, mc_server_config(run->setup.server), &run->log, run->setup.pool);
     if (run->failure != MC_OK) {
         fprintf(stderr, "%s\n", mc_error_chain(run->failure, run->setup.pool));

@@ -6,17 +6,19 @@
 #include "mapcache/seed.h"
 #include "mapcache/server.h"
 
-enum { MC_SEED_DRY_LEVELS = 256, MC_SEED_SAMPLES = 200 };
+enum { MC_SEED_DRY_LEVELS = 256 };
+
+typedef struct mc_seed_dry_level {
+    int64_t metatiles, tiles, stride;
+    int64_t asked, stored, bytes; /* of the samples: each stride'th metatile's first tile */
+} mc_seed_dry_level;
 
 typedef struct mc_seed_dry {
     const mc_seed_area *area;
     const mc_seed_task *task;
-    int64_t expected; /* metatiles; the samples are spread over them */
-
     mc_ctx ctx;
     mc_runtime *runtime;
-    int64_t visited, metatiles[MC_SEED_DRY_LEVELS], tiles[MC_SEED_DRY_LEVELS];
-    int64_t asked, stored, bytes; /* of the samples */
+    mc_seed_dry_level levels[MC_SEED_DRY_LEVELS];
 } mc_seed_dry;
 
 mc_error *mc_seed_dry_begin(mc_seed_dry *dry, const mc_config *config, const mc_log *log, apr_pool_t *pool) MC_CHECKED;

@@ -7,9 +7,9 @@
 #include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/text.h"
+#include "seed_values.h"
 
 enum {
     RATE_LIMIT = 256,
@@ -107,65 +107,6 @@ parse_pair(int *first, int *second, const char *text, int min, int max, apr_pool
            mc_parse_int(second, comma + 1, min, max);
 }
 
-/* "30m": that long ago. */
-static bool
-parse_ago(apr_time_t *older, const char *text, apr_pool_t *pool)
-{
-    static const struct {
-        char letter;
-        int seconds;
-    } units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
-    size_t size = strlen(text);
-    int64_t count;
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && size > 1; i++)
-        if (text[size - 1] == units[i].letter &&
-            mc_parse_int64(&count, apr_pstrmemdup(pool, text, size - 1), 0, 1000000000 / units[i].seconds)) {
-            *older = apr_time_now() - apr_time_from_sec(count * units[i].seconds);
-            return true;
-        }
-    return false;
-}
-
-/* "now", a local time, or how long ago. */
-static bool
-parse_age(apr_time_t *older, const char *text, apr_pool_t *pool)
-{
-    if (parse_ago(older, text, pool))
-        return true;
-    if (strcmp(text, "now") == 0) {
-        *older = apr_time_now();
-        return true;
-    }
-    struct tm local = { .tm_isdst = -1 };
-    const char *rest = strptime(text, "%Y/%m/%d %H:%M", &local);
-    if (rest == NULL || *rest != '\0')
-        return false;
-    time_t seconds = mktime(&local);
-    *older = apr_time_from_sec(seconds);
-    return seconds > 0;
-}
-
-static bool
-parse_assignment(apr_table_t *table, const char *text, apr_pool_t *pool)
-{
-    const char *equals = strchr(text, '=');
-    if (equals == NULL || equals == text)
-        return false;
-    apr_table_set(table, apr_pstrmemdup(pool, text, (size_t)(equals - text)), equals + 1);
-    return true;
-}
-
-static bool
-parse_extent(mc_extent *extent, const char *text)
-{
-    double numbers[4];
-    int found;
-    if (!mc_parse_doubles(numbers, 4, &found, text, ",") || found != 4)
-        return false;
-    *extent = (mc_extent){ numbers[0], numbers[1], numbers[2], numbers[3] };
-    return mc_extent_valid(extent);
-}
-
 static bool
 parse_mode(mc_seed_mode *mode, const char *text)
 {
@@ -258,14 +199,13 @@ set_value(mc_seed_options *options, int letter, const char *text, apr_pool_t *po
     switch (letter) {
     case 'z':
         options->has_zoom = true;
-        return parse_pair(&options->minzoom, &options->maxzoom, text, 0, 1000, pool) &&
-               options->minzoom <= options->maxzoom;
+        return mc_seed_parse_zooms(&options->minzoom, &options->maxzoom, text, pool);
     case 'e':
-        return options->has_extent = parse_extent(&options->extent, text);
+        return options->has_extent = mc_seed_parse_extent(&options->extent, text);
     case 'm':
         return parse_mode(&options->mode, text);
     case 'o':
-        return parse_age(&options->older, text, pool);
+        return mc_seed_parse_age(&options->older, text, pool);
     case 'M':
         return parse_pair(&options->metatile_columns, &options->metatile_rows, text, 1, 64, pool);
     case 'i':
@@ -277,9 +217,9 @@ set_value(mc_seed_options *options, int letter, const char *text, apr_pool_t *po
     case 'P':
         return mc_parse_int(&options->percent, text, 0, 100);
     case 'D':
-        return parse_assignment(options->dimensions, text, pool);
+        return mc_seed_parse_assignment(options->dimensions, text, pool);
     case 'H':
-        return parse_assignment(options->headers, text, pool);
+        return mc_seed_parse_assignment(options->headers, text, pool);
     case RATE_LIMIT:
         return mc_parse_int(&options->rate, text, 1, 1000000000);
     case RETRIES:

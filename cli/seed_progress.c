@@ -4,6 +4,9 @@
  */
 #include "seed_progress.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 
 static const apr_interval_time_t INTERVAL = APR_USEC_PER_SEC;
@@ -53,11 +56,17 @@ show_bar(const mc_seed_progress *progress)
     char awake[48] = "";
     if (progress->awake < progress->workers)
         snprintf(awake, sizeof(awake), "  %d of %d workers", progress->awake, progress->workers);
-    printf("\r\033[K[%.*s%.*s] %5.1f %%  %lld tiles, %lld skipped, %lld failed  %.0f tiles/s  %s left%s  z%d x%d y%d",
-           filled, full, WIDTH - filled, empty, 100 * share, (long long)(progress->done * progress->metatile_tiles),
-           (long long)(progress->skipped * progress->metatile_tiles), (long long)progress->failed,
-           (double)progress->done * progress->metatile_tiles / elapsed, left, awake, progress->last.z, progress->last.x,
-           progress->last.y);
+    struct winsize window = { .ws_col = 0 };
+    char line[320];
+    snprintf(line, sizeof(line),
+             "[%.*s%.*s] %5.1f %%  %lld tiles, %lld skipped, %lld failed  %.0f tiles/s  %s left%s  z%d x%d y%d", filled,
+             full, WIDTH - filled, empty, 100 * share, (long long)(progress->done * progress->metatile_tiles),
+             (long long)(progress->skipped * progress->metatile_tiles), (long long)progress->failed,
+             (double)progress->done * progress->metatile_tiles / elapsed, left, awake, progress->last.z,
+             progress->last.x, progress->last.y);
+    /* A line that is longer than the terminal is wide could not be drawn over. */
+    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1;
+    printf("\r\033[K%.*s", known ? window.ws_col - 1 : (int)sizeof(line), line);
 }
 
 static void

@@ -26,9 +26,30 @@ mc_seed_parse_extent(mc_extent *extent, const char *text)
     return mc_extent_valid(extent);
 }
 
-bool
-mc_seed_parse_age(apr_time_t *older, const char *text)
+/* "30m": that long ago. */
+static bool
+parse_ago(apr_time_t *older, const char *text, apr_pool_t *pool)
 {
+    static const struct {
+        char letter;
+        int seconds;
+    } units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+    size_t size = strlen(text);
+    int64_t count;
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && size > 1; i++)
+        if (text[size - 1] == units[i].letter &&
+            mc_parse_int64(&count, apr_pstrmemdup(pool, text, size - 1), 0, 1000000000 / units[i].seconds)) {
+            *older = apr_time_now() - apr_time_from_sec(count * units[i].seconds);
+            return true;
+        }
+    return false;
+}
+
+bool
+mc_seed_parse_age(apr_time_t *older, const char *text, apr_pool_t *pool)
+{
+    if (parse_ago(older, text, pool))
+        return true;
     if (strcmp(text, "now") == 0) {
         *older = apr_time_now();
         return true;

@@ -12,8 +12,8 @@ bool mc_seed_parse_zooms(int *first, int *last, const char *text, apr_pool_t *po
 /* "MINX,MINY,MAXX,MAXY" */
 bool mc_seed_parse_extent(mc_extent *extent, const char *text);
 
-/* "now", or a local time "YYYY/MM/DD hh:mm". */
-bool mc_seed_parse_age(apr_time_t *older, const char *text);
+/* "now", a local time "YYYY/MM/DD hh:mm", or how long ago: "90s", "30m", "12h", "7d". */
+bool mc_seed_parse_age(apr_time_t *older, const char *text, apr_pool_t *pool);
 
 /* "NAME=VALUE" into a table. */
 bool mc_seed_parse_assignment(apr_table_t *table, const char *text, apr_pool_t *pool);

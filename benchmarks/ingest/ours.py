@@ -68,7 +68,7 @@ def cube(folder, database, images, limit):
     config = folder / "cube.xml"
     config.write_text(f"""<mapcache>
   <cube name="series" type="postgresql"><connection>{database.connection().replace("dbname=postgres", "dbname=ours")}</connection>
-    <srs>EPSG:3857</srs><extent>{west} {south} {east} {north}</extent><resolution>{data.PIXEL}</resolution><bands>3</bands></cube>
+    <srs>EPSG:3857</srs><extent>{west} {south} {east} {north}</extent><resolution>{data.PIXEL}</resolution><bands>rgb</bands></cube>
   <service type="tms" enabled="true"/>
   <lock_dir>{folder}</lock_dir>
 </mapcache>

@@ -44,7 +44,11 @@ typedef struct mc_cube_window {
 typedef struct mc_cube_date {
     int64_t time_us; /* microseconds since 1970, UTC */
     int t, slot;
+    int revision; /* how often it has been corrected */
 } mc_cube_date;
+
+/* Between a date and its revision in the values that cube dimensions hand to sources. */
+#define MC_CUBE_REVISION '~'
 
 /* The dates that are wholly stored and lie in one of `count` spans (0: all), in the order of time; the latest `most` of
  * them. An array of mc_cube_date. MC_ERR_UNAVAILABLE, MC_ERR_IO: the store cannot be read; one that nobody has written

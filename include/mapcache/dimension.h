@@ -33,6 +33,12 @@ typedef struct mc_dimension_ops {
     /* The default value as the back end knows it; NULL: that of the configuration. */
     mc_error *(*ask_default)(const char **value, mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
                              apr_pool_t *pool);
+    /* Makes a value known to the back end; NULL: it cannot. *inserted: it is configured to. */
+    mc_error *(*insert)(bool *inserted, mc_dimension *dimension, const mc_dimension_query *query, mc_ctx *ctx,
+                        apr_pool_t *pool);
+    /* The latest value that has begun, for "current"; NULL: it is looked for in the list. *value stays as it is where
+     * there is none. */
+    mc_error *(*latest)(const char **value, mc_dimension *dimension, apr_time_t now, mc_ctx *ctx, apr_pool_t *pool);
     /* Whether what a value stands for depends on the extent; NULL: it does not. */
     bool (*by_extent)(const mc_dimension *dimension);
     bool from_backend; /* values come from a database */
@@ -76,6 +82,13 @@ mc_error *mc_dimension_resolve_all(apr_array_header_t **values, mc_dimension *di
 
 /* Whether what a value stands for may differ from tile to tile. */
 bool mc_dimension_by_extent(const mc_dimension *dimension);
+
+/*
+ * After tiles of a value have been stored: <insert_query>, where one is configured (*inserted). The query's extent is
+ * that of the new tiles. MC_ERR_IO, MC_ERR_UPSTREAM where the back end refuses.
+ */
+mc_error *mc_dimension_insert(bool *inserted, mc_dimension *dimension, const mc_dimension_query *query, mc_ctx *ctx,
+                              apr_pool_t *pool) MC_CHECKED;
 
 /* What capabilities list; `tileset` as its queries see it. */
 mc_error *mc_dimension_list(apr_array_header_t **values, mc_dimension *dimension, const char *tileset, mc_ctx *ctx,

@@ -25,6 +25,7 @@ enum {
     MC_JOBS_SIDE_MAX = 1024,    /* metatiles along a unit's side */
     MC_JOBS_ATTEMPTS_MAX = 100, /* how often a unit is tried */
     MC_JOBS_LISTED_MAX = 1000,
+    MC_JOBS_AREA_MAX = 4 << 20, /* bytes of an area's text */
 };
 
 typedef enum mc_job_mode { MC_JOB_SEED, MC_JOB_RESEED, MC_JOB_DELETE, MC_JOB_TRANSFER } mc_job_mode;
@@ -45,13 +46,15 @@ typedef struct mc_job_wish {
     apr_int64_t older; /* seconds since 1970; 0: any age */
     bool has_zoom, has_extent;
     int minzoom, maxzoom;
-    mc_extent extent;    /* units of the grid's CRS, as a configuration has them */
-    double rate;         /* tiles per second of all workers together; 0: no limit */
-    int priority;        /* the highest first */
-    int attempts;        /* how often a unit is tried; 0: three times */
-    int side;            /* metatiles along a unit's side; 0: by the job's size */
-    const char *owner;   /* who asks, for people; NULL: nobody */
-    const char *request; /* the same text makes the same job only once; NULL: one of its own */
+    mc_extent extent;     /* units of the grid's CRS, as a configuration has them */
+    const char *area;     /* GeoJSON or WKT that limits the job; NULL: none */
+    const char *area_srs; /* its CRS, x first; NULL: what it names, else degrees (GeoJSON) or the grid's (WKT) */
+    double rate;          /* tiles per second of all workers together; 0: no limit */
+    int priority;         /* the highest first */
+    int attempts;         /* how often a unit is tried; 0: three times */
+    int side;             /* metatiles along a unit's side; 0: by the job's size */
+    const char *owner;    /* who asks, for people; NULL: nobody */
+    const char *request;  /* the same text makes the same job only once; NULL: one of its own */
 } mc_job_wish;
 
 /* What has become of metatiles. */
@@ -70,6 +73,8 @@ typedef struct mc_job {
     int minzoom, maxzoom;
     bool has_extent;
     mc_extent extent;
+    bool has_area;
+    const char *area, *area_srs; /* texts; "" without, and in lists */
     const mc_tile_range *limits; /* of minzoom and so on: [0] is the one of minzoom */
     int columns, rows;           /* tiles in a metatile */
     int side;
@@ -126,9 +131,10 @@ mc_job_block mc_job_block_of(const mc_job *job, int64_t unit);
 mc_error *mc_job_make(mc_job *job, const mc_job_wish *wish, const struct mc_config *config,
                       apr_pool_t *pool) MC_CHECKED;
 
-/* What a worker with this configuration has to do for a job. The tileset is a copy. MC_ERR_CONFIG where the
- * configuration has not what the job names, or where the job's units mean other tiles here. */
-mc_error *mc_job_task(mc_seed_task *task, const mc_job *job, const struct mc_config *config,
+/* What a worker with this configuration has to do for a job, and which metatiles of its units are wanted. The tileset
+ * is a copy. MC_ERR_CONFIG where the configuration has not what the job names, or where the job's units mean other
+ * tiles here. */
+mc_error *mc_job_task(mc_seed_task *task, mc_seed_area *area, const mc_job *job, const struct mc_config *config,
                       apr_pool_t *pool) MC_CHECKED;
 
 /* --- the queue ---------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 /* The cache "disk": a file for each tile (spec 5.5). Written beside its place and renamed, so that nobody ever reads
  * half a tile. */
+#include <apr_hash.h>
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -233,11 +234,28 @@ write_all(int file, const uint8_t *bytes, size_t size)
     return true;
 }
 
+/* A root that was there when the seeder began is away, and not to be made anew where nobody finds it again. */
+static mc_error *
+check_root(disk_cache *cache, mc_ctx *ctx)
+{
+    if (!ctx->bulk)
+        return MC_OK;
+    if (cache->root == NULL || access(cache->root, F_OK) == 0) {
+        atomic_store_explicit(&cache->seen, true, memory_order_relaxed);
+        return MC_OK;
+    }
+    if (!atomic_load_explicit(&cache->seen, memory_order_relaxed))
+        return MC_OK; /* the first tile makes it */
+    return mc_error_create(ctx->pool, MC_ERR_UNAVAILABLE, "the folder of cache \"%s\" has gone: is it mounted?",
+                           cache->base.cache.name);
+}
+
 /* Creates `path` at once with all of its bytes, or as a link where `link` is not NULL. */
 static mc_error *
-create_file(char *path, const mc_buf *data, const char *link, int retries, apr_pool_t *pool)
+create_file(disk_cache *cache, char *path, const mc_buf *data, const char *link, mc_ctx *ctx)
 {
-    const char *temporary = temporary_name(path, pool);
+    const char *temporary = temporary_name(path, ctx->pool);
+    const int retries = cache->creation_retry;
     for (int attempt = 0;; attempt++) {
         bool made = false;
         if (link != NULL) {
@@ -255,10 +273,12 @@ create_file(char *path, const mc_buf *data, const char *link, int retries, apr_p
             return MC_OK;
         int code = errno;
         (void)unlink(temporary);
+        if (code == ENOENT)
+            MC_TRY(check_root(cache, ctx));
         int reason = code == ENOENT || code == ENOTDIR ? make_folders(path) : 0;
         /* The first time, the folders are simply not there yet. */
         if (attempt > retries || (code != ENOENT && attempt >= retries))
-            return failed(path, "a tile cannot be stored", reason != 0 ? reason : code, pool);
+            return failed(path, "a tile cannot be stored", reason != 0 ? reason : code, ctx->pool);
     }
 }
 
@@ -290,15 +310,13 @@ put_link(disk_cache *cache, char *path, const mc_put *tile, const uint8_t bgra[4
     MC_TRY(mc_text_check(&out, &tile->key, ctx->pool));
     struct stat info;
     if (stat(blank, &info) != 0 || info.st_size == 0)
-        MC_TRY(create_file(blank, tile->data, NULL, cache->creation_retry, ctx->pool));
-    return create_file(path, NULL, link_text(path, blank, ctx->pool), cache->creation_retry, ctx->pool);
+        MC_TRY(create_file(cache, blank, tile->data, NULL, ctx));
+    return create_file(cache, path, NULL, link_text(path, blank, ctx->pool), ctx);
 }
 
 static mc_error *
-put_tile(disk_cache *cache, const mc_put *tile, mc_ctx *ctx)
+put_tile(disk_cache *cache, char *path, const mc_put *tile, mc_ctx *ctx)
 {
-    char path[MC_PATH_MAX];
-    MC_TRY(tile_path(path, cache, &tile->key, ctx->pool));
     mc_memory_key memory_key;
     mc_memory_key_build(&memory_key, 2, path, &tile->key);
     mc_memory_forget(&memory_key, ctx);
@@ -306,14 +324,27 @@ put_tile(disk_cache *cache, const mc_put *tile, mc_ctx *ctx)
         return MC_OK;
     if (tile->uniform && cache->symlink_blank && cache->layout != TEMPLATE)
         return put_link(cache, path, tile, tile->bgra, ctx);
-    return create_file(path, tile->data, NULL, cache->creation_retry, ctx->pool);
+    return create_file(cache, path, tile->data, NULL, ctx);
 }
 
+/*
+ * The last one first: whether a metatile is there is told by its first tile, which must not be there before the others,
+ * wherever the disk is full or the process killed. Of a tile that comes twice the last one counts.
+ */
 static mc_error *
 disk_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
 {
-    for (int i = 0; i < count; i++)
-        MC_TRY(put_tile((disk_cache *)base, &tiles[i], ctx));
+    disk_cache *cache = (disk_cache *)base;
+    apr_hash_t *stored = apr_hash_make(ctx->pool);
+    MC_TRY(check_root(cache, ctx));
+    for (int i = count - 1; i >= 0; i--) {
+        char path[MC_PATH_MAX];
+        MC_TRY(tile_path(path, cache, &tiles[i].key, ctx->pool));
+        if (apr_hash_get(stored, path, APR_HASH_KEY_STRING) != NULL)
+            continue;
+        MC_TRY(put_tile(cache, path, &tiles[i], ctx));
+        apr_hash_set(stored, apr_pstrdup(ctx->pool, path), APR_HASH_KEY_STRING, "");
+    }
     return MC_OK;
 }
 

@@ -2,6 +2,8 @@
 #ifndef MC_CACHE_DISK_BASE_H
 #define MC_CACHE_DISK_BASE_H
 
+#include <stdatomic.h>
+
 #include "cache/cache_base.h"
 
 typedef enum layout { TILECACHE, ARCGIS, WORLDWIND, TEMPLATE } layout;
@@ -16,6 +18,7 @@ typedef struct disk_cache {
     bool detect_blank;
     int creation_retry;
     mc_template *template;
+    _Atomic bool seen; /* the root has been there */
 } disk_cache;
 
 /* mc_cache_ops.upkeep and measure: what lies in folders of the layouts that have some. */

@@ -35,7 +35,8 @@ create_tables(const names *n, mc_cube_dialect dialect, apr_pool_t *pool)
     const char *tables = apr_psprintf(
         pool,
         "CREATE TABLE IF NOT EXISTS %s(signature text NOT NULL);"
-        " CREATE TABLE IF NOT EXISTS %s(time int8 NOT NULL PRIMARY KEY, t int4 NOT NULL, slot int4 NOT NULL);"
+        " CREATE TABLE IF NOT EXISTS %s(time int8 NOT NULL PRIMARY KEY, t int4 NOT NULL, slot int4 NOT NULL,"
+        " revision int4 NOT NULL DEFAULT 0);"
         " CREATE TABLE IF NOT EXISTS %s(t int4 NOT NULL, y int4 NOT NULL, x int4 NOT NULL, cover %s, data %s NOT NULL,"
         " PRIMARY KEY(t, y, x));",
         n->info, n->dates, n->chunks, blob, blob);
@@ -83,7 +84,7 @@ static void
 add_reading(mc_cube_sql *sql, const mc_cube_shape *shape, const names *n, mc_cube_dialect dialect, apr_pool_t *pool)
 {
     sql->dates = apr_psprintf(pool,
-                              "SELECT (SELECT signature FROM %s) = $1, time, t, slot FROM %s"
+                              "SELECT (SELECT signature FROM %s) = $1, time, t, slot, revision FROM %s"
                               " WHERE time >= $2 AND time < $3 ORDER BY time DESC LIMIT $4",
                               n->info, n->dates);
     sql->dates = in_dialect(sql->dates, dialect, pool);
@@ -104,8 +105,9 @@ add_writing(mc_cube_sql *sql, const names *n, mc_cube_dialect dialect, apr_pool_
     sql->put = in_dialect(apr_psprintf(pool, "INSERT INTO %s(" COLUMNS ") VALUES ($1, $2, $3, $4, $5)", n->chunks),
                           dialect, pool);
     sql->put_date = in_dialect(apr_psprintf(pool,
-                                            "INSERT INTO %s(time, t, slot) VALUES ($1, $2, $3) ON CONFLICT (time)"
-                                            " DO UPDATE SET t = excluded.t, slot = excluded.slot",
+                                            "INSERT INTO %s AS d (time, t, slot) VALUES ($1, $2, $3)"
+                                            " ON CONFLICT (time) DO UPDATE SET t = excluded.t, slot = excluded.slot,"
+                                            " revision = d.revision + 1",
                                             n->dates),
                                dialect, pool);
     if (dialect == MC_CUBE_IN_SQLITE) {

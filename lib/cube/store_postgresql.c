@@ -194,7 +194,7 @@ take_read(void *baton, const mc_postgres_field *f)
         return mc_error_create(r->pool, MC_ERR_CONFIG, "the store has another shape");
     if (r->piece != NULL)
         return give_piece(r, f);
-    mc_cube_date date = { number_of(&f[1]), (int)number_of(&f[2]), (int)number_of(&f[3]) };
+    mc_cube_date date = { number_of(&f[1]), (int)number_of(&f[2]), (int)number_of(&f[3]), (int)number_of(&f[4]) };
     return r->date(r->baton, &date);
 }
 

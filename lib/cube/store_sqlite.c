@@ -131,7 +131,8 @@ take_read(void *baton, sqlite3_stmt *row)
     if (r->other_shape)
         return mc_error_create(r->pool, MC_ERR_CONFIG, "the store has another shape");
     if (r->piece == NULL) {
-        mc_cube_date date = { sqlite3_column_int64(row, 1), sqlite3_column_int(row, 2), sqlite3_column_int(row, 3) };
+        mc_cube_date date = { sqlite3_column_int64(row, 1), sqlite3_column_int(row, 2), sqlite3_column_int(row, 3),
+                              sqlite3_column_int(row, 4) };
         return r->date(r->baton, &date);
     }
     mc_cube_piece piece = { .time_us = sqlite3_column_int64(row, 1),

@@ -142,6 +142,26 @@ mark_of(char mark[MARK_BYTES], const mc_handle *handle)
     return snprintf(mark, MARK_BYTES, "%s-bulk", handle->path) < MARK_BYTES;
 }
 
+/* 1: it has been made, 0: it was there, -1: it cannot be made. */
+static int
+set_mark(const mc_handle *handle)
+{
+    char mark[MARK_BYTES];
+    int file = mark_of(mark, handle) ? open(mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+    if (file < 0)
+        return errno == EEXIST ? 0 : -1;
+    close(file);
+    return 1;
+}
+
+static void
+remove_mark(const mc_handle *handle)
+{
+    char mark[MARK_BYTES];
+    if (mark_of(mark, handle))
+        (void)unlink(mark);
+}
+
 static bool
 is_marked(const mc_handle *handle)
 {
@@ -177,8 +197,10 @@ set_up(mc_handle *handle, const mc_open *how, bool created, apr_pool_t *pool)
     handle->may_switch = how->wal && !journal_configured;
     if (created && handle->may_switch && local_file_system(handle->path)) {
         mc_error *error = run(handle, "PRAGMA journal_mode=WAL", "a tile store cannot be set up", pool);
-        if (error != MC_OK && error->kind != MC_ERR_UNAVAILABLE) /* another process makes the same file: it does this */
+        if (error != MC_OK && error->kind != MC_ERR_UNAVAILABLE)
             return error;
+        if (error != MC_OK) /* another process is making the same file: later, then */
+            (void)set_mark(handle);
     }
     handle->bulk = handle->may_switch && is_marked(handle);
     if (how->create != NULL)
@@ -189,31 +211,27 @@ set_up(mc_handle *handle, const mc_open *how, bool created, apr_pool_t *pool)
 void
 mc_handle_bulk(mc_handle *handle)
 {
-    char mark[MARK_BYTES];
-    if (!handle->may_switch || mc_handle_rollback(handle) || !mark_of(mark, handle))
+    if (!handle->may_switch || mc_handle_rollback(handle))
         return;
     mc_handles_close_readers(handle);
-    int file = open(mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file < 0 && errno != EEXIST)
+    int made = set_mark(handle);
+    if (made < 0)
         return;
-    if (file >= 0)
-        close(file);
-    if (sqlite3_exec(handle->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL) == SQLITE_OK)
-        handle->bulk = true;
-    else if (file >= 0)
-        (void)unlink(mark); /* somebody else has it open */
+    if (sqlite3_exec(handle->db, "PRAGMA journal_mode=PERSIST", NULL, NULL, NULL) == SQLITE_OK)
+        handle->bulk = true; /* a journal that persists ends with a write, wherever its folder has been moved */
+    else if (made == 1)
+        remove_mark(handle); /* somebody else has it open */
 }
 
 /* Ends a bulk load. Where others keep the file busy, or the disk is full, the mark stays for the next writer. */
 static void
 end_bulk(mc_handle *handle, bool replaced)
 {
-    char mark[MARK_BYTES];
     handle->bulk = false;
     sqlite3_busy_timeout(handle->db, LEAVING_MS);
-    bool back = replaced || sqlite3_exec(handle->db, "PRAGMA journal_mode=WAL", NULL, NULL, NULL) == SQLITE_OK;
-    if (back && mark_of(mark, handle))
-        (void)unlink(mark);
+    if (replaced ||
+        sqlite3_exec(handle->db, "PRAGMA journal_mode=DELETE; PRAGMA journal_mode=WAL", NULL, NULL, NULL) == SQLITE_OK)
+        remove_mark(handle);
 }
 
 /* *code: SQLite's, when it fails. */

@@ -22,6 +22,7 @@ enum {
     SAMPLE = 8,   /* idle handles that are compared to find a victim */
     STRIPES = 64, /* write locks: files share them by hash, nobody holds two */
     REFUSED = 64, /* foreign -wal files that are remembered */
+    WRITTEN = 64, /* files that were written, likewise */
     LEAST_HANDLES = 4,
     PAGES_AT_MOST = 16 << 20, /* of all files' pages in memory, together; above that each keeps but a few */
     LITTLE = 64 << 10,
@@ -38,6 +39,11 @@ struct foreign_wal {
     int64_t birth;
 };
 
+struct written {
+    uint64_t path; /* its hash */
+    uint64_t folder_device;
+};
+
 struct mc_handles {
     pthread_mutex_t mutex; /* guards all below but the write locks; taken after a write lock, never before */
     pthread_cond_t freed;
@@ -49,6 +55,8 @@ struct mc_handles {
     atomic_size_t page_bytes;
     struct foreign_wal foreign[REFUSED];
     unsigned foreign_count;
+    struct written written[WRITTEN]; /* files that writers have had open */
+    unsigned written_count;
     struct mc_write_lock writers[STRIPES];
 };
 
@@ -307,6 +315,64 @@ mc_handles_close_readers(const mc_handle *writer)
     pthread_mutex_unlock(&handles->mutex);
 }
 
+/* The file system of a file's folder; false where there is no folder. */
+static bool
+find_folder(uint64_t *device, const char *path, apr_pool_t *pool)
+{
+    struct stat info;
+    const char *slash = strrchr(path, '/');
+    if (stat(slash == NULL ? "." : apr_pstrmemdup(pool, path, (size_t)(slash - path) + 1), &info) != 0)
+        return false;
+    *device = info.st_dev;
+    return true;
+}
+
+/* Under the mutex. NULL: this process has not written the file, or many others since. */
+static struct written *
+find_written(mc_handles *handles, const char *path)
+{
+    uint64_t hash = mc_hash64(path, strlen(path), 0);
+    for (int i = 0; i < WRITTEN; i++)
+        if (handles->written[i].path == hash)
+            return &handles->written[i];
+    return NULL;
+}
+
+static void
+note_written(mc_handles *handles, const char *path, apr_pool_t *pool)
+{
+    struct written now = { .path = mc_hash64(path, strlen(path), 0) };
+    if (!find_folder(&now.folder_device, path, pool))
+        return;
+    pthread_mutex_lock(&handles->mutex);
+    struct written *known = find_written(handles, path);
+    if (known == NULL)
+        known = &handles->written[handles->written_count++ % WRITTEN];
+    *known = now;
+    pthread_mutex_unlock(&handles->mutex);
+}
+
+/*
+ * A file that a seeder has written is no longer there. Where its folder has gone, too, or another file system is
+ * mounted in its place, the store is away, and a new one in its stead would swallow tiles that nobody finds again. A
+ * server does make a new one: who removes a folder under it wants an empty cache.
+ */
+static mc_error *
+check_away(mc_handles *handles, const char *path, mc_ctx *ctx, apr_pool_t *pool)
+{
+    uint64_t device;
+    if (!ctx->bulk)
+        return MC_OK;
+    pthread_mutex_lock(&handles->mutex);
+    const struct written *known = find_written(handles, path);
+    struct written then = known == NULL ? (struct written){ 0 } : *known;
+    pthread_mutex_unlock(&handles->mutex);
+    if (known == NULL || (find_folder(&device, path, pool) && device == then.folder_device))
+        return MC_OK;
+    return mc_error_create(pool, MC_ERR_UNAVAILABLE, "the folder of %s has gone, or is another one: is it mounted?",
+                           path);
+}
+
 /* Puts `handle` into a slot of its own, closing another one where the table is full. Under the mutex, which is released
  * while closing. */
 static mc_error *
@@ -384,6 +450,8 @@ open_into(mc_handle *handle, const mc_stamp *stamp, const mc_open *how, mc_ctx *
         return MC_OK; /* it is not certain which file is open, or how it may be read later: for this use only */
     handle->device = now.device;
     handle->inode = now.inode;
+    if (how->write)
+        note_written(handles, handle->path, pool);
     pthread_mutex_lock(&handles->mutex);
     handle->next = handles->buckets[handle->hash % BUCKETS];
     handles->buckets[handle->hash % BUCKETS] = handle;
@@ -449,7 +517,9 @@ mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, con
     struct mc_write_lock *lock = NULL;
     if (how->write && handles != NULL)
         MC_TRY(lock_writer(&lock, handles, path, ctx, pool));
-    mc_error *error = check_out(handle, handles, path, stamp, how, ctx, pool);
+    mc_error *error = stamp == NULL && handles != NULL ? check_away(handles, path, ctx, pool) : MC_OK;
+    if (error == MC_OK)
+        error = check_out(handle, handles, path, stamp, how, ctx, pool);
     if (error != MC_OK) {
         if (lock != NULL)
             pthread_mutex_unlock(&lock->mutex);

@@ -1,4 +1,8 @@
-/* A dimension whose values are the dates of a cube: those that are wholly stored at the moment. */
+/*
+ * A dimension whose values are the dates of a cube: those that are wholly stored at the moment. What a date that has
+ * been corrected stands for has the number of its revision ("2024-05-01~2"), which becomes part of the keys of tiles:
+ * those that were made before are not found any more.
+ */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -42,11 +46,16 @@ cube_from_config(const mc_node *node, mc_build *build)
 }
 
 static apr_array_header_t *
-texts_of(const apr_array_header_t *dates, apr_pool_t *pool)
+texts_of(const apr_array_header_t *dates, bool with_revisions, apr_pool_t *pool)
 {
     apr_array_header_t *texts = apr_array_make(pool, dates->nelts, sizeof(const char *));
-    for (int i = 0; i < dates->nelts; i++)
-        APR_ARRAY_PUSH(texts, const char *) = mc_time_text(APR_ARRAY_IDX(dates, i, mc_cube_date).time_us, pool);
+    for (int i = 0; i < dates->nelts; i++) {
+        const mc_cube_date *date = &APR_ARRAY_IDX(dates, i, mc_cube_date);
+        const char *text = mc_time_text(date->time_us, pool);
+        if (with_revisions && date->revision > 0)
+            text = apr_psprintf(pool, "%s%c%d", text, MC_CUBE_REVISION, date->revision);
+        APR_ARRAY_PUSH(texts, const char *) = text;
+    }
     return texts;
 }
 
@@ -78,7 +87,7 @@ resolve_one(apr_array_header_t **values, const cube_dimension *dimension, const 
                                dimension->base.name, (int)MOST_DATES);
     if (spans->nelts == 1)
         (void)keep_exact(dates, list, value, pool);
-    *values = texts_of(dates, pool);
+    *values = texts_of(dates, true, pool);
     return MC_OK;
 }
 
@@ -105,20 +114,27 @@ cube_list(apr_array_header_t **values, mc_dimension *base, const char *tileset, 
     apr_array_header_t *dates;
     (void)tileset;
     MC_TRY(mc_cube_dates(&dates, ((const cube_dimension *)base)->cube, NULL, 0, MOST_DATES, ctx, pool));
-    *values = texts_of(dates, pool);
+    *values = texts_of(dates, false, pool);
+    return MC_OK;
+}
+
+static mc_error *
+cube_latest(const char **value, mc_dimension *base, apr_time_t now, mc_ctx *ctx, apr_pool_t *pool)
+{
+    apr_array_header_t *dates;
+    const mc_time_span begun = { INT64_MIN, now + 1 };
+    MC_TRY(mc_cube_dates(&dates, ((const cube_dimension *)base)->cube, &begun, 1, 1, ctx, pool));
+    if (dates->nelts > 0)
+        *value = mc_time_text(APR_ARRAY_IDX(dates, 0, mc_cube_date).time_us, pool);
     return MC_OK;
 }
 
 static mc_error *
 cube_default(const char **value, mc_dimension *base, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
 {
-    apr_array_header_t *dates;
     (void)tileset;
     *value = base->default_value;
-    MC_TRY(mc_cube_dates(&dates, ((const cube_dimension *)base)->cube, NULL, 0, 1, ctx, pool));
-    if (dates->nelts > 0 && strcmp(base->default_value, "current") == 0)
-        *value = mc_time_text(APR_ARRAY_IDX(dates, 0, mc_cube_date).time_us, pool);
-    return MC_OK;
+    return strcmp(*value, "current") == 0 ? cube_latest(value, base, apr_time_now(), ctx, pool) : MC_OK;
 }
 
 const mc_dimension_ops mc_dimension_cube = {
@@ -129,5 +145,6 @@ const mc_dimension_ops mc_dimension_cube = {
     .resolve_all = cube_resolve_all,
     .list = cube_list,
     .ask_default = cube_default,
+    .latest = cube_latest,
     .from_backend = true,
 };

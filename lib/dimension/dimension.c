@@ -106,6 +106,17 @@ mc_dimension_resolve_all(apr_array_header_t **values, mc_dimension *dimension, c
     return MC_OK;
 }
 
+mc_error *
+mc_dimension_insert(bool *inserted, mc_dimension *dimension, const mc_dimension_query *query, mc_ctx *ctx,
+                    apr_pool_t *pool)
+{
+    *inserted = false;
+    if (dimension->ops->insert == NULL)
+        return MC_OK;
+    MC_TRY(check_length(dimension, query->value, pool));
+    return dimension->ops->insert(inserted, dimension, query, ctx, pool);
+}
+
 bool
 mc_dimension_by_extent(const mc_dimension *dimension)
 {
@@ -127,8 +138,12 @@ mc_dimension_settle(const char **value, mc_dimension *dimension, const char *til
     int64_t latest = INT64_MIN;
     if (!dimension->time || *value == NULL || strcmp(*value, "current") != 0)
         return MC_OK;
-    MC_TRY(mc_dimension_list(&listed, dimension, tileset, ctx, pool));
     *value = dimension->default_value;
+    listed = apr_array_make(pool, 0, sizeof(const char *));
+    if (dimension->ops->latest != NULL)
+        MC_TRY(dimension->ops->latest(value, dimension, now, ctx, pool));
+    else
+        MC_TRY(mc_dimension_list(&listed, dimension, tileset, ctx, pool));
     for (int i = 0; i < listed->nelts; i++) {
         mc_time_span span;
         const char *text = APR_ARRAY_IDX(listed, i, const char *);

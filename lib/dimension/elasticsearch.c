@@ -166,7 +166,8 @@ elasticsearch_from_config(const mc_node *node, mc_build *build)
     /* Answers are told apart by what they are taken from, too. */
     const char *source =
         apr_psprintf(build->pool, "%s\n%s\n%s", dimension->http->url, config.validate_response, config.list_response);
-    if (!mc_query_set_up(&dimension->query, &config.query, source, false, NULL, node, build))
+    if (!mc_query_set_up(&dimension->query, &config.query, source, false, &(mc_query_extras){ NULL, NULL }, node,
+                         build))
         return NULL;
     dimension->query.ask = elasticsearch_ask;
     return &dimension->query.base;

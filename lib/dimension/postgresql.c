@@ -12,7 +12,7 @@
 typedef struct postgresql_config {
     mc_query_config query; /* first: the rows of MC_QUERY_KEYS count from here */
     const char *connection;
-    const char *default_query;
+    const char *default_query, *insert_query;
 } postgresql_config;
 
 typedef struct postgresql_dimension {
@@ -27,6 +27,7 @@ static const mc_key postgresql_keys[] = {
       "Connection string or URI of libpq, e.g. `host=db.example dbname=catalogue user=maps`." },
     { "default_query", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(postgresql_config, default_query), NULL,
       "Its first row is the default value that WMS capabilities show; without a row it is the configured one." },
+    MC_QUERY_INSERT_KEY(offsetof(postgresql_config, insert_query)),
     MC_KEY_END,
 };
 
@@ -140,7 +141,8 @@ postgresql_from_config(const mc_node *node, mc_build *build)
     if (!mc_config_read(&config, node, postgresql_keys, build->diagnostics))
         return NULL;
     postgresql_dimension *dimension = apr_pcalloc(build->pool, sizeof(*dimension));
-    if (!mc_query_set_up(&dimension->query, &config.query, config.connection, false, config.default_query, node, build))
+    if (!mc_query_set_up(&dimension->query, &config.query, config.connection, false,
+                         &(mc_query_extras){ config.default_query, config.insert_query }, node, build))
         return NULL;
     dimension->query.ask = postgresql_ask;
     dimension->connection = config.connection;
@@ -156,5 +158,6 @@ const mc_dimension_ops mc_dimension_postgresql = {
     .keys = postgresql_keys,
     .help = "Values that are asked of a PostgreSQL database. Bound values are texts whose types the server infers.",
     .from_config = postgresql_from_config,
+    .insert = mc_query_insert,
     MC_QUERY_OPS,
 };

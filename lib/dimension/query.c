@@ -134,13 +134,14 @@ read_remember(mc_query_dimension *dimension, const char *text, const mc_node *no
 
 bool
 mc_query_set_up(mc_query_dimension *dimension, const mc_query_config *config, const char *source, bool is_file,
-                const char *default_query, const mc_node *node, mc_build *build)
+                const mc_query_extras *extras, const mc_node *node, mc_build *build)
 {
     dimension->path = is_file ? source : NULL;
     if (!mc_dimension_set_common(&dimension->base, &config->common, build) ||
         !read_remember(dimension, config->remember, node, build))
         return false;
-    const char *const texts[] = { config->validate_query, config->list_query, default_query };
+    const char *const texts[] = { config->validate_query, config->list_query, extras->default_query,
+                                  extras->insert_query };
     for (int i = 0; i < MC_QUERY_KINDS; i++)
         set_statement(&dimension->statements[i], texts[i], config->common.type, source, config->max_entries,
                       build->pool);
@@ -559,4 +560,29 @@ mc_query_default(const char **value, mc_dimension *base, const char *tileset, mc
     if (found->count > 0)
         *value = apr_pstrdup(pool, found->values[0]);
     return MC_OK;
+}
+
+mc_error *
+mc_query_insert(bool *inserted, mc_dimension *base, const mc_dimension_query *query, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_query_dimension *dimension = (mc_query_dimension *)base;
+    const mc_query_statement *statement = &dimension->statements[MC_QUERY_INSERT];
+    mc_query_binds binds = binds_of(query);
+    mc_time_span span;
+    mc_query_rows rows = { .pool = pool, .most = 1, .first_only = true, .dimension = base->name };
+    mc_query_rows *const all[] = { &rows };
+    mc_stamp stamp;
+    *inserted = statement->text != NULL;
+    if (!*inserted)
+        return MC_OK;
+    binds.timed = mc_time_parse(&span, binds.dim, strlen(binds.dim), apr_time_now()) == NULL;
+    if (binds.timed) {
+        binds.start_us = span.start_us;
+        binds.end_us = span.end_us;
+    }
+    rows.values = apr_array_make(pool, 1, sizeof(const char *));
+    mc_query_batch batch = { MC_QUERY_INSERT, statement, &binds, all, 1, NULL, false };
+    if (dimension->path != NULL && mc_stamp_take(&stamp, dimension->path))
+        batch.stamp = &stamp;
+    return dimension->ask(dimension, &batch, ctx, pool);
 }

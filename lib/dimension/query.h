@@ -56,7 +56,14 @@ void mc_query_texts(const char *texts[MC_QUERY_PARAMETER_COUNT], const mc_query_
  * *whole is rounded down. */
 bool mc_query_whole_time(int64_t *whole, int64_t time_us, int64_t unit_us);
 
-typedef enum mc_query_kind { MC_QUERY_VALIDATE, MC_QUERY_LIST, MC_QUERY_DEFAULT, MC_QUERY_KINDS } mc_query_kind;
+/* INSERT: a statement that gives no rows and is never remembered. */
+typedef enum mc_query_kind {
+    MC_QUERY_VALIDATE,
+    MC_QUERY_LIST,
+    MC_QUERY_DEFAULT,
+    MC_QUERY_INSERT,
+    MC_QUERY_KINDS
+} mc_query_kind;
 
 /* Statement and what it depends on; made by mc_query_set_up. */
 typedef struct mc_query_statement {
@@ -101,6 +108,19 @@ struct mc_query_dimension {
     bool by_stamp;                /* <remember>: as long as the file's stamp stays the same */
     apr_interval_time_t remember; /* <remember>, else: so long; 0: once in a request */
 };
+
+/* Statements that not every kind has; NULL: there is none. */
+typedef struct mc_query_extras {
+    const char *default_query, *insert_query;
+} mc_query_extras;
+
+/* The row of the key table of kinds whose database can be written; `member` is the struct's. */
+#define MC_QUERY_INSERT_KEY(member)                                                                                    \
+    {                                                                                                                  \
+        "insert_query", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, member, NULL,                                          \
+            "Run by `mapcache ingest` for each value whose tiles it has stored, so that validate_query and "           \
+            "list_query find it. Bound as there; the box is that of the images. To be run twice without harm."         \
+    }
 
 /* What is read from the element; kinds put it first into their own. */
 typedef struct mc_query_config {
@@ -155,11 +175,11 @@ typedef struct mc_query_config {
 /*
  * Fills what the front needs after mc_config_read. `source` tells the back end's databases apart (file, connection,
  * URL): together with the type and the statements it is the identity of remembered answers. `is_file`: it is the path
- * of a file, whose stamp answers may be remembered by. `default_query` may be NULL. False after a complaint that
+ * of a file, whose stamp answers may be remembered by. False after a complaint that
  * refuses the configuration. base.ops is set by the caller of from_config, dimension->ask by the kind.
  */
 bool mc_query_set_up(mc_query_dimension *dimension, const mc_query_config *config, const char *source, bool is_file,
-                     const char *default_query, const mc_node *node, mc_build *build);
+                     const mc_query_extras *extras, const mc_node *node, mc_build *build);
 
 /* The members of mc_dimension_ops that are the same for all. */
 #define MC_QUERY_OPS                                                                                                   \
@@ -173,5 +193,9 @@ mc_error *mc_query_list(apr_array_header_t **values, mc_dimension *base, const c
 mc_error *mc_query_default(const char **value, mc_dimension *base, const char *tileset, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
 bool mc_query_by_extent(const mc_dimension *base);
+
+/* The member `insert` of mc_dimension_ops, of kinds that have MC_QUERY_INSERT_KEY. */
+mc_error *mc_query_insert(bool *inserted, mc_dimension *base, const mc_dimension_query *query, mc_ctx *ctx,
+                          apr_pool_t *pool) MC_CHECKED;
 
 #endif

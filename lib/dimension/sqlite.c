@@ -15,12 +15,14 @@ enum { STEPS = 2000 };
 typedef struct sqlite_config {
     mc_query_config query; /* first: the rows of MC_QUERY_KEYS count from here */
     const char *dbfile;
+    const char *insert_query;
 } sqlite_config;
 
 static const mc_key sqlite_keys[] = {
     MC_QUERY_KEYS,
     { "dbfile", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(sqlite_config, dbfile), NULL,
-      "The SQLite file that is asked; it is opened for reading only." },
+      "The SQLite file that is asked; the server opens it for reading only." },
+    MC_QUERY_INSERT_KEY(offsetof(sqlite_config, insert_query)),
     MC_KEY_END,
 };
 
@@ -132,7 +134,7 @@ answer_all(mc_query_dimension *dimension, mc_query_batch *batch, mc_handle *hand
     mc_error *error = mc_handle_statement(&statement, handle, batch->statement->text, pool);
     if (error != MC_OK)
         return failure(dimension, handle, pool);
-    if (sqlite3_column_count(statement) == 0)
+    if (sqlite3_column_count(statement) == 0 && batch->kind != MC_QUERY_INSERT)
         return mc_error_create(pool, MC_ERR_CONFIG, "a query of dimension %s gives no rows", dimension->base.name);
     positions positions = find_parameters(statement);
     for (int i = 0; i < batch->count && error == MC_OK; i++)
@@ -158,7 +160,7 @@ sqlite_ask(mc_query_dimension *base, mc_query_batch *batch, mc_ctx *ctx, apr_poo
 {
     mc_handle *handle;
     mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
-    mc_open how = { .vfs = mc_sqlite_clock() };
+    mc_open how = { .vfs = mc_sqlite_clock(), .write = batch->kind == MC_QUERY_INSERT };
     how.profile = mc_open_profile(&how);
     mc_error *error = mc_handle_acquire(&handle, handles, base->path, batch->stamp, &how, ctx, pool);
     if (error != MC_OK)
@@ -184,7 +186,8 @@ make(const mc_node *node, bool time, mc_build *build)
     if (!mc_config_read(&config, node, sqlite_keys, build->diagnostics))
         return NULL;
     mc_query_dimension *dimension = apr_pcalloc(build->pool, sizeof(*dimension));
-    if (!mc_query_set_up(dimension, &config.query, config.dbfile, true, NULL, node, build))
+    if (!mc_query_set_up(dimension, &config.query, config.dbfile, true, &(mc_query_extras){ NULL, config.insert_query },
+                         node, build))
         return NULL;
     dimension->ask = sqlite_ask;
     dimension->base.time = dimension->base.time || time;
@@ -208,6 +211,7 @@ const mc_dimension_ops mc_dimension_sqlite = {
     .keys = sqlite_keys,
     .help = "Values that are asked of an SQLite file.",
     .from_config = sqlite_from_config,
+    .insert = mc_query_insert,
     MC_QUERY_OPS,
 };
 
@@ -216,5 +220,6 @@ const mc_dimension_ops mc_dimension_time = {
     .keys = sqlite_keys,
     .help = "The same as sqlite with time=\"true\".",
     .from_config = time_from_config,
+    .insert = mc_query_insert,
     MC_QUERY_OPS,
 };

@@ -316,19 +316,23 @@ postgis_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, 
     return MC_OK;
 }
 
-/* Which attributes are whole numbers: eight bytes of them are less work for the database than their text is. */
-static mc_error *
-find_integers(const bool **integers, postgis *layer, const mc_feature_query *query, mc_ctx *ctx, apr_pool_t *pool)
+/* Which attributes are whole numbers: eight bytes of them are less work for the database than their text is. NULL where
+ * it does not say. */
+static const bool *
+find_integers(postgis *layer, const mc_feature_query *query, mc_ctx *ctx, apr_pool_t *pool)
 {
     apr_array_header_t *fields;
-    MC_TRY(postgis_fields(&fields, &layer->data, ctx, pool));
+    mc_error *error = postgis_fields(&fields, &layer->data, ctx, pool);
+    if (error != MC_OK) {
+        mc_error_ignore(error);
+        return NULL;
+    }
     bool *found = apr_pcalloc(pool, sizeof(*found) * (size_t)query->attribute_count);
     for (int i = 0; i < query->attribute_count; i++)
         for (int j = 0; j < fields->nelts && !found[i]; j++)
             found[i] = APR_ARRAY_IDX(fields, j, mc_field).type == MC_FIELD_INTEGER &&
                        strcmp(APR_ARRAY_IDX(fields, j, mc_field).name, query->attributes[i]) == 0;
-    *integers = found;
-    return MC_OK;
+    return found;
 }
 
 /* What the map needs of the database, and how. */
@@ -351,7 +355,7 @@ prepare(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer, 
     wish->sorted = rows < SORTED_ROWS;
     wish->copy = rows >= COPY_ROWS;
     if (wish->copy && query->attribute_count > 0)
-        MC_TRY(find_integers(&wish->integers, layer, query, ctx, pool));
+        wish->integers = find_integers(layer, query, ctx, pool);
     MC_TRY(mc_postgis_build(statement, &layer->config, column, wish, pool));
     if (!wish->copy || statement->param_count == 0)
         return MC_OK;

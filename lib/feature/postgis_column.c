@@ -89,17 +89,19 @@ mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *confi
 {
     static const char sql[] =
         "SELECT a.attname::text, postgis_typmod_srid(a.atttypmod)::text, postgis_typmod_type(a.atttypmod), "
-        "t.typname::text, (c.relkind IN ('r', 'm'))::text, ST_XMin(e.box)::text, ST_YMin(e.box)::text, "
-        "ST_XMax(e.box)::text, ST_YMax(e.box)::text, (c.relkind NOT IN ('r', 'm') OR c.relhassubclass OR "
-        "c.reltoastrelid <> 0 AND pg_relation_size(c.reltoastrelid) > $3)::text "
+        "t.typname::text, (c.relkind IN ('r', 'm'))::text, "
+        "ST_XMin(e.box)::text, ST_YMin(e.box)::text, ST_XMax(e.box)::text, ST_YMax(e.box)::text, "
+        "(c.relkind NOT IN ('r', 'm') OR c.relhassubclass OR "
+        "(c.reltoastrelid <> 0 AND pg_relation_size(c.reltoastrelid) > $3))::text "
         "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid JOIN pg_class c ON c.oid = a.attrelid "
-        "JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN LATERAL (SELECT CASE WHEN c.relkind IN ('r', 'm') AND "
-        "t.typname = 'geometry' AND NOT c.relhassubclass AND EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid "
-        "AND "
-        "i.indkey[0] = a.attnum) THEN ST_EstimatedExtent(n.nspname, c.relname, a.attname) END AS box) e ON true "
-        "WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped AND t.typname IN ('geometry', "
-        "'geography') AND a.attname = "
-        "coalesce($2, a.attname) ORDER BY a.attnum LIMIT 1";
+        "JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN LATERAL (SELECT CASE WHEN c.relkind IN ('r', 'm') "
+        "AND t.typname = 'geometry' AND NOT c.relhassubclass AND EXISTS (SELECT FROM pg_index i "
+        "JOIN pg_class o ON o.oid = i.indexrelid JOIN pg_am m ON m.oid = o.relam WHERE i.indrelid = c.oid "
+        "AND i.indkey[0] = a.attnum AND i.indisvalid AND i.indpred IS NULL AND m.amname = 'gist') "
+        "THEN ST_EstimatedExtent(n.nspname, c.relname, a.attname) END AS box) e ON true "
+        "WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped "
+        "AND t.typname IN ('geometry', 'geography') AND a.attname = coalesce($2, a.attname) "
+        "ORDER BY a.attnum LIMIT 1";
     *column = (mc_postgis_column){
         .name = config->geometry, .srid = config->srid, .varied = true, .unsettled = true, .large = true
     };

@@ -300,14 +300,16 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
     const char *id = config->id == NULL || !wish->query->ids
                          ? ""
                          : apr_pstrcat(pool, ",", mc_postgis_quoted(config->id, pool), "::int8", NULL);
-    const char *from, *columns = "", *shape = in_map(&b, geometry);
+    const char *from, *shape = in_map(&b, geometry);
+    apr_array_header_t *columns = apr_array_make(pool, 16, sizeof(const char *));
     statement->param_count = 0;
     statement->dimensions = false;
     b.box = box_of(&b);
     MC_TRY(relation(&from, &b, config));
     for (int i = 0; i < wish->query->attribute_count; i++)
-        columns = apr_pstrcat(pool, columns, ",", mc_postgis_quoted(wish->query->attributes[i], pool),
-                              wish->integers != NULL && wish->integers[i] ? "::int8" : "::text", NULL);
+        APR_ARRAY_PUSH(columns, const char *) =
+            apr_pstrcat(pool, ",", mc_postgis_quoted(wish->query->attributes[i], pool),
+                        wish->integers != NULL && wish->integers[i] ? "::int8" : "::text", NULL);
     if (b.full)
         return mc_error_create(pool, MC_ERR_CONFIG, "the query of the layer has more than %d placeholders",
                                MC_POSTGRES_PARAMS - 4);
@@ -317,7 +319,8 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
         shape = packed(&b, geometry, shape);
     if (column->large)
         shape = apr_psprintf(pool, "CASE WHEN pg_column_size(%s)<=%d THEN %s END", own, MC_POSTGIS_GEOMETRY_MAX, shape);
-    statement->sql = apr_pstrcat(pool, "SELECT ", shape, id, columns, " FROM ", from, " AS layer", condition(&b, own),
+    statement->sql = apr_pstrcat(pool, "SELECT ", shape, id, apr_array_pstrcat(pool, columns, 0), " FROM ", from,
+                                 " AS layer", condition(&b, own),
                                  (wish->sorted || column->geography) && column->stored ? " ORDER BY ctid" : "", NULL);
     return MC_OK;
 }

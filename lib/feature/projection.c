@@ -128,7 +128,8 @@ acquire(mc_proj_context **context, apr_pool_t *pool)
     void *symbol;
     MC_TRY(mc_module_symbol(&symbol, "proj", "mc_projection_engine_proj", pool));
     pthread_mutex_lock(&lock);
-    engine = symbol;
+    if (engine == NULL) /* written once: whoever uses it has been here before */
+        engine = symbol;
     *context = waiting_count > 0 ? waiting[--waiting_count] : NULL;
     pthread_mutex_unlock(&lock);
     if (*context == NULL)

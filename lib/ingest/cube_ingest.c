@@ -245,6 +245,18 @@ decode_and_write(run *r, mc_cube_writer *writer, apr_pool_t *pool)
     return error;
 }
 
+/* Everything is stored: what fails now is no reason to say otherwise. */
+static mc_error *
+tidy(mc_cube_report *report, mc_cube_writer *writer)
+{
+    mc_error *error = writer->ops->tidy(writer);
+    if (error == MC_OK)
+        return writer->ops->size(&report->bytes_after, writer);
+    mc_log_error(writer->ctx, MC_LOG_WARN, error);
+    report->bytes_after = -1;
+    return MC_OK;
+}
+
 static mc_error *
 take_date(void *baton, const mc_cube_date *date)
 {
@@ -274,6 +286,5 @@ mc_cube_ingest(mc_cube_report *report, const mc_cube *cube, const mc_cube_input 
     for (int i = 0; i < r->plan.failed_count; i++)
         tell_failed(r, &r->plan.stacks[r->plan.stack_count + i]);
     MC_TRY(decode_and_write(r, writer, pool));
-    MC_TRY(cube->ops->tidy(writer));
-    return cube->ops->size(&report->bytes_after, writer);
+    return tidy(report, writer);
 }

@@ -109,7 +109,7 @@ halve_any(uint8_t *out, const uint8_t *a, const uint8_t *b, int width)
                 sum[c] += four[i][c];
         }
         for (int c = 0; c < 4; c++)
-            out[c] = count == 0 ? 0 : (uint8_t)((sum[c] + count / 2) / count);
+            out[c] = (uint8_t)(count == 0 ? 0 : (sum[c] + count / 2) / count);
     }
 }
 

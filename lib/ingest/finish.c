@@ -1,6 +1,5 @@
-/* A tile that is final: completed from what is stored, halved into the one above, encoded; and many of them stored. */
+/* A tile that is final: completed from what is stored, halved into the one above, encoded. */
 #include <apr_strings.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -135,45 +134,6 @@ mc_ingest_finish(mc_put *put, const mc_ingest *ingest, mc_partial *tile, mc_part
     mc_buf_ref(made.data);
     *put = made;
     return MC_OK;
-}
-
-/* --- storing ------------------------------------------------------------------------------------------------------ */
-
-static int
-in_store_order(const void *a, const void *b)
-{
-    const mc_tile_key *left = &((const mc_put *)a)->key, *right = &((const mc_put *)b)->key;
-    if (left->z != right->z)
-        return left->z > right->z ? -1 : 1;
-    if (left->x != right->x)
-        return left->x < right->x ? -1 : 1;
-    return left->y < right->y ? -1 : left->y > right->y;
-}
-
-void
-mc_ingest_puts_release(mc_ingest_puts *puts)
-{
-    for (int i = 0; i < puts->list->nelts; i++)
-        mc_buf_unref(APR_ARRAY_IDX(puts->list, i, mc_put).data);
-    apr_array_clear(puts->list);
-    puts->bytes = 0;
-}
-
-mc_error *
-mc_ingest_store(mc_ingest *ingest, mc_ctx *ctx)
-{
-    mc_ingest_puts *puts = &ingest->storing;
-    if (puts->list->nelts == 0)
-        return MC_OK;
-    qsort(puts->list->elts, (size_t)puts->list->nelts, sizeof(mc_put), in_store_order);
-    mc_error *error = mc_cache_put(ingest->plan.tileset->cache, (const mc_put *)(const void *)puts->list->elts,
-                                   puts->list->nelts, ctx);
-    if (error == MC_OK) {
-        ingest->counts.tiles += puts->list->nelts;
-        ingest->counts.bytes += (apr_int64_t)puts->bytes;
-    }
-    mc_ingest_puts_release(puts);
-    return error;
 }
 
 apr_int64_t

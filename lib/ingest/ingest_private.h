@@ -23,12 +23,6 @@ typedef struct mc_ingest_chain {
     mc_touch *touch;           /* of `ranges` */
 } mc_ingest_chain;
 
-/* Tiles that wait for a common transaction. */
-typedef struct mc_ingest_puts {
-    apr_array_header_t *list; /* mc_put; a reference of the data each */
-    size_t bytes;
-} mc_ingest_puts;
-
 struct mc_ingest {
     mc_ingest_plan plan;
     apr_pool_t *pool;
@@ -42,7 +36,6 @@ struct mc_ingest {
     const mc_format *format;
     mc_dimension_value *dimensions;
     mc_partials *partials;
-    mc_ingest_puts filling, storing;
 };
 
 mc_tile_key mc_ingest_key(const mc_ingest *ingest, int z, int x, int y);
@@ -60,9 +53,5 @@ int mc_ingest_touched_below(const mc_ingest *ingest, const mc_ingest_chain *chai
  */
 mc_error *mc_ingest_finish(mc_put *put, const mc_ingest *ingest, mc_partial *tile, mc_partial *above,
                            mc_ctx *ctx) MC_CHECKED;
-
-/* Stores ingest->storing in one go, tiles of lower levels first, and empties it. */
-mc_error *mc_ingest_store(mc_ingest *ingest, mc_ctx *ctx) MC_CHECKED;
-void mc_ingest_puts_release(mc_ingest_puts *puts);
 
 #endif

@@ -49,6 +49,8 @@ set_up(void)
     others = TIFFSetTagExtender(add_fields);
 }
 
+static int on_error(TIFF *tiff, void *baton, const char *module, const char *format, va_list args) MC_PRINTF(4, 0);
+
 /* The first complaint of a step: what follows is its consequence. */
 static int
 on_error(TIFF *tiff, void *baton, const char *module, const char *format, va_list args)

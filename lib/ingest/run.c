@@ -1,7 +1,7 @@
 /*
  * The run of an ingestion, in rounds. A round is a batch of jobs for all threads: some tiles of the present image are
- * drawn, tiles that have become final are halved and encoded, what was encoded before is stored, the next images are
- * decoded. Between two rounds one thread sees what has become final; no lock is needed.
+ * drawn, tiles that have become final are halved and encoded, the next images are decoded. Between two rounds one
+ * thread sees what has become final, and hands what is encoded to the writer; no lock is needed.
  */
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 
 #include "base/workers.h"
 #include "ingest/ingest_private.h"
+#include "ingest/writer.h"
 
 #define COMMIT_BYTES ((size_t)32 << 20)
 #define COMMIT_TIME (APR_USEC_PER_SEC / 2)
@@ -16,7 +17,7 @@
 
 enum { COMMIT_TILES = 1000, AHEAD_MAX = 8, CHUNK_LEAST = 4, CHUNK_MOST = 128 };
 
-typedef enum job_kind { DECODE, DRAW, FINISH, STORE } job_kind;
+typedef enum job_kind { DECODE, DRAW, FINISH } job_kind;
 
 typedef struct job {
     job_kind kind;
@@ -56,6 +57,8 @@ typedef struct run {
     int job_count;
     ahead ahead[AHEAD_MAX];
     int ahead_count, next_ahead;
+    mc_ingest_writer *writer;
+    mc_ingest_puts filling;
     apr_time_t committed, shown;
 } run;
 
@@ -93,9 +96,6 @@ do_job(void *baton, int index, mc_ctx *ctx)
     case FINISH:
         error = mc_ingest_finish(&job->put, run->ingest, job->tile, job->above, ctx);
         break;
-    case STORE:
-        error = mc_ingest_store(run->ingest, ctx);
-        break;
     }
     job->spent = apr_time_now() - began;
     return error;
@@ -113,7 +113,7 @@ static void
 count_time(mc_ingest_counts *counts, const job *job)
 {
     double seconds = (double)job->spent / APR_USEC_PER_SEC;
-    double *const sums[] = { &counts->decode, &counts->draw, &counts->encode, &counts->store };
+    double *const sums[] = { &counts->decode, &counts->draw, &counts->encode };
     *sums[job->kind] += seconds;
 }
 
@@ -169,7 +169,7 @@ take_finished(run *run, job *job)
 {
     mc_ingest *ingest = run->ingest;
     mc_partial *tile = job->tile, *above = job->above;
-    mc_ingest_puts *puts = &ingest->filling;
+    mc_ingest_puts *puts = &run->filling;
     APR_ARRAY_PUSH(puts->list, mc_put) = job->put;
     puts->bytes += job->put.data->size;
     if (above != NULL) {
@@ -201,21 +201,19 @@ add_finishes(run *run)
     return MC_OK;
 }
 
-/* What has been encoded goes to the store in this round, if it is enough, or has waited long enough. */
-static void
-add_store(run *run, bool now)
+/* What has been encoded goes to the store if it is enough, or has waited long enough. Only where it is far too much
+ * already is the batch before waited for. */
+static mc_error *
+commit(run *run)
 {
-    mc_ingest *ingest = run->ingest;
-    mc_ingest_puts *filling = &ingest->filling;
-    if (filling->list->nelts == 0 || (!now && filling->list->nelts < COMMIT_TILES && filling->bytes < COMMIT_BYTES &&
-                                      apr_time_now() - run->committed < COMMIT_TIME))
-        return;
-    MC_ASSERT(ingest->storing.list->nelts == 0);
-    mc_ingest_puts empty = ingest->storing;
-    ingest->storing = *filling;
-    *filling = empty;
-    add_job(run, STORE);
+    const mc_ingest_puts *filling = &run->filling;
+    bool much = filling->list->nelts >= COMMIT_TILES || filling->bytes >= COMMIT_BYTES;
+    bool too_much = filling->list->nelts >= 4 * COMMIT_TILES || filling->bytes >= 2 * COMMIT_BYTES;
+    if (filling->list->nelts == 0 || (!much && apr_time_now() - run->committed < COMMIT_TIME) ||
+        (!too_much && mc_ingest_writer_busy(run->writer)))
+        return MC_OK;
     run->committed = apr_time_now();
+    return mc_ingest_writer_store(run->writer, &run->filling, run->pool);
 }
 
 static void
@@ -228,14 +226,13 @@ show(run *run, bool now)
     ingest->plan.progress(ingest->plan.baton, &ingest->counts);
 }
 
-/* Runs the jobs of the round, with those that finish and store tiles, and sees to what they leave. */
+/* Runs the jobs of the round, with those that finish tiles, and sees to what they leave. */
 static mc_error *
-play(run *run, bool store_now)
+play(run *run)
 {
     mc_ingest *ingest = run->ingest;
     mc_ingest_counts *counts = &ingest->counts;
     MC_TRY(add_finishes(run));
-    add_store(run, store_now);
     mc_error *error =
         mc_workers_run(run->workers, do_job, run, run->job_count, ingest->plan.threads - 1, run->ctx, run->pool);
     for (int i = 0; i < run->job_count; i++)
@@ -248,6 +245,9 @@ play(run *run, bool store_now)
         }
     if (error == MC_OK)
         error = mc_partials_trim(ingest->partials, run->pool);
+    if (error == MC_OK)
+        error = commit(run);
+    mc_ingest_writer_count(run->writer, counts);
     counts->peak = mc_partials_peak(ingest->partials);
     counts->spooled = mc_partials_spooled(ingest->partials);
     show(run, false);
@@ -396,7 +396,7 @@ keep_up(run *run, int most)
 {
     while (run->queue->nelts - run->queue_at > most) {
         begin_round(run);
-        MC_TRY(play(run, false));
+        MC_TRY(play(run));
     }
     return MC_OK;
 }
@@ -415,7 +415,7 @@ draw_band(run *run, const band *band, int number, const mc_window *window)
         add_decodes(run);
         for (int i = 0; i < run->chunk && x < range->maxx; i++, x++)
             MC_TRY(add_draw(run, &draw, x, band->y));
-        MC_TRY(play(run, false));
+        MC_TRY(play(run));
         MC_TRY(take_drawn(run, band->chain, number));
         MC_TRY(keep_up(run, run->chunk));
     }
@@ -429,7 +429,7 @@ fetch(ahead **ahead, run *run, int number)
     while ((*ahead = ahead_of(run, number)) == NULL) {
         begin_round(run);
         add_decodes(run);
-        MC_TRY(play(run, false));
+        MC_TRY(play(run));
     }
     return MC_OK;
 }
@@ -482,10 +482,8 @@ ingest_all(run *run)
         MC_TRY(ingest_image(run, i));
     MC_TRY(keep_up(run, 0));
     MC_ASSERT(stopped(run) || mc_partials_count(ingest->partials) == 0);
-    begin_round(run);
-    MC_TRY(play(run, true));
-    show(run, true);
-    return MC_OK;
+    MC_TRY(mc_ingest_writer_store(run->writer, &run->filling, run->pool));
+    return mc_ingest_writer_wait(run->writer, run->pool);
 }
 
 static const char *
@@ -517,15 +515,14 @@ set_up(run *run, mc_ingest *ingest)
     int64_t tile = (int64_t)grid->tile_width * grid->tile_height * 4, chunk = ingest->plan.cache_limit / (6 * tile);
     run->chunk = chunk < CHUNK_LEAST ? CHUNK_LEAST : chunk > CHUNK_MOST ? CHUNK_MOST : (int)chunk;
     run->queue = apr_array_make(ingest->pool, 256, sizeof(mc_partial *));
-    run->jobs = apr_palloc(ingest->pool, sizeof(job) * (size_t)(2 * run->chunk + AHEAD_MAX + 2));
+    run->jobs = apr_palloc(ingest->pool, sizeof(job) * (size_t)(2 * run->chunk + AHEAD_MAX));
     run->ahead_count = images_ahead(ingest);
     for (int i = 0; i < AHEAD_MAX; i++)
         run->ahead[i].image = -1;
     run->committed = run->shown = apr_time_now();
     ingest->partials = mc_partials_create(grid->tile_width, grid->tile_height, ingest->plan.cache_limit,
                                           scratch_folder(&ingest->plan), ingest->pool);
-    ingest->filling.list = apr_array_make(ingest->pool, COMMIT_TILES, sizeof(mc_put));
-    ingest->storing.list = apr_array_make(ingest->pool, COMMIT_TILES, sizeof(mc_put));
+    run->filling = mc_ingest_puts_create(ingest->pool);
     apr_pool_create(&run->pool, ingest->pool);
 }
 
@@ -555,12 +552,19 @@ mc_ingest_run(mc_ingest *ingest, mc_ctx *ctx)
     set_up(&run, ingest);
     mc_error *error = mc_workers_create(&run.workers, ingest->plan.threads - 1, ingest->pool);
     if (error == MC_OK)
+        error = mc_ingest_writer_create(&run.writer, ingest->plan.tileset->cache, ctx, ingest->pool);
+    if (error == MC_OK) {
         error = mc_error_copy(ingest_all(&run), ingest->pool);
+        mc_error *late = mc_ingest_writer_wait(run.writer, ingest->pool);
+        error = error == MC_OK ? late : error;
+        mc_ingest_writer_count(run.writer, &ingest->counts);
+        show(&run, true);
+    }
+    mc_ingest_writer_destroy(run.writer);
     mc_workers_destroy(run.workers);
     for (int i = 0; i < AHEAD_MAX; i++)
         forget(&run.ahead[i]);
-    mc_ingest_puts_release(&ingest->filling);
-    mc_ingest_puts_release(&ingest->storing);
+    mc_ingest_puts_release(&run.filling);
     if (held != NULL)
         mc_lock_release(held);
     return error;

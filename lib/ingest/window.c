@@ -28,8 +28,10 @@ mc_window_open(mc_window *window, const mc_raster_info *info, const mc_raster_op
     *window = (mc_window){ .raster = NULL };
     MC_TRY(mc_raster_open(&window->raster, info->path, options, pool));
     const mc_raster_info *now = mc_raster_about(window->raster);
-    if (now->width != info->width || now->height != info->height ||
-        memcmp(now->affine, info->affine, sizeof(now->affine)) != 0)
+    bool same = now->width == info->width && now->height == info->height;
+    for (int i = 0; i < 6; i++)
+        same = same && now->affine[i] == info->affine[i];
+    if (!same)
         return mc_error_create(pool, MC_ERR_CORRUPT, "%s: it has changed since its header was read", info->path);
     window->rows.width = now->width;
     window->rows.stride = (size_t)now->width * 4;

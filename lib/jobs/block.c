@@ -26,16 +26,16 @@ rows_of(const mc_job *job, int level)
     return limits->minx < limits->maxx ? span_of(limits->miny, limits->maxy, job->rows) : (span){ 0, 0 };
 }
 
-static int
+static int64_t
 blocks_along(span metatiles, int side)
 {
-    return (metatiles.last - metatiles.first + side - 1) / side;
+    return ((int64_t)metatiles.last - metatiles.first + side - 1) / side;
 }
 
 static int64_t
 units_of(const mc_job *job, int level)
 {
-    return (int64_t)blocks_along(columns_of(job, level), job->side) * blocks_along(rows_of(job, level), job->side);
+    return blocks_along(columns_of(job, level), job->side) * blocks_along(rows_of(job, level), job->side);
 }
 
 int64_t
@@ -72,7 +72,7 @@ mc_job_block_of(const mc_job *job, int64_t unit)
         MC_ASSERT(level < job->maxzoom - job->minzoom);
     }
     span columns = columns_of(job, level), rows = rows_of(job, level);
-    int across = blocks_along(columns, job->side);
+    int64_t across = blocks_along(columns, job->side);
     mc_job_block block = { .z = job->minzoom + level,
                            .column = columns.first + (int)(unit % across) * job->side,
                            .row = rows.first + (int)(unit / across) * job->side };

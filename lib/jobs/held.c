@@ -7,8 +7,30 @@
 /* Outcomes. PASSED: of an earlier lease. */
 enum { OWED, PASSED, MET, FAILED };
 
+/* The places that are to be visited: what an earlier lease left over, then what none has come to. */
+static void
+list_places(jobs_held *held, const mc_job *job, const mc_seed_area *area)
+{
+    const mc_job_unit *unit = &held->unit;
+    int *places = apr_palloc(held->pool, sizeof(int) * (size_t)(unit->again_count + held->size - unit->position + 1));
+    for (int i = 0; i < unit->again_count; i++) {
+        held->outcomes[unit->again[i]] = OWED;
+        places[held->todo++] = unit->again[i];
+    }
+    for (int place = unit->position; place < held->size; place++) {
+        int x, y;
+        jobs_held_tile(&x, &y, held, place, job);
+        if (area->region == NULL || mc_seed_wanted(area, held->block.z, x, y))
+            places[held->todo++] = place;
+        else
+            held->outcomes[place] = PASSED;
+    }
+    held->places = places;
+}
+
 bool
-jobs_held_create(jobs_held **created, const mc_job_unit *unit, const mc_job *job, apr_pool_t *pool)
+jobs_held_create(jobs_held **created, const mc_job_unit *unit, const mc_job *job, const mc_seed_area *area,
+                 apr_pool_t *pool)
 {
     if (unit->unit < 0 || unit->unit >= job->units)
         return false;
@@ -26,23 +48,14 @@ jobs_held_create(jobs_held **created, const mc_job_unit *unit, const mc_job *job
                          .unit = *unit,
                          .block = block,
                          .size = size,
-                         .todo = unit->again_count + size - unit->position,
                          .outcomes = apr_pcalloc(own, (size_t)size),
                          .counts = unit->counts };
     held->unit.again = apr_pmemdup(own, unit->again, sizeof(int) * (size_t)unit->again_count);
     apr_cpystrn(held->message, unit->message == NULL ? "" : unit->message, sizeof(held->message));
     memset(held->outcomes, PASSED, (size_t)unit->position);
-    for (int i = 0; i < unit->again_count; i++)
-        held->outcomes[unit->again[i]] = OWED;
+    list_places(held, job, area);
     *created = held;
     return true;
-}
-
-int
-jobs_held_place(const jobs_held *held, int n)
-{
-    int again = held->unit.again_count;
-    return n < again ? held->unit.again[n] : held->unit.position + n - again;
 }
 
 void
@@ -55,7 +68,7 @@ jobs_held_tile(int *x, int *y, const jobs_held *held, int place, const mc_job *j
 void
 jobs_held_take(jobs_held *held, int n, const mc_seed_result *result, int tiles)
 {
-    int place = jobs_held_place(held, n);
+    int place = held->places[n];
     held->met++;
     held->outcomes[place] = result->outcome == MC_SEED_FAILED ? FAILED : MET;
     if (result->outcome == MC_SEED_DONE) {
@@ -75,7 +88,8 @@ jobs_held_state(const jobs_held *held, apr_pool_t *pool)
 {
     mc_job_unit state = held->unit;
     int end = held->size, owed = 0;
-    while (end > 0 && held->outcomes[end - 1] == OWED)
+    while (held->met < held->todo && end > held->unit.position &&
+           (held->outcomes[end - 1] == OWED || held->outcomes[end - 1] == PASSED))
         end--;
     for (int i = 0; i < end; i++)
         owed += held->outcomes[i] == OWED || held->outcomes[i] == FAILED;

@@ -10,6 +10,7 @@ typedef struct jobs_held {
     mc_job_unit unit; /* as it was leased */
     mc_job_block block;
     int size;              /* metatiles */
+    const int *places;     /* of the metatiles to be visited, in their order */
     int todo, handed, met; /* metatiles to be visited; given to the crew; with an outcome */
     int64_t first;         /* the crew's number of the first one that was handed out */
     uint8_t *outcomes;     /* by place in the unit: see held.c */
@@ -19,12 +20,13 @@ typedef struct jobs_held {
     int64_t ends;      /* of the lease at the latest, microseconds of the monotonic clock */
 } jobs_held;
 
-/* A copy of the unit with room for its outcomes, in a pool of its own below `pool`. False where the row of the unit
+/* A copy of the unit with room for its outcomes, in a pool of its own below `pool`; of what has not been visited only
+ * what `area` wants. False where the row of the unit
  * cannot be one of its job. */
-bool jobs_held_create(jobs_held **held, const mc_job_unit *unit, const mc_job *job, apr_pool_t *pool);
+bool jobs_held_create(jobs_held **held, const mc_job_unit *unit, const mc_job *job, const mc_seed_area *area,
+                      apr_pool_t *pool);
 
-/* The place in the unit of the n-th metatile to be visited, and where that metatile lies (its lowest tile). */
-int jobs_held_place(const jobs_held *held, int n);
+/* Where the metatile of a place in the unit lies: its lowest tile. */
 void jobs_held_tile(int *x, int *y, const jobs_held *held, int place, const mc_job *job);
 
 /* `tiles`: of the metatile, inside the grid. */

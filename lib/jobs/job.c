@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "mapcache/jobs.h"
 #include "mapcache/server.h"
+#include "seed/area.h"
 
 /* Units are as large as a worker may lose, and so many that workers share them evenly; but no more than a queue bears
  * well. */
@@ -121,19 +122,69 @@ common(mc_tile_range a, mc_tile_range b)
     return both.minx < both.maxx && both.miny < both.maxy ? both : (mc_tile_range){ 0, 0, 0, 0 };
 }
 
+/* The metatiles of a job: its limits, and what of them its area meets. */
+static mc_error *
+read_area(mc_seed_area *area, const mc_job *job, const mc_grid *grid, apr_pool_t *pool)
+{
+    mc_seed_region *region = NULL;
+    mc_tile_range *limits = apr_pcalloc(pool, sizeof(*limits) * (size_t)grid->level_count);
+    for (int z = job->minzoom; z <= job->maxzoom; z++)
+        limits[z] = job->limits[z - job->minzoom];
+    if (job->has_area)
+        MC_TRY(mc_seed_area_parse(&region, job->area, strlen(job->area), "the area",
+                                  *job->area_srs == '\0' ? NULL : job->area_srs, grid, job->maxzoom, pool));
+    if (job->has_area && region == NULL)
+        return mc_error_create(pool, MC_ERR_CORRUPT, "the area has no polygon, line or point");
+    *area = (mc_seed_area){ .grid = grid,
+                            .minzoom = job->minzoom,
+                            .maxzoom = job->maxzoom,
+                            .limits = limits,
+                            .columns = job->columns,
+                            .rows = job->rows,
+                            .region = region };
+    return MC_OK;
+}
+
+static void
+cut_limits(mc_job *job, const mc_tile_range *wanted, apr_pool_t *pool)
+{
+    int levels = job->maxzoom - job->minzoom + 1;
+    mc_tile_range *limits = apr_palloc(pool, sizeof(*limits) * (size_t)levels);
+    for (int i = 0; i < levels; i++)
+        limits[i] = common(job->limits[i], wanted[job->minzoom + i]);
+    job->limits = limits;
+}
+
+static mc_error *
+choose_area(mc_job *job, const mc_job_wish *wish, const mc_grid *grid, apr_pool_t *pool)
+{
+    mc_seed_area area;
+    job->has_area = wish->area != NULL;
+    job->area = job->has_area ? wish->area : "";
+    job->area_srs = wish->area_srs == NULL ? "" : wish->area_srs;
+    if (!job->has_area)
+        return *job->area_srs == '\0' ? MC_OK : refuse("area_srs", pool, "area_srs is of use with an area only");
+    mc_error *error = read_area(&area, job, grid, pool);
+    if (error != MC_OK)
+        return refuse("area", pool, "%s", mc_error_chain(error, pool));
+    mc_extent bounds = mc_region_bounds(area.region);
+    /* Half a pixel of the coarsest level more: what only touches a border of tiles is the region's affair. */
+    double more = grid->levels[job->minzoom].resolution / 2;
+    bounds = (mc_extent){ bounds.minx - more, bounds.miny - more, bounds.maxx + more, bounds.maxy + more };
+    cut_limits(job, mc_seed_limits(grid, &bounds, pool), pool);
+    MC_TRY(read_area(&area, job, grid, pool));
+    job->metatiles = mc_seed_count(&area);
+    return MC_OK;
+}
+
 static void
 choose_limits(mc_job *job, const mc_job_wish *wish, const mc_grid_link *link, apr_pool_t *pool)
 {
-    int levels = job->maxzoom - job->minzoom + 1;
-    mc_tile_range *limits = apr_pmemdup(pool, &link->limits[job->minzoom], sizeof(*limits) * (size_t)levels);
     job->has_extent = wish->has_extent;
     job->extent = wish->extent;
-    if (wish->has_extent) {
-        const mc_tile_range *wanted = mc_seed_limits(link->grid, &wish->extent, pool);
-        for (int i = 0; i < levels; i++)
-            limits[i] = common(limits[i], wanted[job->minzoom + i]);
-    }
-    job->limits = limits;
+    job->limits = &link->limits[job->minzoom];
+    cut_limits(job, wish->has_extent ? mc_seed_limits(link->grid, &wish->extent, pool) : link->limits, pool);
+    job->metatiles = mc_job_metatiles(job);
 }
 
 static void
@@ -161,6 +212,8 @@ check_numbers(const mc_job_wish *wish, apr_pool_t *pool)
         return refuse("rate", pool, "a rate is a number of tiles per second up to 10^9");
     if (wish->has_extent && !mc_extent_valid(&wish->extent))
         return refuse("extent", pool, "an extent is four numbers: minx, miny, maxx, maxy");
+    if (wish->area != NULL && strlen(wish->area) > MC_JOBS_AREA_MAX)
+        return refuse("area", pool, "the text of an area has at most %d MB: simplify it", MC_JOBS_AREA_MAX >> 20);
     if (wish->older < 0)
         return refuse("older", pool, "a time is a number of seconds since 1970");
     if (wish->older > 0 && wish->mode == MC_JOB_RESEED)
@@ -196,8 +249,8 @@ mc_job_make(mc_job *job, const mc_job_wish *wish, const mc_config *config, apr_p
     MC_TRY(write_dimensions(&job->dimensions, tileset, wish->dimensions, pool));
     MC_TRY(choose_zooms(job, wish, link, pool));
     choose_limits(job, wish, link, pool);
+    MC_TRY(choose_area(job, wish, link->grid, pool));
     choose_side(job, wish->side);
-    job->metatiles = mc_job_metatiles(job);
     job->model = model_of(link->grid, job->minzoom, job->maxzoom, pool);
     return job->metatiles > 0 ? MC_OK : refuse("extent", pool, "no tile of grid \"%s\" lies inside", job->grid);
 }
@@ -240,7 +293,7 @@ read_dimensions(const mc_job *job, const mc_tileset *tileset, apr_pool_t *pool)
 }
 
 mc_error *
-mc_job_task(mc_seed_task *task, const mc_job *job, const mc_config *config, apr_pool_t *pool)
+mc_job_task(mc_seed_task *task, mc_seed_area *area, const mc_job *job, const mc_config *config, apr_pool_t *pool)
 {
     static const mc_seed_mode modes[] = { MC_SEED_FILL, MC_SEED_FILL, MC_SEED_DELETE, MC_SEED_TRANSFER };
     mc_tileset *tileset, *target = NULL;
@@ -265,5 +318,7 @@ mc_job_task(mc_seed_task *task, const mc_job *job, const mc_config *config, apr_
                             .target_link = target_link,
                             .force = job->mode == MC_JOB_RESEED,
                             .older = job->older };
-    return MC_OK;
+    mc_error *error = read_area(area, job, link->grid, pool);
+    return error == MC_OK ? MC_OK
+                          : mc_error_wrap(pool, error, MC_ERR_CONFIG, "job %" APR_INT64_T_FMT, (apr_int64_t)job->id);
 }

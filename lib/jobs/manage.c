@@ -13,10 +13,10 @@
 static const char enqueue_sql[] =
     "WITH made AS (INSERT INTO @mapcache_jobs(request, priority, attempts, mode, tileset, grid, target, dimensions,"
     " older, minzoom, maxzoom, extent, limits, metatile_columns, metatile_rows, side, rate, model, units, metatiles,"
-    " owner) VALUES ($1::text, $2::int4, $3::int4, $4::text, $5::text, $6::text, $7::text, $8::text,"
+    " owner, area, area_srs) VALUES ($1::text, $2::int4, $3::int4, $4::text, $5::text, $6::text, $7::text, $8::text,"
     " 'epoch'::timestamptz + nullif($9::int8, 0) * interval '1 microsecond', $10::int4, $11::int4,"
     " nullif($12::text, ''), $13::int4[], $14::int4, $15::int4, $16::int4, $17::float8, $18::text, $19::int8,"
-    " $20::int8, $21::text) ON CONFLICT (request) DO NOTHING RETURNING id)"
+    " $20::int8, $21::text, $22::text, $23::text) ON CONFLICT (request) DO NOTHING RETURNING id)"
     " SELECT id FROM made UNION ALL SELECT id FROM @mapcache_jobs WHERE request = $1::text LIMIT 1";
 
 static const char *
@@ -60,6 +60,8 @@ bind_job(jobs_statement *statement, const mc_job *job, apr_pool_t *pool)
     jobs_bind_number(statement, job->units, pool);
     jobs_bind_number(statement, job->metatiles, pool);
     jobs_bind(statement, job->owner);
+    jobs_bind(statement, job->area);
+    jobs_bind(statement, job->area_srs);
 }
 
 mc_error *
@@ -84,12 +86,15 @@ mc_jobs_enqueue(int64_t *id, mc_jobs *jobs, const mc_job *job, const char *reque
 /* --- list ------------------------------------------------------------------------------------------------------- */
 
 /* What units have done that are not finished counts, too. */
-#define JOB_SELECT                                                                                                          \
+#define JOB_SELECT(area)                                                                                                    \
     "SELECT j.id, j.state, j.mode, j.priority, j.attempts, j.tileset, j.grid, j.target, j.dimensions, " JOBS_TIME(          \
         "j.older") ", j.minzoom, j.maxzoom, j.extent, j.limits, j.metatile_columns, j.metatile_rows, j.side, j.rate,"       \
                    " j.model, j.units, j.next_unit, j.finished, j.failed_units, j.metatiles, j.done + u.done,"              \
                    " j.skipped + u.skipped, j.tiles + u.tiles, u.failed, u.workers, " JOBS_TIME("j.created") "," JOBS_TIME( \
-                       "j.started") "," JOBS_TIME("j.ended") "," JOBS_TIME("clock_timestamp()") ", j.owner"                 \
+                       "j.started") "," JOBS_TIME("j.ended") "," JOBS_TIME("clock_timestamp()") ", j.owner,"                \
+                                                                                                " (j.area <> "              \
+                                                                                                "'')::int4, " area          \
+                                                                                                ", j.area_srs"              \
                                                                                                 " FROM "                    \
                                                                                                 "@mapcache_jobs j "         \
                                                                                                 "CROSS JOIN LATERAL "       \
@@ -166,7 +171,10 @@ read_job(mc_job *job, jobs_row row, apr_pool_t *pool)
                      .started = jobs_number(row[30]),
                      .ended = jobs_number(row[31]),
                      .now = jobs_number(row[32]),
-                     .owner = row[33] };
+                     .owner = row[33],
+                     .has_area = jobs_number(row[34]) > 0,
+                     .area = row[35],
+                     .area_srs = row[36] };
     if (!mc_job_state_parse(&job->state, row[1]) || !mc_job_mode_parse(&job->mode, row[2]) || job->minzoom < 0 ||
         job->maxzoom < job->minzoom || job->maxzoom > 1000)
         return false;
@@ -178,9 +186,9 @@ read_job(mc_job *job, jobs_row row, apr_pool_t *pool)
 mc_error *
 mc_jobs_list(apr_array_header_t **list, mc_jobs *jobs, const mc_jobs_filter *filter, mc_ctx *ctx, apr_pool_t *pool)
 {
-    jobs_statement statement = { .sql = JOB_SELECT " WHERE ($1::text = '' OR j.state = $1::text)"
-                                                   " AND ($2::int8 = 0 OR j.id < $2::int8) ORDER BY j.id DESC"
-                                                   " LIMIT $3::int4" };
+    jobs_statement statement = { .sql = JOB_SELECT("''") " WHERE ($1::text = '' OR j.state = $1::text)"
+                                                         " AND ($2::int8 = 0 OR j.id < $2::int8) ORDER BY j.id DESC"
+                                                         " LIMIT $3::int4" };
     apr_array_header_t *rows;
     jobs_bind(&statement, filter->has_state ? mc_job_state_name(filter->state) : "");
     jobs_bind_number(&statement, filter->before, ctx->pool);
@@ -198,7 +206,7 @@ mc_jobs_list(apr_array_header_t **list, mc_jobs *jobs, const mc_jobs_filter *fil
 mc_error *
 mc_jobs_find(mc_job *job, mc_jobs *jobs, int64_t id, mc_ctx *ctx, apr_pool_t *pool)
 {
-    jobs_statement statement = { .sql = JOB_SELECT " WHERE j.id = $1::int8" };
+    jobs_statement statement = { .sql = JOB_SELECT("j.area") " WHERE j.id = $1::int8" };
     apr_array_header_t *rows;
     jobs_bind_number(&statement, id, ctx->pool);
     MC_TRY(jobs_run(&rows, jobs, &statement, ctx, pool));

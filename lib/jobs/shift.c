@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "jobs/held.h"
 
 #define SECOND ((int64_t)1000000)
@@ -31,6 +32,7 @@ typedef struct shift {
     mc_job job; /* of the crew */
     apr_pool_t *job_pool;
     mc_seed_task task;
+    mc_seed_area area;
     mc_seed_crew *crew;     /* NULL: none is hired */
     int64_t submitted, met; /* orders of this crew */
     double rate;            /* of the job */
@@ -45,14 +47,6 @@ typedef struct shift {
     bool away, leave;            /* the database cannot be reached; a unit is lost or its job not open any more */
     bool nothing_left;
 } shift;
-
-static int64_t
-now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * SECOND + time.tv_nsec / 1000;
-}
 
 static bool
 stopping(void *baton)
@@ -163,7 +157,7 @@ tell_all(shift *s)
 {
     mc_job_told told;
     for (jobs_held *held = s->held; held != NULL; held = held->next) {
-        int64_t asked = now();
+        int64_t asked = mc_clock_now();
         mc_ctx *ctx = statement(s, PATIENCE);
         mc_job_unit state = jobs_held_state(held, s->scratch);
         if (!answered(s, mc_jobs_tell(&told, s->plan->jobs, &state, held->size, false, ctx)))
@@ -171,7 +165,7 @@ tell_all(shift *s)
         held->ends = asked + mc_jobs_lease_time(s->plan->jobs) * SECOND;
         heed(s, held, &told);
     }
-    int64_t time = now();
+    int64_t time = mc_clock_now();
     mc_job_worker me = { .name = s->plan->name,
                          .threads = s->plan->threads,
                          .job = s->held == NULL ? 0 : s->held->unit.job,
@@ -192,7 +186,7 @@ judge(shift *s, const jobs_held *held)
     s->bad = !bad ? 0 : s->bad < 5 ? s->bad + 1 : s->bad;
     if (bad) {
         int64_t pause = (int64_t)1 << s->bad;
-        s->look = now() + (pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE) * SECOND;
+        s->look = mc_clock_now() + (pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE) * SECOND;
     }
 }
 
@@ -202,7 +196,7 @@ finish_units(shift *s)
 {
     for (jobs_held *held = s->held, *next; held != NULL; held = next) {
         next = held->next;
-        if (held->met < held->todo || (s->away && now() < s->beat))
+        if (held->met < held->todo || (s->away && mc_clock_now() < s->beat))
             continue;
         mc_job_told told;
         mc_ctx *ctx = statement(s, PATIENCE);
@@ -221,9 +215,9 @@ static void
 beat(shift *s)
 {
     finish_units(s);
-    if (now() < s->beat)
+    if (mc_clock_now() < s->beat)
         return;
-    s->beat = now() + BEAT;
+    s->beat = mc_clock_now() + BEAT;
     tell_all(s);
 }
 
@@ -238,7 +232,7 @@ give_back(shift *s)
         jobs_held *held = s->held;
         mc_ctx *ctx = statement(s, FAREWELL);
         mc_job_unit state = jobs_held_state(held, s->scratch);
-        bool through = held->met == held->todo && held->todo > 0;
+        bool through = held->met == held->todo;
         mc_error *error = MC_OK;
         if (there && through)
             error = mc_jobs_finish(&told, s->plan->jobs, &state, held->size, ctx);
@@ -274,13 +268,14 @@ hire(shift *s)
     mc_seed_plan plan = { .task = s->task,
                           .workers = s->plan->threads,
                           .retries = s->plan->retries,
+                          .backoff = true,
                           .log = s->plan->log,
                           .process_open = open_process,
                           .process_close = close_process,
                           .report = take_result,
                           .idle = show,
                           .baton = s };
-    s->submitted = s->met = s->due = 0;
+    s->due = 0;
     s->rate = s->job.rate;
     s->workers = s->job.workers > 0 ? s->job.workers : 1;
     return mc_seed_hire(&s->crew, &plan, s->job_pool);
@@ -293,6 +288,7 @@ dismiss(shift *s)
     mc_error *error = s->crew == NULL ? MC_OK : mc_seed_finish(s->crew, s->job_pool);
     error = mc_error_copy(error, s->pool);
     s->crew = NULL;
+    s->submitted = s->met = 0; /* what was taken back has no results */
     if (s->job_pool != NULL)
         apr_pool_destroy(s->job_pool);
     s->job_pool = NULL;
@@ -306,12 +302,12 @@ static mc_error *
 lay_down(shift *s, bool *late)
 {
     mc_error *error = MC_OK;
-    int64_t end = now() + LAST_WORK;
+    int64_t end = mc_clock_now() + LAST_WORK;
     *late = false;
     if (s->crew != NULL) {
         int outstanding = 1;
         mc_seed_recall(s->crew);
-        while (error == MC_OK && outstanding > 0 && (!stopping(s) || now() < end))
+        while (error == MC_OK && outstanding > 0 && (!stopping(s) || mc_clock_now() < end))
             error = mc_seed_poll(&outstanding, s->crew, TURN_MS / 2, s->job_pool);
         *late = outstanding > 0;
     }
@@ -335,7 +331,7 @@ change_job(shift *s, const mc_job_unit *unit)
     apr_pool_create(&s->job_pool, s->pool);
     error = mc_jobs_find(&s->job, s->plan->jobs, unit->job, statement(s, PATIENCE), s->job_pool);
     if (error == MC_OK)
-        error = mc_job_task(&s->task, &s->job, s->plan->config, s->job_pool);
+        error = mc_job_task(&s->task, &s->area, &s->job, s->plan->config, s->job_pool);
     return error == MC_OK ? hire(s) : error;
 }
 
@@ -345,7 +341,7 @@ refuse(shift *s, const mc_job_unit *unit, const mc_error *error)
 {
     mc_job_told told;
     mc_log_error(&s->ctx, MC_LOG_WARN, error);
-    s->look = now() + IDLE;
+    s->look = mc_clock_now() + IDLE;
     if (error->kind == MC_ERR_CONFIG || error->kind == MC_ERR_CORRUPT)
         APR_ARRAY_PUSH(s->without, int64_t) = unit->job;
     mc_job_unit back = *unit;
@@ -357,7 +353,7 @@ static void
 hold(shift *s, const mc_job_unit *unit, int64_t ends)
 {
     jobs_held *held, **end = &s->held;
-    if (!jobs_held_create(&held, unit, &s->job, s->pool)) {
+    if (!jobs_held_create(&held, unit, &s->job, &s->area, s->pool)) {
         mc_error *error =
             mc_error_create(s->pool, MC_ERR_CORRUPT,
                             "unit %" APR_INT64_T_FMT " of job %" APR_INT64_T_FMT " has a row that contradicts itself",
@@ -387,7 +383,7 @@ lease(shift *s)
 {
     mc_job_unit unit;
     bool found = false;
-    int64_t open = 0, asked = now();
+    int64_t open = 0, asked = mc_clock_now();
     apr_pool_t *pool;
     apr_pool_create(&pool, s->pool);
     mc_error *error =
@@ -395,7 +391,7 @@ lease(shift *s)
     if (error != MC_OK && error->kind == MC_ERR_CONFIG)
         return error; /* tables of another version */
     if (!answered(s, error) || !found) {
-        s->look = now() + IDLE;
+        s->look = mc_clock_now() + IDLE;
         s->nothing_left = error == MC_OK && open == 0;
         apr_pool_destroy(pool);
         return MC_OK;
@@ -444,7 +440,7 @@ is_due(shift *s)
 {
     if (s->rate <= 0)
         return true;
-    int64_t time = now();
+    int64_t time = mc_clock_now();
     if (time < s->due)
         return false;
     double tiles = (double)s->job.columns * s->job.rows;
@@ -457,9 +453,9 @@ hand_out(shift *s, jobs_held *held)
 {
     int x, y;
     /* Without news from the database the lease may have been given to another. */
-    if (now() >= held->ends || !has_room(s) || !is_due(s))
+    if (mc_clock_now() >= held->ends || !has_room(s) || !is_due(s))
         return wait_a_turn(s);
-    jobs_held_tile(&x, &y, held, jobs_held_place(held, held->handed), &s->job);
+    jobs_held_tile(&x, &y, held, held->places[held->handed], &s->job);
     if (held->handed == 0)
         held->first = s->submitted;
     held->handed++;
@@ -480,7 +476,7 @@ turn(shift *s)
         return hand_out(s, held);
     /* The next unit is leased when the last metatiles of this one are being drawn, and not before: what one worker
      * holds nobody else can do. */
-    if (now() >= s->look && s->submitted - s->met <= s->plan->threads)
+    if (mc_clock_now() >= s->look && s->submitted - s->met <= s->plan->threads)
         return lease(s);
     return wait_a_turn(s);
 }
@@ -491,7 +487,7 @@ mc_jobs_work(mc_jobs_shift_result *result, const mc_jobs_shift *plan, apr_pool_t
     shift s = { .plan = plan,
                 .result = result,
                 .workers = 1,
-                .told_at = now(),
+                .told_at = mc_clock_now(),
                 .without = apr_array_make(pool, 4, sizeof(int64_t)) };
     bool late = false;
     apr_pool_create(&s.pool, pool);

@@ -109,7 +109,7 @@ load(char **bytes, size_t *size, const char *path, apr_pool_t *pool)
 
 /* Twice: once for the CRS, which may stand at the end. */
 static mc_error *
-read_text(mc_seed_region **region, mc_areas_text *text, const char *srs, const mc_grid *grid, int finest)
+read_text(mc_areas_text *text, const char *srs, const mc_grid *grid, int finest)
 {
     if (text->end - text->begin >= 3 && memcmp(text->begin, "\xef\xbb\xbf", 3) == 0)
         text->begin += 3;
@@ -124,8 +124,28 @@ read_text(mc_seed_region **region, mc_areas_text *text, const char *srs, const m
     MC_TRY(mc_region_begin(&text->builder, grid, finest, srs, text->pool));
     text->at = text->begin;
     text->count = 0;
-    MC_TRY((json ? mc_areas_json : mc_areas_wkt)(text));
-    *region = mc_region_finish(text->builder);
+    return (json ? mc_areas_json : mc_areas_wkt)(text);
+}
+
+static mc_error *
+parse(mc_region_builder **builder, const char *bytes, size_t size, const char *name, const char *srs,
+      const mc_grid *grid, int finest, apr_pool_t *pool)
+{
+    mc_areas_text text = { .path = name, .pool = pool, .begin = bytes, .end = bytes + size };
+    mc_error *error = read_text(&text, srs, grid, finest);
+    free(text.xy);
+    *builder = text.builder;
+    return error;
+}
+
+mc_error *
+mc_seed_area_parse(mc_seed_region **region, const char *bytes, size_t size, const char *name, const char *srs,
+                   const mc_grid *grid, int finest, apr_pool_t *pool)
+{
+    mc_region_builder *builder;
+    *region = NULL;
+    MC_TRY(parse(&builder, bytes, size, name, srs, grid, finest, pool));
+    *region = mc_region_finish(builder);
     return MC_OK;
 }
 
@@ -135,15 +155,14 @@ mc_seed_area_read(mc_seed_region **region, const char *path, const char *srs, co
 {
     char *bytes = NULL;
     size_t size = 0;
+    mc_region_builder *builder = NULL;
     *region = NULL;
-    mc_areas_text text = { .path = path, .pool = pool };
     mc_error *error = load(&bytes, &size, path, pool);
-    text.begin = bytes;
-    text.end = bytes + size;
     if (error == MC_OK)
-        error = read_text(region, &text, srs, grid, finest);
-    free(text.xy);
+        error = parse(&builder, bytes, size, path, srs, grid, finest, pool);
     free(bytes);
+    if (error == MC_OK)
+        *region = mc_region_finish(builder); /* needs memory of its own: the text's is free by now */
     return error;
 }
 

@@ -13,6 +13,10 @@
 mc_error *mc_seed_area_read(mc_seed_region **region, const char *path, const char *srs, const mc_grid *grid, int finest,
                             apr_pool_t *pool) MC_CHECKED;
 
+/* The same from a text; `name` stands for the file in errors. */
+mc_error *mc_seed_area_parse(mc_seed_region **region, const char *bytes, size_t size, const char *name, const char *srs,
+                             const mc_grid *grid, int finest, apr_pool_t *pool) MC_CHECKED;
+
 /* What of an OGR data source is taken; all but the source may be NULL. */
 typedef struct mc_seed_ogr {
     const char *source, *layer, *where, *sql;

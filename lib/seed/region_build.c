@@ -7,9 +7,10 @@
 #include "feature/projection.h"
 #include "seed/region_private.h"
 
-/* Halvings of a line whose image is bent; vertices of a region; the largest coordinate: products of them stay finite.
+/* Halvings of a line whose image is bent; vertices of a region, and lines between them; the largest coordinate:
+ * products of them stay finite.
  */
-enum { HALVINGS = 12, VERTICES_MAX = 20000000 };
+enum { HALVINGS = 12, VERTICES_MAX = 20000000, EDGES_MAX = 50000000 };
 static const double FARTHEST = 1e30;
 
 typedef struct points {
@@ -25,11 +26,11 @@ typedef struct edges {
 struct mc_region_builder {
     apr_pool_t *pool;
     mc_projection *projection; /* NULL: the coordinates are the grid's */
-    mc_extent clip;            /* in the source's CRS; used with a projection only */
+    mc_extent clip;            /* in the source's CRS; everything without a projection */
     double tolerance;          /* of bent lines, units of the grid */
     size_t vertices;           /* that were added */
     edges areal, linear;
-    points source, clipped, image; /* scratch */
+    points source, clipped; /* scratch, of rings that are cut */
 };
 
 static apr_status_t
@@ -40,7 +41,6 @@ free_builder(void *data)
     free(b->linear.items);
     free(b->source.xy);
     free(b->clipped.xy);
-    free(b->image.xy);
     return APR_SUCCESS;
 }
 
@@ -187,75 +187,105 @@ bends(bool *bent, double middle[2], const mc_region_builder *b, const double *fr
     return MC_OK;
 }
 
-/* Adds the image of the line to b->image, without its first point. */
+/* ---- edges */
+
+/* A line of edges that grows. */
+typedef struct trail {
+    edges *to;
+    double first[2], last[2]; /* points of it */
+    double area;              /* twice, signed: relative to the first point, so that large coordinates cost no digits */
+} trail;
+
+static trail
+begin_trail(edges *to, const double *at)
+{
+    return (trail){ to, { at[0], at[1] }, { at[0], at[1] }, 0 };
+}
+
+static void
+step(trail *t, const double *next)
+{
+    if (next[0] == t->last[0] && next[1] == t->last[1])
+        return;
+    t->area +=
+        (t->last[0] - t->first[0]) * (next[1] - t->first[1]) - (t->last[1] - t->first[1]) * (next[0] - t->first[0]);
+    push_edge(t->to, t->last, next);
+    memcpy(t->last, next, sizeof(t->last));
+}
+
+/* Goes along the image of a line, of whose begin the image is where the trail is. */
 static mc_error *
-divide(mc_region_builder *b, const double *from, const double *to, const double *image, const double *image_to,
-       int halvings, apr_pool_t *pool)
+divide(mc_region_builder *b, trail *t, const double *from, const double *to, const double *image_to, int halvings,
+       apr_pool_t *pool)
 {
     double middle[2], halfway[2] = { from[0] / 2 + to[0] / 2, from[1] / 2 + to[1] / 2 };
     bool bent = false;
     if (halvings > 0)
-        MC_TRY(bends(&bent, middle, b, from, to, image, image_to, pool));
+        MC_TRY(bends(&bent, middle, b, from, to, t->last, image_to, pool));
     if (!bent) {
-        push_point(&b->image, image_to[0], image_to[1]);
-        return b->image.count <= VERTICES_MAX ? MC_OK
-                                              : mc_error_create(pool, MC_ERR_LIMIT, "a ring has too many vertices");
+        step(t, image_to);
+        return t->to->count <= EDGES_MAX ? MC_OK
+                                         : mc_error_create(pool, MC_ERR_LIMIT, "the area has too many vertices");
     }
-    MC_TRY(divide(b, from, halfway, image, middle, halvings - 1, pool));
-    return divide(b, halfway, to, middle, image_to, halvings - 1, pool);
+    MC_TRY(divide(b, t, from, halfway, middle, halvings - 1, pool));
+    return divide(b, t, halfway, to, image_to, halvings - 1, pool);
 }
 
-/* b->image: the image of b->source. */
+/* From one point of the source to the next. */
 static mc_error *
-project(mc_region_builder *b, bool closed, apr_pool_t *pool)
+go(mc_region_builder *b, trail *t, const double *from, const double *to, apr_pool_t *pool)
 {
-    b->image.count = 0;
-    double first[2], last[2], next[2];
-    const points *source = &b->source;
-    MC_TRY(transform(first, b, source->xy, pool));
-    push_point(&b->image, first[0], first[1]);
-    memcpy(last, first, sizeof(last));
-    for (size_t i = 1; i < source->count + closed; i++) {
-        const double *from = &source->xy[2 * (i - 1)], *to = &source->xy[2 * (i % source->count)];
-        MC_TRY(transform(next, b, to, pool));
-        MC_TRY(divide(b, from, to, last, next, HALVINGS, pool));
-        memcpy(last, next, sizeof(last));
+    double image[2];
+    if (b->projection == NULL) {
+        step(t, to);
+        return MC_OK;
     }
-    return MC_OK;
+    MC_TRY(transform(image, b, to, pool));
+    return divide(b, t, from, to, image, HALVINGS, pool);
 }
 
-/* ---- adding */
-
-/* Twice the signed area, relative to the first vertex so that large coordinates cost no digits. */
-static double
-area_of(const points *ring)
+static mc_error *
+begin_at(trail *t, mc_region_builder *b, edges *to, const double *at, apr_pool_t *pool)
 {
-    double sum = 0, x0 = ring->count > 0 ? ring->xy[0] : 0, y0 = ring->count > 0 ? ring->xy[1] : 0;
-    for (size_t i = 1; i + 1 < ring->count; i++) {
-        const double *a = &ring->xy[2 * i], *b = a + 2;
-        sum += (a[0] - x0) * (b[1] - y0) - (a[1] - y0) * (b[0] - x0);
-    }
-    return sum;
+    double image[2] = { at[0], at[1] };
+    if (b->projection != NULL)
+        MC_TRY(transform(image, b, at, pool));
+    *t = begin_trail(to, image);
+    return MC_OK;
 }
 
 /* An area lies to the left of its ring. */
 static mc_error *
-add_ring(mc_region_builder *b, bool hole, apr_pool_t *pool)
+add_ring(mc_region_builder *b, const double *xy, size_t count, bool hole, apr_pool_t *pool)
 {
-    if (b->projection != NULL)
-        clip_ring(b);
-    if (b->source.count < 3)
+    trail t;
+    size_t first = b->areal.count;
+    if (count < 3)
         return MC_OK;
-    if (b->projection != NULL)
-        MC_TRY(project(b, true, pool));
-    const points *ring = b->projection != NULL ? &b->image : &b->source;
-    bool turned = (area_of(ring) < 0) != hole;
-    for (size_t i = 0; i < ring->count; i++) {
-        const double *from = &ring->xy[2 * i], *to = &ring->xy[2 * ((i + 1) % ring->count)];
-        if (from[0] != to[0] || from[1] != to[1])
-            push_edge(&b->areal, turned ? to : from, turned ? from : to);
+    MC_TRY(begin_at(&t, b, &b->areal, xy, pool));
+    for (size_t i = 0; i < count; i++)
+        MC_TRY(go(b, &t, &xy[2 * i], &xy[2 * ((i + 1) % count)], pool));
+    for (size_t i = first; i < b->areal.count && (t.area < 0) != hole; i++) {
+        mc_region_edge e = b->areal.items[i];
+        b->areal.items[i] = (mc_region_edge){ e.bx, e.by, e.ax, e.ay };
     }
     return MC_OK;
+}
+
+static mc_error *
+add_clipped_ring(mc_region_builder *b, const double *xy, size_t count, bool hole, apr_pool_t *pool)
+{
+    bool within = true;
+    for (size_t i = 0; i < count && within; i++)
+        for (int side = 0; side < 4; side++)
+            within = within && inside(&b->clip, side, &xy[2 * i]) >= 0;
+    if (within)
+        return add_ring(b, xy, count, hole, pool);
+    b->source.count = 0;
+    for (size_t i = 0; i < count; i++)
+        push_point(&b->source, xy[2 * i], xy[2 * i + 1]);
+    clip_ring(b);
+    return add_ring(b, b->source.xy, b->source.count, hole, pool);
 }
 
 /* Each piece by itself, as the ends of pieces may have been cut off. A point is a line to itself. */
@@ -264,20 +294,16 @@ add_pieces(mc_region_builder *b, const double *xy, size_t count, bool line, apr_
 {
     for (size_t i = 0; i < (line && count > 1 ? count - 1 : count); i++) {
         double from[2] = { xy[2 * i], xy[2 * i + 1] }, to[2] = { from[0], from[1] };
+        trail t;
         if (line && count > 1)
             memcpy(to, &xy[2 * i + 2], sizeof(to));
-        if (b->projection == NULL) {
-            push_edge(&b->linear, from, to);
-            continue;
-        }
         if (!clip_line(from, to, &b->clip))
             continue;
-        b->source.count = 0;
-        push_point(&b->source, from[0], from[1]);
-        push_point(&b->source, to[0], to[1]);
-        MC_TRY(project(b, false, pool));
-        for (size_t k = 0; k + 1 < b->image.count; k++)
-            push_edge(&b->linear, &b->image.xy[2 * k], &b->image.xy[2 * k + 2]);
+        size_t before = b->linear.count;
+        MC_TRY(begin_at(&t, b, &b->linear, from, pool));
+        MC_TRY(go(b, &t, from, to, pool));
+        if (b->linear.count == before)
+            push_edge(&b->linear, t.first, t.first);
     }
     return MC_OK;
 }
@@ -295,16 +321,16 @@ mc_region_add(mc_region_builder *b, mc_region_kind kind, const double *xy, size_
         return add_pieces(b, xy, count, kind == MC_REGION_LINE, pool);
     if (count > 1 && xy[0] == xy[2 * count - 2] && xy[1] == xy[2 * count - 1])
         count--;
-    b->source.count = 0;
-    for (size_t i = 0; i < count; i++)
-        push_point(&b->source, xy[2 * i], xy[2 * i + 1]);
-    return add_ring(b, kind == MC_REGION_HOLE, pool);
+    return add_clipped_ring(b, xy, count, kind == MC_REGION_HOLE, pool);
 }
 
 mc_seed_region *
 mc_region_finish(mc_region_builder *b)
 {
     size_t areal = b->areal.count;
+    free(b->source.xy);
+    free(b->clipped.xy);
+    b->source = b->clipped = (points){ 0 };
     for (size_t i = 0; i < b->linear.count; i++)
         push_edge(&b->areal, (double[]){ b->linear.items[i].ax, b->linear.items[i].ay },
                   (double[]){ b->linear.items[i].bx, b->linear.items[i].by });

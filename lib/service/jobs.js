@@ -8,6 +8,11 @@
   const token = document.getElementById('token');
   const seen = {}; /* job -> tiles and time of the last look, and the rate since */
   const shown = {}; /* job -> its element */
+  /* Whoever shows this page inside of another one could have its buttons pressed unseen. */
+  if (window.top !== window.self) {
+    notice.textContent = 'This page does not work inside of another one.';
+    return;
+  }
   token.value = sessionStorage.getItem('token') || '';
 
   function element(name, className, text) {
@@ -64,6 +69,7 @@
     if (job.target) words.push('to ' + job.target);
     for (const name in job.dimensions) words.push(name + ' ' + job.dimensions[name]);
     if (job.extent) words.push('in ' + job.extent.map(function (edge) { return +edge.toPrecision(8); }).join(', '));
+    if (job.area) words.push('in an area');
     if (job.priority) words.push('priority ' + job.priority);
     if (job.rate) words.push('at most ' + number(job.rate) + ' tiles/s');
     if (job.owner) words.push('by ' + job.owner);

@@ -53,9 +53,27 @@ set_older(mc_job_wish *wish, const char *text)
     return true;
 }
 
-enum { TILESET, GRID, TARGET, MODE, MINZOOM, MAXZOOM, EXTENT, OLDER, RATE, PRIORITY, ATTEMPTS, SIDE, REQUEST, FIELDS };
-static const char *const fields[FIELDS] = { "tileset", "grid", "target",   "mode",     "minzoom", "maxzoom", "extent",
-                                            "older",   "rate", "priority", "attempts", "side",    "request" };
+enum {
+    TILESET,
+    GRID,
+    TARGET,
+    MODE,
+    MINZOOM,
+    MAXZOOM,
+    EXTENT,
+    OLDER,
+    RATE,
+    PRIORITY,
+    ATTEMPTS,
+    SIDE,
+    REQUEST,
+    AREA,
+    AREA_SRS,
+    FIELDS
+};
+static const char *const fields[FIELDS] = { "tileset",  "grid",   "target",  "mode", "minzoom",
+                                            "maxzoom",  "extent", "older",   "rate", "priority",
+                                            "attempts", "side",   "request", "area", "area_srs" };
 
 /* False where the value cannot be used. Bounds of numbers are checked with the job (mc_job_make). */
 static bool
@@ -86,6 +104,11 @@ set_field(mc_job_wish *wish, int field, const char *text, apr_pool_t *pool)
         return mc_parse_int(&wish->attempts, text, INT32_MIN, INT32_MAX);
     case SIDE:
         return mc_parse_int(&wish->side, text, INT32_MIN, INT32_MAX);
+    case AREA:
+        wish->area = apr_pstrdup(pool, text); /* as long as the body may be */
+        return *text != '\0';
+    case AREA_SRS:
+        return set_text(&wish->area_srs, text, pool);
     default:
         return set_text(&wish->request, text, pool);
     }

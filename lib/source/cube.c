@@ -4,6 +4,7 @@
  */
 #include "source/cube.h"
 
+#include <apr_strings.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -44,9 +45,14 @@ mc_cube_source_times(apr_array_header_t **spans, const mc_cube_source *source, c
                      apr_pool_t *pool)
 {
     *spans = NULL;
-    for (int i = 0; i < wanted->dimension_count; i++)
-        if (strcasecmp(wanted->dimensions[i].name, source->dimension) == 0 && wanted->dimensions[i].value != NULL)
-            return mc_time_parse_list(spans, source->dimension, wanted->dimensions[i].value, apr_time_now(), pool);
+    for (int i = 0; i < wanted->dimension_count; i++) {
+        const mc_dimension_value *value = &wanted->dimensions[i];
+        if (strcasecmp(value->name, source->dimension) != 0 || value->value == NULL)
+            continue;
+        /* The revision that a dimension of type cube adds tells tiles apart, not pixels: there is only the latest. */
+        const char *text = apr_pstrmemdup(pool, value->value, strcspn(value->value, (char[]){ MC_CUBE_REVISION, 0 }));
+        return mc_time_parse_list(spans, source->dimension, text, apr_time_now(), pool);
+    }
     return MC_OK;
 }
 

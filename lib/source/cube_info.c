@@ -10,8 +10,9 @@
 
 enum {
     MOST_DATES = 20000,
-    MOST_SIDE = 64, /* pixels of the cube along each side that are averaged for one of the map */
-    ROW_BYTES = 160 /* of any row that is written */
+    MOST_PIXELS = 4 << 20, /* of all dates: 8 to 20 MB */
+    MOST_SIDE = 64,        /* pixels of the cube along each side that are averaged for one of the map */
+    ROW_BYTES = 160        /* of any row that is written */
 };
 
 /* What stands for a pixel of the map at one date. */
@@ -222,13 +223,15 @@ mc_cube_source_info(mc_buf **text, mc_source *base, const mc_info_request *wante
     profile p;
     MC_TRY(locate(&p, source, wanted, pool));
     MC_TRY(mc_cube_source_times(&spans, source, &wanted->map, pool));
-    if (p.window.x0 < p.window.x1)
+    int pixels = (p.window.x1 - p.window.x0) * (p.window.y1 - p.window.y0);
+    int most = pixels > MOST_PIXELS / MOST_DATES ? MOST_PIXELS / pixels : MOST_DATES;
+    if (pixels > 0)
         MC_TRY(mc_cube_read(&planes, source->cube,
                             spans == NULL ? NULL : (const mc_time_span *)(const void *)spans->elts,
-                            spans == NULL ? 0 : spans->nelts, MOST_DATES + 1, &p.window, ctx, pool));
-    if (planes->nelts > MOST_DATES)
+                            spans == NULL ? 0 : spans->nelts, most + 1, &p.window, ctx, pool));
+    if (planes->nelts > most)
         return mc_error_located(pool, MC_ERR_INVALID_DIMENSION, source->dimension,
-                                "more than %d dates are asked for at once: narrow the time", (int)MOST_DATES);
+                                "more than %d dates of %d pixels are asked for at once: narrow the time", most, pixels);
     mc_buf *out = mc_buf_attach(mc_buf_create(4096, (size_t)(MOST_DATES + 10) * ROW_BYTES), pool);
     MC_TRY(write_profile(out, writer_for(wanted->format), &p, planes, pool));
     *text = out;

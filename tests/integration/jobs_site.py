@@ -72,7 +72,7 @@ def last_line(process, seconds=60):
     return json.loads(out.splitlines()[-1])
 
 
-def seeded_alone(folder, source, levels):
+def seeded_alone(folder, source, levels, *options):
     """The tiles of an uninterrupted seed of the same tileset by one process."""
     folder.mkdir()
     config = folder / "mapcache.xml"
@@ -80,7 +80,7 @@ def seeded_alone(folder, source, levels):
   <cache name="main" type="sqlite3"><dbfile>{folder}/tiles.sqlite3</dbfile></cache>
   <tileset name="world"><source>any</source><cache>main</cache><grid>{GRID}</grid><format>PNG</format><metatile>2 2</metatile></tileset>
   <service type="wmts" enabled="true"/><lock_dir>{folder}</lock_dir></mapcache>""")
-    subprocess.run([str(BUILD / "bin" / "mapcache_seed"), "-c", str(config), "-t", "world", "-z", levels, "-q"], check=True,
+    subprocess.run([str(BUILD / "bin" / "mapcache_seed"), "-c", str(config), "-t", "world", "-z", levels, "-q", *options], check=True,
                    capture_output=True, timeout=100)
     with sqlite3.connect(folder / "tiles.sqlite3") as file:
         return dict((row[:3], row[3]) for row in file.execute("select z, x, y, data from tiles"))

@@ -22,13 +22,13 @@ def world(shared_folder):
 
 
 def test_seed(tmp_path, world):
-    found = run("seed", world, tmp_path, "--metatiles", "4", "--rounds", "2", "--last", "7")
+    found = run("seed", world, tmp_path, "--metatiles", "3", "--rounds", "2", "--last", "7")
     assert [(r["who"], r["set"]) for r in found["runs"]] == [("ours", "A"), ("renderd", "A"), ("ours", "B"), ("renderd", "B"),
                                                             ("renderd", "A"), ("ours", "A"), ("renderd", "B"), ("ours", "B")]
     assert all(r["rate"] > 0 and r["cpu"] > 0 and r["database"] > 0 for r in found["runs"])
     for who, (count, size) in found["stored"].items():
-        assert count == 8, f"{who} stored {count} metatiles of 8"
-        assert size > 8 * 64 * 5
+        assert count == 6, f"{who} stored {count} metatiles of 6"
+        assert size > 6 * 64 * 5
     assert all(0 < r["seeded"] and 0 < r["alone"] < 25 for r in found["origin"])
     assert {(r["order"], r["last"]) for r in found["walk"]} == {("drill-down", 7), ("scanline", 7)}
     assert len({r["tiles"] for r in found["walk"]}) == 1
@@ -38,10 +38,10 @@ def test_seed(tmp_path, world):
 
 
 def test_ingest(tmp_path, shared_folder):
-    found = run("ingest", shared_folder / "images", tmp_path, "--images", "4", "--png-images", "2", "--changed-images", "1", "--tiles", "2000", "--rounds", "1")
+    found = run("ingest", shared_folder / "images", tmp_path, "--images", "3", "--png-images", "1", "--changed-images", "1", "--tiles", "1000", "--rounds", "1")
     assert [r["who"].split(":")[0].split(",")[0] for r in found["cube"]] == ["ours", "ours", "script", "script", "script"]
     assert all(r["seconds"] > 0 and r["size"] > r["before"] and r["logged"] > 0 for r in found["cube"])
-    assert [r["measured"] for r in found["cube"]] == [4, 4, 4, 1, 1]
+    assert [r["measured"] for r in found["cube"]] == [3, 3, 3, 1, 1]
     pyramids = {(r["who"], r["form"]): r for r in found["pyramid"]}
     assert {form for _, form in pyramids} == {"JPEG", "PNG"}
     for form in ("JPEG", "PNG"):
@@ -50,5 +50,5 @@ def test_ingest(tmp_path, shared_folder):
         assert {who for who, of in pyramids if of == form and who.startswith("ours")} == {f"ours, {s}" for s in ("sqlite3", "geopackage", "mbtiles", "postgresql")}
     assert {r["who"].split(",")[0] for r in found["writes"]} == {"ours", "bare rows"} and all(rate > 0 for r in found["writes"] for rate in r["rates"])
     text = (tmp_path / "ingest.md").read_text()
-    assert "| GDAL, gdal2tiles | PNG |" in text and "1 of 4 images, the rest extrapolated" in text and "## Aims" in text
+    assert "| GDAL, gdal2tiles | PNG |" in text and "1 of 3 images, the rest extrapolated" in text and "## Aims" in text
     assert (tmp_path / "cube.svg").exists() and (tmp_path / "pyramid.png").exists()

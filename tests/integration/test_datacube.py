@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import signal
 import subprocess
 import threading
@@ -15,7 +16,7 @@ from xml.etree import ElementTree
 
 import numpy
 import pytest
-from conftest import ROOT
+from conftest import ROOT, wait_until
 from fastcgi import Client, Server
 from PIL import Image
 from postgres import Postgres
@@ -212,6 +213,32 @@ def test_mosaics_corrections_and_additions(tmp_path, database, server_of, store,
     for value in line["values"]:
         pixel = cube.dates[value["time"]][35, 50]
         assert value["value"] == ([int(v) for v in pixel[:3]] if pixel[3] else None)
+
+
+def test_cached_tiles_are_those_of_the_last_correction(tmp_path, database, server_of):
+    """Each is drawn once for each version of its date; those of other dates stay."""
+    cube = Cube(tmp_path, database)
+    server = server_of(cube)
+    days = ("2024-01-01", "2024-01-02")
+    address = "/wmts/1.0.0/field/default/{}/GoogleMapsCompatible/10/511/512.png"
+    cube.ingest("--date", "2024-01-01/P1D", cube.image(noise(1)), cube.image(noise(2)))
+    seen = []
+    for turn in range(3):
+        tiles = [server.get(address.format(day)) for day in days]
+        assert [tile.status for tile in tiles] == [200, 200]
+        assert all((picture(server.get(address.format(day))) == picture(tile)).all() for day, tile in zip(days, tiles))
+        seen.append([tile.body for tile in tiles])
+        assert len({bodies[0] for bodies in seen}) == turn + 1 and len({bodies[1] for bodies in seen}) == 1
+        cube.ingest("--date", days[0], cube.image(noise(10 + turn, 60, 40), 20, 10))
+    stored = [str(path.relative_to(tmp_path)) for path in (tmp_path / "tiles").rglob("*.png")]
+    assert len(stored) >= 4 and any("2024-01-01~2" in path for path in stored), stored
+    seeded = subprocess.run([BUILD / "bin/mapcache_seed", "-c", cube.config, "-t", "field", "-z", "10,10", "-D",
+                             "time=2024-01-01", "-e", box(cube)], capture_output=True, text=True, check=False)
+    assert seeded.returncode == 0, seeded.stdout + seeded.stderr
+    assert list((tmp_path / "tiles").rglob("*01~3/**/*.png"))
+    tiles = {path: path.stat().st_mtime_ns for path in (tmp_path / "tiles").rglob("*.png")}
+    server.get(address.format(days[0]))
+    assert tiles == {path: path.stat().st_mtime_ns for path in (tmp_path / "tiles").rglob("*.png")}
 
 
 def test_alpha_and_grey(tmp_path, database, server_of):
@@ -436,6 +463,37 @@ def test_many_dates_in_a_chunk_are_spooled(tmp_path, database, server_of):
     assert done.returncode == 1 and "scratch file" in done.stderr and len(cube.listed()) == 40
 
 
+def bounded(size):
+    """As on a small file system: files cannot grow beyond it."""
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
+
+
+def test_no_room_is_told_and_whole_dates_stay(tmp_path, database, server_of):
+    cube = Cube(tmp_path, database, "sqlite3", size=(160, 120))
+    first, second = stacks(cube, 1, 12), stacks(cube, 2, 40)
+    cube.ingest("--date", "2024-01-01/P1D", *first)
+    command = cube.command("--cachelimit", "1M", "--date", "2024-01-01/P1D", *second)
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=bounded(1300000), check=False)
+    assert done.returncode == 1 and "cannot do what is asked" in done.stderr, done.stderr
+    server = server_of(cube)
+    assert 12 <= len(cube.listed()) < 40
+    check_dates(server, cube, cube.listed(), (1, 2))
+    cube.ingest("--cachelimit", "1M", "--date", "2024-01-01/P1D", *second)
+    assert len(cube.listed()) == 40
+    check_dates(server, cube, cube.listed(), (2,))
+    home = tmp_path / "deep"
+    home.mkdir()
+    deep = Cube(home, database, "sqlite3", size=(160, 120), chunk="<chunk>32 32 64</chunk>")
+    command = deep.command("--cachelimit", "1M", "--scratch", home, "--date", "2024-01-01/P1D", *second)
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=bounded(500000), check=False)
+    assert done.returncode == 1 and "scratch file" in done.stderr and deep.listed() == []
+
+
 def test_two_ingestions_at_once_follow_each_other(tmp_path, database):
     cube = Cube(tmp_path, database, size=(160, 120))
     paths = [stacks(cube, version, 20) for version in (1, 2)]
@@ -445,6 +503,26 @@ def test_two_ingestions_at_once_follow_each_other(tmp_path, database):
     assert len(cube.listed()) == 40
     slots = database.sql(f'select count(distinct (t, slot)) from "{cube.table}_dates"')
     assert slots == ["40"]
+
+
+def test_a_database_that_is_away_and_back(tmp_path, database, server_of):
+    cube = Cube(tmp_path, database)
+    image = cube.image(noise(1))
+    cube.ingest("--date", "2024-01-01", image)
+    cube.lay("2024-01-01", noise(1))
+    server = server_of(cube)
+    assert (shown(server, cube, None) == cube.dates["2024-01-01"]).all()
+    database.stop()
+    try:
+        for query in (map_query(cube, "2024-01-01"), info_query(cube, 1, 1, 1, "2024", "text/csv")):
+            answer = server.get("/", query)
+            assert answer.status == 503 and b"port=" not in answer.body, answer.body
+        done = cube.run("--date", "2024-01-02", image)
+        assert done.returncode == 1 and "cannot be reached" in done.stderr and "swordfish" not in done.stderr
+    finally:
+        database.start()
+    wait_until(lambda: server.get("/", map_query(cube, "2024-01-01")).status == 200, "the database is back")
+    assert (shown(server, cube, None) == cube.dates["2024-01-01"]).all()
 
 
 def test_the_options_are_documented():

@@ -223,3 +223,14 @@ def test_documents_name_options_that_exist(build):
             if f"<{element}>" not in reference and f"<{element} " not in reference and element not in allowed:
                 unknown.add(f"{name}: <{element}>")
     assert not unknown, "\n".join(sorted(unknown))
+
+
+def test_options_of_the_seeder_are_those_of_its_help(build):
+    """docs/seeding.md has a row for each option of the program's own table, in its words."""
+    printed = run(build, "seed", "--help").stdout
+    rows = [f"| `{short}{name}{argument}` | {meaning} |" for short, name, argument, meaning in
+            re.findall(r"^  (-\w, |    )(--[\w-]+)((?: \S+)?)  +(\S.*)$", printed, re.M)]
+    rows = [row.replace("`    ", "`") for row in rows]
+    document = (ROOT / "docs/seeding.md").read_text()
+    assert len(rows) == printed.count("\n") - 2
+    assert document.endswith("## Options\n\n| option | meaning |\n|---|---|\n" + "\n".join(rows) + "\n"), "\n".join(rows)

@@ -224,10 +224,10 @@ def test_a_unit_that_ends_its_workers_fails_at_last(tmp_path, database):
 
 def test_pause_resume_and_cancel_reach_workers(tmp_path, database, origin):
     queue = Queue(tmp_path / "change", database, wms(origin, "/late/50/pattern?"))
-    job = queue.enqueue("-z", "0,7")
+    job = queue.enqueue("-z", "0,7", "--side", 16)  # units larger than what is drawn meanwhile
     worker = queue.worker("-n", 2)
     try:
-        wait_until(lambda: len(boxes(origin)) > 10, "work has begun")
+        wait_until(lambda: len(boxes(origin)) > 40, "work has begun")
         queue.run("pause", job)
         wait_until(lambda: queue.sql("select count(*) from @mapcache_job_units where state = 'leased'") == ["0"], "it rests")
         resting = len(boxes(origin))
@@ -267,6 +267,23 @@ def test_modes(tmp_path, database, origin):
     work()
     assert len(queue.tiles()) == 85 - 16
     assert len(queue.tiles("other", "target")) == 85
+
+
+def test_an_area_limits_a_job(tmp_path, database):
+    queue = Queue(tmp_path / "area", database)
+    triangle = {"type": "Polygon", "coordinates": [[[1, 1], [40, 1], [1, 40], [1, 1]]]}
+    (tmp_path / "area.json").write_text(json.dumps(triangle))
+    alone = seeded_alone(tmp_path / "alone", 'type="dummy"/>', "0,7", "--area", str(tmp_path / "area.json"))
+    job = queue.enqueue("-z", "0,7", "--area", tmp_path / "area.json", "--side", 4)
+    for worker in [queue.worker("--drain") for _ in range(2)]:
+        last_line(worker)
+    shown = queue.job(job)
+    assert shown["state"] == "done" and shown["done"] == shown["metatiles"] and shown["area"] is True
+    assert queue.tiles() == alone and 50 < len(alone) < 400
+    for text, message in ("nonsense", "the area"), ("", "the area"), ("POLYGON EMPTY", "no polygon"):
+        (tmp_path / "bad").write_text(text)
+        refused = queue.run("enqueue", "-t", "world", "--area", tmp_path / "bad", check=False)
+        assert refused.returncode == 1 and message in refused.stderr, refused.stderr
 
 
 def test_a_rate_is_shared_by_all_workers(tmp_path, database):

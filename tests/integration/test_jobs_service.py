@@ -4,7 +4,7 @@ import json
 import numpy
 import pytest
 from browser import Browser
-from conftest import fetch, wait_until
+from conftest import fetch, sanitizer_environment, wait_until
 from drop_in import pixels
 from fastcgi import Server
 from jobs_site import Queue, last_line, wms
@@ -63,10 +63,16 @@ class FastcgiDoor(Door):
         return answer.status, answer.body
 
 
+@pytest.fixture
+def alias(apache, build):
+    """alias(queue): an httpd with that configuration under /mc."""
+    return lambda site: apache(f"MapCacheAlias /mc {site.config}\n", environment=sanitizer_environment(build))
+
+
 @pytest.fixture(scope="module", params=["apache", "fastcgi"])
 def door(request, queue, build, shared_folder, shared_apache):
     if request.param == "apache":
-        yield ApacheDoor(shared_apache("httpd", f"MapCacheAlias /mc {queue.config}\n"))
+        yield ApacheDoor(shared_apache("httpd", f"MapCacheAlias /mc {queue.config}\n", environment=sanitizer_environment(build)))
     else:
         home = shared_folder / "fcgi"
         home.mkdir(exist_ok=True)
@@ -129,7 +135,7 @@ GOOD = {"tileset": "world"}
     ({**GOOD, "minzoom": 60}, "zoom levels"), ({**GOOD, "extent": [1, 2, 3]}, "extent"), ({**GOOD, "extent": [3, 3, 1, 1]}, "extent"),
     ({**GOOD, "extent": ["nan", 0, 1, 1]}, "extent"), ({**GOOD, "rate": -1}, "rate"), ({**GOOD, "rate": "inf"}, "rate"),
     ({**GOOD, "priority": 2 ** 40}, "priority"), ({**GOOD, "attempts": 0.5}, "attempts"), ({**GOOD, "attempts": 1000}, "tried"),
-    ({**GOOD, "side": 99999}, "metatiles wide"), ({**GOOD, "older": -5}, "older"), ({**GOOD, "colour": 1}, 'no field "colour"'),
+    ({**GOOD, "side": 99999}, "metatiles wide"), ({**GOOD, "area": "POLYGON((0 0, 1 1"}, "area"), ({**GOOD, "area_srs": "EPSG:4326"}, "with an area"), ({**GOOD, "older": -5}, "older"), ({**GOOD, "colour": 1}, 'no field "colour"'),
     ({**GOOD, "dimensions": {"space": "1"}}, 'no dimension "space"'), ({**GOOD, "dimensions": {"time": {"a": 1}}}, "nested"),
     ({**GOOD, "mode": "transfer"}, "no tileset"), ({**GOOD, "target": "copy"}, "only a transfer"), ({"tileset": "copy"}, "no source"),
     ({**GOOD, "tileset": "'; drop table mapcache_jobs; --"}, "no tileset"),
@@ -149,9 +155,9 @@ def test_other_requests_are_refused(door):
         assert door.call(query)[0] == 400, query
 
 
-def test_what_is_configured_decides_who_reads(tmp_path, database, apache, build):
+def test_what_is_configured_decides_who_reads(tmp_path, database, alias):
     shown = Queue(tmp_path / "secret", database, services=f'<service type="jobs" enabled="true"><token>{TOKEN}</token></service>')
-    door = ApacheDoor(apache(f"MapCacheAlias /mc {shown.config}\n"))
+    door = ApacheDoor(alias(shown))
     assert door.call("", token=None)[0] == 403 and door.call("")[0] == 200
     assert b"<html" in door.web.get("/mc/jobs").body and door.web.get("/mc/jobs/").status == 200
     assert door.web.get("/mc/jobs").headers.get("Access-Control-Allow-Origin") is None
@@ -167,10 +173,10 @@ def test_what_is_configured_decides_who_reads(tmp_path, database, apache, build)
     assert "letters, digits" in shown.run("list", check=False).stderr
 
 
-def test_a_database_that_is_away_is_503(tmp_path, apache):
+def test_a_database_that_is_away_is_503(tmp_path, alias):
     with Postgres() as own:
         site = Queue(tmp_path / "away", own, services=SERVICES)
-        door = ApacheDoor(apache(f"MapCacheAlias /mc {site.config}\n"))
+        door = ApacheDoor(alias(site))
         assert door.call("")[1] == {"changeable": True, "jobs": [], "workers": []}  # no tables yet
         own.stop()
         status, refused = door.call("")
@@ -192,7 +198,7 @@ def texts(browser, selector):
     return browser.script(f"return [...document.querySelectorAll({selector!r})].map(e => e.innerText)")
 
 
-def test_the_page_shows_jobs_and_cancels_one(tmp_path, database, apache, browser):
+def test_the_page_shows_jobs_and_cancels_one(tmp_path, database, alias, browser):
     with Origin() as origin:
         site = Queue(tmp_path / "page", database, wms(origin, "/late/40/pattern?"), services=SERVICES)
         # What the queue holds is text, also where it looks like markup.
@@ -201,7 +207,7 @@ def test_the_page_shows_jobs_and_cancels_one(tmp_path, database, apache, browser
         site.sql(f"insert into @mapcache_job_units(job, unit, state, lease, worker, until, size, message) values"
                  f" ({broken}, 0, 'failed', 1, 'w', now(), 1, '<img src=x onerror=alert(1)> the origin is away')")
         running = site.enqueue("-z", "0,6")
-        web = apache(f"MapCacheAlias /mc {site.config}\n")
+        web = alias(site)
         worker = site.worker("-n", 2)
         try:
             browser.open("about:blank")
@@ -237,9 +243,9 @@ def test_the_page_shows_jobs_and_cancels_one(tmp_path, database, apache, browser
             worker.communicate(timeout=60)
 
 
-def test_the_page_says_what_is_wrong(tmp_path, database, apache, browser):
+def test_the_page_says_what_is_wrong(tmp_path, database, alias, browser):
     site = Queue(tmp_path / "closed", database, services=f'<service type="jobs" enabled="true"><token>{TOKEN}</token></service>')
-    web = apache(f"MapCacheAlias /mc {site.config}\n")
+    web = alias(site)
     browser.open(f"http://127.0.0.1:{web.port}/mc/jobs/")
     wait_until(lambda: "token is needed" in "".join(texts(browser, "#notice")), "a notice")
     browser.script(f"document.getElementById('token').value = {TOKEN!r}; document.querySelector('#key button').click()")

@@ -95,7 +95,7 @@ def maps(database, build):
 
 def asked(database, before=0):
     """The statements for layers that the server was asked."""
-    return re.findall(r"(?:LOG:  execute \S+|LOG:  statement): ((?:COPY|SELECT).*&& .*)", database.log()[before:])
+    return re.findall(r"(?:LOG:  execute \S+|LOG:  statement): ((?:COPY|SELECT).* AS layer(?! ON false).*)", database.log()[before:])
 
 
 def bytes_of(maps, layer, box=BOX):

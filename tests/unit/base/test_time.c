@@ -269,7 +269,36 @@ START_TEST(what_is_wrong_is_named)
 }
 END_TEST
 
-UNIT_MAIN("time", an_instant_is_its_whole_period, fractions_of_a_second, offsets_lead_to_utc,
-          ranges_end_behind_the_period_of_their_end, a_resolution_changes_nothing,
+START_TEST(instants_are_written_as_they_are_read)
+{
+    static const char *const texts[] = { "1970-01-01",
+                                         "2000-02-29",
+                                         "1900-03-01",
+                                         "1899-12-31",
+                                         "2024-12-31",
+                                         "0001-01-01",
+                                         "9999-12-31T23:59:59Z",
+                                         "1969-12-31T23:59:59Z",
+                                         "2010-03-04T00:00:01Z",
+                                         "2010-03-04T12:30:15.25Z",
+                                         "1969-12-31T23:59:59.999999Z" };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        mc_time_span span;
+        ck_assert_ptr_null(mc_time_parse(&span, texts[i], strlen(texts[i]), now));
+        ck_assert_str_eq(mc_time_text(span.start_us, pool), texts[i]);
+    }
+    for (int64_t day = -800000; day < 2900000; day += 97) {
+        mc_time_span span;
+        const char *text = mc_time_text(day * 86400 * 1000000, pool);
+        if (day >= -719162 && day <= 2932896) {
+            ck_assert_ptr_null(mc_time_parse(&span, text, strlen(text), now));
+            ck_assert_int_eq(span.start_us, day * 86400 * 1000000);
+        }
+    }
+}
+END_TEST
+
+UNIT_MAIN("time", instants_are_written_as_they_are_read, an_instant_is_its_whole_period, fractions_of_a_second,
+          offsets_lead_to_utc, ranges_end_behind_the_period_of_their_end, a_resolution_changes_nothing,
           a_duration_stands_for_one_end_of_a_range, current_is_the_end_of_a_range, what_is_no_time, lists,
           a_list_has_a_greatest_length, what_is_wrong_is_named)

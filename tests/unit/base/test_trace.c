@@ -191,6 +191,52 @@ START_TEST(without_a_sink_there_are_only_sums)
 }
 END_TEST
 
+typedef struct own_sums {
+    int64_t outer, inner, all;
+} own_sums;
+
+static void
+take_sum(void *baton, const char *name, int64_t microseconds)
+{
+    own_sums *sums = baton;
+    *(strcmp(name, "outer") == 0 ? &sums->outer : &sums->inner) += microseconds;
+    sums->all += microseconds;
+}
+
+/* Time inside a span counts for it alone, also that of jobs; what was taken is not told again. */
+START_TEST(own_time_is_told_once)
+{
+    own_sums sums = { 0 };
+    apr_pool_t *job_pool;
+    ctx.trace = mc_trace_create(NULL, NULL, NULL, NULL, pool);
+    apr_pool_create(&job_pool, NULL);
+    apr_time_t began = apr_time_now();
+    {
+        MC_SPAN(&ctx, "outer");
+        for (int i = 0; i < 2; i++) {
+            MC_SPAN(&ctx, "inner");
+            apr_sleep(20000);
+        }
+        mc_ctx job = { .pool = job_pool, .trace = mc_trace_fork(ctx.trace, job_pool) };
+        {
+            MC_SPAN(&job, "inner");
+            apr_sleep(10000);
+        }
+        apr_pool_destroy(job_pool);
+    }
+    apr_time_t took = apr_time_now() - began;
+    mc_trace_take_own(ctx.trace, take_sum, &sums);
+    ck_assert_int_ge(sums.inner, 50000);
+    ck_assert_int_ge(sums.outer, 10000); /* it waited for the job */
+    ck_assert_int_le(sums.all, took + 10000000);
+    ck_assert_int_le(sums.outer, took - 40000 + 1000);
+    mc_trace_take_own(ctx.trace, take_sum, &(own_sums){ 0 });
+    int64_t before = sums.all;
+    mc_trace_take_own(ctx.trace, take_sum, &sums);
+    ck_assert_int_eq(sums.all, before);
+}
+END_TEST
+
 UNIT_MAIN("trace", lines_have_the_published_form, the_pool_flushes_and_much_is_flushed_in_pieces,
           a_client_cannot_break_lines, a_child_process_has_its_own_number, jobs_add_to_the_sums_of_their_request,
-          without_a_sink_there_are_only_sums)
+          without_a_sink_there_are_only_sums, own_time_is_told_once)

@@ -153,9 +153,10 @@ conform_writes(mc_cache *cache)
     put(cache, &three, "three");
     ck_ok(mc_cache_remove(cache, &three, &ctx));
     put(cache, &one, "one again");
+    put(cache, &one, "and again");
     ck_ok(mc_cache_writes_flush(&ctx));
     ctx.writes = NULL;
-    expect(cache, &one, "one again");
+    expect(cache, &one, "and again");
     expect(cache, &two, "two");
     expect(cache, &three, NULL);
 }

@@ -199,5 +199,33 @@ START_TEST(test_part_is_a_window)
 }
 END_TEST
 
+/* Blocks of a large map stay, also where many small ones are kept. */
+START_TEST(test_memory_stays_where_it_may)
+{
+    enum { SMALL = 80, LARGE = 30 << 20 };
+    void *small[SMALL], *large[2];
+    mc_scratch_keep((size_t)100 << 20);
+    mc_scratch_keep(1);
+    if (mc_scratch_kept_most() == 0) /* a sanitizer wants to see each block's own life */
+        return;
+    ck_assert_uint_eq(mc_scratch_kept_most(), (size_t)100 << 20);
+    for (int i = 0; i < SMALL; i++)
+        small[i] = mc_scratch_acquire((size_t)(i + 1) * 4096);
+    for (int i = 0; i < 2; i++)
+        memset(large[i] = mc_scratch_acquire(LARGE), 1, LARGE);
+    for (int i = 0; i < SMALL; i++)
+        mc_scratch_release(small[i]);
+    for (int i = 0; i < 2; i++)
+        mc_scratch_release(large[i]);
+    for (int i = 0; i < 2; i++) {
+        void *again = mc_scratch_acquire(LARGE);
+        ck_assert(again == large[0] || again == large[1]);
+    }
+    void *fresh = mc_scratch_acquire(LARGE);
+    ck_assert(fresh != large[0] && fresh != large[1]);
+}
+END_TEST
+
 UNIT_MAIN("pixels", test_limits, test_opacity_and_uniform, test_blend_equals_reference, test_blend_is_exact,
-          test_front_to_back, test_opacity_is_tracked, test_copy_clips, test_over_saturates, test_part_is_a_window)
+          test_front_to_back, test_opacity_is_tracked, test_copy_clips, test_over_saturates, test_part_is_a_window,
+          test_memory_stays_where_it_may)

@@ -1,0 +1,221 @@
+#include "../cube/cube_fixture.h"
+
+#include <apr_file_io.h>
+#include <stdio.h>
+
+#include "mapcache/cube_ingest.h"
+
+static apr_hash_t *formats;
+static mc_cube_ingest_options options;
+static mc_cube_report report;
+static const char *told;
+static int images; /* made so far */
+
+static void
+tell(void *baton, const mc_cube_event *event)
+{
+    (void)baton;
+    if (event->kind == MC_CUBE_IMAGE_LEFT_OUT)
+        told = apr_pstrcat(pool, told, event->message, ";", NULL);
+    if (event->kind == MC_CUBE_DATE_LEFT_OUT)
+        told = apr_psprintf(pool, "%s[%d];", told, (int)(event->time_us / DAY(1)));
+}
+
+static void
+set_up(void)
+{
+    cube_process();
+    formats = apr_hash_make(pool);
+    mc_format_builtins(formats, pool);
+    options = (mc_cube_ingest_options){ .memory = 64 << 20, .scratch = cube_folder, .tell = tell };
+    told = "";
+}
+
+/* Red is the column, green the row, blue `blue`; transparent where hole holds the pixel. */
+static const char *
+image(int width, int height, int blue, const mc_cube_window *hole)
+{
+    mc_pixels *pixels;
+    mc_buf *png;
+    ck_ok(mc_pixels_create(&pixels, width, height, true, pool));
+    mc_pixels_attach(pixels, pool);
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            const uint8_t bgra[4] = { (uint8_t)blue, (uint8_t)(y % 251), (uint8_t)(x % 251), 255 };
+            bool gone = hole != NULL && x >= hole->x0 && x < hole->x1 && y >= hole->y0 && y < hole->y1;
+            if (!gone)
+                memcpy(pixels->data + (size_t)y * pixels->stride + (size_t)x * 4, bgra, 4);
+        }
+    ck_ok(mc_format_encode(&png, apr_hash_get(formats, "PNG", APR_HASH_KEY_STRING), pixels, MC_ON_THE_FLY, &ctx, pool));
+    const char *path = apr_psprintf(pool, "%s/%d.png", cube_folder, images++);
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(png->data, 1, png->size, file), png->size);
+    fclose(file);
+    return path;
+}
+
+/* At a column and row of the cube. */
+static mc_cube_input
+at(const mc_cube *cube, const char *path, int day, int column, int row)
+{
+    const mc_cube_shape *s = &cube->shape;
+    return (mc_cube_input){ path, DAY(day), true, s->extent.minx + column * s->resolution,
+                            s->extent.maxy - row * s->resolution };
+}
+
+static void
+ingest(const mc_cube *cube, const mc_cube_input *inputs, int count)
+{
+    apr_pool_t *own; /* the writer is done with */
+    apr_pool_create(&own, pool);
+    ck_ok(mc_cube_ingest(&report, cube, inputs, count, &options, &ctx, own));
+    apr_pool_destroy(own);
+}
+
+/* Red, green, blue of a pixel of a plane of the whole cube; -1: nothing is known. */
+static int
+pixel(const mc_cube *cube, const mc_cube_plane *plane, int x, int y)
+{
+    size_t at = (size_t)y * (size_t)cube->shape.width + (size_t)x;
+    const uint8_t *s = plane->samples + 3 * at;
+    return plane->present[at] ? s[0] << 16 | s[1] << 8 | s[2] : -1;
+}
+
+static apr_array_header_t *
+whole(const mc_cube *cube)
+{
+    return cube_planes(cube, (mc_cube_window){ 0, 0, cube->shape.width, cube->shape.height });
+}
+
+START_TEST(the_later_image_of_a_mosaic_is_on_top)
+{
+    set_up();
+    const mc_cube *cube = cube_in_file(CUBE_PLACE);
+    const mc_cube_window hole = { 5, 5, 10, 10 };
+    const mc_cube_input inputs[] = { at(cube, image(40, 30, 1, NULL), 3, 0, 0),
+                                     at(cube, image(30, 30, 2, &hole), 3, 20, 15) };
+    ingest(cube, inputs, 2);
+    ck_assert_int_eq(report.images, 2);
+    ck_assert_int_eq(report.dates, 1);
+    apr_array_header_t *planes = whole(cube);
+    ck_assert_int_eq(planes->nelts, 1);
+    const mc_cube_plane *plane = CUBE_PLANE(planes, 0);
+    for (int y = 0; y < 50; y++)
+        for (int x = 0; x < 60; x++) {
+            bool under = x < 40 && y < 30, over = x >= 20 && x < 50 && y >= 15 && y < 45;
+            bool gone = x >= 25 && x < 30 && y >= 20 && y < 25;
+            int expected = over && !gone ? (x - 20) << 16 | (y - 15) << 8 | 2 : under ? x << 16 | y << 8 | 1 : -1;
+            ck_assert_msg(pixel(cube, plane, x, y) == expected, "%d %d", x, y);
+        }
+    cube_process_end();
+}
+END_TEST
+
+START_TEST(large_images_are_read_by_rows)
+{
+    set_up();
+    const mc_cube *cube = cube_in_file("<srs>EPSG:3857</srs><extent>0 0 1500 900</extent><resolution>1</resolution>");
+    const mc_cube_window hole = { 700, 600, 900, 700 };
+    const char *path = image(2200, 2000, 7, &hole); /* reaches beyond all sides */
+    for (int spooled = 0; spooled < 2; spooled++) {
+        const mc_cube_input input = at(cube, path, spooled, -300, -400);
+        options.memory = spooled ? 1 << 20 : 64 << 20;
+        ingest(cube, &input, 1);
+        ck_assert_int_eq(report.spooled, spooled);
+    }
+    apr_array_header_t *planes = whole(cube);
+    ck_assert_int_eq(planes->nelts, 2);
+    for (int i = 0; i < 2; i++)
+        for (int y = 0; y < 900; y++)
+            for (int x = 0; x < 1500; x++) {
+                bool gone = x + 300 >= 700 && x + 300 < 900 && y + 400 >= 600 && y + 400 < 700;
+                int expected = gone ? -1 : (x + 300) % 251 << 16 | (y + 400) % 251 << 8 | 7;
+                ck_assert_msg(pixel(cube, CUBE_PLANE(planes, i), x, y) == expected, "%d %d", x, y);
+            }
+    cube_process_end();
+}
+END_TEST
+
+START_TEST(dates_keep_their_slots_and_new_ones_follow)
+{
+    set_up();
+    const mc_cube *cube = cube_in_file(CUBE_PLACE);
+    apr_array_header_t *dates;
+    for (int turn = 0; turn < 2; turn++) {
+        mc_cube_input inputs[6];
+        for (int i = 0; i < 6; i++)
+            inputs[i] = at(cube, image(60, 50, 10 * turn + i, NULL), 20 - 2 * i - turn * (i % 2), 0, 0);
+        ingest(cube, inputs, 6);
+        ck_assert_int_eq(report.dates, turn == 0 ? 6 : 3);
+        ck_assert_int_eq(report.corrected, turn == 0 ? 0 : 3);
+    }
+    ck_assert_int_eq(report.rewritten, 2 * 3 * 2); /* slots 0 to 3 and 4 to 7 of 6 places */
+    ck_ok(mc_cube_dates(&dates, cube, NULL, 0, 100, &ctx, pool));
+    static const int days[] = { 9, 10, 13, 14, 17, 18, 12, 16, 20 };
+    ck_assert_int_eq(dates->nelts, 9);
+    bool used[12] = { false };
+    for (int i = 0; i < 9; i++) {
+        const mc_cube_date *date = &APR_ARRAY_IDX(dates, i, mc_cube_date);
+        int day = (int)(date->time_us / DAY(1)), slot = date->t * 4 + date->slot, found = 0;
+        for (int j = 0; j < 9; j++)
+            found += days[j] == day;
+        ck_assert_int_eq(found, 1);
+        ck_assert(slot < 9 && !used[slot]);
+        used[slot] = true;
+    }
+    cube_process_end();
+}
+END_TEST
+
+START_TEST(an_ingestion_that_is_stopped_keeps_whole_dates)
+{
+    set_up();
+    static volatile int stop = 1;
+    const mc_cube *cube = cube_in_file(CUBE_PLACE);
+    const mc_cube_input input = at(cube, image(60, 50, 1, NULL), 1, 0, 0);
+    options.stop = &stop;
+    ingest(cube, &input, 1);
+    ck_assert_int_eq(report.images, 0);
+    ck_assert_int_eq(whole(cube)->nelts, 0);
+    stop = 0;
+    ingest(cube, &input, 1);
+    ck_assert_int_eq(whole(cube)->nelts, 1);
+    cube_process_end();
+}
+END_TEST
+
+START_TEST(what_does_not_fit_is_left_out_with_its_date)
+{
+    set_up();
+    const mc_cube *cube = cube_in_file(CUBE_PLACE);
+    const char *path = image(20, 20, 1, NULL);
+    mc_cube_input between = at(cube, path, 2, 1, 1);
+    between.left += 0.3;
+    mc_cube_input far = at(cube, path, 3, 0, 0);
+    far.left = 1e300;
+    const mc_cube_input inputs[] = { at(cube, path, 1, 0, 0),
+                                     at(cube, path, 2, 30, 20),
+                                     between,
+                                     far,
+                                     at(cube, path, 4, 5, 5),
+                                     at(cube, path, 4, 5, 5),
+                                     at(cube, path, 5, -20, 0),
+                                     at(cube, "/nowhere.png", 6, 0, 0),
+                                     at(cube, path, 7, 0, 0) };
+    ingest(cube, inputs, 9);
+    ck_assert_int_eq(report.images, 2);
+    ck_assert_int_eq(report.left_out, 7);
+    ck_assert_int_eq(whole(cube)->nelts, 2);
+    static const char *const words[] = { "between those of cube", "[2];", "far outside",  "[3];",
+                                         "same date and place",   "[4];", "outside cube", "[5];",
+                                         "/nowhere.png",          "[6];" };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        ck_assert_msg(strstr(told, words[i]) != NULL, "\"%s\" is not in %s", words[i], told);
+    cube_process_end();
+}
+END_TEST
+
+UNIT_MAIN("cube_ingest", the_later_image_of_a_mosaic_is_on_top, large_images_are_read_by_rows,
+          dates_keep_their_slots_and_new_ones_follow, an_ingestion_that_is_stopped_keeps_whole_dates,
+          what_does_not_fit_is_left_out_with_its_date)

@@ -1,0 +1,146 @@
+/* Units and what is done of them: arithmetic only. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "jobs/held.h"
+
+static mc_tile_range limits[3];
+static mc_job job;
+static const mc_seed_area everything = { .columns = 1 };
+
+static void
+set_up(int columns, int rows, int side)
+{
+    limits[0] = (mc_tile_range){ 0, 0, 1, 1 };
+    limits[1] = (mc_tile_range){ 3, 5, 3, 9 }; /* nothing */
+    limits[2] = (mc_tile_range){ 5, 7, 38, 30 };
+    job = (mc_job){ .minzoom = 4, .maxzoom = 6, .limits = limits, .columns = columns, .rows = rows, .side = side };
+    job.units = mc_job_units(&job);
+}
+
+/* Every metatile that holds a tile of the limits is in one unit, and no other is. */
+START_TEST(units_hold_each_metatile_once)
+{
+    static const int shapes[][3] = { { 1, 1, 1 }, { 1, 1, 8 }, { 2, 3, 4 }, { 5, 5, 2 }, { 8, 8, 100 }, { 3, 1, 7 } };
+    for (size_t shape = 0; shape < sizeof(shapes) / sizeof(shapes[0]); shape++) {
+        static int seen[3][64][64];
+        int64_t total = 0;
+        memset(seen, 0, sizeof(seen));
+        set_up(shapes[shape][0], shapes[shape][1], shapes[shape][2]);
+        for (int64_t unit = 0; unit < job.units; unit++) {
+            mc_job_block block = mc_job_block_of(&job, unit);
+            ck_assert_int_ge(block.columns, 1);
+            ck_assert_int_le(block.columns, job.side);
+            ck_assert_int_le(block.rows, job.side);
+            for (int i = 0; i < block.columns * block.rows; i++, total++)
+                seen[block.z - 4][block.row + i / block.columns][block.column + i % block.columns]++;
+        }
+        ck_assert_int_eq(total, mc_job_metatiles(&job));
+        for (int z = 0; z < 3; z++)
+            for (int row = 0; row < 64; row++)
+                for (int column = 0; column < 64; column++) {
+                    int x = column * job.columns, y = row * job.rows;
+                    bool wanted = x < limits[z].maxx && x + job.columns > limits[z].minx && y < limits[z].maxy &&
+                                  y + job.rows > limits[z].miny && limits[z].minx < limits[z].maxx;
+                    ck_assert_int_eq(seen[z][row][column], wanted);
+                }
+    }
+}
+END_TEST
+
+START_TEST(counts_do_not_overflow)
+{
+    mc_tile_range huge[2] = { { 0, 0, INT32_MAX, INT32_MAX }, { 0, 0, INT32_MAX, INT32_MAX } };
+    mc_job large = { .maxzoom = 1, .limits = huge, .columns = 1, .rows = 1, .side = 1 };
+    ck_assert_int_eq(mc_job_units(&large), 2 * (int64_t)INT32_MAX * INT32_MAX);
+    mc_job_block last = mc_job_block_of(&large, mc_job_units(&large) - 1);
+    ck_assert_int_eq(last.z, 1);
+    ck_assert_int_eq(last.column, INT32_MAX - 1);
+    ck_assert_int_eq(last.row, INT32_MAX - 1);
+}
+END_TEST
+
+static jobs_held *
+hold(const mc_job_unit *unit)
+{
+    jobs_held *held = NULL;
+    ck_assert(jobs_held_create(&held, unit, &job, &everything, pool));
+    return held;
+}
+
+static void
+meet(jobs_held *held, int n, mc_seed_outcome outcome)
+{
+    mc_seed_result result = { .outcome = outcome, .z = 6, .x = 1, .y = 2, .message = "why" };
+    jobs_held_take(held, n, &result, 4);
+}
+
+static void
+check_again(const mc_job_unit *state, int position, int count, const int *again)
+{
+    ck_assert_int_eq(state->position, position);
+    ck_assert_int_eq(state->again_count, count);
+    for (int i = 0; i < count; i++)
+        ck_assert_int_eq(state->again[i], again[i]);
+}
+
+START_TEST(a_unit_says_what_is_still_owed)
+{
+    set_up(1, 1, 4);
+    mc_job_unit unit = { .unit = 1, .counts = { 100, 10, 400 } };
+    jobs_held *held = hold(&unit);
+    ck_assert_int_eq(held->size, 16);
+    ck_assert_int_eq(held->todo, 16);
+    mc_job_unit state = jobs_held_state(held, pool);
+    check_again(&state, 0, 0, NULL);
+    meet(held, 0, MC_SEED_DONE);
+    meet(held, 3, MC_SEED_SKIPPED);
+    meet(held, 5, MC_SEED_FAILED);
+    state = jobs_held_state(held, pool);
+    check_again(&state, 6, 4, (const int[]){ 1, 2, 4, 5 }); /* under way, and failed */
+    ck_assert_int_eq(state.counts.done, 101);
+    ck_assert_int_eq(state.counts.skipped, 11);
+    ck_assert_int_eq(state.counts.tiles, 404);
+    ck_assert_str_eq(state.message, "z6 x1 y2: why");
+
+    /* Another worker goes on there. */
+    held = hold(&state);
+    ck_assert_int_eq(held->todo, 14);
+    ck_assert_int_eq(held->places[0], 1);
+    ck_assert_int_eq(held->places[3], 5);
+    ck_assert_int_eq(held->places[4], 6);
+    for (int n = 0; n < held->todo; n++)
+        meet(held, n, n == 3 ? MC_SEED_FAILED : MC_SEED_DONE);
+    state = jobs_held_state(held, pool);
+    check_again(&state, 16, 1, (const int[]){ 5 });
+    ck_assert_int_eq(state.counts.done + state.counts.skipped, 100 + 10 + 15);
+}
+END_TEST
+
+START_TEST(rows_that_contradict_themselves_are_refused)
+{
+    static const int outside[] = { 3, 99 }, negative[] = { -1 };
+    set_up(1, 1, 4);
+    jobs_held *held;
+    const mc_job_unit wrong[] = {
+        { .unit = -1 },
+        { .unit = job.units },
+        { .unit = 1, .position = -1 },
+        { .unit = 1, .position = 17 },
+        { .unit = 1, .position = 4, .again = outside, .again_count = 2 },
+        { .unit = 1, .position = 4, .again = negative, .again_count = 1 },
+        { .unit = 1, .position = 3, .again = outside, .again_count = 1 },
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        ck_assert(!jobs_held_create(&held, &wrong[i], &job, &everything, pool));
+}
+END_TEST
+
+int
+main(void)
+{
+    const TTest *const tests[] = { units_hold_each_metatile_once, counts_do_not_overflow,
+                                   a_unit_says_what_is_still_owed, rows_that_contradict_themselves_are_refused };
+    return unit_run("jobs_held", tests, (int)(sizeof(tests) / sizeof(tests[0])));
+}
