@@ -47,7 +47,7 @@ typedef struct mc_cache_ops {
     mc_error *(*exists)(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
     mc_error *(*put)(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx);
     mc_error *(*remove)(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
-    /* Of one metatile, in one transaction; NULL: one by one. */
+    /* Of one tileset, grid and dimensions, in one transaction; NULL: one by one. */
     mc_error *(*remove_all)(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
     /* mc_cache_list, and whether this cache can do it for the tiles of `key`; NULL: it cannot. */
     mc_error *(*list)(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,
@@ -101,7 +101,7 @@ mc_error *mc_cache_exists(bool *exists, mc_cache *cache, const mc_tile_key *key,
 mc_error *mc_cache_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;
 
-/* Several of one tileset, grid, level and dimensions: all or none where the store can. */
+/* Several of one tileset, grid and dimensions: all or none where the store can. */
 mc_error *mc_cache_remove_all(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx) MC_CHECKED;
 
 /*
@@ -124,14 +124,15 @@ void mc_cache_reads_begin(mc_ctx *ctx);
 void mc_cache_reads_end(mc_ctx *ctx);
 
 /*
- * A series of puts by one thread, as of a seeder: while ctx->writes is set, what is put waits for the flush, which
- * stores all of it at once, in one transaction where the store can. A get, exists or remove of a tile that waits
- * flushes first. What waits is bounded by 64 MB, then it flushes as well. What still waits when `pool` ends is lost.
+ * A series of puts by one thread, as of a seeder: while ctx->writes is set, what is put or removed waits for the flush,
+ * which stores all of it at once, in one transaction where the store can (puts in one, removals in one). A get or
+ * exists of a tile that waits flushes first. What waits is bounded by 64 MB, then it flushes as well. What still waits
+ * when `pool` ends is lost.
  */
 typedef struct mc_cache_writes mc_cache_writes;
 
 mc_cache_writes *mc_cache_writes_create(apr_pool_t *pool);
-int mc_cache_writes_count(const mc_cache_writes *writes); /* tiles that wait */
+int mc_cache_writes_count(const mc_cache_writes *writes); /* tiles that wait to be stored or removed */
 
 /* MC_OK: all that was put since the last flush is stored. An error: some of it may be lost, also what had to be stored
  * before. Nothing waits any more. */

@@ -269,6 +269,8 @@ mc_error *
 mc_cache_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
     MC_SPAN(ctx, "mapcache_cache_tile_delete");
+    if (ctx->writes != NULL && cache->ops->remove_all != NULL)
+        return mc_cache_writes_remove(cache, key, 1, ctx);
     if (ctx->writes != NULL)
         MC_TRY(mc_cache_writes_settle(cache, key, ctx));
     mc_error *error = cache->ops->remove(cache, key, ctx);
@@ -287,8 +289,8 @@ mc_cache_remove_all(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx 
         return MC_OK;
     }
     MC_SPAN(ctx, "mapcache_cache_tile_delete");
-    for (int i = 0; i < count && ctx->writes != NULL; i++)
-        MC_TRY(mc_cache_writes_settle(cache, &keys[i], ctx));
+    if (ctx->writes != NULL)
+        return mc_cache_writes_remove(cache, keys, count, ctx);
     mc_error *error = cache->ops->remove_all(cache, keys, count, ctx);
     for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
         error = cache->ops->remove_all(cache, keys, count, ctx);

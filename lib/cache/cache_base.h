@@ -128,8 +128,10 @@ typedef struct mc_place {
 /* What stands for a stored colour ('#' B G R A) becomes the picture of it; others stay. */
 mc_error *mc_cache_expand(mc_tile *tile, const mc_tile_key *key, apr_pool_t *pool) MC_CHECKED;
 
-/* Of a series of puts (ctx->writes is set): more of them; and before `key` is read or removed. */
+/* Of a series of puts (ctx->writes is set): more of them; removals, of one series; and before `key` is read, or removed
+ * at once. */
 mc_error *mc_cache_writes_add(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx) MC_CHECKED;
+mc_error *mc_cache_writes_remove(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_writes_settle(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;
 
 /* A tile as read: data attached to the pool, coding by its signature. */

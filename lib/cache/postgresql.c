@@ -235,7 +235,15 @@ postgresql_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx
     const postgresql_cache *cache = (const postgresql_cache *)base;
     tile_params params;
     char state[6];
-    places_params(&params, keys, count, ctx->pool);
+    int *numbers = apr_palloc(ctx->pool, sizeof(int) * (size_t)count * 3);
+    mc_postgresql_series(&params, &keys[0], ctx->pool);
+    for (int i = 0; i < count; i++) {
+        numbers[i] = keys[i].z;
+        numbers[count + i] = keys[i].x;
+        numbers[2 * count + i] = keys[i].y;
+    }
+    for (int i = 0; i < 3; i++)
+        params.list[params.count++] = mc_postgres_int_array(numbers + i * count, count, ctx->pool);
     mc_error *error = mc_postgresql_run(state, cache, NULL, cache->sql.remove_all, &params, ctx, ctx->pool);
     return error == MC_OK || strcmp(state, UNDEFINED_TABLE) == 0 ? MC_OK
                                                                  : mc_postgresql_failure(error, cache, ctx->pool);

@@ -162,7 +162,7 @@ copy_in(const postgresql_cache *cache, mc_postgres_session *session, const batch
 {
     char state[6];
     MC_TRY(mc_postgresql_run(state, cache, session, "BEGIN", NULL, ctx, pool));
-    MC_TRY(mc_postgresql_run(state, cache, session, cache->sql.remove_batch, &batch->params, ctx, pool));
+    MC_TRY(mc_postgresql_run(state, cache, session, cache->sql.remove_all, &batch->params, ctx, pool));
     MC_TRY(mc_postgres_copy_begin(session, cache->sql.copy));
     MC_TRY(copy_rows(session, batch, pool));
     MC_TRY(mc_postgres_copy_end(session));

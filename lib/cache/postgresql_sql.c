@@ -59,13 +59,8 @@ mc_postgresql_statements(mc_postgresql_sql *sql, const char *name, apr_pool_t *p
                                 table);
     sql->exists = apr_psprintf(pool, "SELECT 1 FROM %s" OF_TILE, table);
     sql->remove = apr_psprintf(pool, "DELETE FROM %s" OF_TILE, table);
-    sql->remove_all = apr_psprintf(pool,
-                                   "DELETE FROM %s WHERE ctid = ANY(ARRAY(SELECT found.ctid"
-                                   " FROM unnest($5::int4[], $6::int4[]) AS wanted(x, y),"
-                                   " LATERAL (SELECT ctid FROM %s AS t" OF_WANTED("$4") " LIMIT 1) AS found))",
-                                   table, table);
     /* FOR UPDATE: rows are locked in the order of the arrays, as those of `put` are. */
-    sql->remove_batch =
+    sql->remove_all =
         apr_psprintf(pool,
                      "DELETE FROM %s WHERE ctid = ANY(ARRAY(SELECT found.ctid"
                      " FROM unnest($4::int4[], $5::int4[], $6::int4[]) AS wanted(z, x, y),"

@@ -8,14 +8,14 @@
 typedef struct mc_postgresql_sql {
     const char *create; /* the table, if there is none */
     const char *get, *exists, *remove;
-    const char *get_all, *remove_all; /* of arrays $5 and $6 */
-    const char *put;                  /* arrays of z, x, y and data: $4 to $7 */
-    const char *remove_batch;         /* arrays of z, x, y: $4 to $6 */
-    const char *copy;                 /* rows of tileset, grid, dimensions, z, x, y and data come from us */
-    const char *sizes;                /* bytes of the table with all that belongs to it, its live and dead rows */
-    const char *groups;               /* tileset, grid, dimensions, level, tiles, blanks and bytes, of all tiles */
-    const char *remove_group;         /* all of level $4 */
-    const char *count;                /* tiles of a series */
+    const char *get_all;      /* of arrays $5 and $6 */
+    const char *put;          /* arrays of z, x, y and data: $4 to $7 */
+    const char *remove_all;   /* arrays of z, x, y: $4 to $6 */
+    const char *copy;         /* rows of tileset, grid, dimensions, z, x, y and data come from us */
+    const char *sizes;        /* bytes of the table with all that belongs to it, its live and dead rows */
+    const char *groups;       /* tileset, grid, dimensions, level, tiles, blanks and bytes, of all tiles */
+    const char *remove_group; /* all of level $4 */
+    const char *count;        /* tiles of a series */
     const char *vacuum;
     const char *list; /* what is behind column $5, row $6, below column $7, in rows $8 to $9 */
 } mc_postgresql_sql;

@@ -116,7 +116,7 @@ put_into_file(sqlite_cache *cache, mc_handle *handle, const char *path, const ch
               int count, mc_ctx *ctx)
 {
     if (ctx->bulk)
-        mc_handle_bulk(handle);
+        mc_handle_bulk(handle, ctx);
     MC_TRY(mc_sqlite_run(handle, "BEGIN IMMEDIATE", NULL, NULL, ctx->pool));
     int z = -1; /* of the tile before */
     for (int i = 0; i < count; i++) {

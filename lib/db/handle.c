@@ -209,7 +209,7 @@ set_up(mc_handle *handle, const mc_open *how, bool created, apr_pool_t *pool)
 }
 
 void
-mc_handle_bulk(mc_handle *handle)
+mc_handle_bulk(mc_handle *handle, mc_ctx *ctx)
 {
     if (!handle->may_switch || mc_handle_rollback(handle))
         return;
@@ -217,10 +217,13 @@ mc_handle_bulk(mc_handle *handle)
     int made = set_mark(handle);
     if (made < 0)
         return;
+    /* Without waiting: who has the file open in WAL mode, as a reader of our own that came just now, keeps it so. */
+    sqlite3_busy_timeout(handle->db, 0);
     if (sqlite3_exec(handle->db, "PRAGMA journal_mode=PERSIST", NULL, NULL, NULL) == SQLITE_OK)
         handle->bulk = true; /* a journal that persists ends with a write, wherever its folder has been moved */
     else if (made == 1)
-        remove_mark(handle); /* somebody else has it open */
+        remove_mark(handle);
+    mc_handle_bound_wait(handle, ctx);
 }
 
 /* Ends a bulk load. Where others keep the file busy, or the disk is full, the mark stays for the next writer. */

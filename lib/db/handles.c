@@ -16,13 +16,12 @@
 #include "base/hash.h"
 #include "base/metrics.h"
 #include "db/handle_private.h"
+#include "db/past.h"
 
 enum {
     BUCKETS = 1024,
     SAMPLE = 8,   /* idle handles that are compared to find a victim */
     STRIPES = 64, /* write locks: files share them by hash, nobody holds two */
-    REFUSED = 64, /* foreign -wal files that are remembered */
-    WRITTEN = 64, /* files that were written, likewise */
     LEAST_HANDLES = 4,
     PAGES_AT_MOST = 16 << 20, /* of all files' pages in memory, together; above that each keeps but a few */
     LITTLE = 64 << 10,
@@ -34,16 +33,6 @@ struct mc_write_lock {
     pthread_mutex_t mutex;
 };
 
-struct foreign_wal {
-    uint64_t device, inode;
-    int64_t birth;
-};
-
-struct written {
-    uint64_t path; /* its hash */
-    uint64_t folder_device;
-};
-
 struct mc_handles {
     pthread_mutex_t mutex; /* guards all below but the write locks; taken after a write lock, never before */
     pthread_cond_t freed;
@@ -53,10 +42,7 @@ struct mc_handles {
     mc_handle *buckets[BUCKETS];
     uint64_t random;
     atomic_size_t page_bytes;
-    struct foreign_wal foreign[REFUSED];
-    unsigned foreign_count;
-    struct written written[WRITTEN]; /* files that writers have had open */
-    unsigned written_count;
+    mc_past *past; /* its own lock, taken last */
     struct mc_write_lock writers[STRIPES];
 };
 
@@ -103,6 +89,7 @@ mc_handles_create(int limit)
     handles->slots = calloc((size_t)limit, sizeof(*handles->slots));
     MC_ASSERT(handles->slots != NULL);
     handles->limit = limit;
+    handles->past = mc_past_create();
     handles->random = mc_hash_seed() | 1;
     pthread_mutex_init(&handles->mutex, NULL);
     pthread_condattr_t attributes;
@@ -139,6 +126,7 @@ mc_handles_destroy(mc_handles *handles)
             }
     for (int i = 0; i < STRIPES; i++)
         pthread_mutex_destroy(&handles->writers[i].mutex);
+    mc_past_destroy(handles->past);
     pthread_cond_destroy(&handles->freed);
     pthread_mutex_destroy(&handles->mutex);
     free(handles->slots);
@@ -212,56 +200,6 @@ monotonic_after(apr_interval_time_t interval)
     return at;
 }
 
-/* When a file was made, by statx(); 0 where the file system does not know. */
-static int64_t
-birth_of(const char *path)
-{
-    struct statx info;
-    if (statx(AT_FDCWD, path, 0, STATX_BTIME, &info) != 0 || !(info.stx_mask & STATX_BTIME))
-        return 0;
-    return info.stx_btime.tv_sec * APR_USEC_PER_SEC + info.stx_btime.tv_nsec / 1000;
-}
-
-static const char *
-wal_of(const char *path, apr_pool_t *pool)
-{
-    return apr_pstrcat(pool, path, "-wal", NULL);
-}
-
-/* The file at the path has been replaced since `old` was used: a -wal that was there then is not the new file's. Under
- * the mutex. */
-static void
-note_foreign_wal(mc_handles *handles, const mc_handle *old, const mc_stamp *stamp, apr_pool_t *pool)
-{
-    if (stamp == NULL || stamp->wal_inode == 0 || stamp->wal_inode != old->wal_inode)
-        return;
-    int64_t birth = birth_of(wal_of(old->path, pool));
-    if (birth <= old->used)
-        handles->foreign[handles->foreign_count++ % REFUSED] =
-            (struct foreign_wal){ stamp->device, stamp->wal_inode, birth };
-}
-
-/* Whether the -wal beside the file belongs to a file that was there before. An empty one means nothing. */
-static bool
-wal_is_foreign(mc_handles *handles, const char *path, const mc_stamp *stamp, apr_pool_t *pool)
-{
-    if (stamp == NULL || stamp->wal_size <= 0)
-        return false;
-    int64_t wal_birth = birth_of(wal_of(path, pool));
-    int64_t file_birth = birth_of(path);
-    if (wal_birth != 0 && file_birth != 0 && wal_birth < file_birth)
-        return true;
-    bool known = false;
-    if (handles != NULL) {
-        pthread_mutex_lock(&handles->mutex);
-        for (int i = 0; i < REFUSED && !known; i++)
-            known = handles->foreign[i].inode == stamp->wal_inode && handles->foreign[i].device == stamp->device &&
-                    handles->foreign[i].birth == wal_birth;
-        pthread_mutex_unlock(&handles->mutex);
-    }
-    return known;
-}
-
 /* Under the mutex, which is released while closing. */
 static void
 close_idle(mc_handles *handles, mc_handle *handle)
@@ -290,7 +228,8 @@ find_idle(mc_handles *handles, const char *path, uint64_t hash, const mc_stamp *
         if (same && !handle->busy) {
             if (stamp != NULL && handle->device == stamp->device && handle->inode == stamp->inode)
                 return handle;
-            note_foreign_wal(handles, handle, stamp, pool);
+            if (stamp != NULL && stamp->wal_inode != 0 && stamp->wal_inode == handle->wal_inode)
+                mc_past_note_wal(handles->past, path, handle->used, stamp, pool);
             close_idle(handles, handle);
             next = handles->buckets[hash % BUCKETS]; /* the chain may have changed meanwhile */
         }
@@ -313,64 +252,6 @@ mc_handles_close_readers(const mc_handle *writer)
             close_idle(handles, handle);
     }
     pthread_mutex_unlock(&handles->mutex);
-}
-
-/* The file system of a file's folder; false where there is no folder. */
-static bool
-find_folder(uint64_t *device, const char *path, apr_pool_t *pool)
-{
-    struct stat info;
-    const char *slash = strrchr(path, '/');
-    if (stat(slash == NULL ? "." : apr_pstrmemdup(pool, path, (size_t)(slash - path) + 1), &info) != 0)
-        return false;
-    *device = info.st_dev;
-    return true;
-}
-
-/* Under the mutex. NULL: this process has not written the file, or many others since. */
-static struct written *
-find_written(mc_handles *handles, const char *path)
-{
-    uint64_t hash = mc_hash64(path, strlen(path), 0);
-    for (int i = 0; i < WRITTEN; i++)
-        if (handles->written[i].path == hash)
-            return &handles->written[i];
-    return NULL;
-}
-
-static void
-note_written(mc_handles *handles, const char *path, apr_pool_t *pool)
-{
-    struct written now = { .path = mc_hash64(path, strlen(path), 0) };
-    if (!find_folder(&now.folder_device, path, pool))
-        return;
-    pthread_mutex_lock(&handles->mutex);
-    struct written *known = find_written(handles, path);
-    if (known == NULL)
-        known = &handles->written[handles->written_count++ % WRITTEN];
-    *known = now;
-    pthread_mutex_unlock(&handles->mutex);
-}
-
-/*
- * A file that a seeder has written is no longer there. Where its folder has gone, too, or another file system is
- * mounted in its place, the store is away, and a new one in its stead would swallow tiles that nobody finds again. A
- * server does make a new one: who removes a folder under it wants an empty cache.
- */
-static mc_error *
-check_away(mc_handles *handles, const char *path, mc_ctx *ctx, apr_pool_t *pool)
-{
-    uint64_t device;
-    if (!ctx->bulk)
-        return MC_OK;
-    pthread_mutex_lock(&handles->mutex);
-    const struct written *known = find_written(handles, path);
-    struct written then = known == NULL ? (struct written){ 0 } : *known;
-    pthread_mutex_unlock(&handles->mutex);
-    if (known == NULL || (find_folder(&device, path, pool) && device == then.folder_device))
-        return MC_OK;
-    return mc_error_create(pool, MC_ERR_UNAVAILABLE, "the folder of %s has gone, or is another one: is it mounted?",
-                           path);
 }
 
 /* Puts `handle` into a slot of its own, closing another one where the table is full. Under the mutex, which is released
@@ -435,7 +316,7 @@ static mc_error *
 open_into(mc_handle *handle, const mc_stamp *stamp, const mc_open *how, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_handles *handles = handle->table;
-    bool foreign = wal_is_foreign(handles, handle->path, stamp, pool);
+    bool foreign = mc_past_wal_is_foreign(handles == NULL ? NULL : handles->past, handle->path, stamp, pool);
     if (foreign) {
         mc_log_write(ctx, MC_LOG_WARN, "%s-wal belongs to a file that was replaced: it is not used", handle->path);
         if (how->write)
@@ -451,7 +332,7 @@ open_into(mc_handle *handle, const mc_stamp *stamp, const mc_open *how, mc_ctx *
     handle->device = now.device;
     handle->inode = now.inode;
     if (how->write)
-        note_written(handles, handle->path, pool);
+        mc_past_note_written(handles->past, handle->path, pool);
     pthread_mutex_lock(&handles->mutex);
     handle->next = handles->buckets[handle->hash % BUCKETS];
     handles->buckets[handle->hash % BUCKETS] = handle;
@@ -517,7 +398,11 @@ mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, con
     struct mc_write_lock *lock = NULL;
     if (how->write && handles != NULL)
         MC_TRY(lock_writer(&lock, handles, path, ctx, pool));
-    mc_error *error = stamp == NULL && handles != NULL ? check_away(handles, path, ctx, pool) : MC_OK;
+    mc_stamp made; /* by another thread, while this one waited for the lock */
+    if (stamp == NULL && lock != NULL && mc_stamp_take(&made, path))
+        stamp = &made;
+    bool check = stamp == NULL && handles != NULL && ctx->bulk;
+    mc_error *error = check ? mc_past_check_away(handles->past, path, pool) : MC_OK;
     if (error == MC_OK)
         error = check_out(handle, handles, path, stamp, how, ctx, pool);
     if (error != MC_OK) {

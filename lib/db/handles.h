@@ -79,7 +79,7 @@ void mc_handle_release(mc_handle *handle, bool usable);
  * open, it leaves that mode until the handle is closed, as each page would be written twice. A load that is cut off
  * leaves the mode to be put back by the next writer.
  */
-void mc_handle_bulk(mc_handle *handle);
+void mc_handle_bulk(mc_handle *handle, mc_ctx *ctx);
 
 /* Whether the file is in a rollback journal mode: it then has no -wal, and gets none without a change of its own. */
 bool mc_handle_rollback(mc_handle *handle);

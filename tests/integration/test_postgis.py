@@ -15,6 +15,9 @@ WORLD = (-2e7, -2e7, 2e7, 2e7)
 BOX = (0.0, 0.0, 1000.0, 1000.0)  # of most tables here, in EPSG:3857
 TIMES = ('<dimensions><dimension type="regex" name="time" default="2020"><regex>.*</regex></dimension>'
          '<dimension type="regex" name="kind" default="a"><regex>.*</regex></dimension></dimensions>')
+# What makes a server take every way of a large table with tables of any size: several workers, whose rows come in no order, and compiled plans.
+EAGER = [f"{name}=0" for name in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size", "min_parallel_index_scan_size",
+                                  "jit_above_cost")] + ["jit=on"]
 # One column each: its name is that of the table, its rows are SQL.
 COLUMNS = {
     "plain": ("geometry(Polygon, 3857)", ["ST_MakeEnvelope(100, 100, 900, 500, 3857)"]),
@@ -48,7 +51,7 @@ LINES = """<Rule><LineSymbolizer><Stroke><CssParameter name="stroke">#204080</Cs
 
 @pytest.fixture(scope="module")
 def database():
-    with Postgres(settings=["log_statement=all", "max_connections=50"]) as server:
+    with Postgres(settings=["log_statement=all", "max_connections=50", *EAGER]) as server:
         server.sql("CREATE EXTENSION postgis")
         for name, (kind, rows) in COLUMNS.items():
             server.sql(f"CREATE TABLE {name}(id int, kind text, geom {kind})")

@@ -143,7 +143,7 @@ conform_list(mc_cache *cache)
 __attribute__((unused)) static void
 conform_writes(mc_cache *cache)
 {
-    mc_tile_key one = key_at(2, 1, 1), two = key_at(2, 2, 1), three = key_at(2, 3, 1);
+    mc_tile_key one = key_at(2, 1, 1), two = key_at(2, 2, 1), three = key_at(2, 3, 1), four = key_at(3, 3, 1);
     ctx.writes = mc_cache_writes_create(pool);
     put(cache, &one, "one");
     put(cache, &two, "two");
@@ -152,6 +152,11 @@ conform_writes(mc_cache *cache)
     expect(cache, &two, "two");
     put(cache, &three, "three");
     ck_ok(mc_cache_remove(cache, &three, &ctx));
+    expect(cache, &three, NULL);
+    put(cache, &three, "three again");
+    put(cache, &four, "four");
+    ck_ok(mc_cache_remove(cache, &four, &ctx));
+    ck_ok(mc_cache_remove(cache, &three, &ctx));
     put(cache, &one, "one again");
     put(cache, &one, "and again");
     ck_ok(mc_cache_writes_flush(&ctx));
@@ -159,6 +164,7 @@ conform_writes(mc_cache *cache)
     expect(cache, &one, "and again");
     expect(cache, &two, "two");
     expect(cache, &three, NULL);
+    expect(cache, &four, NULL);
 }
 
 /* What every back end does. */

@@ -2,6 +2,7 @@
 #include "cache_fixture.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -60,11 +61,11 @@ tile_of(int number, int size, apr_pool_t *scratch)
 
 /* As a seeder's commit: tiles first .. first + count - 1 of 32 x 32. */
 static mc_error *
-load(mc_cache *cache, int first, int count)
+load_in(mc_cache *cache, int first, int count, apr_pool_t *parent)
 {
     apr_pool_t *scratch;
     mc_ctx own = ctx;
-    apr_pool_create(&scratch, pool);
+    apr_pool_create(&scratch, parent);
     own.pool = scratch;
     own.writes = mc_cache_writes_create(scratch);
     mc_error *error = MC_OK;
@@ -74,9 +75,15 @@ load(mc_cache *cache, int first, int count)
     }
     if (error == MC_OK)
         error = mc_cache_writes_flush(&own);
-    error = mc_error_copy(error, pool);
+    error = mc_error_copy(error, parent);
     apr_pool_destroy(scratch);
     return error;
+}
+
+static mc_error *
+load(mc_cache *cache, int first, int count)
+{
+    return load_in(cache, first, count, pool);
 }
 
 static void
@@ -208,7 +215,7 @@ gather(int manner)
     mc_cache *cache = store("sqlite3", manners[manner]);
     int sizes[256] = { 0 };
     unsigned state = (unsigned)manner + 1;
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < 25; round++) {
         mc_put puts[40];
         int count = (int)(state >> 8) % 40 + 1;
         for (int i = 0; i < count; i++) {
@@ -446,7 +453,64 @@ START_TEST(several_writers_share_a_file)
 }
 END_TEST
 
-UNIT_MAIN("sqlite bulk", a_load_leaves_wal_and_comes_back, a_load_beside_others_stays_in_wal,
-          what_a_killed_load_leaves_is_put_right, a_configured_journal_mode_stays, what_is_gathered_is_what_is_read,
-          what_is_committed_survives_a_kill, readers_take_back_what_was_cut_off, who_may_not_write_reads_nothing_half,
-          a_full_disk_loses_nothing_that_was_stored, several_writers_share_a_file)
+typedef struct loader {
+    pthread_t thread;
+    mc_cache *cache;
+    int number;
+    mc_error *error;
+    apr_pool_t *pool;
+} loader;
+
+/* As a seeder's thread: looks, then stores. */
+static void *
+load_and_look(void *baton)
+{
+    loader *me = baton;
+    apr_allocator_t *allocator;
+    MC_ASSERT(apr_allocator_create(&allocator) == APR_SUCCESS);
+    MC_ASSERT(apr_pool_create_unmanaged_ex(&me->pool, NULL, allocator) == APR_SUCCESS);
+    apr_allocator_owner_set(allocator, me->pool);
+    mc_ctx mine = ctx;
+    mine.pool = me->pool;
+    for (int i = 0; i < 4 && me->error == MC_OK; i++) {
+        int first = (i * 4 + me->number) * TILES;
+        for (int j = 0; j < TILES && me->error == MC_OK; j++) {
+            bool exists;
+            mc_tile_key key = key_at(5, (first + j) % 32, (first + j) / 32 % 32);
+            me->error = mc_cache_exists(&exists, me->cache, &key, &mine);
+        }
+        if (me->error == MC_OK)
+            me->error = load_in(me->cache, first, TILES, me->pool);
+    }
+    return NULL;
+}
+
+/* From the moment when there is no file: none waits for a reader of its own process that never goes. */
+START_TEST(several_threads_share_a_file)
+{
+    for (int round = 0; round < 4; round++) {
+        start();
+        loader loaders[4];
+        for (int i = 0; i < 4; i++) {
+            loaders[i] = (loader){ .cache = store("sqlite3", ""), .number = i };
+            ck_assert_int_eq(pthread_create(&loaders[i].thread, NULL, load_and_look, &loaders[i]), 0);
+        }
+        for (int i = 0; i < 4; i++) {
+            pthread_join(loaders[i].thread, NULL);
+            ck_ok(loaders[i].error);
+            apr_pool_destroy(loaders[i].pool);
+        }
+        expect_loaded(loaders[0].cache, 0, 16 * TILES);
+        mc_handles_destroy(process.handles);
+        renew_handles();
+        ck_assert_str_eq(ask("PRAGMA journal_mode"), "wal");
+        ck_assert(!there("-bulk") && !there("-journal"));
+        finish();
+    }
+}
+END_TEST
+
+UNIT_MAIN("sqlite bulk", several_threads_share_a_file, a_load_leaves_wal_and_comes_back,
+          a_load_beside_others_stays_in_wal, what_a_killed_load_leaves_is_put_right, a_configured_journal_mode_stays,
+          what_is_gathered_is_what_is_read, what_is_committed_survives_a_kill, readers_take_back_what_was_cut_off,
+          who_may_not_write_reads_nothing_half, a_full_disk_loses_nothing_that_was_stored, several_writers_share_a_file)
