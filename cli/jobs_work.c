@@ -104,7 +104,7 @@ mc_cli_jobs_work(jobs_cli *cli)
                display.terminal ? "\r\033[K" : "", (long long)result.tiles, (long long)result.skipped,
                (long long)result.failed, (long long)result.units);
     fflush(stdout);
-    if (result.late) /* threads still wait for an origin: what they bring is not wanted any more */
+    if (result.late) /* threads still wait for an origin or a database: what they bring is not wanted any more */
         _exit(status);
     return status;
 }

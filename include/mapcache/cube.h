@@ -72,6 +72,26 @@ enum { mc_cube_read_max = 1 << 27 };
 mc_error *mc_cube_read(apr_array_header_t **planes, const mc_cube *cube, const struct mc_time_span *spans, int count,
                        int most, const mc_cube_window *window, struct mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
+/* Pixels of one row: `count` from column x of row y on; bands of a pixel one behind the other. Bit `bit` and the next
+ * of the mask say which are known, the lowest of a byte first; mask NULL: all are. */
+typedef struct mc_cube_run {
+    int x, y, count;
+    const uint8_t *samples, *mask;
+    size_t bit;
+} mc_cube_run;
+typedef void mc_cube_take_run(void *baton, const mc_cube_run *run);
+
+static inline bool
+mc_cube_run_knows(const mc_cube_run *run, int i)
+{
+    size_t bit = run->bit + (size_t)i;
+    return run->mask == NULL || (run->mask[bit / 8] >> bit % 8 & 1);
+}
+
+/* As mc_cube_read of one date, of a window of any size: its runs in any order, each pixel at most once. */
+mc_error *mc_cube_scan(const mc_cube *cube, int64_t time_us, const mc_cube_window *window, mc_cube_take_run *take,
+                       void *baton, struct mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
 /* The types of cubes, for the reference; a list that ends with NULL. */
 typedef struct mc_cube_kind {
     const char *type;

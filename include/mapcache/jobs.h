@@ -212,7 +212,9 @@ int mc_jobs_lease_time(const mc_jobs *jobs);
 typedef struct mc_jobs_shift_result {
     int64_t done, skipped, failed, tiles; /* by this worker */
     int64_t units, lost;                  /* finished; leases that ended before they were told */
-    bool late; /* a metatile is still being drawn: threads are left behind, and the process has to end */
+    /* The process has to end without tidying up: a metatile is still being drawn, or the database does not answer, and
+     * somebody may wait for it. */
+    bool late;
 } mc_jobs_shift_result;
 
 typedef struct mc_jobs_shift {

@@ -76,31 +76,31 @@ typedef struct reading {
     const mc_cube *cube;
     const mc_cube_window *window;
     const spans *spans;
-    apr_hash_t *planes; /* by time */
-    mc_cube_plane *last;
+    mc_cube_take_run *take; /* of pieces that have been checked */
+    void *baton;
+    apr_hash_t *planes;   /* by time */
+    mc_cube_plane *last;  /* the one that pieces belong to now */
     size_t pixels, bytes; /* of the window; of all planes */
     apr_pool_t *pool;
 } reading;
 
+/* Makes r->last the plane of that date. */
 static mc_error *
-plane_of(mc_cube_plane **plane, reading *r, int64_t time_us)
+find_plane(reading *r, int64_t time_us)
 {
-    *plane =
-        r->last != NULL && r->last->time_us == time_us ? r->last : apr_hash_get(r->planes, &time_us, sizeof(time_us));
-    if (*plane == NULL) {
-        size_t size = r->pixels * (size_t)(r->cube->shape.bands + 1) + sizeof(**plane);
-        r->bytes += size;
-        if (r->bytes > mc_cube_read_max)
-            return mc_error_create(r->pool, MC_ERR_LIMIT, "more than %d MB of cube \"%s\" are asked for at once",
-                                   (int)mc_cube_read_max >> 20, r->cube->name);
-        mc_cube_plane *made = apr_palloc(r->pool, sizeof(*made));
-        made->time_us = time_us;
-        made->samples = apr_palloc(r->pool, r->pixels * (size_t)r->cube->shape.bands);
-        made->present = apr_pcalloc(r->pool, r->pixels);
-        apr_hash_set(r->planes, &made->time_us, sizeof(made->time_us), made);
-        *plane = made;
-    }
-    r->last = *plane;
+    if (r->last == NULL || r->last->time_us != time_us)
+        r->last = apr_hash_get(r->planes, &time_us, sizeof(time_us));
+    if (r->last != NULL)
+        return MC_OK;
+    r->bytes += r->pixels * (size_t)(r->cube->shape.bands + 1) + sizeof(*r->last);
+    if (r->bytes > mc_cube_read_max)
+        return mc_error_create(r->pool, MC_ERR_LIMIT, "more than %d MB of cube \"%s\" are asked for at once",
+                               (int)mc_cube_read_max >> 20, r->cube->name);
+    r->last = apr_palloc(r->pool, sizeof(*r->last));
+    r->last->time_us = time_us;
+    r->last->samples = apr_palloc(r->pool, r->pixels * (size_t)r->cube->shape.bands);
+    r->last->present = apr_pcalloc(r->pool, r->pixels);
+    apr_hash_set(r->planes, &r->last->time_us, sizeof(r->last->time_us), r->last);
     return MC_OK;
 }
 
@@ -111,31 +111,21 @@ intersection(const mc_cube_window *a, const mc_cube_window *b)
                              a->x1 < b->x1 ? a->x1 : b->x1, a->y1 < b->y1 ? a->y1 : b->y1 };
 }
 
-/* Marks a row of the window; mask NULL: all of it is known. `bit`: of its first pixel in the mask. */
-static void
-mark(uint8_t *present, int count, const uint8_t *mask, size_t bit)
-{
-    if (mask == NULL) {
-        memset(present, 1, (size_t)count);
-        return;
-    }
-    for (int i = 0; i < count; i++, bit++)
-        present[i] = mask[bit / 8] >> bit % 8 & 1;
-}
-
 /* `chunk`: all of its pixels; the piece has the rows of `part`, in their full width. */
 static void
-place(mc_cube_plane *plane, const reading *r, const mc_cube_window *chunk, const mc_cube_window *part,
-      const uint8_t *data, const uint8_t *mask)
+give_runs(const reading *r, const mc_cube_window *chunk, const mc_cube_window *part, const uint8_t *data,
+          const uint8_t *mask)
 {
     size_t bands = (size_t)r->cube->shape.bands, width = (size_t)(chunk->x1 - chunk->x0);
-    size_t across = (size_t)(r->window->x1 - r->window->x0), left = (size_t)(part->x0 - chunk->x0);
-    int count = part->x1 - part->x0;
+    size_t left = (size_t)(part->x0 - chunk->x0);
     for (int y = part->y0; y < part->y1; y++) {
-        size_t to = (size_t)(y - r->window->y0) * across + (size_t)(part->x0 - r->window->x0);
-        size_t from = (size_t)(y - part->y0) * width + left;
-        memcpy(plane->samples + to * bands, data + from * bands, (size_t)count * bands);
-        mark(plane->present + to, count, mask, (size_t)(y - chunk->y0) * width + left);
+        const mc_cube_run run = { .x = part->x0,
+                                  .y = y,
+                                  .count = part->x1 - part->x0,
+                                  .samples = data + ((size_t)(y - part->y0) * width + left) * bands,
+                                  .mask = mask,
+                                  .bit = (size_t)(y - chunk->y0) * width + left };
+        r->take(r->baton, &run);
     }
 }
 
@@ -147,16 +137,11 @@ corrupt(const reading *r, const mc_cube_piece *piece)
 }
 
 static mc_error *
-take_piece(void *baton, const mc_cube_piece *piece)
+check_piece(const reading *r, const mc_cube_piece *piece)
 {
-    reading *r = baton;
-    mc_cube_plane *plane;
     const mc_cube_shape *shape = &r->cube->shape;
     mc_cover cover;
     const uint8_t *mask = NULL;
-    if (!is_in(r->spans, piece->time_us))
-        return MC_OK;
-    MC_TRY(plane_of(&plane, r, piece->time_us));
     if (!piece->stored)
         return MC_OK;
     if (piece->x < 0 || piece->x >= shape->columns || piece->y < 0 || piece->y >= shape->rows || piece->slot < 0)
@@ -170,8 +155,45 @@ take_piece(void *baton, const mc_cube_piece *piece)
         return MC_OK;
     if (part.x0 >= part.x1 || part.y0 >= part.y1 || piece->data_size != size)
         return corrupt(r, piece);
-    place(plane, r, &chunk, &part, piece->data, cover == MC_COVER_SOME ? mask : NULL);
+    give_runs(r, &chunk, &part, piece->data, cover == MC_COVER_SOME ? mask : NULL);
     return MC_OK;
+}
+
+static mc_error *
+take_scanned(void *baton, const mc_cube_piece *piece)
+{
+    return check_piece(baton, piece);
+}
+
+mc_error *
+mc_cube_scan(const mc_cube *cube, int64_t time_us, const mc_cube_window *window, mc_cube_take_run *take, void *baton,
+             mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mc_cube_scan");
+    reading r = { .cube = cube, .window = window, .take = take, .baton = baton, .pool = pool };
+    const mc_cube_query query = { .span = { time_us, time_us + 1 }, .most = 1, .window = *window };
+    return cube->ops->read(cube, &query, take_scanned, &r, ctx, pool);
+}
+
+static void
+place(void *baton, const mc_cube_run *run)
+{
+    const reading *r = baton;
+    size_t bands = (size_t)r->cube->shape.bands, across = (size_t)(r->window->x1 - r->window->x0);
+    size_t to = (size_t)(run->y - r->window->y0) * across + (size_t)(run->x - r->window->x0);
+    memcpy(r->last->samples + to * bands, run->samples, (size_t)run->count * bands);
+    for (int i = 0; i < run->count; i++)
+        r->last->present[to + (size_t)i] = mc_cube_run_knows(run, i);
+}
+
+static mc_error *
+take_piece(void *baton, const mc_cube_piece *piece)
+{
+    reading *r = baton;
+    if (!is_in(r->spans, piece->time_us))
+        return MC_OK;
+    MC_TRY(find_plane(r, piece->time_us));
+    return check_piece(r, piece);
 }
 
 static int
@@ -192,10 +214,12 @@ mc_cube_read(apr_array_header_t **planes, const mc_cube *cube, const mc_time_spa
     reading r = { .cube = cube,
                   .window = window,
                   .spans = &s,
+                  .take = place,
                   .planes = apr_hash_make(pool),
                   .pixels = mc_window_pixels(window),
                   .pool = pool };
     mc_cube_query query = { .span = around(&s), .most = most_of(&s, most), .window = *window };
+    r.baton = &r;
     MC_TRY(cube->ops->read(cube, &query, take_piece, &r, ctx, pool));
     apr_array_header_t *found = apr_array_make(pool, (int)apr_hash_count(r.planes), sizeof(mc_cube_plane));
     for (apr_hash_index_t *i = apr_hash_first(pool, r.planes); i != NULL; i = apr_hash_next(i))

@@ -183,9 +183,9 @@ static void
 judge(shift *s, const jobs_held *held)
 {
     bool bad = held->failed > 0 && held->failed == held->met;
-    s->bad = !bad ? 0 : s->bad < 5 ? s->bad + 1 : s->bad;
+    s->bad = !bad ? 0 : s->bad < 6 ? s->bad + 1 : s->bad;
     if (bad) {
-        int64_t pause = (int64_t)1 << s->bad;
+        int64_t pause = (int64_t)1 << (s->bad - 1);
         s->look = mc_clock_now() + (pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE) * SECOND;
     }
 }
@@ -506,9 +506,8 @@ mc_jobs_work(mc_jobs_shift_result *result, const mc_jobs_shift *plan, apr_pool_t
         mc_error_ignore(mc_jobs_leave(plan->jobs, plan->name, statement(&s, FAREWELL)));
     if (error == MC_OK)
         error = last;
-    if (late)
-        result->late = true;
-    else
+    result->late = late || s.away; /* libpq cancels in a way that may wait for a hanging database */
+    if (!late)
         apr_pool_destroy(s.pool);
     return error;
 }

@@ -11,8 +11,8 @@
 
 #include "mapcache/trace.h"
 
-/* Pixels of the cube that one map may be made of: 48 to 80 MB. */
-#define MOST_PIXELS ((int64_t)1 << 24)
+/* Pixels of the cube that one map may be made of. They stream by: what is kept is of the map's size. */
+#define MOST_PIXELS ((int64_t)1 << 26)
 
 static const mc_key cube_keys[] = {
     MC_SOURCE_KEYS(mc_cube_source, "0"),
@@ -121,25 +121,47 @@ to_bgra(uint8_t bgra[4], const uint8_t *sample, int bands)
             bgra[i] = (uint8_t)((bgra[i] * bgra[3] + 127) / 255);
 }
 
-/* Columns x0 to x1 of a row of the window, averaged with the rows below it to one pixel; those that nothing is known of
- * count as transparent. */
-static void
-average(uint8_t bgra[4], const mc_cube_plane *plane, int bands, int across, const mc_cube_window *block)
+/* What is made of the runs of a window. */
+typedef struct drawing {
+    const mc_cube_window *window;
+    int bands, step;
+    mc_pixels *pixels;
+    uint32_t *sums; /* B, G, R, A of each of the pixels: where `step` of them make one */
+    /* nearest: the map's columns that column x of the window shows in are columns[x] to before columns[x + 1]. */
+    const int *columns, *rows;
+} drawing;
+
+static uint8_t *
+pixel_at(const drawing *d, int x, int y)
 {
-    uint32_t sums[4] = { 0 };
-    uint32_t count = (uint32_t)(block->x1 - block->x0) * (uint32_t)(block->y1 - block->y0);
-    for (int y = block->y0; y < block->y1; y++)
-        for (int x = block->x0; x < block->x1; x++) {
-            size_t at = (size_t)y * (size_t)across + (size_t)x;
-            uint8_t one[4];
-            if (!plane->present[at])
-                continue;
-            to_bgra(one, plane->samples + at * (size_t)bands, bands);
-            for (int i = 0; i < 4; i++)
-                sums[i] += one[i];
-        }
-    for (int i = 0; i < 4; i++)
-        bgra[i] = (uint8_t)((sums[i] + count / 2) / count);
+    return d->pixels->data + (size_t)y * d->pixels->stride + (size_t)x * 4;
+}
+
+static void
+copy_run(void *baton, const mc_cube_run *run)
+{
+    const drawing *d = baton;
+    uint8_t *out = pixel_at(d, run->x - d->window->x0, run->y - d->window->y0);
+    for (int i = 0; i < run->count; i++, out += 4)
+        if (mc_cube_run_knows(run, i))
+            to_bgra(out, run->samples + i * d->bands, d->bands);
+}
+
+/* 4096 * 4096 * 255 are less than 2^32. */
+static void
+add_run(void *baton, const mc_cube_run *run)
+{
+    const drawing *d = baton;
+    uint32_t *row = d->sums + (size_t)((run->y - d->window->y0) / d->step) * (size_t)d->pixels->width * 4;
+    for (int i = 0; i < run->count; i++) {
+        uint8_t bgra[4];
+        if (!mc_cube_run_knows(run, i))
+            continue;
+        uint32_t *sum = row + (size_t)((run->x + i - d->window->x0) / d->step) * 4;
+        to_bgra(bgra, run->samples + i * d->bands, d->bands);
+        for (int band = 0; band < 4; band++)
+            sum[band] += bgra[band];
+    }
 }
 
 static int
@@ -148,76 +170,112 @@ least(int a, int b)
     return a < b ? a : b;
 }
 
-/* The plane as pixels, `step` x `step` of it to one. */
-static mc_error *
-reduce(mc_pixels **pixels, const mc_cube_plane *plane, const mc_cube_source *source, const mc_cube_window *window,
-       int step, apr_pool_t *pool)
+/* What is not known counts as transparent. */
+static void
+average(const drawing *d)
 {
-    int across = window->x1 - window->x0, down = window->y1 - window->y0;
-    MC_TRY(mc_pixels_create(pixels, (across + step - 1) / step, (down + step - 1) / step, false, pool));
-    mc_pixels_attach(*pixels, pool);
-    for (int y = 0; y < (*pixels)->height; y++)
-        for (int x = 0; x < (*pixels)->width; x++) {
-            mc_cube_window block = { x * step, y * step, least((x + 1) * step, across), least((y + 1) * step, down) };
-            average((*pixels)->data + (size_t)y * (*pixels)->stride + (size_t)x * 4, plane, source->cube->shape.bands,
-                    across, &block);
+    int across = d->window->x1 - d->window->x0, down = d->window->y1 - d->window->y0;
+    for (int y = 0; y < d->pixels->height; y++)
+        for (int x = 0; x < d->pixels->width; x++) {
+            const uint32_t *sum = d->sums + ((size_t)y * (size_t)d->pixels->width + (size_t)x) * 4;
+            uint64_t count =
+                (uint64_t)least(d->step, across - x * d->step) * (uint64_t)least(d->step, down - y * d->step);
+            for (int band = 0; band < 4; band++)
+                pixel_at(d, x, y)[band] = (uint8_t)((sum[band] + count / 2) / count);
         }
-    return MC_OK;
 }
 
 static mc_error *
-draw_bilinear(mc_pixels *map, const mc_cube_plane *plane, const mc_cube_source *source, const mc_cube_window *window,
-              const mc_cube_view *view, int step, apr_pool_t *pool)
+draw_bilinear(mc_pixels *map, const mc_cube *cube, int64_t time_us, const mc_cube_window *window,
+              const mc_cube_view *view, int step, mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_pixels *pixels;
-    MC_TRY(reduce(&pixels, plane, source, window, step, pool));
-    mc_pixels_resample(map, pixels, (view->left - window->x0) / step, (view->top - window->y0) / step,
+    drawing d = { .window = window, .bands = cube->shape.bands, .step = step };
+    MC_TRY(mc_pixels_create(&d.pixels, (window->x1 - window->x0 + step - 1) / step,
+                            (window->y1 - window->y0 + step - 1) / step, true, pool));
+    mc_pixels_attach(d.pixels, pool);
+    if (step > 1)
+        d.sums = apr_pcalloc(pool, (size_t)d.pixels->width * (size_t)d.pixels->height * 4 * sizeof(*d.sums));
+    MC_TRY(mc_cube_scan(cube, time_us, window, step > 1 ? add_run : copy_run, &d, ctx, pool));
+    if (step > 1)
+        average(&d);
+    d.pixels->opacity = MC_OPACITY_UNKNOWN;
+    mc_pixels_resample(map, d.pixels, (view->left - window->x0) / step, (view->top - window->y0) / step,
                        view->step_x / step, view->step_y / step, MC_BILINEAR);
     return MC_OK;
 }
 
-/* The cube's pixel under the centre of each of the map's. */
-static void
-draw_nearest(mc_pixels *map, const mc_cube_plane *plane, const mc_cube_source *source, const mc_cube_window *window,
-             const mc_cube_view *view)
+/* Which of the map's columns (or rows) have their centre in each of the window's: see drawing. */
+static const int *
+positions(double from, double step, int size, int first, int end, apr_pool_t *pool)
 {
-    int bands = source->cube->shape.bands, across = window->x1 - window->x0;
-    for (int y = 0; y < map->height; y++) {
-        double row = floor(view->top + (y + 0.5) * view->step_y);
-        if (row < window->y0 || row >= window->y1)
-            continue;
-        for (int x = 0; x < map->width; x++) {
-            double column = floor(view->left + (x + 0.5) * view->step_x);
-            if (column < window->x0 || column >= window->x1)
-                continue;
-            size_t at = (size_t)((int)row - window->y0) * (size_t)across + (size_t)((int)column - window->x0);
-            if (plane->present[at])
-                to_bgra(map->data + (size_t)y * map->stride + (size_t)x * 4, plane->samples + at * (size_t)bands,
-                        bands);
-        }
+    int *list = apr_palloc(pool, sizeof(*list) * (size_t)(end - first + 1)), at = 0;
+    for (int x = first; x <= end; x++) {
+        while (at < size && floor(from + (at + 0.5) * step) < x)
+            at++;
+        list[x - first] = at;
     }
+    return list;
 }
 
-/* The plane of the wanted date: one that begins exactly then, else the latest in its period ("2010-03" is March).
- * *plane NULL: there is none. */
-static mc_error *
-read_plane(mc_cube_plane **plane, const mc_cube_source *source, const mc_render *wanted, const mc_cube_window *window,
-           mc_ctx *ctx, apr_pool_t *pool)
+static void
+show_run(void *baton, const mc_cube_run *run)
 {
-    apr_array_header_t *spans, *planes;
+    const drawing *d = baton;
+    int row = run->y - d->window->y0;
+    for (int y = d->rows[row]; y < d->rows[row + 1]; y++)
+        for (int i = 0; i < run->count; i++) {
+            int column = run->x + i - d->window->x0;
+            if (d->columns[column] == d->columns[column + 1] || !mc_cube_run_knows(run, i))
+                continue;
+            for (int x = d->columns[column]; x < d->columns[column + 1]; x++)
+                to_bgra(pixel_at(d, x, y), run->samples + i * d->bands, d->bands);
+        }
+}
+
+/* The cube's pixel under the centre of each of the map's. */
+static mc_error *
+draw_nearest(mc_pixels *map, const mc_cube *cube, int64_t time_us, const mc_cube_window *window,
+             const mc_cube_view *view, mc_ctx *ctx, apr_pool_t *pool)
+{
+    drawing d = { .window = window, .bands = cube->shape.bands, .step = 1, .pixels = map };
+    d.columns = positions(view->left, view->step_x, map->width, window->x0, window->x1, pool);
+    d.rows = positions(view->top, view->step_y, map->height, window->y0, window->y1, pool);
+    map->opacity = MC_OPACITY_UNKNOWN;
+    return mc_cube_scan(cube, time_us, window, show_run, &d, ctx, pool);
+}
+
+/* The wanted date: one that begins exactly then, else the latest in its period ("2010-03" is March). */
+static mc_error *
+find_time(int64_t *time_us, const mc_cube_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    apr_array_header_t *spans, *dates;
     MC_TRY(mc_cube_source_times(&spans, source, wanted, pool));
     const mc_time_span *list = spans == NULL ? NULL : (const mc_time_span *)(const void *)spans->elts;
     int count = spans == NULL ? 0 : spans->nelts;
     if (count == 1) {
         const mc_time_span exactly = { list->start_us, list->start_us + 1 };
-        MC_TRY(mc_cube_read(&planes, source->cube, &exactly, 1, 1, window, ctx, pool));
-        *plane = planes->nelts > 0 ? &APR_ARRAY_IDX(planes, 0, mc_cube_plane) : NULL;
-        if (*plane != NULL || list->end_us <= exactly.end_us)
+        *time_us = list->start_us;
+        MC_TRY(mc_cube_dates(&dates, source->cube, &exactly, 1, 1, ctx, pool));
+        if (dates->nelts > 0)
             return MC_OK;
     }
-    MC_TRY(mc_cube_read(&planes, source->cube, list, count, 1, window, ctx, pool));
-    *plane = planes->nelts > 0 ? &APR_ARRAY_IDX(planes, 0, mc_cube_plane) : NULL;
+    MC_TRY(mc_cube_dates(&dates, source->cube, list, count, 1, ctx, pool));
+    if (dates->nelts == 0)
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "cube \"%s\" has nothing at the time that is asked for",
+                               source->cube->name);
+    *time_us = APR_ARRAY_IDX(dates, 0, mc_cube_date).time_us;
     return MC_OK;
+}
+
+static mc_error *
+draw(mc_pixels *map, const mc_cube_source *source, const mc_cube_view *view, const mc_cube_window *window, int step,
+     const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    int64_t time_us = 0;
+    MC_TRY(find_time(&time_us, source, wanted, ctx, pool));
+    if (source->resample == MC_NEAREST)
+        return draw_nearest(map, source->cube, time_us, window, view, ctx, pool);
+    return draw_bilinear(map, source->cube, time_us, window, view, step, ctx, pool);
 }
 
 static mc_error *
@@ -227,7 +285,6 @@ cube_render(mc_rendered *map, mc_source *base, const mc_render *wanted, mc_ctx *
     const mc_cube_source *source = (const mc_cube_source *)base;
     mc_cube_view view;
     mc_cube_window window;
-    mc_cube_plane *plane;
     MC_TRY(mc_cube_source_view(&view, source, wanted, pool));
     int step = reduction(source, &view);
     MC_TRY(choose_window(&window, source, &view, step, wanted, pool));
@@ -237,14 +294,7 @@ cube_render(mc_rendered *map, mc_source *base, const mc_render *wanted, mc_ctx *
         return MC_OK;
     apr_pool_t *scratch;
     apr_pool_create(&scratch, pool);
-    mc_error *error = read_plane(&plane, source, wanted, &window, ctx, scratch);
-    if (error == MC_OK && plane == NULL)
-        error = mc_error_create(scratch, MC_ERR_NOT_FOUND, "cube \"%s\" has nothing at the time that is asked for",
-                                source->cube->name);
-    if (error == MC_OK && source->resample == MC_NEAREST)
-        draw_nearest(map->pixels, plane, source, &window, &view);
-    else if (error == MC_OK)
-        error = draw_bilinear(map->pixels, plane, source, &window, &view, step, scratch);
+    mc_error *error = draw(map->pixels, source, &view, &window, step, wanted, ctx, scratch);
     error = mc_error_copy(error, pool);
     apr_pool_destroy(scratch);
     return error;

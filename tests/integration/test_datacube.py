@@ -261,7 +261,18 @@ def test_alpha_and_grey(tmp_path, database, server_of):
 
 
 def test_scales_between(tmp_path, database, server_of):
-    """Coarser maps are averages; those beside each other fit."""
+    """Coarser maps are averages, or the pixel in the middle; those beside each other fit."""
+    home = tmp_path / "nearest"
+    home.mkdir()
+    cube = Cube(home, database, "sqlite3")
+    array = noise(6)
+    cube.ingest("--date", "2024-01-01", cube.image(array))
+    server = server_of(cube)
+    for width, height in ((20, 14), (50, 35), (300, 210)):
+        query = map_query(cube, None).replace("WIDTH=100&HEIGHT=70", f"WIDTH={width}&HEIGHT={height}")
+        rows, columns = ((numpy.arange(n) + 0.5) * size / n for n, size in ((height, 70), (width, 100)))
+        expected = array[rows.astype(int)][:, columns.astype(int)]
+        assert (picture(server.get("/", query))[..., :3] == expected).all(), width
     cube = Cube(tmp_path, database, resample="bilinear")
     array = noise(5)
     cube.ingest("--date", "2024-01-01", cube.image(array))

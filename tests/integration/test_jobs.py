@@ -1,5 +1,6 @@
 """The queue of seeding jobs: several workers as processes of their own, killed, stopped, without their database."""
 import json
+import os
 import random
 import signal
 import subprocess
@@ -97,6 +98,27 @@ def test_an_origin_that_hangs_does_not_hold_up_an_interrupt(tmp_path, database, 
     assert time.monotonic() - began < 10
     assert queue.sql("select count(*) from @mapcache_job_units where state = 'leased'") == ["0"]
     origin.release("it")
+
+
+def test_a_database_that_hangs_does_not_hold_up_an_interrupt(tmp_path, origin):
+    with Postgres() as own:
+        queue = Queue(tmp_path / "stuck", own, wms(origin, "/late/50/pattern?"))
+        queue.enqueue("-z", "0,6")
+        worker = queue.worker("-n", 2)
+        wait_until(lambda: len(boxes(origin)) > 5, "work has begun")
+        servers = [own.process.pid, *map(int, subprocess.run(["pgrep", "-P", str(own.process.pid)], stdout=subprocess.PIPE, text=True, check=True).stdout.split())]
+        try:
+            for server in servers:
+                os.kill(server, signal.SIGSTOP)
+            time.sleep(2.5)  # it has begun to say something
+            began = time.monotonic()
+            worker.terminate()
+            last_line(worker, 20)
+            assert time.monotonic() - began < 10
+        finally:
+            for server in servers:
+                os.kill(server, signal.SIGCONT)
+            end([worker])
 
 
 def test_a_database_that_goes_away_is_waited_for(tmp_path, origin):

@@ -120,5 +120,45 @@ START_TEST(wrong_paths_are_refused)
 }
 END_TEST
 
+static mc_error *
+take_field(void *baton, const char *name, const char *text)
+{
+    const char **fields = baton;
+    *fields = apr_pstrcat(pool, *fields, name, "=", text, ";", NULL);
+    return strcmp(text, "stop") == 0 ? mc_error_create(pool, MC_ERR_LIMIT, "enough") : MC_OK;
+}
+
+static mc_error *
+read_fields(const char **fields, const char *text)
+{
+    *fields = "";
+    return mc_json_fields(text, strlen(text), take_field, fields, pool);
+}
+
+START_TEST(fields_of_an_object_come_as_texts)
+{
+    const char *fields;
+    ck_ok(read_fields(&fields, "{\"a\": \"x\\u00e9\", \"b\": 1.50, \"c\": true, \"n\": null, \"l\": [1, \"two\", 3.0],"
+                               " \"e\": [], \"o\": {\"p\": -7, \"q\": \"r\"}}"));
+    ck_assert_str_eq(fields, "a=x\xc3\xa9;b=1.50;c=true;l=1,two,3.0;e=;o.p=-7;o.q=r;");
+    ck_fails(LIMIT, read_fields(&fields, "{\"a\": 1, \"b\": \"stop\", \"c\": 2}"));
+    ck_assert_str_eq(fields, "a=1;b=stop;");
+    static const char *const wrong[] = { "",
+                                         "7",
+                                         "null",
+                                         "[]",
+                                         "{",
+                                         "{} {}",
+                                         "{\"a\": [[1]]}",
+                                         "{\"a\": [null]}",
+                                         "{\"a\": [{}]}",
+                                         "{\"a\": {\"b\": {\"c\": 1}}}",
+                                         "{\"a\": \"x\\u0000y\"}",
+                                         "{\"a\": \"\xff\"}" };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        ck_fails(BAD_REQUEST, read_fields(&fields, wrong[i]));
+}
+END_TEST
+
 UNIT_MAIN("json", a_path_leads_through_objects_and_lists, values_are_texts_in_their_order, another_shape_is_an_error,
-          nesting_is_bounded, the_taker_ends_the_walk, wrong_paths_are_refused)
+          nesting_is_bounded, the_taker_ends_the_walk, wrong_paths_are_refused, fields_of_an_object_come_as_texts)
