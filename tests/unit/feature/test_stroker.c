@@ -226,7 +226,7 @@ START_TEST(strokes_cover_what_they_should)
         }
     }
     ck_assert_int_gt(seen, 40000);
-    ck_assert_msg(off < seen / 200, "%d of %d pixels are off", off, seen);
+    ck_assert_msg(off < seen / 500, "%d of %d pixels are off", off, seen);
     mc_shape_free(&shape);
 }
 END_TEST
