@@ -3,6 +3,7 @@
  * is read to its end there and goes back to the pool.
  */
 #include <poll.h>
+#include <signal.h>
 
 #include "db/postgres_private.h"
 
@@ -18,14 +19,23 @@ is_stopping(mc_postgres_engine *engine)
     return stopping;
 }
 
+/* PQcancel sends without MSG_NOSIGNAL: a server that goes away at that moment would end a program that does not ignore
+ * SIGPIPE. */
 static void
 send_cancel(mc_pg_connection *connection)
 {
     char reason[256]; /* libpq wants somewhere to put it; the connection is closed if it does not come to rest */
+    sigset_t broken_pipe, before;
+    sigemptyset(&broken_pipe);
+    sigaddset(&broken_pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
     PGcancel *cancel = PQgetCancel(connection->pg);
     if (cancel != NULL)
         (void)PQcancel(cancel, reason, sizeof(reason));
     PQfreeCancel(cancel);
+    if (sigismember(&before, SIGPIPE) == 0)
+        (void)sigtimedwait(&broken_pipe, NULL, &(struct timespec){ 0, 0 });
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static void
