@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "cache/cache_base.h"
 #include "mapcache/trace.h"
-#include "mapcache/upkeep.h"
 
 /* MapCache knows these as well (spec 5). */
 static const char *const known_elsewhere[] = {
@@ -312,19 +311,4 @@ mc_cache_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area
     if (ctx->writes != NULL)
         MC_TRY(mc_cache_writes_flush(ctx));
     return cache->ops->list(cache, key, area, visit, baton, ctx);
-}
-
-mc_error *
-mc_cache_upkeep(mc_cache *cache, const mc_upkeep *task, mc_ctx *ctx)
-{
-    return cache->ops->upkeep == NULL ? MC_OK : cache->ops->upkeep(cache, task, ctx);
-}
-
-void
-mc_cache_parts(mc_cache *cache, void (*visit)(void *baton, mc_cache *part), void *baton)
-{
-    if (cache->ops->parts != NULL)
-        cache->ops->parts(cache, visit, baton);
-    else
-        visit(baton, cache);
 }

@@ -134,6 +134,15 @@ mc_error *mc_cache_writes_add(mc_cache *cache, const mc_put *tiles, int count, m
 mc_error *mc_cache_writes_remove(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_writes_settle(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;
 
+/* Of mc_cache_upkeep: adds a group to what its store has, and to `orphans` (of mc_store_group) where it is not known;
+ * and tells of those. */
+struct mc_store;
+struct mc_store_group;
+void mc_store_add(struct mc_store *store, const struct mc_store_group *group, const struct mc_upkeep *task,
+                  apr_array_header_t *orphans);
+void mc_store_tell_orphans(const struct mc_store *store, const struct mc_upkeep *task,
+                           const apr_array_header_t *orphans);
+
 /* A tile as read: data attached to the pool, coding by its signature. */
 mc_tile *mc_tile_create(mc_buf *data, apr_time_t mtime, apr_pool_t *pool);
 

@@ -27,7 +27,8 @@ typedef struct walk {
     const mc_upkeep *task; /* NULL: of one series only */
     apr_pool_t *pool;
     mc_store store;
-    apr_hash_t *groups; /* of mc_store_group by what names it */
+    apr_hash_t *groups;          /* of mc_store_group by what names it */
+    apr_array_header_t *orphans; /* of mc_store_group */
     bool removing;
     int64_t seen;
     time_t now;
@@ -190,31 +191,14 @@ count(walk *walk, bool removing)
     const mc_upkeep *task = walk->task;
     *store = (mc_store){ "disk", walk->cache->base.cache.name, walk->cache->root, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
     walk->groups = apr_hash_make(walk->pool);
+    walk->orphans = apr_array_make(walk->pool, 4, sizeof(mc_store_group));
     walk->removing = removing;
     MC_TRY(go_through(walk, walk->cache->root));
     for (apr_hash_index_t *at = apr_hash_first(walk->pool, walk->groups); at != NULL; at = apr_hash_next(at)) {
         const mc_store_group *group = apr_hash_this_val(at);
-        store->tiles += group->tiles;
-        store->blanks += group->blanks;
-        store->tile_bytes += group->bytes;
-        if (task->known(task->baton, group))
-            continue;
-        store->orphans += group->tiles;
-        store->orphan_bytes += group->bytes;
+        mc_store_add(store, group, task, walk->orphans);
     }
     return MC_OK;
-}
-
-static void
-tell_orphans(const walk *walk)
-{
-    const mc_upkeep *task = walk->task;
-    for (apr_hash_index_t *at = apr_hash_first(walk->pool, walk->groups); at != NULL && task->orphan != NULL;
-         at = apr_hash_next(at)) {
-        const mc_store_group *group = apr_hash_this_val(at);
-        if (!task->known(task->baton, group))
-            task->orphan(task->baton, &walk->store, group);
-    }
 }
 
 mc_error *
@@ -229,7 +213,7 @@ mc_disk_upkeep(mc_cache *base, const mc_upkeep *task, mc_ctx *ctx)
     mc_store before = walk.store;
     bool changes = error == MC_OK && task->remove_orphans && before.orphans + before.leftovers > 0;
     if (error == MC_OK)
-        tell_orphans(&walk);
+        mc_store_tell_orphans(&before, task, walk.orphans);
     if (changes)
         error = count(&walk, true);
     if (changes && error == MC_OK)

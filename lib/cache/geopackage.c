@@ -99,14 +99,17 @@ describe_matrices(mc_handle *handle, const sqlite_cache *cache, const mc_grid *g
     for (int z = 0; z < grid->level_count; z++) {
         const mc_level *level = &grid->levels[z];
         const char *size = number(level->resolution, pool);
-        const char *sql = apr_psprintf(pool, "INSERT INTO gpkg_tile_matrix VALUES(:key, %d, %d, %d, %d, %d, %s, %s)", z,
-                                       level->columns, level->rows, grid->tile_width, grid->tile_height, size, size);
+        const char *sql =
+            apr_psprintf(pool, "INSERT OR IGNORE INTO gpkg_tile_matrix VALUES(:key, %d, %d, %d, %d, %d, %s, %s)", z,
+                         level->columns, level->rows, grid->tile_width, grid->tile_height, size, size);
         MC_TRY(mc_sqlite_run(handle, sql, NULL, &binds, pool));
     }
     return MC_OK;
 }
 
-/* What the file says of its tiles, with the first of them. 0x47504B47 is "GPKG" (clause 1.1.1.1.1). */
+/* What the file says of its tiles, with the first of them, or the first of a level that it does not tell yet.
+ * Identifiers are unique in a file: that of a second table of a tileset is the table's name. 0x47504B47 is "GPKG"
+ * (clause 1.1.1.1.1). */
 static mc_error *
 describe(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
 {
@@ -122,15 +125,19 @@ describe(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, a
     MC_TRY(mc_sqlite_run(handle, "PRAGMA application_id=1196444487", NULL, NULL, pool));
     MC_TRY(mc_sqlite_run(handle, "PRAGMA user_version=10300", NULL, NULL, pool));
     MC_TRY(describe_srs(handle, grid, pool));
-    MC_TRY(mc_sqlite_run(handle,
-                         apr_psprintf(pool,
-                                      "INSERT INTO gpkg_contents(table_name, data_type, identifier, min_x, min_y,"
-                                      " max_x, max_y, srs_id) VALUES(:key, 'tiles', :tileset, %s, %d)",
-                                      box, srs_of(grid)),
-                         key, &binds, pool));
-    MC_TRY(mc_sqlite_run(handle,
-                         apr_psprintf(pool, "INSERT INTO gpkg_tile_matrix_set VALUES(:key, %d, %s)", srs_of(grid), box),
-                         NULL, &binds, pool));
+    static const char *const identifiers[] = { ":tileset", ":key" };
+    for (int i = 0; i < 2; i++)
+        MC_TRY(
+            mc_sqlite_run(handle,
+                          apr_psprintf(pool,
+                                       "INSERT OR IGNORE INTO gpkg_contents(table_name, data_type, identifier, min_x,"
+                                       " min_y, max_x, max_y, srs_id) VALUES(:key, 'tiles', %s, %s, %d)",
+                                       identifiers[i], box, srs_of(grid)),
+                          key, &binds, pool));
+    MC_TRY(mc_sqlite_run(
+        handle,
+        apr_psprintf(pool, "INSERT OR IGNORE INTO gpkg_tile_matrix_set VALUES(:key, %d, %s)", srs_of(grid), box), NULL,
+        &binds, pool));
     return describe_matrices(handle, cache, grid, pool);
 }
 
@@ -181,8 +188,10 @@ put_tile(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t 
 {
     bool described;
     MC_TRY(look(&described, handle, cache, &tile->key, pool));
-    if (!described)
+    if (!described) {
         MC_TRY(describe(handle, cache, &tile->key, pool));
+        MC_TRY(look(&described, handle, cache, &tile->key, pool)); /* what was there already may be of another grid */
+    }
     sqlite_binds binds = { .data = tile->data->data, .size = tile->data->size };
     return mc_sqlite_run(handle, cache->set, &tile->key, &binds, pool);
 }

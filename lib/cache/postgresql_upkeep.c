@@ -60,7 +60,6 @@ static void
 take_group(void *baton, const mc_postgres_row *row)
 {
     upkeep *work = baton;
-    mc_store *store = &work->store;
     apr_pool_t *pool = work->ctx->pool;
     mc_store_group group = { apr_pstrdup(pool, row->fields[0].data),
                              apr_pstrdup(pool, row->fields[1].data),
@@ -69,14 +68,7 @@ take_group(void *baton, const mc_postgres_row *row)
                              number_of(&row->fields[4]),
                              number_of(&row->fields[5]),
                              number_of(&row->fields[6]) };
-    store->tiles += group.tiles;
-    store->blanks += group.blanks;
-    store->tile_bytes += group.bytes;
-    if (work->task->known(work->task->baton, &group))
-        return;
-    store->orphans += group.tiles;
-    store->orphan_bytes += group.bytes;
-    APR_ARRAY_PUSH(work->orphans, mc_store_group) = group;
+    mc_store_add(&work->store, &group, work->task, work->orphans);
 }
 
 static mc_error *
@@ -137,8 +129,7 @@ mc_postgresql_upkeep(mc_cache *base, const mc_upkeep *task, mc_ctx *ctx)
                     .orphans = apr_array_make(own.pool, 4, sizeof(mc_store_group)) };
     mc_error *error = look(&work);
     mc_store before = work.store;
-    for (int i = 0; i < work.orphans->nelts && task->orphan != NULL; i++)
-        task->orphan(task->baton, &before, &APR_ARRAY_IDX(work.orphans, i, mc_store_group));
+    mc_store_tell_orphans(&before, task, work.orphans);
     if (error == MC_OK)
         error = change(&work, &changed);
     if (changed && error == MC_OK)

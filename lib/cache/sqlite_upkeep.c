@@ -85,18 +85,10 @@ static void
 add_group(upkeep *work, sqlite3_stmt *row)
 {
     apr_pool_t *pool = work->ctx->pool;
-    mc_store *store = &work->store;
     mc_store_group group = { text_at(row, 0, pool),       text_at(row, 1, pool),        text_at(row, 2, pool),
                              sqlite3_column_int(row, 3),  sqlite3_column_int64(row, 4), sqlite3_column_int64(row, 5),
                              sqlite3_column_int64(row, 6) };
-    store->tiles += group.tiles;
-    store->blanks += group.blanks;
-    store->tile_bytes += group.bytes;
-    if (work->task->known(work->task->baton, &group))
-        return;
-    store->orphans += group.tiles;
-    store->orphan_bytes += group.bytes;
-    APR_ARRAY_PUSH(work->orphans, mc_store_group) = group;
+    mc_store_add(&work->store, &group, work->task, work->orphans);
 }
 
 static mc_error *
@@ -298,8 +290,7 @@ look_after(upkeep *work)
     };
     mc_error *error = look(work);
     mc_store before = work->store;
-    for (int i = 0; i < work->orphans->nelts && task->orphan != NULL; i++)
-        task->orphan(task->baton, &before, &APR_ARRAY_IDX(work->orphans, i, mc_store_group));
+    mc_store_tell_orphans(&before, task, work->orphans);
     if (error == MC_OK)
         error = change(work, &changed);
     if (changed && error == MC_OK)

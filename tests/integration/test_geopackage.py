@@ -100,3 +100,22 @@ def test_a_grid_without_a_common_corner_is_refused(tmp_path):
     path = config(tmp_path, grid_of("top-left", resolutions="100000 70000 1000"))
     result = subprocess.run([CHECK, "check", str(path)], capture_output=True, text=True, timeout=60)
     assert "north-west corners" not in result.stdout + result.stderr
+
+
+def test_a_grid_that_has_got_another_level(tmp_path):
+    """And a second table in the same file, of the same tileset."""
+    picture(tmp_path / "world.tif")
+    assert seed(config(tmp_path, grid_of("top-left"))).returncode == 0
+    finer = grid_of("top-left", resolutions=f"{HALF / 128} {HALF / 256} {HALF / 512}")
+    result = seed(config(tmp_path, finer))
+    assert result.returncode == 0 and "failed" not in result.stdout + result.stderr, result.stdout + result.stderr
+    result = seed(config(tmp_path, finer, "<table>second</table>"))
+    assert result.returncode == 0 and "failed" not in result.stdout + result.stderr, result.stdout + result.stderr
+    with sqlite3.connect(tmp_path / "world-own.gpkg") as db:
+        assert db.execute("select zoom_level, matrix_width from gpkg_tile_matrix where table_name = 'tiles' order by 1").fetchall() == [
+            (0, 1), (1, 2), (2, 4)]
+        assert db.execute("select table_name, identifier from gpkg_contents order by 1").fetchall() == [("second", "second"), ("tiles", "world")]
+        assert db.execute("select (select count(*) from tiles), (select count(*) from second)").fetchone() == (21, 21)
+        assert db.execute("pragma foreign_key_check").fetchall() == []
+    raster = gdal.OpenEx(f"GPKG:{tmp_path}/world-own.gpkg:tiles")
+    assert (raster.RasterXSize, raster.RasterYSize) == (1024, 1024)

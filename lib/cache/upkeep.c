@@ -1,0 +1,39 @@
+/* The front of upkeep: which caches have something to look after, and adding up what they find. */
+#include "mapcache/upkeep.h"
+
+#include "cache/cache_base.h"
+
+mc_error *
+mc_cache_upkeep(mc_cache *cache, const mc_upkeep *task, mc_ctx *ctx)
+{
+    return cache->ops->upkeep == NULL ? MC_OK : cache->ops->upkeep(cache, task, ctx);
+}
+
+void
+mc_cache_parts(mc_cache *cache, void (*visit)(void *baton, mc_cache *part), void *baton)
+{
+    if (cache->ops->parts != NULL)
+        cache->ops->parts(cache, visit, baton);
+    else
+        visit(baton, cache);
+}
+
+void
+mc_store_add(mc_store *store, const mc_store_group *group, const mc_upkeep *task, apr_array_header_t *orphans)
+{
+    store->tiles += group->tiles;
+    store->blanks += group->blanks;
+    store->tile_bytes += group->bytes;
+    if (task->known(task->baton, group))
+        return;
+    store->orphans += group->tiles;
+    store->orphan_bytes += group->bytes;
+    APR_ARRAY_PUSH(orphans, mc_store_group) = *group;
+}
+
+void
+mc_store_tell_orphans(const mc_store *store, const mc_upkeep *task, const apr_array_header_t *orphans)
+{
+    for (int i = 0; i < orphans->nelts && task->orphan != NULL; i++)
+        task->orphan(task->baton, store, &APR_ARRAY_IDX(orphans, i, mc_store_group));
+}
