@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 
 void
@@ -13,7 +14,7 @@ mc_ingest_report_init(mc_ingest_report *report, const mc_ingest_options *options
                                   .json = options->json,
                                   .dry_run = options->dry_run,
                                   .bar = !options->json && !options->quiet && isatty(STDOUT_FILENO) != 0,
-                                  .began = apr_time_now(),
+                                  .began = mc_clock_now(),
                                   .before = -1,
                                   .after = -1 };
 }
@@ -116,7 +117,7 @@ sum(const mc_ingest_counts *a, const mc_ingest_counts *b)
 static double
 elapsed(const mc_ingest_report *report)
 {
-    double seconds = (double)(apr_time_now() - report->began) / APR_USEC_PER_SEC;
+    double seconds = (double)(mc_clock_now() - report->began) / APR_USEC_PER_SEC;
     return seconds > 0.001 ? seconds : 0.001;
 }
 
@@ -170,9 +171,9 @@ void
 mc_ingest_report_show(mc_ingest_report *report, const mc_ingest_counts *counts)
 {
     report->now = sum(&report->all, counts);
-    if (report->quiet || apr_time_now() - report->shown < APR_USEC_PER_SEC)
+    if (report->quiet || mc_clock_now() - report->shown < APR_USEC_PER_SEC)
         return;
-    report->shown = apr_time_now();
+    report->shown = mc_clock_now();
     if (report->json)
         show_json(report, NULL, -1);
     else if (report->bar)

@@ -201,7 +201,7 @@ open_queue(jobs_cli *cli)
         cli->jobs = cli->model->jobs;
     }
     if (options->connection != NULL)
-        cli->jobs = mc_jobs_create(options->connection, cli->pool);
+        cli->jobs = mc_jobs_create(options->connection, cli->jobs, cli->pool);
     if (cli->jobs == NULL)
         return "the configuration has no <jobs>, and no --connection is given";
     mc_error *error = MC_OK;

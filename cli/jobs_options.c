@@ -33,7 +33,9 @@ static const struct row {
     unsigned commands;
 } rows[] = {
     { { "config", 'c', TRUE, "configuration file; its <jobs> says where the queue is" }, EVERY },
-    { { "connection", CONNECTION, TRUE, "connection string of PostgreSQL, instead of that of <jobs>" }, EVERY },
+    { { "connection", CONNECTION, TRUE,
+        "connection string of PostgreSQL, instead of that of <jobs>; its schema holds" },
+      EVERY },
     { { "tileset", 't', TRUE, "tileset (required)" }, ENQUEUE },
     { { "grid", 'g', TRUE, "grid of the tileset; default: its first" }, ENQUEUE },
     { { "zoom", 'z', TRUE, "MIN,MAX zoom levels; default: all of the grid" }, ENQUEUE },

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "jobs.h"
 
 static volatile int stop;
@@ -84,7 +85,8 @@ mc_cli_jobs_work(jobs_cli *cli)
                             .config = cli->model,
                             .process = cli->ctx.process,
                             .log = &cli->log,
-                            .name = options->name != NULL ? options->name : own_name(cli->pool),
+                            .name = mc_message_text(options->name != NULL ? options->name : own_name(cli->pool), 200,
+                                                    cli->pool),
                             .threads = options->threads,
                             .retries = options->retries,
                             .drain = options->drain,

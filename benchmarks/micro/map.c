@@ -87,9 +87,13 @@ draw(drawn *map, mc_feature_data *data, const mc_style *style, const mc_extent *
     mc_canvas *canvas = mc_canvas_create(SIDE, SIDE, true, scratch);
     if (tints != NULL)
         must(mc_canvas_create_tinted(&canvas, SIDE, SIDE, tints, scratch));
+    mc_labels *labels = mc_labels_create(canvas, scratch);
+    mc_labels_next_layer(labels, query.scale);
     must(mc_painter_create_on(&painter, style, canvas, &query, false, scratch));
+    mc_painter_set_labels(painter, labels);
     must(data->ops->read(data, &query, mc_painter_take, painter, &skipped, &ctx, scratch));
     must(mc_painter_finish(painter, &ctx));
+    must(mc_labels_finish(labels, &ctx));
     double painted = now();
     encode(map, canvas, scratch);
     map->encode = now() - painted;

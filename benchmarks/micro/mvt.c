@@ -1,45 +1,16 @@
 /* Milliseconds of processor time of the steps of a vector tile, the best of several rounds: `micro_mvt FILE.shp [tiles
  * [rounds]]`, the middle one of so many tiles along the longer side of the data. Each feature has its number as an
  * attribute and one of eight kinds. */
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "feature/mvt.h"
 #include "feature/shp.h"
-
-static apr_pool_t *pool;
-
-static void
-must(mc_error *error)
-{
-    if (error == MC_OK)
-        return;
-    fprintf(stderr, "%s\n", mc_error_chain(error, pool));
-    exit(1);
-}
-
-static double
-now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
-}
+#include "steps.h"
 
 enum { READ, TAKE, FINISH, STEPS };
 static const char *const names[STEPS] = { "read", "simplify, clip, encode", "write and compress" };
-static double best[STEPS];
-
-static void
-spent(int step, double time)
-{
-    if (best[step] == 0 || time < best[step])
-        best[step] = time;
-}
 
 /* A tile, and what it is made of. */
 typedef struct tile {
@@ -98,13 +69,13 @@ make(const tile *t, bool tell, apr_pool_t *scratch)
     mc_mvt_layer(mvt, "layer", fields, 2, true);
     double begin = now();
     int count = read_all(t, mvt, scratch);
+    spent(TAKE, begin);
     double taken = now();
     must(mc_mvt_finish(&result, mvt, &ctx, scratch));
-    spent(FINISH, now() - taken);
-    spent(TAKE, taken - begin);
+    spent(FINISH, taken);
     begin = now();
     (void)read_all(t, NULL, scratch);
-    spent(READ, now() - begin);
+    spent(READ, begin);
     if (tell)
         printf("%d shapes, %ld features, %lu bytes, %lu compressed\n", count, (long)result.features,
                (unsigned long)result.bytes, (unsigned long)result.gzip->size);
@@ -128,7 +99,6 @@ main(int argc, char **argv)
         apr_pool_destroy(scratch);
     }
     best[TAKE] -= best[READ];
-    for (int i = 0; i < STEPS; i++)
-        printf("%-28s %9.3f ms\n", names[i], best[i]);
+    tell(names, STEPS);
     return 0;
 }

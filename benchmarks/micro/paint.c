@@ -1,36 +1,15 @@
 /* Milliseconds of processor time of the steps of a drawn map of 1000x1000 pixels, the best of several rounds:
  * `micro_paint FILE.shp [zoom [thinning [rounds]]]`. Areas are filled and outlined, lines drawn one pixel wide. */
-#include <apr_general.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "feature/canvas.h"
 #include "feature/edges.h"
 #include "feature/shp.h"
 #include "feature/stroker.h"
+#include "steps.h"
 
 enum { SIDE = 1000 };
-
-static apr_pool_t *pool;
-
-static void
-must(mc_error *error)
-{
-    if (error == MC_OK)
-        return;
-    fprintf(stderr, "%s\n", mc_error_chain(error, pool));
-    exit(1);
-}
-
-static double
-now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
-}
 
 enum { READ, EDGES, SINGLE, THIN, WIDE, LAY, ENCODE, STEPS };
 static const char *const names[STEPS] = { "read and thin",
@@ -40,16 +19,7 @@ static const char *const names[STEPS] = { "read and thin",
                                           "lines 3 px wide as areas",
                                           "lay on indexed colours",
                                           "encode" };
-static double best[STEPS];
 static int64_t points;
-
-static void
-spent(int step, double begin)
-{
-    double time = now() - begin;
-    if (best[step] == 0 || time < best[step])
-        best[step] = time;
-}
 
 /* All shapes of the map, kept. */
 typedef struct map {
@@ -173,7 +143,6 @@ main(int argc, char **argv)
         spent(READ, begin);
         paint(&m);
     }
-    for (int i = 0; i < STEPS; i++)
-        printf("%-28s %9.3f ms\n", names[i], best[i]);
+    tell(names, STEPS);
     return 0;
 }

@@ -7,7 +7,7 @@ TITLES = {"A": "benchmark set", "B": "cache-flushing set"}
 
 
 def of(result, who, name):
-    return [r for r in result["runs"] if r["who"] == who and r["set"] == name]
+    return [r for r in result.get("runs", []) if r["who"] == who and r["set"] == name]
 
 
 def rate(runs):

@@ -17,8 +17,9 @@ typedef struct mc_jobs mc_jobs;
 extern const mc_key mc_jobs_keys[];
 mc_jobs *mc_jobs_from_config(const mc_node *node, mc_build *build);
 
-/* A queue by its connection string alone. */
-mc_jobs *mc_jobs_create(const char *connection, apr_pool_t *pool);
+/* A queue by its connection string. `like`: what a configuration says of schema and lease; NULL: the connection's
+ * search path, and 60 seconds. */
+mc_jobs *mc_jobs_create(const char *connection, const mc_jobs *like, apr_pool_t *pool);
 
 enum {
     MC_JOBS_PRIORITY_MAX = 1000000,

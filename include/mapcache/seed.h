@@ -116,6 +116,8 @@ typedef struct mc_seed_plan {
     void *baton;
 } mc_seed_plan;
 
+/* MC_ERR_LIMIT where the system gives no threads, processes or pipes; *crew is NULL then, and nothing is left behind.
+ */
 mc_error *mc_seed_hire(mc_seed_crew **crew, const mc_seed_plan *plan, apr_pool_t *pool) MC_CHECKED;
 
 /*

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/http_engine.h"
 
 enum {
@@ -370,7 +371,7 @@ run(transfer *t, line *l, apr_time_t end)
     CURLcode result = CURLE_RECV_ERROR;
     int running = 1;
     while (curl_multi_perform(l->multi, &running) == CURLM_OK && running > 0) {
-        apr_time_t left = end - apr_time_now();
+        apr_time_t left = end - mc_clock_now();
         if (left <= 0) {
             result = CURLE_OPERATION_TIMEDOUT;
             break;
@@ -395,7 +396,7 @@ perform(transfer *t, mc_http_engine *engine, line *l, struct curl_slist *headers
     apr_interval_time_t limit = (apr_interval_time_t)(t->call->timeout * APR_USEC_PER_SEC);
     limit = mc_ctx_remaining(t->ctx, limit);
     set_options(t, engine, headers, (long)(limit / 1000) + 1);
-    CURLcode code = run(t, l, apr_time_now() + limit);
+    CURLcode code = run(t, l, mc_clock_now() + limit);
     long status = 0;
     curl_easy_getinfo(l->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_multi_remove_handle(l->multi, l->easy);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/metrics.h"
 #include "db/handle_private.h"
@@ -382,9 +383,9 @@ static mc_error *
 lock_writer(struct mc_write_lock **lock, mc_handles *handles, const char *path, mc_ctx *ctx, apr_pool_t *pool)
 {
     struct mc_write_lock *wanted = &handles->writers[mc_hash64(path, strlen(path), 0) % STRIPES];
-    apr_time_t end = apr_time_now() + mc_ctx_remaining(ctx, WAIT_AT_MOST);
+    apr_time_t end = mc_clock_now() + mc_ctx_remaining(ctx, WAIT_AT_MOST);
     struct timespec until = { (time_t)apr_time_sec(end), (long)apr_time_usec(end) * 1000 };
-    if (pthread_mutex_timedlock(&wanted->mutex, &until) != 0)
+    if (pthread_mutex_clocklock(&wanted->mutex, CLOCK_MONOTONIC, &until) != 0)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "a tile store is being written for too long");
     *lock = wanted;
     return MC_OK;

@@ -49,6 +49,14 @@ blocks_between(const mc_area *plane, int32_t x0, int32_t x1)
     return first > last ? 0 : mc_blocks_of(first, last, plane->shift);
 }
 
+/* Where thousands of rings lie over each other, sums wrap around: as long as it is even or odd that matters, to no
+ * harm. */
+static inline void
+add(int32_t *cell, int32_t area)
+{
+    *cell = (int32_t)((uint32_t)*cell + (uint32_t)area);
+}
+
 /* An edge inside one row, from (xa, ..) to (xb, ..), `dy` subpixels high with its sign; xa and xb in subpixels. The
  * share of each pixel is by its share of the width, computed from the left end. */
 static void
@@ -60,14 +68,14 @@ add_in_row(mc_area *plane, int y, int32_t xa, int32_t xb, int32_t dy)
     if (left >= limit)
         return;
     if (right <= 0) {
-        row[0] += dy * 2 * MC_SUBPIXELS;
+        add(&row[0], dy * 2 * MC_SUBPIXELS);
         return;
     }
     int first = left >> SHIFT, last = right >> SHIFT;
     if (first == last) {
         int32_t inside = (left & (MC_SUBPIXELS - 1)) + (right & (MC_SUBPIXELS - 1));
-        row[first] += dy * (2 * MC_SUBPIXELS - inside);
-        row[first + 1] += dy * inside;
+        add(&row[first], dy * (2 * MC_SUBPIXELS - inside));
+        add(&row[first + 1], dy * inside);
         return;
     }
     double slope = (double)dy / (double)(right - left);
@@ -76,7 +84,7 @@ add_in_row(mc_area *plane, int y, int32_t xa, int32_t xb, int32_t dy)
     int begin = first < 0 ? 0 : first, end = last < plane->width ? last : plane->width - 1;
     if (first < 0) {
         before = (int32_t)lrint((double)(0 - left) * slope);
-        row[0] += before * 2 * MC_SUBPIXELS;
+        add(&row[0], before * 2 * MC_SUBPIXELS);
         from = 0;
     }
     for (int column = begin; column <= end; column++) {
@@ -84,8 +92,8 @@ add_in_row(mc_area *plane, int y, int32_t xa, int32_t xb, int32_t dy)
         int32_t to = edge < right ? edge : right;
         int32_t spent = to == right ? dy : (int32_t)lrint((double)(to - left) * slope);
         int32_t inside = (from - (column << SHIFT)) + (to - (column << SHIFT));
-        row[column] += (spent - before) * (2 * MC_SUBPIXELS - inside);
-        row[column + 1] += (spent - before) * inside;
+        add(&row[column], (spent - before) * (2 * MC_SUBPIXELS - inside));
+        add(&row[column + 1], (spent - before) * inside);
         before = spent;
         from = to;
     }
@@ -204,8 +212,8 @@ take_sixteen(uint8_t *mask, int32_t *cells, int32_t *sum, mc_fill_rule rule, boo
 static inline uint8_t
 covered(int32_t sum, mc_fill_rule rule, bool coarse)
 {
-    int32_t area = rule == MC_NON_ZERO ? (sum < 0 ? -sum : sum) : sum & (2 * FULL - 1);
-    if (area > FULL)
+    int32_t area = rule == MC_NON_ZERO ? (sum < 0 ? (int32_t)(0U - (uint32_t)sum) : sum) : sum & (2 * FULL - 1);
+    if (area > FULL || area < 0)
         area = rule == MC_NON_ZERO ? FULL : 2 * FULL - area;
     int32_t steps = coarse ? (area * 15 + FULL / 2) / FULL * 17 : (area * 255 + FULL / 2) / FULL;
     return (uint8_t)steps;
@@ -216,7 +224,7 @@ static void
 take_sixteen(uint8_t *mask, int32_t *cells, int32_t *sum, mc_fill_rule rule, bool coarse)
 {
     for (int i = 0; i < 16; i++) {
-        *sum += cells[i];
+        add(sum, cells[i]);
         cells[i] = 0;
         mask[i] = covered(*sum, rule, coarse);
     }

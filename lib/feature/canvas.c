@@ -10,6 +10,7 @@
 #include <smmintrin.h>
 #endif
 
+#include "feature/blocks.h"
 #include "image/scratch.h"
 
 enum { STEPS = 16, UNKNOWN = 0xffff };
@@ -248,38 +249,47 @@ step_of(unsigned mask)
     return (mask - (mask >> 4) + 8) >> 4;
 }
 
+#ifdef __SSE4_1__
+/* Sixteen pixels: of one colour, wholly covered, or a few of them partly. */
+static inline void
+tint_sixteen(uint8_t *pixels, const uint8_t *mask, const uint8_t (*steps)[MC_TINT_STEPS])
+{
+    const __m128i low = _mm_set1_epi8(15), all = _mm_set1_epi8(-1), zero = _mm_setzero_si128();
+    const __m128i ink = _mm_set1_epi8((char)steps[0][MC_TINT_STEPS - 1]);
+    __m128i masks = _mm_loadu_si128((const __m128i *)(const void *)mask);
+    __m128i *at = (__m128i *)(void *)pixels;
+    if (_mm_testz_si128(masks, masks))
+        return;
+    if (_mm_testc_si128(masks, all)) {
+        _mm_storeu_si128(at, ink);
+        return;
+    }
+    __m128i sixteen = _mm_loadu_si128(at), first = _mm_shuffle_epi8(sixteen, zero);
+    if (_mm_movemask_epi8(_mm_cmpeq_epi8(sixteen, first)) == 0xffff) {
+        __m128i high = _mm_and_si128(_mm_srli_epi16(masks, 4), low);
+        __m128i step = _mm_add_epi8(_mm_sub_epi8(masks, high), _mm_set1_epi8(8));
+        step = _mm_and_si128(_mm_srli_epi16(step, 4), low);
+        __m128i known = _mm_loadu_si128((const __m128i *)(const void *)steps[*pixels]);
+        _mm_storeu_si128(at, _mm_shuffle_epi8(known, step));
+        return;
+    }
+    __m128i full = _mm_cmpeq_epi8(masks, all), none = _mm_cmpeq_epi8(masks, zero);
+    if (!_mm_testz_si128(full, full))
+        _mm_storeu_si128(at, _mm_blendv_epi8(sixteen, ink, full));
+    for (int partly = ~_mm_movemask_epi8(_mm_or_si128(full, none)) & 0xffff; partly != 0; partly &= partly - 1) {
+        int k = __builtin_ctz((unsigned)partly);
+        pixels[k] = steps[pixels[k]][step_of(mask[k])];
+    }
+}
+#endif
+
 static void
 tint_row(uint8_t *pixels, const uint8_t *mask, int count, const uint8_t (*steps)[MC_TINT_STEPS])
 {
     int i = 0;
 #ifdef __SSE4_1__
-    const __m128i low = _mm_set1_epi8(15), all = _mm_set1_epi8(-1);
-    const __m128i ink = _mm_set1_epi8((char)steps[0][MC_TINT_STEPS - 1]);
-    for (; i + 16 <= count; i += 16) {
-        __m128i masks = _mm_loadu_si128((const __m128i *)(const void *)(mask + i));
-        if (_mm_testz_si128(masks, masks))
-            continue;
-        __m128i *at = (__m128i *)(void *)(pixels + i);
-        if (_mm_testc_si128(masks, all)) {
-            _mm_storeu_si128(at, ink);
-            continue;
-        }
-        __m128i sixteen = _mm_loadu_si128(at), first = _mm_shuffle_epi8(sixteen, _mm_setzero_si128());
-        if (_mm_movemask_epi8(_mm_cmpeq_epi8(sixteen, first)) == 0xffff) {
-            __m128i high = _mm_and_si128(_mm_srli_epi16(masks, 4), low);
-            __m128i step = _mm_add_epi8(_mm_sub_epi8(masks, high), _mm_set1_epi8(8));
-            step = _mm_and_si128(_mm_srli_epi16(step, 4), low);
-            __m128i known = _mm_loadu_si128((const __m128i *)(const void *)steps[pixels[i]]);
-            _mm_storeu_si128(at, _mm_shuffle_epi8(known, step));
-            continue;
-        }
-        __m128i full = _mm_cmpeq_epi8(masks, all), none = _mm_cmpeq_epi8(masks, _mm_setzero_si128());
-        _mm_storeu_si128(at, _mm_blendv_epi8(sixteen, ink, full));
-        for (int partly = ~_mm_movemask_epi8(_mm_or_si128(full, none)) & 0xffff; partly != 0; partly &= partly - 1) {
-            int k = i + __builtin_ctz((unsigned)partly);
-            pixels[k] = steps[pixels[k]][step_of(mask[k])];
-        }
-    }
+    for (; i + 16 <= count; i += 16)
+        tint_sixteen(pixels + i, mask + i, steps);
 #endif
     for (; i < count; i++)
         pixels[i] = steps[pixels[i]][step_of(mask[i])];
@@ -297,15 +307,21 @@ fill_tinted(mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule, mc_color co
     mc_area_done(coverage);
 }
 
+/* Only the blocks that are in use, which become empty. */
 static void
 outline_tinted(mc_canvas *canvas, mc_outline *outline, mc_color color)
 {
     const uint8_t(*steps)[MC_TINT_STEPS] = steps_of(canvas, color);
     for (int y = outline->top; y <= outline->bottom; y++) {
-        int x, count;
-        const uint8_t *mask = mc_outline_row(outline, y, &x, &count);
-        tint_row(mc_indexed_row(canvas->indexed, y) + x, mask, count, steps);
-        mc_outline_clear_row(outline, y);
+        uint8_t *mask = outline->plane + (size_t)y * (size_t)outline->stride;
+        uint8_t *pixels = mc_indexed_row(canvas->indexed, y);
+        for (uint64_t bits = outline->touched[y]; bits != 0;) {
+            int begin, end;
+            mc_blocks_take(&bits, outline->shift, &begin, &end);
+            tint_row(pixels + begin, mask + begin, (end < canvas->width ? end : canvas->width) - begin, steps);
+            memset(mask + begin, 0, (size_t)(end - begin));
+        }
+        outline->touched[y] = 0;
     }
     mc_outline_done(outline);
 }
@@ -316,9 +332,13 @@ tint_over(mc_canvas *lower, const mc_canvas *upper)
     for (int y = 0; y < lower->height; y++) {
         uint8_t *below = mc_indexed_row(lower->indexed, y);
         const uint8_t *above = mc_indexed_row(upper->indexed, y);
-        for (int x = 0; x < lower->width; x++)
+        for (int x = 0; x < lower->width; x++) {
+            uint64_t eight;
+            for (; x + 8 < lower->width && (memcpy(&eight, above + x, 8), eight == 0);)
+                x += 8; /* most of it is empty */
             if (above[x] != 0)
                 below[x] = mc_tints_over(lower->tints, above[x], below[x]);
+        }
     }
 }
 
@@ -350,6 +370,19 @@ mc_canvas_fill(mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule, mc_color
     return error;
 }
 
+/* Sums in 255 steps as steps of 17. */
+static void
+make_coarse(const mc_outline *outline)
+{
+    for (int y = outline->top; y <= outline->bottom && outline->coarse && outline->summed; y++) {
+        int x, count;
+        const uint8_t *mask = mc_outline_row(outline, y, &x, &count);
+        uint8_t *row = outline->plane + (mask - outline->plane);
+        for (int i = 0; i < count; i++)
+            row[i] = (uint8_t)(step_of(row[i]) * 17);
+    }
+}
+
 mc_error *
 mc_canvas_outline(mc_canvas *canvas, mc_outline *outline, mc_color color)
 {
@@ -359,6 +392,7 @@ mc_canvas_outline(mc_canvas *canvas, mc_outline *outline, mc_color color)
         outline_tinted(canvas, outline, color);
         return MC_OK;
     }
+    make_coarse(outline);
     if (canvas->pixels != NULL) {
         mark_painted(canvas);
         mc_brush_outline(canvas->pixels, outline, color);

@@ -20,8 +20,8 @@ mc_outline_create(mc_outline **outline, int width, int height, apr_pool_t *pool)
         return mc_error_create(pool, MC_ERR_LIMIT, "a map of %dx%d pixels cannot be painted", width, height);
     mc_outline *made = apr_pcalloc(pool, sizeof(*made));
     *made = (mc_outline){ .width = width, .height = height, .top = height, .bottom = -1 };
-    made->shift = mc_blocks_shift(width + MC_OUTLINE_MARGIN);
-    made->stride = ((width + MC_OUTLINE_MARGIN - 1) >> made->shift << made->shift) + (1 << made->shift);
+    made->shift = mc_blocks_shift(width + MC_OUTLINE_ROOM);
+    made->stride = ((width + MC_OUTLINE_ROOM - 1) >> made->shift << made->shift) + (1 << made->shift);
     made->plane = mc_plane_acquire((size_t)made->stride * (size_t)height, &made->dirty, pool);
     made->touched = apr_pcalloc(pool, sizeof(*made->touched) * (size_t)height);
     made->pairs = mc_blend_has_avx2();
@@ -184,5 +184,5 @@ mc_outline_done(mc_outline *outline)
 {
     outline->top = outline->height;
     outline->bottom = -1;
-    outline->dirty = false;
+    outline->dirty = outline->summed = false;
 }

@@ -18,8 +18,12 @@ typedef struct mc_outline {
     int top, bottom; /* touched rows; bottom < top: none */
     bool coarse;     /* as of mc_area */
     bool pairs;      /* two rows at a time: the processor has AVX2 */
+    bool summed;     /* what is there are sums, in 255 steps even of a coarse plane: bands (feature/bands.h) */
     bool dirty;
 } mc_outline;
+
+/* So many pixels may be written beyond the width: rows are painted some pixels at a time, from the first one on. */
+enum { MC_OUTLINE_ROOM = 7 };
 
 mc_error *mc_outline_create(mc_outline **outline, int width, int height, apr_pool_t *pool) MC_CHECKED;
 

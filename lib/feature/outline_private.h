@@ -7,7 +7,7 @@
 #include "feature/blocks.h"
 #include "feature/outline.h"
 
-/* Rows are painted four pixels at a time, from the first one on: so many may be written beyond the width. */
+/* Lines are painted four pixels at a time, so many less one more than are wanted. */
 enum { MC_OUTLINE_MARGIN = 3 };
 
 /* One line, in pixels relative to its first point. */

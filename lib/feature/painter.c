@@ -6,6 +6,7 @@
 #include <apr_strings.h>
 #include <math.h>
 
+#include "feature/bands.h"
 #include "feature/graphic.h"
 #include "feature/mvt_shape.h"
 #include "feature/painter_private.h"
@@ -207,6 +208,11 @@ paint_stroke(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol
         return mc_canvas_outline(canvas, painter->outline, mc_painter_ink(painter, &stroke->ink, feature));
     }
     mc_pen pen = mc_painter_pen(painter, symbol, width);
+    if (stroke->ink.pattern == NULL) {
+        MC_TRY(mc_painter_outline(&painter->outline, painter, false));
+        if (mc_bands_add(painter->outline, shape, &pen))
+            return mc_canvas_outline(canvas, painter->outline, mc_painter_ink(painter, &stroke->ink, feature));
+    }
     MC_TRY(mc_painter_area(&painter->coverage, painter, false));
     mc_stroker_add(painter->coverage, shape, &pen, &painter->scratch);
     return lay(painter, canvas, MC_NON_ZERO, symbol, &stroke->ink, feature);

@@ -14,7 +14,7 @@ enum { MC_PASSES_MAX = 16, MC_PICTURES_MAX = 16, MC_CELLS_MAX = 16 };
 /* What a rule that is painted whole has gathered. */
 typedef struct mc_whole {
     mc_area *fill, *wide; /* NULL: not used so far */
-    mc_outline *thin;
+    mc_outline *thin, *bands;
     mc_edges *edges;  /* of polygons */
     uint16_t *depths; /* for each part of the map, how many areas lie over each other at most */
     int deepest;      /* of them */

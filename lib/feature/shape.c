@@ -202,20 +202,7 @@ mc_shape_bounds(const mc_shape *shape, int32_t *minx, int32_t *miny, int32_t *ma
     if (shape->point_count == 0)
         return false;
     mc_shape_point low = shape->points[0], high = low;
-    int i = 1;
-#ifdef __SSE4_1__
-    __m128i lows = _mm_set_epi32(low.y, low.x, low.y, low.x), highs = lows;
-    for (; i + 2 <= shape->point_count; i += 2) {
-        __m128i two = _mm_loadu_si128((const __m128i *)(const void *)&shape->points[i]);
-        lows = _mm_min_epi32(lows, two);
-        highs = _mm_max_epi32(highs, two);
-    }
-    lows = _mm_min_epi32(lows, _mm_srli_si128(lows, 8));
-    highs = _mm_max_epi32(highs, _mm_srli_si128(highs, 8));
-    low = (mc_shape_point){ _mm_cvtsi128_si32(lows), _mm_extract_epi32(lows, 1) };
-    high = (mc_shape_point){ _mm_cvtsi128_si32(highs), _mm_extract_epi32(highs, 1) };
-#endif
-    for (; i < shape->point_count; i++) {
+    for (int i = 1; i < shape->point_count; i++) {
         mc_shape_point p = shape->points[i];
         low = (mc_shape_point){ p.x < low.x ? p.x : low.x, p.y < low.y ? p.y : low.y };
         high = (mc_shape_point){ p.x > high.x ? p.x : high.x, p.y > high.y ? p.y : high.y };

@@ -127,7 +127,8 @@ add_bend(const stroking *s, mc_shape_point p, const segment *in, const segment *
     double cosine2 = (1 + dot) / 2; /* of half of the turn, squared */
     double scale = cosine2 > 0 ? s->half / (2 * cosine2) : 0, side = turns_left ? 1 : -1;
     double dx = -(u.y + v.y) * scale * side, dy = (u.x + v.x) * scale * side; /* to where the inner sides meet */
-    if (s->half * fabs(cross) <= (1 + dot) * fmin(in->length, out->length) / 2) {
+    bool turns_back = 1 + dot < 1e-9;
+    if (!turns_back && s->half * fabs(cross) <= (1 + dot) * fmin(in->length, out->length) / 2) {
         *inner_in = *inner_out = corner(p, dx, dy);
     } else {
         mc_area_add_edge(s->coverage, turns_left ? *inner_in : p, turns_left ? p : *inner_in);

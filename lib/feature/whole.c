@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "feature/bands.h"
 #include "feature/near.h"
 #include "feature/painter_private.h"
 
@@ -43,6 +44,9 @@ static mc_error *
 gather_wide(mc_painter *painter, mc_whole *into, const mc_symbolizer *symbol, const mc_shape *shape, double width)
 {
     mc_pen pen = mc_painter_pen(painter, symbol, width);
+    MC_TRY(mc_painter_outline(&into->bands, painter, true));
+    if (mc_bands_add(into->bands, shape, &pen))
+        return MC_OK;
     int32_t reach = (int32_t)((width * 4 + fabs(pen.offset) * 2) * MC_SUBPIXELS); /* of mitres */
     MC_TRY(mc_painter_area(&into->wide, painter, true));
     count_areas(into, painter->canvas, shape,
@@ -115,6 +119,8 @@ mc_whole_lay(mc_painter *painter, mc_pass *to, mc_whole *gathered, const mc_symb
         MC_TRY(mc_canvas_fill(canvas, gathered->fill, MC_NON_ZERO, symbol->fill.color));
     if (gathered->wide != NULL)
         MC_TRY(mc_canvas_fill(canvas, gathered->wide, MC_NON_ZERO, symbol->stroke.ink.color));
+    if (gathered->bands != NULL)
+        MC_TRY(mc_canvas_outline(canvas, gathered->bands, symbol->stroke.ink.color));
     if (gathered->thin != NULL)
         MC_TRY(mc_canvas_outline(canvas, gathered->thin, symbol->stroke.ink.color));
     memset(gathered->depths, 0, sizeof(*gathered->depths) * PARTS * PARTS);

@@ -257,10 +257,23 @@ tidy(mc_cube_report *report, mc_cube_writer *writer)
     return MC_OK;
 }
 
+typedef struct known_dates {
+    apr_array_header_t *list; /* mc_cube_date */
+    const mc_cube *cube;
+} known_dates;
+
+/* A row of the store: that its place is one, is for us to see. */
 static mc_error *
 take_date(void *baton, const mc_cube_date *date)
 {
-    APR_ARRAY_PUSH((apr_array_header_t *)baton, mc_cube_date) = *date;
+    const known_dates *known = baton;
+    const mc_cube *cube = known->cube;
+    if (date->t < 0 || date->t > INT32_MAX / cube->shape.chunk_dates - 1 || date->slot < 0 ||
+        date->slot >= cube->shape.chunk_dates)
+        return mc_error_create(known->list->pool, MC_ERR_CORRUPT,
+                               "cube \"%s\": a date's row names chunk %d, slot %d, which there cannot be", cube->name,
+                               date->t, date->slot);
+    APR_ARRAY_PUSH(known->list, mc_cube_date) = *date;
     return MC_OK;
 }
 
@@ -279,7 +292,7 @@ mc_cube_ingest(mc_cube_report *report, const mc_cube *cube, const mc_cube_input 
         r->spools[i] = (mc_spool){ NULL, 0, -1 };
     MC_TRY(cube->ops->write(&writer, cube, ctx, pool));
     MC_TRY(cube->ops->size(&report->bytes_before, writer));
-    MC_TRY(cube->ops->writer_dates(writer, take_date, dates));
+    MC_TRY(cube->ops->writer_dates(writer, take_date, &(known_dates){ dates, cube }));
     mc_cube_plan_make(&r->plan, cube, inputs, count, dates, r->room, options, pool);
     if (r->plan.largest > r->room && (int64_t)r->plan.largest <= options->memory / SPOOLS)
         r->room = r->plan.largest; /* chunks that hold many dates are worth more than other batches' size */

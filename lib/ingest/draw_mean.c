@@ -7,18 +7,7 @@
 
 #include "image/scratch.h"
 #include "ingest/draw.h"
-
-/* B, G, R, A at once. */
-typedef float four __attribute__((vector_size(16)));
-typedef uint8_t bytes __attribute__((vector_size(4)));
-
-static inline four
-load(const uint8_t *pixel)
-{
-    bytes b;
-    memcpy(&b, pixel, 4);
-    return __builtin_convertvector(b, four);
-}
+#include "ingest/four.h"
 
 /* What of source index `i` lies between a and b. */
 static inline float
@@ -29,8 +18,8 @@ share(int i, double a, double b)
 
 /* Sums of the columns that a tile needs, of one row of it. */
 typedef struct sums {
-    four *colors;   /* by column, weighted */
-    float *weights; /* of what holds data; by column */
+    mc_four *colors; /* by column, weighted */
+    float *weights;  /* of what holds data; by column */
     int first, count;
     bool opaque;
 } sums;
@@ -39,9 +28,9 @@ static void
 add_row(const sums *s, const uint8_t *row, float weight)
 {
     const uint8_t *in = row + (size_t)s->first * 4;
-    const four factor = { weight, weight, weight, weight };
+    const mc_four factor = mc_four_all(weight);
     for (int i = 0; i < s->count; i++, in += 4)
-        s->colors[i] += load(in) * factor;
+        s->colors[i] += mc_four_load(in) * factor;
     in = row + (size_t)s->first * 4;
     for (int i = 0; !s->opaque && i < s->count; i++, in += 4)
         s->weights[i] += in[3] != 0 ? weight : 0;
@@ -53,7 +42,7 @@ add_rows(const sums *s, const mc_pixels *rows, int first, int height, double top
 {
     float total = 0;
     int from = (int)fmax(0, floor(top)), to = (int)fmin(height, ceil(bottom));
-    memset(s->colors, 0, sizeof(four) * (size_t)s->count);
+    memset(s->colors, 0, sizeof(mc_four) * (size_t)s->count);
     if (!s->opaque)
         memset(s->weights, 0, sizeof(float) * (size_t)s->count);
     for (int row = from; row < to; row++) {
@@ -70,22 +59,19 @@ add_rows(const sums *s, const mc_pixels *rows, int first, int height, double top
 static bool
 mean(uint8_t *out, const sums *s, double left, double right, float total)
 {
-    four color = { 0 };
+    mc_four color = { 0 };
     float weight = 0;
     int from = (int)floor(left) - s->first, to = (int)ceil(right) - s->first;
     from = from < 0 ? 0 : from;
     to = to > s->count ? s->count : to;
     for (int i = from; i < to; i++) {
         float part = share(i + s->first, left, right);
-        color += s->colors[i] * (four){ part, part, part, part };
+        color += s->colors[i] * mc_four_all(part);
         weight += part * (s->opaque ? total : s->weights[i]);
     }
     if (!(weight > 1e-6F) || !(color[3] > 0))
         return false;
-    for (int c = 0; c < 4; c++) {
-        float value = color[c] / weight + 0.5F;
-        out[c] = value >= 255 ? 255 : (uint8_t)value;
-    }
+    mc_four_store(out, color / mc_four_all(weight));
     return out[3] != 0;
 }
 
@@ -113,7 +99,7 @@ mc_draw_mean(bool *changed, mc_pixels *tile, const mc_pixels *rows, int first, i
     s.count = (int)fmin(rows->width, ceil(right)) - s.first;
     if (s.count <= 0)
         return;
-    s.colors = mc_scratch_acquire((size_t)s.count * (sizeof(four) + sizeof(float)));
+    s.colors = mc_scratch_acquire((size_t)s.count * (sizeof(mc_four) + sizeof(float)));
     MC_ASSERT(s.colors != NULL);
     s.weights = (float *)(void *)(s.colors + s.count);
     for (int y = 0; y < tile->height; y++) {

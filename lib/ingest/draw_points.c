@@ -8,6 +8,7 @@
 
 #include "image/scratch.h"
 #include "ingest/draw.h"
+#include "ingest/four.h"
 
 enum { CELL = 16, FINEST = 16 };
 #define EXACT 0.125
@@ -90,7 +91,8 @@ pixel_at(const mc_window *window, int height, int column, int row)
 
 /* Sums of pixels that hold data. */
 typedef struct gathered {
-    float color[4], weight;
+    mc_four color;
+    float weight;
 } gathered;
 
 static void
@@ -98,8 +100,7 @@ gather(gathered *sum, const uint8_t *pixel, float weight)
 {
     if (pixel == NULL || pixel[3] == 0)
         return;
-    for (int c = 0; c < 4; c++)
-        sum->color[c] += weight * (float)pixel[c];
+    sum->color += mc_four_load(pixel) * mc_four_all(weight);
     sum->weight += weight;
 }
 
@@ -115,11 +116,31 @@ gather_four(gathered *sum, const mc_window *window, int height, double column, d
     gather(sum, pixel_at(window, height, x + 1, y + 1), u * v);
 }
 
+/* Between four opaque pixels; false where they are not all in the window. */
+static inline bool
+interpolate(uint8_t *out, const mc_window *window, double column, double row)
+{
+    const mc_pixels *rows = &window->rows;
+    double left = column - 0.5, top = row - 0.5 - window->first;
+    if (!(left >= 0 && left < rows->width - 1 && top >= 0 && top < rows->height - 1))
+        return false;
+    int x = (int)left, y = (int)top;
+    mc_four u = mc_four_all((float)(left - x)), v = mc_four_all((float)(top - y));
+    const uint8_t *upper = rows->data + (size_t)y * rows->stride + (size_t)x * 4, *lower = upper + rows->stride;
+    mc_four a = mc_four_load(upper), b = mc_four_load(upper + 4);
+    mc_four c = mc_four_load(lower), d = mc_four_load(lower + 4);
+    a += (b - a) * u;
+    c += (d - c) * u;
+    mc_four_store(out, a + (c - a) * v);
+    return true;
+}
+
 /* How pixels of a tile are taken. */
 typedef struct taking {
     const mc_draw *draw;
     int height; /* of the image */
     int finer;  /* points across and down a pixel whose mean it is */
+    bool plain; /* between pixels that are all opaque */
 } taking;
 
 /* Takes the pixel at a place of the image; ax to by: how the place changes from pixel to pixel, across and down. */
@@ -146,10 +167,7 @@ take(uint8_t *out, const taking *t, double column, double row, const double step
     }
     if (!(sum.weight > 0))
         return false;
-    for (int c = 0; c < 4; c++) {
-        float value = sum.color[c] / sum.weight + 0.5F;
-        out[c] = value >= 255 ? 255 : (uint8_t)value;
-    }
+    mc_four_store(out, sum.color / mc_four_all(sum.weight));
     return out[3] != 0;
 }
 
@@ -165,9 +183,14 @@ take_cell(mc_pixels *tile, int left, int top, const places *p, const taking *t)
         for (int x = 0; x < width; x++) {
             uint8_t pixel[4];
             int at = y * CELL + x;
+            uint8_t *place = tile->data + (size_t)(top + y) * tile->stride + (size_t)(left + x) * 4;
+            if (t->plain && interpolate(place, t->draw->window, p->columns[at], p->rows[at])) {
+                changed = true;
+                continue;
+            }
             if (!take(pixel, t, p->columns[at], p->rows[at], step))
                 continue;
-            memcpy(tile->data + (size_t)(top + y) * tile->stride + (size_t)(left + x) * 4, pixel, 4);
+            memcpy(place, pixel, 4);
             changed = true;
         }
     return changed;
@@ -184,7 +207,11 @@ mc_draw_points(bool *changed, mc_pixels *tile, const mc_draw *draw, int x, int y
     places p = { .fit = fit, .projection = projection, .tile = mc_grid_tile_extent(fit->grid, draw->z, x, y) };
     p.step_x = p.step_y = resolution;
     double shrink = ceil(mc_fit_shrink(fit, projection, draw->z));
-    taking t = { draw, fit->image->height, shrink < 1 ? 1 : shrink > FINEST ? FINEST : (int)shrink };
+    taking t = { draw, fit->image->height,
+                 shrink < 1        ? 1
+                 : shrink > FINEST ? FINEST
+                                   : (int)shrink,
+                 draw->mode == MC_INGEST_BILINEAR && draw->window->rows.opacity == MC_OPAQUE };
     for (int top = 0; top < tile->height; top += CELL)
         for (int left = 0; left < tile->width; left += CELL) {
             place_cell(&p, left, top);

@@ -9,6 +9,8 @@
 /* Pixels that the halves of a level may be off their place where its resolution is not quite twice the finer one. */
 #define HALVES_OFF 0.05
 
+enum { ROWS_MAX = 1 << 22 };
+
 const mc_ingest_chain *
 mc_ingest_chain_of(const mc_ingest *ingest, int z)
 {
@@ -132,6 +134,20 @@ nearest_level(const mc_ingest *ingest, apr_pool_t *scratch)
     return best;
 }
 
+/* Rows of tiles are listed, image by image. */
+static mc_error *
+check_rows(const mc_ingest *ingest)
+{
+    const mc_grid *grid = ingest->plan.link->grid;
+    const mc_extent *box = &ingest->outline.extent;
+    double side = grid->levels[ingest->outline.maxzoom].resolution * grid->tile_height;
+    if ((fmin(box->maxy, grid->extent.maxy) - fmax(box->miny, grid->extent.miny)) / side <= ROWS_MAX)
+        return MC_OK;
+    return mc_error_create(ingest->pool, MC_ERR_CONFIG,
+                           "level %d is too fine for these images: more than %d rows of tiles", ingest->outline.maxzoom,
+                           ROWS_MAX);
+}
+
 static mc_error *
 choose_levels(mc_ingest *ingest, apr_pool_t *scratch)
 {
@@ -145,7 +161,7 @@ choose_levels(mc_ingest *ingest, apr_pool_t *scratch)
     if (ingest->plan.maxzoom < 0 && outline->maxzoom > last)
         outline->maxzoom = last;
     if (outline->minzoom >= link->minzoom && outline->minzoom <= outline->maxzoom && outline->maxzoom <= last)
-        return MC_OK;
+        return check_rows(ingest);
     return mc_error_create(ingest->pool, MC_ERR_CONFIG,
                            "the levels %d to %d are not to be had: grid \"%s\" of tileset \"%s\" stores %d to %d",
                            outline->minzoom, outline->maxzoom, link->grid->name, ingest->plan.tileset->name,

@@ -22,7 +22,7 @@ struct mc_raster {
     const mc_raster_ops *ops;
     mc_raster_info info;
     mc_raster_options options;
-    FILE *file; /* closed by mc_raster_close; NULL of a TIFF */
+    FILE *file; /* closed by mc_raster_close; libtiff opens its own */
     int64_t file_size;
     void *state;
     int row;

@@ -137,7 +137,11 @@ decode(mc_pixels **pixels, mc_raster *raster, apr_pool_t *pool)
     size_t read = fread(data, 1, size, raster->file);
     mc_error *error = mc_png_decode(pixels, data, read, pool);
     mc_scratch_release(data);
-    return error;
+    if (error != MC_OK || ((*pixels)->width == raster->info.width && (*pixels)->height == raster->info.height))
+        return error;
+    mc_pixels_unref(*pixels);
+    *pixels = NULL;
+    return mc_raster_broken(pool, "it has changed since its header was read");
 }
 
 static mc_error *

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/workers.h"
 #include "ingest/ingest_private.h"
 #include "ingest/writer.h"
@@ -84,7 +85,7 @@ do_job(void *baton, int index, mc_ctx *ctx)
 {
     run *run = baton;
     job *job = &run->jobs[index];
-    apr_time_t began = apr_time_now();
+    apr_time_t began = mc_clock_now();
     mc_error *error = MC_OK;
     switch (job->kind) {
     case DECODE:
@@ -97,7 +98,7 @@ do_job(void *baton, int index, mc_ctx *ctx)
         error = mc_ingest_finish(&job->put, run->ingest, job->tile, job->above, ctx);
         break;
     }
-    job->spent = apr_time_now() - began;
+    job->spent = mc_clock_now() - began;
     return error;
 }
 
@@ -209,10 +210,10 @@ commit(run *run)
     const mc_ingest_puts *filling = &run->filling;
     bool much = filling->list->nelts >= COMMIT_TILES || filling->bytes >= COMMIT_BYTES;
     bool too_much = filling->list->nelts >= 4 * COMMIT_TILES || filling->bytes >= 2 * COMMIT_BYTES;
-    if (filling->list->nelts == 0 || (!much && apr_time_now() - run->committed < COMMIT_TIME) ||
+    if (filling->list->nelts == 0 || (!much && mc_clock_now() - run->committed < COMMIT_TIME) ||
         (!too_much && mc_ingest_writer_busy(run->writer)))
         return MC_OK;
-    run->committed = apr_time_now();
+    run->committed = mc_clock_now();
     return mc_ingest_writer_store(run->writer, &run->filling, run->pool);
 }
 
@@ -220,9 +221,9 @@ static void
 show(run *run, bool now)
 {
     mc_ingest *ingest = run->ingest;
-    if (ingest->plan.progress == NULL || (!now && apr_time_now() - run->shown < PROGRESS_TIME))
+    if (ingest->plan.progress == NULL || (!now && mc_clock_now() - run->shown < PROGRESS_TIME))
         return;
-    run->shown = apr_time_now();
+    run->shown = mc_clock_now();
     ingest->plan.progress(ingest->plan.baton, &ingest->counts);
 }
 
@@ -519,7 +520,7 @@ set_up(run *run, mc_ingest *ingest)
     run->ahead_count = images_ahead(ingest);
     for (int i = 0; i < AHEAD_MAX; i++)
         run->ahead[i].image = -1;
-    run->committed = run->shown = apr_time_now();
+    run->committed = run->shown = mc_clock_now();
     ingest->partials = mc_partials_create(grid->tile_width, grid->tile_height, ingest->plan.cache_limit,
                                           scratch_folder(&ingest->plan), ingest->pool);
     run->filling = mc_ingest_puts_create(ingest->pool);

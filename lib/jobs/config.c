@@ -34,12 +34,13 @@ own_connection(const char *connection, apr_pool_t *pool)
 }
 
 mc_jobs *
-mc_jobs_create(const char *connection, apr_pool_t *pool)
+mc_jobs_create(const char *connection, const mc_jobs *like, apr_pool_t *pool)
 {
     mc_jobs *jobs = apr_pcalloc(pool, sizeof(*jobs));
     jobs->connection = own_connection(connection, pool);
-    jobs->prefix = "";
-    jobs->lease = LEASE;
+    jobs->prefix = like == NULL ? "" : like->prefix;
+    jobs->schema = like == NULL ? NULL : like->schema;
+    jobs->lease = like == NULL ? LEASE : like->lease;
     return jobs;
 }
 
@@ -69,7 +70,7 @@ mc_jobs_from_config(const mc_node *node, mc_build *build)
         return NULL;
     }
     mc_postgres_configure(config.connection, node, build);
-    mc_jobs *jobs = mc_jobs_create(config.connection, build->pool);
+    mc_jobs *jobs = mc_jobs_create(config.connection, NULL, build->pool);
     jobs->lease = config.lease;
     jobs->schema = config.schema;
     if (config.schema != NULL)

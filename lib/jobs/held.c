@@ -4,6 +4,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* Outcomes. PASSED: of an earlier lease. */
 enum { OWED, PASSED, MET, FAILED };
 
@@ -101,6 +103,7 @@ jobs_held_state(const jobs_held *held, apr_pool_t *pool)
     state.again = again;
     state.position = end;
     state.counts = held->counts;
-    state.message = held->message;
+    state.message =
+        mc_message_text(held->message, sizeof(held->message), pool); /* valid UTF-8: it goes to a database */
     return state;
 }

@@ -263,6 +263,17 @@ cannot(const mc_job *job, apr_pool_t *pool, const char *why)
     return mc_error_create(pool, MC_ERR_CONFIG, "job %" APR_INT64_T_FMT ": %s", (apr_int64_t)job->id, why);
 }
 
+/* Whether the grid has all tiles that the job's row speaks of. */
+static bool
+inside_grid(const mc_job *job, const mc_grid *grid)
+{
+    bool inside = job->maxzoom < grid->level_count;
+    for (int z = job->minzoom; z <= job->maxzoom && inside; z++)
+        inside = job->limits[z - job->minzoom].maxx <= grid->levels[z].columns &&
+                 job->limits[z - job->minzoom].maxy <= grid->levels[z].rows;
+    return inside;
+}
+
 static mc_error *
 find_link(mc_tileset **tileset, mc_grid_link **link, const char *name, const mc_job *job, const mc_config *config,
           apr_pool_t *pool)
@@ -271,7 +282,7 @@ find_link(mc_tileset **tileset, mc_grid_link **link, const char *name, const mc_
     if (found == NULL || found->not_built != NULL)
         return cannot(job, pool, apr_psprintf(pool, "there is no tileset \"%s\" here", name));
     *link = mc_tileset_link(found, job->grid);
-    if (*link == NULL || job->maxzoom >= (*link)->grid->level_count ||
+    if (*link == NULL || !inside_grid(job, (*link)->grid) ||
         strcmp(model_of((*link)->grid, job->minzoom, job->maxzoom, pool), job->model) != 0)
         return cannot(job, pool,
                       apr_psprintf(pool, "grid \"%s\" of tileset \"%s\" is another one here", job->grid, name));

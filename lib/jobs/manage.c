@@ -125,7 +125,19 @@ mc_jobs_enqueue(int64_t *id, mc_jobs *jobs, const mc_job *job, const char *reque
                                                                                                 "@mapcache_job_units "      \
                                                                                                 "WHERE job = j.id) u"
 
-static void
+/* The limits of each level, none of them below 0 or inside out. */
+static bool
+are_limits(const int *numbers, int count, int levels)
+{
+    bool sound = count == 4 * levels;
+    for (int i = 0; i + 3 < count && sound; i += 4)
+        sound =
+            numbers[i] >= 0 && numbers[i + 1] >= 0 && numbers[i] <= numbers[i + 2] && numbers[i + 1] <= numbers[i + 3];
+    return sound;
+}
+
+/* False where it is none. */
+static bool
 read_shape(mc_job *job, jobs_row row, apr_pool_t *pool)
 {
     double extent[4];
@@ -135,12 +147,16 @@ read_shape(mc_job *job, jobs_row row, apr_pool_t *pool)
         job->extent = (mc_extent){ extent[0], extent[1], extent[2], extent[3] };
     const int *numbers = jobs_list_of(&count, row[13], pool);
     int levels = job->maxzoom - job->minzoom + 1;
-    mc_tile_range *limits = apr_pcalloc(pool, sizeof(*limits) * (size_t)levels);
-    memcpy(limits, numbers, sizeof(int) * (size_t)(count < 4 * levels ? count : 4 * levels));
+    if (!are_limits(numbers, count, levels))
+        return false;
+    mc_tile_range *limits = apr_palloc(pool, sizeof(*limits) * (size_t)levels);
+    memcpy(limits, numbers, sizeof(*limits) * (size_t)levels);
     job->limits = limits;
     job->columns = jobs_int(row[14]);
     job->rows = jobs_int(row[15]);
     job->side = jobs_int(row[16]);
+    return job->side >= 1 && job->side <= MC_JOBS_SIDE_MAX && job->columns >= 1 && job->columns <= mc_pixels_max &&
+           job->rows >= 1 && job->rows <= mc_pixels_max;
 }
 
 /* False where the row cannot be one that we have written. */
@@ -178,9 +194,7 @@ read_job(mc_job *job, jobs_row row, apr_pool_t *pool)
     if (!mc_job_state_parse(&job->state, row[1]) || !mc_job_mode_parse(&job->mode, row[2]) || job->minzoom < 0 ||
         job->maxzoom < job->minzoom || job->maxzoom > 1000)
         return false;
-    read_shape(job, row, pool);
-    return job->side >= 1 && job->side <= MC_JOBS_SIDE_MAX && job->columns >= 1 && job->rows >= 1 &&
-           mc_job_units(job) == job->units;
+    return read_shape(job, row, pool) && mc_job_units(job) == job->units;
 }
 
 mc_error *

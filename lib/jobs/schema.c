@@ -58,8 +58,8 @@ read_version(int *version, mc_jobs *jobs, mc_ctx *ctx)
 
 /*
  * All steps that are missing, whole or not at all. Whoever came first holds a lock to the end of its transaction; the
- * version is looked at again behind it. The text is a literal of a DO statement, so that its quotes are doubled; so
- * are those of a schema's name, which the statement's caller puts in.
+ * version is looked at again behind it. The text is a literal of a DO statement, so that its quotes are doubled. A
+ * schema that is there is not made again: IF NOT EXISTS would ask for the right to make schemas all the same.
  */
 static mc_error *
 upgrade(mc_jobs *jobs, mc_ctx *ctx)
@@ -67,8 +67,8 @@ upgrade(mc_jobs *jobs, mc_ctx *ctx)
     apr_pool_t *pool = ctx->pool;
     const char *body = "DECLARE found int4 := 0; BEGIN PERFORM pg_advisory_xact_lock(hashtext('mapcache jobs'));";
     if (jobs->schema != NULL)
-        body = apr_pstrcat(pool, body, "CREATE SCHEMA IF NOT EXISTS ",
-                           apr_pstrndup(pool, jobs->prefix, strlen(jobs->prefix) - 1), ";", NULL);
+        body = apr_pstrcat(pool, body, "IF to_regnamespace('\"", jobs->schema, "\"') IS NULL THEN CREATE SCHEMA \"",
+                           jobs->schema, "\"; END IF;", NULL);
     body = apr_pstrcat(pool, body,
                        "CREATE TABLE IF NOT EXISTS @mapcache_jobs_schema(version int4 NOT NULL);"
                        "SELECT coalesce(max(version), 0) INTO found FROM @mapcache_jobs_schema;",

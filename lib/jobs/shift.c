@@ -5,6 +5,7 @@
  * crew's promise), so what the queue says is done is stored.
  */
 #include <apr_strings.h>
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -20,6 +21,9 @@
 #define FAREWELL (SECOND / 2)
 #define IDLE SECOND
 #define LAST_WORK (SECOND * 6 / 5)
+
+/* Seconds between two metatiles at the lowest rate: a month. */
+#define LONGEST_RATE_PAUSE 2.6e6
 
 enum { TURN_MS = 100, TILES_AT_ONCE = 1000, ORDERS_MAX = 2000, LONGEST_PAUSE = 30 };
 
@@ -444,7 +448,8 @@ is_due(shift *s)
     if (time < s->due)
         return false;
     double tiles = (double)s->job.columns * s->job.rows;
-    s->due = (s->due > time - SECOND / 10 ? s->due : time) + (int64_t)(tiles * s->workers / s->rate * (double)SECOND);
+    double pause = fmin(tiles * s->workers / s->rate, LONGEST_RATE_PAUSE);
+    s->due = (s->due > time - SECOND / 10 ? s->due : time) + (int64_t)(pause * (double)SECOND);
     return true;
 }
 

@@ -69,18 +69,29 @@ add_feature(reader *in, OGRFeatureH feature, int64_t *invalid)
     return error;
 }
 
+/* The next feature; NULL at the end. A source that fails half way ends as well: a part of an area is none. */
 static mc_error *
-add_layer(reader *in, OGRLayerH layer, int64_t *features, int64_t *invalid)
+next_feature(OGRFeatureH *feature, OGRLayerH layer, const mc_seed_ogr *wanted, apr_pool_t *pool)
 {
-    mc_error *error = MC_OK;
+    CPLErrorReset();
+    *feature = OGR_L_GetNextFeature(layer);
+    return *feature == NULL && CPLGetLastErrorType() >= CE_Failure ? failed(wanted, "a feature", pool) : MC_OK;
+}
+
+static mc_error *
+add_layer(reader *in, OGRLayerH layer, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted)
+{
     OGRFeatureH feature;
     OGR_L_ResetReading(layer);
-    while (error == MC_OK && (feature = OGR_L_GetNextFeature(layer)) != NULL) {
+    for (;;) {
+        MC_TRY(next_feature(&feature, layer, wanted, in->pool));
+        if (feature == NULL)
+            return MC_OK;
         ++*features;
-        error = add_feature(in, feature, invalid);
+        mc_error *error = add_feature(in, feature, invalid);
         OGR_F_Destroy(feature);
+        MC_TRY(error);
     }
-    return error;
 }
 
 static mc_error *
@@ -104,12 +115,12 @@ read_all(reader *in, GDALDatasetH data, int64_t *features, int64_t *invalid, con
     OGRLayerH layer = NULL;
     if (wanted->sql == NULL) {
         MC_TRY(choose_layer(&layer, data, wanted, in->pool));
-        return add_layer(in, layer, features, invalid);
+        return add_layer(in, layer, features, invalid, wanted);
     }
     layer = GDALDatasetExecuteSQL(data, wanted->sql, NULL, NULL);
     if (layer == NULL)
         return failed(wanted, "the query", in->pool);
-    mc_error *error = add_layer(in, layer, features, invalid);
+    mc_error *error = add_layer(in, layer, features, invalid, wanted);
     GDALDatasetReleaseResultSet(data, layer);
     return error;
 }

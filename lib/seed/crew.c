@@ -91,28 +91,6 @@ hire_process(mc_seed_crew *crew, apr_pool_t *pool)
     return MC_OK;
 }
 
-static void
-send_home(mc_seed_crew *crew)
-{
-    close(crew->orders[1]);
-    mc_seed_wake(crew->shared, MC_SEED_HOME);
-    for (int i = 0; i < crew->hired; i++) {
-        if (crew->plan.processes)
-            waitpid(crew->children[i], NULL, 0);
-        else
-            pthread_join(crew->threads[i], NULL);
-    }
-    close(crew->orders[0]);
-    close(crew->results[0]);
-    if (crew->results[1] >= 0)
-        close(crew->results[1]);
-    if (crew->process != NULL)
-        crew->plan.process_close(crew->process, crew->plan.baton);
-    crew->hired = 0;
-    munmap(crew->shared, sizeof(*crew->shared));
-    crew->shared = NULL;
-}
-
 /* Enough for every worker to fill a commit, and one more each. */
 static int
 most_orders(const mc_seed_plan *plan)
@@ -156,36 +134,72 @@ share_memory(mc_seed_crew *crew, apr_pool_t *pool)
     return MC_OK;
 }
 
+static void
+close_end(int *end)
+{
+    if (*end >= 0)
+        close(*end);
+    *end = -1;
+}
+
+/* Also of a crew that was never complete. */
+static void
+send_home(mc_seed_crew *crew)
+{
+    close_end(&crew->orders[1]);
+    mc_seed_wake(crew->shared, MC_SEED_HOME);
+    for (int i = 0; i < crew->hired; i++) {
+        if (crew->plan.processes)
+            waitpid(crew->children[i], NULL, 0);
+        else
+            pthread_join(crew->threads[i], NULL);
+    }
+    close_end(&crew->orders[0]);
+    close_end(&crew->results[0]);
+    close_end(&crew->results[1]);
+    if (crew->process != NULL)
+        crew->plan.process_close(crew->process, crew->plan.baton);
+    crew->hired = 0;
+    munmap(crew->shared, sizeof(*crew->shared));
+    crew->shared = NULL;
+}
+
+static mc_error *
+gather(mc_seed_crew *crew, apr_pool_t *pool)
+{
+    const mc_seed_plan *plan = &crew->plan;
+    if (pipe2(crew->orders, O_CLOEXEC) != 0 || pipe2(crew->results, O_CLOEXEC) != 0 ||
+        fcntl(crew->orders[0], F_SETFL, O_NONBLOCK) != 0)
+        return mc_error_create(pool, MC_ERR_LIMIT, "cannot open a pipe: %s", strerror(errno));
+    crew->most = most_orders(plan);
+    if (!plan->processes)
+        MC_TRY(plan->process_open(&crew->process, plan->baton, pool));
+    for (int i = 0; i < plan->workers; i++)
+        MC_TRY(plan->processes ? hire_process(crew, pool) : hire_thread(crew, pool));
+    return MC_OK;
+}
+
 mc_error *
 mc_seed_hire(mc_seed_crew **hired, const mc_seed_plan *plan, apr_pool_t *pool)
 {
     MC_ASSERT(plan->workers >= 1 && plan->workers <= WORKERS_MAX);
     mc_seed_crew *crew = apr_pcalloc(pool, sizeof(*crew));
-    *hired = crew;
+    *hired = NULL;
     crew->plan = *plan;
+    crew->orders[0] = crew->orders[1] = crew->results[0] = crew->results[1] = -1;
     keep_memory(plan);
     crew->threads = apr_pcalloc(pool, sizeof(*crew->threads) * (size_t)plan->workers);
     crew->seats = apr_pcalloc(pool, sizeof(*crew->seats) * (size_t)plan->workers);
     crew->children = apr_pcalloc(pool, sizeof(*crew->children) * (size_t)plan->workers);
     MC_TRY(share_memory(crew, pool));
-    if (pipe2(crew->orders, O_CLOEXEC) != 0 || pipe2(crew->results, O_CLOEXEC) != 0 ||
-        fcntl(crew->orders[0], F_SETFL, O_NONBLOCK) != 0)
-        return mc_error_create(pool, MC_ERR_LIMIT, "cannot open a pipe: %s", strerror(errno));
-    crew->most = most_orders(plan);
-    mc_error *error = MC_OK;
-    if (!plan->processes)
-        MC_TRY(plan->process_open(&crew->process, plan->baton, pool));
-    for (int i = 0; i < plan->workers && error == MC_OK; i++)
-        error = plan->processes ? hire_process(crew, pool) : hire_thread(crew, pool);
+    mc_error *error = gather(crew, pool);
     if (error != MC_OK) {
         send_home(crew);
         return error;
     }
-    if (plan->processes) {
-        /* The end of the results then means that no worker is left. */
-        close(crew->results[1]);
-        crew->results[1] = -1;
-    }
+    if (plan->processes)
+        close_end(&crew->results[1]); /* the end of the results then means that no worker is left */
+    *hired = crew;
     return MC_OK;
 }
 

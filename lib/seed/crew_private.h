@@ -61,7 +61,7 @@ void mc_seed_pause(apr_interval_time_t microseconds);
 enum { MC_SEED_HOME = INT32_MAX };
 void mc_seed_wake(mc_seed_shared *shared, int awake);
 
-/* Adds what a trace has measured since it was asked last, by part. */
-void mc_seed_parts_take(float seconds[MC_SEED_PART_COUNT], mc_trace *trace);
+/* Adds what a trace has measured since it was asked last, by part. Returns the seconds of requests by HTTP alone. */
+float mc_seed_parts_take(float seconds[MC_SEED_PART_COUNT], mc_trace *trace);
 
 #endif

@@ -7,7 +7,7 @@ static const struct {
     const char *begin;
     mc_seed_part part;
 } spans[] = {
-    { "mapcache_http_request", MC_SEED_ORIGIN },
+    { "mapcache_http_request", MC_SEED_ORIGIN }, /* stays the first */
     { "mapcache_postgis_", MC_SEED_ORIGIN },
     { "mapcache_shapefile_", MC_SEED_ORIGIN },
     { "mc_postgres_connect", MC_SEED_ORIGIN },
@@ -24,19 +24,29 @@ static const struct {
     { "mapcache_flight_", MC_SEED_WAIT },
 };
 
+typedef struct sums {
+    float *seconds; /* by part */
+    float http;
+} sums;
+
 static void
 add(void *baton, const char *name, int64_t microseconds)
 {
-    float *seconds = baton;
+    sums *sums = baton;
+    float seconds = (float)microseconds * 1e-6F;
     mc_seed_part part = MC_SEED_DRAW;
     for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
         if (strncmp(name, spans[i].begin, strlen(spans[i].begin)) == 0)
             part = spans[i].part;
-    seconds[part] += (float)microseconds * 1e-6F;
+    sums->seconds[part] += seconds;
+    if (strcmp(name, spans[0].begin) == 0)
+        sums->http += seconds;
 }
 
-void
+float
 mc_seed_parts_take(float seconds[MC_SEED_PART_COUNT], mc_trace *trace)
 {
-    mc_trace_take_own(trace, add, seconds);
+    sums sums = { seconds, 0 };
+    mc_trace_take_own(trace, add, &sums);
+    return sums.http;
 }

@@ -146,7 +146,8 @@ is_the_origins(const mc_error *error)
     return error->kind == MC_ERR_UNAVAILABLE || error->kind == MC_ERR_TIMEOUT || error->kind == MC_ERR_UPSTREAM;
 }
 
-/* How the origin took it. What did not ask it says nothing of it. */
+/* How an origin behind HTTP took it, or any that failed. What is drawn here takes as long as there is much to draw,
+ * which says nothing of who has the data. */
 static void
 tell_throttle(worker *me, float seconds, const mc_error *error)
 {
@@ -164,16 +165,17 @@ tell_throttle(worker *me, float seconds, const mc_error *error)
 static mc_error *
 attempt_once(mc_seed_result *result, worker *me)
 {
-    float before = result->seconds[MC_SEED_ORIGIN];
     mc_error *error;
     {
         MC_SPAN(&me->ctx, "mc_seed_act");
         error = mc_seed_act(&result->outcome, &me->crew->plan.task, result->z, result->x, result->y, &me->ctx);
     }
-    mc_seed_parts_take(result->seconds, me->ctx.trace);
-    tell_throttle(me, result->seconds[MC_SEED_ORIGIN] - before, error);
+    tell_throttle(me, mc_seed_parts_take(result->seconds, me->ctx.trace), error);
     return error;
 }
+
+/* Deadlines are times of day: who sets the clock forth lets them pass, and what has failed for it is done again. */
+static const apr_interval_time_t CLOCK_IS_SET = APR_USEC_PER_SEC;
 
 /* What another try may mend: the origin or the store were away or slow. Pauses grow from a tenth of a second to one, so
  * that an origin in trouble is left alone, and an interrupt ends soon. */
@@ -181,7 +183,13 @@ static mc_error *
 act(mc_seed_result *result, worker *me)
 {
     for (int attempt = 0;; attempt++) {
+        apr_time_t set = apr_time_now() - mc_clock_now();
         mc_error *error = attempt_once(result, me);
+        set = apr_time_now() - mc_clock_now() - set;
+        if (error != MC_OK && is_the_origins(error) && set > CLOCK_IS_SET && !recalled(me, 0)) {
+            attempt--;
+            continue;
+        }
         if (error == MC_OK || attempt >= me->crew->plan.retries || recalled(me, 0) ||
             !(is_the_origins(error) || error->kind == MC_ERR_IO))
             return error;

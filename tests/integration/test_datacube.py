@@ -9,6 +9,7 @@ import random
 import re
 import resource
 import signal
+import sqlite3
 import subprocess
 import threading
 import time
@@ -435,6 +436,18 @@ def test_bad_images_are_named_and_left_out(tmp_path, database, server_of):
     # What the cube has at a date stays when its correction is bad.
     done = cube.run("--date", "2024-01-02", cut)
     assert done.returncode == 3 and (shown(server, cube, "2024-01-02") == cube.dates["2024-01-02"]).all()
+
+
+@pytest.mark.parametrize("place", ["slot = 70000", "slot = -1", "t = -3", "t = 2147483647"])
+def test_a_date_whose_row_was_changed_by_hand_is_refused(tmp_path, database, place):
+    cube = Cube(tmp_path, database, "sqlite3")
+    image = cube.image(noise(1))
+    cube.ingest("--date", "2024-01-01", image)
+    with sqlite3.connect(tmp_path / "cube.db") as file:
+        file.execute(f"update chunks_dates set {place}")
+    file.close()
+    done = cube.run("--date", "2024-01-01", image)
+    assert done.returncode == 1 and "a date's row" in done.stderr, (done.returncode, done.stderr)
 
 
 def test_options_and_stores_that_cannot_be(tmp_path, database):

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 
 import pytest
+from postgres import Postgres
 
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
 OURS, PEER = str(BUILD / "bin" / "mapcache_seed"), "/usr/bin/mapcache_seed"
@@ -135,6 +136,20 @@ def test_nothing_to_do_and_invalid_features(site):
     site.metres.write_text(json.dumps(both))
     result = site.seed("-z", "0,2", "-d", site.metres)
     assert result.returncode == 0 and "1 of 3 features" in result.stderr
+
+
+def test_a_source_that_fails_half_way_is_no_area(site):
+    """Otherwise --outside would delete what lies in the part that was not read."""
+    assert site.seed("-z", "0,2").returncode == 0
+    before = site.tiles()
+    with Postgres() as database:
+        database.sql("create table parts(id int, geom text)")
+        database.sql("insert into parts select i, 'POINT(0 0)' from generate_series(1, 2000) i")
+        query = "select id, geom, 1 / (1500 - id) as broken from parts order by id"
+        result = site.seed("-z", "0,2", "-m", "delete", "--outside", "-d",
+                           f"PG:host={database.folder} port={database.port} dbname=postgres user=mapcache", "-s", query)
+    assert result.returncode == 1 and "division by zero" in result.stdout, result.stdout + result.stderr
+    assert site.tiles() == before
 
 
 @pytest.mark.parametrize("options, words", [

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "feature/bands.h"
 #include "feature/stroker.h"
 
 enum { SIDE = 96 };
@@ -49,11 +50,46 @@ random_pen(const double *dashes)
                      .offset = next_random() % 4 == 0 ? (double)(next_random() % 20) - 10 : 0 };
 }
 
-/* The coverage of the whole plane. */
+typedef struct planes {
+    mc_area *area;
+    mc_outline *outline;
+} planes;
+
+static planes
+make_planes(void)
+{
+    planes p;
+    ck_ok(mc_area_create(&p.area, SIDE, SIDE, pool));
+    ck_ok(mc_outline_create(&p.outline, SIDE, SIDE, pool));
+    return p;
+}
+
+/* The same by bands; false where that is not to be. */
+static bool
+stroke_bands(uint8_t *to, mc_outline *outline, const mc_shape *shape, const mc_pen *pen)
+{
+    memset(to, 0, SIDE * SIDE);
+    if (!mc_bands_add(outline, shape, pen))
+        return false;
+    for (int y = outline->top; y <= outline->bottom; y++) {
+        int x, count;
+        const uint8_t *mask = mc_outline_row(outline, y, &x, &count);
+        if (count > 0)
+            memcpy(to + y * SIDE + x, mask, (size_t)count);
+        mc_outline_clear_row(outline, y);
+    }
+    mc_outline_done(outline);
+    return true;
+}
+
+/* The coverage of the whole plane: `round` says by which way, where both are possible. */
 static void
-stroke(uint8_t *to, mc_area *area, const mc_shape *shape, const mc_pen *pen)
+stroke(uint8_t *to, const planes *planes, const mc_shape *shape, const mc_pen *pen, int round)
 {
     uint8_t mask[SIDE + MC_MASK_MARGIN];
+    mc_area *area = planes->area;
+    if (round / 3 % 2 == 0 && stroke_bands(to, planes->outline, shape, pen))
+        return;
     mc_shape scratch = { 0 };
     memset(to, 0, SIDE * SIDE);
     mc_stroker_add(area, shape, pen, &scratch);
@@ -79,18 +115,19 @@ move(mc_shape *shape, int dx, int dy)
 START_TEST(a_plane_that_is_moved_shows_the_same)
 {
     const double dashes[] = { 13, 4, 0, 4 };
-    mc_area *area;
+    planes planes = make_planes();
     mc_shape shape = { 0 };
     static uint8_t here[SIDE * SIDE], there[SIDE * SIDE];
-    ck_ok(mc_area_create(&area, SIDE, SIDE, pool));
     for (int round = 0; round < 800; round++) {
         mc_pen pen = random_pen(dashes);
         random_line(&shape, round % 2 ? MC_SHAPE_LINES : MC_SHAPE_POLYGONS, 3 + round % 12, 30000,
-                    round % 5 == 0 ? 300 : 20000);
+                    round % 5 == 0   ? 300
+                    : round % 5 == 1 ? 3
+                                     : 20000);
         int dx = between(-SIDE + 1, SIDE), dy = between(-SIDE + 1, SIDE);
-        stroke(here, area, &shape, &pen);
+        stroke(here, &planes, &shape, &pen, round);
         move(&shape, dx, dy);
-        stroke(there, area, &shape, &pen);
+        stroke(there, &planes, &shape, &pen, round);
         for (int y = 0; y < SIDE; y++)
             for (int x = 0; x < SIDE; x++)
                 if (x + dx >= 0 && x + dx < SIDE && y + dy >= 0 && y + dy < SIDE)
@@ -166,20 +203,19 @@ in_stroke(const mc_shape *line, const mc_pen *pen, point p)
 
 START_TEST(strokes_cover_what_they_should)
 {
-    mc_area *area;
+    planes planes = make_planes();
     mc_shape shape = { 0 };
     static uint8_t here[SIDE * SIDE];
     int off = 0, seen = 0;
-    ck_ok(mc_area_create(&area, SIDE, SIDE, pool));
-    for (int round = 0; round < 27; round++) {
+    for (int round = 0; round < 54; round++) {
         mc_pen pen = { .width = 1 + round % 7 * 3.0,
                        .join = (mc_line_join)(round % 3),
-                       .cap = (mc_line_cap)(round / 3 % 3) };
+                       .cap = (mc_line_cap)(round / 6 % 3) };
         mc_shape_clear(&shape, MC_SHAPE_LINES);
         for (int i = 0; i < 5; i++) /* to the right, so that it does not cross itself */
             mc_shape_add(&shape, (12 + i * 18) * 256 + between(-500, 500), between(20 * 256, 76 * 256));
         mc_shape_end_part(&shape);
-        stroke(here, area, &shape, &pen);
+        stroke(here, &planes, &shape, &pen, round);
         for (int i = 0; i < SIDE * SIDE; i++) {
             int inside = 0;
             for (int k = 0; k < 64; k++)
@@ -189,8 +225,35 @@ START_TEST(strokes_cover_what_they_should)
             seen += inside > 0;
         }
     }
-    ck_assert_int_gt(seen, 20000);
-    ck_assert_msg(off < seen / 200, "%d of %d pixels are off", off, seen);
+    ck_assert_int_gt(seen, 40000);
+    ck_assert_msg(off < seen / 500, "%d of %d pixels are off", off, seen);
+    mc_shape_free(&shape);
+}
+END_TEST
+
+/* There and back again: as there only, and the turn. */
+START_TEST(lines_that_turn_back)
+{
+    planes planes = make_planes();
+    mc_shape shape = { 0 };
+    static uint8_t here[SIDE * SIDE];
+    for (int round = 0; round < 12; round++) {
+        const mc_pen pen = { .width = 9, .join = (mc_line_join)(round % 3) };
+        mc_shape_clear(&shape, MC_SHAPE_LINES);
+        mc_shape_add(&shape, 20 * 256, 40 * 256);
+        mc_shape_add(&shape, 60 * 256, 40 * 256);
+        mc_shape_add(&shape, (round < 6 ? 20 : 40) * 256, 40 * 256 + (round < 9 ? 0 : 1));
+        mc_shape_end_part(&shape);
+        stroke(here, &planes, &shape, &pen, round);
+        for (int i = 0; i < SIDE * SIDE; i++) {
+            double dx = i % SIDE + 0.5 - 60, dy = i / SIDE + 0.5 - 40;
+            bool turn = pen.join == MC_JOIN_ROUND && dx > 0 && hypot(dx, dy) < 4;
+            bool inside = turn || (dx > -40 && dx < 0 && fabs(dy) < 4.5);
+            bool outside = dx < -40 || fabs(dy) > 5 || (dx > 0 && (pen.join != MC_JOIN_ROUND || hypot(dx, dy) > 5.5));
+            ck_assert_msg((!inside || here[i] > 110) && (!outside || here[i] < 20), "round %d: %g,%g is %d", round, dx,
+                          dy, here[i]);
+        }
+    }
     mc_shape_free(&shape);
 }
 END_TEST
@@ -202,10 +265,9 @@ START_TEST(odd_lines_and_pens)
     static const double lengths[][4] = { { 0, 0, 0, 0 },    { 1e-12, 1e-12, 1e-12, 1e-12 }, { 1e-3, 1e9, 0, 1e9 },
                                          { 0.26, 0, 0, 0 }, { 1e300, 1e300, 1, 1 },         { 5, 1e-300, 0, 3 } };
     static const int32_t far[] = { 0, 1, 300, 1 << 20, MC_SHAPE_REACH, -MC_SHAPE_REACH };
-    mc_area *area;
+    planes planes = make_planes();
     mc_shape shape = { 0 };
     static uint8_t here[SIDE * SIDE];
-    ck_ok(mc_area_create(&area, SIDE, SIDE, pool));
     for (int round = 0; round < 1500; round++) {
         const double *dashes = lengths[next_random() % 6];
         mc_pen pen = { .width = sizes[next_random() % 6],
@@ -220,14 +282,17 @@ START_TEST(odd_lines_and_pens)
         for (int i = 0; i < 2 + round % 9; i++)
             mc_shape_add(&shape, far[next_random() % 6], far[next_random() % 6]);
         mc_shape_end_part(&shape);
-        stroke(here, area, &shape, &pen);
+        stroke(here, &planes, &shape, &pen, round);
         int32_t left = 0;
-        for (int i = 0; i < area->stride * SIDE; i++)
-            left |= area->cells[i];
+        for (int i = 0; i < planes.area->stride * SIDE; i++)
+            left |= planes.area->cells[i];
+        for (int i = 0; i < planes.outline->stride * SIDE; i++)
+            left |= planes.outline->plane[i];
         ck_assert_int_eq(left, 0);
     }
     mc_shape_free(&shape);
 }
 END_TEST
 
-UNIT_MAIN("stroker", a_plane_that_is_moved_shows_the_same, strokes_cover_what_they_should, odd_lines_and_pens)
+UNIT_MAIN("stroker", a_plane_that_is_moved_shows_the_same, strokes_cover_what_they_should, lines_that_turn_back,
+          odd_lines_and_pens)

@@ -266,6 +266,20 @@ START_TEST(lies_are_told)
 }
 END_TEST
 
+START_TEST(a_file_that_is_replaced_meanwhile_is_refused)
+{
+    mc_buf *before = encoded("PNG", picture(4000, 3000)), *after = encoded("PNG", picture(6, 5));
+    const char *path = save("changed.png", before->data, before->size);
+    mc_raster *raster;
+    mc_pixels *pixels = NULL;
+    ck_ok(mc_raster_open(&raster, path, NULL, pool));
+    save("changed.png", after->data, after->size); /* into the same file */
+    ck_fails(CORRUPT, mc_raster_read(&pixels, raster, pool));
+    ck_assert_ptr_null(pixels);
+    mc_raster_close(raster);
+}
+END_TEST
+
 START_TEST(truncated_data_fails_while_reading)
 {
     mc_buf *png = encoded("PNG", picture(60, 60)), *jpeg = encoded("JPEG", picture(60, 60));
@@ -289,8 +303,9 @@ END_TEST
 int
 main(void)
 {
-    const TTest *const tests[] = { png_and_jpeg_with_world_files, tiff_with_tags, a_color_that_means_nothing,
-                                   lies_are_told, truncated_data_fails_while_reading };
+    const TTest *const tests[] = { png_and_jpeg_with_world_files,      tiff_with_tags,
+                                   a_color_that_means_nothing,         lies_are_told,
+                                   truncated_data_fails_while_reading, a_file_that_is_replaced_meanwhile_is_refused };
     if (mkdtemp(folder) == NULL)
         return 1;
     int status = unit_run("raster", tests, sizeof(tests) / sizeof(tests[0]));

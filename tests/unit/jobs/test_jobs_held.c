@@ -118,6 +118,27 @@ START_TEST(a_unit_says_what_is_still_owed)
 }
 END_TEST
 
+/* Messages are of origins, and are cut: a database takes whole characters only. */
+START_TEST(messages_are_whole_characters)
+{
+    set_up(1, 1, 4);
+    mc_job_unit unit = { .unit = 1 };
+    mc_seed_result result = { .outcome = MC_SEED_FAILED, .z = 6, .x = 1, .y = 2 };
+    jobs_held *held = hold(&unit);
+    for (size_t i = 0; i + 3 < sizeof(result.message); i += 2)
+        memcpy(result.message + i, "\303\251", 2);
+    result.message[7] = '\377';
+    jobs_held_take(held, 0, &result, 1);
+    const unsigned char *at = (const unsigned char *)jobs_held_state(held, pool).message;
+    for (int more; *at != '\0'; at++) {
+        more = *at < 0x80 ? 0 : *at >= 0xc2 && *at < 0xe0 ? 1 : *at >= 0xe0 && *at < 0xf0 ? 2 : -1;
+        ck_assert_int_ge(more, 0);
+        while (more-- > 0)
+            ck_assert_int_eq(*++at & 0xc0, 0x80);
+    }
+}
+END_TEST
+
 START_TEST(rows_that_contradict_themselves_are_refused)
 {
     static const int outside[] = { 3, 99 }, negative[] = { -1 };
@@ -141,6 +162,7 @@ int
 main(void)
 {
     const TTest *const tests[] = { units_hold_each_metatile_once, counts_do_not_overflow,
-                                   a_unit_says_what_is_still_owed, rows_that_contradict_themselves_are_refused };
+                                   a_unit_says_what_is_still_owed, messages_are_whole_characters,
+                                   rows_that_contradict_themselves_are_refused };
     return unit_run("jobs_held", tests, (int)(sizeof(tests) / sizeof(tests[0])));
 }

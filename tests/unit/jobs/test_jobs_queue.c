@@ -15,7 +15,7 @@ static void
 set_up(void)
 {
     process.postgres = mc_postgres_create(8, 1, 60 * APR_USEC_PER_SEC, true);
-    jobs = mc_jobs_create(database_connection(&server), pool);
+    jobs = mc_jobs_create(database_connection(&server), NULL, pool);
     database_do(&server, "sql drop table if exists mapcache_job_units, mapcache_jobs, mapcache_job_workers, "
                          "mapcache_jobs_schema");
 }
@@ -328,6 +328,32 @@ START_TEST(many_workers_finish_each_unit_once_and_all_jobs)
 }
 END_TEST
 
+/* Nobody but us should write there, but a number that somebody has put there must not lead anywhere. */
+START_TEST(rows_that_were_changed_by_hand_are_refused)
+{
+    static const char *const changes[] = {
+        "metatile_columns = 2147483647",
+        "metatile_rows = 0",
+        "side = 2000",
+        "limits = '{-8,0,0,8}'",
+        "limits = '{0,0,-8,8}'",
+        "limits = '{0,0,8}'",
+        "maxzoom = 2147483647",
+        "minzoom = -1",
+        "units = 5",
+        "limits = '{0,0,2147483647,2147483647}', side = 1024",
+    };
+    set_up();
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        mc_job job;
+        int64_t id = enqueue(0, NULL);
+        database_do(&server, apr_psprintf(pool, "sql update mapcache_jobs set %s where id = %d", changes[i], (int)id));
+        ck_fails(CORRUPT, mc_jobs_find(&job, jobs, id, &ctx, pool));
+    }
+    tear_down();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -341,6 +367,7 @@ main(void)
         a_cancelled_job_keeps_its_counts_and_hands_out_nothing,
         a_request_makes_one_job,
         many_workers_finish_each_unit_once_and_all_jobs,
+        rows_that_were_changed_by_hand_are_refused,
     };
     int result = unit_run("jobs_queue", tests, (int)(sizeof(tests) / sizeof(tests[0])));
     database_stop(&server);

@@ -1,9 +1,12 @@
 /* The seeder's decisions and its workers, threads and processes alike, over a cache in memory that processes share. */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "mapcache/seed.h"
 #include "mapcache/trace.h"
@@ -478,8 +481,45 @@ START_TEST(results_tell_where_the_time_went)
 }
 END_TEST
 
+/* Descriptors that are open. */
+static int
+open_files(void)
+{
+    int count = 0;
+    for (int fd = 0; fd < 256; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+START_TEST(who_cannot_be_hired_leaves_nothing_behind)
+{
+    set_up();
+    mc_seed_plan plan = { .task = { .tileset = &tileset, .link = &grid_link },
+                          .workers = 2,
+                          .log = &mc_log_stderr,
+                          .process_open = open_process,
+                          .process_close = close_process,
+                          .report = count_result };
+    mc_seed_crew *crew = NULL;
+    struct rlimit limit, before;
+    int spare[2], files = open_files();
+    ck_assert_int_eq(pipe(spare), 0);
+    close(spare[0]);
+    close(spare[1]);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    limit = before;
+    limit.rlim_cur = (rlim_t)(spare[0] > spare[1] ? spare[0] : spare[1]) + 1; /* for the first pipe, not the second */
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    mc_error *error = mc_seed_hire(&crew, &plan, pool);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    ck_fails(LIMIT, error);
+    ck_assert_ptr_null(crew);
+    ck_assert_int_eq(open_files(), files);
+}
+END_TEST
+
 UNIT_MAIN("crew", workers_fill_every_tile_once, force_draws_again, only_older_tiles_are_drawn_again_or_deleted,
           delete_empties, transfer_copies_what_is_stored_and_draws_nothing,
           failures_name_their_metatile_and_stop_nothing, dead_processes_are_noticed, the_rate_is_kept,
           a_stop_ends_the_waiting, what_hangs_is_given_up, an_origin_that_is_away_is_let_alone,
-          results_tell_where_the_time_went)
+          results_tell_where_the_time_went, who_cannot_be_hired_leaves_nothing_behind)

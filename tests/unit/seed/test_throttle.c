@@ -46,7 +46,7 @@ START_TEST(what_is_fast_may_vary)
     mc_throttle t;
     mc_throttle_begin(&t, 16);
     answer(&t, 100, 16, 0.001, false);
-    ck_assert_int_eq(answer(&t, 100, 16, 0.04, false), 16);
+    ck_assert_int_eq(answer(&t, 100, 16, 0.09, false), 16);
 }
 END_TEST
 
@@ -57,21 +57,22 @@ START_TEST(a_slow_origin_is_let_alone_and_recovers)
     mc_throttle t;
     mc_throttle_begin(&t, 16);
     answer(&t, 200, 16, 0.1, false);
-    ck_assert_int_le(answer(&t, 60, 1, 0.5, false), 3);
+    ck_assert_int_le(answer(&t, 200, 1, 0.5, false), 3);
     answer(&t, 400, 16, 0.1, false);
     ck_assert_int_eq(t.limit, 16);
 }
 END_TEST
 
-/* What stays slow although nobody hurries it is the usual after a while. */
-START_TEST(what_stays_slow_becomes_usual)
+/* What is as slow for fewer workers is not slow because of them: dear maps are drawn by nearly all. */
+START_TEST(what_does_not_get_better_becomes_usual)
 {
     mc_throttle t;
     mc_throttle_begin(&t, 8);
     answer(&t, 200, 8, 0.1, false);
-    ck_assert_int_lt(answer(&t, 100, 8, 2, false), 4);
-    answer(&t, 500, 8, 2, false);
+    ck_assert_int_eq(answer(&t, 500, 8, 2, false), 6);
     ck_assert_int_eq(t.limit, 8);
+    answer(&t, 100, 8, 0.1, false);
+    ck_assert_int_eq(answer(&t, 500, 8, 2, false), 6);
 }
 END_TEST
 
@@ -92,4 +93,5 @@ START_TEST(failures_halve_and_single_ones_do_not)
 END_TEST
 
 UNIT_MAIN("throttle", a_steady_origin_keeps_all_workers, maps_of_different_cost_keep_all_workers, what_is_fast_may_vary,
-          a_slow_origin_is_let_alone_and_recovers, what_stays_slow_becomes_usual, failures_halve_and_single_ones_do_not)
+          a_slow_origin_is_let_alone_and_recovers, what_does_not_get_better_becomes_usual,
+          failures_halve_and_single_ones_do_not)
