@@ -15,6 +15,7 @@ enum {
 };
 
 #define MITRE_LIMIT 4.0 /* as the stroker's */
+#define TURN 0.7        /* cosine of a bend at which two sides cover a pixel as if they did not know of each other */
 #define TIP 0.125       /* pixels: where a mitre is no longer, a round join is not told from it */
 
 typedef struct vector {
@@ -161,6 +162,13 @@ make_bend(const banding *b, const segment *in, ending *end, segment *out)
     *end = (ending){ { across, outer }, { 0, b->half * cosine }, has_tip ? 1 : 2, reach };
     out->begin = *end;
     out->begin.outside[0] = (vector){ -across.x, -across.y };
+    if (has_tip && dot < TURN) { /* each is cut by the other's outer side, too, or the tip would be too dark */
+        double side = cross > 0 ? 1 : -1;
+        end->outside[1] = (vector){ v.y * side, -v.x * side };
+        out->begin.outside[1] = (vector){ u.y * side, -u.x * side };
+        end->at[1] = out->begin.at[1] = b->half;
+        end->count = out->begin.count = 2;
+    }
 }
 
 /* Where a line begins or ends, seen outwards. */
