@@ -217,7 +217,10 @@ make(const mc_inks *inks)
             tints->count = 0;
     }
     free(room);
-    return room == NULL ? NULL : tints;
+    if (room != NULL)
+        return tints;
+    free(tints);
+    return NULL;
 }
 
 static int
