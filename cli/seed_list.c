@@ -66,6 +66,23 @@ complain(const char *name, int64_t number, int64_t count, const mc_grid *grid)
         fprintf(stderr, "%s: further such lines are only counted\n", name);
 }
 
+/* The next line, whole. What is too long to be a tile, or no text, becomes something that is none. False at the end. */
+static bool
+read_line(char *line, size_t room, FILE *in)
+{
+    size_t size = 0;
+    int next;
+    while ((next = getc_unlocked(in)) != EOF && next != '\n') {
+        if (size < room - 1)
+            line[size] = next == '\0' ? '?' : (char)next;
+        size++;
+    }
+    line[size < room ? size : room - 1] = '\0';
+    if (size >= room && line[0] != '#')
+        strcpy(line, "?");
+    return size > 0 || next != EOF;
+}
+
 bool
 mc_seed_list_visit(FILE *in, const char *name, mc_seed_list_kind kind, const mc_seed_area *area, mc_seed_visit *visit,
                    void *baton, int64_t *bad)
@@ -74,7 +91,7 @@ mc_seed_list_visit(FILE *in, const char *name, mc_seed_list_kind kind, const mc_
     char line[256];
     int z, x, y;
     memset(memory, 0, sizeof(memory));
-    for (int64_t number = 1; fgets(line, sizeof(line), in) != NULL; number++) {
+    for (int64_t number = 1; read_line(line, sizeof(line), in); number++) {
         if (line[strspn(line, " \t\r\n")] == '\0' || line[0] == '#')
             continue;
         if (!read_tile(&z, &x, &y, line, kind, area)) {

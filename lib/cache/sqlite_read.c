@@ -188,7 +188,8 @@ locate_stamped(place *own, const sqlite_cache *cache, const mc_sqlite_look *look
 static bool
 table_is_missing(mc_handle *handle)
 {
-    return sqlite3_errcode(mc_handle_db(handle)) == SQLITE_ERROR &&
+    int code = sqlite3_errcode(mc_handle_db(handle)); /* SQLITE_SCHEMA: others are making tables at this moment */
+    return (code == SQLITE_ERROR || code == SQLITE_SCHEMA) &&
            strncmp(sqlite3_errmsg(mc_handle_db(handle)), "no such table", 13) == 0;
 }
 

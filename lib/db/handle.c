@@ -226,14 +226,20 @@ mc_handle_bulk(mc_handle *handle, mc_ctx *ctx)
     mc_handle_bound_wait(handle, ctx);
 }
 
-/* Ends a bulk load. Where others keep the file busy, or the disk is full, the mark stays for the next writer. */
+/*
+ * Ends a bulk load, whoever began it: of several writers the last one to close the file does. Where others keep it
+ * busy, or the disk is full, the mark stays for them, or for the next writer.
+ */
 static void
 end_bulk(mc_handle *handle, bool replaced)
 {
+    bool back = replaced || !mc_handle_rollback(handle);
     handle->bulk = false;
     sqlite3_busy_timeout(handle->db, LEAVING_MS);
-    if (replaced ||
-        sqlite3_exec(handle->db, "PRAGMA journal_mode=DELETE; PRAGMA journal_mode=WAL", NULL, NULL, NULL) == SQLITE_OK)
+    if (!back)
+        back = sqlite3_exec(handle->db, "PRAGMA journal_mode=DELETE; PRAGMA journal_mode=WAL", NULL, NULL, NULL) ==
+               SQLITE_OK;
+    if (back)
         remove_mark(handle);
 }
 
@@ -312,7 +318,7 @@ mc_handle_close(mc_handle *handle, bool replaced)
     handle->statement_count = 0;
     sqlite3_finalize(handle->rollback);
     handle->rollback = NULL;
-    if (handle->bulk)
+    if (handle->bulk || (handle->may_switch && is_marked(handle)))
         end_bulk(handle, replaced);
     if (replaced) /* the -wal beside the path belongs to another file now */
         sqlite3_db_config(handle->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);

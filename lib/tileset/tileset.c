@@ -289,6 +289,7 @@ mc_tileset_exists(bool *exists, const mc_tile_request *wanted, mc_ctx *ctx)
     if (*exists)
         return MC_OK;
     MC_TRY(mc_tileset_key(&key, wanted, ctx, ctx->pool));
+    key.renderable = true; /* who asks is about to write: a store that is not there yet has no tiles */
     return mc_cache_exists(exists, wanted->tileset->cache, &key, ctx);
 }
 

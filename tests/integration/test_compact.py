@@ -14,6 +14,7 @@ import time
 import pytest
 from conftest import GRID
 from postgres import Postgres
+from small_disk import small_disk
 
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
 KINDS = {"sqlite3": "<dbfile>{folder}/{{tileset}}.sqlite3</dbfile>", "mbtiles": "<dbfile>{folder}/tiles.mbtiles</dbfile>",
@@ -224,20 +225,11 @@ def test_a_table_of_postgresql(tmp_path):
         assert report(config, "single", "--stores")["stores"] == []
 
 
-def mounted(folder, size):
-    """A file system of its own with so many bytes, or None where that is not allowed."""
-    folder.mkdir()
-    result = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True)
-    return folder if result.returncode == 0 else None
-
-
 def test_too_little_room_is_said_before_anything_is_done(tmp_path):
-    place = mounted(tmp_path / "small", 24 << 20)
-    if place is None:  # without the right to mount, files may not grow instead, and SQLite says so itself
-        place, limit = tmp_path / "small", {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))}
-    else:
+    with small_disk(tmp_path / "small", 24 << 20) as place:
         limit = {}
-    try:
+        if place is None:  # without the right to mount, files may not grow instead, and SQLite says so itself
+            place, limit = tmp_path / "small", {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))}
         config = configuration(place)
         assert seed(config, "single", "-z", "0,2").returncode == 0
         file = place / "single.db"
@@ -251,8 +243,6 @@ def test_too_little_room_is_said_before_anything_is_done(tmp_path):
         assert content(file) == before and file.stat().st_size == size
         if not limit:
             assert [f.name for f in place.iterdir() if "etilqs" in f.name] == []
-    finally:
-        subprocess.run(["umount", str(place)], capture_output=True)
 
 
 @pytest.mark.parametrize("options", [[], ["-c", "none.xml"], ["-c", "CONFIG", "-C", "none"], ["-c", "CONFIG", "--nonsense"], ["-c", "CONFIG", "more"]])

@@ -14,6 +14,7 @@ import zlib
 import pytest
 from conftest import wait_until
 from ingest_model import LEVELS, Site, World, compare, decode, picture, save
+from small_disk import enlarge, small_disk
 
 
 @pytest.fixture
@@ -199,6 +200,22 @@ def test_a_full_disk_leaves_tiles_old_or_new(tmp_path):
     compare(partly, {key: expected[key] for key in partly})
     site.good("png", *paths)
     compare(site.tiles("png"), expected)
+
+
+def test_a_file_system_that_is_full(tmp_path):
+    paths, world = many(tmp_path)
+    expected = world.overviews().tiles()
+    with small_disk(tmp_path / "small", 3 << 20) as place:
+        if place is None:  # not allowed to mount: the test above is the same with a limit of files
+            return
+        site = Site(place)
+        result = site.ingest("png", *paths)
+        assert result.returncode == 1 and "full" in result.stderr, result.stderr
+        partly = site.tiles("png")
+        compare(partly, {key: expected[key] for key in partly})
+        enlarge(place, "64M")
+        site.good("png", *paths)
+        compare(site.tiles("png"), expected)
 
 
 def test_a_full_scratch_folder_is_told(tmp_path):

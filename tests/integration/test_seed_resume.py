@@ -146,10 +146,10 @@ def test_lists_of_tiles(tmp_path):
     """osm2pgsql writes z/x/y and render_list reads x y z, both with rows from the north."""
     site = Site(tmp_path)
     tiles = tmp_path / "expired"
-    tiles.write_text("3/1/2\n3/1/2\n# a comment\n\n2/9/9\nnonsense\n5 6 4\n3/1/2 9\n4/99999999999/1\n")
+    tiles.write_text("3/1/2\n3/1/2\n# a comment\n\n2/9/9\nnonsense\n5 6 4\n3/1/2 9\n4/99999999999/1\n" + "x" * 255 + "1/0/0\n1/0/0\0 \n3/1/2\n")
     result = site.seed("--list", tiles)
     assert result.returncode == 3, result.stdout + result.stderr
-    assert [line.split(":")[1] for line in result.stderr.splitlines()] == ["5", "6", "8", "9"]
+    assert [line.split(":")[1] for line in result.stderr.splitlines()] == ["5", "6", "8", "9", "10", "11"]
     assert "seeded 2 metatiles" in result.stdout
     assert set(site.tiles()) == {(3, x, y) for x in (0, 1) for y in (4, 5)} | {(4, x, y) for x in (4, 5) for y in (8, 9)}
     tiles.write_text("3/1/2\n4/5/6\n")
