@@ -39,7 +39,6 @@ typedef struct colors {
 
 typedef struct building {
     mc_tints *tints;
-    colors palette;
     colors made;               /* of each colour of the palette with each ink in each step between */
     lanes *distance, *nearest; /* of what is made: in the palette */
 } building;
@@ -87,21 +86,17 @@ distances(const colors *from, int block, const uint8_t bgra[4])
     return most;
 }
 
-/* The nearest colour of the palette, and how far that is. */
-static uint8_t
-nearest_of(const colors *palette, const uint8_t bgra[4], uint8_t *distance)
+/* What is made, from a block on, may have its nearest colour in an entry of the palette. */
+static void
+compare(building *b, int from, int entry)
 {
-    int best = 0;
-    *distance = 255;
-    for (int block = 0; block * LANES < palette->count; block++) {
-        const lanes apart = distances(palette, block, bgra);
-        for (int i = 0; i < LANES && block * LANES + i < palette->count; i++)
-            if (apart[i] < *distance) {
-                *distance = apart[i];
-                best = block * LANES + i;
-            }
+    const uint8_t *bgra = b->tints->colors[entry];
+    lanes self = (lanes){ 0 } + (uint8_t)entry;
+    for (int block = from; block * LANES < b->made.count; block++) {
+        lanes apart = distances(&b->made, block, bgra), nearer = (lanes)(apart < b->distance[block]);
+        b->distance[block] = (apart & nearer) | (b->distance[block] & ~nearer);
+        b->nearest[block] = (self & nearer) | (b->nearest[block] & ~nearer);
     }
-    return (uint8_t)best;
 }
 
 static void
@@ -115,23 +110,18 @@ static void
 add_entry(building *b, const uint8_t bgra[4])
 {
     mc_tints *tints = b->tints;
-    int entry = tints->count++;
-    lanes self = (lanes){ 0 } + (uint8_t)entry;
+    int entry = tints->count++, first = b->made.count;
     memcpy(tints->colors[entry], bgra, 4);
-    put(&b->palette, bgra);
-    for (int block = 0; block * LANES < b->made.count; block++) {
-        lanes apart = distances(&b->made, block, bgra), nearer = (lanes)(apart < b->distance[block]);
-        b->distance[block] = (apart & nearer) | (b->distance[block] & ~nearer);
-        b->nearest[block] = (self & nearer) | (b->nearest[block] & ~nearer);
-    }
+    compare(b, 0, entry);
     for (int ink = 0; ink < tints->inks.count; ink++)
         for (int step = 1; step <= BETWEEN; step++) {
             uint8_t made[4];
-            int number = b->made.count;
             colour_made(made, tints, entry, ink, step);
+            ((uint8_t *)b->distance)[b->made.count] = 255;
             put(&b->made, made);
-            ((uint8_t *)b->nearest)[number] = nearest_of(&b->palette, made, &((uint8_t *)b->distance)[number]);
         }
+    for (int of = 0; of <= entry; of++)
+        compare(b, first / LANES, of);
 }
 
 /* The farthest of the first `count` colours that are made. */
@@ -185,10 +175,8 @@ static bool
 build(mc_tints *tints, lanes *room, size_t blocks)
 {
     building b = { .tints = tints };
-    for (int c = 0; c < 4; c++) {
+    for (int c = 0; c < 4; c++)
         b.made.channels[c] = room + (size_t)c * blocks;
-        b.palette.channels[c] = room + 6 * blocks + (size_t)(c * (256 / LANES));
-    }
     b.distance = room + 4 * blocks;
     b.nearest = room + 5 * blocks;
     add_entry(&b, (uint8_t[4]){ 0 });
@@ -208,7 +196,7 @@ make(const mc_inks *inks)
 {
     mc_tints *tints = calloc(1, sizeof(*tints));
     size_t blocks = (size_t)(256 * inks->count * BETWEEN) / LANES + 1;
-    size_t bytes = sizeof(lanes) * (6 * blocks + 4 * (256 / LANES));
+    size_t bytes = sizeof(lanes) * 6 * blocks;
     lanes *room = aligned_alloc(sizeof(lanes), bytes);
     if (tints != NULL && room != NULL) {
         memset(room, 0, bytes);
@@ -217,7 +205,10 @@ make(const mc_inks *inks)
             tints->count = 0;
     }
     free(room);
-    return room == NULL ? NULL : tints;
+    if (room != NULL)
+        return tints;
+    free(tints);
+    return NULL;
 }
 
 static int
