@@ -1,7 +1,8 @@
 /*
  * A worker's side of the queue. Every change is one statement, so that it happens whole or not at all, and every
- * statement locks the job's row before a unit's: two of them never wait for each other in a circle. What a lease has
- * done is told as absolute numbers of its unit, and only by who still has the lease: told twice, it counts once.
+ * statement that locks both locks the job's row before a unit's: two of them never wait for each other in a circle.
+ * What a lease has done is told as absolute numbers of its unit, and only by who still has the lease: told twice, it
+ * counts once.
  */
 #include <apr_strings.h>
 #include <sys/random.h>
