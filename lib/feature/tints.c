@@ -198,17 +198,17 @@ make(const mc_inks *inks)
     size_t blocks = (size_t)(256 * inks->count * BETWEEN) / LANES + 1;
     size_t bytes = sizeof(lanes) * 6 * blocks;
     lanes *room = aligned_alloc(sizeof(lanes), bytes);
-    if (tints != NULL && room != NULL) {
-        memset(room, 0, bytes);
-        tints->inks = *inks;
-        if (!build(tints, room, blocks))
-            tints->count = 0;
+    if (tints == NULL || room == NULL) {
+        free(tints);
+        free(room);
+        return NULL;
     }
+    memset(room, 0, bytes);
+    tints->inks = *inks;
+    if (!build(tints, room, blocks))
+        tints->count = 0;
     free(room);
-    if (room != NULL)
-        return tints;
-    free(tints);
-    return NULL;
+    return tints;
 }
 
 static int
