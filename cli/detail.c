@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "commands.h"
+#include "detail_area.h"
 #include "detail_json.h"
 #include "detail_stores.h"
 #include "mapcache/seed.h"
@@ -23,10 +24,10 @@ static const apr_getopt_option_t rows[] = {
     { "query", 'q', TRUE, "SQL that counts the tiles of a range, for another schema" },
     { "short-output", 'o', FALSE, "leave out files that do not exist" },
     { "stores", 'S', FALSE, "(mapcache detail) add what the stores take up, hold of others, and could give back" },
-    { "ogr-datasource", 'd', TRUE, "vector source that limits the area (not in this build)" },
-    { "ogr-layer", 'l', TRUE, "its layer (not in this build)" },
-    { "ogr-where", 'w', TRUE, "its filter (not in this build)" },
-    { "ogr-sql", 's', TRUE, "its query (not in this build)" },
+    { "ogr-datasource", 'd', TRUE, "vector source of GDAL that limits the area, in units of the grid; not with -e" },
+    { "ogr-layer", 'l', TRUE, "its layer, needed if it has several" },
+    { "ogr-where", 'w', TRUE, "only features with these attributes" },
+    { "ogr-sql", 's', TRUE, "a query instead of layer and filter" },
     { NULL, 0, 0, NULL },
 };
 
@@ -38,7 +39,7 @@ typedef struct detail {
     bool stores; /* a part about the stores themselves */
     bool help, brief, has_extent;
     int zooms[2];
-    mc_extent extent;
+    mc_detail_area area;
 
     FILE *out; /* where the report waits until it is whole */
     mc_server *server;
@@ -51,7 +52,8 @@ typedef struct detail {
     int z;
     double done; /* of the survey, 0..1 */
     double share;
-    bool first; /* of the level's files */
+    bool first;       /* of the level's files */
+    mc_error *failed; /* while a file was written */
 } detail;
 
 static void
@@ -89,8 +91,8 @@ parse_extent(detail *d, const char *text)
     int found;
     if (!mc_parse_doubles(numbers, 4, &found, text, ",") || found != 4)
         return false;
-    d->extent = (mc_extent){ numbers[0], numbers[1], numbers[2], numbers[3] };
-    return d->has_extent = mc_extent_valid(&d->extent);
+    d->area.extent = (mc_extent){ numbers[0], numbers[1], numbers[2], numbers[3] };
+    return d->has_extent = mc_extent_valid(&d->area.extent);
 }
 
 static bool
@@ -120,6 +122,18 @@ take_option(detail *d, int letter, const char *text)
     case 'q':
         d->query = text;
         return true;
+    case 'd':
+        d->area.ogr.source = text;
+        return true;
+    case 'l':
+        d->area.ogr.layer = text;
+        return true;
+    case 'w':
+        d->area.ogr.where = text;
+        return true;
+    case 's':
+        d->area.ogr.sql = text;
+        return true;
     case 'o':
         return d->brief = true;
     case 'S':
@@ -145,17 +159,14 @@ parse(detail *d, int argc, const char *const *argv)
     const char *text;
     apr_status_t status;
     apr_getopt_init(&parser, d->pool, argc, argv);
-    while ((status = apr_getopt_long(parser, rows, &letter, &text)) == APR_SUCCESS) {
-        if (strchr("dlws", letter) != NULL)
-            return "this build has no OGR; limit the area with --extent";
+    while ((status = apr_getopt_long(parser, rows, &letter, &text)) == APR_SUCCESS)
         if (!take_option(d, letter, text))
             return apr_psprintf(d->pool, "-%c cannot be \"%s\"", letter, text);
-    }
     if (status != APR_EOF || parser->ind < argc)
         return "an option is not known or lacks its argument";
     if (!d->help && (d->config == NULL || d->tileset_name == NULL || d->grid_name == NULL))
         return "--config, --tileset and --grid are required";
-    return NULL;
+    return mc_detail_area_check(&d->area, d->has_extent);
 }
 
 static const char *
@@ -199,11 +210,10 @@ extent_of(const mc_grid *grid, int z, const mc_tile_range *tiles)
 static void
 sum_up(detail *d, const mc_survey_file *file)
 {
-    int64_t most = (int64_t)(file->wanted.maxx - file->wanted.minx) * (file->wanted.maxy - file->wanted.miny);
     d->in_level.stored += file->stored;
-    d->in_level.most += most;
+    d->in_level.most += file->most;
     d->missing_files += !file->present;
-    d->done += d->share * (double)most;
+    d->done += d->share * (double)(file->wanted.maxx - file->wanted.minx) * (file->wanted.maxy - file->wanted.miny);
     if (!file->present || apr_hash_get(d->counted, file->path, APR_HASH_KEY_STRING) != NULL)
         return;
     apr_hash_set(d->counted, apr_pstrdup(d->pool, file->path), APR_HASH_KEY_STRING, "");
@@ -220,15 +230,27 @@ take_file(void *baton, const mc_survey_file *file)
     sum_up(d, file);
     if (d->brief && !file->present)
         return true;
-    mc_extent box = extent_of(d->link->grid, d->z, &file->block);
-    const mc_extent *area = d->has_extent ? &d->extent : &d->link->grid->extent;
-    mc_extent region = { box.minx > area->minx ? box.minx : area->minx, box.miny > area->miny ? box.miny : area->miny,
-                         box.maxx < area->maxx ? box.maxx : area->maxx, box.maxy < area->maxy ? box.maxy : area->maxy };
-    if (!d->first)
-        fputs(", ", d->out);
-    d->first = false;
-    mc_detail_file(d->out, file, &box, &region);
-    return true;
+    mc_extent region, box = extent_of(d->link->grid, d->z, &file->block);
+    const char *geometry;
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, d->pool);
+    mc_error *error = mc_detail_area_part(&region, &geometry, &d->area, &box, scratch);
+    if (error == MC_OK) {
+        if (!d->first)
+            fputs(", ", d->out);
+        d->first = false;
+        mc_detail_file(d->out, file, &box, &region, geometry);
+    }
+    d->failed = mc_error_copy(error, d->pool);
+    apr_pool_destroy(scratch);
+    return error == MC_OK;
+}
+
+static mc_survey_share
+share(void *baton, const mc_tile_range *tiles)
+{
+    const detail *d = baton;
+    return mc_detail_area_share(&d->area, d->z, tiles);
 }
 
 static mc_tile_key
@@ -250,12 +272,19 @@ static mc_error *
 write_level(detail *d, const mc_tile_range *area, mc_ctx *ctx)
 {
     mc_tile_key key = key_of(d);
+    const mc_survey_task task = { .area = *area,
+                                  .share = d->area.region == NULL ? NULL : share,
+                                  .query = d->query,
+                                  .any = d->ours,
+                                  .visit = take_file,
+                                  .baton = d };
     d->in_level = (mc_detail_tiles){ 0, 0 };
     d->first = true;
     d->share = 1.0 / (d->zooms[1] - d->zooms[0] + 1) /
                ((double)(area->maxx - area->minx) * (double)(area->maxy - area->miny) + 1e-9);
     fprintf(d->out, "{\n\t\t\t\"level\":\t%d,\n\t\t\t\"files\":\t[", d->z);
-    MC_TRY(mc_survey(d->tileset->cache, &key, area, d->query, d->ours, take_file, d, ctx));
+    MC_TRY(mc_survey(d->tileset->cache, &key, &task, ctx));
+    MC_TRY(d->failed);
     fputs("],", d->out);
     mc_detail_counts(d->out, 3, "level", &d->in_level);
     fputs("\n\t\t}", d->out);
@@ -288,14 +317,22 @@ unit_of(const mc_grid *grid)
 static mc_error *
 write_report(detail *d, mc_ctx *ctx)
 {
-    const mc_extent *area = d->has_extent ? &d->extent : &d->link->grid->extent;
-    const mc_tile_range *limits = mc_seed_limits(d->link->grid, area, d->pool);
+    const mc_grid *grid = d->link->grid;
+    if (d->area.ogr.source != NULL)
+        MC_TRY(mc_detail_area_read(&d->area, grid, d->zooms[1], d->pool));
+    else if (!d->has_extent)
+        d->area.extent = grid->extent;
+    /* Lines and points have tiles that they only touch. */
+    double margin = d->area.region == NULL ? 0 : grid->levels[d->zooms[0]].resolution;
+    const mc_extent *area = &d->area.extent,
+                    around = { area->minx - margin, area->miny - margin, area->maxx + margin, area->maxy + margin };
+    const mc_tile_range *limits = mc_seed_limits(grid, &around, d->pool);
     fputs("{\n\t\"layer\":\t", d->out);
     mc_detail_text(d->out, d->tileset->name);
     fputs(",\n\t\"grid\":\t", d->out);
     mc_detail_text(d->out, d->link->grid->name);
     fprintf(d->out, ",\n\t\"unit\":\t\"%s\",", unit_of(d->link->grid));
-    mc_detail_region(d->out, 1, "region", area);
+    mc_detail_region(d->out, 1, "region", area, d->area.geometry);
     fputs(",\n\t\"zoom_levels\":\t[", d->out);
     for (d->z = d->zooms[0]; d->z <= d->zooms[1]; d->z++) {
         if (d->z > d->zooms[0])

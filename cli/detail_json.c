@@ -30,8 +30,22 @@ mc_detail_box(FILE *out, const mc_extent *box)
     fprintf(out, "[%.17g, %.17g, %.17g, %.17g]", box->minx, box->miny, box->maxx, box->maxy);
 }
 
+static void
+rectangle(FILE *out, int depth, const mc_extent *box)
+{
+    fputc('{', out);
+    tabs(out, depth + 1);
+    fputs("\"type\":\t\"Polygon\",", out);
+    tabs(out, depth + 1);
+    fprintf(out, "\"coordinates\":\t[[[%.17g, %.17g], [%.17g, %.17g], [%.17g, %.17g], [%.17g, %.17g], [%.17g, %.17g]]]",
+            box->minx, box->miny, box->maxx, box->miny, box->maxx, box->maxy, box->minx, box->maxy, box->minx,
+            box->miny);
+    tabs(out, depth);
+    fputc('}', out);
+}
+
 void
-mc_detail_region(FILE *out, int depth, const char *name, const mc_extent *box)
+mc_detail_region(FILE *out, int depth, const char *name, const mc_extent *box, const char *geometry)
 {
     tabs(out, depth);
     fprintf(out, "\"%s\":\t{", name);
@@ -40,15 +54,11 @@ mc_detail_region(FILE *out, int depth, const char *name, const mc_extent *box)
     mc_detail_box(out, box);
     fputc(',', out);
     tabs(out, depth + 1);
-    fputs("\"geometry\":\t{", out);
-    tabs(out, depth + 2);
-    fputs("\"type\":\t\"Polygon\",", out);
-    tabs(out, depth + 2);
-    fprintf(out, "\"coordinates\":\t[[[%.17g, %.17g], [%.17g, %.17g], [%.17g, %.17g], [%.17g, %.17g], [%.17g, %.17g]]]",
-            box->minx, box->miny, box->maxx, box->miny, box->maxx, box->maxy, box->minx, box->maxy, box->minx,
-            box->miny);
-    tabs(out, depth + 1);
-    fputc('}', out);
+    fputs("\"geometry\":\t", out);
+    if (geometry != NULL)
+        fputs(geometry, out);
+    else
+        rectangle(out, depth + 1, box);
     tabs(out, depth);
     fputc('}', out);
 }
@@ -71,11 +81,11 @@ mc_detail_counts(FILE *out, int depth, const char *where, const mc_detail_tiles 
 }
 
 void
-mc_detail_file(FILE *out, const mc_survey_file *file, const mc_extent *box, const mc_extent *region)
+mc_detail_file(FILE *out, const mc_survey_file *file, const mc_extent *box, const mc_extent *region,
+               const char *geometry)
 {
     enum { DEPTH = 5 };
-    int64_t most = (int64_t)(file->wanted.maxx - file->wanted.minx) * (file->wanted.maxy - file->wanted.miny);
-    mc_detail_tiles tiles = { file->stored, most };
+    mc_detail_tiles tiles = { file->stored, file->most };
     fputc('{', out);
     tabs(out, DEPTH);
     fputs("\"file_name\":\t", out);
@@ -87,7 +97,7 @@ mc_detail_file(FILE *out, const mc_survey_file *file, const mc_extent *box, cons
     fputs("\"file_bounding_box\":\t", out);
     mc_detail_box(out, box);
     fputc(',', out);
-    mc_detail_region(out, DEPTH, "region_in_file", region);
+    mc_detail_region(out, DEPTH, "region_in_file", region, geometry);
     fputc(',', out);
     mc_detail_counts(out, DEPTH, "file", &tiles);
     tabs(out, DEPTH - 1);

@@ -9,8 +9,7 @@
 
 typedef struct survey {
     const mc_tile_key *key;
-    const char *query;
-    bool any;
+    const mc_survey_task *task;
     mc_ctx *ctx;
 } survey;
 
@@ -52,20 +51,48 @@ ask(int64_t *number, mc_handle *handle, const char *sql, const survey *survey, c
     return error;
 }
 
+/* Adds up the wanted tiles of a range, and those of them that are stored; without a handle none is. Ranges at the
+ * border of the region are halved until they are single tiles. */
+static mc_error *
+count_range(mc_survey_file *file, mc_handle *handle, const char *sql, const survey *survey, const mc_tile_range *range)
+{
+    const mc_survey_task *task = survey->task;
+    int columns = range->maxx - range->minx, rows = range->maxy - range->miny;
+    mc_survey_share share = task->share == NULL ? MC_SURVEY_ALL : task->share(task->baton, range);
+    if (share == MC_SURVEY_NONE)
+        return MC_OK;
+    if (share == MC_SURVEY_ALL || (columns == 1 && rows == 1)) {
+        int64_t stored = 0;
+        if (handle != NULL)
+            MC_TRY(ask(&stored, handle, sql, survey, range));
+        file->most += (int64_t)columns * rows;
+        file->stored += stored;
+        return MC_OK;
+    }
+    mc_tile_range one = *range, other = *range;
+    if (columns > rows)
+        one.maxx = other.minx = range->minx + columns / 2;
+    else
+        one.maxy = other.miny = range->miny + rows / 2;
+    MC_TRY(count_range(file, handle, sql, survey, &one));
+    return count_range(file, handle, sql, survey, &other);
+}
+
 static mc_error *
 count_tiles(mc_survey_file *file, const sqlite_cache *cache, const survey *survey)
 {
     struct stat status;
     mc_stamp stamp;
     mc_handle *handle;
+    const mc_survey_task *task = survey->task;
     file->present = stat(file->path, &status) == 0 && mc_stamp_take(&stamp, file->path);
     if (!file->present)
-        return MC_OK;
+        return count_range(file, NULL, NULL, survey, &file->wanted);
     file->bytes = status.st_size;
     mc_handles *handles = survey->ctx->process == NULL ? NULL : survey->ctx->process->handles;
     MC_TRY(mc_handle_acquire(&handle, handles, file->path, &stamp, &cache->reading, survey->ctx, survey->ctx->pool));
     mc_error *error =
-        ask(&file->stored, handle, survey->query != NULL ? survey->query : cache->counts.area, survey, &file->wanted);
+        count_range(file, handle, task->query != NULL ? task->query : cache->counts.area, survey, &file->wanted);
     if (error == MC_OK)
         error = ask(&file->total, handle, cache->counts.series, survey, &file->wanted);
     mc_handle_release(handle, error == MC_OK);
@@ -85,7 +112,7 @@ find(mc_place *place, mc_cache *cache, const mc_tile_key *key, const survey *sur
     place->cache = NULL;
     if (cache->ops->place != NULL)
         MC_TRY(cache->ops->place(place, cache, key, survey->ctx->pool));
-    if (place->cache != NULL && (survey->any ? in_sqlite(place->cache) : place->cache->ops == &mc_cache_sqlite))
+    if (place->cache != NULL && (survey->task->any ? in_sqlite(place->cache) : place->cache->ops == &mc_cache_sqlite))
         return MC_OK;
     return mc_error_create(survey->ctx->pool, MC_ERR_CONFIG,
                            "cache \"%s\" has no SQLite files for these tiles (type sqlite3)", cache->name);
@@ -106,10 +133,16 @@ overlap(const mc_tile_range *a, const mc_tile_range *b)
                             a->maxx < b->maxx ? a->maxx : b->maxx, a->maxy < b->maxy ? a->maxy : b->maxy };
 }
 
+static bool
+is_wanted(const survey *survey, const mc_tile_range *tiles)
+{
+    const mc_survey_task *task = survey->task;
+    return task->share == NULL || task->share(task->baton, tiles) != MC_SURVEY_NONE;
+}
+
 /* The file of tile x, y. */
 static mc_error *
-visit_file(mc_survey_file *file, bool *on, mc_cache *cache, int x, int y, const mc_tile_range *area,
-           const survey *survey, mc_survey_visit *visit, void *baton)
+visit_file(mc_survey_file *file, bool *on, mc_cache *cache, int x, int y, const survey *survey)
 {
     mc_tile_key key = *survey->key;
     const mc_level *level = &key.grid->levels[key.z];
@@ -122,17 +155,24 @@ visit_file(mc_survey_file *file, bool *on, mc_cache *cache, int x, int y, const 
     *file = (mc_survey_file){ .path = place.path };
     block_of(&file->block.minx, &file->block.maxx, x, parted ? store->columns : 0, level->columns);
     block_of(&file->block.miny, &file->block.maxy, y, parted ? store->rows : 0, level->rows);
-    file->wanted = overlap(&file->block, area);
+    file->wanted = overlap(&file->block, &survey->task->area);
+    if (!is_wanted(survey, &file->wanted))
+        return MC_OK;
     MC_TRY(count_tiles(file, store, survey));
-    *on = visit(baton, file);
+    *on = file->most == 0 || survey->task->visit(survey->task->baton, file);
     return MC_OK;
 }
+
+typedef struct counting {
+    const survey *survey;
+    int64_t *stored;
+} counting;
 
 static bool
 count_one(void *baton, int x, int y)
 {
-    (void)x, (void)y;
-    ++*(int64_t *)baton;
+    counting *c = baton;
+    *c->stored += is_wanted(c->survey, &(mc_tile_range){ x, y, x + 1, y + 1 });
     return true;
 }
 
@@ -141,10 +181,12 @@ static mc_error *
 count_in_store(mc_survey_file *file, mc_cache *cache, const survey *survey)
 {
     mc_tile_key key = *survey->key;
+    counting counting = { survey, &file->stored };
     file->present = true;
+    MC_TRY(count_range(file, NULL, NULL, survey, &file->wanted));
     MC_TRY(cache->ops->measure(&file->bytes, &file->total, cache, &key, survey->ctx));
     if (mc_cache_lists(cache, &key))
-        return mc_cache_list(cache, &key, &file->wanted, count_one, &file->stored, survey->ctx);
+        return mc_cache_list(cache, &key, &file->wanted, count_one, &counting, survey->ctx);
     apr_pool_t *scratch;
     mc_ctx own = *survey->ctx;
     apr_pool_create(&scratch, survey->ctx->pool);
@@ -152,8 +194,10 @@ count_in_store(mc_survey_file *file, mc_cache *cache, const survey *survey)
     mc_error *error = MC_OK;
     for (key.x = file->wanted.minx; key.x < file->wanted.maxx && error == MC_OK; key.x++)
         for (key.y = file->wanted.miny; key.y < file->wanted.maxy && error == MC_OK; key.y++) {
-            bool exists;
+            bool exists = false;
             apr_pool_clear(scratch);
+            if (!is_wanted(survey, &(mc_tile_range){ key.x, key.y, key.x + 1, key.y + 1 }))
+                continue;
             error = mc_cache_exists(&exists, cache, &key, &own);
             file->stored += error == MC_OK && exists;
         }
@@ -163,35 +207,36 @@ count_in_store(mc_survey_file *file, mc_cache *cache, const survey *survey)
 }
 
 static mc_error *
-visit_store(mc_cache *cache, const mc_tile_range *area, const survey *survey, mc_survey_visit *visit, void *baton)
+visit_store(mc_cache *cache, const survey *survey)
 {
     const mc_level *level = &survey->key->grid->levels[survey->key->z];
     mc_survey_file file = { .path = cache->name, .block = { 0, 0, level->columns, level->rows } };
-    file.wanted = overlap(&file.block, area);
+    file.wanted = overlap(&file.block, &survey->task->area);
     MC_TRY(count_in_store(&file, cache, survey));
-    (void)visit(baton, &file);
+    if (file.most > 0 || survey->task->share == NULL)
+        (void)survey->task->visit(survey->task->baton, &file);
     return MC_OK;
 }
 
 mc_error *
-mc_survey(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, const char *query, bool any,
-          mc_survey_visit *visit, void *baton, mc_ctx *ctx)
+mc_survey(mc_cache *cache, const mc_tile_key *key, const mc_survey_task *task, mc_ctx *ctx)
 {
     apr_pool_t *scratch;
     apr_pool_create(&scratch, ctx->pool);
     mc_ctx own = *ctx;
     own.pool = scratch;
-    survey survey = { key, query, any, &own };
+    survey survey = { key, task, &own };
+    const mc_tile_range *area = &task->area;
     mc_survey_file file = { 0 };
     mc_error *error = MC_OK;
     bool on = true;
-    if (any && cache->ops->measure != NULL)
-        error = visit_store(cache, area, &survey, visit, baton);
+    if (task->any && cache->ops->measure != NULL)
+        error = visit_store(cache, &survey);
     else
         for (int x = area->minx; x < area->maxx && on && error == MC_OK; x = file.block.maxx)
             for (int y = area->miny; y < area->maxy && on && error == MC_OK; y = file.block.maxy) {
                 apr_pool_clear(scratch);
-                error = visit_file(&file, &on, cache, x, y, area, &survey, visit, baton);
+                error = visit_file(&file, &on, cache, x, y, &survey);
             }
     error = mc_error_copy(error, ctx->pool);
     apr_pool_destroy(scratch);

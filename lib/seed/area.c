@@ -179,3 +179,12 @@ mc_seed_area_ogr(mc_seed_region **region, int64_t *features, int64_t *invalid, c
     *region = mc_region_finish(builder);
     return MC_OK;
 }
+
+mc_error *
+mc_seed_shape_cut(const char **json, mc_extent *bounds, const mc_seed_shape *shape, const mc_extent *box,
+                  apr_pool_t *pool)
+{
+    void *symbol;
+    MC_TRY(mc_module_symbol(&symbol, "gdal", MC_AREAS_OGR_SYMBOL, pool));
+    return ((const mc_areas_ogr_ops *)symbol)->cut(json, bounds, shape, box, pool);
+}

@@ -17,10 +17,14 @@ mc_error *mc_seed_area_read(mc_seed_region **region, const char *path, const cha
 mc_error *mc_seed_area_parse(mc_seed_region **region, const char *bytes, size_t size, const char *name, const char *srs,
                              const mc_grid *grid, int finest, apr_pool_t *pool) MC_CHECKED;
 
+/* The geometry of an area as OGR read it, polygons united; lives as long as the pool that it was read with. */
+typedef struct mc_seed_shape mc_seed_shape;
+
 /* What of an OGR data source is taken; all but the source may be NULL. */
 typedef struct mc_seed_ogr {
     const char *source, *layer, *where, *sql;
-    const char *srs; /* of its coordinates, x first; NULL: the grid's */
+    const char *srs;       /* of its coordinates, x first; NULL: the grid's */
+    mc_seed_shape **shape; /* where to put the geometry itself, in the source's coordinates; NULL: nobody wants it */
 } mc_seed_ogr;
 
 /*
@@ -30,5 +34,12 @@ typedef struct mc_seed_ogr {
  */
 mc_error *mc_seed_area_ogr(mc_seed_region **region, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted,
                            const mc_grid *grid, int finest, apr_pool_t *pool) MC_CHECKED;
+
+/*
+ * The part of a shape in `box` (NULL: all of it) as an object of GeoJSON (RFC 7946, 3.1), and its bounds. *json is NULL
+ * where there is none. MC_ERR_CORRUPT where GEOS cannot cut it.
+ */
+mc_error *mc_seed_shape_cut(const char **json, mc_extent *bounds, const mc_seed_shape *shape, const mc_extent *box,
+                            apr_pool_t *pool) MC_CHECKED;
 
 #endif

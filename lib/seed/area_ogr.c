@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "seed/area_private.h"
+#include "seed/area_ogr_shape.h"
 
 typedef struct reader {
     mc_region_builder *builder;
+    mc_seed_shape *shape; /* NULL: nobody wants it */
     double *xy;
     int room;
     apr_pool_t *pool;
@@ -41,6 +42,8 @@ static mc_error *
 add_geometry(reader *in, OGRGeometryH geometry)
 {
     OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
+    if (in->shape != NULL)
+        mc_seed_shape_add(in->shape, geometry, type);
     if (type == wkbPoint || type == wkbLineString)
         return add_line(in, geometry, type == wkbPoint ? MC_REGION_POINT : MC_REGION_LINE);
     for (int i = 0; i < OGR_G_GetGeometryCount(geometry); i++) {
@@ -131,6 +134,8 @@ read_source(mc_region_builder *builder, int64_t *features, int64_t *invalid, con
 {
     reader in = { .builder = builder, .pool = pool };
     *features = *invalid = 0;
+    if (wanted->shape != NULL)
+        *wanted->shape = in.shape = mc_seed_shape_begin(pool);
     GDALAllRegister();
     CPLPushErrorHandler(CPLQuietErrorHandler);
     GDALDatasetH data = GDALOpenEx(wanted->source, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
@@ -138,9 +143,11 @@ read_source(mc_region_builder *builder, int64_t *features, int64_t *invalid, con
         data == NULL ? failed(wanted, "the vector data", pool) : read_all(&in, data, features, invalid, wanted);
     if (data != NULL)
         GDALClose(data);
+    if (error == MC_OK && in.shape != NULL)
+        error = mc_seed_shape_finish(in.shape, pool);
     CPLPopErrorHandler();
     free(in.xy);
     return error;
 }
 
-const mc_areas_ogr_ops mc_areas_ogr_ops_gdal = { .read = read_source };
+const mc_areas_ogr_ops mc_areas_ogr_ops_gdal = { .read = read_source, .cut = mc_seed_shape_part };

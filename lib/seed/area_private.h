@@ -40,6 +40,8 @@ mc_error *mc_areas_json(mc_areas_text *text) MC_CHECKED;
 typedef struct mc_areas_ogr_ops {
     mc_error *(*read)(mc_region_builder *builder, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted,
                       apr_pool_t *pool);
+    mc_error *(*cut)(const char **json, mc_extent *bounds, const mc_seed_shape *shape, const mc_extent *box,
+                     apr_pool_t *pool);
 } mc_areas_ogr_ops;
 
 #define MC_AREAS_OGR_SYMBOL "mc_areas_ogr_ops_gdal"

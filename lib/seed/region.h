@@ -47,6 +47,10 @@ mc_seed_region *mc_region_finish(mc_region_builder *builder);
  */
 mc_region_relation mc_region_relate(const mc_seed_region *region, const mc_extent *box, double inner, double outer);
 
+/* How tiles of a level lie to it, by the rule of the seeder: an edge within 1e-7 of a tile of a border lies on it. */
+mc_region_relation mc_region_relate_tiles(const mc_seed_region *region, const mc_grid *grid, int z,
+                                          const mc_tile_range *tiles);
+
 /* Bounds of the region. */
 mc_extent mc_region_bounds(const mc_seed_region *region);
 

@@ -393,3 +393,13 @@ mc_seed_limits(const mc_grid *grid, const mc_extent *extent, apr_pool_t *pool)
     }
     return limits;
 }
+
+mc_region_relation
+mc_region_relate_tiles(const mc_seed_region *region, const mc_grid *grid, int z, const mc_tile_range *tiles)
+{
+    const mc_seed_area area = { .grid = grid, .columns = 1, .rows = 1 };
+    const block b = { { tiles->minx, tiles->maxx }, { tiles->miny, tiles->maxy } };
+    mc_extent box = box_of(&area, z, &b);
+    double slack = slack_of(&area, z);
+    return mc_region_relate(region, &box, slack, slack);
+}

@@ -65,6 +65,84 @@ def test_files_beyond_the_grid_are_not_missing(site):
     assert [level["nb_tiles_in_region"]["max_in_level"] for level in theirs["zoom_levels"]] != [16, 64]
 
 
+# Two features that overlap, one far off, and one that is beyond the tiles that are stored.
+RINGS = [[[-12e6, -15e6], [-3e6, -14e6], [-11e6, -4e6]], [[-9e6, -12e6], [-1e6, -11e6], [-8e6, -5e6]],
+         [[9e6, -9e6], [11e6, -9e6], [11e6, -7e6], [9e6, -7e6]], [[3e6, 4e6], [17e6, 5e6], [4e6, 16e6]]]
+
+
+@pytest.fixture(scope="module")
+def areas(site):
+    path = site.parent / "areas.json"
+    path.write_text(json.dumps({
+        "type": "FeatureCollection", "crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::3857"}},
+        "features": [{"type": "Feature", "properties": {"n": n}, "geometry": {"type": "Polygon", "coordinates": [ring + ring[:1]]}}
+                     for n, ring in enumerate(RINGS)]}))
+    return str(path)
+
+
+def vertices(geometry):
+    """Of a polygon, to the metre: writers begin rings anywhere."""
+    parts = geometry["coordinates"] if geometry["type"] == "MultiPolygon" else [geometry["coordinates"]]
+    return {tuple(round(c) for c in vertex) for rings in parts for ring in rings for vertex in ring}
+
+
+def digest(found):
+    """What both programs must say, files by name."""
+    return {"region": (found["region"]["bounding_box"], vertices(found["region"]["geometry"])),
+            "files": {file["file_name"]: (file["nb_tiles_in_region"], [round(c) for c in file["region_in_file"]["bounding_box"]],
+                                          vertices(file["region_in_file"]["geometry"]))
+                      for level in found["zoom_levels"] for file in level["files"]},
+            "levels": [level["nb_tiles_in_region"] for level in found["zoom_levels"]], "all": found["nb_tiles_in_region"]}
+
+
+@pytest.fixture(scope="module")
+def empty(site):
+    """The same tilesets before any tile was stored: where a polygon cuts a file that exists, MapCache's ends by a fault."""
+    folder = site.parent / "empty"
+    folder.mkdir()
+    config = folder / "mapcache.xml"
+    config.write_text(site.read_text().replace(str(site.parent), str(folder)))
+    return config
+
+
+@pytest.mark.parametrize("options", ["-t one -z 3", "-t one -z 5", "-t many -z 3,5", "-t both -z 2,4", "-t many -z 4 -w n=3",
+                                     "-t many -z 4 -l areas -w n<2", "-t many -z 4 -s select|*|from|areas|where|n>1"])
+def test_areas_of_ogr_count_the_tiles_that_they_meet(empty, areas, options):
+    words = ["-g", GRID, "-d", areas] + [word.replace("|", " ") for word in options.split()]
+    ours, theirs = run(OURS, empty, *words), run(PEER, empty, *words)
+    assert ours.returncode == theirs.returncode == 0, ours.stderr + theirs.stderr
+    assert digest(json.loads(ours.stdout)) == digest(json.loads(theirs.stdout))
+
+
+@pytest.mark.parametrize("tileset", ["one", "many"])
+def test_a_rectangle_of_ogr_in_stored_tiles(site, areas, tileset):
+    words = ["-g", GRID, "-d", areas, "-t", tileset, "-w", "n=2", "-z", "3"]
+    ours, theirs = (json.loads(run(program, site, *words).stdout) for program in (OURS, PEER))
+    assert digest(ours) == digest(theirs) and ours["sizes"] == theirs["sizes"]
+
+
+@pytest.mark.parametrize("program", [OURS, str(BUILD / "bin" / "mapcache") + " detail"])
+@pytest.mark.parametrize("tileset", ["one", "many"])
+def test_what_was_seeded_by_an_area_is_complete(site, areas, tmp_path, tileset, program):
+    config = tmp_path / "mapcache.xml"
+    config.write_text(site.read_text().replace(str(site.parent), str(tmp_path)))
+    area = ["-t", tileset, "-g", GRID, "-d", areas, "-w", "n<>1"]
+    subprocess.run([str(BUILD / "bin" / "mapcache_seed"), "-c", config, *area, "-z", "0,6", "-q"], check=True, capture_output=True)
+    found = json.loads(subprocess.run([*program.split(), "-c", config, *area, "-z", "0,6"], check=True, capture_output=True).stdout)
+    counts = found["nb_tiles_in_region"]
+    assert counts["missing_in_cache"] == 0 and counts["cached_in_cache"] == found["sizes"]["total_nbtiles_in_files"] > 300 // 2
+    more = run(OURS, config, "-t", tileset, "-g", GRID, "-d", areas, "-z", "6")
+    assert 0 < json.loads(more.stdout)["nb_tiles_in_region"]["missing_in_cache"]
+
+
+@pytest.mark.parametrize("options", ["-d AREAS -e 0,0,1,1", "-l areas", "-w n=1", "-d AREAS -s x -l areas", "-d /nowhere.json", "-d AREAS -l none",
+                                     "-d AREAS -w n=99", "-d AREAS -s nonsense"])
+def test_areas_that_cannot_be_used(site, areas, options):
+    result = run(OURS, site, "-t", "one", "-g", GRID, *options.replace("AREAS", areas).split())
+    assert result.returncode == 1 and result.stdout == "" and result.stderr
+    assert run(PEER, site, "-t", "one", "-g", GRID, *options.replace("AREAS", areas).split()).returncode == 1
+
+
 @pytest.mark.parametrize("options", ["-t none -g " + GRID, "-t one -g none", "-t one -g " + GRID + " -z 99", "-t one", "-t disk -g " + GRID,
                                      "-t one -g " + GRID + " -e 5,5,1,1", "-t one -g " + GRID + " -z x", "--nonsense", "-t one -g " + GRID + " -q nonsense"])
 def test_what_cannot_be_reported(site, options):
