@@ -42,6 +42,7 @@ typedef struct mc_process {
     struct mc_flights *flights;   /* who renders which metatile (lib/lock) */
     struct mc_memory *memory;     /* stored tiles, footprints, absences (lib/cache) */
     struct mc_lru *answers;       /* what the databases of dimensions have said (lib/dimension) */
+    bool brief;                   /* ends after one request: what is made once for many maps does not pay */
 } mc_process;
 
 typedef struct mc_ctx {

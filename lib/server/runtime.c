@@ -109,6 +109,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->flights = mc_flights_create();
     process->memory = mc_memory_create(config->memory_cache / processes);
     process->answers = answers_create(config->memory_cache / processes);
+    process->brief = !threads;
     if (threads)
         load_modules(process, config, log, pool);
     return MC_OK;

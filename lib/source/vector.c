@@ -102,17 +102,20 @@ hand_over(mc_rendered *map, mc_canvas *canvas, const mc_render *wanted, mc_ctx *
     return mc_indexed_encode(&map->data, wanted->format, indexed, MC_ON_THE_FLY, ctx, pool);
 }
 
-/* Decided by the styles alone, so that all tiles are painted alike. */
+/* Decided by the styles alone, so that all tiles are painted alike. A palette of inks takes some milliseconds to make:
+ * a plain CGI paints on pixels instead. */
 static mc_error *
-make_canvas(mc_canvas **canvas, const mc_vector_source *vector, const mc_render *wanted, apr_pool_t *pool)
+make_canvas(mc_canvas **canvas, const mc_vector_source *vector, const mc_render *wanted, const mc_ctx *ctx,
+            apr_pool_t *pool)
 {
+    bool brief = ctx->process != NULL && ctx->process->brief;
     mc_feature_query query = { 0 };
     mc_painter_wish wish = { .whole = true, .suits = true };
     mc_vector_query(&query, wanted, 0);
     wish.suits = vector->ground.alpha == 0 || mc_inks_add(&wish.inks, vector->ground);
     for (int i = 0; i < vector->layer_count; i++)
         mc_painter_wish_add(&wish, vector->layers[i]->style, query.scale);
-    mc_tints *tints = wish.suits && !wish.whole ? mc_tints_get(&wish.inks, pool) : NULL;
+    mc_tints *tints = wish.suits && !wish.whole && !brief ? mc_tints_get(&wish.inks, pool) : NULL;
     if (tints != NULL)
         return mc_canvas_create_tinted(canvas, wanted->width, wanted->height, tints, pool);
     bool indexed = wanted->format != NULL && mc_indexed_suits(wanted->format);
@@ -142,7 +145,7 @@ draw(mc_rendered *map, const mc_vector_source *vector, const mc_render *wanted, 
     apr_pool_t *scratch;
     mc_canvas *canvas;
     apr_pool_create(&scratch, pool);
-    mc_error *error = make_canvas(&canvas, vector, wanted, scratch);
+    mc_error *error = make_canvas(&canvas, vector, wanted, ctx, scratch);
     if (error == MC_OK)
         error = draw_on(map, canvas, vector, wanted, ctx, scratch, pool);
     error = mc_error_copy(error, pool);
