@@ -199,15 +199,26 @@ composite_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *
     return mc_cache_exists(exists, chosen, key, ctx);
 }
 
-/* The tiles of a metatile share level, grid and dimensions, so they go to one child. */
+/* Those of a metatile share level, grid and dimensions; those of a seeder may be for several children. */
 static mc_error *
 composite_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx)
 {
-    if (count == 0)
-        return MC_OK;
-    mc_cache *chosen;
-    MC_TRY(choose(&chosen, cache, &tiles[0].key, ctx->pool));
-    return mc_cache_put(chosen, tiles, count, ctx);
+    mc_cache **chosen = apr_palloc(ctx->pool, sizeof(mc_cache *) * (size_t)(count + 1));
+    mc_put *part = apr_palloc(ctx->pool, sizeof(*part) * (size_t)(count + 1));
+    for (int i = 0; i < count; i++)
+        MC_TRY(choose(&chosen[i], cache, &tiles[i].key, ctx->pool));
+    for (int i = 0; i < count; i++) {
+        mc_cache *child = chosen[i];
+        int size = 0;
+        for (int j = i; j < count && child != NULL; j++)
+            if (chosen[j] == child) {
+                part[size++] = tiles[j];
+                chosen[j] = NULL;
+            }
+        if (size > 0)
+            MC_TRY(mc_cache_put(child, part, size, ctx));
+    }
+    return MC_OK;
 }
 
 static mc_error *

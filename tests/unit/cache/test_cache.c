@@ -94,6 +94,27 @@ START_TEST(a_composite_chooses_by_level_and_dimension)
 }
 END_TEST
 
+START_TEST(a_composite_parts_a_series_by_child)
+{
+    start();
+    mc_cache *cache =
+        layered_of("<cache name='l' type='composite'><cache max-zoom='1'>a</cache><cache>b</cache></cache>");
+    mc_put puts[6];
+    for (int i = 0; i < 6; i++)
+        puts[i] = (mc_put){ .key = key_at(i % 3, i / 3, 0), .data = mc_buf_attach(mc_buf_copy("tile", 4), pool) };
+    puts[3].key = key_at(2, 3, 3);
+    ctx.writes = mc_cache_writes_create(pool);
+    ck_ok(mc_cache_put(cache, puts, 6, &ctx));
+    ck_ok(mc_cache_writes_flush(&ctx));
+    ctx.writes = NULL;
+    for (int i = 0; i < 6; i++) {
+        expect(child_named("a"), &puts[i].key, puts[i].key.z <= 1 ? "tile" : NULL);
+        expect(child_named("b"), &puts[i].key, puts[i].key.z <= 1 ? NULL : "tile");
+    }
+    finish();
+}
+END_TEST
+
 START_TEST(a_multitier_copies_what_it_finds)
 {
     start();
@@ -421,7 +442,8 @@ START_TEST(threads_share_a_cache)
 END_TEST
 
 UNIT_MAIN("cache", every_kind_conforms, layered_caches_conform, a_composite_chooses_by_level_and_dimension,
-          a_multitier_copies_what_it_finds, what_has_no_stamp_is_remembered_for_a_time, spans_of_failures_say_so,
-          open_files_stay_bounded, writes_of_others_show_at_once_in_rollback_mode,
-          writes_of_others_show_at_once_in_wal_mode, a_file_renamed_over_another_shows_at_once,
-          paths_are_those_of_the_reference, broken_files_give_errors, configurations_are_checked, threads_share_a_cache)
+          a_composite_parts_a_series_by_child, a_multitier_copies_what_it_finds,
+          what_has_no_stamp_is_remembered_for_a_time, spans_of_failures_say_so, open_files_stay_bounded,
+          writes_of_others_show_at_once_in_rollback_mode, writes_of_others_show_at_once_in_wal_mode,
+          a_file_renamed_over_another_shows_at_once, paths_are_those_of_the_reference, broken_files_give_errors,
+          configurations_are_checked, threads_share_a_cache)
