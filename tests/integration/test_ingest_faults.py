@@ -288,6 +288,59 @@ def test_readers_find_each_tile_as_it_was_or_as_it_is_to_be(tmp_path):
     assert all(reader.snapshots > 1 for reader in readers)
 
 
+class Client(threading.Thread):
+    """Asks the server for one tile after the other: each answer is the old tile or the new one, and once new stays so."""
+
+    def __init__(self, web, old, new, seed):
+        super().__init__(daemon=True)
+        self.web, self.old, self.new, self.chance = web, old, new, random.Random(seed)
+        self.stop, self.answers, self.renewed, self.wrong = threading.Event(), 0, set(), []
+
+    def state(self, key):
+        reply = self.web.get("/mapcache/tms/1.0.0/png@own/{}/{}/{}.png".format(*key))
+        assert reply.status == 200, reply.body
+        pixels = decode(reply.body)
+        if not pixels[..., 3].any():  # what is not stored is answered as an empty tile
+            return {name for name, tiles in (("old", self.old), ("new", self.new)) if key not in tiles}
+        return {name for name, tiles in (("old", self.old), ("new", self.new)) if key in tiles and (pixels == tiles[key]).all()}
+
+    def run(self):
+        keys = sorted(self.new)
+        while not self.stop.is_set():
+            key = self.chance.choice(keys)
+            state = self.state(key)
+            self.answers += 1
+            if not state or (state == {"old"} and key in self.renewed):
+                self.wrong.append((key, state))
+            if state == {"new"}:
+                self.renewed.add(key)
+
+
+def test_clients_of_a_server_get_each_tile_as_it_was_or_as_it_is_to_be(folder, apache):
+    first, world = many(folder, 6, seed=1)
+    site = Site(folder)
+    site.good("png", *first)
+    old = {key: tile.copy() for key, tile in world.overviews().tiles().items()}
+    second, world = many(folder, 12, seed=2, world=world)
+    new = world.overviews().tiles()
+    for path in (folder, *folder.iterdir()):
+        path.chmod(0o777)
+    web = apache(f"MapCacheAlias /mapcache {site.config}")
+    clients = [Client(web, old, new, seed) for seed in range(3)]
+    for client in clients:
+        client.start()
+    wait_until(lambda: all(client.answers > 20 for client in clients), "the server answers")
+    before = [len(client.renewed) for client in clients]
+    try:
+        site.good("png", *(second * 3), "-n", "2")
+        wait_until(lambda: all(len(client.renewed) > 20 for client in clients), "new tiles are answered")
+    finally:
+        for client in clients:
+            client.stop.set()
+            client.join()
+    assert before == [0, 0, 0] and [client.wrong[:3] for client in clients] == [[], [], []]
+
+
 def test_two_at_once_are_refused(tmp_path):
     paths, _ = long_run(tmp_path, 200)
     site = Site(tmp_path)
