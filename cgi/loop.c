@@ -327,7 +327,7 @@ stop_workers(loop *l)
 }
 
 static bool
-prepare(loop *l, const int *listeners, int count, apr_pool_t *pool)
+prepare(loop *l)
 {
     l->epoll = epoll_create1(EPOLL_CLOEXEC);
     l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -343,18 +343,24 @@ prepare(loop *l, const int *listeners, int count, apr_pool_t *pool)
     pthread_mutex_init(&l->lock, NULL);
     l->wake_watched = (watched){ .kind = WATCH_WAKE, .descriptor = l->wake };
     struct epoll_event event = { EPOLLIN, { .ptr = &l->wake_watched } };
-    if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->wake, &event) != 0)
-        return false;
+    return epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->wake, &event) == 0;
+}
+
+static bool
+listen_to(loop *l, const int *listeners, int count, apr_pool_t *pool)
+{
     l->listeners = apr_pcalloc(pool, (size_t)count * sizeof(*l->listeners));
     l->listener_count = count;
     for (int i = 0; i < count; i++) {
         l->listeners[i] = (watched){ .kind = WATCH_LISTENER, .descriptor = listeners[i] };
         fcntl(listeners[i], F_SETFL, fcntl(listeners[i], F_GETFL) | O_NONBLOCK);
-        watch_listener(l, &l->listeners[i]);
-        if (!l->listeners[i].registered)
-            return false;
     }
-    return true;
+    bool watched = true;
+    for (int i = 0; i < count && watched; i++) {
+        watch_listener(l, &l->listeners[i]);
+        watched = l->listeners[i].registered;
+    }
+    return watched;
 }
 
 int
@@ -369,9 +375,10 @@ mc_loop_run(mc_generations *generations, const int *listeners, int count, const 
     l->workers = apr_pcalloc(pool, (size_t)limits->threads * sizeof(*l->workers));
     int quick = mc_processors() > QUICK_LEAST ? mc_processors() : QUICK_LEAST;
     mc_lanes_init(&l->lanes, quick < limits->threads ? quick : limits->threads, start_worker, l);
-    bool ready = prepare(l, listeners, count, pool);
+    bool ready = prepare(l);
     for (int i = 0; ready && i < l->lanes.quick; i++)
         ready = start_worker(l);
+    ready = ready && listen_to(l, listeners, count, pool); /* last: a slow request may take threads of those to come */
     if (!ready) {
         mc_log_write(&ctx, MC_LOG_CRIT, "the event loop cannot be started: %s", strerror(errno));
         return EXIT_FAILURE;

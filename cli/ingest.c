@@ -239,6 +239,18 @@ ingest_all(run *run)
 }
 
 static mc_error *
+ingest_and_measure(run *run)
+{
+    mc_ingest_report *report = &run->report;
+    report->before = mc_ingest_store_bytes(run->ingests[0], &run->ctx);
+    mc_error *error = ingest_all(run);
+    report->after = mc_ingest_store_bytes(run->ingests[0], &run->ctx);
+    if (report->after >= 0 && report->before < 0)
+        report->before = 0; /* there was none */
+    return error;
+}
+
+static mc_error *
 work(run *run)
 {
     const mc_ingest_options *options = &run->options;
@@ -254,7 +266,7 @@ work(run *run)
     if (error == MC_OK) {
         mc_ingest_report_outline(&run->report, run->tileset, run->link, run->ingests, run->groups->nelts);
         if (!options->dry_run)
-            error = ingest_all(run);
+            error = ingest_and_measure(run);
     }
     mc_runtime_destroy(run->runtime);
     return error;

@@ -87,8 +87,7 @@ mc_ingest_report_outline(mc_ingest_report *report, const mc_tileset *tileset, co
         if (report->dry_run)
             report->all.bad += mc_ingest_counted(ingests[i])->bad;
     }
-    report->measured = ingests[0];
-    report->before = mc_ingest_store_bytes(ingests[0]);
+    report->outlined = true;
     if (report->json)
         outline_json(&all, report, count, tiles);
     else if (!report->quiet)
@@ -203,8 +202,7 @@ show_sums(const mc_ingest_report *report)
         printf("%lld times a tile had to wait in the scratch file: more --cachelimit would be faster\n",
                (long long)c->spooled);
     if (report->after >= 0)
-        printf("the store's file: %.1f MB before, %.1f MB after\n", (double)report->before / 1e6,
-               (double)report->after / 1e6);
+        printf("the store: %.1f MB before, %.1f MB after\n", (double)report->before / 1e6, (double)report->after / 1e6);
 }
 
 void
@@ -215,8 +213,6 @@ mc_ingest_report_end(mc_ingest_report *report, const char *error, int status)
         fprintf(stderr, "%s\n", error);
     if (report->dry_run && error == NULL)
         return;
-    if (report->measured != NULL && report->before >= 0)
-        report->after = mc_ingest_store_bytes(report->measured);
     if (report->json) {
         char escaped[600] = "";
         apr_pool_t *pool;
@@ -225,7 +221,7 @@ mc_ingest_report_end(mc_ingest_report *report, const char *error, int status)
             snprintf(escaped, sizeof(escaped), "%.590s", mc_json_escape(mc_message_text(error, 250, pool), pool));
         show_json(report, error == NULL ? NULL : escaped, status);
         apr_pool_destroy(pool);
-    } else if (!report->quiet && report->measured != NULL) {
+    } else if (!report->quiet && report->outlined) {
         show_sums(report);
     }
     fflush(stdout);

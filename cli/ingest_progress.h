@@ -12,8 +12,8 @@ typedef struct mc_ingest_report {
     mc_ingest_counts now; /* of all of them and the present one, as last told */
     apr_time_t began, shown;
     bool drawn; /* a bar stands on the line */
-    mc_ingest *measured;
-    apr_int64_t before, after; /* bytes of the store's file; -1: not to be told */
+    bool outlined; /* the plan has been told */
+    apr_int64_t before, after; /* bytes of the store; -1: not to be told */
 } mc_ingest_report;
 
 void mc_ingest_report_init(mc_ingest_report *report, const mc_ingest_options *options);

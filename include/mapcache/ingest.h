@@ -132,8 +132,8 @@ const mc_ingest_outline *mc_ingest_outlined(const mc_ingest *ingest);
 mc_error *mc_ingest_run(mc_ingest *ingest, mc_ctx *ctx) MC_CHECKED;
 const mc_ingest_counts *mc_ingest_counted(const mc_ingest *ingest);
 
-/* Bytes of the file that the tiles stand in, with its journal; 0: it is not there yet; -1: they stand in no single
- * file. */
-apr_int64_t mc_ingest_store_bytes(const mc_ingest *ingest);
+/* What the stores of the tileset take up, in bytes; -1: there are none yet, or they do not tell (directories of files).
+ */
+apr_int64_t mc_ingest_store_bytes(const mc_ingest *ingest, mc_ctx *ctx);
 
 #endif

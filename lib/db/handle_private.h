@@ -3,6 +3,7 @@
 #define MC_DB_HANDLE_PRIVATE_H
 
 #include "db/handles.h"
+#include "db/write_lock.h"
 
 enum { MOST_STATEMENTS = 8 };
 
@@ -30,7 +31,7 @@ struct mc_handle {
     bool may_switch;        /* the journal mode is ours to choose, and was WAL when the file was made */
     bool bulk;              /* in a rollback mode for a bulk load; WAL when it is closed */
     size_t page_bytes;      /* of its pages in memory, as counted in the table */
-    struct mc_write_lock *write_lock;
+    mc_write_lock *write_lock;
 };
 
 /*

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/hash.h"
 #include "base/metrics.h"
 #include "db/handle_private.h"
@@ -30,10 +29,6 @@ enum {
 };
 static const apr_interval_time_t WAIT_AT_MOST = 30 * APR_USEC_PER_SEC;
 
-struct mc_write_lock {
-    pthread_mutex_t mutex;
-};
-
 struct mc_handles {
     pthread_mutex_t mutex; /* guards all below but the write locks; taken after a write lock, never before */
     pthread_cond_t freed;
@@ -44,7 +39,7 @@ struct mc_handles {
     uint64_t random;
     atomic_size_t page_bytes;
     mc_past *past; /* its own lock, taken last */
-    struct mc_write_lock writers[STRIPES];
+    mc_write_lock writers[STRIPES];
 };
 
 /* SQLite's memory statistics cost a process-wide lock with each allocation, and nobody reads them. Where SQLite is in
@@ -99,7 +94,7 @@ mc_handles_create(int limit)
     pthread_cond_init(&handles->freed, &attributes);
     pthread_condattr_destroy(&attributes);
     for (int i = 0; i < STRIPES; i++)
-        pthread_mutex_init(&handles->writers[i].mutex, NULL);
+        mc_write_lock_init(&handles->writers[i]);
     return handles;
 }
 
@@ -126,7 +121,7 @@ mc_handles_destroy(mc_handles *handles)
                 handles->slots[i] = NULL;
             }
     for (int i = 0; i < STRIPES; i++)
-        pthread_mutex_destroy(&handles->writers[i].mutex);
+        mc_write_lock_destroy(&handles->writers[i]);
     mc_past_destroy(handles->past);
     pthread_cond_destroy(&handles->freed);
     pthread_mutex_destroy(&handles->mutex);
@@ -378,14 +373,11 @@ check_out(mc_handle **handle, mc_handles *handles, const char *path, const mc_st
     return MC_OK;
 }
 
-/* The one writer of a file in this process: others queue here instead of in SQLite's sleep-and-poll. */
 static mc_error *
-lock_writer(struct mc_write_lock **lock, mc_handles *handles, const char *path, mc_ctx *ctx, apr_pool_t *pool)
+lock_writer(mc_write_lock **lock, mc_handles *handles, const char *path, mc_ctx *ctx, apr_pool_t *pool)
 {
-    struct mc_write_lock *wanted = &handles->writers[mc_hash64(path, strlen(path), 0) % STRIPES];
-    apr_time_t end = mc_clock_now() + mc_ctx_remaining(ctx, WAIT_AT_MOST);
-    struct timespec until = { (time_t)apr_time_sec(end), (long)apr_time_usec(end) * 1000 };
-    if (pthread_mutex_clocklock(&wanted->mutex, CLOCK_MONOTONIC, &until) != 0)
+    mc_write_lock *wanted = &handles->writers[mc_hash64(path, strlen(path), 0) % STRIPES];
+    if (!mc_write_lock_take(wanted, mc_ctx_remaining(ctx, WAIT_AT_MOST)))
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "a tile store is being written for too long");
     *lock = wanted;
     return MC_OK;
@@ -396,7 +388,7 @@ mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, con
                   mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_ASSERT(stamp != NULL || how->write);
-    struct mc_write_lock *lock = NULL;
+    mc_write_lock *lock = NULL;
     if (how->write && handles != NULL)
         MC_TRY(lock_writer(&lock, handles, path, ctx, pool));
     mc_stamp made; /* by another thread, while this one waited for the lock */
@@ -408,7 +400,7 @@ mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, con
         error = check_out(handle, handles, path, stamp, how, ctx, pool);
     if (error != MC_OK) {
         if (lock != NULL)
-            pthread_mutex_unlock(&lock->mutex);
+            mc_write_lock_give(lock);
         return error;
     }
     (*handle)->write_lock = lock;
@@ -442,7 +434,7 @@ void
 mc_handle_release(mc_handle *handle, bool usable)
 {
     mc_handles *handles = handle->table;
-    struct mc_write_lock *lock = handle->write_lock;
+    mc_write_lock *lock = handle->write_lock;
     handle->write_lock = NULL;
     usable = mc_handle_end(handle) && usable;
     if (handles == NULL) {
@@ -470,5 +462,5 @@ mc_handle_release(mc_handle *handle, bool usable)
         discard(handle, false);
     }
     if (lock != NULL)
-        pthread_mutex_unlock(&lock->mutex);
+        mc_write_lock_give(lock);
 }

@@ -1,11 +1,11 @@
 /* A tile that is final: completed from what is stored, halved into the one above, encoded. */
 #include <apr_strings.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cache/cache_base.h"
 #include "ingest/ingest_private.h"
 #include "ingest/mask.h"
+#include "mapcache/upkeep.h"
 
 mc_tile_key
 mc_ingest_key(const mc_ingest *ingest, int z, int x, int y)
@@ -136,25 +136,32 @@ mc_ingest_finish(mc_put *put, const mc_ingest *ingest, mc_partial *tile, mc_part
     return MC_OK;
 }
 
-apr_int64_t
-mc_ingest_store_bytes(const mc_ingest *ingest)
+typedef struct sizes {
+    apr_int64_t bytes; /* -1: no store has told */
+    mc_ctx *ctx;
+} sizes;
+
+static void
+add_store(void *baton, const mc_store *before, const mc_store *after, const mc_error *error)
 {
-    static const char *const endings[] = { "", "-wal", "-journal" };
-    mc_cache *cache = ingest->plan.tileset->cache;
-    mc_tile_key key = mc_ingest_key(ingest, ingest->outline.maxzoom, 0, 0);
-    mc_place place = { .cache = NULL };
-    apr_pool_t *scratch;
-    apr_int64_t bytes = -1;
-    apr_pool_create(&scratch, ingest->pool);
-    mc_error *error = cache->ops->place == NULL ? MC_OK : cache->ops->place(&place, cache, &key, scratch);
-    if (error == MC_OK && place.cache != NULL && !place.by_tile) {
-        struct stat status;
-        bytes = 0;
-        for (int i = 0; i < 3; i++)
-            if (stat(apr_pstrcat(scratch, place.path, endings[i], NULL), &status) == 0)
-                bytes += status.st_size;
-    }
-    mc_error_ignore(error);
-    apr_pool_destroy(scratch);
-    return bytes;
+    sizes *found = baton;
+    (void)after;
+    if (error == MC_OK && before->bytes >= 0)
+        found->bytes = (found->bytes < 0 ? 0 : found->bytes) + before->bytes;
+}
+
+static void
+add_part(void *baton, mc_cache *part)
+{
+    sizes *found = baton;
+    const mc_upkeep look = { .report = add_store, .baton = found };
+    mc_error_ignore(mc_cache_upkeep(part, &look, found->ctx));
+}
+
+apr_int64_t
+mc_ingest_store_bytes(const mc_ingest *ingest, mc_ctx *ctx)
+{
+    sizes found = { -1, ctx };
+    mc_cache_parts(ingest->plan.tileset->cache, add_part, &found);
+    return found.bytes;
 }

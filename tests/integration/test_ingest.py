@@ -284,8 +284,9 @@ def test_postgresql(tmp_path):
         site = Site(tmp_path, cache="".join(f'<cache name="{name}" {store}' for name in ("png", "jpeg", "mixed")))
         world = World()
         paths = mosaic(tmp_path, world)
-        site.good("png", "--resample", "nearest", "-n", "2", *paths[:4])
-        site.good("png", "--resample", "nearest", *paths[4:])
+        first = json.loads(site.good("png", "--resample", "nearest", "-n", "2", "--json", *paths[:4]).stdout.splitlines()[-1])
+        last = json.loads(site.good("png", "--resample", "nearest", "--json", *paths[4:]).stdout.splitlines()[-1])
+        assert 0 <= first["store_before"] < first["store_after"] == last["store_before"] < last["store_after"]
         rows = database.sql("select z, x, y, encode(data, 'hex') from tiles")
         stored = {tuple(map(int, row.split("|")[:3])): bytes.fromhex(row.split("|")[3]) for row in rows}
         compare(stored, world.overviews().tiles())
