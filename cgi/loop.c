@@ -355,12 +355,12 @@ listen_to(loop *l, const int *listeners, int count, apr_pool_t *pool)
         l->listeners[i] = (watched){ .kind = WATCH_LISTENER, .descriptor = listeners[i] };
         fcntl(listeners[i], F_SETFL, fcntl(listeners[i], F_GETFL) | O_NONBLOCK);
     }
-    bool watched = true;
-    for (int i = 0; i < count && watched; i++) {
+    bool all = true;
+    for (int i = 0; i < count && all; i++) {
         watch_listener(l, &l->listeners[i]);
-        watched = l->listeners[i].registered;
+        all = l->listeners[i].registered;
     }
-    return watched;
+    return all;
 }
 
 int
