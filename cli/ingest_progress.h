@@ -11,8 +11,8 @@ typedef struct mc_ingest_report {
     mc_ingest_counts all; /* of groups that have ended */
     mc_ingest_counts now; /* of all of them and the present one, as last told */
     apr_time_t began, shown;
-    bool drawn; /* a bar stands on the line */
-    bool outlined; /* the plan has been told */
+    bool drawn;                /* a bar stands on the line */
+    bool outlined;             /* the plan has been told */
     apr_int64_t before, after; /* bytes of the store; -1: not to be told */
 } mc_ingest_report;
 
