@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import pathlib
 import random
+import signal
 import sqlite3
 import sys
 import time
@@ -204,7 +205,8 @@ def build(folder, scale):
     for palette in range(len(pictures.PALETTES)):
         pictures.texture(palette, scale.texture, scale.seed)  # before the fork: all workers share them
     pictures.world(scale.world, scale.seed)
-    with multiprocessing.get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool:
+    end_at_once = (signal.SIGTERM, signal.SIG_DFL)  # the pool ends its workers so: a handler of ours could leave one waiting for ever
+    with multiprocessing.get_context("fork").Pool(len(os.sched_getaffinity(0)), signal.signal, end_at_once) as pool:
         tiles, size, full, full_size = build_products(folder, scale, products, pool)
         base_tiles, base_size = build_base(folder, scale, pool)
     summary = {"scale": scale.name, "seed": scale.seed, "products": len(products), "tiles": tiles, "bytes": size,
