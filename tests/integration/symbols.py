@@ -8,7 +8,8 @@ from studio import Studio, rule, style
 
 MARKS = ["square", "circle", "triangle", "star", "cross", "x", "rounded_square", "diamond", "shield", "trapezoid", "pentagon",
          "hexagon", "octagon", "heart", "arrow", "half_circle", "third_circle", "asterisk_fill", "star_diamond", "cross2",
-         "shape://oarrow", "shape://carrow", "shape://slash", "extshape://triangleemicircle"]
+         "shape://oarrow", "shape://carrow", "shape://slash", "extshape://triangleemicircle", "ttf://DejaVu Sans#0x2708",
+         "ttf://DejaVu Sans#0x2690", "ttf://DejaVu Sans#0x2693", "ttf://DejaVu Sans#0x2605"]
 HATCHES = ["horline", "vertline", "slash", "backslash", "cross", "shape://times"]
 PATTERNS = ["shape://dot", "circle", "hexagon", "star", "heart", "brush://dense5"]
 PIN = ('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 30"><path d="M10 29C10 19 1 19 1 10a9 9 0 0 1 18 0c0 9-9 9-9 19Z" '
@@ -41,7 +42,7 @@ def points(studio):
     symbols = [mark(name, 26.5) for name in MARKS]
     symbols += [pin("<se:Size>36</se:Size>"), pin("<se:Size>36</se:Size>", "?fill=%234080e0&amp;outline=%23103060&amp;outline-width=2"),
                 pin("<se:Size>36</se:Size><se:Rotation>40</se:Rotation>"), pin("<se:Size>36</se:Size><se:Opacity>0.4</se:Opacity>")]
-    studio.shapes([(f"POINT({(i % 14) * 46 + 23.5} {i // 14 * 46 + 23.5})", {"n": i}) for i in range(len(symbols))])
+    studio.shapes([(f"POINT({(i % 16) * 40 + 22.5} {i // 16 * 46 + 23.5})", {"n": i}) for i in range(len(symbols))])
     rules = "".join(rule(f"<se:PointSymbolizer>{symbol}</se:PointSymbolizer>", equal(i)) for i, symbol in enumerate(symbols))
     return studio.draw(style(rules), 644, 92)
 

@@ -253,6 +253,49 @@ def test_offsets_of_areas(studio):
         assert columns == wanted, offset
 
 
+# ---- Characters of fonts ----
+
+def character(family, code, size, more=""):
+    """As QGIS writes a font marker."""
+    return (f'<se:Graphic><se:Mark><se:OnlineResource xlink:type="simple" xlink:href="ttf://{family}"/><se:Format>ttf</se:Format>'
+            f"<se:MarkIndex>{code}</se:MarkIndex><se:Fill>{parameters(fill='#0000ff')}</se:Fill></se:Mark><se:Size>{size}</se:Size>"
+            f"{more}</se:Graphic>")
+
+
+def test_characters_of_fonts_are_marks(studio):
+    """U+25A0 is a square of ink, U+25AC a wide bar, U+25CB a ring: the larger side of the ink is the size."""
+    studio.shapes([("POINT(50 40)", {"turn": 90})])
+    font = "ttf://DejaVu Sans#0x"
+    image = studio.draw(point(mark(font + "25A0", 30)), 100, 80)
+    assert box_of(image) == (35, 25, 65, 55) and tuple(image[40, 50]) == (255, 0, 0, 255)
+    left, top, right, bottom = box_of(studio.draw(point(mark(font + "25AC", 30)), 100, 80))
+    assert (left, right) == (35, 65) and 5 < bottom - top < 20
+    by_attribute = "<se:Rotation><ogc:PropertyName>turn</ogc:PropertyName></se:Rotation>"
+    for more in ("<se:Rotation>90</se:Rotation>", by_attribute):
+        turned = box_of(studio.draw(point(mark(font + "25AC", 30, more=more)), 100, 80))
+        assert (turned[1], turned[3]) == (25, 55) and abs((turned[2] - turned[0]) - (bottom - top)) <= 2, more
+    ring = studio.draw(point(mark(font + "25CB", 40, stroke="#000000", width=2)), 100, 80)
+    assert not ring[40, 50].any()  # its hole
+    outer = [x for x in range(100) if ring[40, x, 3] > 0]
+    assert outer[0] in (28, 29) and outer[-1] in (70, 71)  # half of the stroke lies outside
+    square = studio.draw(point(mark(font + "25A0", 30, stroke="#000000", width=4)), 100, 80)
+    assert box_of(square) == (33, 23, 67, 57)
+    assert tuple(square[40, 50]) == (255, 0, 0, 255) and tuple(square[40, 35]) == (0, 0, 0, 255)
+    # As QGIS writes it, the size is the em: a capital of this font is 0.73 of it high.
+    left, top, right, bottom = box_of(studio.draw(point(character("DejaVu Sans", 72, 40)), 100, 80))
+    assert bottom - top in (29, 30, 31) and abs((left + right) / 2 - 50) <= 1
+
+
+def test_a_font_that_is_not_there_is_named(studio):
+    studio.shapes([("POINT(50 40)", {"n": 1})])
+    code, said = studio.check(point(mark("ttf://No Such Font#0x41", 30)))
+    assert code == 2 and "style.sld:" in said and 'no font of the family "No Such Font"' in said, said
+    assert not studio.draw(None, 100, 80).any()
+    assert "No Such Font" in studio.log
+    code, said = studio.check(point(mark("ttf://DejaVu Sans#0x10FFFE", 30)))
+    assert "U+10FFFE" in said, said
+
+
 # ---- Colours ----
 
 def test_what_lies_over_what(studio):
@@ -302,6 +345,8 @@ SYMBOLS = {
     "dashes beside": f"<se:LineSymbolizer><se:Stroke>{parameters(stroke_width=3, stroke_dasharray='7.3 4.1', stroke_dashoffset=2)}</se:Stroke><se:PerpendicularOffset>-5</se:PerpendicularOffset></se:LineSymbolizer>",
     "larger": f"<se:PolygonSymbolizer><se:Fill>{parameters(fill='#80c0f0')}</se:Fill><se:PerpendicularOffset>4</se:PerpendicularOffset></se:PolygonSymbolizer>",
     "inside": f"<se:PointSymbolizer>{mark('pentagon', 17, '#e02040', '#000000', '<se:Rotation>11</se:Rotation>')}</se:PointSymbolizer>",
+    "characters": f"<se:PointSymbolizer>{mark('ttf://DejaVu Sans#0x2690', 31, '#e02040', '#000000', '<se:Rotation>11</se:Rotation>')}</se:PointSymbolizer>",
+    "characters all over": pattern(mark("ttf://DejaVu Sans#0x2663", 12.5, "#208040")),
     "pins": f"<se:PointSymbolizer>{picture('pin.svg', '<se:Size>23</se:Size><se:Rotation>20</se:Rotation>')}</se:PointSymbolizer>",
     "shadow": f"<se:PolygonSymbolizer><se:Fill>{parameters(fill='#404040')}</se:Fill><se:Displacement><se:DisplacementX>5.3</se:DisplacementX><se:DisplacementY>-4.7</se:DisplacementY></se:Displacement></se:PolygonSymbolizer>",
 }
