@@ -273,7 +273,7 @@ static mc_error *
 apply_rule(mc_painter *painter, mc_pass *to, int index, const mc_rule_style *rule, const mc_feature *feature)
 {
     if (painter->labels != NULL)
-        MC_TRY(mc_labels_take(painter->labels, rule, feature, painter->values));
+        MC_TRY(mc_labels_take(painter->labels, rule, feature, painter->ctx, painter->values));
     if (rule->symbolizer_count == 0)
         return MC_OK;
     if (to->wholes == NULL) {

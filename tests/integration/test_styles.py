@@ -296,6 +296,56 @@ def test_a_font_that_is_not_there_is_named(studio):
     assert "U+10FFFE" in said, said
 
 
+# ---- Graphics behind labels ----
+
+def shield(graphic, more="", anchor=True, label="ref"):
+    place = ("<se:LabelPlacement><se:PointPlacement><se:AnchorPoint><se:AnchorPointX>0.5</se:AnchorPointX><se:AnchorPointY>0.5"
+             "</se:AnchorPointY></se:AnchorPoint></se:PointPlacement></se:LabelPlacement>") if anchor else ""
+    return style(rule(f"<se:TextSymbolizer><se:Label><ogc:PropertyName>{label}</ogc:PropertyName></se:Label><se:Font>"
+                      f"{parameters(font_family='DejaVu Sans', font_size=12)}</se:Font>{place}<se:Fill>{parameters(fill='#ffffff')}"
+                      f"</se:Fill>{graphic}{more}</se:TextSymbolizer>"))
+
+
+def options(**values):
+    return "".join(f'<se:VendorOption name="{name.replace("_", "-")}">{value}</se:VendorOption>' for name, value in values.items())
+
+
+def test_pictures_behind_labels(studio):
+    """A picture as it is, and fitted; an SVG is drawn at the size that it has in the end, not blown up."""
+    studio.shapes([("POINT(60 40)", {"ref": "A1"}), ("POINT(160 40)", {"ref": "A1 / E35"})])
+    image = studio.draw(shield(picture("icon.png")), 240, 80)
+    own = numpy.asarray(Image.open(studio.folder / "styles/icon.png"))
+    assert tuple(own[6, 2]) == (0, 120, 200, 255) and (image == own[6, 2]).all(axis=2).sum() > 20
+    image = studio.draw(shield(picture("pin.svg?fill=%23006000&amp;outline=%23000000&amp;outline-width=2"),
+                               options(graphic_resize="stretch", graphic_margin="6 8")), 240, 80)
+    one, two = box_of(image[:, :110]), box_of(image[:, 110:])
+    assert one[3] - one[1] == two[3] - two[1] and two[2] - two[0] > one[2] - one[0] + 30
+    assert abs((one[0] + one[2]) / 2 - 60) <= 1 and abs((one[1] + one[3]) / 2 - 40) <= 1.5
+    assert tuple(image[one[1] + 5, 60]) == (0, 96, 0, 255)
+    for middle in (60, 160):  # white letters in the middle of each
+        letters = (image[:, middle - 40:middle + 40] > 200).all(axis=2)
+        rows, columns = numpy.nonzero(letters)
+        assert abs((columns.min() + columns.max()) / 2 - 40) <= 2 and abs((rows.min() + rows.max()) / 2 - 40) <= 2
+    even = studio.draw(shield(mark("circle", 8, "#a00000"), options(graphic_resize="proportional")), 240, 80)
+    one = box_of(even[:, :110])
+    assert abs((one[2] - one[0]) - (one[3] - one[1])) <= 1
+
+
+def test_graphics_behind_labels_come_from_the_data(studio):
+    studio.shapes([("POINT(60 40)", {"ref": "1", "icon": "a"}), ("POINT(160 40)", {"ref": "2", "icon": "none"})])
+    image = studio.draw(shield(picture("icons/${icon}.png", "<se:Size>24</se:Size>")), 240, 80)
+    assert tuple(image[48, 50]) == (0, 120, 200, 255)
+    assert not (image[:, 110:] == (0, 120, 200, 255)).all(axis=2).any() and image[:, 110:].any()
+    color = f"<se:Fill>{parameters(fill='<ogc:PropertyName>color</ogc:PropertyName>')}</se:Fill>"
+    graphic = (f"<se:Graphic><se:Mark><se:WellKnownName>square</se:WellKnownName>{color}</se:Mark><se:Size>30</se:Size></se:Graphic>")
+    studio.shapes([("POINT(60 40)", {"ref": "1", "color": "#ff0000"}), ("POINT(160 40)", {"ref": "2", "color": "#0000ff"})])
+    image = studio.draw(shield(graphic), 240, 80)
+    assert tuple(image[30, 50]) == (255, 0, 0, 255) and tuple(image[30, 150]) == (0, 0, 255, 255)
+    computed = graphic.replace(color, f"<se:Fill><se:GraphicFill>{graphic}</se:GraphicFill></se:Fill>")
+    code, said = studio.check(shield(computed))
+    assert code == 2 and "differs between features" in said, said
+
+
 # ---- Colours ----
 
 def test_what_lies_over_what(studio):
