@@ -142,7 +142,7 @@ check_srid(const reading *r, apr_pool_t *scratch)
 static const char *
 value_of(reading *r, int index, const mc_postgres_field *field)
 {
-    const bool *integers = r->fields != NULL ? NULL : r->wish->integers;
+    const bool *integers = r->wish->integers;
     if (field->size < 0)
         return NULL;
     return integers != NULL && integers[index] ? mc_postgis_write_whole(&r->texts[index], mc_postgis_whole(field))
@@ -204,7 +204,7 @@ hand_over_all(reading *r, const mc_postgres_field *value, mc_feature_taker *take
 {
     const char *at = value->data, *end = at + value->size;
     for (bool meets; at < end; r->rows++) {
-        if (!mc_postgis_next_of(r->fields, &meets, &at, end, columns_of(r), r->first == 2, &r->wish->query->box))
+        if (!mc_postgis_next_of(r->fields, &meets, &at, end, r->first == 2, r->wish))
             return mc_error_create(scratch, MC_ERR_UPSTREAM,
                                    "layer \"%s\": the database sent something that is no feature", r->layer->data.name);
         r->beside += !meets;

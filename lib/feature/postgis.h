@@ -115,16 +115,16 @@ bool mc_postgis_may_gather(const mc_postgis_column *column, const mc_postgis_wis
 
 /*
  * The statement for it. Of each MC_POSTGIS_PAGES pages in turn, so that the order is that of the table, one value: for
- * each feature its WKB, its number in eight bytes where there is an `id`, and each attribute as text that a zero ends
- * (no text has one), or, for a null, as a byte that no UTF-8 has, and the zero. `from` is the table.
+ * each feature its number in eight bytes where there is an `id`, each attribute, as eight bytes or as text that a zero
+ * ends (no text has one), and its WKB. `from` is the table; names of columns are quoted here but for the geometry's.
  */
-const char *mc_postgis_gather(const char *from, const char *geometry, const char *id, const mc_feature_query *query,
+const char *mc_postgis_gather(const char *from, const char *geometry, const char *id, const mc_postgis_wish *wish,
                               apr_pool_t *pool);
 
-/* Takes the next feature off the bytes at *at: `count` fields, geometry first, as a row of the same map has them but
- * that all attributes are text; *meets: it is in the query's box. False: these are no such bytes. */
-bool mc_postgis_next_of(mc_postgres_field *fields, bool *meets, const char **at, const char *end, int count, bool id,
-                        const mc_extent *box);
+/* Takes the next feature off the bytes at *at, as the fields of a row of the same map. They lie in those bytes. *meets:
+ * it is in the query's box. False: these are no such bytes. */
+bool mc_postgis_next_of(mc_postgres_field *fields, bool *meets, const char **at, const char *end, bool id,
+                        const mc_postgis_wish *wish);
 
 /* ---- postgis_value.c */
 

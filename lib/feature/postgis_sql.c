@@ -306,8 +306,8 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
     statement->dimensions = false;
     statement->gathered = config->table != NULL && mc_postgis_may_gather(column, wish) && !is_transformed(&b);
     if (statement->gathered) {
-        statement->sql = mc_postgis_gather(mc_postgis_table(config->table, pool), own, *id == '\0' ? NULL : config->id,
-                                           wish->query, pool);
+        statement->sql =
+            mc_postgis_gather(mc_postgis_table(config->table, pool), own, *id == '\0' ? NULL : config->id, wish, pool);
         return MC_OK;
     }
     b.box = box_of(&b);
