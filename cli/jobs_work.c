@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "jobs.h"
 
@@ -27,7 +28,7 @@ typedef struct display {
 static void
 print_json(const display *display, const mc_jobs_shift_result *r, int64_t job, int status)
 {
-    double seconds = (double)(apr_time_now() - display->began) / APR_USEC_PER_SEC;
+    double seconds = (double)(mc_clock_now() - display->began) / APR_USEC_PER_SEC;
     printf("{\"job\":%lld,\"done\":%lld,\"skipped\":%lld,\"failed\":%lld,\"tiles\":%lld,\"units\":%lld,\"lost\":%lld,"
            "\"seconds\":%.3f",
            (long long)job, (long long)r->done, (long long)r->skipped, (long long)r->failed, (long long)r->tiles,
@@ -54,7 +55,7 @@ static void
 show(void *baton, const mc_jobs_shift_result *so_far, int64_t job)
 {
     display *display = baton;
-    apr_time_t now = apr_time_now();
+    apr_time_t now = mc_clock_now();
     apr_interval_time_t pause = display->terminal || display->json ? APR_USEC_PER_SEC : 10 * APR_USEC_PER_SEC;
     if (display->quiet || job == 0 || (now >= display->shown && now - display->shown < pause))
         return;
@@ -80,7 +81,7 @@ mc_cli_jobs_work(jobs_cli *cli)
     display display = { .quiet = options->quiet,
                         .json = options->json,
                         .terminal = !options->json && isatty(STDOUT_FILENO) == 1,
-                        .began = apr_time_now() };
+                        .began = mc_clock_now() };
     mc_jobs_shift shift = { .jobs = cli->jobs,
                             .config = cli->model,
                             .process = cli->ctx.process,
