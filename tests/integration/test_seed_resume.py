@@ -18,13 +18,13 @@ GRID = "GoogleMapsCompatible"
 
 
 class Site:
-    def __init__(self, folder, source='type="dummy"/>', cache="sqlite3"):
+    def __init__(self, folder, source='type="dummy"/>', cache="sqlite3", store=None):
         self.folder = folder
         self.folder.mkdir(exist_ok=True)
         self.config = folder / "mapcache.xml"
         self.config.write_text(f"""<mapcache>
   <source name="any" {source}
-  <cache name="main" type="{cache}"><dbfile>{folder}/tiles.sqlite3</dbfile></cache>
+  <cache name="main" type="{cache}">{store or f"<dbfile>{folder}/tiles.sqlite3</dbfile>"}</cache>
   <tileset name="world"><source>any</source><cache>main</cache><grid>{GRID}</grid><grid>WGS84</grid><format>PNG</format><metatile>2 2</metatile></tileset>
   <service type="wmts" enabled="true"/>
   <lock_dir>{folder}</lock_dir>
