@@ -107,8 +107,8 @@ mc_error *mc_cache_remove_all(mc_cache *cache, const mc_tile_key *keys, int coun
 
 /*
  * Visits the stored tiles of an area of one level (tileset, grid, level and dimensions of `key`) in an order of the
- * store's, in constant memory, whatever the size of the area. The store may change meanwhile, also by the visits: what was there
- * all the time is visited once. Only where mc_cache_lists says so.
+ * store's, in constant memory, whatever the size of the area. The store may change meanwhile, also by the visits: what
+ * was there all the time is visited once. Only where mc_cache_lists says so.
  */
 bool mc_cache_lists(const mc_cache *cache, const mc_tile_key *key);
 mc_error *mc_cache_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,

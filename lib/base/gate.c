@@ -52,8 +52,8 @@ wait_in_line(mc_gate *gate, bool ahead, apr_time_t until)
     own.next = *at;
     *at = &own;
     for (bool early = true; !own.inside && early;)
-        early = until == 0 ? pthread_cond_wait(&own.turn, &gate->lock) == 0
-                           : mc_clock_wait(&own.turn, &gate->lock, until);
+        early =
+            until == 0 ? pthread_cond_wait(&own.turn, &gate->lock) == 0 : mc_clock_wait(&own.turn, &gate->lock, until);
     if (!own.inside) {
         for (at = &gate->first; *at != &own; at = &(*at)->next)
             continue;

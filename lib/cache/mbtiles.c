@@ -136,9 +136,10 @@ mbtiles_from_config(const mc_node *node, mc_build *build)
     cache->list = "SELECT tile_column, tile_row FROM tiles WHERE zoom_level=:z AND (tile_column, tile_row) > (:x, :y)"
                   " AND tile_column >= :minx AND tile_column <= :maxx AND tile_row >= :miny AND tile_row <= :maxy"
                   " ORDER BY tile_column, tile_row LIMIT :most";
-    cache->list_view = "SELECT tile_column, tile_row FROM map WHERE zoom_level=:z AND (tile_row, tile_column) > (:y, :x)"
-                       " AND tile_column >= :minx AND tile_column <= :maxx AND tile_row >= :miny AND tile_row <= :maxy"
-                       " ORDER BY tile_row, tile_column LIMIT :most";
+    cache->list_view =
+        "SELECT tile_column, tile_row FROM map WHERE zoom_level=:z AND (tile_row, tile_column) > (:y, :x)"
+        " AND tile_column >= :minx AND tile_column <= :maxx AND tile_row >= :miny AND tile_row <= :maxy"
+        " ORDER BY tile_row, tile_column LIMIT :most";
     cache->counts = counts;
     cache->put_tile = put_tile;
     cache->put_level = put_metadata;

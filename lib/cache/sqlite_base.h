@@ -37,8 +37,8 @@ typedef struct sqlite_cache {
     const char *coverage;    /* gives z, x and y of all that `get` can find; NULL: not known */
     uint64_t identity;
     bool single_file;
-    /* Gives x and y (or column and row: `north_west`) of at most :most tiles of an area, in some order of the two, behind
-     * those of the key; NULL: not known. */
+    /* Gives x and y (or column and row: `north_west`) of at most :most tiles of an area, in some order of the two,
+     * behind those of the key; NULL: not known. */
     const char *list;
     const char *list_view; /* the same of a file whose `tiles` is a view; NULL: it never is */
     bool north_west;       /* the file counts columns from the west and rows from the north */

@@ -47,9 +47,8 @@ mc_sqlite_bind_area(sqlite3_stmt *statement, const mc_tile_key *key, const mc_ti
 static listed
 turned(const sqlite_cache *cache, const mc_tile_key *key, int x, int y)
 {
-    return cache->north_west
-               ? (listed){ mc_grid_from_west(key->grid, key->z, x), mc_grid_flip_y(key->grid, key->z, y) }
-               : (listed){ x, y };
+    return cache->north_west ? (listed){ mc_grid_from_west(key->grid, key->z, x), mc_grid_flip_y(key->grid, key->z, y) }
+                             : (listed){ x, y };
 }
 
 /* The statement of a file that is open: MBTiles has its tiles in a table or in a view. */

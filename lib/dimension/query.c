@@ -48,8 +48,8 @@ typedef struct answer {
 
 /* What the process remembers; one block of memory, the texts behind the pointers. */
 typedef struct remembered {
-    bool lasting;   /* the same as long as the stamp is */
-    mc_stamp stamp; /* of the file, where there is one */
+    bool lasting;     /* the same as long as the stamp is */
+    mc_stamp stamp;   /* of the file, where there is one */
     apr_time_t taken; /* mc_clock_now() */
     int count;
     const char *values[];

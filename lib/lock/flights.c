@@ -27,7 +27,7 @@ struct mc_flight {
     bool landed;
     bool given_up; /* the leader ended for reasons of its own: who waits tries again */
     mc_error *failure;
-    apr_pool_t *pool; /* of `failure` */
+    apr_pool_t *pool;  /* of `failure` */
     apr_time_t forget; /* when (mc_clock_now) it may */
     pthread_t leader;
     pthread_cond_t changed;

@@ -510,7 +510,12 @@ check_list(const char *type, mc_origin origin)
     enum { SIDE = 100, TILES = 5000 };
     static mc_level wide[] = { { 1000, 128, 128 } };
     static mc_put tiles[TILES];
-    const mc_grid own = { .name = "G", .tile_width = 1, .tile_height = 1, .level_count = 1, .levels = wide, .origin = origin,
+    const mc_grid own = { .name = "G",
+                          .tile_width = 1,
+                          .tile_height = 1,
+                          .level_count = 1,
+                          .levels = wide,
+                          .origin = origin,
                           .extent = { 0, 0, 128000, 128000 } };
     const mc_tile_range area = { 3, 5, 99, 100 };
     mc_cache *cache = store(type, "");
@@ -569,5 +574,5 @@ UNIT_MAIN("sqlite cache", what_is_lost_early_is_told_by_the_flush, tiles_of_one_
           a_lock_of_another_process_ends_with_the_deadline, damaged_files_give_errors,
           absences_are_remembered_where_nothing_renders, long_dimensions_are_told_apart,
           tilesets_that_share_an_mbtiles_file_are_named, a_wal_file_is_read_where_no_shared_memory_can_be_made,
-          a_series_of_gets_sees_one_state, a_series_of_gets_holds_one_file,
-          lists_are_whole_wherever_files_count_from, foreign_and_empty_files_are_listed)
+          a_series_of_gets_sees_one_state, a_series_of_gets_holds_one_file, lists_are_whole_wherever_files_count_from,
+          foreign_and_empty_files_are_listed)
