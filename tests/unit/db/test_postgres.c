@@ -702,20 +702,18 @@ START_TEST(many_threads_at_a_server_with_few_places)
     ck_assert_int_eq(all.answered, 16 * 30);
 
     /* Nobody gives one back: an error at the deadline, not before. */
-    mc_postgres_answer *answers[16], *one_more;
+    mc_postgres_answer *answers[3], *one_more;
     mc_postgres_query query = query_of("select 1", NULL, 0);
     query.connection = all.connection;
-    int open = 0;
-    ctx.deadline = mc_clock_now() + 2 * APR_USEC_PER_SEC;
-    while (open < 15 && mc_postgres_start(&answers[open], process.postgres, &query, &ctx, pool) == MC_OK)
-        open++;
-    ck_assert_int_ge(open, 1);
-    ck_assert_int_le(open, 3);
+    for (int open = 0; open < 3; open++) { /* all that there are */
+        ctx.deadline = mc_clock_now() + 60 * APR_USEC_PER_SEC;
+        ck_ok(mc_postgres_start(&answers[open], process.postgres, &query, &ctx, pool));
+    }
     ctx.deadline = mc_clock_now() + APR_USEC_PER_SEC;
     apr_time_t begin = mc_clock_now();
     ck_fails(UNAVAILABLE, mc_postgres_start(&one_more, process.postgres, &query, &ctx, pool));
     ck_assert_int_ge(mc_clock_now() - begin, 900000);
-    for (int i = 0; i < open; i++)
+    for (int i = 0; i < 3; i++)
         mc_postgres_end(answers[i]);
     tear_down();
     database_stop(&small);
