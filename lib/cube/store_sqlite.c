@@ -31,8 +31,9 @@ static const mc_key sqlite_keys[] = {
 mc_cube *
 mc_cube_sqlite_from_config(const mc_node *node, mc_build *build)
 {
-    /* A chunk of the default size fills a page of 8 KiB, as it does in PostgreSQL. */
-    static const mc_pragma pragmas[] = { { "page_size", "8192" } };
+    /* A chunk of the default size fills a page of 8 KiB, as it does in PostgreSQL. A transaction is as large as an
+     * image: of its pages 32 MiB stay in memory. */
+    static const mc_pragma pragmas[] = { { "page_size", "8192" }, { "cache_spill", "4000" } };
     sqlite_config config = { 0 };
     if (!mc_config_read(&config, node, sqlite_keys, build->diagnostics))
         return NULL;
@@ -44,8 +45,11 @@ mc_cube_sqlite_from_config(const mc_node *node, mc_build *build)
     cube->cube.sql = sql;
     cube->path = config.dbfile;
     cube->reading.profile = mc_open_profile(&cube->reading);
-    cube->writing =
-        (mc_open){ .write = true, .wal = true, .create = sql->create, .pragmas = pragmas, .pragma_count = 1 };
+    cube->writing = (mc_open){ .write = true,
+                               .wal = true,
+                               .create = sql->create,
+                               .pragmas = pragmas,
+                               .pragma_count = sizeof(pragmas) / sizeof(pragmas[0]) };
     cube->writing.profile = mc_open_profile(&cube->writing);
     return &cube->cube;
 }

@@ -11,6 +11,7 @@ import resource
 import signal
 import sqlite3
 import subprocess
+import sys
 import threading
 import time
 from xml.etree import ElementTree
@@ -516,6 +517,27 @@ def test_many_dates_in_a_chunk_are_spooled(tmp_path, database, server_of):
         assert (shown(server, cube, day) == cube.dates[day]).all()
     done = cube.run("--cachelimit", "1M", "--scratch", tmp_path / "nowhere", "--date", "2025-01-01/P1D", *paths)
     assert done.returncode == 1 and "scratch file" in done.stderr and len(cube.listed()) == 40
+
+
+def test_memory_is_bounded_where_images_are_wide_and_chunks_tall(tmp_path, database):
+    """A row of chunks is 268 MB as it is decoded, and what is stored is a transaction of 67 MB."""
+    width, height = 1 << 17, 512
+    cube = Cube(tmp_path, database, "sqlite3", size=(width, height), bands="gray", chunk="<chunk>512 512 1</chunk><overviews>1</overviews>")
+    path = tmp_path / "wide.png"
+    Image.fromarray(numpy.tile(numpy.arange(width, dtype=numpy.uint8), (height, 1))).save(path, compress_level=1)
+    command = cube.command("--json", "--cachelimit", "16M", "--scratch", tmp_path, "--date", "2024-01-01", path)
+    # By a small process in between: what its parent has at the moment of a fork counts as a program's own.
+    script = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    done = subprocess.run([sys.executable, "-c", script, *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    *_, report, kilobytes = done.stdout.splitlines()
+    assert json.loads(report)["spooled"] and int(kilobytes) < 100 * 1024, done.stdout
+    with sqlite3.connect(tmp_path / "cube.db") as file:
+        for x in (0, 77, 255):
+            expected = bytes(i % 256 for i in range(512)) * 512
+            assert file.execute("select data from chunks where y = 0 and x = ?", (x,)).fetchone()[0] == expected
+        assert file.execute("select count(*), sum(length(data)) from chunks where y > 0").fetchone() == (128, width * height // 4)
+    file.close()
 
 
 def bounded(size):
