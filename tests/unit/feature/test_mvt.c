@@ -211,7 +211,7 @@ tile_of(int count, mc_field_type type, const char *const *values, const mc_mvt_o
     static const mc_field field = { "key", MC_FIELD_TEXT };
     mc_field *own = apr_pmemdup(pool, &field, sizeof(field));
     own->type = type;
-    mc_mvt *mvt = mc_mvt_create(how, pool);
+    mc_mvt *mvt = mc_mvt_create(how, 1, 1, 1, pool);
     mc_geometry geometry = { 0 };
     mc_geometry_clear(&geometry);
     mc_mvt_layer(mvt, "name", own, 1, true);
@@ -224,7 +224,7 @@ tile_of(int count, mc_field_type type, const char *const *values, const mc_mvt_o
         ck_ok(mc_mvt_take(mvt, &feature, &ctx));
     }
     mc_geometry_free(&geometry);
-    ck_ok(mc_mvt_finish(result, mvt, &ctx, pool));
+    ck_ok(mc_mvt_finish(result, mvt, 0, 0, &ctx, pool));
     mc_buf *bytes;
     ck_ok(mc_gunzip(&bytes, result->gzip->data, result->gzip->size, 1 << 20, pool));
     ck_assert_uint_eq(bytes->size, result->bytes);
