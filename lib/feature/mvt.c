@@ -365,7 +365,7 @@ mc_mvt_finish(mc_mvt_result *result, mc_mvt *mvt, int column, int row, mc_ctx *c
 {
     MC_SPAN(ctx, "mapcache_mvt_finish");
     tile *t = &mvt->tiles[row * mvt->columns + column];
-    size_t size;
+    size_t size = 0;
     MC_TRY(fit(&size, t, mvt, pool));
     for (int i = 0; i < mvt->layer_count; i++)
         if (failed(&t->layers[i]))
