@@ -2,6 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cube/chunk.h"
 #include "cube/store.h"
 #include "db/handles.h"
@@ -155,7 +156,7 @@ out_of_time(void *baton)
     const mc_ctx *ctx = baton;
     if (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton))
         return 1;
-    return ctx->deadline != 0 && apr_time_now() > ctx->deadline;
+    return ctx->deadline != 0 && mc_clock_now() > ctx->deadline;
 }
 
 /* Dates alone, or the pieces of a window: what more parameters there are says which. */

@@ -228,7 +228,8 @@ paint_fill(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, 
         return mc_painter_offset_fill(painter, canvas, symbol, shape, feature);
     MC_TRY(mc_painter_area(&painter->coverage, painter, false));
     mc_area_add(painter->coverage, shape, 0, 0);
-    return lay(painter, canvas, MC_EVEN_ODD, symbol, &symbol->fill, feature);
+    mc_fill_rule rule = symbol->by_direction ? MC_NON_ZERO : MC_EVEN_ODD;
+    return lay(painter, canvas, rule, symbol, &symbol->fill, feature);
 }
 
 static const mc_shape *
@@ -272,7 +273,7 @@ static mc_error *
 apply_rule(mc_painter *painter, mc_pass *to, int index, const mc_rule_style *rule, const mc_feature *feature)
 {
     if (painter->labels != NULL)
-        MC_TRY(mc_labels_take(painter->labels, rule, feature, painter->values));
+        MC_TRY(mc_labels_take(painter->labels, rule, feature, painter->ctx, painter->values));
     if (rule->symbolizer_count == 0)
         return MC_OK;
     if (to->wholes == NULL) {

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/workers.h"
 #include "feature/projection.h"
 #include "feature/warp.h"
@@ -45,8 +46,8 @@ static mc_error *
 find_column(mc_postgis_column *column, postgis *layer, mc_ctx *ctx, apr_pool_t *pool)
 {
     pthread_mutex_lock(&layer->lock);
-    apr_time_t now = apr_time_now();
-    bool found = layer->found != 0 && now >= layer->found && now - layer->found < COLUMN_HOLD;
+    apr_time_t now = mc_clock_now();
+    bool found = layer->found != 0 && now - layer->found < COLUMN_HOLD;
     *column = layer->column;
     column->name = apr_pstrdup(pool, layer->name);
     pthread_mutex_unlock(&layer->lock);
@@ -296,10 +297,10 @@ postgis_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, 
 {
     postgis *layer = (postgis *)data;
     mc_postgis_column column;
-    apr_time_t now = apr_time_now();
+    apr_time_t now = mc_clock_now();
     *fields = NULL;
     pthread_mutex_lock(&layer->lock);
-    if (layer->fields != NULL && now >= layer->fields_time && now - layer->fields_time < FIELDS_HOLD)
+    if (layer->fields != NULL && now - layer->fields_time < FIELDS_HOLD)
         *fields = copy_fields(layer->fields, pool);
     pthread_mutex_unlock(&layer->lock);
     if (*fields != NULL)
@@ -344,7 +345,7 @@ prepare(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer, 
     wish->transfer = (mc_transfer)layer->config.transfer;
     if (wish->transfer == MC_TRANSFER_AUTO) {
         mc_pace *pace = mc_postgres_pace(ctx->process->postgres, layer->config.connection);
-        bool pack = mc_pace_choose(pace, apr_time_now()) == MC_PACKED;
+        bool pack = mc_pace_choose(pace, mc_clock_now()) == MC_PACKED;
         wish->transfer = pack ? MC_TRANSFER_TWKB : MC_TRANSFER_BINARY;
     }
     double pixel = mc_lattice_pixel(&query->lattice, &query->box);
@@ -376,7 +377,7 @@ learn(const reading *r, postgis *layer, const mc_postgres_answer *answer)
     double gain = traffic.bytes == 0 ? 1 : (double)(traffic.bytes + r->worth) / (double)traffic.bytes;
     if (r->wish->transfer != MC_TRANSFER_HEX && later > 0)
         mc_pace_add(pace, r->wish->transfer == MC_TRANSFER_TWKB ? MC_PACKED : MC_PLAIN, later,
-                    (int64_t)((double)later * gain), traffic.waited, apr_time_now());
+                    (int64_t)((double)later * gain), traffic.waited, mc_clock_now());
     remember_rows(layer, r->wish->query, r->rows);
     if (r->ctx->trace != NULL)
         mc_trace_say(r->ctx->trace, "database:",

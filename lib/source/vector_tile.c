@@ -2,6 +2,7 @@
 #include <apr_strings.h>
 #include <math.h>
 
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "feature/mvt.h"
 #include "mapcache/trace.h"
@@ -180,7 +181,7 @@ static mc_error *
 explain(mc_error *error, apr_time_t end, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     bool late =
-        error != MC_OK && (error->kind == MC_ERR_TIMEOUT || error->kind == MC_ERR_UNAVAILABLE) && apr_time_now() >= end;
+        error != MC_OK && (error->kind == MC_ERR_TIMEOUT || error->kind == MC_ERR_UNAVAILABLE) && mc_clock_now() >= end;
     if (!late)
         return error;
     mc_count(ctx->process->metrics, MC_COUNT_vector_late_total, 1);
@@ -198,7 +199,7 @@ mc_vector_tile(mc_rendered *map, const mc_vector_source *source, const mc_render
     size_t count = (size_t)at.columns * (size_t)at.rows;
     making m = { .source = source, .wanted = wanted, .all = &at, .tiles = apr_pcalloc(pool, sizeof(mc_buf *) * count) };
     mc_ctx bounded = *ctx;
-    apr_time_t end = apr_time_now() + (apr_interval_time_t)(wanted->vector_tile->max_time * APR_USEC_PER_SEC);
+    apr_time_t end = mc_clock_now() + (apr_interval_time_t)(wanted->vector_tile->max_time * APR_USEC_PER_SEC);
     if (bounded.deadline == 0 || end < bounded.deadline)
         bounded.deadline = end;
     MC_TRY(explain(make_block(&m, &at, &bounded, pool), end, wanted, ctx, pool));

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "base/workers.h"
 #include "mapcache/trace.h"
@@ -133,7 +134,7 @@ ask_source(mc_rendered *map, mc_tileset *tileset, const mc_tile_key *key, const 
     mc_tileset_ask_format(&wanted, tileset);
     apr_time_t outer = ctx->deadline;
     if (tileset->deadline > 0) {
-        apr_time_t own = apr_time_now() + (apr_interval_time_t)(tileset->deadline * APR_USEC_PER_SEC);
+        apr_time_t own = mc_clock_now() + (apr_interval_time_t)(tileset->deadline * APR_USEC_PER_SEC);
         ctx->deadline = outer == 0 || own < outer ? own : outer;
     }
     mc_count(ctx->process->metrics, MC_COUNT_renders_total, 1);
