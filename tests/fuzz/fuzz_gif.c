@@ -21,7 +21,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(bytes + 6, data, size);
     int width, height;
     mc_pixels *pixels;
-    bool small = mc_picture_size(&width, &height, bytes, size + 6, pool) == MC_OK && width * height < 1 << 18;
+    bool small = mc_picture_size(&width, &height, bytes, size + 6, pool) == MC_OK && (int64_t)width * height < 1 << 18;
     if (small && mc_picture_decode(&pixels, bytes, size + 6, &ctx, pool) == MC_OK) {
         MC_ASSERT(pixels->width == width && pixels->height == height);
         mc_pixels_unref(pixels);
