@@ -132,7 +132,7 @@ mc_cli_jobs_usage(FILE *out, const char *command)
             snprintf(flags, sizeof(flags), "-%c, --%s", option->optch, option->name);
         else
             snprintf(flags, sizeof(flags), "    --%s", option->name);
-        fprintf(out, "  %-20s %s\n", flags, option->description);
+        fprintf(out, "  %-22s %s\n", flags, option->description);
     }
 }
 

@@ -46,6 +46,8 @@ check_target(const mc_tileset *tileset, const mc_grid_link *link, const mc_job_w
     mc_tileset *target;
     if (wish->mode != MC_JOB_TRANSFER)
         return wish->target == NULL ? MC_OK : refuse("target", pool, "only a transfer has a target");
+    if (wish->target == NULL)
+        return refuse("target", pool, "a transfer needs the tileset that it copies to");
     MC_TRY(find_tileset(&target, "target", wish->target, config, pool));
     if (mc_tileset_link(target, link->grid->name) == NULL)
         return refuse("target", pool, "%s", mc_tileset_lacks_grid(target, link->grid->name, pool));

@@ -267,7 +267,7 @@ def test_pause_resume_and_cancel_reach_workers(tmp_path, database, origin):
             assert refused.returncode == 1 and "is cancelled" in refused.stderr
     finally:
         end([worker])
-    assert queue.run("prune", "--age", 0).stdout == "1 jobs removed\n"
+    assert queue.run("prune", "--age", 0).stdout == "1 job removed\n"
     assert queue.run("show", job, check=False).returncode == 1
 
 
