@@ -70,7 +70,6 @@ mc_painter_create_on(mc_painter **painter, const mc_style *style, mc_canvas *can
                                MC_PASSES_MAX);
     mc_painter *made = apr_pcalloc(pool, sizeof(*made));
     *made = (mc_painter){ .style = style, .canvas = canvas, .map = map, .pool = pool };
-    made->placed = apr_hash_make(pool);
     apr_pool_create(&made->values, pool);
     apr_pool_cleanup_register(pool, made, free_painter, apr_pool_cleanup_null);
     made->mask = apr_palloc(pool, (size_t)canvas->width + MC_MASK_MARGIN);
@@ -313,7 +312,11 @@ mc_painter_take(void *baton, const mc_feature *feature, mc_ctx *ctx)
 {
     mc_painter *painter = baton;
     mc_feature placed = *feature;
-    placed.map = painter->map;
+    placed.map = feature->map == NULL ? painter->map : feature->map;
+    if (placed.map != painter->placed_for) {
+        painter->placed = apr_hash_make(painter->pool);
+        painter->placed_for = placed.map;
+    }
     placed.placed = painter->placed;
     painter->ctx = ctx;
     for (int i = 0; i < painter->style->pass_count; i++)

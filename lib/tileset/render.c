@@ -178,6 +178,26 @@ store(mc_put *puts, int count, mc_tile **tile, mc_error **store_error, mc_tilese
     return tile == NULL ? MC_OK : pick(tile, puts, count, key, pool);
 }
 
+/* `tiles`: of the metatile, row by row from its upper left corner on the ground. */
+static mc_error *
+store_vector_tiles(mc_buf *const *tiles, const mc_metatile *metatile, mc_tile **tile, mc_error **store_error,
+                   mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    int count = metatile->columns * metatile->rows;
+    mc_put *puts = apr_pcalloc(pool, sizeof(*puts) * (size_t)count);
+    mc_extent whole = metatile_extent(key->grid, key->z, metatile);
+    for (int i = 0; i < count; i++) {
+        puts[i] = (mc_put){ .key = *key, .layers = mc_tileset_vector_layers, .layers_baton = tileset };
+        puts[i].key.x = metatile->x + i % metatile->columns;
+        puts[i].key.y = metatile->y + i / metatile->columns;
+        mc_extent box = mc_grid_tile_extent(key->grid, key->z, puts[i].key.x, puts[i].key.y);
+        int column = (int)lround((box.minx - whole.minx) / (box.maxx - box.minx));
+        int row = (int)lround((whole.maxy - box.maxy) / (box.maxy - box.miny));
+        puts[i].data = tiles[row * metatile->columns + column];
+    }
+    return store(puts, count, tile, store_error, tileset, key, ctx, pool);
+}
+
 mc_error *
 mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
                    apr_pool_t *pool)
@@ -191,6 +211,8 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
         MC_TRY(mc_image_decode(&map.pixels, map.data->data, map.data->size, ctx, pool));
         mc_pixels_attach(map.pixels, pool);
     }
+    if (map.tiles != NULL)
+        return store_vector_tiles(map.tiles, &metatile, tile, store_error, tileset, key, ctx, pool);
     if (map.data != NULL && (tileset->format == NULL || raw)) {
         mc_put as_sent = { .key = *key, .data = map.data, .layers = mc_tileset_vector_layers, .layers_baton = tileset };
         as_sent.uniform = map.pixels != NULL && mc_pixels_uniform(map.pixels, as_sent.bgra);

@@ -107,6 +107,7 @@ def site(shared_folder, database):
     random.Random(5).shuffle(rows)
     for number, name, rank, wkb in rows:
         database.sql(f"INSERT INTO areas VALUES ({number}, '{name}', {rank}, ST_GeomFromWKB('\\x{wkb}'::bytea, 3857))")
+    database.sql("CREATE INDEX ON areas USING gist (geom)")  # some reach over the antimeridian: it says how far
     styles = {"plain": SLD.format(LABEL.format(size=12, placement="", options="")),
               "large": SLD.format(LABEL.format(size=27, placement="", options=PLATE + AROUND)),
               "along": SLD.format(LABEL.format(size=12, placement=ALONG,
