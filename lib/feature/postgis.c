@@ -492,7 +492,7 @@ mc_feature_data *
 mc_postgis_create(const mc_postgis_config *config, const char *layer, apr_pool_t *pool)
 {
     postgis *made = apr_pcalloc(pool, sizeof(*made));
-    made->data = (mc_feature_data){ &postgis_ops, layer, config->id != NULL };
+    made->data = (mc_feature_data){ &postgis_ops, layer, config->id != NULL, config->id };
     made->config = *config;
     pthread_mutex_init(&made->lock, NULL);
     apr_pool_cleanup_register(pool, made, close_postgis, apr_pool_cleanup_null);
