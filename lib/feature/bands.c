@@ -10,11 +10,9 @@
 #include "feature/bands_private.h"
 
 enum {
-    WIDEST = 32,                   /* pixels */
     LONGEST = 8192 * MC_SUBPIXELS, /* of a segment, across or down */
 };
 
-#define MITRE_LIMIT 4.0 /* as the stroker's */
 #define TURN 0.7        /* cosine of a bend at which two sides cover a pixel as if they did not know of each other */
 #define TIP 0.125       /* pixels: where a mitre is no longer, a round join is not told from it */
 
@@ -148,7 +146,7 @@ make_bend(const banding *b, const segment *in, ending *end, segment *out)
         outer = (vector){ (u.y + v.y) * side, -(u.x + v.x) * side };
     } else
         cosine = 0;
-    bool is_mitre = b->join == MC_JOIN_MITRE && cosine * MITRE_LIMIT > 1;
+    bool is_mitre = b->join == MC_JOIN_MITRE && cosine * MC_BANDS_MITRE_LIMIT > 1;
     bool is_short = b->half * (1 - cosine) <= TIP * cosine;
     bool fits = cosine > 0 && b->half * fabs(cross) <= (1 + dot) * fmin(in->length, out->length) / 2;
     if (!fits || (b->join == MC_JOIN_ROUND && !is_short)) {
@@ -265,7 +263,7 @@ add_closed(const banding *b, const mc_shape_point *points, int count)
 static bool
 suits(const mc_shape *shape, const mc_pen *pen)
 {
-    if (pen->dashes != NULL || pen->offset != 0 || !(pen->width <= WIDEST))
+    if (pen->dashes != NULL || pen->offset != 0 || !(pen->width <= MC_BANDS_WIDEST))
         return false;
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++]) {
         mc_shape_point last = shape->points[shape->kind == MC_SHAPE_POLYGONS ? shape->ends[part] - 1 : begin];
@@ -282,7 +280,7 @@ mc_bands_add(mc_outline *outline, const mc_shape *shape, const mc_pen *pen)
     if (!suits(shape, pen))
         return false;
     banding b = { .outline = outline, .half = pen->width / 2, .join = pen->join, .cap = pen->cap };
-    b.reach = (int32_t)(b.half * MITRE_LIMIT * MC_SUBPIXELS) + MC_SUBPIXELS;
+    b.reach = (int32_t)(b.half * MC_BANDS_MITRE_LIMIT * MC_SUBPIXELS) + MC_SUBPIXELS;
     b.right = outline->width * MC_SUBPIXELS + b.reach;
     b.bottom = outline->height * MC_SUBPIXELS + b.reach;
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++])

@@ -9,6 +9,9 @@
 #include "feature/outline.h"
 #include "feature/stroker.h"
 
+#define MC_BANDS_MITRE_LIMIT 4.0 /* as the stroker's */
+enum { MC_BANDS_WIDEST = 32 /* pixels */ };
+
 /*
  * Adds the stroke of all parts of a shape (rings are closed) to a plane in which nothing else but bands is: what pieces
  * cover of a pixel is summed. False, and nothing has been added, where that is a matter for mc_stroker_add: dashes,

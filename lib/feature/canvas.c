@@ -276,8 +276,15 @@ tint_sixteen(uint8_t *pixels, const uint8_t *mask, const uint8_t (*steps)[MC_TIN
     __m128i full = _mm_cmpeq_epi8(masks, all), none = _mm_cmpeq_epi8(masks, zero);
     if (!_mm_testz_si128(full, full))
         _mm_storeu_si128(at, _mm_blendv_epi8(sixteen, ink, full));
-    for (int partly = ~_mm_movemask_epi8(_mm_or_si128(full, none)) & 0xffff; partly != 0; partly &= partly - 1) {
-        int k = __builtin_ctz((unsigned)partly);
+    unsigned partly = ~(unsigned)_mm_movemask_epi8(_mm_or_si128(full, none)) & 0xffff;
+    if ((partly & (partly - 1)) != 0 && ((partly & (partly - 1)) & ((partly & (partly - 1)) - 1)) != 0) {
+#pragma GCC unroll 16
+        for (int k = 0; k < 16; k++)
+            pixels[k] = steps[pixels[k]][step_of(mask[k])];
+        return;
+    }
+    for (; partly != 0; partly &= partly - 1) {
+        int k = __builtin_ctz(partly);
         pixels[k] = steps[pixels[k]][step_of(mask[k])];
     }
 }
@@ -419,6 +426,40 @@ mc_canvas_row(mc_canvas *canvas, int x, int y, const uint8_t *mask, int count, m
         tint_row(mc_indexed_row(canvas->indexed, y) + x, mask, count, steps_of(canvas, color));
     else
         mc_brush_row(canvas->pixels, x, y, mask, count, color);
+}
+
+mc_canvas_ink
+mc_canvas_ink_of(const mc_canvas *canvas, mc_color color)
+{
+    MC_ASSERT(canvas->tints != NULL || canvas->pixels != NULL);
+    return (mc_canvas_ink){ color, canvas->tints != NULL ? steps_of(canvas, color) : NULL };
+}
+
+/* What of a row lies on the canvas. */
+static void
+lay_part(mc_canvas *canvas, int x, int y, const uint8_t *mask, int count, const mc_canvas_ink *ink)
+{
+    int first = x < 0 ? -x : 0;
+    count = x + count > canvas->width ? canvas->width - x : count;
+    if (y < 0 || y >= canvas->height || first >= count)
+        return;
+    if (ink->steps != NULL)
+        tint_row(mc_indexed_row(canvas->indexed, y) + x + first, mask + first, count - first, ink->steps);
+    else
+        mc_brush_row(canvas->pixels, x + first, y, mask + first, count - first, ink->color);
+}
+
+void
+mc_canvas_piece(mc_canvas *canvas, int x, int y, const uint8_t mask[MC_CANVAS_PIECE], const mc_canvas_ink *ink)
+{
+    lay_part(canvas, x, y, mask, MC_CANVAS_PIECE, ink);
+}
+
+void
+mc_canvas_square(mc_canvas *canvas, int x, int y, const uint8_t mask[MC_CANVAS_PIECE], const mc_canvas_ink *ink)
+{
+    for (int row = 0; row < MC_CANVAS_SQUARE; row++)
+        lay_part(canvas, x, y + row, mask + (size_t)row * MC_CANVAS_SQUARE, MC_CANVAS_SQUARE, ink);
 }
 
 mc_error *

@@ -42,6 +42,12 @@ mc_segment_columns(int *first, int *last, float y, const mc_segment *s)
  * looks like. False, and nothing has been added, where it is too long for that. */
 bool mc_outline_stamp(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen);
 
+/*
+ * What such a line looks like on a plane, and where its first column and row are; NULL where it is too long. It is as
+ * wide as a pixel: of thinner ones there is less everywhere, *most at most.
+ */
+const uint8_t *mc_outline_stamp_of(int *left, int *top, uint8_t *most, mc_shape_point a, mc_shape_point b, float pen);
+
 /* Where the processor has AVX2: paints rows from `top` on, two at a time, and returns the first one that is left. */
 int mc_outline_rows_avx2(mc_outline *outline, const mc_segment *s, int top, int bottom);
 

@@ -10,6 +10,8 @@
 #include "feature/graphic.h"
 #include "feature/mvt_shape.h"
 #include "feature/painter_private.h"
+#include "feature/pile.h"
+#include "feature/rules.h"
 #include "feature/stroker.h"
 #include "mapcache/trace.h"
 
@@ -74,6 +76,8 @@ mc_painter_create_on(mc_painter **painter, const mc_style *style, mc_canvas *can
     apr_pool_create(&made->values, pool);
     apr_pool_cleanup_register(pool, made, free_painter, apr_pool_cleanup_null);
     made->mask = apr_palloc(pool, (size_t)canvas->width + MC_MASK_MARGIN);
+    for (int i = 0; i < style->pass_count; i++)
+        made->passes[i].rules = mc_rules_create(&style->passes[i], map->scale, pool);
     for (int i = 0; i < style->pass_count && !by_feature; i++)
         if (mc_painter_pass_is_whole(&style->passes[i], map->scale))
             made->passes[i].wholes = apr_pcalloc(pool, sizeof(mc_whole) * (size_t)style->passes[i].rule_count);
@@ -179,6 +183,22 @@ lay(mc_painter *painter, mc_canvas *canvas, mc_fill_rule rule, const mc_symboliz
     return mc_canvas_fill(canvas, painter->coverage, rule, mc_painter_ink(painter, ink, feature));
 }
 
+/* Whether the straight line between the ends of a line passes all of its vertices within a tolerance, in their order. */
+static bool
+is_chord(const mc_shape_point *points, int count, double tolerance)
+{
+    double dx = points[count - 1].x - points[0].x, dy = points[count - 1].y - points[0].y;
+    double square = dx * dx + dy * dy, most = tolerance * tolerance * square, along = 0;
+    bool holds = square > 0;
+    for (int i = 1; i < count && holds; i++) {
+        double x = points[i].x - points[0].x, y = points[i].y - points[0].y;
+        double beside = dx * y - dy * x, next = dx * x + dy * y;
+        holds = beside * beside <= most && next >= along;
+        along = next;
+    }
+    return holds;
+}
+
 const mc_shape *
 mc_painter_straight(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape)
 {
@@ -186,7 +206,15 @@ mc_painter_straight(mc_painter *painter, const mc_symbolizer *symbol, const mc_s
     if (shape->kind != MC_SHAPE_LINES || thinning <= 1 || symbol->stroke.dashes != NULL ||
         symbol->stroke.graphic != NULL || shape->point_count == 2 * shape->part_count)
         return shape;
-    mc_mvt_simplify(&painter->straight, shape, thinning / 2.0);
+    mc_shape *straight = &painter->straight;
+    if (shape->part_count == 1 && is_chord(shape->points, shape->point_count, thinning / 2.0)) {
+        mc_shape_clear(straight, MC_SHAPE_LINES);
+        mc_shape_add(straight, shape->points[0].x, shape->points[0].y);
+        mc_shape_add(straight, shape->points[shape->point_count - 1].x, shape->points[shape->point_count - 1].y);
+        mc_shape_end_part(straight);
+        return straight->failed ? shape : straight;
+    }
+    mc_mvt_simplify(straight, shape, thinning / 2.0);
     return painter->straight.failed ? shape : &painter->straight;
 }
 
@@ -260,7 +288,14 @@ static mc_error *
 paint_symbol(mc_painter *painter, mc_pass *to, const mc_symbolizer *symbol, const mc_feature *feature)
 {
     mc_canvas *canvas;
+    bool waits = false;
     MC_TRY(mc_painter_target(&canvas, painter, to));
+    if (to->pile == NULL && symbol->kind == MC_SYMBOL_LINE)
+        to->pile = mc_pile_create(painter);
+    if (to->pile != NULL)
+        MC_TRY(mc_pile_take(&waits, to->pile, canvas, symbol, feature));
+    if (waits)
+        return MC_OK;
     if (symbol->kind == MC_SYMBOL_POINT)
         return mc_graphic_paint(painter, canvas, symbol, feature);
     for (int kind = 0; kind < 3; kind++)
@@ -286,18 +321,10 @@ apply_rule(mc_painter *painter, mc_pass *to, int index, const mc_rule_style *rul
 static mc_error *
 apply_pass(mc_painter *painter, int index, const mc_feature *feature)
 {
-    const mc_style_pass *style = &painter->style->passes[index];
-    bool any = false;
-    for (int round = 0; round < 2; round++)
-        for (int i = 0; i < style->rule_count; i++) {
-            const mc_rule_style *rule = &style->rules[i];
-            if (rule->is_else != (round == 1) || ((rule->is_else || style->first_only) && any) ||
-                !mc_painter_rule_applies(rule, painter->map->scale) ||
-                !mc_filter_matches(rule->filter, feature, painter->values))
-                continue;
-            any |= !rule->is_else;
-            MC_TRY(apply_rule(painter, &painter->passes[index], i, rule, feature));
-        }
+    mc_pass *pass = &painter->passes[index];
+    mc_rules_find(pass->rules, feature, painter->values);
+    for (int i = 0; (i = mc_rules_next(pass->rules, i)) >= 0; i++)
+        MC_TRY(apply_rule(painter, pass, i, &painter->style->passes[index].rules[i], feature));
     return MC_OK;
 }
 
@@ -327,6 +354,8 @@ mc_painter_finish(mc_painter *painter, mc_ctx *ctx)
     MC_SPAN(ctx, "mapcache_painter_finish");
     for (int i = 0; i < painter->style->pass_count; i++) {
         mc_pass *done = &painter->passes[i];
+        if (done->pile != NULL)
+            MC_TRY(mc_pile_lay(done->pile, i == 0 ? painter->canvas : done->canvas));
         for (int rule = 0; done->wholes != NULL && rule < painter->style->passes[i].rule_count; rule++)
             MC_TRY(mc_whole_lay(painter, done, &done->wholes[rule],
                                 &painter->style->passes[i].rules[rule].symbolizers[0], true));

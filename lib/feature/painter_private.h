@@ -11,6 +11,9 @@
 
 enum { MC_PASSES_MAX = 16, MC_PICTURES_MAX = 16, MC_CELLS_MAX = 16 };
 
+/* Strokes that wait (feature/pile.h). */
+typedef struct mc_pile mc_pile;
+
 /* What a rule that is painted whole has gathered. */
 typedef struct mc_whole {
     mc_area *fill, *wide; /* NULL: not used so far */
@@ -22,8 +25,10 @@ typedef struct mc_whole {
 } mc_whole;
 
 typedef struct mc_pass {
+    struct mc_rules *rules; /* feature/rules.h */
     mc_canvas *canvas; /* of the passes after the first; NULL: nothing painted yet */
     mc_whole *wholes;  /* by rule; NULL: feature by feature */
+    mc_pile *pile;     /* NULL: not used so far */
 } mc_pass;
 
 /* Pictures and cells of patterns that are the same for all features. */
