@@ -10,9 +10,11 @@
 #include "feature/bands_private.h"
 
 enum {
+    WIDEST = 32,                   /* pixels */
     LONGEST = 8192 * MC_SUBPIXELS, /* of a segment, across or down */
 };
 
+#define MITRE_LIMIT 4.0 /* as the stroker's */
 #define TURN 0.7        /* cosine of a bend at which two sides cover a pixel as if they did not know of each other */
 #define TIP 0.125       /* pixels: where a mitre is no longer, a round join is not told from it */
 
@@ -146,7 +148,7 @@ make_bend(const banding *b, const segment *in, ending *end, segment *out)
         outer = (vector){ (u.y + v.y) * side, -(u.x + v.x) * side };
     } else
         cosine = 0;
-    bool is_mitre = b->join == MC_JOIN_MITRE && cosine * MC_BANDS_MITRE_LIMIT > 1;
+    bool is_mitre = b->join == MC_JOIN_MITRE && cosine * MITRE_LIMIT > 1;
     bool is_short = b->half * (1 - cosine) <= TIP * cosine;
     bool fits = cosine > 0 && b->half * fabs(cross) <= (1 + dot) * fmin(in->length, out->length) / 2;
     if (!fits || (b->join == MC_JOIN_ROUND && !is_short)) {
@@ -260,10 +262,10 @@ add_closed(const banding *b, const mc_shape_point *points, int count)
         add_segment(b, &first, &first_end);
 }
 
-static bool
-suits(const mc_shape *shape, const mc_pen *pen)
+bool
+mc_bands_suit(const mc_shape *shape, const mc_pen *pen)
 {
-    if (pen->dashes != NULL || pen->offset != 0 || !(pen->width <= MC_BANDS_WIDEST))
+    if (pen->dashes != NULL || pen->offset != 0 || !(pen->width <= WIDEST))
         return false;
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++]) {
         mc_shape_point last = shape->points[shape->kind == MC_SHAPE_POLYGONS ? shape->ends[part] - 1 : begin];
@@ -274,17 +276,20 @@ suits(const mc_shape *shape, const mc_pen *pen)
     return true;
 }
 
-bool
+double
+mc_bands_reach(const mc_pen *pen)
+{
+    return pen->width / 2 * MITRE_LIMIT + 1;
+}
+
+void
 mc_bands_add(mc_outline *outline, const mc_shape *shape, const mc_pen *pen)
 {
-    if (!suits(shape, pen))
-        return false;
     banding b = { .outline = outline, .half = pen->width / 2, .join = pen->join, .cap = pen->cap };
-    b.reach = (int32_t)(b.half * MC_BANDS_MITRE_LIMIT * MC_SUBPIXELS) + MC_SUBPIXELS;
+    b.reach = (int32_t)(mc_bands_reach(pen) * MC_SUBPIXELS);
     b.right = outline->width * MC_SUBPIXELS + b.reach;
     b.bottom = outline->height * MC_SUBPIXELS + b.reach;
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++])
         (shape->kind == MC_SHAPE_POLYGONS ? add_closed : add_open)(&b, shape->points + begin,
                                                                    shape->ends[part] - begin);
-    return true;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "feature/blocks.h"
-#include "feature/cover.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
@@ -84,13 +83,6 @@ cover_plain(uint8_t *plane, int count, float x, const mc_piece *piece, const row
     }
 }
 
-static inline __attribute__((always_inline)) bool
-is_hidden(const mc_outline *outline, int first, int last, int y)
-{
-    return outline->cover != NULL &&
-           mc_cover_hides(outline->cover, outline->cover_left + first, outline->cover_top + y, last - first + 1, 1);
-}
-
 #ifdef WITH_AVX2
 /* Eight pixels in a row: what all lines and the circle leave of them. */
 WITH_AVX2 static inline __attribute__((always_inline)) __m128i
@@ -129,8 +121,6 @@ add_small(mc_outline *outline, const mc_piece *piece, const int box[4], int coun
     for (int k = 0; k < count; k++)
         a[k] = _mm256_set1_ps(piece->a[k]);
     for (int y = box[1]; y <= box[3]; y++) {
-        if (is_hidden(outline, first, box[2], y))
-            continue;
         float at = (float)(y - piece->row) + 0.5F - piece->fy;
         __m128i *to = (__m128i *)(void *)(outline->plane + (size_t)y * (size_t)outline->stride + first);
         __m128i words = eight(px, at, piece, a, count);
@@ -164,8 +154,6 @@ add_small_avx2(mc_outline *outline, const mc_piece *piece, const int box[4])
 static void
 add_row(mc_outline *outline, const mc_piece *piece, const float *inverse, int y, int first, int last)
 {
-    if (is_hidden(outline, first, last, y))
-        return;
     row r = { .y = (float)(y - piece->row) + 0.5F - piece->fy };
     for (int i = 0; i < piece->count; i++)
         r.at[i] = piece->b[i] * r.y + piece->c[i];

@@ -20,8 +20,6 @@ typedef struct mc_outline {
     bool pairs;      /* two rows at a time: the processor has AVX2 */
     bool summed;     /* what is there are sums, in 255 steps even of a coarse plane: bands (feature/bands.h) */
     bool dirty;
-    const struct mc_cover *cover; /* of a map: what it hides need not be painted (bands only); NULL: none */
-    int cover_left, cover_top;    /* where in the map the plane's corner is */
 } mc_outline;
 
 /* So many pixels may be written beyond the width: rows are painted some pixels at a time, from the first one on. */

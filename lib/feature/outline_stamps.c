@@ -112,6 +112,11 @@ lay(mc_outline *outline, const uint8_t *stamp, int left, int top, uint8_t most)
 const uint8_t *
 mc_outline_stamp_of(int *left, int *top, uint8_t *most, mc_shape_point a, mc_shape_point b, float pen)
 {
+    if (a.y > b.y || (a.y == b.y && a.x > b.x)) {
+        mc_shape_point swap = a;
+        a = b;
+        b = swap;
+    }
     int ax = (a.x + (1 << (UNIT_SHIFT - 1))) >> UNIT_SHIFT, ay = (a.y + (1 << (UNIT_SHIFT - 1))) >> UNIT_SHIFT;
     int dx = ((b.x + (1 << (UNIT_SHIFT - 1))) >> UNIT_SHIFT) - ax;
     int dy = ((b.y + (1 << (UNIT_SHIFT - 1))) >> UNIT_SHIFT) - ay;

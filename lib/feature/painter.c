@@ -10,7 +10,6 @@
 #include "feature/graphic.h"
 #include "feature/mvt_shape.h"
 #include "feature/painter_private.h"
-#include "feature/pile.h"
 #include "feature/rules.h"
 #include "feature/stroker.h"
 #include "mapcache/trace.h"
@@ -183,7 +182,8 @@ lay(mc_painter *painter, mc_canvas *canvas, mc_fill_rule rule, const mc_symboliz
     return mc_canvas_fill(canvas, painter->coverage, rule, mc_painter_ink(painter, ink, feature));
 }
 
-/* Whether the straight line between the ends of a line passes all of its vertices within a tolerance, in their order. */
+/* Whether the straight line between the ends of a line passes all of its vertices within a tolerance, in their order.
+ */
 static bool
 is_chord(const mc_shape_point *points, int count, double tolerance)
 {
@@ -218,6 +218,28 @@ mc_painter_straight(mc_painter *painter, const mc_symbolizer *symbol, const mc_s
     return painter->straight.failed ? shape : &painter->straight;
 }
 
+/* Thin strokes, and those that bands can be made of. */
+static mc_error *
+paint_by_distance(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol,
+                  const mc_shape *shape, const mc_pen *pen, const mc_feature *feature)
+{
+    const mc_stroke *stroke = &symbol->stroke;
+    bool thin = mc_painter_is_thin(stroke, pen->width, symbol);
+    if (!thin && (stroke->ink.pattern != NULL || !mc_bands_suit(shape, pen)))
+        return MC_OK;
+    mc_color color = mc_painter_ink(painter, &stroke->ink, feature);
+    MC_TRY(mc_window_stroke(done, painter, canvas, shape, pen, thin, color));
+    if (*done)
+        return MC_OK;
+    *done = true;
+    MC_TRY(mc_painter_outline(&painter->outline, painter, false));
+    if (thin)
+        mc_outline_add(painter->outline, shape, (float)pen->width);
+    else
+        mc_bands_add(painter->outline, shape, pen);
+    return mc_canvas_outline(canvas, painter->outline, color);
+}
+
 static mc_error *
 paint_stroke(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_shape *shape,
              const mc_feature *feature)
@@ -230,17 +252,11 @@ paint_stroke(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol
         return MC_OK;
     width = mc_painter_pixels(painter, symbol, width);
     shape = mc_painter_straight(painter, symbol, shape);
-    if (mc_painter_is_thin(stroke, width, symbol)) {
-        MC_TRY(mc_painter_outline(&painter->outline, painter, false));
-        mc_outline_add(painter->outline, shape, (float)width);
-        return mc_canvas_outline(canvas, painter->outline, mc_painter_ink(painter, &stroke->ink, feature));
-    }
     mc_pen pen = mc_painter_pen(painter, symbol, width);
-    if (stroke->ink.pattern == NULL) {
-        MC_TRY(mc_painter_outline(&painter->outline, painter, false));
-        if (mc_bands_add(painter->outline, shape, &pen))
-            return mc_canvas_outline(canvas, painter->outline, mc_painter_ink(painter, &stroke->ink, feature));
-    }
+    bool done = false;
+    MC_TRY(paint_by_distance(&done, painter, canvas, symbol, shape, &pen, feature));
+    if (done)
+        return MC_OK;
     MC_TRY(mc_painter_area(&painter->coverage, painter, false));
     mc_stroker_add(painter->coverage, shape, &pen, &painter->scratch);
     return lay(painter, canvas, MC_NON_ZERO, symbol, &stroke->ink, feature);
@@ -288,14 +304,7 @@ static mc_error *
 paint_symbol(mc_painter *painter, mc_pass *to, const mc_symbolizer *symbol, const mc_feature *feature)
 {
     mc_canvas *canvas;
-    bool waits = false;
     MC_TRY(mc_painter_target(&canvas, painter, to));
-    if (to->pile == NULL && symbol->kind == MC_SYMBOL_LINE)
-        to->pile = mc_pile_create(painter);
-    if (to->pile != NULL)
-        MC_TRY(mc_pile_take(&waits, to->pile, canvas, symbol, feature));
-    if (waits)
-        return MC_OK;
     if (symbol->kind == MC_SYMBOL_POINT)
         return mc_graphic_paint(painter, canvas, symbol, feature);
     for (int kind = 0; kind < 3; kind++)
@@ -354,8 +363,6 @@ mc_painter_finish(mc_painter *painter, mc_ctx *ctx)
     MC_SPAN(ctx, "mapcache_painter_finish");
     for (int i = 0; i < painter->style->pass_count; i++) {
         mc_pass *done = &painter->passes[i];
-        if (done->pile != NULL)
-            MC_TRY(mc_pile_lay(done->pile, i == 0 ? painter->canvas : done->canvas));
         for (int rule = 0; done->wholes != NULL && rule < painter->style->passes[i].rule_count; rule++)
             MC_TRY(mc_whole_lay(painter, done, &done->wholes[rule],
                                 &painter->style->passes[i].rules[rule].symbolizers[0], true));
