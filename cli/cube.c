@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "commands.h"
@@ -155,7 +156,7 @@ tell(void *baton, const mc_cube_event *event)
         printf("{\"left_out_time\":%s}\n", json(mc_time_text(event->time_us, pool), pool));
     if (event->kind == MC_CUBE_COMMITTED && options->json && !options->quiet)
         printf("{\"images\":%d,\"of\":%d,\"seconds\":%.2f}\n", event->images, event->of,
-               (double)(apr_time_now() - run->began) / APR_USEC_PER_SEC);
+               (double)(mc_clock_now() - run->began) / APR_USEC_PER_SEC);
     if (event->kind == MC_CUBE_COMMITTED && run->bar) {
         printf("\r%d of %d images", event->images, event->of);
         run->drawn = true;
@@ -214,13 +215,13 @@ ingest(run *run)
 static int
 run_ingest(run *run)
 {
-    run->began = apr_time_now();
+    run->began = mc_clock_now();
     mc_error *error = open_cube(run);
     if (error == MC_OK)
         error = ingest(run);
     clear_bar(run);
     int status = error != MC_OK ? 1 : stop != 0 ? INTERRUPTED : run->report.left_out > 0 ? LEFT_OUT : 0;
-    double seconds = (double)(apr_time_now() - run->began) / APR_USEC_PER_SEC;
+    double seconds = (double)(mc_clock_now() - run->began) / APR_USEC_PER_SEC;
     const char *words = error == MC_OK ? NULL : mc_error_chain(error, run->pool);
     if (words != NULL)
         fprintf(stderr, "mapcache cube: %s\n", words);

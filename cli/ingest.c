@@ -245,8 +245,6 @@ ingest_and_measure(run *run)
     report->before = mc_ingest_store_bytes(run->ingests[0], &run->ctx);
     mc_error *error = ingest_all(run);
     report->after = mc_ingest_store_bytes(run->ingests[0], &run->ctx);
-    if (report->after >= 0 && report->before < 0)
-        report->before = 0; /* there was none */
     return error;
 }
 

@@ -76,7 +76,8 @@ def replace(old, fresh):
 
 def cubes(options, folder, images, database):
     cells = [({"who": "ours"}, lambda: ours.cube(folder, database, images, None), options.rounds),
-             ({"who": "ours, 64 MiB"}, lambda: ours.cube(folder, database, images, "64M"), options.rounds)]
+             ({"who": "ours, 64 MiB"}, lambda: ours.cube(folder, database, images, "64M"), options.rounds),
+             ({"who": "ours, three overviews"}, lambda: ours.cube(folder, database, images, None, 3), options.rounds)]
     for name, way in scripts.WAYS.items():
         cells.append(({"who": f"script: {name}"}, lambda way=way: scripts.run(way, database, images, options.changed_images), options.rounds if way == "assembled" else 1))
     return in_turn([cell for cell in cells if wanted(options, cell[0]["who"])], options.rounds)

@@ -8,15 +8,15 @@ LEVELS = (2, 3, 4, 5)
 FORMATS = {"raster": ("PNG", "png"), "vector": ("vector", "mvt")}
 
 
-def configuration(folder, names, data):
-    """Tilesets `name-raster` and `name-vector`; every tile is asked for by itself."""
+def configuration(folder, names, data, metatile=1):
+    """Tilesets `name-raster` and `name-vector`, made in squares of so many tiles a side."""
     layers = ""
     for name in names:
         (folder / f"{name}.sld").write_text(config.sld(name))
         layers += f"""<source name="{name}" type="postgis"><layer name="{name}"><connection>{data.database.connection()}</connection><table>{name}</table><id>gid</id>
           <style>{folder}/{name}.sld</style></layer></source>"""
         for kind, (form, _) in FORMATS.items():
-            layers += f"""<tileset name="{name}-{kind}"><source>{name}</source><cache>disk</cache><grid>country</grid><format>{form}</format><metatile>1 1</metatile>
+            layers += f"""<tileset name="{name}-{kind}"><source>{name}</source><cache>disk</cache><grid>country</grid><format>{form}</format><metatile>{metatile} {metatile}</metatile>
               <metabuffer>0</metabuffer></tileset>"""
     (folder / "cache").mkdir()
     (folder / "cache").chmod(0o777)

@@ -82,7 +82,8 @@ void mc_mvt_layer_keep(mc_mvt_layer_data *layer, const bool *keep);
 size_t mc_mvt_layer_size(const mc_mvt_layer_data *layer, int extent);
 uint8_t *mc_mvt_layer_write(uint8_t *at, const mc_mvt_layer_data *layer, int extent);
 
-/* A geometry as commands (MVT 2.1, 4.3), at the end of the layer's geometry. */
-void mc_mvt_layer_geometry(mc_mvt_layer_data *layer, mc_mvt_record *record, const mc_shape *shape);
+/* A geometry as commands (MVT 2.1, 4.3), at the end of the layer's geometry. `origin`: the tile's upper left corner. */
+void mc_mvt_layer_geometry(mc_mvt_layer_data *layer, mc_mvt_record *record, const mc_shape *shape,
+                           mc_shape_point origin);
 
 #endif

@@ -39,9 +39,8 @@ put_step(uint8_t *at, mc_shape_point *from, mc_shape_point to)
 }
 
 static uint8_t *
-put_parts(uint8_t *at, const mc_shape *shape)
+put_parts(uint8_t *at, const mc_shape *shape, mc_shape_point last)
 {
-    mc_shape_point last = { 0, 0 };
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++]) {
         at = put_command(at, MOVE_TO, 1);
         at = put_step(at, &last, shape->points[begin]);
@@ -55,7 +54,7 @@ put_parts(uint8_t *at, const mc_shape *shape)
 }
 
 void
-mc_mvt_layer_geometry(mc_mvt_layer_data *layer, mc_mvt_record *record, const mc_shape *shape)
+mc_mvt_layer_geometry(mc_mvt_layer_data *layer, mc_mvt_record *record, const mc_shape *shape, mc_shape_point origin)
 {
     static const mc_mvt_type types[] = {
         [MC_SHAPE_POINTS] = MC_MVT_POINT, [MC_SHAPE_LINES] = MC_MVT_LINE, [MC_SHAPE_POLYGONS] = MC_MVT_POLYGON
@@ -67,12 +66,11 @@ mc_mvt_layer_geometry(mc_mvt_layer_data *layer, mc_mvt_record *record, const mc_
         return;
     record->type = types[shape->kind];
     if (shape->kind == MC_SHAPE_POINTS) {
-        mc_shape_point last = { 0, 0 };
         at = put_command(at, MOVE_TO, shape->point_count);
         for (int i = 0; i < shape->point_count; i++)
-            at = put_step(at, &last, shape->points[i]);
+            at = put_step(at, &origin, shape->points[i]);
     } else {
-        at = put_parts(at, shape);
+        at = put_parts(at, shape, origin);
     }
     record->geometry = layer->geometry.size;
     record->geometry_size = (uint32_t)(at - begin);

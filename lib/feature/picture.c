@@ -150,6 +150,17 @@ shrink(mc_pixels *to, const mc_pixels *from)
         }
 }
 
+mc_error *
+mc_picture_scale(mc_pixels **scaled, const mc_pixels *own, int width, int height, apr_pool_t *pool)
+{
+    MC_TRY(mc_pixels_create(scaled, width, height, true, pool));
+    if (width <= own->width && height <= own->height)
+        shrink(*scaled, own);
+    else
+        mc_pixels_resample(*scaled, own, 0, 0, (double)own->width / width, (double)own->height / height, MC_BILINEAR);
+    return MC_OK;
+}
+
 static mc_error *
 make_from_image(mc_pixels **pixels, const char *bytes, size_t size, double height, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -164,12 +175,7 @@ make_from_image(mc_pixels **pixels, const char *bytes, size_t size, double heigh
     if (wide == own_width && high == own_height)
         return MC_OK;
     mc_pixels_attach(own, pool);
-    MC_TRY(mc_pixels_create(pixels, wide, high, true, pool));
-    if (wide <= own_width && high <= own_height)
-        shrink(*pixels, own);
-    else
-        mc_pixels_resample(*pixels, own, 0, 0, (double)own_width / wide, (double)own_height / high, MC_BILINEAR);
-    return MC_OK;
+    return mc_picture_scale(pixels, own, wide, high, pool);
 }
 
 static mc_error *

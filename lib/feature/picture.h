@@ -20,6 +20,10 @@ mc_error *mc_picture_get(mc_pixels **pixels, const mc_picture *picture, const mc
 /* Whether it is the same for all features. */
 bool mc_picture_is_constant(const mc_picture *picture);
 
+/* A picture of another size; its pixels, one reference of the caller's. */
+mc_error *mc_picture_scale(mc_pixels **scaled, const mc_pixels *own, int width, int height,
+                           apr_pool_t *pool) MC_CHECKED;
+
 /* Lays a picture over the map as far as `opacity` (0..255) says. One that is not turned is moved to whole pixels. */
 void mc_picture_draw(mc_pixels *target, const mc_pixels *picture, const mc_placing *placing, unsigned opacity);
 

@@ -9,9 +9,11 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/workers.h"
 #include "feature/projection.h"
 #include "feature/warp.h"
+#include "feature/wrap.h"
 #include "mapcache/trace.h"
 
 #define FIELDS_HOLD apr_time_from_sec(60)
@@ -45,8 +47,8 @@ static mc_error *
 find_column(mc_postgis_column *column, postgis *layer, mc_ctx *ctx, apr_pool_t *pool)
 {
     pthread_mutex_lock(&layer->lock);
-    apr_time_t now = apr_time_now();
-    bool found = layer->found != 0 && now >= layer->found && now - layer->found < COLUMN_HOLD;
+    apr_time_t now = mc_clock_now();
+    bool found = layer->found != 0 && now - layer->found < COLUMN_HOLD;
     *column = layer->column;
     column->name = apr_pstrdup(pool, layer->name);
     pthread_mutex_unlock(&layer->lock);
@@ -107,6 +109,9 @@ typedef struct reading {
     const postgis *layer;
     const mc_postgis_column *column;
     const mc_postgis_wish *wish;
+    const mc_feature_query *map; /* in its own CRS */
+    const mc_wrap *plan;
+    int world;
     mc_geometry geometry;
     int first;           /* column of the first attribute */
     const char **values; /* of the attributes */
@@ -229,13 +234,14 @@ hand_over(reading *r, const mc_postgres_row *row, mc_feature_taker *take, void *
         return MC_OK;
     }
     r->worth += spared(r, &row->fields[0]);
-    if (mc_geometry_is_empty(&r->geometry))
+    if (mc_geometry_is_empty(&r->geometry) || !mc_wrap_holds(r->plan, r->map, r->world, &r->geometry))
         return MC_OK;
     for (int i = 0; i < r->wish->query->attribute_count; i++)
         r->values[i] = value_of(r, i, &row->fields[r->first + i]);
     const mc_feature feature = { .id = r->first == 2 ? whole_number(&row->fields[1]) : 0,
                                  .geometry = &r->geometry,
-                                 .values = r->values };
+                                 .values = r->values,
+                                 .map = r->map };
     return take(baton, &feature, r->ctx);
 }
 
@@ -296,10 +302,10 @@ postgis_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, 
 {
     postgis *layer = (postgis *)data;
     mc_postgis_column column;
-    apr_time_t now = apr_time_now();
+    apr_time_t now = mc_clock_now();
     *fields = NULL;
     pthread_mutex_lock(&layer->lock);
-    if (layer->fields != NULL && now >= layer->fields_time && now - layer->fields_time < FIELDS_HOLD)
+    if (layer->fields != NULL && now - layer->fields_time < FIELDS_HOLD)
         *fields = copy_fields(layer->fields, pool);
     pthread_mutex_unlock(&layer->lock);
     if (*fields != NULL)
@@ -344,7 +350,7 @@ prepare(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer, 
     wish->transfer = (mc_transfer)layer->config.transfer;
     if (wish->transfer == MC_TRANSFER_AUTO) {
         mc_pace *pace = mc_postgres_pace(ctx->process->postgres, layer->config.connection);
-        bool pack = mc_pace_choose(pace, apr_time_now()) == MC_PACKED;
+        bool pack = mc_pace_choose(pace, mc_clock_now()) == MC_PACKED;
         wish->transfer = pack ? MC_TRANSFER_TWKB : MC_TRANSFER_BINARY;
     }
     double pixel = mc_lattice_pixel(&query->lattice, &query->box);
@@ -376,8 +382,9 @@ learn(const reading *r, postgis *layer, const mc_postgres_answer *answer)
     double gain = traffic.bytes == 0 ? 1 : (double)(traffic.bytes + r->worth) / (double)traffic.bytes;
     if (r->wish->transfer != MC_TRANSFER_HEX && later > 0)
         mc_pace_add(pace, r->wish->transfer == MC_TRANSFER_TWKB ? MC_PACKED : MC_PLAIN, later,
-                    (int64_t)((double)later * gain), traffic.waited, apr_time_now());
-    remember_rows(layer, r->wish->query, r->rows);
+                    (int64_t)((double)later * gain), traffic.waited, mc_clock_now());
+    if (r->world == 0)
+        remember_rows(layer, r->wish->query, r->rows);
     if (r->ctx->trace != NULL)
         mc_trace_say(r->ctx->trace, "database:",
                      apr_psprintf(r->ctx->pool,
@@ -422,6 +429,23 @@ read_with(reading *r, postgis *layer, const mc_postgis_statement *statement, mc_
     return error;
 }
 
+/* What one of the worlds shows. */
+static mc_error *
+read_world(reading *r, postgis *layer, mc_feature_taker *take, void *baton, apr_pool_t *pool)
+{
+    mc_postgis_statement *statement = apr_palloc(pool, sizeof(*statement));
+    mc_feature_query own;
+    mc_postgis_wish wish = { .query = &own };
+    wish.map_srid = in_own_srid(&own, r->column->srid, r->map, pool);
+    MC_TRY(prepare(statement, &wish, layer, r->column, r->ctx, pool));
+    r->wish = &wish;
+    r->rows = r->worth = 0;
+    mc_error *error = read_with(r, layer, statement, take, baton, pool);
+    if (error != MC_OK && error->kind == MC_ERR_UPSTREAM)
+        forget_column(layer);
+    return error;
+}
+
 static mc_error *
 postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_taker *take, void *baton,
              int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool)
@@ -429,21 +453,21 @@ postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_ta
     MC_SPAN(ctx, "mapcache_postgis_read");
     postgis *layer = (postgis *)data;
     mc_postgis_column column;
-    mc_postgis_statement *statement = apr_palloc(pool, sizeof(*statement));
-    mc_feature_query own;
-    mc_postgis_wish wish = { .query = &own };
+    mc_wrap plan;
     mc_error *error = find_column(&column, layer, ctx, pool);
     if (error != MC_OK)
         return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be read from its database", data->name);
-    wish.map_srid = in_own_srid(&own, column.srid, query, pool);
-    MC_TRY(prepare(statement, &wish, layer, &column, ctx, pool));
-    reading r = { .layer = layer, .column = &column, .wish = &wish, .ctx = ctx };
+    reading r = { .layer = layer, .column = &column, .plan = &plan, .ctx = ctx };
     r.first = query->ids && layer->config.id != NULL ? 2 : 1;
     r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(query->attribute_count + 1));
     r.texts = apr_palloc(pool, sizeof(*r.texts) * (size_t)(query->attribute_count + 1));
-    error = read_with(&r, layer, statement, take, baton, pool);
-    if (error != MC_OK && error->kind == MC_ERR_UPSTREAM)
-        forget_column(layer);
+    mc_wrap_plan(&plan, query, column.srid == 0 ? NULL : apr_psprintf(pool, "EPSG:%d", column.srid),
+                 column.bounded ? &column.bounds : NULL);
+    for (r.world = plan.first; r.world <= plan.last && error == MC_OK; r.world++) {
+        r.map = mc_wrap_query(&plan, query, r.world, pool);
+        if (r.map != NULL)
+            error = read_world(&r, layer, take, baton, pool);
+    }
     mc_geometry_free(&r.geometry);
     *skipped = r.skipped;
     return error;

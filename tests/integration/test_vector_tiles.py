@@ -111,6 +111,11 @@ def tileset(name, source, form="mvt", more="", grid=GRID):
             f"<cache>disk</cache><grid>{grid}</grid><format>{form}</format>{more}</tileset>")
 
 
+# Tilesets and what they are made of: each has one of metatiles beside it, whose tiles are the same.
+SINGLE = {"shapes": ("shapes", "mvt", GRID), "tables": ("tables", "mvt", GRID), "few": ("shapes", "few", GRID), "small": ("shapes", "small", GRID),
+          "degrees": ("tables", "mvt", "WGS84")}
+
+
 @pytest.fixture(scope="module")
 def config(shared_folder, database, content):
     folder = shared_folder
@@ -153,6 +158,7 @@ def config(shared_folder, database, content):
       {tileset("bare", "bare")}{tileset("few", "shapes", "few")}{tileset("small", "shapes", "small")}
       {tileset("slow", "sleepy", "slow")}{tileset("picture", "shapes", "PNG")}{tileset("degrees", "tables", grid="WGS84")}
       {tileset("box", "tables").replace("<cache>disk", "<cache>box")}
+      {"".join(tileset(f"meta-{name}", SINGLE[name][0], SINGLE[name][1], "<metatile>4 3</metatile>", SINGLE[name][2]) for name in SINGLE)}
       <tileset name="empty"><cache>disk</cache><grid>{GRID}</grid><format>mvt</format></tileset>
       <tileset name="foreign"><cache>foreign</cache><grid>{GRID}</grid><format>mvt</format></tileset>
       <tileset name="raw"><cache>foreign</cache><grid>{GRID}</grid><format>pbf</format></tileset>
@@ -590,6 +596,17 @@ def test_budget_of_bytes(web):
     assert 2048 < len(body) <= 4096 and sum(map(len, decode(body).values())) > 3
 
 
+@pytest.mark.parametrize("name", SINGLE)
+def test_tiles_of_metatiles_are_the_same(web, name):
+    """To the last bit; also at the end of the grid, where metatiles are smaller, where rows count upwards, and where memory is for fewer tiles (small)."""
+    grid = SINGLE[name][2]
+    for z, x, y in some_tiles(8, 40, (0, 1, 2, 3, 4)):
+        y = y // 2 if grid == "WGS84" else y
+        alone, together = (web.get(f"/mc/gmaps/{layer}@{grid}/{z}/{x}/{y}.mvt", {"Accept-Encoding": "gzip"}) for layer in (name, f"meta-{name}"))
+        assert alone.status == together.status == 200, (alone.body, together.body)
+        assert alone.body == together.body, (z, x, y)
+
+
 def test_budget_of_time(web, config):
     before = counter(web, "vector_late_total")
     for _ in range(2):
@@ -675,7 +692,7 @@ def test_seeding(web, config, build):
 
 
 REFUSED = {
-    "<metatile>2 2</metatile>": "cannot have a <metatile>",
+    "<metatile>20 20</metatile>": "cannot have a <metatile> of more than 256 tiles",
     "<metabuffer>5</metabuffer>": "cannot have a <metabuffer>",
     '<dimensions><assembly_type>stack</assembly_type><dimension type="values" name="a" default="b">b</dimension></dimensions>':
         "cannot have an <assembly_type>",
