@@ -177,6 +177,10 @@ mc_piece_add(mc_outline *outline, const mc_piece *piece)
 {
     int first = piece->column + (int)floorf(piece->left + piece->fx);
     int last = piece->column + (int)floorf(piece->right + piece->fx);
+#ifdef WITH_AVX2
+    /* As large as it is by itself, not on this map: each way has roundings of its own. */
+    const bool is_small = last - first < 2 * LANES && outline->pairs && __builtin_cpu_supports("fma");
+#endif
     int top = piece->row + (int)floorf(piece->top + piece->fy);
     int bottom = piece->row + (int)floorf(piece->bottom + piece->fy);
     first = first < 0 ? 0 : first;
@@ -189,7 +193,7 @@ mc_piece_add(mc_outline *outline, const mc_piece *piece)
     outline->top = top < outline->top ? top : outline->top;
     outline->bottom = bottom > outline->bottom ? bottom : outline->bottom;
 #ifdef WITH_AVX2
-    if (last - first < 2 * LANES && outline->pairs && __builtin_cpu_supports("fma")) {
+    if (is_small) {
         add_small_avx2(outline, piece, (const int[4]){ first, top, last, bottom });
         return;
     }

@@ -121,7 +121,7 @@ mc_window_stroke(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_sh
     if (*done || !place(&left, &top, shape, pen, thin))
         return MC_OK;
     *done = true;
-    if (left >= canvas->width || top >= canvas->height)
+    if (left >= canvas->width || top >= canvas->height || left <= -SIDE || top <= -SIDE)
         return MC_OK;
     move(&window->shape, shape, left, top);
     if (thin)
