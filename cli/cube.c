@@ -1,7 +1,5 @@
 /* `mapcache cube`: images into data cubes, and what dates they have. */
 #include <apr_strings.h>
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +10,7 @@
 #include "commands.h"
 #include "cube_options.h"
 #include "ingest_inputs.h"
+#include "interrupt.h"
 #include "mapcache/server.h"
 
 enum { INTERRUPTED = 2, LEFT_OUT = 3 };
@@ -32,20 +31,6 @@ typedef struct run {
 } run;
 
 static volatile int stop;
-
-static void
-on_interrupt(int signal_number)
-{
-    static const char text[] = "\ninterrupted: what is being written is completed (once more: ends at once)\n";
-    (void)signal_number;
-    if (stop != 0)
-        _exit(INTERRUPTED);
-    stop = 1;
-    int saved = errno;
-    if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
-        stop = 1; /* nobody to tell */
-    errno = saved;
-}
 
 static mc_error *
 open_cube(run *run)
@@ -196,7 +181,6 @@ static mc_error *
 ingest(run *run)
 {
     const mc_cube_options *options = &run->options;
-    struct sigaction interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
     mc_cube_ingest_options how = { .memory = options->cache_limit,
                                    .threads = options->threads,
                                    .scratch = options->scratch,
@@ -205,8 +189,7 @@ ingest(run *run)
                                    .tell = tell,
                                    .baton = run };
     MC_TRY(find_inputs(run));
-    sigaction(SIGINT, &interrupt, NULL);
-    sigaction(SIGTERM, &interrupt, NULL);
+    mc_cli_stop_on_interrupt(&stop, "\ninterrupted: what is being written is completed (once more: ends at once)\n");
     run->bar = !options->json && !options->quiet && isatty(STDOUT_FILENO);
     return mc_cube_ingest(&run->report, run->cube, (const mc_cube_input *)(const void *)run->inputs->elts,
                           run->inputs->nelts, &how, &run->ctx, run->ctx.pool);

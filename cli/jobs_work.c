@@ -1,24 +1,15 @@
 /* `mapcache jobs work`: one worker, until it is interrupted or nothing is left. */
 #include <apr_strings.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "interrupt.h"
 #include "jobs.h"
 
 static volatile int stop;
-
-static void
-on_interrupt(int signal_number)
-{
-    (void)signal_number;
-    if (stop != 0)
-        _exit(2);
-    stop = 1;
-}
 
 static void
 print_json(const jobs_display *display, const mc_jobs_shift_result *r, int64_t job, int status)
@@ -110,11 +101,9 @@ mc_cli_jobs_work(jobs_cli *cli)
     jobs_display display = mc_cli_jobs_display(cli);
     mc_jobs_shift shift = mc_cli_jobs_shift(cli, &stop);
     mc_jobs_shift_result result;
-    struct sigaction interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
     shift.show = show;
     shift.baton = &display;
-    sigaction(SIGINT, &interrupt, NULL);
-    sigaction(SIGTERM, &interrupt, NULL);
+    mc_cli_stop_on_interrupt(&stop, NULL);
     mc_error *error = mc_jobs_work(&result, &shift, cli->pool);
     int status = error == MC_OK ? 0 : mc_cli_jobs_failed(cli, error);
     mc_cli_jobs_end(&display, &result, status);

@@ -161,8 +161,8 @@ shake_hands(PGconn *pg, const mc_pg_target *target, const mc_pg_wait *wait, bool
  * What makes rows come in the order of their table: a plan for each box of a map (for any box that could come, the
  * planner expects one row, and takes them from the index one by one), and reading that begins at the beginning, by one
  * process: the rows of several come as they find them. No plan is compiled: of a large table it would be each time, for
- * longer than the query takes. A server that does not know all of these does without. And how many connections it has
- * room for.
+ * longer than the query takes. Pages that a statement names are read without the others. A server that does not know
+ * all of these does without. And how many connections it has room for.
  */
 static mc_error *
 set_up_session(mc_pg_connection *connection, const mc_pg_wait *wait)
@@ -171,7 +171,7 @@ set_up_session(mc_pg_connection *connection, const mc_pg_wait *wait)
     (void)PQsendQuery(
         connection->pg,
         "SET synchronize_seqscans = off; SET plan_cache_mode = force_custom_plan; "
-        "SET max_parallel_workers_per_gather = 0; SET jit = off; SELECT "
+        "SET max_parallel_workers_per_gather = 0; SET jit = off; SET enable_tidscan = on; SELECT "
         "current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int "
         "- coalesce(current_setting('reserved_connections', true)::int, 0)");
     for (;;) {

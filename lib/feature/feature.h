@@ -63,8 +63,9 @@ typedef struct mc_feature_ops {
 /* First member of every kind's own struct. */
 struct mc_feature_data {
     const mc_feature_ops *ops;
-    const char *name; /* of the layer, for messages */
-    bool has_ids;     /* features have numbers that stay theirs */
+    const char *name;         /* of the layer, for messages */
+    bool has_ids;             /* features have numbers that stay theirs */
+    const char *id_attribute; /* the attribute that they are; NULL: none of them is */
 };
 
 #endif

@@ -324,8 +324,8 @@ tile_size(const tile *t, const mc_mvt *mvt)
     for (int i = 0; i < mvt->layer_count; i++) {
         if (mc_mvt_record_count(&t->layers[i]) == 0)
             continue;
-        size_t layer = mc_mvt_layer_size(&t->layers[i], mvt->options.extent);
-        size += 1 + mc_varint_size(layer) + layer;
+        mc_mvt_layer_measure(&t->layers[i], mvt->options.extent);
+        size += 1 + mc_varint_size(t->layers[i].size) + t->layers[i].size;
     }
     return size;
 }
@@ -354,7 +354,7 @@ write_tile(uint8_t *at, const tile *t, const mc_mvt *mvt)
         if (mc_mvt_record_count(&t->layers[i]) == 0)
             continue;
         *at++ = TILE_LAYER;
-        at = mc_varint(at, mc_mvt_layer_size(&t->layers[i], mvt->options.extent));
+        at = mc_varint(at, t->layers[i].size);
         at = mc_mvt_layer_write(at, &t->layers[i], mvt->options.extent);
     }
     return at;

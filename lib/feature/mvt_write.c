@@ -104,35 +104,37 @@ has_id(const mc_mvt_layer_data *layer, const mc_mvt_record *record)
     return layer->ids && record->id >= 0;
 }
 
-static size_t
-feature_size(const mc_mvt_layer_data *layer, const mc_mvt_record *record)
+static void
+measure_feature(mc_mvt_record *record, const mc_mvt_layer_data *layer)
 {
-    size_t size = 2 + block_size(record->geometry_size);
+    record->message_size = 2 + block_size(record->geometry_size);
+    record->tags_size = (uint32_t)tags_size(layer, record);
     if (has_id(layer, record))
-        size += 1 + mc_varint_size((uint64_t)record->id);
+        record->message_size += 1 + mc_varint_size((uint64_t)record->id);
     if (record->tag_count > 0)
-        size += block_size(tags_size(layer, record));
-    return size;
+        record->message_size += block_size(record->tags_size);
 }
 
-static const mc_mvt_record *
+static mc_mvt_record *
 record_at(const mc_mvt_layer_data *layer, int index)
 {
-    return (const mc_mvt_record *)(const void *)layer->records.data + index;
+    return (mc_mvt_record *)(void *)layer->records.data + index;
 }
 
-size_t
-mc_mvt_layer_size(const mc_mvt_layer_data *layer, int extent)
+void
+mc_mvt_layer_measure(mc_mvt_layer_data *layer, int extent)
 {
     const mc_mvt_value *values = (const mc_mvt_value *)(const void *)layer->values.data;
     size_t size = 2 + block_size(strlen(layer->name)) + 1 + mc_varint_size((uint64_t)extent);
-    for (int i = 0; i < mc_mvt_record_count(layer); i++)
-        size += block_size(feature_size(layer, record_at(layer, i)));
+    for (int i = 0; i < mc_mvt_record_count(layer); i++) {
+        measure_feature(record_at(layer, i), layer);
+        size += block_size(record_at(layer, i)->message_size);
+    }
     for (int i = 0; i < layer->field_count; i++)
         size += block_size(strlen(layer->fields[i].name));
     for (size_t i = 0; i < layer->values.size / sizeof(*values); i++)
         size += block_size(values[i].size);
-    return size;
+    layer->size = size;
 }
 
 static uint8_t *
@@ -149,14 +151,14 @@ static uint8_t *
 put_feature(uint8_t *at, const mc_mvt_layer_data *layer, const mc_mvt_record *record)
 {
     *at++ = LAYER_FEATURE;
-    at = mc_varint(at, feature_size(layer, record));
+    at = mc_varint(at, record->message_size);
     if (has_id(layer, record)) {
         *at++ = FEATURE_ID;
         at = mc_varint(at, (uint64_t)record->id);
     }
     if (record->tag_count > 0) {
         *at++ = FEATURE_TAGS;
-        at = mc_varint(at, tags_size(layer, record));
+        at = mc_varint(at, record->tags_size);
         for (uint32_t i = 0; i < record->tag_count; i++)
             at = mc_varint(at, tags_of(layer, record)[i]);
     }

@@ -278,7 +278,7 @@ mc_feature_data *
 mc_shapefile_create(const mc_shapefile_config *config, const char *layer, apr_pool_t *pool)
 {
     shapefile *made = apr_pcalloc(pool, sizeof(*made));
-    made->data = (mc_feature_data){ &shapefile_ops, layer, true };
+    made->data = (mc_feature_data){ &shapefile_ops, layer, true, NULL };
     made->config = *config;
     made->paths[0] = config->path;
     made->paths[1] = beside(config->path, ".dbf", pool);

@@ -1,9 +1,11 @@
 /* Vector tiles of the sources that draw: the same layers and data as their maps, as features instead of pixels. */
 #include <apr_strings.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/text.h"
 #include "feature/mvt.h"
 #include "mapcache/trace.h"
 #include "source/vector.h"
@@ -69,6 +71,36 @@ make_query(mc_feature_query *query, const place *at, const mc_render *wanted)
                               left + at->columns * at->width + margin_x, top + margin_y };
 }
 
+/* Where the numbers of features are among their attributes: as whole numbers, so that they need not be asked for twice.
+ * -1: nowhere. */
+static int
+find_id(const mc_vector_layer *layer, const apr_array_header_t *fields)
+{
+    const char *name = layer->data->id_attribute;
+    for (int i = 0; name != NULL && i < fields->nelts; i++) {
+        const mc_field *field = &APR_ARRAY_IDX(fields, i, mc_field);
+        if (field->type == MC_FIELD_INTEGER && strcmp(field->name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+typedef struct numbered {
+    mc_mvt *mvt;
+    int id; /* the attribute that is the feature's number */
+} numbered;
+
+/* Below zero is a number that is not written. */
+static mc_error *
+take_numbered(void *baton, const mc_feature *feature, mc_ctx *ctx)
+{
+    const numbered *n = baton;
+    mc_feature copy = *feature;
+    if (copy.values[n->id] == NULL || !mc_parse_int64(&copy.id, copy.values[n->id], INT64_MIN, INT64_MAX))
+        copy.id = -1;
+    return mc_mvt_take(n->mvt, &copy, ctx);
+}
+
 static mc_error *
 add_layer(mc_mvt *mvt, const mc_vector_layer *layer, const place *at, const mc_render *wanted, mc_ctx *ctx,
           apr_pool_t *pool)
@@ -83,8 +115,11 @@ add_layer(mc_mvt *mvt, const mc_vector_layer *layer, const place *at, const mc_r
     make_query(&query, at, wanted);
     query.attributes = names;
     query.attribute_count = fields->nelts;
-    query.ids = layer->data->has_ids;
+    numbered n = { mvt, find_id(layer, fields) };
+    query.ids = layer->data->has_ids && n.id < 0;
     mc_mvt_layer(mvt, layer->name, (const mc_field *)(const void *)fields->elts, fields->nelts, layer->data->has_ids);
+    if (n.id >= 0)
+        return layer->data->ops->read(layer->data, &query, take_numbered, &n, &skipped, ctx, pool);
     return layer->data->ops->read(layer->data, &query, mc_mvt_take, mvt, &skipped, ctx, pool);
 }
 

@@ -140,6 +140,34 @@ def test_content_inside_of_the_style(studio):
     assert studio.draw(point(picture("icon.jpg")), 100, 80)[36:44, 44:56, 3].all()
 
 
+def test_gifs(studio):
+    """Plain, woven, with a transparent colour, of several pictures, one that does not fill its screen; broken ones are told."""
+    studio.shapes([("POINT(50 40)", {"n": 1})])
+    styles, own = studio.folder / "styles", numpy.zeros((24, 31, 3), numpy.uint8)
+    own[..., 0], own[..., 1], own[..., 2] = numpy.arange(31) * 8, (numpy.arange(24) * 10)[:, None], 77
+    image = Image.fromarray(own).quantize(200)
+    wanted = numpy.asarray(image.convert("RGBA"))
+    for more in ({"interlace": 0}, {"interlace": 1}, {"save_all": True, "append_images": [image.rotate(90)], "duration": 100}):
+        image.save(styles / "icon.gif", **more)
+        shown = studio.draw(point(picture("icon.gif")), 100, 80)
+        left, top, right, bottom = box_of(shown)
+        assert numpy.array_equal(shown[top:bottom, left:right], wanted), more
+    index = int(numpy.asarray(image)[0, 0])
+    image.save(styles / "icon.gif", transparency=index)
+    shown = studio.draw(point(picture("icon.gif")), 100, 80)[top:bottom, left:right]
+    assert numpy.array_equal(shown[..., 3] == 0, numpy.asarray(image) == index)
+    data = (styles / "icon.gif").read_bytes()
+    data = data[:6] + (40).to_bytes(2, "little") + (20).to_bytes(2, "little") + data[10:]
+    (styles / "other.gif").write_bytes(data)  # a screen that is wider and less high than its picture
+    shown = studio.draw(point(picture("other.gif", "<se:AnchorPoint><se:AnchorPointX>0</se:AnchorPointX><se:AnchorPointY>1"
+                                                   "</se:AnchorPointY></se:AnchorPoint>")), 100, 80)
+    assert numpy.array_equal(shown[41:60, 51:81], numpy.where((numpy.asarray(image) == index)[..., None], 0, wanted)[1:20, 1:])
+    assert not shown[:40].any() and not shown[60:].any()
+    (styles / "broken.gif").write_bytes(data[:-200])
+    studio.write(point(picture("broken.gif")))
+    assert not studio.draw(None, 100, 80).any() and "GIF" in studio.log
+
+
 def test_a_replaced_file_is_seen(studio):
     studio.shapes([("POINT(50 40)", {"n": 1})])
     path = studio.folder / "styles/changing.png"
@@ -154,10 +182,10 @@ def test_a_replaced_file_is_seen(studio):
 
 @pytest.mark.parametrize("href, reason", [
     ("http://example.org/a.png", "no file of this machine"), ("../outside.png", "not in the style's folder"),
-    ("link.png", "not in the style's folder"), ("/etc/passwd", "no PNG, JPEG or SVG"), ("nothing.png", "not in the style's folder"),
+    ("link.png", "not in the style's folder"), ("/etc/passwd", "no PNG, JPEG, GIF or SVG"), ("nothing.png", "not in the style's folder"),
     ("/nothing/at/all.png", "not there"), ("data:image/png;base64,AAAA", "no file of this machine"),
     ("${strConcat(a,b)}.png", "an expression inside"), ("/srv/${icon}.png", "outside of the style's folder"),
-    ("base64:AAAA", "no PNG, JPEG or SVG")])
+    ("base64:AAAA", "no PNG, JPEG, GIF or SVG")])
 def test_files_that_cannot_be_drawn_are_named(studio, href, reason):
     studio.shapes([("POINT(50 40)", {"n": 1})])
     code, said = studio.check(point(picture(href)))

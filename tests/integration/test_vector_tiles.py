@@ -129,6 +129,9 @@ def config(shared_folder, database, content):
     query = (f'<layer name="open">{connection}<query><![CDATA[SELECT gid AS number, *, geom AS again FROM areas'
              " WHERE geom && !BBOX! AND open AND count > (!LEAST!)::int]]></query><geometry>geom</geometry><srid>3857</srid>"
              "<attributes>number, share,open</attributes><minzoom>1</minzoom><maxzoom>3</maxzoom></layer>")
+    numbered = "".join(f'<layer name="{name}">{connection}<query>SELECT {gid} AS gid, geom FROM points</query><geometry>geom</geometry><srid>3857</srid>'
+                       f"<id>gid</id><attributes>{wanted}</attributes></layer>" for name, gid, wanted in (
+                           ("both", "nullif(gid, gid / 5 * 5)", "gid"), ("text", "gid::text", "gid"), ("alone", "gid", "")))
     least = '<dimensions><dimension type="regex" name="least" default="0"><regex>^[0-9]+$</regex></dimension></dimensions>'
     path = folder / "vector.xml"
     path.write_text(f"""<mapcache>
@@ -145,6 +148,7 @@ def config(shared_folder, database, content):
       <source name="tables" type="postgis">{tables}</source>
       <source name="packed" type="postgis">{tables.replace("<id>", "<transfer>twkb</transfer><id>")}</source>
       <source name="query" type="postgis">{query}</source>
+      <source name="numbered" type="postgis">{numbered}</source>
       <source name="sleepy" type="postgis"><layer name="areas">{connection}<query>SELECT * FROM areas, pg_sleep(20)</query>
         <geometry>geom</geometry><srid>3857</srid></layer></source>
       <source name="missing" type="postgis"><layer name="areas">{connection}<table>nothing</table></layer></source>
@@ -154,7 +158,7 @@ def config(shared_folder, database, content):
       {tileset("either", "either")}
       {tileset("proxied", "shapes").replace("<grid>", '<grid max-cached-zoom="2" out-of-zoom-strategy="proxy">')}
       {tileset("ruled", "shapes").replace("<grid>", '<grid ruleset="north" tolerance="0">')}
-      {tileset("shapes", "shapes")}{tileset("tables", "tables")}{tileset("packed", "packed")}{tileset("query", "query", more=least)}
+      {tileset("shapes", "shapes")}{tileset("tables", "tables")}{tileset("packed", "packed")}{tileset("query", "query", more=least)}{tileset("numbered", "numbered")}
       {tileset("bare", "bare")}{tileset("few", "shapes", "few")}{tileset("small", "shapes", "small")}
       {tileset("slow", "sleepy", "slow")}{tileset("picture", "shapes", "PNG")}{tileset("degrees", "tables", grid="WGS84")}
       {tileset("box", "tables").replace("<cache>disk", "<cache>box")}
@@ -458,6 +462,17 @@ def test_query_with_attributes_levels_and_dimension(web, content):
         assert attributes["share"] == rows[attributes["number"]]["share"]
     assert {row["number"] for _, row, _ in some} == {row["number"] for _, row, _ in everything
                                                      if rows[row["number"]]["count"] > 200000000}
+
+
+def test_ids_are_among_the_attributes_or_not(web, content):
+    """What the database has no number for has none, and no such attribute; the others have it once as id and once as attribute, or as id alone."""
+    rows = decode(gzip.decompress(get(web, "numbered", 0, 0, 0).body))
+    known = {number for number, _, _ in content["points"]}
+    assert {key for key, _, _ in rows["both"]} == {None, *(number for number in known if number % 5 != 0)}
+    assert sum(key is None for key, _, _ in rows["both"]) == sum(number % 5 == 0 for number in known)
+    assert all(attributes == ({} if key is None else {"gid": key}) for key, attributes, _ in rows["both"])
+    assert {key for key, _, _ in rows["text"]} == known and all(attributes == {"gid": str(key)} for key, attributes, _ in rows["text"])
+    assert {key for key, _, _ in rows["alone"]} == known and all(attributes == {} for _, attributes, _ in rows["alone"])
 
 
 def test_no_attributes_when_none_are_wanted(web):
