@@ -424,6 +424,7 @@ read_world(reading *r, postgis *layer, mc_feature_taker *take, void *baton, apr_
     mc_error *error = read_with(r, layer, statement, take, baton, pool);
     if (error != MC_OK && error->kind == MC_ERR_UPSTREAM)
         forget_column(layer);
+    r->wish = NULL; /* it ends here */
     return error;
 }
 
