@@ -1,7 +1,8 @@
 """A vector tile against a raster tile of the same data: the tiles of a level, each made and stored, alone and in metatiles.
 
 Tiles are stored in memory where there is room for that: what a disk's file system needs for a new file is all of its own, and depends on what
-others have just removed there. Clients take gzip, as all that show vector tiles do.
+others have just removed there. Clients take gzip, as all that show vector tiles do. Geometry
+comes as plain binary: `auto` packs it where a busy machine makes the database look far away.
 """
 import pathlib
 import shutil
@@ -24,7 +25,7 @@ def configuration(folder, names, data, metatile=1):
     layers = ""
     for name in names:
         (folder / f"{name}.sld").write_text(config.sld(name))
-        layers += f"""<source name="{name}" type="postgis"><layer name="{name}"><connection>{data.database.connection()}</connection><table>{name}</table><id>gid</id>
+        layers += f"""<source name="{name}" type="postgis"><layer name="{name}"><connection>{data.database.connection()}</connection><table>{name}</table><id>gid</id><transfer>binary</transfer>
           <style>{folder}/{name}.sld</style></layer></source>"""
         for kind, (form, _) in FORMATS.items():
             layers += f"""<tileset name="{name}-{kind}"><source>{name}</source><cache>disk</cache><grid>country</grid><format>{form}</format><metatile>{metatile} {metatile}</metatile>

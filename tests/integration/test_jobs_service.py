@@ -137,7 +137,7 @@ GOOD = {"tileset": "world"}
     ({**GOOD, "priority": 2 ** 40}, "priority"), ({**GOOD, "attempts": 0.5}, "attempts"), ({**GOOD, "attempts": 1000}, "tried"),
     ({**GOOD, "side": 99999}, "metatiles wide"), ({**GOOD, "area": "POLYGON((0 0, 1 1"}, "area"), ({**GOOD, "area_srs": "EPSG:4326"}, "with an area"), ({**GOOD, "older": -5}, "older"), ({**GOOD, "colour": 1}, 'no field "colour"'),
     ({**GOOD, "dimensions": {"space": "1"}}, 'no dimension "space"'), ({**GOOD, "dimensions": {"time": {"a": 1}}}, "nested"),
-    ({**GOOD, "mode": "transfer"}, "no tileset"), ({**GOOD, "target": "copy"}, "only a transfer"), ({"tileset": "copy"}, "no source"),
+    ({**GOOD, "mode": "transfer"}, "needs the tileset"), ({**GOOD, "target": "copy"}, "only a transfer"), ({"tileset": "copy"}, "no source"),
     ({**GOOD, "tileset": "'; drop table mapcache_jobs; --"}, "no tileset"),
 ])
 def test_what_cannot_be_a_job_is_refused_by_name(door, body, message):
