@@ -65,7 +65,7 @@ is_full(const uint8_t *mask, size_t pixels)
     return set == pixels;
 }
 
-/* Lays samples over what the slot has; mask NULL: all of them. */
+/* Lays samples over what the slot has; mask NULL: all of them. What nobody knows is zero, not what was there before. */
 static void
 lay(writing *w, const spot *at, int slot, const uint8_t *samples, const uint8_t *mask)
 {
@@ -75,6 +75,8 @@ lay(writing *w, const spot *at, int slot, const uint8_t *samples, const uint8_t 
         w->covers[slot] = MC_COVER_ALL;
         return;
     }
+    if (w->covers[slot] == MC_COVER_NONE)
+        memset(out, 0, at->bytes);
     copy_some(out, samples, mask, at->pixels, (size_t)w->shape->bands);
     if (w->covers[slot] == MC_COVER_ALL)
         return;
