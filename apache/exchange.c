@@ -14,6 +14,8 @@
 #include <stdatomic.h>
 #include <strings.h>
 
+#include "base/clock.h"
+
 APLOG_USE_MODULE(mapcache);
 
 /* Microseconds between two looks whether the client is still there. */
@@ -114,7 +116,7 @@ find_client(client *client, const request_rec *r)
     apr_socket_t *socket = ap_get_conn_socket(client->connection);
     client->socket = socket != NULL && apr_os_sock_get(&descriptor, socket) == APR_SUCCESS ? descriptor : -1;
     atomic_init(&client->gone, false);
-    atomic_init(&client->next_look, apr_time_now() + LOOK_INTERVAL);
+    atomic_init(&client->next_look, mc_clock_now() + LOOK_INTERVAL);
 }
 
 /* httpd itself notices that a client has gone only when it writes to it. */
@@ -124,7 +126,7 @@ client_gone(void *baton)
     client *client = baton;
     if (atomic_load_explicit(&client->gone, memory_order_relaxed) || client->connection->aborted != 0)
         return true;
-    apr_time_t now = apr_time_now();
+    apr_time_t now = mc_clock_now();
     if (client->socket < 0 || now < atomic_load_explicit(&client->next_look, memory_order_relaxed))
         return false;
     atomic_store_explicit(&client->next_look, now + LOOK_INTERVAL, memory_order_relaxed);
@@ -211,7 +213,7 @@ door_exchange(request_rec *r, const door_alias *alias, const char *path, mc_runt
         .process = mc_runtime_process(runtime),
         .log = &log.log,
         .trace = door_trace_create(r),
-        .deadline = config->deadline > 0 ? r->request_time + (apr_time_t)(config->deadline * 1e6) : 0,
+        .deadline = config->deadline > 0 ? mc_clock_now() + (apr_time_t)(config->deadline * 1e6) : 0,
         .headers = r->headers_in,
         .abandoned = client_gone,
         .abandoned_baton = &client,

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "exchange.h"
 #include "records.h"
 
@@ -65,7 +66,7 @@ client_gone(void *baton)
     mc_connection *connection = baton;
     if (atomic_load_explicit(&connection->gone, memory_order_relaxed))
         return true;
-    apr_time_t now = apr_time_now();
+    apr_time_t now = mc_clock_now();
     if (now < atomic_load_explicit(&connection->next_look, memory_order_relaxed))
         return false;
     atomic_store_explicit(&connection->next_look, now + look_interval, memory_order_relaxed);
@@ -102,7 +103,7 @@ answer(mc_connection *connection, mc_connections *shared)
         mc_exchange_refuse(&reply, 400, "the request's variables cannot be read", MC_FCGI_HEADER_SIZE, pool);
     } else {
         atomic_store_explicit(&connection->gone, false, memory_order_relaxed);
-        atomic_store_explicit(&connection->next_look, apr_time_now() + look_interval, memory_order_relaxed);
+        atomic_store_explicit(&connection->next_look, mc_clock_now() + look_interval, memory_order_relaxed);
         const mc_exchange exchange = {
             .variables = variables,
             .read_body = read_body,

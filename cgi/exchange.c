@@ -7,6 +7,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 
 static const char *
@@ -207,7 +208,7 @@ handle(mc_http_response **response, const mc_generation *generation, mc_runtime 
         .process = mc_runtime_process(runtime),
         .log = &generation->log,
         .trace = create_trace(generation, variables, pool),
-        .deadline = config->deadline > 0 ? apr_time_now() + (apr_time_t)(config->deadline * 1e6) : 0,
+        .deadline = config->deadline > 0 ? mc_clock_now() + (apr_time_t)(config->deadline * 1e6) : 0,
         .headers = headers,
         .abandoned = exchange->abandoned,
         .abandoned_baton = exchange->abandoned_baton,

@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
+
 struct mc_generations {
     const char *file;
     bool threads;
@@ -121,7 +123,7 @@ mc_generations_create(const char *file, bool threads, apr_pool_t *pool)
     pthread_mutex_init(&generations->lock, NULL);
     pthread_mutex_init(&generations->loading, NULL);
     look(generations);
-    atomic_store(&generations->next_look, apr_time_now() + APR_USEC_PER_SEC);
+    atomic_store(&generations->next_look, mc_clock_now() + APR_USEC_PER_SEC);
     return generations;
 }
 
@@ -152,7 +154,7 @@ mc_generation_acquire(mc_generations *generations)
     mc_generation *generation = current(generations);
     if (generation != NULL && !mc_server_config(generation->server)->auto_reload)
         return generation;
-    apr_time_t now = apr_time_now();
+    apr_time_t now = mc_clock_now();
     apr_time_t due = atomic_load_explicit(&generations->next_look, memory_order_relaxed);
     if (now < due || !atomic_compare_exchange_strong(&generations->next_look, &due, now + APR_USEC_PER_SEC))
         return generation;

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 /* How a thread stands. STUCK: the supervisor has given its turn away. */
 enum { IDLE, QUICK, SLOW, STUCK };
 
@@ -16,11 +18,7 @@ mc_lanes_init(mc_lanes *lanes, int quick, bool (*start)(void *baton), void *bato
     *lanes = (mc_lanes){ .quick = quick, .start = start, .baton = baton };
     pthread_mutex_init(&lanes->lock, NULL);
     pthread_cond_init(&lanes->unparked, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&lanes->turn, &attributes);
-    pthread_condattr_destroy(&attributes);
+    mc_clock_condition(&lanes->turn);
     lanes->awake = quick; /* the threads that the caller starts */
 }
 
@@ -141,18 +139,12 @@ give_way(mc_lane *lane, int state)
 static void
 queue_up(mc_lanes *lanes)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += TURN_MS * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_nsec -= 1000000000L;
-        until.tv_sec++;
-    }
-    int status = 0;
+    apr_time_t until = mc_clock_now() + TURN_MS * 1000;
+    bool early = true;
     atomic_fetch_add(&lanes->queueing, 1);
     offer_turn(lanes); /* who has left just now may not have seen the queue */
-    while (lanes->turns == 0 && status != ETIMEDOUT)
-        status = pthread_cond_timedwait(&lanes->turn, &lanes->lock, &until);
+    while (lanes->turns == 0 && early)
+        early = mc_clock_wait(&lanes->turn, &lanes->lock, until);
     atomic_fetch_sub(&lanes->queueing, 1);
     if (lanes->turns > 0)
         lanes->turns--;
@@ -173,7 +165,7 @@ come_back(mc_lane *lane)
         queue_up(lanes);
     set_awake(lanes, lanes->awake + 1);
     pthread_mutex_unlock(&lanes->lock);
-    atomic_store_explicit(&lane->since, apr_time_now(), memory_order_relaxed);
+    atomic_store_explicit(&lane->since, mc_clock_now(), memory_order_relaxed);
     atomic_store(&lane->state, QUICK);
 }
 

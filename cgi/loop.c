@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/workers.h"
 #include "connection.h"
 #include "lanes.h"
@@ -184,7 +185,7 @@ work(void *baton)
         watched *w = event.data.ptr;
         if (w->kind == WATCH_WAKE)
             continue;
-        mc_lane_enter(&self->lane, apr_time_now());
+        mc_lane_enter(&self->lane, mc_clock_now());
         if (atomic_load_explicit(&l->lanes.running, memory_order_relaxed) >= l->lanes.quick)
             ask_for_help(l);
         (void)atomic_load_explicit(&w->turns, memory_order_acquire);
@@ -218,7 +219,7 @@ start_worker(void *baton)
 static void
 help(loop *l)
 {
-    apr_time_t now = apr_time_now();
+    apr_time_t now = mc_clock_now();
     pthread_mutex_lock(&l->lock);
     int count = l->worker_count;
     pthread_mutex_unlock(&l->lock);
@@ -233,7 +234,7 @@ help(loop *l)
 static void
 shut_idle(loop *l)
 {
-    apr_time_t limit = apr_time_now() - l->idle_max;
+    apr_time_t limit = mc_clock_now() - l->idle_max;
     pthread_mutex_lock(&l->lock);
     for (watched *w = l->first; w != NULL; w = w->next) {
         apr_time_t touched = atomic_load_explicit(&w->touched, memory_order_relaxed);
@@ -247,7 +248,7 @@ static void
 supervise(loop *l)
 {
     apr_interval_time_t between = l->idle_max / IDLE_LOOKS + 1000;
-    apr_time_t next_look = apr_time_now() + between;
+    apr_time_t next_look = mc_clock_now() + between;
     for (;;) {
         struct pollfd waits[2] = { { l->signals, POLLIN, 0 }, { l->notify, POLLIN, 0 } };
         bool paused = atomic_load(&l->paused);
@@ -257,9 +258,9 @@ supervise(loop *l)
             return;
         if (waits[0].revents != 0)
             return;
-        if (apr_time_now() >= next_look) {
+        if (mc_clock_now() >= next_look) {
             shut_idle(l);
-            next_look = apr_time_now() + between;
+            next_look = mc_clock_now() + between;
         }
         if (waits[1].revents != 0) {
             uint64_t count;
@@ -293,9 +294,9 @@ drain(loop *l)
         }
         close(l->listeners[i].descriptor);
     }
-    apr_time_t end = apr_time_now() + (apr_time_t)DRAIN_MS * 1000;
+    apr_time_t end = mc_clock_now() + (apr_time_t)DRAIN_MS * 1000;
     for (;;) {
-        int left = (int)((end - apr_time_now()) / 1000);
+        int left = (int)((end - mc_clock_now()) / 1000);
         if (left <= 0)
             return false;
         bool idle = atomic_load(&l->shared.active) == 0;

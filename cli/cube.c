@@ -1,16 +1,16 @@
 /* `mapcache cube`: images into data cubes, and what dates they have. */
 #include <apr_strings.h>
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "commands.h"
 #include "cube_options.h"
 #include "ingest_inputs.h"
+#include "interrupt.h"
 #include "mapcache/server.h"
 
 enum { INTERRUPTED = 2, LEFT_OUT = 3 };
@@ -31,20 +31,6 @@ typedef struct run {
 } run;
 
 static volatile int stop;
-
-static void
-on_interrupt(int signal_number)
-{
-    static const char text[] = "\ninterrupted: what is being written is completed (once more: ends at once)\n";
-    (void)signal_number;
-    if (stop != 0)
-        _exit(INTERRUPTED);
-    stop = 1;
-    int saved = errno;
-    if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
-        stop = 1; /* nobody to tell */
-    errno = saved;
-}
 
 static mc_error *
 open_cube(run *run)
@@ -155,7 +141,7 @@ tell(void *baton, const mc_cube_event *event)
         printf("{\"left_out_time\":%s}\n", json(mc_time_text(event->time_us, pool), pool));
     if (event->kind == MC_CUBE_COMMITTED && options->json && !options->quiet)
         printf("{\"images\":%d,\"of\":%d,\"seconds\":%.2f}\n", event->images, event->of,
-               (double)(apr_time_now() - run->began) / APR_USEC_PER_SEC);
+               (double)(mc_clock_now() - run->began) / APR_USEC_PER_SEC);
     if (event->kind == MC_CUBE_COMMITTED && run->bar) {
         printf("\r%d of %d images", event->images, event->of);
         run->drawn = true;
@@ -195,7 +181,6 @@ static mc_error *
 ingest(run *run)
 {
     const mc_cube_options *options = &run->options;
-    struct sigaction interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
     mc_cube_ingest_options how = { .memory = options->cache_limit,
                                    .threads = options->threads,
                                    .scratch = options->scratch,
@@ -204,8 +189,7 @@ ingest(run *run)
                                    .tell = tell,
                                    .baton = run };
     MC_TRY(find_inputs(run));
-    sigaction(SIGINT, &interrupt, NULL);
-    sigaction(SIGTERM, &interrupt, NULL);
+    mc_cli_stop_on_interrupt(&stop, "\ninterrupted: what is being written is completed (once more: ends at once)\n");
     run->bar = !options->json && !options->quiet && isatty(STDOUT_FILENO);
     return mc_cube_ingest(&run->report, run->cube, (const mc_cube_input *)(const void *)run->inputs->elts,
                           run->inputs->nelts, &how, &run->ctx, run->ctx.pool);
@@ -214,13 +198,13 @@ ingest(run *run)
 static int
 run_ingest(run *run)
 {
-    run->began = apr_time_now();
+    run->began = mc_clock_now();
     mc_error *error = open_cube(run);
     if (error == MC_OK)
         error = ingest(run);
     clear_bar(run);
     int status = error != MC_OK ? 1 : stop != 0 ? INTERRUPTED : run->report.left_out > 0 ? LEFT_OUT : 0;
-    double seconds = (double)(apr_time_now() - run->began) / APR_USEC_PER_SEC;
+    double seconds = (double)(mc_clock_now() - run->began) / APR_USEC_PER_SEC;
     const char *words = error == MC_OK ? NULL : mc_error_chain(error, run->pool);
     if (words != NULL)
         fprintf(stderr, "mapcache cube: %s\n", words);

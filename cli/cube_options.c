@@ -1,14 +1,13 @@
 /* Options of `mapcache cube`: one table for parser and usage text. */
 #include "cube_options.h"
 
-#include <apr_getopt.h>
 #include <apr_strings.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "ingest_options.h"
+#include "options.h"
 
 enum { CUBE = 256, TIME, DATE, AT, SRS, NO_DATA, CACHE_LIMIT, SCRATCH, JSON };
 
@@ -45,25 +44,20 @@ mc_cube_usage(const char *message)
         "ingest stores images (PNG and JPEG with world files, TIFF with GeoTIFF tags or a world file) in a cube, each\n"
         "at its time. Images of one time are a mosaic: where they overlap, the later one is on top. A time that the\n"
         "cube has already is corrected where the images lie. dates lists the times of a cube.\n");
-    for (const apr_getopt_option_t *row = rows; row->name != NULL; row++) {
-        char name[40];
-        snprintf(name, sizeof(name), "--%s%s", row->name, row->has_arg ? " ..." : "");
-        if (row->optch < 256)
-            printf("  -%c, %-22s %s\n", row->optch, name, row->description);
-        else
-            printf("      %-22s %s\n", name, row->description);
-    }
+    mc_options_list(rows);
     puts("\nExit status: 0 all is stored, 1 an error, 2 interrupted (what is stored is right; run it again), 3 images\n"
          "were left out, each named with its reason, and with it the others of its time. More: docs/datacube.md");
 }
 
 /* False where the value cannot be read. */
 static bool
-set_value(mc_cube_options *options, int letter, const char *text, apr_pool_t *pool)
+take_value(void *baton, int letter, const char *text, apr_pool_t *pool)
 {
-    const char *slash = strchr(text, '/');
+    mc_cube_options *options = baton;
+    const char *slash;
     switch (letter) {
     case DATE:
+        slash = strchr(text, '/');
         options->date = slash == NULL ? text : apr_pstrmemdup(pool, text, (apr_size_t)(slash - text));
         options->step = slash == NULL ? NULL : slash + 1;
         return true;
@@ -72,7 +66,7 @@ set_value(mc_cube_options *options, int letter, const char *text, apr_pool_t *po
         return mc_parse_doubles(options->at, 2, NULL, text, ",");
     case NO_DATA:
         options->raster.has_no_data = true;
-        return mc_ingest_color(options->raster.no_data, text);
+        return mc_option_color(options->raster.no_data, text);
     case CACHE_LIMIT:
         return mc_parse_size(&options->cache_limit, text) && options->cache_limit >= 1 << 20 &&
                options->cache_limit <= (int64_t)1 << 40;
@@ -81,39 +75,6 @@ set_value(mc_cube_options *options, int letter, const char *text, apr_pool_t *po
     default:
         return false;
     }
-}
-
-static bool
-set_option(mc_cube_options *options, int letter, const char *text, apr_pool_t *pool)
-{
-    const struct {
-        int letter;
-        const char **text;
-        bool *flag;
-    } simple[] = {
-        { 'c', &options->config, NULL }, { CUBE, &options->cube, NULL },      { 'l', &options->list, NULL },
-        { TIME, &options->time, NULL },  { SRS, &options->raster.srs, NULL }, { SCRATCH, &options->scratch, NULL },
-        { JSON, NULL, &options->json },  { 'q', NULL, &options->quiet },      { 'v', NULL, &options->verbose },
-        { 'h', NULL, &options->help },
-    };
-    for (size_t i = 0; i < sizeof(simple) / sizeof(simple[0]); i++)
-        if (simple[i].letter == letter) {
-            if (simple[i].text != NULL)
-                *simple[i].text = text;
-            else
-                *simple[i].flag = true;
-            return true;
-        }
-    return set_value(options, letter, text, pool);
-}
-
-static const char *
-name_of(int letter)
-{
-    const apr_getopt_option_t *row = rows;
-    while (row->optch != letter)
-        row++;
-    return row->name;
 }
 
 static const char *
@@ -138,25 +99,23 @@ const char *
 mc_cube_options_parse(mc_cube_options *options, int argc, const char *const *argv, apr_pool_t *pool)
 {
     const char *folder = getenv("TMPDIR");
-    apr_getopt_t *getopt;
-    int letter;
-    const char *text;
-    apr_status_t status;
     *options = (mc_cube_options){ .scratch = folder == NULL || *folder == '\0' ? "/var/tmp" : folder,
                                   .cache_limit = (int64_t)256 << 20 };
-    apr_getopt_init(&getopt, pool, argc, argv);
-    getopt->interleave = 1;
-    getopt->errfn = NULL;
-    while ((status = apr_getopt_long(getopt, rows, &letter, &text)) == APR_SUCCESS)
-        if (!set_option(options, letter, text, pool))
-            return apr_psprintf(pool, "--%s cannot be \"%s\"", name_of(letter), text);
-    if (options->help)
-        return NULL;
-    apr_array_header_t *paths = apr_array_make(pool, 16, sizeof(const char *));
-    if (status != APR_EOF)
-        return apr_psprintf(pool, "\"%s\" is no option, or lacks its value", argv[getopt->ind - 1]);
-    for (int i = getopt->ind; i < argc; i++)
-        APR_ARRAY_PUSH(paths, const char *) = getopt->argv[i];
-    options->paths = paths;
+    const mc_option_place places[] = {
+        { 'c', &options->config, NULL },
+        { CUBE, &options->cube, NULL },
+        { 'l', &options->list, NULL },
+        { TIME, &options->time, NULL },
+        { SRS, &options->raster.srs, NULL },
+        { SCRATCH, &options->scratch, NULL },
+        { JSON, NULL, &options->json },
+        { 'q', NULL, &options->quiet },
+        { 'v', NULL, &options->verbose },
+        { 'h', NULL, &options->help },
+        { 0, NULL, NULL },
+    };
+    const char *problem = mc_options_parse(&options->paths, rows, places, take_value, options, argc, argv, pool);
+    if (problem != NULL || options->help)
+        return problem;
     return check(options, strcmp(argv[0], "dates") == 0);
 }

@@ -12,6 +12,7 @@
 #include "detail_stores.h"
 #include "mapcache/seed.h"
 #include "mapcache/server.h"
+#include "ogr_area.h"
 
 static const apr_getopt_option_t rows[] = {
     { "help", 'h', FALSE, "this list" },
@@ -166,7 +167,7 @@ parse(detail *d, int argc, const char *const *argv)
         return "an option is not known or lacks its argument";
     if (!d->help && (d->config == NULL || d->tileset_name == NULL || d->grid_name == NULL))
         return "--config, --tileset and --grid are required";
-    return mc_detail_area_check(&d->area, d->has_extent);
+    return mc_ogr_area_check(&d->area.ogr, d->has_extent, NULL);
 }
 
 static const char *

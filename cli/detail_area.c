@@ -1,33 +1,16 @@
 /* The area of `mapcache detail`: an extent, or what an OGR source holds. */
 #include "detail_area.h"
 
-#include <stdio.h>
-
+#include "ogr_area.h"
 #include "seed/region.h"
-
-const char *
-mc_detail_area_check(const mc_detail_area *area, bool has_extent)
-{
-    const mc_seed_ogr *ogr = &area->ogr;
-    if (ogr->source != NULL && has_extent)
-        return "the area comes from one of --extent and --ogr-datasource";
-    if (ogr->source == NULL && (ogr->layer != NULL || ogr->where != NULL || ogr->sql != NULL))
-        return "--ogr-layer, --ogr-where and --ogr-sql need --ogr-datasource";
-    if (ogr->sql != NULL && (ogr->layer != NULL || ogr->where != NULL))
-        return "--ogr-sql stands for --ogr-layer and --ogr-where";
-    return NULL;
-}
 
 mc_error *
 mc_detail_area_read(mc_detail_area *area, const mc_grid *grid, int finest, apr_pool_t *pool)
 {
-    int64_t features, invalid;
     area->grid = grid;
     area->ogr.shape = &area->shape;
-    MC_TRY(mc_seed_area_ogr(&area->region, &features, &invalid, &area->ogr, grid, finest, pool));
-    if (invalid > 0)
-        fprintf(stderr, "%lld of %lld features have no valid geometry and are passed over\n", (long long)invalid,
-                (long long)features);
+    area->ogr.united = true;
+    MC_TRY(mc_ogr_area_read(&area->region, &area->ogr, grid, finest, pool));
     if (area->region != NULL)
         MC_TRY(mc_seed_shape_cut(&area->geometry, &area->extent, area->shape, NULL, pool));
     if (area->geometry == NULL)

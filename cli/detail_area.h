@@ -14,9 +14,6 @@ typedef struct mc_detail_area {
     mc_seed_shape *shape;
 } mc_detail_area;
 
-/* What is wrong with options of the source; NULL: nothing. */
-const char *mc_detail_area_check(const mc_detail_area *area, bool has_extent);
-
 /* Reads the source, and says on stderr how many features it passed over. MC_ERR_CONFIG where nothing is left. */
 mc_error *mc_detail_area_read(mc_detail_area *area, const mc_grid *grid, int finest, apr_pool_t *pool) MC_CHECKED;
 

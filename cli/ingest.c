@@ -1,14 +1,12 @@
 /* `mapcache ingest`: from options and configuration to plans, one for each time, their runs, and the exit status. */
 #include <apr_strings.h>
-#include <errno.h>
-#include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "commands.h"
 #include "ingest_inputs.h"
 #include "ingest_options.h"
 #include "ingest_progress.h"
+#include "interrupt.h"
 #include "mapcache/server.h"
 
 enum { INTERRUPTED = 2, BAD_IMAGES = 3 };
@@ -30,20 +28,6 @@ typedef struct run {
 } run;
 
 static volatile int stop;
-
-static void
-on_interrupt(int signal_number)
-{
-    static const char text[] = "\ninterrupted: storing what is complete (once more: ends at once)\n";
-    (void)signal_number;
-    if (stop != 0)
-        _exit(INTERRUPTED);
-    stop = 1;
-    int saved = errno;
-    if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
-        stop = 1; /* nobody to tell */
-    errno = saved;
-}
 
 static mc_error *failure(run *run, const char *format, ...) MC_PRINTF(2, 3);
 
@@ -223,9 +207,7 @@ tell_dimension(run *run, const mc_ingest_group *group, const mc_ingest *ingest)
 static mc_error *
 ingest_all(run *run)
 {
-    struct sigaction interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
-    sigaction(SIGINT, &interrupt, NULL);
-    sigaction(SIGTERM, &interrupt, NULL);
+    mc_cli_stop_on_interrupt(&stop, "\ninterrupted: storing what is complete (once more: ends at once)\n");
     for (int i = 0; i < run->groups->nelts && stop == 0; i++) {
         const mc_ingest_group *group = &APR_ARRAY_IDX(run->groups, i, mc_ingest_group);
         mc_ingest_report_begin(&run->report, group->value);
@@ -245,8 +227,6 @@ ingest_and_measure(run *run)
     report->before = mc_ingest_store_bytes(run->ingests[0], &run->ctx);
     mc_error *error = ingest_all(run);
     report->after = mc_ingest_store_bytes(run->ingests[0], &run->ctx);
-    if (report->after >= 0 && report->before < 0)
-        report->before = 0; /* there was none */
     return error;
 }
 

@@ -1,12 +1,12 @@
 /* Options of `mapcache ingest`: one table for parser and usage text. */
 #include "ingest_options.h"
 
-#include <apr_getopt.h>
 #include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "options.h"
 
 enum { SRS = 256, NO_DATA, RESAMPLE, BACKGROUND, CACHE_LIMIT, SCRATCH, TIME, TIME_DIMENSION, SKIP_BAD, JSON };
 
@@ -45,14 +45,7 @@ mc_ingest_usage(const char *message)
     puts("usage: mapcache ingest -c FILE -t TILESET [OPTIONS] IMAGE ...\n\n"
          "Makes tiles of georeferenced images: PNG and JPEG with world files, TIFF with GeoTIFF tags or a world file.\n"
          "Where images overlap, the later one is on top. What is stored already stays where no image has data.\n");
-    for (const apr_getopt_option_t *row = rows; row->name != NULL; row++) {
-        char name[40];
-        snprintf(name, sizeof(name), "--%s%s", row->name, row->has_arg ? " ..." : "");
-        if (row->optch < 256)
-            printf("  -%c, %-22s %s\n", row->optch, name, row->description);
-        else
-            printf("      %-22s %s\n", name, row->description);
-    }
+    mc_options_list(rows);
     puts("\nExit status: 0 all is stored, 1 an error, 2 interrupted (what is stored is right; run it again), 3 bad "
          "images\n"
          "were passed over. The last line of --json has it too. More: docs/ingest.md");
@@ -71,22 +64,6 @@ parse_zoom(mc_ingest_options *options, const char *text)
     options->minzoom = (int)numbers[0];
     options->maxzoom = (int)numbers[found - 1];
     return options->minzoom <= options->maxzoom;
-}
-
-bool
-mc_ingest_color(uint8_t rgb[3], const char *text)
-{
-    double numbers[3];
-    int found = 0;
-    if (!mc_parse_doubles(numbers, 3, &found, text, ",") || found == 2)
-        return false;
-    for (int i = 0; i < 3; i++) {
-        double value = numbers[found == 1 ? 0 : i];
-        if (!(value >= 0 && value <= 255) || value != (double)(int)value)
-            return false;
-        rgb[i] = (uint8_t)value;
-    }
-    return true;
 }
 
 static bool
@@ -113,8 +90,9 @@ parse_assignment(apr_table_t *table, const char *text, apr_pool_t *pool)
 
 /* False where the value cannot be read. */
 static bool
-set_value(mc_ingest_options *options, int letter, const char *text, apr_pool_t *pool)
+take_value(void *baton, int letter, const char *text, apr_pool_t *pool)
 {
+    mc_ingest_options *options = baton;
     switch (letter) {
     case 'z':
         return parse_zoom(options, text);
@@ -122,9 +100,9 @@ set_value(mc_ingest_options *options, int letter, const char *text, apr_pool_t *
         return parse_assignment(options->dimensions, text, pool);
     case NO_DATA:
         options->raster.has_no_data = true;
-        return mc_ingest_color(options->raster.no_data, text);
+        return mc_option_color(options->raster.no_data, text);
     case BACKGROUND:
-        return mc_ingest_color(options->background, text);
+        return mc_option_color(options->background, text);
     case RESAMPLE:
         return parse_resample(&options->resample, text);
     case CACHE_LIMIT:
@@ -135,53 +113,6 @@ set_value(mc_ingest_options *options, int letter, const char *text, apr_pool_t *
     default:
         return false;
     }
-}
-
-static bool
-set_flag(mc_ingest_options *options, int letter)
-{
-    bool *const flag = letter == SKIP_BAD ? &options->skip_bad
-                       : letter == 'N'    ? &options->dry_run
-                       : letter == JSON   ? &options->json
-                       : letter == 'q'    ? &options->quiet
-                       : letter == 'v'    ? &options->verbose
-                       : letter == 'h'    ? &options->help
-                                          : NULL;
-    if (flag != NULL)
-        *flag = true;
-    return flag != NULL;
-}
-
-static bool
-set_name(mc_ingest_options *options, int letter, const char *text)
-{
-    const char **const name = letter == 'c'              ? &options->config
-                              : letter == 't'            ? &options->tileset
-                              : letter == 'g'            ? &options->grid
-                              : letter == 'l'            ? &options->list
-                              : letter == TIME           ? &options->time
-                              : letter == TIME_DIMENSION ? &options->time_dimension
-                              : letter == SRS            ? &options->raster.srs
-                              : letter == SCRATCH        ? &options->scratch
-                                                         : NULL;
-    if (name != NULL)
-        *name = text;
-    return name != NULL;
-}
-
-static const char *
-name_of(int letter)
-{
-    const apr_getopt_option_t *row = rows;
-    while (row->name != NULL && row->optch != letter)
-        row++;
-    return row->name;
-}
-
-static void
-no_complaint(void *stream, const char *format, ...)
-{
-    (void)stream, (void)format;
 }
 
 static const char *
@@ -199,32 +130,26 @@ check(const mc_ingest_options *options)
 const char *
 mc_ingest_options_parse(mc_ingest_options *options, int argc, const char *const *argv, apr_pool_t *pool)
 {
-    apr_array_header_t *paths = apr_array_make(pool, 16, sizeof(const char *));
-    *options = (mc_ingest_options){ .minzoom = -1,
-                                    .maxzoom = -1,
-                                    .cache_limit = 256 << 20,
-                                    .threads = 1,
-                                    .dimensions = apr_table_make(pool, 4),
-                                    .paths = paths };
-    apr_getopt_t *parser;
-    apr_getopt_init(&parser, pool, argc, argv);
-    parser->interleave = 1;
-    parser->errfn = no_complaint;
-    int letter;
-    const char *text;
-    apr_status_t status;
-    while ((status = apr_getopt_long(parser, rows, &letter, &text)) == APR_SUCCESS) {
-        if (set_flag(options, letter) || (text != NULL && set_name(options, letter, text)))
-            continue;
-        if (!set_value(options, letter, text, pool))
-            return apr_psprintf(pool, "--%s cannot be \"%s\"", name_of(letter), text);
-    }
-    if (options->help)
-        return NULL;
-    if (status != APR_EOF)
-        return apr_psprintf(pool, "%s is no option, or lacks its value",
-                            parser->ind > 0 && parser->ind <= argc ? argv[parser->ind - 1] : "something");
-    for (int i = parser->ind; i < argc; i++) /* its own copy: options that stood between are in front now */
-        APR_ARRAY_PUSH(paths, const char *) = parser->argv[i];
-    return check(options);
+    *options = (mc_ingest_options){
+        .minzoom = -1, .maxzoom = -1, .cache_limit = 256 << 20, .threads = 1, .dimensions = apr_table_make(pool, 4)
+    };
+    const mc_option_place places[] = {
+        { 'c', &options->config, NULL },
+        { 't', &options->tileset, NULL },
+        { 'g', &options->grid, NULL },
+        { 'l', &options->list, NULL },
+        { TIME, &options->time, NULL },
+        { TIME_DIMENSION, &options->time_dimension, NULL },
+        { SRS, &options->raster.srs, NULL },
+        { SCRATCH, &options->scratch, NULL },
+        { SKIP_BAD, NULL, &options->skip_bad },
+        { 'N', NULL, &options->dry_run },
+        { JSON, NULL, &options->json },
+        { 'q', NULL, &options->quiet },
+        { 'v', NULL, &options->verbose },
+        { 'h', NULL, &options->help },
+        { 0, NULL, NULL },
+    };
+    const char *problem = mc_options_parse(&options->paths, rows, places, take_value, options, argc, argv, pool);
+    return problem != NULL || options->help ? problem : check(options);
 }

@@ -22,9 +22,6 @@ typedef struct mc_ingest_options {
 /* NULL, or what is wrong. */
 const char *mc_ingest_options_parse(mc_ingest_options *options, int argc, const char *const *argv, apr_pool_t *pool);
 
-/* "R,G,B", or one number for all three, 0 to 255. False for anything else. */
-bool mc_ingest_color(uint8_t rgb[3], const char *text);
-
 /* The message (if not NULL) and a hint on standard error, or the list of options on standard output. */
 void mc_ingest_usage(const char *message);
 

@@ -134,7 +134,7 @@ show_json(const mc_ingest_report *report, const char *error, int status)
     if (status >= 0) {
         printf(",\"decode\":%.3f,\"draw\":%.3f,\"encode\":%.3f,\"store\":%.3f", c->decode, c->draw, c->encode,
                c->store);
-        if (report->after >= 0)
+        if (report->before >= 0 && report->after >= 0)
             printf(",\"store_before\":%lld,\"store_after\":%lld", (long long)report->before, (long long)report->after);
         if (error != NULL)
             printf(",\"error\":\"%s\"", error);
@@ -201,7 +201,7 @@ show_sums(const mc_ingest_report *report)
     if (c->spooled > 0)
         printf("%lld times a tile had to wait in the scratch file: more --cachelimit would be faster\n",
                (long long)c->spooled);
-    if (report->after >= 0)
+    if (report->before >= 0 && report->after >= 0)
         printf("the store: %.1f MB before, %.1f MB after\n", (double)report->before / 1e6, (double)report->after / 1e6);
 }
 

@@ -2,12 +2,12 @@
 #include "jobs.h"
 
 #include <apr_strings.h>
-#include <errno.h>
 #include <pwd.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "commands.h"
+#include "ogr_area.h"
 
 int
 mc_cli_jobs_failed(const jobs_cli *cli, const mc_error *error)
@@ -26,22 +26,57 @@ owner(apr_pool_t *pool)
     return apr_pstrcat(pool, user == NULL ? "?" : user->pw_name, "@", host, NULL);
 }
 
-/* The whole file, whose bounds the job checks. */
+/* The geometry of the features as GeoJSON: workers on other hosts need not have the source. */
 static mc_error *
-read_area(const char **text, const char *path, apr_pool_t *pool)
+read_ogr(jobs_cli *cli, const mc_grid *grid)
 {
-    FILE *in = fopen(path, "rb");
-    if (in == NULL)
-        return mc_error_create(pool, MC_ERR_IO, "%s cannot be opened: %s", path, strerror(errno));
-    char *bytes = apr_palloc(pool, MC_JOBS_AREA_MAX + 2);
-    size_t size = fread(bytes, 1, MC_JOBS_AREA_MAX + 1, in);
-    bool failed = ferror(in) != 0;
-    fclose(in);
-    bytes[size] = '\0';
-    *text = bytes;
-    if (!failed && strlen(bytes) == size)
+    mc_job_wish *wish = &cli->options.wish;
+    mc_seed_ogr wanted = cli->options.ogr;
+    mc_seed_region *region;
+    mc_seed_shape *shape;
+    mc_extent bounds;
+    wanted.srs = wish->area_srs;
+    wanted.shape = &shape;
+    MC_TRY(mc_ogr_area_read(&region, &wanted, grid, grid->level_count - 1, cli->pool));
+    if (region != NULL)
+        MC_TRY(mc_seed_shape_cut(&wish->area, &bounds, shape, NULL, cli->pool));
+    if (wish->area == NULL)
+        return mc_error_create(cli->pool, MC_ERR_CONFIG, "\"%s\" has no features with a geometry there", wanted.source);
+    if (wish->area_srs == NULL) {
+        mc_ogr_area_warn(region, grid);
+        wish->area_srs = grid->srs;
+    }
+    return MC_OK;
+}
+
+/* The text of the file, looked into: errors name it. */
+static mc_error *
+read_file(jobs_cli *cli, const mc_grid *grid)
+{
+    mc_job_wish *wish = &cli->options.wish;
+    mc_seed_region *region;
+    MC_TRY(mc_seed_area_text(&wish->area, cli->options.area, cli->pool));
+    MC_TRY(mc_seed_area_parse(&region, wish->area, strlen(wish->area), cli->options.area, wish->area_srs, grid,
+                              grid->level_count - 1, cli->pool));
+    if (region == NULL)
+        return mc_error_create(cli->pool, MC_ERR_CORRUPT, "%s has no polygon, line or point", cli->options.area);
+    if (wish->area_srs == NULL)
+        mc_ogr_area_warn(region, grid);
+    return MC_OK;
+}
+
+/* The wish's area, from the file or the source that the options name. What is wrong with tileset and grid, the job
+ * says.
+ */
+static mc_error *
+read_area(jobs_cli *cli)
+{
+    const jobs_options *options = &cli->options;
+    const mc_tileset *tileset = apr_hash_get(cli->model->tilesets_by_name, options->wish.tileset, APR_HASH_KEY_STRING);
+    const mc_grid_link *link = tileset == NULL ? NULL : mc_tileset_link(tileset, options->wish.grid);
+    if (link == NULL || (options->area == NULL && options->ogr.source == NULL))
         return MC_OK;
-    return mc_error_create(pool, MC_ERR_IO, failed ? "%s cannot be read" : "%s is no text", path);
+    return options->area != NULL ? read_file(cli, link->grid) : read_ogr(cli, link->grid);
 }
 
 static int
@@ -51,9 +86,7 @@ enqueue(jobs_cli *cli)
     int64_t id = 0;
     mc_job_wish *wish = &cli->options.wish;
     wish->owner = owner(cli->pool);
-    mc_error *error = MC_OK;
-    if (cli->options.area != NULL)
-        error = read_area(&wish->area, cli->options.area, cli->pool);
+    mc_error *error = read_area(cli);
     if (error == MC_OK)
         error = mc_job_make(&job, wish, cli->model, cli->pool);
     if (error == MC_OK)
@@ -184,13 +217,10 @@ static const struct {
     { "prune", prune },
 };
 
-/* The configuration, the queue and a process. NULL, or what is wrong. */
+/* The configuration and the queue. NULL, or what is wrong. */
 static const char *
-open_queue(jobs_cli *cli)
+load(jobs_cli *cli)
 {
-    static const mc_config nothing = { .max_connections = 4,
-                                       .idle_connection_time = 60 * APR_USEC_PER_SEC,
-                                       .open_files = 16 };
     const jobs_options *options = &cli->options;
     if (options->config != NULL) {
         mc_diagnostics *diagnostics = mc_diagnostics_create(cli->pool);
@@ -202,16 +232,22 @@ open_queue(jobs_cli *cli)
     }
     if (options->connection != NULL)
         cli->jobs = mc_jobs_create(options->connection, cli->jobs, cli->pool);
-    if (cli->jobs == NULL)
-        return "the configuration has no <jobs>, and no --connection is given";
-    mc_error *error = MC_OK;
-    if (cli->model != NULL)
-        error = mc_runtime_create(&cli->runtime, cli->model, 1, true, &cli->log, cli->pool);
-    else {
-        mc_config empty = nothing;
-        empty.tilesets = apr_array_make(cli->pool, 1, sizeof(void *));
-        empty.databases = apr_array_make(cli->pool, 1, sizeof(void *));
-        error = mc_runtime_create(&cli->runtime, &empty, 1, false, &cli->log, cli->pool);
+    return cli->jobs == NULL ? "the configuration has no <jobs>, and no --connection is given" : NULL;
+}
+
+const char *
+mc_cli_jobs_open(jobs_cli *cli, int processes)
+{
+    mc_error *error;
+    if (cli->model != NULL) {
+        error = mc_runtime_create(&cli->runtime, cli->model, processes, true, &cli->log, cli->pool);
+    } else {
+        const mc_config nothing = { .max_connections = 4,
+                                    .idle_connection_time = 60 * APR_USEC_PER_SEC,
+                                    .open_files = 16,
+                                    .tilesets = apr_array_make(cli->pool, 1, sizeof(void *)),
+                                    .databases = apr_array_make(cli->pool, 1, sizeof(void *)) };
+        error = mc_runtime_create(&cli->runtime, &nothing, 1, false, &cli->log, cli->pool);
     }
     if (error != MC_OK)
         return mc_error_chain(error, cli->pool);
@@ -222,7 +258,11 @@ open_queue(jobs_cli *cli)
 static int
 run(jobs_cli *cli, int (*command)(jobs_cli *cli))
 {
-    const char *problem = open_queue(cli);
+    const char *problem = load(cli);
+    if (problem == NULL && command == mc_cli_jobs_work && cli->options.processes > 1)
+        return mc_cli_jobs_processes(cli);
+    if (problem == NULL)
+        problem = mc_cli_jobs_open(cli, 1);
     if (problem != NULL) {
         fprintf(stderr, "mapcache jobs %s: %s\n", cli->command, problem);
         return 1;

@@ -7,16 +7,18 @@
 
 #include "mapcache/jobs.h"
 #include "mapcache/server.h"
+#include "seed/area.h"
 
 /* One run of `mapcache jobs COMMAND`. */
 typedef struct jobs_run_options {
     const char *config, *connection, *area;
+    mc_seed_ogr ogr; /* of enqueue, as `area`; source NULL: none */
     bool json, help, verbose;
 
     mc_job_wish wish; /* enqueue */
     apr_table_t *dimensions;
 
-    int threads, retries; /* work */
+    int processes, threads, retries; /* work */
     bool drain, quiet;
     const char *name;
 
@@ -44,8 +46,25 @@ const char *mc_cli_jobs_parse(jobs_options *options, const char *command, int ar
                               apr_pool_t *pool);
 void mc_cli_jobs_usage(FILE *out, const char *command);
 
+/* Makes the process of the server's model, or of a bare connection: not before a fork. NULL, or what is wrong. */
+const char *mc_cli_jobs_open(jobs_cli *cli, int processes);
+
+/* What a worker shows of itself. */
+typedef struct jobs_display {
+    bool quiet, json, terminal;
+    apr_time_t began, shown; /* mc_clock_now() */
+} jobs_display;
+
+jobs_display mc_cli_jobs_display(const jobs_cli *cli);
+void mc_cli_jobs_progress(jobs_display *display, const mc_jobs_shift_result *so_far, int64_t job); /* now and then */
+void mc_cli_jobs_end(const jobs_display *display, const mc_jobs_shift_result *result, int status);
+
+/* The shift of the calling process, without what it shows; ends once *stop is not 0. */
+mc_jobs_shift mc_cli_jobs_shift(const jobs_cli *cli, const volatile int *stop);
+
 /* Exit statuses. */
 int mc_cli_jobs_work(jobs_cli *cli);
+int mc_cli_jobs_processes(jobs_cli *cli); /* before the process is made */
 int mc_cli_jobs_watch(jobs_cli *cli);
 int mc_cli_jobs_show(jobs_cli *cli, const mc_job *job);
 int mc_cli_jobs_failed(const jobs_cli *cli, const mc_error *error); /* says so on standard error: 1 */

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "jobs.h"
+#include "ogr_area.h"
 #include "seed_values.h"
 
 enum {
@@ -22,7 +23,8 @@ enum {
     AGE,
     ALL,
     AREA,
-    AREA_SRS
+    AREA_SRS,
+    ORDER
 };
 
 /* Which commands have an option. */
@@ -42,7 +44,14 @@ static const struct row {
     { { "extent", 'e', TRUE, "MINX,MINY,MAXX,MAXY in units of the grid" }, ENQUEUE },
     { { "area", AREA, TRUE, "file of GeoJSON or WKT: only what its polygons, lines and points meet" }, ENQUEUE },
     { { "area-srs", AREA_SRS, TRUE,
-        "its CRS, x first; default: what it names, else degrees (GeoJSON), the grid's (WKT)" },
+        "CRS of the area, x first; default: what it names, else degrees (GeoJSON), the grid's (WKT, OGR)" },
+      ENQUEUE },
+    { { "ogr-datasource", 'd', TRUE, "the same from a vector source of GDAL; not with -e" }, ENQUEUE },
+    { { "ogr-layer", 'l', TRUE, "its layer, needed if it has several" }, ENQUEUE },
+    { { "ogr-where", 'w', TRUE, "only features with these attributes" }, ENQUEUE },
+    { { "ogr-sql", 's', TRUE, "a query instead of layer and filter" }, ENQUEUE },
+    { { "order", ORDER, TRUE,
+        "of a level's units: level (default, row after row) or hilbert (neighbours come close together)" },
       ENQUEUE },
     { { "mode", 'm', TRUE, "seed (default), reseed, delete or transfer" }, ENQUEUE },
     { { "transfer", 'x', TRUE, "tileset that a transfer copies to" }, ENQUEUE },
@@ -55,7 +64,8 @@ static const struct row {
     { { "attempts", ATTEMPTS, TRUE, "how often a unit is tried; default 3" }, ENQUEUE },
     { { "side", SIDE, TRUE, "metatiles along a unit's side; default: by the size of the job" }, ENQUEUE },
     { { "request", REQUEST, TRUE, "a text of yours: the same one makes a job only once" }, ENQUEUE },
-    { { "nthreads", 'n', TRUE, "threads that draw; default 1" }, WORK },
+    { { "nthreads", 'n', TRUE, "threads that draw, of each process; default 1" }, WORK },
+    { { "nprocesses", 'p', TRUE, "worker processes, each with leases of its own; default 1" }, WORK },
     { { "retries", RETRIES, TRUE, "how often a metatile is tried again at once; default 0" }, WORK },
     { { "drain", DRAIN, FALSE, "end when no open job is left" }, WORK },
     { { "name", NAME, TRUE, "of this worker; default HOST:PROCESS" }, WORK },
@@ -161,6 +171,10 @@ set_name(jobs_options *options, int letter, const char *text)
         { NAME, &options->name },
         { AREA, &options->area },
         { AREA_SRS, &options->wish.area_srs },
+        { 'd', &options->ogr.source },
+        { 'l', &options->ogr.layer },
+        { 'w', &options->ogr.where },
+        { 's', &options->ogr.sql },
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (names[i].letter == letter) {
@@ -189,6 +203,8 @@ set_number(jobs_options *options, int letter, const char *text)
         return mc_parse_int(&options->retries, text, 0, 1000);
     case 'n':
         return mc_parse_int(&options->threads, text, 1, 1000);
+    case 'p':
+        return mc_parse_int(&options->processes, text, 1, 1000);
     case LIMIT:
         return mc_parse_int(&options->limit, text, 1, MC_JOBS_LISTED_MAX);
     case AGE:
@@ -219,6 +235,8 @@ set_value(jobs_options *options, int letter, const char *text, apr_pool_t *pool)
             return false;
         wish->older = apr_time_sec(older);
         return true;
+    case ORDER:
+        return wish->has_order = mc_job_order_parse(&wish->order, text);
     case 'D':
         return mc_seed_parse_assignment(options->dimensions, text, pool);
     case STATE:
@@ -245,6 +263,9 @@ take_ids(jobs_options *options, const apr_getopt_t *parser, const char *command,
         return apr_psprintf(pool, "%s needs numbers of jobs, or --all", command);
     if ((mask & ENQUEUE) != 0 && options->wish.tileset == NULL)
         return "enqueue needs --tileset";
+    const char *problem = mc_ogr_area_check(&options->ogr, options->wish.has_extent, options->area);
+    if (problem != NULL)
+        return problem;
     if ((mask & (ENQUEUE | WORK)) != 0 && options->config == NULL)
         return apr_psprintf(pool, "%s needs --config", command);
     if (options->config == NULL && options->connection == NULL)
@@ -279,6 +300,7 @@ mc_cli_jobs_parse(jobs_options *options, const char *command, int argc, const ch
         if ((rows[i].commands & mask) != 0)
             list[count++] = rows[i].option;
     *options = (jobs_options){ .threads = 1,
+                               .processes = 1,
                                .limit = 100,
                                .older = 604800,
                                .ids = apr_array_make(pool, 4, sizeof(int64_t)),

@@ -3,12 +3,12 @@
  */
 #include <apr_strings.h>
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "commands.h"
+#include "interrupt.h"
 #include "seed_checkpoint.h"
 #include "seed_dry.h"
 #include "seed_list.h"
@@ -35,22 +35,6 @@ typedef struct run {
 
 /* Set by an interrupt and when too much has failed: nothing more is handed out. */
 static volatile int stop;
-
-static void
-on_interrupt(int signal_number)
-{
-    static const char text[] = "SIGINT received, waiting for threads to finish\n"
-                               "press ctrl-C again to force terminate\n";
-    static volatile sig_atomic_t count;
-    (void)signal_number;
-    if (count++ > 0)
-        _exit(2);
-    stop = 1;
-    int saved = errno;
-    if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
-        stop = 1; /* nobody to tell */
-    errno = saved;
-}
 
 static mc_error *
 open_process(mc_process **process, void *baton, apr_pool_t *pool)
@@ -225,9 +209,8 @@ work(run *run, FILE *tiles, FILE *failures)
     begin_progress(run, failures);
     run->failure = mc_seed_hire(&run->crew, &run->plan, run->setup.pool);
     if (run->failure == MC_OK) {
-        struct sigaction interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
-        sigaction(SIGINT, &interrupt, NULL);
-        sigaction(SIGTERM, &interrupt, NULL);
+        mc_cli_stop_on_interrupt(&stop, "SIGINT received, waiting for threads to finish\n"
+                                        "press ctrl-C again to force terminate\n");
         bool again = apr_hash_count(run->checkpoint.failures) > 0;
         visit_all(run, tiles, hand_out, run);
         if (again)

@@ -1,9 +1,7 @@
 /*
  * Where a run of the seeder goes: an extent, a file of polygons, an OGR source.
  */
-#include <apr_strings.h>
-#include <stdio.h>
-
+#include "ogr_area.h"
 #include "seed_setup.h"
 
 /* An extent as a region: of what does not meet it, only a region knows. */
@@ -18,39 +16,12 @@ rectangle(mc_seed_region **region, const mc_extent *e, const mc_grid *grid, apr_
     return MC_OK;
 }
 
-static bool
-looks_like_degrees(const mc_extent *e)
-{
-    return e->minx >= -360 && e->maxx <= 360 && e->miny >= -180 && e->maxy <= 180;
-}
-
-/* Degrees on a grid of metres are near its middle; metres on a grid of degrees are nowhere. */
-static void
-warn_of_units(const mc_seed_setup *setup, const mc_seed_region *region)
-{
-    mc_extent bounds = mc_region_bounds(region);
-    bool grid = looks_like_degrees(&setup->area.grid->extent), area = looks_like_degrees(&bounds);
-    if (grid != area)
-        fprintf(stderr,
-                "********************************************************************************\n"
-                "* WARNING: the area seems to be in %s, grid %s is in %s.\n"
-                "* Its coordinates must be those of the grid (%s), or --area-srs must name theirs.\n"
-                "********************************************************************************\n",
-                area ? "degrees" : "metres", setup->area.grid->name, grid ? "degrees" : "metres",
-                setup->area.grid->srs);
-}
-
 static mc_error *
 read_ogr(mc_seed_region **region, mc_seed_setup *setup)
 {
-    int64_t features, invalid;
     mc_seed_ogr wanted = setup->options.ogr;
     wanted.srs = setup->options.area_srs;
-    MC_TRY(mc_seed_area_ogr(region, &features, &invalid, &wanted, setup->area.grid, setup->area.maxzoom, setup->pool));
-    if (invalid > 0)
-        fprintf(stderr, "%lld of %lld features have no valid geometry and are passed over\n", (long long)invalid,
-                (long long)features);
-    return MC_OK;
+    return mc_ogr_area_read(region, &wanted, setup->area.grid, setup->area.maxzoom, setup->pool);
 }
 
 static mc_error *
@@ -82,6 +53,6 @@ mc_seed_setup_area(mc_seed_setup *setup)
     setup->area.region = region;
     setup->nothing = region == NULL;
     if (region != NULL && options->area_srs == NULL)
-        warn_of_units(setup, region);
+        mc_ogr_area_warn(region, setup->area.grid);
     return NULL;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "ogr_area.h"
 #include "seed_values.h"
 
 enum {
@@ -246,14 +247,9 @@ static const char *
 check_area(const mc_seed_options *options)
 {
     const mc_seed_ogr *ogr = &options->ogr;
-    if (ogr->source != NULL && options->has_extent)
-        return "the area comes from one of --extent and --ogr-datasource";
-    if (ogr->source != NULL && options->area != NULL)
-        return "the area comes from one of --area and --ogr-datasource";
-    if (ogr->source == NULL && (ogr->layer != NULL || ogr->where != NULL || ogr->sql != NULL))
-        return "--ogr-layer, --ogr-where and --ogr-sql need --ogr-datasource";
-    if (ogr->sql != NULL && (ogr->layer != NULL || ogr->where != NULL))
-        return "--ogr-sql stands for --ogr-layer and --ogr-where";
+    const char *problem = mc_ogr_area_check(ogr, options->has_extent, options->area);
+    if (problem != NULL)
+        return problem;
     if (options->area_srs != NULL && options->area == NULL && ogr->source == NULL)
         return "--area-srs needs --area or --ogr-datasource";
     if (!options->outside)

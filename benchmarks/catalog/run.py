@@ -3,10 +3,7 @@
 import argparse
 import contextlib
 import datetime
-import os
 import pathlib
-import resource
-import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -20,6 +17,7 @@ from catalog.threads import threads  # noqa: E402
 from catalog.trace import trace  # noqa: E402
 from common.machine import describe, processor_ticks  # noqa: E402
 from common.report import RESULTS  # noqa: E402
+from common.run import begin  # noqa: E402
 from common.servers import ROOT, make_folder  # noqa: E402
 
 PARTS = {"base": latency.base, "filtered": latency.filtered, "threaded": latency.threaded, "unfiltered": latency.unfiltered,
@@ -153,11 +151,7 @@ def chosen(words):
 
 def main():
     options = parse()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))  # so that the servers end, too
-    if options.cores:
-        os.sched_setaffinity(0, {int(core) for core in options.cores.split(",")})
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES if hard < 0 else min(OPEN_FILES, hard), hard))
+    begin(options.cores, OPEN_FILES)
     bench = Bench(options)
     print(f"{bench.dataset.warm() / 1e6:.0f} MB read into the page cache", file=sys.stderr)
     result = report.load(bench.results / "catalog.json")

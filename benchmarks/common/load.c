@@ -143,8 +143,10 @@ begin(user *u)
     const char *path =
         run.paths[((size_t)u->number * (size_t)run.requests + (size_t)u->asked) % (size_t)run.path_count];
     free(u->request);
-    if (asprintf(&u->request, "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUser-Agent: load\r\nAccept: */*\r\n\r\n", path,
-                 run.port) < 0)
+    if (asprintf(
+            &u->request,
+            "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUser-Agent: load\r\nAccept: */*\r\nAccept-Encoding: gzip\r\n\r\n",
+            path, run.port) < 0)
         fail("asprintf");
     u->request_size = strlen(u->request);
     u->sent = now();

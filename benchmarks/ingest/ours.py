@@ -60,15 +60,16 @@ def pyramid(store, form, folder, images, database):
     return {"seconds": seconds, "cpu": cpu, "database": others if store == "postgresql" else 0.0, "tiles": tiles, "bytes": size}
 
 
-def cube(folder, database, images, limit):
-    """Figures of the series as a cube in PostgreSQL; `limit`: memory for it, as the program reads it, or None."""
+def cube(folder, database, images, limit, overviews=-1):
+    """Figures of the series as a cube in PostgreSQL; `limit`: memory for it, as the program reads it, or None; `overviews`: -1 as many as it needs, which is none."""
     database.sql("DROP DATABASE IF EXISTS ours")
     database.sql("CREATE DATABASE ours")
     west, south, east, north = data.box(0, 0)
     config = folder / "cube.xml"
     config.write_text(f"""<mapcache>
   <cube name="series" type="postgresql"><connection>{database.connection().replace("dbname=postgres", "dbname=ours")}</connection>
-    <srs>EPSG:3857</srs><extent>{west} {south} {east} {north}</extent><resolution>{data.PIXEL}</resolution><bands>rgb</bands></cube>
+    <srs>EPSG:3857</srs><extent>{west} {south} {east} {north}</extent><resolution>{data.PIXEL}</resolution><bands>rgb</bands>
+    <overviews>{overviews}</overviews></cube>
   <service type="tms" enabled="true"/>
   <lock_dir>{folder}</lock_dir>
 </mapcache>

@@ -2,18 +2,16 @@
 """Images into cubes and pyramids, by us, by scripts and by GDAL: see benchmarks/README.md. Each run replaces the parts that it measures."""
 import argparse
 import contextlib
-import datetime
-import json
 import os
 import pathlib
 import shutil
-import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common.database import DURABLE, Database  # noqa: E402
-from common.machine import describe, package  # noqa: E402
+from common.machine import package  # noqa: E402
 from common.report import RESULTS  # noqa: E402
+from common.run import begin, earlier, publish  # noqa: E402
 from common.servers import ROOT, make_folder  # noqa: E402
 from ingest import data, gdal, ours, plots, report, scripts, writes  # noqa: E402
 
@@ -76,7 +74,8 @@ def replace(old, fresh):
 
 def cubes(options, folder, images, database):
     cells = [({"who": "ours"}, lambda: ours.cube(folder, database, images, None), options.rounds),
-             ({"who": "ours, 64 MiB"}, lambda: ours.cube(folder, database, images, "64M"), options.rounds)]
+             ({"who": "ours, 64 MiB"}, lambda: ours.cube(folder, database, images, "64M"), options.rounds),
+             ({"who": "ours, three overviews"}, lambda: ours.cube(folder, database, images, None, 3), options.rounds)]
     for name, way in scripts.WAYS.items():
         cells.append(({"who": f"script: {name}"}, lambda way=way: scripts.run(way, database, images, options.changed_images), options.rounds if way == "assembled" else 1))
     return in_turn([cell for cell in cells if wanted(options, cell[0]["who"])], options.rounds)
@@ -96,13 +95,8 @@ def pyramids(options, folder, images, database):
 
 def main():
     options = parse()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))  # so that the programs end, too
-    if options.cores:
-        os.sched_setaffinity(0, {int(core) for core in options.cores.split(",")})
-    results = pathlib.Path(options.results)
-    results.mkdir(parents=True, exist_ok=True)
-    file = results / "ingest.json"
-    result = json.loads(file.read_text()) if file.exists() else {}
+    begin(options.cores)
+    result = earlier(options.results, "ingest")
     folder = make_folder("bench-ingest")
     made = data.make(options.data, options.images)
     try:
@@ -115,12 +109,7 @@ def main():
             result["writes"] = writes.measure(options.tiles, options.rounds)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    result.update(machine={**describe(ROOT), "GDAL": package("gdal-bin")}, taken=datetime.datetime.now().isoformat(" ", "seconds"))
-    file.write_text(json.dumps(result, indent=1) + "\n")
-    text = report.markdown(result)
-    (results / "ingest.md").write_text(text)
-    plots.draw(result, results)
-    print(text)
+    publish(options.results, "ingest", result, report.markdown, plots.draw, GDAL=package("gdal-bin"))
 
 
 if __name__ == "__main__":

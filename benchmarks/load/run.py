@@ -1,18 +1,14 @@
 #!/usr/bin/python3
 """The load test of CGI against FastCGI, ours and MapServer's: see benchmarks/README.md. Each run replaces what it measures."""
 import argparse
-import datetime
-import json
 import os
 import pathlib
-import resource
-import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import doors  # noqa: E402
-from common.machine import describe  # noqa: E402
 from common.report import RESULTS  # noqa: E402
+from common.run import begin, earlier, publish  # noqa: E402
 from common.servers import ROOT, make_folder, remove  # noqa: E402
 from load import config, data, measure, plots, report  # noqa: E402
 
@@ -74,30 +70,18 @@ def measure_all(options, found, boxes):
 
 def main():
     options = parse()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))  # so that the servers end, too
-    if options.cores:
-        os.sched_setaffinity(0, {int(core) for core in options.cores.split(",")})
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 8192) if hard < 0 else min(max(soft, 8192), hard), hard))
-    results = pathlib.Path(options.results)
-    results.mkdir(parents=True, exist_ok=True)
+    begin(options.cores, files=8192)
     data_folder = data.make(options.data)
     boxes = list(data.boxes(data_folder, options.requests))
     folder = make_folder("bench-load")
     wanted = {who: how for who, how in servers(folder, data_folder).items() if any(word in who for word in options.only.split(","))}
     records = measure_all(options, wanted, boxes)
-    file = results / "load.json"
-    old = json.loads(file.read_text())["records"] if file.exists() else []
+    old = earlier(options.results, "load", {"records": []})["records"]
     fresh = {(r["mode"], r["who"]): r for r in records}
     kept = [r for r in old if (r["mode"], r["who"]) not in fresh]
     order = list(servers(folder, data_folder))
-    result = {"machine": describe(ROOT), "taken": datetime.datetime.now().isoformat(" ", "seconds"),
-              "records": sorted(kept + records, key=lambda r: (list(measure.MODES).index(r["mode"]), order.index(r["who"])))}
-    file.write_text(json.dumps(result) + "\n")
-    text = report.markdown(result)
-    (results / "load.md").write_text(text)
-    plots.draw(result, results)
-    print(text)
+    result = {"records": sorted(kept + records, key=lambda r: (list(measure.MODES).index(r["mode"]), order.index(r["who"])))}
+    publish(options.results, "load", result, report.markdown, plots.draw)
     return 1 if any(r["errors"] for r in records) else 0
 
 

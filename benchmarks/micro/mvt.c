@@ -65,13 +65,13 @@ make(const tile *t, bool tell, apr_pool_t *scratch)
     static const mc_field fields[] = { { "gid", MC_FIELD_INTEGER }, { "kind", MC_FIELD_INTEGER } };
     mc_ctx ctx = { .pool = scratch };
     mc_mvt_result result;
-    mc_mvt *mvt = mc_mvt_create(&t->options, scratch);
+    mc_mvt *mvt = mc_mvt_create(&t->options, 1, 1, 1, scratch);
     mc_mvt_layer(mvt, "layer", fields, 2, true);
     double begin = now();
     int count = read_all(t, mvt, scratch);
     spent(TAKE, begin);
     double taken = now();
-    must(mc_mvt_finish(&result, mvt, &ctx, scratch));
+    must(mc_mvt_finish(&result, mvt, 0, 0, &ctx, scratch));
     spent(FINISH, taken);
     begin = now();
     (void)read_all(t, NULL, scratch);

@@ -130,15 +130,18 @@ def aims_table(records):
 
 def tile_lines(found):
     """Level by level, raster beside vector: lines of a table, and the ratio of each."""
-    for name, level in dict.fromkeys((r["set"], r["level"]) for r in found):
-        raster, vector = (next(r for r in found if (r["set"], r["level"], r["kind"]) == (name, level, kind)) for kind in ("raster", "vector"))
-        costs_of = [r["cpu"] + r["database"] for r in (raster, vector)]
-        yield [name, level, raster["tiles"], *(f"{r['cpu']:.2f} + {r['database']:.2f}" for r in (raster, vector)), f"{costs_of[1] / costs_of[0]:.2f}",
-               *(whole(r["bytes"]) for r in (raster, vector))]
+    cells = {}
+    for r in found:
+        cells.setdefault((r["set"], r.get("metatile", 1), r["level"]), {})[r["kind"]] = r
+    for (name, metatile, level), kinds in cells.items():
+        both = kinds["raster"], kinds["vector"]
+        raster, vector = (r["cpu"] + r["database"] for r in both)
+        yield [name, f"{metatile}x{metatile}", level, both[0]["tiles"], *(f"{r['cpu']:.2f} + {r['database']:.2f}" for r in both),
+               f"{vector / raster:.2f}", *(whole(r["bytes"]) for r in both)]
 
 
 def tiles_table(found):
-    return table(["data", "level", "tiles", "raster, ms", "vector, ms", "vector / raster", "raster, bytes", "vector, bytes"], tile_lines(found))
+    return table(["data", "metatile", "level", "tiles", "raster, ms", "vector, ms", "vector / raster", "raster, bytes", "vector, bytes"], tile_lines(found))
 
 
 def markdown(result):
@@ -151,6 +154,6 @@ def markdown(result):
                   "", "Processor time for a map, ms: server + database, over all numbers of threads.", "", costs(found),
                   "", "Bytes for a map: from the database / of the picture.", "", sizes(found), "", tails(found)]
     if result.get("tiles"):
-        parts += ["", "## Vector tiles", "", "From PostGIS, processor time of server + database for a tile that is made and stored; a raster tile has 256x256 pixels. The aim is half of it.",
+        parts += ["", "## Vector tiles", "", "From PostGIS, processor time of server + database for a tile that is made and stored, alone and in metatiles; a raster tile has 256x256 pixels. The aim is half of it.",
                   "", tiles_table(result["tiles"])]
     return "\n".join(parts + ["", "## Aims", "", aims_table(result["records"]), ""])

@@ -1,17 +1,13 @@
 #!/usr/bin/python3
 """Maps drawn from PostGIS and shapefiles, by us and by MapServer: see benchmarks/README.md. Each run replaces the sets that it measures."""
 import argparse
-import datetime
-import json
-import os
 import pathlib
-import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common.database import Database  # noqa: E402
-from common.machine import describe  # noqa: E402
 from common.report import RESULTS  # noqa: E402
+from common.run import begin, earlier, publish  # noqa: E402
 from common.servers import ROOT  # noqa: E402
 from postgis import config, measure, plots, report, tiles  # noqa: E402
 from postgis.data import Data  # noqa: E402
@@ -77,11 +73,7 @@ def measure_all(options, peers, database):
 
 def main():
     options = parse()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))  # so that the servers end, too
-    if options.cores:
-        os.sched_setaffinity(0, set(numbers(options.cores)))
-    results = pathlib.Path(options.results)
-    results.mkdir(parents=True, exist_ok=True)
+    begin(options.cores)
     with Database() as database:
         data = Data(options.data, database)
         rows = {name: data.load(name) for name in options.sets}
@@ -90,16 +82,11 @@ def main():
             wanted = [peer for peer in peers if any(word in peer.name for word in words)]
             records = measure_all(options, wanted, database)
         tile_records = [] if options.no_tiles else tiles.measure(options.sets, data)
-    file = results / "postgis.json"
-    old = json.loads(file.read_text()) if file.exists() else {"rows": {}, "records": [], "tiles": []}
-    result = {"machine": describe(ROOT), "taken": datetime.datetime.now().isoformat(" ", "seconds"), "rows": {**old["rows"], **rows},
+    old = earlier(options.results, "postgis", {"rows": {}, "records": [], "tiles": []})
+    result = {"rows": {**old["rows"], **rows},
               "records": [r for r in old["records"] if r["set"] not in options.sets] + records,
               "tiles": [r for r in old.get("tiles", []) if options.no_tiles or r["set"] not in options.sets] + tile_records}
-    file.write_text(json.dumps(result, indent=1) + "\n")
-    text = report.markdown(result)
-    (results / "postgis.md").write_text(text)
-    plots.draw(result, results)
-    print(text)
+    publish(options.results, "postgis", result, report.markdown, plots.draw)
     return 1 if any(r["errors"] for r in records + tile_records) else 0
 
 

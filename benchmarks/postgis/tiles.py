@@ -1,22 +1,33 @@
-"""A vector tile against a raster tile of the same data: the tiles of a level, each made and stored once."""
+"""A vector tile against a raster tile of the same data: the tiles of a level, each made and stored, alone and in metatiles.
+
+Tiles are stored in memory where there is room for that: what a disk's file system needs for a new file is all of its own, and depends on what
+others have just removed there. Clients take gzip, as all that show vector tiles do.
+"""
+import pathlib
+import shutil
+import tempfile
+
 from common import doors, load
-from common.servers import cpu_seconds, make_folder, remove
+from common.servers import cpu_seconds, remove
 from postgis import config
 from postgis.data import EXTENT
 
 LEVELS = (2, 3, 4, 5)
 FORMATS = {"raster": ("PNG", "png"), "vector": ("vector", "mvt")}
+METATILES = (1, 8)  # tiles a side
+TURNS = 3
+MEMORY = pathlib.Path("/dev/shm")
 
 
-def configuration(folder, names, data):
-    """Tilesets `name-raster` and `name-vector`; every tile is asked for by itself."""
+def configuration(folder, names, data, metatile=1):
+    """Tilesets `name-raster` and `name-vector`, made in squares of so many tiles a side."""
     layers = ""
     for name in names:
         (folder / f"{name}.sld").write_text(config.sld(name))
         layers += f"""<source name="{name}" type="postgis"><layer name="{name}"><connection>{data.database.connection()}</connection><table>{name}</table><id>gid</id>
           <style>{folder}/{name}.sld</style></layer></source>"""
         for kind, (form, _) in FORMATS.items():
-            layers += f"""<tileset name="{name}-{kind}"><source>{name}</source><cache>disk</cache><grid>country</grid><format>{form}</format><metatile>1 1</metatile>
+            layers += f"""<tileset name="{name}-{kind}"><source>{name}</source><cache>disk</cache><grid>country</grid><format>{form}</format><metatile>{metatile} {metatile}</metatile>
               <metabuffer>0</metabuffer></tileset>"""
     (folder / "cache").mkdir()
     (folder / "cache").chmod(0o777)
@@ -37,20 +48,49 @@ def paths(name, kind, level):
     return [f"/mc/wmts/1.0.0/{name}-{kind}/default/country/{level}/{row}/{column}.{FORMATS[kind][1]}" for row in rows for column in range(2 ** level)]
 
 
+def make_folder():
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="mapcache-bench-tiles-", dir=MEMORY if MEMORY.is_dir() else None))
+    folder.chmod(0o755)
+    return folder
+
+
+def ask_all(server, database, wanted):
+    """Processor seconds of server and database, and the answers, for tiles that are asked for by two clients."""
+    before = server.cpu(), cpu_seconds(database.pids())
+    answers = load.run(doors.port_of(server), wanted, 2, len(wanted) // 2)
+    return server.cpu() - before[0], cpu_seconds(database.pids()) - before[1], answers
+
+
+def measure_level(server, folder, database, name, level):
+    """Both kinds in turn, each time from an empty store."""
+    found = {kind: {"cpu": 0.0, "database": 0.0, "answers": []} for kind in FORMATS}
+    for _ in range(TURNS):
+        for kind, sums in found.items():
+            shutil.rmtree(folder / "cache" / f"{name}-{kind}", ignore_errors=True)
+            cpu, of_database, answers = ask_all(server, database, paths(name, kind, level))
+            sums["cpu"] += cpu
+            sums["database"] += of_database
+            sums["answers"] += answers
+    return found
+
+
+def record(sums):
+    answers = sums["answers"]
+    return {"tiles": len(answers) // TURNS, "errors": sum(a.status != 200 for a in answers), "cpu": sums["cpu"] * 1e3 / len(answers),
+            "database": sums["database"] * 1e3 / len(answers), "bytes": sum(a.bytes for a in answers) / len(answers)}
+
+
 def measure(names, data):
     """Processor milliseconds of server and database, and bytes, for a tile of each kind."""
-    folder, found = make_folder("bench-tiles"), []
-    with doors.module("tiles", configuration(folder, names, data)) as server:
-        load.run(doors.port_of(server), [path for name in names for kind in FORMATS for path in paths(name, kind, 0) + paths(name, kind, 1)], 1, 8)
-        for name in names:
-            for level in LEVELS:
-                for kind in FORMATS:
-                    wanted = paths(name, kind, level)
-                    before = server.cpu(), cpu_seconds(data.database.pids())
-                    answers = load.run(doors.port_of(server), wanted, 2, len(wanted) // 2)
-                    after = server.cpu(), cpu_seconds(data.database.pids())
-                    found.append({"set": name, "level": level, "kind": kind, "tiles": len(answers), "errors": sum(a.status != 200 for a in answers),
-                                  "cpu": (after[0] - before[0]) * 1e3 / len(answers), "database": (after[1] - before[1]) * 1e3 / len(answers),
-                                  "bytes": sum(a.bytes for a in answers) / len(answers)})
-    remove(server)
+    found = []
+    for metatile in METATILES:
+        folder = make_folder()
+        with doors.module("tiles", configuration(folder, names, data, metatile)) as server:
+            load.run(doors.port_of(server), [path for name in names for kind in FORMATS for path in paths(name, kind, 0) + paths(name, kind, 1)], 1, 8)
+            for name in names:
+                for level in LEVELS:
+                    for kind, sums in measure_level(server, folder, data.database, name, level).items():
+                        found.append({"set": name, "level": level, "metatile": metatile, "kind": kind, **record(sums)})
+        remove(server)
+        shutil.rmtree(folder, ignore_errors=True)
     return found

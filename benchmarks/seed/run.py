@@ -1,18 +1,15 @@
 #!/usr/bin/python3
 """Metatiles drawn from PostGIS, by our seeder and by Debian's renderd: see benchmarks/README.md. Each run replaces the parts that it measures."""
 import argparse
-import datetime
-import json
-import os
 import pathlib
 import shutil
-import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common.database import Database  # noqa: E402
-from common.machine import describe, package  # noqa: E402
+from common.machine import package  # noqa: E402
 from common.report import RESULTS  # noqa: E402
+from common.run import begin, earlier, publish  # noqa: E402
 from common.servers import ROOT, make_folder  # noqa: E402
 from load import data as shapes  # noqa: E402
 from seed import data, measure, origin, plots, report, walk  # noqa: E402
@@ -72,13 +69,8 @@ def draw_all(options, folder):
 
 def main():
     options = parse()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))  # so that the programs end, too
-    if options.cores:
-        os.sched_setaffinity(0, {int(core) for core in options.cores.split(",")})
-    results = pathlib.Path(options.results)
-    results.mkdir(parents=True, exist_ok=True)
-    file = results / "seed.json"
-    result = json.loads(file.read_text()) if file.exists() else {}
+    begin(options.cores)
+    result = earlier(options.results, "seed")
     folder = make_folder("bench-seed")
     try:
         if "metatiles" in options.only:
@@ -92,13 +84,7 @@ def main():
             print(f"kept: {folder}", file=sys.stderr)
         else:
             shutil.rmtree(folder, ignore_errors=True)
-    result.update(machine={**describe(ROOT), "renderd": f"{package('renderd')}, Mapnik {package('libmapnik3.1')}"},
-                  taken=datetime.datetime.now().isoformat(" ", "seconds"))
-    file.write_text(json.dumps(result, indent=1) + "\n")
-    text = report.markdown(result)
-    (results / "seed.md").write_text(text)
-    plots.draw(result, results)
-    print(text)
+    publish(options.results, "seed", result, report.markdown, plots.draw, renderd=f"{package('renderd')}, Mapnik {package('libmapnik3.1')}")
 
 
 if __name__ == "__main__":

@@ -57,7 +57,8 @@ typedef struct mc_cache_ops {
     void (*used_by)(mc_cache *cache, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build);
     /* mc_cache_upkeep; NULL: there is nothing to look after. */
     mc_error *(*upkeep)(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *ctx);
-    /* Of stores that are no SQLite files: their bytes, and how many tiles of the key's series they have. */
+    /* Of stores that are no SQLite files: their bytes (of folders: those of the key's tileset and grid; -1: not known),
+     * and how many tiles of the key's series they have. Folders are looked through until the context's deadline. */
     mc_error *(*measure)(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
     /* mc_cache_parts; NULL: it has its tiles itself. */
     void (*parts)(mc_cache *cache, void (*visit)(void *baton, mc_cache *part), void *baton);
@@ -105,9 +106,9 @@ mc_error *mc_cache_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) 
 mc_error *mc_cache_remove_all(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx) MC_CHECKED;
 
 /*
- * Visits the stored tiles of an area of one level (tileset, grid, level and dimensions of `key`), column by column, in
- * constant memory, whatever the size of the area. The store may change meanwhile, also by the visits: what was there
- * all the time is visited once. Only where mc_cache_lists says so.
+ * Visits the stored tiles of an area of one level (tileset, grid, level and dimensions of `key`) in an order of the
+ * store's, in constant memory, whatever the size of the area. The store may change meanwhile, also by the visits: what
+ * was there all the time is visited once. Only where mc_cache_lists says so.
  */
 bool mc_cache_lists(const mc_cache *cache, const mc_tile_key *key);
 mc_error *mc_cache_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,

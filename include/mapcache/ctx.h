@@ -54,7 +54,7 @@ typedef struct mc_ctx {
     struct mc_gate *inside;         /* the gate that has been passed, or NULL (lib/base) */
     struct mc_cache_writes *writes; /* puts that wait for their common transaction (lib/cache); NULL: none waits */
     bool bulk;                      /* such a transaction is being stored */
-    apr_time_t deadline;            /* absolute, 0 for none */
+    apr_time_t deadline;            /* by mc_clock_now() (base/clock.h), 0 for none */
     const apr_table_t *headers;     /* of the client's request, for {Header} in origin headers; may be NULL */
     bool (*abandoned)(void *baton); /* true once the client has gone; may be NULL; cheap, called between steps */
     void *abandoned_baton;

@@ -12,26 +12,43 @@
 struct mc_ctx;
 struct mc_time_span;
 
-/* Sides of a chunk in pixels, its dates, and bytes of one chunk; pixels of a cube's sides. */
-enum { mc_chunk_side_max = 512, mc_chunk_dates_max = 4096, mc_chunk_bytes_max = 8 << 20, mc_cube_side_max = 1 << 24 };
+/* Sides of a chunk in pixels, its dates, and bytes of one chunk; pixels of a cube's sides; its overviews. */
+enum {
+    mc_chunk_side_max = 512,
+    mc_chunk_dates_max = 4096,
+    mc_chunk_bytes_max = 8 << 20,
+    mc_cube_side_max = 1 << 24,
+    mc_cube_overviews_max = 16
+};
 
-/* Where pixels lie and how they are cut into chunks. Column 0 is in the west, row 0 in the north. */
+/* Where pixels lie and how they are cut into chunks, of a cube or of one of its overviews. Column 0 is in the west, row
+ * 0 in the north. */
 typedef struct mc_cube_shape {
     const char *srs;
-    mc_extent extent;  /* in units of the CRS, x (longitude) first; a whole number of pixels */
+    mc_extent extent;  /* in units of the CRS, x (longitude) first; a whole number of pixels of the cube */
     double resolution; /* units of the CRS for a pixel */
     int width, height; /* pixels */
     int bands;         /* of 8 bits each: 1 grey, 3 red, green, blue, 4 with (straight) alpha */
     int chunk_width, chunk_height, chunk_dates;
     int columns, rows; /* of chunks; those at the eastern and southern edge are cut off by the extent */
+    int first_row;     /* number that its first row of chunks has in the store: they count on through the levels */
 } mc_cube_shape;
 
 typedef struct mc_cube {
     const struct mc_cube_ops *ops; /* lib/cube/store.h */
     const char *name;
     mc_cube_shape shape;
+    mc_cube_shape *overviews; /* each has half the pixels along each side of what is before it */
+    int overview_count;
     const struct mc_cube_sql *sql;
 } mc_cube;
+
+/* Level 0 is the cube itself, 1 its first overview. */
+static inline const mc_cube_shape *
+mc_cube_level(const mc_cube *cube, int level)
+{
+    return level == 0 ? &cube->shape : &cube->overviews[level - 1];
+}
 
 mc_cube *mc_cube_from_config(const mc_node *node, mc_build *build);
 
@@ -88,9 +105,10 @@ mc_cube_run_knows(const mc_cube_run *run, int i)
     return run->mask == NULL || (run->mask[bit / 8] >> bit % 8 & 1);
 }
 
-/* As mc_cube_read of one date, of a window of any size: its runs in any order, each pixel at most once. */
-mc_error *mc_cube_scan(const mc_cube *cube, int64_t time_us, const mc_cube_window *window, mc_cube_take_run *take,
-                       void *baton, struct mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+/* As mc_cube_read of one date, of a window of any size, in pixels of a level: its runs in any order, each pixel at most
+ * once. */
+mc_error *mc_cube_scan(const mc_cube *cube, int level, int64_t time_us, const mc_cube_window *window,
+                       mc_cube_take_run *take, void *baton, struct mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* The types of cubes, for the reference; a list that ends with NULL. */
 typedef struct mc_cube_kind {

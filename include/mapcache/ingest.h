@@ -132,8 +132,8 @@ const mc_ingest_outline *mc_ingest_outlined(const mc_ingest *ingest);
 mc_error *mc_ingest_run(mc_ingest *ingest, mc_ctx *ctx) MC_CHECKED;
 const mc_ingest_counts *mc_ingest_counted(const mc_ingest *ingest);
 
-/* What the stores of the tileset take up, in bytes; -1: there are none yet, or they do not tell (directories of files).
- */
+/* What the stores of the tileset take up, in bytes (of a directory: what is the tileset's and grid's); 0: there are
+ * none yet; -1: not known, also of a directory that cannot be looked through in half a second. */
 apr_int64_t mc_ingest_store_bytes(const mc_ingest *ingest, mc_ctx *ctx);
 
 #endif

@@ -26,11 +26,15 @@ enum {
     MC_JOBS_SIDE_MAX = 1024,    /* metatiles along a unit's side */
     MC_JOBS_ATTEMPTS_MAX = 100, /* how often a unit is tried */
     MC_JOBS_LISTED_MAX = 1000,
-    MC_JOBS_AREA_MAX = 4 << 20, /* bytes of an area's text */
+    MC_JOBS_AREA_MAX = 64 << 20, /* bytes of an area's text */
 };
 
 typedef enum mc_job_mode { MC_JOB_SEED, MC_JOB_RESEED, MC_JOB_DELETE, MC_JOB_TRANSFER } mc_job_mode;
 typedef enum mc_job_state { MC_JOB_OPEN, MC_JOB_PAUSED, MC_JOB_CANCELLED, MC_JOB_DONE } mc_job_state;
+
+/* level or hilbert: the orders that units may have. Whole branches of a pyramid are no rectangles of one level. */
+const char *mc_job_order_name(mc_seed_order order);
+bool mc_job_order_parse(mc_seed_order *order, const char *text);
 
 const char *mc_job_mode_name(mc_job_mode mode);
 bool mc_job_mode_parse(mc_job_mode *mode, const char *text);
@@ -44,6 +48,8 @@ typedef struct mc_job_wish {
     const char *target;            /* of a transfer */
     const apr_table_t *dimensions; /* name -> value; NULL: the defaults */
     mc_job_mode mode;
+    bool has_order; /* false: MC_SEED_LEVELS */
+    mc_seed_order order;
     apr_int64_t older; /* seconds since 1970; 0: any age */
     bool has_zoom, has_extent;
     int minzoom, maxzoom;
@@ -68,6 +74,7 @@ typedef struct mc_job {
     int64_t id;
     mc_job_state state;
     mc_job_mode mode;
+    mc_seed_order order; /* of the units of a level; levels come one after the other */
     int priority, attempts;
     const char *tileset, *grid, *target, *dimensions; /* target "" but of a transfer; dimensions as a query string */
     apr_time_t older;
@@ -80,7 +87,7 @@ typedef struct mc_job {
     int columns, rows;           /* tiles in a metatile */
     int side;
     double rate;
-    const char *model; /* of grid and metatiles: equal where units mean the same tiles */
+    const char *model; /* of grid, levels and order: equal where units mean the same tiles */
     int64_t units, next_unit, finished, failed_units;
     int64_t metatiles, failed; /* metatiles in all, and of those that have failed */
     mc_job_counts counts;
@@ -123,7 +130,8 @@ typedef struct mc_job_block {
 int64_t mc_job_units(const mc_job *job);
 int64_t mc_job_metatiles(const mc_job *job);
 
-/* A unit's place. Levels ascend; inside of one, blocks go row by row, and so do metatiles inside of a block. */
+/* A unit's place. Levels ascend; inside of one, blocks go row by row or along Hilbert's curve (job->order), metatiles
+ * inside of a block row by row. */
 mc_job_block mc_job_block_of(const mc_job *job, int64_t unit);
 
 /* --- a configuration -------------------------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@ typedef struct mc_render {
     int dimension_count;
     const mc_dimension_value *dimensions;
     bool raw;                          /* any content is accepted, nothing is decoded (formats RAW and MVT) */
-    const mc_mvt_options *vector_tile; /* the map is one tile of the grid and wanted as vector tile; NULL: as image */
+    const mc_mvt_options *vector_tile; /* the map is a block of tiles of the grid, wanted as such; NULL: as image */
     /* NULL, or what goes out as it comes from the source: one that paints may encode its map in this format, over
      * `background` (opaque B, G, R, A; NULL: transparent). It may as well give pixels without a background. */
     const mc_format *format;
@@ -28,7 +28,8 @@ typedef struct mc_render {
 typedef struct mc_rendered {
     mc_buf *data;
     mc_pixels *pixels;
-    bool final; /* the bytes are in the wanted format, over the wanted background */
+    mc_buf **tiles; /* of vector tiles: each of them, row by row from the upper left one, which is also `data` */
+    bool final;     /* the bytes are in the wanted format, over the wanted background */
 } mc_rendered;
 
 typedef struct mc_info_request {

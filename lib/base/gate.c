@@ -3,7 +3,8 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 /* The longest wait of a request without a deadline. */
 #define WAIT_AT_MOST (600 * APR_USEC_PER_SEC)
@@ -39,35 +40,20 @@ mc_gate_destroy(mc_gate *gate)
     free(gate);
 }
 
-static struct timespec
-moment_in(apr_interval_time_t wait)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    int64_t nanoseconds = at.tv_nsec + wait % APR_USEC_PER_SEC * 1000;
-    at.tv_sec += (time_t)(wait / APR_USEC_PER_SEC + nanoseconds / 1000000000);
-    at.tv_nsec = (long)(nanoseconds % 1000000000);
-    return at;
-}
-
-/* In line, until it is this one's turn or the moment has come (NULL: never). Under the gate's lock. */
+/* In line, until it is this one's turn or the moment has come (0: never). Under the gate's lock. */
 static bool
-wait_in_line(mc_gate *gate, bool ahead, const struct timespec *until)
+wait_in_line(mc_gate *gate, bool ahead, apr_time_t until)
 {
     waiter own = { .inside = false };
     waiter **at = &gate->first;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&own.turn, &attributes);
-    pthread_condattr_destroy(&attributes);
+    mc_clock_condition(&own.turn);
     while (*at != NULL && !ahead)
         at = &(*at)->next;
     own.next = *at;
     *at = &own;
-    for (int status = 0; !own.inside && status == 0;)
-        status = until == NULL ? pthread_cond_wait(&own.turn, &gate->lock)
-                               : pthread_cond_timedwait(&own.turn, &gate->lock, until);
+    for (bool early = true; !own.inside && early;)
+        early =
+            until == 0 ? pthread_cond_wait(&own.turn, &gate->lock) == 0 : mc_clock_wait(&own.turn, &gate->lock, until);
     if (!own.inside) {
         for (at = &gate->first; *at != &own; at = &(*at)->next)
             continue;
@@ -78,7 +64,7 @@ wait_in_line(mc_gate *gate, bool ahead, const struct timespec *until)
 }
 
 static bool
-enter(mc_gate *gate, bool ahead, const struct timespec *until)
+enter(mc_gate *gate, bool ahead, apr_time_t until)
 {
     bool inside = true;
     pthread_mutex_lock(&gate->lock);
@@ -111,8 +97,7 @@ mc_gate_enter(mc_gate *gate, mc_ctx *ctx, apr_pool_t *pool)
     if (gate == NULL)
         return MC_OK;
     MC_ASSERT(ctx->inside == NULL);
-    struct timespec until = moment_in(mc_ctx_remaining(ctx, WAIT_AT_MOST));
-    if (!enter(gate, false, &until))
+    if (!enter(gate, false, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_AT_MOST)))
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "too many maps were asked for at the same time");
     ctx->inside = gate;
     return MC_OK;
@@ -132,7 +117,7 @@ void
 mc_gate_step_in(mc_gate *gate, mc_ctx *ctx)
 {
     if (gate != NULL)
-        enter(gate, true, NULL);
+        enter(gate, true, 0);
     ctx->inside = gate;
 }
 

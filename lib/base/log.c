@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 static const char *const level_names[] = { "emerg", "alert", "crit", "error", "warn", "notice", "info", "debug" };
 
 bool
@@ -84,7 +86,7 @@ mc_ctx_check(mc_ctx *ctx, apr_pool_t *result_pool)
 {
     if (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton))
         return mc_error_create(result_pool, MC_ERR_UNAVAILABLE, "the client has gone");
-    if (ctx->deadline != 0 && apr_time_now() > ctx->deadline)
+    if (ctx->deadline != 0 && mc_clock_now() > ctx->deadline)
         return mc_error_create(result_pool, MC_ERR_UNAVAILABLE, "the request took longer than its deadline");
     return MC_OK;
 }
@@ -94,7 +96,7 @@ mc_ctx_remaining(const mc_ctx *ctx, apr_interval_time_t otherwise)
 {
     if (ctx->deadline == 0)
         return otherwise;
-    apr_interval_time_t left = ctx->deadline - apr_time_now();
+    apr_interval_time_t left = ctx->deadline - mc_clock_now();
     if (left < 0)
         return 0;
     return left < otherwise ? left : otherwise;

@@ -20,6 +20,7 @@ enum {
     PARTS_MAX = 64,       /* of a path below the root */
     LEFTOVER_AGE = 3600,  /* seconds after which nobody is writing a file any more */
     SHOW_EVERY = 1 << 14, /* files */
+    LOOK_EVERY = 1 << 10, /* files between two looks at the deadline */
 };
 
 typedef struct walk {
@@ -161,8 +162,10 @@ take_file(walk *walk, const FTSENT *entry, apr_pool_t *scratch)
 }
 
 static mc_error *
-go_through(walk *walk, const char *root)
+go_through(walk *walk, const char *root, mc_ctx *ctx)
 {
+    int files_met = 0;
+    mc_error *error = MC_OK;
     apr_pool_t *scratch;
     char *const roots[] = { apr_pstrdup(walk->pool, root), NULL };
     FTS *files = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
@@ -172,6 +175,8 @@ go_through(walk *walk, const char *root)
     for (const FTSENT *entry; (entry = fts_read(files)) != NULL;) {
         if (walk->task != NULL && walk->task->stop != NULL && *walk->task->stop != 0)
             break;
+        if (++files_met % LOOK_EVERY == 0 && (error = mc_ctx_check(ctx, ctx->pool)) != MC_OK)
+            break;
         apr_pool_clear(scratch);
         if (entry->fts_info == FTS_F || entry->fts_info == FTS_SL || entry->fts_info == FTS_SLNONE)
             take_file(walk, entry, scratch);
@@ -180,12 +185,12 @@ go_through(walk *walk, const char *root)
     }
     apr_pool_destroy(scratch);
     fts_close(files);
-    return MC_OK;
+    return error;
 }
 
 /* Counts, and with `removing` removes what is not wanted. */
 static mc_error *
-count(walk *walk, bool removing)
+count(walk *walk, bool removing, mc_ctx *ctx)
 {
     mc_store *store = &walk->store;
     const mc_upkeep *task = walk->task;
@@ -193,7 +198,7 @@ count(walk *walk, bool removing)
     walk->groups = apr_hash_make(walk->pool);
     walk->orphans = apr_array_make(walk->pool, 4, sizeof(mc_store_group));
     walk->removing = removing;
-    MC_TRY(go_through(walk, walk->cache->root));
+    MC_TRY(go_through(walk, walk->cache->root, ctx));
     for (apr_hash_index_t *at = apr_hash_first(walk->pool, walk->groups); at != NULL; at = apr_hash_next(at)) {
         const mc_store_group *group = apr_hash_this_val(at);
         mc_store_add(store, group, task, walk->orphans);
@@ -209,15 +214,15 @@ mc_disk_upkeep(mc_cache *base, const mc_upkeep *task, mc_ctx *ctx)
         return MC_OK; /* of a template it is not known where its files end and others begin */
     walk walk = { .cache = cache, .task = task, .now = time(NULL) };
     apr_pool_create(&walk.pool, ctx->pool);
-    mc_error *error = count(&walk, false);
+    mc_error *error = count(&walk, false, ctx);
     mc_store before = walk.store;
     bool changes = error == MC_OK && task->remove_orphans && before.orphans + before.leftovers > 0;
     if (error == MC_OK)
         mc_store_tell_orphans(&before, task, walk.orphans);
     if (changes)
-        error = count(&walk, true);
+        error = count(&walk, true, ctx);
     if (changes && error == MC_OK)
-        error = count(&walk, false);
+        error = count(&walk, false, ctx);
     if (task->report != NULL)
         task->report(task->baton, &before, changes ? &walk.store : NULL, error);
     apr_pool_destroy(walk.pool);
@@ -230,15 +235,17 @@ mc_disk_measure(int64_t *bytes, int64_t *tiles, mc_cache *base, const mc_tile_ke
     const disk_cache *cache = (const disk_cache *)base;
     walk walk = { .cache = cache, .pool = ctx->pool, .now = time(NULL) };
     *bytes = *tiles = 0;
-    if (cache->layout == TEMPLATE)
+    if (cache->layout == TEMPLATE) {
+        *bytes = -1;
         return MC_OK;
+    }
     walk.groups = apr_hash_make(ctx->pool);
     const char *root = cache->layout == WORLDWIND
                            ? cache->root
                            : apr_pstrcat(ctx->pool, cache->root, "/", key->tileset, "/", key->grid->name, NULL);
     if (access(root, F_OK) != 0)
         return MC_OK;
-    MC_TRY(go_through(&walk, root));
+    MC_TRY(go_through(&walk, root, ctx));
     *bytes = walk.store.bytes;
     *tiles = walk.seen;
     return MC_OK;

@@ -254,6 +254,13 @@ geopackage_from_config(const mc_node *node, mc_build *build)
                               " :data) ON CONFLICT(zoom_level, tile_column, tile_row) DO UPDATE SET tile_data ="
                               " excluded.tile_data",
                               table);
+    cache->north_west = true;
+    cache->list = apr_psprintf(build->pool,
+                               "SELECT tile_column, tile_row FROM %s WHERE zoom_level=:z AND (tile_column, tile_row) >"
+                               " (:column, :row) AND tile_column >= :mincolumn AND tile_column <= :maxcolumn"
+                               " AND tile_row >= :minrow AND tile_row <= :maxrow"
+                               " ORDER BY tile_column, tile_row LIMIT :most",
+                               table);
     cache->counts.area = apr_psprintf(build->pool,
                                       "SELECT count(*) FROM %s WHERE zoom_level=:z AND tile_column >= :mincolumn"
                                       " AND tile_column <= :maxcolumn AND tile_row >= :minrow AND tile_row <= :maxrow",
@@ -290,6 +297,8 @@ const mc_cache_ops mc_cache_geopackage = {
     .remove = mc_sqlite_remove,
     .remove_all = mc_sqlite_remove_all,
     .upkeep = mc_sqlite_upkeep,
+    .list = mc_sqlite_list,
+    .lists = mc_sqlite_lists,
     .used_by = geopackage_used_by,
     .place = mc_sqlite_place,
 };

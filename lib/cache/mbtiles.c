@@ -132,9 +132,14 @@ mbtiles_from_config(const mc_node *node, mc_build *build)
     cache->remove = "DELETE FROM map WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
     /* The picture goes with its place; that of a uniform tile stays, as others refer to it. */
     cache->remove_also = "DELETE FROM images WHERE tile_id = :key";
-    cache->list = "SELECT tile_column, tile_row FROM map WHERE zoom_level=:z AND (tile_column, tile_row) > (:x, :y)"
-                  " AND tile_column < :maxx AND tile_row >= :miny AND tile_row < :maxy"
+    /* In the order of the index: of the table of other programs (MBTiles 1.3, tiles), and of ours. */
+    cache->list = "SELECT tile_column, tile_row FROM tiles WHERE zoom_level=:z AND (tile_column, tile_row) > (:x, :y)"
+                  " AND tile_column >= :minx AND tile_column <= :maxx AND tile_row >= :miny AND tile_row <= :maxy"
                   " ORDER BY tile_column, tile_row LIMIT :most";
+    cache->list_view =
+        "SELECT tile_column, tile_row FROM map WHERE zoom_level=:z AND (tile_row, tile_column) > (:y, :x)"
+        " AND tile_column >= :minx AND tile_column <= :maxx AND tile_row >= :miny AND tile_row <= :maxy"
+        " ORDER BY tile_row, tile_column LIMIT :most";
     cache->counts = counts;
     cache->put_tile = put_tile;
     cache->put_level = put_metadata;

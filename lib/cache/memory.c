@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "cache/cache_base.h"
 #include "cache/memory.h"
 
 typedef struct remembered {
     mc_stamp stamp;
-    apr_time_t until; /* 0: as long as the stamp holds */
+    apr_time_t until; /* mc_clock_now(); 0: as long as the stamp holds */
     bool absent;
     mc_tile tile; /* its data holds a reference */
 } remembered;
@@ -72,7 +73,7 @@ mc_memory_get(mc_tile **tile, const mc_memory_key *key, const mc_stamp *stamp, m
     remembered *known = mc_memory_find(memory_of(ctx), MC_SHARE_TILES, &entry, key->bytes, key->size);
     if (known == NULL)
         return false;
-    bool valid = stamp == NULL ? apr_time_now() < known->until : mc_stamp_equal(&known->stamp, stamp);
+    bool valid = stamp == NULL ? mc_clock_now() < known->until : mc_stamp_equal(&known->stamp, stamp);
     *tile = NULL;
     if (valid && !known->absent) {
         *tile = apr_pmemdup(pool, &known->tile, sizeof(known->tile));
@@ -124,7 +125,7 @@ mc_memory_put(const mc_memory_key *key, const mc_stamp *stamp, apr_time_t now, m
 void
 mc_memory_put_for(const mc_memory_key *key, double seconds, mc_tile *tile, mc_ctx *ctx)
 {
-    remember(key, NULL, apr_time_now() + (apr_time_t)(seconds * APR_USEC_PER_SEC), tile, ctx);
+    remember(key, NULL, mc_clock_now() + (apr_time_t)(seconds * APR_USEC_PER_SEC), tile, ctx);
 }
 
 void

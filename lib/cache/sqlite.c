@@ -41,8 +41,8 @@ sqlite_from_config(const mc_node *node, mc_build *build)
     cache->set = "INSERT OR REPLACE INTO tiles(tileset, grid, x, y, z, data, dim, ctime)"
                  " VALUES(:tileset, :grid, :x, :y, :z, :data, :dim, datetime('now'))";
     cache->remove = "DELETE FROM tiles" OF_KEY;
-    cache->list = "SELECT x, y FROM tiles WHERE tileset=:tileset AND grid=:grid AND (x, y) > (:x, :y) AND x < :maxx"
-                  " AND z=:z AND dim=:dim AND y >= :miny AND y < :maxy ORDER BY x, y LIMIT :most";
+    cache->list = "SELECT x, y FROM tiles WHERE tileset=:tileset AND grid=:grid AND (x, y) > (:x, :y) AND x >= :minx"
+                  " AND x <= :maxx AND z=:z AND dim=:dim AND y >= :miny AND y <= :maxy ORDER BY x, y LIMIT :most";
     cache->counts = counts;
     cache->put_tile = store_blob;
     return mc_sqlite_read(cache, &mc_cache_sqlite, false, node, build) ? &cache->base.cache : NULL;

@@ -9,7 +9,7 @@
 
 /* Statements about all tiles of a file; NULL: not known. */
 typedef struct mc_sqlite_counts {
-    /* Of a level's tiles :minx :miny :maxx :maxy (or :mincolumn ..., from north and west), and of all of the series. */
+    /* Of an area of a level (mc_sqlite_bind_area), and of all of the series. */
     const char *area, *series;
     /* Rows of tileset, grid, dimensions, level, tiles, blanks and bytes. */
     const char *groups;
@@ -37,7 +37,11 @@ typedef struct sqlite_cache {
     const char *coverage;    /* gives z, x and y of all that `get` can find; NULL: not known */
     uint64_t identity;
     bool single_file;
-    const char *list; /* gives x and y of the tiles of a level, by these, behind :x and :y; NULL: not known */
+    /* Gives x and y (or column and row: `north_west`) of at most :most tiles of an area, in some order of the two,
+     * behind those of the key; NULL: not known. */
+    const char *list;
+    const char *list_view; /* the same of a file whose `tiles` is a view; NULL: it never is */
+    bool north_west;       /* the file counts columns from the west and rows from the north */
     mc_sqlite_counts counts;
     const char *table;        /* of geopackage only */
     apr_array_header_t *uses; /* of mc_sqlite_use, by mbtiles and geopackage: for the check of the configuration */
@@ -81,9 +85,16 @@ typedef struct sqlite_binds {
 mc_error *mc_sqlite_bind(sqlite3_stmt *statement, mc_handle *handle, const mc_tile_key *key, const sqlite_binds *binds,
                          apr_pool_t *pool) MC_CHECKED;
 
+/* Binds what of :minx :miny :maxx :maxy (all inclusive) and, from the west and the north, :mincolumn :minrow :maxcolumn
+ * :maxrow a statement has. */
+void mc_sqlite_bind_area(sqlite3_stmt *statement, const mc_tile_key *key, const mc_tile_range *area);
+
 /* Binds and runs a statement that gives no rows. */
 mc_error *mc_sqlite_run(mc_handle *handle, const char *sql, const mc_tile_key *key, const sqlite_binds *binds,
                         apr_pool_t *pool) MC_CHECKED;
+
+/* Whether a statement could not be prepared because the file has not its tables, so far. */
+bool mc_sqlite_table_is_missing(mc_handle *handle);
 
 /* The file of a tile; *present false: there is none, and that is no error. */
 mc_error *mc_sqlite_locate(char *path, bool *present, const sqlite_cache *cache, const mc_tile_key *key,

@@ -25,25 +25,69 @@ bind_number(sqlite3_stmt *statement, const char *name, int value)
         sqlite3_bind_int(statement, at, value);
 }
 
+static void
+bind_ends(sqlite3_stmt *statement, const char *least, const char *most, int one, int other)
+{
+    bind_number(statement, least, one < other ? one : other);
+    bind_number(statement, most, one < other ? other : one);
+}
+
+void
+mc_sqlite_bind_area(sqlite3_stmt *statement, const mc_tile_key *key, const mc_tile_range *area)
+{
+    bind_ends(statement, ":minx", ":maxx", area->minx, area->maxx - 1);
+    bind_ends(statement, ":miny", ":maxy", area->miny, area->maxy - 1);
+    bind_ends(statement, ":mincolumn", ":maxcolumn", mc_grid_from_west(key->grid, key->z, area->minx),
+              mc_grid_from_west(key->grid, key->z, area->maxx - 1));
+    bind_ends(statement, ":minrow", ":maxrow", mc_grid_flip_y(key->grid, key->z, area->miny),
+              mc_grid_flip_y(key->grid, key->z, area->maxy - 1));
+}
+
+/* The place of a tile in the file, and back. */
+static listed
+turned(const sqlite_cache *cache, const mc_tile_key *key, int x, int y)
+{
+    return cache->north_west ? (listed){ mc_grid_from_west(key->grid, key->z, x), mc_grid_flip_y(key->grid, key->z, y) }
+                             : (listed){ x, y };
+}
+
+/* The statement of a file that is open: MBTiles has its tiles in a table or in a view. */
+static mc_error *
+choose_list(const char **sql, mc_handle *handle, const sqlite_cache *cache, apr_pool_t *pool)
+{
+    sqlite3_stmt *statement;
+    *sql = cache->list;
+    if (cache->list_view == NULL)
+        return MC_OK;
+    MC_TRY(mc_handle_statement(&statement, handle, "SELECT 1 FROM sqlite_master WHERE name='tiles' AND type='view'",
+                               pool));
+    if (sqlite3_step(statement) == SQLITE_ROW)
+        *sql = cache->list_view;
+    sqlite3_reset(statement);
+    return MC_OK;
+}
+
 /* Tiles behind `last`, in the order of the list. */
 static mc_error *
 read_some(listed *tiles, int *count, mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *last,
           const mc_tile_range *area, mc_ctx *ctx)
 {
     sqlite3_stmt *statement;
-    MC_TRY(mc_handle_statement(&statement, handle, cache->list, ctx->pool));
+    const char *sql;
+    *count = 0;
+    MC_TRY(choose_list(&sql, handle, cache, ctx->pool));
+    mc_error *error = mc_handle_statement(&statement, handle, sql, ctx->pool);
+    if (error != MC_OK && mc_sqlite_table_is_missing(handle))
+        return MC_OK;
+    MC_TRY(error);
     MC_TRY(mc_sqlite_bind(statement, handle, last, NULL, ctx->pool));
-    bind_number(statement, ":maxx", area->maxx);
-    bind_number(statement, ":miny", area->miny);
-    bind_number(statement, ":maxy", area->maxy);
+    mc_sqlite_bind_area(statement, last, area);
     bind_number(statement, ":most", TILES_AT_ONCE);
     int code = SQLITE_DONE;
-    *count = 0;
     while (*count < TILES_AT_ONCE && (code = sqlite3_step(statement)) == SQLITE_ROW)
-        tiles[(*count)++] = (listed){ sqlite3_column_int(statement, 0), sqlite3_column_int(statement, 1) };
-    mc_error *error = code == SQLITE_ROW || code == SQLITE_DONE
-                          ? MC_OK
-                          : mc_handle_error(handle, "the tiles of a store cannot be listed", ctx->pool);
+        tiles[(*count)++] = turned(cache, last, sqlite3_column_int(statement, 0), sqlite3_column_int(statement, 1));
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        error = mc_handle_error(handle, "the tiles of a store cannot be listed", ctx->pool);
     sqlite3_reset(statement);
     return error;
 }
@@ -75,8 +119,12 @@ mc_sqlite_list(mc_cache *base, const mc_tile_key *key, const mc_tile_range *area
     mc_ctx own = *ctx;
     mc_error *error = MC_OK;
     int count = 0;
-    last.x = area->minx - 1; /* no tile has this row: the first one of the first column is behind it */
-    last.y = area->maxy;
+    /* Before all of them, by columns and by rows, wherever the file counts from. */
+    listed one = turned(cache, key, area->minx, area->miny), other = turned(cache, key, area->maxx - 1, area->maxy - 1);
+    one = (listed){ (one.x < other.x ? one.x : other.x) - 1, (one.y < other.y ? one.y : other.y) - 1 };
+    one = turned(cache, key, one.x, one.y);
+    last.x = one.x;
+    last.y = one.y;
     apr_pool_create(&own.pool, ctx->pool);
     MC_TRY(mc_template_expand(path, cache->template, key, ctx->pool));
     do {

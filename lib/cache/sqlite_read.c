@@ -185,8 +185,8 @@ locate_stamped(place *own, const sqlite_cache *cache, const mc_sqlite_look *look
     return at;
 }
 
-static bool
-table_is_missing(mc_handle *handle)
+bool
+mc_sqlite_table_is_missing(mc_handle *handle)
 {
     int code = sqlite3_errcode(mc_handle_db(handle)); /* SQLITE_SCHEMA: others are making tables at this moment */
     return (code == SQLITE_ERROR || code == SQLITE_SCHEMA) &&
@@ -200,7 +200,7 @@ first_row(sqlite3_stmt **statement, bool *row, mc_handle *handle, const char *sq
 {
     *row = false;
     mc_error *error = mc_handle_statement(statement, handle, sql, pool);
-    if (error != MC_OK && key->renderable && table_is_missing(handle))
+    if (error != MC_OK && key->renderable && mc_sqlite_table_is_missing(handle))
         return MC_OK; /* the first write creates it */
     MC_TRY(error);
     MC_TRY(mc_sqlite_bind(*statement, handle, key, NULL, pool));

@@ -13,21 +13,6 @@ typedef struct survey {
     mc_ctx *ctx;
 } survey;
 
-static void
-bind_number(sqlite3_stmt *statement, const char *name, int value)
-{
-    int at = sqlite3_bind_parameter_index(statement, name);
-    if (at > 0)
-        sqlite3_bind_int(statement, at, value);
-}
-
-static void
-bind_ends(sqlite3_stmt *statement, const char *least, const char *most, int one, int other)
-{
-    bind_number(statement, least, one < other ? one : other);
-    bind_number(statement, most, one < other ? other : one);
-}
-
 /* The number in the first column of the first row. */
 static mc_error *
 ask(int64_t *number, mc_handle *handle, const char *sql, const survey *survey, const mc_tile_range *range)
@@ -36,12 +21,7 @@ ask(int64_t *number, mc_handle *handle, const char *sql, const survey *survey, c
     const mc_tile_key *key = survey->key;
     MC_TRY(mc_handle_statement(&statement, handle, sql, survey->ctx->pool));
     MC_TRY(mc_sqlite_bind(statement, handle, key, NULL, survey->ctx->pool));
-    bind_ends(statement, ":minx", ":maxx", range->minx, range->maxx - 1);
-    bind_ends(statement, ":miny", ":maxy", range->miny, range->maxy - 1);
-    bind_ends(statement, ":mincolumn", ":maxcolumn", mc_grid_from_west(key->grid, key->z, range->minx),
-              mc_grid_from_west(key->grid, key->z, range->maxx - 1));
-    bind_ends(statement, ":minrow", ":maxrow", mc_grid_flip_y(key->grid, key->z, range->miny),
-              mc_grid_flip_y(key->grid, key->z, range->maxy - 1));
+    mc_sqlite_bind_area(statement, key, range);
     int code = sqlite3_step(statement);
     *number = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
     mc_error *error = code == SQLITE_ROW || code == SQLITE_DONE
@@ -185,6 +165,7 @@ count_in_store(mc_survey_file *file, mc_cache *cache, const survey *survey)
     file->present = true;
     MC_TRY(count_range(file, NULL, NULL, survey, &file->wanted));
     MC_TRY(cache->ops->measure(&file->bytes, &file->total, cache, &key, survey->ctx));
+    file->bytes = file->bytes < 0 ? 0 : file->bytes;
     if (mc_cache_lists(cache, &key))
         return mc_cache_list(cache, &key, &file->wanted, count_one, &counting, survey->ctx);
     apr_pool_t *scratch;

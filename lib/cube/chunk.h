@@ -45,12 +45,37 @@ mc_mask_size(size_t pixels)
     return (pixels + 7) / 8;
 }
 
+/* The pixels that lie in both; x0 >= x1 or y0 >= y1: none. */
+static inline mc_cube_window
+mc_window_both(const mc_cube_window *a, const mc_cube_window *b)
+{
+    return (mc_cube_window){ a->x0 > b->x0 ? a->x0 : b->x0, a->y0 > b->y0 ? a->y0 : b->y0,
+                             a->x1 < b->x1 ? a->x1 : b->x1, a->y1 < b->y1 ? a->y1 : b->y1 };
+}
+
+/* How many bits of a mask are set. */
+static inline size_t
+mc_mask_count(const uint8_t *mask, size_t pixels)
+{
+    size_t set = 0;
+    for (size_t i = 0; i < mc_mask_size(pixels); i++)
+        set += (size_t)__builtin_popcount(mask[i]);
+    return set;
+}
+
 typedef enum mc_cover { MC_COVER_NONE, MC_COVER_ALL, MC_COVER_SOME } mc_cover;
 
 /*
  * `cover` as stored: the number of dates (two bytes, big-endian), a byte (mc_cover) for each of them, and, in the same
  * order, a mask for each that is MC_COVER_SOME. Nothing at all (size 0) where all pixels of all dates are known.
  */
+
+/* What a mask with so many bits says. */
+static inline mc_cover
+mc_cover_of(size_t set, size_t pixels)
+{
+    return set == 0 ? MC_COVER_NONE : set == pixels ? MC_COVER_ALL : MC_COVER_SOME;
+}
 
 /* The most bytes that it takes. */
 size_t mc_cover_size(int dates, size_t pixels);

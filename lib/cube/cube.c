@@ -12,6 +12,9 @@
  * PostgreSQL (8192 bytes) beside its key. 12 is a multiple of all numbers of bands but one, which leaves little. */
 enum { DEFAULT_SIDE = 26, DEFAULT_BYTES = 12 };
 
+/* Pixels of a level that needs no overview: a map of all of it reads little more than it shows. */
+#define ENOUGH ((int64_t)1 << 20)
+
 /* An extent that is off by less than that part of a pixel is meant to be whole. */
 #define WHOLE 1e-3
 
@@ -88,6 +91,40 @@ set_chunk(mc_cube_shape *shape, const mc_cube_config *config, const mc_node *nod
     return true;
 }
 
+/* The overview of a cube, or of an overview; its last column or row may reach beyond the extent. */
+static mc_cube_shape
+halved(const mc_cube_shape *fine)
+{
+    mc_cube_shape shape = *fine;
+    shape.resolution = fine->resolution * 2;
+    shape.width = (fine->width + 1) / 2;
+    shape.height = (fine->height + 1) / 2;
+    shape.columns = (shape.width - 1) / shape.chunk_width + 1;
+    shape.rows = (shape.height - 1) / shape.chunk_height + 1;
+    shape.first_row = fine->first_row + fine->rows;
+    return shape;
+}
+
+/* Chunks of an overview are made of four whole ones, which takes even sides. */
+static bool
+set_overviews(mc_cube *cube, int wanted, const mc_node *node, mc_build *build)
+{
+    bool even = cube->shape.chunk_width % 2 == 0 && cube->shape.chunk_height % 2 == 0;
+    if (wanted > 0 && !even)
+        mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "overviews"),
+                    "<overviews> need a <chunk> of even columns and rows, not %d x %d", cube->shape.chunk_width,
+                    cube->shape.chunk_height);
+    cube->overviews = apr_pcalloc(build->pool, sizeof(*cube->overviews) * mc_cube_overviews_max);
+    for (int i = 0; even && i < (wanted < 0 ? mc_cube_overviews_max : wanted); i++) {
+        const mc_cube_shape *fine = mc_cube_level(cube, i);
+        if (wanted < 0 ? (int64_t)fine->width * fine->height <= ENOUGH : fine->width == 1 && fine->height == 1)
+            break;
+        cube->overviews[i] = halved(fine);
+        cube->overview_count++;
+    }
+    return wanted <= 0 || even;
+}
+
 bool
 mc_cube_set_up(mc_cube *cube, const mc_cube_config *config, const mc_node *node, mc_build *build)
 {
@@ -95,7 +132,8 @@ mc_cube_set_up(mc_cube *cube, const mc_cube_config *config, const mc_node *node,
     cube->name = config->name;
     cube->shape.srs = config->srs;
     cube->shape.bands = bands[config->bands];
-    return set_extent(&cube->shape, config, node, build) && set_chunk(&cube->shape, config, node, build);
+    return set_extent(&cube->shape, config, node, build) && set_chunk(&cube->shape, config, node, build) &&
+           set_overviews(cube, config->overviews, node, build);
 }
 
 const char *
@@ -105,9 +143,10 @@ mc_cube_signature(const mc_cube *cube, apr_pool_t *pool)
     return apr_psprintf(
         pool,
         "version %d, %s, west %.9f, north %.9f, resolution %.12f, %d x %d pixels, %d bands, chunks of %d"
-        " x %d x %d",
+        " x %d x %d%s",
         MC_CUBE_VERSION, s->srs, s->extent.minx, s->extent.maxy, s->resolution, s->width, s->height, s->bands,
-        s->chunk_width, s->chunk_height, s->chunk_dates);
+        s->chunk_width, s->chunk_height, s->chunk_dates,
+        cube->overview_count == 0 ? "" : apr_psprintf(pool, ", %d overviews", cube->overview_count));
 }
 
 mc_error *

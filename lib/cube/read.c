@@ -74,6 +74,7 @@ mc_cube_dates(apr_array_header_t **result, const mc_cube *cube, const mc_time_sp
 
 typedef struct reading {
     const mc_cube *cube;
+    const mc_cube_shape *shape; /* of the level */
     const mc_cube_window *window;
     const spans *spans;
     mc_cube_take_run *take; /* of pieces that have been checked */
@@ -104,13 +105,6 @@ find_plane(reading *r, int64_t time_us)
     return MC_OK;
 }
 
-static mc_cube_window
-intersection(const mc_cube_window *a, const mc_cube_window *b)
-{
-    return (mc_cube_window){ a->x0 > b->x0 ? a->x0 : b->x0, a->y0 > b->y0 ? a->y0 : b->y0,
-                             a->x1 < b->x1 ? a->x1 : b->x1, a->y1 < b->y1 ? a->y1 : b->y1 };
-}
-
 /* `chunk`: all of its pixels; the piece has the rows of `part`, in their full width. */
 static void
 give_runs(const reading *r, const mc_cube_window *chunk, const mc_cube_window *part, const uint8_t *data,
@@ -139,14 +133,14 @@ corrupt(const reading *r, const mc_cube_piece *piece)
 static mc_error *
 check_piece(const reading *r, const mc_cube_piece *piece)
 {
-    const mc_cube_shape *shape = &r->cube->shape;
+    const mc_cube_shape *shape = r->shape;
     mc_cover cover;
     const uint8_t *mask = NULL;
     if (!piece->stored)
         return MC_OK;
     if (piece->x < 0 || piece->x >= shape->columns || piece->y < 0 || piece->y >= shape->rows || piece->slot < 0)
         return corrupt(r, piece);
-    mc_cube_window chunk = mc_chunk_window(shape, piece->x, piece->y), part = intersection(&chunk, r->window);
+    mc_cube_window chunk = mc_chunk_window(shape, piece->x, piece->y), part = mc_window_both(&chunk, r->window);
     size_t size = (size_t)(part.y1 - part.y0) * (size_t)(chunk.x1 - chunk.x0) * (size_t)shape->bands;
     if (!mc_cover_read(&cover, &mask, piece->cover, piece->cover_size, piece->slot, mc_window_pixels(&chunk)))
         return corrupt(r, piece);
@@ -166,12 +160,14 @@ take_scanned(void *baton, const mc_cube_piece *piece)
 }
 
 mc_error *
-mc_cube_scan(const mc_cube *cube, int64_t time_us, const mc_cube_window *window, mc_cube_take_run *take, void *baton,
-             mc_ctx *ctx, apr_pool_t *pool)
+mc_cube_scan(const mc_cube *cube, int level, int64_t time_us, const mc_cube_window *window, mc_cube_take_run *take,
+             void *baton, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mc_cube_scan");
-    reading r = { .cube = cube, .window = window, .take = take, .baton = baton, .pool = pool };
-    const mc_cube_query query = { .span = { time_us, time_us + 1 }, .most = 1, .window = *window };
+    reading r = {
+        .cube = cube, .shape = mc_cube_level(cube, level), .window = window, .take = take, .baton = baton, .pool = pool
+    };
+    const mc_cube_query query = { .span = { time_us, time_us + 1 }, .most = 1, .level = level, .window = *window };
     return cube->ops->read(cube, &query, take_scanned, &r, ctx, pool);
 }
 
@@ -212,6 +208,7 @@ mc_cube_read(apr_array_header_t **planes, const mc_cube *cube, const mc_time_spa
               window->y0 < window->y1 && window->y1 <= cube->shape.height);
     const spans s = { list, count };
     reading r = { .cube = cube,
+                  .shape = &cube->shape,
                   .window = window,
                   .spans = &s,
                   .take = place,

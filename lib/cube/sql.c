@@ -56,17 +56,18 @@ create_tables(const names *n, mc_cube_dialect dialect, apr_pool_t *pool)
 static const char *
 read_statement(const mc_cube_shape *s, const names *n, apr_pool_t *pool)
 {
-    const char *h = apr_psprintf(pool, "least(%d, %d - c.y * %d)", s->chunk_height, s->height, s->chunk_height);
+    const char *y = s->first_row == 0 ? "c.y" : apr_psprintf(pool, "(c.y - %d)", s->first_row);
+    const char *h = apr_psprintf(pool, "least(%d, %d - %s * %d)", s->chunk_height, s->height, y, s->chunk_height);
     const char *w = apr_psprintf(pool, "least(%d, %d - c.x * %d)", s->chunk_width, s->width, s->chunk_width);
-    const char *from = apr_psprintf(pool, "greatest($9 - c.y * %d, 0)", s->chunk_height);
-    const char *to = apr_psprintf(pool, "least($10 - c.y * %d, %s)", s->chunk_height, h);
+    const char *from = apr_psprintf(pool, "greatest($9 - %s * %d, 0)", y, s->chunk_height);
+    const char *to = apr_psprintf(pool, "least($10 - %s * %d, %s)", y, s->chunk_height, h);
     return apr_psprintf(
         pool,
-        "SELECT (SELECT signature FROM %s) = $1, d.time, d.slot, c.y, c.x, c.cover,"
+        "SELECT (SELECT signature FROM %s) = $1, d.time, d.slot, %s, c.x, c.cover,"
         " substr(c.data, 1 + (d.slot * %s + %s) * %s * %d, (%s - %s) * %s * %d)"
         " FROM (SELECT time, t, slot FROM %s WHERE time >= $2 AND time < $3 ORDER BY time DESC LIMIT $4) d"
-        " LEFT JOIN %s c ON c.t = d.t AND c.y >= $5 AND c.y < $6 AND c.x >= $7 AND c.x < $8",
-        n->info, h, from, w, s->bands, to, from, w, s->bands, n->dates, n->chunks);
+        " LEFT JOIN %s c ON c.t = d.t AND c.y >= $5 + %d AND c.y < $6 + %d AND c.x >= $7 AND c.x < $8",
+        n->info, y, h, from, w, s->bands, to, from, w, s->bands, n->dates, n->chunks, s->first_row, s->first_row);
 }
 
 /* SQLite's names of the same things. */
@@ -81,14 +82,15 @@ in_dialect(const char *sql, mc_cube_dialect dialect, apr_pool_t *pool)
 }
 
 static void
-add_reading(mc_cube_sql *sql, const mc_cube_shape *shape, const names *n, mc_cube_dialect dialect, apr_pool_t *pool)
+add_reading(mc_cube_sql *sql, const mc_cube *cube, const names *n, mc_cube_dialect dialect, apr_pool_t *pool)
 {
     sql->dates = apr_psprintf(pool,
                               "SELECT (SELECT signature FROM %s) = $1, time, t, slot, revision FROM %s"
                               " WHERE time >= $2 AND time < $3 ORDER BY time DESC LIMIT $4",
                               n->info, n->dates);
     sql->dates = in_dialect(sql->dates, dialect, pool);
-    sql->read = in_dialect(read_statement(shape, n, pool), dialect, pool);
+    for (int level = 0; level <= cube->overview_count; level++)
+        sql->read[level] = in_dialect(read_statement(mc_cube_level(cube, level), n, pool), dialect, pool);
 }
 
 static void
@@ -127,12 +129,12 @@ add_writing(mc_cube_sql *sql, const names *n, mc_cube_dialect dialect, apr_pool_
 }
 
 mc_cube_sql *
-mc_cube_statements(const mc_cube_shape *shape, const char *table, mc_cube_dialect dialect, apr_pool_t *pool)
+mc_cube_statements(const mc_cube *cube, const char *table, mc_cube_dialect dialect, apr_pool_t *pool)
 {
     mc_cube_sql *sql = apr_pcalloc(pool, sizeof(*sql));
     names n = { quote(table, "", pool), quote(table, "_dates", pool), quote(table, "_info", pool) };
     sql->create = create_tables(&n, dialect, pool);
-    add_reading(sql, shape, &n, dialect, pool);
+    add_reading(sql, cube, &n, dialect, pool);
     add_writing(sql, &n, dialect, pool);
     return sql;
 }

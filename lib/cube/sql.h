@@ -14,11 +14,11 @@ typedef struct mc_cube_sql {
     const char *dates;
     /* Of those dates: time, slot, y, x, cover, and of the samples those in rows $9 to before $10 of chunks in rows $5
      * to before $6 and columns $7 to before $8. y is null where a date has none of them. */
-    const char *read;
-    const char *take_out; /* chunks t = $1, y = $2, $3 <= x < $4: x, cover, data */
-    const char *put;      /* t, y, x, cover, data */
-    const char *copy;     /* PostgreSQL: takes rows of the same columns */
-    const char *put_date; /* time, t, slot; one that is there is corrected */
+    const char *read[mc_cube_overviews_max + 1]; /* of each level; y is counted from its first row */
+    const char *take_out;                        /* chunks t = $1, y = $2, $3 <= x < $4: x, cover, data */
+    const char *put;                             /* t, y, x, cover, data */
+    const char *copy;                            /* PostgreSQL: takes rows of the same columns */
+    const char *put_date;                        /* time, t, slot; one that is there is corrected */
     const char *tidy;
     const char *size; /* bytes */
     const char *lock; /* PostgreSQL: waits until nobody else writes */
@@ -26,7 +26,6 @@ typedef struct mc_cube_sql {
 
 /* table: of the chunks; a name, or a schema and a name with a '.' between. The two others are TABLE_dates and
  * TABLE_info. */
-mc_cube_sql *mc_cube_statements(const mc_cube_shape *shape, const char *table, mc_cube_dialect dialect,
-                                apr_pool_t *pool);
+mc_cube_sql *mc_cube_statements(const mc_cube *cube, const char *table, mc_cube_dialect dialect, apr_pool_t *pool);
 
 #endif

@@ -18,14 +18,14 @@ typedef struct mc_cube_piece {
     int64_t time_us;
     int slot;
     bool stored; /* the chunk is there; else the date only */
-    int y, x;
+    int y, x;    /* y counted from the level's first row */
     const void *cover, *data;
     size_t cover_size, data_size;
 } mc_cube_piece;
 
 /* A whole chunk. */
 typedef struct mc_cube_chunk {
-    int t, y, x;
+    int t, y, x; /* y with the level's first_row */
     const void *cover, *data;
     size_t cover_size, data_size;
 } mc_cube_chunk;
@@ -34,7 +34,8 @@ typedef struct mc_cube_chunk {
 typedef struct mc_cube_query {
     mc_time_span span;
     int most; /* the latest so many dates */
-    mc_cube_window window;
+    int level;
+    mc_cube_window window; /* in pixels of the level */
 } mc_cube_query;
 
 typedef mc_error *mc_cube_take_piece(void *baton, const mc_cube_piece *piece);
@@ -86,6 +87,7 @@ typedef struct mc_cube_config {
     double resolution;
     int bands; /* index into "gray|rgb|rgba" */
     mc_number_list chunk;
+    int overviews; /* -1: as many as it needs */
 } mc_cube_config;
 
 #define MC_CUBE_KEYS(type_)                                                                                            \
@@ -136,10 +138,23 @@ typedef struct mc_cube_config {
           0,           "gray|rgb|rgba",                                                                                \
           "rgb",       offsetof(type_, common.bands),                                                                  \
           NULL,        "Samples of a pixel, 8 bits each." },                                                           \
+        { "chunk",                                                                                                     \
+          MC_NUMBERS,                                                                                                  \
+          MC_KEY_OURS,                                                                                                 \
+          3,                                                                                                           \
+          3,                                                                                                           \
+          NULL,                                                                                                        \
+          NULL,                                                                                                        \
+          offsetof(type_, common.chunk),                                                                               \
+          NULL,                                                                                                        \
+          "Columns, rows and dates of a chunk. Default: 26 26 and 12 (gray), 4 (rgb) or 3 (rgba) dates, which fill "   \
+          "one page of the database; more dates make time lines quicker, fewer corrections and additions." },          \
     {                                                                                                                  \
-        "chunk", MC_NUMBERS, MC_KEY_OURS, 3, 3, NULL, NULL, offsetof(type_, common.chunk), NULL,                       \
-            "Columns, rows and dates of a chunk. Default: 26 26 and 12 (gray), 4 (rgb) or 3 (rgba) dates, which fill " \
-            "one page of the database; more dates make time lines quicker, fewer corrections and additions."           \
+        "overviews", MC_INT, MC_KEY_OURS, -1, mc_cube_overviews_max, NULL, "-1", offsetof(type_, common.overviews),    \
+            NULL,                                                                                                      \
+            "Coarser copies, each of half the resolution of the one before, for maps that show much of the cube; "     \
+            "they take up to a third more room. -1: as many as it takes to have one of at most a million pixels, "     \
+            "so none for a cube that is no larger. Columns and rows of a chunk must be even numbers."                  \
     }
 
 /* False after a complaint. */

@@ -64,7 +64,7 @@ mc_cube_postgresql_from_config(const mc_node *node, mc_build *build)
                     mc_config_quote(table, build->pool), config.table == NULL ? " (made of the cube's name)" : "");
         return NULL;
     }
-    cube->cube.sql = mc_cube_statements(&cube->cube.shape, table, MC_CUBE_IN_POSTGRESQL, build->pool);
+    cube->cube.sql = mc_cube_statements(&cube->cube, table, MC_CUBE_IN_POSTGRESQL, build->pool);
     return &cube->cube;
 }
 
@@ -241,7 +241,7 @@ postgresql_read(const mc_cube *cube, const mc_cube_query *query, mc_cube_take_pi
 {
     MC_SPAN(ctx, "mc_cube_postgresql_read");
     reading r = { .piece = take, .baton = baton, .pool = pool };
-    mc_cube_window chunks = mc_window_chunks(&cube->shape, &query->window);
+    mc_cube_window chunks = mc_window_chunks(mc_cube_level(cube, query->level), &query->window);
     params p;
     dates_params(&p, cube, query, pool);
     add_number(&p, chunks.y0, 4);
@@ -250,7 +250,7 @@ postgresql_read(const mc_cube *cube, const mc_cube_query *query, mc_cube_take_pi
     add_number(&p, chunks.x1, 4);
     add_number(&p, query->window.y0, 4);
     add_number(&p, query->window.y1, 4);
-    return ask(&r, cube->sql->read, &p, cube, NULL, ctx);
+    return ask(&r, cube->sql->read[query->level], &p, cube, NULL, ctx);
 }
 
 static mc_error *

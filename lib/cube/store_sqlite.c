@@ -2,6 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cube/chunk.h"
 #include "cube/store.h"
 #include "db/handles.h"
@@ -31,21 +32,25 @@ static const mc_key sqlite_keys[] = {
 mc_cube *
 mc_cube_sqlite_from_config(const mc_node *node, mc_build *build)
 {
-    /* A chunk of the default size fills a page of 8 KiB, as it does in PostgreSQL. */
-    static const mc_pragma pragmas[] = { { "page_size", "8192" } };
+    /* A chunk of the default size fills a page of 8 KiB, as it does in PostgreSQL. A transaction is as large as an
+     * image: of its pages 32 MiB stay in memory. */
+    static const mc_pragma pragmas[] = { { "page_size", "8192" }, { "cache_spill", "4000" } };
     sqlite_config config = { 0 };
     if (!mc_config_read(&config, node, sqlite_keys, build->diagnostics))
         return NULL;
     sqlite_cube *cube = apr_pcalloc(build->pool, sizeof(*cube));
     if (!mc_cube_set_up(&cube->cube, &config.common, node, build))
         return NULL;
-    mc_cube_sql *sql = mc_cube_statements(&cube->cube.shape, "chunks", MC_CUBE_IN_SQLITE, build->pool);
+    mc_cube_sql *sql = mc_cube_statements(&cube->cube, "chunks", MC_CUBE_IN_SQLITE, build->pool);
     cube->cube.ops = &mc_cube_sqlite;
     cube->cube.sql = sql;
     cube->path = config.dbfile;
     cube->reading.profile = mc_open_profile(&cube->reading);
-    cube->writing =
-        (mc_open){ .write = true, .wal = true, .create = sql->create, .pragmas = pragmas, .pragma_count = 1 };
+    cube->writing = (mc_open){ .write = true,
+                               .wal = true,
+                               .create = sql->create,
+                               .pragmas = pragmas,
+                               .pragma_count = sizeof(pragmas) / sizeof(pragmas[0]) };
     cube->writing.profile = mc_open_profile(&cube->writing);
     return &cube->cube;
 }
@@ -155,7 +160,7 @@ out_of_time(void *baton)
     const mc_ctx *ctx = baton;
     if (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton))
         return 1;
-    return ctx->deadline != 0 && apr_time_now() > ctx->deadline;
+    return ctx->deadline != 0 && mc_clock_now() > ctx->deadline;
 }
 
 /* Dates alone, or the pieces of a window: what more parameters there are says which. */
@@ -163,13 +168,14 @@ static mc_error *
 ask_handle(reading *r, const mc_cube *cube, const mc_cube_query *query, mc_handle *handle)
 {
     sqlite3_stmt *statement;
-    MC_TRY(prepare(&statement, cube, handle, r->piece != NULL ? cube->sql->read : cube->sql->dates, r->pool));
+    MC_TRY(prepare(&statement, cube, handle, r->piece != NULL ? cube->sql->read[query->level] : cube->sql->dates,
+                   r->pool));
     sqlite3_bind_text(statement, 1, mc_cube_signature(cube, r->pool), -1, SQLITE_STATIC);
     sqlite3_bind_int64(statement, 2, query->span.start_us);
     sqlite3_bind_int64(statement, 3, query->span.end_us);
     sqlite3_bind_int(statement, 4, query->most);
     if (r->piece != NULL) {
-        mc_cube_window chunks = mc_window_chunks(&cube->shape, &query->window);
+        mc_cube_window chunks = mc_window_chunks(mc_cube_level(cube, query->level), &query->window);
         const int rest[] = { chunks.y0, chunks.y1, chunks.x0, chunks.x1, query->window.y0, query->window.y1 };
         for (int i = 0; i < 6; i++)
             sqlite3_bind_int(statement, 5 + i, rest[i]);

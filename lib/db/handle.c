@@ -19,6 +19,8 @@ enum {
     SYNCHRONOUS_FULL = 2,
     MARK_BYTES = 4096 + 8,
     LEAVING_MS = 2000, /* how long the end of a bulk load waits for others */
+    JOURNAL_PAUSE_MS = 20,
+    JOURNAL_PATIENCE_MS = 10000, /* for others who make the same file */
 };
 
 uint64_t
@@ -169,6 +171,21 @@ is_marked(const mc_handle *handle)
     return mark_of(mark, handle) && access(mark, F_OK) == 0;
 }
 
+/* Taking a file into WAL mode needs it alone for a moment, and SQLite does not call its busy handler then: who else is
+ * making the file, or reads it, is waited for here. */
+static mc_error *
+set_pragma(mc_handle *handle, const mc_pragma *pragma, bool journal, apr_pool_t *pool)
+{
+    const char *sql = apr_psprintf(pool, "PRAGMA %s=%s", pragma->name, pragma->value);
+    for (int waited = 0;; waited += JOURNAL_PAUSE_MS) {
+        mc_error *error = run(handle, sql, "a configured pragma cannot be applied to a tile store", pool);
+        if (error == MC_OK || error->kind != MC_ERR_UNAVAILABLE || !journal || waited >= JOURNAL_PATIENCE_MS ||
+            strcasecmp(pragma->value, "wal") != 0)
+            return error;
+        sqlite3_sleep(JOURNAL_PAUSE_MS);
+    }
+}
+
 /* Pragmas come before the create statement: some of them work on an empty file only. */
 static mc_error *
 set_up(mc_handle *handle, const mc_open *how, bool created, apr_pool_t *pool)
@@ -188,8 +205,7 @@ set_up(mc_handle *handle, const mc_open *how, bool created, apr_pool_t *pool)
         journal_configured = journal_configured || journal;
         if (journal && !how->write)
             continue; /* a reader cannot change it, and must not try */
-        MC_TRY(run(handle, apr_psprintf(pool, "PRAGMA %s=%s", pragma->name, pragma->value),
-                   "a configured pragma cannot be applied to a tile store", pool));
+        MC_TRY(set_pragma(handle, pragma, journal, pool));
     }
     if (!how->write)
         return MC_OK;

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/metrics.h"
 #include "db/handle_private.h"
@@ -88,11 +89,7 @@ mc_handles_create(int limit)
     handles->past = mc_past_create();
     handles->random = mc_hash_seed() | 1;
     pthread_mutex_init(&handles->mutex, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&handles->freed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    mc_clock_condition(&handles->freed);
     for (int i = 0; i < STRIPES; i++)
         mc_write_lock_init(&handles->writers[i]);
     return handles;
@@ -175,27 +172,6 @@ choose_victim(mc_handles *handles)
     return victim;
 }
 
-/* Waits for a release, or until `until` (monotonic). Under the mutex. */
-static bool
-wait_freed(mc_handles *handles, const struct timespec *until)
-{
-    return pthread_cond_timedwait(&handles->freed, &handles->mutex, until) == 0;
-}
-
-static struct timespec
-monotonic_after(apr_interval_time_t interval)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += (time_t)(interval / APR_USEC_PER_SEC);
-    at.tv_nsec += (long)(interval % APR_USEC_PER_SEC) * 1000;
-    if (at.tv_nsec >= 1000000000) {
-        at.tv_sec++;
-        at.tv_nsec -= 1000000000;
-    }
-    return at;
-}
-
 /* Under the mutex, which is released while closing. */
 static void
 close_idle(mc_handles *handles, mc_handle *handle)
@@ -255,10 +231,10 @@ mc_handles_close_readers(const mc_handle *writer)
 static mc_error *
 reserve_slot(mc_handles *handles, mc_handle *handle, mc_ctx *ctx, apr_pool_t *pool)
 {
-    struct timespec until = monotonic_after(mc_ctx_remaining(ctx, WAIT_AT_MOST));
+    apr_time_t until = mc_clock_now() + mc_ctx_remaining(ctx, WAIT_AT_MOST);
     mc_handle *victim = NULL;
     while (handles->open == handles->limit && (victim = choose_victim(handles)) == NULL)
-        if (!wait_freed(handles, &until))
+        if (!mc_clock_wait(&handles->freed, &handles->mutex, until))
             return mc_error_create(pool, MC_ERR_UNAVAILABLE, "all tile stores that may be open are in use");
     int slot = 0;
     if (victim != NULL) {

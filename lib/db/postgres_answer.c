@@ -2,6 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "db/postgres_private.h"
 
@@ -128,7 +129,7 @@ mc_pg_start(mc_postgres_answer **result, mc_postgres_engine *engine, const mc_po
     answer->base.ctx = ctx;
     answer->engine = engine;
     answer->query = *query;
-    answer->wait = (mc_pg_wait){ ctx, apr_time_now() + mc_ctx_remaining(ctx, QUERY_TIME), pool, NULL };
+    answer->wait = (mc_pg_wait){ ctx, mc_clock_now() + mc_ctx_remaining(ctx, QUERY_TIME), pool, NULL };
     *result = &answer->base;
     if (query->session != NULL)
         answer->connection = mc_pg_session_connection(query->session);

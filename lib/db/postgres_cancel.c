@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 
+#include "base/clock.h"
 #include "db/postgres_private.h"
 
 /* Microseconds that a cancelled query may take to end, before its connection is closed instead. */
@@ -41,8 +42,8 @@ send_cancel(mc_pg_connection *connection)
 static void
 drain(mc_postgres_engine *engine, mc_pg_connection *connection)
 {
-    apr_time_t end = apr_time_now() + DRAIN_TIME;
-    while (!mc_pg_drain_arrived(connection) && PQstatus(connection->pg) == CONNECTION_OK && apr_time_now() < end &&
+    apr_time_t end = mc_clock_now() + DRAIN_TIME;
+    while (!mc_pg_drain_arrived(connection) && PQstatus(connection->pg) == CONNECTION_OK && mc_clock_now() < end &&
            !is_stopping(engine)) {
         short events = (short)(PQflush(connection->pg) == 1 ? POLLIN | POLLOUT : POLLIN);
         struct pollfd polled = { .fd = PQsocket(connection->pg), .events = events };

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "base/clock.h"
 #include "base/gate.h"
 #include "base/text.h"
 #include "db/postgres_private.h"
@@ -26,7 +27,7 @@ add_arrival(mc_postgres_traffic *traffic, int socket, apr_time_t begin)
 {
     int waiting = 0;
     if (traffic->first > 0)
-        traffic->waited += apr_time_now() - begin;
+        traffic->waited += mc_clock_now() - begin;
     else if (ioctl(socket, FIONREAD, &waiting) == 0)
         traffic->first = waiting;
 }
@@ -34,8 +35,8 @@ add_arrival(mc_postgres_traffic *traffic, int socket, apr_time_t begin)
 static mc_error *
 wait_for(struct pollfd *polled, const mc_pg_wait *wait)
 {
-    apr_time_t begin = apr_time_now();
-    for (apr_time_t now = begin;; now = apr_time_now()) {
+    apr_time_t begin = mc_clock_now();
+    for (apr_time_t now = begin;; now = mc_clock_now()) {
         apr_time_t left = wait->end - now;
         if (left <= 0)
             return mc_error_create(wait->pool, MC_ERR_TIMEOUT, "the database did not answer before the deadline");
@@ -133,14 +134,14 @@ static mc_error *
 shake_hands(PGconn *pg, const mc_pg_target *target, const mc_pg_wait *wait, bool *crowded)
 {
     mc_pg_wait bounded = *wait;
-    apr_time_t begin = apr_time_now();
+    apr_time_t begin = mc_clock_now();
     apr_time_t bound = begin + apr_time_from_sec(target->connect_seconds);
     if (bound < bounded.end)
         bounded.end = bound;
     PostgresPollingStatusType state = PGRES_POLLING_WRITING;
     while (PQstatus(pg) != CONNECTION_BAD && state != PGRES_POLLING_OK && state != PGRES_POLLING_FAILED) {
         mc_error *error = mc_pg_wait_socket(pg, state == PGRES_POLLING_READING ? POLLIN : POLLOUT, &bounded);
-        if (error != MC_OK && error->kind == MC_ERR_TIMEOUT && apr_time_now() - begin < TELLING_TIME)
+        if (error != MC_OK && error->kind == MC_ERR_TIMEOUT && mc_clock_now() - begin < TELLING_TIME)
             return mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "no time was left to reach the database");
         if (error != MC_OK && error->kind == MC_ERR_TIMEOUT)
             return no_connection(target, "no answer in time to the attempt to connect", wait->pool);
@@ -160,8 +161,8 @@ shake_hands(PGconn *pg, const mc_pg_target *target, const mc_pg_wait *wait, bool
  * What makes rows come in the order of their table: a plan for each box of a map (for any box that could come, the
  * planner expects one row, and takes them from the index one by one), and reading that begins at the beginning, by one
  * process: the rows of several come as they find them. No plan is compiled: of a large table it would be each time, for
- * longer than the query takes. A server that does not know all of these does without. And how many connections it has
- * room for.
+ * longer than the query takes. Pages that a statement names are read without the others. A server that does not know
+ * all of these does without. And how many connections it has room for.
  */
 static mc_error *
 set_up_session(mc_pg_connection *connection, const mc_pg_wait *wait)
@@ -170,7 +171,7 @@ set_up_session(mc_pg_connection *connection, const mc_pg_wait *wait)
     (void)PQsendQuery(
         connection->pg,
         "SET synchronize_seqscans = off; SET plan_cache_mode = force_custom_plan; "
-        "SET max_parallel_workers_per_gather = 0; SET jit = off; SELECT "
+        "SET max_parallel_workers_per_gather = 0; SET jit = off; SET enable_tidscan = on; SELECT "
         "current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int "
         "- coalesce(current_setting('reserved_connections', true)::int, 0)");
     for (;;) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/gate.h"
 #include "base/metrics.h"
 #include "db/postgres_private.h"
@@ -14,16 +15,6 @@
 #define FAILURE_TIME (1 * APR_USEC_PER_SEC)
 /* Microseconds between two attempts at a server whose places are all taken. */
 #define CROWDED_TIME (100 * 1000)
-
-static void
-init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
 
 static mc_postgres_engine *
 engine_create(int limit, int processes, apr_interval_time_t idle_time, bool threads)
@@ -35,7 +26,7 @@ engine_create(int limit, int processes, apr_interval_time_t idle_time, bool thre
     engine->idle_time = idle_time;
     engine->threads = threads;
     pthread_mutex_init(&engine->lock, NULL);
-    init_condition(&engine->work);
+    mc_clock_condition(&engine->work);
     return engine;
 }
 
@@ -74,7 +65,7 @@ find_target(mc_postgres_engine *engine, const char *string)
     target->connection = strdup(string);
     MC_ASSERT(target->connection != NULL);
     mc_pg_describe(target);
-    init_condition(&target->changed);
+    mc_clock_condition(&target->changed);
     target->next = engine->targets;
     engine->targets = target;
     return target;
@@ -85,7 +76,7 @@ find_target(mc_postgres_engine *engine, const char *string)
 static mc_error *
 wait_for_change(mc_postgres_engine *engine, mc_pg_target *target, apr_time_t until, const mc_pg_wait *wait)
 {
-    apr_time_t now = apr_time_now();
+    apr_time_t now = mc_clock_now();
     if (now >= wait->end)
         return mc_error_create(wait->pool, MC_ERR_UNAVAILABLE,
                                target->crowded ? "the database had no free connection before the deadline"
@@ -96,20 +87,8 @@ wait_for_change(mc_postgres_engine *engine, mc_pg_target *target, apr_time_t unt
     if (left > MC_PG_POLL_MS * 1000)
         left = MC_PG_POLL_MS * 1000;
     mc_gate_step_out(wait->ctx); /* whoever has the connections may wait for this place: see mc_pg_acquire */
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    int64_t nanoseconds = at.tv_nsec + (left < 1 ? 1 : left) * 1000;
-    at.tv_sec += nanoseconds / 1000000000;
-    at.tv_nsec = nanoseconds % 1000000000;
-    pthread_cond_timedwait(&target->changed, &engine->lock, &at);
+    (void)mc_clock_wait(&target->changed, &engine->lock, now + left);
     return MC_OK;
-}
-
-/* Also where the clock has been set back since: what was is not taken for what is to come. */
-static bool
-is_recent(apr_time_t then, apr_interval_time_t span, apr_time_t now)
-{
-    return now >= then && now < then + span;
 }
 
 /* An idle connection, or (*connection NULL) the right to make one; *probe: on behalf of all others, too. With the lock
@@ -124,12 +103,12 @@ reserve(mc_pg_connection **connection, bool *probe, mc_postgres_engine *engine, 
             target->idle = target->idle->next;
             return MC_OK;
         }
-        apr_time_t now = apr_time_now();
-        if (target->failure != NULL && (target->probing || is_recent(target->failed_at, FAILURE_TIME, now))) {
+        apr_time_t now = mc_clock_now();
+        if (target->failure != NULL && (target->probing || now < target->failed_at + FAILURE_TIME)) {
             mc_error *cause = mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "%s", target->failure);
             return mc_error_wrap(wait->pool, cause, MC_ERR_UNAVAILABLE, "the database cannot be reached");
         }
-        bool crowded = target->crowded && (target->probing || is_recent(target->crowded_at, CROWDED_TIME, now));
+        bool crowded = target->crowded && (target->probing || now < target->crowded_at + CROWDED_TIME);
         if (target->open < engine->limit && !crowded) {
             target->open++;
             *connection = NULL;
@@ -156,12 +135,12 @@ settle(mc_postgres_engine *engine, mc_pg_target *target, const mc_error *error, 
         free(target->failure);
         target->failure = NULL;
         target->crowded = crowded;
-        target->crowded_at = apr_time_now();
+        target->crowded_at = mc_clock_now();
     }
     if (telling && !crowded) {
         target->failure = strdup(error->cause->message);
         MC_ASSERT(target->failure != NULL);
-        target->failed_at = apr_time_now();
+        target->failed_at = mc_clock_now();
     }
     pthread_cond_broadcast(&target->changed);
     pthread_mutex_unlock(&engine->lock);
@@ -252,7 +231,7 @@ mc_pg_replace(mc_pg_connection **connection, mc_postgres_engine *engine, const m
 static mc_pg_connection *
 take_expired(mc_postgres_engine *engine)
 {
-    apr_time_t oldest = apr_time_now() - engine->idle_time;
+    apr_time_t oldest = mc_clock_now() - engine->idle_time;
     mc_pg_connection *expired = NULL;
     for (mc_pg_target *target = engine->targets; target != NULL; target = target->next) {
         mc_pg_connection **at = &target->idle; /* the latest first: the rest of the list is as old or older */
@@ -277,7 +256,7 @@ mc_pg_release(mc_postgres_engine *engine, mc_pg_connection *connection)
         return;
     }
     mc_pg_target *target = connection->target;
-    connection->used = apr_time_now();
+    connection->used = mc_clock_now();
     connection->reused = true;
     pthread_mutex_lock(&engine->lock);
     connection->next = target->idle;

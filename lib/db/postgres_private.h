@@ -18,7 +18,7 @@ enum {
 /* Until when a caller waits, and for whom. */
 typedef struct mc_pg_wait {
     mc_ctx *ctx;
-    apr_time_t end; /* absolute */
+    apr_time_t end; /* mc_clock_now() */
     apr_pool_t *pool;
     mc_postgres_traffic *traffic; /* where waiting for rows is added up; may be NULL */
 } mc_pg_wait;

@@ -1,6 +1,7 @@
 /* A connection that one caller keeps for transactions of its own, and rows that go into a table over it. */
 #include <poll.h>
 
+#include "base/clock.h"
 #include "db/postgres_private.h"
 
 /* Microseconds that a step may take where the context has no deadline. */
@@ -16,7 +17,7 @@ typedef struct pg_session {
 static mc_pg_wait
 wait_of(const pg_session *session)
 {
-    apr_time_t end = apr_time_now() + mc_ctx_remaining(session->base.ctx, STEP_TIME);
+    apr_time_t end = mc_clock_now() + mc_ctx_remaining(session->base.ctx, STEP_TIME);
     return (mc_pg_wait){ session->base.ctx, end, session->pool, NULL };
 }
 

@@ -7,12 +7,8 @@
 void
 mc_write_lock_init(mc_write_lock *lock)
 {
-    pthread_condattr_t attributes;
     pthread_mutex_init(&lock->mutex, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&lock->given, &attributes);
-    pthread_condattr_destroy(&attributes);
+    mc_clock_condition(&lock->given);
     lock->taken = false;
 }
 
@@ -27,11 +23,10 @@ bool
 mc_write_lock_take(mc_write_lock *lock, apr_interval_time_t patience)
 {
     apr_time_t end = mc_clock_now() + patience;
-    struct timespec until = { (time_t)apr_time_sec(end), (long)apr_time_usec(end) * 1000 };
-    int status = 0;
+    bool early = true;
     pthread_mutex_lock(&lock->mutex);
-    while (lock->taken && status == 0)
-        status = pthread_cond_timedwait(&lock->given, &lock->mutex, &until);
+    while (lock->taken && early)
+        early = mc_clock_wait(&lock->given, &lock->mutex, end);
     bool free = !lock->taken;
     lock->taken = true; /* by whomever */
     pthread_mutex_unlock(&lock->mutex);

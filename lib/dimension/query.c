@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/lru.h"
 #include "base/metrics.h"
 #include "base/text.h"
@@ -47,9 +48,9 @@ typedef struct answer {
 
 /* What the process remembers; one block of memory, the texts behind the pointers. */
 typedef struct remembered {
-    bool lasting;   /* the same as long as the stamp is */
-    mc_stamp stamp; /* of the file, where there is one */
-    apr_time_t taken;
+    bool lasting;     /* the same as long as the stamp is */
+    mc_stamp stamp;   /* of the file, where there is one */
+    apr_time_t taken; /* mc_clock_now() */
     int count;
     const char *values[];
 } remembered;
@@ -296,8 +297,7 @@ still_valid(const remembered *found, const mc_query_dimension *dimension, const 
 {
     if (dimension->by_stamp)
         return found->lasting && mc_stamp_equal(&found->stamp, &look->stamp);
-    apr_time_t now = apr_time_now();
-    return found->taken <= now && now - found->taken < dimension->remember;
+    return mc_clock_now() - found->taken < dimension->remember;
 }
 
 /* Fills the answer with what the process remembers. */
@@ -337,11 +337,9 @@ remember(const answer *answer, const key *key, const mc_query_dimension *dimensi
     remembered *block = malloc(size);
     if (block == NULL)
         return;
-    *block = (remembered){ .lasting = lasting, .taken = apr_time_now(), .count = answer->count };
-    if (look != NULL) {
+    *block = (remembered){ .lasting = lasting, .taken = mc_clock_now(), .count = answer->count };
+    if (look != NULL)
         block->stamp = look->stamp;
-        block->taken = look->taken;
-    }
     char *text = (char *)&block->values[answer->count];
     for (int i = 0; i < answer->count; i++) {
         block->values[i] = text;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "dimension/query.h"
 #include "dimension/sqlite_clock.h"
 
@@ -34,7 +35,7 @@ out_of_time(void *baton)
     const mc_ctx *ctx = baton;
     if (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton))
         return 1;
-    return ctx->deadline != 0 && apr_time_now() > ctx->deadline;
+    return ctx->deadline != 0 && mc_clock_now() > ctx->deadline;
 }
 
 /* Whole seconds as an integer, as MapCache does it; others as a number with a fraction. */

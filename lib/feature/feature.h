@@ -28,7 +28,8 @@ typedef struct mc_feature_query {
     double scale;                  /* denominator, at 0.28 mm for a pixel (OGC 05-078r4, 10.2) */
     const char *const *attributes; /* names of those that are wanted */
     int attribute_count;
-    bool ids; /* the features' numbers are wanted; else they may be anything */
+    bool ids;  /* the features' numbers are wanted; else they may be anything */
+    bool wrap; /* beyond the antimeridian the map goes on with what lies on its other side (feature/wrap.h) */
     const mc_dimension_value *dimensions;
     int dimension_count;
 } mc_feature_query;
@@ -38,8 +39,8 @@ typedef struct mc_feature {
     int64_t id;                  /* of the data, or its place in it */
     mc_geometry *geometry;       /* in pixels of the map */
     const char *const *values;   /* attributes as text, in the order of the query's names; NULL: null */
-    const mc_feature_query *map; /* what it is painted for; NULL: nothing is painted */
-    struct apr_hash_t *placed;   /* with `map`: what filters have made for it (feature/spatial.h) */
+    const mc_feature_query *map; /* the query, or that of another world: its lattice is that of the geometry */
+    struct apr_hash_t *placed;   /* what filters have made for `map` (feature/spatial.h); NULL: nothing is painted */
 } mc_feature;
 
 /* Takes one feature; an error ends the reading and comes back from it. */
@@ -62,8 +63,9 @@ typedef struct mc_feature_ops {
 /* First member of every kind's own struct. */
 struct mc_feature_data {
     const mc_feature_ops *ops;
-    const char *name; /* of the layer, for messages */
-    bool has_ids;     /* features have numbers that stay theirs */
+    const char *name;         /* of the layer, for messages */
+    bool has_ids;             /* features have numbers that stay theirs */
+    const char *id_attribute; /* the attribute that they are; NULL: none of them is */
 };
 
 #endif

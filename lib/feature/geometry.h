@@ -6,6 +6,7 @@
 
 #include "feature/shape.h"
 #include "mapcache/error.h"
+#include "mapcache/grid.h"
 
 /* A feature's geometry, by what it is made of: a collection may fill all three. */
 typedef struct mc_geometry {
@@ -34,7 +35,13 @@ bool mc_geometry_bounds(const mc_geometry *geometry, int32_t *minx, int32_t *min
 mc_error *mc_wkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_lattice *lattice,
                       apr_pool_t *pool) MC_CHECKED;
 
-/* The same for tiny well-known binary, as ST_AsTWKB makes it. */
+/*
+ * Bytes of the WKB that `bytes` begins with, of a point, line or polygon or several of one kind; 0: it is none, or
+ * truncated. *meets: its bounds and the box, in the same units and order, have a place in common.
+ */
+size_t mc_wkb_measure(bool *meets, const void *bytes, size_t size, const mc_extent *box);
+
+/* As mc_wkb_read for tiny well-known binary, as ST_AsTWKB makes it. */
 mc_error *mc_twkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_lattice *lattice,
                        apr_pool_t *pool) MC_CHECKED;
 

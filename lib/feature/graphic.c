@@ -44,13 +44,23 @@ dim(mc_ink *to, const mc_ink *ink, double opacity, const mc_feature *feature, mc
     to->color.alpha = (uint8_t)lrint(to->color.alpha * opacity);
 }
 
+/* A character whose font is not there is told once, and left out. False: there is nothing to draw. */
+static bool
+find_outline(mc_drawing *drawing, mc_painter *painter, const mc_mark *mark)
+{
+    mc_error *error = mc_mark_outline(&drawing->mark, mark, painter->values);
+    if (error != MC_OK)
+        mc_log_error(painter->ctx, MC_LOG_WARN, error);
+    return drawing->mark->circle || drawing->mark->part_count > 0;
+}
+
 static void
 resolve_mark(mc_drawing *drawing, mc_painter *painter, const mc_symbolizer *symbol, const mc_graphic *graphic,
              const mc_feature *feature, double opacity)
 {
     mc_symbolizer *drawn = &drawing->symbol;
-    drawing->mark = graphic->mark;
     *drawn = (mc_symbolizer){ .kind = graphic->mark->open ? MC_SYMBOL_LINE : MC_SYMBOL_POLYGON, .uom = symbol->uom };
+    drawn->by_direction = graphic->mark->by_direction;
     drawn->stroke = graphic->stroke;
     drawn->stroke.width = mc_painter_value(painter, graphic->stroke.width_value, graphic->stroke.width, feature);
     drawn->stroke.width_value = NULL;
@@ -83,7 +93,7 @@ mc_graphic_resolve(mc_drawing *drawing, bool *any, mc_painter *painter, const mc
     placing->at = mc_painter_displacement(painter, symbol, &graphic->displacement, feature);
     if (graphic->mark != NULL) {
         resolve_mark(drawing, painter, symbol, graphic, feature, opacity);
-        *any = true;
+        *any = find_outline(drawing, painter, graphic->mark);
     } else {
         find_picture(&drawing->picture, painter, graphic->picture, feature, size);
         *any = drawing->picture != NULL;
@@ -203,6 +213,7 @@ most_of(const mc_pair *pair, double computed)
 double
 mc_graphic_reach(const mc_graphic *graphic)
 {
-    double share_away = fmax(0.5, most_of(&graphic->anchor, 1)) * (graphic->picture == NULL ? 1.5 : 4); /* long ones */
+    bool known = graphic->mark != NULL && graphic->mark->glyph == NULL; /* others may be long ones */
+    double share_away = fmax(0.5, most_of(&graphic->anchor, 1)) * (known ? 1.5 : 4);
     return size_of(graphic) * share_away + graphic->stroke.width * 2 + most_of(&graphic->displacement, COMPUTED_SIZE);
 }

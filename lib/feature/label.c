@@ -24,6 +24,7 @@ struct mc_labels {
     int count, room, layer;
     int64_t points;   /* of all lines in the list */
     int64_t left_out; /* beyond the bounds, or too long */
+    mc_label_shields *shields;
     apr_pool_t *pool;
 };
 
@@ -32,7 +33,7 @@ free_labels(void *data)
 {
     mc_labels *labels = data;
     for (int i = 0; i < labels->count; i++)
-        free(labels->list[i]);
+        mc_label_candidate_free(labels->list[i]);
     free(labels->list);
     mc_shape_free(&labels->places);
     return APR_SUCCESS;
@@ -43,6 +44,7 @@ mc_labels_create(mc_canvas *canvas, apr_pool_t *pool)
 {
     mc_labels *labels = apr_pcalloc(pool, sizeof(*labels));
     *labels = (mc_labels){ .frame = { canvas->width, canvas->height }, .canvas = canvas, .pool = pool };
+    labels->shields = mc_label_shields_create(canvas, pool);
     apr_pool_cleanup_register(pool, labels, free_labels, apr_pool_cleanup_null);
     return labels;
 }
@@ -84,6 +86,7 @@ mc_label_candidate_copy(const mc_label_candidate *from, const mc_label_pieces *p
     if (made == NULL)
         return NULL;
     *made = *from;
+    made->shield = mc_label_shield_ref(from->shield);
     made->point_count = points;
     made->end_count = ends;
     made->points = (float *)(made + 1);
@@ -97,6 +100,13 @@ mc_label_candidate_copy(const mc_label_candidate *from, const mc_label_pieces *p
     made->longest_begin = best <= 0 ? 0 : pieces->ends[best - 1];
     made->longest_end = best < 0 ? 0 : pieces->ends[best];
     return made;
+}
+
+void
+mc_label_candidate_free(mc_label_candidate *candidate)
+{
+    mc_label_shield_unref(candidate->shield);
+    free(candidate);
 }
 
 static int
@@ -120,7 +130,7 @@ prune(mc_labels *labels)
         }
     }
     for (int i = kept; i < labels->count; i++)
-        free(labels->list[i]);
+        mc_label_candidate_free(labels->list[i]);
     labels->left_out += labels->count - kept;
     labels->count = kept;
     labels->points = points;
@@ -133,7 +143,7 @@ keep(mc_labels *labels, mc_label_candidate *candidate)
         int room = labels->room == 0 ? 256 : labels->room * 2;
         mc_label_candidate **list = realloc(labels->list, sizeof(*list) * (size_t)room);
         if (list == NULL) {
-            free(candidate);
+            mc_label_candidate_free(candidate);
             labels->left_out++;
             return;
         }
@@ -241,7 +251,8 @@ find_place(mc_label_candidate *made, mc_label_pieces *pieces, mc_labels *labels,
 }
 
 static mc_error *
-take_symbol(mc_labels *labels, const mc_text_symbol *symbol, const mc_feature *feature, apr_pool_t *scratch)
+take_symbol(mc_labels *labels, const mc_text_symbol *symbol, const mc_feature *feature, mc_ctx *ctx,
+            apr_pool_t *scratch)
 {
     mc_label_candidate made = { .symbol = symbol, .layer = labels->layer, .id = feature->id };
     mc_label_pieces pieces = { 0 };
@@ -260,7 +271,9 @@ take_symbol(mc_labels *labels, const mc_text_symbol *symbol, const mc_feature *f
         made.anchor[0] = made.kind == MC_SHAPE_POINTS ? 0 : 0.5F;
         made.anchor[1] = 0.5F;
     }
+    MC_TRY(mc_label_shield_get(&made.shield, labels->shields, symbol, feature, made.look.size, ctx));
     mc_label_candidate *kept = mc_label_candidate_copy(&made, made.along ? &pieces : NULL, clean);
+    mc_label_shield_unref(made.shield);
     if (kept == NULL)
         return mc_error_create(scratch, MC_ERR_LIMIT, "no memory for labels");
     keep(labels, kept);
@@ -268,10 +281,11 @@ take_symbol(mc_labels *labels, const mc_text_symbol *symbol, const mc_feature *f
 }
 
 mc_error *
-mc_labels_take(mc_labels *labels, const mc_rule_style *rule, const mc_feature *feature, apr_pool_t *scratch)
+mc_labels_take(mc_labels *labels, const mc_rule_style *rule, const mc_feature *feature, mc_ctx *ctx,
+               apr_pool_t *scratch)
 {
     for (int i = 0; i < rule->text_count; i++)
-        MC_TRY(take_symbol(labels, &rule->texts[i], feature, scratch));
+        MC_TRY(take_symbol(labels, &rule->texts[i], feature, ctx, scratch));
     return MC_OK;
 }
 
@@ -290,5 +304,5 @@ mc_labels_finish(mc_labels *labels, mc_ctx *ctx)
                      labels->left_out, MC_TEXT_BYTES_MAX, MC_LABELS_MAX);
     if (labels->canvas->tints == NULL)
         MC_TRY(mc_canvas_pixels(&pixels, labels->canvas));
-    return mc_labels_place(labels->list, labels->count, labels->canvas, ctx, labels->pool);
+    return mc_labels_place(labels->list, labels->count, labels->canvas, labels->shields, ctx, labels->pool);
 }

@@ -139,7 +139,7 @@ join(mc_label_candidate **list, int count, apr_pool_t *pool)
         joined = mc_label_candidate_copy(first, &pieces, first->text);
     }
     for (int i = joined == NULL ? 1 : 0; i < count; i++)
-        free(list[i]);
+        mc_label_candidate_free(list[i]);
     return joined == NULL ? first : joined;
 }
 

@@ -183,6 +183,10 @@ mc_label_along(mc_label_spot *spot, const mc_label_layout *layout, const mc_labe
         point_at(b, path, second);
         /* The middle of the cluster, at the baseline, in the middle between both points. */
         float x = (a[0] + b[0]) / 2 - sine * across, y = (a[1] + b[1]) / 2 + cosine * across;
+        float down = layout->height / 2 - layout->ascent; /* only of use where all of it is straight */
+        spot->middle[0] = x - down * sine;
+        spot->middle[1] = y + down * cosine;
+        spot->angle = angle;
         for (int g = i; g < next; g++) {
             const mc_label_glyph *glyph = &layout->glyphs[g];
             float dx = glyph->x - from - advance / 2, dy = glyph->y - layout->ascent;
@@ -202,6 +206,10 @@ mc_label_at(mc_label_spot *spot, const mc_label_layout *layout, float x, float y
     clear(spot, upright);
     if (upright) /* hinted glyphs stand on whole pixels */
         y = rintf(y + layout->ascent) - layout->ascent;
+    float mx = x + layout->width / 2 - around[0], my = y + layout->height / 2 - around[1];
+    spot->middle[0] = around[0] + mx * cosine - my * sine;
+    spot->middle[1] = around[1] + mx * sine + my * cosine;
+    spot->angle = angle;
     for (int i = 0; i < layout->count; i++) {
         const mc_label_glyph *glyph = &layout->glyphs[i];
         float gx = x + glyph->x - around[0], gy = y + glyph->y - around[1];
@@ -225,6 +233,10 @@ mc_label_spot_move(mc_label_spot *spot, float dx, float dy)
         mc_label_box *box = &spot->boxes[i];
         *box = (mc_label_box){ box->minx + dx, box->miny + dy, box->maxx + dx, box->maxy + dy };
     }
+    spot->middle[0] += dx;
+    spot->middle[1] += dy;
+    spot->shield.at.x += (int32_t)lrintf(dx * MC_SUBPIXELS);
+    spot->shield.at.y += (int32_t)lrintf(dy * MC_SUBPIXELS);
     mc_label_box *all = &spot->bounds;
     *all = (mc_label_box){ all->minx + dx, all->miny + dy, all->maxx + dx, all->maxy + dy };
 }

@@ -29,6 +29,7 @@ typedef struct placing {
     apr_array_header_t *fonts; /* of known_font */
     mc_label_grid *grid;
     mc_label_ink *ink;
+    mc_label_shields *shields;
     int width, height;
     const mc_label_candidate *candidate;
     mc_label_layout layout; /* of the candidate */
@@ -67,11 +68,21 @@ settle(placing *p, bool may_move)
     float margin = (float)symbol->space_around * p->candidate->unit;
     if (!symbol->overlapping && !mc_label_grid_is_free(p->grid, spot->boxes, spot->box_count, margin))
         return MC_OK;
+    if (p->candidate->shield != NULL)
+        MC_TRY(mc_label_shield_draw(p->shields, p->candidate->shield, spot, p->scratch));
     MC_TRY(mc_label_ink_draw(p->ink, spot, &p->candidate->look, p->scratch));
     if (!symbol->overlapping)
         mc_label_grid_take(p->grid, spot->boxes, spot->box_count);
     p->drawn = true;
     return MC_OK;
+}
+
+/* Once the text has its place. */
+static void
+put_shield(placing *p)
+{
+    if (p->candidate->shield != NULL && p->spot.glyph_count > 0)
+        mc_label_shield_put(&p->spot, p->candidate->shield, &p->layout);
 }
 
 /* ---- At a point ---- */
@@ -85,6 +96,7 @@ put_at(placing *p, double x, double y, float anchor_x, float moved_x)
     float top = (float)y + c->moved[1] - (1 - c->anchor[1]) * p->layout.height;
     const float around[2] = { (float)x + moved_x, (float)y + c->moved[1] };
     mc_label_at(&p->spot, &p->layout, left, top, c->angle, around, c->look.halo);
+    put_shield(p);
 }
 
 static bool
@@ -133,11 +145,14 @@ static mc_error *
 try_along(placing *p, const mc_label_path *path, float middle, double max_angle)
 {
     const mc_label_candidate *c = p->candidate;
-    const mc_label_course course = { c->offset, (float)(max_angle * M_PI / 180), c->look.halo, c->symbol->curved,
-                                     c->symbol->any_direction };
+    const mc_label_course course = { c->offset, (float)(max_angle * M_PI / 180), c->look.halo,
+                                     c->symbol->curved && c->shield == NULL, c->symbol->any_direction };
     p->drawn = false;
     p->tries++;
-    return mc_label_along(&p->spot, &p->layout, path, middle, &course) ? settle(p, false) : MC_OK;
+    if (!mc_label_along(&p->spot, &p->layout, path, middle, &course))
+        return MC_OK;
+    put_shield(p);
+    return settle(p, false);
 }
 
 /* Near `middle`, farther and farther from it up to `reach`. */
@@ -259,14 +274,15 @@ place(placing *p, const mc_label_candidate *c)
     if (!fits(p))
         return MC_OK;
     p->spot.glyphs = apr_palloc(p->scratch, sizeof(mc_placed_glyph) * (size_t)(p->layout.count + 1));
-    p->spot.boxes = apr_palloc(p->scratch, sizeof(mc_label_box) * (size_t)(p->layout.count + 1));
+    p->spot.boxes = apr_palloc(p->scratch, sizeof(mc_label_box) * (size_t)(p->layout.count + 2));
     return c->along ? place_line(p) : place_point(p);
 }
 
 mc_error *
-mc_labels_place(mc_label_candidate *const *list, int count, mc_canvas *target, mc_ctx *ctx, apr_pool_t *pool)
+mc_labels_place(mc_label_candidate *const *list, int count, mc_canvas *target, mc_label_shields *shields, mc_ctx *ctx,
+                apr_pool_t *pool)
 {
-    placing p = { .width = target->width, .height = target->height };
+    placing p = { .shields = shields, .width = target->width, .height = target->height };
     p.fonts = apr_array_make(pool, 4, sizeof(known_font));
     p.grid = mc_label_grid_create(target->width, target->height, pool);
     p.ink = mc_label_ink_create(target, pool);

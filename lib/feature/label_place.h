@@ -2,7 +2,7 @@
 #ifndef MC_FEATURE_LABEL_PLACE_H
 #define MC_FEATURE_LABEL_PLACE_H
 
-#include "feature/label_private.h"
+#include "feature/label_shield.h"
 
 /* A label that wants to be drawn. Lengths are pixels, y downwards. */
 typedef struct mc_label_candidate {
@@ -21,11 +21,14 @@ typedef struct mc_label_candidate {
     int point_count, end_count;
     int longest_begin, longest_end; /* points of the longest line */
     const char *text;               /* clean */
+    mc_label_shield *shield;        /* behind it, a reference; NULL: none */
 } mc_label_candidate;
 
-/* A copy in one block of memory (free), with lines (NULL: none) and a text. NULL: no memory. */
+/* A copy (mc_label_candidate_free), with lines (NULL: none) and a text. NULL: no memory. */
 mc_label_candidate *mc_label_candidate_copy(const mc_label_candidate *from, const mc_label_pieces *pieces,
                                             const char *text);
+
+void mc_label_candidate_free(mc_label_candidate *candidate);
 
 /* Below 0 where a is put before b: by priority, upper layers, id; then by whatever tells them apart. */
 int mc_label_rank(const mc_label_candidate *a, const mc_label_candidate *b);
@@ -34,7 +37,7 @@ int mc_label_rank(const mc_label_candidate *a, const mc_label_candidate *b);
 int mc_label_join_groups(mc_label_candidate **list, int count, apr_pool_t *pool);
 
 /* Places and draws them in their order. */
-mc_error *mc_labels_place(mc_label_candidate *const *list, int count, mc_canvas *target, mc_ctx *ctx,
-                          apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_labels_place(mc_label_candidate *const *list, int count, mc_canvas *target, mc_label_shields *shields,
+                          mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "feature/label.h"
 #include "feature/label_style.h"
+#include "feature/mark.h"
 
 /* ---- label_text.c: a text as glyphs ---- */
 
@@ -76,6 +77,8 @@ typedef struct mc_label_spot {
     int glyph_count, box_count;
     mc_label_box bounds; /* of all ink and the halo */
     bool upright;
+    float middle[2], angle; /* of the text's box; radians clockwise */
+    mc_placing shield;      /* of the graphic behind it */
 } mc_label_spot;
 
 typedef struct mc_label_path {

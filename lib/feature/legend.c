@@ -207,6 +207,7 @@ letters_of(const mc_rule_style *rule, int height, apr_pool_t *pool)
     text->uom = MC_UOM_PIXEL;
     text->size = (mc_label_number){ .constant = fmin(text->size.constant, height * 0.45) };
     text->halo.present = false;
+    text->graphic.size = fmin(text->graphic.size, height * 0.9);
     return text;
 }
 

@@ -182,8 +182,14 @@ make(const row *found, apr_pool_t *pool)
     mc_mark *made = apr_palloc(pool, sizeof(*made));
     if (found->path != NULL)
         trace(t, found->path);
-    *made = (mc_mark){ found->name,  found->open, found->path == NULL, found->hatch, found->dense,
-                       t->points[0], t->ends,     t->part_count };
+    *made = (mc_mark){ .name = found->name,
+                       .open = found->open,
+                       .circle = found->path == NULL,
+                       .hatch = found->hatch,
+                       .dense = found->dense,
+                       .points = t->points[0],
+                       .ends = t->ends,
+                       .part_count = t->part_count };
     return made;
 }
 
@@ -196,7 +202,7 @@ mc_mark_find(const char *name, bool with_inside, apr_pool_t *pool)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         if (strcmp(rows[i].name, name) == 0)
             return make(&rows[i], pool);
-    return NULL;
+    return mc_mark_of_font(name, pool);
 }
 
 void

@@ -7,6 +7,9 @@
 /* Directions of the lines that a mark becomes when it is repeated over an area. */
 enum { MC_HATCH_ACROSS = 1, MC_HATCH_UP = 2, MC_HATCH_SLASH = 4, MC_HATCH_BACKSLASH = 8 };
 
+/* A character of a font (feature/mark_glyph.c). */
+typedef struct mc_mark_glyph mc_mark_glyph;
+
 struct mc_mark {
     const char *name;
     bool open;            /* lines, which have no inside */
@@ -16,6 +19,8 @@ struct mc_mark {
     const double *points; /* x to the right and y down from the centre, in units of its size */
     const int *ends;      /* of each part, the index after its last point */
     int part_count;
+    mc_mark_glyph *glyph; /* instead of the last three, which are looked up when it is drawn; NULL: none */
+    bool by_direction;    /* its rings may lie over each other: what they are is told by their directions */
 };
 
 /*
@@ -23,6 +28,22 @@ struct mc_mark {
  * and GeoServer write. NULL for an unknown one. Without an inside, cross and x are lines.
  */
 const mc_mark *mc_mark_find(const char *name, bool with_inside, apr_pool_t *pool);
+
+/*
+ * A character as a mark, by GeoServer's name: ttf://Family#0xCODE, also U+CODE, \uCODE, or the code in decimals. The
+ * larger side of its ink is the mark's size, its middle the mark's. NULL where the name is not like that.
+ */
+const mc_mark *mc_mark_of_font(const char *name, apr_pool_t *pool);
+
+/* The same as QGIS writes it, with the code apart (ttf://Family): the mark's size is the em, half of the advance and of
+ * the font's ascent is its middle. */
+const mc_mark *mc_mark_of_character(const char *name, const char *code, apr_pool_t *pool);
+
+/*
+ * The mark with its outline, itself but for characters, whose fonts are looked up at their first use. MC_ERR_NOT_FOUND,
+ * MC_ERR_UNAVAILABLE: there is no such font, character or module; said once, then the mark is one without parts.
+ */
+mc_error *mc_mark_outline(const mc_mark **outline, const mc_mark *mark, apr_pool_t *pool) MC_CHECKED;
 
 /* Where and how a mark or a picture is drawn. */
 typedef struct mc_placing {

@@ -16,17 +16,28 @@ enum {
     BETWEEN_CLEARS = 64,
     OVERFLOW = 2, /* so many times its budget is gathered before the least important part is thrown away */
     TRIES = 8,    /* to come under the budget of bytes */
+    CROWDED = 8,  /* full tiles of which the bytes are too much at once */
 };
+
+/* One of the tiles that are made together. */
+typedef struct tile {
+    mc_mvt_layer_data *layers;
+    int64_t dropped;
+    int count;     /* features that are kept so far */
+    uint64_t cost; /* of them */
+} tile;
 
 struct mc_mvt {
     mc_mvt_options options;
-    mc_mvt_layer_data layers[MC_MVT_LAYERS];
-    int layer_count;
-    mc_shape work[3]; /* the shapes of a feature on their way */
+    int columns, rows;
+    tile *tiles; /* row by row */
+    int layer_count, layer_room;
+    const mc_shape *now; /* the shape of a feature that is added, simplified */
+    mc_shape simple, shifted, work[2];
     mc_mvt_clipper *clipper;
-    int64_t seen, dropped;
-    int count;     /* features that are kept so far */
-    uint64_t cost; /* of them */
+    int64_t seen;
+    uint64_t cost; /* of all tiles */
+    bool crowded;
     apr_pool_t *scratch;
 };
 
@@ -34,18 +45,29 @@ static apr_status_t
 free_mvt(void *data)
 {
     mc_mvt *mvt = data;
-    for (int i = 0; i < mvt->layer_count; i++)
-        mc_mvt_layer_free(&mvt->layers[i]);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < mvt->columns * mvt->rows; i++)
+        for (int layer = 0; layer < mvt->layer_count; layer++)
+            mc_mvt_layer_free(&mvt->tiles[i].layers[layer]);
+    mc_shape_free(&mvt->simple);
+    mc_shape_free(&mvt->shifted);
+    for (int i = 0; i < 2; i++)
         mc_shape_free(&mvt->work[i]);
     return APR_SUCCESS;
 }
 
 mc_mvt *
-mc_mvt_create(const mc_mvt_options *options, apr_pool_t *pool)
+mc_mvt_create(const mc_mvt_options *options, int columns, int rows, int layers, apr_pool_t *pool)
 {
     mc_mvt *made = apr_pcalloc(pool, sizeof(*made));
+    size_t count = (size_t)columns * (size_t)rows;
     made->options = *options;
+    made->columns = columns;
+    made->rows = rows;
+    made->layer_room = layers;
+    made->tiles = apr_pcalloc(pool, sizeof(*made->tiles) * count);
+    mc_mvt_layer_data *data = apr_palloc(pool, sizeof(*data) * count * (size_t)layers);
+    for (size_t i = 0; i < count; i++)
+        made->tiles[i].layers = data + i * (size_t)layers;
     made->clipper = mc_mvt_clipper_create(pool);
     apr_pool_create(&made->scratch, pool);
     apr_pool_cleanup_register(pool, made, free_mvt, apr_pool_cleanup_null);
@@ -67,9 +89,17 @@ mc_mvt_lattice(const mc_mvt_options *options, double x0, double y0, double width
 void
 mc_mvt_layer(mc_mvt *mvt, const char *name, const mc_field *fields, int count, bool ids)
 {
-    MC_ASSERT(mvt->layer_count < MC_MVT_LAYERS);
-    mvt->layers[mvt->layer_count++] =
-        (mc_mvt_layer_data){ .name = name, .fields = fields, .field_count = count, .ids = ids };
+    MC_ASSERT(mvt->layer_count < mvt->layer_room);
+    for (int i = 0; i < mvt->columns * mvt->rows; i++)
+        mvt->tiles[i].layers[mvt->layer_count] =
+            (mc_mvt_layer_data){ .name = name, .fields = fields, .field_count = count, .ids = ids };
+    mvt->layer_count++;
+}
+
+bool
+mc_mvt_crowded(const mc_mvt *mvt)
+{
+    return mvt->crowded;
 }
 
 /* --- budgets ---------------------------------------------------------------------------------------------------- */
@@ -89,32 +119,34 @@ by_claim(const void *left, const void *right)
     return a->layer != b->layer ? a->layer - b->layer : a->index - b->index;
 }
 
-/* Keeps those with the best claims, at most `features` of together at most `bytes`. False without memory. */
+/* Keeps those of a tile with the best claims, at most `features` of together at most `bytes`. False without memory. */
 static bool
-keep_best(mc_mvt *mvt, int features, uint64_t bytes)
+keep_best(tile *t, mc_mvt *mvt, int features, uint64_t bytes)
 {
-    claim *claims = malloc(sizeof(*claims) * (size_t)(mvt->count + 1));
-    bool *keep = calloc((size_t)mvt->count + 1, sizeof(*keep));
+    claim *claims = malloc(sizeof(*claims) * (size_t)(t->count + 1));
+    bool *keep = calloc((size_t)t->count + 1, sizeof(*keep));
     int count = 0, first[MC_MVT_LAYERS];
     bool done = claims != NULL && keep != NULL;
     for (int layer = 0; done && layer < mvt->layer_count; layer++) {
-        const mc_mvt_record *records = (const mc_mvt_record *)(const void *)mvt->layers[layer].records.data;
+        const mc_mvt_record *records = (const mc_mvt_record *)(const void *)t->layers[layer].records.data;
         first[layer] = count;
-        for (int i = 0; i < mc_mvt_record_count(&mvt->layers[layer]); i++)
+        for (int i = 0; i < mc_mvt_record_count(&t->layers[layer]); i++)
             claims[count++] = (claim){ records[i].size, records[i].cost, layer, i };
     }
     if (done) {
         qsort(claims, (size_t)count, sizeof(*claims), by_claim);
-        mvt->count = 0;
-        mvt->cost = 0;
-        for (int i = 0; i < count && i < features && mvt->cost + claims[i].cost <= bytes; i++) {
+        mvt->cost -= t->cost;
+        t->count = 0;
+        t->cost = 0;
+        for (int i = 0; i < count && i < features && t->cost + claims[i].cost <= bytes; i++) {
             keep[first[claims[i].layer] + claims[i].index] = true;
-            mvt->cost += claims[i].cost;
-            mvt->count++;
+            t->cost += claims[i].cost;
+            t->count++;
         }
-        mvt->dropped += count - mvt->count;
+        mvt->cost += t->cost;
+        t->dropped += count - t->count;
         for (int layer = 0; layer < mvt->layer_count; layer++)
-            mc_mvt_layer_keep(&mvt->layers[layer], keep + first[layer]);
+            mc_mvt_layer_keep(&t->layers[layer], keep + first[layer]);
     }
     free(claims);
     free(keep);
@@ -136,137 +168,213 @@ failed(const mc_mvt_layer_data *layer)
 
 /* --- features --------------------------------------------------------------------------------------------------- */
 
-/* Where a shape lies. */
-typedef enum where { BESIDE, ACROSS, WITHIN } where;
-
-/* *size: the longer side of the bounds. */
-static where
-measure(uint32_t *size, const mc_shape *shape, int low, int high)
-{
+/* A feature's shape, the box around it, and from which tile to which it reaches. */
+typedef struct reach {
     int32_t minx, miny, maxx, maxy;
-    if (!mc_shape_bounds(shape, &minx, &miny, &maxx, &maxy) || minx > high || maxx < low || miny > high || maxy < low)
-        return BESIDE;
-    uint32_t width = (uint32_t)maxx - (uint32_t)minx, height = (uint32_t)maxy - (uint32_t)miny;
-    *size = width > height ? width : height;
-    return minx >= low && maxx <= high && miny >= low && maxy <= high ? WITHIN : ACROSS;
+    int left, top, right, bottom; /* columns and rows, the last ones included */
+} reach;
+
+/* The first of `count` tiles, with their buffers, that does not end before `value`. */
+static int
+first_tile(const mc_mvt_options *options, int64_t value)
+{
+    int64_t beyond = value - options->extent - options->buffer;
+    return beyond <= 0 ? 0 : (int)((beyond + options->extent - 1) / options->extent);
 }
 
-/* The shape as the tile shows it; NULL for nothing. */
-static const mc_shape *
-prepare(mc_mvt *mvt, const mc_shape *shape, where at, int low, int high)
+/* The last one that does not begin behind it; below zero: none. */
+static int
+last_tile(const mc_mvt_options *options, int64_t value, int count)
 {
-    mc_shape *a = &mvt->work[0], *b = &mvt->work[1], *c = &mvt->work[2];
-    if (shape->kind == MC_SHAPE_POINTS) {
-        mc_mvt_clip_points(a, shape, low, high);
+    int64_t from = value + options->buffer;
+    int64_t last = from < 0 ? -1 : from / options->extent;
+    return last < count ? (int)last : count - 1;
+}
+
+/* False where a shape is beside all tiles. */
+static bool
+find_reach(reach *found, const mc_mvt *mvt, const mc_shape *shape)
+{
+    if (!mc_shape_bounds(shape, &found->minx, &found->miny, &found->maxx, &found->maxy))
+        return false;
+    found->left = first_tile(&mvt->options, found->minx);
+    found->top = first_tile(&mvt->options, found->miny);
+    found->right = last_tile(&mvt->options, found->maxx, mvt->columns);
+    found->bottom = last_tile(&mvt->options, found->maxy, mvt->rows);
+    return found->left <= found->right && found->top <= found->bottom;
+}
+
+/* In units of the tile whose upper left corner is at (x, y): each tile is then cut as if it were alone. */
+static void
+shift(mc_shape *out, const mc_shape *in, int32_t x, int32_t y)
+{
+    mc_shape_clear(out, in->kind);
+    if (!mc_shape_reserve(out, in->point_count))
+        return;
+    for (int part = 0, i = 0; part < in->part_count; part++) {
+        for (; i < in->ends[part]; i++)
+            out->points[i] = (mc_shape_point){ in->points[i].x - x, in->points[i].y - y };
+        out->point_count = i;
+        mc_shape_end_part(out);
+    }
+}
+
+/* What a tile shows of the shape; NULL for nothing. */
+static const mc_shape *
+cut(mc_mvt *mvt, int32_t x, int32_t y)
+{
+    int low = -mvt->options.buffer, high = mvt->options.extent + mvt->options.buffer;
+    mc_shape *in = &mvt->shifted, *a = &mvt->work[0], *b = &mvt->work[1];
+    shift(in, mvt->now, x, y);
+    if (in->kind == MC_SHAPE_POINTS)
+        mc_mvt_clip_points(a, in, low, high);
+    else if (in->kind == MC_SHAPE_LINES)
+        mc_mvt_clip_lines(a, in, low, high);
+    if (in->kind != MC_SHAPE_POLYGONS)
         return a->part_count > 0 ? a : NULL;
-    }
-    mc_mvt_simplify(a, shape, mvt->options.simplification);
-    if (shape->kind == MC_SHAPE_LINES) {
-        if (at == ACROSS)
-            mc_mvt_clip_lines(b, a, low, high);
-        const mc_shape *kept = at == ACROSS ? b : a;
-        return kept->part_count > 0 ? kept : NULL;
-    }
-    if (at == ACROSS)
-        mc_mvt_clip_rings(b, a, low, high, mvt->clipper);
-    mc_mvt_clean_rings(c, at == ACROSS ? b : a);
-    return mc_mvt_order_rings(a, c, mvt->scratch);
+    mc_mvt_clip_rings(a, in, low, high, mvt->clipper);
+    mc_mvt_clean_rings(b, a);
+    return mc_mvt_order_rings(a, b, mvt->scratch);
+}
+
+/* All of it. */
+static const mc_shape *
+whole(mc_mvt *mvt)
+{
+    if (mvt->now->kind != MC_SHAPE_POLYGONS)
+        return mvt->now->part_count > 0 ? mvt->now : NULL;
+    mc_mvt_clean_rings(&mvt->work[0], mvt->now);
+    return mc_mvt_order_rings(&mvt->work[1], &mvt->work[0], mvt->scratch);
 }
 
 static void
-take_shape(mc_mvt *mvt, mc_mvt_layer_data *layer, const mc_feature *feature, const mc_shape *shape)
+add_to_tile(mc_mvt *mvt, int column, int row, const mc_feature *feature, const reach *r)
 {
-    int low = -mvt->options.buffer, high = mvt->options.extent + mvt->options.buffer;
-    mc_mvt_record record = { .id = feature->id };
-    where at = shape->part_count == 0 ? BESIDE : measure(&record.size, shape, low, high);
-    const mc_shape *prepared = at == BESIDE ? NULL : prepare(mvt, shape, at, low, high);
-    layer->failed |= mvt->work[0].failed || mvt->work[1].failed || mvt->work[2].failed;
-    if (prepared == NULL)
+    tile *t = &mvt->tiles[row * mvt->columns + column];
+    mc_mvt_layer_data *layer = &t->layers[mvt->layer_count - 1];
+    int32_t x = column * mvt->options.extent, y = row * mvt->options.extent, margin = mvt->options.buffer;
+    bool within = r->minx >= x - margin && r->maxx <= x + mvt->options.extent + margin && r->miny >= y - margin &&
+                  r->maxy <= y + mvt->options.extent + margin;
+    uint32_t width = (uint32_t)r->maxx - (uint32_t)r->minx, height = (uint32_t)r->maxy - (uint32_t)r->miny;
+    mc_mvt_record record = { .id = feature->id, .size = width > height ? width : height };
+    const mc_shape *shape = within ? whole(mvt) : cut(mvt, x, y);
+    layer->failed |= mvt->simple.failed || mvt->shifted.failed || mvt->work[0].failed || mvt->work[1].failed;
+    if (shape == NULL)
         return;
-    mc_mvt_layer_geometry(layer, &record, prepared);
+    mc_mvt_layer_geometry(layer, &record, shape, within ? (mc_shape_point){ x, y } : (mc_shape_point){ 0, 0 });
     record.cost = record.geometry_size + 16;
     mc_mvt_layer_tags(layer, &record, feature->values, &record.cost);
     mc_bytes_add(&layer->records, &record, sizeof(record));
-    mvt->count++;
+    t->count++;
+    t->cost += record.cost;
     mvt->cost += record.cost;
+}
+
+/* Keeps a tile below twice its budgets, and all of them below what memory is meant for. */
+static mc_error *
+bound(tile *t, mc_mvt *mvt, apr_pool_t *pool)
+{
+    if (t->count / OVERFLOW > mvt->options.max_features || t->cost / OVERFLOW > (uint64_t)mvt->options.max_bytes)
+        if (!keep_best(t, mvt, mvt->options.max_features, (uint64_t)mvt->options.max_bytes))
+            return out_of_memory(pool);
+    mvt->crowded = mvt->cost / CROWDED > (uint64_t)mvt->options.max_bytes && mvt->columns * mvt->rows > 1;
+    if (mvt->crowded)
+        return mc_error_create(pool, MC_ERR_LIMIT, "%d vector tiles are too much at once", mvt->columns * mvt->rows);
+    return failed(&t->layers[mvt->layer_count - 1]) ? out_of_memory(pool) : MC_OK;
+}
+
+static mc_error *
+take_shape(mc_mvt *mvt, const mc_feature *feature, const mc_shape *shape, apr_pool_t *pool)
+{
+    reach r;
+    if (shape->part_count == 0 || !find_reach(&r, mvt, shape))
+        return MC_OK;
+    mvt->now = shape;
+    if (shape->kind != MC_SHAPE_POINTS) {
+        mc_mvt_simplify(&mvt->simple, shape, mvt->options.simplification);
+        mvt->now = &mvt->simple;
+    }
+    for (int row = r.top; row <= r.bottom; row++)
+        for (int column = r.left; column <= r.right; column++) {
+            add_to_tile(mvt, column, row, feature, &r);
+            MC_TRY(bound(&mvt->tiles[row * mvt->columns + column], mvt, pool));
+        }
+    return MC_OK;
 }
 
 mc_error *
 mc_mvt_take(void *baton, const mc_feature *feature, mc_ctx *ctx)
 {
     mc_mvt *mvt = baton;
-    mc_mvt_layer_data *layer = &mvt->layers[mvt->layer_count - 1];
     if (mvt->seen++ % BETWEEN_LOOKS == 0)
         MC_TRY(mc_ctx_check(ctx, ctx->pool));
     for (int kind = 0; kind < 3; kind++)
-        take_shape(mvt, layer, feature, &feature->geometry->shapes[kind]);
+        MC_TRY(take_shape(mvt, feature, &feature->geometry->shapes[kind], ctx->pool));
     if (mvt->seen % BETWEEN_CLEARS == 0)
         apr_pool_clear(mvt->scratch);
-    if (mvt->count / OVERFLOW > mvt->options.max_features || mvt->cost / OVERFLOW > (uint64_t)mvt->options.max_bytes)
-        if (!keep_best(mvt, mvt->options.max_features, (uint64_t)mvt->options.max_bytes))
-            return out_of_memory(ctx->pool);
-    return failed(layer) ? out_of_memory(ctx->pool) : MC_OK;
+    return MC_OK;
 }
 
 /* --- the tile --------------------------------------------------------------------------------------------------- */
 
 static size_t
-tile_size(const mc_mvt *mvt)
+tile_size(const tile *t, const mc_mvt *mvt)
 {
     size_t size = 0;
     for (int i = 0; i < mvt->layer_count; i++) {
-        if (mc_mvt_record_count(&mvt->layers[i]) == 0)
+        if (mc_mvt_record_count(&t->layers[i]) == 0)
             continue;
-        size_t layer = mc_mvt_layer_size(&mvt->layers[i], mvt->options.extent);
-        size += 1 + mc_varint_size(layer) + layer;
+        mc_mvt_layer_measure(&t->layers[i], mvt->options.extent);
+        size += 1 + mc_varint_size(t->layers[i].size) + t->layers[i].size;
     }
     return size;
 }
 
-/* Within both budgets. What a feature costs is an estimate, so the bytes may need several tries. */
+/* Within both budgets; *size: the tile's bytes. What a feature costs is an estimate, so they may need several tries. */
 static mc_error *
-fit(mc_mvt *mvt, apr_pool_t *pool)
+fit(size_t *size, tile *t, mc_mvt *mvt, apr_pool_t *pool)
 {
-    if (mvt->count > mvt->options.max_features && !keep_best(mvt, mvt->options.max_features, UINT64_MAX))
+    if (t->count > mvt->options.max_features && !keep_best(t, mvt, mvt->options.max_features, UINT64_MAX))
         return out_of_memory(pool);
-    for (int i = 0; i < TRIES && tile_size(mvt) > (uint64_t)mvt->options.max_bytes; i++) {
-        size_t size = tile_size(mvt);
-        uint64_t bytes =
-            i == TRIES - 1 ? 0 : (uint64_t)((double)mvt->cost * (double)mvt->options.max_bytes / (double)size * 0.98);
-        if (!keep_best(mvt, mvt->options.max_features, bytes))
+    *size = tile_size(t, mvt);
+    for (int i = 0; i<TRIES && * size>(uint64_t) mvt->options.max_bytes; i++) {
+        double share = (double)mvt->options.max_bytes / (double)*size * 0.98;
+        if (!keep_best(t, mvt, mvt->options.max_features, i == TRIES - 1 ? 0 : (uint64_t)((double)t->cost * share)))
             return out_of_memory(pool);
+        *size = tile_size(t, mvt);
     }
     return MC_OK;
 }
 
 static uint8_t *
-write_tile(uint8_t *at, const mc_mvt *mvt)
+write_tile(uint8_t *at, const tile *t, const mc_mvt *mvt)
 {
     enum { TILE_LAYER = 3 << 3 | 2 };
     for (int i = 0; i < mvt->layer_count; i++) {
-        if (mc_mvt_record_count(&mvt->layers[i]) == 0)
+        if (mc_mvt_record_count(&t->layers[i]) == 0)
             continue;
         *at++ = TILE_LAYER;
-        at = mc_varint(at, mc_mvt_layer_size(&mvt->layers[i], mvt->options.extent));
-        at = mc_mvt_layer_write(at, &mvt->layers[i], mvt->options.extent);
+        at = mc_varint(at, t->layers[i].size);
+        at = mc_mvt_layer_write(at, &t->layers[i], mvt->options.extent);
     }
     return at;
 }
 
 mc_error *
-mc_mvt_finish(mc_mvt_result *result, mc_mvt *mvt, mc_ctx *ctx, apr_pool_t *pool)
+mc_mvt_finish(mc_mvt_result *result, mc_mvt *mvt, int column, int row, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_mvt_finish");
-    MC_TRY(fit(mvt, pool));
+    tile *t = &mvt->tiles[row * mvt->columns + column];
+    size_t size = 0;
+    MC_TRY(fit(&size, t, mvt, pool));
     for (int i = 0; i < mvt->layer_count; i++)
-        if (failed(&mvt->layers[i]))
+        if (failed(&t->layers[i]))
             return out_of_memory(pool);
-    size_t size = tile_size(mvt);
     uint8_t *bytes = malloc(size + 1);
     if (bytes == NULL)
         return out_of_memory(pool);
-    MC_ASSERT(write_tile(bytes, mvt) == bytes + size);
-    *result = (mc_mvt_result){ .features = mvt->count, .dropped = mvt->dropped, .bytes = size };
+    MC_ASSERT(write_tile(bytes, t, mvt) == bytes + size);
+    *result = (mc_mvt_result){ .features = t->count, .dropped = t->dropped, .bytes = size };
     mc_error *error = mc_gzip(&result->gzip, bytes, size, (mc_gzip_level)mvt->options.compression, pool);
     free(bytes);
     return error;

@@ -38,8 +38,10 @@ typedef struct mc_mvt_record {
     uint32_t geometry_size;
     uint32_t tag_count; /* numbers in the layer's tags: of a field and its value in turn */
     size_t tags;
-    uint32_t size; /* of the whole feature's geometry before it was cut, in units: its longer side */
-    uint32_t cost; /* about how many bytes it adds to the tile */
+    uint32_t size;       /* of the whole feature's geometry before it was cut, in units: its longer side */
+    uint32_t cost;       /* about how many bytes it adds to the tile */
+    uint32_t tags_size;  /* encoded; here and below as mc_mvt_layer_measure found them */
+    size_t message_size; /* of the feature */
     mc_mvt_type type;
 } mc_mvt_record;
 
@@ -58,6 +60,7 @@ typedef struct mc_mvt_layer {
     const mc_field *fields;
     int field_count;
     bool ids;
+    size_t size; /* encoded, without the tag and length in front of it */
     mc_bytes geometry, tags /* uint32_t */, records /* mc_mvt_record */, values /* mc_mvt_value */, texts;
     struct mc_mvt_slot *slots; /* of a table of the values by their hash */
     size_t slot_count;
@@ -78,11 +81,12 @@ void mc_mvt_layer_tags(mc_mvt_layer_data *layer, mc_mvt_record *record, const ch
 /* Keeps the records for which `keep` is set, and what they need. */
 void mc_mvt_layer_keep(mc_mvt_layer_data *layer, const bool *keep);
 
-/* Bytes of the encoded layer, without the tag and length in front of it; writes it. */
-size_t mc_mvt_layer_size(const mc_mvt_layer_data *layer, int extent);
+/* How many bytes the layer and each of its features have when they are encoded; encodes what was measured. */
+void mc_mvt_layer_measure(mc_mvt_layer_data *layer, int extent);
 uint8_t *mc_mvt_layer_write(uint8_t *at, const mc_mvt_layer_data *layer, int extent);
 
-/* A geometry as commands (MVT 2.1, 4.3), at the end of the layer's geometry. */
-void mc_mvt_layer_geometry(mc_mvt_layer_data *layer, mc_mvt_record *record, const mc_shape *shape);
+/* A geometry as commands (MVT 2.1, 4.3), at the end of the layer's geometry. `origin`: the tile's upper left corner. */
+void mc_mvt_layer_geometry(mc_mvt_layer_data *layer, mc_mvt_record *record, const mc_shape *shape,
+                           mc_shape_point origin);
 
 #endif

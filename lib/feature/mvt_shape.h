@@ -10,7 +10,8 @@
 
 #include "feature/shape.h"
 
-/* Leaves out vertices that are at most `tolerance` units beside what is left, from each part's first vertex on. */
+/* Leaves out vertices that are at most `tolerance` units (in whole quarters) beside what is left, from each part's
+ * first vertex on. */
 void mc_mvt_simplify(mc_shape *out, const mc_shape *in, double tolerance);
 
 /* Lines and points inside of the square from `low` to `high` (both part of it). */

@@ -39,9 +39,8 @@ put_step(uint8_t *at, mc_shape_point *from, mc_shape_point to)
 }
 
 static uint8_t *
-put_parts(uint8_t *at, const mc_shape *shape)
+put_parts(uint8_t *at, const mc_shape *shape, mc_shape_point last)
 {
-    mc_shape_point last = { 0, 0 };
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++]) {
         at = put_command(at, MOVE_TO, 1);
         at = put_step(at, &last, shape->points[begin]);
@@ -55,7 +54,7 @@ put_parts(uint8_t *at, const mc_shape *shape)
 }
 
 void
-mc_mvt_layer_geometry(mc_mvt_layer_data *layer, mc_mvt_record *record, const mc_shape *shape)
+mc_mvt_layer_geometry(mc_mvt_layer_data *layer, mc_mvt_record *record, const mc_shape *shape, mc_shape_point origin)
 {
     static const mc_mvt_type types[] = {
         [MC_SHAPE_POINTS] = MC_MVT_POINT, [MC_SHAPE_LINES] = MC_MVT_LINE, [MC_SHAPE_POLYGONS] = MC_MVT_POLYGON
@@ -67,12 +66,11 @@ mc_mvt_layer_geometry(mc_mvt_layer_data *layer, mc_mvt_record *record, const mc_
         return;
     record->type = types[shape->kind];
     if (shape->kind == MC_SHAPE_POINTS) {
-        mc_shape_point last = { 0, 0 };
         at = put_command(at, MOVE_TO, shape->point_count);
         for (int i = 0; i < shape->point_count; i++)
-            at = put_step(at, &last, shape->points[i]);
+            at = put_step(at, &origin, shape->points[i]);
     } else {
-        at = put_parts(at, shape);
+        at = put_parts(at, shape, origin);
     }
     record->geometry = layer->geometry.size;
     record->geometry_size = (uint32_t)(at - begin);
@@ -106,35 +104,37 @@ has_id(const mc_mvt_layer_data *layer, const mc_mvt_record *record)
     return layer->ids && record->id >= 0;
 }
 
-static size_t
-feature_size(const mc_mvt_layer_data *layer, const mc_mvt_record *record)
+static void
+measure_feature(mc_mvt_record *record, const mc_mvt_layer_data *layer)
 {
-    size_t size = 2 + block_size(record->geometry_size);
+    record->message_size = 2 + block_size(record->geometry_size);
+    record->tags_size = (uint32_t)tags_size(layer, record);
     if (has_id(layer, record))
-        size += 1 + mc_varint_size((uint64_t)record->id);
+        record->message_size += 1 + mc_varint_size((uint64_t)record->id);
     if (record->tag_count > 0)
-        size += block_size(tags_size(layer, record));
-    return size;
+        record->message_size += block_size(record->tags_size);
 }
 
-static const mc_mvt_record *
+static mc_mvt_record *
 record_at(const mc_mvt_layer_data *layer, int index)
 {
-    return (const mc_mvt_record *)(const void *)layer->records.data + index;
+    return (mc_mvt_record *)(void *)layer->records.data + index;
 }
 
-size_t
-mc_mvt_layer_size(const mc_mvt_layer_data *layer, int extent)
+void
+mc_mvt_layer_measure(mc_mvt_layer_data *layer, int extent)
 {
     const mc_mvt_value *values = (const mc_mvt_value *)(const void *)layer->values.data;
     size_t size = 2 + block_size(strlen(layer->name)) + 1 + mc_varint_size((uint64_t)extent);
-    for (int i = 0; i < mc_mvt_record_count(layer); i++)
-        size += block_size(feature_size(layer, record_at(layer, i)));
+    for (int i = 0; i < mc_mvt_record_count(layer); i++) {
+        measure_feature(record_at(layer, i), layer);
+        size += block_size(record_at(layer, i)->message_size);
+    }
     for (int i = 0; i < layer->field_count; i++)
         size += block_size(strlen(layer->fields[i].name));
     for (size_t i = 0; i < layer->values.size / sizeof(*values); i++)
         size += block_size(values[i].size);
-    return size;
+    layer->size = size;
 }
 
 static uint8_t *
@@ -151,14 +151,14 @@ static uint8_t *
 put_feature(uint8_t *at, const mc_mvt_layer_data *layer, const mc_mvt_record *record)
 {
     *at++ = LAYER_FEATURE;
-    at = mc_varint(at, feature_size(layer, record));
+    at = mc_varint(at, record->message_size);
     if (has_id(layer, record)) {
         *at++ = FEATURE_ID;
         at = mc_varint(at, (uint64_t)record->id);
     }
     if (record->tag_count > 0) {
         *at++ = FEATURE_TAGS;
-        at = mc_varint(at, tags_size(layer, record));
+        at = mc_varint(at, record->tags_size);
         for (uint32_t i = 0; i < record->tag_count; i++)
             at = mc_varint(at, tags_of(layer, record)[i]);
     }

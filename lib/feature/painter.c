@@ -70,7 +70,6 @@ mc_painter_create_on(mc_painter **painter, const mc_style *style, mc_canvas *can
                                MC_PASSES_MAX);
     mc_painter *made = apr_pcalloc(pool, sizeof(*made));
     *made = (mc_painter){ .style = style, .canvas = canvas, .map = map, .pool = pool };
-    made->placed = apr_hash_make(pool);
     apr_pool_create(&made->values, pool);
     apr_pool_cleanup_register(pool, made, free_painter, apr_pool_cleanup_null);
     made->mask = apr_palloc(pool, (size_t)canvas->width + MC_MASK_MARGIN);
@@ -228,7 +227,8 @@ paint_fill(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, 
         return mc_painter_offset_fill(painter, canvas, symbol, shape, feature);
     MC_TRY(mc_painter_area(&painter->coverage, painter, false));
     mc_area_add(painter->coverage, shape, 0, 0);
-    return lay(painter, canvas, MC_EVEN_ODD, symbol, &symbol->fill, feature);
+    mc_fill_rule rule = symbol->by_direction ? MC_NON_ZERO : MC_EVEN_ODD;
+    return lay(painter, canvas, rule, symbol, &symbol->fill, feature);
 }
 
 static const mc_shape *
@@ -272,7 +272,7 @@ static mc_error *
 apply_rule(mc_painter *painter, mc_pass *to, int index, const mc_rule_style *rule, const mc_feature *feature)
 {
     if (painter->labels != NULL)
-        MC_TRY(mc_labels_take(painter->labels, rule, feature, painter->values));
+        MC_TRY(mc_labels_take(painter->labels, rule, feature, painter->ctx, painter->values));
     if (rule->symbolizer_count == 0)
         return MC_OK;
     if (to->wholes == NULL) {
@@ -312,7 +312,11 @@ mc_painter_take(void *baton, const mc_feature *feature, mc_ctx *ctx)
 {
     mc_painter *painter = baton;
     mc_feature placed = *feature;
-    placed.map = painter->map;
+    placed.map = feature->map == NULL ? painter->map : feature->map;
+    if (placed.map != painter->placed_for) {
+        painter->placed = apr_hash_make(painter->pool);
+        painter->placed_for = placed.map;
+    }
     placed.placed = painter->placed;
     painter->ctx = ctx;
     for (int i = 0; i < painter->style->pass_count; i++)

@@ -59,9 +59,10 @@ struct mc_painter {
     mc_known_picture pictures[MC_PICTURES_MAX];
     mc_known_cell cells[MC_CELLS_MAX];
     int picture_count, cell_count;
-    mc_known_mark *marks;      /* a list */
-    mc_sprites *sprites;       /* NULL: none so far */
-    apr_hash_t *placed;        /* by filters */
+    mc_known_mark *marks; /* a list */
+    mc_sprites *sprites;  /* NULL: none so far */
+    apr_hash_t *placed;   /* by filters, for `placed_for` */
+    const mc_feature_query *placed_for;
     bool warned;               /* of a picture */
     mc_ctx *ctx;               /* of the feature that is being painted */
     apr_pool_t *pool, *values; /* values: cleared after each feature */

@@ -54,20 +54,26 @@ add_ink(mc_inks *inks, const mc_ink *ink)
 }
 
 static bool
-add_symbol(mc_inks *inks, const mc_symbolizer *symbol)
+add_mark(mc_inks *inks, const mc_graphic *mark)
 {
-    const mc_graphic *mark = &symbol->graphic;
-    if (symbol->kind != MC_SYMBOL_POINT)
-        return symbol->stroke.graphic == NULL && add_ink(inks, &symbol->stroke.ink) &&
-               (symbol->kind != MC_SYMBOL_POLYGON || add_ink(inks, &symbol->fill));
     return mark->mark != NULL && mark->opacity == 1 && mark->opacity_value == NULL && mark->stroke.graphic == NULL &&
            add_ink(inks, &mark->fill) && add_ink(inks, &mark->stroke.ink);
 }
 
 static bool
+add_symbol(mc_inks *inks, const mc_symbolizer *symbol)
+{
+    if (symbol->kind != MC_SYMBOL_POINT)
+        return symbol->stroke.graphic == NULL && add_ink(inks, &symbol->stroke.ink) &&
+               (symbol->kind != MC_SYMBOL_POLYGON || add_ink(inks, &symbol->fill));
+    return add_mark(inks, &symbol->graphic);
+}
+
+static bool
 add_text(mc_inks *inks, const mc_text_symbol *text)
 {
-    return ink_is_plain(&text->fill) && mc_inks_add(inks, text->fill.color) && add_ink(inks, &text->halo);
+    return ink_is_plain(&text->fill) && mc_inks_add(inks, text->fill.color) && add_ink(inks, &text->halo) &&
+           (!text->shielded || add_mark(inks, &text->graphic));
 }
 
 static bool

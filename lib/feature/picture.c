@@ -59,11 +59,38 @@ mc_picture_is_svg(const char *bytes, size_t size)
     return false;
 }
 
+static bool
+is_gif(const char *bytes, size_t size)
+{
+    return size >= 10 && (memcmp(bytes, "GIF87a", 6) == 0 || memcmp(bytes, "GIF89a", 6) == 0);
+}
+
+mc_error *
+mc_picture_size(int *width, int *height, const char *bytes, size_t size, apr_pool_t *pool)
+{
+    const uint8_t *head = (const uint8_t *)bytes;
+    if (!is_gif(bytes, size))
+        return mc_image_size(width, height, bytes, size, pool);
+    *width = head[6] | head[7] << 8; /* GIF89a, 18 */
+    *height = head[8] | head[9] << 8;
+    return *width > 0 && *height > 0 ? MC_OK : mc_error_create(pool, MC_ERR_CORRUPT, "a GIF of no size");
+}
+
+mc_error *
+mc_picture_decode(mc_pixels **pixels, const char *bytes, size_t size, mc_ctx *ctx, apr_pool_t *pool)
+{
+    void *symbol;
+    if (!is_gif(bytes, size))
+        return mc_image_decode(pixels, bytes, size, ctx, pool);
+    MC_TRY(mc_module_symbol(&symbol, "gif", MC_GIF_SYMBOL, pool));
+    return ((const mc_gif_ops *)symbol)->decode(pixels, bytes, size, pool);
+}
+
 bool
 mc_picture_is_known(const char *bytes, size_t size)
 {
     mc_coding coding = mc_image_sniff(bytes, size);
-    return coding == MC_CODING_PNG || coding == MC_CODING_JPEG || mc_picture_is_svg(bytes, size);
+    return coding == MC_CODING_PNG || coding == MC_CODING_JPEG || is_gif(bytes, size) || mc_picture_is_svg(bytes, size);
 }
 
 mc_error *
@@ -150,26 +177,32 @@ shrink(mc_pixels *to, const mc_pixels *from)
         }
 }
 
+mc_error *
+mc_picture_scale(mc_pixels **scaled, const mc_pixels *own, int width, int height, apr_pool_t *pool)
+{
+    MC_TRY(mc_pixels_create(scaled, width, height, true, pool));
+    if (width <= own->width && height <= own->height)
+        shrink(*scaled, own);
+    else
+        mc_pixels_resample(*scaled, own, 0, 0, (double)own->width / width, (double)own->height / height, MC_BILINEAR);
+    return MC_OK;
+}
+
 static mc_error *
 make_from_image(mc_pixels **pixels, const char *bytes, size_t size, double height, mc_ctx *ctx, apr_pool_t *pool)
 {
     int own_width, own_height, wide, high;
     mc_pixels *own;
-    MC_TRY(mc_image_size(&own_width, &own_height, bytes, size, pool));
+    MC_TRY(mc_picture_size(&own_width, &own_height, bytes, size, pool));
     if (own_width > MC_PICTURE_NATIVE_MAX || own_height > MC_PICTURE_NATIVE_MAX)
         return mc_error_create(pool, MC_ERR_LIMIT, "a graphic of %dx%d pixels is too large", own_width, own_height);
-    MC_TRY(mc_image_decode(&own, bytes, size, ctx, pool));
+    MC_TRY(mc_picture_decode(&own, bytes, size, ctx, pool));
     fit(&wide, &high, own_width, own_height, height);
     *pixels = own;
     if (wide == own_width && high == own_height)
         return MC_OK;
     mc_pixels_attach(own, pool);
-    MC_TRY(mc_pixels_create(pixels, wide, high, true, pool));
-    if (wide <= own_width && high <= own_height)
-        shrink(*pixels, own);
-    else
-        mc_pixels_resample(*pixels, own, 0, 0, (double)own_width / wide, (double)own_height / high, MC_BILINEAR);
-    return MC_OK;
+    return mc_picture_scale(pixels, own, wide, high, pool);
 }
 
 static mc_error *

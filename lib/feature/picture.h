@@ -1,6 +1,6 @@
 /*
- * Pictures: PNG, JPEG and SVG files (and such as stand in the style itself) that are drawn as graphics. Only files on
- * this machine: below the style's folder, or where an absolute path says. What was made of a file for one size is
+ * Pictures: PNG, JPEG, GIF and SVG files (and such as stand in the style itself) that are drawn as graphics. Only files
+ * on this machine: below the style's folder, or where an absolute path says. What was made of a file for one size is
  * remembered by the process under the file's stamp.
  */
 #ifndef MC_FEATURE_PICTURE_H
@@ -19,6 +19,10 @@ mc_error *mc_picture_get(mc_pixels **pixels, const mc_picture *picture, const mc
 
 /* Whether it is the same for all features. */
 bool mc_picture_is_constant(const mc_picture *picture);
+
+/* A picture of another size; its pixels, one reference of the caller's. */
+mc_error *mc_picture_scale(mc_pixels **scaled, const mc_pixels *own, int width, int height,
+                           apr_pool_t *pool) MC_CHECKED;
 
 /* Lays a picture over the map as far as `opacity` (0..255) says. One that is not turned is moved to whole pixels. */
 void mc_picture_draw(mc_pixels *target, const mc_pixels *picture, const mc_placing *placing, unsigned opacity);
@@ -42,6 +46,15 @@ typedef struct mc_svg_ops {
 
 #define MC_SVG_SYMBOL "mc_svg_rsvg_ops"
 extern const mc_svg_ops mc_svg_rsvg_ops;
+
+/* What the module with the GIF library offers (mapcache-gif.so). */
+typedef struct mc_gif_ops {
+    /* The first picture, on pixels of the size that the file says. MC_ERR_CORRUPT, MC_ERR_LIMIT. */
+    mc_error *(*decode)(mc_pixels **pixels, const char *bytes, size_t size, apr_pool_t *pool);
+} mc_gif_ops;
+
+#define MC_GIF_SYMBOL "mc_gif_giflib_ops"
+extern const mc_gif_ops mc_gif_giflib_ops;
 
 /* An SVG with the values of its placeholders, `param(name) default` (as QGIS draws them): pairs of name and value. */
 const char *mc_svg_fill_in(const char *svg, const char *const *names, const char *const *values, int count,

@@ -9,9 +9,11 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/workers.h"
 #include "feature/projection.h"
 #include "feature/warp.h"
+#include "feature/wrap.h"
 #include "mapcache/trace.h"
 
 #define FIELDS_HOLD apr_time_from_sec(60)
@@ -45,8 +47,8 @@ static mc_error *
 find_column(mc_postgis_column *column, postgis *layer, mc_ctx *ctx, apr_pool_t *pool)
 {
     pthread_mutex_lock(&layer->lock);
-    apr_time_t now = apr_time_now();
-    bool found = layer->found != 0 && now >= layer->found && now - layer->found < COLUMN_HOLD;
+    apr_time_t now = mc_clock_now();
+    bool found = layer->found != 0 && now - layer->found < COLUMN_HOLD;
     *column = layer->column;
     column->name = apr_pstrdup(pool, layer->name);
     pthread_mutex_unlock(&layer->lock);
@@ -98,43 +100,23 @@ remember_rows(postgis *layer, const mc_feature_query *query, int64_t rows)
     pthread_mutex_unlock(&layer->lock);
 }
 
-/* A whole number, written out. */
-typedef struct whole_text {
-    char text[24];
-} whole_text;
-
 typedef struct reading {
     const postgis *layer;
     const mc_postgis_column *column;
     const mc_postgis_wish *wish;
+    const mc_feature_query *map; /* in its own CRS */
+    const mc_wrap *plan;
+    int world;
     mc_geometry geometry;
-    int first;           /* column of the first attribute */
-    const char **values; /* of the attributes */
-    whole_text *texts;   /* what whole numbers among them are written to */
+    int first;                 /* column of the first attribute */
+    mc_postgres_field *fields; /* of a feature among many in one value; NULL: each has a row of its own */
+    const char **values;       /* of the attributes */
+    mc_whole_text *texts;      /* what whole numbers among them are written to */
     int64_t rows, skipped;
-    int64_t worth; /* bytes that the rows had as plain ones */
+    int64_t beside; /* of the rows: what is not in the box */
+    int64_t worth;  /* bytes that the rows had as plain ones */
     mc_ctx *ctx;
 } reading;
-
-static int
-hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Hex digits back into bytes, up to the first that is none. */
-static size_t
-unhex(uint8_t *out, const char *text, int size)
-{
-    size_t count = 0;
-    for (int i = 0; i + 1 < size; i += 2) {
-        int high = hex_digit(text[i]), low = hex_digit(text[i + 1]);
-        if (high < 0 || low < 0)
-            break;
-        out[count++] = (uint8_t)(high << 4 | low);
-    }
-    return count;
-}
 
 /* Plain and packed geometry tell themselves apart by the first byte: packed begins with a type, plain of the order that
  * is asked for where packing is not possible with a zero. */
@@ -148,7 +130,7 @@ read_shape(reading *r, const mc_postgres_field *field, apr_pool_t *scratch)
     if (r->wish->transfer != MC_TRANSFER_HEX)
         return mc_wkb_read(&r->geometry, field->data, size, lattice, scratch);
     uint8_t *bytes = apr_palloc(scratch, size / 2 + 1);
-    return mc_wkb_read(&r->geometry, bytes, unhex(bytes, field->data, field->size), lattice, scratch);
+    return mc_wkb_read(&r->geometry, bytes, mc_postgis_unhex(bytes, field->data, field->size), lattice, scratch);
 }
 
 /* A row of another CRS than the layer's is not where it says. */
@@ -162,38 +144,14 @@ check_srid(const reading *r, apr_pool_t *scratch)
     return mc_error_create(scratch, MC_ERR_CORRUPT, "its SRID is %d and that of its layer %d", own, r->column->srid);
 }
 
-/* An int8 as it travels; 0 for a null. */
-static int64_t
-whole_number(const mc_postgres_field *field)
-{
-    uint64_t number = 0;
-    for (int i = 0; i < field->size && i < 8; i++)
-        number = number << 8 | (uint8_t)field->data[i];
-    return (int64_t)number;
-}
-
-/* As the database writes it. */
-static const char *
-write_whole(whole_text *into, int64_t number)
-{
-    char *at = into->text + sizeof(into->text) - 1;
-    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
-    *at = '\0';
-    do
-        *--at = (char)('0' + rest % 10);
-    while ((rest /= 10) > 0);
-    if (number < 0)
-        *--at = '-';
-    return at;
-}
-
 static const char *
 value_of(reading *r, int index, const mc_postgres_field *field)
 {
     const bool *integers = r->wish->integers;
     if (field->size < 0)
         return NULL;
-    return integers != NULL && integers[index] ? write_whole(&r->texts[index], whole_number(field)) : field->data;
+    return integers != NULL && integers[index] ? mc_postgis_write_whole(&r->texts[index], mc_postgis_whole(field))
+                                               : field->data;
 }
 
 /* Bytes of a packed geometry that it would have plain: two numbers of eight bytes a vertex and a few for its head. */
@@ -213,12 +171,12 @@ too_large(const reading *r, apr_pool_t *scratch)
 }
 
 static mc_error *
-hand_over(reading *r, const mc_postgres_row *row, mc_feature_taker *take, void *baton, apr_pool_t *scratch)
+hand_over(reading *r, const mc_postgres_field *fields, mc_feature_taker *take, void *baton, apr_pool_t *scratch)
 {
-    bool none = row->fields[0].size < 0;
+    bool none = fields[0].size < 0;
     if (none && !r->column->large)
         return MC_OK;
-    mc_error *error = none ? too_large(r, scratch) : read_shape(r, &row->fields[0], scratch);
+    mc_error *error = none ? too_large(r, scratch) : read_shape(r, &fields[0], scratch);
     if (error == MC_OK)
         error = check_srid(r, scratch);
     if (error != MC_OK) {
@@ -228,15 +186,40 @@ hand_over(reading *r, const mc_postgres_row *row, mc_feature_taker *take, void *
                 mc_error_wrap(scratch, error, error->kind, "layer \"%s\": a feature is left out", r->layer->data.name));
         return MC_OK;
     }
-    r->worth += spared(r, &row->fields[0]);
-    if (mc_geometry_is_empty(&r->geometry))
+    r->worth += spared(r, &fields[0]);
+    if (mc_geometry_is_empty(&r->geometry) || !mc_wrap_holds(r->plan, r->map, r->world, &r->geometry))
         return MC_OK;
     for (int i = 0; i < r->wish->query->attribute_count; i++)
-        r->values[i] = value_of(r, i, &row->fields[r->first + i]);
-    const mc_feature feature = { .id = r->first == 2 ? whole_number(&row->fields[1]) : 0,
+        r->values[i] = value_of(r, i, &fields[r->first + i]);
+    const mc_feature feature = { .id = r->first == 2 ? mc_postgis_whole(&fields[1]) : 0,
                                  .geometry = &r->geometry,
-                                 .values = r->values };
+                                 .values = r->values,
+                                 .map = r->map };
     return take(baton, &feature, r->ctx);
+}
+
+static int
+columns_of(const reading *r)
+{
+    return r->first + r->wish->query->attribute_count;
+}
+
+/* Many features in one value. */
+static mc_error *
+hand_over_all(reading *r, const mc_postgres_field *value, mc_feature_taker *take, void *baton, apr_pool_t *scratch)
+{
+    const char *at = value->data, *end = at + value->size;
+    for (bool meets; at < end; r->rows++) {
+        if (!mc_postgis_next_of(r->fields, &meets, &at, end, r->first == 2, r->wish))
+            return mc_error_create(scratch, MC_ERR_UPSTREAM,
+                                   "layer \"%s\": the database sent something that is no feature", r->layer->data.name);
+        r->beside += !meets;
+        if (meets)
+            MC_TRY(hand_over(r, r->fields, take, baton, scratch));
+        if (r->rows % 64 == 0 || r->fields[0].size > LARGE_SHAPE)
+            apr_pool_clear(scratch);
+    }
+    return MC_OK;
 }
 
 static mc_error *
@@ -246,15 +229,17 @@ read_rows(reading *r, mc_postgres_answer *answer, mc_feature_taker *take, void *
     apr_pool_t *scratch;
     mc_error *error = MC_OK;
     apr_pool_create(&scratch, pool);
-    for (; error == MC_OK; r->rows++) {
+    for (; error == MC_OK; r->rows += r->fields == NULL) {
         error = mc_postgres_next(&row, answer);
         if (error != MC_OK || row == NULL)
             break;
-        if (row->columns != r->first + r->wish->query->attribute_count)
+        if (row->columns != (r->fields != NULL ? 1 : columns_of(r)))
             error = mc_error_create(pool, MC_ERR_UPSTREAM, "layer \"%s\": the database answered with %d columns",
                                     r->layer->data.name, row->columns);
+        else if (r->fields != NULL)
+            error = mc_error_copy(hand_over_all(r, &row->fields[0], take, baton, scratch), pool);
         else
-            error = mc_error_copy(hand_over(r, row, take, baton, scratch), pool);
+            error = mc_error_copy(hand_over(r, row->fields, take, baton, scratch), pool);
         if (r->rows % 64 == 0 || row->fields[0].size > LARGE_SHAPE)
             apr_pool_clear(scratch);
     }
@@ -296,10 +281,10 @@ postgis_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, 
 {
     postgis *layer = (postgis *)data;
     mc_postgis_column column;
-    apr_time_t now = apr_time_now();
+    apr_time_t now = mc_clock_now();
     *fields = NULL;
     pthread_mutex_lock(&layer->lock);
-    if (layer->fields != NULL && now >= layer->fields_time && now - layer->fields_time < FIELDS_HOLD)
+    if (layer->fields != NULL && now - layer->fields_time < FIELDS_HOLD)
         *fields = copy_fields(layer->fields, pool);
     pthread_mutex_unlock(&layer->lock);
     if (*fields != NULL)
@@ -344,7 +329,7 @@ prepare(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer, 
     wish->transfer = (mc_transfer)layer->config.transfer;
     if (wish->transfer == MC_TRANSFER_AUTO) {
         mc_pace *pace = mc_postgres_pace(ctx->process->postgres, layer->config.connection);
-        bool pack = mc_pace_choose(pace, apr_time_now()) == MC_PACKED;
+        bool pack = mc_pace_choose(pace, mc_clock_now()) == MC_PACKED;
         wish->transfer = pack ? MC_TRANSFER_TWKB : MC_TRANSFER_BINARY;
     }
     double pixel = mc_lattice_pixel(&query->lattice, &query->box);
@@ -352,6 +337,7 @@ prepare(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer, 
     if (wish->transfer == MC_TRANSFER_TWKB && wish->digits > MC_TWKB_DIGITS)
         wish->transfer = MC_TRANSFER_BINARY;
     double rows = expected_rows(layer, query);
+    wish->rows = rows;
     wish->sorted = rows < SORTED_ROWS;
     wish->copy = rows >= COPY_ROWS;
     if (wish->copy && query->attribute_count > 0)
@@ -376,8 +362,9 @@ learn(const reading *r, postgis *layer, const mc_postgres_answer *answer)
     double gain = traffic.bytes == 0 ? 1 : (double)(traffic.bytes + r->worth) / (double)traffic.bytes;
     if (r->wish->transfer != MC_TRANSFER_HEX && later > 0)
         mc_pace_add(pace, r->wish->transfer == MC_TRANSFER_TWKB ? MC_PACKED : MC_PLAIN, later,
-                    (int64_t)((double)later * gain), traffic.waited, apr_time_now());
-    remember_rows(layer, r->wish->query, r->rows);
+                    (int64_t)((double)later * gain), traffic.waited, mc_clock_now());
+    if (r->world == 0)
+        remember_rows(layer, r->wish->query, r->rows - r->beside);
     if (r->ctx->trace != NULL)
         mc_trace_say(r->ctx->trace, "database:",
                      apr_psprintf(r->ctx->pool,
@@ -422,6 +409,24 @@ read_with(reading *r, postgis *layer, const mc_postgis_statement *statement, mc_
     return error;
 }
 
+/* What one of the worlds shows. */
+static mc_error *
+read_world(reading *r, postgis *layer, mc_feature_taker *take, void *baton, apr_pool_t *pool)
+{
+    mc_postgis_statement *statement = apr_palloc(pool, sizeof(*statement));
+    mc_feature_query own;
+    mc_postgis_wish wish = { .query = &own };
+    wish.map_srid = in_own_srid(&own, r->column->srid, r->map, pool);
+    MC_TRY(prepare(statement, &wish, layer, r->column, r->ctx, pool));
+    r->wish = &wish;
+    r->rows = r->worth = r->beside = 0;
+    r->fields = statement->gathered ? apr_palloc(pool, sizeof(*r->fields) * (size_t)columns_of(r)) : NULL;
+    mc_error *error = read_with(r, layer, statement, take, baton, pool);
+    if (error != MC_OK && error->kind == MC_ERR_UPSTREAM)
+        forget_column(layer);
+    return error;
+}
+
 static mc_error *
 postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_taker *take, void *baton,
              int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool)
@@ -429,21 +434,21 @@ postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_ta
     MC_SPAN(ctx, "mapcache_postgis_read");
     postgis *layer = (postgis *)data;
     mc_postgis_column column;
-    mc_postgis_statement *statement = apr_palloc(pool, sizeof(*statement));
-    mc_feature_query own;
-    mc_postgis_wish wish = { .query = &own };
+    mc_wrap plan;
     mc_error *error = find_column(&column, layer, ctx, pool);
     if (error != MC_OK)
         return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be read from its database", data->name);
-    wish.map_srid = in_own_srid(&own, column.srid, query, pool);
-    MC_TRY(prepare(statement, &wish, layer, &column, ctx, pool));
-    reading r = { .layer = layer, .column = &column, .wish = &wish, .ctx = ctx };
+    reading r = { .layer = layer, .column = &column, .plan = &plan, .ctx = ctx };
     r.first = query->ids && layer->config.id != NULL ? 2 : 1;
     r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(query->attribute_count + 1));
     r.texts = apr_palloc(pool, sizeof(*r.texts) * (size_t)(query->attribute_count + 1));
-    error = read_with(&r, layer, statement, take, baton, pool);
-    if (error != MC_OK && error->kind == MC_ERR_UPSTREAM)
-        forget_column(layer);
+    mc_wrap_plan(&plan, query, column.srid == 0 ? NULL : apr_psprintf(pool, "EPSG:%d", column.srid),
+                 column.bounded ? &column.bounds : NULL);
+    for (r.world = plan.first; r.world <= plan.last && error == MC_OK; r.world++) {
+        r.map = mc_wrap_query(&plan, query, r.world, pool);
+        if (r.map != NULL)
+            error = read_world(&r, layer, take, baton, pool);
+    }
     mc_geometry_free(&r.geometry);
     *skipped = r.skipped;
     return error;
@@ -487,7 +492,7 @@ mc_feature_data *
 mc_postgis_create(const mc_postgis_config *config, const char *layer, apr_pool_t *pool)
 {
     postgis *made = apr_pcalloc(pool, sizeof(*made));
-    made->data = (mc_feature_data){ &postgis_ops, layer, config->id != NULL };
+    made->data = (mc_feature_data){ &postgis_ops, layer, config->id != NULL, config->id };
     made->config = *config;
     pthread_mutex_init(&made->lock, NULL);
     apr_pool_cleanup_register(pool, made, close_postgis, apr_pool_cleanup_null);

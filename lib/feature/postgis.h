@@ -40,6 +40,8 @@ typedef struct mc_postgis_column {
     bool unsettled; /* rows may have other SRIDs */
     bool stored;    /* rows have places in a table of their own, which put them in order */
     bool large;     /* there may be geometries above MC_POSTGIS_GEOMETRY_MAX */
+    bool paged;     /* its pages can be read in pieces, and hold (nearly) all of its values themselves */
+    double rows;    /* of the table, as its statistics have them; 0: not known */
     bool bounded;   /* it was found inside of `bounds`, in its own units */
     mc_extent bounds;
 } mc_postgis_column;
@@ -70,6 +72,7 @@ typedef struct mc_postgis_wish {
     bool sorted;
     bool copy;            /* for COPY: numbers stand in the text, written by us, where else they would be bound */
     const bool *integers; /* of the attributes: whole numbers, which come as int8; NULL: all come as text */
+    double rows;          /* that the map probably has; 0: not known */
 } mc_postgis_wish;
 
 typedef struct mc_postgis_statement {
@@ -77,6 +80,7 @@ typedef struct mc_postgis_statement {
     mc_postgres_param params[MC_POSTGRES_PARAMS];
     int param_count;
     bool dimensions; /* values of clients are among them */
+    bool gathered;   /* each row is one value, with many features in it: mc_postgis_next_of */
 } mc_postgis_statement;
 
 /*
@@ -98,6 +102,45 @@ mc_error *mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_con
  * geometry, as text with commas. Nothing of the layer is read. */
 mc_error *mc_postgis_build_fields(mc_postgis_statement *statement, const mc_postgis_config *config,
                                   const mc_postgis_column *column, apr_pool_t *pool) MC_CHECKED;
+
+/* ---- postgis_gather.c */
+
+/* Pages of a table whose features make one value. */
+#define MC_POSTGIS_PAGES 32
+/* Bytes of values outside of its pages up to which a table is read so: they would all come at once. */
+#define MC_POSTGIS_OUTSIDE_MAX (8 << 20)
+
+/* Whether the map can and should be read so: COPY of (nearly) the whole table, of plain shapes in one SRID. */
+bool mc_postgis_may_gather(const mc_postgis_column *column, const mc_postgis_wish *wish);
+
+/*
+ * The statement for it. Of each MC_POSTGIS_PAGES pages in turn, so that the order is that of the table, one value: for
+ * each feature its number in eight bytes where there is an `id`, each attribute, as eight bytes or as text that a zero
+ * ends (no text has one), and its WKB. `from` is the table; names of columns are quoted here but for the geometry's.
+ */
+const char *mc_postgis_gather(const char *from, const char *geometry, const char *id, const mc_postgis_wish *wish,
+                              apr_pool_t *pool);
+
+/* Takes the next feature off the bytes at *at, as the fields of a row of the same map. They lie in those bytes. *meets:
+ * it is in the query's box. False: these are no such bytes. */
+bool mc_postgis_next_of(mc_postgres_field *fields, bool *meets, const char **at, const char *end, bool id,
+                        const mc_postgis_wish *wish);
+
+/* ---- postgis_value.c */
+
+/* A whole number, written out. */
+typedef struct mc_whole_text {
+    char text[24];
+} mc_whole_text;
+
+/* An int8 as it travels; 0 for a null. */
+int64_t mc_postgis_whole(const mc_postgres_field *field);
+
+/* As the database writes it; inside of `into`. */
+const char *mc_postgis_write_whole(mc_whole_text *into, int64_t number);
+
+/* Hex digits back into bytes, up to the first that is none: their count. */
+size_t mc_postgis_unhex(uint8_t *out, const char *text, int size);
 
 /* ---- postgis_fields.c */
 

@@ -92,7 +92,10 @@ mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *confi
         "t.typname::text, (c.relkind IN ('r', 'm'))::text, "
         "ST_XMin(e.box)::text, ST_YMin(e.box)::text, ST_XMax(e.box)::text, ST_YMax(e.box)::text, "
         "(c.relkind NOT IN ('r', 'm') OR c.relhassubclass OR "
-        "(c.reltoastrelid <> 0 AND pg_relation_size(c.reltoastrelid) > $3))::text "
+        "(c.reltoastrelid <> 0 AND pg_relation_size(c.reltoastrelid) > $3))::text, "
+        "(c.relkind IN ('r', 'm') AND NOT c.relhassubclass AND c.relam = (SELECT oid FROM pg_am WHERE amname = 'heap') "
+        "AND (c.reltoastrelid = 0 OR pg_relation_size(c.reltoastrelid) <= $4) "
+        "AND current_setting('server_version_num')::int >= 140000)::text, c.reltuples::text "
         "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid JOIN pg_class c ON c.oid = a.attrelid "
         "JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN LATERAL (SELECT CASE WHEN c.relkind IN ('r', 'm') "
         "AND t.typname = 'geometry' AND NOT c.relhassubclass AND EXISTS (SELECT FROM pg_index i "
@@ -109,11 +112,12 @@ mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *confi
         return MC_OK;
     const mc_postgres_param params[] = { { .value = mc_postgis_table(config->table, pool), .type = MC_POSTGRES_TEXT },
                                          { .value = config->geometry, .type = MC_POSTGRES_TEXT },
-                                         { .value = apr_itoa(pool, MC_POSTGIS_GEOMETRY_MAX),
+                                         { .value = apr_itoa(pool, MC_POSTGIS_GEOMETRY_MAX), .type = MC_POSTGRES_INT8 },
+                                         { .value = apr_itoa(pool, MC_POSTGIS_OUTSIDE_MAX),
                                            .type = MC_POSTGRES_INT8 } };
     const char **values;
     int srid = 0;
-    MC_TRY(first_row(&values, 10, config, sql, params, 3, ctx, pool));
+    MC_TRY(first_row(&values, 12, config, sql, params, 4, ctx, pool));
     if (values == NULL || !mc_parse_int(&srid, values[1], 0, SRID_MAX))
         return mc_error_create(pool, MC_ERR_UPSTREAM, "the database has no table \"%s\" with a geometry column%s%s",
                                config->table, config->geometry == NULL ? "" : " ",
@@ -126,6 +130,9 @@ mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *confi
         mc_parse_double(&column->bounds.minx, values[5]) && mc_parse_double(&column->bounds.miny, values[6]) &&
         mc_parse_double(&column->bounds.maxx, values[7]) && mc_parse_double(&column->bounds.maxy, values[8]);
     column->large = strcmp(values[9], "false") != 0;
+    column->paged = strcmp(values[10], "true") == 0; /* ranges of ctid are read as such since PostgreSQL 14 */
+    if (!mc_parse_double(&column->rows, values[11]) || column->rows < 0)
+        column->rows = 0;
     column->unsettled = srid == 0 && !column->geography;
     if (srid == 0 && column->geography)
         srid = WGS84;

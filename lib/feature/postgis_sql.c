@@ -304,6 +304,12 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
     apr_array_header_t *columns = apr_array_make(pool, 16, sizeof(const char *));
     statement->param_count = 0;
     statement->dimensions = false;
+    statement->gathered = config->table != NULL && mc_postgis_may_gather(column, wish) && !is_transformed(&b);
+    if (statement->gathered) {
+        statement->sql =
+            mc_postgis_gather(mc_postgis_table(config->table, pool), own, *id == '\0' ? NULL : config->id, wish, pool);
+        return MC_OK;
+    }
     b.box = box_of(&b);
     MC_TRY(relation(&from, &b, config));
     for (int i = 0; i < wish->query->attribute_count; i++)

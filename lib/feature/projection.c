@@ -169,6 +169,23 @@ mc_projection_same(const char *a, const char *b)
     return -1;
 }
 
+double
+mc_projection_turn(const char *srs)
+{
+    const double degree = RADIUS * DEGREE;
+    int epsg = epsg_of(srs);
+    bool cylindrical = known(srs) == MERCATOR || epsg == 3395 || epsg == 4087 || epsg == 32662;
+    if (cylindrical)
+        return 360 * degree;
+    return epsg != 0 && fabs(mc_crs_metres_per_unit(epsg) - degree) < 1 ? 360 : 0;
+}
+
+bool
+mc_projection_is_formula(const char *from, const char *to)
+{
+    return known(from) != OTHER_CRS && known(to) != OTHER_CRS;
+}
+
 /* As PROJ reads it: the codes of its own database, in whatever form they were written. */
 static const char *
 for_proj(const char *name, apr_pool_t *pool)

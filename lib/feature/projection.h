@@ -34,6 +34,13 @@ bool mc_projection_box(mc_extent *box, const mc_projection *projection, bool inv
 mc_error *mc_projection_query(mc_feature_query *own, const mc_feature_query *query, const char *data_srs,
                               apr_pool_t *pool) MC_CHECKED;
 
+/* How much x grows on the way around the globe: 360 for CRSs of degrees, its length for those that are Mercator's or of
+ * rectangular degrees. 0 for all others: their maps have edges. */
+double mc_projection_turn(const char *srs);
+
+/* Whether one CRS is transformed into the other by formula; x of what lies beyond a world is then beyond it as well. */
+bool mc_projection_is_formula(const char *from, const char *to);
+
 /* Whether two names are of one CRS as far as can be told without PROJ: 1 yes, 0 no, -1 unknown. */
 int mc_projection_same(const char *a, const char *b);
 

@@ -4,6 +4,7 @@
 #include <proj.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "feature/projection_engine.h"
 
@@ -73,11 +74,46 @@ refused(mc_proj_context *context, const char *what, apr_pool_t *pool)
                            reason == NULL ? "" : reason);
 }
 
+/* AUTHORITY:CODE, of an authority that the database has. */
+static bool
+is_code(mc_proj_context *context, const char *text)
+{
+    const char *colon = strchr(text, ':');
+    size_t length = colon == NULL ? 0 : (size_t)(colon - text);
+    if (length == 4 && strncasecmp(text, "EPSG", length) == 0)
+        return true;
+    PROJ_STRING_LIST all = length == 0 ? NULL : proj_get_authorities_from_database(context->proj);
+    bool found = false;
+    for (int i = 0; all != NULL && all[i] != NULL && !found; i++)
+        found = strlen(all[i]) == length && strncasecmp(text, all[i], length) == 0;
+    proj_string_list_destroy(all);
+    return found;
+}
+
+/* WKT, PROJJSON, a string of PROJ, a URN or URL. */
+static bool
+is_definition(const char *text)
+{
+    return strpbrk(text, "[{=") != NULL || strncasecmp(text, "urn:", 4) == 0 || strncasecmp(text, "http", 4) == 0;
+}
+
+/* The CRS of exactly this name. proj_create() guesses ("wgs" is WGS 72 to it), and not the same each time. */
+static PJ *
+crs_of_name(mc_proj_context *context, const char *text)
+{
+    PJ_TYPE type = PJ_TYPE_CRS;
+    PJ_OBJ_LIST *found = proj_create_from_name(context->proj, NULL, text, &type, 1, 0, 1, NULL);
+    PJ *crs = found != NULL && proj_list_get_count(found) > 0 ? proj_list_get(context->proj, found, 0) : NULL;
+    proj_list_destroy(found);
+    return crs;
+}
+
 /* A CRS whose first axis is x or longitude; NULL where PROJ cannot read it. */
 static PJ *
 read_crs(mc_proj_context *context, const char *text)
 {
-    PJ *crs = proj_create(context->proj, text);
+    bool exact = is_definition(text) || is_code(context, text);
+    PJ *crs = exact ? proj_create(context->proj, text) : crs_of_name(context, text);
     if (crs != NULL && !proj_is_crs(crs)) {
         proj_destroy(crs);
         return NULL;

@@ -13,6 +13,7 @@
 #include "db/handles.h"
 #include "feature/projection.h"
 #include "feature/shp.h"
+#include "feature/wrap.h"
 #include "mapcache/trace.h"
 
 enum { STAMPS = 3 };
@@ -113,7 +114,9 @@ acquire(opened **files, shapefile *file, mc_ctx *ctx, apr_pool_t *pool)
 
 /* One reading of a file. */
 typedef struct reading {
-    const mc_feature_query *query;
+    const mc_feature_query *query, *map; /* in the CRS of the data, and in its own */
+    const mc_wrap *plan;
+    int world;
     const int *fields; /* of the table, for each wanted attribute; -1: it has none of that name */
     mc_dbf_reader table;
     const char **values;
@@ -133,11 +136,11 @@ hand_over(reading *r, const mc_shp_record *record, mc_feature_taker *take, void 
             mc_log_error(r->ctx, MC_LOG_WARN, error);
         return MC_OK;
     }
-    if (mc_geometry_is_empty(&r->geometry))
+    if (mc_geometry_is_empty(&r->geometry) || !mc_wrap_holds(r->plan, r->map, r->world, &r->geometry))
         return MC_OK;
     for (int i = 0; i < r->query->attribute_count; i++)
         r->values[i] = mc_dbf_value(&r->table, r->fields[i], scratch);
-    const mc_feature feature = { .id = record->number, .geometry = &r->geometry, .values = r->values };
+    const mc_feature feature = { .id = record->number, .geometry = &r->geometry, .values = r->values, .map = r->map };
     return take(baton, &feature, r->ctx);
 }
 
@@ -163,24 +166,41 @@ read_all(reading *r, const mc_shp *shp, mc_feature_taker *take, void *baton, apr
     return error;
 }
 
+/* What one of the worlds shows. */
+static mc_error *
+read_world(reading *r, const shapefile *file, const mc_shp *shp, const char *srs, mc_feature_taker *take, void *baton,
+           apr_pool_t *pool)
+{
+    mc_feature_query own;
+    mc_error *error = mc_projection_query(&own, r->map, srs != NULL ? srs : r->map->srs, pool);
+    if (error != MC_OK)
+        return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be transformed into %s", file->data.name,
+                             r->map->srs);
+    r->query = &own;
+    mc_dbf_begin(&r->table, shp->attributes);
+    error = read_all(r, shp, take, baton, pool);
+    mc_dbf_end(&r->table);
+    return error;
+}
+
 static mc_error *
 read_files(const shapefile *file, const mc_shp *shp, const mc_feature_query *query, mc_feature_taker *take, void *baton,
            int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_feature_query own;
+    mc_wrap plan;
+    mc_error *error = MC_OK;
     const char *srs = file->config.srs != NULL ? file->config.srs : shp->projection;
-    mc_error *error = mc_projection_query(&own, query, srs != NULL ? srs : query->srs, pool);
-    if (error != MC_OK)
-        return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be transformed into %s", file->data.name,
-                             query->srs);
     int *fields = apr_palloc(pool, sizeof(*fields) * (size_t)(query->attribute_count + 1));
     for (int i = 0; i < query->attribute_count; i++)
         fields[i] = shp->attributes == NULL ? -1 : mc_dbf_find(shp->attributes, query->attributes[i]);
-    reading r = { .query = &own, .fields = fields, .ctx = ctx };
+    reading r = { .plan = &plan, .fields = fields, .ctx = ctx };
     r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(query->attribute_count + 1));
-    mc_dbf_begin(&r.table, shp->attributes);
-    error = read_all(&r, shp, take, baton, pool);
-    mc_dbf_end(&r.table);
+    mc_wrap_plan(&plan, query, srs, &shp->box);
+    for (r.world = plan.first; r.world <= plan.last && error == MC_OK; r.world++) {
+        r.map = mc_wrap_query(&plan, query, r.world, pool);
+        if (r.map != NULL)
+            error = read_world(&r, file, shp, srs, take, baton, pool);
+    }
     mc_geometry_free(&r.geometry);
     *skipped = r.skipped;
     return error;
@@ -258,7 +278,7 @@ mc_feature_data *
 mc_shapefile_create(const mc_shapefile_config *config, const char *layer, apr_pool_t *pool)
 {
     shapefile *made = apr_pcalloc(pool, sizeof(*made));
-    made->data = (mc_feature_data){ &shapefile_ops, layer, true };
+    made->data = (mc_feature_data){ &shapefile_ops, layer, true, NULL };
     made->config = *config;
     made->paths[0] = config->path;
     made->paths[1] = beside(config->path, ".dbf", pool);

@@ -80,6 +80,9 @@ bool mc_sld_text_symbol(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node
 bool mc_sld_graphic(mc_graphic *graphic, mc_sld *sld, const mc_node *node);
 void mc_sld_displacement(mc_pair *pair, mc_sld *sld, const mc_node *node);
 
+/* Margins as in CSS, with what is missing as opposite: top, right, bottom, left. False for what is none. */
+bool mc_sld_margin(double margin[4], const char *text);
+
 /* <BBOX>, <Within> and their like. False where it is none, or one that cannot be told; nothing has been said. */
 struct mc_spatial;
 bool mc_sld_spatial(struct mc_spatial *made, mc_sld *sld, const mc_node *node);

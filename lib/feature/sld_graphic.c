@@ -17,36 +17,6 @@ lacking(mc_sld *sld, const mc_node *node, const char *what, const char *name)
     mc_sld_lacking(sld, node, apr_psprintf(pool, "%s%s", what, mc_config_quote(name, pool)));
 }
 
-/* False after a complaint. */
-static bool
-read_mark(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
-{
-    static const char *const known[] = { "WellKnownName", "Fill", "Stroke", NULL };
-    const mc_node *name = mc_sld_child(node, "WellKnownName"), *fill = mc_sld_child(node, "Fill");
-    const mc_node *stroke = mc_sld_child(node, "Stroke");
-    const char *text = name == NULL ? "square" : mc_sld_plain(sld, name);
-    if (!mc_sld_only(sld, node, known, "a mark"))
-        return false;
-    if (*text == '\0' && name->children != NULL)
-        return false; /* it has been said why */
-    graphic->mark = mc_mark_find(text, fill != NULL, sld->build->pool);
-    if (graphic->mark == NULL) {
-        lacking(sld, name, "the mark ", text);
-        return false;
-    }
-    if (fill != NULL)
-        mc_sld_fill(&graphic->fill, sld, fill);
-    if (stroke != NULL)
-        mc_sld_stroke(&graphic->stroke, sld, stroke);
-    if (fill == NULL && stroke == NULL) { /* 11.3.2: grey with a black outline */
-        graphic->fill = (mc_ink){ .present = true, .color = { 128, 128, 128, 255 } };
-        graphic->stroke = (mc_stroke){ .ink = { .present = true, .color = { 0, 0, 0, 255 } }, .width = 1 };
-    }
-    if (strcmp(text, "shape://dot") == 0) /* as large as its stroke is wide */
-        graphic->stroke.join = MC_JOIN_ROUND;
-    return true;
-}
-
 static const char *
 href_of(const mc_node *node)
 {
@@ -56,6 +26,67 @@ href_of(const mc_node *node)
             return attr->value;
     }
     return NULL;
+}
+
+/* A mark by its well-known name, or one of a file (SE, 11.3.2), of which fonts are known; NULL after a complaint. */
+static const mc_mark *
+find_mark(mc_sld *sld, const mc_node *node)
+{
+    const mc_node *name = mc_sld_child(node, "WellKnownName"), *online = mc_sld_child(node, "OnlineResource");
+    static const char *const by_name[] = { "WellKnownName", "Fill", "Stroke", NULL };
+    static const char *const by_file[] = { "OnlineResource", "Format", "MarkIndex", "Fill", "Stroke", NULL };
+    bool of_file = name == NULL && online != NULL;
+    if (!mc_sld_only(sld, node, of_file ? by_file : by_name, "a mark"))
+        return NULL;
+    if (of_file) {
+        const mc_node *index = mc_sld_child(node, "MarkIndex");
+        const char *href = href_of(online), *code = index == NULL ? "" : mc_sld_plain(sld, index);
+        const mc_mark *mark = mc_mark_of_character(href == NULL ? "" : href, code, sld->build->pool);
+        if (mark == NULL)
+            lacking(sld, online, "the mark ", href == NULL ? "" : href);
+        return mark;
+    }
+    const char *text = name == NULL ? "square" : mc_sld_plain(sld, name);
+    if (*text == '\0' && name->children != NULL)
+        return NULL; /* it has been said why */
+    const mc_mark *mark = mc_mark_find(text, mc_sld_child(node, "Fill") != NULL, sld->build->pool);
+    if (mark == NULL)
+        lacking(sld, name, "the mark ", text);
+    return mark;
+}
+
+/* Says it where the font of a mark is not there. */
+static void
+look_for_font(const mc_mark *mark, mc_sld *sld, const mc_node *node)
+{
+    const mc_mark *outline;
+    mc_error *error = mc_mark_outline(&outline, mark, sld->build->pool);
+    if (error != MC_OK)
+        mc_complain(sld->build->diagnostics, MC_WARNING, node, "a mark cannot be drawn here: %s",
+                    mc_error_chain(error, sld->build->pool));
+}
+
+/* False after a complaint. */
+static bool
+read_mark(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
+{
+    const mc_node *fill = mc_sld_child(node, "Fill"), *stroke = mc_sld_child(node, "Stroke");
+    graphic->mark = find_mark(sld, node);
+    if (graphic->mark == NULL)
+        return false;
+    if (sld->build->diagnostics->thorough)
+        look_for_font(graphic->mark, sld, node);
+    if (fill != NULL)
+        mc_sld_fill(&graphic->fill, sld, fill);
+    if (stroke != NULL)
+        mc_sld_stroke(&graphic->stroke, sld, stroke);
+    if (fill == NULL && stroke == NULL) { /* 11.3.2: grey with a black outline */
+        graphic->fill = (mc_ink){ .present = true, .color = { 128, 128, 128, 255 } };
+        graphic->stroke = (mc_stroke){ .ink = { .present = true, .color = { 0, 0, 0, 255 } }, .width = 1 };
+    }
+    if (strcmp(graphic->mark->name, "shape://dot") == 0) /* as large as its stroke is wide */
+        graphic->stroke.join = MC_JOIN_ROUND;
+    return true;
 }
 
 /* False after a complaint. */

@@ -63,10 +63,10 @@ check_bytes(const char *bytes, size_t size, apr_pool_t *pool, const char **why)
 {
     int width, height;
     if (!mc_picture_is_known(bytes, size))
-        *why = "a graphic that is no PNG, JPEG or SVG: ";
+        *why = "a graphic that is no PNG, JPEG, GIF or SVG: ";
     else if (mc_picture_is_svg(bytes, size))
         return true;
-    else if (mc_image_size(&width, &height, bytes, size, pool) != MC_OK)
+    else if (mc_picture_size(&width, &height, bytes, size, pool) != MC_OK)
         *why = "a graphic that cannot be read: ";
     else if (width > MC_PICTURE_NATIVE_MAX || height > MC_PICTURE_NATIVE_MAX)
         *why = "a graphic of more than 4096 pixels a side: ";

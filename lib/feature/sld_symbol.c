@@ -48,6 +48,18 @@ mc_sld_part(mc_sld *sld, const mc_node *node)
     return MC_PART_WHOLE;
 }
 
+bool
+mc_sld_margin(double margin[4], const char *text)
+{
+    double numbers[4];
+    int count = 0;
+    if (!mc_parse_doubles(numbers, 4, &count, text, " ,") || count == 0)
+        return false;
+    for (int i = 0; i < 4; i++)
+        margin[i] = fmax(0, numbers[i < count ? i : i == 3 && count > 1 ? 1 : 0]);
+    return true;
+}
+
 /* Options of GeoServer and QGIS that are heeded; they come before all else, because patterns need them. */
 static void
 read_option(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
@@ -55,14 +67,11 @@ read_option(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
     static const char *const places[] = { "row", "points", "firstPoint", "lastPoint", "centralPoint" };
     apr_pool_t *pool = sld->build->pool;
     const char *name = mc_node_attr(node, "name"), *text = mc_sld_plain(sld, node);
-    double numbers[4];
+    double numbers[2];
     int count = 0;
     name = name == NULL ? "" : name;
-    if (strcmp(name, "graphic-margin") == 0 && mc_parse_doubles(numbers, 4, &count, text, " ,") && count > 0) {
-        for (int i = 0; i < 4; i++) /* as in CSS: top, right, bottom, left; what is missing is as opposite */
-            sld->margin[i] = fmax(0, numbers[i < count ? i : i == 3 && count > 1 ? 1 : 0]);
+    if (strcmp(name, "graphic-margin") == 0 && mc_sld_margin(sld->margin, text))
         return;
-    }
     if (strcmp(name, "distance") == 0 && mc_parse_doubles(numbers, 2, &count, text, " ,") && count == 2) {
         sld->cell_x = fmax(0, numbers[0]);
         sld->cell_y = fmax(0, numbers[1]);

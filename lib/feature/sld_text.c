@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "feature/graphic.h"
 #include "feature/label_style.h"
 #include "feature/sld.h"
 
@@ -285,6 +286,51 @@ read_halo(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
     }
 }
 
+/* ---- The graphic behind it ---- */
+
+static bool
+is_computed(const mc_graphic *pattern)
+{
+    return pattern != NULL && !mc_graphic_is_constant(pattern);
+}
+
+/* A label is drawn when its feature has gone: so what its graphic is painted with may not look at one. */
+static void
+read_graphic(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
+{
+    memset(sld->margin, 0, sizeof(sld->margin));
+    sld->cell_x = sld->cell_y = 0;
+    symbol->shielded = mc_sld_graphic(&symbol->graphic, sld, node);
+    const mc_graphic *read = &symbol->graphic;
+    if (symbol->shielded && (is_computed(read->fill.pattern) || is_computed(read->stroke.ink.pattern) ||
+                             is_computed(read->stroke.graphic))) {
+        mc_sld_lacking(sld, node, "a pattern behind a label that differs between features");
+        symbol->shielded = false;
+    }
+}
+
+/* False where it is none of its two options. */
+static bool
+read_graphic_option(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node, const char *name)
+{
+    static const char *const ways[] = {
+        [MC_RESIZE_NONE] = "none", [MC_RESIZE_STRETCH] = "stretch", [MC_RESIZE_PROPORTIONAL] = "proportional"
+    };
+    bool margin = strcasecmp(name, "graphic-margin") == 0;
+    if (!margin && strcasecmp(name, "graphic-resize") != 0)
+        return false;
+    const char *text = mc_sld_plain(sld, node);
+    if (margin && mc_sld_margin(symbol->graphic_margin, text))
+        return true;
+    for (int i = 0; !margin && i < 3; i++)
+        if (strcasecmp(text, ways[i]) == 0) {
+            symbol->resize = (mc_label_resize)i;
+            return true;
+        }
+    mc_sld_lacking(sld, node, mc_config_quote(text, sld->build->pool));
+    return true;
+}
+
 /* ---- Options ---- */
 
 static void
@@ -293,6 +339,8 @@ read_option(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
     const char *name = mc_node_attr(node, "name");
     bool flag = true;
     name = name == NULL ? "" : name;
+    if (read_graphic_option(symbol, sld, node, name))
+        return;
     const struct {
         const char *name;
         double *length;
@@ -337,6 +385,8 @@ read_part(mc_text_symbol *symbol, mc_sld *sld, const mc_node *child)
         read_halo(symbol, sld, child);
     else if (strcmp(name, "Fill") == 0)
         read_fill(&symbol->fill, sld, child);
+    else if (strcmp(name, "Graphic") == 0)
+        read_graphic(symbol, sld, child);
     else if (strcmp(name, "Priority") == 0)
         read_value(&symbol->priority, sld, child);
     else if (strcmp(name, "Geometry") == 0)
@@ -381,6 +431,8 @@ mc_sld_text_symbol(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
     bound(&symbol->space_around, -far, far);
     bound(&symbol->auto_wrap, 0, far);
     bound(&symbol->max_angle, 0, 180);
+    for (int i = 0; i < 4; i++)
+        bound(&symbol->graphic_margin[i], 0, far);
     if (symbol->label == NULL)
         mc_sld_lacking(sld, node, "a label without a text");
     return symbol->label != NULL;

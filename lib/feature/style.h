@@ -105,6 +105,7 @@ typedef struct mc_symbolizer {
     double offset;        /* LINE: pixels to the left of it; POLYGON: to the outside */
     mc_pair displacement; /* POLYGON, LINE: pixels to the right and up */
     mc_graphic graphic;   /* POINT */
+    bool by_direction;    /* POLYGON: rings may lie over each other, and are told apart by their directions */
 } mc_symbolizer;
 
 /* Labels: feature/label_style.h. */

@@ -4,7 +4,8 @@
 
 #include "ingest/cube_plan.h"
 
-/* Pixels up to which an image is decoded all at once, which is faster. */
+/* Pixels up to which an image is decoded all at once, which is faster; of a larger one so many are held at a time, or
+ * one row. */
 #define WHOLE ((int64_t)4 << 20)
 
 /* What counts as there where the cube has no alpha. */
@@ -15,9 +16,18 @@ typedef struct decoding {
     const mc_cube_shape *shape;
     mc_spool *spool;
     bool opaque;
-    uint8_t *buffer; /* a row of chunks, where the spool is a file */
+    size_t mask_step; /* bytes of the mask of a chunk that is not cut off */
+    uint8_t *masks;   /* of a row of chunks, with a step between */
+    uint8_t *buffer;  /* samples of a chunk's rows, where the spool is a file */
     apr_pool_t *pool;
 } decoding;
+
+/* Rows of pixels that are there; of the cube, and in memory. */
+typedef struct strip {
+    int first, end;      /* rows of the cube */
+    const uint8_t *bgra; /* of row `first`, at the image's first column */
+    size_t stride;
+} strip;
 
 static inline uint8_t
 straight(uint8_t value, uint8_t alpha)
@@ -71,75 +81,63 @@ convert_some(uint8_t *out, uint8_t *mask, size_t bit, const uint8_t *bgra, int c
     }
 }
 
-/* ALL, NONE or SOME by the mask; only the last keeps it. */
-static void
-settle(mc_cube_image *image, size_t index, size_t pixels)
-{
-    uint8_t *mask = image->masks[index];
-    size_t set = 0;
-    for (size_t i = 0; i < mc_mask_size(pixels); i++)
-        set += (size_t)__builtin_popcount(mask[i]);
-    image->covers[index] = set == 0 ? MC_COVER_NONE : set == pixels ? MC_COVER_ALL : MC_COVER_SOME;
-    if (image->covers[index] != MC_COVER_SOME) {
-        free(mask);
-        image->masks[index] = NULL;
-    }
-}
-
-/* Rows y0 to y1 of chunk x, y out of `rows`, which begin with row y0 of the cube at the image's first column. */
-static void
-cut_chunk(const decoding *d, uint8_t *out, int x, int y, const uint8_t *rows, size_t stride)
-{
-    mc_cube_image *image = d->image;
-    int bands = d->shape->bands;
-    mc_cube_window chunk = mc_chunk_window(d->shape, x, y), part = chunk;
-    part.x0 = part.x0 < image->window.x0 ? image->window.x0 : part.x0;
-    part.y0 = part.y0 < image->window.y0 ? image->window.y0 : part.y0;
-    part.x1 = part.x1 > image->window.x1 ? image->window.x1 : part.x1;
-    part.y1 = part.y1 > image->window.y1 ? image->window.y1 : part.y1;
-    size_t index = mc_cube_image_chunk(image, x, y), width = (size_t)(chunk.x1 - chunk.x0);
-    size_t pixels = mc_window_pixels(&chunk);
-    bool whole = d->opaque && memcmp(&chunk, &part, sizeof(chunk)) == 0;
-    image->covers[index] = MC_COVER_ALL;
-    if (!whole) {
-        memset(out, 0, pixels * (size_t)bands);
-        image->masks[index] = calloc(1, mc_mask_size(pixels));
-        MC_ASSERT(image->masks[index] != NULL);
-    }
-    for (int row = part.y0; row < part.y1; row++) {
-        const uint8_t *from = rows + (size_t)(row - part.y0) * stride + (size_t)(part.x0 - image->left) * 4;
-        size_t at = (size_t)(row - chunk.y0) * width + (size_t)(part.x0 - chunk.x0);
-        if (whole)
-            convert_opaque(out + at * (size_t)bands, from, part.x1 - part.x0, bands);
-        else
-            convert_some(out + at * (size_t)bands, image->masks[index], at, from, part.x1 - part.x0, bands);
-    }
-    if (!whole)
-        settle(image, index, pixels);
-}
-
-/* All chunks of row y; `rows` as above. */
+/* The strip's part of chunk x, y: its samples to the spool, its bits into the mask. */
 static mc_error *
-cut_row(const decoding *d, int y, const uint8_t *rows, size_t stride)
+cut_part(const decoding *d, const strip *rows, int x, int y, bool whole, uint8_t *mask)
 {
     const mc_cube_image *image = d->image;
-    size_t offset = mc_cube_image_offset(image, d->shape, image->chunks.x0, y), end = offset;
+    size_t bands = (size_t)d->shape->bands;
+    mc_cube_window chunk = mc_chunk_window(d->shape, x, y), part = mc_window_both(&chunk, &image->window);
+    size_t width = (size_t)(chunk.x1 - chunk.x0), above = (size_t)(rows->first - chunk.y0) * width;
+    size_t offset = mc_cube_image_offset(image, d->shape, x, y) + above * bands;
     uint8_t *out = mc_spool_room(d->spool, offset, d->buffer);
-    for (int x = image->chunks.x0; x < image->chunks.x1; x++) {
-        mc_cube_window chunk = mc_chunk_window(d->shape, x, y);
-        cut_chunk(d, out + (end - offset), x, y, rows, stride);
-        end += mc_window_pixels(&chunk) * (size_t)d->shape->bands;
+    for (int row = rows->first; row < rows->end; row++) {
+        const uint8_t *from =
+            rows->bgra + (size_t)(row - rows->first) * rows->stride + (size_t)(part.x0 - image->left) * 4;
+        size_t at = (size_t)(row - rows->first) * width + (size_t)(part.x0 - chunk.x0);
+        if (whole)
+            convert_opaque(out + at * bands, from, part.x1 - part.x0, (int)bands);
+        else
+            convert_some(out + at * bands, mask, above + at, from, part.x1 - part.x0, (int)bands);
     }
-    return mc_spool_keep(d->spool, offset, out, end - offset, d->pool);
+    return mc_spool_keep(d->spool, offset, out, (size_t)(rows->end - rows->first) * width * bands, d->pool);
 }
 
 /* The rows of the image in chunk row y, counted in the cube. */
 static void
 rows_in(int *first, int *end, const decoding *d, int y)
 {
-    mc_cube_window chunk = mc_chunk_window(d->shape, 0, y);
-    *first = chunk.y0 < d->image->window.y0 ? d->image->window.y0 : chunk.y0;
-    *end = chunk.y1 > d->image->window.y1 ? d->image->window.y1 : chunk.y1;
+    mc_cube_window chunk = mc_chunk_window(d->shape, d->image->chunks.x0, y);
+    chunk = mc_window_both(&chunk, &d->image->window);
+    *first = chunk.y0;
+    *end = chunk.y1;
+}
+
+/* All chunks of row y, as far as the strip has their rows: one strip after the other, from the top. */
+static mc_error *
+cut_strip(const decoding *d, int y, const strip *rows)
+{
+    mc_cube_image *image = d->image;
+    int first, end;
+    rows_in(&first, &end, d, y);
+    for (int x = image->chunks.x0; x < image->chunks.x1; x++) {
+        mc_cube_window chunk = mc_chunk_window(d->shape, x, y), part = mc_window_both(&chunk, &image->window);
+        size_t index = mc_cube_image_chunk(image, x, y), pixels = mc_window_pixels(&chunk);
+        uint8_t *mask = d->masks + (size_t)(x - image->chunks.x0) * d->mask_step;
+        bool whole = d->opaque && memcmp(&chunk, &part, sizeof(chunk)) == 0;
+        if (rows->first == first && !whole)
+            memset(mask, 0, mc_mask_size(pixels));
+        MC_TRY(cut_part(d, rows, x, y, whole, mask));
+        if (rows->end < end)
+            continue;
+        mc_cover cover = whole ? MC_COVER_ALL : mc_cover_of(mc_mask_count(mask, pixels), pixels);
+        image->covers[index] = (uint8_t)cover;
+        if (cover == MC_COVER_SOME)
+            MC_TRY(mc_spool_keep(d->spool,
+                                 mc_cube_image_offset(image, d->shape, x, y) + pixels * (size_t)d->shape->bands, mask,
+                                 mc_mask_size(pixels), d->pool));
+    }
+    return MC_OK;
 }
 
 static mc_error *
@@ -149,34 +147,40 @@ decode_whole(const decoding *d, mc_raster *raster)
     mc_error *error = MC_OK;
     MC_TRY(mc_raster_read(&pixels, raster, d->pool));
     for (int y = d->image->chunks.y0; y < d->image->chunks.y1 && error == MC_OK; y++) {
-        int first, end;
-        rows_in(&first, &end, d, y);
-        error = cut_row(d, y, pixels->data + (size_t)(first - d->image->top) * pixels->stride, pixels->stride);
+        strip rows = { .stride = pixels->stride };
+        rows_in(&rows.first, &rows.end, d, y);
+        rows.bgra = pixels->data + (size_t)(rows.first - d->image->top) * pixels->stride;
+        error = cut_strip(d, y, &rows);
     }
     mc_pixels_unref(pixels);
     return error;
 }
 
-/* A row of chunks at a time. Rows above and below the cube are decoded, too: what is broken there is as broken. */
+/* Some rows at a time. Those above and below the cube are decoded, too: what is broken there is as broken. */
 static mc_error *
 decode_rows(const decoding *d, mc_raster *raster)
 {
     const mc_cube_image *image = d->image;
     size_t stride = (size_t)image->width * 4;
-    uint8_t *rows = apr_palloc(d->pool, stride * (size_t)d->shape->chunk_height);
-    for (int above = image->window.y0 - image->top, count; above > 0; above -= count) {
-        count = above < d->shape->chunk_height ? above : d->shape->chunk_height;
-        MC_TRY(mc_raster_rows(raster, rows, stride, count, d->pool));
+    int most = (int)(WHOLE / image->width), count;
+    most = most < 1 ? 1 : most > d->shape->chunk_height ? d->shape->chunk_height : most;
+    uint8_t *bgra = apr_palloc(d->pool, stride * (size_t)most);
+    for (int above = image->window.y0 - image->top; above > 0; above -= count) {
+        count = above < most ? above : most;
+        MC_TRY(mc_raster_rows(raster, bgra, stride, count, d->pool));
     }
     for (int y = image->chunks.y0; y < image->chunks.y1; y++) {
-        int first, end;
-        rows_in(&first, &end, d, y);
-        MC_TRY(mc_raster_rows(raster, rows, stride, end - first, d->pool));
-        MC_TRY(cut_row(d, y, rows, stride));
+        int end;
+        strip rows = { .bgra = bgra, .stride = stride };
+        for (rows_in(&rows.first, &end, d, y); rows.first < end; rows.first = rows.end) {
+            rows.end = end - rows.first < most ? end : rows.first + most;
+            MC_TRY(mc_raster_rows(raster, bgra, stride, rows.end - rows.first, d->pool));
+            MC_TRY(cut_strip(d, y, &rows));
+        }
     }
-    for (int below = image->height - mc_raster_row(raster), count; below > 0; below -= count) {
-        count = below < d->shape->chunk_height ? below : d->shape->chunk_height;
-        MC_TRY(mc_raster_rows(raster, rows, stride, count, d->pool));
+    for (int below = image->height - mc_raster_row(raster); below > 0; below -= count) {
+        count = below < most ? below : most;
+        MC_TRY(mc_raster_rows(raster, bgra, stride, count, d->pool));
     }
     return MC_OK;
 }
@@ -188,25 +192,36 @@ of_image(const mc_cube_image *image, apr_pool_t *pool)
                            image->input->path);
 }
 
+/* Room for what a row of chunks needs. */
+static mc_error *
+get_ready(decoding *d, const mc_raster_info *info)
+{
+    const mc_cube_shape *shape = d->shape;
+    mc_cube_image *image = d->image;
+    size_t across = (size_t)(image->chunks.x1 - image->chunks.x0);
+    size_t pixels = (size_t)shape->chunk_width * (size_t)shape->chunk_height;
+    image->covers = calloc(across * (size_t)(image->chunks.y1 - image->chunks.y0), 1);
+    if (image->covers == NULL)
+        return mc_error_create(d->pool, MC_ERR_LIMIT, "%s: its chunks are more than there is memory for",
+                               image->input->path);
+    d->opaque = info->opaque;
+    d->mask_step = mc_mask_size(pixels);
+    d->masks = apr_palloc(d->pool, across * d->mask_step);
+    d->buffer = d->spool->memory != NULL ? NULL : apr_palloc(d->pool, pixels * (size_t)shape->bands);
+    return MC_OK;
+}
+
 mc_error *
 mc_cube_image_decode(mc_cube_image *image, const mc_cube_shape *shape, mc_spool *spool,
                      const mc_raster_options *options, apr_pool_t *pool)
 {
     mc_raster *raster;
-    size_t count = (size_t)(image->chunks.x1 - image->chunks.x0) * (size_t)(image->chunks.y1 - image->chunks.y0);
-    image->covers = calloc(count, 1);
-    image->masks = calloc(count, sizeof(*image->masks));
-    MC_ASSERT(image->covers != NULL && image->masks != NULL);
+    decoding d = { .image = image, .shape = shape, .spool = spool, .pool = pool };
     MC_TRY(mc_raster_open(&raster, image->input->path, options, pool));
     const mc_raster_info *info = mc_raster_about(raster);
     if (info->width != image->width || info->height != image->height)
         return of_image(image, pool);
-    decoding d = { .image = image, .shape = shape, .spool = spool, .opaque = info->opaque, .pool = pool };
-    if (spool->memory == NULL) {
-        mc_cube_window last = mc_chunk_window(shape, image->chunks.x1 - 1, 0);
-        size_t across = (size_t)(last.x1 - image->chunks.x0 * shape->chunk_width);
-        d.buffer = apr_palloc(pool, across * (size_t)shape->chunk_height * (size_t)shape->bands);
-    }
+    MC_TRY(get_ready(&d, info));
     bool at_once =
         info->width <= mc_pixels_max && info->height <= mc_pixels_max && (int64_t)info->width * info->height <= WHOLE;
     mc_error *error = at_once ? decode_whole(&d, raster) : decode_rows(&d, raster);
@@ -217,11 +232,6 @@ mc_cube_image_decode(mc_cube_image *image, const mc_cube_shape *shape, mc_spool 
 void
 mc_cube_image_forget(mc_cube_image *image)
 {
-    size_t count = (size_t)(image->chunks.x1 - image->chunks.x0) * (size_t)(image->chunks.y1 - image->chunks.y0);
-    for (size_t i = 0; image->masks != NULL && i < count; i++)
-        free(image->masks[i]);
-    free(image->masks);
     free(image->covers);
-    image->masks = NULL;
     image->covers = NULL;
 }

@@ -22,7 +22,8 @@ typedef struct run {
     const mc_cube_ingest_options *options;
     mc_cube_report *report;
     mc_ctx *ctx;
-    size_t room; /* of a spool in memory */
+    size_t room;           /* of a spool in memory */
+    size_t overviews_room; /* of each of two overviews */
     mc_spool spools[SPOOLS];
     mc_cube_image **images; /* of the batch that is decoded */
     int image_count;
@@ -189,7 +190,7 @@ write_batch(run *r, const mc_cube_batch *batch, mc_spool *spool, mc_cube_writer 
     apr_pool_create(&pool, r->ctx->pool);
     mc_error *error = writer->ops->begin(writer);
     if (error == MC_OK)
-        error = mc_cube_batch_write(writer, batch, spool, r->report, pool);
+        error = mc_cube_batch_write(writer, batch, spool, r->overviews_room, r->options->scratch, r->report, pool);
     if (error == MC_OK)
         error = writer->ops->commit(writer);
     apr_pool_destroy(pool);
@@ -305,10 +306,16 @@ mc_cube_ingest(mc_cube_report *report, const mc_cube *cube, const mc_cube_input 
     MC_SPAN(ctx, "mc_cube_ingest");
     mc_cube_writer *writer;
     apr_array_header_t *dates = apr_array_make(pool, 64, sizeof(mc_cube_date));
-    int64_t room = options->memory / SPOOLS < ENOUGH ? options->memory / SPOOLS : ENOUGH;
+    /* A third of the memory is for each of the spools, a sixth for each of two overviews. */
+    int64_t most = cube->overview_count == 0 ? options->memory / SPOOLS : options->memory / 3;
+    int64_t room = most < ENOUGH ? most : ENOUGH;
     run *r = apr_pcalloc(pool, sizeof(*r));
     *report = (mc_cube_report){ 0 };
-    *r = (run){ .options = options, .report = report, .ctx = ctx, .room = (size_t)room };
+    *r = (run){ .options = options,
+                .report = report,
+                .ctx = ctx,
+                .room = (size_t)room,
+                .overviews_room = (size_t)(options->memory / 6) };
     for (int i = 0; i < SPOOLS; i++)
         r->spools[i] = (mc_spool){ NULL, 0, -1 };
     mc_error *error = open_writer(&writer, r, cube, pool);
@@ -320,7 +327,7 @@ mc_cube_ingest(mc_cube_report *report, const mc_cube *cube, const mc_cube_input 
     MC_TRY(cube->ops->size(&report->bytes_before, writer));
     MC_TRY(cube->ops->writer_dates(writer, take_date, &(known_dates){ dates, cube }));
     mc_cube_plan_make(&r->plan, cube, inputs, count, dates, r->room, options, pool);
-    if (r->plan.largest > r->room && (int64_t)r->plan.largest <= options->memory / SPOOLS)
+    if (r->plan.largest > r->room && (int64_t)r->plan.largest <= most)
         r->room = r->plan.largest; /* chunks that hold many dates are worth more than other batches' size */
     for (int i = 0; i < r->plan.failed_count; i++)
         tell_failed(r, &r->plan.stacks[r->plan.stack_count + i]);

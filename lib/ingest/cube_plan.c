@@ -196,23 +196,33 @@ assign_slots(mc_cube_plan *plan, const apr_array_header_t *dates, apr_pool_t *po
 
 /* --- batches ------------------------------------------------------------------------------------------------------ */
 
+static size_t
+block_bytes(const mc_cube_shape *shape, int x, int y)
+{
+    mc_cube_window chunk = mc_chunk_window(shape, x, y);
+    return mc_block_size(mc_window_pixels(&chunk), shape->bands);
+}
+
+/* Of the image's blocks in row y. Only the last column and row of a cube are cut off. */
+static size_t
+row_bytes(const mc_cube_image *image, const mc_cube_shape *shape, int y)
+{
+    size_t before = (size_t)(image->chunks.x1 - image->chunks.x0 - 1);
+    return before * block_bytes(shape, image->chunks.x0, y) + block_bytes(shape, image->chunks.x1 - 1, y);
+}
+
 size_t
 mc_cube_image_bytes(const mc_cube_image *image, const mc_cube_shape *shape)
 {
-    mc_cube_window last = mc_chunk_window(shape, image->chunks.x1 - 1, image->chunks.y1 - 1);
-    mc_cube_window all = { image->chunks.x0 * shape->chunk_width, image->chunks.y0 * shape->chunk_height, last.x1,
-                           last.y1 };
-    return mc_window_pixels(&all) * (size_t)shape->bands;
+    size_t above = (size_t)(image->chunks.y1 - image->chunks.y0 - 1);
+    return above * row_bytes(image, shape, image->chunks.y0) + row_bytes(image, shape, image->chunks.y1 - 1);
 }
 
 size_t
 mc_cube_image_offset(const mc_cube_image *image, const mc_cube_shape *shape, int x, int y)
 {
-    mc_cube_window first = mc_chunk_window(shape, image->chunks.x0, y);
-    mc_cube_window last = mc_chunk_window(shape, image->chunks.x1 - 1, y);
-    size_t above = (size_t)(y - image->chunks.y0) * (size_t)shape->chunk_height * (size_t)(last.x1 - first.x0);
-    size_t before = (size_t)(x - image->chunks.x0) * (size_t)shape->chunk_width * (size_t)(first.y1 - first.y0);
-    return image->offset + (above + before) * (size_t)shape->bands;
+    return image->offset + (size_t)(y - image->chunks.y0) * row_bytes(image, shape, image->chunks.y0) +
+           (size_t)(x - image->chunks.x0) * block_bytes(shape, image->chunks.x0, y);
 }
 
 /* Stacks of one chunk number, from `first` on: how many, and how large. */
@@ -226,14 +236,14 @@ take_group(size_t *bytes, const mc_cube_plan *plan, int first)
     return end - first;
 }
 
-static void
-set_offsets(const mc_cube_batch *batch, const mc_cube_shape *shape)
+void
+mc_cube_batch_arrange(mc_cube_batch *batch, const mc_cube_shape *shape)
 {
-    size_t offset = 0;
+    batch->bytes = 0;
     for (int i = 0; i < batch->count; i++)
         for (int j = 0; j < batch->stacks[i].count; j++) {
-            batch->stacks[i].images[j].offset = offset;
-            offset += mc_cube_image_bytes(&batch->stacks[i].images[j], shape);
+            batch->stacks[i].images[j].offset = batch->bytes;
+            batch->bytes += mc_cube_image_bytes(&batch->stacks[i].images[j], shape);
         }
 }
 
@@ -256,8 +266,8 @@ make_batches(mc_cube_plan *plan, int first_new, size_t most, apr_pool_t *pool)
         last->end_t = t + 1;
     }
     for (int i = 0; i < plan->batches->nelts; i++) {
-        const mc_cube_batch *batch = &APR_ARRAY_IDX(plan->batches, i, mc_cube_batch);
-        set_offsets(batch, &plan->cube->shape);
+        mc_cube_batch *batch = &APR_ARRAY_IDX(plan->batches, i, mc_cube_batch);
+        mc_cube_batch_arrange(batch, &plan->cube->shape);
         plan->largest = batch->bytes > plan->largest ? batch->bytes : plan->largest;
     }
 }

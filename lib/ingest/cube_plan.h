@@ -15,11 +15,8 @@ typedef struct mc_cube_image {
     mc_cube_window window; /* the pixels of the cube that it covers */
     mc_cube_window chunks; /* the chunks that they lie in */
     mc_error *failure;     /* why it is left out; MC_OK: it is not */
-    /* Once it is decoded: where its chunks begin in the spool, what each covers (mc_cover), and masks (malloc) of those
-     * that are MC_COVER_SOME. Chunks by rows. */
-    size_t offset;
-    uint8_t *covers;
-    uint8_t **masks;
+    size_t offset;         /* where its chunks begin in the spool */
+    uint8_t *covers;       /* what each covers (mc_cover), once it is decoded; of malloc */
 } mc_cube_image;
 
 /* A date and its images, in the order in which they lie over each other. */
@@ -40,6 +37,16 @@ typedef struct mc_cube_batch {
     size_t bytes; /* of the spool */
 } mc_cube_batch;
 
+/*
+ * In the spool an image is a block for each chunk that it touches, by rows: the samples of one date, and behind them
+ * the mask of those that are known, which counts where the chunk is MC_COVER_SOME.
+ */
+static inline size_t
+mc_block_size(size_t pixels, int bands)
+{
+    return pixels * (size_t)bands + mc_mask_size(pixels);
+}
+
 typedef struct mc_cube_plan {
     const mc_cube *cube;
     mc_cube_image *images;
@@ -56,11 +63,14 @@ void mc_cube_plan_make(mc_cube_plan *plan, const mc_cube *cube, const mc_cube_in
                        const apr_array_header_t *dates, size_t bytes, const mc_cube_ingest_options *options,
                        apr_pool_t *pool);
 
-/* Bytes of an image's chunks, one behind the other. */
+/* Bytes of all blocks of an image, of a cube or of an overview with that shape. */
 size_t mc_cube_image_bytes(const mc_cube_image *image, const mc_cube_shape *shape);
 
-/* Where those of chunk x, y begin. */
+/* Where the block of chunk x, y begins. */
 size_t mc_cube_image_offset(const mc_cube_image *image, const mc_cube_shape *shape, int x, int y);
+
+/* Sets the images' offsets, one behind the other, and the batch's bytes. */
+void mc_cube_batch_arrange(mc_cube_batch *batch, const mc_cube_shape *shape);
 
 /* Index of chunk x, y among the image's. */
 static inline size_t
@@ -70,13 +80,24 @@ mc_cube_image_chunk(const mc_cube_image *image, int x, int y)
            (size_t)(x - image->chunks.x0);
 }
 
-/* Decodes the image into its chunks; its failure is set where that does not work. Of any thread. */
+/* Whether the image has something in chunk x, y. */
+static inline bool
+mc_cube_image_shows(const mc_cube_image *image, int x, int y)
+{
+    return y >= image->chunks.y0 && y < image->chunks.y1 && x >= image->chunks.x0 && x < image->chunks.x1 &&
+           image->covers[mc_cube_image_chunk(image, x, y)] != MC_COVER_NONE;
+}
+
+/* Decodes the image into its blocks. Of any thread. MC_ERR_LIMIT: it has more chunks than there is memory for. */
 mc_error *mc_cube_image_decode(mc_cube_image *image, const mc_cube_shape *shape, mc_spool *spool,
                                const mc_raster_options *options, apr_pool_t *pool) MC_CHECKED;
 void mc_cube_image_forget(mc_cube_image *image);
 
-/* Writes the chunks of a batch whose images are decoded, and its dates; does not commit. */
-mc_error *mc_cube_batch_write(mc_cube_writer *writer, const mc_cube_batch *batch, mc_spool *spool,
-                              mc_cube_report *report, apr_pool_t *pool) MC_CHECKED;
+/*
+ * Writes the chunks of a batch whose images are decoded, those of the overviews above them, and its dates; does not
+ * commit. Blocks of an overview wait in memory where they take at most `room` bytes, else in a file in `scratch`.
+ */
+mc_error *mc_cube_batch_write(mc_cube_writer *writer, const mc_cube_batch *batch, mc_spool *spool, size_t room,
+                              const char *scratch, mc_cube_report *report, apr_pool_t *pool) MC_CHECKED;
 
 #endif

@@ -45,7 +45,9 @@ mc_spool_open(mc_spool *spool, size_t size, const char *folder, apr_pool_t *pool
         if (spool->file >= 0)
             unlink(name);
     }
-    return spool->file >= 0 ? MC_OK : file_failure(apr_psprintf(pool, "in %s cannot be made", folder), pool);
+    if (spool->file < 0)
+        return file_failure(apr_psprintf(pool, "in %s cannot be made", folder), pool);
+    return ftruncate(spool->file, (off_t)size) == 0 ? MC_OK : file_failure("cannot be as large as it must", pool);
 }
 
 void
@@ -61,8 +63,11 @@ mc_spool_close(mc_spool *spool)
 mc_error *
 mc_spool_keep(const mc_spool *spool, size_t offset, const uint8_t *bytes, size_t size, apr_pool_t *pool)
 {
-    if (spool->memory != NULL)
+    if (spool->memory != NULL) {
+        if (bytes != spool->memory + offset)
+            memcpy(spool->memory + offset, bytes, size);
         return MC_OK;
+    }
     while (size > 0) {
         ssize_t written = pwrite(spool->file, bytes, size, (off_t)offset);
         if (written < 0 && errno == EINTR)

@@ -13,13 +13,14 @@ typedef struct mc_spool {
     int file;
 } mc_spool;
 
-/* folder NULL: in memory. MC_ERR_IO: no file can be made there. Ends with mc_spool_close. */
+/* folder NULL: in memory. MC_ERR_IO: no file can be made there. Zeros at first. Ends with mc_spool_close. */
 mc_error *mc_spool_open(mc_spool *spool, size_t size, const char *folder, apr_pool_t *pool) MC_CHECKED;
 void mc_spool_close(mc_spool *spool);
 
 /*
  * Parts belong to one thread at a time. `room` is where bytes can be put that belong at `offset`: in the spool itself,
- * or `buffer`; `keep` makes sure that they are there. `look` is where they can be read: in the spool, or `buffer`.
+ * or `buffer`; `keep` makes sure that they are there (it copies what stands elsewhere). `look` is where they can be
+ * read: in the spool, or `buffer`.
  */
 static inline uint8_t *
 mc_spool_room(const mc_spool *spool, size_t offset, uint8_t *buffer)

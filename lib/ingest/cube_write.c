@@ -2,16 +2,17 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "ingest/cube_plan.h"
+#include "ingest/cube_overview.h"
 
-/* Chunks that are taken out of the store at a time to be put back changed. */
-enum { TAKEN_AT_ONCE = 256 };
+/* Chunks that are taken out of the store at a time to be put back changed: so many, and so many bytes. */
+enum { TAKEN_AT_ONCE = 256, TAKEN_BYTES = 4 << 20 };
 
 typedef struct writing {
     mc_cube_writer *writer;
-    const mc_cube_shape *shape;
+    const mc_cube_shape *shape; /* of the level that is written */
     const mc_cube_batch *batch;
     mc_spool *spool;
+    mc_cube_overview *overview; /* of the next level; NULL: there is none */
     mc_cube_report *report;
     /* A chunk that is being made. */
     uint8_t *data, *cover, *block, *masks;
@@ -19,7 +20,7 @@ typedef struct writing {
     const uint8_t **mask_list;
     /* Chunks that were in the store, in the columns of a run. */
     mc_cube_chunk *old;
-    int run_x0;
+    int run_x0, run_most;
     apr_pool_t *scratch;
 } writing;
 
@@ -30,19 +31,12 @@ typedef struct spot {
 } spot;
 
 static bool
-shows(const mc_cube_image *image, const spot *at)
-{
-    return at->y >= image->chunks.y0 && at->y < image->chunks.y1 && at->x >= image->chunks.x0 &&
-           at->x < image->chunks.x1 && image->covers[mc_cube_image_chunk(image, at->x, at->y)] != MC_COVER_NONE;
-}
-
-static bool
 is_touched(const mc_cube_batch *batch, const spot *at)
 {
     for (int i = 0; i < batch->count; i++)
         if (!batch->stacks[i].failed && batch->stacks[i].date.t == at->t)
             for (int j = 0; j < batch->stacks[i].count; j++)
-                if (shows(&batch->stacks[i].images[j], at))
+                if (mc_cube_image_shows(&batch->stacks[i].images[j], at->x, at->y))
                     return true;
     return false;
 }
@@ -54,15 +48,6 @@ copy_some(uint8_t *out, const uint8_t *from, const uint8_t *mask, size_t pixels,
     for (size_t i = 0; i < pixels; i++)
         if (mask[i / 8] >> i % 8 & 1)
             memcpy(out + i * bands, from + i * bands, bands);
-}
-
-static bool
-is_full(const uint8_t *mask, size_t pixels)
-{
-    size_t set = 0;
-    for (size_t i = 0; i < mc_mask_size(pixels); i++)
-        set += (size_t)__builtin_popcount(mask[i]);
-    return set == pixels;
 }
 
 /* Lays samples over what the slot has; mask NULL: all of them. What nobody knows is zero, not what was there before. */
@@ -82,7 +67,7 @@ lay(writing *w, const spot *at, int slot, const uint8_t *samples, const uint8_t 
         return;
     for (size_t i = 0; i < mc_mask_size(at->pixels); i++)
         known[i] |= mask[i];
-    w->covers[slot] = is_full(known, at->pixels) ? MC_COVER_ALL : MC_COVER_SOME;
+    w->covers[slot] = mc_cover_of(mc_mask_count(known, at->pixels), at->pixels);
 }
 
 static mc_error *
@@ -91,12 +76,12 @@ lay_stack(writing *w, const spot *at, const mc_cube_stack *stack)
     for (int i = 0; i < stack->count; i++) {
         const mc_cube_image *image = &stack->images[i];
         const uint8_t *samples;
-        if (!shows(image, at))
+        if (!mc_cube_image_shows(image, at->x, at->y))
             continue;
-        size_t index = mc_cube_image_chunk(image, at->x, at->y);
-        MC_TRY(mc_spool_look(&samples, w->spool, mc_cube_image_offset(image, w->shape, at->x, at->y), at->bytes,
-                             w->block, w->writer->pool));
-        lay(w, at, stack->date.slot, samples, image->covers[index] == MC_COVER_SOME ? image->masks[index] : NULL);
+        bool some = image->covers[mc_cube_image_chunk(image, at->x, at->y)] == MC_COVER_SOME;
+        MC_TRY(mc_spool_look(&samples, w->spool, mc_cube_image_offset(image, w->shape, at->x, at->y),
+                             some ? mc_block_size(at->pixels, w->shape->bands) : at->bytes, w->block, w->writer->pool));
+        lay(w, at, stack->date.slot, samples, some ? samples + at->bytes : NULL);
     }
     return MC_OK;
 }
@@ -122,6 +107,26 @@ lay_old(writing *w, const spot *at, const mc_cube_chunk *old, int *slots)
     return MC_OK;
 }
 
+/* What the chunk is at the dates of the batch. */
+static mc_error *
+lay_new(writing *w, const spot *at)
+{
+    for (int i = 0; i < w->batch->count; i++) {
+        const mc_cube_stack *stack = &w->batch->stacks[i];
+        int slot = stack->date.slot;
+        if (stack->failed || stack->date.t != at->t)
+            continue;
+        MC_TRY(lay_stack(w, at, stack));
+        if (w->overview == NULL || w->covers[slot] == MC_COVER_NONE)
+            continue;
+        MC_TRY(mc_cube_overview_add(
+            w->overview, w->batch, i, at->x, at->y, w->data + (size_t)slot * at->bytes,
+            w->covers[slot] == MC_COVER_ALL ? NULL : w->masks + (size_t)slot * mc_mask_size(at->pixels),
+            w->writer->pool));
+    }
+    return MC_OK;
+}
+
 /* Makes the chunk and puts it; `old` NULL: it is new. */
 static mc_error *
 put(writing *w, const spot *at, const mc_cube_chunk *old)
@@ -132,11 +137,7 @@ put(writing *w, const spot *at, const mc_cube_chunk *old)
     memset(w->masks, 0, (size_t)dates * mc_mask_size(at->pixels));
     if (old != NULL)
         MC_TRY(lay_old(w, at, old, &slots));
-    for (int i = 0; i < w->batch->count; i++) {
-        const mc_cube_stack *stack = &w->batch->stacks[i];
-        if (!stack->failed && stack->date.t == at->t)
-            MC_TRY(lay_stack(w, at, stack));
-    }
+    MC_TRY(lay_new(w, at));
     for (int i = 0; i < dates; i++) {
         slots = w->covers[i] != MC_COVER_NONE && i >= slots ? i + 1 : slots;
         w->mask_list[i] = w->masks + (size_t)i * mc_mask_size(at->pixels);
@@ -144,7 +145,9 @@ put(writing *w, const spot *at, const mc_cube_chunk *old)
     for (int i = 0; i < slots; i++)
         if (w->covers[i] == MC_COVER_NONE)
             memset(w->data + (size_t)i * at->bytes, 0, at->bytes);
-    mc_cube_chunk chunk = { .t = at->t, .y = at->y, .x = at->x, .cover = w->cover, .data = w->data };
+    mc_cube_chunk chunk = {
+        .t = at->t, .y = at->y + w->shape->first_row, .x = at->x, .cover = w->cover, .data = w->data
+    };
     chunk.cover_size = mc_cover_write(w->cover, w->covers, w->mask_list, slots, at->pixels);
     chunk.data_size = (size_t)slots * at->bytes;
     w->report->chunks++;
@@ -181,7 +184,7 @@ change_run(writing *w, int t, int y, int x0, int x1)
     apr_pool_clear(w->scratch);
     memset(w->old, 0, sizeof(*w->old) * TAKEN_AT_ONCE);
     w->run_x0 = x0;
-    MC_TRY(w->writer->ops->take_out(w->writer, t, y, x0, x1, remember, w));
+    MC_TRY(w->writer->ops->take_out(w->writer, t, y + w->shape->first_row, x0, x1, remember, w));
     for (int x = x0; x < x1; x++) {
         spot at = spot_of(w, t, y, x);
         MC_TRY(put(w, &at, w->old[x - x0].data == NULL ? NULL : &w->old[x - x0]));
@@ -197,7 +200,7 @@ change_row(writing *w, int t, int y, int x0, int x1)
         end = x + 1;
         if (!is_touched(w->batch, &at))
             continue;
-        for (; end < x1 && end - x < TAKEN_AT_ONCE; end++) {
+        for (; end < x1 && end - x < w->run_most; end++) {
             at = spot_of(w, t, y, end);
             if (!is_touched(w->batch, &at))
                 break;
@@ -216,29 +219,45 @@ get_ready(writing *w, apr_pool_t *pool)
     size_t pixels = (size_t)w->shape->chunk_width * (size_t)w->shape->chunk_height;
     size_t bytes = pixels * (size_t)w->shape->bands;
     w->data = apr_palloc(pool, bytes * dates);
-    w->block = apr_palloc(pool, bytes);
+    w->block = apr_palloc(pool, mc_block_size(pixels, w->shape->bands));
     w->cover = apr_palloc(pool, mc_cover_size((int)dates, pixels));
     w->masks = apr_palloc(pool, mc_mask_size(pixels) * dates);
     w->covers = apr_palloc(pool, sizeof(*w->covers) * dates);
     w->mask_list = apr_palloc(pool, sizeof(*w->mask_list) * dates);
     w->old = apr_palloc(pool, sizeof(*w->old) * TAKEN_AT_ONCE);
+    w->run_most = bytes * dates >= TAKEN_BYTES ? 1 : (int)(TAKEN_BYTES / (bytes * dates));
+    w->run_most = w->run_most > TAKEN_AT_ONCE ? TAKEN_AT_ONCE : w->run_most;
     apr_pool_create(&w->scratch, pool);
 }
 
-/* The chunks that any image of the batch lies in. */
-static mc_cube_window
-area_of(const mc_cube_batch *batch)
+/* Chunks: rows that any image of the batch lies in. */
+static void
+rows_of(int *first, int *end, const mc_cube_batch *batch)
 {
-    mc_cube_window all = { INT32_MAX, INT32_MAX, 0, 0 };
+    *first = INT32_MAX;
+    *end = 0;
     for (int i = 0; i < batch->count; i++)
         for (int j = 0; j < batch->stacks[i].count && !batch->stacks[i].failed; j++) {
             const mc_cube_window *one = &batch->stacks[i].images[j].chunks;
-            all.x0 = one->x0 < all.x0 ? one->x0 : all.x0;
-            all.y0 = one->y0 < all.y0 ? one->y0 : all.y0;
-            all.x1 = one->x1 > all.x1 ? one->x1 : all.x1;
-            all.y1 = one->y1 > all.y1 ? one->y1 : all.y1;
+            *first = one->y0 < *first ? one->y0 : *first;
+            *end = one->y1 > *end ? one->y1 : *end;
         }
-    return all;
+}
+
+/* Columns that images of the batch lie in, in row y. */
+static void
+columns_of(int *first, int *end, const mc_cube_batch *batch, int y)
+{
+    *first = INT32_MAX;
+    *end = 0;
+    for (int i = 0; i < batch->count; i++)
+        for (int j = 0; j < batch->stacks[i].count && !batch->stacks[i].failed; j++) {
+            const mc_cube_window *one = &batch->stacks[i].images[j].chunks;
+            if (y < one->y0 || y >= one->y1)
+                continue;
+            *first = one->x0 < *first ? one->x0 : *first;
+            *end = one->x1 > *end ? one->x1 : *end;
+        }
 }
 
 /* The chunks of a place one behind the other, as time lines are read. */
@@ -254,21 +273,57 @@ add_row(writing *w, int y, int x0, int x1)
     return MC_OK;
 }
 
+static mc_error *
+write_level(writing *w)
+{
+    int first, end, x0, x1;
+    rows_of(&first, &end, w->batch);
+    for (int y = first; y < end; y++) {
+        columns_of(&x0, &x1, w->batch, y);
+        if (!w->batch->patch)
+            MC_TRY(add_row(w, y, x0, x1));
+        for (int t = w->batch->first_t; t < w->batch->end_t && w->batch->patch; t++)
+            MC_TRY(change_row(w, t, y, x0, x1));
+    }
+    return MC_OK;
+}
+
+/* Level after level: each leaves behind what the next one is made of, in one of two overviews that take turns. */
+static mc_error *
+write_levels(writing *w, mc_cube_overview overviews[2], size_t room, const char *scratch, apr_pool_t *pool)
+{
+    const mc_cube *cube = w->writer->cube;
+    for (int level = 0;; level++) {
+        mc_cube_overview *next = &overviews[level % 2];
+        w->overview = NULL;
+        if (level < cube->overview_count) {
+            MC_TRY(
+                mc_cube_overview_begin(next, w->batch, w->shape, mc_cube_level(cube, level + 1), room, scratch, pool));
+            w->overview = next;
+        }
+        MC_TRY(write_level(w));
+        if (level == cube->overview_count)
+            return MC_OK;
+        if (level > 0)
+            mc_cube_overview_end(&overviews[(level - 1) % 2]);
+        w->shape = next->shape;
+        w->batch = &next->batch;
+        w->spool = &next->spool;
+    }
+}
+
 mc_error *
-mc_cube_batch_write(mc_cube_writer *writer, const mc_cube_batch *batch, mc_spool *spool, mc_cube_report *report,
-                    apr_pool_t *pool)
+mc_cube_batch_write(mc_cube_writer *writer, const mc_cube_batch *batch, mc_spool *spool, size_t room,
+                    const char *scratch, mc_cube_report *report, apr_pool_t *pool)
 {
     writing w = { .writer = writer, .shape = &writer->cube->shape, .batch = batch, .spool = spool, .report = report };
-    mc_cube_window area = area_of(batch);
+    mc_cube_overview overviews[2] = { 0 };
     get_ready(&w, pool);
-    for (int y = area.y0; y < area.y1; y++) {
-        if (!batch->patch)
-            MC_TRY(add_row(&w, y, area.x0, area.x1));
-        for (int t = batch->first_t; t < batch->end_t && batch->patch; t++)
-            MC_TRY(change_row(&w, t, y, area.x0, area.x1));
-    }
-    for (int i = 0; i < batch->count; i++)
+    mc_error *error = write_levels(&w, overviews, room, scratch, pool);
+    for (int i = 0; i < 2; i++)
+        mc_cube_overview_end(&overviews[i]);
+    for (int i = 0; i < batch->count && error == MC_OK; i++)
         if (!batch->stacks[i].failed)
-            MC_TRY(writer->ops->put_date(writer, &batch->stacks[i].date));
-    return MC_OK;
+            error = writer->ops->put_date(writer, &batch->stacks[i].date);
+    return error;
 }

@@ -2,6 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cache/cache_base.h"
 #include "ingest/ingest_private.h"
 #include "ingest/mask.h"
@@ -136,18 +137,30 @@ mc_ingest_finish(mc_put *put, const mc_ingest *ingest, mc_partial *tile, mc_part
     return MC_OK;
 }
 
+/* Microseconds for looking through the files of a directory. */
+#define LOOK_TIME (APR_USEC_PER_SEC / 2)
+
 typedef struct sizes {
-    apr_int64_t bytes; /* -1: no store has told */
+    const mc_ingest *ingest;
+    apr_int64_t bytes;
+    int told; /* stores */
+    bool unknown;
     mc_ctx *ctx;
 } sizes;
 
 static void
+add_bytes(sizes *found, apr_int64_t bytes, const mc_error *error)
+{
+    found->unknown = found->unknown || error != MC_OK || bytes < 0;
+    found->bytes += bytes;
+    found->told++;
+}
+
+static void
 add_store(void *baton, const mc_store *before, const mc_store *after, const mc_error *error)
 {
-    sizes *found = baton;
     (void)after;
-    if (error == MC_OK && before->bytes >= 0)
-        found->bytes = (found->bytes < 0 ? 0 : found->bytes) + before->bytes;
+    add_bytes(baton, before->bytes, error);
 }
 
 static void
@@ -155,13 +168,23 @@ add_part(void *baton, mc_cache *part)
 {
     sizes *found = baton;
     const mc_upkeep look = { .report = add_store, .baton = found };
-    mc_error_ignore(mc_cache_upkeep(part, &look, found->ctx));
+    int64_t bytes = part->ops->upkeep == NULL ? -1 : 0, tiles;
+    int before = found->told;
+    mc_error *error = mc_cache_upkeep(part, &look, found->ctx);
+    if (error == MC_OK && found->told == before && part->ops->measure != NULL) {
+        mc_tile_key key = mc_ingest_key(found->ingest, 0, 0, 0);
+        mc_ctx own = *found->ctx;
+        own.deadline = mc_clock_now() + mc_ctx_remaining(found->ctx, LOOK_TIME);
+        error = part->ops->measure(&bytes, &tiles, part, &key, &own);
+    }
+    if (error != MC_OK || found->told == before)
+        add_bytes(found, bytes, error);
 }
 
 apr_int64_t
 mc_ingest_store_bytes(const mc_ingest *ingest, mc_ctx *ctx)
 {
-    sizes found = { -1, ctx };
+    sizes found = { .ingest = ingest, .ctx = ctx };
     mc_cache_parts(ingest->plan.tileset->cache, add_part, &found);
-    return found.bytes;
+    return found.unknown ? -1 : found.bytes;
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/workers.h"
 
 enum { FIRST_ROOM = 1000 };
@@ -69,10 +70,10 @@ work(void *baton)
         if (!writer->busy)
             break;
         pthread_mutex_unlock(&writer->lock);
-        apr_time_t began = apr_time_now();
+        apr_time_t began = mc_clock_now();
         mc_error *error = store(writer);
         pthread_mutex_lock(&writer->lock);
-        writer->seconds += (double)(apr_time_now() - began) / APR_USEC_PER_SEC;
+        writer->seconds += (double)(mc_clock_now() - began) / APR_USEC_PER_SEC;
         writer->error = mc_error_copy(error, writer->failures);
         if (error == MC_OK) {
             writer->tiles += writer->storing.list->nelts;

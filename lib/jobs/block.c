@@ -1,5 +1,6 @@
 /* Units of a job: which metatiles each of them holds. Arithmetic only, the same on every host. */
 #include "mapcache/jobs.h"
+#include "seed/hilbert.h"
 
 /* Metatile numbers along one axis, half-open. */
 typedef struct span {
@@ -32,6 +33,13 @@ blocks_along(span metatiles, int side)
     return ((int64_t)metatiles.last - metatiles.first + side - 1) / side;
 }
 
+/* What of a side is left: 0 to `whole`. */
+static int64_t
+part_of(int64_t left, int64_t whole)
+{
+    return left < 0 ? 0 : left < whole ? left : whole;
+}
+
 static int64_t
 units_of(const mc_job *job, int level)
 {
@@ -56,6 +64,33 @@ mc_job_metatiles(const mc_job *job)
     return mc_job_units(&single);
 }
 
+/* Of the places of a rectangle that begins at 0,0 the n-th along Hilbert's curve: whole quarters are passed over by
+ * what the rectangle has of them. */
+static void
+follow_curve(int *column, int *row, int64_t n, int64_t columns, int64_t rows)
+{
+    int64_t x = 0, y = 0, half = 1;
+    int way = 0;
+    while (half * 2 < columns || half * 2 < rows)
+        half *= 2;
+    for (; half > 0 && (columns > 1 || rows > 1); half /= 2) {
+        int64_t count = 0;
+        int i = -1;
+        do {
+            n -= count;
+            int quarter = mc_hilbert[way].quarter[++i];
+            *column = (int)(x + (quarter & 1) * half);
+            *row = (int)(y + (quarter >> 1) * half);
+            count = part_of(columns - *column, half) * part_of(rows - *row, half);
+        } while (n >= count);
+        x = *column;
+        y = *row;
+        way = mc_hilbert[way].way[i];
+    }
+    *column = (int)x;
+    *row = (int)y;
+}
+
 static int
 least(int a, int b)
 {
@@ -73,9 +108,12 @@ mc_job_block_of(const mc_job *job, int64_t unit)
     }
     span columns = columns_of(job, level), rows = rows_of(job, level);
     int64_t across = blocks_along(columns, job->side);
+    int column = (int)(unit % across), row = (int)(unit / across);
+    if (job->order == MC_SEED_HILBERT)
+        follow_curve(&column, &row, unit, across, blocks_along(rows, job->side));
     mc_job_block block = { .z = job->minzoom + level,
-                           .column = columns.first + (int)(unit % across) * job->side,
-                           .row = rows.first + (int)(unit / across) * job->side };
+                           .column = columns.first + column * job->side,
+                           .row = rows.first + row * job->side };
     block.columns = least(job->side, columns.last - block.column);
     block.rows = least(job->side, rows.last - block.row);
     return block;

@@ -78,18 +78,20 @@ write_dimensions(const char **query, const mc_tileset *tileset, const apr_table_
     return MC_OK;
 }
 
-/* Of what the numbers of tiles mean on a grid. */
+/* Of what the numbers of units and tiles mean on a grid. An order that earlier versions do not know makes it another
+ * grid for them: they leave the job to others. */
 static const char *
-model_of(const mc_grid *grid, int minzoom, int maxzoom, apr_pool_t *pool)
+model_of(const mc_grid *grid, const mc_job *job, apr_pool_t *pool)
 {
     double numbers[] = { grid->extent.minx,        grid->extent.miny,         grid->extent.maxx,   grid->extent.maxy,
                          (double)grid->tile_width, (double)grid->tile_height, (double)grid->origin };
     uint64_t hash = mc_hash64(numbers, sizeof(numbers), 1);
-    for (int z = minzoom; z <= maxzoom && z < grid->level_count; z++) {
+    for (int z = job->minzoom; z <= job->maxzoom && z < grid->level_count; z++) {
         double level[] = { grid->levels[z].resolution, grid->levels[z].columns, grid->levels[z].rows };
         hash = mc_hash64(level, sizeof(level), hash);
     }
-    return apr_psprintf(pool, "%016" APR_UINT64_T_HEX_FMT, (apr_uint64_t)hash);
+    return apr_psprintf(pool, "%s%016" APR_UINT64_T_HEX_FMT,
+                        job->order == MC_SEED_LEVELS ? "" : mc_job_order_name(job->order), (apr_uint64_t)hash);
 }
 
 /* As the seeder does: levels above max-cached-zoom are never stored. */
@@ -122,27 +124,34 @@ common(mc_tile_range a, mc_tile_range b)
     return both.minx < both.maxx && both.miny < both.maxy ? both : (mc_tile_range){ 0, 0, 0, 0 };
 }
 
-/* The metatiles of a job: its limits, and what of them its area meets. */
+/* *region: NULL where the job has no area. */
 static mc_error *
-read_area(mc_seed_area *area, const mc_job *job, const mc_grid *grid, apr_pool_t *pool)
+read_region(mc_seed_region **region, const mc_job *job, const mc_grid *grid, apr_pool_t *pool)
 {
-    mc_seed_region *region = NULL;
+    *region = NULL;
+    if (!job->has_area)
+        return MC_OK;
+    MC_TRY(mc_seed_area_parse(region, job->area, strlen(job->area), "the area",
+                              *job->area_srs == '\0' ? NULL : job->area_srs, grid, job->maxzoom, pool));
+    if (*region == NULL)
+        return mc_error_create(pool, MC_ERR_CORRUPT, "the area has no polygon, line or point");
+    return MC_OK;
+}
+
+/* The metatiles of a job: its limits, and what of them its area meets. */
+static mc_seed_area
+area_of(const mc_job *job, const mc_grid *grid, const mc_seed_region *region, apr_pool_t *pool)
+{
     mc_tile_range *limits = apr_pcalloc(pool, sizeof(*limits) * (size_t)grid->level_count);
     for (int z = job->minzoom; z <= job->maxzoom; z++)
         limits[z] = job->limits[z - job->minzoom];
-    if (job->has_area)
-        MC_TRY(mc_seed_area_parse(&region, job->area, strlen(job->area), "the area",
-                                  *job->area_srs == '\0' ? NULL : job->area_srs, grid, job->maxzoom, pool));
-    if (job->has_area && region == NULL)
-        return mc_error_create(pool, MC_ERR_CORRUPT, "the area has no polygon, line or point");
-    *area = (mc_seed_area){ .grid = grid,
-                            .minzoom = job->minzoom,
-                            .maxzoom = job->maxzoom,
-                            .limits = limits,
-                            .columns = job->columns,
-                            .rows = job->rows,
-                            .region = region };
-    return MC_OK;
+    return (mc_seed_area){ .grid = grid,
+                           .minzoom = job->minzoom,
+                           .maxzoom = job->maxzoom,
+                           .limits = limits,
+                           .columns = job->columns,
+                           .rows = job->rows,
+                           .region = region };
 }
 
 static void
@@ -158,21 +167,21 @@ cut_limits(mc_job *job, const mc_tile_range *wanted, apr_pool_t *pool)
 static mc_error *
 choose_area(mc_job *job, const mc_job_wish *wish, const mc_grid *grid, apr_pool_t *pool)
 {
-    mc_seed_area area;
+    mc_seed_region *region;
     job->has_area = wish->area != NULL;
     job->area = job->has_area ? wish->area : "";
     job->area_srs = wish->area_srs == NULL ? "" : wish->area_srs;
     if (!job->has_area)
         return *job->area_srs == '\0' ? MC_OK : refuse("area_srs", pool, "area_srs is of use with an area only");
-    mc_error *error = read_area(&area, job, grid, pool);
+    mc_error *error = read_region(&region, job, grid, pool);
     if (error != MC_OK)
         return refuse("area", pool, "%s", mc_error_chain(error, pool));
-    mc_extent bounds = mc_region_bounds(area.region);
+    mc_extent bounds = mc_region_bounds(region);
     /* Half a pixel of the coarsest level more: what only touches a border of tiles is the region's affair. */
     double more = grid->levels[job->minzoom].resolution / 2;
     bounds = (mc_extent){ bounds.minx - more, bounds.miny - more, bounds.maxx + more, bounds.maxy + more };
     cut_limits(job, mc_seed_limits(grid, &bounds, pool), pool);
-    MC_TRY(read_area(&area, job, grid, pool));
+    mc_seed_area area = area_of(job, grid, region, pool);
     job->metatiles = mc_seed_count(&area);
     return MC_OK;
 }
@@ -236,6 +245,7 @@ mc_job_make(mc_job *job, const mc_job_wish *wish, const mc_config *config, apr_p
     MC_TRY(check_target(tileset, link, wish, config, pool));
     bool single = wish->mode == MC_JOB_TRANSFER;
     *job = (mc_job){ .mode = wish->mode,
+                     .order = wish->has_order ? wish->order : MC_SEED_LEVELS,
                      .priority = wish->priority,
                      .attempts = wish->attempts == 0 ? 3 : wish->attempts,
                      .tileset = tileset->name,
@@ -251,7 +261,7 @@ mc_job_make(mc_job *job, const mc_job_wish *wish, const mc_config *config, apr_p
     choose_limits(job, wish, link, pool);
     MC_TRY(choose_area(job, wish, link->grid, pool));
     choose_side(job, wish->side);
-    job->model = model_of(link->grid, job->minzoom, job->maxzoom, pool);
+    job->model = model_of(link->grid, job, pool);
     return job->metatiles > 0 ? MC_OK : refuse("extent", pool, "no tile of grid \"%s\" lies inside", job->grid);
 }
 
@@ -283,7 +293,7 @@ find_link(mc_tileset **tileset, mc_grid_link **link, const char *name, const mc_
         return cannot(job, pool, apr_psprintf(pool, "there is no tileset \"%s\" here", name));
     *link = mc_tileset_link(found, job->grid);
     if (*link == NULL || !inside_grid(job, (*link)->grid) ||
-        strcmp(model_of((*link)->grid, job->minzoom, job->maxzoom, pool), job->model) != 0)
+        strcmp(model_of((*link)->grid, job, pool), job->model) != 0)
         return cannot(job, pool,
                       apr_psprintf(pool, "grid \"%s\" of tileset \"%s\" is another one here", job->grid, name));
     *tileset = apr_pmemdup(pool, found, sizeof(*found));
@@ -329,7 +339,10 @@ mc_job_task(mc_seed_task *task, mc_seed_area *area, const mc_job *job, const mc_
                             .target_link = target_link,
                             .force = job->mode == MC_JOB_RESEED,
                             .older = job->older };
-    mc_error *error = read_area(area, job, link->grid, pool);
-    return error == MC_OK ? MC_OK
-                          : mc_error_wrap(pool, error, MC_ERR_CONFIG, "job %" APR_INT64_T_FMT, (apr_int64_t)job->id);
+    mc_seed_region *region;
+    mc_error *error = read_region(&region, job, link->grid, pool);
+    if (error != MC_OK)
+        return mc_error_wrap(pool, error, MC_ERR_CONFIG, "job %" APR_INT64_T_FMT, (apr_int64_t)job->id);
+    *area = area_of(job, link->grid, region, pool);
+    return MC_OK;
 }

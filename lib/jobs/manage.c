@@ -13,10 +13,11 @@
 static const char enqueue_sql[] =
     "WITH made AS (INSERT INTO @mapcache_jobs(request, priority, attempts, mode, tileset, grid, target, dimensions,"
     " older, minzoom, maxzoom, extent, limits, metatile_columns, metatile_rows, side, rate, model, units, metatiles,"
-    " owner, area, area_srs) VALUES ($1::text, $2::int4, $3::int4, $4::text, $5::text, $6::text, $7::text, $8::text,"
+    " owner, area, area_srs, unit_order) VALUES ($1::text, $2::int4, $3::int4, $4::text, $5::text, $6::text, $7::text, "
+    "$8::text,"
     " 'epoch'::timestamptz + nullif($9::int8, 0) * interval '1 microsecond', $10::int4, $11::int4,"
     " nullif($12::text, ''), $13::int4[], $14::int4, $15::int4, $16::int4, $17::float8, $18::text, $19::int8,"
-    " $20::int8, $21::text, $22::text, $23::text) ON CONFLICT (request) DO NOTHING RETURNING id)"
+    " $20::int8, $21::text, $22::text, $23::text, $24::text) ON CONFLICT (request) DO NOTHING RETURNING id)"
     " SELECT id FROM made UNION ALL SELECT id FROM @mapcache_jobs WHERE request = $1::text LIMIT 1";
 
 static const char *
@@ -62,6 +63,7 @@ bind_job(jobs_statement *statement, const mc_job *job, apr_pool_t *pool)
     jobs_bind(statement, job->owner);
     jobs_bind(statement, job->area);
     jobs_bind(statement, job->area_srs);
+    jobs_bind(statement, mc_job_order_name(job->order));
 }
 
 mc_error *
@@ -85,45 +87,26 @@ mc_jobs_enqueue(int64_t *id, mc_jobs *jobs, const mc_job *job, const char *reque
 
 /* --- list ------------------------------------------------------------------------------------------------------- */
 
-/* What units have done that are not finished counts, too. */
-#define JOB_SELECT(area)                                                                                                    \
-    "SELECT j.id, j.state, j.mode, j.priority, j.attempts, j.tileset, j.grid, j.target, j.dimensions, " JOBS_TIME(          \
-        "j.older") ", j.minzoom, j.maxzoom, j.extent, j.limits, j.metatile_columns, j.metatile_rows, j.side, j.rate,"       \
-                   " j.model, j.units, j.next_unit, j.finished, j.failed_units, j.metatiles, j.done + u.done,"              \
-                   " j.skipped + u.skipped, j.tiles + u.tiles, u.failed, u.workers, " JOBS_TIME("j.created") "," JOBS_TIME( \
-                       "j.started") "," JOBS_TIME("j.ended") "," JOBS_TIME("clock_timestamp()") ", j.owner,"                \
-                                                                                                " (j.area <> "              \
-                                                                                                "'')::int4, " area          \
-                                                                                                ", j.area_srs"              \
-                                                                                                " FROM "                    \
-                                                                                                "@mapcache_jobs j "         \
-                                                                                                "CROSS JOIN LATERAL "       \
-                                                                                                "(SELECT "                  \
-                                                                                                "coalesce(sum(done), "      \
-                                                                                                "0)::int8 AS done,"         \
-                                                                                                " coalesce(sum("            \
-                                                                                                "skipped), 0)::int8 "       \
-                                                                                                "AS skipped, "              \
-                                                                                                "coalesce(sum(tiles),"      \
-                                                                                                " 0)::int8 AS tiles,"       \
-                                                                                                " coalesce(sum("            \
-                                                                                                "cardinality(again) "       \
-                                                                                                "+ greatest(size - "        \
-                                                                                                "position, 0)) "            \
-                                                                                                "FILTER (WHERE state "      \
-                                                                                                "= 'failed'), "             \
-                                                                                                "0)::int8 AS"               \
-                                                                                                " failed, "                 \
-                                                                                                "count(DISTINCT "           \
-                                                                                                "worker) FILTER "           \
-                                                                                                "(WHERE state = "           \
-                                                                                                "'leased' AND until "       \
-                                                                                                "> "                        \
-                                                                                                "clock_timestamp()) "       \
-                                                                                                "AS workers"                \
-                                                                                                " FROM "                    \
-                                                                                                "@mapcache_job_units "      \
-                                                                                                "WHERE job = j.id) u"
+/* A job, %s: its area's text or '' where that is not wanted. What units have done that are not finished counts, too. */
+static const char select_sql[] =
+    "SELECT j.id, j.state, j.mode, j.priority, j.attempts, j.tileset, j.grid, j.target, j.dimensions,"
+    " (extract(epoch FROM j.older) * 1000000)::int8, j.minzoom, j.maxzoom, j.extent, j.limits, j.metatile_columns,"
+    " j.metatile_rows, j.side, j.rate, j.model, j.units, j.next_unit, j.finished, j.failed_units, j.metatiles,"
+    " j.done + u.done, j.skipped + u.skipped, j.tiles + u.tiles, u.failed, u.workers,"
+    " (extract(epoch FROM j.created) * 1000000)::int8, (extract(epoch FROM j.started) * 1000000)::int8,"
+    " (extract(epoch FROM j.ended) * 1000000)::int8, (extract(epoch FROM clock_timestamp()) * 1000000)::int8,"
+    " j.owner, (j.area <> '')::int4, %s, j.area_srs, j.unit_order FROM @mapcache_jobs j CROSS JOIN LATERAL"
+    " (SELECT coalesce(sum(done), 0)::int8 AS done, coalesce(sum(skipped), 0)::int8 AS skipped,"
+    " coalesce(sum(tiles), 0)::int8 AS tiles, coalesce(sum(cardinality(again) + greatest(size - position, 0))"
+    " FILTER (WHERE state = 'failed'), 0)::int8 AS failed,"
+    " count(DISTINCT worker) FILTER (WHERE state = 'leased' AND until > clock_timestamp()) AS workers"
+    " FROM @mapcache_job_units WHERE job = j.id) u";
+
+static const char *
+select_job(const char *area, const char *more, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, apr_psprintf(pool, select_sql, area), more, NULL);
+}
 
 /* The limits of each level, none of them below 0 or inside out. */
 static bool
@@ -191,8 +174,9 @@ read_job(mc_job *job, jobs_row row, apr_pool_t *pool)
                      .has_area = jobs_number(row[34]) > 0,
                      .area = row[35],
                      .area_srs = row[36] };
-    if (!mc_job_state_parse(&job->state, row[1]) || !mc_job_mode_parse(&job->mode, row[2]) || job->minzoom < 0 ||
-        job->maxzoom < job->minzoom || job->maxzoom > 1000)
+    if (!mc_job_state_parse(&job->state, row[1]) || !mc_job_mode_parse(&job->mode, row[2]) ||
+        !mc_job_order_parse(&job->order, row[37]) || job->minzoom < 0 || job->maxzoom < job->minzoom ||
+        job->maxzoom > 1000)
         return false;
     return read_shape(job, row, pool) && mc_job_units(job) == job->units;
 }
@@ -200,9 +184,9 @@ read_job(mc_job *job, jobs_row row, apr_pool_t *pool)
 mc_error *
 mc_jobs_list(apr_array_header_t **list, mc_jobs *jobs, const mc_jobs_filter *filter, mc_ctx *ctx, apr_pool_t *pool)
 {
-    jobs_statement statement = { .sql = JOB_SELECT("''") " WHERE ($1::text = '' OR j.state = $1::text)"
-                                                         " AND ($2::int8 = 0 OR j.id < $2::int8) ORDER BY j.id DESC"
-                                                         " LIMIT $3::int4" };
+    static const char some[] = " WHERE ($1::text = '' OR j.state = $1::text) AND ($2::int8 = 0 OR j.id < $2::int8)"
+                               " ORDER BY j.id DESC LIMIT $3::int4";
+    jobs_statement statement = { .sql = select_job("''", some, ctx->pool) };
     apr_array_header_t *rows;
     jobs_bind(&statement, filter->has_state ? mc_job_state_name(filter->state) : "");
     jobs_bind_number(&statement, filter->before, ctx->pool);
@@ -220,7 +204,7 @@ mc_jobs_list(apr_array_header_t **list, mc_jobs *jobs, const mc_jobs_filter *fil
 mc_error *
 mc_jobs_find(mc_job *job, mc_jobs *jobs, int64_t id, mc_ctx *ctx, apr_pool_t *pool)
 {
-    jobs_statement statement = { .sql = JOB_SELECT("j.area") " WHERE j.id = $1::int8" };
+    jobs_statement statement = { .sql = select_job("j.area", " WHERE j.id = $1::int8", ctx->pool) };
     apr_array_header_t *rows;
     jobs_bind_number(&statement, id, ctx->pool);
     MC_TRY(jobs_run(&rows, jobs, &statement, ctx, pool));

@@ -4,6 +4,9 @@
 #include "mapcache/jobs.h"
 
 static const char *const modes[] = { "seed", "reseed", "delete", "transfer" };
+static const char *const orders[] = {
+    [MC_SEED_DOWN] = "down", [MC_SEED_LEVELS] = "level", [MC_SEED_HILBERT] = "hilbert"
+};
 static const char *const states[] = { "open", "paused", "cancelled", "done" };
 static const char *const actions[] = { "cancel", "pause", "resume", "retry" };
 
@@ -30,6 +33,21 @@ mc_job_mode_parse(mc_job_mode *mode, const char *text)
     int index = 0;
     bool found = find(&index, modes, 4, text);
     *mode = (mc_job_mode)index;
+    return found;
+}
+
+const char *
+mc_job_order_name(mc_seed_order order)
+{
+    return orders[order];
+}
+
+bool
+mc_job_order_parse(mc_seed_order *order, const char *text)
+{
+    int index = 0;
+    bool found = find(&index, orders, 3, text) && index != MC_SEED_DOWN;
+    *order = found ? (mc_seed_order)index : MC_SEED_LEVELS;
     return found;
 }
 

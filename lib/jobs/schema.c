@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "jobs/sql.h"
 
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 /* What leads from version n to n + 1, as the body of a DO statement. */
 static const char *const steps[VERSION] = {
@@ -42,6 +42,8 @@ static const char *const steps[VERSION] = {
     "CREATE TABLE @mapcache_job_workers("
     " name text PRIMARY KEY, threads int4 NOT NULL, job int8 NOT NULL, rate float8 NOT NULL, tiles int8 NOT NULL,"
     " started timestamptz NOT NULL DEFAULT clock_timestamp(), seen timestamptz NOT NULL);",
+    "ALTER TABLE @mapcache_jobs ADD COLUMN unit_order text NOT NULL DEFAULT 'level'"
+    " CHECK (unit_order IN ('level', 'hilbert'));",
 };
 
 static mc_error *

@@ -64,7 +64,7 @@ static mc_ctx *
 statement(shift *s, apr_interval_time_t limit)
 {
     apr_pool_clear(s->scratch);
-    s->ctx.deadline = apr_time_now() + limit;
+    s->ctx.deadline = mc_clock_now() + limit;
     return &s->ctx;
 }
 

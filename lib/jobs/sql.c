@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 
 /* SQLSTATE (PostgreSQL manual, appendix A). */
@@ -76,7 +77,7 @@ jobs_run(apr_array_header_t **rows, mc_jobs *jobs, const jobs_statement *stateme
     mc_postgres_answer *answer;
     const mc_postgres_row *row = NULL;
     mc_ctx own = *ctx;
-    own.deadline = apr_time_now() + mc_ctx_remaining(ctx, STATEMENT_TIME);
+    own.deadline = mc_clock_now() + mc_ctx_remaining(ctx, STATEMENT_TIME);
     *rows = apr_array_make(pool, 4, sizeof(jobs_row));
     mc_error *error =
         mc_postgres_start(&answer, ctx->process == NULL ? NULL : ctx->process->postgres, &query, &own, pool);

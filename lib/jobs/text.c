@@ -56,10 +56,10 @@ what_of(const mc_job *job, apr_pool_t *pool)
 {
     return apr_psprintf(
         pool,
-        "\"mode\":\"%s\",\"tileset\":%s,\"grid\":%s,\"target\":%s,\"dimensions\":%s,\"older\":%s,"
+        "\"mode\":\"%s\",\"order\":\"%s\",\"tileset\":%s,\"grid\":%s,\"target\":%s,\"dimensions\":%s,\"older\":%s,"
         "\"minzoom\":%d,\"maxzoom\":%d,\"extent\":%s,\"area\":%s,\"metatile\":[%d,%d],\"side\":%d,\"rate\":%s,"
         "\"priority\":%d,\"attempts\":%d",
-        mc_job_mode_name(job->mode), string(job->tileset, pool), string(job->grid, pool),
+        mc_job_mode_name(job->mode), mc_job_order_name(job->order), string(job->tileset, pool), string(job->grid, pool),
         *job->target == '\0' ? "null" : string(job->target, pool), dimensions_of(job, pool), seconds(job->older, pool),
         job->minzoom, job->maxzoom, extent_of(job, pool), job->has_area ? "true" : "false", job->columns, job->rows,
         job->side, real(job->rate, pool), job->priority, job->attempts);

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "lock/locker.h"
 
@@ -160,16 +161,16 @@ start_waiter(pthread_t *thread, waiter *w)
 static int
 wait_for_byte(int fd, struct flock byte, apr_time_t until)
 {
-    waiter w = { .fd = fd, .byte = byte, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
-    struct timespec limit = { .tv_sec = (time_t)apr_time_sec(until), .tv_nsec = (long)apr_time_usec(until) * 1000 };
+    waiter w = { .fd = fd, .byte = byte, .lock = PTHREAD_MUTEX_INITIALIZER };
     pthread_t thread;
+    mc_clock_condition(&w.changed);
     int status = start_waiter(&thread, &w);
     if (status != 0)
         return status;
     pthread_mutex_lock(&w.lock);
-    int waited = 0;
-    while (!w.done && waited != ETIMEDOUT)
-        waited = pthread_cond_timedwait(&w.changed, &w.lock, &limit);
+    bool early = true;
+    while (!w.done && early)
+        early = mc_clock_wait(&w.changed, &w.lock, until);
     bool late = !w.done;
     pthread_mutex_unlock(&w.lock);
     if (late)
@@ -198,14 +199,14 @@ disk_acquire(void **held, bool *waited, mc_locker *locker, const char *name, apr
         int status = fcntl(fd, F_OFD_SETLK, &byte) == 0 ? 0 : errno;
         if (status == EAGAIN || status == EACCES) {
             *waited = true;
-            status = until > apr_time_now() ? wait_for_byte(fd, byte, until) : ETIMEDOUT;
+            status = until > mc_clock_now() ? wait_for_byte(fd, byte, until) : ETIMEDOUT;
         }
         if (status == 0 && still_exists(fd)) {
             *held = (void *)(intptr_t)fd;
             return MC_OK;
         }
         close(fd);
-        if (status == ETIMEDOUT || (status == 0 && apr_time_now() > until))
+        if (status == ETIMEDOUT || (status == 0 && mc_clock_now() > until))
             return mc_locker_busy(pool);
         if (status != 0)
             return open_failure(locker->baton, strerror(status), pool);

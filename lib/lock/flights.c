@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/workers.h"
 #include "mapcache/lock.h"
@@ -26,8 +27,8 @@ struct mc_flight {
     bool landed;
     bool given_up; /* the leader ended for reasons of its own: who waits tries again */
     mc_error *failure;
-    apr_pool_t *pool; /* of `failure` */
-    struct timespec forget;
+    apr_pool_t *pool;  /* of `failure` */
+    apr_time_t forget; /* when (mc_clock_now) it may */
     pthread_t leader;
     pthread_cond_t changed;
 };
@@ -91,24 +92,6 @@ mc_flights_destroy(mc_flights *flights)
     free(flights);
 }
 
-static struct timespec
-monotonic(apr_interval_time_t later)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    int64_t nanoseconds = time.tv_nsec + (later % APR_USEC_PER_SEC) * 1000;
-    time.tv_sec += (time_t)(later / APR_USEC_PER_SEC + nanoseconds / 1000000000);
-    time.tv_nsec = (long)(nanoseconds % 1000000000);
-    return time;
-}
-
-static bool
-is_past(const struct timespec *time)
-{
-    struct timespec now = monotonic(0);
-    return now.tv_sec > time->tv_sec || (now.tv_sec == time->tv_sec && now.tv_nsec >= time->tv_nsec);
-}
-
 /* The flight of that name, flying or failed less than a second ago. Forgets older failures on its way. Lock held. */
 static mc_flight *
 find(mc_flights *flights, uint64_t hash, const char *name)
@@ -116,7 +99,7 @@ find(mc_flights *flights, uint64_t hash, const char *name)
     mc_flight *found = NULL;
     for (mc_flight *flight = flights->buckets[hash % BUCKETS], *next; flight != NULL; flight = next) {
         next = flight->chain;
-        if (flight->landed && is_past(&flight->forget))
+        if (flight->landed && mc_clock_now() >= flight->forget)
             unlist(flight);
         else if (flight->hash == hash && strcmp(flight->name, name) == 0)
             found = flight;
@@ -137,11 +120,7 @@ take_off(mc_flights *flights, uint64_t hash, const char *name)
     flight->references = 2;
     flight->listed = true;
     flight->leader = pthread_self();
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&flight->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    mc_clock_condition(&flight->changed);
     flight->chain = flights->buckets[hash % BUCKETS];
     flights->buckets[hash % BUCKETS] = flight;
 #ifdef MC_DEBUG
@@ -152,22 +131,22 @@ take_off(mc_flights *flights, uint64_t hash, const char *name)
 
 /* Sleeps until the flight has landed; false when `until` comes first. Lock held, given up while sleeping. */
 static bool
-wait_for_landing(mc_flight *flight, const struct timespec *until)
+wait_for_landing(mc_flight *flight, apr_time_t until)
 {
 #ifdef MC_DEBUG
     MC_ASSERT(leading == 0); /* who leads one flight and waits for another may close a circle */
 #endif
-    int status = 0;
+    bool early = true;
     flight->references++;
-    while (!flight->landed && status != ETIMEDOUT)
-        status = pthread_cond_timedwait(&flight->changed, &flight->flights->lock, until);
+    while (!flight->landed && early)
+        early = mc_clock_wait(&flight->changed, &flight->flights->lock, until);
     return flight->landed;
 }
 
 /* With the lock held; *late: nothing landed in time. Returns whether it has to be tried again. */
 static bool
 board(mc_flight_role *role, mc_flight **flight, mc_error **shared_error, mc_flights *flights, uint64_t hash,
-      const char *name, const struct timespec *until, bool *late, apr_pool_t *pool)
+      const char *name, apr_time_t until, bool *late, apr_pool_t *pool)
 {
     mc_flight *found = find(flights, hash, name);
     if (found == NULL) {
@@ -208,11 +187,11 @@ mc_flight_board(mc_flight_role *role, mc_flight **flight, mc_error **shared_erro
         return MC_OK;
     MC_SPAN(ctx, "mapcache_flight_board");
     uint64_t hash = mc_hash64(name, strlen(name), flights->seed);
-    struct timespec until = monotonic(mc_ctx_remaining(ctx, timeout));
+    apr_time_t until = mc_clock_now() + mc_ctx_remaining(ctx, timeout);
     bool late = false;
     pthread_mutex_lock(&flights->lock);
     bool own = is_own(flights, hash, name);
-    while (!own && board(role, flight, shared_error, flights, hash, name, &until, &late, pool))
+    while (!own && board(role, flight, shared_error, flights, hash, name, until, &late, pool))
         continue;
     pthread_mutex_unlock(&flights->lock);
     if (own)
@@ -272,7 +251,7 @@ mc_flight_land(mc_flight *flight, const mc_error *failure)
     flight->given_up = given_up;
     flight->failure = copy;
     flight->pool = kept;
-    flight->forget = monotonic(FAILURE_SECONDS * APR_USEC_PER_SEC);
+    flight->forget = mc_clock_now() + FAILURE_SECONDS * APR_USEC_PER_SEC;
     pthread_cond_broadcast(&flight->changed);
     if (copy == MC_OK)
         unlist(flight);

@@ -4,6 +4,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "mapcache/trace.h"
 
 typedef enum locker_type { TYPE_DISK, TYPE_MEMCACHE, TYPE_FALLBACK } locker_type;
@@ -61,7 +62,7 @@ mc_error *
 mc_locker_acquire(mc_lock **lock, bool *waited, mc_locker *locker, const char *name, mc_ctx *ctx, apr_pool_t *pool)
 {
     apr_interval_time_t most = (apr_interval_time_t)(locker->timeout * APR_USEC_PER_SEC);
-    return acquire(lock, waited, locker, name, apr_time_now() + mc_ctx_remaining(ctx, most), ctx, pool);
+    return acquire(lock, waited, locker, name, mc_clock_now() + mc_ctx_remaining(ctx, most), ctx, pool);
 }
 
 mc_error *

@@ -6,8 +6,8 @@
 
 typedef struct mc_locker_ops {
     /*
-     * Takes the lock at the latest at `until` (absolute; in the past: now or not at all). *lock is what `release` gets.
-     * MC_ERR_UNAVAILABLE: another one holds it; MC_ERR_IO: locks are not to be had.
+     * Takes the lock at the latest at `until` (mc_clock_now(); in the past: now or not at all). *lock is what `release`
+     * gets. MC_ERR_UNAVAILABLE: another one holds it; MC_ERR_IO: locks are not to be had.
      */
     mc_error *(*acquire)(void **held, bool *waited, mc_locker *locker, const char *name, apr_time_t until,
                          apr_pool_t *pool);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "lock/locker.h"
 
@@ -104,7 +105,7 @@ memcache_acquire(void **held, bool *waited, mc_locker *locker, const char *name,
     if (pause < SHORTEST_PAUSE)
         pause = SHORTEST_PAUSE;
     for (;;) {
-        mine->since = apr_time_now();
+        mine->since = mc_clock_now();
         apr_status_t status = apr_memcache_add(client, mine->key, value, 1, expiry, 0);
         if (status == APR_SUCCESS) {
             *held = mine;
@@ -117,7 +118,7 @@ memcache_acquire(void **held, bool *waited, mc_locker *locker, const char *name,
             return mc_error_wrap(pool, cause, MC_ERR_IO, "the lock server cannot be used");
         }
         *waited = true;
-        apr_time_t now = apr_time_now();
+        apr_time_t now = mc_clock_now();
         if (now >= until)
             return mc_locker_busy(pool);
         apr_sleep(until - now < pause ? until - now : pause);
@@ -130,7 +131,7 @@ memcache_release(mc_locker *locker, void *held)
 {
     const held_key *mine = held;
     const memcache *m = locker->baton;
-    double age = (double)(apr_time_now() - mine->since) / APR_USEC_PER_SEC;
+    double age = (double)(mc_clock_now() - mine->since) / APR_USEC_PER_SEC;
     if (age < locker->timeout - 1 || (locker->timeout <= 1 && age < locker->timeout))
         apr_memcache_delete(m->client, mine->key, 0);
 }

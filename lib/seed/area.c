@@ -167,6 +167,20 @@ mc_seed_area_read(mc_seed_region **region, const char *path, const char *srs, co
 }
 
 mc_error *
+mc_seed_area_text(const char **text, const char *path, apr_pool_t *pool)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    mc_error *error = load(&bytes, &size, path, pool);
+    if (error == MC_OK && memchr(bytes, 0, size) != NULL)
+        error = mc_error_create(pool, MC_ERR_CORRUPT, "%s is no text", path);
+    if (error == MC_OK)
+        *text = apr_pstrmemdup(pool, bytes, size);
+    free(bytes);
+    return error;
+}
+
+mc_error *
 mc_seed_area_ogr(mc_seed_region **region, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted,
                  const mc_grid *grid, int finest, apr_pool_t *pool)
 {

@@ -13,11 +13,14 @@
 mc_error *mc_seed_area_read(mc_seed_region **region, const char *path, const char *srs, const mc_grid *grid, int finest,
                             apr_pool_t *pool) MC_CHECKED;
 
+/* A file of either as a text, not looked into. MC_ERR_IO, MC_ERR_CORRUPT where it is no text, MC_ERR_LIMIT as above. */
+mc_error *mc_seed_area_text(const char **text, const char *path, apr_pool_t *pool) MC_CHECKED;
+
 /* The same from a text; `name` stands for the file in errors. */
 mc_error *mc_seed_area_parse(mc_seed_region **region, const char *bytes, size_t size, const char *name, const char *srs,
                              const mc_grid *grid, int finest, apr_pool_t *pool) MC_CHECKED;
 
-/* The geometry of an area as OGR read it, polygons united; lives as long as the pool that it was read with. */
+/* The geometry of an area as OGR read it; lives as long as the pool that it was read with. */
 typedef struct mc_seed_shape mc_seed_shape;
 
 /* What of an OGR data source is taken; all but the source may be NULL. */
@@ -25,6 +28,7 @@ typedef struct mc_seed_ogr {
     const char *source, *layer, *where, *sql;
     const char *srs;       /* of its coordinates, x first; NULL: the grid's */
     mc_seed_shape **shape; /* where to put the geometry itself, in the source's coordinates; NULL: nobody wants it */
+    bool united;           /* the shape's polygons become one without overlaps */
 } mc_seed_ogr;
 
 /*

@@ -143,7 +143,7 @@ read_source(mc_region_builder *builder, int64_t *features, int64_t *invalid, con
         data == NULL ? failed(wanted, "the vector data", pool) : read_all(&in, data, features, invalid, wanted);
     if (data != NULL)
         GDALClose(data);
-    if (error == MC_OK && in.shape != NULL)
+    if (error == MC_OK && in.shape != NULL && wanted->united)
         error = mc_seed_shape_finish(in.shape, pool);
     CPLPopErrorHandler();
     free(in.xy);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "mapcache/seed.h"
+#include "seed/hilbert.h"
 #include "seed/region.h"
 
 /* An edge this close to a tile border (in tiles) lies on it: the rule of restricted extents. */
@@ -160,17 +161,6 @@ scan(const walk *w, int z, const block *b, share known)
 
 /* ---- along Hilbert's curve */
 
-/* The curve enters a square in one of four ways; each is an order of the quarters (bit 0: right, bit 1: upper) and the
- * ways through them (Hilbert, 1891). */
-static const struct {
-    unsigned char quarter[4], way[4];
-} curve[4] = {
-    { { 0, 2, 3, 1 }, { 1, 0, 0, 3 } },
-    { { 0, 1, 3, 2 }, { 0, 1, 1, 2 } },
-    { { 3, 1, 0, 2 }, { 3, 2, 2, 1 } },
-    { { 3, 2, 0, 1 }, { 2, 3, 3, 0 } },
-};
-
 static span
 common(span a, int first, int64_t last)
 {
@@ -192,9 +182,9 @@ follow(const walk *w, int z, const block *within, int column, int row, int power
         return !takes(w->area, wanted) || visit_one(w, z, column, row);
     int half = 1 << (power - 1);
     for (int i = 0; i < 4; i++) {
-        int quarter = curve[way].quarter[i];
+        int quarter = mc_hilbert[way].quarter[i];
         if (!follow(w, z, within, column + (quarter & 1) * half, row + (quarter >> 1) * half, power - 1,
-                    curve[way].way[i], wanted))
+                    mc_hilbert[way].way[i], wanted))
             return false;
     }
     return true;

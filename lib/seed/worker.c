@@ -174,22 +174,13 @@ attempt_once(mc_seed_result *result, worker *me)
     return error;
 }
 
-/* Deadlines are times of day: who sets the clock forth lets them pass, and what has failed for it is done again. */
-static const apr_interval_time_t CLOCK_IS_SET = APR_USEC_PER_SEC;
-
 /* What another try may mend: the origin or the store were away or slow. Pauses grow from a tenth of a second to one, so
  * that an origin in trouble is left alone, and an interrupt ends soon. */
 static mc_error *
 act(mc_seed_result *result, worker *me)
 {
     for (int attempt = 0;; attempt++) {
-        apr_time_t set = apr_time_now() - mc_clock_now();
         mc_error *error = attempt_once(result, me);
-        set = apr_time_now() - mc_clock_now() - set;
-        if (error != MC_OK && is_the_origins(error) && set > CLOCK_IS_SET && !recalled(me, 0)) {
-            attempt--;
-            continue;
-        }
         if (error == MC_OK || attempt >= me->crew->plan.retries || recalled(me, 0) ||
             !(is_the_origins(error) || error->kind == MC_ERR_IO))
             return error;

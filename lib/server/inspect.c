@@ -2,6 +2,7 @@
 #include <apr_hash.h>
 #include <apr_strings.h>
 
+#include "base/clock.h"
 #include "mapcache/server.h"
 #include "mapcache/source.h"
 #include "mapcache/tileset.h"
@@ -14,7 +15,7 @@ inspect_source(mc_source *source, mc_diagnostics *diagnostics, mc_process *proce
 {
     apr_pool_t *scratch;
     apr_pool_create(&scratch, pool);
-    mc_ctx ctx = { .pool = scratch, .process = process, .log = log, .deadline = apr_time_now() + INSPECTION_TIME };
+    mc_ctx ctx = { .pool = scratch, .process = process, .log = log, .deadline = mc_clock_now() + INSPECTION_TIME };
     source->ops->inspect(source, diagnostics, &ctx, scratch);
     apr_pool_destroy(scratch);
 }

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "mapcache/service.h"
 #include "mapcache/trace.h"
@@ -146,7 +147,7 @@ mc_server_handle(mc_http_response **response, mc_server *server, const mc_http_r
     *response = apr_pcalloc(pool, sizeof(**response));
     (*response)->headers = apr_table_make(pool, 8);
     if (ctx->deadline == 0)
-        ctx->deadline = apr_time_now() + (apr_interval_time_t)(config->deadline * APR_USEC_PER_SEC);
+        ctx->deadline = mc_clock_now() + (apr_interval_time_t)(config->deadline * APR_USEC_PER_SEC);
     if (ctx->headers == NULL)
         ctx->headers = request->headers;
     if ((config->server_timing || config->metrics) && ctx->trace == NULL)

@@ -58,6 +58,7 @@ enum {
     GRID,
     TARGET,
     MODE,
+    ORDER,
     MINZOOM,
     MAXZOOM,
     EXTENT,
@@ -71,9 +72,9 @@ enum {
     AREA_SRS,
     FIELDS
 };
-static const char *const fields[FIELDS] = { "tileset",  "grid",   "target",  "mode", "minzoom",
-                                            "maxzoom",  "extent", "older",   "rate", "priority",
-                                            "attempts", "side",   "request", "area", "area_srs" };
+static const char *const fields[FIELDS] = { "tileset", "grid",    "target", "mode",    "order",    "minzoom",
+                                            "maxzoom", "extent",  "older",  "rate",    "priority", "attempts",
+                                            "side",    "request", "area",   "area_srs" };
 
 /* False where the value cannot be used. Bounds of numbers are checked with the job (mc_job_make). */
 static bool
@@ -88,6 +89,8 @@ set_field(mc_job_wish *wish, int field, const char *text, apr_pool_t *pool)
         return set_text(&wish->target, text, pool);
     case MODE:
         return mc_job_mode_parse(&wish->mode, text);
+    case ORDER:
+        return wish->has_order = mc_job_order_parse(&wish->order, text);
     case MINZOOM:
         return set_zoom(wish, &wish->minzoom, text);
     case MAXZOOM:

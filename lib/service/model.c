@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "service/service_base.h"
 
 /* What the list of one dimension may take of the time of a document. */
@@ -80,7 +81,7 @@ mc_dimension_values_known(mc_dimension *dimension, const char *tileset, mc_ctx *
 {
     apr_array_header_t *values = NULL;
     mc_ctx own = *ctx; /* a document must not wait for one database until there is no time for the others */
-    own.deadline = apr_time_now() + mc_ctx_remaining(ctx, LIST_AT_MOST);
+    own.deadline = mc_clock_now() + mc_ctx_remaining(ctx, LIST_AT_MOST);
     mc_error *error = mc_dimension_list(&values, dimension, tileset, &own, pool);
     if (error != MC_OK)
         mc_log_error(ctx, MC_LOG_WARN, error);
@@ -96,7 +97,7 @@ mc_dimension_default_known(mc_dimension *dimension, const char *tileset, mc_ctx 
 {
     const char *value = dimension->default_value;
     mc_ctx own = *ctx;
-    own.deadline = apr_time_now() + mc_ctx_remaining(ctx, LIST_AT_MOST);
+    own.deadline = mc_clock_now() + mc_ctx_remaining(ctx, LIST_AT_MOST);
     mc_error *error = mc_dimension_default(&value, dimension, tileset, &own, pool);
     if (error == MC_OK)
         return value;

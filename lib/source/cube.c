@@ -80,20 +80,45 @@ whole_range(int *first, int *end, double from, double to, int step, int limit)
     *end = high < 0 ? 0 : high > limit ? limit : (int)high;
 }
 
-/* How many pixels of the cube, along each side, are averaged to one; the same all over the cube, so that maps beside
- * each other fit. */
+/*
+ * The level that a map is made of, and how many of its pixels, along each side, are averaged to one; the same all over
+ * the cube, so that maps beside each other fit. Of 2, 3, 4, 6, 8, 12, ... pixels of the cube the most that one of the
+ * map has: what is left for interpolation is less than a half more. (Overviews are means, so not for nearest.)
+ */
 static int
-reduction(const mc_cube_source *source, const mc_cube_view *view)
+choose_level(int *step, const mc_cube_source *source, const mc_cube_view *view)
 {
     double least = view->step_x < view->step_y ? view->step_x : view->step_y;
-    return source->resample == MC_NEAREST || least < 2 ? 1 : least > 4096 ? 4096 : (int)least;
+    int most = source->cube->overview_count, level = 0;
+    *step = 1;
+    if (source->resample == MC_NEAREST || least < 2)
+        return 0;
+    while (level < most && least >= 2) {
+        least /= 2;
+        level++;
+    }
+    if (least >= 2) /* beyond the last */
+        *step = least > 4096 ? 4096 : (int)least;
+    else if (least >= 1.5) {
+        *step = 3;
+        level--;
+    }
+    return level;
+}
+
+/* In pixels of the level. */
+static mc_cube_view
+at_level(const mc_cube_view *view, int level)
+{
+    double scale = ldexp(1, -level);
+    return (mc_cube_view){ view->left * scale, view->top * scale, view->step_x * scale, view->step_y * scale };
 }
 
 static mc_error *
-choose_window(mc_cube_window *window, const mc_cube_source *source, const mc_cube_view *view, int step,
+choose_window(mc_cube_window *window, const mc_cube_source *source, int level, const mc_cube_view *view, int step,
               const mc_render *wanted, apr_pool_t *pool)
 {
-    const mc_cube_shape *shape = &source->cube->shape;
+    const mc_cube_shape *shape = mc_cube_level(source->cube, level);
     whole_range(&window->x0, &window->x1, view->left - step, view->left + view->step_x * wanted->width + step, step,
                 shape->width);
     whole_range(&window->y0, &window->y1, view->top - step, view->top + view->step_y * wanted->height + step, step,
@@ -103,7 +128,7 @@ choose_window(mc_cube_window *window, const mc_cube_source *source, const mc_cub
         return mc_error_create(pool, MC_ERR_LIMIT,
                                "a map would need %" APR_INT64_T_FMT
                                " pixels of cube \"%s\", more than %" APR_INT64_T_FMT
-                               ": let its tileset begin at a deeper level (minzoom)",
+                               ": give it <overviews>, or let its tileset begin at a deeper level (minzoom)",
                                (apr_int64_t)pixels, source->cube->name, (apr_int64_t)MOST_PIXELS);
     return MC_OK;
 }
@@ -186,7 +211,7 @@ average(const drawing *d)
 }
 
 static mc_error *
-draw_bilinear(mc_pixels *map, const mc_cube *cube, int64_t time_us, const mc_cube_window *window,
+draw_bilinear(mc_pixels *map, const mc_cube *cube, int level, int64_t time_us, const mc_cube_window *window,
               const mc_cube_view *view, int step, mc_ctx *ctx, apr_pool_t *pool)
 {
     drawing d = { .window = window, .bands = cube->shape.bands, .step = step };
@@ -195,7 +220,7 @@ draw_bilinear(mc_pixels *map, const mc_cube *cube, int64_t time_us, const mc_cub
     mc_pixels_attach(d.pixels, pool);
     if (step > 1)
         d.sums = apr_pcalloc(pool, (size_t)d.pixels->width * (size_t)d.pixels->height * 4 * sizeof(*d.sums));
-    MC_TRY(mc_cube_scan(cube, time_us, window, step > 1 ? add_run : copy_run, &d, ctx, pool));
+    MC_TRY(mc_cube_scan(cube, level, time_us, window, step > 1 ? add_run : copy_run, &d, ctx, pool));
     if (step > 1)
         average(&d);
     d.pixels->opacity = MC_OPACITY_UNKNOWN;
@@ -241,7 +266,7 @@ draw_nearest(mc_pixels *map, const mc_cube *cube, int64_t time_us, const mc_cube
     d.columns = positions(view->left, view->step_x, map->width, window->x0, window->x1, pool);
     d.rows = positions(view->top, view->step_y, map->height, window->y0, window->y1, pool);
     map->opacity = MC_OPACITY_UNKNOWN;
-    return mc_cube_scan(cube, time_us, window, show_run, &d, ctx, pool);
+    return mc_cube_scan(cube, 0, time_us, window, show_run, &d, ctx, pool);
 }
 
 /* The wanted date: one that begins exactly then, else the latest in its period ("2010-03" is March). */
@@ -268,14 +293,14 @@ find_time(int64_t *time_us, const mc_cube_source *source, const mc_render *wante
 }
 
 static mc_error *
-draw(mc_pixels *map, const mc_cube_source *source, const mc_cube_view *view, const mc_cube_window *window, int step,
-     const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+draw(mc_pixels *map, const mc_cube_source *source, int level, const mc_cube_view *view, const mc_cube_window *window,
+     int step, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     int64_t time_us = 0;
     MC_TRY(find_time(&time_us, source, wanted, ctx, pool));
     if (source->resample == MC_NEAREST)
         return draw_nearest(map, source->cube, time_us, window, view, ctx, pool);
-    return draw_bilinear(map, source->cube, time_us, window, view, step, ctx, pool);
+    return draw_bilinear(map, source->cube, level, time_us, window, view, step, ctx, pool);
 }
 
 static mc_error *
@@ -286,15 +311,16 @@ cube_render(mc_rendered *map, mc_source *base, const mc_render *wanted, mc_ctx *
     mc_cube_view view;
     mc_cube_window window;
     MC_TRY(mc_cube_source_view(&view, source, wanted, pool));
-    int step = reduction(source, &view);
-    MC_TRY(choose_window(&window, source, &view, step, wanted, pool));
+    int step, level = choose_level(&step, source, &view);
+    view = at_level(&view, level);
+    MC_TRY(choose_window(&window, source, level, &view, step, wanted, pool));
     MC_TRY(mc_pixels_create(&map->pixels, wanted->width, wanted->height, true, pool));
     mc_pixels_attach(map->pixels, pool);
     if (window.x0 >= window.x1 || window.y0 >= window.y1)
         return MC_OK;
     apr_pool_t *scratch;
     apr_pool_create(&scratch, pool);
-    mc_error *error = draw(map->pixels, source, &view, &window, step, wanted, ctx, scratch);
+    mc_error *error = draw(map->pixels, source, level, &view, &window, step, wanted, ctx, scratch);
     error = mc_error_copy(error, pool);
     apr_pool_destroy(scratch);
     return error;

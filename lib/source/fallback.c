@@ -3,6 +3,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "source/source_base.h"
 
 typedef struct fallback_source {
@@ -82,7 +83,7 @@ share(const mc_ctx *ctx, int sources_left)
 {
     mc_ctx copy = *ctx;
     if (ctx->deadline != 0)
-        copy.deadline = apr_time_now() + (ctx->deadline - apr_time_now()) / sources_left;
+        copy.deadline = mc_clock_now() + (ctx->deadline - mc_clock_now()) / sources_left;
     return copy;
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "source/gdal_pool.h"
 #include "source/gdal_warp.h"
 
@@ -63,7 +64,7 @@ go_on(double done, const char *text, void *baton)
     (void)done;
     (void)text;
     const mc_ctx *ctx = ((job *)baton)->ctx;
-    bool late = ctx->deadline != 0 && apr_time_now() >= ctx->deadline;
+    bool late = ctx->deadline != 0 && mc_clock_now() >= ctx->deadline;
     return !late && (ctx->abandoned == NULL || !ctx->abandoned(ctx->abandoned_baton));
 }
 
@@ -72,7 +73,7 @@ failed(job *j, mc_error_kind kind, const char *what)
 {
     mc_error *cause =
         mc_error_create(j->pool, kind, "%s: %s", j->raster->data, j->reason == NULL ? "no reason given" : j->reason);
-    if (j->ctx->deadline != 0 && apr_time_now() >= j->ctx->deadline)
+    if (j->ctx->deadline != 0 && mc_clock_now() >= j->ctx->deadline)
         return mc_error_wrap(j->pool, cause, MC_ERR_TIMEOUT, "source \"%s\": the raster took too long",
                              j->raster->source);
     if (!go_on(0, NULL, j))

@@ -7,6 +7,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "mapcache/trace.h"
 #include "source/source_base.h"
@@ -61,7 +62,7 @@ static mc_ctx
 bounded(const mc_ctx *ctx, const mc_source *source)
 {
     mc_ctx copy = *ctx;
-    apr_time_t end = apr_time_now() + (apr_interval_time_t)(source->deadline * APR_USEC_PER_SEC);
+    apr_time_t end = mc_clock_now() + (apr_interval_time_t)(source->deadline * APR_USEC_PER_SEC);
     if (copy.deadline == 0 || end < copy.deadline)
         copy.deadline = end;
     return copy;

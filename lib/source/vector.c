@@ -59,12 +59,13 @@ mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin)
 static const int thinnings[] = { 0, MC_SUBPIXELS / 4, MC_SUBPIXELS / 2, MC_SUBPIXELS };
 
 static mc_error *
-draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, const mc_render *wanted, mc_ctx *ctx,
-           apr_pool_t *pool)
+draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, bool wrap, const mc_render *wanted,
+           mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_feature_query query = { .attributes = layer->style->attributes,
                                .attribute_count = layer->style->attribute_count,
-                               .ids = layer->style->ids };
+                               .ids = layer->style->ids,
+                               .wrap = wrap };
     mc_painter *painter;
     int64_t skipped = 0;
     mc_vector_query(&query, wanted, 0);
@@ -133,7 +134,7 @@ draw_on(mc_rendered *map, mc_canvas *canvas, const mc_vector_source *vector, con
     mc_canvas_set_ground(canvas, vector->ground);
     for (int i = 0; i < vector->layer_count; i++) {
         apr_pool_clear(layers);
-        MC_TRY(mc_error_copy(draw_layer(canvas, labels, vector->layers[i], wanted, ctx, layers), pool));
+        MC_TRY(mc_error_copy(draw_layer(canvas, labels, vector->layers[i], vector->wrap, wanted, ctx, layers), pool));
     }
     MC_TRY(mc_labels_finish(labels, ctx));
     return hand_over(map, canvas, wanted, ctx, pool);

@@ -25,6 +25,7 @@ typedef struct mc_vector_source {
     int layer_count;
     const char *background; /* as configured; or NULL: none */
     mc_color ground;        /* transparent: none */
+    bool wrap;              /* maps go on beyond the antimeridian */
 } mc_vector_source;
 
 /* Rows of a source's table beside MC_SOURCE_KEYS. `layer_keys_`: of <layer>. */
@@ -39,6 +40,17 @@ typedef struct mc_vector_source {
       offsetof(mc_vector_source, background),                                                                          \
       NULL,                                                                                                            \
       "Colour under all layers, as #RRGGBB. Without it, maps are transparent where nothing is drawn." },               \
+        { "wrap",                                                                                                      \
+          MC_BOOL,                                                                                                     \
+          MC_KEY_OURS,                                                                                                 \
+          0,                                                                                                           \
+          0,                                                                                                           \
+          NULL,                                                                                                        \
+          "true",                                                                                                      \
+          offsetof(mc_vector_source, wrap),                                                                            \
+          NULL,                                                                                                        \
+          "Whether maps in degrees and in Mercator's projection go on beyond the antimeridian with what lies on its "  \
+          "other side." },                                                                                             \
     {                                                                                                                  \
         "layer", MC_TREE, MC_KEY_REQUIRED | MC_KEY_REPEATABLE | MC_KEY_OURS, 0, 0, NULL, NULL,                         \
             offsetof(mc_vector_source, nodes), layer_keys_,                                                            \

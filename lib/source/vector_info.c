@@ -61,7 +61,8 @@ query_of(mc_feature_query *query, const mc_info_request *wanted)
 }
 
 static mc_error *
-find_in_layer(finding *f, const mc_vector_layer *layer, const mc_info_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+find_in_layer(finding *f, const mc_vector_layer *layer, bool wrap, const mc_info_request *wanted, mc_ctx *ctx,
+              apr_pool_t *pool)
 {
     mc_feature_query query = { 0 };
     apr_array_header_t *fields = NULL;
@@ -72,13 +73,13 @@ find_in_layer(finding *f, const mc_vector_layer *layer, const mc_info_request *w
     query.attributes = names;
     query.attribute_count = fields->nelts;
     query.ids = layer->data->has_ids;
+    query.wrap = wrap;
     query_of(&query, wanted);
     mc_error *unknown = mc_projection_open(&to_degrees, query.srs, "CRS:84", pool);
     f->layer = (mc_info_layer){ .name = layer->name,
                                 .has_ids = layer->data->has_ids,
                                 .fields = (const mc_field *)(const void *)fields->elts,
                                 .field_count = fields->nelts,
-                                .query = &query,
                                 .to_degrees = to_degrees,
                                 .no_geometry = unknown != MC_OK };
     f->found = 0;
@@ -129,7 +130,7 @@ mc_vector_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, 
     mc_buf *out = mc_buf_attach(mc_buf_create(1024, MOST_BYTES), pool);
     MC_TRY(mc_buf_append(out, f->how->begin, strlen(f->how->begin), pool));
     for (int i = vector->layer_count - 1; i >= 0; i--) { /* what lies on top first */
-        MC_TRY(find_in_layer(f, vector->layers[i], wanted, ctx, pool));
+        MC_TRY(find_in_layer(f, vector->layers[i], vector->wrap, wanted, ctx, pool));
         MC_TRY(write_found(out, &written, f, pool));
     }
     MC_TRY(mc_buf_append(out, f->how->end, strlen(f->how->end), pool));

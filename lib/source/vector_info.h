@@ -11,7 +11,6 @@ typedef struct mc_info_layer {
     bool has_ids;
     const mc_field *fields;
     int field_count;
-    const mc_feature_query *query;
     const mc_projection *to_degrees; /* from the map's CRS to longitude and latitude; NULL: it is them */
     bool no_geometry;                /* it cannot be transformed */
 } mc_info_layer;
@@ -26,6 +25,6 @@ typedef struct mc_info_writer {
 extern const mc_info_writer mc_info_writers[]; /* ends with a NULL mime */
 
 /* A feature's geometry as GeoJSON in longitudes and latitudes (RFC 7946); "null" where it is too long. */
-const char *mc_info_geojson(const mc_info_layer *layer, const mc_geometry *geometry, apr_pool_t *pool);
+const char *mc_info_geojson(const mc_info_layer *layer, const mc_feature *feature, apr_pool_t *pool);
 
 #endif

@@ -9,9 +9,9 @@ enum { MOST_POINTS = 20000, POINT_BYTES = 48 };
 
 /* Points of a shape in degrees, x and y in turn. */
 static double *
-in_degrees(const mc_info_layer *layer, const mc_shape *shape, apr_pool_t *pool)
+in_degrees(const mc_info_layer *layer, const mc_feature_query *map, const mc_shape *shape, apr_pool_t *pool)
 {
-    const mc_lattice *lattice = &layer->query->lattice;
+    const mc_lattice *lattice = &map->lattice;
     double *xy = apr_palloc(pool, sizeof(*xy) * 2 * (size_t)(shape->point_count + 1));
     for (int i = 0; i < shape->point_count; i++) {
         double px = (double)lattice->left + shape->points[i].x / (double)MC_SUBPIXELS;
@@ -85,16 +85,16 @@ parts_text(const mc_shape *shape, const double *xy, apr_pool_t *pool)
 }
 
 const char *
-mc_info_geojson(const mc_info_layer *layer, const mc_geometry *geometry, apr_pool_t *pool)
+mc_info_geojson(const mc_info_layer *layer, const mc_feature *feature, apr_pool_t *pool)
 {
     apr_array_header_t *parts = apr_array_make(pool, 3, sizeof(const char *));
     for (int kind = 0; kind < 3; kind++) {
-        const mc_shape *shape = &geometry->shapes[kind];
+        const mc_shape *shape = &feature->geometry->shapes[kind];
         if (shape->point_count > MOST_POINTS || layer->no_geometry)
             return "null";
         if (shape->part_count == 0)
             continue;
-        const double *xy = in_degrees(layer, shape, pool);
+        const double *xy = in_degrees(layer, feature->map, shape, pool);
         APR_ARRAY_PUSH(parts, const char *) =
             kind == MC_SHAPE_POLYGONS ? polygons_text(shape, xy, pool) : parts_text(shape, xy, pool);
     }

@@ -76,7 +76,7 @@ write_json(const mc_info_layer *layer, const mc_feature *feature, apr_pool_t *po
     const char *name = mc_json_escape(layer->name, pool);
     PUT(out, "{\"type\":\"Feature\",",
         layer->has_ids ? apr_pstrcat(pool, "\"id\":\"", name, number(layer, feature, ".", pool), "\",", NULL) : "",
-        "\"geometry\":", mc_info_geojson(layer, feature->geometry, pool), ",\"layer\":\"", name, "\",\"properties\":{");
+        "\"geometry\":", mc_info_geojson(layer, feature, pool), ",\"layer\":\"", name, "\",\"properties\":{");
     for (int i = 0; i < layer->field_count; i++)
         PUT(out, i > 0 ? ",\"" : "\"", mc_json_escape(layer->fields[i].name, pool),
             "\":", json_value(&layer->fields[i], feature->values[i], pool));

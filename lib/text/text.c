@@ -44,6 +44,14 @@ mc_text_outline(mc_glyph_outline *outline, uint32_t face, uint32_t glyph, float 
 }
 
 mc_error *
+mc_text_character(mc_text_symbol_glyph *glyph, const char *family, uint32_t character, apr_pool_t *pool)
+{
+    const mc_text_ops *ops;
+    MC_TRY(operations(&ops, pool));
+    return ops->character(glyph, family, character, pool);
+}
+
+mc_error *
 mc_text_substitute(const char **name, const char *family, apr_pool_t *pool)
 {
     const mc_text_ops *ops;

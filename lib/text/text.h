@@ -68,6 +68,17 @@ mc_error *mc_text_shape(mc_text_line *line, const mc_font *font, const char *tex
 mc_error *mc_text_outline(mc_glyph_outline *outline, uint32_t face, uint32_t glyph, float size, bool hinted,
                           apr_pool_t *pool) MC_CHECKED;
 
+/* A character that is drawn as a symbol. Lengths in pixels. */
+typedef struct mc_text_symbol_glyph {
+    mc_glyph_outline outline; /* from its origin at the baseline, for an em of MC_FONT_SIZE_MAX */
+    float advance, ascent;    /* of the glyph; of its font above the baseline */
+} mc_text_symbol_glyph;
+
+/* A character of exactly that family. Fonts of symbols may have it in the private use area, from U+F000 on.
+ * MC_ERR_NOT_FOUND: there is no such family, or it lacks the character. */
+mc_error *mc_text_character(mc_text_symbol_glyph *glyph, const char *family, uint32_t character,
+                            apr_pool_t *pool) MC_CHECKED;
+
 /* NULL where there is a font of that family, else the name of the one that is taken instead. */
 mc_error *mc_text_substitute(const char **name, const char *family, apr_pool_t *pool) MC_CHECKED;
 
@@ -77,6 +88,7 @@ typedef struct mc_text_ops {
     mc_error *(*shape)(mc_text_line *line, const mc_font *font, const char *text, size_t size, apr_pool_t *pool);
     mc_error *(*outline)(mc_glyph_outline *outline, uint32_t face, uint32_t glyph, float size, bool hinted,
                          apr_pool_t *pool);
+    mc_error *(*character)(mc_text_symbol_glyph *glyph, const char *family, uint32_t character, apr_pool_t *pool);
     mc_error *(*substitute)(const char **name, const char *family, apr_pool_t *pool);
 } mc_text_ops;
 

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "feature/mvt.h"
 #include "mapcache/tileset.h"
 #include "tileset/tileset_private.h"
 
@@ -231,11 +232,12 @@ find_wgs84_box(mc_tileset *tileset, const mc_node *node, mc_build *build)
         }
 }
 
-/* Vector tiles are made one by one, by a source that can; nothing is drawn on them or made of them. */
+/* Vector tiles are made by a source that can; nothing is drawn on them or made of them. */
 static void
-check_vector_tiles(const mc_tileset *tileset, bool metatiled, const mc_node *node, mc_build *build)
+check_vector_tiles(const mc_tileset *tileset, const mc_node *node, mc_build *build)
 {
-    const char *why = metatiled                               ? "a <metatile> other than 1 1"
+    const char *why = tileset->metatile_columns * tileset->metatile_rows > MC_MVT_TILES
+                          ? "a <metatile> of more than 256 tiles"
                       : tileset->metabuffer > 0               ? "a <metabuffer> (the format has a <buffer>)"
                       : tileset->watermark != NULL            ? "a <watermark>"
                       : tileset->assembly != MC_ASSEMBLE_NONE ? "an <assembly_type>"
@@ -256,7 +258,7 @@ check_format(const mc_tileset *tileset, const mc_node *node, mc_build *build)
 {
     bool metatiled = tileset->metatile_columns != 1 || tileset->metatile_rows != 1;
     if (tileset->format != NULL && tileset->format->type == MC_FORMAT_MVT) {
-        check_vector_tiles(tileset, metatiled, node, build);
+        check_vector_tiles(tileset, node, build);
         return;
     }
     if (tileset->format == NULL) {

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "base/workers.h"
 #include "mapcache/trace.h"
@@ -133,7 +134,7 @@ ask_source(mc_rendered *map, mc_tileset *tileset, const mc_tile_key *key, const 
     mc_tileset_ask_format(&wanted, tileset);
     apr_time_t outer = ctx->deadline;
     if (tileset->deadline > 0) {
-        apr_time_t own = apr_time_now() + (apr_interval_time_t)(tileset->deadline * APR_USEC_PER_SEC);
+        apr_time_t own = mc_clock_now() + (apr_interval_time_t)(tileset->deadline * APR_USEC_PER_SEC);
         ctx->deadline = outer == 0 || own < outer ? own : outer;
     }
     mc_count(ctx->process->metrics, MC_COUNT_renders_total, 1);
@@ -177,6 +178,26 @@ store(mc_put *puts, int count, mc_tile **tile, mc_error **store_error, mc_tilese
     return tile == NULL ? MC_OK : pick(tile, puts, count, key, pool);
 }
 
+/* `tiles`: of the metatile, row by row from its upper left corner on the ground. */
+static mc_error *
+store_vector_tiles(mc_buf *const *tiles, const mc_metatile *metatile, mc_tile **tile, mc_error **store_error,
+                   mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    int count = metatile->columns * metatile->rows;
+    mc_put *puts = apr_pcalloc(pool, sizeof(*puts) * (size_t)count);
+    mc_extent whole = metatile_extent(key->grid, key->z, metatile);
+    for (int i = 0; i < count; i++) {
+        puts[i] = (mc_put){ .key = *key, .layers = mc_tileset_vector_layers, .layers_baton = tileset };
+        puts[i].key.x = metatile->x + i % metatile->columns;
+        puts[i].key.y = metatile->y + i / metatile->columns;
+        mc_extent box = mc_grid_tile_extent(key->grid, key->z, puts[i].key.x, puts[i].key.y);
+        int column = (int)lround((box.minx - whole.minx) / (box.maxx - box.minx));
+        int row = (int)lround((whole.maxy - box.maxy) / (box.maxy - box.miny));
+        puts[i].data = tiles[row * metatile->columns + column];
+    }
+    return store(puts, count, tile, store_error, tileset, key, ctx, pool);
+}
+
 mc_error *
 mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
                    apr_pool_t *pool)
@@ -190,6 +211,8 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
         MC_TRY(mc_image_decode(&map.pixels, map.data->data, map.data->size, ctx, pool));
         mc_pixels_attach(map.pixels, pool);
     }
+    if (map.tiles != NULL)
+        return store_vector_tiles(map.tiles, &metatile, tile, store_error, tileset, key, ctx, pool);
     if (map.data != NULL && (tileset->format == NULL || raw)) {
         mc_put as_sent = { .key = *key, .data = map.data, .layers = mc_tileset_vector_layers, .layers_baton = tileset };
         as_sent.uniform = map.pixels != NULL && mc_pixels_uniform(map.pixels, as_sent.bgra);

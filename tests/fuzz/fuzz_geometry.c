@@ -1,4 +1,5 @@
-/* Well-known binary and its tiny form: the first byte says which, the rest are its bytes. */
+/* Well-known binary, its tiny form, and many features in one value: the first byte says which, the rest are its bytes.
+ */
 #include <apr_general.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 
 #include "feature/area.h"
 #include "feature/geometry.h"
+#include "feature/postgis.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,6 +30,27 @@ paint(const mc_geometry *geometry, apr_pool_t *pool)
             abort(); /* what has been taken is empty */
 }
 
+/* What is measured is read to the same end, and each feature takes bytes. */
+static void
+take_apart(const uint8_t *bytes, size_t size)
+{
+    static const char *const names[] = { "text", "whole" };
+    static const bool integers[] = { false, true };
+    const mc_feature_query query = { .box = { -180, -90, 180, 90 }, .attributes = names, .attribute_count = 2 };
+    const mc_postgis_wish wish = { .query = &query, .integers = integers };
+    const char *at = (const char *)bytes, *end = at + size, *before = at;
+    mc_postgres_field fields[4];
+    bool meets;
+    while (at < end && mc_postgis_next_of(fields, &meets, &at, end, size % 2 == 0, &wish)) {
+        if (at <= before || at > end || fields[0].data + fields[0].size != at)
+            abort();
+        before = at;
+    }
+    size_t used = mc_wkb_measure(&meets, bytes, size, &query.box);
+    if (used > size || (used > 0 && mc_wkb_measure(&meets, bytes, used, &query.box) != used))
+        abort();
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -43,6 +66,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                        : mc_wkb_read(&geometry, bytes, size - 1, &lattice, pool);
     if (error == MC_OK)
         paint(&geometry, pool);
+    take_apart(bytes, size - 1);
     free(bytes);
     apr_pool_destroy(pool);
     return 0;

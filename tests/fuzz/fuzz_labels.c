@@ -10,6 +10,7 @@
 #include "feature/expression.h"
 #include "feature/label.h"
 #include "feature/label_style.h"
+#include "feature/mark.h"
 
 enum { SIDE = 160, NUMBERS = 16 };
 
@@ -21,6 +22,26 @@ number(uint8_t byte)
 {
     static const double odd[] = { NAN, INFINITY, -INFINITY, 1e9, -1e9, 1e300, 0.001, -0.5 };
     return byte >= 248 ? odd[byte - 248] : (byte - 40) / 2.0;
+}
+
+/* The graphic behind it: one that is read may have any numbers that are finite. */
+static void
+add_graphic(mc_text_symbol *symbol, const uint8_t *bytes, apr_pool_t *pool)
+{
+    static const char *const marks[] = { "square", "circle", "star", "ttf://DejaVu Sans#0x2708", "arrow" };
+    double moved = number(bytes[10]);
+    symbol->shielded = bytes[13] & 1;
+    symbol->resize = (mc_label_resize)(bytes[11] % 3);
+    symbol->graphic = (mc_graphic){ .mark = mc_mark_find(marks[bytes[14] % 5], true, pool),
+                                    .fill = { .present = true, .color = { 255, 0, 0, 200 } },
+                                    .stroke = { .ink = { .present = bytes[9] & 1, .color = { 0, 0, 0, 255 } },
+                                                .width = bytes[9] / 8.0 },
+                                    .size = bytes[8] / 2.0,
+                                    .opacity = 1,
+                                    .anchor = { .x = bytes[2] / 100.0, .y = bytes[3] / 100.0 },
+                                    .displacement = { .x = isfinite(moved) ? moved : 0 } };
+    for (int i = 0; i < 4; i++)
+        symbol->graphic_margin[i] = bytes[15] >> i;
 }
 
 static mc_text_symbol
@@ -97,18 +118,20 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mc_geometry geometry = { 0 };
     apr_pool_create(&pool, NULL);
     mc_ctx ctx = { .pool = pool, .log = &mc_log_stderr };
-    const mc_text_symbol text = symbol_of(data);
+    mc_text_symbol text = symbol_of(data);
+    add_graphic(&text, data, pool);
+    const mc_feature_query map = { .scale = 1000, .lattice = { .per_x = 1, .per_y = 1 } };
     const mc_rule_style rule = { .texts = &text, .text_count = 1 };
     mc_geometry_clear(&geometry);
     size_t used = NUMBERS + read_points(&geometry, data + NUMBERS, size - NUMBERS);
     const char *values[] = { apr_pstrmemdup(pool, (const char *)data + used, size - used) };
-    const mc_feature feature = { .id = 1, .geometry = &geometry, .values = values };
+    const mc_feature feature = { .id = 1, .geometry = &geometry, .values = values, .map = &map };
     if (mc_pixels_create(&pixels, SIDE, SIDE, true, pool) != MC_OK)
         __builtin_trap();
     mc_pixels_attach(pixels, pool);
     mc_labels *labels = mc_labels_create(mc_canvas_of(pixels, pool), pool);
     mc_labels_next_layer(labels, 1000);
-    if (mc_labels_take(labels, &rule, &feature, pool) != MC_OK || mc_labels_finish(labels, &ctx) != MC_OK)
+    if (mc_labels_take(labels, &rule, &feature, &ctx, pool) != MC_OK || mc_labels_finish(labels, &ctx) != MC_OK)
         __builtin_trap();
     check_edge(pixels);
     mc_geometry_free(&geometry);

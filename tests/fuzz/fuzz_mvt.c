@@ -66,14 +66,14 @@ make_tile(mc_geometry *geometry, const char *text, mc_ctx *ctx, apr_pool_t *pool
     };
     const char *const values[] = { text, text, text, text };
     const mc_feature feature = { .id = 1, .geometry = geometry, .values = values };
-    mc_mvt *mvt = mc_mvt_create(&options, pool);
+    mc_mvt *mvt = mc_mvt_create(&options, 1, 1, 1, pool);
     mc_mvt_result result;
     mc_buf *bytes;
     mc_mvt_layer(mvt, "layer", fields, 4, true);
     for (int i = 0; i < 8; i++)
         if (mc_mvt_take(mvt, &feature, ctx) != MC_OK)
             abort();
-    if (mc_mvt_finish(&result, mvt, ctx, pool) != MC_OK || result.bytes > (size_t)options.max_bytes ||
+    if (mc_mvt_finish(&result, mvt, 0, 0, ctx, pool) != MC_OK || result.bytes > (size_t)options.max_bytes ||
         result.features > options.max_features)
         abort();
     if (mc_gunzip(&bytes, result.gzip->data, result.gzip->size, 4096, pool) != MC_OK || bytes->size != result.bytes)

@@ -48,6 +48,9 @@ draw(const mc_style *style, apr_pool_t *pool)
     (void)mc_painter_margin(style, map.scale);
     if (mc_painter_create(&painter, style, pixels, &map, false, pool) != MC_OK)
         return;
+    mc_labels *labels = mc_labels_create(mc_canvas_of(pixels, pool), pool);
+    mc_labels_next_layer(labels, map.scale);
+    mc_painter_set_labels(painter, labels);
     for (int round = 0; round < 5; round++) {
         make_geometry(&geometry);
         for (int i = 0; i < style->attribute_count; i++)
@@ -57,6 +60,7 @@ draw(const mc_style *style, apr_pool_t *pool)
             return;
     }
     (void)(mc_painter_finish(painter, &ctx) == MC_OK);
+    (void)(mc_labels_finish(labels, &ctx) == MC_OK);
 }
 
 int

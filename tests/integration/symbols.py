@@ -8,7 +8,8 @@ from studio import Studio, rule, style
 
 MARKS = ["square", "circle", "triangle", "star", "cross", "x", "rounded_square", "diamond", "shield", "trapezoid", "pentagon",
          "hexagon", "octagon", "heart", "arrow", "half_circle", "third_circle", "asterisk_fill", "star_diamond", "cross2",
-         "shape://oarrow", "shape://carrow", "shape://slash", "extshape://triangleemicircle"]
+         "shape://oarrow", "shape://carrow", "shape://slash", "extshape://triangleemicircle", "ttf://DejaVu Sans#0x2708",
+         "ttf://DejaVu Sans#0x2690", "ttf://DejaVu Sans#0x2693", "ttf://DejaVu Sans#0x2605"]
 HATCHES = ["horline", "vertline", "slash", "backslash", "cross", "shape://times"]
 PATTERNS = ["shape://dot", "circle", "hexagon", "star", "heart", "brush://dense5"]
 PIN = ('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 30"><path d="M10 29C10 19 1 19 1 10a9 9 0 0 1 18 0c0 9-9 9-9 19Z" '
@@ -41,7 +42,7 @@ def points(studio):
     symbols = [mark(name, 26.5) for name in MARKS]
     symbols += [pin("<se:Size>36</se:Size>"), pin("<se:Size>36</se:Size>", "?fill=%234080e0&amp;outline=%23103060&amp;outline-width=2"),
                 pin("<se:Size>36</se:Size><se:Rotation>40</se:Rotation>"), pin("<se:Size>36</se:Size><se:Opacity>0.4</se:Opacity>")]
-    studio.shapes([(f"POINT({(i % 14) * 46 + 23.5} {i // 14 * 46 + 23.5})", {"n": i}) for i in range(len(symbols))])
+    studio.shapes([(f"POINT({(i % 16) * 40 + 22.5} {i // 16 * 46 + 23.5})", {"n": i}) for i in range(len(symbols))])
     rules = "".join(rule(f"<se:PointSymbolizer>{symbol}</se:PointSymbolizer>", equal(i)) for i, symbol in enumerate(symbols))
     return studio.draw(style(rules), 644, 92)
 
@@ -80,19 +81,45 @@ def lines(studio):
     return studio.draw(style("".join(rule(symbol, equal(i)) for i, symbol in enumerate(symbols))), 644, 90)
 
 
+def labels(studio):
+    def text(graphic, more="", color="#ffffff", place="PointPlacement"):
+        options = "".join(f'<se:VendorOption name="{name}">{value}</se:VendorOption>' for name, value in more.items())
+        anchor = ("<se:AnchorPoint><se:AnchorPointX>0.5</se:AnchorPointX><se:AnchorPointY>0.5</se:AnchorPointY></se:AnchorPoint>"
+                  if place == "PointPlacement" else "")
+        return ("<se:TextSymbolizer><se:Label><ogc:PropertyName>ref</ogc:PropertyName></se:Label><se:Font><se:SvgParameter "
+                'name="font-family">DejaVu Sans</se:SvgParameter><se:SvgParameter name="font-size">12</se:SvgParameter><se:SvgParameter '
+                f'name="font-weight">bold</se:SvgParameter></se:Font><se:LabelPlacement><se:{place}>{anchor}</se:{place}>'
+                f'</se:LabelPlacement><se:Fill><se:SvgParameter name="fill">{color}</se:SvgParameter></se:Fill>{graphic}{options}'
+                "</se:TextSymbolizer>")
+    stretched = {"graphic-resize": "stretch", "graphic-margin": "2 5"}
+    road = ('<se:LineSymbolizer><se:Stroke><se:SvgParameter name="stroke">#b0b0b0</se:SvgParameter><se:SvgParameter name="stroke-width">'
+            "6</se:SvgParameter></se:Stroke></se:LineSymbolizer>")
+    symbols = [("A1", text(mark("square", 9, "#1050a0", "#ffffff", 1), stretched)),
+               ("E 35", text(mark("rounded_square", 9, "#207040", "#104020", 1), stretched)),
+               ("66", text(mark("shield", 9, "#ffffff", "#202020", 2), {"graphic-resize": "proportional", "graphic-margin": "1 4 6 4"},
+                           "#202020")),
+               ("N 205", text(mark("square", 9, "#e0c020", "#202020", 1), stretched, "#202020", "LinePlacement")),
+               ("7", text(pin("<se:Size>34</se:Size><se:Displacement><se:DisplacementX>0</se:DisplacementX><se:DisplacementY>-5"
+                              "</se:DisplacementY></se:Displacement>", "?fill=%234080e0&amp;outline=%23103060"), {}, "#000000")),
+               ("12", text(mark("circle", 26, "#c02030", "#ffffff", 2), {}))]
+    studio.shapes([(f"LINESTRING({x} 62,{x + 35} 34,{x + 62} 34,{x + 98} 8)", {"n": i, "ref": ref})
+                   for i, (x, (ref, _)) in enumerate(zip(range(8, 644, 107), symbols))])
+    return studio.draw(style("".join(rule(road + symbol, equal(i)) for i, (_, symbol) in enumerate(symbols))), 644, 72)
+
+
 def main():
     build, target = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         studio = Studio(folder, build, {"MAPCACHE_MODULES": str(build / "modules"), "LD_LIBRARY_PATH": str(build / "lib")})
         (folder / "styles/pin.svg").write_text(PIN)
-        parts = [Image.fromarray(part(studio)) for part in (points, areas, lines)]
+        parts = [Image.fromarray(part(studio)) for part in (points, areas, lines, labels)]
     sheet = Image.new("RGBA", (parts[0].width, sum(part.height for part in parts)), "white")
     top = 0
     for part in parts:
         sheet.alpha_composite(part, (0, top))
         top += part.height
-    sheet.convert("RGB").quantize(64).save(target, optimize=True)
+    sheet.convert("RGB").quantize(128).save(target, optimize=True)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import resource
 import signal
 import sqlite3
 import subprocess
+import sys
 import threading
 import time
 from xml.etree import ElementTree
@@ -118,6 +119,25 @@ def shown(server, cube, day, *window):
     return pixels
 
 
+def smaller(server, cube, day, times):
+    """The whole cube, in a map of so many times fewer columns and rows."""
+    width, height = cube.width // times, cube.height // times
+    query = map_query(cube, day).replace(f"WIDTH={cube.width}&HEIGHT={cube.height}", f"WIDTH={width}&HEIGHT={height}")
+    pixels = picture(server.get("/", query)).copy()
+    pixels[pixels[..., 3] == 0] = 0
+    return pixels
+
+
+def halved(pixels):
+    """What the first overview must be: the mean of those that are known, where they are two of four."""
+    fours = pixels.reshape(pixels.shape[0] // 2, 2, pixels.shape[1] // 2, 2, 4).transpose(0, 2, 1, 3, 4).reshape(-1, 4, 4).astype(int)
+    known = (fours[..., 3] > 0).sum(1)
+    sums = (fours[..., :3] * (fours[..., 3:] > 0)).sum(1)
+    means = (sums + known[:, None] // 2) // numpy.maximum(known, 1)[:, None]
+    whole = numpy.concatenate([means, numpy.full((len(means), 1), 255)], axis=1) * (known >= 2)[:, None]
+    return whole.reshape(pixels.shape[0] // 2, pixels.shape[1] // 2, 4)
+
+
 def info_query(cube, x, y, size, times, kind):
     return (f"SERVICE=WMS&VERSION=1.3.0&REQUEST=GetFeatureInfo&LAYERS=field&QUERY_LAYERS=field&STYLES=&CRS=EPSG:3857&WIDTH=1"
             f"&HEIGHT=1&I=0&J=0&BBOX={box(cube, x, y, size, size)}&INFO_FORMAT={kind}" + (f"&TIME={times}" if times else ""))
@@ -181,9 +201,9 @@ def test_maps_and_time_lines_are_the_images(tmp_path, database, server_of, store
 
 
 @pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("chunk", ["", "<chunk>16 16 30</chunk>", "<chunk>32 8 1</chunk>"], ids=["page", "deep", "flat"])
+@pytest.mark.parametrize("chunk", ["<overviews>2</overviews>", "<chunk>16 16 30</chunk>", "<chunk>32 8 1</chunk><overviews>3</overviews>"], ids=["page", "deep", "flat"])
 def test_mosaics_corrections_and_additions(tmp_path, database, server_of, store, chunk):
-    cube = Cube(tmp_path, database, store, chunk=chunk)
+    cube = Cube(tmp_path, database, store, chunk=chunk, resample="bilinear")
     chooser = random.Random(7)
     server = server_of(cube)
     for turn in range(4):
@@ -210,6 +230,8 @@ def test_mosaics_corrections_and_additions(tmp_path, database, server_of, store,
         assert cube.listed() == sorted(cube.dates)
         for day, expected in cube.dates.items():
             assert (shown(server, cube, day) == expected).all(), (turn, day)
+            if "overviews" in chunk:
+                assert (smaller(server, cube, day, 2) == halved(expected)).all(), (turn, day)
     line = json.loads(server.get("/", info_query(cube, 50, 35, 1, "2024", "application/json")).body)
     for value in line["values"]:
         pixel = cube.dates[value["time"]][35, 50]
@@ -317,10 +339,17 @@ def check_dates(server, cube, days, versions):
         assert (pixels[..., 2] == numpy.arange(cube.width) % 256).all()
 
 
+def check_overviews(server, cube, days, versions):
+    for day in days:
+        pixels = smaller(server, cube, day, 4)
+        found = set(map(tuple, pixels[..., [0, 1, 3]].reshape(-1, 3)))
+        assert len(found) == 1 and found.pop()[0] in versions, (day, found)
+
+
 @pytest.mark.parametrize("store", STORES)
 def test_readers_see_each_date_wholly(tmp_path, database, server_of, store):
     """One version after the other is ingested while others read: each date is of one version, and never gone."""
-    cube = Cube(tmp_path, database, store, size=(160, 120))
+    cube = Cube(tmp_path, database, store, size=(160, 120), chunk="<overviews>2</overviews>", resample="bilinear")
     server = server_of(cube)
     versions, count = range(4), 24
     paths = {version: stacks(cube, version, count) for version in versions}
@@ -337,6 +366,7 @@ def test_readers_see_each_date_wholly(tmp_path, database, server_of, store):
                 assert len(days) >= seen, "a date has gone"
                 seen = len(days)
                 check_dates(client, cube, chooser.sample(days, min(3, len(days))), versions)
+                check_overviews(client, cube, chooser.sample(days, min(3, len(days))), versions)
                 if days:
                     line = json.loads(client.get("/", info_query(cube, 77, 55, 1, "2024", "application/json")).body)
                     assert len(line["values"]) >= len(days)
@@ -365,7 +395,7 @@ def test_readers_see_each_date_wholly(tmp_path, database, server_of, store):
 
 @pytest.mark.parametrize("store", STORES)
 def test_a_killed_ingestion_can_be_run_again(tmp_path, database, server_of, store):
-    cube = Cube(tmp_path, database, store, size=(160, 120))
+    cube = Cube(tmp_path, database, store, size=(160, 120), chunk="<overviews>2</overviews>", resample="bilinear")
     server = server_of(cube)
     first, second = stacks(cube, 1, 40), stacks(cube, 2, 40)
     command = cube.command("--quiet", "--cachelimit", "1M", "--date", "2024-01-01/P1D")
@@ -382,10 +412,12 @@ def test_a_killed_ingestion_can_be_run_again(tmp_path, database, server_of, stor
         days = cube.listed()
         assert len(days) >= 8
         check_dates(server, cube, chooser.sample(days, 8), (1, 2))
+        check_overviews(server, cube, chooser.sample(days, 8), (1, 2))
     assert killed > 0
     cube.ingest("--cachelimit", "1M", "--date", "2024-01-01/P1D", *second)
     assert len(cube.listed()) == 40
     check_dates(server, cube, cube.listed(), (2,))
+    check_overviews(server, cube, cube.listed(), (2,))
 
 
 def test_an_ingestion_that_waits_for_another_can_be_interrupted(tmp_path, database):
@@ -507,6 +539,27 @@ def test_many_dates_in_a_chunk_are_spooled(tmp_path, database, server_of):
         assert (shown(server, cube, day) == cube.dates[day]).all()
     done = cube.run("--cachelimit", "1M", "--scratch", tmp_path / "nowhere", "--date", "2025-01-01/P1D", *paths)
     assert done.returncode == 1 and "scratch file" in done.stderr and len(cube.listed()) == 40
+
+
+def test_memory_is_bounded_where_images_are_wide_and_chunks_tall(tmp_path, database):
+    """A row of chunks is 268 MB as it is decoded, and what is stored is a transaction of 67 MB."""
+    width, height = 1 << 17, 512
+    cube = Cube(tmp_path, database, "sqlite3", size=(width, height), bands="gray", chunk="<chunk>512 512 1</chunk><overviews>1</overviews>")
+    path = tmp_path / "wide.png"
+    Image.fromarray(numpy.tile(numpy.arange(width, dtype=numpy.uint8), (height, 1))).save(path, compress_level=1)
+    command = cube.command("--json", "--cachelimit", "16M", "--scratch", tmp_path, "--date", "2024-01-01", path)
+    # By a small process in between: what its parent has at the moment of a fork counts as a program's own.
+    script = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    done = subprocess.run([sys.executable, "-c", script, *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    *_, report, kilobytes = done.stdout.splitlines()
+    assert json.loads(report)["spooled"] and int(kilobytes) < 100 * 1024, done.stdout
+    with sqlite3.connect(tmp_path / "cube.db") as file:
+        for x in (0, 77, 255):
+            expected = bytes(i % 256 for i in range(512)) * 512
+            assert file.execute("select data from chunks where y = 0 and x = ?", (x,)).fetchone()[0] == expected
+        assert file.execute("select count(*), sum(length(data)) from chunks where y > 0").fetchone() == (128, width * height // 4)
+    file.close()
 
 
 def bounded(size):

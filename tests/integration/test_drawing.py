@@ -49,7 +49,7 @@ def blob(random_numbers, x, y, radius):
 
 
 def make_shapes(path):
-    """300 areas of the world in three kinds, some far larger than a tile."""
+    """300 areas in three kinds, some far larger than a tile, none beyond the antimeridian."""
     numbers = random.Random(7)
     reference = osr.SpatialReference()
     reference.ImportFromEPSG(3857)
@@ -62,7 +62,7 @@ def make_shapes(path):
         radius = 10 ** numbers.uniform(4, 6.3)
         feature = ogr.Feature(layer.GetLayerDefn())
         feature.SetField("kind", kind)
-        feature.SetGeometry(blob(numbers, numbers.uniform(-HALF, HALF), numbers.uniform(-HALF, HALF), radius))
+        feature.SetGeometry(blob(numbers, numbers.uniform(radius - HALF, HALF - radius), numbers.uniform(-HALF, HALF), radius))
         layer.CreateFeature(feature)
         features.append((kind, feature.GetGeometryRef().ExportToWkb().hex()))
     return features

@@ -266,9 +266,11 @@ def test_other_stores(tmp_path, kind):
     site = Site(tmp_path, cache="".join(f'<cache name="{name}" type="{kind}">{where}</cache>'
                                         for name in ("png", "jpeg", "mixed")))
     pixels = picture(300, 200, 13)
-    site.good("png", save(tmp_path / "a.png", pixels, 128, 640))
-    site.good("png", save(tmp_path / "b.png", pixels, 400, 650))
+    first, last = (json.loads(site.good("png", "--json", path).stdout.splitlines()[-1])
+                   for path in (save(tmp_path / "a.png", pixels, 128, 640), save(tmp_path / "b.png", pixels, 400, 650)))
+    assert 0 == first["store_before"] < first["store_after"] == last["store_before"] <= last["store_after"]
     if kind == "disk":
+        assert last["store_after"] == sum(path.stat().st_blocks * 512 for path in (tmp_path / "tiles").rglob("*.png"))
         assert len(list((tmp_path / "tiles").rglob("*.png"))) == len(
             World().draw(pixels, 128, 640).draw(pixels, 400, 650).overviews().tiles())
     else:

@@ -278,14 +278,16 @@ def test_readers_find_each_tile_as_it_was_or_as_it_is_to_be(tmp_path):
     for reader in readers:
         reader.start()
     try:
+        wait_until(lambda: all(reader.snapshots for reader in readers), "a look of each reader before")
         site.good("png", *(second * 3), "-n", "2")
+        before = [reader.snapshots for reader in readers]
+        wait_until(lambda: all(reader.snapshots > count for reader, count in zip(readers, before)), "a look of each reader afterwards")
     finally:
         for reader in readers:
             reader.stop.set()
             reader.join()
     compare(site.tiles("png"), new)
     assert [reader.wrong[:3] for reader in readers] == [[], []]
-    assert all(reader.snapshots > 1 for reader in readers)
 
 
 class Client(threading.Thread):

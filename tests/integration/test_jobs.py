@@ -8,14 +8,14 @@ import time
 
 import pytest
 from conftest import wait_until
-from jobs_site import Queue, boxes, check_same, last_line, seeded_alone, wms
+from jobs_site import Queue, boxes, last_line, seeded_alone, wms
 from origin import Origin
 from postgres import Postgres
 
 
 @pytest.fixture(scope="module")
 def database():
-    with Postgres(settings=["max_connections=50"]) as server:
+    with Postgres(settings=["max_connections=100"]) as server:
         yield server
 
 
@@ -40,7 +40,7 @@ def test_four_workers_draw_every_tile_once(tmp_path, database, origin):
     shown = queue.job(job)
     assert shown["state"] == "done" and shown["done"] == shown["metatiles"] == len(drawn_alone)
     assert shown["tiles"] == len(expected) and shown["skipped"] == shown["failed"] == 0
-    check_same(queue.tiles(), expected)
+    assert queue.tiles() == expected
     drawn = boxes(origin)[len(drawn_alone):]
     assert sorted(drawn) == sorted(drawn_alone)  # each once, by whomever
     assert sum(result["done"] for result in results) == len(drawn) and sum(r["done"] > 0 for r in results) > 1
@@ -67,7 +67,7 @@ def test_workers_killed_at_random_in_namespaces_of_their_own(tmp_path, database)
     shown = queue.job(job)
     assert shown["state"] == "done" and shown["failed"] == 0
     assert shown["done"] + shown["skipped"] == shown["metatiles"]  # each counted once, whoever died over it
-    check_same(queue.tiles(), expected)
+    assert queue.tiles() == expected
 
 
 def test_an_interrupt_gives_back_what_is_leased(tmp_path, database, origin):
@@ -301,12 +301,81 @@ def test_an_area_limits_a_job(tmp_path, database):
         last_line(worker)
     shown = queue.job(job)
     assert shown["state"] == "done" and shown["done"] == shown["metatiles"] and shown["area"] is True
-    check_same(queue.tiles(), alone)
+    assert queue.tiles() == alone
     assert 50 < len(alone) < 400
-    for text, message in ("nonsense", "the area"), ("", "the area"), ("POLYGON EMPTY", "no polygon"):
+    for text, message in ("nonsense", "bad:1: "), ("", "bad has no polygon"), ("POLYGON EMPTY", "bad has no polygon"):
         (tmp_path / "bad").write_text(text)
         refused = queue.run("enqueue", "-t", "world", "--area", tmp_path / "bad", check=False)
         assert refused.returncode == 1 and message in refused.stderr, refused.stderr
+
+
+def test_areas_of_ogr_as_the_seeder_takes_them(tmp_path, database):
+    queue = Queue(tmp_path / "ogr", database)
+    squares = [("north", 100000.3, 200000.7), ("south", 3000000.1, -7000000.9), ("west", 1e9, 1e9)]  # the last one: nowhere
+    features = [{"type": "Feature", "properties": {"name": name}, "geometry": {"type": "Polygon", "coordinates": [
+        [[x, y], [x + 4e6, y], [x, y + 3e6], [x, y]], [[x + 1e5, y + 1e5], [x + 1e6, y + 1e5], [x + 1e5, y + 1e6], [x + 1e5, y + 1e5]]]}}
+        for name, x, y in squares]
+    features += [{"type": "Feature", "properties": {"name": "way"}, "geometry": {"type": "LineString", "coordinates": [[-1e7, 1e6], [-9e6, 4e6]]}}]
+    source = tmp_path / "source.json"
+    source.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    for number, options in enumerate((["-d", source], ["-d", source, "-w", "name = 'south' or name = 'way'"],
+                                      ["-d", source, "-s", "select * from source where name = 'north'"])):
+        alone = seeded_alone(tmp_path / f"alone{number}", 'type="dummy"/>', "0,6", *map(str, options))
+        job = queue.enqueue("-z", "0,6", "--order", "hilbert", "--side", 2, *options)
+        last_line(queue.worker("--drain", "-n", 2))
+        shown = queue.job(job)
+        assert shown["state"] == "done" and shown["done"] == shown["metatiles"] and shown["order"] == "hilbert"
+        assert queue.tiles() == alone
+        assert 30 < len(alone) < 2000
+        queue.enqueue("-z", "0,6", "-m", "delete")
+        last_line(queue.worker("--drain"))
+    degrees = tmp_path / "degrees.wkt"
+    degrees.write_text("POLYGON((1 1, 40 1, 1 40, 1 1))")
+    assert "WARNING: the area seems to be in degrees" in queue.run("enqueue", "-t", "world", "--area", degrees).stderr
+    for options, message in ((["-d", source, "-w", "name = 'none'"], "has no features"), (["-d", "nowhere"], "cannot be used"),
+                             (["-w", "x"], "need --ogr-datasource"), (["-d", source, "--area", degrees], "one of --area and"),
+                             (["-d", source, "-e", "0,0,1,1"], "one of --extent and"), (["--order", "down"], "--order cannot be")):
+        refused = queue.run("enqueue", "-t", "world", *options, check=False)
+        assert refused.returncode == 1 and message in refused.stderr, refused.stderr
+
+
+def test_a_worker_of_several_processes(tmp_path, database, origin):
+    queue = Queue(tmp_path / "processes", database, wms(origin, "/late/30/pattern?"), lease=5)
+    job = queue.enqueue("-z", "0,5", "--side", 2)
+    worker = queue.worker("--drain", "-p", 3, "-n", 2)
+    names = "select name from @mapcache_job_workers order by 1"
+    wait_until(lambda: len(queue.sql(names)) == 3, "three workers")
+    wait_until(lambda: len(boxes(origin)) > 30, "work has begun")
+    first = int(queue.sql(names)[0].rpartition(":")[2])
+    os.kill(first, signal.SIGKILL)
+    out, err = worker.communicate(timeout=100)
+    last = json.loads(out.splitlines()[-1])
+    assert worker.returncode == 1 and "ended by signal 9" in err and last["exit"] == 1, out + err
+    shown = queue.job(job)  # the others have taken over
+    assert shown["state"] == "done" and shown["done"] + shown["skipped"] == shown["metatiles"]
+    assert len(queue.tiles()) == sum(4 ** z for z in range(6)) and 0 < last["tiles"] <= 1365
+
+
+@pytest.mark.parametrize("way", ["terminal", "service", "killed"])
+def test_an_interrupt_ends_all_processes(tmp_path, database, origin, way):
+    queue = Queue(tmp_path / f"interrupt_{way}", database, wms(origin, "/late/30/pattern?"))
+    job = queue.enqueue("-z", "0,5", "--side", 2)
+    worker = queue.worker("-p", 3, start_new_session=True)
+    wait_until(lambda: len(boxes(origin)) > 30, "work has begun")
+    children = [int(name.rpartition(":")[2]) for name in queue.sql("select name from @mapcache_job_workers")]
+    if way == "killed":  # nobody is left to show anything, but the leases go back
+        worker.kill()
+        worker.communicate(timeout=60)
+    else:
+        os.killpg(worker.pid, signal.SIGINT if way == "terminal" else signal.SIGTERM)
+        out, err = worker.communicate(timeout=60)
+        last = json.loads(out.splitlines()[-1])
+        assert worker.returncode == 0 and err == "" and last["exit"] == 0, out + err
+    wait_until(lambda: queue.sql("select count(*) from @mapcache_job_workers") == ["0"], "all have said good-bye")
+    wait_until(lambda: not any(os.path.exists(f"/proc/{child}") for child in children), "all have gone")
+    assert queue.sql("select count(*) from @mapcache_job_units where state = 'leased'") == ["0"]
+    shown = queue.job(job)
+    assert shown["state"] == "open" and (way == "killed" or last["done"] == shown["done"])
 
 
 def test_a_rate_is_shared_by_all_workers(tmp_path, database):

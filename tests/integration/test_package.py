@@ -13,7 +13,7 @@ from conftest import APACHE_MODULES, GRID, ROOT, Program, Web, free_port, listen
 HEADERS = sorted((ROOT / "include/mapcache").glob("*.h"))
 MODULES = ["usr/lib/apache2/modules/mod_mapcache.so", "usr/lib/mapcache/mapcache-curl.so",
            "usr/lib/mapcache/mapcache-gdal.so", "usr/lib/mapcache/mapcache-json.so",
-           "usr/lib/mapcache/mapcache-postgres.so", "usr/lib/mapcache/mapcache-svg.so",
+           "usr/lib/mapcache/mapcache-postgres.so", "usr/lib/mapcache/mapcache-svg.so", "usr/lib/mapcache/mapcache-gif.so",
            "usr/lib/mapcache/mapcache-tiff.so", "usr/lib/libmapcache.so.2"]
 FILES = ["etc/apache2/mods-available/mapcache.load", "etc/apache2/mods-available/mapcache.conf", "usr/bin/mapcache",
          "usr/bin/mapcache_seed", "usr/bin/mapcache_detail", "usr/bin/mapcache.fcgi", "usr/lib/cgi-bin/mapcache", "usr/lib/libmapcache.so",

@@ -39,11 +39,23 @@ COLUMNS = {
                                           "ST_SetSRID('LINESTRING(100 100, NaN 200, 300 300)'::geometry, 3857)",
                                           "ST_SetSRID(ST_MakePoint('Infinity', 5), 3857)"]),
 }
+# Kinds of geometry, and one of them at x, y.
+PIECES = {
+    "points": ("Point", "ST_SetSRID(ST_MakePoint(x, y), 3857)"),
+    "spots": ("MultiPointM", "ST_SetSRID(ST_Collect(ST_MakePointM(x, y, i), ST_MakePointM(x + 4, y + 4, 1)), 3857)"),
+    "lines": ("LineStringZ", "ST_SetSRID(ST_MakeLine(ST_MakePoint(x, y, 1), ST_MakePoint(x + 8, y + i % 9, 2)), 3857)"),
+    "areas": ("MultiPolygon", "ST_Multi(ST_Collect(ST_MakeEnvelope(x, y, x + 4, y + 5, 3857), ST_MakeEnvelope(x + 5, y, x + 8, y + 3, 3857)))"),
+}
 RULE = '<Rule>{0}<PolygonSymbolizer><Fill><CssParameter name="fill">#c04020</CssParameter></Fill></PolygonSymbolizer></Rule>'
 EQUAL = "<PropertyIsEqualTo><PropertyName>{}</PropertyName><Literal>{}</Literal></PropertyIsEqualTo>"
 COUNTED = [(EQUAL.format("small", -32768), "#ff0000"), (EQUAL.format("middle", -2147483648), "#00ff00"),
            (EQUAL.format("large", -9223372036854775808), "#0000ff"), (EQUAL.format("large", 9223372036854775807), "#ffff00"),
            (EQUAL.format("large", "4.0"), "#00ffff"), ('<FeatureId fid="counted.9"/>', "#ff00ff")]
+NONE = "<PropertyIsNull><PropertyName>{}</PropertyName></PropertyIsNull>"
+PIECE_RULES = [("606060", f"<Not>{EQUAL.format('gid', -5)}</Not>"), ("ff0000", NONE.format("word")), ("00ff00", NONE.format("whole")), ("0000ff", EQUAL.format("whole", -9223372036854775808)),
+               ("ffff00", EQUAL.format("word", "ÿ")), ("ff00ff", EQUAL.format("word", "\\xff")), ("00ffff", NONE.format("short")),
+               ("808000", EQUAL.format("word", "outside")), ("008080", f"<Not>{NONE.format('long')}</Not>"),
+               ("800080", EQUAL.format("word", "")), ("408040", '<FeatureId fid="in.9"/>')]
 LINES = """<Rule><LineSymbolizer><Stroke><CssParameter name="stroke">#204080</CssParameter>
   <CssParameter name="stroke-width">3</CssParameter></Stroke></LineSymbolizer></Rule>"""
 
@@ -89,6 +101,17 @@ def database():
             CASE i % 5 WHEN 2 THEN -9223372036854775808 WHEN 3 THEN 9223372036854775807 ELSE i END, ST_MakeEnvelope(x, y, x + 9, y + 9, 3857)
             FROM (SELECT i, (i % 100) * 10 AS x, (i / 100) * 10 AS y FROM generate_series(0, 9999) i) t;
           CREATE INDEX ON counted USING gist(geom); ANALYZE counted""")
+        server.sql("""CREATE TABLE aside(geom geometry(Point, 3857)); INSERT INTO aside SELECT ST_SetSRID(ST_MakePoint(0, i % 1000), 3857)
+          FROM generate_series(1, 20000) i; INSERT INTO aside SELECT ST_SetSRID(ST_MakePoint(i % 961 + 40, i % 991), 3857)
+          FROM generate_series(1, 3000) i; CREATE INDEX ON aside USING gist(geom); ANALYZE aside""")
+        for name, (kind, shape) in PIECES.items():
+            server.sql(f"""CREATE TABLE in_{name}(gid int, word text, long text, whole bigint, short smallint, geom geometry({kind}, 3857));
+              INSERT INTO in_{name} SELECT i, (ARRAY['a', '', 'ÿ', NULL, E'\\\\xff'])[i % 5 + 1], CASE WHEN i % 900 = 0 THEN repeat(md5(i::text), 90) END,
+                (ARRAY[-9223372036854775808, 9223372036854775807, NULL, -1, 0, 128])[i % 6 + 1], nullif(i % 7, 3),
+                CASE WHEN i % 1000 = 999 THEN NULL WHEN i % 1000 = 998 THEN ST_SetSRID('{kind} EMPTY'::geometry, 3857) ELSE {shape} END
+                FROM (SELECT i, (i * 37 % 100) * 10.0 AS x, (i * 7 / 100 % 100) * 10.0 AS y FROM generate_series(0, 9999) i) t;
+              INSERT INTO in_{name} SELECT -1, 'outside', NULL, 1, 1, ST_Translate(geom, 950 - ST_XMin(geom), 0) FROM in_{name} WHERE gid = 2;
+              CREATE INDEX ON in_{name} USING gist(geom); ANALYZE in_{name}""")
         server.sql(f"""CREATE TABLE huge(id int, geom geometry(Geometry, 3857)); ALTER TABLE huge ALTER geom SET STORAGE EXTERNAL;
           INSERT INTO huge SELECT id, geom FROM plain; CREATE INDEX ON huge USING gist(geom);
           INSERT INTO huge SELECT 1, ST_Segmentize(ST_SetSRID('LINESTRING(0 0, 1000 0, 1000 1000, 0 0)'::geometry, 3857), {3414 / 9e6})""")
@@ -123,6 +146,14 @@ def maps(database, build):
         for name in ("arcs", "chords"):
             for transfer in ("binary", "twkb"):
                 made.add(f"{name}_{transfer}", f"<table>{name}</table><transfer>{transfer}</transfer><style>{folder}/lines.sld</style>")
+        (folder / "pieces.sld").write_text(SLD.format(rules="".join(
+            f"""<Rule><Filter>{wanted}</Filter><PointSymbolizer><Graphic><Mark><WellKnownName>square</WellKnownName>
+              <Fill><CssParameter name="fill">#{color}</CssParameter></Fill></Mark><Size>5</Size></Graphic></PointSymbolizer></Rule>"""
+            for color, wanted in PIECE_RULES)))
+        made.add("aside", "<table>aside</table>")
+        for name in PIECES:
+            for transfer in ("hex", "auto"):
+                made.add(f"in_{name}_{transfer}", f"<table>in_{name}</table><id>gid</id><transfer>{transfer}</transfer><style>{folder}/pieces.sld</style>")
         (folder / "counted.sld").write_text(SLD.format(rules="".join(
             f'<Rule><Filter>{condition}</Filter><PolygonSymbolizer><Fill><CssParameter name="fill">{fill}</CssParameter></Fill>'
             '</PolygonSymbolizer></Rule>' for condition, fill in COUNTED)))
@@ -307,11 +338,41 @@ def test_whole_numbers_of_many_rows_are_the_same_numbers(maps, database):
     maps.draw("counted", BOX)
     many = maps.draw("counted", BOX, (1000, 1000))
     asked = statements(database)[before:]
-    assert asked[-1].startswith("COPY (SELECT") and asked[-1].count("::int8") == 4, asked
+    assert asked[-1].startswith("COPY (SELECT") and asked[-1].count("int8send") == 4, asked
     assert numpy.array_equal(few, many[990:, :100])
+    part = maps.draw("counted", (0.0, 0.0, 1000.0, 500.0), (1000, 500))
+    asked = statements(database)[before:]
+    assert asked[-1].startswith("COPY (SELECT") and "int8send" not in asked[-1] and asked[-1].count("::int8") == 4, asked
+    assert numpy.array_equal(part, many[500:])
     seen = [tuple(many[995, 10 * i + 5, :3]) for i in range(10)]
     colors = [(255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0)]
     assert seen == colors + [(0, 255, 255)] + colors + [(255, 0, 255)], seen
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_a_whole_table_comes_in_pieces(maps, database, name):
+    """Many features in one value: the same map as of rows one by one, of the whole table, nearly all and half of it."""
+    for box, together in (((-20.0, -20.0, 1020.0, 1020.0), True), ((-20.0, -20.0, 940.0, 1020.0), True), ((-20.0, -20.0, 500.0, 1020.0), False)):
+        size = (round(box[2] - box[0]), 1040)
+        maps.draw(f"in_{name}_auto", box, size)
+        before = len(statements(database))
+        found = maps.draw(f"in_{name}_auto", box, size)
+        text = statements(database)[before:][-1]
+        assert text.startswith("COPY") and ("string_agg" in text) == together and ("&&" in text) != together, text
+        assert numpy.array_equal(found, maps.draw(f"in_{name}_hex", box, size)), box
+        colors = {"%02x%02x%02x" % tuple(c) for c in numpy.unique(found[found[..., 3] == 255][:, :3], axis=0)}
+        beside = {"808000"} if box[2] < 950 else set()
+        assert {color for color, _ in PIECE_RULES} - beside <= colors, (colors, box)
+
+
+def test_a_map_that_leaves_most_rows_to_the_side_reads_few(maps, database):
+    """However much of the table's bounds it holds."""
+    draw = (lambda: maps.draw("aside", (20.0, -20.0, 1020.0, 1020.0), (1000, 1040)))
+    first = draw()
+    before = len(statements(database))
+    assert numpy.array_equal(first, draw())
+    text = statements(database)[before:][-1]
+    assert text.startswith("COPY") and "&&" in text, text
 
 
 def test_no_plan_is_compiled(maps):

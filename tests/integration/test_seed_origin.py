@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from conftest import wait_until
 from origin import png
+from postgres import Postgres
 from test_seed_resume import Site
 
 WORKERS = 8
@@ -143,22 +144,34 @@ def test_it_ends_soon_although_the_origin_hangs(tmp_path, workers, end):
         assert result.returncode == 0 and len(site.tiles()) >= sum(4 ** z for z in range(4))
 
 
+class Clock:
+    """The time of day of programs that run in `environment`; the monotonic clock stays as it is."""
+    def __init__(self, folder):
+        self.file = folder / "clock"
+        self.set("+0")
+        self.environment = os.environ | {
+            "LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(self.file), "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_FORCE_MONOTONIC_FIX": "0",  # which ends every wait by the monotonic clock at once
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
+
+    def set(self, offset):
+        self.file.write_text(offset)
+
+    def start(self, command):
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
+
+
 @pytest.mark.skipif(FAKETIME is None, reason="needs libfaketime")
 def test_the_clock_may_be_set(tmp_path):
     """An hour back and two forth: rate, commits and checkpoint go on as if nothing had happened."""
     with Slow() as origin:
         origin.delay = 0
-        site, clock = origin.site(tmp_path), tmp_path / "clock"
-        clock.write_text("+0")
-        environment = os.environ | {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
-                                    "FAKETIME_FORCE_MONOTONIC_FIX": "0",  # which ends every wait by the monotonic clock at once
-                                    "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
+        site, clock = origin.site(tmp_path), Clock(tmp_path)
         began = time.monotonic()
-        run = subprocess.Popen(site.command("-z", "5,5", "-n", "2", "--rate-limit", "256", "--json", "--checkpoint", site.place),
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        run = clock.start(site.command("-z", "5,5", "-n", "2", "--rate-limit", "256", "--json", "--checkpoint", site.place))
         for at, offset in (20, "-3600"), (60, "+7200"), (110, "+0"):
             wait_until(lambda at=at: run.poll() is not None or (site.place.exists() and site.done() >= at), f"{at} metatiles")
-            clock.write_text(offset)
+            clock.set(offset)
         out, err = run.communicate(timeout=60)
         took = time.monotonic() - began
         last = json.loads(out.splitlines()[-1])
@@ -167,3 +180,42 @@ def test_the_clock_may_be_set(tmp_path):
         assert 255 * 4 / 256 - 0.1 <= took < 30 and last["seconds"] < 30
         assert sum(last["time"].values()) < 60 and re.search(r'"exit":0', out)
         assert len(site.tiles()) == 1024
+
+
+@pytest.mark.skipif(FAKETIME is None, reason="needs libfaketime")
+def test_the_clock_may_be_set_while_an_origin_is_waited_for(tmp_path):
+    """Deadlines are no times of day: two hours later is not too late."""
+    with Slow() as origin:
+        origin.delay = 1000
+        site, clock = origin.site(tmp_path), Clock(tmp_path)
+        run = clock.start(site.command("-z", "0,1", "-n", "2"))
+        wait_until(lambda: origin.now == 2, "two requests")
+        clock.set("+7200")
+        time.sleep(0.5)  # for a wait that would end; none does
+        origin.delay = 0
+        origin.free.set()
+        out, err = run.communicate(timeout=60)
+        assert run.returncode == 0 and err == "" and len(site.tiles()) == 5, out + err
+
+
+@pytest.mark.skipif(FAKETIME is None, reason="needs libfaketime")
+def test_the_clock_may_be_set_while_a_database_is_waited_for(tmp_path):
+    with Postgres() as database:
+        store = f"<connection>{database.connection()}</connection><table>kept</table>"
+        site, clock = Site(tmp_path, cache="postgresql", store=store), Clock(tmp_path)
+        assert site.seed("-z", "0,0").returncode == 0
+        holder = subprocess.Popen(["psql", "-q", "-X", database.connection()], stdin=subprocess.PIPE, text=True)
+        holder.stdin.write("begin; lock table kept in access exclusive mode;\n")
+        holder.stdin.flush()
+        waiting = "select count(*) from pg_locks where not granted"
+        wait_until(lambda: database.sql("select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted and "
+                                        "relation = 'kept'::regclass") == ["1"], "the lock")
+        run = clock.start(site.command("-z", "1,2", "-n", "2"))
+        wait_until(lambda: database.sql(waiting) == ["2"], "two that wait")
+        clock.set("+7200")
+        time.sleep(0.5)
+        assert database.sql(waiting) == ["2"]
+        holder.communicate("commit;\n", timeout=60)
+        out, err = run.communicate(timeout=60)
+        assert run.returncode == 0 and err == "", out + err
+        assert database.sql("select count(*) from kept") == ["21"]

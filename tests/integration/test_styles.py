@@ -140,6 +140,34 @@ def test_content_inside_of_the_style(studio):
     assert studio.draw(point(picture("icon.jpg")), 100, 80)[36:44, 44:56, 3].all()
 
 
+def test_gifs(studio):
+    """Plain, woven, with a transparent colour, of several pictures, one that does not fill its screen; broken ones are told."""
+    studio.shapes([("POINT(50 40)", {"n": 1})])
+    styles, own = studio.folder / "styles", numpy.zeros((24, 31, 3), numpy.uint8)
+    own[..., 0], own[..., 1], own[..., 2] = numpy.arange(31) * 8, (numpy.arange(24) * 10)[:, None], 77
+    image = Image.fromarray(own).quantize(200)
+    wanted = numpy.asarray(image.convert("RGBA"))
+    for more in ({"interlace": 0}, {"interlace": 1}, {"save_all": True, "append_images": [image.rotate(90)], "duration": 100}):
+        image.save(styles / "icon.gif", **more)
+        shown = studio.draw(point(picture("icon.gif")), 100, 80)
+        left, top, right, bottom = box_of(shown)
+        assert numpy.array_equal(shown[top:bottom, left:right], wanted), more
+    index = int(numpy.asarray(image)[0, 0])
+    image.save(styles / "icon.gif", transparency=index)
+    shown = studio.draw(point(picture("icon.gif")), 100, 80)[top:bottom, left:right]
+    assert numpy.array_equal(shown[..., 3] == 0, numpy.asarray(image) == index)
+    data = (styles / "icon.gif").read_bytes()
+    data = data[:6] + (40).to_bytes(2, "little") + (20).to_bytes(2, "little") + data[10:]
+    (styles / "other.gif").write_bytes(data)  # a screen that is wider and less high than its picture
+    shown = studio.draw(point(picture("other.gif", "<se:AnchorPoint><se:AnchorPointX>0</se:AnchorPointX><se:AnchorPointY>1"
+                                                   "</se:AnchorPointY></se:AnchorPoint>")), 100, 80)
+    assert numpy.array_equal(shown[41:60, 51:81], numpy.where((numpy.asarray(image) == index)[..., None], 0, wanted)[1:20, 1:])
+    assert not shown[:40].any() and not shown[60:].any()
+    (styles / "broken.gif").write_bytes(data[:-200])
+    studio.write(point(picture("broken.gif")))
+    assert not studio.draw(None, 100, 80).any() and "GIF" in studio.log
+
+
 def test_a_replaced_file_is_seen(studio):
     studio.shapes([("POINT(50 40)", {"n": 1})])
     path = studio.folder / "styles/changing.png"
@@ -154,10 +182,10 @@ def test_a_replaced_file_is_seen(studio):
 
 @pytest.mark.parametrize("href, reason", [
     ("http://example.org/a.png", "no file of this machine"), ("../outside.png", "not in the style's folder"),
-    ("link.png", "not in the style's folder"), ("/etc/passwd", "no PNG, JPEG or SVG"), ("nothing.png", "not in the style's folder"),
+    ("link.png", "not in the style's folder"), ("/etc/passwd", "no PNG, JPEG, GIF or SVG"), ("nothing.png", "not in the style's folder"),
     ("/nothing/at/all.png", "not there"), ("data:image/png;base64,AAAA", "no file of this machine"),
     ("${strConcat(a,b)}.png", "an expression inside"), ("/srv/${icon}.png", "outside of the style's folder"),
-    ("base64:AAAA", "no PNG, JPEG or SVG")])
+    ("base64:AAAA", "no PNG, JPEG, GIF or SVG")])
 def test_files_that_cannot_be_drawn_are_named(studio, href, reason):
     studio.shapes([("POINT(50 40)", {"n": 1})])
     code, said = studio.check(point(picture(href)))
@@ -253,6 +281,99 @@ def test_offsets_of_areas(studio):
         assert columns == wanted, offset
 
 
+# ---- Characters of fonts ----
+
+def character(family, code, size, more=""):
+    """As QGIS writes a font marker."""
+    return (f'<se:Graphic><se:Mark><se:OnlineResource xlink:type="simple" xlink:href="ttf://{family}"/><se:Format>ttf</se:Format>'
+            f"<se:MarkIndex>{code}</se:MarkIndex><se:Fill>{parameters(fill='#0000ff')}</se:Fill></se:Mark><se:Size>{size}</se:Size>"
+            f"{more}</se:Graphic>")
+
+
+def test_characters_of_fonts_are_marks(studio):
+    """U+25A0 is a square of ink, U+25AC a wide bar, U+25CB a ring: the larger side of the ink is the size."""
+    studio.shapes([("POINT(50 40)", {"turn": 90})])
+    font = "ttf://DejaVu Sans#0x"
+    image = studio.draw(point(mark(font + "25A0", 30)), 100, 80)
+    assert box_of(image) == (35, 25, 65, 55) and tuple(image[40, 50]) == (255, 0, 0, 255)
+    left, top, right, bottom = box_of(studio.draw(point(mark(font + "25AC", 30)), 100, 80))
+    assert (left, right) == (35, 65) and 5 < bottom - top < 20
+    by_attribute = "<se:Rotation><ogc:PropertyName>turn</ogc:PropertyName></se:Rotation>"
+    for more in ("<se:Rotation>90</se:Rotation>", by_attribute):
+        turned = box_of(studio.draw(point(mark(font + "25AC", 30, more=more)), 100, 80))
+        assert (turned[1], turned[3]) == (25, 55) and abs((turned[2] - turned[0]) - (bottom - top)) <= 2, more
+    ring = studio.draw(point(mark(font + "25CB", 40, stroke="#000000", width=2)), 100, 80)
+    assert not ring[40, 50].any()  # its hole
+    outer = [x for x in range(100) if ring[40, x, 3] > 0]
+    assert outer[0] in (28, 29) and outer[-1] in (70, 71)  # half of the stroke lies outside
+    square = studio.draw(point(mark(font + "25A0", 30, stroke="#000000", width=4)), 100, 80)
+    assert box_of(square) == (33, 23, 67, 57)
+    assert tuple(square[40, 50]) == (255, 0, 0, 255) and tuple(square[40, 35]) == (0, 0, 0, 255)
+    # As QGIS writes it, the size is the em: a capital of this font is 0.73 of it high.
+    left, top, right, bottom = box_of(studio.draw(point(character("DejaVu Sans", 72, 40)), 100, 80))
+    assert bottom - top in (29, 30, 31) and abs((left + right) / 2 - 50) <= 1
+
+
+def test_a_font_that_is_not_there_is_named(studio):
+    studio.shapes([("POINT(50 40)", {"n": 1})])
+    code, said = studio.check(point(mark("ttf://No Such Font#0x41", 30)))
+    assert code == 2 and "style.sld:" in said and 'no font of the family "No Such Font"' in said, said
+    assert not studio.draw(None, 100, 80).any()
+    assert "No Such Font" in studio.log
+    code, said = studio.check(point(mark("ttf://DejaVu Sans#0x10FFFE", 30)))
+    assert "U+10FFFE" in said, said
+
+
+# ---- Graphics behind labels ----
+
+def shield(graphic, more="", anchor=True, label="ref"):
+    place = ("<se:LabelPlacement><se:PointPlacement><se:AnchorPoint><se:AnchorPointX>0.5</se:AnchorPointX><se:AnchorPointY>0.5"
+             "</se:AnchorPointY></se:AnchorPoint></se:PointPlacement></se:LabelPlacement>") if anchor else ""
+    return style(rule(f"<se:TextSymbolizer><se:Label><ogc:PropertyName>{label}</ogc:PropertyName></se:Label><se:Font>"
+                      f"{parameters(font_family='DejaVu Sans', font_size=12)}</se:Font>{place}<se:Fill>{parameters(fill='#ffffff')}"
+                      f"</se:Fill>{graphic}{more}</se:TextSymbolizer>"))
+
+
+def options(**values):
+    return "".join(f'<se:VendorOption name="{name.replace("_", "-")}">{value}</se:VendorOption>' for name, value in values.items())
+
+
+def test_pictures_behind_labels(studio):
+    """A picture as it is, and fitted; an SVG is drawn at the size that it has in the end, not blown up."""
+    studio.shapes([("POINT(60 40)", {"ref": "A1"}), ("POINT(160 40)", {"ref": "A1 / E35"})])
+    image = studio.draw(shield(picture("icon.png")), 240, 80)
+    own = numpy.asarray(Image.open(studio.folder / "styles/icon.png"))
+    assert tuple(own[6, 2]) == (0, 120, 200, 255) and (image == own[6, 2]).all(axis=2).sum() > 20
+    image = studio.draw(shield(picture("pin.svg?fill=%23006000&amp;outline=%23000000&amp;outline-width=2"),
+                               options(graphic_resize="stretch", graphic_margin="6 8")), 240, 80)
+    one, two = box_of(image[:, :110]), box_of(image[:, 110:])
+    assert one[3] - one[1] == two[3] - two[1] and two[2] - two[0] > one[2] - one[0] + 30
+    assert abs((one[0] + one[2]) / 2 - 60) <= 1 and abs((one[1] + one[3]) / 2 - 40) <= 1.5
+    assert tuple(image[one[1] + 5, 60]) == (0, 96, 0, 255)
+    for middle in (60, 160):  # white letters in the middle of each
+        letters = (image[:, middle - 40:middle + 40] > 200).all(axis=2)
+        rows, columns = numpy.nonzero(letters)
+        assert abs((columns.min() + columns.max()) / 2 - 40) <= 2 and abs((rows.min() + rows.max()) / 2 - 40) <= 2
+    even = studio.draw(shield(mark("circle", 8, "#a00000"), options(graphic_resize="proportional")), 240, 80)
+    one = box_of(even[:, :110])
+    assert abs((one[2] - one[0]) - (one[3] - one[1])) <= 1
+
+
+def test_graphics_behind_labels_come_from_the_data(studio):
+    studio.shapes([("POINT(60 40)", {"ref": "1", "icon": "a"}), ("POINT(160 40)", {"ref": "2", "icon": "none"})])
+    image = studio.draw(shield(picture("icons/${icon}.png", "<se:Size>24</se:Size>")), 240, 80)
+    assert tuple(image[48, 50]) == (0, 120, 200, 255)
+    assert not (image[:, 110:] == (0, 120, 200, 255)).all(axis=2).any() and image[:, 110:].any()
+    color = f"<se:Fill>{parameters(fill='<ogc:PropertyName>color</ogc:PropertyName>')}</se:Fill>"
+    graphic = (f"<se:Graphic><se:Mark><se:WellKnownName>square</se:WellKnownName>{color}</se:Mark><se:Size>30</se:Size></se:Graphic>")
+    studio.shapes([("POINT(60 40)", {"ref": "1", "color": "#ff0000"}), ("POINT(160 40)", {"ref": "2", "color": "#0000ff"})])
+    image = studio.draw(shield(graphic), 240, 80)
+    assert tuple(image[30, 50]) == (255, 0, 0, 255) and tuple(image[30, 150]) == (0, 0, 255, 255)
+    computed = graphic.replace(color, f"<se:Fill><se:GraphicFill>{graphic}</se:GraphicFill></se:Fill>")
+    code, said = studio.check(shield(computed))
+    assert code == 2 and "differs between features" in said, said
+
+
 # ---- Colours ----
 
 def test_what_lies_over_what(studio):
@@ -302,6 +423,8 @@ SYMBOLS = {
     "dashes beside": f"<se:LineSymbolizer><se:Stroke>{parameters(stroke_width=3, stroke_dasharray='7.3 4.1', stroke_dashoffset=2)}</se:Stroke><se:PerpendicularOffset>-5</se:PerpendicularOffset></se:LineSymbolizer>",
     "larger": f"<se:PolygonSymbolizer><se:Fill>{parameters(fill='#80c0f0')}</se:Fill><se:PerpendicularOffset>4</se:PerpendicularOffset></se:PolygonSymbolizer>",
     "inside": f"<se:PointSymbolizer>{mark('pentagon', 17, '#e02040', '#000000', '<se:Rotation>11</se:Rotation>')}</se:PointSymbolizer>",
+    "characters": f"<se:PointSymbolizer>{mark('ttf://DejaVu Sans#0x2690', 31, '#e02040', '#000000', '<se:Rotation>11</se:Rotation>')}</se:PointSymbolizer>",
+    "characters all over": pattern(mark("ttf://DejaVu Sans#0x2663", 12.5, "#208040")),
     "pins": f"<se:PointSymbolizer>{picture('pin.svg', '<se:Size>23</se:Size><se:Rotation>20</se:Rotation>')}</se:PointSymbolizer>",
     "shadow": f"<se:PolygonSymbolizer><se:Fill>{parameters(fill='#404040')}</se:Fill><se:Displacement><se:DisplacementX>5.3</se:DisplacementX><se:DisplacementY>-4.7</se:DisplacementY></se:Displacement></se:PolygonSymbolizer>",
 }

@@ -111,6 +111,11 @@ def tileset(name, source, form="mvt", more="", grid=GRID):
             f"<cache>disk</cache><grid>{grid}</grid><format>{form}</format>{more}</tileset>")
 
 
+# Tilesets and what they are made of: each has one of metatiles beside it, whose tiles are the same.
+SINGLE = {"shapes": ("shapes", "mvt", GRID), "tables": ("tables", "mvt", GRID), "few": ("shapes", "few", GRID), "small": ("shapes", "small", GRID),
+          "degrees": ("tables", "mvt", "WGS84")}
+
+
 @pytest.fixture(scope="module")
 def config(shared_folder, database, content):
     folder = shared_folder
@@ -124,6 +129,9 @@ def config(shared_folder, database, content):
     query = (f'<layer name="open">{connection}<query><![CDATA[SELECT gid AS number, *, geom AS again FROM areas'
              " WHERE geom && !BBOX! AND open AND count > (!LEAST!)::int]]></query><geometry>geom</geometry><srid>3857</srid>"
              "<attributes>number, share,open</attributes><minzoom>1</minzoom><maxzoom>3</maxzoom></layer>")
+    numbered = "".join(f'<layer name="{name}">{connection}<query>SELECT {gid} AS gid, geom FROM points</query><geometry>geom</geometry><srid>3857</srid>'
+                       f"<id>gid</id><attributes>{wanted}</attributes></layer>" for name, gid, wanted in (
+                           ("both", "nullif(gid, gid / 5 * 5)", "gid"), ("text", "gid::text", "gid"), ("alone", "gid", "")))
     least = '<dimensions><dimension type="regex" name="least" default="0"><regex>^[0-9]+$</regex></dimension></dimensions>'
     path = folder / "vector.xml"
     path.write_text(f"""<mapcache>
@@ -140,6 +148,7 @@ def config(shared_folder, database, content):
       <source name="tables" type="postgis">{tables}</source>
       <source name="packed" type="postgis">{tables.replace("<id>", "<transfer>twkb</transfer><id>")}</source>
       <source name="query" type="postgis">{query}</source>
+      <source name="numbered" type="postgis">{numbered}</source>
       <source name="sleepy" type="postgis"><layer name="areas">{connection}<query>SELECT * FROM areas, pg_sleep(20)</query>
         <geometry>geom</geometry><srid>3857</srid></layer></source>
       <source name="missing" type="postgis"><layer name="areas">{connection}<table>nothing</table></layer></source>
@@ -149,10 +158,11 @@ def config(shared_folder, database, content):
       {tileset("either", "either")}
       {tileset("proxied", "shapes").replace("<grid>", '<grid max-cached-zoom="2" out-of-zoom-strategy="proxy">')}
       {tileset("ruled", "shapes").replace("<grid>", '<grid ruleset="north" tolerance="0">')}
-      {tileset("shapes", "shapes")}{tileset("tables", "tables")}{tileset("packed", "packed")}{tileset("query", "query", more=least)}
+      {tileset("shapes", "shapes")}{tileset("tables", "tables")}{tileset("packed", "packed")}{tileset("query", "query", more=least)}{tileset("numbered", "numbered")}
       {tileset("bare", "bare")}{tileset("few", "shapes", "few")}{tileset("small", "shapes", "small")}
       {tileset("slow", "sleepy", "slow")}{tileset("picture", "shapes", "PNG")}{tileset("degrees", "tables", grid="WGS84")}
       {tileset("box", "tables").replace("<cache>disk", "<cache>box")}
+      {"".join(tileset(f"meta-{name}", SINGLE[name][0], SINGLE[name][1], "<metatile>4 3</metatile>", SINGLE[name][2]) for name in SINGLE)}
       <tileset name="empty"><cache>disk</cache><grid>{GRID}</grid><format>mvt</format></tileset>
       <tileset name="foreign"><cache>foreign</cache><grid>{GRID}</grid><format>mvt</format></tileset>
       <tileset name="raw"><cache>foreign</cache><grid>{GRID}</grid><format>pbf</format></tileset>
@@ -454,6 +464,17 @@ def test_query_with_attributes_levels_and_dimension(web, content):
                                                      if rows[row["number"]]["count"] > 200000000}
 
 
+def test_ids_are_among_the_attributes_or_not(web, content):
+    """What the database has no number for has none, and no such attribute; the others have it once as id and once as attribute, or as id alone."""
+    rows = decode(gzip.decompress(get(web, "numbered", 0, 0, 0).body))
+    known = {number for number, _, _ in content["points"]}
+    assert {key for key, _, _ in rows["both"]} == {None, *(number for number in known if number % 5 != 0)}
+    assert sum(key is None for key, _, _ in rows["both"]) == sum(number % 5 == 0 for number in known)
+    assert all(attributes == ({} if key is None else {"gid": key}) for key, attributes, _ in rows["both"])
+    assert {key for key, _, _ in rows["text"]} == known and all(attributes == {"gid": str(key)} for key, attributes, _ in rows["text"])
+    assert {key for key, _, _ in rows["alone"]} == known and all(attributes == {} for _, attributes, _ in rows["alone"])
+
+
 def test_no_attributes_when_none_are_wanted(web):
     layers = decode(gzip.decompress(get(web, "bare", 1, 0, 0).body))
     assert layers["areas"] and all(row[1] == {} for row in layers["areas"])
@@ -590,6 +611,17 @@ def test_budget_of_bytes(web):
     assert 2048 < len(body) <= 4096 and sum(map(len, decode(body).values())) > 3
 
 
+@pytest.mark.parametrize("name", SINGLE)
+def test_tiles_of_metatiles_are_the_same(web, name):
+    """To the last bit; also at the end of the grid, where metatiles are smaller, where rows count upwards, and where memory is for fewer tiles (small)."""
+    grid = SINGLE[name][2]
+    for z, x, y in some_tiles(8, 40, (0, 1, 2, 3, 4)):
+        y = y // 2 if grid == "WGS84" else y
+        alone, together = (web.get(f"/mc/gmaps/{layer}@{grid}/{z}/{x}/{y}.mvt", {"Accept-Encoding": "gzip"}) for layer in (name, f"meta-{name}"))
+        assert alone.status == together.status == 200, (alone.body, together.body)
+        assert alone.body == together.body, (z, x, y)
+
+
 def test_budget_of_time(web, config):
     before = counter(web, "vector_late_total")
     for _ in range(2):
@@ -675,7 +707,7 @@ def test_seeding(web, config, build):
 
 
 REFUSED = {
-    "<metatile>2 2</metatile>": "cannot have a <metatile>",
+    "<metatile>20 20</metatile>": "cannot have a <metatile> of more than 256 tiles",
     "<metabuffer>5</metabuffer>": "cannot have a <metabuffer>",
     '<dimensions><assembly_type>stack</assembly_type><dimension type="values" name="a" default="b">b</dimension></dimensions>':
         "cannot have an <assembly_type>",

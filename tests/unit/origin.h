@@ -108,7 +108,7 @@ origin_last(const origin *o, const char *name)
 __attribute__((unused)) static double
 seconds_since(apr_time_t begin)
 {
-    return (double)(apr_time_now() - begin) / APR_USEC_PER_SEC;
+    return (double)(mc_clock_now() - begin) / APR_USEC_PER_SEC;
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "mapcache/ctx.h"
 
 static apr_pool_t *pool;

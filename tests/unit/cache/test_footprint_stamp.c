@@ -355,7 +355,7 @@ START_TEST(a_locked_file_is_an_error_until_it_is_free)
     sqlite3 *db;
     ck_assert_int_eq(sqlite3_open(apr_pstrcat(pool, folder, "/a.db", NULL), &db), SQLITE_OK);
     ck_assert_int_eq(sqlite3_exec(db, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
-    ctx.deadline = apr_time_now() + 200000;
+    ctx.deadline = mc_clock_now() + 200000;
     ck_fails(UNAVAILABLE, show(cache, "a", 3, 1, 2).error);
     ctx.deadline = 0;
     ck_assert_int_eq(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);

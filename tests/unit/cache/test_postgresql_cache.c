@@ -14,7 +14,7 @@ begin(void)
     start();
     server = database_start(NULL);
     process.postgres = mc_postgres_create(8, 1, 60 * APR_USEC_PER_SEC, true);
-    ctx.deadline = apr_time_now() + 60 * APR_USEC_PER_SEC;
+    ctx.deadline = mc_clock_now() + 60 * APR_USEC_PER_SEC;
 }
 
 static void

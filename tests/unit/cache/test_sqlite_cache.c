@@ -249,15 +249,15 @@ START_TEST(a_lock_of_another_process_ends_with_the_deadline)
     mc_tile *tile;
     mc_cache *locked[] = { cache, fresh }; /* with an open handle, and without one */
     for (int i = 0; i < 2; i++) {
-        apr_time_t begin = apr_time_now();
+        apr_time_t begin = mc_clock_now();
         ctx.deadline = begin + apr_time_from_msec(200);
         ck_fails(UNAVAILABLE, mc_cache_get(&tile, locked[i], &key, &ctx, pool));
-        ck_assert_int_lt(apr_time_now() - begin, apr_time_from_sec(15));
-        begin = apr_time_now();
+        ck_assert_int_lt(mc_clock_now() - begin, apr_time_from_sec(15));
+        begin = mc_clock_now();
         ctx.deadline = begin + apr_time_from_msec(200);
         mc_put write = { .key = key, .data = mc_buf_attach(mc_buf_copy("x", 1), pool) };
         ck_fails(UNAVAILABLE, mc_cache_put(locked[i], &write, 1, &ctx));
-        ck_assert_int_lt(apr_time_now() - begin, apr_time_from_sec(15));
+        ck_assert_int_lt(mc_clock_now() - begin, apr_time_from_sec(15));
     }
     expect(immutable, &key, "tile"); /* takes no locks */
     ctx.deadline = 0;
@@ -503,9 +503,76 @@ START_TEST(a_series_of_gets_holds_one_file)
 }
 END_TEST
 
+/* More tiles than are read at once, and only some of the level's. */
+static void
+check_list(const char *type, mc_origin origin)
+{
+    enum { SIDE = 100, TILES = 5000 };
+    static mc_level wide[] = { { 1000, 128, 128 } };
+    static mc_put tiles[TILES];
+    const mc_grid own = { .name = "G",
+                          .tile_width = 1,
+                          .tile_height = 1,
+                          .level_count = 1,
+                          .levels = wide,
+                          .origin = origin,
+                          .extent = { 0, 0, 128000, 128000 } };
+    const mc_tile_range area = { 3, 5, 99, 100 };
+    mc_cache *cache = store(type, "");
+    mc_buf *data = mc_buf_attach(mc_buf_copy("tile", 4), pool);
+    int wanted = 0;
+    seen met = { .most = TILES + 1 };
+    for (int i = 0; i < TILES; i++) {
+        tiles[i] = (mc_put){ .key = key_at(0, i * 2 % SIDE, i * 2 / SIDE), .data = data };
+        tiles[i].key.grid = &own;
+    }
+    ck_ok(mc_cache_put(cache, tiles, TILES, &ctx));
+    ck_ok(mc_cache_list(cache, &tiles[0].key, &area, see, &met, &ctx));
+    for (int i = 0; i < TILES; i++) {
+        const mc_tile_key *key = &tiles[i].key;
+        bool inside = key->x >= area.minx && key->x < area.maxx && key->y >= area.miny && key->y < area.maxy;
+        ck_assert_int_eq(met.places[key->y][key->x], inside);
+        wanted += inside;
+    }
+    ck_assert_int_eq(met.count, wanted);
+    ck_assert_int_gt(wanted, 4096); /* two answers */
+}
+
+START_TEST(lists_are_whole_wherever_files_count_from)
+{
+    static const char *const types[] = { "sqlite3", "mbtiles", "geopackage" };
+    for (int type = 0; type < 3; type++)
+        for (int origin = 0; origin < 4; origin++) {
+            start();
+            check_list(types[type], (mc_origin)origin);
+            finish();
+        }
+}
+END_TEST
+
+START_TEST(foreign_and_empty_files_are_listed)
+{
+    start();
+    const mc_tile_key key = key_at(3, 0, 0);
+    const mc_tile_range all = { 0, 0, 8, 8 };
+    seen met = { .most = 9 };
+    outside("CREATE TABLE other(a)");
+    ck_ok(mc_cache_list(store("mbtiles", ""), &key, &all, see, &met, &ctx));
+    ck_ok(mc_cache_list(store("geopackage", ""), &key, &all, see, &met, &ctx));
+    ck_ok(mc_cache_list(store("sqlite3", ""), &key, &all, see, &met, &ctx));
+    ck_assert_int_eq(met.count, 0);
+    outside("CREATE TABLE tiles(zoom_level, tile_column, tile_row, tile_data); INSERT INTO tiles VALUES"
+            " (3, 1, 2, 'a'), (3, 7, 7, 'b'), (2, 0, 0, 'c')");
+    ck_ok(mc_cache_list(store("mbtiles", ""), &key, &all, see, &met, &ctx));
+    ck_assert(met.count == 2 && met.places[2][1] == 1 && met.places[7][7] == 1);
+    finish();
+}
+END_TEST
+
 UNIT_MAIN("sqlite cache", what_is_lost_early_is_told_by_the_flush, tiles_of_one_colour_are_five_bytes,
           mbtiles_share_the_picture_of_one_colour, statements_may_use_every_name, a_missing_index_is_told,
           a_lock_of_another_process_ends_with_the_deadline, damaged_files_give_errors,
           absences_are_remembered_where_nothing_renders, long_dimensions_are_told_apart,
           tilesets_that_share_an_mbtiles_file_are_named, a_wal_file_is_read_where_no_shared_memory_can_be_made,
-          a_series_of_gets_sees_one_state, a_series_of_gets_holds_one_file)
+          a_series_of_gets_sees_one_state, a_series_of_gets_holds_one_file, lists_are_whole_wherever_files_count_from,
+          foreign_and_empty_files_are_listed)

@@ -32,7 +32,7 @@ START_TEST(replaces_the_slow)
     mc_lanes lanes;
     begin(&lanes, 2, 5);
     mc_lane lane = { .lanes = &lanes };
-    mc_lane_enter(&lane, apr_time_now());
+    mc_lane_enter(&lane, mc_clock_now());
     ck_assert_int_eq(atomic_load(&lanes.running), 1);
     mc_lane_slow(&lane, true);
     mc_lane_slow(&lane, true);
@@ -57,7 +57,7 @@ START_TEST(does_without_replacement)
     mc_lanes lanes;
     begin(&lanes, 1, 0);
     mc_lane lane = { .lanes = &lanes };
-    mc_lane_enter(&lane, apr_time_now());
+    mc_lane_enter(&lane, mc_clock_now());
     mc_lane_slow(&lane, true);
     ck_assert_int_eq(lanes.awake, 0);
     mc_lane_slow(&lane, false);
@@ -74,7 +74,7 @@ START_TEST(rescues_the_stuck)
     mc_lanes lanes;
     begin(&lanes, 1, 5);
     mc_lane lane = { .lanes = &lanes };
-    apr_time_t now = apr_time_now();
+    apr_time_t now = mc_clock_now();
     mc_lane_rescue(&lane, now, 0);
     ck_assert_int_eq(started, 0); /* it has no event */
     mc_lane_enter(&lane, now);
@@ -115,18 +115,18 @@ START_TEST(queues_for_a_turn)
     begin(&lanes, 1, 5);
     mc_lane busy = { .lanes = &lanes };
     thread waiting = { .lane = { .lanes = &lanes } };
-    mc_lane_enter(&waiting.lane, apr_time_now());
+    mc_lane_enter(&waiting.lane, mc_clock_now());
     mc_lane_slow(&waiting.lane, true);
-    mc_lane_enter(&busy, apr_time_now());
+    mc_lane_enter(&busy, mc_clock_now());
     ck_assert_int_eq(pthread_create(&waiting.id, NULL, come_back_once, &waiting), 0);
     mc_lane_leave(&busy); /* before or after it queues: either way it comes back */
     ck_assert_int_eq(pthread_join(waiting.id, NULL), 0);
     ck_assert(atomic_load(&waiting.back));
     mc_lane_leave(&waiting.lane);
 
-    mc_lane_enter(&waiting.lane, apr_time_now());
+    mc_lane_enter(&waiting.lane, mc_clock_now());
     mc_lane_slow(&waiting.lane, true);
-    mc_lane_enter(&busy, apr_time_now());
+    mc_lane_enter(&busy, mc_clock_now());
     mc_lane_slow(&waiting.lane, false); /* nobody leaves: not for ever */
     ck_assert_int_eq(atomic_load(&lanes.running), 2);
     mc_lane_leave(&waiting.lane);
@@ -141,7 +141,7 @@ serve_events(void *baton)
 {
     thread *self = baton;
     for (int i = 0; i < EVENTS && mc_lane_ready(&self->lane); i++) {
-        mc_lane_enter(&self->lane, apr_time_now());
+        mc_lane_enter(&self->lane, mc_clock_now());
         if (i % 3 == 0) {
             mc_lane_slow(&self->lane, true);
             mc_lane_slow(&self->lane, false);
@@ -165,7 +165,7 @@ START_TEST(keeps_its_books)
     }
     for (int i = 0; i < 200; i++)
         for (int k = 0; k < THREADS; k++)
-            mc_lane_rescue(&threads[k].lane, apr_time_now(), 0);
+            mc_lane_rescue(&threads[k].lane, mc_clock_now(), 0);
     mc_lanes_stop(&lanes);
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_join(threads[i].id, NULL), 0);

@@ -18,7 +18,7 @@ set_up(void)
 {
     process.postgres = mc_postgres_create(LIMIT, 1, 60 * APR_USEC_PER_SEC, true);
     process.metrics = mc_metrics_create();
-    ctx.deadline = apr_time_now() + 30 * APR_USEC_PER_SEC;
+    ctx.deadline = mc_clock_now() + 30 * APR_USEC_PER_SEC;
 }
 
 static void
@@ -237,8 +237,8 @@ running(void)
 static void
 wait_for_rest(void)
 {
-    apr_time_t end = apr_time_now() + 20 * APR_USEC_PER_SEC;
-    while (running() > 0 && apr_time_now() < end)
+    apr_time_t end = mc_clock_now() + 20 * APR_USEC_PER_SEC;
+    while (running() > 0 && mc_clock_now() < end)
         apr_sleep(20000);
     ck_assert_int_eq(running(), 0);
 }
@@ -269,12 +269,12 @@ START_TEST(the_deadline_ends_a_query_at_the_server_too)
     set_up();
     mc_postgres_answer *answer;
     const mc_postgres_row *row;
-    ctx.deadline = apr_time_now() + 500000;
+    ctx.deadline = mc_clock_now() + 500000;
     mc_postgres_query query = query_of("select pg_sleep(300)", NULL, 0);
-    apr_time_t begin = apr_time_now();
+    apr_time_t begin = mc_clock_now();
     ck_ok(mc_postgres_start(&answer, process.postgres, &query, &ctx, pool));
     ck_fails(TIMEOUT, mc_postgres_next(&row, answer));
-    ck_assert_int_lt(apr_time_now() - begin, 15 * APR_USEC_PER_SEC);
+    ck_assert_int_lt(mc_clock_now() - begin, 15 * APR_USEC_PER_SEC);
     mc_postgres_end(answer);
     wait_for_rest();
     tear_down();
@@ -284,7 +284,7 @@ END_TEST
 static bool
 is_gone(void *baton)
 {
-    return apr_time_now() > *(apr_time_t *)baton;
+    return mc_clock_now() > *(apr_time_t *)baton;
 }
 
 START_TEST(a_client_that_goes_away_ends_its_query)
@@ -292,7 +292,7 @@ START_TEST(a_client_that_goes_away_ends_its_query)
     set_up();
     mc_postgres_answer *answer;
     const mc_postgres_row *row;
-    apr_time_t leaves = apr_time_now() + 300000;
+    apr_time_t leaves = mc_clock_now() + 300000;
     ctx.abandoned = is_gone;
     ctx.abandoned_baton = &leaves;
     mc_postgres_query query = query_of("select pg_sleep(300)", NULL, 0);
@@ -330,10 +330,10 @@ START_TEST(several_answers_at_once_and_no_more_than_the_limit)
         mc_postgres_query query = query_of(apr_psprintf(pool, "select %d", i), NULL, 0);
         ck_ok(mc_postgres_start(&answers[i], process.postgres, &query, &ctx, pool));
     }
-    ctx.deadline = apr_time_now() + 300000;
+    ctx.deadline = mc_clock_now() + 300000;
     mc_postgres_query query = query_of("select 1", NULL, 0);
     ck_fails(UNAVAILABLE, mc_postgres_start(&one_more, process.postgres, &query, &ctx, pool));
-    ctx.deadline = apr_time_now() + 30 * APR_USEC_PER_SEC;
+    ctx.deadline = mc_clock_now() + 30 * APR_USEC_PER_SEC;
     for (int i = 0; i < LIMIT; i++) {
         ck_ok(mc_postgres_next(&row, answers[i]));
         ck_assert_str_eq(row->fields[0].data, apr_itoa(pool, i));
@@ -505,22 +505,22 @@ START_TEST(a_server_that_cannot_be_reached_is_left_alone_for_a_while)
     const char *rows;
     mc_postgres_query query = query_of("select 1", NULL, 0);
     query.connection = apr_psprintf(pool, "host=127.0.0.1 port=%d connect_timeout=1 sslmode=disable", port);
-    apr_time_t begin = apr_time_now();
+    apr_time_t begin = mc_clock_now();
     ck_fails(UNAVAILABLE, ask(&rows, &query));
     int first = accepted(fd);
     ck_assert_int_ge(first, 1);
     /* The failure is remembered for a second: hundreds of requests make no connection in that time. */
     int asked = 0;
-    apr_time_t failed = apr_time_now();
-    while (apr_time_now() < failed + 500000 && asked < 500) {
+    apr_time_t failed = mc_clock_now();
+    while (mc_clock_now() < failed + 500000 && asked < 500) {
         mc_error *error = ask(&rows, &query);
         ck_assert_int_eq(error->kind, MC_ERR_UNAVAILABLE);
         asked++;
     }
     ck_assert_int_ge(asked, 100);
-    if (apr_time_now() < failed + 900000)
+    if (mc_clock_now() < failed + 900000)
         ck_assert_int_eq(accepted(fd), 0);
-    ck_assert_int_lt(apr_time_now() - begin, 20 * APR_USEC_PER_SEC);
+    ck_assert_int_lt(mc_clock_now() - begin, 20 * APR_USEC_PER_SEC);
     close(fd);
     tear_down();
 }
@@ -590,7 +590,7 @@ ask_often(void *baton)
         apr_pool_t *round;
         apr_pool_create(&round, own);
         mc_ctx c = { .pool = round, .process = &process, .log = &mc_log_stderr };
-        c.deadline = apr_time_now() + (apr_time_t)(all->patience * APR_USEC_PER_SEC);
+        c.deadline = mc_clock_now() + (apr_time_t)(all->patience * APR_USEC_PER_SEC);
         const char *text = apr_psprintf(round, "%d of %p", i, (void *)&c);
         mc_postgres_param param = { .value = text };
         const char *sql = i % 3 == 0 ? "select $1::text || pg_sleep(0.002)" : "select $1::text";
@@ -671,7 +671,7 @@ START_TEST(many_threads_while_backends_end_and_the_server_restarts)
     /* No connection is lost: all of them can be had afterwards. */
     apr_sleep(1100000);
     wait_for_rest();
-    ctx.deadline = apr_time_now() + 60 * APR_USEC_PER_SEC; /* the crowd may have taken its time */
+    ctx.deadline = mc_clock_now() + 60 * APR_USEC_PER_SEC; /* the crowd may have taken its time */
     mc_postgres_answer *answers[LIMIT];
     for (int i = 0; i < LIMIT; i++) {
         mc_postgres_query query = query_of("select 1", NULL, 0);
@@ -702,20 +702,18 @@ START_TEST(many_threads_at_a_server_with_few_places)
     ck_assert_int_eq(all.answered, 16 * 30);
 
     /* Nobody gives one back: an error at the deadline, not before. */
-    mc_postgres_answer *answers[16], *one_more;
+    mc_postgres_answer *answers[3], *one_more;
     mc_postgres_query query = query_of("select 1", NULL, 0);
     query.connection = all.connection;
-    int open = 0;
-    ctx.deadline = apr_time_now() + 2 * APR_USEC_PER_SEC;
-    while (open < 15 && mc_postgres_start(&answers[open], process.postgres, &query, &ctx, pool) == MC_OK)
-        open++;
-    ck_assert_int_ge(open, 1);
-    ck_assert_int_le(open, 3);
-    ctx.deadline = apr_time_now() + APR_USEC_PER_SEC;
-    apr_time_t begin = apr_time_now();
+    for (int open = 0; open < 3; open++) { /* all that there are */
+        ctx.deadline = mc_clock_now() + 60 * APR_USEC_PER_SEC;
+        ck_ok(mc_postgres_start(&answers[open], process.postgres, &query, &ctx, pool));
+    }
+    ctx.deadline = mc_clock_now() + APR_USEC_PER_SEC;
+    apr_time_t begin = mc_clock_now();
     ck_fails(UNAVAILABLE, mc_postgres_start(&one_more, process.postgres, &query, &ctx, pool));
-    ck_assert_int_ge(apr_time_now() - begin, 900000);
-    for (int i = 0; i < open; i++)
+    ck_assert_int_ge(mc_clock_now() - begin, 900000);
+    for (int i = 0; i < 3; i++)
         mc_postgres_end(answers[i]);
     tear_down();
     database_stop(&small);

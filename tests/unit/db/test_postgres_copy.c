@@ -9,7 +9,7 @@ set_up(void)
 {
     process.postgres = mc_postgres_create(2, 1, 60 * APR_USEC_PER_SEC, true);
     process.metrics = mc_metrics_create();
-    ctx.deadline = apr_time_now() + 30 * APR_USEC_PER_SEC;
+    ctx.deadline = mc_clock_now() + 120 * APR_USEC_PER_SEC;
 }
 
 static void
@@ -41,7 +41,7 @@ static const char *
 rows_of(mc_postgres_answer *answer)
 {
     const mc_postgres_row *row;
-    const char *text = "";
+    apr_array_header_t *parts = apr_array_make(pool, 64, sizeof(const char *));
     for (;;) {
         ck_ok(mc_postgres_next(&row, answer));
         if (row == NULL)
@@ -49,11 +49,12 @@ rows_of(mc_postgres_answer *answer)
         for (int i = 0; i < row->columns; i++) {
             const mc_postgres_field *field = &row->fields[i];
             ck_assert_int_eq(field->data[field->size < 0 ? 0 : field->size], '\0');
-            text = apr_pstrcat(pool, text, field->size < 0 ? "-" : field->data, i + 1 < row->columns ? "|" : ";", NULL);
+            APR_ARRAY_PUSH(parts, const char *) = field->size < 0 ? "-" : apr_pstrdup(pool, field->data);
+            APR_ARRAY_PUSH(parts, const char *) = i + 1 < row->columns ? "|" : ";";
         }
     }
     mc_postgres_end(answer);
-    return text;
+    return apr_array_pstrcat(pool, parts, '\0');
 }
 
 START_TEST(rows_are_those_of_a_select)

@@ -147,4 +147,86 @@ START_TEST(lies_and_depths_are_refused)
 }
 END_TEST
 
-UNIT_MAIN("geometry", polygons_of_all_forms, collections_fill_all_kinds, lies_and_depths_are_refused)
+/* Whether it ends where it does, and meets the box. */
+static bool
+measured(const writer *w, mc_extent box)
+{
+    bool meets;
+    ck_assert_uint_eq(mc_wkb_measure(&meets, w->bytes, sizeof(w->bytes), &box), w->size);
+    for (size_t cut = 0; cut < w->size; cut++) {
+        bool any;
+        ck_assert_uint_eq(mc_wkb_measure(&any, w->bytes, cut, &box), 0);
+    }
+    return meets;
+}
+
+START_TEST(ends_and_bounds_are_found)
+{
+    static const uint32_t types[] = { 3, 1003, 0x80000003U, 3003, 0xC0000003U, 0x20000003U };
+    for (size_t t = 0; t < 2 * sizeof(types) / sizeof(types[0]); t++) {
+        uint32_t type = types[t / 2];
+        writer w = { .big = t % 2 == 1 };
+        put_head(&w, type);
+        if ((type & 0x20000000U) != 0)
+            put_word(&w, 21781);
+        put_word(&w, 2);
+        for (int i = 0; i < 2; i++)
+            put_square(&w, type == 3003 || type == 0xC0000003U ? 4 : type == 3 || type == 0x20000003U ? 2 : 3);
+        ck_assert(measured(&w, (mc_extent){ 0, 0, 10, 10 }));
+        ck_assert(measured(&w, (mc_extent){ 14, 14, 15, 15 })); /* inside of it */
+        ck_assert(!measured(&w, (mc_extent){ 0, 0, 9.9, 100 }));
+        ck_assert(!measured(&w, (mc_extent){ 0, 20.1, 100, 100 }));
+    }
+}
+END_TEST
+
+START_TEST(several_and_none_are_measured)
+{
+    writer w = { .size = 0 };
+    put_head(&w, 4);
+    put_word(&w, 2);
+    put_head(&w, 1);
+    put_double(&w, 3);
+    put_double(&w, 4);
+    put_head(&w, 1);
+    put_double(&w, 30);
+    put_double(&w, 40);
+    ck_assert(measured(&w, (mc_extent){ 29, 39, 31, 41 }));
+    ck_assert(!measured(&w, (mc_extent){ 31, 0, 32, 50 }));
+    w.size = 0;
+    put_head(&w, 1);
+    put_double(&w, NAN);
+    put_double(&w, NAN);
+    ck_assert(!measured(&w, (mc_extent){ -1e300, -1e300, 1e300, 1e300 }));
+    w.size = 0;
+    put_head(&w, 5);
+    put_word(&w, 0);
+    ck_assert(!measured(&w, (mc_extent){ -1e300, -1e300, 1e300, 1e300 }));
+}
+END_TEST
+
+START_TEST(what_is_nothing_plain_is_not_measured)
+{
+    const mc_extent box = { 0, 0, 1, 1 };
+    static const uint32_t types[] = { 0, 7, 8, 9, 10, 11, 12, 15, 16, 17 };
+    bool meets;
+    for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
+        writer w = { .size = 0 };
+        put_head(&w, types[t]);
+        put_word(&w, 0);
+        ck_assert_uint_eq(mc_wkb_measure(&meets, w.bytes, sizeof(w.bytes), &box), 0);
+    }
+    writer w = { .size = 0 };
+    put_head(&w, 4);
+    put_word(&w, 0xFFFFFFFFU);
+    ck_assert_uint_eq(mc_wkb_measure(&meets, w.bytes, sizeof(w.bytes), &box), 0);
+    w.size = 0;
+    put_head(&w, 2);
+    put_word(&w, 0xFFFFFFFFU);
+    ck_assert_uint_eq(mc_wkb_measure(&meets, w.bytes, sizeof(w.bytes), &box), 0);
+    ck_assert_uint_eq(mc_wkb_measure(&meets, "\x07\x01\0\0\0", 5, &box), 0);
+}
+END_TEST
+
+UNIT_MAIN("geometry", polygons_of_all_forms, collections_fill_all_kinds, lies_and_depths_are_refused,
+          ends_and_bounds_are_found, several_and_none_are_measured, what_is_nothing_plain_is_not_measured)

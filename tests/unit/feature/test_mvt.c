@@ -211,7 +211,7 @@ tile_of(int count, mc_field_type type, const char *const *values, const mc_mvt_o
     static const mc_field field = { "key", MC_FIELD_TEXT };
     mc_field *own = apr_pmemdup(pool, &field, sizeof(field));
     own->type = type;
-    mc_mvt *mvt = mc_mvt_create(how, pool);
+    mc_mvt *mvt = mc_mvt_create(how, 1, 1, 1, pool);
     mc_geometry geometry = { 0 };
     mc_geometry_clear(&geometry);
     mc_mvt_layer(mvt, "name", own, 1, true);
@@ -224,7 +224,7 @@ tile_of(int count, mc_field_type type, const char *const *values, const mc_mvt_o
         ck_ok(mc_mvt_take(mvt, &feature, &ctx));
     }
     mc_geometry_free(&geometry);
-    ck_ok(mc_mvt_finish(result, mvt, &ctx, pool));
+    ck_ok(mc_mvt_finish(result, mvt, 0, 0, &ctx, pool));
     mc_buf *bytes;
     ck_ok(mc_gunzip(&bytes, result->gzip->data, result->gzip->size, 1 << 20, pool));
     ck_assert_uint_eq(bytes->size, result->bytes);
@@ -311,6 +311,129 @@ START_TEST(the_largest_features_are_kept)
 }
 END_TEST
 
+/* A number below `limit` that follows from the ones before. */
+static int
+random_below(unsigned *state, int limit)
+{
+    *state = *state * 1664525U + 1013904223U;
+    return (int)((*state >> 8) % (unsigned)limit);
+}
+
+/* Zigzags and points of any size around a block of 3x2 tiles, moved. */
+static void
+random_geometry(mc_geometry *geometry, unsigned *state, int right, int down)
+{
+    mc_geometry_clear(geometry);
+    mc_shape *shape = &geometry->shapes[random_below(state, 3)];
+    int parts = 1 + random_below(state, 3), size = 4 << random_below(state, 8);
+    int x = random_below(state, 1100) - 150, y = random_below(state, 800) - 150;
+    for (int part = 0; part < parts; part++) {
+        for (int i = 0, count = 1 + random_below(state, 30); i < count; i++)
+            mc_shape_add(shape, x + random_below(state, size) - right, y + random_below(state, size) - down);
+        if (shape->kind == MC_SHAPE_POLYGONS)
+            mc_shape_end_ring(shape, part > 0);
+        else
+            mc_shape_end_part(shape);
+    }
+}
+
+static mc_mvt *
+random_block(int columns, int rows, int right, int down, const mc_mvt_options *how)
+{
+    static const mc_field field = { "key", MC_FIELD_INTEGER };
+    mc_geometry geometry = { 0 };
+    unsigned state = 5;
+    mc_mvt *mvt = mc_mvt_create(how, columns, rows, 2, pool);
+    for (int layer = 0; layer < 2; layer++) {
+        mc_mvt_layer(mvt, layer == 0 ? "first" : "second", &field, 1, true);
+        for (int i = 0; i < 200; i++) {
+            const char *value = apr_itoa(pool, i % 7);
+            random_geometry(&geometry, &state, right, down);
+            const mc_feature feature = { .id = i, .geometry = &geometry, .values = &value };
+            ck_ok(mc_mvt_take(mvt, &feature, &ctx));
+        }
+    }
+    mc_geometry_free(&geometry);
+    return mvt;
+}
+
+START_TEST(tiles_of_a_block_are_those_that_are_made_alone)
+{
+    mc_mvt_options budgets[] = { options, options, options };
+    budgets[0].max_features = 1000;
+    budgets[2].max_features = 1000;
+    budgets[2].max_bytes = 4000;
+    for (size_t i = 0; i < sizeof(budgets) / sizeof(*budgets); i++) {
+        mc_mvt *block = random_block(3, 2, 0, 0, &budgets[i]);
+        for (int tile = 0; tile < 6; tile++) {
+            mc_mvt_result one, other;
+            mc_mvt *alone = random_block(1, 1, tile % 3 * 256, tile / 3 * 256, &budgets[i]);
+            ck_ok(mc_mvt_finish(&one, alone, 0, 0, &ctx, pool));
+            ck_ok(mc_mvt_finish(&other, block, tile % 3, tile / 3, &ctx, pool));
+            ck_assert_int_gt(one.features, 5);
+            ck_assert_int_eq(one.features, other.features);
+            ck_assert_int_eq(one.dropped, other.dropped);
+            ck_assert_int_eq(one.dropped > 0, i > 0);
+            ck_assert_uint_eq(one.gzip->size, other.gzip->size);
+            ck_assert_mem_eq(one.gzip->data, other.gzip->data, one.gzip->size);
+        }
+    }
+}
+END_TEST
+
+/* Squares in every tile of a block of 4x4, until there is no more room; how many, at most `most`. */
+static int
+fill_block(mc_mvt *mvt, int most)
+{
+    mc_geometry geometry = { 0 };
+    int count = 0;
+    mc_error *error = MC_OK;
+    mc_mvt_layer(mvt, "layer", NULL, 0, true);
+    for (; count < most && error == MC_OK; count++) {
+        int x = count % 4 * 256 + 100, y = count / 4 % 4 * 256 + 100;
+        const int square[4][2] = { { x, y }, { x + 20, y }, { x + 20, y + 20 }, { x, y + 20 } };
+        mc_geometry_clear(&geometry);
+        add_ring(&geometry.shapes[MC_SHAPE_POLYGONS], square, 4);
+        const mc_feature feature = { .id = count, .geometry = &geometry };
+        error = mc_mvt_take(mvt, &feature, &ctx);
+    }
+    mc_geometry_free(&geometry);
+    ck_assert(error == MC_OK || error->kind == MC_ERR_LIMIT);
+    ck_assert_int_eq(error != MC_OK, mc_mvt_crowded(mvt));
+    mc_error_ignore(error);
+    return count;
+}
+
+START_TEST(a_block_needs_no_more_memory_than_some_full_tiles)
+{
+    enum { MOST = 100000 };
+    mc_mvt_options small = options;
+    small.max_bytes = 4096;
+    small.max_features = MOST;
+    int squares = fill_block(mc_mvt_create(&small, 4, 4, 1, pool), MOST);
+    ck_assert_int_gt(squares, 16 * 10);
+    ck_assert_int_lt(squares, 16 * 200);
+    ck_assert_int_eq(fill_block(mc_mvt_create(&small, 1, 1, 1, pool), MOST), MOST);
+}
+END_TEST
+
+START_TEST(lines_from_end_to_end_of_what_there_is)
+{
+    enum { FAR = MC_SHAPE_REACH };
+    static const int line[][2] = { { -FAR, -FAR }, { 0, 0 },         { FAR, FAR }, { FAR, -FAR },
+                                   { FAR, 0 },     { FAR - 1, FAR }, { -FAR, FAR } };
+    mc_shape in = { .kind = MC_SHAPE_LINES }, out = { .kind = MC_SHAPE_LINES };
+    add_ring(&in, line, 7);
+    mc_mvt_simplify(&out, &in, 256);
+    ck_assert_int_eq(out.point_count, 5);
+    ck_assert_int_eq(out.points[1].y, FAR);
+    ck_assert_int_eq(out.points[2].y, -FAR);
+    ck_assert_int_eq(out.points[3].x, FAR - 1);
+    mc_shape_free(&in);
+    mc_shape_free(&out);
+}
+END_TEST
+
 START_TEST(gzip_goes_there_and_back)
 {
     mc_buf *bytes, *back;
@@ -340,4 +463,6 @@ UNIT_MAIN("mvt", a_ring_inside_stays_as_it_is, a_comb_falls_into_its_teeth,
           a_hole_that_is_cut_becomes_part_of_the_border, a_tile_inside_of_a_ring_is_full_and_one_beside_it_empty,
           holes_follow_the_ring_that_they_are_in, spikes_straight_runs_and_flat_rings_go, simplified_lines_stay_close,
           lines_are_cut_and_points_chosen, values_are_encoded_by_their_type, a_tile_is_what_the_specification_says,
-          the_largest_features_are_kept, gzip_goes_there_and_back)
+          the_largest_features_are_kept, tiles_of_a_block_are_those_that_are_made_alone,
+          a_block_needs_no_more_memory_than_some_full_tiles, lines_from_end_to_end_of_what_there_is,
+          gzip_goes_there_and_back)

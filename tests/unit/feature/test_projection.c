@@ -66,6 +66,22 @@ START_TEST(names_of_one_crs)
 }
 END_TEST
 
+/* A name counts where it is exactly one's name, each time alike; PROJ itself guesses. */
+START_TEST(names_are_not_guessed)
+{
+    static const char *const guesses[] = { "EPSG43:26", "wgs",        "EPSG4326", "EPSG:",
+                                           ":4326",     "EPSG:4326x", "",         "no:where" };
+    mc_projection *projection;
+    for (int again = 0; again < 2; again++) {
+        opened(degrees, "WGS 84 / UTM zone 32N");
+        opened(degrees, "CH1903+ / LV95");
+        opened("ESRI:54030", degrees);
+        for (size_t i = 0; i < sizeof(guesses) / sizeof(guesses[0]); i++)
+            ck_fails(CONFIG, mc_projection_open(&projection, guesses[i], "EPSG:2056", pool));
+    }
+}
+END_TEST
+
 /* Every point is where PROJ puts it, by less than an eighth of a pixel, and neighbours of one cell make straight lines.
  */
 START_TEST(cells_are_as_good_as_their_promise)
@@ -143,5 +159,5 @@ START_TEST(bent_edges_get_vertices)
 }
 END_TEST
 
-UNIT_MAIN("projection", formulas_are_exact, names_of_one_crs, cells_are_as_good_as_their_promise,
+UNIT_MAIN("projection", formulas_are_exact, names_of_one_crs, names_are_not_guessed, cells_are_as_good_as_their_promise,
           bent_edges_get_vertices)

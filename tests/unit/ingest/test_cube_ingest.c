@@ -246,6 +246,172 @@ START_TEST(unknown_pixels_are_stored_as_zeros)
 }
 END_TEST
 
-UNIT_MAIN("cube_ingest", the_later_image_of_a_mosaic_is_on_top, large_images_are_read_by_rows,
-          dates_keep_their_slots_and_new_ones_follow, an_ingestion_that_is_stopped_keeps_whole_dates,
-          what_does_not_fit_is_left_out_with_its_date, unknown_pixels_are_stored_as_zeros)
+/* --- overviews */
+
+/* What a level is at a date; samples of up to 4 bands, and whether they are known. */
+typedef struct level {
+    int width, height, bands;
+    uint8_t *samples, *known;
+} level;
+
+static void
+take_run(void *baton, const mc_cube_run *run)
+{
+    const level *l = baton;
+    for (int i = 0; i < run->count; i++) {
+        size_t place = (size_t)run->y * (size_t)l->width + (size_t)(run->x + i);
+        if (l->known[place])
+            ck_abort_msg("%d %d is given twice", run->x + i, run->y);
+        l->known[place] = mc_cube_run_knows(run, i);
+        memcpy(l->samples + place * (size_t)l->bands, run->samples + i * l->bands, (size_t)l->bands);
+    }
+}
+
+static level
+read_level(const mc_cube *cube, int number, int day)
+{
+    const mc_cube_shape *shape = mc_cube_level(cube, number);
+    size_t pixels = (size_t)shape->width * (size_t)shape->height;
+    level l = { shape->width, shape->height, shape->bands, apr_pcalloc(pool, pixels * 4), apr_pcalloc(pool, pixels) };
+    const mc_cube_window all = { 0, 0, l.width, l.height };
+    ck_ok(mc_cube_scan(cube, number, DAY(day), &all, take_run, &l, &ctx, pool));
+    return l;
+}
+
+/* One pixel of a level by the four below it, as cube_overview.h has it. -1 in out[0]: not known. */
+static void
+expect(int out[4], const level *fine, int x, int y)
+{
+    int count = 0, known = 0, alphas = 0, sums[4] = { 0 }, colors = fine->bands == 4 ? 3 : fine->bands;
+    for (int i = 0; i < 4; i++) {
+        int column = 2 * x + i % 2, row = 2 * y + i / 2;
+        if (column >= fine->width || row >= fine->height)
+            continue;
+        const uint8_t *s = fine->samples + (size_t)(row * fine->width + column) * (size_t)fine->bands;
+        int there = fine->known[row * fine->width + column], alpha = !there ? 0 : fine->bands == 4 ? s[3] : 1;
+        count++;
+        known += there;
+        alphas += alpha;
+        for (int band = 0; band < colors; band++)
+            sums[band] += alpha * s[band];
+    }
+    out[0] = -1;
+    if (known == 0 || (fine->bands != 4 && 2 * known < count))
+        return;
+    for (int band = 0; band < colors; band++)
+        out[band] = alphas == 0 ? 0 : (sums[band] + alphas / 2) / alphas;
+    out[3] = (alphas + count / 2) / count;
+}
+
+static void
+check_levels(const mc_cube *cube, int day)
+{
+    level fine = read_level(cube, 0, day);
+    for (int number = 1; number <= cube->overview_count; number++) {
+        level coarse = read_level(cube, number, day);
+        for (int y = 0; y < coarse.height; y++)
+            for (int x = 0; x < coarse.width; x++) {
+                int expected[4], place = y * coarse.width + x;
+                expect(expected, &fine, x, y);
+                bool wrong = coarse.known[place] != (expected[0] >= 0);
+                for (int band = 0; band < coarse.bands && expected[0] >= 0; band++)
+                    wrong = wrong || coarse.samples[place * coarse.bands + band] != expected[band];
+                if (wrong)
+                    ck_abort_msg("level %d: %d %d", number, x, y);
+            }
+        fine = coarse;
+    }
+}
+
+/* Noise, transparent here and there; of an alpha of its own in each pixel where `soft`. */
+static const char *
+noise(int width, int height, unsigned seed, bool soft)
+{
+    mc_pixels *pixels;
+    mc_buf *png;
+    ck_ok(mc_pixels_create(&pixels, width, height, true, pool));
+    mc_pixels_attach(pixels, pool);
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            seed = seed * 1664525 + 1013904223;
+            unsigned alpha = (x / 5 + y / 7) % 4 == 0 ? 0 : soft ? seed >> 24 : 255;
+            for (int band = 0; band < 4; band++)
+                pixels->data[(size_t)y * pixels->stride + (size_t)x * 4 + (size_t)band] =
+                    (uint8_t)(band == 3 ? alpha : (seed >> 8 * band & 255) * alpha / 255);
+        }
+    ck_ok(mc_format_encode(&png, apr_hash_get(formats, "PNG", APR_HASH_KEY_STRING), pixels, MC_ON_THE_FLY, &ctx, pool));
+    const char *path = apr_psprintf(pool, "%s/%d.png", cube_folder, images++);
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(png->data, 1, png->size, file), png->size);
+    fclose(file);
+    return path;
+}
+
+/* Mosaics, corrections and additions of odd sizes at odd places; in memory, and by way of files. */
+START_TEST(overviews_are_the_means_of_what_is_below)
+{
+    static const char *const kinds[] = { "gray", "rgb", "rgba" };
+    set_up();
+    for (int i = 0; i < 6; i++) {
+        const mc_cube *cube =
+            cube_in_file(apr_psprintf(pool,
+                                      "<srs>EPSG:3857</srs><extent>0 0 101 75</extent><resolution>1</resolution>"
+                                      "<bands>%s</bands><chunk>8 6 3</chunk><overviews>%d</overviews>",
+                                      kinds[i % 3], i < 3 ? 16 : 2));
+        ck_assert_int_eq(cube->overview_count, i < 3 ? 7 : 2);
+        options.memory = i < 3 ? 64 << 20 : 4000;
+        for (int turn = 0; turn < 3; turn++) {
+            mc_cube_input inputs[8];
+            for (int j = 0; j < 8; j++) {
+                int seed = 100 * turn + 10 * j + i, width = 7 + seed * 31 % 80, height = 5 + seed * 17 % 60;
+                inputs[j] = at(cube, noise(width, height, (unsigned)seed, i % 3 == 2),
+                               1 + (seed * 7 + turn) % (3 + 2 * turn), seed * 13 % 90, seed * 11 % 70);
+            }
+            ingest(cube, inputs, 8);
+            ck_assert_int_eq(report.left_out, 0);
+            ck_assert_int_eq(report.spooled, i >= 3);
+            apr_array_header_t *dates;
+            ck_ok(mc_cube_dates(&dates, cube, NULL, 0, 100, &ctx, pool));
+            for (int j = 0; j < dates->nelts; j++)
+                check_levels(cube, (int)(APR_ARRAY_IDX(dates, j, mc_cube_date).time_us / DAY(1)));
+        }
+        ck_assert_int_eq(unlink(apr_pstrcat(pool, cube_folder, "/cube.db", NULL)), 0);
+    }
+    cube_process_end();
+}
+END_TEST
+
+START_TEST(a_wide_image_with_tall_chunks_is_read_some_rows_at_a_time)
+{
+    enum { WIDTH = 16000, HEIGHT = 550 };
+    set_up();
+    const mc_cube *cube = cube_in_file("<srs>EPSG:3857</srs><extent>0 0 16000 550</extent><resolution>1</resolution>"
+                                       "<chunk>500 500 1</chunk><overviews>0</overviews>");
+    const mc_cube_window hole = { 3000, 200, 3100, 420 };
+    const char *path = image(WIDTH, HEIGHT, 9, &hole); /* 262 rows at a time */
+    for (int spooled = 0; spooled < 2; spooled++) {
+        const mc_cube_input input = at(cube, path, spooled, 0, 0);
+        options.memory = spooled ? 16 << 20 : (int64_t)256 << 20;
+        ingest(cube, &input, 1);
+        ck_assert_int_eq(report.spooled, spooled);
+        level found = read_level(cube, 0, spooled);
+        int wrong = 0; /* an assertion for each pixel takes a minute */
+        for (int y = 0; y < HEIGHT; y++)
+            for (int x = 0; x < WIDTH; x++) {
+                size_t place = (size_t)y * WIDTH + (size_t)x;
+                const uint8_t *s = found.samples + 3 * place;
+                bool gone = x >= 3000 && x < 3100 && y >= 200 && y < 420;
+                wrong += found.known[place] == gone || (!gone && (s[0] != x % 251 || s[1] != y % 251 || s[2] != 9));
+            }
+        ck_assert_int_eq(wrong, 0);
+    }
+    cube_process_end();
+}
+END_TEST
+
+UNIT_MAIN("cube_ingest", overviews_are_the_means_of_what_is_below,
+          a_wide_image_with_tall_chunks_is_read_some_rows_at_a_time, the_later_image_of_a_mosaic_is_on_top,
+          large_images_are_read_by_rows, dates_keep_their_slots_and_new_ones_follow,
+          an_ingestion_that_is_stopped_keeps_whole_dates, what_does_not_fit_is_left_out_with_its_date,
+          unknown_pixels_are_stored_as_zeros)

@@ -15,7 +15,13 @@ set_up(int columns, int rows, int side)
     limits[0] = (mc_tile_range){ 0, 0, 1, 1 };
     limits[1] = (mc_tile_range){ 3, 5, 3, 9 }; /* nothing */
     limits[2] = (mc_tile_range){ 5, 7, 38, 30 };
-    job = (mc_job){ .minzoom = 4, .maxzoom = 6, .limits = limits, .columns = columns, .rows = rows, .side = side };
+    job = (mc_job){ .minzoom = 4,
+                    .maxzoom = 6,
+                    .limits = limits,
+                    .columns = columns,
+                    .rows = rows,
+                    .side = side,
+                    .order = MC_SEED_LEVELS };
     job.units = mc_job_units(&job);
 }
 
@@ -23,11 +29,13 @@ set_up(int columns, int rows, int side)
 START_TEST(units_hold_each_metatile_once)
 {
     static const int shapes[][3] = { { 1, 1, 1 }, { 1, 1, 8 }, { 2, 3, 4 }, { 5, 5, 2 }, { 8, 8, 100 }, { 3, 1, 7 } };
-    for (size_t shape = 0; shape < sizeof(shapes) / sizeof(shapes[0]); shape++) {
+    for (size_t run = 0; run < 2 * sizeof(shapes) / sizeof(shapes[0]); run++) {
         static int seen[3][64][64];
+        const int *shape = shapes[run / 2];
         int64_t total = 0;
         memset(seen, 0, sizeof(seen));
-        set_up(shapes[shape][0], shapes[shape][1], shapes[shape][2]);
+        set_up(shape[0], shape[1], shape[2]);
+        job.order = run % 2 == 0 ? MC_SEED_LEVELS : MC_SEED_HILBERT;
         for (int64_t unit = 0; unit < job.units; unit++) {
             mc_job_block block = mc_job_block_of(&job, unit);
             ck_assert_int_ge(block.columns, 1);
@@ -49,6 +57,24 @@ START_TEST(units_hold_each_metatile_once)
 }
 END_TEST
 
+/* From one unit to the next it is one step, in a square; the levels still come one after the other. */
+START_TEST(units_may_follow_a_curve)
+{
+    mc_tile_range squares[2] = { { 4, 8, 36, 40 }, { 0, 0, 64, 64 } };
+    mc_job curved = { .maxzoom = 1, .limits = squares, .columns = 1, .rows = 1, .side = 2, .order = MC_SEED_HILBERT };
+    int64_t units = mc_job_units(&curved);
+    ck_assert_int_eq(units, 256 + 1024);
+    for (int64_t unit = 0; unit < units; unit++) {
+        mc_job_block block = mc_job_block_of(&curved, unit);
+        ck_assert_int_eq(block.z, unit >= 256);
+        if (unit == 0 || unit == 256)
+            continue;
+        mc_job_block before = mc_job_block_of(&curved, unit - 1);
+        ck_assert_int_eq(abs(block.column - before.column) + abs(block.row - before.row), 2);
+    }
+}
+END_TEST
+
 START_TEST(counts_do_not_overflow)
 {
     mc_tile_range huge[2] = { { 0, 0, INT32_MAX, INT32_MAX }, { 0, 0, INT32_MAX, INT32_MAX } };
@@ -58,6 +84,11 @@ START_TEST(counts_do_not_overflow)
     ck_assert_int_eq(last.z, 1);
     ck_assert_int_eq(last.column, INT32_MAX - 1);
     ck_assert_int_eq(last.row, INT32_MAX - 1);
+    large.order = MC_SEED_HILBERT; /* its curve ends at the lower right corner, which is missing here */
+    last = mc_job_block_of(&large, mc_job_units(&large) - 1);
+    ck_assert_int_eq(last.z, 1);
+    ck_assert_int_eq(last.column, INT32_MAX - 1);
+    ck_assert_int_le(last.row, 1);
 }
 END_TEST
 
@@ -161,8 +192,8 @@ END_TEST
 int
 main(void)
 {
-    const TTest *const tests[] = { units_hold_each_metatile_once, counts_do_not_overflow,
-                                   a_unit_says_what_is_still_owed, messages_are_whole_characters,
-                                   rows_that_contradict_themselves_are_refused };
+    const TTest *const tests[] = { units_hold_each_metatile_once, units_may_follow_a_curve,
+                                   counts_do_not_overflow,        a_unit_says_what_is_still_owed,
+                                   messages_are_whole_characters, rows_that_contradict_themselves_are_refused };
     return unit_run("jobs_held", tests, (int)(sizeof(tests) / sizeof(tests[0])));
 }

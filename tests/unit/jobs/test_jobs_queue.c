@@ -38,6 +38,7 @@ enqueue(int priority, const char *request)
                    .dimensions = "",
                    .area = "",
                    .area_srs = "",
+                   .order = MC_SEED_LEVELS,
                    .minzoom = 3,
                    .maxzoom = 3,
                    .limits = limits,
@@ -354,6 +355,27 @@ START_TEST(rows_that_were_changed_by_hand_are_refused)
 }
 END_TEST
 
+START_TEST(tables_of_the_first_version_are_brought_to_this_one)
+{
+    mc_job_unit unit;
+    set_up();
+    int64_t old = enqueue(0, NULL);
+    database_do(&server, "sql alter table mapcache_jobs drop column unit_order");
+    database_do(&server, "sql update mapcache_jobs_schema set version = 1");
+    jobs = mc_jobs_create(database_connection(&server), NULL, pool); /* another program */
+    ck_assert(lease(&unit, "w"));
+    ck_assert_int_eq(unit.job, old);
+    ck_assert_int_eq(find(old).order, MC_SEED_LEVELS);
+    ck_assert_int_gt(enqueue(0, NULL), old);
+    database_do(&server, "sql update mapcache_jobs_schema set version = 3");
+    jobs = mc_jobs_create(database_connection(&server), NULL, pool);
+    bool found;
+    int64_t open;
+    ck_fails(CONFIG, mc_jobs_lease(&found, &unit, &open, jobs, "w", NULL, &ctx, pool));
+    tear_down();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -368,6 +390,7 @@ main(void)
         a_request_makes_one_job,
         many_workers_finish_each_unit_once_and_all_jobs,
         rows_that_were_changed_by_hand_are_refused,
+        tables_of_the_first_version_are_brought_to_this_one,
     };
     int result = unit_run("jobs_queue", tests, (int)(sizeof(tests) / sizeof(tests[0])));
     database_stop(&server);

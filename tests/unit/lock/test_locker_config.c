@@ -127,7 +127,7 @@ START_TEST(memcached_locks_exclude_each_other)
     for (int i = 0; i < 3; i++) {
         ck_ok(mc_locker_acquire(&lock, &waited, one, names[i], &ctx, pool));
         ck_assert(!waited);
-        ctx.deadline = apr_time_now() + 200000;
+        ctx.deadline = mc_clock_now() + 200000;
         ck_fails(UNAVAILABLE, mc_locker_acquire(&other, &waited, two, names[i], &ctx, pool));
         ck_assert(waited);
         ctx.deadline = 0;
@@ -159,7 +159,7 @@ START_TEST(a_memcached_lock_expires)
     ck_ok(mc_locker_acquire(&lost, &waited, locker, "x", &ctx, pool));
     ck_ok(mc_locker_acquire(&lock, &waited, patient, "x", &ctx, pool)); /* after the second that the first one has */
     mc_lock_release(lost);                                              /* must leave the other one's lock alone */
-    ctx.deadline = apr_time_now() + 100000;
+    ctx.deadline = mc_clock_now() + 100000;
     mc_lock *third;
     ck_fails(UNAVAILABLE, mc_locker_acquire(&third, &waited, locker, "x", &ctx, pool));
     stop(server);
@@ -181,7 +181,7 @@ START_TEST(the_fallback_takes_the_next_one)
     mc_lock *other;
     bool waited;
     ck_ok(mc_locker_acquire(&lock, &waited, locker, "x", &ctx, pool));
-    ctx.deadline = apr_time_now() + 100000;
+    ctx.deadline = mc_clock_now() + 100000;
     ck_fails(UNAVAILABLE, mc_locker_acquire(&other, &waited, mc_locker_disk(folder, 5, pool), "x", &ctx, pool));
     mc_lock_release(lock);
     unlink(apr_pstrcat(pool, folder, "/mapcache.lock", NULL));

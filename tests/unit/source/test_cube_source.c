@@ -112,7 +112,9 @@ START_TEST(maps_of_too_many_pixels_are_refused)
     cube_process();
     mc_pixels *pixels = NULL;
     mc_source *source =
-        source_of(cube_in_file("<srs>EPSG:3857</srs><extent>0 0 9000 9000</extent><resolution>1</resolution>"), "");
+        source_of(cube_in_file("<srs>EPSG:3857</srs><extent>0 0 9000 9000</extent><resolution>1</resolution>"
+                               "<overviews>0</overviews>"),
+                  "");
     ck_fails(LIMIT, draw(&pixels, source, &fixture_mercator, NULL, 0, 0, 9000, 9000, 256));
     cube_process_end();
 }

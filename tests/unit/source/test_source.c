@@ -69,7 +69,7 @@ START_TEST(failed_calls_are_repeated_with_growing_pauses)
     mc_rendered map;
     mc_source *source =
         fixture_sources(wms_text(&o, "s", "/flaky/3/wms", "<retries>3</retries><retry_delay>0.05</retry_delay>"));
-    apr_time_t begin = apr_time_now();
+    apr_time_t begin = mc_clock_now();
     ck_ok(mc_source_render(&map, source, &wanted, &ctx, pool));
     ck_assert_double_ge(seconds_since(begin), 0.05 + 0.1 + 0.2);
     ck_assert_int_eq(origin_count(&o), 4);
@@ -90,14 +90,14 @@ START_TEST(pauses_do_not_outlast_the_deadline)
     mc_rendered map;
     mc_source *source =
         fixture_sources(wms_text(&o, "s", "/status/500", "<retries>10</retries><retry_delay>40</retry_delay>"));
-    ctx.deadline = apr_time_now() + 30 * APR_USEC_PER_SEC;
-    apr_time_t begin = apr_time_now();
+    ctx.deadline = mc_clock_now() + 30 * APR_USEC_PER_SEC;
+    apr_time_t begin = mc_clock_now();
     ck_fails(UPSTREAM, mc_source_render(&map, source, &wanted, &ctx, pool));
     ck_assert_double_lt(seconds_since(begin), 20); /* it does not wait for what cannot come */
     ck_assert_int_eq(origin_count(&o), 1);
     ctx.deadline = 0;
     source = fixture_sources(wms_text(&o, "t", "/late/60000/wms", "<deadline>1.5</deadline>"));
-    begin = apr_time_now();
+    begin = mc_clock_now();
     ck_fails(TIMEOUT, mc_source_render(&map, source, &wanted, &ctx, pool));
     ck_assert_double_lt(seconds_since(begin), 30);
     ck_assert_int_eq(ctx.deadline, 0);
@@ -174,7 +174,7 @@ START_TEST(a_silent_source_leaves_time_for_its_fallback)
     mc_rendered map;
     mc_source *source = fixture_sources(apr_pstrcat(pool, wms_text(&o, "a", "/late/20000/wms", QUICK),
                                                     wms_text(&o, "b", "/wms", QUICK), FALLBACK, NULL));
-    ctx.deadline = apr_time_now() + 6 * APR_USEC_PER_SEC; /* half of it is much, also on a busy machine */
+    ctx.deadline = mc_clock_now() + 6 * APR_USEC_PER_SEC; /* half of it is much, also on a busy machine */
     ck_ok(mc_source_render(&map, source, &wanted, &ctx, pool));
     origin_stop(&o);
 }

@@ -1,0 +1,37 @@
+/* See interrupt.h. */
+#include "interrupt.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { INTERRUPTED = 2 };
+
+/* Written before the signals are handled. */
+static volatile int *flag;
+static const char *words;
+
+static void
+on_interrupt(int signal_number)
+{
+    static volatile sig_atomic_t count;
+    (void)signal_number;
+    if (count++ > 0)
+        _exit(INTERRUPTED);
+    *flag = 1;
+    int saved = errno;
+    if (words != NULL && write(STDERR_FILENO, words, strlen(words)) < 0)
+        *flag = 1; /* nobody to tell */
+    errno = saved;
+}
+
+void
+mc_cli_stop_on_interrupt(volatile int *stop, const char *message)
+{
+    struct sigaction interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
+    flag = stop;
+    words = message;
+    sigaction(SIGINT, &interrupt, NULL);
+    sigaction(SIGTERM, &interrupt, NULL);
+}
