@@ -190,7 +190,7 @@ load(compacting *c)
         for (int j = 0; j < caches->nelts; j++)
             found = found || strcmp(APR_ARRAY_IDX(caches, j, mc_cache *)->name, name) == 0;
         if (!found)
-            return apr_psprintf(c->pool, "%s has no cache \"%s\"", c->file, name);
+            return mc_config_lacks_cache(mc_server_config(c->server), name, c->pool);
     }
     return NULL;
 }

@@ -152,6 +152,18 @@ take_option(detail *d, int letter, const char *text)
     }
 }
 
+/* What a value should have been, by the table. */
+static const char *
+refusal(const detail *d, int letter, const char *text)
+{
+    const apr_getopt_option_t *row = rows;
+    while (row->optch != letter)
+        row++;
+    if (text == NULL)
+        return apr_psprintf(d->pool, "--%s is an option of `mapcache detail`", row->name);
+    return apr_psprintf(d->pool, "--%s cannot be \"%s\": %s", row->name, text, row->description);
+}
+
 static const char *
 parse(detail *d, int argc, const char *const *argv)
 {
@@ -162,7 +174,7 @@ parse(detail *d, int argc, const char *const *argv)
     apr_getopt_init(&parser, d->pool, argc, argv);
     while ((status = apr_getopt_long(parser, rows, &letter, &text)) == APR_SUCCESS)
         if (!take_option(d, letter, text))
-            return apr_psprintf(d->pool, "-%c cannot be \"%s\"", letter, text);
+            return refusal(d, letter, text);
     if (status != APR_EOF || parser->ind < argc)
         return "an option is not known or lacks its argument";
     if (!d->help && (d->config == NULL || d->tileset_name == NULL || d->grid_name == NULL))
@@ -178,12 +190,12 @@ load(detail *d)
         return mc_error_chain(error, d->pool);
     d->tileset = apr_hash_get(mc_server_config(d->server)->tilesets_by_name, d->tileset_name, APR_HASH_KEY_STRING);
     if (d->tileset == NULL)
-        return apr_psprintf(d->pool, "%s has no tileset \"%s\"", d->config, d->tileset_name);
+        return mc_config_lacks_tileset(mc_server_config(d->server), d->tileset_name, d->pool);
     if (d->tileset->cache == NULL)
         return apr_psprintf(d->pool, "tileset \"%s\" has no cache", d->tileset_name);
     d->link = mc_tileset_link(d->tileset, d->grid_name);
     if (d->link == NULL)
-        return apr_psprintf(d->pool, "tileset \"%s\" has no grid \"%s\"", d->tileset_name, d->grid_name);
+        return mc_tileset_lacks_grid(d->tileset, d->grid_name, d->pool);
     if (d->zooms[0] < d->link->minzoom || d->zooms[1] > d->link->maxzoom)
         return apr_psprintf(d->pool, "the zoom levels of grid \"%s\" here are %d to %d", d->grid_name, d->link->minzoom,
                             d->link->maxzoom);
@@ -193,7 +205,7 @@ load(detail *d)
         const apr_table_entry_t *entry = &APR_ARRAY_IDX(given, i, apr_table_entry_t);
         int index = mc_tileset_dimension(d->tileset, entry->key, true);
         if (index < 0)
-            return apr_psprintf(d->pool, "tileset \"%s\" has no dimension \"%s\"", d->tileset_name, entry->key);
+            return mc_tileset_lacks_dimension(d->tileset, entry->key, d->pool);
         d->values[index] = entry->val;
     }
     return NULL;

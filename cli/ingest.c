@@ -49,11 +49,10 @@ load(run *run)
     const mc_config *config = mc_server_config(run->server);
     run->tileset = apr_hash_get(config->tilesets_by_name, run->options.tileset, APR_HASH_KEY_STRING);
     if (run->tileset == NULL)
-        return failure(run, "the configuration has no tileset \"%s\"", run->options.tileset);
+        return failure(run, "%s", mc_config_lacks_tileset(config, run->options.tileset, run->pool));
     run->link = mc_tileset_link(run->tileset, run->options.grid);
     if (run->link == NULL)
-        return failure(run, "tileset \"%s\" has no grid \"%s\"", run->tileset->name,
-                       run->options.grid == NULL ? "(first)" : run->options.grid);
+        return failure(run, "%s", mc_tileset_lacks_grid(run->tileset, run->options.grid, run->pool));
     return MC_OK;
 }
 
@@ -95,7 +94,7 @@ values_of(const char *const **values, run *run, const mc_ingest_group *group)
         const apr_table_entry_t *entry = &APR_ARRAY_IDX(given, i, apr_table_entry_t);
         int index = mc_tileset_dimension(run->tileset, entry->key, true);
         if (index < 0)
-            return failure(run, "tileset \"%s\" has no dimension \"%s\"", run->tileset->name, entry->key);
+            return failure(run, "%s", mc_tileset_lacks_dimension(run->tileset, entry->key, run->pool));
         made[index] = entry->val;
     }
     if (run->time >= 0) {

@@ -203,7 +203,10 @@ prune(jobs_cli *cli)
     mc_error *error = mc_jobs_prune(&count, cli->jobs, cli->options.older, &cli->ctx);
     if (error != MC_OK)
         return mc_cli_jobs_failed(cli, error);
-    printf(cli->options.json ? "{\"removed\":%lld}\n" : "%lld jobs removed\n", (long long)count);
+    if (cli->options.json)
+        printf("{\"removed\":%lld}\n", (long long)count);
+    else
+        printf("%lld job%s removed\n", (long long)count, count == 1 ? "" : "s");
     return 0;
 }
 

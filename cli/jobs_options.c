@@ -132,7 +132,7 @@ mc_cli_jobs_usage(FILE *out, const char *command)
             snprintf(flags, sizeof(flags), "-%c, --%s", option->optch, option->name);
         else
             snprintf(flags, sizeof(flags), "    --%s", option->name);
-        fprintf(out, "  %-20s %s\n", flags, option->description);
+        fprintf(out, "  %-22s %s\n", flags, option->description);
     }
 }
 
@@ -282,13 +282,14 @@ complain(void *baton, const char *format, ...)
     va_end(args);
 }
 
+/* What a value should have been, by the table. */
 static const char *
-option_name(int letter)
+refusal(int letter, const char *text, apr_pool_t *pool)
 {
-    for (int i = 0; i < ROWS; i++)
-        if (rows[i].option.optch == letter)
-            return rows[i].option.name;
-    return "?";
+    const struct row *row = rows;
+    while (row < rows + ROWS - 1 && row->option.optch != letter)
+        row++;
+    return apr_psprintf(pool, "--%s cannot be \"%s\": %s", row->option.name, text, row->option.description);
 }
 
 const char *
@@ -319,7 +320,7 @@ mc_cli_jobs_parse(jobs_options *options, const char *command, int argc, const ch
             options->help = true;
         else if (!set_flag(options, letter) && !set_name(options, letter, text) &&
                  !set_value(options, letter, text, pool))
-            return apr_psprintf(pool, "--%s cannot be \"%s\"", option_name(letter), text);
+            return refusal(letter, text, pool);
     }
     if (status != APR_EOF)
         return "an option is not known or lacks its argument";

@@ -40,7 +40,7 @@ static const option rows[] = {
     { "config", 'c', "FILE", "configuration (required)" },
     { "tileset", 't', "NAME", "tileset (required)" },
     { "grid", 'g', "NAME", "grid of the tileset; default: its first" },
-    { "zoom", 'z', "MIN,MAX", "zoom levels; default: all of the grid" },
+    { "zoom", 'z', "MIN,MAX", "zoom levels, the smaller first; default: all of the grid" },
     { "extent", 'e', "MINX,MINY,MAXX,MAXY", "in units of the grid" },
     { "area", AREA, "FILE", "only tiles that meet its polygons, lines and points: GeoJSON or WKT" },
     { "area-srs", AREA_SRS, "SRS", "CRS of the area's coordinates, x first; default: what the file says" },
@@ -57,8 +57,8 @@ static const option rows[] = {
     { "metasize", 'M', "COLUMNS,ROWS", "tiles in a metatile; default: the tileset's" },
     { "iteration-mode", 'i', "ORDER", "drill-down, scanline or hilbert; default: drill-down for the built-in grids" },
     { "order", ORDER, "ORDER", "the same: down, level or hilbert" },
-    { "nthreads", 'n', "COUNT", "threads; default 1; not with -p" },
-    { "nprocesses", 'p', "COUNT", "processes; not with -n" },
+    { "nthreads", 'n', "COUNT", "threads, 1 to 1000; default 1; not with -p" },
+    { "nprocesses", 'p', "COUNT", "processes, 1 to 1000; not with -n" },
     { "percent", 'P', "PERCENT", "give up when more than this share of the last 1000 failed; 0 to 100, default 1" },
     { "retries", RETRIES, "COUNT", "try a failed metatile again, after growing pauses; default 0" },
     { "no-backoff", NO_BACKOFF, NULL, "keep all workers at it when the origin slows down or fails" },
@@ -85,6 +85,10 @@ enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 void
 mc_seed_usage(const char *program, const char *message)
 {
+    if (message != NULL && strcmp(program, "mapcache seed") == 0) {
+        fprintf(stderr, "%s: %s\n`%s --help` lists the options.\n", program, message, program);
+        return;
+    }
     printf("usage: %s -c FILE -t TILESET [OPTIONS]\n", program);
     if (message != NULL)
         printf("%s\n", message);
@@ -216,7 +220,7 @@ set_value(mc_seed_options *options, int letter, const char *text, apr_pool_t *po
     case 'p':
         return parse_workers(options, letter == 'p', text);
     case 'P':
-        return mc_parse_int(&options->percent, text, 0, 100);
+        return mc_parse_double(&options->percent, text) && options->percent >= 0 && options->percent <= 100;
     case 'D':
         return mc_seed_parse_assignment(options->dimensions, text, pool);
     case 'H':
@@ -233,13 +237,15 @@ set_value(mc_seed_options *options, int letter, const char *text, apr_pool_t *po
     }
 }
 
+/* What a value should have been, by the table. */
 static const char *
-option_name(int letter)
+refusal(int letter, const char *text, apr_pool_t *pool)
 {
     const option *row = rows;
     while (row < rows + ROWS - 1 && row->letter != letter)
         row++;
-    return row->name;
+    return apr_psprintf(pool, "--%s cannot be \"%s\": --%s %s: %s", row->name, text, row->name, row->argument,
+                        row->meaning);
 }
 
 /* What limits the area. */
@@ -300,7 +306,7 @@ mc_seed_options_parse(mc_seed_options *options, int argc, const char *const *arg
         known[i] = (apr_getopt_option_t){ rows[i].name, rows[i].letter, rows[i].argument != NULL, NULL };
     apr_getopt_init(&parser, pool, argc, argv);
     parser->errfn = complain;
-    parser->errarg = stdout;
+    parser->errarg = strcmp(argv[0], "seed") == 0 ? stderr : stdout;
     int letter;
     const char *text;
     apr_status_t status;
@@ -312,8 +318,7 @@ mc_seed_options_parse(mc_seed_options *options, int argc, const char *const *arg
         if (set_flag(options, letter) || (text != NULL && set_name(options, letter, text)))
             continue;
         if (!set_value(options, letter, text, pool))
-            return apr_psprintf(pool, "--%s cannot be \"%s\"%s", option_name(letter), text,
-                                letter == 'n' || letter == 'p' ? " (a number above 0, for one of -n and -p)" : "");
+            return refusal(letter, text, pool);
     }
     if (status != APR_EOF)
         return "an option is not known or lacks its argument";

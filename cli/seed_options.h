@@ -24,7 +24,7 @@ typedef struct mc_seed_options {
     apr_time_t older;
     int workers;
     bool processes;
-    int percent;
+    double percent;
     int rate; /* tiles per second; 0: no limit */
     double thread_delay;
     int retries;
@@ -34,7 +34,8 @@ typedef struct mc_seed_options {
 /* NULL, or what is wrong. */
 const char *mc_seed_options_parse(mc_seed_options *options, int argc, const char *const *argv, apr_pool_t *pool);
 
-/* The program's name, the message (if not NULL) and the list of options, on standard output. */
+/* The program's name, the message (if not NULL) and the list of options, on standard output; of `mapcache seed` the
+ * message alone, on standard error. */
 void mc_seed_usage(const char *program, const char *message);
 
 #endif

@@ -12,7 +12,7 @@ typedef struct mc_seed_progress {
     const mc_seed_task *task;
     int metatile_tiles; /* tiles in a whole metatile */
     int64_t expected;   /* metatiles in all; 0: not known */
-    int percent;        /* the share of failures that ends the run */
+    double percent;     /* the share of failures that ends the run */
     bool quiet, bar, carriage_return, json, verbose;
     int workers, awake; /* all of them, and those that do not let the origin alone */
     FILE *failures;     /* or NULL */

@@ -20,7 +20,7 @@ load(mc_seed_setup *setup)
     const mc_config *config = mc_server_config(setup->server);
     setup->tileset = apr_hash_get(config->tilesets_by_name, setup->options.tileset, APR_HASH_KEY_STRING);
     if (setup->tileset == NULL)
-        return apr_psprintf(setup->pool, "the configuration has no tileset \"%s\"", setup->options.tileset);
+        return mc_config_lacks_tileset(config, setup->options.tileset, setup->pool);
     if (setup->tileset->not_built != NULL)
         return apr_psprintf(setup->pool, "tileset \"%s\": %s", setup->tileset->name, setup->tileset->not_built);
     return NULL;
@@ -39,7 +39,7 @@ choose_cache(mc_seed_setup *setup)
             return NULL;
         }
     }
-    return apr_psprintf(setup->pool, "the configuration has no cache \"%s\"", setup->options.cache);
+    return mc_config_lacks_cache(mc_server_config(setup->server), setup->options.cache, setup->pool);
 }
 
 static const char *
@@ -48,16 +48,15 @@ choose_target(mc_seed_setup *setup)
     mc_seed_task *task = &setup->task;
     if (task->mode != MC_SEED_TRANSFER)
         return NULL;
-    task->target =
-        apr_hash_get(mc_server_config(setup->server)->tilesets_by_name, setup->options.transfer, APR_HASH_KEY_STRING);
+    const mc_config *config = mc_server_config(setup->server);
+    task->target = apr_hash_get(config->tilesets_by_name, setup->options.transfer, APR_HASH_KEY_STRING);
     if (task->target == NULL)
-        return apr_psprintf(setup->pool, "the configuration has no tileset \"%s\"", setup->options.transfer);
+        return mc_config_lacks_tileset(config, setup->options.transfer, setup->pool);
     if (task->target->not_built != NULL)
         return apr_psprintf(setup->pool, "tileset \"%s\": %s", task->target->name, task->target->not_built);
     task->target_link = mc_tileset_link(task->target, task->link->grid->name);
     if (task->target_link == NULL)
-        return apr_psprintf(setup->pool, "tileset \"%s\" has no grid \"%s\"", task->target->name,
-                            task->link->grid->name);
+        return mc_tileset_lacks_grid(task->target, task->link->grid->name, setup->pool);
     if (task->target->dimension_count != setup->tileset->dimension_count)
         return apr_psprintf(setup->pool, "tilesets \"%s\" and \"%s\" have different dimensions", setup->tileset->name,
                             task->target->name);
@@ -73,8 +72,7 @@ choose_dimensions(mc_seed_setup *setup)
         const apr_table_entry_t *entry = &APR_ARRAY_IDX(given, i, apr_table_entry_t);
         int index = mc_tileset_dimension(setup->tileset, entry->key, true);
         if (index < 0)
-            return apr_psprintf(setup->pool, "tileset \"%s\" has no dimension \"%s\"", setup->tileset->name,
-                                entry->key);
+            return mc_tileset_lacks_dimension(setup->tileset, entry->key, setup->pool);
         values[index] = entry->val;
     }
     setup->task.values = values;
@@ -92,13 +90,14 @@ choose_zooms(mc_seed_setup *setup)
         last = link->max_cached_zoom;
     if (last >= link->grid->level_count)
         last = link->grid->level_count - 1;
+    int highest = last;
     if (setup->options.has_zoom) {
         first = setup->options.minzoom > first ? setup->options.minzoom : first;
         last = setup->options.maxzoom < last ? setup->options.maxzoom : last;
     }
     if (first > last)
-        return apr_psprintf(setup->pool, "grid \"%s\" of tileset \"%s\" has none of these zoom levels",
-                            link->grid->name, setup->tileset->name);
+        return apr_psprintf(setup->pool, "grid \"%s\" of tileset \"%s\" has none of these zoom levels: it has %d to %d",
+                            link->grid->name, setup->tileset->name, link->minzoom, highest);
     setup->area.minzoom = first;
     setup->area.maxzoom = last;
     return NULL;
@@ -122,8 +121,7 @@ choose_grid(mc_seed_setup *setup)
 {
     const mc_grid_link *link = mc_tileset_link(setup->tileset, setup->options.grid);
     if (link == NULL)
-        return apr_psprintf(setup->pool, "tileset \"%s\" has no grid \"%s\"", setup->tileset->name,
-                            setup->options.grid == NULL ? "(first)" : setup->options.grid);
+        return mc_tileset_lacks_grid(setup->tileset, setup->options.grid, setup->pool);
     setup->task.link = link;
     setup->area.grid = link->grid;
     choose_metatile(setup);

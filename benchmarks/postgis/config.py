@@ -15,6 +15,9 @@ ZOOMS = {"villages": (1, 4, 16, 32), "municipalities": (1, 4, 16, 32), "parcels"
 KIND = {"roads": "LINE", "points": "POINT"}  # others: areas
 
 
+THINNED = ("parcels",)  # sets that are also drawn with vertices a whole pixel apart
+
+
 def transfers():
     """What our `<transfer>` can be."""
     keys = subprocess.run([BUILD / "bin" / "mapcache", "keys"], check=True, capture_output=True, text=True).stdout
@@ -107,12 +110,13 @@ def write_map_files(folder, sets, data):
 
 
 def layer(name, variant, data):
-    """Our tileset `name-variant`; a variant is a transfer or `shapefile`."""
+    """Our tileset `name-variant`; a variant is a transfer, `pixel` (the one by itself, and the coarsest thinning) or `shapefile`."""
     if variant == "shapefile":
         kind, where = "shapefile", f"<data>{data.shapefile(name)}</data>"
     else:
         kind = "postgis"
-        where = f"<connection>{data.database.connection()}</connection><table>{name}</table><id>gid</id><transfer>{variant}</transfer>"
+        where = f"<connection>{data.database.connection()}</connection><table>{name}</table><id>gid</id>"
+        where += "<thinning>pixel</thinning>" if variant == "pixel" else f"<transfer>{variant}</transfer>"
     return f"""
   <source name="{name}-{variant}" type="{kind}"><layer name="{name}">{where}<style>{name}.sld</style></layer></source>
   <tileset name="{name}-{variant}"><source>{name}-{variant}</source><cache>disk</cache><grid>country</grid><format>PNG</format></tileset>"""

@@ -2,7 +2,7 @@
 from common.plots import pyplot, save
 from postgis.report import average, of, values
 
-COLOURS = {"ours auto": "#0b3c5d", "ours binary": "#1f6f8b", "ours hex": "#7fb7c9", "ours twkb": "#3f9e6f", "ours shapefile": "#8fd0a5",
+COLOURS = {"ours auto": "#0b3c5d", "ours binary": "#1f6f8b", "ours hex": "#7fb7c9", "ours twkb": "#3f9e6f", "ours pixel": "#6f5fa8", "ours shapefile": "#8fd0a5",
            "MapServer postgis": "#b3541e", "MapServer shapefile": "#e0a07a"}
 
 

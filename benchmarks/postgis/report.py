@@ -70,6 +70,7 @@ def tails(records):
 
 AIMS = {"villages": {1: 16, 4: 7, 16: 3, 32: 1.8}, "municipalities": {1: 16, 4: 7, 16: 3, 32: 1.8}}  # processor milliseconds of a map from PostGIS
 GAINS = {"parcels": 2.7, "roads": 4, "points": 4}                                                    # times less than MapServer
+PIXEL_GAIN = 4                                                                                       # the same, with the coarsest thinning
 RATES = {1: 4.5, 32: 7}                                                                              # times its maps/s with 20 threads
 
 
@@ -97,6 +98,9 @@ def aims_of_cost(aims, name, zoom, records):
         aims.most(f"{name} zoom {zoom}: CPU ms from PostGIS", ours, AIMS[name][zoom])
     if ours is not None and peer is not None and name in GAINS:
         aims.least(f"{name} zoom {zoom}: times less CPU than MapServer", peer / ours, GAINS[name])
+    pixel = cost(of(records, who="ours pixel"))
+    if pixel is not None and peer is not None:
+        aims.least(f"{name} zoom {zoom}, thinned to a pixel: times less CPU than MapServer", peer / pixel, PIXEL_GAIN)
     if ours is not None and shapes is not None:
         aims.most(f"{name} zoom {zoom}: CPU ms above our shapefile's", ours - shapes, max(3, .2 * shapes))
 

@@ -60,7 +60,8 @@ def measure_all(options, peers, database):
             maps = min(options.maps, max(1, options.limit // threads)) if options.limit else options.maps
             boxes = config.boxes(zoom, threads, maps, turn)
             shift += 1
-            for peer in peers[shift % len(peers):] + peers[:shift % len(peers)]:
+            able = [peer for peer in peers if peer.name != "ours pixel" or name in config.THINNED]
+            for peer in able[shift % len(able):] + able[:shift % len(able)]:
                 if turn == 0:
                     peer.ask(name, config.boxes(zoom, threads, 2, -1), threads, options.edge)
                 key = (name, zoom, threads, peer.name)
@@ -77,7 +78,7 @@ def main():
     with Database() as database:
         data = Data(options.data, database)
         rows = {name: data.load(name) for name in options.sets}
-        with measure.running(options.sets, config.transfers() + ["shapefile"], data) as peers:
+        with measure.running(options.sets, config.transfers() + ["pixel", "shapefile"], data) as peers:
             words = options.only.split(",")
             wanted = [peer for peer in peers if any(word in peer.name for word in words)]
             records = measure_all(options, wanted, database)

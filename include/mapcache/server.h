@@ -66,6 +66,12 @@ void mc_server_unref(mc_server *server);
 const mc_config *mc_server_config(const mc_server *server);
 bool mc_server_file_changed(const mc_server *server); /* by stat() */
 
+/* For messages: that there is no such thing, and what there is instead. */
+const char *mc_config_lacks_tileset(const mc_config *config, const char *name, apr_pool_t *pool);
+const char *mc_config_lacks_cache(const mc_config *config, const char *name, apr_pool_t *pool);
+const char *mc_tileset_lacks_grid(const mc_tileset *tileset, const char *name, apr_pool_t *pool);
+const char *mc_tileset_lacks_dimension(const mc_tileset *tileset, const char *name, apr_pool_t *pool);
+
 /* How many connections to each database one of so many processes may have. */
 int mc_config_connections(const mc_config *config, int processes);
 

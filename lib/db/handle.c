@@ -38,6 +38,25 @@ mc_open_profile(const mc_open *how)
     return hash;
 }
 
+/* What SQLite does not tell: the file or the folder that this user may not use. "" where that is not it. */
+static const char *
+forbidden(const mc_handle *handle, int code, apr_pool_t *pool)
+{
+    const char *slash = strrchr(handle->path, '/');
+    const char *folder = slash == NULL ? "." : apr_pstrmemdup(pool, handle->path, (size_t)(slash - handle->path) + 1);
+    const struct {
+        const char *path;
+        int mode;
+    } places[] = { { handle->path, handle->write ? R_OK | W_OK : R_OK },
+                   { folder, handle->write ? W_OK | X_OK : X_OK } };
+    if (code != SQLITE_CANTOPEN && code != SQLITE_READONLY)
+        return "";
+    for (int i = access(handle->path, F_OK) == 0 ? 0 : 1; i < 2; i++)
+        if (access(places[i].path, places[i].mode) != 0)
+            return apr_psprintf(pool, "; %s: %s", places[i].path, strerror(errno));
+    return "";
+}
+
 mc_error *
 mc_handle_error(mc_handle *handle, const char *what, apr_pool_t *pool)
 {
@@ -45,8 +64,8 @@ mc_handle_error(mc_handle *handle, const char *what, apr_pool_t *pool)
     mc_error_kind kind = code == SQLITE_BUSY || code == SQLITE_LOCKED      ? MC_ERR_UNAVAILABLE
                          : code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? MC_ERR_CORRUPT
                                                                            : MC_ERR_IO;
-    mc_error *cause = mc_error_create(pool, kind, "%s: %s (SQLite %d)", handle->path, sqlite3_errmsg(handle->db),
-                                      sqlite3_extended_errcode(handle->db));
+    mc_error *cause = mc_error_create(pool, kind, "%s: %s (SQLite %d)%s", handle->path, sqlite3_errmsg(handle->db),
+                                      sqlite3_extended_errcode(handle->db), forbidden(handle, code, pool));
     return mc_error_wrap(pool, cause, kind, "%s", what);
 }
 

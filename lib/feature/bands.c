@@ -262,8 +262,8 @@ add_closed(const banding *b, const mc_shape_point *points, int count)
         add_segment(b, &first, &first_end);
 }
 
-static bool
-suits(const mc_shape *shape, const mc_pen *pen)
+bool
+mc_bands_suit(const mc_shape *shape, const mc_pen *pen)
 {
     if (pen->dashes != NULL || pen->offset != 0 || !(pen->width <= WIDEST))
         return false;
@@ -276,17 +276,20 @@ suits(const mc_shape *shape, const mc_pen *pen)
     return true;
 }
 
-bool
+double
+mc_bands_reach(const mc_pen *pen)
+{
+    return pen->width / 2 * MITRE_LIMIT + 1;
+}
+
+void
 mc_bands_add(mc_outline *outline, const mc_shape *shape, const mc_pen *pen)
 {
-    if (!suits(shape, pen))
-        return false;
     banding b = { .outline = outline, .half = pen->width / 2, .join = pen->join, .cap = pen->cap };
-    b.reach = (int32_t)(b.half * MITRE_LIMIT * MC_SUBPIXELS) + MC_SUBPIXELS;
+    b.reach = (int32_t)(mc_bands_reach(pen) * MC_SUBPIXELS);
     b.right = outline->width * MC_SUBPIXELS + b.reach;
     b.bottom = outline->height * MC_SUBPIXELS + b.reach;
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++])
         (shape->kind == MC_SHAPE_POLYGONS ? add_closed : add_open)(&b, shape->points + begin,
                                                                    shape->ends[part] - begin);
-    return true;
 }

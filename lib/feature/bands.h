@@ -9,11 +9,15 @@
 #include "feature/outline.h"
 #include "feature/stroker.h"
 
-/*
- * Adds the stroke of all parts of a shape (rings are closed) to a plane in which nothing else but bands is: what pieces
- * cover of a pixel is summed. False, and nothing has been added, where that is a matter for mc_stroker_add: dashes,
- * lines beside the line, wide pens, lines too long for single precision.
- */
-bool mc_bands_add(mc_outline *outline, const mc_shape *shape, const mc_pen *pen);
+/* Whether strokes can be painted so; else they are a matter for mc_stroker_add: dashes, lines beside the line, wide
+ * pens, lines too long for single precision. */
+bool mc_bands_suit(const mc_shape *shape, const mc_pen *pen);
+
+/* Pixels that a stroke may reach around its line. */
+double mc_bands_reach(const mc_pen *pen);
+
+/* Adds the stroke of all parts of a shape (rings are closed) that suits, to a plane in which nothing else but bands is:
+ * what pieces cover of a pixel is summed. */
+void mc_bands_add(mc_outline *outline, const mc_shape *shape, const mc_pen *pen);
 
 #endif

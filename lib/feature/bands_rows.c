@@ -83,6 +83,74 @@ cover_plain(uint8_t *plane, int count, float x, const mc_piece *piece, const row
     }
 }
 
+#ifdef WITH_AVX2
+/* Eight pixels in a row: what all lines and the circle leave of them. */
+WITH_AVX2 static inline __attribute__((always_inline)) __m128i
+eight(__m256 px, float y, const mc_piece *piece, const __m256 *a, int count)
+{
+    const __m256 zero = _mm256_setzero_ps(), one = _mm256_set1_ps(1);
+    __m256 share = _mm256_set1_ps(255);
+    for (int k = 0; k < count; k++) {
+        __m256 inside = _mm256_fmadd_ps(px, a[k], _mm256_set1_ps(piece->b[k] * y + piece->c[k]));
+        share = _mm256_mul_ps(share, _mm256_min_ps(_mm256_max_ps(inside, zero), one));
+    }
+    if (piece->radius > 0) {
+        __m256 square = _mm256_fmadd_ps(px, px, _mm256_set1_ps(y * y));
+        __m256 inside = _mm256_sub_ps(_mm256_set1_ps(piece->radius), _mm256_sqrt_ps(square));
+        share = _mm256_mul_ps(share, _mm256_min_ps(_mm256_max_ps(inside, zero), one));
+    }
+    __m256i values = _mm256_cvtps_epi32(share);
+    return _mm_packus_epi32(_mm256_castsi256_si128(values), _mm256_extracti128_si256(values, 1));
+}
+
+/* All rows of a piece that is at most sixteen pixels wide and has `count` lines. */
+WITH_AVX2 static inline __attribute__((always_inline)) void
+add_small(mc_outline *outline, const mc_piece *piece, const int box[4], int count)
+{
+    /* Nothing beyond the last column: at an acute tip there might be something, which other tiles do not show. */
+    static const uint8_t all_then_none[4 * LANES] = { 255, 255, 255, 255, 255, 255, 255, 255,
+                                                      255, 255, 255, 255, 255, 255, 255, 255 };
+    const int first = box[0], columns = box[2] - first + 1;
+    const __m128i wanted =
+        _mm_loadu_si128((const __m128i *)(const void *)(all_then_none + (size_t)(2 * LANES - columns)));
+    const __m256 lanes = _mm256_set_ps(7, 6, 5, 4, 3, 2, 1, 0);
+    const __m256 px = _mm256_add_ps(_mm256_set1_ps((float)(first - piece->column) + 0.5F - piece->fx), lanes);
+    const __m256 beside = _mm256_add_ps(px, _mm256_set1_ps(LANES));
+    const uint64_t blocks = mc_blocks_of(first, first + ((columns - 1) | MC_OUTLINE_ROOM), outline->shift);
+    __m256 a[MC_PIECE_LINES];
+    for (int k = 0; k < count; k++)
+        a[k] = _mm256_set1_ps(piece->a[k]);
+    for (int y = box[1]; y <= box[3]; y++) {
+        float at = (float)(y - piece->row) + 0.5F - piece->fy;
+        __m128i *to = (__m128i *)(void *)(outline->plane + (size_t)y * (size_t)outline->stride + first);
+        __m128i words = eight(px, at, piece, a, count);
+        if (columns <= LANES) {
+            __m128i bytes = _mm_and_si128(_mm_packus_epi16(words, words), wanted);
+            _mm_storel_epi64(to, _mm_adds_epu8(_mm_loadl_epi64(to), bytes));
+        } else {
+            __m128i bytes = _mm_packus_epi16(words, eight(beside, at, piece, a, count));
+            _mm_storeu_si128(to, _mm_adds_epu8(_mm_loadu_si128(to), _mm_and_si128(bytes, wanted)));
+        }
+        outline->touched[y] |= blocks;
+    }
+}
+
+WITH_AVX2 static void
+add_small_avx2(mc_outline *outline, const mc_piece *piece, const int box[4])
+{
+    switch (piece->count) {
+    case 4:
+        add_small(outline, piece, box, 4);
+        return;
+    case 5:
+        add_small(outline, piece, box, 5);
+        return;
+    default:
+        add_small(outline, piece, box, piece->count);
+    }
+}
+#endif
+
 static void
 add_row(mc_outline *outline, const mc_piece *piece, const float *inverse, int y, int first, int last)
 {
@@ -109,6 +177,10 @@ mc_piece_add(mc_outline *outline, const mc_piece *piece)
 {
     int first = piece->column + (int)floorf(piece->left + piece->fx);
     int last = piece->column + (int)floorf(piece->right + piece->fx);
+#ifdef WITH_AVX2
+    /* As large as it is by itself, not on this map: each way has roundings of its own. */
+    const bool is_small = last - first < 2 * LANES && outline->pairs && __builtin_cpu_supports("fma");
+#endif
     int top = piece->row + (int)floorf(piece->top + piece->fy);
     int bottom = piece->row + (int)floorf(piece->bottom + piece->fy);
     first = first < 0 ? 0 : first;
@@ -120,6 +192,12 @@ mc_piece_add(mc_outline *outline, const mc_piece *piece)
     outline->dirty = outline->summed = true;
     outline->top = top < outline->top ? top : outline->top;
     outline->bottom = bottom > outline->bottom ? bottom : outline->bottom;
+#ifdef WITH_AVX2
+    if (is_small) {
+        add_small_avx2(outline, piece, (const int[4]){ first, top, last, bottom });
+        return;
+    }
+#endif
     float inverse[MC_PIECE_LINES] = { 0 };
     for (int i = 0; i < piece->count && last - first >= WIDE; i++)
         inverse[i] = fabsf(piece->a[i]) > 1e-3F ? -1 / piece->a[i] : 0;

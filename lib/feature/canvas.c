@@ -250,36 +250,55 @@ step_of(unsigned mask)
 }
 
 #ifdef __SSE4_1__
-/* Sixteen pixels: of one colour, wholly covered, or a few of them partly. */
+/* The nearest of 16 steps of each mask. */
+static inline __m128i
+steps_of_masks(__m128i masks)
+{
+    const __m128i low = _mm_set1_epi8(15);
+    __m128i high = _mm_and_si128(_mm_srli_epi16(masks, 4), low);
+    return _mm_and_si128(_mm_srli_epi16(_mm_add_epi8(_mm_sub_epi8(masks, high), _mm_set1_epi8(8)), 4), low);
+}
+
+/* Where sixteen pixels and masks are found in an ink's table. */
+static inline void
+places_of(uint16_t at[16], __m128i sixteen, __m128i masks)
+{
+    const __m128i zero = _mm_setzero_si128(), step = steps_of_masks(masks);
+    __m128i first = _mm_srli_epi16(_mm_unpacklo_epi8(zero, sixteen), 4);
+    __m128i last = _mm_srli_epi16(_mm_unpackhi_epi8(zero, sixteen), 4);
+    _mm_storeu_si128((__m128i *)(void *)at, _mm_or_si128(first, _mm_unpacklo_epi8(step, zero)));
+    _mm_storeu_si128((__m128i *)(void *)(at + 8), _mm_or_si128(last, _mm_unpackhi_epi8(step, zero)));
+}
+
+/* Sixteen pixels of many colours: looked up without a branch, as which of them are covered cannot be foreseen. */
+static inline void
+tint_each(uint8_t *pixels, __m128i sixteen, __m128i masks, const uint8_t (*steps)[MC_TINT_STEPS])
+{
+    uint16_t at[16];
+    const uint8_t *table = steps[0];
+    places_of(at, sixteen, masks);
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++)
+        pixels[i] = table[at[i]];
+}
+
+/* Sixteen pixels: of one colour, wholly covered, or each by itself. */
 static inline void
 tint_sixteen(uint8_t *pixels, const uint8_t *mask, const uint8_t (*steps)[MC_TINT_STEPS])
 {
-    const __m128i low = _mm_set1_epi8(15), all = _mm_set1_epi8(-1), zero = _mm_setzero_si128();
-    const __m128i ink = _mm_set1_epi8((char)steps[0][MC_TINT_STEPS - 1]);
+    const __m128i all = _mm_set1_epi8(-1), zero = _mm_setzero_si128();
     __m128i masks = _mm_loadu_si128((const __m128i *)(const void *)mask);
     __m128i *at = (__m128i *)(void *)pixels;
     if (_mm_testz_si128(masks, masks))
         return;
+    __m128i sixteen = _mm_loadu_si128(at);
     if (_mm_testc_si128(masks, all)) {
-        _mm_storeu_si128(at, ink);
-        return;
-    }
-    __m128i sixteen = _mm_loadu_si128(at), first = _mm_shuffle_epi8(sixteen, zero);
-    if (_mm_movemask_epi8(_mm_cmpeq_epi8(sixteen, first)) == 0xffff) {
-        __m128i high = _mm_and_si128(_mm_srli_epi16(masks, 4), low);
-        __m128i step = _mm_add_epi8(_mm_sub_epi8(masks, high), _mm_set1_epi8(8));
-        step = _mm_and_si128(_mm_srli_epi16(step, 4), low);
+        _mm_storeu_si128(at, _mm_set1_epi8((char)steps[0][MC_TINT_STEPS - 1]));
+    } else if (_mm_movemask_epi8(_mm_cmpeq_epi8(sixteen, _mm_shuffle_epi8(sixteen, zero))) == 0xffff) {
         __m128i known = _mm_loadu_si128((const __m128i *)(const void *)steps[*pixels]);
-        _mm_storeu_si128(at, _mm_shuffle_epi8(known, step));
-        return;
-    }
-    __m128i full = _mm_cmpeq_epi8(masks, all), none = _mm_cmpeq_epi8(masks, zero);
-    if (!_mm_testz_si128(full, full))
-        _mm_storeu_si128(at, _mm_blendv_epi8(sixteen, ink, full));
-    for (int partly = ~_mm_movemask_epi8(_mm_or_si128(full, none)) & 0xffff; partly != 0; partly &= partly - 1) {
-        int k = __builtin_ctz((unsigned)partly);
-        pixels[k] = steps[pixels[k]][step_of(mask[k])];
-    }
+        _mm_storeu_si128(at, _mm_shuffle_epi8(known, steps_of_masks(masks)));
+    } else
+        tint_each(pixels, sixteen, masks, steps);
 }
 #endif
 
@@ -419,6 +438,73 @@ mc_canvas_row(mc_canvas *canvas, int x, int y, const uint8_t *mask, int count, m
         tint_row(mc_indexed_row(canvas->indexed, y) + x, mask, count, steps_of(canvas, color));
     else
         mc_brush_row(canvas->pixels, x, y, mask, count, color);
+}
+
+mc_canvas_ink
+mc_canvas_ink_of(const mc_canvas *canvas, mc_color color)
+{
+    MC_ASSERT(canvas->tints != NULL || canvas->pixels != NULL);
+    return (mc_canvas_ink){ color, canvas->tints != NULL ? steps_of(canvas, color) : NULL };
+}
+
+/* What of a row lies on the canvas. */
+static void
+lay_part(mc_canvas *canvas, int x, int y, const uint8_t *mask, int count, const mc_canvas_ink *ink)
+{
+    int first = x < 0 ? -x : 0;
+    count = x + count > canvas->width ? canvas->width - x : count;
+    if (y < 0 || y >= canvas->height || first >= count)
+        return;
+    if (ink->steps != NULL)
+        tint_row(mc_indexed_row(canvas->indexed, y) + x + first, mask + first, count - first, ink->steps);
+    else
+        mc_brush_row(canvas->pixels, x + first, y, mask + first, count - first, ink->color);
+}
+
+void
+mc_canvas_piece(mc_canvas *canvas, int x, int y, const uint8_t mask[MC_CANVAS_PIECE], const mc_canvas_ink *ink)
+{
+#ifdef __SSE4_1__
+    if (ink->steps != NULL && x >= 0 && y >= 0 && x + MC_CANVAS_PIECE <= canvas->width && y < canvas->height) {
+        tint_sixteen(mc_indexed_row(canvas->indexed, y) + x, mask, ink->steps);
+        return;
+    }
+#endif
+    lay_part(canvas, x, y, mask, MC_CANVAS_PIECE, ink);
+}
+
+#ifdef __SSE4_1__
+static void
+tint_square(uint8_t *pixels, size_t stride, const uint8_t *mask, const uint8_t (*steps)[MC_TINT_STEPS])
+{
+    int rows[MC_CANVAS_SQUARE];
+    uint16_t at[MC_CANVAS_PIECE];
+    const uint8_t *table = steps[0];
+    for (size_t row = 0; row < MC_CANVAS_SQUARE; row++)
+        memcpy(&rows[row], pixels + row * stride, sizeof(*rows));
+    places_of(at, _mm_setr_epi32(rows[0], rows[1], rows[2], rows[3]),
+              _mm_loadu_si128((const __m128i *)(const void *)mask));
+    for (size_t row = 0; row < MC_CANVAS_SQUARE; row++) {
+        const uint16_t *four = at + row * MC_CANVAS_SQUARE;
+        uint32_t word = (uint32_t)table[four[0]] | (uint32_t)table[four[1]] << 8 | (uint32_t)table[four[2]] << 16 |
+                        (uint32_t)table[four[3]] << 24;
+        memcpy(pixels + row * stride, &word, sizeof(word)); /* at once: it may be read at once, too */
+    }
+}
+#endif
+
+void
+mc_canvas_square(mc_canvas *canvas, int x, int y, const uint8_t mask[MC_CANVAS_PIECE], const mc_canvas_ink *ink)
+{
+#ifdef __SSE4_1__
+    if (ink->steps != NULL && x >= 0 && y >= 0 && x + MC_CANVAS_SQUARE <= canvas->width &&
+        y + MC_CANVAS_SQUARE <= canvas->height) {
+        tint_square(mc_indexed_row(canvas->indexed, y) + x, (size_t)canvas->indexed->stride, mask, ink->steps);
+        return;
+    }
+#endif
+    for (int row = 0; row < MC_CANVAS_SQUARE; row++)
+        lay_part(canvas, x, y + row, mask + (size_t)row * MC_CANVAS_SQUARE, MC_CANVAS_SQUARE, ink);
 }
 
 mc_error *

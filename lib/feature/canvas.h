@@ -48,6 +48,18 @@ mc_error *mc_canvas_outline(mc_canvas *canvas, mc_outline *outline, mc_color col
 /* As mc_brush_row, on a canvas that has a palette or pixels already. */
 void mc_canvas_row(mc_canvas *canvas, int x, int y, const uint8_t *mask, int count, mc_color color);
 
+/* A colour that is laid in many small pieces, on a canvas that has a palette or pixels already. */
+typedef struct mc_canvas_ink {
+    mc_color color;
+    const uint8_t (*steps)[MC_TINT_STEPS]; /* NULL: there are pixels */
+} mc_canvas_ink;
+mc_canvas_ink mc_canvas_ink_of(const mc_canvas *canvas, mc_color color);
+
+/* Lays sixteen pixels of a row, or four of four rows, some of which may lie beside the canvas. */
+enum { MC_CANVAS_PIECE = 16, MC_CANVAS_SQUARE = 4 };
+void mc_canvas_piece(mc_canvas *canvas, int x, int y, const uint8_t mask[MC_CANVAS_PIECE], const mc_canvas_ink *ink);
+void mc_canvas_square(mc_canvas *canvas, int x, int y, const uint8_t mask[MC_CANVAS_PIECE], const mc_canvas_ink *ink);
+
 /* Lays a whole canvas of the same size over another; both have the same palette, or pixels are made of the lower one.
  */
 mc_error *mc_canvas_over(mc_canvas *lower, mc_canvas *upper) MC_CHECKED;

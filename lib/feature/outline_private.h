@@ -42,6 +42,10 @@ mc_segment_columns(int *first, int *last, float y, const mc_segment *s)
  * looks like. False, and nothing has been added, where it is too long for that. */
 bool mc_outline_stamp(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen);
 
+/* What a line looks like on a coarse plane, four by four pixels, and where the first of them is; NULL where it is too
+ * long. That is as wide as a pixel: thinner ones have no more than *most anywhere. */
+const uint8_t *mc_outline_stamp_of(int *left, int *top, uint8_t *most, mc_shape_point a, mc_shape_point b, float pen);
+
 /* Where the processor has AVX2: paints rows from `top` on, two at a time, and returns the first one that is left. */
 int mc_outline_rows_avx2(mc_outline *outline, const mc_segment *s, int top, int bottom);
 

@@ -109,21 +109,37 @@ lay(mc_outline *outline, const uint8_t *stamp, int left, int top, uint8_t most)
     }
 }
 
-bool
-mc_outline_stamp(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen)
+const uint8_t *
+mc_outline_stamp_of(int *left, int *top, uint8_t *most, mc_shape_point a, mc_shape_point b, float pen)
 {
+    if (a.y > b.y || (a.y == b.y && a.x > b.x)) {
+        mc_shape_point swap = a;
+        a = b;
+        b = swap;
+    }
     int ax = (a.x + (1 << (UNIT_SHIFT - 1))) >> UNIT_SHIFT, ay = (a.y + (1 << (UNIT_SHIFT - 1))) >> UNIT_SHIFT;
     int dx = ((b.x + (1 << (UNIT_SHIFT - 1))) >> UNIT_SHIFT) - ax;
     int dy = ((b.y + (1 << (UNIT_SHIFT - 1))) >> UNIT_SHIFT) - ay;
     if (dx > LONGEST || dx < -LONGEST || dy > LONGEST)
-        return false;
+        return NULL;
     pthread_once(&made.once, make_all);
     int fx = ax & (UNITS - 1), fy = ay & (UNITS - 1);
-    int left = (ax >> 3) + first_of(fx, dx), top = (ay >> 3) + first_of(fy, dy);
+    *left = (ax >> 3) + first_of(fx, dx);
+    *top = (ay >> 3) + first_of(fy, dy);
+    *most = (uint8_t)((int)(pen * 15 + 0.5F) * 17);
+    return made.stamps[number_of(fx, fy, dx, dy)];
+}
+
+bool
+mc_outline_stamp(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen)
+{
+    int left, top;
+    uint8_t most;
+    const uint8_t *stamp = mc_outline_stamp_of(&left, &top, &most, a, b, pen);
+    if (stamp == NULL)
+        return false;
     if (left <= -SIDE || top <= -SIDE || left >= outline->width || top >= outline->height)
         return true;
-    const uint8_t *stamp = made.stamps[number_of(fx, fy, dx, dy)];
-    uint8_t most = (uint8_t)((int)(pen * 15 + 0.5F) * 17);
     int bottom = top + SIDE - 1;
     outline->dirty = true;
     outline->top = top < outline->top ? (top < 0 ? 0 : top) : outline->top;

@@ -10,6 +10,7 @@
 #include "feature/graphic.h"
 #include "feature/mvt_shape.h"
 #include "feature/painter_private.h"
+#include "feature/rules.h"
 #include "feature/stroker.h"
 #include "mapcache/trace.h"
 
@@ -73,6 +74,8 @@ mc_painter_create_on(mc_painter **painter, const mc_style *style, mc_canvas *can
     apr_pool_create(&made->values, pool);
     apr_pool_cleanup_register(pool, made, free_painter, apr_pool_cleanup_null);
     made->mask = apr_palloc(pool, (size_t)canvas->width + MC_MASK_MARGIN);
+    for (int i = 0; i < style->pass_count; i++)
+        made->passes[i].rules = mc_rules_create(&style->passes[i], map->scale, pool);
     for (int i = 0; i < style->pass_count && !by_feature; i++)
         if (mc_painter_pass_is_whole(&style->passes[i], map->scale))
             made->passes[i].wholes = apr_pcalloc(pool, sizeof(mc_whole) * (size_t)style->passes[i].rule_count);
@@ -178,6 +181,23 @@ lay(mc_painter *painter, mc_canvas *canvas, mc_fill_rule rule, const mc_symboliz
     return mc_canvas_fill(canvas, painter->coverage, rule, mc_painter_ink(painter, ink, feature));
 }
 
+/* Whether the straight line between the ends of a line passes all of its vertices within a tolerance, in their order.
+ */
+static bool
+is_chord(const mc_shape_point *points, int count, double tolerance)
+{
+    double dx = points[count - 1].x - points[0].x, dy = points[count - 1].y - points[0].y;
+    double square = dx * dx + dy * dy, most = tolerance * tolerance * square, along = 0;
+    bool holds = square > 0;
+    for (int i = 1; i < count && holds; i++) {
+        double x = points[i].x - points[0].x, y = points[i].y - points[0].y;
+        double beside = dx * y - dy * x, next = dx * x + dy * y;
+        holds = beside * beside <= most && next >= along;
+        along = next;
+    }
+    return holds;
+}
+
 const mc_shape *
 mc_painter_straight(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape)
 {
@@ -185,8 +205,38 @@ mc_painter_straight(mc_painter *painter, const mc_symbolizer *symbol, const mc_s
     if (shape->kind != MC_SHAPE_LINES || thinning <= 1 || symbol->stroke.dashes != NULL ||
         symbol->stroke.graphic != NULL || shape->point_count == 2 * shape->part_count)
         return shape;
-    mc_mvt_simplify(&painter->straight, shape, thinning / 2.0);
+    mc_shape *straight = &painter->straight;
+    if (shape->part_count == 1 && is_chord(shape->points, shape->point_count, thinning / 2.0)) {
+        mc_shape_clear(straight, MC_SHAPE_LINES);
+        mc_shape_add(straight, shape->points[0].x, shape->points[0].y);
+        mc_shape_add(straight, shape->points[shape->point_count - 1].x, shape->points[shape->point_count - 1].y);
+        mc_shape_end_part(straight);
+        return straight->failed ? shape : straight;
+    }
+    mc_mvt_simplify(straight, shape, thinning / 2.0);
     return painter->straight.failed ? shape : &painter->straight;
+}
+
+/* Thin strokes, and those that bands can be made of. */
+static mc_error *
+paint_by_distance(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol,
+                  const mc_shape *shape, const mc_pen *pen, const mc_feature *feature)
+{
+    const mc_stroke *stroke = &symbol->stroke;
+    bool thin = mc_painter_is_thin(stroke, pen->width, symbol);
+    if (!thin && (stroke->ink.pattern != NULL || !mc_bands_suit(shape, pen)))
+        return MC_OK;
+    mc_color color = mc_painter_ink(painter, &stroke->ink, feature);
+    MC_TRY(mc_window_stroke(done, painter, canvas, shape, pen, thin, color));
+    if (*done)
+        return MC_OK;
+    *done = true;
+    MC_TRY(mc_painter_outline(&painter->outline, painter, false));
+    if (thin)
+        mc_outline_add(painter->outline, shape, (float)pen->width);
+    else
+        mc_bands_add(painter->outline, shape, pen);
+    return mc_canvas_outline(canvas, painter->outline, color);
 }
 
 static mc_error *
@@ -201,17 +251,11 @@ paint_stroke(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol
         return MC_OK;
     width = mc_painter_pixels(painter, symbol, width);
     shape = mc_painter_straight(painter, symbol, shape);
-    if (mc_painter_is_thin(stroke, width, symbol)) {
-        MC_TRY(mc_painter_outline(&painter->outline, painter, false));
-        mc_outline_add(painter->outline, shape, (float)width);
-        return mc_canvas_outline(canvas, painter->outline, mc_painter_ink(painter, &stroke->ink, feature));
-    }
     mc_pen pen = mc_painter_pen(painter, symbol, width);
-    if (stroke->ink.pattern == NULL) {
-        MC_TRY(mc_painter_outline(&painter->outline, painter, false));
-        if (mc_bands_add(painter->outline, shape, &pen))
-            return mc_canvas_outline(canvas, painter->outline, mc_painter_ink(painter, &stroke->ink, feature));
-    }
+    bool done = false;
+    MC_TRY(paint_by_distance(&done, painter, canvas, symbol, shape, &pen, feature));
+    if (done)
+        return MC_OK;
     MC_TRY(mc_painter_area(&painter->coverage, painter, false));
     mc_stroker_add(painter->coverage, shape, &pen, &painter->scratch);
     return lay(painter, canvas, MC_NON_ZERO, symbol, &stroke->ink, feature);
@@ -286,18 +330,10 @@ apply_rule(mc_painter *painter, mc_pass *to, int index, const mc_rule_style *rul
 static mc_error *
 apply_pass(mc_painter *painter, int index, const mc_feature *feature)
 {
-    const mc_style_pass *style = &painter->style->passes[index];
-    bool any = false;
-    for (int round = 0; round < 2; round++)
-        for (int i = 0; i < style->rule_count; i++) {
-            const mc_rule_style *rule = &style->rules[i];
-            if (rule->is_else != (round == 1) || ((rule->is_else || style->first_only) && any) ||
-                !mc_painter_rule_applies(rule, painter->map->scale) ||
-                !mc_filter_matches(rule->filter, feature, painter->values))
-                continue;
-            any |= !rule->is_else;
-            MC_TRY(apply_rule(painter, &painter->passes[index], i, rule, feature));
-        }
+    mc_pass *pass = &painter->passes[index];
+    mc_rules_find(pass->rules, feature, painter->values);
+    for (int i = 0; (i = mc_rules_next(pass->rules, i)) >= 0; i++)
+        MC_TRY(apply_rule(painter, pass, i, &painter->style->passes[index].rules[i], feature));
     return MC_OK;
 }
 

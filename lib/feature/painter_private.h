@@ -22,8 +22,9 @@ typedef struct mc_whole {
 } mc_whole;
 
 typedef struct mc_pass {
-    mc_canvas *canvas; /* of the passes after the first; NULL: nothing painted yet */
-    mc_whole *wholes;  /* by rule; NULL: feature by feature */
+    struct mc_rules *rules; /* feature/rules.h */
+    mc_canvas *canvas;      /* of the passes after the first; NULL: nothing painted yet */
+    mc_whole *wholes;       /* by rule; NULL: feature by feature */
 } mc_pass;
 
 /* Pictures and cells of patterns that are the same for all features. */
@@ -37,6 +38,9 @@ typedef struct mc_known_cell {
     const mc_graphic *graphic;
     mc_pixels *pixels;
 } mc_known_cell;
+
+/* Strokes of small features (feature/window.c). */
+typedef struct mc_window mc_window;
 
 /* Marks that are the same for all features (feature/graphic.c). */
 typedef struct mc_known_mark mc_known_mark;
@@ -52,6 +56,7 @@ struct mc_painter {
     mc_pass passes[MC_PASSES_MAX];
     mc_area *coverage; /* for one symbol of one feature */
     mc_outline *outline;
+    mc_window *window; /* NULL: not used so far */
     uint8_t *mask;
     mc_labels *labels; /* NULL: none */
     uint8_t *plane;    /* for areas with an offset; NULL: not used so far */
@@ -105,6 +110,13 @@ bool mc_painter_pass_is_whole(const mc_style_pass *style, double scale);
  * move any. It depends on the whole line only. Other shapes, and lines with dashes, as they are.
  */
 const mc_shape *mc_painter_straight(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape);
+
+/*
+ * Paints the lines of a shape in one colour, if they are small, in a plane that is no larger than they need: *done.
+ * `thin`: by mc_outline_add, else by mc_bands_add.
+ */
+mc_error *mc_window_stroke(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_shape *shape, const mc_pen *pen,
+                           bool thin, mc_color color) MC_CHECKED;
 
 /* Adds a feature to what a rule that is painted whole has gathered; paints all of it (`last`: no more features come).
  */

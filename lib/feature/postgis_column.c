@@ -95,7 +95,8 @@ mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *confi
         "(c.reltoastrelid <> 0 AND pg_relation_size(c.reltoastrelid) > $3))::text, "
         "(c.relkind IN ('r', 'm') AND NOT c.relhassubclass AND c.relam = (SELECT oid FROM pg_am WHERE amname = 'heap') "
         "AND (c.reltoastrelid = 0 OR pg_relation_size(c.reltoastrelid) <= $4) "
-        "AND current_setting('server_version_num')::int >= 140000)::text, c.reltuples::text "
+        "AND current_setting('server_version_num')::int >= 140000 "
+        "AND has_table_privilege(c.oid, 'SELECT'))::text, c.reltuples::text "
         "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid JOIN pg_class c ON c.oid = a.attrelid "
         "JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN LATERAL (SELECT CASE WHEN c.relkind IN ('r', 'm') "
         "AND t.typname = 'geometry' AND NOT c.relhassubclass AND EXISTS (SELECT FROM pg_index i "
@@ -130,7 +131,7 @@ mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *confi
         mc_parse_double(&column->bounds.minx, values[5]) && mc_parse_double(&column->bounds.miny, values[6]) &&
         mc_parse_double(&column->bounds.maxx, values[7]) && mc_parse_double(&column->bounds.maxy, values[8]);
     column->large = strcmp(values[9], "false") != 0;
-    column->paged = strcmp(values[10], "true") == 0; /* ranges of ctid are read as such since PostgreSQL 14 */
+    column->paged = strcmp(values[10], "true") == 0; /* ranges of ctid: since PostgreSQL 14 */
     if (!mc_parse_double(&column->rows, values[11]) || column->rows < 0)
         column->rows = 0;
     column->unsettled = srid == 0 && !column->geography;

@@ -44,9 +44,11 @@ static mc_error *
 gather_wide(mc_painter *painter, mc_whole *into, const mc_symbolizer *symbol, const mc_shape *shape, double width)
 {
     mc_pen pen = mc_painter_pen(painter, symbol, width);
-    MC_TRY(mc_painter_outline(&into->bands, painter, true));
-    if (mc_bands_add(into->bands, shape, &pen))
+    if (mc_bands_suit(shape, &pen)) {
+        MC_TRY(mc_painter_outline(&into->bands, painter, true));
+        mc_bands_add(into->bands, shape, &pen);
         return MC_OK;
+    }
     int32_t reach = (int32_t)((width * 4 + fabs(pen.offset) * 2) * MC_SUBPIXELS); /* of mitres */
     MC_TRY(mc_painter_area(&into->wide, painter, true));
     count_areas(into, painter->canvas, shape,

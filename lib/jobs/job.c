@@ -33,7 +33,7 @@ find_tileset(mc_tileset **tileset, const char *parameter, const char *name, cons
 {
     *tileset = name == NULL ? NULL : apr_hash_get(config->tilesets_by_name, name, APR_HASH_KEY_STRING);
     if (*tileset == NULL)
-        return refuse(parameter, pool, "the configuration has no tileset \"%s\"", name == NULL ? "" : name);
+        return refuse(parameter, pool, "%s", mc_config_lacks_tileset(config, name, pool));
     if ((*tileset)->not_built != NULL)
         return refuse(parameter, pool, "tileset \"%s\": %s", name, (*tileset)->not_built);
     return MC_OK;
@@ -46,9 +46,11 @@ check_target(const mc_tileset *tileset, const mc_grid_link *link, const mc_job_w
     mc_tileset *target;
     if (wish->mode != MC_JOB_TRANSFER)
         return wish->target == NULL ? MC_OK : refuse("target", pool, "only a transfer has a target");
+    if (wish->target == NULL)
+        return refuse("target", pool, "a transfer needs the tileset that it copies to");
     MC_TRY(find_tileset(&target, "target", wish->target, config, pool));
     if (mc_tileset_link(target, link->grid->name) == NULL)
-        return refuse("target", pool, "tileset \"%s\" has no grid \"%s\"", target->name, link->grid->name);
+        return refuse("target", pool, "%s", mc_tileset_lacks_grid(target, link->grid->name, pool));
     if (target->dimension_count != tileset->dimension_count)
         return refuse("target", pool, "tilesets \"%s\" and \"%s\" have different dimensions", tileset->name,
                       target->name);
@@ -65,7 +67,7 @@ write_dimensions(const char **query, const mc_tileset *tileset, const apr_table_
         const apr_table_entry_t *pair = &APR_ARRAY_IDX(pairs, i, apr_table_entry_t);
         int index = mc_tileset_dimension(tileset, pair->key, true);
         if (index < 0)
-            return refuse("dimensions", pool, "tileset \"%s\" has no dimension \"%s\"", tileset->name, pair->key);
+            return refuse("dimensions", pool, "%s", mc_tileset_lacks_dimension(tileset, pair->key, pool));
         if (strlen(pair->val) > TEXT_MAX)
             return refuse("dimensions", pool, "the value of dimension \"%s\" is too long", pair->key);
         values[index] = pair->val;
@@ -104,13 +106,14 @@ choose_zooms(mc_job *job, const mc_job_wish *wish, const mc_grid_link *link, apr
         last = link->max_cached_zoom;
     if (last >= link->grid->level_count)
         last = link->grid->level_count - 1;
+    int highest = last;
     if (wish->has_zoom) {
         first = wish->minzoom > first ? wish->minzoom : first;
         last = wish->maxzoom < last ? wish->maxzoom : last;
     }
     if (first > last)
-        return refuse("zoom", pool, "grid \"%s\" of tileset \"%s\" has none of these zoom levels", job->grid,
-                      job->tileset);
+        return refuse("zoom", pool, "grid \"%s\" of tileset \"%s\" has none of these zoom levels: it has %d to %d",
+                      job->grid, job->tileset, link->minzoom, highest);
     job->minzoom = first;
     job->maxzoom = last;
     return MC_OK;
@@ -238,7 +241,7 @@ mc_job_make(mc_job *job, const mc_job_wish *wish, const mc_config *config, apr_p
     MC_TRY(find_tileset(&tileset, "tileset", wish->tileset, config, pool));
     const mc_grid_link *link = mc_tileset_link(tileset, wish->grid);
     if (link == NULL)
-        return refuse("grid", pool, "tileset \"%s\" has no grid \"%s\"", tileset->name, wish->grid);
+        return refuse("grid", pool, "%s", mc_tileset_lacks_grid(tileset, wish->grid, pool));
     if ((wish->mode == MC_JOB_SEED || wish->mode == MC_JOB_RESEED) && tileset->source == NULL)
         return refuse("tileset", pool, "tileset \"%s\" has no source: there is nothing to draw its tiles from",
                       tileset->name);

@@ -6,22 +6,29 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/hash.h"
 #include "seed/region_private.h"
 
-enum { LEAF = 12, DEPTH = 30, ALWAYS_DIVIDED = 6 };
+enum { LEAF = 24, DEPTH = 30, ALWAYS_DIVIDED = 6 };
 
+/* Small, as there are about as many as edges. */
 typedef struct node {
-    uint32_t children; /* the first of four; 0: a leaf */
-    uint32_t first;    /* of a leaf: its edges in `lists` */
-    uint32_t count;    /* edges that touch it */
-    int winding;       /* at its centre */
+    uint32_t first;      /* of a leaf: its edges in `lists`; else the first of four children */
+    uint32_t parted : 1; /* it is no leaf */
+    uint32_t count : 31; /* edges that touch it */
+    int winding;         /* at its centre */
 } node;
 
+/* A directed line from one vertex to the next. */
+typedef struct edge {
+    double ax, ay, bx, by;
+} edge;
+
 struct mc_seed_region {
-    const mc_region_edge *edges;
-    size_t areal, count;
+    const double *xy; /* as of mc_region_create; an edge has the number of its first vertex */
+    size_t areal, count, edges;
     mc_extent bounds; /* of the edges */
     mc_extent root;   /* of the tree: larger */
     node *nodes;
@@ -36,12 +43,26 @@ __extension__ typedef __float128 wide;
 typedef long double wide;
 #endif
 
+static edge
+edge_at(const mc_seed_region *region, size_t number)
+{
+    const double *from = &region->xy[2 * number];
+    return (edge){ from[0], from[1], from[2], from[3] };
+}
+
+static bool
+is_edge(const mc_seed_region *region, size_t number)
+{
+    const double *from = &region->xy[2 * number];
+    return number + 1 < region->count && !mc_region_is_gap(from) && !mc_region_is_gap(from + 2);
+}
+
 /*
  * On which side of an edge a point lies: 1 left, -1 right. A point on the line counts as moved right by a trifle, and
  * up by a trifle of that, so that there are no points on lines and each way between two points crosses the same edges.
  */
 static int
-side_of(const mc_region_edge *e, double x, double y)
+side_of(const edge *e, double x, double y)
 {
     double left = (e->bx - e->ax) * (y - e->ay), right = (e->by - e->ay) * (x - e->ax), bound = 4e-16;
     if (fabs(left - right) > bound * (fabs(left) + fabs(right)))
@@ -56,7 +77,7 @@ side_of(const mc_region_edge *e, double x, double y)
 
 /* What an edge adds to the winding number of a point, by the ray to the right. */
 static int
-right_of(const mc_region_edge *e, double x, double y)
+right_of(const edge *e, double x, double y)
 {
     if ((e->ay <= y) == (e->by <= y))
         return 0;
@@ -66,7 +87,7 @@ right_of(const mc_region_edge *e, double x, double y)
 
 /* The same by the ray upwards. */
 static int
-above_of(const mc_region_edge *e, double x, double y)
+above_of(const edge *e, double x, double y)
 {
     if ((e->ax <= x) == (e->bx <= x))
         return 0;
@@ -81,18 +102,18 @@ change(const mc_seed_region *region, const uint32_t *list, size_t count, const d
 {
     int sum = 0;
     for (size_t i = 0; i < count; i++) {
-        const mc_region_edge *e = &region->edges[list[i]];
         if (list[i] >= region->areal)
             continue;
-        sum += right_of(e, to[0], from[1]) - right_of(e, from[0], from[1]);
-        sum += above_of(e, to[0], to[1]) - above_of(e, to[0], from[1]);
+        edge e = edge_at(region, list[i]);
+        sum += right_of(&e, to[0], from[1]) - right_of(&e, from[0], from[1]);
+        sum += above_of(&e, to[0], to[1]) - above_of(&e, to[0], from[1]);
     }
     return sum;
 }
 
 /* Whether a part of the edge lies in the closed box. */
 static bool
-touches(const mc_region_edge *e, const mc_extent *box)
+touches(const edge *e, const mc_extent *box)
 {
     if (fmax(e->ax, e->bx) < box->minx || fmin(e->ax, e->bx) > box->maxx || fmax(e->ay, e->by) < box->miny ||
         fmin(e->ay, e->by) > box->maxy)
@@ -127,14 +148,17 @@ centre_of(double xy[2], const mc_extent *box)
 
 /* ---- building */
 
+/* Straight from the system, which moves it without copying: the old place would stay with the process. */
 static void *
 room_for(void *items, size_t *room, size_t wanted, size_t size)
 {
     if (wanted <= *room)
         return items;
-    *room = wanted + wanted / 2 + 64;
-    items = realloc(items, *room * size);
-    MC_ASSERT(items != NULL);
+    size_t before = *room * size;
+    *room = wanted + wanted / 2 + 256;
+    items = items == NULL ? mmap(NULL, *room * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                          : mremap(items, before, *room * size, MREMAP_MAYMOVE);
+    MC_ASSERT(items != MAP_FAILED);
     return items;
 }
 
@@ -154,9 +178,11 @@ choose(uint32_t *chosen, const mc_seed_region *region, const uint32_t *list, siz
 {
     size_t size = 0;
     mc_extent reach = grown(box, (box->maxx - box->minx + box->maxy - box->miny) * 1e-9);
-    for (size_t i = 0; i < count; i++)
-        if (touches(&region->edges[list[i]], &reach))
+    for (size_t i = 0; i < count; i++) {
+        edge e = edge_at(region, list[i]);
+        if (touches(&e, &reach))
             chosen[size++] = list[i];
+    }
     return size;
 }
 
@@ -165,8 +191,8 @@ build(mc_seed_region *region, uint32_t at, const mc_extent *box, const uint32_t 
 {
     uint32_t *lists[4] = { 0 };
     size_t counts[4], sum = 0;
-    region->nodes[at].count = (uint32_t)count;
-    bool divided = count > LEAF && depth < DEPTH && region->list_size < 16 * region->count + 4096;
+    region->nodes[at].count = (uint32_t)count & INT32_MAX;
+    bool divided = count > LEAF && depth < DEPTH && region->list_size < 16 * region->edges + 4096;
     for (int i = 0; i < 4 && divided; i++) {
         mc_extent part = quarter(box, i);
         lists[i] = malloc(sizeof(**lists) * count);
@@ -183,7 +209,8 @@ build(mc_seed_region *region, uint32_t at, const mc_extent *box, const uint32_t 
         centre_of(from, box);
         region->nodes = room_for(region->nodes, &region->node_room, region->node_count + 4, sizeof(node));
         region->node_count += 4;
-        region->nodes[at].children = children;
+        region->nodes[at].parted = 1;
+        region->nodes[at].first = children;
         for (uint32_t i = 0; i < 4; i++) {
             mc_extent part = quarter(box, (int)i);
             centre_of(to, &part);
@@ -202,17 +229,18 @@ static apr_status_t
 free_region(void *data)
 {
     mc_seed_region *region = data;
-    free(region->nodes);
-    free(region->lists);
+    munmap(region->nodes, region->node_room * sizeof(*region->nodes));
+    if (region->lists != NULL)
+        munmap(region->lists, region->list_room * sizeof(*region->lists));
     return APR_SUCCESS;
 }
 
 mc_seed_region *
-mc_region_create(const mc_region_edge *edges, size_t areal, size_t count, apr_pool_t *pool)
+mc_region_create(const double *xy, size_t areal, size_t count, apr_pool_t *pool)
 {
-    MC_ASSERT(count > 0 && count < UINT32_MAX / 16);
+    MC_ASSERT(count > 0 && count < UINT32_MAX / 32);
     mc_seed_region *region = apr_pcalloc(pool, sizeof(*region));
-    region->edges = edges;
+    region->xy = xy;
     region->areal = areal;
     region->count = count;
     apr_pool_cleanup_register(pool, region, free_region, apr_pool_cleanup_null);
@@ -220,11 +248,13 @@ mc_region_create(const mc_region_edge *edges, size_t areal, size_t count, apr_po
     uint32_t *all = malloc(sizeof(*all) * count);
     MC_ASSERT(all != NULL);
     for (size_t i = 0; i < count; i++) {
-        const mc_region_edge *e = &edges[i];
-        all[i] = (uint32_t)i;
-        b = (mc_extent){ fmin(b.minx, fmin(e->ax, e->bx)), fmin(b.miny, fmin(e->ay, e->by)),
-                         fmax(b.maxx, fmax(e->ax, e->bx)), fmax(b.maxy, fmax(e->ay, e->by)) };
+        if (!mc_region_is_gap(&xy[2 * i]))
+            b = (mc_extent){ fmin(b.minx, xy[2 * i]), fmin(b.miny, xy[2 * i + 1]), fmax(b.maxx, xy[2 * i]),
+                             fmax(b.maxy, xy[2 * i + 1]) };
+        if (is_edge(region, i))
+            all[region->edges++] = (uint32_t)i;
     }
+    count = region->edges;
     region->bounds = b;
     double side = fmax(fmax(b.maxx - b.minx, b.maxy - b.miny), 1e-6 * fmax(fabs(b.minx), fabs(b.miny)));
     region->root = grown(&b, side > 0 ? side * 0.01 : 1);
@@ -261,17 +291,18 @@ crossed(const question *q, const node *n, const mc_extent *box)
         return false;
     if (holds(&q->areal, &around))
         return true;
-    if (n->children == 0) {
+    if (n->parted == 0) {
         for (uint32_t i = 0; i < n->count; i++) {
-            uint32_t edge = region->lists[n->first + i];
-            if (touches(&region->edges[edge], edge < region->areal ? &q->areal : &q->linear))
+            uint32_t number = region->lists[n->first + i];
+            edge e = edge_at(region, number);
+            if (touches(&e, number < region->areal ? &q->areal : &q->linear))
                 return true;
         }
         return false;
     }
     for (uint32_t i = 0; i < 4; i++) {
         mc_extent part = quarter(box, (int)i);
-        if (crossed(q, &region->nodes[n->children + i], &part))
+        if (crossed(q, &region->nodes[n->first + i], &part))
             return true;
     }
     return false;
@@ -285,9 +316,9 @@ winding_at(const mc_seed_region *region, const double xy[2])
     double centre[2];
     if (!(xy[0] >= box.minx && xy[0] <= box.maxx && xy[1] >= box.miny && xy[1] <= box.maxy))
         return 0;
-    for (centre_of(centre, &box); n->children != 0; centre_of(centre, &box)) {
+    for (centre_of(centre, &box); n->parted != 0; centre_of(centre, &box)) {
         int which = (xy[0] >= centre[0]) + 2 * (xy[1] >= centre[1]);
-        n = &region->nodes[n->children + (uint32_t)which];
+        n = &region->nodes[n->first + (uint32_t)which];
         box = quarter(&box, which);
     }
     return n->winding + change(region, region->lists + n->first, n->count, centre, xy);
@@ -313,11 +344,11 @@ mc_region_bounds(const mc_seed_region *region)
 uint64_t
 mc_region_hash(const mc_seed_region *region)
 {
-    return mc_hash64(region->edges, sizeof(*region->edges) * region->count, region->areal);
+    return mc_hash64(region->xy, 2 * sizeof(*region->xy) * region->count, region->areal);
 }
 
 size_t
 mc_region_size(const mc_seed_region *region)
 {
-    return region->count;
+    return region->edges;
 }

@@ -1,4 +1,5 @@
-/* From vertices to directed edges in the CRS of a grid: transformed, divided where that bends them, oriented. */
+/* From vertices to those of directed edges in the CRS of a grid: transformed, more of them where that bends the edges,
+ * oriented. */
 #include <apr_strings.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,27 +19,22 @@ typedef struct points {
     size_t count, room;
 } points;
 
-typedef struct edges {
-    mc_region_edge *items;
-    size_t count, room;
-} edges;
-
 struct mc_region_builder {
     apr_pool_t *pool;
     mc_projection *projection; /* NULL: the coordinates are the grid's */
     mc_extent clip;            /* in the source's CRS; everything without a projection */
     double tolerance;          /* of bent lines, units of the grid */
     size_t vertices;           /* that were added */
-    edges areal, linear;
-    points source, clipped; /* scratch, of rings that are cut */
+    points areal, linear;      /* as mc_region_create takes them */
+    points source, clipped;    /* scratch, of rings that are cut */
 };
 
 static apr_status_t
 free_builder(void *data)
 {
     mc_region_builder *b = data;
-    free(b->areal.items);
-    free(b->linear.items);
+    free(b->areal.xy);
+    free(b->linear.xy);
     free(b->source.xy);
     free(b->clipped.xy);
     return APR_SUCCESS;
@@ -75,17 +71,6 @@ push_point(points *list, double x, double y)
     }
     list->xy[2 * list->count] = x;
     list->xy[2 * list->count++ + 1] = y;
-}
-
-static void
-push_edge(edges *list, const double *a, const double *b)
-{
-    if (list->count == list->room) {
-        list->room = list->room == 0 ? 256 : list->room * 2;
-        list->items = realloc(list->items, list->room * sizeof(*list->items));
-        MC_ASSERT(list->items != NULL);
-    }
-    list->items[list->count++] = (mc_region_edge){ a[0], a[1], b[0], b[1] };
 }
 
 /* ---- clipping, in the CRS of the source */
@@ -191,15 +176,16 @@ bends(bool *bent, double middle[2], const mc_region_builder *b, const double *fr
 
 /* A line of edges that grows. */
 typedef struct trail {
-    edges *to;
+    points *to;
+    size_t begin;             /* its first vertex in `to`: there once it has an edge */
     double first[2], last[2]; /* points of it */
     double area;              /* twice, signed: relative to the first point, so that large coordinates cost no digits */
 } trail;
 
 static trail
-begin_trail(edges *to, const double *at)
+begin_trail(points *to, const double *at)
 {
-    return (trail){ to, { at[0], at[1] }, { at[0], at[1] }, 0 };
+    return (trail){ to, to->count, { at[0], at[1] }, { at[0], at[1] }, 0 };
 }
 
 static void
@@ -209,8 +195,32 @@ step(trail *t, const double *next)
         return;
     t->area +=
         (t->last[0] - t->first[0]) * (next[1] - t->first[1]) - (t->last[1] - t->first[1]) * (next[0] - t->first[0]);
-    push_edge(t->to, t->last, next);
+    if (t->to->count == t->begin)
+        push_point(t->to, t->first[0], t->first[1]);
+    push_point(t->to, next[0], next[1]);
     memcpy(t->last, next, sizeof(t->last));
+}
+
+/* What comes next is not joined to it. */
+static void
+end_trail(trail *t)
+{
+    if (t->to->count > t->begin)
+        push_point(t->to, NAN, NAN);
+}
+
+/* Its edges point the other way. */
+static void
+turn_trail(trail *t)
+{
+    double *xy = t->to->xy;
+    for (size_t i = t->begin, k = t->to->count; i + 1 < k; i++) {
+        double vertex[2];
+        k--;
+        memcpy(vertex, &xy[2 * i], sizeof(vertex));
+        memcpy(&xy[2 * i], &xy[2 * k], sizeof(vertex));
+        memcpy(&xy[2 * k], vertex, sizeof(vertex));
+    }
 }
 
 /* Goes along the image of a line, of whose begin the image is where the trail is. */
@@ -245,7 +255,7 @@ go(mc_region_builder *b, trail *t, const double *from, const double *to, apr_poo
 }
 
 static mc_error *
-begin_at(trail *t, mc_region_builder *b, edges *to, const double *at, apr_pool_t *pool)
+begin_at(trail *t, mc_region_builder *b, points *to, const double *at, apr_pool_t *pool)
 {
     double image[2] = { at[0], at[1] };
     if (b->projection != NULL)
@@ -259,16 +269,14 @@ static mc_error *
 add_ring(mc_region_builder *b, const double *xy, size_t count, bool hole, apr_pool_t *pool)
 {
     trail t;
-    size_t first = b->areal.count;
     if (count < 3)
         return MC_OK;
     MC_TRY(begin_at(&t, b, &b->areal, xy, pool));
     for (size_t i = 0; i < count; i++)
         MC_TRY(go(b, &t, &xy[2 * i], &xy[2 * ((i + 1) % count)], pool));
-    for (size_t i = first; i < b->areal.count && (t.area < 0) != hole; i++) {
-        mc_region_edge e = b->areal.items[i];
-        b->areal.items[i] = (mc_region_edge){ e.bx, e.by, e.ax, e.ay };
-    }
+    if ((t.area < 0) != hole)
+        turn_trail(&t);
+    end_trail(&t);
     return MC_OK;
 }
 
@@ -288,23 +296,40 @@ add_clipped_ring(mc_region_builder *b, const double *xy, size_t count, bool hole
     return add_ring(b, b->source.xy, b->source.count, hole, pool);
 }
 
-/* Each piece by itself, as the ends of pieces may have been cut off. A point is a line to itself. */
+/* A line that has no length is a point. */
+static void
+end_piece(trail *t)
+{
+    for (int i = 0; i < 2 && t->to->count < t->begin + 2; i++)
+        push_point(t->to, t->first[0], t->first[1]);
+    end_trail(t);
+}
+
+/* Pieces whose ends have been cut off are not joined. A point is a line to itself. */
 static mc_error *
 add_pieces(mc_region_builder *b, const double *xy, size_t count, bool line, apr_pool_t *pool)
 {
+    trail t;
+    bool open = false;
+    double end[2] = { 0, 0 }; /* of the piece before, as it was cut */
     for (size_t i = 0; i < (line && count > 1 ? count - 1 : count); i++) {
         double from[2] = { xy[2 * i], xy[2 * i + 1] }, to[2] = { from[0], from[1] };
-        trail t;
         if (line && count > 1)
             memcpy(to, &xy[2 * i + 2], sizeof(to));
         if (!clip_line(from, to, &b->clip))
             continue;
-        size_t before = b->linear.count;
-        MC_TRY(begin_at(&t, b, &b->linear, from, pool));
+        if (open && !(line && from[0] == end[0] && from[1] == end[1])) {
+            end_piece(&t);
+            open = false;
+        }
+        if (!open)
+            MC_TRY(begin_at(&t, b, &b->linear, from, pool));
+        open = true;
         MC_TRY(go(b, &t, from, to, pool));
-        if (b->linear.count == before)
-            push_edge(&b->linear, t.first, t.first);
+        memcpy(end, to, sizeof(end));
     }
+    if (open)
+        end_piece(&t);
     return MC_OK;
 }
 
@@ -332,7 +357,8 @@ mc_region_finish(mc_region_builder *b)
     free(b->clipped.xy);
     b->source = b->clipped = (points){ 0 };
     for (size_t i = 0; i < b->linear.count; i++)
-        push_edge(&b->areal, (double[]){ b->linear.items[i].ax, b->linear.items[i].ay },
-                  (double[]){ b->linear.items[i].bx, b->linear.items[i].by });
-    return b->areal.count == 0 ? NULL : mc_region_create(b->areal.items, areal, b->areal.count, b->pool);
+        push_point(&b->areal, b->linear.xy[2 * i], b->linear.xy[2 * i + 1]);
+    free(b->linear.xy);
+    b->linear = (points){ 0 };
+    return b->areal.count == 0 ? NULL : mc_region_create(b->areal.xy, areal, b->areal.count, b->pool);
 }

@@ -242,7 +242,8 @@ ask(mc_buf **body, const wms_source *wms, const apr_table_t *params, size_t max_
     mc_http_reply reply;
     mc_error *error = mc_http_send(&reply, ctx->process->http, &call, ctx, pool);
     if (error != MC_OK)
-        return mc_error_wrap(pool, error, error->kind, "source \"%s\": %s", wms->base.source.name, error->message);
+        return mc_error_wrap(pool, error->cause, error->kind, "source \"%s\": %s", wms->base.source.name,
+                             error->message);
     if (reply.status < 200 || reply.status > 299)
         return mc_error_create(pool, MC_ERR_UPSTREAM, "source \"%s\" answered with status %d", wms->base.source.name,
                                reply.status);

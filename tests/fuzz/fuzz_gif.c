@@ -17,7 +17,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     apr_pool_create(&pool, NULL);
     mc_ctx ctx = { .pool = pool };
     char *bytes = apr_pcalloc(pool, size + 7);
-    memcpy(bytes, size % 2 == 0 ? "GIF89a" : "GIF87a", 6);
+    memcpy(bytes, size % 2 == 0 ? "GIF89a" : "GIF87a", sizeof("GIF89a"));
     memcpy(bytes + 6, data, size);
     int width, height;
     mc_pixels *pixels;

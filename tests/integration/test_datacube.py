@@ -309,6 +309,54 @@ def test_scales_between(tmp_path, database, server_of):
     assert (whole[4, 4] == picture(server.get("/", map_query(cube, None)))[1, 1]).all()
 
 
+def blocks(array, times):
+    """Means of squares."""
+    height, width = array.shape[0] // times, array.shape[1] // times
+    return array.reshape(height, times, width, times, -1).mean((1, 3))
+
+
+def test_coarse_maps_are_made_of_overviews_alone(tmp_path, database, server_of):
+    cube = Cube(tmp_path, database, "sqlite3", size=(192, 96), chunk="<overviews>3</overviews>", resample="bilinear")
+    array = noise(8, 192, 96)
+    cube.ingest("--date", "2024-01-01", cube.image(array))
+    server = server_of(cube)
+    rows = [-(-96 // (26 << level)) for level in range(4)]
+
+    def check(times):
+        for factor in times:
+            assert abs(smaller(server, cube, "2024-01-01", factor)[..., :3] - blocks(array, factor)).max() <= 2, factor
+
+    check((1, 2, 3, 4, 6, 8, 12, 16, 24, 32))
+    between = picture(server.get("/", map_query(cube, None).replace("WIDTH=192&HEIGHT=96", "WIDTH=40&HEIGHT=20")))  # 4.8 pixels to one
+    assert abs(between[..., :3].mean((0, 1)) - array.mean((0, 1))).max() < 3
+    with sqlite3.connect(tmp_path / "cube.db") as file:
+        assert file.execute("select max(y) + 1 from chunks").fetchone()[0] == sum(rows)
+        file.execute("delete from chunks where y < ?", (rows[0],))
+    file.close()
+    check((2, 4, 6, 8, 12, 16, 24, 32))
+    assert not smaller(server, cube, "2024-01-01", 3)[..., 3].any()
+    with sqlite3.connect(tmp_path / "cube.db") as file:
+        file.execute("delete from chunks where y < ?", (sum(rows[:3]),))
+    file.close()
+    check((8, 16, 24, 32))
+    assert not smaller(server, cube, "2024-01-01", 6)[..., 3].any()
+
+
+def test_another_number_of_overviews_is_another_shape(tmp_path, database):
+    cube = Cube(tmp_path, database, chunk="<overviews>2</overviews>")
+    cube.ingest("--date", "2024-01-01", cube.image(noise(1)))
+    text = cube.config.read_text()
+    for number in (0, 1, 3):
+        cube.config.write_text(text.replace("<overviews>2<", f"<overviews>{number}<"))
+        done = cube.run(word="dates")
+        assert done.returncode == 1 and "another shape" in done.stderr and "2 overviews" in done.stderr, done.stderr
+    cube.config.write_text(text.replace("<overviews>", "<chunk>25 26 4</chunk><overviews>"))
+    done = cube.run(word="dates")
+    assert done.returncode == 1 and "even columns and rows" in done.stderr, done.stderr
+    cube.config.write_text(text)
+    assert cube.listed() == ["2024-01-01"]
+
+
 class Reader:
     """A connection of one's own to a running server."""
 

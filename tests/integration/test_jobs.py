@@ -267,7 +267,7 @@ def test_pause_resume_and_cancel_reach_workers(tmp_path, database, origin):
             assert refused.returncode == 1 and "is cancelled" in refused.stderr
     finally:
         end([worker])
-    assert queue.run("prune", "--age", 0).stdout == "1 jobs removed\n"
+    assert queue.run("prune", "--age", 0).stdout == "1 job removed\n"
     assert queue.run("show", job, check=False).returncode == 1
 
 
@@ -469,7 +469,7 @@ def test_long_messages_are_told(tmp_path, database, before):
 @pytest.mark.parametrize("options,message", [
     (["-t", "nowhere"], 'no tileset "nowhere"'), (["-t", "world", "-g", "WGS84"], 'has no grid "WGS84"'),
     (["-t", "world", "-z", "40,50"], "none of these zoom levels"), (["-t", "world", "-D", "time=1"], 'no dimension "time"'),
-    (["-t", "copy"], "has no source"), (["-t", "world", "-m", "transfer"], "no tileset"),
+    (["-t", "copy"], "has no source"), (["-t", "world", "-m", "transfer"], "needs the tileset"),
     (["-t", "world", "-m", "reseed", "-o", "now"], "any age"), (["-t", "world", "--priority", "high"], "--priority cannot be"),
     (["-t", "world", "-e", "1,1,0,0"], "--extent cannot be"), (["-t", "world", "--side", "0"], "--side cannot be"),
     (["-t", "world", "-e", "9e7,9e7,9.1e7,9.1e7"], "no tile"), ([], "needs --tileset"), (["-t", "world", "7"], '"7" is no option'),

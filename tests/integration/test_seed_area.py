@@ -168,6 +168,17 @@ def test_wrong_areas_end_with_1(site, options, words):
     assert site.tiles() == set()
 
 
+def test_a_million_vertices_take_little_memory(site):
+    ring = [(40 + 10 * math.sin(7 * a) + 0.01 * (i % 3)) * (math.cos(a) + 1j * math.sin(a))
+            for i, a in ((i, 2e-6 * math.pi * i) for i in range(1000000))]
+    coast = site.folder / "coast.json"
+    coast.write_text('{"type": "Polygon", "coordinates": [[' + ",".join(f"[{p.real:.7f},{p.imag:.7f}]" for p in ring + ring[:1]) + "]]}")
+    peak = "import resource, subprocess, sys; code = subprocess.call(sys.argv[1:]); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(code)"
+    result = subprocess.run(["python3", "-c", peak, OURS, "-c", site.config, "-t", "world", "-z", "0,12", "--area", coast, "--dry-run"],
+                            capture_output=True, text=True, timeout=100)
+    assert result.returncode == 0 and int(result.stdout.splitlines()[-1]) < 64 * 1024, result.stdout + result.stderr
+
+
 @pytest.mark.parametrize("area", ["extent", "polygon"])
 def test_what_lies_outside_is_deleted(site, area):
     where = ["-e", "1000000,5000000,3200000,6300000"] if area == "extent" else ["--area", site.degrees]

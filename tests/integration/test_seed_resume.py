@@ -88,6 +88,8 @@ def test_killed_at_any_moment_it_goes_on(tmp_path, order, workers):
             kept = site.done()
             stored = site.tiles()
             assert all(tile in stored for metatile in walk[:kept] for tile in metatile)
+        else:  # it had not begun, or was through: the next one begins anew
+            kept = 0
     result = site.seed(*options, workers, "2", "--checkpoint", site.place, "--resume")
     assert result.returncode == 0, result.stdout + result.stderr
     assert site.tiles() == expected

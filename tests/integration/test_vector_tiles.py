@@ -153,6 +153,7 @@ def config(shared_folder, database, content):
         <geometry>geom</geometry><srid>3857</srid></layer></source>
       <source name="missing" type="postgis"><layer name="areas">{connection}<table>nothing</table></layer></source>
       <source name="either" type="fallback"><source>missing</source><source>shapes</source></source>
+      <grid name="thirds"><srs>EPSG:3857</srs><extent>-20000000 -20000000 20000000 20000000</extent><size>256 256</size><resolutions>90000 30000 10000</resolutions></grid>
       <ruleset name="north"><rule zoom_level="3"><visibility hidden_color="FF102030"><extent>-20000000 100000 20000000
         20000000</extent></visibility></rule></ruleset>
       {tileset("either", "either")}
@@ -160,7 +161,7 @@ def config(shared_folder, database, content):
       {tileset("ruled", "shapes").replace("<grid>", '<grid ruleset="north" tolerance="0">')}
       {tileset("shapes", "shapes")}{tileset("tables", "tables")}{tileset("packed", "packed")}{tileset("query", "query", more=least)}{tileset("numbered", "numbered")}
       {tileset("bare", "bare")}{tileset("few", "shapes", "few")}{tileset("small", "shapes", "small")}
-      {tileset("slow", "sleepy", "slow")}{tileset("picture", "shapes", "PNG")}{tileset("degrees", "tables", grid="WGS84")}
+      {tileset("slow", "sleepy", "slow")}{tileset("picture", "shapes", "PNG")}{tileset("degrees", "tables", grid="WGS84")}{tileset("thirds", "tables", grid="thirds")}
       {tileset("box", "tables").replace("<cache>disk", "<cache>box")}
       {"".join(tileset(f"meta-{name}", SINGLE[name][0], SINGLE[name][1], "<metatile>4 3</metatile>", SINGLE[name][2]) for name in SINGLE)}
       <tileset name="empty"><cache>disk</cache><grid>{GRID}</grid><format>mvt</format></tileset>
@@ -541,7 +542,39 @@ def test_fallbacks_overzoom_and_rulesets(web, config):
 def test_degrees(web):
     reply = web.get("/mc/wmts/1.0.0/degrees/default/WGS84/3/2/9.mvt", {"Accept-Encoding": "gzip"})
     assert reply.status == 200 and decode(gzip.decompress(reply.body))
-    assert web.get("/mc/gmaps/degrees.json").status == 404
+    assert web.get("/mc/tms/1.0.0/degrees.json").status == 404
+
+
+def test_tilejson_of_other_grids(web, content, folder):
+    """GDAL reads tiles and document of a grid that is no web map's, and finds the features where they are."""
+    reply = web.get("/mc/gmaps/degrees.json")
+    document = json.loads(reply.body)
+    assert reply.status == 200 and document["scheme"] == "xyz" and document["bounds"] == [-180, -90, 180, 90]
+    assert (document["crs"], document["tile_origin_upper_left_x"], document["tile_origin_upper_left_y"], document["tile_dimension_zoom_0"]) == ("EPSG:4326", -180, 90, 180)
+    assert "crs" not in json.loads(web.get("/mc/gmaps/tables.json").body)
+    (folder / "degrees.json").write_bytes(reply.body)
+    found = {}
+    for x in range(4):
+        (folder / "2" / str(x)).mkdir(parents=True)
+        for y in range(4):
+            (folder / f"2/{x}/{y}.pbf").write_bytes(web.get(f"/mc/gmaps/degrees/2/{x}/{y}.mvt", {"Accept-Encoding": "identity"}).body)
+    data = gdal.OpenEx(f"MVT:{folder}/2", gdal.OF_VECTOR, open_options=[f"METADATA_FILE={folder}/degrees.json"])
+    layer = data.GetLayerByName("points")
+    assert layer.GetSpatialRef().GetAuthorityCode(None) == "4326"
+    for feature in layer:
+        found.setdefault(feature.GetField("gid"), []).append(feature.GetGeometryRef().Clone())
+    data = layer = None
+    assert len(found) > 20
+    for number, _, geometry in content["points"]:
+        longitude = geometry.GetX() / HALF * 180
+        latitude = math.degrees(2 * math.atan(math.exp(geometry.GetY() / HALF * math.pi)) - math.pi / 2)
+        if longitude < -1 and number % 3 == 2:
+            for point in found[number]:
+                assert point.GetX() == pytest.approx(longitude, abs=0.02) and point.GetY() == pytest.approx(latitude, abs=0.02)
+
+
+def test_tilejson_needs_halves(web):
+    assert web.get("/mc/gmaps/thirds.json").status == 404 and "halved" in web.get("/mc/gmaps/thirds.json").body.decode()
 
 
 def test_nothing_there_is_an_empty_tile(web):

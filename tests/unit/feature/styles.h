@@ -33,7 +33,7 @@ style_of(const char *rules)
     return style;
 }
 
-static int
+static inline int
 complaints(mc_severity severity)
 {
     int count = 0;

@@ -28,10 +28,10 @@ START_TEST(whole_tables_are_gathered)
     mc_postgis_column column = usual();
     ck_assert(gathers(&column, all, 1000));
     ck_assert(gathers(&column, (mc_extent){ 5, 0, 100, 50 }, 1000));
-    ck_assert(!gathers(&column, (mc_extent){ 15, 0, 100, 50 }, 1000));
-    ck_assert(!gathers(&column, (mc_extent){ 6, 3, 100, 50 }, 1000)); /* 0.94 of each side */
+    ck_assert(!gathers(&column, (mc_extent){ 30, 0, 100, 50 }, 1000));
+    ck_assert(!gathers(&column, (mc_extent){ 20, 10, 100, 50 }, 1000)); /* 0.8 of each side */
     ck_assert(!gathers(&column, (mc_extent){ 200, 0, 300, 50 }, 1000));
-    ck_assert(!gathers(&column, (mc_extent){ 5, 0, 100, 50 }, 400));
+    ck_assert(!gathers(&column, (mc_extent){ 5, 0, 100, 50 }, 500));
     column.rows = 0; /* not known */
     ck_assert(gathers(&column, all, 10));
     ck_assert(!gathers(&column, (mc_extent){ 5, 0, 100, 50 }, 1000));

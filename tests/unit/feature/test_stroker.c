@@ -69,8 +69,9 @@ static bool
 stroke_bands(uint8_t *to, mc_outline *outline, const mc_shape *shape, const mc_pen *pen)
 {
     memset(to, 0, SIDE * SIDE);
-    if (!mc_bands_add(outline, shape, pen))
+    if (!mc_bands_suit(shape, pen))
         return false;
+    mc_bands_add(outline, shape, pen);
     for (int y = outline->top; y <= outline->bottom; y++) {
         int x, count;
         const uint8_t *mask = mc_outline_row(outline, y, &x, &count);
