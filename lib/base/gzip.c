@@ -3,9 +3,8 @@
 
 #include <libdeflate.h>
 #include <stdlib.h>
-#ifdef MC_HAVE_ISAL
-#include <isa-l/igzip_lib.h>
-#endif
+
+#include "base/quick_deflate.h"
 
 enum { SMALLEST = 18, ROOM_AT_FIRST = 16384 };
 
@@ -27,38 +26,14 @@ compress_with(int level, void *out, size_t room, const void *data, size_t size)
     return written;
 }
 
-#ifdef MC_HAVE_ISAL
 static size_t
 compress_fast(void *out, size_t room, const void *data, size_t size)
 {
-    if (size > UINT32_MAX / 2 || room > UINT32_MAX)
-        return 0;
-    struct isal_zstream *stream = malloc(sizeof(*stream) + ISAL_DEF_LVL1_DEFAULT);
-    if (stream == NULL)
-        return 0;
-    isal_deflate_init(stream);
-    stream->level = 1;
-    stream->level_buf = (uint8_t *)(stream + 1);
-    stream->level_buf_size = ISAL_DEF_LVL1_DEFAULT;
-    stream->gzip_flag = IGZIP_GZIP;
-    stream->end_of_stream = 1;
-    stream->flush = NO_FLUSH;
-    stream->next_in = (uint8_t *)(uintptr_t)data; /* only read */
-    stream->avail_in = (uint32_t)size;
-    stream->next_out = out;
-    stream->avail_out = (uint32_t)room;
-    bool done = isal_deflate(stream) == COMP_OK && stream->internal_state.state == ZSTATE_END;
-    size_t written = done ? stream->total_out : 0;
-    free(stream);
+    void *memory = aligned_alloc(64, (mc_quick_deflate_memory() + 63) & ~(size_t)63);
+    size_t written = memory == NULL ? 0 : mc_quick_deflate(memory, out, room, data, size, true);
+    free(memory);
     return written;
 }
-#else
-static size_t
-compress_fast(void *out, size_t room, const void *data, size_t size)
-{
-    return compress_with(1, out, room, data, size);
-}
-#endif
 
 mc_error *
 mc_gzip(mc_buf **out, const void *data, size_t size, mc_gzip_level level, apr_pool_t *pool)

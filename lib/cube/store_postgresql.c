@@ -35,6 +35,16 @@ static const mc_key postgresql_keys[] = {
     MC_KEY_END,
 };
 
+/* NAME or SCHEMA.NAME, so short that the names made of it are still told apart: PostgreSQL cuts names off. */
+static bool
+is_table(const char *text)
+{
+    enum { LONGEST = 63, SUFFIX = 6 /* _dates */ };
+    const char *dot = strchr(text, '.'), *name = dot == NULL ? text : dot + 1;
+    bool schema = dot == NULL || (dot != text && dot - text <= LONGEST);
+    return schema && *name != '\0' && strchr(name, '.') == NULL && strlen(name) <= LONGEST - SUFFIX;
+}
+
 mc_cube *
 mc_cube_postgresql_from_config(const mc_node *node, mc_build *build)
 {
@@ -48,6 +58,12 @@ mc_cube_postgresql_from_config(const mc_node *node, mc_build *build)
     cube->connection = config.connection;
     mc_postgres_configure(config.connection, node, build);
     const char *table = config.table != NULL ? config.table : apr_pstrcat(build->pool, "cube_", cube->cube.name, NULL);
+    if (!is_table(table)) {
+        mc_complain(build->diagnostics, MC_REFUSED, node,
+                    "<table> is NAME or SCHEMA.NAME with a name of at most 57 bytes: %s cannot be one%s",
+                    mc_config_quote(table, build->pool), config.table == NULL ? " (made of the cube's name)" : "");
+        return NULL;
+    }
     cube->cube.sql = mc_cube_statements(&cube->cube, table, MC_CUBE_IN_POSTGRESQL, build->pool);
     return &cube->cube;
 }

@@ -2,10 +2,7 @@
 #include <libdeflate.h>
 #include <string.h>
 
-#ifdef MC_HAVE_ISAL
-#include <isa-l/igzip_lib.h>
-#endif
-
+#include "base/quick_deflate.h"
 #include "image/png.h"
 #include "image/scratch.h"
 
@@ -62,38 +59,14 @@ deflate_with(int level, uint8_t *out, size_t room, const uint8_t *rows, size_t s
     return written;
 }
 
-#ifdef MC_HAVE_ISAL
 static size_t
 deflate_quick(uint8_t *out, size_t room, const uint8_t *rows, size_t size)
 {
-    struct isal_zstream *stream = mc_scratch_acquire(sizeof(*stream) + ISAL_DEF_LVL1_DEFAULT);
-    if (stream == NULL || size > UINT32_MAX || room > UINT32_MAX) {
-        mc_scratch_release(stream);
-        return 0;
-    }
-    isal_deflate_init(stream);
-    stream->level = 1;
-    stream->level_buf = (uint8_t *)(stream + 1);
-    stream->level_buf_size = ISAL_DEF_LVL1_DEFAULT;
-    stream->gzip_flag = IGZIP_ZLIB;
-    stream->end_of_stream = 1;
-    stream->flush = NO_FLUSH;
-    stream->next_in = (uint8_t *)(uintptr_t)rows; /* only read */
-    stream->avail_in = (uint32_t)size;
-    stream->next_out = out;
-    stream->avail_out = (uint32_t)room;
-    bool done = isal_deflate(stream) == COMP_OK && stream->internal_state.state == ZSTATE_END;
-    size_t written = done ? stream->total_out : 0;
-    mc_scratch_release(stream);
+    void *memory = mc_scratch_acquire(mc_quick_deflate_memory());
+    size_t written = memory == NULL ? 0 : mc_quick_deflate(memory, out, room, rows, size, false);
+    mc_scratch_release(memory);
     return written;
 }
-#else
-static size_t
-deflate_quick(uint8_t *out, size_t room, const uint8_t *rows, size_t size)
-{
-    return deflate_with(1, out, room, rows, size);
-}
-#endif
 
 static size_t
 deflate_rows(mc_deflate_level level, uint8_t *out, size_t room, const uint8_t *rows, size_t size)

@@ -278,6 +278,27 @@ take_date(void *baton, const mc_cube_date *date)
     return MC_OK;
 }
 
+static bool
+stopped(void *baton)
+{
+    return is_stopped(baton);
+}
+
+/* Another ingestion may have the cube for hours: nobody has to wait for it who does not want to any more. */
+static mc_error *
+open_writer(mc_cube_writer **writer, run *r, const mc_cube *cube, apr_pool_t *pool)
+{
+    mc_ctx *ctx = r->ctx;
+    bool (*abandoned)(void *) = ctx->abandoned;
+    void *baton = ctx->abandoned_baton;
+    ctx->abandoned = stopped;
+    ctx->abandoned_baton = r;
+    mc_error *error = cube->ops->write(writer, cube, ctx, pool);
+    ctx->abandoned = abandoned;
+    ctx->abandoned_baton = baton;
+    return error;
+}
+
 mc_error *
 mc_cube_ingest(mc_cube_report *report, const mc_cube *cube, const mc_cube_input *inputs, int count,
                const mc_cube_ingest_options *options, mc_ctx *ctx, apr_pool_t *pool)
@@ -297,7 +318,12 @@ mc_cube_ingest(mc_cube_report *report, const mc_cube *cube, const mc_cube_input 
                 .overviews_room = (size_t)(options->memory / 6) };
     for (int i = 0; i < SPOOLS; i++)
         r->spools[i] = (mc_spool){ NULL, 0, -1 };
-    MC_TRY(cube->ops->write(&writer, cube, ctx, pool));
+    mc_error *error = open_writer(&writer, r, cube, pool);
+    if (is_stopped(r)) { /* nothing has been written */
+        mc_error_ignore(error);
+        return MC_OK;
+    }
+    MC_TRY(error);
     MC_TRY(cube->ops->size(&report->bytes_before, writer));
     MC_TRY(cube->ops->writer_dates(writer, take_date, &(known_dates){ dates, cube }));
     mc_cube_plan_make(&r->plan, cube, inputs, count, dates, r->room, options, pool);

@@ -50,7 +50,7 @@ copy_some(uint8_t *out, const uint8_t *from, const uint8_t *mask, size_t pixels,
             memcpy(out + i * bands, from + i * bands, bands);
 }
 
-/* Lays samples over what the slot has; mask NULL: all of them. */
+/* Lays samples over what the slot has; mask NULL: all of them. What nobody knows is zero, not what was there before. */
 static void
 lay(writing *w, const spot *at, int slot, const uint8_t *samples, const uint8_t *mask)
 {

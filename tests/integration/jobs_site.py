@@ -6,7 +6,6 @@ import sqlite3
 import subprocess
 
 from conftest import GRID
-from drop_in import pixels
 
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
 PROGRAM = str(BUILD / "bin" / "mapcache")
@@ -94,10 +93,3 @@ def wms(origin, path="/pattern?"):
 def boxes(origin):
     """What has been drawn: box and width of each request."""
     return [(params["BBOX"], params["WIDTH"]) for params in (request["params"] for request in origin.requests()) if "BBOX" in params]
-
-
-def check_same(found, expected):
-    """The same tiles with the same pixels; the bytes of a PNG may differ from one drawing to the next."""
-    assert found.keys() == expected.keys()
-    for place, data in found.items():
-        assert data == expected[place] or (pixels(data) == pixels(expected[place])).all(), place

@@ -21,7 +21,7 @@ import pytest
 from conftest import ROOT, wait_until
 from fastcgi import Client, Server
 from PIL import Image
-from postgres import Postgres
+from postgres import Postgres, program
 
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", ROOT / "build" / "release"))
 WIDTH, HEIGHT, RESOLUTION = 100, 70, 100
@@ -466,6 +466,28 @@ def test_a_killed_ingestion_can_be_run_again(tmp_path, database, server_of, stor
     assert len(cube.listed()) == 40
     check_dates(server, cube, cube.listed(), (2,))
     check_overviews(server, cube, cube.listed(), (2,))
+
+
+def test_an_ingestion_that_waits_for_another_can_be_interrupted(tmp_path, database):
+    cube = Cube(tmp_path, database)
+    path = cube.image(noise(1))
+    other = subprocess.Popen([program("psql"), "-q", database.connection()], stdin=subprocess.PIPE, text=True)
+    try:
+        lock = f"hashtext('mapcache cube'), hashtext('\"{cube.table}\"')"
+        other.stdin.write(f"select pg_advisory_lock({lock});\n")
+        other.stdin.flush()
+        locks = "select count(*) from pg_locks where locktype = 'advisory' and granted = "
+        wait_until(lambda: database.sql(locks + "true") == ["1"], "another ingestion")
+        ingestion = subprocess.Popen(cube.command("--date", "2024-01-01", path))
+        wait_until(lambda: database.sql(locks + "false") == ["1"], "waiting for it")
+        ingestion.send_signal(signal.SIGINT)
+        assert ingestion.wait(60) == 2
+    finally:
+        other.stdin.close()
+        other.wait(60)
+    assert cube.listed() == []
+    cube.ingest("--date", "2024-01-01", path)
+    assert len(cube.listed()) == 1
 
 
 def test_a_store_does_not_grow_by_corrections(tmp_path, database):

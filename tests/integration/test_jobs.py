@@ -8,7 +8,7 @@ import time
 
 import pytest
 from conftest import wait_until
-from jobs_site import Queue, boxes, check_same, last_line, seeded_alone, wms
+from jobs_site import Queue, boxes, last_line, seeded_alone, wms
 from origin import Origin
 from postgres import Postgres
 
@@ -40,7 +40,7 @@ def test_four_workers_draw_every_tile_once(tmp_path, database, origin):
     shown = queue.job(job)
     assert shown["state"] == "done" and shown["done"] == shown["metatiles"] == len(drawn_alone)
     assert shown["tiles"] == len(expected) and shown["skipped"] == shown["failed"] == 0
-    check_same(queue.tiles(), expected)
+    assert queue.tiles() == expected
     drawn = boxes(origin)[len(drawn_alone):]
     assert sorted(drawn) == sorted(drawn_alone)  # each once, by whomever
     assert sum(result["done"] for result in results) == len(drawn) and sum(r["done"] > 0 for r in results) > 1
@@ -67,7 +67,7 @@ def test_workers_killed_at_random_in_namespaces_of_their_own(tmp_path, database)
     shown = queue.job(job)
     assert shown["state"] == "done" and shown["failed"] == 0
     assert shown["done"] + shown["skipped"] == shown["metatiles"]  # each counted once, whoever died over it
-    check_same(queue.tiles(), expected)
+    assert queue.tiles() == expected
 
 
 def test_an_interrupt_gives_back_what_is_leased(tmp_path, database, origin):
@@ -301,7 +301,7 @@ def test_an_area_limits_a_job(tmp_path, database):
         last_line(worker)
     shown = queue.job(job)
     assert shown["state"] == "done" and shown["done"] == shown["metatiles"] and shown["area"] is True
-    check_same(queue.tiles(), alone)
+    assert queue.tiles() == alone
     assert 50 < len(alone) < 400
     for text, message in ("nonsense", "bad:1: "), ("", "bad has no polygon"), ("POLYGON EMPTY", "bad has no polygon"):
         (tmp_path / "bad").write_text(text)
@@ -325,7 +325,7 @@ def test_areas_of_ogr_as_the_seeder_takes_them(tmp_path, database):
         last_line(queue.worker("--drain", "-n", 2))
         shown = queue.job(job)
         assert shown["state"] == "done" and shown["done"] == shown["metatiles"] and shown["order"] == "hilbert"
-        check_same(queue.tiles(), alone)
+        assert queue.tiles() == alone
         assert 30 < len(alone) < 2000
         queue.enqueue("-z", "0,6", "-m", "delete")
         last_line(queue.worker("--drain"))

@@ -237,6 +237,28 @@ START_TEST(configurations_that_cannot_be_are_told)
 }
 END_TEST
 
+/* PostgreSQL cuts names off after 63 bytes: three tables would be one. */
+START_TEST(names_of_tables_are_checked)
+{
+    static const struct {
+        int length; /* of a name behind `before` */
+        const char *before, *after;
+        bool good;
+    } rows[] = { { 57, "", "", true }, { 58, "", "", false },    { 63, "", "", false }, { 57, "maps.", "", true },
+                 { 0, "", "", false }, { 1, "a.b.", "", false }, { 1, ".", "", false }, { 1, "", ".", false } };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char name[64] = "";
+        const char *complaint;
+        memset(name, 'n', (size_t)rows[i].length);
+        const char *where = apr_pstrcat(pool, "<connection>dbname=x</connection><table>", rows[i].before, name,
+                                        rows[i].after, "</table>", NULL);
+        const mc_cube *cube = cube_from("postgresql", where, CUBE_PLACE, &complaint);
+        ck_assert_msg((cube != NULL) == rows[i].good, "row %d: %s", (int)i, complaint);
+        ck_assert(rows[i].good || strstr(complaint, "at most 57 bytes") != NULL);
+    }
+}
+END_TEST
+
 START_TEST(the_default_chunk_fills_a_page)
 {
     static const char *const bands[] = { "gray", "rgb", "rgba" };
@@ -255,9 +277,9 @@ main(void)
 {
     server = database_start(NULL);
     const TTest *const tests[] = {
-        a_store_gives_back_what_was_committed, spans_and_bounds_choose_dates, another_shape_is_refused,
-        chunks_that_cannot_be_are_told,        too_much_at_once_is_refused,   configurations_that_cannot_be_are_told,
-        the_default_chunk_fills_a_page,
+        a_store_gives_back_what_was_committed, spans_and_bounds_choose_dates,  another_shape_is_refused,
+        chunks_that_cannot_be_are_told,        too_much_at_once_is_refused,    configurations_that_cannot_be_are_told,
+        names_of_tables_are_checked,           the_default_chunk_fills_a_page,
     };
     int result = unit_run("cube", tests, (int)(sizeof(tests) / sizeof(tests[0])));
     database_stop(&server);

@@ -216,6 +216,36 @@ START_TEST(what_does_not_fit_is_left_out_with_its_date)
 }
 END_TEST
 
+/* What was in memory before does not get into the store beside the pixels that are known. */
+START_TEST(unknown_pixels_are_stored_as_zeros)
+{
+    set_up();
+    const mc_cube *cube = cube_in_file(CUBE_PLACE);
+    const mc_cube_input inputs[] = { at(cube, image(30, 26, 9, NULL), 1, 0, 0),   /* a chunk, and 4 columns of one */
+                                     at(cube, image(28, 27, 9, NULL), 2, 0, 0) }; /* at another date, and a row */
+    ingest(cube, inputs, 2);
+    mc_stamp stamp;
+    mc_handle *handle;
+    sqlite3_stmt *chunks;
+    mc_open how = { .write = false };
+    how.profile = mc_open_profile(&how);
+    const char *path = apr_pstrcat(pool, cube_folder, "/cube.db", NULL);
+    ck_assert(mc_stamp_take(&stamp, path));
+    ck_ok(mc_handle_acquire(&handle, process.handles, path, &stamp, &how, &ctx, pool));
+    ck_ok(mc_handle_statement(&chunks, handle, "SELECT data FROM chunks WHERE t = 0 AND y = 0 AND x = 1", pool));
+    ck_assert_int_eq(sqlite3_step(chunks), SQLITE_ROW);
+    const uint8_t *data = sqlite3_column_blob(chunks, 0);
+    ck_assert_int_eq(sqlite3_column_bytes(chunks, 0), 2 * 26 * 26 * 3);
+    for (int i = 0; i < 2 * 26 * 26; i++, data += 3) {
+        bool known = i % 26 < (i < 26 * 26 ? 4 : 2);
+        ck_assert_msg((data[2] == 9) == known && (known || data[0] + data[1] == 0), "pixel %d is %d", i, data[2]);
+    }
+    sqlite3_reset(chunks);
+    mc_handle_release(handle, true);
+    cube_process_end();
+}
+END_TEST
+
 /* --- overviews */
 
 /* What a level is at a date; samples of up to 4 bands, and whether they are known. */
@@ -383,4 +413,5 @@ END_TEST
 UNIT_MAIN("cube_ingest", overviews_are_the_means_of_what_is_below,
           a_wide_image_with_tall_chunks_is_read_some_rows_at_a_time, the_later_image_of_a_mosaic_is_on_top,
           large_images_are_read_by_rows, dates_keep_their_slots_and_new_ones_follow,
-          an_ingestion_that_is_stopped_keeps_whole_dates, what_does_not_fit_is_left_out_with_its_date)
+          an_ingestion_that_is_stopped_keeps_whole_dates, what_does_not_fit_is_left_out_with_its_date,
+          unknown_pixels_are_stored_as_zeros)
