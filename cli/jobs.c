@@ -152,24 +152,38 @@ show(jobs_cli *cli)
     return error == MC_OK ? mc_cli_jobs_show(cli, &job) : mc_cli_jobs_failed(cli, error);
 }
 
+/* All jobs of a state that have failed units, or all of them, however many there are. */
+static mc_error *
+collect(jobs_cli *cli, mc_job_state state, bool failed_only)
+{
+    mc_jobs_filter filter = { .has_state = true, .state = state, .limit = MC_JOBS_LISTED_MAX };
+    for (;;) {
+        apr_array_header_t *jobs;
+        MC_TRY(mc_jobs_list(&jobs, cli->jobs, &filter, &cli->ctx, cli->pool));
+        if (jobs->nelts == 0)
+            return MC_OK;
+        for (int i = 0; i < jobs->nelts; i++) {
+            const mc_job *job = &APR_ARRAY_IDX(jobs, i, mc_job);
+            if (!failed_only || job->failed_units > 0)
+                APR_ARRAY_PUSH(cli->options.ids, int64_t) = job->id;
+            filter.before = job->id;
+        }
+    }
+}
+
 /* The jobs that an action makes sense for, where --all was said. */
 static mc_error *
 collect_all(jobs_cli *cli, mc_job_action action)
 {
-    static const mc_job_state states[4][2] = { { MC_JOB_OPEN, MC_JOB_PAUSED },
-                                               { MC_JOB_OPEN, MC_JOB_OPEN },
-                                               { MC_JOB_PAUSED, MC_JOB_PAUSED },
-                                               { MC_JOB_OPEN, MC_JOB_DONE } };
-    for (int i = 0; i < 2; i++) {
-        mc_jobs_filter filter = { .has_state = true, .state = states[action][i], .limit = MC_JOBS_LISTED_MAX };
-        apr_array_header_t *jobs;
-        if (i == 1 && states[action][0] == states[action][1])
-            break;
-        MC_TRY(mc_jobs_list(&jobs, cli->jobs, &filter, &cli->ctx, cli->pool));
-        for (int k = 0; k < jobs->nelts; k++)
-            if (action != MC_JOB_RETRY || APR_ARRAY_IDX(jobs, k, mc_job).failed_units > 0)
-                APR_ARRAY_PUSH(cli->options.ids, int64_t) = APR_ARRAY_IDX(jobs, k, mc_job).id;
-    }
+    static const struct {
+        mc_job_state list[3];
+        int count;
+    } states[] = { [MC_JOB_CANCEL] = { { MC_JOB_OPEN, MC_JOB_PAUSED }, 2 },
+                   [MC_JOB_PAUSE] = { { MC_JOB_OPEN }, 1 },
+                   [MC_JOB_RESUME] = { { MC_JOB_PAUSED }, 1 },
+                   [MC_JOB_RETRY] = { { MC_JOB_OPEN, MC_JOB_PAUSED, MC_JOB_DONE }, 3 } };
+    for (int i = 0; i < states[action].count; i++)
+        MC_TRY(collect(cli, states[action].list[i], action == MC_JOB_RETRY));
     return MC_OK;
 }
 

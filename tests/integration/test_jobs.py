@@ -291,6 +291,17 @@ def test_modes(tmp_path, database, origin):
     assert len(queue.tiles("other", "copy")) == 85
 
 
+def test_all_are_all_jobs_however_many(tmp_path, database):
+    queue = Queue(tmp_path / "many", database)
+    queue.enqueue("-z", "0,1")
+    columns = queue.sql("select string_agg(column_name, ', ') from information_schema.columns where table_name = 'mapcache_jobs'"
+                        f" and table_schema = '{queue.schema}' and column_name not in ('id', 'request')")[0]
+    queue.sql(f"insert into @mapcache_jobs(request, {columns}) select 'copy ' || n, {columns} from @mapcache_jobs, generate_series(1, 1003) n")
+    for action, state in ("pause", "paused"), ("cancel", "cancelled"):
+        assert len(queue.run(action, "--all").stdout.splitlines()) == 1004
+        assert queue.sql("select state, count(*) from @mapcache_jobs group by state") == [f"{state}|1004"]
+
+
 def test_an_area_limits_a_job(tmp_path, database):
     queue = Queue(tmp_path / "area", database)
     triangle = {"type": "Polygon", "coordinates": [[[1, 1], [40, 1], [1, 40], [1, 1]]]}
