@@ -205,6 +205,27 @@ set_pragma(mc_handle *handle, const mc_pragma *pragma, bool journal, apr_pool_t 
     }
 }
 
+/*
+ * A file that was removed while others have it open leaves its -wal and -shm at the path, which are theirs. Beside a
+ * new file they go, before it can be in WAL mode: under the lock that whoever takes it there needs, and while it is
+ * empty.
+ */
+static mc_error *
+drop_leftovers(mc_handle *handle, apr_pool_t *pool)
+{
+    static const char what[] = "a tile store cannot be set up";
+    const char *const left[] = { apr_pstrcat(pool, handle->path, "-wal", NULL),
+                                 apr_pstrcat(pool, handle->path, "-shm", NULL) };
+    if (access(left[0], F_OK) != 0 && access(left[1], F_OK) != 0)
+        return MC_OK;
+    MC_TRY(run(handle, "BEGIN EXCLUSIVE", what, pool));
+    struct stat file;
+    bool empty = stat(handle->path, &file) == 0 && file.st_size == 0; /* SQLite's first page is in memory yet */
+    for (int i = 0; i < 2 && empty; i++)
+        (void)unlink(left[i]);
+    return run(handle, "ROLLBACK", what, pool);
+}
+
 /* Pragmas come before the create statement: some of them work on an empty file only. */
 static mc_error *
 set_up(mc_handle *handle, const mc_open *how, bool created, apr_pool_t *pool)
@@ -218,6 +239,8 @@ set_up(mc_handle *handle, const mc_open *how, bool created, apr_pool_t *pool)
             MC_TRY(begin(handle, pool));
         MC_TRY(run(handle, "PRAGMA schema_version", "a tile store cannot be opened", pool));
     }
+    if (how->write && created)
+        MC_TRY(drop_leftovers(handle, pool));
     for (int i = 0; i < how->pragma_count; i++) {
         const mc_pragma *pragma = &how->pragmas[i];
         bool journal = strcasecmp(pragma->name, "journal_mode") == 0;

@@ -141,6 +141,61 @@ START_TEST(a_load_leaves_wal_and_comes_back)
 }
 END_TEST
 
+/* Another process that has the file open, until a byte comes. Returns its number, once it has read. */
+static pid_t
+hold_open(int release[2])
+{
+    int ready[2];
+    char byte;
+    ck_assert_int_eq(pipe(ready), 0);
+    ck_assert_int_eq(pipe(release), 0);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        sqlite3 *db;
+        bool good = sqlite3_open(path_of(""), &db) == SQLITE_OK &&
+                    sqlite3_exec(db, "SELECT count(*) FROM tiles", NULL, NULL, NULL) == SQLITE_OK;
+        good = write(ready[1], "r", 1) == 1 && read(release[0], &byte, 1) == 1 && good;
+        sqlite3_close(db);
+        _exit(good ? 0 : 1);
+    }
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+}
+
+/* Its -wal and -shm stand beside the new one, and are not the new one's. */
+START_TEST(what_a_removed_file_has_left_does_not_count)
+{
+    int release[2];
+    start();
+    mc_cache *cache = store("sqlite3", "");
+    ck_ok(load(cache, 0, TILES));
+    mc_handles_destroy(process.handles);
+    renew_handles();
+    pid_t holder = hold_open(release);
+    ck_assert(there("-wal") && there("-shm"));
+    ck_assert_int_eq(unlink(path_of("")), 0);
+    for (int round = 0; round < 2; round++) { /* by a few tiles in WAL mode, and by many */
+        const mc_tile_key key = key_at(1, 0, round);
+        put(cache, &key, "one");
+        expect(cache, &key, "one");
+        ck_ok(load(cache, TILES * (round + 1), TILES));
+        expect_loaded(cache, TILES, TILES * (round + 1));
+        mc_handles_destroy(process.handles);
+        renew_handles();
+        ck_assert_str_eq(ask("PRAGMA integrity_check"), "ok");
+        expect_loaded(cache, TILES, TILES * (round + 1));
+    }
+    ck_assert_int_eq(write(release[1], "e", 1), 1);
+    ck_assert_int_eq(wait_for(holder), 0);
+    expect_loaded(cache, TILES, 2 * TILES);
+    ck_assert_str_eq(ask("SELECT count(*) FROM tiles"), apr_psprintf(pool, "%d", 2 * TILES + 2));
+    finish();
+}
+END_TEST
+
 START_TEST(a_load_beside_others_stays_in_wal)
 {
     start();
@@ -511,6 +566,7 @@ START_TEST(several_threads_share_a_file)
 END_TEST
 
 UNIT_MAIN("sqlite bulk", several_threads_share_a_file, a_load_leaves_wal_and_comes_back,
-          a_load_beside_others_stays_in_wal, what_a_killed_load_leaves_is_put_right, a_configured_journal_mode_stays,
-          what_is_gathered_is_what_is_read, what_is_committed_survives_a_kill, readers_take_back_what_was_cut_off,
-          who_may_not_write_reads_nothing_half, a_full_disk_loses_nothing_that_was_stored, several_writers_share_a_file)
+          a_load_beside_others_stays_in_wal, what_a_removed_file_has_left_does_not_count,
+          what_a_killed_load_leaves_is_put_right, a_configured_journal_mode_stays, what_is_gathered_is_what_is_read,
+          what_is_committed_survives_a_kill, readers_take_back_what_was_cut_off, who_may_not_write_reads_nothing_half,
+          a_full_disk_loses_nothing_that_was_stored, several_writers_share_a_file)
