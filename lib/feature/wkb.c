@@ -4,6 +4,7 @@
 #include "feature/geometry.h"
 #include "feature/path.h"
 #include "feature/warp.h"
+#include "feature/wkb_bytes.h"
 
 enum {
     WKB_POINT = 1,
@@ -22,10 +23,6 @@ enum {
     MOST_DEPTH = 16,
 };
 
-#define EWKB_Z 0x80000000U
-#define EWKB_M 0x40000000U
-#define EWKB_SRID 0x20000000U
-
 typedef struct reader {
     const uint8_t *at, *end;
     bool swapped; /* the bytes are of the other order than this machine's */
@@ -43,36 +40,9 @@ truncated(const reader *r)
 }
 
 static bool
-machine_is_little(void)
-{
-    const uint16_t one = 1;
-    uint8_t first;
-    memcpy(&first, &one, 1);
-    return first == 1;
-}
-
-static bool
 read_word(uint32_t *word, reader *r)
 {
-    if (r->end - r->at < 4)
-        return false;
-    memcpy(word, r->at, 4);
-    r->at += 4;
-    if (r->swapped)
-        *word = __builtin_bswap32(*word);
-    return true;
-}
-
-static double
-number_at(const uint8_t *bytes, bool swapped)
-{
-    uint64_t bits;
-    double value;
-    memcpy(&bits, bytes, 8);
-    if (swapped)
-        bits = __builtin_bswap64(bits);
-    memcpy(&value, &bits, 8);
-    return value;
+    return mc_wkb_word(word, &r->at, r->end, r->swapped);
 }
 
 mc_error *
@@ -96,8 +66,8 @@ add_warped(reader *r, mc_shape *shape, uint32_t count, size_t stride)
     for (uint32_t i = 0; i < count; i++, r->at += stride) {
         if (xy == NULL)
             continue;
-        xy[2 * (size_t)i] = number_at(r->at, r->swapped);
-        xy[2 * (size_t)i + 1] = number_at(r->at + 8, r->swapped);
+        xy[2 * (size_t)i] = mc_wkb_number(r->at, r->swapped);
+        xy[2 * (size_t)i + 1] = mc_wkb_number(r->at + 8, r->swapped);
     }
     shape->failed |= xy == NULL;
     return xy != NULL && mc_warp_add(shape, r->lattice, count);
@@ -139,28 +109,24 @@ read_rings(reader *r)
 static mc_error *
 read_head(reader *r, uint32_t *type)
 {
-    uint32_t word, srid;
-    if (r->at >= r->end)
-        return truncated(r);
-    if (*r->at > 1)
+    mc_wkb_head head;
+    if (r->at<r->end && * r->at> 1)
         return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry is no well-known binary: byte order %d", *r->at);
-    r->swapped = (*r->at == 1) != machine_is_little();
-    r->at++;
-    if (!read_word(&word, r) || ((word & EWKB_SRID) != 0 && !read_word(&srid, r)))
+    if (!mc_wkb_take_head(&head, &r->at, r->end))
         return truncated(r);
-    if ((word & EWKB_SRID) != 0 && r->geometry->srid == 0)
-        r->geometry->srid = (int)srid;
-    uint32_t iso = (word & 0x0FFFFFFFU) / 1000;
-    r->values = 2 + ((word & EWKB_Z) != 0 || iso == 1 || iso == 3) + ((word & EWKB_M) != 0 || iso == 2 || iso == 3);
-    *type = (word & 0x0FFFFFFFU) % 1000;
+    if (r->geometry->srid == 0)
+        r->geometry->srid = (int)head.srid;
+    r->swapped = head.swapped;
+    r->values = head.values;
+    *type = head.type;
     return MC_OK;
 }
 
 static void
 take_vertex(double at[2], reader *r)
 {
-    at[0] = number_at(r->at, r->swapped);
-    at[1] = number_at(r->at + 8, r->swapped);
+    at[0] = mc_wkb_number(r->at, r->swapped);
+    at[1] = mc_wkb_number(r->at + 8, r->swapped);
     r->at += (size_t)r->values * 8;
 }
 
