@@ -422,7 +422,6 @@ read_world(reading *r, postgis *layer, mc_feature_taker *take, void *baton, apr_
     r->rows = r->worth = r->beside = 0;
     r->fields = statement->gathered ? apr_palloc(pool, sizeof(*r->fields) * (size_t)columns_of(r)) : NULL;
     mc_error *error = read_with(r, layer, statement, take, baton, pool);
-    r->wish = NULL;
     if (error != MC_OK && error->kind == MC_ERR_UPSTREAM)
         forget_column(layer);
     r->wish = NULL; /* it ends here */

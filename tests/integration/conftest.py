@@ -42,10 +42,11 @@ def free_port():
 
 
 def wait_until(condition, what, seconds=60):
+    """What the condition says once that is true."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if condition():
-            return
+        if said := condition():
+            return said
         time.sleep(0.02)
     raise AssertionError(f"{what}: not within {seconds} s")
 
