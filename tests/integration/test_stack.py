@@ -10,6 +10,7 @@ import numpy
 import parser_rules
 import pytest
 import stack_catalogue as catalogue
+from conftest import wait_until
 from fastcgi import Server
 from PIL import Image
 from test_catalogue_pixels import as_png, solid, store, wms, wmts
@@ -246,6 +247,7 @@ def test_traces_name_the_parts(apache, shelf):
     for _ in range(2):
         both(web)
     web.get(wmts("all", 5, 3, 3, "unheard-of"))
+    wait_until(lambda: web.log().count("END mapcache_handler") == 5, "the last request's end is written")
     lines = web.log().splitlines()
     counts = collections.Counter((event, name) for _, _, event, name, _ in parser_rules.events(lines))
     for name in ("mapcache_tileset_tile_get_with_subdimensions", "mapcache_tileset_tile_set_get_with_subdimensions",

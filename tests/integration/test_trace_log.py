@@ -6,7 +6,7 @@ import subprocess
 
 import parser_rules
 import pytest
-from conftest import tile_path
+from conftest import tile_path, wait_until
 
 BOX = "-20037508.342789,-20037508.342789,20037508.342789,20037508.342789"
 GETMAP = "?SERVICE=WMS&REQUEST=GetMap&VERSION=1.1.1&STYLES=&SRS=EPSG:3857"
@@ -56,6 +56,7 @@ def test_apache(apache, site, build, mpm):
     with concurrent.futures.ThreadPoolExecutor(6) as clients:
         replies = list(clients.map(web.get, ["/mc" + path for path in REQUESTS * 4]))
     assert all(reply.status in (200, 400, 404) for reply in replies), [reply.status for reply in replies]
+    wait_until(lambda: web.log().count("END mapcache_handler") == len(replies), "the last request's end is written")
     check(web.log(), len(REQUESTS) * 4, build)
 
 
