@@ -165,10 +165,11 @@ report_text(const run *run, double seconds)
 {
     const mc_cube_report *r = &run->report;
     printf("%d images stored in %.2f s (%.1f/s): %d new times, %d corrected; %lld chunks written, %lld of them "
-           "rewritten\n"
-           "store: %.1f MB before, %.1f MB now\n",
+           "rewritten\n",
            r->images, seconds, seconds > 0 ? r->images / seconds : 0, r->dates, r->corrected, (long long)r->chunks,
-           (long long)r->rewritten, (double)r->bytes_before / 1e6, (double)r->bytes_after / 1e6);
+           (long long)r->rewritten);
+    if (r->bytes_before >= 0 && r->bytes_after >= 0)
+        printf("store: %.1f MB before, %.1f MB now\n", (double)r->bytes_before / 1e6, (double)r->bytes_after / 1e6);
     if (r->left_out > 0)
         printf("%d images were left out\n", r->left_out);
 }

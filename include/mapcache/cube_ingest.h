@@ -44,7 +44,7 @@ typedef struct mc_cube_report {
     int dates, corrected;              /* new ones; ones that were there before */
     int64_t chunks, rewritten;         /* written; of them, those that were there before */
     int64_t pixels;                    /* of the images */
-    int64_t bytes_before, bytes_after; /* of the store; after it could not be tidied up: -1 */
+    int64_t bytes_before, bytes_after; /* of the store; -1: not known, as it was not opened or not tidied up */
     bool spooled;                      /* the scratch file was needed */
 } mc_cube_report;
 

@@ -314,7 +314,7 @@ mc_cube_ingest(mc_cube_report *report, const mc_cube *cube, const mc_cube_input 
     int64_t most = cube->overview_count == 0 ? options->memory / SPOOLS : options->memory / 3;
     int64_t room = most < ENOUGH ? most : ENOUGH;
     run *r = apr_pcalloc(pool, sizeof(*r));
-    *report = (mc_cube_report){ 0 };
+    *report = (mc_cube_report){ .bytes_before = -1, .bytes_after = -1 };
     *r = (run){ .options = options,
                 .report = report,
                 .ctx = ctx,
