@@ -311,6 +311,10 @@ def test_scales_between(tmp_path, database, server_of):
     query = map_query(cube, "2024-01-01").replace("WIDTH=100&HEIGHT=70", "WIDTH=50&HEIGHT=35")
     means = array.reshape(35, 2, 50, 2, 3).mean((1, 3))
     assert abs(picture(server.get("/", query))[..., :3] - means).max() <= 1
+    for width, height in ((100, 7), (10, 70), (50, 7)):  # of another scale across than down
+        query = map_query(cube, "2024-01-01").replace("WIDTH=100&HEIGHT=70", f"WIDTH={width}&HEIGHT={height}")
+        means = array.reshape(height, 70 // height, width, 100 // width, 3).mean((1, 3))
+        assert abs(picture(server.get("/", query))[..., :3] - means).max() <= 1, (width, height)
     whole = picture(server.get("/", map_query(cube, None).replace("WIDTH=100&HEIGHT=70", "WIDTH=300&HEIGHT=210")))
     left = map_query(cube, None, 0, 0, 50, 70).replace("WIDTH=50&HEIGHT=70", "WIDTH=150&HEIGHT=210")
     assert abs(picture(server.get("/", left)).astype(int) - whole[:, :150]).max() <= 1
