@@ -79,6 +79,19 @@ def test_detail_counts_every_kind(tmp_path):
         assert store["size"] >= store["tiles_size"] // (85 if kind == "mbtiles" else 1) > 0
 
 
+def test_a_disk_cache_behind_a_link(tmp_path):
+    """<base> may be a link to a folder of another disk."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "disk").symlink_to(tmp_path / "elsewhere")
+    config = configuration(tmp_path)
+    assert seed(config, "disk", "-z", "0,3").returncode == 0
+    [store] = report(config, "disk", "-z", "0", "--stores")["stores"]
+    assert store["nb_tiles"] == 85 and store["size"] > 0
+    fewer = configuration(tmp_path, "fewer.xml", ["single"])
+    assert program("compact", "-c", fewer, "-C", "disk", "--orphans").returncode == 0
+    assert list((tmp_path / "elsewhere").rglob("*.png")) == [] and (tmp_path / "disk").is_symlink()
+
+
 def test_mapcache_detail_stays_as_it_was(tmp_path):
     config = configuration(tmp_path)
     for options in (["-t", "disk"], ["-t", "mbtiles"], ["-t", "single", "--stores"]):
