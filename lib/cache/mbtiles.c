@@ -27,15 +27,15 @@ static const mc_sqlite_counts counts = {
 static mc_error *
 put_tile(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
 {
-    (void)cache;
     const mc_tile_key *key = &tile->key;
-    sqlite_binds binds = { .data = tile->data->data, .size = tile->data->size };
+    sqlite_binds binds = { .id = apr_psprintf(pool, "%d-%d-%d", key->x, key->y, key->z),
+                           .data = tile->data->data,
+                           .size = tile->data->size };
     const char *images = "INSERT OR REPLACE INTO images(tile_id, tile_data) VALUES(:key, :data)";
     if (tile->uniform) {
+        MC_TRY(mc_sqlite_run(handle, cache->remove_also, key, &binds, pool)); /* what the place had of its own */
         binds.id = apr_psprintf(pool, "#%02x%02x%02x%02x", tile->bgra[0], tile->bgra[1], tile->bgra[2], tile->bgra[3]);
         images = "INSERT OR IGNORE INTO images(tile_id, tile_data) VALUES(:key, :data)";
-    } else {
-        binds.id = apr_psprintf(pool, "%d-%d-%d", key->x, key->y, key->z);
     }
     MC_TRY(mc_sqlite_run(handle, images, key, &binds, pool));
     return mc_sqlite_run(handle,
@@ -71,10 +71,14 @@ bounds_of(const mc_grid *grid, apr_pool_t *pool)
     return apr_psprintf(pool, "%.6f,%.6f,%.6f,%.6f", box.minx, box.miny, box.maxx, box.maxy);
 }
 
-/* As MBTiles calls it (1.3, metadata). */
+/* As MBTiles calls it (1.3, metadata). A mixed format has pictures of both kinds; the first one is told. */
 static const char *
-format_of(const mc_tile_key *key)
+format_of(const mc_put *tile)
 {
+    const mc_tile_key *key = &tile->key;
+    mc_coding coding = mc_image_sniff(tile->data->data, tile->data->size);
+    if (coding == MC_CODING_PNG || coding == MC_CODING_JPEG)
+        return coding == MC_CODING_PNG ? "png" : "jpg";
     if (key->mime != NULL && strcmp(key->mime, "application/vnd.mapbox-vector-tile") == 0)
         return "pbf";
     return strcmp(key->extension, "jpeg") == 0 ? "jpg" : key->extension;
@@ -108,7 +112,7 @@ put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, mc_ctx 
     MC_TRY(add_metadata(handle, key, "type", "overlay", pool));
     MC_TRY(add_metadata(handle, key, "version", "1", pool));
     MC_TRY(add_metadata(handle, key, "description", key->tileset, pool));
-    MC_TRY(add_metadata(handle, key, "format", format_of(key), pool));
+    MC_TRY(add_metadata(handle, key, "format", format_of(tile), pool));
     if (bounds != NULL)
         MC_TRY(add_metadata(handle, key, "bounds", bounds, pool));
     MC_TRY(put_layers(handle, tile, ctx));

@@ -115,6 +115,38 @@ START_TEST(mbtiles_share_the_picture_of_one_colour)
 }
 END_TEST
 
+START_TEST(mbtiles_keep_no_picture_that_no_tile_has)
+{
+    start();
+    mc_cache *cache = store("mbtiles", "");
+    mc_tile_key key = key_at(4, 1, 2), other = key_at(4, 1, 3);
+    put(cache, &key, "other");
+    put(cache, &other, "same");
+    put_colour(cache, &key, colour);
+    expect(cache, &key, "picture");
+    expect(cache, &other, "same");
+    ck_assert_str_eq(ask("SELECT group_concat(tile_id) FROM (SELECT tile_id FROM images ORDER BY 1)"),
+                     "#11223380,1-3-4");
+    finish();
+}
+END_TEST
+
+/* MBTiles 1.3, metadata: pbf, jpg, png, webp, or a type of IETF; "xxx" of MapCache's mixed format is none of these. */
+START_TEST(mbtiles_tell_the_format_of_their_pictures)
+{
+    start();
+    mc_cache *cache = store("mbtiles", "");
+    mc_tile_key key = key_at(4, 1, 2);
+    key.extension = "xxx";
+    put(cache, &key, "\xff\xd8\xff\xe0 and so on");
+    ck_assert_str_eq(ask("SELECT value FROM metadata WHERE name = 'format'"), "jpg");
+    outside("DELETE FROM metadata");
+    put(cache, &key, "\x89PNG\r\n\x1a\n and so on");
+    ck_assert_str_eq(ask("SELECT value FROM metadata WHERE name = 'format'"), "png");
+    finish();
+}
+END_TEST
+
 START_TEST(statements_may_use_every_name)
 {
     start();
@@ -570,7 +602,8 @@ START_TEST(foreign_and_empty_files_are_listed)
 END_TEST
 
 UNIT_MAIN("sqlite cache", what_is_lost_early_is_told_by_the_flush, tiles_of_one_colour_are_five_bytes,
-          mbtiles_share_the_picture_of_one_colour, statements_may_use_every_name, a_missing_index_is_told,
+          mbtiles_share_the_picture_of_one_colour, mbtiles_keep_no_picture_that_no_tile_has,
+          mbtiles_tell_the_format_of_their_pictures, statements_may_use_every_name, a_missing_index_is_told,
           a_lock_of_another_process_ends_with_the_deadline, damaged_files_give_errors,
           absences_are_remembered_where_nothing_renders, long_dimensions_are_told_apart,
           tilesets_that_share_an_mbtiles_file_are_named, a_wal_file_is_read_where_no_shared_memory_can_be_made,
