@@ -1,4 +1,7 @@
-/* The cache "mbtiles": SQLite files of the MBTiles schema (spec 5.4; MBTiles 1.3, metadata). */
+/*
+ * The cache "mbtiles": SQLite files of the MBTiles schema (spec 5.4; MBTiles 1.3, metadata). A file that is made here has
+ * pictures and places in two tables, with a view `tiles` on both; that of another program may have a table instead.
+ */
 #include <apr_strings.h>
 #include <math.h>
 #include <string.h>
@@ -22,18 +25,47 @@ static const mc_sqlite_counts counts = {
               " FROM map JOIN images USING(tile_id) GROUP BY zoom_level",
     .remove = "DELETE FROM map WHERE rowid IN (SELECT rowid FROM map WHERE zoom_level IS :z LIMIT 2000)",
     .tidy_up = "DELETE FROM images WHERE tile_id NOT IN (SELECT tile_id FROM map WHERE tile_id IS NOT NULL)",
+    .table_groups = "SELECT NULL, NULL, NULL, zoom_level, count(*), 0, sum(length(tile_data)) FROM tiles"
+                    " GROUP BY zoom_level",
+    .table_remove = "DELETE FROM tiles WHERE rowid IN (SELECT rowid FROM tiles WHERE zoom_level IS :z LIMIT 2000)",
 };
+
+static const char remove_place[] = "DELETE FROM map WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
+/* That of a tile of one colour stays, as others refer to it. */
+static const char remove_picture[] = "DELETE FROM images WHERE tile_id = :key";
+static const char remove_row[] = "DELETE FROM tiles WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
+
+/* What the picture of a place is called, unless it is of one colour. */
+static const char *
+name_of(const mc_tile_key *key, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "%d-%d-%d", key->x, key->y, key->z);
+}
+
+/* Into the table of another program, whether it has an index or not. */
+static mc_error *
+put_row(mc_handle *handle, const mc_put *tile, apr_pool_t *pool)
+{
+    sqlite_binds binds = { .data = tile->data->data, .size = tile->data->size };
+    MC_TRY(mc_sqlite_run(handle, remove_row, &tile->key, NULL, pool));
+    return mc_sqlite_run(handle,
+                         "INSERT INTO tiles(zoom_level, tile_column, tile_row, tile_data) VALUES(:z, :x, :y, :data)",
+                         &tile->key, &binds, pool);
+}
 
 static mc_error *
 put_tile(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
 {
+    (void)cache;
     const mc_tile_key *key = &tile->key;
-    sqlite_binds binds = { .id = apr_psprintf(pool, "%d-%d-%d", key->x, key->y, key->z),
-                           .data = tile->data->data,
-                           .size = tile->data->size };
+    sqlite_binds binds = { .id = name_of(key, pool), .data = tile->data->data, .size = tile->data->size };
+    bool view;
+    MC_TRY(mc_sqlite_has_view(&view, handle, pool));
+    if (!view)
+        return put_row(handle, tile, pool);
     const char *images = "INSERT OR REPLACE INTO images(tile_id, tile_data) VALUES(:key, :data)";
     if (tile->uniform) {
-        MC_TRY(mc_sqlite_run(handle, cache->remove_also, key, &binds, pool)); /* what the place had of its own */
+        MC_TRY(mc_sqlite_run(handle, remove_picture, key, &binds, pool)); /* what the place had of its own */
         binds.id = apr_psprintf(pool, "#%02x%02x%02x%02x", tile->bgra[0], tile->bgra[1], tile->bgra[2], tile->bgra[3]);
         images = "INSERT OR IGNORE INTO images(tile_id, tile_data) VALUES(:key, :data)";
     }
@@ -42,6 +74,19 @@ put_tile(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t 
                          "INSERT OR REPLACE INTO map(tile_column, tile_row, zoom_level, tile_id)"
                          " VALUES(:x, :y, :z, :key)",
                          key, &binds, pool);
+}
+
+static mc_error *
+remove_tile(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
+{
+    (void)cache;
+    sqlite_binds binds = { .id = name_of(key, pool) };
+    bool view;
+    MC_TRY(mc_sqlite_has_view(&view, handle, pool));
+    if (!view)
+        return mc_sqlite_run(handle, remove_row, key, NULL, pool);
+    MC_TRY(mc_sqlite_run(handle, remove_place, key, NULL, pool));
+    return mc_sqlite_run(handle, remove_picture, key, &binds, pool);
 }
 
 /* A row of the metadata, where there is none of that name. */
@@ -133,9 +178,6 @@ mbtiles_from_config(const mc_node *node, mc_build *build)
     cache->coverage = apr_psprintf(build->pool, "SELECT zoom_level, tile_column, tile_row FROM tiles LIMIT %d",
                                    MC_COVERAGE_TILES + 1);
     cache->exists = "SELECT 1 FROM tiles WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
-    cache->remove = "DELETE FROM map WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
-    /* The picture goes with its place; that of a uniform tile stays, as others refer to it. */
-    cache->remove_also = "DELETE FROM images WHERE tile_id = :key";
     /* In the order of the index: of the table of other programs (MBTiles 1.3, tiles), and of ours. */
     cache->list = "SELECT tile_column, tile_row FROM tiles WHERE zoom_level=:z AND (tile_column, tile_row) > (:x, :y)"
                   " AND tile_column >= :minx AND tile_column <= :maxx AND tile_row >= :miny AND tile_row <= :maxy"
@@ -146,6 +188,7 @@ mbtiles_from_config(const mc_node *node, mc_build *build)
         " ORDER BY tile_row, tile_column LIMIT :most";
     cache->counts = counts;
     cache->put_tile = put_tile;
+    cache->remove_tile = remove_tile;
     cache->put_level = put_metadata;
     cache->uses = apr_array_make(build->pool, 2, sizeof(mc_sqlite_use));
     return mc_sqlite_read(cache, &mc_cache_mbtiles, true, node, build) ? &cache->base.cache : NULL;

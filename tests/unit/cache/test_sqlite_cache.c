@@ -131,6 +131,30 @@ START_TEST(mbtiles_keep_no_picture_that_no_tile_has)
 }
 END_TEST
 
+/* MBTiles 1.3, tiles: a table, or a view. A file of GDAL's has a table, others have not even an index. */
+START_TEST(mbtiles_of_other_programs_are_written_where_they_are_read)
+{
+    start();
+    mc_cache *cache = store("mbtiles", "");
+    mc_tile_key key = key_at(3, 5, 6), other = key_at(3, 5, 7);
+    outside("CREATE TABLE metadata(name text, value text); CREATE TABLE tiles(zoom_level integer, tile_column integer,"
+            " tile_row integer, tile_data blob); INSERT INTO tiles VALUES(3, 5, 6, 'theirs'), (3, 5, 7, 'kept')");
+    expect(cache, &key, "theirs");
+    for (int i = 0; i < 2; i++) {
+        put(cache, &key, "ours");
+        expect(cache, &key, "ours");
+    }
+    put_colour(cache, &key, colour);
+    expect(cache, &key, "picture");
+    expect(cache, &other, "kept");
+    ck_assert_str_eq(ask("SELECT count(*) FROM tiles"), "2");
+    ck_ok(mc_cache_remove(cache, &key, &ctx));
+    expect(cache, &key, NULL);
+    expect(cache, &other, "kept");
+    finish();
+}
+END_TEST
+
 /* MBTiles 1.3, metadata: pbf, jpg, png, webp, or a type of IETF; "xxx" of MapCache's mixed format is none of these. */
 START_TEST(mbtiles_tell_the_format_of_their_pictures)
 {
@@ -603,6 +627,7 @@ END_TEST
 
 UNIT_MAIN("sqlite cache", what_is_lost_early_is_told_by_the_flush, tiles_of_one_colour_are_five_bytes,
           mbtiles_share_the_picture_of_one_colour, mbtiles_keep_no_picture_that_no_tile_has,
+          mbtiles_of_other_programs_are_written_where_they_are_read,
           mbtiles_tell_the_format_of_their_pictures, statements_may_use_every_name, a_missing_index_is_told,
           a_lock_of_another_process_ends_with_the_deadline, damaged_files_give_errors,
           absences_are_remembered_where_nothing_renders, long_dimensions_are_told_apart,
