@@ -47,6 +47,10 @@ typedef struct sqlite_cache {
     const char *table;        /* of geopackage only */
     apr_array_header_t *uses; /* of mc_sqlite_use, by mbtiles and geopackage: for the check of the configuration */
     _Atomic int plan;         /* of the get statement: 0 not looked at, 1 fine, 2 scans */
+    /* An error where the file says that its tiles of a level lie elsewhere; NULL: it does not tell. */
+    mc_error *(*check_level)(mc_handle *handle, const struct sqlite_cache *cache, const mc_tile_key *key,
+                             apr_pool_t *pool);
+    _Atomic uint64_t checked; /* file, grid and level that were so last, as a hash */
     mc_error *(*put_tile)(mc_handle *handle, struct sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool);
     /* NULL: by `remove`. */
     mc_error *(*remove_tile)(mc_handle *handle, const struct sqlite_cache *cache, const mc_tile_key *key,
