@@ -169,6 +169,32 @@ put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, mc_ctx 
                          key, NULL, pool);
 }
 
+/* What all readers of MBTiles take for granted (1.3, tiles): the world in spherical Mercator, halved with each level,
+ * rows from the south. */
+static bool
+is_world_mercator(const mc_grid *grid)
+{
+    const double half = 20037508.342789244;
+    const mc_extent *e = &grid->extent;
+    bool world = fabs(e->minx + half) < 1 && fabs(e->miny + half) < 1 && fabs(e->maxx - half) < 1 &&
+                 fabs(e->maxy - half) < 1 && grid->origin == MC_BOTTOM_LEFT;
+    for (int z = 0; z < grid->level_count && z < 31; z++)
+        world = world && grid->levels[z].columns == 1 << z && grid->levels[z].rows == 1 << z;
+    return world && (grid->epsg == 3857 || grid->epsg == 900913);
+}
+
+static void
+mbtiles_used_by(mc_cache *cache, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build)
+{
+    if (!is_world_mercator(grid))
+        mc_complain(build->diagnostics, MC_WARNING, node,
+                    "grid \"%s\" in an MBTiles file: other programs will find its tiles at wrong places, as they take"
+                    " all for those of the world in spherical Mercator, counted from the lower left"
+                    " (GoogleMapsCompatible)",
+                    grid->name);
+    mc_sqlite_used_by(cache, tileset, grid, node, build);
+}
+
 static mc_cache *
 mbtiles_from_config(const mc_node *node, mc_build *build)
 {
@@ -207,6 +233,6 @@ const mc_cache_ops mc_cache_mbtiles = {
     .upkeep = mc_sqlite_upkeep,
     .list = mc_sqlite_list,
     .lists = mc_sqlite_lists,
-    .used_by = mc_sqlite_used_by,
+    .used_by = mbtiles_used_by,
     .place = mc_sqlite_place,
 };

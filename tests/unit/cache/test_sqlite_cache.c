@@ -448,21 +448,33 @@ complaints_of_use(int expected, mc_cache *cache, const char *tileset, const mc_g
 START_TEST(tilesets_that_share_an_mbtiles_file_are_named)
 {
     start();
-    mc_grid other = grid;
+    static const double half = 20037508.342789244;
+    static const mc_level halves[] = { { 156543.03392804097, 1, 1 }, { 78271.516964020485, 2, 2 } };
+    const mc_grid world = { .name = "W",
+                            .epsg = 3857,
+                            .extent = { -half, -half, half, half },
+                            .tile_width = 256,
+                            .tile_height = 256,
+                            .level_count = 2,
+                            .levels = halves };
+    mc_grid other = world, from_top = world;
     other.name = "H";
+    from_top.origin = MC_TOP_LEFT;
     mc_build build = builder();
     mc_cache *cache = store("mbtiles", "");
-    complaints_of_use(0, cache, "one", &grid, &build);
-    complaints_of_use(0, cache, "one", &grid, &build);
-    complaints_of_use(1, cache, "two", &grid, &build);
+    complaints_of_use(0, cache, "one", &world, &build);
+    complaints_of_use(0, cache, "one", &world, &build);
+    complaints_of_use(1, cache, "two", &world, &build);
     complaints_of_use(1, cache, "one", &other, &build);
     ck_assert_int_eq(APR_ARRAY_IDX(build.diagnostics->complaints, 0, mc_complaint).severity, MC_WARNING);
     cache = cache_of("<cache name='c' type='mbtiles'><dbfile>/x/{tileset}-{grid}</dbfile></cache>");
-    complaints_of_use(0, cache, "one", &grid, &build);
-    complaints_of_use(0, cache, "two", &grid, &build);
+    complaints_of_use(0, cache, "one", &world, &build);
+    complaints_of_use(0, cache, "two", &world, &build);
     complaints_of_use(0, cache, "one", &other, &build);
+    complaints_of_use(1, cache, "three", &from_top, &build); /* other programs count rows from the south */
+    complaints_of_use(1, cache, "four", &grid, &build);
     cache = store("sqlite3", "");
-    complaints_of_use(0, cache, "one", &grid, &build);
+    complaints_of_use(0, cache, "one", &world, &build);
     complaints_of_use(0, cache, "two", &other, &build);
     finish();
 }
