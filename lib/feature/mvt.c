@@ -274,13 +274,15 @@ add_to_tile(mc_mvt *mvt, int column, int row, const mc_feature *feature, const r
 static mc_error *
 bound(tile *t, mc_mvt *mvt, apr_pool_t *pool)
 {
+    if (failed(&t->layers[mvt->layer_count - 1])) /* then what is in it does not fit together */
+        return out_of_memory(pool);
     if (t->count / OVERFLOW > mvt->options.max_features || t->cost / OVERFLOW > (uint64_t)mvt->options.max_bytes)
         if (!keep_best(t, mvt, mvt->options.max_features, (uint64_t)mvt->options.max_bytes))
             return out_of_memory(pool);
     mvt->crowded = mvt->cost / CROWDED > (uint64_t)mvt->options.max_bytes && mvt->columns * mvt->rows > 1;
     if (mvt->crowded)
         return mc_error_create(pool, MC_ERR_LIMIT, "%d vector tiles are too much at once", mvt->columns * mvt->rows);
-    return failed(&t->layers[mvt->layer_count - 1]) ? out_of_memory(pool) : MC_OK;
+    return MC_OK;
 }
 
 static mc_error *
