@@ -378,7 +378,7 @@ START_TEST(tiles_of_a_block_are_those_that_are_made_alone)
     mc_mvt_options budgets[] = { options, options, options };
     budgets[0].max_features = 1000;
     budgets[2].max_features = 1000;
-    budgets[2].max_bytes = 3000;
+    budgets[2].max_bytes = 3400;
     for (size_t i = 0; i < sizeof(budgets) / sizeof(*budgets); i++) {
         mc_mvt *block = random_block(3, 2, 0, 0, &budgets[i]);
         for (int tile = 0; tile < 6; tile++) {
@@ -433,6 +433,37 @@ START_TEST(a_block_needs_no_more_memory_than_some_full_tiles)
 }
 END_TEST
 
+static bool
+count_looks(void *baton)
+{
+    ++*(int *)baton;
+    return false;
+}
+
+/* A large shape in many tiles takes as long as many features. */
+START_TEST(time_is_looked_at_between_tiles)
+{
+    enum { TEETH = 20000 };
+    mc_geometry geometry = { 0 };
+    int looks = 0;
+    mc_ctx watched = ctx;
+    watched.abandoned = count_looks;
+    watched.abandoned_baton = &looks;
+    mc_mvt_options plenty = options;
+    plenty.max_bytes = 1 << 24;
+    mc_mvt *mvt = mc_mvt_create(&plenty, 8, 8, 1, pool);
+    mc_mvt_layer(mvt, "a", NULL, 0, false);
+    mc_geometry_clear(&geometry);
+    for (int i = 0; i < TEETH; i++)
+        mc_shape_add(&geometry.shapes[MC_SHAPE_LINES], i % 2 * 2047, i * 2047 / TEETH);
+    mc_shape_end_part(&geometry.shapes[MC_SHAPE_LINES]);
+    const mc_feature feature = { .geometry = &geometry };
+    ck_ok(mc_mvt_take(mvt, &feature, &watched));
+    ck_assert_int_ge(looks, 8);
+    mc_geometry_free(&geometry);
+}
+END_TEST
+
 START_TEST(lines_from_end_to_end_of_what_there_is)
 {
     enum { FAR = MC_SHAPE_REACH };
@@ -481,4 +512,4 @@ UNIT_MAIN("mvt", a_ring_inside_stays_as_it_is, a_comb_falls_into_its_teeth,
           spikes_straight_runs_and_flat_rings_go, simplified_lines_stay_close, lines_are_cut_and_points_chosen,
           values_are_encoded_by_their_type, a_tile_is_what_the_specification_says, the_largest_features_are_kept,
           tiles_of_a_block_are_those_that_are_made_alone, a_block_needs_no_more_memory_than_some_full_tiles,
-          lines_from_end_to_end_of_what_there_is, gzip_goes_there_and_back)
+          time_is_looked_at_between_tiles, lines_from_end_to_end_of_what_there_is, gzip_goes_there_and_back)
