@@ -210,11 +210,10 @@ describe(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, a
                                        " min_y, max_x, max_y, srs_id) VALUES(:key, 'tiles', %s, %s, %d)",
                                        identifiers[i], box_text(&content, pool), srs_of(grid)),
                           key, &binds, pool));
-    MC_TRY(mc_sqlite_run(
-        handle,
-        apr_psprintf(pool, "INSERT OR IGNORE INTO gpkg_tile_matrix_set VALUES(:key, %d, %s)", srs_of(grid),
-                     box_text(&box, pool)),
-        NULL, &binds, pool));
+    MC_TRY(mc_sqlite_run(handle,
+                         apr_psprintf(pool, "INSERT OR IGNORE INTO gpkg_tile_matrix_set VALUES(:key, %d, %s)",
+                                      srs_of(grid), box_text(&box, pool)),
+                         NULL, &binds, pool));
     return describe_matrices(handle, cache, grid, pool);
 }
 
@@ -247,7 +246,8 @@ look(bool *found, mc_handle *handle, const sqlite_cache *cache, const mc_tile_ke
 {
     static const char sql[] =
         "SELECT s.srs_id, s.min_x, s.max_y, m.matrix_width, m.matrix_height, m.pixel_x_size, m.pixel_y_size,"
-        " m.tile_width, m.tile_height FROM gpkg_tile_matrix_set s JOIN gpkg_tile_matrix m USING(table_name) WHERE table_name=:key AND zoom_level=:z";
+        " m.tile_width, m.tile_height FROM gpkg_tile_matrix_set s JOIN gpkg_tile_matrix m USING(table_name) WHERE "
+        "table_name=:key AND zoom_level=:z";
     sqlite_binds binds = { .id = cache->table };
     sqlite3_stmt *statement;
     MC_TRY(mc_handle_statement(&statement, handle, sql, pool));

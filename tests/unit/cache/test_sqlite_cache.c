@@ -639,10 +639,9 @@ END_TEST
 
 UNIT_MAIN("sqlite cache", what_is_lost_early_is_told_by_the_flush, tiles_of_one_colour_are_five_bytes,
           mbtiles_share_the_picture_of_one_colour, mbtiles_keep_no_picture_that_no_tile_has,
-          mbtiles_of_other_programs_are_written_where_they_are_read,
-          mbtiles_tell_the_format_of_their_pictures, statements_may_use_every_name, a_missing_index_is_told,
-          a_lock_of_another_process_ends_with_the_deadline, damaged_files_give_errors,
-          absences_are_remembered_where_nothing_renders, long_dimensions_are_told_apart,
+          mbtiles_of_other_programs_are_written_where_they_are_read, mbtiles_tell_the_format_of_their_pictures,
+          statements_may_use_every_name, a_missing_index_is_told, a_lock_of_another_process_ends_with_the_deadline,
+          damaged_files_give_errors, absences_are_remembered_where_nothing_renders, long_dimensions_are_told_apart,
           tilesets_that_share_an_mbtiles_file_are_named, a_wal_file_is_read_where_no_shared_memory_can_be_made,
           a_series_of_gets_sees_one_state, a_series_of_gets_holds_one_file, lists_are_whole_wherever_files_count_from,
           foreign_and_empty_files_are_listed)
