@@ -252,6 +252,25 @@ find_style(const mc_node *node, const char *name, apr_pool_t *pool)
     return NULL;
 }
 
+/* QGIS leaves a comment where an expression or a symbol has no form in SLD: what it was to restrict is then drawn
+ * without it, such as the rule for all the rest for all features. */
+static void
+name_what_was_lost(mc_sld *sld, const mc_node *node)
+{
+    static const char expression[] = "Expression was: ";
+    for (const mc_node *comment = node->comments; comment != NULL; comment = comment->next) {
+        const char *failed = strstr(comment->text, expression);
+        if (strstr(comment->text, "Parser Error") == NULL && strstr(comment->text, "not implemented yet") == NULL)
+            continue;
+        mc_complain(sld->build->diagnostics, MC_NOT_BUILT, comment,
+                    "the export of this style has left out %s%s of <%s>", failed == NULL ? "" : "the condition ",
+                    mc_config_quote(failed == NULL ? comment->text : failed + strlen(expression), sld->build->pool),
+                    mc_sld_name(node));
+    }
+    for (const mc_node *child = node->children; child != NULL; child = child->next)
+        name_what_was_lost(sld, child);
+}
+
 const mc_style *
 mc_style_read(const char *path, const char *name, const mc_node *at, mc_build *build)
 {
@@ -274,5 +293,6 @@ mc_style_read(const char *path, const char *name, const mc_node *at, mc_build *b
         return NULL;
     }
     check_around(&sld, style);
+    name_what_was_lost(&sld, style);
     return read_style(&sld, style);
 }

@@ -199,4 +199,19 @@ START_TEST(a_legend_and_the_first_rule)
 }
 END_TEST
 
-UNIT_MAIN("sld", every_element, what_stands_around_a_style, a_legend_and_the_first_rule)
+START_TEST(what_an_export_has_lost)
+{
+    static const char rest[] = "<Rule><!--Parser Error: \nsyntax error, unexpected ELSE - Expression was: ELSE-->"
+                               "<LineSymbolizer><Stroke/></LineSymbolizer>"
+                               "<!--SymbolLayerV2 HashLine not implemented yet--><!-- a road --></Rule>";
+    ck_assert_ptr_nonnull(style_of(rest));
+    ck_assert_int_eq(build.diagnostics->complaints->nelts, 2);
+    ck_assert_int_eq(complaints(MC_NOT_BUILT), 2);
+    ck_assert_msg(strstr(said(), "the condition \"ELSE\" of <Rule>") != NULL, "%s", said());
+    ck_assert_msg(strstr(said(), "HashLine") != NULL, "%s", said());
+    ck_assert_ptr_nonnull(style_of("<Rule><!-- roads --><LineSymbolizer><Stroke/></LineSymbolizer></Rule>"));
+    ck_assert_int_eq(build.diagnostics->complaints->nelts, 0);
+}
+END_TEST
+
+UNIT_MAIN("sld", every_element, what_stands_around_a_style, a_legend_and_the_first_rule, what_an_export_has_lost)
