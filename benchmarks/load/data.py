@@ -81,7 +81,7 @@ def ogr(*words):
 
 def make(folder):
     """The shapefiles with their quadtrees; returns the folder."""
-    folder = pathlib.Path(folder)
+    folder = pathlib.Path(folder).resolve()
     source = folder / "source"
     if (folder / "towns.qix").exists():
         return folder

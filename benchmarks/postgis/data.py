@@ -106,7 +106,7 @@ class Data:
     """Tables of one database and the shapefiles in a folder; both made when they are first asked for."""
 
     def __init__(self, folder, database):
-        self.folder, self.database, self.loaded = pathlib.Path(folder), database, set()
+        self.folder, self.database, self.loaded = pathlib.Path(folder).resolve(), database, set()
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def load(self, name):
