@@ -142,12 +142,27 @@ close_end(int *end)
     *end = -1;
 }
 
+static void
+report(mc_seed_crew *crew, const mc_seed_result *result)
+{
+    crew->outstanding--;
+    if (result->number != MC_SEED_GIVEN_UP)
+        crew->plan.report(crew->plan.baton, result);
+}
+
 /* Also of a crew that was never complete. */
 static void
 send_home(mc_seed_crew *crew)
 {
+    mc_seed_result result;
     close_end(&crew->orders[1]);
     mc_seed_wake(crew->shared, MC_SEED_HOME);
+    if (crew->plan.processes) {
+        /* Results that nobody took would keep their workers here; the end comes when no worker is left. */
+        close_end(&crew->results[1]);
+        while (crew->results[0] >= 0 && mc_seed_read_record(crew->results[0], &result, sizeof(result)))
+            report(crew, &result);
+    }
     for (int i = 0; i < crew->hired; i++) {
         if (crew->plan.processes)
             waitpid(crew->children[i], NULL, 0);
@@ -198,17 +213,22 @@ mc_seed_hire(mc_seed_crew **hired, const mc_seed_plan *plan, apr_pool_t *pool)
         return error;
     }
     if (plan->processes)
-        close_end(&crew->results[1]); /* the end of the results then means that no worker is left */
+        close_end(&crew->results[1]);
     *hired = crew;
     return MC_OK;
 }
 
-/* Whether a worker process has ended although there is work. */
+/* Whether a worker process has ended although there is work. Looked for now and then: a place of the work is lost with
+ * it, and what comes after that place would be done in vain. */
 static bool
-lost_one(const mc_seed_crew *crew)
+lost_one(mc_seed_crew *crew, bool idle)
 {
     siginfo_t info = { 0 };
-    for (int i = 0; crew->plan.processes && i < crew->hired; i++)
+    apr_time_t now = mc_clock_now();
+    if (!crew->plan.processes || (!idle && now - crew->looked < WAIT_MS * 1000))
+        return false;
+    crew->looked = now;
+    for (int i = 0; i < crew->hired; i++)
         if (waitid(P_PID, (id_t)crew->children[i], &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0)
             return true;
     return false;
@@ -219,19 +239,14 @@ static mc_error *
 take_result(mc_seed_crew *crew, int wait, apr_pool_t *pool)
 {
     struct pollfd results = { .fd = crew->results[0], .events = POLLIN };
-    int ready = poll(&results, 1, wait);
-    if (ready > 0 && (results.revents & POLLIN) != 0) {
-        mc_seed_result result;
-        if (mc_seed_read_record(crew->results[0], &result, sizeof(result))) {
-            crew->outstanding--;
-            if (result.number != MC_SEED_GIVEN_UP)
-                crew->plan.report(crew->plan.baton, &result);
-            return MC_OK;
-        }
-    }
-    if (lost_one(crew))
+    mc_seed_result result;
+    bool found = poll(&results, 1, wait) > 0 && (results.revents & POLLIN) != 0 &&
+                 mc_seed_read_record(crew->results[0], &result, sizeof(result));
+    if (found)
+        report(crew, &result);
+    if (lost_one(crew, !found))
         return mc_error_create(pool, MC_ERR_IO, "a seeding process has died");
-    if (wait > 0 && crew->plan.idle != NULL)
+    if (!found && wait > 0 && crew->plan.idle != NULL)
         crew->plan.idle(crew->plan.baton);
     return MC_OK;
 }
@@ -303,6 +318,8 @@ mc_seed_finish(mc_seed_crew *crew, apr_pool_t *pool)
     mc_error *error = MC_OK;
     while (crew->outstanding > 0 && error == MC_OK)
         error = take_result(crew, WAIT_MS, pool);
+    if (error != MC_OK)
+        mc_seed_recall(crew);
     send_home(crew);
     return error;
 }

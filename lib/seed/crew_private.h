@@ -35,6 +35,7 @@ struct mc_seed_crew {
     int hired;
     pthread_t *threads;
     pid_t *children;
+    apr_time_t looked;          /* after them, mc_clock_now */
     struct mc_seed_seat *seats; /* of threads */
     mc_process *process;        /* of threads */
     apr_time_t due;             /* when (mc_clock_now) the rate allows the next order */
