@@ -131,6 +131,9 @@ mc_error *mc_seed_submit(mc_seed_crew *crew, int z, int x, int y, const volatile
  * metatiles are still under way is in *outstanding. MC_ERR_IO as above. */
 mc_error *mc_seed_poll(int *outstanding, mc_seed_crew *crew, int milliseconds, apr_pool_t *pool) MC_CHECKED;
 
+/* How many metatiles can be handed out now without waiting for one that is under way. */
+int mc_seed_room(const mc_seed_crew *crew);
+
 /* Workers that may work now: all, unless the origin is let alone. */
 int mc_seed_awake(const mc_seed_crew *crew);
 

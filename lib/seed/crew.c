@@ -24,7 +24,6 @@ enum { WORKERS_MAX = 1000, WAIT_MS = 500, ORDERS_MAX = 2 * WORKERS_MAX };
 
 _Static_assert(sizeof(mc_seed_call) <= 4096 && sizeof(mc_seed_result) <= 4096,
                "POSIX writes at most PIPE_BUF bytes at once");
-_Static_assert(ORDERS_MAX * sizeof(mc_seed_call) <= 65536, "a pipe holds all orders that may be out");
 
 #define MEMORY_KEPT_MAX ((size_t)512 << 20)
 
@@ -91,13 +90,25 @@ hire_process(mc_seed_crew *crew, apr_pool_t *pool)
     return MC_OK;
 }
 
+/* How many orders fit into the pipe at any moment: a page is free again once all of it has been read. Linux gives a
+ * user with very many pipes smaller ones (pipe(7)). */
+static int
+orders_room(const mc_seed_crew *crew)
+{
+    enum { PAGE = 4096, ORDERS_OF_PAGE = PAGE / sizeof(mc_seed_call) };
+    int pages = fcntl(crew->orders[1], F_GETPIPE_SZ) / PAGE;
+    return pages < 2 ? 1 : (pages - 1) * ORDERS_OF_PAGE;
+}
+
 /* Enough for every worker to fill a commit, and one more each. */
 static int
-most_orders(const mc_seed_plan *plan)
+most_orders(const mc_seed_crew *crew)
 {
-    int tiles = plan->task.tileset->metatile_columns * plan->task.tileset->metatile_rows;
+    const mc_seed_plan *plan = &crew->plan;
+    int tiles = plan->task.tileset->metatile_columns * plan->task.tileset->metatile_rows, room = orders_room(crew);
     int64_t most = (int64_t)plan->workers * (MC_SEED_TILES_AT_ONCE / tiles + 2);
-    return most < ORDERS_MAX ? (int)most : ORDERS_MAX;
+    most = most < ORDERS_MAX ? most : ORDERS_MAX;
+    return most < room ? (int)most : room;
 }
 
 /*
@@ -186,7 +197,7 @@ gather(mc_seed_crew *crew, apr_pool_t *pool)
     if (pipe2(crew->orders, O_CLOEXEC) != 0 || pipe2(crew->results, O_CLOEXEC) != 0 ||
         fcntl(crew->orders[0], F_SETFL, O_NONBLOCK) != 0)
         return mc_error_create(pool, MC_ERR_LIMIT, "cannot open a pipe: %s", strerror(errno));
-    crew->most = most_orders(plan);
+    crew->most = most_orders(crew);
     if (!plan->processes)
         MC_TRY(plan->process_open(&crew->process, plan->baton, pool));
     for (int i = 0; i < plan->workers; i++)
@@ -294,6 +305,12 @@ mc_seed_poll(int *outstanding, mc_seed_crew *crew, int milliseconds, apr_pool_t 
     } while (error == MC_OK && crew->outstanding > 0 && crew->outstanding < before);
     *outstanding = crew->outstanding;
     return error;
+}
+
+int
+mc_seed_room(const mc_seed_crew *crew)
+{
+    return crew->outstanding < crew->most ? crew->most - crew->outstanding : 0;
 }
 
 int

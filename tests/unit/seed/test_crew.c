@@ -542,8 +542,31 @@ START_TEST(who_cannot_be_hired_leaves_nothing_behind)
 }
 END_TEST
 
-UNIT_MAIN("crew", workers_fill_every_tile_once, force_draws_again, only_older_tiles_are_drawn_again_or_deleted,
-          delete_empties, transfer_copies_what_is_stored_and_draws_nothing,
+/* Linux makes the pipes of a user who has a thousand of them small. */
+START_TEST(small_pipes_block_nobody)
+{
+    struct rlimit files;
+    int spare[2];
+    set_up();
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+    files.rlim_cur = files.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+    if (geteuid() == 0)
+        ck_assert_int_eq(setuid(65534), 0);
+    do
+        if (pipe(spare) != 0)
+            break;
+    while (spare[0] < 2200 && fcntl(spare[0], F_GETPIPE_SZ) > 8192);
+    mc_seed_crew *crew = hire(2, false);
+    for (int i = 0; i < 1000; i++)
+        ck_ok(mc_seed_submit(crew, 4, i % 2, 0, NULL, pool));
+    ck_ok(mc_seed_finish(crew, pool));
+    ck_assert_int_eq(results.done + results.skipped, 1000);
+}
+END_TEST
+
+UNIT_MAIN("crew", small_pipes_block_nobody, workers_fill_every_tile_once, force_draws_again,
+          only_older_tiles_are_drawn_again_or_deleted, delete_empties, transfer_copies_what_is_stored_and_draws_nothing,
           failures_name_their_metatile_and_stop_nothing, dead_processes_are_noticed,
           a_dead_process_ends_the_work_of_all, the_rate_is_kept, a_stop_ends_the_waiting, what_hangs_is_given_up,
           an_origin_that_is_away_is_let_alone, results_tell_where_the_time_went,
