@@ -280,8 +280,6 @@ check(const mc_seed_options *options)
         return "the tiles come from one of --retry-failed and --list";
     if (options->resume && options->checkpoint == NULL)
         return "--resume needs --checkpoint FILE";
-    if (options->retry != NULL && options->failures != NULL && strcmp(options->retry, options->failures) == 0)
-        return "--log-failed would empty the file that --retry-failed reads";
     return check_area(options);
 }
 

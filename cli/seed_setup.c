@@ -185,19 +185,21 @@ mc_seed_setup_list(const mc_seed_setup *setup)
 }
 
 uint64_t
-mc_seed_setup_hash(const mc_seed_setup *setup)
+mc_seed_setup_hash(const mc_seed_setup *setup, uint64_t list)
 {
     const mc_seed_area *area = &setup->area;
     const mc_tileset *tileset = setup->tileset;
     int numbers[] = { area->minzoom,         area->maxzoom,     area->columns, area->rows,
                       (int)setup->task.mode, (int)setup->order, area->outside };
     uint64_t region = area->region == NULL ? 0 : mc_region_hash(area->region);
-    uint64_t hash = mc_hash64(numbers, sizeof(numbers), region);
+    uint64_t hash = mc_hash64(numbers, sizeof(numbers), region ^ list);
     for (int z = area->minzoom; z <= area->maxzoom; z++)
         hash = mc_hash64(&area->limits[z], sizeof(area->limits[z]), hash);
     const char *names[] = { tileset->name, area->grid->name, tileset->cache->name,
                             setup->options.transfer == NULL ? "" : setup->options.transfer,
-                            mc_seed_setup_list(setup) == NULL ? "" : mc_seed_setup_list(setup) };
+                            setup->options.retry != NULL  ? "failed"
+                            : setup->options.list != NULL ? "tiles"
+                                                          : "" };
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         hash = mc_hash64(names[i], strlen(names[i]) + 1, hash);
     for (int i = 0; i < tileset->dimension_count; i++)
