@@ -304,7 +304,8 @@ mc_seed_options_parse(mc_seed_options *options, int argc, const char *const *arg
         known[i] = (apr_getopt_option_t){ rows[i].name, rows[i].letter, rows[i].argument != NULL, NULL };
     apr_getopt_init(&parser, pool, argc, argv);
     parser->errfn = complain;
-    parser->errarg = strcmp(argv[0], "seed") == 0 ? stderr : stdout;
+    options->drop_in = strcmp(argv[0], "seed") != 0;
+    parser->errarg = options->drop_in ? stdout : stderr;
     int letter;
     const char *text;
     apr_status_t status;

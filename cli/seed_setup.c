@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "mapcache/server.h"
+#include "seed_values.h"
 
 static const char *
 load(mc_seed_setup *setup)
@@ -66,17 +67,11 @@ choose_target(mc_seed_setup *setup)
 static const char *
 choose_dimensions(mc_seed_setup *setup)
 {
-    const char **values = mc_tileset_defaults(setup->tileset, setup->pool);
-    const apr_array_header_t *given = apr_table_elts(setup->options.dimensions);
-    for (int i = 0; i < given->nelts; i++) {
-        const apr_table_entry_t *entry = &APR_ARRAY_IDX(given, i, apr_table_entry_t);
-        int index = mc_tileset_dimension(setup->tileset, entry->key, true);
-        if (index < 0)
-            return mc_tileset_lacks_dimension(setup->tileset, entry->key, setup->pool);
-        values[index] = entry->val;
-    }
+    const char **values;
+    const char *problem = mc_seed_dimension_values(&values, setup->tileset, setup->options.dimensions,
+                                                   setup->options.drop_in, setup->pool);
     setup->task.values = values;
-    return NULL;
+    return problem;
 }
 
 /* The zooms that are walked: what was asked for, inside what the grid of the tileset has. Tiles above max-cached-zoom
