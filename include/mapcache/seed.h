@@ -41,6 +41,12 @@ bool mc_seed_walk(const mc_seed_area *area, mc_seed_order order, mc_seed_visit *
 /* How many metatiles a walk visits, without walking where whole blocks lie inside; INT64_MAX at most. */
 int64_t mc_seed_count(const mc_seed_area *area);
 
+/*
+ * The same in bounded time: exactly, until so many blocks have been looked at; what is finer than that is guessed from
+ * how the border of the region has gone on until then. Memory grows with the looks.
+ */
+int64_t mc_seed_estimate(const mc_seed_area *area, int64_t looks);
+
 /* Whether the metatile that begins with this tile is one that a walk visits. */
 bool mc_seed_wanted(const mc_seed_area *area, int z, int x, int y);
 

@@ -13,6 +13,9 @@
  * well. */
 enum { SIDE = 8, SIDE_OF_TILES = 32, FEW_UNITS = 64, MANY_UNITS = 200000 };
 
+/* Blocks of metatiles that are held against an area to count them: some tenths of a second. */
+enum { LOOKS = 100000 };
+
 /* What a name or a value may have, in bytes. */
 enum { TEXT_MAX = 1000 };
 
@@ -182,7 +185,7 @@ choose_area(mc_job *job, const mc_job_wish *wish, const mc_grid *grid, apr_pool_
     bounds = (mc_extent){ bounds.minx - more, bounds.miny - more, bounds.maxx + more, bounds.maxy + more };
     cut_limits(job, mc_seed_limits(grid, &bounds, pool), pool);
     mc_seed_area area = area_of(job, grid, region, pool);
-    job->metatiles = mc_seed_count(&area);
+    job->metatiles = mc_seed_estimate(&area, LOOKS);
     return MC_OK;
 }
 

@@ -333,7 +333,7 @@ change_job(shift *s, const mc_job_unit *unit)
     if (error != MC_OK)
         return error;
     apr_pool_create(&s->job_pool, s->pool);
-    error = mc_jobs_find(&s->job, s->plan->jobs, unit->job, statement(s, PATIENCE), s->job_pool);
+    error = mc_jobs_find(&s->job, s->plan->jobs, unit->job, true, statement(s, PATIENCE), s->job_pool);
     if (error == MC_OK)
         error = mc_job_task(&s->task, &s->area, &s->job, s->plan->config, s->job_pool);
     if (error == MC_OK)

@@ -59,7 +59,7 @@ static mc_job
 find(int64_t id)
 {
     mc_job job;
-    ck_ok(mc_jobs_find(&job, jobs, id, &ctx, pool));
+    ck_ok(mc_jobs_find(&job, jobs, id, false, &ctx, pool));
     return job;
 }
 
@@ -349,7 +349,7 @@ START_TEST(rows_that_were_changed_by_hand_are_refused)
         mc_job job;
         int64_t id = enqueue(0, NULL);
         database_do(&server, apr_psprintf(pool, "sql update mapcache_jobs set %s where id = %d", changes[i], (int)id));
-        ck_fails(CORRUPT, mc_jobs_find(&job, jobs, id, &ctx, pool));
+        ck_fails(CORRUPT, mc_jobs_find(&job, jobs, id, false, &ctx, pool));
     }
     tear_down();
 }
