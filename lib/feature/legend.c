@@ -57,7 +57,7 @@ mc_legend_is_empty(const mc_legend *legend)
 static bool
 is_wanted(const mc_legend_wish *wish, const mc_rule_style *rule)
 {
-    if (rule->symbolizer_count == 0 && rule->text_count == 0)
+    if ((rule->symbolizer_count == 0 && rule->text_count == 0) || rule->inclusion == MC_INCLUSION_MAP_ONLY)
         return false;
     if (wish->scale > 0 && (wish->scale < rule->min_scale || wish->scale >= rule->max_scale))
         return false;
@@ -233,6 +233,7 @@ style_of(const row *of, int side, apr_pool_t *pool)
     for (int i = 0; i < of->rules->nelts; i++) {
         mc_rule_style *rule = apr_pmemdup(pool, APR_ARRAY_IDX(of->rules, i, const mc_rule_style *), sizeof(*rule));
         rule->filter = NULL;
+        rule->inclusion = MC_INCLUSION_NORMAL;
         rule->is_else = false;
         rule->min_scale = 0;
         rule->max_scale = HUGE_VAL;
