@@ -38,6 +38,7 @@ typedef struct mc_cache_ops {
     const char *type;
     const mc_key *keys;
     const char *help;
+    bool pictures_only; /* its files are for programs that take every tile for a PNG or JPEG */
     mc_cache *(*from_config)(const mc_node *node, mc_build *build); /* NULL after a complaint */
     mc_error *(*get)(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool);
     /* Of one tileset, grid, level and dimensions at once, for stores that are far away; NULL for others. What is

@@ -22,7 +22,8 @@ typedef struct mc_node {
     struct mc_node *children;
     struct mc_node *next;
     struct mc_node *parent;
-    size_t text_before; /* bytes of the parent's text that stand before it */
+    size_t text_before;       /* bytes of the parent's text that stand before it */
+    struct mc_node *comments; /* those right inside of it, in their order: only `text` and where they stand */
 } mc_node;
 
 typedef struct mc_attr {

@@ -315,13 +315,21 @@ put_link(disk_cache *cache, char *path, const mc_put *tile, const uint8_t bgra[4
 }
 
 static mc_error *
+unlink_tile(const char *path, apr_pool_t *pool)
+{
+    if (unlink(path) != 0 && errno != ENOENT && errno != ENOTDIR)
+        return failed(path, "a stored tile cannot be deleted", errno, pool);
+    return MC_OK;
+}
+
+static mc_error *
 put_tile(disk_cache *cache, char *path, const mc_put *tile, mc_ctx *ctx)
 {
     mc_memory_key memory_key;
     mc_memory_key_build(&memory_key, 2, path, &tile->key);
     mc_memory_forget(&memory_key, ctx);
     if (tile->uniform && cache->detect_blank && tile->bgra[3] == 0)
-        return MC_OK;
+        return unlink_tile(path, ctx->pool); /* what was there before would go on showing */
     if (tile->uniform && cache->symlink_blank && cache->layout != TEMPLATE)
         return put_link(cache, path, tile, tile->bgra, ctx);
     return create_file(cache, path, tile->data, NULL, ctx);
@@ -353,8 +361,7 @@ disk_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 {
     char path[MC_PATH_MAX];
     MC_TRY(tile_path(path, (disk_cache *)base, key, ctx->pool));
-    if (unlink(path) != 0 && errno != ENOENT && errno != ENOTDIR)
-        return failed(path, "a stored tile cannot be deleted", errno, ctx->pool);
+    MC_TRY(unlink_tile(path, ctx->pool));
     mc_memory_key memory_key;
     mc_memory_key_build(&memory_key, 2, path, key);
     mc_memory_forget(&memory_key, ctx);

@@ -1,6 +1,6 @@
 /*
  * Looking after caches of type disk: files are told by their paths, as disk.c makes them. Whatever is no tile and no
- * leftover of ours is left alone, and not counted.
+ * leftover of ours is left alone, and not counted. The root may be a link; links below it are tiles, or not looked at.
  */
 #include <apr_hash.h>
 #include <apr_strings.h>
@@ -111,11 +111,12 @@ is_unfinished(const char *name)
     return size > 4 && strcmp(name + size - 4, ".tmp") == 0;
 }
 
+/* Only what is not known yet takes memory of the walk: there may be more tiles than fit into any. */
 static mc_store_group *
-group_of(walk *walk, const mc_store_group *found)
+group_of(walk *walk, const mc_store_group *found, apr_pool_t *scratch)
 {
     const char *name =
-        apr_psprintf(walk->pool, "%s/%s/%s/%d", found->tileset == NULL ? "" : found->tileset,
+        apr_psprintf(scratch, "%s/%s/%s/%d", found->tileset == NULL ? "" : found->tileset,
                      found->grid == NULL ? "" : found->grid, found->dim == NULL ? "" : found->dim, found->z);
     mc_store_group *group = apr_hash_get(walk->groups, name, APR_HASH_KEY_STRING);
     if (group != NULL)
@@ -128,7 +129,7 @@ group_of(walk *walk, const mc_store_group *found)
                                0,
                                0,
                                0 };
-    apr_hash_set(walk->groups, name, APR_HASH_KEY_STRING, group);
+    apr_hash_set(walk->groups, apr_pstrdup(walk->pool, name), APR_HASH_KEY_STRING, group);
     return group;
 }
 
@@ -151,7 +152,7 @@ take_file(walk *walk, const FTSENT *entry, apr_pool_t *scratch)
     }
     if (!tile)
         return;
-    mc_store_group *group = group_of(walk, &found);
+    mc_store_group *group = group_of(walk, &found, scratch);
     group->tiles++;
     group->bytes += bytes;
     group->blanks += entry->fts_info == FTS_SL || entry->fts_info == FTS_SLNONE;
@@ -168,7 +169,7 @@ go_through(walk *walk, const char *root, mc_ctx *ctx)
     mc_error *error = MC_OK;
     apr_pool_t *scratch;
     char *const roots[] = { apr_pstrdup(walk->pool, root), NULL };
-    FTS *files = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    FTS *files = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
     if (files == NULL)
         return mc_error_create(walk->pool, MC_ERR_IO, "%s cannot be read", root);
     apr_pool_create(&scratch, walk->pool);

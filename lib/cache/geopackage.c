@@ -3,6 +3,7 @@
  * Columns count from the west and rows from the north, whatever the grid's own origin is.
  */
 #include <apr_strings.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +47,12 @@ static const char create_sql[] =
     " tile_column INTEGER NOT NULL, tile_row INTEGER NOT NULL, tile_data BLOB NOT NULL,"
     " UNIQUE(zoom_level, tile_column, tile_row))";
 
+/* Clause 2.3.2.1.1. */
+static const char create_extensions_sql[] =
+    "CREATE TABLE IF NOT EXISTS gpkg_extensions(table_name TEXT, column_name TEXT, extension_name TEXT NOT NULL,"
+    " definition TEXT NOT NULL, scope TEXT NOT NULL,"
+    " CONSTRAINT ge_tce UNIQUE(table_name, column_name, extension_name))";
+
 /* Where the north-west corner of a level lies: CRS units, x first. */
 static void
 corner(double *left, double *top, const mc_grid *grid, int z)
@@ -55,6 +62,53 @@ corner(double *left, double *top, const mc_grid *grid, int z)
     bool north = grid->origin == MC_TOP_LEFT || grid->origin == MC_TOP_RIGHT;
     *left = east ? grid->extent.maxx - level->columns * (level->resolution * grid->tile_width) : grid->extent.minx;
     *top = north ? grid->extent.maxy : grid->extent.miny + level->rows * (level->resolution * grid->tile_height);
+}
+
+/* What all levels begin at and, in a GeoPackage that keeps to requirement 45, end at: the tiles of the coarsest one. */
+static mc_extent
+box_of(const mc_grid *grid)
+{
+    const mc_level *coarsest = &grid->levels[0];
+    double left, top;
+    corner(&left, &top, grid, 0);
+    return (mc_extent){ left, top - coarsest->rows * (coarsest->resolution * grid->tile_height),
+                        left + coarsest->columns * (coarsest->resolution * grid->tile_width), top };
+}
+
+/* So many tiles of that length fill the box (requirement 45), also those that the grid has no use for; `own`, as the
+ * grid has them, where no whole number does. */
+static int
+fill(double box, double tile, int own)
+{
+    double count = round(box / tile);
+    bool whole = fabs(count * tile - box) <= box * 1e-6 && count >= own && count <= INT_MAX;
+    return whole ? (int)count : own;
+}
+
+static int
+width_of(const mc_grid *grid, int z)
+{
+    const mc_extent box = box_of(grid);
+    const mc_level *level = &grid->levels[z];
+    return fill(box.maxx - box.minx, level->resolution * grid->tile_width, level->columns);
+}
+
+static int
+height_of(const mc_grid *grid, int z)
+{
+    const mc_extent box = box_of(grid);
+    const mc_level *level = &grid->levels[z];
+    return fill(box.maxy - box.miny, level->resolution * grid->tile_height, level->rows);
+}
+
+/* Requirement 35: pixels of half the size with each level; others need an extension. */
+static bool
+halves(const mc_grid *grid)
+{
+    for (int z = 1; z < grid->level_count; z++)
+        if (fabs(grid->levels[z - 1].resolution / grid->levels[z].resolution - 2) > 1e-5)
+            return false;
+    return true;
 }
 
 static int
@@ -101,29 +155,51 @@ describe_matrices(mc_handle *handle, const sqlite_cache *cache, const mc_grid *g
         const char *size = number(level->resolution, pool);
         const char *sql =
             apr_psprintf(pool, "INSERT OR IGNORE INTO gpkg_tile_matrix VALUES(:key, %d, %d, %d, %d, %d, %s, %s)", z,
-                         level->columns, level->rows, grid->tile_width, grid->tile_height, size, size);
+                         width_of(grid, z), height_of(grid, z), grid->tile_width, grid->tile_height, size, size);
         MC_TRY(mc_sqlite_run(handle, sql, NULL, &binds, pool));
     }
-    return MC_OK;
+    if (halves(grid))
+        return MC_OK;
+    MC_TRY(mc_sqlite_run(handle, create_extensions_sql, NULL, NULL, pool));
+    return mc_sqlite_run(handle,
+                         "INSERT OR IGNORE INTO gpkg_extensions VALUES(:key, 'tile_data', 'gpkg_zoom_other',"
+                         " 'http://www.geopackage.org/spec130/#extension_zoom_other_intervals', 'read-write')",
+                         NULL, &binds, pool);
+}
+
+/* A new file is a GeoPackage 1.3 (clause 1.1.1.1.1; 0x47504B47 is "GPKG"); one that is there keeps its version. */
+static mc_error *
+mark(mc_handle *handle, apr_pool_t *pool)
+{
+    sqlite3_stmt *statement;
+    MC_TRY(mc_handle_statement(&statement, handle, "PRAGMA application_id", pool));
+    bool marked = sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int(statement, 0) != 0;
+    sqlite3_reset(statement);
+    if (marked)
+        return MC_OK;
+    MC_TRY(mc_sqlite_run(handle, "PRAGMA application_id=1196444487", NULL, NULL, pool));
+    return mc_sqlite_run(handle, "PRAGMA user_version=10300", NULL, NULL, pool);
+}
+
+static const char *
+box_text(const mc_extent *box, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "%s, %s, %s, %s", number(box->minx, pool), number(box->miny, pool),
+                        number(box->maxx, pool), number(box->maxy, pool));
 }
 
 /* What the file says of its tiles, with the first of them, or the first of a level that it does not tell yet.
- * Identifiers are unique in a file: that of a second table of a tileset is the table's name. 0x47504B47 is "GPKG"
- * (clause 1.1.1.1.1). */
+ * Identifiers are unique in a file: that of a second table of a tileset is the table's name. */
 static mc_error *
 describe(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
 {
     const mc_grid *grid = key->grid;
-    const mc_level *coarsest = &grid->levels[0];
-    double left, top;
-    corner(&left, &top, grid, 0);
-    const char *box = apr_psprintf(pool, "%s, %s, %s, %s", number(left, pool),
-                                   number(top - coarsest->rows * (coarsest->resolution * grid->tile_height), pool),
-                                   number(left + coarsest->columns * (coarsest->resolution * grid->tile_width), pool),
-                                   number(top, pool));
+    const mc_extent box = box_of(grid);
+    /* What is of use to a reader: without what the last tiles have beyond the grid. Pixels count from the corner. */
+    const mc_extent content = { box.minx, fmax(box.miny, grid->extent.miny), fmin(box.maxx, grid->extent.maxx),
+                                box.maxy };
     sqlite_binds binds = { .id = cache->table };
-    MC_TRY(mc_sqlite_run(handle, "PRAGMA application_id=1196444487", NULL, NULL, pool));
-    MC_TRY(mc_sqlite_run(handle, "PRAGMA user_version=10300", NULL, NULL, pool));
+    MC_TRY(mark(handle, pool));
     MC_TRY(describe_srs(handle, grid, pool));
     static const char *const identifiers[] = { ":tileset", ":key" };
     for (int i = 0; i < 2; i++)
@@ -132,12 +208,12 @@ describe(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, a
                           apr_psprintf(pool,
                                        "INSERT OR IGNORE INTO gpkg_contents(table_name, data_type, identifier, min_x,"
                                        " min_y, max_x, max_y, srs_id) VALUES(:key, 'tiles', %s, %s, %d)",
-                                       identifiers[i], box, srs_of(grid)),
+                                       identifiers[i], box_text(&content, pool), srs_of(grid)),
                           key, &binds, pool));
-    MC_TRY(mc_sqlite_run(
-        handle,
-        apr_psprintf(pool, "INSERT OR IGNORE INTO gpkg_tile_matrix_set VALUES(:key, %d, %s)", srs_of(grid), box), NULL,
-        &binds, pool));
+    MC_TRY(mc_sqlite_run(handle,
+                         apr_psprintf(pool, "INSERT OR IGNORE INTO gpkg_tile_matrix_set VALUES(:key, %d, %s)",
+                                      srs_of(grid), box_text(&box, pool)),
+                         NULL, &binds, pool));
     return describe_matrices(handle, cache, grid, pool);
 }
 
@@ -151,8 +227,11 @@ check_matrix(sqlite3_stmt *statement, const mc_tile_key *key, apr_pool_t *pool)
     bool fits = sqlite3_column_int(statement, 0) == srs_of(key->grid) &&
                 fabs(sqlite3_column_double(statement, 1) - left) < level->resolution / 100 &&
                 fabs(sqlite3_column_double(statement, 2) - top) < level->resolution / 100 &&
-                sqlite3_column_int(statement, 3) == level->columns && sqlite3_column_int(statement, 4) == level->rows &&
-                fabs(sqlite3_column_double(statement, 5) / level->resolution - 1) < 1e-9;
+                sqlite3_column_int(statement, 3) >= level->columns && sqlite3_column_int(statement, 4) >= level->rows &&
+                fabs(sqlite3_column_double(statement, 5) / level->resolution - 1) < 1e-9 &&
+                fabs(sqlite3_column_double(statement, 6) / level->resolution - 1) < 1e-9 &&
+                sqlite3_column_int(statement, 7) == key->grid->tile_width &&
+                sqlite3_column_int(statement, 8) == key->grid->tile_height;
     if (fits)
         return MC_OK;
     return mc_error_create(pool, MC_ERR_CONFIG,
@@ -166,8 +245,9 @@ static mc_error *
 look(bool *found, mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
 {
     static const char sql[] =
-        "SELECT s.srs_id, s.min_x, s.max_y, m.matrix_width, m.matrix_height, m.pixel_x_size FROM gpkg_tile_matrix_set s"
-        " JOIN gpkg_tile_matrix m USING(table_name) WHERE table_name=:key AND zoom_level=:z";
+        "SELECT s.srs_id, s.min_x, s.max_y, m.matrix_width, m.matrix_height, m.pixel_x_size, m.pixel_y_size,"
+        " m.tile_width, m.tile_height FROM gpkg_tile_matrix_set s JOIN gpkg_tile_matrix m USING(table_name) WHERE "
+        "table_name=:key AND zoom_level=:z";
     sqlite_binds binds = { .id = cache->table };
     sqlite3_stmt *statement;
     MC_TRY(mc_handle_statement(&statement, handle, sql, pool));
@@ -181,6 +261,15 @@ look(bool *found, mc_handle *handle, const sqlite_cache *cache, const mc_tile_ke
         error = mc_handle_error(handle, "a tile store cannot be read", pool);
     sqlite3_reset(statement);
     return error;
+}
+
+/* What others have stored may be of another pyramid, too. A file without these tables is none of a GeoPackage's. */
+static mc_error *
+check_level(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
+{
+    bool found;
+    mc_error *error = look(&found, handle, cache, key, pool);
+    return error != MC_OK && mc_handle_lacks_table(handle) ? MC_OK : error;
 }
 
 static mc_error *
@@ -223,6 +312,18 @@ geopackage_used_by(mc_cache *base, const char *tileset, const mc_grid *grid, con
                     grid->name, z);
         return;
     }
+    bool filled = true;
+    const mc_extent box = box_of(grid);
+    for (int z = 1; z < grid->level_count; z++) {
+        double size = grid->levels[z].resolution;
+        filled = filled && fabs(width_of(grid, z) * size * grid->tile_width / (box.maxx - box.minx) - 1) < 1e-3 &&
+                 fabs(height_of(grid, z) * size * grid->tile_height / (box.maxy - box.miny) - 1) < 1e-3;
+    }
+    if (!filled)
+        mc_complain(build->diagnostics, MC_WARNING, node,
+                    "the tiles of the levels of grid \"%s\" do not end at the same edges: GDAL and QGIS read such a"
+                    " GeoPackage, stricter programs refuse it (OGC 12-128, requirement 45)",
+                    grid->name);
     mc_sqlite_used_by(base, tileset, grid, node, build);
 }
 
@@ -275,11 +376,13 @@ geopackage_from_config(const mc_node *node, mc_build *build)
         build->pool, "DELETE FROM %s WHERE rowid IN (SELECT rowid FROM %s WHERE zoom_level IS :z LIMIT 2000)", table,
         table);
     cache->put_tile = put_tile;
+    const char *get = cache->get;
     cache->put_level = put_change;
     cache->uses = apr_array_make(build->pool, 2, sizeof(mc_sqlite_use));
     if (!mc_sqlite_read(cache, &mc_cache_geopackage, true, node, build))
         return NULL;
     cache->table = name;
+    cache->check_level = cache->get == get ? check_level : NULL;
     if (cache->detect_blank)
         mc_complain(build->diagnostics, MC_WARNING, mc_node_child(node, "detect_blank"),
                     "a GeoPackage holds pictures only: <detect_blank> does nothing here");
@@ -289,6 +392,7 @@ geopackage_from_config(const mc_node *node, mc_build *build)
 const mc_cache_ops mc_cache_geopackage = {
     .type = "geopackage",
     .keys = mc_geopackage_keys,
+    .pictures_only = true,
     .help = "Tiles in GeoPackage files, as GDAL and QGIS read them: one tileset and grid for each file.",
     .from_config = geopackage_from_config,
     .get = mc_sqlite_get,

@@ -1,4 +1,7 @@
-/* The cache "mbtiles": SQLite files of the MBTiles schema (spec 5.4; MBTiles 1.3, metadata). */
+/*
+ * The cache "mbtiles": SQLite files of the MBTiles schema (spec 5.4; MBTiles 1.3, metadata). A file that is made here
+ * has pictures and places in two tables, with a view `tiles` on both; that of another program may have a table instead.
+ */
 #include <apr_strings.h>
 #include <math.h>
 #include <string.h>
@@ -22,26 +25,68 @@ static const mc_sqlite_counts counts = {
               " FROM map JOIN images USING(tile_id) GROUP BY zoom_level",
     .remove = "DELETE FROM map WHERE rowid IN (SELECT rowid FROM map WHERE zoom_level IS :z LIMIT 2000)",
     .tidy_up = "DELETE FROM images WHERE tile_id NOT IN (SELECT tile_id FROM map WHERE tile_id IS NOT NULL)",
+    .table_groups = "SELECT NULL, NULL, NULL, zoom_level, count(*), 0, sum(length(tile_data)) FROM tiles"
+                    " GROUP BY zoom_level",
+    .table_remove = "DELETE FROM tiles WHERE rowid IN (SELECT rowid FROM tiles WHERE zoom_level IS :z LIMIT 2000)",
 };
+
+static const char remove_place[] = "DELETE FROM map WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
+/* That of a tile of one colour stays, as others refer to it. */
+static const char remove_picture[] = "DELETE FROM images WHERE tile_id = :key";
+static const char remove_row[] = "DELETE FROM tiles WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
+
+/* What the picture of a place is called, unless it is of one colour. */
+static const char *
+name_of(const mc_tile_key *key, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "%d-%d-%d", key->x, key->y, key->z);
+}
+
+/* Into the table of another program, whether it has an index or not. */
+static mc_error *
+put_row(mc_handle *handle, const mc_put *tile, apr_pool_t *pool)
+{
+    sqlite_binds binds = { .data = tile->data->data, .size = tile->data->size };
+    MC_TRY(mc_sqlite_run(handle, remove_row, &tile->key, NULL, pool));
+    return mc_sqlite_run(handle,
+                         "INSERT INTO tiles(zoom_level, tile_column, tile_row, tile_data) VALUES(:z, :x, :y, :data)",
+                         &tile->key, &binds, pool);
+}
 
 static mc_error *
 put_tile(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
 {
     (void)cache;
     const mc_tile_key *key = &tile->key;
-    sqlite_binds binds = { .data = tile->data->data, .size = tile->data->size };
+    sqlite_binds binds = { .id = name_of(key, pool), .data = tile->data->data, .size = tile->data->size };
+    bool view;
+    MC_TRY(mc_sqlite_has_view(&view, handle, pool));
+    if (!view)
+        return put_row(handle, tile, pool);
     const char *images = "INSERT OR REPLACE INTO images(tile_id, tile_data) VALUES(:key, :data)";
     if (tile->uniform) {
+        MC_TRY(mc_sqlite_run(handle, remove_picture, key, &binds, pool)); /* what the place had of its own */
         binds.id = apr_psprintf(pool, "#%02x%02x%02x%02x", tile->bgra[0], tile->bgra[1], tile->bgra[2], tile->bgra[3]);
         images = "INSERT OR IGNORE INTO images(tile_id, tile_data) VALUES(:key, :data)";
-    } else {
-        binds.id = apr_psprintf(pool, "%d-%d-%d", key->x, key->y, key->z);
     }
     MC_TRY(mc_sqlite_run(handle, images, key, &binds, pool));
     return mc_sqlite_run(handle,
                          "INSERT OR REPLACE INTO map(tile_column, tile_row, zoom_level, tile_id)"
                          " VALUES(:x, :y, :z, :key)",
                          key, &binds, pool);
+}
+
+static mc_error *
+remove_tile(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
+{
+    (void)cache;
+    sqlite_binds binds = { .id = name_of(key, pool) };
+    bool view;
+    MC_TRY(mc_sqlite_has_view(&view, handle, pool));
+    if (!view)
+        return mc_sqlite_run(handle, remove_row, key, NULL, pool);
+    MC_TRY(mc_sqlite_run(handle, remove_place, key, NULL, pool));
+    return mc_sqlite_run(handle, remove_picture, key, &binds, pool);
 }
 
 /* A row of the metadata, where there is none of that name. */
@@ -71,10 +116,14 @@ bounds_of(const mc_grid *grid, apr_pool_t *pool)
     return apr_psprintf(pool, "%.6f,%.6f,%.6f,%.6f", box.minx, box.miny, box.maxx, box.maxy);
 }
 
-/* As MBTiles calls it (1.3, metadata). */
+/* As MBTiles calls it (1.3, metadata). A mixed format has pictures of both kinds; the first one is told. */
 static const char *
-format_of(const mc_tile_key *key)
+format_of(const mc_put *tile)
 {
+    const mc_tile_key *key = &tile->key;
+    mc_coding coding = mc_image_sniff(tile->data->data, tile->data->size);
+    if (coding == MC_CODING_PNG || coding == MC_CODING_JPEG)
+        return coding == MC_CODING_PNG ? "png" : "jpg";
     if (key->mime != NULL && strcmp(key->mime, "application/vnd.mapbox-vector-tile") == 0)
         return "pbf";
     return strcmp(key->extension, "jpeg") == 0 ? "jpg" : key->extension;
@@ -108,7 +157,7 @@ put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, mc_ctx 
     MC_TRY(add_metadata(handle, key, "type", "overlay", pool));
     MC_TRY(add_metadata(handle, key, "version", "1", pool));
     MC_TRY(add_metadata(handle, key, "description", key->tileset, pool));
-    MC_TRY(add_metadata(handle, key, "format", format_of(key), pool));
+    MC_TRY(add_metadata(handle, key, "format", format_of(tile), pool));
     if (bounds != NULL)
         MC_TRY(add_metadata(handle, key, "bounds", bounds, pool));
     MC_TRY(put_layers(handle, tile, ctx));
@@ -120,6 +169,32 @@ put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, mc_ctx 
                          key, NULL, pool);
 }
 
+/* What all readers of MBTiles take for granted (1.3, tiles): the world in spherical Mercator, halved with each level,
+ * rows from the south. */
+static bool
+is_world_mercator(const mc_grid *grid)
+{
+    const double half = 20037508.342789244;
+    const mc_extent *e = &grid->extent;
+    bool world = fabs(e->minx + half) < 1 && fabs(e->miny + half) < 1 && fabs(e->maxx - half) < 1 &&
+                 fabs(e->maxy - half) < 1 && grid->origin == MC_BOTTOM_LEFT;
+    for (int z = 0; z < grid->level_count && z < 31; z++)
+        world = world && grid->levels[z].columns == 1 << z && grid->levels[z].rows == 1 << z;
+    return world && (grid->epsg == 3857 || grid->epsg == 900913);
+}
+
+static void
+mbtiles_used_by(mc_cache *cache, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build)
+{
+    if (!is_world_mercator(grid))
+        mc_complain(build->diagnostics, MC_WARNING, node,
+                    "grid \"%s\" in an MBTiles file: other programs will find its tiles at wrong places, as they take"
+                    " all for those of the world in spherical Mercator, counted from the lower left"
+                    " (GoogleMapsCompatible)",
+                    grid->name);
+    mc_sqlite_used_by(cache, tileset, grid, node, build);
+}
+
 static mc_cache *
 mbtiles_from_config(const mc_node *node, mc_build *build)
 {
@@ -129,9 +204,6 @@ mbtiles_from_config(const mc_node *node, mc_build *build)
     cache->coverage = apr_psprintf(build->pool, "SELECT zoom_level, tile_column, tile_row FROM tiles LIMIT %d",
                                    MC_COVERAGE_TILES + 1);
     cache->exists = "SELECT 1 FROM tiles WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
-    cache->remove = "DELETE FROM map WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z";
-    /* The picture goes with its place; that of a uniform tile stays, as others refer to it. */
-    cache->remove_also = "DELETE FROM images WHERE tile_id = :key";
     /* In the order of the index: of the table of other programs (MBTiles 1.3, tiles), and of ours. */
     cache->list = "SELECT tile_column, tile_row FROM tiles WHERE zoom_level=:z AND (tile_column, tile_row) > (:x, :y)"
                   " AND tile_column >= :minx AND tile_column <= :maxx AND tile_row >= :miny AND tile_row <= :maxy"
@@ -142,6 +214,7 @@ mbtiles_from_config(const mc_node *node, mc_build *build)
         " ORDER BY tile_row, tile_column LIMIT :most";
     cache->counts = counts;
     cache->put_tile = put_tile;
+    cache->remove_tile = remove_tile;
     cache->put_level = put_metadata;
     cache->uses = apr_array_make(build->pool, 2, sizeof(mc_sqlite_use));
     return mc_sqlite_read(cache, &mc_cache_mbtiles, true, node, build) ? &cache->base.cache : NULL;
@@ -160,6 +233,6 @@ const mc_cache_ops mc_cache_mbtiles = {
     .upkeep = mc_sqlite_upkeep,
     .list = mc_sqlite_list,
     .lists = mc_sqlite_lists,
-    .used_by = mc_sqlite_used_by,
+    .used_by = mbtiles_used_by,
     .place = mc_sqlite_place,
 };

@@ -185,9 +185,8 @@ mc_sqlite_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
 static mc_error *
 remove_tile(const sqlite_cache *cache, mc_handle *handle, const mc_tile_key *key, apr_pool_t *pool)
 {
-    sqlite_binds binds = { .id = apr_psprintf(pool, "%d-%d-%d", key->x, key->y, key->z) };
-    MC_TRY(mc_sqlite_run(handle, cache->remove, key, &binds, pool));
-    return cache->remove_also == NULL ? MC_OK : mc_sqlite_run(handle, cache->remove_also, key, &binds, pool);
+    return cache->remove_tile != NULL ? cache->remove_tile(handle, cache, key, pool)
+                                      : mc_sqlite_run(handle, cache->remove, key, NULL, pool);
 }
 
 mc_error *

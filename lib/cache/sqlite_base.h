@@ -15,6 +15,8 @@ typedef struct mc_sqlite_counts {
     const char *groups;
     /* Some tiles of a group: :tileset :grid :dim :z; repeated while it removes any. Then what is left over of them. */
     const char *remove, *tidy_up;
+    /* `groups` and `remove` of a file whose `tiles` is a table, where ours is a view; NULL: it always is one. */
+    const char *table_groups, *table_remove;
 } mc_sqlite_counts;
 
 typedef struct sqlite_cache {
@@ -33,8 +35,7 @@ typedef struct sqlite_cache {
     mc_template *template;
     mc_open reading, writing;
     const char *create, *exists, *get, *set, *remove;
-    const char *remove_also; /* in the same transaction; NULL: nothing */
-    const char *coverage;    /* gives z, x and y of all that `get` can find; NULL: not known */
+    const char *coverage; /* gives z, x and y of all that `get` can find; NULL: not known */
     uint64_t identity;
     bool single_file;
     /* Gives x and y (or column and row: `north_west`) of at most :most tiles of an area, in some order of the two,
@@ -46,7 +47,14 @@ typedef struct sqlite_cache {
     const char *table;        /* of geopackage only */
     apr_array_header_t *uses; /* of mc_sqlite_use, by mbtiles and geopackage: for the check of the configuration */
     _Atomic int plan;         /* of the get statement: 0 not looked at, 1 fine, 2 scans */
+    /* An error where the file says that its tiles of a level lie elsewhere; NULL: it does not tell. */
+    mc_error *(*check_level)(mc_handle *handle, const struct sqlite_cache *cache, const mc_tile_key *key,
+                             apr_pool_t *pool);
+    _Atomic uint64_t checked; /* file, grid and level that were so last, as a hash */
     mc_error *(*put_tile)(mc_handle *handle, struct sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool);
+    /* NULL: by `remove`. */
+    mc_error *(*remove_tile)(mc_handle *handle, const struct sqlite_cache *cache, const mc_tile_key *key,
+                             apr_pool_t *pool);
     /* With the first of the tiles of each level that are put together; or NULL. */
     mc_error *(*put_level)(mc_handle *handle, struct sqlite_cache *cache, const mc_put *tile, mc_ctx *ctx);
 } sqlite_cache;
@@ -71,6 +79,9 @@ void mc_sqlite_used_by(mc_cache *cache, const char *tileset, const mc_grid *grid
 /* Whether a column of bytes is a stored colour, without reading those of pictures. */
 #define MC_SQLITE_BLANK(column) "CASE length(" column ") WHEN 5 THEN substr(" column ", 1, 1) = x'23' ELSE 0 END"
 
+/* Whether `tiles` of a file is a view: of MBTiles, ours is, that of other programs may be a table. */
+mc_error *mc_sqlite_has_view(bool *view, mc_handle *handle, apr_pool_t *pool) MC_CHECKED;
+
 /* mc_cache_ops.upkeep */
 mc_error *mc_sqlite_upkeep(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *ctx);
 
@@ -92,9 +103,6 @@ void mc_sqlite_bind_area(sqlite3_stmt *statement, const mc_tile_key *key, const 
 /* Binds and runs a statement that gives no rows. */
 mc_error *mc_sqlite_run(mc_handle *handle, const char *sql, const mc_tile_key *key, const sqlite_binds *binds,
                         apr_pool_t *pool) MC_CHECKED;
-
-/* Whether a statement could not be prepared because the file has not its tables, so far. */
-bool mc_sqlite_table_is_missing(mc_handle *handle);
 
 /* The file of a tile; *present false: there is none, and that is no error. */
 mc_error *mc_sqlite_locate(char *path, bool *present, const sqlite_cache *cache, const mc_tile_key *key,

@@ -51,19 +51,29 @@ turned(const sqlite_cache *cache, const mc_tile_key *key, int x, int y)
                              : (listed){ x, y };
 }
 
-/* The statement of a file that is open: MBTiles has its tiles in a table or in a view. */
+mc_error *
+mc_sqlite_has_view(bool *view, mc_handle *handle, apr_pool_t *pool)
+{
+    static const char sql[] = "SELECT 1 FROM sqlite_master WHERE name='tiles' AND type='view'";
+    sqlite3_stmt *statement;
+    MC_TRY(mc_handle_statement(&statement, handle, sql, pool));
+    int code = sqlite3_step(statement);
+    *view = code == SQLITE_ROW;
+    mc_error *error = code == SQLITE_ROW || code == SQLITE_DONE
+                          ? MC_OK
+                          : mc_handle_error(handle, "a tile store cannot be looked at", pool);
+    sqlite3_reset(statement);
+    return error;
+}
+
+/* The statement of a file that is open. */
 static mc_error *
 choose_list(const char **sql, mc_handle *handle, const sqlite_cache *cache, apr_pool_t *pool)
 {
-    sqlite3_stmt *statement;
-    *sql = cache->list;
-    if (cache->list_view == NULL)
-        return MC_OK;
-    MC_TRY(mc_handle_statement(&statement, handle, "SELECT 1 FROM sqlite_master WHERE name='tiles' AND type='view'",
-                               pool));
-    if (sqlite3_step(statement) == SQLITE_ROW)
-        *sql = cache->list_view;
-    sqlite3_reset(statement);
+    bool view = false;
+    if (cache->list_view != NULL)
+        MC_TRY(mc_sqlite_has_view(&view, handle, pool));
+    *sql = view ? cache->list_view : cache->list;
     return MC_OK;
 }
 
@@ -77,7 +87,7 @@ read_some(listed *tiles, int *count, mc_handle *handle, const sqlite_cache *cach
     *count = 0;
     MC_TRY(choose_list(&sql, handle, cache, ctx->pool));
     mc_error *error = mc_handle_statement(&statement, handle, sql, ctx->pool);
-    if (error != MC_OK && mc_sqlite_table_is_missing(handle))
+    if (error != MC_OK && mc_handle_lacks_table(handle))
         return MC_OK;
     MC_TRY(error);
     MC_TRY(mc_sqlite_bind(statement, handle, last, NULL, ctx->pool));

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "cache/sqlite_base.h"
 #include "mapcache/trace.h"
 
@@ -185,14 +186,6 @@ locate_stamped(place *own, const sqlite_cache *cache, const mc_sqlite_look *look
     return at;
 }
 
-bool
-mc_sqlite_table_is_missing(mc_handle *handle)
-{
-    int code = sqlite3_errcode(mc_handle_db(handle)); /* SQLITE_SCHEMA: others are making tables at this moment */
-    return (code == SQLITE_ERROR || code == SQLITE_SCHEMA) &&
-           strncmp(sqlite3_errmsg(mc_handle_db(handle)), "no such table", 13) == 0;
-}
-
 /* Steps a prepared read to its first row. */
 static mc_error *
 first_row(sqlite3_stmt **statement, bool *row, mc_handle *handle, const char *sql, const mc_tile_key *key,
@@ -200,7 +193,7 @@ first_row(sqlite3_stmt **statement, bool *row, mc_handle *handle, const char *sq
 {
     *row = false;
     mc_error *error = mc_handle_statement(statement, handle, sql, pool);
-    if (error != MC_OK && key->renderable && mc_sqlite_table_is_missing(handle))
+    if (error != MC_OK && key->renderable && mc_handle_lacks_table(handle))
         return MC_OK; /* the first write creates it */
     MC_TRY(error);
     MC_TRY(mc_sqlite_bind(*statement, handle, key, NULL, pool));
@@ -211,11 +204,28 @@ first_row(sqlite3_stmt **statement, bool *row, mc_handle *handle, const char *sq
     return MC_OK;
 }
 
+/* With the first tile of a file and level, until it is the turn of others. */
 static mc_error *
-read_tile(mc_tile **tile, sqlite_cache *cache, mc_handle *handle, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+check_level(sqlite_cache *cache, mc_handle *handle, const place *at, const mc_tile_key *key, apr_pool_t *pool)
+{
+    if (cache->check_level == NULL)
+        return MC_OK;
+    uint64_t seed = at->stamp.inode ^ (uint64_t)key->z << 56 ^ (uint64_t)(uintptr_t)key->grid;
+    uint64_t level = mc_hash64(at->path, strlen(at->path), seed);
+    if (atomic_load_explicit(&cache->checked, memory_order_relaxed) == level)
+        return MC_OK;
+    MC_TRY(cache->check_level(handle, cache, key, pool));
+    atomic_store_explicit(&cache->checked, level, memory_order_relaxed);
+    return MC_OK;
+}
+
+static mc_error *
+read_tile(mc_tile **tile, sqlite_cache *cache, mc_handle *handle, const place *at, const mc_tile_key *key, mc_ctx *ctx,
+          apr_pool_t *pool)
 {
     sqlite3_stmt *statement;
     bool row;
+    MC_TRY(check_level(cache, handle, at, key, pool));
     MC_TRY(first_row(&statement, &row, handle, cache->get, key, pool));
     if (!row)
         return MC_OK;
@@ -302,7 +312,7 @@ read_held(mc_tile **tile, mc_handle **handle, sqlite_cache *cache, const place *
             return error;
         error = check_plan(cache, *handle, ctx, pool);
         if (error == MC_OK)
-            error = read_tile(tile, cache, *handle, key, ctx, pool);
+            error = read_tile(tile, cache, *handle, at, key, ctx, pool);
         if (error == MC_OK || attempt > 0 || !mc_handle_cut_off(*handle))
             return error;
         release_reader(*handle, error, ctx);

@@ -91,13 +91,27 @@ add_group(upkeep *work, sqlite3_stmt *row)
     mc_store_add(&work->store, &group, work->task, work->orphans);
 }
 
+/* That of a file that is open. */
+static mc_error *
+choose(const char **sql, const char *ours, const char *of_table, mc_handle *handle, const upkeep *work)
+{
+    bool view = true;
+    if (of_table != NULL)
+        MC_TRY(mc_sqlite_has_view(&view, handle, work->ctx->pool));
+    *sql = view ? ours : of_table;
+    return MC_OK;
+}
+
 static mc_error *
 count_groups(upkeep *work, mc_handle *handle)
 {
     sqlite3_stmt *statement;
+    const char *sql;
+    const mc_sqlite_counts *counts = &work->cache->counts;
     mc_store *store = &work->store;
     store->tiles = store->blanks = store->tile_bytes = store->orphans = store->orphan_bytes = 0;
-    MC_TRY(mc_handle_statement(&statement, handle, work->cache->counts.groups, work->ctx->pool));
+    MC_TRY(choose(&sql, counts->groups, counts->table_groups, handle, work));
+    MC_TRY(mc_handle_statement(&statement, handle, sql, work->ctx->pool));
     int code;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW)
         add_group(work, statement);
@@ -151,9 +165,12 @@ static mc_error *
 remove_group(const upkeep *work, mc_handle *handle, const mc_store_group *group)
 {
     int64_t gone = 0;
+    const char *sql;
+    const mc_sqlite_counts *counts = &work->cache->counts;
+    MC_TRY(choose(&sql, counts->remove, counts->table_remove, handle, work));
     for (int removed = 1; removed > 0 && !stopped(work);) {
         sqlite3_stmt *statement;
-        MC_TRY(mc_handle_statement(&statement, handle, work->cache->counts.remove, work->ctx->pool));
+        MC_TRY(mc_handle_statement(&statement, handle, sql, work->ctx->pool));
         bind_group(statement, group);
         if (sqlite3_step(statement) != SQLITE_DONE)
             return mc_handle_error(handle, "tiles cannot be removed", work->ctx->pool);

@@ -211,7 +211,9 @@ mc_survey(mc_cache *cache, const mc_tile_key *key, const mc_survey_task *task, m
     mc_survey_file file = { 0 };
     mc_error *error = MC_OK;
     bool on = true;
-    if (task->any && cache->ops->measure != NULL)
+    if (area->minx >= area->maxx || area->miny >= area->maxy)
+        error = MC_OK; /* nothing of it lies in the grid */
+    else if (task->any && cache->ops->measure != NULL)
         error = visit_store(cache, &survey);
     else
         for (int x = area->minx; x < area->maxx && on && error == MC_OK; x = file.block.maxx)

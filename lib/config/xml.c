@@ -20,7 +20,7 @@ enum {
 /* An element that is still open. Its text buffer is used again by the next element of that depth. */
 typedef struct open_element {
     mc_node *node;
-    mc_node *last_child;
+    mc_node *last_child, *last_comment;
     char *text;
     size_t size;
     size_t capacity;
@@ -102,6 +102,18 @@ add_attributes(builder *builder, mc_node *node, const XML_Char **attributes)
     }
 }
 
+static mc_node *
+create_node(const builder *builder, const char *name)
+{
+    mc_node *node = apr_pcalloc(builder->pool, sizeof(*node));
+    node->file = builder->file;
+    node->line = line(builder);
+    node->column = column(builder);
+    node->name = name;
+    node->text = "";
+    return node;
+}
+
 static void XMLCALL
 start_element(void *baton, const XML_Char *name, const XML_Char **attributes)
 {
@@ -112,12 +124,7 @@ start_element(void *baton, const XML_Char *name, const XML_Char **attributes)
         refuse(builder, "elements are nested more than 100 deep");
         return;
     }
-    mc_node *node = apr_pcalloc(builder->pool, sizeof(*node));
-    node->file = builder->file;
-    node->line = line(builder);
-    node->column = column(builder);
-    node->name = apr_pstrdup(builder->pool, name);
-    node->text = "";
+    mc_node *node = create_node(builder, apr_pstrdup(builder->pool, name));
     add_attributes(builder, node, attributes);
     if (builder->depth == 0) {
         builder->root = node;
@@ -133,7 +140,7 @@ start_element(void *baton, const XML_Char *name, const XML_Char **attributes)
     }
     open_element *opened = &builder->open[builder->depth++];
     opened->node = node;
-    opened->last_child = NULL;
+    opened->last_child = opened->last_comment = NULL;
     opened->size = 0;
 }
 
@@ -171,6 +178,23 @@ character_data(void *baton, const XML_Char *text, int size)
     element->size = needed;
 }
 
+static void XMLCALL
+comment(void *baton, const XML_Char *text)
+{
+    builder *builder = baton;
+    if (builder->error != MC_OK || builder->depth == 0 || !account_node(builder) || !account(builder, strlen(text)))
+        return;
+    open_element *element = &builder->open[builder->depth - 1];
+    mc_node *node = create_node(builder, "!--");
+    node->text = apr_pstrdup(builder->pool, text);
+    node->parent = element->node;
+    if (element->last_comment == NULL)
+        element->node->comments = node;
+    else
+        element->last_comment->next = node;
+    element->last_comment = node;
+}
+
 static mc_error *
 syntax_error(const builder *builder, apr_pool_t *pool)
 {
@@ -203,6 +227,7 @@ create_builder(const char *file, apr_pool_t *scratch, apr_pool_t *pool)
     XML_SetUserData(builder->parser, builder);
     XML_SetElementHandler(builder->parser, start_element, end_element);
     XML_SetCharacterDataHandler(builder->parser, character_data);
+    XML_SetCommentHandler(builder->parser, comment);
     /* No handler for external entities is set: references to them are skipped, nothing is opened. */
     return builder;
 }

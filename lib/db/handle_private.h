@@ -5,7 +5,7 @@
 #include "db/handles.h"
 #include "db/write_lock.h"
 
-enum { MOST_STATEMENTS = 8 };
+enum { MOST_STATEMENTS = 12 };
 
 /* Between acquire and release a handle belongs to one thread; else its fields are under the table's mutex. */
 struct mc_handle {

@@ -12,7 +12,8 @@
 #include "mapcache/trace.h"
 
 enum {
-    BETWEEN_LOOKS = 256, /* features from one look at the clock to the next */
+    BETWEEN_LOOKS = 1 << 17, /* vertices, in each tile again, from one look at the clock to the next */
+    FEATURE = 512,           /* as many as a feature costs besides */
     BETWEEN_CLEARS = 64,
     OVERFLOW = 2, /* so many times its budget is gathered before the least important part is thrown away */
     TRIES = 8,    /* to come under the budget of bytes */
@@ -35,8 +36,8 @@ struct mc_mvt {
     const mc_shape *now; /* the shape of a feature that is added, simplified */
     mc_shape simple, shifted, work[2];
     mc_mvt_clipper *clipper;
-    int64_t seen;
-    uint64_t cost; /* of all tiles */
+    int64_t seen, worked; /* worked: since the last look at the clock */
+    uint64_t cost;        /* of all tiles */
     bool crowded;
     apr_pool_t *scratch;
 };
@@ -64,6 +65,7 @@ mc_mvt_create(const mc_mvt_options *options, int columns, int rows, int layers, 
     made->columns = columns;
     made->rows = rows;
     made->layer_room = layers;
+    made->worked = BETWEEN_LOOKS; /* the first feature is looked at */
     made->tiles = apr_pcalloc(pool, sizeof(*made->tiles) * count);
     mc_mvt_layer_data *data = apr_palloc(pool, sizeof(*data) * count * (size_t)layers);
     for (size_t i = 0; i < count; i++)
@@ -274,17 +276,30 @@ add_to_tile(mc_mvt *mvt, int column, int row, const mc_feature *feature, const r
 static mc_error *
 bound(tile *t, mc_mvt *mvt, apr_pool_t *pool)
 {
+    if (failed(&t->layers[mvt->layer_count - 1])) /* then what is in it does not fit together */
+        return out_of_memory(pool);
     if (t->count / OVERFLOW > mvt->options.max_features || t->cost / OVERFLOW > (uint64_t)mvt->options.max_bytes)
         if (!keep_best(t, mvt, mvt->options.max_features, (uint64_t)mvt->options.max_bytes))
             return out_of_memory(pool);
     mvt->crowded = mvt->cost / CROWDED > (uint64_t)mvt->options.max_bytes && mvt->columns * mvt->rows > 1;
     if (mvt->crowded)
         return mc_error_create(pool, MC_ERR_LIMIT, "%d vector tiles are too much at once", mvt->columns * mvt->rows);
-    return failed(&t->layers[mvt->layer_count - 1]) ? out_of_memory(pool) : MC_OK;
+    return MC_OK;
+}
+
+/* A block may have a large shape in each of its tiles. */
+static mc_error *
+look_at_the_clock(mc_mvt *mvt, int work, mc_ctx *ctx)
+{
+    mvt->worked += work;
+    if (mvt->worked < BETWEEN_LOOKS)
+        return MC_OK;
+    mvt->worked = 0;
+    return mc_ctx_check(ctx, ctx->pool);
 }
 
 static mc_error *
-take_shape(mc_mvt *mvt, const mc_feature *feature, const mc_shape *shape, apr_pool_t *pool)
+take_shape(mc_mvt *mvt, const mc_feature *feature, const mc_shape *shape, mc_ctx *ctx)
 {
     reach r;
     if (shape->part_count == 0 || !find_reach(&r, mvt, shape))
@@ -296,8 +311,9 @@ take_shape(mc_mvt *mvt, const mc_feature *feature, const mc_shape *shape, apr_po
     }
     for (int row = r.top; row <= r.bottom; row++)
         for (int column = r.left; column <= r.right; column++) {
+            MC_TRY(look_at_the_clock(mvt, mvt->now->point_count, ctx));
             add_to_tile(mvt, column, row, feature, &r);
-            MC_TRY(bound(&mvt->tiles[row * mvt->columns + column], mvt, pool));
+            MC_TRY(bound(&mvt->tiles[row * mvt->columns + column], mvt, ctx->pool));
         }
     return MC_OK;
 }
@@ -306,11 +322,10 @@ mc_error *
 mc_mvt_take(void *baton, const mc_feature *feature, mc_ctx *ctx)
 {
     mc_mvt *mvt = baton;
-    if (mvt->seen++ % BETWEEN_LOOKS == 0)
-        MC_TRY(mc_ctx_check(ctx, ctx->pool));
+    MC_TRY(look_at_the_clock(mvt, FEATURE, ctx));
     for (int kind = 0; kind < 3; kind++)
-        MC_TRY(take_shape(mvt, feature, &feature->geometry->shapes[kind], ctx->pool));
-    if (mvt->seen % BETWEEN_CLEARS == 0)
+        MC_TRY(take_shape(mvt, feature, &feature->geometry->shapes[kind], ctx));
+    if (++mvt->seen % BETWEEN_CLEARS == 0)
         apr_pool_clear(mvt->scratch);
     return MC_OK;
 }

@@ -339,18 +339,15 @@ mc_mvt_order_rings(mc_shape *out, const mc_shape *in, apr_pool_t *scratch)
     if (in->part_count <= 1)
         return in->part_count == 1 && ring_area(in, 0) > 0 ? in : NULL;
     ring *rings = apr_palloc(scratch, sizeof(*rings) * (size_t)(in->part_count + 1));
-    int before = -1, outers = 0, only = -1;
+    int before = -1;
     mc_shape_clear(out, MC_SHAPE_POLYGONS);
-    for (int i = 0; i < in->part_count; i++) {
+    for (int i = 0; i < in->part_count; i++)
         rings[i] = describe(in, i);
-        only = rings[i].area > 0 ? i : only;
-        outers += rings[i].area > 0;
-    }
     for (int i = 0; i < in->part_count; i++) {
         if (rings[i].area > 0)
             before = i;
         else if (rings[i].area < 0)
-            add_hole(rings, outers == 1 ? only : outer_of(in, rings, before, i), i);
+            add_hole(rings, outer_of(in, rings, before, i), i);
     }
     for (int i = 0; i < in->part_count; i++) {
         if (rings[i].area <= 0)

@@ -103,6 +103,23 @@ is_symbolizer(const mc_node *node)
     return size > tail && strcmp(name + size - tail, "Symbolizer") == 0;
 }
 
+/* GeoServer's way to say that a rule is one of the map or of the legend only. */
+static void
+read_rule_option(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
+{
+    static const char *const ways[] = {
+        [MC_INCLUSION_NORMAL] = "normal", [MC_INCLUSION_MAP_ONLY] = "mapOnly", [MC_INCLUSION_LEGEND_ONLY] = "legendOnly"
+    };
+    const char *name = mc_node_attr(node, "name"), *text = mc_sld_plain(sld, node);
+    name = name == NULL ? "" : name;
+    for (int i = 0; strcmp(name, "inclusion") == 0 && i < 3; i++)
+        if (strcmp(text, ways[i]) == 0) {
+            rule->inclusion = (mc_inclusion)i;
+            return;
+        }
+    mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "the option %s", mc_config_quote(name, sld->build->pool)));
+}
+
 static void
 read_symbolizers(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
 {
@@ -124,6 +141,8 @@ read_symbolizers(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         if (strcmp(mc_sld_name(child), "TextSymbolizer") == 0)
             rule->text_count += mc_sld_text_symbol(&texts[rule->text_count], sld, child);
+        else if (strcmp(mc_sld_name(child), "VendorOption") == 0)
+            read_rule_option(rule, sld, child);
         else if (is_symbolizer(child))
             rule->symbolizer_count += mc_sld_symbolizer(&list[rule->symbolizer_count], sld, child);
         else if (!mc_sld_is_one_of(child, known))
@@ -252,6 +271,25 @@ find_style(const mc_node *node, const char *name, apr_pool_t *pool)
     return NULL;
 }
 
+/* QGIS leaves a comment where an expression or a symbol has no form in SLD: what it was to restrict is then drawn
+ * without it, such as the rule for all the rest for all features. */
+static void
+name_what_was_lost(mc_sld *sld, const mc_node *node)
+{
+    static const char expression[] = "Expression was: ";
+    for (const mc_node *comment = node->comments; comment != NULL; comment = comment->next) {
+        const char *failed = strstr(comment->text, expression);
+        if (strstr(comment->text, "Parser Error") == NULL && strstr(comment->text, "not implemented yet") == NULL)
+            continue;
+        mc_complain(sld->build->diagnostics, MC_NOT_BUILT, comment,
+                    "the export of this style has left out %s%s of <%s>", failed == NULL ? "" : "the condition ",
+                    mc_config_quote(failed == NULL ? comment->text : failed + strlen(expression), sld->build->pool),
+                    mc_sld_name(node));
+    }
+    for (const mc_node *child = node->children; child != NULL; child = child->next)
+        name_what_was_lost(sld, child);
+}
+
 const mc_style *
 mc_style_read(const char *path, const char *name, const mc_node *at, mc_build *build)
 {
@@ -274,5 +312,6 @@ mc_style_read(const char *path, const char *name, const mc_node *at, mc_build *b
         return NULL;
     }
     check_around(&sld, style);
+    name_what_was_lost(&sld, style);
     return read_style(&sld, style);
 }

@@ -6,6 +6,7 @@
 
 #include "feature/mvt.h"
 #include "mapcache/tileset.h"
+#include "mapcache/upkeep.h"
 #include "tileset/tileset_private.h"
 
 typedef struct tileset_config {
@@ -232,6 +233,14 @@ find_wgs84_box(mc_tileset *tileset, const mc_node *node, mc_build *build)
         }
 }
 
+static void
+look_for_pictures(void *baton, mc_cache *part)
+{
+    const char **type = baton;
+    if (part->ops->pictures_only)
+        *type = part->ops->type;
+}
+
 /* Vector tiles are made by a source that can; nothing is drawn on them or made of them. */
 static void
 check_vector_tiles(const mc_tileset *tileset, const mc_node *node, mc_build *build)
@@ -245,6 +254,11 @@ check_vector_tiles(const mc_tileset *tileset, const mc_node *node, mc_build *bui
     for (int i = 0; i < tileset->link_count && why == NULL; i++)
         if (tileset->links[i]->max_cached_zoom >= 0 && tileset->links[i]->strategy == MC_REASSEMBLE)
             why = "a max-cached-zoom whose out-of-zoom-strategy is not proxy";
+    const char *pictures = NULL;
+    if (tileset->cache != NULL)
+        mc_cache_parts(tileset->cache, look_for_pictures, &pictures);
+    if (pictures != NULL && why == NULL)
+        why = apr_psprintf(build->pool, "a cache of type %s, which holds pictures (mbtiles can)", pictures);
     if (why != NULL)
         mc_complain(build->diagnostics, MC_REFUSED, node, "tileset \"%s\" has vector tiles: it cannot have %s",
                     tileset->name, why);

@@ -11,7 +11,7 @@ import time
 import numpy
 import pytest
 from browser import Browser
-from conftest import ROOT, fetch
+from conftest import ROOT, fetch, wait_until
 from drop_in import pixels
 from PIL import Image
 from test_server_script import page as server_script  # noqa: F401: a fixture
@@ -96,10 +96,21 @@ def drawn(browser):
     """Pixels of the map without outlines: (height, width, 3)."""
     browser.script("const o = document.getElementById('outlines'); if (o.checked) o.click();")
     time.sleep(0.3)
-    left, top, right, bottom = browser.script("const b = document.getElementById('map').getBoundingClientRect();"
-                                              "return [b.left, b.top, b.right, b.bottom];")
-    assert right - left > 500 and bottom - top > 400
-    return pixels(browser.screenshot())[int(top):int(bottom), int(left):int(right), :3].astype(int)
+    shown = picture(browser)
+    assert shown.shape[0] > 400 and shown.shape[1] > 500
+    return shown
+
+
+def picture(browser):
+    """The map as it is shown: (height, width, 3)."""
+    left, top, right, bottom = map(int, place(browser))
+    return pixels(browser.screenshot())[top:bottom, left:right, :3].astype(int)
+
+
+def place(browser):
+    """Where the map is in the window: left, top, right, bottom."""
+    return browser.script("const b = document.getElementById('map').getBoundingClientRect();"
+                          "return [b.left, b.top, b.right, b.bottom];")
 
 
 def changed(first, second):
@@ -251,23 +262,19 @@ def test_list_and_outline_light_up_together(browser, port):
     browser.script("const f = document.getElementById('text'); f.value = 'everest'; f.dispatchEvent(new Event('input'))")
     click(browser, "#products li[data-name=everest] b")
     rest(browser, port)
-    left, top, right, bottom = browser.script("const b = document.getElementById('map').getBoundingClientRect();"
-                                              "return [b.left, b.top, b.right, b.bottom];")
+    left, top, right, bottom = place(browser)
     near = "return [...document.querySelectorAll('#products li.near')].map(l => l.dataset.name)"
     browser.move(int(left + 5), int(bottom - 5))
-    assert browser.script(near) == []
-    before = pixels(browser.screenshot())[int(top):int(bottom), int(left):int(right), :3].astype(int)
+    wait_until(lambda: browser.script(near) == [], "nothing lights up")
+    before = picture(browser)
     browser.move(int((left + right) / 2), int((top + bottom) / 2))
-    time.sleep(0.5)
-    assert browser.script(near) == ["everest"]
+    wait_until(lambda: browser.script(near) == ["everest"], "its line lights up")
     assert text(browser, "tip").startswith("everest, 20")
     x, y = browser.script("const b = document.querySelector('#products li').getBoundingClientRect();"
                           "return [b.left + 60, b.top + 10];")
     browser.move(int(left + 5), int(bottom - 5))
     browser.move(int(x), int(y))
-    time.sleep(0.5)
-    after = pixels(browser.screenshot())[int(top):int(bottom), int(left):int(right), :3].astype(int)
-    assert changed(before, after) > 0.005, "the outline is drawn as before"
+    wait_until(lambda: changed(before, picture(browser)) > 0.005, "the outline lights up")
 
 
 def test_opacity(browser, port):

@@ -79,6 +79,36 @@ def test_detail_counts_every_kind(tmp_path):
         assert store["size"] >= store["tiles_size"] // (85 if kind == "mbtiles" else 1) > 0
 
 
+def test_a_disk_cache_behind_a_link(tmp_path):
+    """<base> may be a link to a folder of another disk."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "disk").symlink_to(tmp_path / "elsewhere")
+    config = configuration(tmp_path)
+    assert seed(config, "disk", "-z", "0,3").returncode == 0
+    [store] = report(config, "disk", "-z", "0", "--stores")["stores"]
+    assert store["nb_tiles"] == 85 and store["size"] > 0
+    fewer = configuration(tmp_path, "fewer.xml", ["single"])
+    assert program("compact", "-c", fewer, "-C", "disk", "--orphans").returncode == 0
+    assert list((tmp_path / "elsewhere").rglob("*.png")) == [] and (tmp_path / "disk").is_symlink()
+
+
+def test_mbtiles_of_another_program(tmp_path):
+    """Its tiles are a table, not a view."""
+    config = configuration(tmp_path, tilesets=["mbtiles"], zooms=' maxzoom="4"')
+    with sqlite3.connect(tmp_path / "tiles.mbtiles") as db:
+        db.executescript("create table metadata(name text, value text); create table tiles(zoom_level integer, tile_column integer,"
+                         " tile_row integer, tile_data blob, unique(zoom_level, tile_column, tile_row))")
+        db.executemany("insert into tiles values(?, ?, 0, zeroblob(100))", [(z, x) for z in (3, 5) for x in range(8)])
+    db.close()
+    [store] = report(config, "mbtiles", "-z", "0", "--stores")["stores"]
+    assert (store["nb_tiles"], store["nb_orphaned_tiles"], store["tiles_size"]) == (16, 8, 1600)
+    result = program("compact", "-c", config, "-C", "mbtiles", "--orphans")
+    assert result.returncode == 0, result.stdout + result.stderr
+    with sqlite3.connect(tmp_path / "tiles.mbtiles") as db:
+        assert db.execute("select zoom_level, count(*) from tiles group by 1").fetchall() == [(3, 8)]
+    db.close()
+
+
 def test_mapcache_detail_stays_as_it_was(tmp_path):
     config = configuration(tmp_path)
     for options in (["-t", "disk"], ["-t", "mbtiles"], ["-t", "single", "--stores"]):

@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from conftest import ROOT, png
+from conftest import ROOT, png, wait_until
 from fastcgi import Client, Server
 from origin import Origin
 
@@ -219,15 +219,16 @@ def test_a_leader_that_leaves_does_not_fail_the_others(build, folder):
     """The first client asks for a tile that takes long and goes away; who waits for the same tile gets it."""
     with Origin() as origin:
         path = write_config(folder, origin, "leaving")
-        path.write_text(path.read_text().replace("/late/5/wms", "/late/700/wms"))
+        path.write_text(path.read_text().replace("/late/5/wms", "/hold/it/wms"))
         server = Server(build, path, folder, environment=sanitizer_options(folder))
         target = b"/tms/1.0.0/one/3/2/2.png"
         first, second = Client(server.address), Client(server.address)
         first.send(target)
-        time.sleep(0.2)
+        wait_until(lambda: len(origin.requests()) == 1, "the origin is asked")
         second.send(target)
-        time.sleep(0.1)
+        time.sleep(1)  # nothing outside shows that it waits
         first.close()
+        origin.release("it")
         answer = second.receive()
         second.close()
         again = server.get(target)

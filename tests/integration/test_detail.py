@@ -68,6 +68,17 @@ def test_files_beyond_the_grid_are_not_missing(site):
     assert [level["nb_tiles_in_region"]["max_in_level"] for level in theirs["zoom_levels"]] != [16, 64]
 
 
+@pytest.mark.parametrize("program", [OURS, str(BUILD / "bin" / "mapcache")])
+@pytest.mark.parametrize("box", ["-20e6,30e6,20e6,40e6", "30e6,-100,40e6,100", "30e6,30e6,40e6,40e6"])
+def test_an_area_beside_the_grid_has_no_tiles(site, box, program):
+    command = [program] if program == OURS else [program, "detail"]
+    result = subprocess.run([*command, "-c", str(site), "-t", "one", "-g", GRID, "-z", "0,3", "-e", box], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert [level["files"] for level in found["zoom_levels"]] == [[], [], [], []]
+    assert found["nb_tiles_in_region"]["max_in_cache"] == 0
+
+
 # Two features that overlap, one far off, and one that is beyond the tiles that are stored.
 RINGS = [[[-12e6, -15e6], [-3e6, -14e6], [-11e6, -4e6]], [[-9e6, -12e6], [-1e6, -11e6], [-8e6, -5e6]],
          [[9e6, -9e6], [11e6, -9e6], [11e6, -7e6], [9e6, -7e6]], [[3e6, 4e6], [17e6, 5e6], [4e6, 16e6]]]

@@ -6,7 +6,9 @@ import subprocess
 
 import numpy
 import pytest
+from fastcgi import Server
 from osgeo import gdal, osr
+from osgeo_utils.samples import validate_gpkg
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", ROOT / "build" / "release"))
@@ -80,6 +82,80 @@ def test_the_file_is_a_geopackage(tmp_path):
         assert db.execute("select zoom_level, matrix_width, matrix_height from gpkg_tile_matrix order by 1").fetchall() == [
             (0, 1, 1), (1, 2, 2)]
         assert db.execute("""select count(*) from "the ""tiles"" of 'it'" """).fetchone() == (5,)
+
+
+# Extent and resolutions; what of the standard's requirements cannot be kept with them; what GDAL takes for the picture.
+PYRAMIDS = {
+    "halved": (f"{-HALF} {-HALF} {HALF} {HALF}", [HALF / 128, HALF / 256, HALF / 512], [], (1024, 1024)),
+    "trimmed": ("0 6000000 1300000 7200000", [4000, 2000, 1000, 500], [], (2600, 2400)),
+    "fitting": ("0 6000000 1300000 7200000", [5000, 2500, 1000, 500], [], (2600, 2400)),
+    "uneven": ("0 6000000 1300000 7200000", [5000, 3000, 700, 500], [45], (2600, 2400)),
+    "thirds": ("0 0 6912000 6912000", [27000, 9000, 3000], [], (2304, 2304)),
+}
+
+
+@pytest.mark.parametrize("pyramid", PYRAMIDS)
+def test_the_standards_requirements(tmp_path, pyramid):
+    """By the checker that comes with GDAL."""
+    extent, resolutions, broken, size = PYRAMIDS[pyramid]
+    picture(tmp_path / "world.tif")
+    path = config(tmp_path, grid_of("top-left", extent, " ".join(map(str, resolutions))))
+    checked = subprocess.run([CHECK, "check", str(path)], capture_output=True, text=True, timeout=60)
+    assert checked.returncode == (2 if broken else 0) and ("requirement 45" in checked.stdout + checked.stderr) == bool(broken)
+    assert seed(path).returncode == 0
+    file = tmp_path / "world-own.gpkg"
+    checker = validate_gpkg.GPKGChecker(str(file), abort_at_first_error=False)
+    try:
+        checker.check()
+    except validate_gpkg.GPKGCheckException:
+        pass
+    assert [requirement for requirement, _ in checker.errors] == broken, checker.errors
+    raster = gdal.OpenEx(str(file), allowed_drivers=["GPKG"])
+    left, _, _, top = map(float, extent.split())
+    assert (raster.RasterXSize, raster.RasterYSize) == size
+    assert raster.GetGeoTransform() == pytest.approx((left, resolutions[-1], 0, top, 0, -resolutions[-1]))
+    assert raster.GetRasterBand(1).GetOverviewCount() == len(resolutions) - 1
+    drawn = gdal.Warp("", str(tmp_path / "world.tif"), format="MEM", width=size[0], height=size[1], resampleAlg="near",
+                      outputBounds=(left, top - size[1] * resolutions[-1], left + size[0] * resolutions[-1], top))
+    for band in 1, 2:
+        difference = raster.GetRasterBand(band).ReadAsArray().astype(int) - drawn.GetRasterBand(band).ReadAsArray().astype(int)
+        assert numpy.abs(difference).max() <= 1
+
+
+def test_a_file_of_another_version_keeps_it(tmp_path):
+    """And a table of its own; only the levels and tiles of ours are added."""
+    picture(tmp_path / "world.tif")
+    gdal.Translate(str(tmp_path / "world-own.gpkg"), str(tmp_path / "world.tif"), format="GPKG",
+                   creationOptions=["RASTER_TABLE=theirs", "VERSION=1.2"])
+    assert seed(config(tmp_path, grid_of("top-left"))).returncode == 0
+    with sqlite3.connect(tmp_path / "world-own.gpkg") as db:
+        assert db.execute("pragma user_version").fetchone() == (10200,)
+        assert db.execute("select count(*) from tiles").fetchone() == (5,)
+    db.close()
+
+
+def test_tiles_of_another_pyramid_are_not_served(tmp_path, build):
+    """GDAL's own files begin where the picture does: its numbers of tiles mean other places."""
+    picture(tmp_path / "world.tif")
+    part = gdal.Translate("", str(tmp_path / "world.tif"), format="MEM", projWin=(0, HALF / 2, HALF / 2, 0))
+    gdal.Translate(str(tmp_path / "world-own.gpkg"), part, format="GPKG", creationOptions=["RASTER_TABLE=tiles"])
+    path = config(tmp_path, grid_of("top-left"))
+    path.write_text(path.read_text().replace("<source>world</source>", ""))
+    server = Server(build, path, tmp_path)
+    try:
+        for _ in range(2):
+            answer = server.get("/wmts/1.0.0/world/default/own/0/0/0.png")
+            assert answer.status == 500, (answer.status, answer.body[:80])
+    finally:
+        server.stop()
+
+
+def test_vector_tiles_are_refused(tmp_path):
+    path = config(tmp_path, grid_of("top-left"))
+    path.write_text(path.read_text().replace("<format>PNG</format>", "<format>vector</format>").replace(
+        "<tileset", '<format name="vector" type="MVT"/><tileset', 1))
+    result = subprocess.run([CHECK, "check", str(path)], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 1 and "a cache of type geopackage" in result.stdout + result.stderr, result.stdout + result.stderr
 
 
 def test_another_pyramid_is_refused_and_the_file_stays_as_it_is(tmp_path):

@@ -106,6 +106,7 @@ def test_a_database_that_goes_away_and_comes_back(tmp_path):
         site = Site(tmp_path, "shared", connection=database.connection())
         seeder = site.start("-z", "0,5", "--checkpoint", str(site.place), "--rate-limit", "700", "-n", "2")
         wait_until(lambda: database.sql("select to_regclass('mapcache_tiles') is not null") == ["t"], "the table")
+        wait_until(lambda: int(database.sql("select count(*) from mapcache_tiles")[0]) > 0, "the first tiles")
         database.stop()
         time.sleep(0.5)
         database.start()

@@ -120,6 +120,8 @@ START_TEST(transparent_tiles_are_not_written_when_asked_for)
     expect(cache, &key, NULL);
     put_colour(cache, &key, colour);
     expect(cache, &key, "picture");
+    put_colour(cache, &key, nothing); /* where there was something */
+    expect(cache, &key, NULL);
     cache = disk("", "");
     key = roads(5, 10, 12);
     put_colour(cache, &key, nothing);

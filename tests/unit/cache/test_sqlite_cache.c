@@ -115,6 +115,62 @@ START_TEST(mbtiles_share_the_picture_of_one_colour)
 }
 END_TEST
 
+START_TEST(mbtiles_keep_no_picture_that_no_tile_has)
+{
+    start();
+    mc_cache *cache = store("mbtiles", "");
+    mc_tile_key key = key_at(4, 1, 2), other = key_at(4, 1, 3);
+    put(cache, &key, "other");
+    put(cache, &other, "same");
+    put_colour(cache, &key, colour);
+    expect(cache, &key, "picture");
+    expect(cache, &other, "same");
+    ck_assert_str_eq(ask("SELECT group_concat(tile_id) FROM (SELECT tile_id FROM images ORDER BY 1)"),
+                     "#11223380,1-3-4");
+    finish();
+}
+END_TEST
+
+/* MBTiles 1.3, tiles: a table, or a view. A file of GDAL's has a table, others have not even an index. */
+START_TEST(mbtiles_of_other_programs_are_written_where_they_are_read)
+{
+    start();
+    mc_cache *cache = store("mbtiles", "");
+    mc_tile_key key = key_at(3, 5, 6), other = key_at(3, 5, 7);
+    outside("CREATE TABLE metadata(name text, value text); CREATE TABLE tiles(zoom_level integer, tile_column integer,"
+            " tile_row integer, tile_data blob); INSERT INTO tiles VALUES(3, 5, 6, 'theirs'), (3, 5, 7, 'kept')");
+    expect(cache, &key, "theirs");
+    for (int i = 0; i < 2; i++) {
+        put(cache, &key, "ours");
+        expect(cache, &key, "ours");
+    }
+    put_colour(cache, &key, colour);
+    expect(cache, &key, "picture");
+    expect(cache, &other, "kept");
+    ck_assert_str_eq(ask("SELECT count(*) FROM tiles"), "2");
+    ck_ok(mc_cache_remove(cache, &key, &ctx));
+    expect(cache, &key, NULL);
+    expect(cache, &other, "kept");
+    finish();
+}
+END_TEST
+
+/* MBTiles 1.3, metadata: pbf, jpg, png, webp, or a type of IETF; "xxx" of MapCache's mixed format is none of these. */
+START_TEST(mbtiles_tell_the_format_of_their_pictures)
+{
+    start();
+    mc_cache *cache = store("mbtiles", "");
+    mc_tile_key key = key_at(4, 1, 2);
+    key.extension = "xxx";
+    put(cache, &key, "\xff\xd8\xff\xe0 and so on");
+    ck_assert_str_eq(ask("SELECT value FROM metadata WHERE name = 'format'"), "jpg");
+    outside("DELETE FROM metadata");
+    put(cache, &key, "\x89PNG\r\n\x1a\n and so on");
+    ck_assert_str_eq(ask("SELECT value FROM metadata WHERE name = 'format'"), "png");
+    finish();
+}
+END_TEST
+
 START_TEST(statements_may_use_every_name)
 {
     start();
@@ -392,21 +448,33 @@ complaints_of_use(int expected, mc_cache *cache, const char *tileset, const mc_g
 START_TEST(tilesets_that_share_an_mbtiles_file_are_named)
 {
     start();
-    mc_grid other = grid;
+    static const double half = 20037508.342789244;
+    static const mc_level halves[] = { { 156543.03392804097, 1, 1 }, { 78271.516964020485, 2, 2 } };
+    const mc_grid world = { .name = "W",
+                            .epsg = 3857,
+                            .extent = { -half, -half, half, half },
+                            .tile_width = 256,
+                            .tile_height = 256,
+                            .level_count = 2,
+                            .levels = halves };
+    mc_grid other = world, from_top = world;
     other.name = "H";
+    from_top.origin = MC_TOP_LEFT;
     mc_build build = builder();
     mc_cache *cache = store("mbtiles", "");
-    complaints_of_use(0, cache, "one", &grid, &build);
-    complaints_of_use(0, cache, "one", &grid, &build);
-    complaints_of_use(1, cache, "two", &grid, &build);
+    complaints_of_use(0, cache, "one", &world, &build);
+    complaints_of_use(0, cache, "one", &world, &build);
+    complaints_of_use(1, cache, "two", &world, &build);
     complaints_of_use(1, cache, "one", &other, &build);
     ck_assert_int_eq(APR_ARRAY_IDX(build.diagnostics->complaints, 0, mc_complaint).severity, MC_WARNING);
     cache = cache_of("<cache name='c' type='mbtiles'><dbfile>/x/{tileset}-{grid}</dbfile></cache>");
-    complaints_of_use(0, cache, "one", &grid, &build);
-    complaints_of_use(0, cache, "two", &grid, &build);
+    complaints_of_use(0, cache, "one", &world, &build);
+    complaints_of_use(0, cache, "two", &world, &build);
     complaints_of_use(0, cache, "one", &other, &build);
+    complaints_of_use(1, cache, "three", &from_top, &build); /* other programs count rows from the south */
+    complaints_of_use(1, cache, "four", &grid, &build);
     cache = store("sqlite3", "");
-    complaints_of_use(0, cache, "one", &grid, &build);
+    complaints_of_use(0, cache, "one", &world, &build);
     complaints_of_use(0, cache, "two", &other, &build);
     finish();
 }
@@ -570,9 +638,10 @@ START_TEST(foreign_and_empty_files_are_listed)
 END_TEST
 
 UNIT_MAIN("sqlite cache", what_is_lost_early_is_told_by_the_flush, tiles_of_one_colour_are_five_bytes,
-          mbtiles_share_the_picture_of_one_colour, statements_may_use_every_name, a_missing_index_is_told,
-          a_lock_of_another_process_ends_with_the_deadline, damaged_files_give_errors,
-          absences_are_remembered_where_nothing_renders, long_dimensions_are_told_apart,
+          mbtiles_share_the_picture_of_one_colour, mbtiles_keep_no_picture_that_no_tile_has,
+          mbtiles_of_other_programs_are_written_where_they_are_read, mbtiles_tell_the_format_of_their_pictures,
+          statements_may_use_every_name, a_missing_index_is_told, a_lock_of_another_process_ends_with_the_deadline,
+          damaged_files_give_errors, absences_are_remembered_where_nothing_renders, long_dimensions_are_told_apart,
           tilesets_that_share_an_mbtiles_file_are_named, a_wal_file_is_read_where_no_shared_memory_can_be_made,
           a_series_of_gets_sees_one_state, a_series_of_gets_holds_one_file, lists_are_whole_wherever_files_count_from,
           foreign_and_empty_files_are_listed)

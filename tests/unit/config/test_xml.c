@@ -32,6 +32,10 @@ START_TEST(keeps_text_attributes_and_positions)
     ck_assert_str_eq(mc_node_next(a)->text, "second");
     ck_assert_ptr_null(mc_node_next(mc_node_next(a)));
     ck_assert_ptr_null(mc_node_child(a, "c"));
+    ck_assert_str_eq(a->comments->text, " no ");
+    ck_assert_int_eq(a->comments->column, 22);
+    ck_assert_ptr_null(a->comments->next);
+    ck_assert_ptr_null(root->comments);
 }
 END_TEST
 

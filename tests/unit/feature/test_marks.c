@@ -1,4 +1,4 @@
-/* Marks that are characters of fonts. */
+/* Marks by name, and those that are characters of fonts. */
 #include "unit.h"
 
 #include <math.h>
@@ -123,5 +123,20 @@ START_TEST(threads_share_an_outline)
 }
 END_TEST
 
+/* As QGIS 3.22 draws them: its left half of a triangle stands to the right. */
+START_TEST(halves_stand_where_qgis_has_them)
+{
+    box left = box_of(mc_mark_find("left_half_triangle", true, pool));
+    box right = box_of(mc_mark_find("right_half_triangle", true, pool));
+    ck_assert_double_eq(left.left, 0);
+    ck_assert_double_eq(left.right, 0.5);
+    ck_assert_double_eq(right.left, -0.5);
+    ck_assert_double_eq(right.right, 0);
+    box half = box_of(mc_mark_find("half_square", true, pool));
+    ck_assert_double_eq(half.left, -0.5);
+    ck_assert_double_eq(half.right, 0);
+}
+END_TEST
+
 UNIT_MAIN("marks", names, the_larger_side_is_the_size, the_em_is_the_size, what_is_not_there_is_said_once,
-          threads_share_an_outline)
+          threads_share_an_outline, halves_stand_where_qgis_has_them)

@@ -123,6 +123,22 @@ START_TEST(holes_follow_the_ring_that_they_are_in)
 }
 END_TEST
 
+/* As an island may be that has turned round when it was simplified. */
+START_TEST(a_hole_beside_the_only_ring_is_left_out)
+{
+    static const int ring[][2] = { { 10, 10 }, { 20, 10 }, { 20, 20 }, { 10, 20 } };
+    static const int beside[][2] = { { 50, 50 }, { 50, 60 }, { 60, 60 } };
+    mc_shape in = { .kind = MC_SHAPE_POLYGONS };
+    add_ring(&in, beside, 3);
+    add_ring(&in, ring, 4);
+    add_ring(&in, beside, 3);
+    const mc_shape *out = clipped(&in);
+    ck_assert_int_eq(out->part_count, 1);
+    ck_assert_int_eq(area_of(out, 0), 100);
+    mc_shape_free(&in);
+}
+END_TEST
+
 START_TEST(spikes_straight_runs_and_flat_rings_go)
 {
     static const int spiked[][2] = {
@@ -362,7 +378,7 @@ START_TEST(tiles_of_a_block_are_those_that_are_made_alone)
     mc_mvt_options budgets[] = { options, options, options };
     budgets[0].max_features = 1000;
     budgets[2].max_features = 1000;
-    budgets[2].max_bytes = 4000;
+    budgets[2].max_bytes = 3400;
     for (size_t i = 0; i < sizeof(budgets) / sizeof(*budgets); i++) {
         mc_mvt *block = random_block(3, 2, 0, 0, &budgets[i]);
         for (int tile = 0; tile < 6; tile++) {
@@ -417,6 +433,37 @@ START_TEST(a_block_needs_no_more_memory_than_some_full_tiles)
 }
 END_TEST
 
+static bool
+count_looks(void *baton)
+{
+    ++*(int *)baton;
+    return false;
+}
+
+/* A large shape in many tiles takes as long as many features. */
+START_TEST(time_is_looked_at_between_tiles)
+{
+    enum { TEETH = 20000 };
+    mc_geometry geometry = { 0 };
+    int looks = 0;
+    mc_ctx watched = ctx;
+    watched.abandoned = count_looks;
+    watched.abandoned_baton = &looks;
+    mc_mvt_options plenty = options;
+    plenty.max_bytes = 1 << 24;
+    mc_mvt *mvt = mc_mvt_create(&plenty, 8, 8, 1, pool);
+    mc_mvt_layer(mvt, "a", NULL, 0, false);
+    mc_geometry_clear(&geometry);
+    for (int i = 0; i < TEETH; i++)
+        mc_shape_add(&geometry.shapes[MC_SHAPE_LINES], i % 2 * 2047, i * 2047 / TEETH);
+    mc_shape_end_part(&geometry.shapes[MC_SHAPE_LINES]);
+    const mc_feature feature = { .geometry = &geometry };
+    ck_ok(mc_mvt_take(mvt, &feature, &watched));
+    ck_assert_int_ge(looks, 8);
+    mc_geometry_free(&geometry);
+}
+END_TEST
+
 START_TEST(lines_from_end_to_end_of_what_there_is)
 {
     enum { FAR = MC_SHAPE_REACH };
@@ -461,8 +508,8 @@ END_TEST
 
 UNIT_MAIN("mvt", a_ring_inside_stays_as_it_is, a_comb_falls_into_its_teeth,
           a_hole_that_is_cut_becomes_part_of_the_border, a_tile_inside_of_a_ring_is_full_and_one_beside_it_empty,
-          holes_follow_the_ring_that_they_are_in, spikes_straight_runs_and_flat_rings_go, simplified_lines_stay_close,
-          lines_are_cut_and_points_chosen, values_are_encoded_by_their_type, a_tile_is_what_the_specification_says,
-          the_largest_features_are_kept, tiles_of_a_block_are_those_that_are_made_alone,
-          a_block_needs_no_more_memory_than_some_full_tiles, lines_from_end_to_end_of_what_there_is,
-          gzip_goes_there_and_back)
+          holes_follow_the_ring_that_they_are_in, a_hole_beside_the_only_ring_is_left_out,
+          spikes_straight_runs_and_flat_rings_go, simplified_lines_stay_close, lines_are_cut_and_points_chosen,
+          values_are_encoded_by_their_type, a_tile_is_what_the_specification_says, the_largest_features_are_kept,
+          tiles_of_a_block_are_those_that_are_made_alone, a_block_needs_no_more_memory_than_some_full_tiles,
+          time_is_looked_at_between_tiles, lines_from_end_to_end_of_what_there_is, gzip_goes_there_and_back)
