@@ -192,6 +192,15 @@ begin_progress(run *run, FILE *failures)
     };
 }
 
+/* Everything has been handed out: until the last result, or until nothing more is wanted. */
+static void
+await_results(run *run)
+{
+    int outstanding = 1;
+    for (int wait = 0; outstanding > 0 && stop == 0 && run->failure == MC_OK; wait = 500)
+        run->failure = mc_seed_poll(&outstanding, run->crew, wait, run->setup.pool);
+}
+
 /* MapCache says nothing of lines that --retry-failed cannot use. */
 static int
 status_of_list(const run *run)
@@ -211,6 +220,7 @@ work(run *run, FILE *tiles, FILE *failures)
         visit_all(run, tiles, hand_out, run);
         if (again)
             visit_failures(run);
+        await_results(run);
         if (stop != 0)
             mc_seed_recall(run->crew);
         mc_error *late = mc_seed_finish(run->crew, run->setup.pool);
