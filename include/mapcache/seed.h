@@ -110,7 +110,7 @@ typedef struct mc_seed_plan {
     mc_seed_task task;
     int workers;         /* 1..1000 */
     bool processes;      /* workers are processes, not threads */
-    double thread_delay; /* seconds between the starts of threads */
+    double thread_delay; /* seconds between the first orders of one thread and of the next */
     int retries;         /* how often a failed metatile is tried again, after pauses that grow to a second */
     double rate;         /* metatiles per second over all workers; 0: as fast as it goes */
     bool backoff;        /* fewer workers ask the origin when it slows down or fails */

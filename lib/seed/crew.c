@@ -66,8 +66,6 @@ child_main(mc_seed_crew *crew, int number, pid_t parent)
 static mc_error *
 hire_thread(mc_seed_crew *crew, apr_pool_t *pool)
 {
-    if (crew->hired > 0)
-        mc_seed_pause((apr_interval_time_t)(crew->plan.thread_delay * 1e6));
     mc_seed_seat *seat = &crew->seats[crew->hired];
     *seat = (mc_seed_seat){ crew, crew->hired };
     int failure = pthread_create(&crew->threads[crew->hired], NULL, thread_main, seat);

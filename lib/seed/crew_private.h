@@ -56,7 +56,6 @@ void mc_seed_work(const mc_seed_crew *crew, int number, mc_process *process);
 /* Whole records of a pipe. False at its end. */
 bool mc_seed_read_record(int fd, void *record, size_t size);
 bool mc_seed_write_record(int fd, const void *record, size_t size);
-void mc_seed_pause(apr_interval_time_t microseconds);
 
 /* Workers below this number may work; MC_SEED_HOME: all of them, to the end. */
 enum { MC_SEED_HOME = INT32_MAX };

@@ -565,9 +565,30 @@ START_TEST(small_pipes_block_nobody)
 }
 END_TEST
 
-UNIT_MAIN("crew", small_pipes_block_nobody, workers_fill_every_tile_once, force_draws_again,
-          only_older_tiles_are_drawn_again_or_deleted, delete_empties, transfer_copies_what_is_stored_and_draws_nothing,
-          failures_name_their_metatile_and_stop_nothing, dead_processes_are_noticed,
-          a_dead_process_ends_the_work_of_all, the_rate_is_kept, a_stop_ends_the_waiting, what_hangs_is_given_up,
-          an_origin_that_is_away_is_let_alone, results_tell_where_the_time_went,
+/* Not the work: the first begins at once, and nobody waits for those who never did. */
+START_TEST(threads_begin_one_after_the_other)
+{
+    set_up();
+    mc_seed_plan plan = { .task = { .tileset = &tileset, .link = &grid_link },
+                          .workers = 3,
+                          .thread_delay = 3600,
+                          .log = &mc_log_stderr,
+                          .process_open = open_process,
+                          .process_close = close_process,
+                          .report = count_result };
+    mc_seed_crew *crew;
+    results = (tally){ 0 };
+    ck_ok(mc_seed_hire(&crew, &plan, pool));
+    for (int i = 0; i < 8; i++)
+        ck_ok(mc_seed_submit(crew, 4, 2 * i, 0, NULL, pool));
+    ck_ok(mc_seed_finish(crew, pool));
+    ck_assert_int_eq(results.done, 8);
+}
+END_TEST
+
+UNIT_MAIN("crew", threads_begin_one_after_the_other, small_pipes_block_nobody, workers_fill_every_tile_once,
+          force_draws_again, only_older_tiles_are_drawn_again_or_deleted, delete_empties,
+          transfer_copies_what_is_stored_and_draws_nothing, failures_name_their_metatile_and_stop_nothing,
+          dead_processes_are_noticed, a_dead_process_ends_the_work_of_all, the_rate_is_kept, a_stop_ends_the_waiting,
+          what_hangs_is_given_up, an_origin_that_is_away_is_let_alone, results_tell_where_the_time_went,
           who_cannot_be_hired_leaves_nothing_behind)
