@@ -232,7 +232,26 @@ typedef struct sqlite_writer {
     mc_cube_writer writer; /* first */
     mc_handle *handle;     /* NULL once it is given back */
     int64_t version;       /* of the file, as PRAGMA data_version tells what others have committed */
+    apr_time_t patience;   /* until when another writer is waited for */
 } sqlite_writer;
+
+/* Microseconds that another writer is waited for, and milliseconds between two looks. */
+#define PATIENCE (60 * APR_USEC_PER_SEC)
+enum { LOOK_AGAIN = 10 };
+
+/* SQLite's busy handler: as its own timeout, but for who does not want to wait any more. */
+static int
+wait_for_writer(void *baton, int turns)
+{
+    sqlite_writer *w = baton;
+    mc_ctx *ctx = w->writer.ctx;
+    if (turns == 0)
+        w->patience = mc_clock_now() + mc_ctx_remaining(ctx, PATIENCE);
+    if (mc_clock_now() >= w->patience || (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton)))
+        return 0;
+    sqlite3_sleep(LOOK_AGAIN);
+    return 1;
+}
 
 static mc_error *
 take_number(void *baton, sqlite3_stmt *row)
@@ -380,6 +399,7 @@ sqlite_write(mc_cube_writer **writer, const mc_cube *base, mc_ctx *ctx, apr_pool
     if (error != MC_OK)
         return mc_error_wrap(pool, error, error->kind, "cube \"%s\" cannot be opened for writing", base->name);
     apr_pool_cleanup_register(pool, w, give_back, apr_pool_cleanup_null);
+    sqlite3_busy_handler(mc_handle_db(w->handle), wait_for_writer, w);
     *writer = &w->writer;
     return sign(w);
 }

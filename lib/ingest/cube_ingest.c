@@ -233,10 +233,14 @@ decode_and_write(run *r, mc_cube_writer *writer, apr_pool_t *pool)
     r->pool = mc_job_pool_acquire();
     r->words = mc_job_pool_acquire();
     r->images = apr_palloc(pool, sizeof(*r->images) * (size_t)(r->plan.image_count + 1));
-    MC_ASSERT(pthread_create(&thread, NULL, decode_all, r) == 0);
-    mc_error *error = write_all(r, writer);
-    give_up(r);
-    pthread_join(thread, NULL);
+    mc_error *error;
+    if (pthread_create(&thread, NULL, decode_all, r) == 0) {
+        error = write_all(r, writer);
+        give_up(r);
+        pthread_join(thread, NULL);
+    } else {
+        error = mc_error_create(pool, MC_ERR_LIMIT, "the thread that decodes images cannot be started");
+    }
     mc_workers_destroy(r->workers);
     error = mc_error_copy(error, pool);
     for (int i = 0; i < r->plan.image_count; i++)
@@ -251,15 +255,16 @@ decode_and_write(run *r, mc_cube_writer *writer, apr_pool_t *pool)
 }
 
 /* Everything is stored: what fails now is no reason to say otherwise. */
-static mc_error *
+static void
 tidy(mc_cube_report *report, mc_cube_writer *writer)
 {
     mc_error *error = writer->ops->tidy(writer);
     if (error == MC_OK)
-        return writer->ops->size(&report->bytes_after, writer);
+        error = writer->ops->size(&report->bytes_after, writer);
+    if (error == MC_OK)
+        return;
     mc_log_error(writer->ctx, MC_LOG_WARN, error);
     report->bytes_after = -1;
-    return MC_OK;
 }
 
 typedef struct known_dates {
@@ -336,5 +341,6 @@ mc_cube_ingest(mc_cube_report *report, const mc_cube *cube, const mc_cube_input 
     for (int i = 0; i < r->plan.failed_count; i++)
         tell_failed(r, &r->plan.stacks[r->plan.stack_count + i]);
     MC_TRY(decode_and_write(r, writer, pool));
-    return tidy(report, writer);
+    tidy(report, writer);
+    return MC_OK;
 }

@@ -502,6 +502,32 @@ def test_an_ingestion_that_waits_for_another_can_be_interrupted(tmp_path, databa
     assert len(cube.listed()) == 1
 
 
+def has_open(process, path):
+    for descriptor in pathlib.Path(f"/proc/{process}/fd").iterdir():
+        try:
+            if os.readlink(descriptor) == str(path):
+                return True
+        except OSError:  # closed meanwhile
+            pass
+    return False
+
+
+def test_an_ingestion_that_waits_for_a_file_can_be_interrupted(tmp_path, database):
+    """It would wait for a minute."""
+    cube = Cube(tmp_path, database, "sqlite3")
+    path = cube.image(noise(1))
+    cube.ingest("--date", "2024-01-01", path)
+    other = sqlite3.connect(tmp_path / "cube.db", isolation_level=None)
+    other.execute("begin immediate")
+    ingestion = subprocess.Popen(cube.command("--date", "2024-01-02", path))
+    wait_until(lambda: has_open(ingestion.pid, tmp_path / "cube.db"), "the file is open")
+    ingestion.send_signal(signal.SIGINT)
+    assert ingestion.wait(40) == 2
+    other.execute("rollback")
+    other.close()
+    assert len(cube.listed()) == 1
+
+
 def test_a_store_does_not_grow_by_corrections(tmp_path, database):
     for store in STORES:
         home = tmp_path / store
