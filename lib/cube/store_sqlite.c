@@ -309,16 +309,44 @@ take_chunk(void *baton, sqlite3_stmt *row)
 }
 
 static mc_error *
-sqlite_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, mc_cube_take_chunk *take, void *baton)
+sqlite_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, bool keep, mc_cube_take_chunk *take, void *baton)
 {
     sqlite_writer *w = (sqlite_writer *)base;
     taking_out out = { take, baton, t, y };
     const int values[] = { t, y, x0, x1 };
     sqlite3_stmt *statement;
-    MC_TRY(prepare(&statement, base->cube, w->handle, base->cube->sql->take_out, base->pool));
+    MC_TRY(prepare(&statement, base->cube, w->handle, keep ? base->cube->sql->look : base->cube->sql->take_out,
+                   base->pool));
     for (int i = 0; i < 4; i++)
         sqlite3_bind_int(statement, i + 1, values[i]);
     return finish(statement, base->cube, w->handle, take_chunk, &out, base->pool);
+}
+
+static mc_error *
+sqlite_clear(mc_cube_writer *base, int y)
+{
+    sqlite_writer *w = (sqlite_writer *)base;
+    sqlite3_stmt *statement;
+    MC_TRY(prepare(&statement, base->cube, w->handle, base->cube->sql->clear, base->pool));
+    sqlite3_bind_int(statement, 1, y);
+    return finish(statement, base->cube, w->handle, NULL, NULL, base->pool);
+}
+
+/* A statement whose one value is a signature. */
+static mc_error *
+run_sign(sqlite_writer *w, const char *sql, const char *signature)
+{
+    const mc_cube *cube = w->writer.cube;
+    sqlite3_stmt *statement;
+    MC_TRY(prepare(&statement, cube, w->handle, sql, w->writer.pool));
+    sqlite3_bind_text(statement, 1, signature, -1, SQLITE_STATIC);
+    return finish(statement, cube, w->handle, NULL, NULL, w->writer.pool);
+}
+
+static mc_error *
+sqlite_sign(mc_cube_writer *base, const char *signature)
+{
+    return run_sign((sqlite_writer *)base, base->cube->sql->resign, signature);
 }
 
 static mc_error *
@@ -375,13 +403,10 @@ give_back(void *data)
 }
 
 static mc_error *
-sign(sqlite_writer *w)
+sign_new(sqlite_writer *w)
 {
     const mc_cube *cube = w->writer.cube;
-    sqlite3_stmt *statement;
-    MC_TRY(prepare(&statement, cube, w->handle, cube->sql->sign, w->writer.pool));
-    sqlite3_bind_text(statement, 1, mc_cube_signature(cube, w->writer.pool), -1, SQLITE_STATIC);
-    MC_TRY(finish(statement, cube, w->handle, NULL, NULL, w->writer.pool));
+    MC_TRY(run_sign(w, cube->sql->sign, mc_cube_signature(cube, w->writer.pool)));
     MC_TRY(compare_shape(cube, w->handle, w->writer.pool));
     return do_write(w, "PRAGMA data_version", take_number, &w->version);
 }
@@ -401,21 +426,24 @@ sqlite_write(mc_cube_writer **writer, const mc_cube *base, mc_ctx *ctx, apr_pool
     apr_pool_cleanup_register(pool, w, give_back, apr_pool_cleanup_null);
     sqlite3_busy_handler(mc_handle_db(w->handle), wait_for_writer, w);
     *writer = &w->writer;
-    return sign(w);
+    return sign_new(w);
 }
 
 const mc_cube_ops mc_cube_sqlite = {
+    .size = sizeof(sqlite_cube),
     .read = sqlite_read,
     .dates = sqlite_dates,
     .write = sqlite_write,
     .begin = sqlite_begin,
     .writer_dates = sqlite_writer_dates,
     .take_out = sqlite_take_out,
+    .clear = sqlite_clear,
     .put = sqlite_put,
     .put_date = sqlite_put_date,
+    .sign = sqlite_sign,
     .commit = sqlite_commit,
     .tidy = sqlite_tidy,
-    .size = sqlite_size,
+    .bytes = sqlite_size,
 };
 
 const mc_cube_kind mc_cube_kind_sqlite = { "sqlite3", sqlite_keys,
