@@ -20,6 +20,7 @@ typedef struct writing {
     const mc_cube_batch *batch;
     mc_spool *spool;            /* NULL: images of the cube itself are in the store already */
     mc_cube_overview *overview; /* of the next level; NULL: there is none */
+    mc_cube_overview overviews[2];
     mc_cube_report *report;
     entry *row; /* images of the row of chunks that is written, in the order of the batch */
     int row_count;
@@ -375,11 +376,11 @@ lift_all(writing *w)
 
 /* Level after level: each leaves behind what the next one is made of, in one of two overviews that take turns. */
 static mc_error *
-write_levels(writing *w, mc_cube_overview overviews[2], size_t room, const char *scratch, apr_pool_t *pool)
+write_levels(writing *w, size_t room, const char *scratch, apr_pool_t *pool)
 {
     const mc_cube *cube = w->cube;
     for (int level = 0;; level++) {
-        mc_cube_overview *next = &overviews[level % 2];
+        mc_cube_overview *next = &w->overviews[level % 2];
         w->overview = NULL;
         if (level < cube->overview_count) {
             MC_TRY(
@@ -390,7 +391,7 @@ write_levels(writing *w, mc_cube_overview overviews[2], size_t room, const char 
         if (level == cube->overview_count)
             return MC_OK;
         if (level > 0)
-            mc_cube_overview_end(&overviews[(level - 1) % 2]);
+            mc_cube_overview_end(&w->overviews[(level - 1) % 2]);
         w->shape = next->shape;
         w->batch = &next->batch;
         w->spool = &next->spool;
@@ -400,11 +401,10 @@ write_levels(writing *w, mc_cube_overview overviews[2], size_t room, const char 
 static mc_error *
 write_batch(writing *w, size_t room, const char *scratch, apr_pool_t *pool)
 {
-    mc_cube_overview overviews[2] = { 0 };
     get_ready(w, pool);
-    mc_error *error = write_levels(w, overviews, room, scratch, pool);
+    mc_error *error = write_levels(w, room, scratch, pool);
     for (int i = 0; i < 2; i++)
-        mc_cube_overview_end(&overviews[i]);
+        mc_cube_overview_end(&w->overviews[i]);
     return error;
 }
 
