@@ -8,6 +8,7 @@
 
 /* SQLSTATE (PostgreSQL manual, appendix A). */
 #define UNDEFINED_TABLE "42P01"
+#define NO_TEXT "22021" /* character_not_in_repertoire */
 
 typedef struct postgresql_cache {
     mc_cache_base base;

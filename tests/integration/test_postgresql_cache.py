@@ -74,6 +74,23 @@ def test_seeders_and_servers_share_a_table(tmp_path, build, database):
         second.stop()
 
 
+def test_a_value_that_is_no_text_is_the_clients_mistake(tmp_path, build, database):
+    """PostgreSQL takes UTF-8 only; files take any bytes."""
+    path = config(tmp_path, database)
+    path.write_text(path.read_text().replace("<metatile>4 4</metatile>", '<metatile>4 4</metatile><dimensions><dimension type="regex" name="P"'
+                                             ' default="a"><regex>.*</regex></dimension></dimensions>'))
+    server = Server(build, path, tmp_path)
+    try:
+        tile = f"/wmts/1.0.0/world/default/%s/{GRID}/1/0/0.png"
+        for value, status in (("b", 200), ("\xe9\x9f\xb3", 200), ("\xff\xfe", 400), ("\xed\xa0\x80", 400)):
+            answer = server.get((tile % value).encode("latin-1"))
+            assert answer.status == status, (value, answer.status, answer.body)
+            answer = server.get("/", MAP.encode() + b"&DIM_P=" + value.encode("latin-1"))
+            assert answer.status == status, (value, answer.status, answer.body)
+    finally:
+        server.stop()
+
+
 def test_a_database_that_is_away(tmp_path, build, database):
     path = config(tmp_path, database)
     assert seed(path, "world", "-z", "0,1").returncode == 0
