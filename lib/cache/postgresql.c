@@ -248,7 +248,11 @@ postgresql_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx
     }
     for (int i = 0; i < 3; i++)
         params.list[params.count++] = mc_postgres_int_array(numbers + i * count, count, ctx->pool);
-    mc_error *error = mc_postgresql_run(state, cache, NULL, cache->sql.remove_all, &params, ctx, ctx->pool);
+    mc_error *error;
+    int attempt = 0;
+    do
+        error = mc_postgresql_run(state, cache, NULL, cache->sql.remove_all, &params, ctx, ctx->pool);
+    while (error != MC_OK && strcmp(state, DEADLOCK) == 0 && ++attempt < ATTEMPTS);
     return error == MC_OK || strcmp(state, UNDEFINED_TABLE) == 0 ? MC_OK
                                                                  : mc_postgresql_failure(error, cache, ctx->pool);
 }
