@@ -59,19 +59,17 @@ parse_time(mc_time_span *span, const char *text, apr_pool_t *pool)
                            wrong == NULL ? "it ends before it begins" : wrong);
 }
 
-/* The time of the first image of --date, or the one behind *time_us. */
+/* The time of an image, counted from 0, by --date. */
 static mc_error *
-next_time(int64_t *time_us, bool first, const mc_cube_options *options, apr_pool_t *pool)
+time_of(int64_t *time_us, int image, const mc_cube_options *options, apr_pool_t *pool)
 {
     mc_time_span span;
-    if (first) {
-        MC_TRY(parse_time(&span, options->date, pool));
-        *time_us = span.start_us;
-    } else if (options->step != NULL) {
-        MC_TRY(parse_time(&span, apr_pstrcat(pool, mc_time_text(*time_us, pool), "/", options->step, NULL), pool));
-        *time_us = span.end_us;
-    }
-    return MC_OK;
+    MC_TRY(parse_time(&span, options->date, pool));
+    *time_us = span.start_us;
+    const char *wrong = options->step == NULL ? NULL : mc_time_step(time_us, options->step, image);
+    return wrong == NULL
+               ? MC_OK
+               : mc_error_create(pool, MC_ERR_CONFIG, "--date %s/%s: %s", options->date, options->step, wrong);
 }
 
 static mc_error *
@@ -86,7 +84,7 @@ add_group(run *run, const mc_ingest_group *group)
         MC_TRY(parse_time(&span, group->value, run->pool));
     for (int i = 0; i < group->paths->nelts; i++) {
         if (group->value == NULL)
-            MC_TRY(next_time(&span.start_us, i == 0, options, run->pool));
+            MC_TRY(time_of(&span.start_us, i, options, run->pool));
         mc_cube_input input = { .path = APR_ARRAY_IDX(group->paths, i, const char *),
                                 .time_us = span.start_us,
                                 .placed = options->placed,
@@ -167,10 +165,11 @@ report_text(const run *run, double seconds)
 {
     const mc_cube_report *r = &run->report;
     printf("%d images stored in %.2f s (%.1f/s): %d new times, %d corrected; %lld chunks written, %lld of them "
-           "rewritten\n"
-           "store: %.1f MB before, %.1f MB now\n",
+           "rewritten\n",
            r->images, seconds, seconds > 0 ? r->images / seconds : 0, r->dates, r->corrected, (long long)r->chunks,
-           (long long)r->rewritten, (double)r->bytes_before / 1e6, (double)r->bytes_after / 1e6);
+           (long long)r->rewritten);
+    if (r->bytes_before >= 0 && r->bytes_after >= 0)
+        printf("store: %.1f MB before, %.1f MB now\n", (double)r->bytes_before / 1e6, (double)r->bytes_after / 1e6);
     if (r->left_out > 0)
         printf("%d images were left out\n", r->left_out);
 }

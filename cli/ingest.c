@@ -124,11 +124,11 @@ progress(void *baton, const mc_ingest_counts *counts)
     mc_ingest_report_show(&run->report, counts);
 }
 
+/* told: what is bad has been named before. */
 static mc_error *
-prepare(run *run, int number, int maxzoom)
+prepare(mc_ingest **ingest, run *run, const mc_ingest_group *group, int maxzoom, bool told)
 {
     const mc_ingest_options *options = &run->options;
-    const mc_ingest_group *group = &APR_ARRAY_IDX(run->groups, number, mc_ingest_group);
     mc_ingest_plan plan = { .tileset = run->tileset,
                             .link = run->link,
                             .paths = group->paths,
@@ -142,27 +142,49 @@ prepare(run *run, int number, int maxzoom)
                             .skip_bad = options->skip_bad,
                             .stop = &stop,
                             .progress = progress,
-                            .complain = complain,
+                            .complain = told ? NULL : complain,
                             .baton = run };
     memcpy(plan.background, options->background, sizeof(plan.background));
     MC_TRY(values_of(&plan.values, run, group));
-    return mc_ingest_prepare(&run->ingests[number], &plan, &run->ctx, run->pool);
+    return mc_ingest_prepare(ingest, &plan, &run->ctx, run->pool);
 }
 
-/* All groups, down to the same level. */
+/* All groups, so that whatever is bad in any of them is named; those that have nothing else are passed over. */
+static mc_error *
+prepare_each(run *run)
+{
+    mc_error *bad = MC_OK;
+    int kept = 0;
+    for (int i = 0; i < run->groups->nelts; i++) {
+        const mc_ingest_group *group = &APR_ARRAY_IDX(run->groups, i, mc_ingest_group);
+        mc_error *error = prepare(&run->ingests[kept], run, group, run->options.maxzoom, false);
+        if (error == MC_OK) {
+            APR_ARRAY_IDX(run->groups, kept++, mc_ingest_group) = *group;
+            continue;
+        }
+        if (error->kind != MC_ERR_CORRUPT)
+            return error;
+        bad = bad == MC_OK ? error : bad;
+        run->report.all.bad += run->options.skip_bad ? group->paths->nelts : 0;
+    }
+    run->groups->nelts = kept;
+    return run->options.skip_bad && kept > 0 ? MC_OK : bad;
+}
+
+/* Down to the same level. */
 static mc_error *
 prepare_all(run *run)
 {
     int maxzoom = run->options.maxzoom;
     run->ingests = apr_pcalloc(run->pool, sizeof(*run->ingests) * (size_t)(run->groups->nelts + 1));
+    MC_TRY(prepare_each(run));
     for (int i = 0; i < run->groups->nelts; i++) {
-        MC_TRY(prepare(run, i, run->options.maxzoom));
         const mc_ingest_outline *outline = mc_ingest_outlined(run->ingests[i]);
         maxzoom = outline->maxzoom > maxzoom ? outline->maxzoom : maxzoom;
     }
     for (int i = 0; i < run->groups->nelts; i++)
         if (mc_ingest_outlined(run->ingests[i])->maxzoom != maxzoom)
-            MC_TRY(prepare(run, i, maxzoom));
+            MC_TRY(prepare(&run->ingests[i], run, &APR_ARRAY_IDX(run->groups, i, mc_ingest_group), maxzoom, true));
     return MC_OK;
 }
 

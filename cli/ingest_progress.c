@@ -120,6 +120,17 @@ elapsed(const mc_ingest_report *report)
     return seconds > 0.001 ? seconds : 0.001;
 }
 
+/* A member behind others, as it must stand in JSON whatever it holds. */
+static void
+print_text(const char *name, const char *text)
+{
+    enum { LONGEST = 1000 };
+    apr_pool_t *pool;
+    apr_pool_create(&pool, NULL);
+    printf(",\"%s\":\"%s\"", name, mc_json_escape(mc_message_text(text, LONGEST, pool), pool));
+    apr_pool_destroy(pool);
+}
+
 static void
 show_json(const mc_ingest_report *report, const char *error, int status)
 {
@@ -130,14 +141,14 @@ show_json(const mc_ingest_report *report, const char *error, int status)
            report->images, c->done, c->bad, (long long)c->tiles, (long long)c->bytes, seconds,
            (double)c->tiles / seconds, (long long)c->spooled, (long long)c->peak);
     if (report->value != NULL && status < 0)
-        printf(",\"time\":\"%s\"", report->value);
+        print_text("time", report->value);
     if (status >= 0) {
         printf(",\"decode\":%.3f,\"draw\":%.3f,\"encode\":%.3f,\"store\":%.3f", c->decode, c->draw, c->encode,
                c->store);
         if (report->before >= 0 && report->after >= 0)
             printf(",\"store_before\":%lld,\"store_after\":%lld", (long long)report->before, (long long)report->after);
         if (error != NULL)
-            printf(",\"error\":\"%s\"", error);
+            print_text("error", error);
         printf(",\"exit\":%d", status);
     }
     puts("}");
@@ -213,16 +224,9 @@ mc_ingest_report_end(mc_ingest_report *report, const char *error, int status)
         fprintf(stderr, "%s\n", error);
     if (report->dry_run && error == NULL)
         return;
-    if (report->json) {
-        char escaped[600] = "";
-        apr_pool_t *pool;
-        apr_pool_create(&pool, NULL);
-        if (error != NULL)
-            snprintf(escaped, sizeof(escaped), "%.590s", mc_json_escape(mc_message_text(error, 250, pool), pool));
-        show_json(report, error == NULL ? NULL : escaped, status);
-        apr_pool_destroy(pool);
-    } else if (!report->quiet && report->outlined) {
+    if (report->json)
+        show_json(report, error, status);
+    else if (!report->quiet && report->outlined)
         show_sums(report);
-    }
     fflush(stdout);
 }

@@ -31,7 +31,7 @@ typedef struct mc_cube_event {
 
 typedef struct mc_cube_ingest_options {
     int64_t memory;      /* bytes for decoded images that wait to be written */
-    int threads;         /* that decode; 0: as many as the process has */
+    int threads;         /* that decode; 0: one for each processor */
     const char *scratch; /* folder for a file where that is not enough */
     mc_raster_options raster;
     volatile int *stop;                                    /* not 0: no further dates are begun; may be NULL */
@@ -44,7 +44,7 @@ typedef struct mc_cube_report {
     int dates, corrected;              /* new ones; ones that were there before */
     int64_t chunks, rewritten;         /* written; of them, those that were there before */
     int64_t pixels;                    /* of the images */
-    int64_t bytes_before, bytes_after; /* of the store; after it could not be tidied up: -1 */
+    int64_t bytes_before, bytes_after; /* of the store; -1: not known, as it was not opened or not tidied up */
     bool spooled;                      /* the scratch file was needed */
 } mc_cube_report;
 
@@ -53,7 +53,7 @@ typedef struct mc_cube_report {
  * cannot be read, does not fit the cube's pixels, lies outside, or has the date and place of another one is told and
  * left out with its date. Readers see each date wholly or as it was before; whatever ends this early, the dates that
  * were committed stay and the others are as before. Errors are those of the store (as of mc_cube_dates; one that is
- * full is MC_ERR_IO) and of the scratch file. Decodes with the workers of the process, and on a thread of its own.
+ * full is MC_ERR_IO) and of the scratch file. Decodes on threads of its own.
  */
 mc_error *mc_cube_ingest(mc_cube_report *report, const mc_cube *cube, const mc_cube_input *inputs, int count,
                          const mc_cube_ingest_options *options, struct mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;

@@ -125,9 +125,10 @@ const mc_ingest_outline *mc_ingest_outlined(const mc_ingest *ingest);
 
 /*
  * Makes and stores the tiles. A pixel of the finest level belongs to the last image that has data there, else it stays
- * what was stored; a pixel of a level above is the mean of the data in the four below it, else it stays. Every tile is
- * stored at most once, with its final content, not before all tiles below it: a reader, and whoever comes after a
- * crash, finds each tile as it was or as it is to be. MC_ERR_UNAVAILABLE where another ingestion of the tileset runs.
+ * what was stored; a pixel of a level above is the mean of the data in the four below it (NEAREST: the first of them
+ * that has data, by rows), else it stays. Every tile is stored at most once, with its final content, not before all
+ * tiles below it: a reader, and whoever comes after a crash, finds each tile as it was or as it is to be.
+ * MC_ERR_UNAVAILABLE where another ingestion of the tileset runs.
  */
 mc_error *mc_ingest_run(mc_ingest *ingest, mc_ctx *ctx) MC_CHECKED;
 const mc_ingest_counts *mc_ingest_counted(const mc_ingest *ingest);

@@ -338,6 +338,32 @@ parse_range(mc_time_span *span, part first, part second, apr_time_t now)
     return NULL;
 }
 
+/* False beyond the years that can be counted. */
+static bool
+multiply(duration *length, int times)
+{
+    const int64_t most_days = (int64_t)MOST_YEARS * 366;
+    int64_t months = (int64_t)length->months * times, clock_us;
+    length->days *= times; /* seven digits times ten: no overflow */
+    if (months > MOST_YEARS * 12 || length->days > most_days ||
+        __builtin_mul_overflow(length->clock_us, (int64_t)times, &clock_us) || clock_us > most_days * DAY)
+        return false;
+    length->months = (int)months;
+    length->clock_us = clock_us;
+    return true;
+}
+
+const char *
+mc_time_step(int64_t *time_us, const char *text, int times)
+{
+    duration length;
+    if (!parse_duration(&length, text, text + strlen(text)) ||
+        (length.months == 0 && length.days == 0 && length.clock_us == 0))
+        return "a step is written as P1D or PT1H";
+    bool moved = multiply(&length, times) && move(time_us, &length, 1);
+    return moved && *time_us < microseconds(10000, 1, 1, 0) ? NULL : "that is beyond the year 9999";
+}
+
 /* The part that ends with "/" or "--" or the text; *next: behind it, NULL where there is no more. */
 static part
 split(const char **next, const char *text, const char *end)

@@ -30,6 +30,11 @@ const char *mc_time_parse(mc_time_span *span, const char *text, size_t size, apr
 mc_error *mc_time_parse_list(apr_array_header_t **spans, const char *dimension, const char *text, apr_time_t now,
                              apr_pool_t *pool) MC_CHECKED;
 
+/* Moves a time by so many times a duration ("P1M", "PT6H") at once: once P1M from the 31st of January is the last day
+ * of February, twice is the 31st of March. NULL, or what is wrong (a string constant): also with a duration of nothing.
+ */
+const char *mc_time_step(int64_t *time_us, const char *duration, int times);
+
 /* An instant as mc_time_parse reads it again: "2010-03-04" at midnight, else "2010-03-04T12:30:15Z" with as many digits
  * of the second as are needed. UTC, years 0 to 9999. */
 const char *mc_time_text(int64_t time_us, apr_pool_t *pool);

@@ -269,7 +269,7 @@ check_level(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key
 {
     bool found;
     mc_error *error = look(&found, handle, cache, key, pool);
-    return error != MC_OK && mc_sqlite_table_is_missing(handle) ? MC_OK : error;
+    return error != MC_OK && mc_handle_lacks_table(handle) ? MC_OK : error;
 }
 
 static mc_error *

@@ -104,9 +104,6 @@ void mc_sqlite_bind_area(sqlite3_stmt *statement, const mc_tile_key *key, const 
 mc_error *mc_sqlite_run(mc_handle *handle, const char *sql, const mc_tile_key *key, const sqlite_binds *binds,
                         apr_pool_t *pool) MC_CHECKED;
 
-/* Whether a statement could not be prepared because the file has not its tables, so far. */
-bool mc_sqlite_table_is_missing(mc_handle *handle);
-
 /* The file of a tile; *present false: there is none, and that is no error. */
 mc_error *mc_sqlite_locate(char *path, bool *present, const sqlite_cache *cache, const mc_tile_key *key,
                            mc_ctx *ctx) MC_CHECKED;

@@ -87,7 +87,7 @@ read_some(listed *tiles, int *count, mc_handle *handle, const sqlite_cache *cach
     *count = 0;
     MC_TRY(choose_list(&sql, handle, cache, ctx->pool));
     mc_error *error = mc_handle_statement(&statement, handle, sql, ctx->pool);
-    if (error != MC_OK && mc_sqlite_table_is_missing(handle))
+    if (error != MC_OK && mc_handle_lacks_table(handle))
         return MC_OK;
     MC_TRY(error);
     MC_TRY(mc_sqlite_bind(statement, handle, last, NULL, ctx->pool));

@@ -186,14 +186,6 @@ locate_stamped(place *own, const sqlite_cache *cache, const mc_sqlite_look *look
     return at;
 }
 
-bool
-mc_sqlite_table_is_missing(mc_handle *handle)
-{
-    int code = sqlite3_errcode(mc_handle_db(handle)); /* SQLITE_SCHEMA: others are making tables at this moment */
-    return (code == SQLITE_ERROR || code == SQLITE_SCHEMA) &&
-           strncmp(sqlite3_errmsg(mc_handle_db(handle)), "no such table", 13) == 0;
-}
-
 /* Steps a prepared read to its first row. */
 static mc_error *
 first_row(sqlite3_stmt **statement, bool *row, mc_handle *handle, const char *sql, const mc_tile_key *key,
@@ -201,7 +193,7 @@ first_row(sqlite3_stmt **statement, bool *row, mc_handle *handle, const char *sq
 {
     *row = false;
     mc_error *error = mc_handle_statement(statement, handle, sql, pool);
-    if (error != MC_OK && key->renderable && mc_sqlite_table_is_missing(handle))
+    if (error != MC_OK && key->renderable && mc_handle_lacks_table(handle))
         return MC_OK; /* the first write creates it */
     MC_TRY(error);
     MC_TRY(mc_sqlite_bind(*statement, handle, key, NULL, pool));

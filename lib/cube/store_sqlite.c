@@ -198,8 +198,13 @@ ask(reading *r, const mc_cube *base, const mc_cube_query *query, mc_ctx *ctx)
         return mc_error_wrap(r->pool, error, error->kind, "cube \"%s\" cannot be opened", base->name);
     sqlite3_progress_handler(mc_handle_db(handle), STEPS, out_of_time, ctx);
     error = ask_handle(r, base, query, handle);
+    bool unmade = error != MC_OK && mc_handle_lacks_table(handle); /* the first ingestion is about to, or was cut off */
     sqlite3_progress_handler(mc_handle_db(handle), 0, NULL, NULL);
     mc_handle_release(handle, error == MC_OK);
+    if (unmade) {
+        mc_error_ignore(error);
+        return MC_OK;
+    }
     return error;
 }
 

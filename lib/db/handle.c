@@ -69,6 +69,14 @@ mc_handle_error(mc_handle *handle, const char *what, apr_pool_t *pool)
     return mc_error_wrap(pool, cause, kind, "%s", what);
 }
 
+bool
+mc_handle_lacks_table(mc_handle *handle)
+{
+    int code = sqlite3_errcode(handle->db); /* SQLITE_SCHEMA: others are making tables at this moment */
+    return (code == SQLITE_ERROR || code == SQLITE_SCHEMA) &&
+           strncmp(sqlite3_errmsg(handle->db), "no such table", 13) == 0;
+}
+
 /* All folders of a file's path. */
 static void
 make_folders(const char *path)

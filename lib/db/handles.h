@@ -98,6 +98,9 @@ mc_error *mc_handle_statement(sqlite3_stmt **statement, mc_handle *handle, const
  * clients, path and SQLite's words go to the cause. */
 mc_error *mc_handle_error(mc_handle *handle, const char *what, apr_pool_t *pool) MC_CHECKED;
 
+/* Whether the last error is that a table is not there (yet). */
+bool mc_handle_lacks_table(mc_handle *handle);
+
 /* Open handles now; never above the limit. */
 int mc_handles_open(mc_handles *handles);
 

@@ -1,6 +1,5 @@
 /*
- * Images into a cube: a thread decodes one batch (with the process's workers) while the caller writes the one before.
- * Each batch is one transaction.
+ * Images into a cube: threads decode one batch while the caller writes the one before. Each batch is one transaction.
  */
 #include "mapcache/cube_ingest.h"
 
@@ -22,6 +21,7 @@ typedef struct run {
     const mc_cube_ingest_options *options;
     mc_cube_report *report;
     mc_ctx *ctx;
+    mc_workers *workers;   /* that decode, beside the decoding thread */
     size_t room;           /* of a spool in memory */
     size_t overviews_room; /* of each of two overviews */
     mc_spool spools[SPOOLS];
@@ -99,8 +99,7 @@ decode_batch(run *r, mc_cube_batch *batch, mc_spool *spool, mc_ctx *ctx)
     for (int i = 0; i < batch->count; i++)
         for (int j = 0; j < batch->stacks[i].count; j++)
             r->images[r->image_count++] = &batch->stacks[i].images[j];
-    MC_TRY(mc_workers_run(ctx->process->workers, decode_one, r, r->image_count, mc_workers_count(ctx->process->workers),
-                          ctx, ctx->pool));
+    MC_TRY(mc_workers_run(r->workers, decode_one, r, r->image_count, mc_workers_count(r->workers), ctx, ctx->pool));
     for (int i = 0; i < batch->count; i++)
         for (int j = 0; j < batch->stacks[i].count; j++)
             batch->stacks[i].failed = batch->stacks[i].failed || batch->stacks[i].images[j].failure != MC_OK;
@@ -203,6 +202,8 @@ write_all(run *r, mc_cube_writer *writer)
     for (int i = 0; i < r->plan.batches->nelts && !is_stopped(r); i++) {
         mc_cube_batch *batch = &APR_ARRAY_IDX(r->plan.batches, i, mc_cube_batch);
         MC_TRY(wait_for(r, i));
+        if (is_stopped(r))
+            return MC_OK;
         mc_error *error = write_batch(r, batch, &r->spools[i % SPOOLS], writer);
         if (error == MC_OK)
             count_batch(r, batch);
@@ -225,6 +226,8 @@ static mc_error *
 decode_and_write(run *r, mc_cube_writer *writer, apr_pool_t *pool)
 {
     pthread_t thread;
+    int threads = r->options->threads > 0 ? r->options->threads : mc_processors();
+    MC_TRY(mc_workers_create(&r->workers, threads - 1, pool));
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->changed, NULL);
     r->pool = mc_job_pool_acquire();
@@ -234,6 +237,7 @@ decode_and_write(run *r, mc_cube_writer *writer, apr_pool_t *pool)
     mc_error *error = write_all(r, writer);
     give_up(r);
     pthread_join(thread, NULL);
+    mc_workers_destroy(r->workers);
     error = mc_error_copy(error, pool);
     for (int i = 0; i < r->plan.image_count; i++)
         mc_cube_image_forget(&r->plan.images[i]);
@@ -310,7 +314,7 @@ mc_cube_ingest(mc_cube_report *report, const mc_cube *cube, const mc_cube_input 
     int64_t most = cube->overview_count == 0 ? options->memory / SPOOLS : options->memory / 3;
     int64_t room = most < ENOUGH ? most : ENOUGH;
     run *r = apr_pcalloc(pool, sizeof(*r));
-    *report = (mc_cube_report){ 0 };
+    *report = (mc_cube_report){ .bytes_before = -1, .bytes_after = -1 };
     *r = (run){ .options = options,
                 .report = report,
                 .ctx = ctx,

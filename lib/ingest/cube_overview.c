@@ -102,29 +102,20 @@ halve(uint8_t *block, uint8_t *mask, size_t width, int x0, int y0, const fine_ch
     }
 }
 
-static mc_error *
-add_to(mc_cube_overview *o, mc_cube_image *image, int x, int y, const fine_chunk *chunk, apr_pool_t *pool)
+mc_error *
+mc_cube_overview_add(mc_cube_overview *o, int stack, int number, int x, int y, const uint8_t *samples,
+                     const uint8_t *fine_mask, apr_pool_t *pool)
 {
-    mc_cube_window own = mc_chunk_window(o->shape, x / 2, y / 2);
+    mc_cube_image *image = &o->batch.stacks[stack].images[number];
+    mc_cube_window below = mc_chunk_window(o->fine, x, y), own = mc_chunk_window(o->shape, x / 2, y / 2);
+    const fine_chunk chunk = { samples, fine_mask, below.x1 - below.x0, below.y1 - below.y0, o->fine->bands };
     size_t pixels = mc_window_pixels(&own), size = mc_block_size(pixels, o->shape->bands);
     size_t offset = mc_cube_image_offset(image, o->shape, x / 2, y / 2);
     const uint8_t *found;
     uint8_t *block = mc_spool_room(&o->spool, offset, o->buffer), *mask = block + pixels * (size_t)o->shape->bands;
     MC_TRY(mc_spool_look(&found, &o->spool, offset, size, o->buffer, pool));
     halve(block, mask, (size_t)(own.x1 - own.x0), x % 2 * o->fine->chunk_width / 2, y % 2 * o->fine->chunk_height / 2,
-          chunk);
+          &chunk);
     image->covers[mc_cube_image_chunk(image, x / 2, y / 2)] = (uint8_t)mc_cover_of(mc_mask_count(mask, pixels), pixels);
     return mc_spool_keep(&o->spool, offset, block, size, pool);
-}
-
-mc_error *
-mc_cube_overview_add(mc_cube_overview *overview, const mc_cube_batch *batch, int stack, int x, int y,
-                     const uint8_t *samples, const uint8_t *mask, apr_pool_t *pool)
-{
-    mc_cube_window window = mc_chunk_window(overview->fine, x, y);
-    const fine_chunk chunk = { samples, mask, window.x1 - window.x0, window.y1 - window.y0, overview->fine->bands };
-    for (int i = 0; i < overview->batch.stacks[stack].count; i++)
-        if (mc_cube_image_shows(&batch->stacks[stack].images[i], x, y))
-            MC_TRY(add_to(overview, &overview->batch.stacks[stack].images[i], x, y, &chunk, pool));
-    return MC_OK;
 }

@@ -19,12 +19,12 @@ mc_error *mc_cube_overview_begin(mc_cube_overview *overview, const mc_cube_batch
 void mc_cube_overview_end(mc_cube_overview *overview);
 
 /*
- * Chunk x, y of the level below, as it is now at the date of a stack, halved into those images of the stack that have
- * something there. mask NULL: all of it is known. A pixel is the mean of those of the (up to) four below it that are
- * known, weighted by alpha where there is one; it is known itself where half of them are, and in cubes with alpha,
- * where any is. So what is known never becomes unknown by a correction below it.
+ * Chunk x, y of the level below, as it is now at the date of a stack, halved into an image of the stack (by its number)
+ * that has something there. mask NULL: all of it is known. A pixel is the mean of those of the (up to) four below it
+ * that are known, weighted by alpha where there is one; it is known itself where half of them are, and in cubes with
+ * alpha, where any is. So what is known never becomes unknown by a correction below it.
  */
-mc_error *mc_cube_overview_add(mc_cube_overview *overview, const mc_cube_batch *batch, int stack, int x, int y,
-                               const uint8_t *samples, const uint8_t *mask, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_cube_overview_add(mc_cube_overview *overview, int stack, int image, int x, int y, const uint8_t *samples,
+                               const uint8_t *mask, apr_pool_t *pool) MC_CHECKED;
 
 #endif

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "feature/projection.h"
+
 /* Parts of a pixel that an image may be off at its corners. */
 #define SLACK 0.1
 
@@ -27,14 +30,38 @@ misfit(const mc_cube_image *image, apr_pool_t *pool, const char *format, ...)
 
 /* --- where an image lies ------------------------------------------------------------------------------------------ */
 
+/* Whatever names the CRSs have, codes or WKT: they are one where the image's corners lie at the same place in both. */
+static mc_error *
+check_srs(const mc_cube_image *image, const mc_raster_info *info, const mc_cube *cube, apr_pool_t *pool)
+{
+    const mc_cube_shape *shape = &cube->shape;
+    const mc_extent *box = &info->extent;
+    const double corners[8] = {
+        box->minx, box->miny, box->maxx, box->miny, box->minx, box->maxy, box->maxx, box->maxy
+    };
+    mc_projection *projection = NULL;
+    double moved[8];
+    if (info->srs == NULL || mc_projection_same(info->srs, shape->srs) == 1)
+        return MC_OK;
+    const char *name = mc_message_text(info->srs, 60, pool);
+    mc_error *error = mc_projection_open(&projection, info->srs, shape->srs, pool);
+    if (error != MC_OK)
+        return misfit(image, pool, "whether %s is the CRS of cube \"%s\" cannot be told: %s", name, cube->name,
+                      mc_error_chain(error, pool));
+    memcpy(moved, corners, sizeof(moved));
+    if (projection != NULL)
+        mc_projection_points(projection, moved, 4);
+    for (int i = 0; i < 8; i++)
+        if (!(fabs(moved[i] - corners[i]) <= SLACK * shape->resolution))
+            return misfit(image, pool, "it is in %s, cube \"%s\" in %s", name, cube->name, shape->srs);
+    return MC_OK;
+}
+
 static mc_error *
 check_georeference(const mc_cube_image *image, const mc_raster_info *info, const mc_cube *cube, apr_pool_t *pool)
 {
     const mc_cube_shape *shape = &cube->shape;
-    bool xy_order;
-    int epsg = info->srs == NULL ? 0 : mc_crs_epsg(info->srs, &xy_order), own = mc_crs_epsg(shape->srs, &xy_order);
-    if (epsg != 0 && own != 0 && epsg != own)
-        return misfit(image, pool, "it is in %s, cube \"%s\" in %s", info->srs, cube->name, shape->srs);
+    MC_TRY(check_srs(image, info, cube, pool));
     if (!info->upright)
         return misfit(image, pool, "its rows do not run from west to east, or north is not up");
     double off_x = fabs(info->affine[1] / shape->resolution - 1) * info->width;
@@ -130,19 +157,25 @@ by_slot(const void *a, const void *b)
 
 /* Images that lie on the same place at the same date: nobody can know which one is meant. */
 static void
-find_collisions(mc_cube_stack *stack, apr_pool_t *pool)
+find_collisions(mc_cube_stack *stack, apr_pool_t *pool, apr_pool_t *scratch)
 {
-    for (int i = 0; i < stack->count; i++)
-        for (int j = 0; j < i; j++) {
-            mc_cube_image *one = &stack->images[j], *other = &stack->images[i];
-            if (other->failure == MC_OK && one->failure == MC_OK && one->left == other->left &&
-                one->top == other->top && one->width == other->width && one->height == other->height)
-                other->failure = misfit(other, pool, "%s has the same date and place", one->input->path);
-        }
+    apr_hash_t *places = apr_hash_make(scratch);
+    for (int i = 0; i < stack->count && stack->count > 1; i++) {
+        mc_cube_image *image = &stack->images[i];
+        if (image->failure != MC_OK)
+            continue;
+        const int place[4] = { image->left, image->top, image->width, image->height };
+        const mc_cube_image *first = apr_hash_get(places, place, sizeof(place));
+        if (first != NULL)
+            image->failure = misfit(image, pool, "%s has the same date and place", first->input->path);
+        else
+            apr_hash_set(places, apr_pmemdup(scratch, place, sizeof(place)), sizeof(place), image);
+    }
+    apr_pool_clear(scratch);
 }
 
 static void
-make_stacks(mc_cube_plan *plan, apr_pool_t *pool)
+make_stacks(mc_cube_plan *plan, apr_pool_t *pool, apr_pool_t *scratch)
 {
     qsort(plan->images, (size_t)plan->image_count, sizeof(*plan->images), by_time);
     plan->stacks = apr_pcalloc(pool, sizeof(*plan->stacks) * (size_t)(plan->image_count + 1));
@@ -157,7 +190,7 @@ make_stacks(mc_cube_plan *plan, apr_pool_t *pool)
     }
     for (int i = 0; i < plan->stack_count; i++) {
         mc_cube_stack *stack = &plan->stacks[i];
-        find_collisions(stack, pool);
+        find_collisions(stack, pool, scratch);
         for (int j = 0; j < stack->count; j++)
             stack->failed = stack->failed || stack->images[j].failure != MC_OK;
     }
@@ -286,6 +319,12 @@ sort_out(mc_cube_plan *plan, apr_pool_t *pool)
     qsort(plan->stacks, (size_t)good, sizeof(*plan->stacks), by_slot);
 }
 
+static bool
+is_stopped(const mc_cube_ingest_options *options)
+{
+    return options->stop != NULL && *options->stop != 0;
+}
+
 void
 mc_cube_plan_make(mc_cube_plan *plan, const mc_cube *cube, const mc_cube_input *inputs, int count,
                   const apr_array_header_t *dates, size_t bytes, const mc_cube_ingest_options *options,
@@ -295,12 +334,14 @@ mc_cube_plan_make(mc_cube_plan *plan, const mc_cube *cube, const mc_cube_input *
     *plan = (mc_cube_plan){ .cube = cube, .image_count = count };
     plan->images = apr_pcalloc(pool, sizeof(*plan->images) * (size_t)(count + 1));
     apr_pool_create(&scratch, pool);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && !is_stopped(options); i++) {
         plan->images[i].input = &inputs[i];
         plan->images[i].failure = mc_error_copy(look_at(&plan->images[i], cube, &options->raster, pool, scratch), pool);
         apr_pool_clear(scratch);
     }
-    make_stacks(plan, pool);
+    if (is_stopped(options))
+        plan->image_count = 0; /* nothing is going to be done */
+    make_stacks(plan, pool, scratch);
     int first_new = assign_slots(plan, dates, pool);
     sort_out(plan, pool);
     make_batches(plan, first_new, bytes, pool);

@@ -58,7 +58,7 @@ typedef struct mc_cube_plan {
 } mc_cube_plan;
 
 /* Looks at each file's header; images that do not fit get their failure. `dates`: of the cube, latest first. `bytes`:
- * what a batch should not exceed. */
+ * what a batch should not exceed. Once options->stop is set, nothing is planned. */
 void mc_cube_plan_make(mc_cube_plan *plan, const mc_cube *cube, const mc_cube_input *inputs, int count,
                        const apr_array_header_t *dates, size_t bytes, const mc_cube_ingest_options *options,
                        apr_pool_t *pool);

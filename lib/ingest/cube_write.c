@@ -7,6 +7,12 @@
 /* Chunks that are taken out of the store at a time to be put back changed: so many, and so many bytes. */
 enum { TAKEN_AT_ONCE = 256, TAKEN_BYTES = 4 << 20 };
 
+/* An image that lies in a row of chunks. */
+typedef struct entry {
+    int stack, number; /* of the batch, of the stack */
+    const mc_cube_image *image;
+} entry;
+
 typedef struct writing {
     mc_cube_writer *writer;
     const mc_cube_shape *shape; /* of the level that is written */
@@ -14,6 +20,8 @@ typedef struct writing {
     mc_spool *spool;
     mc_cube_overview *overview; /* of the next level; NULL: there is none */
     mc_cube_report *report;
+    entry *row; /* images of the row of chunks that is written, in the order of the batch */
+    int row_count;
     /* A chunk that is being made. */
     uint8_t *data, *cover, *block, *masks;
     mc_cover *covers;
@@ -24,20 +32,40 @@ typedef struct writing {
     apr_pool_t *scratch;
 } writing;
 
+/* The images of a row with the same chunk number t: entries from first to before end. */
+typedef struct group {
+    int t, first, end;
+} group;
+
 /* A chunk's place and size. */
 typedef struct spot {
-    int t, y, x;
+    const group *group;
+    int y, x;
     size_t pixels, bytes; /* of one date */
 } spot;
 
-static bool
-is_touched(const mc_cube_batch *batch, const spot *at)
+static int
+t_of(const writing *w, int index)
 {
-    for (int i = 0; i < batch->count; i++)
-        if (!batch->stacks[i].failed && batch->stacks[i].date.t == at->t)
-            for (int j = 0; j < batch->stacks[i].count; j++)
-                if (mc_cube_image_shows(&batch->stacks[i].images[j], at->x, at->y))
-                    return true;
+    return w->batch->stacks[w->row[index].stack].date.t;
+}
+
+/* The one that begins with an entry; an empty one behind the last. */
+static group
+group_at(const writing *w, int first)
+{
+    group g = { first < w->row_count ? t_of(w, first) : 0, first, first };
+    while (g.end < w->row_count && t_of(w, g.end) == g.t)
+        g.end++;
+    return g;
+}
+
+static bool
+is_touched(const writing *w, const group *g, int y, int x)
+{
+    for (int i = g->first; i < g->end; i++)
+        if (mc_cube_image_shows(w->row[i].image, x, y))
+            return true;
     return false;
 }
 
@@ -71,18 +99,15 @@ lay(writing *w, const spot *at, int slot, const uint8_t *samples, const uint8_t 
 }
 
 static mc_error *
-lay_stack(writing *w, const spot *at, const mc_cube_stack *stack)
+lay_image(writing *w, const spot *at, const mc_cube_image *image, int slot)
 {
-    for (int i = 0; i < stack->count; i++) {
-        const mc_cube_image *image = &stack->images[i];
-        const uint8_t *samples;
-        if (!mc_cube_image_shows(image, at->x, at->y))
-            continue;
-        bool some = image->covers[mc_cube_image_chunk(image, at->x, at->y)] == MC_COVER_SOME;
-        MC_TRY(mc_spool_look(&samples, w->spool, mc_cube_image_offset(image, w->shape, at->x, at->y),
-                             some ? mc_block_size(at->pixels, w->shape->bands) : at->bytes, w->block, w->writer->pool));
-        lay(w, at, stack->date.slot, samples, some ? samples + at->bytes : NULL);
-    }
+    const uint8_t *samples;
+    if (!mc_cube_image_shows(image, at->x, at->y))
+        return MC_OK;
+    bool some = image->covers[mc_cube_image_chunk(image, at->x, at->y)] == MC_COVER_SOME;
+    MC_TRY(mc_spool_look(&samples, w->spool, mc_cube_image_offset(image, w->shape, at->x, at->y),
+                         some ? mc_block_size(at->pixels, w->shape->bands) : at->bytes, w->block, w->writer->pool));
+    lay(w, at, slot, samples, some ? samples + at->bytes : NULL);
     return MC_OK;
 }
 
@@ -92,14 +117,14 @@ lay_old(writing *w, const spot *at, const mc_cube_chunk *old, int *slots)
 {
     *slots = (int)(old->data_size / at->bytes);
     if (old->data_size % at->bytes != 0 || *slots > w->shape->chunk_dates)
-        return mc_error_create(w->writer->pool, MC_ERR_CORRUPT, "chunk %d in column %d, row %d has %lu bytes", at->t,
-                               at->x, at->y, (unsigned long)old->data_size);
+        return mc_error_create(w->writer->pool, MC_ERR_CORRUPT, "chunk %d in column %d, row %d has %lu bytes",
+                               at->group->t, at->x, at->y, (unsigned long)old->data_size);
     for (int slot = 0; slot < *slots; slot++) {
         mc_cover cover;
         const uint8_t *mask = NULL;
         if (!mc_cover_read(&cover, &mask, old->cover, old->cover_size, slot, at->pixels))
             return mc_error_create(w->writer->pool, MC_ERR_CORRUPT, "chunk %d in column %d, row %d cannot be read",
-                                   at->t, at->x, at->y);
+                                   at->group->t, at->x, at->y);
         if (cover != MC_COVER_NONE)
             lay(w, at, slot, (const uint8_t *)old->data + (size_t)slot * at->bytes,
                 cover == MC_COVER_SOME ? mask : NULL);
@@ -107,22 +132,29 @@ lay_old(writing *w, const spot *at, const mc_cube_chunk *old, int *slots)
     return MC_OK;
 }
 
-/* What the chunk is at the dates of the batch. */
+/* The images of one date: what they make of the chunk, and that again for the level above. */
+static mc_error *
+lay_date(writing *w, const spot *at, int first, int end)
+{
+    int slot = w->batch->stacks[w->row[first].stack].date.slot;
+    const uint8_t *samples = w->data + (size_t)slot * at->bytes;
+    const uint8_t *mask = w->masks + (size_t)slot * mc_mask_size(at->pixels);
+    for (int i = first; i < end; i++)
+        MC_TRY(lay_image(w, at, w->row[i].image, slot));
+    for (int i = first; i < end && w->overview != NULL; i++)
+        if (mc_cube_image_shows(w->row[i].image, at->x, at->y))
+            MC_TRY(mc_cube_overview_add(w->overview, w->row[i].stack, w->row[i].number, at->x, at->y, samples,
+                                        w->covers[slot] == MC_COVER_ALL ? NULL : mask, w->writer->pool));
+    return MC_OK;
+}
+
 static mc_error *
 lay_new(writing *w, const spot *at)
 {
-    for (int i = 0; i < w->batch->count; i++) {
-        const mc_cube_stack *stack = &w->batch->stacks[i];
-        int slot = stack->date.slot;
-        if (stack->failed || stack->date.t != at->t)
-            continue;
-        MC_TRY(lay_stack(w, at, stack));
-        if (w->overview == NULL || w->covers[slot] == MC_COVER_NONE)
-            continue;
-        MC_TRY(mc_cube_overview_add(
-            w->overview, w->batch, i, at->x, at->y, w->data + (size_t)slot * at->bytes,
-            w->covers[slot] == MC_COVER_ALL ? NULL : w->masks + (size_t)slot * mc_mask_size(at->pixels),
-            w->writer->pool));
+    for (int first = at->group->first, end; first < at->group->end; first = end) {
+        for (end = first + 1; end < at->group->end && w->row[end].stack == w->row[first].stack;)
+            end++;
+        MC_TRY(lay_date(w, at, first, end));
     }
     return MC_OK;
 }
@@ -146,7 +178,7 @@ put(writing *w, const spot *at, const mc_cube_chunk *old)
         if (w->covers[i] == MC_COVER_NONE)
             memset(w->data + (size_t)i * at->bytes, 0, at->bytes);
     mc_cube_chunk chunk = {
-        .t = at->t, .y = at->y + w->shape->first_row, .x = at->x, .cover = w->cover, .data = w->data
+        .t = at->group->t, .y = at->y + w->shape->first_row, .x = at->x, .cover = w->cover, .data = w->data
     };
     chunk.cover_size = mc_cover_write(w->cover, w->covers, w->mask_list, slots, at->pixels);
     chunk.data_size = (size_t)slots * at->bytes;
@@ -156,11 +188,11 @@ put(writing *w, const spot *at, const mc_cube_chunk *old)
 }
 
 static spot
-spot_of(const writing *w, int t, int y, int x)
+spot_of(const writing *w, const group *g, int y, int x)
 {
     mc_cube_window window = mc_chunk_window(w->shape, x, y);
     size_t pixels = mc_window_pixels(&window);
-    return (spot){ t, y, x, pixels, pixels * (size_t)w->shape->bands };
+    return (spot){ g, y, x, pixels, pixels * (size_t)w->shape->bands };
 }
 
 /* --- chunks that are there already -------------------------------------------------------------------------------- */
@@ -179,33 +211,29 @@ remember(void *baton, const mc_cube_chunk *chunk)
 
 /* Columns x0 <= x < x1, all of which change. */
 static mc_error *
-change_run(writing *w, int t, int y, int x0, int x1)
+change_run(writing *w, const group *g, int y, int x0, int x1)
 {
     apr_pool_clear(w->scratch);
     memset(w->old, 0, sizeof(*w->old) * TAKEN_AT_ONCE);
     w->run_x0 = x0;
-    MC_TRY(w->writer->ops->take_out(w->writer, t, y + w->shape->first_row, x0, x1, remember, w));
+    MC_TRY(w->writer->ops->take_out(w->writer, g->t, y + w->shape->first_row, x0, x1, remember, w));
     for (int x = x0; x < x1; x++) {
-        spot at = spot_of(w, t, y, x);
+        spot at = spot_of(w, g, y, x);
         MC_TRY(put(w, &at, w->old[x - x0].data == NULL ? NULL : &w->old[x - x0]));
     }
     return MC_OK;
 }
 
 static mc_error *
-change_row(writing *w, int t, int y, int x0, int x1)
+change_row(writing *w, const group *g, int y, int x0, int x1)
 {
     for (int x = x0, end; x < x1; x = end) {
-        spot at = spot_of(w, t, y, x);
         end = x + 1;
-        if (!is_touched(w->batch, &at))
+        if (!is_touched(w, g, y, x))
             continue;
-        for (; end < x1 && end - x < w->run_most; end++) {
-            at = spot_of(w, t, y, end);
-            if (!is_touched(w->batch, &at))
-                break;
-        }
-        MC_TRY(change_run(w, t, y, x, end));
+        while (end < x1 && end - x < w->run_most && is_touched(w, g, y, end))
+            end++;
+        MC_TRY(change_run(w, g, y, x, end));
     }
     return MC_OK;
 }
@@ -217,7 +245,10 @@ get_ready(writing *w, apr_pool_t *pool)
 {
     size_t dates = (size_t)w->shape->chunk_dates;
     size_t pixels = (size_t)w->shape->chunk_width * (size_t)w->shape->chunk_height;
-    size_t bytes = pixels * (size_t)w->shape->bands;
+    size_t bytes = pixels * (size_t)w->shape->bands, images = 1;
+    for (int i = 0; i < w->batch->count; i++)
+        images += (size_t)w->batch->stacks[i].count;
+    w->row = apr_palloc(pool, sizeof(*w->row) * images);
     w->data = apr_palloc(pool, bytes * dates);
     w->block = apr_palloc(pool, mc_block_size(pixels, w->shape->bands));
     w->cover = apr_palloc(pool, mc_cover_size((int)dates, pixels));
@@ -244,19 +275,22 @@ rows_of(int *first, int *end, const mc_cube_batch *batch)
         }
 }
 
-/* Columns that images of the batch lie in, in row y. */
+/* Makes w->row the images of row y, and finds the columns that they lie in. */
 static void
-columns_of(int *first, int *end, const mc_cube_batch *batch, int y)
+find_row(writing *w, int y, int *first, int *end)
 {
+    const mc_cube_batch *batch = w->batch;
     *first = INT32_MAX;
     *end = 0;
+    w->row_count = 0;
     for (int i = 0; i < batch->count; i++)
         for (int j = 0; j < batch->stacks[i].count && !batch->stacks[i].failed; j++) {
-            const mc_cube_window *one = &batch->stacks[i].images[j].chunks;
-            if (y < one->y0 || y >= one->y1)
+            const mc_cube_image *image = &batch->stacks[i].images[j];
+            if (y < image->chunks.y0 || y >= image->chunks.y1)
                 continue;
-            *first = one->x0 < *first ? one->x0 : *first;
-            *end = one->x1 > *end ? one->x1 : *end;
+            w->row[w->row_count++] = (entry){ i, j, image };
+            *first = image->chunks.x0 < *first ? image->chunks.x0 : *first;
+            *end = image->chunks.x1 > *end ? image->chunks.x1 : *end;
         }
 }
 
@@ -265,9 +299,9 @@ static mc_error *
 add_row(writing *w, int y, int x0, int x1)
 {
     for (int x = x0; x < x1; x++)
-        for (int t = w->batch->first_t; t < w->batch->end_t; t++) {
-            spot at = spot_of(w, t, y, x);
-            if (is_touched(w->batch, &at))
+        for (group g = group_at(w, 0); g.first < g.end; g = group_at(w, g.end)) {
+            spot at = spot_of(w, &g, y, x);
+            if (is_touched(w, &g, y, x))
                 MC_TRY(put(w, &at, NULL));
         }
     return MC_OK;
@@ -279,11 +313,11 @@ write_level(writing *w)
     int first, end, x0, x1;
     rows_of(&first, &end, w->batch);
     for (int y = first; y < end; y++) {
-        columns_of(&x0, &x1, w->batch, y);
+        find_row(w, y, &x0, &x1);
         if (!w->batch->patch)
             MC_TRY(add_row(w, y, x0, x1));
-        for (int t = w->batch->first_t; t < w->batch->end_t && w->batch->patch; t++)
-            MC_TRY(change_row(w, t, y, x0, x1));
+        for (group g = group_at(w, 0); w->batch->patch && g.first < g.end; g = group_at(w, g.end))
+            MC_TRY(change_row(w, &g, y, x0, x1));
     }
     return MC_OK;
 }

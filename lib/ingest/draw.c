@@ -113,13 +113,20 @@ halve_any(uint8_t *out, const uint8_t *a, const uint8_t *b, int width)
     }
 }
 
+static void
+choose_first(uint8_t *out, const uint8_t *a, const uint8_t *b, int width)
+{
+    for (int x = 0; x < width; x += 2, out += 4, a += 8, b += 8)
+        memcpy(out, a[3] != 0 ? a : a[7] != 0 ? a + 4 : b[3] != 0 ? b : b + 4, 4);
+}
+
 void
-mc_draw_half(mc_pixels *tile, int left, int top, mc_pixels *below)
+mc_draw_half(mc_pixels *tile, int left, int top, mc_pixels *below, bool nearest)
 {
     bool opaque = mc_pixels_opacity(below) == MC_OPAQUE;
     for (int y = 0; y < below->height / 2; y++) {
         uint8_t *out = tile->data + (size_t)(top + y) * tile->stride + (size_t)left * 4;
         const uint8_t *in = below->data + (size_t)(2 * y) * below->stride;
-        (opaque ? halve_opaque : halve_any)(out, in, in + below->stride, below->width);
+        (nearest ? choose_first : opaque ? halve_opaque : halve_any)(out, in, in + below->stride, below->width);
     }
 }

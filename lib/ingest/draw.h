@@ -30,10 +30,10 @@ void mc_draw_mean(bool *changed, mc_pixels *tile, const mc_pixels *rows, int fir
 mc_error *mc_draw_points(bool *changed, mc_pixels *tile, const mc_draw *draw, int x, int y, mc_ctx *ctx) MC_CHECKED;
 
 /*
- * The mean of each 2 x 2 pixels of `below`, into a quarter of `tile`, whose corner is left, top: the mean of those that
- * hold data, nothing where none does.
+ * Each 2 x 2 pixels of `below`, into a quarter of `tile`, whose corner is left, top: the mean of those that hold data,
+ * or the first of them by rows where values are to stay what they are (`nearest`); nothing where none does.
  */
-void mc_draw_half(mc_pixels *tile, int left, int top, mc_pixels *below);
+void mc_draw_half(mc_pixels *tile, int left, int top, mc_pixels *below, bool nearest);
 
 /* Fills what is empty in `tile` from `stored`, of the same size. */
 void mc_draw_under(mc_pixels *tile, const mc_pixels *stored);

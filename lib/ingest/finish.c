@@ -54,6 +54,15 @@ read_stored(mc_pixels **pixels, const mc_ingest *ingest, int z, int x, int y, mc
     return mc_error_wrap(ctx->pool, error, error->kind, "the stored tile z%d x%d y%d cannot be read", z, x, y);
 }
 
+/* A tile, halved, in the one above it. */
+static void
+draw_above(const mc_ingest *ingest, mc_pixels *above, int quarter, mc_pixels *pixels)
+{
+    const mc_grid *grid = ingest->plan.link->grid;
+    mc_draw_half(above, quarter % 2 * grid->tile_width / 2, quarter / 2 * grid->tile_height / 2, pixels,
+                 ingest->plan.resample == MC_INGEST_NEAREST);
+}
+
 /* Quarters that no image has changed, from the tiles below as they are stored. */
 static mc_error *
 add_quarters(const mc_ingest *ingest, mc_partial *tile, mc_ctx *ctx)
@@ -67,7 +76,7 @@ add_quarters(const mc_ingest *ingest, mc_partial *tile, mc_ctx *ctx)
             continue;
         MC_TRY(read_stored(&stored, ingest, tile->at.z + 1, x, y, ctx));
         if (stored != NULL)
-            mc_draw_half(tile->pixels, quarter % 2 * grid->tile_width / 2, quarter / 2 * grid->tile_height / 2, stored);
+            draw_above(ingest, tile->pixels, quarter, stored);
     }
     tile->pixels->opacity = MC_OPACITY_UNKNOWN;
     return MC_OK;
@@ -123,14 +132,11 @@ encode(mc_put *put, const mc_ingest *ingest, mc_pixels *pixels, mc_ctx *ctx)
 mc_error *
 mc_ingest_finish(mc_put *put, const mc_ingest *ingest, mc_partial *tile, mc_partial *above, mc_ctx *ctx)
 {
-    const mc_grid *grid = ingest->plan.link->grid;
     mc_put made = { .key = mc_ingest_key(ingest, tile->at.z, tile->at.x, tile->at.y) };
     MC_TRY(complete(ingest, tile, ctx));
-    if (above != NULL) {
-        int quarter = mc_ingest_quarter(grid, tile->at.x, tile->at.y);
-        mc_draw_half(above->pixels, quarter % 2 * grid->tile_width / 2, quarter / 2 * grid->tile_height / 2,
-                     tile->pixels);
-    }
+    if (above != NULL)
+        draw_above(ingest, above->pixels, mc_ingest_quarter(ingest->plan.link->grid, tile->at.x, tile->at.y),
+                   tile->pixels);
     MC_TRY(encode(&made, ingest, tile->pixels, ctx));
     mc_buf_ref(made.data);
     *put = made;

@@ -131,9 +131,11 @@ read_prj_file(mc_raster *raster, apr_pool_t *pool)
             return mc_error_create(pool, error->kind, "its file %s: %s", name, mc_error_chain(error, pool));
         if (text == NULL || strlen(text) != size)
             continue;
-        apr_collapse_spaces(text, text);
-        if (text[0] != '\0') {
-            raster->info.srs = apr_pstrdup(raster->pool, text);
+        const char *from = text + strspn(text, " \t\r\n");
+        for (size_t end = strlen(from); end > 0 && isspace((unsigned char)from[end - 1]);)
+            text[(size_t)(from - text) + --end] = '\0';
+        if (from[0] != '\0') {
+            raster->info.srs = apr_pstrdup(raster->pool, from);
             return MC_OK;
         }
     }

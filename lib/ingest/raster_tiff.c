@@ -116,20 +116,42 @@ read_place(mc_raster *raster, TIFF *tiff, apr_pool_t *pool)
     return MC_OK;
 }
 
-/* GDAL's tag of the value that means nothing; only of 8-bit samples, where it is a colour. */
+/* The colour of an entry of a palette, as libtiff shows it: entries have 16 bits, or 8 where none has more. */
+static bool
+palette_color(uint8_t rgb[3], TIFF *tiff, unsigned bits, unsigned index)
+{
+    uint16_t *maps[3] = { NULL };
+    uint16_t all = 0;
+    if (index >= 1U << bits || !TIFFGetField(tiff, TIFFTAG_COLORMAP, &maps[0], &maps[1], &maps[2]))
+        return false;
+    for (int band = 0; band < 3; band++)
+        for (unsigned i = 0; i < 1U << bits; i++)
+            all |= maps[band][i];
+    for (int band = 0; band < 3; band++)
+        rgb[band] = (uint8_t)(all < 256 ? maps[band][index] : maps[band][index] >> 8);
+    return true;
+}
+
+/* GDAL's tag of the value that means nothing: of an index its colour; of grey and colours only of 8 bits, where it is
+ * one. */
 static void
 read_no_data(mc_raster *raster, TIFF *tiff)
 {
     char *text = NULL;
     double value;
-    uint16_t bits = 0;
+    uint16_t bits = 0, photometric = PHOTOMETRIC_MINISBLACK;
     if (raster->options.has_no_data || !TIFFGetField(tiff, TAG_NO_DATA, &text) || text == NULL ||
-        !TIFFGetField(tiff, TIFFTAG_BITSPERSAMPLE, &bits) || bits != 8 || !mc_parse_double(&value, text))
+        !TIFFGetField(tiff, TIFFTAG_BITSPERSAMPLE, &bits) || bits > 8 || !mc_parse_double(&value, text))
         return;
-    if (value < 0 || value > 255 || value != (double)(int)value)
+    if (!(value >= 0 && value <= 255) || value != (double)(int)value)
         return;
-    raster->options.has_no_data = true;
-    memset(raster->options.no_data, (int)value, 3);
+    TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric);
+    if (photometric == PHOTOMETRIC_PALETTE) {
+        raster->options.has_no_data = palette_color(raster->options.no_data, tiff, bits, (unsigned)value);
+        return;
+    }
+    raster->options.has_no_data = bits == 8;
+    memset(raster->options.no_data, photometric == PHOTOMETRIC_MINISWHITE ? 255 - (int)value : (int)value, 3);
 }
 
 static mc_error *

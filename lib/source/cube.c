@@ -1,6 +1,6 @@
 /*
  * The source "cube": maps of a cube at one date. Pixels of the cube are taken as they are, or blended by their
- * distance; where a map shows many of them in one of its own, they are averaged before.
+ * distance; where a map shows many of them in one of its own, across or down, they are averaged before.
  */
 #include "source/cube.h"
 
@@ -80,30 +80,32 @@ whole_range(int *first, int *end, double from, double to, int step, int limit)
     *end = high < 0 ? 0 : high > limit ? limit : (int)high;
 }
 
+/* How many pixels of a level are averaged to one before the map is interpolated between these. */
+typedef struct steps {
+    int x, y;
+} steps;
+
 /*
- * The level that a map is made of, and how many of its pixels, along each side, are averaged to one; the same all over
- * the cube, so that maps beside each other fit. Of 2, 3, 4, 6, 8, 12, ... pixels of the cube the most that one of the
- * map has: what is left for interpolation is less than a half more. (Overviews are means, so not for nearest.)
+ * The level that a map is made of; the same all over the cube, so that maps beside each other fit. Of 2, 3, 4, 6, 8,
+ * 12, ... pixels of the cube the most that one of the map has, where 3 are three of a finer level: what is left for
+ * interpolation is less than a half more. (Overviews are means, so not for nearest.)
  */
 static int
-choose_level(int *step, const mc_cube_source *source, const mc_cube_view *view)
+choose_level(const mc_cube_source *source, const mc_cube_view *view)
 {
     double least = view->step_x < view->step_y ? view->step_x : view->step_y;
-    int most = source->cube->overview_count, level = 0;
-    *step = 1;
-    if (source->resample == MC_NEAREST || least < 2)
-        return 0;
-    while (level < most && least >= 2) {
+    int level = 0;
+    while (source->resample != MC_NEAREST && level < source->cube->overview_count && least >= 2) {
         least /= 2;
         level++;
     }
-    if (least >= 2) /* beyond the last */
-        *step = least > 4096 ? 4096 : (int)least;
-    else if (least >= 1.5) {
-        *step = 3;
-        level--;
-    }
-    return level;
+    return level > 0 && least >= 1.5 && least < 2 ? level - 1 : level;
+}
+
+static int
+choose_step(const mc_cube_source *source, double pixels)
+{
+    return source->resample == MC_NEAREST || pixels < 2 ? 1 : pixels > 4096 ? 4096 : (int)pixels;
 }
 
 /* In pixels of the level. */
@@ -115,14 +117,14 @@ at_level(const mc_cube_view *view, int level)
 }
 
 static mc_error *
-choose_window(mc_cube_window *window, const mc_cube_source *source, int level, const mc_cube_view *view, int step,
+choose_window(mc_cube_window *window, const mc_cube_source *source, int level, const mc_cube_view *view, steps step,
               const mc_render *wanted, apr_pool_t *pool)
 {
     const mc_cube_shape *shape = mc_cube_level(source->cube, level);
-    whole_range(&window->x0, &window->x1, view->left - step, view->left + view->step_x * wanted->width + step, step,
-                shape->width);
-    whole_range(&window->y0, &window->y1, view->top - step, view->top + view->step_y * wanted->height + step, step,
-                shape->height);
+    whole_range(&window->x0, &window->x1, view->left - step.x, view->left + view->step_x * wanted->width + step.x,
+                step.x, shape->width);
+    whole_range(&window->y0, &window->y1, view->top - step.y, view->top + view->step_y * wanted->height + step.y,
+                step.y, shape->height);
     int64_t pixels = (int64_t)(window->x1 - window->x0) * (window->y1 - window->y0);
     if (pixels > MOST_PIXELS)
         return mc_error_create(pool, MC_ERR_LIMIT,
@@ -149,9 +151,10 @@ to_bgra(uint8_t bgra[4], const uint8_t *sample, int bands)
 /* What is made of the runs of a window. */
 typedef struct drawing {
     const mc_cube_window *window;
-    int bands, step;
+    int bands;
+    steps step;
     mc_pixels *pixels;
-    uint32_t *sums; /* B, G, R, A of each of the pixels: where `step` of them make one */
+    uint32_t *sums; /* B, G, R, A of each of the pixels: where several make one */
     /* nearest: the map's columns that column x of the window shows in are columns[x] to before columns[x + 1]. */
     const int *columns, *rows;
 } drawing;
@@ -177,12 +180,12 @@ static void
 add_run(void *baton, const mc_cube_run *run)
 {
     const drawing *d = baton;
-    uint32_t *row = d->sums + (size_t)((run->y - d->window->y0) / d->step) * (size_t)d->pixels->width * 4;
+    uint32_t *row = d->sums + (size_t)((run->y - d->window->y0) / d->step.y) * (size_t)d->pixels->width * 4;
     for (int i = 0; i < run->count; i++) {
         uint8_t bgra[4];
         if (!mc_cube_run_knows(run, i))
             continue;
-        uint32_t *sum = row + (size_t)((run->x + i - d->window->x0) / d->step) * 4;
+        uint32_t *sum = row + (size_t)((run->x + i - d->window->x0) / d->step.x) * 4;
         to_bgra(bgra, run->samples + i * d->bands, d->bands);
         for (int band = 0; band < 4; band++)
             sum[band] += bgra[band];
@@ -204,7 +207,7 @@ average(const drawing *d)
         for (int x = 0; x < d->pixels->width; x++) {
             const uint32_t *sum = d->sums + ((size_t)y * (size_t)d->pixels->width + (size_t)x) * 4;
             uint64_t count =
-                (uint64_t)least(d->step, across - x * d->step) * (uint64_t)least(d->step, down - y * d->step);
+                (uint64_t)least(d->step.x, across - x * d->step.x) * (uint64_t)least(d->step.y, down - y * d->step.y);
             for (int band = 0; band < 4; band++)
                 pixel_at(d, x, y)[band] = (uint8_t)((sum[band] + count / 2) / count);
         }
@@ -212,20 +215,21 @@ average(const drawing *d)
 
 static mc_error *
 draw_bilinear(mc_pixels *map, const mc_cube *cube, int level, int64_t time_us, const mc_cube_window *window,
-              const mc_cube_view *view, int step, mc_ctx *ctx, apr_pool_t *pool)
+              const mc_cube_view *view, steps step, mc_ctx *ctx, apr_pool_t *pool)
 {
     drawing d = { .window = window, .bands = cube->shape.bands, .step = step };
-    MC_TRY(mc_pixels_create(&d.pixels, (window->x1 - window->x0 + step - 1) / step,
-                            (window->y1 - window->y0 + step - 1) / step, true, pool));
+    bool several = step.x > 1 || step.y > 1;
+    MC_TRY(mc_pixels_create(&d.pixels, (window->x1 - window->x0 + step.x - 1) / step.x,
+                            (window->y1 - window->y0 + step.y - 1) / step.y, true, pool));
     mc_pixels_attach(d.pixels, pool);
-    if (step > 1)
+    if (several)
         d.sums = apr_pcalloc(pool, (size_t)d.pixels->width * (size_t)d.pixels->height * 4 * sizeof(*d.sums));
-    MC_TRY(mc_cube_scan(cube, level, time_us, window, step > 1 ? add_run : copy_run, &d, ctx, pool));
-    if (step > 1)
+    MC_TRY(mc_cube_scan(cube, level, time_us, window, several ? add_run : copy_run, &d, ctx, pool));
+    if (several)
         average(&d);
     d.pixels->opacity = MC_OPACITY_UNKNOWN;
-    mc_pixels_resample(map, d.pixels, (view->left - window->x0) / step, (view->top - window->y0) / step,
-                       view->step_x / step, view->step_y / step, MC_BILINEAR);
+    mc_pixels_resample(map, d.pixels, (view->left - window->x0) / step.x, (view->top - window->y0) / step.y,
+                       view->step_x / step.x, view->step_y / step.y, MC_BILINEAR);
     return MC_OK;
 }
 
@@ -262,7 +266,7 @@ static mc_error *
 draw_nearest(mc_pixels *map, const mc_cube *cube, int64_t time_us, const mc_cube_window *window,
              const mc_cube_view *view, mc_ctx *ctx, apr_pool_t *pool)
 {
-    drawing d = { .window = window, .bands = cube->shape.bands, .step = 1, .pixels = map };
+    drawing d = { .window = window, .bands = cube->shape.bands, .pixels = map };
     d.columns = positions(view->left, view->step_x, map->width, window->x0, window->x1, pool);
     d.rows = positions(view->top, view->step_y, map->height, window->y0, window->y1, pool);
     map->opacity = MC_OPACITY_UNKNOWN;
@@ -294,7 +298,7 @@ find_time(int64_t *time_us, const mc_cube_source *source, const mc_render *wante
 
 static mc_error *
 draw(mc_pixels *map, const mc_cube_source *source, int level, const mc_cube_view *view, const mc_cube_window *window,
-     int step, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+     steps step, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     int64_t time_us = 0;
     MC_TRY(find_time(&time_us, source, wanted, ctx, pool));
@@ -311,8 +315,9 @@ cube_render(mc_rendered *map, mc_source *base, const mc_render *wanted, mc_ctx *
     mc_cube_view view;
     mc_cube_window window;
     MC_TRY(mc_cube_source_view(&view, source, wanted, pool));
-    int step, level = choose_level(&step, source, &view);
+    int level = choose_level(source, &view);
     view = at_level(&view, level);
+    const steps step = { choose_step(source, view.step_x), choose_step(source, view.step_y) };
     MC_TRY(choose_window(&window, source, level, &view, step, wanted, pool));
     MC_TRY(mc_pixels_create(&map->pixels, wanted->width, wanted->height, true, pool));
     mc_pixels_attach(map->pixels, pool);

@@ -124,7 +124,7 @@ class World:
                 total, weight = total + four * w, weight + w
         return (total / numpy.maximum(weight, 1e-9) + .5).astype(numpy.uint8)
 
-    def overviews(self):
+    def overviews(self, how="mean"):
         for z in range(self.finest - 1, -1, -1):
             below = self.levels[z + 1]
             half = below.shape[0] // 2
@@ -132,7 +132,8 @@ class World:
             data = four[..., 3] > 0
             count = data.sum(-1)
             mean = ((four * data[..., None]).sum(2) + (count // 2)[..., None]) // numpy.maximum(count, 1)[..., None]
-            self.levels[z] = mean.astype(numpy.uint8)
+            first = numpy.take_along_axis(four, data.argmax(-1)[..., None, None], 2)[..., 0, :] * (count > 0)[..., None]
+            self.levels[z] = (mean if how == "mean" else first).astype(numpy.uint8)
         return self
 
     def tiles(self, origin="bottom-left"):

@@ -26,6 +26,14 @@ from postgres import Postgres, program
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", ROOT / "build" / "release"))
 WIDTH, HEIGHT, RESOLUTION = 100, 70, 100
 STORES = ("postgresql", "sqlite3")
+DEGREES = """GEOGCS["GCS_WGS_1984",DATUM["D_WGS_1984",SPHEROID["WGS_1984",6378137.0,298.257223563]],
+  PRIMEM["Greenwich",0.0],UNIT["Degree",0.0174532925199433]]"""
+UTM = f"""PROJCS["WGS_1984_UTM_Zone_32N",{DEGREES},PROJECTION["Transverse_Mercator"],PARAMETER["False_Easting",500000.0],
+  PARAMETER["False_Northing",0.0],PARAMETER["Central_Meridian",9.0],PARAMETER["Scale_Factor",0.9996],
+  PARAMETER["Latitude_Of_Origin",0.0],UNIT["Meter",1.0]]"""
+WEB_MERCATOR = f"""PROJCS["WGS_1984_Web_Mercator_Auxiliary_Sphere",{DEGREES},PROJECTION["Mercator_Auxiliary_Sphere"],
+  PARAMETER["False_Easting",0.0],PARAMETER["False_Northing",0.0],PARAMETER["Central_Meridian",0.0],
+  PARAMETER["Standard_Parallel_1",0.0],PARAMETER["Auxiliary_Sphere_Type",0.0],UNIT["Meter",1.0]]"""
 
 
 @pytest.fixture(scope="module")
@@ -303,6 +311,10 @@ def test_scales_between(tmp_path, database, server_of):
     query = map_query(cube, "2024-01-01").replace("WIDTH=100&HEIGHT=70", "WIDTH=50&HEIGHT=35")
     means = array.reshape(35, 2, 50, 2, 3).mean((1, 3))
     assert abs(picture(server.get("/", query))[..., :3] - means).max() <= 1
+    for width, height in ((100, 7), (10, 70), (50, 7)):  # of another scale across than down
+        query = map_query(cube, "2024-01-01").replace("WIDTH=100&HEIGHT=70", f"WIDTH={width}&HEIGHT={height}")
+        means = array.reshape(height, 70 // height, width, 100 // width, 3).mean((1, 3))
+        assert abs(picture(server.get("/", query))[..., :3] - means).max() <= 1, (width, height)
     whole = picture(server.get("/", map_query(cube, None).replace("WIDTH=100&HEIGHT=70", "WIDTH=300&HEIGHT=210")))
     left = map_query(cube, None, 0, 0, 50, 70).replace("WIDTH=50&HEIGHT=70", "WIDTH=150&HEIGHT=210")
     assert abs(picture(server.get("/", left)).astype(int) - whole[:, :150]).max() <= 1
@@ -522,7 +534,10 @@ def test_bad_images_are_named_and_left_out(tmp_path, database, server_of):
     nonsense = tmp_path / "nonsense_20240109.png"
     nonsense.write_bytes(b"this is no image")
     missing = tmp_path / "missing_20240110.png"
-    bad = [cut, other, between, outside, nowhere, twice[1], nonsense, missing]
+    elsewhere = cube.image(noise(11), name="elsewhere_20240111.png")
+    elsewhere.with_suffix(".prj").write_text(UTM)
+    good[0].with_suffix(".prj").write_text(WEB_MERCATOR)
+    bad = [cut, other, between, outside, nowhere, twice[1], nonsense, missing, elsewhere]
     paths = [good[0], *bad, beside, twice[0], good[1]]
     done = cube.run("--time", "_%Y%m%d", *paths)
     assert done.returncode == 3, done.stderr
@@ -531,7 +546,7 @@ def test_bad_images_are_named_and_left_out(tmp_path, database, server_of):
     for path in bad:
         assert any(str(path) in line for line in told), path
     assert cube.listed() == ["2024-01-01", "2024-01-02"]
-    assert "10 images were left out" in done.stdout
+    assert "11 images were left out" in done.stdout
     server = server_of(cube)
     cube.lay("2024-01-02", noise(2))
     assert (shown(server, cube, None) == cube.dates["2024-01-02"]).all()

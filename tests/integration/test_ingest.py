@@ -33,10 +33,10 @@ def mosaic(folder, world, how="nearest", scale=1.0):
 
 
 @pytest.mark.parametrize("origin", ORIGINS)
-def test_nearest_is_exact_in_every_level(tmp_path, origin):
+def test_nearest_keeps_values_in_every_level(tmp_path, origin):
     site, world = Site(tmp_path, origin), World()
     site.good("png", "--resample", "nearest", *mosaic(tmp_path, world))
-    compare(site.tiles("png"), world.overviews().tiles(origin))
+    compare(site.tiles("png"), world.overviews("nearest").tiles(origin))
 
 
 @pytest.mark.parametrize("scale", [1.3717, 1.9031])
@@ -101,11 +101,11 @@ def test_threads_and_memory_change_nothing(tmp_path):
 def test_a_corrected_image_updates_the_tiles_it_touches(site, tmp_path):
     world = World()
     paths = mosaic(tmp_path, world)
-    site.good("png", "--resample", "nearest", *paths)
+    site.good("png", *paths)
     before = site.tiles("png")
     corrected = picture(310, 210, 77)
     save(paths[3], corrected, 300, 900)
-    site.good("png", "--resample", "nearest", paths[3])
+    site.good("png", paths[3])
     compare(site.tiles("png"), world.draw(corrected, 300, 900).overviews().tiles())
     changed = {key for key, data in site.tiles("png").items() if before.get(key) != data}
     for z, x, y in changed:
@@ -161,12 +161,19 @@ def test_turned_and_flipped_images(site, tmp_path):
     compare(other.tiles("png"), turned.tiles())
 
 
-def geotiff(path, pixels, epsg, left, top, scale, options=(), bands=3):
+def geotiff(path, pixels, epsg, left, top, scale, options=(), bands=3, palette=None, nothing=None):
     raster = gdal.GetDriverByName("GTiff").Create(str(path), pixels.shape[1], pixels.shape[0], bands, options=options)
     raster.SetGeoTransform((left, scale, 0, top, 0, -scale))
     system = osr.SpatialReference()
     system.ImportFromEPSG(epsg)
     raster.SetProjection(system.ExportToWkt())
+    if palette is not None:
+        table = gdal.ColorTable()
+        for i, color in enumerate(palette):
+            table.SetColorEntry(i, (*color, 255))
+        raster.GetRasterBand(1).SetColorTable(table)
+    if nothing is not None:
+        raster.GetRasterBand(1).SetNoDataValue(nothing)
     for band in range(bands):
         raster.GetRasterBand(band + 1).WriteArray(pixels[..., band])
     return path
@@ -181,7 +188,7 @@ def test_forms_of_tiff(site, tmp_path, options):
     compare(site.tiles("png"), World().draw(pixels, 77, 900).overviews().tiles())
 
 
-def test_grey_alpha_and_palette_tiff(site, tmp_path):
+def test_grey_and_alpha_tiff(site, tmp_path):
     pixels = picture(64, 64, 10)
     pixels[..., 1] = pixels[..., 2] = pixels[..., 0]
     geotiff(tmp_path / "grey.tif", pixels, 3857, 64, 128, 1, bands=1)
@@ -191,6 +198,18 @@ def test_grey_alpha_and_palette_tiff(site, tmp_path):
     geotiff(tmp_path / "alpha.tif", holed, 3857, 64, 128, 1, ("ALPHA=YES",), bands=4)
     site.good("png", "-z", "5,5", tmp_path / "alpha.tif")
     compare(site.tiles("png"), World().draw(pixels, 64, 128).draw(holed, 64, 128).tiles())
+
+
+@pytest.mark.parametrize("nothing", [0, 2])
+def test_the_no_data_of_a_palette_is_an_index(site, tmp_path, nothing):
+    """Black is a class like others, whichever index means that there is no data."""
+    colors = [(255, 0, 0), (0, 0, 0), (1, 2, 3), (2, 2, 2)]
+    classes = numpy.arange(64 * 64, dtype=numpy.uint8).reshape(64, 64) // 5 % 4
+    geotiff(tmp_path / "a.tif", classes[..., None], 3857, 64, 128, 1, bands=1, palette=colors, nothing=nothing)
+    site.good("png", "-z", "5,5", "--resample", "nearest", tmp_path / "a.tif")
+    wanted = numpy.array([(*color, 255) for color in colors], numpy.uint8)[classes]
+    wanted[classes == nothing] = 0
+    compare(site.tiles("png"), World().draw(wanted, 64, 128).tiles())
 
 
 def test_another_system_is_transformed_as_gdal_does(tmp_path):
@@ -256,6 +275,17 @@ def test_times_of_a_list_and_unknown_ones(tmp_path):
     assert 'dimension TIME does not know "2030"' in result.stderr and "2024" not in result.stderr
     for i, day in enumerate(("2024", "2025", "2030")):
         assert (decode(site.tiles("png", f"nir#{day}")[5, 1, 1]) == picture(64, 64, i)).all()
+    bad = [tmp_path / f"bad{i}.png" for i in range(2)]
+    for path in bad:
+        path.write_bytes(b"nonsense")
+    fine = save(tmp_path / "fine.png", picture(64, 64, 9), 64, 128, scale=.5)
+    (tmp_path / "list").write_text(f"{bad[0]}\tx\"y\n{paths[0]}\t2024\n{bad[1]}\t2024\n{fine}\t2025\n")
+    result = site.ingest("png", "-l", tmp_path / "list", "--json")
+    assert result.returncode == 1 and [result.stderr.count(str(path)) for path in bad] == [1, 1]
+    result = site.ingest("png", "-l", tmp_path / "list", "--skip-bad", "--json")
+    assert result.returncode == 3 and [result.stderr.count(str(path)) for path in bad] == [1, 1]
+    last = json.loads(result.stdout.splitlines()[-1])
+    assert (last["bad"], last["done"], last["images"], last["exit"]) == (2, 2, 2, 3)
     result = site.ingest("png", "--time", "x%Y", paths[0])
     assert result.returncode == 1 and "no time as in" in result.stderr
 
@@ -286,8 +316,8 @@ def test_postgresql(tmp_path):
         site = Site(tmp_path, cache="".join(f'<cache name="{name}" {store}' for name in ("png", "jpeg", "mixed")))
         world = World()
         paths = mosaic(tmp_path, world)
-        first = json.loads(site.good("png", "--resample", "nearest", "-n", "2", "--json", *paths[:4]).stdout.splitlines()[-1])
-        last = json.loads(site.good("png", "--resample", "nearest", "--json", *paths[4:]).stdout.splitlines()[-1])
+        first = json.loads(site.good("png", "-n", "2", "--json", *paths[:4]).stdout.splitlines()[-1])
+        last = json.loads(site.good("png", "--json", *paths[4:]).stdout.splitlines()[-1])
         assert 0 <= first["store_before"] < first["store_after"] == last["store_before"] < last["store_after"]
         rows = database.sql("select z, x, y, encode(data, 'hex') from tiles")
         stored = {tuple(map(int, row.split("|")[:3])): bytes.fromhex(row.split("|")[3]) for row in rows}

@@ -137,6 +137,9 @@ def test_content_inside_of_the_style(studio):
     whole = studio.draw(point(picture("icon.png")), 100, 80)
     assert numpy.array_equal(whole, studio.draw(point(inline), 100, 80))
     assert numpy.array_equal(whole, studio.draw(point(picture("base64:" + data)), 100, 80))
+    pin, blue = base64.b64encode((studio.folder / "styles/pin.svg").read_bytes()).decode(), "?fill=%230000ff&amp;outline-width=4"
+    assert numpy.array_equal(studio.draw(point(picture("pin.svg" + blue)), 100, 80),
+                             studio.draw(point(picture(f"base64:{pin}{blue}")), 100, 80))  # as QGIS exports embedded ones
     assert studio.draw(point(picture("icon.jpg")), 100, 80)[36:44, 44:56, 3].all()
 
 

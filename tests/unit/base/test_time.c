@@ -298,7 +298,37 @@ START_TEST(instants_are_written_as_they_are_read)
 }
 END_TEST
 
+START_TEST(steps_are_counted_from_the_first_one)
+{
+    static const struct {
+        const char *from, *step;
+        int times;
+        const char *to;
+    } rows[] = {
+        { "2024-01-31", "P1M", 0, "2024-01-31" },
+        { "2024-01-31", "P1M", 1, "2024-02-29" },
+        { "2024-01-31", "P1M", 2, "2024-03-31" },
+        { "2024-02-29", "P1Y", 4, "2028-02-29" },
+        { "2024-01-01", "PT6H", 7, "2024-01-02T18:00:00Z" },
+        { "2024-01-01", "P1W", 2000000, NULL },
+        { "2024-01-01", "P1Y", INT32_MAX, NULL },
+        { "2024-01-01", "PT999999H", INT32_MAX, NULL },
+        { "2024-01-01", "P0D", 0, NULL },
+        { "2024-01-01", "never", 0, NULL },
+        { "2024-01-01", "P1D/P1D", 0, NULL },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        mc_time_span span;
+        ck_assert_ptr_null(mc_time_parse(&span, rows[i].from, strlen(rows[i].from), now));
+        const char *wrong = mc_time_step(&span.start_us, rows[i].step, rows[i].times);
+        ck_assert_msg((wrong == NULL) == (rows[i].to != NULL), "row %d: %s", (int)i, wrong);
+        if (wrong == NULL)
+            ck_assert_str_eq(mc_time_text(span.start_us, pool), rows[i].to);
+    }
+}
+END_TEST
+
 UNIT_MAIN("time", instants_are_written_as_they_are_read, an_instant_is_its_whole_period, fractions_of_a_second,
           offsets_lead_to_utc, ranges_end_behind_the_period_of_their_end, a_resolution_changes_nothing,
           a_duration_stands_for_one_end_of_a_range, current_is_the_end_of_a_range, what_is_no_time, lists,
-          a_list_has_a_greatest_length, what_is_wrong_is_named)
+          a_list_has_a_greatest_length, what_is_wrong_is_named, steps_are_counted_from_the_first_one)

@@ -111,6 +111,29 @@ START_TEST(a_store_gives_back_what_was_committed)
 }
 END_TEST
 
+/* What is left of a first ingestion that was cut off before it had made the tables. */
+START_TEST(a_file_without_tables_has_no_dates)
+{
+    set_up();
+    mc_cube_writer *writer;
+    apr_array_header_t *dates;
+    const mc_cube *cube = cube_in_file(SMALL);
+    FILE *file = fopen(apr_pstrcat(pool, cube_folder, "/cube.db", NULL), "wb");
+    ck_assert_ptr_nonnull(file);
+    fclose(file);
+    ck_ok(mc_cube_dates(&dates, cube, NULL, 0, 1, &ctx, pool));
+    ck_assert_int_eq(dates->nelts, 0);
+    ck_assert_int_eq(cube_planes(cube, (mc_cube_window){ 0, 0, 1, 1 })->nelts, 0);
+    ck_ok(cube->ops->write(&writer, cube, &ctx, own));
+    ck_ok(cube->ops->begin(writer));
+    ck_ok(cube->ops->put_date(writer, &(mc_cube_date){ DAY(1), 0, 0, 0 }));
+    ck_ok(cube->ops->commit(writer));
+    ck_ok(mc_cube_dates(&dates, cube, NULL, 0, 1, &ctx, pool));
+    ck_assert_int_eq(dates->nelts, 1);
+    tear_down();
+}
+END_TEST
+
 START_TEST(spans_and_bounds_choose_dates)
 {
     set_up();
@@ -279,7 +302,7 @@ main(void)
     const TTest *const tests[] = {
         a_store_gives_back_what_was_committed, spans_and_bounds_choose_dates,  another_shape_is_refused,
         chunks_that_cannot_be_are_told,        too_much_at_once_is_refused,    configurations_that_cannot_be_are_told,
-        names_of_tables_are_checked,           the_default_chunk_fills_a_page,
+        names_of_tables_are_checked,           the_default_chunk_fills_a_page, a_file_without_tables_has_no_dates,
     };
     int result = unit_run("cube", tests, (int)(sizeof(tests) / sizeof(tests[0])));
     database_stop(&server);

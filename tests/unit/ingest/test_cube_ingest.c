@@ -31,12 +31,25 @@ set_up(void)
     told = "";
 }
 
+/* The path of a file that they are stored in. */
+static const char *
+store(mc_pixels *pixels)
+{
+    mc_buf *png;
+    ck_ok(mc_format_encode(&png, apr_hash_get(formats, "PNG", APR_HASH_KEY_STRING), pixels, MC_ON_THE_FLY, &ctx, pool));
+    const char *path = apr_psprintf(pool, "%s/%d.png", cube_folder, images++);
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(png->data, 1, png->size, file), png->size);
+    fclose(file);
+    return path;
+}
+
 /* Red is the column, green the row, blue `blue`; transparent where hole holds the pixel. */
 static const char *
 image(int width, int height, int blue, const mc_cube_window *hole)
 {
     mc_pixels *pixels;
-    mc_buf *png;
     ck_ok(mc_pixels_create(&pixels, width, height, true, pool));
     mc_pixels_attach(pixels, pool);
     for (int y = 0; y < height; y++)
@@ -46,13 +59,7 @@ image(int width, int height, int blue, const mc_cube_window *hole)
             if (!gone)
                 memcpy(pixels->data + (size_t)y * pixels->stride + (size_t)x * 4, bgra, 4);
         }
-    ck_ok(mc_format_encode(&png, apr_hash_get(formats, "PNG", APR_HASH_KEY_STRING), pixels, MC_ON_THE_FLY, &ctx, pool));
-    const char *path = apr_psprintf(pool, "%s/%d.png", cube_folder, images++);
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(png->data, 1, png->size, file), png->size);
-    fclose(file);
-    return path;
+    return store(pixels);
 }
 
 /* At a column and row of the cube. */
@@ -181,6 +188,41 @@ START_TEST(an_ingestion_that_is_stopped_keeps_whole_dates)
     stop = 0;
     ingest(cube, &input, 1);
     ck_assert_int_eq(whole(cube)->nelts, 1);
+    cube_process_end();
+}
+END_TEST
+
+static int most_threads; /* of this process at an event */
+
+static void
+count_threads(void *baton, const mc_cube_event *event)
+{
+    apr_dir_t *folder;
+    apr_finfo_t entry;
+    int count = 0;
+    (void)baton, (void)event;
+    ck_assert_int_eq(apr_dir_open(&folder, "/proc/self/task", pool), APR_SUCCESS);
+    while (apr_dir_read(&entry, APR_FINFO_NAME, folder) == APR_SUCCESS)
+        count += entry.name[0] != '.';
+    apr_dir_close(folder);
+    most_threads = count > most_threads ? count : most_threads;
+}
+
+START_TEST(as_many_threads_decode_as_are_asked_for)
+{
+    set_up();
+    const mc_cube *cube = cube_in_file(CUBE_PLACE);
+    const mc_cube_input input = at(cube, image(60, 50, 1, NULL), 1, 0, 0);
+    int seen[2];
+    options.tell = count_threads;
+    for (int i = 0; i < 2; i++) {
+        options.threads = i == 0 ? 1 : 9;
+        most_threads = 0;
+        ingest(cube, &input, 1);
+        seen[i] = most_threads;
+    }
+    ck_assert_msg(seen[1] - seen[0] >= 7, "%d and %d threads", seen[0], seen[1]); /* the decoding one may have ended */
+    ck_assert_int_le(seen[1] - seen[0], 9);
     cube_process_end();
 }
 END_TEST
@@ -328,7 +370,6 @@ static const char *
 noise(int width, int height, unsigned seed, bool soft)
 {
     mc_pixels *pixels;
-    mc_buf *png;
     ck_ok(mc_pixels_create(&pixels, width, height, true, pool));
     mc_pixels_attach(pixels, pool);
     for (int y = 0; y < height; y++)
@@ -339,13 +380,7 @@ noise(int width, int height, unsigned seed, bool soft)
                 pixels->data[(size_t)y * pixels->stride + (size_t)x * 4 + (size_t)band] =
                     (uint8_t)(band == 3 ? alpha : (seed >> 8 * band & 255) * alpha / 255);
         }
-    ck_ok(mc_format_encode(&png, apr_hash_get(formats, "PNG", APR_HASH_KEY_STRING), pixels, MC_ON_THE_FLY, &ctx, pool));
-    const char *path = apr_psprintf(pool, "%s/%d.png", cube_folder, images++);
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(png->data, 1, png->size, file), png->size);
-    fclose(file);
-    return path;
+    return store(pixels);
 }
 
 /* Mosaics, corrections and additions of odd sizes at odd places; in memory, and by way of files. */
@@ -414,4 +449,4 @@ UNIT_MAIN("cube_ingest", overviews_are_the_means_of_what_is_below,
           a_wide_image_with_tall_chunks_is_read_some_rows_at_a_time, the_later_image_of_a_mosaic_is_on_top,
           large_images_are_read_by_rows, dates_keep_their_slots_and_new_ones_follow,
           an_ingestion_that_is_stopped_keeps_whole_dates, what_does_not_fit_is_left_out_with_its_date,
-          unknown_pixels_are_stored_as_zeros)
+          unknown_pixels_are_stored_as_zeros, as_many_threads_decode_as_are_asked_for)

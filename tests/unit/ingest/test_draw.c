@@ -61,16 +61,32 @@ check_pixel(const mc_pixels *tile, int x, int y, const double wanted[4], bool da
         ck_assert_double_le(fabs(found[c] - (data ? wanted[c] : 0)), data ? 0.51 : 0);
 }
 
+/* The first of the four at x, y and beside, below, that holds data. */
+static bool
+first_of(double out[4], const mc_pixels *below, int x, int y)
+{
+    for (int i = 0; i < 4; i++) {
+        const uint8_t *pixel = below->data + (size_t)(y + i / 2) * below->stride + (size_t)(x + i % 2) * 4;
+        for (int c = 0; c < 4; c++)
+            out[c] = pixel[c];
+        if (pixel[3] != 0)
+            return true;
+    }
+    return false;
+}
+
 START_TEST(halves)
 {
-    for (int holes = 0; holes < 2; holes++) {
-        mc_pixels *below = noisy(38, 34, holes == 1), *tile;
+    for (int i = 0; i < 4; i++) {
+        bool holes = i % 2 == 1, nearest = i > 1;
+        mc_pixels *below = noisy(38, 34, holes), *tile;
         ck_ok(mc_pixels_create(&tile, 38, 34, true, pool));
-        mc_draw_half(tile, 19, 17, below);
+        mc_draw_half(tile, 19, 17, below, nearest);
         for (int y = 0; y < 17; y++)
             for (int x = 0; x < 19; x++) {
                 double wanted[4];
-                bool data = mean_of(wanted, below, 2 * x, 2 * y, 2 * x + 2, 2 * y + 2);
+                bool data = nearest ? first_of(wanted, below, 2 * x, 2 * y)
+                                    : mean_of(wanted, below, 2 * x, 2 * y, 2 * x + 2, 2 * y + 2);
                 check_pixel(tile, 19 + x, 17 + y, wanted, data);
                 ck_assert_int_eq(tile->data[(size_t)y * tile->stride + (size_t)x * 4 + 3], 0);
             }

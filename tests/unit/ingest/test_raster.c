@@ -195,7 +195,7 @@ START_TEST(png_and_jpeg_with_world_files)
     ck_assert_double_eq(info->extent.miny, 200 - 310);
     ck_assert_double_eq(info->extent.maxy, 200);
     ck_ok(mc_raster_open(&raster, b, &options, pool));
-    ck_assert_str_eq(mc_raster_about(raster)->srs, "PROJCS[\"madeup\"]");
+    ck_assert_str_eq(mc_raster_about(raster)->srs, "PROJCS[\"made up\"]");
 }
 END_TEST
 
