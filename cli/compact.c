@@ -243,7 +243,8 @@ mc_command_compact(int argc, const char *const *argv)
         usage();
         status = 0;
     } else {
-        mc_cli_stop_on_interrupt(&stop, "\ninterrupted: what is not complete is taken back (once more: ends at once)\n");
+        mc_cli_stop_on_interrupt(&stop,
+                                 "\ninterrupted: what is not complete is taken back (once more: ends at once)\n");
         if (problem == NULL)
             problem = load(&c);
         mc_error *error = problem != NULL ? MC_OK : work(&c);

@@ -305,8 +305,8 @@ static mc_error *
 refuse(const upkeep *work)
 {
     return mc_error_create(work->ctx->pool, MC_ERR_CONFIG,
-                           "%s is not changed, as cache \"%s\" says <immutable>: without that it would be",
-                           work->path, work->store.cache);
+                           "%s is not changed, as cache \"%s\" says <immutable>: without that it would be", work->path,
+                           work->store.cache);
 }
 
 static mc_error *
