@@ -368,13 +368,14 @@ static inline __m128i
 snapped(snapping *s, const uint8_t *bytes)
 {
     const __m128i other = _mm_set_epi8(8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-    const __m128d sign = _mm_set1_pd(-0.0);
+    const __m128d most = _mm_set1_pd(NEAR), least = _mm_set1_pd(-(double)NEAR);
     __m128i raw = _mm_loadu_si128((const __m128i *)(const void *)bytes);
     __m128d at = _mm_castsi128_pd(s->swapped ? _mm_shuffle_epi8(raw, other) : raw);
     at = _mm_round_pd(_mm_mul_pd(_mm_sub_pd(at, s->origin), s->scale), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     at = _mm_sub_pd(at, s->corner);
-    s->near = _mm_and_pd(s->near, _mm_cmple_pd(_mm_andnot_pd(sign, at), _mm_set1_pd(NEAR)));
-    return _mm_cvtpd_epi32(at);
+    __m128d cut_off = _mm_max_pd(_mm_min_pd(at, most), least); /* what is no number becomes one */
+    s->near = _mm_and_pd(s->near, _mm_cmpeq_pd(at, cut_off));
+    return _mm_cvtpd_epi32(cut_off);
 }
 
 /* As add_snapped for vertices behind the first run, without a branch: whether a run goes on cannot be foreseen. There
