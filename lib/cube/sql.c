@@ -100,6 +100,11 @@ add_writing(mc_cube_sql *sql, const names *n, mc_cube_dialect dialect, apr_pool_
     sql->sign =
         in_dialect(apr_psprintf(pool, "INSERT INTO %s SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM %s)", n->info, n->info),
                    dialect, pool);
+    sql->resign = in_dialect(apr_psprintf(pool, "UPDATE %s SET signature = $1", n->info), dialect, pool);
+    sql->look = in_dialect(
+        apr_psprintf(pool, "SELECT x, cover, data FROM %s WHERE t = $1 AND y = $2 AND x >= $3 AND x < $4", n->chunks),
+        dialect, pool);
+    sql->clear = in_dialect(apr_psprintf(pool, "DELETE FROM %s WHERE y >= $1", n->chunks), dialect, pool);
     sql->take_out = in_dialect(
         apr_psprintf(pool, "DELETE FROM %s WHERE t = $1 AND y = $2 AND x >= $3 AND x < $4 RETURNING x, cover, data",
                      n->chunks),

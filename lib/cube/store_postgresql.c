@@ -371,7 +371,8 @@ take_chunk(void *baton, const mc_postgres_field *f)
 }
 
 static mc_error *
-postgresql_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, mc_cube_take_chunk *take, void *baton)
+postgresql_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, bool keep, mc_cube_take_chunk *take,
+                    void *baton)
 {
     postgresql_writer *w = (postgresql_writer *)base;
     taking_out out = { take, baton, t, y };
@@ -382,8 +383,31 @@ postgresql_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, mc_cube_
     add_number(&p, y, 4);
     add_number(&p, x0, 4);
     add_number(&p, x1, 4);
+    w->taken_out = w->taken_out || !keep;
+    return do_write(w, keep ? base->cube->sql->look : base->cube->sql->take_out, &p, take_chunk, &out);
+}
+
+static mc_error *
+postgresql_clear(mc_cube_writer *base, int y)
+{
+    postgresql_writer *w = (postgresql_writer *)base;
+    params p = { .count = 0 };
+    MC_TRY(end_copy(w));
+    apr_pool_clear(w->scratch);
+    add_number(&p, y, 4);
     w->taken_out = true;
-    return do_write(w, base->cube->sql->take_out, &p, take_chunk, &out);
+    return do_write(w, base->cube->sql->clear, &p, NULL, NULL);
+}
+
+static mc_error *
+postgresql_sign(mc_cube_writer *base, const char *signature)
+{
+    postgresql_writer *w = (postgresql_writer *)base;
+    params p = { .count = 0 };
+    MC_TRY(end_copy(w));
+    apr_pool_clear(w->scratch);
+    add_text(&p, signature);
+    return do_write(w, base->cube->sql->resign, &p, NULL, NULL);
 }
 
 static mc_error *
@@ -467,17 +491,20 @@ postgresql_write(mc_cube_writer **writer, const mc_cube *cube, mc_ctx *ctx, apr_
 }
 
 const mc_cube_ops mc_cube_postgresql = {
+    .size = sizeof(postgresql_cube),
     .read = postgresql_read,
     .dates = postgresql_dates,
     .write = postgresql_write,
     .begin = postgresql_begin,
     .writer_dates = postgresql_writer_dates,
     .take_out = postgresql_take_out,
+    .clear = postgresql_clear,
     .put = postgresql_put,
     .put_date = postgresql_put_date,
+    .sign = postgresql_sign,
     .commit = postgresql_commit,
     .tidy = postgresql_tidy,
-    .size = postgresql_size,
+    .bytes = postgresql_size,
 };
 
 const mc_cube_kind mc_cube_kind_postgresql = { "postgresql", postgresql_keys,
