@@ -16,7 +16,7 @@ PROCESS = {"processes": 1, "threads": 128}  # Apache with threads: more than the
 
 def module(name, config):
     """Our Apache module on a configuration file."""
-    return apache(name, f"LoadModule mapcache_module {BUILD}/modules/mod_mapcache.so\nMapCacheAlias /mc {config}", "/mc", **PROCESS)
+    return apache(name, f'LoadModule mapcache_module "{BUILD}/modules/mod_mapcache.so"\nMapCacheAlias /mc "{config}"', "/mc", **PROCESS)
 
 
 def fastcgi(name, config):
@@ -27,8 +27,8 @@ def fastcgi(name, config):
 def cgi_lines(program, path, environment):
     """Of a configuration that runs a program for each request."""
     lines = [f"LoadModule {m}_module {HTTPD_MODULES}/mod_{m}.so" for m in ("alias", "env", "cgi")]
-    lines += [f"SetEnv {key} {value}" for key, value in environment.items()]
-    return "\n".join(lines + [f"ScriptAlias {path} {program}", f"<Directory {pathlib.Path(program).parent}>", "Require all granted", "</Directory>"])
+    lines += [f'SetEnv {key} "{value}"' for key, value in environment.items()]
+    return "\n".join(lines + [f'ScriptAlias {path} "{program}"', f'<Directory "{pathlib.Path(program).parent}">', "Require all granted", "</Directory>"])
 
 
 def cgi(name, config):
