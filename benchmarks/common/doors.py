@@ -61,9 +61,9 @@ def mapserver_fcgid(name, mapfiles, processes):
 
 
 def mapserver_fastcgi(name, mapfiles, processes=2):
-    """So many processes of MapServer behind nginx, whose queue is the socket's."""
+    """So many processes of MapServer behind nginx, whose queue is the socket's. Told to end, they wait for one more request."""
     settings = mapserver_settings(mapfiles)
-    return nginx_fastcgi(name, [MAPSERVER], "/mapserv", dict(os.environ, **settings), workers=processes, params=settings, keep=False)
+    return nginx_fastcgi(name, [MAPSERVER], "/mapserv", dict(os.environ, **settings), workers=processes, params=settings, keep=False, patience=1)
 
 
 def mapserver_cgi(name, mapfiles):

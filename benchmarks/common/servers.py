@@ -85,10 +85,10 @@ def pss_bytes(pids):
 
 
 class Server:
-    """A server program in a folder of its own. Use as a context manager. It is ready when its URL answers, or, without one, when its socket is there."""
+    """A server program in a folder of its own. Use as a context manager. It is ready when its URL answers, or, without one, when its socket is there. `patience`: seconds for it to end."""
 
-    def __init__(self, command, url, folder, env=None, companions=(), sock=None):
-        self.command, self.url, self.folder, self.sock = command, url, folder, sock
+    def __init__(self, command, url, folder, env=None, companions=(), sock=None, patience=10):
+        self.command, self.url, self.folder, self.sock, self.patience = command, url, folder, sock, patience
         self.env = dict(os.environ, **(env or {}))
         self.companions = companions
         self.process = None
@@ -126,7 +126,7 @@ class Server:
 
     def __exit__(self, *_):
         if self.process is not None:
-            keeper.end(self.process)
+            keeper.end(self.process, self.patience)
             self.process = None
         for companion in self.companions:
             companion.__exit__()
@@ -176,7 +176,7 @@ LogLevel {log_level}
     return Server(["apache2", "-f", str(conf), "-DFOREGROUND"], f"http://127.0.0.1:{port}{path}", folder)
 
 
-def nginx_fastcgi(name, program, prefix, env=None, workers=1, params=None, keep=True):
+def nginx_fastcgi(name, program, prefix, env=None, workers=1, params=None, keep=True, patience=10):
     """nginx in front of a FastCGI program that listens on descriptor 0 (as spawn-fcgi starts it). Connections between them are kept unless `keep`
     is false: a program whose processes each answer one connection leaves the others waiting. `params` go with each request."""
     more = " ".join(f"fastcgi_param {key} {value};" for key, value in (params or {}).items())
@@ -184,7 +184,7 @@ def nginx_fastcgi(name, program, prefix, env=None, workers=1, params=None, keep=
     port = free_port()
     sock = folder / "fcgi.sock"
     spawn = ["spawn-fcgi", "-n", "-s", str(sock), "-M", "0777", "-b", "1024"] + ([] if workers == 1 else ["-F", str(workers)]) + ["--"]
-    backend = Server(spawn + program, None, folder, env, sock=sock)
+    backend = Server(spawn + program, None, folder, env, sock=sock, patience=patience)
     for kind in ("body", "proxy", "fcgi", "uwsgi", "scgi"):
         (folder / kind).mkdir()
     conf = folder / "nginx.conf"
