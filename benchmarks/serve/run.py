@@ -269,7 +269,7 @@ def main():
     if not names:
         parser.error(f"no case is called {args.only}: there are {', '.join(CASES)}")
     begin()
-    need("apache2", "nginx", "spawn-fcgi", "wrk", "apxs2", "cc", PEER_CGI, f"{HTTPD_MODULES}/mod_mapcache.so")
+    need("apache2", "nginx", "wrk", "apxs2", "cc", PEER_CGI, f"{HTTPD_MODULES}/mod_mapcache.so")
     data = dataset.make(args.data)
     report = Report("serve")
     for name in names:
