@@ -1,7 +1,6 @@
 /* Shapes in pixels: see shape.h. */
 #include "feature/shape.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,13 +214,13 @@ mc_shape_bounds(const mc_shape *shape, int32_t *minx, int32_t *miny, int32_t *ma
 }
 #endif
 
-/* What lies far outside of any map is moved to the limit: what it paints inside comes out as near as can be. */
+/* What lies far outside of any map is moved to the limit. */
 static int32_t
 cut(double value)
 {
     if (value >= MC_SHAPE_REACH)
         return MC_SHAPE_REACH;
-    return value <= -MC_SHAPE_REACH ? -MC_SHAPE_REACH : (int32_t)value;
+    return value <= -MC_SHAPE_REACH ? -MC_SHAPE_REACH : (int32_t)rint(value);
 }
 
 static int
@@ -249,24 +248,89 @@ add_snapped(mc_shape *shape, const mc_lattice *lattice, mc_shape_point p, int be
     shape->running = true;
 }
 
+/* The part of the edge from a to b that is in reach, as shares of it (Liang and Barsky); false: none is. */
+static bool
+in_reach(double share[2], const double a[2], const double b[2])
+{
+    share[0] = 0;
+    share[1] = 1;
+    for (int side = 0; side < 4; side++) {
+        double sign = side % 2 == 0 ? 1 : -1, slope = sign * (b[side / 2] - a[side / 2]);
+        double room = MC_SHAPE_REACH - sign * a[side / 2]; /* inside: slope * share <= room */
+        if (slope == 0 && room < 0)
+            return false;
+        if (slope < 0)
+            share[0] = fmax(share[0], room / slope);
+        else if (slope > 0)
+            share[1] = fmin(share[1], room / slope);
+    }
+    return share[0] <= share[1];
+}
+
+/* The places where an edge comes into reach and leaves it: with its ends alone cut it would run in another direction.
+ */
+static void
+add_crossings(mc_shape *shape, const mc_lattice *lattice, const double to[2], int shift)
+{
+    double share[2];
+    const double *from = shape->before;
+    if (!in_reach(share, from, to))
+        return;
+    for (int i = 0; i < 2; i++) {
+        mc_shape_point p = { cut(from[0] + share[i] * (to[0] - from[0])), cut(from[1] + share[i] * (to[1] - from[1])) };
+        if (share[i] > 0 && share[i] < 1)
+            add_snapped(shape, lattice, p, part_begin(shape), shift);
+    }
+}
+
+/* Before the lattice's corner is taken off: it is the same in every tile. */
+static double
+snap(double units, double per_unit)
+{
+    return rint(units * per_unit * MC_SUBPIXELS);
+}
+
 bool
 mc_shape_add_vertex(mc_shape *shape, const mc_lattice *lattice, double x, double y)
 {
-    double px = rint((x - lattice->x0) * lattice->per_x * MC_SUBPIXELS);
-    double py = rint((lattice->y0 - y) * lattice->per_y * MC_SUBPIXELS);
-    if (!isfinite(px) || !isfinite(py))
+    const double farthest = 1e15; /* sums and differences of it are finite */
+    double at[2] = { snap(x - lattice->x0, lattice->per_x), snap(lattice->y0 - y, lattice->per_y) };
+    int shift = shift_of(lattice);
+    if (!isfinite(at[0]) || !isfinite(at[1]))
         return false;
-    mc_shape_point p = { cut(px - (double)lattice->left * MC_SUBPIXELS),
-                         cut(py - (double)lattice->top * MC_SUBPIXELS) };
-    add_snapped(shape, lattice, p, part_begin(shape), shift_of(lattice));
+    at[0] = fmin(farthest, fmax(-farthest, at[0] - (double)lattice->left * MC_SUBPIXELS));
+    at[1] = fmin(farthest, fmax(-farthest, at[1] - (double)lattice->top * MC_SUBPIXELS));
+    bool far = fabs(at[0]) > MC_SHAPE_REACH || fabs(at[1]) > MC_SHAPE_REACH;
+    if ((far || shape->far) && shape->running && shape->kind != MC_SHAPE_POINTS)
+        add_crossings(shape, lattice, at, shift);
+    add_snapped(shape, lattice, (mc_shape_point){ cut(at[0]), cut(at[1]) }, part_begin(shape), shift);
+    shape->far = far;
+    memcpy(shape->before, at, sizeof(at));
     return true;
+}
+
+static bool
+add_one_by_one(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
+               bool swapped)
+{
+    bool finite = true;
+    for (; count > 0 && !shape->failed; count--, bytes += stride) {
+        uint64_t bits[2];
+        double at[2];
+        memcpy(bits, bytes, 16);
+        for (int i = 0; swapped && i < 2; i++)
+            bits[i] = __builtin_bswap64(bits[i]);
+        memcpy(at, bits, 16);
+        finite &= mc_shape_add_vertex(shape, lattice, at[0], at[1]);
+    }
+    return finite;
 }
 
 #ifdef __SSE4_1__
 /* From units of the CRS to the lattice, both coordinates at once: the same arithmetic as above, since the factors
  * differ by powers of two and signs only. */
 typedef struct snapping {
-    __m128d origin, scale, corner, finite;
+    __m128d origin, scale, corner, near, last; /* near: all bits, as long as all were in reach; last: one of them */
     bool swapped;
 } snapping;
 
@@ -278,8 +342,9 @@ snapped(snapping *s, const uint8_t *bytes)
     __m128i raw = _mm_loadu_si128((const __m128i *)(const void *)bytes);
     __m128d at = _mm_castsi128_pd(s->swapped ? _mm_shuffle_epi8(raw, other) : raw);
     at = _mm_round_pd(_mm_mul_pd(_mm_sub_pd(at, s->origin), s->scale), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    s->finite = _mm_and_pd(s->finite, _mm_cmple_pd(_mm_andnot_pd(_mm_set1_pd(-0.0), at), _mm_set1_pd(DBL_MAX)));
-    return _mm_cvtpd_epi32(_mm_max_pd(_mm_min_pd(_mm_sub_pd(at, s->corner), reach), opposite));
+    s->last = at = _mm_sub_pd(at, s->corner);
+    s->near = _mm_and_pd(s->near, _mm_cmple_pd(_mm_andnot_pd(_mm_set1_pd(-0.0), at), reach));
+    return _mm_cvtpd_epi32(_mm_max_pd(_mm_min_pd(at, reach), opposite));
 }
 
 /* As add_snapped for vertices behind the first run, without a branch: whether a run goes on cannot be foreseen. There
@@ -305,15 +370,15 @@ add_runs(mc_shape *shape, snapping *s, const uint8_t *bytes, size_t stride, size
     shape->point_count = (int)(out - shape->points) + 1;
 }
 
-bool
-mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
-                      bool swapped)
+/* False where not all of them were in reach: then what was added is wrong. */
+static bool
+add_near(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count, bool swapped)
 {
     snapping s = { .origin = _mm_set_pd(lattice->y0, lattice->x0),
                    .scale = _mm_set_pd(-lattice->per_y * MC_SUBPIXELS, lattice->per_x * MC_SUBPIXELS),
                    .corner = _mm_set_pd((double)lattice->top * MC_SUBPIXELS, (double)lattice->left * MC_SUBPIXELS),
                    .swapped = swapped };
-    s.finite = _mm_cmpeq_pd(s.origin, s.origin);
+    s.near = _mm_cmpeq_pd(s.origin, s.origin);
     int begin = part_begin(shape), shift = shift_of(lattice);
     for (; count > 0 && (!shape->running || shape->point_count - begin < 2); count--, bytes += stride) {
         mc_shape_point p;
@@ -330,23 +395,32 @@ mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t 
         count -= some;
         bytes += some * stride;
     }
-    return _mm_movemask_pd(s.finite) == 3;
+    _mm_storeu_pd(shape->before, s.last);
+    shape->far = false;
+    return _mm_movemask_pd(s.near) == 3;
+}
+
+bool
+mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
+                      bool swapped)
+{
+    mc_shape begun = *shape;
+    mc_shape_point last = begun.running ? shape->points[shape->point_count - 1] : (mc_shape_point){ 0, 0 };
+    bool joins_far = begun.running && begun.far;
+    if (count == 0 || (!joins_far && add_near(shape, lattice, bytes, stride, count, swapped)))
+        return true;
+    begun.points = shape->points;
+    begun.point_room = shape->point_room;
+    *shape = begun;
+    if (begun.running)
+        shape->points[shape->point_count - 1] = last;
+    return add_one_by_one(shape, lattice, bytes, stride, count, swapped);
 }
 #else
 bool
 mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
                       bool swapped)
 {
-    bool finite = true;
-    for (; count > 0; count--, bytes += stride) {
-        uint64_t bits[2];
-        double at[2];
-        memcpy(bits, bytes, 16);
-        for (int i = 0; swapped && i < 2; i++)
-            bits[i] = __builtin_bswap64(bits[i]);
-        memcpy(at, bits, 16);
-        finite &= mc_shape_add_vertex(shape, lattice, at[0], at[1]);
-    }
-    return finite;
+    return add_one_by_one(shape, lattice, bytes, stride, count, swapped);
 }
 #endif

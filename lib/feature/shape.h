@@ -12,7 +12,7 @@
 
 enum {
     MC_SUBPIXELS = 256,            /* steps of a pixel */
-    MC_SHAPE_REACH = 1 << 27,      /* coordinates are cut to +-this: 524,288 pixels */
+    MC_SHAPE_REACH = 1 << 27,      /* coordinates are cut to +-this: 524,288 pixels; edges keep their direction */
     MC_SHAPE_POINTS_MAX = 1 << 25, /* points of one shape */
 };
 
@@ -36,6 +36,8 @@ typedef struct mc_shape {
     mc_shape_point run_first, first_run_last;
     int run_shift;
     bool running, keep_small;
+    bool far;         /* the vertex before was out of reach */
+    double before[2]; /* that vertex, in 1/256 pixel */
 } mc_shape;
 
 void mc_shape_clear(mc_shape *shape, mc_shape_kind kind);

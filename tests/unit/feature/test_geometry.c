@@ -1,9 +1,11 @@
 #include "unit.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "feature/geometry.h"
+#include "feature/hit.h"
 
 static const mc_lattice lattice = { .x0 = 0, .y0 = 100, .per_x = 1, .per_y = 1 };
 
@@ -228,5 +230,64 @@ START_TEST(what_is_nothing_plain_is_not_measured)
 }
 END_TEST
 
-UNIT_MAIN("geometry", polygons_of_all_forms, collections_fill_all_kinds, lies_and_depths_are_refused,
-          ends_and_bounds_are_found, several_and_none_are_measured, what_is_nothing_plain_is_not_measured)
+/* Where the line of a geometry is at x = 0, in pixels. */
+static double
+height_in_the_middle(const mc_shape *line)
+{
+    for (int i = 1; i < line->point_count; i++) {
+        mc_shape_point a = line->points[i - 1], b = line->points[i];
+        if ((a.x <= 0) != (b.x <= 0) && a.x != b.x)
+            return (a.y + (double)(b.y - (double)a.y) * (0 - (double)a.x) / ((double)b.x - a.x)) / MC_SUBPIXELS;
+    }
+    return NAN;
+}
+
+/* Ends that are farther away than shapes reach do not turn the edge between them. */
+START_TEST(long_edges_keep_their_direction)
+{
+    static const double ends[][2] = { { 3e5, 7e5 }, { 3e6, 7e6 }, { 3e9, 7e9 }, { 3e12, 3e12 }, { 6e5, 1e3 } };
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        for (int thinning = 0; thinning <= MC_SUBPIXELS; thinning += MC_SUBPIXELS / 4) {
+            mc_lattice fine = lattice;
+            writer w = { .size = 0 };
+            fine.thinning = thinning;
+            put_head(&w, 2);
+            put_word(&w, 3);
+            put_double(&w, -ends[i][0]); /* through (0, 50) */
+            put_double(&w, 50 - ends[i][0] / 3);
+            put_double(&w, ends[i][1]);
+            put_double(&w, 50 + ends[i][1] / 3);
+            put_double(&w, -ends[i][0]);
+            put_double(&w, 50 - ends[i][0] / 3);
+            ck_ok(mc_wkb_read(&geometry, w.bytes, w.size, &fine, pool));
+            const mc_shape *line = &geometry.shapes[MC_SHAPE_LINES];
+            ck_assert_double_eq_tol(height_in_the_middle(line), 50, 1);
+            for (int k = 0; k < line->point_count; k++)
+                ck_assert(abs(line->points[k].x) <= MC_SHAPE_REACH && abs(line->points[k].y) <= MC_SHAPE_REACH);
+        }
+}
+END_TEST
+
+/* An area around everything, whose edges are all beyond reach, and one that lies elsewhere. */
+START_TEST(areas_beyond_reach_are_still_around_the_map)
+{
+    static const double corners[5][2] = { { -1, -1 }, { 1, -1 }, { 1, 1 }, { -1, 1 }, { -1, -1 } };
+    for (int far = 0; far < 2; far++) {
+        writer w = { .size = 0 };
+        put_head(&w, 3);
+        put_word(&w, 1);
+        put_word(&w, 5);
+        for (int i = 0; i < 5; i++) {
+            put_double(&w, corners[i][0] * 1e7 + (far ? 1e8 : 0));
+            put_double(&w, corners[i][1] * 1e7);
+        }
+        ck_ok(mc_wkb_read(&geometry, w.bytes, w.size, &lattice, pool));
+        const mc_shape *area = &geometry.shapes[MC_SHAPE_POLYGONS];
+        ck_assert(mc_shape_covers(area, (mc_shape_point){ 0, 0 }) == !far);
+    }
+}
+END_TEST
+
+UNIT_MAIN("geometry", long_edges_keep_their_direction, areas_beyond_reach_are_still_around_the_map,
+          polygons_of_all_forms, collections_fill_all_kinds, lies_and_depths_are_refused, ends_and_bounds_are_found,
+          several_and_none_are_measured, what_is_nothing_plain_is_not_measured)
