@@ -50,19 +50,6 @@ categorize(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *
     return isnan(value) ? NULL : mc_argument_text(args, chosen, feature, pool);
 }
 
-/* value, then what it may be and what it becomes in turn. */
-static const char *
-recode(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
-{
-    const char *value = mc_argument_text(args, 0, feature, pool);
-    for (int i = 1; value != NULL && i + 1 < count; i += 2) {
-        const char *from = mc_argument_text(args, i, feature, pool);
-        if (from != NULL && strcmp(from, value) == 0)
-            return mc_argument_text(args, i + 1, feature, pool);
-    }
-    return NULL;
-}
-
 static const char *
 mix(const char *low, const char *high, double part, apr_pool_t *pool)
 {
@@ -112,6 +99,18 @@ settle(mc_expression *value, const mc_expression *argument, const mc_feature *fe
     *value = (mc_expression){ .kind = MC_LITERAL, .number = 0 };
     value->literal = mc_expression_text(argument, feature, pool);
     return value->literal != NULL;
+}
+
+/* value, then what it may be and what it becomes in turn; numbers are compared as such ("1" and "1.0"). */
+static const char *
+recode(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+{
+    mc_expression value;
+    bool any = settle(&value, args[0], feature, pool);
+    for (int i = 1; any && i + 1 < count; i += 2)
+        if (compared(&value, args[i], MC_FILTER_EQUAL, feature, pool))
+            return mc_argument_text(args, i + 1, feature, pool);
+    return NULL;
 }
 
 static const char *
