@@ -31,9 +31,8 @@ changed(uint32_t letter, bool upper)
     return (uint32_t)(upper ? towupper_l((wint_t)letter, unicode) : towlower_l((wint_t)letter, unicode));
 }
 
-/* The character at `text` (RFC 3629) and how many bytes it has; 0: it is none. */
-static size_t
-take(uint32_t *letter, const char *text)
+size_t
+mc_letters_take(uint32_t *letter, const char *text)
 {
     static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
     const uint8_t *at = (const uint8_t *)text;
@@ -66,7 +65,7 @@ rewrite(const char *text, mc_letter_case wanted, uint32_t from, apr_pool_t *pool
         bool begins = at == text || strchr(" \t\r\n", at[-1]) != NULL;
         bool upper = wanted == MC_UPPER_CASE || (wanted == MC_TITLE_CASE && begins);
         uint32_t letter;
-        size_t size = take(&letter, at);
+        size_t size = mc_letters_take(&letter, at);
         if (size == 0 || letter < from) {
             *to++ = *at++;
             continue;

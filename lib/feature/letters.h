@@ -4,6 +4,8 @@
 #define MC_FEATURE_LETTERS_H
 
 #include <apr_pools.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef enum mc_letter_case {
     MC_UPPER_CASE,
@@ -16,5 +18,8 @@ const char *mc_letters_change(const char *text, mc_letter_case wanted, apr_pool_
 /* For comparisons in which capitals do not count: letters beyond ASCII become small ones, the others stay for
  * strcasecmp(). The text itself where there are none. */
 const char *mc_letters_fold(const char *text, apr_pool_t *pool);
+
+/* The character at `text` (RFC 3629), and how many bytes it has; 0: there is none. */
+size_t mc_letters_take(uint32_t *letter, const char *text);
 
 #endif
