@@ -2,13 +2,13 @@
 #include <apr_getopt.h>
 #include <apr_hash.h>
 #include <apr_strings.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "commands.h"
 #include "detail_json.h"
+#include "interrupt.h"
 #include "stores.h"
 
 static const apr_getopt_option_t rows[] = {
@@ -35,11 +35,12 @@ typedef struct compacting {
 
 static volatile int stop;
 
-static void
-interrupt(int signal)
+/* Ends the wait for a database. */
+static bool
+is_stopped(void *baton)
 {
-    (void)signal;
-    stop = 1;
+    (void)baton;
+    return stop != 0;
 }
 
 static void
@@ -155,6 +156,8 @@ tell_store(void *baton, const mc_store *before, const mc_store *after, const mc_
         fputs("\033[2K", stderr);
     if (c->json)
         tell_json(c, before, after, error);
+    else if (error != MC_OK && stop != 0)
+        fprintf(stderr, "mapcache compact: %s: interrupted\n", before->name);
     else if (error != MC_OK)
         fprintf(stderr, "mapcache compact: %s\n", mc_error_chain(error, c->pool));
     else if (after != NULL)
@@ -200,7 +203,7 @@ work(compacting *c)
 {
     static mc_log log;
     mc_runtime *runtime;
-    mc_ctx ctx = { .pool = c->pool, .log = &log };
+    mc_ctx ctx = { .pool = c->pool, .log = &log, .abandoned = is_stopped };
     const mc_config *config = mc_server_config(c->server);
     const mc_upkeep task = { .count = c->orphans,
                              .remove_orphans = c->orphans && !c->dry,
@@ -240,8 +243,8 @@ mc_command_compact(int argc, const char *const *argv)
         usage();
         status = 0;
     } else {
-        signal(SIGINT, interrupt);
-        signal(SIGTERM, interrupt);
+        mc_cli_stop_on_interrupt(&stop,
+                                 "\ninterrupted: what is not complete is taken back (once more: ends at once)\n");
         if (problem == NULL)
             problem = load(&c);
         mc_error *error = problem != NULL ? MC_OK : work(&c);

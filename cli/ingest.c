@@ -235,7 +235,7 @@ ingest_all(run *run)
         mc_error *error = mc_ingest_run(run->ingests[i], &run->ctx);
         mc_ingest_report_add(&run->report, mc_ingest_counted(run->ingests[i]));
         MC_TRY(error);
-        if (stop == 0)
+        if (stop == 0 && mc_ingest_counted(run->ingests[i])->done > 0)
             MC_TRY(tell_dimension(run, group, run->ingests[i]));
     }
     return MC_OK;

@@ -123,17 +123,21 @@ tile_of(const mc_postgres_row *row, int first, apr_pool_t *pool)
     uint64_t since = 0;
     for (int i = 0; i < 8; i++)
         since = since << 8 | (uint8_t)time->data[i];
-    apr_time_t mtime = (apr_time_t)(int64_t)since + apr_time_from_sec(POSTGRES_EPOCH);
+    apr_time_t mtime = (apr_time_t)(since + (uint64_t)apr_time_from_sec(POSTGRES_EPOCH)); /* also of "infinity" */
     return mc_tile_create(mc_buf_attach(mc_buf_copy(data->data, (size_t)data->size), pool),
                           apr_time_from_sec(apr_time_sec(mtime)), pool);
 }
 
-/* A table that nobody has made yet holds nothing. */
+/* A table that nobody has made yet holds nothing. A value of a dimension comes from a client, and may be no text. */
 static mc_error *
-end_read(mc_postgres_answer *answer, mc_error *error, const postgresql_cache *cache, apr_pool_t *pool)
+end_read(mc_postgres_answer *answer, mc_error *error, const postgresql_cache *cache, const mc_tile_key *key,
+         apr_pool_t *pool)
 {
     bool no_table = error != MC_OK && strcmp(mc_postgres_sqlstate(answer), UNDEFINED_TABLE) == 0;
+    bool no_text = error != MC_OK && strcmp(mc_postgres_sqlstate(answer), NO_TEXT) == 0 && key->dimension_count > 0;
     mc_postgres_end(answer);
+    if (no_text)
+        return mc_error_wrap(pool, error, MC_ERR_INVALID_DIMENSION, "the value of a dimension is no text in UTF-8");
     return error == MC_OK || no_table ? MC_OK : mc_postgresql_failure(error, cache, pool);
 }
 
@@ -152,7 +156,7 @@ postgresql_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *c
         error = mc_postgres_next(&row, answer);
     if (error == MC_OK && row != NULL)
         *tile = tile_of(row, 0, pool);
-    error = end_read(answer, error, cache, pool);
+    error = end_read(answer, error, cache, key, pool);
     if (error != MC_OK)
         mc_span_note(&span, "ERROR");
     else if (*tile == NULL)
@@ -196,7 +200,7 @@ postgresql_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int
     mc_error *error = start(&answer, cache, NULL, cache->sql.get_all, &params, ctx, pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
         hand_out(tiles, keys, count, number_of(&row->fields[0]), number_of(&row->fields[1]), tile_of(row, 2, pool));
-    error = end_read(answer, error, cache, pool);
+    error = end_read(answer, error, cache, &keys[0], pool);
     if (error != MC_OK)
         mc_span_note(&span, "ERROR");
     return error;
@@ -214,7 +218,7 @@ postgresql_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *
     if (error == MC_OK)
         error = mc_postgres_next(&row, answer);
     *exists = error == MC_OK && row != NULL;
-    return end_read(answer, error, cache, ctx->pool);
+    return end_read(answer, error, cache, key, ctx->pool);
 }
 
 static mc_error *
@@ -244,7 +248,11 @@ postgresql_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx
     }
     for (int i = 0; i < 3; i++)
         params.list[params.count++] = mc_postgres_int_array(numbers + i * count, count, ctx->pool);
-    mc_error *error = mc_postgresql_run(state, cache, NULL, cache->sql.remove_all, &params, ctx, ctx->pool);
+    mc_error *error;
+    int attempt = 0;
+    do
+        error = mc_postgresql_run(state, cache, NULL, cache->sql.remove_all, &params, ctx, ctx->pool);
+    while (error != MC_OK && strcmp(state, DEADLOCK) == 0 && ++attempt < ATTEMPTS);
     return error == MC_OK || strcmp(state, UNDEFINED_TABLE) == 0 ? MC_OK
                                                                  : mc_postgresql_failure(error, cache, ctx->pool);
 }
@@ -269,7 +277,7 @@ list_some(apr_array_header_t *numbers, const postgresql_cache *cache, const mc_t
     while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
         for (int i = 0; i < 2; i++)
             APR_ARRAY_PUSH(numbers, int) = number_of(&row->fields[i]);
-    return end_read(answer, error, cache, ctx->pool);
+    return end_read(answer, error, cache, last, ctx->pool);
 }
 
 static mc_error *
@@ -280,25 +288,25 @@ postgresql_list(mc_cache *base, const mc_tile_key *key, const mc_tile_range *are
     mc_tile_key last = *key;
     mc_ctx own = *ctx;
     int count = 0;
+    mc_error *error = MC_OK;
     last.x = area->minx - 1;
     last.y = area->maxy;
     apr_pool_create(&own.pool, ctx->pool);
     do {
         apr_pool_clear(own.pool);
         apr_array_header_t *numbers = apr_array_make(own.pool, 2 * LISTED_AT_ONCE, sizeof(int));
-        mc_error *error = mc_error_copy(list_some(numbers, cache, &last, area, &own), ctx->pool);
-        if (error != MC_OK)
-            return error;
-        count = numbers->nelts / 2;
+        error = list_some(numbers, cache, &last, area, &own);
+        count = error == MC_OK ? numbers->nelts / 2 : 0;
         for (int i = 0; i < count; i++) {
             last.x = APR_ARRAY_IDX(numbers, 2 * i, int);
             last.y = APR_ARRAY_IDX(numbers, 2 * i + 1, int);
             if (!visit(baton, last.x, last.y))
                 count = 0;
         }
-    } while (count == LISTED_AT_ONCE);
+    } while (error == MC_OK && count == LISTED_AT_ONCE);
+    error = mc_error_copy(error, ctx->pool);
     apr_pool_destroy(own.pool);
-    return MC_OK;
+    return error;
 }
 
 static bool

@@ -8,6 +8,10 @@
 
 /* SQLSTATE (PostgreSQL manual, appendix A). */
 #define UNDEFINED_TABLE "42P01"
+#define NO_TEXT "22021"  /* character_not_in_repertoire */
+#define DEADLOCK "40P01" /* somebody has met us at the same tiles, in another order */
+
+enum { ATTEMPTS = 4 /* of a statement that a missing table or a deadlock has stopped */ };
 
 typedef struct postgresql_cache {
     mc_cache_base base;

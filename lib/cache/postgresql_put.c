@@ -12,11 +12,7 @@
 /* One statement carries no more than this, whatever a put holds. */
 #define BYTES_AT_ONCE ((size_t)32 << 20)
 
-/* SQLSTATE: a seeder that copies and one that does not have met at the same tiles. */
-#define DEADLOCK "40P01"
-
 enum {
-    ATTEMPTS = 4,       /* of a statement that a missing table or a deadlock has stopped */
     WORTH_COPYING = 32, /* tiles for which five round trips are less than what they save */
     PIECE = 64 << 10,   /* bytes of a COPY that are sent together */
 };

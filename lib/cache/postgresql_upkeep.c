@@ -9,6 +9,9 @@
 #include "cache/postgresql_base.h"
 #include "mapcache/upkeep.h"
 
+/* Microseconds that one statement may take: it reads or rewrites a whole table. Who is in a hurry interrupts it. */
+#define WORK_TIME (7 * 24 * 3600 * APR_USEC_PER_SEC)
+
 typedef struct upkeep {
     const postgresql_cache *cache;
     const mc_upkeep *task;
@@ -33,7 +36,8 @@ ask(const upkeep *work, const char *sql, const tile_params *params,
     mc_postgres_query query = { .connection = work->cache->connection,
                                 .sql = sql,
                                 .params = params == NULL ? NULL : params->list,
-                                .param_count = params == NULL ? 0 : params->count };
+                                .param_count = params == NULL ? 0 : params->count,
+                                .time = WORK_TIME };
     mc_postgres_answer *answer;
     const mc_postgres_row *row;
     mc_error *error = mc_postgres_start(&answer, postgres, &query, work->ctx, pool);
@@ -86,14 +90,11 @@ look(upkeep *work)
 static mc_error *
 remove_group(const upkeep *work, const mc_store_group *group, apr_pool_t *pool)
 {
-    char state[6];
     tile_params params = { .count = 4 };
     const char *const texts[] = { group->tileset, group->grid, group->dim, apr_itoa(pool, group->z) };
     for (int i = 0; i < 4; i++)
         params.list[i] = (mc_postgres_param){ .value = texts[i], .type = i < 3 ? MC_POSTGRES_TEXT : MC_POSTGRES_INT4 };
-    mc_error *error =
-        mc_postgresql_run(state, work->cache, NULL, work->cache->sql.remove_group, &params, work->ctx, pool);
-    return error == MC_OK ? MC_OK : mc_postgresql_failure(error, work->cache, pool);
+    return ask(work, work->cache->sql.remove_group, &params, NULL, NULL);
 }
 
 static mc_error *

@@ -17,6 +17,7 @@ enum {
     PAGES_AT_ONCE = 2000, /* of a step of incremental compacting: what a reader may have to wait for */
     ROOM_FOR_A_STEP = 64 << 20,
     AUTO_VACUUM_INCREMENTAL = 2,
+    STEPS_BETWEEN_LOOKS = 1000, /* of SQLite's virtual machine: whether the work is to end */
 };
 
 /* One file under work. */
@@ -49,14 +50,30 @@ show(const upkeep *work, const char *what, double done)
         work->task->progress(work->task->baton, &work->store, what, done);
 }
 
+static int
+is_enough(void *baton)
+{
+    return stopped(baton);
+}
+
+/* Whatever runs on the handle until its release ends with an error once the task is stopped, and is taken back. */
 static mc_error *
-open_file(mc_handle **handle, const upkeep *work, const mc_open *how)
+open_file(mc_handle **handle, upkeep *work, const mc_open *how)
 {
     mc_stamp stamp;
     mc_handles *handles = work->ctx->process == NULL ? NULL : work->ctx->process->handles;
     if (!mc_stamp_take(&stamp, work->path))
         return mc_error_create(work->ctx->pool, MC_ERR_IO, "%s has gone", work->path);
-    return mc_handle_acquire(handle, handles, work->path, &stamp, how, work->ctx, work->ctx->pool);
+    MC_TRY(mc_handle_acquire(handle, handles, work->path, &stamp, how, work->ctx, work->ctx->pool));
+    sqlite3_progress_handler(mc_handle_db(*handle), STEPS_BETWEEN_LOOKS, is_enough, work);
+    return MC_OK;
+}
+
+static void
+close_file(mc_handle *handle, bool usable)
+{
+    sqlite3_progress_handler(mc_handle_db(handle), 0, NULL, NULL);
+    mc_handle_release(handle, usable);
 }
 
 /* The number that a pragma or a count gives. */
@@ -140,7 +157,7 @@ look(upkeep *work)
     apr_array_clear(work->orphans);
     MC_TRY(open_file(&handle, work, &work->cache->reading));
     mc_error *error = look_into(work, handle);
-    mc_handle_release(handle, error == MC_OK);
+    close_file(handle, error == MC_OK);
     return error;
 }
 
@@ -182,7 +199,7 @@ remove_group(const upkeep *work, mc_handle *handle, const mc_store_group *group)
 }
 
 static mc_error *
-remove_orphans(const upkeep *work)
+remove_orphans(upkeep *work)
 {
     mc_handle *handle;
     MC_TRY(open_file(&handle, work, &work->cache->writing));
@@ -191,7 +208,7 @@ remove_orphans(const upkeep *work)
         error = remove_group(work, handle, &APR_ARRAY_IDX(work->orphans, i, mc_store_group));
     if (error == MC_OK && work->cache->counts.tidy_up != NULL)
         error = mc_sqlite_run(handle, work->cache->counts.tidy_up, NULL, NULL, work->ctx->pool);
-    mc_handle_release(handle, error == MC_OK);
+    close_file(handle, error == MC_OK);
     return error;
 }
 
@@ -265,7 +282,7 @@ compact_whole(const upkeep *work, mc_handle *handle)
 }
 
 static mc_error *
-compact(const upkeep *work)
+compact(upkeep *work)
 {
     static const mc_open how = { .write = true };
     mc_open own = how;
@@ -279,14 +296,26 @@ compact(const upkeep *work)
     /* What was moved stands in the log of a WAL file; readers may keep some of it there for a while. */
     if (error == MC_OK)
         (void)sqlite3_wal_checkpoint_v2(mc_handle_db(handle), "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    mc_handle_release(handle, false);
+    close_file(handle, false);
     return error;
+}
+
+/* Readers of files that are said never to change take no locks, and would not see that they do. */
+static mc_error *
+refuse(const upkeep *work)
+{
+    return mc_error_create(work->ctx->pool, MC_ERR_CONFIG,
+                           "%s is not changed, as cache \"%s\" says <immutable>: without that it would be", work->path,
+                           work->store.cache);
 }
 
 static mc_error *
 change(upkeep *work, bool *changed)
 {
-    if (work->task->remove_orphans && work->orphans->nelts > 0 && work->cache->counts.remove != NULL) {
+    bool orphans = work->task->remove_orphans && work->orphans->nelts > 0;
+    if (work->cache->immutable && (orphans || (work->task->compact && work->store.free_bytes > 0)))
+        return refuse(work);
+    if (orphans && work->cache->counts.remove != NULL) {
         *changed = true;
         MC_TRY(remove_orphans(work));
         MC_TRY(look(work));

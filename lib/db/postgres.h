@@ -52,6 +52,7 @@ typedef struct mc_postgres_query {
      * not prepared and cannot have parameters. Fields do not tell their types then.
      */
     bool copy;
+    apr_interval_time_t time;     /* microseconds that it may take without a deadline; 0: ten minutes */
     mc_postgres_session *session; /* its connection is used, and `connection` not looked at; NULL: any free one */
 } mc_postgres_query;
 

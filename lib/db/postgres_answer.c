@@ -6,7 +6,7 @@
 #include "base/metrics.h"
 #include "db/postgres_private.h"
 
-/* Microseconds that a query may take where the request has no deadline. */
+/* Microseconds that a query may take where neither it nor the request says so. */
 #define QUERY_TIME (600 * APR_USEC_PER_SEC)
 /* Bytes of a row for which libpq's buffers, which never shrink, become so large that the connection is not kept. */
 #define LARGE_ROW (16 << 20)
@@ -129,7 +129,8 @@ mc_pg_start(mc_postgres_answer **result, mc_postgres_engine *engine, const mc_po
     answer->base.ctx = ctx;
     answer->engine = engine;
     answer->query = *query;
-    answer->wait = (mc_pg_wait){ ctx, mc_clock_now() + mc_ctx_remaining(ctx, QUERY_TIME), pool, NULL };
+    apr_interval_time_t time = mc_ctx_remaining(ctx, query->time > 0 ? query->time : QUERY_TIME);
+    answer->wait = (mc_pg_wait){ ctx, mc_clock_now() + time, pool, NULL };
     *result = &answer->base;
     if (query->session != NULL)
         answer->connection = mc_pg_session_connection(query->session);

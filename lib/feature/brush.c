@@ -21,8 +21,9 @@ mc_color_parse(mc_color *color, const char *text)
 {
     int digits[6];
     int count = 0;
-    if (text == NULL || *text++ != '#')
+    if (text == NULL || (*text != '#' && strncmp(text, "0x", 2) != 0))
         return false;
+    text += *text == '#' ? 1 : 2;
     for (; *text != '\0'; text++, count++)
         if (count == 6 || (digits[count] = digit(*text)) < 0)
             return false;

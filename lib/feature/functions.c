@@ -50,6 +50,35 @@ categorize(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *
     return isnan(value) ? NULL : mc_argument_text(args, chosen, feature, pool);
 }
 
+static bool
+compared(const mc_expression *a, const mc_expression *b, mc_filter_kind kind, const mc_feature *feature,
+         apr_pool_t *pool)
+{
+    const mc_filter filter = { .kind = kind, .operands = { a, b } };
+    return mc_filter_matches(&filter, feature, pool);
+}
+
+/* A value that is compared with several, computed once. False for null. */
+static bool
+settle(mc_expression *value, const mc_expression *argument, const mc_feature *feature, apr_pool_t *pool)
+{
+    *value = (mc_expression){ .kind = MC_LITERAL, .number = 0 };
+    value->literal = mc_expression_text(argument, feature, pool);
+    return value->literal != NULL;
+}
+
+/* value, then what it may be and what it becomes in turn. */
+static const char *
+recode(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+{
+    mc_expression value;
+    bool any = settle(&value, args[0], feature, pool);
+    for (int i = 1; any && i + 1 < count; i += 2)
+        if (compared(&value, args[i], MC_FILTER_EQUAL, feature, pool))
+            return mc_argument_text(args, i + 1, feature, pool);
+    return NULL;
+}
+
 static const char *
 mix(const char *low, const char *high, double part, apr_pool_t *pool)
 {
@@ -82,35 +111,6 @@ interpolate(mc_arguments args, int count, const mc_feature *feature, apr_pool_t 
         before = at;
     }
     return mc_argument_text(args, count - 1 - (count - 1) % 2, feature, pool);
-}
-
-static bool
-compared(const mc_expression *a, const mc_expression *b, mc_filter_kind kind, const mc_feature *feature,
-         apr_pool_t *pool)
-{
-    const mc_filter filter = { .kind = kind, .operands = { a, b } };
-    return mc_filter_matches(&filter, feature, pool);
-}
-
-/* A value that is compared with several, computed once. False for null. */
-static bool
-settle(mc_expression *value, const mc_expression *argument, const mc_feature *feature, apr_pool_t *pool)
-{
-    *value = (mc_expression){ .kind = MC_LITERAL, .number = 0 };
-    value->literal = mc_expression_text(argument, feature, pool);
-    return value->literal != NULL;
-}
-
-/* value, then what it may be and what it becomes in turn; numbers are compared as such ("1" and "1.0"). */
-static const char *
-recode(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
-{
-    mc_expression value;
-    bool any = settle(&value, args[0], feature, pool);
-    for (int i = 1; any && i + 1 < count; i += 2)
-        if (compared(&value, args[i], MC_FILTER_EQUAL, feature, pool))
-            return mc_argument_text(args, i + 1, feature, pool);
-    return NULL;
 }
 
 static const char *
@@ -182,6 +182,17 @@ feature_id(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *
     return feature == NULL ? NULL : apr_psprintf(pool, "%" APR_INT64_T_FMT, (apr_int64_t)feature->id);
 }
 
+/* What is drawn are features. */
+static const char *
+no_coverage(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+{
+    (void)args;
+    (void)count;
+    (void)feature;
+    (void)pool;
+    return said(false);
+}
+
 const mc_function mc_functions_of_conditions[] = {
     { "if_then_else", 3, 3, if_then_else, false },
     { "Coalesce", 1, MC_ARGUMENTS_MAX, first_not_null, false },
@@ -200,6 +211,7 @@ const mc_function mc_functions_of_conditions[] = {
     { "lessEqualThan", 2, 2, less_or_equal, false },
     { "env", 1, 2, environment, false },
     { "id", 0, 0, feature_id, false },
+    { "isCoverage", 0, 0, no_coverage, false },
     { NULL, 0, 0, NULL, false },
 };
 

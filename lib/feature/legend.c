@@ -57,7 +57,7 @@ mc_legend_is_empty(const mc_legend *legend)
 static bool
 is_wanted(const mc_legend_wish *wish, const mc_rule_style *rule)
 {
-    if (rule->symbolizer_count == 0 && rule->text_count == 0)
+    if ((rule->symbolizer_count == 0 && rule->text_count == 0) || rule->inclusion == MC_INCLUSION_MAP_ONLY)
         return false;
     if (wish->scale > 0 && (wish->scale < rule->min_scale || wish->scale >= rule->max_scale))
         return false;
@@ -193,9 +193,22 @@ sample(mc_geometry *geometry, const row *of, int width, int height)
         mc_shape_end_part(shape);
 }
 
-/* How a rule writes: two letters in the middle, small enough for a symbol of that height. */
+/* Makes a graphic behind letters as large as there is room for it, with all that labels keep free around one. */
+static void
+shrink_shield(mc_text_symbol *text, int side)
+{
+    const mc_stroke *stroke = &text->graphic.stroke;
+    double room = fmax(4, side - 4 * (stroke->ink.present ? stroke->width : 0) - 5);
+    text->graphic.size = fmin(text->graphic.size, room);
+    for (int i = 0; i < 4; i++)
+        text->graphic_margin[i] = fmin(text->graphic_margin[i], 0.5);
+    if (text->shielded)
+        text->size.constant = fmin(text->size.constant, room * 0.6);
+}
+
+/* How a rule writes: two letters in the middle, small enough for a symbol of that side. */
 static const mc_text_symbol *
-letters_of(const mc_rule_style *rule, int height, apr_pool_t *pool)
+letters_of(const mc_rule_style *rule, int side, apr_pool_t *pool)
 {
     static const mc_expression letters = { .kind = MC_LITERAL, .literal = "Aa", .number = NAN };
     mc_text_symbol *text = apr_pmemdup(pool, &rule->texts[0], sizeof(*text));
@@ -205,21 +218,22 @@ letters_of(const mc_rule_style *rule, int height, apr_pool_t *pool)
     text->anchor_x = text->anchor_y = (mc_label_number){ .constant = 0.5 };
     text->displacement_x = text->displacement_y = text->rotation = (mc_label_number){ 0 };
     text->uom = MC_UOM_PIXEL;
-    text->size = (mc_label_number){ .constant = fmin(text->size.constant, height * 0.45) };
+    text->size = (mc_label_number){ .constant = fmin(text->size.constant, side * 0.45) };
     text->halo.present = false;
-    text->graphic.size = fmin(text->graphic.size, height * 0.9);
+    shrink_shield(text, side);
     return text;
 }
 
 /* The rules of a row without their filters and scales, each in a pass of its own. */
 static const mc_style *
-style_of(const row *of, int height, apr_pool_t *pool)
+style_of(const row *of, int side, apr_pool_t *pool)
 {
     mc_style *style = apr_pmemdup(pool, of->style, sizeof(*style));
     mc_style_pass *passes = apr_pcalloc(pool, sizeof(*passes) * (size_t)of->rules->nelts);
     for (int i = 0; i < of->rules->nelts; i++) {
         mc_rule_style *rule = apr_pmemdup(pool, APR_ARRAY_IDX(of->rules, i, const mc_rule_style *), sizeof(*rule));
         rule->filter = NULL;
+        rule->inclusion = MC_INCLUSION_NORMAL;
         rule->is_else = false;
         rule->min_scale = 0;
         rule->max_scale = HUGE_VAL;
@@ -231,7 +245,7 @@ style_of(const row *of, int height, apr_pool_t *pool)
             rule->text_count = 0;
         }
         if (rule->text_count > 0) {
-            rule->texts = letters_of(rule, height, pool);
+            rule->texts = letters_of(rule, side, pool);
             rule->text_count = 1;
         }
         passes[i] = (mc_style_pass){ .rules = rule, .rule_count = 1 };
@@ -250,7 +264,8 @@ draw_symbol(mc_pixels *pixels, const mc_legend *legend, const row *of, int x, in
     mc_geometry geometry = { 0 };
     mc_painter *painter;
     mc_pixels *frame;
-    const mc_style *style = style_of(of, legend->wish.height, pool);
+    const int side = legend->wish.width < legend->wish.height ? legend->wish.width : legend->wish.height;
+    const mc_style *style = style_of(of, side, pool);
     mc_feature_query map = { .srs = "EPSG:3857",
                              .box = { 0, 0, legend->wish.width, legend->wish.height },
                              .lattice = { .per_x = 1, .per_y = 1 },

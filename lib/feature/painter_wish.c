@@ -5,7 +5,7 @@
 bool
 mc_painter_rule_applies(const mc_rule_style *rule, double scale)
 {
-    return scale >= rule->min_scale && scale < rule->max_scale;
+    return rule->inclusion != MC_INCLUSION_LEGEND_ONLY && scale >= rule->min_scale && scale < rule->max_scale;
 }
 
 bool

@@ -19,6 +19,7 @@ mc_shape_clear(mc_shape *shape, mc_shape_kind kind)
     shape->part_count = 0;
     shape->failed = false;
     shape->running = false;
+    shape->far = false;
 }
 
 void
@@ -214,15 +215,6 @@ mc_shape_bounds(const mc_shape *shape, int32_t *minx, int32_t *miny, int32_t *ma
 }
 #endif
 
-/* What lies far outside of any map is moved to the limit. */
-static int32_t
-cut(double value)
-{
-    if (value >= MC_SHAPE_REACH)
-        return MC_SHAPE_REACH;
-    return value <= -MC_SHAPE_REACH ? -MC_SHAPE_REACH : (int32_t)rint(value);
-}
-
 static int
 shift_of(const mc_lattice *lattice)
 {
@@ -248,73 +240,111 @@ add_snapped(mc_shape *shape, const mc_lattice *lattice, mc_shape_point p, int be
     shape->running = true;
 }
 
-/* The part of the edge from a to b that is in reach, as shares of it (Liang and Barsky); false: none is. */
-static bool
-in_reach(double share[2], const double a[2], const double b[2])
+/* ---- Far away ---- */
+
+/* A square around the map, of which no more than this is missing to MC_SHAPE_REACH: its sides lie at multiples of this
+ * on the endless lattice, so that neighbouring tiles have the same one. */
+enum { NEAR = MC_SHAPE_REACH / 2 };
+
+typedef struct square {
+    double low[2], high[2];
+} square;
+
+static square
+square_around(const mc_lattice *lattice)
 {
-    share[0] = 0;
-    share[1] = 1;
-    for (int side = 0; side < 4; side++) {
-        double sign = side % 2 == 0 ? 1 : -1, slope = sign * (b[side / 2] - a[side / 2]);
-        double room = MC_SHAPE_REACH - sign * a[side / 2]; /* inside: slope * share <= room */
-        if (slope == 0 && room < 0)
-            return false;
-        if (slope < 0)
-            share[0] = fmax(share[0], room / slope);
-        else if (slope > 0)
-            share[1] = fmin(share[1], room / slope);
+    const double corner[2] = { (double)lattice->left * MC_SUBPIXELS, (double)lattice->top * MC_SUBPIXELS };
+    square made;
+    for (int i = 0; i < 2; i++) {
+        made.low[i] = ceil((corner[i] - MC_SHAPE_REACH) / NEAR) * NEAR - corner[i];
+        made.high[i] = floor((corner[i] + MC_SHAPE_REACH) / NEAR) * NEAR - corner[i];
     }
-    return share[0] <= share[1];
+    return made;
 }
 
-/* The places where an edge comes into reach and leaves it: with its ends alone cut it would run in another direction.
+static double
+cut(double value, double low, double high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+static mc_shape_point
+nearest(const square *s, const double at[2])
+{
+    return (mc_shape_point){ (int32_t)cut(at[0], s->low[0], s->high[0]), (int32_t)cut(at[1], s->low[1], s->high[1]) };
+}
+
+/*
+ * An edge that is moved into the square has a bend wherever it crosses one of the lines that the sides lie on. Reckoned
+ * from its first end by differences only, which are the same in every tile.
  */
 static void
-add_crossings(mc_shape *shape, const mc_lattice *lattice, const double to[2], int shift)
+add_bends(mc_shape *shape, const mc_lattice *lattice, const square *s, const double from[2], const double to[2])
 {
-    double share[2];
-    const double *from = shape->before;
-    if (!in_reach(share, from, to))
-        return;
-    for (int i = 0; i < 2; i++) {
-        mc_shape_point p = { cut(from[0] + share[i] * (to[0] - from[0])), cut(from[1] + share[i] * (to[1] - from[1])) };
-        if (share[i] > 0 && share[i] < 1)
-            add_snapped(shape, lattice, p, part_begin(shape), shift);
+    double parts[4];
+    int count = 0, begin = part_begin(shape), shift = shift_of(lattice);
+    for (int i = 0; i < 4; i++) {
+        int axis = i / 2;
+        double line = i % 2 == 0 ? s->low[axis] : s->high[axis];
+        double part = (line - from[axis]) / (to[axis] - from[axis]);
+        if (!(part > 0 && part < 1))
+            continue;
+        int at = count++;
+        for (; at > 0 && parts[at - 1] > part; at--)
+            parts[at] = parts[at - 1];
+        parts[at] = part;
+    }
+    for (int i = 0; i < count; i++) {
+        double at[2];
+        for (int axis = 0; axis < 2; axis++)
+            at[axis] = from[axis] + rint(parts[i] * (to[axis] - from[axis]));
+        add_snapped(shape, lattice, nearest(s, at), begin, shift);
     }
 }
 
-/* Before the lattice's corner is taken off: it is the same in every tile. */
-static double
-snap(double units, double per_unit)
+static void
+add_far(mc_shape *shape, const mc_lattice *lattice, const double at[2])
 {
-    return rint(units * per_unit * MC_SUBPIXELS);
+    const square s = square_around(lattice);
+    const double from[2] = { shape->running ? shape->points[shape->point_count - 1].x : 0,
+                             shape->running ? shape->points[shape->point_count - 1].y : 0 };
+    const bool was_far = shape->running && shape->far;
+    shape->far = at[0] < s.low[0] || at[0] > s.high[0] || at[1] < s.low[1] || at[1] > s.high[1];
+    if (shape->running && (was_far || shape->far) && shape->kind != MC_SHAPE_POINTS)
+        add_bends(shape, lattice, &s, was_far ? shape->far_at : from, at);
+    memcpy(shape->far_at, at, sizeof(shape->far_at));
+    add_snapped(shape, lattice, nearest(&s, at), part_begin(shape), shift_of(lattice));
 }
 
 bool
 mc_shape_add_vertex(mc_shape *shape, const mc_lattice *lattice, double x, double y)
 {
-    const double farthest = 1e15; /* sums and differences of it are finite */
-    double at[2] = { snap(x - lattice->x0, lattice->per_x), snap(lattice->y0 - y, lattice->per_y) };
-    int shift = shift_of(lattice);
-    if (!isfinite(at[0]) || !isfinite(at[1]))
+    const double most = 1e15; /* differences of these are exact */
+    double px = rint((x - lattice->x0) * lattice->per_x * MC_SUBPIXELS);
+    double py = rint((lattice->y0 - y) * lattice->per_y * MC_SUBPIXELS);
+    if (!isfinite(px) || !isfinite(py))
         return false;
-    at[0] = fmin(farthest, fmax(-farthest, at[0] - (double)lattice->left * MC_SUBPIXELS));
-    at[1] = fmin(farthest, fmax(-farthest, at[1] - (double)lattice->top * MC_SUBPIXELS));
-    bool far = fabs(at[0]) > MC_SHAPE_REACH || fabs(at[1]) > MC_SHAPE_REACH;
-    if ((far || shape->far) && shape->running && shape->kind != MC_SHAPE_POINTS)
-        add_crossings(shape, lattice, at, shift);
-    add_snapped(shape, lattice, (mc_shape_point){ cut(at[0]), cut(at[1]) }, part_begin(shape), shift);
-    shape->far = far;
-    memcpy(shape->before, at, sizeof(at));
+    const double at[2] = { cut(px - (double)lattice->left * MC_SUBPIXELS, -most, most),
+                           cut(py - (double)lattice->top * MC_SUBPIXELS, -most, most) };
+    const bool near = fabs(at[0]) <= NEAR && fabs(at[1]) <= NEAR;
+    if (!near || (shape->running && shape->far)) {
+        add_far(shape, lattice, at);
+        return true;
+    }
+    shape->far = false;
+    const mc_shape_point p = { (int32_t)at[0], (int32_t)at[1] };
+    add_snapped(shape, lattice, p, part_begin(shape), shift_of(lattice));
     return true;
 }
+
+/* ---- Many ---- */
 
 static bool
 add_one_by_one(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
                bool swapped)
 {
     bool finite = true;
-    for (; count > 0 && !shape->failed; count--, bytes += stride) {
+    for (; count > 0; count--, bytes += stride) {
         uint64_t bits[2];
         double at[2];
         memcpy(bits, bytes, 16);
@@ -330,7 +360,7 @@ add_one_by_one(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes,
 /* From units of the CRS to the lattice, both coordinates at once: the same arithmetic as above, since the factors
  * differ by powers of two and signs only. */
 typedef struct snapping {
-    __m128d origin, scale, corner, near, last; /* near: all bits, as long as all were in reach; last: one of them */
+    __m128d origin, scale, corner, near; /* near: whether all have been */
     bool swapped;
 } snapping;
 
@@ -338,13 +368,14 @@ static inline __m128i
 snapped(snapping *s, const uint8_t *bytes)
 {
     const __m128i other = _mm_set_epi8(8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-    const __m128d reach = _mm_set1_pd(MC_SHAPE_REACH), opposite = _mm_set1_pd(-MC_SHAPE_REACH);
+    const __m128d most = _mm_set1_pd(NEAR), least = _mm_set1_pd(-(double)NEAR);
     __m128i raw = _mm_loadu_si128((const __m128i *)(const void *)bytes);
     __m128d at = _mm_castsi128_pd(s->swapped ? _mm_shuffle_epi8(raw, other) : raw);
     at = _mm_round_pd(_mm_mul_pd(_mm_sub_pd(at, s->origin), s->scale), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    s->last = at = _mm_sub_pd(at, s->corner);
-    s->near = _mm_and_pd(s->near, _mm_cmple_pd(_mm_andnot_pd(_mm_set1_pd(-0.0), at), reach));
-    return _mm_cvtpd_epi32(_mm_max_pd(_mm_min_pd(at, reach), opposite));
+    at = _mm_sub_pd(at, s->corner);
+    __m128d cut_off = _mm_max_pd(_mm_min_pd(at, most), least); /* what is no number becomes one */
+    s->near = _mm_and_pd(s->near, _mm_cmpeq_pd(at, cut_off));
+    return _mm_cvtpd_epi32(cut_off);
 }
 
 /* As add_snapped for vertices behind the first run, without a branch: whether a run goes on cannot be foreseen. There
@@ -370,7 +401,7 @@ add_runs(mc_shape *shape, snapping *s, const uint8_t *bytes, size_t stride, size
     shape->point_count = (int)(out - shape->points) + 1;
 }
 
-/* False where not all of them were in reach: then what was added is wrong. */
+/* Adds all as if they were near; false where one is not, or there is no memory: then some of it is wrong. */
 static bool
 add_near(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count, bool swapped)
 {
@@ -385,18 +416,16 @@ add_near(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_
         _mm_storel_epi64((__m128i *)(void *)&p, snapped(&s, bytes));
         add_snapped(shape, lattice, p, begin, shift);
         if (shape->failed)
-            return true;
+            return false;
     }
     while (count > 0) {
         size_t some = count < CHUNK ? count : CHUNK;
         if (!mc_shape_reserve(shape, (int)some))
-            return true;
+            return false;
         add_runs(shape, &s, bytes, stride, some, shift);
         count -= some;
         bytes += some * stride;
     }
-    _mm_storeu_pd(shape->before, s.last);
-    shape->far = false;
     return _mm_movemask_pd(s.near) == 3;
 }
 
@@ -404,15 +433,18 @@ bool
 mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
                       bool swapped)
 {
-    mc_shape begun = *shape;
-    mc_shape_point last = begun.running ? shape->points[shape->point_count - 1] : (mc_shape_point){ 0, 0 };
-    bool joins_far = begun.running && begun.far;
-    if (count == 0 || (!joins_far && add_near(shape, lattice, bytes, stride, count, swapped)))
+    const mc_shape before = *shape;
+    const mc_shape_point last = shape->running ? shape->points[shape->point_count - 1] : (mc_shape_point){ 0, 0 };
+    const bool goes_on = shape->running && shape->far;
+    shape->far = goes_on;
+    if (!goes_on && (add_near(shape, lattice, bytes, stride, count, swapped) || shape->failed))
         return true;
-    begun.points = shape->points;
-    begun.point_room = shape->point_room;
-    *shape = begun;
-    if (begun.running)
+    mc_shape_point *points = shape->points; /* once more, from where it was */
+    int room = shape->point_room;
+    *shape = before;
+    shape->points = points;
+    shape->point_room = room;
+    if (shape->running)
         shape->points[shape->point_count - 1] = last;
     return add_one_by_one(shape, lattice, bytes, stride, count, swapped);
 }

@@ -103,6 +103,23 @@ is_symbolizer(const mc_node *node)
     return size > tail && strcmp(name + size - tail, "Symbolizer") == 0;
 }
 
+/* GeoServer's way to say that a rule is one of the map or of the legend only. */
+static void
+read_rule_option(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
+{
+    static const char *const ways[] = {
+        [MC_INCLUSION_NORMAL] = "normal", [MC_INCLUSION_MAP_ONLY] = "mapOnly", [MC_INCLUSION_LEGEND_ONLY] = "legendOnly"
+    };
+    const char *name = mc_node_attr(node, "name"), *text = mc_sld_plain(sld, node);
+    name = name == NULL ? "" : name;
+    for (int i = 0; strcmp(name, "inclusion") == 0 && i < 3; i++)
+        if (strcmp(text, ways[i]) == 0) {
+            rule->inclusion = (mc_inclusion)i;
+            return;
+        }
+    mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "the option %s", mc_config_quote(name, sld->build->pool)));
+}
+
 static void
 read_symbolizers(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
 {
@@ -124,6 +141,8 @@ read_symbolizers(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         if (strcmp(mc_sld_name(child), "TextSymbolizer") == 0)
             rule->text_count += mc_sld_text_symbol(&texts[rule->text_count], sld, child);
+        else if (strcmp(mc_sld_name(child), "VendorOption") == 0)
+            read_rule_option(rule, sld, child);
         else if (is_symbolizer(child))
             rule->symbolizer_count += mc_sld_symbolizer(&list[rule->symbolizer_count], sld, child);
         else if (!mc_sld_is_one_of(child, known))

@@ -70,6 +70,9 @@ mc_uom mc_sld_uom(mc_sld *sld, const mc_node *node);
  */
 mc_part mc_sld_part(mc_sld *sld, const mc_node *node);
 
+/* Whether an expression stands for the feature's geometry: a property of any name, or GeoServer's geometry(). */
+bool mc_sld_is_geometry(const mc_node *node);
+
 /* The name of a <CssParameter> or <SvgParameter>; NULL for any other element. */
 const char *mc_sld_parameter(const mc_node *node);
 

@@ -84,9 +84,7 @@ arguments_of(mc_expression *into, mc_sld *sld, const mc_node *node, int depth)
 static const mc_expression *
 geometry_argument(mc_expression *made, mc_sld *sld, const mc_node *node)
 {
-    const char *name = mc_sld_name(node->children);
-    if (node->children->next == NULL && node->children->children == NULL &&
-        (strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0))
+    if (node->children->next == NULL && mc_sld_is_geometry(node->children))
         return made;
     mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "%s of such a geometry", made->function->name));
     return NULL;

@@ -88,10 +88,10 @@ of_bytes(mc_picture *made, const char *bytes, size_t size, mc_sld *sld, const ch
 }
 
 static mc_picture *
-of_base64(mc_picture *made, const char *text, mc_sld *sld, const char **why)
+of_base64(mc_picture *made, const char *text, size_t length, mc_sld *sld, const char **why)
 {
-    char *packed = apr_pstrdup(sld->build->pool, text), *to = packed;
-    for (const char *c = text; *c != '\0'; c++)
+    char *packed = apr_palloc(sld->build->pool, length + 1), *to = packed;
+    for (const char *c = text; c < text + length; c++)
         if (strchr(" \t\r\n", *c) == NULL)
             *to++ = *c;
     *to = '\0';
@@ -126,9 +126,10 @@ mc_picture_of_file(mc_sld *sld, const char *href, const char **why)
     apr_pool_t *pool = sld->build->pool;
     mc_picture *made = apr_pcalloc(pool, sizeof(*made));
     made->folder = sld->folder;
-    if (strncmp(href, "base64:", 7) == 0)
-        return of_base64(made, href + 7, sld, why);
-    if (strncmp(href, "file:", 5) == 0) {
+    const bool inside = strncmp(href, "base64:", 7) == 0;
+    if (inside) {
+        href += 7;
+    } else if (strncmp(href, "file:", 5) == 0) {
         href += 5;
         href += strncmp(href, "///", 3) == 0 ? 2 : 0;
     }
@@ -136,6 +137,8 @@ mc_picture_of_file(mc_sld *sld, const char *href, const char **why)
     size_t size = query == NULL ? strlen(href) : (size_t)(query - href);
     if (query != NULL && !read_parameters(made, sld, query + 1, why))
         return NULL;
+    if (inside)
+        return of_base64(made, href, size, sld, why);
     const char *path = mc_url_decode(href, size, false, pool), *colon = strstr(path, "://");
     if (colon != NULL || strncmp(path, "data:", 5) == 0) {
         *why = "a graphic that is no file of this machine: ";
@@ -158,7 +161,7 @@ mc_picture_of_content(mc_sld *sld, const mc_node *node, const char **why)
     mc_picture *made = apr_pcalloc(sld->build->pool, sizeof(*made));
     made->folder = sld->folder;
     if (encoding != NULL && strcmp(encoding, "base64") == 0 && node->children == NULL)
-        return of_base64(made, node->text, sld, why);
+        return of_base64(made, node->text, strlen(node->text), sld, why);
     *why = "a graphic as XML inside of the style: ";
     return NULL;
 }

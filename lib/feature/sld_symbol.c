@@ -21,6 +21,16 @@ mc_sld_uom(mc_sld *sld, const mc_node *node)
     return MC_UOM_PIXEL;
 }
 
+bool
+mc_sld_is_geometry(const mc_node *node)
+{
+    static const char *const names[] = { "PropertyName", "ValueReference", NULL };
+    const char *function = mc_node_attr(node, "name");
+    return node->children == NULL &&
+           (mc_sld_is_one_of(node, names) ||
+            (strcmp(mc_sld_name(node), "Function") == 0 && function != NULL && strcmp(function, "geometry") == 0));
+}
+
 mc_part
 mc_sld_part(mc_sld *sld, const mc_node *node)
 {
@@ -33,14 +43,11 @@ mc_sld_part(mc_sld *sld, const mc_node *node)
                   { "boundary", MC_PART_BOUNDARY },    { "exteriorRing", MC_PART_BOUNDARY },
                   { "pointOnSurface", MC_PART_INSIDE } };
     const mc_node *inner = node->children;
-    const char *name = inner == NULL ? NULL : mc_sld_name(inner);
-    if (name != NULL && inner->next == NULL && inner->children == NULL &&
-        (strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0))
+    if (inner != NULL && inner->next == NULL && mc_sld_is_geometry(inner))
         return MC_PART_WHOLE;
     const char *function = inner == NULL ? NULL : mc_node_attr(inner, "name");
     const mc_node *argument = inner == NULL ? NULL : inner->children;
-    bool of_property = argument != NULL && argument->next == NULL && argument->children == NULL &&
-                       strcmp(mc_sld_name(argument), "PropertyName") == 0;
+    bool of_property = argument != NULL && argument->next == NULL && mc_sld_is_geometry(argument);
     for (size_t i = 0; function != NULL && of_property && i < sizeof(parts) / sizeof(parts[0]); i++)
         if (strcasecmp(function, parts[i].name) == 0)
             return parts[i].part;

@@ -70,6 +70,7 @@ struct mc_graphic {
     mc_stroke stroke;
     double size;                        /* pixels, its height; 0: a picture's own */
     const mc_expression *size_value;    /* or NULL */
+    double flatness;                    /* above 0, of marks: `size` is the width, so many times the height */
     const mc_expression *rotation;      /* degrees clockwise; or NULL */
     double opacity;                     /* of the whole, 0..1 */
     const mc_expression *opacity_value; /* or NULL */
@@ -111,9 +112,13 @@ typedef struct mc_symbolizer {
 /* Labels: feature/label_style.h. */
 typedef struct mc_text_symbol mc_text_symbol;
 
+/* Where a rule counts (GeoServer's option of that name). */
+typedef enum mc_inclusion { MC_INCLUSION_NORMAL, MC_INCLUSION_MAP_ONLY, MC_INCLUSION_LEGEND_ONLY } mc_inclusion;
+
 typedef struct mc_rule_style {
     const char *name, *title; /* for the legend */
-    const mc_filter *filter;  /* NULL: every feature */
+    mc_inclusion inclusion;
+    const mc_filter *filter; /* NULL: every feature */
     bool is_else;
     double min_scale, max_scale; /* denominators: min <= scale < max; 0 and HUGE_VAL: no limit */
     const mc_graphic *legend;    /* what stands for it in a legend; NULL: its symbolizers do */

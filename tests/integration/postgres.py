@@ -112,11 +112,14 @@ class Postgres:
     def log(self):
         return (self.folder / "server.log").read_text(errors="replace")
 
+    def session(self, text, database="postgres"):
+        """The command that sends statements."""
+        return [str(part) for part in (program("psql"), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-p",
+                                       self.port, "-U", USER, "-d", database, "-c", text)]
+
     def sql(self, text, database="postgres"):
         """The rows of a statement, "|" between columns."""
-        done = self._run(program("psql"), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-p",
-                         self.port, "-U", USER, "-d", database, "-c", text, stdout=subprocess.PIPE, text=True)
-        return done.stdout.splitlines()
+        return self._run(*self.session(text, database), stdout=subprocess.PIPE, text=True).stdout.splitlines()
 
     def connection(self, more=""):
         """libpq's connection string, with the password in it."""

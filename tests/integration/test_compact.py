@@ -12,7 +12,7 @@ import threading
 import time
 
 import pytest
-from conftest import GRID
+from conftest import GRID, wait_until
 from postgres import Postgres
 from small_disk import small_disk
 
@@ -253,6 +253,40 @@ def test_a_table_of_postgresql(tmp_path):
         result = program("compact", "-c", config, "-C", "table")
         assert result.returncode == 2 and "cannot reach its tiles" in result.stderr
         assert report(config, "single", "--stores")["stores"] == []
+
+
+def test_an_interrupt_ends_the_wait_for_a_database(tmp_path):
+    with Postgres() as database:
+        config = configuration(tmp_path, extra=f'<cache name="table" type="postgresql"><connection>{database.connection()}</connection></cache>'
+                               f'<tileset name="shared"><source>any</source><cache>table</cache><grid>{GRID}</grid><format>PNG</format></tileset>')
+        assert seed(config, "shared", "-z", "0,2").returncode == 0
+        waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
+        locker = subprocess.Popen(database.session("begin; lock table mapcache_tiles in access exclusive mode; select pg_sleep(300)"))
+        try:
+            wait_until(lambda: database.sql("select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted"
+                                            " and relation = to_regclass('mapcache_tiles')") == ["1"], "the lock")
+            worker = subprocess.Popen([str(BUILD / "bin" / "mapcache"), "compact", "-c", config, "-C", "table"], stderr=subprocess.PIPE, text=True)
+            wait_until(lambda: database.sql(waiting) == ["1"], "the wait for it")
+            worker.send_signal(signal.SIGINT)
+            assert "interrupted" in worker.communicate(timeout=60)[1]
+            assert worker.returncode == 2
+            wait_until(lambda: database.sql(waiting) == ["0"], "the end of that wait")
+        finally:
+            locker.kill()
+            locker.wait()
+
+
+def test_files_that_never_change_are_not_changed(tmp_path):
+    config = configuration(tmp_path)
+    assert seed(config, "single", "-z", "0,2").returncode == 0
+    swell(tmp_path / "single.db")
+    config.write_text(config.read_text().replace("<detect_blank/>", "<detect_blank/><immutable>true</immutable>"))
+    before = (tmp_path / "single.db").read_bytes()
+    for options in [], ["--orphans"]:
+        result = program("compact", "-c", config, "-C", "single", *options)
+        assert result.returncode == 2 and "<immutable>" in result.stderr, result.stdout + result.stderr
+    assert (tmp_path / "single.db").read_bytes() == before
+    assert program("compact", "-c", config, "-C", "single", "--dry-run").returncode == 0
 
 
 def test_too_little_room_is_said_before_anything_is_done(tmp_path):

@@ -30,6 +30,14 @@ NAMES = """<StyledLayerDescriptor version="1.0.0" xmlns="http://www.opengis.net/
   <CssParameter name="font-weight">bold</CssParameter></Font><Fill><CssParameter name="fill">#d000d0</CssParameter></Fill>
   </TextSymbolizer></Rule></FeatureTypeStyle></UserStyle></NamedLayer></StyledLayerDescriptor>"""
 
+SHIELD = """<Rule><Title>{0} {1}</Title><TextSymbolizer><Label><PropertyName>ref</PropertyName></Label><Font>
+  <CssParameter name="font-family">DejaVu Sans</CssParameter><CssParameter name="font-size">11</CssParameter>
+  <CssParameter name="font-weight">bold</CssParameter></Font><Fill><CssParameter name="fill">#ffffff</CssParameter></Fill>
+  <Graphic><Mark><WellKnownName>{1}</WellKnownName><Fill><CssParameter name="fill">#1050a0</CssParameter></Fill>
+  <Stroke><CssParameter name="stroke">#000000</CssParameter></Stroke></Mark><Size>24</Size></Graphic>
+  <VendorOption name="graphic-resize">{0}</VendorOption><VendorOption name="graphic-margin">4 8</VendorOption></TextSymbolizer></Rule>"""
+SHIELDS = [("none", "square"), ("stretch", "square"), ("stretch", "circle"), ("proportional", "circle")]
+
 
 @pytest.fixture(scope="module")
 def web(shared_folder, shared_apache):
@@ -46,14 +54,18 @@ def web(shared_folder, shared_apache):
         layers += f'<layer name="{name}"><data>{folder}/a.shp</data><style>{folder}/{name}.sld</style></layer>'
     (folder / "names.sld").write_text(NAMES)
     many = "".join(RULE.format(f"r{i}", f"Rule {i}", "", SYMBOL.format("#20a020")) for i in range(500))
-    (folder / "many.sld").write_text(NAMES[:NAMES.index("<Rule>")] + many + NAMES[NAMES.index("</FeatureTypeStyle>"):])
+    head, tail = NAMES[:NAMES.index("<Rule>")], NAMES[NAMES.index("</Rule>") + 7:]
+    (folder / "shields.sld").write_text(head + "".join(SHIELD.format(*shield) for shield in SHIELDS) + tail)
+    (folder / "many.sld").write_text(head + many + tail)
     for path in folder.glob("*.*"):
         path.chmod(0o644)
     (folder / "legend.xml").write_text(f"""<mapcache><cache name="disk" type="disk"><base>{folder}/cache</base></cache>
       <source name="drawn" type="shapefile">{layers}</source><source name="flat" type="dummy"/>
       <source name="names" type="shapefile"><layer><data>{folder}/a.shp</data><style>{folder}/names.sld</style></layer></source>
+      <source name="shields" type="shapefile"><layer><data>{folder}/a.shp</data><style>{folder}/shields.sld</style></layer></source>
       <source name="many" type="shapefile"><layer><data>{folder}/a.shp</data><style>{folder}/many.sld</style></layer></source>
       <tileset name="many"><source>many</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
+      <tileset name="shields"><source>shields</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
       <tileset name="names"><source>names</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
       <tileset name="the map"><source>drawn</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
       <tileset name="flat"><source>flat</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
@@ -94,6 +106,18 @@ def test_every_rule_has_its_symbol_and_title(web):
 def test_names_have_letters_as_their_symbol(web):
     shown = numpy.asarray(Image.open(io.BytesIO(ask(web, layer="names").body)).convert("RGBA")).astype(int)
     assert has(shown[:, 4:24], (208, 0, 208)) and not has(shown[:, 28:], (208, 0, 208)) and has(shown[:, 28:], (32, 32, 32))
+
+
+@pytest.mark.parametrize("size", [20, 24, 40])
+def test_graphics_behind_labels_are_in_the_symbol(web, size):
+    reply = ask(web, f"&WIDTH={size}&HEIGHT={size}", "shields")
+    picture = numpy.asarray(Image.open(io.BytesIO(reply.body)).convert("RGBA")).astype(int)
+    high = picture.shape[0] // len(SHIELDS)
+    for i, shield in enumerate(SHIELDS):
+        row = picture[i * high:(i + 1) * high, :size + 8]
+        assert has(row, (16, 80, 160)), shield
+        blue = (abs(row[..., :3] - numpy.array((16, 80, 160))).max(axis=2) < 8).nonzero()
+        assert (row[blue[0].min():blue[0].max(), blue[1].min():blue[1].max(), :3].min(axis=2) > 150).any(), shield  # the letters
 
 
 def test_scale_rule_size_and_background(web):
@@ -137,7 +161,7 @@ def test_documents_say_where_the_legend_is(web, tmp_path):
             validator(tmp_path)(document, WMS_130 if version == "1.3.0" else None)
     document = web.get("/mc/wmts/1.0.0/WMTSCapabilities.xml").body
     found = list(ElementTree.fromstring(document).iter("{http://www.opengis.net/wmts/1.0}LegendURL"))
-    assert len(found) == 3
+    assert len(found) == 4
     check(web, found[0].get("{http://www.w3.org/1999/xlink}href"), found[0].get("format"), found[0])
     if SCHEMAS.is_dir():
         validator(tmp_path)(document, WMTS)

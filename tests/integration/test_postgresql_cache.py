@@ -74,6 +74,37 @@ def test_seeders_and_servers_share_a_table(tmp_path, build, database):
         second.stop()
 
 
+def test_a_value_that_is_no_text_is_the_clients_mistake(tmp_path, build, database):
+    """PostgreSQL takes UTF-8 only; files take any bytes."""
+    path = config(tmp_path, database)
+    path.write_text(path.read_text().replace("<metatile>4 4</metatile>", '<metatile>4 4</metatile><dimensions><dimension type="regex" name="P"'
+                                             ' default="a"><regex>.*</regex></dimension></dimensions>'))
+    server = Server(build, path, tmp_path)
+    try:
+        tile = f"/wmts/1.0.0/world/default/%s/{GRID}/1/0/0.png"
+        for value, status in (("b", 200), ("\xe9\x9f\xb3", 200), ("\xff\xfe", 400), ("\xed\xa0\x80", 400)):
+            answer = server.get((tile % value).encode("latin-1"))
+            assert answer.status == status, (value, answer.status, answer.body)
+            answer = server.get("/", MAP.encode() + b"&DIM_P=" + value.encode("latin-1"))
+            assert answer.status == status, (value, answer.status, answer.body)
+    finally:
+        server.stop()
+
+
+def test_removing_survives_a_deadlock(tmp_path, database):
+    """Somebody else locks two of the tiles in the other order; the database ends our statement, not theirs."""
+    path, table = config(tmp_path, database), f'"{tmp_path.name}"'
+    path.write_text(path.read_text().replace("gssencmode=disable", "gssencmode=disable options='-c deadlock_timeout=4s'"))
+    assert seed(path, "world", "-z", "2,2").returncode == 0
+    lock = f"select 1 from {table} where z = 2 and x = %d and y = 0 for update;"
+    other = subprocess.Popen(database.session("set deadlock_timeout = '60s'; begin;" + lock % 3 + "select pg_sleep(2);" + lock % 0 + "commit"))
+    wait_until(lambda: database.sql("select count(*) from pg_stat_activity where query like '%pg_sleep(2)%' and wait_event = 'PgSleep'") == ["1"], "the lock")
+    result = seed(path, "world", "-m", "delete", "-z", "2,2")
+    assert other.wait(60) == 0
+    assert result.returncode == 0 and "fail" not in result.stdout + result.stderr, result.stdout + result.stderr
+    assert database.sql(f"select count(*) from {table}") == ["0"]
+
+
 def test_a_database_that_is_away(tmp_path, build, database):
     path = config(tmp_path, database)
     assert seed(path, "world", "-z", "0,1").returncode == 0

@@ -137,6 +137,9 @@ def test_content_inside_of_the_style(studio):
     whole = studio.draw(point(picture("icon.png")), 100, 80)
     assert numpy.array_equal(whole, studio.draw(point(inline), 100, 80))
     assert numpy.array_equal(whole, studio.draw(point(picture("base64:" + data)), 100, 80))
+    pin, blue = base64.b64encode((studio.folder / "styles/pin.svg").read_bytes()).decode(), "?fill=%230000ff&amp;outline-width=4"
+    assert numpy.array_equal(studio.draw(point(picture("pin.svg" + blue)), 100, 80),
+                             studio.draw(point(picture(f"base64:{pin}{blue}")), 100, 80))  # as QGIS exports embedded ones
     assert studio.draw(point(picture("icon.jpg")), 100, 80)[36:44, 44:56, 3].all()
 
 
@@ -239,6 +242,18 @@ def test_marks_stand_inside(studio):
     assert box_of(studio.draw(inside, 100, 100)) == (46, 36, 54, 44)
     studio.shapes([("LINESTRING(10 10,50 10,50 90)", {"n": 1})])  # half way is 20 below the corner
     assert box_of(studio.draw(inside, 100, 100)) == (46, 26, 54, 34)
+
+
+@pytest.mark.parametrize("name", ["square", "circle"])
+def test_marks_that_are_wider_than_high(studio, name):
+    """QGIS' ellipses: the size is the width, also where the height is much more of it, beside the map too."""
+    studio.shapes([("POINT(50 60)", {"n": 1})])
+    for factor, box in ((2, (40, 55, 60, 65)), (0.5, (40, 40, 60, 80)), (0.2, (40, 10, 60, 110))):
+        flat = point(mark(name, 20, more=f'<se:VendorOption name="widthHeightFactor">{factor}</se:VendorOption>'))
+        assert box_of(studio.draw(flat, 100, 120)) == box, factor
+        assert studio.has_seams(flat, 128, 32) is None
+    code, said = studio.check(point(mark(more='<se:VendorOption name="widthHeightFactor">-1</se:VendorOption>')))
+    assert code == 2 and "widthHeightFactor" in said
 
 
 @pytest.mark.parametrize("function, places", [("centroid", [(50, 43)]), ("startPoint", [(10, 10)]), ("endPoint", [(50, 90)]),

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/metrics.h"
+#include "mapcache/upkeep.h"
 
 static const uint8_t colour[4] = { 0x11, 0x22, 0x33, 0x80 };
 
@@ -637,11 +638,69 @@ START_TEST(foreign_and_empty_files_are_listed)
 }
 END_TEST
 
-UNIT_MAIN("sqlite cache", what_is_lost_early_is_told_by_the_flush, tiles_of_one_colour_are_five_bytes,
-          mbtiles_share_the_picture_of_one_colour, mbtiles_keep_no_picture_that_no_tile_has,
-          mbtiles_of_other_programs_are_written_where_they_are_read, mbtiles_tell_the_format_of_their_pictures,
-          statements_may_use_every_name, a_missing_index_is_told, a_lock_of_another_process_ends_with_the_deadline,
-          damaged_files_give_errors, absences_are_remembered_where_nothing_renders, long_dimensions_are_told_apart,
+typedef struct compacting {
+    volatile int stop;
+    bool failed;
+    int64_t before, after; /* bytes; after -1: nothing was changed */
+} compacting;
+
+static bool
+know(void *baton, const mc_store_group *group)
+{
+    (void)baton;
+    return group->z >= 0;
+}
+
+static void
+stop_it(void *baton, const mc_store *store, const char *what, double done)
+{
+    compacting *task = baton;
+    (void)store, (void)done;
+    ck_assert_str_eq(what, "compacting");
+    task->stop = 1;
+}
+
+static void
+note(void *baton, const mc_store *before, const mc_store *after, const mc_error *error)
+{
+    compacting *task = baton;
+    task->failed = error != MC_OK;
+    task->before = before->bytes;
+    task->after = after == NULL ? -1 : after->bytes;
+}
+
+/* The first time all of a file is written anew, which takes as long as the file is large. */
+START_TEST(compacting_ends_when_it_is_stopped)
+{
+    start();
+    mc_cache *cache = store("sqlite3", "");
+    mc_tile_key key = key_at(1, 0, 0);
+    put(cache, &key, "kept");
+    outside("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000)"
+            " INSERT INTO tiles SELECT 'ts', 'G', i, 0, 20, zeroblob(500), '', NULL FROM n;"
+            " DELETE FROM tiles WHERE z = 20 AND x < 1000");
+    compacting found = { 0 };
+    mc_upkeep task = {
+        .compact = true, .stop = &found.stop, .known = know, .progress = stop_it, .report = note, .baton = &found
+    };
+    ck_ok(mc_cache_upkeep(cache, &task, &ctx));
+    ck_assert(found.failed && found.after == found.before);
+    ck_assert_str_eq(ask("PRAGMA integrity_check"), "ok");
+    ck_assert_str_eq(ask("PRAGMA auto_vacuum"), "0");
+    task.stop = NULL;
+    ck_ok(mc_cache_upkeep(cache, &task, &ctx));
+    ck_assert(!found.failed && found.after < found.before);
+    expect(cache, &key, "kept");
+    finish();
+}
+END_TEST
+
+UNIT_MAIN("sqlite cache", compacting_ends_when_it_is_stopped, what_is_lost_early_is_told_by_the_flush,
+          tiles_of_one_colour_are_five_bytes, mbtiles_share_the_picture_of_one_colour,
+          mbtiles_keep_no_picture_that_no_tile_has, mbtiles_of_other_programs_are_written_where_they_are_read,
+          mbtiles_tell_the_format_of_their_pictures, statements_may_use_every_name, a_missing_index_is_told,
+          a_lock_of_another_process_ends_with_the_deadline, damaged_files_give_errors,
+          absences_are_remembered_where_nothing_renders, long_dimensions_are_told_apart,
           tilesets_that_share_an_mbtiles_file_are_named, a_wal_file_is_read_where_no_shared_memory_can_be_made,
           a_series_of_gets_sees_one_state, a_series_of_gets_holds_one_file, lists_are_whole_wherever_files_count_from,
           foreign_and_empty_files_are_listed)

@@ -141,6 +141,9 @@ static const struct {
     { "<Recode fallbackValue='#123456'><LookupValue>" A
       "</LookupValue><MapItem><Data>1</Data><Value>one</Value></MapItem></Recode>",
       "2", "", "#123456" },
+    { F("Recode", A L("1") L("one") L("2") L("two")), "2.000", "", "two" }, /* numbers, however they are written */
+    { F("Recode", A L("a") L("one") L("A") L("two")), "A", "", "two" },
+    { F("isCoverage", ""), "", "", "false" },
     { "<Categorize><LookupValue>" A "</LookupValue><Value>low</Value><Threshold>5</Threshold><Value>high</Value>"
       "</Categorize>",
       "5", "", "high" },
@@ -224,6 +227,7 @@ START_TEST(functions_of_geometry)
     square(&geometry, MC_SHAPE_LINES, 0, 0, 10);
     ck_assert_double_eq(measured(F("geomLength", "<PropertyName>g</PropertyName>"), &feature), 60);
     ck_assert_double_eq(measured(F("dimension", "<PropertyName>g</PropertyName>"), &feature), 1);
+    ck_assert_double_eq(measured(F("dimension", F("geometry", "")), &feature), 1);
     mc_geometry_free(&geometry);
 }
 END_TEST

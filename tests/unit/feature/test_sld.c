@@ -214,4 +214,37 @@ START_TEST(what_an_export_has_lost)
 }
 END_TEST
 
-UNIT_MAIN("sld", every_element, what_stands_around_a_style, a_legend_and_the_first_rule, what_an_export_has_lost)
+START_TEST(colours)
+{
+    static const char stroke[] = "<Rule><LineSymbolizer><Stroke><CssParameter name='stroke'>%s</CssParameter></Stroke>"
+                                 "</LineSymbolizer></Rule>";
+    static const char *const good[] = { "#aabbcc", "#AbC", "0xaabbcc" };
+    static const char *const bad[] = { "aabbcc", "#aabbc", "0xaabbccd", "0Xaabbcc", "#", "0x", "red" };
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        mc_color color =
+            style_of(apr_psprintf(pool, stroke, good[i]))->passes[0].rules[0].symbolizers[0].stroke.ink.color;
+        ck_assert_msg(color.red == 0xaa && color.green == 0xbb && color.blue == 0xcc, "%s", good[i]);
+        ck_assert_int_eq(build.diagnostics->complaints->nelts, 0);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        style_of(apr_psprintf(pool, stroke, bad[i]));
+        ck_assert_msg(complaints(MC_NOT_BUILT) == 1, "%s", bad[i]);
+    }
+}
+END_TEST
+
+START_TEST(rules_of_the_map_and_of_the_legend)
+{
+    static const char *const ways[] = { "normal", "mapOnly", "legendOnly", "elsewhere" };
+    for (int i = 0; i < 4; i++) {
+        const mc_style *style = style_of(apr_psprintf(
+            pool, "<Rule><LineSymbolizer/><VendorOption name='inclusion'>%s</VendorOption></Rule>", ways[i]));
+        ck_assert_ptr_nonnull(style);
+        ck_assert_int_eq(style->passes[0].rules[0].inclusion, i % 3);
+        ck_assert_int_eq(build.diagnostics->complaints->nelts, i / 3);
+    }
+}
+END_TEST
+
+UNIT_MAIN("sld", every_element, what_stands_around_a_style, a_legend_and_the_first_rule, what_an_export_has_lost,
+          colours, rules_of_the_map_and_of_the_legend)
