@@ -242,7 +242,7 @@ read_line_placement(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
         const char *name = mc_sld_name(child);
         if (strcmp(name, "PerpendicularOffset") == 0)
             read_value(&symbol->offset, sld, child);
-        else if (strcmp(name, "IsRepeated") == 0)
+        else if (strcmp(name, "IsRepeated") == 0 || strcmp(name, "Repeat") == 0) /* as QGIS writes it */
             read_flag(&symbol->repeated, sld, child);
         else if (strcmp(name, "InitialGap") == 0)
             read_length(&symbol->initial_gap, sld, child);

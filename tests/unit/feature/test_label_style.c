@@ -106,6 +106,9 @@ START_TEST(placements)
     ck_assert_double_eq(text->offset.constant, 5);
     ck_assert_double_eq(text->initial_gap, 6);
     ck_assert_double_eq(text->gap, 7);
+    text =
+        label("<Label>a</Label><LabelPlacement><LinePlacement><Repeat>true</Repeat></LinePlacement></LabelPlacement>");
+    ck_assert(text->repeated);
     ck_assert_int_eq(complaints(MC_NOT_BUILT), 0);
 }
 END_TEST
