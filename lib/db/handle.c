@@ -400,7 +400,8 @@ mc_handle_close(mc_handle *handle, bool replaced)
     (void)mc_handles_count_pages(handle, 0);
 }
 
-/* SQLite's busy handler: there is nothing to sleep on until another process lets go of a file. 0: it has been enough. */
+/* SQLite's busy handler: there is nothing to sleep on until another process lets go of a file. 0: it has been enough.
+ */
 static int
 wait_for_others(void *baton, int count)
 {
