@@ -298,8 +298,9 @@ put_change(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, mc_ctx *c
 
 /* All levels of a tile matrix set share their north-west corner (clause 2.2.6.1.2). */
 static void
-geopackage_used_by(mc_cache *base, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build)
+geopackage_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_build *build)
 {
+    const mc_grid *grid = use->grid;
     double left, top, first_left, first_top;
     corner(&first_left, &first_top, grid, 0);
     for (int z = 1; z < grid->level_count; z++) {
@@ -325,7 +326,7 @@ geopackage_used_by(mc_cache *base, const char *tileset, const mc_grid *grid, con
                     "the tiles of the levels of grid \"%s\" do not end at the same edges: GDAL and QGIS read such a"
                     " GeoPackage, stricter programs refuse it (OGC 12-128, requirement 45)",
                     grid->name);
-    mc_sqlite_used_by(base, tileset, grid, node, build);
+    mc_sqlite_used_by(base, use, node, build);
 }
 
 static const char *
