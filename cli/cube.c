@@ -1,4 +1,4 @@
-/* `mapcache cube`: images into data cubes, and what dates they have. */
+/* `mapcache cube`: images into data cubes, what dates they have, and their overviews. */
 #include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
@@ -141,7 +141,7 @@ tell(void *baton, const mc_cube_event *event)
         printf("{\"images\":%d,\"of\":%d,\"seconds\":%.2f}\n", event->images, event->of,
                (double)(mc_clock_now() - run->began) / APR_USEC_PER_SEC);
     if (event->kind == MC_CUBE_COMMITTED && run->bar) {
-        printf("\r%d of %d images", event->images, event->of);
+        printf("\r%d of %d", event->images, event->of);
         run->drawn = true;
     }
     fflush(stdout);
@@ -161,13 +161,18 @@ report_json(const run *run, const char *error, int status, double seconds)
 }
 
 static void
-report_text(const run *run, double seconds)
+report_text(const run *run, bool images, double seconds)
 {
     const mc_cube_report *r = &run->report;
-    printf("%d images stored in %.2f s (%.1f/s): %d new times, %d corrected; %lld chunks written, %lld of them "
-           "rewritten\n",
-           r->images, seconds, seconds > 0 ? r->images / seconds : 0, r->dates, r->corrected, (long long)r->chunks,
-           (long long)r->rewritten);
+    if (!images)
+        printf(r->dates == 0 && stop == 0 ? "the cube has its %d overviews already\n"
+                                          : "%d overviews of %d times made in %.2f s: %lld chunks written\n",
+               run->cube->overview_count, r->dates, seconds, (long long)r->chunks);
+    else
+        printf("%d images stored in %.2f s (%.1f/s): %d new times, %d corrected; %lld chunks written, %lld of them "
+               "rewritten\n",
+               r->images, seconds, seconds > 0 ? r->images / seconds : 0, r->dates, r->corrected, (long long)r->chunks,
+               (long long)r->rewritten);
     if (r->bytes_before >= 0 && r->bytes_after >= 0)
         printf("store: %.1f MB before, %.1f MB now\n", (double)r->bytes_before / 1e6, (double)r->bytes_after / 1e6);
     if (r->left_out > 0)
@@ -177,7 +182,7 @@ report_text(const run *run, double seconds)
 /* --- the commands ------------------------------------------------------------------------------------------------- */
 
 static mc_error *
-ingest(run *run)
+ingest(run *run, bool images)
 {
     const mc_cube_options *options = &run->options;
     mc_cube_ingest_options how = { .memory = options->cache_limit,
@@ -187,20 +192,23 @@ ingest(run *run)
                                    .stop = &stop,
                                    .tell = tell,
                                    .baton = run };
-    MC_TRY(find_inputs(run));
+    if (images)
+        MC_TRY(find_inputs(run));
     mc_cli_stop_on_interrupt(&stop, "\ninterrupted: what is being written is completed (once more: ends at once)\n");
     run->bar = !options->json && !options->quiet && isatty(STDOUT_FILENO);
+    if (!images)
+        return mc_cube_make_overviews(&run->report, run->cube, &how, &run->ctx, run->ctx.pool);
     return mc_cube_ingest(&run->report, run->cube, (const mc_cube_input *)(const void *)run->inputs->elts,
                           run->inputs->nelts, &how, &run->ctx, run->ctx.pool);
 }
 
 static int
-run_ingest(run *run)
+run_ingest(run *run, bool images)
 {
     run->began = mc_clock_now();
     mc_error *error = open_cube(run);
     if (error == MC_OK)
-        error = ingest(run);
+        error = ingest(run, images);
     clear_bar(run);
     int status = error != MC_OK ? 1 : stop != 0 ? INTERRUPTED : run->report.left_out > 0 ? LEFT_OUT : 0;
     double seconds = (double)(mc_clock_now() - run->began) / APR_USEC_PER_SEC;
@@ -210,7 +218,7 @@ run_ingest(run *run)
     if (run->options.json)
         report_json(run, words, status, seconds);
     else if (words == NULL && !run->options.quiet)
-        report_text(run, seconds);
+        report_text(run, images, seconds);
     return status;
 }
 
@@ -245,9 +253,10 @@ mc_command_cube(int argc, const char *const *argv)
     run run = { .log = mc_log_stderr };
     int status = 1;
     bool help = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
-    bool known = argc > 1 && (strcmp(argv[1], "ingest") == 0 || strcmp(argv[1], "dates") == 0);
+    bool overviews = argc > 1 && strcmp(argv[1], "overviews") == 0;
+    bool known = overviews || (argc > 1 && (strcmp(argv[1], "ingest") == 0 || strcmp(argv[1], "dates") == 0));
     if (help || !known) {
-        mc_cube_usage(help ? NULL : "which command? ingest or dates");
+        mc_cube_usage(help ? NULL : "which command? ingest, dates or overviews");
         return !help;
     }
     apr_pool_create(&run.pool, NULL);
@@ -257,7 +266,7 @@ mc_command_cube(int argc, const char *const *argv)
         status = problem != NULL;
     } else {
         run.log.level = run.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
-        status = strcmp(argv[1], "dates") == 0 ? run_dates(&run) : run_ingest(&run);
+        status = strcmp(argv[1], "dates") == 0 ? run_dates(&run) : run_ingest(&run, !overviews);
     }
     if (run.ctx.pool != NULL)
         apr_pool_destroy(run.ctx.pool); /* gives back what is the process's: before that ends */

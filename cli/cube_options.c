@@ -40,10 +40,13 @@ mc_cube_usage(const char *message)
     }
     puts(
         "usage: mapcache cube ingest -c FILE --cube NAME [OPTIONS] IMAGE ...\n"
-        "       mapcache cube dates -c FILE --cube NAME [--json]\n\n"
+        "       mapcache cube dates -c FILE --cube NAME [--json]\n"
+        "       mapcache cube overviews -c FILE --cube NAME [OPTIONS]\n\n"
         "ingest stores images (PNG and JPEG with world files, TIFF with GeoTIFF tags or a world file) in a cube, each\n"
         "at its time. Images of one time are a mosaic: where they overlap, the later one is on top. A time that the\n"
-        "cube has already is corrected where the images lie. dates lists the times of a cube.\n");
+        "cube has already is corrected where the images lie. dates lists the times of a cube. overviews makes those "
+        "that\n"
+        "are configured, of a cube that was stored with another number of them.\n");
     mc_options_list(rows);
     puts("\nExit status: 0 all is stored, 1 an error, 2 interrupted (what is stored is right; run it again), 3 images\n"
          "were left out, each named with its reason, and with it the others of its time. More: docs/datacube.md");
@@ -78,14 +81,14 @@ take_value(void *baton, int letter, const char *text, apr_pool_t *pool)
 }
 
 static const char *
-check(const mc_cube_options *options, bool dates)
+check(const mc_cube_options *options, const char *word)
 {
     if (options->config == NULL)
         return "which configuration? (-c FILE)";
     if (options->cube == NULL)
         return "which cube? (--cube NAME)";
-    if (dates)
-        return options->paths->nelts > 0 ? "dates takes no images" : NULL;
+    if (strcmp(word, "ingest") != 0)
+        return options->paths->nelts > 0 ? "only ingest takes images" : NULL;
     if (options->paths->nelts == 0 && options->list == NULL)
         return "no images were named";
     if (options->time != NULL && options->date != NULL)
@@ -117,5 +120,5 @@ mc_cube_options_parse(mc_cube_options *options, int argc, const char *const *arg
     const char *problem = mc_options_parse(&options->paths, rows, places, take_value, options, argc, argv, pool);
     if (problem != NULL || options->help)
         return problem;
-    return check(options, strcmp(argv[0], "dates") == 0);
+    return check(options, argv[0]);
 }

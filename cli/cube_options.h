@@ -18,7 +18,7 @@ typedef struct mc_cube_options {
     const apr_array_header_t *paths; /* const char *: the arguments */
 } mc_cube_options;
 
-/* NULL, or what is wrong. argv[0] is "ingest" or "dates". */
+/* NULL, or what is wrong. argv[0] is "ingest", "dates" or "overviews". */
 const char *mc_cube_options_parse(mc_cube_options *options, int argc, const char *const *argv, apr_pool_t *pool);
 
 /* The message (if not NULL) and a hint on standard error, or the list of options on standard output. */

@@ -58,4 +58,13 @@ typedef struct mc_cube_report {
 mc_error *mc_cube_ingest(mc_cube_report *report, const mc_cube *cube, const mc_cube_input *inputs, int count,
                          const mc_cube_ingest_options *options, struct mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
+/*
+ * Makes the overviews that a cube is configured with, where it has been stored with another number of them; those that
+ * it had are removed. What is cut off or interrupted leaves a cube without overviews, which can be read as one, and is
+ * done again from the beginning. Of the options memory, scratch, stop and tell count; the report has dates, chunks and
+ * bytes: no date where there was nothing to do. Errors as of mc_cube_ingest.
+ */
+mc_error *mc_cube_make_overviews(mc_cube_report *report, const mc_cube *cube, const mc_cube_ingest_options *options,
+                                 struct mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
 #endif

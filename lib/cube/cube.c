@@ -136,6 +136,15 @@ mc_cube_set_up(mc_cube *cube, const mc_cube_config *config, const mc_node *node,
            set_overviews(cube, config->overviews, node, build);
 }
 
+mc_cube *
+mc_cube_with_overviews(const mc_cube *cube, int count, apr_pool_t *pool)
+{
+    mc_cube *made = apr_pmemdup(pool, cube, cube->ops->size);
+    MC_ASSERT(count <= mc_cube_overviews_max);
+    made->overview_count = count;
+    return made;
+}
+
 const char *
 mc_cube_signature(const mc_cube *cube, apr_pool_t *pool)
 {
@@ -155,7 +164,11 @@ mc_cube_check_signature(const mc_cube *cube, const char *found, apr_pool_t *pool
     const char *wanted = mc_cube_signature(cube, pool);
     if (strcmp(found, wanted) == 0)
         return MC_OK;
-    mc_error *cause = mc_error_create(pool, MC_ERR_CONFIG, "configured: %s; stored: %s", wanted, found);
+    bool count_only = false; /* of overviews */
+    for (int i = 0; i <= mc_cube_overviews_max; i++)
+        count_only = count_only || strcmp(found, mc_cube_signature(mc_cube_with_overviews(cube, i, pool), pool)) == 0;
+    mc_error *cause = mc_error_create(pool, MC_ERR_CONFIG, "configured: %s; stored: %s%s", wanted, found,
+                                      count_only ? "; `mapcache cube overviews` makes those that are configured" : "");
     return mc_error_wrap(pool, cause, MC_ERR_CONFIG,
                          "cube \"%s\" has been stored with another shape than it is configured with", cube->name);
 }

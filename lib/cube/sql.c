@@ -36,7 +36,7 @@ create_tables(const names *n, mc_cube_dialect dialect, apr_pool_t *pool)
         pool,
         "CREATE TABLE IF NOT EXISTS %s(signature text NOT NULL);"
         " CREATE TABLE IF NOT EXISTS %s(time int8 NOT NULL PRIMARY KEY, t int4 NOT NULL, slot int4 NOT NULL,"
-        " revision int4 NOT NULL DEFAULT 0);"
+        " revision int4 NOT NULL DEFAULT 0, UNIQUE(t, slot));"
         " CREATE TABLE IF NOT EXISTS %s(t int4 NOT NULL, y int4 NOT NULL, x int4 NOT NULL, cover %s, data %s NOT NULL,"
         " PRIMARY KEY(t, y, x));",
         n->info, n->dates, n->chunks, blob, blob);
@@ -100,6 +100,11 @@ add_writing(mc_cube_sql *sql, const names *n, mc_cube_dialect dialect, apr_pool_
     sql->sign =
         in_dialect(apr_psprintf(pool, "INSERT INTO %s SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM %s)", n->info, n->info),
                    dialect, pool);
+    sql->resign = in_dialect(apr_psprintf(pool, "UPDATE %s SET signature = $1", n->info), dialect, pool);
+    sql->look = in_dialect(
+        apr_psprintf(pool, "SELECT x, cover, data FROM %s WHERE t = $1 AND y = $2 AND x >= $3 AND x < $4", n->chunks),
+        dialect, pool);
+    sql->clear = in_dialect(apr_psprintf(pool, "DELETE FROM %s WHERE y >= $1", n->chunks), dialect, pool);
     sql->take_out = in_dialect(
         apr_psprintf(pool, "DELETE FROM %s WHERE t = $1 AND y = $2 AND x >= $3 AND x < $4 RETURNING x, cover, data",
                      n->chunks),

@@ -51,6 +51,7 @@ typedef struct mc_cube_writer {
 } mc_cube_writer;
 
 typedef struct mc_cube_ops {
+    size_t size; /* of the type's own struct */
     /* In one snapshot, in any order; `stored` false where a date has no chunk in the window. */
     mc_error *(*read)(const mc_cube *cube, const mc_cube_query *query, mc_cube_take_piece *take, void *baton,
                       mc_ctx *ctx, apr_pool_t *pool);
@@ -63,14 +64,17 @@ typedef struct mc_cube_ops {
     mc_error *(*write)(mc_cube_writer **writer, const mc_cube *cube, mc_ctx *ctx, apr_pool_t *pool);
     mc_error *(*begin)(mc_cube_writer *writer);
     mc_error *(*writer_dates)(mc_cube_writer *writer, mc_cube_take_date *take, void *baton); /* all, latest first */
-    /* Chunks of row y with columns x0 <= x < x1: given to `take`, and removed. */
-    mc_error *(*take_out)(mc_cube_writer *writer, int t, int y, int x0, int x1, mc_cube_take_chunk *take, void *baton);
+    /* Chunks of row y with columns x0 <= x < x1: given to `take`, and removed unless `keep`. */
+    mc_error *(*take_out)(mc_cube_writer *writer, int t, int y, int x0, int x1, bool keep, mc_cube_take_chunk *take,
+                          void *baton);
+    mc_error *(*clear)(mc_cube_writer *writer, int y); /* removes all chunks from row y on, of all dates */
     mc_error *(*put)(mc_cube_writer *writer, const mc_cube_chunk *chunk); /* one that is not there */
     mc_error *(*put_date)(mc_cube_writer *writer, const mc_cube_date *date);
+    mc_error *(*sign)(mc_cube_writer *writer, const char *signature); /* the store has another shape now */
     mc_error *(*commit)(mc_cube_writer *writer);
     /* After the last commit: the room of what was taken out can be used again. */
     mc_error *(*tidy)(mc_cube_writer *writer);
-    mc_error *(*size)(int64_t *bytes, mc_cube_writer *writer); /* of all its tables, or of the file */
+    mc_error *(*bytes)(int64_t *bytes, mc_cube_writer *writer); /* of all its tables, or of the file */
 } mc_cube_ops;
 
 extern const mc_cube_ops mc_cube_postgresql, mc_cube_sqlite;
@@ -159,6 +163,9 @@ typedef struct mc_cube_config {
 
 /* False after a complaint. */
 bool mc_cube_set_up(mc_cube *cube, const mc_cube_config *config, const mc_node *node, mc_build *build);
+
+/* The same cube with another number of overviews, as far as its signature is concerned. */
+mc_cube *mc_cube_with_overviews(const mc_cube *cube, int count, apr_pool_t *pool);
 
 /* What a row of the info table must say: shape and version. Another one is MC_ERR_CONFIG, with both in the message. */
 const char *mc_cube_signature(const mc_cube *cube, apr_pool_t *pool);

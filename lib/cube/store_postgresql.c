@@ -371,7 +371,8 @@ take_chunk(void *baton, const mc_postgres_field *f)
 }
 
 static mc_error *
-postgresql_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, mc_cube_take_chunk *take, void *baton)
+postgresql_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, bool keep, mc_cube_take_chunk *take,
+                    void *baton)
 {
     postgresql_writer *w = (postgresql_writer *)base;
     taking_out out = { take, baton, t, y };
@@ -382,21 +383,45 @@ postgresql_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, mc_cube_
     add_number(&p, y, 4);
     add_number(&p, x0, 4);
     add_number(&p, x1, 4);
-    w->taken_out = true;
-    return do_write(w, base->cube->sql->take_out, &p, take_chunk, &out);
+    w->taken_out = w->taken_out || !keep;
+    return do_write(w, keep ? base->cube->sql->look : base->cube->sql->take_out, &p, take_chunk, &out);
+}
+
+/* A statement without an answer. */
+static mc_error *
+change(mc_cube_writer *base, const char *sql, const params *p)
+{
+    postgresql_writer *w = (postgresql_writer *)base;
+    MC_TRY(end_copy(w));
+    apr_pool_clear(w->scratch);
+    return do_write(w, sql, p, NULL, NULL);
+}
+
+static mc_error *
+postgresql_clear(mc_cube_writer *base, int y)
+{
+    params p = { .count = 0 };
+    add_number(&p, y, 4);
+    ((postgresql_writer *)base)->taken_out = true;
+    return change(base, base->cube->sql->clear, &p);
+}
+
+static mc_error *
+postgresql_sign(mc_cube_writer *base, const char *signature)
+{
+    params p = { .count = 0 };
+    add_text(&p, signature);
+    return change(base, base->cube->sql->resign, &p);
 }
 
 static mc_error *
 postgresql_put_date(mc_cube_writer *base, const mc_cube_date *date)
 {
-    postgresql_writer *w = (postgresql_writer *)base;
     params p = { .count = 0 };
-    MC_TRY(end_copy(w));
-    apr_pool_clear(w->scratch);
     add_number(&p, date->time_us, 8);
     add_number(&p, date->t, 4);
     add_number(&p, date->slot, 4);
-    return do_write(w, base->cube->sql->put_date, &p, NULL, NULL);
+    return change(base, base->cube->sql->put_date, &p);
 }
 
 static mc_error *
@@ -467,17 +492,20 @@ postgresql_write(mc_cube_writer **writer, const mc_cube *cube, mc_ctx *ctx, apr_
 }
 
 const mc_cube_ops mc_cube_postgresql = {
+    .size = sizeof(postgresql_cube),
     .read = postgresql_read,
     .dates = postgresql_dates,
     .write = postgresql_write,
     .begin = postgresql_begin,
     .writer_dates = postgresql_writer_dates,
     .take_out = postgresql_take_out,
+    .clear = postgresql_clear,
     .put = postgresql_put,
     .put_date = postgresql_put_date,
+    .sign = postgresql_sign,
     .commit = postgresql_commit,
     .tidy = postgresql_tidy,
-    .size = postgresql_size,
+    .bytes = postgresql_size,
 };
 
 const mc_cube_kind mc_cube_kind_postgresql = { "postgresql", postgresql_keys,

@@ -232,7 +232,26 @@ typedef struct sqlite_writer {
     mc_cube_writer writer; /* first */
     mc_handle *handle;     /* NULL once it is given back */
     int64_t version;       /* of the file, as PRAGMA data_version tells what others have committed */
+    apr_time_t patience;   /* until when another writer is waited for */
 } sqlite_writer;
+
+/* Microseconds that another writer is waited for, and milliseconds between two looks. */
+#define PATIENCE (60 * APR_USEC_PER_SEC)
+enum { LOOK_AGAIN = 10 };
+
+/* SQLite's busy handler: as its own timeout, but for who does not want to wait any more. */
+static int
+wait_for_writer(void *baton, int turns)
+{
+    sqlite_writer *w = baton;
+    mc_ctx *ctx = w->writer.ctx;
+    if (turns == 0)
+        w->patience = mc_clock_now() + mc_ctx_remaining(ctx, PATIENCE);
+    if (mc_clock_now() >= w->patience || (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton)))
+        return 0;
+    sqlite3_sleep(LOOK_AGAIN);
+    return 1;
+}
 
 static mc_error *
 take_number(void *baton, sqlite3_stmt *row)
@@ -290,16 +309,44 @@ take_chunk(void *baton, sqlite3_stmt *row)
 }
 
 static mc_error *
-sqlite_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, mc_cube_take_chunk *take, void *baton)
+sqlite_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, bool keep, mc_cube_take_chunk *take, void *baton)
 {
     sqlite_writer *w = (sqlite_writer *)base;
     taking_out out = { take, baton, t, y };
     const int values[] = { t, y, x0, x1 };
     sqlite3_stmt *statement;
-    MC_TRY(prepare(&statement, base->cube, w->handle, base->cube->sql->take_out, base->pool));
+    MC_TRY(prepare(&statement, base->cube, w->handle, keep ? base->cube->sql->look : base->cube->sql->take_out,
+                   base->pool));
     for (int i = 0; i < 4; i++)
         sqlite3_bind_int(statement, i + 1, values[i]);
     return finish(statement, base->cube, w->handle, take_chunk, &out, base->pool);
+}
+
+static mc_error *
+sqlite_clear(mc_cube_writer *base, int y)
+{
+    sqlite_writer *w = (sqlite_writer *)base;
+    sqlite3_stmt *statement;
+    MC_TRY(prepare(&statement, base->cube, w->handle, base->cube->sql->clear, base->pool));
+    sqlite3_bind_int(statement, 1, y);
+    return finish(statement, base->cube, w->handle, NULL, NULL, base->pool);
+}
+
+/* A statement whose one value is a signature. */
+static mc_error *
+run_sign(sqlite_writer *w, const char *sql, const char *signature)
+{
+    const mc_cube *cube = w->writer.cube;
+    sqlite3_stmt *statement;
+    MC_TRY(prepare(&statement, cube, w->handle, sql, w->writer.pool));
+    sqlite3_bind_text(statement, 1, signature, -1, SQLITE_STATIC);
+    return finish(statement, cube, w->handle, NULL, NULL, w->writer.pool);
+}
+
+static mc_error *
+sqlite_sign(mc_cube_writer *base, const char *signature)
+{
+    return run_sign((sqlite_writer *)base, base->cube->sql->resign, signature);
 }
 
 static mc_error *
@@ -356,13 +403,10 @@ give_back(void *data)
 }
 
 static mc_error *
-sign(sqlite_writer *w)
+sign_new(sqlite_writer *w)
 {
     const mc_cube *cube = w->writer.cube;
-    sqlite3_stmt *statement;
-    MC_TRY(prepare(&statement, cube, w->handle, cube->sql->sign, w->writer.pool));
-    sqlite3_bind_text(statement, 1, mc_cube_signature(cube, w->writer.pool), -1, SQLITE_STATIC);
-    MC_TRY(finish(statement, cube, w->handle, NULL, NULL, w->writer.pool));
+    MC_TRY(run_sign(w, cube->sql->sign, mc_cube_signature(cube, w->writer.pool)));
     MC_TRY(compare_shape(cube, w->handle, w->writer.pool));
     return do_write(w, "PRAGMA data_version", take_number, &w->version);
 }
@@ -380,22 +424,26 @@ sqlite_write(mc_cube_writer **writer, const mc_cube *base, mc_ctx *ctx, apr_pool
     if (error != MC_OK)
         return mc_error_wrap(pool, error, error->kind, "cube \"%s\" cannot be opened for writing", base->name);
     apr_pool_cleanup_register(pool, w, give_back, apr_pool_cleanup_null);
+    sqlite3_busy_handler(mc_handle_db(w->handle), wait_for_writer, w);
     *writer = &w->writer;
-    return sign(w);
+    return sign_new(w);
 }
 
 const mc_cube_ops mc_cube_sqlite = {
+    .size = sizeof(sqlite_cube),
     .read = sqlite_read,
     .dates = sqlite_dates,
     .write = sqlite_write,
     .begin = sqlite_begin,
     .writer_dates = sqlite_writer_dates,
     .take_out = sqlite_take_out,
+    .clear = sqlite_clear,
     .put = sqlite_put,
     .put_date = sqlite_put_date,
+    .sign = sqlite_sign,
     .commit = sqlite_commit,
     .tidy = sqlite_tidy,
-    .size = sqlite_size,
+    .bytes = sqlite_size,
 };
 
 const mc_cube_kind mc_cube_kind_sqlite = { "sqlite3", sqlite_keys,

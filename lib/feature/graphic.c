@@ -92,6 +92,7 @@ mc_graphic_resolve(mc_drawing *drawing, bool *any, mc_painter *painter, const mc
     placing->anchor_y = share(mc_painter_value(painter, graphic->anchor.y_value, graphic->anchor.y, feature), 0.5);
     placing->at = mc_painter_displacement(painter, symbol, &graphic->displacement, feature);
     if (graphic->mark != NULL) {
+        placing->height = graphic->flatness > 0 ? size / graphic->flatness : size;
         resolve_mark(drawing, painter, symbol, graphic, feature, opacity);
         *any = find_outline(drawing, painter, graphic->mark);
     } else {
@@ -198,9 +199,9 @@ mc_graphic_paint(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *sy
 static double
 size_of(const mc_graphic *graphic)
 {
-    if (graphic->size_value != NULL)
-        return fmax(graphic->size, COMPUTED_SIZE);
-    return graphic->size > 0 ? graphic->size : COMPUTED_SIZE;
+    double size = graphic->size > 0 ? graphic->size : COMPUTED_SIZE;
+    size = graphic->size_value != NULL ? fmax(size, COMPUTED_SIZE) : size;
+    return graphic->flatness > 0 && graphic->flatness < 1 ? size / graphic->flatness : size;
 }
 
 static double

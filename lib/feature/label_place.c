@@ -188,8 +188,8 @@ place_on_path(placing *p, const mc_label_path *path)
     if (!repeated)
         return slide(p, path, path->length / 2, (path->length - width) / 2);
     step = fmaxf(step, width + p->layout.size);
-    float first = symbol->repeated ? (float)symbol->initial_gap * unit + width / 2
-                                   : fmodf(path->length / 2, step); /* so that one is in the middle */
+    float first = symbol->repeat > 0 ? fmodf(path->length / 2, step) /* so that one is in the middle */
+                                     : (float)symbol->initial_gap * unit + width / 2;
     first = fmaxf(first, width / 2);
     for (int i = 0; i < REPEATS_MAX && p->tries <= TRIES_MAX && first + (float)i * step + width / 2 <= path->length;
          i++)

@@ -210,7 +210,7 @@ mc_mark_place(mc_shape *shape, const mc_mark *mark, const mc_placing *placing)
 {
     double angle = placing->turn * M_PI / 180, cosine = cos(angle), sine = sin(angle);
     double ax = placing->anchor_x - 0.5, ay = 0.5 - placing->anchor_y;
-    int corners = 2 * (int)fmin(CIRCLE_CORNERS_MAX / 2.0, fmax(8, placing->height));
+    int corners = 2 * (int)fmin(CIRCLE_CORNERS_MAX / 2.0, fmax(8, fmax(placing->width, placing->height)));
     int parts = mark->circle ? 1 : mark->part_count;
     mc_shape_clear(shape, mark->open ? MC_SHAPE_LINES : MC_SHAPE_POLYGONS);
     for (int part = 0, i = 0; part < parts; part++) {

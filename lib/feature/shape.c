@@ -1,7 +1,6 @@
 /* Shapes in pixels: see shape.h. */
 #include "feature/shape.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@ mc_shape_clear(mc_shape *shape, mc_shape_kind kind)
     shape->part_count = 0;
     shape->failed = false;
     shape->running = false;
+    shape->far = false;
 }
 
 void
@@ -215,15 +215,6 @@ mc_shape_bounds(const mc_shape *shape, int32_t *minx, int32_t *miny, int32_t *ma
 }
 #endif
 
-/* What lies far outside of any map is moved to the limit: what it paints inside comes out as near as can be. */
-static int32_t
-cut(double value)
-{
-    if (value >= MC_SHAPE_REACH)
-        return MC_SHAPE_REACH;
-    return value <= -MC_SHAPE_REACH ? -MC_SHAPE_REACH : (int32_t)value;
-}
-
 static int
 shift_of(const mc_lattice *lattice)
 {
@@ -249,24 +240,127 @@ add_snapped(mc_shape *shape, const mc_lattice *lattice, mc_shape_point p, int be
     shape->running = true;
 }
 
+/* ---- Far away ---- */
+
+/* A square around the map, of which no more than this is missing to MC_SHAPE_REACH: its sides lie at multiples of this
+ * on the endless lattice, so that neighbouring tiles have the same one. */
+enum { NEAR = MC_SHAPE_REACH / 2 };
+
+typedef struct square {
+    double low[2], high[2];
+} square;
+
+static square
+square_around(const mc_lattice *lattice)
+{
+    const double corner[2] = { (double)lattice->left * MC_SUBPIXELS, (double)lattice->top * MC_SUBPIXELS };
+    square made;
+    for (int i = 0; i < 2; i++) {
+        made.low[i] = ceil((corner[i] - MC_SHAPE_REACH) / NEAR) * NEAR - corner[i];
+        made.high[i] = floor((corner[i] + MC_SHAPE_REACH) / NEAR) * NEAR - corner[i];
+    }
+    return made;
+}
+
+static double
+cut(double value, double low, double high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+static mc_shape_point
+nearest(const square *s, const double at[2])
+{
+    return (mc_shape_point){ (int32_t)cut(at[0], s->low[0], s->high[0]), (int32_t)cut(at[1], s->low[1], s->high[1]) };
+}
+
+/*
+ * An edge that is moved into the square has a bend wherever it crosses one of the lines that the sides lie on. Reckoned
+ * from its first end by differences only, which are the same in every tile.
+ */
+static void
+add_bends(mc_shape *shape, const mc_lattice *lattice, const square *s, const double from[2], const double to[2])
+{
+    double parts[4];
+    int count = 0, begin = part_begin(shape), shift = shift_of(lattice);
+    for (int i = 0; i < 4; i++) {
+        int axis = i / 2;
+        double line = i % 2 == 0 ? s->low[axis] : s->high[axis];
+        double part = (line - from[axis]) / (to[axis] - from[axis]);
+        if (!(part > 0 && part < 1))
+            continue;
+        int at = count++;
+        for (; at > 0 && parts[at - 1] > part; at--)
+            parts[at] = parts[at - 1];
+        parts[at] = part;
+    }
+    for (int i = 0; i < count; i++) {
+        double at[2];
+        for (int axis = 0; axis < 2; axis++)
+            at[axis] = from[axis] + rint(parts[i] * (to[axis] - from[axis]));
+        add_snapped(shape, lattice, nearest(s, at), begin, shift);
+    }
+}
+
+static void
+add_far(mc_shape *shape, const mc_lattice *lattice, const double at[2])
+{
+    const square s = square_around(lattice);
+    const double from[2] = { shape->running ? shape->points[shape->point_count - 1].x : 0,
+                             shape->running ? shape->points[shape->point_count - 1].y : 0 };
+    const bool was_far = shape->running && shape->far;
+    shape->far = at[0] < s.low[0] || at[0] > s.high[0] || at[1] < s.low[1] || at[1] > s.high[1];
+    if (shape->running && (was_far || shape->far) && shape->kind != MC_SHAPE_POINTS)
+        add_bends(shape, lattice, &s, was_far ? shape->far_at : from, at);
+    memcpy(shape->far_at, at, sizeof(shape->far_at));
+    add_snapped(shape, lattice, nearest(&s, at), part_begin(shape), shift_of(lattice));
+}
+
 bool
 mc_shape_add_vertex(mc_shape *shape, const mc_lattice *lattice, double x, double y)
 {
+    const double most = 1e15; /* differences of these are exact */
     double px = rint((x - lattice->x0) * lattice->per_x * MC_SUBPIXELS);
     double py = rint((lattice->y0 - y) * lattice->per_y * MC_SUBPIXELS);
     if (!isfinite(px) || !isfinite(py))
         return false;
-    mc_shape_point p = { cut(px - (double)lattice->left * MC_SUBPIXELS),
-                         cut(py - (double)lattice->top * MC_SUBPIXELS) };
+    const double at[2] = { cut(px - (double)lattice->left * MC_SUBPIXELS, -most, most),
+                           cut(py - (double)lattice->top * MC_SUBPIXELS, -most, most) };
+    const bool near = fabs(at[0]) <= NEAR && fabs(at[1]) <= NEAR;
+    if (!near || (shape->running && shape->far)) {
+        add_far(shape, lattice, at);
+        return true;
+    }
+    shape->far = false;
+    const mc_shape_point p = { (int32_t)at[0], (int32_t)at[1] };
     add_snapped(shape, lattice, p, part_begin(shape), shift_of(lattice));
     return true;
+}
+
+/* ---- Many ---- */
+
+static bool
+add_one_by_one(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
+               bool swapped)
+{
+    bool finite = true;
+    for (; count > 0; count--, bytes += stride) {
+        uint64_t bits[2];
+        double at[2];
+        memcpy(bits, bytes, 16);
+        for (int i = 0; swapped && i < 2; i++)
+            bits[i] = __builtin_bswap64(bits[i]);
+        memcpy(at, bits, 16);
+        finite &= mc_shape_add_vertex(shape, lattice, at[0], at[1]);
+    }
+    return finite;
 }
 
 #ifdef __SSE4_1__
 /* From units of the CRS to the lattice, both coordinates at once: the same arithmetic as above, since the factors
  * differ by powers of two and signs only. */
 typedef struct snapping {
-    __m128d origin, scale, corner, finite;
+    __m128d origin, scale, corner, near; /* near: whether all have been */
     bool swapped;
 } snapping;
 
@@ -274,12 +368,14 @@ static inline __m128i
 snapped(snapping *s, const uint8_t *bytes)
 {
     const __m128i other = _mm_set_epi8(8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-    const __m128d reach = _mm_set1_pd(MC_SHAPE_REACH), opposite = _mm_set1_pd(-MC_SHAPE_REACH);
+    const __m128d most = _mm_set1_pd(NEAR), least = _mm_set1_pd(-(double)NEAR);
     __m128i raw = _mm_loadu_si128((const __m128i *)(const void *)bytes);
     __m128d at = _mm_castsi128_pd(s->swapped ? _mm_shuffle_epi8(raw, other) : raw);
     at = _mm_round_pd(_mm_mul_pd(_mm_sub_pd(at, s->origin), s->scale), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    s->finite = _mm_and_pd(s->finite, _mm_cmple_pd(_mm_andnot_pd(_mm_set1_pd(-0.0), at), _mm_set1_pd(DBL_MAX)));
-    return _mm_cvtpd_epi32(_mm_max_pd(_mm_min_pd(_mm_sub_pd(at, s->corner), reach), opposite));
+    at = _mm_sub_pd(at, s->corner);
+    __m128d cut_off = _mm_max_pd(_mm_min_pd(at, most), least); /* what is no number becomes one */
+    s->near = _mm_and_pd(s->near, _mm_cmpeq_pd(at, cut_off));
+    return _mm_cvtpd_epi32(cut_off);
 }
 
 /* As add_snapped for vertices behind the first run, without a branch: whether a run goes on cannot be foreseen. There
@@ -305,48 +401,58 @@ add_runs(mc_shape *shape, snapping *s, const uint8_t *bytes, size_t stride, size
     shape->point_count = (int)(out - shape->points) + 1;
 }
 
-bool
-mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
-                      bool swapped)
+/* Adds all as if they were near; false where one is not, or there is no memory: then some of it is wrong. */
+static bool
+add_near(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count, bool swapped)
 {
     snapping s = { .origin = _mm_set_pd(lattice->y0, lattice->x0),
                    .scale = _mm_set_pd(-lattice->per_y * MC_SUBPIXELS, lattice->per_x * MC_SUBPIXELS),
                    .corner = _mm_set_pd((double)lattice->top * MC_SUBPIXELS, (double)lattice->left * MC_SUBPIXELS),
                    .swapped = swapped };
-    s.finite = _mm_cmpeq_pd(s.origin, s.origin);
+    s.near = _mm_cmpeq_pd(s.origin, s.origin);
     int begin = part_begin(shape), shift = shift_of(lattice);
     for (; count > 0 && (!shape->running || shape->point_count - begin < 2); count--, bytes += stride) {
         mc_shape_point p;
         _mm_storel_epi64((__m128i *)(void *)&p, snapped(&s, bytes));
         add_snapped(shape, lattice, p, begin, shift);
         if (shape->failed)
-            return true;
+            return false;
     }
     while (count > 0) {
         size_t some = count < CHUNK ? count : CHUNK;
         if (!mc_shape_reserve(shape, (int)some))
-            return true;
+            return false;
         add_runs(shape, &s, bytes, stride, some, shift);
         count -= some;
         bytes += some * stride;
     }
-    return _mm_movemask_pd(s.finite) == 3;
+    return _mm_movemask_pd(s.near) == 3;
+}
+
+bool
+mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
+                      bool swapped)
+{
+    const mc_shape before = *shape;
+    const mc_shape_point last = shape->running ? shape->points[shape->point_count - 1] : (mc_shape_point){ 0, 0 };
+    const bool goes_on = shape->running && shape->far;
+    shape->far = goes_on;
+    if (!goes_on && (add_near(shape, lattice, bytes, stride, count, swapped) || shape->failed))
+        return true;
+    mc_shape_point *points = shape->points; /* once more, from where it was */
+    int room = shape->point_room;
+    *shape = before;
+    shape->points = points;
+    shape->point_room = room;
+    if (shape->running)
+        shape->points[shape->point_count - 1] = last;
+    return add_one_by_one(shape, lattice, bytes, stride, count, swapped);
 }
 #else
 bool
 mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
                       bool swapped)
 {
-    bool finite = true;
-    for (; count > 0; count--, bytes += stride) {
-        uint64_t bits[2];
-        double at[2];
-        memcpy(bits, bytes, 16);
-        for (int i = 0; swapped && i < 2; i++)
-            bits[i] = __builtin_bswap64(bits[i]);
-        memcpy(at, bits, 16);
-        finite &= mc_shape_add_vertex(shape, lattice, at[0], at[1]);
-    }
-    return finite;
+    return add_one_by_one(shape, lattice, bytes, stride, count, swapped);
 }
 #endif

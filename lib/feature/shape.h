@@ -12,7 +12,7 @@
 
 enum {
     MC_SUBPIXELS = 256,            /* steps of a pixel */
-    MC_SHAPE_REACH = 1 << 27,      /* coordinates are cut to +-this: 524,288 pixels */
+    MC_SHAPE_REACH = 1 << 27,      /* no coordinate is beyond +-this: 524,288 pixels */
     MC_SHAPE_POINTS_MAX = 1 << 25, /* points of one shape */
 };
 
@@ -36,6 +36,8 @@ typedef struct mc_shape {
     mc_shape_point run_first, first_run_last;
     int run_shift;
     bool running, keep_small;
+    bool far;         /* its last vertex lies beyond what is kept, */
+    double far_at[2]; /* here */
 } mc_shape;
 
 void mc_shape_clear(mc_shape *shape, mc_shape_kind kind);
@@ -73,6 +75,9 @@ typedef struct mc_lattice {
  * Vertices that follow each other in the same cell of the lattice, `thinning` wide, become one point halfway between
  * the first and the last of them; the ends of a line stay where they are. So nothing moves by more than the diagonal of
  * a cell, and a border is thinned alike from both of its sides: neighbours keep it in common.
+ *
+ * What lies so far outside of the map that a shape has no room for it is moved to the nearest place within a square
+ * around the map, edges with all of their points: inside of it lines and areas are what they were.
  */
 bool mc_shape_add_vertex(mc_shape *shape, const mc_lattice *lattice, double x, double y);
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "feature/mark.h"
 #include "feature/picture.h"
 #include "feature/sld.h"
@@ -130,6 +131,22 @@ mc_sld_displacement(mc_pair *pair, mc_sld *sld, const mc_node *node)
     read_pair(pair, sld, node);
 }
 
+/* QGIS' ellipses: how much wider than high a mark is; its size is then the width. */
+static void
+read_option(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
+{
+    enum { FLATTEST = 64 };
+    const char *name = mc_node_attr(node, "name");
+    double flatness;
+    if (name != NULL && strcmp(name, "widthHeightFactor") == 0 && graphic->mark != NULL &&
+        mc_parse_double(&flatness, mc_sld_plain(sld, node)) && flatness > 0)
+        graphic->flatness = fmin(fmax(flatness, 1.0 / FLATTEST), FLATTEST);
+    else
+        mc_sld_lacking(sld, node,
+                       apr_psprintf(sld->build->pool, "the option %s of a graphic",
+                                    mc_config_quote(name == NULL ? "" : name, sld->build->pool)));
+}
+
 /* The first mark or file that can be drawn is (11.3.1); what stands behind it is for those who can not draw it. */
 static bool
 read_choice(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
@@ -171,6 +188,8 @@ mc_sld_graphic(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
             read_pair(&graphic->anchor, sld, child);
         else if (strcmp(name, "Displacement") == 0)
             read_pair(&graphic->displacement, sld, child);
+        else if (strcmp(name, "VendorOption") == 0)
+            read_option(graphic, sld, child);
         else
             mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a graphic", name));
     }

@@ -70,6 +70,7 @@ struct mc_graphic {
     mc_stroke stroke;
     double size;                        /* pixels, its height; 0: a picture's own */
     const mc_expression *size_value;    /* or NULL */
+    double flatness;                    /* above 0, of marks: `size` is the width, so many times the height */
     const mc_expression *rotation;      /* degrees clockwise; or NULL */
     double opacity;                     /* of the whole, 0..1 */
     const mc_expression *opacity_value; /* or NULL */

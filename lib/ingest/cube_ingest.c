@@ -8,6 +8,7 @@
 
 #include "base/workers.h"
 #include "ingest/cube_plan.h"
+#include "ingest/cube_writer.h"
 #include "mapcache/trace.h"
 
 /* Bytes of a batch beyond which larger ones bring nothing. */
@@ -233,10 +234,14 @@ decode_and_write(run *r, mc_cube_writer *writer, apr_pool_t *pool)
     r->pool = mc_job_pool_acquire();
     r->words = mc_job_pool_acquire();
     r->images = apr_palloc(pool, sizeof(*r->images) * (size_t)(r->plan.image_count + 1));
-    MC_ASSERT(pthread_create(&thread, NULL, decode_all, r) == 0);
-    mc_error *error = write_all(r, writer);
-    give_up(r);
-    pthread_join(thread, NULL);
+    mc_error *error;
+    if (pthread_create(&thread, NULL, decode_all, r) == 0) {
+        error = write_all(r, writer);
+        give_up(r);
+        pthread_join(thread, NULL);
+    } else {
+        error = mc_error_create(pool, MC_ERR_LIMIT, "the thread that decodes images cannot be started");
+    }
     mc_workers_destroy(r->workers);
     error = mc_error_copy(error, pool);
     for (int i = 0; i < r->plan.image_count; i++)
@@ -250,66 +255,13 @@ decode_and_write(run *r, mc_cube_writer *writer, apr_pool_t *pool)
     return error;
 }
 
-/* Everything is stored: what fails now is no reason to say otherwise. */
-static mc_error *
-tidy(mc_cube_report *report, mc_cube_writer *writer)
-{
-    mc_error *error = writer->ops->tidy(writer);
-    if (error == MC_OK)
-        return writer->ops->size(&report->bytes_after, writer);
-    mc_log_error(writer->ctx, MC_LOG_WARN, error);
-    report->bytes_after = -1;
-    return MC_OK;
-}
-
-typedef struct known_dates {
-    apr_array_header_t *list; /* mc_cube_date */
-    const mc_cube *cube;
-} known_dates;
-
-/* A row of the store: that its place is one, is for us to see. */
-static mc_error *
-take_date(void *baton, const mc_cube_date *date)
-{
-    const known_dates *known = baton;
-    const mc_cube *cube = known->cube;
-    if (date->t < 0 || date->t > INT32_MAX / cube->shape.chunk_dates - 1 || date->slot < 0 ||
-        date->slot >= cube->shape.chunk_dates)
-        return mc_error_create(known->list->pool, MC_ERR_CORRUPT,
-                               "cube \"%s\": a date's row names chunk %d, slot %d, which there cannot be", cube->name,
-                               date->t, date->slot);
-    APR_ARRAY_PUSH(known->list, mc_cube_date) = *date;
-    return MC_OK;
-}
-
-static bool
-stopped(void *baton)
-{
-    return is_stopped(baton);
-}
-
-/* Another ingestion may have the cube for hours: nobody has to wait for it who does not want to any more. */
-static mc_error *
-open_writer(mc_cube_writer **writer, run *r, const mc_cube *cube, apr_pool_t *pool)
-{
-    mc_ctx *ctx = r->ctx;
-    bool (*abandoned)(void *) = ctx->abandoned;
-    void *baton = ctx->abandoned_baton;
-    ctx->abandoned = stopped;
-    ctx->abandoned_baton = r;
-    mc_error *error = cube->ops->write(writer, cube, ctx, pool);
-    ctx->abandoned = abandoned;
-    ctx->abandoned_baton = baton;
-    return error;
-}
-
 mc_error *
 mc_cube_ingest(mc_cube_report *report, const mc_cube *cube, const mc_cube_input *inputs, int count,
                const mc_cube_ingest_options *options, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mc_cube_ingest");
     mc_cube_writer *writer;
-    apr_array_header_t *dates = apr_array_make(pool, 64, sizeof(mc_cube_date));
+    apr_array_header_t *dates;
     /* A third of the memory is for each of the spools, a sixth for each of two overviews. */
     int64_t most = cube->overview_count == 0 ? options->memory / SPOOLS : options->memory / 3;
     int64_t room = most < ENOUGH ? most : ENOUGH;
@@ -322,19 +274,20 @@ mc_cube_ingest(mc_cube_report *report, const mc_cube *cube, const mc_cube_input 
                 .overviews_room = (size_t)(options->memory / 6) };
     for (int i = 0; i < SPOOLS; i++)
         r->spools[i] = (mc_spool){ NULL, 0, -1 };
-    mc_error *error = open_writer(&writer, r, cube, pool);
+    mc_error *error = mc_cube_writer_open(&writer, cube, options->stop, ctx, pool);
     if (is_stopped(r)) { /* nothing has been written */
         mc_error_ignore(error);
         return MC_OK;
     }
     MC_TRY(error);
-    MC_TRY(cube->ops->size(&report->bytes_before, writer));
-    MC_TRY(cube->ops->writer_dates(writer, take_date, &(known_dates){ dates, cube }));
+    MC_TRY(cube->ops->bytes(&report->bytes_before, writer));
+    MC_TRY(mc_cube_writer_dates(&dates, writer, pool));
     mc_cube_plan_make(&r->plan, cube, inputs, count, dates, r->room, options, pool);
     if (r->plan.largest > r->room && (int64_t)r->plan.largest <= most)
         r->room = r->plan.largest; /* chunks that hold many dates are worth more than other batches' size */
     for (int i = 0; i < r->plan.failed_count; i++)
         tell_failed(r, &r->plan.stacks[r->plan.stack_count + i]);
     MC_TRY(decode_and_write(r, writer, pool));
-    return tidy(report, writer);
+    mc_cube_writer_tidy(&report->bytes_after, writer);
+    return MC_OK;
 }

@@ -15,10 +15,13 @@ typedef struct entry {
 
 typedef struct writing {
     mc_cube_writer *writer;
+    const mc_cube *cube;
     const mc_cube_shape *shape; /* of the level that is written */
     const mc_cube_batch *batch;
-    mc_spool *spool;
+    mc_spool *spool;            /* NULL: images of the cube itself are in the store already */
     mc_cube_overview *overview; /* of the next level; NULL: there is none */
+    mc_cube_overview overviews[2];
+    const volatile int *stop; /* of what can be left undone; NULL: nothing can */
     mc_cube_report *report;
     entry *row; /* images of the row of chunks that is written, in the order of the batch */
     int row_count;
@@ -159,16 +162,24 @@ lay_new(writing *w, const spot *at)
     return MC_OK;
 }
 
+/* Begins with what the store had; `old` NULL: nothing. *slots: dates of it. */
+static mc_error *
+begin_chunk(writing *w, const spot *at, const mc_cube_chunk *old, int *slots)
+{
+    int dates = w->shape->chunk_dates;
+    *slots = 0;
+    for (int i = 0; i < dates; i++)
+        w->covers[i] = MC_COVER_NONE;
+    memset(w->masks, 0, (size_t)dates * mc_mask_size(at->pixels));
+    return old != NULL ? lay_old(w, at, old, slots) : MC_OK;
+}
+
 /* Makes the chunk and puts it; `old` NULL: it is new. */
 static mc_error *
 put(writing *w, const spot *at, const mc_cube_chunk *old)
 {
-    int dates = w->shape->chunk_dates, slots = 0;
-    for (int i = 0; i < dates; i++)
-        w->covers[i] = MC_COVER_NONE;
-    memset(w->masks, 0, (size_t)dates * mc_mask_size(at->pixels));
-    if (old != NULL)
-        MC_TRY(lay_old(w, at, old, &slots));
+    int dates = w->shape->chunk_dates, slots;
+    MC_TRY(begin_chunk(w, at, old, &slots));
     MC_TRY(lay_new(w, at));
     for (int i = 0; i < dates; i++) {
         slots = w->covers[i] != MC_COVER_NONE && i >= slots ? i + 1 : slots;
@@ -209,14 +220,21 @@ remember(void *baton, const mc_cube_chunk *chunk)
     return MC_OK;
 }
 
-/* Columns x0 <= x < x1, all of which change. */
+/* Makes w->old what the store has in columns x0 <= x < x1. */
 static mc_error *
-change_run(writing *w, const group *g, int y, int x0, int x1)
+take_run(writing *w, int t, int y, int x0, int x1, bool keep)
 {
     apr_pool_clear(w->scratch);
     memset(w->old, 0, sizeof(*w->old) * TAKEN_AT_ONCE);
     w->run_x0 = x0;
-    MC_TRY(w->writer->ops->take_out(w->writer, g->t, y + w->shape->first_row, x0, x1, remember, w));
+    return w->writer->ops->take_out(w->writer, t, y + w->shape->first_row, x0, x1, keep, remember, w);
+}
+
+/* Columns x0 <= x < x1, all of which change. */
+static mc_error *
+change_run(writing *w, const group *g, int y, int x0, int x1)
+{
+    MC_TRY(take_run(w, g->t, y, x0, x1, false));
     for (int x = x0; x < x1; x++) {
         spot at = spot_of(w, g, y, x);
         MC_TRY(put(w, &at, w->old[x - x0].data == NULL ? NULL : &w->old[x - x0]));
@@ -322,42 +340,95 @@ write_level(writing *w)
     return MC_OK;
 }
 
+/* A chunk as it is in the store, at the dates of the batch, for the level above. */
+static mc_error *
+lift(writing *w, const spot *at, const mc_cube_chunk *old)
+{
+    int slots;
+    MC_TRY(begin_chunk(w, at, old, &slots));
+    for (int i = 0; i < w->batch->count; i++) {
+        int slot = w->batch->stacks[i].date.slot;
+        if (w->covers[slot] != MC_COVER_NONE)
+            MC_TRY(mc_cube_overview_add(
+                w->overview, i, 0, at->x, at->y, w->data + (size_t)slot * at->bytes,
+                w->covers[slot] == MC_COVER_ALL ? NULL : w->masks + (size_t)slot * mc_mask_size(at->pixels),
+                w->writer->pool));
+    }
+    return MC_OK;
+}
+
+/* The cube itself, which stays as it is. */
+static mc_error *
+lift_all(writing *w)
+{
+    const group g = { .t = w->batch->first_t };
+    for (int y = 0; y < w->shape->rows; y++) {
+        if (w->stop != NULL && *w->stop != 0)
+            return mc_error_create(w->writer->pool, MC_ERR_UNAVAILABLE, "interrupted");
+        for (int x0 = 0, x1; x0 < w->shape->columns; x0 = x1) {
+            x1 = x0 + w->run_most < w->shape->columns ? x0 + w->run_most : w->shape->columns;
+            MC_TRY(take_run(w, g.t, y, x0, x1, true));
+            for (int x = x0; x < x1; x++) {
+                spot at = spot_of(w, &g, y, x);
+                if (w->old[x - x0].data != NULL)
+                    MC_TRY(lift(w, &at, &w->old[x - x0]));
+            }
+        }
+    }
+    return MC_OK;
+}
+
 /* Level after level: each leaves behind what the next one is made of, in one of two overviews that take turns. */
 static mc_error *
-write_levels(writing *w, mc_cube_overview overviews[2], size_t room, const char *scratch, apr_pool_t *pool)
+write_levels(writing *w, size_t room, const char *scratch, apr_pool_t *pool)
 {
-    const mc_cube *cube = w->writer->cube;
+    const mc_cube *cube = w->cube;
     for (int level = 0;; level++) {
-        mc_cube_overview *next = &overviews[level % 2];
+        mc_cube_overview *next = &w->overviews[level % 2];
         w->overview = NULL;
         if (level < cube->overview_count) {
             MC_TRY(
                 mc_cube_overview_begin(next, w->batch, w->shape, mc_cube_level(cube, level + 1), room, scratch, pool));
             w->overview = next;
         }
-        MC_TRY(write_level(w));
+        MC_TRY(level == 0 && w->spool == NULL ? lift_all(w) : write_level(w));
         if (level == cube->overview_count)
             return MC_OK;
         if (level > 0)
-            mc_cube_overview_end(&overviews[(level - 1) % 2]);
+            mc_cube_overview_end(&w->overviews[(level - 1) % 2]);
         w->shape = next->shape;
         w->batch = &next->batch;
         w->spool = &next->spool;
     }
 }
 
+static mc_error *
+write_batch(writing *w, size_t room, const char *scratch, apr_pool_t *pool)
+{
+    get_ready(w, pool);
+    mc_error *error = write_levels(w, room, scratch, pool);
+    for (int i = 0; i < 2; i++)
+        mc_cube_overview_end(&w->overviews[i]);
+    return error;
+}
+
 mc_error *
 mc_cube_batch_write(mc_cube_writer *writer, const mc_cube_batch *batch, mc_spool *spool, size_t room,
                     const char *scratch, mc_cube_report *report, apr_pool_t *pool)
 {
-    writing w = { .writer = writer, .shape = &writer->cube->shape, .batch = batch, .spool = spool, .report = report };
-    mc_cube_overview overviews[2] = { 0 };
-    get_ready(&w, pool);
-    mc_error *error = write_levels(&w, overviews, room, scratch, pool);
-    for (int i = 0; i < 2; i++)
-        mc_cube_overview_end(&overviews[i]);
+    const mc_cube *cube = writer->cube;
+    writing w = { writer, cube, &cube->shape, batch, spool, .report = report };
+    mc_error *error = write_batch(&w, room, scratch, pool);
     for (int i = 0; i < batch->count && error == MC_OK; i++)
         if (!batch->stacks[i].failed)
             error = writer->ops->put_date(writer, &batch->stacks[i].date);
     return error;
+}
+
+mc_error *
+mc_cube_batch_lift(mc_cube_writer *writer, const mc_cube *cube, const mc_cube_batch *batch,
+                   const mc_cube_ingest_options *options, mc_cube_report *report, apr_pool_t *pool)
+{
+    writing w = { writer, cube, &cube->shape, batch, .stop = options->stop, .report = report };
+    return write_batch(&w, (size_t)(options->memory / 6), options->scratch, pool);
 }

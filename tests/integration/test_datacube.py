@@ -480,6 +480,52 @@ def test_a_killed_ingestion_can_be_run_again(tmp_path, database, server_of, stor
     check_overviews(server, cube, cube.listed(), (2,))
 
 
+@pytest.mark.parametrize("store", STORES)
+def test_overviews_of_a_cube_that_has_none(tmp_path, database, server_of, store):
+    """Made later, whenever that is cut off; a server shows the cube without any all the while."""
+    cube = Cube(tmp_path, database, store, size=(640, 480), chunk="<overviews>0</overviews>", resample="bilinear")
+    for i in range(24):
+        array = noise(i, 640, 480)
+        cube.lay(str(numpy.datetime64("2024-01-01") + i), array)
+        cube.image(array)
+    cube.ingest("--date", "2024-01-01/P1D", *(tmp_path / f"image{i}.png" for i in range(24)))
+    plain = server_of(cube)
+    text = cube.config.read_text()
+    cube.config.write_text(text.replace("<overviews>0<", "<overviews>2<"))
+    done = cube.run(word="dates")
+    assert done.returncode == 1 and "mapcache cube overviews" in done.stderr
+    chooser = random.Random(store)
+    ended = set()
+    for delay in (0.02, 0.05, 0.1, 0.2):
+        making = subprocess.Popen(cube.command("--quiet", "--cachelimit", "1M", word="overviews"), start_new_session=True)
+        time.sleep(chooser.uniform(0, delay))
+        making.send_signal(signal.SIGKILL)
+        ended.add(making.wait())
+        if cube.run(word="dates").returncode == 0:
+            break  # all are made
+        assert (shown(plain, cube, "2024-01-03") == cube.dates["2024-01-03"]).all()
+    assert -signal.SIGKILL in ended, ended
+    with subprocess.Popen(cube.command("--json", "--cachelimit", "1M", word="overviews"), stdout=subprocess.PIPE, text=True) as making:
+        making.stdout.readline()  # some dates are done
+        making.send_signal(signal.SIGINT)
+        lines = making.stdout.readlines()
+    assert making.returncode == 2 or (making.returncode == 0 and cube.run(word="dates").returncode == 0), lines
+    done = cube.run("--json", word="overviews")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["dates"] in (24, 0)
+    again = cube.run(word="overviews")
+    assert again.returncode == 0 and again.stdout.startswith("the cube has its 2 overviews already")
+    server = server_of(cube)
+    for day, expected in cube.dates.items():
+        assert (smaller(server, cube, day, 2) == halved(expected)).all(), day
+    cube.lay("2024-01-02", noise(77, 100, 80), 200, 100)
+    cube.ingest("--date", "2024-01-02", cube.image(noise(77, 100, 80), 200, 100))
+    assert (smaller(server, cube, "2024-01-02", 2) == halved(cube.dates["2024-01-02"])).all()
+    for options, words in ((["--date", "2024-01-01", tmp_path / "image1.png"], "only ingest takes images"), (["--cachelimit", "x"], "cachelimit")):
+        done = cube.run(*options, word="overviews")
+        assert done.returncode == 1 and words in done.stderr
+
+
 def test_an_ingestion_that_waits_for_another_can_be_interrupted(tmp_path, database):
     cube = Cube(tmp_path, database)
     path = cube.image(noise(1))
@@ -499,6 +545,32 @@ def test_an_ingestion_that_waits_for_another_can_be_interrupted(tmp_path, databa
         other.wait(60)
     assert cube.listed() == []
     cube.ingest("--date", "2024-01-01", path)
+    assert len(cube.listed()) == 1
+
+
+def has_open(process, path):
+    for descriptor in pathlib.Path(f"/proc/{process}/fd").iterdir():
+        try:
+            if os.readlink(descriptor) == str(path):
+                return True
+        except OSError:  # closed meanwhile
+            pass
+    return False
+
+
+def test_an_ingestion_that_waits_for_a_file_can_be_interrupted(tmp_path, database):
+    """It would wait for a minute."""
+    cube = Cube(tmp_path, database, "sqlite3")
+    path = cube.image(noise(1))
+    cube.ingest("--date", "2024-01-01", path)
+    other = sqlite3.connect(tmp_path / "cube.db", isolation_level=None)
+    other.execute("begin immediate")
+    ingestion = subprocess.Popen(cube.command("--date", "2024-01-02", path))
+    wait_until(lambda: has_open(ingestion.pid, tmp_path / "cube.db"), "the file is open")
+    ingestion.send_signal(signal.SIGINT)
+    assert ingestion.wait(40) == 2
+    other.execute("rollback")
+    other.close()
     assert len(cube.listed()) == 1
 
 

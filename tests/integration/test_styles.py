@@ -244,6 +244,18 @@ def test_marks_stand_inside(studio):
     assert box_of(studio.draw(inside, 100, 100)) == (46, 26, 54, 34)
 
 
+@pytest.mark.parametrize("name", ["square", "circle"])
+def test_marks_that_are_wider_than_high(studio, name):
+    """QGIS' ellipses: the size is the width, also where the height is much more of it, beside the map too."""
+    studio.shapes([("POINT(50 60)", {"n": 1})])
+    for factor, box in ((2, (40, 55, 60, 65)), (0.5, (40, 40, 60, 80)), (0.2, (40, 10, 60, 110))):
+        flat = point(mark(name, 20, more=f'<se:VendorOption name="widthHeightFactor">{factor}</se:VendorOption>'))
+        assert box_of(studio.draw(flat, 100, 120)) == box, factor
+        assert studio.has_seams(flat, 128, 32) is None
+    code, said = studio.check(point(mark(more='<se:VendorOption name="widthHeightFactor">-1</se:VendorOption>')))
+    assert code == 2 and "widthHeightFactor" in said
+
+
 @pytest.mark.parametrize("function, places", [("centroid", [(50, 43)]), ("startPoint", [(10, 10)]), ("endPoint", [(50, 90)]),
                                               ("vertices", [(10, 10), (50, 10), (50, 90)]), ("midPoint", [(50, 30)])])
 def test_parts_of_a_geometry(studio, function, places):

@@ -228,5 +228,138 @@ START_TEST(what_is_nothing_plain_is_not_measured)
 }
 END_TEST
 
+/* ---- Far away ---- */
+
+static double
+random_between(unsigned *state, double low, double high)
+{
+    *state = *state * 1664525U + 1013904223U;
+    return low + (high - low) * ((*state >> 8) / 16777216.0);
+}
+
+/* The distance of a point from a line, in 1/256 pixel. */
+static double
+distance_from(const mc_shape *line, double x, double y)
+{
+    double least = HUGE_VAL;
+    for (int i = 1; i < line->point_count; i++) {
+        mc_shape_point a = line->points[i - 1], b = line->points[i];
+        double dx = (double)b.x - a.x, dy = (double)b.y - a.y, square = dx * dx + dy * dy;
+        double t = square > 0 ? fmin(1, fmax(0, ((x - a.x) * dx + (y - a.y) * dy) / square)) : 0;
+        least = fmin(least, hypot(x - a.x - t * dx, y - a.y - t * dy));
+    }
+    return least;
+}
+
+/* Vertices by themselves or as bytes, both of which have ways of their own. */
+static void
+add_all(mc_shape *shape, const mc_lattice *at, const double (*xy)[2], int count, bool together)
+{
+    mc_shape_clear(shape, shape->kind);
+    if (together)
+        ck_assert(mc_shape_add_vertices(shape, at, (const uint8_t *)xy, sizeof(*xy), (size_t)count, false));
+    for (int i = 0; i < count && !together; i++)
+        ck_assert(mc_shape_add_vertex(shape, at, xy[i][0], xy[i][1]));
+}
+
+START_TEST(far_ends_do_not_move_a_line)
+{
+    unsigned state = 7;
+    mc_shape line = { .kind = MC_SHAPE_LINES };
+    for (int i = 0; i < 400; i++) {
+        const mc_lattice at = { .per_x = 1, .per_y = 1, .left = i * 1111, .top = -i * 77, .thinning = i % 2 * 64 };
+        double far = pow(10, random_between(&state, 4, 11)), angle = random_between(&state, 0, 7);
+        double x = (double)at.left + 100, y = -(double)at.top - 100, part = random_between(&state, 0.2, 5);
+        const double xy[3][2] = { { x - far * cos(angle), y - far * sin(angle) },
+                                  { x + far * part * cos(angle), y + far * part * sin(angle) },
+                                  { x + random_between(&state, -far, far), y + far } };
+        add_all(&line, &at, xy, 3, i % 4 < 2);
+        mc_shape_end_part(&line);
+        ck_assert_msg(distance_from(&line, 25600, 25600) <= 1.5, "%d: %g", i, distance_from(&line, 25600, 25600));
+        for (int p = 0; p < line.point_count; p++)
+            ck_assert(abs(line.points[p].x) <= MC_SHAPE_REACH && abs(line.points[p].y) <= MC_SHAPE_REACH);
+    }
+    mc_shape_free(&line);
+}
+END_TEST
+
+/* How often a ring runs around a point, given as differences of its vertices. */
+static int
+winding(const double (*ring)[2], int count, double x, double y)
+{
+    int times = 0;
+    for (int i = 0; i < count; i++) {
+        const double *a = ring[i], *b = ring[(i + 1) % count];
+        double side = (b[0] - a[0]) * (y - a[1]) - (x - a[0]) * (b[1] - a[1]);
+        if (a[1] <= y && b[1] > y)
+            times += side > 0;
+        else if (a[1] > y && b[1] <= y)
+            times -= side < 0;
+    }
+    return times;
+}
+
+START_TEST(far_corners_do_not_move_an_area)
+{
+    enum { CORNERS = 7 };
+    unsigned state = 11;
+    int inside = 0;
+    mc_shape ring = { .kind = MC_SHAPE_POLYGONS };
+    const mc_lattice at = { .per_x = 1, .per_y = 1, .left = 5000, .top = 300000 };
+    for (int i = 0; i < 400; i++) {
+        double far = pow(10, random_between(&state, 4, 9)), xy[CORNERS + 1][2], made[64][2], pixels[CORNERS][2];
+        for (int c = 0; c < CORNERS; c++) {
+            pixels[c][0] = rint(random_between(&state, -far, far));
+            pixels[c][1] = rint(random_between(&state, -far, far));
+            xy[c][0] = (double)at.left + pixels[c][0];
+            xy[c][1] = -(double)at.top - pixels[c][1];
+        }
+        memcpy(xy[CORNERS], xy[0], sizeof(xy[0]));
+        add_all(&ring, &at, (const double(*)[2])xy, CORNERS + 1, i % 2 == 0);
+        ck_assert_int_le(ring.point_count, 64);
+        for (int p = 0; p < ring.point_count; p++) {
+            made[p][0] = ring.points[p].x;
+            made[p][1] = ring.points[p].y;
+        }
+        for (int k = 0; k < 20; k++) {
+            double x = rint(random_between(&state, 0, 1000)) + 0.3, y = rint(random_between(&state, 0, 1000)) + 0.3;
+            int wanted = winding((const double(*)[2])pixels, CORNERS, x, y);
+            ck_assert_int_eq(winding((const double(*)[2])made, ring.point_count, x * 256, y * 256), wanted);
+            inside += wanted != 0;
+        }
+    }
+    ck_assert_int_gt(inside, 1000);
+    mc_shape_free(&ring);
+}
+END_TEST
+
+/* To the last bit, in tiles side by side. */
+START_TEST(far_ends_are_the_same_in_every_tile)
+{
+    unsigned state = 3;
+    mc_shape one = { .kind = MC_SHAPE_LINES }, other = { .kind = MC_SHAPE_LINES };
+    for (int i = 0; i < 200; i++) {
+        double xy[6][2];
+        for (int p = 0; p < 6; p++)
+            for (int axis = 0; axis < 2; axis++)
+                xy[p][axis] = random_between(&state, -3e6, 3e6);
+        const mc_lattice here = { .per_x = 1, .per_y = 1, .left = 300000, .top = -20000, .thinning = 64 };
+        mc_lattice beside = here;
+        beside.left += 256;
+        beside.top -= 512;
+        add_all(&one, &here, (const double(*)[2])xy, 6, i % 2 == 0);
+        add_all(&other, &beside, (const double(*)[2])xy, 6, i % 2 == 0);
+        mc_shape_end_part(&one);
+        mc_shape_end_part(&other);
+        ck_assert_int_eq(one.point_count, other.point_count);
+        for (int p = 0; p < one.point_count; p++)
+            ck_assert(one.points[p].x == other.points[p].x + 65536 && one.points[p].y == other.points[p].y - 131072);
+    }
+    mc_shape_free(&one);
+    mc_shape_free(&other);
+}
+END_TEST
+
 UNIT_MAIN("geometry", polygons_of_all_forms, collections_fill_all_kinds, lies_and_depths_are_refused,
-          ends_and_bounds_are_found, several_and_none_are_measured, what_is_nothing_plain_is_not_measured)
+          ends_and_bounds_are_found, several_and_none_are_measured, what_is_nothing_plain_is_not_measured,
+          far_ends_do_not_move_a_line, far_corners_do_not_move_an_area, far_ends_are_the_same_in_every_tile)

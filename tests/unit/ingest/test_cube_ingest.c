@@ -383,35 +383,111 @@ noise(int width, int height, unsigned seed, bool soft)
     return store(pixels);
 }
 
-/* Mosaics, corrections and additions of odd sizes at odd places; in memory, and by way of files. */
-START_TEST(overviews_are_the_means_of_what_is_below)
+/* Of 101 by 75 pixels, whose chunks have so many dates. */
+static const mc_cube *
+odd_cube(int kind, int dates, int overviews)
 {
     static const char *const kinds[] = { "gray", "rgb", "rgba" };
+    return cube_in_file(apr_psprintf(pool,
+                                     "<srs>EPSG:3857</srs><extent>0 0 101 75</extent><resolution>1</resolution>"
+                                     "<bands>%s</bands><chunk>8 6 %d</chunk><overviews>%d</overviews>",
+                                     kinds[kind], dates, overviews));
+}
+
+/* Mosaics, corrections and additions of odd sizes at odd places; later turns bring more dates. */
+static void
+add_odd_images(const mc_cube *cube, int turn, int variant)
+{
+    mc_cube_input inputs[8];
+    for (int j = 0; j < 8; j++) {
+        int seed = 100 * turn + 10 * j + variant, width = 7 + seed * 31 % 80, height = 5 + seed * 17 % 60;
+        inputs[j] = at(cube, noise(width, height, (unsigned)seed, cube->shape.bands == 4),
+                       1 + (seed * 7 + turn) % (3 + 2 * turn), seed * 13 % 90, seed * 11 % 70);
+    }
+    ingest(cube, inputs, 8);
+    ck_assert_int_eq(report.left_out, 0);
+}
+
+/* Of all dates; how many there are. */
+static int
+check_all_levels(const mc_cube *cube)
+{
+    apr_array_header_t *dates;
+    ck_ok(mc_cube_dates(&dates, cube, NULL, 0, 100, &ctx, pool));
+    for (int i = 0; i < dates->nelts; i++)
+        check_levels(cube, (int)(APR_ARRAY_IDX(dates, i, mc_cube_date).time_us / DAY(1)));
+    return dates->nelts;
+}
+
+/* In memory, and by way of files. */
+START_TEST(overviews_are_the_means_of_what_is_below)
+{
     set_up();
     for (int i = 0; i < 6; i++) {
-        const mc_cube *cube =
-            cube_in_file(apr_psprintf(pool,
-                                      "<srs>EPSG:3857</srs><extent>0 0 101 75</extent><resolution>1</resolution>"
-                                      "<bands>%s</bands><chunk>8 6 3</chunk><overviews>%d</overviews>",
-                                      kinds[i % 3], i < 3 ? 16 : 2));
+        const mc_cube *cube = odd_cube(i % 3, 3, i < 3 ? 16 : 2);
         ck_assert_int_eq(cube->overview_count, i < 3 ? 7 : 2);
         options.memory = i < 3 ? 64 << 20 : 4000;
         for (int turn = 0; turn < 3; turn++) {
-            mc_cube_input inputs[8];
-            for (int j = 0; j < 8; j++) {
-                int seed = 100 * turn + 10 * j + i, width = 7 + seed * 31 % 80, height = 5 + seed * 17 % 60;
-                inputs[j] = at(cube, noise(width, height, (unsigned)seed, i % 3 == 2),
-                               1 + (seed * 7 + turn) % (3 + 2 * turn), seed * 13 % 90, seed * 11 % 70);
-            }
-            ingest(cube, inputs, 8);
-            ck_assert_int_eq(report.left_out, 0);
+            add_odd_images(cube, turn, i);
             ck_assert_int_eq(report.spooled, i >= 3);
-            apr_array_header_t *dates;
-            ck_ok(mc_cube_dates(&dates, cube, NULL, 0, 100, &ctx, pool));
-            for (int j = 0; j < dates->nelts; j++)
-                check_levels(cube, (int)(APR_ARRAY_IDX(dates, j, mc_cube_date).time_us / DAY(1)));
+            ck_assert_int_gt(check_all_levels(cube), 0);
         }
         ck_assert_int_eq(unlink(apr_pstrcat(pool, cube_folder, "/cube.db", NULL)), 0);
+    }
+    cube_process_end();
+}
+END_TEST
+
+static volatile int stop_making;
+
+static void
+stop_at_once(void *baton, const mc_cube_event *event)
+{
+    (void)baton, (void)event;
+    stop_making = 1;
+}
+
+static void
+make_overviews(const mc_cube *cube)
+{
+    apr_pool_t *own;
+    apr_pool_create(&own, pool);
+    ck_ok(mc_cube_make_overviews(&report, cube, &options, &ctx, own));
+    apr_pool_destroy(own);
+}
+
+START_TEST(overviews_can_be_made_later_more_or_fewer)
+{
+    set_up();
+    options.stop = &stop_making;
+    for (int i = 0; i < 6; i++) {
+        const mc_cube *plain = odd_cube(i % 3, 2, 0), *more = odd_cube(i % 3, 2, 5), *fewer = odd_cube(i % 3, 2, 2);
+        apr_array_header_t *dates;
+        for (int turn = 0; turn < 2; turn++)
+            add_odd_images(plain, turn, i);
+        options.memory = i < 3 ? 64 << 20 : 2000; /* of each date alone */
+        options.tell = stop_at_once;
+        make_overviews(more);
+        ck_assert(report.dates == (i < 3 ? 2 : 1) && report.chunks > 0);
+        stop_making = 0;
+        ck_assert_int_ge(check_all_levels(plain), 3);
+        ck_fails(CONFIG, mc_cube_dates(&dates, more, NULL, 0, 1, &ctx, pool));
+        options.tell = NULL;
+        add_odd_images(plain, 2, i); /* what was made before it is not up to date any more */
+        make_overviews(more);
+        int count = report.dates;
+        ck_assert_int_eq(check_all_levels(more), count);
+        ck_fails(CONFIG, mc_cube_dates(&dates, plain, NULL, 0, 1, &ctx, pool));
+        make_overviews(more);
+        ck_assert(report.dates == 0 && report.chunks == 0);
+        make_overviews(fewer);
+        add_odd_images(fewer, 3, i);
+        ck_assert_int_ge(check_all_levels(fewer), count);
+        make_overviews(plain);
+        ck_assert(report.dates >= count && report.chunks == 0 && check_all_levels(plain) == report.dates);
+        ck_fails(CONFIG, mc_cube_make_overviews(&report, odd_cube(i % 3, 3, 1), &options, &ctx, pool));
+        ck_assert_int_eq(unlink(apr_pstrcat(pool, cube_folder, "/cube.db", NULL)), 0);
+        options.memory = 64 << 20;
     }
     cube_process_end();
 }
@@ -445,7 +521,7 @@ START_TEST(a_wide_image_with_tall_chunks_is_read_some_rows_at_a_time)
 }
 END_TEST
 
-UNIT_MAIN("cube_ingest", overviews_are_the_means_of_what_is_below,
+UNIT_MAIN("cube_ingest", overviews_are_the_means_of_what_is_below, overviews_can_be_made_later_more_or_fewer,
           a_wide_image_with_tall_chunks_is_read_some_rows_at_a_time, the_later_image_of_a_mosaic_is_on_top,
           large_images_are_read_by_rows, dates_keep_their_slots_and_new_ones_follow,
           an_ingestion_that_is_stopped_keeps_whole_dates, what_does_not_fit_is_left_out_with_its_date,
