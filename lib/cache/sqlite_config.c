@@ -203,7 +203,7 @@ mc_sqlite_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, 
     mc_tile_key key = { .tileset = tileset, .grid = grid };
     char path[MC_PATH_MAX];
     if (mc_template_expand(path, cache->template, &key, build->pool) != MC_OK)
-        return; /* said with the first request */
+        return;        /* said with the first request */
     bool told = false; /* for another of its grids */
     for (int i = 0; i < cache->uses->nelts; i++)
         told = told || strcmp(APR_ARRAY_IDX(cache->uses, i, mc_sqlite_use).tileset, tileset) == 0;
