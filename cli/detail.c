@@ -13,6 +13,7 @@
 #include "mapcache/seed.h"
 #include "mapcache/server.h"
 #include "ogr_area.h"
+#include "seed_values.h"
 
 static const apr_getopt_option_t rows[] = {
     { "help", 'h', FALSE, "this list" },
@@ -20,7 +21,7 @@ static const apr_getopt_option_t rows[] = {
     { "tileset", 't', TRUE, "tileset (required)" },
     { "grid", 'g', TRUE, "grid of the tileset (required)" },
     { "dimension", 'D', TRUE, "NAME=VALUE of a dimension; may be repeated" },
-    { "extent", 'e', TRUE, "MINX,MINY,MAXX,MAXY in units of the grid; default: all of it" },
+    { "extent", 'e', TRUE, "MINX,MINY,MAXX,MAXY in units of the grid, in any order; default: all of it" },
     { "zoom", 'z', TRUE, "MIN[,MAX] zoom levels; default 0" },
     { "query", 'q', TRUE, "SQL that counts the tiles of a range, for another schema" },
     { "short-output", 'o', FALSE, "leave out files that do not exist" },
@@ -85,25 +86,17 @@ parse_zooms(int zooms[2], const char *text, apr_pool_t *pool)
     return true;
 }
 
+/* Any two corners that lie opposite each other. */
 static bool
 parse_extent(detail *d, const char *text)
 {
-    double numbers[4];
+    double n[4];
     int found;
-    if (!mc_parse_doubles(numbers, 4, &found, text, ",") || found != 4)
+    if (!mc_parse_doubles(n, 4, &found, text, ",") || found != 4)
         return false;
-    d->area.extent = (mc_extent){ numbers[0], numbers[1], numbers[2], numbers[3] };
+    int left = n[0] < n[2] ? 0 : 2, lower = n[1] < n[3] ? 1 : 3;
+    d->area.extent = (mc_extent){ n[left], n[lower], n[2 - left], n[4 - lower] };
     return d->has_extent = mc_extent_valid(&d->area.extent);
-}
-
-static bool
-parse_dimension(detail *d, const char *text)
-{
-    const char *equals = strchr(text, '=');
-    if (equals == NULL || equals == text)
-        return false;
-    apr_table_set(d->dimensions, apr_pstrmemdup(d->pool, text, (size_t)(equals - text)), equals + 1);
-    return true;
 }
 
 /* False when the value cannot be used. */
@@ -142,7 +135,7 @@ take_option(detail *d, int letter, const char *text)
     case 'h':
         return d->help = true;
     case 'D':
-        return parse_dimension(d, text);
+        return mc_seed_parse_assignment(d->dimensions, text, d->pool);
     case 'e':
         return parse_extent(d, text);
     case 'z':
@@ -196,19 +189,10 @@ load(detail *d)
     d->link = mc_tileset_link(d->tileset, d->grid_name);
     if (d->link == NULL)
         return mc_tileset_lacks_grid(d->tileset, d->grid_name, d->pool);
-    if (d->zooms[0] < d->link->minzoom || d->zooms[1] > d->link->maxzoom)
-        return apr_psprintf(d->pool, "the zoom levels of grid \"%s\" here are %d to %d", d->grid_name, d->link->minzoom,
-                            d->link->maxzoom);
-    d->values = mc_tileset_defaults(d->tileset, d->pool);
-    const apr_array_header_t *given = apr_table_elts(d->dimensions);
-    for (int i = 0; i < given->nelts; i++) {
-        const apr_table_entry_t *entry = &APR_ARRAY_IDX(given, i, apr_table_entry_t);
-        int index = mc_tileset_dimension(d->tileset, entry->key, true);
-        if (index < 0)
-            return mc_tileset_lacks_dimension(d->tileset, entry->key, d->pool);
-        d->values[index] = entry->val;
-    }
-    return NULL;
+    if (d->zooms[1] >= d->link->grid->level_count)
+        return apr_psprintf(d->pool, "the zoom levels of grid \"%s\" are 0 to %d", d->grid_name,
+                            d->link->grid->level_count - 1);
+    return mc_seed_dimension_values(&d->values, d->tileset, d->dimensions, !d->ours, d->pool);
 }
 
 static mc_extent
@@ -306,16 +290,34 @@ write_level(detail *d, const mc_tile_range *area, mc_ctx *ctx)
     return MC_OK;
 }
 
+/* What is worked out of the mean size of a tile: as MapCache words it where there is none. */
+static void
+write_estimate(const detail *d, const char *name, int64_t bytes)
+{
+    if (d->files_tiles == 0 && !d->ours)
+        fprintf(d->out, ",\n\t\t\"%s\":\t\"N/A: cache is empty\"", name);
+    else
+        fprintf(d->out, ",\n\t\t\"%s\":\t%lld", name, (long long)bytes);
+}
+
+static int64_t
+times(int64_t bytes, int64_t tiles)
+{
+    int64_t product;
+    return __builtin_mul_overflow(bytes, tiles, &product) ? INT64_MAX : product;
+}
+
 static void
 write_sizes(const detail *d)
 {
     int64_t mean = d->files_tiles == 0 ? 0 : d->files_bytes / d->files_tiles;
-    fprintf(d->out,
-            ",\n\t\"sizes\":\t{\n\t\t\"total_size_of_files\":\t%lld,\n\t\t\"total_nbtiles_in_files\":\t%lld,\n"
-            "\t\t\"average_tile_size\":\t%lld,\n\t\t\"estimated_max_cache_size\":\t%lld,\n"
-            "\t\t\"estimated_cached_cache_size\":\t%lld,\n\t\t\"estimated_missing_cache_size\":\t%lld\n\t}",
-            (long long)d->files_bytes, (long long)d->files_tiles, (long long)mean, (long long)(mean * d->in_cache.most),
-            (long long)(mean * d->in_cache.stored), (long long)(mean * (d->in_cache.most - d->in_cache.stored)));
+    fprintf(d->out, ",\n\t\"sizes\":\t{\n\t\t\"total_size_of_files\":\t%lld,\n\t\t\"total_nbtiles_in_files\":\t%lld",
+            (long long)d->files_bytes, (long long)d->files_tiles);
+    write_estimate(d, "average_tile_size", mean);
+    write_estimate(d, "estimated_max_cache_size", times(mean, d->in_cache.most));
+    fprintf(d->out, ",\n\t\t\"estimated_cached_cache_size\":\t%lld", (long long)times(mean, d->in_cache.stored));
+    write_estimate(d, "estimated_missing_cache_size", times(mean, d->in_cache.most - d->in_cache.stored));
+    fputs("\n\t}", d->out);
     if (d->brief)
         fprintf(d->out, ",\n\t\"nb_missing_files\":\t%lld", (long long)d->missing_files);
 }

@@ -75,7 +75,10 @@ mc_detail_counts(FILE *out, int depth, const char *where, const mc_detail_tiles 
     tabs(out, depth + 1);
     fprintf(out, "\"max_in_%s\":\t%lld,", where, (long long)tiles->most);
     tabs(out, depth + 1);
-    fprintf(out, "\"coverage\":\t%.17g", tiles->most == 0 ? 0 : (double)tiles->stored / (double)tiles->most);
+    if (tiles->most == 0)
+        fputs("\"coverage\":\tnull", out);
+    else
+        fprintf(out, "\"coverage\":\t%.17g", (double)tiles->stored / (double)tiles->most);
     tabs(out, depth);
     fputc('}', out);
 }

@@ -88,15 +88,8 @@ choose_time(run *run)
 static mc_error *
 values_of(const char *const **values, run *run, const mc_ingest_group *group)
 {
-    const char **made = mc_tileset_defaults(run->tileset, run->pool);
-    const apr_array_header_t *given = apr_table_elts(run->options.dimensions);
-    for (int i = 0; i < given->nelts; i++) {
-        const apr_table_entry_t *entry = &APR_ARRAY_IDX(given, i, apr_table_entry_t);
-        int index = mc_tileset_dimension(run->tileset, entry->key, true);
-        if (index < 0)
-            return failure(run, "%s", mc_tileset_lacks_dimension(run->tileset, entry->key, run->pool));
-        made[index] = entry->val;
-    }
+    const char **made;
+    MC_TRY(mc_tileset_values(&made, run->tileset, run->options.dimensions, run->pool));
     if (run->time >= 0) {
         if (group->value == NULL)
             return failure(run, "%s has no time, although others have", APR_ARRAY_IDX(group->paths, 0, const char *));
@@ -235,7 +228,7 @@ ingest_all(run *run)
         mc_error *error = mc_ingest_run(run->ingests[i], &run->ctx);
         mc_ingest_report_add(&run->report, mc_ingest_counted(run->ingests[i]));
         MC_TRY(error);
-        if (stop == 0)
+        if (stop == 0 && mc_ingest_counted(run->ingests[i])->done > 0)
             MC_TRY(tell_dimension(run, group, run->ingests[i]));
     }
     return MC_OK;

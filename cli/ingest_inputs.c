@@ -57,6 +57,30 @@ match(int values[FIELDS], const char *text, const char *pattern)
     return values[YEAR] > 0;
 }
 
+/* A pattern is a year and what is finer, without gaps; and nothing that is taken for another letter than it is. */
+static mc_error *
+check_pattern(const char *pattern, apr_pool_t *pool)
+{
+    static const int coarser[FIELDS] = { YEAR, YEAR, MONTH, DAY, HOUR, MINUTE, YEAR };
+    bool has[FIELDS] = { false };
+    for (const char *at = strchr(pattern, '%'); at != NULL; at = strchr(at + 2, '%')) {
+        int field = field_of(at[1]);
+        if (field < 0 && at[1] != '%')
+            return mc_error_create(pool, MC_ERR_CONFIG,
+                                   "--time \"%s\": behind %% stands one of YmdHMSj, or %% for itself", pattern);
+        if (field >= 0)
+            has[field] = true;
+    }
+    if (!has[YEAR])
+        return mc_error_create(pool, MC_ERR_CONFIG, "--time \"%s\" has no year: %%Y", pattern);
+    has[DAY] = has[DAY] || has[DAY_OF_YEAR];
+    for (int i = 0; i < FIELDS; i++)
+        if (has[i] && !has[coarser[i]] && !(i == DAY && has[DAY_OF_YEAR]))
+            return mc_error_create(pool, MC_ERR_CONFIG, "--time \"%s\" has %%%c without %%%c", pattern,
+                                   fields[i].letter, fields[coarser[i]].letter);
+    return MC_OK;
+}
+
 /* Month and day of a day of a year; false for days that a month has not. */
 static bool
 settle_day(int values[FIELDS])
@@ -79,8 +103,13 @@ settle_day(int values[FIELDS])
     return values[MONTH] < 0 || values[DAY] <= lengths[values[MONTH] - 1] + (values[MONTH] == 2 && leap);
 }
 
-const char *
-mc_ingest_time(const char *path, const char *pattern, apr_pool_t *pool)
+/*
+ * The first time in the name of a file, its folders left out, that a pattern describes: %Y %m %d %H %M %S %j and
+ * literal characters. As ISO 8601, to the precision of the pattern: "2024", "2024-05", "2024-05-01",
+ * "2024-05-01T10:30Z", "2024-05-01T10:30:00Z". NULL where there is none that exists.
+ */
+static const char *
+find_time(const char *path, const char *pattern, apr_pool_t *pool)
 {
     const char *slash = strrchr(path, '/');
     int v[FIELDS];
@@ -92,11 +121,11 @@ mc_ingest_time(const char *path, const char *pattern, apr_pool_t *pool)
             text = apr_psprintf(pool, "%s-%02d", text, v[MONTH]);
         if (v[MONTH] > 0 && v[DAY] > 0)
             text = apr_psprintf(pool, "%s-%02d", text, v[DAY]);
-        if (v[DAY] > 0 && v[HOUR] >= 0)
+        if (v[HOUR] >= 0)
             text = apr_psprintf(pool, "%sT%02d:%02d", text, v[HOUR], v[MINUTE] < 0 ? 0 : v[MINUTE]);
-        if (v[DAY] > 0 && v[HOUR] >= 0 && v[SECOND] >= 0)
+        if (v[SECOND] >= 0)
             text = apr_psprintf(pool, "%s:%02d", text, v[SECOND]);
-        return v[DAY] > 0 && v[HOUR] >= 0 ? apr_pstrcat(pool, text, "Z", NULL) : text;
+        return v[HOUR] >= 0 ? apr_pstrcat(pool, text, "Z", NULL) : text;
     }
     return NULL;
 }
@@ -114,7 +143,7 @@ typedef struct grouping {
 static bool
 add(grouping *all, const char *path, const char *value)
 {
-    if (value == NULL && all->pattern != NULL && (value = mc_ingest_time(path, all->pattern, all->pool)) == NULL)
+    if (value == NULL && all->pattern != NULL && (value = find_time(path, all->pattern, all->pool)) == NULL)
         return false;
     const char *key = value == NULL ? "" : value;
     int index = (int)(intptr_t)apr_hash_get(all->known, key, APR_HASH_KEY_STRING);
@@ -157,6 +186,8 @@ mc_ingest_inputs(apr_array_header_t **groups, const apr_array_header_t *paths, c
 {
     grouping all = { apr_array_make(pool, 16, sizeof(mc_ingest_group)), apr_hash_make(pool), pattern, pool };
     *groups = all.groups;
+    if (pattern != NULL)
+        MC_TRY(check_pattern(pattern, pool));
     for (int i = 0; i < paths->nelts; i++)
         if (!add(&all, APR_ARRAY_IDX(paths, i, const char *), NULL))
             return mc_error_create(pool, MC_ERR_CORRUPT, "no time as in \"%s\" stands in the name of %s", pattern,

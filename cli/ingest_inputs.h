@@ -15,17 +15,10 @@ typedef struct mc_ingest_group {
 /*
  * The images of the arguments and then those of the list (a file, or "-"; NULL: none), each with the value that stands
  * behind a tab in the list, else that which the pattern finds in its name (NULL: none). *groups: mc_ingest_group, in
- * the order of their first images. MC_ERR_CORRUPT names the line or file that has no time; MC_ERR_NOT_FOUND without a
- * list.
+ * the order of their first images. MC_ERR_CORRUPT names the line or file that has no time, MC_ERR_CONFIG what is wrong
+ * with the pattern; MC_ERR_NOT_FOUND without a list.
  */
 mc_error *mc_ingest_inputs(apr_array_header_t **groups, const apr_array_header_t *paths, const char *list,
                            const char *pattern, apr_pool_t *pool) MC_CHECKED;
-
-/*
- * The first time in the name of a file, its folders left out, that a pattern describes: %Y %m %d %H %M %S %j and
- * literal characters. As ISO 8601, to the precision of the pattern: "2024", "2024-05", "2024-05-01",
- * "2024-05-01T10:30Z", "2024-05-01T10:30:00Z". NULL where there is none that exists.
- */
-const char *mc_ingest_time(const char *path, const char *pattern, apr_pool_t *pool);
 
 #endif

@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 enum { INTERRUPTED = 2 };
 
@@ -15,10 +18,14 @@ static const char *words;
 static void
 on_interrupt(int signal_number)
 {
-    static volatile sig_atomic_t count;
+    static _Atomic apr_time_t first;
+    apr_time_t none = 0, now = mc_clock_now();
     (void)signal_number;
-    if (count++ > 0)
-        _exit(INTERRUPTED);
+    if (!atomic_compare_exchange_strong(&first, &none, now)) {
+        if (now - none >= MC_CLI_SAME_INTERRUPT)
+            _exit(INTERRUPTED);
+        return;
+    }
     *flag = 1;
     int saved = errno;
     if (words != NULL && write(STDERR_FILENO, words, strlen(words)) < 0)

@@ -92,7 +92,7 @@ enqueue(jobs_cli *cli)
     if (error == MC_OK)
         error = mc_jobs_enqueue(&id, cli->jobs, &job, wish->request, &cli->ctx);
     if (error == MC_OK)
-        error = mc_jobs_find(&job, cli->jobs, id, &cli->ctx, cli->pool);
+        error = mc_jobs_find(&job, cli->jobs, id, false, &cli->ctx, cli->pool);
     if (error != MC_OK)
         return mc_cli_jobs_failed(cli, error);
     if (cli->options.json)
@@ -107,7 +107,9 @@ double
 mc_cli_jobs_share(const mc_job *job)
 {
     int64_t through = job->counts.done + job->counts.skipped + job->failed;
-    return job->metatiles == 0 ? 0 : 100.0 * (double)through / (double)job->metatiles;
+    if (through >= job->metatiles) /* which may be a guess */
+        return job->metatiles == 0 ? 0 : 100;
+    return 100.0 * (double)through / (double)job->metatiles;
 }
 
 void
@@ -148,7 +150,8 @@ static int
 show(jobs_cli *cli)
 {
     mc_job job;
-    mc_error *error = mc_jobs_find(&job, cli->jobs, APR_ARRAY_IDX(cli->options.ids, 0, int64_t), &cli->ctx, cli->pool);
+    mc_error *error =
+        mc_jobs_find(&job, cli->jobs, APR_ARRAY_IDX(cli->options.ids, 0, int64_t), false, &cli->ctx, cli->pool);
     return error == MC_OK ? mc_cli_jobs_show(cli, &job) : mc_cli_jobs_failed(cli, error);
 }
 

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "interrupt.h"
 #include "jobs.h"
 
 enum { LOOK_MS = 500 };
@@ -119,14 +121,16 @@ sum(const team *team, int64_t *job)
     return all;
 }
 
-/* The first interrupt ends the work, the second one the processes. */
+/* The first interrupt ends the work, a later one the processes. */
 static void
 interrupt(team *team)
 {
-    if (team->stop == 0) {
-        team->stop = 1;
+    static apr_time_t first;
+    apr_time_t now = mc_clock_now();
+    first = first == 0 ? now : first;
+    team->stop = 1;
+    if (now - first < MC_CLI_SAME_INTERRUPT)
         return;
-    }
     for (int i = 0; i < team->count; i++)
         if (team->seats[i].child != 0)
             kill(team->seats[i].child, SIGKILL);

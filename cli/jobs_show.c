@@ -96,7 +96,7 @@ look(apr_array_header_t **jobs, jobs_cli *cli, mc_ctx *ctx)
         return mc_jobs_list(jobs, cli->jobs, &open, ctx, ctx->pool);
     *jobs = apr_array_make(ctx->pool, ids->nelts, sizeof(mc_job));
     for (int i = 0; i < ids->nelts; i++)
-        MC_TRY(mc_jobs_find(apr_array_push(*jobs), cli->jobs, APR_ARRAY_IDX(ids, i, int64_t), ctx, ctx->pool));
+        MC_TRY(mc_jobs_find(apr_array_push(*jobs), cli->jobs, APR_ARRAY_IDX(ids, i, int64_t), false, ctx, ctx->pool));
     return MC_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <apr_strings.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -111,15 +112,6 @@ hand_out(void *baton, int z, int x, int y)
     return submit(run, z, x, y);
 }
 
-static FILE *
-open_list(const char *name, const char *mode)
-{
-    FILE *list = fopen(name, mode);
-    if (list == NULL)
-        fprintf(stderr, "cannot open %s: %s\n", name, strerror(errno));
-    return list;
-}
-
 /* What an earlier run has done is no longer in the list, or is passed over quickly: nothing is skipped unseen. */
 static void
 visit_stored(run *run, mc_seed_visit *visit, void *baton)
@@ -150,6 +142,7 @@ visit_all(run *run, FILE *tiles, mc_seed_visit *visit, void *baton)
 {
     const mc_seed_setup *setup = &run->setup;
     sieve sieve = { &setup->area, visit, baton };
+    errno = 0;
     if (setup->options.retry != NULL)
         mc_seed_list_visit(tiles, setup->options.retry, MC_LIST_FAILED, &setup->area, visit, baton, &run->bad_lines);
     else if (tiles != NULL)
@@ -159,6 +152,9 @@ visit_all(run *run, FILE *tiles, mc_seed_visit *visit, void *baton)
         visit_stored(run, visit_wanted, &sieve);
     else
         mc_seed_walk(&setup->area, setup->order, visit, baton);
+    if (tiles != NULL && ferror(tiles) && run->failure == MC_OK)
+        run->failure = mc_error_create(setup->pool, MC_ERR_IO, "%s cannot be read: %s", mc_seed_setup_list(setup),
+                                       strerror(errno));
 }
 
 /* What failed in an earlier run. */
@@ -196,6 +192,15 @@ begin_progress(run *run, FILE *failures)
     };
 }
 
+/* Everything has been handed out: until the last result, or until nothing more is wanted. */
+static void
+await_results(run *run)
+{
+    int outstanding = 1;
+    for (int wait = 0; outstanding > 0 && stop == 0 && run->failure == MC_OK; wait = 500)
+        run->failure = mc_seed_poll(&outstanding, run->crew, wait, run->setup.pool);
+}
+
 /* MapCache says nothing of lines that --retry-failed cannot use. */
 static int
 status_of_list(const run *run)
@@ -215,6 +220,7 @@ work(run *run, FILE *tiles, FILE *failures)
         visit_all(run, tiles, hand_out, run);
         if (again)
             visit_failures(run);
+        await_results(run);
         if (stop != 0)
             mc_seed_recall(run->crew);
         mc_error *late = mc_seed_finish(run->crew, run->setup.pool);
@@ -222,6 +228,9 @@ work(run *run, FILE *tiles, FILE *failures)
             run->failure = late;
     }
     mc_seed_checkpoint_close(&run->checkpoint, run->failure == MC_OK && stop == 0);
+    if (run->failure == MC_OK && !mc_seed_progress_listed(&run->progress))
+        run->failure = mc_error_create(run->setup.pool, MC_ERR_IO, "failures cannot be written to %s: %s",
+                                       run->setup.options.failures, strerror(errno));
     int status = run->failure != MC_OK || run->progress.aborted ? 1 : status_of_list(run);
     if (run->failure != MC_OK)
         fprintf(stderr, "%s\n", mc_error_chain(run->failure, run->setup.pool));
@@ -240,8 +249,42 @@ dry_run(run *run, FILE *tiles)
         return 1;
     }
     visit_all(run, tiles, mc_seed_dry_visit, &dry);
-    mc_seed_dry_end(&dry, run->setup.options.json);
-    return status_of_list(run);
+    mc_seed_dry_end(&dry, run->failure == MC_OK, run->setup.options.json);
+    if (run->failure == MC_OK)
+        return status_of_list(run);
+    fprintf(stderr, "%s\n", mc_error_chain(run->failure, run->setup.pool));
+    return 1;
+}
+
+static bool
+is_same_file(FILE *open, FILE *other)
+{
+    struct stat a, b;
+    return fstat(fileno(open), &a) == 0 && fstat(fileno(other), &b) == 0 && S_ISREG(a.st_mode) &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* The files of the run. Nothing that stands in them is lost where the run is refused. NULL, or what is wrong. */
+static const char *
+open_files(run *run, FILE **tiles, FILE **failures)
+{
+    const mc_seed_options *options = &run->setup.options;
+    const char *list = mc_seed_setup_list(&run->setup), *place = options->dry_run ? NULL : options->checkpoint;
+    apr_pool_t *pool = run->setup.pool;
+    uint64_t hash = 0;
+    if (list != NULL && (*tiles = fopen(list, "r")) == NULL)
+        return apr_psprintf(pool, "cannot open %s: %s", list, strerror(errno));
+    if (options->failures != NULL && !options->dry_run && (*failures = fopen(options->failures, "a")) == NULL)
+        return apr_psprintf(pool, "cannot open %s: %s", options->failures, strerror(errno));
+    if (*tiles != NULL && *failures != NULL && is_same_file(*tiles, *failures))
+        return "--log-failed would empty the file that the tiles are taken from";
+    if (*tiles != NULL && place != NULL && !mc_seed_list_hash(&hash, *tiles))
+        return apr_psprintf(pool, "--checkpoint needs a list of tiles that can be read again, which %s is not", list);
+    const char *problem = mc_seed_checkpoint_open(&run->checkpoint, place, mc_seed_setup_hash(&run->setup, hash),
+                                                  &run->setup.area, options->resume, pool);
+    if (problem == NULL && *failures != NULL && ftruncate(fileno(*failures), 0) != 0 && errno != EINVAL)
+        problem = apr_psprintf(pool, "%s cannot be emptied: %s", options->failures, strerror(errno));
+    return problem;
 }
 
 static int
@@ -249,23 +292,15 @@ run_plan(run *run)
 {
     FILE *tiles = NULL, *failures = NULL;
     int status = 1;
-    const char *problem =
-        mc_seed_checkpoint_open(&run->checkpoint, run->setup.options.dry_run ? NULL : run->setup.options.checkpoint,
-                                mc_seed_setup_hash(&run->setup), run->setup.options.resume, run->setup.pool);
-    if (problem != NULL) {
+    const char *problem = open_files(run, &tiles, &failures);
+    if (problem != NULL)
         fprintf(stderr, "%s\n", problem);
-        return 1;
-    }
-    if (mc_seed_setup_list(&run->setup) != NULL && (tiles = open_list(mc_seed_setup_list(&run->setup), "r")) == NULL)
-        return 1;
-    if (run->setup.options.dry_run)
-        status = dry_run(run, tiles);
-    else if (run->setup.options.failures == NULL || (failures = open_list(run->setup.options.failures, "w")) != NULL)
-        status = work(run, tiles, failures);
+    else
+        status = run->setup.options.dry_run ? dry_run(run, tiles) : work(run, tiles, failures);
     if (tiles != NULL)
         fclose(tiles);
-    if (failures != NULL && fclose(failures) != 0)
-        status = 1;
+    if (failures != NULL)
+        fclose(failures);
     return status;
 }
 

@@ -57,9 +57,20 @@ read_failure(mc_seed_place *place, char *line)
     return true;
 }
 
-/* False where the file is not one of ours, whole. */
+/* Whether it names a metatile of the run's levels. */
 static bool
-read_lines(mc_seed_checkpoint *checkpoint, uint64_t *plan, FILE *in)
+fits(const mc_seed_place *place, const mc_seed_area *area)
+{
+    if (place->z < area->minzoom || place->z > area->maxzoom)
+        return false;
+    const mc_level *level = &area->grid->levels[place->z];
+    return place->x < level->columns && place->y < level->rows && place->x % area->columns == 0 &&
+           place->y % area->rows == 0;
+}
+
+/* False where the file is not one of ours, whole. What another plan has failed with is of no interest. */
+static bool
+read_lines(mc_seed_checkpoint *checkpoint, uint64_t *plan, const mc_seed_area *area, FILE *in)
 {
     char line[128];
     bool ended = false;
@@ -68,28 +79,27 @@ read_lines(mc_seed_checkpoint *checkpoint, uint64_t *plan, FILE *in)
     while (!ended && fgets(line, sizeof(line), in) != NULL) {
         mc_seed_place place;
         ended = strncmp(line, "end", 3) == 0;
-        if (!ended && !read_failure(&place, line))
+        if (ended)
+            break;
+        if (!read_failure(&place, line) || (*plan == checkpoint->plan && !fits(&place, area)))
             return false;
-        if (!ended)
-            add_failure(checkpoint, &place);
+        add_failure(checkpoint, &place);
         if (apr_hash_count(checkpoint->failures) > MC_SEED_FAILURES_KEPT)
             return false;
     }
     return ended;
 }
 
-const char *
-mc_seed_checkpoint_open(mc_seed_checkpoint *checkpoint, const char *path, uint64_t plan, bool resume, apr_pool_t *pool)
+static const char *
+read_file(mc_seed_checkpoint *checkpoint, const mc_seed_area *area, bool resume)
 {
-    *checkpoint = (mc_seed_checkpoint){ .path = path, .pool = pool, .plan = plan };
-    checkpoint->failures = apr_hash_make(pool);
-    if (path == NULL)
-        return NULL;
+    const char *path = checkpoint->path;
+    apr_pool_t *pool = checkpoint->pool;
     FILE *in = fopen(path, "r");
     if (in == NULL)
         return errno == ENOENT ? NULL : apr_psprintf(pool, "%s cannot be read: %s", path, strerror(errno));
     uint64_t found = 0;
-    bool whole = resume && read_lines(checkpoint, &found, in);
+    bool whole = resume && read_lines(checkpoint, &found, area, in);
     fclose(in);
     if (!resume)
         return apr_psprintf(pool,
@@ -98,10 +108,10 @@ mc_seed_checkpoint_open(mc_seed_checkpoint *checkpoint, const char *path, uint64
                             path);
     if (!whole)
         return apr_psprintf(pool, "%s is no checkpoint of this program", path);
-    if (found != plan)
+    if (found != checkpoint->plan)
         return apr_psprintf(pool,
                             "%s belongs to a run with other tiles: resume with the same tileset, grid, zooms,"
-                            " extent, metatiles, order and dimensions",
+                            " extent, area, list, metatiles, order and dimensions",
                             path);
     checkpoint->begun = checkpoint->done;
     return NULL;
@@ -129,18 +139,47 @@ write_lines(const mc_seed_checkpoint *checkpoint, FILE *out)
 }
 
 /* The old file stays until the new one is whole. */
+static bool
+replace_file(const mc_seed_checkpoint *checkpoint)
+{
+    char temporary[PATH_MAX];
+    if (snprintf(temporary, sizeof(temporary), "%s.new", checkpoint->path) >= (int)sizeof(temporary)) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    FILE *out = fopen(temporary, "w");
+    bool written = out != NULL && write_lines(checkpoint, out);
+    int reason = errno;
+    if (out != NULL && fclose(out) != 0)
+        written = false;
+    else
+        errno = reason;
+    return written && rename(temporary, checkpoint->path) == 0;
+}
+
+/* A failure is told once, until it has been written again. */
 static void
 write_file(mc_seed_checkpoint *checkpoint)
 {
-    char temporary[PATH_MAX];
-    int length = snprintf(temporary, sizeof(temporary), "%s.new", checkpoint->path);
-    checkpoint->written = mc_clock_now();
-    FILE *out = length < (int)sizeof(temporary) ? fopen(temporary, "w") : NULL;
-    bool written = out != NULL && write_lines(checkpoint, out);
-    if (out != NULL && fclose(out) != 0)
-        written = false;
-    if (!written || rename(temporary, checkpoint->path) != 0)
+    bool written = replace_file(checkpoint);
+    if (!written && !checkpoint->unwritten)
         fprintf(stderr, "the checkpoint %s cannot be written: %s\n", checkpoint->path, strerror(errno));
+    checkpoint->unwritten = !written;
+    checkpoint->written = mc_clock_now();
+}
+
+const char *
+mc_seed_checkpoint_open(mc_seed_checkpoint *checkpoint, const char *path, uint64_t plan, const mc_seed_area *area,
+                        bool resume, apr_pool_t *pool)
+{
+    *checkpoint = (mc_seed_checkpoint){ .path = path, .pool = pool, .plan = plan };
+    checkpoint->failures = apr_hash_make(pool);
+    if (path == NULL)
+        return NULL;
+    const char *problem = read_file(checkpoint, area, resume);
+    if (problem == NULL && !replace_file(checkpoint))
+        problem = apr_psprintf(pool, "the checkpoint %s cannot be written: %s", path, strerror(errno));
+    return problem;
 }
 
 /* False where there is no room for another failure: the place then stays before it. */

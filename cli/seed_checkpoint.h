@@ -26,14 +26,16 @@ typedef struct mc_seed_checkpoint {
     bool known[MC_SEED_WINDOW]; /* by number: done, although one before it is not */
     apr_hash_t *failures;       /* those that have failed and not succeeded since: keys are mc_seed_place */
     apr_time_t written;
+    bool unwritten; /* the last time that was tried: it has been told */
 } mc_seed_checkpoint;
 
 /*
- * Reads the file if `resume` is wanted and there is one. NULL, or what is wrong: there is a file but it is not to be
- * resumed, it is another plan's, or it is damaged.
+ * Reads the file if `resume` is wanted and there is one, and writes it. `area`: where the run's metatiles lie. NULL, or
+ * what is wrong: there is a file but it is not to be resumed, it is another plan's, it is damaged, or cannot be
+ * written.
  */
-const char *mc_seed_checkpoint_open(mc_seed_checkpoint *checkpoint, const char *path, uint64_t plan, bool resume,
-                                    apr_pool_t *pool);
+const char *mc_seed_checkpoint_open(mc_seed_checkpoint *checkpoint, const char *path, uint64_t plan,
+                                    const mc_seed_area *area, bool resume, apr_pool_t *pool);
 
 /* Takes a result; writes the file at most twice a second. */
 void mc_seed_checkpoint_take(mc_seed_checkpoint *checkpoint, const mc_seed_result *result);

@@ -118,9 +118,10 @@ write_table(const mc_seed_dry *dry, const sums *all)
 }
 
 void
-mc_seed_dry_end(mc_seed_dry *dry, bool json)
+mc_seed_dry_end(mc_seed_dry *dry, bool counted, bool json)
 {
     sums all = sum_up(dry);
-    (json ? write_json : write_table)(dry, &all);
+    if (counted)
+        (json ? write_json : write_table)(dry, &all);
     mc_runtime_destroy(dry->runtime);
 }

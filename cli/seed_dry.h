@@ -24,7 +24,7 @@ typedef struct mc_seed_dry {
 mc_error *mc_seed_dry_begin(mc_seed_dry *dry, const mc_config *config, const mc_log *log, apr_pool_t *pool) MC_CHECKED;
 bool mc_seed_dry_visit(void *baton, int z, int x, int y);
 
-/* Writes the table, or one object of JSON, to standard output. */
-void mc_seed_dry_end(mc_seed_dry *dry, bool json);
+/* Writes the table, or one object of JSON, to standard output; nothing where not all was `counted`. */
+void mc_seed_dry_end(mc_seed_dry *dry, bool counted, bool json);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/text.h"
 
 /* Metatiles of the last lines, by hash: lists name the tiles of a metatile close together. */
@@ -108,4 +109,14 @@ mc_seed_list_visit(FILE *in, const char *name, mc_seed_list_kind kind, const mc_
             return false;
     }
     return true;
+}
+
+bool
+mc_seed_list_hash(uint64_t *hash, FILE *in)
+{
+    static char piece[65536];
+    size_t size;
+    while ((size = fread(piece, 1, sizeof(piece), in)) > 0)
+        *hash = mc_hash64(piece, size, *hash);
+    return !ferror(in) && fseek(in, 0, SEEK_SET) == 0;
 }

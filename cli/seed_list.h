@@ -14,9 +14,12 @@ typedef enum mc_seed_list_kind {
 /*
  * Visits the metatile of each tile of the list; one that holds the tile of the line before, or of another one not long
  * ago, only once. Lines that are no tiles of the area's grid and zooms are named on standard error and counted in *bad.
- * False when a visit ended it.
+ * False when a visit ended it. Whether the file could be read to its end, ferror() says.
  */
 bool mc_seed_list_visit(FILE *in, const char *name, mc_seed_list_kind kind, const mc_seed_area *area,
                         mc_seed_visit *visit, void *baton, int64_t *bad);
+
+/* Of all that a list says, which is then read from its begin. False where that cannot be: it is no file. */
+bool mc_seed_list_hash(uint64_t *hash, FILE *in);
 
 #endif

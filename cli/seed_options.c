@@ -280,8 +280,6 @@ check(const mc_seed_options *options)
         return "the tiles come from one of --retry-failed and --list";
     if (options->resume && options->checkpoint == NULL)
         return "--resume needs --checkpoint FILE";
-    if (options->retry != NULL && options->failures != NULL && strcmp(options->retry, options->failures) == 0)
-        return "--log-failed would empty the file that --retry-failed reads";
     return check_area(options);
 }
 
@@ -306,7 +304,8 @@ mc_seed_options_parse(mc_seed_options *options, int argc, const char *const *arg
         known[i] = (apr_getopt_option_t){ rows[i].name, rows[i].letter, rows[i].argument != NULL, NULL };
     apr_getopt_init(&parser, pool, argc, argv);
     parser->errfn = complain;
-    parser->errarg = strcmp(argv[0], "seed") == 0 ? stderr : stdout;
+    options->drop_in = strcmp(argv[0], "seed") != 0;
+    parser->errarg = options->drop_in ? stdout : stderr;
     int letter;
     const char *text;
     apr_status_t status;

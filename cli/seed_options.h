@@ -8,6 +8,7 @@
 #include "seed/area.h"
 
 typedef struct mc_seed_options {
+    bool drop_in; /* called as mapcache_seed: MapCache's seeder passes over some things */
     const char *config, *tileset, *grid, *transfer, *cache;
     const char *failures, *retry, *list, *checkpoint; /* files */
     mc_seed_mode mode;

@@ -4,6 +4,7 @@
  */
 #include "seed_progress.h"
 
+#include <errno.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -161,12 +162,20 @@ mc_seed_progress_take(mc_seed_progress *progress, const mc_seed_result *result)
         fprintf(stderr, "failed to seed tile z%d,x%d,y%d: %s\n", result->z, result->x, result->y, result->message);
         if (progress->failures != NULL) {
             fprintf(progress->failures, "%d,%d,%d\n", result->x, result->y, result->z);
-            fflush(progress->failures);
+            if (fflush(progress->failures) != 0)
+                progress->unlisted = errno;
         }
         judge(progress, true);
         break;
     }
     mc_seed_progress_show(progress);
+}
+
+bool
+mc_seed_progress_listed(const mc_seed_progress *progress)
+{
+    errno = progress->unlisted;
+    return progress->unlisted == 0;
 }
 
 /* Where the time of the workers went. */

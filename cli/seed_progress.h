@@ -16,6 +16,7 @@ typedef struct mc_seed_progress {
     bool quiet, bar, carriage_return, json, verbose;
     int workers, awake; /* all of them, and those that do not let the origin alone */
     FILE *failures;     /* or NULL */
+    int unlisted;       /* errno of the last failure that could not be written there; 0: all are */
 
     apr_time_t began, shown; /* mc_clock_now */
     double seconds[MC_SEED_PART_COUNT];
@@ -31,6 +32,9 @@ void mc_seed_progress_take(mc_seed_progress *progress, const mc_seed_result *res
 
 /* Shows how far it is, if that has not been done for a second. */
 void mc_seed_progress_show(mc_seed_progress *progress);
+
+/* Whether all failures stand in the list of failures, where there is one; errno says why not. */
+bool mc_seed_progress_listed(const mc_seed_progress *progress);
 
 /* The last line. status: what the program ends with. */
 void mc_seed_progress_end(mc_seed_progress *progress, int status);

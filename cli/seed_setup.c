@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "mapcache/server.h"
+#include "seed_values.h"
 
 static const char *
 load(mc_seed_setup *setup)
@@ -66,17 +67,11 @@ choose_target(mc_seed_setup *setup)
 static const char *
 choose_dimensions(mc_seed_setup *setup)
 {
-    const char **values = mc_tileset_defaults(setup->tileset, setup->pool);
-    const apr_array_header_t *given = apr_table_elts(setup->options.dimensions);
-    for (int i = 0; i < given->nelts; i++) {
-        const apr_table_entry_t *entry = &APR_ARRAY_IDX(given, i, apr_table_entry_t);
-        int index = mc_tileset_dimension(setup->tileset, entry->key, true);
-        if (index < 0)
-            return mc_tileset_lacks_dimension(setup->tileset, entry->key, setup->pool);
-        values[index] = entry->val;
-    }
+    const char **values;
+    const char *problem = mc_seed_dimension_values(&values, setup->tileset, setup->options.dimensions,
+                                                   setup->options.drop_in, setup->pool);
     setup->task.values = values;
-    return NULL;
+    return problem;
 }
 
 /* The zooms that are walked: what was asked for, inside what the grid of the tileset has. Tiles above max-cached-zoom
@@ -185,19 +180,21 @@ mc_seed_setup_list(const mc_seed_setup *setup)
 }
 
 uint64_t
-mc_seed_setup_hash(const mc_seed_setup *setup)
+mc_seed_setup_hash(const mc_seed_setup *setup, uint64_t list)
 {
     const mc_seed_area *area = &setup->area;
     const mc_tileset *tileset = setup->tileset;
     int numbers[] = { area->minzoom,         area->maxzoom,     area->columns, area->rows,
                       (int)setup->task.mode, (int)setup->order, area->outside };
     uint64_t region = area->region == NULL ? 0 : mc_region_hash(area->region);
-    uint64_t hash = mc_hash64(numbers, sizeof(numbers), region);
+    uint64_t hash = mc_hash64(numbers, sizeof(numbers), region ^ list);
     for (int z = area->minzoom; z <= area->maxzoom; z++)
         hash = mc_hash64(&area->limits[z], sizeof(area->limits[z]), hash);
     const char *names[] = { tileset->name, area->grid->name, tileset->cache->name,
                             setup->options.transfer == NULL ? "" : setup->options.transfer,
-                            mc_seed_setup_list(setup) == NULL ? "" : mc_seed_setup_list(setup) };
+                            setup->options.retry != NULL  ? "failed"
+                            : setup->options.list != NULL ? "tiles"
+                                                          : "" };
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         hash = mc_hash64(names[i], strlen(names[i]) + 1, hash);
     for (int i = 0; i < tileset->dimension_count; i++)

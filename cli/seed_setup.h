@@ -26,7 +26,7 @@ const char *mc_seed_setup_area(mc_seed_setup *setup);
 /* The file that the tiles are taken from, or NULL. */
 const char *mc_seed_setup_list(const mc_seed_setup *setup);
 
-/* Of everything that decides which metatiles come in which order. */
-uint64_t mc_seed_setup_hash(const mc_seed_setup *setup);
+/* Of everything that decides which metatiles come in which order. `list`: a hash of what the file of tiles says. */
+uint64_t mc_seed_setup_hash(const mc_seed_setup *setup, uint64_t list);
 
 #endif

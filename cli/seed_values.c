@@ -2,10 +2,12 @@
 #include "seed_values.h"
 
 #include <apr_strings.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/text.h"
+#include "mapcache/server.h"
 
 bool
 mc_seed_parse_zooms(int *first, int *last, const char *text, apr_pool_t *pool)
@@ -71,4 +73,21 @@ mc_seed_parse_assignment(apr_table_t *table, const char *text, apr_pool_t *pool)
         return false;
     apr_table_set(table, apr_pstrmemdup(pool, text, (size_t)(equals - text)), equals + 1);
     return true;
+}
+
+const char *
+mc_seed_dimension_values(const char ***values, const mc_tileset *tileset, const apr_table_t *given, bool forgiving,
+                         apr_pool_t *pool)
+{
+    apr_table_t *kept = apr_table_copy(pool, given);
+    const apr_array_header_t *pairs = apr_table_elts(given);
+    for (int i = 0; i < pairs->nelts && forgiving; i++) {
+        const char *name = APR_ARRAY_IDX(pairs, i, apr_table_entry_t).key;
+        if (mc_tileset_dimension(tileset, name, true) >= 0)
+            continue;
+        fprintf(stderr, "%s: it is passed over\n", mc_tileset_lacks_dimension(tileset, name, pool));
+        apr_table_unset(kept, name);
+    }
+    mc_error *error = mc_tileset_values(values, tileset, kept, pool);
+    return error == MC_OK ? NULL : mc_error_chain(error, pool);
 }

@@ -4,7 +4,7 @@
 
 #include <apr_tables.h>
 
-#include "mapcache/grid.h"
+#include "mapcache/tileset.h"
 
 /* All are false where the text cannot be used. "MIN,MAX" */
 bool mc_seed_parse_zooms(int *first, int *last, const char *text, apr_pool_t *pool);
@@ -17,5 +17,12 @@ bool mc_seed_parse_age(apr_time_t *older, const char *text, apr_pool_t *pool);
 
 /* "NAME=VALUE" into a table. */
 bool mc_seed_parse_assignment(apr_table_t *table, const char *text, apr_pool_t *pool);
+
+/*
+ * The values of a tileset's dimensions (mc_tileset_values), given by options. `forgiving`: names of no dimension are
+ * only told on standard error, as MapCache's programs pass over them. NULL, or what is wrong.
+ */
+const char *mc_seed_dimension_values(const char ***values, const mc_tileset *tileset, const apr_table_t *given,
+                                     bool forgiving, apr_pool_t *pool);
 
 #endif

@@ -82,14 +82,15 @@ typedef struct mc_job {
     bool has_extent;
     mc_extent extent;
     bool has_area;
-    const char *area, *area_srs; /* texts; "" without, and in lists */
+    const char *area, *area_srs; /* texts; "" without, the first also where it was not asked for */
     const mc_tile_range *limits; /* of minzoom and so on: [0] is the one of minzoom */
     int columns, rows;           /* tiles in a metatile */
     int side;
     double rate;
     const char *model; /* of grid, levels and order: equal where units mean the same tiles */
     int64_t units, next_unit, finished, failed_units;
-    int64_t metatiles, failed; /* metatiles in all, and of those that have failed */
+    int64_t metatiles, failed; /* metatiles in all (of a large area a guess until the job is done: mc_seed_estimate),
+                                * and of those that have failed */
     mc_job_counts counts;
     int workers; /* that hold a lease now */
     apr_time_t created, started, ended, now;
@@ -164,7 +165,9 @@ typedef struct mc_jobs_filter {
 /* Of mc_job, the newest first. */
 mc_error *mc_jobs_list(apr_array_header_t **list, mc_jobs *jobs, const mc_jobs_filter *filter, mc_ctx *ctx,
                        apr_pool_t *pool) MC_CHECKED;
-mc_error *mc_jobs_find(mc_job *job, mc_jobs *jobs, int64_t id, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+/* `with_area`: also the text of its area, which may have MC_JOBS_AREA_MAX bytes; else that is "", as in lists. */
+mc_error *mc_jobs_find(mc_job *job, mc_jobs *jobs, int64_t id, bool with_area, mc_ctx *ctx,
+                       apr_pool_t *pool) MC_CHECKED;
 
 /* Of mc_job_unit, failed ones first, at most `limit`. */
 mc_error *mc_jobs_units(apr_array_header_t **list, mc_jobs *jobs, int64_t id, int limit, mc_ctx *ctx,

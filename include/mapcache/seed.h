@@ -41,6 +41,12 @@ bool mc_seed_walk(const mc_seed_area *area, mc_seed_order order, mc_seed_visit *
 /* How many metatiles a walk visits, without walking where whole blocks lie inside; INT64_MAX at most. */
 int64_t mc_seed_count(const mc_seed_area *area);
 
+/*
+ * The same in bounded time: exactly, until so many blocks have been looked at; what is finer than that is guessed from
+ * how the border of the region has gone on until then. Memory grows with the looks.
+ */
+int64_t mc_seed_estimate(const mc_seed_area *area, int64_t looks);
+
 /* Whether the metatile that begins with this tile is one that a walk visits. */
 bool mc_seed_wanted(const mc_seed_area *area, int z, int x, int y);
 
@@ -104,7 +110,7 @@ typedef struct mc_seed_plan {
     mc_seed_task task;
     int workers;         /* 1..1000 */
     bool processes;      /* workers are processes, not threads */
-    double thread_delay; /* seconds between the starts of threads */
+    double thread_delay; /* seconds between the first orders of one thread and of the next */
     int retries;         /* how often a failed metatile is tried again, after pauses that grow to a second */
     double rate;         /* metatiles per second over all workers; 0: as fast as it goes */
     bool backoff;        /* fewer workers ask the origin when it slows down or fails */
@@ -130,6 +136,9 @@ mc_error *mc_seed_submit(mc_seed_crew *crew, int z, int x, int y, const volatile
 /* Reports the results that are there; where there is none, waits at most so many milliseconds for the first. How many
  * metatiles are still under way is in *outstanding. MC_ERR_IO as above. */
 mc_error *mc_seed_poll(int *outstanding, mc_seed_crew *crew, int milliseconds, apr_pool_t *pool) MC_CHECKED;
+
+/* How many metatiles can be handed out now without waiting for one that is under way. */
+int mc_seed_room(const mc_seed_crew *crew);
 
 /* Workers that may work now: all, unless the origin is let alone. */
 int mc_seed_awake(const mc_seed_crew *crew);

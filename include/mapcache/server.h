@@ -72,6 +72,14 @@ const char *mc_config_lacks_cache(const mc_config *config, const char *name, apr
 const char *mc_tileset_lacks_grid(const mc_tileset *tileset, const char *name, apr_pool_t *pool);
 const char *mc_tileset_lacks_dimension(const mc_tileset *tileset, const char *name, apr_pool_t *pool);
 
+/*
+ * A value for each dimension of a tileset, in its order: the default, or what is given by name (in any case; NULL:
+ * nothing is). What the configuration itself says of values is held against the given ones; databases are not asked.
+ * MC_ERR_INVALID_DIMENSION where the tileset has no such dimension, or the dimension no such value.
+ */
+mc_error *mc_tileset_values(const char ***values, const mc_tileset *tileset, const apr_table_t *given,
+                            apr_pool_t *pool) MC_CHECKED;
+
 /* How many connections to each database one of so many processes may have. */
 int mc_config_connections(const mc_config *config, int processes);
 

@@ -36,7 +36,7 @@ create_tables(const names *n, mc_cube_dialect dialect, apr_pool_t *pool)
         pool,
         "CREATE TABLE IF NOT EXISTS %s(signature text NOT NULL);"
         " CREATE TABLE IF NOT EXISTS %s(time int8 NOT NULL PRIMARY KEY, t int4 NOT NULL, slot int4 NOT NULL,"
-        " revision int4 NOT NULL DEFAULT 0);"
+        " revision int4 NOT NULL DEFAULT 0, UNIQUE(t, slot));"
         " CREATE TABLE IF NOT EXISTS %s(t int4 NOT NULL, y int4 NOT NULL, x int4 NOT NULL, cover %s, data %s NOT NULL,"
         " PRIMARY KEY(t, y, x));",
         n->info, n->dates, n->chunks, blob, blob);

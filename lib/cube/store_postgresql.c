@@ -387,40 +387,41 @@ postgresql_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, bool kee
     return do_write(w, keep ? base->cube->sql->look : base->cube->sql->take_out, &p, take_chunk, &out);
 }
 
+/* A statement without an answer. */
+static mc_error *
+change(mc_cube_writer *base, const char *sql, const params *p)
+{
+    postgresql_writer *w = (postgresql_writer *)base;
+    MC_TRY(end_copy(w));
+    apr_pool_clear(w->scratch);
+    return do_write(w, sql, p, NULL, NULL);
+}
+
 static mc_error *
 postgresql_clear(mc_cube_writer *base, int y)
 {
-    postgresql_writer *w = (postgresql_writer *)base;
     params p = { .count = 0 };
-    MC_TRY(end_copy(w));
-    apr_pool_clear(w->scratch);
     add_number(&p, y, 4);
-    w->taken_out = true;
-    return do_write(w, base->cube->sql->clear, &p, NULL, NULL);
+    ((postgresql_writer *)base)->taken_out = true;
+    return change(base, base->cube->sql->clear, &p);
 }
 
 static mc_error *
 postgresql_sign(mc_cube_writer *base, const char *signature)
 {
-    postgresql_writer *w = (postgresql_writer *)base;
     params p = { .count = 0 };
-    MC_TRY(end_copy(w));
-    apr_pool_clear(w->scratch);
     add_text(&p, signature);
-    return do_write(w, base->cube->sql->resign, &p, NULL, NULL);
+    return change(base, base->cube->sql->resign, &p);
 }
 
 static mc_error *
 postgresql_put_date(mc_cube_writer *base, const mc_cube_date *date)
 {
-    postgresql_writer *w = (postgresql_writer *)base;
     params p = { .count = 0 };
-    MC_TRY(end_copy(w));
-    apr_pool_clear(w->scratch);
     add_number(&p, date->time_us, 8);
     add_number(&p, date->t, 4);
     add_number(&p, date->slot, 4);
-    return do_write(w, base->cube->sql->put_date, &p, NULL, NULL);
+    return change(base, base->cube->sql->put_date, &p);
 }
 
 static mc_error *

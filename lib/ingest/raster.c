@@ -4,6 +4,7 @@
 #include <apr_strings.h>
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -205,7 +206,9 @@ open_file(mc_raster *raster, apr_pool_t *pool)
 {
     struct stat status;
     unsigned char magic[4];
-    raster->file = fopen(raster->info.path, "rbe");
+    int descriptor =
+        open(raster->info.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would have to be waited for */
+    raster->file = descriptor < 0 ? NULL : fdopen(descriptor, "rb");
     if (raster->file == NULL)
         return mc_error_create(pool, errno == ENOENT || errno == ENOTDIR ? MC_ERR_NOT_FOUND : MC_ERR_IO, "%s",
                                strerror(errno));

@@ -13,6 +13,9 @@
  * well. */
 enum { SIDE = 8, SIDE_OF_TILES = 32, FEW_UNITS = 64, MANY_UNITS = 200000 };
 
+/* Blocks of metatiles that are held against an area to count them: some tenths of a second. */
+enum { LOOKS = 100000 };
+
 /* What a name or a value may have, in bytes. */
 enum { TEXT_MAX = 1000 };
 
@@ -61,22 +64,19 @@ check_target(const mc_tileset *tileset, const mc_grid_link *link, const mc_job_w
 static mc_error *
 write_dimensions(const char **query, const mc_tileset *tileset, const apr_table_t *given, apr_pool_t *pool)
 {
-    const char **values = mc_tileset_defaults(tileset, pool);
-    const apr_array_header_t *pairs = given == NULL ? apr_array_make(pool, 1, 1) : apr_table_elts(given);
-    for (int i = 0; i < pairs->nelts; i++) {
-        const apr_table_entry_t *pair = &APR_ARRAY_IDX(pairs, i, apr_table_entry_t);
-        int index = mc_tileset_dimension(tileset, pair->key, true);
-        if (index < 0)
-            return refuse("dimensions", pool, "%s", mc_tileset_lacks_dimension(tileset, pair->key, pool));
-        if (strlen(pair->val) > TEXT_MAX)
-            return refuse("dimensions", pool, "the value of dimension \"%s\" is too long", pair->key);
-        values[index] = pair->val;
-    }
+    const char **values;
+    mc_error *error = mc_tileset_values(&values, tileset, given, pool);
+    if (error != MC_OK)
+        return refuse("dimensions", pool, "%s", mc_error_chain(error, pool));
     *query = "";
-    for (int i = 0; i < tileset->dimension_count; i++)
+    for (int i = 0; i < tileset->dimension_count; i++) {
+        if (strlen(values[i]) > TEXT_MAX)
+            return refuse("dimensions", pool, "the value of dimension \"%s\" is too long",
+                          tileset->dimensions[i]->name);
         *query = apr_pstrcat(pool, *query, i == 0 ? "" : "&",
                              mc_url_encode(tileset->dimensions[i]->name, "", true, false, pool), "=",
                              mc_url_encode(values[i], "", true, false, pool), NULL);
+    }
     return MC_OK;
 }
 
@@ -185,7 +185,7 @@ choose_area(mc_job *job, const mc_job_wish *wish, const mc_grid *grid, apr_pool_
     bounds = (mc_extent){ bounds.minx - more, bounds.miny - more, bounds.maxx + more, bounds.maxy + more };
     cut_limits(job, mc_seed_limits(grid, &bounds, pool), pool);
     mc_seed_area area = area_of(job, grid, region, pool);
-    job->metatiles = mc_seed_count(&area);
+    job->metatiles = mc_seed_estimate(&area, LOOKS);
     return MC_OK;
 }
 

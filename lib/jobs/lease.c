@@ -61,12 +61,15 @@ static const char tell_sql[] =
     " ended = CASE WHEN j.state IN ('open', 'paused') AND j.finished + j.failed_units + " failing " >= j.units"        \
     " THEN clock_timestamp() ELSE j.ended END"
 
+/* With the last unit it is known how many metatiles there are, which could only be guessed for some areas. */
 static const char finish_sql[] =
     "WITH own AS (SELECT id FROM @mapcache_jobs WHERE id = $1::int8 FOR UPDATE),"
     " gone AS (DELETE FROM @mapcache_job_units u USING own"
     " WHERE u.job = own.id AND u.unit = $2::int8 AND u.lease = $3::int8 AND u.state = 'leased' RETURNING u.job)"
     " UPDATE @mapcache_jobs j SET finished = j.finished + 1, done = j.done + $4::int8, skipped = j.skipped + $5::int8,"
-    " tiles = j.tiles + $6::int8," CLOSE("1") " FROM gone WHERE j.id = gone.job RETURNING 1, j.state, j.rate, 1";
+    " tiles = j.tiles + $6::int8, metatiles = CASE WHEN j.finished + 1 >= j.units"
+    " THEN j.done + $4::int8 + j.skipped + $5::int8 ELSE j.metatiles END," CLOSE(
+        "1") " FROM gone WHERE j.id = gone.job RETURNING 1, j.state, j.rate, 1";
 
 /* Pauses of 1, 2, 4, ... seconds, at most five minutes. */
 static const char fail_sql[] =

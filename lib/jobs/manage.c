@@ -202,9 +202,9 @@ mc_jobs_list(apr_array_header_t **list, mc_jobs *jobs, const mc_jobs_filter *fil
 }
 
 mc_error *
-mc_jobs_find(mc_job *job, mc_jobs *jobs, int64_t id, mc_ctx *ctx, apr_pool_t *pool)
+mc_jobs_find(mc_job *job, mc_jobs *jobs, int64_t id, bool with_area, mc_ctx *ctx, apr_pool_t *pool)
 {
-    jobs_statement statement = { .sql = select_job("j.area", " WHERE j.id = $1::int8", ctx->pool) };
+    jobs_statement statement = { .sql = select_job(with_area ? "j.area" : "''", " WHERE j.id = $1::int8", ctx->pool) };
     apr_array_header_t *rows;
     jobs_bind_number(&statement, id, ctx->pool);
     MC_TRY(jobs_run(&rows, jobs, &statement, ctx, pool));

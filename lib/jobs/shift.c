@@ -25,7 +25,7 @@
 /* Seconds between two metatiles at the lowest rate: a month. */
 #define LONGEST_RATE_PAUSE 2.6e6
 
-enum { TURN_MS = 100, TILES_AT_ONCE = 1000, ORDERS_MAX = 2000, LONGEST_PAUSE = 30 };
+enum { TURN_MS = 100, LONGEST_PAUSE = 30 };
 
 typedef struct shift {
     const mc_jobs_shift *plan;
@@ -333,10 +333,14 @@ change_job(shift *s, const mc_job_unit *unit)
     if (error != MC_OK)
         return error;
     apr_pool_create(&s->job_pool, s->pool);
-    error = mc_jobs_find(&s->job, s->plan->jobs, unit->job, statement(s, PATIENCE), s->job_pool);
+    error = mc_jobs_find(&s->job, s->plan->jobs, unit->job, true, statement(s, PATIENCE), s->job_pool);
     if (error == MC_OK)
         error = mc_job_task(&s->task, &s->area, &s->job, s->plan->config, s->job_pool);
-    return error == MC_OK ? hire(s) : error;
+    if (error == MC_OK)
+        error = hire(s);
+    if (error != MC_OK)
+        s->job = (mc_job){ 0 }; /* nobody works on it */
+    return error;
 }
 
 /* A unit that this worker cannot do: others may. */
@@ -430,15 +434,6 @@ current(const shift *s)
     return held;
 }
 
-/* As many as fill a commit of every thread: the crew takes them without waiting. */
-static bool
-has_room(const shift *s)
-{
-    int tiles = s->job.columns * s->job.rows;
-    int64_t most = (int64_t)s->plan->threads * (TILES_AT_ONCE / tiles + 2);
-    return s->submitted - s->met < (most < ORDERS_MAX ? most : ORDERS_MAX);
-}
-
 static bool
 is_due(shift *s)
 {
@@ -458,7 +453,7 @@ hand_out(shift *s, jobs_held *held)
 {
     int x, y;
     /* Without news from the database the lease may have been given to another. */
-    if (mc_clock_now() >= held->ends || !has_room(s) || !is_due(s))
+    if (mc_clock_now() >= held->ends || mc_seed_room(s->crew) == 0 || !is_due(s))
         return wait_a_turn(s);
     jobs_held_tile(&x, &y, held, held->places[held->handed], &s->job);
     if (held->handed == 0)

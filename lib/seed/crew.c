@@ -24,7 +24,6 @@ enum { WORKERS_MAX = 1000, WAIT_MS = 500, ORDERS_MAX = 2 * WORKERS_MAX };
 
 _Static_assert(sizeof(mc_seed_call) <= 4096 && sizeof(mc_seed_result) <= 4096,
                "POSIX writes at most PIPE_BUF bytes at once");
-_Static_assert(ORDERS_MAX * sizeof(mc_seed_call) <= 65536, "a pipe holds all orders that may be out");
 
 #define MEMORY_KEPT_MAX ((size_t)512 << 20)
 
@@ -67,8 +66,6 @@ child_main(mc_seed_crew *crew, int number, pid_t parent)
 static mc_error *
 hire_thread(mc_seed_crew *crew, apr_pool_t *pool)
 {
-    if (crew->hired > 0)
-        mc_seed_pause((apr_interval_time_t)(crew->plan.thread_delay * 1e6));
     mc_seed_seat *seat = &crew->seats[crew->hired];
     *seat = (mc_seed_seat){ crew, crew->hired };
     int failure = pthread_create(&crew->threads[crew->hired], NULL, thread_main, seat);
@@ -91,13 +88,25 @@ hire_process(mc_seed_crew *crew, apr_pool_t *pool)
     return MC_OK;
 }
 
+/* How many orders fit into the pipe at any moment: a page is free again once all of it has been read. Linux gives a
+ * user with very many pipes smaller ones (pipe(7)). */
+static int
+orders_room(const mc_seed_crew *crew)
+{
+    enum { PAGE = 4096, ORDERS_OF_PAGE = PAGE / sizeof(mc_seed_call) };
+    int pages = fcntl(crew->orders[1], F_GETPIPE_SZ) / PAGE;
+    return pages < 2 ? 1 : (pages - 1) * ORDERS_OF_PAGE;
+}
+
 /* Enough for every worker to fill a commit, and one more each. */
 static int
-most_orders(const mc_seed_plan *plan)
+most_orders(const mc_seed_crew *crew)
 {
-    int tiles = plan->task.tileset->metatile_columns * plan->task.tileset->metatile_rows;
+    const mc_seed_plan *plan = &crew->plan;
+    int tiles = plan->task.tileset->metatile_columns * plan->task.tileset->metatile_rows, room = orders_room(crew);
     int64_t most = (int64_t)plan->workers * (MC_SEED_TILES_AT_ONCE / tiles + 2);
-    return most < ORDERS_MAX ? (int)most : ORDERS_MAX;
+    most = most < ORDERS_MAX ? most : ORDERS_MAX;
+    return most < room ? (int)most : room;
 }
 
 /*
@@ -142,12 +151,27 @@ close_end(int *end)
     *end = -1;
 }
 
+static void
+report(mc_seed_crew *crew, const mc_seed_result *result)
+{
+    crew->outstanding--;
+    if (result->number != MC_SEED_GIVEN_UP)
+        crew->plan.report(crew->plan.baton, result);
+}
+
 /* Also of a crew that was never complete. */
 static void
 send_home(mc_seed_crew *crew)
 {
+    mc_seed_result result;
     close_end(&crew->orders[1]);
     mc_seed_wake(crew->shared, MC_SEED_HOME);
+    if (crew->plan.processes) {
+        /* Results that nobody took would keep their workers here; the end comes when no worker is left. */
+        close_end(&crew->results[1]);
+        while (crew->results[0] >= 0 && mc_seed_read_record(crew->results[0], &result, sizeof(result)))
+            report(crew, &result);
+    }
     for (int i = 0; i < crew->hired; i++) {
         if (crew->plan.processes)
             waitpid(crew->children[i], NULL, 0);
@@ -171,7 +195,7 @@ gather(mc_seed_crew *crew, apr_pool_t *pool)
     if (pipe2(crew->orders, O_CLOEXEC) != 0 || pipe2(crew->results, O_CLOEXEC) != 0 ||
         fcntl(crew->orders[0], F_SETFL, O_NONBLOCK) != 0)
         return mc_error_create(pool, MC_ERR_LIMIT, "cannot open a pipe: %s", strerror(errno));
-    crew->most = most_orders(plan);
+    crew->most = most_orders(crew);
     if (!plan->processes)
         MC_TRY(plan->process_open(&crew->process, plan->baton, pool));
     for (int i = 0; i < plan->workers; i++)
@@ -198,17 +222,22 @@ mc_seed_hire(mc_seed_crew **hired, const mc_seed_plan *plan, apr_pool_t *pool)
         return error;
     }
     if (plan->processes)
-        close_end(&crew->results[1]); /* the end of the results then means that no worker is left */
+        close_end(&crew->results[1]);
     *hired = crew;
     return MC_OK;
 }
 
-/* Whether a worker process has ended although there is work. */
+/* Whether a worker process has ended although there is work. Looked for now and then: a place of the work is lost with
+ * it, and what comes after that place would be done in vain. */
 static bool
-lost_one(const mc_seed_crew *crew)
+lost_one(mc_seed_crew *crew, bool idle)
 {
     siginfo_t info = { 0 };
-    for (int i = 0; crew->plan.processes && i < crew->hired; i++)
+    apr_time_t now = mc_clock_now();
+    if (!crew->plan.processes || (!idle && now - crew->looked < WAIT_MS * 1000))
+        return false;
+    crew->looked = now;
+    for (int i = 0; i < crew->hired; i++)
         if (waitid(P_PID, (id_t)crew->children[i], &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0)
             return true;
     return false;
@@ -219,19 +248,14 @@ static mc_error *
 take_result(mc_seed_crew *crew, int wait, apr_pool_t *pool)
 {
     struct pollfd results = { .fd = crew->results[0], .events = POLLIN };
-    int ready = poll(&results, 1, wait);
-    if (ready > 0 && (results.revents & POLLIN) != 0) {
-        mc_seed_result result;
-        if (mc_seed_read_record(crew->results[0], &result, sizeof(result))) {
-            crew->outstanding--;
-            if (result.number != MC_SEED_GIVEN_UP)
-                crew->plan.report(crew->plan.baton, &result);
-            return MC_OK;
-        }
-    }
-    if (lost_one(crew))
+    mc_seed_result result;
+    bool found = poll(&results, 1, wait) > 0 && (results.revents & POLLIN) != 0 &&
+                 mc_seed_read_record(crew->results[0], &result, sizeof(result));
+    if (found)
+        report(crew, &result);
+    if (lost_one(crew, !found))
         return mc_error_create(pool, MC_ERR_IO, "a seeding process has died");
-    if (wait > 0 && crew->plan.idle != NULL)
+    if (!found && wait > 0 && crew->plan.idle != NULL)
         crew->plan.idle(crew->plan.baton);
     return MC_OK;
 }
@@ -282,6 +306,12 @@ mc_seed_poll(int *outstanding, mc_seed_crew *crew, int milliseconds, apr_pool_t 
 }
 
 int
+mc_seed_room(const mc_seed_crew *crew)
+{
+    return crew->outstanding < crew->most ? crew->most - crew->outstanding : 0;
+}
+
+int
 mc_seed_awake(const mc_seed_crew *crew)
 {
     int awake = atomic_load(&crew->shared->awake);
@@ -303,6 +333,8 @@ mc_seed_finish(mc_seed_crew *crew, apr_pool_t *pool)
     mc_error *error = MC_OK;
     while (crew->outstanding > 0 && error == MC_OK)
         error = take_result(crew, WAIT_MS, pool);
+    if (error != MC_OK)
+        mc_seed_recall(crew);
     send_home(crew);
     return error;
 }

@@ -35,6 +35,7 @@ struct mc_seed_crew {
     int hired;
     pthread_t *threads;
     pid_t *children;
+    apr_time_t looked;          /* after them, mc_clock_now */
     struct mc_seed_seat *seats; /* of threads */
     mc_process *process;        /* of threads */
     apr_time_t due;             /* when (mc_clock_now) the rate allows the next order */
@@ -55,7 +56,6 @@ void mc_seed_work(const mc_seed_crew *crew, int number, mc_process *process);
 /* Whole records of a pipe. False at its end. */
 bool mc_seed_read_record(int fd, void *record, size_t size);
 bool mc_seed_write_record(int fd, const void *record, size_t size);
-void mc_seed_pause(apr_interval_time_t microseconds);
 
 /* Workers below this number may work; MC_SEED_HOME: all of them, to the end. */
 enum { MC_SEED_HOME = INT32_MAX };

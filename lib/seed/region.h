@@ -28,8 +28,8 @@ mc_error *mc_region_begin(mc_region_builder **builder, const mc_grid *grid, int 
 
 /*
  * Adds a point, a line or a ring of `count` vertices, x and y in turn. A ring may be closed or not, and of any
- * orientation; a point may be many. MC_ERR_BAD_REQUEST for coordinates that are not finite, MC_ERR_LIMIT beyond twenty
- * million vertices.
+ * orientation; a point may be many. MC_ERR_CORRUPT for coordinates that are not finite or have no place in the grid's
+ * CRS, MC_ERR_LIMIT beyond twenty million vertices, or where they would bend into far more lines than were given.
  */
 mc_error *mc_region_add(mc_region_builder *builder, mc_region_kind kind, const double *xy, size_t count,
                         apr_pool_t *pool) MC_CHECKED;

@@ -8,10 +8,11 @@
 #include "feature/projection.h"
 #include "seed/region_private.h"
 
-/* Halvings of a line whose image is bent; vertices of a region, and lines between them; the largest coordinate:
- * products of them stay finite.
+/* Halvings of a line whose image is bent; vertices of a region, and lines between them: in all, and for each vertex
+ * that was given, so that a short text does not become a huge region; the largest coordinate: products of them stay
+ * finite.
  */
-enum { HALVINGS = 12, VERTICES_MAX = 20000000, EDGES_MAX = 50000000 };
+enum { HALVINGS = 12, VERTICES_MAX = 20000000, EDGES_MAX = 50000000, EDGES_FREE = 200000, EDGES_OF_VERTEX = 64 };
 static const double FARTHEST = 1e30;
 
 typedef struct points {
@@ -223,6 +224,12 @@ turn_trail(trail *t)
     }
 }
 
+static bool
+is_too_fine(const mc_region_builder *b, const trail *t)
+{
+    return t->to->count > EDGES_MAX || t->to->count > EDGES_FREE + EDGES_OF_VERTEX * b->vertices;
+}
+
 /* Goes along the image of a line, of whose begin the image is where the trail is. */
 static mc_error *
 divide(mc_region_builder *b, trail *t, const double *from, const double *to, const double *image_to, int halvings,
@@ -234,8 +241,11 @@ divide(mc_region_builder *b, trail *t, const double *from, const double *to, con
         MC_TRY(bends(&bent, middle, b, from, to, t->last, image_to, pool));
     if (!bent) {
         step(t, image_to);
-        return t->to->count <= EDGES_MAX ? MC_OK
-                                         : mc_error_create(pool, MC_ERR_LIMIT, "the area has too many vertices");
+        return !is_too_fine(b, t) ? MC_OK
+                                  : mc_error_create(pool, MC_ERR_LIMIT,
+                                                    "the lines of the area are too long: in the grid's CRS, at these "
+                                                    "levels, they bend into more than %u pieces",
+                                                    (unsigned)t->to->count);
     }
     MC_TRY(divide(b, t, from, halfway, middle, halvings - 1, pool));
     return divide(b, t, halfway, to, image_to, halvings - 1, pool);

@@ -5,6 +5,8 @@
 #include <apr_pools.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "mapcache/seed.h"
 #include "seed/hilbert.h"
@@ -346,13 +348,114 @@ mc_seed_count(const mc_seed_area *area)
     return count;
 }
 
+/* ---- estimating */
+
+/* Blocks of a level that the region's border crosses, all about equally large; they are halved round by round. */
+typedef struct frontier {
+    const mc_seed_area *area;
+    int z;
+    int64_t looks, sum; /* looks that are left; metatiles that are known to be wanted */
+    block *blocks;      /* malloc'ed */
+    size_t count;
+    double all, none; /* halves of which all, and nothing, is wanted: those of the last rounds count most */
+} frontier;
+
+static int64_t
+size_of(const block *b)
+{
+    return (int64_t)(b->columns.last - b->columns.first) * (b->rows.last - b->rows.first);
+}
+
+/* Counts what is known, and appends what is crossed to `next`. */
+static void
+look_at(frontier *f, const block *b, block *next, size_t *count)
+{
+    share wanted = share_of(f->area, f->z, b);
+    f->looks--;
+    f->all += wanted == ALL;
+    f->none += wanted == NONE;
+    if (wanted == SOME && size_of(b) > 1)
+        next[(*count)++] = *b;
+    else if (takes(f->area, wanted))
+        f->sum += size_of(b);
+}
+
+static void
+halve_all(frontier *f)
+{
+    size_t count = 0;
+    block *next = malloc(sizeof(block) * 2 * f->count);
+    MC_ASSERT(next != NULL);
+    f->all /= 4, f->none /= 4;
+    for (size_t i = 0; i < f->count; i++) {
+        block one = f->blocks[i], other = one;
+        if (one.columns.last - one.columns.first >= one.rows.last - one.rows.first)
+            one.columns.last = other.columns.first = half_of(one.columns);
+        else
+            one.rows.last = other.rows.first = half_of(one.rows);
+        look_at(f, &one, next, &count);
+        look_at(f, &other, next, &count);
+    }
+    free(f->blocks);
+    f->blocks = next;
+    f->count = count;
+}
+
+/* What is wanted of the blocks if halving them goes on as in the rounds before. */
+static double
+guess(const frontier *f, double growth)
+{
+    double size = 0, found = 0, crossed = (double)f->count;
+    double within = f->all == 0 ? 0 : f->all / (f->all + f->none);
+    for (size_t i = 0; i < f->count; i++)
+        size += (double)size_of(&f->blocks[i]) / (double)f->count;
+    for (; size > 1.5; size /= 2, crossed *= growth)
+        found += crossed * (2 - growth) * within * size / 2;
+    return found + (takes(f->area, SOME) ? crossed : 0);
+}
+
+static double
+estimate_level(const mc_seed_area *area, int z, int64_t *looks)
+{
+    enum { ENOUGH = 512 }; /* blocks to guess from */
+    block all = block_of(area, z);
+    frontier f = { .area = area, .z = z, .looks = *looks };
+    double before[4] = { 1, 1, 1, 1 }; /* counts of the last rounds: both axes have been halved twice */
+    if (is_empty(&all) || area->region == NULL)
+        return is_empty(&all) ? 0 : (double)size_of(&all);
+    f.blocks = malloc(sizeof(block));
+    MC_ASSERT(f.blocks != NULL);
+    look_at(&f, &all, f.blocks, &f.count);
+    while (f.count > 0 && (f.looks > 0 || f.count < ENOUGH)) {
+        memmove(before, before + 1, sizeof(before) - sizeof(*before));
+        before[3] = (double)f.count;
+        halve_all(&f);
+    }
+    *looks = f.looks;
+    double found =
+        (double)f.sum + (f.count > 0 ? guess(&f, fmin(fmax(sqrt(sqrt((double)f.count / before[0])), 1), 2)) : 0);
+    free(f.blocks);
+    return found;
+}
+
+int64_t
+mc_seed_estimate(const mc_seed_area *area, int64_t looks)
+{
+    double count = 0;
+    for (int z = area->minzoom; z <= area->maxzoom; z++)
+        count += estimate_level(area, z, &looks);
+    return count < 9e18 ? (int64_t)count : INT64_MAX;
+}
+
 bool
 mc_seed_wanted(const mc_seed_area *area, int z, int x, int y)
 {
     int column = x / area->columns, row = y / area->rows;
+    if (z < area->minzoom || z > area->maxzoom)
+        return false;
     block within = block_of(area, z), one = { { column, column + 1 }, { row, row + 1 } };
-    if (z < area->minzoom || z > area->maxzoom || column < within.columns.first || column >= within.columns.last ||
-        row < within.rows.first || row >= within.rows.last)
+    if (column < within.columns.first || column >= within.columns.last || row < within.rows.first ||
+        row >= within.rows.last)
         return false;
     return area->region == NULL || takes(area, share_of(area, z, &one));
 }

@@ -38,20 +38,19 @@ mc_seed_write_record(int fd, const void *record, size_t size)
     return put == (ssize_t)size;
 }
 
-void
-mc_seed_pause(apr_interval_time_t microseconds)
-{
-    struct timespec left = { microseconds / 1000000, microseconds % 1000000 * 1000 };
-    while (microseconds > 0 && nanosleep(&left, &left) != 0 && errno == EINTR)
-        ;
-}
-
 /* ---- sleep */
 
-static void
-futex(atomic_int *word, int operation, int value)
+static struct timespec
+timespec_of(apr_interval_time_t microseconds)
 {
-    syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
+    return (struct timespec){ microseconds / 1000000, microseconds % 1000000 * 1000 };
+}
+
+/* `limit`: how long to sleep; NULL: until somebody wakes us. */
+static void
+futex(atomic_int *word, int operation, int value, const struct timespec *limit)
+{
+    syscall(SYS_futex, word, operation, value, limit, NULL, 0);
 }
 
 void
@@ -60,7 +59,7 @@ mc_seed_wake(mc_seed_shared *shared, int awake)
     int before = atomic_load(&shared->awake);
     while (before != MC_SEED_HOME && !atomic_compare_exchange_weak(&shared->awake, &before, awake))
         ;
-    futex(&shared->awake, FUTEX_WAKE, INT32_MAX);
+    futex(&shared->awake, FUTEX_WAKE, INT32_MAX, NULL);
 }
 
 /* ---- work */
@@ -93,8 +92,26 @@ given_up(void *baton)
 static void
 pause_idly(worker *me, apr_interval_time_t microseconds)
 {
-    mc_seed_pause(microseconds);
+    struct timespec left = timespec_of(microseconds);
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
     me->idle += microseconds;
+}
+
+/* Threads begin one after the other, the first at once; those whose turn has not come when all is done are sent home.
+ */
+static void
+await_turn(worker *me)
+{
+    const mc_seed_plan *plan = &me->crew->plan;
+    atomic_int *word = &me->crew->shared->awake;
+    apr_time_t begin = mc_clock_now(), now = begin;
+    apr_interval_time_t delay = plan->processes ? 0 : (apr_interval_time_t)(plan->thread_delay * 1e6 * me->number);
+    for (int awake; now - begin < delay && (awake = atomic_load(word)) != MC_SEED_HOME; now = mc_clock_now()) {
+        struct timespec left = timespec_of(delay - (now - begin));
+        futex(word, FUTEX_WAIT, awake, &left);
+    }
+    me->idle += now - begin;
 }
 
 static void
@@ -135,7 +152,7 @@ stay_awake(worker *me)
         return false;
     apr_time_t begin = mc_clock_now();
     for (; me->number >= awake; awake = atomic_load(&shared->awake))
-        futex(&shared->awake, FUTEX_WAIT, awake);
+        futex(&shared->awake, FUTEX_WAIT, awake, NULL);
     me->idle += mc_clock_now() - begin;
     return true;
 }
@@ -252,6 +269,7 @@ mc_seed_work(const mc_seed_crew *crew, int number, mc_process *process)
     me.ctx.abandoned_baton = &me;
     mc_seed_call order;
     bool heard = true;
+    await_turn(&me);
     while (heard && next_order(&order, &me)) {
         carry_out(&me, &order);
         if (must_settle(&me))

@@ -63,3 +63,29 @@ mc_tileset_lacks_dimension(const mc_tileset *tileset, const char *name, apr_pool
         add(&names, tileset->dimensions[i]->name);
     return lacks(apr_psprintf(pool, "tileset \"%s\"", tileset->name), "dimension", name, &names);
 }
+
+static mc_error *
+check_value(const mc_tileset *tileset, mc_dimension *dimension, const char *value, apr_pool_t *pool)
+{
+    apr_array_header_t *stands_for;
+    mc_ctx ctx = { .pool = pool };
+    const mc_dimension_query query = { .tileset = tileset->name, .value = value };
+    return dimension->ops->from_backend ? MC_OK : mc_dimension_resolve(&stands_for, dimension, &query, &ctx, pool);
+}
+
+mc_error *
+mc_tileset_values(const char ***values, const mc_tileset *tileset, const apr_table_t *given, apr_pool_t *pool)
+{
+    const apr_array_header_t *pairs = given == NULL ? apr_array_make(pool, 1, 1) : apr_table_elts(given);
+    *values = mc_tileset_defaults(tileset, pool);
+    for (int i = 0; i < pairs->nelts; i++) {
+        const apr_table_entry_t *pair = &APR_ARRAY_IDX(pairs, i, apr_table_entry_t);
+        int index = mc_tileset_dimension(tileset, pair->key, true);
+        if (index < 0)
+            return mc_error_located(pool, MC_ERR_INVALID_DIMENSION, pair->key, "%s",
+                                    mc_tileset_lacks_dimension(tileset, pair->key, pool));
+        MC_TRY(check_value(tileset, tileset->dimensions[index], pair->val, pool));
+        (*values)[index] = pair->val;
+    }
+    return MC_OK;
+}

@@ -155,7 +155,7 @@ answer_job(mc_request *request, jobs_service *service, int64_t id, bool open, mc
 {
     mc_job job;
     apr_array_header_t *units;
-    MC_TRY(mc_jobs_find(&job, service->jobs, id, ctx, pool));
+    MC_TRY(mc_jobs_find(&job, service->jobs, id, false, ctx, pool));
     MC_TRY(mc_jobs_units(&units, service->jobs, id, UNITS_SHOWN, ctx, pool));
     apr_array_header_t *parts = apr_array_make(pool, 32, sizeof(const char *));
     APR_ARRAY_PUSH(parts, const char *) =

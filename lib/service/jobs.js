@@ -60,7 +60,7 @@
 
   function part(className, count, total) {
     const made = element('span', className);
-    made.style.width = (total > 0 ? 100 * count / total : 0) + '%';
+    made.style.width = (total > 0 ? Math.min(100, 100 * count / total) : 0) + '%';
     return made;
   }
 
@@ -78,7 +78,7 @@
 
   function numbers(job, speed) {
     const through = job.done + job.skipped + job.failed, made = element('div', 'numbers');
-    const share = job.metatiles > 0 ? 100 * through / job.metatiles : 0;
+    const share = job.metatiles > 0 ? Math.min(100, 100 * through / job.metatiles) : 0;
     made.append(element('span', 'share', share.toFixed(1) + ' %'), element('span', '', number(job.tiles) + ' tiles'),
       element('span', '', number(job.done) + ' of ' + number(job.metatiles) + ' metatiles done'),
       element('span', '', number(job.skipped) + ' skipped'));
@@ -87,7 +87,7 @@
       made.append(element('span', 'rate', number(speed) + ' tiles/s'),
         element('span', '', job.workers + (job.workers === 1 ? ' worker' : ' workers')));
       if (speed > 0 && job.done > 0)
-        made.append(element('span', '', duration((job.metatiles - through) * job.tiles / job.done / speed) + ' left'));
+        made.append(element('span', '', duration(Math.max(0, job.metatiles - through) * job.tiles / job.done / speed) + ' left'));
     } else if (job.ended && job.started) {
       made.append(element('span', '', 'in ' + duration(job.ended - job.started)));
     }
@@ -144,7 +144,7 @@
     bar.append(part('done', job.done, job.metatiles), part('skipped', job.skipped, job.metatiles),
       part('failed', job.failed, job.metatiles));
     bar.setAttribute('role', 'progressbar');
-    bar.setAttribute('aria-valuenow', job.metatiles > 0 ? Math.round(100 * (job.done + job.skipped) / job.metatiles) : 0);
+    bar.setAttribute('aria-valuenow', job.metatiles > 0 ? Math.min(100, Math.round(100 * (job.done + job.skipped) / job.metatiles)) : 0);
     item.dataset.job = job.id;
     item.append(head, element('div', 'what', what(job)), bar, numbers(job, rate(job)));
     if (job.units_failed)

@@ -24,6 +24,8 @@ def site(tmp_path_factory):
   <tileset name="one"><source>any</source><cache>main</cache><grid>{GRID}</grid><format>PNG</format><metatile>1 1</metatile></tileset>
   <tileset name="many"><source>any</source><cache>many</cache><grid>{GRID}</grid><format>PNG</format><metatile>1 1</metatile></tileset>
   <tileset name="both"><source>any</source><cache>both</cache><grid>{GRID}</grid><format>PNG</format><metatile>1 1</metatile></tileset>
+  <tileset name="dim"><source>any</source><cache>main</cache><grid>{GRID}</grid><grid minzoom="2" maxzoom="3">WGS84</grid><format>PNG</format>
+    <dimensions><dimension type="values" name="time" default="a"><value>a</value><value>b</value></dimension></dimensions></tileset>
   <tileset name="disk"><source>any</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
   <service type="wmts" enabled="true"/>
 </mapcache>
@@ -39,7 +41,7 @@ def run(program, config, *options):
 
 
 def report(program, config, *options):
-    result = run(program, config, "-g", GRID, *options)
+    result = run(program, config, *([] if "-g" in options else ["-g", GRID]), *options)
     assert result.returncode == 0, result.stderr
     assert result.stderr.endswith("Finished: 100.000% done\n")
     found = json.loads(result.stdout)
@@ -51,7 +53,8 @@ def report(program, config, *options):
 
 @pytest.mark.parametrize("options", [
     "-t one", "-t one -z 3", "-t one -z 1,3", "-t one -z 2,0 -e -1000000,-9000000,7000000,3000000", "-t many -z 3,2 -o -e 0,0,5000000,6000000",
-    "-t many -z 3 -e -15000000,-15000000,12000000,12000000 -o", "-t both -z 1,2",
+    "-t many -z 3 -e -15000000,-15000000,12000000,12000000 -o", "-t both -z 1,2", "-t one -z 2 -e 7000000,-9000000,-1000000,3000000",
+    "-t one -z 1 -D nodim=1", "-t dim -z 1 -D TIME=b", "-t dim -g WGS84 -z 1,4",
 ])
 def test_the_report_is_mapcaches(site, options):
     assert report(OURS, site, *options.split()) == report(PEER, site, *options.split())
@@ -156,10 +159,17 @@ def test_areas_that_cannot_be_used(site, areas, options):
 
 
 @pytest.mark.parametrize("options", ["-t none -g " + GRID, "-t one -g none", "-t one -g " + GRID + " -z 99", "-t one", "-t disk -g " + GRID,
-                                     "-t one -g " + GRID + " -e 5,5,1,1", "-t one -g " + GRID + " -z x", "--nonsense", "-t one -g " + GRID + " -q nonsense"])
+                                     "-t one -g " + GRID + " -e 5,5,5,1", "-t dim -g " + GRID + " -D time=none", "-t one -g " + GRID + " -z x", "--nonsense", "-t one -g " + GRID + " -q nonsense"])
 def test_what_cannot_be_reported(site, options):
     result = run(OURS, site, *options.split())
     assert result.returncode == 1 and result.stdout == "" and result.stderr
+
+
+def test_an_unknown_dimension_is_told(site):
+    words = ["-t", "one", "-g", GRID, "-D", "nodim=1"]
+    assert 'no dimension "nodim"' in run(OURS, site, *words).stderr
+    ours = subprocess.run([str(BUILD / "bin" / "mapcache"), "detail", "-c", site, *words], capture_output=True, text=True, timeout=60)
+    assert ours.returncode == 1 and 'no dimension "nodim"' in ours.stderr and ours.stdout == ""
 
 
 def test_a_query_of_its_own(site):

@@ -88,11 +88,19 @@ def test_data_that_is_cut_short(site, tmp_path, form):
     compare(site.tiles("png"), world.overviews().tiles())
 
 
+def test_what_is_no_file_is_not_waited_for(site, tmp_path):
+    os.mkfifo(tmp_path / "pipe.png")
+    for path in (tmp_path / "pipe.png", tmp_path):
+        result = site.ingest("png", path)
+        assert result.returncode == 1 and "it is no file" in result.stderr, result.stderr
+
+
 def test_options_that_cannot_be(site, tmp_path):
     path = save(tmp_path / "a.png", picture(64, 64, 1), 64, 128)
     for options, said in ((("-z", "3,1"), "--zoom"), (("--cachelimit", "1M"), "--cachelimit"), (("-n", "0"), "nthreads"),
                           (("--srs", "EPSG:999999"), "a.png"), (("-z", "0,77"), "levels"), (("--nodata", "1,2"), "nodata"),
-                          (("-g", "none"), "no grid"), (("--time", "%Y"), "no time"), (("-l", "/none"), "/none"),
+                          (("-g", "none"), "no grid"), (("--time", "%Y"), "no time"), (("--time", "%m%d"), "no year"),
+                          (("--time", "%Y%d"), "%d without %m"), (("--time", "%Y%m_%H"), "%H without %d"), (("--time", "%Y%b"), "YmdHMSj"), (("-l", "/none"), "/none"),
                           (("--nonsense",), "nonsense"), (("-D", "X=1"), "dimension"), (("--resample", "x"), "resample")):
         result = site.ingest("png", *options, path)
         assert result.returncode == 1 and said in result.stderr, (options, result.stderr)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 from conftest import wait_until
-from jobs_site import Queue, boxes, last_line, seeded_alone, wms
+from jobs_site import PROGRAM, Queue, boxes, last_line, seeded_alone, wms
 from origin import Origin
 from postgres import Postgres
 
@@ -68,6 +68,21 @@ def test_workers_killed_at_random_in_namespaces_of_their_own(tmp_path, database)
     assert shown["state"] == "done" and shown["failed"] == 0
     assert shown["done"] + shown["skipped"] == shown["metatiles"]  # each counted once, whoever died over it
     assert queue.tiles() == expected
+
+
+def test_a_worker_that_gets_no_threads_gives_back_what_it_leased(tmp_path, database):
+    """Whatever it leases, and however often."""
+    queue = Queue(tmp_path / "threads", database)
+    job = queue.enqueue("-z", "0,2")
+    said = tmp_path / "said"
+    with open(said, "wb") as errors:
+        worker = subprocess.Popen(["prlimit", "--as=3000000000", PROGRAM, "jobs", "work", "-c", str(queue.config), "-n", "1000"],
+                                  stdout=subprocess.DEVNULL, stderr=errors)
+    wait_until(lambda: worker.poll() is not None or said.read_text().count("cannot start a thread") >= 2, "it has tried twice")
+    worker.terminate()
+    assert worker.wait(timeout=60) == 0, said.read_text()
+    assert queue.job(job)["state"] == "open" and {unit["state"] for unit in queue.units(job)} == {"returned"}
+    assert last_line(queue.worker("--drain"))["done"] == queue.job(job)["metatiles"]
 
 
 def test_an_interrupt_gives_back_what_is_leased(tmp_path, database, origin):
@@ -497,19 +512,14 @@ def test_help_and_errors_of_the_command(tmp_path, database):
     queue = Queue(tmp_path / "help", database)
     program = ["mapcache", "jobs"]
     for words in [["--help"], *([command, "--help"] for command in ("enqueue", "work", "list", "show", "watch", "cancel", "prune"))]:
-        done = subprocess.run([str(queue_program()), "jobs", *words], capture_output=True, text=True, check=False)
+        done = subprocess.run([PROGRAM, "jobs", *words], capture_output=True, text=True, check=False)
         assert done.returncode == 0 and done.stdout.startswith("usage: " + " ".join(program)), done
     for words in [], ["dance"], ["show"], ["cancel", "-c", "x"], ["list"], ["work", "--connection", "host=x"], ["show", "-c", "x", "many"]:
-        done = subprocess.run([str(queue_program()), "jobs", *words], capture_output=True, text=True, check=False)
+        done = subprocess.run([PROGRAM, "jobs", *words], capture_output=True, text=True, check=False)
         assert done.returncode == 1 and done.stderr and not done.stdout, done
     job = queue.enqueue("-z", "0,1")
-    watching = subprocess.Popen([str(queue_program()), "jobs", "watch", "--json", "-c", str(queue.config)], stdout=subprocess.PIPE, text=True)
+    watching = subprocess.Popen([PROGRAM, "jobs", "watch", "--json", "-c", str(queue.config)], stdout=subprocess.PIPE, text=True)
     assert json.loads(watching.stdout.readline())["id"] == job
     last_line(queue.worker("--drain"))
     assert watching.wait(30) == 0  # no open job is left
     watching.stdout.close()
-
-
-def queue_program():
-    from jobs_site import PROGRAM
-    return PROGRAM

@@ -145,6 +145,18 @@ def test_what_cannot_be_a_job_is_refused_by_name(door, body, message):
     assert status == 400 and message in refused["error"], (status, refused)
 
 
+@pytest.mark.parametrize("shape", ["LINESTRING(%s)", "POLYGON((%s,-20e6 -17000000))"])
+def test_a_job_for_a_huge_area_is_counted_in_bounded_time(door, queue, shape):
+    """Thousands of lines through the whole world, and metatiles by the thousand million: they are not all looked at."""
+    corners = ",".join(f"{-20 if n % 2 == 0 else 19}e6 {-17000000 + 8500 * n}" for n in range(4000))
+    status, answer = door.call("", {"tileset": "world", "minzoom": 0, "maxzoom": 18, "area": shape % corners})
+    assert status == 200, answer
+    whole = sum(4 ** max(z - 1, 0) for z in range(19))
+    assert 0.2 * whole < answer["job"]["metatiles"] < 1.1 * whole
+    queue.run("cancel", answer["job"]["id"])
+    queue.run("prune", "--age", 0)
+
+
 def test_other_requests_are_refused(door):
     assert door.call("", b"{" + b" " * 70000 + b"}")[0] == 413
     for path in "/0", "/-1", "/x", "/99999999999999999999", "/1/2/3", "/1/dance", "/987654321":

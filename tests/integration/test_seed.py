@@ -140,7 +140,7 @@ def test_failures_abort_are_listed_and_can_be_tried_again(site):
 @pytest.mark.parametrize("options", [
     [], ["-c", "x"], ["-z", "5,3"], ["-z", "x"], ["-e", "3,0,1,1"], ["-e", "0,0,nan,1"], ["-n", "0"], ["-n", "2", "-p", "2"],
     ["-P", "101"], ["-m", "transfer"], ["-m", "other"], ["-g", "none"], ["-x"], ["--nonsense"], ["-M", "0,1"],
-    ["-D", "nodim=1"], ["-d", "some.shp"], ["-o", "yesterday"], ["leftover"], ["--rate-limit", "0"], ["-C", "none"],
+    ["-D", "nodim"], ["-d", "some.shp"], ["-o", "yesterday"], ["leftover"], ["--rate-limit", "0"], ["-C", "none"],
 ])
 def test_wrong_options_end_with_1_and_the_list(site, options):
     base = [OURS, "-c", str(site.config), "-t", "world", "-z", "0,0"] if options else [OURS]
@@ -148,6 +148,20 @@ def test_wrong_options_end_with_1_and_the_list(site, options):
     assert result.returncode == 1
     assert "mapcache_seed" in result.stdout and "--tileset" in result.stdout
     assert site.tiles() == set()
+
+
+def test_dimensions_that_are_not_there(site):
+    """Scripts give all tilesets the same options: what MapCache passes over is told, and passed over."""
+    result = site.seed("-z", "0,0", "-D", "nodim=1")
+    assert result.returncode == 0 and 'no dimension "nodim"' in result.stderr and len(site.tiles()) == 1
+    text = site.config.read_text()
+    site.config.write_text(text.replace("<metatile>4 4</metatile>", """<metatile>4 4</metatile><dimensions>
+      <dimension type="values" name="time" default="a"><value>a</value></dimension></dimensions>"""))
+    result = site.seed("-z", "0,0", "-D", "time=b")
+    assert result.returncode == 1 and 'dimension time has no value "b"' in result.stdout
+    ours = subprocess.run([str(BUILD / "bin" / "mapcache"), "seed", "-c", site.config, "-t", "world", "-z", "0,0", "-D", "nodim=1"],
+                          capture_output=True, text=True, timeout=30)
+    assert ours.returncode == 1 and 'no dimension "nodim"' in ours.stderr
 
 
 def test_help(site):

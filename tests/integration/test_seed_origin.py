@@ -181,6 +181,53 @@ def test_the_clock_may_be_set(tmp_path):
         assert len(site.tiles()) == 1024
 
 
+@pytest.mark.parametrize("workers", ["-n", "-p"])
+def test_an_interrupt_ends_a_run_that_has_handed_out_everything(tmp_path, workers):
+    """A small run is with its workers as a whole, in a moment."""
+    with Slow() as origin:
+        site = origin.site(tmp_path)
+        origin.delay = 2
+        run = site.start("-z", "0,3", workers, "2", "--checkpoint", site.place)
+        wait_until(lambda: origin.asked > 2, "the second metatiles")
+        run.terminate()
+        out, err = run.communicate(timeout=60)
+        assert run.returncode == 0 and origin.asked < 12, (origin.asked, out, err)  # of 22
+        assert site.done() < 12
+
+
+def interrupted(folder, origin, more):
+    """The exit status of a run whose origin hangs, and which is interrupted: `more` does so again."""
+    folder.mkdir()
+    run = origin.site(folder).start("-z", "0,3", "-n", "2")
+    wait_until(lambda: origin.now > 0, "a request")
+    run.send_signal(signal.SIGTERM)
+    said = ""
+    while "press ctrl-C" not in said:  # it has noticed
+        said += run.stderr.readline()
+    more(run)
+    run.communicate(timeout=60)
+    wait_until(lambda: origin.now == 0, "nobody asks any more")
+    return run.returncode
+
+
+def test_interrupts_that_come_together_are_one(tmp_path):
+    """timeout(1) sends its signal to the process and to its group. Whoever loses half a second between them tries again."""
+    with Slow() as origin:
+        origin.delay = 1.5
+        assert any(interrupted(tmp_path / str(n), origin, lambda run: run.send_signal(signal.SIGTERM)) == 0 for n in range(10))
+
+
+def test_an_interrupt_long_after_the_first_ends_it_at_once(tmp_path):
+    with Slow() as origin:
+        origin.delay = 3
+
+        def until_it_ends(run):
+            while run.poll() is None:
+                run.send_signal(signal.SIGINT)
+                time.sleep(0.02)
+        assert any(interrupted(tmp_path / str(n), origin, until_it_ends) == 2 for n in range(10))
+
+
 def test_the_clock_may_be_set_while_an_origin_is_waited_for(tmp_path):
     """Deadlines are no times of day: two hours later is not too late."""
     with Slow() as origin:

@@ -86,7 +86,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path, order, workers):
         if site.place.exists():  # what it says is done is there, in the order of the walk
             assert site.done() >= kept
             kept = site.done()
-            stored = site.tiles()
+            stored = site.tiles() if kept > 0 else {}  # before that there may be no table
             assert all(tile in stored for metatile in walk[:kept] for tile in metatile)
         else:  # it had not begun, or was through: the next one begins anew
             kept = 0
@@ -100,7 +100,7 @@ def test_an_interrupt_ends_soon_and_leaves_the_place(tmp_path):
     for end in signal.SIGINT, signal.SIGTERM:
         site = Site(tmp_path / end.name)
         run = site.start("-z", "0,9", "-n", "3", "--checkpoint", site.place)
-        wait_until(site.place.exists, "a checkpoint")
+        wait_until(lambda there=site: there.place.exists() and there.done() > 0, "a checkpoint")
         began = time.monotonic()
         run.send_signal(end)
         out, err = run.communicate(timeout=30)
@@ -159,6 +159,73 @@ def test_lists_of_tiles(tmp_path):
     tiles.write_text("3/1/2\n4/5/6\n")
     assert site.seed("--list", tiles, "-m", "delete", "-z", "4,4").returncode == 0
     assert {key[0] for key in site.tiles()} == {3}
+
+
+@pytest.mark.parametrize("options", [[], ["--dry-run"]])
+def test_a_list_that_cannot_be_read_is_no_empty_one(tmp_path, options):
+    site = Site(tmp_path / "site")
+    result = site.seed("--list", tmp_path, *options)  # a folder can be opened, and not read
+    assert result.returncode == 1 and "Is a directory" in result.stderr, result.stdout + result.stderr
+
+
+def test_a_list_that_has_changed_is_not_resumed(tmp_path):
+    """The place of a run is a number of lines: of another list they are other tiles."""
+    site = Site(tmp_path)
+    tiles = tmp_path / "expired"
+    tiles.write_text("".join(f"9/{2 * n}/0\n" for n in range(200)))
+    run = site.start("--list", tiles, "--checkpoint", site.place, "--rate-limit", "20")
+    wait_until(lambda: site.place.exists() and site.done() > 0, "a checkpoint")
+    run.terminate()
+    run.communicate(timeout=30)
+    same = tiles.read_text()
+    tiles.write_text("7/1/1\n" + same)
+    result = site.seed("--list", tiles, "--checkpoint", site.place, "--resume")
+    assert result.returncode == 1 and "other tiles" in result.stderr, result.stdout + result.stderr
+    tiles.write_text(same)
+    assert site.seed("--list", tiles, "--checkpoint", site.place, "--resume").returncode == 0
+    assert len(site.tiles()) == 800
+    piped = subprocess.run(site.command("--list", "/dev/stdin", "--checkpoint", site.place), input=same, capture_output=True, text=True,
+                           timeout=100)
+    assert piped.returncode == 1 and "--checkpoint" in piped.stderr
+    assert subprocess.run(site.command("--list", "/dev/stdin"), input=same, capture_output=True, text=True, timeout=100).returncode == 0
+
+
+@pytest.mark.parametrize("option", ["--list", "--retry-failed"])
+def test_the_list_of_failures_does_not_empty_the_list_of_tiles(tmp_path, option):
+    site = Site(tmp_path)
+    tiles, other = tmp_path / "tiles", tmp_path / "other"
+    tiles.write_text("0,0,0\n")
+    other.symlink_to(tiles)
+    for name in tiles, other:
+        result = site.seed(option, tiles, "-L", name)
+        assert result.returncode == 1 and "would empty" in result.stderr
+        assert tiles.read_text() == "0,0,0\n"
+
+
+def test_a_checkpoint_that_cannot_be_written_is_said_at_once(tmp_path):
+    site = Site(tmp_path)
+    result = site.seed("-z", "0,1", "--checkpoint", tmp_path / "none" / "place")
+    assert result.returncode == 1 and "cannot be written" in result.stderr
+    assert not (tmp_path / "tiles.sqlite3").exists()
+
+
+@pytest.mark.parametrize("place", ["0,0,99", "9,0,2", "0,9,2", "1,0,2"])
+def test_a_checkpoint_with_failures_outside_of_the_run_is_refused(tmp_path, place):
+    with Origin() as origin:
+        site = from_origin(tmp_path, origin.url("/flaky/12/wms?"))
+        assert site.seed("-z", "0,2", "-P", "100", "--checkpoint", site.place).returncode == 0
+    text = site.place.read_text()
+    site.place.write_text(text[:text.index("failed ")] + f"failed {place}\nend\n")
+    result = site.seed("-z", "0,2", "--checkpoint", site.place, "--resume")
+    assert result.returncode == 1 and "no checkpoint" in result.stderr, result.stdout + result.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_failures_that_cannot_be_listed_are_told(tmp_path):
+    with Origin() as origin:
+        site = from_origin(tmp_path, origin.url("/flaky/12/wms?"))
+        result = site.seed("-z", "0,2", "-P", "100", "-L", "/dev/full")
+        assert result.returncode == 1 and "/dev/full" in result.stderr.splitlines()[-1], result.stderr
 
 
 def test_counting_without_doing(tmp_path):

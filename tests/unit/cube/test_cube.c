@@ -104,7 +104,8 @@ START_TEST(a_store_gives_back_what_was_committed)
         ck_assert_int_eq(listed, 12); /* the latest, in slot 0, first */
         ck_ok(cube->ops->take_out(writer, 0, 1, 0, 5, false, take_none, &taken));
         ck_assert_int_eq(taken, 1);
-        apr_pool_clear(own); /* not committed */
+        ck_fails(IO, cube->ops->put_date(writer, &(mc_cube_date){ DAY(3), 0, 1, 0 })); /* the place of another one */
+        apr_pool_clear(own);                                                           /* not committed */
         ck_assert_int_eq(CUBE_PLANE(cube_planes(cube, some), 1)->present[4], 1);
     }
     tear_down();

@@ -59,7 +59,7 @@ static mc_job
 find(int64_t id)
 {
     mc_job job;
-    ck_ok(mc_jobs_find(&job, jobs, id, &ctx, pool));
+    ck_ok(mc_jobs_find(&job, jobs, id, false, &ctx, pool));
     return job;
 }
 
@@ -101,8 +101,10 @@ START_TEST(a_finished_unit_counts_once_and_the_last_one_ends_the_job)
     mc_job_told told;
     set_up();
     int64_t id = enqueue(0, NULL);
+    database_do(&server, "sql update mapcache_jobs set metatiles = 99"); /* as if they had been guessed */
     for (int i = 0; i < 4; i++) {
         ck_assert(lease(&unit, "w"));
+        ck_assert_int_eq(find(id).metatiles, 99);
         unit.counts = (mc_job_counts){ 10, 6, 10 };
         ck_ok(mc_jobs_finish(&told, jobs, &unit, 16, &ctx));
         ck_assert(told.held);
@@ -114,6 +116,7 @@ START_TEST(a_finished_unit_counts_once_and_the_last_one_ends_the_job)
     ck_assert_int_eq(job.counts.done, 40);
     ck_assert_int_eq(job.counts.skipped, 24);
     ck_assert_int_eq(job.finished, 4);
+    ck_assert_int_eq(job.metatiles, 64);
     ck_assert(job.ended >= job.started && job.started > 0);
     tear_down();
 }
@@ -349,7 +352,7 @@ START_TEST(rows_that_were_changed_by_hand_are_refused)
         mc_job job;
         int64_t id = enqueue(0, NULL);
         database_do(&server, apr_psprintf(pool, "sql update mapcache_jobs set %s where id = %d", changes[i], (int)id));
-        ck_fails(CORRUPT, mc_jobs_find(&job, jobs, id, &ctx, pool));
+        ck_fails(CORRUPT, mc_jobs_find(&job, jobs, id, false, &ctx, pool));
     }
     tear_down();
 }

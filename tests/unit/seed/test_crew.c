@@ -24,6 +24,7 @@ typedef struct store {
     _Atomic int renders;
     int fail_z, fail_x, fail_y; /* a metatile whose render fails; -1: none */
     bool deadly;                /* the source kills its process */
+    bool deadly_once;           /* the first map kills its process, others take their time */
     bool hangs;                 /* the source answers when nobody wants it any more */
     bool away;                  /* the source refuses */
     _Atomic int waiting;        /* renders that hang */
@@ -94,9 +95,11 @@ test_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx
 {
     (void)source;
     static const uint8_t colour[4] = { 10, 20, 30, 255 };
-    origin_store->renders++;
-    if (origin_store->deadly)
+    int before = origin_store->renders++;
+    if (origin_store->deadly || (origin_store->deadly_once && before == 0))
         raise(SIGKILL);
+    if (origin_store->deadly_once)
+        apr_sleep(50000);
     if (origin_store->away)
         return mc_error_create(result_pool, MC_ERR_UPSTREAM, "the origin is away");
     if (origin_store->hangs) {
@@ -367,6 +370,44 @@ START_TEST(dead_processes_are_noticed)
 }
 END_TEST
 
+static mc_seed_crew *
+hire(int workers, bool processes)
+{
+    mc_seed_plan plan = { .task = { .tileset = &tileset, .link = &grid_link },
+                          .workers = workers,
+                          .processes = processes,
+                          .backoff = true,
+                          .log = &mc_log_stderr,
+                          .process_open = open_process,
+                          .process_close = close_process,
+                          .report = count_result };
+    mc_seed_crew *crew;
+    results = (tally){ 0 };
+    ck_ok(mc_seed_hire(&crew, &plan, pool));
+    return crew;
+}
+
+/* The others are not left with what had been handed out: it would take them a minute. */
+START_TEST(a_dead_process_ends_the_work_of_all)
+{
+    enum { ORDERS = 1500 };
+    mc_error *error = MC_OK;
+    set_up();
+    tileset.metatile_columns = tileset.metatile_rows = 1;
+    cache.store->deadly_once = true;
+    mc_seed_crew *crew = hire(2, true);
+    for (int i = 0; i < ORDERS && error == MC_OK; i++)
+        error = mc_seed_submit(crew, 4, i % SIDE, i / SIDE % SIDE, NULL, pool);
+    if (error == MC_OK)
+        error = mc_seed_finish(crew, pool);
+    else
+        mc_error_ignore(mc_seed_finish(crew, pool));
+    ck_fails(IO, error);
+    ck_assert_int_lt(cache.store->renders, ORDERS / 2);
+    ck_assert_int_eq(results.skipped + results.failed, 0);
+}
+END_TEST
+
 START_TEST(the_rate_is_kept)
 {
     set_up();
@@ -409,23 +450,6 @@ START_TEST(a_stop_ends_the_waiting)
     ck_assert_int_eq(results.done + results.failed + results.skipped, 0);
 }
 END_TEST
-
-static mc_seed_crew *
-hire(int workers, bool processes)
-{
-    mc_seed_plan plan = { .task = { .tileset = &tileset, .link = &grid_link },
-                          .workers = workers,
-                          .processes = processes,
-                          .backoff = true,
-                          .log = &mc_log_stderr,
-                          .process_open = open_process,
-                          .process_close = close_process,
-                          .report = count_result };
-    mc_seed_crew *crew;
-    results = (tally){ 0 };
-    ck_ok(mc_seed_hire(&crew, &plan, pool));
-    return crew;
-}
 
 START_TEST(what_hangs_is_given_up)
 {
@@ -518,8 +542,53 @@ START_TEST(who_cannot_be_hired_leaves_nothing_behind)
 }
 END_TEST
 
-UNIT_MAIN("crew", workers_fill_every_tile_once, force_draws_again, only_older_tiles_are_drawn_again_or_deleted,
-          delete_empties, transfer_copies_what_is_stored_and_draws_nothing,
-          failures_name_their_metatile_and_stop_nothing, dead_processes_are_noticed, the_rate_is_kept,
-          a_stop_ends_the_waiting, what_hangs_is_given_up, an_origin_that_is_away_is_let_alone,
-          results_tell_where_the_time_went, who_cannot_be_hired_leaves_nothing_behind)
+/* Linux makes the pipes of a user who has a thousand of them small. */
+START_TEST(small_pipes_block_nobody)
+{
+    struct rlimit files;
+    int spare[2];
+    set_up();
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+    files.rlim_cur = files.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+    if (geteuid() == 0)
+        ck_assert_int_eq(setuid(65534), 0);
+    do
+        if (pipe(spare) != 0)
+            break;
+    while (spare[0] < 2200 && fcntl(spare[0], F_GETPIPE_SZ) > 8192);
+    mc_seed_crew *crew = hire(2, false);
+    for (int i = 0; i < 1000; i++)
+        ck_ok(mc_seed_submit(crew, 4, i % 2, 0, NULL, pool));
+    ck_ok(mc_seed_finish(crew, pool));
+    ck_assert_int_eq(results.done + results.skipped, 1000);
+}
+END_TEST
+
+/* Not the work: the first begins at once, and nobody waits for those who never did. */
+START_TEST(threads_begin_one_after_the_other)
+{
+    set_up();
+    mc_seed_plan plan = { .task = { .tileset = &tileset, .link = &grid_link },
+                          .workers = 3,
+                          .thread_delay = 3600,
+                          .log = &mc_log_stderr,
+                          .process_open = open_process,
+                          .process_close = close_process,
+                          .report = count_result };
+    mc_seed_crew *crew;
+    results = (tally){ 0 };
+    ck_ok(mc_seed_hire(&crew, &plan, pool));
+    for (int i = 0; i < 8; i++)
+        ck_ok(mc_seed_submit(crew, 4, 2 * i, 0, NULL, pool));
+    ck_ok(mc_seed_finish(crew, pool));
+    ck_assert_int_eq(results.done, 8);
+}
+END_TEST
+
+UNIT_MAIN("crew", threads_begin_one_after_the_other, small_pipes_block_nobody, workers_fill_every_tile_once,
+          force_draws_again, only_older_tiles_are_drawn_again_or_deleted, delete_empties,
+          transfer_copies_what_is_stored_and_draws_nothing, failures_name_their_metatile_and_stop_nothing,
+          dead_processes_are_noticed, a_dead_process_ends_the_work_of_all, the_rate_is_kept, a_stop_ends_the_waiting,
+          what_hangs_is_given_up, an_origin_that_is_away_is_let_alone, results_tell_where_the_time_went,
+          who_cannot_be_hired_leaves_nothing_behind)

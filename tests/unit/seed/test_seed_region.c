@@ -207,6 +207,31 @@ START_TEST(what_lies_far_outside_is_cut_off)
 }
 END_TEST
 
+/* A short text must not become a region of millions of lines. */
+START_TEST(lines_bend_into_a_bounded_number_of_pieces)
+{
+    static const mc_level far[] = { { 100, 4800, 3200 }, { 1e-9, INT32_MAX, INT32_MAX } };
+    mc_grid grid = { .name = "far",
+                     .srs = "EPSG:2056",
+                     .aliases = apr_array_make(pool, 1, sizeof(const char *)),
+                     .extent = { 2420000, 1030000, 2900000, 1350000 },
+                     .tile_width = 256,
+                     .tile_height = 256,
+                     .level_count = 2,
+                     .levels = far };
+    mc_region_builder *builder;
+    mc_error *error = MC_OK;
+    double line[2 * 200];
+    for (int i = 0; i < 200; i++)
+        line[2 * i] = i % 2 == 0 ? 6 : 10, line[2 * i + 1] = 46 + i * 0.01;
+    ck_ok(mc_region_begin(&builder, &grid, 1, "EPSG:4326", pool));
+    error = mc_region_add(builder, MC_REGION_LINE, line, 200, pool);
+    ck_fails(LIMIT, error);
+    ck_ok(mc_region_begin(&builder, &grid, 1, "EPSG:4326", pool));
+    ck_ok(mc_region_add(builder, MC_REGION_LINE, line, 20, pool));
+}
+END_TEST
+
 START_TEST(what_is_no_number_is_refused)
 {
     const double bad[] = { 0, 0, NAN, 1, 1, 1 }, far[] = { 0, 0, 1e300, 1, 1, 1 };
@@ -234,4 +259,5 @@ END_TEST
 
 UNIT_MAIN("seed_region", boxes_of_all_sizes_are_told_apart, points_on_lines_do_not_confuse_it,
           lines_and_points_count_where_they_touch, coordinates_are_transformed_and_lines_stay_where_they_are,
-          what_lies_far_outside_is_cut_off, what_is_no_number_is_refused, edges_that_lie_over_each_other_stay_together)
+          what_lies_far_outside_is_cut_off, lines_bend_into_a_bounded_number_of_pieces, what_is_no_number_is_refused,
+          edges_that_lie_over_each_other_stay_together)

@@ -110,6 +110,7 @@ check_same(const mc_seed_area *area)
 {
     walk(area);
     ck_assert_int_eq(mc_seed_count(area), flat.count);
+    ck_assert_int_eq(mc_seed_estimate(area, 1000000), flat.count);
     ck_assert_int_eq(down.count, flat.count);
     ck_assert_int_eq(hilbert.count, flat.count);
     qsort(down.at, (size_t)down.count, sizeof(down.at[0]), compare);
@@ -313,7 +314,28 @@ START_TEST(a_rectangle_is_the_same_as_polygon_and_as_extent)
 }
 END_TEST
 
-UNIT_MAIN("walk", hilbert_steps_to_a_neighbour, regions_choose_metatiles_in_every_order,
+START_TEST(estimates_are_near_the_count)
+{
+    static const double ring[] = { 100, 100, 900, 150, 700, 500, 950, 980, 512, 600, 60, 940 };
+    mc_grid grid = square_grid(2, MC_TOP_LEFT);
+    mc_tile_range whole[LEVELS];
+    for (int z = 0; z < LEVELS; z++)
+        whole[z] = (mc_tile_range){ 0, 0, levels[z].columns, levels[z].rows };
+    mc_region_builder *builder;
+    ck_ok(mc_region_begin(&builder, &grid, 0, NULL, pool));
+    ck_ok(mc_region_add(builder, MC_REGION_LINE, ring, 6, pool));
+    const mc_seed_region *regions[] = { region_of(&grid, ring, 6, NULL, 0), mc_region_finish(builder) };
+    for (int i = 0; i < 6; i++) {
+        mc_seed_area area = { &grid, i < 3 ? 0 : 11, 11, whole, 1, 1, regions[i % 3 == 1], i % 3 == 2 };
+        int64_t count = mc_seed_count(&area);
+        ck_assert_int_eq(mc_seed_estimate(&area, 10000000), count);
+        int64_t guessed = mc_seed_estimate(&area, 0);
+        ck_assert_msg(llabs(guessed - count) <= count / 4, "%lld of %lld", (long long)guessed, (long long)count);
+    }
+}
+END_TEST
+
+UNIT_MAIN("walk", estimates_are_near_the_count, hilbert_steps_to_a_neighbour, regions_choose_metatiles_in_every_order,
           a_rectangle_is_the_same_as_polygon_and_as_extent, levels_go_one_after_the_other_x_inside,
           drill_down_finishes_a_branch_before_the_next, limits_are_rounded_outwards_to_metatiles,
           all_walks_visit_the_same_whatever_the_grid, a_level_without_tiles_does_not_hide_those_below,
