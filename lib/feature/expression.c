@@ -275,3 +275,27 @@ mc_filter_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t
     }
     return compare_matches(filter, value, feature, scratch);
 }
+
+double
+mc_expression_most(const mc_expression *expression, double otherwise)
+{
+    static const struct {
+        const char *name;
+        int first, step; /* of the arguments that are results */
+    } choices[] = { { "if_then_else", 1, 1 },
+                    { "Coalesce", 0, 1 },
+                    { "Categorize", 1, 2 },
+                    { "Recode", 2, 2 },
+                    { "Interpolate", 2, 2 } };
+    if (expression->kind == MC_LITERAL)
+        return isfinite(expression->number) ? fabs(expression->number) : 0;
+    for (size_t i = 0; expression->kind == MC_FUNCTION && i < sizeof(choices) / sizeof(choices[0]); i++) {
+        double most = 0;
+        if (strcmp(expression->function->name, choices[i].name) != 0)
+            continue;
+        for (int at = choices[i].first; at < expression->argument_count; at += choices[i].step)
+            most = fmax(most, mc_expression_most(expression->arguments[at], otherwise));
+        return most;
+    }
+    return otherwise;
+}
