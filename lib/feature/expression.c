@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "feature/functions.h"
 #include "feature/letters.h"
 #include "feature/spatial.h"
 
@@ -169,12 +170,14 @@ mc_like(const char *text, const char *pattern, const mc_filter *how)
     return *pattern == '\0';
 }
 
-/* -1, 0 or 1; as numbers where both are. `right` is the value of an operand. */
+/* -1, 0 or 1; as numbers or as moments where both are. `right` is the value of an operand. */
 static int
 order_of(const char *left, const char *right, const mc_expression *operand, bool any_case, apr_pool_t *scratch)
 {
     double x = parse(left), y = operand->kind == MC_LITERAL ? operand->number : parse(right);
     if (isfinite(x) && isfinite(y))
+        return (x > y) - (x < y);
+    if (mc_date_seconds(&x, left) && mc_date_seconds(&y, right))
         return (x > y) - (x < y);
     return any_case ? strcasecmp(mc_letters_fold(left, scratch), mc_letters_fold(right, scratch)) : strcmp(left, right);
 }
@@ -226,6 +229,14 @@ is_whole(const char *text)
     return text[size] == '\0' && size > 0 && size < 16 && (text[0] != '0' || size == 1);
 }
 
+/* Whether it may be a moment, which can be written in several ways. */
+static bool
+has_time(const char *text)
+{
+    double seconds;
+    return strchr(text, ':') != NULL && mc_date_seconds(&seconds, text);
+}
+
 /* The most frequent test: a property against a literal. Whether their texts say it all; where both are numbers, those
  * may be written in several ways. */
 static bool
@@ -233,7 +244,8 @@ is_simple_equal(const mc_filter *filter, const char *value)
 {
     if (filter->kind != MC_FILTER_EQUAL || filter->operands[1]->kind != MC_LITERAL || filter->any_case)
         return false;
-    return isnan(filter->operands[1]->number) || (is_whole(filter->operands[1]->literal) && is_whole(value));
+    return (isnan(filter->operands[1]->number) && !has_time(filter->operands[1]->literal)) ||
+           (is_whole(filter->operands[1]->literal) && is_whole(value));
 }
 
 static bool
