@@ -10,6 +10,8 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "feature/functions.h"
+#include "feature/letters.h"
 #include "feature/spatial.h"
 
 static double number_of(const mc_expression *expression, const mc_feature *feature, apr_pool_t *scratch);
@@ -46,7 +48,7 @@ mc_expression_format(double value, apr_pool_t *pool)
     if (!isfinite(value))
         return NULL;
     if (value == rint(value) && fabs(value) < 1e15)
-        return apr_psprintf(pool, "%.0f", value);
+        return apr_psprintf(pool, "%.0f", value == 0 ? 0 : value); /* no "-0" */
     for (int digits = 6; digits <= 17; digits++) {
         snprintf(text, sizeof(text), "%.*g", digits, value);
         if (strtod(text, NULL) == value)
@@ -129,6 +131,15 @@ same_character(char a, char b, bool any_case)
     return a == b || (any_case && tolower((unsigned char)a) == tolower((unsigned char)b));
 }
 
+/* Where the character (of UTF-8) at `text` ends. */
+static const char *
+behind(const char *text)
+{
+    for (text++; (*text & 0xC0) == 0x80;)
+        text++;
+    return text;
+}
+
 bool
 mc_like(const char *text, const char *pattern, const mc_filter *how)
 {
@@ -140,14 +151,16 @@ mc_like(const char *text, const char *pattern, const mc_filter *how)
             from = text;
             continue;
         }
-        bool fits = *pattern != '\0' &&
-                    ((!literal && *pattern == how->single) || same_character(pattern[literal], *text, how->any_case));
-        if (fits) {
+        bool single = *pattern != '\0' && !literal && *pattern == how->single;
+        if (single) {
+            pattern++;
+            text = behind(text);
+        } else if (*pattern != '\0' && same_character(pattern[literal], *text, how->any_case)) {
             pattern += literal ? 2 : 1;
             text++;
         } else if (again != NULL) {
             pattern = again;
-            text = ++from;
+            text = from = behind(from);
         } else {
             return false;
         }
@@ -157,14 +170,16 @@ mc_like(const char *text, const char *pattern, const mc_filter *how)
     return *pattern == '\0';
 }
 
-/* -1, 0 or 1; as numbers where both are. `right` is the value of an operand. */
+/* -1, 0 or 1; as numbers or as moments where both are. `right` is the value of an operand. */
 static int
-order_of(const char *left, const char *right, const mc_expression *operand, bool any_case)
+order_of(const char *left, const char *right, const mc_expression *operand, bool any_case, apr_pool_t *scratch)
 {
     double x = parse(left), y = operand->kind == MC_LITERAL ? operand->number : parse(right);
     if (isfinite(x) && isfinite(y))
         return (x > y) - (x < y);
-    return any_case ? strcasecmp(left, right) : strcmp(left, right);
+    if (mc_date_seconds(&x, left) && mc_date_seconds(&y, right))
+        return (x > y) - (x < y);
+    return any_case ? strcasecmp(mc_letters_fold(left, scratch), mc_letters_fold(right, scratch)) : strcmp(left, right);
 }
 
 /* `value` is that of the first operand; each operand is computed once. */
@@ -174,7 +189,7 @@ compare_matches(const mc_filter *filter, const char *value, const mc_feature *fe
     const char *other = value == NULL ? NULL : mc_expression_text(filter->operands[1], feature, scratch);
     if (other == NULL)
         return false;
-    int order = order_of(value, other, filter->operands[1], filter->any_case);
+    int order = order_of(value, other, filter->operands[1], filter->any_case, scratch);
     switch (filter->kind) {
     case MC_FILTER_EQUAL:
         return order == 0;
@@ -190,7 +205,7 @@ compare_matches(const mc_filter *filter, const char *value, const mc_feature *fe
         return order >= 0;
     default:
         other = order < 0 ? NULL : mc_expression_text(filter->operands[2], feature, scratch);
-        return other != NULL && order_of(value, other, filter->operands[2], false) <= 0;
+        return other != NULL && order_of(value, other, filter->operands[2], filter->any_case, scratch) <= 0;
     }
 }
 
@@ -214,6 +229,14 @@ is_whole(const char *text)
     return text[size] == '\0' && size > 0 && size < 16 && (text[0] != '0' || size == 1);
 }
 
+/* Whether it may be a moment, which can be written in several ways. */
+static bool
+has_time(const char *text)
+{
+    double seconds;
+    return strchr(text, ':') != NULL && mc_date_seconds(&seconds, text);
+}
+
 /* The most frequent test: a property against a literal. Whether their texts say it all; where both are numbers, those
  * may be written in several ways. */
 static bool
@@ -221,7 +244,8 @@ is_simple_equal(const mc_filter *filter, const char *value)
 {
     if (filter->kind != MC_FILTER_EQUAL || filter->operands[1]->kind != MC_LITERAL || filter->any_case)
         return false;
-    return isnan(filter->operands[1]->number) || (is_whole(filter->operands[1]->literal) && is_whole(value));
+    return (isnan(filter->operands[1]->number) && !has_time(filter->operands[1]->literal)) ||
+           (is_whole(filter->operands[1]->literal) && is_whole(value));
 }
 
 static bool
@@ -253,7 +277,37 @@ mc_filter_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t
         return strcmp(value, filter->operands[1]->literal) == 0;
     if (filter->kind == MC_FILTER_LIKE) {
         const char *pattern = mc_expression_text(filter->operands[1], feature, scratch);
-        return value != NULL && pattern != NULL && mc_like(value, pattern, filter);
+        if (value == NULL || pattern == NULL)
+            return false;
+        if (filter->any_case) {
+            value = mc_letters_fold(value, scratch);
+            pattern = mc_letters_fold(pattern, scratch);
+        }
+        return mc_like(value, pattern, filter);
     }
     return compare_matches(filter, value, feature, scratch);
+}
+
+double
+mc_expression_most(const mc_expression *expression, double otherwise)
+{
+    static const struct {
+        const char *name;
+        int first, step; /* of the arguments that are results */
+    } choices[] = { { "if_then_else", 1, 1 },
+                    { "Coalesce", 0, 1 },
+                    { "Categorize", 1, 2 },
+                    { "Recode", 2, 2 },
+                    { "Interpolate", 2, 2 } };
+    if (expression->kind == MC_LITERAL)
+        return isfinite(expression->number) ? fabs(expression->number) : 0;
+    for (size_t i = 0; expression->kind == MC_FUNCTION && i < sizeof(choices) / sizeof(choices[0]); i++) {
+        double most = 0;
+        if (strcmp(expression->function->name, choices[i].name) != 0)
+            continue;
+        for (int at = choices[i].first; at < expression->argument_count; at += choices[i].step)
+            most = fmax(most, mc_expression_most(expression->arguments[at], otherwise));
+        return most;
+    }
+    return otherwise;
 }

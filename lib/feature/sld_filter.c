@@ -42,6 +42,14 @@ attribute_index(mc_sld *sld, const char *name)
     return sld->attributes->nelts - 1;
 }
 
+/* Of what functions put together: its blanks are meant (" (", "; "), unless a line break shows that they are how the
+ * file is laid out. */
+static const char *
+literal_text(const mc_node *node, apr_pool_t *pool)
+{
+    return strchr(node->text, '\n') != NULL ? mc_sld_text(node, pool) : node->text;
+}
+
 const mc_expression *
 mc_sld_literal(const char *text, apr_pool_t *pool)
 {
@@ -97,22 +105,32 @@ function_call(mc_sld *sld, const mc_node *node, const char *name, int depth)
     sld->ids = sld->ids || strcmp(made->function->name, "id") == 0;
     if (made->function->of_geometry && node->children != NULL)
         return geometry_argument(made, sld, node);
-    if (!arguments_of(made, sld, node, depth))
+    if (!arguments_of(made, sld, node, depth) || !mc_sld_fit_arguments(made, sld, node))
         return NULL;
-    if (made->argument_count < made->function->least || made->argument_count > made->function->most) {
-        mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "%s of %d arguments", name, made->argument_count));
-        return NULL;
-    }
     return made;
+}
+
+/* Names of attributes may have colons of their own (OpenStreetMap's): what stands before one is left out where the
+ * document says that it is a namespace. */
+static const char *
+without_namespace(const char *name, const mc_node *node, apr_pool_t *pool)
+{
+    const char *colon = strchr(name, ':');
+    if (colon == NULL)
+        return name;
+    const char *declared = apr_pstrcat(pool, "xmlns:", apr_pstrmemdup(pool, name, (size_t)(colon - name)), NULL);
+    for (; node != NULL; node = node->parent)
+        if (mc_node_attr(node, declared) != NULL)
+            return colon + 1;
+    return name;
 }
 
 const mc_expression *
 mc_sld_property(mc_sld *sld, const char *name)
 {
     mc_expression *made = apr_pcalloc(sld->build->pool, sizeof(*made));
-    const char *colon = strrchr(name, ':');
     made->kind = MC_PROPERTY;
-    made->property = attribute_index(sld, colon == NULL ? name : colon + 1);
+    made->property = attribute_index(sld, name);
     return made;
 }
 
@@ -132,9 +150,9 @@ mc_sld_expression(mc_sld *sld, const mc_node *node, int depth)
         return NULL;
     }
     if (strcmp(name, "Literal") == 0)
-        return mc_sld_literal(mc_sld_text(node, pool), pool);
+        return mc_sld_literal(depth > 0 ? literal_text(node, pool) : mc_sld_text(node, pool), pool);
     if (strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0)
-        return mc_sld_property(sld, mc_sld_text(node, pool));
+        return mc_sld_property(sld, without_namespace(mc_sld_text(node, pool), node, pool));
     if (strcmp(name, "Function") == 0)
         return function_call(sld, node, mc_node_attr(node, "name"), depth);
     if (mc_sld_is_function(node))
@@ -163,7 +181,8 @@ mc_sld_value_inside(mc_sld *sld, const mc_node *node, int depth)
 {
     apr_pool_t *pool = sld->build->pool;
     if (node->children == NULL) {
-        const char *text = mc_sld_text(node, pool);
+        bool as_it_stands = strcmp(mc_sld_name(node), "StringValue") == 0;
+        const char *text = as_it_stands ? literal_text(node, pool) : mc_sld_text(node, pool);
         return *text == '\0' ? NULL : mc_sld_literal(text, pool);
     }
     mc_expression *joined = apr_pcalloc(pool, sizeof(*joined));
@@ -219,16 +238,28 @@ combination(mc_sld *sld, const mc_node *node, mc_filter *made, int depth)
     return made;
 }
 
-static void
-read_pattern(mc_filter *made, const mc_node *node)
+/* One of the characters that patterns are made with; false after a complaint. */
+static bool
+read_character(char *into, char usual, const char *text, mc_sld *sld, const mc_node *node)
 {
-    const char *wildcard = mc_node_attr(node, "wildCard"), *single = mc_node_attr(node, "singleChar");
+    *into = text == NULL || *text == '\0' ? usual : *text;
+    if (text == NULL || *text == '\0' || (text[1] == '\0' && (*text & 0x80) == 0))
+        return true;
+    mc_sld_lacking(sld, node,
+                   apr_psprintf(sld->build->pool, "%s in the place of one character of ASCII",
+                                mc_config_quote(text, sld->build->pool)));
+    return false;
+}
+
+static bool
+read_pattern(mc_filter *made, mc_sld *sld, const mc_node *node)
+{
     const char *escape = mc_node_attr(node, "escape");
     if (escape == NULL)
         escape = mc_node_attr(node, "escapeChar");
-    made->wildcard = wildcard == NULL || *wildcard == '\0' ? '*' : *wildcard;
-    made->single = single == NULL || *single == '\0' ? '?' : *single;
-    made->escape = escape == NULL || *escape == '\0' ? '\\' : *escape;
+    return read_character(&made->wildcard, '*', mc_node_attr(node, "wildCard"), sld, node) &&
+           read_character(&made->single, '?', mc_node_attr(node, "singleChar"), sld, node) &&
+           read_character(&made->escape, '\\', escape, sld, node);
 }
 
 /* Operands in order; the boundaries of between stand in elements of their own. */
@@ -236,7 +267,11 @@ static bool
 read_operands(mc_filter *made, int wanted, mc_sld *sld, const mc_node *node)
 {
     int count = 0;
-    for (const mc_node *child = node->children; child != NULL && count < wanted; child = child->next) {
+    for (const mc_node *child = node->children; child != NULL; child = child->next) {
+        if (count == wanted) {
+            mc_sld_lacking(sld, child, "a comparison with more operands");
+            return false;
+        }
         bool boundary =
             strcmp(mc_sld_name(child), "LowerBoundary") == 0 || strcmp(mc_sld_name(child), "UpperBoundary") == 0;
         made->operands[count] = boundary ? mc_sld_value(sld, child) : mc_sld_expression(sld, child, 0);
@@ -296,7 +331,8 @@ condition(mc_sld *sld, const mc_node *node, int depth)
             return combination(sld, node, made, depth);
         const char *match_case = mc_node_attr(node, "matchCase");
         made->any_case = match_case != NULL && strcmp(match_case, "false") == 0;
-        read_pattern(made, node);
+        if (!read_pattern(made, sld, node))
+            return NULL;
         return read_operands(made, comparisons[i].operands, sld, node) ? made : NULL;
     }
     mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "the condition <%s>", name));
