@@ -24,10 +24,10 @@ class Sampler(threading.Thread):
         self.server, self.stop, self.load, self.memory = server, threading.Event(), [], []
         self.began = time.monotonic()
 
-    def look(self):
+    def look(self, memory=False):
         pids = self.server.pids()
         self.load.append((time.monotonic() - self.began, cpu_seconds(pids), len(pids)))
-        if not self.memory or self.load[-1][0] - self.memory[-1][0] >= MEMORY_EVERY:
+        if memory or not self.memory or self.load[-1][0] - self.memory[-1][0] >= MEMORY_EVERY:
             self.memory.append((self.load[-1][0], sum(pss_bytes(pids).values())))
 
     def run(self):
@@ -42,7 +42,7 @@ class Sampler(threading.Thread):
     def __exit__(self, *_):
         self.stop.set()
         self.join()
-        self.look()
+        self.look(memory=True)
 
 
 def pace(mode, requests):

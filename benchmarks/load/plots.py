@@ -11,7 +11,7 @@ def draw_time(mode, records, folder):
     for axes, (key, label, unit) in zip(panels, PANELS):
         for r in records:
             points = r["time"][key]
-            axes.plot([at for at, _ in points], [value / unit for _, value in points], label=r["who"], color=COLOURS.get(r["who"]), linewidth=1.2)
+            axes.plot([at for at, _ in points], [value / unit for _, value in points], label=r["who"], color=COLOURS.get(r["who"]), linewidth=1.2, marker=".", markersize=3)
         axes.set_ylabel(label)
         axes.grid(True, alpha=.3)
         if key == "memory":

@@ -27,7 +27,7 @@ def draw_costs(name, records, folder):
     groups(axes, records, "cpu", "database")
     axes.set_ylabel("processor ms for a map (hatched: the database's)")
     axes.set_title(f"{name}: processor time of a 1000x1000 map")
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1))
     save(figure, folder, f"{name}-cpu")
 
 
@@ -40,7 +40,7 @@ def draw_times(name, records, folder):
         axes.set_yscale("log")
         axes.set_title(f"{count} thread{'s' if count > 1 else ''}")
     panels[0][0].set_ylabel("ms for a map, mean")
-    panels[0][-1].legend(fontsize=7)
+    panels[0][-1].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1))
     save(figure, folder, f"{name}-times")
 
 
@@ -55,7 +55,7 @@ def draw_rates(name, records, folder):
         axes.set_ylim(bottom=0)
         axes.grid(True, alpha=.3)
     panels[0][0].set_ylabel("maps/s")
-    panels[0][-1].legend(fontsize=7)
+    panels[0][-1].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1))
     save(figure, folder, f"{name}-rates")
 
 
