@@ -118,6 +118,19 @@ def test_transfer(site):
     assert site.tiles("copy") == site.tiles()
 
 
+def test_a_transfer_does_not_mix_up_dimensions(site):
+    """Values are told by their order: those of another order would be stored under wrong names."""
+    def dimensions(*names):
+        return "<dimensions>" + "".join(f'<dimension type="regex" name="{name}" default="1"><regex>.*</regex></dimension>' for name in names) + "</dimensions>"
+    text = site.config.read_text().replace("<metatile>4 4</metatile>", "<metatile>4 4</metatile>" + dimensions("time", "depth"))
+    for names, status in (("depth", "time"), 1), (("time", "height"), 1), (("time", "depth"), 0):
+        site.config.write_text(text.replace("<format>PNG</format></tileset>", f"<format>PNG</format>{dimensions(*names)}</tileset>"))
+        assert site.seed("-z", "0,0", "-D", "time=2", "-D", "depth=3").returncode == 0
+        result = site.seed("-m", "transfer", "-x", "copy", "-z", "0,0", "-D", "time=2", "-D", "depth=3")
+        assert result.returncode == status and ("different dimensions" in result.stdout) == (status == 1), result.stdout
+        assert len(site.tiles("copy")) == (status == 0)
+
+
 def test_failures_abort_are_listed_and_can_be_tried_again(site):
     failed = site.folder / "failed"
     result = site.seed("-z", "0,3", "-L", str(failed), tileset="broken")
