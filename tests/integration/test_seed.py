@@ -199,6 +199,15 @@ def test_an_interrupt_ends_it_with_a_summary(site, workers):
     assert int(SUMMARY.search(said.read_text()).group(3)) == len(site.tiles())
 
 
+@pytest.mark.parametrize("words", ["seed -c CONFIG -t world -z 0,3 --dry-run --json", "seed -c CONFIG -t world -z 0,0 --json", "keys",
+                                   "detail -c CONFIG -t world -g WGS84", "version"])
+def test_output_that_cannot_be_written_is_a_failure(site, words):
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([str(BUILD / "bin" / "mapcache"), *words.replace("CONFIG", str(site.config)).split()], stdout=full,
+                                stderr=subprocess.PIPE, text=True, timeout=60)
+    assert result.returncode == 1 and "cannot be written" in result.stderr
+
+
 def test_the_rate_is_limited(site):
     began = time.monotonic()
     assert site.seed("-z", "4,4", "-M", "1,1", "--rate-limit", "200", "-e", QUARTER).returncode == 0
