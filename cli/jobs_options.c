@@ -230,7 +230,7 @@ set_value(jobs_options *options, int letter, const char *text, apr_pool_t *pool)
         wish->has_zoom = true;
         return mc_seed_parse_zooms(&wish->minzoom, &wish->maxzoom, text, pool);
     case 'e':
-        return wish->has_extent = mc_seed_parse_extent(&wish->extent, text);
+        return wish->has_extent = mc_seed_parse_extent(&wish->extent, text, pool);
     case 'm':
         return mc_job_mode_parse(&wish->mode, text);
     case 'o':

@@ -64,13 +64,14 @@ def site(tmp_path):
 @pytest.mark.parametrize("options", [
     "-z 0,4", "-z 3,3", "-z 2,5 -e " + QUARTER, "-z 4,6 -e 1000000,5000000,1200000,5300000", "-z 0,4 -n 3",
     "-z 0,3 -i scanline -M 3,2", "-g WGS84 -z 0,4 -e -10,35,30,60", "-g WGS84 -z 0,3 -M 1,1",
-    "-g from-upper-left", "-g from-upper-left -M 5,3 -z 1,3",
+    "-g from-upper-left", "-g from-upper-left -M 5,3 -z 1,3", "-z 0,_2 -e 0,_0,_10,_10 -M 2,_2 --rate-limit 1000.5",
 ])
 def test_makes_the_tiles_that_mapcache_makes(tmp_path, options):
     ours, peer = Site(tmp_path, "ours"), Site(tmp_path, "peer")
-    result = ours.seed(*options.split())
+    words = [word.replace("_", " ") for word in options.split()]
+    result = ours.seed(*words)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert peer.seed(*options.split(), program=PEER).returncode == 0
+    assert peer.seed(*words, program=PEER).returncode == 0
     assert peer.tiles() and ours.tiles() == peer.tiles()
 
 
@@ -152,7 +153,7 @@ def test_failures_abort_are_listed_and_can_be_tried_again(site):
 
 @pytest.mark.parametrize("options", [
     [], ["-c", "x"], ["-z", "5,3"], ["-z", "x"], ["-e", "3,0,1,1"], ["-e", "0,0,nan,1"], ["-n", "0"], ["-n", "2", "-p", "2"],
-    ["-P", "101"], ["-m", "transfer"], ["-m", "other"], ["-g", "none"], ["-x"], ["--nonsense"], ["-M", "0,1"],
+    ["-P", "101"], ["-m", "transfer"], ["-m", "other"], ["-g", "none"], ["-x"], ["--nonsense"], ["-M", "0,1"], ["-z", "0,1 2"], ["-e", "0 0,1,2,3"],
     ["-D", "nodim"], ["-d", "some.shp"], ["-o", "yesterday"], ["leftover"], ["--rate-limit", "0"], ["-C", "none"],
 ])
 def test_wrong_options_end_with_1_and_the_list(site, options):
