@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "feature/letters.h"
 #include "feature/spatial.h"
 
 static double number_of(const mc_expression *expression, const mc_feature *feature, apr_pool_t *scratch);
@@ -46,7 +47,7 @@ mc_expression_format(double value, apr_pool_t *pool)
     if (!isfinite(value))
         return NULL;
     if (value == rint(value) && fabs(value) < 1e15)
-        return apr_psprintf(pool, "%.0f", value);
+        return apr_psprintf(pool, "%.0f", value == 0 ? 0 : value); /* no "-0" */
     for (int digits = 6; digits <= 17; digits++) {
         snprintf(text, sizeof(text), "%.*g", digits, value);
         if (strtod(text, NULL) == value)
@@ -129,6 +130,15 @@ same_character(char a, char b, bool any_case)
     return a == b || (any_case && tolower((unsigned char)a) == tolower((unsigned char)b));
 }
 
+/* Where the character (of UTF-8) at `text` ends. */
+static const char *
+behind(const char *text)
+{
+    for (text++; (*text & 0xC0) == 0x80;)
+        text++;
+    return text;
+}
+
 bool
 mc_like(const char *text, const char *pattern, const mc_filter *how)
 {
@@ -140,14 +150,16 @@ mc_like(const char *text, const char *pattern, const mc_filter *how)
             from = text;
             continue;
         }
-        bool fits = *pattern != '\0' &&
-                    ((!literal && *pattern == how->single) || same_character(pattern[literal], *text, how->any_case));
-        if (fits) {
+        bool single = *pattern != '\0' && !literal && *pattern == how->single;
+        if (single) {
+            pattern++;
+            text = behind(text);
+        } else if (*pattern != '\0' && same_character(pattern[literal], *text, how->any_case)) {
             pattern += literal ? 2 : 1;
             text++;
         } else if (again != NULL) {
             pattern = again;
-            text = ++from;
+            text = from = behind(from);
         } else {
             return false;
         }
@@ -159,12 +171,12 @@ mc_like(const char *text, const char *pattern, const mc_filter *how)
 
 /* -1, 0 or 1; as numbers where both are. `right` is the value of an operand. */
 static int
-order_of(const char *left, const char *right, const mc_expression *operand, bool any_case)
+order_of(const char *left, const char *right, const mc_expression *operand, bool any_case, apr_pool_t *scratch)
 {
     double x = parse(left), y = operand->kind == MC_LITERAL ? operand->number : parse(right);
     if (isfinite(x) && isfinite(y))
         return (x > y) - (x < y);
-    return any_case ? strcasecmp(left, right) : strcmp(left, right);
+    return any_case ? strcasecmp(mc_letters_fold(left, scratch), mc_letters_fold(right, scratch)) : strcmp(left, right);
 }
 
 /* `value` is that of the first operand; each operand is computed once. */
@@ -174,7 +186,7 @@ compare_matches(const mc_filter *filter, const char *value, const mc_feature *fe
     const char *other = value == NULL ? NULL : mc_expression_text(filter->operands[1], feature, scratch);
     if (other == NULL)
         return false;
-    int order = order_of(value, other, filter->operands[1], filter->any_case);
+    int order = order_of(value, other, filter->operands[1], filter->any_case, scratch);
     switch (filter->kind) {
     case MC_FILTER_EQUAL:
         return order == 0;
@@ -190,7 +202,7 @@ compare_matches(const mc_filter *filter, const char *value, const mc_feature *fe
         return order >= 0;
     default:
         other = order < 0 ? NULL : mc_expression_text(filter->operands[2], feature, scratch);
-        return other != NULL && order_of(value, other, filter->operands[2], false) <= 0;
+        return other != NULL && order_of(value, other, filter->operands[2], filter->any_case, scratch) <= 0;
     }
 }
 
@@ -253,7 +265,13 @@ mc_filter_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t
         return strcmp(value, filter->operands[1]->literal) == 0;
     if (filter->kind == MC_FILTER_LIKE) {
         const char *pattern = mc_expression_text(filter->operands[1], feature, scratch);
-        return value != NULL && pattern != NULL && mc_like(value, pattern, filter);
+        if (value == NULL || pattern == NULL)
+            return false;
+        if (filter->any_case) {
+            value = mc_letters_fold(value, scratch);
+            pattern = mc_letters_fold(pattern, scratch);
+        }
+        return mc_like(value, pattern, filter);
     }
     return compare_matches(filter, value, feature, scratch);
 }

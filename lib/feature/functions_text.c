@@ -1,5 +1,4 @@
 /* Functions of text: GeoServer's (str...), the standard's (OGC 05-077r4, 11.6) and QGIS'. */
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <math.h>
 #include <string.h>
@@ -7,30 +6,26 @@
 
 #include "base/text.h"
 #include "feature/functions.h"
+#include "feature/letters.h"
 
 static const char *
-changed_case(const char *text, bool upper, apr_pool_t *pool)
+changed_case(const char *text, mc_letter_case wanted, apr_pool_t *pool)
 {
-    if (text == NULL)
-        return NULL;
-    char *changed = apr_pstrdup(pool, text);
-    for (char *c = changed; *c != '\0'; c++)
-        *c = (char)(upper ? apr_toupper(*c) : apr_tolower(*c));
-    return changed;
+    return text == NULL ? NULL : mc_letters_change(text, wanted, pool);
 }
 
 static const char *
 to_upper(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
-    return changed_case(mc_argument_text(args, 0, feature, pool), true, pool);
+    return changed_case(mc_argument_text(args, 0, feature, pool), MC_UPPER_CASE, pool);
 }
 
 static const char *
 to_lower(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
-    return changed_case(mc_argument_text(args, 0, feature, pool), false, pool);
+    return changed_case(mc_argument_text(args, 0, feature, pool), MC_LOWER_CASE, pool);
 }
 
 /* Text from its `from`th to before its `to`th character (of UTF-8), both from 0. */
@@ -204,7 +199,9 @@ equal_in_any_case(mc_arguments args, int count, const mc_feature *feature, apr_p
 {
     (void)count;
     const char *text = mc_argument_text(args, 0, feature, pool), *what = mc_argument_text(args, 1, feature, pool);
-    return text != NULL && what != NULL && strcasecmp(text, what) == 0 ? "true" : "false";
+    bool same =
+        text != NULL && what != NULL && strcasecmp(mc_letters_fold(text, pool), mc_letters_fold(what, pool)) == 0;
+    return same ? "true" : "false";
 }
 
 /* The longest text that functions make. */
@@ -221,18 +218,11 @@ replace(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *poo
     return strlen(text) * (strlen(with) + 1) > TEXT_MAX ? text : mc_replace_all(text, what, with, pool);
 }
 
-/* Each word begins with a capital. */
 static const char *
 capitalize(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
-    const char *text = mc_argument_text(args, 0, feature, pool);
-    if (text == NULL)
-        return NULL;
-    char *changed = apr_pstrdup(pool, text);
-    for (char *c = changed; *c != '\0'; c++)
-        *c = (char)(c == changed || apr_isspace(c[-1]) ? apr_toupper(*c) : apr_tolower(*c));
-    return changed;
+    return changed_case(mc_argument_text(args, 0, feature, pool), MC_TITLE_CASE, pool);
 }
 
 /* <ChangeCase>: text and direction. */
@@ -241,7 +231,7 @@ change_case(mc_arguments args, int count, const mc_feature *feature, apr_pool_t 
 {
     const char *direction = count > 1 ? mc_argument_text(args, 1, feature, pool) : NULL;
     bool lower = direction != NULL && strcmp(direction, "toLower") == 0;
-    return changed_case(mc_argument_text(args, 0, feature, pool), !lower, pool);
+    return changed_case(mc_argument_text(args, 0, feature, pool), lower ? MC_LOWER_CASE : MC_UPPER_CASE, pool);
 }
 
 static const char *

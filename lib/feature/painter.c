@@ -386,6 +386,17 @@ reach_of(const mc_symbolizer *symbol)
            fabs(symbol->displacement.y);
 }
 
+/* Pixels that are reckoned with where a length is not known before a feature has come. */
+static double
+reach_of_computed(const mc_symbolizer *symbol)
+{
+    enum { COMPUTED = 128 };
+    const mc_stroke *stroke = &symbol->stroke;
+    bool wide = stroke->ink.present && stroke->graphic == NULL && stroke->width_value != NULL;
+    bool moved = symbol->displacement.x_value != NULL || symbol->displacement.y_value != NULL;
+    return wide || moved ? COMPUTED : 0;
+}
+
 bool
 mc_painter_shows(const mc_style *style, double scale)
 {
@@ -403,8 +414,11 @@ mc_painter_margin(const mc_style *style, double scale)
     for (int p = 0; p < style->pass_count; p++)
         for (int r = 0; r < style->passes[p].rule_count; r++) {
             const mc_rule_style *rule = &style->passes[p].rules[r];
-            for (int i = 0; mc_painter_rule_applies(rule, scale) && i < rule->symbolizer_count; i++)
-                most = fmax(most, reach_of(&rule->symbolizers[i]) * mc_uom_pixels(rule->symbolizers[i].uom, scale));
+            for (int i = 0; mc_painter_rule_applies(rule, scale) && i < rule->symbolizer_count; i++) {
+                const mc_symbolizer *symbol = &rule->symbolizers[i];
+                most = fmax(most, reach_of(symbol) * mc_uom_pixels(symbol->uom, scale));
+                most = fmax(most, reach_of_computed(symbol));
+            }
         }
     return ceil(fmin(most, MC_STROKE_WIDTH_MAX)) + 1;
 }

@@ -47,7 +47,7 @@ const mc_expression *mc_sld_value_inside(mc_sld *sld, const mc_node *node, int d
 bool mc_sld_is_function(const mc_node *node);
 const mc_expression *mc_sld_function(mc_sld *sld, const mc_node *node, int depth);
 
-/* A constant, and the value of an attribute, whose prefix is left out. */
+/* A constant, and the value of the attribute of that name. */
 const mc_expression *mc_sld_literal(const char *text, apr_pool_t *pool);
 const mc_expression *mc_sld_property(mc_sld *sld, const char *name);
 

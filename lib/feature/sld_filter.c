@@ -42,6 +42,14 @@ attribute_index(mc_sld *sld, const char *name)
     return sld->attributes->nelts - 1;
 }
 
+/* Of what functions put together: its blanks are meant (" (", "; "), unless a line break shows that they are how the
+ * file is laid out. */
+static const char *
+literal_text(const mc_node *node, apr_pool_t *pool)
+{
+    return strchr(node->text, '\n') != NULL ? mc_sld_text(node, pool) : node->text;
+}
+
 const mc_expression *
 mc_sld_literal(const char *text, apr_pool_t *pool)
 {
@@ -106,13 +114,27 @@ function_call(mc_sld *sld, const mc_node *node, const char *name, int depth)
     return made;
 }
 
+/* Names of attributes may have colons of their own (OpenStreetMap's): what stands before one is left out where the
+ * document says that it is a namespace. */
+static const char *
+without_namespace(const char *name, const mc_node *node, apr_pool_t *pool)
+{
+    const char *colon = strchr(name, ':');
+    if (colon == NULL)
+        return name;
+    const char *declared = apr_pstrcat(pool, "xmlns:", apr_pstrmemdup(pool, name, (size_t)(colon - name)), NULL);
+    for (; node != NULL; node = node->parent)
+        if (mc_node_attr(node, declared) != NULL)
+            return colon + 1;
+    return name;
+}
+
 const mc_expression *
 mc_sld_property(mc_sld *sld, const char *name)
 {
     mc_expression *made = apr_pcalloc(sld->build->pool, sizeof(*made));
-    const char *colon = strrchr(name, ':');
     made->kind = MC_PROPERTY;
-    made->property = attribute_index(sld, colon == NULL ? name : colon + 1);
+    made->property = attribute_index(sld, name);
     return made;
 }
 
@@ -132,9 +154,9 @@ mc_sld_expression(mc_sld *sld, const mc_node *node, int depth)
         return NULL;
     }
     if (strcmp(name, "Literal") == 0)
-        return mc_sld_literal(mc_sld_text(node, pool), pool);
+        return mc_sld_literal(depth > 0 ? literal_text(node, pool) : mc_sld_text(node, pool), pool);
     if (strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0)
-        return mc_sld_property(sld, mc_sld_text(node, pool));
+        return mc_sld_property(sld, without_namespace(mc_sld_text(node, pool), node, pool));
     if (strcmp(name, "Function") == 0)
         return function_call(sld, node, mc_node_attr(node, "name"), depth);
     if (mc_sld_is_function(node))
@@ -163,7 +185,8 @@ mc_sld_value_inside(mc_sld *sld, const mc_node *node, int depth)
 {
     apr_pool_t *pool = sld->build->pool;
     if (node->children == NULL) {
-        const char *text = mc_sld_text(node, pool);
+        bool as_it_stands = strcmp(mc_sld_name(node), "StringValue") == 0;
+        const char *text = as_it_stands ? literal_text(node, pool) : mc_sld_text(node, pool);
         return *text == '\0' ? NULL : mc_sld_literal(text, pool);
     }
     mc_expression *joined = apr_pcalloc(pool, sizeof(*joined));

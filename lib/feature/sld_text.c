@@ -89,7 +89,7 @@ read_label(mc_sld *sld, const mc_node *node)
         if (child == NULL)
             break;
         const mc_expression *part =
-            joined->argument_count + 3 > MC_ARGUMENTS_MAX ? NULL : mc_sld_expression(sld, child, 0);
+            joined->argument_count + 3 > MC_ARGUMENTS_MAX ? NULL : mc_sld_expression(sld, child, 1);
         if (part == NULL)
             return NULL;
         parts[joined->argument_count++] = part;
@@ -373,7 +373,7 @@ read_option(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
 static void
 read_part(mc_text_symbol *symbol, mc_sld *sld, const mc_node *child)
 {
-    static const char *const silent[] = { "Name", "Description", "BaseSymbolizer", NULL };
+    static const char *const silent[] = { "Name", "Description", NULL };
     const char *name = mc_sld_name(child);
     if (strcmp(name, "Label") == 0)
         symbol->label = read_label(sld, child);

@@ -101,8 +101,7 @@ make(const run *r, int first, int count, apr_pool_t *pool)
                                   .end_t = dates->t + 1,
                                   .patch = first > 0 && dates[-1].t == dates->t };
     MC_TRY(r->writer->ops->begin(r->writer));
-    MC_TRY(mc_cube_batch_lift(r->writer, r->cube, &batch, (size_t)(r->options->memory / 6), r->options->scratch,
-                              r->report, pool));
+    MC_TRY(mc_cube_batch_lift(r->writer, r->cube, &batch, r->options, r->report, pool));
     return r->writer->ops->commit(r->writer);
 }
 
@@ -150,7 +149,13 @@ mc_cube_make_overviews(mc_cube_report *report, const mc_cube *cube, const mc_cub
         return MC_OK;
     MC_TRY(mc_cube_writer_dates(&r.dates, r.writer, pool));
     qsort(r.dates->elts, (size_t)r.dates->nelts, sizeof(mc_cube_date), by_place);
-    MC_TRY(make_all(&r, pool));
+    error = make_all(&r, pool);
+    if (error != MC_OK && is_stopped(&r)) { /* in the middle of a transaction, which is as if it never was */
+        mc_error_ignore(error);
+        report->bytes_after = -1;
+        return MC_OK;
+    }
+    MC_TRY(error);
     mc_cube_writer_tidy(&report->bytes_after, r.writer);
     return MC_OK;
 }

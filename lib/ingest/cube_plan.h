@@ -102,9 +102,11 @@ mc_error *mc_cube_batch_write(mc_cube_writer *writer, const mc_cube_batch *batch
 
 /*
  * Makes the overviews of dates that are in the store: `cube` has them, the writer's cube is without. Each stack of the
- * batch has one image, with the chunks of the whole cube; all are of one chunk number.
+ * batch has one image, with the chunks of the whole cube; all are of one chunk number. MC_ERR_UNAVAILABLE once
+ * options->stop is set; what has been written is not to be committed then.
  */
-mc_error *mc_cube_batch_lift(mc_cube_writer *writer, const mc_cube *cube, const mc_cube_batch *batch, size_t room,
-                             const char *scratch, mc_cube_report *report, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_cube_batch_lift(mc_cube_writer *writer, const mc_cube *cube, const mc_cube_batch *batch,
+                             const mc_cube_ingest_options *options, mc_cube_report *report,
+                             apr_pool_t *pool) MC_CHECKED;
 
 #endif

@@ -21,6 +21,7 @@ typedef struct writing {
     mc_spool *spool;            /* NULL: images of the cube itself are in the store already */
     mc_cube_overview *overview; /* of the next level; NULL: there is none */
     mc_cube_overview overviews[2];
+    const volatile int *stop; /* of what can be left undone; NULL: nothing can */
     mc_cube_report *report;
     entry *row; /* images of the row of chunks that is written, in the order of the batch */
     int row_count;
@@ -361,7 +362,9 @@ static mc_error *
 lift_all(writing *w)
 {
     const group g = { .t = w->batch->first_t };
-    for (int y = 0; y < w->shape->rows; y++)
+    for (int y = 0; y < w->shape->rows; y++) {
+        if (w->stop != NULL && *w->stop != 0)
+            return mc_error_create(w->writer->pool, MC_ERR_UNAVAILABLE, "interrupted");
         for (int x0 = 0, x1; x0 < w->shape->columns; x0 = x1) {
             x1 = x0 + w->run_most < w->shape->columns ? x0 + w->run_most : w->shape->columns;
             MC_TRY(take_run(w, g.t, y, x0, x1, true));
@@ -371,6 +374,7 @@ lift_all(writing *w)
                     MC_TRY(lift(w, &at, &w->old[x - x0]));
             }
         }
+    }
     return MC_OK;
 }
 
@@ -422,9 +426,9 @@ mc_cube_batch_write(mc_cube_writer *writer, const mc_cube_batch *batch, mc_spool
 }
 
 mc_error *
-mc_cube_batch_lift(mc_cube_writer *writer, const mc_cube *cube, const mc_cube_batch *batch, size_t room,
-                   const char *scratch, mc_cube_report *report, apr_pool_t *pool)
+mc_cube_batch_lift(mc_cube_writer *writer, const mc_cube *cube, const mc_cube_batch *batch,
+                   const mc_cube_ingest_options *options, mc_cube_report *report, apr_pool_t *pool)
 {
-    writing w = { writer, cube, &cube->shape, batch, .report = report };
-    return write_batch(&w, room, scratch, pool);
+    writing w = { writer, cube, &cube->shape, batch, .stop = options->stop, .report = report };
+    return write_batch(&w, (size_t)(options->memory / 6), options->scratch, pool);
 }

@@ -34,6 +34,9 @@ answer_info(mc_answer *answer, mc_request *request, mc_ctx *ctx, apr_pool_t *poo
     MC_TRY(check_values(tileset, &request->u.info.info.map, ctx, pool));
     MC_TRY(mc_source_info(&answer->data, tileset->source, &request->u.info.info, ctx, pool));
     answer->mime = request->u.info.info.format;
+    if (tileset->source->any_srs &&
+        strcmp(answer->mime, "text/plain") == 0) /* our own; else ASCII is meant (RFC 2046) */
+        answer->mime = "text/plain; charset=utf-8";
     return MC_OK;
 }
 

@@ -82,6 +82,20 @@ parse_format(const mc_format **format, const mc_call *call, apr_pool_t *pool)
     return mc_error_located(pool, MC_ERR_INVALID_FORMAT, "format", "FORMAT \"%s\" is not offered", text);
 }
 
+/* Large symbols of many rules make an image that no one has asked for by its size. */
+static mc_error *
+check_size(mc_legend *legend, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    int width, height;
+    mc_legend_measure(legend, &width, &height, ctx);
+    if (width <= mc_pixels_max && height <= mc_pixels_max && (apr_int64_t)width * height <= mc_wms_of(call)->max_pixels)
+        return MC_OK;
+    return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "height",
+                            "a legend of %d x %d pixels is over this server's limit: ask for smaller symbols, or for "
+                            "one RULE",
+                            width, height);
+}
+
 mc_error *
 mc_wms_get_legend(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -101,6 +115,7 @@ mc_wms_get_legend(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_poo
     if (wish.rule != NULL && mc_legend_is_empty(legend))
         return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "rule", "layer %s has no rule \"%s\"%s", tileset->name,
                                 mc_message_text(wish.rule, 100, pool), wish.scale > 0 ? " at this scale" : "");
+    MC_TRY(check_size(legend, call, ctx, pool));
     MC_TRY(mc_legend_draw(&pixels, legend, ctx, pool));
     request->kind = MC_REQUEST_DOCUMENT;
     request->u.document = (mc_document){ 0 };

@@ -1,13 +1,15 @@
 /*
  * GetFeatureInfo of vector sources: the attributes of what lies under a pixel, from the data itself. Of each layer the
- * features that were drawn last come first.
+ * features that were drawn last come first; those that its style does not draw at the map's scale are not there.
  */
 #include "source/vector_info.h"
 
+#include <apr_hash.h>
 #include <apr_strings.h>
 #include <string.h>
 
 #include "feature/hit.h"
+#include "feature/rules.h"
 #include "mapcache/trace.h"
 
 enum { MOST_FEATURES = 50, MOST_BYTES = 1 << 20, REACH = 3 /* pixels around the point */ };
@@ -33,7 +35,31 @@ typedef struct finding {
     mc_shape_point point;
     kept ring[MOST_FEATURES];
     int most, found; /* features to keep; those of this layer so far */
+    const mc_style *style;
+    mc_rules **rules; /* for each pass of the style */
+    apr_hash_t *placed;
+    const mc_feature_query *placed_for; /* of the layer's worlds */
+    apr_pool_t *layer_pool, *scratch;
 } finding;
+
+/* Whether any rule of the style draws it. */
+static bool
+is_drawn(finding *f, const mc_feature *feature)
+{
+    mc_feature placed = *feature;
+    if (feature->map != f->placed_for) {
+        f->placed = apr_hash_make(f->layer_pool);
+        f->placed_for = feature->map;
+    }
+    placed.placed = f->placed;
+    for (int i = 0; i < f->style->pass_count; i++) {
+        mc_rules_find(f->rules[i], &placed, f->scratch);
+        for (int r = 0; (r = mc_rules_next(f->rules[i], r)) >= 0; r++)
+            if (f->style->passes[i].rules[r].symbolizer_count + f->style->passes[i].rules[r].text_count > 0)
+                return true;
+    }
+    return false;
+}
 
 static mc_error *
 take(void *baton, const mc_feature *feature, mc_ctx *ctx)
@@ -42,9 +68,14 @@ take(void *baton, const mc_feature *feature, mc_ctx *ctx)
     finding *f = baton;
     if (!mc_geometry_hit(feature->geometry, f->point, REACH * MC_SUBPIXELS))
         return MC_OK;
+    apr_pool_clear(f->scratch);
+    if (!is_drawn(f, feature))
+        return MC_OK;
+    mc_feature shown = *feature;
+    shown.values += f->style->attribute_count;
     kept *slot = &f->ring[f->found++ % f->most];
     apr_pool_clear(slot->pool);
-    slot->text = f->how->feature(&f->layer, feature, slot->pool);
+    slot->text = f->how->feature(&f->layer, &shown, slot->pool);
     return MC_OK;
 }
 
@@ -60,6 +91,30 @@ query_of(mc_feature_query *query, const mc_info_request *wanted)
     query->lattice.thinning = 0;
 }
 
+/* The attributes that the style looks at, then those that clients may see. */
+static void
+want_attributes(mc_feature_query *query, const mc_style *style, const char **names, int count, apr_pool_t *pool)
+{
+    const char **all = apr_palloc(pool, sizeof(*all) * (size_t)(style->attribute_count + count + 1));
+    for (int i = 0; i < style->attribute_count; i++)
+        all[i] = style->attributes[i];
+    for (int i = 0; i < count; i++)
+        all[style->attribute_count + i] = names[i];
+    query->attributes = all;
+    query->attribute_count = style->attribute_count + count;
+}
+
+static void
+prepare_rules(finding *f, const mc_style *style, double scale, apr_pool_t *pool)
+{
+    f->style = style;
+    f->rules = apr_palloc(pool, sizeof(mc_rules *) * (size_t)(style->pass_count + 1));
+    for (int i = 0; i < style->pass_count; i++)
+        f->rules[i] = mc_rules_create(&style->passes[i], scale, pool);
+    f->placed_for = NULL;
+    f->layer_pool = pool;
+}
+
 static mc_error *
 find_in_layer(finding *f, const mc_vector_layer *layer, bool wrap, const mc_info_request *wanted, mc_ctx *ctx,
               apr_pool_t *pool)
@@ -69,12 +124,15 @@ find_in_layer(finding *f, const mc_vector_layer *layer, bool wrap, const mc_info
     int64_t skipped = 0;
     const char **names;
     mc_projection *to_degrees = NULL;
-    MC_TRY(mc_vector_fields(&fields, &names, layer, ctx, pool));
-    query.attributes = names;
-    query.attribute_count = fields->nelts;
-    query.ids = layer->data->has_ids;
-    query.wrap = wrap;
+    f->found = 0;
     query_of(&query, wanted);
+    if (!mc_painter_shows(layer->style, query.scale))
+        return MC_OK;
+    MC_TRY(mc_vector_fields(&fields, &names, layer, ctx, pool));
+    want_attributes(&query, layer->style, names, fields->nelts, pool);
+    query.ids = layer->data->has_ids || layer->style->ids;
+    query.wrap = wrap;
+    prepare_rules(f, layer->style, query.scale, pool);
     mc_error *unknown = mc_projection_open(&to_degrees, query.srs, "CRS:84", pool);
     f->layer = (mc_info_layer){ .name = layer->name,
                                 .has_ids = layer->data->has_ids,
@@ -82,7 +140,6 @@ find_in_layer(finding *f, const mc_vector_layer *layer, bool wrap, const mc_info
                                 .field_count = fields->nelts,
                                 .to_degrees = to_degrees,
                                 .no_geometry = unknown != MC_OK };
-    f->found = 0;
     return layer->data->ops->read(layer->data, &query, take, f, &skipped, ctx, pool);
 }
 
@@ -127,6 +184,7 @@ mc_vector_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, 
         (mc_shape_point){ wanted->x * MC_SUBPIXELS + MC_SUBPIXELS / 2, wanted->y * MC_SUBPIXELS + MC_SUBPIXELS / 2 };
     for (int i = 0; i < f->most; i++)
         apr_pool_create(&f->ring[i].pool, pool);
+    apr_pool_create(&f->scratch, pool);
     mc_buf *out = mc_buf_attach(mc_buf_create(1024, MOST_BYTES), pool);
     MC_TRY(mc_buf_append(out, f->how->begin, strlen(f->how->begin), pool));
     for (int i = vector->layer_count - 1; i >= 0; i--) { /* what lies on top first */

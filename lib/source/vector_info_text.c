@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "feature/letters.h"
 #include "source/vector_info.h"
 
 enum { MOST_VALUE = 4096 /* bytes of a value in plain text */ };
@@ -96,16 +97,37 @@ write_html(const mc_info_layer *layer, const mc_feature *feature, apr_pool_t *po
     return joined(out, pool);
 }
 
-/* A name as an element may bear it (XML names, 3): what it may not have is "_". */
+/* Whether a character may begin a name (XML 1.0, 2.3, production 4; without what is rare or used by namespaces). */
+static bool
+begins_names(uint32_t c)
+{
+    static const uint32_t ranges[][2] = { { 'A', 'Z' },       { '_', '_' },      { 'a', 'z' },     { 0xC0, 0xD6 },
+                                          { 0xD8, 0xF6 },     { 0xF8, 0x2FF },   { 0x370, 0x37D }, { 0x37F, 0x1FFF },
+                                          { 0x3001, 0xD7FF }, { 0xF900, 0xFDCF } };
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+        if (c >= ranges[i][0] && c <= ranges[i][1])
+            return true;
+    return false;
+}
+
+/* A name as an element may bear it: what it may not have is "_". */
 static const char *
 element_name(const char *text, apr_pool_t *pool)
 {
-    char *name = apr_pstrcat(pool, "_", text, NULL), *at = name + 1;
-    for (; *at != '\0'; at++)
-        if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-", *at) == NULL)
-            *at = '_';
-    bool letter = strchr("0123456789.-", name[1]) == NULL;
-    return letter ? name + 1 : name;
+    char *name = apr_palloc(pool, strlen(text) + 3), *to = name;
+    *to++ = '_';
+    for (const char *at = text; *at != '\0';) {
+        uint32_t letter;
+        size_t size = mc_letters_take(&letter, at);
+        bool fits =
+            size > 0 && (begins_names(letter) || (letter < 0x80 && strchr("0123456789.-", (int)letter) != NULL));
+        size = size == 0 ? 1 : size;
+        memcpy(to, fits ? at : "_", fits ? size : 1);
+        to += fits ? size : 1;
+        at += size;
+    }
+    *to = '\0';
+    return name[1] == '\0' || strchr("0123456789.-", name[1]) != NULL ? name : name + 1;
 }
 
 static const char *

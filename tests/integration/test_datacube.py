@@ -505,6 +505,11 @@ def test_overviews_of_a_cube_that_has_none(tmp_path, database, server_of, store)
             break  # all are made
         assert (shown(plain, cube, "2024-01-03") == cube.dates["2024-01-03"]).all()
     assert -signal.SIGKILL in ended, ended
+    with subprocess.Popen(cube.command("--json", "--cachelimit", "1M", word="overviews"), stdout=subprocess.PIPE, text=True) as making:
+        making.stdout.readline()  # some dates are done
+        making.send_signal(signal.SIGINT)
+        lines = making.stdout.readlines()
+    assert making.returncode == 2 or (making.returncode == 0 and cube.run(word="dates").returncode == 0), lines
     done = cube.run("--json", word="overviews")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["dates"] in (24, 0)

@@ -25,6 +25,13 @@ SCHEMA = """<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:gml="ht
   </xs:complexContent></xs:complexType>
   {elements}</xs:schema>"""
 
+# Draws the first area, at small scales alone.
+SOME = """<StyledLayerDescriptor version="1.0.0" xmlns="http://www.opengis.net/sld"><NamedLayer><UserStyle><FeatureTypeStyle><Rule>
+  <Filter><And><PropertyIsLessThan><PropertyName>number</PropertyName><Literal>1</Literal></PropertyIsLessThan>
+  <PropertyIsEqualTo><PropertyName>secret</PropertyName><Literal>swordfish</Literal></PropertyIsEqualTo></And></Filter>
+  <MinScaleDenominator>1000000</MinScaleDenominator><PolygonSymbolizer><Fill/></PolygonSymbolizer></Rule></FeatureTypeStyle>
+  </UserStyle></NamedLayer></StyledLayerDescriptor>"""
+
 
 def make(folder, name, shapes):
     reference = osr.SpatialReference()
@@ -32,12 +39,13 @@ def make(folder, name, shapes):
     data = ogr.GetDriverByName("ESRI Shapefile").CreateDataSource(str(folder / f"{name}.shp"))
     layer = data.CreateLayer(name, reference, ogr.CreateGeometryFromWkt(shapes[0]).GetGeometryType(), ["ENCODING=UTF-8"])
     for field, kind in (("odd text", ogr.OFTString), ("number", ogr.OFTInteger), ("real", ogr.OFTReal), ("secret", ogr.OFTString),
-                        ("1st", ogr.OFTString)):
+                        ("1st", ogr.OFTString), ("größe", ogr.OFTInteger)):
         layer.CreateField(ogr.FieldDefn(field, kind))
     for number, shape in enumerate(shapes):
         feature = ogr.Feature(layer.GetLayerDefn())
         feature.SetField("odd text", ODD)
         feature.SetField("number", number)
+        feature.SetField("größe", number)
         feature.SetField("secret", "swordfish")
         feature.SetGeometry(ogr.CreateGeometryFromWkt(shape))
         layer.CreateFeature(feature)
@@ -49,21 +57,25 @@ def web(shared_folder, shared_apache):
     layers = ""
     for name, shapes in SHAPES.items():
         make(folder, name, shapes)
-        layers += (f'<layer name="{name}"><data>{folder}/{name}.shp</data><attributes>odd text, number,real,1st</attributes>'
+        layers += (f'<layer name="{name}"><data>{folder}/{name}.shp</data><attributes>odd text, number,real,1st,größe</attributes>'
                    "</layer>")
+    (folder / "some.sld").write_text(SOME)
     for path in folder.iterdir():
         path.chmod(0o644)
     (folder / "info.xml").write_text(f"""<mapcache><cache name="disk" type="disk"><base>{folder}/cache</base></cache>
       <source name="all" type="shapefile">{layers}</source>
       <tileset name="all"><source>all</source><cache>disk</cache><grid>{GRID}</grid><grid>WGS84</grid><format>PNG</format></tileset>
+      <source name="some" type="shapefile"><layer name="areas"><data>{folder}/areas.shp</data><style>{folder}/some.sld</style>
+        <attributes>number</attributes></layer></source>
+      <tileset name="some"><source>some</source><cache>disk</cache><grid>WGS84</grid><format>PNG</format></tileset>
       <service type="wms" enabled="true"><full_wms>forward</full_wms><srs>EPSG:32632 CRS:84</srs></service>
       <service type="wmts" enabled="true"/></mapcache>""")
     return shared_apache("info", f"MapCacheAlias /mc {folder}/info.xml\n")
 
 
-def ask(web, lon, lat, mime="application/json", more="", box=(-60.0, -60.0, 60.0, 60.0), srs="EPSG:4326"):
+def ask(web, lon, lat, mime="application/json", more="", box=(-60.0, -60.0, 60.0, 60.0), srs="EPSG:4326", layer="all"):
     x, y = math.floor((lon - box[0]) / (box[2] - box[0]) * 600), math.floor((box[3] - lat) / (box[3] - box[1]) * 600)
-    reply = web.get("/mc?SERVICE=WMS&VERSION=1.1.1&REQUEST=GetFeatureInfo&STYLES=&LAYERS=all&QUERY_LAYERS=all&SRS=" + srs +
+    reply = web.get(f"/mc?SERVICE=WMS&VERSION=1.1.1&REQUEST=GetFeatureInfo&STYLES=&LAYERS={layer}&QUERY_LAYERS={layer}&SRS={srs}"
                     f"&INFO_FORMAT={mime}&BBOX={','.join(map(repr, box))}&WIDTH=600&HEIGHT=600&X={x}&Y={y}{more}")
     assert reply.status == 200 and reply.headers["Content-Type"].startswith(mime), reply.body
     return json.loads(reply.body) if mime == "application/json" else reply.body.decode()
@@ -84,10 +96,19 @@ def test_what_lies_on_top_comes_first(web):
     assert found(ask(web, 5.4, 5)) == everything[:3] and found(ask(web, 5.9, 5.2)) == everything[1:3], "three pixels"
 
 
+def test_what_the_style_does_not_draw_is_not_found(web):
+    """Neither features that no rule fits, nor layers that the scale of the map does not show; and what filters look at is
+    still hidden."""
+    assert [f["properties"] for f in ask(web, 5, 5, layer="some", more="&FEATURE_COUNT=9")["features"]] == [{"number": 0}]
+    assert found(ask(web, 15, 15, layer="some")) == [] and found(ask(web, 15, 15)) == [("areas", 1)]
+    near = (4.99, 4.99, 5.01, 5.01)
+    assert found(ask(web, 5, 5, layer="some", box=near)) == [] and len(found(ask(web, 5, 5, box=near))) == 3
+
+
 def test_json_has_types_geometry_and_no_secrets(web):
     answer = ask(web, 45, 45)
     feature = answer["features"][0]
-    assert feature["properties"] == {"odd text": ODD, "number": 2, "real": None, "1st": None}
+    assert feature["properties"] == {"odd text": ODD, "number": 2, "real": None, "1st": None, "größe": 2}
     assert feature["geometry"]["type"] == "MultiPolygon"
     ring = feature["geometry"]["coordinates"][0][0]
     assert ring[0] == ring[-1] and len(ring) == 5
@@ -125,6 +146,7 @@ def test_values_are_escaped(web, mime, text):
     answer = ask(web, 45, 45, mime)
     assert text in answer and "ü€" in answer and "\x07" not in answer and "swordfish" not in answer
     assert "secret" not in answer
+    assert mime != "application/vnd.ogc.gml" or "<mc:größe>2</mc:größe>" in answer
     nothing = ask(web, -30, -30, mime)
     assert "odd" not in nothing
 

@@ -53,14 +53,18 @@ def web(shared_folder, shared_apache):
             f"<Name>s</Name>{text}</UserStyle></NamedLayer></StyledLayerDescriptor>")
         layers += f'<layer name="{name}"><data>{folder}/a.shp</data><style>{folder}/{name}.sld</style></layer>'
     (folder / "names.sld").write_text(NAMES)
+    many = "".join(RULE.format(f"r{i}", f"Rule {i}", "", SYMBOL.format("#20a020")) for i in range(500))
     head, tail = NAMES[:NAMES.index("<Rule>")], NAMES[NAMES.index("</Rule>") + 7:]
     (folder / "shields.sld").write_text(head + "".join(SHIELD.format(*shield) for shield in SHIELDS) + tail)
+    (folder / "many.sld").write_text(head + many + tail)
     for path in folder.glob("*.*"):
         path.chmod(0o644)
     (folder / "legend.xml").write_text(f"""<mapcache><cache name="disk" type="disk"><base>{folder}/cache</base></cache>
       <source name="drawn" type="shapefile">{layers}</source><source name="flat" type="dummy"/>
       <source name="names" type="shapefile"><layer><data>{folder}/a.shp</data><style>{folder}/names.sld</style></layer></source>
       <source name="shields" type="shapefile"><layer><data>{folder}/a.shp</data><style>{folder}/shields.sld</style></layer></source>
+      <source name="many" type="shapefile"><layer><data>{folder}/a.shp</data><style>{folder}/many.sld</style></layer></source>
+      <tileset name="many"><source>many</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
       <tileset name="shields"><source>shields</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
       <tileset name="names"><source>names</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
       <tileset name="the map"><source>drawn</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
@@ -157,7 +161,7 @@ def test_documents_say_where_the_legend_is(web, tmp_path):
             validator(tmp_path)(document, WMS_130 if version == "1.3.0" else None)
     document = web.get("/mc/wmts/1.0.0/WMTSCapabilities.xml").body
     found = list(ElementTree.fromstring(document).iter("{http://www.opengis.net/wmts/1.0}LegendURL"))
-    assert len(found) == 3
+    assert len(found) == 4
     check(web, found[0].get("{http://www.w3.org/1999/xlink}href"), found[0].get("format"), found[0])
     if SCHEMAS.is_dir():
         validator(tmp_path)(document, WMTS)
@@ -167,3 +171,10 @@ def check(web, url, mime, element):
     reply = web.get(url[url.index("/mc"):])
     assert reply.status == 200 and reply.headers["Content-Type"] == mime
     assert Image.open(io.BytesIO(reply.body)).size == (int(element.get("width")), int(element.get("height")))
+
+
+def test_symbols_that_make_it_too_large_are_refused(web):
+    """500 rows of 256 pixels would be an image that no coding has."""
+    reply = ask(web, "&WIDTH=256&HEIGHT=256", layer="many")
+    assert reply.status == 400 and b"symbols" in reply.body
+    assert ask(web, layer="many").status == 200 and ask(web, "&WIDTH=256&HEIGHT=256&RULE=r7", layer="many").status == 200

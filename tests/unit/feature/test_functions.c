@@ -34,6 +34,28 @@ static const struct {
 } cases[] = {
     { F("strToUpperCase", A), "ab", "", "AB" },
     { F("lower", A), "AB", "", "ab" },
+    { F("strToUpperCase", A),
+      "Z\xC3\xBCrich, Stra\xC3\x9F"
+      "e \xD0\xB4\xD0\xB0",
+      "", "Z\xC3\x9CRICH, STRASSE \xD0\x94\xD0\x90" },
+    { F("strToLowerCase", A),
+      "\xC3\x89"
+      "A\xC2\xB2\xFF\xC3",
+      "",
+      "\xC3\xA9"
+      "a\xC2\xB2\xFF\xC3" }, /* no UTF-8 */
+    { F("title", A),
+      "\xC3\xA9"
+      "mile zola",
+      "",
+      "\xC3\x89"
+      "mile Zola" },
+    { F("strEqualsIgnoreCase", A B), "Z\xC3\xBCrich", "z\xC3\x9CRICH", "true" },
+    { F("strConcat", A F("concat", L(" (") B L(") "))), "a", "b", "a (b) " },
+    { F("strConcat", A L("\n  ;\n  ") B), "a", "b", "a;b" },
+    { "<Concatenate><StringValue>" A "</StringValue><StringValue> - </StringValue></Concatenate>", "a", "", "a - " },
+    { F("ceil", A), "-0.5", "", "0" },
+    { F("Recode", A L("1") L("one") L("2") L("two")), "2.00", "", "two" },
     { F("strCapitalize", A), "der GROSSE see", "", "Der Grosse See" },
     { F("strConcat", A B), "a", "b", "ab" },
     { F("Concatenate", A L("-") B), "a", NULL, "a-" },

@@ -38,6 +38,8 @@ START_TEST(comparisons)
     ck_assert(matches("<PropertyIsEqualTo>" A LITERAL("x") "</PropertyIsEqualTo>", "x", ""));
     ck_assert(!matches("<PropertyIsEqualTo>" A LITERAL("x") "</PropertyIsEqualTo>", "X", ""));
     ck_assert(matches("<PropertyIsEqualTo matchCase='false'>" A LITERAL("x") "</PropertyIsEqualTo>", "X", ""));
+    ck_assert(
+        matches("<PropertyIsEqualTo matchCase='false'>" A LITERAL("\xC3\xBC") "</PropertyIsEqualTo>", "\xC3\x9C", ""));
     ck_assert(!matches("<PropertyIsEqualTo>" A LITERAL("x") "</PropertyIsEqualTo>", NULL, ""));
     ck_assert(matches("<PropertyIsEqualTo>" A LITERAL("1.0") "</PropertyIsEqualTo>", "1", ""));
     ck_assert(matches("<PropertyIsLessThan>" A B "</PropertyIsLessThan>", "9", "10"));
@@ -61,16 +63,49 @@ START_TEST(likes)
     static const struct {
         const char *pattern, *text;
         bool fits;
-    } cases[] = { { "a*", "abc", true },   { "*c", "abc", true },  { "a?c", "abc", true },  { "a?c", "ac", false },
-                  { "*", "", true },       { "", "", true },       { "", "a", false },      { "a\\*", "a*", true },
-                  { "a\\*", "ab", false }, { "*b*", "abc", true }, { "*a*b", "aab", true }, { "abc", "abcd", false },
-                  { "**c", "abc", true },  { "a*d", "abc", false } };
+    } cases[] = { { "a*", "abc", true },
+                  { "*c", "abc", true },
+                  { "a?c", "abc", true },
+                  { "a?c", "ac", false },
+                  { "*", "", true },
+                  { "", "", true },
+                  { "", "a", false },
+                  { "a\\*", "a*", true },
+                  { "a\\*", "ab", false },
+                  { "*b*", "abc", true },
+                  { "*a*b", "aab", true },
+                  { "abc", "abcd", false },
+                  { "**c", "abc", true },
+                  { "a*d", "abc", false },
+                  { "a?c",
+                    "a\xC3\xBC"
+                    "c",
+                    true },
+                  { "??", "\xC3\xBC", false },
+                  { "*?", "\xE2\x82\xAC", true },
+                  { "*??", "\xE2\x82\xAC", false } };
     mc_filter how = { .wildcard = '*', .single = '?', .escape = '\\' };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         ck_assert_msg(mc_like(cases[i].text, cases[i].pattern, &how) == cases[i].fits, "%s, %s", cases[i].pattern,
                       cases[i].text);
     ck_assert(matches("<PropertyIsLike wildCard='%' singleChar='_' escape='!'>" A LITERAL("St. %") "</PropertyIsLike>",
                       "St. Gallen", ""));
+    ck_assert(matches("<PropertyIsLike wildCard='X' singleChar='?' escape='!' matchCase='false'>" A LITERAL(
+                          "X\xC3\x9C"
+                          "RI?H") "</PropertyIsLike>",
+                      "z\xC3\xBCrich", ""));
+}
+END_TEST
+
+/* A prefix is one where the document says so: attributes may have colons of their own. */
+START_TEST(names_with_colons)
+{
+    const mc_style *style = style_of("<Rule><Filter><Or><PropertyIsNull><PropertyName>addr:street</PropertyName>"
+                                     "</PropertyIsNull><PropertyIsNull><PropertyName>gml:name:de</PropertyName>"
+                                     "</PropertyIsNull></Or></Filter></Rule>");
+    ck_assert_int_eq(style->attribute_count, 2);
+    ck_assert_str_eq(style->attributes[0], "addr:street");
+    ck_assert_str_eq(style->attributes[1], "name:de");
 }
 END_TEST
 
@@ -249,6 +284,7 @@ START_TEST(whole_layers_are_painted_alike)
         }
     }
     ck_assert(mc_painter_margin(style_of(apr_psprintf(pool, rules, "7")), 1000) >= 3.5);
+    ck_assert(mc_painter_margin(style_of(apr_psprintf(pool, rules, A)), 1000) >= 64); /* as wide as features say */
 }
 END_TEST
 
@@ -306,6 +342,6 @@ START_TEST(marks_lie_at_their_points)
 }
 END_TEST
 
-UNIT_MAIN("style", comparisons, likes, values, what_is_lacking_is_named, rules_in_the_order_of_features,
-          opaque_rules_in_the_order_of_features, passes_lie_over_each_other, whole_layers_are_painted_alike,
-          lines_dashed_and_beside, marks_lie_at_their_points)
+UNIT_MAIN("style", names_with_colons, comparisons, likes, values, what_is_lacking_is_named,
+          rules_in_the_order_of_features, opaque_rules_in_the_order_of_features, passes_lie_over_each_other,
+          whole_layers_are_painted_alike, lines_dashed_and_beside, marks_lie_at_their_points)
