@@ -85,6 +85,14 @@ def test_a_worker_that_gets_no_threads_gives_back_what_it_leased(tmp_path, datab
     assert last_line(queue.worker("--drain"))["done"] == queue.job(job)["metatiles"]
 
 
+def test_values_that_a_dimension_does_not_have_are_refused(tmp_path, database):
+    queue = Queue(tmp_path / "dimension", database, more="""<dimensions><dimension type="values" name="time" default="a"><value>a</value>
+      <value>b</value></dimension></dimensions>""")
+    for value, status in ("c", 1), ("b", 0):
+        result = queue.run("enqueue", "-t", "world", "-z", "0,0", "-D", f"time={value}", check=False)
+        assert result.returncode == status and ('has no value "c"' in result.stderr) == (status == 1), result.stderr
+
+
 def test_an_interrupt_gives_back_what_is_leased(tmp_path, database, origin):
     queue = Queue(tmp_path / "stopped", database, wms(origin, "/late/30/pattern?"))
     job = queue.enqueue("-z", "0,4", "--side", 8)
