@@ -76,7 +76,7 @@ def test_a_worker_that_gets_no_threads_gives_back_what_it_leased(tmp_path, datab
     job = queue.enqueue("-z", "0,2")
     said = tmp_path / "said"
     with open(said, "wb") as errors:
-        worker = subprocess.Popen(["prlimit", "--as=3000000000", PROGRAM, "jobs", "work", "-c", str(queue.config), "-n", "1000"],
+        worker = subprocess.Popen(["prlimit", "--as=3000000000", "--stack=8388608", PROGRAM, "jobs", "work", "-c", str(queue.config), "-n", "1000"],
                                   stdout=subprocess.DEVNULL, stderr=errors)
     wait_until(lambda: worker.poll() is not None or said.read_text().count("cannot start a thread") >= 2, "it has tried twice")
     worker.terminate()
