@@ -8,6 +8,7 @@
 
 Rows count from the south in SQLite: y = 2**z - 1 - row from the north.
 """
+import ctypes
 import json
 import multiprocessing
 import os
@@ -22,6 +23,7 @@ import numpy
 from PIL import Image
 
 from catalog import pictures
+from common.report import write_whole
 from catalog.products import HALF_WORLD, TILE, Scale, product_list
 
 GRID = "GoogleMapsCompatible"
@@ -197,6 +199,12 @@ def build_products(folder, scale, products, pool):
     return totals
 
 
+def end_with_parent():
+    """In a worker. The pool ends it by SIGTERM: a handler of ours could leave it waiting for ever, as could the end of a parent that is killed."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 def build(folder, scale):
     started = time.time()
     (folder / "product").mkdir(parents=True, exist_ok=True)
@@ -205,15 +213,14 @@ def build(folder, scale):
     for palette in range(len(pictures.PALETTES)):
         pictures.texture(palette, scale.texture, scale.seed)  # before the fork: all workers share them
     pictures.world(scale.world, scale.seed)
-    end_at_once = (signal.SIGTERM, signal.SIG_DFL)  # the pool ends its workers so: a handler of ours could leave one waiting for ever
-    with multiprocessing.get_context("fork").Pool(len(os.sched_getaffinity(0)), signal.signal, end_at_once) as pool:
+    with multiprocessing.get_context("fork").Pool(len(os.sched_getaffinity(0)), end_with_parent) as pool:
         tiles, size, full, full_size = build_products(folder, scale, products, pool)
         base_tiles, base_size = build_base(folder, scale, pool)
     summary = {"scale": scale.name, "seed": scale.seed, "products": len(products), "tiles": tiles, "bytes": size,
                "full_tiles": full, "full_tile_mean_bytes": round(full_size / max(1, full)), "base_tiles": base_tiles, "base_bytes": base_size,
                "base_zoom": scale.base_zoom, "zoom": scale.zoom, "hot_zoom": scale.hot_zoom, "seconds": round(time.time() - started, 1),
                "items": [{"name": p["name"], "kw": p["keywords"], **{k: p[k] for k in ("minx", "miny", "maxx", "maxy", "zmax")}} for p in products]}
-    (folder / "dataset.json").write_text(json.dumps(summary, indent=1))
+    write_whole(folder / "dataset.json", json.dumps(summary, indent=1))
 
 
 class Dataset:

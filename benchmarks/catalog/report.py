@@ -1,6 +1,8 @@
 """The benchmark's result: kept as JSON, part by part, and written as a Markdown table with the ratio of each row."""
 import json
 
+from common.report import write_whole
+
 OURS, PEER = "ours", "MapCache"
 
 
@@ -146,5 +148,5 @@ def load(path):
 
 def write(folder, result):
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "catalog.json").write_text(json.dumps(result, indent=1) + "\n")
-    (folder / "catalog.md").write_text(markdown(result))
+    write_whole(folder / "catalog.json", json.dumps(result, indent=1) + "\n")
+    write_whole(folder / "catalog.md", markdown(result))

@@ -17,7 +17,7 @@ from catalog.threads import threads  # noqa: E402
 from catalog.trace import trace  # noqa: E402
 from common.machine import describe, processor_ticks  # noqa: E402
 from common.report import RESULTS  # noqa: E402
-from common.run import begin  # noqa: E402
+from common.run import begin, need  # noqa: E402
 from common.servers import ROOT, make_folder  # noqa: E402
 
 PARTS = {"base": latency.base, "filtered": latency.filtered, "threaded": latency.threaded, "unfiltered": latency.unfiltered,
@@ -119,11 +119,11 @@ def parse():
     parser.add_argument("--cold-rounds", type=int, default=5, help="server starts for a cold one")
     parser.add_argument("--case-seconds", type=float, default=20, help="no more rounds of a case after this time")
     parser.add_argument("--load-seconds", type=int, default=5, help="of one throughput measurement")
-    parser.add_argument("--maps", type=int, default=60, help="random maps whose pixels are compared (--full: 240)")
+    parser.add_argument("--maps", type=int, help="random maps whose pixels are compared: 60, with --full 240")
     parser.add_argument("--cores", help="processors for servers and client, such as 2,3")
     options = parser.parse_args()
-    if options.full and "--maps" not in sys.argv:
-        options.maps = 240
+    if options.maps is None:
+        options.maps = 240 if options.full else 60
     return options
 
 
@@ -152,6 +152,11 @@ def chosen(words):
 def main():
     options = parse()
     begin(options.cores, OPEN_FILES)
+    for who in options.servers.split(","):
+        if who not in config.MODULES:
+            sys.exit(f"no server is called {who}: there are {', '.join(config.MODULES)}")
+        need(config.MODULES[who])
+    need("apache2", "wrk")
     bench = Bench(options)
     print(f"{bench.dataset.warm() / 1e6:.0f} MB read into the page cache", file=sys.stderr)
     result = report.load(bench.results / "catalog.json")

@@ -3,6 +3,7 @@ import re
 import subprocess
 import sys
 
+from common import keeper
 from common.servers import ROOT, descendants
 
 sys.path.insert(0, str(ROOT / "tests" / "integration"))
@@ -29,6 +30,10 @@ class Database(Postgres):
         except BaseException:
             self.destroy()
             raise
+
+    @staticmethod
+    def _make_folder():
+        return keeper.folder(Postgres._make_folder())
 
     def connection(self, more=""):
         return f"host=127.0.0.1 port={self.port} dbname=postgres user={USER} sslmode=disable gssencmode=disable {more}".strip()

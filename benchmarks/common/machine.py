@@ -19,7 +19,9 @@ def output(*command):
 
 
 def package(name):
-    return output("dpkg-query", "-W", "-f", "${Version}", name) or "not installed"
+    """Its version. Of one that was removed the system may know one still."""
+    status, _, version = output("dpkg-query", "-W", "-f", "${db:Status-Status} ${Version}", name).partition(" ")
+    return version if status == "installed" else "not installed"
 
 
 def processor_ticks():

@@ -7,6 +7,13 @@ import sys
 RESULTS = pathlib.Path(__file__).resolve().parents[1] / "results"
 
 
+def write_whole(path, text):
+    """The file has its old content or all of the new one, whenever the run is interrupted."""
+    half = path.with_name(path.name + ".new")
+    half.write_text(text)
+    half.replace(path)
+
+
 def table(columns, rows):
     """Markdown."""
     lines = ["| " + " | ".join(str(cell) for cell in row) + " |" for row in [columns, *rows]]
@@ -39,6 +46,6 @@ class Report:
             columns += [k for k in row if k not in columns]
         text = table(columns, [[f"{row[c]:.4g}" if isinstance(row.get(c), float) else row.get(c, "") for c in columns] for row in rows])
         RESULTS.mkdir(exist_ok=True)
-        (RESULTS / f"{self.name}.md").write_text(text + "\n")
-        (RESULTS / f"{self.name}.json").write_text(json.dumps(rows, indent=1) + "\n")
+        write_whole(RESULTS / f"{self.name}.md", text + "\n")
+        write_whole(RESULTS / f"{self.name}.json", json.dumps(rows, indent=1) + "\n")
         print(text)

@@ -4,22 +4,40 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import sys
 
 from common.machine import describe
+from common.report import write_whole
 from common.servers import ROOT
 
 
 def begin(cores=None, files=None):
     """Ends what was started when it is ended itself; on some processors (a text such as 2,3); with at least so many open files, if they are to be had."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit("ended by a signal"))
     if cores:
         os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
     if files:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = max(soft, files)
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted if hard < 0 else min(wanted, hard), hard))
+
+
+def need(*programs):
+    """Ends the run where one of them is missing: names, or paths of programs and modules."""
+    missing = [str(program) for program in programs if not (os.path.exists(program) if "/" in str(program) else shutil.which(program))]
+    if missing:
+        sys.exit(f"not installed: {', '.join(missing)}. script/bootstrap installs what the benchmarks need, the peers too")
+
+
+def some(names, words):
+    """Those of the names that hold one of the words (with commas between; in any case); ends the run where none does."""
+    found = [name for name in names if any(word.strip().lower() in name.lower() for word in words.split(","))]
+    if not found:
+        sys.exit(f"nothing is called {words}: there are {', '.join(names)}")
+    return found
 
 
 def earlier(folder, name, otherwise=None):
@@ -34,8 +52,8 @@ def publish(folder, name, result, markdown, draw, **programs):
     """Stores a result with where and when it was taken, its tables and plots, and prints the tables. programs: versions beside those that are always told."""
     folder = pathlib.Path(folder)
     result.update(machine={**describe(ROOT), **programs}, taken=datetime.datetime.now().isoformat(" ", "seconds"))
-    (folder / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
+    write_whole(folder / f"{name}.json", json.dumps(result, indent=1) + "\n")
     text = markdown(result)
-    (folder / f"{name}.md").write_text(text)
+    write_whole(folder / f"{name}.md", text)
     draw(result, folder)
     print(text)

@@ -1,13 +1,15 @@
 """Servers under test: start, stop, processor time and memory of the whole process tree."""
 import os
 import pathlib
+import random
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
 import time
 import urllib.request
+
+from common import keeper
 
 HTTPD_MODULES = "/usr/lib/apache2/modules"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -15,9 +17,15 @@ BUILD = ROOT / os.environ.get("MAPCACHE_BUILD", "build/release")
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """Below those that the kernel hands out to whoever connects: it stays free until its server listens."""
+    while True:
+        port = random.randrange(29000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 def descendants(pid):
@@ -77,45 +85,49 @@ def pss_bytes(pids):
 
 
 class Server:
-    """A server program in a folder of its own. Use as a context manager."""
+    """A server program in a folder of its own. Use as a context manager. It is ready when its URL answers, or, without one, when its socket is there."""
 
-    def __init__(self, command, url, folder, env=None, companions=()):
-        self.command, self.url, self.folder = command, url, folder
+    def __init__(self, command, url, folder, env=None, companions=(), sock=None):
+        self.command, self.url, self.folder, self.sock = command, url, folder, sock
         self.env = dict(os.environ, **(env or {}))
         self.companions = companions
         self.process = None
 
     def __enter__(self):
-        for companion in self.companions:
-            companion.__enter__()
-        self.process = subprocess.Popen(self.command, env=self.env, cwd=self.folder, start_new_session=True,
-                                        stdout=subprocess.DEVNULL, stderr=open(self.folder / "stderr.log", "ab"))
-        self.wait()
+        try:
+            for companion in self.companions:
+                companion.__enter__()
+            with open(self.folder / "stderr.log", "ab") as log:
+                self.process = keeper.start(self.command, env=self.env, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=log)
+            self.wait()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
+    def ready(self):
+        if self.url is None:
+            return self.sock.exists()
+        try:
+            urllib.request.urlopen(self.url, timeout=5).read()
+        except urllib.error.HTTPError:
+            pass
+        except OSError:
+            return False
+        return True
+
     def wait(self):
-        for _ in range(1200):
-            if self.url is None:
-                time.sleep(0.2)
-                return
-            try:
-                urllib.request.urlopen(self.url, timeout=5).read()
-                return
-            except urllib.error.HTTPError:
-                return
-            except OSError:
-                if self.process.poll() is not None:
-                    break
-                time.sleep(0.05)
-        said = "".join(path.read_text(errors="replace")[-2000:] for path in sorted(pathlib.Path(self.folder).glob("*.log")))
-        raise RuntimeError(f"{self.command} did not start: {said}")
+        end = time.monotonic() + 60
+        while not self.ready():
+            if self.process.poll() is not None or time.monotonic() > end:
+                said = "".join(path.read_text(errors="replace")[-2000:] for path in sorted(pathlib.Path(self.folder).glob("*.log")))
+                raise RuntimeError(f"{' '.join(map(str, self.command))} did not start: {said}")
+            time.sleep(.05)
 
     def __exit__(self, *_):
-        os.killpg(self.process.pid, signal.SIGTERM)
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
+        if self.process is not None:
+            keeper.end(self.process)
+            self.process = None
         for companion in self.companions:
             companion.__exit__()
 
@@ -129,8 +141,9 @@ class Server:
         return cpu_seconds(self.pids())
 
 
-def make_folder(name):
-    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"mapcache-{name}-"))
+def make_folder(name, within=None):
+    """Gone at the end of the run."""
+    folder = keeper.folder(tempfile.mkdtemp(prefix=f"mapcache-{name}-", dir=within))
     folder.chmod(0o755)
     return folder
 
@@ -171,7 +184,7 @@ def nginx_fastcgi(name, program, prefix, env=None, workers=1, params=None, keep=
     port = free_port()
     sock = folder / "fcgi.sock"
     spawn = ["spawn-fcgi", "-n", "-s", str(sock), "-M", "0777", "-b", "1024"] + ([] if workers == 1 else ["-F", str(workers)]) + ["--"]
-    backend = Server(spawn + program, None, folder, env)
+    backend = Server(spawn + program, None, folder, env, sock=sock)
     for kind in ("body", "proxy", "fcgi", "uwsgi", "scgi"):
         (folder / kind).mkdir()
     conf = folder / "nginx.conf"

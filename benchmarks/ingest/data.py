@@ -46,7 +46,7 @@ def date_of(number):
 
 def make(folder, count):
     """The folder, with `mosaic` and `series` in it, of the same pixels; made once."""
-    folder = pathlib.Path(folder)
+    folder = pathlib.Path(folder).resolve()
     mosaic, series = folder / "mosaic", folder / "series"
     last = series / f"{date_of(count - 1)}.pgw"
     if last.exists():

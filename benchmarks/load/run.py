@@ -8,15 +8,18 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import doors  # noqa: E402
 from common.report import RESULTS  # noqa: E402
-from common.run import begin, earlier, publish  # noqa: E402
+from common.run import begin, earlier, need, publish, some  # noqa: E402
 from common.servers import ROOT, make_folder, remove  # noqa: E402
 from load import config, data, measure, plots, report  # noqa: E402
+
+
+SERVERS = ("ours module", "ours FastCGI", "ours CGI", "MapServer mod_fcgid", "MapServer FastCGI", "MapServer CGI")
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--modes", default="published,compressed,unpaced", help="of them: 3000 requests over 100 s, over 20 s, as fast as it goes")
-    parser.add_argument("--only", default="", help="words, with commas between: those of the servers whose name holds one, such as cgi,module")
+    parser.add_argument("--only", default="", help="words, with commas between: those of the servers whose name holds one, such as module,fastcgi")
     parser.add_argument("--requests", type=int, default=measure.PUBLISHED_REQUESTS, help="of all users; fewer of them at the same rate are a shorter test")
     parser.add_argument("--rounds", type=int, default=1, help="the median one by its processor time is kept")
     parser.add_argument("--data", default=str(ROOT / "build" / "bench" / "load"), help="folder of what is fetched or made once")
@@ -36,14 +39,14 @@ def servers(folder, data_folder):
     own = config.write_ours(folder, data_folder)
     config.write_map_file(folder, data_folder)
     theirs = config.mapserver_path(folder)
-    return {
-        "ours module": (lambda: doors.module("load", own), config.ours_path),
-        "ours FastCGI": (lambda: doors.fastcgi("load", own), config.ours_path),
-        "ours CGI": (lambda: doors.cgi("load", own), config.ours_path),
-        "MapServer mod_fcgid": (lambda: doors.mapserver_fcgid("load", folder, measure.FCGID_PROCESSES), theirs),
-        "MapServer FastCGI": (lambda: doors.mapserver_fastcgi("load", folder, 2), theirs),
-        "MapServer CGI": (lambda: doors.mapserver_cgi("load", folder), theirs),
-    }
+    return dict(zip(SERVERS, [
+        (lambda: doors.module("load", own), config.ours_path),
+        (lambda: doors.fastcgi("load", own), config.ours_path),
+        (lambda: doors.cgi("load", own), config.ours_path),
+        (lambda: doors.mapserver_fcgid("load", folder, measure.FCGID_PROCESSES), theirs),
+        (lambda: doors.mapserver_fastcgi("load", folder, 2), theirs),
+        (lambda: doors.mapserver_cgi("load", folder), theirs),
+    ]))
 
 
 def tell(mode, who, found):
@@ -63,24 +66,25 @@ def measure_all(options, found, boxes):
                 remove(server)
                 tell(mode, who, result)
                 rounds.setdefault((mode, who), []).append(result)
-    order = list(found)
     return [{"mode": mode, "who": who, "cores": len(os.sched_getaffinity(0)), **sorted(results, key=lambda r: r["cpu"])[len(results) // 2]}
-            for (mode, who), results in sorted(rounds.items(), key=lambda item: (list(measure.MODES).index(item[0][0]), order.index(item[0][1])))]
+            for (mode, who), results in sorted(rounds.items(), key=lambda item: (list(measure.MODES).index(item[0][0]), SERVERS.index(item[0][1])))]
 
 
 def main():
     options = parse()
     begin(options.cores, files=8192)
+    names = some(SERVERS, options.only)
+    need("apache2", "nginx", "spawn-fcgi", "shptree", *[doors.MAPSERVER for name in names if name.startswith("MapServer")][:1])
     data_folder = data.make(options.data)
     boxes = list(data.boxes(data_folder, options.requests))
     folder = make_folder("bench-load")
-    wanted = {who: how for who, how in servers(folder, data_folder).items() if any(word in who for word in options.only.split(","))}
+    found = servers(folder, data_folder)
+    wanted = {who: found[who] for who in names}
     records = measure_all(options, wanted, boxes)
     old = earlier(options.results, "load", {"records": []})["records"]
     fresh = {(r["mode"], r["who"]): r for r in records}
     kept = [r for r in old if (r["mode"], r["who"]) not in fresh]
-    order = list(servers(folder, data_folder))
-    result = {"records": sorted(kept + records, key=lambda r: (list(measure.MODES).index(r["mode"]), order.index(r["who"])))}
+    result = {"records": sorted(kept + records, key=lambda r: (list(measure.MODES).index(r["mode"]), SERVERS.index(r["who"])))}
     publish(options.results, "load", result, report.markdown, plots.draw)
     return 1 if any(r["errors"] for r in records) else 0
 

@@ -13,6 +13,7 @@ import random
 import struct
 import subprocess
 
+from common.fetch import npm
 from common.geometry import jagged
 
 SRID = 21781
@@ -20,7 +21,7 @@ EXTENT = (485414.0, 75286.0, 833837.0, 295935.0)
 GRID = 50      # villages: GRID x GRID
 PARCELS = 9    # times the villages in each direction
 DEPTH = 3      # of the borders: 2 ** DEPTH pieces between corners
-SWISS_MAPS = "swiss-maps@4.7.0"
+MUNICIPALITIES = "2012/municipalities"  # in the package
 COLUMNS = {"villages": ("Polygon", "name text"), "roads": ("LineString", "class int, name text"), "points": ("Point", "kind int, name text")}
 
 
@@ -106,7 +107,7 @@ class Data:
     """Tables of one database and the shapefiles in a folder; both made when they are first asked for."""
 
     def __init__(self, folder, database):
-        self.folder, self.database, self.loaded = pathlib.Path(folder), database, set()
+        self.folder, self.database, self.loaded = pathlib.Path(folder).resolve(), database, set()
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def load(self, name):
@@ -141,11 +142,8 @@ class Data:
         self.database.sql(f"ALTER TABLE {name} ADD PRIMARY KEY (gid)")
 
     def load_municipalities(self, name):
-        source = self.folder / "package" / "2012" / "municipalities.shp"
-        if not source.exists():
-            packed = subprocess.run(["npm", "pack", "--silent", SWISS_MAPS], cwd=self.folder, check=True, capture_output=True, text=True).stdout.strip()
-            subprocess.run(["tar", "xzf", packed, "package/2012"], cwd=self.folder, check=True)
-        subprocess.run(["ogr2ogr", "-q", "-f", "PostgreSQL", f"PG:{self.database.connection()}", source, "-nln", name, "-a_srs", f"EPSG:{SRID}",
+        source = npm(self.folder, "swiss-maps", *(f"{MUNICIPALITIES}.{ending}" for ending in ("shp", "shx", "dbf", "prj")))
+        subprocess.run(["ogr2ogr", "-q", "-f", "PostgreSQL", f"PG:{self.database.connection()}", source / f"{MUNICIPALITIES}.shp", "-nln", name, "-a_srs", f"EPSG:{SRID}",
                         "-nlt", "PROMOTE_TO_MULTI", "-lco", "GEOMETRY_NAME=geom", "-lco", "FID=gid", "-lco", "SPATIAL_INDEX=NONE",
                         "--config", "SHAPE_ENCODING", "ISO-8859-1", "--config", "PG_USE_COPY", "YES"], check=True)
 

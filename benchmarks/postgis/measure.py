@@ -20,6 +20,14 @@ class Peer:
         return load.run(self.port, [self.path(name, box, edge) for box in boxes], threads, len(boxes) // threads)
 
 
+THEIRS = ("postgis", "shapefile")
+
+
+def names(variants):
+    """Of all peers."""
+    return [f"ours {variant}" for variant in variants] + [f"MapServer {source}" for source in THEIRS]
+
+
 @contextlib.contextmanager
 def running(sets, variants, data):
     """All peers: ours in the given variants, each a tileset of one server, and MapServer with PostGIS and with shapefiles."""
@@ -34,8 +42,8 @@ def running(sets, variants, data):
         return lambda name, box, edge: f"/mapserv?map={folder}/{name}-{source}.map&{config.query(name, box, edge)}"
     with doors.module("postgis-ours", configuration) as own, doors.mapserver_fcgid("postgis-peer", folder, PROCESSES) as peer:
         try:
-            yield ([Peer(f"ours {variant}", own, ours(variant)) for variant in variants]
-                   + [Peer(f"MapServer {source}", peer, theirs(source)) for source in ("postgis", "shapefile")])
+            asked = [(own, ours(variant)) for variant in variants] + [(peer, theirs(source)) for source in THEIRS]
+            yield [Peer(name, server, path) for name, (server, path) in zip(names(variants), asked)]
         finally:
             for server in (own, peer):
                 remove(server)

@@ -5,9 +5,10 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from common import doors  # noqa: E402
 from common.database import Database  # noqa: E402
 from common.report import RESULTS  # noqa: E402
-from common.run import begin, earlier, publish  # noqa: E402
+from common.run import begin, earlier, need, publish, some  # noqa: E402
 from common.servers import ROOT  # noqa: E402
 from postgis import config, measure, plots, report, tiles  # noqa: E402
 from postgis.data import Data  # noqa: E402
@@ -75,13 +76,14 @@ def measure_all(options, peers, database):
 def main():
     options = parse()
     begin(options.cores)
+    need("apache2", "ogr2ogr", "shptree", doors.MAPSERVER)
+    variants = config.transfers() + ["pixel", "shapefile"]
+    names = some(measure.names(variants), options.only)
     with Database() as database:
         data = Data(options.data, database)
         rows = {name: data.load(name) for name in options.sets}
-        with measure.running(options.sets, config.transfers() + ["pixel", "shapefile"], data) as peers:
-            words = options.only.split(",")
-            wanted = [peer for peer in peers if any(word in peer.name for word in words)]
-            records = measure_all(options, wanted, database)
+        with measure.running(options.sets, variants, data) as peers:
+            records = measure_all(options, [peer for peer in peers if peer.name in names], database)
         tile_records = [] if options.no_tiles else tiles.measure(options.sets, data)
     old = earlier(options.results, "postgis", {"rows": {}, "records": [], "tiles": []})
     result = {"rows": {**old["rows"], **rows},

@@ -6,10 +6,9 @@ comes as plain binary: `auto` packs it where a busy machine makes the database l
 """
 import pathlib
 import shutil
-import tempfile
 
 from common import doors, load
-from common.servers import cpu_seconds, remove
+from common.servers import cpu_seconds, make_folder, remove
 from postgis import config
 from postgis.data import EXTENT
 
@@ -49,12 +48,6 @@ def paths(name, kind, level):
     return [f"/mc/wmts/1.0.0/{name}-{kind}/default/country/{level}/{row}/{column}.{FORMATS[kind][1]}" for row in rows for column in range(2 ** level)]
 
 
-def make_folder():
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="mapcache-bench-tiles-", dir=MEMORY if MEMORY.is_dir() else None))
-    folder.chmod(0o755)
-    return folder
-
-
 def ask_all(server, database, wanted):
     """Processor seconds of server and database, and the answers, for tiles that are asked for by two clients."""
     before = server.cpu(), cpu_seconds(database.pids())
@@ -85,7 +78,7 @@ def measure(names, data):
     """Processor milliseconds of server and database, and bytes, for a tile of each kind."""
     found = []
     for metatile in METATILES:
-        folder = make_folder()
+        folder = make_folder("bench-tiles", MEMORY if MEMORY.is_dir() else None)
         with doors.module("tiles", configuration(folder, names, data, metatile)) as server:
             load.run(doors.port_of(server), [path for name in names for kind in FORMATS for path in paths(name, kind, 0) + paths(name, kind, 1)], 1, 8)
             for name in names:

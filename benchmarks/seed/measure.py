@@ -1,11 +1,10 @@
 """One list of metatiles through each program: seconds of the clock, and of processor time of the program and the database apart."""
-import os
 import resource
-import signal
 import sqlite3
 import subprocess
 import time
 
+from common import keeper
 from common.servers import BUILD, cpu_seconds, descendants
 from seed import config
 
@@ -19,10 +18,11 @@ class Renderd:
         self.folder, self.threads = folder, threads
         path = config.write_renderd(folder, database, threads)
         self.log = open(folder / "renderd.log", "ab")
-        self.process = subprocess.Popen(["renderd", "-f", "-c", path], stdout=self.log, stderr=self.log, start_new_session=True)
+        self.process = keeper.start(["renderd", "-f", "-c", path], stdout=self.log, stderr=self.log)
         end = time.monotonic() + 60
         while not (folder / "renderd.sock").exists():
             if self.process.poll() is not None or time.monotonic() > end:
+                self.close()
                 raise RuntimeError("renderd did not start: " + (folder / "renderd.log").read_text(errors="replace")[-2000:])
             time.sleep(.05)
 
@@ -42,12 +42,7 @@ class Renderd:
         return len(files), sum(files)
 
     def close(self):
-        os.killpg(self.process.pid, signal.SIGTERM)
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+        keeper.end(self.process, 20)
         self.log.close()
 
 

@@ -86,6 +86,7 @@ CONFIG = """<mapcache>
 
 def measure(folder, count, rounds):
     """Maps/s of the origin alone, asked by as many users as the seeder has threads, and metatiles/s seeded from it; in turn."""
+    load.program()  # compiled before the clock runs
     records, count = [], max(THREADS, count // THREADS * THREADS)
     with Origin() as origin:
         config = folder / "origin.xml"

@@ -9,12 +9,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common.database import Database  # noqa: E402
 from common.machine import package  # noqa: E402
 from common.report import RESULTS  # noqa: E402
-from common.run import begin, earlier, publish  # noqa: E402
+from common.run import begin, earlier, need, publish  # noqa: E402
 from common.servers import ROOT, make_folder  # noqa: E402
 from load import data as shapes  # noqa: E402
 from seed import data, measure, origin, plots, report, walk  # noqa: E402
 
 PARTS = ("metatiles", "origin", "walk")
+PROGRAMS = {kind.name: kind for kind in (measure.Ours, measure.Renderd)}
 
 
 def parse():
@@ -30,7 +31,10 @@ def parse():
     parser.add_argument("--cores", help="processors for programs and database, such as 2,3")
     parser.add_argument("--keep", action="store_true", help="leave the folder with configurations and tiles")
     options = parser.parse_args()
-    options.only = options.only.split(",")
+    options.only, options.programs = options.only.split(","), options.programs.split(",")
+    for name in options.programs:
+        if name not in PROGRAMS:
+            parser.error(f"no program is called {name}: there are {', '.join(PROGRAMS)}")
     for part in options.only:
         if part not in PARTS:
             parser.error(f"no part is called {part}: there are {', '.join(PARTS)}")
@@ -44,15 +48,17 @@ def tell(record):
 
 def draw_all(options, folder):
     """Programs in turn on each set, the sets in turn; a few metatiles of each that do not count come first."""
+    need("ogr2ogr", "shptree", *(["renderd", "render_list"] if "renderd" in options.programs else []))
     shape_folder = shapes.make(options.data)
     sets = data.metatiles(shape_folder, options.metatiles)
     data.write_lists(folder, {**sets, "warm": sets["A"][:8]})
     runs, stored = [], {}
     with Database() as database:
         data.load(database, shape_folder)
-        kinds = [kind for kind in (measure.Ours, measure.Renderd) if kind.name in options.programs.split(",")]
-        programs = [kind(folder, database, options.threads) for kind in kinds]
+        programs = []
         try:
+            for name in options.programs:
+                programs.append(PROGRAMS[name](folder, database, options.threads))
             for program in programs:
                 program.draw("warm")
             for turn in range(options.rounds):

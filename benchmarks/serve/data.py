@@ -1,6 +1,8 @@
 """The data of the serving benchmark: one world image, its tiles at WGS84 level 5 (64 x 32), about 17 KB each as JPEG."""
 import io
+import os
 import pathlib
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -95,16 +97,22 @@ def export(data):
 
 def make(data):
     """All of it, once."""
-    data = pathlib.Path(data)
+    data = pathlib.Path(data).resolve()
     if (data / "complete").exists():
         return data
-    data.mkdir(parents=True, exist_ok=True)
-    make_image(data)
-    seed(data, "sqlite")
-    seed(data, "disk")
-    make_foreign(data)
-    export(data)
-    (data / "world.raw").unlink()
-    (data / "complete").touch()
-    subprocess.run(["chown", "-R", "www-data:www-data", data], check=False)
+    if data.exists() and any(data.iterdir()):
+        raise SystemExit(f"{data} is not empty, and what this benchmark needs is not all in it: remove it or choose another folder with --data")
+    half = data.with_name("mapcache-bench-serve.new")
+    shutil.rmtree(half, ignore_errors=True)
+    half.mkdir(parents=True)  # that of a run that was interrupted is gone
+    make_image(half)
+    seed(half, "sqlite")
+    seed(half, "disk")
+    make_foreign(half)
+    export(half)
+    (half / "world.raw").unlink()
+    (half / "complete").touch()
+    if os.getuid() == 0:
+        subprocess.run(["chown", "-R", "www-data:www-data", half], check=True)
+    half.rename(data)
     return data

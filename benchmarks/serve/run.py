@@ -14,6 +14,7 @@ import urllib.request
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import servers  # noqa: E402
 from common.report import Report  # noqa: E402
+from common.run import begin, need  # noqa: E402
 from common.servers import BUILD, HTTPD_MODULES, ROOT, apache, nginx_fastcgi, wrk  # noqa: E402
 from serve import data as dataset  # noqa: E402
 
@@ -80,14 +81,14 @@ def case_tile_apache(report, data, args):
 
 
 def case_tile_fastcgi(report, data, args):
-    """The same through nginx with kept connections."""
+    """The same through nginx, with kept connections but for MapCache, whose two processes answer one connection each."""
     echo = data / "echo"
     if not echo.exists():
         subprocess.run(["cc", "-O2", "-o", echo, pathlib.Path(__file__).with_name("echo.c"), "-lfcgi", "-lpthread"], check=True)
     env = {"MAPCACHE_CONFIG_FILE": str(write_config(data, "serve"))}
     probe = "/wmts/1.0.0/WMTSCapabilities.xml"
     with nginx_fastcgi("ours", [str(BUILD / "bin" / "mapcache.fcgi")], "/mc", env) as ours, \
-            nginx_fastcgi("peer", [PEER_CGI], "/mc", env, workers=2) as peer, \
+            nginx_fastcgi("peer", [PEER_CGI], "/mc", env, workers=2, keep=False) as peer, \
             nginx_fastcgi("echo", [str(echo), "64", str(data / "body.jpg")], "/mc") as bare:
         urllib.request.urlopen(ours.url + probe).read()
         paths = path_list(data, "sqlite")
@@ -148,8 +149,9 @@ class SlowOrigin(http.server.BaseHTTPRequestHandler):
 
 
 def cold_config(data, origin):
+    """A cache that has nothing yet."""
     name = data / f"cold-{time.time_ns()}.sqlite3"
-    return write_config(data, "cold", extra="", source="") , f"""<mapcache>
+    return f"""<mapcache>
 <source name="slow" type="wms"><http><url>http://127.0.0.1:{origin}/?</url></http><getmap><params><LAYERS>x</LAYERS></params></getmap></source>
 <format name="jpeg" type="JPEG"/>
 <cache name="cold" type="sqlite3"><dbfile>{name}</dbfile></cache>
@@ -185,12 +187,14 @@ def case_cold(report, data, args):
     SlowOrigin.image = out.getvalue()
     origin = http.server.ThreadingHTTPServer(("127.0.0.1", 0), SlowOrigin)
     threading.Thread(target=origin.serve_forever, daemon=True).start()
+    for file in data.glob("cold-*.sqlite3*"):  # of earlier runs
+        file.unlink()
     for _ in range(min(args.rounds, 3)):
         path = data / "cold.xml"
-        path.write_text(cold_config(data, origin.server_port)[1])
+        path.write_text(cold_config(data, origin.server_port))
         with module(OURS, data, path, name="cold", processes=2, threads=256) as server:
             crowd(report, "cold metatile, event MPM", server, data, 6)
-        path.write_text(cold_config(data, origin.server_port)[1])
+        path.write_text(cold_config(data, origin.server_port))
         with nginx_fastcgi("cold", [str(BUILD / "bin" / "mapcache.fcgi"), "--threads", "256"], "/mc", {"MAPCACHE_CONFIG_FILE": str(path)}) as server:
             crowd(report, "cold metatile, FastCGI", server, data, 6)
     origin.shutdown()
@@ -261,12 +265,16 @@ def main():
     parser.add_argument("--memory-requests", type=int, default=100000)
     parser.add_argument("--only", default="")
     args = parser.parse_args()
+    names = [name for name in CASES if args.only in name]
+    if not names:
+        parser.error(f"no case is called {args.only}: there are {', '.join(CASES)}")
+    begin()
+    need("apache2", "nginx", "spawn-fcgi", "wrk", "apxs2", "cc", PEER_CGI, f"{HTTPD_MODULES}/mod_mapcache.so")
     data = dataset.make(args.data)
     report = Report("serve")
-    for name, function in CASES.items():
-        if args.only in name:
-            print(f"{name}: {function.__doc__}", file=sys.stderr)
-            function(report, data, args)
+    for name in names:
+        print(f"{name}: {CASES[name].__doc__}", file=sys.stderr)
+        CASES[name](report, data, args)
     report.write()
 
 

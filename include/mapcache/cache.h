@@ -27,6 +27,13 @@ typedef struct mc_put {
     const void *layers_baton;
 } mc_put;
 
+/* A tileset that stores its tiles of a grid in a cache. */
+typedef struct mc_cache_use {
+    const char *tileset;
+    const mc_grid *grid;
+    bool dimensions; /* it has some */
+} mc_cache_use;
+
 /* Told of a stored tile; false ends the list. */
 typedef bool mc_tile_visit(void *baton, int x, int y);
 
@@ -55,7 +62,7 @@ typedef struct mc_cache_ops {
                       void *baton, mc_ctx *ctx);
     bool (*lists)(const mc_cache *cache, const mc_tile_key *key);
     /* NULL where any tilesets may share a store. */
-    void (*used_by)(mc_cache *cache, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build);
+    void (*used_by)(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build);
     /* mc_cache_upkeep; NULL: there is nothing to look after. */
     mc_error *(*upkeep)(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *ctx);
     /* Of stores that are no SQLite files: their bytes (of folders: those of the key's tileset and grid; -1: not known),
@@ -83,9 +90,9 @@ extern const mc_cache_ops *const mc_cache_kinds[];
 
 mc_cache *mc_cache_from_config(const mc_node *node, mc_build *build);
 
-/* Tells the cache, while the configuration is read, that this tileset uses it with this grid. Complains at `node` where
- * its tiles could not be told from another's. */
-void mc_cache_used_by(mc_cache *cache, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build);
+/* Tells the cache, while the configuration is read, who uses it. Complains at `node` where tiles could not be told from
+ * others. */
+void mc_cache_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build);
 
 /* Reads a tile; *tile is NULL on a miss. A blank ('#' B G R A) becomes a palette PNG with tile->blank set. The tile's
  * data lives in `pool`. */

@@ -66,10 +66,10 @@ mc_cache_read(mc_cache_base *base, const mc_cache_ops *ops, bool stamped, const 
 }
 
 void
-mc_cache_used_by(mc_cache *cache, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build)
+mc_cache_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build)
 {
     if (cache->ops->used_by != NULL)
-        cache->ops->used_by(cache, tileset, grid, node, build);
+        cache->ops->used_by(cache, use, node, build);
 }
 
 static mc_metrics *

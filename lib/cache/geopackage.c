@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cache/sqlite_base.h"
 
@@ -297,8 +298,9 @@ put_change(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, mc_ctx *c
 
 /* All levels of a tile matrix set share their north-west corner (clause 2.2.6.1.2). */
 static void
-geopackage_used_by(mc_cache *base, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build)
+geopackage_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_build *build)
 {
+    const mc_grid *grid = use->grid;
     double left, top, first_left, first_top;
     corner(&first_left, &first_top, grid, 0);
     for (int z = 1; z < grid->level_count; z++) {
@@ -324,7 +326,7 @@ geopackage_used_by(mc_cache *base, const char *tileset, const mc_grid *grid, con
                     "the tiles of the levels of grid \"%s\" do not end at the same edges: GDAL and QGIS read such a"
                     " GeoPackage, stricter programs refuse it (OGC 12-128, requirement 45)",
                     grid->name);
-    mc_sqlite_used_by(base, tileset, grid, node, build);
+    mc_sqlite_used_by(base, use, node, build);
 }
 
 static const char *
@@ -339,42 +341,61 @@ quote(const char *name, apr_pool_t *pool)
     return quoted;
 }
 
+/* Names of the standard's own tables, of SQLite's, and of indexes. */
+static bool
+is_taken(const char *name)
+{
+    return strncasecmp(name, "gpkg_", 5) == 0 || strncasecmp(name, "sqlite_", 7) == 0 ||
+           strncasecmp(name, "rtree_", 6) == 0;
+}
+
+/* table: quoted. */
+static void
+set_statements(sqlite_cache *cache, const char *table, apr_pool_t *pool)
+{
+    cache->create = apr_psprintf(pool, create_sql, table);
+    cache->get = apr_psprintf(pool, "SELECT tile_data FROM %s" OF_TILE, table);
+    cache->exists = apr_psprintf(pool, "SELECT 1 FROM %s" OF_TILE, table);
+    cache->remove = apr_psprintf(pool, "DELETE FROM %s" OF_TILE, table);
+    cache->set = apr_psprintf(pool,
+                              "INSERT INTO %s(zoom_level, tile_column, tile_row, tile_data) VALUES(:z, :column, :row,"
+                              " :data) ON CONFLICT(zoom_level, tile_column, tile_row) DO UPDATE SET tile_data ="
+                              " excluded.tile_data",
+                              table);
+    cache->north_west = true;
+    cache->list = apr_psprintf(pool,
+                               "SELECT tile_column, tile_row FROM %s WHERE zoom_level=:z AND (tile_column, tile_row) >"
+                               " (:column, :row) AND tile_column >= :mincolumn AND tile_column <= :maxcolumn"
+                               " AND tile_row >= :minrow AND tile_row <= :maxrow"
+                               " ORDER BY tile_column, tile_row LIMIT :most",
+                               table);
+    cache->counts.area = apr_psprintf(pool,
+                                      "SELECT count(*) FROM %s WHERE zoom_level=:z AND tile_column >= :mincolumn"
+                                      " AND tile_column <= :maxcolumn AND tile_row >= :minrow AND tile_row <= :maxrow",
+                                      table);
+    cache->counts.series = apr_psprintf(pool, "SELECT count(*) FROM %s", table);
+    cache->counts.groups =
+        apr_psprintf(pool,
+                     "SELECT NULL, NULL, NULL, zoom_level, count(*), 0, sum(length(tile_data)) FROM %s"
+                     " GROUP BY zoom_level",
+                     table);
+    cache->counts.remove = apr_psprintf(
+        pool, "DELETE FROM %s WHERE rowid IN (SELECT rowid FROM %s WHERE zoom_level IS :z LIMIT 2000)", table, table);
+}
+
 static mc_cache *
 geopackage_from_config(const mc_node *node, mc_build *build)
 {
     sqlite_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
     const mc_node *named = mc_node_child(node, "table");
     const char *name = named == NULL || named->text == NULL ? "tiles" : named->text;
-    const char *table = quote(name, build->pool);
-    cache->create = apr_psprintf(build->pool, create_sql, table);
-    cache->get = apr_psprintf(build->pool, "SELECT tile_data FROM %s" OF_TILE, table);
-    cache->exists = apr_psprintf(build->pool, "SELECT 1 FROM %s" OF_TILE, table);
-    cache->remove = apr_psprintf(build->pool, "DELETE FROM %s" OF_TILE, table);
-    cache->set = apr_psprintf(build->pool,
-                              "INSERT INTO %s(zoom_level, tile_column, tile_row, tile_data) VALUES(:z, :column, :row,"
-                              " :data) ON CONFLICT(zoom_level, tile_column, tile_row) DO UPDATE SET tile_data ="
-                              " excluded.tile_data",
-                              table);
-    cache->north_west = true;
-    cache->list = apr_psprintf(build->pool,
-                               "SELECT tile_column, tile_row FROM %s WHERE zoom_level=:z AND (tile_column, tile_row) >"
-                               " (:column, :row) AND tile_column >= :mincolumn AND tile_column <= :maxcolumn"
-                               " AND tile_row >= :minrow AND tile_row <= :maxrow"
-                               " ORDER BY tile_column, tile_row LIMIT :most",
-                               table);
-    cache->counts.area = apr_psprintf(build->pool,
-                                      "SELECT count(*) FROM %s WHERE zoom_level=:z AND tile_column >= :mincolumn"
-                                      " AND tile_column <= :maxcolumn AND tile_row >= :minrow AND tile_row <= :maxrow",
-                                      table);
-    cache->counts.series = apr_psprintf(build->pool, "SELECT count(*) FROM %s", table);
-    cache->counts.groups =
-        apr_psprintf(build->pool,
-                     "SELECT NULL, NULL, NULL, zoom_level, count(*), 0, sum(length(tile_data)) FROM %s"
-                     " GROUP BY zoom_level",
-                     table);
-    cache->counts.remove = apr_psprintf(
-        build->pool, "DELETE FROM %s WHERE rowid IN (SELECT rowid FROM %s WHERE zoom_level IS :z LIMIT 2000)", table,
-        table);
+    if (is_taken(name)) {
+        mc_complain(build->diagnostics, MC_REFUSED, named,
+                    "a table of tiles cannot be called %s: names that begin with gpkg_, rtree_ or sqlite_ are taken",
+                    mc_config_quote(name, build->pool));
+        return NULL;
+    }
+    set_statements(cache, quote(name, build->pool), build->pool);
     cache->put_tile = put_tile;
     const char *get = cache->get;
     cache->put_level = put_change;

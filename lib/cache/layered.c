@@ -327,11 +327,11 @@ layered_parts(mc_cache *base, void (*visit)(void *baton, mc_cache *part), void *
 }
 
 static void
-layered_used_by(mc_cache *base, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build)
+layered_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_build *build)
 {
     layered *cache = (layered *)base;
     for (int i = 0; i < cache->count; i++)
-        mc_cache_used_by(cache->children[i].cache, tileset, grid, node, build);
+        mc_cache_used_by(cache->children[i].cache, use, node, build);
 }
 
 const mc_cache_ops mc_cache_composite = {

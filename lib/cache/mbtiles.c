@@ -184,15 +184,15 @@ is_world_mercator(const mc_grid *grid)
 }
 
 static void
-mbtiles_used_by(mc_cache *cache, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build)
+mbtiles_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build)
 {
-    if (!is_world_mercator(grid))
+    if (!is_world_mercator(use->grid))
         mc_complain(build->diagnostics, MC_WARNING, node,
                     "grid \"%s\" in an MBTiles file: other programs will find its tiles at wrong places, as they take"
                     " all for those of the world in spherical Mercator, counted from the lower left"
                     " (GoogleMapsCompatible)",
-                    grid->name);
-    mc_sqlite_used_by(cache, tileset, grid, node, build);
+                    use->grid->name);
+    mc_sqlite_used_by(cache, use, node, build);
 }
 
 static mc_cache *

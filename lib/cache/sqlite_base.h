@@ -72,9 +72,10 @@ typedef struct mc_sqlite_use {
     const char *tileset, *grid, *path;
 } mc_sqlite_use;
 
-/* mc_cache_ops.used_by of files that have neither tileset nor grid in their keys: two that share one overwrite each
- * other (spec 5.4). Reading the same tiles twice may be meant, so that it is no error. */
-void mc_sqlite_used_by(mc_cache *cache, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build);
+/* mc_cache_ops.used_by of files that have neither tileset, grid nor dimensions in their keys: two that share one, or
+ * two values of a dimension, overwrite each other (spec 5.4). Reading the same tiles twice may be meant, so that it is
+ * no error. */
+void mc_sqlite_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build);
 
 /* Whether a column of bytes is a stored colour, without reading those of pictures. */
 #define MC_SQLITE_BLANK(column) "CASE length(" column ") WHEN 5 THEN substr(" column ", 1, 1) = x'23' ELSE 0 END"

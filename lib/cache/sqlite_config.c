@@ -195,13 +195,23 @@ mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, 
 }
 
 void
-mc_sqlite_used_by(mc_cache *base, const char *tileset, const mc_grid *grid, const mc_node *node, mc_build *build)
+mc_sqlite_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_build *build)
 {
     sqlite_cache *cache = (sqlite_cache *)base;
+    const char *tileset = use->tileset;
+    const mc_grid *grid = use->grid;
     mc_tile_key key = { .tileset = tileset, .grid = grid };
     char path[MC_PATH_MAX];
     if (mc_template_expand(path, cache->template, &key, build->pool) != MC_OK)
-        return; /* said with the first request */
+        return;        /* said with the first request */
+    bool told = false; /* for another of its grids */
+    for (int i = 0; i < cache->uses->nelts; i++)
+        told = told || strcmp(APR_ARRAY_IDX(cache->uses, i, mc_sqlite_use).tileset, tileset) == 0;
+    if (use->dimensions && !told && !mc_template_by_dimension(cache->template))
+        mc_complain(build->diagnostics, MC_WARNING, node,
+                    "tileset \"%s\" has dimensions, and %s files cannot tell the tiles of their values apart: put {dim}"
+                    " into the <dbfile> of cache \"%s\"",
+                    tileset, base->ops->type, base->name);
     for (int i = 0; i < cache->uses->nelts; i++) {
         const mc_sqlite_use *other = &APR_ARRAY_IDX(cache->uses, i, mc_sqlite_use);
         if (strcmp(other->path, path) == 0 &&

@@ -234,6 +234,15 @@ mc_template_by_tile(const mc_template *template)
     return false;
 }
 
+bool
+mc_template_by_dimension(const mc_template *template)
+{
+    for (int i = 0; i < template->count; i++)
+        if (template->pieces[i].token == DIMENSIONS || template->pieces[i].token == DIMENSION)
+            return true;
+    return false;
+}
+
 static int64_t
 number_of(mc_template_format number, const mc_template *template, const mc_tile_key *key)
 {

@@ -9,6 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "db/handle_private.h"
@@ -198,6 +199,12 @@ is_marked(const mc_handle *handle)
     return mark_of(mark, handle) && access(mark, F_OK) == 0;
 }
 
+static bool
+is_abandoned(const mc_handle *handle)
+{
+    return handle->abandoned != NULL && handle->abandoned(handle->abandoned_baton);
+}
+
 /* Taking a file into WAL mode needs it alone for a moment, and SQLite does not call its busy handler then: who else is
  * making the file, or reads it, is waited for here. */
 static mc_error *
@@ -207,7 +214,7 @@ set_pragma(mc_handle *handle, const mc_pragma *pragma, bool journal, apr_pool_t 
     for (int waited = 0;; waited += JOURNAL_PAUSE_MS) {
         mc_error *error = run(handle, sql, "a configured pragma cannot be applied to a tile store", pool);
         if (error == MC_OK || error->kind != MC_ERR_UNAVAILABLE || !journal || waited >= JOURNAL_PATIENCE_MS ||
-            strcasecmp(pragma->value, "wal") != 0)
+            strcasecmp(pragma->value, "wal") != 0 || is_abandoned(handle))
             return error;
         sqlite3_sleep(JOURNAL_PAUSE_MS);
     }
@@ -393,10 +400,29 @@ mc_handle_close(mc_handle *handle, bool replaced)
     (void)mc_handles_count_pages(handle, 0);
 }
 
+/* SQLite's busy handler: there is nothing to sleep on until another process lets go of a file. 0: it has been enough.
+ */
+static int
+wait_for_others(void *baton, int count)
+{
+    static const int pauses_ms[] = { 1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100 };
+    enum { PAUSES = sizeof(pauses_ms) / sizeof(*pauses_ms) };
+    const mc_handle *handle = baton;
+    apr_interval_time_t left = handle->patience - mc_clock_now();
+    if (left <= 0 || is_abandoned(handle))
+        return 0;
+    int pause = pauses_ms[count < PAUSES ? count : PAUSES - 1];
+    sqlite3_sleep(left < pause * 1000 ? (int)(left / 1000) + 1 : pause);
+    return 1;
+}
+
 void
 mc_handle_bound_wait(mc_handle *handle, mc_ctx *ctx)
 {
-    sqlite3_busy_timeout(handle->db, (int)(mc_ctx_remaining(ctx, BUSY_AT_MOST_US) / 1000) + 1);
+    handle->patience = mc_clock_now() + mc_ctx_remaining(ctx, BUSY_AT_MOST_US);
+    handle->abandoned = ctx->abandoned;
+    handle->abandoned_baton = ctx->abandoned_baton;
+    sqlite3_busy_handler(handle->db, wait_for_others, handle);
 }
 
 /* Bytes 18 and 19 of the file's header (SQLite file format, 1.3.3), through SQLite's own descriptor. */

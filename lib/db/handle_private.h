@@ -32,6 +32,9 @@ struct mc_handle {
     bool bulk;              /* in a rollback mode for a bulk load; WAL when it is closed */
     size_t page_bytes;      /* of its pages in memory, as counted in the table */
     mc_write_lock *write_lock;
+    apr_time_t patience;            /* until when (mc_clock_now) its user waits for other processes, */
+    bool (*abandoned)(void *baton); /* and whether that is still of use to anybody; NULL: it is */
+    void *abandoned_baton;
 };
 
 /*
@@ -66,7 +69,7 @@ const char *mc_vfs_writing(void);
 const char *mc_vfs_gather_set_up(void);
 void mc_vfs_gather_logs(sqlite3 *db, bool on);
 
-/* SQLite's wait for other processes ends with the request's deadline. */
+/* SQLite's wait for other processes ends with the request's deadline, or when its client has gone. */
 void mc_handle_bound_wait(mc_handle *handle, mc_ctx *ctx);
 
 #endif

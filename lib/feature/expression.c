@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "feature/functions.h"
 #include "feature/letters.h"
 #include "feature/spatial.h"
 
@@ -169,12 +170,14 @@ mc_like(const char *text, const char *pattern, const mc_filter *how)
     return *pattern == '\0';
 }
 
-/* -1, 0 or 1; as numbers where both are. `right` is the value of an operand. */
+/* -1, 0 or 1; as numbers or as moments where both are. `right` is the value of an operand. */
 static int
 order_of(const char *left, const char *right, const mc_expression *operand, bool any_case, apr_pool_t *scratch)
 {
     double x = parse(left), y = operand->kind == MC_LITERAL ? operand->number : parse(right);
     if (isfinite(x) && isfinite(y))
+        return (x > y) - (x < y);
+    if (mc_date_seconds(&x, left) && mc_date_seconds(&y, right))
         return (x > y) - (x < y);
     return any_case ? strcasecmp(mc_letters_fold(left, scratch), mc_letters_fold(right, scratch)) : strcmp(left, right);
 }
@@ -226,6 +229,14 @@ is_whole(const char *text)
     return text[size] == '\0' && size > 0 && size < 16 && (text[0] != '0' || size == 1);
 }
 
+/* Whether it may be a moment, which can be written in several ways. */
+static bool
+has_time(const char *text)
+{
+    double seconds;
+    return strchr(text, ':') != NULL && mc_date_seconds(&seconds, text);
+}
+
 /* The most frequent test: a property against a literal. Whether their texts say it all; where both are numbers, those
  * may be written in several ways. */
 static bool
@@ -233,7 +244,8 @@ is_simple_equal(const mc_filter *filter, const char *value)
 {
     if (filter->kind != MC_FILTER_EQUAL || filter->operands[1]->kind != MC_LITERAL || filter->any_case)
         return false;
-    return isnan(filter->operands[1]->number) || (is_whole(filter->operands[1]->literal) && is_whole(value));
+    return (isnan(filter->operands[1]->number) && !has_time(filter->operands[1]->literal)) ||
+           (is_whole(filter->operands[1]->literal) && is_whole(value));
 }
 
 static bool
@@ -274,4 +286,28 @@ mc_filter_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t
         return mc_like(value, pattern, filter);
     }
     return compare_matches(filter, value, feature, scratch);
+}
+
+double
+mc_expression_most(const mc_expression *expression, double otherwise)
+{
+    static const struct {
+        const char *name;
+        int first, step; /* of the arguments that are results */
+    } choices[] = { { "if_then_else", 1, 1 },
+                    { "Coalesce", 0, 1 },
+                    { "Categorize", 1, 2 },
+                    { "Recode", 2, 2 },
+                    { "Interpolate", 2, 2 } };
+    if (expression->kind == MC_LITERAL)
+        return isfinite(expression->number) ? fabs(expression->number) : 0;
+    for (size_t i = 0; expression->kind == MC_FUNCTION && i < sizeof(choices) / sizeof(choices[0]); i++) {
+        double most = 0;
+        if (strcmp(expression->function->name, choices[i].name) != 0)
+            continue;
+        for (int at = choices[i].first; at < expression->argument_count; at += choices[i].step)
+            most = fmax(most, mc_expression_most(expression->arguments[at], otherwise));
+        return most;
+    }
+    return otherwise;
 }

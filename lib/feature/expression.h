@@ -28,6 +28,10 @@ typedef struct mc_function {
 
 const mc_function *mc_function_find(const char *name);
 
+/* How large a number can be, by what the style says: the largest of what functions choose from. `otherwise` where it
+ * comes from the data. */
+double mc_expression_most(const mc_expression *expression, double otherwise);
+
 /* The shortest text that reads back as the number; NULL where it is not finite. */
 const char *mc_expression_format(double value, apr_pool_t *pool);
 

@@ -66,6 +66,61 @@ seconds_of(const moment *m)
     return days_of(m) * 86400 + m->hour * 3600 + m->minute * 60 + m->second;
 }
 
+/* Exactly so many digits. */
+static bool
+take_digits(int *value, const char **text, int digits)
+{
+    const char *begin = *text;
+    *value = take_number(text, digits);
+    return *text - begin == digits;
+}
+
+/* "Z", "+01", "-03:30", "+0530", or nothing, as seconds east of Greenwich. */
+static bool
+take_zone(double *seconds, const char **text)
+{
+    int hours = 0, minutes = 0, sign = **text == '-' ? -1 : 1;
+    *seconds = 0;
+    if (**text == 'Z')
+        ++*text;
+    if (**text != '+' && **text != '-')
+        return true;
+    ++*text;
+    if (!take_digits(&hours, text, 2))
+        return false;
+    *text += **text == ':';
+    if (**text != '\0' && !take_digits(&minutes, text, 2))
+        return false;
+    *seconds = sign * (hours * 3600.0 + minutes * 60);
+    return true;
+}
+
+bool
+mc_date_seconds(double *seconds, const char *text)
+{
+    moment m = { .month = 1, .day = 1 };
+    double zone = 0, part = 0;
+    if (!take_digits(&m.year, &text, 4) || *text++ != '-' || !take_digits(&m.month, &text, 2) || *text++ != '-' ||
+        !take_digits(&m.day, &text, 2))
+        return false;
+    if (*text == 'T' || *text == ' ') {
+        text++;
+        if (!take_digits(&m.hour, &text, 2) || *text++ != ':' || !take_digits(&m.minute, &text, 2))
+            return false;
+        if (*text == ':' && (text++, !take_digits(&m.second, &text, 2)))
+            return false;
+        if (*text == '.') {
+            double unit = 1;
+            for (text++; *text >= '0' && *text <= '9'; text++)
+                part += (*text - '0') * (unit /= 10);
+        }
+        if (!take_zone(&zone, &text))
+            return false;
+    }
+    *seconds = seconds_of(&m) + part - zone;
+    return *text == '\0' && is_valid(&m);
+}
+
 /* One field of a pattern: `count` times the same letter. */
 static const char *
 field(char letter, int count, const moment *m, apr_pool_t *pool)

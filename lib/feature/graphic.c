@@ -3,13 +3,15 @@
 
 #include <math.h>
 
+#include "feature/expression.h"
 #include "feature/painter_private.h"
 #include "feature/picture.h"
 #include "feature/places.h"
 #include "feature/sprite.h"
 #include "feature/stroker.h"
 
-enum { COMPUTED_SIZE = 128 /* what is reckoned with where the size is not known beforehand */ };
+/* What tiles reckon with where a length comes from the data. */
+enum { COMPUTED_SIZE = 128, COMPUTED_WIDTH = 64 };
 
 /* A picture that cannot be had is told once for each map, and left out. */
 static void
@@ -200,21 +202,40 @@ static double
 size_of(const mc_graphic *graphic)
 {
     double size = graphic->size > 0 ? graphic->size : COMPUTED_SIZE;
-    size = graphic->size_value != NULL ? fmax(size, COMPUTED_SIZE) : size;
+    if (graphic->size_value != NULL)
+        size = fmax(size, mc_expression_most(graphic->size_value, COMPUTED_SIZE));
     return graphic->flatness > 0 && graphic->flatness < 1 ? size / graphic->flatness : size;
 }
 
 static double
 most_of(const mc_pair *pair, double computed)
 {
-    double x = pair->x_value == NULL ? fabs(pair->x) : computed, y = pair->y_value == NULL ? fabs(pair->y) : computed;
+    double x = pair->x_value == NULL ? fabs(pair->x) : mc_expression_most(pair->x_value, computed);
+    double y = pair->y_value == NULL ? fabs(pair->y) : mc_expression_most(pair->y_value, computed);
     return x + y;
 }
 
-double
-mc_graphic_reach(const mc_graphic *graphic)
+static double
+widest(const mc_stroke *stroke)
+{
+    return stroke->width_value == NULL ? stroke->width
+                                       : fmax(stroke->width, mc_expression_most(stroke->width_value, COMPUTED_WIDTH));
+}
+
+static double
+reach_of(const mc_graphic *graphic)
 {
     bool known = graphic->mark != NULL && graphic->mark->glyph == NULL; /* others may be long ones */
     double share_away = fmax(0.5, most_of(&graphic->anchor, 1)) * (known ? 1.5 : 4);
-    return size_of(graphic) * share_away + graphic->stroke.width * 2 + most_of(&graphic->displacement, COMPUTED_SIZE);
+    return size_of(graphic) * share_away + widest(&graphic->stroke) * 2 +
+           most_of(&graphic->displacement, COMPUTED_SIZE);
+}
+
+double
+mc_symbolizer_reach(const mc_symbolizer *symbol)
+{
+    double stroke = symbol->stroke.ink.present ? widest(&symbol->stroke) * 2 : 0;
+    double along = symbol->stroke.graphic != NULL ? reach_of(symbol->stroke.graphic) : 0;
+    double mark = symbol->kind == MC_SYMBOL_POINT ? reach_of(&symbol->graphic) : 0;
+    return stroke + along + mark + fabs(symbol->offset) * 2 + most_of(&symbol->displacement, COMPUTED_SIZE);
 }

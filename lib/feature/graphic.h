@@ -41,7 +41,8 @@ mc_error *mc_pattern_lay(mc_painter *painter, mc_canvas *canvas, mc_area *covera
 /* Whether it is the same for all features. */
 bool mc_graphic_is_constant(const mc_graphic *graphic);
 
-/* How far a graphic may reach from its point, in units of its symbolizer. */
-double mc_graphic_reach(const mc_graphic *graphic);
+/* How far a symbolizer may reach from a geometry, in its units: what lies so far beside a tile may be seen in it. What
+ * comes from attributes is taken for 128 units at most, widths for 64. */
+double mc_symbolizer_reach(const mc_symbolizer *symbol);
 
 #endif

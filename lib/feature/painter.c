@@ -376,27 +376,6 @@ mc_painter_finish(mc_painter *painter, mc_ctx *ctx)
     return MC_OK;
 }
 
-static double
-reach_of(const mc_symbolizer *symbol)
-{
-    double stroke = symbol->stroke.ink.present ? symbol->stroke.width * 2 : 0;
-    double along = symbol->stroke.graphic != NULL ? mc_graphic_reach(symbol->stroke.graphic) : 0;
-    double mark = symbol->kind == MC_SYMBOL_POINT ? mc_graphic_reach(&symbol->graphic) : 0;
-    return stroke + along + mark + fabs(symbol->offset) * 2 + fabs(symbol->displacement.x) +
-           fabs(symbol->displacement.y);
-}
-
-/* Pixels that are reckoned with where a length is not known before a feature has come. */
-static double
-reach_of_computed(const mc_symbolizer *symbol)
-{
-    enum { COMPUTED = 128 };
-    const mc_stroke *stroke = &symbol->stroke;
-    bool wide = stroke->ink.present && stroke->graphic == NULL && stroke->width_value != NULL;
-    bool moved = symbol->displacement.x_value != NULL || symbol->displacement.y_value != NULL;
-    return wide || moved ? COMPUTED : 0;
-}
-
 bool
 mc_painter_shows(const mc_style *style, double scale)
 {
@@ -414,11 +393,9 @@ mc_painter_margin(const mc_style *style, double scale)
     for (int p = 0; p < style->pass_count; p++)
         for (int r = 0; r < style->passes[p].rule_count; r++) {
             const mc_rule_style *rule = &style->passes[p].rules[r];
-            for (int i = 0; mc_painter_rule_applies(rule, scale) && i < rule->symbolizer_count; i++) {
-                const mc_symbolizer *symbol = &rule->symbolizers[i];
-                most = fmax(most, reach_of(symbol) * mc_uom_pixels(symbol->uom, scale));
-                most = fmax(most, reach_of_computed(symbol));
-            }
+            for (int i = 0; mc_painter_rule_applies(rule, scale) && i < rule->symbolizer_count; i++)
+                most = fmax(most, mc_symbolizer_reach(&rule->symbolizers[i]) *
+                                      mc_uom_pixels(rule->symbolizers[i].uom, scale));
         }
     return ceil(fmin(most, MC_STROKE_WIDTH_MAX)) + 1;
 }

@@ -79,6 +79,10 @@ report(const shapefile *file, const mc_shp *shp, mc_ctx *ctx)
     if (shp->stale_tree)
         mc_log_write(ctx, MC_LOG_WARN, "layer \"%s\": its .qix is older than its .shp and is not used",
                      file->data.name);
+    if (shp->broken > 0)
+        mc_log_write(ctx, MC_LOG_WARN, "layer \"%s\": %u shapes cannot be read", file->data.name, shp->broken);
+    if (shp->unlisted)
+        mc_log_write(ctx, MC_LOG_WARN, "layer \"%s\": its .shx ends before its .shp does", file->data.name);
     if (shp->search == MC_SHP_SCAN)
         mc_log_write(ctx, MC_LOG_WARN, "layer \"%s\" has %u shapes and no .qix: each map looks at all of them",
                      file->data.name, shp->count);

@@ -321,13 +321,20 @@ index_boxes(mc_shp *shp, apr_pool_t *pool)
     mc_shp_place *places = apr_palloc(pool, sizeof(*places) * ((size_t)shp->count + 1));
     mc_shp_reader reader;
     mc_shp_record record;
+    uint64_t end = HEADER;
     mc_shp_begin(&reader, shp, NULL, pool);
     while (mc_shp_next(&reader, &record)) {
         static const mc_small_box none = { 1, 1, 0, 0 };
+        mc_shp_place place = place_of(&reader, record.number);
+        uint64_t own_end = (uint64_t)place.offset * 2 + RECORD_HEADER + (uint64_t)place.size * 2;
+        bool null_shape = place.size == 0 || (record.size >= 4 && kind_of(&record) == SHP_NULL);
         boxes[record.number] = record.has_box ? mc_small_box_of(&record.box) : none;
-        places[record.number] = place_of(&reader, record.number);
+        places[record.number] = place;
+        shp->broken += !record.has_box && !null_shape;
+        end = place.size > 0 && own_end > end ? own_end : end;
     }
     mc_shp_end(&reader);
+    shp->unlisted = end + SMALLEST_RECORD <= shp->main.size;
     shp->places = places;
     shp->boxes = mc_box_index_create(boxes, shp->count, pool);
     shp->search = MC_SHP_IN_MEMORY;

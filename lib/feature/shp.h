@@ -35,6 +35,8 @@ typedef struct mc_shp {
     mc_box_index *boxes; /* IN_MEMORY */
     mc_records *large;   /* records that windows have asked for */
     bool stale_tree;     /* the .qix is older than the .shp or of another number of shapes: left alone */
+    uint32_t broken;     /* records that mc_shp_prepare() could not read */
+    bool unlisted;       /* it found that the .shx ends before the .shp does */
 } mc_shp;
 
 /*
@@ -46,7 +48,7 @@ typedef struct mc_shp {
 mc_error *mc_shp_open(mc_shp **shp, const char *path, const char *encoding, apr_pool_t *pool) MC_CHECKED;
 
 /* Gets ready for windows: by the .qix, else by the boxes of all records in memory (up to a million of them). Reads the
- * whole file where there is no .qix. */
+ * whole file where there is no .qix, and counts what of it cannot be read. */
 void mc_shp_prepare(mc_shp *shp, apr_pool_t *pool);
 
 /* Writes the .qix of `path`. Errors as of mc_shp_open and mc_quadtree_write. */

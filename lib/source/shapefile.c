@@ -48,6 +48,19 @@ check_names(const shapefile_layer *layer, const mc_shp *shp, const mc_node *node
         check_name(APR_ARRAY_IDX(layer->layer.shown, i, const char *), "<attributes> refers", shp, shown, build);
 }
 
+/* What only reading all of it shows. */
+static void
+check_shapes(mc_shp *shp, const mc_node *at, mc_build *build, apr_pool_t *scratch)
+{
+    mc_shp_prepare(shp, scratch);
+    if (shp->broken > 0)
+        mc_complain(build->diagnostics, MC_WARNING, at,
+                    "%u shapes cannot be read: the .shp is cut short, or the .shx is of another one", shp->broken);
+    if (shp->unlisted)
+        mc_complain(build->diagnostics, MC_WARNING, at,
+                    "the .shx ends before the .shp does: what it does not list is not drawn");
+}
+
 /* What a map would find out. None of it refuses the configuration: files may come, or be made better, at any time. */
 static void
 check_files(const shapefile_layer *layer, const mc_node *node, mc_build *build)
@@ -76,6 +89,8 @@ check_files(const shapefile_layer *layer, const mc_node *node, mc_build *build)
         mc_complain(build->diagnostics, MC_WARNING, at,
                     "the .qix file is older than the .shp or of other shapes, and is not used: run `mapcache index`");
     check_names(layer, shp, node, build);
+    if (build->diagnostics->thorough)
+        check_shapes(shp, at, build, scratch);
     apr_pool_destroy(scratch);
 }
 

@@ -307,6 +307,15 @@ set_metatile(mc_tileset *tileset, const mc_number_list *metatile, const mc_node 
     }
 }
 
+static void
+tell_cache(const mc_tileset *tileset, const mc_node *node, mc_build *build)
+{
+    for (int i = 0; i < tileset->link_count && tileset->cache != NULL; i++) {
+        const mc_cache_use use = { tileset->name, tileset->links[i]->grid, tileset->dimension_count > 0 };
+        mc_cache_used_by(tileset->cache, &use, node, build);
+    }
+}
+
 mc_tileset *
 mc_tileset_from_config(const mc_node *node, mc_build *build)
 {
@@ -333,10 +342,9 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
     tileset->read_only = config.read_only;
     tileset->deadline = config.deadline;
     add_grids(tileset, config.grids, build);
-    for (int i = 0; i < tileset->link_count && tileset->cache != NULL; i++)
-        mc_cache_used_by(tileset->cache, tileset->name, tileset->links[i]->grid, node, build);
     if (config.dimensions != NULL)
         add_dimensions(tileset, config.dimensions, build);
+    tell_cache(tileset, node, build);
     check_dimension_names(tileset, node, build);
     if (config.watermark != NULL)
         load_watermark(tileset, config.watermark, node, build);

@@ -27,6 +27,16 @@ put(const char *name, const void *bytes, size_t size, apr_pool_t *pool)
         abort();
 }
 
+static void
+remove_folder(void)
+{
+    static const char *const names[] = { "/a.shp", "/a.shx", "/a.dbf", "/a.qix" };
+    char path[sizeof(folder) + 8];
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        unlink(strcat(strcpy(path, folder), names[i]));
+    rmdir(folder);
+}
+
 /* One point at (1, 2), its entry, and a table with one field. */
 static void
 put_others(apr_pool_t *pool)
@@ -74,7 +84,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     apr_initialize();
     apr_pool_create(&pool, NULL);
-    if (!made++ && mkdtemp(folder) == NULL)
+    if (!made++ && (mkdtemp(folder) == NULL || atexit(remove_folder) != 0))
         abort();
     put_others(pool);
     put(names[data[0] % 4], data + 1, size - 1, pool);

@@ -218,8 +218,10 @@ def sanitizer_environment(build):
 def temporary_folder():
     path = pathlib.Path(tempfile.mkdtemp(prefix="mapcache-test-"))
     path.chmod(0o755)
-    yield path
-    shutil.rmtree(path, ignore_errors=True)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture

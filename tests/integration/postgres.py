@@ -19,6 +19,7 @@ import ctypes
 import os
 import pathlib
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -52,9 +53,15 @@ def end_with_parent():
 
 
 def unused_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Below those that the kernel hands out to whoever connects: nobody has it while the server is stopped."""
+    while True:
+        port = random.randrange(29000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 class Postgres:
@@ -62,7 +69,7 @@ class Postgres:
         self.port = port or unused_port()
         self.settings = ["fsync=off", "shared_buffers=16MB", "max_wal_senders=0", "wal_level=minimal", "jit=off",
                          "autovacuum=off", "logging_collector=off", *settings]
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="mapcache-postgres-", dir="/tmp"))
+        self.folder = self._make_folder()
         self.process = None
         self.identity, entry = ordinary_user()
         self.folder.chmod(0o755)
@@ -77,6 +84,10 @@ class Postgres:
 
     def __exit__(self, *_):
         self.destroy()
+
+    @staticmethod
+    def _make_folder():
+        return pathlib.Path(tempfile.mkdtemp(prefix="mapcache-postgres-", dir="/tmp"))  # a socket's path has to be short
 
     def _run(self, *command, **options):
         return subprocess.run([str(part) for part in command], cwd=self.folder, check=True, **options)

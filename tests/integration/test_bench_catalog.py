@@ -1,17 +1,10 @@
 """The catalogue benchmark itself, on its small data: it runs from end to end, and both servers draw the same."""
-import json
-import pathlib
-import subprocess
-import sys
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import benches
+from conftest import ROOT
 
 
 def run(results, *options):
-    command = [sys.executable, ROOT / "benchmarks" / "catalog" / "run.py", "--work", ROOT / "build" / "bench", "--results", results, *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return json.loads((results / "catalog.json").read_text())["parts"]
+    return benches.run("catalog", results, "--work", ROOT / "build" / "bench", *options)["parts"]
 
 
 def test_small_run(tmp_path):

@@ -1,23 +1,17 @@
 """The benchmarks of drawn maps, on little data: they run from end to end, and every server draws every map."""
 import csv
-import json
 import math
-import pathlib
 import random
 import subprocess
-import sys
 
+import benches
 from osgeo import ogr, osr
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 MERCATOR = 20037508.342789244
 
 
 def run(name, data, results, *options):
-    command = [sys.executable, ROOT / "benchmarks" / name / "run.py", "--data", data, "--results", results, *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return json.loads((results / f"{name}.json").read_text())["records"]
+    return benches.run(name, results, "--data", data, *options)["records"]
 
 
 def test_postgis(tmp_path, shared_folder):

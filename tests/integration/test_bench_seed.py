@@ -1,17 +1,11 @@
 """The benchmarks of seeding and ingest, on little data: they run from end to end, and every program does its part."""
-import json
-import subprocess
-import sys
-
+import benches
 import pytest
-from test_bench_drawing import ROOT, little_world
+from test_bench_drawing import little_world
 
 
 def run(name, data, results, *options):
-    command = [sys.executable, ROOT / "benchmarks" / name / "run.py", "--data", data, "--results", results, *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads((results / f"{name}.json").read_text())
+    return benches.run(name, results, "--data", data, *options)
 
 
 @pytest.fixture(scope="module")

@@ -294,6 +294,16 @@ def test_check_says_what_a_map_would_find_out(build, folder, modules_environment
     os.utime(folder / "a.qix", (1000000000, 1000000000))
     assert "mapcache index" in said()[1]
     (folder / "a.qix").unlink()
+    shapes, index = path.read_bytes(), (folder / "a.shx").read_bytes()
+    path.write_bytes(shapes[:-40])
+    status, text = said()
+    assert status == 2 and "1 shapes cannot be read" in text
+    path.write_bytes(shapes)
+    (folder / "a.shx").write_bytes(index[:-8])
+    status, text = said()
+    assert status == 2 and "the .shx ends before the .shp" in text
+    (folder / "a.shx").write_bytes(index)
+    assert said()[0] == 0
     (folder / "a.prj").unlink()
     status, text = said()
     assert status == 2 and ".prj" in text

@@ -2,7 +2,9 @@
 other seeders at the same file. What was told as stored is there, what was not is told, and the next run completes it."""
 import os
 import pathlib
+import re
 import resource
+import signal
 import sqlite3
 import subprocess
 import threading
@@ -138,6 +140,28 @@ def test_a_folder_that_goes_away_and_comes_back(tmp_path, kind):
         resumed = site.seed("-z", "0,5", "--checkpoint", str(site.place), "--resume")
         assert resumed.returncode == 0, resumed.stdout + resumed.stderr
     assert site.count() == tiles_to(5)
+
+
+@pytest.mark.parametrize("kind", ["product", "single"])
+def test_an_interrupt_ends_the_wait_for_another_writer(tmp_path, kind):
+    """Somebody else's transaction may last for a minute, or for ever."""
+    site = Site(tmp_path, kind)
+    assert site.seed("-z", "0,2").returncode == 0
+    other = sqlite3.connect(site.store / site.file, isolation_level=None)
+    other.execute("begin immediate")
+    seeder = site.start("-z", "0,6", "-f", "-n", "2", "--checkpoint", str(site.place))
+    caught = re.compile(r"^SigCgt:\s*([0-9a-f]+)$", re.M)
+    status = pathlib.Path(f"/proc/{seeder.pid}/status")
+    wait_until(lambda: int(caught.search(status.read_text())[1], 16) >> (signal.SIGINT - 1) & 1, "the seeder's handler")
+    time.sleep(0.5)  # where it has not come to its first wait by then, that is as good
+    seeder.send_signal(signal.SIGINT)
+    output = seeder.communicate(timeout=30)[0]
+    assert seeder.returncode >= 0, output
+    other.execute("rollback")
+    other.close()
+    resumed = site.seed("-z", "0,6", "-f", "--checkpoint", str(site.place), *(["--resume"] if site.place.exists() else []))
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    assert site.count() == tiles_to(6)
 
 
 @pytest.mark.parametrize("kind", ["product", "single", "mbtiles", "geopackage"])

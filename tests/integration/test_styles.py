@@ -423,6 +423,9 @@ def test_hatches_cover_their_share(studio, name, share):
 
 # ---- Seams ----
 
+TIMES = "<ogc:Mul><ogc:PropertyName>n</ogc:PropertyName><ogc:Literal>{}</ogc:Literal></ogc:Mul>"
+CLASSES = ('<ogc:Function name="Categorize"><ogc:PropertyName>n</ogc:PropertyName><ogc:Literal>{}</ogc:Literal><ogc:Literal>9</ogc:Literal>'
+           "<ogc:Literal>{}</ogc:Literal></ogc:Function>")
 SYMBOLS = {
     "hatch": pattern(mark("horline", 7.3, None, "#204080", width=1.7, more="<se:Rotation>27</se:Rotation>")),
     "slash": pattern(mark("x", 9, None, "#204080", width=1)),
@@ -441,6 +444,10 @@ SYMBOLS = {
     "characters": f"<se:PointSymbolizer>{mark('ttf://DejaVu Sans#0x2690', 31, '#e02040', '#000000', '<se:Rotation>11</se:Rotation>')}</se:PointSymbolizer>",
     "characters all over": pattern(mark("ttf://DejaVu Sans#0x2663", 12.5, "#208040")),
     "pins": f"<se:PointSymbolizer>{picture('pin.svg', '<se:Size>23</se:Size><se:Rotation>20</se:Rotation>')}</se:PointSymbolizer>",
+    "computed width": f"<se:LineSymbolizer><se:Stroke>{parameters(stroke_width=TIMES.format(5))}</se:Stroke></se:LineSymbolizer>",
+    "computed place": "<se:PolygonSymbolizer><se:Fill/><se:Displacement><se:DisplacementX>" + TIMES.format(9) + "</se:DisplacementX></se:Displacement></se:PolygonSymbolizer>",
+    "classes": f"<se:PointSymbolizer>{mark('square', CLASSES.format(20, 300), '#e02040')}</se:PointSymbolizer>",
+    "computed graphic": along(mark("circle", 5, "#e02040", "#000000", width=CLASSES.format(1, 70)), "<se:Gap>40</se:Gap>"),
     "shadow": f"<se:PolygonSymbolizer><se:Fill>{parameters(fill='#404040')}</se:Fill><se:Displacement><se:DisplacementX>5.3</se:DisplacementX><se:DisplacementY>-4.7</se:DisplacementY></se:Displacement></se:PolygonSymbolizer>",
 }
 

@@ -394,6 +394,11 @@ START_TEST(configurations_are_checked)
     ck_assert_int_eq(
         complaint_of("<cache name='c' type='sqlite3'><dbfile>/x</dbfile><hitstats>true</hitstats></cache>"),
         MC_REFUSED);
+    static const char *const taken[] = { "gpkg_contents", "GPKG_x", "sqlite_tiles", "rtree_tiles" };
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(complaint_of(apr_pstrcat(pool, "<cache name='c' type='geopackage'><dbfile>/x</dbfile><table>",
+                                                  taken[i], "</table></cache>", NULL)),
+                         MC_REFUSED);
 }
 END_TEST
 

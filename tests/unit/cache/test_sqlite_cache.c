@@ -442,7 +442,8 @@ complaints_of_use(int expected, mc_cache *cache, const char *tileset, const mc_g
 {
     static const mc_node node = { .name = "tileset" };
     int before = build->diagnostics->complaints->nelts;
-    mc_cache_used_by(cache, tileset, on, &node, build);
+    const mc_cache_use use = { .tileset = tileset, .grid = on };
+    mc_cache_used_by(cache, &use, &node, build);
     ck_assert_int_eq(build->diagnostics->complaints->nelts - before, expected);
 }
 
@@ -474,7 +475,17 @@ START_TEST(tilesets_that_share_an_mbtiles_file_are_named)
     complaints_of_use(0, cache, "one", &other, &build);
     complaints_of_use(1, cache, "three", &from_top, &build); /* other programs count rows from the south */
     complaints_of_use(1, cache, "four", &grid, &build);
+    const mc_cache_use dated = { .tileset = "dated", .grid = &world, .dimensions = true };
+    static const mc_node node = { .name = "tileset" };
+    int before = build.diagnostics->complaints->nelts;
+    mc_cache_used_by(cache, &dated, &node, &build); /* all dates in one file */
+    ck_assert_int_eq(build.diagnostics->complaints->nelts, before + 1);
+    mc_cache_used_by(cache_of("<cache name='c' type='mbtiles'><dbfile>/x/{tileset}{dim}</dbfile></cache>"), &dated,
+                     &node, &build);
+    ck_assert_int_eq(build.diagnostics->complaints->nelts, before + 1);
     cache = store("sqlite3", "");
+    mc_cache_used_by(cache, &dated, &node, &build);
+    ck_assert_int_eq(build.diagnostics->complaints->nelts, before + 1);
     complaints_of_use(0, cache, "one", &world, &build);
     complaints_of_use(0, cache, "two", &other, &build);
     finish();

@@ -46,6 +46,16 @@ START_TEST(comparisons)
     ck_assert(!matches("<PropertyIsLessThan>" A B "</PropertyIsLessThan>", "9a", "10a"));
     ck_assert(matches("<PropertyIsGreaterThanOrEqualTo>" A B "</PropertyIsGreaterThanOrEqualTo>", "-1e3", "-1000"));
     ck_assert(matches("<PropertyIsNotEqualTo>" A B "</PropertyIsNotEqualTo>", "1", "2"));
+    /* moments, as styles and as PostgreSQL write them */
+    const char *since =
+        "<PropertyIsGreaterThanOrEqualTo>" A LITERAL("2026-11-22T00:00:00Z") "</PropertyIsGreaterThanOrEqualTo>";
+    ck_assert(matches(since, "2026-11-22 08:30:00+00", ""));
+    ck_assert(matches(since, "2026-11-22 01:00:00+01", ""));
+    ck_assert(!matches(since, "2026-11-22 00:59:59.9+01:00", ""));
+    ck_assert(matches(since, "2026-11-21 20:30:00-0330", "") && matches(since, "2026-11-22", ""));
+    ck_assert(!matches(since, "2026-11-21", "") && !matches(since, "2026-11-22 25:00", ""));
+    ck_assert(matches("<PropertyIsEqualTo>" A LITERAL("2026-11-22T00:30:00Z") "</PropertyIsEqualTo>",
+                      "2026-11-22 00:30:00+00", ""));
     const char *between = "<PropertyIsBetween>" A "<LowerBoundary>" LITERAL("1") "</LowerBoundary><UpperBoundary>" B
                                                                                  "</UpperBoundary></PropertyIsBetween>";
     ck_assert(matches(between, "1", "3"));
