@@ -50,7 +50,7 @@ typedef struct sqlite_cache {
     /* An error where the file says that its tiles of a level lie elsewhere; NULL: it does not tell. */
     mc_error *(*check_level)(mc_handle *handle, const struct sqlite_cache *cache, const mc_tile_key *key,
                              apr_pool_t *pool);
-    _Atomic uint64_t checked; /* file, grid and level that were so last, as a hash */
+    _Atomic uint64_t checked[64]; /* files, grids and levels that it passed, as hashes, each where its hash says */
     mc_error *(*put_tile)(mc_handle *handle, struct sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool);
     /* NULL: by `remove`. */
     mc_error *(*remove_tile)(mc_handle *handle, const struct sqlite_cache *cache, const mc_tile_key *key,

@@ -212,10 +212,11 @@ check_level(sqlite_cache *cache, mc_handle *handle, const place *at, const mc_ti
         return MC_OK;
     uint64_t seed = at->stamp.inode ^ (uint64_t)key->z << 56 ^ (uint64_t)(uintptr_t)key->grid;
     uint64_t level = mc_hash64(at->path, strlen(at->path), seed);
-    if (atomic_load_explicit(&cache->checked, memory_order_relaxed) == level)
+    _Atomic uint64_t *known = &cache->checked[level % (sizeof(cache->checked) / sizeof(cache->checked[0]))];
+    if (atomic_load_explicit(known, memory_order_relaxed) == level)
         return MC_OK;
     MC_TRY(cache->check_level(handle, cache, key, pool));
-    atomic_store_explicit(&cache->checked, level, memory_order_relaxed);
+    atomic_store_explicit(known, level, memory_order_relaxed);
     return MC_OK;
 }
 

@@ -23,9 +23,10 @@ mc_vector_info_formats(apr_pool_t *pool)
     return formats;
 }
 
-/* The last features that were found, in a ring: each with a pool that its successor takes over. */
+/* The last features that were found, in a ring: each with a pool that its successor takes over. They are written when
+ * all have come: of a hundred thousand points under one pixel few are left. */
 typedef struct kept {
-    const char *text;
+    mc_feature feature;
     apr_pool_t *pool;
 } kept;
 
@@ -61,6 +62,34 @@ is_drawn(finding *f, const mc_feature *feature)
     return false;
 }
 
+static mc_geometry *
+copy_of(const mc_geometry *geometry, apr_pool_t *pool)
+{
+    mc_geometry *made = apr_pmemdup(pool, geometry, sizeof(*made));
+    for (int kind = 0; kind < 3; kind++) {
+        mc_shape *shape = &made->shapes[kind];
+        if (shape->part_count == 0 || shape->point_count > MC_INFO_POINTS_MAX) /* only that is asked of it */
+            continue;
+        shape->points = apr_pmemdup(pool, shape->points, sizeof(*shape->points) * (size_t)shape->point_count);
+        shape->ends = apr_pmemdup(pool, shape->ends, sizeof(*shape->ends) * (size_t)shape->part_count);
+    }
+    return made;
+}
+
+/* The feature, with what clients may see of its values. */
+static void
+keep(kept *slot, const finding *f, const mc_feature *feature)
+{
+    apr_pool_clear(slot->pool);
+    slot->feature = *feature;
+    const char **values = apr_palloc(slot->pool, sizeof(*values) * (size_t)(f->layer.field_count + 1));
+    for (int i = 0; i < f->layer.field_count; i++)
+        values[i] = apr_pstrdup(slot->pool, feature->values[f->style->attribute_count + i]);
+    slot->feature.values = values;
+    slot->feature.map = apr_pmemdup(slot->pool, feature->map, sizeof(*feature->map));
+    slot->feature.geometry = f->how->with_geometry ? copy_of(feature->geometry, slot->pool) : NULL;
+}
+
 static mc_error *
 take(void *baton, const mc_feature *feature, mc_ctx *ctx)
 {
@@ -71,11 +100,7 @@ take(void *baton, const mc_feature *feature, mc_ctx *ctx)
     apr_pool_clear(f->scratch);
     if (!is_drawn(f, feature))
         return MC_OK;
-    mc_feature shown = *feature;
-    shown.values += f->style->attribute_count;
-    kept *slot = &f->ring[f->found++ % f->most];
-    apr_pool_clear(slot->pool);
-    slot->text = f->how->feature(&f->layer, &shown, slot->pool);
+    keep(&f->ring[f->found++ % f->most], f, feature);
     return MC_OK;
 }
 
@@ -150,7 +175,8 @@ write_found(mc_buf *out, int *written, const finding *f, apr_pool_t *pool)
 {
     int count = f->found < f->most ? f->found : f->most;
     for (int i = 0; i < count; i++) {
-        const char *text = f->ring[(f->found - 1 - i) % f->most].text;
+        const kept *slot = &f->ring[(f->found - 1 - i) % f->most];
+        const char *text = f->how->feature(&f->layer, &slot->feature, slot->pool);
         if (out->size + strlen(text) + strlen(f->how->end) + 1 > MOST_BYTES)
             break;
         if (*written > 0)

@@ -5,6 +5,8 @@
 #include "feature/projection.h"
 #include "source/vector.h"
 
+enum { MC_INFO_POINTS_MAX = 20000 /* vertices of a geometry that is written */ };
+
 /* A layer that is asked. */
 typedef struct mc_info_layer {
     const char *name;
@@ -19,6 +21,7 @@ typedef struct mc_info_layer {
 typedef struct mc_info_writer {
     const char *mime;
     const char *begin, *between, *end;
+    bool with_geometry;
     const char *(*feature)(const mc_info_layer *layer, const mc_feature *feature, apr_pool_t *pool);
 } mc_info_writer;
 

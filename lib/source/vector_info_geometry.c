@@ -7,7 +7,7 @@
 #include "feature/hit.h"
 #include "source/vector_info.h"
 
-enum { MOST_POINTS = 20000, POINT_BYTES = 48 };
+enum { POINT_BYTES = 48 };
 
 #define FARTHEST 1e6 /* degrees: more is no place, but what a transformation made of one that it does not know */
 
@@ -172,7 +172,7 @@ mc_info_geojson(const mc_info_layer *layer, const mc_feature *feature, apr_pool_
     apr_array_header_t *parts = apr_array_make(pool, 3, sizeof(const char *));
     for (int kind = 0; kind < 3; kind++) {
         const mc_shape *shape = &feature->geometry->shapes[kind];
-        if (shape->point_count > MOST_POINTS || layer->no_geometry)
+        if (shape->point_count > MC_INFO_POINTS_MAX || layer->no_geometry)
             return "null";
         if (shape->part_count == 0)
             continue;

@@ -148,13 +148,13 @@ write_gml(const mc_info_layer *layer, const mc_feature *feature, apr_pool_t *poo
 }
 
 const mc_info_writer mc_info_writers[] = {
-    { "text/plain", "", "", "", write_plain },
-    { "application/json", "{\"type\":\"FeatureCollection\",\"features\":[", ",", "]}\n", write_json },
+    { "text/plain", "", "", "", false, write_plain },
+    { "application/json", "{\"type\":\"FeatureCollection\",\"features\":[", ",", "]}\n", true, write_json },
     { "text/html", "<!DOCTYPE html><html><head><meta charset=\"utf-8\"><title>Features</title></head><body>\n", "",
-      "</body></html>\n", write_html },
+      "</body></html>\n", false, write_html },
     { "application/vnd.ogc.gml",
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<mc:FeatureCollection xmlns:mc=\"urn:x-mapcache:features\" "
       "xmlns:gml=\"http://www.opengis.net/gml\"><gml:boundedBy><gml:null>unknown</gml:null></gml:boundedBy>\n",
-      "", "</mc:FeatureCollection>\n", write_gml },
-    { NULL, NULL, NULL, NULL, NULL },
+      "", "</mc:FeatureCollection>\n", false, write_gml },
+    { NULL, NULL, NULL, NULL, false, NULL },
 };
