@@ -91,8 +91,7 @@ static bool
 parse_extent(detail *d, const char *text)
 {
     double n[4];
-    int found;
-    if (!mc_parse_doubles(n, 4, &found, text, ",") || found != 4)
+    if (!mc_seed_parse_corners(n, text, d->pool))
         return false;
     int left = n[0] < n[2] ? 0 : 2, lower = n[1] < n[3] ? 1 : 3;
     d->area.extent = (mc_extent){ n[left], n[lower], n[2 - left], n[4 - lower] };

@@ -26,6 +26,13 @@ owner(apr_pool_t *pool)
     return apr_pstrcat(pool, user == NULL ? "?" : user->pw_name, "@", host, NULL);
 }
 
+/* The last level that the area is for. */
+static int
+finest_of(const mc_job_wish *wish, const mc_grid *grid)
+{
+    return wish->has_zoom && wish->maxzoom < grid->level_count ? wish->maxzoom : grid->level_count - 1;
+}
+
 /* The geometry of the features as GeoJSON: workers on other hosts need not have the source. */
 static mc_error *
 read_ogr(jobs_cli *cli, const mc_grid *grid)
@@ -37,7 +44,7 @@ read_ogr(jobs_cli *cli, const mc_grid *grid)
     mc_extent bounds;
     wanted.srs = wish->area_srs;
     wanted.shape = &shape;
-    MC_TRY(mc_ogr_area_read(&region, &wanted, grid, grid->level_count - 1, cli->pool));
+    MC_TRY(mc_ogr_area_read(&region, &wanted, grid, finest_of(wish, grid), cli->pool));
     if (region != NULL)
         MC_TRY(mc_seed_shape_cut(&wish->area, &bounds, shape, NULL, cli->pool));
     if (wish->area == NULL)
@@ -57,7 +64,7 @@ read_file(jobs_cli *cli, const mc_grid *grid)
     mc_seed_region *region;
     MC_TRY(mc_seed_area_text(&wish->area, cli->options.area, cli->pool));
     MC_TRY(mc_seed_area_parse(&region, wish->area, strlen(wish->area), cli->options.area, wish->area_srs, grid,
-                              grid->level_count - 1, cli->pool));
+                              finest_of(wish, grid), cli->pool));
     if (region == NULL)
         return mc_error_create(cli->pool, MC_ERR_CORRUPT, "%s has no polygon, line or point", cli->options.area);
     if (wish->area_srs == NULL)

@@ -27,6 +27,9 @@ enum {
     ORDER
 };
 
+/* Seconds: a century, which the database's dates bear. */
+#define OLDEST INT64_C(3155760000)
+
 /* Which commands have an option. */
 enum { ENQUEUE = 1, WORK = 2, LIST = 4, SHOW = 8, WATCH = 16, CHANGE = 32, PRUNE = 64, EVERY = 127 };
 
@@ -208,7 +211,7 @@ set_number(jobs_options *options, int letter, const char *text)
     case LIMIT:
         return mc_parse_int(&options->limit, text, 1, MC_JOBS_LISTED_MAX);
     case AGE:
-        if (!mc_parse_int64(&age, text, 0, (int64_t)1 << 40))
+        if (!mc_parse_int64(&age, text, 0, OLDEST))
             return false;
         options->older = age;
         return true;
@@ -227,7 +230,7 @@ set_value(jobs_options *options, int letter, const char *text, apr_pool_t *pool)
         wish->has_zoom = true;
         return mc_seed_parse_zooms(&wish->minzoom, &wish->maxzoom, text, pool);
     case 'e':
-        return wish->has_extent = mc_seed_parse_extent(&wish->extent, text);
+        return wish->has_extent = mc_seed_parse_extent(&wish->extent, text, pool);
     case 'm':
         return mc_job_mode_parse(&wish->mode, text);
     case 'o':

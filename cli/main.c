@@ -87,6 +87,10 @@ main(int argc, const char *const *argv)
         return 1;
     apr_initialize();
     int status = run(argc, argv);
+    if (fflush(stdout) != 0 || ferror(stdout)) { /* a full disk: what is read there would not be whole */
+        fputs("mapcache: standard output cannot be written\n", stderr);
+        status = status == 0 ? 1 : status;
+    }
     apr_terminate();
     return status;
 }

@@ -83,7 +83,7 @@ make_plan(run *run)
                                 .processes = options->processes,
                                 .thread_delay = options->thread_delay,
                                 .retries = options->retries,
-                                .rate = (double)options->rate / (run->setup.area.columns * run->setup.area.rows),
+                                .rate = options->rate / (run->setup.area.columns * run->setup.area.rows),
                                 .backoff = !options->no_backoff,
                                 .log = &run->log,
                                 .process_open = open_process,

@@ -3,11 +3,13 @@
 
 #include <apr_strings.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -90,17 +92,42 @@ read_lines(mc_seed_checkpoint *checkpoint, uint64_t *plan, const mc_seed_area *a
     return ended;
 }
 
+/* A lock of the process: worker processes that outlive it for a moment do not have it. Where files cannot be locked
+ * nobody is kept out. */
+static bool
+lock(FILE *file)
+{
+    struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    return fcntl(fileno(file), F_SETLK, &all) == 0 || (errno != EAGAIN && errno != EACCES);
+}
+
+/* Opens the file and locks it; who had it may just have put another one in its place. */
+static const char *
+hold_file(mc_seed_checkpoint *checkpoint)
+{
+    struct stat held, there;
+    const char *path = checkpoint->path;
+    while ((checkpoint->held = fopen(path, "r+e")) != NULL) {
+        if (!lock(checkpoint->held))
+            return apr_psprintf(checkpoint->pool, "another run is at the place that %s keeps", path);
+        if (fstat(fileno(checkpoint->held), &held) == 0 && stat(path, &there) == 0 && held.st_ino == there.st_ino &&
+            held.st_dev == there.st_dev)
+            return NULL;
+        fclose(checkpoint->held);
+    }
+    return errno == ENOENT ? NULL : apr_psprintf(checkpoint->pool, "%s cannot be used: %s", path, strerror(errno));
+}
+
 static const char *
 read_file(mc_seed_checkpoint *checkpoint, const mc_seed_area *area, bool resume)
 {
     const char *path = checkpoint->path;
     apr_pool_t *pool = checkpoint->pool;
-    FILE *in = fopen(path, "r");
-    if (in == NULL)
-        return errno == ENOENT ? NULL : apr_psprintf(pool, "%s cannot be read: %s", path, strerror(errno));
     uint64_t found = 0;
-    bool whole = resume && read_lines(checkpoint, &found, area, in);
-    fclose(in);
+    const char *problem = hold_file(checkpoint);
+    if (problem != NULL || checkpoint->held == NULL)
+        return problem;
+    bool whole = resume && read_lines(checkpoint, &found, area, checkpoint->held);
     if (!resume)
         return apr_psprintf(pool,
                             "%s is the place of a run that has not ended: --resume goes on there, removing the file"
@@ -140,21 +167,24 @@ write_lines(const mc_seed_checkpoint *checkpoint, FILE *out)
 
 /* The old file stays until the new one is whole. */
 static bool
-replace_file(const mc_seed_checkpoint *checkpoint)
+replace_file(mc_seed_checkpoint *checkpoint)
 {
     char temporary[PATH_MAX];
     if (snprintf(temporary, sizeof(temporary), "%s.new", checkpoint->path) >= (int)sizeof(temporary)) {
         errno = ENAMETOOLONG;
         return false;
     }
-    FILE *out = fopen(temporary, "w");
-    bool written = out != NULL && write_lines(checkpoint, out);
+    FILE *out = fopen(temporary, "ae"); /* not emptied before it is ours */
+    bool written = out != NULL && lock(out) && ftruncate(fileno(out), 0) == 0 && write_lines(checkpoint, out) &&
+                   rename(temporary, checkpoint->path) == 0;
     int reason = errno;
-    if (out != NULL && fclose(out) != 0)
-        written = false;
-    else
-        errno = reason;
-    return written && rename(temporary, checkpoint->path) == 0;
+    FILE *old = written ? checkpoint->held : out;
+    if (written)
+        checkpoint->held = out;
+    if (old != NULL)
+        fclose(old);
+    errno = reason;
+    return written;
 }
 
 /* A failure is told once, until it has been written again. */
@@ -222,4 +252,5 @@ mc_seed_checkpoint_close(mc_seed_checkpoint *checkpoint, bool finished)
         write_file(checkpoint);
     else if (remove(checkpoint->path) != 0 && errno != ENOENT)
         fprintf(stderr, "the checkpoint %s cannot be removed: %s\n", checkpoint->path, strerror(errno));
+    fclose(checkpoint->held);
 }

@@ -7,6 +7,7 @@
 #define MC_CLI_SEED_CHECKPOINT_H
 
 #include <apr_hash.h>
+#include <stdio.h>
 
 #include "mapcache/seed.h"
 
@@ -27,12 +28,13 @@ typedef struct mc_seed_checkpoint {
     apr_hash_t *failures;       /* those that have failed and not succeeded since: keys are mc_seed_place */
     apr_time_t written;
     bool unwritten; /* the last time that was tried: it has been told */
+    FILE *held;     /* the file that stands there, locked: no other run works by it */
 } mc_seed_checkpoint;
 
 /*
  * Reads the file if `resume` is wanted and there is one, and writes it. `area`: where the run's metatiles lie. NULL, or
- * what is wrong: there is a file but it is not to be resumed, it is another plan's, it is damaged, or cannot be
- * written.
+ * what is wrong: there is a file but it is not to be resumed, it is another plan's or another run's, it is damaged, or
+ * cannot be written.
  */
 const char *mc_seed_checkpoint_open(mc_seed_checkpoint *checkpoint, const char *path, uint64_t plan,
                                     const mc_seed_area *area, bool resume, apr_pool_t *pool);

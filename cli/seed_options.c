@@ -103,15 +103,6 @@ mc_seed_usage(const char *program, const char *message)
     }
 }
 
-/* Whole numbers with a comma between. */
-static bool
-parse_pair(int *first, int *second, const char *text, int min, int max, apr_pool_t *pool)
-{
-    const char *comma = strchr(text, ',');
-    return comma != NULL && mc_parse_int(first, apr_pstrmemdup(pool, text, (size_t)(comma - text)), min, max) &&
-           mc_parse_int(second, comma + 1, min, max);
-}
-
 static bool
 parse_mode(mc_seed_mode *mode, const char *text)
 {
@@ -206,13 +197,13 @@ set_value(mc_seed_options *options, int letter, const char *text, apr_pool_t *po
         options->has_zoom = true;
         return mc_seed_parse_zooms(&options->minzoom, &options->maxzoom, text, pool);
     case 'e':
-        return options->has_extent = mc_seed_parse_extent(&options->extent, text);
+        return options->has_extent = mc_seed_parse_extent(&options->extent, text, pool);
     case 'm':
         return parse_mode(&options->mode, text);
     case 'o':
         return mc_seed_parse_age(&options->older, text, pool);
     case 'M':
-        return parse_pair(&options->metatile_columns, &options->metatile_rows, text, 1, 64, pool);
+        return mc_seed_parse_pair(&options->metatile_columns, &options->metatile_rows, text, 1, 64, pool);
     case 'i':
     case ORDER:
         return parse_order(options, text);
@@ -226,7 +217,7 @@ set_value(mc_seed_options *options, int letter, const char *text, apr_pool_t *po
     case 'H':
         return mc_seed_parse_assignment(options->headers, text, pool);
     case RATE_LIMIT:
-        return mc_parse_int(&options->rate, text, 1, 1000000000);
+        return mc_parse_double(&options->rate, text) && options->rate >= 1e-3 && options->rate <= 1e9;
     case RETRIES:
         return mc_parse_int(&options->retries, text, 0, 100);
     case THREAD_DELAY:

@@ -26,7 +26,7 @@ typedef struct mc_seed_options {
     int workers;
     bool processes;
     double percent;
-    int rate; /* tiles per second; 0: no limit */
+    double rate; /* tiles per second; 0: no limit */
     double thread_delay;
     int retries;
     apr_table_t *dimensions, *headers;

@@ -58,7 +58,7 @@ choose_target(mc_seed_setup *setup)
     task->target_link = mc_tileset_link(task->target, task->link->grid->name);
     if (task->target_link == NULL)
         return mc_tileset_lacks_grid(task->target, task->link->grid->name, setup->pool);
-    if (task->target->dimension_count != setup->tileset->dimension_count)
+    if (!mc_tileset_same_dimensions(task->target, setup->tileset))
         return apr_psprintf(setup->pool, "tilesets \"%s\" and \"%s\" have different dimensions", setup->tileset->name,
                             task->target->name);
     return NULL;

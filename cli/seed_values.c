@@ -9,20 +9,44 @@
 #include "base/text.h"
 #include "mapcache/server.h"
 
-bool
-mc_seed_parse_zooms(int *first, int *last, const char *text, apr_pool_t *pool)
+/* Without the blanks before numbers, which extents have in the documents that they are copied from. */
+static const char *
+unblanked(const char *text, apr_pool_t *pool)
 {
-    const char *comma = strchr(text, ',');
-    return comma != NULL && mc_parse_int(first, apr_pstrmemdup(pool, text, (size_t)(comma - text)), 0, 1000) &&
-           mc_parse_int(last, comma + 1, *first, 1000);
+    char *plain = apr_palloc(pool, strlen(text) + 1), *end = plain;
+    for (const char *at = text; *at != '\0'; at++)
+        if (*at != ' ' || (end > plain && end[-1] != ','))
+            *end++ = *at;
+    *end = '\0';
+    return plain;
 }
 
 bool
-mc_seed_parse_extent(mc_extent *extent, const char *text)
+mc_seed_parse_pair(int *first, int *second, const char *text, int min, int max, apr_pool_t *pool)
+{
+    const char *plain = unblanked(text, pool), *comma = strchr(plain, ',');
+    return comma != NULL && mc_parse_int(first, apr_pstrmemdup(pool, plain, (size_t)(comma - plain)), min, max) &&
+           mc_parse_int(second, comma + 1, min, max);
+}
+
+bool
+mc_seed_parse_zooms(int *first, int *last, const char *text, apr_pool_t *pool)
+{
+    return mc_seed_parse_pair(first, last, text, 0, 1000, pool) && *first <= *last;
+}
+
+bool
+mc_seed_parse_corners(double numbers[4], const char *text, apr_pool_t *pool)
+{
+    int found;
+    return mc_parse_doubles(numbers, 4, &found, unblanked(text, pool), ",") && found == 4;
+}
+
+bool
+mc_seed_parse_extent(mc_extent *extent, const char *text, apr_pool_t *pool)
 {
     double numbers[4];
-    int found;
-    if (!mc_parse_doubles(numbers, 4, &found, text, ",") || found != 4)
+    if (!mc_seed_parse_corners(numbers, text, pool))
         return false;
     *extent = (mc_extent){ numbers[0], numbers[1], numbers[2], numbers[3] };
     return mc_extent_valid(extent);

@@ -6,11 +6,18 @@
 
 #include "mapcache/tileset.h"
 
-/* All are false where the text cannot be used. "MIN,MAX" */
+/* All are false where the text cannot be used. Blanks may stand before numbers. Two whole numbers from `min` to `max`:
+ * "A,B" */
+bool mc_seed_parse_pair(int *first, int *second, const char *text, int min, int max, apr_pool_t *pool);
+
+/* "MIN,MAX" */
 bool mc_seed_parse_zooms(int *first, int *last, const char *text, apr_pool_t *pool);
 
+/* "X,Y,X,Y": two corners, any two */
+bool mc_seed_parse_corners(double numbers[4], const char *text, apr_pool_t *pool);
+
 /* "MINX,MINY,MAXX,MAXY" */
-bool mc_seed_parse_extent(mc_extent *extent, const char *text);
+bool mc_seed_parse_extent(mc_extent *extent, const char *text, apr_pool_t *pool);
 
 /* "now", a local time "YYYY/MM/DD hh:mm", or how long ago: "90s", "30m", "12h", "7d". */
 bool mc_seed_parse_age(apr_time_t *older, const char *text, apr_pool_t *pool);

@@ -101,6 +101,10 @@ mc_metatile mc_tileset_metatile(const mc_tileset *tileset, const mc_grid *grid, 
 mc_grid_link *mc_tileset_link(const mc_tileset *tileset, const char *grid_name);      /* NULL name: the first */
 int mc_tileset_dimension(const mc_tileset *tileset, const char *name, bool any_case); /* index or -1 */
 
+/* Whether both have dimensions of the same names in the same order, so that values of one mean the same for the other.
+ */
+bool mc_tileset_same_dimensions(const mc_tileset *tileset, const mc_tileset *other);
+
 /* Default values of all dimensions, in configuration order. */
 const char **mc_tileset_defaults(const mc_tileset *tileset, apr_pool_t *pool);
 

@@ -54,7 +54,7 @@ check_target(const mc_tileset *tileset, const mc_grid_link *link, const mc_job_w
     MC_TRY(find_tileset(&target, "target", wish->target, config, pool));
     if (mc_tileset_link(target, link->grid->name) == NULL)
         return refuse("target", pool, "%s", mc_tileset_lacks_grid(target, link->grid->name, pool));
-    if (target->dimension_count != tileset->dimension_count)
+    if (!mc_tileset_same_dimensions(target, tileset))
         return refuse("target", pool, "tilesets \"%s\" and \"%s\" have different dimensions", tileset->name,
                       target->name);
     return MC_OK;
@@ -325,7 +325,7 @@ mc_job_task(mc_seed_task *task, mc_seed_area *area, const mc_job *job, const mc_
     MC_TRY(find_link(&tileset, &link, job->tileset, job, config, pool));
     if (job->mode == MC_JOB_TRANSFER) {
         MC_TRY(find_link(&target, &target_link, job->target, job, config, pool));
-        if (target->dimension_count != tileset->dimension_count)
+        if (!mc_tileset_same_dimensions(target, tileset))
             return cannot(job, pool, "the tilesets have different dimensions here");
     } else if (job->mode != MC_JOB_DELETE && tileset->source == NULL) {
         return cannot(job, pool, "the tileset has no source here");

@@ -409,8 +409,11 @@ guess(const frontier *f, double growth)
     double within = f->all == 0 ? 0 : f->all / (f->all + f->none);
     for (size_t i = 0; i < f->count; i++)
         size += (double)size_of(&f->blocks[i]) / (double)f->count;
-    for (; size > 1.5; size /= 2, crossed *= growth)
-        found += crossed * (2 - growth) * within * size / 2;
+    while (size > 1.5) {
+        size /= 2;
+        found += crossed * (2 - growth) * within * size;
+        crossed *= growth;
+    }
     return found + (takes(f->area, SOME) ? crossed : 0);
 }
 

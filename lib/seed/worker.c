@@ -15,8 +15,9 @@
 #include "base/workers.h"
 #include "seed/crew_private.h"
 
-/* What has begun when nothing more is wanted is given so long to end by itself. */
-static const apr_interval_time_t GRACE = APR_USEC_PER_SEC;
+/* What has begun when nothing more is wanted is given so long to end by itself; and so long until what has been drawn
+ * is stored, for which a worker may have to wait for others. */
+static const apr_interval_time_t GRACE = APR_USEC_PER_SEC, GRACE_OF_COMMITS = APR_USEC_PER_SEC * 9 / 5;
 
 bool
 mc_seed_read_record(int fd, void *record, size_t size)
@@ -89,6 +90,12 @@ given_up(void *baton)
     return recalled(baton, GRACE);
 }
 
+static bool
+commit_given_up(void *baton)
+{
+    return recalled(baton, GRACE_OF_COMMITS);
+}
+
 static void
 pause_idly(worker *me, apr_interval_time_t microseconds)
 {
@@ -127,11 +134,15 @@ settle(worker *me)
 {
     if (me->count == 0)
         return true;
+    me->ctx.abandoned = commit_given_up;
     mc_error *error = mc_cache_writes_flush(&me->ctx);
-    bool heard = true;
+    me->ctx.abandoned = given_up;
+    bool heard = true, unwanted = error != MC_OK && commit_given_up(me);
     mc_seed_parts_take(me->waiting[me->count - 1].seconds, me->ctx.trace);
     for (int i = 0; i < me->count && heard; i++) {
-        if (error != MC_OK && me->waiting[i].outcome == MC_SEED_DONE)
+        if (unwanted && me->waiting[i].outcome == MC_SEED_DONE)
+            me->waiting[i].number = MC_SEED_GIVEN_UP;
+        else if (error != MC_OK && me->waiting[i].outcome == MC_SEED_DONE)
             fail(&me->waiting[i], error, me->ctx.pool);
         heard = mc_seed_write_record(me->crew->results[1], &me->waiting[i], sizeof(me->waiting[i]));
     }

@@ -30,6 +30,15 @@ mc_tileset_dimension(const mc_tileset *tileset, const char *name, bool any_case)
     return -1;
 }
 
+bool
+mc_tileset_same_dimensions(const mc_tileset *tileset, const mc_tileset *other)
+{
+    bool same = tileset->dimension_count == other->dimension_count;
+    for (int i = 0; i < tileset->dimension_count && same; i++)
+        same = strcasecmp(tileset->dimensions[i]->name, other->dimensions[i]->name) == 0;
+    return same;
+}
+
 const char **
 mc_tileset_defaults(const mc_tileset *tileset, apr_pool_t *pool)
 {

@@ -76,13 +76,21 @@ def test_a_worker_that_gets_no_threads_gives_back_what_it_leased(tmp_path, datab
     job = queue.enqueue("-z", "0,2")
     said = tmp_path / "said"
     with open(said, "wb") as errors:
-        worker = subprocess.Popen(["prlimit", "--as=3000000000", PROGRAM, "jobs", "work", "-c", str(queue.config), "-n", "1000"],
+        worker = subprocess.Popen(["prlimit", "--as=3000000000", "--stack=8388608", PROGRAM, "jobs", "work", "-c", str(queue.config), "-n", "1000"],
                                   stdout=subprocess.DEVNULL, stderr=errors)
     wait_until(lambda: worker.poll() is not None or said.read_text().count("cannot start a thread") >= 2, "it has tried twice")
     worker.terminate()
     assert worker.wait(timeout=60) == 0, said.read_text()
     assert queue.job(job)["state"] == "open" and {unit["state"] for unit in queue.units(job)} == {"returned"}
     assert last_line(queue.worker("--drain"))["done"] == queue.job(job)["metatiles"]
+
+
+def test_values_that_a_dimension_does_not_have_are_refused(tmp_path, database):
+    queue = Queue(tmp_path / "dimension", database, more="""<dimensions><dimension type="values" name="time" default="a"><value>a</value>
+      <value>b</value></dimension></dimensions>""")
+    for value, status in ("c", 1), ("b", 0):
+        result = queue.run("enqueue", "-t", "world", "-z", "0,0", "-D", f"time={value}", check=False)
+        assert result.returncode == status and ('has no value "c"' in result.stderr) == (status == 1), result.stderr
 
 
 def test_an_interrupt_gives_back_what_is_leased(tmp_path, database, origin):

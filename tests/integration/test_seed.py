@@ -64,13 +64,14 @@ def site(tmp_path):
 @pytest.mark.parametrize("options", [
     "-z 0,4", "-z 3,3", "-z 2,5 -e " + QUARTER, "-z 4,6 -e 1000000,5000000,1200000,5300000", "-z 0,4 -n 3",
     "-z 0,3 -i scanline -M 3,2", "-g WGS84 -z 0,4 -e -10,35,30,60", "-g WGS84 -z 0,3 -M 1,1",
-    "-g from-upper-left", "-g from-upper-left -M 5,3 -z 1,3",
+    "-g from-upper-left", "-g from-upper-left -M 5,3 -z 1,3", "-z 0,_2 -e 0,_0,_10,_10 -M 2,_2 --rate-limit 1000.5",
 ])
 def test_makes_the_tiles_that_mapcache_makes(tmp_path, options):
     ours, peer = Site(tmp_path, "ours"), Site(tmp_path, "peer")
-    result = ours.seed(*options.split())
+    words = [word.replace("_", " ") for word in options.split()]
+    result = ours.seed(*words)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert peer.seed(*options.split(), program=PEER).returncode == 0
+    assert peer.seed(*words, program=PEER).returncode == 0
     assert peer.tiles() and ours.tiles() == peer.tiles()
 
 
@@ -118,6 +119,19 @@ def test_transfer(site):
     assert site.tiles("copy") == site.tiles()
 
 
+def test_a_transfer_does_not_mix_up_dimensions(site):
+    """Values are told by their order: those of another order would be stored under wrong names."""
+    def dimensions(*names):
+        return "<dimensions>" + "".join(f'<dimension type="regex" name="{name}" default="1"><regex>.*</regex></dimension>' for name in names) + "</dimensions>"
+    text = site.config.read_text().replace("<metatile>4 4</metatile>", "<metatile>4 4</metatile>" + dimensions("time", "depth"))
+    for names, status in (("depth", "time"), 1), (("time", "height"), 1), (("time", "depth"), 0):
+        site.config.write_text(text.replace("<format>PNG</format></tileset>", f"<format>PNG</format>{dimensions(*names)}</tileset>"))
+        assert site.seed("-z", "0,0", "-D", "time=2", "-D", "depth=3").returncode == 0
+        result = site.seed("-m", "transfer", "-x", "copy", "-z", "0,0", "-D", "time=2", "-D", "depth=3")
+        assert result.returncode == status and ("different dimensions" in result.stdout) == (status == 1), result.stdout
+        assert len(site.tiles("copy")) == (status == 0)
+
+
 def test_failures_abort_are_listed_and_can_be_tried_again(site):
     failed = site.folder / "failed"
     result = site.seed("-z", "0,3", "-L", str(failed), tileset="broken")
@@ -139,7 +153,7 @@ def test_failures_abort_are_listed_and_can_be_tried_again(site):
 
 @pytest.mark.parametrize("options", [
     [], ["-c", "x"], ["-z", "5,3"], ["-z", "x"], ["-e", "3,0,1,1"], ["-e", "0,0,nan,1"], ["-n", "0"], ["-n", "2", "-p", "2"],
-    ["-P", "101"], ["-m", "transfer"], ["-m", "other"], ["-g", "none"], ["-x"], ["--nonsense"], ["-M", "0,1"],
+    ["-P", "101"], ["-m", "transfer"], ["-m", "other"], ["-g", "none"], ["-x"], ["--nonsense"], ["-M", "0,1"], ["-z", "0,1 2"], ["-e", "0 0,1,2,3"],
     ["-D", "nodim"], ["-d", "some.shp"], ["-o", "yesterday"], ["leftover"], ["--rate-limit", "0"], ["-C", "none"],
 ])
 def test_wrong_options_end_with_1_and_the_list(site, options):
@@ -184,6 +198,15 @@ def test_an_interrupt_ends_it_with_a_summary(site, workers):
     assert process.returncode == 0
     assert "SIGINT received, waiting for threads to finish" in errors
     assert int(SUMMARY.search(said.read_text()).group(3)) == len(site.tiles())
+
+
+@pytest.mark.parametrize("words", ["seed -c CONFIG -t world -z 0,3 --dry-run --json", "seed -c CONFIG -t world -z 0,0 --json", "keys",
+                                   "detail -c CONFIG -t world -g WGS84", "version"])
+def test_output_that_cannot_be_written_is_a_failure(site, words):
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([str(BUILD / "bin" / "mapcache"), *words.replace("CONFIG", str(site.config)).split()], stdout=full,
+                                stderr=subprocess.PIPE, text=True, timeout=60)
+    assert result.returncode == 1 and "cannot be written" in result.stderr
 
 
 def test_the_rate_is_limited(site):

@@ -209,6 +209,26 @@ def test_a_checkpoint_that_cannot_be_written_is_said_at_once(tmp_path):
     assert not (tmp_path / "tiles.sqlite3").exists()
 
 
+def test_two_runs_do_not_share_a_place(tmp_path):
+    """As two of a timetable do, when the first takes longer than its turn."""
+    site = Site(tmp_path)
+    first = site.start("-z", "0,9", "--checkpoint", site.place, "--resume", "--rate-limit", "200")
+    wait_until(lambda: site.place.exists() and site.done() > 0, "a checkpoint")
+    for _ in range(20):  # it is replaced meanwhile
+        second = site.seed("-z", "0,9", "--checkpoint", site.place, "--resume")
+        assert second.returncode == 1 and "another run" in second.stderr, second.stderr
+    assert first.poll() is None
+    first.kill()
+    first.communicate()
+    assert "other tiles" in site.seed("-z", "0,9", "--checkpoint", site.place, "--resume", "-e", "0,0,1,1").stderr
+    so_far = site.done()
+    third = site.start("-z", "0,9", "--checkpoint", site.place, "--resume")
+    wait_until(lambda: site.done() > so_far, "it goes on")
+    third.terminate()
+    third.communicate(timeout=30)
+    assert third.returncode == 0
+
+
 @pytest.mark.parametrize("place", ["0,0,99", "9,0,2", "0,9,2", "1,0,2"])
 def test_a_checkpoint_with_failures_outside_of_the_run_is_refused(tmp_path, place):
     with Origin() as origin:

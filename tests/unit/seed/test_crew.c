@@ -27,6 +27,7 @@ typedef struct store {
     bool deadly_once;           /* the first map kills its process, others take their time */
     bool hangs;                 /* the source answers when nobody wants it any more */
     bool away;                  /* the source refuses */
+    bool locked;                /* the cache is another's as long as somebody wants it */
     _Atomic int waiting;        /* renders that hang */
 } store;
 
@@ -68,7 +69,12 @@ test_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *job)
 static mc_error *
 test_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *job)
 {
-    (void)job;
+    store *store = ((test_cache *)cache)->store;
+    if (store->locked) {
+        for (store->waiting++; !job->abandoned(job->abandoned_baton);)
+            apr_sleep(10000);
+        return mc_error_create(job->pool, MC_ERR_IO, "the store is locked");
+    }
     for (int i = 0; i < count; i++) {
         cell *cell = cell_of(cache, &tiles[i].key);
         cell->stored = 1;
@@ -469,6 +475,24 @@ START_TEST(what_hangs_is_given_up)
 }
 END_TEST
 
+/* What could not be stored because nobody wanted it any more has not failed: it is as if it had never begun. */
+START_TEST(a_commit_that_is_given_up_is_no_failure)
+{
+    for (int processes = 0; processes < 2; processes++) {
+        set_up();
+        cache.store->locked = true;
+        mc_seed_crew *crew = hire(2, processes);
+        for (int i = 0; i < 8; i++)
+            ck_ok(mc_seed_submit(crew, 4, 2 * i, 0, NULL, pool));
+        while (cache.store->waiting < 2)
+            apr_sleep(1000);
+        mc_seed_recall(crew);
+        ck_ok(mc_seed_finish(crew, pool));
+        ck_assert_int_eq(results.done + results.failed + results.skipped, 0);
+    }
+}
+END_TEST
+
 START_TEST(an_origin_that_is_away_is_let_alone)
 {
     for (int processes = 0; processes < 2; processes++) {
@@ -586,8 +610,8 @@ START_TEST(threads_begin_one_after_the_other)
 }
 END_TEST
 
-UNIT_MAIN("crew", threads_begin_one_after_the_other, small_pipes_block_nobody, workers_fill_every_tile_once,
-          force_draws_again, only_older_tiles_are_drawn_again_or_deleted, delete_empties,
+UNIT_MAIN("crew", a_commit_that_is_given_up_is_no_failure, threads_begin_one_after_the_other, small_pipes_block_nobody,
+          workers_fill_every_tile_once, force_draws_again, only_older_tiles_are_drawn_again_or_deleted, delete_empties,
           transfer_copies_what_is_stored_and_draws_nothing, failures_name_their_metatile_and_stop_nothing,
           dead_processes_are_noticed, a_dead_process_ends_the_work_of_all, the_rate_is_kept, a_stop_ends_the_waiting,
           what_hangs_is_given_up, an_origin_that_is_away_is_let_alone, results_tell_where_the_time_went,
