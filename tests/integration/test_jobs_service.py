@@ -218,6 +218,7 @@ def test_the_page_shows_jobs_and_cancels_one(tmp_path, database, alias, browser)
         site.sql(f"update @mapcache_jobs set owner = '<b id=x>mallory</b>', next_unit = units, failed_units = units, state = 'done' where id = {broken}")
         site.sql(f"insert into @mapcache_job_units(job, unit, state, lease, worker, until, size, message) values"
                  f" ({broken}, 0, 'failed', 1, 'w', now(), 1, '<img src=x onerror=alert(1)> the origin is away')")
+        assert site.job(broken)["units_failed"] == 2
         running = site.enqueue("-z", "0,6")
         web = alias(site)
         worker = site.worker("-n", 2)
