@@ -88,6 +88,6 @@ def write(folder, texts):
 
 def server(who, files, processes=2, log_level="warn"):
     """Apache with the module of `who` ("ours" or "MapCache") and these aliases. Its readiness is asked at a path that is no alias."""
-    lines = [f"LoadModule mapcache_module {MODULES[who]}", "KeepAliveTimeout 120", "EnableSendfile On"]
-    lines += [f"MapCacheAlias /{name} {path}" for name, path in files.items()]
+    lines = [f'LoadModule mapcache_module "{MODULES[who]}"', "KeepAliveTimeout 120", "EnableSendfile On"]
+    lines += [f'MapCacheAlias /{name} "{path}"' for name, path in files.items()]
     return apache(f"catalog-{'ours' if who == 'ours' else 'peer'}", "\n".join(lines), "/none", processes=processes, log_level=log_level)

@@ -16,7 +16,7 @@ PROCESS = {"processes": 1, "threads": 128}  # Apache with threads: more than the
 
 def module(name, config):
     """Our Apache module on a configuration file."""
-    return apache(name, f"LoadModule mapcache_module {BUILD}/modules/mod_mapcache.so\nMapCacheAlias /mc {config}", "/mc", **PROCESS)
+    return apache(name, f'LoadModule mapcache_module "{BUILD}/modules/mod_mapcache.so"\nMapCacheAlias /mc "{config}"', "/mc", **PROCESS)
 
 
 def fastcgi(name, config):
@@ -27,8 +27,8 @@ def fastcgi(name, config):
 def cgi_lines(program, path, environment):
     """Of a configuration that runs a program for each request."""
     lines = [f"LoadModule {m}_module {HTTPD_MODULES}/mod_{m}.so" for m in ("alias", "env", "cgi")]
-    lines += [f"SetEnv {key} {value}" for key, value in environment.items()]
-    return "\n".join(lines + [f"ScriptAlias {path} {program}", f"<Directory {pathlib.Path(program).parent}>", "Require all granted", "</Directory>"])
+    lines += [f'SetEnv {key} "{value}"' for key, value in environment.items()]
+    return "\n".join(lines + [f'ScriptAlias {path} "{program}"', f'<Directory "{pathlib.Path(program).parent}">', "Require all granted", "</Directory>"])
 
 
 def cgi(name, config):
@@ -61,9 +61,9 @@ def mapserver_fcgid(name, mapfiles, processes):
 
 
 def mapserver_fastcgi(name, mapfiles, processes=2):
-    """So many processes of MapServer behind nginx, whose queue is the socket's."""
+    """So many processes of MapServer behind nginx, whose queue is the socket's. Told to end, they wait for one more request."""
     settings = mapserver_settings(mapfiles)
-    return nginx_fastcgi(name, [MAPSERVER], "/mapserv", dict(os.environ, **settings), workers=processes, params=settings, keep=False)
+    return nginx_fastcgi(name, [MAPSERVER], "/mapserv", dict(os.environ, **settings), workers=processes, params=settings, keep=False, patience=1)
 
 
 def mapserver_cgi(name, mapfiles):

@@ -15,8 +15,8 @@ from common.servers import ROOT
 
 def begin(cores=None, files=None):
     """Ends what was started when it is ended itself; on some processors (a text such as 2,3); with at least so many open files, if they are to be had."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit("ended by a signal"))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda got, _: sys.exit(f"ended by {signal.Signals(got).name}"))
     if cores:
         os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
     if files:

@@ -85,10 +85,10 @@ def pss_bytes(pids):
 
 
 class Server:
-    """A server program in a folder of its own. Use as a context manager. It is ready when its URL answers, or, without one, when its socket is there."""
+    """A server program in a folder of its own. Use as a context manager. It is ready when its URL answers."""
 
-    def __init__(self, command, url, folder, env=None, companions=(), sock=None):
-        self.command, self.url, self.folder, self.sock = command, url, folder, sock
+    def __init__(self, command, url, folder, env=None, companions=()):
+        self.command, self.url, self.folder = command, url, folder
         self.env = dict(os.environ, **(env or {}))
         self.companions = companions
         self.process = None
@@ -106,8 +106,6 @@ class Server:
         return self
 
     def ready(self):
-        if self.url is None:
-            return self.sock.exists()
         try:
             urllib.request.urlopen(self.url, timeout=5).read()
         except urllib.error.HTTPError:
@@ -139,6 +137,31 @@ class Server:
 
     def cpu(self):
         return cpu_seconds(self.pids())
+
+
+class Workers:
+    """So many processes of a FastCGI program on one socket, which each of them has as its standard input. `patience`: seconds for them to end."""
+
+    def __init__(self, command, sock, count, folder, env=None, patience=10):
+        self.command, self.sock, self.count, self.folder, self.patience = command, sock, count, folder, patience
+        self.env = dict(os.environ, **(env or {}))
+        self.processes = []
+
+    def __enter__(self):
+        with socket.socket(socket.AF_UNIX) as listener, open(self.folder / "stderr.log", "ab") as log:
+            listener.bind(str(self.sock))
+            self.sock.chmod(0o777)
+            listener.listen(1024)
+            for _ in range(self.count):
+                self.processes.append(keeper.start(self.command, env=self.env, cwd=self.folder, stdin=listener, stdout=subprocess.DEVNULL, stderr=log))
+        return self
+
+    def __exit__(self, *_):
+        while self.processes:
+            keeper.end(self.processes.pop(), self.patience)
+
+    def pids(self):
+        return [pid for process in self.processes for pid in descendants(process.pid)]
 
 
 def make_folder(name, within=None):
@@ -176,15 +199,14 @@ LogLevel {log_level}
     return Server(["apache2", "-f", str(conf), "-DFOREGROUND"], f"http://127.0.0.1:{port}{path}", folder)
 
 
-def nginx_fastcgi(name, program, prefix, env=None, workers=1, params=None, keep=True):
-    """nginx in front of a FastCGI program that listens on descriptor 0 (as spawn-fcgi starts it). Connections between them are kept unless `keep`
+def nginx_fastcgi(name, program, prefix, env=None, workers=1, params=None, keep=True, patience=10):
+    """nginx in front of `workers` processes of a FastCGI program. Connections between them are kept unless `keep`
     is false: a program whose processes each answer one connection leaves the others waiting. `params` go with each request."""
     more = " ".join(f"fastcgi_param {key} {value};" for key, value in (params or {}).items())
     folder = make_folder(name)
     port = free_port()
     sock = folder / "fcgi.sock"
-    spawn = ["spawn-fcgi", "-n", "-s", str(sock), "-M", "0777", "-b", "1024"] + ([] if workers == 1 else ["-F", str(workers)]) + ["--"]
-    backend = Server(spawn + program, None, folder, env, sock=sock)
+    backend = Workers(program, sock, workers, folder, env, patience)
     for kind in ("body", "proxy", "fcgi", "uwsgi", "scgi"):
         (folder / kind).mkdir()
     conf = folder / "nginx.conf"

@@ -78,10 +78,10 @@ def figures(sampler, answers):
             "time": over_time(sampler, answers)}
 
 
-def run(server, paths, mode, requests, warm=20):
+def run(server, paths, mode, requests):
     """A server that runs: some requests that do not count, then the test."""
     port = doors.port_of(server)
-    load.run(port, paths[-warm:], 4, warm // 4)
+    load.run(port, paths[-2 * FCGID_PROCESSES:], FCGID_PROCESSES, 2)  # so that mod_fcgid has started its processes
     ramp, interval = pace(mode, requests)
     with Sampler(server) as sampler:
         answers = load.run(port, paths, USERS, requests // USERS, ramp, interval, TIMEOUT)

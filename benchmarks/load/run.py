@@ -74,7 +74,7 @@ def main():
     options = parse()
     begin(options.cores, files=8192)
     names = some(SERVERS, options.only)
-    need("apache2", "nginx", "spawn-fcgi", "shptree", *[doors.MAPSERVER for name in names if name.startswith("MapServer")][:1])
+    need("apache2", "nginx", "shptree", *[doors.MAPSERVER for name in names if name.startswith("MapServer")][:1])
     data_folder = data.make(options.data)
     boxes = list(data.boxes(data_folder, options.requests))
     folder = make_folder("bench-load")

@@ -3,6 +3,7 @@
 Usage: pictures.py [--out docs/pictures]. The data is made or in the public domain but for the towns (GeoNames, CC BY 4.0)."""
 import argparse
 import io
+import os
 import pathlib
 import subprocess
 import sys
@@ -15,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import doors  # noqa: E402
 from common.database import Database  # noqa: E402
 from common.pixels import compare  # noqa: E402
+from common.run import begin  # noqa: E402
 from common.servers import ROOT, make_folder  # noqa: E402
 from load import config as world_config  # noqa: E402
 from load import data as world_data  # noqa: E402
@@ -40,12 +42,12 @@ def sized(path):
 
 def by_qgis(box, epsg, background, files):
     """PNG, or None without QGIS."""
-    with tempfile.NamedTemporaryFile(suffix=".png") as out:
-        script = pathlib.Path(__file__).with_name("qgis_map.py")
-        done = subprocess.run(["/usr/bin/python3", script, out.name, str(WIDTH), str(HEIGHT), ",".join(map(str, box)), str(epsg), background, *map(str, files)],
-                              capture_output=True, text=True)
+    with tempfile.TemporaryDirectory(prefix="mapcache-qgis-") as folder:  # it leaves folders of its own there
+        script, out = pathlib.Path(__file__).with_name("qgis_map.py"), pathlib.Path(folder) / "map.png"
+        done = subprocess.run(["/usr/bin/python3", script, out, str(WIDTH), str(HEIGHT), ",".join(map(str, box)), str(epsg), background, *map(str, files)],
+                              capture_output=True, text=True, env={**os.environ, "TMPDIR": folder})
         print(*(line for line in done.stderr.splitlines() if "left out" in line or "Error" in line), sep="\n", end="", file=sys.stderr)
-        return pathlib.Path(out.name).read_bytes() or None
+        return out.read_bytes() if out.exists() else None
 
 
 def fetch(server, path):
@@ -112,6 +114,7 @@ def main():
     parser.add_argument("--out", default=str(ROOT / "docs" / "pictures"))
     parser.add_argument("--work", default=str(ROOT / "build" / "bench"), help="folder of the benchmarks' data")
     options = parser.parse_args()
+    begin()
     out = pathlib.Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     print("| map | against | greatest difference of 255 | pixels off by more than 3 | PSNR |\n|---|---|---|---|---|")

@@ -18,7 +18,7 @@ from common.run import begin, need  # noqa: E402
 from common.servers import BUILD, HTTPD_MODULES, ROOT, apache, nginx_fastcgi, wrk  # noqa: E402
 from serve import data as dataset  # noqa: E402
 
-OURS = f"LoadModule mapcache_module {BUILD}/modules/mod_mapcache.so"
+OURS = f'LoadModule mapcache_module "{BUILD}/modules/mod_mapcache.so"'
 PEER = f"LoadModule mapcache_module {HTTPD_MODULES}/mod_mapcache.so"
 PEER_CGI = "/usr/lib/cgi-bin/mapcache"
 
@@ -30,7 +30,7 @@ def write_config(data, name, **options):
 
 
 def module(lines, data, config, log_level="warn", name="apache", **options):
-    return apache(name, f"{lines}\nMapCacheAlias /mc {config} quick", "/mc/wmts/1.0.0/WMTSCapabilities.xml", log_level=log_level, **options)
+    return apache(name, f'{lines}\nMapCacheAlias /mc "{config}" quick', "/mc/wmts/1.0.0/WMTSCapabilities.xml", log_level=log_level, **options)
 
 
 def floor(data):
@@ -41,12 +41,12 @@ def floor(data):
     if not (folder / ".libs" / "floor_module.so").exists():
         (folder / "floor_module.c").write_text(source.read_text())
         subprocess.run(["apxs2", "-c", "floor_module.c"], cwd=folder, check=True, capture_output=True)
-    return apache("floor", f"""LoadModule floor_module {folder}/.libs/floor_module.so
+    return apache("floor", f"""LoadModule floor_module "{folder}/.libs/floor_module.so"
 LoadModule mime_module {HTTPD_MODULES}/mod_mime.so
 TypesConfig /etc/mime.types
-FloorFolder {data}/static
-DocumentRoot {data}
-<Directory {data}>
+FloorFolder "{data}/static"
+DocumentRoot "{data}"
+<Directory "{data}">
   AllowOverride None
   Require all granted
 </Directory>""", "/floor/0_0.jpg")
@@ -269,7 +269,7 @@ def main():
     if not names:
         parser.error(f"no case is called {args.only}: there are {', '.join(CASES)}")
     begin()
-    need("apache2", "nginx", "spawn-fcgi", "wrk", "apxs2", "cc", PEER_CGI, f"{HTTPD_MODULES}/mod_mapcache.so")
+    need("apache2", "nginx", "wrk", "apxs2", "cc", PEER_CGI, f"{HTTPD_MODULES}/mod_mapcache.so")
     data = dataset.make(args.data)
     report = Report("serve")
     for name in names:

@@ -47,6 +47,9 @@ const mc_expression *mc_sld_value_inside(mc_sld *sld, const mc_node *node, int d
 bool mc_sld_is_function(const mc_node *node);
 const mc_expression *mc_sld_function(mc_sld *sld, const mc_node *node, int depth);
 
+/* Whether a call has as many arguments as its function needs; false after a complaint. */
+bool mc_sld_fit_arguments(mc_expression *made, mc_sld *sld, const mc_node *node);
+
 /* A constant, and the value of the attribute of that name. */
 const mc_expression *mc_sld_literal(const char *text, apr_pool_t *pool);
 const mc_expression *mc_sld_property(mc_sld *sld, const char *name);

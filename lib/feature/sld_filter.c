@@ -105,12 +105,8 @@ function_call(mc_sld *sld, const mc_node *node, const char *name, int depth)
     sld->ids = sld->ids || strcmp(made->function->name, "id") == 0;
     if (made->function->of_geometry && node->children != NULL)
         return geometry_argument(made, sld, node);
-    if (!arguments_of(made, sld, node, depth))
+    if (!arguments_of(made, sld, node, depth) || !mc_sld_fit_arguments(made, sld, node))
         return NULL;
-    if (made->argument_count < made->function->least || made->argument_count > made->function->most) {
-        mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "%s of %d arguments", name, made->argument_count));
-        return NULL;
-    }
     return made;
 }
 
@@ -242,16 +238,28 @@ combination(mc_sld *sld, const mc_node *node, mc_filter *made, int depth)
     return made;
 }
 
-static void
-read_pattern(mc_filter *made, const mc_node *node)
+/* One of the characters that patterns are made with; false after a complaint. */
+static bool
+read_character(char *into, char usual, const char *text, mc_sld *sld, const mc_node *node)
 {
-    const char *wildcard = mc_node_attr(node, "wildCard"), *single = mc_node_attr(node, "singleChar");
+    *into = text == NULL || *text == '\0' ? usual : *text;
+    if (text == NULL || *text == '\0' || (text[1] == '\0' && (*text & 0x80) == 0))
+        return true;
+    mc_sld_lacking(sld, node,
+                   apr_psprintf(sld->build->pool, "%s in the place of one character of ASCII",
+                                mc_config_quote(text, sld->build->pool)));
+    return false;
+}
+
+static bool
+read_pattern(mc_filter *made, mc_sld *sld, const mc_node *node)
+{
     const char *escape = mc_node_attr(node, "escape");
     if (escape == NULL)
         escape = mc_node_attr(node, "escapeChar");
-    made->wildcard = wildcard == NULL || *wildcard == '\0' ? '*' : *wildcard;
-    made->single = single == NULL || *single == '\0' ? '?' : *single;
-    made->escape = escape == NULL || *escape == '\0' ? '\\' : *escape;
+    return read_character(&made->wildcard, '*', mc_node_attr(node, "wildCard"), sld, node) &&
+           read_character(&made->single, '?', mc_node_attr(node, "singleChar"), sld, node) &&
+           read_character(&made->escape, '\\', escape, sld, node);
 }
 
 /* Operands in order; the boundaries of between stand in elements of their own. */
@@ -259,7 +267,11 @@ static bool
 read_operands(mc_filter *made, int wanted, mc_sld *sld, const mc_node *node)
 {
     int count = 0;
-    for (const mc_node *child = node->children; child != NULL && count < wanted; child = child->next) {
+    for (const mc_node *child = node->children; child != NULL; child = child->next) {
+        if (count == wanted) {
+            mc_sld_lacking(sld, child, "a comparison with more operands");
+            return false;
+        }
         bool boundary =
             strcmp(mc_sld_name(child), "LowerBoundary") == 0 || strcmp(mc_sld_name(child), "UpperBoundary") == 0;
         made->operands[count] = boundary ? mc_sld_value(sld, child) : mc_sld_expression(sld, child, 0);
@@ -319,7 +331,8 @@ condition(mc_sld *sld, const mc_node *node, int depth)
             return combination(sld, node, made, depth);
         const char *match_case = mc_node_attr(node, "matchCase");
         made->any_case = match_case != NULL && strcmp(match_case, "false") == 0;
-        read_pattern(made, node);
+        if (!read_pattern(made, sld, node))
+            return NULL;
         return read_operands(made, comparisons[i].operands, sld, node) ? made : NULL;
     }
     mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "the condition <%s>", name));

@@ -111,6 +111,51 @@ read_options(mc_expression *made, const mc_expression **list, mc_sld *sld, const
     }
 }
 
+/* What GeoServer's functions have behind their pairs, as the elements have attributes: taken off where it says what is
+ * done anyway. False after a complaint. */
+static bool
+take_settings(mc_expression *made, mc_sld *sld, const mc_node *node)
+{
+    static const struct {
+        const char *function, *value;
+        bool usual;
+    } settings[] = { { "Interpolate", "numeric", true },  { "Interpolate", "color", true },
+                     { "Interpolate", "linear", true },   { "Interpolate", "cosine", false },
+                     { "Interpolate", "cubic", false },   { "Categorize", "succeeding", true },
+                     { "Categorize", "preceding", false } };
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]) && made->argument_count > 1; i++) {
+        const mc_expression *last = made->arguments[made->argument_count - 1];
+        if (strcmp(made->function->name, settings[i].function) != 0 || last->kind != MC_LITERAL ||
+            strcmp(last->literal, settings[i].value) != 0)
+            continue;
+        if (!settings[i].usual) {
+            mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "%s %s", settings[i].function, last->literal));
+            return false;
+        }
+        made->argument_count--;
+        i = (size_t)-1; /* there may be another before it */
+    }
+    return true;
+}
+
+bool
+mc_sld_fit_arguments(mc_expression *made, mc_sld *sld, const mc_node *node)
+{
+    const mc_function *function = made->function;
+    if (!take_settings(made, sld, node))
+        return false;
+    bool odd = made->argument_count % 2 == 1, whole = true; /* pairs */
+    if (strcmp(function->name, "Interpolate") == 0 || strcmp(function->name, "Recode") == 0)
+        whole = odd;
+    else if (strcmp(function->name, "Categorize") == 0)
+        whole = !odd;
+    if (whole && made->argument_count >= function->least && made->argument_count <= function->most)
+        return true;
+    mc_sld_lacking(sld, node,
+                   apr_psprintf(sld->build->pool, "%s of %d arguments", function->name, made->argument_count));
+    return false;
+}
+
 const mc_expression *
 mc_sld_function(mc_sld *sld, const mc_node *node, int depth)
 {
@@ -123,10 +168,8 @@ mc_sld_function(mc_sld *sld, const mc_node *node, int depth)
     if (!check_attributes(sld, node, which) || !read_arguments(made, list, sld, node, depth))
         return NULL;
     read_options(made, list, sld, node, which);
-    if (made->argument_count < made->function->least || made->argument_count > made->function->most) {
-        mc_sld_lacking(sld, node, apr_psprintf(pool, "<%s> of %d arguments", mc_sld_name(node), made->argument_count));
+    if (!mc_sld_fit_arguments(made, sld, node))
         return NULL;
-    }
     const char *fallback = mc_node_attr(node, "fallbackValue");
     if (fallback == NULL || *fallback == '\0')
         return made;

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "feature/projection.h"
 #include "feature/sld.h"
 #include "feature/spatial.h"
 #include "mapcache/grid.h"
@@ -165,25 +166,62 @@ read_srs(gml *g, const mc_node *node)
     g->swapped = !old && !xy_order && mc_crs_axes_swapped(epsg);
 }
 
+/* Without a unit it is that of the map. Names as GeoServer has them, and codes of EPSG. */
 static bool
 read_distance(mc_spatial *made, mc_sld *sld, const mc_node *node)
 {
-    static const char *const metres[] = { "m", "metre", "meter", "metres", "meters", NULL };
+    static const struct {
+        const char *name;
+        double metres;
+    } units[] = { { "m", 1 },
+                  { "metre", 1 },
+                  { "meter", 1 },
+                  { "metres", 1 },
+                  { "meters", 1 },
+                  { "9001", 1 },
+                  { "km", 1000 },
+                  { "kilometre", 1000 },
+                  { "kilometer", 1000 },
+                  { "kilometres", 1000 },
+                  { "kilometers", 1000 },
+                  { "9036", 1000 },
+                  { "ft", 0.3048 },
+                  { "foot", 0.3048 },
+                  { "feet", 0.3048 },
+                  { "9002", 0.3048 },
+                  { "mi", 1609.344 },
+                  { "mile", 1609.344 },
+                  { "miles", 1609.344 },
+                  { "statute miles", 1609.344 },
+                  { "9093", 1609.344 },
+                  { "nautical miles", 1852 },
+                  { "9030", 1852 } };
     const char *unit = mc_node_attr(node, "units");
     unit = unit == NULL ? mc_node_attr(node, "uom") : unit;
     if (node->children != NULL || !mc_parse_double(&made->distance, mc_sld_text(node, sld->build->pool)) ||
         made->distance < 0)
         return false;
-    const char *last = unit == NULL                   ? NULL
-                       : strpbrk(unit, "#/:") == NULL ? unit
-                                                      : strrchr(unit, unit[strcspn(unit, "#/:")]) + 1;
-    for (int i = 0; last != NULL && metres[i] != NULL; i++)
-        made->in_metres |= strcasecmp(last, metres[i]) == 0;
-    if (last != NULL && (strncasecmp(last, "kilomet", 7) == 0 || strcmp(last, "km") == 0)) {
-        made->distance *= 1000;
-        made->in_metres = true;
-    }
-    return true;
+    if (unit == NULL || *unit == '\0')
+        return true;
+    const char *last = unit;
+    for (const char *at = unit; *at != '\0'; at++)
+        if (strchr("#/:", *at) != NULL)
+            last = at + 1;
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (strcasecmp(last, units[i].name) == 0) {
+            made->distance *= units[i].metres;
+            made->in_metres = true;
+            return true;
+        }
+    return false;
+}
+
+/* Whether PROJ knows it; only asked where there is time. */
+static bool
+is_crs(const char *srs, apr_pool_t *pool)
+{
+    mc_projection *projection;
+    return mc_projection_open(&projection, srs, "CRS:84", pool) == MC_OK;
 }
 
 bool
@@ -210,6 +248,8 @@ mc_sld_spatial(mc_spatial *made, mc_sld *sld, const mc_node *node)
             continue;
         if (strcmp(name, "Distance") == 0) {
             has_distance = read_distance(made, sld, child);
+            if (!has_distance)
+                return false;
             continue;
         }
         const mc_node *geometry = strcmp(name, "Literal") == 0 && child->children != NULL ? child->children : child;
@@ -218,6 +258,9 @@ mc_sld_spatial(mc_spatial *made, mc_sld *sld, const mc_node *node)
             return false;
         has_geometry = true;
     }
+    if (g.srs != NULL && sld->build->diagnostics->thorough && !is_crs(g.srs, sld->build->pool))
+        mc_sld_lacking(sld, node,
+                       apr_psprintf(sld->build->pool, "the CRS %s", mc_config_quote(g.srs, sld->build->pool)));
     made->srs = g.srs;
     made->parts = (const mc_spatial_part *)g.parts->elts;
     made->part_count = g.parts->nelts;

@@ -17,7 +17,7 @@ class Browser:
     """One window, for a `with` statement."""
 
     def __init__(self, width=1200, height=800):
-        self.profile = tempfile.TemporaryDirectory(prefix="mapcache-browser-")
+        self.profile = tempfile.TemporaryDirectory(prefix="mapcache-browser-", ignore_cleanup_errors=True)  # it may still be writing
         self.port = free_port()
         self.driver = subprocess.Popen(["chromedriver", f"--port={self.port}"], stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL)
@@ -26,7 +26,11 @@ class Browser:
         wanted = {"browserName": "chrome", "goog:chromeOptions": options,
                   "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
         self.session = ""
-        self.session = "/session/" + self._call("", {"capabilities": {"alwaysMatch": wanted}}, "/session")["sessionId"]
+        try:
+            self.session = "/session/" + self._call("", {"capabilities": {"alwaysMatch": wanted}}, "/session")["sessionId"]
+        except BaseException:
+            self._end()
+            raise
 
     def __enter__(self):
         return self
@@ -35,9 +39,12 @@ class Browser:
         try:
             self._call("", method="DELETE")
         finally:
-            self.driver.terminate()
-            self.driver.wait(10)
-            self.profile.cleanup()
+            self._end()
+
+    def _end(self):
+        self.driver.terminate()
+        self.driver.wait(60)
+        self.profile.cleanup()
 
     def _call(self, path, content=None, start=None, method="POST"):
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{start or self.session}{path}", method=method,
@@ -59,6 +66,11 @@ class Browser:
             actions += [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
         self._call("/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": actions}]})
 
+    def press(self, key):
+        """A key, by its code point in the protocol."""
+        actions = [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
+        self._call("/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
+
     def screenshot(self):
         """PNG bytes of the window."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{self.session}/screenshot", timeout=60) as reply:
@@ -76,7 +88,7 @@ class Browser:
         asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
         return [(response["url"], response["status"]) for response in answered] + [(url, None) for url in asked]
 
-    def settled(self, *needed, until=lambda: True, seconds=20):
+    def settled(self, *needed, until=lambda: True, seconds=60):
         """Waits until each of the texts has been in the address of an answered request, until() holds and nothing has
         been asked for half a second; returns all requests."""
         requests, quiet, end = [], 0, time.monotonic() + seconds

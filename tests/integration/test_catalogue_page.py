@@ -327,3 +327,20 @@ def test_values_that_are_no_products_are_harmless(port):
         reply = fetch(port, f"{whole}&DIM_PRODUCT={value}")
         assert reply.status in (200, 400), (value, reply.status)
         assert reply.status == 400 or reply.body == base, value
+
+
+def test_a_narrow_window_shows_one_below_the_other(running, port):
+    with Browser(500, 900) as narrow:
+        narrow.open(f"http://127.0.0.1:{port}/catalogue/")
+        narrow.settled("products.geojson", until=lambda: narrow.script("return document.querySelectorAll('#products li').length") > 0)
+        header, chart, find, products, how = (narrow.script(f"const b = document.querySelector('{name}').getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom]")
+                                              for name in ("header", "#map", "#find", "#products", "#how"))
+        assert header[3] <= chart[1] + 1 and chart[3] <= find[1] + 1 and find[3] <= how[1] + 1
+        assert products[3] - products[1] > 200 and header[3] - header[1] < 100
+        assert max(box[2] for box in (header, chart, find, how)) <= 500
+
+
+def test_arrows_move_the_map(browser):
+    browser.script("document.getElementById('map').focus()")
+    browser.press("\ue014")  # to the right
+    assert [url for url, status in browser.settled("/catalog-auto?") if "BBOX" in url and status == 200]

@@ -161,6 +161,15 @@ START_TEST(gml_of_all_forms)
         { "<Beyond>" G "<gml:Point><gml:coordinates>1055,2045</gml:coordinates></gml:Point>"
           "<Distance units='http://www.opengis.net/def/uom/m'>99</Distance></Beyond>",
           true },
+        { "<DWithin>" G "<gml:Point><gml:coordinates>1055,2045</gml:coordinates></gml:Point>"
+          "<Distance units='feet'>320</Distance></DWithin>",
+          false },
+        { "<DWithin>" G "<gml:Point><gml:coordinates>1055,2045</gml:coordinates></gml:Point>"
+          "<Distance uom='urn:ogc:def:uom:EPSG::9002'>330</Distance></DWithin>",
+          true },
+        { "<DWithin>" G "<gml:Point><gml:coordinates>1055,2045</gml:coordinates></gml:Point>"
+          "<Distance units='kilometers'>0.101</Distance></DWithin>",
+          true },
         /* WGS 84 is transformed by formula; a URN has the latitude first. */
         { "<BBOX>" G "<gml:Envelope srsName='urn:ogc:def:crs:EPSG::4326'><gml:lowerCorner>0.0174 0.0094"
           "</gml:lowerCorner><gml:upperCorner>0.0176 0.0096</gml:upperCorner></gml:Envelope></BBOX>",
@@ -191,6 +200,9 @@ START_TEST(what_cannot_be_told_is_named)
         "<Intersects>" G "<gml:Arc><gml:posList>1 2 3 4 5 6</gml:posList></gml:Arc></Intersects>",
         "<DWithin>" G "<gml:Point><gml:pos>1 2</gml:pos></gml:Point></DWithin>",
         "<DWithin>" G "<gml:Point><gml:pos>1 2</gml:pos></gml:Point><Distance units='m'>-1</Distance></DWithin>",
+        "<DWithin>" G "<gml:Point><gml:pos>1 2</gml:pos></gml:Point><Distance units='cubits'>1</Distance></DWithin>",
+        "<PropertyIsLike wildCard='%%' singleChar='_' escape='!'>" G "<Literal>a</Literal></PropertyIsLike>",
+        "<PropertyIsEqualTo>" G "<Literal>a</Literal><Literal>b</Literal></PropertyIsEqualTo>",
         "<BBOX><ogc:Function name='buffer'>" G "</ogc:Function><gml:Point><gml:pos>1 2</gml:pos></gml:Point></BBOX>",
         "<ogc:FeatureId fid='roads.twelve'/>",
     };
