@@ -218,6 +218,7 @@ def test_the_page_shows_jobs_and_cancels_one(tmp_path, database, alias, browser)
         site.sql(f"update @mapcache_jobs set owner = '<b id=x>mallory</b>', next_unit = units, failed_units = units, state = 'done' where id = {broken}")
         site.sql(f"insert into @mapcache_job_units(job, unit, state, lease, worker, until, size, message) values"
                  f" ({broken}, 0, 'failed', 1, 'w', now(), 1, '<img src=x onerror=alert(1)> the origin is away')")
+        assert site.job(broken)["units_failed"] == 2
         running = site.enqueue("-z", "0,6")
         web = alias(site)
         worker = site.worker("-n", 2)
@@ -246,7 +247,8 @@ def test_the_page_shows_jobs_and_cancels_one(tmp_path, database, alias, browser)
             wait_until(lambda: site.job(running)["state"] == "cancelled", "the job ends")
             wait_until(lambda: "cancelled" in texts(browser, "#jobs .state"), "the page says so")
             browser.script("document.activeElement.blur(); [...document.querySelectorAll('#jobs button.retry')][0].click()")
-            wait_until(lambda: site.job(broken)["state"] == "open" or site.job(broken)["units_failed"] == 0, "it is tried again")
+            # Both units had failed; the worker may have been through with the one that has a row before anybody looks.
+            wait_until(lambda: site.job(broken)["units_failed"] < 2, "it is tried again")
             assert browser.console() == []
             asked = [url for url, _ in browser.network() if url.startswith("http")]
             assert asked and all(url.startswith(f"http://127.0.0.1:{web.port}/mc/jobs") for url in asked)

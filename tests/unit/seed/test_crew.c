@@ -484,7 +484,7 @@ START_TEST(a_commit_that_is_given_up_is_no_failure)
         mc_seed_crew *crew = hire(2, processes);
         for (int i = 0; i < 8; i++)
             ck_ok(mc_seed_submit(crew, 4, 2 * i, 0, NULL, pool));
-        while (cache.store->waiting < 2)
+        while (cache.store->waiting < 1) /* one worker may have drawn them all */
             apr_sleep(1000);
         mc_seed_recall(crew);
         ck_ok(mc_seed_finish(crew, pool));
