@@ -24,6 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 APACHE_MODULES = pathlib.Path("/usr/lib/apache2/modules")
 FIRST_PORT = int(os.environ.get("MAPCACHE_TEST_PORT", "23000"))
 GRID = "GoogleMapsCompatible"
+SOON = 40  # seconds: for what takes one or two where neither processors nor disks are busy with something else
 _next_port = FIRST_PORT
 
 

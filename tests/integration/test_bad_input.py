@@ -14,7 +14,7 @@ from conftest import GRID, Site, sanitizer_environment
 from fastcgi import Client, Server
 from origin import Origin
 
-SLOWEST = 20.0  # seconds: nothing hangs
+SLOWEST = 40.0  # seconds: nothing hangs
 LARGEST_REPORT = 16384  # bytes: a hostile value is not sent back whole
 
 # Values that are wrong for every parameter with a meaning of its own. No well-formed number, name or address is here.

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 import pytest
-from conftest import GRID, png, sanitizer_environment, wait_until
+from conftest import GRID, SOON, png, sanitizer_environment, wait_until
 from elastic import Elastic
 from fastcgi import Client, Server
 from PIL import Image
@@ -131,7 +131,7 @@ def is_color(answer, name, x=128, y=128):
     assert color_at(answer, x, y) == expected
 
 
-def check(answer, statuses, seconds=10):
+def check(answer, statuses, seconds=SOON):
     assert answer.status in statuses, (answer.status, answer.body[:300])
     assert answer.took < seconds
     for secret in (b"swordfish", b"127.0.0.1", b"secret-place", b"select", b"PostgreSQL"):

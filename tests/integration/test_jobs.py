@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import wait_until
+from conftest import SOON, wait_until
 from jobs_site import PROGRAM, Queue, boxes, last_line, seeded_alone, wms
 from origin import Origin
 from postgres import Postgres
@@ -103,7 +103,7 @@ def test_an_interrupt_gives_back_what_is_leased(tmp_path, database, origin):
         began = time.monotonic()
         worker.send_signal(number)
         result = last_line(worker)
-        assert time.monotonic() - began < 10 and result["done"] > 0
+        assert time.monotonic() - began < SOON and result["done"] > 0
         assert queue.sql("select count(*) from @mapcache_job_units where state = 'leased'") == ["0"]
     last_line(queue.worker("--drain", "-n", 4))
     drawn = boxes(origin)
@@ -118,7 +118,7 @@ def test_an_origin_that_hangs_does_not_hold_up_an_interrupt(tmp_path, database, 
     began = time.monotonic()
     worker.terminate()
     last_line(worker)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < SOON
     assert queue.sql("select count(*) from @mapcache_job_units where state = 'leased'") == ["0"]
     origin.release("it")
 
@@ -136,8 +136,8 @@ def test_a_database_that_hangs_does_not_hold_up_an_interrupt(tmp_path, origin):
             time.sleep(2.5)  # it has begun to say something
             began = time.monotonic()
             worker.terminate()
-            last_line(worker, 20)
-            assert time.monotonic() - began < 10
+            last_line(worker)
+            assert time.monotonic() - began < SOON
         finally:
             for server in servers:
                 os.kill(server, signal.SIGCONT)
