@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/workers.h"
+#include "ingest/bands.h"
 #include "ingest/ingest_private.h"
 #include "ingest/writer.h"
 
@@ -37,14 +38,6 @@ typedef struct ahead {
     mc_error *error;  /* in `pool` */
     apr_pool_t *pool; /* of its own, as a worker fills it */
 } ahead;
-
-/* Tiles of one row that an image is drawn on. */
-typedef struct band {
-    const mc_ingest_chain *chain;
-    int y;
-    int first, end; /* rows of the image */
-    int keep;       /* the first row that this band or a later one needs */
-} band;
 
 typedef struct run {
     mc_ingest *ingest;
@@ -304,64 +297,6 @@ forget(ahead *ahead)
 
 /* --- one image ---------------------------------------------------------------------------------------------------- */
 
-static int
-by_rows(const void *a, const void *b)
-{
-    const band *left = a, *right = b;
-    if (left->end != right->end)
-        return left->end < right->end ? -1 : 1;
-    return left->first < right->first ? -1 : left->first > right->first;
-}
-
-/* The rows of an image that a row of tiles needs. */
-static void
-find_rows(band *band, const mc_fit *fit, const mc_tile_range *range, const mc_projection *projection)
-{
-    band->first = fit->image->height;
-    band->end = 0;
-    for (int x = range->minx; x < range->maxx; x++) {
-        int first, end;
-        mc_fit_rows(&first, &end, fit, projection, band->chain->direct, x, band->y);
-        if (first < end) {
-            band->first = first < band->first ? first : band->first;
-            band->end = end > band->end ? end : band->end;
-        }
-        if (fit->upright)
-            break;
-    }
-    if (band->first > band->end)
-        band->first = band->end;
-}
-
-/* All rows of tiles that an image is drawn on, in an order in which its own rows go by once. */
-static mc_error *
-list_bands(apr_array_header_t **bands, const mc_ingest *ingest, int number, apr_pool_t *pool)
-{
-    const mc_ingest_image *image = &ingest->images[number];
-    const mc_grid *grid = ingest->plan.link->grid;
-    mc_projection *projection = NULL;
-    if (image->info.srs != NULL && !mc_grid_has_srs(grid, image->info.srs))
-        MC_TRY(mc_projection_open(&projection, grid->srs, image->info.srs, pool));
-    *bands = apr_array_make(pool, 16, sizeof(band));
-    for (int c = 0; c < ingest->chain_count; c++) {
-        const mc_tile_range *range = &ingest->chains[c].ranges[number];
-        for (int y = range->miny; y < range->maxy && range->minx < range->maxx; y++) {
-            band band = { .chain = &ingest->chains[c], .y = y };
-            find_rows(&band, &image->fit, range, projection);
-            APR_ARRAY_PUSH(*bands, struct band) = band;
-        }
-    }
-    qsort((*bands)->elts, (size_t)(*bands)->nelts, sizeof(band), by_rows);
-    int keep = image->info.height;
-    for (int i = (*bands)->nelts - 1; i >= 0; i--) {
-        band *band = &APR_ARRAY_IDX(*bands, i, struct band);
-        if (band->first < band->end && band->first < keep)
-            keep = band->first;
-        band->keep = keep;
-    }
-    return MC_OK;
-}
-
 static mc_error *
 add_draw(run *run, const mc_draw *draw, int x, int y)
 {
@@ -403,7 +338,7 @@ keep_up(run *run, int most)
 }
 
 static mc_error *
-draw_band(run *run, const band *band, int number, const mc_window *window)
+draw_band(run *run, const mc_ingest_band *band, int number, const mc_window *window)
 {
     mc_ingest *ingest = run->ingest;
     const mc_tile_range *range = &band->chain->ranges[number];
@@ -460,9 +395,9 @@ ingest_image(run *run, int number)
     MC_TRY(fetch(&ahead, run, number));
     MC_TRY(judge(run, ahead));
     bool good = ahead->error == MC_OK;
-    MC_TRY(list_bands(&bands, run->ingest, number, ahead->pool));
+    MC_TRY(mc_ingest_bands(&bands, run->ingest, number, ahead->pool));
     for (int i = 0; i < bands->nelts && !stopped(run); i++) {
-        const band *band = &APR_ARRAY_IDX(bands, i, struct band);
+        const mc_ingest_band *band = &APR_ARRAY_IDX(bands, i, mc_ingest_band);
         mc_error *error = good ? mc_window_move(&ahead->window, band->keep, band->end, ahead->pool) : MC_OK;
         if (error != MC_OK)
             return mc_error_copy(error, run->ingest->pool);
