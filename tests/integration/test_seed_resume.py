@@ -240,7 +240,6 @@ def test_a_checkpoint_with_failures_outside_of_the_run_is_refused(tmp_path, plac
     assert result.returncode == 1 and "no checkpoint" in result.stderr, result.stdout + result.stderr
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_failures_that_cannot_be_listed_are_told(tmp_path):
     with Origin() as origin:
         site = from_origin(tmp_path, origin.url("/flaky/12/wms?"))

@@ -230,18 +230,26 @@ feed(void *baton, int z, int x, int y)
     return feeder->error == MC_OK;
 }
 
+/* What all crews of these tests share. */
+static mc_seed_plan
+plan_of(int workers)
+{
+    return (mc_seed_plan){ .task = { .tileset = &tileset, .link = &grid_link },
+                           .workers = workers,
+                           .log = &mc_log_stderr,
+                           .process_open = open_process,
+                           .process_close = close_process,
+                           .report = count_result };
+}
+
 static mc_error *
 seed(mc_seed_task task, int workers, bool processes)
 {
-    mc_seed_plan plan = { .task = task,
-                          .workers = workers,
-                          .processes = processes,
-                          .log = &mc_log_stderr,
-                          .process_open = open_process,
-                          .process_close = close_process,
-                          .report = count_result };
+    mc_seed_plan plan = plan_of(workers);
+    plan.task = task;
     plan.task.link = &grid_link;
     plan.task.tileset = &tileset;
+    plan.processes = processes;
     mc_seed_area area = { &grid, 0, LEVELS - 1, limits, tileset.metatile_columns, tileset.metatile_rows, NULL, false };
     feeder feeder = { 0 };
     results = (tally){ 0 };
@@ -379,14 +387,9 @@ END_TEST
 static mc_seed_crew *
 hire(int workers, bool processes)
 {
-    mc_seed_plan plan = { .task = { .tileset = &tileset, .link = &grid_link },
-                          .workers = workers,
-                          .processes = processes,
-                          .backoff = true,
-                          .log = &mc_log_stderr,
-                          .process_open = open_process,
-                          .process_close = close_process,
-                          .report = count_result };
+    mc_seed_plan plan = plan_of(workers);
+    plan.processes = processes;
+    plan.backoff = true;
     mc_seed_crew *crew;
     results = (tally){ 0 };
     ck_ok(mc_seed_hire(&crew, &plan, pool));
@@ -417,13 +420,8 @@ END_TEST
 START_TEST(the_rate_is_kept)
 {
     set_up();
-    mc_seed_plan plan = { .task = { .tileset = &tileset, .link = &grid_link },
-                          .workers = 2,
-                          .rate = 50,
-                          .log = &mc_log_stderr,
-                          .process_open = open_process,
-                          .process_close = close_process,
-                          .report = count_result };
+    mc_seed_plan plan = plan_of(2);
+    plan.rate = 50;
     mc_seed_crew *crew;
     ck_ok(mc_seed_hire(&crew, &plan, pool));
     apr_time_t began = apr_time_now();
@@ -440,13 +438,8 @@ START_TEST(a_stop_ends_the_waiting)
 {
     set_up();
     volatile int stop = 1;
-    mc_seed_plan plan = { .task = { .tileset = &tileset, .link = &grid_link },
-                          .workers = 1,
-                          .rate = 0.01,
-                          .log = &mc_log_stderr,
-                          .process_open = open_process,
-                          .process_close = close_process,
-                          .report = count_result };
+    mc_seed_plan plan = plan_of(1);
+    plan.rate = 0.01;
     mc_seed_crew *crew;
     results = (tally){ 0 };
     ck_ok(mc_seed_hire(&crew, &plan, pool));
@@ -542,12 +535,7 @@ open_files(void)
 START_TEST(who_cannot_be_hired_leaves_nothing_behind)
 {
     set_up();
-    mc_seed_plan plan = { .task = { .tileset = &tileset, .link = &grid_link },
-                          .workers = 2,
-                          .log = &mc_log_stderr,
-                          .process_open = open_process,
-                          .process_close = close_process,
-                          .report = count_result };
+    mc_seed_plan plan = plan_of(2);
     mc_seed_crew *crew = NULL;
     struct rlimit limit, before;
     int spare[2], files = open_files();
@@ -593,13 +581,8 @@ END_TEST
 START_TEST(threads_begin_one_after_the_other)
 {
     set_up();
-    mc_seed_plan plan = { .task = { .tileset = &tileset, .link = &grid_link },
-                          .workers = 3,
-                          .thread_delay = 3600,
-                          .log = &mc_log_stderr,
-                          .process_open = open_process,
-                          .process_close = close_process,
-                          .report = count_result };
+    mc_seed_plan plan = plan_of(3);
+    plan.thread_delay = 3600;
     mc_seed_crew *crew;
     results = (tally){ 0 };
     ck_ok(mc_seed_hire(&crew, &plan, pool));

@@ -176,18 +176,25 @@ START_TEST(coordinates_are_transformed_and_lines_stay_where_they_are)
 }
 END_TEST
 
-/* A country's grid: the whole world cannot be transformed into it, what is near it can. */
+/* A country's grid of two levels. */
+static mc_grid
+swiss(const mc_level *levels)
+{
+    return (mc_grid){ .name = "lv95",
+                      .srs = "EPSG:2056",
+                      .aliases = apr_array_make(pool, 1, sizeof(const char *)),
+                      .extent = { 2420000, 1030000, 2900000, 1350000 },
+                      .tile_width = 256,
+                      .tile_height = 256,
+                      .level_count = 2,
+                      .levels = levels };
+}
+
+/* The whole world cannot be transformed into such a grid, what is near it can. */
 START_TEST(what_lies_far_outside_is_cut_off)
 {
     static mc_level far[] = { { 1000, 2, 2 }, { 10, 200, 200 } };
-    mc_grid grid = { .name = "lv95",
-                     .srs = "EPSG:2056",
-                     .aliases = apr_array_make(pool, 1, sizeof(const char *)),
-                     .extent = { 2420000, 1030000, 2900000, 1350000 },
-                     .tile_width = 256,
-                     .tile_height = 256,
-                     .level_count = 2,
-                     .levels = far };
+    const mc_grid grid = swiss(far);
     static const double world[] = { -180, -90, 180, -90, 180, 90, -180, 90 };
     static const double equator[] = { -180, 0, 180, 0 }, meridian[] = { 8, -80, 8, 80 };
     mc_region_builder *builder;
@@ -211,14 +218,7 @@ END_TEST
 START_TEST(lines_bend_into_a_bounded_number_of_pieces)
 {
     static const mc_level far[] = { { 100, 4800, 3200 }, { 1e-9, INT32_MAX, INT32_MAX } };
-    mc_grid grid = { .name = "far",
-                     .srs = "EPSG:2056",
-                     .aliases = apr_array_make(pool, 1, sizeof(const char *)),
-                     .extent = { 2420000, 1030000, 2900000, 1350000 },
-                     .tile_width = 256,
-                     .tile_height = 256,
-                     .level_count = 2,
-                     .levels = far };
+    const mc_grid grid = swiss(far);
     mc_region_builder *builder;
     mc_error *error = MC_OK;
     double line[2 * 200];
