@@ -56,9 +56,13 @@ mc_sqlite_has_view(bool *view, mc_handle *handle, apr_pool_t *pool)
 {
     static const char sql[] = "SELECT 1 FROM sqlite_master WHERE name='tiles' AND type='view'";
     sqlite3_stmt *statement;
+    bool *known = mc_handle_mark(handle); /* only that it is one: where there is no `tiles` yet, it may become one */
+    *view = *known;
+    if (*known)
+        return MC_OK;
     MC_TRY(mc_handle_statement(&statement, handle, sql, pool));
     int code = sqlite3_step(statement);
-    *view = code == SQLITE_ROW;
+    *view = *known = code == SQLITE_ROW;
     mc_error *error = code == SQLITE_ROW || code == SQLITE_DONE
                           ? MC_OK
                           : mc_handle_error(handle, "a tile store cannot be looked at", pool);

@@ -449,6 +449,12 @@ mc_handle_db(mc_handle *handle)
     return handle->db;
 }
 
+bool *
+mc_handle_mark(mc_handle *handle)
+{
+    return &handle->mark;
+}
+
 mc_error *
 mc_handle_statement(sqlite3_stmt **statement, mc_handle *handle, const char *sql, apr_pool_t *pool)
 {

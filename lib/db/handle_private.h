@@ -30,6 +30,7 @@ struct mc_handle {
     sqlite3_stmt *rollback; /* NULL: not needed yet */
     bool may_switch;        /* the journal mode is ours to choose, and was WAL when the file was made */
     bool bulk;              /* in a rollback mode for a bulk load; WAL when it is closed */
+    bool mark;              /* the user's: see mc_handle_mark */
     size_t page_bytes;      /* of its pages in memory, as counted in the table */
     mc_write_lock *write_lock;
     apr_time_t patience;            /* until when (mc_clock_now) its user waits for other processes, */

@@ -90,6 +90,9 @@ bool mc_handle_cut_off(mc_handle *handle);
 
 sqlite3 *mc_handle_db(mc_handle *handle);
 
+/* What the user has found out of the file, so as not to look again while it is open; false at first. */
+bool *mc_handle_mark(mc_handle *handle);
+
 /* The prepared statement of `sql`, reset and without bindings; it lives as long as the handle. */
 mc_error *mc_handle_statement(sqlite3_stmt **statement, mc_handle *handle, const char *sql,
                               apr_pool_t *pool) MC_CHECKED;
