@@ -2,8 +2,8 @@
 #ifndef MC_FEATURE_LABEL_STYLE_H
 #define MC_FEATURE_LABEL_STYLE_H
 
+#include "draw/font/text.h"
 #include "feature/style.h"
-#include "text/text.h"
 
 /* A number, constant or computed from a feature's attributes. */
 typedef struct mc_label_number {

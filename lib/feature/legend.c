@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "draw/font/text.h"
 #include "feature/expression.h"
 #include "feature/label.h"
 #include "feature/label_style.h"
 #include "feature/painter.h"
-#include "text/text.h"
 
 enum {
     EDGE = 4,           /* pixels around the whole, and between rows */

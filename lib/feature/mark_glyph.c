@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "draw/font/text.h"
 #include "feature/mark.h"
-#include "text/text.h"
 
 #define SCHEME "ttf://"
 

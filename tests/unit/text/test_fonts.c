@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "text/text.h"
+#include "draw/font/text.h"
 
 static const char *const dejavu[] = { "DejaVu Sans" };
 

@@ -2,7 +2,7 @@
  * Fonts by fontconfig: looked up once for each wish and process. One lock guards all that is found; the order is
  * fonts.lock before a face's own lock.
  */
-#include "text/fonts.h"
+#include "draw/font/fonts.h"
 
 #include <apr_strings.h>
 #include <fontconfig/fontconfig.h>

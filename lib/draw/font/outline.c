@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "text/fonts.h"
+#include "draw/font/fonts.h"
 
 #include FT_OUTLINE_H
 

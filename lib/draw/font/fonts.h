@@ -7,7 +7,7 @@
 #include <hb.h>
 #include <pthread.h>
 
-#include "text/text.h"
+#include "draw/font/text.h"
 
 /* A face of a font file. Never freed: there are as many as the styles of the process use. */
 typedef struct mc_face {

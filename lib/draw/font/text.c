@@ -1,5 +1,5 @@
 /* The front of text: finds its module, once. */
-#include "text/text.h"
+#include "draw/font/text.h"
 
 #include <stdatomic.h>
 

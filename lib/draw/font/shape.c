@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "text/fonts.h"
+#include "draw/font/fonts.h"
 
 enum { EMBOLDEN = 24 }; /* FT_GlyphSlot_Embolden's share of the em */
 
