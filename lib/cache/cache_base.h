@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "cache/cache_kinds.h"
 #include "db/sqlite/handles.h"
 #include "mapcache/cache.h"
 
@@ -147,14 +148,5 @@ void mc_memory_put(const mc_memory_key *key, const mc_stamp *stamp, apr_time_t n
 /* The same for stores without a stamp: for `seconds`. */
 void mc_memory_put_for(const mc_memory_key *key, double seconds, mc_tile *tile, mc_ctx *ctx);
 void mc_memory_forget(const mc_memory_key *key, mc_ctx *ctx);
-
-extern const mc_cache_ops mc_cache_sqlite;
-extern const mc_cache_ops mc_cache_mbtiles;
-extern const mc_cache_ops mc_cache_geopackage;
-extern const mc_cache_ops mc_cache_postgresql;
-extern const mc_cache_ops mc_cache_disk;
-extern const mc_cache_ops mc_cache_composite;
-extern const mc_cache_ops mc_cache_fallback;
-extern const mc_cache_ops mc_cache_multitier;
 
 #endif

@@ -10,7 +10,7 @@
 #define MC_DIMENSION_QUERY_H
 
 #include "db/sqlite/handles.h"
-#include "dimension/kinds.h"
+#include "dimension/dimension_base.h"
 
 /*
  * The bind parameters, in the order in which MapCache replaces their names in PostgreSQL statements.

@@ -4,7 +4,7 @@
 #include <pcre2.h>
 #include <string.h>
 
-#include "dimension/kinds.h"
+#include "dimension/dimension_base.h"
 
 /* What one match may cost: a pattern with nested repetition must not hold a thread. */
 #define MATCH_LIMIT 100000

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "dimension/kinds.h"
+#include "dimension/dimension_base.h"
 
 typedef struct values_config {
     mc_dimension_common common; /* first: the common rows of the key table count from here */

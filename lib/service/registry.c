@@ -6,21 +6,9 @@
 
 const mc_key mc_service_plain_keys[] = { MC_SERVICE_KEYS(struct { mc_service_base base; }), MC_KEY_END };
 
-const mc_service_ops *const mc_service_kinds[] = {
-    &mc_service_tms,
-    &mc_service_wmts,
-    &mc_service_demo,
-    &mc_service_gmaps,
-    &mc_service_kml,
-    &mc_service_ve,
-    &mc_service_mapguide,
-    &mc_service_metrics,
-    &mc_service_health,
-    &mc_service_status,
-    &mc_service_jobs,
-    &mc_service_wms,
-    NULL,
-};
+#define X(name) &mc_service_##name,
+const mc_service_ops *const mc_service_kinds[] = { MC_SERVICE_KINDS(X) NULL };
+#undef X
 
 bool
 mc_service_read(mc_service_base *base, const mc_service_ops *ops, const mc_node *node, mc_build *build)

@@ -5,6 +5,7 @@
 #define MC_SERVICE_SERVICE_BASE_H
 
 #include "mapcache/service.h"
+#include "service/service_kinds.h"
 #include "service/xml_writer.h"
 
 /* How many layers one request may name, how many elements its path and pairs its query may have. */
@@ -42,17 +43,6 @@ bool mc_service_read(mc_service_base *base, const mc_service_ops *ops, const mc_
 mc_service *mc_service_plain(const mc_service_ops *ops, const mc_node *node, mc_build *build);
 
 extern const mc_key mc_service_plain_keys[];
-extern const mc_service_ops mc_service_tms;
-extern const mc_service_ops mc_service_wmts;
-extern const mc_service_ops mc_service_demo;
-extern const mc_service_ops mc_service_gmaps;
-extern const mc_service_ops mc_service_kml;
-extern const mc_service_ops mc_service_ve;
-extern const mc_service_ops mc_service_mapguide;
-extern const mc_service_ops mc_service_health;
-extern const mc_service_ops mc_service_jobs;
-extern const mc_service_ops mc_service_status;
-extern const mc_service_ops mc_service_wms;
 
 /* The configured service of a type, or NULL. */
 const mc_service *mc_call_service(const mc_call *call, const char *type);

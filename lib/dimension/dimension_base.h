@@ -1,16 +1,8 @@
-/* The kinds of dimensions that are built: one file each, one line in dimension.c's list. */
-#ifndef MC_DIMENSION_KINDS_H
-#define MC_DIMENSION_KINDS_H
+/* What the kinds of dimensions share: their common keys and helpers. */
+#ifndef MC_DIMENSION_DIMENSION_BASE_H
+#define MC_DIMENSION_DIMENSION_BASE_H
 
-#include "mapcache/dimension.h"
-
-extern const mc_dimension_ops mc_dimension_values;
-extern const mc_dimension_ops mc_dimension_regex;
-extern const mc_dimension_ops mc_dimension_sqlite;
-extern const mc_dimension_ops mc_dimension_time;
-extern const mc_dimension_ops mc_dimension_postgresql;
-extern const mc_dimension_ops mc_dimension_elasticsearch;
-extern const mc_dimension_ops mc_dimension_cube;
+#include "dimension/dimension_kinds.h"
 
 /* Attributes and children that every kind accepts. */
 #define MC_DIMENSION_COMMON_KEYS                                                                                       \
