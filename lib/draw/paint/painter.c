@@ -11,6 +11,7 @@
 #include "draw/raster/bands.h"
 #include "draw/raster/stroker.h"
 #include "draw/style/rules.h"
+#include "draw/symbol/reach.h"
 #include "mapcache/trace.h"
 #include "vector/geometry/simplify.h"
 
