@@ -131,7 +131,7 @@ mc_graphic_draw(const mc_drawing *drawing, mc_painter *painter, mc_canvas *canva
         return MC_OK;
     }
     mc_mark_place(&painter->mark, drawing->mark, &placing);
-    return mc_painter_shape(painter, canvas, &drawing->symbol, &painter->mark, feature);
+    return painter->paint_shape(painter, canvas, &drawing->symbol, &painter->mark, feature);
 }
 
 /* A mark that is the same for all features is resolved once. */
