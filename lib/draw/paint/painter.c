@@ -8,7 +8,6 @@
 #include "draw/paint/graphic.h"
 #include "draw/paint/painter_private.h"
 #include "draw/style/rules.h"
-#include "draw/symbol/reach.h"
 #include "mapcache/trace.h"
 
 mc_error *

@@ -255,7 +255,7 @@ fault_of(const list *of, const mc_sld_element *row)
     bool seen = !is_same_picture(drawn_legend(plain), drawn_legend(set));
     if (grown != (row->reach == MC_REACH_BEYOND))
         return grown ? "changes mc_painter_margin: the row is one of BEYOND"
-                     : "is declared BEYOND: mc_symbolizer_reach has to count the option";
+                     : "is declared BEYOND: painter_reach.c has to count the option";
     if (seen != (row->legend == MC_LEGEND_SHOWS))
         return seen ? "changes the legend: the row is one of SHOWS, or the legend has to leave the option out"
                     : "is declared as one that the legend SHOWS, and does not change the legend";
