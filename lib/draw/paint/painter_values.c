@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "draw/paint/painter_private.h"
+#include "grid/earth.h"
 #include "vector/geometry/simplify.h"
 
 #define THIN 2.0 /* pixels: up to this width a stroke is painted by distance */
@@ -43,7 +44,7 @@ double
 mc_uom_pixels(mc_uom uom, double scale)
 {
     static const double metres[] = { [MC_UOM_METRE] = 1, [MC_UOM_FOOT] = 0.3048 };
-    return uom == MC_UOM_PIXEL ? 1 : metres[uom] / (0.00028 * scale);
+    return uom == MC_UOM_PIXEL ? 1 : metres[uom] / (MC_PIXEL_METRES * scale);
 }
 
 double
@@ -78,20 +79,20 @@ mc_painter_target(mc_canvas **canvas, mc_painter *painter, mc_pass *to)
 }
 
 mc_error *
-mc_painter_area(mc_area **area, mc_painter *painter, bool whole)
+mc_painter_area(mc_area **area, mc_painter *painter, bool merged)
 {
     if (*area == NULL)
         MC_TRY(mc_area_create(area, painter->canvas->width, painter->canvas->height, painter->pool));
-    (*area)->coarse = whole || painter->canvas->palette != NULL;
+    (*area)->coarse = merged || painter->canvas->palette != NULL;
     return MC_OK;
 }
 
 mc_error *
-mc_painter_outline(mc_outline **outline, mc_painter *painter, bool whole)
+mc_painter_outline(mc_outline **outline, mc_painter *painter, bool merged)
 {
     if (*outline == NULL)
         MC_TRY(mc_outline_create(outline, painter->canvas->width, painter->canvas->height, painter->pool));
-    (*outline)->coarse = whole || painter->canvas->palette != NULL;
+    (*outline)->coarse = merged || painter->canvas->palette != NULL;
     return MC_OK;
 }
 
