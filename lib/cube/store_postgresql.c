@@ -2,6 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "cube/chunk.h"
 #include "cube/store.h"
 #include "db/postgres/postgres.h"
@@ -106,9 +107,7 @@ add_cube_text_param(params *p, const char *text)
 static int64_t
 binary_field_number(const mc_postgres_field *field)
 {
-    uint64_t value = 0;
-    for (int i = 0; i < field->size; i++)
-        value = value << 8 | (uint8_t)field->data[i];
+    uint64_t value = mc_big_number(field->data, field->size);
     return field->size == 4 ? (int32_t)value : (int64_t)value;
 }
 
@@ -503,19 +502,7 @@ postgresql_write(mc_cube_writer **writer, const mc_cube *cube, mc_ctx *ctx, apr_
 
 const mc_cube_ops mc_cube_postgresql = {
     .size = sizeof(postgresql_cube),
-    .read = postgresql_read,
-    .dates = postgresql_dates,
-    .write = postgresql_write,
-    .begin = postgresql_begin,
-    .writer_dates = postgresql_writer_dates,
-    .take_out = postgresql_take_out,
-    .clear = postgresql_clear,
-    .put = postgresql_put,
-    .put_date = postgresql_put_date,
-    .sign = postgresql_sign,
-    .commit = postgresql_commit,
-    .tidy = postgresql_tidy,
-    .bytes = postgresql_size,
+    MC_CUBE_OPS(postgresql),
 };
 
 const mc_cube_kind mc_cube_kind_postgresql = { "postgresql", postgresql_keys,

@@ -1,4 +1,4 @@
-/* What all dimensions have in common: their attributes, the spans, the registry of kinds. */
+/* What all dimensions have in common: their attributes, the spans. */
 #include "mapcache/dimension.h"
 
 #include <apr_strings.h>
@@ -8,42 +8,6 @@
 #include "dimension/dimension_base.h"
 #include "mapcache/trace.h"
 #include "text/time.h"
-
-#define X(name) &mc_dimension_##name,
-const mc_dimension_ops *const mc_dimension_kinds[] = { MC_DIMENSION_KINDS(X) NULL };
-#undef X
-
-static const mc_dimension_ops *
-find_kind(const char *type)
-{
-    for (const mc_dimension_ops *const *kind = mc_dimension_kinds; *kind != NULL; kind++)
-        if (strcmp((*kind)->type, type) == 0)
-            return *kind;
-    return NULL;
-}
-
-mc_dimension *
-mc_dimension_from_config(const mc_node *node, mc_build *build)
-{
-    const char *type = mc_node_attr(node, "type");
-    if (type == NULL) {
-        mc_complain(build->diagnostics, MC_REFUSED, node, "a dimension needs the attribute type=\"values|regex|...\"");
-        return NULL;
-    }
-    const mc_dimension_ops *ops = find_kind(type);
-    if (ops == NULL) {
-        mc_complain(
-            build->diagnostics, MC_REFUSED, node,
-            "unknown dimension type \"%s\": one of values, regex, sqlite, time, postgresql, elasticsearch, cube "
-            "is needed",
-            type);
-        return NULL;
-    }
-    mc_dimension *dimension = ops->from_config(node, build);
-    if (dimension != NULL)
-        dimension->ops = ops;
-    return dimension;
-}
 
 typedef struct by_map {
     bool wanted;
@@ -56,6 +20,12 @@ const mc_key mc_dimension_by_map_keys[] = {
                .fallback = "0"),
     MC_KEY_END,
 };
+
+void *
+mc_dimension_create(size_t size, void *config, const mc_key *keys, const mc_node *node, mc_build *build)
+{
+    return mc_config_read(config, node, keys, build->diagnostics) ? apr_pcalloc(build->pool, size) : NULL;
+}
 
 bool
 mc_dimension_set_common(mc_dimension *dimension, const mc_dimension_common *common, mc_build *build)

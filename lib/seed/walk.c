@@ -20,22 +20,26 @@ typedef struct walk_span {
     int first, last;
 } walk_span;
 
+/* Metatiles of `size` tiles that hold the tiles from `first` to before `end`; none where the limits are empty. */
+static walk_span
+walk_span_of(const mc_tile_range *limits, int first, int end, int size)
+{
+    bool empty = limits->minx >= limits->maxx || limits->miny >= limits->maxy;
+    return empty ? (walk_span){ 0, 0 } : (walk_span){ first / size, (end - 1) / size + 1 };
+}
+
 static walk_span
 walk_level_columns(const mc_seed_area *area, int z)
 {
     const mc_tile_range *limits = &area->limits[z];
-    if (limits->minx >= limits->maxx || limits->miny >= limits->maxy)
-        return (walk_span){ 0, 0 };
-    return (walk_span){ limits->minx / area->columns, (limits->maxx - 1) / area->columns + 1 };
+    return walk_span_of(limits, limits->minx, limits->maxx, area->columns);
 }
 
 static walk_span
 walk_level_rows(const mc_seed_area *area, int z)
 {
     const mc_tile_range *limits = &area->limits[z];
-    if (limits->minx >= limits->maxx || limits->miny >= limits->maxy)
-        return (walk_span){ 0, 0 };
-    return (walk_span){ limits->miny / area->rows, (limits->maxy - 1) / area->rows + 1 };
+    return walk_span_of(limits, limits->miny, limits->maxy, area->rows);
 }
 
 /* A block of metatiles of one level. */
@@ -67,8 +71,7 @@ block_extent(const mc_seed_area *area, int z, const walk_block *b)
     mc_extent one = mc_grid_tile_extent(area->grid, z, b->columns.first * area->columns, b->rows.first * area->rows);
     mc_extent other = mc_grid_tile_extent(area->grid, z, (int)(x < level->columns ? x : level->columns) - 1,
                                           (int)(y < level->rows ? y : level->rows) - 1);
-    return (mc_extent){ fmin(one.minx, other.minx), fmin(one.miny, other.miny), fmax(one.maxx, other.maxx),
-                        fmax(one.maxy, other.maxy) };
+    return mc_extent_union(&one, &other);
 }
 
 static double
@@ -261,8 +264,7 @@ share_below(const mc_seed_area *area, int z, const walk_block *b)
         if (block_is_empty(&deeper))
             break;
         mc_extent more = block_extent(area, level + 1, &deeper);
-        box = (mc_extent){ fmin(box.minx, more.minx), fmin(box.miny, more.miny), fmax(box.maxx, more.maxx),
-                           fmax(box.maxy, more.maxy) };
+        box = mc_extent_union(&box, &more);
     }
     return share_of_box(area, &box, slack_of(area, area->maxzoom), slack_of(area, z));
 }
