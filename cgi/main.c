@@ -12,10 +12,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "loop.h"
 #include "plain.h"
 #include "sockets.h"
+#include "text/text.h"
 
 typedef struct options {
     const char *listen;

@@ -9,8 +9,8 @@
 
 #include <apr_strings.h>
 
-#include "base/text.h"
 #include "exchange.h"
+#include "text/text.h"
 
 static apr_table_t *
 variables_of_environment(apr_pool_t *pool)

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/metrics.h"
-#include "base/text.h"
 #include "cache/cache_base.h"
 #include "mapcache/trace.h"
+#include "text/text.h"
 
 /* MapCache knows these as well (spec 5). */
 static const char *const known_elsewhere[] = {

@@ -2,8 +2,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "mapcache/config.h"
+#include "text/text.h"
 
 mc_diagnostics *
 mc_diagnostics_create(apr_pool_t *pool)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/text.h"
+#include "text/text.h"
 
 static const char BLANKS[] = " \t\r\n\f\v";
 static const char SEPARATORS[] = " ,\t\r\n";

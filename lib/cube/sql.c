@@ -4,7 +4,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "text/text.h"
 
 static const char *
 quote(const char *name, const char *suffix, apr_pool_t *pool)

@@ -4,7 +4,7 @@
 
 #include "cube/chunk.h"
 #include "cube/store.h"
-#include "db/postgres.h"
+#include "db/postgres/postgres.h"
 #include "mapcache/trace.h"
 
 /* SQLSTATE (PostgreSQL manual, appendix A). */

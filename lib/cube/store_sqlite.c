@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "cube/chunk.h"
 #include "cube/store.h"
-#include "db/handles.h"
+#include "db/sqlite/handles.h"
 #include "mapcache/trace.h"
 
 /* Steps of SQLite's machine between two looks at the deadline: some ten microseconds. */

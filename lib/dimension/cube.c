@@ -6,9 +6,9 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/time.h"
 #include "dimension/kinds.h"
 #include "mapcache/cube.h"
+#include "text/time.h"
 
 /* Dates that one request may stand for, and that capabilities list. */
 enum { MOST_DATES = 20000 };

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/text.h"
 #include "dimension/placeholders.h"
 #include "source/http_block.h"
+#include "text/json.h"
+#include "text/text.h"
 
 /* Bytes of an answer. */
 #define ANSWER_MAX (16 << 20)

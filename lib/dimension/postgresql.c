@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "db/postgres.h"
+#include "db/postgres/postgres.h"
 #include "dimension/placeholders.h"
 
 typedef struct postgresql_config {

@@ -17,8 +17,8 @@
 #include "base/clock.h"
 #include "base/lru.h"
 #include "base/metrics.h"
-#include "base/text.h"
-#include "base/time.h"
+#include "text/text.h"
+#include "text/time.h"
 
 #define ROW_TEXT_MAX 4096
 /* Questions that one request remembers: a bound for callers whose pool lives long. */

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/text.h"
 #include "grid/axes.h"
 #include "mapcache/grid.h"
+#include "text/text.h"
 
 static int
 compare_codes(const void *a, const void *b)

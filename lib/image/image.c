@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "base/gzip.h"
+#include "compress/gzip.h"
 #include "image/codec.h"
-#include "image/png.h"
+#include "image/png/png.h"
 #include "mapcache/trace.h"
 
 mc_coding

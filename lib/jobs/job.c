@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/text.h"
 #include "mapcache/jobs.h"
 #include "mapcache/server.h"
 #include "seed/area.h"
+#include "text/text.h"
 
 /* Units are as large as a worker may lose, and so many that workers share them evenly; but no more than a queue bears
  * well. */

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/text.h"
 #include "jobs/sql.h"
+#include "text/text.h"
 
 /* --- enqueue ---------------------------------------------------------------------------------------------------- */
 

@@ -4,8 +4,8 @@
  */
 #include <apr_strings.h>
 
-#include "base/text.h"
 #include "jobs/sql.h"
+#include "text/text.h"
 
 enum { VERSION = 2 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/text.h"
+#include "text/text.h"
 
 /* SQLSTATE (PostgreSQL manual, appendix A). */
 #define UNDEFINED_TABLE "42P01"

@@ -2,8 +2,8 @@
 #include <apr_strings.h>
 #include <stdio.h>
 
-#include "base/text.h"
 #include "mapcache/jobs.h"
+#include "text/text.h"
 
 #define N APR_INT64_T_FMT
 

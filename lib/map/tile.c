@@ -2,8 +2,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/gzip.h"
 #include "base/hash.h"
+#include "compress/gzip.h"
 #include "map/answer.h"
 #include "mapcache/trace.h"
 

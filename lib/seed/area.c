@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/module.h"
-#include "base/text.h"
 #include "seed/area_private.h"
+#include "text/text.h"
 
 enum { FILE_MAX = 256 << 20, NUMBER_MAX = 64 };
 

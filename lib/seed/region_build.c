@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "feature/projection.h"
 #include "seed/region_private.h"
+#include "vector/crs/projection.h"
 
 /* Halvings of a line whose image is bent; vertices of a region, and lines between them: in all, and for each vertex
  * that was given, so that a short text does not become a huge region; the largest coordinate: products of them stay

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/text.h"
 #include "server/server_private.h"
+#include "text/text.h"
 
 #define TAG_DIGITS 16
 #define MESSAGE_MAX 1000 /* bytes of an error that a client sees */

@@ -5,12 +5,12 @@
 #include <sys/resource.h>
 
 #include "base/gate.h"
-#include "base/http.h"
 #include "base/lru.h"
 #include "base/metrics.h"
 #include "base/workers.h"
-#include "db/handles.h"
-#include "db/postgres.h"
+#include "db/postgres/postgres.h"
+#include "db/sqlite/handles.h"
+#include "http/http.h"
 #include "mapcache/cache.h"
 #include "mapcache/server.h"
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "mapcache/trace.h"
 #include "source/cube.h"
+#include "text/text.h"
 
 enum {
     MOST_DATES = 20000,

@@ -5,7 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "text/text.h"
 
 typedef struct auth_block {
     const char *scheme;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/http.h"
+#include "http/http.h"
 #include "source/http_block.h"
 #include "source/source_base.h"
 

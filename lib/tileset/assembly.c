@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 #include "base/workers.h"
-#include "cache/footprint.h"
+#include "footprint/footprint.h"
 #include "mapcache/trace.h"
 #include "tileset/combine.h"
 #include "tileset/region.h"

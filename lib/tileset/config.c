@@ -4,10 +4,10 @@
 #include <limits.h>
 #include <string.h>
 
-#include "feature/mvt.h"
 #include "mapcache/tileset.h"
 #include "mapcache/upkeep.h"
 #include "tileset/tileset_private.h"
+#include "vector/mvt/mvt.h"
 
 typedef struct tileset_config {
     const char *name;

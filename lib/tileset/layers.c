@@ -1,9 +1,9 @@
 /* The layers of vector tiles, as documents tell them (TileJSON 3.0.0, vector_layers; MBTiles 1.3, json). */
 #include <apr_strings.h>
 
-#include "base/text.h"
 #include "mapcache/source.h"
 #include "mapcache/tileset.h"
+#include "text/text.h"
 
 static const char *
 text_of(const char *text, apr_pool_t *pool)

@@ -6,9 +6,9 @@
 #include <strings.h>
 
 #include "base/metrics.h"
-#include "feature/mvt.h"
 #include "mapcache/trace.h"
 #include "tileset/tileset_private.h"
+#include "vector/mvt/mvt.h"
 
 mc_grid_link *
 mc_tileset_link(const mc_tileset *tileset, const char *grid_name)
