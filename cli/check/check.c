@@ -34,7 +34,7 @@ compare_places(const void *a, const void *b)
 }
 
 static const mc_complaint **
-sorted(const mc_diagnostics *diagnostics, apr_pool_t *pool)
+sort_complaints(const mc_diagnostics *diagnostics, apr_pool_t *pool)
 {
     int count = diagnostics->complaints->nelts;
     const mc_complaint **list = apr_palloc(pool, sizeof(*list) * (size_t)(count + 1));
@@ -60,7 +60,7 @@ print_connections(const mc_config *config, int processes)
 }
 
 static void
-print_text(const char *file, const mc_complaint *const *list, int count, const counts *counts)
+print_complaints_text(const char *file, const mc_complaint *const *list, int count, const counts *counts)
 {
     for (int i = 0; i < count; i++) {
         const mc_complaint *one = list[i];
@@ -73,7 +73,8 @@ print_text(const char *file, const mc_complaint *const *list, int count, const c
 }
 
 static void
-print_json(const char *file, const mc_complaint *const *list, int count, const counts *counts, apr_pool_t *pool)
+print_complaints_json(const char *file, const mc_complaint *const *list, int count, const counts *counts,
+                      apr_pool_t *pool)
 {
     printf("{\"file\":\"%s\",\"errors\":%d,\"not_built\":%d,\"warnings\":%d,\"complaints\":[",
            mc_json_escape(file, pool), counts->by_severity[MC_REFUSED], counts->by_severity[MC_NOT_BUILT],
@@ -88,7 +89,7 @@ print_json(const char *file, const mc_complaint *const *list, int count, const c
 }
 
 static int
-check(const options *options, apr_pool_t *pool)
+check_config_file(const options *options, apr_pool_t *pool)
 {
     const char *file = options->file;
     mc_diagnostics *diagnostics = mc_diagnostics_create(pool);
@@ -100,15 +101,15 @@ check(const options *options, apr_pool_t *pool)
     /* A file that is no XML, or cannot be read, never came to the point of complaints. */
     if (error != MC_OK && diagnostics->refused == 0)
         mc_complain(diagnostics, MC_REFUSED, NULL, "%s", mc_error_chain(error, pool));
-    const mc_complaint **list = sorted(diagnostics, pool);
+    const mc_complaint **list = sort_complaints(diagnostics, pool);
     int count = diagnostics->complaints->nelts;
     counts counts = { { 0 } };
     for (int i = 0; i < count; i++)
         counts.by_severity[list[i]->severity]++;
     if (options->json)
-        print_json(file, list, count, &counts, pool);
+        print_complaints_json(file, list, count, &counts, pool);
     else
-        print_text(file, list, count, &counts);
+        print_complaints_text(file, list, count, &counts);
     if (!options->json && error == MC_OK && config->databases->nelts > 0)
         print_connections(config, options->processes);
     if (counts.by_severity[MC_REFUSED] > 0)
@@ -117,7 +118,7 @@ check(const options *options, apr_pool_t *pool)
 }
 
 static void
-usage(FILE *out)
+print_check_usage(FILE *out)
 {
     fputs(
         "usage: mapcache check [--json] [--connect] [--processes N] FILE\n\n"
@@ -131,7 +132,7 @@ usage(FILE *out)
 
 /* False: they are wrong. */
 static bool
-parse(options *options, int argc, const char *const *argv)
+parse_check_arguments(options *options, int argc, const char *const *argv)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0)
@@ -155,16 +156,16 @@ mc_command_check(int argc, const char *const *argv)
     options options = { .processes = 1 };
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            usage(stdout);
+            print_check_usage(stdout);
             return CLEAN;
         }
-    if (!parse(&options, argc, argv)) {
-        usage(stderr);
+    if (!parse_check_arguments(&options, argc, argv)) {
+        print_check_usage(stderr);
         return REFUSED;
     }
     apr_pool_t *pool;
     apr_pool_create(&pool, NULL);
-    int status = check(&options, pool);
+    int status = check_config_file(&options, pool);
     apr_pool_destroy(pool);
     return status;
 }

@@ -16,7 +16,7 @@ static volatile int *flag;
 static const char *words;
 
 static void
-on_interrupt(int signal_number)
+handle_cli_interrupt(int signal_number)
 {
     static _Atomic apr_time_t first;
     apr_time_t none = 0, now = mc_clock_now();
@@ -36,7 +36,7 @@ on_interrupt(int signal_number)
 void
 mc_cli_stop_on_interrupt(volatile int *stop, const char *message)
 {
-    struct sigaction interrupt = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
+    struct sigaction interrupt = { .sa_handler = handle_cli_interrupt, .sa_flags = SA_RESTART };
     flag = stop;
     words = message;
     sigaction(SIGINT, &interrupt, NULL);

@@ -13,7 +13,7 @@ no_complaint(void *stream, const char *format, ...)
 }
 
 static const char *
-name_of(const apr_getopt_option_t *row, int letter)
+find_option_name(const apr_getopt_option_t *row, int letter)
 {
     while (row->name != NULL && row->optch != letter)
         row++;
@@ -21,7 +21,7 @@ name_of(const apr_getopt_option_t *row, int letter)
 }
 
 static bool
-set(const mc_option_place *places, int letter, const char *text)
+store_option_value(const mc_option_place *places, int letter, const char *text)
 {
     for (; places->letter != 0; places++)
         if (places->letter == letter) {
@@ -48,8 +48,8 @@ mc_options_parse(const apr_array_header_t **arguments, const apr_getopt_option_t
     parser->interleave = 1;
     parser->errfn = no_complaint;
     while ((status = apr_getopt_long(parser, rows, &letter, &text)) == APR_SUCCESS)
-        if (!set(places, letter, text) && !take(baton, letter, text, pool))
-            return apr_psprintf(pool, "--%s cannot be \"%s\"", name_of(rows, letter), text);
+        if (!store_option_value(places, letter, text) && !take(baton, letter, text, pool))
+            return apr_psprintf(pool, "--%s cannot be \"%s\"", find_option_name(rows, letter), text);
     if (status != APR_EOF)
         return apr_psprintf(pool, "%s is no option, or lacks its value",
                             parser->ind > 0 && parser->ind <= argc ? argv[parser->ind - 1] : "something");

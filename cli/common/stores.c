@@ -9,24 +9,24 @@ typedef struct search {
 } search;
 
 static void
-compare(void *baton, mc_cache *part)
+compare_cache_part(void *baton, mc_cache *part)
 {
     search *search = baton;
     search->found = search->found || part == search->wanted;
 }
 
 static bool
-uses(const mc_tileset *tileset, const mc_cache *cache)
+tileset_uses_cache(const mc_tileset *tileset, const mc_cache *cache)
 {
     search search = { cache, false };
     if (tileset->cache != NULL)
-        mc_cache_parts(tileset->cache, compare, &search);
+        mc_cache_parts(tileset->cache, compare_cache_part, &search);
     return search.found;
 }
 
 /* Values are joined by '#', and may have some of their own. */
 static bool
-dimensions_fit(const mc_tileset *tileset, const char *dim)
+match_dimension_value_count(const mc_tileset *tileset, const char *dim)
 {
     if (dim == NULL)
         return true;
@@ -57,8 +57,9 @@ mc_stores_known(const mc_config *config, mc_cache *cache, const mc_store_group *
 {
     for (int i = 0; i < config->tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, const mc_tileset *);
-        bool meant = group->tileset == NULL ? uses(tileset, cache) : strcmp(group->tileset, tileset->name) == 0;
-        if (meant && has_level(tileset, group) && dimensions_fit(tileset, group->dim))
+        bool meant =
+            group->tileset == NULL ? tileset_uses_cache(tileset, cache) : strcmp(group->tileset, tileset->name) == 0;
+        if (meant && has_level(tileset, group) && match_dimension_value_count(tileset, group->dim))
             return true;
     }
     return false;

@@ -37,14 +37,14 @@ static volatile int stop;
 
 /* Ends the wait for a database. */
 static bool
-is_stopped(void *baton)
+is_compact_stopped(void *baton)
 {
     (void)baton;
     return stop != 0;
 }
 
 static void
-usage(void)
+print_compact_usage(void)
 {
     puts("usage: mapcache compact -c FILE [OPTIONS]\n"
          "Gives back what stores of tiles do not need any more: free pages of SQLite, MBTiles and GeoPackage files, "
@@ -56,7 +56,7 @@ usage(void)
 }
 
 static const char *
-parse(compacting *c, int argc, const char *const *argv)
+parse_compact_options(compacting *c, int argc, const char *const *argv)
 {
     apr_getopt_t *parser;
     int letter;
@@ -80,13 +80,13 @@ parse(compacting *c, int argc, const char *const *argv)
 }
 
 static double
-megabytes(int64_t bytes)
+bytes_to_megabytes(int64_t bytes)
 {
     return (double)bytes / (1 << 20);
 }
 
 static bool
-known(void *baton, const mc_store_group *group)
+is_compact_group_known(void *baton, const mc_store_group *group)
 {
     const compacting *c = baton;
     return mc_stores_known(mc_server_config(c->server), c->cache, group);
@@ -105,7 +105,7 @@ tell_orphan(void *baton, const mc_store *store, const mc_store_group *group)
     if (!c->orphans || c->json)
         return;
     printf("%s: %lld tiles (%.1f MB) of tileset %s, grid %s, dimensions %s, level %d are not known%s\n", store->name,
-           (long long)group->tiles, megabytes(group->bytes), or_any(group->tileset), or_any(group->grid),
+           (long long)group->tiles, bytes_to_megabytes(group->bytes), or_any(group->tileset), or_any(group->grid),
            or_any(group->dim), group->z, c->dry ? "" : ": removed");
 }
 
@@ -161,10 +161,11 @@ tell_store(void *baton, const mc_store *before, const mc_store *after, const mc_
     else if (error != MC_OK)
         fprintf(stderr, "mapcache compact: %s\n", mc_error_chain(error, c->pool));
     else if (after != NULL)
-        printf("%s: %.1f MB before, %.1f MB now\n", before->name, megabytes(before->bytes), megabytes(after->bytes));
+        printf("%s: %.1f MB before, %.1f MB now\n", before->name, bytes_to_megabytes(before->bytes),
+               bytes_to_megabytes(after->bytes));
     else
-        printf("%s: %.1f MB, %.1f MB of it free%s\n", before->name, megabytes(before->bytes), megabytes(gain),
-               c->dry || gain > 0 ? "" : ": nothing to do");
+        printf("%s: %.1f MB, %.1f MB of it free%s\n", before->name, bytes_to_megabytes(before->bytes),
+               bytes_to_megabytes(gain), c->dry || gain > 0 ? "" : ": nothing to do");
     if (!c->json && before->leftovers > 0 && c->orphans)
         printf("%s: %lld files that writers have left behind%s\n", before->name, (long long)before->leftovers,
                c->dry ? "" : ": removed");
@@ -172,7 +173,7 @@ tell_store(void *baton, const mc_store *before, const mc_store *after, const mc_
 }
 
 static bool
-is_wanted(const compacting *c, const mc_cache *cache)
+is_compact_cache_selected(const compacting *c, const mc_cache *cache)
 {
     for (int i = 0; i < c->names->nelts; i++)
         if (strcmp(APR_ARRAY_IDX(c->names, i, const char *), cache->name) == 0)
@@ -181,7 +182,7 @@ is_wanted(const compacting *c, const mc_cache *cache)
 }
 
 static const char *
-load(compacting *c)
+load_compact_config(compacting *c)
 {
     mc_error *error = mc_server_load(&c->server, c->file, mc_diagnostics_create(c->pool), c->pool);
     if (error != MC_OK)
@@ -199,17 +200,17 @@ load(compacting *c)
 }
 
 static mc_error *
-work(compacting *c)
+run_compact_upkeep(compacting *c)
 {
     static mc_log log;
     mc_runtime *runtime;
-    mc_ctx ctx = { .pool = c->pool, .log = &log, .abandoned = is_stopped };
+    mc_ctx ctx = { .pool = c->pool, .log = &log, .abandoned = is_compact_stopped };
     const mc_config *config = mc_server_config(c->server);
     const mc_upkeep task = { .count = c->orphans,
                              .remove_orphans = c->orphans && !c->dry,
                              .compact = !c->dry,
                              .stop = &stop,
-                             .known = known,
+                             .known = is_compact_group_known,
                              .orphan = tell_orphan,
                              .progress = tell_progress,
                              .report = tell_store,
@@ -221,13 +222,13 @@ work(compacting *c)
     mc_error *error = MC_OK;
     for (int i = 0; i < config->caches->nelts && error == MC_OK && stop == 0; i++) {
         c->cache = APR_ARRAY_IDX(config->caches, i, mc_cache *);
-        if (is_wanted(c, c->cache))
+        if (is_compact_cache_selected(c, c->cache))
             error = mc_cache_upkeep(c->cache, &task, &ctx);
     }
     mc_runtime_destroy(runtime);
     if (error == MC_OK && !c->json)
-        printf("%d stores, %.1f MB%s, %.1f MB %s\n", c->stores, megabytes(c->before), c->dry ? "" : " before",
-               megabytes(c->dry ? c->free : c->after), c->dry ? "of it can be given back" : "now");
+        printf("%d stores, %.1f MB%s, %.1f MB %s\n", c->stores, bytes_to_megabytes(c->before), c->dry ? "" : " before",
+               bytes_to_megabytes(c->dry ? c->free : c->after), c->dry ? "of it can be given back" : "now");
     return error;
 }
 
@@ -237,17 +238,17 @@ mc_command_compact(int argc, const char *const *argv)
     compacting c = { 0 };
     apr_pool_create(&c.pool, NULL);
     c.names = apr_array_make(c.pool, 4, sizeof(const char *));
-    const char *problem = parse(&c, argc, argv);
+    const char *problem = parse_compact_options(&c, argc, argv);
     int status = 1;
     if (problem == NULL && c.help) {
-        usage();
+        print_compact_usage();
         status = 0;
     } else {
         mc_cli_stop_on_interrupt(&stop,
                                  "\ninterrupted: what is not complete is taken back (once more: ends at once)\n");
         if (problem == NULL)
-            problem = load(&c);
-        mc_error *error = problem != NULL ? MC_OK : work(&c);
+            problem = load_compact_config(&c);
+        mc_error *error = problem != NULL ? MC_OK : run_compact_upkeep(&c);
         if (error != MC_OK)
             problem = mc_error_chain(error, c.pool);
         if (problem != NULL)

@@ -73,7 +73,7 @@ time_of(int64_t *time_us, int image, const mc_cube_options *options, apr_pool_t 
 }
 
 static mc_error *
-add_group(run *run, const mc_ingest_group *group)
+add_cube_input_group(run *run, const mc_ingest_group *group)
 {
     const mc_cube_options *options = &run->options;
     mc_time_span span = { 0, 0 };
@@ -103,14 +103,14 @@ find_inputs(run *run)
     MC_TRY(mc_ingest_inputs(&groups, options->paths, options->list, options->time, run->pool));
     run->inputs = apr_array_make(run->pool, 64, sizeof(mc_cube_input));
     for (int i = 0; i < groups->nelts; i++)
-        MC_TRY(add_group(run, &APR_ARRAY_IDX(groups, i, mc_ingest_group)));
+        MC_TRY(add_cube_input_group(run, &APR_ARRAY_IDX(groups, i, mc_ingest_group)));
     return run->inputs->nelts > 0 ? MC_OK : mc_error_create(run->pool, MC_ERR_CONFIG, "no images were named");
 }
 
 /* --- what is said ------------------------------------------------------------------------------------------------- */
 
 static void
-clear_bar(run *run)
+clear_cube_progress_bar(run *run)
 {
     if (run->drawn)
         fputs("\r\033[K", stdout), fflush(stdout);
@@ -118,25 +118,26 @@ clear_bar(run *run)
 }
 
 static const char *
-json(const char *text, apr_pool_t *pool)
+quote_cube_json_text(const char *text, apr_pool_t *pool)
 {
     return apr_pstrcat(pool, "\"", mc_json_escape(text, pool), "\"", NULL);
 }
 
 static void
-tell(void *baton, const mc_cube_event *event)
+print_cube_event(void *baton, const mc_cube_event *event)
 {
     run *run = baton;
     const mc_cube_options *options = &run->options;
     apr_pool_t *pool;
     apr_pool_create(&pool, run->pool);
-    clear_bar(run);
+    clear_cube_progress_bar(run);
     if (event->kind == MC_CUBE_IMAGE_LEFT_OUT && options->json)
-        printf("{\"left_out\":%s,\"reason\":%s}\n", json(event->path, pool), json(event->message, pool));
+        printf("{\"left_out\":%s,\"reason\":%s}\n", quote_cube_json_text(event->path, pool),
+               quote_cube_json_text(event->message, pool));
     else if (event->kind == MC_CUBE_IMAGE_LEFT_OUT)
         fprintf(stderr, "mapcache cube: left out: %s\n", event->message);
     if (event->kind == MC_CUBE_DATE_LEFT_OUT && options->json)
-        printf("{\"left_out_time\":%s}\n", json(mc_time_text(event->time_us, pool), pool));
+        printf("{\"left_out_time\":%s}\n", quote_cube_json_text(mc_time_text(event->time_us, pool), pool));
     if (event->kind == MC_CUBE_COMMITTED && options->json && !options->quiet)
         printf("{\"images\":%d,\"of\":%d,\"seconds\":%.2f}\n", event->images, event->of,
                (double)(mc_clock_now() - run->began) / APR_USEC_PER_SEC);
@@ -155,8 +156,9 @@ report_json(const run *run, const char *error, int status, double seconds)
     printf("{\"cube\":%s,\"status\":%d,\"error\":%s,\"stored\":%d,\"left_out\":%d,\"dates\":%d,\"corrected\":%d,"
            "\"chunks\":%lld,\"rewritten\":%lld,\"pixels\":%lld,\"bytes_before\":%lld,\"bytes_after\":%lld,"
            "\"spooled\":%s,\"seconds\":%.3f}\n",
-           json(run->options.cube, run->pool), status, error == NULL ? "null" : json(error, run->pool), r->images,
-           r->left_out, r->dates, r->corrected, (long long)r->chunks, (long long)r->rewritten, (long long)r->pixels,
+           quote_cube_json_text(run->options.cube, run->pool), status,
+           error == NULL ? "null" : quote_cube_json_text(error, run->pool), r->images, r->left_out, r->dates,
+           r->corrected, (long long)r->chunks, (long long)r->rewritten, (long long)r->pixels,
            (long long)r->bytes_before, (long long)r->bytes_after, r->spooled ? "true" : "false", seconds);
 }
 
@@ -182,7 +184,7 @@ report_text(const run *run, bool images, double seconds)
 /* --- the commands ------------------------------------------------------------------------------------------------- */
 
 static mc_error *
-ingest(run *run, bool images)
+run_cube_ingest(run *run, bool images)
 {
     const mc_cube_options *options = &run->options;
     mc_cube_ingest_options how = { .memory = options->cache_limit,
@@ -190,7 +192,7 @@ ingest(run *run, bool images)
                                    .scratch = options->scratch,
                                    .raster = options->raster,
                                    .stop = &stop,
-                                   .tell = tell,
+                                   .tell = print_cube_event,
                                    .baton = run };
     if (images)
         MC_TRY(find_inputs(run));
@@ -208,8 +210,8 @@ run_ingest(run *run, bool images)
     run->began = mc_clock_now();
     mc_error *error = open_cube(run);
     if (error == MC_OK)
-        error = ingest(run, images);
-    clear_bar(run);
+        error = run_cube_ingest(run, images);
+    clear_cube_progress_bar(run);
     int status = error != MC_OK ? 1 : stop != 0 ? INTERRUPTED : run->report.left_out > 0 ? LEFT_OUT : 0;
     double seconds = (double)(mc_clock_now() - run->began) / APR_USEC_PER_SEC;
     const char *words = error == MC_OK ? NULL : mc_error_chain(error, run->pool);
@@ -231,7 +233,7 @@ list_dates(run *run)
     for (int i = 0; i < dates->nelts; i++) {
         const char *text = mc_time_text(APR_ARRAY_IDX(dates, i, mc_cube_date).time_us, run->pool);
         if (run->options.json)
-            printf("{\"time\":%s}\n", json(text, run->pool));
+            printf("{\"time\":%s}\n", quote_cube_json_text(text, run->pool));
         else
             puts(text);
     }

@@ -54,7 +54,7 @@ mc_cube_usage(const char *message)
 
 /* False where the value cannot be read. */
 static bool
-take_value(void *baton, int letter, const char *text, apr_pool_t *pool)
+set_cube_option_value(void *baton, int letter, const char *text, apr_pool_t *pool)
 {
     mc_cube_options *options = baton;
     const char *slash;
@@ -81,7 +81,7 @@ take_value(void *baton, int letter, const char *text, apr_pool_t *pool)
 }
 
 static const char *
-check(const mc_cube_options *options, const char *word)
+check_cube_options(const mc_cube_options *options, const char *word)
 {
     if (options->config == NULL)
         return "which configuration? (-c FILE)";
@@ -117,8 +117,9 @@ mc_cube_options_parse(mc_cube_options *options, int argc, const char *const *arg
         { 'h', NULL, &options->help },
         { 0, NULL, NULL },
     };
-    const char *problem = mc_options_parse(&options->paths, rows, places, take_value, options, argc, argv, pool);
+    const char *problem =
+        mc_options_parse(&options->paths, rows, places, set_cube_option_value, options, argc, argv, pool);
     if (problem != NULL || options->help)
         return problem;
-    return check(options, argv[0]);
+    return check_cube_options(options, argv[0]);
 }

@@ -59,7 +59,7 @@ typedef struct detail {
 } detail;
 
 static void
-usage(const char *program)
+print_detail_usage(const char *program)
 {
     printf("usage: %s -c FILE -t TILESET -g GRID [OPTIONS]\n"
            "Writes to standard output how many tiles of the area each SQLite file has, as JSON.\noptions:\n",
@@ -146,7 +146,7 @@ take_option(detail *d, int letter, const char *text)
 
 /* What a value should have been, by the table. */
 static const char *
-refusal(const detail *d, int letter, const char *text)
+describe_detail_value_error(const detail *d, int letter, const char *text)
 {
     const apr_getopt_option_t *row = rows;
     while (row->optch != letter)
@@ -157,7 +157,7 @@ refusal(const detail *d, int letter, const char *text)
 }
 
 static const char *
-parse(detail *d, int argc, const char *const *argv)
+parse_detail_options(detail *d, int argc, const char *const *argv)
 {
     apr_getopt_t *parser;
     int letter;
@@ -166,7 +166,7 @@ parse(detail *d, int argc, const char *const *argv)
     apr_getopt_init(&parser, d->pool, argc, argv);
     while ((status = apr_getopt_long(parser, rows, &letter, &text)) == APR_SUCCESS)
         if (!take_option(d, letter, text))
-            return refusal(d, letter, text);
+            return describe_detail_value_error(d, letter, text);
     if (status != APR_EOF || parser->ind < argc)
         return "an option is not known or lacks its argument";
     if (!d->help && (d->config == NULL || d->tileset_name == NULL || d->grid_name == NULL))
@@ -175,7 +175,7 @@ parse(detail *d, int argc, const char *const *argv)
 }
 
 static const char *
-load(detail *d)
+load_detail_tileset(detail *d)
 {
     mc_error *error = mc_server_load(&d->server, d->config, mc_diagnostics_create(d->pool), d->pool);
     if (error != MC_OK)
@@ -195,7 +195,7 @@ load(detail *d)
 }
 
 static mc_extent
-extent_of(const mc_grid *grid, int z, const mc_tile_range *tiles)
+compute_tile_block_extent(const mc_grid *grid, int z, const mc_tile_range *tiles)
 {
     mc_extent a = mc_grid_tile_extent(grid, z, tiles->minx, tiles->miny);
     mc_extent b = mc_grid_tile_extent(grid, z, tiles->maxx - 1, tiles->maxy - 1);
@@ -204,7 +204,7 @@ extent_of(const mc_grid *grid, int z, const mc_tile_range *tiles)
 }
 
 static void
-sum_up(detail *d, const mc_survey_file *file)
+add_surveyed_file_counts(detail *d, const mc_survey_file *file)
 {
     d->in_level.stored += file->stored;
     d->in_level.most += file->most;
@@ -218,15 +218,15 @@ sum_up(detail *d, const mc_survey_file *file)
 }
 
 static bool
-take_file(void *baton, const mc_survey_file *file)
+visit_surveyed_file(void *baton, const mc_survey_file *file)
 {
     detail *d = baton;
     fprintf(stderr, "\033[2K In progress (z:%d x:%d y:%d): %.3f%% done\r", d->z, file->block.minx, file->block.miny,
             d->done * 100);
-    sum_up(d, file);
+    add_surveyed_file_counts(d, file);
     if (d->brief && !file->present)
         return true;
-    mc_extent region, box = extent_of(d->link->grid, d->z, &file->block);
+    mc_extent region, box = compute_tile_block_extent(d->link->grid, d->z, &file->block);
     const char *geometry;
     apr_pool_t *scratch;
     apr_pool_create(&scratch, d->pool);
@@ -243,14 +243,14 @@ take_file(void *baton, const mc_survey_file *file)
 }
 
 static mc_survey_share
-share(void *baton, const mc_tile_range *tiles)
+measure_detail_area_share(void *baton, const mc_tile_range *tiles)
 {
     const detail *d = baton;
     return mc_detail_area_share(&d->area, d->z, tiles);
 }
 
 static mc_tile_key
-key_of(const detail *d)
+make_detail_tile_key(const detail *d)
 {
     mc_dimension_value *dimensions =
         apr_palloc(d->pool, sizeof(*dimensions) * (size_t)(d->tileset->dimension_count + 1));
@@ -265,14 +265,14 @@ key_of(const detail *d)
 }
 
 static mc_error *
-write_level(detail *d, const mc_tile_range *area, mc_ctx *ctx)
+write_detail_level(detail *d, const mc_tile_range *area, mc_ctx *ctx)
 {
-    mc_tile_key key = key_of(d);
+    mc_tile_key key = make_detail_tile_key(d);
     const mc_survey_task task = { .area = *area,
-                                  .share = d->area.region == NULL ? NULL : share,
+                                  .share = d->area.region == NULL ? NULL : measure_detail_area_share,
                                   .query = d->query,
                                   .any = d->ours,
-                                  .visit = take_file,
+                                  .visit = visit_surveyed_file,
                                   .baton = d };
     d->in_level = (mc_detail_tiles){ 0, 0 };
     d->first = true;
@@ -300,7 +300,7 @@ write_estimate(const detail *d, const char *name, int64_t bytes)
 }
 
 static int64_t
-times(int64_t bytes, int64_t tiles)
+multiply_saturated(int64_t bytes, int64_t tiles)
 {
     int64_t product;
     return __builtin_mul_overflow(bytes, tiles, &product) ? INT64_MAX : product;
@@ -313,9 +313,10 @@ write_sizes(const detail *d)
     fprintf(d->out, ",\n\t\"sizes\":\t{\n\t\t\"total_size_of_files\":\t%lld,\n\t\t\"total_nbtiles_in_files\":\t%lld",
             (long long)d->files_bytes, (long long)d->files_tiles);
     write_estimate(d, "average_tile_size", mean);
-    write_estimate(d, "estimated_max_cache_size", times(mean, d->in_cache.most));
-    fprintf(d->out, ",\n\t\t\"estimated_cached_cache_size\":\t%lld", (long long)times(mean, d->in_cache.stored));
-    write_estimate(d, "estimated_missing_cache_size", times(mean, d->in_cache.most - d->in_cache.stored));
+    write_estimate(d, "estimated_max_cache_size", multiply_saturated(mean, d->in_cache.most));
+    fprintf(d->out, ",\n\t\t\"estimated_cached_cache_size\":\t%lld",
+            (long long)multiply_saturated(mean, d->in_cache.stored));
+    write_estimate(d, "estimated_missing_cache_size", multiply_saturated(mean, d->in_cache.most - d->in_cache.stored));
     fputs("\n\t}", d->out);
     if (d->brief)
         fprintf(d->out, ",\n\t\"nb_missing_files\":\t%lld", (long long)d->missing_files);
@@ -351,7 +352,7 @@ write_report(detail *d, mc_ctx *ctx)
     for (d->z = d->zooms[0]; d->z <= d->zooms[1]; d->z++) {
         if (d->z > d->zooms[0])
             fputs(", ", d->out);
-        MC_TRY(write_level(d, &limits[d->z], ctx));
+        MC_TRY(write_detail_level(d, &limits[d->z], ctx));
     }
     fputs("],", d->out);
     mc_detail_counts(d->out, 1, "cache", &d->in_cache);
@@ -365,7 +366,7 @@ write_report(detail *d, mc_ctx *ctx)
 
 /* Who reads the report gets all of it, or nothing. */
 static bool
-hand_over(FILE *report)
+copy_report_to_stdout(FILE *report)
 {
     char piece[65536];
     size_t size;
@@ -377,7 +378,7 @@ hand_over(FILE *report)
 }
 
 static mc_error *
-survey(detail *d)
+run_detail_survey(detail *d)
 {
     static mc_log log;
     mc_runtime *runtime;
@@ -391,7 +392,7 @@ survey(detail *d)
     ctx.process = mc_runtime_process(runtime);
     mc_error *error = write_report(d, &ctx);
     mc_runtime_destroy(runtime);
-    if (error == MC_OK && !hand_over(d->out))
+    if (error == MC_OK && !copy_report_to_stdout(d->out))
         error = mc_error_create(d->pool, MC_ERR_IO, "the report cannot be written");
     fclose(d->out);
     return error;
@@ -406,15 +407,15 @@ mc_command_detail(int argc, const char *const *argv)
     d.counted = apr_hash_make(d.pool);
     d.ours = strstr(argv[0], "mapcache_detail") == NULL;
     const char *program = d.ours ? "mapcache detail" : "mapcache_detail";
-    const char *problem = parse(&d, argc, argv);
+    const char *problem = parse_detail_options(&d, argc, argv);
     int status = 1;
     if (problem == NULL && d.help) {
-        usage(program);
+        print_detail_usage(program);
         status = 0;
     } else {
         if (problem == NULL)
-            problem = load(&d);
-        mc_error *error = problem != NULL ? MC_OK : survey(&d);
+            problem = load_detail_tileset(&d);
+        mc_error *error = problem != NULL ? MC_OK : run_detail_survey(&d);
         if (error != MC_OK)
             problem = mc_error_chain(error, d.pool);
         if (problem != NULL)

@@ -2,7 +2,7 @@
 #include "detail_json.h"
 
 static void
-tabs(FILE *out, int depth)
+start_indented_line(FILE *out, int depth)
 {
     fputc('\n', out);
     for (int i = 0; i < depth; i++)
@@ -31,55 +31,55 @@ mc_detail_box(FILE *out, const mc_extent *box)
 }
 
 static void
-rectangle(FILE *out, int depth, const mc_extent *box)
+write_box_polygon(FILE *out, int depth, const mc_extent *box)
 {
     fputc('{', out);
-    tabs(out, depth + 1);
+    start_indented_line(out, depth + 1);
     fputs("\"type\":\t\"Polygon\",", out);
-    tabs(out, depth + 1);
+    start_indented_line(out, depth + 1);
     fprintf(out, "\"coordinates\":\t[[[%.17g, %.17g], [%.17g, %.17g], [%.17g, %.17g], [%.17g, %.17g], [%.17g, %.17g]]]",
             box->minx, box->miny, box->maxx, box->miny, box->maxx, box->maxy, box->minx, box->maxy, box->minx,
             box->miny);
-    tabs(out, depth);
+    start_indented_line(out, depth);
     fputc('}', out);
 }
 
 void
 mc_detail_region(FILE *out, int depth, const char *name, const mc_extent *box, const char *geometry)
 {
-    tabs(out, depth);
+    start_indented_line(out, depth);
     fprintf(out, "\"%s\":\t{", name);
-    tabs(out, depth + 1);
+    start_indented_line(out, depth + 1);
     fputs("\"bounding_box\":\t", out);
     mc_detail_box(out, box);
     fputc(',', out);
-    tabs(out, depth + 1);
+    start_indented_line(out, depth + 1);
     fputs("\"geometry\":\t", out);
     if (geometry != NULL)
         fputs(geometry, out);
     else
-        rectangle(out, depth + 1, box);
-    tabs(out, depth);
+        write_box_polygon(out, depth + 1, box);
+    start_indented_line(out, depth);
     fputc('}', out);
 }
 
 void
 mc_detail_counts(FILE *out, int depth, const char *where, const mc_detail_tiles *tiles)
 {
-    tabs(out, depth);
+    start_indented_line(out, depth);
     fputs("\"nb_tiles_in_region\":\t{", out);
-    tabs(out, depth + 1);
+    start_indented_line(out, depth + 1);
     fprintf(out, "\"missing_in_%s\":\t%lld,", where, (long long)(tiles->most - tiles->stored));
-    tabs(out, depth + 1);
+    start_indented_line(out, depth + 1);
     fprintf(out, "\"cached_in_%s\":\t%lld,", where, (long long)tiles->stored);
-    tabs(out, depth + 1);
+    start_indented_line(out, depth + 1);
     fprintf(out, "\"max_in_%s\":\t%lld,", where, (long long)tiles->most);
-    tabs(out, depth + 1);
+    start_indented_line(out, depth + 1);
     if (tiles->most == 0)
         fputs("\"coverage\":\tnull", out);
     else
         fprintf(out, "\"coverage\":\t%.17g", (double)tiles->stored / (double)tiles->most);
-    tabs(out, depth);
+    start_indented_line(out, depth);
     fputc('}', out);
 }
 
@@ -90,19 +90,19 @@ mc_detail_file(FILE *out, const mc_survey_file *file, const mc_extent *box, cons
     enum { DEPTH = 5 };
     mc_detail_tiles tiles = { file->stored, file->most };
     fputc('{', out);
-    tabs(out, DEPTH);
+    start_indented_line(out, DEPTH);
     fputs("\"file_name\":\t", out);
     mc_detail_text(out, file->path);
     fputc(',', out);
-    tabs(out, DEPTH);
+    start_indented_line(out, DEPTH);
     fprintf(out, "\"file_size\":\t%lld,", (long long)file->bytes);
-    tabs(out, DEPTH);
+    start_indented_line(out, DEPTH);
     fputs("\"file_bounding_box\":\t", out);
     mc_detail_box(out, box);
     fputc(',', out);
     mc_detail_region(out, DEPTH, "region_in_file", region, geometry);
     fputc(',', out);
     mc_detail_counts(out, DEPTH, "file", &tiles);
-    tabs(out, DEPTH - 1);
+    start_indented_line(out, DEPTH - 1);
     fputc('}', out);
 }

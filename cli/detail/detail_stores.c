@@ -17,7 +17,7 @@ typedef struct stores {
 } stores;
 
 static bool
-known(void *baton, const mc_store_group *group)
+is_detail_group_known(void *baton, const mc_store_group *group)
 {
     const stores *report = baton;
     return mc_stores_known(report->config, report->cache, group);
@@ -37,7 +37,7 @@ take_orphan(void *baton, const mc_store *store, const mc_store_group *group)
 }
 
 static void
-number(FILE *out, const char *name, int64_t value)
+write_store_number(FILE *out, const char *name, int64_t value)
 {
     if (value < 0)
         fprintf(out, ",\n\t\t\t\"%s\":\tnull", name);
@@ -46,7 +46,7 @@ number(FILE *out, const char *name, int64_t value)
 }
 
 static void
-text(FILE *out, const char *name, const char *value)
+write_store_text(FILE *out, const char *name, const char *value)
 {
     fprintf(out, "\"%s\":\t", name);
     if (value == NULL)
@@ -63,11 +63,11 @@ write_orphans(const stores *report)
     for (int i = 0; i < report->orphans->nelts; i++) {
         const mc_store_group *group = &APR_ARRAY_IDX(report->orphans, i, mc_store_group);
         fputs(i == 0 ? "{" : ", {", out);
-        text(out, "tileset", group->tileset);
+        write_store_text(out, "tileset", group->tileset);
         fputs(", ", out);
-        text(out, "grid", group->grid);
+        write_store_text(out, "grid", group->grid);
         fputs(", ", out);
-        text(out, "dimensions", group->dim);
+        write_store_text(out, "dimensions", group->dim);
         fprintf(out, ", \"level\":\t%d, \"nb_tiles\":\t%lld, \"size\":\t%lld}", group->z, (long long)group->tiles,
                 (long long)group->bytes);
     }
@@ -82,37 +82,37 @@ write_store(void *baton, const mc_store *store, const mc_store *after, const mc_
     (void)after;
     fputs(report->first ? "{\n\t\t\t" : ", {\n\t\t\t", out);
     report->first = false;
-    text(out, "cache", store->cache);
+    write_store_text(out, "cache", store->cache);
     fputs(",\n\t\t\t", out);
-    text(out, "type", store->kind);
+    write_store_text(out, "type", store->kind);
     fputs(",\n\t\t\t", out);
-    text(out, "name", store->name);
-    number(out, "size", store->bytes);
-    number(out, "reclaimable_size", store->free_bytes);
+    write_store_text(out, "name", store->name);
+    write_store_number(out, "size", store->bytes);
+    write_store_number(out, "reclaimable_size", store->free_bytes);
     if (store->bytes > 0 && store->free_bytes >= 0)
         fprintf(out, ",\n\t\t\t\"fragmentation\":\t%.4f", (double)store->free_bytes / (double)store->bytes);
-    number(out, "nb_tiles", store->tiles);
-    number(out, "nb_blank_tiles", store->blanks);
-    number(out, "tiles_size", store->tile_bytes);
-    number(out, "nb_orphaned_tiles", store->orphans);
-    number(out, "orphaned_size", store->orphan_bytes);
+    write_store_number(out, "nb_tiles", store->tiles);
+    write_store_number(out, "nb_blank_tiles", store->blanks);
+    write_store_number(out, "tiles_size", store->tile_bytes);
+    write_store_number(out, "nb_orphaned_tiles", store->orphans);
+    write_store_number(out, "orphaned_size", store->orphan_bytes);
     write_orphans(report);
-    number(out, "nb_leftover_files", store->leftovers);
-    number(out, "leftover_size", store->leftover_bytes);
+    write_store_number(out, "nb_leftover_files", store->leftovers);
+    write_store_number(out, "leftover_size", store->leftover_bytes);
     if (error != MC_OK) {
         fputs(",\n\t\t\t", out);
-        text(out, "error", mc_error_chain(error, report->ctx->pool));
+        write_store_text(out, "error", mc_error_chain(error, report->ctx->pool));
     }
     fputs("\n\t\t}", out);
     apr_array_clear(report->orphans);
 }
 
 static void
-look_at(void *baton, mc_cache *part)
+report_cache_stores(void *baton, mc_cache *part)
 {
     stores *report = baton;
     const mc_upkeep task = {
-        .count = true, .known = known, .orphan = take_orphan, .report = write_store, .baton = report
+        .count = true, .known = is_detail_group_known, .orphan = take_orphan, .report = write_store, .baton = report
     };
     report->cache = part;
     if (report->error == MC_OK)
@@ -128,7 +128,7 @@ mc_detail_stores(FILE *out, const mc_config *config, mc_cache *cache, mc_ctx *ct
                       .first = true,
                       .orphans = apr_array_make(ctx->pool, 4, sizeof(mc_store_group)) };
     fputs(",\n\t\"stores\":\t[", out);
-    mc_cache_parts(cache, look_at, &report);
+    mc_cache_parts(cache, report_cache_stores, &report);
     fputc(']', out);
     return report.error;
 }

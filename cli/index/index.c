@@ -7,7 +7,7 @@
 #include "vector/shapefile/shp.h"
 
 static void
-usage(FILE *out)
+print_index_usage(FILE *out)
 {
     fputs("usage: mapcache index FILE.shp ...\n\n"
           "Writes the spatial index of each shapefile (FILE.qix, as MapServer, GDAL and QGIS have it): under another\n"
@@ -18,7 +18,7 @@ usage(FILE *out)
 
 /* Whether it could be done. */
 static bool
-write_index(const char *path, apr_pool_t *pool)
+write_shapefile_index(const char *path, apr_pool_t *pool)
 {
     uint32_t count = 0;
     mc_error *error = mc_shp_write_tree(&count, path, pool);
@@ -35,13 +35,13 @@ mc_command_index(int argc, const char *const *argv)
     int failed = 0;
     if (argc < 2 || argv[1][0] == '-') {
         bool asked = argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
-        usage(asked ? stdout : stderr);
+        print_index_usage(asked ? stdout : stderr);
         return asked ? 0 : 1;
     }
     for (int i = 1; i < argc; i++) {
         apr_pool_t *pool;
         apr_pool_create(&pool, NULL);
-        failed += !write_index(argv[i], pool);
+        failed += !write_shapefile_index(argv[i], pool);
         apr_pool_destroy(pool);
     }
     return failed > 0;

@@ -29,10 +29,10 @@ typedef struct run {
 
 static volatile int stop;
 
-static mc_error *failure(run *run, const char *format, ...) MC_PRINTF(2, 3);
+static mc_error *create_ingest_error(run *run, const char *format, ...) MC_PRINTF(2, 3);
 
 static mc_error *
-failure(run *run, const char *format, ...)
+create_ingest_error(run *run, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -42,17 +42,17 @@ failure(run *run, const char *format, ...)
 }
 
 static mc_error *
-load(run *run)
+load_ingest_tileset(run *run)
 {
     mc_diagnostics *diagnostics = mc_diagnostics_create(run->pool);
     MC_TRY(mc_server_load(&run->server, run->options.config, diagnostics, run->pool));
     const mc_config *config = mc_server_config(run->server);
     run->tileset = apr_hash_get(config->tilesets_by_name, run->options.tileset, APR_HASH_KEY_STRING);
     if (run->tileset == NULL)
-        return failure(run, "%s", mc_config_lacks_tileset(config, run->options.tileset, run->pool));
+        return create_ingest_error(run, "%s", mc_config_lacks_tileset(config, run->options.tileset, run->pool));
     run->link = mc_tileset_link(run->tileset, run->options.grid);
     if (run->link == NULL)
-        return failure(run, "%s", mc_tileset_lacks_grid(run->tileset, run->options.grid, run->pool));
+        return create_ingest_error(run, "%s", mc_tileset_lacks_grid(run->tileset, run->options.grid, run->pool));
     return MC_OK;
 }
 
@@ -80,8 +80,9 @@ choose_time(run *run)
     }
     if (run->time >= 0)
         return MC_OK;
-    return failure(run, "the images have times, but which dimension of tileset \"%s\" they belong to is not clear%s",
-                   tileset->name, run->options.time_dimension == NULL ? ": name it by --time-dimension" : "");
+    return create_ingest_error(
+        run, "the images have times, but which dimension of tileset \"%s\" they belong to is not clear%s",
+        tileset->name, run->options.time_dimension == NULL ? ": name it by --time-dimension" : "");
 }
 
 /* Values of all dimensions for one group. */
@@ -92,26 +93,27 @@ values_of(const char *const **values, run *run, const mc_ingest_group *group)
     MC_TRY(mc_tileset_values(&made, run->tileset, run->options.dimensions, run->pool));
     if (run->time >= 0) {
         if (group->value == NULL)
-            return failure(run, "%s has no time, although others have", APR_ARRAY_IDX(group->paths, 0, const char *));
+            return create_ingest_error(run, "%s has no time, although others have",
+                                       APR_ARRAY_IDX(group->paths, 0, const char *));
         made[run->time] = group->value;
     }
     for (int i = 0; i < run->tileset->dimension_count; i++)
         if (made[i] == NULL || strlen(made[i]) > MC_DIMENSION_VALUE_MAX)
-            return failure(run, "dimension \"%s\" needs a value (-D %s=VALUE)", run->tileset->dimensions[i]->name,
-                           run->tileset->dimensions[i]->name);
+            return create_ingest_error(run, "dimension \"%s\" needs a value (-D %s=VALUE)",
+                                       run->tileset->dimensions[i]->name, run->tileset->dimensions[i]->name);
     *values = made;
     return MC_OK;
 }
 
 static void
-complain(void *baton, const char *message)
+print_ingest_complaint(void *baton, const char *message)
 {
     run *run = baton;
     mc_ingest_report_line(&run->report, message);
 }
 
 static void
-progress(void *baton, const mc_ingest_counts *counts)
+print_ingest_progress(void *baton, const mc_ingest_counts *counts)
 {
     run *run = baton;
     mc_ingest_report_show(&run->report, counts);
@@ -119,7 +121,7 @@ progress(void *baton, const mc_ingest_counts *counts)
 
 /* told: what is bad has been named before. */
 static mc_error *
-prepare(mc_ingest **ingest, run *run, const mc_ingest_group *group, int maxzoom, bool told)
+prepare_group_ingest(mc_ingest **ingest, run *run, const mc_ingest_group *group, int maxzoom, bool told)
 {
     const mc_ingest_options *options = &run->options;
     mc_ingest_plan plan = { .tileset = run->tileset,
@@ -134,8 +136,8 @@ prepare(mc_ingest **ingest, run *run, const mc_ingest_group *group, int maxzoom,
                             .threads = options->threads,
                             .skip_bad = options->skip_bad,
                             .stop = &stop,
-                            .progress = progress,
-                            .complain = told ? NULL : complain,
+                            .progress = print_ingest_progress,
+                            .complain = told ? NULL : print_ingest_complaint,
                             .baton = run };
     memcpy(plan.background, options->background, sizeof(plan.background));
     MC_TRY(values_of(&plan.values, run, group));
@@ -150,7 +152,7 @@ prepare_each(run *run)
     int kept = 0;
     for (int i = 0; i < run->groups->nelts; i++) {
         const mc_ingest_group *group = &APR_ARRAY_IDX(run->groups, i, mc_ingest_group);
-        mc_error *error = prepare(&run->ingests[kept], run, group, run->options.maxzoom, false);
+        mc_error *error = prepare_group_ingest(&run->ingests[kept], run, group, run->options.maxzoom, false);
         if (error == MC_OK) {
             APR_ARRAY_IDX(run->groups, kept++, mc_ingest_group) = *group;
             continue;
@@ -177,13 +179,14 @@ prepare_all(run *run)
     }
     for (int i = 0; i < run->groups->nelts; i++)
         if (mc_ingest_outlined(run->ingests[i])->maxzoom != maxzoom)
-            MC_TRY(prepare(&run->ingests[i], run, &APR_ARRAY_IDX(run->groups, i, mc_ingest_group), maxzoom, true));
+            MC_TRY(prepare_group_ingest(&run->ingests[i], run, &APR_ARRAY_IDX(run->groups, i, mc_ingest_group), maxzoom,
+                                        true));
     return MC_OK;
 }
 
 /* Whether a client that asks for the value gets its tiles; by its own pool, because answers are kept with it. */
 static bool
-is_known(run *run, mc_dimension *dimension, const mc_dimension_query *query)
+is_ingested_value_known(run *run, mc_dimension *dimension, const mc_dimension_query *query)
 {
     mc_ctx ctx = run->ctx;
     apr_array_header_t *values;
@@ -208,7 +211,7 @@ tell_dimension(run *run, const mc_ingest_group *group, const mc_ingest *ingest)
     mc_dimension_query query = { run->tileset->name, run->link->grid, &mc_ingest_outlined(ingest)->extent,
                                  group->value };
     MC_TRY(mc_dimension_insert(&inserted, dimension, &query, &run->ctx, run->pool));
-    if (!is_known(run, dimension, &query))
+    if (!is_ingested_value_known(run, dimension, &query))
         mc_ingest_report_line(&run->report,
                               apr_psprintf(run->pool,
                                            "warning: dimension %s does not know \"%s\": no client will see "
@@ -219,7 +222,7 @@ tell_dimension(run *run, const mc_ingest_group *group, const mc_ingest *ingest)
 }
 
 static mc_error *
-ingest_all(run *run)
+ingest_all_groups(run *run)
 {
     mc_cli_stop_on_interrupt(&stop, "\ninterrupted: storing what is complete (once more: ends at once)\n");
     for (int i = 0; i < run->groups->nelts && stop == 0; i++) {
@@ -239,20 +242,20 @@ ingest_and_measure(run *run)
 {
     mc_ingest_report *report = &run->report;
     report->before = mc_ingest_store_bytes(run->ingests[0], &run->ctx);
-    mc_error *error = ingest_all(run);
+    mc_error *error = ingest_all_groups(run);
     report->after = mc_ingest_store_bytes(run->ingests[0], &run->ctx);
     return error;
 }
 
 static mc_error *
-work(run *run)
+run_ingest_command(run *run)
 {
     const mc_ingest_options *options = &run->options;
-    MC_TRY(load(run));
+    MC_TRY(load_ingest_tileset(run));
     MC_TRY(mc_ingest_inputs(&run->groups, options->paths, options->list, options->time, run->pool));
     if (run->groups->nelts == 0)
-        return failure(run, "no image is named%s%s", options->list == NULL ? "" : " in ",
-                       options->list == NULL ? "" : options->list);
+        return create_ingest_error(run, "no image is named%s%s", options->list == NULL ? "" : " in ",
+                                   options->list == NULL ? "" : options->list);
     MC_TRY(choose_time(run));
     MC_TRY(mc_runtime_create(&run->runtime, mc_server_config(run->server), 1, false, &run->log, run->pool));
     run->ctx = (mc_ctx){ .pool = run->pool, .process = mc_runtime_process(run->runtime), .log = &run->log };
@@ -279,7 +282,7 @@ mc_command_ingest(int argc, const char *const *argv)
     } else {
         run.log.level = run.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
         mc_ingest_report_init(&run.report, &run.options);
-        mc_error *error = work(&run);
+        mc_error *error = run_ingest_command(&run);
         status = error != MC_OK ? 1 : stop != 0 ? INTERRUPTED : run.report.all.bad > 0 ? BAD_IMAGES : 0;
         mc_ingest_report_end(&run.report, error == MC_OK ? NULL : mc_error_chain(error, run.pool), status);
     }

@@ -21,7 +21,7 @@ static const struct {
 };
 
 static int
-field_of(char letter)
+find_time_field(char letter)
 {
     for (int i = 0; i < FIELDS; i++)
         if (fields[i].letter == letter)
@@ -31,12 +31,12 @@ field_of(char letter)
 
 /* Whether the text begins as the pattern says; what is not in the pattern stays -1. */
 static bool
-match(int values[FIELDS], const char *text, const char *pattern)
+match_time_pattern(int values[FIELDS], const char *text, const char *pattern)
 {
     for (int i = 0; i < FIELDS; i++)
         values[i] = -1;
     for (; *pattern != '\0'; pattern++) {
-        int field = *pattern == '%' ? field_of(pattern[1]) : -1;
+        int field = *pattern == '%' ? find_time_field(pattern[1]) : -1;
         if (field < 0) {
             pattern += pattern[0] == '%' && pattern[1] == '%';
             if (*text++ != *pattern)
@@ -64,7 +64,7 @@ check_pattern(const char *pattern, apr_pool_t *pool)
     static const int coarser[FIELDS] = { YEAR, YEAR, MONTH, DAY, HOUR, MINUTE, YEAR };
     bool has[FIELDS] = { false };
     for (const char *at = strchr(pattern, '%'); at != NULL; at = strchr(at + 2, '%')) {
-        int field = field_of(at[1]);
+        int field = find_time_field(at[1]);
         if (field < 0 && at[1] != '%')
             return mc_error_create(pool, MC_ERR_CONFIG,
                                    "--time \"%s\": behind %% stands one of YmdHMSj, or %% for itself", pattern);
@@ -109,12 +109,12 @@ settle_day(int values[FIELDS])
  * "2024-05-01T10:30Z", "2024-05-01T10:30:00Z". NULL where there is none that exists.
  */
 static const char *
-find_time(const char *path, const char *pattern, apr_pool_t *pool)
+find_time_in_filename(const char *path, const char *pattern, apr_pool_t *pool)
 {
     const char *slash = strrchr(path, '/');
     int v[FIELDS];
     for (const char *at = slash != NULL ? slash + 1 : path; *at != '\0'; at++) {
-        if (!match(v, at, pattern) || !settle_day(v))
+        if (!match_time_pattern(v, at, pattern) || !settle_day(v))
             continue;
         const char *text = apr_psprintf(pool, "%04d", v[YEAR]);
         if (v[MONTH] > 0)
@@ -141,9 +141,9 @@ typedef struct grouping {
 
 /* False where the image has no time although there is a pattern. */
 static bool
-add(grouping *all, const char *path, const char *value)
+add_image_to_group(grouping *all, const char *path, const char *value)
 {
-    if (value == NULL && all->pattern != NULL && (value = find_time(path, all->pattern, all->pool)) == NULL)
+    if (value == NULL && all->pattern != NULL && (value = find_time_in_filename(path, all->pattern, all->pool)) == NULL)
         return false;
     const char *key = value == NULL ? "" : value;
     int index = (int)(intptr_t)apr_hash_get(all->known, key, APR_HASH_KEY_STRING);
@@ -158,7 +158,7 @@ add(grouping *all, const char *path, const char *value)
 }
 
 static mc_error *
-read_list(grouping *all, FILE *list, const char *name)
+read_image_list(grouping *all, FILE *list, const char *name)
 {
     char line[LINE_SIZE];
     for (int number = 1; fgets(line, sizeof(line), list) != NULL; number++) {
@@ -173,7 +173,7 @@ read_list(grouping *all, FILE *list, const char *name)
         if (tab != NULL)
             *tab = '\0';
         const char *value = tab == NULL || tab[1] == '\0' ? NULL : apr_pstrdup(all->pool, tab + 1);
-        if (!add(all, apr_pstrdup(all->pool, line), value))
+        if (!add_image_to_group(all, apr_pstrdup(all->pool, line), value))
             return mc_error_create(all->pool, MC_ERR_CORRUPT, "%s:%d: no time as in \"%s\" stands in %s", name, number,
                                    all->pattern, line);
     }
@@ -189,17 +189,17 @@ mc_ingest_inputs(apr_array_header_t **groups, const apr_array_header_t *paths, c
     if (pattern != NULL)
         MC_TRY(check_pattern(pattern, pool));
     for (int i = 0; i < paths->nelts; i++)
-        if (!add(&all, APR_ARRAY_IDX(paths, i, const char *), NULL))
+        if (!add_image_to_group(&all, APR_ARRAY_IDX(paths, i, const char *), NULL))
             return mc_error_create(pool, MC_ERR_CORRUPT, "no time as in \"%s\" stands in the name of %s", pattern,
                                    APR_ARRAY_IDX(paths, i, const char *));
     if (list == NULL)
         return MC_OK;
     if (strcmp(list, "-") == 0)
-        return read_list(&all, stdin, "standard input");
+        return read_image_list(&all, stdin, "standard input");
     FILE *file = fopen(list, "re");
     if (file == NULL)
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "%s: %s", list, strerror(errno));
-    mc_error *error = read_list(&all, file, list);
+    mc_error *error = read_image_list(&all, file, list);
     fclose(file);
     return error;
 }

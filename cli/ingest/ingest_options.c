@@ -67,7 +67,7 @@ parse_zoom(mc_ingest_options *options, const char *text)
 }
 
 static bool
-parse_resample(mc_ingest_resample *resample, const char *text)
+parse_ingest_resample(mc_ingest_resample *resample, const char *text)
 {
     static const char *const names[] = { "auto", "nearest", "bilinear", "average" };
     for (int i = 0; i < 4; i++)
@@ -90,7 +90,7 @@ parse_assignment(apr_table_t *table, const char *text, apr_pool_t *pool)
 
 /* False where the value cannot be read. */
 static bool
-take_value(void *baton, int letter, const char *text, apr_pool_t *pool)
+set_ingest_option_value(void *baton, int letter, const char *text, apr_pool_t *pool)
 {
     mc_ingest_options *options = baton;
     switch (letter) {
@@ -104,7 +104,7 @@ take_value(void *baton, int letter, const char *text, apr_pool_t *pool)
     case BACKGROUND:
         return mc_option_color(options->background, text);
     case RESAMPLE:
-        return parse_resample(&options->resample, text);
+        return parse_ingest_resample(&options->resample, text);
     case CACHE_LIMIT:
         return mc_parse_size(&options->cache_limit, text) && options->cache_limit >= 8 << 20 &&
                options->cache_limit <= (int64_t)1 << 40;
@@ -116,7 +116,7 @@ take_value(void *baton, int letter, const char *text, apr_pool_t *pool)
 }
 
 static const char *
-check(const mc_ingest_options *options)
+check_ingest_options(const mc_ingest_options *options)
 {
     if (options->config == NULL)
         return "the option --config is required";
@@ -150,6 +150,7 @@ mc_ingest_options_parse(mc_ingest_options *options, int argc, const char *const 
         { 'h', NULL, &options->help },
         { 0, NULL, NULL },
     };
-    const char *problem = mc_options_parse(&options->paths, rows, places, take_value, options, argc, argv, pool);
-    return problem != NULL || options->help ? problem : check(options);
+    const char *problem =
+        mc_options_parse(&options->paths, rows, places, set_ingest_option_value, options, argc, argv, pool);
+    return problem != NULL || options->help ? problem : check_ingest_options(options);
 }

@@ -20,7 +20,7 @@ mc_ingest_report_init(mc_ingest_report *report, const mc_ingest_options *options
 }
 
 static void
-clear_bar(mc_ingest_report *report)
+clear_ingest_progress_bar(mc_ingest_report *report)
 {
     if (report->drawn)
         fputs("\r\033[K", stdout), fflush(stdout);
@@ -30,7 +30,7 @@ clear_bar(mc_ingest_report *report)
 void
 mc_ingest_report_line(mc_ingest_report *report, const char *message)
 {
-    clear_bar(report);
+    clear_ingest_progress_bar(report);
     fprintf(stderr, "%s\n", message);
 }
 
@@ -98,7 +98,7 @@ mc_ingest_report_outline(mc_ingest_report *report, const mc_tileset *tileset, co
 /* --- progress ----------------------------------------------------------------------------------------------------- */
 
 static mc_ingest_counts
-sum(const mc_ingest_counts *a, const mc_ingest_counts *b)
+add_ingest_counts(const mc_ingest_counts *a, const mc_ingest_counts *b)
 {
     return (mc_ingest_counts){ .inputs = a->inputs + b->inputs,
                                .done = a->done + b->done,
@@ -114,7 +114,7 @@ sum(const mc_ingest_counts *a, const mc_ingest_counts *b)
 }
 
 static double
-elapsed(const mc_ingest_report *report)
+measure_ingest_seconds(const mc_ingest_report *report)
 {
     double seconds = (double)(mc_clock_now() - report->began) / APR_USEC_PER_SEC;
     return seconds > 0.001 ? seconds : 0.001;
@@ -122,7 +122,7 @@ elapsed(const mc_ingest_report *report)
 
 /* A member behind others, as it must stand in JSON whatever it holds. */
 static void
-print_text(const char *name, const char *text)
+print_ingest_json_text(const char *name, const char *text)
 {
     enum { LONGEST = 1000 };
     apr_pool_t *pool;
@@ -132,35 +132,35 @@ print_text(const char *name, const char *text)
 }
 
 static void
-show_json(const mc_ingest_report *report, const char *error, int status)
+show_ingest_json(const mc_ingest_report *report, const char *error, int status)
 {
     const mc_ingest_counts *c = &report->now;
-    double seconds = elapsed(report);
+    double seconds = measure_ingest_seconds(report);
     printf("{\"images\":%d,\"done\":%d,\"bad\":%d,\"tiles\":%lld,\"bytes\":%lld,\"seconds\":%.3f,"
            "\"tiles_per_second\":%.1f,\"spooled\":%lld,\"peak\":%lld",
            report->images, c->done, c->bad, (long long)c->tiles, (long long)c->bytes, seconds,
            (double)c->tiles / seconds, (long long)c->spooled, (long long)c->peak);
     if (report->value != NULL && status < 0)
-        print_text("time", report->value);
+        print_ingest_json_text("time", report->value);
     if (status >= 0) {
         printf(",\"decode\":%.3f,\"draw\":%.3f,\"encode\":%.3f,\"store\":%.3f", c->decode, c->draw, c->encode,
                c->store);
         if (report->before >= 0 && report->after >= 0)
             printf(",\"store_before\":%lld,\"store_after\":%lld", (long long)report->before, (long long)report->after);
         if (error != NULL)
-            print_text("error", error);
+            print_ingest_json_text("error", error);
         printf(",\"exit\":%d", status);
     }
     puts("}");
 }
 
 static void
-show_bar(mc_ingest_report *report)
+show_ingest_progress_bar(mc_ingest_report *report)
 {
     enum { WIDTH = 30 };
     static const char full[] = "##############################", empty[] = "..............................";
     const mc_ingest_counts *c = &report->now;
-    double share = report->images > 0 ? (double)c->done / report->images : 0, seconds = elapsed(report);
+    double share = report->images > 0 ? (double)c->done / report->images : 0, seconds = measure_ingest_seconds(report);
     int filled = (int)(share * WIDTH);
     printf("\r\033[K[%.*s%.*s] %5.1f %%  %d of %d images, %lld tiles  %.0f tiles/s", filled, full, WIDTH - filled,
            empty, 100 * share, c->done, report->images, (long long)c->tiles, (double)c->tiles / seconds);
@@ -180,14 +180,14 @@ mc_ingest_report_begin(mc_ingest_report *report, const char *value)
 void
 mc_ingest_report_show(mc_ingest_report *report, const mc_ingest_counts *counts)
 {
-    report->now = sum(&report->all, counts);
+    report->now = add_ingest_counts(&report->all, counts);
     if (report->quiet || mc_clock_now() - report->shown < APR_USEC_PER_SEC)
         return;
     report->shown = mc_clock_now();
     if (report->json)
-        show_json(report, NULL, -1);
+        show_ingest_json(report, NULL, -1);
     else if (report->bar)
-        show_bar(report);
+        show_ingest_progress_bar(report);
     else
         printf("%d of %d images, %lld tiles stored\n", report->now.done, report->images, (long long)report->now.tiles);
     fflush(stdout);
@@ -196,7 +196,7 @@ mc_ingest_report_show(mc_ingest_report *report, const mc_ingest_counts *counts)
 void
 mc_ingest_report_add(mc_ingest_report *report, const mc_ingest_counts *counts)
 {
-    report->all = sum(&report->all, counts);
+    report->all = add_ingest_counts(&report->all, counts);
     report->now = report->all;
 }
 
@@ -204,7 +204,7 @@ static void
 show_sums(const mc_ingest_report *report)
 {
     const mc_ingest_counts *c = &report->now;
-    double seconds = elapsed(report);
+    double seconds = measure_ingest_seconds(report);
     printf("%d images, %lld tiles of %.1f MB together in %.1f s: %.0f tiles/s\n", c->done, (long long)c->tiles,
            (double)c->bytes / 1e6, seconds, (double)c->tiles / seconds);
     printf("seconds of all threads: decode %.2f, draw %.2f, encode %.2f, store %.2f\n", c->decode, c->draw, c->encode,
@@ -219,13 +219,13 @@ show_sums(const mc_ingest_report *report)
 void
 mc_ingest_report_end(mc_ingest_report *report, const char *error, int status)
 {
-    clear_bar(report);
+    clear_ingest_progress_bar(report);
     if (error != NULL)
         fprintf(stderr, "%s\n", error);
     if (report->dry_run && error == NULL)
         return;
     if (report->json)
-        show_json(report, error, status);
+        show_ingest_json(report, error, status);
     else if (!report->quiet && report->outlined)
         show_sums(report);
     fflush(stdout);

@@ -18,7 +18,7 @@ mc_cli_jobs_failed(const jobs_cli *cli, const mc_error *error)
 
 /* USER@HOST */
 static const char *
-owner(apr_pool_t *pool)
+make_job_owner(apr_pool_t *pool)
 {
     char host[256] = "";
     const struct passwd *user = getpwuid(geteuid());
@@ -35,7 +35,7 @@ finest_of(const mc_job_wish *wish, const mc_grid *grid)
 
 /* The geometry of the features as GeoJSON: workers on other hosts need not have the source. */
 static mc_error *
-read_ogr(jobs_cli *cli, const mc_grid *grid)
+read_job_ogr_area(jobs_cli *cli, const mc_grid *grid)
 {
     mc_job_wish *wish = &cli->options.wish;
     mc_seed_ogr wanted = cli->options.ogr;
@@ -58,7 +58,7 @@ read_ogr(jobs_cli *cli, const mc_grid *grid)
 
 /* The text of the file, looked into: errors name it. */
 static mc_error *
-read_file(jobs_cli *cli, const mc_grid *grid)
+read_job_area_file(jobs_cli *cli, const mc_grid *grid)
 {
     mc_job_wish *wish = &cli->options.wish;
     mc_seed_region *region;
@@ -83,16 +83,16 @@ read_area(jobs_cli *cli)
     const mc_grid_link *link = tileset == NULL ? NULL : mc_tileset_link(tileset, options->wish.grid);
     if (link == NULL || (options->area == NULL && options->ogr.source == NULL))
         return MC_OK;
-    return options->area != NULL ? read_file(cli, link->grid) : read_ogr(cli, link->grid);
+    return options->area != NULL ? read_job_area_file(cli, link->grid) : read_job_ogr_area(cli, link->grid);
 }
 
 static int
-enqueue(jobs_cli *cli)
+enqueue_requested_job(jobs_cli *cli)
 {
     mc_job job;
     int64_t id = 0;
     mc_job_wish *wish = &cli->options.wish;
-    wish->owner = owner(cli->pool);
+    wish->owner = make_job_owner(cli->pool);
     mc_error *error = read_area(cli);
     if (error == MC_OK)
         error = mc_job_make(&job, wish, cli->model, cli->pool);
@@ -134,7 +134,7 @@ mc_cli_jobs_line(const mc_job *job, double rate)
 }
 
 static int
-list(jobs_cli *cli)
+list_queued_jobs(jobs_cli *cli)
 {
     mc_jobs_filter filter = { .has_state = cli->options.has_state,
                               .state = cli->options.state,
@@ -154,7 +154,7 @@ list(jobs_cli *cli)
 }
 
 static int
-show(jobs_cli *cli)
+show_queued_job(jobs_cli *cli)
 {
     mc_job job;
     mc_error *error =
@@ -164,7 +164,7 @@ show(jobs_cli *cli)
 
 /* All jobs of a state that have failed units, or all of them, however many there are. */
 static mc_error *
-collect(jobs_cli *cli, mc_job_state state, bool failed_only)
+collect_jobs_in_state(jobs_cli *cli, mc_job_state state, bool failed_only)
 {
     mc_jobs_filter filter = { .has_state = true, .state = state, .limit = MC_JOBS_LISTED_MAX };
     for (;;) {
@@ -193,12 +193,12 @@ collect_all(jobs_cli *cli, mc_job_action action)
                    [MC_JOB_RESUME] = { { MC_JOB_PAUSED }, 1 },
                    [MC_JOB_RETRY] = { { MC_JOB_OPEN, MC_JOB_PAUSED, MC_JOB_DONE }, 3 } };
     for (int i = 0; i < states[action].count; i++)
-        MC_TRY(collect(cli, states[action].list[i], action == MC_JOB_RETRY));
+        MC_TRY(collect_jobs_in_state(cli, states[action].list[i], action == MC_JOB_RETRY));
     return MC_OK;
 }
 
 static int
-change(jobs_cli *cli)
+change_queued_jobs(jobs_cli *cli)
 {
     mc_job_action action;
     mc_job_state state;
@@ -221,7 +221,7 @@ change(jobs_cli *cli)
 }
 
 static int
-prune(jobs_cli *cli)
+prune_queued_jobs(jobs_cli *cli)
 {
     int64_t count;
     mc_error *error = mc_jobs_prune(&count, cli->jobs, cli->options.older, &cli->ctx);
@@ -238,15 +238,15 @@ static const struct {
     const char *name;
     int (*run)(jobs_cli *cli);
 } runs[] = {
-    { "enqueue", enqueue }, { "work", mc_cli_jobs_work },   { "list", list },
-    { "show", show },       { "watch", mc_cli_jobs_watch }, { "cancel", change },
-    { "pause", change },    { "resume", change },           { "retry", change },
-    { "prune", prune },
+    { "enqueue", enqueue_requested_job }, { "work", mc_cli_jobs_work },     { "list", list_queued_jobs },
+    { "show", show_queued_job },          { "watch", mc_cli_jobs_watch },   { "cancel", change_queued_jobs },
+    { "pause", change_queued_jobs },      { "resume", change_queued_jobs }, { "retry", change_queued_jobs },
+    { "prune", prune_queued_jobs },
 };
 
 /* The configuration and the queue. NULL, or what is wrong. */
 static const char *
-load(jobs_cli *cli)
+load_jobs_config(jobs_cli *cli)
 {
     const jobs_options *options = &cli->options;
     if (options->config != NULL) {
@@ -283,9 +283,9 @@ mc_cli_jobs_open(jobs_cli *cli, int processes)
 }
 
 static int
-run(jobs_cli *cli, int (*command)(jobs_cli *cli))
+run_jobs_subcommand(jobs_cli *cli, int (*command)(jobs_cli *cli))
 {
-    const char *problem = load(cli);
+    const char *problem = load_jobs_config(cli);
     if (problem == NULL && command == mc_cli_jobs_work && cli->options.processes > 1)
         return mc_cli_jobs_processes(cli);
     if (problem == NULL)
@@ -316,7 +316,7 @@ mc_command_jobs(int argc, const char *const *argv)
         else if (cli.options.help)
             mc_cli_jobs_usage(stdout, cli.command), status = 0;
         else
-            status = run(&cli, runs[i].run);
+            status = run_jobs_subcommand(&cli, runs[i].run);
         apr_pool_destroy(cli.pool);
         return status;
     }

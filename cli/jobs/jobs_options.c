@@ -140,7 +140,7 @@ mc_cli_jobs_usage(FILE *out, const char *command)
 }
 
 static bool
-set_flag(jobs_options *options, int letter)
+set_jobs_flag(jobs_options *options, int letter)
 {
     switch (letter) {
     case JSON:
@@ -159,7 +159,7 @@ set_flag(jobs_options *options, int letter)
 }
 
 static bool
-set_name(jobs_options *options, int letter, const char *text)
+set_jobs_name(jobs_options *options, int letter, const char *text)
 {
     struct {
         int letter;
@@ -221,7 +221,7 @@ set_number(jobs_options *options, int letter, const char *text)
 }
 
 static bool
-set_value(jobs_options *options, int letter, const char *text, apr_pool_t *pool)
+set_jobs_value(jobs_options *options, int letter, const char *text, apr_pool_t *pool)
 {
     mc_job_wish *wish = &options->wish;
     apr_time_t older;
@@ -277,7 +277,7 @@ take_ids(jobs_options *options, const apr_getopt_t *parser, const char *command,
 }
 
 static void
-complain(void *baton, const char *format, ...)
+print_jobs_option_error(void *baton, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -287,7 +287,7 @@ complain(void *baton, const char *format, ...)
 
 /* What a value should have been, by the table. */
 static const char *
-refusal(int letter, const char *text, apr_pool_t *pool)
+describe_jobs_value_error(int letter, const char *text, apr_pool_t *pool)
 {
     const struct row *row = rows;
     while (row < rows + ROWS - 1 && row->option.optch != letter)
@@ -313,7 +313,7 @@ mc_cli_jobs_parse(jobs_options *options, const char *command, int argc, const ch
     apr_getopt_t *parser;
     apr_getopt_init(&parser, pool, argc, argv);
     parser->interleave = 1;
-    parser->errfn = complain;
+    parser->errfn = print_jobs_option_error;
     parser->errarg = stderr;
     int letter;
     const char *text;
@@ -321,9 +321,9 @@ mc_cli_jobs_parse(jobs_options *options, const char *command, int argc, const ch
     while ((status = apr_getopt_long(parser, list, &letter, &text)) == APR_SUCCESS) {
         if (letter == 'h')
             options->help = true;
-        else if (!set_flag(options, letter) && !set_name(options, letter, text) &&
-                 !set_value(options, letter, text, pool))
-            return refusal(letter, text, pool);
+        else if (!set_jobs_flag(options, letter) && !set_jobs_name(options, letter, text) &&
+                 !set_jobs_value(options, letter, text, pool))
+            return describe_jobs_value_error(letter, text, pool);
     }
     if (status != APR_EOF)
         return "an option is not known or lacks its argument";

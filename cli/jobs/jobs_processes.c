@@ -42,7 +42,7 @@ on_orphaned(int signal_number)
 }
 
 static void
-show(void *baton, const mc_jobs_shift_result *so_far, int64_t job)
+store_process_progress(void *baton, const mc_jobs_shift_result *so_far, int64_t job)
 {
     seat *mine = baton;
     mine->result = *so_far;
@@ -51,7 +51,7 @@ show(void *baton, const mc_jobs_shift_result *so_far, int64_t job)
 
 /* Interrupts are the parent's business: of a terminal, or of whoever ends a service, all processes get them. */
 static _Noreturn void
-child_main(jobs_cli *cli, seat *mine, pid_t parent, const sigset_t *before)
+run_jobs_child(jobs_cli *cli, seat *mine, pid_t parent, const sigset_t *before)
 {
     struct sigaction orphaned = { .sa_handler = on_orphaned, .sa_flags = SA_RESTART };
     int status = EXIT_FAILURE;
@@ -69,11 +69,11 @@ child_main(jobs_cli *cli, seat *mine, pid_t parent, const sigset_t *before)
     }
     mc_jobs_shift shift = mc_cli_jobs_shift(cli, &ours->stop);
     mc_jobs_shift_result result;
-    shift.show = show;
+    shift.show = store_process_progress;
     shift.baton = mine;
     mc_error *error = mc_jobs_work(&result, &shift, cli->pool);
     status = error == MC_OK ? EXIT_SUCCESS : mc_cli_jobs_failed(cli, error);
-    show(mine, &result, 0);
+    store_process_progress(mine, &result, 0);
     if (!result.late)
         mc_runtime_destroy(cli->runtime);
     _exit(status); /* not exit(): what the parent has buffered for its streams is not ours to write */
@@ -81,7 +81,7 @@ child_main(jobs_cli *cli, seat *mine, pid_t parent, const sigset_t *before)
 
 /* Takes note of who has ended. */
 static int
-reap(team *team, int *status)
+reap_ended_children(team *team, int *status)
 {
     int left = 0;
     for (int i = 0; i < team->count; i++) {
@@ -103,7 +103,7 @@ reap(team *team, int *status)
 }
 
 static mc_jobs_shift_result
-sum(const team *team, int64_t *job)
+sum_process_results(const team *team, int64_t *job)
 {
     mc_jobs_shift_result all = { 0 };
     *job = 0;
@@ -123,7 +123,7 @@ sum(const team *team, int64_t *job)
 
 /* The first interrupt ends the work, a later one the processes. */
 static void
-interrupt(team *team)
+interrupt_jobs_team(team *team)
 {
     static apr_time_t first;
     apr_time_t now = mc_clock_now();
@@ -138,19 +138,19 @@ interrupt(team *team)
 }
 
 static int
-look_after(team *team, const jobs_cli *cli, const sigset_t *signals, int status)
+supervise_jobs_team(team *team, const jobs_cli *cli, const sigset_t *signals, int status)
 {
     jobs_display display = mc_cli_jobs_display(cli);
     const struct timespec pause = { 0, LOOK_MS * 1000000L };
     int64_t job;
-    while (reap(team, &status) > 0) {
+    while (reap_ended_children(team, &status) > 0) {
         int got = sigtimedwait(signals, NULL, &pause);
         if (got == SIGINT || got == SIGTERM)
-            interrupt(team);
-        mc_jobs_shift_result so_far = sum(team, &job);
+            interrupt_jobs_team(team);
+        mc_jobs_shift_result so_far = sum_process_results(team, &job);
         mc_cli_jobs_progress(&display, &so_far, job);
     }
-    mc_jobs_shift_result result = sum(team, &job);
+    mc_jobs_shift_result result = sum_process_results(team, &job);
     mc_cli_jobs_end(&display, &result, status);
     return status;
 }
@@ -175,7 +175,7 @@ mc_cli_jobs_processes(jobs_cli *cli)
         seat *seat = &team->seats[team->count];
         pid_t child = fork();
         if (child == 0)
-            child_main(cli, seat, parent, &before);
+            run_jobs_child(cli, seat, parent, &before);
         if (child < 0) {
             fprintf(stderr, "mapcache jobs work: cannot start a process: %s\n", strerror(errno));
             team->stop = 1;
@@ -184,7 +184,7 @@ mc_cli_jobs_processes(jobs_cli *cli)
         }
         seat->child = child;
     }
-    status = look_after(team, cli, &signals, status);
+    status = supervise_jobs_team(team, cli, &signals, status);
     munmap(team, size);
     return status;
 }

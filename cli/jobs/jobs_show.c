@@ -6,7 +6,7 @@
 #include "jobs.h"
 
 static void
-print_time(const char *word, apr_time_t time)
+print_job_time(const char *word, apr_time_t time)
 {
     char text[APR_RFC822_DATE_LEN];
     if (time != 0 && apr_rfc822_date(text, time) == APR_SUCCESS)
@@ -37,9 +37,9 @@ mc_cli_jobs_show(jobs_cli *cli, const mc_job *job)
         mc_cli_jobs_line(job, 0);
         printf("  %lld of %lld units finished, %lld failed; by %s\n", (long long)job->finished, (long long)job->units,
                (long long)job->failed_units, job->owner);
-        print_time("created", job->created);
-        print_time("started", job->started);
-        print_time("ended", job->ended);
+        print_job_time("created", job->created);
+        print_job_time("started", job->started);
+        print_job_time("ended", job->ended);
     }
     for (int i = 0; i < units->nelts; i++) {
         const mc_job_unit *unit = &APR_ARRAY_IDX(units, i, mc_job_unit);
@@ -58,7 +58,7 @@ mc_cli_jobs_show(jobs_cli *cli, const mc_job *job)
 static volatile sig_atomic_t interrupted;
 
 static void
-on_interrupt(int signal_number)
+note_watch_interrupt(int signal_number)
 {
     (void)signal_number;
     interrupted = 1;
@@ -88,7 +88,7 @@ rate_of(apr_hash_t *seen, const mc_job *job)
 
 /* The jobs to look at: those that were named, or all open ones. */
 static mc_error *
-look(apr_array_header_t **jobs, jobs_cli *cli, mc_ctx *ctx)
+find_watched_jobs(apr_array_header_t **jobs, jobs_cli *cli, mc_ctx *ctx)
 {
     const apr_array_header_t *ids = cli->options.ids;
     mc_jobs_filter open = { .has_state = true, .state = MC_JOB_OPEN, .limit = MC_JOBS_LISTED_MAX };
@@ -124,14 +124,14 @@ mc_cli_jobs_watch(jobs_cli *cli)
     apr_hash_t *seen = apr_hash_make(cli->pool);
     mc_ctx ctx = cli->ctx;
     bool terminal = isatty(STDOUT_FILENO) == 1 && !cli->options.json;
-    struct sigaction interrupt = { .sa_handler = on_interrupt };
+    struct sigaction interrupt = { .sa_handler = note_watch_interrupt };
     sigaction(SIGINT, &interrupt, NULL);
     sigaction(SIGTERM, &interrupt, NULL);
     apr_pool_create(&ctx.pool, cli->pool);
     for (int lines = 0, open = 1; open > 0 && interrupted == 0;) {
         apr_array_header_t *jobs;
         apr_pool_clear(ctx.pool);
-        mc_error *error = look(&jobs, cli, &ctx);
+        mc_error *error = find_watched_jobs(&jobs, cli, &ctx);
         if (error != MC_OK)
             return mc_cli_jobs_failed(cli, error);
         if (terminal && lines > 0)

@@ -12,7 +12,7 @@
 static volatile int stop;
 
 static void
-print_json(const jobs_display *display, const mc_jobs_shift_result *r, int64_t job, int status)
+print_jobs_work_json(const jobs_display *display, const mc_jobs_shift_result *r, int64_t job, int status)
 {
     double seconds = (double)(mc_clock_now() - display->began) / APR_USEC_PER_SEC;
     printf("{\"job\":%lld,\"done\":%lld,\"skipped\":%lld,\"failed\":%lld,\"tiles\":%lld,\"units\":%lld,\"lost\":%lld,"
@@ -42,7 +42,7 @@ mc_cli_jobs_progress(jobs_display *display, const mc_jobs_shift_result *so_far, 
         return;
     display->shown = now;
     if (display->json)
-        print_json(display, so_far, job, -1);
+        print_jobs_work_json(display, so_far, job, -1);
     else
         printf("%sjob %lld: %lld tiles, %lld metatiles skipped, %lld failed, %lld units%s",
                display->terminal ? "\r\033[K" : "", (long long)job, (long long)so_far->tiles,
@@ -55,7 +55,7 @@ void
 mc_cli_jobs_end(const jobs_display *display, const mc_jobs_shift_result *result, int status)
 {
     if (display->json)
-        print_json(display, result, 0, status);
+        print_jobs_work_json(display, result, 0, status);
     else
         printf("%sworked: %lld tiles, %lld metatiles skipped, %lld failed, %lld units\n",
                display->terminal ? "\r\033[K" : "", (long long)result->tiles, (long long)result->skipped,
@@ -90,7 +90,7 @@ mc_cli_jobs_shift(const jobs_cli *cli, const volatile int *stop_flag)
 }
 
 static void
-show(void *baton, const mc_jobs_shift_result *so_far, int64_t job)
+show_jobs_work_progress(void *baton, const mc_jobs_shift_result *so_far, int64_t job)
 {
     mc_cli_jobs_progress(baton, so_far, job);
 }
@@ -101,7 +101,7 @@ mc_cli_jobs_work(jobs_cli *cli)
     jobs_display display = mc_cli_jobs_display(cli);
     mc_jobs_shift shift = mc_cli_jobs_shift(cli, &stop);
     mc_jobs_shift_result result;
-    shift.show = show;
+    shift.show = show_jobs_work_progress;
     shift.baton = &display;
     mc_cli_stop_on_interrupt(&stop, NULL);
     mc_error *error = mc_jobs_work(&result, &shift, cli->pool);

@@ -38,7 +38,7 @@ typedef struct run {
 static volatile int stop;
 
 static mc_error *
-open_process(mc_process **process, void *baton, apr_pool_t *pool)
+open_seed_process(mc_process **process, void *baton, apr_pool_t *pool)
 {
     run *run = baton;
     int processes = run->plan.processes ? run->plan.workers : 1;
@@ -48,7 +48,7 @@ open_process(mc_process **process, void *baton, apr_pool_t *pool)
 }
 
 static void
-close_process(mc_process *process, void *baton)
+close_seed_process(mc_process *process, void *baton)
 {
     run *run = baton;
     (void)process;
@@ -56,7 +56,7 @@ close_process(mc_process *process, void *baton)
 }
 
 static void
-take_result(void *baton, const mc_seed_result *result)
+record_seed_result(void *baton, const mc_seed_result *result)
 {
     run *run = baton;
     run->progress.awake = mc_seed_awake(run->crew);
@@ -67,7 +67,7 @@ take_result(void *baton, const mc_seed_result *result)
 }
 
 static void
-show(void *baton)
+show_seed_run_progress(void *baton)
 {
     run *run = baton;
     run->progress.awake = mc_seed_awake(run->crew);
@@ -86,15 +86,15 @@ make_plan(run *run)
                                 .rate = options->rate / (run->setup.area.columns * run->setup.area.rows),
                                 .backoff = !options->no_backoff,
                                 .log = &run->log,
-                                .process_open = open_process,
-                                .process_close = close_process,
-                                .report = take_result,
-                                .idle = show,
+                                .process_open = open_seed_process,
+                                .process_close = close_seed_process,
+                                .report = record_seed_result,
+                                .idle = show_seed_run_progress,
                                 .baton = run };
 }
 
 static bool
-submit(run *run, int z, int x, int y)
+submit_seed_metatile(run *run, int z, int x, int y)
 {
     if (run->failure == MC_OK)
         run->failure = mc_seed_submit(run->crew, z, x, y, &stop, run->setup.pool);
@@ -102,14 +102,14 @@ submit(run *run, int z, int x, int y)
 }
 
 static bool
-hand_out(void *baton, int z, int x, int y)
+submit_remaining_metatile(void *baton, int z, int x, int y)
 {
     run *run = baton;
     if (run->passed < run->checkpoint.begun) {
         run->passed++;
         return stop == 0;
     }
-    return submit(run, z, x, y);
+    return submit_seed_metatile(run, z, x, y);
 }
 
 /* What an earlier run has done is no longer in the list, or is passed over quickly: nothing is skipped unseen. */
@@ -164,7 +164,7 @@ visit_failures(run *run)
     const apr_array_header_t *failures = mc_seed_checkpoint_failures(&run->checkpoint, run->setup.pool);
     for (int i = 0; i < failures->nelts && stop == 0; i++) {
         const mc_seed_place *place = &APR_ARRAY_IDX(failures, i, mc_seed_place);
-        submit(run, place->z, place->x, place->y);
+        submit_seed_metatile(run, place->z, place->x, place->y);
     }
 }
 
@@ -209,7 +209,7 @@ status_of_list(const run *run)
 }
 
 static int
-work(run *run, FILE *tiles, FILE *failures)
+run_seed_workers(run *run, FILE *tiles, FILE *failures)
 {
     begin_progress(run, failures);
     run->failure = mc_seed_hire(&run->crew, &run->plan, run->setup.pool);
@@ -217,7 +217,7 @@ work(run *run, FILE *tiles, FILE *failures)
         mc_cli_stop_on_interrupt(&stop, "SIGINT received, waiting for threads to finish\n"
                                         "press ctrl-C again to force terminate\n");
         bool again = apr_hash_count(run->checkpoint.failures) > 0;
-        visit_all(run, tiles, hand_out, run);
+        visit_all(run, tiles, submit_remaining_metatile, run);
         if (again)
             visit_failures(run);
         await_results(run);
@@ -266,7 +266,7 @@ is_same_file(FILE *open, FILE *other)
 
 /* The files of the run. Nothing that stands in them is lost where the run is refused. NULL, or what is wrong. */
 static const char *
-open_files(run *run, FILE **tiles, FILE **failures)
+open_seed_files(run *run, FILE **tiles, FILE **failures)
 {
     const mc_seed_options *options = &run->setup.options;
     const char *list = mc_seed_setup_list(&run->setup), *place = options->dry_run ? NULL : options->checkpoint;
@@ -292,11 +292,11 @@ run_plan(run *run)
 {
     FILE *tiles = NULL, *failures = NULL;
     int status = 1;
-    const char *problem = open_files(run, &tiles, &failures);
+    const char *problem = open_seed_files(run, &tiles, &failures);
     if (problem != NULL)
         fprintf(stderr, "%s\n", problem);
     else
-        status = run->setup.options.dry_run ? dry_run(run, tiles) : work(run, tiles, failures);
+        status = run->setup.options.dry_run ? dry_run(run, tiles) : run_seed_workers(run, tiles, failures);
     if (tiles != NULL)
         fclose(tiles);
     if (failures != NULL)

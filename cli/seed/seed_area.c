@@ -6,7 +6,7 @@
 
 /* An extent as a region: of what does not meet it, only a region knows. */
 static mc_error *
-rectangle(mc_seed_region **region, const mc_extent *e, const mc_grid *grid, apr_pool_t *pool)
+make_extent_region(mc_seed_region **region, const mc_extent *e, const mc_grid *grid, apr_pool_t *pool)
 {
     const double ring[] = { e->minx, e->miny, e->maxx, e->miny, e->maxx, e->maxy, e->minx, e->maxy };
     mc_region_builder *builder;
@@ -17,7 +17,7 @@ rectangle(mc_seed_region **region, const mc_extent *e, const mc_grid *grid, apr_
 }
 
 static mc_error *
-read_ogr(mc_seed_region **region, mc_seed_setup *setup)
+read_seed_ogr_region(mc_seed_region **region, mc_seed_setup *setup)
 {
     mc_seed_ogr wanted = setup->options.ogr;
     wanted.srs = setup->options.area_srs;
@@ -25,13 +25,13 @@ read_ogr(mc_seed_region **region, mc_seed_setup *setup)
 }
 
 static mc_error *
-read_region(mc_seed_region **region, mc_seed_setup *setup)
+read_seed_region(mc_seed_region **region, mc_seed_setup *setup)
 {
     const mc_seed_options *options = &setup->options;
     if (options->outside && options->has_extent)
-        return rectangle(region, &options->extent, setup->area.grid, setup->pool);
+        return make_extent_region(region, &options->extent, setup->area.grid, setup->pool);
     if (options->ogr.source != NULL)
-        return read_ogr(region, setup);
+        return read_seed_ogr_region(region, setup);
     return mc_seed_area_read(region, options->area, options->area_srs, setup->area.grid, setup->area.maxzoom,
                              setup->pool);
 }
@@ -47,7 +47,7 @@ mc_seed_setup_area(mc_seed_setup *setup)
                              : setup->task.link->limits;
     if (!options->outside && options->ogr.source == NULL && options->area == NULL)
         return NULL;
-    mc_error *error = read_region(&region, setup);
+    mc_error *error = read_seed_region(&region, setup);
     if (error != MC_OK)
         return mc_error_chain(error, setup->pool);
     setup->area.region = region;

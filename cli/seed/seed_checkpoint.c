@@ -29,7 +29,7 @@ add_failure(mc_seed_checkpoint *checkpoint, const mc_seed_place *place)
 
 /* "plan HEX" and "done N" */
 static bool
-read_head(mc_seed_checkpoint *checkpoint, uint64_t *plan, FILE *in)
+read_checkpoint_head(mc_seed_checkpoint *checkpoint, uint64_t *plan, FILE *in)
 {
     char line[128], *end;
     if (fgets(line, sizeof(line), in) == NULL || strncmp(line, head, sizeof(head) - 1) != 0)
@@ -61,7 +61,7 @@ read_failure(mc_seed_place *place, char *line)
 
 /* Whether it names a metatile of the run's levels. */
 static bool
-fits(const mc_seed_place *place, const mc_seed_area *area)
+is_checkpoint_place_valid(const mc_seed_place *place, const mc_seed_area *area)
 {
     if (place->z < area->minzoom || place->z > area->maxzoom)
         return false;
@@ -72,18 +72,18 @@ fits(const mc_seed_place *place, const mc_seed_area *area)
 
 /* False where the file is not one of ours, whole. What another plan has failed with is of no interest. */
 static bool
-read_lines(mc_seed_checkpoint *checkpoint, uint64_t *plan, const mc_seed_area *area, FILE *in)
+read_checkpoint_lines(mc_seed_checkpoint *checkpoint, uint64_t *plan, const mc_seed_area *area, FILE *in)
 {
     char line[128];
     bool ended = false;
-    if (!read_head(checkpoint, plan, in))
+    if (!read_checkpoint_head(checkpoint, plan, in))
         return false;
     while (!ended && fgets(line, sizeof(line), in) != NULL) {
         mc_seed_place place;
         ended = strncmp(line, "end", 3) == 0;
         if (ended)
             break;
-        if (!read_failure(&place, line) || (*plan == checkpoint->plan && !fits(&place, area)))
+        if (!read_failure(&place, line) || (*plan == checkpoint->plan && !is_checkpoint_place_valid(&place, area)))
             return false;
         add_failure(checkpoint, &place);
         if (apr_hash_count(checkpoint->failures) > MC_SEED_FAILURES_KEPT)
@@ -95,7 +95,7 @@ read_lines(mc_seed_checkpoint *checkpoint, uint64_t *plan, const mc_seed_area *a
 /* A lock of the process: worker processes that outlive it for a moment do not have it. Where files cannot be locked
  * nobody is kept out. */
 static bool
-lock(FILE *file)
+lock_checkpoint_file(FILE *file)
 {
     struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     return fcntl(fileno(file), F_SETLK, &all) == 0 || (errno != EAGAIN && errno != EACCES);
@@ -108,7 +108,7 @@ hold_file(mc_seed_checkpoint *checkpoint)
     struct stat held, there;
     const char *path = checkpoint->path;
     while ((checkpoint->held = fopen(path, "r+e")) != NULL) {
-        if (!lock(checkpoint->held))
+        if (!lock_checkpoint_file(checkpoint->held))
             return apr_psprintf(checkpoint->pool, "another run is at the place that %s keeps", path);
         if (fstat(fileno(checkpoint->held), &held) == 0 && stat(path, &there) == 0 && held.st_ino == there.st_ino &&
             held.st_dev == there.st_dev)
@@ -119,7 +119,7 @@ hold_file(mc_seed_checkpoint *checkpoint)
 }
 
 static const char *
-read_file(mc_seed_checkpoint *checkpoint, const mc_seed_area *area, bool resume)
+read_checkpoint_file(mc_seed_checkpoint *checkpoint, const mc_seed_area *area, bool resume)
 {
     const char *path = checkpoint->path;
     apr_pool_t *pool = checkpoint->pool;
@@ -127,7 +127,7 @@ read_file(mc_seed_checkpoint *checkpoint, const mc_seed_area *area, bool resume)
     const char *problem = hold_file(checkpoint);
     if (problem != NULL || checkpoint->held == NULL)
         return problem;
-    bool whole = resume && read_lines(checkpoint, &found, area, checkpoint->held);
+    bool whole = resume && read_checkpoint_lines(checkpoint, &found, area, checkpoint->held);
     if (!resume)
         return apr_psprintf(pool,
                             "%s is the place of a run that has not ended: --resume goes on there, removing the file"
@@ -175,8 +175,8 @@ replace_file(mc_seed_checkpoint *checkpoint)
         return false;
     }
     FILE *out = fopen(temporary, "ae"); /* not emptied before it is ours */
-    bool written = out != NULL && lock(out) && ftruncate(fileno(out), 0) == 0 && write_lines(checkpoint, out) &&
-                   rename(temporary, checkpoint->path) == 0;
+    bool written = out != NULL && lock_checkpoint_file(out) && ftruncate(fileno(out), 0) == 0 &&
+                   write_lines(checkpoint, out) && rename(temporary, checkpoint->path) == 0;
     int reason = errno;
     FILE *old = written ? checkpoint->held : out;
     if (written)
@@ -189,7 +189,7 @@ replace_file(mc_seed_checkpoint *checkpoint)
 
 /* A failure is told once, until it has been written again. */
 static void
-write_file(mc_seed_checkpoint *checkpoint)
+write_checkpoint_file(mc_seed_checkpoint *checkpoint)
 {
     bool written = replace_file(checkpoint);
     if (!written && !checkpoint->unwritten)
@@ -206,7 +206,7 @@ mc_seed_checkpoint_open(mc_seed_checkpoint *checkpoint, const char *path, uint64
     checkpoint->failures = apr_hash_make(pool);
     if (path == NULL)
         return NULL;
-    const char *problem = read_file(checkpoint, area, resume);
+    const char *problem = read_checkpoint_file(checkpoint, area, resume);
     if (problem == NULL && !replace_file(checkpoint))
         problem = apr_psprintf(pool, "the checkpoint %s cannot be written: %s", path, strerror(errno));
     return problem;
@@ -214,7 +214,7 @@ mc_seed_checkpoint_open(mc_seed_checkpoint *checkpoint, const char *path, uint64
 
 /* False where there is no room for another failure: the place then stays before it. */
 static bool
-note(mc_seed_checkpoint *checkpoint, const mc_seed_result *result)
+note_metatile_outcome(mc_seed_checkpoint *checkpoint, const mc_seed_result *result)
 {
     mc_seed_place place = { result->z, result->x, result->y };
     if (result->outcome != MC_SEED_FAILED) {
@@ -234,13 +234,13 @@ mc_seed_checkpoint_take(mc_seed_checkpoint *checkpoint, const mc_seed_result *re
     if (checkpoint->path == NULL)
         return;
     int64_t next = checkpoint->done - checkpoint->begun;
-    if (note(checkpoint, result) && result->number >= next && result->number - next < MC_SEED_WINDOW)
+    if (note_metatile_outcome(checkpoint, result) && result->number >= next && result->number - next < MC_SEED_WINDOW)
         checkpoint->known[result->number % MC_SEED_WINDOW] = true;
     while (checkpoint->known[next % MC_SEED_WINDOW])
         checkpoint->known[next++ % MC_SEED_WINDOW] = false;
     checkpoint->done = checkpoint->begun + next;
     if (mc_clock_now() - checkpoint->written >= INTERVAL)
-        write_file(checkpoint);
+        write_checkpoint_file(checkpoint);
 }
 
 void
@@ -249,7 +249,7 @@ mc_seed_checkpoint_close(mc_seed_checkpoint *checkpoint, bool finished)
     if (checkpoint->path == NULL)
         return;
     if (!finished || apr_hash_count(checkpoint->failures) > 0)
-        write_file(checkpoint);
+        write_checkpoint_file(checkpoint);
     else if (remove(checkpoint->path) != 0 && errno != ENOENT)
         fprintf(stderr, "the checkpoint %s cannot be removed: %s\n", checkpoint->path, strerror(errno));
     fclose(checkpoint->held);

@@ -22,7 +22,7 @@ mc_seed_dry_begin(mc_seed_dry *dry, const mc_config *config, const mc_log *log, 
 
 /* What cannot be read is no sample. */
 static void
-sample(mc_seed_dry *dry, int z, int x, int y)
+sample_stored_tile(mc_seed_dry *dry, int z, int x, int y)
 {
     mc_tile_request wanted = { dry->task->tileset, dry->task->link, z, x, y, dry->task->values };
     mc_seed_dry_level *level = &dry->levels[z];
@@ -47,7 +47,7 @@ mc_seed_dry_visit(void *baton, int z, int x, int y)
     int rows = whole->rows - y < dry->area->rows ? whole->rows - y : dry->area->rows;
     level->tiles += (int64_t)columns * rows;
     if (level->metatiles++ % level->stride == 0 && level->asked < SAMPLES_OF_LEVEL)
-        sample(dry, z, x, y);
+        sample_stored_tile(dry, z, x, y);
     return true;
 }
 
@@ -70,7 +70,7 @@ typedef struct sums {
 } sums;
 
 static sums
-sum_up(const mc_seed_dry *dry)
+sum_dry_run_levels(const mc_seed_dry *dry)
 {
     sums all = { 0 };
     for (int z = 0; z < MC_SEED_DRY_LEVELS; z++) {
@@ -86,7 +86,7 @@ sum_up(const mc_seed_dry *dry)
 }
 
 static void
-write_json(const mc_seed_dry *dry, const sums *all)
+write_dry_run_json(const mc_seed_dry *dry, const sums *all)
 {
     const char *between = "";
     fputs("{\"levels\":[", stdout);
@@ -120,8 +120,8 @@ write_table(const mc_seed_dry *dry, const sums *all)
 void
 mc_seed_dry_end(mc_seed_dry *dry, bool counted, bool json)
 {
-    sums all = sum_up(dry);
+    sums all = sum_dry_run_levels(dry);
     if (counted)
-        (json ? write_json : write_table)(dry, &all);
+        (json ? write_dry_run_json : write_table)(dry, &all);
     mc_runtime_destroy(dry->runtime);
 }

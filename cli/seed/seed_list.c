@@ -28,7 +28,7 @@ read_numbers(int numbers[3], char *line)
 }
 
 static bool
-read_tile(int *z, int *x, int *y, char *line, mc_seed_list_kind kind, const mc_seed_area *area)
+parse_listed_tile(int *z, int *x, int *y, char *line, mc_seed_list_kind kind, const mc_seed_area *area)
 {
     int numbers[3];
     bool from_path = strchr(line, '/') != NULL;
@@ -48,7 +48,7 @@ read_tile(int *z, int *x, int *y, char *line, mc_seed_list_kind kind, const mc_s
 }
 
 static bool
-seen(recent *memory, int z, int x, int y)
+was_recently_listed(recent *memory, int z, int x, int y)
 {
     unsigned hash = ((unsigned)z * 31 + (unsigned)x) * 2654435761u ^ (unsigned)y * 40503u;
     recent *slot = &memory[hash % RECENT];
@@ -59,7 +59,7 @@ seen(recent *memory, int z, int x, int y)
 }
 
 static void
-complain(const char *name, int64_t number, int64_t count, const mc_grid *grid)
+report_bad_list_line(const char *name, int64_t number, int64_t count, const mc_grid *grid)
 {
     if (count <= COMPLAINTS)
         fprintf(stderr, "%s:%lld: this is no tile of grid %s\n", name, (long long)number, grid->name);
@@ -69,7 +69,7 @@ complain(const char *name, int64_t number, int64_t count, const mc_grid *grid)
 
 /* The next line, whole. What is too long to be a tile, or no text, becomes something that is none. False at the end. */
 static bool
-read_line(char *line, size_t room, FILE *in)
+read_list_line(char *line, size_t room, FILE *in)
 {
     size_t size = 0;
     int next;
@@ -92,11 +92,11 @@ mc_seed_list_visit(FILE *in, const char *name, mc_seed_list_kind kind, const mc_
     char line[256];
     int z, x, y;
     memset(memory, 0, sizeof(memory));
-    for (int64_t number = 1; read_line(line, sizeof(line), in); number++) {
+    for (int64_t number = 1; read_list_line(line, sizeof(line), in); number++) {
         if (line[strspn(line, " \t\r\n")] == '\0' || line[0] == '#')
             continue;
-        if (!read_tile(&z, &x, &y, line, kind, area)) {
-            complain(name, number, ++*bad, area->grid);
+        if (!parse_listed_tile(&z, &x, &y, line, kind, area)) {
+            report_bad_list_line(name, number, ++*bad, area->grid);
             continue;
         }
         if (kind == MC_LIST_FAILED)
@@ -105,7 +105,7 @@ mc_seed_list_visit(FILE *in, const char *name, mc_seed_list_kind kind, const mc_
             continue;
         x -= x % area->columns;
         y -= y % area->rows;
-        if (!seen(memory, z, x, y) && !visit(baton, z, x, y))
+        if (!was_recently_listed(memory, z, x, y) && !visit(baton, z, x, y))
             return false;
     }
     return true;

@@ -141,7 +141,7 @@ parse_workers(mc_seed_options *options, bool processes, const char *text)
 }
 
 static bool
-set_flag(mc_seed_options *options, int letter)
+set_seed_flag(mc_seed_options *options, int letter)
 {
     switch (letter) {
     case 'f':
@@ -168,7 +168,7 @@ set_flag(mc_seed_options *options, int letter)
 }
 
 static bool
-set_name(mc_seed_options *options, int letter, const char *text)
+set_seed_name(mc_seed_options *options, int letter, const char *text)
 {
     struct {
         int letter;
@@ -190,7 +190,7 @@ set_name(mc_seed_options *options, int letter, const char *text)
 
 /* False when the value cannot be used. */
 static bool
-set_value(mc_seed_options *options, int letter, const char *text, apr_pool_t *pool)
+set_seed_value(mc_seed_options *options, int letter, const char *text, apr_pool_t *pool)
 {
     switch (letter) {
     case 'z':
@@ -230,7 +230,7 @@ set_value(mc_seed_options *options, int letter, const char *text, apr_pool_t *po
 
 /* What a value should have been, by the table. */
 static const char *
-refusal(int letter, const char *text, apr_pool_t *pool)
+describe_seed_value_error(int letter, const char *text, apr_pool_t *pool)
 {
     const option *row = rows;
     while (row < rows + ROWS - 1 && row->letter != letter)
@@ -259,7 +259,7 @@ check_area(const mc_seed_options *options)
 }
 
 static const char *
-check(const mc_seed_options *options)
+check_seed_options(const mc_seed_options *options)
 {
     if (options->config == NULL)
         return "the option --config is required";
@@ -276,7 +276,7 @@ check(const mc_seed_options *options)
 
 /* The list of options follows every complaint; apr_getopt's own message goes before it. */
 static void
-complain(void *stream, const char *format, ...)
+print_seed_option_error(void *stream, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -294,7 +294,7 @@ mc_seed_options_parse(mc_seed_options *options, int argc, const char *const *arg
     for (int i = 0; i < ROWS; i++)
         known[i] = (apr_getopt_option_t){ rows[i].name, rows[i].letter, rows[i].argument != NULL, NULL };
     apr_getopt_init(&parser, pool, argc, argv);
-    parser->errfn = complain;
+    parser->errfn = print_seed_option_error;
     options->drop_in = strcmp(argv[0], "seed") != 0;
     parser->errarg = options->drop_in ? stdout : stderr;
     int letter;
@@ -305,10 +305,10 @@ mc_seed_options_parse(mc_seed_options *options, int argc, const char *const *arg
             options->help = true;
             return NULL;
         }
-        if (set_flag(options, letter) || (text != NULL && set_name(options, letter, text)))
+        if (set_seed_flag(options, letter) || (text != NULL && set_seed_name(options, letter, text)))
             continue;
-        if (!set_value(options, letter, text, pool))
-            return refusal(letter, text, pool);
+        if (!set_seed_value(options, letter, text, pool))
+            return describe_seed_value_error(letter, text, pool);
     }
     if (status != APR_EOF)
         return "an option is not known or lacks its argument";
@@ -316,5 +316,5 @@ mc_seed_options_parse(mc_seed_options *options, int argc, const char *const *arg
         return apr_psprintf(pool, "\"%s\" is no option", argv[parser->ind]);
     if (options->workers == 0)
         options->workers = 1;
-    return check(options);
+    return check_seed_options(options);
 }

@@ -41,7 +41,7 @@ format_duration(char *out, size_t size, double seconds)
 }
 
 static void
-show_bar(const mc_seed_progress *progress)
+show_seed_progress_bar(const mc_seed_progress *progress)
 {
     enum { WIDTH = 30 };
     static const char full[WIDTH + 1] = "##############################",
@@ -83,7 +83,7 @@ show_line(const mc_seed_progress *progress)
 
 /* One object a line; counts are of metatiles but for "tiles". status below 0: it goes on. */
 static void
-show_json(const mc_seed_progress *progress, int status)
+show_seed_json(const mc_seed_progress *progress, int status)
 {
     double elapsed = seconds_since(progress->began);
     printf("{\"done\":%lld,\"skipped\":%lld,\"failed\":%lld,\"tiles\":%lld,\"expected\":%lld,\"seconds\":%.3f,"
@@ -110,9 +110,9 @@ mc_seed_progress_show(mc_seed_progress *progress)
         return;
     progress->shown = now;
     if (progress->json)
-        show_json(progress, -1);
+        show_seed_json(progress, -1);
     else if (progress->bar && progress->expected > 0)
-        show_bar(progress);
+        show_seed_progress_bar(progress);
     else
         show_line(progress);
     fflush(stdout);
@@ -120,7 +120,7 @@ mc_seed_progress_show(mc_seed_progress *progress)
 
 /* The share of failures among the last ones; a run that fails from its first tile on ends at once. */
 static void
-judge(mc_seed_progress *progress, bool failed)
+check_seed_failure_share(mc_seed_progress *progress, bool failed)
 {
     bool *slot = &progress->backlog[progress->backlog_next];
     if (progress->backlog_count == MC_SEED_BACKLOG)
@@ -152,7 +152,7 @@ mc_seed_progress_take(mc_seed_progress *progress, const mc_seed_result *result)
             mc_tileset_metatile(progress->task->tileset, progress->task->link->grid, result->z, result->x, result->y);
         progress->done++;
         progress->tiles += (int64_t)metatile.columns * metatile.rows;
-        judge(progress, false);
+        check_seed_failure_share(progress, false);
         break;
     }
     case MC_SEED_FAILED:
@@ -165,7 +165,7 @@ mc_seed_progress_take(mc_seed_progress *progress, const mc_seed_result *result)
             if (fflush(progress->failures) != 0)
                 progress->unlisted = errno;
         }
-        judge(progress, true);
+        check_seed_failure_share(progress, true);
         break;
     }
     mc_seed_progress_show(progress);
@@ -197,7 +197,7 @@ void
 mc_seed_progress_end(mc_seed_progress *progress, int status)
 {
     if (progress->json) {
-        show_json(progress, status);
+        show_seed_json(progress, status);
         return;
     }
     if (progress->done == 0) {

@@ -12,7 +12,7 @@
 #include "seed_values.h"
 
 static const char *
-load(mc_seed_setup *setup)
+load_seed_tileset(mc_seed_setup *setup)
 {
     mc_diagnostics *diagnostics = mc_diagnostics_create(setup->pool);
     mc_error *error = mc_server_load(&setup->server, setup->options.config, diagnostics, setup->pool);
@@ -77,7 +77,7 @@ choose_dimensions(mc_seed_setup *setup)
 /* The zooms that are walked: what was asked for, inside what the grid of the tileset has. Tiles above max-cached-zoom
  * are never stored by the server, so they are not drawn here either. */
 static const char *
-choose_zooms(mc_seed_setup *setup)
+choose_seed_zooms(mc_seed_setup *setup)
 {
     const mc_grid_link *link = setup->task.link;
     int first = link->minzoom, last = link->maxzoom;
@@ -120,7 +120,7 @@ choose_grid(mc_seed_setup *setup)
     setup->task.link = link;
     setup->area.grid = link->grid;
     choose_metatile(setup);
-    return choose_zooms(setup);
+    return choose_seed_zooms(setup);
 }
 
 static void
@@ -156,9 +156,9 @@ choose_access(mc_seed_setup *setup)
 const char *
 mc_seed_setup_make(mc_seed_setup *setup)
 {
-    static const char *(*const steps[])(mc_seed_setup *) = {
-        load, choose_cache, choose_grid, mc_seed_setup_area, choose_target, choose_dimensions, choose_access
-    };
+    static const char *(*const steps[])(mc_seed_setup *) = { load_seed_tileset,  choose_cache,  choose_grid,
+                                                             mc_seed_setup_area, choose_target, choose_dimensions,
+                                                             choose_access };
     const mc_seed_options *options = &setup->options;
     setup->task = (mc_seed_task){
         .mode = options->mode, .force = options->force, .older = options->older, .headers = options->headers

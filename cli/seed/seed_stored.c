@@ -20,7 +20,7 @@ typedef struct listing {
 } listing;
 
 static mc_tile_key
-key_of(const mc_seed_task *task, int z, mc_dimension_value *dimensions)
+make_stored_tile_key(const mc_seed_task *task, int z, mc_dimension_value *dimensions)
 {
     const mc_tileset *tileset = task->tileset;
     for (int i = 0; i < tileset->dimension_count; i++)
@@ -41,7 +41,7 @@ mc_seed_stored_possible(const mc_seed_task *task)
     const mc_tileset *tileset = task->tileset;
     if (task->mode == MC_SEED_FILL || tileset->dimension_count > 0 || tileset->assembly != MC_ASSEMBLE_NONE)
         return false;
-    mc_tile_key key = key_of(task, 0, NULL);
+    mc_tile_key key = make_stored_tile_key(task, 0, NULL);
     return mc_cache_lists(tileset->cache, &key);
 }
 
@@ -73,7 +73,7 @@ mc_seed_stored_visit(const mc_seed_area *area, const mc_seed_task *task, const m
         /* Whole metatiles, as the walks visit them. */
         const mc_level *level = &area->grid->levels[z];
         mc_tile_range range = area->limits[z];
-        mc_tile_key key = key_of(task, z, NULL);
+        mc_tile_key key = make_stored_tile_key(task, z, NULL);
         if (range.minx >= range.maxx || range.miny >= range.maxy)
             continue;
         range.minx -= range.minx % area->columns;

@@ -11,7 +11,7 @@
 
 /* Without the blanks before numbers, which extents have in the documents that they are copied from. */
 static const char *
-unblanked(const char *text, apr_pool_t *pool)
+remove_extent_blanks(const char *text, apr_pool_t *pool)
 {
     char *plain = apr_palloc(pool, strlen(text) + 1), *end = plain;
     for (const char *at = text; *at != '\0'; at++)
@@ -24,7 +24,7 @@ unblanked(const char *text, apr_pool_t *pool)
 bool
 mc_seed_parse_pair(int *first, int *second, const char *text, int min, int max, apr_pool_t *pool)
 {
-    const char *plain = unblanked(text, pool), *comma = strchr(plain, ',');
+    const char *plain = remove_extent_blanks(text, pool), *comma = strchr(plain, ',');
     return comma != NULL && mc_parse_int(first, apr_pstrmemdup(pool, plain, (size_t)(comma - plain)), min, max) &&
            mc_parse_int(second, comma + 1, min, max);
 }
@@ -39,7 +39,7 @@ bool
 mc_seed_parse_corners(double numbers[4], const char *text, apr_pool_t *pool)
 {
     int found;
-    return mc_parse_doubles(numbers, 4, &found, unblanked(text, pool), ",") && found == 4;
+    return mc_parse_doubles(numbers, 4, &found, remove_extent_blanks(text, pool), ",") && found == 4;
 }
 
 bool

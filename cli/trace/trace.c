@@ -76,7 +76,7 @@ read_logs(mc_trace_log *log, const options *options)
 }
 
 static bool
-write_page(const options *options, apr_pool_t *pool)
+write_trace_html_page(const options *options, apr_pool_t *pool)
 {
     FILE *out = fopen(options->html, "w");
     if (out == NULL) {
@@ -124,7 +124,7 @@ mc_command_trace(int argc, const char *const *argv)
     apr_pool_create(&pool, NULL);
     bool good;
     if (options.html != NULL)
-        good = write_page(&options, pool);
+        good = write_trace_html_page(&options, pool);
     else if (options.summary)
         good = write_summary(&options, pool);
     else

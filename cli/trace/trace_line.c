@@ -13,7 +13,7 @@ typedef struct scanner {
 } scanner;
 
 static bool
-take(scanner *in, const char *word)
+skip_trace_text(scanner *in, const char *word)
 {
     size_t size = strlen(word);
     if ((size_t)(in->end - in->at) < size || memcmp(in->at, word, size) != 0)
@@ -23,18 +23,18 @@ take(scanner *in, const char *word)
 }
 
 static bool
-is_digit(const scanner *in)
+is_trace_digit_next(const scanner *in)
 {
     return in->at < in->end && *in->at >= '0' && *in->at <= '9';
 }
 
 /* One to 19 digits: no overflow. */
 static bool
-take_number(scanner *in, uint64_t *number)
+parse_trace_number(scanner *in, uint64_t *number)
 {
     const char *start = in->at;
     *number = 0;
-    while (is_digit(in) && in->at - start < 20)
+    while (is_trace_digit_next(in) && in->at - start < 20)
         *number = *number * 10 + (uint64_t)(*in->at++ - '0');
     return in->at > start && in->at - start < 20;
 }
@@ -42,18 +42,18 @@ take_number(scanner *in, uint64_t *number)
 static bool
 take_number_up_to(scanner *in, uint64_t *number, uint64_t most)
 {
-    return take_number(in, number) && *number <= most;
+    return parse_trace_number(in, number) && *number <= most;
 }
 
 /* ".503563", any number of digits; none is allowed, too. */
 static bool
-take_fraction(scanner *in, int64_t *microseconds)
+parse_trace_fraction(scanner *in, int64_t *microseconds)
 {
     *microseconds = 0;
-    if (!take(in, "."))
+    if (!skip_trace_text(in, "."))
         return true;
     int64_t unit = 100000;
-    for (; is_digit(in); unit /= 10)
+    for (; is_trace_digit_next(in); unit /= 10)
         *microseconds += unit * (*in->at++ - '0');
     return true;
 }
@@ -64,14 +64,14 @@ take_month(scanner *in, int *month)
     static const char *const names[] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                          "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
     for (*month = 0; *month < 12; (*month)++)
-        if (take(in, names[*month]))
+        if (skip_trace_text(in, names[*month]))
             return true;
     return false;
 }
 
 /* Days since 1970-01-01 in the Gregorian calendar; month from 0. */
 static int64_t
-days_since_1970(int64_t year, int month, int64_t day)
+count_trace_epoch_days(int64_t year, int month, int64_t day)
 {
     /* Years that begin in March have their leap day at the end. */
     int64_t shifted_year = month < 2 ? year - 1 : year;
@@ -87,18 +87,19 @@ take_time(scanner *in, int64_t *time)
     uint64_t day, hour, minute, second, year;
     int64_t fraction;
     int month;
-    if (!take(in, "[") || in->end - in->at < 4)
+    if (!skip_trace_text(in, "[") || in->end - in->at < 4)
         return false;
     in->at += 4; /* the weekday */
-    if (!take_month(in, &month) || !take(in, " "))
+    if (!take_month(in, &month) || !skip_trace_text(in, " "))
         return false;
-    while (take(in, " ")) /* days below 10 may be padded */
+    while (skip_trace_text(in, " ")) /* days below 10 may be padded */
         ;
-    if (!take_number_up_to(in, &day, 31) || !take(in, " ") || !take_number_up_to(in, &hour, 23) || !take(in, ":") ||
-        !take_number_up_to(in, &minute, 59) || !take(in, ":") || !take_number_up_to(in, &second, 60) ||
-        !take_fraction(in, &fraction) || !take(in, " ") || !take_number_up_to(in, &year, 9999) || !take(in, "] "))
+    if (!take_number_up_to(in, &day, 31) || !skip_trace_text(in, " ") || !take_number_up_to(in, &hour, 23) ||
+        !skip_trace_text(in, ":") || !take_number_up_to(in, &minute, 59) || !skip_trace_text(in, ":") ||
+        !take_number_up_to(in, &second, 60) || !parse_trace_fraction(in, &fraction) || !skip_trace_text(in, " ") ||
+        !take_number_up_to(in, &year, 9999) || !skip_trace_text(in, "] "))
         return false;
-    int64_t seconds = (days_since_1970((int64_t)year, month, (int64_t)day) * 24 + (int64_t)hour) * 3600 +
+    int64_t seconds = (count_trace_epoch_days((int64_t)year, month, (int64_t)day) * 24 + (int64_t)hour) * 3600 +
                       (int64_t)(minute * 60 + second);
     *time = seconds * 1000000 + fraction;
     return true;
@@ -108,18 +109,18 @@ take_time(scanner *in, int64_t *time)
 static bool
 take_thread(scanner *in, uint64_t *pid, uint64_t *tid)
 {
-    while (!take(in, "[pid ")) {
+    while (!skip_trace_text(in, "[pid ")) {
         const char *close = memchr(in->at, ']', (size_t)(in->end - in->at));
-        if (!take(in, "[") || close == NULL)
+        if (!skip_trace_text(in, "[") || close == NULL)
             return false;
         in->at = close + 1;
-        if (!take(in, " "))
+        if (!skip_trace_text(in, " "))
             return false;
     }
     *tid = 0;
-    if (!take_number(in, pid) || (take(in, ":tid ") && !take_number(in, tid)))
+    if (!parse_trace_number(in, pid) || (skip_trace_text(in, ":tid ") && !parse_trace_number(in, tid)))
         return false;
-    return take(in, "] ");
+    return skip_trace_text(in, "] ");
 }
 
 /* What stands before the message: "mod_mapcache.c(346): [client 127.0.0.1:38854] ". The word must follow the client at
@@ -135,11 +136,11 @@ take_prefix(scanner *in)
     if (close == NULL)
         return false;
     in->at = close + 1;
-    return take(in, " MOCKUP ");
+    return skip_trace_text(in, " MOCKUP ");
 }
 
 static mc_slice
-take_word(scanner *in)
+parse_trace_word(scanner *in)
 {
     mc_slice word = { in->at, 0 };
     while (in->at < in->end && *in->at != ' ' && *in->at != ',' && *in->at != '\r' && *in->at != '\t')
@@ -154,10 +155,10 @@ mc_trace_line_parse(mc_trace_line *line, const char *text, size_t size)
     scanner in = { text, text + size };
     if (!take_time(&in, &line->time) || !take_thread(&in, &line->pid, &line->tid) || !take_prefix(&in))
         return false;
-    line->begin = take(&in, "BEGIN ");
-    if (!line->begin && !take(&in, "END "))
+    line->begin = skip_trace_text(&in, "BEGIN ");
+    if (!line->begin && !skip_trace_text(&in, "END "))
         return false;
-    line->name = take_word(&in);
-    line->note = take(&in, " ") ? take_word(&in) : (mc_slice){ in.at, 0 };
+    line->name = parse_trace_word(&in);
+    line->note = skip_trace_text(&in, " ") ? parse_trace_word(&in) : (mc_slice){ in.at, 0 };
     return line->name.size > 0;
 }

@@ -62,7 +62,7 @@ enum { HANDLER = 0, ROOT_COUNT = 3, OTHER_NAMES = 3 };
 
 /* The printable form of a name, as it stands in the table: cut to its bound, other bytes as \xNN. */
 static void
-printable(char *out, size_t capacity, mc_slice name)
+escape_trace_name(char *out, size_t capacity, mc_slice name)
 {
     size_t used = 0;
     for (size_t i = 0; i < name.size && used + 5 < capacity; i++) {
@@ -79,7 +79,7 @@ static int
 name_number(mc_trace_log *log, mc_slice name)
 {
     char text[NAME_MAX_SIZE + 1];
-    printable(text, sizeof(text), name);
+    escape_trace_name(text, sizeof(text), name);
     const int *known = apr_hash_get(log->name_numbers, text, APR_HASH_KEY_STRING);
     if (known != NULL)
         return *known;
@@ -237,7 +237,7 @@ take_event(mc_trace_log *log, const mc_trace_line *line)
 }
 
 static void
-take_line(mc_trace_log *log, const char *text, size_t size)
+handle_trace_log_line(mc_trace_log *log, const char *text, size_t size)
 {
     mc_trace_line line;
     if (mc_trace_line_parse(&line, text, size))
@@ -253,7 +253,7 @@ mc_trace_log_feed(mc_trace_log *log, const char *data, size_t size)
         size_t piece = (size_t)((newline != NULL ? newline : end) - data);
         if (newline != NULL && log->line_size == 0 && !log->line_too_long) {
             if (piece <= LINE_MAX_SIZE)
-                take_line(log, data, piece);
+                handle_trace_log_line(log, data, piece);
             data = newline + 1;
             continue;
         }
@@ -266,7 +266,7 @@ mc_trace_log_feed(mc_trace_log *log, const char *data, size_t size)
         data += piece;
         if (newline != NULL) {
             if (!log->line_too_long)
-                take_line(log, log->line, log->line_size);
+                handle_trace_log_line(log, log->line, log->line_size);
             log->line_size = 0;
             log->line_too_long = false;
             data++;
@@ -278,7 +278,7 @@ void
 mc_trace_log_finish(mc_trace_log *log)
 {
     if (log->line_size > 0 && !log->line_too_long)
-        take_line(log, log->line, log->line_size);
+        handle_trace_log_line(log, log->line, log->line_size);
     log->line_size = 0;
     close_all(log);
 }

@@ -32,7 +32,7 @@ mc_trace_summary_create(apr_pool_t *pool)
 }
 
 static int
-cell_of(int64_t duration)
+find_duration_cell(int64_t duration)
 {
     if (duration < EXACT)
         return (int)duration;
@@ -74,13 +74,13 @@ mc_trace_summary_add(void *baton, const mc_trace_log *log, const mc_trace_group 
         (*slot)->self += mc_trace_span_self(span);
         if (span->end - span->begin > (*slot)->longest)
             (*slot)->longest = span->end - span->begin;
-        (*slot)->cells[cell_of(span->end - span->begin)]++;
+        (*slot)->cells[find_duration_cell(span->end - span->begin)]++;
     }
 }
 
 /* The smallest duration that at least `share` of all do not exceed. */
 static int64_t
-percentile(const function *function, double share)
+compute_duration_percentile(const function *function, double share)
 {
     uint64_t seen = 0;
     for (int cell = 0; cell < CELLS; cell++) {
@@ -99,7 +99,7 @@ by_total(const void *a, const void *b)
 }
 
 static void
-print_time(FILE *out, int64_t microseconds, bool milliseconds)
+print_trace_duration(FILE *out, int64_t microseconds, bool milliseconds)
 {
     if (milliseconds)
         fprintf(out, " %13.3f", (double)microseconds / 1000);
@@ -129,10 +129,10 @@ mc_trace_summary_print(const mc_trace_summary *summary, const mc_trace_log *log,
             "p50", unit, "p95", unit);
     for (int i = 0; i < count; i++) {
         fprintf(out, "%-*s %9llu", width, mc_trace_log_name(log, rows[i]->name), (unsigned long long)rows[i]->count);
-        print_time(out, rows[i]->total, milliseconds);
-        print_time(out, rows[i]->self, milliseconds);
-        print_time(out, percentile(rows[i], 0.50), milliseconds);
-        print_time(out, percentile(rows[i], 0.95), milliseconds);
+        print_trace_duration(out, rows[i]->total, milliseconds);
+        print_trace_duration(out, rows[i]->self, milliseconds);
+        print_trace_duration(out, compute_duration_percentile(rows[i], 0.50), milliseconds);
+        print_trace_duration(out, compute_duration_percentile(rows[i], 0.95), milliseconds);
         fputc('\n', out);
     }
     if (unclosed > 0)

@@ -34,7 +34,7 @@ typedef struct inflating {
 
 /* At least 56 bits. Beyond its end the stream goes on with zeros, which `finish` finds out. */
 static inline void
-refill(inflating *s)
+refill_inflate_bits(inflating *s)
 {
     if (s->in_end - s->in >= 8) {
         uint64_t more;
@@ -57,7 +57,7 @@ refill(inflating *s)
 }
 
 static inline unsigned
-take(inflating *s, unsigned count)
+consume_inflate_bits(inflating *s, unsigned count)
 {
     unsigned value = (unsigned)(s->bits & ((1u << count) - 1));
     s->bits >>= count;
@@ -66,7 +66,7 @@ take(inflating *s, unsigned count)
 }
 
 static unsigned
-reversed(unsigned value, unsigned bits)
+reverse_code_bits(unsigned value, unsigned bits)
 {
     unsigned result = 0;
     for (unsigned i = 0; i < bits; i++)
@@ -84,14 +84,14 @@ fill_table(code *c, const uint8_t *lengths, unsigned count, const uint16_t *firs
         unsigned bits = lengths[symbol];
         if (bits == 0 || bits > TABLE_BITS)
             continue;
-        for (unsigned i = reversed(next[bits]++, bits); i < 1 << TABLE_BITS; i += 1u << bits)
+        for (unsigned i = reverse_code_bits(next[bits]++, bits); i < 1 << TABLE_BITS; i += 1u << bits)
             c->table[i] = (uint16_t)(symbol << 4 | bits);
     }
 }
 
 /* False for lengths that are no code. One symbol alone, or none, may leave the rest of the code unused. */
 static bool
-build(code *c, const uint8_t *lengths, unsigned count)
+build_huffman_code(code *c, const uint8_t *lengths, unsigned count)
 {
     uint16_t first[CODE_BITS_MAX + 1] = { 0 }, place[CODE_BITS_MAX + 2] = { 0 };
     int left = 1;
@@ -124,7 +124,7 @@ long_symbol(inflating *s, const code *c)
     for (unsigned bits = 1; bits <= CODE_BITS_MAX; bits++) {
         value |= (int)(s->bits >> (bits - 1) & 1);
         if (value - first < c->counts[bits]) {
-            take(s, bits);
+            consume_inflate_bits(s, bits);
             return c->symbols[place + value - first];
         }
         place += c->counts[bits];
@@ -140,7 +140,7 @@ next_symbol(inflating *s, const code *c)
     unsigned entry = c->table[s->bits & ((1 << TABLE_BITS) - 1)];
     if (entry == 0)
         return long_symbol(s, c);
-    take(s, entry & 15);
+    consume_inflate_bits(s, entry & 15);
     return (int)(entry >> 4);
 }
 
@@ -180,7 +180,7 @@ repeat_zeros(inflating *s, size_t length, uint64_t before, unsigned count)
 {
     uint64_t mask = ((uint64_t)1 << count) - 1;
     while (s->count >= count && ((s->bits ^ before) & mask) == 0 && length <= s->size - s->at) {
-        take(s, count);
+        consume_inflate_bits(s, count);
         s->at += length;
     }
 }
@@ -195,7 +195,7 @@ is_zero_word(const uint8_t *bytes)
 
 /* `before`, `count`: the bits as they were before the match was read, and how many there were. */
 static inline bool
-match(inflating *s, size_t distance, size_t length, uint64_t before, unsigned count)
+expand_inflate_match(inflating *s, size_t distance, size_t length, uint64_t before, unsigned count)
 {
     if (distance > s->at || length > s->size - s->at)
         return false;
@@ -226,7 +226,7 @@ inflate_symbols(inflating *s)
                                                 33,   49,   65,   97,   129,  193,  257,  385,   513,   769,
                                                 1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577 };
     for (;;) {
-        refill(s); /* for a length and a distance: at most 48 bits */
+        refill_inflate_bits(s); /* for a length and a distance: at most 48 bits */
         uint64_t before = s->bits;
         unsigned count = s->count;
         int symbol = next_symbol(s, &s->literals);
@@ -248,12 +248,12 @@ inflate_symbols(inflating *s)
             return true;
         if (symbol > 285)
             return false;
-        size_t length = length_base[symbol - 257] + take(s, length_bits[symbol - 257]);
+        size_t length = length_base[symbol - 257] + consume_inflate_bits(s, length_bits[symbol - 257]);
         symbol = next_symbol(s, &s->distances);
         if (symbol < 0 || symbol > 29)
             return false;
-        size_t distance = distance_base[symbol] + take(s, symbol < 4 ? 0 : (unsigned)symbol / 2 - 1);
-        if (!match(s, distance, length, before, count))
+        size_t distance = distance_base[symbol] + consume_inflate_bits(s, symbol < 4 ? 0 : (unsigned)symbol / 2 - 1);
+        if (!expand_inflate_match(s, distance, length, before, count))
             return false;
     }
 }
@@ -266,9 +266,9 @@ build_fixed(inflating *s)
     memset(lengths + 144, 9, 112);
     memset(lengths + 256, 7, 24);
     memset(lengths + 280, 8, 8);
-    bool built = build(&s->literals, lengths, LITERALS);
+    bool built = build_huffman_code(&s->literals, lengths, LITERALS);
     memset(lengths, 5, DISTANCES);
-    return built && build(&s->distances, lengths, DISTANCES);
+    return built && build_huffman_code(&s->distances, lengths, DISTANCES);
 }
 
 /* RFC 1951, 3.2.7: the lengths of both codes, themselves coded. */
@@ -277,18 +277,19 @@ build_dynamic(inflating *s)
 {
     static const uint8_t order[LENGTH_CODES] = { 16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15 };
     uint8_t lengths[LITERALS + DISTANCES + 138] = { 0 };
-    unsigned literals = take(s, 5) + 257, distances = take(s, 5) + 1, codes = take(s, 4) + 4, count = 0;
+    unsigned literals = consume_inflate_bits(s, 5) + 257, distances = consume_inflate_bits(s, 5) + 1,
+             codes = consume_inflate_bits(s, 4) + 4, count = 0;
     if (literals > 286)
         return false;
     for (unsigned i = 0; i < codes; i++) {
-        refill(s);
-        lengths[order[i]] = (uint8_t)take(s, 3);
+        refill_inflate_bits(s);
+        lengths[order[i]] = (uint8_t)consume_inflate_bits(s, 3);
     }
-    if (!build(&s->distances, lengths, LENGTH_CODES))
+    if (!build_huffman_code(&s->distances, lengths, LENGTH_CODES))
         return false;
     memset(lengths, 0, LENGTH_CODES);
     while (count < literals + distances) {
-        refill(s);
+        refill_inflate_bits(s);
         int symbol = next_symbol(s, &s->distances);
         if (symbol < 0 || s->overread > 8 || (symbol == 16 && count == 0))
             return false;
@@ -296,21 +297,23 @@ build_dynamic(inflating *s)
             lengths[count++] = (uint8_t)symbol;
             continue;
         }
-        unsigned repeated = symbol == 16 ? 3 + take(s, 2) : symbol == 17 ? 3 + take(s, 3) : 11 + take(s, 7);
+        unsigned repeated = symbol == 16   ? 3 + consume_inflate_bits(s, 2)
+                            : symbol == 17 ? 3 + consume_inflate_bits(s, 3)
+                                           : 11 + consume_inflate_bits(s, 7);
         memset(lengths + count, symbol == 16 ? lengths[count - 1] : 0, repeated);
         count += repeated;
     }
     /* Without the end's code the block would never end. */
-    return count == literals + distances && lengths[256] != 0 && build(&s->literals, lengths, literals) &&
-           build(&s->distances, lengths + literals, distances);
+    return count == literals + distances && lengths[256] != 0 && build_huffman_code(&s->literals, lengths, literals) &&
+           build_huffman_code(&s->distances, lengths + literals, distances);
 }
 
 static bool
 copy_stored(inflating *s)
 {
-    take(s, s->count & 7);
-    refill(s);
-    unsigned length = take(s, 16), check = take(s, 16);
+    consume_inflate_bits(s, s->count & 7);
+    refill_inflate_bits(s);
+    unsigned length = consume_inflate_bits(s, 16), check = consume_inflate_bits(s, 16);
     /* What has been read ahead goes back. */
     size_t ahead = s->count / 8;
     if (ahead < s->overread || length != (~check & 0xffff))
@@ -337,9 +340,9 @@ static bool
 inflate_blocks(inflating *s)
 {
     for (bool last = false; !last;) {
-        refill(s);
-        last = take(s, 1) == 1;
-        unsigned type = take(s, 2);
+        refill_inflate_bits(s);
+        last = consume_inflate_bits(s, 1) == 1;
+        unsigned type = consume_inflate_bits(s, 2);
         if (type == 3 || s->overread > 8)
             return false;
         if (type == 0 && !copy_stored(s))
@@ -352,7 +355,7 @@ inflate_blocks(inflating *s)
 
 /* Of zeros the checksum (RFC 1950, 8.2) is known without a look at them. */
 static uint32_t
-checksum(const uint8_t *out, size_t size, size_t begin, size_t end)
+adler32_with_zeros(const uint8_t *out, size_t size, size_t begin, size_t end)
 {
     if (begin >= end)
         return (uint32_t)(size % ADLER_BASE) << 16 | 1;
@@ -373,14 +376,14 @@ mc_inflate_sparse(uint8_t *out, size_t size, const uint8_t *stream, size_t lengt
     memset(out, 0, size + MC_INFLATE_SLACK);
     if (!inflate_blocks(&s))
         return false;
-    take(&s, s.count & 7);
-    refill(&s);
+    consume_inflate_bits(&s, s.count & 7);
+    refill_inflate_bits(&s);
     uint32_t expected = 0;
     for (int i = 0; i < 4; i++)
-        expected = expected << 8 | take(&s, 8);
+        expected = expected << 8 | consume_inflate_bits(&s, 8);
     if (s.overread > s.count / 8)
         return false;
     *begin = s.first;
     *end = s.zeros;
-    return expected == checksum(out, size, s.first, s.zeros);
+    return expected == adler32_with_zeros(out, size, s.first, s.zeros);
 }

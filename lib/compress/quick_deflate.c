@@ -28,7 +28,7 @@ mc_quick_deflate_memory(void)
 
 /* CRC-32C of four bytes, as the processor's instruction gives it for a beginning of 0: ISA-L's hash. */
 static uint32_t
-hash(uint32_t bytes)
+hash_crc32c(uint32_t bytes)
 {
     for (int i = 0; i < 32; i++)
         bytes = bytes >> 1 ^ ((bytes & 1) != 0 ? 0x82f63b78u : 0);
@@ -38,18 +38,19 @@ hash(uint32_t bytes)
 static bool
 depends_on_place(const struct isal_zstream *stream, const uint8_t *data, size_t size)
 {
-    uint32_t overwritten = hash((uint32_t)((uintptr_t)stream >> 16));
+    uint32_t overwritten = hash_crc32c((uint32_t)((uintptr_t)stream >> 16));
     for (size_t i = 0; i < FIRST && i + 4 <= size; i++) {
         uint32_t bytes;
         memcpy(&bytes, data + i, 4);
-        if (((hash(bytes) ^ overwritten) & stream->internal_state.hash_mask) == 0)
+        if (((hash_crc32c(bytes) ^ overwritten) & stream->internal_state.hash_mask) == 0)
             return true;
     }
     return false;
 }
 
 static size_t
-deflate(struct isal_zstream *stream, uint8_t *tables, void *out, size_t room, const void *data, size_t size, bool gzip)
+deflate_with_isal(struct isal_zstream *stream, uint8_t *tables, void *out, size_t room, const void *data, size_t size,
+                  bool gzip)
 {
     isal_deflate_init(stream);
     stream->level = 1;
@@ -79,7 +80,7 @@ mc_quick_deflate(void *memory, void *out, size_t room, const void *data, size_t 
         return 0;
     for (int i = 0; i < PLACES; i++) {
         struct isal_zstream *stream = (struct isal_zstream *)(void *)(bytes + places[i][0]);
-        written = deflate(stream, bytes + places[i][1], out, room, data, size, gzip);
+        written = deflate_with_isal(stream, bytes + places[i][1], out, room, data, size, gzip);
         if (!depends_on_place(stream, data, size))
             break;
     }

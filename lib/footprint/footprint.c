@@ -16,7 +16,7 @@ typedef struct footprint {
 
 /* A footprint of that box, with undefined pixels. NULL without memory. */
 static footprint *
-create(const mc_box_image *image)
+create_footprint(const mc_box_image *image)
 {
     const mc_box *box = &image->box;
     size_t row = (size_t)box->width * 4, bytes = row * (size_t)box->height;
@@ -53,7 +53,7 @@ mc_footprint_create(const mc_pixels *pixels, mc_tile *tile)
 {
     mc_box_image image = { pixels->width, pixels->height, mc_pixels_box(pixels) };
     const mc_box *box = &image.box;
-    footprint *made = create(&image);
+    footprint *made = create_footprint(&image);
     MC_ASSERT(made != NULL);
     for (int y = 0; y < box->height; y++)
         memcpy(pixels_of(made) + made->head.stride * (size_t)y,
@@ -67,7 +67,7 @@ static uint8_t *
 give_room(void *baton, const mc_box_image *image)
 {
     footprint **made = baton;
-    *made = create(image);
+    *made = create_footprint(image);
     return *made == NULL ? NULL : pixels_of(*made);
 }
 
@@ -83,7 +83,7 @@ mc_footprint_decode(mc_footprint **result, mc_tile *tile, mc_ctx *ctx, apr_pool_
         return error;
     }
     if (made == NULL) /* nothing shows */
-        made = create(&image);
+        made = create_footprint(&image);
     MC_ASSERT(made != NULL);
     made->head.tag = mc_tile_tag(tile);
     made->head.mtime = tile->mtime;

@@ -12,7 +12,7 @@
 #include "mapcache/trace.h"
 
 static apr_status_t
-release(void *data)
+release_footprint_batch(void *data)
 {
     mc_footprints *batch = data;
     for (int i = 0; i < batch->count; i++)
@@ -90,7 +90,7 @@ look_at_files(mc_footprints *batch)
 
 /* A text with its end, so that neighbours cannot be confused. What has grown too large is hashed away. */
 static size_t
-add_text(mc_identity *identity, char *bytes, size_t size, const char *text)
+add_identity_text(mc_identity *identity, char *bytes, size_t size, const char *text)
 {
     size_t length = strlen(text) + 1;
     if (size + length > MC_PATH_MAX) {
@@ -107,7 +107,7 @@ add_text(mc_identity *identity, char *bytes, size_t size, const char *text)
 
 /* Everything but the stamp. */
 static mc_identity
-identify(const mc_batch_series *series, const char *path, unsigned generation)
+series_file_identity(const mc_batch_series *series, const char *path, unsigned generation)
 {
     const mc_tile_key *key = series->key;
     const mc_level *level = &key->grid->levels[key->grid->level_count - 1];
@@ -116,11 +116,11 @@ identify(const mc_batch_series *series, const char *path, unsigned generation)
     char bytes[MC_PATH_MAX];
     mc_identity identity = mc_identity_first();
     memcpy(bytes, head, sizeof(head));
-    size_t size = add_text(&identity, bytes, sizeof(head), path);
-    size = add_text(&identity, bytes, size, key->tileset);
-    size = add_text(&identity, bytes, size, key->grid->name);
+    size_t size = add_identity_text(&identity, bytes, sizeof(head), path);
+    size = add_identity_text(&identity, bytes, size, key->tileset);
+    size = add_identity_text(&identity, bytes, size, key->grid->name);
     for (int i = 0; i < key->dimension_count; i++)
-        size = add_text(&identity, bytes, size, key->dimensions[i].value);
+        size = add_identity_text(&identity, bytes, size, key->dimensions[i].value);
     return mc_identity_of(&identity, bytes, size);
 }
 
@@ -131,7 +131,7 @@ identify(const mc_batch_series *series, const char *path, unsigned generation)
 static void
 recall_series(mc_batch_series *series, mc_batch_file *file, unsigned generation, mc_ctx *ctx)
 {
-    series->stampless = identify(series, file->path, generation);
+    series->stampless = series_file_identity(series, file->path, generation);
     series->identity = mc_identity_of(&series->stampless, &file->stamp, offsetof(mc_stamp, wal_size));
     mc_file_facts *facts = mc_file_facts_find(&series->identity, ctx);
     if (facts != NULL && facts->rollback)
@@ -212,7 +212,7 @@ mc_footprints_look(mc_footprints **made, mc_cache *cache, mc_footprint_want *wan
     batch->count = count;
     batch->held = apr_pcalloc(pool, sizeof(*batch->held) * (size_t)(count + 1));
     batch->series_of = apr_palloc(pool, sizeof(*batch->series_of) * (size_t)(count + 1));
-    apr_pool_cleanup_register(pool, batch, release, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, batch, release_footprint_batch, apr_pool_cleanup_null);
     for (int i = 0; i < count; i++) {
         wants[i].footprint = NULL;
         wants[i].known = false;

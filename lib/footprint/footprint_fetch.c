@@ -12,13 +12,13 @@
 enum { WORTH_ASKING = 8 };
 
 static mc_metrics *
-metrics_of(const mc_ctx *ctx)
+footprint_metrics(const mc_ctx *ctx)
 {
     return ctx->process == NULL ? NULL : ctx->process->metrics;
 }
 
 static void
-settle(mc_footprints *batch, int index, mc_footprint *footprint)
+settle_footprint(mc_footprints *batch, int index, mc_footprint *footprint)
 {
     batch->held[index] = footprint;
     batch->wants[index].footprint = footprint;
@@ -26,7 +26,7 @@ settle(mc_footprints *batch, int index, mc_footprint *footprint)
 }
 
 static mc_error *
-decode(mc_footprint **footprint, mc_tile *tile, const mc_tile_key *key, mc_ctx *ctx)
+decode_footprint_tile(mc_footprint **footprint, mc_tile *tile, const mc_tile_key *key, mc_ctx *ctx)
 {
     mc_error *error = mc_cache_expand(tile, key, ctx->pool);
     if (error == MC_OK)
@@ -35,7 +35,7 @@ decode(mc_footprint **footprint, mc_tile *tile, const mc_tile_key *key, mc_ctx *
         return mc_error_wrap(ctx->pool, error, error->kind,
                              "the stored tile %d/%d/%d of tileset \"%s\" is no usable image", key->z, key->x, key->y,
                              key->tileset);
-    mc_count(metrics_of(ctx), MC_COUNT_footprint_misses_total, 1);
+    mc_count(footprint_metrics(ctx), MC_COUNT_footprint_misses_total, 1);
     return MC_OK;
 }
 
@@ -48,7 +48,7 @@ fetch_by_content(mc_footprints *batch, int index, mc_ctx *ctx)
     MC_TRY(mc_cache_get(&tile, batch->cache, key, ctx, ctx->pool));
     mc_footprint *footprint = NULL;
     if (tile == NULL) {
-        settle(batch, index, NULL);
+        settle_footprint(batch, index, NULL);
         return MC_OK;
     }
     mc_identity identity = { 0, 0 };
@@ -59,15 +59,15 @@ fetch_by_content(mc_footprints *batch, int index, mc_ctx *ctx)
         identity = mc_identity_of(&identity, &tag, sizeof(tag));
         identity = mc_identity_of(&identity, tile->data->data, tile->data->size);
         if (mc_footprint_find(&footprint, &identity, &whole, ctx) && footprint != NULL) {
-            mc_count(metrics_of(ctx), MC_COUNT_footprint_hits_total, 1);
-            settle(batch, index, footprint);
+            mc_count(footprint_metrics(ctx), MC_COUNT_footprint_hits_total, 1);
+            settle_footprint(batch, index, footprint);
             return MC_OK;
         }
     }
-    MC_TRY(decode(&footprint, tile, key, ctx));
+    MC_TRY(decode_footprint_tile(&footprint, tile, key, ctx));
     if (batch->cache->remember)
         mc_footprint_keep(&identity, &whole, footprint, ctx);
-    settle(batch, index, footprint);
+    settle_footprint(batch, index, footprint);
     return MC_OK;
 }
 
@@ -95,21 +95,23 @@ known_meanwhile(mc_footprints *batch, int index, mc_batch_series *series, mc_ctx
     const mc_file_facts *facts = facts_by_now(batch, series, ctx);
     if (facts != NULL && facts->coverage != NULL && !key->renderable &&
         !mc_coverage_may_have(facts->coverage, key->z, key->x, key->y)) {
-        mc_count(metrics_of(ctx), MC_COUNT_coverage_skips_total, 1);
-        settle(batch, index, NULL);
+        mc_count(footprint_metrics(ctx), MC_COUNT_coverage_skips_total, 1);
+        settle_footprint(batch, index, NULL);
         return true;
     }
     mc_footprint *footprint;
     if (!mc_identity_valid(&series->identity) || !mc_footprint_find(&footprint, &series->identity, key, ctx) ||
         (footprint == NULL && key->renderable))
         return false;
-    mc_count(metrics_of(ctx), footprint == NULL ? MC_COUNT_footprint_absences_total : MC_COUNT_footprint_hits_total, 1);
-    settle(batch, index, footprint);
+    mc_count(footprint_metrics(ctx),
+             footprint == NULL ? MC_COUNT_footprint_absences_total : MC_COUNT_footprint_hits_total, 1);
+    settle_footprint(batch, index, footprint);
     return true;
 }
 
 static void
-learn(mc_footprints *batch, mc_batch_series *series, bool rollback, bool asked, mc_coverage *coverage, mc_ctx *ctx)
+learn_series_facts(mc_footprints *batch, mc_batch_series *series, bool rollback, bool asked, mc_coverage *coverage,
+                   mc_ctx *ctx)
 {
     mc_file_facts *facts = mc_file_facts_create(rollback, asked, coverage);
     if (mc_identity_valid(&series->identity))
@@ -134,7 +136,7 @@ note_absence(mc_footprints *batch, int index, mc_batch_series *series, const mc_
             mc_log_error(ctx, MC_LOG_INFO, error);
         if (error == MC_OK && coverage == NULL && kept)
             mc_coverage_give_up(&series->stampless, ctx);
-        learn(batch, series, rollback, true, coverage, ctx);
+        learn_series_facts(batch, series, rollback, true, coverage, ctx);
         if (coverage != NULL && !mc_coverage_may_have(coverage, key->z, key->x, key->y))
             return;
     }
@@ -153,25 +155,25 @@ fetch_from_file(mc_footprints *batch, int index, mc_batch_series *series, const 
     mc_error *error = mc_sqlite_get_stamped(&tile, &rollback, series->cache, &look, key, ctx, ctx->pool);
     if (error != MC_OK) {
         mc_span_note(&span, "ERROR");
-        mc_count(metrics_of(ctx), MC_COUNT_cache_errors_total, 1);
+        mc_count(footprint_metrics(ctx), MC_COUNT_cache_errors_total, 1);
         return series->cache->retries > 0 ? fetch_by_content(batch, index, ctx) : error;
     }
-    mc_count(metrics_of(ctx), tile == NULL ? MC_COUNT_cache_misses_total : MC_COUNT_cache_hits_total, 1);
+    mc_count(footprint_metrics(ctx), tile == NULL ? MC_COUNT_cache_misses_total : MC_COUNT_cache_hits_total, 1);
     if (tile == NULL) {
         mc_span_note(&span, "CACHE_MISS");
         if (!key->renderable)
             note_absence(batch, index, series, &look, rollback, ctx);
-        settle(batch, index, NULL);
+        settle_footprint(batch, index, NULL);
         return MC_OK;
     }
     mc_footprint *footprint = NULL;
-    MC_TRY(decode(&footprint, tile, key, ctx));
-    settle(batch, index, footprint);
+    MC_TRY(decode_footprint_tile(&footprint, tile, key, ctx));
+    settle_footprint(batch, index, footprint);
     if (!mc_identity_valid(&series->identity))
         return MC_OK;
     mc_footprint_keep(&series->identity, key, footprint, ctx);
     if (rollback && atomic_load_explicit(&series->facts, memory_order_relaxed) == NULL)
-        learn(batch, series, true, false, NULL, ctx);
+        learn_series_facts(batch, series, true, false, NULL, ctx);
     return MC_OK;
 }
 

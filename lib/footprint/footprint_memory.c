@@ -15,13 +15,13 @@ typedef struct memory_key {
 } memory_key;
 
 static struct mc_memory *
-memory_of(const mc_ctx *ctx)
+footprint_process_memory(const mc_ctx *ctx)
 {
     return ctx->process == NULL ? NULL : ctx->process->memory;
 }
 
 static memory_key
-key_of(const mc_identity *identity, enum kind kind, const mc_tile_key *key)
+footprint_memory_key(const mc_identity *identity, enum kind kind, const mc_tile_key *key)
 {
     memory_key made = { *identity, (int)kind, 0, 0, 0 };
     if (key != NULL) {
@@ -71,11 +71,11 @@ free_facts(void *value)
 bool
 mc_footprint_find(mc_footprint **footprint, const mc_identity *identity, const mc_tile_key *key, mc_ctx *ctx)
 {
-    memory_key wanted = key_of(identity, TILE, key);
+    memory_key wanted = footprint_memory_key(identity, TILE, key);
     mc_lru_entry *entry;
-    void *found = mc_memory_find(memory_of(ctx), MC_SHARE_SMALL, &entry, &wanted, sizeof(wanted));
+    void *found = mc_memory_find(footprint_process_memory(ctx), MC_SHARE_SMALL, &entry, &wanted, sizeof(wanted));
     if (found == NULL)
-        found = mc_memory_find(memory_of(ctx), MC_SHARE_LARGE, &entry, &wanted, sizeof(wanted));
+        found = mc_memory_find(footprint_process_memory(ctx), MC_SHARE_LARGE, &entry, &wanted, sizeof(wanted));
     *footprint = found == NULL || found == &mark ? NULL : mc_footprint_ref(found);
     mc_lru_release(entry);
     return found != NULL;
@@ -84,7 +84,7 @@ mc_footprint_find(mc_footprint **footprint, const mc_identity *identity, const m
 void
 mc_footprint_keep(const mc_identity *identity, const mc_tile_key *key, mc_footprint *footprint, mc_ctx *ctx)
 {
-    memory_key name = key_of(identity, TILE, key);
+    memory_key name = footprint_memory_key(identity, TILE, key);
     if (footprint == NULL) {
         mc_memory_keep(ctx, MC_SHARE_SMALL, &name, sizeof(name), &mark, 0, free_mark);
         return;
@@ -107,7 +107,7 @@ mc_file_facts_create(bool rollback, bool asked, mc_coverage *coverage)
 }
 
 static mc_file_facts *
-ref(mc_file_facts *facts)
+ref_file_facts(mc_file_facts *facts)
 {
     atomic_fetch_add_explicit(&facts->references, 1, memory_order_relaxed);
     return facts;
@@ -125,11 +125,12 @@ mc_file_facts_unref(mc_file_facts *facts)
 mc_file_facts *
 mc_file_facts_find(const mc_identity *identity, mc_ctx *ctx)
 {
-    memory_key wanted = key_of(identity, FACTS, NULL);
+    memory_key wanted = footprint_memory_key(identity, FACTS, NULL);
     mc_lru_entry *entry;
-    mc_file_facts *found = mc_memory_find(memory_of(ctx), MC_SHARE_SMALL, &entry, &wanted, sizeof(wanted));
+    mc_file_facts *found =
+        mc_memory_find(footprint_process_memory(ctx), MC_SHARE_SMALL, &entry, &wanted, sizeof(wanted));
     if (found != NULL)
-        ref(found);
+        ref_file_facts(found);
     mc_lru_release(entry);
     return found;
 }
@@ -137,17 +138,17 @@ mc_file_facts_find(const mc_identity *identity, mc_ctx *ctx)
 void
 mc_file_facts_keep(const mc_identity *identity, mc_file_facts *facts, mc_ctx *ctx)
 {
-    memory_key name = key_of(identity, FACTS, NULL);
+    memory_key name = footprint_memory_key(identity, FACTS, NULL);
     size_t bytes = sizeof(*facts) + (facts->coverage == NULL ? 0 : mc_coverage_bytes(facts->coverage));
-    mc_memory_keep(ctx, MC_SHARE_SMALL, &name, sizeof(name), ref(facts), bytes, free_facts);
+    mc_memory_keep(ctx, MC_SHARE_SMALL, &name, sizeof(name), ref_file_facts(facts), bytes, free_facts);
 }
 
 bool
 mc_coverage_is_hopeless(const mc_identity *identity, mc_ctx *ctx)
 {
-    memory_key wanted = key_of(identity, HOPELESS, NULL);
+    memory_key wanted = footprint_memory_key(identity, HOPELESS, NULL);
     mc_lru_entry *entry;
-    bool found = mc_memory_find(memory_of(ctx), MC_SHARE_SMALL, &entry, &wanted, sizeof(wanted)) != NULL;
+    bool found = mc_memory_find(footprint_process_memory(ctx), MC_SHARE_SMALL, &entry, &wanted, sizeof(wanted)) != NULL;
     mc_lru_release(entry);
     return found;
 }
@@ -155,6 +156,6 @@ mc_coverage_is_hopeless(const mc_identity *identity, mc_ctx *ctx)
 void
 mc_coverage_give_up(const mc_identity *identity, mc_ctx *ctx)
 {
-    memory_key name = key_of(identity, HOPELESS, NULL);
+    memory_key name = footprint_memory_key(identity, HOPELESS, NULL);
     mc_memory_keep(ctx, MC_SHARE_SMALL, &name, sizeof(name), &mark, 0, free_mark);
 }

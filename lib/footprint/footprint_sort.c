@@ -35,7 +35,7 @@ create_numbers(unsigned size, apr_pool_t *pool)
 }
 
 static void *
-grow(void *old, int *room, size_t size, apr_pool_t *pool)
+double_footprint_array(void *old, int *room, size_t size, apr_pool_t *pool)
 {
     void *grown = apr_palloc(pool, size * (size_t)*room * 2);
     memcpy(grown, old, size * (size_t)*room);
@@ -46,7 +46,7 @@ grow(void *old, int *room, size_t size, apr_pool_t *pool)
 /* Equal names or values at different addresses make two groups; that costs, but is not wrong. The wants of a map come
  * by the ten thousand and share their values: reading these would be half of the work. */
 static bool
-same_group(const mc_tile_key *a, const mc_tile_key *b)
+same_footprint_group(const mc_tile_key *a, const mc_tile_key *b)
 {
     return a->grid == b->grid && a->tileset == b->tileset && a->renderable == b->renderable &&
            a->dimension_count == b->dimension_count && a->dimensions == b->dimensions;
@@ -63,7 +63,7 @@ hash_group(const mc_tile_key *key)
 
 /* Where in the table a search goes on; *at is advanced by the caller. */
 static int
-probe(const numbers *from, unsigned *at)
+probe_number_slot(const numbers *from, unsigned *at)
 {
     *at &= from->size - 1;
     return from->slots[*at] - 1;
@@ -71,7 +71,7 @@ probe(const numbers *from, unsigned *at)
 
 /* What cannot have a file, or none that can be named, is read one by one: its fetch says what is wrong. */
 static void
-find_place(sorting *sorting, const mc_tile_key *key)
+find_footprint_place(sorting *sorting, const mc_tile_key *key)
 {
     mc_cache *cache = sorting->batch->cache;
     mc_place *place = &sorting->place;
@@ -83,29 +83,30 @@ find_place(sorting *sorting, const mc_tile_key *key)
 
 /* The number of the file at the place; -1 where there is none. */
 static int
-find_file(sorting *sorting)
+find_footprint_file(sorting *sorting)
 {
     mc_footprints *batch = sorting->batch;
     const char *path = sorting->place.path;
     if (sorting->place.cache == NULL)
         return -1;
     unsigned at = (unsigned)mc_hash64(path, strlen(path), 0);
-    for (int number; (number = probe(&sorting->by_path, &at)) >= 0; at++)
+    for (int number; (number = probe_number_slot(&sorting->by_path, &at)) >= 0; at++)
         if (strcmp(batch->files[number].path, path) == 0)
             return number;
     if (batch->file_count == sorting->file_room)
-        batch->files = grow(batch->files, &sorting->file_room, sizeof(*batch->files), sorting->pool);
+        batch->files = double_footprint_array(batch->files, &sorting->file_room, sizeof(*batch->files), sorting->pool);
     batch->files[batch->file_count] = (mc_batch_file){ .path = apr_pstrdup(sorting->pool, path) };
     sorting->by_path.slots[at] = ++batch->file_count;
     return batch->file_count - 1;
 }
 
 static int
-add_series(sorting *sorting, const mc_tile_key *key, int group, int file)
+add_footprint_series(sorting *sorting, const mc_tile_key *key, int group, int file)
 {
     mc_footprints *batch = sorting->batch;
     if (batch->series_count == sorting->series_room)
-        batch->series = grow(batch->series, &sorting->series_room, sizeof(*batch->series), sorting->pool);
+        batch->series =
+            double_footprint_array(batch->series, &sorting->series_room, sizeof(*batch->series), sorting->pool);
     mc_batch_series *made = &batch->series[batch->series_count];
     memset(made, 0, sizeof(*made));
     atomic_init(&made->facts, NULL);
@@ -124,10 +125,10 @@ static int
 find_series(sorting *sorting, const mc_tile_key *key, int group, int file)
 {
     unsigned at = (unsigned)group * 2654435761u + (unsigned)(file + 1) * 40503u;
-    for (int number; (number = probe(&sorting->by_group, &at)) >= 0; at++)
+    for (int number; (number = probe_number_slot(&sorting->by_group, &at)) >= 0; at++)
         if (sorting->batch->series[number].group == group && sorting->batch->series[number].file == file)
             return number;
-    int made = add_series(sorting, key, group, file);
+    int made = add_footprint_series(sorting, key, group, file);
     sorting->by_group.slots[at] = made + 1;
     return made;
 }
@@ -137,23 +138,24 @@ series_of(sorting *sorting, const mc_tile_key *key)
 {
     unsigned at = (unsigned)hash_group(key);
     int number;
-    for (; (number = probe(&sorting->by_key, &at)) >= 0; at++)
-        if (same_group(sorting->groups[number].key, key))
+    for (; (number = probe_number_slot(&sorting->by_key, &at)) >= 0; at++)
+        if (same_footprint_group(sorting->groups[number].key, key))
             break;
     if (number >= 0 && !sorting->groups[number].by_tile)
         return sorting->groups[number].series;
-    find_place(sorting, key);
+    find_footprint_place(sorting, key);
     if (number < 0) {
         if (sorting->group_count == sorting->group_room)
-            sorting->groups = grow(sorting->groups, &sorting->group_room, sizeof(group), sorting->pool);
+            sorting->groups =
+                double_footprint_array(sorting->groups, &sorting->group_room, sizeof(group), sorting->pool);
         number = sorting->group_count++;
         sorting->by_key.slots[at] = number + 1;
         sorting->groups[number] = (group){ key, sorting->place.by_tile, -1 };
     }
-    int file = find_file(sorting);
+    int file = find_footprint_file(sorting);
     if (sorting->groups[number].by_tile)
         return find_series(sorting, key, number, file);
-    return sorting->groups[number].series = add_series(sorting, key, number, file);
+    return sorting->groups[number].series = add_footprint_series(sorting, key, number, file);
 }
 
 void

@@ -44,7 +44,7 @@ mc_http_destroy(mc_http *http)
 }
 
 static mc_error *
-load_engine(mc_http *http, apr_pool_t *pool)
+load_http_engine(mc_http *http, apr_pool_t *pool)
 {
     if (http->engine != NULL)
         return MC_OK;
@@ -61,7 +61,7 @@ static mc_error *
 engine_ready(mc_http *http, apr_pool_t *pool)
 {
     pthread_mutex_lock(&http->lock);
-    mc_error *error = load_engine(http, pool);
+    mc_error *error = load_http_engine(http, pool);
     pthread_mutex_unlock(&http->lock);
     return error;
 }

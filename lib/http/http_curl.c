@@ -102,7 +102,7 @@ open_line(void)
 }
 
 static void
-engine_destroy(mc_http_engine *engine)
+destroy_curl_engine(mc_http_engine *engine)
 {
     while (engine->idle != NULL) {
         line *next = engine->idle->next;
@@ -118,7 +118,7 @@ engine_destroy(mc_http_engine *engine)
 }
 
 static mc_http_engine *
-engine_create(int max_idle)
+create_curl_engine(int max_idle)
 {
     pthread_once(&curl_once, init_curl);
     CURLSH *share = curl_ready == CURLE_OK ? curl_share_init() : NULL;
@@ -155,7 +155,7 @@ origin_of(char origin[ORIGIN_LENGTH], const char *url)
 
 /* An idle line to that origin; else, once the bound is reached, the one that has been idle longest; else a new one. */
 static line *
-take_line(mc_http_engine *engine, const char *origin)
+acquire_idle_line(mc_http_engine *engine, const char *origin)
 {
     pthread_mutex_lock(&engine->lock);
     line **found = NULL;
@@ -198,7 +198,7 @@ give_line(mc_http_engine *engine, line *l, bool usable)
 }
 
 static mc_error *
-too_large(transfer *t)
+response_too_large_error(transfer *t)
 {
     return mc_error_create(t->pool, MC_ERR_UPSTREAM, "the origin's answer is larger than %lu bytes",
                            (unsigned long)t->call->max_response);
@@ -210,7 +210,7 @@ take_body(char *data, size_t one, size_t size, void *baton)
     (void)one;
     transfer *t = baton;
     if (size > t->call->max_response - t->reply->body->size) {
-        t->error = too_large(t);
+        t->error = response_too_large_error(t);
         return CURL_WRITEFUNC_ERROR;
     }
     if (t->reply->body->size == 0) {
@@ -333,7 +333,7 @@ loggable_url(const char *url, apr_pool_t *pool)
 }
 
 static mc_error *
-explain(transfer *t, CURLcode code, double seconds)
+curl_transfer_error(transfer *t, CURLcode code, double seconds)
 {
     if (t->error != MC_OK && t->error->kind != MC_ERR_UPSTREAM)
         return t->error;
@@ -349,7 +349,7 @@ explain(transfer *t, CURLcode code, double seconds)
         return mc_error_wrap(t->pool, cause, MC_ERR_UPSTREAM, "%s",
                              t->error != MC_OK ? t->error->message : "the origin's answer cannot be read");
     case CURLE_FILESIZE_EXCEEDED:
-        return mc_error_wrap(t->pool, cause, MC_ERR_UPSTREAM, "%s", too_large(t)->message);
+        return mc_error_wrap(t->pool, cause, MC_ERR_UPSTREAM, "%s", response_too_large_error(t)->message);
     case CURLE_TOO_MANY_REDIRECTS:
         return mc_error_wrap(t->pool, cause, MC_ERR_UPSTREAM, "the origin redirects more than %d times", REDIRECTS);
     case CURLE_UNSUPPORTED_PROTOCOL:
@@ -364,7 +364,7 @@ explain(transfer *t, CURLcode code, double seconds)
 
 /* Waits until the transfer has ended, the time is over or the client has gone. */
 static CURLcode
-run(transfer *t, line *l, apr_time_t end)
+drive_curl_transfer(transfer *t, line *l, apr_time_t end)
 {
     if (curl_multi_add_handle(l->multi, l->easy) != CURLM_OK)
         return CURLE_FAILED_INIT;
@@ -391,17 +391,17 @@ run(transfer *t, line *l, apr_time_t end)
 }
 
 static mc_error *
-perform(transfer *t, mc_http_engine *engine, line *l, struct curl_slist *headers)
+perform_curl_transfer(transfer *t, mc_http_engine *engine, line *l, struct curl_slist *headers)
 {
     apr_interval_time_t limit = (apr_interval_time_t)(t->call->timeout * APR_USEC_PER_SEC);
     limit = mc_ctx_remaining(t->ctx, limit);
     set_options(t, engine, headers, (long)(limit / 1000) + 1);
-    CURLcode code = run(t, l, mc_clock_now() + limit);
+    CURLcode code = drive_curl_transfer(t, l, mc_clock_now() + limit);
     long status = 0;
     curl_easy_getinfo(l->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_multi_remove_handle(l->multi, l->easy);
     if (code != CURLE_OK)
-        return explain(t, code, (double)limit / APR_USEC_PER_SEC);
+        return curl_transfer_error(t, code, (double)limit / APR_USEC_PER_SEC);
     t->reply->status = (int)status;
     const char *encoding = apr_table_get(t->reply->headers, "Content-Encoding");
     if (encoding != NULL && strcasecmp(encoding, "gzip") == 0) {
@@ -416,7 +416,7 @@ engine_send(mc_http_reply *reply, mc_http_engine *engine, const mc_http_call *ca
 {
     char origin[ORIGIN_LENGTH];
     origin_of(origin, call->url);
-    line *l = take_line(engine, origin);
+    line *l = acquire_idle_line(engine, origin);
     struct curl_slist *headers = header_list(call, pool);
     if (l == NULL || headers == NULL) {
         if (l != NULL)
@@ -427,10 +427,10 @@ engine_send(mc_http_reply *reply, mc_http_engine *engine, const mc_http_call *ca
     reply->headers = apr_table_make(pool, 16);
     reply->body = mc_buf_attach(mc_buf_create(0, call->max_response), pool);
     transfer t = { .call = call, .ctx = ctx, .pool = pool, .reply = reply, .easy = l->easy };
-    mc_error *error = perform(&t, engine, l, headers);
+    mc_error *error = perform_curl_transfer(&t, engine, l, headers);
     give_line(engine, l, error == MC_OK);
     curl_slist_free_all(headers);
     return error;
 }
 
-const mc_http_engine_ops mc_http_curl_ops = { engine_create, engine_destroy, engine_send };
+const mc_http_engine_ops mc_http_curl_ops = { create_curl_engine, destroy_curl_engine, engine_send };

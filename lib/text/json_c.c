@@ -14,7 +14,7 @@ enum { DEPTH = 64, STEPS_MAX = 32 };
 
 /* The whole of `bytes` as one value; *value is the caller's (json_object_put). A reason, or NULL. */
 static const char *
-parse(json_object **value, const char *bytes, size_t size)
+parse_json_text(json_object **value, const char *bytes, size_t size)
 {
     *value = NULL;
     if (size > INT_MAX)
@@ -65,7 +65,7 @@ static mc_error *
 parse_path(mc_json_path *path, const char *text, apr_pool_t *pool)
 {
     json_object *list;
-    const char *reason = parse(&list, text, strlen(text));
+    const char *reason = parse_json_text(&list, text, strlen(text));
     if (reason != NULL)
         return mc_error_create(pool, MC_ERR_CONFIG, "it is no JSON: %s", reason);
     mc_error *error = read_steps(path, list, pool);
@@ -176,7 +176,7 @@ walk_answer(const char *bytes, size_t size, const mc_json_path *path, mc_json_ta
 {
     walk w = { path, take, baton, pool };
     json_object *value;
-    const char *reason = parse(&value, bytes, size);
+    const char *reason = parse_json_text(&value, bytes, size);
     if (reason != NULL)
         return mc_error_create(pool, MC_ERR_UPSTREAM, "the answer is no JSON: %s", reason);
     mc_error *error = MC_OK;
@@ -229,7 +229,7 @@ take_list(const field_reader *reader, const char *name, json_object *list)
 }
 
 static mc_error *
-take_fields(const field_reader *reader, const char *prefix, json_object *object)
+visit_json_fields(const field_reader *reader, const char *prefix, json_object *object)
 {
     struct json_object_iterator at = json_object_iter_begin(object), end = json_object_iter_end(object);
     for (; !json_object_iter_equal(&at, &end); json_object_iter_next(&at)) {
@@ -238,7 +238,7 @@ take_fields(const field_reader *reader, const char *prefix, json_object *object)
         if (value == NULL)
             continue;
         if (json_object_is_type(value, json_type_object) && *prefix == '\0') {
-            MC_TRY(take_fields(reader, apr_pstrcat(reader->pool, name, ".", NULL), value));
+            MC_TRY(visit_json_fields(reader, apr_pstrcat(reader->pool, name, ".", NULL), value));
         } else if (json_object_is_type(value, json_type_array)) {
             MC_TRY(take_list(reader, name, value));
         } else {
@@ -250,18 +250,18 @@ take_fields(const field_reader *reader, const char *prefix, json_object *object)
 }
 
 static mc_error *
-read_fields(const char *bytes, size_t size, mc_json_field *take, void *baton, apr_pool_t *pool)
+read_json_fields(const char *bytes, size_t size, mc_json_field *take, void *baton, apr_pool_t *pool)
 {
     json_object *value;
     field_reader reader = { take, baton, pool };
-    const char *reason = parse(&value, bytes, size);
+    const char *reason = parse_json_text(&value, bytes, size);
     if (reason == NULL && !json_object_is_type(value, json_type_object))
         reason = "it is another value";
     mc_error *error = reason == NULL
-                          ? take_fields(&reader, "", value)
+                          ? visit_json_fields(&reader, "", value)
                           : mc_error_create(pool, MC_ERR_BAD_REQUEST, "a JSON object is expected: %s", reason);
     json_object_put(value);
     return error;
 }
 
-const mc_json_ops mc_json_c_ops = { .parse_path = parse_path, .walk = walk_answer, .fields = read_fields };
+const mc_json_ops mc_json_c_ops = { .parse_path = parse_path, .walk = walk_answer, .fields = read_json_fields };

@@ -19,7 +19,7 @@ find_unicode(void)
 }
 
 static uint32_t
-changed(uint32_t letter, bool upper)
+change_code_point_case(uint32_t letter, bool upper)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, find_unicode);
@@ -47,7 +47,7 @@ mc_letters_take(uint32_t *letter, const char *text)
 }
 
 static char *
-put(char *to, uint32_t letter)
+put_code_point(char *to, uint32_t letter)
 {
     int more = letter < 0x80 ? 0 : letter < 0x800 ? 1 : letter < 0x10000 ? 2 : 3;
     *to++ = (char)(more == 0 ? letter : (0xFF00U >> (more + 1) & 0xFFU) | letter >> 6 * more);
@@ -58,7 +58,7 @@ put(char *to, uint32_t letter)
 
 /* Letters below `from` stay. */
 static const char *
-rewrite(const char *text, mc_letter_case wanted, uint32_t from, apr_pool_t *pool)
+rewrite_text_case(const char *text, mc_letter_case wanted, uint32_t from, apr_pool_t *pool)
 {
     char *made = apr_palloc(pool, strlen(text) * 2 + 1), *to = made; /* two bytes may become three */
     for (const char *at = text; *at != '\0';) {
@@ -72,8 +72,9 @@ rewrite(const char *text, mc_letter_case wanted, uint32_t from, apr_pool_t *pool
         }
         at += size;
         if (letter == SHARP_S && wanted == MC_UPPER_CASE)
-            to = put(to, 'S');
-        to = put(to, letter == SHARP_S && wanted == MC_UPPER_CASE ? 'S' : changed(letter, upper));
+            to = put_code_point(to, 'S');
+        to = put_code_point(to,
+                            letter == SHARP_S && wanted == MC_UPPER_CASE ? 'S' : change_code_point_case(letter, upper));
     }
     *to = '\0';
     return made;
@@ -82,7 +83,7 @@ rewrite(const char *text, mc_letter_case wanted, uint32_t from, apr_pool_t *pool
 const char *
 mc_letters_change(const char *text, mc_letter_case wanted, apr_pool_t *pool)
 {
-    return rewrite(text, wanted, 0, pool);
+    return rewrite_text_case(text, wanted, 0, pool);
 }
 
 const char *
@@ -90,6 +91,6 @@ mc_letters_fold(const char *text, apr_pool_t *pool)
 {
     for (const char *at = text; *at != '\0'; at++)
         if ((*at & 0x80) != 0)
-            return rewrite(text, MC_LOWER_CASE, 0x80, pool);
+            return rewrite_text_case(text, MC_LOWER_CASE, 0x80, pool);
     return text;
 }

@@ -9,7 +9,7 @@
 #include "text/text.h"
 
 static bool
-is_digit(char c)
+is_number_text_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
@@ -22,10 +22,10 @@ mc_parse_int64(int64_t *out, const char *text, int64_t min, int64_t max)
     bool negative = *text == '-';
     if (*text == '-' || *text == '+')
         text++;
-    if (!is_digit(*text))
+    if (!is_number_text_digit(*text))
         return false;
     int64_t value = 0; /* negative: there the range is wider */
-    for (; is_digit(*text); text++)
+    for (; is_number_text_digit(*text); text++)
         if (__builtin_mul_overflow(value, 10, &value) || __builtin_sub_overflow(value, *text - '0', &value))
             return false;
     if (*text != '\0' || (!negative && value == INT64_MIN))
@@ -58,10 +58,10 @@ mc_parse_config_int(int *out, const char *text, int min, int max)
 bool
 mc_parse_size(int64_t *out, const char *text)
 {
-    if (text == NULL || !is_digit(*text))
+    if (text == NULL || !is_number_text_digit(*text))
         return false;
     int64_t value = 0;
-    for (; is_digit(*text); text++)
+    for (; is_number_text_digit(*text); text++)
         if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *text - '0', &value))
             return false;
     int64_t unit = 1;
@@ -90,7 +90,7 @@ enum { LONGEST_NUMBER = 1100 /* no double needs more digits to be written exactl
 
 /* The slow way, for what the exact way of parse_double cannot do. `text` has a number's form already. */
 static double
-convert(const char *text, size_t size)
+convert_in_c_locale(const char *text, size_t size)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, create_c_locale);
@@ -111,7 +111,7 @@ typedef struct decimal {
 static size_t
 read_digits(decimal *number, const char *text, size_t at, size_t size, bool fraction)
 {
-    for (; at < size && is_digit(text[at]); at++) {
+    for (; at < size && is_number_text_digit(text[at]); at++) {
         number->any = true;
         if (number->count < 19) {
             number->digits = number->digits * 10 + (uint64_t)(text[at] - '0');
@@ -132,10 +132,10 @@ read_exponent(decimal *number, const char *text, size_t *at, size_t size)
     bool negative = i < size && text[i] == '-';
     if (i < size && (text[i] == '-' || text[i] == '+'))
         i++;
-    if (i >= size || !is_digit(text[i]))
+    if (i >= size || !is_number_text_digit(text[i]))
         return false;
     int exponent = 0;
-    for (; i < size && is_digit(text[i]); i++)
+    for (; i < size && is_number_text_digit(text[i]); i++)
         if (exponent < 100000)
             exponent = exponent * 10 + (text[i] - '0');
     number->scale += negative ? -exponent : exponent;
@@ -169,7 +169,7 @@ parse_double(double *out, const char *text, size_t size)
         value = number.scale < 0 ? value / powers[-number.scale] : value * powers[number.scale];
         value = negative ? -value : value;
     } else {
-        value = convert(text, size);
+        value = convert_in_c_locale(text, size);
     }
     if (!isfinite(value))
         return false;

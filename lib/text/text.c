@@ -137,7 +137,7 @@ static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 typedef const char *ascii_escape(char c, char *scratch);
 
 static const char *
-escape(const char *text, ascii_escape *escape_ascii, apr_pool_t *pool)
+escape_utf8_text(const char *text, ascii_escape *escape_ascii, apr_pool_t *pool)
 {
     char scratch[8];
     size_t length = strlen(text);
@@ -200,7 +200,7 @@ xml_ascii(char c, char *scratch)
 const char *
 mc_xml_escape(const char *text, apr_pool_t *pool)
 {
-    return escape(text, xml_ascii, pool);
+    return escape_utf8_text(text, xml_ascii, pool);
 }
 
 static const char *
@@ -231,7 +231,7 @@ json_ascii(char c, char *scratch)
 const char *
 mc_json_escape(const char *text, apr_pool_t *pool)
 {
-    return escape(text, json_ascii, pool);
+    return escape_utf8_text(text, json_ascii, pool);
 }
 
 static const char *
@@ -251,7 +251,7 @@ mc_message_text(const char *text, size_t most, apr_pool_t *pool)
             size--;
         text = apr_pstrcat(pool, apr_pstrndup(pool, text, size), "...", NULL);
     }
-    return escape(text, message_ascii, pool);
+    return escape_utf8_text(text, message_ascii, pool);
 }
 
 const char *
@@ -318,7 +318,7 @@ mc_replace_chars(const char *text, const char *what, char with, apr_pool_t *pool
 }
 
 static const char *
-replace(const char *text, const char *token, const char *value, size_t most, apr_pool_t *pool)
+replace_text_token(const char *text, const char *token, const char *value, size_t most, apr_pool_t *pool)
 {
     size_t token_size = strlen(token);
     size_t value_size = strlen(value);
@@ -346,13 +346,13 @@ replace(const char *text, const char *token, const char *value, size_t most, apr
 const char *
 mc_replace_first(const char *text, const char *token, const char *value, apr_pool_t *pool)
 {
-    return replace(text, token, value, 1, pool);
+    return replace_text_token(text, token, value, 1, pool);
 }
 
 const char *
 mc_replace_all(const char *text, const char *token, const char *value, apr_pool_t *pool)
 {
-    return replace(text, token, value, SIZE_MAX, pool);
+    return replace_text_token(text, token, value, SIZE_MAX, pool);
 }
 
 int
@@ -394,7 +394,7 @@ put_digits(char *to, int number)
  * 146097 days are 400 years.
  */
 static const char *
-format_date(int64_t unix_seconds, apr_pool_t *pool)
+format_rfc1123_date(int64_t unix_seconds, apr_pool_t *pool)
 {
     int64_t since_march_0 = unix_seconds / 86400 + 719468;
     int second = (int)(unix_seconds % 86400);
@@ -426,7 +426,7 @@ mc_http_date(int64_t unix_seconds, apr_pool_t *pool)
         unix_seconds = 0;
     if (unix_seconds > last)
         unix_seconds = last;
-    return format_date(unix_seconds, pool);
+    return format_rfc1123_date(unix_seconds, pool);
 }
 
 int64_t

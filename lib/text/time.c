@@ -34,7 +34,7 @@ typedef struct reader {
 } reader;
 
 static bool
-take(reader *in, char wanted)
+accept_time_char(reader *in, char wanted)
 {
     if (in->at == in->end || *in->at != wanted)
         return false;
@@ -50,7 +50,7 @@ at_digit(const reader *in)
 
 /* Exactly `digits` digits, from least to most. */
 static bool
-take_number(int *number, reader *in, int digits, int least, int most)
+parse_time_number(int *number, reader *in, int digits, int least, int most)
 {
     int value = 0;
     for (int i = 0; i < digits; i++) {
@@ -72,7 +72,7 @@ days_of_month(int year, int month)
 
 /* Days since 1970-01-01 of the Gregorian calendar; the year may be negative, the month 1..12, the day any. */
 static int64_t
-days_since_1970(int64_t year, int month, int64_t day)
+count_unix_days(int64_t year, int month, int64_t day)
 {
     static const int before[] = { 306, 337, 0, 31, 61, 92, 122, 153, 184, 214, 245, 275 }; /* days since March */
     if (month < 3)
@@ -83,15 +83,15 @@ days_since_1970(int64_t year, int month, int64_t day)
 }
 
 static int64_t
-microseconds(int64_t year, int month, int64_t day, int64_t clock_us)
+unix_us_at_date(int64_t year, int month, int64_t day, int64_t clock_us)
 {
-    return days_since_1970(year, month, day) * DAY + clock_us;
+    return count_unix_days(year, month, day) * DAY + clock_us;
 }
 
 static int64_t
 start_of(const instant *at)
 {
-    return microseconds(at->year, at->month, at->day, at->clock_us);
+    return unix_us_at_date(at->year, at->month, at->day, at->clock_us);
 }
 
 /* The end of the period that the instant stands for. */
@@ -100,11 +100,12 @@ end_of(const instant *at)
 {
     switch (at->precision) {
     case YEAR:
-        return microseconds(at->year + 1, 1, 1, 0);
+        return unix_us_at_date(at->year + 1, 1, 1, 0);
     case MONTH:
-        return at->month == 12 ? microseconds(at->year + 1, 1, 1, 0) : microseconds(at->year, at->month + 1, 1, 0);
+        return at->month == 12 ? unix_us_at_date(at->year + 1, 1, 1, 0)
+                               : unix_us_at_date(at->year, at->month + 1, 1, 0);
     case DATE:
-        return microseconds(at->year, at->month, at->day + 1, 0);
+        return unix_us_at_date(at->year, at->month, at->day + 1, 0);
     default:
         return start_of(at) + at->unit_us;
     }
@@ -112,7 +113,7 @@ end_of(const instant *at)
 
 /* Digits behind the second's point; beyond microseconds they are cut. */
 static bool
-take_fraction(instant *at, reader *in)
+parse_second_fraction(instant *at, reader *in)
 {
     if (!at_digit(in))
         return false;
@@ -132,16 +133,16 @@ take_fraction(instant *at, reader *in)
 
 /* "Z", "+hh", "+hhmm", "+hh:mm"; a '+' that was decoded as one of a form is a blank. */
 static bool
-take_zone(instant *at, reader *in)
+parse_utc_offset(instant *at, reader *in)
 {
-    if (take(in, 'Z'))
+    if (accept_time_char(in, 'Z'))
         return true;
-    bool west = take(in, '-');
+    bool west = accept_time_char(in, '-');
     int hours, minutes = 0;
-    if ((!west && !take(in, '+') && !take(in, ' ')) || !take_number(&hours, in, 2, 0, 23))
+    if ((!west && !accept_time_char(in, '+') && !accept_time_char(in, ' ')) || !parse_time_number(&hours, in, 2, 0, 23))
         return false;
-    bool colon = take(in, ':');
-    if ((colon || at_digit(in)) && !take_number(&minutes, in, 2, 0, 59))
+    bool colon = accept_time_char(in, ':');
+    if ((colon || at_digit(in)) && !parse_time_number(&minutes, in, 2, 0, 59))
         return false;
     int64_t offset = (hours * 60 + minutes) * 60 * SECOND;
     at->clock_us += west ? offset : -offset;
@@ -154,24 +155,24 @@ take_clock(instant *at, reader *in)
     int hour, minute = 0, second = 0;
     at->precision = HOUR;
     at->unit_us = 3600 * SECOND;
-    if (!take_number(&hour, in, 2, 0, 23))
+    if (!parse_time_number(&hour, in, 2, 0, 23))
         return "an hour is 00 to 23";
-    if (take(in, ':')) {
+    if (accept_time_char(in, ':')) {
         at->precision = MINUTE;
         at->unit_us = 60 * SECOND;
-        if (!take_number(&minute, in, 2, 0, 59))
+        if (!parse_time_number(&minute, in, 2, 0, 59))
             return "a minute is 00 to 59";
-        if (take(in, ':')) {
+        if (accept_time_char(in, ':')) {
             at->precision = WHOLE_SECOND;
             at->unit_us = SECOND;
-            if (!take_number(&second, in, 2, 0, 60)) /* 60: a leap second, which is the next minute's first */
+            if (!parse_time_number(&second, in, 2, 0, 60)) /* 60: a leap second, which is the next minute's first */
                 return "a second is 00 to 59";
         }
     }
     at->clock_us = ((int64_t)(hour * 60 + minute) * 60 + second) * SECOND;
-    if (at->precision == WHOLE_SECOND && take(in, '.') && !take_fraction(at, in))
+    if (at->precision == WHOLE_SECOND && accept_time_char(in, '.') && !parse_second_fraction(at, in))
         return "a fraction of a second has 1 to 9 digits";
-    return take_zone(at, in) ? NULL : "a time of day ends with Z or an offset such as +01:00";
+    return parse_utc_offset(at, in) ? NULL : "a time of day ends with Z or an offset such as +01:00";
 }
 
 static const char *
@@ -179,17 +180,17 @@ parse_instant(instant *at, const char *text, const char *end)
 {
     reader in = { text, end };
     *at = (instant){ .month = 1, .day = 1, .precision = YEAR };
-    if (!take_number(&at->year, &in, 4, 0, 9999))
+    if (!parse_time_number(&at->year, &in, 4, 0, 9999))
         return "a year has four digits";
-    if (take(&in, '-')) {
+    if (accept_time_char(&in, '-')) {
         at->precision = MONTH;
-        if (!take_number(&at->month, &in, 2, 1, 12))
+        if (!parse_time_number(&at->month, &in, 2, 1, 12))
             return "a month is 01 to 12";
-        if (take(&in, '-')) {
+        if (accept_time_char(&in, '-')) {
             at->precision = DATE;
-            if (!take_number(&at->day, &in, 2, 1, days_of_month(at->year, at->month)))
+            if (!parse_time_number(&at->day, &in, 2, 1, days_of_month(at->year, at->month)))
                 return "the month has no such day";
-            if (take(&in, 'T')) {
+            if (accept_time_char(&in, 'T')) {
                 const char *wrong = take_clock(at, &in);
                 if (wrong != NULL)
                     return wrong;
@@ -238,7 +239,7 @@ parse_duration(duration *length, const char *text, const char *end)
     const char *order = "YMWDTHMS";
     bool clock = false, some = false;
     *length = (duration){ 0 };
-    if (!take(&in, 'P'))
+    if (!accept_time_char(&in, 'P'))
         return false;
     while (in.at < end) {
         if (*in.at == 'T') {
@@ -253,7 +254,7 @@ parse_duration(duration *length, const char *text, const char *end)
             number = number * 10 + (*in.at++ - '0');
         if (digits == 0 || digits > 6)
             return false;
-        if (take(&in, '.'))
+        if (accept_time_char(&in, '.'))
             for (; at_digit(&in) && unit > 1; fraction += (*in.at++ - '0') * unit)
                 unit /= 10;
         const char *found = in.at < end ? strchr(order, *in.at) : NULL;
@@ -271,7 +272,7 @@ parse_duration(duration *length, const char *text, const char *end)
 /* A time moved by a duration: months by the calendar (the 31st becomes the last of a shorter month), the rest by
  * length. False where that leaves the years that can be counted. */
 static bool
-move(int64_t *time_us, const duration *by, int sign)
+add_duration(int64_t *time_us, const duration *by, int sign)
 {
     if (by->months != 0) {
         int64_t midnight = *time_us - (*time_us % DAY + DAY) % DAY;
@@ -284,7 +285,7 @@ move(int64_t *time_us, const duration *by, int sign)
             return false;
         int year = (int)(month / 12), of_year = (int)(month % 12) + 1;
         int last = days_of_month(year, of_year);
-        *time_us += microseconds(year, of_year, date.tm_mday < last ? date.tm_mday : last, 0) - midnight;
+        *time_us += unix_us_at_date(year, of_year, date.tm_mday < last ? date.tm_mday : last, 0) - midnight;
     }
     *time_us += sign * (by->days * DAY + by->clock_us);
     return true;
@@ -333,14 +334,14 @@ parse_range(mc_time_span *span, part first, part second, apr_time_t now)
         return wrong;
     *span = (mc_time_span){ by_end ? to.end_us : from.start_us, by_start ? from.start_us : to.end_us };
     if (by_end || by_start)
-        if (!move(by_end ? &span->start_us : &span->end_us, &length, by_end ? -1 : 1))
+        if (!add_duration(by_end ? &span->start_us : &span->end_us, &length, by_end ? -1 : 1))
             return "a duration is too long";
     return NULL;
 }
 
 /* False beyond the years that can be counted. */
 static bool
-multiply(duration *length, int times)
+multiply_duration(duration *length, int times)
 {
     const int64_t most_days = (int64_t)MOST_YEARS * 366;
     int64_t months = (int64_t)length->months * times, clock_us;
@@ -360,13 +361,13 @@ mc_time_step(int64_t *time_us, const char *text, int times)
     if (!parse_duration(&length, text, text + strlen(text)) ||
         (length.months == 0 && length.days == 0 && length.clock_us == 0))
         return "a step is written as P1D or PT1H";
-    bool moved = multiply(&length, times) && move(time_us, &length, 1);
-    return moved && *time_us < microseconds(10000, 1, 1, 0) ? NULL : "that is beyond the year 9999";
+    bool moved = multiply_duration(&length, times) && add_duration(time_us, &length, 1);
+    return moved && *time_us < unix_us_at_date(10000, 1, 1, 0) ? NULL : "that is beyond the year 9999";
 }
 
 /* The part that ends with "/" or "--" or the text; *next: behind it, NULL where there is no more. */
 static part
-split(const char **next, const char *text, const char *end)
+split_interval_part(const char **next, const char *text, const char *end)
 {
     for (const char *at = text; at < end; at++)
         if (*at == '/' || (*at == '-' && at + 1 < end && at[1] == '-')) {
@@ -382,14 +383,14 @@ mc_time_parse(mc_time_span *span, const char *text, size_t size, apr_time_t now)
 {
     const char *end = text + size, *next;
     duration resolution;
-    part first = split(&next, text, end);
+    part first = split_interval_part(&next, text, end);
     if (next == NULL)
         return parse_end(span, first.text, first.end, now);
-    part second = split(&next, next, end);
+    part second = split_interval_part(&next, next, end);
     const char *wrong = parse_range(span, first, second, now);
     if (wrong != NULL || next == NULL)
         return wrong;
-    part third = split(&next, next, end);
+    part third = split_interval_part(&next, next, end);
     return next == NULL && parse_duration(&resolution, third.text, third.end)
                ? NULL
                : "a resolution is written as P1D or PT1H";

@@ -100,7 +100,7 @@ tile_path(char *path, const disk_cache *cache, const mc_tile_key *key, apr_pool_
 }
 
 static mc_error *
-failed(const char *path, const char *what, int code, apr_pool_t *pool)
+disk_io_error(const char *path, const char *what, int code, apr_pool_t *pool)
 {
     char text[128];
     mc_error *cause = mc_error_create(pool, MC_ERR_IO, "%s: %s", path, strerror_r(code, text, sizeof(text)));
@@ -109,16 +109,17 @@ failed(const char *path, const char *what, int code, apr_pool_t *pool)
 
 /* The whole file in one buffer; *data is NULL where there is none. */
 static mc_error *
-read_file(mc_buf **data, apr_time_t *mtime, const char *path, apr_pool_t *pool)
+read_disk_file(mc_buf **data, apr_time_t *mtime, const char *path, apr_pool_t *pool)
 {
     *data = NULL;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold the request up */
     if (file < 0)
-        return errno == ENOENT || errno == ENOTDIR ? MC_OK : failed(path, "a stored tile cannot be read", errno, pool);
+        return errno == ENOENT || errno == ENOTDIR ? MC_OK
+                                                   : disk_io_error(path, "a stored tile cannot be read", errno, pool);
     struct stat info;
     mc_error *error = MC_OK;
     if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > MOST_BYTES) {
-        error = failed(path, "a stored tile cannot be read", EINVAL, pool);
+        error = disk_io_error(path, "a stored tile cannot be read", EINVAL, pool);
     } else {
         size_t size = (size_t)info.st_size;
         mc_buf *buf = mc_buf_create(size > 0 ? size : 1, size > 0 ? size : 1);
@@ -156,7 +157,7 @@ disk_read(mc_tile **tile, disk_cache *cache, const char *path, const mc_tile_key
     }
     mc_buf *data;
     apr_time_t mtime = 0;
-    MC_TRY(read_file(&data, &mtime, path, pool));
+    MC_TRY(read_disk_file(&data, &mtime, path, pool));
     if (data == NULL)
         return MC_OK;
     if (data->size == 0) {
@@ -199,7 +200,7 @@ disk_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 
 /* 0, or why the first folder that is not there could not be made. */
 static int
-make_folders(char *path)
+make_parent_folders(char *path)
 {
     int reason = 0;
     for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
@@ -220,7 +221,7 @@ temporary_name(const char *path, apr_pool_t *pool)
 }
 
 static bool
-write_all(int file, const uint8_t *bytes, size_t size)
+write_disk_bytes(int file, const uint8_t *bytes, size_t size)
 {
     while (size > 0) {
         ssize_t count = write(file, bytes, size);
@@ -236,7 +237,7 @@ write_all(int file, const uint8_t *bytes, size_t size)
 
 /* A root that was there when the seeder began is away, and not to be made anew where nobody finds it again. */
 static mc_error *
-check_root(disk_cache *cache, mc_ctx *ctx)
+check_disk_root(disk_cache *cache, mc_ctx *ctx)
 {
     if (!ctx->bulk)
         return MC_OK;
@@ -262,7 +263,7 @@ create_file(disk_cache *cache, char *path, const mc_buf *data, const char *link,
             made = symlink(link, temporary) == 0;
         } else {
             int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-            made = file >= 0 && write_all(file, data->data, data->size);
+            made = file >= 0 && write_disk_bytes(file, data->data, data->size);
             int code = errno;
             if (file >= 0 && close(file) != 0)
                 made = false;
@@ -274,11 +275,11 @@ create_file(disk_cache *cache, char *path, const mc_buf *data, const char *link,
         int code = errno;
         (void)unlink(temporary);
         if (code == ENOENT)
-            MC_TRY(check_root(cache, ctx));
-        int reason = code == ENOENT || code == ENOTDIR ? make_folders(path) : 0;
+            MC_TRY(check_disk_root(cache, ctx));
+        int reason = code == ENOENT || code == ENOTDIR ? make_parent_folders(path) : 0;
         /* The first time, the folders are simply not there yet. */
         if (attempt > retries || (code != ENOENT && attempt >= retries))
-            return failed(path, "a tile cannot be stored", reason != 0 ? reason : code, ctx->pool);
+            return disk_io_error(path, "a tile cannot be stored", reason != 0 ? reason : code, ctx->pool);
     }
 }
 
@@ -318,12 +319,12 @@ static mc_error *
 unlink_tile(const char *path, apr_pool_t *pool)
 {
     if (unlink(path) != 0 && errno != ENOENT && errno != ENOTDIR)
-        return failed(path, "a stored tile cannot be deleted", errno, pool);
+        return disk_io_error(path, "a stored tile cannot be deleted", errno, pool);
     return MC_OK;
 }
 
 static mc_error *
-put_tile(disk_cache *cache, char *path, const mc_put *tile, mc_ctx *ctx)
+put_disk_tile(disk_cache *cache, char *path, const mc_put *tile, mc_ctx *ctx)
 {
     mc_memory_key memory_key;
     mc_memory_key_build(&memory_key, 2, path, &tile->key);
@@ -344,13 +345,13 @@ disk_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
 {
     disk_cache *cache = (disk_cache *)base;
     apr_hash_t *stored = apr_hash_make(ctx->pool);
-    MC_TRY(check_root(cache, ctx));
+    MC_TRY(check_disk_root(cache, ctx));
     for (int i = count - 1; i >= 0; i--) {
         char path[MC_PATH_MAX];
         MC_TRY(tile_path(path, cache, &tiles[i].key, ctx->pool));
         if (apr_hash_get(stored, path, APR_HASH_KEY_STRING) != NULL)
             continue;
-        MC_TRY(put_tile(cache, path, &tiles[i], ctx));
+        MC_TRY(put_disk_tile(cache, path, &tiles[i], ctx));
         apr_hash_set(stored, apr_pstrdup(ctx->pool, path), APR_HASH_KEY_STRING, "");
     }
     return MC_OK;

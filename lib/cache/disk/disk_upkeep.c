@@ -45,7 +45,7 @@ is_number(const char *text, const char *digits, size_t least)
 
 /* The parts from `first` on, joined as the values of dimensions are. */
 static const char *
-join(char *const *parts, int first, int end, apr_pool_t *pool)
+join_dimension_parts(char *const *parts, int first, int end, apr_pool_t *pool)
 {
     const char *joined = "";
     for (int i = first; i < end; i++)
@@ -55,7 +55,7 @@ join(char *const *parts, int first, int end, apr_pool_t *pool)
 
 /* tileset/grid/values.../ZZ/XXX/XXX/XXX/YYY/YYY/YYY.ext, or .../LZZ/RXXXXXXXX/CXXXXXXXX.ext. */
 static bool
-parse_tile(mc_store_group *group, char *const *parts, int count, layout layout, apr_pool_t *pool)
+parse_cache_tile_path(mc_store_group *group, char *const *parts, int count, layout layout, apr_pool_t *pool)
 {
     int behind = layout == ARCGIS ? 3 : 7;
     if (count < 2 + behind)
@@ -74,7 +74,7 @@ parse_tile(mc_store_group *group, char *const *parts, int count, layout layout, 
     }
     group->tileset = parts[0];
     group->grid = parts[1];
-    group->dim = join(parts, 2, count - behind, pool);
+    group->dim = join_dimension_parts(parts, 2, count - behind, pool);
     return is_number(level, "0123456789", 2) && mc_parse_int(&group->z, level, 0, 1000);
 }
 
@@ -89,7 +89,7 @@ parse_world_wind(mc_store_group *group, char *const *parts, int count)
 }
 
 static bool
-parse(mc_store_group *group, const walk *walk, const char *path, apr_pool_t *pool)
+parse_disk_path(mc_store_group *group, const walk *walk, const char *path, apr_pool_t *pool)
 {
     char *parts[PARTS_MAX], *rest, *copy = apr_pstrdup(pool, path + strlen(walk->cache->root));
     int count = 0;
@@ -100,7 +100,7 @@ parse(mc_store_group *group, const walk *walk, const char *path, apr_pool_t *poo
         parts[count++] = part;
     }
     return walk->cache->layout == WORLDWIND ? parse_world_wind(group, parts, count)
-                                            : parse_tile(group, parts, count, walk->cache->layout, pool);
+                                            : parse_cache_tile_path(group, parts, count, walk->cache->layout, pool);
 }
 
 /* NAME.PID.NUMBER.tmp, as disk.c calls what it has not renamed yet. */
@@ -134,7 +134,7 @@ group_of(walk *walk, const mc_store_group *found, apr_pool_t *scratch)
 }
 
 static void
-take_file(walk *walk, const FTSENT *entry, apr_pool_t *scratch)
+account_disk_file(walk *walk, const FTSENT *entry, apr_pool_t *scratch)
 {
     mc_store_group found;
     mc_store *store = &walk->store;
@@ -142,7 +142,7 @@ take_file(walk *walk, const FTSENT *entry, apr_pool_t *scratch)
     int64_t bytes = (int64_t)entry->fts_statp->st_blocks * 512;
     bool unfinished = is_unfinished(entry->fts_name);
     bool leftover = unfinished && walk->now - entry->fts_statp->st_mtime > LEFTOVER_AGE;
-    bool tile = !unfinished && parse(&found, walk, entry->fts_path, scratch);
+    bool tile = !unfinished && parse_disk_path(&found, walk, entry->fts_path, scratch);
     store->bytes += bytes;
     if (leftover) {
         store->leftovers++;
@@ -180,7 +180,7 @@ go_through(walk *walk, const char *root, mc_ctx *ctx)
             break;
         apr_pool_clear(scratch);
         if (entry->fts_info == FTS_F || entry->fts_info == FTS_SL || entry->fts_info == FTS_SLNONE)
-            take_file(walk, entry, scratch);
+            account_disk_file(walk, entry, scratch);
         else if (entry->fts_info == FTS_DP && walk->removing && entry->fts_level > 0)
             (void)rmdir(entry->fts_path); /* where nothing is left in it */
     }
@@ -191,7 +191,7 @@ go_through(walk *walk, const char *root, mc_ctx *ctx)
 
 /* Counts, and with `removing` removes what is not wanted. */
 static mc_error *
-count(walk *walk, bool removing, mc_ctx *ctx)
+count_disk_store(walk *walk, bool removing, mc_ctx *ctx)
 {
     mc_store *store = &walk->store;
     const mc_upkeep *task = walk->task;
@@ -215,15 +215,15 @@ mc_disk_upkeep(mc_cache *base, const mc_upkeep *task, mc_ctx *ctx)
         return MC_OK; /* of a template it is not known where its files end and others begin */
     walk walk = { .cache = cache, .task = task, .now = time(NULL) };
     apr_pool_create(&walk.pool, ctx->pool);
-    mc_error *error = count(&walk, false, ctx);
+    mc_error *error = count_disk_store(&walk, false, ctx);
     mc_store before = walk.store;
     bool changes = error == MC_OK && task->remove_orphans && before.orphans + before.leftovers > 0;
     if (error == MC_OK)
         mc_store_tell_orphans(&before, task, walk.orphans);
     if (changes)
-        error = count(&walk, true, ctx);
+        error = count_disk_store(&walk, true, ctx);
     if (changes && error == MC_OK)
-        error = count(&walk, false, ctx);
+        error = count_disk_store(&walk, false, ctx);
     if (task->report != NULL)
         task->report(task->baton, &before, changes ? &walk.store : NULL, error);
     apr_pool_destroy(walk.pool);

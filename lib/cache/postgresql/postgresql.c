@@ -30,7 +30,7 @@ static const mc_key postgresql_keys[] = {
 };
 
 static void
-big_endian(uint8_t out[4], int value)
+store_int4_param(uint8_t out[4], int value)
 {
     for (int i = 0; i < 4; i++)
         out[i] = (uint8_t)((unsigned)value >> (24 - 8 * i));
@@ -52,9 +52,9 @@ mc_postgresql_series(tile_params *params, const mc_tile_key *key, apr_pool_t *po
 }
 
 static void
-add_number(tile_params *params, int index, int value)
+add_int4_param(tile_params *params, int index, int value)
 {
-    big_endian(params->numbers[index], value);
+    store_int4_param(params->numbers[index], value);
     params->list[params->count++] =
         (mc_postgres_param){ .value = params->numbers[index], .size = 4, .binary = true, .type = MC_POSTGRES_INT4 };
 }
@@ -63,15 +63,15 @@ static void
 key_params(tile_params *params, const mc_tile_key *key, apr_pool_t *pool)
 {
     mc_postgresql_series(params, key, pool);
-    add_number(params, 0, key->z);
-    add_number(params, 1, key->x);
-    add_number(params, 2, key->y);
+    add_int4_param(params, 0, key->z);
+    add_int4_param(params, 1, key->x);
+    add_int4_param(params, 2, key->y);
 }
 
 /* session NULL: on any connection. */
 static mc_error *
-start(mc_postgres_answer **answer, const postgresql_cache *cache, mc_postgres_session *session, const char *sql,
-      const tile_params *params, mc_ctx *ctx, apr_pool_t *pool)
+start_tile_query(mc_postgres_answer **answer, const postgresql_cache *cache, mc_postgres_session *session,
+                 const char *sql, const tile_params *params, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_postgres_query query = { .connection = cache->connection,
                                 .session = session,
@@ -88,7 +88,7 @@ mc_postgresql_run(char state[6], const postgresql_cache *cache, mc_postgres_sess
 {
     mc_postgres_answer *answer;
     const mc_postgres_row *row;
-    mc_error *error = start(&answer, cache, session, sql, params, ctx, pool);
+    mc_error *error = start_tile_query(&answer, cache, session, sql, params, ctx, pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
         continue;
     apr_cpystrn(state, mc_postgres_sqlstate(answer), 6);
@@ -105,7 +105,7 @@ mc_postgresql_failure(mc_error *error, const postgresql_cache *cache, apr_pool_t
 }
 
 static int
-number_of(const mc_postgres_field *field)
+decode_int4_field(const mc_postgres_field *field)
 {
     unsigned value = 0;
     for (int i = 0; i < 4 && i < field->size; i++)
@@ -151,7 +151,7 @@ postgresql_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *c
     tile_params params;
     key_params(&params, key, pool);
     *tile = NULL;
-    mc_error *error = start(&answer, cache, NULL, cache->sql.get, &params, ctx, pool);
+    mc_error *error = start_tile_query(&answer, cache, NULL, cache->sql.get, &params, ctx, pool);
     if (error == MC_OK)
         error = mc_postgres_next(&row, answer);
     if (error == MC_OK && row != NULL)
@@ -166,7 +166,7 @@ postgresql_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *c
 
 /* The tile goes to every key that asks for it. */
 static void
-hand_out(mc_tile **tiles, const mc_tile_key *keys, int count, int x, int y, mc_tile *tile)
+assign_found_tile(mc_tile **tiles, const mc_tile_key *keys, int count, int x, int y, mc_tile *tile)
 {
     for (int i = 0; i < count; i++)
         if (keys[i].x == x && keys[i].y == y)
@@ -179,7 +179,7 @@ places_params(tile_params *params, const mc_tile_key *keys, int count, apr_pool_
 {
     int *numbers = apr_palloc(pool, sizeof(int) * (size_t)count);
     mc_postgresql_series(params, &keys[0], pool);
-    add_number(params, 0, keys[0].z);
+    add_int4_param(params, 0, keys[0].z);
     for (int i = 0; i < count; i++)
         numbers[i] = keys[i].x;
     params->list[params->count++] = mc_postgres_int_array(numbers, count, pool);
@@ -197,9 +197,10 @@ postgresql_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int
     const mc_postgres_row *row = NULL;
     tile_params params;
     places_params(&params, keys, count, pool);
-    mc_error *error = start(&answer, cache, NULL, cache->sql.get_all, &params, ctx, pool);
+    mc_error *error = start_tile_query(&answer, cache, NULL, cache->sql.get_all, &params, ctx, pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
-        hand_out(tiles, keys, count, number_of(&row->fields[0]), number_of(&row->fields[1]), tile_of(row, 2, pool));
+        assign_found_tile(tiles, keys, count, decode_int4_field(&row->fields[0]), decode_int4_field(&row->fields[1]),
+                          tile_of(row, 2, pool));
     error = end_read(answer, error, cache, &keys[0], pool);
     if (error != MC_OK)
         mc_span_note(&span, "ERROR");
@@ -214,7 +215,7 @@ postgresql_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *
     const mc_postgres_row *row = NULL;
     tile_params params;
     key_params(&params, key, ctx->pool);
-    mc_error *error = start(&answer, cache, NULL, cache->sql.exists, &params, ctx, ctx->pool);
+    mc_error *error = start_tile_query(&answer, cache, NULL, cache->sql.exists, &params, ctx, ctx->pool);
     if (error == MC_OK)
         error = mc_postgres_next(&row, answer);
     *exists = error == MC_OK && row != NULL;
@@ -269,14 +270,14 @@ list_some(apr_array_header_t *numbers, const postgresql_cache *cache, const mc_t
     tile_params params;
     key_params(&params, last, ctx->pool);
     for (int i = 0; i < 3; i++) {
-        big_endian(wire[i], limits[i]);
+        store_int4_param(wire[i], limits[i]);
         params.list[params.count++] =
             (mc_postgres_param){ .value = wire[i], .size = 4, .binary = true, .type = MC_POSTGRES_INT4 };
     }
-    mc_error *error = start(&answer, cache, NULL, cache->sql.list, &params, ctx, ctx->pool);
+    mc_error *error = start_tile_query(&answer, cache, NULL, cache->sql.list, &params, ctx, ctx->pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
         for (int i = 0; i < 2; i++)
-            APR_ARRAY_PUSH(numbers, int) = number_of(&row->fields[i]);
+            APR_ARRAY_PUSH(numbers, int) = decode_int4_field(&row->fields[i]);
     return end_read(answer, error, cache, last, ctx->pool);
 }
 
@@ -317,7 +318,7 @@ postgresql_lists(const mc_cache *cache, const mc_tile_key *key)
 }
 
 static mc_cache *
-postgresql_from_config(const mc_node *node, mc_build *build)
+postgresql_cache_from_config(const mc_node *node, mc_build *build)
 {
     postgresql_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
     if (!mc_cache_read(&cache->base, &mc_cache_postgresql, false, node, build))
@@ -331,7 +332,7 @@ const mc_cache_ops mc_cache_postgresql = {
     .type = "postgresql",
     .keys = postgresql_keys,
     .help = "Tiles as rows of a PostgreSQL table that several servers and seeders share.",
-    .from_config = postgresql_from_config,
+    .from_config = postgresql_cache_from_config,
     .get = postgresql_get,
     .get_all = postgresql_get_all,
     .exists = postgresql_exists,

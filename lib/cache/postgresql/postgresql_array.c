@@ -7,7 +7,7 @@
 enum { INT4_ARRAY = 1007, BYTEA_ARRAY = 1001, HEAD = 5 * 4, ARRAY_BYTES_MAX = 1 << 30 };
 
 static uint8_t *
-put_number(uint8_t *at, unsigned value)
+put_array_int4(uint8_t *at, unsigned value)
 {
     for (int i = 0; i < 4; i++)
         *at++ = (uint8_t)(value >> (24 - 8 * i));
@@ -18,11 +18,11 @@ put_number(uint8_t *at, unsigned value)
 static uint8_t *
 put_head(uint8_t *at, unsigned type, int count)
 {
-    at = put_number(at, 1);
-    at = put_number(at, 0);
-    at = put_number(at, type);
-    at = put_number(at, (unsigned)count);
-    return put_number(at, 1);
+    at = put_array_int4(at, 1);
+    at = put_array_int4(at, 0);
+    at = put_array_int4(at, type);
+    at = put_array_int4(at, (unsigned)count);
+    return put_array_int4(at, 1);
 }
 
 static mc_postgres_param
@@ -38,7 +38,7 @@ mc_postgres_int_array(const int *values, int count, apr_pool_t *pool)
     size_t size = HEAD + (size_t)count * 8;
     uint8_t *bytes = apr_palloc(pool, size), *at = put_head(bytes, MC_POSTGRES_INT4, count);
     for (int i = 0; i < count; i++)
-        at = put_number(put_number(at, 4), (unsigned)values[i]);
+        at = put_array_int4(put_array_int4(at, 4), (unsigned)values[i]);
     return param_of(bytes, size, INT4_ARRAY);
 }
 
@@ -50,7 +50,7 @@ mc_postgres_bytea_array(const mc_bytes *values, int count, apr_pool_t *pool)
         size += 4 + values[i].size;
     uint8_t *bytes = apr_palloc(pool, size), *at = put_head(bytes, MC_POSTGRES_BYTEA, count);
     for (int i = 0; i < count; i++) {
-        at = put_number(at, (unsigned)values[i].size);
+        at = put_array_int4(at, (unsigned)values[i].size);
         memcpy(at, values[i].data, values[i].size);
         at += values[i].size;
     }

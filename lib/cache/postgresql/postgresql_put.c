@@ -28,7 +28,7 @@ bytes_of(const postgresql_cache *cache, const mc_put *tile, apr_pool_t *pool)
 }
 
 static int
-by_place(const void *a, const void *b)
+compare_put_places(const void *a, const void *b)
 {
     const mc_put *one = *(const mc_put *const *)a, *other = *(const mc_put *const *)b;
     const mc_tile_key *k = &one->key, *l = &other->key;
@@ -40,12 +40,12 @@ by_place(const void *a, const void *b)
 /* In one order for all, so that no two statements wait for each other; of a tile that comes twice the last, as a
  * statement must not name a row again. Returns how many. */
 static int
-sort(const mc_put **sorted, const mc_put *tiles, int count)
+sort_unique_puts(const mc_put **sorted, const mc_put *tiles, int count)
 {
     int kept = 0;
     for (int i = 0; i < count; i++)
         sorted[i] = &tiles[i];
-    qsort(sorted, (size_t)count, sizeof(*sorted), by_place);
+    qsort(sorted, (size_t)count, sizeof(*sorted), compare_put_places);
     for (int i = 0; i < count; i++) {
         const mc_tile_key *key = &sorted[i]->key, *next = i + 1 < count ? &sorted[i + 1]->key : NULL;
         if (next == NULL || key->z != next->z || key->x != next->x || key->y != next->y)
@@ -63,11 +63,11 @@ typedef struct batch {
 } batch;
 
 static void
-fill(batch *batch, const postgresql_cache *cache, const mc_put *tiles, int count, apr_pool_t *pool)
+fill_put_batch(batch *batch, const postgresql_cache *cache, const mc_put *tiles, int count, apr_pool_t *pool)
 {
     int *numbers[3];
     batch->sorted = apr_palloc(pool, sizeof(*batch->sorted) * (size_t)count);
-    batch->rows = sort(batch->sorted, tiles, count);
+    batch->rows = sort_unique_puts(batch->sorted, tiles, count);
     batch->data = apr_palloc(pool, sizeof(*batch->data) * (size_t)count);
     for (int i = 0; i < 3; i++)
         numbers[i] = apr_palloc(pool, sizeof(int) * (size_t)count);
@@ -103,7 +103,7 @@ put_by_arrays(const postgresql_cache *cache, batch *batch, mc_ctx *ctx, apr_pool
 }
 
 static uint8_t *
-put_number(uint8_t *at, unsigned value)
+put_copy_int4(uint8_t *at, unsigned value)
 {
     for (int i = 0; i < 4; i++)
         *at++ = (uint8_t)(value >> (24 - 8 * i));
@@ -113,7 +113,7 @@ put_number(uint8_t *at, unsigned value)
 static uint8_t *
 put_field(uint8_t *at, const void *bytes, size_t size)
 {
-    at = put_number(at, (unsigned)size);
+    at = put_copy_int4(at, (unsigned)size);
     memcpy(at, bytes, size);
     return at + size;
 }
@@ -141,7 +141,7 @@ copy_rows(mc_postgres_session *session, const batch *batch, apr_pool_t *pool)
         for (int j = 0; j < 3; j++)
             at = put_field(at, texts[j], strlen(texts[j]));
         for (int j = 0; j < 3; j++)
-            at = put_number(put_number(at, 4), (unsigned)place[j]);
+            at = put_copy_int4(put_copy_int4(at, 4), (unsigned)place[j]);
         at = put_field(at, batch->data[i].data, batch->data[i].size);
         if (at - bytes < PIECE)
             continue;
@@ -188,14 +188,14 @@ static mc_error *
 put_some(const postgresql_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
     batch batch;
-    fill(&batch, cache, tiles, count, pool);
+    fill_put_batch(&batch, cache, tiles, count, pool);
     if (ctx->bulk && batch.rows >= WORTH_COPYING && put_by_copy(cache, &batch, ctx, pool))
         return MC_OK;
     return put_by_arrays(cache, &batch, ctx, pool);
 }
 
 static bool
-same_series(const mc_tile_key *a, const mc_tile_key *b, apr_pool_t *pool)
+same_put_series(const mc_tile_key *a, const mc_tile_key *b, apr_pool_t *pool)
 {
     return strcmp(a->tileset, b->tileset) == 0 && strcmp(a->grid->name, b->grid->name) == 0 &&
            (a->dimensions == b->dimensions ||
@@ -208,7 +208,7 @@ count_together(const mc_put *tiles, int first, int count, apr_pool_t *pool)
 {
     size_t bytes = tiles[first].data->size;
     int end = first + 1;
-    while (end < count && same_series(&tiles[first].key, &tiles[end].key, pool) &&
+    while (end < count && same_put_series(&tiles[first].key, &tiles[end].key, pool) &&
            (bytes += tiles[end].data->size) <= BYTES_AT_ONCE)
         end++;
     return end - first;

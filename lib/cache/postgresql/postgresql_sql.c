@@ -15,7 +15,7 @@
 
 /* An identifier, of at most `size` bytes of `name`. */
 static const char *
-quote(const char *name, size_t size, apr_pool_t *pool)
+quote_postgresql_name(const char *name, size_t size, apr_pool_t *pool)
 {
     char *quoted = apr_palloc(pool, size * 2 + 3), *at = quoted;
     *at++ = '"';
@@ -48,9 +48,9 @@ void
 mc_postgresql_statements(mc_postgresql_sql *sql, const char *name, apr_pool_t *pool)
 {
     const char *dot = strchr(name, '.');
-    const char *table = dot == NULL ? quote(name, strlen(name), pool)
-                                    : apr_pstrcat(pool, quote(name, (size_t)(dot - name), pool), ".",
-                                                  quote(dot + 1, strlen(dot + 1), pool), NULL);
+    const char *table = dot == NULL ? quote_postgresql_name(name, strlen(name), pool)
+                                    : apr_pstrcat(pool, quote_postgresql_name(name, (size_t)(dot - name), pool), ".",
+                                                  quote_postgresql_name(dot + 1, strlen(dot + 1), pool), NULL);
     sql->create = create_statement(table, pool);
     sql->get = apr_psprintf(pool, "SELECT data, ctime FROM %s" OF_TILE, table);
     sql->get_all = apr_psprintf(pool,

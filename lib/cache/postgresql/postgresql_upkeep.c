@@ -21,15 +21,15 @@ typedef struct upkeep {
 } upkeep;
 
 static int64_t
-number_of(const mc_postgres_field *field)
+parse_upkeep_number(const mc_postgres_field *field)
 {
     return field->size <= 0 ? 0 : strtoll(field->data, NULL, 10);
 }
 
 /* Rows as text; params and take may be NULL. */
 static mc_error *
-ask(const upkeep *work, const char *sql, const tile_params *params,
-    void (*take)(void *baton, const mc_postgres_row *row), void *baton)
+run_upkeep_query(const upkeep *work, const char *sql, const tile_params *params,
+                 void (*take)(void *baton, const mc_postgres_row *row), void *baton)
 {
     apr_pool_t *pool = work->ctx->pool;
     mc_postgres *postgres = work->ctx->process == NULL ? NULL : work->ctx->process->postgres;
@@ -54,51 +54,48 @@ static void
 take_sizes(void *baton, const mc_postgres_row *row)
 {
     upkeep *work = baton;
-    int64_t live = number_of(&row->fields[1]), dead = number_of(&row->fields[2]);
-    work->store.bytes = number_of(&row->fields[0]);
+    int64_t live = parse_upkeep_number(&row->fields[1]), dead = parse_upkeep_number(&row->fields[2]);
+    work->store.bytes = parse_upkeep_number(&row->fields[0]);
     work->store.free_bytes =
         live + dead == 0 ? 0 : (int64_t)((double)work->store.bytes * (double)dead / (double)(live + dead));
 }
 
 static void
-take_group(void *baton, const mc_postgres_row *row)
+visit_group_row(void *baton, const mc_postgres_row *row)
 {
     upkeep *work = baton;
     apr_pool_t *pool = work->ctx->pool;
-    mc_store_group group = { apr_pstrdup(pool, row->fields[0].data),
-                             apr_pstrdup(pool, row->fields[1].data),
-                             apr_pstrdup(pool, row->fields[2].data),
-                             (int)number_of(&row->fields[3]),
-                             number_of(&row->fields[4]),
-                             number_of(&row->fields[5]),
-                             number_of(&row->fields[6]) };
+    mc_store_group group = { apr_pstrdup(pool, row->fields[0].data), apr_pstrdup(pool, row->fields[1].data),
+                             apr_pstrdup(pool, row->fields[2].data), (int)parse_upkeep_number(&row->fields[3]),
+                             parse_upkeep_number(&row->fields[4]),   parse_upkeep_number(&row->fields[5]),
+                             parse_upkeep_number(&row->fields[6]) };
     mc_store_add(&work->store, &group, work->task, work->orphans);
 }
 
 static mc_error *
-look(upkeep *work)
+measure_postgresql_store(upkeep *work)
 {
     mc_store *store = &work->store;
     apr_array_clear(work->orphans);
-    MC_TRY(ask(work, work->cache->sql.sizes, NULL, take_sizes, work));
+    MC_TRY(run_upkeep_query(work, work->cache->sql.sizes, NULL, take_sizes, work));
     if (!work->task->count)
         return MC_OK;
     store->tiles = store->blanks = store->tile_bytes = store->orphans = store->orphan_bytes = 0;
-    return ask(work, work->cache->sql.groups, NULL, take_group, work);
+    return run_upkeep_query(work, work->cache->sql.groups, NULL, visit_group_row, work);
 }
 
 static mc_error *
-remove_group(const upkeep *work, const mc_store_group *group, apr_pool_t *pool)
+remove_postgresql_group(const upkeep *work, const mc_store_group *group, apr_pool_t *pool)
 {
     tile_params params = { .count = 4 };
     const char *const texts[] = { group->tileset, group->grid, group->dim, apr_itoa(pool, group->z) };
     for (int i = 0; i < 4; i++)
         params.list[i] = (mc_postgres_param){ .value = texts[i], .type = i < 3 ? MC_POSTGRES_TEXT : MC_POSTGRES_INT4 };
-    return ask(work, work->cache->sql.remove_group, &params, NULL, NULL);
+    return run_upkeep_query(work, work->cache->sql.remove_group, &params, NULL, NULL);
 }
 
 static mc_error *
-change(upkeep *work, bool *changed)
+change_postgresql_store(upkeep *work, bool *changed)
 {
     const mc_upkeep *task = work->task;
     apr_pool_t *pool = work->ctx->pool;
@@ -106,14 +103,14 @@ change(upkeep *work, bool *changed)
         *changed = true;
         if (task->progress != NULL)
             task->progress(task->baton, &work->store, "removing", (double)i / work->orphans->nelts);
-        MC_TRY(remove_group(work, &APR_ARRAY_IDX(work->orphans, i, mc_store_group), pool));
+        MC_TRY(remove_postgresql_group(work, &APR_ARRAY_IDX(work->orphans, i, mc_store_group), pool));
     }
     if (!task->compact || work->store.bytes <= 0)
         return MC_OK;
     if (task->progress != NULL)
         task->progress(task->baton, &work->store, "compacting", 0);
     *changed = true;
-    return ask(work, work->cache->sql.vacuum, NULL, NULL, NULL);
+    return run_upkeep_query(work, work->cache->sql.vacuum, NULL, NULL, NULL);
 }
 
 mc_error *
@@ -128,13 +125,13 @@ mc_postgresql_upkeep(mc_cache *base, const mc_upkeep *task, mc_ctx *ctx)
                     .ctx = &own,
                     .store = { "postgresql", base->name, cache->table_name, 0, 0, -1, -1, -1, -1, -1, -1, -1 },
                     .orphans = apr_array_make(own.pool, 4, sizeof(mc_store_group)) };
-    mc_error *error = look(&work);
+    mc_error *error = measure_postgresql_store(&work);
     mc_store before = work.store;
     mc_store_tell_orphans(&before, task, work.orphans);
     if (error == MC_OK)
-        error = change(&work, &changed);
+        error = change_postgresql_store(&work, &changed);
     if (changed && error == MC_OK)
-        error = look(&work);
+        error = measure_postgresql_store(&work);
     if (task->report != NULL)
         task->report(task->baton, &before, changed ? &work.store : NULL, error);
     apr_pool_destroy(own.pool);
@@ -142,9 +139,9 @@ mc_postgresql_upkeep(mc_cache *base, const mc_upkeep *task, mc_ctx *ctx)
 }
 
 static void
-take_number(void *baton, const mc_postgres_row *row)
+read_single_number_row(void *baton, const mc_postgres_row *row)
 {
-    *(int64_t *)baton = number_of(&row->fields[0]);
+    *(int64_t *)baton = parse_upkeep_number(&row->fields[0]);
 }
 
 mc_error *
@@ -155,6 +152,6 @@ mc_postgresql_measure(int64_t *bytes, int64_t *tiles, mc_cache *base, const mc_t
     tile_params series;
     *bytes = *tiles = 0;
     mc_postgresql_series(&series, key, ctx->pool);
-    MC_TRY(ask(&work, cache->sql.sizes, NULL, take_number, bytes));
-    return ask(&work, cache->sql.count, &series, take_number, tiles);
+    MC_TRY(run_upkeep_query(&work, cache->sql.sizes, NULL, read_single_number_row, bytes));
+    return run_upkeep_query(&work, cache->sql.count, &series, read_single_number_row, tiles);
 }

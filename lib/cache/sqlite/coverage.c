@@ -32,7 +32,7 @@ is_within(const mc_coverage_tile *tile)
 }
 
 static void
-widen(level *box, const mc_coverage_tile *tile)
+widen_coverage_level(level *box, const mc_coverage_tile *tile)
 {
     if (box->width == 0)
         *box = (level){ .x = tile->x, .y = tile->y, .width = 1, .height = 1 };
@@ -59,7 +59,7 @@ mc_coverage_create(const mc_coverage_tile *tiles, int count)
     for (int i = 0; i < count; i++) {
         if (!is_within(&tiles[i]))
             return NULL;
-        widen(&levels[tiles[i].z], &tiles[i]);
+        widen_coverage_level(&levels[tiles[i].z], &tiles[i]);
     }
     size_t words = 0;
     for (int z = 0; z < LEVELS; z++) {

@@ -22,7 +22,7 @@ typedef struct scan {
 static const char word_bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 
 static void
-advance(scan *scan)
+advance_sql_token(scan *scan)
 {
     scan->at += strspn(scan->at, " \t\r\n");
     const char *begin = scan->at;
@@ -38,17 +38,17 @@ advance(scan *scan)
 }
 
 static bool
-is(const scan *scan, const char *word)
+is_sql_token(const scan *scan, const char *word)
 {
     return strlen(word) == scan->token.size && strncasecmp(scan->token.text, word, scan->token.size) == 0;
 }
 
 static bool
-take(scan *scan, const char *word)
+accept_sql_word(scan *scan, const char *word)
 {
-    if (!is(scan, word))
+    if (!is_sql_token(scan, word))
         return false;
-    advance(scan);
+    advance_sql_token(scan);
     return true;
 }
 
@@ -57,7 +57,7 @@ static bool
 take_all(scan *scan, const char *const *words)
 {
     for (; *words != NULL; words++)
-        if (!take(scan, *words))
+        if (!accept_sql_word(scan, *words))
             return false;
     return true;
 }
@@ -73,11 +73,12 @@ take_head(scan *scan)
     static const char *const from[] = { "FROM", "tiles", NULL };
     if (!take_all(scan, select))
         return false;
-    if (take(scan, ",") && !take(scan, "ctime") && !(take(scan, "strftime") && take_all(scan, time)))
+    if (accept_sql_word(scan, ",") && !accept_sql_word(scan, "ctime") &&
+        !(accept_sql_word(scan, "strftime") && take_all(scan, time)))
         return false;
-    if (!take_all(scan, from) || (is(scan, "NOT") && !take_all(scan, unindexed)))
+    if (!take_all(scan, from) || (is_sql_token(scan, "NOT") && !take_all(scan, unindexed)))
         return false;
-    return take(scan, "WHERE");
+    return accept_sql_word(scan, "WHERE");
 }
 
 static const char *const columns[] = { "z", "x", "y", "tileset", "grid", "dim" };
@@ -89,12 +90,13 @@ static int
 take_equation(scan *scan)
 {
     for (int i = 0; i < COLUMNS; i++) {
-        if (!take(scan, columns[i]))
+        if (!accept_sql_word(scan, columns[i]))
             continue;
-        if (!take(scan, "=") || !is(scan, ":") || strncmp(scan->at, columns[i], strlen(columns[i])) != 0)
+        if (!accept_sql_word(scan, "=") || !is_sql_token(scan, ":") ||
+            strncmp(scan->at, columns[i], strlen(columns[i])) != 0)
             return -1;
-        advance(scan);
-        return take(scan, columns[i]) ? i : -1;
+        advance_sql_token(scan);
+        return accept_sql_word(scan, columns[i]) ? i : -1;
     }
     return -1;
 }
@@ -103,7 +105,7 @@ const char *
 mc_coverage_statement(const char *get, apr_pool_t *pool)
 {
     scan scan = { .at = get };
-    advance(&scan);
+    advance_sql_token(&scan);
     if (!take_head(&scan))
         return NULL;
     unsigned seen = 0;
@@ -116,8 +118,8 @@ mc_coverage_statement(const char *get, apr_pool_t *pool)
         if ((1U << column & NEEDED) == 0)
             where = apr_pstrcat(pool, where, *where == '\0' ? " WHERE " : " AND ", columns[column],
                                 "=:", columns[column], NULL);
-    } while (take(&scan, "AND"));
-    (void)take(&scan, ";");
+    } while (accept_sql_word(&scan, "AND"));
+    (void)accept_sql_word(&scan, ";");
     if (scan.token.size != 0 || (seen & NEEDED) != NEEDED)
         return NULL;
     return apr_psprintf(pool, "SELECT z, x, y FROM tiles%s LIMIT %d", where, MC_COVERAGE_TILES + 1);

@@ -56,7 +56,7 @@ static const char create_extensions_sql[] =
 
 /* Where the north-west corner of a level lies: CRS units, x first. */
 static void
-corner(double *left, double *top, const mc_grid *grid, int z)
+geopackage_top_left(double *left, double *top, const mc_grid *grid, int z)
 {
     const mc_level *level = &grid->levels[z];
     bool east = grid->origin == MC_TOP_RIGHT || grid->origin == MC_BOTTOM_RIGHT;
@@ -67,11 +67,11 @@ corner(double *left, double *top, const mc_grid *grid, int z)
 
 /* What all levels begin at and, in a GeoPackage that keeps to requirement 45, end at: the tiles of the coarsest one. */
 static mc_extent
-box_of(const mc_grid *grid)
+geopackage_matrix_box(const mc_grid *grid)
 {
     const mc_level *coarsest = &grid->levels[0];
     double left, top;
-    corner(&left, &top, grid, 0);
+    geopackage_top_left(&left, &top, grid, 0);
     return (mc_extent){ left, top - coarsest->rows * (coarsest->resolution * grid->tile_height),
                         left + coarsest->columns * (coarsest->resolution * grid->tile_width), top };
 }
@@ -79,7 +79,7 @@ box_of(const mc_grid *grid)
 /* So many tiles of that length fill the box (requirement 45), also those that the grid has no use for; `own`, as the
  * grid has them, where no whole number does. */
 static int
-fill(double box, double tile, int own)
+geopackage_tiles_across(double box, double tile, int own)
 {
     double count = round(box / tile);
     bool whole = fabs(count * tile - box) <= box * 1e-6 && count >= own && count <= INT_MAX;
@@ -87,24 +87,24 @@ fill(double box, double tile, int own)
 }
 
 static int
-width_of(const mc_grid *grid, int z)
+geopackage_matrix_width(const mc_grid *grid, int z)
 {
-    const mc_extent box = box_of(grid);
+    const mc_extent box = geopackage_matrix_box(grid);
     const mc_level *level = &grid->levels[z];
-    return fill(box.maxx - box.minx, level->resolution * grid->tile_width, level->columns);
+    return geopackage_tiles_across(box.maxx - box.minx, level->resolution * grid->tile_width, level->columns);
 }
 
 static int
 height_of(const mc_grid *grid, int z)
 {
-    const mc_extent box = box_of(grid);
+    const mc_extent box = geopackage_matrix_box(grid);
     const mc_level *level = &grid->levels[z];
-    return fill(box.maxy - box.miny, level->resolution * grid->tile_height, level->rows);
+    return geopackage_tiles_across(box.maxy - box.miny, level->resolution * grid->tile_height, level->rows);
 }
 
 /* Requirement 35: pixels of half the size with each level; others need an extension. */
 static bool
-halves(const mc_grid *grid)
+grid_levels_halve(const mc_grid *grid)
 {
     for (int z = 1; z < grid->level_count; z++)
         if (fabs(grid->levels[z - 1].resolution / grid->levels[z].resolution - 2) > 1e-5)
@@ -140,7 +140,7 @@ describe_srs(mc_handle *handle, const mc_grid *grid, apr_pool_t *pool)
 }
 
 static const char *
-number(double value, apr_pool_t *pool)
+geopackage_number_text(double value, apr_pool_t *pool)
 {
     char text[40];
     snprintf(text, sizeof(text), "%.17g", value);
@@ -153,13 +153,13 @@ describe_matrices(mc_handle *handle, const sqlite_cache *cache, const mc_grid *g
     sqlite_binds binds = { .id = cache->table };
     for (int z = 0; z < grid->level_count; z++) {
         const mc_level *level = &grid->levels[z];
-        const char *size = number(level->resolution, pool);
-        const char *sql =
-            apr_psprintf(pool, "INSERT OR IGNORE INTO gpkg_tile_matrix VALUES(:key, %d, %d, %d, %d, %d, %s, %s)", z,
-                         width_of(grid, z), height_of(grid, z), grid->tile_width, grid->tile_height, size, size);
+        const char *size = geopackage_number_text(level->resolution, pool);
+        const char *sql = apr_psprintf(
+            pool, "INSERT OR IGNORE INTO gpkg_tile_matrix VALUES(:key, %d, %d, %d, %d, %d, %s, %s)", z,
+            geopackage_matrix_width(grid, z), height_of(grid, z), grid->tile_width, grid->tile_height, size, size);
         MC_TRY(mc_sqlite_run(handle, sql, NULL, &binds, pool));
     }
-    if (halves(grid))
+    if (grid_levels_halve(grid))
         return MC_OK;
     MC_TRY(mc_sqlite_run(handle, create_extensions_sql, NULL, NULL, pool));
     return mc_sqlite_run(handle,
@@ -170,7 +170,7 @@ describe_matrices(mc_handle *handle, const sqlite_cache *cache, const mc_grid *g
 
 /* A new file is a GeoPackage 1.3 (clause 1.1.1.1.1; 0x47504B47 is "GPKG"); one that is there keeps its version. */
 static mc_error *
-mark(mc_handle *handle, apr_pool_t *pool)
+set_geopackage_pragmas(mc_handle *handle, apr_pool_t *pool)
 {
     sqlite3_stmt *statement;
     MC_TRY(mc_handle_statement(&statement, handle, "PRAGMA application_id", pool));
@@ -183,24 +183,25 @@ mark(mc_handle *handle, apr_pool_t *pool)
 }
 
 static const char *
-box_text(const mc_extent *box, apr_pool_t *pool)
+geopackage_box_text(const mc_extent *box, apr_pool_t *pool)
 {
-    return apr_psprintf(pool, "%s, %s, %s, %s", number(box->minx, pool), number(box->miny, pool),
-                        number(box->maxx, pool), number(box->maxy, pool));
+    return apr_psprintf(pool, "%s, %s, %s, %s", geopackage_number_text(box->minx, pool),
+                        geopackage_number_text(box->miny, pool), geopackage_number_text(box->maxx, pool),
+                        geopackage_number_text(box->maxy, pool));
 }
 
 /* What the file says of its tiles, with the first of them, or the first of a level that it does not tell yet.
  * Identifiers are unique in a file: that of a second table of a tileset is the table's name. */
 static mc_error *
-describe(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
+describe_geopackage_grid(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
 {
     const mc_grid *grid = key->grid;
-    const mc_extent box = box_of(grid);
+    const mc_extent box = geopackage_matrix_box(grid);
     /* What is of use to a reader: without what the last tiles have beyond the grid. Pixels count from the corner. */
     const mc_extent content = { box.minx, fmax(box.miny, grid->extent.miny), fmin(box.maxx, grid->extent.maxx),
                                 box.maxy };
     sqlite_binds binds = { .id = cache->table };
-    MC_TRY(mark(handle, pool));
+    MC_TRY(set_geopackage_pragmas(handle, pool));
     MC_TRY(describe_srs(handle, grid, pool));
     static const char *const identifiers[] = { ":tileset", ":key" };
     for (int i = 0; i < 2; i++)
@@ -209,11 +210,11 @@ describe(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, a
                           apr_psprintf(pool,
                                        "INSERT OR IGNORE INTO gpkg_contents(table_name, data_type, identifier, min_x,"
                                        " min_y, max_x, max_y, srs_id) VALUES(:key, 'tiles', %s, %s, %d)",
-                                       identifiers[i], box_text(&content, pool), srs_of(grid)),
+                                       identifiers[i], geopackage_box_text(&content, pool), srs_of(grid)),
                           key, &binds, pool));
     MC_TRY(mc_sqlite_run(handle,
                          apr_psprintf(pool, "INSERT OR IGNORE INTO gpkg_tile_matrix_set VALUES(:key, %d, %s)",
-                                      srs_of(grid), box_text(&box, pool)),
+                                      srs_of(grid), geopackage_box_text(&box, pool)),
                          NULL, &binds, pool));
     return describe_matrices(handle, cache, grid, pool);
 }
@@ -224,7 +225,7 @@ check_matrix(sqlite3_stmt *statement, const mc_tile_key *key, apr_pool_t *pool)
 {
     double left, top;
     const mc_level *level = &key->grid->levels[key->z];
-    corner(&left, &top, key->grid, key->z);
+    geopackage_top_left(&left, &top, key->grid, key->z);
     bool fits = sqlite3_column_int(statement, 0) == srs_of(key->grid) &&
                 fabs(sqlite3_column_double(statement, 1) - left) < level->resolution / 100 &&
                 fabs(sqlite3_column_double(statement, 2) - top) < level->resolution / 100 &&
@@ -243,7 +244,8 @@ check_matrix(sqlite3_stmt *statement, const mc_tile_key *key, apr_pool_t *pool)
 
 /* *found: the file has the tile matrix; an error where it is another one than the tile's. */
 static mc_error *
-look(bool *found, mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
+look_up_geopackage_level(bool *found, mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key,
+                         apr_pool_t *pool)
 {
     static const char sql[] =
         "SELECT s.srs_id, s.min_x, s.max_y, m.matrix_width, m.matrix_height, m.pixel_x_size, m.pixel_y_size,"
@@ -266,21 +268,22 @@ look(bool *found, mc_handle *handle, const sqlite_cache *cache, const mc_tile_ke
 
 /* What others have stored may be of another pyramid, too. A file without these tables is none of a GeoPackage's. */
 static mc_error *
-check_level(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
+check_geopackage_level(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
 {
     bool found;
-    mc_error *error = look(&found, handle, cache, key, pool);
+    mc_error *error = look_up_geopackage_level(&found, handle, cache, key, pool);
     return error != MC_OK && mc_handle_lacks_table(handle) ? MC_OK : error;
 }
 
 static mc_error *
-put_tile(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
+put_geopackage_tile(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
 {
     bool described;
-    MC_TRY(look(&described, handle, cache, &tile->key, pool));
+    MC_TRY(look_up_geopackage_level(&described, handle, cache, &tile->key, pool));
     if (!described) {
-        MC_TRY(describe(handle, cache, &tile->key, pool));
-        MC_TRY(look(&described, handle, cache, &tile->key, pool)); /* what was there already may be of another grid */
+        MC_TRY(describe_geopackage_grid(handle, cache, &tile->key, pool));
+        MC_TRY(look_up_geopackage_level(&described, handle, cache, &tile->key,
+                                        pool)); /* what was there already may be of another grid */
     }
     sqlite_binds binds = { .data = tile->data->data, .size = tile->data->size };
     return mc_sqlite_run(handle, cache->set, &tile->key, &binds, pool);
@@ -302,9 +305,9 @@ geopackage_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node,
 {
     const mc_grid *grid = use->grid;
     double left, top, first_left, first_top;
-    corner(&first_left, &first_top, grid, 0);
+    geopackage_top_left(&first_left, &first_top, grid, 0);
     for (int z = 1; z < grid->level_count; z++) {
-        corner(&left, &top, grid, z);
+        geopackage_top_left(&left, &top, grid, z);
         double slack = grid->levels[z].resolution / 100;
         if (fabs(left - first_left) < slack && fabs(top - first_top) < slack)
             continue;
@@ -315,10 +318,11 @@ geopackage_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node,
         return;
     }
     bool filled = true;
-    const mc_extent box = box_of(grid);
+    const mc_extent box = geopackage_matrix_box(grid);
     for (int z = 1; z < grid->level_count; z++) {
         double size = grid->levels[z].resolution;
-        filled = filled && fabs(width_of(grid, z) * size * grid->tile_width / (box.maxx - box.minx) - 1) < 1e-3 &&
+        filled = filled &&
+                 fabs(geopackage_matrix_width(grid, z) * size * grid->tile_width / (box.maxx - box.minx) - 1) < 1e-3 &&
                  fabs(height_of(grid, z) * size * grid->tile_height / (box.maxy - box.miny) - 1) < 1e-3;
     }
     if (!filled)
@@ -330,7 +334,7 @@ geopackage_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node,
 }
 
 static const char *
-quote(const char *name, apr_pool_t *pool)
+quote_geopackage_name(const char *name, apr_pool_t *pool)
 {
     char *quoted = apr_palloc(pool, strlen(name) * 2 + 3), *at = quoted;
     *at++ = '"';
@@ -395,15 +399,15 @@ geopackage_from_config(const mc_node *node, mc_build *build)
                     mc_config_quote(name, build->pool));
         return NULL;
     }
-    set_statements(cache, quote(name, build->pool), build->pool);
-    cache->put_tile = put_tile;
+    set_statements(cache, quote_geopackage_name(name, build->pool), build->pool);
+    cache->put_tile = put_geopackage_tile;
     const char *get = cache->get;
     cache->put_level = put_change;
     cache->uses = apr_array_make(build->pool, 2, sizeof(mc_sqlite_use));
     if (!mc_sqlite_read(cache, &mc_cache_geopackage, true, node, build))
         return NULL;
     cache->table = name;
-    cache->check_level = cache->get == get ? check_level : NULL;
+    cache->check_level = cache->get == get ? check_geopackage_level : NULL;
     if (cache->detect_blank)
         mc_complain(build->diagnostics, MC_WARNING, mc_node_child(node, "detect_blank"),
                     "a GeoPackage holds pictures only: <detect_blank> does nothing here");

@@ -37,14 +37,14 @@ static const char remove_row[] = "DELETE FROM tiles WHERE tile_column=:x AND til
 
 /* What the picture of a place is called, unless it is of one colour. */
 static const char *
-name_of(const mc_tile_key *key, apr_pool_t *pool)
+mbtiles_picture_id(const mc_tile_key *key, apr_pool_t *pool)
 {
     return apr_psprintf(pool, "%d-%d-%d", key->x, key->y, key->z);
 }
 
 /* Into the table of another program, whether it has an index or not. */
 static mc_error *
-put_row(mc_handle *handle, const mc_put *tile, apr_pool_t *pool)
+put_mbtiles_row(mc_handle *handle, const mc_put *tile, apr_pool_t *pool)
 {
     sqlite_binds binds = { .data = tile->data->data, .size = tile->data->size };
     MC_TRY(mc_sqlite_run(handle, remove_row, &tile->key, NULL, pool));
@@ -54,15 +54,15 @@ put_row(mc_handle *handle, const mc_put *tile, apr_pool_t *pool)
 }
 
 static mc_error *
-put_tile(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
+put_mbtiles_tile(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
 {
     (void)cache;
     const mc_tile_key *key = &tile->key;
-    sqlite_binds binds = { .id = name_of(key, pool), .data = tile->data->data, .size = tile->data->size };
+    sqlite_binds binds = { .id = mbtiles_picture_id(key, pool), .data = tile->data->data, .size = tile->data->size };
     bool view;
     MC_TRY(mc_sqlite_has_view(&view, handle, pool));
     if (!view)
-        return put_row(handle, tile, pool);
+        return put_mbtiles_row(handle, tile, pool);
     const char *images = "INSERT OR REPLACE INTO images(tile_id, tile_data) VALUES(:key, :data)";
     if (tile->uniform) {
         MC_TRY(mc_sqlite_run(handle, remove_picture, key, &binds, pool)); /* what the place had of its own */
@@ -77,10 +77,10 @@ put_tile(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t 
 }
 
 static mc_error *
-remove_tile(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
+remove_mbtiles_tile(mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
 {
     (void)cache;
-    sqlite_binds binds = { .id = name_of(key, pool) };
+    sqlite_binds binds = { .id = mbtiles_picture_id(key, pool) };
     bool view;
     MC_TRY(mc_sqlite_has_view(&view, handle, pool));
     if (!view)
@@ -102,7 +102,7 @@ add_metadata(mc_handle *handle, const mc_tile_key *key, const char *name, const 
 
 /* Degrees of the grid's extent; NULL where the CRS is neither in degrees nor spherical Mercator. */
 static const char *
-bounds_of(const mc_grid *grid, apr_pool_t *pool)
+mbtiles_bounds_text(const mc_grid *grid, apr_pool_t *pool)
 {
     mc_extent box = grid->extent;
     if (grid->epsg == 3857 || grid->epsg == 900913) {
@@ -118,7 +118,7 @@ bounds_of(const mc_grid *grid, apr_pool_t *pool)
 
 /* As MBTiles calls it (1.3, metadata). A mixed format has pictures of both kinds; the first one is told. */
 static const char *
-format_of(const mc_put *tile)
+mbtiles_format_name(const mc_put *tile)
 {
     const mc_tile_key *key = &tile->key;
     mc_coding coding = mc_image_sniff(tile->data->data, tile->data->size);
@@ -152,12 +152,12 @@ put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, mc_ctx 
     apr_pool_t *pool = ctx->pool;
     const mc_tile_key *key = &tile->key;
     const char *zoom = apr_itoa(pool, key->z);
-    const char *bounds = bounds_of(key->grid, pool);
+    const char *bounds = mbtiles_bounds_text(key->grid, pool);
     MC_TRY(add_metadata(handle, key, "name", key->tileset, pool));
     MC_TRY(add_metadata(handle, key, "type", "overlay", pool));
     MC_TRY(add_metadata(handle, key, "version", "1", pool));
     MC_TRY(add_metadata(handle, key, "description", key->tileset, pool));
-    MC_TRY(add_metadata(handle, key, "format", format_of(tile), pool));
+    MC_TRY(add_metadata(handle, key, "format", mbtiles_format_name(tile), pool));
     if (bounds != NULL)
         MC_TRY(add_metadata(handle, key, "bounds", bounds, pool));
     MC_TRY(put_layers(handle, tile, ctx));
@@ -213,8 +213,8 @@ mbtiles_from_config(const mc_node *node, mc_build *build)
         " AND tile_column >= :minx AND tile_column <= :maxx AND tile_row >= :miny AND tile_row <= :maxy"
         " ORDER BY tile_row, tile_column LIMIT :most";
     cache->counts = counts;
-    cache->put_tile = put_tile;
-    cache->remove_tile = remove_tile;
+    cache->put_tile = put_mbtiles_tile;
+    cache->remove_tile = remove_mbtiles_tile;
     cache->put_level = put_metadata;
     cache->uses = apr_array_make(build->pool, 2, sizeof(mc_sqlite_use));
     return mc_sqlite_read(cache, &mc_cache_mbtiles, true, node, build) ? &cache->base.cache : NULL;

@@ -31,7 +31,7 @@ store_blob(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_
 }
 
 static mc_cache *
-sqlite_from_config(const mc_node *node, mc_build *build)
+sqlite_cache_from_config(const mc_node *node, mc_build *build)
 {
     sqlite_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
     cache->create = default_create;
@@ -49,8 +49,8 @@ sqlite_from_config(const mc_node *node, mc_build *build)
 }
 
 static int
-bind_one(sqlite3_stmt *statement, int at, const char *name, const mc_tile_key *key, const sqlite_binds *binds,
-         apr_pool_t *pool)
+bind_sqlite_name(sqlite3_stmt *statement, int at, const char *name, const mc_tile_key *key, const sqlite_binds *binds,
+                 apr_pool_t *pool)
 {
     const mc_level *level = key == NULL ? NULL : &key->grid->levels[key->z];
     if (strcmp(name, "x") == 0)
@@ -89,7 +89,7 @@ mc_sqlite_bind(sqlite3_stmt *statement, mc_handle *handle, const mc_tile_key *ke
     int count = sqlite3_bind_parameter_count(statement);
     for (int i = 1; i <= count; i++) {
         const char *name = sqlite3_bind_parameter_name(statement, i);
-        if (name != NULL && bind_one(statement, i, name + 1, key, binds, pool) != SQLITE_OK)
+        if (name != NULL && bind_sqlite_name(statement, i, name + 1, key, binds, pool) != SQLITE_OK)
             return mc_handle_error(handle, "a tile does not fit into its store", pool);
     }
     return MC_OK;
@@ -141,7 +141,7 @@ acquire_writer(mc_handle **handle, sqlite_cache *cache, const char *path, mc_ctx
 }
 
 static void
-forget(const sqlite_cache *cache, const char *path, const mc_tile_key *key, mc_ctx *ctx)
+forget_sqlite_tile(const sqlite_cache *cache, const char *path, const mc_tile_key *key, mc_ctx *ctx)
 {
     mc_memory_key memory_key;
     mc_memory_key_build(&memory_key, cache->identity, path, key);
@@ -178,12 +178,12 @@ mc_sqlite_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
         MC_TRY(error);
     }
     for (int i = 0; i < count; i++)
-        forget(cache, paths[i], &tiles[i].key, ctx);
+        forget_sqlite_tile(cache, paths[i], &tiles[i].key, ctx);
     return MC_OK;
 }
 
 static mc_error *
-remove_tile(const sqlite_cache *cache, mc_handle *handle, const mc_tile_key *key, apr_pool_t *pool)
+remove_sqlite_tile(const sqlite_cache *cache, mc_handle *handle, const mc_tile_key *key, apr_pool_t *pool)
 {
     return cache->remove_tile != NULL ? cache->remove_tile(handle, cache, key, pool)
                                       : mc_sqlite_run(handle, cache->remove, key, NULL, pool);
@@ -203,7 +203,7 @@ remove_from_file(sqlite_cache *cache, mc_handle *handle, const char *path, const
     MC_TRY(mc_sqlite_run(handle, "BEGIN IMMEDIATE", NULL, NULL, ctx->pool));
     for (int i = 0; i < count; i++)
         if (paths[i] != NULL && strcmp(paths[i], path) == 0)
-            MC_TRY(remove_tile(cache, handle, &keys[i], ctx->pool));
+            MC_TRY(remove_sqlite_tile(cache, handle, &keys[i], ctx->pool));
     return mc_sqlite_run(handle, "COMMIT", NULL, NULL, ctx->pool);
 }
 
@@ -239,7 +239,7 @@ mc_sqlite_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx 
     }
     for (int i = 0; i < count; i++)
         if (paths[i] != NULL)
-            forget(cache, paths[i], &keys[i], ctx);
+            forget_sqlite_tile(cache, paths[i], &keys[i], ctx);
     return MC_OK;
 }
 
@@ -247,7 +247,7 @@ const mc_cache_ops mc_cache_sqlite = {
     .type = "sqlite3",
     .keys = mc_sqlite_keys,
     .help = "Tiles in SQLite files.",
-    .from_config = sqlite_from_config,
+    .from_config = sqlite_cache_from_config,
     .get = mc_sqlite_get,
     .exists = mc_sqlite_exists,
     .put = mc_sqlite_put,

@@ -45,7 +45,7 @@ mc_sqlite_bind_area(sqlite3_stmt *statement, const mc_tile_key *key, const mc_ti
 
 /* The place of a tile in the file, and back. */
 static listed
-turned(const sqlite_cache *cache, const mc_tile_key *key, int x, int y)
+flip_listed_tile(const sqlite_cache *cache, const mc_tile_key *key, int x, int y)
 {
     return cache->north_west ? (listed){ mc_grid_from_west(key->grid, key->z, x), mc_grid_flip_y(key->grid, key->z, y) }
                              : (listed){ x, y };
@@ -99,7 +99,8 @@ read_some(listed *tiles, int *count, mc_handle *handle, const sqlite_cache *cach
     bind_number(statement, ":most", TILES_AT_ONCE);
     int code = SQLITE_DONE;
     while (*count < TILES_AT_ONCE && (code = sqlite3_step(statement)) == SQLITE_ROW)
-        tiles[(*count)++] = turned(cache, last, sqlite3_column_int(statement, 0), sqlite3_column_int(statement, 1));
+        tiles[(*count)++] =
+            flip_listed_tile(cache, last, sqlite3_column_int(statement, 0), sqlite3_column_int(statement, 1));
     if (code != SQLITE_ROW && code != SQLITE_DONE)
         error = mc_handle_error(handle, "the tiles of a store cannot be listed", ctx->pool);
     sqlite3_reset(statement);
@@ -134,9 +135,10 @@ mc_sqlite_list(mc_cache *base, const mc_tile_key *key, const mc_tile_range *area
     mc_error *error = MC_OK;
     int count = 0;
     /* Before all of them, by columns and by rows, wherever the file counts from. */
-    listed one = turned(cache, key, area->minx, area->miny), other = turned(cache, key, area->maxx - 1, area->maxy - 1);
+    listed one = flip_listed_tile(cache, key, area->minx, area->miny),
+           other = flip_listed_tile(cache, key, area->maxx - 1, area->maxy - 1);
     one = (listed){ (one.x < other.x ? one.x : other.x) - 1, (one.y < other.y ? one.y : other.y) - 1 };
-    one = turned(cache, key, one.x, one.y);
+    one = flip_listed_tile(cache, key, one.x, one.y);
     last.x = one.x;
     last.y = one.y;
     apr_pool_create(&own.pool, ctx->pool);

@@ -89,7 +89,7 @@ check_plan(sqlite_cache *cache, mc_handle *handle, mc_ctx *ctx, apr_pool_t *pool
 }
 
 static void
-look_at(place *at)
+stamp_sqlite_place(place *at)
 {
     at->taken = apr_time_now();
     at->missing = mc_stamp_take(&at->stamp, at->path) ? 0 : errno;
@@ -118,21 +118,21 @@ judge_missing(const place *at, const sqlite_cache *cache, const mc_tile_key *key
 
 /* *found is `own`, or what the series of gets knows. */
 static mc_error *
-locate(const place **found, place *own, const sqlite_cache *cache, const mc_tile_key *key, mc_ctx *ctx,
-       apr_pool_t *pool)
+locate_sqlite_file(const place **found, place *own, const sqlite_cache *cache, const mc_tile_key *key, mc_ctx *ctx,
+                   apr_pool_t *pool)
 {
     mc_cache_reads *reads = reads_of(ctx);
     *found = own;
     MC_TRY(mc_template_expand(own->path, cache->template, key, pool));
     if (reads == NULL) {
-        look_at(own);
+        stamp_sqlite_place(own);
     } else {
         *found = &reads->place;
         if (reads->cache != cache || strcmp(reads->place.path, own->path) != 0) {
             mc_cache_reads_drop(ctx);
             reads->cache = cache;
             memcpy(reads->place.path, own->path, strlen(own->path) + 1);
-            look_at(&reads->place);
+            stamp_sqlite_place(&reads->place);
         }
     }
     return judge_missing(*found, cache, key, pool);
@@ -143,7 +143,7 @@ mc_sqlite_locate(char *path, bool *present, const sqlite_cache *cache, const mc_
 {
     place at;
     MC_TRY(mc_template_expand(at.path, cache->template, key, ctx->pool));
-    look_at(&at);
+    stamp_sqlite_place(&at);
     *present = at.missing == 0;
     memcpy(path, at.path, strlen(at.path) + 1);
     return judge_missing(&at, cache, key, ctx->pool);
@@ -188,8 +188,8 @@ locate_stamped(place *own, const sqlite_cache *cache, const mc_sqlite_look *look
 
 /* Steps a prepared read to its first row. */
 static mc_error *
-first_row(sqlite3_stmt **statement, bool *row, mc_handle *handle, const char *sql, const mc_tile_key *key,
-          apr_pool_t *pool)
+step_first_row(sqlite3_stmt **statement, bool *row, mc_handle *handle, const char *sql, const mc_tile_key *key,
+               apr_pool_t *pool)
 {
     *row = false;
     mc_error *error = mc_handle_statement(statement, handle, sql, pool);
@@ -206,7 +206,7 @@ first_row(sqlite3_stmt **statement, bool *row, mc_handle *handle, const char *sq
 
 /* With the first tile of a file and level, until it is the turn of others. */
 static mc_error *
-check_level(sqlite_cache *cache, mc_handle *handle, const place *at, const mc_tile_key *key, apr_pool_t *pool)
+check_sqlite_level(sqlite_cache *cache, mc_handle *handle, const place *at, const mc_tile_key *key, apr_pool_t *pool)
 {
     if (cache->check_level == NULL)
         return MC_OK;
@@ -221,13 +221,13 @@ check_level(sqlite_cache *cache, mc_handle *handle, const place *at, const mc_ti
 }
 
 static mc_error *
-read_tile(mc_tile **tile, sqlite_cache *cache, mc_handle *handle, const place *at, const mc_tile_key *key, mc_ctx *ctx,
-          apr_pool_t *pool)
+read_sqlite_tile(mc_tile **tile, sqlite_cache *cache, mc_handle *handle, const place *at, const mc_tile_key *key,
+                 mc_ctx *ctx, apr_pool_t *pool)
 {
     sqlite3_stmt *statement;
     bool row;
-    MC_TRY(check_level(cache, handle, at, key, pool));
-    MC_TRY(first_row(&statement, &row, handle, cache->get, key, pool));
+    MC_TRY(check_sqlite_level(cache, handle, at, key, pool));
+    MC_TRY(step_first_row(&statement, &row, handle, cache->get, key, pool));
     if (!row)
         return MC_OK;
     const void *blob = sqlite3_column_blob(statement, 0);
@@ -313,7 +313,7 @@ read_held(mc_tile **tile, mc_handle **handle, sqlite_cache *cache, const place *
             return error;
         error = check_plan(cache, *handle, ctx, pool);
         if (error == MC_OK)
-            error = read_tile(tile, cache, *handle, at, key, ctx, pool);
+            error = read_sqlite_tile(tile, cache, *handle, at, key, ctx, pool);
         if (error == MC_OK || attempt > 0 || !mc_handle_cut_off(*handle))
             return error;
         release_reader(*handle, error, ctx);
@@ -363,7 +363,7 @@ read_coverage(mc_coverage **coverage, mc_handle *handle, const sqlite_cache *cac
     mc_coverage_tile few[FEW_TILES], *tiles = few, *many = NULL;
     int count = 0;
     bool fits = true;
-    mc_error *error = first_row(&statement, &row, handle, cache->coverage, key, pool);
+    mc_error *error = step_first_row(&statement, &row, handle, cache->coverage, key, pool);
     while (error == MC_OK && row && fits) {
         sqlite3_int64 numbers[3];
         for (int i = 0; i < 3; i++) {
@@ -406,12 +406,12 @@ mc_sqlite_coverage(mc_coverage **coverage, mc_cache *base, const mc_sqlite_look 
 }
 
 static mc_error *
-get(mc_tile **tile, sqlite_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+sqlite_cache_get(mc_tile **tile, sqlite_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     place own;
     const place *at;
     *tile = NULL;
-    MC_TRY(locate(&at, &own, cache, key, ctx, pool));
+    MC_TRY(locate_sqlite_file(&at, &own, cache, key, ctx, pool));
     if (at->missing != 0)
         return MC_OK;
     if (!cache->base.cache.remember)
@@ -430,7 +430,7 @@ mc_error *
 mc_sqlite_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN_AS(span, ctx, "_mapcache_cache_sqlite_get");
-    mc_error *error = get(tile, (sqlite_cache *)cache, key, ctx, pool);
+    mc_error *error = sqlite_cache_get(tile, (sqlite_cache *)cache, key, ctx, pool);
     if (error != MC_OK)
         mc_span_note(&span, "ERROR");
     else if (*tile == NULL)
@@ -445,7 +445,7 @@ mc_sqlite_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *c
     place own;
     const place *at;
     *exists = false;
-    MC_TRY(locate(&at, &own, cache, key, ctx, ctx->pool));
+    MC_TRY(locate_sqlite_file(&at, &own, cache, key, ctx, ctx->pool));
     if (at->missing != 0)
         return MC_OK;
     mc_handle *handle;
@@ -453,7 +453,7 @@ mc_sqlite_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *c
     if (handle == NULL)
         return MC_OK;
     sqlite3_stmt *statement;
-    mc_error *error = first_row(&statement, exists, handle, cache->exists, key, ctx->pool);
+    mc_error *error = step_first_row(&statement, exists, handle, cache->exists, key, ctx->pool);
     release_reader(handle, error, ctx);
     return error;
 }

@@ -31,20 +31,20 @@ typedef struct upkeep {
 } upkeep;
 
 static int64_t
-size_of(const char *path)
+sqlite_file_size(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 ? info.st_size : 0;
 }
 
 static bool
-stopped(const upkeep *work)
+sqlite_upkeep_stopped(const upkeep *work)
 {
     return work->task->stop != NULL && *work->task->stop != 0;
 }
 
 static void
-show(const upkeep *work, const char *what, double done)
+show_sqlite_progress(const upkeep *work, const char *what, double done)
 {
     if (work->task->progress != NULL)
         work->task->progress(work->task->baton, &work->store, what, done);
@@ -53,12 +53,12 @@ show(const upkeep *work, const char *what, double done)
 static int
 is_enough(void *baton)
 {
-    return stopped(baton);
+    return sqlite_upkeep_stopped(baton);
 }
 
 /* Whatever runs on the handle until its release ends with an error once the task is stopped, and is taken back. */
 static mc_error *
-open_file(mc_handle **handle, upkeep *work, const mc_open *how)
+open_sqlite_upkeep(mc_handle **handle, upkeep *work, const mc_open *how)
 {
     mc_stamp stamp;
     mc_handles *handles = work->ctx->process == NULL ? NULL : work->ctx->process->handles;
@@ -70,7 +70,7 @@ open_file(mc_handle **handle, upkeep *work, const mc_open *how)
 }
 
 static void
-close_file(mc_handle *handle, bool usable)
+close_sqlite_upkeep(mc_handle *handle, bool usable)
 {
     sqlite3_progress_handler(mc_handle_db(handle), 0, NULL, NULL);
     mc_handle_release(handle, usable);
@@ -78,7 +78,7 @@ close_file(mc_handle *handle, bool usable)
 
 /* The number that a pragma or a count gives. */
 static mc_error *
-number_of(int64_t *number, mc_handle *handle, const char *sql, const upkeep *work)
+query_sqlite_number(int64_t *number, mc_handle *handle, const char *sql, const upkeep *work)
 {
     sqlite3_stmt *statement;
     MC_TRY(mc_handle_statement(&statement, handle, sql, work->ctx->pool));
@@ -99,7 +99,7 @@ text_at(sqlite3_stmt *statement, int column, apr_pool_t *pool)
 }
 
 static void
-add_group(upkeep *work, sqlite3_stmt *row)
+add_sqlite_group(upkeep *work, sqlite3_stmt *row)
 {
     apr_pool_t *pool = work->ctx->pool;
     mc_store_group group = { text_at(row, 0, pool),       text_at(row, 1, pool),        text_at(row, 2, pool),
@@ -110,7 +110,7 @@ add_group(upkeep *work, sqlite3_stmt *row)
 
 /* That of a file that is open. */
 static mc_error *
-choose(const char **sql, const char *ours, const char *of_table, mc_handle *handle, const upkeep *work)
+choose_counts_sql(const char **sql, const char *ours, const char *of_table, mc_handle *handle, const upkeep *work)
 {
     bool view = true;
     if (of_table != NULL)
@@ -127,11 +127,11 @@ count_groups(upkeep *work, mc_handle *handle)
     const mc_sqlite_counts *counts = &work->cache->counts;
     mc_store *store = &work->store;
     store->tiles = store->blanks = store->tile_bytes = store->orphans = store->orphan_bytes = 0;
-    MC_TRY(choose(&sql, counts->groups, counts->table_groups, handle, work));
+    MC_TRY(choose_counts_sql(&sql, counts->groups, counts->table_groups, handle, work));
     MC_TRY(mc_handle_statement(&statement, handle, sql, work->ctx->pool));
     int code;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW)
-        add_group(work, statement);
+        add_sqlite_group(work, statement);
     mc_error *error = code == SQLITE_DONE ? MC_OK : mc_handle_error(handle, "tiles cannot be counted", work->ctx->pool);
     sqlite3_reset(statement);
     return error;
@@ -141,23 +141,23 @@ static mc_error *
 look_into(upkeep *work, mc_handle *handle)
 {
     int64_t pages, free;
-    MC_TRY(number_of(&pages, handle, "PRAGMA page_size", work));
-    MC_TRY(number_of(&free, handle, "PRAGMA freelist_count", work));
+    MC_TRY(query_sqlite_number(&pages, handle, "PRAGMA page_size", work));
+    MC_TRY(query_sqlite_number(&free, handle, "PRAGMA freelist_count", work));
     work->store.free_bytes = pages * free;
     return work->task->count && work->cache->counts.groups != NULL ? count_groups(work, handle) : MC_OK;
 }
 
 static mc_error *
-look(upkeep *work)
+measure_sqlite_store(upkeep *work)
 {
     apr_pool_t *pool = work->ctx->pool;
     mc_handle *handle;
-    work->store.bytes = size_of(work->path) + size_of(apr_pstrcat(pool, work->path, "-wal", NULL)) +
-                        size_of(apr_pstrcat(pool, work->path, "-journal", NULL));
+    work->store.bytes = sqlite_file_size(work->path) + sqlite_file_size(apr_pstrcat(pool, work->path, "-wal", NULL)) +
+                        sqlite_file_size(apr_pstrcat(pool, work->path, "-journal", NULL));
     apr_array_clear(work->orphans);
-    MC_TRY(open_file(&handle, work, &work->cache->reading));
+    MC_TRY(open_sqlite_upkeep(&handle, work, &work->cache->reading));
     mc_error *error = look_into(work, handle);
-    close_file(handle, error == MC_OK);
+    close_sqlite_upkeep(handle, error == MC_OK);
     return error;
 }
 
@@ -179,13 +179,13 @@ bind_group(sqlite3_stmt *statement, const mc_store_group *group)
 
 /* Some thousand at a time: each is a transaction of its own, so that nobody waits for long. */
 static mc_error *
-remove_group(const upkeep *work, mc_handle *handle, const mc_store_group *group)
+remove_sqlite_group(const upkeep *work, mc_handle *handle, const mc_store_group *group)
 {
     int64_t gone = 0;
     const char *sql;
     const mc_sqlite_counts *counts = &work->cache->counts;
-    MC_TRY(choose(&sql, counts->remove, counts->table_remove, handle, work));
-    for (int removed = 1; removed > 0 && !stopped(work);) {
+    MC_TRY(choose_counts_sql(&sql, counts->remove, counts->table_remove, handle, work));
+    for (int removed = 1; removed > 0 && !sqlite_upkeep_stopped(work);) {
         sqlite3_stmt *statement;
         MC_TRY(mc_handle_statement(&statement, handle, sql, work->ctx->pool));
         bind_group(statement, group);
@@ -193,7 +193,7 @@ remove_group(const upkeep *work, mc_handle *handle, const mc_store_group *group)
             return mc_handle_error(handle, "tiles cannot be removed", work->ctx->pool);
         sqlite3_reset(statement);
         gone += removed = sqlite3_changes(mc_handle_db(handle));
-        show(work, "removing", group->tiles > 0 ? (double)gone / (double)group->tiles : 1);
+        show_sqlite_progress(work, "removing", group->tiles > 0 ? (double)gone / (double)group->tiles : 1);
     }
     return MC_OK;
 }
@@ -202,13 +202,13 @@ static mc_error *
 remove_orphans(upkeep *work)
 {
     mc_handle *handle;
-    MC_TRY(open_file(&handle, work, &work->cache->writing));
+    MC_TRY(open_sqlite_upkeep(&handle, work, &work->cache->writing));
     mc_error *error = MC_OK;
     for (int i = 0; i < work->orphans->nelts && error == MC_OK; i++)
-        error = remove_group(work, handle, &APR_ARRAY_IDX(work->orphans, i, mc_store_group));
+        error = remove_sqlite_group(work, handle, &APR_ARRAY_IDX(work->orphans, i, mc_store_group));
     if (error == MC_OK && work->cache->counts.tidy_up != NULL)
         error = mc_sqlite_run(handle, work->cache->counts.tidy_up, NULL, NULL, work->ctx->pool);
-    close_file(handle, error == MC_OK);
+    close_sqlite_upkeep(handle, error == MC_OK);
     return error;
 }
 
@@ -245,14 +245,14 @@ compact_by_steps(const upkeep *work, mc_handle *handle)
     const char *step = apr_psprintf(work->ctx->pool, "PRAGMA incremental_vacuum(%d)", PAGES_AT_ONCE);
     MC_TRY(check_room(work, ROOM_FOR_A_STEP));
     for (;;) {
-        MC_TRY(number_of(&free, handle, "PRAGMA freelist_count", work));
+        MC_TRY(query_sqlite_number(&free, handle, "PRAGMA freelist_count", work));
         first = free > first ? free : first;
-        show(work, "compacting", first == 0 ? 1 : 1 - (double)free / (double)first);
-        if (free == 0 || stopped(work))
+        show_sqlite_progress(work, "compacting", first == 0 ? 1 : 1 - (double)free / (double)first);
+        if (free == 0 || sqlite_upkeep_stopped(work))
             return MC_OK;
         int64_t before = free;
         MC_TRY(mc_sqlite_run(handle, step, NULL, NULL, work->ctx->pool));
-        MC_TRY(number_of(&free, handle, "PRAGMA freelist_count", work));
+        MC_TRY(query_sqlite_number(&free, handle, "PRAGMA freelist_count", work));
         if (free >= before)
             return MC_OK;
     }
@@ -265,7 +265,7 @@ compact_whole(const upkeep *work, mc_handle *handle)
     apr_pool_t *pool = work->ctx->pool;
     int64_t left = work->store.bytes - work->store.free_bytes;
     MC_TRY(check_room(work, 2 * left + ROOM_FOR_A_STEP));
-    show(work, "compacting", 0);
+    show_sqlite_progress(work, "compacting", 0);
     MC_TRY(mc_sqlite_run(handle, "PRAGMA cache_spill=on", NULL, NULL, pool)); /* the file need not fit into memory */
     MC_TRY(mc_sqlite_run(handle, "PRAGMA auto_vacuum=INCREMENTAL", NULL, NULL, pool));
     char *folder = sqlite3_mprintf("PRAGMA temp_store_directory=%Q", folder_of(work));
@@ -277,32 +277,32 @@ compact_whole(const upkeep *work, mc_handle *handle)
     if (error == MC_OK)
         error = mc_sqlite_run(handle, "PRAGMA temp_store_directory=''", NULL, NULL, pool);
     if (error == MC_OK)
-        show(work, "compacting", 1);
+        show_sqlite_progress(work, "compacting", 1);
     return error;
 }
 
 static mc_error *
-compact(upkeep *work)
+compact_sqlite_store(upkeep *work)
 {
     static const mc_open how = { .write = true };
     mc_open own = how;
     mc_handle *handle;
     int64_t kind;
     own.profile = mc_open_profile(&own);
-    MC_TRY(open_file(&handle, work, &own));
-    mc_error *error = number_of(&kind, handle, "PRAGMA auto_vacuum", work);
+    MC_TRY(open_sqlite_upkeep(&handle, work, &own));
+    mc_error *error = query_sqlite_number(&kind, handle, "PRAGMA auto_vacuum", work);
     if (error == MC_OK)
         error = kind == AUTO_VACUUM_INCREMENTAL ? compact_by_steps(work, handle) : compact_whole(work, handle);
     /* What was moved stands in the log of a WAL file; readers may keep some of it there for a while. */
     if (error == MC_OK)
         (void)sqlite3_wal_checkpoint_v2(mc_handle_db(handle), "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    close_file(handle, false);
+    close_sqlite_upkeep(handle, false);
     return error;
 }
 
 /* Readers of files that are said never to change take no locks, and would not see that they do. */
 static mc_error *
-refuse(const upkeep *work)
+immutable_store_error(const upkeep *work)
 {
     return mc_error_create(work->ctx->pool, MC_ERR_CONFIG,
                            "%s is not changed, as cache \"%s\" says <immutable>: without that it would be", work->path,
@@ -310,43 +310,43 @@ refuse(const upkeep *work)
 }
 
 static mc_error *
-change(upkeep *work, bool *changed)
+change_sqlite_store(upkeep *work, bool *changed)
 {
     bool orphans = work->task->remove_orphans && work->orphans->nelts > 0;
     if (work->cache->immutable && (orphans || (work->task->compact && work->store.free_bytes > 0)))
-        return refuse(work);
+        return immutable_store_error(work);
     if (orphans && work->cache->counts.remove != NULL) {
         *changed = true;
         MC_TRY(remove_orphans(work));
-        MC_TRY(look(work));
+        MC_TRY(measure_sqlite_store(work));
     }
-    if (!work->task->compact || work->store.free_bytes <= 0 || stopped(work))
+    if (!work->task->compact || work->store.free_bytes <= 0 || sqlite_upkeep_stopped(work))
         return MC_OK;
     *changed = true;
-    return compact(work);
+    return compact_sqlite_store(work);
 }
 
 static void
-look_after(upkeep *work)
+maintain_sqlite_store(upkeep *work)
 {
     const mc_upkeep *task = work->task;
     bool changed = false;
     work->store = (mc_store){
         work->cache->base.cache.ops->type, work->cache->base.cache.name, work->path, -1, -1, -1, -1, -1, -1, -1, -1, -1
     };
-    mc_error *error = look(work);
+    mc_error *error = measure_sqlite_store(work);
     mc_store before = work->store;
     mc_store_tell_orphans(&before, task, work->orphans);
     if (error == MC_OK)
-        error = change(work, &changed);
+        error = change_sqlite_store(work, &changed);
     if (changed && error == MC_OK)
-        error = look(work);
+        error = measure_sqlite_store(work);
     if (task->report != NULL)
         task->report(task->baton, &before, changed ? &work->store : NULL, error);
 }
 
 static bool
-ends_with(const char *text, const char *end)
+stored_path_ends_with(const char *text, const char *end)
 {
     size_t size = strlen(text), wanted = strlen(end);
     return size >= wanted && strcmp(text + size - wanted, end) == 0;
@@ -357,8 +357,9 @@ static bool
 is_store(const char *path)
 {
     struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 && !ends_with(path, "-wal") &&
-           !ends_with(path, "-shm") && !ends_with(path, "-journal") && !ends_with(path, "-bulk");
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
+           !stored_path_ends_with(path, "-wal") && !stored_path_ends_with(path, "-shm") &&
+           !stored_path_ends_with(path, "-journal") && !stored_path_ends_with(path, "-bulk");
 }
 
 mc_error *
@@ -382,7 +383,7 @@ mc_sqlite_upkeep(mc_cache *base, const mc_upkeep *task, mc_ctx *ctx)
                         .ctx = &own,
                         .path = found.gl_pathv[i],
                         .orphans = apr_array_make(own.pool, 4, sizeof(mc_store_group)) };
-        look_after(&work);
+        maintain_sqlite_store(&work);
     }
     apr_pool_destroy(own.pool);
     globfree(&found);

@@ -15,7 +15,8 @@ typedef struct survey {
 
 /* The number in the first column of the first row. */
 static mc_error *
-ask(int64_t *number, mc_handle *handle, const char *sql, const survey *survey, const mc_tile_range *range)
+query_survey_number(int64_t *number, mc_handle *handle, const char *sql, const survey *survey,
+                    const mc_tile_range *range)
 {
     sqlite3_stmt *statement;
     const mc_tile_key *key = survey->key;
@@ -44,7 +45,7 @@ count_range(mc_survey_file *file, mc_handle *handle, const char *sql, const surv
     if (share == MC_SURVEY_ALL || (columns == 1 && rows == 1)) {
         int64_t stored = 0;
         if (handle != NULL)
-            MC_TRY(ask(&stored, handle, sql, survey, range));
+            MC_TRY(query_survey_number(&stored, handle, sql, survey, range));
         file->most += (int64_t)columns * rows;
         file->stored += stored;
         return MC_OK;
@@ -59,7 +60,7 @@ count_range(mc_survey_file *file, mc_handle *handle, const char *sql, const surv
 }
 
 static mc_error *
-count_tiles(mc_survey_file *file, const sqlite_cache *cache, const survey *survey)
+count_survey_tiles(mc_survey_file *file, const sqlite_cache *cache, const survey *survey)
 {
     struct stat status;
     mc_stamp stamp;
@@ -74,7 +75,7 @@ count_tiles(mc_survey_file *file, const sqlite_cache *cache, const survey *surve
     mc_error *error =
         count_range(file, handle, task->query != NULL ? task->query : cache->counts.area, survey, &file->wanted);
     if (error == MC_OK)
-        error = ask(&file->total, handle, cache->counts.series, survey, &file->wanted);
+        error = query_survey_number(&file->total, handle, cache->counts.series, survey, &file->wanted);
     mc_handle_release(handle, error == MC_OK);
     return error;
 }
@@ -87,7 +88,7 @@ in_sqlite(const mc_cache *cache)
 
 /* The cache that has the tile, and its path there. */
 static mc_error *
-find(mc_place *place, mc_cache *cache, const mc_tile_key *key, const survey *survey)
+find_survey_place(mc_place *place, mc_cache *cache, const mc_tile_key *key, const survey *survey)
 {
     place->cache = NULL;
     if (cache->ops->place != NULL)
@@ -100,21 +101,21 @@ find(mc_place *place, mc_cache *cache, const mc_tile_key *key, const survey *sur
 
 /* Of tiles that share a file: from `first` on, at most `size` (none: all), at most to `limit`. */
 static void
-block_of(int *begin, int *end, int first, int size, int limit)
+survey_block_bounds(int *begin, int *end, int first, int size, int limit)
 {
     *begin = size > 0 ? first / size * size : 0;
     *end = size > 0 && *begin + size < limit ? *begin + size : limit;
 }
 
 static mc_tile_range
-overlap(const mc_tile_range *a, const mc_tile_range *b)
+overlap_survey_ranges(const mc_tile_range *a, const mc_tile_range *b)
 {
     return (mc_tile_range){ a->minx > b->minx ? a->minx : b->minx, a->miny > b->miny ? a->miny : b->miny,
                             a->maxx < b->maxx ? a->maxx : b->maxx, a->maxy < b->maxy ? a->maxy : b->maxy };
 }
 
 static bool
-is_wanted(const survey *survey, const mc_tile_range *tiles)
+is_survey_block_wanted(const survey *survey, const mc_tile_range *tiles)
 {
     const mc_survey_task *task = survey->task;
     return task->share == NULL || task->share(task->baton, tiles) != MC_SURVEY_NONE;
@@ -129,16 +130,16 @@ visit_file(mc_survey_file *file, bool *on, mc_cache *cache, int x, int y, const 
     mc_place place;
     key.x = x;
     key.y = y;
-    MC_TRY(find(&place, cache, &key, survey));
+    MC_TRY(find_survey_place(&place, cache, &key, survey));
     const sqlite_cache *store = (const sqlite_cache *)place.cache;
     bool parted = place.by_tile || mc_template_by_tile(store->template);
     *file = (mc_survey_file){ .path = place.path };
-    block_of(&file->block.minx, &file->block.maxx, x, parted ? store->columns : 0, level->columns);
-    block_of(&file->block.miny, &file->block.maxy, y, parted ? store->rows : 0, level->rows);
-    file->wanted = overlap(&file->block, &survey->task->area);
-    if (!is_wanted(survey, &file->wanted))
+    survey_block_bounds(&file->block.minx, &file->block.maxx, x, parted ? store->columns : 0, level->columns);
+    survey_block_bounds(&file->block.miny, &file->block.maxy, y, parted ? store->rows : 0, level->rows);
+    file->wanted = overlap_survey_ranges(&file->block, &survey->task->area);
+    if (!is_survey_block_wanted(survey, &file->wanted))
         return MC_OK;
-    MC_TRY(count_tiles(file, store, survey));
+    MC_TRY(count_survey_tiles(file, store, survey));
     *on = file->most == 0 || survey->task->visit(survey->task->baton, file);
     return MC_OK;
 }
@@ -152,7 +153,7 @@ static bool
 count_one(void *baton, int x, int y)
 {
     counting *c = baton;
-    *c->stored += is_wanted(c->survey, &(mc_tile_range){ x, y, x + 1, y + 1 });
+    *c->stored += is_survey_block_wanted(c->survey, &(mc_tile_range){ x, y, x + 1, y + 1 });
     return true;
 }
 
@@ -177,7 +178,7 @@ count_in_store(mc_survey_file *file, mc_cache *cache, const survey *survey)
         for (key.y = file->wanted.miny; key.y < file->wanted.maxy && error == MC_OK; key.y++) {
             bool exists = false;
             apr_pool_clear(scratch);
-            if (!is_wanted(survey, &(mc_tile_range){ key.x, key.y, key.x + 1, key.y + 1 }))
+            if (!is_survey_block_wanted(survey, &(mc_tile_range){ key.x, key.y, key.x + 1, key.y + 1 }))
                 continue;
             error = mc_cache_exists(&exists, cache, &key, &own);
             file->stored += error == MC_OK && exists;
@@ -192,7 +193,7 @@ visit_store(mc_cache *cache, const survey *survey)
 {
     const mc_level *level = &survey->key->grid->levels[survey->key->z];
     mc_survey_file file = { .path = cache->name, .block = { 0, 0, level->columns, level->rows } };
-    file.wanted = overlap(&file.block, &survey->task->area);
+    file.wanted = overlap_survey_ranges(&file.block, &survey->task->area);
     MC_TRY(count_in_store(&file, cache, survey));
     if (file.most > 0 || survey->task->share == NULL)
         (void)survey->task->visit(survey->task->baton, &file);

@@ -59,14 +59,14 @@ mc_pace_destroy(mc_pace *pace)
 
 /* Whether packed results bring so much more in the same time. With the lock held. */
 static bool
-pays(const mc_pace *pace)
+packing_pays(const mc_pace *pace)
 {
     const sums *plain = &pace->sums[MC_PLAIN], *packed = &pace->sums[MC_PACKED];
     return plain->at == 0 || packed->worth * plain->waited > plain->worth * packed->waited * GAIN;
 }
 
 static bool
-is_near(const sums *s)
+is_near_server(const sums *s)
 {
     return s->bytes >= s->waited * NEAR;
 }
@@ -85,7 +85,7 @@ mc_pace_add(mc_pace *pace, mc_packing packing, int64_t bytes, int64_t worth, apr
     s->waited = s->waited / 2 + (double)(waited < 1 ? 1 : waited);
     s->at = now;
     if (packing == MC_PACKED)
-        pace->hold = pays(pace) ? HOLD : pace->hold < LONGEST_HOLD ? pace->hold * 2 : LONGEST_HOLD;
+        pace->hold = packing_pays(pace) ? HOLD : pace->hold < LONGEST_HOLD ? pace->hold * 2 : LONGEST_HOLD;
     pthread_mutex_unlock(&pace->lock);
 }
 
@@ -94,9 +94,9 @@ mc_pace_choose(mc_pace *pace, apr_time_t now)
 {
     pthread_mutex_lock(&pace->lock);
     const sums *plain = &pace->sums[MC_PLAIN], *packed = &pace->sums[MC_PACKED];
-    bool unknown = plain->at == 0 || (is_old(plain, now, HOLD) && (packed->at == 0 || is_near(packed)));
-    bool pack =
-        !unknown && !is_near(plain) && plain->waited >= LEAST_WAIT && (is_old(packed, now, pace->hold) || pays(pace));
+    bool unknown = plain->at == 0 || (is_old(plain, now, HOLD) && (packed->at == 0 || is_near_server(packed)));
+    bool pack = !unknown && !is_near_server(plain) && plain->waited >= LEAST_WAIT &&
+                (is_old(packed, now, pace->hold) || packing_pays(pace));
     pthread_mutex_unlock(&pace->lock);
     return pack ? MC_PACKED : MC_PLAIN;
 }

@@ -62,7 +62,7 @@ mc_postgres_destroy(mc_postgres *postgres)
 
 /* With the lock held. */
 static mc_error *
-load_engine(mc_postgres *postgres, apr_pool_t *pool)
+load_postgres_engine(mc_postgres *postgres, apr_pool_t *pool)
 {
     if (postgres->engine != NULL)
         return MC_OK;
@@ -78,7 +78,7 @@ mc_error *
 mc_postgres_load(mc_postgres *postgres, apr_pool_t *pool)
 {
     pthread_mutex_lock(&postgres->lock);
-    mc_error *error = load_engine(postgres, pool);
+    mc_error *error = load_postgres_engine(postgres, pool);
     pthread_mutex_unlock(&postgres->lock);
     return error;
 }

@@ -70,7 +70,7 @@ is_worth_replacing(const pg_answer *answer)
 }
 
 static mc_error *
-replace(pg_answer *answer)
+replace_answer_connection(pg_answer *answer)
 {
     answer->replaced = true;
     answer->base.sqlstate[0] = '\0';
@@ -88,7 +88,7 @@ let_go_of_rows(pg_answer *answer)
 }
 
 static void
-give_back(pg_answer *answer)
+release_answer_connection(pg_answer *answer)
 {
     mc_pg_connection *connection = answer->connection;
     if (connection == NULL)
@@ -112,11 +112,11 @@ give_back(pg_answer *answer)
 }
 
 static apr_status_t
-clean_up(void *data)
+clean_up_pg_answer(void *data)
 {
     pg_answer *answer = data;
     let_go_of_rows(answer);
-    give_back(answer);
+    release_answer_connection(answer);
     return APR_SUCCESS;
 }
 
@@ -136,18 +136,18 @@ mc_pg_start(mc_postgres_answer **result, mc_postgres_engine *engine, const mc_po
         answer->connection = mc_pg_session_connection(query->session);
     else
         MC_TRY(mc_pg_acquire(&answer->connection, engine, query->connection, &answer->wait));
-    apr_pool_cleanup_register(pool, answer, clean_up, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, answer, clean_up_pg_answer, apr_pool_cleanup_null);
     mc_error *error = send_query(answer);
     if (error != MC_OK && is_worth_replacing(answer))
-        error = replace(answer);
+        error = replace_answer_connection(answer);
     if (error != MC_OK)
-        give_back(answer);
+        release_answer_connection(answer);
     answer->wait.traffic = &answer->base.traffic;
     return error;
 }
 
 static void
-make_room(pg_answer *answer, int columns)
+reserve_answer_fields(pg_answer *answer, int columns)
 {
     if (columns <= answer->fields_size)
         return;
@@ -157,7 +157,7 @@ make_room(pg_answer *answer, int columns)
 
 /* `overhead`: bytes that are not of a field. */
 static void
-count_row(pg_answer *answer, int64_t overhead)
+count_answer_row(pg_answer *answer, int64_t overhead)
 {
     int64_t size = overhead;
     for (int i = 0; i < answer->row.columns; i++)
@@ -172,7 +172,7 @@ fill_row(pg_answer *answer)
 {
     const PGresult *result = answer->result;
     int columns = PQnfields(result);
-    make_room(answer, columns);
+    reserve_answer_fields(answer, columns);
     for (int i = 0; i < columns; i++) {
         bool null = PQgetisnull(result, answer->next, i);
         answer->fields[i] = (mc_postgres_field){
@@ -184,7 +184,7 @@ fill_row(pg_answer *answer)
     }
     answer->row = (mc_postgres_row){ columns, answer->fields };
     answer->next++;
-    count_row(answer, 7); /* DataRow: its letter, its length, how many fields */
+    count_answer_row(answer, 7); /* DataRow: its letter, its length, how many fields */
 }
 
 /* The next row of a COPY; *row NULL after the last. */
@@ -202,7 +202,7 @@ next_copied(const mc_postgres_row **row, pg_answer *answer)
     answer->row = (mc_postgres_row){ count, answer->fields };
     if (count < 0)
         return next_copied(row, answer);
-    count_row(answer, 7);
+    count_answer_row(answer, 7);
     *row = &answer->row;
     return MC_OK;
 }
@@ -235,7 +235,7 @@ read_result(pg_answer *answer)
     case PGRES_COPY_OUT:
         answer->received = true;
         answer->connection->copying = true;
-        make_room(answer, PQnfields(answer->result));
+        reserve_answer_fields(answer, PQnfields(answer->result));
         if (answer->query.copy)
             return MC_OK;
         break;
@@ -264,15 +264,15 @@ mc_pg_next(const mc_postgres_row **row, mc_postgres_answer *base)
         if (answer->connection->copying) {
             mc_error *failed = next_copied(row, answer);
             if (failed != MC_OK)
-                give_back(answer);
+                release_answer_connection(answer);
             if (failed != MC_OK || *row != NULL)
                 return failed;
         }
         mc_error *error = read_result(answer);
         if (error != MC_OK && is_worth_replacing(answer))
-            error = replace(answer);
+            error = replace_answer_connection(answer);
         if (error != MC_OK || (answer->result == NULL && answer->received))
-            give_back(answer);
+            release_answer_connection(answer);
         MC_TRY(error);
     }
     return MC_OK;
@@ -281,5 +281,5 @@ mc_pg_next(const mc_postgres_row **row, mc_postgres_answer *base)
 void
 mc_pg_end(mc_postgres_answer *answer)
 {
-    apr_pool_cleanup_run(((pg_answer *)answer)->wait.pool, answer, clean_up);
+    apr_pool_cleanup_run(((pg_answer *)answer)->wait.pool, answer, clean_up_pg_answer);
 }

@@ -40,7 +40,7 @@ send_cancel(mc_pg_connection *connection)
 }
 
 static void
-drain(mc_postgres_engine *engine, mc_pg_connection *connection)
+drain_cancelled_query(mc_postgres_engine *engine, mc_pg_connection *connection)
 {
     apr_time_t end = mc_clock_now() + DRAIN_TIME;
     while (!mc_pg_drain_arrived(connection) && PQstatus(connection->pg) == CONNECTION_OK && mc_clock_now() < end &&
@@ -58,7 +58,7 @@ cancel_and_release(mc_postgres_engine *engine, mc_pg_connection *connection)
 {
     if (!is_stopping(engine)) {
         send_cancel(connection);
-        drain(engine, connection);
+        drain_cancelled_query(engine, connection);
     }
     mc_pg_release(engine, connection);
 }

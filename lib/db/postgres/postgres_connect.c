@@ -33,7 +33,7 @@ add_arrival(mc_postgres_traffic *traffic, int socket, apr_time_t begin)
 }
 
 static mc_error *
-wait_for(struct pollfd *polled, const mc_pg_wait *wait)
+wait_for_postgres_socket(struct pollfd *polled, const mc_pg_wait *wait)
 {
     apr_time_t begin = mc_clock_now();
     for (apr_time_t now = begin;; now = mc_clock_now()) {
@@ -58,14 +58,14 @@ mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait)
     struct pollfd polled = { .fd = PQsocket(pg), .events = events };
     bool ready = poll(&polled, 1, 0) > 0;
     mc_gate *gate = ready ? NULL : mc_gate_step_out(wait->ctx); /* others draw meanwhile */
-    mc_error *error = wait_for(&polled, wait);
+    mc_error *error = wait_for_postgres_socket(&polled, wait);
     if (!ready)
         mc_gate_step_in(gate, wait->ctx);
     return error;
 }
 
 static const char *
-option(const PQconninfoOption *options, const char *keyword)
+find_conninfo_option(const PQconninfoOption *options, const char *keyword)
 {
     for (const PQconninfoOption *o = options; o->keyword != NULL; o++)
         if (strcmp(o->keyword, keyword) == 0)
@@ -86,14 +86,16 @@ mc_pg_describe(mc_pg_target *target)
     PQconninfoOption *options = PQconninfoParse(target->connection, NULL);
     if (options == NULL)
         return;
-    const char *host = or_default(option(options, "host"), or_default(option(options, "hostaddr"), "local socket"));
+    const char *host = or_default(find_conninfo_option(options, "host"),
+                                  or_default(find_conninfo_option(options, "hostaddr"), "local socket"));
     char label[256];
     apr_snprintf(label, sizeof(label), "%s, port %s, database %s, user %s", host,
-                 or_default(option(options, "port"), "default"), or_default(option(options, "dbname"), "default"),
-                 or_default(option(options, "user"), "default"));
+                 or_default(find_conninfo_option(options, "port"), "default"),
+                 or_default(find_conninfo_option(options, "dbname"), "default"),
+                 or_default(find_conninfo_option(options, "user"), "default"));
     target->label = strdup(label);
     MC_ASSERT(target->label != NULL);
-    const char *seconds = option(options, "connect_timeout");
+    const char *seconds = find_conninfo_option(options, "connect_timeout");
     int parsed;
     if (seconds != NULL && mc_parse_int(&parsed, seconds, 1, 3600))
         target->connect_seconds = parsed;
@@ -245,7 +247,7 @@ mc_pg_is_at_rest(const mc_pg_connection *connection)
 }
 
 static mc_error *
-broken(const mc_pg_connection *connection, apr_pool_t *pool)
+broken_connection_error(const mc_pg_connection *connection, apr_pool_t *pool)
 {
     mc_error *cause = mc_error_create(pool, MC_ERR_UNAVAILABLE, "PostgreSQL (%s): %s", connection->target->label,
                                       words_of(connection->pg, PQerrorMessage(connection->pg), pool));
@@ -260,16 +262,16 @@ mc_pg_result(PGresult **result, mc_pg_connection *connection, const mc_pg_wait *
     for (;;) {
         int left = PQflush(pg);
         if (left < 0)
-            return broken(connection, wait->pool);
+            return broken_connection_error(connection, wait->pool);
         if (left == 0 && !PQisBusy(pg))
             break;
         MC_TRY(mc_pg_wait_socket(pg, (short)(left == 0 ? POLLIN : POLLIN | POLLOUT), wait));
         if (!PQconsumeInput(pg))
-            return broken(connection, wait->pool);
+            return broken_connection_error(connection, wait->pool);
     }
     *result = PQgetResult(pg);
     if (*result == NULL && PQstatus(pg) != CONNECTION_OK)
-        return broken(connection, wait->pool);
+        return broken_connection_error(connection, wait->pool);
     return MC_OK;
 }
 
@@ -281,10 +283,10 @@ mc_pg_copied(char **row, int *size, mc_pg_connection *connection, const mc_pg_wa
     while ((*size = PQgetCopyData(pg, row, 1)) == 0) {
         MC_TRY(mc_pg_wait_socket(pg, POLLIN, wait));
         if (!PQconsumeInput(pg))
-            return broken(connection, wait->pool);
+            return broken_connection_error(connection, wait->pool);
     }
     connection->copying = *size > 0;
-    return *size == -2 ? broken(connection, wait->pool) : MC_OK;
+    return *size == -2 ? broken_connection_error(connection, wait->pool) : MC_OK;
 }
 
 /* Takes the rows of a COPY that have arrived. False: there will be more. */
@@ -322,7 +324,7 @@ mc_pg_drain_arrived(mc_pg_connection *connection)
 
 /* By the class of the SQLSTATE, PostgreSQL's appendix A. */
 static mc_error_kind
-kind_of(const char *state)
+sqlstate_error_kind(const char *state)
 {
     if (strcmp(state, "57014") == 0) /* query_canceled: the server's own statement_timeout */
         return MC_ERR_TIMEOUT;
@@ -337,10 +339,10 @@ mc_pg_server_error(const PGresult *result, mc_pg_connection *connection, char st
     const char *said = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     apr_cpystrn(state, said == NULL ? "" : said, MC_PG_STATE);
     if (said == NULL && PQstatus(connection->pg) != CONNECTION_OK)
-        return broken(connection, pool);
+        return broken_connection_error(connection, pool);
     mc_error *cause = mc_error_create(pool, MC_ERR_UPSTREAM, "PostgreSQL (%s) says %s: %s", connection->target->label,
                                       state, words_of(connection->pg, PQresultErrorMessage(result), pool));
-    mc_error_kind kind = kind_of(state);
+    mc_error_kind kind = sqlstate_error_kind(state);
     return mc_error_wrap(pool, cause, kind, "%s",
                          kind == MC_ERR_TIMEOUT       ? "the database took too long for a query"
                          : kind == MC_ERR_UNAVAILABLE ? "the database cannot answer now"

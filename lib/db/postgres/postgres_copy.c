@@ -12,7 +12,7 @@ typedef struct cursor {
 } cursor;
 
 static bool
-take_number(int *number, cursor *in, int bytes)
+read_copy_number(int *number, cursor *in, int bytes)
 {
     if (in->end - in->at < bytes)
         return false;
@@ -30,20 +30,20 @@ pass_head(cursor *in)
     if (in->end - in->at < HEAD_SIZE || memcmp(in->at, SIGNATURE, SIGNATURE_SIZE) != 0)
         return false;
     in->at += HEAD_SIZE - 4;
-    if (!take_number(&extension, in, 4) || extension < 0 || extension > in->end - in->at)
+    if (!read_copy_number(&extension, in, 4) || extension < 0 || extension > in->end - in->at)
         return false;
     in->at += extension;
     return true;
 }
 
 static bool
-take_fields(mc_postgres_field *fields, int count, cursor *in)
+read_copy_fields(mc_postgres_field *fields, int count, cursor *in)
 {
     static const char nothing[] = "";
     char *behind = NULL; /* the byte after the field before, which is that of a length until that has been read */
     for (int i = 0; i < count; i++) {
         int size;
-        if (!take_number(&size, in, 4) || size > in->end - in->at)
+        if (!read_copy_number(&size, in, 4) || size > in->end - in->at)
             return false;
         if (behind != NULL)
             *behind = '\0';
@@ -58,8 +58,8 @@ mc_error *
 mc_pg_copy_fields(mc_postgres_field *fields, int *count, int room, char *row, int size, bool first, apr_pool_t *pool)
 {
     cursor in = { row, row + size };
-    if ((first && !pass_head(&in)) || !take_number(count, &in, 2) || *count < -1 || *count > room ||
-        (*count > 0 && !take_fields(fields, *count, &in)))
+    if ((first && !pass_head(&in)) || !read_copy_number(count, &in, 2) || *count < -1 || *count > room ||
+        (*count > 0 && !read_copy_fields(fields, *count, &in)))
         return mc_error_create(pool, MC_ERR_UPSTREAM, "the database sent something that is no row of a COPY");
     return MC_OK;
 }

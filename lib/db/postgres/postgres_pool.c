@@ -17,7 +17,7 @@
 #define CROWDED_TIME (100 * 1000)
 
 static mc_postgres_engine *
-engine_create(int limit, int processes, apr_interval_time_t idle_time, bool threads)
+postgres_engine_create(int limit, int processes, apr_interval_time_t idle_time, bool threads)
 {
     mc_postgres_engine *engine = calloc(1, sizeof(*engine));
     MC_ASSERT(engine != NULL);
@@ -31,7 +31,7 @@ engine_create(int limit, int processes, apr_interval_time_t idle_time, bool thre
 }
 
 static void
-engine_destroy(mc_postgres_engine *engine)
+postgres_engine_destroy(mc_postgres_engine *engine)
 {
     mc_pg_stop_canceller(engine);
     while (engine->targets != NULL) {
@@ -94,8 +94,8 @@ wait_for_change(mc_postgres_engine *engine, mc_pg_target *target, apr_time_t unt
 /* An idle connection, or (*connection NULL) the right to make one; *probe: on behalf of all others, too. With the lock
  * held. */
 static mc_error *
-reserve(mc_pg_connection **connection, bool *probe, mc_postgres_engine *engine, mc_pg_target *target,
-        const mc_pg_wait *wait)
+reserve_pg_connection(mc_pg_connection **connection, bool *probe, mc_postgres_engine *engine, mc_pg_target *target,
+                      const mc_pg_wait *wait)
 {
     for (;;) {
         if (target->idle != NULL) {
@@ -122,7 +122,8 @@ reserve(mc_pg_connection **connection, bool *probe, mc_postgres_engine *engine, 
 
 /* What an attempt to connect has shown, for all who come next. */
 static void
-settle(mc_postgres_engine *engine, mc_pg_target *target, const mc_error *error, bool crowded, bool probe)
+record_connect_outcome(mc_postgres_engine *engine, mc_pg_target *target, const mc_error *error, bool crowded,
+                       bool probe)
 {
     pthread_mutex_lock(&engine->lock);
     if (probe)
@@ -171,7 +172,7 @@ connect_reserved(mc_pg_connection **connection, mc_postgres_engine *engine, mc_p
                  bool *crowded, const mc_pg_wait *wait)
 {
     mc_error *error = mc_pg_connect(connection, target, wait, crowded);
-    settle(engine, target, error, *crowded, probe);
+    record_connect_outcome(engine, target, error, *crowded, probe);
     if (error == MC_OK)
         warn_of_places(engine, *connection, wait);
     if (error == MC_OK && wait->ctx->process != NULL)
@@ -180,7 +181,7 @@ connect_reserved(mc_pg_connection **connection, mc_postgres_engine *engine, mc_p
 }
 
 static void
-drop(mc_postgres_engine *engine, mc_pg_connection *connection)
+drop_pg_connection(mc_postgres_engine *engine, mc_pg_connection *connection)
 {
     mc_pg_target *target = connection->target;
     mc_pg_close(connection);
@@ -199,7 +200,7 @@ mc_pg_acquire(mc_pg_connection **connection, mc_postgres_engine *engine, const c
         *connection = NULL;
         pthread_mutex_lock(&engine->lock);
         mc_pg_target *target = find_target(engine, string);
-        mc_error *error = reserve(connection, &probe, engine, target, wait);
+        mc_error *error = reserve_pg_connection(connection, &probe, engine, target, wait);
         pthread_mutex_unlock(&engine->lock);
         if (wait->ctx->inside != gate)
             mc_gate_step_in(gate, wait->ctx);
@@ -211,7 +212,7 @@ mc_pg_acquire(mc_pg_connection **connection, mc_postgres_engine *engine, const c
         } else if (mc_pg_is_alive(*connection)) {
             return MC_OK;
         } else {
-            drop(engine, *connection);
+            drop_pg_connection(engine, *connection);
         }
     }
 }
@@ -252,7 +253,7 @@ void
 mc_pg_release(mc_postgres_engine *engine, mc_pg_connection *connection)
 {
     if (!mc_pg_is_at_rest(connection)) {
-        drop(engine, connection);
+        drop_pg_connection(engine, connection);
         return;
     }
     mc_pg_target *target = connection->target;
@@ -272,8 +273,8 @@ mc_pg_release(mc_postgres_engine *engine, mc_pg_connection *connection)
 }
 
 const mc_postgres_engine_ops mc_postgres_libpq_ops = {
-    .create = engine_create,
-    .destroy = engine_destroy,
+    .create = postgres_engine_create,
+    .destroy = postgres_engine_destroy,
     .start = mc_pg_start,
     .next = mc_pg_next,
     .end = mc_pg_end,

@@ -22,7 +22,7 @@ wait_of(const pg_session *session)
 }
 
 static apr_status_t
-clean_up(void *data)
+clean_up_pg_session(void *data)
 {
     pg_session *session = data;
     if (session->connection != NULL) {
@@ -45,7 +45,7 @@ mc_pg_session_open(mc_postgres_session **result, mc_postgres_engine *engine, con
     session->pool = pool;
     mc_pg_wait wait = wait_of(session);
     MC_TRY(mc_pg_acquire(&session->connection, engine, connection, &wait));
-    apr_pool_cleanup_register(pool, session, clean_up, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, session, clean_up_pg_session, apr_pool_cleanup_null);
     *result = &session->base;
     return MC_OK;
 }
@@ -53,7 +53,7 @@ mc_pg_session_open(mc_postgres_session **result, mc_postgres_engine *engine, con
 void
 mc_pg_session_close(mc_postgres_session *session)
 {
-    apr_pool_cleanup_run(((pg_session *)session)->pool, session, clean_up);
+    apr_pool_cleanup_run(((pg_session *)session)->pool, session, clean_up_pg_session);
 }
 
 mc_pg_connection *
@@ -64,7 +64,7 @@ mc_pg_session_connection(const mc_postgres_session *session)
 
 /* Reads all results up to one that asks for rows, or to the end. The first failure is what is told. */
 static mc_error *
-settle(bool *copying, pg_session *session, const mc_pg_wait *wait)
+read_session_results(bool *copying, pg_session *session, const mc_pg_wait *wait)
 {
     char state[MC_PG_STATE];
     mc_error *error = MC_OK;
@@ -89,14 +89,14 @@ mc_pg_copy_begin(mc_postgres_session *base, const char *sql)
     mc_pg_wait wait = wait_of(session);
     bool copying;
     PQsendQuery(session->connection->pg, sql); /* what cannot be sent shows when the result is read */
-    MC_TRY(settle(&copying, session, &wait));
+    MC_TRY(read_session_results(&copying, session, &wait));
     if (!copying)
         return mc_error_create(session->pool, MC_ERR_UPSTREAM, "the database takes no rows for a statement");
     return MC_OK;
 }
 
 static mc_error *
-broken(const pg_session *session)
+broken_session_error(const pg_session *session)
 {
     return mc_error_create(session->pool, MC_ERR_UNAVAILABLE, "the connection to the database has ended");
 }
@@ -108,14 +108,14 @@ mc_pg_copy_bytes(mc_postgres_session *base, const void *bytes, size_t size)
     PGconn *pg = session->connection->pg;
     mc_pg_wait wait = wait_of(session);
     if (PQputCopyData(pg, bytes, (int)size) < 0)
-        return broken(session);
+        return broken_session_error(session);
     for (;;) {
         int left = PQflush(pg);
         if (left <= 0)
-            return left == 0 ? MC_OK : broken(session);
+            return left == 0 ? MC_OK : broken_session_error(session);
         MC_TRY(mc_pg_wait_socket(pg, POLLIN | POLLOUT, &wait));
         if (!PQconsumeInput(pg)) /* a server that says why it stops must not wait for us to listen */
-            return broken(session);
+            return broken_session_error(session);
     }
 }
 
@@ -126,6 +126,6 @@ mc_pg_copy_end(mc_postgres_session *base)
     mc_pg_wait wait = wait_of(session);
     bool copying;
     if (PQputCopyEnd(session->connection->pg, NULL) < 0)
-        return broken(session);
-    return settle(&copying, session, &wait);
+        return broken_session_error(session);
+    return read_session_results(&copying, session, &wait);
 }

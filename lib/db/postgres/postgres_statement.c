@@ -6,7 +6,7 @@
 #include "db/postgres/postgres_private.h"
 
 static bool
-is_same(const mc_pg_statement *statement, const mc_postgres_query *query)
+statement_matches_query(const mc_pg_statement *statement, const mc_postgres_query *query)
 {
     if (statement->param_count != query->param_count || strcmp(statement->sql, query->sql) != 0)
         return false;
@@ -17,7 +17,7 @@ is_same(const mc_pg_statement *statement, const mc_postgres_query *query)
 }
 
 static void
-name_of(char name[MC_PG_NAME], unsigned serial)
+format_statement_name(char name[MC_PG_NAME], unsigned serial)
 {
     snprintf(name, MC_PG_NAME, "mapcache_%u", serial);
 }
@@ -84,7 +84,7 @@ run_command(int sent, mc_pg_connection *connection, const mc_pg_wait *wait, char
 }
 
 static mc_error *
-deallocate(mc_pg_connection *connection, const char *name, const mc_pg_wait *wait, char state[MC_PG_STATE])
+deallocate_statement(mc_pg_connection *connection, const char *name, const mc_pg_wait *wait, char state[MC_PG_STATE])
 {
     char command[MC_PG_NAME + sizeof("DEALLOCATE ")];
     snprintf(command, sizeof(command), "DEALLOCATE %s", name);
@@ -93,7 +93,7 @@ deallocate(mc_pg_connection *connection, const char *name, const mc_pg_wait *wai
 
 /* Room for one more: the statement that was not used for longest goes. */
 static mc_error *
-make_room(mc_pg_connection *connection, const mc_pg_wait *wait, char state[MC_PG_STATE])
+make_statement_room(mc_pg_connection *connection, const mc_pg_wait *wait, char state[MC_PG_STATE])
 {
     if (connection->statement_count < MC_PG_STATEMENTS)
         return MC_OK;
@@ -102,8 +102,8 @@ make_room(mc_pg_connection *connection, const mc_pg_wait *wait, char state[MC_PG
         if (connection->statements[i].used < oldest->used)
             oldest = &connection->statements[i];
     char name[MC_PG_NAME];
-    name_of(name, oldest->serial);
-    MC_TRY(deallocate(connection, name, wait, state));
+    format_statement_name(name, oldest->serial);
+    MC_TRY(deallocate_statement(connection, name, wait, state));
     clear_statement(oldest);
     *oldest = connection->statements[--connection->statement_count];
     connection->statements[connection->statement_count] = (mc_pg_statement){ 0 };
@@ -111,7 +111,7 @@ make_room(mc_pg_connection *connection, const mc_pg_wait *wait, char state[MC_PG
 }
 
 static void
-remember(mc_pg_connection *connection, const mc_postgres_query *query, unsigned serial)
+remember_statement(mc_pg_connection *connection, const mc_postgres_query *query, unsigned serial)
 {
     mc_pg_statement *statement = &connection->statements[connection->statement_count++];
     size_t count = query->param_count == 0 ? 1 : (size_t)query->param_count;
@@ -140,8 +140,8 @@ is_narrower(Oid inferred, unsigned natural)
 
 /* What the server made of the parameters; types[i] becomes the natural one where it is too narrow. */
 static mc_error *
-widen(bool *changed, Oid *types, const char *name, const mc_postgres_query *query, mc_pg_connection *connection,
-      const mc_pg_wait *wait, char state[MC_PG_STATE])
+widen_param_types(bool *changed, Oid *types, const char *name, const mc_postgres_query *query,
+                  mc_pg_connection *connection, const mc_pg_wait *wait, char state[MC_PG_STATE])
 {
     *changed = false;
     PGresult *described;
@@ -191,10 +191,10 @@ prepare_typed(const char *name, const mc_postgres_query *query, mc_pg_connection
                 types[i] = query->params[i].natural;
     } else {
         MC_TRY(error);
-        MC_TRY(widen(&again, types, name, query, connection, wait, state));
+        MC_TRY(widen_param_types(&again, types, name, query, connection, wait, state));
         if (!again)
             return MC_OK;
-        MC_TRY(deallocate(connection, name, wait, state));
+        MC_TRY(deallocate_statement(connection, name, wait, state));
     }
     state[0] = '\0';
     return prepare_with(name, types, query, connection, wait, state);
@@ -206,16 +206,16 @@ mc_pg_prepare(char name[MC_PG_NAME], mc_pg_connection *connection, const mc_post
 {
     for (int i = 0; i < connection->statement_count; i++) {
         mc_pg_statement *statement = &connection->statements[i];
-        if (is_same(statement, query)) {
+        if (statement_matches_query(statement, query)) {
             statement->used = ++connection->clock;
-            name_of(name, statement->serial);
+            format_statement_name(name, statement->serial);
             return MC_OK;
         }
     }
-    MC_TRY(make_room(connection, wait, state));
+    MC_TRY(make_statement_room(connection, wait, state));
     unsigned serial = connection->serial++;
-    name_of(name, serial);
+    format_statement_name(name, serial);
     MC_TRY(prepare_typed(name, query, connection, wait, state));
-    remember(connection, query, serial);
+    remember_statement(connection, query, serial);
     return MC_OK;
 }

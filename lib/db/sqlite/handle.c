@@ -41,7 +41,7 @@ mc_open_profile(const mc_open *how)
 
 /* What SQLite does not tell: the file or the folder that this user may not use. "" where that is not it. */
 static const char *
-forbidden(const mc_handle *handle, int code, apr_pool_t *pool)
+describe_access_failure(const mc_handle *handle, int code, apr_pool_t *pool)
 {
     const char *slash = strrchr(handle->path, '/');
     const char *folder = slash == NULL ? "." : apr_pstrmemdup(pool, handle->path, (size_t)(slash - handle->path) + 1);
@@ -65,8 +65,9 @@ mc_handle_error(mc_handle *handle, const char *what, apr_pool_t *pool)
     mc_error_kind kind = code == SQLITE_BUSY || code == SQLITE_LOCKED      ? MC_ERR_UNAVAILABLE
                          : code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? MC_ERR_CORRUPT
                                                                            : MC_ERR_IO;
-    mc_error *cause = mc_error_create(pool, kind, "%s: %s (SQLite %d)%s", handle->path, sqlite3_errmsg(handle->db),
-                                      sqlite3_extended_errcode(handle->db), forbidden(handle, code, pool));
+    mc_error *cause =
+        mc_error_create(pool, kind, "%s: %s (SQLite %d)%s", handle->path, sqlite3_errmsg(handle->db),
+                        sqlite3_extended_errcode(handle->db), describe_access_failure(handle, code, pool));
     return mc_error_wrap(pool, cause, kind, "%s", what);
 }
 
@@ -80,7 +81,7 @@ mc_handle_lacks_table(mc_handle *handle)
 
 /* All folders of a file's path. */
 static void
-make_folders(const char *path)
+make_database_folders(const char *path)
 {
     char *copy = strdup(path);
     MC_ASSERT(copy != NULL);
@@ -115,7 +116,7 @@ local_file_system(const char *path)
 }
 
 static mc_error *
-run(mc_handle *handle, const char *sql, const char *what, apr_pool_t *pool)
+run_handle_sql(mc_handle *handle, const char *sql, const char *what, apr_pool_t *pool)
 {
     if (sqlite3_exec(handle->db, sql, NULL, NULL, NULL) == SQLITE_OK)
         return MC_OK;
@@ -123,7 +124,7 @@ run(mc_handle *handle, const char *sql, const char *what, apr_pool_t *pool)
 }
 
 static mc_error *
-begin(mc_handle *handle, apr_pool_t *pool)
+begin_read_transaction(mc_handle *handle, apr_pool_t *pool)
 {
     sqlite3_stmt *statement;
     MC_TRY(mc_handle_statement(&statement, handle, "BEGIN", pool));
@@ -135,7 +136,7 @@ begin(mc_handle *handle, apr_pool_t *pool)
 mc_error *
 mc_handle_begin(mc_handle *handle, apr_pool_t *pool)
 {
-    return sqlite3_get_autocommit(handle->db) ? begin(handle, pool) : MC_OK;
+    return sqlite3_get_autocommit(handle->db) ? begin_read_transaction(handle, pool) : MC_OK;
 }
 
 bool
@@ -155,7 +156,7 @@ mc_handle_end(mc_handle *handle)
 
 /* The number in the first column of a pragma's first row; -1: none. */
 static int
-ask(mc_handle *handle, const char *sql)
+read_pragma_number(mc_handle *handle, const char *sql)
 {
     sqlite3_stmt *statement = NULL;
     int number = -1;
@@ -212,7 +213,7 @@ set_pragma(mc_handle *handle, const mc_pragma *pragma, bool journal, apr_pool_t 
 {
     const char *sql = apr_psprintf(pool, "PRAGMA %s=%s", pragma->name, pragma->value);
     for (int waited = 0;; waited += JOURNAL_PAUSE_MS) {
-        mc_error *error = run(handle, sql, "a configured pragma cannot be applied to a tile store", pool);
+        mc_error *error = run_handle_sql(handle, sql, "a configured pragma cannot be applied to a tile store", pool);
         if (error == MC_OK || error->kind != MC_ERR_UNAVAILABLE || !journal || waited >= JOURNAL_PATIENCE_MS ||
             strcasecmp(pragma->value, "wal") != 0 || is_abandoned(handle))
             return error;
@@ -233,26 +234,26 @@ drop_leftovers(mc_handle *handle, apr_pool_t *pool)
                                  apr_pstrcat(pool, handle->path, "-shm", NULL) };
     if (access(left[0], F_OK) != 0 && access(left[1], F_OK) != 0)
         return MC_OK;
-    MC_TRY(run(handle, "BEGIN EXCLUSIVE", what, pool));
+    MC_TRY(run_handle_sql(handle, "BEGIN EXCLUSIVE", what, pool));
     struct stat file;
     bool empty = stat(handle->path, &file) == 0 && file.st_size == 0; /* SQLite's first page is in memory yet */
     for (int i = 0; i < 2 && empty; i++)
         (void)unlink(left[i]);
-    return run(handle, "ROLLBACK", what, pool);
+    return run_handle_sql(handle, "ROLLBACK", what, pool);
 }
 
 /* Pragmas come before the create statement: some of them work on an empty file only. */
 static mc_error *
-set_up(mc_handle *handle, const mc_open *how, bool created, apr_pool_t *pool)
+configure_handle(mc_handle *handle, const mc_open *how, bool created, apr_pool_t *pool)
 {
     bool journal_configured = false;
     if (how->write) /* what a transaction changes stays in memory until its end, so that each page is written once */
-        MC_TRY(run(handle, "PRAGMA cache_spill=off", "a tile store cannot be opened", pool));
+        MC_TRY(run_handle_sql(handle, "PRAGMA cache_spill=off", "a tile store cannot be opened", pool));
     if (!how->write) { /* the first look at the file: what is wrong with it shows here, not in a request's statement */
         /* The read transaction that begins so is the user's own: each would lock the file and look for its journal. */
         if (how->pragma_count == 0)
-            MC_TRY(begin(handle, pool));
-        MC_TRY(run(handle, "PRAGMA schema_version", "a tile store cannot be opened", pool));
+            MC_TRY(begin_read_transaction(handle, pool));
+        MC_TRY(run_handle_sql(handle, "PRAGMA schema_version", "a tile store cannot be opened", pool));
     }
     if (how->write && created)
         MC_TRY(drop_leftovers(handle, pool));
@@ -266,10 +267,10 @@ set_up(mc_handle *handle, const mc_open *how, bool created, apr_pool_t *pool)
     }
     if (!how->write)
         return MC_OK;
-    mc_vfs_gather_logs(handle->db, ask(handle, "PRAGMA synchronous") >= SYNCHRONOUS_FULL);
+    mc_vfs_gather_logs(handle->db, read_pragma_number(handle, "PRAGMA synchronous") >= SYNCHRONOUS_FULL);
     handle->may_switch = how->wal && !journal_configured;
     if (created && handle->may_switch && local_file_system(handle->path)) {
-        mc_error *error = run(handle, "PRAGMA journal_mode=WAL", "a tile store cannot be set up", pool);
+        mc_error *error = run_handle_sql(handle, "PRAGMA journal_mode=WAL", "a tile store cannot be set up", pool);
         if (error != MC_OK && error->kind != MC_ERR_UNAVAILABLE)
             return error;
         if (error != MC_OK) /* another process is making the same file: later, then */
@@ -277,7 +278,7 @@ set_up(mc_handle *handle, const mc_open *how, bool created, apr_pool_t *pool)
     }
     handle->bulk = handle->may_switch && is_marked(handle);
     if (how->create != NULL)
-        MC_TRY(run(handle, how->create, "a tile store cannot be set up", pool));
+        MC_TRY(run_handle_sql(handle, how->create, "a tile store cannot be set up", pool));
     return MC_OK;
 }
 
@@ -332,7 +333,7 @@ open_once(mc_handle *handle, const mc_open *how, bool exists, bool alone, int *c
     } else {
         sqlite3_extended_result_codes(handle->db, 1);
         mc_handle_bound_wait(handle, ctx);
-        error = set_up(handle, how, !exists, pool);
+        error = configure_handle(handle, how, !exists, pool);
     }
     if (error != MC_OK) {
         *code = sqlite3_extended_errcode(handle->db);
@@ -352,7 +353,7 @@ roll_back(mc_handle *handle, mc_ctx *ctx, apr_pool_t *pool)
     const mc_open how = { .write = true };
     mc_error *error = open_once(handle, &how, true, false, &code, ctx, pool);
     if (error == MC_OK) {
-        error = run(handle, "PRAGMA schema_version", "a tile store cannot be recovered", pool);
+        error = run_handle_sql(handle, "PRAGMA schema_version", "a tile store cannot be recovered", pool);
         mc_handle_close(handle, false);
     }
     if (error == MC_OK)
@@ -368,7 +369,7 @@ mc_handle_open(mc_handle *handle, const mc_open *how, const mc_stamp *stamp, boo
 {
     int code = SQLITE_OK;
     if (stamp == NULL)
-        make_folders(handle->path);
+        make_database_folders(handle->path);
     mc_error *error = open_once(handle, how, stamp != NULL, *alone, &code, ctx, pool);
     if (code == SQLITE_READONLY_ROLLBACK && !how->write) {
         MC_TRY(roll_back(handle, ctx, pool));

@@ -96,7 +96,7 @@ mc_handles_create(int limit)
 }
 
 static void
-discard(mc_handle *handle, bool replaced)
+discard_unused_handle(mc_handle *handle, bool replaced)
 {
     if (handle->db != NULL)
         mc_handle_close(handle, replaced);
@@ -114,7 +114,7 @@ mc_handles_destroy(mc_handles *handles)
         for (int i = 0; i < handles->limit; i++)
             if (handles->slots[i] != NULL && handles->slots[i]->write == (writers == 1)) {
                 MC_ASSERT(!handles->slots[i]->busy);
-                discard(handles->slots[i], false);
+                discard_unused_handle(handles->slots[i], false);
                 handles->slots[i] = NULL;
             }
     for (int i = 0; i < STRIPES; i++)
@@ -184,7 +184,7 @@ close_idle(mc_handles *handles, mc_handle *handle)
     handles->slots[handle->slot] = NULL;
     handles->open--;
     pthread_cond_signal(&handles->freed);
-    discard(handle, true); /* only now: who looks for a victim has seen it in its slot */
+    discard_unused_handle(handle, true); /* only now: who looks for a victim has seen it in its slot */
 }
 
 /* An idle handle of the same file and profile, or NULL. Handles of a file that is no longer at the path are closed.
@@ -252,7 +252,7 @@ reserve_slot(mc_handles *handles, mc_handle *handle, mc_ctx *ctx, apr_pool_t *po
         pthread_mutex_unlock(&handles->mutex);
         struct stat now;
         bool replaced = stat(victim->path, &now) != 0 || now.st_ino != victim->inode || now.st_dev != victim->device;
-        discard(victim, replaced);
+        discard_unused_handle(victim, replaced);
         pthread_mutex_lock(&handles->mutex);
     }
     return MC_OK;
@@ -332,7 +332,7 @@ check_out(mc_handle **handle, mc_handles *handles, const char *path, const mc_st
         mc_error *error = reserve_slot(handles, created, ctx, pool);
         pthread_mutex_unlock(&handles->mutex);
         if (error != MC_OK) {
-            discard(created, false);
+            discard_unused_handle(created, false);
             return error;
         }
     } else {
@@ -342,7 +342,7 @@ check_out(mc_handle **handle, mc_handles *handles, const char *path, const mc_st
     if (error != MC_OK) {
         if (handles != NULL)
             give_up_slot(handles, created);
-        discard(created, false);
+        discard_unused_handle(created, false);
         return error;
     }
     *handle = created;
@@ -415,7 +415,7 @@ mc_handle_release(mc_handle *handle, bool usable)
     handle->abandoned = NULL; /* its baton may go with the caller */
     usable = mc_handle_end(handle) && usable;
     if (handles == NULL) {
-        discard(handle, false);
+        discard_unused_handle(handle, false);
         return;
     }
     if (usable && mc_handles_count_pages(handle, pages_of(handle)) && handle->page_bytes > LITTLE) {
@@ -436,7 +436,7 @@ mc_handle_release(mc_handle *handle, bool usable)
         bool replaced = stat(handle->path, &now) != 0 || now.st_ino != handle->inode || now.st_dev != handle->device;
         mc_handle_close(handle, replaced);
         give_up_slot(handles, handle);
-        discard(handle, false);
+        discard_unused_handle(handle, false);
     }
     if (lock != NULL)
         mc_write_lock_give(lock);

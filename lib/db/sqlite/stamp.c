@@ -13,7 +13,7 @@ enum {
 };
 
 static int64_t
-nanoseconds(struct timespec time)
+timespec_nanoseconds(struct timespec time)
 {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
@@ -31,8 +31,8 @@ mc_stamp_take_in(mc_stamp *stamp, int folder, const char *name)
     *stamp = (mc_stamp){ .device = info.st_dev,
                          .inode = info.st_ino,
                          .size = info.st_size,
-                         .mtime_ns = nanoseconds(info.st_mtim),
-                         .ctime_ns = nanoseconds(info.st_ctim),
+                         .mtime_ns = timespec_nanoseconds(info.st_mtim),
+                         .ctime_ns = timespec_nanoseconds(info.st_ctim),
                          .wal_size = -1,
                          .wal_mtime_ns = -1 };
     return true;
@@ -56,7 +56,7 @@ mc_stamp_take_wal(mc_stamp *stamp, const char *path)
     struct stat info;
     if (stat(wal, &info) == 0) {
         stamp->wal_size = info.st_size;
-        stamp->wal_mtime_ns = nanoseconds(info.st_mtim);
+        stamp->wal_mtime_ns = timespec_nanoseconds(info.st_mtim);
         stamp->wal_inode = info.st_ino;
     }
 }

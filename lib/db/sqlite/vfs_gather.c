@@ -81,7 +81,7 @@ may_gather(const gathering *own)
 }
 
 static int
-do_write(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 at)
+gather_write(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 at)
 {
     gathering *own = (gathering *)file;
     bool fits = may_gather(own) && size <= ROOM;
@@ -197,7 +197,7 @@ static const sqlite3_io_methods methods = {
     .iVersion = 2,
     .xClose = do_close,
     .xRead = do_read,
-    .xWrite = do_write,
+    .xWrite = gather_write,
     .xTruncate = do_truncate,
     .xSync = do_sync,
     .xFileSize = do_size,

@@ -71,7 +71,7 @@ mc_fonts_face(uint32_t number)
 
 /* With the lock held. */
 static mc_error *
-start(apr_pool_t *pool)
+start_font_libraries(apr_pool_t *pool)
 {
     __lsan_disable();
     if (fonts.config == NULL)
@@ -86,7 +86,7 @@ start(apr_pool_t *pool)
 
 /* fontconfig's numbers for CSS' weights. */
 static FcPattern *
-pattern_of(const mc_font_wish *wish)
+make_font_pattern(const mc_font_wish *wish)
 {
     FcPattern *pattern = FcPatternCreate();
     for (int i = 0; i < wish->family_count; i++)
@@ -189,7 +189,7 @@ mc_font_face_of(const mc_font *shown, uint32_t character)
 }
 
 static void
-measure(mc_font *shown, mc_face *face)
+measure_font(mc_font *shown, mc_face *face)
 {
     hb_font_extents_t extents;
     hb_glyph_extents_t letter;
@@ -211,8 +211,8 @@ measure(mc_font *shown, mc_face *face)
 static mc_error *
 make_font(font **made, const mc_font_wish *wish, const char *key, apr_pool_t *pool)
 {
-    MC_TRY(start(pool));
-    FcPattern *pattern = pattern_of(wish);
+    MC_TRY(start_font_libraries(pool));
+    FcPattern *pattern = make_font_pattern(wish);
     FcResult result;
     FcFontSet *set = FcFontSort(fonts.config, pattern, FcTrue, NULL, &result);
     font *own = calloc(1, sizeof(*own));
@@ -245,7 +245,7 @@ make_font(font **made, const mc_font_wish *wish, const char *key, apr_pool_t *po
         free(own);
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no font can be found: install one that fontconfig knows");
     }
-    measure(&own->shown, first);
+    measure_font(&own->shown, first);
     own->key = strdup(key);
     *made = own;
     return MC_OK;
@@ -281,16 +281,16 @@ mc_fonts_find(const mc_font **found, const mc_font_wish *wish, apr_pool_t *pool)
 
 /* With the lock held. Generic families stand for whatever fontconfig's configuration says. */
 static mc_error *
-substitute(const char **name, const char *family, apr_pool_t *pool)
+find_substitute_family(const char **name, const char *family, apr_pool_t *pool)
 {
     static const char *const generic[] = { "sans-serif", "sans", "serif", "monospace", "cursive", "fantasy" };
     *name = NULL;
     for (size_t i = 0; i < sizeof(generic) / sizeof(generic[0]); i++)
         if (FcStrCmpIgnoreCase((const FcChar8 *)family, (const FcChar8 *)generic[i]) == 0)
             return MC_OK;
-    MC_TRY(start(pool));
+    MC_TRY(start_font_libraries(pool));
     const mc_font_wish wish = { .families = &family, .family_count = 1, .weight = 400 };
-    FcPattern *pattern = pattern_of(&wish);
+    FcPattern *pattern = make_font_pattern(&wish);
     FcResult result;
     FcPattern *match = FcFontMatch(fonts.config, pattern, &result);
     FcChar8 *taken;
@@ -311,7 +311,7 @@ mc_error *
 mc_fonts_substitute(const char **name, const char *family, apr_pool_t *pool)
 {
     pthread_mutex_lock(&fonts.lock);
-    mc_error *error = substitute(name, family, pool);
+    mc_error *error = find_substitute_family(name, family, pool);
     pthread_mutex_unlock(&fonts.lock);
     return error;
 }

@@ -18,7 +18,7 @@ typedef struct pen {
 } pen;
 
 static void *
-grown(const void *old, int count, int *room, size_t size, apr_pool_t *pool)
+grow_outline_array(const void *old, int count, int *room, size_t size, apr_pool_t *pool)
 {
     *room = *room == 0 ? 64 : *room * 2;
     void *made = apr_palloc(pool, size * (size_t)*room);
@@ -28,7 +28,7 @@ grown(const void *old, int count, int *room, size_t size, apr_pool_t *pool)
 }
 
 static int
-add_point(pen *to, float x, float y)
+add_outline_point(pen *to, float x, float y)
 {
     mc_glyph_outline *outline = to->outline;
     to->x = x;
@@ -36,7 +36,8 @@ add_point(pen *to, float x, float y)
     if (outline->point_count == POINTS_MAX)
         return 1;
     if (outline->point_count == to->point_room)
-        outline->points = grown(outline->points, outline->point_count, &to->point_room, sizeof(float) * 2, to->pool);
+        outline->points =
+            grow_outline_array(outline->points, outline->point_count, &to->point_room, sizeof(float) * 2, to->pool);
     outline->points[outline->point_count * 2] = x / 64;
     outline->points[outline->point_count * 2 + 1] = -y / 64;
     outline->point_count++;
@@ -54,7 +55,7 @@ end_ring(pen *to)
         return;
     }
     if (outline->ring_count == to->ring_room)
-        outline->ends = grown(outline->ends, outline->ring_count, &to->ring_room, sizeof(int), to->pool);
+        outline->ends = grow_outline_array(outline->ends, outline->ring_count, &to->ring_room, sizeof(int), to->pool);
     outline->ends[outline->ring_count++] = outline->point_count;
 }
 
@@ -62,13 +63,13 @@ static int
 move_to(const FT_Vector *p, void *baton)
 {
     end_ring(baton);
-    return add_point(baton, (float)p->x, (float)p->y);
+    return add_outline_point(baton, (float)p->x, (float)p->y);
 }
 
 static int
 line_to(const FT_Vector *p, void *baton)
 {
-    return add_point(baton, (float)p->x, (float)p->y);
+    return add_outline_point(baton, (float)p->x, (float)p->y);
 }
 
 /* How many lines stand for a curve whose control point is that far from its chord (1/64 pixel): the error falls with
@@ -90,7 +91,8 @@ conic_to(const FT_Vector *control, const FT_Vector *end, void *baton)
     int failed = 0;
     for (int i = 1; i <= steps && failed == 0; i++) {
         float t = (float)i / (float)steps, s = 1 - t;
-        failed = add_point(to, s * s * x0 + 2 * s * t * x1 + t * t * x2, s * s * y0 + 2 * s * t * y1 + t * t * y2);
+        failed =
+            add_outline_point(to, s * s * x0 + 2 * s * t * x1 + t * t * x2, s * s * y0 + 2 * s * t * y1 + t * t * y2);
     }
     return failed;
 }
@@ -107,14 +109,14 @@ cubic_to(const FT_Vector *control1, const FT_Vector *control2, const FT_Vector *
     for (int i = 1; i <= steps && failed == 0; i++) {
         float t = (float)i / (float)steps, s = 1 - t;
         float a = s * s * s, b = 3 * s * s * t, c = 3 * s * t * t, d = t * t * t;
-        failed = add_point(to, a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3);
+        failed = add_outline_point(to, a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3);
     }
     return failed;
 }
 
 /* With the face's lock held; false where the font has no such outline. */
 static bool
-load(mc_face *face, uint32_t glyph, float size, bool hinted)
+load_glyph_outline(mc_face *face, uint32_t glyph, float size, bool hinted)
 {
     FT_Face font = face->outlines;
     /* The automatic hinter in its light form moves nothing sideways, so that advances stay as they are. */
@@ -143,7 +145,8 @@ mc_outline_glyph(mc_glyph_outline *outline, uint32_t number, uint32_t glyph, flo
     *outline = (mc_glyph_outline){ 0 };
     pen to = { .outline = outline, .pool = pool };
     pthread_mutex_lock(&face->lock);
-    if (load(face, glyph, size, hinted) && FT_Outline_Decompose(&face->outlines->glyph->outline, &functions, &to) == 0)
+    if (load_glyph_outline(face, glyph, size, hinted) &&
+        FT_Outline_Decompose(&face->outlines->glyph->outline, &functions, &to) == 0)
         end_ring(&to);
     else
         outline->point_count = outline->ring_count = 0;

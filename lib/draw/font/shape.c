@@ -30,7 +30,7 @@ typedef struct paragraph {
 
 /* The text is valid UTF-8. */
 static void
-decode(paragraph *p, const char *text, size_t size)
+decode_paragraph(paragraph *p, const char *text, size_t size)
 {
     const uint8_t *at = (const uint8_t *)text;
     for (size_t i = 0; i < size;) {
@@ -144,8 +144,8 @@ order_as_seen(run *runs, int count)
 }
 
 static void
-add_glyph(mc_text_line *line, const mc_face *face, const hb_glyph_info_t *info, const hb_glyph_position_t *position,
-          uint32_t from)
+add_shaped_glyph(mc_text_line *line, const mc_face *face, const hb_glyph_info_t *info,
+                 const hb_glyph_position_t *position, uint32_t from)
 {
     hb_glyph_extents_t ink = { 0, 0, 0, 0 };
     float unit = face->per_unit;
@@ -206,7 +206,7 @@ shape_run(mc_text_line *line, int *room, hb_buffer_t *buffer, const paragraph *p
         line->glyphs = glyphs;
     }
     for (unsigned i = 0; i < count; i++)
-        add_glyph(line, r->face, &infos[i], &positions[i], p->bytes[infos[i].cluster]);
+        add_shaped_glyph(line, r->face, &infos[i], &positions[i], p->bytes[infos[i].cluster]);
     return MC_OK;
 }
 
@@ -219,7 +219,7 @@ mc_shape_text(mc_text_line *line, const mc_font *font, const char *text, size_t 
     p.bytes = apr_palloc(pool, sizeof(*p.bytes) * (size + 1));
     p.levels = apr_palloc(pool, sizeof(*p.levels) * (size + 1));
     p.runs = apr_palloc(pool, sizeof(*p.runs) * (size + 1));
-    decode(&p, text, size);
+    decode_paragraph(&p, text, size);
     find_levels(&p, pool);
     MC_TRY(find_runs(&p, font, pool));
     order_as_seen(p.runs, p.run_count);

@@ -6,7 +6,7 @@
 #include "base/module.h"
 
 static mc_error *
-operations(const mc_text_ops **ops, apr_pool_t *pool)
+load_text_module(const mc_text_ops **ops, apr_pool_t *pool)
 {
     static _Atomic(const mc_text_ops *) found;
     *ops = atomic_load_explicit(&found, memory_order_acquire);
@@ -23,7 +23,7 @@ mc_error *
 mc_text_font(const mc_font **font, const mc_font_wish *wish, apr_pool_t *pool)
 {
     const mc_text_ops *ops;
-    MC_TRY(operations(&ops, pool));
+    MC_TRY(load_text_module(&ops, pool));
     return ops->font(font, wish, pool);
 }
 
@@ -31,7 +31,7 @@ mc_error *
 mc_text_shape(mc_text_line *line, const mc_font *font, const char *text, size_t size, apr_pool_t *pool)
 {
     const mc_text_ops *ops;
-    MC_TRY(operations(&ops, pool));
+    MC_TRY(load_text_module(&ops, pool));
     return ops->shape(line, font, text, size, pool);
 }
 
@@ -39,7 +39,7 @@ mc_error *
 mc_text_outline(mc_glyph_outline *outline, uint32_t face, uint32_t glyph, float size, bool hinted, apr_pool_t *pool)
 {
     const mc_text_ops *ops;
-    MC_TRY(operations(&ops, pool));
+    MC_TRY(load_text_module(&ops, pool));
     return ops->outline(outline, face, glyph, size, hinted, pool);
 }
 
@@ -47,7 +47,7 @@ mc_error *
 mc_text_character(mc_text_symbol_glyph *glyph, const char *family, uint32_t character, apr_pool_t *pool)
 {
     const mc_text_ops *ops;
-    MC_TRY(operations(&ops, pool));
+    MC_TRY(load_text_module(&ops, pool));
     return ops->character(glyph, family, character, pool);
 }
 
@@ -55,6 +55,6 @@ mc_error *
 mc_text_substitute(const char **name, const char *family, apr_pool_t *pool)
 {
     const mc_text_ops *ops;
-    MC_TRY(operations(&ops, pool));
+    MC_TRY(load_text_module(&ops, pool));
     return ops->substitute(name, family, pool);
 }

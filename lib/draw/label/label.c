@@ -117,7 +117,7 @@ by_rank(const void *a, const void *b)
 
 /* Keeps the first ones. */
 static void
-prune(mc_labels *labels)
+prune_candidates(mc_labels *labels)
 {
     int64_t points = 0;
     int kept = 0;
@@ -137,7 +137,7 @@ prune(mc_labels *labels)
 }
 
 static void
-keep(mc_labels *labels, mc_label_candidate *candidate)
+keep_candidate(mc_labels *labels, mc_label_candidate *candidate)
 {
     if (labels->count == labels->room) {
         int room = labels->room == 0 ? 256 : labels->room * 2;
@@ -153,13 +153,14 @@ keep(mc_labels *labels, mc_label_candidate *candidate)
     labels->list[labels->count++] = candidate;
     labels->points += candidate->point_count;
     if (labels->count >= 2 * MC_LABELS_MAX || labels->points >= 2 * (int64_t)MC_LABEL_POINTS_MAX)
-        prune(labels);
+        prune_candidates(labels);
 }
 
 /* ---- Taking ---- */
 
 static float
-number(const mc_label_number *n, double least, double most, const mc_feature *feature, apr_pool_t *scratch)
+evaluate_label_number(const mc_label_number *n, double least, double most, const mc_feature *feature,
+                      apr_pool_t *scratch)
 {
     double value = n->value == NULL ? n->constant : mc_expression_number(n->value, feature, n->constant, scratch);
     return !(value > least) ? (float)least : value < most ? (float)value : (float)most;
@@ -167,29 +168,31 @@ number(const mc_label_number *n, double least, double most, const mc_feature *fe
 
 /* What of a symbol may differ between features; lengths become pixels. */
 static void
-resolve(mc_label_candidate *made, const mc_text_symbol *symbol, double unit, const mc_feature *feature,
-        apr_pool_t *scratch)
+resolve_label_look(mc_label_candidate *made, const mc_text_symbol *symbol, double unit, const mc_feature *feature,
+                   apr_pool_t *scratch)
 {
     const double far = 1e6;
-    made->look.size = number(&symbol->size, 0, MC_FONT_SIZE_MAX / unit, feature, scratch) * (float)unit;
+    made->look.size = evaluate_label_number(&symbol->size, 0, MC_FONT_SIZE_MAX / unit, feature, scratch) * (float)unit;
     made->look.fill = mc_ink_color(&symbol->fill, feature, scratch);
     if (symbol->halo.present) {
-        made->look.halo = number(&symbol->halo_radius, 0, MC_HALO_MAX / unit, feature, scratch) * (float)unit;
+        made->look.halo =
+            evaluate_label_number(&symbol->halo_radius, 0, MC_HALO_MAX / unit, feature, scratch) * (float)unit;
         made->look.halo_color = mc_ink_color(&symbol->halo, feature, scratch);
     }
     made->unit = (float)unit;
-    made->anchor[0] = number(&symbol->anchor_x, -100, 100, feature, scratch);
-    made->anchor[1] = number(&symbol->anchor_y, -100, 100, feature, scratch);
-    made->moved[0] = number(&symbol->displacement_x, -far, far, feature, scratch) * (float)unit;
-    made->moved[1] = -number(&symbol->displacement_y, -far, far, feature, scratch) * (float)unit;
-    made->offset = number(&symbol->offset, -far, far, feature, scratch) * (float)unit;
-    made->angle = fmodf(number(&symbol->rotation, -far, far, feature, scratch), 360) * (float)(M_PI / 180);
-    made->priority = number(&symbol->priority, -1e30, 1e30, feature, scratch);
+    made->anchor[0] = evaluate_label_number(&symbol->anchor_x, -100, 100, feature, scratch);
+    made->anchor[1] = evaluate_label_number(&symbol->anchor_y, -100, 100, feature, scratch);
+    made->moved[0] = evaluate_label_number(&symbol->displacement_x, -far, far, feature, scratch) * (float)unit;
+    made->moved[1] = -evaluate_label_number(&symbol->displacement_y, -far, far, feature, scratch) * (float)unit;
+    made->offset = evaluate_label_number(&symbol->offset, -far, far, feature, scratch) * (float)unit;
+    made->angle =
+        fmodf(evaluate_label_number(&symbol->rotation, -far, far, feature, scratch), 360) * (float)(M_PI / 180);
+    made->priority = evaluate_label_number(&symbol->priority, -1e30, 1e30, feature, scratch);
 }
 
 /* The middle of a piece by its length. */
 static void
-middle_of(double at[2], const mc_label_pieces *pieces, int index, double length)
+piece_midpoint(double at[2], const mc_label_pieces *pieces, int index, double length)
 {
     double left = length / 2;
     for (int p = (index == 0 ? 0 : pieces->ends[index - 1]) + 1; p < pieces->ends[index]; p++) {
@@ -225,8 +228,8 @@ first_visible(mc_label_candidate *made, const mc_labels *labels, const mc_shape 
 
 /* Finds where a label belongs on a geometry; false where nothing of it is visible. For lines `pieces` are filled. */
 static bool
-find_place(mc_label_candidate *made, mc_label_pieces *pieces, mc_labels *labels, const mc_text_symbol *symbol,
-           const mc_geometry *geometry, apr_pool_t *scratch)
+find_label_place(mc_label_candidate *made, mc_label_pieces *pieces, mc_labels *labels, const mc_text_symbol *symbol,
+                 const mc_geometry *geometry, apr_pool_t *scratch)
 {
     const mc_shape *areas = &geometry->shapes[MC_SHAPE_POLYGONS], *lines = &geometry->shapes[MC_SHAPE_LINES];
     const mc_shape *points = &geometry->shapes[MC_SHAPE_POINTS];
@@ -243,7 +246,7 @@ find_place(mc_label_candidate *made, mc_label_pieces *pieces, mc_labels *labels,
         int best = mc_label_longest(pieces, &made->extent);
         if (best < 0)
             return false;
-        middle_of(made->at, pieces, best, made->extent);
+        piece_midpoint(made->at, pieces, best, made->extent);
         made->along = symbol->placement == MC_LABEL_LINE && symbol->aligned;
         return true;
     }
@@ -264,8 +267,8 @@ take_symbol(mc_labels *labels, const mc_text_symbol *symbol, const mc_feature *f
         labels->left_out += strlen(text) > MC_TEXT_BYTES_MAX;
         return MC_OK;
     }
-    resolve(&made, symbol, mc_uom_pixels(symbol->uom, labels->scale), feature, scratch);
-    if (made.look.size < 1 || !find_place(&made, &pieces, labels, symbol, feature->geometry, scratch))
+    resolve_label_look(&made, symbol, mc_uom_pixels(symbol->uom, labels->scale), feature, scratch);
+    if (made.look.size < 1 || !find_label_place(&made, &pieces, labels, symbol, feature->geometry, scratch))
         return MC_OK;
     if (!symbol->anchored) { /* OGC 05-077r4, 11.4.4: beside a point */
         made.anchor[0] = made.kind == MC_SHAPE_POINTS ? 0 : 0.5F;
@@ -276,7 +279,7 @@ take_symbol(mc_labels *labels, const mc_text_symbol *symbol, const mc_feature *f
     mc_label_shield_unref(made.shield);
     if (kept == NULL)
         return mc_error_create(scratch, MC_ERR_LIMIT, "no memory for labels");
-    keep(labels, kept);
+    keep_candidate(labels, kept);
     return MC_OK;
 }
 
@@ -297,7 +300,7 @@ mc_labels_finish(mc_labels *labels, mc_ctx *ctx)
     if (labels->count == 0)
         return MC_OK;
     labels->count = mc_label_join_groups(labels->list, labels->count, labels->pool);
-    prune(labels);
+    prune_candidates(labels);
     if (labels->left_out > 0)
         mc_log_write(ctx, MC_LOG_WARN,
                      "%" APR_INT64_T_FMT " labels are left out: longer than %d bytes, or more than the %d first ones",

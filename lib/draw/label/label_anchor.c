@@ -80,7 +80,7 @@ cut_side(double (*into)[2], double (*from)[2], int count, int side, const mc_lab
 }
 
 static void
-measure(ring *made)
+measure_ring(ring *made)
 {
     double twice = 0;
     made->minx = made->miny = INFINITY;
@@ -101,7 +101,7 @@ typedef struct bounds {
 } bounds;
 
 static bounds
-bounds_of(const mc_shape_point *points, int count)
+bounds_of_points(const mc_shape_point *points, int count)
 {
     bounds b = { points[0].x, points[0].y, points[0].x, points[0].y };
     for (int i = 1; i < count; i++) {
@@ -121,18 +121,19 @@ take_ring(ring *made, const mc_shape_point *points, int count, apr_pool_t *scrat
     made->points = apr_palloc(scratch, sizeof(point) * (size_t)count);
     for (int i = 0; i < count; i++)
         made->points[i] = (point){ (float)points[i].x * unit, (float)points[i].y * unit * STRETCH };
-    measure(made);
+    measure_ring(made);
 }
 
 /* The visible part of a ring, or all of it (frame NULL); false where there is none. */
 static bool
-cut_ring(ring *made, const mc_shape_point *points, int count, const mc_label_frame *frame, apr_pool_t *scratch)
+clip_ring_to_frame(ring *made, const mc_shape_point *points, int count, const mc_label_frame *frame,
+                   apr_pool_t *scratch)
 {
     if (frame == NULL) {
         take_ring(made, points, count, scratch);
         return true;
     }
-    bounds b = bounds_of(points, count);
+    bounds b = bounds_of_points(points, count);
     if (b.maxx < 0 || b.maxy < 0 || b.minx > frame->width * MC_SUBPIXELS || b.miny > frame->height * MC_SUBPIXELS)
         return false;
     bool cut =
@@ -164,7 +165,7 @@ cut_ring(ring *made, const mc_shape_point *points, int count, const mc_label_fra
     free(from);
     free(into);
     if (left >= 3)
-        measure(made);
+        measure_ring(made);
     return left >= 3;
 }
 
@@ -217,7 +218,7 @@ make_area(area *in, const ring *rings, int count, apr_pool_t *scratch)
 #ifdef __SSE4_1__
 /* Distance from the nearest edge; below 0 outside: an odd number of edges crosses the ray to the right from inside. */
 static float
-depth(const area *in, float x, float y)
+depth_in_area(const area *in, float x, float y)
 {
     const __m128 zero = _mm_setzero_ps(), one = _mm_set1_ps(1), vx = _mm_set1_ps(x), vy = _mm_set1_ps(y);
     __m128 nearest = _mm_set1_ps(INFINITY), crossed = zero;
@@ -240,7 +241,7 @@ depth(const area *in, float x, float y)
 }
 #else
 static float
-depth(const area *in, float x, float y)
+depth_in_area(const area *in, float x, float y)
 {
     float nearest = INFINITY;
     bool inside = false;
@@ -262,14 +263,14 @@ typedef struct cell {
 } cell;
 
 static cell
-probe(const area *in, float x, float y, float half)
+probe_cell(const area *in, float x, float y, float half)
 {
-    float d = depth(in, x, y);
+    float d = depth_in_area(in, x, y);
     return (cell){ x, y, half, d, d + half * (float)M_SQRT2 };
 }
 
 static cell
-centroid(const area *in, const ring *outer)
+probe_centroid(const area *in, const ring *outer)
 {
     double x = 0, y = 0, twice = 0;
     point o = outer->points[0];
@@ -282,12 +283,12 @@ centroid(const area *in, const ring *outer)
         y += (ay + by) * cross;
     }
     if (fabs(twice) < 1e-6)
-        return probe(in, (outer->minx + outer->maxx) / 2, (outer->miny + outer->maxy) / 2, 0);
-    return probe(in, o.x + (float)(x / twice / 3), o.y + (float)(y / twice / 3), 0);
+        return probe_cell(in, (outer->minx + outer->maxx) / 2, (outer->miny + outer->maxy) / 2, 0);
+    return probe_cell(in, o.x + (float)(x / twice / 3), o.y + (float)(y / twice / 3), 0);
 }
 
 static cell
-deepest(const area *in, const ring *outer, cell best)
+find_deepest_cell(const area *in, const ring *outer, cell best)
 {
     cell cells[CELLS_MAX];
     int count = 0, probes = in->count > WORK / PROBES ? WORK / in->count : PROBES;
@@ -296,7 +297,7 @@ deepest(const area *in, const ring *outer, cell best)
     float size = fmaxf(fminf(width, height), fmaxf(width, height) / 4);
     for (float x = outer->minx; x < outer->maxx && count < 32; x += size)
         for (float y = outer->miny; y < outer->maxy && count < 32; y += size)
-            cells[count++] = probe(in, x + size / 2, y + size / 2, size / 2);
+            cells[count++] = probe_cell(in, x + size / 2, y + size / 2, size / 2);
     for (int used = count; count > 0 && used < probes;) {
         int at = 0;
         for (int i = 0; i < count; i++) {
@@ -309,7 +310,8 @@ deepest(const area *in, const ring *outer, cell best)
             break;
         float half = parted.half / 2;
         for (int i = 0; i < 4; i++, used++)
-            cells[count++] = probe(in, parted.x + (i % 2 == 0 ? -half : half), parted.y + (i < 2 ? -half : half), half);
+            cells[count++] =
+                probe_cell(in, parted.x + (i % 2 == 0 ? -half : half), parted.y + (i < 2 ? -half : half), half);
     }
     for (int i = 0; i < count; i++)
         best = cells[i].depth > best.depth ? cells[i] : best;
@@ -332,7 +334,7 @@ is_shared(const mc_shape *polygons, const mc_label_frame *frame)
         if (twice <= most)
             continue;
         most = twice;
-        of = bounds_of(points, count);
+        of = bounds_of_points(points, count);
     }
     bool crosses =
         of.minx < 0 || of.miny < 0 || of.maxx > frame->width * MC_SUBPIXELS || of.maxy > frame->height * MC_SUBPIXELS;
@@ -348,7 +350,8 @@ mc_label_inside(double at[2], double *extent, const mc_shape *polygons, const mc
     const mc_label_frame *cut_by = is_shared(polygons, frame) ? NULL : frame;
     int count = 0, largest = -1;
     for (int part = 0, begin = 0; part < polygons->part_count; begin = polygons->ends[part++])
-        if (cut_ring(&rings[count], polygons->points + begin, polygons->ends[part] - begin, cut_by, scratch)) {
+        if (clip_ring_to_frame(&rings[count], polygons->points + begin, polygons->ends[part] - begin, cut_by,
+                               scratch)) {
             if (rings[count].area > 0 && (largest < 0 || rings[count].area > rings[largest].area))
                 largest = count;
             count++;
@@ -364,11 +367,11 @@ mc_label_inside(double at[2], double *extent, const mc_shape *polygons, const mc
     }
     area in;
     make_area(&in, rings, kept, scratch);
-    cell middle = centroid(&in, &outer), best = middle;
+    cell middle = probe_centroid(&in, &outer), best = middle;
     float width = outer.maxx - outer.minx, height = outer.maxy - outer.miny;
     bool small = fmaxf(width, height) < SMALL;
     if (middle.depth < (small ? COMPACT_SMALL : COMPACT) * fminf(width, height) / 2) {
-        best = deepest(&in, &outer, middle);
+        best = find_deepest_cell(&in, &outer, middle);
         if (middle.depth > 0 && best.depth < middle.depth * BETTER)
             best = middle;
     }
@@ -382,7 +385,7 @@ mc_label_inside(double at[2], double *extent, const mc_shape *polygons, const mc
 
 /* The part of a segment inside the frame (Liang and Barsky, 1984), as shares of it; false: none. */
 static bool
-cut_segment(double *from, double *to, const double a[2], const double b[2], const mc_label_frame *frame)
+clip_segment_to_frame(double *from, double *to, const double a[2], const double b[2], const mc_label_frame *frame)
 {
     *from = 0;
     *to = 1;
@@ -405,10 +408,10 @@ typedef struct builder {
 } builder;
 
 static void
-add_segment(builder *to, const double a[2], const double b[2], const mc_label_frame *frame)
+add_clipped_segment(builder *to, const double a[2], const double b[2], const mc_label_frame *frame)
 {
     double from, until;
-    if (!cut_segment(&from, &until, a, b, frame)) {
+    if (!clip_segment_to_frame(&from, &until, a, b, frame)) {
         to->open = false;
         return;
     }
@@ -440,7 +443,7 @@ mc_label_visible(mc_label_pieces *pieces, const mc_shape *shape, const mc_label_
             mc_shape_point p = shape->points[i > begin ? i - 1 : end - 1], q = shape->points[i];
             const double a[2] = { p.x / (double)MC_SUBPIXELS, p.y / (double)MC_SUBPIXELS };
             const double b[2] = { q.x / (double)MC_SUBPIXELS, q.y / (double)MC_SUBPIXELS };
-            add_segment(&to, a, b, frame);
+            add_clipped_segment(&to, a, b, frame);
         }
     }
 }

@@ -35,7 +35,7 @@ mc_label_grid_create(int width, int height, apr_pool_t *pool)
 }
 
 static int
-cell(float at, float size, int count)
+label_grid_cell(float at, float size, int count)
 {
     int index = at <= 0 ? 0 : (int)(at / size);
     return index < count ? index : count - 1;
@@ -48,10 +48,10 @@ typedef struct cells {
 static cells
 cells_of(const mc_label_grid *grid, const mc_label_box *box, float margin)
 {
-    return (cells){ cell(box->minx - margin, grid->cell_width, grid->columns),
-                    cell(box->miny - margin, grid->cell_height, grid->rows),
-                    cell(box->maxx + margin, grid->cell_width, grid->columns),
-                    cell(box->maxy + margin, grid->cell_height, grid->rows) };
+    return (cells){ label_grid_cell(box->minx - margin, grid->cell_width, grid->columns),
+                    label_grid_cell(box->miny - margin, grid->cell_height, grid->rows),
+                    label_grid_cell(box->maxx + margin, grid->cell_width, grid->columns),
+                    label_grid_cell(box->maxy + margin, grid->cell_height, grid->rows) };
 }
 
 static bool

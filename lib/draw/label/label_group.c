@@ -14,7 +14,7 @@ enum { JOINED_MAX = 512 /* lines of one group that are joined */ };
 
 /* Where all parts are to be labelled (labelAllGroup), only lines are joined. */
 static bool
-same_group(const mc_label_candidate *a, const mc_label_candidate *b)
+is_same_label_group(const mc_label_candidate *a, const mc_label_candidate *b)
 {
     return a->symbol == b->symbol && a->layer == b->layer && a->symbol->group &&
            (!a->symbol->label_all || (a->along && b->along)) && strcmp(a->text, b->text) == 0;
@@ -52,14 +52,14 @@ typedef struct chain {
 } chain;
 
 static bool
-meet(const float *a, const float *b)
+line_ends_meet(const float *a, const float *b)
 {
     return fabsf(a[0] - b[0]) <= MEETING && fabsf(a[1] - b[1]) <= MEETING;
 }
 
 /* Adds a line to the end of a chain; its first point is there already. */
 static void
-append(chain *to, const line *from, bool reversed)
+append_line(chain *to, const line *from, bool reversed)
 {
     for (int i = 1; i < from->count; i++) {
         const float *p = from->points + 2 * (reversed ? from->count - 1 - i : i);
@@ -69,20 +69,20 @@ append(chain *to, const line *from, bool reversed)
 
 /* Goes on at the end of a chain as long as there is a line that begins or ends there. */
 static void
-go_on(chain *to, line *lines, int count)
+extend_chain(chain *to, line *lines, int count)
 {
     for (int i = 0; i < count; i++) {
         const float *end = to->points + 2 * (to->count - 1), *last = lines[i].points + 2 * (lines[i].count - 1);
-        if (lines[i].used || (!meet(end, lines[i].points) && !meet(end, last)))
+        if (lines[i].used || (!line_ends_meet(end, lines[i].points) && !line_ends_meet(end, last)))
             continue;
-        append(to, &lines[i], !meet(end, lines[i].points));
+        append_line(to, &lines[i], !line_ends_meet(end, lines[i].points));
         lines[i].used = true;
         i = -1; /* from the first one again */
     }
 }
 
 static void
-reverse(chain *of)
+reverse_chain(chain *of)
 {
     for (int a = 0, b = of->count - 1; a < b; a++, b--)
         for (int c = 0; c < 2; c++) {
@@ -115,9 +115,9 @@ join_lines(mc_label_pieces *pieces, mc_label_candidate *const *list, int count, 
         memcpy(made.points, lines[i].points, sizeof(float) * 2 * (size_t)lines[i].count);
         lines[i].used = true;
         if (line_count <= JOINED_MAX) {
-            go_on(&made, lines, line_count);
-            reverse(&made);
-            go_on(&made, lines, line_count);
+            extend_chain(&made, lines, line_count);
+            reverse_chain(&made);
+            extend_chain(&made, lines, line_count);
         }
         total += made.count;
         pieces->ends[pieces->count++] = total;
@@ -128,7 +128,7 @@ join_lines(mc_label_pieces *pieces, mc_label_candidate *const *list, int count, 
 
 /* What is left of the members list[0 .. count - 1], the largest first: one label. */
 static mc_label_candidate *
-join(mc_label_candidate **list, int count, apr_pool_t *pool)
+join_label_group(mc_label_candidate **list, int count, apr_pool_t *pool)
 {
     mc_label_candidate *first = list[0], *joined = NULL;
     for (int i = 1; i < count; i++)
@@ -154,9 +154,9 @@ mc_label_join_groups(mc_label_candidate **list, int count, apr_pool_t *pool)
     qsort(list, (size_t)count, sizeof(*list), by_group);
     int kept = 0;
     for (int begin = 0, end; begin < count; begin = end) {
-        for (end = begin + 1; end < count && same_group(list[begin], list[end]); end++)
+        for (end = begin + 1; end < count && is_same_label_group(list[begin], list[end]); end++)
             ;
-        list[kept++] = join(list + begin, end - begin, pool);
+        list[kept++] = join_label_group(list + begin, end - begin, pool);
     }
     return kept;
 }

@@ -59,7 +59,7 @@ struct mc_label_ink {
 };
 
 static void
-make_table(void)
+create_mask_table(void)
 {
     masks.table = mc_lru_create(MASK_BYTES);
 }
@@ -83,7 +83,7 @@ mc_label_ink_create(mc_canvas *target, apr_pool_t *pool)
     mc_label_ink *ink = apr_pcalloc(pool, sizeof(*ink));
     *ink = (mc_label_ink){ .target = target, .tap_radius = -1, .pool = pool };
     apr_pool_cleanup_register(pool, ink, free_ink, apr_pool_cleanup_null);
-    pthread_once(&masks.once, make_table);
+    pthread_once(&masks.once, create_mask_table);
     return ink;
 }
 
@@ -201,21 +201,21 @@ typedef struct sheet {
 } sheet;
 
 static uint8_t *
-row_of(const mc_label_ink *ink, const sheet *on, int y)
+label_ink_row(const mc_label_ink *ink, const sheet *on, int y)
 {
     return ink->plane + (size_t)y * on->stride + WIDE;
 }
 
 /* Adds a mask; where glyphs overlap, what both cover is covered. */
 static void
-stamp(mc_label_ink *ink, const sheet *on, const mask *glyph, int x, int y)
+stamp_glyph_mask(mc_label_ink *ink, const sheet *on, const mask *glyph, int x, int y)
 {
     x += glyph->left - on->left;
     y += glyph->top - on->top;
     int from = x < 0 ? -x : 0, to = glyph->width < on->width - x ? glyph->width : on->width - x;
     for (int row = y < 0 ? -y : 0; row < glyph->height && y + row < on->height && from < to; row++) {
         const uint8_t *source = glyph->cover + (size_t)row * (size_t)glyph->width;
-        uint8_t *target = row_of(ink, on, y + row) + x;
+        uint8_t *target = label_ink_row(ink, on, y + row) + x;
         for (int i = from; i < to; i++) {
             int sum = target[i] + source[i];
             target[i] = (uint8_t)(sum > 255 ? 255 : sum);
@@ -234,7 +234,7 @@ stamp_upright(mc_label_ink *ink, const sheet *on, const mc_placed_glyph *glyph, 
     mc_lru_entry *entry;
     mask *found = mc_lru_get(masks.table, &entry, &key, sizeof(key));
     if (found != NULL) {
-        stamp(ink, on, found, x, y);
+        stamp_glyph_mask(ink, on, found, x, y);
         mc_lru_release(entry);
         return MC_OK;
     }
@@ -242,7 +242,7 @@ stamp_upright(mc_label_ink *ink, const sheet *on, const mc_placed_glyph *glyph, 
     MC_TRY(make_mask(&found, ink, &origin, size, true, scratch));
     if (found == NULL)
         return MC_OK;
-    stamp(ink, on, found, x, y);
+    stamp_glyph_mask(ink, on, found, x, y);
     mc_lru_put(masks.table, &key, sizeof(key), found, sizeof(*found) + (size_t)found->width * (size_t)found->height,
                free);
     return MC_OK;
@@ -254,7 +254,7 @@ stamp_turned(mc_label_ink *ink, const sheet *on, const mc_placed_glyph *glyph, f
     mask *made;
     MC_TRY(make_mask(&made, ink, glyph, size, false, scratch));
     if (made != NULL)
-        stamp(ink, on, made, 0, 0);
+        stamp_glyph_mask(ink, on, made, 0, 0);
     free(made);
     return MC_OK;
 }
@@ -286,7 +286,7 @@ make_taps(mc_label_ink *ink, float radius)
 /* into[i] = the most of what is there and what the tap makes of from[i]. Both may be read and written up to the next
  * multiple of WIDE. */
 static void
-spread(uint8_t *into, const uint8_t *from, int count, int change)
+spread_halo_row(uint8_t *into, const uint8_t *from, int count, int change)
 {
 #ifdef __SSE4_1__
     const __m128i zero = _mm_setzero_si128();
@@ -328,7 +328,7 @@ lay_halo(mc_label_ink *ink, const sheet *on, mc_color color)
             const tap *t = &ink->taps[i];
             int row = y - t->dy;
             if (row >= 0 && row < on->height && ink->last[row] >= 0)
-                spread(ink->halo_row, row_of(ink, on, row) + first - t->dx, count, t->change);
+                spread_halo_row(ink->halo_row, label_ink_row(ink, on, row) + first - t->dx, count, t->change);
         }
         mc_canvas_row(ink->target, on->left + first, on->top + y, ink->halo_row, count, color);
     }
@@ -340,7 +340,7 @@ lay_fill(mc_label_ink *ink, const sheet *on, mc_color color)
     for (int y = 0; y < on->height; y++) {
         if (ink->last[y] < 0)
             continue;
-        uint8_t *row = row_of(ink, on, y) + ink->first[y];
+        uint8_t *row = label_ink_row(ink, on, y) + ink->first[y];
         int count = ink->last[y] - ink->first[y] + 1;
         mc_canvas_row(ink->target, on->left + ink->first[y], on->top + y, row, count, color);
         memset(row, 0, (size_t)count);

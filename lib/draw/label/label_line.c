@@ -10,7 +10,7 @@
 enum { SAMPLES_MAX = 16384, ROUNDS = 8, ROUNDS_GENERALIZED = 32 };
 
 static void
-measure(mc_label_path *path)
+measure_label_path(mc_label_path *path)
 {
     path->lengths[0] = 0;
     for (int i = 1; i < path->count; i++)
@@ -43,7 +43,7 @@ mc_label_path_make(mc_label_path *path, const float *points, int count, float si
 {
     mc_label_path given = { (float *)(uintptr_t)points, apr_palloc(pool, sizeof(float) * (size_t)(count + 1)), count,
                             0 };
-    measure(&given);
+    measure_label_path(&given);
     int samples = (int)fminf(ceilf(given.length / (size / 2)), SAMPLES_MAX) + 1;
     float step = given.length / (float)(samples - 1);
     *path = (mc_label_path){ apr_palloc(pool, sizeof(float) * 2 * (size_t)samples),
@@ -60,11 +60,11 @@ mc_label_path_make(mc_label_path *path, const float *points, int count, float si
                 before[c] = own;
             }
     }
-    measure(path);
+    measure_label_path(path);
 }
 
 static void
-widen(mc_label_box *box, float x, float y)
+widen_label_box(mc_label_box *box, float x, float y)
 {
     box->minx = x < box->minx ? x : box->minx; /* fminf would be a call */
     box->miny = y < box->miny ? y : box->miny;
@@ -81,7 +81,7 @@ is_blank(const mc_label_glyph *glyph)
 }
 
 static mc_label_box
-grown(const mc_label_box *box, float by)
+expand_label_box(const mc_label_box *box, float by)
 {
     return (mc_label_box){ box->minx - by, box->miny - by, box->maxx + by, box->maxy + by };
 }
@@ -89,16 +89,16 @@ grown(const mc_label_box *box, float by)
 static void
 add_box(mc_label_spot *spot, const mc_label_box *ink, float halo)
 {
-    mc_label_box box = grown(ink, halo);
+    mc_label_box box = expand_label_box(ink, halo);
     spot->boxes[spot->box_count++] = box;
-    box = grown(&box, ROUNDING);
-    widen(&spot->bounds, box.minx, box.miny);
-    widen(&spot->bounds, box.maxx, box.maxy);
+    box = expand_label_box(&box, ROUNDING);
+    widen_label_box(&spot->bounds, box.minx, box.miny);
+    widen_label_box(&spot->bounds, box.maxx, box.maxy);
 }
 
 /* Adds a glyph with its ink's box. */
 static void
-add_glyph(mc_label_spot *spot, const mc_label_glyph *glyph, float x, float y, float cosine, float sine, float halo)
+add_spot_glyph(mc_label_spot *spot, const mc_label_glyph *glyph, float x, float y, float cosine, float sine, float halo)
 {
     if (is_blank(glyph))
         return;
@@ -110,13 +110,13 @@ add_glyph(mc_label_spot *spot, const mc_label_glyph *glyph, float x, float y, fl
     mc_label_box box = nothing;
     for (int corner = 0; corner < 4; corner++) {
         float gx = corner % 2 == 0 ? glyph->left : glyph->right, gy = corner < 2 ? glyph->top : glyph->bottom;
-        widen(&box, x + gx * cosine - gy * sine, y + gx * sine + gy * cosine);
+        widen_label_box(&box, x + gx * cosine - gy * sine, y + gx * sine + gy * cosine);
     }
     add_box(spot, &box, halo);
 }
 
 static void
-clear(mc_label_spot *spot, bool upright)
+clear_label_spot(mc_label_spot *spot, bool upright)
 {
     spot->glyph_count = spot->box_count = 0;
     spot->bounds = nothing;
@@ -155,7 +155,7 @@ mc_label_along(mc_label_spot *spot, const mc_label_layout *layout, const mc_labe
         sign = -1;
         begin = middle + layout->width / 2;
     }
-    clear(spot, false);
+    clear_label_spot(spot, false);
     float last = NAN;
     float across = layout->middle - course->offset * sign; /* of the baseline, to the right of where it runs */
     for (int i = 0, next; i < layout->count; i = next) {
@@ -190,8 +190,8 @@ mc_label_along(mc_label_spot *spot, const mc_label_layout *layout, const mc_labe
         for (int g = i; g < next; g++) {
             const mc_label_glyph *glyph = &layout->glyphs[g];
             float dx = glyph->x - from - advance / 2, dy = glyph->y - layout->ascent;
-            add_glyph(spot, glyph, x + dx * cosine - dy * sine, y + dx * sine + dy * cosine, cosine, sine,
-                      course->halo);
+            add_spot_glyph(spot, glyph, x + dx * cosine - dy * sine, y + dx * sine + dy * cosine, cosine, sine,
+                           course->halo);
         }
     }
     return spot->glyph_count > 0;
@@ -203,7 +203,7 @@ mc_label_at(mc_label_spot *spot, const mc_label_layout *layout, float x, float y
 {
     bool upright = angle == 0;
     float cosine = cosf(angle), sine = sinf(angle);
-    clear(spot, upright);
+    clear_label_spot(spot, upright);
     if (upright) /* hinted glyphs stand on whole pixels */
         y = rintf(y + layout->ascent) - layout->ascent;
     float mx = x + layout->width / 2 - around[0], my = y + layout->height / 2 - around[1];
@@ -213,11 +213,11 @@ mc_label_at(mc_label_spot *spot, const mc_label_layout *layout, float x, float y
     for (int i = 0; i < layout->count; i++) {
         const mc_label_glyph *glyph = &layout->glyphs[i];
         float gx = x + glyph->x - around[0], gy = y + glyph->y - around[1];
-        add_glyph(spot, glyph, around[0] + gx * cosine - gy * sine, around[1] + gx * sine + gy * cosine, cosine, sine,
-                  halo);
+        add_spot_glyph(spot, glyph, around[0] + gx * cosine - gy * sine, around[1] + gx * sine + gy * cosine, cosine,
+                       sine, halo);
     }
     if (upright && spot->box_count > 0) { /* one box for all: quicker, and nothing fits between its letters */
-        spot->boxes[0] = grown(&spot->bounds, -ROUNDING);
+        spot->boxes[0] = expand_label_box(&spot->bounds, -ROUNDING);
         spot->box_count = 1;
     }
 }

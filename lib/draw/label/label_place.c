@@ -41,7 +41,7 @@ typedef struct placing {
 
 /* How far a stretch has to go to be inside; `most` at most, else false. */
 static bool
-inward(float *move, float least, float greatest, int size, float most)
+find_inward_move(float *move, float least, float greatest, int size, float most)
 {
     *move = least < EDGE ? EDGE - least : greatest > (float)(size - EDGE) ? (float)(size - EDGE) - greatest : 0;
     *move = *move > 0 ? ceilf(*move) : floorf(*move); /* hinted glyphs stand on whole pixels */
@@ -50,7 +50,7 @@ inward(float *move, float least, float greatest, int size, float most)
 
 /* Whether the spot, moved inwards if need be, is inside and free; then it is drawn. */
 static mc_error *
-settle(placing *p, bool may_move)
+try_label_spot(placing *p, bool may_move)
 {
     const mc_text_symbol *symbol = p->candidate->symbol;
     mc_label_spot *spot = &p->spot;
@@ -60,8 +60,8 @@ settle(placing *p, bool may_move)
         return MC_OK;
     const mc_label_box *all = &spot->bounds;
     float wide = may_move ? (all->maxx - all->minx) / 2 : 0, high = may_move ? (all->maxy - all->miny) / 2 : 0;
-    if (!inward(&dx, floorf(all->minx), ceilf(all->maxx), p->width, wide) ||
-        !inward(&dy, floorf(all->miny), ceilf(all->maxy), p->height, high))
+    if (!find_inward_move(&dx, floorf(all->minx), ceilf(all->maxx), p->width, wide) ||
+        !find_inward_move(&dy, floorf(all->miny), ceilf(all->maxy), p->height, high))
         return MC_OK;
     if (dx != 0 || dy != 0)
         mc_label_spot_move(spot, dx, dy);
@@ -120,7 +120,7 @@ place_around(placing *p)
         mc_label_spot_move(&p->spot, x - at[0], y - at[1]);
         at[0] = x;
         at[1] = y;
-        MC_TRY(settle(p, false));
+        MC_TRY(try_label_spot(p, false));
     }
     return MC_OK;
 }
@@ -135,7 +135,7 @@ place_point(placing *p)
         if (sticks_out(p))
             put_at(p, c->at[0], c->at[1], c->anchor[0], c->moved[0]);
     }
-    MC_TRY(settle(p, true));
+    MC_TRY(try_label_spot(p, true));
     return p->drawn ? MC_OK : place_around(p);
 }
 
@@ -152,7 +152,7 @@ try_along(placing *p, const mc_label_path *path, float middle, double max_angle)
     if (!mc_label_along(&p->spot, &p->layout, path, middle, &course))
         return MC_OK;
     put_shield(p);
-    return settle(p, false);
+    return try_label_spot(p, false);
 }
 
 /* Near `middle`, farther and farther from it up to `reach`. */
@@ -171,7 +171,7 @@ slide_bent(placing *p, const mc_label_path *path, float middle, float reach, dou
 
 /* Where the line is nearly straight, else where it bends as much as may be. */
 static mc_error *
-slide(placing *p, const mc_label_path *path, float middle, float reach)
+slide_along_line(placing *p, const mc_label_path *path, float middle, float reach)
 {
     double most = p->candidate->symbol->max_angle;
     MC_TRY(slide_bent(p, path, middle, reach, fmin(most, GENTLE)));
@@ -186,14 +186,14 @@ place_on_path(placing *p, const mc_label_path *path)
     float step = symbol->repeat > 0 ? (float)symbol->repeat * unit : width + (float)symbol->gap * unit;
     bool repeated = symbol->repeated || symbol->repeat > 0;
     if (!repeated)
-        return slide(p, path, path->length / 2, (path->length - width) / 2);
+        return slide_along_line(p, path, path->length / 2, (path->length - width) / 2);
     step = fmaxf(step, width + p->layout.size);
     float first = symbol->repeat > 0 ? fmodf(path->length / 2, step) /* so that one is in the middle */
                                      : (float)symbol->initial_gap * unit + width / 2;
     first = fmaxf(first, width / 2);
     for (int i = 0; i < REPEATS_MAX && p->tries <= TRIES_MAX && first + (float)i * step + width / 2 <= path->length;
          i++)
-        MC_TRY(slide(p, path, first + (float)i * step, (step - width) / 2));
+        MC_TRY(slide_along_line(p, path, first + (float)i * step, (step - width) / 2));
     return MC_OK;
 }
 
@@ -226,14 +226,14 @@ place_line(placing *p)
 
 /* Lines begin at the side where the anchor is. */
 static float
-alignment(const mc_label_candidate *c)
+text_alignment(const mc_label_candidate *c)
 {
     return fminf(1, fmaxf(0, c->anchor[0]));
 }
 
 /* Whether it could be drawn at all. */
 static bool
-fits(const placing *p)
+glyphs_can_be_drawn(const placing *p)
 {
     for (int i = 0; i < p->layout.count; i++) {
         const mc_label_glyph *g = &p->layout.glyphs[i];
@@ -259,7 +259,7 @@ font_of(const mc_font **font, placing *p, const mc_text_symbol *symbol)
 }
 
 static mc_error *
-place(placing *p, const mc_label_candidate *c)
+place_candidate(placing *p, const mc_label_candidate *c)
 {
     const mc_font *font;
     if (p->tries > TRIES_MAX) {
@@ -268,10 +268,10 @@ place(placing *p, const mc_label_candidate *c)
     }
     MC_TRY(font_of(&font, p, c->symbol));
     MC_TRY(mc_label_lay_out(&p->layout, font, c->text, c->look.size, (float)c->symbol->auto_wrap * c->unit,
-                            alignment(c), p->scratch));
+                            text_alignment(c), p->scratch));
     p->candidate = c;
     p->drawn = false;
-    if (!fits(p))
+    if (!glyphs_can_be_drawn(p))
         return MC_OK;
     p->spot.glyphs = apr_palloc(p->scratch, sizeof(mc_placed_glyph) * (size_t)(p->layout.count + 1));
     p->spot.boxes = apr_palloc(p->scratch, sizeof(mc_label_box) * (size_t)(p->layout.count + 2));
@@ -289,7 +289,7 @@ mc_labels_place(mc_label_candidate *const *list, int count, mc_canvas *target, m
     apr_pool_create(&p.scratch, pool);
     mc_error *error = MC_OK;
     for (int i = 0; i < count && error == MC_OK; i++) {
-        error = mc_error_copy(place(&p, list[i]), pool);
+        error = mc_error_copy(place_candidate(&p, list[i]), pool);
         apr_pool_clear(p.scratch);
         if (error == MC_OK && i % 64 == 0)
             error = mc_ctx_check(ctx, pool);

@@ -91,7 +91,7 @@ painter_for(mc_painter **painter, mc_label_shields *shields, const mc_feature_qu
 }
 
 static void
-measure(mc_label_shield *shield)
+measure_shield_mark(mc_label_shield *shield)
 {
     const mc_mark *mark = shield->drawing.mark;
     bool known = mark != NULL && !mark->circle;
@@ -106,8 +106,8 @@ measure(mc_label_shield *shield)
 }
 
 static mc_error *
-make(mc_label_shield **shield, mc_painter *painter, const mc_text_symbol *symbol, const mc_feature *feature,
-     double size)
+create_shield(mc_label_shield **shield, mc_painter *painter, const mc_text_symbol *symbol, const mc_feature *feature,
+              double size)
 {
     const mc_symbolizer unit = { .kind = MC_SYMBOL_POINT, .uom = symbol->uom };
     mc_graphic graphic = symbol->graphic;
@@ -129,7 +129,7 @@ make(mc_label_shield **shield, mc_painter *painter, const mc_text_symbol *symbol
         made->margin[i] = mc_painter_pixels(painter, &unit, symbol->graphic_margin[i]);
     if (drawing.mark != NULL && drawing.symbol.stroke.ink.present)
         made->stroke = fmax(0, mc_painter_pixels(painter, &unit, drawing.symbol.stroke.width));
-    measure(made);
+    measure_shield_mark(made);
     *shield = made;
     return MC_OK;
 }
@@ -149,7 +149,7 @@ mc_label_shield_get(mc_label_shield **shield, mc_label_shields *shields, const m
             return MC_OK;
         }
     MC_TRY(painter_for(&painter, shields, feature->map, ctx));
-    mc_error *error = mc_error_copy(make(shield, painter, symbol, feature, size), ctx->pool);
+    mc_error *error = mc_error_copy(create_shield(shield, painter, symbol, feature, size), ctx->pool);
     apr_pool_clear(painter->values);
     if (constant && *shield != NULL) {
         (*shield)->symbol = symbol;
@@ -163,7 +163,7 @@ mc_label_shield_get(mc_label_shield **shield, mc_label_shields *shields, const m
 
 /* Its size around a text. */
 static void
-fit(mc_placing *placing, const mc_label_shield *shield, const mc_label_layout *layout)
+fit_shield_to_text(mc_placing *placing, const mc_label_shield *shield, const mc_label_layout *layout)
 {
     double width = layout->width + shield->margin[3] + shield->margin[1];
     double height = layout->height + shield->margin[0] + shield->margin[2];
@@ -180,14 +180,14 @@ fit(mc_placing *placing, const mc_label_shield *shield, const mc_label_layout *l
 
 /* Upright ones have their edges, or the middles of their outlines, on whole pixels: as sharp as can be. */
 static double
-sharp(double at, double before, double stroke)
+align_to_pixel(double at, double before, double stroke)
 {
     double half = stroke > 0 && lrint(stroke) % 2 == 1 ? 0.5 : 0;
     return rint(at - before - half) + half + before;
 }
 
 static void
-widen(mc_label_box *box, const mc_label_box *by)
+widen_shield_box(mc_label_box *box, const mc_label_box *by)
 {
     *box = (mc_label_box){ fminf(box->minx, by->minx), fminf(box->miny, by->miny), fmaxf(box->maxx, by->maxx),
                            fmaxf(box->maxy, by->maxy) };
@@ -195,7 +195,7 @@ widen(mc_label_box *box, const mc_label_box *by)
 
 /* The box of a graphic and of `more` around it. */
 static mc_label_box
-box_of(const mc_label_shield *shield, const mc_placing *placing, double more)
+shield_graphic_box(const mc_label_shield *shield, const mc_placing *placing, double more)
 {
     mc_label_box box = { INFINITY, INFINITY, -INFINITY, -INFINITY };
     double angle = placing->turn * M_PI / 180, cosine = cos(angle), sine = sin(angle);
@@ -206,7 +206,7 @@ box_of(const mc_label_shield *shield, const mc_placing *placing, double more)
         y = (y - 0.5 + placing->anchor_y) * placing->height + (corner < 2 ? -more : more);
         float px = (float)(x * cosine - y * sine + placing->at.x / (double)MC_SUBPIXELS);
         float py = (float)(x * sine + y * cosine + placing->at.y / (double)MC_SUBPIXELS);
-        widen(&box, &(mc_label_box){ px, py, px, py });
+        widen_shield_box(&box, &(mc_label_box){ px, py, px, py });
     }
     return box;
 }
@@ -217,7 +217,7 @@ mc_label_shield_put(mc_label_spot *spot, const mc_label_shield *shield, const mc
     const mc_placing *given = &shield->drawing.placing;
     mc_placing placing = *given;
     double angle = spot->angle, x = spot->middle[0], y = spot->middle[1];
-    fit(&placing, shield, layout);
+    fit_shield_to_text(&placing, shield, layout);
     if (shield->resize != MC_RESIZE_NONE) { /* around the text with its margins */
         double dx = (shield->margin[1] - shield->margin[3]) / 2, dy = (shield->margin[2] - shield->margin[0]) / 2;
         x += dx * cos(angle) - dy * sin(angle);
@@ -227,16 +227,16 @@ mc_label_shield_put(mc_label_spot *spot, const mc_label_shield *shield, const mc
     x += given->at.x / (double)MC_SUBPIXELS;
     y += given->at.y / (double)MC_SUBPIXELS;
     if (placing.turn == 0) {
-        x = sharp(x, placing.anchor_x * placing.width, shield->stroke);
-        y = sharp(y, (1 - placing.anchor_y) * placing.height, shield->stroke);
+        x = align_to_pixel(x, placing.anchor_x * placing.width, shield->stroke);
+        y = align_to_pixel(y, (1 - placing.anchor_y) * placing.height, shield->stroke);
     }
     placing.at = (mc_shape_point){ (int32_t)lrint(x * MC_SUBPIXELS), (int32_t)lrint(y * MC_SUBPIXELS) };
     spot->shield = placing;
-    mc_label_box box = box_of(shield, &placing, shield->stroke / 2),
-                 edge = box_of(shield, &placing, shield->stroke * 2 + ROUNDING);
-    widen(&spot->bounds, &edge); /* mitres reach over the stroke */
+    mc_label_box box = shield_graphic_box(shield, &placing, shield->stroke / 2),
+                 edge = shield_graphic_box(shield, &placing, shield->stroke * 2 + ROUNDING);
+    widen_shield_box(&spot->bounds, &edge); /* mitres reach over the stroke */
     if (spot->upright)
-        widen(&spot->boxes[0], &box);
+        widen_shield_box(&spot->boxes[0], &box);
     else
         spot->boxes[spot->box_count++] = box;
 }

@@ -19,7 +19,7 @@ static struct {
 } shaped = { .once = PTHREAD_ONCE_INIT };
 
 static void
-make_table(void)
+create_shaped_table(void)
 {
     shaped.table = mc_lru_create(SHAPED_BYTES);
 }
@@ -44,7 +44,7 @@ character_size(const uint8_t *text, size_t size)
 
 /* Takes back blanks at the end of what has been written, down to `begin`. */
 static size_t
-without_blanks(const char *text, size_t begin, size_t end)
+trim_trailing_blanks(const char *text, size_t begin, size_t end)
 {
     while (end > begin && text[end - 1] == ' ')
         end--;
@@ -64,7 +64,7 @@ mc_label_clean(const char *text, apr_pool_t *pool)
         unsigned char c = (unsigned char)text[i];
         bool c1 = length == 2 && c == 0xC2 && (unsigned char)text[i + 1] < 0xA0; /* U+0080..U+009F */
         if (c == '\n' || c == '\r') {
-            out = without_blanks(clean, line, out);
+            out = trim_trailing_blanks(clean, line, out);
             if (out > line) /* empty lines are left out */
                 clean[out++] = '\n';
             line = out;
@@ -80,7 +80,7 @@ mc_label_clean(const char *text, apr_pool_t *pool)
         }
         i += length == 0 ? 1 : length;
     }
-    out = without_blanks(clean, line, out);
+    out = trim_trailing_blanks(clean, line, out);
     while (out > 0 && clean[out - 1] == '\n')
         out--;
     clean[out] = '\0';
@@ -89,11 +89,11 @@ mc_label_clean(const char *text, apr_pool_t *pool)
 
 /* A line of text, shaped; from the table where it has it. *entry is to be released after use. */
 static mc_error *
-shape(const mc_text_line **line, mc_lru_entry **entry, const mc_font *font, const char *text, size_t size,
-      apr_pool_t *pool)
+shape_text_line(const mc_text_line **line, mc_lru_entry **entry, const mc_font *font, const char *text, size_t size,
+                apr_pool_t *pool)
 {
     char key[sizeof(font) + MC_TEXT_BYTES_MAX];
-    pthread_once(&shaped.once, make_table);
+    pthread_once(&shaped.once, create_shaped_table);
     memcpy(key, &font, sizeof(font));
     memcpy(key + sizeof(font), text, size);
     *line = mc_lru_get(shaped.table, entry, key, sizeof(font) + size);
@@ -114,11 +114,11 @@ shape(const mc_text_line **line, mc_lru_entry **entry, const mc_font *font, cons
 }
 
 static mc_error *
-width_of(float *width, const mc_font *font, const char *text, size_t size, apr_pool_t *pool)
+measure_text_width(float *width, const mc_font *font, const char *text, size_t size, apr_pool_t *pool)
 {
     const mc_text_line *line;
     mc_lru_entry *entry;
-    MC_TRY(shape(&line, &entry, font, text, size, pool));
+    MC_TRY(shape_text_line(&line, &entry, font, text, size, pool));
     *width = line->width;
     mc_lru_release(entry);
     return MC_OK;
@@ -135,14 +135,14 @@ break_line(size_t *end, const mc_font *font, const char *text, size_t size, floa
 {
     float width;
     *end = size;
-    MC_TRY(width_of(&width, font, text, size, pool));
+    MC_TRY(measure_text_width(&width, font, text, size, pool));
     if (width <= most)
         return MC_OK;
     size_t best = 0;
     for (size_t i = 1; i <= size; i++) {
         if (i < size && text[i] != ' ')
             continue;
-        MC_TRY(width_of(&width, font, text, i, pool));
+        MC_TRY(measure_text_width(&width, font, text, i, pool));
         if (width > most && best > 0)
             break;
         best = i;
@@ -169,7 +169,7 @@ find_lines(piece *lines, int *count, const mc_font *font, const char *text, floa
 }
 
 static void
-add_line(mc_label_layout *layout, const mc_text_line *line, float x, float y)
+add_text_line(mc_label_layout *layout, const mc_text_line *line, float x, float y)
 {
     float size = layout->size;
     float begin = 0;
@@ -205,7 +205,7 @@ mc_label_lay_out(mc_label_layout *layout, const mc_font *font, const char *text,
     mc_error *error = MC_OK;
     for (; shaped_lines < count && error == MC_OK; shaped_lines++) {
         const piece *p = &lines[shaped_lines];
-        error = shape(&found[shaped_lines], &entries[shaped_lines], font, p->text, p->size, pool);
+        error = shape_text_line(&found[shaped_lines], &entries[shaped_lines], font, p->text, p->size, pool);
         if (error != MC_OK)
             break;
         glyphs += found[shaped_lines]->count;
@@ -217,8 +217,8 @@ mc_label_lay_out(mc_label_layout *layout, const mc_font *font, const char *text,
     layout->glyphs = apr_palloc(pool, sizeof(mc_label_glyph) * (size_t)(glyphs + 1));
     for (int i = 0; i < shaped_lines; i++) {
         if (error == MC_OK)
-            add_line(layout, found[i], (layout->width - found[i]->width * size) * align,
-                     layout->ascent + height * (float)i);
+            add_text_line(layout, found[i], (layout->width - found[i]->width * size) * align,
+                          layout->ascent + height * (float)i);
         mc_lru_release(entries[i]);
     }
     return error;

@@ -55,7 +55,7 @@ mc_legend_is_empty(const mc_legend *legend)
 }
 
 static bool
-is_wanted(const mc_legend_wish *wish, const mc_rule_style *rule)
+is_rule_requested(const mc_legend_wish *wish, const mc_rule_style *rule)
 {
     if ((rule->symbolizer_count == 0 && rule->text_count == 0) || rule->inclusion == MC_INCLUSION_MAP_ONLY)
         return false;
@@ -67,7 +67,7 @@ is_wanted(const mc_legend_wish *wish, const mc_rule_style *rule)
 
 /* The row of that title of the layer whose rows begin at `first`; or NULL. */
 static row *
-find_row(const mc_legend *legend, int first, const char *title)
+find_legend_row(const mc_legend *legend, int first, const char *title)
 {
     for (int i = first; title != NULL && i < legend->rows->nelts; i++) {
         row *one = &APR_ARRAY_IDX(legend->rows, i, row);
@@ -84,10 +84,10 @@ mc_legend_add(mc_legend *legend, const char *layer, const mc_style *style)
     for (int p = 0; p < style->pass_count; p++)
         for (int r = 0; r < style->passes[p].rule_count; r++) {
             const mc_rule_style *rule = &style->passes[p].rules[r];
-            if (!is_wanted(&legend->wish, rule) || legend->rows->nelts == MC_LEGEND_ROWS_MAX)
+            if (!is_rule_requested(&legend->wish, rule) || legend->rows->nelts == MC_LEGEND_ROWS_MAX)
                 continue;
             const char *title = rule->title != NULL ? rule->title : rule->name;
-            row *into = find_row(legend, first, title);
+            row *into = find_legend_row(legend, first, title);
             if (into == NULL) {
                 into = apr_array_push(legend->rows);
                 *into = (row){ .title = title, .style = style, .rules = apr_array_make(legend->pool, 1, sizeof(rule)) };
@@ -167,7 +167,7 @@ what_is_drawn(const row *of)
 
 /* What a symbol is shown on: an area, a line that turns, or a point. Outlines lie in the middle of their pixels. */
 static void
-sample(mc_geometry *geometry, const row *of, int width, int height)
+make_legend_sample(mc_geometry *geometry, const row *of, int width, int height)
 {
     const drawn what = what_is_drawn(of);
     mc_shape_kind kind = what.areas ? MC_SHAPE_POLYGONS : what.lines ? MC_SHAPE_LINES : MC_SHAPE_POINTS;
@@ -281,7 +281,7 @@ draw_symbol(mc_pixels *pixels, const mc_legend *legend, const row *of, int x, in
     MC_TRY(mc_painter_create(&painter, style, frame, &map, true, pool));
     mc_labels_next_layer(labels, scale);
     mc_painter_set_labels(painter, labels);
-    sample(&geometry, of, legend->wish.width, legend->wish.height);
+    make_legend_sample(&geometry, of, legend->wish.width, legend->wish.height);
     mc_error *error = mc_painter_take(painter, &feature, ctx);
     if (error == MC_OK)
         error = mc_painter_finish(painter, ctx);
@@ -295,7 +295,7 @@ draw_symbol(mc_pixels *pixels, const mc_legend *legend, const row *of, int x, in
 }
 
 static void
-add_glyph(mc_shape *shape, const mc_glyph_outline *outline, float x, float y)
+add_legend_glyph(mc_shape *shape, const mc_glyph_outline *outline, float x, float y)
 {
     for (int ring = 0, i = 0; ring < outline->ring_count; ring++) {
         for (; i < outline->ends[ring]; i++)
@@ -317,7 +317,7 @@ draw_title(mc_pixels *pixels, mc_area *coverage, uint8_t *mask, const mc_text_li
         mc_glyph_outline outline = { 0 };
         error = mc_text_outline(&outline, glyph->face, glyph->index, FONT_SIZE, true, pool);
         if (error == MC_OK)
-            add_glyph(&shape, &outline, x + glyph->x * FONT_SIZE, y - glyph->y * FONT_SIZE);
+            add_legend_glyph(&shape, &outline, x + glyph->x * FONT_SIZE, y - glyph->y * FONT_SIZE);
     }
     mc_area_add(coverage, &shape, 0, 0);
     mc_brush_fill(pixels, coverage, MC_NON_ZERO, ink, mask);

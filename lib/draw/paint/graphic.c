@@ -15,8 +15,8 @@ enum { COMPUTED_SIZE = 128, COMPUTED_WIDTH = 64 };
 
 /* A picture that cannot be had is told once for each map, and left out. */
 static void
-find_picture(mc_pixels **pixels, mc_painter *painter, const mc_picture *picture, const mc_feature *feature,
-             double height)
+get_known_picture(mc_pixels **pixels, mc_painter *painter, const mc_picture *picture, const mc_feature *feature,
+                  double height)
 {
     bool constant = mc_picture_is_constant(picture);
     for (int i = 0; constant && i < painter->picture_count; i++)
@@ -39,7 +39,7 @@ find_picture(mc_pixels **pixels, mc_painter *painter, const mc_picture *picture,
 }
 
 static void
-dim(mc_ink *to, const mc_ink *ink, double opacity, const mc_feature *feature, mc_painter *painter)
+fade_ink(mc_ink *to, const mc_ink *ink, double opacity, const mc_feature *feature, mc_painter *painter)
 {
     *to = (mc_ink){ .present = ink->present, .pattern = ink->pattern };
     to->color = mc_painter_ink(painter, ink, feature);
@@ -66,12 +66,12 @@ resolve_mark(mc_drawing *drawing, mc_painter *painter, const mc_symbolizer *symb
     drawn->stroke = graphic->stroke;
     drawn->stroke.width = mc_painter_value(painter, graphic->stroke.width_value, graphic->stroke.width, feature);
     drawn->stroke.width_value = NULL;
-    dim(&drawn->fill, &graphic->fill, opacity, feature, painter);
-    dim(&drawn->stroke.ink, &graphic->stroke.ink, opacity, feature, painter);
+    fade_ink(&drawn->fill, &graphic->fill, opacity, feature, painter);
+    fade_ink(&drawn->stroke.ink, &graphic->stroke.ink, opacity, feature, painter);
 }
 
 static double
-share(double value, double otherwise)
+clamp_anchor_share(double value, double otherwise)
 {
     return fmin(16, fmax(-16, isfinite(value) ? value : otherwise));
 }
@@ -90,15 +90,17 @@ mc_graphic_resolve(mc_drawing *drawing, bool *any, mc_painter *painter, const mc
     size = mc_painter_pixels(painter, symbol, fmax(size, 0));
     mc_placing *placing = &drawing->placing;
     *placing = (mc_placing){ .height = size, .width = size, .turn = fmod(turn, 360) };
-    placing->anchor_x = share(mc_painter_value(painter, graphic->anchor.x_value, graphic->anchor.x, feature), 0.5);
-    placing->anchor_y = share(mc_painter_value(painter, graphic->anchor.y_value, graphic->anchor.y, feature), 0.5);
+    placing->anchor_x =
+        clamp_anchor_share(mc_painter_value(painter, graphic->anchor.x_value, graphic->anchor.x, feature), 0.5);
+    placing->anchor_y =
+        clamp_anchor_share(mc_painter_value(painter, graphic->anchor.y_value, graphic->anchor.y, feature), 0.5);
     placing->at = mc_painter_displacement(painter, symbol, &graphic->displacement, feature);
     if (graphic->mark != NULL) {
         placing->height = graphic->flatness > 0 ? size / graphic->flatness : size;
         resolve_mark(drawing, painter, symbol, graphic, feature, opacity);
         *any = find_outline(drawing, painter, graphic->mark);
     } else {
-        find_picture(&drawing->picture, painter, graphic->picture, feature, size);
+        get_known_picture(&drawing->picture, painter, graphic->picture, feature, size);
         *any = drawing->picture != NULL;
         placing->width = *any ? drawing->picture->width : 0;
         placing->height = *any ? drawing->picture->height : 0;
@@ -166,7 +168,8 @@ struct mc_known_mark {
 };
 
 static mc_error *
-resolve(mc_drawing *drawing, bool *any, mc_painter *painter, const mc_symbolizer *symbol, const mc_feature *feature)
+resolve_known_graphic(mc_drawing *drawing, bool *any, mc_painter *painter, const mc_symbolizer *symbol,
+                      const mc_feature *feature)
 {
     mc_known_mark *known = painter->marks;
     if (symbol->graphic.mark == NULL || !mc_graphic_is_constant(&symbol->graphic))
@@ -189,7 +192,7 @@ mc_graphic_paint(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *sy
 {
     mc_drawing drawing;
     bool any;
-    MC_TRY(resolve(&drawing, &any, painter, symbol, feature));
+    MC_TRY(resolve_known_graphic(&drawing, &any, painter, symbol, feature));
     if (!any)
         return MC_OK;
     mc_places_find(&painter->places, feature->geometry, symbol->part);
@@ -199,7 +202,7 @@ mc_graphic_paint(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *sy
 }
 
 static double
-size_of(const mc_graphic *graphic)
+largest_graphic_size(const mc_graphic *graphic)
 {
     double size = graphic->size > 0 ? graphic->size : COMPUTED_SIZE;
     if (graphic->size_value != NULL)
@@ -208,7 +211,7 @@ size_of(const mc_graphic *graphic)
 }
 
 static double
-most_of(const mc_pair *pair, double computed)
+largest_pair_sum(const mc_pair *pair, double computed)
 {
     double x = pair->x_value == NULL ? fabs(pair->x) : mc_expression_most(pair->x_value, computed);
     double y = pair->y_value == NULL ? fabs(pair->y) : mc_expression_most(pair->y_value, computed);
@@ -216,7 +219,7 @@ most_of(const mc_pair *pair, double computed)
 }
 
 static double
-widest(const mc_stroke *stroke)
+largest_stroke_width(const mc_stroke *stroke)
 {
     return stroke->width_value == NULL ? stroke->width
                                        : fmax(stroke->width, mc_expression_most(stroke->width_value, COMPUTED_WIDTH));
@@ -226,16 +229,16 @@ static double
 reach_of(const mc_graphic *graphic)
 {
     bool known = graphic->mark != NULL && graphic->mark->glyph == NULL; /* others may be long ones */
-    double share_away = fmax(0.5, most_of(&graphic->anchor, 1)) * (known ? 1.5 : 4);
-    return size_of(graphic) * share_away + widest(&graphic->stroke) * 2 +
-           most_of(&graphic->displacement, COMPUTED_SIZE);
+    double share_away = fmax(0.5, largest_pair_sum(&graphic->anchor, 1)) * (known ? 1.5 : 4);
+    return largest_graphic_size(graphic) * share_away + largest_stroke_width(&graphic->stroke) * 2 +
+           largest_pair_sum(&graphic->displacement, COMPUTED_SIZE);
 }
 
 double
 mc_symbolizer_reach(const mc_symbolizer *symbol)
 {
-    double stroke = symbol->stroke.ink.present ? widest(&symbol->stroke) * 2 : 0;
+    double stroke = symbol->stroke.ink.present ? largest_stroke_width(&symbol->stroke) * 2 : 0;
     double along = symbol->stroke.graphic != NULL ? reach_of(symbol->stroke.graphic) : 0;
     double mark = symbol->kind == MC_SYMBOL_POINT ? reach_of(&symbol->graphic) : 0;
-    return stroke + along + mark + fabs(symbol->offset) * 2 + most_of(&symbol->displacement, COMPUTED_SIZE);
+    return stroke + along + mark + fabs(symbol->offset) * 2 + largest_pair_sum(&symbol->displacement, COMPUTED_SIZE);
 }

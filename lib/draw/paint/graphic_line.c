@@ -17,7 +17,7 @@ typedef struct row {
 } row;
 
 static void
-add(row *r, mc_shape_point from, double dx, double dy, double ux, double uy)
+add_line_position(row *r, mc_shape_point from, double dx, double dy, double ux, double uy)
 {
     if (r->points.point_count == r->room) {
         int room = r->room == 0 ? 64 : r->room * 2;
@@ -37,7 +37,7 @@ add(row *r, mc_shape_point from, double dx, double dy, double ux, double uy)
 
 /* Points at first + k * step along one line; all lengths in 1/256 pixel. Only those near the map. */
 static void
-add_series(row *r, const mc_shape_point *points, int count, bool closed, double first, double step)
+add_position_series(row *r, const mc_shape_point *points, int count, bool closed, double first, double step)
 {
     double done = 0;
     int segments = closed ? count : count - 1;
@@ -49,7 +49,7 @@ add_series(row *r, const mc_shape_point *points, int count, bool closed, double 
             for (double at = first + k * step - done; at <= seen.to && at < end && !r->failed;
                  at = first + ++k * step - done)
                 if (at >= 0)
-                    add(r, a, seen.ux * at, seen.uy * at, seen.ux, seen.uy);
+                    add_line_position(r, a, seen.ux * at, seen.uy * at, seen.ux, seen.uy);
         }
         done += seen.length;
     }
@@ -66,12 +66,12 @@ add_vertices(row *r, const mc_shape_point *points, int count, bool closed, mc_al
         double x0 = (double)a.x - before.x, y0 = (double)a.y - before.y, x1 = (double)behind.x - a.x,
                y1 = (double)behind.y - a.y;
         double l0 = fmax(hypot(x0, y0), 1), l1 = fmax(hypot(x1, y1), 1);
-        add(r, a, 0, 0, x0 / l0 + x1 / l1, y0 / l0 + y1 / l1);
+        add_line_position(r, a, 0, 0, x0 / l0 + x1 / l1, y0 / l0 + y1 / l1);
     }
 }
 
 static double
-length_of(const mc_shape_point *points, int count, bool closed)
+measure_subpixel_length(const mc_shape_point *points, int count, bool closed)
 {
     double length = 0;
     for (int i = closed ? 0 : 1; i < count; i++)
@@ -90,25 +90,26 @@ add_dashes(row *r, const mc_shape_point *points, int count, bool closed, const m
     for (int i = 0; i < stroke->dash_count; at += stroke->dashes[i++] * unit) {
         double first = at + (stroke->dashes[i] / 2 - stroke->dash_offset) * unit;
         if (i % 2 == 0 && stroke->dashes[i] > 0)
-            add_series(r, points, count, closed, (first - floor(first / sum) * sum) * MC_SUBPIXELS,
-                       fmax(sum, 1) * MC_SUBPIXELS);
+            add_position_series(r, points, count, closed, (first - floor(first / sum) * sum) * MC_SUBPIXELS,
+                                fmax(sum, 1) * MC_SUBPIXELS);
     }
 }
 
 static void
-collect(row *r, const mc_shape_point *points, int count, bool closed, const mc_stroke *stroke, double width,
-        double unit)
+collect_line_positions(row *r, const mc_shape_point *points, int count, bool closed, const mc_stroke *stroke,
+                       double width, double unit)
 {
     double step = fmax(width + fmax(0, stroke->gap) * unit, 1);
     if (stroke->along == MC_ALONG_MIDDLE)
-        add_series(r, points, count, closed, length_of(points, count, closed) / 2, MC_SHAPE_REACH * 64.0);
+        add_position_series(r, points, count, closed, measure_subpixel_length(points, count, closed) / 2,
+                            MC_SHAPE_REACH * 64.0);
     else if (stroke->along != MC_ALONG_ROW)
         add_vertices(r, points, count, closed, stroke->along);
     else if (stroke->dashes != NULL)
         add_dashes(r, points, count, closed, stroke, unit);
     else
-        add_series(r, points, count, closed, (fmax(0, stroke->initial_gap) * unit + width / 2) * MC_SUBPIXELS,
-                   step * MC_SUBPIXELS);
+        add_position_series(r, points, count, closed, (fmax(0, stroke->initial_gap) * unit + width / 2) * MC_SUBPIXELS,
+                            step * MC_SUBPIXELS);
 }
 
 mc_error *
@@ -134,7 +135,7 @@ mc_graphic_along(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *sy
             count = beside.point_count;
         }
         if (count >= 2)
-            collect(&r, points, count, closed, stroke, drawing.placing.width, unit);
+            collect_line_positions(&r, points, count, closed, stroke, drawing.placing.width, unit);
     }
     mc_error *error = MC_OK;
     for (int i = 0; i < r.points.point_count && error == MC_OK; i++)

@@ -173,8 +173,8 @@ mc_painter_displacement(mc_painter *painter, const mc_symbolizer *symbol, const 
 
 /* Lays what painter->coverage has gathered. */
 static mc_error *
-lay(mc_painter *painter, mc_canvas *canvas, mc_fill_rule rule, const mc_symbolizer *symbol, const mc_ink *ink,
-    const mc_feature *feature)
+lay_coverage(mc_painter *painter, mc_canvas *canvas, mc_fill_rule rule, const mc_symbolizer *symbol, const mc_ink *ink,
+             const mc_feature *feature)
 {
     if (ink->pattern != NULL)
         return mc_pattern_lay(painter, canvas, painter->coverage, rule, symbol, ink->pattern, feature);
@@ -258,7 +258,7 @@ paint_stroke(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol
         return MC_OK;
     MC_TRY(mc_painter_area(&painter->coverage, painter, false));
     mc_stroker_add(painter->coverage, shape, &pen, &painter->scratch);
-    return lay(painter, canvas, MC_NON_ZERO, symbol, &stroke->ink, feature);
+    return lay_coverage(painter, canvas, MC_NON_ZERO, symbol, &stroke->ink, feature);
 }
 
 static mc_error *
@@ -272,11 +272,11 @@ paint_fill(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, 
     MC_TRY(mc_painter_area(&painter->coverage, painter, false));
     mc_area_add(painter->coverage, shape, 0, 0);
     mc_fill_rule rule = symbol->by_direction ? MC_NON_ZERO : MC_EVEN_ODD;
-    return lay(painter, canvas, rule, symbol, &symbol->fill, feature);
+    return lay_coverage(painter, canvas, rule, symbol, &symbol->fill, feature);
 }
 
 static const mc_shape *
-moved(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape, const mc_feature *feature)
+displace_shape(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape, const mc_feature *feature)
 {
     mc_shape_point by = mc_painter_displacement(painter, symbol, &symbol->displacement, feature);
     mc_shape_clear(&painter->moved, shape->kind);
@@ -295,7 +295,7 @@ mc_painter_shape(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *sy
     if (!mc_painter_draws(symbol, shape))
         return MC_OK;
     if (mc_painter_is_moved(symbol))
-        shape = moved(painter, symbol, shape, feature);
+        shape = displace_shape(painter, symbol, shape, feature);
     MC_TRY(paint_fill(painter, canvas, symbol, shape, feature));
     return paint_stroke(painter, canvas, symbol, shape, feature);
 }

@@ -15,7 +15,7 @@ typedef struct rows {
 
 /* Moves what has been accumulated into a plane of bytes: as it is, joined, or taken away. */
 static void
-take(uint8_t *plane, rows *used, mc_area *coverage, mc_fill_rule rule, uint8_t *mask, double sign)
+combine_coverage(uint8_t *plane, rows *used, mc_area *coverage, mc_fill_rule rule, uint8_t *mask, double sign)
 {
     used->top = coverage->top < used->top ? coverage->top : used->top;
     used->bottom = coverage->bottom > used->bottom ? coverage->bottom : used->bottom;
@@ -46,9 +46,9 @@ mc_painter_offset_fill(mc_painter *painter, mc_canvas *canvas, const mc_symboliz
         painter->plane = apr_pcalloc(painter->pool, width * (size_t)canvas->height);
     MC_TRY(mc_painter_area(&painter->coverage, painter, false));
     mc_area_add(painter->coverage, shape, 0, 0);
-    take(painter->plane, &used, painter->coverage, MC_EVEN_ODD, painter->mask, 1);
+    combine_coverage(painter->plane, &used, painter->coverage, MC_EVEN_ODD, painter->mask, 1);
     mc_stroker_add(painter->coverage, shape, &pen, &painter->scratch);
-    take(painter->plane, &used, painter->coverage, MC_NON_ZERO, painter->mask, offset);
+    combine_coverage(painter->plane, &used, painter->coverage, MC_NON_ZERO, painter->mask, offset);
     mc_color color = mc_painter_ink(painter, &symbol->fill, feature);
     for (int y = used.top; y <= used.bottom; y++) { /* the plane is empty between features */
         uint8_t *row = painter->plane + (size_t)y * width;

@@ -70,20 +70,20 @@ add_symbol(mc_inks *inks, const mc_symbolizer *symbol)
 }
 
 static bool
-add_text(mc_inks *inks, const mc_text_symbol *text)
+add_text_inks(mc_inks *inks, const mc_text_symbol *text)
 {
     return ink_is_plain(&text->fill) && mc_inks_add(inks, text->fill.color) && add_ink(inks, &text->halo) &&
            (!text->shielded || add_mark(inks, &text->graphic));
 }
 
 static bool
-add_rule(mc_inks *inks, const mc_rule_style *rule)
+add_rule_inks(mc_inks *inks, const mc_rule_style *rule)
 {
     for (int i = 0; i < rule->symbolizer_count; i++)
         if (!add_symbol(inks, &rule->symbolizers[i]))
             return false;
     for (int i = 0; i < rule->text_count; i++)
-        if (!add_text(inks, &rule->texts[i]))
+        if (!add_text_inks(inks, &rule->texts[i]))
             return false;
     return true;
 }
@@ -100,7 +100,7 @@ mc_painter_wish_add(mc_painter_wish *wish, const mc_style *style, double scale)
                 continue;
             drawn |= rule->symbolizer_count > 0;
             wish->whole &= rule->text_count == 0;
-            wish->suits = wish->suits && add_rule(&wish->inks, rule);
+            wish->suits = wish->suits && add_rule_inks(&wish->inks, rule);
         }
         wish->whole &= !drawn || mc_painter_pass_is_whole(pass, scale);
     }

@@ -15,7 +15,7 @@ column_of(const mc_painter *painter, int x)
 }
 
 static int64_t
-row_of(const mc_painter *painter, int y)
+lattice_row_of(const mc_painter *painter, int y)
 {
     return painter->map->lattice.top + y;
 }
@@ -64,8 +64,8 @@ draw_cell(mc_pixels **cell, mc_painter *painter, const mc_symbolizer *symbol, co
 }
 
 static mc_error *
-cell_of(mc_pixels **cell, mc_painter *painter, const mc_symbolizer *symbol, const mc_graphic *graphic,
-        const mc_feature *feature)
+get_pattern_cell(mc_pixels **cell, mc_painter *painter, const mc_symbolizer *symbol, const mc_graphic *graphic,
+                 const mc_feature *feature)
 {
     if (!mc_graphic_is_constant(graphic))
         return draw_cell(cell, painter, symbol, graphic, feature, painter->values);
@@ -89,7 +89,7 @@ lay_cells(mc_painter *painter, mc_pixels *pixels, mc_area *coverage, mc_fill_rul
         mc_area_take_row(coverage, y, rule, painter->mask, &x, &count);
         if (cell == NULL || count == 0)
             continue;
-        int64_t row = row_of(painter, y) % cell->height, column = column_of(painter, x) % cell->width;
+        int64_t row = lattice_row_of(painter, y) % cell->height, column = column_of(painter, x) % cell->width;
         row += row < 0 ? cell->height : 0;
         column += column < 0 ? cell->width : 0;
         mc_brush_cells(pixels, x, y, painter->mask, count, cell, (int)column, (int)row);
@@ -119,9 +119,9 @@ lay_lines(mc_painter *painter, mc_pixels *pixels, mc_area *coverage, mc_fill_rul
         if (!any || count == 0)
             continue;
         if (dots > 0)
-            mc_hatch_dots(dots, column_of(painter, x), row_of(painter, y), painter->mask, count);
+            mc_hatch_dots(dots, column_of(painter, x), lattice_row_of(painter, y), painter->mask, count);
         else
-            mc_hatch_row(&hatch, column_of(painter, x), row_of(painter, y), painter->mask, count);
+            mc_hatch_row(&hatch, column_of(painter, x), lattice_row_of(painter, y), painter->mask, count);
         mc_brush_row(pixels, x, y, painter->mask, count, color);
     }
     mc_area_done(coverage);
@@ -149,6 +149,6 @@ mc_pattern_lay(mc_painter *painter, mc_canvas *canvas, mc_area *coverage, mc_fil
     MC_TRY(mc_canvas_pixels(&pixels, canvas));
     if (is_lines(graphic))
         return lay_lines(painter, pixels, coverage, rule, symbol, graphic, feature);
-    MC_TRY(cell_of(&cell, painter, symbol, graphic, feature));
+    MC_TRY(get_pattern_cell(&cell, painter, symbol, graphic, feature));
     return lay_cells(painter, pixels, coverage, rule, cell);
 }

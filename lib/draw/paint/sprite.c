@@ -187,7 +187,7 @@ crop_indices(picture *to, const mc_canvas *from, int left, int top, size_t strid
 
 /* What is not empty of it; the width of pixels in whole fours, as they are laid over each other. */
 static mc_error *
-crop(picture *to, const mc_canvas *from, int middle, size_t stride, apr_pool_t *pool)
+crop_sprite(picture *to, const mc_canvas *from, int middle, size_t stride, apr_pool_t *pool)
 {
     int left, right, top, bottom;
     find_box(from, &left, &right, &top, &bottom);
@@ -204,8 +204,8 @@ crop(picture *to, const mc_canvas *from, int middle, size_t stride, apr_pool_t *
 
 /* On a canvas of its own, of the same kind as the map's, by a painter whose planes are no larger. */
 static mc_error *
-paint(picture *to, mc_painter *painter, const mc_drawing *drawing, int side, int column, int row,
-      const mc_feature *feature, apr_pool_t *scratch)
+paint_sprite(picture *to, mc_painter *painter, const mc_drawing *drawing, int side, int column, int row,
+             const mc_feature *feature, apr_pool_t *scratch)
 {
     mc_canvas *canvas = mc_canvas_create(side, side, false, scratch);
     mc_painter *inner;
@@ -222,7 +222,7 @@ paint(picture *to, mc_painter *painter, const mc_drawing *drawing, int side, int
     painter->sprites->painted++;
     MC_TRY(mc_painter_shape(inner, canvas, &drawing->symbol, &painter->mark, feature));
     mc_indexed *indexed = painter->canvas->indexed;
-    return crop(to, canvas, middle, indexed == NULL ? 0 : indexed->stride, painter->pool);
+    return crop_sprite(to, canvas, middle, indexed == NULL ? 0 : indexed->stride, painter->pool);
 }
 
 static mc_error *
@@ -233,14 +233,15 @@ paint_once(picture *to, mc_painter *painter, const mc_drawing *drawing, int side
     if (to->pixels != NULL || to->indices.all != NULL)
         return MC_OK;
     apr_pool_create(&scratch, painter->pool);
-    mc_error *error = mc_error_copy(paint(to, painter, drawing, side, column, row, feature, scratch), painter->pool);
+    mc_error *error =
+        mc_error_copy(paint_sprite(to, painter, drawing, side, column, row, feature, scratch), painter->pool);
     apr_pool_destroy(scratch);
     return error;
 }
 
 /* Where it reaches over the edge of the map. */
 static void
-lay_clipped(mc_canvas *canvas, const picture *from, int x, int y)
+lay_clipped_sprite(mc_canvas *canvas, const picture *from, int x, int y)
 {
     int first = x < 0 ? -x : 0, last = from->width < canvas->width - x ? from->width : canvas->width - x;
     int bottom = from->height < canvas->height - y ? from->height : canvas->height - y;
@@ -258,7 +259,7 @@ static void
 lay_indices(mc_canvas *canvas, const picture *from, int x, int y)
 {
     if (x < 0 || y < 0 || x + from->width > canvas->width || y + from->height > canvas->height) {
-        lay_clipped(canvas, from, x, y);
+        lay_clipped_sprite(canvas, from, x, y);
         return;
     }
     const indices *with = &from->indices;

@@ -16,7 +16,7 @@ enum {
 };
 
 static inline int
-part_of(int32_t at, int size)
+map_part_of(int32_t at, int size)
 {
     int64_t part = (int64_t)at * PARTS / ((int64_t)size * MC_SUBPIXELS);
     return part < 0 ? 0 : part >= PARTS ? PARTS - 1 : (int)part;
@@ -29,8 +29,8 @@ count_areas(mc_whole *into, const mc_canvas *canvas, const mc_shape *shape, int 
     int32_t minx, miny, maxx, maxy;
     if (!mc_shape_bounds(shape, &minx, &miny, &maxx, &maxy))
         return;
-    int left = part_of(minx - reach, canvas->width), right = part_of(maxx + reach, canvas->width);
-    int top = part_of(miny - reach, canvas->height), bottom = part_of(maxy + reach, canvas->height);
+    int left = map_part_of(minx - reach, canvas->width), right = map_part_of(maxx + reach, canvas->width);
+    int top = map_part_of(miny - reach, canvas->height), bottom = map_part_of(maxy + reach, canvas->height);
     areas = areas > DEPTH_MAX ? DEPTH_MAX : areas;
     for (int y = top; y <= bottom; y++)
         for (int x = left; x <= right; x++) {
@@ -58,7 +58,7 @@ gather_wide(mc_painter *painter, mc_whole *into, const mc_symbolizer *symbol, co
 }
 
 static mc_error *
-gather(mc_painter *painter, mc_whole *into, const mc_symbolizer *symbol, const mc_shape *shape)
+gather_merged_shape(mc_painter *painter, mc_whole *into, const mc_symbolizer *symbol, const mc_shape *shape)
 {
     if (!mc_painter_draws(symbol, shape))
         return MC_OK;
@@ -94,7 +94,7 @@ mc_whole_gather(mc_painter *painter, mc_pass *to, mc_whole *into, const mc_symbo
         into->depths = apr_pcalloc(painter->pool, sizeof(*into->depths) * PARTS * PARTS);
     into->used = true;
     for (int kind = 0; kind < 3; kind++)
-        MC_TRY(gather(painter, into, symbol, &geometry->shapes[kind]));
+        MC_TRY(gather_merged_shape(painter, into, symbol, &geometry->shapes[kind]));
     return into->deepest < DEPTH_MAX ? MC_OK : mc_whole_lay(painter, to, into, symbol, false);
 }
 

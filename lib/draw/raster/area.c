@@ -52,7 +52,7 @@ blocks_between(const mc_area *plane, int32_t x0, int32_t x1)
 /* Where thousands of rings lie over each other, sums wrap around: as long as it is even or odd that matters, to no
  * harm. */
 static inline void
-add(int32_t *cell, int32_t area)
+add_cell_area(int32_t *cell, int32_t area)
 {
     *cell = (int32_t)((uint32_t)*cell + (uint32_t)area);
 }
@@ -68,14 +68,14 @@ add_in_row(mc_area *plane, int y, int32_t xa, int32_t xb, int32_t dy)
     if (left >= limit)
         return;
     if (right <= 0) {
-        add(&row[0], dy * 2 * MC_SUBPIXELS);
+        add_cell_area(&row[0], dy * 2 * MC_SUBPIXELS);
         return;
     }
     int first = left >> SHIFT, last = right >> SHIFT;
     if (first == last) {
         int32_t inside = (left & (MC_SUBPIXELS - 1)) + (right & (MC_SUBPIXELS - 1));
-        add(&row[first], dy * (2 * MC_SUBPIXELS - inside));
-        add(&row[first + 1], dy * inside);
+        add_cell_area(&row[first], dy * (2 * MC_SUBPIXELS - inside));
+        add_cell_area(&row[first + 1], dy * inside);
         return;
     }
     double slope = (double)dy / (double)(right - left);
@@ -84,7 +84,7 @@ add_in_row(mc_area *plane, int y, int32_t xa, int32_t xb, int32_t dy)
     int begin = first < 0 ? 0 : first, end = last < plane->width ? last : plane->width - 1;
     if (first < 0) {
         before = (int32_t)lrint((double)(0 - left) * slope);
-        add(&row[0], before * 2 * MC_SUBPIXELS);
+        add_cell_area(&row[0], before * 2 * MC_SUBPIXELS);
         from = 0;
     }
     for (int column = begin; column <= end; column++) {
@@ -92,8 +92,8 @@ add_in_row(mc_area *plane, int y, int32_t xa, int32_t xb, int32_t dy)
         int32_t to = edge < right ? edge : right;
         int32_t spent = to == right ? dy : (int32_t)lrint((double)(to - left) * slope);
         int32_t inside = (from - (column << SHIFT)) + (to - (column << SHIFT));
-        add(&row[column], (spent - before) * (2 * MC_SUBPIXELS - inside));
-        add(&row[column + 1], (spent - before) * inside);
+        add_cell_area(&row[column], (spent - before) * (2 * MC_SUBPIXELS - inside));
+        add_cell_area(&row[column + 1], (spent - before) * inside);
         before = spent;
         from = to;
     }
@@ -171,7 +171,7 @@ typedef __m128i cells4; /* four neighbours */
 
 /* Sums from the left; `before` is that of all cells before them. */
 static inline cells4
-summed(cells4 cells, cells4 before)
+sum_cells_prefix(cells4 cells, cells4 before)
 {
     cells = _mm_add_epi32(cells, _mm_slli_si128(cells, 4));
     cells = _mm_add_epi32(cells, _mm_slli_si128(cells, 8));
@@ -180,7 +180,7 @@ summed(cells4 cells, cells4 before)
 
 /* Coverage of sums, in 15 or in 255 steps. */
 static inline cells4
-steps_of(cells4 sums, mc_fill_rule rule, int bits)
+coverage_steps(cells4 sums, mc_fill_rule rule, int bits)
 {
     const cells4 full = _mm_set1_epi32(FULL), twice = _mm_set1_epi32(2 * FULL);
     cells4 area = rule == MC_NON_ZERO ? _mm_abs_epi32(sums) : _mm_and_si128(sums, _mm_set1_epi32(2 * FULL - 1));
@@ -196,9 +196,9 @@ take_sixteen(uint8_t *mask, int32_t *cells, int32_t *sum, mc_fill_rule rule, boo
     cells4 run = _mm_set1_epi32(*sum), four[4];
     for (int i = 0; i < 4; i++) {
         cells4 *at = (cells4 *)(void *)(cells + i * 4);
-        run = summed(_mm_loadu_si128(at), run);
+        run = sum_cells_prefix(_mm_loadu_si128(at), run);
         _mm_storeu_si128(at, _mm_setzero_si128());
-        four[i] = steps_of(run, rule, coarse ? 4 : 8);
+        four[i] = coverage_steps(run, rule, coarse ? 4 : 8);
         run = _mm_shuffle_epi32(run, 0xff);
     }
     *sum = _mm_cvtsi128_si32(run);
@@ -210,7 +210,7 @@ take_sixteen(uint8_t *mask, int32_t *cells, int32_t *sum, mc_fill_rule rule, boo
 #endif
 
 static inline uint8_t
-covered(int32_t sum, mc_fill_rule rule, bool coarse)
+cell_coverage(int32_t sum, mc_fill_rule rule, bool coarse)
 {
     int32_t area = rule == MC_NON_ZERO ? (sum < 0 ? (int32_t)(0U - (uint32_t)sum) : sum) : sum & (2 * FULL - 1);
     if (area > FULL || area < 0)
@@ -224,16 +224,16 @@ static void
 take_sixteen(uint8_t *mask, int32_t *cells, int32_t *sum, mc_fill_rule rule, bool coarse)
 {
     for (int i = 0; i < 16; i++) {
-        add(sum, cells[i]);
+        add_cell_area(sum, cells[i]);
         cells[i] = 0;
-        mask[i] = covered(*sum, rule, coarse);
+        mask[i] = cell_coverage(*sum, rule, coarse);
     }
 }
 #endif
 
 /* The cells of one run of blocks, each sixteen apart; those beyond the width belong to nobody but are emptied, too. */
 static void
-take_run(mc_area *coverage, int32_t *row, int begin, int end, mc_fill_rule rule, uint8_t *mask, int32_t *sum)
+take_block_run(mc_area *coverage, int32_t *row, int begin, int end, mc_fill_rule rule, uint8_t *mask, int32_t *sum)
 {
     int x = begin;
     for (; x < end && x < coverage->width; x += 16, mask += 16)
@@ -256,13 +256,13 @@ mc_area_take_row(mc_area *coverage, int y, mc_fill_rule rule, uint8_t *mask, int
         int begin, end;
         mc_blocks_take(&bits, coverage->shift, &begin, &end);
         if (begin > at && at < width)
-            memset(mask + (at - first), covered(sum, rule, coverage->coarse),
+            memset(mask + (at - first), cell_coverage(sum, rule, coverage->coarse),
                    (size_t)((begin < width ? begin : width) - at));
-        take_run(coverage, row, begin, end, rule, mask + (begin - first), &sum);
+        take_block_run(coverage, row, begin, end, rule, mask + (begin - first), &sum);
         at = end;
     }
     if (sum != 0 && at < width) { /* the rings go on to the right of the map */
-        memset(mask + (at - first), covered(sum, rule, coverage->coarse), (size_t)(width - at));
+        memset(mask + (at - first), cell_coverage(sum, rule, coverage->coarse), (size_t)(width - at));
         at = width;
     }
     *x = first;

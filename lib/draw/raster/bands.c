@@ -47,14 +47,14 @@ typedef struct segment {
 } segment;
 
 static bool
-is_near(const banding *b, mc_shape_point p, mc_shape_point q)
+is_band_in_reach(const banding *b, mc_shape_point p, mc_shape_point q)
 {
     return !((p.x < -b->reach && q.x < -b->reach) || (p.y < -b->reach && q.y < -b->reach) ||
              (p.x > b->right && q.x > b->right) || (p.y > b->bottom && q.y > b->bottom));
 }
 
 static void
-measure(segment *s)
+measure_segment(segment *s)
 {
     if (s->length > 0)
         return;
@@ -76,7 +76,7 @@ begin_piece(mc_piece *piece, mc_shape_point at)
 
 /* Inside is what is not farther than `distance` in a direction. */
 static void
-add_line(mc_piece *piece, vector outside, double distance)
+add_half_plane(mc_piece *piece, vector outside, double distance)
 {
     int i = piece->count++;
     piece->a[i] = (float)-outside.x;
@@ -87,7 +87,7 @@ add_line(mc_piece *piece, vector outside, double distance)
 /* What may be covered lies around the vertex, `reach` pixels at most, and around another point. It ends there, whatever
  * the lines leave: at an acute tip that is a little more. */
 static void
-end_piece(const banding *b, mc_piece *piece, double reach, double dx, double dy, double reach_there)
+finish_band_piece(const banding *b, mc_piece *piece, double reach, double dx, double dy, double reach_there)
 {
     piece->left = (float)(fmin(-reach, dx - reach_there) - 0.5);
     piece->top = (float)(fmin(-reach, dy - reach_there) - 0.5);
@@ -97,19 +97,19 @@ end_piece(const banding *b, mc_piece *piece, double reach, double dx, double dy,
 }
 
 static void
-add_segment(const banding *b, const segment *s, const ending *end)
+add_segment_piece(const banding *b, const segment *s, const ending *end)
 {
     mc_piece piece;
     vector u = s->unit;
     double dx = u.x * s->length, dy = u.y * s->length;
     begin_piece(&piece, s->a);
-    add_line(&piece, (vector){ -u.y, u.x }, b->half);
-    add_line(&piece, (vector){ u.y, -u.x }, b->half);
+    add_half_plane(&piece, (vector){ -u.y, u.x }, b->half);
+    add_half_plane(&piece, (vector){ u.y, -u.x }, b->half);
     for (int i = 0; i < s->begin.count; i++)
-        add_line(&piece, s->begin.outside[i], s->begin.at[i]);
+        add_half_plane(&piece, s->begin.outside[i], s->begin.at[i]);
     for (int i = 0; i < end->count; i++)
-        add_line(&piece, end->outside[i], end->at[i] + end->outside[i].x * dx + end->outside[i].y * dy);
-    end_piece(b, &piece, s->begin.reach, dx, dy, end->reach);
+        add_half_plane(&piece, end->outside[i], end->at[i] + end->outside[i].x * dx + end->outside[i].y * dy);
+    finish_band_piece(b, &piece, s->begin.reach, dx, dy, end->reach);
 }
 
 /* The outer side of a bend whose segments both end straight at p: what is behind the one and before the other. */
@@ -119,19 +119,19 @@ add_wedge(const banding *b, mc_shape_point p, vector u, vector v, vector outer, 
     mc_piece piece;
     double side = outer.x * -u.y + outer.y * u.x < 0 ? -1 : 1;
     begin_piece(&piece, p);
-    add_line(&piece, (vector){ -u.x, -u.y }, 0);
-    add_line(&piece, v, 0);
+    add_half_plane(&piece, (vector){ -u.x, -u.y }, 0);
+    add_half_plane(&piece, v, 0);
     if (b->join == MC_JOIN_ROUND) {
         piece.radius = (float)(b->half + 0.5);
     } else if (is_mitre) {
-        add_line(&piece, (vector){ -u.y * side, u.x * side }, b->half);
-        add_line(&piece, (vector){ -v.y * side, v.x * side }, b->half);
+        add_half_plane(&piece, (vector){ -u.y * side, u.x * side }, b->half);
+        add_half_plane(&piece, (vector){ -v.y * side, v.x * side }, b->half);
     } else if (cosine > 0) {
-        add_line(&piece, outer, b->half * cosine);
+        add_half_plane(&piece, outer, b->half * cosine);
     } else
         return; /* there and back: nothing is outside */
     double reach = is_mitre ? b->half / cosine : b->half;
-    end_piece(b, &piece, reach, 0, 0, reach);
+    finish_band_piece(b, &piece, reach, 0, 0, reach);
 }
 
 /* Where one segment ends and the next one begins. */
@@ -180,34 +180,34 @@ make_end(const banding *b, mc_shape_point p, vector outside)
         return (ending){ { outside }, { b->half }, 1, b->half * M_SQRT2 };
     if (b->cap == MC_CAP_ROUND) {
         begin_piece(&piece, p);
-        add_line(&piece, (vector){ -outside.x, -outside.y }, 0);
+        add_half_plane(&piece, (vector){ -outside.x, -outside.y }, 0);
         piece.radius = (float)(b->half + 0.5);
-        end_piece(b, &piece, b->half, 0, 0, b->half);
+        finish_band_piece(b, &piece, b->half, 0, 0, b->half);
     }
     return (ending){ { outside }, { 0 }, 1, b->half };
 }
 
 /* The bend between two segments, of which one at least can be seen. */
 static void
-join(const banding *b, segment *in, ending *end, segment *out)
+join_band_segments(const banding *b, segment *in, ending *end, segment *out)
 {
     end->count = 0;
     if (!in->near && !out->near)
         return;
-    measure(in);
-    measure(out);
+    measure_segment(in);
+    measure_segment(out);
     make_bend(b, in, end, out);
 }
 
 /* The next segment that has a length, from *i on. */
 static bool
-next_segment(segment *s, const banding *b, const mc_shape_point *points, int count, int segments, int *i)
+next_band_segment(segment *s, const banding *b, const mc_shape_point *points, int count, int segments, int *i)
 {
     for (; *i < segments; ++*i) {
         mc_shape_point from = points[*i], to = points[*i + 1 == count ? 0 : *i + 1];
         if (from.x == to.x && from.y == to.y)
             continue;
-        *s = (segment){ .a = from, .b = to, .near = is_near(b, from, to) };
+        *s = (segment){ .a = from, .b = to, .near = is_band_in_reach(b, from, to) };
         ++*i;
         return true;
     }
@@ -221,19 +221,19 @@ add_open(const banding *b, const mc_shape_point *points, int count)
     segment now, next;
     ending end;
     int i = 0;
-    if (!next_segment(&now, b, points, count, count - 1, &i))
+    if (!next_band_segment(&now, b, points, count, count - 1, &i))
         return;
-    measure(&now);
+    measure_segment(&now);
     now.begin = make_end(b, now.a, (vector){ -now.unit.x, -now.unit.y });
-    for (; next_segment(&next, b, points, count, count - 1, &i); now = next) {
-        join(b, &now, &end, &next);
+    for (; next_band_segment(&next, b, points, count, count - 1, &i); now = next) {
+        join_band_segments(b, &now, &end, &next);
         if (now.near)
-            add_segment(b, &now, &end);
+            add_segment_piece(b, &now, &end);
     }
-    measure(&now);
+    measure_segment(&now);
     end = make_end(b, now.b, now.unit);
     if (now.near)
-        add_segment(b, &now, &end);
+        add_segment_piece(b, &now, &end);
 }
 
 /* A ring: how its first segment begins is known in the end. */
@@ -243,23 +243,23 @@ add_closed(const banding *b, const mc_shape_point *points, int count)
     segment first, now, next;
     ending end, first_end = { .count = 0 };
     int i = 0, done = 0;
-    if (!next_segment(&first, b, points, count, count, &i))
+    if (!next_band_segment(&first, b, points, count, count, &i))
         return;
-    for (now = first; next_segment(&next, b, points, count, count, &i); now = next, done++) {
-        join(b, &now, &end, &next);
+    for (now = first; next_band_segment(&next, b, points, count, count, &i); now = next, done++) {
+        join_band_segments(b, &now, &end, &next);
         if (done == 0)
             first_end = end;
         else if (now.near)
-            add_segment(b, &now, &end);
+            add_segment_piece(b, &now, &end);
     }
     if (done == 0)
         return;
-    join(b, &now, &end, &first);
+    join_band_segments(b, &now, &end, &first);
     if (now.near)
-        add_segment(b, &now, &end);
-    measure(&first);
+        add_segment_piece(b, &now, &end);
+    measure_segment(&first);
     if (first.near)
-        add_segment(b, &first, &first_end);
+        add_segment_piece(b, &first, &first_end);
 }
 
 bool

@@ -21,7 +21,7 @@ typedef struct row {
 
 /* Columns of a row in which all lines leave something, of those from *first to *last; 1 more on both sides. */
 static void
-narrow(int *first, int *last, const mc_piece *piece, const row *r, const float *inverse)
+narrow_piece_columns(int *first, int *last, const mc_piece *piece, const row *r, const float *inverse)
 {
     float from = piece->left, to = piece->right;
     for (int i = 0; i < piece->count; i++) {
@@ -86,7 +86,7 @@ cover_plain(uint8_t *plane, int count, float x, const mc_piece *piece, const row
 #ifdef WITH_AVX2
 /* Eight pixels in a row: what all lines and the circle leave of them. */
 WITH_AVX2 static inline __attribute__((always_inline)) __m128i
-eight(__m256 px, float y, const mc_piece *piece, const __m256 *a, int count)
+cover_eight_pixels(__m256 px, float y, const mc_piece *piece, const __m256 *a, int count)
 {
     const __m256 zero = _mm256_setzero_ps(), one = _mm256_set1_ps(1);
     __m256 share = _mm256_set1_ps(255);
@@ -123,12 +123,12 @@ add_small(mc_outline *outline, const mc_piece *piece, const int box[4], int coun
     for (int y = box[1]; y <= box[3]; y++) {
         float at = (float)(y - piece->row) + 0.5F - piece->fy;
         __m128i *to = (__m128i *)(void *)(outline->plane + (size_t)y * (size_t)outline->stride + first);
-        __m128i words = eight(px, at, piece, a, count);
+        __m128i words = cover_eight_pixels(px, at, piece, a, count);
         if (columns <= LANES) {
             __m128i bytes = _mm_and_si128(_mm_packus_epi16(words, words), wanted);
             _mm_storel_epi64(to, _mm_adds_epu8(_mm_loadl_epi64(to), bytes));
         } else {
-            __m128i bytes = _mm_packus_epi16(words, eight(beside, at, piece, a, count));
+            __m128i bytes = _mm_packus_epi16(words, cover_eight_pixels(beside, at, piece, a, count));
             _mm_storeu_si128(to, _mm_adds_epu8(_mm_loadu_si128(to), _mm_and_si128(bytes, wanted)));
         }
         outline->touched[y] |= blocks;
@@ -152,13 +152,13 @@ add_small_avx2(mc_outline *outline, const mc_piece *piece, const int box[4])
 #endif
 
 static void
-add_row(mc_outline *outline, const mc_piece *piece, const float *inverse, int y, int first, int last)
+add_piece_row(mc_outline *outline, const mc_piece *piece, const float *inverse, int y, int first, int last)
 {
     row r = { .y = (float)(y - piece->row) + 0.5F - piece->fy };
     for (int i = 0; i < piece->count; i++)
         r.at[i] = piece->b[i] * r.y + piece->c[i];
     if (last - first >= WIDE)
-        narrow(&first, &last, piece, &r, inverse);
+        narrow_piece_columns(&first, &last, piece, &r, inverse);
     if (first > last)
         return;
     uint8_t *plane = outline->plane + (size_t)y * (size_t)outline->stride + first;
@@ -202,5 +202,5 @@ mc_piece_add(mc_outline *outline, const mc_piece *piece)
     for (int i = 0; i < piece->count && last - first >= WIDE; i++)
         inverse[i] = fabsf(piece->a[i]) > 1e-3F ? -1 / piece->a[i] : 0;
     for (int y = top; y <= bottom; y++)
-        add_row(outline, piece, inverse, y, first, last);
+        add_piece_row(outline, piece, inverse, y, first, last);
 }

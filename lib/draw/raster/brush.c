@@ -8,7 +8,7 @@
 #endif
 
 static int
-digit(char c)
+parse_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -25,7 +25,7 @@ mc_color_parse(mc_color *color, const char *text)
         return false;
     text += *text == '#' ? 1 : 2;
     for (; *text != '\0'; text++, count++)
-        if (count == 6 || (digits[count] = digit(*text)) < 0)
+        if (count == 6 || (digits[count] = parse_hex_digit(*text)) < 0)
             return false;
     if (count != 3 && count != 6)
         return false;
@@ -38,7 +38,7 @@ mc_color_parse(mc_color *color, const char *text)
 
 #ifdef __SSE4_1__
 static inline __m128i
-scaled8(__m128i values, __m128i factors)
+scale_eight_values(__m128i values, __m128i factors)
 {
     __m128i product = _mm_add_epi16(_mm_mullo_epi16(values, factors), _mm_set1_epi16(128));
     return _mm_srli_epi16(_mm_add_epi16(product, _mm_srli_epi16(product, 8)), 8);
@@ -49,9 +49,9 @@ static inline __m128i
 lay_two(__m128i target, __m128i source, __m128i mask)
 {
     const __m128i alphas = _mm_set_epi8(15, 14, 15, 14, 15, 14, 15, 14, 7, 6, 7, 6, 7, 6, 7, 6);
-    __m128i laid = scaled8(source, mask);
+    __m128i laid = scale_eight_values(source, mask);
     __m128i rest = _mm_sub_epi16(_mm_set1_epi16(255), _mm_shuffle_epi8(laid, alphas));
-    return _mm_add_epi16(laid, scaled8(target, rest));
+    return _mm_add_epi16(laid, scale_eight_values(target, rest));
 }
 
 /* Four pixels with four masks. */
@@ -69,7 +69,7 @@ lay_four(uint8_t *target, __m128i source, uint32_t masks)
 #endif
 
 static void
-premultiply(uint8_t bgra[4], mc_color color)
+premultiply_color(uint8_t bgra[4], mc_color color)
 {
     bgra[0] = (uint8_t)mc_brush_scaled(color.blue, color.alpha);
     bgra[1] = (uint8_t)mc_brush_scaled(color.green, color.alpha);
@@ -81,7 +81,7 @@ void
 mc_brush_color(uint8_t bgra[4], mc_color color, uint8_t mask)
 {
     uint8_t source[4];
-    premultiply(source, color);
+    premultiply_color(source, color);
     if (mask != 0)
         mc_brush_pixel(bgra, source, mask);
 }
@@ -93,7 +93,7 @@ mc_brush_row(mc_pixels *target, int x, int y, const uint8_t *mask, int count, mc
     uint8_t *pixel = target->data + (size_t)y * target->stride + (size_t)x * 4;
     uint32_t whole;
     int i = 0;
-    premultiply(source, color);
+    premultiply_color(source, color);
     memcpy(&whole, source, 4);
 #ifdef __SSE4_1__
     const __m128i four = _mm_set1_epi32((int)whole);

@@ -137,7 +137,7 @@ next_of(laying *lay, uint8_t index, int step)
 
 /* Works out all steps of an index that fills whole stretches, if their colours fit. */
 static bool
-complete(laying *lay, uint8_t index)
+complete_index_steps(laying *lay, uint8_t index)
 {
     if (lay->complete[index])
         return true;
@@ -187,7 +187,7 @@ lay_row(laying *lay, uint8_t *pixels, const uint8_t *mask, int count, int *done)
         __m128i first = _mm_shuffle_epi8(sixteen, _mm_setzero_si128());
         if (_mm_testz_si128(masks, masks)) {
             *done += 16;
-        } else if (_mm_movemask_epi8(_mm_cmpeq_epi8(sixteen, first)) == 0xffff && complete(lay, *at)) {
+        } else if (_mm_movemask_epi8(_mm_cmpeq_epi8(sixteen, first)) == 0xffff && complete_index_steps(lay, *at)) {
             lay_even(lay, at, *at, masks);
             *done += 16;
         } else if (!lay_some(lay, at, mask + *done, 16, done))
@@ -218,7 +218,7 @@ lay_on(mc_canvas *canvas, laying *lay, int x, int y, const uint8_t *mask, int co
 }
 
 static mc_error *
-begin(laying **lay, mc_canvas *canvas, mc_color color)
+begin_color_laying(laying **lay, mc_canvas *canvas, mc_color color)
 {
     mc_indexed *image;
     MC_TRY(mc_canvas_indexed(&image, canvas));
@@ -377,7 +377,7 @@ mc_canvas_fill(mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule, mc_color
         mc_brush_fill(canvas->pixels, coverage, rule, color, canvas->mask);
         return MC_OK;
     }
-    MC_TRY(begin(&lay, canvas, color));
+    MC_TRY(begin_color_laying(&lay, canvas, color));
     for (int y = coverage->top; y <= coverage->bottom; y++) {
         int x, count;
         mc_area_take_row(coverage, y, rule, canvas->mask, &x, &count);
@@ -417,7 +417,7 @@ mc_canvas_outline(mc_canvas *canvas, mc_outline *outline, mc_color color)
         mc_brush_outline(canvas->pixels, outline, color);
         return MC_OK;
     }
-    MC_TRY(begin(&lay, canvas, color));
+    MC_TRY(begin_color_laying(&lay, canvas, color));
     for (int y = outline->top; y <= outline->bottom; y++) {
         int x, count;
         const uint8_t *mask = mc_outline_row(outline, y, &x, &count);

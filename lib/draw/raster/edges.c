@@ -43,7 +43,7 @@ mc_edges_create(apr_pool_t *pool)
 }
 
 static inline unsigned
-place_of(const edge *e)
+hash_edge(const edge *e)
 {
     uint64_t a, b = (uint32_t)e->dx << 16 | (uint16_t)e->dy;
     memcpy(&a, &e->a, 8);
@@ -58,7 +58,7 @@ is_free(const edge *e)
 }
 
 static void
-let_go(const edge *e, mc_area *area)
+flush_edge(const edge *e, mc_area *area)
 {
     mc_shape_point b = { e->a.x + e->dx, e->a.y + e->dy };
     for (int32_t winding = e->winding; winding > 0; winding--)
@@ -89,7 +89,7 @@ add_one(mc_edges *edges, unsigned place, const edge *e, mc_area *area, mc_outlin
     if (is_free(there))
         edges->taken[edges->taken_count++] = (uint16_t)place;
     else if (area != NULL)
-        let_go(there, area);
+        flush_edge(there, area);
     *there = *e;
     if (outline != NULL)
         mc_outline_add_line(outline, e->a, (mc_shape_point){ e->a.x + e->dx, e->a.y + e->dy }, pen);
@@ -107,7 +107,7 @@ make_edge(edge *e, mc_shape_point from, mc_shape_point to)
 
 /* A ring, some edges at a time: their places are on the way from memory before the first one is looked at. */
 static void
-add_ring(mc_edges *edges, mc_area *area, mc_outline *outline, const mc_shape_point *points, int count, float pen)
+add_ring_edges(mc_edges *edges, mc_area *area, mc_outline *outline, const mc_shape_point *points, int count, float pen)
 {
     edge batch[BATCH];
     unsigned places[BATCH];
@@ -116,7 +116,7 @@ add_ring(mc_edges *edges, mc_area *area, mc_outline *outline, const mc_shape_poi
         int made = 0;
         for (; done < count && made < BATCH; last = points[done++]) {
             if (make_edge(&batch[made], last, points[done])) {
-                places[made] = place_of(&batch[made]);
+                places[made] = hash_edge(&batch[made]);
                 __builtin_prefetch(&edges->places[places[made++]], 1);
             } else if (last.x != points[done].x || last.y != points[done].y)
                 add_plain(area, outline, last, points[done], pen);
@@ -128,7 +128,7 @@ add_ring(mc_edges *edges, mc_area *area, mc_outline *outline, const mc_shape_poi
 
 /* Decides after so many edges whether to go on: a look costs a fifth of painting an edge. */
 static void
-decide(mc_edges *edges)
+review_match_rate(mc_edges *edges)
 {
     if (edges->tried < TRIED)
         return;
@@ -147,7 +147,7 @@ mc_edges_add(mc_edges *edges, mc_area *area, mc_outline *outline, const mc_shape
         int count = shape->ends[part] - begin;
         mc_shape_point last = points[count - 1];
         if (!past)
-            add_ring(edges, area, outline, points, count, pen);
+            add_ring_edges(edges, area, outline, points, count, pen);
         for (int i = 0; past && i < count; last = points[i++])
             add_plain(area, outline, last, points[i], pen);
     }
@@ -156,7 +156,7 @@ mc_edges_add(mc_edges *edges, mc_area *area, mc_outline *outline, const mc_shape
         return;
     }
     edges->tried += shape->point_count;
-    decide(edges);
+    review_match_rate(edges);
 }
 
 void
@@ -164,7 +164,7 @@ mc_edges_flush(mc_edges *edges, mc_area *area)
 {
     for (int i = 0; i < edges->taken_count; i++) {
         if (area != NULL)
-            let_go(&edges->places[edges->taken[i]], area);
+            flush_edge(&edges->places[edges->taken[i]], area);
         edges->places[edges->taken[i]] = (edge){ 0 };
     }
     edges->taken_count = 0;

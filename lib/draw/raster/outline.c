@@ -33,7 +33,7 @@ mc_outline_create(mc_outline **outline, int width, int height, apr_pool_t *pool)
 /* Coverage of `count` pixels of a row whose first centre is at (x, y), and of up to three more, which get what they
  * should: nothing. The same arithmetic as below, four pixels at a time. */
 static void
-cover(uint8_t *mask, int count, float x, float y, const mc_segment *s)
+cover_segment_row(uint8_t *mask, int count, float x, float y, const mc_segment *s)
 {
     const __m128 zero = _mm_setzero_ps(), one = _mm_set1_ps(1), dx = _mm_set1_ps(s->dx), dy = _mm_set1_ps(s->dy);
     const __m128 reach = _mm_set1_ps(s->reach), most = _mm_set1_ps(s->most), py = _mm_set1_ps(y);
@@ -59,7 +59,7 @@ cover(uint8_t *mask, int count, float x, float y, const mc_segment *s)
 }
 #else
 static void
-cover(uint8_t *mask, int count, float x, float y, const mc_segment *s)
+cover_segment_row(uint8_t *mask, int count, float x, float y, const mc_segment *s)
 {
     for (int i = 0; i < count; i++) {
         float px = x + (float)i;
@@ -75,7 +75,7 @@ cover(uint8_t *mask, int count, float x, float y, const mc_segment *s)
 #endif
 
 static mc_segment
-segment_of(const mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen)
+make_outline_segment(const mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen)
 {
     const float unit = 1.0F / MC_SUBPIXELS;
     mc_segment s = { .dx = (float)(b.x - a.x) * unit, .dy = (float)(b.y - a.y) * unit };
@@ -99,7 +99,7 @@ segment_of(const mc_outline *outline, mc_shape_point a, mc_shape_point b, float 
 }
 
 static void
-add_row(mc_outline *outline, const mc_segment *s, int row)
+add_segment_row(mc_outline *outline, const mc_segment *s, int row)
 {
     float y = (float)(row - s->ay) + 0.5F - s->fy;
     int first, last;
@@ -108,8 +108,8 @@ add_row(mc_outline *outline, const mc_segment *s, int row)
     last = last >= outline->width ? outline->width - 1 : last;
     if (first > last)
         return;
-    cover(outline->plane + (size_t)row * (size_t)outline->stride + first, last - first + 1,
-          (float)(first - s->ax) + 0.5F - s->fx, y, s);
+    cover_segment_row(outline->plane + (size_t)row * (size_t)outline->stride + first, last - first + 1,
+                      (float)(first - s->ax) + 0.5F - s->fx, y, s);
     outline->touched[row] |= mc_blocks_of(first, first + ((last - first) | MC_OUTLINE_MARGIN), outline->shift);
 }
 
@@ -130,14 +130,14 @@ mc_outline_add_line(mc_outline *outline, mc_shape_point a, mc_shape_point b, flo
     bottom = bottom >= outline->height ? outline->height - 1 : bottom;
     if (top > bottom || (a.x < -reach && b.x < -reach) || (a.x > right && b.x > right))
         return;
-    mc_segment s = segment_of(outline, a, b, pen);
+    mc_segment s = make_outline_segment(outline, a, b, pen);
     outline->dirty = true;
     outline->top = top < outline->top ? top : outline->top;
     outline->bottom = bottom > outline->bottom ? bottom : outline->bottom;
     if (outline->pairs)
         top = mc_outline_rows_avx2(outline, &s, top, bottom);
     for (int row = top; row <= bottom; row++)
-        add_row(outline, &s, row);
+        add_segment_row(outline, &s, row);
 }
 
 void

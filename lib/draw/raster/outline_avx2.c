@@ -20,7 +20,7 @@ put_four(uint8_t *mask, __m128i covered)
 
 /* Coverage of four pixels in the low half and of those below them in the high half, as bytes at the begin of each. */
 WITH_AVX2 static inline __m256i
-covered(__m256 px, __m256 py, __m256 along_y, const mc_segment *s)
+cover_four_by_two(__m256 px, __m256 py, __m256 along_y, const mc_segment *s)
 {
     const __m256 zero = _mm256_setzero_ps(), dx = _mm256_set1_ps(s->dx), dy = _mm256_set1_ps(s->dy);
     const __m256i low_bytes =
@@ -61,7 +61,7 @@ mc_outline_rows_avx2(mc_outline *outline, const mc_segment *s, int top, int bott
         float x = (float)(first - s->ax) + 0.5F - s->fx;
         for (int i = 0; i <= last - first; i += 4) {
             __m256 px = _mm256_add_ps(_mm256_set1_ps(x), _mm256_add_ps(_mm256_set1_ps((float)i), lanes));
-            __m256i both = covered(px, py, along_y, s);
+            __m256i both = cover_four_by_two(px, py, along_y, s);
             put_four(mask + i, _mm256_castsi256_si128(both));
             put_four(mask + i + outline->stride, _mm256_extracti128_si256(both, 1));
         }

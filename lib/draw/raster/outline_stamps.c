@@ -28,7 +28,7 @@ static struct {
 } made = { .once = PTHREAD_ONCE_INIT };
 
 static inline int
-number_of(int fx, int fy, int dx, int dy)
+stamp_number(int fx, int fy, int dx, int dy)
 {
     return ((fy * UNITS + fx) * (LONGEST + 1) + dy) * WIDTHS + dx + LONGEST;
 }
@@ -43,7 +43,7 @@ first_of(int f, int d)
 static void
 make_stamp(int fx, int fy, int dx, int dy)
 {
-    uint8_t *stamp = made.stamps[number_of(fx, fy, dx, dy)];
+    uint8_t *stamp = made.stamps[stamp_number(fx, fy, dx, dy)];
     int left = first_of(fx, dx), top = first_of(fy, dy);
     for (int i = 0; i < SIDE * SIDE; i++) {
         float x = (float)((left + i % SIDE) * UNITS + UNITS / 2 - fx);
@@ -57,7 +57,7 @@ make_stamp(int fx, int fy, int dx, int dy)
 }
 
 static void
-make_all(void)
+make_all_stamps(void)
 {
     for (int fy = 0; fy < UNITS; fy++)
         for (int fx = 0; fx < UNITS; fx++)
@@ -68,7 +68,7 @@ make_all(void)
 
 /* Where it reaches over the edge of the map. */
 static void
-lay_clipped(mc_outline *outline, const uint8_t *stamp, int left, int top, uint8_t most)
+lay_clipped_stamp(mc_outline *outline, const uint8_t *stamp, int left, int top, uint8_t most)
 {
     for (int i = 0; i < SIDE * SIDE; i++) {
         int x = left + i % SIDE, y = top + i / SIDE;
@@ -82,7 +82,7 @@ lay_clipped(mc_outline *outline, const uint8_t *stamp, int left, int top, uint8_
 }
 
 static void
-lay(mc_outline *outline, const uint8_t *stamp, int left, int top, uint8_t most)
+lay_whole_stamp(mc_outline *outline, const uint8_t *stamp, int left, int top, uint8_t most)
 {
     uint8_t *row = outline->plane + (size_t)top * (size_t)outline->stride + left;
     uint64_t blocks = mc_blocks_of(left, left + SIDE - 1, outline->shift);
@@ -122,12 +122,12 @@ mc_outline_stamp_of(int *left, int *top, uint8_t *most, mc_shape_point a, mc_sha
     int dy = ((b.y + (1 << (UNIT_SHIFT - 1))) >> UNIT_SHIFT) - ay;
     if (dx > LONGEST || dx < -LONGEST || dy > LONGEST)
         return NULL;
-    pthread_once(&made.once, make_all);
+    pthread_once(&made.once, make_all_stamps);
     int fx = ax & (UNITS - 1), fy = ay & (UNITS - 1);
     *left = (ax >> 3) + first_of(fx, dx);
     *top = (ay >> 3) + first_of(fy, dy);
     *most = (uint8_t)((int)(pen * 15 + 0.5F) * 17);
-    return made.stamps[number_of(fx, fy, dx, dy)];
+    return made.stamps[stamp_number(fx, fy, dx, dy)];
 }
 
 bool
@@ -146,8 +146,8 @@ mc_outline_stamp(mc_outline *outline, mc_shape_point a, mc_shape_point b, float 
     bottom = bottom >= outline->height ? outline->height - 1 : bottom;
     outline->bottom = bottom > outline->bottom ? bottom : outline->bottom;
     if (left < 0 || top < 0 || top + SIDE > outline->height)
-        lay_clipped(outline, stamp, left, top, most);
+        lay_clipped_stamp(outline, stamp, left, top, most);
     else
-        lay(outline, stamp, left, top, most);
+        lay_whole_stamp(outline, stamp, left, top, most);
     return true;
 }

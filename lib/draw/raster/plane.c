@@ -23,7 +23,7 @@ static struct {
 } kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void *
-take(size_t size)
+take_kept_plane(size_t size)
 {
     void *found = NULL;
     pthread_mutex_lock(&kept.lock);
@@ -38,7 +38,7 @@ take(size_t size)
 }
 
 static bool
-keep(const plane *given)
+keep_plane(const plane *given)
 {
     size_t most = mc_scratch_kept_most();
     pthread_mutex_lock(&kept.lock);
@@ -52,10 +52,10 @@ keep(const plane *given)
 }
 
 static apr_status_t
-give_back(void *data)
+release_plane(void *data)
 {
     plane *given = data;
-    if (*given->dirty || !keep(given)) {
+    if (*given->dirty || !keep_plane(given)) {
         if (given->size < MC_PAGES_FROM)
             free(given->bytes);
         else
@@ -68,10 +68,10 @@ void *
 mc_plane_acquire(size_t size, const bool *dirty, apr_pool_t *pool)
 {
     plane *given = apr_palloc(pool, sizeof(*given));
-    *given = (plane){ take(size), size, dirty };
+    *given = (plane){ take_kept_plane(size), size, dirty };
     if (given->bytes == NULL)
         given->bytes = size < MC_PAGES_FROM ? calloc(1, size) : mc_pages_map(size);
     MC_ASSERT(given->bytes != NULL);
-    apr_pool_cleanup_register(pool, given, give_back, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, given, release_plane, apr_pool_cleanup_null);
     return given->bytes;
 }

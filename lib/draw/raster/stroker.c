@@ -44,14 +44,14 @@ typedef struct segment {
 } segment;
 
 static mc_shape_point
-corner(mc_shape_point from, double dx, double dy)
+corner_at(mc_shape_point from, double dx, double dy)
 {
     return (mc_shape_point){ from.x + (int32_t)lrint(dx), from.y + (int32_t)lrint(dy) };
 }
 
 /* False where both are the same point. */
 static bool
-direction(segment *s, mc_shape_point a, mc_shape_point b)
+segment_direction(segment *s, mc_shape_point a, mc_shape_point b)
 {
     double dx = (double)b.x - a.x, dy = (double)b.y - a.y;
     double length = sqrt(dx * dx + dy * dy);
@@ -63,7 +63,7 @@ direction(segment *s, mc_shape_point a, mc_shape_point b)
 
 /* Whether anything of a segment can be on the map; it then must be added whole. */
 static bool
-is_near(const stroking *s, mc_shape_point a, mc_shape_point b)
+is_stroke_in_reach(const stroking *s, mc_shape_point a, mc_shape_point b)
 {
     return !((a.x < -s->reach && b.x < -s->reach) || (a.y < -s->reach && b.y < -s->reach) ||
              (a.x > s->right && b.x > s->right) || (a.y > s->bottom && b.y > s->bottom));
@@ -73,19 +73,19 @@ static sides
 sides_at(const stroking *s, mc_shape_point p, vector unit)
 {
     double nx = -unit.y * s->half, ny = unit.x * s->half;
-    return (sides){ corner(p, nx, ny), corner(p, -nx, -ny) };
+    return (sides){ corner_at(p, nx, ny), corner_at(p, -nx, -ny) };
 }
 
 /* An arc around p, from a corner at an angle to another one; a chord is at most 1/8 pixel off it. */
 static void
-add_arc(const stroking *s, mc_shape_point p, mc_shape_point from, mc_shape_point to, double angle, double sweep)
+add_join_arc(const stroking *s, mc_shape_point p, mc_shape_point from, mc_shape_point to, double angle, double sweep)
 {
     double step = 2 * acos(1 - fmin(1, 32 / fmax(s->half, 32)));
     int steps = (int)ceil(fabs(sweep) / fmax(step, 0.1));
     steps = steps < 1 ? 1 : steps > FAN_STEPS_MAX ? FAN_STEPS_MAX : steps;
     for (int i = 1; i < steps; i++) {
         double at = angle + sweep * i / steps;
-        mc_shape_point next = corner(p, cos(at) * s->half, sin(at) * s->half);
+        mc_shape_point next = corner_at(p, cos(at) * s->half, sin(at) * s->half);
         mc_area_add_edge(s->coverage, from, next);
         from = next;
     }
@@ -105,7 +105,7 @@ add_outer(const stroking *s, mc_shape_point p, mc_shape_point from, mc_shape_poi
     double angle = atan2((double)first.y - p.y, (double)first.x - p.x);
     double sweep = atan2((double)last.y - p.y, (double)last.x - p.x) - angle;
     sweep += sweep > M_PI ? -2 * M_PI : sweep < -M_PI ? 2 * M_PI : 0;
-    add_arc(s, p, first, last, angle, sweep);
+    add_join_arc(s, p, first, last, angle, sweep);
 }
 
 /* The bend at p. Where a side has more than one corner there, the edges between them are added. */
@@ -129,13 +129,13 @@ add_bend(const stroking *s, mc_shape_point p, const segment *in, const segment *
     double dx = -(u.y + v.y) * scale * side, dy = (u.x + v.x) * scale * side; /* to where the inner sides meet */
     bool turns_back = 1 + dot < 1e-9;
     if (!turns_back && s->half * fabs(cross) <= (1 + dot) * fmin(in->length, out->length) / 2) {
-        *inner_in = *inner_out = corner(p, dx, dy);
+        *inner_in = *inner_out = corner_at(p, dx, dy);
     } else {
         mc_area_add_edge(s->coverage, turns_left ? *inner_in : p, turns_left ? p : *inner_in);
         mc_area_add_edge(s->coverage, turns_left ? p : *inner_out, turns_left ? *inner_out : p);
     }
     if (s->pen->join == MC_JOIN_MITRE && cosine2 * MITRE_LIMIT * MITRE_LIMIT > 1)
-        *outer_in = *outer_out = corner(p, -dx, -dy);
+        *outer_in = *outer_out = corner_at(p, -dx, -dy);
     else
         add_outer(s, p, *outer_in, *outer_out, !turns_left);
     return made;
@@ -155,13 +155,13 @@ static void
 add_end(const stroking *s, mc_shape_point p, vector out, mc_line_cap cap)
 {
     double nx = -out.y * s->half, ny = out.x * s->half, ox = out.x * s->half, oy = out.y * s->half;
-    mc_shape_point left = corner(p, nx, ny), right = corner(p, -nx, -ny);
+    mc_shape_point left = corner_at(p, nx, ny), right = corner_at(p, -nx, -ny);
     if (cap == MC_CAP_ROUND) {
-        add_arc(s, p, left, right, atan2(ny, nx), -M_PI);
+        add_join_arc(s, p, left, right, atan2(ny, nx), -M_PI);
         return;
     }
     if (cap == MC_CAP_SQUARE) {
-        mc_shape_point from = corner(p, nx + ox, ny + oy), to = corner(p, -nx + ox, -ny + oy);
+        mc_shape_point from = corner_at(p, nx + ox, ny + oy), to = corner_at(p, -nx + ox, -ny + oy);
         mc_area_add_edge(s->coverage, left, from);
         mc_area_add_edge(s->coverage, from, to);
         mc_area_add_edge(s->coverage, to, right);
@@ -198,13 +198,14 @@ begin_ring(walk *w, const stroking *s, const mc_shape_point *points, int count)
 {
     segment in, out;
     int last = count - 1, next = 1;
-    while (last > 0 && !direction(&in, points[last], points[0]))
+    while (last > 0 && !segment_direction(&in, points[last], points[0]))
         last--;
-    while (next < count && !direction(&out, points[0], points[next]))
+    while (next < count && !segment_direction(&out, points[0], points[next]))
         next++;
     if (last == 0 || next == count)
         return;
-    bool ends_near = is_near(s, points[last], points[0]), begins_near = is_near(s, points[0], points[next]);
+    bool ends_near = is_stroke_in_reach(s, points[last], points[0]),
+         begins_near = is_stroke_in_reach(s, points[0], points[next]);
     if (!ends_near && !begins_near)
         return;
     w->first = add_bend(s, points[0], &in, &out);
@@ -217,14 +218,14 @@ begin_ring(walk *w, const stroking *s, const mc_shape_point *points, int count)
 
 /* A segment from a, which is near: `closed` for a ring. */
 static void
-go_on(walk *w, const stroking *s, mc_shape_point a, const segment *now, bool closed)
+continue_stroke(walk *w, const stroking *s, mc_shape_point a, const segment *now, bool closed)
 {
     if (!w->any && w->joined) {
         w->at = w->first.out;
     } else if (!w->any) {
         w->at = sides_at(s, a, now->unit);
         add_end(s, a, (vector){ -now->unit.x, -now->unit.y }, closed ? MC_CAP_BUTT : s->pen->cap);
-    } else if (w->open || direction(&w->before, w->from, a)) {
+    } else if (w->open || segment_direction(&w->before, w->from, a)) {
         bend made = add_bend(s, a, &w->before, now);
         if (w->open)
             add_sides(s, w->at, made.in);
@@ -241,7 +242,7 @@ static void
 break_off(walk *w, const stroking *s, mc_shape_point a, mc_shape_point b)
 {
     segment now;
-    if (w->open && direction(&now, a, b)) {
+    if (w->open && segment_direction(&now, a, b)) {
         bend made = add_bend(s, a, &w->before, &now);
         add_sides(s, w->at, made.in);
         add_break(s, made.out.left, made.out.right);
@@ -263,10 +264,10 @@ stroke_part(const stroking *s, const mc_shape_point *points, int count, bool clo
         segment now;
         if (a.x == b.x && a.y == b.y)
             continue;
-        if (!is_near(s, a, b))
+        if (!is_stroke_in_reach(s, a, b))
             break_off(&w, s, a, b);
-        else if (direction(&now, a, b))
-            go_on(&w, s, a, &now, closed);
+        else if (segment_direction(&now, a, b))
+            continue_stroke(&w, s, a, &now, closed);
         w.any = true;
         w.from = a;
         end = b;
@@ -283,7 +284,7 @@ stroke_part(const stroking *s, const mc_shape_point *points, int count, bool clo
 
 /* Cuts [*from, *to], lengths along a + t * u, to where the coordinate is inside of low..high. */
 static void
-cut(double *from, double *to, double a, double u, double low, double high)
+narrow_stretch(double *from, double *to, double a, double u, double low, double high)
 {
     if (u == 0) {
         if (a < low || a > high)
@@ -304,8 +305,8 @@ mc_stroker_stretch(mc_stretch *stretch, mc_shape_point a, mc_shape_point b, int 
         return false;
     stretch->ux = dx / length;
     stretch->uy = dy / length;
-    cut(&stretch->from, &stretch->to, a.x, stretch->ux, -reach, width * (double)MC_SUBPIXELS + reach);
-    cut(&stretch->from, &stretch->to, a.y, stretch->uy, -reach, height * (double)MC_SUBPIXELS + reach);
+    narrow_stretch(&stretch->from, &stretch->to, a.x, stretch->ux, -reach, width * (double)MC_SUBPIXELS + reach);
+    narrow_stretch(&stretch->from, &stretch->to, a.y, stretch->uy, -reach, height * (double)MC_SUBPIXELS + reach);
     return stretch->from <= stretch->to;
 }
 
@@ -351,8 +352,8 @@ end_open(mc_shape *out, bool *open)
 
 /* The dashes of one segment that begins `done` behind the line's begin. *open: the last one goes on. */
 static void
-cut_segment(mc_shape *out, bool *open, const dashing *d, mc_shape_point a, mc_shape_point b, const mc_stretch *stretch,
-            double done)
+cut_segment_dashes(mc_shape *out, bool *open, const dashing *d, mc_shape_point a, mc_shape_point b,
+                   const mc_stretch *stretch, double done)
 {
     double first = floor((done + stretch->from - d->ends[d->count - 1]) / d->period);
     double last = ceil((done + stretch->to - d->begins[0]) / d->period);
@@ -393,7 +394,7 @@ cut_dashes(mc_shape *out, const stroking *s, const dashing *d, const mc_shape_po
         if (!seen && stretch.length > 0)
             end_open(out, &open); /* what follows is outside of the map */
         if (seen)
-            cut_segment(out, &open, d, a, b, &stretch, done);
+            cut_segment_dashes(out, &open, d, a, b, &stretch, done);
         done += stretch.length;
     }
     end_open(out, &open);
@@ -406,8 +407,8 @@ mc_stroker_beside(mc_shape *out, const mc_shape_point *points, int count, bool c
     mc_shape_clear(out, MC_SHAPE_LINES);
     for (int i = 0; i < count; i++) {
         segment in = { { 0, 0 }, 0 }, beyond = { { 0, 0 }, 0 };
-        bool has_in = (i > 0 || closed) && direction(&in, points[(i + count - 1) % count], points[i]);
-        bool has_out = (i < count - 1 || closed) && direction(&beyond, points[i], points[(i + 1) % count]);
+        bool has_in = (i > 0 || closed) && segment_direction(&in, points[(i + count - 1) % count], points[i]);
+        bool has_out = (i < count - 1 || closed) && segment_direction(&beyond, points[i], points[(i + 1) % count]);
         if (!has_in)
             in = beyond;
         if (!has_out)

@@ -26,7 +26,7 @@ static struct {
 } kept = { .once = PTHREAD_ONCE_INIT };
 
 static void
-make_table(void)
+create_palette_table(void)
 {
     kept.table = mc_lru_create(KEPT_BYTES);
 }
@@ -65,7 +65,7 @@ mc_tints_ink(const mc_tints *tints, mc_color color)
 }
 
 static void
-put(colors *to, const uint8_t bgra[4])
+put_color_channels(colors *to, const uint8_t bgra[4])
 {
     for (int c = 0; c < 4; c++)
         ((uint8_t *)to->channels[c])[to->count] = bgra[c];
@@ -74,7 +74,7 @@ put(colors *to, const uint8_t bgra[4])
 
 /* Of sixteen colours to one. */
 static inline lanes
-distances(const colors *from, int block, const uint8_t bgra[4])
+color_distances(const colors *from, int block, const uint8_t bgra[4])
 {
     lanes most = { 0 };
 #pragma GCC unroll 4
@@ -88,12 +88,12 @@ distances(const colors *from, int block, const uint8_t bgra[4])
 
 /* What is made, from a block on, may have its nearest colour in an entry of the palette. */
 static void
-compare(building *b, int from, int entry)
+update_nearest_entry(building *b, int from, int entry)
 {
     const uint8_t *bgra = b->tints->colors[entry];
     lanes self = (lanes){ 0 } + (uint8_t)entry;
     for (int block = from; block * LANES < b->made.count; block++) {
-        lanes apart = distances(&b->made, block, bgra), nearer = (lanes)(apart < b->distance[block]);
+        lanes apart = color_distances(&b->made, block, bgra), nearer = (lanes)(apart < b->distance[block]);
         b->distance[block] = (apart & nearer) | (b->distance[block] & ~nearer);
         b->nearest[block] = (self & nearer) | (b->nearest[block] & ~nearer);
     }
@@ -112,21 +112,21 @@ add_entry(building *b, const uint8_t bgra[4])
     mc_tints *tints = b->tints;
     int entry = tints->count++, first = b->made.count;
     memcpy(tints->colors[entry], bgra, 4);
-    compare(b, 0, entry);
+    update_nearest_entry(b, 0, entry);
     for (int ink = 0; ink < tints->inks.count; ink++)
         for (int step = 1; step <= BETWEEN; step++) {
             uint8_t made[4];
             colour_made(made, tints, entry, ink, step);
             ((uint8_t *)b->distance)[b->made.count] = 255;
-            put(&b->made, made);
+            put_color_channels(&b->made, made);
         }
     for (int of = 0; of <= entry; of++)
-        compare(b, first / LANES, of);
+        update_nearest_entry(b, first / LANES, of);
 }
 
 /* The farthest of the first `count` colours that are made. */
 static int
-farthest(const building *b, int count, uint8_t *distance)
+find_farthest_color(const building *b, int count, uint8_t *distance)
 {
     lanes most = { 0 };
     int blocks = (count + LANES - 1) / LANES, found = 0;
@@ -142,12 +142,12 @@ farthest(const building *b, int count, uint8_t *distance)
 
 /* Adds what is farthest until all of those that are made of the first `entries` colours (0: of all) are near. */
 static uint8_t
-fill(building *b, int entries, uint8_t near)
+fill_palette(building *b, int entries, uint8_t near)
 {
     uint8_t distance;
     for (;;) {
         int of = entries > 0 ? entries : b->tints->count;
-        int found = farthest(b, of * b->tints->inks.count * BETWEEN, &distance);
+        int found = find_farthest_color(b, of * b->tints->inks.count * BETWEEN, &distance);
         if (distance <= near || b->tints->count == 256)
             return distance;
         uint8_t bgra[4];
@@ -172,7 +172,7 @@ write_tables(const building *b)
 
 /* Fills the palette and its tables; false where it does not suit. `room` holds all planes, which are 0. */
 static bool
-build(mc_tints *tints, lanes *room, size_t blocks)
+build_palette(mc_tints *tints, lanes *room, size_t blocks)
 {
     building b = { .tints = tints };
     for (int c = 0; c < 4; c++)
@@ -185,14 +185,15 @@ build(mc_tints *tints, lanes *room, size_t blocks)
         mc_brush_color(bgra, tints->inks.colors[i], 255);
         add_entry(&b, bgra);
     }
-    if (fill(&b, tints->count, PAIRS_NEAR) > MC_TINT_ERROR_MAX || fill(&b, 0, ALL_NEAR) > MC_TINT_ERROR_MAX)
+    if (fill_palette(&b, tints->count, PAIRS_NEAR) > MC_TINT_ERROR_MAX ||
+        fill_palette(&b, 0, ALL_NEAR) > MC_TINT_ERROR_MAX)
         return false;
     write_tables(&b);
     return true;
 }
 
 static mc_tints *
-make(const mc_inks *inks)
+create_ink_palette(const mc_inks *inks)
 {
     mc_tints *tints = calloc(1, sizeof(*tints));
     size_t blocks = (size_t)(256 * inks->count * BETWEEN) / LANES + 1;
@@ -205,7 +206,7 @@ make(const mc_inks *inks)
     }
     memset(room, 0, bytes);
     tints->inks = *inks;
-    if (!build(tints, room, blocks))
+    if (!build_palette(tints, room, blocks))
         tints->count = 0;
     free(room);
     return tints;
@@ -218,7 +219,7 @@ by_bytes(const void *a, const void *b)
 }
 
 static apr_status_t
-let_go(void *entry)
+release_palette_entry(void *entry)
 {
     mc_lru_release(entry);
     return APR_SUCCESS;
@@ -235,17 +236,17 @@ mc_tints_get(const mc_inks *inks, apr_pool_t *pool)
     key.count = inks->count;
     memcpy(key.colors, inks->colors, sizeof(mc_color) * (size_t)inks->count);
     qsort(key.colors, (size_t)key.count, sizeof(mc_color), by_bytes);
-    pthread_once(&kept.once, make_table);
+    pthread_once(&kept.once, create_palette_table);
     mc_tints *found = mc_lru_get(kept.table, &entry, &key, sizeof(key));
     if (found == NULL) {
-        mc_tints *made = make(&key);
+        mc_tints *made = create_ink_palette(&key);
         if (made == NULL || !mc_lru_put(kept.table, &key, sizeof(key), made, sizeof(*made), free))
             return NULL;
         found = mc_lru_get(kept.table, &entry, &key, sizeof(key));
         if (found == NULL)
             return NULL;
     }
-    apr_pool_cleanup_register(pool, entry, let_go, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, entry, release_palette_entry, apr_pool_cleanup_null);
     return found->count > 0 ? found : NULL;
 }
 

@@ -66,7 +66,7 @@ lay_stamp(mc_canvas *canvas, const mc_window *window, const mc_shape *shape, flo
 
 /* Where the plane's corner has to be, so that blocks begin where most strokes do; false where one is too large. */
 static bool
-place(int *left, int *top, const mc_shape *shape, const mc_pen *pen, bool thin)
+place_window(int *left, int *top, const mc_shape *shape, const mc_pen *pen, bool thin)
 {
     int32_t minx, miny, maxx, maxy;
     double most = thin ? fmax(1, pen->width / 2 + 0.5) + 1 : mc_bands_reach(pen) + 1;
@@ -80,7 +80,7 @@ place(int *left, int *top, const mc_shape *shape, const mc_pen *pen, bool thin)
 }
 
 static void
-move(mc_shape *out, const mc_shape *shape, int left, int top)
+move_into_window(mc_shape *out, const mc_shape *shape, int left, int top)
 {
     mc_shape_clear(out, shape->kind);
     if (!mc_shape_reserve(out, shape->point_count))
@@ -95,7 +95,7 @@ move(mc_shape *out, const mc_shape *shape, int left, int top)
 
 /* Lays what is on the plane, which becomes empty. */
 static void
-lay(mc_canvas *canvas, const mc_window *window, int left, int top)
+lay_window(mc_canvas *canvas, const mc_window *window, int left, int top)
 {
     mc_outline *plane = window->plane;
     for (int y = plane->top; y <= plane->bottom; y++) {
@@ -118,16 +118,16 @@ mc_window_stroke(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_sh
     int left, top;
     MC_TRY(find_window(&window, painter, canvas, color));
     *done = thin && lay_stamp(canvas, window, shape, (float)pen->width);
-    if (*done || !place(&left, &top, shape, pen, thin))
+    if (*done || !place_window(&left, &top, shape, pen, thin))
         return MC_OK;
     *done = true;
     if (left >= canvas->width || top >= canvas->height || left <= -SIDE || top <= -SIDE)
         return MC_OK;
-    move(&window->shape, shape, left, top);
+    move_into_window(&window->shape, shape, left, top);
     if (thin)
         mc_outline_add(window->plane, &window->shape, (float)pen->width);
     else
         mc_bands_add(window->plane, &window->shape, pen);
-    lay(canvas, window, left, top);
+    lay_window(canvas, window, left, top);
     return MC_OK;
 }

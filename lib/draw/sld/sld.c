@@ -167,7 +167,7 @@ read_legend(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
 
 /* False where the rule cannot be drawn as it is meant. */
 static bool
-read_rule(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
+read_sld_rule(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
 {
     apr_pool_t *pool = sld->build->pool;
     const mc_node *filter = mc_sld_child(node, "Filter");
@@ -208,7 +208,7 @@ read_pass(mc_style_pass *pass, mc_sld *sld, const mc_node *node)
     mc_rule_style *rules = apr_pcalloc(sld->build->pool, sizeof(*rules) * (size_t)(count + 1));
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         if (strcmp(mc_sld_name(child), "Rule") == 0)
-            pass->rule_count += read_rule(&rules[pass->rule_count], sld, child);
+            pass->rule_count += read_sld_rule(&rules[pass->rule_count], sld, child);
         else if (strcmp(mc_sld_name(child), "VendorOption") == 0)
             read_pass_option(pass, sld, child);
         else if (!mc_sld_is_one_of(child, known))
@@ -229,7 +229,7 @@ check_around(mc_sld *sld, const mc_node *style)
 }
 
 static const mc_style *
-read_style(mc_sld *sld, const mc_node *node)
+read_sld_style(mc_sld *sld, const mc_node *node)
 {
     mc_style *style = apr_pcalloc(sld->build->pool, sizeof(*style));
     int count = strcmp(mc_sld_name(node), "FeatureTypeStyle") == 0;
@@ -313,5 +313,5 @@ mc_style_read(const char *path, const char *name, const mc_node *at, mc_build *b
     }
     check_around(&sld, style);
     name_what_was_lost(&sld, style);
-    return read_style(&sld, style);
+    return read_sld_style(&sld, style);
 }

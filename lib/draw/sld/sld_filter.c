@@ -216,17 +216,17 @@ mc_sld_plain(mc_sld *sld, const mc_node *node)
     return "";
 }
 
-static const mc_filter *condition(mc_sld *sld, const mc_node *node, int depth);
+static const mc_filter *read_condition(mc_sld *sld, const mc_node *node, int depth);
 
 static const mc_filter *
-combination(mc_sld *sld, const mc_node *node, mc_filter *made, int depth)
+read_combination(mc_sld *sld, const mc_node *node, mc_filter *made, int depth)
 {
     int count = 0;
     for (const mc_node *child = node->children; child != NULL; child = child->next)
         count++;
     const mc_filter **members = apr_pcalloc(sld->build->pool, sizeof(*members) * (size_t)(count + 1));
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        members[made->member_count] = condition(sld, child, depth + 1);
+        members[made->member_count] = read_condition(sld, child, depth + 1);
         if (members[made->member_count++] == NULL)
             return NULL;
     }
@@ -252,7 +252,7 @@ read_character(char *into, char usual, const char *text, mc_sld *sld, const mc_n
 }
 
 static bool
-read_pattern(mc_filter *made, mc_sld *sld, const mc_node *node)
+read_like_pattern(mc_filter *made, mc_sld *sld, const mc_node *node)
 {
     const char *escape = mc_node_attr(node, "escape");
     if (escape == NULL)
@@ -310,7 +310,7 @@ feature_ids(mc_sld *sld, const mc_node *node)
 }
 
 static const mc_filter *
-condition(mc_sld *sld, const mc_node *node, int depth)
+read_condition(mc_sld *sld, const mc_node *node, int depth)
 {
     const char *name = mc_sld_name(node);
     if (strcmp(name, "FeatureId") == 0 || strcmp(name, "ResourceId") == 0 || strcmp(name, "GmlObjectId") == 0)
@@ -328,10 +328,10 @@ condition(mc_sld *sld, const mc_node *node, int depth)
         mc_filter *made = apr_pcalloc(sld->build->pool, sizeof(*made));
         made->kind = comparisons[i].kind;
         if (comparisons[i].operands == 0)
-            return combination(sld, node, made, depth);
+            return read_combination(sld, node, made, depth);
         const char *match_case = mc_node_attr(node, "matchCase");
         made->any_case = match_case != NULL && strcmp(match_case, "false") == 0;
-        if (!read_pattern(made, sld, node))
+        if (!read_like_pattern(made, sld, node))
             return NULL;
         return read_operands(made, comparisons[i].operands, sld, node) ? made : NULL;
     }
@@ -346,7 +346,7 @@ mc_sld_filter(mc_sld *sld, const mc_node *filter)
         mc_sld_lacking(sld, filter, "a filter without a condition");
         return NULL;
     }
-    const mc_filter *made = condition(sld, filter->children, 0);
+    const mc_filter *made = read_condition(sld, filter->children, 0);
     if (made == NULL || made->kind == MC_FILTER_ID || filter->children->next == NULL)
         return made;
     mc_sld_lacking(sld, filter->children->next, "a second condition of a filter");

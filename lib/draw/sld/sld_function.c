@@ -24,7 +24,7 @@ static const struct {
 };
 
 static int
-find(const mc_node *node)
+find_sld_function(const mc_node *node)
 {
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
         if (strcmp(mc_sld_name(node), functions[i].name) == 0)
@@ -35,12 +35,12 @@ find(const mc_node *node)
 bool
 mc_sld_is_function(const mc_node *node)
 {
-    return find(node) >= 0;
+    return find_sld_function(node) >= 0;
 }
 
 /* What an attribute may say without changing what is done anyway. */
 static bool
-is_usual(const mc_node *node, const mc_attr *attr)
+is_default_attribute(const mc_node *node, const mc_attr *attr)
 {
     static const struct {
         const char *function, *name, *value;
@@ -58,10 +58,10 @@ is_usual(const mc_node *node, const mc_attr *attr)
 
 /* False after a complaint: an attribute that would change the result is never passed over. */
 static bool
-check_attributes(mc_sld *sld, const mc_node *node, int which)
+check_function_attributes(mc_sld *sld, const mc_node *node, int which)
 {
     for (const mc_attr *attr = node->attrs; attr != NULL; attr = attr->next) {
-        bool known = is_usual(node, attr);
+        bool known = is_default_attribute(node, attr);
         for (int i = 0; i < 3 && functions[which].options[i] != NULL; i++)
             known |= strcmp(attr->name, functions[which].options[i]) == 0;
         if (known)
@@ -97,7 +97,7 @@ read_arguments(mc_expression *made, const mc_expression **list, mc_sld *sld, con
 }
 
 static void
-read_options(mc_expression *made, const mc_expression **list, mc_sld *sld, const mc_node *node, int which)
+read_function_options(mc_expression *made, const mc_expression **list, mc_sld *sld, const mc_node *node, int which)
 {
     bool any = false;
     for (int i = 0; i < 3 && functions[which].options[i] != NULL; i++)
@@ -162,12 +162,12 @@ mc_sld_function(mc_sld *sld, const mc_node *node, int depth)
     apr_pool_t *pool = sld->build->pool;
     mc_expression *made = apr_pcalloc(pool, sizeof(*made));
     const mc_expression **list = apr_pcalloc(pool, sizeof(*list) * MC_ARGUMENTS_MAX);
-    int which = find(node);
+    int which = find_sld_function(node);
     *made = (mc_expression){ .kind = MC_FUNCTION, .arguments = list };
     made->function = mc_function_find(functions[which].name);
-    if (!check_attributes(sld, node, which) || !read_arguments(made, list, sld, node, depth))
+    if (!check_function_attributes(sld, node, which) || !read_arguments(made, list, sld, node, depth))
         return NULL;
-    read_options(made, list, sld, node, which);
+    read_function_options(made, list, sld, node, which);
     if (!mc_sld_fit_arguments(made, sld, node))
         return NULL;
     const char *fallback = mc_node_attr(node, "fallbackValue");

@@ -23,7 +23,7 @@ typedef struct gml {
 } gml;
 
 static bool
-add_part(gml *g, mc_shape_kind kind, bool hole, const double *numbers, int count)
+add_gml_part(gml *g, mc_shape_kind kind, bool hole, const double *numbers, int count)
 {
     int points = count / g->dimension;
     double *xy = apr_palloc(g->sld->build->pool, sizeof(double) * 2 * (size_t)(points + 1));
@@ -86,21 +86,21 @@ read_positions(gml *g, double *numbers, int *count, const mc_node *node)
 }
 
 static bool
-read_box(gml *g, const double *numbers, int count)
+read_gml_box(gml *g, const double *numbers, int count)
 {
     if (count != 2 * g->dimension)
         return false;
     double x0 = numbers[0], y0 = numbers[1], x1 = numbers[g->dimension], y1 = numbers[g->dimension + 1];
     const double ring[] = { x0, y0, x1, y0, x1, y1, x0, y1 };
     g->dimension = 2;
-    return add_part(g, MC_SHAPE_POLYGONS, false, ring, 8);
+    return add_gml_part(g, MC_SHAPE_POLYGONS, false, ring, 8);
 }
 
-static bool read_geometry(gml *g, const mc_node *node, bool hole, int depth);
+static bool read_gml_geometry(gml *g, const mc_node *node, bool hole, int depth);
 
 /* What holds others. */
 static bool
-read_members(gml *g, const mc_node *node, bool hole, int depth)
+read_gml_members(gml *g, const mc_node *node, bool hole, int depth)
 {
     static const char *const holders[] = { "Polygon",         "MultiPoint",      "MultiLineString",
                                            "MultiPolygon",    "MultiGeometry",   "MultiSurface",
@@ -117,7 +117,7 @@ read_members(gml *g, const mc_node *node, bool hole, int depth)
         return false;
     hole |= strcmp(name, "interior") == 0 || strcmp(name, "innerBoundaryIs") == 0;
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        if (!read_geometry(g, child, hole, depth + 1))
+        if (!read_gml_geometry(g, child, hole, depth + 1))
             return false;
         any = true;
     }
@@ -125,7 +125,7 @@ read_members(gml *g, const mc_node *node, bool hole, int depth)
 }
 
 static bool
-read_geometry(gml *g, const mc_node *node, bool hole, int depth)
+read_gml_geometry(gml *g, const mc_node *node, bool hole, int depth)
 {
     static const struct {
         const char *name;
@@ -144,11 +144,11 @@ read_geometry(gml *g, const mc_node *node, bool hole, int depth)
     if (dimension != NULL)
         g->declared = strcmp(dimension, "3") == 0 ? 3 : 2;
     if (box)
-        return read_positions(g, numbers, &count, node) && read_box(g, numbers, count);
+        return read_positions(g, numbers, &count, node) && read_gml_box(g, numbers, count);
     for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++)
         if (strcmp(name, leaves[i].name) == 0)
-            return read_positions(g, numbers, &count, node) && add_part(g, leaves[i].kind, hole, numbers, count);
-    return read_members(g, node, hole, depth);
+            return read_positions(g, numbers, &count, node) && add_gml_part(g, leaves[i].kind, hole, numbers, count);
+    return read_gml_members(g, node, hole, depth);
 }
 
 /* A CRS in the form that projections are asked for; its axes. */
@@ -218,7 +218,7 @@ read_distance(mc_spatial *made, mc_sld *sld, const mc_node *node)
 
 /* Whether PROJ knows it; only asked where there is time. */
 static bool
-is_crs(const char *srs, apr_pool_t *pool)
+is_crs_known(const char *srs, apr_pool_t *pool)
 {
     mc_projection *projection;
     return mc_projection_open(&projection, srs, "CRS:84", pool) == MC_OK;
@@ -254,11 +254,11 @@ mc_sld_spatial(mc_spatial *made, mc_sld *sld, const mc_node *node)
         }
         const mc_node *geometry = strcmp(name, "Literal") == 0 && child->children != NULL ? child->children : child;
         read_srs(&g, geometry);
-        if (has_geometry || !read_geometry(&g, geometry, false, 0))
+        if (has_geometry || !read_gml_geometry(&g, geometry, false, 0))
             return false;
         has_geometry = true;
     }
-    if (g.srs != NULL && sld->build->diagnostics->thorough && !is_crs(g.srs, sld->build->pool))
+    if (g.srs != NULL && sld->build->diagnostics->thorough && !is_crs_known(g.srs, sld->build->pool))
         mc_sld_lacking(sld, node,
                        apr_psprintf(sld->build->pool, "the CRS %s", mc_config_quote(g.srs, sld->build->pool)));
     made->srs = g.srs;

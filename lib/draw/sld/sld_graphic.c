@@ -12,7 +12,7 @@
 enum { MARK_SIZE = 6, HATCH_SIZE = 8 }; /* pixels, where a style does not say */
 
 static void
-lacking(mc_sld *sld, const mc_node *node, const char *what, const char *name)
+report_unsupported_name(mc_sld *sld, const mc_node *node, const char *what, const char *name)
 {
     apr_pool_t *pool = sld->build->pool;
     mc_sld_lacking(sld, node, apr_psprintf(pool, "%s%s", what, mc_config_quote(name, pool)));
@@ -44,7 +44,7 @@ find_mark(mc_sld *sld, const mc_node *node)
         const char *href = href_of(online), *code = index == NULL ? "" : mc_sld_plain(sld, index);
         const mc_mark *mark = mc_mark_of_character(href == NULL ? "" : href, code, sld->build->pool);
         if (mark == NULL)
-            lacking(sld, online, "the mark ", href == NULL ? "" : href);
+            report_unsupported_name(sld, online, "the mark ", href == NULL ? "" : href);
         return mark;
     }
     const char *text = name == NULL ? "square" : mc_sld_plain(sld, name);
@@ -52,7 +52,7 @@ find_mark(mc_sld *sld, const mc_node *node)
         return NULL; /* it has been said why */
     const mc_mark *mark = mc_mark_find(text, mc_sld_child(node, "Fill") != NULL, sld->build->pool);
     if (mark == NULL)
-        lacking(sld, name, "the mark ", text);
+        report_unsupported_name(sld, name, "the mark ", text);
     return mark;
 }
 
@@ -106,12 +106,12 @@ read_external(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
     const char *why = NULL;
     graphic->picture = href != NULL ? mc_picture_of_file(sld, href, &why) : mc_picture_of_content(sld, content, &why);
     if (graphic->picture == NULL)
-        lacking(sld, online != NULL ? online : content, why, href != NULL ? href : "InlineContent");
+        report_unsupported_name(sld, online != NULL ? online : content, why, href != NULL ? href : "InlineContent");
     return graphic->picture != NULL;
 }
 
 static void
-read_pair(mc_pair *pair, mc_sld *sld, const mc_node *node)
+read_graphic_pair(mc_pair *pair, mc_sld *sld, const mc_node *node)
 {
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         const char *name = mc_sld_name(child);
@@ -121,19 +121,19 @@ read_pair(mc_pair *pair, mc_sld *sld, const mc_node *node)
         else if (strcmp(name + size - 1, "Y") == 0)
             mc_sld_number(&pair->y, &pair->y_value, sld, child);
         else
-            lacking(sld, child, "an element ", name);
+            report_unsupported_name(sld, child, "an element ", name);
     }
 }
 
 void
 mc_sld_displacement(mc_pair *pair, mc_sld *sld, const mc_node *node)
 {
-    read_pair(pair, sld, node);
+    read_graphic_pair(pair, sld, node);
 }
 
 /* QGIS' ellipses: how much wider than high a mark is; its size is then the width. */
 static void
-read_option(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
+read_ellipse_option(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
 {
     enum { FLATTEST = 64 };
     const char *name = mc_node_attr(node, "name");
@@ -185,11 +185,11 @@ mc_sld_graphic(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
         else if (strcmp(name, "Opacity") == 0)
             mc_sld_number(&graphic->opacity, &graphic->opacity_value, sld, child);
         else if (strcmp(name, "AnchorPoint") == 0)
-            read_pair(&graphic->anchor, sld, child);
+            read_graphic_pair(&graphic->anchor, sld, child);
         else if (strcmp(name, "Displacement") == 0)
-            read_pair(&graphic->displacement, sld, child);
+            read_graphic_pair(&graphic->displacement, sld, child);
         else if (strcmp(name, "VendorOption") == 0)
-            read_option(graphic, sld, child);
+            read_ellipse_option(graphic, sld, child);
         else
             mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a graphic", name));
     }

@@ -60,7 +60,7 @@ read_color(mc_ink *ink, mc_sld *sld, const mc_node *node)
 }
 
 static int
-choice(mc_sld *sld, const mc_node *node, const char *const *names)
+read_listed_choice(mc_sld *sld, const mc_node *node, const char *const *names)
 {
     const char *text = mc_sld_plain(sld, node);
     for (int i = 0; names[i] != NULL; i++)
@@ -110,9 +110,9 @@ read_stroke_parameter(mc_stroke *stroke, mc_sld *sld, const mc_node *node, const
     else if (strcmp(name, "stroke-width") == 0)
         mc_sld_number(&stroke->width, &stroke->width_value, sld, node);
     else if (strcmp(name, "stroke-linejoin") == 0)
-        stroke->join = (mc_line_join)(choice(sld, node, joins) % 3);
+        stroke->join = (mc_line_join)(read_listed_choice(sld, node, joins) % 3);
     else if (strcmp(name, "stroke-linecap") == 0)
-        stroke->cap = (mc_line_cap)choice(sld, node, caps);
+        stroke->cap = (mc_line_cap)read_listed_choice(sld, node, caps);
     else if (strcmp(name, "stroke-dasharray") == 0)
         read_dashes(stroke, sld, node);
     else if (strcmp(name, "stroke-dashoffset") == 0)
@@ -133,7 +133,7 @@ mc_sld_parameter(const mc_node *node)
 
 /* The graphic inside of a <GraphicFill> or <GraphicStroke>; NULL after a complaint. */
 static mc_graphic *
-pattern_of(mc_sld *sld, const mc_node *node)
+read_ink_pattern(mc_sld *sld, const mc_node *node)
 {
     static const char *const known[] = { "Graphic", "Gap", "InitialGap", NULL };
     const mc_node *graphic = mc_sld_child(node, "Graphic");
@@ -157,7 +157,7 @@ pattern_of(mc_sld *sld, const mc_node *node)
 static void
 read_graphic_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
 {
-    stroke->graphic = pattern_of(sld, node);
+    stroke->graphic = read_ink_pattern(sld, node);
     stroke->ink.present = stroke->graphic != NULL;
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         if (strcmp(mc_sld_name(child), "Gap") == 0)
@@ -176,7 +176,7 @@ mc_sld_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
         if (name != NULL)
             read_stroke_parameter(stroke, sld, child, name);
         else if (strcmp(mc_sld_name(child), "GraphicFill") == 0)
-            stroke->ink.pattern = pattern_of(sld, child);
+            stroke->ink.pattern = read_ink_pattern(sld, child);
         else if (strcmp(mc_sld_name(child), "GraphicStroke") == 0)
             read_graphic_stroke(stroke, sld, child);
         else
@@ -197,7 +197,7 @@ mc_sld_fill(mc_ink *ink, mc_sld *sld, const mc_node *node)
         else if (strcmp(name, "fill-opacity") == 0)
             read_opacity(ink, sld, child);
         else if (strcmp(mc_sld_name(child), "GraphicFill") == 0) {
-            ink->pattern = pattern_of(sld, child);
+            ink->pattern = read_ink_pattern(sld, child);
             ink->present = ink->pattern != NULL;
         } else
             mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a fill", mc_sld_name(child)));

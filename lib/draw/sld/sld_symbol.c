@@ -69,7 +69,7 @@ mc_sld_margin(double margin[4], const char *text)
 
 /* Options of GeoServer and QGIS that are heeded; they come before all else, because patterns need them. */
 static void
-read_option(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
+read_symbolizer_option(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
 {
     static const char *const places[] = { "row", "points", "firstPoint", "lastPoint", "centralPoint" };
     apr_pool_t *pool = sld->build->pool;
@@ -97,13 +97,13 @@ read_option(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
 }
 
 static void
-read_options(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
+read_symbolizer_options(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
 {
     memset(sld->margin, 0, sizeof(sld->margin));
     sld->cell_x = sld->cell_y = 0;
     for (const mc_node *child = node->children; child != NULL; child = child->next)
         if (strcmp(mc_sld_name(child), "VendorOption") == 0)
-            read_option(symbolizer, sld, child);
+            read_symbolizer_option(symbolizer, sld, child);
 }
 
 static void
@@ -118,7 +118,7 @@ read_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
 
 /* False where nothing of the symbolizer can be drawn. */
 static bool
-read_part(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *child)
+read_symbolizer_part(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *child)
 {
     static const char *const silent[] = { "Name", "Description", "VendorOption", NULL };
     const char *name = mc_sld_name(child);
@@ -142,7 +142,7 @@ read_part(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *child)
 
 /* What no element says, and what cannot be drawn together. */
 static bool
-finish(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
+finish_symbolizer(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
 {
     const mc_node none = { .name = "Graphic", .text = "", .file = node->file, .line = node->line };
     bool of_points = symbolizer->part != MC_PART_WHOLE && symbolizer->part != MC_PART_BOUNDARY;
@@ -168,10 +168,10 @@ mc_sld_symbolizer(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
             continue;
         bool drawn = true;
         *symbolizer = (mc_symbolizer){ .kind = kinds[i].kind, .uom = mc_sld_uom(sld, node) };
-        read_options(symbolizer, sld, node);
+        read_symbolizer_options(symbolizer, sld, node);
         for (const mc_node *child = node->children; child != NULL; child = child->next)
-            drawn &= read_part(symbolizer, sld, child);
-        return drawn && finish(symbolizer, sld, node);
+            drawn &= read_symbolizer_part(symbolizer, sld, child);
+        return drawn && finish_symbolizer(symbolizer, sld, node);
     }
     mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "<%s>", mc_sld_name(node)));
     return false;

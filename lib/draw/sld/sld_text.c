@@ -13,19 +13,19 @@ enum { FAMILIES_MAX = 16 };
 
 /* The one complaint for an element that nothing is made of. */
 static void
-lacking(mc_sld *sld, const mc_node *node)
+report_label_element(mc_sld *sld, const mc_node *node)
 {
     mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "<%s> of a label", mc_sld_name(node)));
 }
 
 static void
-read_value(mc_label_number *number, mc_sld *sld, const mc_node *node)
+read_label_value(mc_label_number *number, mc_sld *sld, const mc_node *node)
 {
     mc_sld_number(&number->constant, &number->value, sld, node);
 }
 
 static void
-read_length(double *length, mc_sld *sld, const mc_node *node)
+read_label_length(double *length, mc_sld *sld, const mc_node *node)
 {
     const mc_expression *value;
     mc_sld_number(length, &value, sld, node);
@@ -53,7 +53,7 @@ read_flag(bool *flag, mc_sld *sld, const mc_node *node)
 /* Text of a label as it is meant: a line break with blanks after it is how the file is laid out, and counts as a blank,
  * or as nothing where there is no other text. A line break alone is one in the label, and blanks are blanks. */
 static const char *
-meant(const char *text, size_t size, apr_pool_t *pool)
+normalize_label_text(const char *text, size_t size, apr_pool_t *pool)
 {
     char *out = apr_palloc(pool, size + 1);
     size_t length = 0;
@@ -82,7 +82,7 @@ read_label(mc_sld *sld, const mc_node *node)
     *joined = (mc_expression){ .kind = MC_CONCATENATE, .arguments = parts };
     for (const mc_node *child = node->children;; child = child->next) {
         const char *until = child == NULL ? end : node->text + child->text_before;
-        const char *text = meant(at, (size_t)(until - at), pool);
+        const char *text = normalize_label_text(at, (size_t)(until - at), pool);
         if (*text != '\0')
             parts[joined->argument_count++] = mc_sld_literal(text, pool);
         at = until;
@@ -150,7 +150,7 @@ read_weight(mc_font_wish *font, mc_sld *sld, const mc_node *node)
 }
 
 static void
-read_style(mc_font_wish *font, mc_sld *sld, const mc_node *node)
+read_font_style(mc_font_wish *font, mc_sld *sld, const mc_node *node)
 {
     const char *text = mc_sld_text(node, sld->build->pool);
     font->italic = strcasecmp(text, "italic") == 0 || strcasecmp(text, "oblique") == 0;
@@ -188,11 +188,11 @@ read_font(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
         if (strcmp(name, "font-family") == 0)
             add_families(&symbol->font, sld, child);
         else if (strcmp(name, "font-size") == 0)
-            read_value(&symbol->size, sld, child);
+            read_label_value(&symbol->size, sld, child);
         else if (strcmp(name, "font-weight") == 0)
             read_weight(&symbol->font, sld, child);
         else if (strcmp(name, "font-style") == 0)
-            read_style(&symbol->font, sld, child);
+            read_font_style(&symbol->font, sld, child);
         else
             mc_sld_lacking(sld, child,
                            apr_psprintf(sld->build->pool, "%s of a font",
@@ -206,15 +206,15 @@ read_font(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
 
 /* Two numbers, in elements whose names end with X and Y. */
 static void
-read_pair(mc_label_number *x, mc_label_number *y, mc_sld *sld, const mc_node *node)
+read_label_pair(mc_label_number *x, mc_label_number *y, mc_sld *sld, const mc_node *node)
 {
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         const char *name = mc_sld_name(child);
         size_t size = strlen(name);
         if (strncmp(name, mc_sld_name(node), strlen(mc_sld_name(node))) != 0 || strchr("XY", name[size - 1]) == NULL)
-            lacking(sld, child);
+            report_label_element(sld, child);
         else
-            read_value(name[size - 1] == 'X' ? x : y, sld, child);
+            read_label_value(name[size - 1] == 'X' ? x : y, sld, child);
     }
 }
 
@@ -224,14 +224,14 @@ read_point_placement(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         const char *name = mc_sld_name(child);
         if (strcmp(name, "AnchorPoint") == 0) {
-            read_pair(&symbol->anchor_x, &symbol->anchor_y, sld, child);
+            read_label_pair(&symbol->anchor_x, &symbol->anchor_y, sld, child);
             symbol->anchored = true;
         } else if (strcmp(name, "Displacement") == 0)
-            read_pair(&symbol->displacement_x, &symbol->displacement_y, sld, child);
+            read_label_pair(&symbol->displacement_x, &symbol->displacement_y, sld, child);
         else if (strcmp(name, "Rotation") == 0)
-            read_value(&symbol->rotation, sld, child);
+            read_label_value(&symbol->rotation, sld, child);
         else
-            lacking(sld, child);
+            report_label_element(sld, child);
     }
 }
 
@@ -241,19 +241,19 @@ read_line_placement(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         const char *name = mc_sld_name(child);
         if (strcmp(name, "PerpendicularOffset") == 0)
-            read_value(&symbol->offset, sld, child);
+            read_label_value(&symbol->offset, sld, child);
         else if (strcmp(name, "IsRepeated") == 0 || strcmp(name, "Repeat") == 0) /* as QGIS writes it */
             read_flag(&symbol->repeated, sld, child);
         else if (strcmp(name, "InitialGap") == 0)
-            read_length(&symbol->initial_gap, sld, child);
+            read_label_length(&symbol->initial_gap, sld, child);
         else if (strcmp(name, "Gap") == 0)
-            read_length(&symbol->gap, sld, child);
+            read_label_length(&symbol->gap, sld, child);
         else if (strcmp(name, "IsAligned") == 0)
             read_flag(&symbol->aligned, sld, child);
         else if (strcmp(name, "GeneralizeLine") == 0)
             read_flag(&symbol->generalize, sld, child);
         else
-            lacking(sld, child);
+            report_label_element(sld, child);
     }
     symbol->placement = MC_LABEL_LINE;
 }
@@ -267,7 +267,7 @@ read_placement(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
         else if (strcmp(mc_sld_name(child), "LinePlacement") == 0)
             read_line_placement(symbol, sld, child);
         else
-            lacking(sld, child);
+            report_label_element(sld, child);
     }
 }
 
@@ -278,11 +278,11 @@ read_halo(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
     symbol->halo_radius.constant = 1;
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         if (strcmp(mc_sld_name(child), "Radius") == 0)
-            read_value(&symbol->halo_radius, sld, child);
+            read_label_value(&symbol->halo_radius, sld, child);
         else if (strcmp(mc_sld_name(child), "Fill") == 0)
             read_fill(&symbol->halo, sld, child);
         else
-            lacking(sld, child);
+            report_label_element(sld, child);
     }
 }
 
@@ -334,7 +334,7 @@ read_graphic_option(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node, co
 /* ---- Options ---- */
 
 static void
-read_option(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
+read_label_option(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
 {
     const char *name = mc_node_attr(node, "name");
     bool flag = true;
@@ -359,7 +359,7 @@ read_option(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
         if (strcasecmp(name, options[i].name) != 0)
             continue;
         if (options[i].length != NULL)
-            read_length(options[i].length, sld, node);
+            read_label_length(options[i].length, sld, node);
         else
             read_flag(options[i].flag, sld, node);
         if (options[i].inverse != NULL)
@@ -371,7 +371,7 @@ read_option(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
 }
 
 static void
-read_part(mc_text_symbol *symbol, mc_sld *sld, const mc_node *child)
+read_text_part(mc_text_symbol *symbol, mc_sld *sld, const mc_node *child)
 {
     static const char *const silent[] = { "Name", "Description", NULL };
     const char *name = mc_sld_name(child);
@@ -388,22 +388,22 @@ read_part(mc_text_symbol *symbol, mc_sld *sld, const mc_node *child)
     else if (strcmp(name, "Graphic") == 0)
         read_graphic(symbol, sld, child);
     else if (strcmp(name, "Priority") == 0)
-        read_value(&symbol->priority, sld, child);
+        read_label_value(&symbol->priority, sld, child);
     else if (strcmp(name, "Geometry") == 0)
         symbol->part = mc_sld_part(sld, child);
     else if (strcmp(name, "VendorOption") == 0)
-        read_option(symbol, sld, child);
+        read_label_option(symbol, sld, child);
     else
         for (int i = 0; silent[i] == NULL || strcmp(name, silent[i]) != 0; i++)
             if (silent[i] == NULL) {
-                lacking(sld, child);
+                report_label_element(sld, child);
                 return;
             }
 }
 
 /* The lengths that options give are finite, and far from where floats end. */
 static void
-bound(double *length, double least, double most)
+clamp_length(double *length, double least, double most)
 {
     *length = fmin(fmax(*length, least), most);
 }
@@ -423,16 +423,16 @@ mc_sld_text_symbol(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
                                 .curved = true,
                                 .max_angle = 22.5 };
     for (const mc_node *child = node->children; child != NULL; child = child->next)
-        read_part(symbol, sld, child);
-    bound(&symbol->repeat, 0, far);
-    bound(&symbol->gap, 0, far);
-    bound(&symbol->initial_gap, 0, far);
-    bound(&symbol->max_displacement, 0, far);
-    bound(&symbol->space_around, -far, far);
-    bound(&symbol->auto_wrap, 0, far);
-    bound(&symbol->max_angle, 0, 180);
+        read_text_part(symbol, sld, child);
+    clamp_length(&symbol->repeat, 0, far);
+    clamp_length(&symbol->gap, 0, far);
+    clamp_length(&symbol->initial_gap, 0, far);
+    clamp_length(&symbol->max_displacement, 0, far);
+    clamp_length(&symbol->space_around, -far, far);
+    clamp_length(&symbol->auto_wrap, 0, far);
+    clamp_length(&symbol->max_angle, 0, 180);
     for (int i = 0; i < 4; i++)
-        bound(&symbol->graphic_margin[i], 0, far);
+        clamp_length(&symbol->graphic_margin[i], 0, far);
     if (symbol->label == NULL)
         mc_sld_lacking(sld, node, "a label without a text");
     return symbol->label != NULL;

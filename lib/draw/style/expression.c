@@ -14,11 +14,11 @@
 #include "text/letters.h"
 #include "text/text.h"
 
-static double number_of(const mc_expression *expression, const mc_feature *feature, apr_pool_t *scratch);
+static double evaluate_number(const mc_expression *expression, const mc_feature *feature, apr_pool_t *scratch);
 
 /* Text that is a number as a whole, blanks around it aside; NAN otherwise. */
 static double
-parse(const char *text)
+parse_number_or_nan(const char *text)
 {
     double value;
     if (text == NULL || *text == '\0')
@@ -58,7 +58,7 @@ mc_expression_format(double value, apr_pool_t *pool)
 }
 
 static const char *
-concatenate(const mc_expression *expression, const mc_feature *feature, apr_pool_t *pool)
+concatenate_arguments(const mc_expression *expression, const mc_feature *feature, apr_pool_t *pool)
 {
     const char *joined = "";
     for (int i = 0; i < expression->argument_count; i++) {
@@ -78,16 +78,16 @@ mc_expression_text(const mc_expression *expression, const mc_feature *feature, a
     case MC_PROPERTY:
         return property_text(expression, feature);
     case MC_CONCATENATE:
-        return concatenate(expression, feature, scratch);
+        return concatenate_arguments(expression, feature, scratch);
     case MC_FUNCTION:
         return expression->function->text(expression->arguments, expression->argument_count, feature, scratch);
     default:
-        return mc_expression_format(number_of(expression, feature, scratch), scratch);
+        return mc_expression_format(evaluate_number(expression, feature, scratch), scratch);
     }
 }
 
 static double
-arithmetic(mc_expression_kind kind, double a, double b)
+apply_operator(mc_expression_kind kind, double a, double b)
 {
     switch (kind) {
     case MC_ADD:
@@ -102,26 +102,26 @@ arithmetic(mc_expression_kind kind, double a, double b)
 }
 
 static double
-number_of(const mc_expression *expression, const mc_feature *feature, apr_pool_t *scratch)
+evaluate_number(const mc_expression *expression, const mc_feature *feature, apr_pool_t *scratch)
 {
     switch (expression->kind) {
     case MC_LITERAL:
         return expression->number;
     case MC_PROPERTY:
-        return parse(property_text(expression, feature));
+        return parse_number_or_nan(property_text(expression, feature));
     case MC_CONCATENATE:
     case MC_FUNCTION:
-        return parse(mc_expression_text(expression, feature, scratch));
+        return parse_number_or_nan(mc_expression_text(expression, feature, scratch));
     default:
-        return arithmetic(expression->kind, number_of(expression->arguments[0], feature, scratch),
-                          number_of(expression->arguments[1], feature, scratch));
+        return apply_operator(expression->kind, evaluate_number(expression->arguments[0], feature, scratch),
+                              evaluate_number(expression->arguments[1], feature, scratch));
     }
 }
 
 double
 mc_expression_number(const mc_expression *expression, const mc_feature *feature, double otherwise, apr_pool_t *scratch)
 {
-    double value = number_of(expression, feature, scratch);
+    double value = evaluate_number(expression, feature, scratch);
     return isfinite(value) ? value : otherwise;
 }
 
@@ -133,7 +133,7 @@ same_character(char a, char b, bool any_case)
 
 /* Where the character (of UTF-8) at `text` ends. */
 static const char *
-behind(const char *text)
+skip_utf8_character(const char *text)
 {
     for (text++; (*text & 0xC0) == 0x80;)
         text++;
@@ -154,13 +154,13 @@ mc_like(const char *text, const char *pattern, const mc_filter *how)
         bool single = *pattern != '\0' && !literal && *pattern == how->single;
         if (single) {
             pattern++;
-            text = behind(text);
+            text = skip_utf8_character(text);
         } else if (*pattern != '\0' && same_character(pattern[literal], *text, how->any_case)) {
             pattern += literal ? 2 : 1;
             text++;
         } else if (again != NULL) {
             pattern = again;
-            text = from = behind(from);
+            text = from = skip_utf8_character(from);
         } else {
             return false;
         }
@@ -174,7 +174,8 @@ mc_like(const char *text, const char *pattern, const mc_filter *how)
 static int
 order_of(const char *left, const char *right, const mc_expression *operand, bool any_case, apr_pool_t *scratch)
 {
-    double x = parse(left), y = operand->kind == MC_LITERAL ? operand->number : parse(right);
+    double x = parse_number_or_nan(left),
+           y = operand->kind == MC_LITERAL ? operand->number : parse_number_or_nan(right);
     if (isfinite(x) && isfinite(y))
         return (x > y) - (x < y);
     if (mc_date_seconds(&x, left) && mc_date_seconds(&y, right))
@@ -221,7 +222,7 @@ members_match(const mc_filter *filter, const mc_feature *feature, apr_pool_t *sc
 
 /* Digits of a whole number that is written in no other way: without zeros in front, and few enough for a double. */
 static bool
-is_whole(const char *text)
+is_plain_integer(const char *text)
 {
     size_t size = 0;
     while (text[size] >= '0' && text[size] <= '9')
@@ -245,11 +246,11 @@ is_simple_equal(const mc_filter *filter, const char *value)
     if (filter->kind != MC_FILTER_EQUAL || filter->operands[1]->kind != MC_LITERAL || filter->any_case)
         return false;
     return (isnan(filter->operands[1]->number) && !has_time(filter->operands[1]->literal)) ||
-           (is_whole(filter->operands[1]->literal) && is_whole(value));
+           (is_plain_integer(filter->operands[1]->literal) && is_plain_integer(value));
 }
 
 static bool
-has_id(const mc_filter *filter, const mc_feature *feature)
+filter_lists_feature(const mc_filter *filter, const mc_feature *feature)
 {
     for (int i = 0; i < filter->id_count; i++)
         if (filter->ids[i] == feature->id)
@@ -267,7 +268,7 @@ mc_filter_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t
     if (filter->kind == MC_FILTER_AND || filter->kind == MC_FILTER_OR)
         return members_match(filter, feature, scratch);
     if (filter->kind == MC_FILTER_ID)
-        return has_id(filter, feature);
+        return filter_lists_feature(filter, feature);
     if (filter->kind == MC_FILTER_SPATIAL)
         return mc_spatial_matches(filter->spatial, feature, scratch);
     const char *value = mc_expression_text(filter->operands[0], feature, scratch);

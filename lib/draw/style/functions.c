@@ -10,13 +10,13 @@
 #include "text/text.h"
 
 static bool
-holds(const char *text)
+is_true_text(const char *text)
 {
     return text != NULL && (strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0);
 }
 
 static const char *
-said(bool truth)
+truth_text(bool truth)
 {
     return truth ? "true" : "false";
 }
@@ -25,7 +25,7 @@ static const char *
 if_then_else(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
-    return mc_argument_text(args, holds(mc_argument_text(args, 0, feature, pool)) ? 1 : 2, feature, pool);
+    return mc_argument_text(args, is_true_text(mc_argument_text(args, 0, feature, pool)) ? 1 : 2, feature, pool);
 }
 
 static const char *
@@ -41,7 +41,7 @@ first_not_null(mc_arguments args, int count, const mc_feature *feature, apr_pool
 
 /* value, first result, then threshold and result in turn: a value at the threshold belongs to what follows. */
 static const char *
-categorize(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_categorize(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     double value = mc_argument_number(args, 0, feature, pool);
     int chosen = 1;
@@ -51,8 +51,8 @@ categorize(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *
 }
 
 static bool
-compared(const mc_expression *a, const mc_expression *b, mc_filter_kind kind, const mc_feature *feature,
-         apr_pool_t *pool)
+values_compare(const mc_expression *a, const mc_expression *b, mc_filter_kind kind, const mc_feature *feature,
+               apr_pool_t *pool)
 {
     const mc_filter filter = { .kind = kind, .operands = { a, b } };
     return mc_filter_matches(&filter, feature, pool);
@@ -60,7 +60,7 @@ compared(const mc_expression *a, const mc_expression *b, mc_filter_kind kind, co
 
 /* A value that is compared with several, computed once. False for null. */
 static bool
-settle(mc_expression *value, const mc_expression *argument, const mc_feature *feature, apr_pool_t *pool)
+evaluate_once(mc_expression *value, const mc_expression *argument, const mc_feature *feature, apr_pool_t *pool)
 {
     *value = (mc_expression){ .kind = MC_LITERAL, .number = 0 };
     value->literal = mc_expression_text(argument, feature, pool);
@@ -69,18 +69,18 @@ settle(mc_expression *value, const mc_expression *argument, const mc_feature *fe
 
 /* value, then what it may be and what it becomes in turn. */
 static const char *
-recode(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_recode(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     mc_expression value;
-    bool any = settle(&value, args[0], feature, pool);
+    bool any = evaluate_once(&value, args[0], feature, pool);
     for (int i = 1; any && i + 1 < count; i += 2)
-        if (compared(&value, args[i], MC_FILTER_EQUAL, feature, pool))
+        if (values_compare(&value, args[i], MC_FILTER_EQUAL, feature, pool))
             return mc_argument_text(args, i + 1, feature, pool);
     return NULL;
 }
 
 static const char *
-mix(const char *low, const char *high, double part, apr_pool_t *pool)
+interpolate_values(const char *low, const char *high, double part, apr_pool_t *pool)
 {
     mc_color a = { 0, 0, 0, 255 }, b = a;
     if (mc_color_parse(&a, low) && mc_color_parse(&b, high))
@@ -95,7 +95,7 @@ mix(const char *low, const char *high, double part, apr_pool_t *pool)
 
 /* value, then data and result of each support point in turn; colours and numbers. */
 static const char *
-interpolate(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_interpolate(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     double value = mc_argument_number(args, 0, feature, pool);
     if (isnan(value))
@@ -106,52 +106,53 @@ interpolate(mc_arguments args, int count, const mc_feature *feature, apr_pool_t 
     for (int i = 3; i + 1 < count; i += 2) {
         double at = mc_argument_number(args, i, feature, pool);
         if (value < at)
-            return mix(mc_argument_text(args, i - 1, feature, pool), mc_argument_text(args, i + 1, feature, pool),
-                       (value - before) / (at - before), pool);
+            return interpolate_values(mc_argument_text(args, i - 1, feature, pool),
+                                      mc_argument_text(args, i + 1, feature, pool), (value - before) / (at - before),
+                                      pool);
         before = at;
     }
     return mc_argument_text(args, count - 1 - (count - 1) % 2, feature, pool);
 }
 
 static const char *
-is_in(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_is_in(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     mc_expression value;
-    bool any = settle(&value, args[0], feature, pool), found = false;
+    bool any = evaluate_once(&value, args[0], feature, pool), found = false;
     for (int i = 1; i < count && any && !found; i++)
-        found = compared(&value, args[i], MC_FILTER_EQUAL, feature, pool);
-    return said(found);
+        found = values_compare(&value, args[i], MC_FILTER_EQUAL, feature, pool);
+    return truth_text(found);
 }
 
 static const char *
-between(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_between(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
     mc_expression value;
-    return said(settle(&value, args[0], feature, pool) &&
-                compared(&value, args[1], MC_FILTER_GREATER_OR_EQUAL, feature, pool) &&
-                compared(&value, args[2], MC_FILTER_LESS_OR_EQUAL, feature, pool));
+    return truth_text(evaluate_once(&value, args[0], feature, pool) &&
+                      values_compare(&value, args[1], MC_FILTER_GREATER_OR_EQUAL, feature, pool) &&
+                      values_compare(&value, args[2], MC_FILTER_LESS_OR_EQUAL, feature, pool));
 }
 
 static const char *
 is_null(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
-    return said(mc_argument_text(args, 0, feature, pool) == NULL);
+    return truth_text(mc_argument_text(args, 0, feature, pool) == NULL);
 }
 
 static const char *
 is_not(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
-    return said(!holds(mc_argument_text(args, 0, feature, pool)));
+    return truth_text(!is_true_text(mc_argument_text(args, 0, feature, pool)));
 }
 
 #define COMPARISON(name, filter_kind)                                                                                  \
     static const char *name(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)                 \
     {                                                                                                                  \
         (void)count;                                                                                                   \
-        return said(compared(args[0], args[1], filter_kind, feature, pool));                                           \
+        return truth_text(values_compare(args[0], args[1], filter_kind, feature, pool));                               \
     }
 COMPARISON(equal_to, MC_FILTER_EQUAL)
 COMPARISON(not_equal, MC_FILTER_NOT_EQUAL)
@@ -162,7 +163,7 @@ COMPARISON(less_or_equal, MC_FILTER_LESS_OR_EQUAL)
 
 /* What GeoServer tells styles of the request: the scale and the CRS; anything else is its default. */
 static const char *
-environment(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_environment(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     const char *name = mc_argument_text(args, 0, feature, pool);
     if (feature != NULL && feature->map != NULL && name != NULL) {
@@ -190,17 +191,17 @@ no_coverage(mc_arguments args, int count, const mc_feature *feature, apr_pool_t 
     (void)count;
     (void)feature;
     (void)pool;
-    return said(false);
+    return truth_text(false);
 }
 
 const mc_function mc_functions_of_conditions[] = {
     { "if_then_else", 3, 3, if_then_else, false },
     { "Coalesce", 1, MC_ARGUMENTS_MAX, first_not_null, false },
-    { "Categorize", 2, MC_ARGUMENTS_MAX, categorize, false },
-    { "Recode", 3, MC_ARGUMENTS_MAX, recode, false },
-    { "Interpolate", 3, MC_ARGUMENTS_MAX, interpolate, false },
-    { "in", 2, MC_ARGUMENTS_MAX, is_in, false },
-    { "between", 3, 3, between, false },
+    { "Categorize", 2, MC_ARGUMENTS_MAX, eval_categorize, false },
+    { "Recode", 3, MC_ARGUMENTS_MAX, eval_recode, false },
+    { "Interpolate", 3, MC_ARGUMENTS_MAX, eval_interpolate, false },
+    { "in", 2, MC_ARGUMENTS_MAX, eval_is_in, false },
+    { "between", 3, 3, eval_between, false },
     { "isNull", 1, 1, is_null, false },
     { "not", 1, 1, is_not, false },
     { "equalTo", 2, 3, equal_to, false },
@@ -209,7 +210,7 @@ const mc_function mc_functions_of_conditions[] = {
     { "greaterEqualThan", 2, 2, greater_or_equal, false },
     { "lessThan", 2, 2, less, false },
     { "lessEqualThan", 2, 2, less_or_equal, false },
-    { "env", 1, 2, environment, false },
+    { "env", 1, 2, eval_environment, false },
     { "id", 0, 0, feature_id, false },
     { "isCoverage", 0, 0, no_coverage, false },
     { NULL, 0, 0, NULL, false },

@@ -25,7 +25,7 @@ is_valid(const moment *m)
 
 /* A number of at most `most` digits. */
 static int
-take_number(const char **text, int most)
+parse_date_number(const char **text, int most)
 {
     int value = 0;
     for (int i = 0; i < most && **text >= '0' && **text <= '9'; i++)
@@ -34,13 +34,13 @@ take_number(const char **text, int most)
 }
 
 static bool
-parse(moment *m, const char *text)
+parse_moment(moment *m, const char *text)
 {
     int *const fields[] = { &m->year, &m->month, &m->day, &m->hour, &m->minute, &m->second };
     int count = 0;
     *m = (moment){ .month = 1, .day = 1 };
     while (text != NULL && count < 6 && *text >= '0' && *text <= '9') {
-        *fields[count] = take_number(&text, count == 0 ? 4 : 2);
+        *fields[count] = parse_date_number(&text, count == 0 ? 4 : 2);
         bool more = count < 2 ? *text == '-' : count == 2 ? *text == 'T' || *text == ' ' : *text == ':';
         count++;
         if (!more)
@@ -71,13 +71,13 @@ static bool
 take_digits(int *value, const char **text, int digits)
 {
     const char *begin = *text;
-    *value = take_number(text, digits);
+    *value = parse_date_number(text, digits);
     return *text - begin == digits;
 }
 
 /* "Z", "+01", "-03:30", "+0530", or nothing, as seconds east of Greenwich. */
 static bool
-take_zone(double *seconds, const char **text)
+parse_zone_offset(double *seconds, const char **text)
 {
     int hours = 0, minutes = 0, sign = **text == '-' ? -1 : 1;
     *seconds = 0;
@@ -114,7 +114,7 @@ mc_date_seconds(double *seconds, const char *text)
             for (text++; *text >= '0' && *text <= '9'; text++)
                 part += (*text - '0') * (unit /= 10);
         }
-        if (!take_zone(&zone, &text))
+        if (!parse_zone_offset(&zone, &text))
             return false;
     }
     *seconds = seconds_of(&m) + part - zone;
@@ -123,7 +123,7 @@ mc_date_seconds(double *seconds, const char *text)
 
 /* One field of a pattern: `count` times the same letter. */
 static const char *
-field(char letter, int count, const moment *m, apr_pool_t *pool)
+format_date_field(char letter, int count, const moment *m, apr_pool_t *pool)
 {
     switch (letter) {
     case 'y':
@@ -150,7 +150,7 @@ field(char letter, int count, const moment *m, apr_pool_t *pool)
 }
 
 static const char *
-written(const moment *m, const char *pattern, apr_pool_t *pool)
+format_moment(const moment *m, const char *pattern, apr_pool_t *pool)
 {
     apr_array_header_t *parts = apr_array_make(pool, 16, sizeof(const char *));
     while (*pattern != '\0' && parts->nelts < 64) {
@@ -163,7 +163,7 @@ written(const moment *m, const char *pattern, apr_pool_t *pool)
             pattern += 1 + size + (pattern[1 + size] == '\'');
             continue;
         }
-        const char *part = field(*pattern, count, m, pool);
+        const char *part = format_date_field(*pattern, count, m, pool);
         APR_ARRAY_PUSH(parts, const char *) = part != NULL ? part : apr_pstrmemdup(pool, pattern, (size_t)count);
         pattern += count;
     }
@@ -172,12 +172,14 @@ written(const moment *m, const char *pattern, apr_pool_t *pool)
 
 /* date, pattern (<FormatDate>). */
 static const char *
-format_date(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_format_date(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
     moment m;
     const char *pattern = mc_argument_text(args, 1, feature, pool);
-    return pattern != NULL && parse(&m, mc_argument_text(args, 0, feature, pool)) ? written(&m, pattern, pool) : NULL;
+    return pattern != NULL && parse_moment(&m, mc_argument_text(args, 0, feature, pool))
+               ? format_moment(&m, pattern, pool)
+               : NULL;
 }
 
 /* GeoServer's: pattern first. */
@@ -185,7 +187,7 @@ static const char *
 date_format(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     const mc_expression *const turned[2] = { args[1], args[0] };
-    return format_date(turned, count, feature, pool);
+    return eval_format_date(turned, count, feature, pool);
 }
 
 /* Pattern, text: to ISO 8601. */
@@ -204,7 +206,7 @@ parse_date(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *
         int *const fields[] = { &m.year, &m.month, &m.day, &m.hour, &m.minute, &m.second };
         const char *known = strchr("yMdHms", *pattern);
         if (known != NULL) {
-            *fields[known - "yMdHms"] = take_number(&text, *pattern == 'y' ? 4 : 2);
+            *fields[known - "yMdHms"] = parse_date_number(&text, *pattern == 'y' ? 4 : 2);
             m.has_time |= strchr("Hms", *pattern) != NULL;
         } else if (*pattern != '\'' && *text != '\0') {
             text += strlen(text) < (size_t)length ? (size_t)strlen(text) : (size_t)length;
@@ -213,7 +215,7 @@ parse_date(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *
     }
     if (!is_valid(&m))
         return NULL;
-    return written(&m, m.has_time ? "yyyy-MM-dd'T'HH:mm:ss" : "yyyy-MM-dd", pool);
+    return format_moment(&m, m.has_time ? "yyyy-MM-dd'T'HH:mm:ss" : "yyyy-MM-dd", pool);
 }
 
 /* Two dates, and the unit: s, m, h or d. */
@@ -222,8 +224,8 @@ date_difference(mc_arguments args, int count, const mc_feature *feature, apr_poo
 {
     moment a, b;
     const char *unit = count > 2 ? mc_argument_text(args, 2, feature, pool) : "s";
-    if (!parse(&a, mc_argument_text(args, 0, feature, pool)) || !parse(&b, mc_argument_text(args, 1, feature, pool)) ||
-        unit == NULL)
+    if (!parse_moment(&a, mc_argument_text(args, 0, feature, pool)) ||
+        !parse_moment(&b, mc_argument_text(args, 1, feature, pool)) || unit == NULL)
         return NULL;
     double size = *unit == 'd' ? 86400 : *unit == 'h' ? 3600 : *unit == 'm' ? 60 : 1;
     return mc_expression_format((seconds_of(&a) - seconds_of(&b)) / size, pool);
@@ -235,7 +237,7 @@ date_difference(mc_arguments args, int count, const mc_feature *feature, apr_poo
     {                                                                                                                  \
         moment m;                                                                                                      \
         (void)count;                                                                                                   \
-        bool read = parse(&m, mc_argument_text(args, 0, feature, pool));                                               \
+        bool read = parse_moment(&m, mc_argument_text(args, 0, feature, pool));                                        \
         return read ? mc_expression_format(m.member, pool) : NULL;                                                     \
     }
 
@@ -245,7 +247,7 @@ PART(day_of, day)
 PART(hour_of, hour)
 
 const mc_function mc_functions_of_dates[] = {
-    { "FormatDate", 2, 2, format_date, false },
+    { "FormatDate", 2, 2, eval_format_date, false },
     { "dateFormat", 2, 2, date_format, false },
     { "dateParse", 2, 2, parse_date, false },
     { "dateDifference", 2, 3, date_difference, false },

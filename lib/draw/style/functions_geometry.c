@@ -38,7 +38,7 @@ twice_area(const mc_shape_point *points, int count)
 }
 
 static double
-length_of(const mc_shape_point *points, int count, bool closed, double dx, double dy)
+measure_scaled_length(const mc_shape_point *points, int count, bool closed, double dx, double dy)
 {
     double length = 0;
     for (int i = closed ? 0 : 1; i < count; i++) {
@@ -49,7 +49,7 @@ length_of(const mc_shape_point *points, int count, bool closed, double dx, doubl
 }
 
 static const char *
-area(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_area(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     const mc_geometry *geometry = geometry_of(feature);
     double twice = 0;
@@ -65,7 +65,7 @@ area(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 
 /* Of lines, and of the rings of areas. */
 static const char *
-length(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_geometry_length(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     const mc_geometry *geometry = geometry_of(feature);
     double sum = 0;
@@ -74,15 +74,15 @@ length(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool
     for (int kind = MC_SHAPE_LINES; geometry != NULL && kind <= MC_SHAPE_POLYGONS; kind++) {
         const mc_shape *shape = &geometry->shapes[kind];
         for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++])
-            sum += length_of(shape->points + begin, shape->ends[part] - begin, kind == MC_SHAPE_POLYGONS,
-                             unit_x(feature), unit_y(feature));
+            sum += measure_scaled_length(shape->points + begin, shape->ends[part] - begin, kind == MC_SHAPE_POLYGONS,
+                                         unit_x(feature), unit_y(feature));
     }
     return geometry == NULL ? NULL : mc_expression_format(sum, pool);
 }
 
 /* Where the geometry is: its point, or the one that stands for it. */
 static bool
-place(double *x, double *y, const mc_feature *feature)
+find_geometry_position(double *x, double *y, const mc_feature *feature)
 {
     const mc_geometry *geometry = geometry_of(feature);
     mc_shape places = { 0 };
@@ -105,7 +105,7 @@ get_x(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
     double x, y;
     (void)args;
     (void)count;
-    return place(&x, &y, feature) ? mc_expression_format(x, pool) : NULL;
+    return find_geometry_position(&x, &y, feature) ? mc_expression_format(x, pool) : NULL;
 }
 
 static const char *
@@ -114,7 +114,7 @@ get_y(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
     double x, y;
     (void)args;
     (void)count;
-    return place(&x, &y, feature) ? mc_expression_format(y, pool) : NULL;
+    return find_geometry_position(&x, &y, feature) ? mc_expression_format(y, pool) : NULL;
 }
 
 static int
@@ -127,7 +127,7 @@ highest_kind(const mc_geometry *geometry)
 }
 
 static const char *
-dimension(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_dimension(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     const mc_geometry *geometry = geometry_of(feature);
     (void)args;
@@ -158,17 +158,17 @@ geometry_type(mc_arguments args, int count, const mc_feature *feature, apr_pool_
 }
 
 const mc_function mc_functions_of_geometry[] = {
-    { "area", 1, 1, area, true },
-    { "area2", 1, 1, area, true },
-    { "geomLength", 1, 1, length, true },
-    { "perimeter", 1, 1, length, true },
+    { "area", 1, 1, eval_area, true },
+    { "area2", 1, 1, eval_area, true },
+    { "geomLength", 1, 1, eval_geometry_length, true },
+    { "perimeter", 1, 1, eval_geometry_length, true },
     { "getX", 1, 1, get_x, true },
     { "getY", 1, 1, get_y, true },
-    { "dimension", 1, 1, dimension, true },
+    { "dimension", 1, 1, eval_dimension, true },
     { "geometryType", 1, 1, geometry_type, true },
-    { "$area", 0, 0, area, true },
-    { "$length", 0, 0, length, true },
-    { "$perimeter", 0, 0, length, true },
+    { "$area", 0, 0, eval_area, true },
+    { "$length", 0, 0, eval_geometry_length, true },
+    { "$perimeter", 0, 0, eval_geometry_length, true },
     { "$x", 0, 0, get_x, true },
     { "$y", 0, 0, get_y, true },
     { NULL, 0, 0, NULL, false },

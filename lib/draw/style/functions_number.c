@@ -23,7 +23,7 @@ OF_ONE(logarithm, log(x))
 OF_ONE(number_itself, x)
 
 static const char *
-power(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_power(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
     return mc_expression_format(
@@ -31,7 +31,7 @@ power(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 }
 
 static const char *
-extreme(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool, bool largest)
+eval_extreme(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool, bool largest)
 {
     double best = NAN;
     for (int i = 0; i < count; i++) {
@@ -42,15 +42,15 @@ extreme(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *poo
 }
 
 static const char *
-minimum(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_minimum(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
-    return extreme(args, count, feature, pool, false);
+    return eval_extreme(args, count, feature, pool, false);
 }
 
 static const char *
-maximum(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_maximum(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
-    return extreme(args, count, feature, pool, true);
+    return eval_extreme(args, count, feature, pool, true);
 }
 
 OF_ONE(exponential, exp(x))
@@ -89,7 +89,7 @@ round_to(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *po
 }
 
 static const char *
-pi(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_pi(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)args;
     (void)count;
@@ -105,7 +105,7 @@ typedef struct digits {
 } digits;
 
 static digits
-read_pattern(const char *pattern, apr_pool_t *pool)
+parse_number_pattern(const char *pattern, apr_pool_t *pool)
 {
     digits read = { 0 };
     const char *at = pattern + strcspn(pattern, "0#.,");
@@ -127,10 +127,10 @@ read_pattern(const char *pattern, apr_pool_t *pool)
 }
 
 static const char *
-written(double value, const char *pattern, const char *point, const char *group, apr_pool_t *pool)
+format_number_pattern(double value, const char *pattern, const char *point, const char *group, apr_pool_t *pool)
 {
     char plain[512];
-    digits wanted = read_pattern(pattern, pool);
+    digits wanted = parse_number_pattern(pattern, pool);
     snprintf(plain, sizeof(plain), "%.*f", wanted.fraction_most, fabs(value) * (wanted.percent ? 100 : 1));
     char *fraction = strchr(plain, '.');
     size_t whole = fraction == NULL ? strlen(plain) : (size_t)(fraction - plain);
@@ -174,10 +174,10 @@ format_number(mc_arguments args, int count, const mc_feature *feature, apr_pool_
         pattern = apr_pstrmemdup(pool, pattern, (size_t)(semicolon - pattern));
     const char *point = *options[1] == '\0' ? "." : options[1], *group = *options[2] == '\0' ? "," : options[2];
     if (!(value < 0))
-        return written(value, pattern, point, group, pool);
+        return format_number_pattern(value, pattern, point, group, pool);
     if (negative != NULL)
-        return written(value, negative, point, group, pool);
-    return apr_pstrcat(pool, "-", written(value, pattern, point, group, pool), NULL);
+        return format_number_pattern(value, negative, point, group, pool);
+    return apr_pstrcat(pool, "-", format_number_pattern(value, pattern, point, group, pool), NULL);
 }
 
 /* GeoServer's: pattern first. */
@@ -213,15 +213,15 @@ const mc_function mc_functions_of_numbers[] = {
     { "radians", 1, 1, to_radians, false },
     { "modulo", 2, 2, modulo, false },
     { "IEEERemainder", 2, 2, ieee_remainder, false },
-    { "pi", 0, 0, pi, false },
+    { "pi", 0, 0, eval_pi, false },
     { "parseDouble", 1, 1, number_itself, false },
     { "to_real", 1, 1, number_itself, false },
     { "parseInt", 1, 1, whole_part, false },
     { "parseLong", 1, 1, whole_part, false },
     { "to_int", 1, 1, whole_part, false },
-    { "pow", 2, 2, power, false },
-    { "min", 1, MC_ARGUMENTS_MAX, minimum, false },
-    { "max", 1, MC_ARGUMENTS_MAX, maximum, false },
+    { "pow", 2, 2, eval_power, false },
+    { "min", 1, MC_ARGUMENTS_MAX, eval_minimum, false },
+    { "max", 1, MC_ARGUMENTS_MAX, eval_maximum, false },
     { "FormatNumber", 2, 5, format_number, false },
     { "numberFormat", 2, 2, number_format, false },
     { NULL, 0, 0, NULL, false },

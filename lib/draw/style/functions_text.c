@@ -30,7 +30,7 @@ to_lower(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *po
 
 /* Text from its `from`th to before its `to`th character (of UTF-8), both from 0. */
 static const char *
-part(const char *text, double from, double to, apr_pool_t *pool)
+slice_utf8_text(const char *text, double from, double to, apr_pool_t *pool)
 {
     const char *begin = NULL, *at = text;
     double index = 0;
@@ -57,7 +57,7 @@ characters_in(const char *text, const char *end)
 
 /* text; then which ends ("leading", "trailing", "both") and which character, as of <Trim>. */
 static const char *
-trim(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_trim(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     const char *text = mc_argument_text(args, 0, feature, pool), *ends = "both", *what = NULL;
     if (count > 1)
@@ -76,7 +76,7 @@ trim(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 }
 
 static const char *
-join(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_concatenate(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     const char *joined = "";
     for (int i = 0; i < count; i++) {
@@ -87,7 +87,7 @@ join(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 }
 
 static const char *
-length(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_text_length(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
     const char *text = mc_argument_text(args, 0, feature, pool);
@@ -96,10 +96,11 @@ length(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool
 
 /* Positions from 0, the end excluded. */
 static const char *
-substring(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_substring(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     double to = count > 2 ? mc_argument_number(args, 2, feature, pool) : HUGE_VAL;
-    return part(mc_argument_text(args, 0, feature, pool), mc_argument_number(args, 1, feature, pool), to, pool);
+    return slice_utf8_text(mc_argument_text(args, 0, feature, pool), mc_argument_number(args, 1, feature, pool), to,
+                           pool);
 }
 
 /* Position from 1, and a length (<Substring>; QGIS' substr). Below 0 it counts from the end. */
@@ -111,23 +112,24 @@ substring_of_length(mc_arguments args, int count, const mc_feature *feature, apr
     double size = count > 2 ? mc_argument_number(args, 2, feature, pool) : HUGE_VAL;
     if (text != NULL && from < 0)
         from = fmax(1, characters_in(text, text + strlen(text)) + 1 + from);
-    return part(text, from - 1, from - 1 + fmax(size, 0), pool);
+    return slice_utf8_text(text, from - 1, from - 1 + fmax(size, 0), pool);
 }
 
 static const char *
-leftmost(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_leftmost(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
-    return part(mc_argument_text(args, 0, feature, pool), 0, mc_argument_number(args, 1, feature, pool), pool);
+    return slice_utf8_text(mc_argument_text(args, 0, feature, pool), 0, mc_argument_number(args, 1, feature, pool),
+                           pool);
 }
 
 static const char *
-rightmost(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_rightmost(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
     const char *text = mc_argument_text(args, 0, feature, pool);
     double all = text == NULL ? 0 : characters_in(text, text + strlen(text));
-    return part(text, all - mc_argument_number(args, 1, feature, pool), HUGE_VAL, pool);
+    return slice_utf8_text(text, all - mc_argument_number(args, 1, feature, pool), HUGE_VAL, pool);
 }
 
 static const char *
@@ -166,7 +168,7 @@ last_index_of(mc_arguments args, int count, const mc_feature *feature, apr_pool_
 
 /* What is looked for, in which text, from which end (<StringPosition>): from 1; 0: nowhere. */
 static const char *
-position(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_string_position(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     const char *what = mc_argument_text(args, 0, feature, pool), *text = mc_argument_text(args, 1, feature, pool);
     const char *direction = count > 2 ? mc_argument_text(args, 2, feature, pool) : NULL;
@@ -186,7 +188,7 @@ starts_with(mc_arguments args, int count, const mc_feature *feature, apr_pool_t 
 }
 
 static const char *
-ends_with(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_ends_with(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
     const char *text = mc_argument_text(args, 0, feature, pool), *what = mc_argument_text(args, 1, feature, pool);
@@ -208,7 +210,7 @@ equal_in_any_case(mc_arguments args, int count, const mc_feature *feature, apr_p
 enum { TEXT_MAX = 65536 };
 
 static const char *
-replace(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_replace(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
     const char *text = mc_argument_text(args, 0, feature, pool), *what = mc_argument_text(args, 1, feature, pool);
@@ -219,7 +221,7 @@ replace(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *poo
 }
 
 static const char *
-capitalize(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+eval_capitalize(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
     return changed_case(mc_argument_text(args, 0, feature, pool), MC_TITLE_CASE, pool);
@@ -255,33 +257,33 @@ const mc_function mc_functions_of_text[] = {
     { "upper", 1, 1, to_upper, false },
     { "strToLowerCase", 1, 1, to_lower, false },
     { "lower", 1, 1, to_lower, false },
-    { "strCapitalize", 1, 1, capitalize, false },
-    { "title", 1, 1, capitalize, false },
+    { "strCapitalize", 1, 1, eval_capitalize, false },
+    { "title", 1, 1, eval_capitalize, false },
     { "ChangeCase", 1, 2, change_case, false },
-    { "strTrim", 1, 1, trim, false },
-    { "strTrim2", 3, 3, trim, false },
-    { "Trim", 1, 3, trim, false },
-    { "strConcat", 1, MC_ARGUMENTS_MAX, join, false },
-    { "Concatenate", 1, MC_ARGUMENTS_MAX, join, false },
-    { "concat", 1, MC_ARGUMENTS_MAX, join, false },
-    { "strLength", 1, 1, length, false },
-    { "StringLength", 1, 1, length, false },
-    { "length", 1, 1, length, false },
-    { "strSubstring", 3, 3, substring, false },
-    { "strSubstringStart", 2, 2, substring, false },
+    { "strTrim", 1, 1, eval_trim, false },
+    { "strTrim2", 3, 3, eval_trim, false },
+    { "Trim", 1, 3, eval_trim, false },
+    { "strConcat", 1, MC_ARGUMENTS_MAX, eval_concatenate, false },
+    { "Concatenate", 1, MC_ARGUMENTS_MAX, eval_concatenate, false },
+    { "concat", 1, MC_ARGUMENTS_MAX, eval_concatenate, false },
+    { "strLength", 1, 1, eval_text_length, false },
+    { "StringLength", 1, 1, eval_text_length, false },
+    { "length", 1, 1, eval_text_length, false },
+    { "strSubstring", 3, 3, eval_substring, false },
+    { "strSubstringStart", 2, 2, eval_substring, false },
     { "Substring", 1, 3, substring_of_length, false },
     { "substr", 2, 3, substring_of_length, false },
-    { "left", 2, 2, leftmost, false },
-    { "right", 2, 2, rightmost, false },
+    { "left", 2, 2, eval_leftmost, false },
+    { "right", 2, 2, eval_rightmost, false },
     { "strIndexOf", 2, 2, index_of, false },
     { "strLastIndexOf", 2, 2, last_index_of, false },
-    { "StringPosition", 2, 3, position, false },
-    { "strPosition", 2, 3, position, false },
+    { "StringPosition", 2, 3, eval_string_position, false },
+    { "strPosition", 2, 3, eval_string_position, false },
     { "strStartsWith", 2, 2, starts_with, false },
-    { "strEndsWith", 2, 2, ends_with, false },
+    { "strEndsWith", 2, 2, eval_ends_with, false },
     { "strEqualsIgnoreCase", 2, 2, equal_in_any_case, false },
-    { "strReplace", 3, 4, replace, false },
-    { "replace", 3, 3, replace, false },
+    { "strReplace", 3, 4, eval_replace, false },
+    { "replace", 3, 3, eval_replace, false },
     { "strDefaultIfBlank", 2, 2, default_if_blank, false },
     { "to_string", 1, 1, text_itself, false },
     { NULL, 0, 0, NULL, false },

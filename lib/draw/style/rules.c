@@ -25,7 +25,7 @@ struct mc_rules {
 };
 
 static int
-both(int a, int b)
+common_property(int a, int b)
 {
     return a == ANY || a == b ? b : b == ANY ? a : SEVERAL;
 }
@@ -37,7 +37,7 @@ property_of(const mc_expression *expression)
         return SEVERAL; /* it may look at the geometry */
     int property = expression->kind == MC_PROPERTY ? expression->property : ANY;
     for (int i = 0; i < expression->argument_count; i++)
-        property = both(property, property_of(expression->arguments[i]));
+        property = common_property(property, property_of(expression->arguments[i]));
     return property;
 }
 
@@ -50,10 +50,10 @@ property_of_filter(const mc_filter *filter)
     if (filter->kind == MC_FILTER_ID || filter->kind == MC_FILTER_SPATIAL)
         return SEVERAL;
     for (int i = 0; i < filter->member_count; i++)
-        property = both(property, property_of_filter(filter->members[i]));
+        property = common_property(property, property_of_filter(filter->members[i]));
     for (int i = 0; i < 3; i++)
         if (filter->operands[i] != NULL)
-            property = both(property, property_of(filter->operands[i]));
+            property = common_property(property, property_of(filter->operands[i]));
     return property;
 }
 
@@ -65,7 +65,7 @@ mc_rules_create(const mc_style_pass *pass, double scale, apr_pool_t *pool)
     made->found = apr_pcalloc(pool, sizeof(*made->found) * (size_t)made->words);
     for (int i = 0; i < pass->rule_count; i++)
         if (mc_painter_rule_applies(&pass->rules[i], scale))
-            made->property = both(made->property, property_of_filter(pass->rules[i].filter));
+            made->property = common_property(made->property, property_of_filter(pass->rules[i].filter));
     if (made->property >= 0 && made->words == 1)
         made->table = apr_pcalloc(pool, sizeof(*made->table) * KNOWN);
     return made;
@@ -73,7 +73,7 @@ mc_rules_create(const mc_style_pass *pass, double scale, apr_pool_t *pool)
 
 /* A rule for the rest draws what no rule before it has drawn. */
 static void
-look(mc_rules *rules, const mc_feature *feature, apr_pool_t *scratch)
+find_matching_rules(mc_rules *rules, const mc_feature *feature, apr_pool_t *scratch)
 {
     const mc_style_pass *pass = rules->pass;
     bool any = false;
@@ -91,7 +91,7 @@ look(mc_rules *rules, const mc_feature *feature, apr_pool_t *scratch)
 
 /* Where a short value stands in the table; NULL where it is none. */
 static known *
-place_of(const mc_rules *rules, char key[KEY], const mc_feature *feature)
+find_known_slot(const mc_rules *rules, char key[KEY], const mc_feature *feature)
 {
     const char *value = feature->values == NULL ? NULL : feature->values[rules->property];
     uint64_t halves[2];
@@ -111,12 +111,12 @@ void
 mc_rules_find(mc_rules *rules, const mc_feature *feature, apr_pool_t *scratch)
 {
     char key[KEY];
-    known *at = rules->table != NULL ? place_of(rules, key, feature) : NULL;
+    known *at = rules->table != NULL ? find_known_slot(rules, key, feature) : NULL;
     if (at != NULL && at->used && memcmp(at->key, key, KEY) == 0) {
         rules->found[0] = at->rules;
         return;
     }
-    look(rules, feature, scratch);
+    find_matching_rules(rules, feature, scratch);
     if (at == NULL)
         return;
     *at = (known){ .used = true, .rules = rules->found[0] };

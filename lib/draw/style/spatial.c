@@ -21,7 +21,7 @@ typedef struct walk {
 } walk;
 
 static bool
-next_segment(segment *next, walk *w)
+next_geometry_segment(segment *next, walk *w)
 {
     for (; w->kind <= MC_SHAPE_POLYGONS; w->kind++, w->part = w->at = 0) {
         const mc_shape *shape = &w->geometry->shapes[w->kind];
@@ -40,23 +40,24 @@ next_segment(segment *next, walk *w)
 }
 
 static double
-side_of(segment s, mc_shape_point p)
+side_of_segment(segment s, mc_shape_point p)
 {
     return ((double)s.b.x - s.a.x) * ((double)p.y - s.a.y) - ((double)s.b.y - s.a.y) * ((double)p.x - s.a.x);
 }
 
 /* Whether they cross inside of both: touching is not enough. */
 static bool
-cross(segment s, segment t)
+segments_cross(segment s, segment t)
 {
-    double s1 = side_of(s, t.a), s2 = side_of(s, t.b), t1 = side_of(t, s.a), t2 = side_of(t, s.b);
+    double s1 = side_of_segment(s, t.a), s2 = side_of_segment(s, t.b), t1 = side_of_segment(t, s.a),
+           t2 = side_of_segment(t, s.b);
     return ((s1 < 0 && s2 > 0) || (s1 > 0 && s2 < 0)) && ((t1 < 0 && t2 > 0) || (t1 > 0 && t2 < 0));
 }
 
 static double
 squared_between(segment s, segment t)
 {
-    if (cross(s, t))
+    if (segments_cross(s, t))
         return 0;
     return fmin(fmin(mc_shape_squared_from(s.a, t.a, t.b), mc_shape_squared_from(s.b, t.a, t.b)),
                 fmin(mc_shape_squared_from(t.a, s.a, s.b), mc_shape_squared_from(t.b, s.a, s.b)));
@@ -81,7 +82,7 @@ typedef struct box {
 } box;
 
 static bool
-box_of(box *around, const mc_geometry *geometry, double reach)
+reach_box_of(box *around, const mc_geometry *geometry, double reach)
 {
     int32_t minx, miny, maxx, maxy;
     if (!mc_geometry_bounds(geometry, &minx, &miny, &maxx, &maxy))
@@ -99,22 +100,22 @@ is_off(segment s, const box *around)
 
 /* Whether they come as near as `distance`. */
 static bool
-is_near(const mc_geometry *a, const mc_geometry *b, double distance)
+are_geometries_near(const mc_geometry *a, const mc_geometry *b, double distance)
 {
     box around, own;
     segment s, t;
-    if (!box_of(&around, b, distance) || !box_of(&own, a, 0))
+    if (!reach_box_of(&around, b, distance) || !reach_box_of(&own, a, 0))
         return false;
     if (own.minx > around.maxx || own.maxx < around.minx || own.miny > around.maxy || own.maxy < around.miny)
         return false;
     if (any_inside(a, &b->shapes[MC_SHAPE_POLYGONS]) || any_inside(b, &a->shapes[MC_SHAPE_POLYGONS]))
         return true;
     walk of_a = { .geometry = a };
-    while (next_segment(&s, &of_a)) {
+    while (next_geometry_segment(&s, &of_a)) {
         walk of_b = { .geometry = b };
         if (is_off(s, &around))
             continue;
-        while (next_segment(&t, &of_b))
+        while (next_geometry_segment(&t, &of_b))
             if (squared_between(s, t) <= distance * distance)
                 return true;
     }
@@ -127,20 +128,20 @@ at_edge(const mc_geometry *areas, mc_shape_point p)
 {
     segment t;
     walk of_areas = { .geometry = areas, .kind = MC_SHAPE_POLYGONS };
-    while (next_segment(&t, &of_areas))
+    while (next_geometry_segment(&t, &of_areas))
         if (mc_shape_squared_from(p, t.a, t.b) <= 1)
             return true;
     return false;
 }
 
 static bool
-covers(const mc_geometry *areas, mc_shape_point p)
+areas_cover_point(const mc_geometry *areas, mc_shape_point p)
 {
     return mc_shape_covers(&areas->shapes[MC_SHAPE_POLYGONS], p) || at_edge(areas, p);
 }
 
 static mc_shape_point
-middle_of(segment s)
+segment_midpoint(segment s)
 {
     return (mc_shape_point){ (int32_t)(((int64_t)s.a.x + s.b.x) / 2), (int32_t)(((int64_t)s.a.y + s.b.y) / 2) };
 }
@@ -166,19 +167,22 @@ areas_leave(const mc_geometry *inner, const mc_geometry *outer)
 
 /* Whether all of `inner` lies in the areas of `outer`: its ends and middles do, and nothing crosses. */
 static bool
-lies_in(const mc_geometry *inner, const mc_geometry *outer)
+geometry_lies_in(const mc_geometry *inner, const mc_geometry *outer)
 {
     box around;
     segment s, t;
     walk of_inner = { .geometry = inner };
-    if (!box_of(&around, outer, 1) || outer->shapes[MC_SHAPE_POLYGONS].part_count == 0 || mc_geometry_is_empty(inner))
+    if (!reach_box_of(&around, outer, 1) || outer->shapes[MC_SHAPE_POLYGONS].part_count == 0 ||
+        mc_geometry_is_empty(inner))
         return false;
-    while (next_segment(&s, &of_inner)) {
+    while (next_geometry_segment(&s, &of_inner)) {
         walk of_outer = { .geometry = outer, .kind = MC_SHAPE_POLYGONS };
-        if (is_off(s, &around) || !covers(outer, s.a) || !covers(outer, s.b) || !covers(outer, middle_of(s)))
+        if (is_off(s, &around) || !areas_cover_point(outer, s.a) || !areas_cover_point(outer, s.b) ||
+            !areas_cover_point(outer, segment_midpoint(s)))
             return false;
-        while (next_segment(&t, &of_outer))
-            if (cross(s, t) && mc_shape_squared_from(t.a, s.a, s.b) > 1 && mc_shape_squared_from(t.b, s.a, s.b) > 1)
+        while (next_geometry_segment(&t, &of_outer))
+            if (segments_cross(s, t) && mc_shape_squared_from(t.a, s.a, s.b) > 1 &&
+                mc_shape_squared_from(t.b, s.a, s.b) > 1)
                 return false;
     }
     return !areas_leave(inner, outer);
@@ -189,23 +193,23 @@ mc_spatial_compare(mc_spatial_kind kind, const mc_geometry *feature, const mc_ge
 {
     switch (kind) {
     case MC_SPATIAL_INTERSECTS:
-        return is_near(feature, other, 0);
+        return are_geometries_near(feature, other, 0);
     case MC_SPATIAL_DISJOINT:
-        return !is_near(feature, other, 0);
+        return !are_geometries_near(feature, other, 0);
     case MC_SPATIAL_WITHIN:
-        return lies_in(feature, other);
+        return geometry_lies_in(feature, other);
     case MC_SPATIAL_CONTAINS:
-        return lies_in(other, feature);
+        return geometry_lies_in(other, feature);
     case MC_SPATIAL_NEARER:
-        return is_near(feature, other, distance);
+        return are_geometries_near(feature, other, distance);
     default:
-        return !is_near(feature, other, distance);
+        return !are_geometries_near(feature, other, distance);
     }
 }
 
 /* The style's geometry in pixels of the map; NULL where it cannot be had. */
 static mc_geometry *
-place(const mc_spatial *spatial, const mc_feature_query *map, apr_pool_t *pool)
+place_style_geometry(const mc_spatial *spatial, const mc_feature_query *map, apr_pool_t *pool)
 {
     mc_projection *projection = NULL;
     mc_geometry *placed = apr_pcalloc(pool, sizeof(*placed));
@@ -247,7 +251,7 @@ placed_for(const mc_spatial *spatial, const mc_feature *feature)
     if (placed != NULL)
         return placed;
     apr_pool_t *pool = apr_hash_pool_get(feature->placed);
-    placed = place(spatial, feature->map, pool);
+    placed = place_style_geometry(spatial, feature->map, pool);
     if (placed == NULL) { /* nothing: no feature fits, and it is not tried again */
         placed = apr_pcalloc(pool, sizeof(*placed));
         mc_geometry_clear(placed);

@@ -12,7 +12,7 @@ typedef struct input {
 } input;
 
 static int
-read_bytes(GifFileType *gif, GifByteType *to, int count)
+read_gif_bytes(GifFileType *gif, GifByteType *to, int count)
 {
     input *from = gif->UserData;
     size_t size = count < 0 ? 0 : (size_t)count < from->left ? (size_t)count : from->left;
@@ -42,7 +42,7 @@ read_extension(int *transparent, GifFileType *gif)
 
 /* Up to the first picture; false where there is none. */
 static bool
-find_picture(int *transparent, GifFileType *gif)
+find_gif_image(int *transparent, GifFileType *gif)
 {
     GifRecordType record;
     *transparent = NO_TRANSPARENT_COLOR;
@@ -57,8 +57,8 @@ find_picture(int *transparent, GifFileType *gif)
 
 /* Puts a row of it onto the pixels; what reaches over them is left out. */
 static void
-put_row(mc_pixels *pixels, const GifFileType *gif, const ColorMapObject *colors, int row, const GifPixelType *line,
-        int transparent)
+put_gif_row(mc_pixels *pixels, const GifFileType *gif, const ColorMapObject *colors, int row, const GifPixelType *line,
+            int transparent)
 {
     int y = gif->Image.Top + row;
     for (int i = 0; i < gif->Image.Width && y < pixels->height; i++) {
@@ -73,7 +73,7 @@ put_row(mc_pixels *pixels, const GifFileType *gif, const ColorMapObject *colors,
 
 /* Rows come in order, or in four passes (GIF89a, appendix E). */
 static bool
-read_rows(mc_pixels *pixels, GifFileType *gif, int transparent, apr_pool_t *pool)
+read_gif_rows(mc_pixels *pixels, GifFileType *gif, int transparent, apr_pool_t *pool)
 {
     static const int first[] = { 0, 4, 2, 1 }, step[] = { 8, 8, 4, 2 };
     const ColorMapObject *colors = gif->Image.ColorMap != NULL ? gif->Image.ColorMap : gif->SColorMap;
@@ -85,7 +85,7 @@ read_rows(mc_pixels *pixels, GifFileType *gif, int transparent, apr_pool_t *pool
         for (int row = woven ? first[pass] : 0; row < gif->Image.Height; row += woven ? step[pass] : 1) {
             if (DGifGetLine(gif, line, gif->Image.Width) == GIF_ERROR)
                 return false;
-            put_row(pixels, gif, colors, row, line, transparent);
+            put_gif_row(pixels, gif, colors, row, line, transparent);
         }
     return true;
 }
@@ -98,14 +98,14 @@ decode_opened(mc_pixels **pixels, GifFileType *gif, apr_pool_t *pool)
     if (gif->SWidth < 1 || gif->SHeight < 1 || gif->SWidth > MC_PICTURE_NATIVE_MAX ||
         gif->SHeight > MC_PICTURE_NATIVE_MAX)
         return mc_error_create(pool, MC_ERR_LIMIT, "a GIF of %dx%d pixels", gif->SWidth, gif->SHeight);
-    if (!find_picture(&transparent, gif))
+    if (!find_gif_image(&transparent, gif))
         return mc_error_create(pool, MC_ERR_CORRUPT, "a GIF without a picture");
     const GifImageDesc *image = &gif->Image;
     if (image->Width < 1 || image->Height < 1 || image->Width > MC_PICTURE_NATIVE_MAX ||
         image->Height > MC_PICTURE_NATIVE_MAX)
         return mc_error_create(pool, MC_ERR_LIMIT, "a GIF with a picture of %dx%d pixels", image->Width, image->Height);
     MC_TRY(mc_pixels_create(&made, gif->SWidth, gif->SHeight, true, pool));
-    if (!read_rows(made, gif, transparent, pool)) {
+    if (!read_gif_rows(made, gif, transparent, pool)) {
         mc_pixels_unref(made);
         return mc_error_create(pool, MC_ERR_CORRUPT, "a GIF that is cut short or broken");
     }
@@ -119,7 +119,7 @@ decode_gif(mc_pixels **pixels, const char *bytes, size_t size, apr_pool_t *pool)
 {
     input from = { bytes, size };
     int why = 0;
-    GifFileType *gif = DGifOpen(&from, read_bytes, &why);
+    GifFileType *gif = DGifOpen(&from, read_gif_bytes, &why);
     if (gif == NULL)
         return mc_error_create(pool, MC_ERR_CORRUPT, "a GIF that cannot be read: error %d of giflib", why);
     mc_error *error = decode_opened(pixels, gif, pool);

@@ -128,7 +128,7 @@ typedef struct tracing {
 } tracing;
 
 static void
-add_point(tracing *t, double x, double y)
+add_mark_point(tracing *t, double x, double y)
 {
     MC_ASSERT(t->point_count < POINTS_MAX);
     t->points[t->point_count][0] = x / 1000;
@@ -146,42 +146,42 @@ next_number(const char **at)
 }
 
 static void
-add_arc(tracing *t, const char **at)
+add_mark_arc(tracing *t, const char **at)
 {
     double x = next_number(at), y = next_number(at), radius = next_number(at);
     double from = next_number(at), to = next_number(at);
     int steps = (int)ceil(fabs(to - from) / ARC_STEP);
     for (int i = 0; i <= steps; i++) {
         double angle = (from + (to - from) * i / steps) * M_PI / 180;
-        add_point(t, x + sin(angle) * radius, y - cos(angle) * radius);
+        add_mark_point(t, x + sin(angle) * radius, y - cos(angle) * radius);
     }
 }
 
 static void
-trace(tracing *t, const char *path)
+trace_mark_path(tracing *t, const char *path)
 {
     while (*path != '\0') {
         if (*path == 'a') {
             path++;
-            add_arc(t, &path);
+            add_mark_arc(t, &path);
         } else if (*path == 'z') {
             MC_ASSERT(t->part_count < PARTS_MAX);
             t->ends[t->part_count++] = t->point_count;
             path += path[1] == ' ' ? 2 : 1;
         } else {
             double x = next_number(&path);
-            add_point(t, x, next_number(&path));
+            add_mark_point(t, x, next_number(&path));
         }
     }
 }
 
 static const mc_mark *
-make(const row *found, apr_pool_t *pool)
+create_mark(const row *found, apr_pool_t *pool)
 {
     tracing *t = apr_pcalloc(pool, sizeof(*t));
     mc_mark *made = apr_palloc(pool, sizeof(*made));
     if (found->path != NULL)
-        trace(t, found->path);
+        trace_mark_path(t, found->path);
     *made = (mc_mark){ .name = found->name,
                        .open = found->open,
                        .circle = found->path == NULL,
@@ -198,10 +198,10 @@ mc_mark_find(const char *name, bool with_inside, apr_pool_t *pool)
 {
     for (size_t i = 0; with_inside && i < sizeof(with_insides) / sizeof(with_insides[0]); i++)
         if (strcmp(with_insides[i].name, name) == 0)
-            return make(&with_insides[i], pool);
+            return create_mark(&with_insides[i], pool);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         if (strcmp(rows[i].name, name) == 0)
-            return make(&rows[i], pool);
+            return create_mark(&rows[i], pool);
     return mc_mark_of_font(name, pool);
 }
 

@@ -54,7 +54,7 @@ read_code(uint32_t *code, const char *text)
 }
 
 static const mc_mark *
-make(const char *family, size_t size, const char *code, bool em, apr_pool_t *pool)
+create_glyph_mark(const char *family, size_t size, const char *code, bool em, apr_pool_t *pool)
 {
     mc_mark *made = apr_pcalloc(pool, sizeof(*made));
     mc_mark_glyph *glyph = apr_pcalloc(pool, sizeof(*glyph));
@@ -74,7 +74,7 @@ mc_mark_of_font(const char *name, apr_pool_t *pool)
     if (strncmp(name, SCHEME, strlen(SCHEME)) != 0 || hash == NULL)
         return NULL;
     name += strlen(SCHEME);
-    return make(name, (size_t)(hash - name), hash + 1, false, pool);
+    return create_glyph_mark(name, (size_t)(hash - name), hash + 1, false, pool);
 }
 
 const mc_mark *
@@ -83,12 +83,12 @@ mc_mark_of_character(const char *name, const char *code, apr_pool_t *pool)
     if (strncmp(name, SCHEME, strlen(SCHEME)) != 0)
         return NULL;
     name += strlen(SCHEME);
-    return make(name, strlen(name), code, true, pool);
+    return create_glyph_mark(name, strlen(name), code, true, pool);
 }
 
 /* The middle of a glyph and what is its size, in the pixels of its outline. */
 static void
-frame(double middle[2], double *size, const mc_text_symbol_glyph *shape, bool em)
+frame_mark_glyph(double middle[2], double *size, const mc_text_symbol_glyph *shape, bool em)
 {
     const mc_glyph_outline *outline = &shape->outline;
     double least[2] = { INFINITY, INFINITY }, most[2] = { -INFINITY, -INFINITY };
@@ -108,7 +108,7 @@ make_outline(const mc_mark *mark, const mc_text_symbol_glyph *shape)
     const mc_glyph_outline *outline = &shape->outline;
     double middle[2], size;
     size_t points = 2 * (size_t)outline->point_count, rings = (size_t)outline->ring_count;
-    frame(middle, &size, shape, mark->glyph->em);
+    frame_mark_glyph(middle, &size, shape, mark->glyph->em);
     mc_mark *made =
         size > 0 && rings > 0 ? malloc(sizeof(*made) + points * sizeof(double) + rings * sizeof(int)) : NULL;
     if (made == NULL)

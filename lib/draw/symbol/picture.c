@@ -25,7 +25,7 @@ create_remembered(void)
 }
 
 static mc_lru *
-pictures(void)
+get_picture_table(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, create_remembered);
@@ -147,7 +147,7 @@ mc_picture_is_constant(const mc_picture *picture)
 
 /* Width and height as drawn; the larger side is cut to what may be. */
 static void
-fit(int *width, int *height, double own_width, double own_height, double wanted)
+fit_picture_size(int *width, int *height, double own_width, double own_height, double wanted)
 {
     double high = wanted > 0 ? wanted : own_height, wide = high * own_width / fmax(own_height, 1e-6);
     double most = fmax(high, wide), shrink = most > MC_PICTURE_SIDE_MAX ? MC_PICTURE_SIDE_MAX / most : 1;
@@ -157,7 +157,7 @@ fit(int *width, int *height, double own_width, double own_height, double wanted)
 
 /* Makes an image smaller: each pixel is the mean of those that it covers. */
 static void
-shrink(mc_pixels *to, const mc_pixels *from)
+shrink_picture(mc_pixels *to, const mc_pixels *from)
 {
     double step_x = (double)from->width / to->width, step_y = (double)from->height / to->height;
     for (int y = 0; y < to->height; y++)
@@ -182,7 +182,7 @@ mc_picture_scale(mc_pixels **scaled, const mc_pixels *own, int width, int height
 {
     MC_TRY(mc_pixels_create(scaled, width, height, true, pool));
     if (width <= own->width && height <= own->height)
-        shrink(*scaled, own);
+        shrink_picture(*scaled, own);
     else
         mc_pixels_resample(*scaled, own, 0, 0, (double)own->width / width, (double)own->height / height, MC_BILINEAR);
     return MC_OK;
@@ -197,7 +197,7 @@ make_from_image(mc_pixels **pixels, const char *bytes, size_t size, double heigh
     if (own_width > MC_PICTURE_NATIVE_MAX || own_height > MC_PICTURE_NATIVE_MAX)
         return mc_error_create(pool, MC_ERR_LIMIT, "a graphic of %dx%d pixels is too large", own_width, own_height);
     MC_TRY(mc_picture_decode(&own, bytes, size, ctx, pool));
-    fit(&wide, &high, own_width, own_height, height);
+    fit_picture_size(&wide, &high, own_width, own_height, height);
     *pixels = own;
     if (wide == own_width && high == own_height)
         return MC_OK;
@@ -219,7 +219,7 @@ make_from_svg(mc_pixels **pixels, const mc_picture *picture, const char *const *
     MC_TRY(ops->size(&own_width, &own_height, text, strlen(text), pool));
     if (!(own_width > 0) || !(own_height > 0))
         return mc_error_create(pool, MC_ERR_CORRUPT, "an SVG of no size");
-    fit(&wide, &high, own_width, own_height, height);
+    fit_picture_size(&wide, &high, own_width, own_height, height);
     for (int i = 0; i < picture->parameter_count; i++) {
         scaled[i] = values[i];
         if (strcmp(picture->names[i], "outline-width") == 0 && values[i] != NULL) /* QGIS: as wide as it is drawn */
@@ -258,7 +258,7 @@ mc_picture_get(mc_pixels **pixels, const mc_picture *picture, const mc_feature *
     char *whole_key = apr_palloc(scratch, key_size);
     memcpy(whole_key, key, text_size);
     memcpy(whole_key + text_size, &stamp, sizeof(stamp));
-    mc_pixels *known = mc_lru_get(pictures(), &entry, whole_key, key_size);
+    mc_pixels *known = mc_lru_get(get_picture_table(), &entry, whole_key, key_size);
     if (known != NULL) {
         *pixels = mc_pixels_ref(known);
         mc_lru_release(entry);
@@ -271,7 +271,7 @@ mc_picture_get(mc_pixels **pixels, const mc_picture *picture, const mc_feature *
     MC_TRY(mc_picture_is_svg(read, size) ? make_from_svg(pixels, picture, values, read, size, rint(height), scratch)
                                          : make_from_image(pixels, read, size, rint(height), ctx, scratch));
     if (path == NULL || mc_stamp_settled(&stamp, apr_time_now()))
-        mc_lru_put(pictures(), whole_key, key_size, mc_pixels_ref(*pixels),
+        mc_lru_put(get_picture_table(), whole_key, key_size, mc_pixels_ref(*pixels),
                    (*pixels)->stride * (size_t)(*pixels)->height, free_pixels);
     return MC_OK;
 }

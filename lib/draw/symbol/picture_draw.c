@@ -24,7 +24,7 @@ draw_upright(mc_pixels *target, const mc_pixels *picture, const mc_placing *plac
 
 /* The four pixels around a place of the picture, weighted; outside of it all is transparent. */
 static void
-sample(uint8_t bgra[4], const mc_pixels *picture, double x, double y)
+sample_picture_at(uint8_t bgra[4], const mc_pixels *picture, double x, double y)
 {
     int left = (int)floor(x - 0.5), top = (int)floor(y - 0.5);
     double fx = x - 0.5 - left, fy = y - 0.5 - top, sum[4] = { 0 };
@@ -43,7 +43,7 @@ sample(uint8_t bgra[4], const mc_pixels *picture, double x, double y)
 }
 
 static int
-bounded(double value, int most)
+clamp_pixel(double value, int most)
 {
     return (int)fmin(most, fmax(0, value));
 }
@@ -55,9 +55,9 @@ draw_turned(mc_pixels *target, const mc_pixels *picture, const mc_placing *placi
     double ax = placing->anchor_x * picture->width, ay = (1 - placing->anchor_y) * picture->height;
     double reach = hypot(fmax(ax, picture->width - ax), fmax(ay, picture->height - ay)) + 1;
     double x = (double)placing->at.x / MC_SUBPIXELS, y = (double)placing->at.y / MC_SUBPIXELS;
-    int left = bounded(floor(x - reach), target->width), right = bounded(ceil(x + reach), target->width);
-    int bottom = bounded(ceil(y + reach), target->height);
-    for (int row = bounded(floor(y - reach), target->height); row < bottom; row++)
+    int left = clamp_pixel(floor(x - reach), target->width), right = clamp_pixel(ceil(x + reach), target->width);
+    int bottom = clamp_pixel(ceil(y + reach), target->height);
+    for (int row = clamp_pixel(floor(y - reach), target->height); row < bottom; row++)
         for (int column = left; column < right; column++) {
             /* From whole numbers on, so that it is the same in every tile. */
             double dx = (double)(column * MC_SUBPIXELS + MC_SUBPIXELS / 2 - placing->at.x) / MC_SUBPIXELS;
@@ -66,7 +66,7 @@ draw_turned(mc_pixels *target, const mc_pixels *picture, const mc_placing *placi
             uint8_t bgra[4];
             if (u <= -0.5 || v <= -0.5 || u >= picture->width + 0.5 || v >= picture->height + 0.5)
                 continue;
-            sample(bgra, picture, u, v);
+            sample_picture_at(bgra, picture, u, v);
             mc_brush_pixel(target->data + (size_t)row * target->stride + (size_t)column * 4, bgra, opacity);
         }
 }

@@ -17,7 +17,7 @@ is_harmless(const char *value)
 
 /* QGIS says outline where GeoServer says stroke. */
 static bool
-is_same(const char *name, size_t size, const char *other)
+is_same_parameter(const char *name, size_t size, const char *other)
 {
     static const char *const twins[][2] = { { "outline", "stroke" },
                                             { "outline-width", "stroke-width" },
@@ -36,7 +36,7 @@ static const char *
 value_for(const char *name, size_t size, const char *const *names, const char *const *values, int count)
 {
     for (int i = 0; i < count; i++)
-        if (values[i] != NULL && is_harmless(values[i]) && is_same(name, size, names[i]))
+        if (values[i] != NULL && is_harmless(values[i]) && is_same_parameter(name, size, names[i]))
             return values[i];
     return NULL;
 }

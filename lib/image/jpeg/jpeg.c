@@ -10,7 +10,7 @@
 enum { SCANS_MAX = 100 };
 
 static _Noreturn void
-on_error(j_common_ptr codec)
+jump_on_jpeg_error(j_common_ptr codec)
 {
     mc_jpeg_errors *errors = (mc_jpeg_errors *)(void *)codec->err;
     codec->err->format_message(codec, errors->message);
@@ -26,7 +26,7 @@ on_message(j_common_ptr codec, int level)
     /* Oddities around the image, not lost parts of it. */
     if (code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR)
         return;
-    on_error(codec);
+    jump_on_jpeg_error(codec);
 }
 
 static void
@@ -39,7 +39,7 @@ struct jpeg_error_mgr *
 mc_jpeg_errors_init(mc_jpeg_errors *errors)
 {
     jpeg_std_error(&errors->manager);
-    errors->manager.error_exit = on_error;
+    errors->manager.error_exit = jump_on_jpeg_error;
     errors->manager.emit_message = on_message;
     errors->manager.output_message = on_output;
     errors->message[0] = '\0';
@@ -119,7 +119,7 @@ typedef struct decoding {
 enum { MARGIN = 16 };
 
 static int
-within(int value, int maximum)
+clamp_jpeg_coordinate(int value, int maximum)
 {
     return value < 0 ? 0 : value < maximum ? value : maximum;
 }
@@ -132,10 +132,10 @@ find_room(decoding *d, int width, int height, apr_pool_t *pool)
     const mc_pixels *target = d->target;
     if (target == NULL)
         return mc_pixels_create(&d->pixels, width, height, false, pool);
-    d->left = within(-d->x, width);
-    d->top = within(-d->y, height);
-    d->right = within(target->width - d->x, width);
-    d->bottom = within(target->height - d->y, height);
+    d->left = clamp_jpeg_coordinate(-d->x, width);
+    d->top = clamp_jpeg_coordinate(-d->y, height);
+    d->right = clamp_jpeg_coordinate(target->width - d->x, width);
+    d->bottom = clamp_jpeg_coordinate(target->height - d->y, height);
     if (d->right - d->left < width || d->bottom - d->top < height) {
         d->line = mc_scratch_acquire((size_t)width * 4);
         return d->line != NULL ? MC_OK : mc_error_create(pool, MC_ERR_LIMIT, "no memory for %d pixels", width);
@@ -163,7 +163,7 @@ convert_cmyk(uint8_t *row, int count, bool inverted)
 }
 
 static void
-read_rows(decoding *d)
+decode_jpeg_rows(decoding *d)
 {
     struct jpeg_decompress_struct *reader = &d->reader;
     bool cmyk = reader->out_color_space == JCS_CMYK;
@@ -182,7 +182,7 @@ read_rows(decoding *d)
 
 /* Decodes the rows and columns that are wanted, and little else; what follows them is not looked at. */
 static void
-read_part(decoding *d)
+decode_jpeg_part(decoding *d)
 {
     struct jpeg_decompress_struct *reader = &d->reader;
     JDIMENSION first = d->left > MARGIN ? (JDIMENSION)(d->left - MARGIN) : 0;
@@ -211,7 +211,7 @@ read_part(decoding *d)
 
 /* False after a jump (then d->errors.message says why) or with d->error set. */
 static bool
-decode_all(decoding *d, const uint8_t *data, size_t size, apr_pool_t *pool)
+decode_jpeg_data(decoding *d, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
     struct jpeg_decompress_struct *reader = &d->reader;
     if (setjmp(d->errors.jump) != 0)
@@ -232,20 +232,20 @@ decode_all(decoding *d, const uint8_t *data, size_t size, apr_pool_t *pool)
         return true;
     jpeg_start_decompress(reader);
     if (d->line != NULL) {
-        read_part(d);
+        decode_jpeg_part(d);
         return true;
     }
-    read_rows(d);
+    decode_jpeg_rows(d);
     jpeg_finish_decompress(reader);
     return true;
 }
 
 /* d->pixels holds the image, opaque, unless it went to its place by d->line; nothing after an error. */
 static mc_error *
-run(decoding *d, const uint8_t *data, size_t size, apr_pool_t *pool)
+run_jpeg_decoder(decoding *d, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
     d->reader.err = mc_jpeg_errors_init(&d->errors);
-    bool decoded = decode_all(d, data, size, pool);
+    bool decoded = decode_jpeg_data(d, data, size, pool);
     jpeg_destroy_decompress(&d->reader);
     mc_scratch_release(d->line);
     if (decoded) {
@@ -263,7 +263,7 @@ mc_error *
 mc_jpeg_decode(mc_pixels **pixels, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
     decoding d = { .target = NULL };
-    MC_TRY(run(&d, data, size, pool));
+    MC_TRY(run_jpeg_decoder(&d, data, size, pool));
     *pixels = d.pixels;
     return MC_OK;
 }
@@ -272,7 +272,7 @@ mc_error *
 mc_jpeg_draw(mc_pixels *target, int x, int y, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
     decoding d = { .target = target, .x = x, .y = y };
-    MC_TRY(run(&d, data, size, pool));
+    MC_TRY(run_jpeg_decoder(&d, data, size, pool));
     bool whole = d.right - d.left == target->width && d.bottom - d.top == target->height;
     if (whole)
         target->opacity = MC_OPAQUE;

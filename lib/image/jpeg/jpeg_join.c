@@ -82,7 +82,7 @@ transcode_all(transcoding *t, const mc_buf *tile)
 /* The same coefficients with standard tables and a restart marker after each row of MCUs: a reference, the caller's.
  * NULL when that fails. */
 static mc_buf *
-transcode(const mc_buf *tile)
+transcode_jpeg_tile(const mc_buf *tile)
 {
     transcoding t = { .sink = { .data = NULL } };
     t.reader.err = t.writer.err = mc_jpeg_errors_init(&t.errors);
@@ -107,7 +107,7 @@ transcode_job(void *baton, int index, mc_ctx *ctx)
     (void)ctx;
     const batch *b = baton;
     int i = b->wanted[index];
-    b->copies[i] = transcode(b->tiles[i]);
+    b->copies[i] = transcode_jpeg_tile(b->tiles[i]);
     return MC_OK;
 }
 
@@ -129,7 +129,7 @@ transcode_many(mc_buf **copies, const mosaic *m, mc_buf *const *tiles, const int
 }
 
 static bool
-take(piece *p, const mc_buf *tile)
+parse_jpeg_piece(piece *p, const mc_buf *tile)
 {
     return mc_jpeg_parse(&p->parts, tile->data, tile->size) && fits_alone(&p->parts);
 }
@@ -142,7 +142,7 @@ take_native(mosaic *m, mc_buf *const *tiles)
     for (int i = 0; i < m->count; i++) {
         if (tiles[i] == NULL)
             continue;
-        if (!take(&m->pieces[i], tiles[i]))
+        if (!parse_jpeg_piece(&m->pieces[i], tiles[i]))
             return false;
         if (m->model == NULL)
             m->model = &m->pieces[i];
@@ -155,7 +155,7 @@ take_native(mosaic *m, mc_buf *const *tiles)
 static bool
 is_like_model(mosaic *m, piece *p, const mc_buf *tile)
 {
-    return take(p, tile) && same_header(&p->parts, &m->model->parts);
+    return parse_jpeg_piece(p, tile) && same_header(&p->parts, &m->model->parts);
 }
 
 /* The header that transcoded tiles get is the one that our own encoder writes: after the first one, those that have it
@@ -172,7 +172,7 @@ take_transcoded(bool *taken, mosaic *m, mc_buf *const *tiles, mc_ctx *ctx)
         return MC_OK;
     MC_TRY(transcode_many(copies, m, tiles, &first, 1, ctx));
     m->model = &m->pieces[first];
-    if (copies[first] == NULL || !take(&m->pieces[first], copies[first]))
+    if (copies[first] == NULL || !parse_jpeg_piece(&m->pieces[first], copies[first]))
         return MC_OK;
     for (int i = first + 1; i < m->count; i++)
         if (tiles[i] != NULL && !is_like_model(m, &m->pieces[i], tiles[i]))
@@ -281,7 +281,7 @@ make_fill(mosaic *m, const uint8_t rgb[3])
 
 /* A segment of a piece, by its row of MCUs. */
 static size_t
-segment_of(const uint8_t **segment, const mosaic *m, const piece *p, int row)
+find_piece_segment(const uint8_t **segment, const mosaic *m, const piece *p, int row)
 {
     if (p->offsets == NULL) {
         *segment = m->fill;
@@ -303,7 +303,7 @@ joined_size(const mosaic *m)
 }
 
 static mc_buf *
-splice(const mosaic *m)
+splice_jpeg_mosaic(const mosaic *m)
 {
     const mc_jpeg_parts *model = &m->model->parts;
     size_t size = joined_size(m);
@@ -322,7 +322,7 @@ splice(const mosaic *m)
         for (int row = 0; row < unit_rows(m); row++) {
             for (int column = 0; column < m->columns; column++) {
                 const uint8_t *segment;
-                size_t length = segment_of(&segment, m, &m->pieces[tile_row * m->columns + column], row);
+                size_t length = find_piece_segment(&segment, m, &m->pieces[tile_row * m->columns + column], row);
                 memcpy(out, segment, length);
                 out[length] = 0xff;
                 out[length + 1] = (uint8_t)(0xd0 + (marker++ & 7));
@@ -344,7 +344,7 @@ size_fits(const mosaic *m)
 }
 
 static mc_error *
-join(mc_buf **joined, mosaic *m, mc_buf *const *tiles, const uint8_t background[3], mc_ctx *ctx)
+join_jpeg_mosaic(mc_buf **joined, mosaic *m, mc_buf *const *tiles, const uint8_t background[3], mc_ctx *ctx)
 {
     bool missing = false;
     for (int i = 0; i < m->count; i++)
@@ -362,7 +362,7 @@ join(mc_buf **joined, mosaic *m, mc_buf *const *tiles, const uint8_t background[
         if (!taken || !find_segments(m, tiles) || !make_fill(m, background))
             return MC_OK;
     }
-    *joined = splice(m);
+    *joined = splice_jpeg_mosaic(m);
     return MC_OK;
 }
 
@@ -379,7 +379,7 @@ mc_jpeg_join(mc_buf **joined, mc_buf *const *tiles, int columns, int rows, const
     mosaic m = { .count = columns * rows, .columns = columns, .rows = rows, .pool = scratch };
     m.pieces = apr_pcalloc(scratch, sizeof(piece) * (size_t)m.count);
     mc_buf *result = NULL;
-    mc_error *error = mc_error_copy(join(&result, &m, tiles, background, ctx), pool);
+    mc_error *error = mc_error_copy(join_jpeg_mosaic(&result, &m, tiles, background, ctx), pool);
     apr_pool_destroy(scratch);
     if (result != NULL)
         *joined = mc_buf_attach(result, pool);

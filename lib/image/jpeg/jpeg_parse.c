@@ -20,7 +20,7 @@ enum {
 };
 
 static inline unsigned
-load16(const uint8_t *at)
+load_jpeg_be16(const uint8_t *at)
 {
     return (unsigned)at[0] << 8 | at[1];
 }
@@ -38,7 +38,7 @@ typedef struct segment {
 } segment;
 
 static bool
-next_segment(segment *found, const uint8_t *data, size_t size, size_t at)
+next_jpeg_segment(segment *found, const uint8_t *data, size_t size, size_t at)
 {
     if (at + 4 > size || data[at] != 0xff)
         return false;
@@ -49,7 +49,7 @@ next_segment(segment *found, const uint8_t *data, size_t size, size_t at)
     found->marker = data[at + 1];
     if (found->marker == TEM || found->marker == 0 || (found->marker >= RST0 && found->marker <= EOI))
         return false; /* none of these may stand between segments */
-    size_t length = load16(data + at + 2);
+    size_t length = load_jpeg_be16(data + at + 2);
     if (length < 2 || length > size - at - 2)
         return false;
     found->payload = at + 4;
@@ -63,12 +63,12 @@ mc_jpeg_size(int *width, int *height, const uint8_t *data, size_t size, apr_pool
 {
     segment found;
     size_t at = 2;
-    while (size > 2 && next_segment(&found, data, size, at) && found.marker != SOS) {
+    while (size > 2 && next_jpeg_segment(&found, data, size, at) && found.marker != SOS) {
         if (is_frame(found.marker) && found.size >= 6) {
             const uint8_t *frame = data + found.payload;
-            MC_TRY(mc_decode_check_size(load16(frame + 3), load16(frame + 1), pool));
-            *width = (int)load16(frame + 3);
-            *height = (int)load16(frame + 1);
+            MC_TRY(mc_decode_check_size(load_jpeg_be16(frame + 3), load_jpeg_be16(frame + 1), pool));
+            *width = (int)load_jpeg_be16(frame + 3);
+            *height = (int)load_jpeg_be16(frame + 1);
             return MC_OK;
         }
         at = found.next;
@@ -97,8 +97,8 @@ parse_frame(mc_jpeg_parts *parts, const uint8_t *data, const segment *s)
     if (components == 1 && (across > 1 || down > 1))
         return false;
     parts->frame = s->payload + 1;
-    parts->height = (int)load16(frame + 1);
-    parts->width = (int)load16(frame + 3);
+    parts->height = (int)load_jpeg_be16(frame + 1);
+    parts->width = (int)load_jpeg_be16(frame + 3);
     parts->unit_width = across * 8;
     parts->unit_height = down * 8;
     return parts->width > 0 && parts->height > 0;
@@ -126,7 +126,7 @@ mc_jpeg_parse(mc_jpeg_parts *parts, const uint8_t *data, size_t size)
         return false;
     parts->end = size - 2;
     segment s;
-    for (size_t at = 2; next_segment(&s, data, parts->end, at); at = s.next) {
+    for (size_t at = 2; next_jpeg_segment(&s, data, parts->end, at); at = s.next) {
         if (s.marker == SOS) {
             parts->scan = s.next;
             return parse_scan(parts, data, &s);
@@ -138,7 +138,7 @@ mc_jpeg_parse(mc_jpeg_parts *parts, const uint8_t *data, size_t size)
         if (s.marker == DRI) {
             if (s.size != 2)
                 return false;
-            parts->restart_interval = (int)load16(data + s.payload);
+            parts->restart_interval = (int)load_jpeg_be16(data + s.payload);
         }
     }
     return false;

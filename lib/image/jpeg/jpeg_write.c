@@ -67,7 +67,7 @@ typedef struct encoding {
 } encoding;
 
 static void
-configure(struct jpeg_compress_struct *writer, const mc_format *format)
+configure_jpeg_writer(struct jpeg_compress_struct *writer, const mc_format *format)
 {
     jpeg_set_defaults(writer);
     if (format->photometric == 1)
@@ -94,7 +94,7 @@ encode_all(encoding *e, const mc_format *format, const mc_jpeg_input *input, int
     writer->image_height = (JDIMENSION)input->height;
     writer->input_components = 4;
     writer->in_color_space = JCS_EXT_BGRX;
-    configure(writer, format);
+    configure_jpeg_writer(writer, format);
     if (restart > 0) {
         writer->restart_in_rows = 0;
         writer->restart_interval = (unsigned)restart;
@@ -204,7 +204,7 @@ encode_strips(mc_buf **bytes, const mc_format *format, const mc_pixels *pixels, 
 
 /* How many workers may help: only those that have nothing else to do. */
 static int
-helpers_for(const mc_format *format, const mc_pixels *pixels, const mc_ctx *ctx)
+count_jpeg_helpers(const mc_format *format, const mc_pixels *pixels, const mc_ctx *ctx)
 {
     bool markers = format->optimize != MC_JPEG_OPTIMIZED && format->optimize != MC_JPEG_ARITHMETIC;
     if (!markers || pixels->height < LEAST_ROWS || ctx->process == NULL)
@@ -223,7 +223,7 @@ jpeg_encode(mc_buf **bytes, const mc_format *format, mc_pixels *pixels, mc_purpo
         if (done)
             return MC_OK;
     }
-    int helpers = helpers_for(format, pixels, ctx);
+    int helpers = count_jpeg_helpers(format, pixels, ctx);
     if (helpers > 0)
         return encode_strips(bytes, format, pixels, helpers, ctx, pool);
     mc_jpeg_sink sink;

@@ -82,7 +82,7 @@ typedef struct encoding {
 
 /* A frame must have pixels: one in which nothing has changed repeats the first one. */
 static mc_changed
-place_of(const mc_animation *animation, int index)
+apng_frame_box(const mc_animation *animation, int index)
 {
     const mc_pixels *pixels = animation->frames[index];
     if (index == 0)
@@ -97,7 +97,7 @@ encode_frame(void *baton, int index, mc_ctx *ctx)
     encoding *e = baton;
     frame *f = &e->frames[index];
     const mc_pixels *whole = e->animation->frames[index];
-    f->place = place_of(e->animation, index);
+    f->place = apng_frame_box(e->animation, index);
     mc_pixels part = { .width = f->place.width,
                        .height = f->place.height,
                        .stride = whole->stride,
@@ -160,7 +160,7 @@ write_frames(mc_buf *png, const encoding *e, apr_pool_t *pool)
 }
 
 static mc_error *
-write_all(mc_buf *png, const encoding *e, apr_pool_t *pool)
+write_apng_chunks(mc_buf *png, const encoding *e, apr_pool_t *pool)
 {
     const mc_animation *animation = e->animation;
     const mc_pixels *first = animation->frames[0];
@@ -177,7 +177,7 @@ write_all(mc_buf *png, const encoding *e, apr_pool_t *pool)
 }
 
 static bool
-all_opaque(const mc_animation *animation)
+animation_is_opaque(const mc_animation *animation)
 {
     for (int i = 0; i < animation->count; i++)
         if (mc_pixels_opacity(animation->frames[i]) != MC_OPAQUE)
@@ -186,7 +186,7 @@ all_opaque(const mc_animation *animation)
 }
 
 static void
-check(const mc_animation *animation)
+assert_animation_valid(const mc_animation *animation)
 {
     MC_ASSERT(animation->count > 0 && animation->loops >= 0);
     MC_ASSERT(animation->delay >= 0 && animation->delay <= 65535);
@@ -199,18 +199,18 @@ mc_error *
 mc_apng_encode(mc_buf **bytes, const mc_animation *animation, mc_purpose purpose, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "_mapcache_imageio_png_encode");
-    check(animation);
+    assert_animation_valid(animation);
     if (animation->count > mc_frames_max)
         return mc_error_create(pool, MC_ERR_LIMIT, "an animation of %d frames is beyond the limit of %d",
                                animation->count, (int)mc_frames_max);
     encoding e = { .animation = animation,
                    .level = purpose == MC_FOR_STORE ? MC_DEFLATE_GOOD : MC_DEFLATE_QUICK,
-                   .opaque = all_opaque(animation),
+                   .opaque = animation_is_opaque(animation),
                    .frames = apr_pcalloc(pool, sizeof(frame) * (size_t)animation->count) };
     mc_buf *png = mc_buf_attach(mc_buf_create(0, INT32_MAX), pool);
     mc_error *error = encode_frames(&e, ctx, pool);
     if (error == MC_OK)
-        error = write_all(png, &e, pool);
+        error = write_apng_chunks(png, &e, pool);
     for (int i = 0; i < animation->count; i++)
         mc_scratch_release(e.frames[i].stream);
     if (error == MC_OK)

@@ -21,7 +21,7 @@ static kept_blank kept[KEPT]; /* under `lock`, as the next one */
 static unsigned next_victim;
 
 static mc_buf *
-find(int width, int height, const uint8_t bgra[4])
+find_blank_png(int width, int height, const uint8_t bgra[4])
 {
     mc_buf *found = NULL;
     pthread_mutex_lock(&lock);
@@ -35,7 +35,7 @@ find(int width, int height, const uint8_t bgra[4])
 }
 
 static void
-keep(mc_buf *png, int width, int height, const uint8_t bgra[4])
+keep_blank_png(mc_buf *png, int width, int height, const uint8_t bgra[4])
 {
     if (png->size > KEPT_BYTES_MAX)
         return;
@@ -77,14 +77,14 @@ mc_image_blank(mc_buf **png, int width, int height, const uint8_t bgra[4], apr_p
     if (width < 1 || height < 1 || width > mc_pixels_max || height > mc_pixels_max)
         return mc_error_create(pool, MC_ERR_LIMIT, "an image of %d x %d pixels is beyond the limit of %d a side", width,
                                height, mc_pixels_max);
-    *png = find(width, height, bgra);
+    *png = find_blank_png(width, height, bgra);
     if (*png != NULL) {
         mc_buf_attach(*png, pool);
         return MC_OK;
     }
     mc_buf *made = mc_buf_attach(mc_buf_create(256, INT32_MAX), pool);
     MC_TRY(write_blank(made, width, height, bgra, pool));
-    keep(made, width, height, bgra);
+    keep_blank_png(made, width, height, bgra);
     *png = made;
     return MC_OK;
 }

@@ -6,7 +6,7 @@
 #include "image/scratch.h"
 
 static apr_status_t
-release(void *rows)
+release_index_rows(void *rows)
 {
     mc_scratch_release(rows);
     return APR_SUCCESS;
@@ -24,7 +24,7 @@ mc_indexed_create(mc_indexed **image, int width, int height, apr_pool_t *pool)
     made->rows = mc_scratch_acquire(size);
     if (made->rows == NULL)
         return mc_error_create(pool, MC_ERR_LIMIT, "no memory for an image of %d x %d pixels", width, height);
-    apr_pool_cleanup_register(pool, made->rows, release, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, made->rows, release_index_rows, apr_pool_cleanup_null);
     memset(made->rows, 0, size);
     *image = made;
     return MC_OK;

@@ -10,7 +10,7 @@ typedef uint8_t bytes __attribute__((vector_size(4)));
 typedef int32_t words __attribute__((vector_size(16)));
 
 static void
-measure(mc_cut_box *b, const mc_cut_entry *entries)
+measure_cut_box(mc_cut_box *b, const mc_cut_entry *entries)
 {
     mc_channels sums = { 0 }, squares = { 0 };
     double weight = 0;
@@ -29,7 +29,7 @@ measure(mc_cut_box *b, const mc_cut_entry *entries)
 }
 
 static inline uint64_t
-largest(const uint64_t keys[16])
+find_largest_key(const uint64_t keys[16])
 {
     uint64_t found = 0;
     for (int i = 0; i < 16; i++)
@@ -44,7 +44,7 @@ note_error(mc_cut *cut, int number, double error)
     uint32_t bits;
     memcpy(&bits, &rounded, 4);
     cut->errors[number] = (uint64_t)bits << 8 | (unsigned)number;
-    cut->worst[number / 16] = largest(cut->errors + (number & ~15));
+    cut->worst[number / 16] = find_largest_key(cut->errors + (number & ~15));
 }
 
 /* Finds the widest axis of a box and notes the squared error along it. */
@@ -62,7 +62,7 @@ find_axis(mc_cut *cut, int number)
 
 /* Moves the entries that belong to the lower side to the front; their number. */
 static int
-partition(mc_cut *cut, const mc_cut_box *b, int axis, unsigned limit)
+partition_cut_entries(mc_cut *cut, const mc_cut_box *b, int axis, unsigned limit)
 {
     mc_cut_entry *entries = cut->entries + b->first, *upper = cut->upper;
     int lower = 0;
@@ -82,14 +82,14 @@ static bool
 cut_box(mc_cut *cut, int number, int axis, unsigned limit)
 {
     mc_cut_box *b = &cut->boxes[number], *other = &cut->boxes[cut->count];
-    int lower = partition(cut, b, axis, limit);
+    int lower = partition_cut_entries(cut, b, axis, limit);
     if (lower == 0 || lower == b->count)
         return false;
     mc_cut_box whole = *b;
     *other = (mc_cut_box){ .first = b->first + lower, .count = b->count - lower };
     b->count = lower;
     mc_cut_box *smaller = other->count < b->count ? other : b, *larger = smaller == b ? other : b;
-    measure(smaller, cut->entries);
+    measure_cut_box(smaller, cut->entries);
     larger->sums = whole.sums - smaller->sums;
     larger->squares = whole.squares - smaller->squares;
     larger->weight = whole.weight - smaller->weight;
@@ -118,14 +118,14 @@ mc_cut_all(mc_cut *cut, int count, int maximum)
     memset(cut->worst, 0, sizeof(cut->worst));
     cut->count = 1;
     cut->boxes[0] = (mc_cut_box){ .first = 0, .count = count };
-    measure(&cut->boxes[0], cut->entries);
+    measure_cut_box(&cut->boxes[0], cut->entries);
     find_axis(cut, 0);
     /* The lower side of alpha 254 is what is not opaque, of that the lower side of 0 is what is not there. */
     cut_box(cut, 0, 3, 254);
     if (cut->count < maximum)
         cut_box(cut, 0, 3, 0);
     while (cut->count < maximum) {
-        uint64_t key = largest(cut->worst);
+        uint64_t key = find_largest_key(cut->worst);
         int worst = (int)(key & 255);
         const mc_cut_box *b = &cut->boxes[worst];
         if (key >> 8 == 0)

@@ -12,7 +12,7 @@ typedef struct entries {
 } entries;
 
 static inline int
-number_of(entries *seen, uint32_t color, int maximum)
+find_palette_number(entries *seen, uint32_t color, int maximum)
 {
     uint32_t slot = (color * 0x9e3779b1u) >> 22;
     for (; seen->slots[slot] != 0; slot = (slot + 1) % SLOTS)
@@ -31,7 +31,7 @@ index_rows(entries *seen, uint8_t *indices, const mc_pixels *pixels, int maximum
 {
     uint32_t previous;
     memcpy(&previous, pixels->data, 4);
-    int number = number_of(seen, previous, maximum);
+    int number = find_palette_number(seen, previous, maximum);
     for (int y = 0; y < pixels->height; y++) {
         const uint8_t *row = pixels->data + (size_t)y * pixels->stride;
         uint8_t *out = indices + (size_t)y * (size_t)pixels->width;
@@ -39,7 +39,7 @@ index_rows(entries *seen, uint8_t *indices, const mc_pixels *pixels, int maximum
             uint32_t color;
             memcpy(&color, row + (size_t)x * 4, 4);
             if (color != previous) {
-                number = number_of(seen, color, maximum);
+                number = find_palette_number(seen, color, maximum);
                 if (number < 0)
                     return false;
                 previous = color;

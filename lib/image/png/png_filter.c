@@ -42,7 +42,7 @@ undo_average(uint8_t *row, const uint8_t *above, size_t size, size_t step)
 }
 
 static inline uint8_t
-paeth(int left, int above, int corner)
+predict_paeth(int left, int above, int corner)
 {
     int estimate = left + above - corner;
     int to_left = abs(estimate - left), to_above = abs(estimate - above), to_corner = abs(estimate - corner);
@@ -56,7 +56,7 @@ undo_paeth(uint8_t *row, const uint8_t *above, size_t size, size_t step)
 {
     for (size_t i = 0; i < size; i++) {
         int left = i < step ? 0 : row[i - step], corner = i < step ? 0 : above[i - step];
-        row[i] = (uint8_t)(row[i] + paeth(left, above[i], corner));
+        row[i] = (uint8_t)(row[i] + predict_paeth(left, above[i], corner));
     }
 }
 
@@ -309,7 +309,7 @@ filter_of(const plane *p, uint32_t y)
 }
 
 static uint8_t *
-row_of(const plane *p, uint32_t y)
+plane_row_address(const plane *p, uint32_t y)
 {
     return p->rows + y * p->stride + 1 + p->from;
 }
@@ -331,7 +331,7 @@ is_band(const plane *p, uint32_t y)
 static uint32_t
 undo_some(const plane *p, uint32_t y)
 {
-    uint8_t *row = row_of(p, y);
+    uint8_t *row = plane_row_address(p, y);
     if (is_band(p, y)) {
 #ifdef __SSE4_1__
         if (p->step == 4)
@@ -349,9 +349,9 @@ undo_some(const plane *p, uint32_t y)
 static bool
 undo_plane(const plane *p, uint32_t *begin, uint32_t *end)
 {
-    if (!undo_first_row(filter_of(p, 0), row_of(p, 0), p->size, p->step))
+    if (!undo_first_row(filter_of(p, 0), plane_row_address(p, 0), p->size, p->step))
         return false;
-    bool above_is_zero = mc_png_is_zero(row_of(p, 0), p->size);
+    bool above_is_zero = mc_png_is_zero(plane_row_address(p, 0), p->size);
     *begin = above_is_zero ? p->height : 0;
     *end = above_is_zero ? 0 : 1;
     for (uint32_t y = 1, done; y < p->height; y += done) {
@@ -359,7 +359,7 @@ undo_plane(const plane *p, uint32_t *begin, uint32_t *end)
         done = 1;
         /* Nothing comes of nothing, whatever the filter. */
         if (filter <= FILTER_PAETH && (above_is_zero || filter <= FILTER_SUB) &&
-            mc_png_is_zero(row_of(p, y), p->size)) {
+            mc_png_is_zero(plane_row_address(p, y), p->size)) {
             above_is_zero = true;
             continue;
         }
@@ -386,7 +386,7 @@ find_columns(plane *p, size_t row_size)
 {
     size_t left = row_size, right = 0;
     for (uint32_t y = 0; y < p->height; y++) {
-        const uint8_t *row = row_of(p, y);
+        const uint8_t *row = plane_row_address(p, y);
         size_t i = 0;
         while (i + 64 <= left && mc_png_is_zero(row + i, 64))
             i += 64;
@@ -408,7 +408,7 @@ undo_right(const plane *p, uint32_t y, size_t row_size)
     const uint8_t *above = row - p->stride;
     for (size_t i = p->from + p->size; i < row_size; i++) {
         int left = row[i - p->step], up = above[i], corner = above[i - p->step];
-        int predicted[] = { 0, left, up, (left + up) / 2, paeth(left, up, corner) };
+        int predicted[] = { 0, left, up, (left + up) / 2, predict_paeth(left, up, corner) };
         row[i] = (uint8_t)(row[i] + predicted[filter_of(p, y)]);
     }
 }
@@ -427,7 +427,7 @@ mc_png_unfilter_window(uint8_t *rows, size_t row_size, uint32_t height, uint32_t
     for (uint32_t y = 0; y < height; y++) {
         if (filter_of(&p, y) > FILTER_PAETH)
             return false;
-        if (!open && (p.size == 0 || mc_png_is_zero(row_of(&p, y) + p.size - 4, 4)))
+        if (!open && (p.size == 0 || mc_png_is_zero(plane_row_address(&p, y) + p.size - 4, 4)))
             continue;
         open = true;
         undo_right(&p, y, row_size);
@@ -436,7 +436,7 @@ mc_png_unfilter_window(uint8_t *rows, size_t row_size, uint32_t height, uint32_t
 }
 
 static inline uint8_t
-scaled(unsigned value, unsigned alpha)
+scale_by_alpha(unsigned value, unsigned alpha)
 {
     unsigned product = value * alpha + 128;
     return (uint8_t)((product + (product >> 8)) >> 8);
@@ -444,7 +444,7 @@ scaled(unsigned value, unsigned alpha)
 
 #ifdef __SSE4_1__
 static inline __m128i
-premultiplied(__m128i rgba)
+premultiply_sse(__m128i rgba)
 {
     const __m128i zero = _mm_setzero_si128(), half = _mm_set1_epi16(128), alpha = _mm_set1_epi32((int)0xff000000u);
     const __m128i alphas = _mm_setr_epi8(3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15);
@@ -474,7 +474,7 @@ mc_png_premultiply(uint8_t *out, const uint8_t *rgba, uint32_t count, uint8_t *a
         if (_mm_testz_si128(four, alpha))
             four = _mm_setzero_si128();
         else if (!_mm_testc_si128(four, alpha))
-            four = premultiplied(four);
+            four = premultiply_sse(four);
         _mm_storeu_si128((__m128i *)(void *)(out + (size_t)x * 4), _mm_shuffle_epi8(four, order));
     }
     if (!_mm_testc_si128(set, alpha))
@@ -485,9 +485,9 @@ mc_png_premultiply(uint8_t *out, const uint8_t *rgba, uint32_t count, uint8_t *a
     for (; x < count; x++) {
         const uint8_t *in = rgba + (size_t)x * 4;
         uint8_t *pixel = out + (size_t)x * 4, red = in[0], green = in[1], blue = in[2], a = in[3];
-        pixel[0] = scaled(blue, a);
-        pixel[1] = scaled(green, a);
-        pixel[2] = scaled(red, a);
+        pixel[0] = scale_by_alpha(blue, a);
+        pixel[1] = scale_by_alpha(green, a);
+        pixel[2] = scale_by_alpha(red, a);
         pixel[3] = a;
         *all &= a;
         *any |= a;

@@ -19,7 +19,7 @@ typedef struct reader {
 } reader;
 
 static void
-read_bytes(png_structp png, png_bytep out, size_t size)
+read_png_memory(png_structp png, png_bytep out, size_t size)
 {
     reader *r = png_get_io_ptr(png);
     if (size > r->left)
@@ -30,7 +30,7 @@ read_bytes(png_structp png, png_bytep out, size_t size)
 }
 
 static _Noreturn void
-on_error(png_structp png, png_const_charp message)
+jump_on_libpng_error(png_structp png, png_const_charp message)
 {
     reader *r = png_get_error_ptr(png);
     strncpy(r->message, message, sizeof(r->message) - 1);
@@ -38,7 +38,7 @@ on_error(png_structp png, png_const_charp message)
 }
 
 static void
-on_warning(png_structp png, png_const_charp message)
+ignore_libpng_warning(png_structp png, png_const_charp message)
 {
     (void)png;
     (void)message;
@@ -60,7 +60,7 @@ set_transformations(reader *r, const mc_png_header *header)
 
 /* False after a long jump; then r->message says why. */
 static bool
-read_all(reader *r, const mc_png_header *header)
+read_libpng_image(reader *r, const mc_png_header *header)
 {
     if (setjmp(png_jmpbuf(r->png)) != 0)
         return false;
@@ -70,7 +70,7 @@ read_all(reader *r, const mc_png_header *header)
     png_set_keep_unknown_chunks(r->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_set_benign_errors(r->png, 0);
     png_set_check_for_invalid_index(r->png, -1);
-    png_set_read_fn(r->png, r, read_bytes);
+    png_set_read_fn(r->png, r, read_png_memory);
     png_read_info(r->png, r->info);
     set_transformations(r, header);
     if (png_get_rowbytes(r->png, r->info) != r->pixels->stride)
@@ -81,7 +81,7 @@ read_all(reader *r, const mc_png_header *header)
 }
 
 static void
-premultiply(mc_pixels *pixels)
+premultiply_png_pixels(mc_pixels *pixels)
 {
     uint8_t all = 255, any = 0;
     for (int y = 0; y < pixels->height; y++) {
@@ -96,19 +96,19 @@ mc_png_decode_any(mc_pixels **pixels, const mc_png_header *header, const uint8_t
 {
     reader r = { .at = data, .left = size };
     MC_TRY(mc_pixels_create(&r.pixels, (int)header->width, (int)header->height, false, pool));
-    r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, on_error, on_warning);
+    r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, jump_on_libpng_error, ignore_libpng_warning);
     r.info = r.png == NULL ? NULL : png_create_info_struct(r.png);
     r.rows = apr_palloc(pool, sizeof(png_bytep) * header->height);
     for (uint32_t y = 0; y < header->height; y++)
         r.rows[y] = r.pixels->data + y * r.pixels->stride;
-    bool read = r.info != NULL && read_all(&r, header);
+    bool read = r.info != NULL && read_libpng_image(&r, header);
     png_destroy_read_struct(&r.png, &r.info, NULL);
     if (!read) {
         mc_pixels_unref(r.pixels);
         return mc_error_create(pool, MC_ERR_CORRUPT, "not a usable PNG image: %s",
                                r.message[0] == '\0' ? "libpng could not start" : r.message);
     }
-    premultiply(r.pixels);
+    premultiply_png_pixels(r.pixels);
     *pixels = r.pixels;
     return MC_OK;
 }

@@ -22,7 +22,7 @@ const uint8_t mc_png_signature[8] = { 137, 'P', 'N', 'G', 13, 10, 26, 10 };
 enum { HEADER_END = 8 + 25, SPARSE_RATIO = 24 };
 
 static mc_error *
-broken(apr_pool_t *pool, const char *what)
+broken_png_error(apr_pool_t *pool, const char *what)
 {
     return mc_error_create(pool, MC_ERR_CORRUPT, "not a usable PNG image: %s", what);
 }
@@ -48,17 +48,17 @@ mc_error *
 mc_png_read_header(mc_png_header *header, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
     if (size < HEADER_END || memcmp(data, mc_png_signature, 8) != 0)
-        return broken(pool, "no header");
+        return broken_png_error(pool, "no header");
     if (mc_png_load32(data + 8) != 13 || memcmp(data + 12, "IHDR", 4) != 0 ||
         libdeflate_crc32(0, data + 12, 17) != mc_png_load32(data + 29))
-        return broken(pool, "a broken header");
+        return broken_png_error(pool, "a broken header");
     *header = (mc_png_header){ .width = mc_png_load32(data + 16),
                                .height = mc_png_load32(data + 20),
                                .depth = data[24],
                                .color = data[25],
                                .interlace = data[28] };
     if (!is_legal(header->depth, header->color) || data[26] != 0 || data[27] != 0 || header->interlace > 1)
-        return broken(pool, "an unknown form");
+        return broken_png_error(pool, "an unknown form");
     return mc_decode_check_size(header->width, header->height, pool);
 }
 
@@ -87,7 +87,7 @@ note_chunk(chunks *found, const uint8_t *chunk, size_t length, bool *within, apr
     const uint8_t *type = chunk + 4;
     if (memcmp(type, "IDAT", 4) == 0) {
         if (found->count > 0 && !*within)
-            return broken(pool, "image data in several places");
+            return broken_png_error(pool, "image data in several places");
         if (found->count++ == 0)
             found->first = chunk + 8;
         found->total += length;
@@ -97,45 +97,45 @@ note_chunk(chunks *found, const uint8_t *chunk, size_t length, bool *within, apr
     *within = false;
     if (memcmp(type, "PLTE", 4) == 0) {
         if (found->palette != NULL || found->count > 0 || length % 3 != 0 || length < 3 || length > 768)
-            return broken(pool, "a broken palette");
+            return broken_png_error(pool, "a broken palette");
         found->palette = chunk + 8;
         found->palette_size = length;
     } else if (memcmp(type, "tRNS", 4) == 0) {
         if (found->transparency != NULL || found->count > 0 || length > 256)
-            return broken(pool, "broken transparency");
+            return broken_png_error(pool, "broken transparency");
         found->transparency = chunk + 8;
         found->transparency_size = length;
     } else if ((type[0] & 0x20) == 0 && memcmp(type, "IEND", 4) != 0) {
-        return broken(pool, "an unknown critical chunk");
+        return broken_png_error(pool, "an unknown critical chunk");
     }
     return MC_OK;
 }
 
 /* Walks the whole file up to IEND. Checksums of chunks that are ignored do not matter. */
 static mc_error *
-walk(chunks *found, const uint8_t *data, size_t size, apr_pool_t *pool)
+walk_png_chunks(chunks *found, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
     *found = (chunks){ 0 };
     bool within = false;
     for (size_t at = HEADER_END; size - at >= 12;) {
         size_t length = mc_png_load32(data + at);
         if (length > size - at - 12)
-            return broken(pool, "it ends too early");
+            return broken_png_error(pool, "it ends too early");
         const uint8_t *type = data + at + 4;
         bool matters = (type[0] & 0x20) == 0 || memcmp(type, "tRNS", 4) == 0;
         if (matters && libdeflate_crc32(0, type, length + 4) != mc_png_load32(type + 4 + length))
-            return broken(pool, "a checksum that does not fit");
+            return broken_png_error(pool, "a checksum that does not fit");
         MC_TRY(note_chunk(found, data + at, length, &within, pool));
         at += 12 + length;
         if (memcmp(type, "IEND", 4) == 0)
-            return found->count > 0 ? MC_OK : broken(pool, "no image data");
+            return found->count > 0 ? MC_OK : broken_png_error(pool, "no image data");
     }
-    return broken(pool, "it ends too early");
+    return broken_png_error(pool, "it ends too early");
 }
 
 /* The data of all IDATs in one piece: in place when there is only one. *owned is scratch to release. */
 static mc_error *
-gather(const uint8_t **stream, uint8_t **owned, const chunks *found, apr_pool_t *pool)
+gather_png_stream(const uint8_t **stream, uint8_t **owned, const chunks *found, apr_pool_t *pool)
 {
     *owned = NULL;
     *stream = found->first;
@@ -197,10 +197,10 @@ inflate_rows(raster *r, apr_pool_t *pool)
     size_t size = (r->row_size + 1) * r->header.height;
     /* Deflate cannot shrink to less than 1/1032: a claim beyond that needs no memory to be refused. */
     if (size / 1032 > r->found.total)
-        return broken(pool, "too little image data");
+        return broken_png_error(pool, "too little image data");
     const uint8_t *stream;
     uint8_t *owned;
-    MC_TRY(gather(&stream, &owned, &r->found, pool));
+    MC_TRY(gather_png_stream(&stream, &owned, &r->found, pool));
     r->rows = mc_scratch_acquire(size + MC_INFLATE_SLACK);
     bool sparse = size / SPARSE_RATIO > r->found.total;
     bool done = r->rows != NULL && (sparse ? inflate_sparse(r, size, stream) : inflate_dense(r, size, stream));
@@ -209,7 +209,7 @@ inflate_rows(raster *r, apr_pool_t *pool)
         return MC_OK;
     mc_scratch_release(r->rows);
     r->rows = NULL;
-    return broken(pool, "image data that cannot be inflated to its size");
+    return broken_png_error(pool, "image data that cannot be inflated to its size");
 }
 
 static void
@@ -286,7 +286,7 @@ convert_rgba(mc_pixels *pixels, const raster *r)
 }
 
 static void
-convert(mc_pixels *pixels, const raster *r)
+convert_png_raster(mc_pixels *pixels, const raster *r)
 {
     uint32_t colors[256], width = r->header.width;
     if (r->header.color == MC_PNG_RGBA) {
@@ -310,7 +310,7 @@ convert(mc_pixels *pixels, const raster *r)
 
 /* Whether we read this form ourselves. */
 static bool
-is_usual(const mc_png_header *header, const chunks *found)
+is_usual_png(const mc_png_header *header, const chunks *found)
 {
     bool plain = header->color == MC_PNG_RGBA || (header->color == MC_PNG_RGB && found->transparency == NULL);
     return header->interlace == 0 && ((plain && header->depth == 8) || header->color == MC_PNG_PALETTE);
@@ -321,15 +321,15 @@ read_chunks(raster *r, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
     *r = (raster){ .rows = NULL };
     MC_TRY(mc_png_read_header(&r->header, data, size, pool));
-    MC_TRY(walk(&r->found, data, size, pool));
+    MC_TRY(walk_png_chunks(&r->found, data, size, pool));
     if (r->header.color == MC_PNG_PALETTE && r->found.palette == NULL)
-        return broken(pool, "no palette");
+        return broken_png_error(pool, "no palette");
     return MC_OK;
 }
 
 /* Above rows of zeros and below them, the filters have nothing to do. */
 static bool
-unfilter(raster *r, int step)
+unfilter_png_rows(raster *r, int step)
 {
     size_t stride = r->row_size + 1;
     while (r->begin < r->end && mc_png_is_zero(r->rows + r->begin * stride, stride))
@@ -350,18 +350,18 @@ unfilter(raster *r, int step)
 
 /* Fills r->rows of a usual form; the caller releases them. */
 static mc_error *
-read_rows(raster *r, apr_pool_t *pool)
+read_png_raster_rows(raster *r, apr_pool_t *pool)
 {
     const mc_png_header *header = &r->header;
     int step = header->color == MC_PNG_RGBA ? 4 : header->color == MC_PNG_RGB ? 3 : 1;
     r->row_size = header->color == MC_PNG_PALETTE ? ((size_t)header->width * (size_t)header->depth + 7) / 8
                                                   : (size_t)header->width * (size_t)step;
     MC_TRY(inflate_rows(r, pool));
-    if (unfilter(r, step))
+    if (unfilter_png_rows(r, step))
         return MC_OK;
     mc_scratch_release(r->rows);
     r->rows = NULL;
-    return broken(pool, "an unknown filter");
+    return broken_png_error(pool, "an unknown filter");
 }
 
 mc_error *
@@ -369,24 +369,24 @@ mc_png_decode(mc_pixels **pixels, const uint8_t *data, size_t size, apr_pool_t *
 {
     raster r;
     MC_TRY(read_chunks(&r, data, size, pool));
-    if (!is_usual(&r.header, &r.found)) {
+    if (!is_usual_png(&r.header, &r.found)) {
         /* libpng inflates row by row, but allocates the result first. */
         size_t least = ((size_t)r.header.width * (size_t)r.header.depth + 7) / 8 * r.header.height;
         if (least / 1032 > r.found.total)
-            return broken(pool, "too little image data");
+            return broken_png_error(pool, "too little image data");
         return mc_png_decode_any(pixels, &r.header, data, size, pool);
     }
-    MC_TRY(read_rows(&r, pool));
+    MC_TRY(read_png_raster_rows(&r, pool));
     mc_error *error = mc_pixels_create(pixels, (int)r.header.width, (int)r.header.height, false, pool);
     if (error == MC_OK)
-        convert(*pixels, &r);
+        convert_png_raster(*pixels, &r);
     mc_scratch_release(r.rows);
     return error;
 }
 
 /* The box of what shows: only rows that hold anything are looked at. */
 static mc_box
-box_of(const raster *r)
+png_raster_box(const raster *r)
 {
     if (r->begin >= r->end)
         return (mc_box){ .opacity = MC_EMPTY };
@@ -417,10 +417,10 @@ mc_png_decode_box(bool *done, mc_box_image *image, mc_box_room *room, void *bato
     raster r;
     *done = false;
     MC_TRY(read_chunks(&r, data, size, pool));
-    if (!is_usual(&r.header, &r.found) || r.header.color != MC_PNG_RGBA)
+    if (!is_usual_png(&r.header, &r.found) || r.header.color != MC_PNG_RGBA)
         return MC_OK;
-    MC_TRY(read_rows(&r, pool));
-    *image = (mc_box_image){ (int)r.header.width, (int)r.header.height, box_of(&r) };
+    MC_TRY(read_png_raster_rows(&r, pool));
+    *image = (mc_box_image){ (int)r.header.width, (int)r.header.height, png_raster_box(&r) };
     uint8_t *out = image->box.width == 0 ? NULL : room(baton, image);
     if (out != NULL)
         convert_box(out, &image->box, &r);

@@ -54,7 +54,7 @@ looks_like_photo(const mc_pixels *pixels)
 
 /* 2^24 / alpha, rounded up: exact for every 16-bit dividend of mc_png_straight. */
 static void
-reciprocals(uint32_t out[256])
+fill_alpha_reciprocals(uint32_t out[256])
 {
     out[0] = 0;
     for (uint32_t a = 1; a < 256; a++)
@@ -109,7 +109,7 @@ write_rgb_row(uint8_t *out, const uint8_t *bgra, int count)
 }
 
 static void
-subtract(uint8_t *row, const uint8_t *above, size_t size)
+subtract_row_above(uint8_t *row, const uint8_t *above, size_t size)
 {
     size_t i = 0;
 #ifdef __SSE4_1__
@@ -133,7 +133,7 @@ filter_up(uint8_t *rows, size_t row_size, int height)
         if (mc_png_is_zero(row + 1, row_size))
             continue;
         row[0] = 2;
-        subtract(row + 1, row - row_size, row_size);
+        subtract_row_above(row + 1, row - row_size, row_size);
     }
 }
 
@@ -148,7 +148,7 @@ mc_png_rows(uint8_t *rows, const mc_pixels *pixels, bool opaque)
 {
     size_t row_size = (size_t)pixels->width * (opaque ? 3 : 4);
     uint32_t inverse[256];
-    reciprocals(inverse);
+    fill_alpha_reciprocals(inverse);
     for (int y = 0; y < pixels->height; y++) {
         uint8_t *row = rows + (size_t)y * (row_size + 1);
         const uint8_t *in = pixels->data + (size_t)y * pixels->stride;
@@ -280,7 +280,7 @@ find_palette(mc_palette *palette, uint8_t *indices, mc_pixels *pixels, const mc_
 }
 
 static mc_error *
-encode(mc_buf *png, const mc_format *format, mc_pixels *pixels, mc_purpose purpose, apr_pool_t *pool)
+encode_png_pixels(mc_buf *png, const mc_format *format, mc_pixels *pixels, mc_purpose purpose, apr_pool_t *pool)
 {
     mc_deflate_level level = level_of(format, purpose);
     mc_palette palette;
@@ -301,7 +301,7 @@ png_encode(mc_buf **bytes, const mc_format *format, mc_pixels *pixels, mc_purpos
 {
     MC_SPAN(ctx, "_mapcache_imageio_png_encode");
     mc_buf *png = mc_buf_attach(mc_buf_create(0, INT32_MAX), pool);
-    MC_TRY(encode(png, format, pixels, purpose, pool));
+    MC_TRY(encode_png_pixels(png, format, pixels, purpose, pool));
     *bytes = png;
     return MC_OK;
 }

@@ -38,7 +38,7 @@ mc_color_search(mc_color_table *table, uint32_t color)
 
 /* Drops low bits, but keeps what is opaque, and what is not there, apart from all else. */
 static inline uint32_t
-coarse(uint32_t color, uint32_t mask)
+coarsen_color(uint32_t color, uint32_t mask)
 {
     uint32_t alpha = color >> 24, dropped = color & mask;
     if (alpha == 255)
@@ -72,7 +72,7 @@ count_pixels(mc_color_table *restrict table, uint16_t *restrict out, const uint8
     for (int x = 0; x < count; x++) {
         uint32_t color;
         memcpy(&color, pixel + (size_t)x * 4, 4);
-        uint32_t number = mc_color_number(table, mask == UINT32_MAX ? color : coarse(color, mask));
+        uint32_t number = mc_color_number(table, mask == UINT32_MAX ? color : coarsen_color(color, mask));
         if (number == 0)
             return false;
         table->counts[number][x & 3]++;
@@ -82,8 +82,8 @@ count_pixels(mc_color_table *restrict table, uint16_t *restrict out, const uint8
 }
 
 static inline bool
-count_row(mc_color_table *restrict table, uint16_t *restrict out, const uint8_t *restrict row, size_t stride, int width,
-          uint32_t mask)
+count_row_colors(mc_color_table *restrict table, uint16_t *restrict out, const uint8_t *restrict row, size_t stride,
+                 int width, uint32_t mask)
 {
     int x = 0;
     for (; x + BLOCK <= width; x += BLOCK) {
@@ -110,8 +110,8 @@ count_colors(mc_color_table *table, uint16_t *numbers, const mc_pixels *pixels, 
         uint16_t *out = numbers + (size_t)y * (size_t)pixels->width;
         const uint8_t *row = pixels->data + (size_t)y * pixels->stride;
         /* The first mask has code of its own, in which nothing is left of it. */
-        bool fit = mask == UINT32_MAX ? count_row(table, out, row, pixels->stride, pixels->width, UINT32_MAX)
-                                      : count_row(table, out, row, pixels->stride, pixels->width, mask);
+        bool fit = mask == UINT32_MAX ? count_row_colors(table, out, row, pixels->stride, pixels->width, UINT32_MAX)
+                                      : count_row_colors(table, out, row, pixels->stride, pixels->width, mask);
         if (!fit)
             return false;
     }

@@ -30,7 +30,7 @@ typedef struct strip {
 } strip;
 
 static inline uint8_t
-straight(uint8_t value, uint8_t alpha)
+unpremultiply_sample(uint8_t value, uint8_t alpha)
 {
     unsigned plain = (value * 255u + alpha / 2u) / alpha;
     return (uint8_t)(plain > 255 ? 255 : plain);
@@ -43,7 +43,7 @@ convert_one(uint8_t *out, const uint8_t *bgra, int bands)
     uint8_t rgb[3] = { bgra[2], bgra[1], bgra[0] };
     if (bgra[3] != 255)
         for (int i = 0; i < 3; i++)
-            rgb[i] = straight(rgb[i], bgra[3]);
+            rgb[i] = unpremultiply_sample(rgb[i], bgra[3]);
     if (bands == 1) { /* luma of ITU-R BT.601; equal values stay what they are */
         out[0] = (uint8_t)((77 * rgb[0] + 150 * rgb[1] + 29 * rgb[2] + 128) >> 8);
         return;
@@ -194,7 +194,7 @@ of_image(const mc_cube_image *image, apr_pool_t *pool)
 
 /* Room for what a row of chunks needs. */
 static mc_error *
-get_ready(decoding *d, const mc_raster_info *info)
+prepare_cube_decoding(decoding *d, const mc_raster_info *info)
 {
     const mc_cube_shape *shape = d->shape;
     mc_cube_image *image = d->image;
@@ -221,7 +221,7 @@ mc_cube_image_decode(mc_cube_image *image, const mc_cube_shape *shape, mc_spool 
     const mc_raster_info *info = mc_raster_about(raster);
     if (info->width != image->width || info->height != image->height)
         return of_image(image, pool);
-    MC_TRY(get_ready(&d, info));
+    MC_TRY(prepare_cube_decoding(&d, info));
     bool at_once =
         info->width <= mc_pixels_max && info->height <= mc_pixels_max && (int64_t)info->width * info->height <= WHOLE;
     mc_error *error = at_once ? decode_whole(&d, raster) : decode_rows(&d, raster);

@@ -41,13 +41,13 @@ typedef struct run {
 } run;
 
 static bool
-is_stopped(const run *r)
+cube_ingest_stopped(const run *r)
 {
     return r->options->stop != NULL && *r->options->stop != 0;
 }
 
 static void
-tell(run *r, mc_cube_event_kind kind, const char *path, const char *message, int64_t time_us)
+send_cube_event(run *r, mc_cube_event_kind kind, const char *path, const char *message, int64_t time_us)
 {
     const mc_cube_event event = { kind, path, message, time_us, r->done, r->plan.image_count };
     if (r->options->tell != NULL)
@@ -61,12 +61,12 @@ tell_failed(run *r, const mc_cube_stack *stack)
     for (int i = 0; i < stack->count; i++) {
         const mc_error *failure = stack->images[i].failure;
         if (failure != MC_OK)
-            tell(r, MC_CUBE_IMAGE_LEFT_OUT, stack->images[i].input->path, mc_error_chain(failure, r->ctx->pool),
-                 stack->date.time_us);
+            send_cube_event(r, MC_CUBE_IMAGE_LEFT_OUT, stack->images[i].input->path,
+                            mc_error_chain(failure, r->ctx->pool), stack->date.time_us);
     }
     r->report->left_out += stack->count;
     r->done += stack->count;
-    tell(r, MC_CUBE_DATE_LEFT_OUT, NULL, NULL, stack->date.time_us);
+    send_cube_event(r, MC_CUBE_DATE_LEFT_OUT, NULL, NULL, stack->date.time_us);
 }
 
 /* --- decoding ----------------------------------------------------------------------------------------------------- */
@@ -120,7 +120,7 @@ may_decode(run *r, int index)
 }
 
 static void *
-decode_all(void *baton)
+decode_cube_batches(void *baton)
 {
     run *r = baton;
     mc_ctx ctx = { .process = r->ctx->process, .log = r->ctx->log };
@@ -142,7 +142,7 @@ decode_all(void *baton)
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
 static mc_error *
-wait_for(run *r, int index)
+wait_for_decoded_batch(run *r, int index)
 {
     pthread_mutex_lock(&r->lock);
     while (r->decoded <= index)
@@ -180,11 +180,11 @@ count_batch(run *r, const mc_cube_batch *batch)
         r->report->corrected += stack->known;
         r->done += stack->count;
     }
-    tell(r, MC_CUBE_COMMITTED, NULL, NULL, 0);
+    send_cube_event(r, MC_CUBE_COMMITTED, NULL, NULL, 0);
 }
 
 static mc_error *
-write_batch(run *r, const mc_cube_batch *batch, mc_spool *spool, mc_cube_writer *writer)
+commit_cube_batch(run *r, const mc_cube_batch *batch, mc_spool *spool, mc_cube_writer *writer)
 {
     apr_pool_t *pool;
     apr_pool_create(&pool, r->ctx->pool);
@@ -198,14 +198,14 @@ write_batch(run *r, const mc_cube_batch *batch, mc_spool *spool, mc_cube_writer 
 }
 
 static mc_error *
-write_all(run *r, mc_cube_writer *writer)
+write_cube_batches(run *r, mc_cube_writer *writer)
 {
-    for (int i = 0; i < r->plan.batches->nelts && !is_stopped(r); i++) {
+    for (int i = 0; i < r->plan.batches->nelts && !cube_ingest_stopped(r); i++) {
         mc_cube_batch *batch = &APR_ARRAY_IDX(r->plan.batches, i, mc_cube_batch);
-        MC_TRY(wait_for(r, i));
-        if (is_stopped(r))
+        MC_TRY(wait_for_decoded_batch(r, i));
+        if (cube_ingest_stopped(r))
             return MC_OK;
-        mc_error *error = write_batch(r, batch, &r->spools[i % SPOOLS], writer);
+        mc_error *error = commit_cube_batch(r, batch, &r->spools[i % SPOOLS], writer);
         if (error == MC_OK)
             count_batch(r, batch);
         hand_back(r, batch);
@@ -235,8 +235,8 @@ decode_and_write(run *r, mc_cube_writer *writer, apr_pool_t *pool)
     r->words = mc_job_pool_acquire();
     r->images = apr_palloc(pool, sizeof(*r->images) * (size_t)(r->plan.image_count + 1));
     mc_error *error;
-    if (pthread_create(&thread, NULL, decode_all, r) == 0) {
-        error = write_all(r, writer);
+    if (pthread_create(&thread, NULL, decode_cube_batches, r) == 0) {
+        error = write_cube_batches(r, writer);
         give_up(r);
         pthread_join(thread, NULL);
     } else {
@@ -275,7 +275,7 @@ mc_cube_ingest(mc_cube_report *report, const mc_cube *cube, const mc_cube_input 
     for (int i = 0; i < SPOOLS; i++)
         r->spools[i] = (mc_spool){ NULL, 0, -1 };
     mc_error *error = mc_cube_writer_open(&writer, cube, options->stop, ctx, pool);
-    if (is_stopped(r)) { /* nothing has been written */
+    if (cube_ingest_stopped(r)) { /* nothing has been written */
         mc_error_ignore(error);
         return MC_OK;
     }

@@ -19,7 +19,7 @@ typedef struct run {
 } run;
 
 static bool
-is_stopped(const run *r)
+cube_lift_stopped(const run *r)
 {
     return r->options->stop != NULL && *r->options->stop != 0;
 }
@@ -47,7 +47,7 @@ open_writer(run *r, mc_ctx *ctx, apr_pool_t *pool)
 }
 
 static mc_error *
-sign(const run *r, const mc_cube *as)
+sign_lifted_cube(const run *r, const mc_cube *as)
 {
     MC_TRY(r->writer->ops->sign(r->writer, mc_cube_signature(as, r->writer->pool)));
     MC_TRY(r->writer->ops->commit(r->writer));
@@ -61,11 +61,11 @@ begin_anew(const run *r)
 {
     MC_TRY(r->writer->ops->begin(r->writer));
     MC_TRY(r->writer->ops->clear(r->writer, r->cube->shape.rows));
-    return sign(r, r->plain);
+    return sign_lifted_cube(r, r->plain);
 }
 
 static int
-by_place(const void *a, const void *b)
+compare_date_slots(const void *a, const void *b)
 {
     const mc_cube_date *one = a, *other = b;
     return one->t != other->t ? (one->t < other->t ? -1 : 1) : (one->slot > other->slot) - (one->slot < other->slot);
@@ -85,7 +85,7 @@ count_dates(const run *r, int first)
 }
 
 static mc_error *
-make(const run *r, int first, int count, apr_pool_t *pool)
+make_date_overviews(const run *r, int first, int count, apr_pool_t *pool)
 {
     const mc_cube_shape *shape = &r->cube->shape;
     const mc_cube_date *dates = &APR_ARRAY_IDX(r->dates, first, mc_cube_date);
@@ -106,7 +106,7 @@ make(const run *r, int first, int count, apr_pool_t *pool)
 }
 
 static mc_error *
-make_all(const run *r, apr_pool_t *pool)
+make_cube_overviews(const run *r, apr_pool_t *pool)
 {
     apr_pool_t *scratch;
     MC_TRY(begin_anew(r));
@@ -116,18 +116,18 @@ make_all(const run *r, apr_pool_t *pool)
     }
     apr_pool_create(&scratch, pool);
     for (int i = 0, count; i < r->dates->nelts; i += count) {
-        if (is_stopped(r))
+        if (cube_lift_stopped(r))
             return MC_OK;
         apr_pool_clear(scratch);
         count = count_dates(r, i);
-        MC_TRY(make(r, i, count, scratch));
+        MC_TRY(make_date_overviews(r, i, count, scratch));
         r->report->dates += count;
         const mc_cube_event event = { .kind = MC_CUBE_COMMITTED, .images = r->report->dates, .of = r->dates->nelts };
         if (r->options->tell != NULL)
             r->options->tell(r->options->baton, &event);
     }
     MC_TRY(r->writer->ops->begin(r->writer));
-    return sign(r, r->cube);
+    return sign_lifted_cube(r, r->cube);
 }
 
 mc_error *
@@ -138,7 +138,7 @@ mc_cube_make_overviews(mc_cube_report *report, const mc_cube *cube, const mc_cub
     run r = { cube, mc_cube_with_overviews(cube, 0, pool), .options = options, .report = report };
     *report = (mc_cube_report){ .bytes_before = -1, .bytes_after = -1 };
     mc_error *error = open_writer(&r, ctx, pool);
-    if (is_stopped(&r)) { /* nothing has been written */
+    if (cube_lift_stopped(&r)) { /* nothing has been written */
         mc_error_ignore(error);
         return MC_OK;
     }
@@ -148,9 +148,9 @@ mc_cube_make_overviews(mc_cube_report *report, const mc_cube *cube, const mc_cub
     if (r.writer->cube->overview_count == cube->overview_count)
         return MC_OK;
     MC_TRY(mc_cube_writer_dates(&r.dates, r.writer, pool));
-    qsort(r.dates->elts, (size_t)r.dates->nelts, sizeof(mc_cube_date), by_place);
-    error = make_all(&r, pool);
-    if (error != MC_OK && is_stopped(&r)) { /* in the middle of a transaction, which is as if it never was */
+    qsort(r.dates->elts, (size_t)r.dates->nelts, sizeof(mc_cube_date), compare_date_slots);
+    error = make_cube_overviews(&r, pool);
+    if (error != MC_OK && cube_lift_stopped(&r)) { /* in the middle of a transaction, which is as if it never was */
         mc_error_ignore(error);
         report->bytes_after = -1;
         return MC_OK;

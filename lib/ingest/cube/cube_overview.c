@@ -5,7 +5,7 @@
 #include <string.h>
 
 static mc_cube_image
-above(const mc_cube_image *fine, apr_pool_t *pool)
+halve_cube_image(const mc_cube_image *fine, apr_pool_t *pool)
 {
     const mc_cube_window *c = &fine->chunks;
     mc_cube_image image = { .input = fine->input,
@@ -26,7 +26,7 @@ mc_cube_overview_begin(mc_cube_overview *overview, const mc_cube_batch *batch, c
         stack->count = stack->failed ? 0 : stack->count;
         stack->images = apr_palloc(pool, sizeof(*stack->images) * (size_t)(stack->count + 1));
         for (int j = 0; j < stack->count; j++)
-            stack->images[j] = above(&batch->stacks[i].images[j], pool);
+            stack->images[j] = halve_cube_image(&batch->stacks[i].images[j], pool);
     }
     mc_cube_batch_arrange(own, shape);
     overview->buffer =
@@ -89,7 +89,7 @@ mean_of_rows(uint8_t *out, const fine_chunk *c, int y)
 
 /* The chunk into a block that begins at column and row (in pixels of the coarser level) x0, y0 of it. */
 static void
-halve(uint8_t *block, uint8_t *mask, size_t width, int x0, int y0, const fine_chunk *c)
+halve_fine_chunk(uint8_t *block, uint8_t *mask, size_t width, int x0, int y0, const fine_chunk *c)
 {
     for (int y = 0; y < c->height; y += 2) {
         size_t at = (size_t)(y0 + y / 2) * width + (size_t)x0;
@@ -114,8 +114,8 @@ mc_cube_overview_add(mc_cube_overview *o, int stack, int number, int x, int y, c
     const uint8_t *found;
     uint8_t *block = mc_spool_room(&o->spool, offset, o->buffer), *mask = block + pixels * (size_t)o->shape->bands;
     MC_TRY(mc_spool_look(&found, &o->spool, offset, size, o->buffer, pool));
-    halve(block, mask, (size_t)(own.x1 - own.x0), x % 2 * o->fine->chunk_width / 2, y % 2 * o->fine->chunk_height / 2,
-          &chunk);
+    halve_fine_chunk(block, mask, (size_t)(own.x1 - own.x0), x % 2 * o->fine->chunk_width / 2,
+                     y % 2 * o->fine->chunk_height / 2, &chunk);
     image->covers[mc_cube_image_chunk(image, x / 2, y / 2)] = (uint8_t)mc_cover_of(mc_mask_count(mask, pixels), pixels);
     return mc_spool_keep(&o->spool, offset, block, size, pool);
 }

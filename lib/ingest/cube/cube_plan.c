@@ -16,10 +16,11 @@
 /* Pixels of the cube as a number that fits, whatever an image claims. */
 enum { FAR = 1 << 30 };
 
-static mc_error *misfit(const mc_cube_image *image, apr_pool_t *pool, const char *format, ...) MC_PRINTF(3, 4);
+static mc_error *cube_misfit_error(const mc_cube_image *image, apr_pool_t *pool, const char *format, ...)
+    MC_PRINTF(3, 4);
 
 static mc_error *
-misfit(const mc_cube_image *image, apr_pool_t *pool, const char *format, ...)
+cube_misfit_error(const mc_cube_image *image, apr_pool_t *pool, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -46,14 +47,14 @@ check_srs(const mc_cube_image *image, const mc_raster_info *info, const mc_cube 
     const char *name = mc_message_text(info->srs, 60, pool);
     mc_error *error = mc_projection_open(&projection, info->srs, shape->srs, pool);
     if (error != MC_OK)
-        return misfit(image, pool, "whether %s is the CRS of cube \"%s\" cannot be told: %s", name, cube->name,
-                      mc_error_chain(error, pool));
+        return cube_misfit_error(image, pool, "whether %s is the CRS of cube \"%s\" cannot be told: %s", name,
+                                 cube->name, mc_error_chain(error, pool));
     memcpy(moved, corners, sizeof(moved));
     if (projection != NULL)
         mc_projection_points(projection, moved, 4);
     for (int i = 0; i < 8; i++)
         if (!(fabs(moved[i] - corners[i]) <= SLACK * shape->resolution))
-            return misfit(image, pool, "it is in %s, cube \"%s\" in %s", name, cube->name, shape->srs);
+            return cube_misfit_error(image, pool, "it is in %s, cube \"%s\" in %s", name, cube->name, shape->srs);
     return MC_OK;
 }
 
@@ -63,12 +64,12 @@ check_georeference(const mc_cube_image *image, const mc_raster_info *info, const
     const mc_cube_shape *shape = &cube->shape;
     MC_TRY(check_srs(image, info, cube, pool));
     if (!info->upright)
-        return misfit(image, pool, "its rows do not run from west to east, or north is not up");
+        return cube_misfit_error(image, pool, "its rows do not run from west to east, or north is not up");
     double off_x = fabs(info->affine[1] / shape->resolution - 1) * info->width;
     double off_y = fabs(-info->affine[5] / shape->resolution - 1) * info->height;
     if (off_x > SLACK || off_y > SLACK)
-        return misfit(image, pool, "its pixels are %.9f x %.9f units (%s), those of cube \"%s\" %.9f", info->affine[1],
-                      -info->affine[5], info->origin, cube->name, shape->resolution);
+        return cube_misfit_error(image, pool, "its pixels are %.9f x %.9f units (%s), those of cube \"%s\" %.9f",
+                                 info->affine[1], -info->affine[5], info->origin, cube->name, shape->resolution);
     return MC_OK;
 }
 
@@ -83,23 +84,23 @@ find_corner(double *left, double *top, const mc_cube_image *image, const mc_rast
     if (image->input->placed || (!info->georeferenced && info->width == shape->width && info->height == shape->height))
         return MC_OK;
     if (!info->georeferenced)
-        return misfit(image, pool,
-                      "nothing says where its %d x %d pixels lie: a world file, tags of a GeoTIFF, or the "
-                      "size of the whole cube (%d x %d)",
-                      info->width, info->height, shape->width, shape->height);
+        return cube_misfit_error(image, pool,
+                                 "nothing says where its %d x %d pixels lie: a world file, tags of a GeoTIFF, or the "
+                                 "size of the whole cube (%d x %d)",
+                                 info->width, info->height, shape->width, shape->height);
     *left = info->affine[0];
     *top = info->affine[3];
     return check_georeference(image, info, cube, pool);
 }
 
 static int
-clip(double value, int limit)
+clip_cube_index(double value, int limit)
 {
     return value < 0 ? 0 : value > limit ? limit : (int)value;
 }
 
 static mc_error *
-place(mc_cube_image *image, const mc_raster_info *info, const mc_cube *cube, apr_pool_t *pool)
+place_cube_image(mc_cube_image *image, const mc_raster_info *info, const mc_cube *cube, apr_pool_t *pool)
 {
     const mc_cube_shape *shape = &cube->shape;
     double left, top;
@@ -110,29 +111,30 @@ place(mc_cube_image *image, const mc_raster_info *info, const mc_cube *cube, apr
     double row = (shape->extent.maxy - top) / shape->resolution;
     double whole_column = rint(column), whole_row = rint(row);
     if (!(fabs(whole_column) < FAR && fabs(whole_row) < FAR))
-        return misfit(image, pool, "it lies far outside cube \"%s\"", cube->name);
+        return cube_misfit_error(image, pool, "it lies far outside cube \"%s\"", cube->name);
     if (fabs(column - whole_column) > SLACK || fabs(row - whole_row) > SLACK)
-        return misfit(image, pool,
-                      "its pixels lie between those of cube \"%s\": %.3f columns, %.3f rows from its corner",
-                      cube->name, column, row);
+        return cube_misfit_error(image, pool,
+                                 "its pixels lie between those of cube \"%s\": %.3f columns, %.3f rows from its corner",
+                                 cube->name, column, row);
     image->left = (int)whole_column;
     image->top = (int)whole_row;
-    image->window = (mc_cube_window){ clip(whole_column, shape->width), clip(whole_row, shape->height),
-                                      clip(whole_column + info->width, shape->width),
-                                      clip(whole_row + info->height, shape->height) };
+    image->window =
+        (mc_cube_window){ clip_cube_index(whole_column, shape->width), clip_cube_index(whole_row, shape->height),
+                          clip_cube_index(whole_column + info->width, shape->width),
+                          clip_cube_index(whole_row + info->height, shape->height) };
     if (image->window.x0 >= image->window.x1 || image->window.y0 >= image->window.y1)
-        return misfit(image, pool, "it lies outside cube \"%s\"", cube->name);
+        return cube_misfit_error(image, pool, "it lies outside cube \"%s\"", cube->name);
     image->chunks = mc_window_chunks(shape, &image->window);
     return MC_OK;
 }
 
 static mc_error *
-look_at(mc_cube_image *image, const mc_cube *cube, const mc_raster_options *options, apr_pool_t *pool,
-        apr_pool_t *scratch)
+read_cube_image_header(mc_cube_image *image, const mc_cube *cube, const mc_raster_options *options, apr_pool_t *pool,
+                       apr_pool_t *scratch)
 {
     mc_raster *raster;
     MC_TRY(mc_raster_open(&raster, image->input->path, options, scratch));
-    mc_error *error = place(image, mc_raster_about(raster), cube, pool);
+    mc_error *error = place_cube_image(image, mc_raster_about(raster), cube, pool);
     mc_raster_close(raster);
     return error;
 }
@@ -140,7 +142,7 @@ look_at(mc_cube_image *image, const mc_cube *cube, const mc_raster_options *opti
 /* --- dates -------------------------------------------------------------------------------------------------------- */
 
 static int
-by_time(const void *a, const void *b)
+compare_image_times(const void *a, const void *b)
 {
     const mc_cube_image *one = a, *other = b;
     if (one->input->time_us != other->input->time_us)
@@ -167,7 +169,7 @@ find_collisions(mc_cube_stack *stack, apr_pool_t *pool, apr_pool_t *scratch)
         const int place[4] = { image->left, image->top, image->width, image->height };
         const mc_cube_image *first = apr_hash_get(places, place, sizeof(place));
         if (first != NULL)
-            image->failure = misfit(image, pool, "%s has the same date and place", first->input->path);
+            image->failure = cube_misfit_error(image, pool, "%s has the same date and place", first->input->path);
         else
             apr_hash_set(places, apr_pmemdup(scratch, place, sizeof(place)), sizeof(place), image);
     }
@@ -177,7 +179,7 @@ find_collisions(mc_cube_stack *stack, apr_pool_t *pool, apr_pool_t *scratch)
 static void
 make_stacks(mc_cube_plan *plan, apr_pool_t *pool, apr_pool_t *scratch)
 {
-    qsort(plan->images, (size_t)plan->image_count, sizeof(*plan->images), by_time);
+    qsort(plan->images, (size_t)plan->image_count, sizeof(*plan->images), compare_image_times);
     plan->stacks = apr_pcalloc(pool, sizeof(*plan->stacks) * (size_t)(plan->image_count + 1));
     for (int i = 0; i < plan->image_count; i++) {
         mc_cube_image *image = &plan->images[i];
@@ -260,7 +262,7 @@ mc_cube_image_offset(const mc_cube_image *image, const mc_cube_shape *shape, int
 
 /* Stacks of one chunk number, from `first` on: how many, and how large. */
 static int
-take_group(size_t *bytes, const mc_cube_plan *plan, int first)
+measure_stack_group(size_t *bytes, const mc_cube_plan *plan, int first)
 {
     int end = first;
     for (*bytes = 0; end < plan->stack_count && plan->stacks[end].date.t == plan->stacks[first].date.t; end++)
@@ -287,7 +289,7 @@ make_batches(mc_cube_plan *plan, int first_new, size_t most, apr_pool_t *pool)
     mc_cube_batch *last = NULL;
     for (int i = 0, count; i < plan->stack_count; i += count) {
         size_t bytes;
-        count = take_group(&bytes, plan, i);
+        count = measure_stack_group(&bytes, plan, i);
         int t = plan->stacks[i].date.t;
         bool patch = t < first_new;
         if (last == NULL || last->patch != patch || last->bytes + bytes > most) {
@@ -320,7 +322,7 @@ sort_out(mc_cube_plan *plan, apr_pool_t *pool)
 }
 
 static bool
-is_stopped(const mc_cube_ingest_options *options)
+cube_plan_stopped(const mc_cube_ingest_options *options)
 {
     return options->stop != NULL && *options->stop != 0;
 }
@@ -334,12 +336,13 @@ mc_cube_plan_make(mc_cube_plan *plan, const mc_cube *cube, const mc_cube_input *
     *plan = (mc_cube_plan){ .cube = cube, .image_count = count };
     plan->images = apr_pcalloc(pool, sizeof(*plan->images) * (size_t)(count + 1));
     apr_pool_create(&scratch, pool);
-    for (int i = 0; i < count && !is_stopped(options); i++) {
+    for (int i = 0; i < count && !cube_plan_stopped(options); i++) {
         plan->images[i].input = &inputs[i];
-        plan->images[i].failure = mc_error_copy(look_at(&plan->images[i], cube, &options->raster, pool, scratch), pool);
+        plan->images[i].failure =
+            mc_error_copy(read_cube_image_header(&plan->images[i], cube, &options->raster, pool, scratch), pool);
         apr_pool_clear(scratch);
     }
-    if (is_stopped(options))
+    if (cube_plan_stopped(options))
         plan->image_count = 0; /* nothing is going to be done */
     make_stacks(plan, pool, scratch);
     int first_new = assign_slots(plan, dates, pool);

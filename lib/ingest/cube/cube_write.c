@@ -83,7 +83,7 @@ copy_some(uint8_t *out, const uint8_t *from, const uint8_t *mask, size_t pixels,
 
 /* Lays samples over what the slot has; mask NULL: all of them. What nobody knows is zero, not what was there before. */
 static void
-lay(writing *w, const spot *at, int slot, const uint8_t *samples, const uint8_t *mask)
+copy_chunk_samples(writing *w, const spot *at, int slot, const uint8_t *samples, const uint8_t *mask)
 {
     uint8_t *out = w->data + (size_t)slot * at->bytes, *known = w->masks + (size_t)slot * mc_mask_size(at->pixels);
     if (mask == NULL) {
@@ -110,7 +110,7 @@ lay_image(writing *w, const spot *at, const mc_cube_image *image, int slot)
     bool some = image->covers[mc_cube_image_chunk(image, at->x, at->y)] == MC_COVER_SOME;
     MC_TRY(mc_spool_look(&samples, w->spool, mc_cube_image_offset(image, w->shape, at->x, at->y),
                          some ? mc_block_size(at->pixels, w->shape->bands) : at->bytes, w->block, w->writer->pool));
-    lay(w, at, slot, samples, some ? samples + at->bytes : NULL);
+    copy_chunk_samples(w, at, slot, samples, some ? samples + at->bytes : NULL);
     return MC_OK;
 }
 
@@ -129,8 +129,8 @@ lay_old(writing *w, const spot *at, const mc_cube_chunk *old, int *slots)
             return mc_error_create(w->writer->pool, MC_ERR_CORRUPT, "chunk %d in column %d, row %d cannot be read",
                                    at->group->t, at->x, at->y);
         if (cover != MC_COVER_NONE)
-            lay(w, at, slot, (const uint8_t *)old->data + (size_t)slot * at->bytes,
-                cover == MC_COVER_SOME ? mask : NULL);
+            copy_chunk_samples(w, at, slot, (const uint8_t *)old->data + (size_t)slot * at->bytes,
+                               cover == MC_COVER_SOME ? mask : NULL);
     }
     return MC_OK;
 }
@@ -176,7 +176,7 @@ begin_chunk(writing *w, const spot *at, const mc_cube_chunk *old, int *slots)
 
 /* Makes the chunk and puts it; `old` NULL: it is new. */
 static mc_error *
-put(writing *w, const spot *at, const mc_cube_chunk *old)
+put_cube_chunk(writing *w, const spot *at, const mc_cube_chunk *old)
 {
     int dates = w->shape->chunk_dates, slots;
     MC_TRY(begin_chunk(w, at, old, &slots));
@@ -209,7 +209,7 @@ spot_of(const writing *w, const group *g, int y, int x)
 /* --- chunks that are there already -------------------------------------------------------------------------------- */
 
 static mc_error *
-remember(void *baton, const mc_cube_chunk *chunk)
+remember_old_chunk(void *baton, const mc_cube_chunk *chunk)
 {
     writing *w = baton;
     int index = chunk->x - w->run_x0;
@@ -222,22 +222,22 @@ remember(void *baton, const mc_cube_chunk *chunk)
 
 /* Makes w->old what the store has in columns x0 <= x < x1. */
 static mc_error *
-take_run(writing *w, int t, int y, int x0, int x1, bool keep)
+extract_chunk_run(writing *w, int t, int y, int x0, int x1, bool keep)
 {
     apr_pool_clear(w->scratch);
     memset(w->old, 0, sizeof(*w->old) * TAKEN_AT_ONCE);
     w->run_x0 = x0;
-    return w->writer->ops->take_out(w->writer, t, y + w->shape->first_row, x0, x1, keep, remember, w);
+    return w->writer->ops->take_out(w->writer, t, y + w->shape->first_row, x0, x1, keep, remember_old_chunk, w);
 }
 
 /* Columns x0 <= x < x1, all of which change. */
 static mc_error *
 change_run(writing *w, const group *g, int y, int x0, int x1)
 {
-    MC_TRY(take_run(w, g->t, y, x0, x1, false));
+    MC_TRY(extract_chunk_run(w, g->t, y, x0, x1, false));
     for (int x = x0; x < x1; x++) {
         spot at = spot_of(w, g, y, x);
-        MC_TRY(put(w, &at, w->old[x - x0].data == NULL ? NULL : &w->old[x - x0]));
+        MC_TRY(put_cube_chunk(w, &at, w->old[x - x0].data == NULL ? NULL : &w->old[x - x0]));
     }
     return MC_OK;
 }
@@ -259,7 +259,7 @@ change_row(writing *w, const group *g, int y, int x0, int x1)
 /* --- the batch ---------------------------------------------------------------------------------------------------- */
 
 static void
-get_ready(writing *w, apr_pool_t *pool)
+prepare_cube_writing(writing *w, apr_pool_t *pool)
 {
     size_t dates = (size_t)w->shape->chunk_dates;
     size_t pixels = (size_t)w->shape->chunk_width * (size_t)w->shape->chunk_height;
@@ -281,7 +281,7 @@ get_ready(writing *w, apr_pool_t *pool)
 
 /* Chunks: rows that any image of the batch lies in. */
 static void
-rows_of(int *first, int *end, const mc_cube_batch *batch)
+find_batch_rows(int *first, int *end, const mc_cube_batch *batch)
 {
     *first = INT32_MAX;
     *end = 0;
@@ -295,7 +295,7 @@ rows_of(int *first, int *end, const mc_cube_batch *batch)
 
 /* Makes w->row the images of row y, and finds the columns that they lie in. */
 static void
-find_row(writing *w, int y, int *first, int *end)
+find_chunk_row(writing *w, int y, int *first, int *end)
 {
     const mc_cube_batch *batch = w->batch;
     *first = INT32_MAX;
@@ -314,26 +314,26 @@ find_row(writing *w, int y, int *first, int *end)
 
 /* The chunks of a place one behind the other, as time lines are read. */
 static mc_error *
-add_row(writing *w, int y, int x0, int x1)
+put_chunk_row(writing *w, int y, int x0, int x1)
 {
     for (int x = x0; x < x1; x++)
         for (group g = group_at(w, 0); g.first < g.end; g = group_at(w, g.end)) {
             spot at = spot_of(w, &g, y, x);
             if (is_touched(w, &g, y, x))
-                MC_TRY(put(w, &at, NULL));
+                MC_TRY(put_cube_chunk(w, &at, NULL));
         }
     return MC_OK;
 }
 
 static mc_error *
-write_level(writing *w)
+write_cube_level(writing *w)
 {
     int first, end, x0, x1;
-    rows_of(&first, &end, w->batch);
+    find_batch_rows(&first, &end, w->batch);
     for (int y = first; y < end; y++) {
-        find_row(w, y, &x0, &x1);
+        find_chunk_row(w, y, &x0, &x1);
         if (!w->batch->patch)
-            MC_TRY(add_row(w, y, x0, x1));
+            MC_TRY(put_chunk_row(w, y, x0, x1));
         for (group g = group_at(w, 0); w->batch->patch && g.first < g.end; g = group_at(w, g.end))
             MC_TRY(change_row(w, &g, y, x0, x1));
     }
@@ -342,7 +342,7 @@ write_level(writing *w)
 
 /* A chunk as it is in the store, at the dates of the batch, for the level above. */
 static mc_error *
-lift(writing *w, const spot *at, const mc_cube_chunk *old)
+lift_cube_chunk(writing *w, const spot *at, const mc_cube_chunk *old)
 {
     int slots;
     MC_TRY(begin_chunk(w, at, old, &slots));
@@ -367,11 +367,11 @@ lift_all(writing *w)
             return mc_error_create(w->writer->pool, MC_ERR_UNAVAILABLE, "interrupted");
         for (int x0 = 0, x1; x0 < w->shape->columns; x0 = x1) {
             x1 = x0 + w->run_most < w->shape->columns ? x0 + w->run_most : w->shape->columns;
-            MC_TRY(take_run(w, g.t, y, x0, x1, true));
+            MC_TRY(extract_chunk_run(w, g.t, y, x0, x1, true));
             for (int x = x0; x < x1; x++) {
                 spot at = spot_of(w, &g, y, x);
                 if (w->old[x - x0].data != NULL)
-                    MC_TRY(lift(w, &at, &w->old[x - x0]));
+                    MC_TRY(lift_cube_chunk(w, &at, &w->old[x - x0]));
             }
         }
     }
@@ -380,7 +380,7 @@ lift_all(writing *w)
 
 /* Level after level: each leaves behind what the next one is made of, in one of two overviews that take turns. */
 static mc_error *
-write_levels(writing *w, size_t room, const char *scratch, apr_pool_t *pool)
+write_cube_levels(writing *w, size_t room, const char *scratch, apr_pool_t *pool)
 {
     const mc_cube *cube = w->cube;
     for (int level = 0;; level++) {
@@ -391,7 +391,7 @@ write_levels(writing *w, size_t room, const char *scratch, apr_pool_t *pool)
                 mc_cube_overview_begin(next, w->batch, w->shape, mc_cube_level(cube, level + 1), room, scratch, pool));
             w->overview = next;
         }
-        MC_TRY(level == 0 && w->spool == NULL ? lift_all(w) : write_level(w));
+        MC_TRY(level == 0 && w->spool == NULL ? lift_all(w) : write_cube_level(w));
         if (level == cube->overview_count)
             return MC_OK;
         if (level > 0)
@@ -403,10 +403,10 @@ write_levels(writing *w, size_t room, const char *scratch, apr_pool_t *pool)
 }
 
 static mc_error *
-write_batch(writing *w, size_t room, const char *scratch, apr_pool_t *pool)
+write_cube_batch(writing *w, size_t room, const char *scratch, apr_pool_t *pool)
 {
-    get_ready(w, pool);
-    mc_error *error = write_levels(w, room, scratch, pool);
+    prepare_cube_writing(w, pool);
+    mc_error *error = write_cube_levels(w, room, scratch, pool);
     for (int i = 0; i < 2; i++)
         mc_cube_overview_end(&w->overviews[i]);
     return error;
@@ -418,7 +418,7 @@ mc_cube_batch_write(mc_cube_writer *writer, const mc_cube_batch *batch, mc_spool
 {
     const mc_cube *cube = writer->cube;
     writing w = { writer, cube, &cube->shape, batch, spool, .report = report };
-    mc_error *error = write_batch(&w, room, scratch, pool);
+    mc_error *error = write_cube_batch(&w, room, scratch, pool);
     for (int i = 0; i < batch->count && error == MC_OK; i++)
         if (!batch->stacks[i].failed)
             error = writer->ops->put_date(writer, &batch->stacks[i].date);
@@ -430,5 +430,5 @@ mc_cube_batch_lift(mc_cube_writer *writer, const mc_cube *cube, const mc_cube_ba
                    const mc_cube_ingest_options *options, mc_cube_report *report, apr_pool_t *pool)
 {
     writing w = { writer, cube, &cube->shape, batch, .stop = options->stop, .report = report };
-    return write_batch(&w, (size_t)(options->memory / 6), options->scratch, pool);
+    return write_cube_batch(&w, (size_t)(options->memory / 6), options->scratch, pool);
 }

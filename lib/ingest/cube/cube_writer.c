@@ -2,7 +2,7 @@
 #include "ingest/cube/cube_writer.h"
 
 static bool
-is_stopped(void *baton)
+cube_writer_stopped(void *baton)
 {
     const volatile int *stop = baton;
     return stop != NULL && *stop != 0;
@@ -14,7 +14,7 @@ mc_cube_writer_open(mc_cube_writer **writer, const mc_cube *cube, const volatile
 {
     bool (*abandoned)(void *) = ctx->abandoned;
     void *baton = ctx->abandoned_baton;
-    ctx->abandoned = is_stopped;
+    ctx->abandoned = cube_writer_stopped;
     ctx->abandoned_baton = (void *)stop;
     mc_error *error = cube->ops->write(writer, cube, ctx, pool);
     ctx->abandoned = abandoned;
@@ -29,7 +29,7 @@ typedef struct known_dates {
 
 /* A row of the store: that its place is one, is for us to see. */
 static mc_error *
-take_date(void *baton, const mc_cube_date *date)
+visit_known_date(void *baton, const mc_cube_date *date)
 {
     const known_dates *known = baton;
     const mc_cube *cube = known->cube;
@@ -47,7 +47,7 @@ mc_cube_writer_dates(apr_array_header_t **dates, mc_cube_writer *writer, apr_poo
 {
     known_dates known = { apr_array_make(pool, 64, sizeof(mc_cube_date)), writer->cube };
     *dates = known.list;
-    return writer->ops->writer_dates(writer, take_date, &known);
+    return writer->ops->writer_dates(writer, visit_known_date, &known);
 }
 
 void

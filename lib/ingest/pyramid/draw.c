@@ -27,7 +27,7 @@ is_copy(const mc_fit_scale *scale)
 
 /* Which indices of `size` target pixels have their centre on the image. */
 static bool
-meets(double offset, double scale, int size, int image_size)
+image_meets_tile(double offset, double scale, int size, int image_size)
 {
     return offset + scale * (size - 0.5) >= 0 && offset + scale * 0.5 < image_size;
 }
@@ -42,8 +42,8 @@ mc_draw_tile(bool *changed, mc_pixels *tile, const mc_draw *draw, int x, int y, 
         return mc_draw_points(changed, tile, draw, x, y, ctx);
     const mc_raster_info *image = draw->fit->image;
     mc_fit_scale scale = mc_fit_tile(draw->fit, draw->z, x, y);
-    if (!meets(scale.x0, scale.scale_x, tile->width, image->width) ||
-        !meets(scale.y0, scale.scale_y, tile->height, image->height))
+    if (!image_meets_tile(scale.x0, scale.scale_x, tile->width, image->width) ||
+        !image_meets_tile(scale.y0, scale.scale_y, tile->height, image->height))
         return MC_OK;
     bool copy = is_copy(&scale);
     if (draw->mode == MC_INGEST_AVERAGE && !copy) {

@@ -11,7 +11,7 @@
 
 /* What of source index `i` lies between a and b. */
 static inline float
-share(int i, double a, double b)
+pixel_share(int i, double a, double b)
 {
     return (float)(fmin(b, i + 1.0) - fmax(a, (double)i));
 }
@@ -25,7 +25,7 @@ typedef struct sums {
 } sums;
 
 static void
-add_row(const sums *s, const uint8_t *row, float weight)
+add_weighted_row(const sums *s, const uint8_t *row, float weight)
 {
     const uint8_t *in = row + (size_t)s->first * 4;
     const mc_four factor = mc_four_all(weight);
@@ -46,10 +46,10 @@ add_rows(const sums *s, const mc_pixels *rows, int first, int height, double top
     if (!s->opaque)
         memset(s->weights, 0, sizeof(float) * (size_t)s->count);
     for (int row = from; row < to; row++) {
-        float weight = share(row, top, bottom);
+        float weight = pixel_share(row, top, bottom);
         if (!(weight > 0) || row < first || row >= first + rows->height)
             continue;
-        add_row(s, rows->data + (size_t)(row - first) * rows->stride, weight);
+        add_weighted_row(s, rows->data + (size_t)(row - first) * rows->stride, weight);
         total += weight;
     }
     return total;
@@ -57,7 +57,7 @@ add_rows(const sums *s, const mc_pixels *rows, int first, int height, double top
 
 /* One pixel: the columns between left and right. False where there is no data. */
 static bool
-mean(uint8_t *out, const sums *s, double left, double right, float total)
+mean_of_columns(uint8_t *out, const sums *s, double left, double right, float total)
 {
     mc_four color = { 0 };
     float weight = 0;
@@ -65,7 +65,7 @@ mean(uint8_t *out, const sums *s, double left, double right, float total)
     from = from < 0 ? 0 : from;
     to = to > s->count ? s->count : to;
     for (int i = from; i < to; i++) {
-        float part = share(i + s->first, left, right);
+        float part = pixel_share(i + s->first, left, right);
         color += s->colors[i] * mc_four_all(part);
         weight += part * (s->opaque ? total : s->weights[i]);
     }
@@ -83,7 +83,7 @@ mean_row(uint8_t *out, const sums *s, const mc_fit_scale *scale, int width, int 
     for (int x = 0; x < width; x++) {
         double left = scale->x0 + x * scale->scale_x, right = left + scale->scale_x, centre = (left + right) / 2;
         uint8_t pixel[4];
-        if (!(centre >= 0) || !(centre < image_width) || !mean(pixel, s, left, right, total))
+        if (!(centre >= 0) || !(centre < image_width) || !mean_of_columns(pixel, s, left, right, total))
             continue;
         memcpy(out + (size_t)x * 4, pixel, 4);
         changed = true;

@@ -23,7 +23,7 @@ typedef struct places {
 } places;
 
 static void
-place_of(double xy[2], const places *p, double x, double y)
+tile_pixel_place(double xy[2], const places *p, double x, double y)
 {
     xy[0] = p->tile.minx + x * p->step_x;
     xy[1] = p->tile.maxy - y * p->step_y;
@@ -35,7 +35,7 @@ place_each(places *p, int left, int top)
     double xy[2 * CELL];
     for (int y = 0; y < CELL; y++) {
         for (int x = 0; x < CELL; x++)
-            place_of(xy + (ptrdiff_t)2 * x, p, left + x + 0.5, top + y + 0.5);
+            tile_pixel_place(xy + (ptrdiff_t)2 * x, p, left + x + 0.5, top + y + 0.5);
         mc_fit_points(p->fit, p->projection, xy, CELL);
         for (int x = 0; x < CELL; x++) {
             p->columns[y * CELL + x] = xy[2 * x];
@@ -45,7 +45,7 @@ place_each(places *p, int left, int top)
 }
 
 static double
-between(const double *corners, double u, double v)
+interpolate_corners(const double *corners, double u, double v)
 {
     double upper = corners[0] + (corners[2] - corners[0]) * u, lower = corners[4] + (corners[6] - corners[4]) * u;
     return upper + (lower - upper) * v;
@@ -58,20 +58,20 @@ place_cell(places *p, int left, int top)
     static const double u[7] = { 0, 1, 0, 1, 0.5, 0.5, 0 }, v[7] = { 0, 0, 1, 1, 0.5, 0, 0.5 };
     double xy[14];
     for (int i = 0; i < 7; i++)
-        place_of(xy + (ptrdiff_t)2 * i, p, left + CELL * u[i], top + CELL * v[i]);
+        tile_pixel_place(xy + (ptrdiff_t)2 * i, p, left + CELL * u[i], top + CELL * v[i]);
     mc_fit_points(p->fit, p->projection, xy, 7);
     bool straight = true;
     for (int i = 0; i < 7 && straight; i++)
-        straight = isfinite(xy[2 * i]) && fabs(between(xy, u[i], v[i]) - xy[2 * i]) < EXACT &&
-                   fabs(between(xy + 1, u[i], v[i]) - xy[2 * i + 1]) < EXACT;
+        straight = isfinite(xy[2 * i]) && fabs(interpolate_corners(xy, u[i], v[i]) - xy[2 * i]) < EXACT &&
+                   fabs(interpolate_corners(xy + 1, u[i], v[i]) - xy[2 * i + 1]) < EXACT;
     if (!straight) {
         place_each(p, left, top);
         return;
     }
     for (int i = 0; i < CELL * CELL; i++) {
         double x = (i % CELL + 0.5) / CELL, y = (i / CELL + 0.5) / CELL;
-        p->columns[i] = between(xy, x, y);
-        p->rows[i] = between(xy + 1, x, y);
+        p->columns[i] = interpolate_corners(xy, x, y);
+        p->rows[i] = interpolate_corners(xy + 1, x, y);
     }
 }
 
@@ -79,7 +79,7 @@ place_cell(places *p, int left, int top)
 
 /* A pixel of the image, or of its edge; NULL where the window has none. */
 static const uint8_t *
-pixel_at(const mc_window *window, int height, int column, int row)
+window_pixel_at(const mc_window *window, int height, int column, int row)
 {
     column = column < 0 ? 0 : column >= window->rows.width ? window->rows.width - 1 : column;
     row = row < 0 ? 0 : row >= height ? height - 1 : row;
@@ -96,7 +96,7 @@ typedef struct gathered {
 } gathered;
 
 static void
-gather(gathered *sum, const uint8_t *pixel, float weight)
+gather_weighted_pixel(gathered *sum, const uint8_t *pixel, float weight)
 {
     if (pixel == NULL || pixel[3] == 0)
         return;
@@ -110,15 +110,15 @@ gather_four(gathered *sum, const mc_window *window, int height, double column, d
     double left = floor(column - 0.5), top = floor(row - 0.5);
     float u = (float)(column - 0.5 - left), v = (float)(row - 0.5 - top);
     int x = (int)left, y = (int)top;
-    gather(sum, pixel_at(window, height, x, y), (1 - u) * (1 - v));
-    gather(sum, pixel_at(window, height, x + 1, y), u * (1 - v));
-    gather(sum, pixel_at(window, height, x, y + 1), (1 - u) * v);
-    gather(sum, pixel_at(window, height, x + 1, y + 1), u * v);
+    gather_weighted_pixel(sum, window_pixel_at(window, height, x, y), (1 - u) * (1 - v));
+    gather_weighted_pixel(sum, window_pixel_at(window, height, x + 1, y), u * (1 - v));
+    gather_weighted_pixel(sum, window_pixel_at(window, height, x, y + 1), (1 - u) * v);
+    gather_weighted_pixel(sum, window_pixel_at(window, height, x + 1, y + 1), u * v);
 }
 
 /* Between four opaque pixels; false where they are not all in the window. */
 static inline bool
-interpolate(uint8_t *out, const mc_window *window, double column, double row)
+interpolate_window_pixel(uint8_t *out, const mc_window *window, double column, double row)
 {
     const mc_pixels *rows = &window->rows;
     double left = column - 0.5, top = row - 0.5 - window->first;
@@ -145,15 +145,15 @@ typedef struct taking {
 
 /* Takes the pixel at a place of the image; ax to by: how the place changes from pixel to pixel, across and down. */
 static bool
-take(uint8_t *out, const taking *t, double column, double row, const double step[4])
+sample_source_point(uint8_t *out, const taking *t, double column, double row, const double step[4])
 {
     const mc_window *window = t->draw->window;
     gathered sum = { { 0 }, 0 };
     if (!(column >= 0 && column < window->rows.width && row >= 0 && row < t->height))
         return false;
-    const uint8_t *nearest = pixel_at(window, t->height, (int)column, (int)row);
+    const uint8_t *nearest = window_pixel_at(window, t->height, (int)column, (int)row);
     if (t->draw->mode == MC_INGEST_NEAREST) {
-        gather(&sum, nearest, 1);
+        gather_weighted_pixel(&sum, nearest, 1);
     } else if (t->draw->mode == MC_INGEST_BILINEAR) {
         if (nearest != NULL && nearest[3] != 0)
             gather_four(&sum, window, t->height, column, row);
@@ -162,7 +162,7 @@ take(uint8_t *out, const taking *t, double column, double row, const double step
             double u = (i % t->finer + 0.5) / t->finer - 0.5, v = (i / t->finer + 0.5) / t->finer - 0.5;
             double x = column + u * step[0] + v * step[2], y = row + u * step[1] + v * step[3];
             if (x >= 0 && x < window->rows.width && y >= 0 && y < t->height)
-                gather(&sum, pixel_at(window, t->height, (int)x, (int)y), 1);
+                gather_weighted_pixel(&sum, window_pixel_at(window, t->height, (int)x, (int)y), 1);
         }
     }
     if (!(sum.weight > 0))
@@ -184,11 +184,11 @@ take_cell(mc_pixels *tile, int left, int top, const places *p, const taking *t)
             uint8_t pixel[4];
             int at = y * CELL + x;
             uint8_t *place = tile->data + (size_t)(top + y) * tile->stride + (size_t)(left + x) * 4;
-            if (t->plain && interpolate(place, t->draw->window, p->columns[at], p->rows[at])) {
+            if (t->plain && interpolate_window_pixel(place, t->draw->window, p->columns[at], p->rows[at])) {
                 changed = true;
                 continue;
             }
-            if (!take(pixel, t, p->columns[at], p->rows[at], step))
+            if (!sample_source_point(pixel, t, p->columns[at], p->rows[at], step))
                 continue;
             memcpy(place, pixel, 4);
             changed = true;

@@ -83,7 +83,7 @@ add_quarters(const mc_ingest *ingest, mc_partial *tile, mc_ctx *ctx)
 }
 
 static mc_error *
-complete(const mc_ingest *ingest, mc_partial *tile, mc_ctx *ctx)
+complete_partial_tile(const mc_ingest *ingest, mc_partial *tile, mc_ctx *ctx)
 {
     mc_pixels *stored;
     if (tile->at.z != mc_ingest_chain_of(ingest, tile->at.z)->direct && tile->quarters != 15)
@@ -100,7 +100,7 @@ complete(const mc_ingest *ingest, mc_partial *tile, mc_ctx *ctx)
 
 /* Puts the background behind pixels that are not opaque. */
 static void
-flatten(mc_pixels *pixels, const uint8_t background[3])
+flatten_on_background(mc_pixels *pixels, const uint8_t background[3])
 {
     for (int y = 0; y < pixels->height; y++) {
         uint8_t *pixel = pixels->data + (size_t)y * pixels->stride;
@@ -116,13 +116,13 @@ flatten(mc_pixels *pixels, const uint8_t background[3])
 
 /* What a store may keep as a colour alone would lose its mask: that is a picture. */
 static mc_error *
-encode(mc_put *put, const mc_ingest *ingest, mc_pixels *pixels, mc_ctx *ctx)
+encode_ingested_tile(mc_put *put, const mc_ingest *ingest, mc_pixels *pixels, mc_ctx *ctx)
 {
     const mc_format *format = ingest->format;
     mc_mask *mask = NULL;
     if (format->type == MC_FORMAT_JPEG && pixels->opacity != MC_OPAQUE) {
         mask = mc_mask_create(pixels, ctx->pool);
-        flatten(pixels, ingest->plan.background);
+        flatten_on_background(pixels, ingest->plan.background);
     }
     MC_TRY(mc_format_encode(&put->data, format, pixels, MC_FOR_STORE, ctx, ctx->pool));
     put->uniform = mask == NULL && mc_pixels_uniform(pixels, put->bgra);
@@ -133,11 +133,11 @@ mc_error *
 mc_ingest_finish(mc_put *put, const mc_ingest *ingest, mc_partial *tile, mc_partial *above, mc_ctx *ctx)
 {
     mc_put made = { .key = mc_ingest_key(ingest, tile->at.z, tile->at.x, tile->at.y) };
-    MC_TRY(complete(ingest, tile, ctx));
+    MC_TRY(complete_partial_tile(ingest, tile, ctx));
     if (above != NULL)
         draw_above(ingest, above->pixels, mc_ingest_quarter(ingest->plan.link->grid, tile->at.x, tile->at.y),
                    tile->pixels);
-    MC_TRY(encode(&made, ingest, tile->pixels, ctx));
+    MC_TRY(encode_ingested_tile(&made, ingest, tile->pixels, ctx));
     mc_buf_ref(made.data);
     *put = made;
     return MC_OK;
@@ -155,7 +155,7 @@ typedef struct sizes {
 } sizes;
 
 static void
-add_bytes(sizes *found, apr_int64_t bytes, const mc_error *error)
+add_store_bytes(sizes *found, apr_int64_t bytes, const mc_error *error)
 {
     found->unknown = found->unknown || error != MC_OK || bytes < 0;
     found->bytes += bytes;
@@ -166,11 +166,11 @@ static void
 add_store(void *baton, const mc_store *before, const mc_store *after, const mc_error *error)
 {
     (void)after;
-    add_bytes(baton, before->bytes, error);
+    add_store_bytes(baton, before->bytes, error);
 }
 
 static void
-add_part(void *baton, mc_cache *part)
+add_cache_part_size(void *baton, mc_cache *part)
 {
     sizes *found = baton;
     const mc_upkeep look = { .report = add_store, .baton = found };
@@ -184,13 +184,13 @@ add_part(void *baton, mc_cache *part)
         error = part->ops->measure(&bytes, &tiles, part, &key, &own);
     }
     if (error != MC_OK || found->told == before)
-        add_bytes(found, bytes, error);
+        add_store_bytes(found, bytes, error);
 }
 
 apr_int64_t
 mc_ingest_store_bytes(const mc_ingest *ingest, mc_ctx *ctx)
 {
     sizes found = { .ingest = ingest, .ctx = ctx };
-    mc_cache_parts(ingest->plan.tileset->cache, add_part, &found);
+    mc_cache_parts(ingest->plan.tileset->cache, add_cache_part_size, &found);
     return found.unknown ? -1 : found.bytes;
 }

@@ -6,7 +6,7 @@
 enum { NET = 4, MARGIN = 2 };
 
 static void
-invert(double out[6], const double a[6])
+invert_geotransform(double out[6], const double a[6])
 {
     double determinant = a[1] * a[5] - a[2] * a[4];
     out[1] = a[5] / determinant;
@@ -24,7 +24,7 @@ mc_fit_create(mc_fit *fit, const mc_raster_info *image, const mc_grid *grid, apr
     mc_projection *projection = NULL;
     if (image->srs != NULL && !mc_grid_has_srs(grid, image->srs))
         MC_TRY(mc_projection_open(&projection, image->srs, grid->srs, pool));
-    invert(fit->inverse, image->affine);
+    invert_geotransform(fit->inverse, image->affine);
     fit->upright = projection == NULL && image->upright;
     if (projection != NULL && !mc_projection_box(&fit->box, projection, false))
         return mc_error_create(pool, MC_ERR_CORRUPT, "its place cannot be transformed to %s", grid->srs);
@@ -34,7 +34,7 @@ mc_fit_create(mc_fit *fit, const mc_raster_info *image, const mc_grid *grid, apr
 
 /* What rounding has left of a whole number. */
 static double
-settled(double value)
+snap_near_integer(double value)
 {
     double nearest = nearbyint(value);
     return fabs(value - nearest) < 1e-6 ? nearest : value;
@@ -46,8 +46,8 @@ mc_fit_tile(const mc_fit *fit, int z, int x, int y)
     const double *a = fit->image->affine;
     mc_extent tile = mc_grid_tile_extent(fit->grid, z, x, y);
     double resolution = fit->grid->levels[z].resolution;
-    mc_fit_scale scale = { settled((tile.minx - a[0]) / a[1]), settled((tile.maxy - a[3]) / a[5]), resolution / a[1],
-                           resolution / -a[5] };
+    mc_fit_scale scale = { snap_near_integer((tile.minx - a[0]) / a[1]), snap_near_integer((tile.maxy - a[3]) / a[5]),
+                           resolution / a[1], resolution / -a[5] };
     if (fabs(scale.scale_x - 1) < 1e-9)
         scale.scale_x = 1;
     if (fabs(scale.scale_y - 1) < 1e-9)
@@ -85,7 +85,7 @@ mc_fit_shrink(const mc_fit *fit, const mc_projection *projection, int z)
 }
 
 static int
-clipped(double value, int height)
+clip_to_height(double value, int height)
 {
     return value < 0 ? 0 : value > height ? height : (int)value;
 }
@@ -93,8 +93,8 @@ clipped(double value, int height)
 static void
 rows_between(int *first, int *end, double top, double bottom, int height)
 {
-    *first = clipped(floor(top) - MARGIN, height);
-    *end = clipped(ceil(bottom) + MARGIN, height);
+    *first = clip_to_height(floor(top) - MARGIN, height);
+    *end = clip_to_height(ceil(bottom) + MARGIN, height);
     if (bottom < 0 || top > height)
         *first = *end = 0;
 }

@@ -14,7 +14,7 @@ struct mc_mask {
 
 /* Seven bits a byte, the lowest ones first, the eighth says that more follow. */
 static size_t
-put_number(uint8_t *out, uint32_t value)
+put_mask_varint(uint8_t *out, uint32_t value)
 {
     size_t size = 0;
     for (; value >= 128; value >>= 7)
@@ -38,12 +38,12 @@ mc_mask_create(const mc_pixels *pixels, apr_pool_t *pool)
             any = any || !here;
             if (here == data)
                 continue;
-            mask->size += put_number(mask->bytes + mask->size, length);
+            mask->size += put_mask_varint(mask->bytes + mask->size, length);
             data = here;
             length = 0;
         }
     }
-    mask->size += put_number(mask->bytes + mask->size, length);
+    mask->size += put_mask_varint(mask->bytes + mask->size, length);
     return any ? mask : NULL;
 }
 
@@ -83,7 +83,7 @@ typedef struct reading {
 } reading;
 
 static bool
-end_run(reading *r)
+end_mask_run(reading *r)
 {
     if (r->run > r->total - r->at)
         return false;
@@ -99,14 +99,14 @@ end_run(reading *r)
 }
 
 static bool
-read_part(reading *r, const uint8_t *bytes, size_t size)
+read_mask_part(reading *r, const uint8_t *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         if (r->shift > 28)
             return false;
         r->run |= (uint32_t)(bytes[i] & 127) << r->shift;
         r->shift += 7;
-        if (bytes[i] < 128 && !end_run(r))
+        if (bytes[i] < 128 && !end_mask_run(r))
             return false;
     }
     return true;
@@ -123,7 +123,7 @@ mc_mask_apply(mc_pixels *pixels, const uint8_t *data, size_t size)
             break;
         const uint8_t *text = data + at + 4;
         bool ours = data[at + 1] == COM && length >= sizeof(label) + 1 && memcmp(text, label, sizeof(label) - 1) == 0;
-        if (ours && !read_part(&r, text + sizeof(label) - 1, length - 2 - (sizeof(label) - 1)))
+        if (ours && !read_mask_part(&r, text + sizeof(label) - 1, length - 2 - (sizeof(label) - 1)))
             return false;
         any = any || ours;
         at += 2 + length;

@@ -22,7 +22,7 @@ struct mc_partials {
 };
 
 static apr_status_t
-let_go_of_all(void *data)
+partials_cleanup(void *data)
 {
     mc_partials *partials = data;
     for (apr_hash_index_t *i = apr_hash_first(NULL, partials->table); i != NULL; i = apr_hash_next(i)) {
@@ -50,7 +50,7 @@ mc_partials_create(int width, int height, int64_t limit, const char *folder, apr
     made->free_slots = apr_array_make(pool, 64, sizeof(int64_t));
     made->table = apr_hash_make(pool);
     made->ends.older = made->ends.newer = &made->ends;
-    apr_pool_cleanup_register(pool, made, let_go_of_all, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, made, partials_cleanup, apr_pool_cleanup_null);
     return made;
 }
 
@@ -95,7 +95,7 @@ open_scratch(mc_partials *partials, apr_pool_t *pool)
 
 /* All bytes; false with errno. */
 static bool
-transfer(mc_partials *partials, mc_partial *partial, bool out)
+transfer_partial_pixels(mc_partials *partials, mc_partial *partial, bool out)
 {
     size_t done = 0;
     while (done < partials->bytes) {
@@ -115,7 +115,7 @@ transfer(mc_partials *partials, mc_partial *partial, bool out)
 }
 
 static mc_error *
-spool(mc_partials *partials, mc_partial *partial, apr_pool_t *pool)
+spool_partial_tile(mc_partials *partials, mc_partial *partial, apr_pool_t *pool)
 {
     if (partials->file < 0)
         MC_TRY(open_scratch(partials, pool));
@@ -124,7 +124,7 @@ spool(mc_partials *partials, mc_partial *partial, apr_pool_t *pool)
         const int64_t *spare = apr_array_pop(partials->free_slots);
         partial->slot = spare != NULL ? *spare : partials->slots++;
     }
-    if (!transfer(partials, partial, true))
+    if (!transfer_partial_pixels(partials, partial, true))
         return scratch_failed(partials, "written", pool);
     mc_pixels_unref(partial->pixels);
     partial->pixels = NULL;
@@ -143,7 +143,7 @@ bring_back(mc_partials *partials, mc_partial *partial, bool is_new, apr_pool_t *
         partials->peak = partials->used;
     link_newest(partials, partial);
     partial->pixels->opacity = is_new ? MC_EMPTY : MC_OPACITY_UNKNOWN;
-    return is_new || transfer(partials, partial, false) ? MC_OK : scratch_failed(partials, "read", pool);
+    return is_new || transfer_partial_pixels(partials, partial, false) ? MC_OK : scratch_failed(partials, "read", pool);
 }
 
 mc_error *
@@ -199,7 +199,7 @@ mc_partials_trim(mc_partials *partials, apr_pool_t *pool)
     for (mc_partial *at = partials->ends.newer; at != &partials->ends && partials->used > partials->limit; at = next) {
         next = at->newer;
         if (at->holds == 0)
-            MC_TRY(spool(partials, at, pool));
+            MC_TRY(spool_partial_tile(partials, at, pool));
     }
     return MC_OK;
 }

@@ -39,7 +39,7 @@ mc_ingest_touched_below(const mc_ingest *ingest, const mc_ingest_chain *chain, i
 /* --- images ------------------------------------------------------------------------------------------------------- */
 
 static mc_error *
-check_image(mc_ingest *ingest, mc_ingest_image *image, apr_pool_t *scratch)
+check_image_placement(mc_ingest *ingest, mc_ingest_image *image, apr_pool_t *scratch)
 {
     const mc_grid_link *link = ingest->plan.link;
     mc_error *error = mc_fit_create(&image->fit, &image->info, link->grid, scratch);
@@ -58,7 +58,7 @@ check_image(mc_ingest *ingest, mc_ingest_image *image, apr_pool_t *scratch)
 
 /* The header of one image; it is closed again. */
 static mc_error *
-read_header(mc_ingest *ingest, mc_ingest_image *image, const char *path, apr_pool_t *scratch)
+read_ingest_header(mc_ingest *ingest, mc_ingest_image *image, const char *path, apr_pool_t *scratch)
 {
     mc_raster *raster;
     MC_TRY(mc_raster_open(&raster, path, &ingest->plan.raster, scratch));
@@ -66,7 +66,7 @@ read_header(mc_ingest *ingest, mc_ingest_image *image, const char *path, apr_poo
     image->info.path = path;
     if (image->info.srs != NULL)
         image->info.srs = apr_pstrdup(ingest->pool, image->info.srs);
-    mc_error *error = check_image(ingest, image, scratch);
+    mc_error *error = check_image_placement(ingest, image, scratch);
     image->info.origin = NULL; /* of the scratch pool */
     image->fit.image = &image->info;
     mc_raster_close(raster);
@@ -82,7 +82,7 @@ read_headers(mc_ingest *ingest, apr_pool_t *scratch)
         mc_ingest_image *image = &ingest->images[ingest->count];
         image->number = i;
         apr_pool_clear(scratch);
-        mc_error *error = read_header(ingest, image, APR_ARRAY_IDX(plan->paths, i, const char *), scratch);
+        mc_error *error = read_ingest_header(ingest, image, APR_ARRAY_IDX(plan->paths, i, const char *), scratch);
         if (error == MC_OK) {
             ingest->count++;
             continue;
@@ -114,7 +114,7 @@ shrink_of(const mc_ingest *ingest, const mc_ingest_image *image, int z, apr_pool
 
 /* The level whose pixels are nearest in size to those of the finest image. */
 static int
-nearest_level(const mc_ingest *ingest, apr_pool_t *scratch)
+find_ingest_level(const mc_ingest *ingest, apr_pool_t *scratch)
 {
     const mc_grid_link *link = ingest->plan.link;
     int best = link->minzoom;
@@ -157,7 +157,7 @@ choose_levels(mc_ingest *ingest, apr_pool_t *scratch)
     if (link->max_cached_zoom >= 0 && last > link->max_cached_zoom)
         last = link->max_cached_zoom;
     outline->minzoom = ingest->plan.minzoom < 0 ? link->minzoom : ingest->plan.minzoom;
-    outline->maxzoom = ingest->plan.maxzoom < 0 ? nearest_level(ingest, scratch) : ingest->plan.maxzoom;
+    outline->maxzoom = ingest->plan.maxzoom < 0 ? find_ingest_level(ingest, scratch) : ingest->plan.maxzoom;
     if (ingest->plan.maxzoom < 0 && outline->maxzoom > last)
         outline->maxzoom = last;
     if (outline->minzoom >= link->minzoom && outline->minzoom <= outline->maxzoom && outline->maxzoom <= last)
@@ -170,7 +170,7 @@ choose_levels(mc_ingest *ingest, apr_pool_t *scratch)
 
 /* The farthest that anything lies from where the grid counts its tiles, in pixels of a level. */
 static double
-reach(const mc_ingest *ingest, int z)
+outline_reach_pixels(const mc_ingest *ingest, int z)
 {
     const mc_grid *grid = ingest->plan.link->grid;
     const mc_extent *box = &ingest->outline.extent;
@@ -183,12 +183,12 @@ reach(const mc_ingest *ingest, int z)
 
 /* Whether level z is halved from the next one. */
 static bool
-halves(const mc_ingest *ingest, int z)
+level_halves_exactly(const mc_ingest *ingest, int z)
 {
     const mc_grid *grid = ingest->plan.link->grid;
     double ratio = grid->levels[z].resolution / grid->levels[z + 1].resolution;
     return grid->tile_width % 2 == 0 && grid->tile_height % 2 == 0 &&
-           fabs(ratio / 2 - 1) * reach(ingest, z) < HALVES_OFF;
+           fabs(ratio / 2 - 1) * outline_reach_pixels(ingest, z) < HALVES_OFF;
 }
 
 static void
@@ -197,7 +197,7 @@ add_chain(mc_ingest *ingest, int direct, apr_pool_t *scratch)
     const mc_grid_link *link = ingest->plan.link;
     mc_ingest_chain *chain = &ingest->chains[ingest->chain_count++];
     chain->direct = chain->top = direct;
-    while (chain->top > ingest->outline.minzoom && halves(ingest, chain->top - 1))
+    while (chain->top > ingest->outline.minzoom && level_halves_exactly(ingest, chain->top - 1))
         chain->top--;
     chain->ranges = apr_pcalloc(ingest->pool, sizeof(mc_tile_range) * (size_t)ingest->count);
     chain->modes = apr_palloc(ingest->pool, sizeof(mc_ingest_resample) * (size_t)ingest->count);
@@ -216,7 +216,7 @@ add_chain(mc_ingest *ingest, int direct, apr_pool_t *scratch)
 }
 
 static void
-count_tiles(mc_ingest *ingest)
+count_ingest_tiles(mc_ingest *ingest)
 {
     apr_int64_t *tiles = apr_pcalloc(ingest->pool, sizeof(*tiles) * (size_t)ingest->plan.link->grid->level_count);
     for (int c = 0; c < ingest->chain_count; c++)
@@ -248,14 +248,14 @@ join_extents(mc_ingest *ingest)
 /* --- how tiles are stored ----------------------------------------------------------------------------------------- */
 
 static const mc_format *
-quick(const mc_format *format, apr_pool_t *pool)
+choose_fast_format(const mc_format *format, apr_pool_t *pool)
 {
     mc_format *made = apr_pmemdup(pool, format, sizeof(*format));
     if (made->type == MC_FORMAT_PNG && made->compression == MC_PNG_DEFAULT)
         made->compression = MC_PNG_FAST;
     if (made->type == MC_FORMAT_MIXED) {
-        made->transparent = quick(made->transparent, pool);
-        made->opaque = quick(made->opaque, pool);
+        made->transparent = choose_fast_format(made->transparent, pool);
+        made->opaque = choose_fast_format(made->opaque, pool);
     }
     return made;
 }
@@ -270,7 +270,7 @@ choose_format(mc_ingest *ingest)
     if (!mc_format_is_image(format))
         return mc_error_create(ingest->pool, MC_ERR_CONFIG, "tiles of tileset \"%s\" hold no pixels: its format is %s",
                                tileset->name, format->name);
-    ingest->format = quick(format, ingest->pool);
+    ingest->format = choose_fast_format(format, ingest->pool);
     ingest->dimensions =
         apr_pcalloc(ingest->pool, sizeof(*ingest->dimensions) * (size_t)(tileset->dimension_count + 1));
     for (int i = 0; i < tileset->dimension_count; i++)
@@ -295,7 +295,7 @@ mc_ingest_prepare(mc_ingest **ingest, const mc_ingest_plan *plan, mc_ctx *ctx, a
     made->chains = apr_pcalloc(pool, sizeof(*made->chains) * (size_t)(made->outline.maxzoom + 1));
     for (int z = made->outline.maxzoom; z >= made->outline.minzoom; z = made->chains[made->chain_count - 1].top - 1)
         add_chain(made, z, scratch);
-    count_tiles(made);
+    count_ingest_tiles(made);
     apr_pool_destroy(scratch);
     *ingest = made;
     return MC_OK;

@@ -57,7 +57,7 @@ typedef struct run {
 } run;
 
 static bool
-stopped(const run *run)
+ingest_run_stopped(const run *run)
 {
     const volatile int *stop = run->ingest->plan.stop;
     return stop != NULL && *stop != 0;
@@ -67,7 +67,7 @@ stopped(const run *run)
 
 /* What is wrong with an image is the affair of who wants to draw it. */
 static void
-decode(const mc_ingest *ingest, ahead *ahead)
+open_ahead_window(const mc_ingest *ingest, ahead *ahead)
 {
     const mc_raster_info *info = &ingest->images[ahead->image].info;
     ahead->error = mc_window_open(&ahead->window, info, &ingest->plan.raster, ahead->pool);
@@ -82,7 +82,7 @@ do_job(void *baton, int index, mc_ctx *ctx)
     mc_error *error = MC_OK;
     switch (job->kind) {
     case DECODE:
-        decode(run->ingest, job->ahead);
+        open_ahead_window(run->ingest, job->ahead);
         break;
     case DRAW:
         error = mc_draw_tile(&job->changed, job->tile->pixels, job->draw, job->tile->at.x, job->tile->at.y, ctx);
@@ -114,7 +114,7 @@ count_time(mc_ingest_counts *counts, const job *job)
 /* --- what becomes final --------------------------------------------------------------------------------------------
  */
 
-static mc_error *settle(run *run, mc_partial *tile);
+static mc_error *settle_partial_tile(run *run, mc_partial *tile);
 
 /* The tile above, held; it learns how many below it are to come when it is made. */
 static mc_error *
@@ -141,12 +141,12 @@ tell_above(run *run, mc_partial *above)
         return MC_OK;
     MC_ASSERT(above->waiting > 0);
     mc_partial_let_go(above);
-    return --above->waiting == 0 ? settle(run, above) : MC_OK;
+    return --above->waiting == 0 ? settle_partial_tile(run, above) : MC_OK;
 }
 
 /* A tile that is final: finished in a later round, or forgotten where no image has data in it. Nobody holds it. */
 static mc_error *
-settle(run *run, mc_partial *tile)
+settle_partial_tile(run *run, mc_partial *tile)
 {
     mc_partial *above;
     if (tile->changed) {
@@ -198,7 +198,7 @@ add_finishes(run *run)
 /* What has been encoded goes to the store if it is enough, or has waited long enough. Only where it is far too much
  * already is the batch before waited for. */
 static mc_error *
-commit(run *run)
+commit_ingested_tiles(run *run)
 {
     const mc_ingest_puts *filling = &run->filling;
     bool much = filling->list->nelts >= COMMIT_TILES || filling->bytes >= COMMIT_BYTES;
@@ -211,7 +211,7 @@ commit(run *run)
 }
 
 static void
-show(run *run, bool now)
+report_run_progress(run *run, bool now)
 {
     mc_ingest *ingest = run->ingest;
     if (ingest->plan.progress == NULL || (!now && mc_clock_now() - run->shown < PROGRESS_TIME))
@@ -222,7 +222,7 @@ show(run *run, bool now)
 
 /* Runs the jobs of the round, with those that finish tiles, and sees to what they leave. */
 static mc_error *
-play(run *run)
+run_ingest_round(run *run)
 {
     mc_ingest *ingest = run->ingest;
     mc_ingest_counts *counts = &ingest->counts;
@@ -240,11 +240,11 @@ play(run *run)
     if (error == MC_OK)
         error = mc_partials_trim(ingest->partials, run->pool);
     if (error == MC_OK)
-        error = commit(run);
+        error = commit_ingested_tiles(run);
     mc_ingest_writer_count(run->writer, counts);
     counts->peak = mc_partials_peak(ingest->partials);
     counts->spooled = mc_partials_spooled(ingest->partials);
-    show(run, false);
+    report_run_progress(run, false);
     return error;
 }
 
@@ -286,7 +286,7 @@ ahead_of(run *run, int image)
 }
 
 static void
-forget(ahead *ahead)
+release_ahead_image(ahead *ahead)
 {
     if (ahead->image < 0)
         return;
@@ -321,7 +321,7 @@ take_drawn(run *run, const mc_ingest_chain *chain, int image)
         mc_partial_let_go(tile);
         mc_tile_range block = { tile->at.x, tile->at.y, tile->at.x + 1, tile->at.y + 1 };
         if (!mc_touch_any(chain->touch, &block, image))
-            MC_TRY(settle(run, tile));
+            MC_TRY(settle_partial_tile(run, tile));
     }
     return MC_OK;
 }
@@ -332,7 +332,7 @@ keep_up(run *run, int most)
 {
     while (run->queue->nelts - run->queue_at > most) {
         begin_round(run);
-        MC_TRY(play(run));
+        MC_TRY(run_ingest_round(run));
     }
     return MC_OK;
 }
@@ -346,12 +346,12 @@ draw_band(run *run, const mc_ingest_band *band, int number, const mc_window *win
                      .window = window,
                      .mode = band->chain->modes[number],
                      .z = band->chain->direct };
-    for (int x = range->minx; x < range->maxx && !stopped(run);) {
+    for (int x = range->minx; x < range->maxx && !ingest_run_stopped(run);) {
         begin_round(run);
         add_decodes(run);
         for (int i = 0; i < run->chunk && x < range->maxx; i++, x++)
             MC_TRY(add_draw(run, &draw, x, band->y));
-        MC_TRY(play(run));
+        MC_TRY(run_ingest_round(run));
         MC_TRY(take_drawn(run, band->chain, number));
         MC_TRY(keep_up(run, run->chunk));
     }
@@ -360,19 +360,19 @@ draw_band(run *run, const mc_ingest_band *band, int number, const mc_window *win
 
 /* Waits for the image, if it has not been decoded yet. */
 static mc_error *
-fetch(ahead **ahead, run *run, int number)
+fetch_ahead_image(ahead **ahead, run *run, int number)
 {
     while ((*ahead = ahead_of(run, number)) == NULL) {
         begin_round(run);
         add_decodes(run);
-        MC_TRY(play(run));
+        MC_TRY(run_ingest_round(run));
     }
     return MC_OK;
 }
 
 /* An image that turns out to be bad is an empty one, or the end. */
 static mc_error *
-judge(run *run, ahead *ahead)
+handle_ahead_error(run *run, ahead *ahead)
 {
     mc_ingest *ingest = run->ingest;
     if (ahead->error == MC_OK)
@@ -392,32 +392,32 @@ ingest_image(run *run, int number)
 {
     ahead *ahead;
     apr_array_header_t *bands;
-    MC_TRY(fetch(&ahead, run, number));
-    MC_TRY(judge(run, ahead));
+    MC_TRY(fetch_ahead_image(&ahead, run, number));
+    MC_TRY(handle_ahead_error(run, ahead));
     bool good = ahead->error == MC_OK;
     MC_TRY(mc_ingest_bands(&bands, run->ingest, number, ahead->pool));
-    for (int i = 0; i < bands->nelts && !stopped(run); i++) {
+    for (int i = 0; i < bands->nelts && !ingest_run_stopped(run); i++) {
         const mc_ingest_band *band = &APR_ARRAY_IDX(bands, i, mc_ingest_band);
         mc_error *error = good ? mc_window_move(&ahead->window, band->keep, band->end, ahead->pool) : MC_OK;
         if (error != MC_OK)
             return mc_error_copy(error, run->ingest->pool);
         MC_TRY(draw_band(run, band, number, &ahead->window));
     }
-    forget(ahead);
-    run->ingest->counts.done += good && !stopped(run);
+    release_ahead_image(ahead);
+    run->ingest->counts.done += good && !ingest_run_stopped(run);
     return MC_OK;
 }
 
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
 
 static mc_error *
-ingest_all(run *run)
+ingest_all_images(run *run)
 {
     mc_ingest *ingest = run->ingest;
-    for (int i = 0; i < ingest->count && !stopped(run); i++)
+    for (int i = 0; i < ingest->count && !ingest_run_stopped(run); i++)
         MC_TRY(ingest_image(run, i));
     MC_TRY(keep_up(run, 0));
-    MC_ASSERT(stopped(run) || mc_partials_count(ingest->partials) == 0);
+    MC_ASSERT(ingest_run_stopped(run) || mc_partials_count(ingest->partials) == 0);
     MC_TRY(mc_ingest_writer_store(run->writer, &run->filling, run->pool));
     return mc_ingest_writer_wait(run->writer, run->pool);
 }
@@ -445,7 +445,7 @@ images_ahead(const mc_ingest *ingest)
 }
 
 static void
-set_up(run *run, mc_ingest *ingest)
+set_up_ingest_run(run *run, mc_ingest *ingest)
 {
     const mc_grid *grid = ingest->plan.link->grid;
     int64_t tile = (int64_t)grid->tile_width * grid->tile_height * 4, chunk = ingest->plan.cache_limit / (6 * tile);
@@ -464,7 +464,7 @@ set_up(run *run, mc_ingest *ingest)
 
 /* Two ingestions would each read what the other is about to change. */
 static mc_error *
-lock(mc_lock **lock, const mc_ingest *ingest, mc_ctx *ctx)
+lock_ingest_grid(mc_lock **lock, const mc_ingest *ingest, mc_ctx *ctx)
 {
     const mc_tileset *tileset = ingest->plan.tileset;
     const char *grid = ingest->plan.link->grid->name;
@@ -484,22 +484,22 @@ mc_ingest_run(mc_ingest *ingest, mc_ctx *ctx)
 {
     run run = { .ingest = ingest, .ctx = ctx };
     mc_lock *held;
-    MC_TRY(lock(&held, ingest, ctx));
-    set_up(&run, ingest);
+    MC_TRY(lock_ingest_grid(&held, ingest, ctx));
+    set_up_ingest_run(&run, ingest);
     mc_error *error = mc_workers_create(&run.workers, ingest->plan.threads - 1, ingest->pool);
     if (error == MC_OK)
         error = mc_ingest_writer_create(&run.writer, ingest->plan.tileset->cache, ctx, ingest->pool);
     if (error == MC_OK) {
-        error = mc_error_copy(ingest_all(&run), ingest->pool);
+        error = mc_error_copy(ingest_all_images(&run), ingest->pool);
         mc_error *late = mc_ingest_writer_wait(run.writer, ingest->pool);
         error = error == MC_OK ? late : error;
         mc_ingest_writer_count(run.writer, &ingest->counts);
-        show(&run, true);
+        report_run_progress(&run, true);
     }
     mc_ingest_writer_destroy(run.writer);
     mc_workers_destroy(run.workers);
     for (int i = 0; i < AHEAD_MAX; i++)
-        forget(&run.ahead[i]);
+        release_ahead_image(&run.ahead[i]);
     mc_ingest_puts_release(&run.filling);
     if (held != NULL)
         mc_lock_release(held);

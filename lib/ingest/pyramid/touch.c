@@ -20,7 +20,7 @@ struct mc_touch {
 };
 
 static uint64_t
-spread(uint32_t value)
+interleave_index_bits(uint32_t value)
 {
     uint64_t v = value;
     v = (v | v << 16) & 0x0000ffff0000ffffu;
@@ -31,7 +31,7 @@ spread(uint32_t value)
 }
 
 static int
-compare(const void *a, const void *b)
+compare_tile_items(const void *a, const void *b)
 {
     const item *left = a, *right = b;
     if (left->place != right->place)
@@ -40,13 +40,13 @@ compare(const void *a, const void *b)
 }
 
 static bool
-is_empty(const mc_tile_range *range)
+is_index_range_empty(const mc_tile_range *range)
 {
     return range->minx >= range->maxx || range->miny >= range->maxy;
 }
 
 static node
-joined(const node *a, const node *b)
+join_index_nodes(const node *a, const node *b)
 {
     if (a->last < 0 || b->last < 0)
         return a->last < 0 ? *b : *a;
@@ -70,32 +70,33 @@ mc_touch_create(const mc_tile_range *ranges, int count, apr_pool_t *pool)
     for (int i = 0; i < count; i++) {
         uint32_t x = (uint32_t)((int64_t)ranges[i].minx + ranges[i].maxx) / 2;
         uint32_t y = (uint32_t)((int64_t)ranges[i].miny + ranges[i].maxy) / 2;
-        items[i] = (item){ spread(x) | spread(y) << 1, i };
+        items[i] = (item){ interleave_index_bits(x) | interleave_index_bits(y) << 1, i };
     }
-    qsort(items, (size_t)count, sizeof(*items), compare);
+    qsort(items, (size_t)count, sizeof(*items), compare_tile_items);
     for (int i = 0; i < made->leaves; i++) {
         node *leaf = &made->nodes[made->leaves + i];
         *leaf = (node){ .last = -1 };
-        if (i < count && !is_empty(&ranges[items[i].number]))
+        if (i < count && !is_index_range_empty(&ranges[items[i].number]))
             *leaf = (node){ ranges[items[i].number], items[i].number };
     }
     for (int i = made->leaves - 1; i > 0; i--)
-        made->nodes[i] = joined(&made->nodes[2 * i], &made->nodes[2 * i + 1]);
+        made->nodes[i] = join_index_nodes(&made->nodes[2 * i], &made->nodes[2 * i + 1]);
     return made;
 }
 
 static bool
-search(const mc_touch *touch, int at, const mc_tile_range *block, int after)
+search_tile_index(const mc_touch *touch, int at, const mc_tile_range *block, int after)
 {
     const node *here = &touch->nodes[at];
     if (here->last <= after || here->last < 0 || here->range.minx >= block->maxx || block->minx >= here->range.maxx ||
         here->range.miny >= block->maxy || block->miny >= here->range.maxy)
         return false;
-    return at >= touch->leaves || search(touch, 2 * at, block, after) || search(touch, 2 * at + 1, block, after);
+    return at >= touch->leaves || search_tile_index(touch, 2 * at, block, after) ||
+           search_tile_index(touch, 2 * at + 1, block, after);
 }
 
 bool
 mc_touch_any(const mc_touch *touch, const mc_tile_range *block, int after)
 {
-    return search(touch, 1, block, after);
+    return search_tile_index(touch, 1, block, after);
 }

@@ -51,7 +51,7 @@ in_store_order(const void *a, const void *b)
 }
 
 static mc_error *
-store(mc_ingest_writer *writer)
+store_ingested_tiles(mc_ingest_writer *writer)
 {
     apr_array_header_t *list = writer->storing.list;
     qsort(list->elts, (size_t)list->nelts, sizeof(mc_put), in_store_order);
@@ -59,7 +59,7 @@ store(mc_ingest_writer *writer)
 }
 
 static void *
-work(void *baton)
+run_ingest_writer(void *baton)
 {
     mc_ingest_writer *writer = baton;
     pthread_setname_np(pthread_self(), "mapcache-writer");
@@ -71,7 +71,7 @@ work(void *baton)
             break;
         pthread_mutex_unlock(&writer->lock);
         apr_time_t began = mc_clock_now();
-        mc_error *error = store(writer);
+        mc_error *error = store_ingested_tiles(writer);
         pthread_mutex_lock(&writer->lock);
         writer->seconds += (double)(mc_clock_now() - began) / APR_USEC_PER_SEC;
         writer->error = mc_error_copy(error, writer->failures);
@@ -102,7 +102,7 @@ mc_ingest_writer_create(mc_ingest_writer **writer, mc_cache *cache, const mc_ctx
     pthread_cond_init(&made->changed, NULL);
     sigfillset(&all); /* signals are for the thread that reads images */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int status = pthread_create(&made->thread, NULL, work, made);
+    int status = pthread_create(&made->thread, NULL, run_ingest_writer, made);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status != 0) {
         mc_job_pool_release(made->failures);

@@ -99,7 +99,7 @@ key_value(const mc_geotiff_tags *tags, int key)
 }
 
 static int
-epsg_of(const mc_geotiff_tags *tags)
+geotiff_epsg_code(const mc_geotiff_tags *tags)
 {
     int model = key_value(tags, MODEL_TYPE);
     int projected = key_value(tags, PROJECTED_CRS), geographic = key_value(tags, GEOGRAPHIC_CRS);
@@ -141,7 +141,7 @@ from_matrix(double affine[6], const mc_geotiff_tags *tags)
 mc_error *
 mc_geotiff_read(bool *found, double affine[6], int *epsg, const mc_geotiff_tags *tags, apr_pool_t *pool)
 {
-    *epsg = epsg_of(tags);
+    *epsg = geotiff_epsg_code(tags);
     *found = from_matrix(affine, tags) || from_scale(affine, tags);
     if (!*found && tags->tiepoint_count >= 12)
         return mc_error_create(pool, MC_ERR_CORRUPT,

@@ -161,7 +161,7 @@ find_extent(mc_raster_info *info)
 }
 
 static mc_error *
-find_place(mc_raster *raster, apr_pool_t *pool)
+find_raster_place(mc_raster *raster, apr_pool_t *pool)
 {
     mc_raster_info *info = &raster->info;
     if (!info->georeferenced)
@@ -202,7 +202,7 @@ ops_of(const mc_raster_ops **ops, const unsigned char *magic, size_t size, apr_p
 }
 
 static mc_error *
-open_file(mc_raster *raster, apr_pool_t *pool)
+open_raster_file(mc_raster *raster, apr_pool_t *pool)
 {
     struct stat status;
     unsigned char magic[4];
@@ -221,7 +221,7 @@ open_file(mc_raster *raster, apr_pool_t *pool)
     raster->info.format = raster->ops->format;
     raster->open = true;
     MC_TRY(raster->ops->open(raster, pool));
-    return find_place(raster, pool);
+    return find_raster_place(raster, pool);
 }
 
 static apr_status_t
@@ -252,7 +252,7 @@ mc_raster_open(mc_raster **raster, const char *path, const mc_raster_options *op
     if (options != NULL)
         made->options = *options;
     apr_pool_cleanup_register(pool, made, close_raster, apr_pool_cleanup_null);
-    mc_error *error = open_file(made, pool);
+    mc_error *error = open_raster_file(made, pool);
     if (error != MC_OK) {
         mc_raster_close(made);
         return of_file(path, error, pool);

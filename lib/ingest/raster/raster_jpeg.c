@@ -12,7 +12,7 @@ typedef struct jpeg_state {
 
 /* False after a jump; then errors.message says why. */
 static bool
-read_head(jpeg_state *state, FILE *file)
+read_raster_jpeg_head(jpeg_state *state, FILE *file)
 {
     if (setjmp(state->errors.jump) != 0)
         return false;
@@ -25,7 +25,7 @@ read_head(jpeg_state *state, FILE *file)
 }
 
 static mc_error *
-failed(const jpeg_state *state, apr_pool_t *pool)
+raster_jpeg_error(const jpeg_state *state, apr_pool_t *pool)
 {
     return mc_raster_broken(pool, "not a usable JPEG image: %s", state->errors.message);
 }
@@ -36,8 +36,8 @@ jpeg_open(mc_raster *raster, apr_pool_t *pool)
     jpeg_state *state = raster->state = apr_pcalloc(raster->pool, sizeof(*state));
     struct jpeg_decompress_struct *reader = &state->reader;
     reader->err = mc_jpeg_errors_init(&state->errors);
-    if (!read_head(state, raster->file))
-        return failed(state, pool);
+    if (!read_raster_jpeg_head(state, raster->file))
+        return raster_jpeg_error(state, pool);
     MC_TRY(mc_raster_check_size(reader->image_width, reader->image_height, pool));
     raster->info.width = (int)reader->image_width;
     raster->info.height = (int)reader->image_height;
@@ -51,7 +51,7 @@ jpeg_open(mc_raster *raster, apr_pool_t *pool)
 }
 
 static bool
-read_rows(jpeg_state *state, uint8_t *bgra, size_t stride, int count)
+read_raster_jpeg_rows(jpeg_state *state, uint8_t *bgra, size_t stride, int count)
 {
     if (setjmp(state->errors.jump) != 0)
         return false;
@@ -74,7 +74,7 @@ static mc_error *
 jpeg_rows(mc_raster *raster, uint8_t *bgra, size_t stride, int count, apr_pool_t *pool)
 {
     jpeg_state *state = raster->state;
-    return count == 0 || read_rows(state, bgra, stride, count) ? MC_OK : failed(state, pool);
+    return count == 0 || read_raster_jpeg_rows(state, bgra, stride, count) ? MC_OK : raster_jpeg_error(state, pool);
 }
 
 static void

@@ -24,7 +24,7 @@ typedef struct png_state {
 } png_state;
 
 static void
-read_bytes(png_structp png, png_bytep out, size_t size)
+read_raster_png_bytes(png_structp png, png_bytep out, size_t size)
 {
     png_state *state = png_get_io_ptr(png);
     if (fread(out, 1, size, state->file) != size)
@@ -32,7 +32,7 @@ read_bytes(png_structp png, png_bytep out, size_t size)
 }
 
 static _Noreturn void
-on_error(png_structp png, png_const_charp message)
+jump_on_raster_png_error(png_structp png, png_const_charp message)
 {
     png_state *state = png_get_error_ptr(png);
     strncpy(state->message, message, sizeof(state->message) - 1);
@@ -40,14 +40,14 @@ on_error(png_structp png, png_const_charp message)
 }
 
 static void
-on_warning(png_structp png, png_const_charp message)
+ignore_raster_png_warning(png_structp png, png_const_charp message)
 {
     (void)png, (void)message;
 }
 
 /* False after a long jump; then state->message says why. */
 static bool
-read_head(png_state *state)
+read_raster_png_head(png_state *state)
 {
     if (setjmp(png_jmpbuf(state->png)) != 0)
         return false;
@@ -56,14 +56,14 @@ read_head(png_state *state)
     png_set_keep_unknown_chunks(state->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_set_benign_errors(state->png, 0);
     png_set_check_for_invalid_index(state->png, -1);
-    png_set_read_fn(state->png, state, read_bytes);
+    png_set_read_fn(state->png, state, read_raster_png_bytes);
     png_read_info(state->png, state->info);
     return true;
 }
 
 /* Makes libpng expand any form to rows of 8-bit R, G, B, A. */
 static bool
-begin(png_state *state, size_t row_size)
+begin_raster_png_rows(png_state *state, size_t row_size)
 {
     if (setjmp(png_jmpbuf(state->png)) != 0)
         return false;
@@ -83,7 +83,7 @@ begin(png_state *state, size_t row_size)
 }
 
 static mc_error *
-failed(const png_state *state, apr_pool_t *pool)
+raster_png_error(const png_state *state, apr_pool_t *pool)
 {
     return mc_raster_broken(pool, "not a usable PNG image: %s",
                             state->message[0] == '\0' ? "libpng could not start" : state->message);
@@ -108,10 +108,11 @@ png_open(mc_raster *raster, apr_pool_t *pool)
 {
     png_state *state = raster->state = apr_pcalloc(raster->pool, sizeof(*state));
     state->file = raster->file;
-    state->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, state, on_error, on_warning);
+    state->png =
+        png_create_read_struct(PNG_LIBPNG_VER_STRING, state, jump_on_raster_png_error, ignore_raster_png_warning);
     state->info = state->png == NULL ? NULL : png_create_info_struct(state->png);
-    if (state->info == NULL || !read_head(state))
-        return failed(state, pool);
+    if (state->info == NULL || !read_raster_png_head(state))
+        return raster_png_error(state, pool);
     png_uint_32 width = png_get_image_width(state->png, state->info);
     png_uint_32 height = png_get_image_height(state->png, state->info);
     MC_TRY(mc_raster_check_size(width, height, pool));
@@ -127,7 +128,7 @@ png_open(mc_raster *raster, apr_pool_t *pool)
 
 /* All of it, from the beginning of the file. */
 static mc_error *
-decode(mc_pixels **pixels, mc_raster *raster, apr_pool_t *pool)
+decode_raster_png(mc_pixels **pixels, mc_raster *raster, apr_pool_t *pool)
 {
     size_t size = (size_t)raster->file_size;
     uint8_t *data = mc_scratch_acquire(size);
@@ -150,7 +151,7 @@ png_whole(mc_pixels **pixels, mc_raster *raster, apr_pool_t *pool)
     const mc_raster_info *info = &raster->info;
     bool moderate = info->width <= mc_pixels_max && info->height <= mc_pixels_max &&
                     (int64_t)info->width * info->height <= WHOLE_PIXELS && raster->file_size <= WHOLE_BYTES;
-    return moderate ? decode(pixels, raster, pool) : MC_OK;
+    return moderate ? decode_raster_png(pixels, raster, pool) : MC_OK;
 }
 
 static mc_error *
@@ -160,7 +161,7 @@ interlaced_rows(mc_raster *raster, uint8_t *bgra, size_t stride, int count, apr_
     if (state->all == NULL) {
         if (raster->file_size > WHOLE_BYTES)
             return mc_error_create(pool, MC_ERR_LIMIT, "it is interlaced and too large for that: store it without");
-        MC_TRY(decode(&state->all, raster, pool));
+        MC_TRY(decode_raster_png(&state->all, raster, pool));
     }
     for (int y = 0; y < count; y++)
         memcpy(bgra + (size_t)y * stride, state->all->data + (size_t)(raster->row + y) * state->all->stride,
@@ -170,7 +171,7 @@ interlaced_rows(mc_raster *raster, uint8_t *bgra, size_t stride, int count, apr_
 
 /* False after a long jump. */
 static bool
-read_rows(png_state *state, uint8_t *rgba, size_t stride, int count, bool last)
+read_raster_png_rows(png_state *state, uint8_t *rgba, size_t stride, int count, bool last)
 {
     if (setjmp(png_jmpbuf(state->png)) != 0)
         return false;
@@ -187,10 +188,10 @@ png_rows(mc_raster *raster, uint8_t *bgra, size_t stride, int count, apr_pool_t 
     png_state *state = raster->state;
     if (state->interlaced)
         return interlaced_rows(raster, bgra, stride, count, pool);
-    if (!state->begun && !begin(state, (size_t)raster->info.width * 4))
-        return failed(state, pool);
-    if (!read_rows(state, bgra, stride, count, raster->row + count == raster->info.height))
-        return failed(state, pool);
+    if (!state->begun && !begin_raster_png_rows(state, (size_t)raster->info.width * 4))
+        return raster_png_error(state, pool);
+    if (!read_raster_png_rows(state, bgra, stride, count, raster->row + count == raster->info.height))
+        return raster_png_error(state, pool);
     uint8_t all = 255, any = 0;
     for (int y = 0; y < count; y++)
         mc_png_premultiply(bgra + (size_t)y * stride, bgra + (size_t)y * stride, (uint32_t)raster->info.width, &all,

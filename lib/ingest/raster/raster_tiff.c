@@ -44,16 +44,17 @@ add_fields(TIFF *tiff)
 
 /* The module is loaded once, before anything is opened through it. */
 static __attribute__((constructor)) void
-set_up(void)
+register_tiff_tags(void)
 {
     others = TIFFSetTagExtender(add_fields);
 }
 
-static int on_error(TIFF *tiff, void *baton, const char *module, const char *format, va_list args) MC_PRINTF(4, 0);
+static int keep_tiff_complaint(TIFF *tiff, void *baton, const char *module, const char *format, va_list args)
+    MC_PRINTF(4, 0);
 
 /* The first complaint of a step: what follows is its consequence. */
 static int
-on_error(TIFF *tiff, void *baton, const char *module, const char *format, va_list args)
+keep_tiff_complaint(TIFF *tiff, void *baton, const char *module, const char *format, va_list args)
 {
     tiff_state *state = baton;
     (void)tiff, (void)module;
@@ -63,14 +64,14 @@ on_error(TIFF *tiff, void *baton, const char *module, const char *format, va_lis
 }
 
 static int
-on_warning(TIFF *tiff, void *baton, const char *module, const char *format, va_list args)
+ignore_tiff_warning(TIFF *tiff, void *baton, const char *module, const char *format, va_list args)
 {
     (void)tiff, (void)baton, (void)module, (void)format, (void)args;
     return 1;
 }
 
 static mc_error *
-failed(const tiff_state *state, const char *what, apr_pool_t *pool)
+raster_tiff_error(const tiff_state *state, const char *what, apr_pool_t *pool)
 {
     const char *why = state->complaint[0] == '\0' ? what : mc_message_text(state->complaint, 150, pool);
     return mc_raster_broken(pool, "not a usable TIFF image: %s", why);
@@ -83,12 +84,12 @@ open_tiff(tiff_state *state, const char *path, apr_pool_t *pool)
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
     if (options != NULL) {
         TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)STRIP_BYTES);
-        TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, state);
-        TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, state);
+        TIFFOpenOptionsSetErrorHandlerExtR(options, keep_tiff_complaint, state);
+        TIFFOpenOptionsSetWarningHandlerExtR(options, ignore_tiff_warning, state);
         state->tiff = TIFFOpenExt(path, "rm", options);
     }
     TIFFOpenOptionsFree(options);
-    return state->tiff != NULL ? MC_OK : failed(state, "it cannot be opened", pool);
+    return state->tiff != NULL ? MC_OK : raster_tiff_error(state, "it cannot be opened", pool);
 }
 
 static mc_error *
@@ -227,7 +228,7 @@ read_tiles(mc_raster *raster, tiff_state *state, int count, apr_pool_t *pool)
     for (uint32_t x = 0; x < width; x += state->tile_width) {
         uint32_t columns = width - x < state->tile_width ? width - x : state->tile_width;
         if (!TIFFReadRGBATileExt(state->tiff, x, (uint32_t)state->first, state->tile, 1))
-            return failed(state, "a tile cannot be decoded", pool);
+            return raster_tiff_error(state, "a tile cannot be decoded", pool);
         for (uint32_t y = 0; y < (uint32_t)count; y++)
             memcpy(state->strip + (size_t)y * width + x, state->tile + (size_t)(rows - 1 - y) * state->tile_width,
                    (size_t)columns * 4);
@@ -267,7 +268,7 @@ read_strip(mc_raster *raster, tiff_state *state, int row, apr_pool_t *pool)
         MC_TRY(read_tiles(raster, state, count, pool));
     } else {
         if (!TIFFReadRGBAStripExt(state->tiff, (uint32_t)row, state->strip, 1))
-            return failed(state, "a strip cannot be decoded", pool);
+            return raster_tiff_error(state, "a strip cannot be decoded", pool);
         turn_rows(state->strip, width, count);
     }
     state->count = count;

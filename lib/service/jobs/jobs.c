@@ -67,7 +67,7 @@ jobs_from_config(const mc_node *node, mc_build *build)
 /* --- who may what ----------------------------------------------------------------------------------------------- */
 
 static const char *
-header(const mc_call *call, const char *name)
+find_jobs_request_header(const mc_call *call, const char *name)
 {
     return call->http->headers == NULL ? NULL : apr_table_get(call->http->headers, name);
 }
@@ -87,7 +87,7 @@ static bool
 has_token(const jobs_service *service, const mc_call *call)
 {
     static const char scheme[] = "Bearer ";
-    const char *said = header(call, "Authorization");
+    const char *said = find_jobs_request_header(call, "Authorization");
     return service->token != NULL && said != NULL && strncasecmp(said, scheme, sizeof(scheme) - 1) == 0 &&
            same_text(said + sizeof(scheme) - 1, service->token);
 }
@@ -95,7 +95,7 @@ has_token(const jobs_service *service, const mc_call *call)
 static mc_error *
 may_change(const jobs_service *service, const mc_call *call, apr_pool_t *pool)
 {
-    const char *site = header(call, "Sec-Fetch-Site");
+    const char *site = find_jobs_request_header(call, "Sec-Fetch-Site");
     if (service->token == NULL)
         return mc_error_create(pool, MC_ERR_FORBIDDEN, "jobs are only shown here: the service has no token");
     if (!has_token(service, call))
@@ -109,7 +109,7 @@ may_change(const jobs_service *service, const mc_call *call, apr_pool_t *pool)
 /* --- answers ---------------------------------------------------------------------------------------------------- */
 
 static mc_error *
-answer(mc_request *request, const char *text, apr_pool_t *pool)
+answer_jobs_json(mc_request *request, const char *text, apr_pool_t *pool)
 {
     return mc_operations_answer_text(request, text, "application/json", pool);
 }
@@ -147,7 +147,7 @@ answer_list(mc_request *request, jobs_service *service, const mc_call *call, boo
         APR_ARRAY_PUSH(parts, const char *) = apr_pstrcat(
             pool, i == 0 ? "" : ",\n", mc_job_worker_json(&APR_ARRAY_IDX(workers, i, mc_job_worker), open, pool), NULL);
     APR_ARRAY_PUSH(parts, const char *) = "]}\n";
-    return answer(request, apr_array_pstrcat(pool, parts, '\0'), pool);
+    return answer_jobs_json(request, apr_array_pstrcat(pool, parts, '\0'), pool);
 }
 
 static mc_error *
@@ -169,17 +169,17 @@ answer_job(mc_request *request, jobs_service *service, int64_t id, bool open, mc
         comma = ",\n";
     }
     APR_ARRAY_PUSH(parts, const char *) = "]}\n";
-    return answer(request, apr_array_pstrcat(pool, parts, '\0'), pool);
+    return answer_jobs_json(request, apr_array_pstrcat(pool, parts, '\0'), pool);
 }
 
 static mc_error *
-enqueue(mc_request *request, jobs_service *service, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+enqueue_posted_job(mc_request *request, jobs_service *service, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_buf *body = NULL;
     mc_job_wish wish;
     mc_job job;
     int64_t id;
-    const char *type = header(call, "Content-Type");
+    const char *type = find_jobs_request_header(call, "Content-Type");
     if (type == NULL || strncasecmp(type, "application/json", 16) != 0)
         return mc_error_create(pool, MC_ERR_BAD_REQUEST, "a job is sent as Content-Type: application/json");
     if (call->http->read_body != NULL)
@@ -219,7 +219,8 @@ answer_api(mc_request *request, jobs_service *service, const mc_call *call, cons
         MC_TRY(mc_jobs_change(&state, service->jobs, id, action, ctx));
     if (segments->nelts > 1)
         return answer_job(request, service, id, open, ctx, pool);
-    return post ? enqueue(request, service, call, ctx, pool) : answer_list(request, service, call, open, ctx, pool);
+    return post ? enqueue_posted_job(request, service, call, ctx, pool)
+                : answer_list(request, service, call, open, ctx, pool);
 }
 
 static mc_error *

@@ -32,7 +32,7 @@ set_zoom(mc_job_wish *wish, int *zoom, const char *text)
 }
 
 static bool
-set_extent(mc_job_wish *wish, const char *text)
+set_job_request_extent(mc_job_wish *wish, const char *text)
 {
     double numbers[4];
     int found;
@@ -96,7 +96,7 @@ set_field(mc_job_wish *wish, int field, const char *text, apr_pool_t *pool)
     case MAXZOOM:
         return set_zoom(wish, &wish->maxzoom, text);
     case EXTENT:
-        return set_extent(wish, text);
+        return set_job_request_extent(wish, text);
     case OLDER:
         return set_older(wish, text);
     case RATE:
@@ -118,7 +118,7 @@ set_field(mc_job_wish *wish, int field, const char *text, apr_pool_t *pool)
 }
 
 static mc_error *
-take(void *baton, const char *name, const char *text)
+visit_job_request_field(void *baton, const char *name, const char *text)
 {
     static const char prefix[] = "dimensions.";
     reader *reader = baton;
@@ -143,7 +143,7 @@ mc_jobs_wish_parse(mc_job_wish *wish, const char *bytes, size_t size, apr_pool_t
 {
     reader reader = { wish, apr_table_make(pool, 4), pool };
     *wish = (mc_job_wish){ .dimensions = reader.dimensions };
-    MC_TRY(mc_json_fields(bytes, size, take, &reader, pool));
+    MC_TRY(mc_json_fields(bytes, size, visit_job_request_field, &reader, pool));
     if (wish->tileset == NULL)
         return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "tileset", "a job needs a tileset");
     return MC_OK;

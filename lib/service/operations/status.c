@@ -17,7 +17,7 @@ status_from_config(const mc_node *node, mc_build *build)
 }
 
 static const char *
-counters(const mc_metrics *metrics, apr_pool_t *pool)
+format_status_counters(const mc_metrics *metrics, apr_pool_t *pool)
 {
     static const char *const names[] = {
 #define X(name, help) #name,
@@ -33,7 +33,7 @@ counters(const mc_metrics *metrics, apr_pool_t *pool)
 }
 
 static const char *
-memory(const mc_process *process, apr_pool_t *pool)
+format_status_memory(const mc_process *process, apr_pool_t *pool)
 {
     mc_lru_statistics known = { 0 };
     mc_memory_stat(process->memory, &known);
@@ -48,7 +48,7 @@ this_process(const mc_process *process, apr_pool_t *pool)
     return apr_psprintf(pool,
                         "{\"id\":%ld,\"memory\":%s,\"open_files\":%d,"
                         "\"workers\":{\"threads\":%d,\"idle\":%d},\"io_workers\":{\"threads\":%d,\"idle\":%d}}",
-                        (long)getpid(), memory(process, pool),
+                        (long)getpid(), format_status_memory(process, pool),
                         process->handles == NULL ? 0 : mc_handles_open(process->handles),
                         mc_workers_count(process->workers), mc_workers_idle(process->workers),
                         mc_workers_count(process->io), mc_workers_idle(process->io));
@@ -68,7 +68,7 @@ status_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
         "\"layers\":%d,\"caches\":%d,\"grids\":%d},\"process\":%s,\"counters\":{%s}}\n",
         MC_VERSION, started == 0 ? 0 : apr_time_sec(apr_time_now() - started),
         mc_http_date(apr_time_sec(config->mtime), pool), config->tilesets->nelts, config->caches->nelts,
-        config->grids->nelts, this_process(process, pool), counters(process->metrics, pool));
+        config->grids->nelts, this_process(process, pool), format_status_counters(process->metrics, pool));
     return mc_operations_answer_text(request, text, "application/json", pool);
 }
 

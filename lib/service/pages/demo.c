@@ -101,7 +101,7 @@ index_tilesets(const mc_call *call, apr_pool_t *pool)
 }
 
 static mc_error *
-write_index(mc_request *request, const mc_call *call, apr_pool_t *pool)
+write_demo_index(mc_request *request, const mc_call *call, apr_pool_t *pool)
 {
     const char *abstract = mc_meta(call->config->metadata, "abstract");
     const char *html = apr_psprintf(
@@ -115,7 +115,7 @@ write_index(mc_request *request, const mc_call *call, apr_pool_t *pool)
 }
 
 static mc_error *
-write_page(mc_request *request, const demo_page *page, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+write_demo_page(mc_request *request, const demo_page *page, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
     const char *base = mc_xml_escape(call->base, pool);
     const char *style = apr_psprintf(pool, "<link rel=\"stylesheet\" href=\"%sdemo/static/ol.css\">", base);
@@ -136,7 +136,7 @@ demo_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *po
     static const char folder[] = "static/";
     const char *path = call->path;
     if (*path == '\0')
-        return write_index(request, call, pool);
+        return write_demo_index(request, call, pool);
     if (strcmp(path, "demo") == 0)
         return mc_error_create(pool, MC_ERR_BAD_REQUEST, "the demo service has no page of its own");
     if (strncmp(path, folder, sizeof(folder) - 1) == 0) {
@@ -145,7 +145,7 @@ demo_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *po
     }
     for (size_t i = 0; i < PAGE_COUNT; i++)
         if (strcmp(path, pages[i].service) == 0 && mc_call_service(call, path) != NULL)
-            return write_page(request, &pages[i], call, ctx, pool);
+            return write_demo_page(request, &pages[i], call, ctx, pool);
     return mc_error_create(pool, MC_ERR_NOT_FOUND, "there is no demo page \"%s\"", path);
 }
 

@@ -45,7 +45,7 @@ write_region(mc_xml *xml, const mc_grid *grid, const mc_extent *box, int most_pi
 
 /* A link to the document of one tile; y is the grid's. */
 static void
-write_link(mc_xml *xml, const mc_call *call, const mc_tile_request *layer, int z, int x, int y, apr_pool_t *pool)
+write_kml_link(mc_xml *xml, const mc_call *call, const mc_tile_request *layer, int z, int x, int y, apr_pool_t *pool)
 {
     const mc_grid *grid = layer->link->grid;
     mc_extent box = mc_grid_tile_extent(grid, z, x, y);
@@ -73,7 +73,7 @@ write_links(mc_xml *xml, const mc_call *call, const mc_tile_request *layer, cons
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "level %d has too many tiles for one document", z);
     for (int y = range.miny; y < range.maxy; y++)
         for (int x = range.minx; x < range.maxx; x++)
-            write_link(xml, call, layer, z, x, y, pool);
+            write_kml_link(xml, call, layer, z, x, y, pool);
     return MC_OK;
 }
 
@@ -88,7 +88,7 @@ open_document(apr_pool_t *pool)
 }
 
 static mc_error *
-write_layer(mc_request *request, const mc_call *call, const mc_tile_request *layer, apr_pool_t *pool)
+write_kml_layer(mc_request *request, const mc_call *call, const mc_tile_request *layer, apr_pool_t *pool)
 {
     mc_xml *xml = open_document(pool);
     mc_xml_element(xml, "name", mc_tileset_title(layer->tileset));
@@ -100,7 +100,7 @@ write_layer(mc_request *request, const mc_call *call, const mc_tile_request *lay
 }
 
 static mc_error *
-write_tile(mc_request *request, const mc_call *call, const mc_tile_request *tile, int row, apr_pool_t *pool)
+write_kml_tile(mc_request *request, const mc_call *call, const mc_tile_request *tile, int row, apr_pool_t *pool)
 {
     const mc_grid_link *link = tile->link;
     const mc_grid *grid = link->grid;
@@ -124,7 +124,7 @@ write_tile(mc_request *request, const mc_call *call, const mc_tile_request *tile
 }
 
 static mc_error *
-parse_layer(mc_tile_stack *stack, const char *text, const mc_call *call, apr_pool_t *pool)
+parse_kml_layer(mc_tile_stack *stack, const char *text, const mc_call *call, apr_pool_t *pool)
 {
     MC_TRY(mc_layers_parse(stack, text, call, MC_ERR_NOT_FOUND, pool));
     if (stack->count != 1)
@@ -136,12 +136,12 @@ parse_layer(mc_tile_stack *stack, const char *text, const mc_call *call, apr_poo
 }
 
 static mc_error *
-parse_tile(mc_request *request, const mc_call *call, const apr_array_header_t *path, apr_pool_t *pool)
+parse_kml_tile(mc_request *request, const mc_call *call, const apr_array_header_t *path, apr_pool_t *pool)
 {
     mc_tile_stack stack;
     int z, x, row;
     const char *extension;
-    MC_TRY(parse_layer(&stack, APR_ARRAY_IDX(path, 0, const char *), call, pool));
+    MC_TRY(parse_kml_layer(&stack, APR_ARRAY_IDX(path, 0, const char *), call, pool));
     if (!mc_parse_int(&z, APR_ARRAY_IDX(path, 1, const char *), 0, INT32_MAX) ||
         !mc_parse_int(&x, APR_ARRAY_IDX(path, 2, const char *), 0, INT32_MAX) ||
         !mc_path_number(&row, &extension, APR_ARRAY_IDX(path, 3, const char *), pool))
@@ -150,7 +150,7 @@ parse_tile(mc_request *request, const mc_call *call, const apr_array_header_t *p
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "extension \"%s\" is not kml",
                                extension != NULL ? extension : "");
     MC_TRY(mc_stack_place(&stack, z, x, row, false, pool));
-    return write_tile(request, call, &stack.tiles[0], row, pool);
+    return write_kml_tile(request, call, &stack.tiles[0], row, pool);
 }
 
 static mc_error *
@@ -159,7 +159,7 @@ kml_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
     (void)ctx;
     const apr_array_header_t *path = mc_path_segments(call->path, pool);
     if (path->nelts == 4)
-        return parse_tile(request, call, path, pool);
+        return parse_kml_tile(request, call, path, pool);
     if (path->nelts != 1)
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "KML path \"%s\" has a wrong number of elements", call->path);
     const char *name = APR_ARRAY_IDX(path, 0, const char *);
@@ -167,8 +167,8 @@ kml_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
     if (size > 4 && strcmp(name + size - 4, ".kml") == 0)
         name = apr_pstrndup(pool, name, size - 4);
     mc_tile_stack stack;
-    MC_TRY(parse_layer(&stack, name, call, pool));
-    return write_layer(request, call, &stack.tiles[0], pool);
+    MC_TRY(parse_kml_layer(&stack, name, call, pool));
+    return write_kml_layer(request, call, &stack.tiles[0], pool);
 }
 
 const mc_service_ops mc_service_kml = {

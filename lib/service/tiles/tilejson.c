@@ -68,20 +68,20 @@ find_square(square *found, const mc_grid_link *link)
 }
 
 static const char *
-text_of(const char *text, apr_pool_t *pool)
+quote_tilejson_text(const char *text, apr_pool_t *pool)
 {
     return apr_pstrcat(pool, "\"", mc_json_escape(text, pool), "\"", NULL);
 }
 
 static const char *
-optional(const char *key, const char *text, apr_pool_t *pool)
+format_tilejson_member(const char *key, const char *text, apr_pool_t *pool)
 {
-    return text == NULL ? "" : apr_pstrcat(pool, ",\"", key, "\":", text_of(text, pool), NULL);
+    return text == NULL ? "" : apr_pstrcat(pool, ",\"", key, "\":", quote_tilejson_text(text, pool), NULL);
 }
 
 /* Within the latitudes that the grid has. Of a grid whose place in the world is not known here, nothing. */
 static const char *
-bounds_of(const mc_tileset *tileset, const mc_grid_link *link, bool web, apr_pool_t *pool)
+format_tilejson_bounds(const mc_tileset *tileset, const mc_grid_link *link, bool web, apr_pool_t *pool)
 {
     mc_extent box = mc_tileset_degrees(tileset), own;
     double latitude = web ? MERCATOR_LATITUDE : 90;
@@ -93,7 +93,7 @@ bounds_of(const mc_tileset *tileset, const mc_grid_link *link, bool web, apr_poo
 
 /* As GDAL's MVT driver writes and reads them. */
 static const char *
-place_of(const square *at, const mc_grid *grid, apr_pool_t *pool)
+format_tilejson_place(const square *at, const mc_grid *grid, apr_pool_t *pool)
 {
     char numbers[3][40];
     const double values[] = { at->left, at->top, at->side };
@@ -102,12 +102,12 @@ place_of(const square *at, const mc_grid *grid, apr_pool_t *pool)
     return apr_psprintf(pool,
                         ",\"crs\":%s,\"tile_origin_upper_left_x\":%s,\"tile_origin_upper_left_y\":%s,"
                         "\"tile_dimension_zoom_0\":%s",
-                        text_of(grid->srs, pool), numbers[0], numbers[1], numbers[2]);
+                        quote_tilejson_text(grid->srs, pool), numbers[0], numbers[1], numbers[2]);
 }
 
 /* What a document says of where the tiles lie; nothing of those of web maps. */
 static mc_error *
-find_place(const char **place, const mc_grid_link *link, bool web, bool from_top, apr_pool_t *pool)
+find_tilejson_place(const char **place, const mc_grid_link *link, bool web, bool from_top, apr_pool_t *pool)
 {
     square at = { 0 };
     *place = "";
@@ -124,7 +124,7 @@ find_place(const char **place, const mc_grid_link *link, bool web, bool from_top
                                "TileJSON of grid %s, whose tiles are not those of web maps, counts rows from the top: "
                                "it is at gmaps",
                                link->grid->name);
-    *place = place_of(&at, link->grid, pool);
+    *place = format_tilejson_place(&at, link->grid, pool);
     return MC_OK;
 }
 
@@ -136,19 +136,19 @@ mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_
     const char *layers = NULL, *place;
     MC_TRY(mc_layer_parse(&tile, layer, call, MC_ERR_NOT_FOUND, pool));
     bool web = is_web_mercator(tile.link);
-    MC_TRY(find_place(&place, tile.link, web, from_top, pool));
+    MC_TRY(find_tilejson_place(&place, tile.link, web, from_top, pool));
     const mc_tile_key key = { .grid = tile.link->grid };
     MC_TRY(mc_tileset_vector_layers(&layers, tile.tileset, &key, ctx, pool));
     const char *url = apr_pstrcat(pool, call->base, path, "/", mc_url_segment(layer, pool), "/{z}/{x}/{y}.",
                                   mc_tileset_extension(tile.tileset), NULL);
-    const char *text =
-        apr_pstrcat(pool, "{\"tilejson\":\"3.0.0\",\"name\":", text_of(mc_tileset_title(tile.tileset), pool),
-                    optional("description", mc_meta(tile.tileset->metadata, "abstract"), pool),
-                    optional("attribution", mc_meta(tile.tileset->metadata, "attribution"), pool), ",\"scheme\":\"",
-                    from_top ? "xyz" : "tms", "\",\"tiles\":[", text_of(url, pool),
-                    "],\"minzoom\":", apr_itoa(pool, tile.link->minzoom),
-                    ",\"maxzoom\":", apr_itoa(pool, tile.link->maxzoom), bounds_of(tile.tileset, tile.link, web, pool),
-                    place, layers == NULL ? "" : ",\"vector_layers\":", layers == NULL ? "" : layers, "}\n", NULL);
+    const char *text = apr_pstrcat(
+        pool, "{\"tilejson\":\"3.0.0\",\"name\":", quote_tilejson_text(mc_tileset_title(tile.tileset), pool),
+        format_tilejson_member("description", mc_meta(tile.tileset->metadata, "abstract"), pool),
+        format_tilejson_member("attribution", mc_meta(tile.tileset->metadata, "attribution"), pool), ",\"scheme\":\"",
+        from_top ? "xyz" : "tms", "\",\"tiles\":[", quote_tilejson_text(url, pool),
+        "],\"minzoom\":", apr_itoa(pool, tile.link->minzoom), ",\"maxzoom\":", apr_itoa(pool, tile.link->maxzoom),
+        format_tilejson_bounds(tile.tileset, tile.link, web, pool), place,
+        layers == NULL ? "" : ",\"vector_layers\":", layers == NULL ? "" : layers, "}\n", NULL);
     request->kind = MC_REQUEST_DOCUMENT;
     request->u.document =
         (mc_document){ .text = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool), .mime = "application/json" };

@@ -14,7 +14,7 @@ tms_from_config(const mc_node *node, mc_build *build)
 }
 
 static mc_error *
-write_root(mc_request *request, const mc_call *call, apr_pool_t *pool)
+write_tms_root(mc_request *request, const mc_call *call, apr_pool_t *pool)
 {
     mc_xml *xml = mc_xml_create(NULL, pool);
     mc_xml_open(xml, "Services");
@@ -34,7 +34,7 @@ map_url(const mc_call *call, const mc_tileset *tileset, const mc_grid *grid, apr
 }
 
 static mc_error *
-write_service(mc_request *request, const mc_call *call, apr_pool_t *pool)
+write_tms_service(mc_request *request, const mc_call *call, apr_pool_t *pool)
 {
     const mc_config *config = call->config;
     const char *title = mc_meta(config->metadata, "title");
@@ -66,7 +66,7 @@ write_service(mc_request *request, const mc_call *call, apr_pool_t *pool)
 }
 
 static void
-write_levels(mc_xml *xml, const mc_grid_link *link, const char *url)
+write_tms_levels(mc_xml *xml, const mc_grid_link *link, const char *url)
 {
     const char *profile = mc_meta(link->grid->metadata, "profile");
     mc_xml_open(xml, "TileSets");
@@ -113,13 +113,13 @@ write_map(mc_request *request, const mc_call *call, const char *layer, apr_pool_
     mc_xml_attr(xml, "mime-type", mc_tileset_mime(tileset));
     mc_xml_attr(xml, "extension", mc_tileset_extension(tileset));
     mc_xml_close(xml);
-    write_levels(xml, tile.link, map_url(call, tileset, grid, pool));
+    write_tms_levels(xml, tile.link, map_url(call, tileset, grid, pool));
     mc_xml_close(xml);
     return mc_request_document(request, xml, "text/xml");
 }
 
 static mc_error *
-parse_tile(mc_request *request, const mc_call *call, const apr_array_header_t *path, apr_pool_t *pool)
+parse_tms_tile(mc_request *request, const mc_call *call, const apr_array_header_t *path, apr_pool_t *pool)
 {
     mc_tile_stack *stack = &request->u.tile;
     request->kind = MC_REQUEST_TILE;
@@ -144,18 +144,18 @@ tms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
     const apr_array_header_t *path = mc_path_segments(call->path, pool);
     const char *layer;
     if (path->nelts == 0)
-        return write_root(request, call, pool);
+        return write_tms_root(request, call, pool);
     const char *version = APR_ARRAY_IDX(path, 0, const char *);
     if (strcmp(version, VERSION) != 0)
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "TMS version \"%s\" is not " VERSION, version);
     if (path->nelts == 1)
-        return write_service(request, call, pool);
+        return write_tms_service(request, call, pool);
     if (path->nelts == 2 && mc_tilejson_layer(&layer, APR_ARRAY_IDX(path, 1, const char *), call, pool))
         return mc_tilejson(request, layer, "tms/" VERSION, false, call, ctx, pool);
     if (path->nelts == 2)
         return write_map(request, call, APR_ARRAY_IDX(path, 1, const char *), pool);
     if (path->nelts == 5)
-        return parse_tile(request, call, path, pool);
+        return parse_tms_tile(request, call, path, pool);
     return mc_error_create(pool, MC_ERR_NOT_FOUND, "TMS path \"%s\" has a wrong number of elements", call->path);
 }
 

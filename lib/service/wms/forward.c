@@ -108,7 +108,7 @@ read_param(apr_array_header_t *params, const mc_node *node, mc_build *build)
 }
 
 static bool
-read_rule(mc_wms *wms, const mc_node *node, mc_build *build)
+read_forwarding_rule(mc_wms *wms, const mc_node *node, mc_build *build)
 {
     rule_settings settings = { 0 };
     mc_forwarding_rule *rule = apr_pcalloc(build->pool, sizeof(*rule));
@@ -134,7 +134,7 @@ mc_forwarding_read(mc_wms *wms, mc_build *build)
 {
     wms->rules = apr_array_make(build->pool, 2, sizeof(const mc_forwarding_rule *));
     for (int i = 0; wms->rule_nodes != NULL && i < wms->rule_nodes->nelts; i++)
-        if (!read_rule(wms, APR_ARRAY_IDX(wms->rule_nodes, i, const mc_node *), build))
+        if (!read_forwarding_rule(wms, APR_ARRAY_IDX(wms->rule_nodes, i, const mc_node *), build))
             return false;
     return true;
 }

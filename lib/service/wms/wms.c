@@ -54,7 +54,7 @@ read_format(mc_wms *wms, const mc_node *at, mc_build *build)
 }
 
 static mc_service *
-wms_from_config(const mc_node *node, mc_build *build)
+wms_service_from_config(const mc_node *node, mc_build *build)
 {
     mc_wms *wms = apr_pcalloc(build->pool, sizeof(*wms));
     if (!mc_service_read(&wms->base, &mc_service_wms, node, build))
@@ -129,5 +129,5 @@ wms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
 }
 
 const mc_service_ops mc_service_wms = {
-    "wms", "", wms_keys, "Web Map Service 1.1.1 and 1.3.0.", wms_from_config, wms_parse, mc_wms_report,
+    "wms", "", wms_keys, "Web Map Service 1.1.1 and 1.3.0.", wms_service_from_config, wms_parse, mc_wms_report,
 };

@@ -29,7 +29,7 @@ typedef struct document {
 } document;
 
 static void
-write_link(const document *doc, const char *name, const char *url)
+write_wms_online_resource(const document *doc, const char *name, const char *url)
 {
     mc_xml_open(doc->xml, name);
     if (!doc->v130)
@@ -40,7 +40,7 @@ write_link(const document *doc, const char *name, const char *url)
 }
 
 static void
-write_keywords(const document *doc, const mc_metadata *metadata)
+write_wms_keywords(const document *doc, const mc_metadata *metadata)
 {
     if (metadata == NULL)
         return;
@@ -107,7 +107,7 @@ write_contact(const document *doc, const mc_metadata *metadata)
 }
 
 static void
-write_service(const document *doc)
+write_wms_service(const document *doc)
 {
     const mc_metadata *metadata = doc->call->config->metadata;
     const mc_wms *wms = mc_wms_of(doc->call);
@@ -116,8 +116,8 @@ write_service(const document *doc)
     mc_xml_element(doc->xml, "Name", doc->v130 ? "WMS" : "OGC:WMS");
     mc_xml_element(doc->xml, "Title", title != NULL ? title : "no title set, add some in metadata");
     mc_xml_element(doc->xml, "Abstract", mc_meta(metadata, "abstract"));
-    write_keywords(doc, metadata);
-    write_link(doc, "OnlineResource", doc->url);
+    write_wms_keywords(doc, metadata);
+    write_wms_online_resource(doc, "OnlineResource", doc->url);
     write_contact(doc, metadata);
     mc_xml_element(doc->xml, "Fees", mc_meta(metadata, "fees"));
     mc_xml_element(doc->xml, "AccessConstraints", mc_meta(metadata, "accessconstraints"));
@@ -129,7 +129,7 @@ write_service(const document *doc)
 }
 
 static void
-write_operation(const document *doc, const char *name, const apr_array_header_t *formats)
+write_wms_operation(const document *doc, const char *name, const apr_array_header_t *formats)
 {
     mc_xml_open(doc->xml, name);
     for (int i = 0; i < formats->nelts; i++)
@@ -137,7 +137,7 @@ write_operation(const document *doc, const char *name, const apr_array_header_t 
     mc_xml_open(doc->xml, "DCPType");
     mc_xml_open(doc->xml, "HTTP");
     mc_xml_open(doc->xml, "Get");
-    write_link(doc, "OnlineResource", doc->url);
+    write_wms_online_resource(doc, "OnlineResource", doc->url);
     for (int i = 0; i < 4; i++)
         mc_xml_close(doc->xml);
 }
@@ -152,21 +152,21 @@ add_once(apr_array_header_t *texts, const char *text)
 }
 
 static bool
-is_listed(const document *doc, const mc_tileset *tileset)
+is_wms_tileset_listed(const document *doc, const mc_tileset *tileset)
 {
     return mc_wms_offers(mc_wms_of(doc->call), tileset) && tileset->link_count > 0;
 }
 
 /* All info formats that some layer offers. */
 static const apr_array_header_t *
-info_formats(const document *doc)
+collect_wms_info_formats(const document *doc)
 {
     apr_array_header_t *formats = apr_array_make(doc->pool, 4, sizeof(const char *));
     const apr_array_header_t *tilesets = doc->call->config->tilesets;
     for (int i = 0; i < tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(tilesets, i, mc_tileset *);
         const apr_array_header_t *offered = mc_tileset_info_formats(tileset);
-        for (int j = 0; is_listed(doc, tileset) && offered != NULL && j < offered->nelts; j++)
+        for (int j = 0; is_wms_tileset_listed(doc, tileset) && offered != NULL && j < offered->nelts; j++)
             add_once(formats, APR_ARRAY_IDX(offered, j, const char *));
     }
     return formats;
@@ -181,12 +181,12 @@ write_request(const document *doc)
     const apr_array_header_t *formats = mc_wms_formats(doc->call, doc->pool);
     for (int i = 0; i < formats->nelts; i++)
         APR_ARRAY_PUSH(maps, const char *) = APR_ARRAY_IDX(formats, i, const mc_format *)->mime;
-    const apr_array_header_t *infos = info_formats(doc);
+    const apr_array_header_t *infos = collect_wms_info_formats(doc);
     mc_xml_open(doc->xml, "Request");
-    write_operation(doc, "GetCapabilities", documents);
-    write_operation(doc, "GetMap", maps);
+    write_wms_operation(doc, "GetCapabilities", documents);
+    write_wms_operation(doc, "GetMap", maps);
     if (infos->nelts > 0)
-        write_operation(doc, "GetFeatureInfo", infos);
+        write_wms_operation(doc, "GetFeatureInfo", infos);
     mc_xml_close(doc->xml);
 }
 
@@ -213,7 +213,7 @@ write_box_attributes(mc_xml *xml, const mc_extent *box)
 }
 
 static void
-write_bounding_box(const document *doc, const char *srs, bool swapped, const mc_extent *box)
+write_wms_bounding_box(const document *doc, const char *srs, bool swapped, const mc_extent *box)
 {
     mc_extent swapped_box = { box->miny, box->minx, box->maxy, box->maxx };
     mc_xml_open(doc->xml, "BoundingBox");
@@ -233,7 +233,7 @@ write_tile_set(const document *doc, const mc_tileset *tileset)
         resolutions = apr_psprintf(doc->pool, "%s%.20f ", resolutions, grid->levels[z].resolution);
     mc_xml_open(doc->xml, "TileSet");
     mc_xml_element(doc->xml, "SRS", grid->srs);
-    write_bounding_box(doc, grid->srs, false, &grid->extent);
+    write_wms_bounding_box(doc, grid->srs, false, &grid->extent);
     mc_xml_element(doc->xml, "Resolutions", resolutions);
     mc_xml_elementf(doc->xml, "Width", "%d", grid->tile_width);
     mc_xml_elementf(doc->xml, "Height", "%d", grid->tile_height);
@@ -304,8 +304,8 @@ write_boxes(const document *doc, const mc_tileset *tileset)
         bool xy_order = false;
         int epsg = mc_crs_epsg(link->grid->srs, &xy_order);
         if (doc->v130 && epsg == 4326 && !xy_order)
-            write_bounding_box(doc, "CRS:84", false, &link->extent);
-        write_bounding_box(doc, link->grid->srs, doc->v130 && !xy_order && link->grid->axes_swapped, &link->extent);
+            write_wms_bounding_box(doc, "CRS:84", false, &link->extent);
+        write_wms_bounding_box(doc, link->grid->srs, doc->v130 && !xy_order && link->grid->axes_swapped, &link->extent);
     }
 }
 
@@ -330,12 +330,12 @@ write_drawn_boxes(const document *doc, const mc_tileset *tileset)
             continue;
         (void)mc_crs_epsg(grid->srs, &xy_order);
         if (doc->v130 || !xy_order)
-            write_bounding_box(doc, grid->srs, doc->v130 && !xy_order && grid->axes_swapped, &box);
+            write_wms_bounding_box(doc, grid->srs, doc->v130 && !xy_order && grid->axes_swapped, &box);
     }
 }
 
 static void
-write_units(const document *doc, const mc_dimension *dimension)
+write_wms_units(const document *doc, const mc_dimension *dimension)
 {
     const char *symbol = mc_dimension_unit_symbol(dimension);
     mc_xml_attr(doc->xml, "units", mc_dimension_units(dimension));
@@ -345,12 +345,12 @@ write_units(const document *doc, const mc_dimension *dimension)
 
 /* 1.3.0 has the values in the Dimension, 1.1.1 in an Extent of the same name behind all Dimensions. */
 static void
-write_dimensions(const document *doc, const mc_tileset *tileset)
+write_wms_dimensions(const document *doc, const mc_tileset *tileset)
 {
     for (int i = 0; !doc->v130 && i < tileset->dimension_count; i++) {
         mc_xml_open(doc->xml, "Dimension");
         mc_xml_attr(doc->xml, "name", tileset->dimensions[i]->name);
-        write_units(doc, tileset->dimensions[i]);
+        write_wms_units(doc, tileset->dimensions[i]);
         mc_xml_close(doc->xml);
     }
     for (int i = 0; i < tileset->dimension_count; i++) {
@@ -359,7 +359,7 @@ write_dimensions(const document *doc, const mc_tileset *tileset)
         mc_xml_open(doc->xml, doc->v130 ? "Dimension" : "Extent");
         mc_xml_attr(doc->xml, "name", dimension->name);
         if (doc->v130)
-            write_units(doc, dimension);
+            write_wms_units(doc, dimension);
         mc_xml_attr(doc->xml, "default", mc_dimension_default_known(dimension, tileset->name, doc->ctx, doc->pool));
         /* A list of times is several values; of any other list only the dimension's own database knows what it is. The
          * DTD of 1.1.1 that documents name has neither of these attributes. */
@@ -387,13 +387,13 @@ write_style(const document *doc, const mc_tileset *tileset)
     mc_xml_attrf(doc->xml, "width", "%d", legend.width);
     mc_xml_attrf(doc->xml, "height", "%d", legend.height);
     mc_xml_element(doc->xml, "Format", legend.mime);
-    write_link(doc, "OnlineResource", legend.href);
+    write_wms_online_resource(doc, "OnlineResource", legend.href);
     mc_xml_close(doc->xml);
     mc_xml_close(doc->xml);
 }
 
 static void
-write_layer(const document *doc, const mc_tileset *tileset)
+write_wms_layer(const document *doc, const mc_tileset *tileset)
 {
     const apr_array_header_t *names = crs_names(doc, tileset);
     mc_extent degrees = mc_tileset_degrees(tileset);
@@ -404,19 +404,19 @@ write_layer(const document *doc, const mc_tileset *tileset)
     mc_xml_element(doc->xml, "Title", mc_tileset_title(tileset));
     mc_xml_element(doc->xml, "Abstract", mc_meta(tileset->metadata, "abstract"));
     if (tileset->metadata != NULL)
-        write_keywords(doc, mc_metadata_nested(tileset->metadata, "keywords"));
+        write_wms_keywords(doc, mc_metadata_nested(tileset->metadata, "keywords"));
     for (int i = 0; i < names->nelts; i++)
         mc_xml_element(doc->xml, doc->v130 ? "CRS" : "SRS", APR_ARRAY_IDX(names, i, const char *));
     write_geographic(doc, &degrees);
     write_boxes(doc, tileset);
     write_drawn_boxes(doc, tileset);
-    write_dimensions(doc, tileset);
+    write_wms_dimensions(doc, tileset);
     write_style(doc, tileset);
     mc_xml_close(doc->xml);
 }
 
 static void
-widen(mc_extent *all, const mc_extent *box)
+widen_wms_extent(mc_extent *all, const mc_extent *box)
 {
     all->minx = box->minx < all->minx ? box->minx : all->minx;
     all->miny = box->miny < all->miny ? box->miny : all->miny;
@@ -435,26 +435,26 @@ write_layers(const document *doc)
     for (int i = 0; i < config->tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *);
         mc_extent degrees = mc_tileset_degrees(tileset);
-        count += is_listed(doc, tileset);
-        if (is_listed(doc, tileset))
-            widen(&all, &degrees);
+        count += is_wms_tileset_listed(doc, tileset);
+        if (is_wms_tileset_listed(doc, tileset))
+            widen_wms_extent(&all, &degrees);
     }
     mc_xml_open(doc->xml, "Layer");
     mc_xml_element(doc->xml, "Title", title != NULL ? title : "no title set, add some in metadata");
     mc_xml_element(doc->xml, "Abstract", mc_meta(config->metadata, "abstract"));
-    write_keywords(doc, config->metadata);
+    write_wms_keywords(doc, config->metadata);
     if (count > 0)
         write_geographic(doc, &all);
     for (int i = 0; i < config->tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *);
-        if (is_listed(doc, tileset))
-            write_layer(doc, tileset);
+        if (is_wms_tileset_listed(doc, tileset))
+            write_wms_layer(doc, tileset);
     }
     mc_xml_close(doc->xml);
 }
 
 static void
-open_root(const document *doc)
+open_wms_root(const document *doc)
 {
     mc_xml_open(doc->xml, doc->v130 ? "WMS_Capabilities" : "WMT_MS_Capabilities");
     mc_xml_attr(doc->xml, "version", doc->v130 ? "1.3.0" : "1.1.1");
@@ -485,8 +485,8 @@ mc_wms_capabilities(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_p
         .v130 = v130,
         .url = mc_url_wms(call, pool),
     };
-    open_root(&doc);
-    write_service(&doc);
+    open_wms_root(&doc);
+    write_wms_service(&doc);
     mc_xml_open(doc.xml, "Capability");
     write_request(&doc);
     write_exceptions(&doc);

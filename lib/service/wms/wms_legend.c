@@ -18,7 +18,7 @@ mc_tileset_has_legend(const mc_tileset *tileset)
 }
 
 static mc_error *
-parse_layer(mc_tileset **tileset, const mc_call *call, apr_pool_t *pool)
+parse_legend_layer(mc_tileset **tileset, const mc_call *call, apr_pool_t *pool)
 {
     const char *name = mc_param(call, "LAYER");
     if (name == NULL || *name == '\0')
@@ -36,7 +36,7 @@ parse_layer(mc_tileset **tileset, const mc_call *call, apr_pool_t *pool)
 }
 
 static mc_error *
-parse_side(int *side, const mc_call *call, const char *name, apr_pool_t *pool)
+parse_legend_side(int *side, const mc_call *call, const char *name, apr_pool_t *pool)
 {
     const char *text = mc_param(call, name);
     *side = MC_LEGEND_SYMBOL;
@@ -51,8 +51,8 @@ parse_wish(mc_legend_wish *wish, const mc_call *call, apr_pool_t *pool)
 {
     const char *scale = mc_param(call, "SCALE"), *rule = mc_param(call, "RULE");
     *wish = (mc_legend_wish){ .rule = rule != NULL && *rule != '\0' ? rule : NULL };
-    MC_TRY(parse_side(&wish->width, call, "width", pool));
-    MC_TRY(parse_side(&wish->height, call, "height", pool));
+    MC_TRY(parse_legend_side(&wish->width, call, "width", pool));
+    MC_TRY(parse_legend_side(&wish->height, call, "height", pool));
     if (scale != NULL && *scale != '\0' &&
         !(mc_parse_double(&wish->scale, scale) && wish->scale > 0 && wish->scale <= SCALE_MAX))
         return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "scale", "SCALE \"%s\" is not a scale denominator",
@@ -84,7 +84,7 @@ parse_format(const mc_format **format, const mc_call *call, apr_pool_t *pool)
 
 /* Large symbols of many rules make an image that no one has asked for by its size. */
 static mc_error *
-check_size(mc_legend *legend, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+check_legend_size(mc_legend *legend, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
     int width, height;
     mc_legend_measure(legend, &width, &height, ctx);
@@ -105,7 +105,7 @@ mc_wms_get_legend(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_poo
     mc_legend_wish wish;
     mc_map_request look = { 0 };
     mc_pixels *pixels;
-    MC_TRY(parse_layer(&tileset, call, pool));
+    MC_TRY(parse_legend_layer(&tileset, call, pool));
     MC_TRY(parse_wish(&wish, call, pool));
     MC_TRY(parse_format(&format, call, pool));
     MC_TRY(mc_wms_background(&look, call, pool));
@@ -115,7 +115,7 @@ mc_wms_get_legend(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_poo
     if (wish.rule != NULL && mc_legend_is_empty(legend))
         return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "rule", "layer %s has no rule \"%s\"%s", tileset->name,
                                 mc_message_text(wish.rule, 100, pool), wish.scale > 0 ? " at this scale" : "");
-    MC_TRY(check_size(legend, call, ctx, pool));
+    MC_TRY(check_legend_size(legend, call, ctx, pool));
     MC_TRY(mc_legend_draw(&pixels, legend, ctx, pool));
     request->kind = MC_REQUEST_DOCUMENT;
     request->u.document = (mc_document){ 0 };

@@ -11,7 +11,7 @@ typedef struct map_parts {
 } map_parts;
 
 static mc_error *
-add_layer(map_parts *parts, const char *name, const mc_call *call, apr_pool_t *pool)
+add_wms_map_layer(map_parts *parts, const char *name, const mc_call *call, apr_pool_t *pool)
 {
     mc_map_request *map = &parts->map;
     const mc_wms_view *view = &parts->view;
@@ -47,11 +47,11 @@ parse_layers(map_parts *parts, const mc_call *call, apr_pool_t *pool)
         most += *at == ',';
     parts->map.layers = apr_pcalloc(pool, most * sizeof(mc_map_layer));
     if (call->config->mode == MC_MODE_COMBINED_MIRROR && *text != '\0')
-        return add_layer(parts, text, call, pool);
+        return add_wms_map_layer(parts, text, call, pool);
     char *rest = apr_pstrdup(pool, text);
     for (char *name = strsep(&rest, ","); name != NULL; name = strsep(&rest, ","))
         if (*name != '\0')
-            MC_TRY(add_layer(parts, name, call, pool));
+            MC_TRY(add_wms_map_layer(parts, name, call, pool));
     if (parts->map.count == 0)
         return mc_error_located(pool, MC_ERR_LAYER_NOT_DEFINED, "layers", "LAYERS \"%s\" names no layer", text);
     return MC_OK;

@@ -77,7 +77,7 @@ parse_box(mc_extent *box, const mc_call *call, apr_pool_t *pool)
 }
 
 static mc_error *
-parse_side(int *side, const mc_call *call, const char *name, apr_pool_t *pool)
+parse_wms_image_side(int *side, const mc_call *call, const char *name, apr_pool_t *pool)
 {
     const char *text = mc_param(call, name);
     int64_t number;
@@ -101,8 +101,8 @@ mc_wms_view_parse(mc_wms_view *view, const mc_call *call, apr_pool_t *pool)
     *view = (mc_wms_view){ .v130 = mc_wms_is_130(call) };
     MC_TRY(check_version(call, pool));
     MC_TRY(parse_box(&view->box, call, pool));
-    MC_TRY(parse_side(&view->width, call, "width", pool));
-    MC_TRY(parse_side(&view->height, call, "height", pool));
+    MC_TRY(parse_wms_image_side(&view->width, call, "width", pool));
+    MC_TRY(parse_wms_image_side(&view->height, call, "height", pool));
     const char *name = view->v130 ? "crs" : "srs";
     view->srs = mc_param(call, name);
     if (view->srs == NULL || *view->srs == '\0')

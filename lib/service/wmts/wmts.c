@@ -52,7 +52,7 @@ mc_wmts_formats(const mc_tileset *tileset, apr_pool_t *pool)
 }
 
 static bool
-holds(const apr_array_header_t *texts, const char *text)
+contains_wmts_text(const apr_array_header_t *texts, const char *text)
 {
     for (int i = 0; i < texts->nelts; i++)
         if (strcmp(APR_ARRAY_IDX(texts, i, const char *), text) == 0)
@@ -77,13 +77,13 @@ filled_param(const mc_call *call, const char *name)
 }
 
 static mc_error *
-missing(const char *locator, apr_pool_t *pool)
+create_wmts_missing_error(const char *locator, apr_pool_t *pool)
 {
     return mc_error_located(pool, MC_ERR_MISSING_PARAMETER, locator, "the parameter %s is missing", locator);
 }
 
 static mc_error *
-invalid(const char *locator, const char *value, apr_pool_t *pool)
+create_wmts_invalid_error(const char *locator, const char *value, apr_pool_t *pool)
 {
     return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, locator, "%s \"%s\" is not valid here", locator, value);
 }
@@ -95,10 +95,10 @@ kvp_layer(mc_tile_request *tile, const mc_call *call, apr_pool_t *pool)
 {
     const char *name = filled_param(call, "LAYER");
     if (name == NULL)
-        return missing("layer", pool);
+        return create_wmts_missing_error("layer", pool);
     tile->tileset = mc_call_tileset(call, name, pool);
     if (tile->tileset == NULL)
-        return invalid("layer", name, pool);
+        return create_wmts_invalid_error("layer", name, pool);
     MC_TRY(mc_tileset_check_built(tile->tileset, pool));
     const char **values = mc_tileset_defaults(tile->tileset, pool);
     for (int i = 0; i < tile->tileset->dimension_count; i++) {
@@ -116,18 +116,22 @@ kvp_check_common(const mc_tile_request *tile, const mc_call *call, apr_pool_t *p
     bool strict = call->service->strict;
     const char *version = filled_param(call, "VERSION");
     if (version != NULL ? strcmp(version, MC_WMTS_VERSION) != 0 : strict)
-        return version != NULL ? invalid("version", version, pool) : missing("version", pool);
+        return version != NULL ? create_wmts_invalid_error("version", version, pool)
+                               : create_wmts_missing_error("version", pool);
     const char *style = filled_param(call, "STYLE");
     if (style != NULL ? strcmp(style, "default") != 0 : strict)
-        return style != NULL ? invalid("style", style, pool) : missing("style", pool);
+        return style != NULL ? create_wmts_invalid_error("style", style, pool)
+                             : create_wmts_missing_error("style", pool);
     const char *format = filled_param(call, "FORMAT");
     if (format == NULL)
-        return strict ? missing("format", pool) : MC_OK;
+        return strict ? create_wmts_missing_error("format", pool) : MC_OK;
     /* a client with an old idea of the layer's type is still served, unless the service is strict */
     bool known = !strict && mc_tileset_is_image(tile->tileset) &&
                  (strcmp(format, "image/png") == 0 || strcmp(format, "image/jpeg") == 0 ||
                   strcmp(format, "image/png; mode=8bit") == 0);
-    return known || holds(mc_wmts_formats(tile->tileset, pool), format) ? MC_OK : invalid("format", format, pool);
+    return known || contains_wmts_text(mc_wmts_formats(tile->tileset, pool), format)
+               ? MC_OK
+               : create_wmts_invalid_error("format", format, pool);
 }
 
 static mc_error *
@@ -135,14 +139,14 @@ kvp_number(int *number, const mc_call *call, const char *name, const char *locat
 {
     const char *text = filled_param(call, name);
     if (text == NULL)
-        return missing(locator, pool);
+        return create_wmts_missing_error(locator, pool);
     if (!mc_parse_int(number, text, 0, INT32_MAX))
-        return invalid(locator, text, pool);
+        return create_wmts_invalid_error(locator, text, pool);
     return MC_OK;
 }
 
 static mc_error *
-check_level(const mc_tile_request *tile, int z, mc_error_kind kind, apr_pool_t *pool)
+check_wmts_level(const mc_tile_request *tile, int z, mc_error_kind kind, apr_pool_t *pool)
 {
     if (z >= tile->link->minzoom && z <= tile->link->maxzoom)
         return MC_OK;
@@ -159,13 +163,13 @@ kvp_tile(mc_tile_stack *stack, const mc_call *call, apr_pool_t *pool)
     MC_TRY(kvp_check_common(tile, call, pool));
     const char *set = filled_param(call, "TILEMATRIXSET");
     if (set == NULL)
-        return missing("TileMatrixSet", pool);
+        return create_wmts_missing_error("TileMatrixSet", pool);
     tile->link = mc_tileset_link(tile->tileset, set);
     if (tile->link == NULL)
-        return invalid("TileMatrixSet", set, pool);
+        return create_wmts_invalid_error("TileMatrixSet", set, pool);
     int z = 0, row = 0, column = 0;
     MC_TRY(kvp_number(&z, call, "TILEMATRIX", "TileMatrix", pool));
-    MC_TRY(check_level(tile, z, MC_ERR_INVALID_PARAMETER, pool));
+    MC_TRY(check_wmts_level(tile, z, MC_ERR_INVALID_PARAMETER, pool));
     MC_TRY(kvp_number(&row, call, "TILEROW", "TileRow", pool));
     MC_TRY(kvp_number(&column, call, "TILECOL", "TileCol", pool));
     return mc_stack_place(stack, z, column, row, true, pool);
@@ -213,13 +217,13 @@ kvp_info(mc_request *request, const mc_call *call, apr_pool_t *pool)
     MC_TRY(kvp_number(&j, call, "J", "J", pool));
     const char *format = filled_param(call, "INFOFORMAT");
     if (format == NULL)
-        return missing("infoformat", pool);
+        return create_wmts_missing_error("infoformat", pool);
     const apr_array_header_t *formats = mc_tileset_info_formats(tileset);
     if (formats == NULL)
         return mc_error_located(pool, MC_ERR_OPERATION_NOT_SUPPORTED, "", "layer %s has no feature info",
                                 tileset->name);
-    if (!holds(formats, format))
-        return invalid("infoformat", format, pool);
+    if (!contains_wmts_text(formats, format))
+        return create_wmts_invalid_error("infoformat", format, pool);
     return make_info(request, &stack.tiles[0], i, j, format, pool);
 }
 
@@ -247,12 +251,12 @@ parse_kvp(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
 {
     const char *service = filled_param(call, "SERVICE");
     if (service == NULL)
-        return missing("service", pool);
+        return create_wmts_missing_error("service", pool);
     if (strcasecmp(service, "WMTS") != 0)
-        return invalid("service", service, pool);
+        return create_wmts_invalid_error("service", service, pool);
     const char *operation = filled_param(call, "REQUEST");
     if (operation == NULL)
-        return missing("request", pool);
+        return create_wmts_missing_error("request", pool);
     if (strcasecmp(operation, "GetCapabilities") == 0)
         return kvp_capabilities(request, call, ctx, pool);
     if (strcasecmp(operation, "GetTile") == 0) {
@@ -261,7 +265,7 @@ parse_kvp(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
     }
     if (strcasecmp(operation, "GetFeatureInfo") == 0)
         return kvp_info(request, call, pool);
-    return invalid("request", operation, pool);
+    return create_wmts_invalid_error("request", operation, pool);
 }
 
 /* --- paths ------------------------------------------------------------------------------------------------------ */
@@ -306,7 +310,7 @@ not_found(const char *what, const char *text, apr_pool_t *pool)
 }
 
 static const char *
-segment(const apr_array_header_t *path, int index)
+get_wmts_path_segment(const apr_array_header_t *path, int index)
 {
     return index < path->nelts ? APR_ARRAY_IDX(path, index, const char *) : NULL;
 }
@@ -332,8 +336,8 @@ rest_info(mc_request *request, const mc_tile_request *tile, const char *row, con
 static mc_error *
 rest_layer(mc_tile_request *tile, int *next, const mc_call *call, const apr_array_header_t *path, apr_pool_t *pool)
 {
-    const char *layer = segment(path, 1);
-    const char *style = segment(path, 2);
+    const char *layer = get_wmts_path_segment(path, 1);
+    const char *style = get_wmts_path_segment(path, 2);
     if (layer == NULL)
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "the path names no layer");
     tile->tileset = mc_call_tileset(call, layer, pool);
@@ -345,7 +349,7 @@ rest_layer(mc_tile_request *tile, int *next, const mc_call *call, const apr_arra
     MC_TRY(mc_tileset_check_built(tile->tileset, pool));
     const char **values = mc_tileset_defaults(tile->tileset, pool);
     for (int i = 0; i < tile->tileset->dimension_count; i++) {
-        const char *value = segment(path, 3 + i);
+        const char *value = get_wmts_path_segment(path, 3 + i);
         if (value == NULL)
             return mc_error_create(pool, MC_ERR_NOT_FOUND, "the path lacks the dimension %s",
                                    tile->tileset->dimensions[i]->name);
@@ -360,17 +364,17 @@ static mc_error *
 parse_rest(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
     const apr_array_header_t *path = mc_path_segments(call->path, pool);
-    const char *version = segment(path, 0);
+    const char *version = get_wmts_path_segment(path, 0);
     if (version == NULL || strcmp(version, MC_WMTS_VERSION) != 0)
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "WMTS version \"%s\" is not " MC_WMTS_VERSION,
                                version != NULL ? version : "");
-    if (path->nelts == 2 && strcmp(segment(path, 1), "WMTSCapabilities.xml") == 0)
+    if (path->nelts == 2 && strcmp(get_wmts_path_segment(path, 1), "WMTSCapabilities.xml") == 0)
         return rest_capabilities(request, call, ctx, pool);
     mc_tile_request *tile = apr_pcalloc(pool, sizeof(*tile));
     mc_tile_stack stack = { .tiles = tile, .count = 1 };
     int next = 0, z, row, column;
     MC_TRY(rest_layer(tile, &next, call, path, pool));
-    const char *set = segment(path, next);
+    const char *set = get_wmts_path_segment(path, next);
     tile->link = set != NULL ? mc_tileset_link(tile->tileset, set) : NULL;
     if (tile->link == NULL)
         return not_found("TileMatrixSet", set, pool);
@@ -378,19 +382,21 @@ parse_rest(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *po
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "path \"%s\" has a wrong number of elements", call->path);
     bool info = path->nelts == next + 6;
     const char *extension = NULL;
-    if (!mc_parse_int(&z, segment(path, next + 1), 0, INT32_MAX))
-        return not_found("TileMatrix", segment(path, next + 1), pool);
-    MC_TRY(check_level(tile, z, MC_ERR_NOT_FOUND, pool));
-    if (!mc_parse_int(&row, segment(path, next + 2), 0, INT32_MAX))
-        return not_found("TileRow", segment(path, next + 2), pool);
-    if (!mc_path_number(&column, &extension, segment(path, next + 3), pool) || (info && extension != NULL))
-        return not_found("TileCol", segment(path, next + 3), pool);
+    if (!mc_parse_int(&z, get_wmts_path_segment(path, next + 1), 0, INT32_MAX))
+        return not_found("TileMatrix", get_wmts_path_segment(path, next + 1), pool);
+    MC_TRY(check_wmts_level(tile, z, MC_ERR_NOT_FOUND, pool));
+    if (!mc_parse_int(&row, get_wmts_path_segment(path, next + 2), 0, INT32_MAX))
+        return not_found("TileRow", get_wmts_path_segment(path, next + 2), pool);
+    if (!mc_path_number(&column, &extension, get_wmts_path_segment(path, next + 3), pool) ||
+        (info && extension != NULL))
+        return not_found("TileCol", get_wmts_path_segment(path, next + 3), pool);
     if (!info && call->service->strict &&
         (extension == NULL || strcmp(extension, mc_tileset_extension(tile->tileset)) != 0))
         return not_found("the extension", extension, pool);
     MC_TRY(mc_stack_place(&stack, z, column, row, true, pool));
     if (info)
-        return rest_info(request, tile, segment(path, next + 4), segment(path, next + 5), pool);
+        return rest_info(request, tile, get_wmts_path_segment(path, next + 4), get_wmts_path_segment(path, next + 5),
+                         pool);
     request->kind = MC_REQUEST_TILE;
     request->u.tile = stack;
     return MC_OK;

@@ -12,7 +12,7 @@
 #define GOOGLE_SET "urn:ogc:def:wkss:OGC:1.0:GoogleMapsCompatible"
 
 static void
-write_keywords(mc_xml *xml, const mc_metadata *metadata)
+write_wmts_keywords(mc_xml *xml, const mc_metadata *metadata)
 {
     if (metadata == NULL)
         return;
@@ -32,7 +32,7 @@ write_identification(mc_xml *xml, const mc_metadata *metadata)
     mc_xml_open(xml, "ows:ServiceIdentification");
     mc_xml_element(xml, "ows:Title", title != NULL ? title : "no title set, add some in metadata");
     mc_xml_element(xml, "ows:Abstract", mc_meta(metadata, "abstract"));
-    write_keywords(xml, metadata);
+    write_wmts_keywords(xml, metadata);
     mc_xml_element(xml, "ows:ServiceType", "OGC WMTS");
     mc_xml_element(xml, "ows:ServiceTypeVersion", MC_WMTS_VERSION);
     mc_xml_element(xml, "ows:Fees", mc_meta(metadata, "fees"));
@@ -96,7 +96,7 @@ write_provider(mc_xml *xml, const mc_metadata *metadata)
 }
 
 static void
-write_operation(mc_xml *xml, const char *name, const mc_call *call)
+write_wmts_operation(mc_xml *xml, const char *name, const mc_call *call)
 {
     mc_xml_open(xml, "ows:Operation");
     mc_xml_attr(xml, "name", name);
@@ -143,9 +143,9 @@ static void
 write_operations(mc_xml *xml, const mc_call *call)
 {
     mc_xml_open(xml, "ows:OperationsMetadata");
-    write_operation(xml, "GetCapabilities", call);
-    write_operation(xml, "GetTile", call);
-    write_operation(xml, "GetFeatureInfo", call);
+    write_wmts_operation(xml, "GetCapabilities", call);
+    write_wmts_operation(xml, "GetTile", call);
+    write_wmts_operation(xml, "GetFeatureInfo", call);
     if (mc_meta(call->config->metadata, "inspire_profile") != NULL)
         write_inspire(xml, call->config->metadata);
     mc_xml_close(xml);
@@ -286,7 +286,7 @@ write_corner(mc_xml *xml, const char *name, const mc_grid *grid, double x, doubl
 }
 
 static void
-write_bounding_box(mc_xml *xml, const mc_grid *grid, const mc_extent *extent, apr_pool_t *pool)
+write_wmts_bounding_box(mc_xml *xml, const mc_grid *grid, const mc_extent *extent, apr_pool_t *pool)
 {
     mc_xml_open(xml, "ows:BoundingBox");
     mc_xml_attr(xml, "crs", crs_urn(grid, is_google_set(grid), pool));
@@ -311,7 +311,7 @@ write_legend(mc_xml *xml, const mc_tileset *tileset, const mc_call *call, mc_ctx
 }
 
 static void
-write_layer(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
+write_wmts_layer(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_extent degrees = mc_tileset_degrees(tileset);
     const apr_array_header_t *formats = mc_wmts_formats(tileset, pool);
@@ -320,7 +320,7 @@ write_layer(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, mc_ctx 
     mc_xml_element(xml, "ows:Title", mc_tileset_title(tileset));
     mc_xml_element(xml, "ows:Abstract", mc_meta(tileset->metadata, "abstract"));
     if (tileset->metadata != NULL)
-        write_keywords(xml, mc_metadata_nested(tileset->metadata, "keywords"));
+        write_wmts_keywords(xml, mc_metadata_nested(tileset->metadata, "keywords"));
     mc_xml_open(xml, "ows:WGS84BoundingBox");
     mc_xml_elementf(xml, "ows:LowerCorner", "%f %f", degrees.minx, degrees.miny);
     mc_xml_elementf(xml, "ows:UpperCorner", "%f %f", degrees.maxx, degrees.maxy);
@@ -328,7 +328,7 @@ write_layer(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, mc_ctx 
     mc_xml_element(xml, "ows:Identifier", tileset->name);
     /* Clients would otherwise project the box in degrees, whose poles are at infinity in Mercator. */
     for (int i = 0; i < tileset->link_count; i++)
-        write_bounding_box(xml, tileset->links[i]->grid, &tileset->links[i]->extent, pool);
+        write_wmts_bounding_box(xml, tileset->links[i]->grid, &tileset->links[i]->extent, pool);
     mc_xml_open(xml, "Style");
     mc_xml_attr(xml, "isDefault", "true");
     mc_xml_element(xml, "ows:Identifier", "default");
@@ -372,7 +372,7 @@ write_matrix_set(mc_xml *xml, const mc_grid *grid, apr_pool_t *pool)
     mc_xml_open(xml, "TileMatrixSet");
     mc_xml_element(xml, "ows:Title", mc_meta(grid->metadata, "title"));
     mc_xml_element(xml, "ows:Identifier", grid->name);
-    write_bounding_box(xml, grid, &grid->extent, pool);
+    write_wmts_bounding_box(xml, grid, &grid->extent, pool);
     mc_xml_element(xml, "ows:SupportedCRS", crs);
     if (google)
         mc_xml_element(xml, "WellKnownScaleSet", GOOGLE_SET);
@@ -394,7 +394,7 @@ grid_in_use(const mc_config *config, const mc_grid *grid)
 }
 
 static void
-open_root(mc_xml *xml, const mc_call *call, apr_pool_t *pool)
+open_wmts_root(mc_xml *xml, const mc_call *call, apr_pool_t *pool)
 {
     bool inspire = mc_meta(call->config->metadata, "inspire_profile") != NULL;
     mc_xml_open(xml, "Capabilities");
@@ -424,7 +424,7 @@ mc_wmts_capabilities(mc_request *request, bool brief, const char *mime, const mc
 {
     const mc_config *config = call->config;
     mc_xml *xml = mc_xml_create(PROLOGUE, pool);
-    open_root(xml, call, pool);
+    open_wmts_root(xml, call, pool);
     if (brief) {
         mc_xml_close(xml);
         return mc_request_document(request, xml, mime);
@@ -434,7 +434,7 @@ mc_wmts_capabilities(mc_request *request, bool brief, const char *mime, const mc
     write_operations(xml, call);
     mc_xml_open(xml, "Contents");
     for (int i = 0; i < config->tilesets->nelts; i++)
-        write_layer(xml, call, APR_ARRAY_IDX(config->tilesets, i, mc_tileset *), ctx, pool);
+        write_wmts_layer(xml, call, APR_ARRAY_IDX(config->tilesets, i, mc_tileset *), ctx, pool);
     for (int i = 0; i < config->grids->nelts; i++) {
         const mc_grid *grid = APR_ARRAY_IDX(config->grids, i, mc_grid *);
         if (grid_in_use(config, grid))

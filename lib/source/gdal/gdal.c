@@ -32,7 +32,7 @@ static const mc_key gdal_keys[] = {
 };
 
 static bool
-parse_resample(mc_gdal_resample *resample, const char *text)
+parse_gdal_resample(mc_gdal_resample *resample, const char *text)
 {
     static const char *const names[] = { "", "BILINEAR", "CUBIC", "CUBICSPLINE", "LANCZOS", "AVERAGE" };
     if (strncasecmp(text, "NEAR", 4) == 0) {
@@ -72,7 +72,7 @@ gdal_from_config(const mc_node *node, mc_build *build)
         return NULL;
     gdal->raster.source = gdal->base.source.name;
     gdal->base.source.needs_format = true;
-    if (!parse_resample(&gdal->raster.resample, gdal->resample)) {
+    if (!parse_gdal_resample(&gdal->raster.resample, gdal->resample)) {
         mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "resample"),
                     "source \"%s\": \"%s\" is no resampling: NEAREST, BILINEAR, CUBIC, CUBICSPLINE, LANCZOS or AVERAGE",
                     gdal->base.source.name, gdal->resample);

@@ -51,7 +51,7 @@ stamp_of(const char *data)
 }
 
 static void
-destroy(mc_gdal_dataset *d)
+destroy_gdal_dataset(mc_gdal_dataset *d)
 {
     for (int i = 0; i < MC_GDAL_OVERVIEWS; i++)
         if (d->overviews[i] != NULL)
@@ -86,7 +86,7 @@ take_idle(const char *data, const stamp *s)
     pthread_mutex_unlock(&idle_lock);
     while (outdated != NULL) {
         mc_gdal_dataset *next = outdated->next;
-        destroy(outdated);
+        destroy_gdal_dataset(outdated);
         outdated = next;
     }
     return taken;
@@ -111,7 +111,7 @@ mc_gdal_close(mc_gdal_dataset *d, bool keep)
         pthread_mutex_unlock(&idle_lock);
     }
     if (dropped != NULL)
-        destroy(dropped);
+        destroy_gdal_dataset(dropped);
 }
 
 mc_gdal_dataset *

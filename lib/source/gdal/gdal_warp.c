@@ -59,7 +59,7 @@ take_message(CPLErr level, CPLErrorNum number, const char *text)
 }
 
 static int CPL_STDCALL
-go_on(double done, const char *text, void *baton)
+continue_gdal_warp(double done, const char *text, void *baton)
 {
     (void)done;
     (void)text;
@@ -69,14 +69,14 @@ go_on(double done, const char *text, void *baton)
 }
 
 static mc_error *
-failed(job *j, mc_error_kind kind, const char *what)
+gdal_warp_error(job *j, mc_error_kind kind, const char *what)
 {
     mc_error *cause =
         mc_error_create(j->pool, kind, "%s: %s", j->raster->data, j->reason == NULL ? "no reason given" : j->reason);
     if (j->ctx->deadline != 0 && mc_clock_now() >= j->ctx->deadline)
         return mc_error_wrap(j->pool, cause, MC_ERR_TIMEOUT, "source \"%s\": the raster took too long",
                              j->raster->source);
-    if (!go_on(0, NULL, j))
+    if (!continue_gdal_warp(0, NULL, j))
         return mc_error_wrap(j->pool, cause, MC_ERR_UNAVAILABLE, "the client has gone");
     return mc_error_wrap(j->pool, cause, kind, "source \"%s\": %s", j->raster->source, what);
 }
@@ -92,7 +92,7 @@ find_bands(bands *found, GDALDatasetH raster, job *j)
     if (usable && count == 2)
         usable = GDALGetRasterColorInterpretation(last) == GCI_AlphaBand;
     if (!usable)
-        return failed(j, MC_ERR_CONFIG, "the raster is not made of 8-bit gray, palette, RGB or RGBA bands");
+        return gdal_warp_error(j, MC_ERR_CONFIG, "the raster is not made of 8-bit gray, palette, RGB or RGBA bands");
     found->colors = count >= 3 ? 3 : 1;
     found->alpha = count % 2 == 0 ? count : 0;
     found->palette = count == 1 ? GDALGetRasterColorTable(last) : NULL;
@@ -220,13 +220,14 @@ create_transformer(void **transformer, GDALDatasetH *read, mc_gdal_dataset *d, G
     *read = mc_gdal_raster_of(d);
     *transformer = GDALCreateGenImgProjTransformer2(mc_gdal_raster_of(d), map, NULL);
     if (*transformer == NULL)
-        return failed(j, MC_ERR_IO, "the raster cannot be brought to the grid's CRS");
+        return gdal_warp_error(j, MC_ERR_IO, "the raster cannot be brought to the grid's CRS");
     *read = mc_gdal_overview(d, choose_overview(mc_gdal_raster_of(d), *transformer, j));
     if (*read == mc_gdal_raster_of(d))
         return MC_OK;
     GDALDestroyGenImgProjTransformer(*transformer);
     *transformer = GDALCreateGenImgProjTransformer2(*read, map, NULL);
-    return *transformer != NULL ? MC_OK : failed(j, MC_ERR_IO, "an overview cannot be brought to the grid's CRS");
+    return *transformer != NULL ? MC_OK
+                                : gdal_warp_error(j, MC_ERR_IO, "an overview cannot be brought to the grid's CRS");
 }
 
 static void
@@ -268,7 +269,7 @@ warp_options(GDALDatasetH read, GDALDatasetH map, const bands *b, void *transfor
     options->nDstAlphaBand = b->colors + 1;
     options->pfnTransformer = GDALApproxTransform;
     options->pTransformerArg = transformer;
-    options->pfnProgress = go_on;
+    options->pfnProgress = continue_gdal_warp;
     options->pProgressArg = j;
     options->papszWarpOptions = CSLSetNameValue(NULL, "INIT_DEST", "0");
     /* The edge alone does not tell the raster's part where the map's box reaches beyond what the CRS covers. */
@@ -279,7 +280,7 @@ warp_options(GDALDatasetH read, GDALDatasetH map, const bands *b, void *transfor
 }
 
 static mc_error *
-warp(mc_gdal_dataset *d, GDALDatasetH map, const bands *b, job *j)
+warp_gdal_raster(mc_gdal_dataset *d, GDALDatasetH map, const bands *b, job *j)
 {
     void *exact;
     GDALDatasetH read;
@@ -295,7 +296,7 @@ warp(mc_gdal_dataset *d, GDALDatasetH map, const bands *b, job *j)
         GDALDestroyWarpOperation(operation);
     GDALDestroyWarpOptions(options);
     GDALDestroyApproxTransformer(transformer);
-    return result == CE_None ? MC_OK : failed(j, MC_ERR_IO, "the raster cannot be warped");
+    return result == CE_None ? MC_OK : gdal_warp_error(j, MC_ERR_IO, "the raster cannot be warped");
 }
 
 /* Whether raster and map have the same CRS, so that nothing is reprojected. */
@@ -305,7 +306,7 @@ compare_crs(bool *same, GDALDatasetH raster, OGRSpatialReferenceH crs, job *j)
     static const char *const options[] = { "IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", "CRITERION=EQUIVALENT", NULL };
     OGRSpatialReferenceH own = GDALGetSpatialRef(raster);
     if (own == NULL && GDALGetGCPSpatialRef(raster) == NULL)
-        return failed(j, MC_ERR_CONFIG, "the raster has no CRS");
+        return gdal_warp_error(j, MC_ERR_CONFIG, "the raster has no CRS");
     *same = own != NULL && OSRIsSameEx(own, crs, options);
     return MC_OK;
 }
@@ -328,7 +329,7 @@ expand_palette(uint8_t entries[256][4], GDALColorTableH palette)
 }
 
 static uint8_t
-multiply(unsigned value, unsigned alpha)
+multiply_gdal_alpha(unsigned value, unsigned alpha)
 {
     return (uint8_t)((value * alpha + 127) / 255);
 }
@@ -346,14 +347,14 @@ finish_pixels(mc_pixels *pixels, const bands *b)
         for (int column = 0; column < pixels->width; column++, pixel += 4) {
             if (b->palette != NULL) {
                 const uint8_t *entry = entries[pixel[2]];
-                uint8_t alpha = multiply(entry[3], pixel[3]);
+                uint8_t alpha = multiply_gdal_alpha(entry[3], pixel[3]);
                 memcpy(pixel, entry, 3);
                 pixel[3] = alpha;
             } else if (b->colors == 1)
                 pixel[0] = pixel[1] = pixel[2];
             if (pixel[3] != 255)
                 for (int i = 0; i < 3; i++)
-                    pixel[i] = multiply(pixel[i], pixel[3]);
+                    pixel[i] = multiply_gdal_alpha(pixel[i], pixel[3]);
             every &= pixel[3];
             any |= pixel[3];
         }
@@ -362,7 +363,7 @@ finish_pixels(mc_pixels *pixels, const bands *b)
 }
 
 static mc_error *
-draw(mc_pixels *pixels, mc_gdal_dataset *d, job *j)
+draw_gdal_raster(mc_pixels *pixels, mc_gdal_dataset *d, job *j)
 {
     bands b;
     MC_TRY(find_bands(&b, mc_gdal_raster_of(d), j));
@@ -372,7 +373,8 @@ draw(mc_pixels *pixels, mc_gdal_dataset *d, job *j)
     mc_error *error = compare_crs(&same, mc_gdal_raster_of(d), crs, j);
     if (error == MC_OK) {
         GDALDatasetH map = map_dataset(pixels, b.colors, same ? NULL : crs, j->wanted);
-        error = map == NULL ? failed(j, MC_ERR_IO, "the map cannot be set up") : warp(d, map, &b, j);
+        error =
+            map == NULL ? gdal_warp_error(j, MC_ERR_IO, "the map cannot be set up") : warp_gdal_raster(d, map, &b, j);
         if (map != NULL)
             GDALClose(map);
     }
@@ -387,8 +389,8 @@ open_and_draw(mc_pixels *pixels, job *j)
 {
     mc_gdal_dataset *d = mc_gdal_open(j->raster->data, j->raster->pooled);
     if (d == NULL)
-        return failed(j, MC_ERR_CONFIG, "the raster cannot be opened");
-    mc_error *error = draw(pixels, d, j);
+        return gdal_warp_error(j, MC_ERR_CONFIG, "the raster cannot be opened");
+    mc_error *error = draw_gdal_raster(pixels, d, j);
     mc_gdal_close(d, error == MC_OK && j->raster->pooled);
     return error;
 }

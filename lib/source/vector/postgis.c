@@ -39,7 +39,7 @@ static const mc_key postgis_keys[] = {
 };
 
 static mc_vector_layer *
-layer_from_config(const mc_node *node, mc_build *build)
+postgis_layer_from_config(const mc_node *node, mc_build *build)
 {
     postgis_layer *made = apr_pcalloc(build->pool, sizeof(*made));
     if (!mc_config_read(made, node, layer_keys, build->diagnostics))
@@ -59,7 +59,7 @@ layer_from_config(const mc_node *node, mc_build *build)
 static mc_source *
 postgis_from_config(const mc_node *node, mc_build *build)
 {
-    return mc_vector_from_config(&mc_source_postgis, layer_from_config, node, build);
+    return mc_vector_from_config(&mc_source_postgis, postgis_layer_from_config, node, build);
 }
 
 static void

@@ -96,7 +96,7 @@ check_files(const shapefile_layer *layer, const mc_node *node, mc_build *build)
 
 /* EPSG:2056, CRS:84, WKT, or a string of PROJ. */
 static bool
-is_crs(const char *text)
+is_shapefile_crs(const char *text)
 {
     return mc_crs_epsg(text, NULL) != 0 || strchr(text, '[') != NULL || strstr(text, "+proj=") != NULL;
 }
@@ -104,7 +104,7 @@ is_crs(const char *text)
 static bool
 check_options(const mc_shapefile_config *config, const mc_node *node, mc_build *build)
 {
-    if (config->srs != NULL && !is_crs(config->srs))
+    if (config->srs != NULL && !is_shapefile_crs(config->srs))
         mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "srs"),
                     "%s is no CRS: EPSG:<number>, CRS:84 or WKT is expected",
                     mc_config_quote(config->srs, build->pool));
@@ -117,7 +117,7 @@ check_options(const mc_shapefile_config *config, const mc_node *node, mc_build *
 }
 
 static mc_vector_layer *
-layer_from_config(const mc_node *node, mc_build *build)
+shapefile_layer_from_config(const mc_node *node, mc_build *build)
 {
     shapefile_layer *made = apr_pcalloc(build->pool, sizeof(*made));
     if (!mc_config_read(made, node, layer_keys, build->diagnostics) || !check_options(&made->config, node, build) ||
@@ -131,7 +131,7 @@ layer_from_config(const mc_node *node, mc_build *build)
 static mc_source *
 shapefile_from_config(const mc_node *node, mc_build *build)
 {
-    return mc_vector_from_config(&mc_source_shapefile, layer_from_config, node, build);
+    return mc_vector_from_config(&mc_source_shapefile, shapefile_layer_from_config, node, build);
 }
 
 const mc_source_ops mc_source_shapefile = {

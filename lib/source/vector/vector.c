@@ -86,7 +86,7 @@ enum { TRIMMED = 1 << 18 };
 
 /* What goes out as it is if it is still one of indexed colours; else pixels. */
 static mc_error *
-hand_over(mc_rendered *map, mc_canvas *canvas, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+finish_vector_map(mc_rendered *map, mc_canvas *canvas, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_indexed *indexed;
     MC_TRY(mc_canvas_indexed(&indexed, canvas));
@@ -137,11 +137,12 @@ draw_on(mc_rendered *map, mc_canvas *canvas, const mc_vector_source *vector, con
         MC_TRY(mc_error_copy(draw_layer(canvas, labels, vector->layers[i], vector->wrap, wanted, ctx, layers), pool));
     }
     MC_TRY(mc_labels_finish(labels, ctx));
-    return hand_over(map, canvas, wanted, ctx, pool);
+    return finish_vector_map(map, canvas, wanted, ctx, pool);
 }
 
 static mc_error *
-draw(mc_rendered *map, const mc_vector_source *vector, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+draw_vector_map(mc_rendered *map, const mc_vector_source *vector, const mc_render *wanted, mc_ctx *ctx,
+                apr_pool_t *pool)
 {
     apr_pool_t *scratch;
     mc_canvas *canvas;
@@ -164,7 +165,7 @@ mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, m
     mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_vector_maps_total, 1);
     MC_TRY(mc_gate_enter(ctx->process == NULL ? NULL : ctx->process->drawing, ctx, pool));
     mc_error *error = wanted->vector_tile != NULL ? mc_vector_tile(map, vector, wanted, ctx, pool)
-                                                  : draw(map, vector, wanted, ctx, pool);
+                                                  : draw_vector_map(map, vector, wanted, ctx, pool);
     mc_gate_leave(ctx);
     return error;
 }

@@ -78,7 +78,7 @@ copy_of(const mc_geometry *geometry, apr_pool_t *pool)
 
 /* The feature, with what clients may see of its values. */
 static void
-keep(kept *slot, const finding *f, const mc_feature *feature)
+keep_found_feature(kept *slot, const finding *f, const mc_feature *feature)
 {
     apr_pool_clear(slot->pool);
     slot->feature = *feature;
@@ -91,7 +91,7 @@ keep(kept *slot, const finding *f, const mc_feature *feature)
 }
 
 static mc_error *
-take(void *baton, const mc_feature *feature, mc_ctx *ctx)
+visit_info_feature(void *baton, const mc_feature *feature, mc_ctx *ctx)
 {
     (void)ctx;
     finding *f = baton;
@@ -100,7 +100,7 @@ take(void *baton, const mc_feature *feature, mc_ctx *ctx)
     apr_pool_clear(f->scratch);
     if (!is_drawn(f, feature))
         return MC_OK;
-    keep(&f->ring[f->found++ % f->most], f, feature);
+    keep_found_feature(&f->ring[f->found++ % f->most], f, feature);
     return MC_OK;
 }
 
@@ -165,7 +165,7 @@ find_in_layer(finding *f, const mc_vector_layer *layer, bool wrap, const mc_info
                                 .field_count = fields->nelts,
                                 .to_degrees = to_degrees,
                                 .no_geometry = unknown != MC_OK };
-    return layer->data->ops->read(layer->data, &query, take, f, &skipped, ctx, pool);
+    return layer->data->ops->read(layer->data, &query, visit_info_feature, f, &skipped, ctx, pool);
 }
 
 /* Appends what was found in a layer, the last first. *written: features so far. What would make the answer too long is
@@ -188,7 +188,7 @@ write_found(mc_buf *out, int *written, const finding *f, apr_pool_t *pool)
 }
 
 static const mc_info_writer *
-writer_for(const char *format)
+find_info_writer(const char *format)
 {
     const mc_info_writer *found = mc_info_writers;
     for (const mc_info_writer *writer = mc_info_writers; writer->mime != NULL; writer++)
@@ -204,7 +204,7 @@ mc_vector_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, 
     mc_vector_source *vector = (mc_vector_source *)source;
     finding *f = apr_pcalloc(pool, sizeof(*f));
     int written = 0;
-    f->how = writer_for(wanted->format);
+    f->how = find_info_writer(wanted->format);
     f->most = wanted->count > 0 && wanted->count < MOST_FEATURES ? wanted->count : MOST_FEATURES;
     f->point =
         (mc_shape_point){ wanted->x * MC_SUBPIXELS + MC_SUBPIXELS / 2, wanted->y * MC_SUBPIXELS + MC_SUBPIXELS / 2 };

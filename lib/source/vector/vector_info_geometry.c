@@ -97,7 +97,7 @@ rings_of(const mc_shape *shape, apr_pool_t *pool)
 
 /* Whether most corners of a hole lie in a ring: one or two may touch its edge. */
 static bool
-lies_in(const ring *hole, const ring *outer)
+hole_lies_in_ring(const ring *hole, const ring *outer)
 {
     int inside = 0, count = hole->end - hole->begin < 5 ? hole->end - hole->begin : 5;
     if (hole->minx < outer->minx || hole->maxx > outer->maxx || hole->miny < outer->miny || hole->maxy > outer->maxy)
@@ -116,7 +116,7 @@ find_holes(ring *rings, int count)
         ring *hole = &rings[i];
         for (int k = 0; hole->twice_area < 0 && k < count; k++) {
             bool smaller = hole->outer < 0 || rings[k].twice_area < rings[hole->outer].twice_area;
-            if (rings[k].twice_area > 0 && smaller && lies_in(hole, &rings[k]))
+            if (rings[k].twice_area > 0 && smaller && hole_lies_in_ring(hole, &rings[k]))
                 hole->outer = k;
         }
         if (hole->outer < 0)

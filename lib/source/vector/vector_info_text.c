@@ -9,7 +9,7 @@
 enum { MOST_VALUE = 4096 /* bytes of a value in plain text */ };
 
 static const char *
-joined(const apr_array_header_t *parts, apr_pool_t *pool)
+join_info_parts(const apr_array_header_t *parts, apr_pool_t *pool)
 {
     return apr_array_pstrcat(pool, parts, 0);
 }
@@ -17,7 +17,7 @@ joined(const apr_array_header_t *parts, apr_pool_t *pool)
 #define PUT(parts, ...) (APR_ARRAY_PUSH(parts, const char *) = apr_pstrcat(pool, __VA_ARGS__, NULL))
 
 static const char *
-number(const mc_info_layer *layer, const mc_feature *feature, const char *before, apr_pool_t *pool)
+feature_id_text(const mc_info_layer *layer, const mc_feature *feature, const char *before, apr_pool_t *pool)
 {
     return layer->has_ids ? apr_psprintf(pool, "%s%" APR_INT64_T_FMT, before, (apr_int64_t)feature->id) : "";
 }
@@ -26,11 +26,11 @@ static const char *
 write_plain(const mc_info_layer *layer, const mc_feature *feature, apr_pool_t *pool)
 {
     apr_array_header_t *out = apr_array_make(pool, layer->field_count + 1, sizeof(const char *));
-    PUT(out, layer->name, number(layer, feature, " ", pool), "\n");
+    PUT(out, layer->name, feature_id_text(layer, feature, " ", pool), "\n");
     for (int i = 0; i < layer->field_count; i++)
         if (feature->values[i] != NULL)
             PUT(out, "  ", layer->fields[i].name, " = ", mc_message_text(feature->values[i], MOST_VALUE, pool), "\n");
-    return joined(out, pool);
+    return join_info_parts(out, pool);
 }
 
 /* Numbers as JSON has them, and no others: no "+1", no "01", no "nan". */
@@ -71,30 +71,32 @@ json_value(const mc_field *field, const char *value, apr_pool_t *pool)
 }
 
 static const char *
-write_json(const mc_info_layer *layer, const mc_feature *feature, apr_pool_t *pool)
+write_info_feature_json(const mc_info_layer *layer, const mc_feature *feature, apr_pool_t *pool)
 {
     apr_array_header_t *out = apr_array_make(pool, layer->field_count + 2, sizeof(const char *));
     const char *name = mc_json_escape(layer->name, pool);
     PUT(out, "{\"type\":\"Feature\",",
-        layer->has_ids ? apr_pstrcat(pool, "\"id\":\"", name, number(layer, feature, ".", pool), "\",", NULL) : "",
+        layer->has_ids ? apr_pstrcat(pool, "\"id\":\"", name, feature_id_text(layer, feature, ".", pool), "\",", NULL)
+                       : "",
         "\"geometry\":", mc_info_geojson(layer, feature, pool), ",\"layer\":\"", name, "\",\"properties\":{");
     for (int i = 0; i < layer->field_count; i++)
         PUT(out, i > 0 ? ",\"" : "\"", mc_json_escape(layer->fields[i].name, pool),
             "\":", json_value(&layer->fields[i], feature->values[i], pool));
     PUT(out, "}}");
-    return joined(out, pool);
+    return join_info_parts(out, pool);
 }
 
 static const char *
 write_html(const mc_info_layer *layer, const mc_feature *feature, apr_pool_t *pool)
 {
     apr_array_header_t *out = apr_array_make(pool, layer->field_count + 2, sizeof(const char *));
-    PUT(out, "<table><caption>", mc_xml_escape(layer->name, pool), number(layer, feature, " ", pool), "</caption>");
+    PUT(out, "<table><caption>", mc_xml_escape(layer->name, pool), feature_id_text(layer, feature, " ", pool),
+        "</caption>");
     for (int i = 0; i < layer->field_count; i++)
         PUT(out, "<tr><th>", mc_xml_escape(layer->fields[i].name, pool), "</th><td>",
             feature->values[i] == NULL ? "" : mc_xml_escape(feature->values[i], pool), "</td></tr>");
     PUT(out, "</table>\n");
-    return joined(out, pool);
+    return join_info_parts(out, pool);
 }
 
 /* Whether a character may begin a name (XML 1.0, 2.3, production 4; without what is rare or used by namespaces). */
@@ -135,8 +137,9 @@ write_gml(const mc_info_layer *layer, const mc_feature *feature, apr_pool_t *poo
 {
     apr_array_header_t *out = apr_array_make(pool, layer->field_count + 2, sizeof(const char *));
     const char *name = element_name(layer->name, pool);
-    const char *id =
-        layer->has_ids ? apr_pstrcat(pool, " fid=\"", name, number(layer, feature, ".", pool), "\"", NULL) : "";
+    const char *id = layer->has_ids
+                         ? apr_pstrcat(pool, " fid=\"", name, feature_id_text(layer, feature, ".", pool), "\"", NULL)
+                         : "";
     PUT(out, "<gml:featureMember><mc:", name, id, ">");
     for (int i = 0; i < layer->field_count; i++) {
         const char *field = element_name(layer->fields[i].name, pool);
@@ -144,12 +147,13 @@ write_gml(const mc_info_layer *layer, const mc_feature *feature, apr_pool_t *poo
             PUT(out, "<mc:", field, ">", mc_xml_escape(feature->values[i], pool), "</mc:", field, ">");
     }
     PUT(out, "</mc:", name, "></gml:featureMember>\n");
-    return joined(out, pool);
+    return join_info_parts(out, pool);
 }
 
 const mc_info_writer mc_info_writers[] = {
     { "text/plain", "", "", "", false, write_plain },
-    { "application/json", "{\"type\":\"FeatureCollection\",\"features\":[", ",", "]}\n", true, write_json },
+    { "application/json", "{\"type\":\"FeatureCollection\",\"features\":[", ",", "]}\n", true,
+      write_info_feature_json },
     { "text/html", "<!DOCTYPE html><html><head><meta charset=\"utf-8\"><title>Features</title></head><body>\n", "",
       "</body></html>\n", false, write_html },
     { "application/vnd.ogc.gml",

@@ -26,14 +26,14 @@ typedef struct place {
 
 /* How many tiles a length is; 0 where it is no whole number of them. */
 static int
-whole_tiles(double length, double tile)
+count_vector_tiles(double length, double tile)
 {
     double count = length / tile;
     return count < 0.5 || count > MC_MVT_TILES || fabs(count - rint(count)) > SAME_PLACE ? 0 : (int)rint(count);
 }
 
 static bool
-find_place(place *found, const mc_render *wanted)
+find_tile_place(place *found, const mc_render *wanted)
 {
     const mc_grid *grid = wanted->grid;
     double columns = (double)wanted->width / grid->tile_width;
@@ -48,8 +48,8 @@ find_place(place *found, const mc_render *wanted)
                           height,
                           (int)rint(column),
                           (int)rint(row),
-                          whole_tiles(wanted->box.maxx - wanted->box.minx, width),
-                          whole_tiles(wanted->box.maxy - wanted->box.miny, height) };
+                          count_vector_tiles(wanted->box.maxx - wanted->box.minx, width),
+                          count_vector_tiles(wanted->box.maxy - wanted->box.miny, height) };
         if (fabs(columns - found->columns) <= SAME_PLACE && found->rows > 0 &&
             fabs(column - rint(column)) <= SAME_PLACE && fabs(row - rint(row)) <= SAME_PLACE)
             return true;
@@ -102,8 +102,8 @@ take_numbered(void *baton, const mc_feature *feature, mc_ctx *ctx)
 }
 
 static mc_error *
-add_layer(mc_mvt *mvt, const mc_vector_layer *layer, const place *at, const mc_render *wanted, mc_ctx *ctx,
-          apr_pool_t *pool)
+add_vector_tile_layer(mc_mvt *mvt, const mc_vector_layer *layer, const place *at, const mc_render *wanted, mc_ctx *ctx,
+                      apr_pool_t *pool)
 {
     apr_array_header_t *fields;
     const char **names;
@@ -125,7 +125,7 @@ add_layer(mc_mvt *mvt, const mc_vector_layer *layer, const place *at, const mc_r
 
 /* Counts and logs what came of a block. */
 static void
-account(const mc_mvt_result *result, const place *at, const mc_render *wanted, mc_ctx *ctx)
+count_mvt_result(const mc_mvt_result *result, const place *at, const mc_render *wanted, mc_ctx *ctx)
 {
     struct mc_metrics *metrics = ctx->process->metrics;
     mc_count(metrics, MC_COUNT_vector_tiles_total, (uint64_t)at->columns * (uint64_t)at->rows);
@@ -153,7 +153,7 @@ static mc_error *
 read_block(mc_mvt *mvt, const making *m, const place *at, mc_ctx *ctx, apr_pool_t *pool)
 {
     for (int i = 0; i < m->source->layer_count; i++)
-        MC_TRY(add_layer(mvt, m->source->layers[i], at, m->wanted, ctx, pool));
+        MC_TRY(add_vector_tile_layer(mvt, m->source->layers[i], at, m->wanted, ctx, pool));
     return MC_OK;
 }
 
@@ -213,7 +213,7 @@ make_block(making *m, const place *at, mc_ctx *ctx, apr_pool_t *pool)
 
 /* An error after the budget's end is its fault: the next one may be luckier, so that it is none of the data's. */
 static mc_error *
-explain(mc_error *error, apr_time_t end, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+explain_late_tile(mc_error *error, apr_time_t end, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     bool late =
         error != MC_OK && (error->kind == MC_ERR_TIMEOUT || error->kind == MC_ERR_UNAVAILABLE) && mc_clock_now() >= end;
@@ -229,7 +229,7 @@ mc_vector_tile(mc_rendered *map, const mc_vector_source *source, const mc_render
 {
     MC_SPAN(ctx, "mapcache_vector_tile");
     place at;
-    if (!find_place(&at, wanted))
+    if (!find_tile_place(&at, wanted))
         return mc_error_create(pool, MC_ERR_CONFIG, "vector tiles are wanted that are no tiles of their grid");
     size_t count = (size_t)at.columns * (size_t)at.rows;
     making m = { .source = source, .wanted = wanted, .all = &at, .tiles = apr_pcalloc(pool, sizeof(mc_buf *) * count) };
@@ -237,15 +237,15 @@ mc_vector_tile(mc_rendered *map, const mc_vector_source *source, const mc_render
     apr_time_t end = mc_clock_now() + (apr_interval_time_t)(wanted->vector_tile->max_time * APR_USEC_PER_SEC);
     if (bounded.deadline == 0 || end < bounded.deadline)
         bounded.deadline = end;
-    MC_TRY(explain(make_block(&m, &at, &bounded, pool), end, wanted, ctx, pool));
-    account(&m.sum, &at, wanted, ctx);
+    MC_TRY(explain_late_tile(make_block(&m, &at, &bounded, pool), end, wanted, ctx, pool));
+    count_mvt_result(&m.sum, &at, wanted, ctx);
     map->data = m.tiles[0];
     map->tiles = m.tiles;
     return MC_OK;
 }
 
 static mc_attribute_kind
-kind_of(mc_field_type type)
+tile_attribute_kind(mc_field_type type)
 {
     if (type == MC_FIELD_BOOLEAN)
         return MC_ATTRIBUTE_BOOLEAN;
@@ -270,7 +270,7 @@ mc_vector_tile_layers(apr_array_header_t **layers, mc_source *source, mc_ctx *ct
         for (int j = 0; error == MC_OK && j < fields->nelts; j++) {
             mc_field field = APR_ARRAY_IDX(fields, j, mc_field);
             APR_ARRAY_PUSH(info.attributes, mc_vector_attribute) =
-                (mc_vector_attribute){ field.name, kind_of(field.type) };
+                (mc_vector_attribute){ field.name, tile_attribute_kind(field.type) };
         }
         APR_ARRAY_PUSH(*layers, mc_vector_layer_info) = info;
     }

@@ -50,7 +50,7 @@ static const struct {
 /* The code of a CRS given by its name or as WKT, where that can be told without PROJ, which is 40 libraries and a
  * database; 0: not so. The code of a WKT is the last thing in it (OGC 01-009, 7.2). */
 static int
-epsg_of(const char *name)
+find_epsg_code(const char *name)
 {
     static const char authority[] = "AUTHORITY[\"EPSG\",\"";
     int epsg = mc_crs_epsg(name, NULL);
@@ -73,9 +73,9 @@ epsg_of(const char *name)
 }
 
 static known_crs
-known(const char *name)
+classify_crs(const char *name)
 {
-    switch (epsg_of(name)) {
+    switch (find_epsg_code(name)) {
     case 4326:
         return DEGREES;
     case 3857:
@@ -123,7 +123,7 @@ by_formula(mc_extent *box, bool forward)
 /* --- contexts --------------------------------------------------------------------------------------------------- */
 
 static mc_error *
-acquire(mc_proj_context **context, apr_pool_t *pool)
+acquire_proj_context(mc_proj_context **context, apr_pool_t *pool)
 {
     void *symbol;
     MC_TRY(mc_module_symbol(&symbol, "proj", "mc_projection_engine_proj", pool));
@@ -138,7 +138,7 @@ acquire(mc_proj_context **context, apr_pool_t *pool)
 }
 
 static void
-let_go(mc_proj_context *context)
+release_proj_context(mc_proj_context *context)
 {
     pthread_mutex_lock(&lock);
     bool kept = waiting_count < CONTEXTS_MAX;
@@ -152,7 +152,7 @@ let_go(mc_proj_context *context)
 static apr_status_t
 close_projection(void *data)
 {
-    let_go(((mc_projection *)data)->context);
+    release_proj_context(((mc_projection *)data)->context);
     return APR_SUCCESS;
 }
 
@@ -161,11 +161,11 @@ close_projection(void *data)
 int
 mc_projection_same(const char *a, const char *b)
 {
-    int left = epsg_of(a), right = epsg_of(b);
+    int left = find_epsg_code(a), right = find_epsg_code(b);
     if (strcasecmp(a, b) == 0 || (left != 0 && left == right))
         return 1;
-    if (known(a) != OTHER_CRS && known(b) != OTHER_CRS)
-        return known(a) == known(b);
+    if (classify_crs(a) != OTHER_CRS && classify_crs(b) != OTHER_CRS)
+        return classify_crs(a) == classify_crs(b);
     return -1;
 }
 
@@ -173,8 +173,8 @@ double
 mc_projection_turn(const char *srs)
 {
     const double degree = RADIUS * DEGREE;
-    int epsg = epsg_of(srs);
-    bool cylindrical = known(srs) == MERCATOR || epsg == 3395 || epsg == 4087 || epsg == 32662;
+    int epsg = find_epsg_code(srs);
+    bool cylindrical = classify_crs(srs) == MERCATOR || epsg == 3395 || epsg == 4087 || epsg == 32662;
     if (cylindrical)
         return 360 * degree;
     return epsg != 0 && fabs(mc_crs_metres_per_unit(epsg) - degree) < 1 ? 360 : 0;
@@ -183,15 +183,15 @@ mc_projection_turn(const char *srs)
 bool
 mc_projection_is_formula(const char *from, const char *to)
 {
-    return known(from) != OTHER_CRS && known(to) != OTHER_CRS;
+    return classify_crs(from) != OTHER_CRS && classify_crs(to) != OTHER_CRS;
 }
 
 /* As PROJ reads it: the codes of its own database, in whatever form they were written. */
 static const char *
 for_proj(const char *name, apr_pool_t *pool)
 {
-    int epsg = epsg_of(name);
-    if (known(name) == MERCATOR)
+    int epsg = find_epsg_code(name);
+    if (classify_crs(name) == MERCATOR)
         return "EPSG:3857";
     return epsg == 0 ? name : apr_psprintf(pool, "EPSG:%d", epsg);
 }
@@ -204,16 +204,16 @@ mc_projection_open(mc_projection **projection, const char *from, const char *to,
     if (mc_projection_same(from, to) == 1)
         return MC_OK;
     mc_projection *made = apr_pcalloc(pool, sizeof(*made));
-    if (known(from) != OTHER_CRS && known(to) != OTHER_CRS) {
-        made->how = known(to) == MERCATOR ? TO_MERCATOR : FROM_MERCATOR;
+    if (classify_crs(from) != OTHER_CRS && classify_crs(to) != OTHER_CRS) {
+        made->how = classify_crs(to) == MERCATOR ? TO_MERCATOR : FROM_MERCATOR;
         *projection = made;
         return MC_OK;
     }
-    MC_TRY(acquire(&context, pool));
+    MC_TRY(acquire_proj_context(&context, pool));
     made->context = context;
     mc_error *error = engine->pair(&made->pair, context, for_proj(from, pool), for_proj(to, pool), pool);
     if (error != MC_OK || made->pair == NULL) {
-        let_go(context);
+        release_proj_context(context);
         return error;
     }
     apr_pool_cleanup_register(pool, made, close_projection, apr_pool_cleanup_null);

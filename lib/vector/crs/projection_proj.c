@@ -66,7 +66,7 @@ close_context(mc_proj_context *context)
 }
 
 static mc_error *
-refused(mc_proj_context *context, const char *what, apr_pool_t *pool)
+projection_error(mc_proj_context *context, const char *what, apr_pool_t *pool)
 {
     int code = proj_context_errno(context->proj);
     const char *reason = code == 0 ? NULL : proj_context_errno_string(context->proj, code);
@@ -110,7 +110,7 @@ crs_of_name(mc_proj_context *context, const char *text)
 
 /* A CRS whose first axis is x or longitude; NULL where PROJ cannot read it. */
 static PJ *
-read_crs(mc_proj_context *context, const char *text)
+parse_crs_text(mc_proj_context *context, const char *text)
 {
     bool exact = is_definition(text) || is_code(context, text);
     PJ *crs = exact ? proj_create(context->proj, text) : crs_of_name(context, text);
@@ -130,10 +130,10 @@ join_crs(PJ **transformation, mc_proj_context *context, PJ *from, PJ *to, apr_po
         return MC_OK;
     PJ *made = proj_create_crs_to_crs_from_pj(context->proj, from, to, NULL, options);
     if (made == NULL)
-        return refused(context, "the two CRSs cannot be connected", pool);
+        return projection_error(context, "the two CRSs cannot be connected", pool);
     *transformation = proj_normalize_for_visualization(context->proj, made);
     proj_destroy(made);
-    return *transformation != NULL ? MC_OK : refused(context, "the order of the axes cannot be changed", pool);
+    return *transformation != NULL ? MC_OK : projection_error(context, "the order of the axes cannot be changed", pool);
 }
 
 static bool
@@ -192,11 +192,11 @@ ratio_of(const mc_proj_pair *pair)
 static mc_error *
 make_pair(mc_proj_pair *pair, mc_proj_context *context, const char *from, const char *to, apr_pool_t *pool)
 {
-    PJ *source = read_crs(context, from), *target = read_crs(context, to);
+    PJ *source = parse_crs_text(context, from), *target = parse_crs_text(context, to);
     mc_error *error = MC_OK;
     if (source == NULL || target == NULL)
-        error = refused(context, apr_psprintf(pool, "\"%.60s\" is no CRS that PROJ knows", source == NULL ? from : to),
-                        pool);
+        error = projection_error(
+            context, apr_psprintf(pool, "\"%.60s\" is no CRS that PROJ knows", source == NULL ? from : to), pool);
     else
         error = join_crs(&pair->transformation, context, source, target, pool);
     if (source != NULL && target != NULL)
@@ -243,7 +243,7 @@ transform_points(const mc_proj_pair *pair, double *xy, size_t count)
 }
 
 static bool
-bounds(mc_extent *box, const mc_proj_pair *pair, PJ *transformation, PJ_DIRECTION direction)
+transform_bounds(mc_extent *box, const mc_proj_pair *pair, PJ *transformation, PJ_DIRECTION direction)
 {
     mc_extent made;
     if (!proj_trans_bounds(pair->context, transformation, direction, box->minx, box->miny, box->maxx, box->maxy,
@@ -257,14 +257,14 @@ static bool
 transform_box(const mc_proj_pair *pair, mc_extent *box, bool inverse)
 {
     if (!inverse || pair->degrees == NULL)
-        return bounds(box, pair, pair->transformation, inverse ? PJ_INV : PJ_FWD);
-    if (!bounds(box, pair, pair->degrees, PJ_FWD) || box->miny <= -90 || box->maxy >= 90)
+        return transform_bounds(box, pair, pair->transformation, inverse ? PJ_INV : PJ_FWD);
+    if (!transform_bounds(box, pair, pair->degrees, PJ_FWD) || box->miny <= -90 || box->maxy >= 90)
         return false;            /* a pole has no one place in most CRSs */
     if (box->minx > box->maxx) { /* over the antimeridian */
         box->minx = -180;
         box->maxx = 180;
     }
-    return bounds(box, pair, pair->back, PJ_FWD);
+    return transform_bounds(box, pair, pair->back, PJ_FWD);
 }
 
 const mc_projection_engine mc_projection_engine_proj = {

@@ -84,14 +84,14 @@ place_points(const mc_cells *cells, const cell *of, const double (*uv)[2], doubl
 }
 
 static double
-inside(const cell *of, double u, double v, int axis)
+interpolate_in_cell(const cell *of, double u, double v, int axis)
 {
     return of->at[axis] + u * of->along_u[axis] + v * of->along_v[axis] + u * v * of->twist[axis];
 }
 
 /* What kind of cell it is; fills in its coefficients. */
 static cell_state
-look_at(const mc_cells *cells, cell *of, int depth)
+classify_cell(const mc_cells *cells, cell *of, int depth)
 {
     static const double corners[4][2] = { { 0, 0 }, { 1, 0 }, { 0, 1 }, { 1, 1 } };
     static const double middles[5][2] = { { 0.5, 0.5 }, { 0.5, 0 }, { 0, 0.5 }, { 1, 0.5 }, { 0.5, 1 } };
@@ -113,15 +113,15 @@ look_at(const mc_cells *cells, cell *of, int depth)
         bilinear &= fabs(of->twist[axis]) / 4 <= TWIST;
     }
     for (int i = 0; i < 5; i++)
-        bilinear &= hypot(inside(of, middles[i][0], middles[i][1], 0) - test[2 * i],
-                          inside(of, middles[i][0], middles[i][1], 1) - test[2 * i + 1]) <= OFF;
+        bilinear &= hypot(interpolate_in_cell(of, middles[i][0], middles[i][1], 0) - test[2 * i],
+                          interpolate_in_cell(of, middles[i][0], middles[i][1], 1) - test[2 * i + 1]) <= OFF;
     if (bilinear)
         return BILINEAR;
     return size < SMALLEST ? WITHOUT : smaller;
 }
 
 static bool
-holds(const cell *of, double x, double y)
+cell_holds_point(const cell *of, double x, double y)
 {
     return x >= of->x && x < of->x + of->side && y >= of->y && y < of->y + of->side;
 }
@@ -142,15 +142,15 @@ child_at(mc_cells *cells, int parent, double x, double y)
 }
 
 static int
-find(mc_cells *cells, double x, double y)
+find_bilinear_cell(mc_cells *cells, double x, double y)
 {
     int at = 0;
-    if (!holds(&cells->list[0], x, y))
+    if (!cell_holds_point(&cells->list[0], x, y))
         return NONE;
     for (int depth = 0; at != NONE; depth++) {
         cell *here = &cells->list[at];
         if (here->state == UNSEEN)
-            here->state = look_at(cells, here, depth);
+            here->state = classify_cell(cells, here, depth);
         if (here->state == BILINEAR)
             return at;
         if (here->state == WITHOUT)
@@ -165,16 +165,16 @@ mc_cells_place(mc_cells *cells, double x, double y, double *px, double *py, int 
 {
     if (cells->count == 0)
         return false;
-    if (cells->list[cells->last].state != BILINEAR || !holds(&cells->list[cells->last], x, y)) {
-        int found = find(cells, x, y);
+    if (cells->list[cells->last].state != BILINEAR || !cell_holds_point(&cells->list[cells->last], x, y)) {
+        int found = find_bilinear_cell(cells, x, y);
         if (found == NONE)
             return false;
         cells->last = found;
     }
     const struct cell *of = &cells->list[cells->last];
     double u = (x - of->x) / of->side, v = (y - of->y) / of->side;
-    *px = inside(of, u, v, 0);
-    *py = inside(of, u, v, 1);
+    *px = interpolate_in_cell(of, u, v, 0);
+    *py = interpolate_in_cell(of, u, v, 1);
     *cell = cells->last;
     return true;
 }

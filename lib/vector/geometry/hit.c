@@ -31,7 +31,7 @@ mc_shape_covers(const mc_shape *shape, mc_shape_point p)
 }
 
 static bool
-is_near(const mc_shape *shape, mc_shape_point p, double reach2)
+is_shape_within_reach(const mc_shape *shape, mc_shape_point p, double reach2)
 {
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++])
         for (int i = begin; i < shape->ends[part]; i++)
@@ -45,6 +45,6 @@ mc_geometry_hit(const mc_geometry *geometry, mc_shape_point point, int32_t reach
 {
     double reach2 = (double)reach * reach;
     return mc_shape_covers(&geometry->shapes[MC_SHAPE_POLYGONS], point) ||
-           is_near(&geometry->shapes[MC_SHAPE_LINES], point, reach2) ||
-           is_near(&geometry->shapes[MC_SHAPE_POINTS], point, reach2);
+           is_shape_within_reach(&geometry->shapes[MC_SHAPE_LINES], point, reach2) ||
+           is_shape_within_reach(&geometry->shapes[MC_SHAPE_POINTS], point, reach2);
 }

@@ -18,7 +18,7 @@ sides_of(const frame *f, mc_shape_point p)
 }
 
 static void
-add_near(mc_shape *out, const mc_shape_point *points, int count, const frame *f)
+add_pruned_part(mc_shape *out, const mc_shape_point *points, int count, const frame *f)
 {
     unsigned before = 0, last = 0, all = 15; /* sides of the last two points that were kept; of all */
     int begin = out->point_count;
@@ -47,6 +47,6 @@ mc_shape_near(const mc_shape *shape, mc_shape *scratch, int width, int height, d
     const frame f = { -margin, -margin, width * MC_SUBPIXELS + margin, height * MC_SUBPIXELS + margin };
     mc_shape_clear(scratch, shape->kind);
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++])
-        add_near(scratch, shape->points + begin, shape->ends[part] - begin, &f);
+        add_pruned_part(scratch, shape->points + begin, shape->ends[part] - begin, &f);
     return scratch->failed ? shape : scratch;
 }

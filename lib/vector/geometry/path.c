@@ -41,7 +41,7 @@ mc_path_add(mc_path *path, double x, double y)
 
 /* The centre of the circle through three points; false where they lie in a line. */
 static bool
-centre_of(double centre[2], const double a[2], const double b[2], const double c[2])
+find_circle_centre(double centre[2], const double a[2], const double b[2], const double c[2])
 {
     if (a[0] == c[0] && a[1] == c[1]) {
         centre[0] = (a[0] + b[0]) / 2;
@@ -78,7 +78,7 @@ pixel_around(const mc_lattice *lattice, const double centre[2], double radius)
 }
 
 static int
-steps_of(double pixels, double sweep)
+count_arc_steps(double pixels, double sweep)
 {
     if (!(pixels > TOLERANCE))
         return LEAST_STEPS;
@@ -92,7 +92,7 @@ mc_path_arc(mc_path *path, const mc_lattice *lattice, const double a[2], const d
     double centre[2] = { 0, 0 };
     if (path->failed)
         return;
-    bool round = centre_of(centre, a, b, c);
+    bool round = find_circle_centre(centre, a, b, c);
     double radius = hypot(a[0] - centre[0], a[1] - centre[1]);
     if (!round || !isfinite(radius)) {
         mc_path_add(path, b[0], b[1]);
@@ -100,7 +100,7 @@ mc_path_arc(mc_path *path, const mc_lattice *lattice, const double a[2], const d
         return;
     }
     double begin = atan2(a[1] - centre[1], a[0] - centre[0]), sweep = sweep_of(centre, a, b, c);
-    int steps = steps_of(radius / pixel_around(lattice, centre, radius), sweep);
+    int steps = count_arc_steps(radius / pixel_around(lattice, centre, radius), sweep);
     for (int i = 1; i < steps; i++) {
         double angle = begin + sweep * i / steps;
         mc_path_add(path, centre[0] + radius * cos(angle), centre[1] + radius * sin(angle));

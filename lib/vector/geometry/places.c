@@ -10,7 +10,7 @@ typedef struct span {
 } span;
 
 static span
-part_of(const mc_shape *shape, int part)
+shape_part_span(const mc_shape *shape, int part)
 {
     int begin = part == 0 ? 0 : shape->ends[part - 1];
     return (span){ shape->points + begin, shape->ends[part] - begin };
@@ -24,7 +24,7 @@ add_relative(mc_shape *places, mc_shape_point from, double dx, double dy)
 }
 
 static double
-length_of(span line)
+measure_span_length(span line)
 {
     double length = 0;
     for (int i = 1; i < line.count; i++)
@@ -36,7 +36,7 @@ length_of(span line)
 static void
 add_half_way(mc_shape *places, span line)
 {
-    double left = length_of(line) / 2;
+    double left = measure_span_length(line) / 2;
     for (int i = 1; i < line.count; i++) {
         mc_shape_point a = line.points[i - 1];
         double dx = (double)line.points[i].x - a.x, dy = (double)line.points[i].y - a.y, length = hypot(dx, dy);
@@ -55,8 +55,8 @@ add_longest_line(mc_shape *places, const mc_shape *lines)
     span longest = { NULL, 0 };
     double most = -1;
     for (int part = 0; part < lines->part_count; part++) {
-        span line = part_of(lines, part);
-        double length = length_of(line);
+        span line = shape_part_span(lines, part);
+        double length = measure_span_length(line);
         if (length > most) {
             most = length;
             longest = line;
@@ -72,7 +72,7 @@ add_mean_of_lines(mc_shape *places, const mc_shape *lines)
     mc_shape_point from = lines->points[0];
     double x = 0, y = 0, sum = 0;
     for (int part = 0; part < lines->part_count; part++) {
-        span line = part_of(lines, part);
+        span line = shape_part_span(lines, part);
         for (int i = 1; i < line.count; i++) {
             mc_shape_point a = line.points[i - 1], b = line.points[i];
             double length = hypot((double)b.x - a.x, (double)b.y - a.y);
@@ -87,12 +87,12 @@ add_mean_of_lines(mc_shape *places, const mc_shape *lines)
 /* The centroid relative to the first vertex. Holes run against their rings and count negative. False without an area.
  */
 static bool
-centroid(double *dx, double *dy, const mc_shape *areas)
+find_area_centroid(double *dx, double *dy, const mc_shape *areas)
 {
     mc_shape_point from = areas->points[0];
     double x = 0, y = 0, twice = 0;
     for (int part = 0; part < areas->part_count; part++) {
-        span ring = part_of(areas, part);
+        span ring = shape_part_span(areas, part);
         for (int i = 0; i < ring.count; i++) {
             mc_shape_point a = ring.points[i], b = ring.points[(i + 1) % ring.count];
             double ax = (double)a.x - from.x, ay = (double)a.y - from.y, bx = (double)b.x - from.x,
@@ -121,7 +121,7 @@ crossings_at(int *count, const mc_shape *areas, mc_shape_point from, double y)
     double *found = malloc(sizeof(double) * (size_t)(areas->point_count + 1));
     *count = 0;
     for (int part = 0; found != NULL && part < areas->part_count; part++) {
-        span ring = part_of(areas, part);
+        span ring = shape_part_span(areas, part);
         for (int i = 0; i < ring.count; i++) {
             mc_shape_point a = ring.points[i], b = ring.points[(i + 1) % ring.count];
             double ay = (double)a.y - from.y, by = (double)b.y - from.y;
@@ -155,7 +155,7 @@ add_middle_of_area(mc_shape *places, const mc_shape *areas, bool inside)
 {
     double dx, dy;
     int count;
-    bool has_area = centroid(&dx, &dy, areas);
+    bool has_area = find_area_centroid(&dx, &dy, areas);
     if (inside && has_area) {
         double *crossings = crossings_at(&count, areas, areas->points[0], dy + 0.5);
         if (crossings != NULL)
@@ -169,7 +169,7 @@ static void
 add_ends(mc_shape *places, const mc_shape *shape, mc_part part)
 {
     for (int i = 0; i < shape->part_count; i++) {
-        span line = part_of(shape, i);
+        span line = shape_part_span(shape, i);
         int first = part == MC_PART_END ? line.count - 1 : 0, last = part == MC_PART_START ? 0 : line.count - 1;
         if (part == MC_PART_END && shape->kind == MC_SHAPE_POLYGONS)
             first = last = 0; /* a ring ends where it began */

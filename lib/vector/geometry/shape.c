@@ -68,13 +68,13 @@ part_begin(const mc_shape *shape)
 }
 
 static bool
-same(mc_shape_point a, mc_shape_point b)
+is_same_point(mc_shape_point a, mc_shape_point b)
 {
     return a.x == b.x && a.y == b.y;
 }
 
 static mc_shape_point
-between(mc_shape_point a, mc_shape_point b)
+midpoint_of(mc_shape_point a, mc_shape_point b)
 {
     return (mc_shape_point){ (a.x + b.x) >> 1, (a.y + b.y) >> 1 };
 }
@@ -87,13 +87,13 @@ shares_cell(mc_shape_point a, mc_shape_point b, int shift)
 
 /* The last point, so far the last vertex of its run, becomes what stands for the run. */
 static void
-end_run(mc_shape *shape, int begin)
+end_vertex_run(mc_shape *shape, int begin)
 {
     mc_shape_point *point = &shape->points[shape->point_count - 1];
     bool first = shape->point_count - 1 == begin;
     if (first)
         shape->first_run_last = *point;
-    *point = first && shape->kind == MC_SHAPE_LINES ? shape->run_first : between(shape->run_first, *point);
+    *point = first && shape->kind == MC_SHAPE_LINES ? shape->run_first : midpoint_of(shape->run_first, *point);
 }
 
 /* The last run of a part: a line ends where its last vertex is, a ring's last run may be the begin of its first. */
@@ -105,15 +105,15 @@ end_last_run(mc_shape *shape, int begin)
     if (count <= 0)
         return;
     mc_shape_point last = shape->points[shape->point_count - 1];
-    if (shape->kind == MC_SHAPE_LINES && count == 1 && !same(shape->run_first, last)) {
+    if (shape->kind == MC_SHAPE_LINES && count == 1 && !is_same_point(shape->run_first, last)) {
         shape->points[begin] = shape->run_first;
         mc_shape_add(shape, last.x, last.y);
     } else if (shape->kind != MC_SHAPE_LINES && count > 1 &&
                shares_cell(last, shape->first_run_last, shape->run_shift)) {
-        shape->points[begin] = between(shape->run_first, shape->first_run_last);
+        shape->points[begin] = midpoint_of(shape->run_first, shape->first_run_last);
         shape->point_count--;
     } else if (shape->kind != MC_SHAPE_LINES)
-        shape->points[shape->point_count - 1] = between(shape->run_first, last);
+        shape->points[shape->point_count - 1] = midpoint_of(shape->run_first, last);
 }
 
 void
@@ -125,7 +125,8 @@ mc_shape_end_part(mc_shape *shape)
     if (shape->running)
         end_last_run(shape, begin);
     if (shape->kind == MC_SHAPE_POLYGONS)
-        while (shape->point_count - begin > 1 && same(shape->points[begin], shape->points[shape->point_count - 1]))
+        while (shape->point_count - begin > 1 &&
+               is_same_point(shape->points[begin], shape->points[shape->point_count - 1]))
             shape->point_count--;
     while (keep && shape->point_count - begin > 0 && shape->point_count - begin < 3 && !shape->failed) {
         mc_shape_point last = shape->points[shape->point_count - 1]; /* the next corner, as near as can be */
@@ -231,7 +232,7 @@ add_snapped(mc_shape *shape, const mc_lattice *lattice, mc_shape_point p, int be
             *last = p;
             return;
         }
-        end_run(shape, begin);
+        end_vertex_run(shape, begin);
     }
     mc_shape_add(shape, p.x, p.y);
     shape->run_first = p;
@@ -263,15 +264,16 @@ square_around(const mc_lattice *lattice)
 }
 
 static double
-cut(double value, double low, double high)
+clamp_coordinate(double value, double low, double high)
 {
     return value < low ? low : value > high ? high : value;
 }
 
 static mc_shape_point
-nearest(const square *s, const double at[2])
+nearest_in_square(const square *s, const double at[2])
 {
-    return (mc_shape_point){ (int32_t)cut(at[0], s->low[0], s->high[0]), (int32_t)cut(at[1], s->low[1], s->high[1]) };
+    return (mc_shape_point){ (int32_t)clamp_coordinate(at[0], s->low[0], s->high[0]),
+                             (int32_t)clamp_coordinate(at[1], s->low[1], s->high[1]) };
 }
 
 /*
@@ -298,7 +300,7 @@ add_bends(mc_shape *shape, const mc_lattice *lattice, const square *s, const dou
         double at[2];
         for (int axis = 0; axis < 2; axis++)
             at[axis] = from[axis] + rint(parts[i] * (to[axis] - from[axis]));
-        add_snapped(shape, lattice, nearest(s, at), begin, shift);
+        add_snapped(shape, lattice, nearest_in_square(s, at), begin, shift);
     }
 }
 
@@ -313,7 +315,7 @@ add_far(mc_shape *shape, const mc_lattice *lattice, const double at[2])
     if (shape->running && (was_far || shape->far) && shape->kind != MC_SHAPE_POINTS)
         add_bends(shape, lattice, &s, was_far ? shape->far_at : from, at);
     memcpy(shape->far_at, at, sizeof(shape->far_at));
-    add_snapped(shape, lattice, nearest(&s, at), part_begin(shape), shift_of(lattice));
+    add_snapped(shape, lattice, nearest_in_square(&s, at), part_begin(shape), shift_of(lattice));
 }
 
 bool
@@ -324,8 +326,8 @@ mc_shape_add_vertex(mc_shape *shape, const mc_lattice *lattice, double x, double
     double py = rint((lattice->y0 - y) * lattice->per_y * MC_SUBPIXELS);
     if (!isfinite(px) || !isfinite(py))
         return false;
-    const double at[2] = { cut(px - (double)lattice->left * MC_SUBPIXELS, -most, most),
-                           cut(py - (double)lattice->top * MC_SUBPIXELS, -most, most) };
+    const double at[2] = { clamp_coordinate(px - (double)lattice->left * MC_SUBPIXELS, -most, most),
+                           clamp_coordinate(py - (double)lattice->top * MC_SUBPIXELS, -most, most) };
     const bool near = fabs(at[0]) <= NEAR && fabs(at[1]) <= NEAR;
     if (!near || (shape->running && shape->far)) {
         add_far(shape, lattice, at);
@@ -365,7 +367,7 @@ typedef struct snapping {
 } snapping;
 
 static inline __m128i
-snapped(snapping *s, const uint8_t *bytes)
+snap_vertex(snapping *s, const uint8_t *bytes)
 {
     const __m128i other = _mm_set_epi8(8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
     const __m128d most = _mm_set1_pd(NEAR), least = _mm_set1_pd(-(double)NEAR);
@@ -388,7 +390,7 @@ add_runs(mc_shape *shape, snapping *s, const uint8_t *bytes, size_t stride, size
     __m128i last = _mm_loadl_epi64((const __m128i *)(const void *)out);
     __m128i first = _mm_loadl_epi64((const __m128i *)(const void *)&shape->run_first);
     for (; count > 0; count--, bytes += stride) {
-        __m128i p = snapped(s, bytes);
+        __m128i p = snap_vertex(s, bytes);
         bool fresh = _mm_cvtsi128_si64(_mm_srl_epi32(_mm_xor_si128(last, p), shifted)) != 0;
         /* What stands for the run, if it ends here; else it is written over. */
         _mm_storel_epi64((__m128i *)(void *)out, _mm_srai_epi32(_mm_add_epi32(first, last), 1));
@@ -403,7 +405,8 @@ add_runs(mc_shape *shape, snapping *s, const uint8_t *bytes, size_t stride, size
 
 /* Adds all as if they were near; false where one is not, or there is no memory: then some of it is wrong. */
 static bool
-add_near(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count, bool swapped)
+add_near_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
+                  bool swapped)
 {
     snapping s = { .origin = _mm_set_pd(lattice->y0, lattice->x0),
                    .scale = _mm_set_pd(-lattice->per_y * MC_SUBPIXELS, lattice->per_x * MC_SUBPIXELS),
@@ -413,7 +416,7 @@ add_near(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_
     int begin = part_begin(shape), shift = shift_of(lattice);
     for (; count > 0 && (!shape->running || shape->point_count - begin < 2); count--, bytes += stride) {
         mc_shape_point p;
-        _mm_storel_epi64((__m128i *)(void *)&p, snapped(&s, bytes));
+        _mm_storel_epi64((__m128i *)(void *)&p, snap_vertex(&s, bytes));
         add_snapped(shape, lattice, p, begin, shift);
         if (shape->failed)
             return false;
@@ -437,7 +440,7 @@ mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t 
     const mc_shape_point last = shape->running ? shape->points[shape->point_count - 1] : (mc_shape_point){ 0, 0 };
     const bool goes_on = shape->running && shape->far;
     shape->far = goes_on;
-    if (!goes_on && (add_near(shape, lattice, bytes, stride, count, swapped) || shape->failed))
+    if (!goes_on && (add_near_vertices(shape, lattice, bytes, stride, count, swapped) || shape->failed))
         return true;
     mc_shape_point *points = shape->points; /* once more, from where it was */
     int room = shape->point_room;

@@ -22,7 +22,7 @@ typedef struct reader {
 } reader;
 
 static mc_error *
-broken(const reader *r)
+twkb_truncated_error(const reader *r)
 {
     return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry ends before its last vertex");
 }
@@ -67,10 +67,10 @@ is_finite(int64_t value)
 }
 
 static mc_error *
-read_vertices(reader *r, mc_shape *shape, uint64_t count, bool hole)
+read_twkb_vertices(reader *r, mc_shape *shape, uint64_t count, bool hole)
 {
     if (count > (uint64_t)(r->end - r->at) / (uint64_t)r->values)
-        return broken(r);
+        return twkb_truncated_error(r);
     bool warped = r->lattice->warp != NULL, finite = true;
     double *xy = warped ? mc_warp_vertices(r->lattice->warp, (size_t)count) : NULL;
     int begin = shape->point_count;
@@ -80,7 +80,7 @@ read_vertices(reader *r, mc_shape *shape, uint64_t count, bool hole)
         for (int v = 0; v < r->values; v++) {
             int64_t step;
             if (!read_signed(&step, r))
-                return broken(r);
+                return twkb_truncated_error(r);
             r->last[v] = (int64_t)((uint64_t)r->last[v] + (uint64_t)step);
         }
         double x = (double)r->last[0] / r->scale, y = (double)r->last[1] / r->scale;
@@ -107,42 +107,42 @@ read_simple(reader *r, int type)
     mc_shape *shape = &r->geometry->shapes[kinds[type]];
     uint64_t parts = 1, count = 1;
     if (type == TWKB_POLYGON && !read_count(&parts, r))
-        return broken(r);
+        return twkb_truncated_error(r);
     for (uint64_t i = 0; i < parts; i++) {
         if (type != TWKB_POINT && !read_count(&count, r))
-            return broken(r);
-        MC_TRY(read_vertices(r, shape, count, i > 0));
+            return twkb_truncated_error(r);
+        MC_TRY(read_twkb_vertices(r, shape, count, i > 0));
     }
     return MC_OK;
 }
 
-static mc_error *read_geometry(reader *r, int depth);
+static mc_error *read_twkb_geometry(reader *r, int depth);
 
 /* Members of a multi-geometry have no heads of their own, those of a collection have. */
 static mc_error *
-read_members(reader *r, int type, int flags, int depth)
+read_twkb_members(reader *r, int type, int flags, int depth)
 {
     uint64_t count;
     int64_t id;
     if (!read_count(&count, r))
-        return broken(r);
+        return twkb_truncated_error(r);
     for (uint64_t i = 0; (flags & HAS_IDS) != 0 && i < count; i++)
         if (!read_signed(&id, r))
-            return broken(r);
+            return twkb_truncated_error(r);
     for (uint64_t i = 0; i < count; i++)
-        MC_TRY(type == TWKB_COLLECTION ? read_geometry(r, depth + 1)
+        MC_TRY(type == TWKB_COLLECTION ? read_twkb_geometry(r, depth + 1)
                                        : read_simple(r, type - TWKB_MULTIPOINT + TWKB_POINT));
     return MC_OK;
 }
 
 /* Scale and number of values of the vertices; passes over size and box. */
 static mc_error *
-read_head(reader *r, int *type, int *flags)
+read_twkb_head(reader *r, int *type, int *flags)
 {
     uint64_t size;
     int64_t bound;
     if (r->end - r->at < 2)
-        return broken(r);
+        return twkb_truncated_error(r);
     int precision = (*r->at >> 5) ^ -((*r->at >> 4) & 1);
     *type = *r->at++ & 0x0F;
     *flags = *r->at++;
@@ -152,30 +152,30 @@ read_head(reader *r, int *type, int *flags)
         r->last[v] = 0;
     if ((*flags & HAS_MORE_DIMENSIONS) != 0) {
         if (r->at >= r->end)
-            return broken(r);
+            return twkb_truncated_error(r);
         r->values += (*r->at & 1) + (*r->at >> 1 & 1);
         r->at++;
     }
     if ((*flags & HAS_SIZE) != 0 && !read_number(&size, r))
-        return broken(r);
+        return twkb_truncated_error(r);
     for (int v = 0; (*flags & HAS_BOX) != 0 && v < r->values * 2; v++)
         if (!read_signed(&bound, r))
-            return broken(r);
+            return twkb_truncated_error(r);
     return MC_OK;
 }
 
 static mc_error *
-read_geometry(reader *r, int depth)
+read_twkb_geometry(reader *r, int depth)
 {
     int type = 0, flags = 0;
     if (depth > MOST_DEPTH)
         return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry is nested more than %d deep", MOST_DEPTH);
-    MC_TRY(read_head(r, &type, &flags));
+    MC_TRY(read_twkb_head(r, &type, &flags));
     if (type < TWKB_POINT || type > TWKB_COLLECTION)
         return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry is no tiny well-known binary: type %d", type);
     if ((flags & IS_EMPTY) != 0)
         return MC_OK;
-    return type <= TWKB_POLYGON ? read_simple(r, type) : read_members(r, type, flags, depth);
+    return type <= TWKB_POLYGON ? read_simple(r, type) : read_twkb_members(r, type, flags, depth);
 }
 
 mc_error *
@@ -184,7 +184,7 @@ mc_twkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_lat
     const uint8_t *begin = bytes;
     reader r = { .at = begin, .end = begin + size, .geometry = geometry, .lattice = lattice, .pool = pool };
     mc_geometry_clear(geometry);
-    return read_geometry(&r, 0);
+    return read_twkb_geometry(&r, 0);
 }
 
 int

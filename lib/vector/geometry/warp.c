@@ -58,7 +58,7 @@ mc_warp_create(const mc_projection *projection, const mc_lattice *lattice, apr_p
 }
 
 static double *
-room_for(double **values, size_t *room, size_t count)
+reserve_warp_values(double **values, size_t *room, size_t count)
 {
     if (count > POINTS_MAX)
         return NULL;
@@ -73,7 +73,7 @@ room_for(double **values, size_t *room, size_t count)
 double *
 mc_warp_vertices(mc_warp *warp, size_t count)
 {
-    return room_for(&warp->given, &warp->given_room, count);
+    return reserve_warp_values(&warp->given, &warp->given_room, count);
 }
 
 static vertex
@@ -83,7 +83,7 @@ to_pixels(const mc_lattice *lattice, const double *xy)
 }
 
 static void
-add(mc_shape *shape, const mc_lattice *lattice, vertex moved)
+add_moved_vertex(mc_shape *shape, const mc_lattice *lattice, vertex moved)
 {
     /* its pixels are the same as those of a vertex that needed no transformation */
     (void)mc_shape_add_vertex(shape, lattice, lattice->x0 + moved.x / lattice->per_x,
@@ -119,7 +119,7 @@ place_at(place *at, const mc_lattice *lattice, const place *a, const place *b, d
 
 /* How far a point is from a line between two others, squared. */
 static double
-distance2(vertex p, vertex a, vertex b)
+squared_line_distance(vertex p, vertex a, vertex b)
 {
     double dx = b.x - a.x, dy = b.y - a.y, length2 = dx * dx + dy * dy;
     double t = length2 > 0 ? fmin(1, fmax(0, ((p.x - a.x) * dx + (p.y - a.y) * dy) / length2)) : 0;
@@ -132,17 +132,18 @@ static bool
 is_bent(const mc_lattice *lattice, const place *a, const place *middle, const place *b, double length2)
 {
     place quarter;
-    if (distance2(middle->moved, a->moved, b->moved) > BEND * BEND)
+    if (squared_line_distance(middle->moved, a->moved, b->moved) > BEND * BEND)
         return true;
     for (int i = 1; length2 > LONG * LONG && i < 4; i += 2)
-        if (!place_at(&quarter, lattice, a, b, i * 0.25) || distance2(quarter.moved, a->moved, b->moved) > BEND * BEND)
+        if (!place_at(&quarter, lattice, a, b, i * 0.25) ||
+            squared_line_distance(quarter.moved, a->moved, b->moved) > BEND * BEND)
             return true;
     return false;
 }
 
 /* Adds what has to stand between the ends of an edge. */
 static void
-bend(mc_shape *shape, const mc_lattice *lattice, const place *a, const place *b, int depth)
+add_bent_edge(mc_shape *shape, const mc_lattice *lattice, const place *a, const place *b, int depth)
 {
     place middle;
     double dx = b->moved.x - a->moved.x, dy = b->moved.y - a->moved.y, length2 = dx * dx + dy * dy;
@@ -150,9 +151,9 @@ bend(mc_shape *shape, const mc_lattice *lattice, const place *a, const place *b,
     if (one_cell || length2 <= SHORT * SHORT || depth == DEEPEST || !place_at(&middle, lattice, a, b, 0.5) ||
         !is_bent(lattice, a, &middle, b, length2))
         return;
-    bend(shape, lattice, a, &middle, depth + 1);
-    add(shape, lattice, middle.moved);
-    bend(shape, lattice, &middle, b, depth + 1);
+    add_bent_edge(shape, lattice, a, &middle, depth + 1);
+    add_moved_vertex(shape, lattice, middle.moved);
+    add_bent_edge(shape, lattice, &middle, b, depth + 1);
 }
 
 /* Whether the vertices of a part are so near to each other that its cells serve several of them. Of the part alone:
@@ -174,7 +175,7 @@ mc_warp_add(mc_shape *shape, const mc_lattice *lattice, size_t count)
 {
     mc_warp *warp = lattice->warp;
     bool dense = is_dense(warp, count), any = false;
-    double *moved = dense ? NULL : room_for(&warp->moved, &warp->moved_room, count);
+    double *moved = dense ? NULL : reserve_warp_values(&warp->moved, &warp->moved_room, count);
     place last = { { 0, 0 }, { 0, 0 }, -1 };
     if (!dense && moved == NULL) {
         shape->failed = true;
@@ -193,8 +194,8 @@ mc_warp_add(mc_shape *shape, const mc_lattice *lattice, size_t count)
         if (!isfinite(next.moved.x) || !isfinite(next.moved.y))
             continue;
         if (any && shape->kind != MC_SHAPE_POINTS)
-            bend(shape, lattice, &last, &next, 0);
-        add(shape, lattice, next.moved);
+            add_bent_edge(shape, lattice, &last, &next, 0);
+        add_moved_vertex(shape, lattice, next.moved);
         last = next;
         any = true;
     }
@@ -203,7 +204,7 @@ mc_warp_add(mc_shape *shape, const mc_lattice *lattice, size_t count)
 
 /* The size of a pixel at a point, by how far a step to both sides goes on the map. */
 static double
-pixel_at(const mc_lattice *lattice, double x, double y, double step)
+pixel_size_at(const mc_lattice *lattice, double x, double y, double step)
 {
     double xy[6] = { x, y, x + step, y, x, y + step };
     mc_projection_points(lattice->warp->projection, xy, 3);
@@ -222,7 +223,7 @@ mc_lattice_pixel(const mc_lattice *lattice, const mc_extent *box)
         return 0;
     for (int i = 0; i <= NET; i++)
         for (int j = 0; j <= NET; j++)
-            smallest = fmin(smallest, pixel_at(lattice, box->minx + width * i / NET, box->miny + height * j / NET,
-                                               fmax(width, height) * STEP));
+            smallest = fmin(smallest, pixel_size_at(lattice, box->minx + width * i / NET, box->miny + height * j / NET,
+                                                    fmax(width, height) * STEP));
     return isfinite(smallest) ? smallest : 0;
 }

@@ -34,13 +34,13 @@ typedef struct reader {
 } reader;
 
 static mc_error *
-truncated(const reader *r)
+wkb_truncated_error(const reader *r)
 {
     return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry ends before its last vertex");
 }
 
 static bool
-read_word(uint32_t *word, reader *r)
+read_wkb_word(uint32_t *word, reader *r)
 {
     return mc_wkb_word(word, &r->at, r->end, r->swapped);
 }
@@ -60,7 +60,7 @@ mc_geometry_end_part(mc_shape *shape, int begin, bool finite, bool hole, apr_poo
 }
 
 static bool
-add_warped(reader *r, mc_shape *shape, uint32_t count, size_t stride)
+add_warped_wkb_points(reader *r, mc_shape *shape, uint32_t count, size_t stride)
 {
     double *xy = mc_warp_vertices(r->lattice->warp, count);
     for (uint32_t i = 0; i < count; i++, r->at += stride) {
@@ -74,16 +74,16 @@ add_warped(reader *r, mc_shape *shape, uint32_t count, size_t stride)
 }
 
 static mc_error *
-read_vertices(reader *r, mc_shape *shape, uint32_t count, bool hole)
+read_wkb_vertices(reader *r, mc_shape *shape, uint32_t count, bool hole)
 {
     size_t stride = (size_t)r->values * 8;
     if (count > (size_t)(r->end - r->at) / stride)
-        return truncated(r);
+        return wkb_truncated_error(r);
     bool finite = true;
     int begin = shape->point_count;
     r->geometry->vertex_count += count;
     if (r->lattice->warp != NULL)
-        finite = add_warped(r, shape, count, stride);
+        finite = add_warped_wkb_points(r, shape, count, stride);
     else {
         finite = mc_shape_add_vertices(shape, r->lattice, r->at, stride, count, r->swapped);
         r->at += stride * count;
@@ -95,25 +95,25 @@ static mc_error *
 read_rings(reader *r)
 {
     uint32_t rings, count;
-    if (!read_word(&rings, r))
-        return truncated(r);
+    if (!read_wkb_word(&rings, r))
+        return wkb_truncated_error(r);
     for (uint32_t i = 0; i < rings; i++) {
-        if (!read_word(&count, r))
-            return truncated(r);
-        MC_TRY(read_vertices(r, &r->geometry->shapes[MC_SHAPE_POLYGONS], count, i > 0));
+        if (!read_wkb_word(&count, r))
+            return wkb_truncated_error(r);
+        MC_TRY(read_wkb_vertices(r, &r->geometry->shapes[MC_SHAPE_POLYGONS], count, i > 0));
     }
     return MC_OK;
 }
 
 /* Byte order, type, and the number of values that it says a vertex has. */
 static mc_error *
-read_head(reader *r, uint32_t *type)
+read_wkb_head(reader *r, uint32_t *type)
 {
     mc_wkb_head head;
     if (r->at<r->end && * r->at> 1)
         return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry is no well-known binary: byte order %d", *r->at);
     if (!mc_wkb_take_head(&head, &r->at, r->end))
-        return truncated(r);
+        return wkb_truncated_error(r);
     if (r->geometry->srid == 0)
         r->geometry->srid = (int)head.srid;
     r->swapped = head.swapped;
@@ -136,8 +136,8 @@ read_curve(reader *r, bool arcs)
 {
     uint32_t count;
     double begin[2], middle[2], end[2];
-    if (!read_word(&count, r) || count > (size_t)(r->end - r->at) / ((size_t)r->values * 8))
-        return truncated(r);
+    if (!read_wkb_word(&count, r) || count > (size_t)(r->end - r->at) / ((size_t)r->values * 8))
+        return wkb_truncated_error(r);
     if (arcs && count > 0 && count % 2 == 0)
         return mc_error_create(r->pool, MC_ERR_CORRUPT, "a line of arcs has %u vertices", count);
     r->geometry->vertex_count += count;
@@ -155,18 +155,18 @@ read_curve(reader *r, bool arcs)
 
 /* A line, a line of arcs, or several of both one after the other. */
 static mc_error *
-read_path(reader *r, int depth)
+read_wkb_path(reader *r, int depth)
 {
     uint32_t type, count;
-    MC_TRY(read_head(r, &type));
+    MC_TRY(read_wkb_head(r, &type));
     if (type == WKB_LINE || type == WKB_CIRCULAR)
         return read_curve(r, type == WKB_CIRCULAR);
     if (type != WKB_COMPOUND || depth > 1)
         return mc_error_create(r->pool, MC_ERR_CORRUPT, "a curve is made of geometries of type %u", type);
-    if (!read_word(&count, r))
-        return truncated(r);
+    if (!read_wkb_word(&count, r))
+        return wkb_truncated_error(r);
     for (uint32_t i = 0; i < count; i++)
-        MC_TRY(read_path(r, depth + 1));
+        MC_TRY(read_wkb_path(r, depth + 1));
     return MC_OK;
 }
 
@@ -176,7 +176,7 @@ read_paths(reader *r, mc_shape *shape, uint32_t count, int depth)
 {
     for (uint32_t i = 0; i < count; i++) {
         int begin = shape->point_count;
-        MC_TRY(read_path(r, depth));
+        MC_TRY(read_wkb_path(r, depth));
         bool finite = mc_path_move(&r->path, shape, r->lattice);
         MC_TRY(mc_geometry_end_part(shape, begin, finite, i > 0, r->pool));
     }
@@ -191,38 +191,38 @@ read_curved(reader *r, const uint8_t *head, uint32_t type)
     bool line = type == WKB_CIRCULAR || type == WKB_COMPOUND;
     if (line)
         r->at = head;
-    else if (!read_word(&count, r))
-        return truncated(r);
+    else if (!read_wkb_word(&count, r))
+        return wkb_truncated_error(r);
     return read_paths(r, &r->geometry->shapes[line ? MC_SHAPE_LINES : MC_SHAPE_POLYGONS], count, line ? 0 : 1);
 }
 
-static mc_error *read_geometry(reader *r, int depth);
+static mc_error *read_wkb_geometry(reader *r, int depth);
 
 static mc_error *
-read_members(reader *r, int depth)
+read_wkb_members(reader *r, int depth)
 {
     uint32_t count;
-    if (!read_word(&count, r))
-        return truncated(r);
+    if (!read_wkb_word(&count, r))
+        return wkb_truncated_error(r);
     for (uint32_t i = 0; i < count; i++)
-        MC_TRY(read_geometry(r, depth + 1));
+        MC_TRY(read_wkb_geometry(r, depth + 1));
     return MC_OK;
 }
 
 static mc_error *
-read_geometry(reader *r, int depth)
+read_wkb_geometry(reader *r, int depth)
 {
     uint32_t type = 0, count;
     const uint8_t *head = r->at;
     if (depth > MOST_DEPTH)
         return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry is nested more than %d deep", MOST_DEPTH);
-    MC_TRY(read_head(r, &type));
+    MC_TRY(read_wkb_head(r, &type));
     if (type == WKB_POINT)
-        return read_vertices(r, &r->geometry->shapes[MC_SHAPE_POINTS], 1, false);
+        return read_wkb_vertices(r, &r->geometry->shapes[MC_SHAPE_POINTS], 1, false);
     if (type == WKB_LINE) {
-        if (!read_word(&count, r))
-            return truncated(r);
-        return read_vertices(r, &r->geometry->shapes[MC_SHAPE_LINES], count, false);
+        if (!read_wkb_word(&count, r))
+            return wkb_truncated_error(r);
+        return read_wkb_vertices(r, &r->geometry->shapes[MC_SHAPE_LINES], count, false);
     }
     if (type == WKB_POLYGON || type == WKB_TRIANGLE)
         return read_rings(r);
@@ -230,7 +230,7 @@ read_geometry(reader *r, int depth)
         return read_curved(r, head, type);
     if ((type >= WKB_MULTIPOINT && type <= WKB_COLLECTION) || type == WKB_MULTICURVE || type == WKB_MULTISURFACE ||
         type == WKB_POLYHEDRAL || type == WKB_TIN)
-        return read_members(r, depth);
+        return read_wkb_members(r, depth);
     return mc_error_create(r->pool, MC_ERR_NOT_BUILT, "geometries of type %u cannot be painted", type);
 }
 
@@ -240,7 +240,7 @@ mc_wkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_latt
     const uint8_t *begin = bytes;
     reader r = { .at = begin, .end = begin + size, .geometry = geometry, .lattice = lattice, .pool = pool };
     mc_geometry_clear(geometry);
-    mc_error *error = read_geometry(&r, 0);
+    mc_error *error = read_wkb_geometry(&r, 0);
     mc_path_free(&r.path);
     return error;
 }

@@ -15,7 +15,7 @@ typedef struct measure {
 } measure;
 
 static bool
-take_word(uint32_t *word, measure *m)
+take_measured_word(uint32_t *word, measure *m)
 {
     return mc_wkb_word(word, &m->at, m->end, m->head.swapped);
 }
@@ -44,10 +44,10 @@ static bool
 pass_plain(measure *m)
 {
     uint32_t type = m->head.type, rings = 1, count = 1;
-    if (type < POINT || type > POLYGON || (type == POLYGON && !take_word(&rings, m)))
+    if (type < POINT || type > POLYGON || (type == POLYGON && !take_measured_word(&rings, m)))
         return false;
     for (uint32_t i = 0; i < rings; i++)
-        if ((type != POINT && !take_word(&count, m)) || !pass_vertices(m, count))
+        if ((type != POINT && !take_measured_word(&count, m)) || !pass_vertices(m, count))
             return false;
     return true;
 }
@@ -64,7 +64,7 @@ mc_wkb_measure(bool *meets, const void *bytes, size_t size, const mc_extent *box
     if (good && (m.head.type < MULTIPOINT || m.head.type > MULTIPOLYGON))
         good = pass_plain(&m);
     else if (good) {
-        good = take_word(&members, &m);
+        good = take_measured_word(&members, &m);
         for (uint32_t i = 0; good && i < members; i++)
             good = mc_wkb_take_head(&m.head, &m.at, m.end) && pass_plain(&m);
     }

@@ -162,7 +162,7 @@ out_of_memory(apr_pool_t *pool)
 }
 
 static bool
-failed(const mc_mvt_layer_data *layer)
+has_layer_failed(const mc_mvt_layer_data *layer)
 {
     return layer->failed || layer->geometry.failed || layer->tags.failed || layer->records.failed ||
            layer->values.failed || layer->texts.failed;
@@ -208,7 +208,7 @@ find_reach(reach *found, const mc_mvt *mvt, const mc_shape *shape)
 
 /* In units of the tile whose upper left corner is at (x, y): each tile is then cut as if it were alone. */
 static void
-shift(mc_shape *out, const mc_shape *in, int32_t x, int32_t y)
+shift_to_tile(mc_shape *out, const mc_shape *in, int32_t x, int32_t y)
 {
     mc_shape_clear(out, in->kind);
     if (!mc_shape_reserve(out, in->point_count))
@@ -223,11 +223,11 @@ shift(mc_shape *out, const mc_shape *in, int32_t x, int32_t y)
 
 /* What a tile shows of the shape; NULL for nothing. */
 static const mc_shape *
-cut(mc_mvt *mvt, int32_t x, int32_t y)
+clip_to_tile(mc_mvt *mvt, int32_t x, int32_t y)
 {
     int low = -mvt->options.buffer, high = mvt->options.extent + mvt->options.buffer;
     mc_shape *in = &mvt->shifted, *a = &mvt->work[0], *b = &mvt->work[1];
-    shift(in, mvt->now, x, y);
+    shift_to_tile(in, mvt->now, x, y);
     if (in->kind == MC_SHAPE_POINTS)
         mc_mvt_clip_points(a, in, low, high);
     else if (in->kind == MC_SHAPE_LINES)
@@ -241,7 +241,7 @@ cut(mc_mvt *mvt, int32_t x, int32_t y)
 
 /* All of it. */
 static const mc_shape *
-whole(mc_mvt *mvt)
+clean_whole_shape(mc_mvt *mvt)
 {
     if (mvt->now->kind != MC_SHAPE_POLYGONS)
         return mvt->now->part_count > 0 ? mvt->now : NULL;
@@ -259,7 +259,7 @@ add_to_tile(mc_mvt *mvt, int column, int row, const mc_feature *feature, const r
                   r->maxy <= y + mvt->options.extent + margin;
     uint32_t width = (uint32_t)r->maxx - (uint32_t)r->minx, height = (uint32_t)r->maxy - (uint32_t)r->miny;
     mc_mvt_record record = { .id = feature->id, .size = width > height ? width : height };
-    const mc_shape *shape = within ? whole(mvt) : cut(mvt, x, y);
+    const mc_shape *shape = within ? clean_whole_shape(mvt) : clip_to_tile(mvt, x, y);
     layer->failed |= mvt->simple.failed || mvt->shifted.failed || mvt->work[0].failed || mvt->work[1].failed;
     if (shape == NULL)
         return;
@@ -274,9 +274,9 @@ add_to_tile(mc_mvt *mvt, int column, int row, const mc_feature *feature, const r
 
 /* Keeps a tile below twice its budgets, and all of them below what memory is meant for. */
 static mc_error *
-bound(tile *t, mc_mvt *mvt, apr_pool_t *pool)
+enforce_tile_limits(tile *t, mc_mvt *mvt, apr_pool_t *pool)
 {
-    if (failed(&t->layers[mvt->layer_count - 1])) /* then what is in it does not fit together */
+    if (has_layer_failed(&t->layers[mvt->layer_count - 1])) /* then what is in it does not fit together */
         return out_of_memory(pool);
     if (t->count / OVERFLOW > mvt->options.max_features || t->cost / OVERFLOW > (uint64_t)mvt->options.max_bytes)
         if (!keep_best(t, mvt, mvt->options.max_features, (uint64_t)mvt->options.max_bytes))
@@ -313,7 +313,7 @@ take_shape(mc_mvt *mvt, const mc_feature *feature, const mc_shape *shape, mc_ctx
         for (int column = r.left; column <= r.right; column++) {
             MC_TRY(look_at_the_clock(mvt, mvt->now->point_count, ctx));
             add_to_tile(mvt, column, row, feature, &r);
-            MC_TRY(bound(&mvt->tiles[row * mvt->columns + column], mvt, ctx->pool));
+            MC_TRY(enforce_tile_limits(&mvt->tiles[row * mvt->columns + column], mvt, ctx->pool));
         }
     return MC_OK;
 }
@@ -347,7 +347,7 @@ tile_size(const tile *t, const mc_mvt *mvt)
 
 /* Within both budgets; *size: the tile's bytes. What a feature costs is an estimate, so they may need several tries. */
 static mc_error *
-fit(size_t *size, tile *t, mc_mvt *mvt, apr_pool_t *pool)
+fit_tile_budgets(size_t *size, tile *t, mc_mvt *mvt, apr_pool_t *pool)
 {
     if (t->count > mvt->options.max_features && !keep_best(t, mvt, mvt->options.max_features, UINT64_MAX))
         return out_of_memory(pool);
@@ -362,7 +362,7 @@ fit(size_t *size, tile *t, mc_mvt *mvt, apr_pool_t *pool)
 }
 
 static uint8_t *
-write_tile(uint8_t *at, const tile *t, const mc_mvt *mvt)
+write_vector_tile(uint8_t *at, const tile *t, const mc_mvt *mvt)
 {
     enum { TILE_LAYER = 3 << 3 | 2 };
     for (int i = 0; i < mvt->layer_count; i++) {
@@ -381,14 +381,14 @@ mc_mvt_finish(mc_mvt_result *result, mc_mvt *mvt, int column, int row, mc_ctx *c
     MC_SPAN(ctx, "mapcache_mvt_finish");
     tile *t = &mvt->tiles[row * mvt->columns + column];
     size_t size = 0;
-    MC_TRY(fit(&size, t, mvt, pool));
+    MC_TRY(fit_tile_budgets(&size, t, mvt, pool));
     for (int i = 0; i < mvt->layer_count; i++)
-        if (failed(&t->layers[i]))
+        if (has_layer_failed(&t->layers[i]))
             return out_of_memory(pool);
     uint8_t *bytes = malloc(size + 1);
     if (bytes == NULL)
         return out_of_memory(pool);
-    MC_ASSERT(write_tile(bytes, t, mvt) == bytes + size);
+    MC_ASSERT(write_vector_tile(bytes, t, mvt) == bytes + size);
     *result = (mc_mvt_result){ .features = t->count, .dropped = t->dropped, .bytes = size };
     mc_error *error = mc_gzip(&result->gzip, bytes, size, (mc_gzip_level)mvt->options.compression, pool);
     free(bytes);

@@ -55,7 +55,7 @@ mc_mvt_clipper_create(apr_pool_t *pool)
 }
 
 static bool
-keeps(const side *s, mc_shape_point p)
+side_keeps_point(const side *s, mc_shape_point p)
 {
     int32_t value = s->vertical ? p.x : p.y;
     return s->upper ? value <= s->limit : value >= s->limit;
@@ -63,7 +63,7 @@ keeps(const side *s, mc_shape_point p)
 
 /* Where a..b meets the side, along it. */
 static double
-meet(const side *s, mc_shape_point a, mc_shape_point b)
+cross_clip_side(const side *s, mc_shape_point a, mc_shape_point b)
 {
     double line = s->limit + (s->upper ? 0.5 : -0.5);
     double t = s->vertical ? (line - a.x) / ((double)b.x - a.x) : (line - a.y) / ((double)b.y - a.y);
@@ -99,15 +99,15 @@ grow_chains(mc_mvt_clipper *c)
 
 /* The chains of a ring that has vertices on both sides; `first`: one that is not kept. */
 static void
-cut_ring(mc_mvt_clipper *c, const side *s, const mc_shape_point *ring, int count, int first)
+cut_ring_chains(mc_mvt_clipper *c, const side *s, const mc_shape_point *ring, int count, int first)
 {
     bool inside = false;
     mc_shape_point last = ring[first];
     for (int i = 1; i <= count; i++) {
         mc_shape_point p = ring[(first + i) % count];
-        bool kept = keeps(s, p);
+        bool kept = side_keeps_point(s, p);
         if (kept != inside) {
-            double at = meet(s, last, p);
+            double at = cross_clip_side(s, last, p);
             if (!grow_chains(c))
                 return;
             chain *made = &c->chains[c->chain_count];
@@ -129,7 +129,7 @@ cut_ring(mc_mvt_clipper *c, const side *s, const mc_shape_point *ring, int count
 }
 
 static int
-by_place(const void *left, const void *right)
+compare_crossings(const void *left, const void *right)
 {
     const crossing *a = left, *b = right;
     if (a->at != b->at)
@@ -142,7 +142,7 @@ static void
 join_chains(mc_mvt_clipper *c)
 {
     int depth = 0;
-    qsort(c->crossings, (size_t)c->chain_count * 2, sizeof(*c->crossings), by_place);
+    qsort(c->crossings, (size_t)c->chain_count * 2, sizeof(*c->crossings), compare_crossings);
     for (int i = 0; i < c->chain_count * 2; i++) {
         const crossing *now = &c->crossings[i];
         const crossing *before = depth > 0 ? &c->crossings[c->open[depth - 1]] : NULL;
@@ -184,13 +184,13 @@ clip_side(mc_shape *out, const mc_shape *in, const side *s, mc_mvt_clipper *c)
         const mc_shape_point *ring = in->points + begin;
         int count = in->ends[part] - begin, kept = 0, outside = 0;
         for (int i = 0; i < count; i++) {
-            if (keeps(s, ring[i]))
+            if (side_keeps_point(s, ring[i]))
                 kept++;
             else
                 outside = i;
         }
         if (kept > 0 && kept < count)
-            cut_ring(c, s, ring, count, outside);
+            cut_ring_chains(c, s, ring, count, outside);
         for (int i = 0; kept == count && i < count; i++)
             mc_shape_add(out, ring[i].x, ring[i].y);
         if (kept == count)

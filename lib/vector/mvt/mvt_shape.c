@@ -11,7 +11,7 @@ begin_of(const mc_shape *shape, int part)
 }
 
 static bool
-same(mc_shape_point a, mc_shape_point b)
+is_same_vertex(mc_shape_point a, mc_shape_point b)
 {
     return a.x == b.x && a.y == b.y;
 }
@@ -19,7 +19,7 @@ same(mc_shape_point a, mc_shape_point b)
 /* One of two numbers by a mask of all bits or none. Whether a vertex is kept cannot be foreseen: there are no branches
  * on the way there. */
 static inline int64_t
-either(int64_t mask, int64_t yes, int64_t no)
+select_by_mask(int64_t mask, int64_t yes, int64_t no)
 {
     return no ^ ((yes ^ no) & mask);
 }
@@ -56,11 +56,11 @@ sector_narrow(sector *s, int64_t x, int64_t y, int64_t tolerance)
     int64_t right_x = x * QUARTERS - off_x, right_y = y * QUARTERS - off_y;
     int64_t left = apart & ~((left_x * s->left_y - left_y * s->left_x) >> 63);
     int64_t right = apart & ~((s->right_x * right_y - s->right_y * right_x) >> 63);
-    s->left_x = either(left, left_x, s->left_x);
-    s->left_y = either(left, left_y, s->left_y);
-    s->right_x = either(right, right_x, s->right_x);
-    s->right_y = either(right, right_y, s->right_y);
-    s->far = either(apart, square, s->far);
+    s->left_x = select_by_mask(left, left_x, s->left_x);
+    s->left_y = select_by_mask(left, left_y, s->left_y);
+    s->right_x = select_by_mask(right, right_x, s->right_x);
+    s->right_y = select_by_mask(right, right_y, s->right_y);
+    s->far = select_by_mask(apart, square, s->far);
 }
 
 /* Writes what is left of a part, for which there is room for one vertex more than it has; returns how many. */
@@ -76,13 +76,13 @@ simplify_part(mc_shape_point *out, const mc_shape_point *points, int count, bool
         int64_t holds = sector_holds(&s, (int64_t)p.x - anchor.x, (int64_t)p.y - anchor.y);
         out[kept] = last; /* written over by the next one unless it is kept */
         kept += (int)(holds + 1);
-        anchor.x = (int32_t)either(holds, anchor.x, last.x);
-        anchor.y = (int32_t)either(holds, anchor.y, last.y);
+        anchor.x = (int32_t)select_by_mask(holds, anchor.x, last.x);
+        anchor.y = (int32_t)select_by_mask(holds, anchor.y, last.y);
         s = (sector){ s.left_x & holds, s.left_y & holds, s.right_x & holds, s.right_y & holds, s.far & holds };
         sector_narrow(&s, (int64_t)p.x - anchor.x, (int64_t)p.y - anchor.y, tolerance);
         last = p;
     }
-    if (!closed && !same(out[kept - 1], last))
+    if (!closed && !is_same_vertex(out[kept - 1], last))
         out[kept++] = last;
     return kept;
 }
@@ -116,7 +116,7 @@ mc_mvt_clip_points(mc_shape *out, const mc_shape *in, int low, int high)
 
 /* Narrows from..to to where `at` + t * `step` is within the bounds (Liang and Barsky). */
 static bool
-narrow(double at, double step, double low, double high, double *from, double *to)
+narrow_clip_range(double at, double step, double low, double high, double *from, double *to)
 {
     if (step == 0)
         return at >= low && at <= high;
@@ -127,7 +127,7 @@ narrow(double at, double step, double low, double high, double *from, double *to
 }
 
 static mc_shape_point
-along(mc_shape_point a, mc_shape_point b, double t)
+point_along_segment(mc_shape_point a, mc_shape_point b, double t)
 {
     return (mc_shape_point){ (int32_t)lrint(a.x + t * (b.x - a.x)), (int32_t)lrint(a.y + t * (b.y - a.y)) };
 }
@@ -136,22 +136,22 @@ along(mc_shape_point a, mc_shape_point b, double t)
 static void
 add_new(mc_shape *out, int begin, mc_shape_point p)
 {
-    if (out->point_count == begin || !same(out->points[out->point_count - 1], p))
+    if (out->point_count == begin || !is_same_vertex(out->points[out->point_count - 1], p))
         mc_shape_add(out, p.x, p.y);
 }
 
 static void
-clip_line(mc_shape *out, const mc_shape_point *points, int count, int low, int high)
+clip_line_part(mc_shape *out, const mc_shape_point *points, int count, int low, int high)
 {
     int begin = out->point_count;
     for (int i = 1; i < count; i++) {
         mc_shape_point a = points[i - 1], b = points[i];
         double from = 0, to = 1;
-        if (!narrow(a.x, (double)b.x - a.x, low, high, &from, &to) ||
-            !narrow(a.y, (double)b.y - a.y, low, high, &from, &to))
+        if (!narrow_clip_range(a.x, (double)b.x - a.x, low, high, &from, &to) ||
+            !narrow_clip_range(a.y, (double)b.y - a.y, low, high, &from, &to))
             continue;
-        add_new(out, begin, from > 0 ? along(a, b, from) : a);
-        add_new(out, begin, to < 1 ? along(a, b, to) : b);
+        add_new(out, begin, from > 0 ? point_along_segment(a, b, from) : a);
+        add_new(out, begin, to < 1 ? point_along_segment(a, b, to) : b);
         if (to < 1) {
             mc_shape_end_part(out);
             begin = out->point_count;
@@ -166,12 +166,12 @@ mc_mvt_clip_lines(mc_shape *out, const mc_shape *in, int low, int high)
     mc_shape_clear(out, in->kind);
     for (int part = 0; part < in->part_count; part++) {
         int begin = begin_of(in, part);
-        clip_line(out, in->points + begin, in->ends[part] - begin, low, high);
+        clip_line_part(out, in->points + begin, in->ends[part] - begin, low, high);
     }
 }
 
 static int64_t
-turn(mc_shape_point a, mc_shape_point b, mc_shape_point c)
+turn_cross_product(mc_shape_point a, mc_shape_point b, mc_shape_point c)
 {
     return ((int64_t)b.x - a.x) * ((int64_t)c.y - b.y) - ((int64_t)b.y - a.y) * ((int64_t)c.x - b.x);
 }
@@ -182,8 +182,8 @@ pop_straight(mc_shape *out, int begin, mc_shape_point next)
 {
     while (out->point_count > begin) {
         const mc_shape_point *top = out->points + out->point_count - 1;
-        bool straight = out->point_count - begin >= 2 && turn(top[-1], top[0], next) == 0;
-        if (!straight && !same(*top, next))
+        bool straight = out->point_count - begin >= 2 && turn_cross_product(top[-1], top[0], next) == 0;
+        if (!straight && !is_same_vertex(*top, next))
             return;
         out->point_count--;
     }
@@ -198,7 +198,7 @@ close_straight(mc_shape *out, int *begin)
         int before = out->point_count - first;
         pop_straight(out, first, out->points[first]);
         if (out->point_count - first >= 3 &&
-            turn(out->points[out->point_count - 1], out->points[first], out->points[first + 1]) == 0)
+            turn_cross_product(out->points[out->point_count - 1], out->points[first], out->points[first + 1]) == 0)
             first++;
         changed = out->point_count - first != before;
     }
@@ -248,7 +248,7 @@ typedef struct ring {
 } ring;
 
 static ring
-describe(const mc_shape *shape, int part)
+describe_ring(const mc_shape *shape, int part)
 {
     mc_shape_point p = shape->points[begin_of(shape, part)];
     ring r = { ring_area(shape, part), p.x, p.y, p.x, p.y, -1, -1, -1 };
@@ -264,14 +264,14 @@ describe(const mc_shape *shape, int part)
 
 /* 1: inside, -1: outside, 0: on the ring. */
 static int
-locate(const mc_shape *shape, int part, mc_shape_point p)
+locate_in_ring(const mc_shape *shape, int part, mc_shape_point p)
 {
     const mc_shape_point *points = shape->points + begin_of(shape, part);
     int count = shape->ends[part] - begin_of(shape, part);
     bool inside = false;
     for (int i = 0, j = count - 1; i < count; j = i++) {
         mc_shape_point a = points[j], b = points[i];
-        int64_t side = turn(a, b, p);
+        int64_t side = turn_cross_product(a, b, p);
         if (side == 0 && p.x >= (a.x < b.x ? a.x : b.x) && p.x <= (a.x > b.x ? a.x : b.x) &&
             p.y >= (a.y < b.y ? a.y : b.y) && p.y <= (a.y > b.y ? a.y : b.y))
             return 0;
@@ -282,14 +282,14 @@ locate(const mc_shape *shape, int part, mc_shape_point p)
 }
 
 static bool
-surrounds(const mc_shape *shape, const ring *rings, int outer, int hole)
+ring_surrounds_hole(const mc_shape *shape, const ring *rings, int outer, int hole)
 {
     const ring *o = &rings[outer], *h = &rings[hole];
     if (o->area <= 0 || o->area < -h->area || h->minx < o->minx || h->maxx > o->maxx || h->miny < o->miny ||
         h->maxy > o->maxy)
         return false;
     for (int i = begin_of(shape, hole); i < shape->ends[hole]; i++) {
-        int where = locate(shape, outer, shape->points[i]);
+        int where = locate_in_ring(shape, outer, shape->points[i]);
         if (where != 0)
             return where > 0;
     }
@@ -301,16 +301,16 @@ static int
 outer_of(const mc_shape *shape, const ring *rings, int before, int hole)
 {
     int best = -1;
-    if (before >= 0 && surrounds(shape, rings, before, hole))
+    if (before >= 0 && ring_surrounds_hole(shape, rings, before, hole))
         return before;
     for (int i = 0; i < shape->part_count && shape->part_count <= SEARCHED_MAX; i++)
-        if ((best < 0 || rings[i].area < rings[best].area) && surrounds(shape, rings, i, hole))
+        if ((best < 0 || rings[i].area < rings[best].area) && ring_surrounds_hole(shape, rings, i, hole))
             best = i;
     return best;
 }
 
 static void
-copy_part(mc_shape *out, const mc_shape *in, int part)
+copy_shape_part(mc_shape *out, const mc_shape *in, int part)
 {
     int begin = begin_of(in, part), count = in->ends[part] - begin;
     if (!mc_shape_reserve(out, count))
@@ -342,7 +342,7 @@ mc_mvt_order_rings(mc_shape *out, const mc_shape *in, apr_pool_t *scratch)
     int before = -1;
     mc_shape_clear(out, MC_SHAPE_POLYGONS);
     for (int i = 0; i < in->part_count; i++)
-        rings[i] = describe(in, i);
+        rings[i] = describe_ring(in, i);
     for (int i = 0; i < in->part_count; i++) {
         if (rings[i].area > 0)
             before = i;
@@ -352,9 +352,9 @@ mc_mvt_order_rings(mc_shape *out, const mc_shape *in, apr_pool_t *scratch)
     for (int i = 0; i < in->part_count; i++) {
         if (rings[i].area <= 0)
             continue;
-        copy_part(out, in, i);
+        copy_shape_part(out, in, i);
         for (int hole = rings[i].first_hole; hole >= 0; hole = rings[hole].next_hole)
-            copy_part(out, in, hole);
+            copy_shape_part(out, in, hole);
     }
     return out->part_count > 0 ? out : NULL;
 }

@@ -38,7 +38,7 @@ mc_bytes_add(mc_bytes *bytes, const void *data, size_t size)
 
 /* Bytes of the well-formed character at `text`; 0 for none (RFC 3629, 4). */
 static size_t
-character(const uint8_t *text)
+utf8_character_size(const uint8_t *text)
 {
     uint8_t c = text[0];
     if (c < 0x80)
@@ -55,13 +55,13 @@ character(const uint8_t *text)
 
 /* Text as a string of protocol buffers, which is UTF-8: what is no character becomes U+FFFD. */
 static void
-add_text(mc_bytes *out, const char *text)
+add_text_value(mc_bytes *out, const char *text)
 {
     size_t size = strlen(text), made = 0;
     uint8_t head[11] = { STRING << 3 | 2 };
     const uint8_t *at = (const uint8_t *)text;
     for (size_t step; *at != '\0'; at += step == 0 ? 1 : step) {
-        step = character(at);
+        step = utf8_character_size(at);
         made += step == 0 ? 3 : step;
     }
     mc_bytes_add(out, head, (size_t)(mc_varint(head + 1, made) - head));
@@ -71,13 +71,13 @@ add_text(mc_bytes *out, const char *text)
     }
     at = (const uint8_t *)text;
     for (size_t step; *at != '\0'; at += step == 0 ? 1 : step) {
-        step = character(at);
+        step = utf8_character_size(at);
         mc_bytes_add(out, step == 0 ? (const uint8_t *)"\xEF\xBF\xBD" : at, step == 0 ? 3 : step);
     }
 }
 
 static void
-add_number(mc_bytes *out, double value)
+add_number_value(mc_bytes *out, double value)
 {
     uint8_t bytes[9];
     float small = (float)value;
@@ -105,7 +105,7 @@ add_integer(mc_bytes *out, int64_t value)
 
 /* Encodes a value behind the texts of the layer; what is no number after all is text. */
 static void
-encode(mc_bytes *out, mc_field_type type, const char *text)
+encode_mvt_value(mc_bytes *out, mc_field_type type, const char *text)
 {
     int64_t integer;
     double number;
@@ -115,9 +115,9 @@ encode(mc_bytes *out, mc_field_type type, const char *text)
     } else if (type == MC_FIELD_INTEGER && mc_parse_int64(&integer, text, INT64_MIN, INT64_MAX)) {
         add_integer(out, integer);
     } else if ((type == MC_FIELD_INTEGER || type == MC_FIELD_NUMBER) && mc_parse_double(&number, text)) {
-        add_number(out, number);
+        add_number_value(out, number);
     } else {
-        add_text(out, text);
+        add_text_value(out, text);
     }
 }
 
@@ -163,7 +163,7 @@ typedef struct candidate {
 
 /* The index of a value; a new one is moved to the end of the texts that are kept, *end. */
 static uint32_t
-intern(mc_mvt_layer_data *layer, const mc_mvt_value *wanted, size_t *end, uint32_t *cost)
+intern_mvt_value(mc_mvt_layer_data *layer, const mc_mvt_value *wanted, size_t *end, uint32_t *cost)
 {
     const uint8_t *bytes = layer->texts.data + wanted->at;
     size_t slot = wanted->hash & (layer->slot_count - 1);
@@ -192,7 +192,7 @@ encode_some(candidate *candidates, int *from, mc_mvt_layer_data *layer, const ch
         size_t at = layer->texts.size;
         if (values[*from] == NULL)
             continue;
-        encode(&layer->texts, layer->fields[*from].type, values[*from]);
+        encode_mvt_value(&layer->texts, layer->fields[*from].type, values[*from]);
         if (layer->texts.failed)
             return 0;
         size_t size = layer->texts.size - at;
@@ -213,7 +213,7 @@ mc_mvt_layer_tags(mc_mvt_layer_data *layer, mc_mvt_record *record, const char *c
         size_t end = layer->texts.size;
         int count = encode_some(candidates, &field, layer, values);
         for (int i = 0; i < count; i++) {
-            const uint32_t tag[2] = { candidates[i].field, intern(layer, &candidates[i].value, &end, cost) };
+            const uint32_t tag[2] = { candidates[i].field, intern_mvt_value(layer, &candidates[i].value, &end, cost) };
             mc_bytes_add(&layer->tags, tag, sizeof(tag));
         }
         layer->texts.size = end;

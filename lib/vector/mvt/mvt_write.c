@@ -99,7 +99,7 @@ block_size(size_t size)
 }
 
 static bool
-has_id(const mc_mvt_layer_data *layer, const mc_mvt_record *record)
+record_has_id(const mc_mvt_layer_data *layer, const mc_mvt_record *record)
 {
     return layer->ids && record->id >= 0;
 }
@@ -109,7 +109,7 @@ measure_feature(mc_mvt_record *record, const mc_mvt_layer_data *layer)
 {
     record->message_size = 2 + block_size(record->geometry_size);
     record->tags_size = (uint32_t)tags_size(layer, record);
-    if (has_id(layer, record))
+    if (record_has_id(layer, record))
         record->message_size += 1 + mc_varint_size((uint64_t)record->id);
     if (record->tag_count > 0)
         record->message_size += block_size(record->tags_size);
@@ -152,7 +152,7 @@ put_feature(uint8_t *at, const mc_mvt_layer_data *layer, const mc_mvt_record *re
 {
     *at++ = LAYER_FEATURE;
     at = mc_varint(at, record->message_size);
-    if (has_id(layer, record)) {
+    if (record_has_id(layer, record)) {
         *at++ = FEATURE_ID;
         at = mc_varint(at, (uint64_t)record->id);
     }

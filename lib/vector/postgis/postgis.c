@@ -76,7 +76,7 @@ forget_column(postgis *layer)
 }
 
 static double
-area_of(const mc_feature_query *query)
+query_box_area(const mc_feature_query *query)
 {
     return (query->box.maxx - query->box.minx) * (query->box.maxy - query->box.miny);
 }
@@ -86,7 +86,7 @@ static double
 expected_rows(postgis *layer, const mc_feature_query *query)
 {
     pthread_mutex_lock(&layer->lock);
-    double rows = strcmp(layer->density_srs, query->srs) == 0 ? layer->density * area_of(query) : 0;
+    double rows = strcmp(layer->density_srs, query->srs) == 0 ? layer->density * query_box_area(query) : 0;
     pthread_mutex_unlock(&layer->lock);
     return rows;
 }
@@ -95,7 +95,7 @@ static void
 remember_rows(postgis *layer, const mc_feature_query *query, int64_t rows)
 {
     pthread_mutex_lock(&layer->lock);
-    layer->density = (double)rows / fmax(area_of(query), 1e-300);
+    layer->density = (double)rows / fmax(query_box_area(query), 1e-300);
     apr_cpystrn(layer->density_srs, query->srs, sizeof(layer->density_srs));
     pthread_mutex_unlock(&layer->lock);
 }
@@ -121,7 +121,7 @@ typedef struct reading {
 /* Plain and packed geometry tell themselves apart by the first byte: packed begins with a type, plain of the order that
  * is asked for where packing is not possible with a zero. */
 static mc_error *
-read_shape(reading *r, const mc_postgres_field *field, apr_pool_t *scratch)
+read_geometry_field(reading *r, const mc_postgres_field *field, apr_pool_t *scratch)
 {
     const mc_lattice *lattice = &r->wish->query->lattice;
     size_t size = (size_t)field->size;
@@ -156,7 +156,7 @@ value_of(reading *r, int index, const mc_postgres_field *field)
 
 /* Bytes of a packed geometry that it would have plain: two numbers of eight bytes a vertex and a few for its head. */
 static int64_t
-spared(const reading *r, const mc_postgres_field *field)
+spared_bytes(const reading *r, const mc_postgres_field *field)
 {
     int64_t plain = 20 + 16 * r->geometry.vertex_count;
     return r->wish->transfer == MC_TRANSFER_TWKB && plain > field->size ? plain - field->size : 0;
@@ -164,19 +164,19 @@ spared(const reading *r, const mc_postgres_field *field)
 
 /* The box of the map finds no nulls: the statement has made one of it. */
 static mc_error *
-too_large(const reading *r, apr_pool_t *scratch)
+geometry_size_error(const reading *r, apr_pool_t *scratch)
 {
     return mc_error_create(scratch, MC_ERR_LIMIT, "its geometry has more than %d MB%s", MC_POSTGIS_GEOMETRY_MAX >> 20,
                            r->column->unsettled ? ", or another SRID than its layer" : "");
 }
 
 static mc_error *
-hand_over(reading *r, const mc_postgres_field *fields, mc_feature_taker *take, void *baton, apr_pool_t *scratch)
+visit_row(reading *r, const mc_postgres_field *fields, mc_feature_taker *take, void *baton, apr_pool_t *scratch)
 {
     bool none = fields[0].size < 0;
     if (none && !r->column->large)
         return MC_OK;
-    mc_error *error = none ? too_large(r, scratch) : read_shape(r, &fields[0], scratch);
+    mc_error *error = none ? geometry_size_error(r, scratch) : read_geometry_field(r, &fields[0], scratch);
     if (error == MC_OK)
         error = check_srid(r, scratch);
     if (error != MC_OK) {
@@ -186,7 +186,7 @@ hand_over(reading *r, const mc_postgres_field *fields, mc_feature_taker *take, v
                 mc_error_wrap(scratch, error, error->kind, "layer \"%s\": a feature is left out", r->layer->data.name));
         return MC_OK;
     }
-    r->worth += spared(r, &fields[0]);
+    r->worth += spared_bytes(r, &fields[0]);
     if (mc_geometry_is_empty(&r->geometry) || !mc_wrap_holds(r->plan, r->map, r->world, &r->geometry))
         return MC_OK;
     for (int i = 0; i < r->wish->query->attribute_count; i++)
@@ -199,7 +199,7 @@ hand_over(reading *r, const mc_postgres_field *fields, mc_feature_taker *take, v
 }
 
 static int
-columns_of(const reading *r)
+count_answer_columns(const reading *r)
 {
     return r->first + r->wish->query->attribute_count;
 }
@@ -215,7 +215,7 @@ hand_over_all(reading *r, const mc_postgres_field *value, mc_feature_taker *take
                                    "layer \"%s\": the database sent something that is no feature", r->layer->data.name);
         r->beside += !meets;
         if (meets)
-            MC_TRY(hand_over(r, r->fields, take, baton, scratch));
+            MC_TRY(visit_row(r, r->fields, take, baton, scratch));
         if (r->rows % 64 == 0 || r->fields[0].size > LARGE_SHAPE)
             apr_pool_clear(scratch);
     }
@@ -223,7 +223,7 @@ hand_over_all(reading *r, const mc_postgres_field *value, mc_feature_taker *take
 }
 
 static mc_error *
-read_rows(reading *r, mc_postgres_answer *answer, mc_feature_taker *take, void *baton, apr_pool_t *pool)
+read_answer_rows(reading *r, mc_postgres_answer *answer, mc_feature_taker *take, void *baton, apr_pool_t *pool)
 {
     const mc_postgres_row *row;
     apr_pool_t *scratch;
@@ -233,13 +233,13 @@ read_rows(reading *r, mc_postgres_answer *answer, mc_feature_taker *take, void *
         error = mc_postgres_next(&row, answer);
         if (error != MC_OK || row == NULL)
             break;
-        if (row->columns != (r->fields != NULL ? 1 : columns_of(r)))
+        if (row->columns != (r->fields != NULL ? 1 : count_answer_columns(r)))
             error = mc_error_create(pool, MC_ERR_UPSTREAM, "layer \"%s\": the database answered with %d columns",
                                     r->layer->data.name, row->columns);
         else if (r->fields != NULL)
             error = mc_error_copy(hand_over_all(r, &row->fields[0], take, baton, scratch), pool);
         else
-            error = mc_error_copy(hand_over(r, row->fields, take, baton, scratch), pool);
+            error = mc_error_copy(visit_row(r, row->fields, take, baton, scratch), pool);
         if (r->rows % 64 == 0 || row->fields[0].size > LARGE_SHAPE)
             apr_pool_clear(scratch);
     }
@@ -322,8 +322,8 @@ find_integers(postgis *layer, const mc_feature_query *query, mc_ctx *ctx, apr_po
 
 /* What the map needs of the database, and how. */
 static mc_error *
-prepare(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer, const mc_postgis_column *column,
-        mc_ctx *ctx, apr_pool_t *pool)
+prepare_postgis_read(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer,
+                     const mc_postgis_column *column, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_feature_query *query = wish->query;
     wish->transfer = (mc_transfer)layer->config.transfer;
@@ -351,7 +351,7 @@ prepare(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer, 
 
 /* What has been learnt from an answer that has been read. */
 static void
-learn(const reading *r, postgis *layer, const mc_postgres_answer *answer)
+learn_from_answer(const reading *r, postgis *layer, const mc_postgres_answer *answer)
 {
     static const char *const ways[] = {
         [MC_TRANSFER_BINARY] = "binary", [MC_TRANSFER_HEX] = "hex", [MC_TRANSFER_TWKB] = "twkb"
@@ -375,8 +375,8 @@ learn(const reading *r, postgis *layer, const mc_postgres_answer *answer)
 
 /* The database's error in the words of the layer. */
 static mc_error *
-failure(mc_error *error, const postgis *layer, const mc_postgis_statement *statement, const char *state,
-        apr_pool_t *pool)
+postgis_read_error(mc_error *error, const postgis *layer, const mc_postgis_statement *statement, const char *state,
+                   apr_pool_t *pool)
 {
     bool value = statement->dimensions && strncmp(state, STATE_DATA, strlen(STATE_DATA)) == 0;
     if (value)
@@ -399,28 +399,28 @@ read_with(reading *r, postgis *layer, const mc_postgis_statement *statement, mc_
     mc_postgres_answer *answer = NULL;
     mc_error *error = mc_postgres_start(&answer, r->ctx->process->postgres, &asked, r->ctx, pool);
     if (error == MC_OK)
-        error = read_rows(r, answer, take, baton, pool);
+        error = read_answer_rows(r, answer, take, baton, pool);
     const char *state = mc_postgres_sqlstate(answer);
     if (error == MC_OK)
-        learn(r, layer, answer);
+        learn_from_answer(r, layer, answer);
     else
-        error = failure(error, layer, statement, state, pool);
+        error = postgis_read_error(error, layer, statement, state, pool);
     mc_postgres_end(answer);
     return error;
 }
 
 /* What one of the worlds shows. */
 static mc_error *
-read_world(reading *r, postgis *layer, mc_feature_taker *take, void *baton, apr_pool_t *pool)
+read_postgis_world(reading *r, postgis *layer, mc_feature_taker *take, void *baton, apr_pool_t *pool)
 {
     mc_postgis_statement *statement = apr_palloc(pool, sizeof(*statement));
     mc_feature_query own;
     mc_postgis_wish wish = { .query = &own };
     wish.map_srid = in_own_srid(&own, r->column->srid, r->map, pool);
-    MC_TRY(prepare(statement, &wish, layer, r->column, r->ctx, pool));
+    MC_TRY(prepare_postgis_read(statement, &wish, layer, r->column, r->ctx, pool));
     r->wish = &wish;
     r->rows = r->worth = r->beside = 0;
-    r->fields = statement->gathered ? apr_palloc(pool, sizeof(*r->fields) * (size_t)columns_of(r)) : NULL;
+    r->fields = statement->gathered ? apr_palloc(pool, sizeof(*r->fields) * (size_t)count_answer_columns(r)) : NULL;
     mc_error *error = read_with(r, layer, statement, take, baton, pool);
     if (error != MC_OK && error->kind == MC_ERR_UPSTREAM)
         forget_column(layer);
@@ -448,7 +448,7 @@ postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_ta
     for (r.world = plan.first; r.world <= plan.last && error == MC_OK; r.world++) {
         r.map = mc_wrap_query(&plan, query, r.world, pool);
         if (r.map != NULL)
-            error = read_world(&r, layer, take, baton, pool);
+            error = read_postgis_world(&r, layer, take, baton, pool);
     }
     mc_geometry_free(&r.geometry);
     *skipped = r.skipped;

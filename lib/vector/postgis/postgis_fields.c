@@ -7,7 +7,7 @@
 
 /* Types that are not of the system are text: enumerations, say. */
 static mc_field_type
-type_of(unsigned type)
+postgis_field_type(unsigned type)
 {
     switch (type) {
     case MC_POSTGRES_BOOL:
@@ -27,7 +27,7 @@ type_of(unsigned type)
 
 /* Whether a type is one of a list of ids with commas. */
 static bool
-is_listed(unsigned type, const char *list)
+is_type_listed(unsigned type, const char *list)
 {
     for (const char *at = list; *at != '\0'; at += strcspn(at, ","), at += *at == ',')
         if (strtoul(at, NULL, 10) == type)
@@ -54,9 +54,9 @@ mc_postgis_ask_fields(apr_array_header_t **fields, const mc_postgis_config *conf
     *fields = apr_array_make(pool, 16, sizeof(mc_field));
     for (int i = 0; error == MC_OK && row != NULL && i < row->columns - 1; i++)
         if (strcmp(row->fields[i].name, column->name) != 0 &&
-            !is_listed(row->fields[i].type, row->fields[row->columns - 1].data))
+            !is_type_listed(row->fields[i].type, row->fields[row->columns - 1].data))
             APR_ARRAY_PUSH(*fields, mc_field) =
-                (mc_field){ apr_pstrdup(pool, row->fields[i].name), type_of(row->fields[i].type) };
+                (mc_field){ apr_pstrdup(pool, row->fields[i].name), postgis_field_type(row->fields[i].type) };
     mc_postgres_end(answer);
     return error;
 }

@@ -17,7 +17,7 @@
 
 /* The part of a side of the bounds that lies in the map. */
 static double
-share(double low, double high, double map_low, double map_high)
+visible_side_share(double low, double high, double map_low, double map_high)
 {
     if (map_low <= low && map_high >= high)
         return 1;
@@ -32,7 +32,8 @@ mc_postgis_may_gather(const mc_postgis_column *column, const mc_postgis_wish *wi
     if (!wish->copy || wish->transfer != MC_TRANSFER_BINARY || !column->paged || !column->bounded || column->large ||
         column->varied || column->unsettled || column->geography)
         return false;
-    double part = share(all->minx, all->maxx, box->minx, box->maxx) * share(all->miny, all->maxy, box->miny, box->maxy);
+    double part = visible_side_share(all->minx, all->maxx, box->minx, box->maxx) *
+                  visible_side_share(all->miny, all->maxy, box->miny, box->maxy);
     return part == 1 || (part >= NEARLY_ALL && column->rows > 0 && wish->rows >= MOST_ROWS * column->rows);
 }
 
@@ -47,7 +48,7 @@ whole_number(const char *column, apr_pool_t *pool)
 }
 
 static const char *
-text(const char *column, apr_pool_t *pool)
+build_column_text(const char *column, apr_pool_t *pool)
 {
     return apr_psprintf(pool, "coalesce(textsend(%s::text),E'\\\\xff')||E'\\\\x00'::bytea||", column);
 }
@@ -63,7 +64,7 @@ mc_postgis_gather(const char *from, const char *geometry, const char *id, const 
     for (int i = 0; i < wish->query->attribute_count; i++) {
         const char *column = mc_postgis_quoted(wish->query->attributes[i], pool);
         APR_ARRAY_PUSH(values, const char *) =
-            wish->integers != NULL && wish->integers[i] ? whole_number(column, pool) : text(column, pool);
+            wish->integers != NULL && wish->integers[i] ? whole_number(column, pool) : build_column_text(column, pool);
     }
     return apr_psprintf(
         pool,
@@ -93,7 +94,7 @@ take_whole(mc_postgres_field *field, const char **at, const char *end)
 }
 
 static bool
-take_text(mc_postgres_field *field, const char **at, const char *end)
+take_gathered_text(mc_postgres_field *field, const char **at, const char *end)
 {
     const char *zero = memchr(*at, '\0', (size_t)(end - *at));
     if (zero == NULL)
@@ -116,7 +117,7 @@ mc_postgis_next_of(mc_postgres_field *fields, bool *meets, const char **at, cons
         *at += 8;
     }
     for (int i = 0; i < wish->query->attribute_count; i++)
-        if (!(wish->integers != NULL && wish->integers[i] ? take_whole : take_text)(&fields[i], at, end))
+        if (!(wish->integers != NULL && wish->integers[i] ? take_whole : take_gathered_text)(&fields[i], at, end))
             return false;
     size_t size = mc_wkb_measure(meets, *at, (size_t)(end - *at), &wish->query->box);
     *geometry = (mc_postgres_field){ .data = *at, .size = (int)size };

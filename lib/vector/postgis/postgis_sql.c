@@ -51,7 +51,7 @@ eight_bytes(uint64_t bits, unsigned type, apr_pool_t *pool)
 }
 
 static const char *
-number(builder *b, double value)
+bind_double(builder *b, double value)
 {
     char text[64];
     uint64_t bits;
@@ -84,15 +84,15 @@ inside_world(mc_extent box, int srid)
 /* Where the map's CRS is not the layer's, around a net of points: the edges of a box bend, and what a box that is
  * larger than its CRS holds is not told by its corners. */
 static const char *
-box_of(builder *b)
+build_map_box(builder *b)
 {
     mc_extent box = b->wish->query->box;
     if (is_transformed(b)) {
         double x = (box.maxx - box.minx) * BEND, y = (box.maxy - box.miny) * BEND;
         box = inside_world((mc_extent){ box.minx - x, box.miny - y, box.maxx + x, box.maxy + y }, b->wish->map_srid);
     }
-    const char *minx = number(b, box.minx), *miny = number(b, box.miny), *maxx = number(b, box.maxx);
-    const char *maxy = number(b, box.maxy);
+    const char *minx = bind_double(b, box.minx), *miny = bind_double(b, box.miny), *maxx = bind_double(b, box.maxx);
+    const char *maxy = bind_double(b, box.maxy);
     if (!is_transformed(b))
         return apr_psprintf(b->pool, "ST_MakeEnvelope(%s,%s,%s,%s,%d)", minx, miny, maxx, maxy, b->column->srid);
     return apr_psprintf(b->pool,
@@ -104,7 +104,7 @@ box_of(builder *b)
 /* Bytes of a part of a statement in which nothing is a placeholder: a string, a quoted name, a comment, a dollar quote;
  * 0 where none begins here. */
 static size_t
-opaque(const char *sql)
+opaque_sql_size(const char *sql)
 {
     const char *end = NULL;
     if (*sql == '\'' || *sql == '"')
@@ -148,7 +148,7 @@ find_dimension(const mc_feature_query *query, const char *name, size_t size)
 
 /* One end of the time that a dimension's value is. */
 static mc_error *
-bind_time(const char **text, builder *b, const mc_dimension_value *dimension, bool end)
+bind_time_end(const char **text, builder *b, const mc_dimension_value *dimension, bool end)
 {
     mc_time_span span;
     const char *value = dimension->value == NULL ? "" : dimension->value;
@@ -179,15 +179,15 @@ bind_placeholder(const char **text, builder *b, const char *name)
     if (strcmp(name, "BBOX") == 0)
         *text = b->box;
     else if (strcmp(name, "PIXEL") == 0)
-        *text = number(b, query->resolution);
+        *text = bind_double(b, query->resolution);
     else if (strcmp(name, "SCALE") == 0)
-        *text = number(b, query->scale);
+        *text = bind_double(b, query->scale);
     else if (whole != NULL || timed != NULL)
         b->statement->dimensions = true;
     if (whole != NULL)
         *text = bind_value(b, (mc_postgres_param){ .value = whole->value, .type = MC_POSTGRES_TEXT }, "text");
     else if (timed != NULL)
-        return bind_time(text, b, timed, ends);
+        return bind_time_end(text, b, timed, ends);
     if (*text == NULL && b->described)
         *text = ends || begins ? "NULL::timestamptz" : "NULL::text";
     if (*text == NULL)
@@ -200,11 +200,11 @@ bind_placeholder(const char **text, builder *b, const char *name)
 
 /* The query with its placeholders replaced. */
 static mc_error *
-expand(const char **expanded, builder *b, const char *sql)
+expand_placeholders(const char **expanded, builder *b, const char *sql)
 {
     apr_array_header_t *parts = apr_array_make(b->pool, 16, sizeof(const char *));
     while (*sql != '\0') {
-        size_t size = opaque(sql);
+        size_t size = opaque_sql_size(sql);
         const char *name = size > 0 ? NULL : placeholder_at(sql, b->pool);
         const char *text = NULL;
         if (name == NULL) {
@@ -224,20 +224,20 @@ expand(const char **expanded, builder *b, const char *sql)
 
 /* What stands behind FROM. */
 static mc_error *
-relation(const char **from, builder *b, const mc_postgis_config *config)
+build_from_relation(const char **from, builder *b, const mc_postgis_config *config)
 {
     if (config->table != NULL) {
         *from = mc_postgis_table(config->table, b->pool);
         return MC_OK;
     }
-    MC_TRY(expand(from, b, config->query));
+    MC_TRY(expand_placeholders(from, b, config->query));
     *from = apr_pstrcat(b->pool, "(", *from, "\n)", NULL); /* the query may end in a comment */
     return MC_OK;
 }
 
 /* Whether the map holds the whole table: a comparison for each row would then cost a fifth of reading it. */
 static bool
-is_whole(const builder *b)
+map_holds_table(const builder *b)
 {
     const mc_extent *box = &b->wish->query->box, *all = &b->column->bounds;
     return b->column->bounded && !b->column->large && !is_transformed(b) && box->minx <= all->minx &&
@@ -247,9 +247,9 @@ is_whole(const builder *b)
 /* The index of a geography is of boxes around pieces of the globe, which parallels leave to the side; a box of half the
  * world has none. */
 static const char *
-condition(const builder *b, const char *geometry)
+build_where_clause(const builder *b, const char *geometry)
 {
-    if (is_whole(b))
+    if (map_holds_table(b))
         return "";
     if (!b->column->geography)
         return apr_pstrcat(b->pool, " WHERE ", geometry, " && ", b->box, NULL);
@@ -279,7 +279,7 @@ in_map(const builder *b, const char *geometry)
 
 /* What cannot be packed goes as WKB of the byte order whose first byte no TWKB begins with. */
 static const char *
-packed(const builder *b, const char *geometry, const char *shape)
+build_packed_geometry(const builder *b, const char *geometry, const char *shape)
 {
     const char *twkb = apr_psprintf(b->pool, "ST_AsTWKB(%s,%d)", shape, b->wish->digits);
     if (!b->column->varied)
@@ -310,8 +310,8 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
             mc_postgis_gather(mc_postgis_table(config->table, pool), own, *id == '\0' ? NULL : config->id, wish, pool);
         return MC_OK;
     }
-    b.box = box_of(&b);
-    MC_TRY(relation(&from, &b, config));
+    b.box = build_map_box(&b);
+    MC_TRY(build_from_relation(&from, &b, config));
     for (int i = 0; i < wish->query->attribute_count; i++)
         APR_ARRAY_PUSH(columns, const char *) =
             apr_pstrcat(pool, ",", mc_postgis_quoted(wish->query->attributes[i], pool),
@@ -322,11 +322,11 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
     if (wish->transfer == MC_TRANSFER_HEX)
         shape = apr_pstrcat(pool, "encode(ST_AsBinary(", shape, "),'hex')", NULL);
     if (wish->transfer == MC_TRANSFER_TWKB) /* of few digits: statements stay prepared */
-        shape = packed(&b, geometry, shape);
+        shape = build_packed_geometry(&b, geometry, shape);
     if (column->large)
         shape = apr_psprintf(pool, "CASE WHEN pg_column_size(%s)<=%d THEN %s END", own, MC_POSTGIS_GEOMETRY_MAX, shape);
     statement->sql = apr_pstrcat(pool, "SELECT ", shape, id, apr_array_pstrcat(pool, columns, 0), " FROM ", from,
-                                 " AS layer", condition(&b, own),
+                                 " AS layer", build_where_clause(&b, own),
                                  (wish->sorted || column->geography) && column->stored ? " ORDER BY ctid" : "", NULL);
     return MC_OK;
 }
@@ -341,8 +341,8 @@ mc_postgis_build_fields(mc_postgis_statement *statement, const mc_postgis_config
     const char *from;
     statement->param_count = 0;
     statement->dimensions = false;
-    b.box = box_of(&b);
-    MC_TRY(relation(&from, &b, config));
+    b.box = build_map_box(&b);
+    MC_TRY(build_from_relation(&from, &b, config));
     statement->sql = apr_pstrcat(pool,
                                  "SELECT layer.*,(SELECT string_agg(oid::text,',') FROM pg_type WHERE typname IN "
                                  "('geometry','geography','raster','topogeometry','box2d','box3d')) "

@@ -18,14 +18,14 @@ typedef struct sorted {
 } sorted;
 
 static float
-below(double value)
+round_float_down(double value)
 {
     float single = (float)value;
     return (double)single > value ? nextafterf(single, -HUGE_VALF) : single;
 }
 
 static float
-above(double value)
+round_float_up(double value)
 {
     float single = (float)value;
     return (double)single < value ? nextafterf(single, HUGE_VALF) : single;
@@ -34,7 +34,8 @@ above(double value)
 mc_small_box
 mc_small_box_of(const mc_extent *box)
 {
-    return (mc_small_box){ below(box->minx), below(box->miny), above(box->maxx), above(box->maxy) };
+    return (mc_small_box){ round_float_down(box->minx), round_float_down(box->miny), round_float_up(box->maxx),
+                           round_float_up(box->maxy) };
 }
 
 static bool
@@ -45,7 +46,7 @@ can_be_found(const mc_small_box *box)
 }
 
 static void
-widen(mc_small_box *all, const mc_small_box *box)
+widen_small_box(mc_small_box *all, const mc_small_box *box)
 {
     all->minx = fminf(all->minx, box->minx);
     all->miny = fminf(all->miny, box->miny);
@@ -55,7 +56,7 @@ widen(mc_small_box *all, const mc_small_box *box)
 
 /* 16 bits with a 0 between any two. */
 static uint32_t
-spread(uint32_t bits)
+interleave_box_bits(uint32_t bits)
 {
     bits = (bits | bits << 8) & 0x00FF00FFU;
     bits = (bits | bits << 4) & 0x0F0F0F0FU;
@@ -64,14 +65,14 @@ spread(uint32_t bits)
 }
 
 static uint32_t
-cell(double low, double high, double from, double to)
+box_centre_cell(double low, double high, double from, double to)
 {
     return to > from ? (uint32_t)(((low + high) / 2 - from) / (to - from) * CELLS) : 0;
 }
 
 /* By their keys, 11 bits at a time. */
 static void
-sort(sorted *items, sorted *spare, uint32_t count)
+radix_sort_boxes(sorted *items, sorted *spare, uint32_t count)
 {
     for (int shift = 0; shift < 33; shift += DIGIT) {
         uint32_t begins[DIGITS + 1] = { 0 };
@@ -92,12 +93,12 @@ list_boxes(sorted *items, const mc_small_box *boxes, uint32_t count)
     uint32_t found = 0;
     for (uint32_t i = 0; i < count; i++)
         if (can_be_found(&boxes[i]))
-            widen(&all, &boxes[i]);
+            widen_small_box(&all, &boxes[i]);
     for (uint32_t i = 0; i < count; i++)
         if (can_be_found(&boxes[i])) {
-            uint32_t x = cell(boxes[i].minx, boxes[i].maxx, all.minx, all.maxx);
-            uint32_t y = cell(boxes[i].miny, boxes[i].maxy, all.miny, all.maxy);
-            items[found++] = (sorted){ spread(x) | spread(y) << 1, i };
+            uint32_t x = box_centre_cell(boxes[i].minx, boxes[i].maxx, all.minx, all.maxx);
+            uint32_t y = box_centre_cell(boxes[i].miny, boxes[i].maxy, all.miny, all.maxy);
+            items[found++] = (sorted){ interleave_box_bits(x) | interleave_box_bits(y) << 1, i };
         }
     return found;
 }
@@ -110,7 +111,7 @@ mc_box_index_create(mc_small_box *boxes, uint32_t count, apr_pool_t *pool)
     apr_pool_create(&scratch, pool);
     sorted *items = apr_palloc(scratch, sizeof(*items) * 2 * ((size_t)count + 1));
     uint32_t found = list_boxes(items, boxes, count);
-    sort(items, items + count, found);
+    radix_sort_boxes(items, items + count, found);
     mc_small_box *unsorted = apr_palloc(scratch, sizeof(*unsorted) * ((size_t)count + 1));
     memcpy(unsorted, boxes, sizeof(*unsorted) * count);
     uint32_t *numbers = apr_palloc(pool, sizeof(*numbers) * ((size_t)found + 1));
@@ -121,7 +122,7 @@ mc_box_index_create(mc_small_box *boxes, uint32_t count, apr_pool_t *pool)
         if (i % BLOCK == 0)
             blocks[i / BLOCK] = boxes[i];
         else
-            widen(&blocks[i / BLOCK], &boxes[i]);
+            widen_small_box(&blocks[i / BLOCK], &boxes[i]);
     }
     apr_pool_destroy(scratch);
     *made = (mc_box_index){ found, boxes, blocks, numbers };
@@ -129,7 +130,7 @@ mc_box_index_create(mc_small_box *boxes, uint32_t count, apr_pool_t *pool)
 }
 
 static bool
-meet(const mc_small_box *a, const mc_small_box *b)
+small_boxes_meet(const mc_small_box *a, const mc_small_box *b)
 {
     return a->minx <= b->maxx && a->maxx >= b->minx && a->miny <= b->maxy && a->maxy >= b->miny;
 }
@@ -139,11 +140,11 @@ mc_box_index_search(uint64_t *bits, const mc_box_index *index, const mc_extent *
 {
     const mc_small_box wanted = mc_small_box_of(window);
     for (uint32_t begin = 0; begin < index->count; begin += BLOCK) {
-        if (!meet(&index->blocks[begin / BLOCK], &wanted))
+        if (!small_boxes_meet(&index->blocks[begin / BLOCK], &wanted))
             continue;
         uint32_t end = index->count - begin < BLOCK ? index->count : begin + BLOCK;
         for (uint32_t i = begin; i < end; i++)
-            if (meet(&index->boxes[i], &wanted))
+            if (small_boxes_meet(&index->boxes[i], &wanted))
                 bits[index->numbers[i] / 64] |= (uint64_t)1 << index->numbers[i] % 64;
     }
 }

@@ -66,7 +66,7 @@ of_number(int number, apr_pool_t *pool)
 }
 
 static bool
-is_known(const char *name)
+is_codepage_known(const char *name)
 {
     iconv_t state = iconv_open("UTF-8", name);
     if (state == (iconv_t)-1)
@@ -100,7 +100,7 @@ mc_codepage_name(const char *text, apr_pool_t *pool)
         name = strstr(name, "8859") != NULL && number <= 16 ? apr_psprintf(pool, "ISO-8859-%d", number)
                                                             : of_number(number, pool);
     }
-    return *name != '\0' && strstr(name, "//") == NULL && is_known(name) ? name : NULL;
+    return *name != '\0' && strstr(name, "//") == NULL && is_codepage_known(name) ? name : NULL;
 }
 
 static bool
@@ -137,7 +137,7 @@ is_utf8(const char *bytes, size_t size)
 }
 
 static const char *
-convert(iconv_t state, const char *bytes, size_t size, apr_pool_t *pool)
+convert_to_utf8(iconv_t state, const char *bytes, size_t size, apr_pool_t *pool)
 {
     static const char replacement[] = "\xEF\xBF\xBD";
     size_t room = size * 4 + 4, left = room;
@@ -166,7 +166,7 @@ mc_codepage_text(mc_codepage *page, const char *bytes, size_t size, apr_pool_t *
         page->state = iconv_open("UTF-8", page->name == NULL ? "CP1252" : page->name);
     if (page->state == (iconv_t)-1)
         return apr_pstrmemdup(pool, "?", 1);
-    return convert(page->state, bytes, size, pool);
+    return convert_to_utf8(page->state, bytes, size, pool);
 }
 
 void

@@ -38,7 +38,7 @@ is_memo(char type, int version)
 }
 
 static mc_error *
-read_fields(mc_dbf *dbf, const uint8_t *header, apr_pool_t *pool)
+read_dbf_fields(mc_dbf *dbf, const uint8_t *header, apr_pool_t *pool)
 {
     int at = 1, fields = 0; /* after the mark of deletion */
     mc_codepage page = { .name = dbf->codepage };
@@ -82,7 +82,7 @@ mc_dbf_open(mc_dbf **dbf, const mc_file *file, const char *codepage, apr_pool_t 
     uint8_t *header = apr_palloc(pool, (size_t)made->header);
     if (mc_file_read(file, 0, header, (size_t)made->header) < (size_t)made->header)
         return broken_header(pool);
-    MC_TRY(read_fields(made, header, pool));
+    MC_TRY(read_dbf_fields(made, header, pool));
     uint64_t room = (file->size - (uint64_t)made->header) / (uint64_t)made->record;
     uint32_t said = mc_little32(head + 4);
     made->count = said < room ? said : (uint32_t)room;

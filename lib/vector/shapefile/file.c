@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static apr_status_t
-close_file(void *data)
+close_file_cleanup(void *data)
 {
     close(*(const int *)data);
     return APR_SUCCESS;
@@ -31,7 +31,7 @@ mc_file_open(mc_file *file, const char *path, apr_pool_t *pool)
         return mc_error_create(pool, MC_ERR_IO, "%s is no file", path);
     }
     *file = (mc_file){ fd, (uint64_t)status.st_size };
-    apr_pool_cleanup_register(pool, apr_pmemdup(pool, &fd, sizeof(fd)), close_file, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, apr_pmemdup(pool, &fd, sizeof(fd)), close_file_cleanup, apr_pool_cleanup_null);
     return MC_OK;
 }
 
@@ -52,7 +52,7 @@ mc_file_read(const mc_file *file, uint64_t offset, void *buffer, size_t size)
 
 /* Room for so many bytes; what was inside is given up. */
 static bool
-make_room(mc_window *window, size_t size)
+reserve_window(mc_window *window, size_t size)
 {
     if (window->room >= size)
         return true;
@@ -73,7 +73,7 @@ mc_window_at(mc_window *window, uint64_t offset, size_t size, size_t ahead)
     if (size > left || size > MC_WINDOW_MAX)
         return NULL;
     size_t wanted = ahead < left - size ? size + ahead : (size_t)left;
-    if (!make_room(window, wanted))
+    if (!reserve_window(window, wanted))
         return NULL;
     window->begin = offset;
     window->size = mc_file_read(window->file, offset, window->bytes, wanted);

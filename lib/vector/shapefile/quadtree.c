@@ -40,7 +40,7 @@ typedef struct searching {
 } searching;
 
 static bool
-meets(const uint8_t *box, const mc_extent *window)
+node_box_meets(const uint8_t *box, const mc_extent *window)
 {
     return mc_little_double(box) <= window->maxx && mc_little_double(box + 16) >= window->minx &&
            mc_little_double(box + 8) <= window->maxy && mc_little_double(box + 24) >= window->miny;
@@ -73,7 +73,7 @@ search_node(searching *s, int depth)
     if (count > s->count)
         return false;
     s->at += NODE;
-    if (!meets(node + 4, s->window)) {
+    if (!node_box_meets(node + 4, s->window)) {
         s->at += (uint64_t)distance + (uint64_t)count * 4 + 4;
         return true;
     }
@@ -143,7 +143,7 @@ put_double(making *m, double value)
 
 /* One of the four parts of a box: 0 left, 1 right; +0 lower, +2 upper. */
 static mc_extent
-part_of(const mc_extent *box, int which)
+quadrant_of_box(const mc_extent *box, int which)
 {
     double width = (box->maxx - box->minx) * CHILD_SIDE, height = (box->maxy - box->miny) * CHILD_SIDE;
     mc_extent part = *box;
@@ -159,7 +159,7 @@ part_of(const mc_extent *box, int which)
 }
 
 static bool
-holds(const mc_extent *outer, const mc_extent *inner)
+extent_holds(const mc_extent *outer, const mc_extent *inner)
 {
     return inner->minx >= outer->minx && inner->maxx <= outer->maxx && inner->miny >= outer->miny &&
            inner->maxy <= outer->maxy;
@@ -167,11 +167,11 @@ holds(const mc_extent *outer, const mc_extent *inner)
 
 /* Moves those numbers to the front that fit into a box; how many they are. */
 static uint32_t
-gather(const making *m, uint32_t *numbers, uint32_t count, const mc_extent *box)
+gather_fitting_boxes(const making *m, uint32_t *numbers, uint32_t count, const mc_extent *box)
 {
     uint32_t found = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (holds(box, &m->boxes[numbers[i]])) {
+        if (extent_holds(box, &m->boxes[numbers[i]])) {
             uint32_t swap = numbers[found];
             numbers[found++] = numbers[i];
             numbers[i] = swap;
@@ -180,7 +180,7 @@ gather(const making *m, uint32_t *numbers, uint32_t count, const mc_extent *box)
 }
 
 static mc_extent
-bounds_of(const making *m, const uint32_t *numbers, uint32_t count)
+bounds_of_boxes(const making *m, const uint32_t *numbers, uint32_t count)
 {
     mc_extent all = count == 0 ? (mc_extent){ 0, 0, 0, 0 } : m->boxes[numbers[0]];
     for (uint32_t i = 1; i < count; i++) {
@@ -198,13 +198,13 @@ put_node(making *m, const mc_extent *box, uint32_t *numbers, uint32_t count, int
 {
     uint32_t counts[4] = { 0 }, given = 0, children = 0;
     for (int part = 0; part < 4 && count > FEW_SHAPES && depth > 0; part++) {
-        mc_extent child = part_of(box, part);
-        counts[part] = gather(m, numbers + given, count - given, &child);
+        mc_extent child = quadrant_of_box(box, part);
+        counts[part] = gather_fitting_boxes(m, numbers + given, count - given, &child);
         given += counts[part];
         children += counts[part] > 0;
     }
     size_t begin = m->size;
-    mc_extent held = bounds_of(m, numbers, count);
+    mc_extent held = bounds_of_boxes(m, numbers, count);
     put_word(m, 0);
     put_double(m, held.minx);
     put_double(m, held.miny);
@@ -217,7 +217,7 @@ put_node(making *m, const mc_extent *box, uint32_t *numbers, uint32_t count, int
     size_t below = m->size;
     for (int part = 0; part < 4; numbers += counts[part++])
         if (counts[part] > 0) {
-            mc_extent child = part_of(box, part);
+            mc_extent child = quadrant_of_box(box, part);
             put_node(m, &child, numbers, counts[part], depth - 1);
         }
     if (m->failed)
@@ -243,7 +243,7 @@ make_tree(making *m, uint32_t *numbers, uint32_t count)
     for (uint32_t i = 0; i < count; i++)
         if (m->boxes[i].minx <= m->boxes[i].maxx && m->boxes[i].miny <= m->boxes[i].maxy)
             numbers[found++] = i;
-    mc_extent all = bounds_of(m, numbers, found);
+    mc_extent all = bounds_of_boxes(m, numbers, found);
     put_bytes(m, head, sizeof(head));
     put_word(m, count);
     put_word(m, (uint32_t)depth_for(count));
@@ -251,14 +251,14 @@ make_tree(making *m, uint32_t *numbers, uint32_t count)
 }
 
 static mc_error *
-failure(const char *path, apr_pool_t *pool)
+quadtree_io_error(const char *path, apr_pool_t *pool)
 {
     char text[128];
     return mc_error_create(pool, MC_ERR_IO, "%s: %s", path, strerror_r(errno, text, sizeof(text)));
 }
 
 static bool
-write_all(int fd, const uint8_t *bytes, size_t size)
+write_and_sync(int fd, const uint8_t *bytes, size_t size)
 {
     while (size > 0) {
         ssize_t done = write(fd, bytes, size);
@@ -273,17 +273,17 @@ write_all(int fd, const uint8_t *bytes, size_t size)
 }
 
 static mc_error *
-write_file(const char *path, const uint8_t *bytes, size_t size, apr_pool_t *pool)
+write_quadtree_file(const char *path, const uint8_t *bytes, size_t size, apr_pool_t *pool)
 {
     char *name = apr_pstrcat(pool, path, ".XXXXXX", NULL);
     int fd = mkostemp(name, O_CLOEXEC);
     if (fd < 0)
-        return failure(name, pool);
-    mc_error *error = write_all(fd, bytes, size) ? MC_OK : failure(name, pool);
+        return quadtree_io_error(name, pool);
+    mc_error *error = write_and_sync(fd, bytes, size) ? MC_OK : quadtree_io_error(name, pool);
     if (close(fd) != 0 && error == MC_OK)
-        error = failure(name, pool);
+        error = quadtree_io_error(name, pool);
     if (error == MC_OK && rename(name, path) != 0)
-        error = failure(path, pool);
+        error = quadtree_io_error(path, pool);
     if (error != MC_OK)
         unlink(name);
     return error;
@@ -298,7 +298,7 @@ mc_quadtree_write(const char *path, const mc_extent *boxes, uint32_t count, apr_
         make_tree(&m, numbers, count);
     mc_error *error = numbers == NULL || m.failed
                           ? mc_error_create(pool, MC_ERR_LIMIT, "%s would be larger than 2 GB", path)
-                          : write_file(path, m.bytes, m.size, pool);
+                          : write_quadtree_file(path, m.bytes, m.size, pool);
     free(numbers);
     free(m.bytes);
     return error;

@@ -23,7 +23,7 @@ struct mc_records {
 static atomic_size_t of_process;
 
 static apr_status_t
-destroy(void *data)
+destroy_records(void *data)
 {
     mc_records *records = data;
     for (apr_hash_index_t *i = apr_hash_first(NULL, records->kept); i != NULL; i = apr_hash_next(i))
@@ -39,7 +39,7 @@ mc_records_create(apr_pool_t *pool)
     mc_records *made = apr_pcalloc(pool, sizeof(*made));
     pthread_mutex_init(&made->lock, NULL);
     made->kept = apr_hash_make(pool);
-    apr_pool_cleanup_register(pool, made, destroy, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, made, destroy_records, apr_pool_cleanup_null);
     return made;
 }
 

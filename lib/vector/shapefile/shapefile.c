@@ -35,14 +35,14 @@ typedef struct shapefile {
 } shapefile;
 
 static void
-let_go(opened *files)
+release_shapefile(opened *files)
 {
     if (files != NULL && atomic_fetch_sub(&files->references, 1) == 1)
         mc_job_pool_release(files->pool);
 }
 
 static mc_error *
-open_files(opened **files, const shapefile *file, const mc_stamp *stamps, apr_pool_t *pool)
+open_shapefile(opened **files, const shapefile *file, const mc_stamp *stamps, apr_pool_t *pool)
 {
     apr_pool_t *own = mc_job_pool_acquire();
     opened *made = apr_pcalloc(own, sizeof(*made));
@@ -71,7 +71,7 @@ is_current(const opened *files, const mc_stamp *stamps)
 
 /* What is worth a line of the log, once for each generation of the files. */
 static void
-report(const shapefile *file, const mc_shp *shp, mc_ctx *ctx)
+log_shapefile_faults(const shapefile *file, const mc_shp *shp, mc_ctx *ctx)
 {
     if (shp->table_error != NULL)
         mc_log_write(ctx, MC_LOG_WARN, "layer \"%s\" has no attributes: %s", file->data.name,
@@ -90,7 +90,7 @@ report(const shapefile *file, const mc_shp *shp, mc_ctx *ctx)
 
 /* The files as they are now, with a reference for the caller. */
 static mc_error *
-acquire(opened **files, shapefile *file, mc_ctx *ctx, apr_pool_t *pool)
+acquire_shapefile(opened **files, shapefile *file, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_stamp stamps[STAMPS] = { 0 };
     for (int i = 0; i < STAMPS; i++)
@@ -101,11 +101,11 @@ acquire(opened **files, shapefile *file, mc_ctx *ctx, apr_pool_t *pool)
     pthread_mutex_lock(&file->lock);
     if (!is_current(file->current, stamps)) {
         opened *fresh = NULL;
-        error = open_files(&fresh, file, stamps, pool);
+        error = open_shapefile(&fresh, file, stamps, pool);
         if (error == MC_OK) {
-            let_go(file->current);
+            release_shapefile(file->current);
             file->current = fresh;
-            report(file, fresh->shp, ctx);
+            log_shapefile_faults(file, fresh->shp, ctx);
         }
     }
     if (error == MC_OK) {
@@ -130,7 +130,7 @@ typedef struct reading {
 } reading;
 
 static mc_error *
-hand_over(reading *r, const mc_shp_record *record, mc_feature_taker *take, void *baton, apr_pool_t *scratch)
+visit_record(reading *r, const mc_shp_record *record, mc_feature_taker *take, void *baton, apr_pool_t *scratch)
 {
     if (!mc_dbf_row(&r->table, record->number))
         return MC_OK;
@@ -149,7 +149,7 @@ hand_over(reading *r, const mc_shp_record *record, mc_feature_taker *take, void 
 }
 
 static mc_error *
-read_all(reading *r, const mc_shp *shp, mc_feature_taker *take, void *baton, apr_pool_t *pool)
+read_all_records(reading *r, const mc_shp *shp, mc_feature_taker *take, void *baton, apr_pool_t *pool)
 {
     enum { BETWEEN_CHECKS = 1024 };
     apr_pool_t *scratch;
@@ -162,7 +162,7 @@ read_all(reading *r, const mc_shp *shp, mc_feature_taker *take, void *baton, apr
         if (i % BETWEEN_CHECKS == 0)
             error = mc_ctx_check(r->ctx, pool);
         if (error == MC_OK)
-            error = mc_error_copy(hand_over(r, &record, take, baton, scratch), pool);
+            error = mc_error_copy(visit_record(r, &record, take, baton, scratch), pool);
         apr_pool_clear(scratch);
     }
     mc_shp_end(&shapes);
@@ -172,8 +172,8 @@ read_all(reading *r, const mc_shp *shp, mc_feature_taker *take, void *baton, apr
 
 /* What one of the worlds shows. */
 static mc_error *
-read_world(reading *r, const shapefile *file, const mc_shp *shp, const char *srs, mc_feature_taker *take, void *baton,
-           apr_pool_t *pool)
+read_shapefile_world(reading *r, const shapefile *file, const mc_shp *shp, const char *srs, mc_feature_taker *take,
+                     void *baton, apr_pool_t *pool)
 {
     mc_feature_query own;
     mc_error *error = mc_projection_query(&own, r->map, srs != NULL ? srs : r->map->srs, pool);
@@ -182,7 +182,7 @@ read_world(reading *r, const shapefile *file, const mc_shp *shp, const char *srs
                              r->map->srs);
     r->query = &own;
     mc_dbf_begin(&r->table, shp->attributes);
-    error = read_all(r, shp, take, baton, pool);
+    error = read_all_records(r, shp, take, baton, pool);
     mc_dbf_end(&r->table);
     return error;
 }
@@ -203,7 +203,7 @@ read_files(const shapefile *file, const mc_shp *shp, const mc_feature_query *que
     for (r.world = plan.first; r.world <= plan.last && error == MC_OK; r.world++) {
         r.map = mc_wrap_query(&plan, query, r.world, pool);
         if (r.map != NULL)
-            error = read_world(&r, file, shp, srs, take, baton, pool);
+            error = read_shapefile_world(&r, file, shp, srs, take, baton, pool);
     }
     mc_geometry_free(&r.geometry);
     *skipped = r.skipped;
@@ -217,15 +217,15 @@ shapefile_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_
     MC_SPAN(ctx, "mapcache_shapefile_read");
     shapefile *file = (shapefile *)data;
     opened *files;
-    MC_TRY(acquire(&files, file, ctx, pool));
+    MC_TRY(acquire_shapefile(&files, file, ctx, pool));
     mc_error *error = read_files(file, files->shp, query, take, baton, skipped, ctx, pool);
-    let_go(files);
+    release_shapefile(files);
     return error;
 }
 
 /* N and F are numbers with decimals or without, L is true or false; dates and all that is unknown are text. */
 static mc_field_type
-type_of(const mc_dbf_field *field)
+dbf_field_type(const mc_dbf_field *field)
 {
     switch (field->type) {
     case 'N':
@@ -249,13 +249,13 @@ static mc_error *
 shapefile_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
 {
     opened *files;
-    MC_TRY(acquire(&files, (shapefile *)data, ctx, pool));
+    MC_TRY(acquire_shapefile(&files, (shapefile *)data, ctx, pool));
     const mc_dbf *table = files->shp->attributes;
     *fields = apr_array_make(pool, 16, sizeof(mc_field));
     for (int i = 0; table != NULL && i < table->field_count; i++)
         APR_ARRAY_PUSH(*fields, mc_field) =
-            (mc_field){ apr_pstrdup(pool, table->fields[i].name), type_of(&table->fields[i]) };
-    let_go(files);
+            (mc_field){ apr_pstrdup(pool, table->fields[i].name), dbf_field_type(&table->fields[i]) };
+    release_shapefile(files);
     return MC_OK;
 }
 
@@ -265,14 +265,14 @@ static apr_status_t
 close_shapefile(void *data)
 {
     shapefile *file = data;
-    let_go(file->current);
+    release_shapefile(file->current);
     pthread_mutex_destroy(&file->lock);
     return APR_SUCCESS;
 }
 
 /* The file beside `path` with another ending. */
 static const char *
-beside(const char *path, const char *ending, apr_pool_t *pool)
+sibling_path(const char *path, const char *ending, apr_pool_t *pool)
 {
     size_t length = strlen(path);
     return apr_pstrcat(pool, apr_pstrmemdup(pool, path, length < 4 ? length : length - 4), ending, NULL);
@@ -285,8 +285,8 @@ mc_shapefile_create(const mc_shapefile_config *config, const char *layer, apr_po
     made->data = (mc_feature_data){ &shapefile_ops, layer, true, NULL };
     made->config = *config;
     made->paths[0] = config->path;
-    made->paths[1] = beside(config->path, ".dbf", pool);
-    made->paths[2] = beside(config->path, ".qix", pool);
+    made->paths[1] = sibling_path(config->path, ".dbf", pool);
+    made->paths[2] = sibling_path(config->path, ".qix", pool);
     pthread_mutex_init(&made->lock, NULL);
     apr_pool_cleanup_register(pool, made, close_shapefile, apr_pool_cleanup_null);
     return &made->data;

@@ -65,7 +65,7 @@ box_at(const uint8_t *bytes)
 }
 
 static mc_error *
-read_header(mc_shp *shp, const char *path, apr_pool_t *pool)
+read_shp_header(mc_shp *shp, const char *path, apr_pool_t *pool)
 {
     uint8_t header[HEADER];
     MC_TRY(mc_file_open(&shp->main, path, pool));
@@ -171,7 +171,7 @@ mc_shp_open(mc_shp **shp, const char *path, const char *encoding, apr_pool_t *po
         return mc_error_create(pool, MC_ERR_CONFIG, "%s does not end in .shp", path);
     made->entries.fd = made->table.fd = made->tree.fd = -1;
     made->large = mc_records_create(pool);
-    MC_TRY(read_header(made, path, pool));
+    MC_TRY(read_shp_header(made, path, pool));
     MC_TRY(find_records(made, path, pool));
     MC_TRY(open_table(made, path, encoding, pool));
     MC_TRY(text_beside(&made->projection, path, ".prj", pool));
@@ -185,21 +185,21 @@ mc_shp_open(mc_shp **shp, const char *path, const char *encoding, apr_pool_t *po
 enum { FIRST_AHEAD = 1 << 12, LEAST_AHEAD = 1 << 9, ENTRIES_AHEAD = 1 << 15, FEW_ENTRIES_AHEAD = 1 << 9 };
 
 static bool
-covers(const mc_extent *outer, const mc_extent *inner)
+extent_covers(const mc_extent *outer, const mc_extent *inner)
 {
     return outer->minx <= inner->minx && outer->maxx >= inner->maxx && outer->miny <= inner->miny &&
            outer->maxy >= inner->maxy;
 }
 
 static bool
-meets(const mc_extent *a, const mc_extent *b)
+extents_meet(const mc_extent *a, const mc_extent *b)
 {
     return a->minx <= b->maxx && a->maxx >= b->minx && a->miny <= b->maxy && a->maxy >= b->miny;
 }
 
 /* The bits of the records to look at; NULL: all. */
 static uint64_t *
-search(const mc_shp *shp, const mc_extent *box, apr_pool_t *pool)
+search_shp_records(const mc_shp *shp, const mc_extent *box, apr_pool_t *pool)
 {
     if (shp->search == MC_SHP_SCAN)
         return NULL;
@@ -219,8 +219,8 @@ mc_shp_begin(mc_shp_reader *reader, const mc_shp *shp, const mc_extent *box, apr
         return;
     reader->box = *box;
     reader->boxed = true;
-    if (!covers(box, &shp->box))
-        reader->wanted = search(shp, box, pool);
+    if (!extent_covers(box, &shp->box))
+        reader->wanted = search_shp_records(shp, box, pool);
     if (reader->wanted != NULL)
         reader->ahead = FIRST_AHEAD;
 }
@@ -251,7 +251,7 @@ move_on(mc_shp_reader *reader)
 }
 
 static mc_shp_place
-place_of(mc_shp_reader *reader, uint32_t number)
+find_record_place(mc_shp_reader *reader, uint32_t number)
 {
     if (reader->shp->places != NULL)
         return reader->shp->places[number];
@@ -281,9 +281,9 @@ content_of(mc_shp_reader *reader, mc_shp_place place)
 }
 
 static void
-read_box(mc_shp_record *record)
+read_record_box(mc_shp_record *record)
 {
-    int kind = kind_of(record);
+    int kind = shp_record_kind(record);
     if (kind == SHP_POINT && record->size >= 20) {
         double x = mc_little_double(record->content + 4), y = mc_little_double(record->content + 12);
         record->box = (mc_extent){ x, y, x, y };
@@ -298,13 +298,13 @@ bool
 mc_shp_next(mc_shp_reader *reader, mc_shp_record *record)
 {
     for (; move_on(reader); reader->at++) {
-        mc_shp_place place = place_of(reader, reader->at);
+        mc_shp_place place = find_record_place(reader, reader->at);
         *record = (mc_shp_record){ .number = reader->at };
         record->content = place.size == 0 ? NULL : content_of(reader, place);
         record->size = record->content == NULL ? 0 : (size_t)place.size * 2;
-        read_box(record);
-        bool null_shape = place.size == 0 || (record->size >= 4 && kind_of(record) == SHP_NULL);
-        if (reader->boxed && (null_shape || (record->has_box && !meets(&record->box, &reader->box))))
+        read_record_box(record);
+        bool null_shape = place.size == 0 || (record->size >= 4 && shp_record_kind(record) == SHP_NULL);
+        if (reader->boxed && (null_shape || (record->has_box && !extents_meet(&record->box, &reader->box))))
             continue;
         reader->at++;
         return true;
@@ -325,9 +325,9 @@ index_boxes(mc_shp *shp, apr_pool_t *pool)
     mc_shp_begin(&reader, shp, NULL, pool);
     while (mc_shp_next(&reader, &record)) {
         static const mc_small_box none = { 1, 1, 0, 0 };
-        mc_shp_place place = place_of(&reader, record.number);
+        mc_shp_place place = find_record_place(&reader, record.number);
         uint64_t own_end = (uint64_t)place.offset * 2 + RECORD_HEADER + (uint64_t)place.size * 2;
-        bool null_shape = place.size == 0 || (record.size >= 4 && kind_of(&record) == SHP_NULL);
+        bool null_shape = place.size == 0 || (record.size >= 4 && shp_record_kind(&record) == SHP_NULL);
         boxes[record.number] = record.has_box ? mc_small_box_of(&record.box) : none;
         places[record.number] = place;
         shp->broken += !record.has_box && !null_shape;

@@ -5,7 +5,7 @@
 #include "vector/shapefile/shp_private.h"
 
 static mc_error *
-broken(const mc_shp_record *record, apr_pool_t *pool)
+broken_shape_error(const mc_shp_record *record, apr_pool_t *pool)
 {
     if (record->size == 0)
         return mc_error_create(pool, MC_ERR_CORRUPT, "the file ends before shape %u", record->number + 1);
@@ -23,7 +23,7 @@ machine_is_big(void)
 
 /* False where nothing is left of them. */
 static bool
-add_warped(mc_shape *shape, const uint8_t *bytes, size_t count, const mc_lattice *lattice)
+add_warped_shp_points(mc_shape *shape, const uint8_t *bytes, size_t count, const mc_lattice *lattice)
 {
     double *xy = mc_warp_vertices(lattice->warp, count);
     for (size_t i = 0; xy != NULL && i < 2 * count; i++)
@@ -37,7 +37,7 @@ add_points(mc_shape *shape, const uint8_t *bytes, size_t count, const mc_lattice
 {
     int begin = shape->point_count;
     if (lattice->warp != NULL)
-        return add_warped(shape, bytes, count, lattice);
+        return add_warped_shp_points(shape, bytes, count, lattice);
     if (mc_shape_add_vertices(shape, lattice, bytes, 16, count, machine_is_big()))
         return true;
     shape->point_count = begin;
@@ -48,15 +48,15 @@ static mc_error *
 read_parts(mc_shape *shape, const mc_shp_record *record, const mc_lattice *lattice, apr_pool_t *pool)
 {
     if (record->size < PARTS_AT + 8)
-        return broken(record, pool);
+        return broken_shape_error(record, pool);
     uint64_t parts = mc_little32(record->content + PARTS_AT), points = mc_little32(record->content + PARTS_AT + 4);
     if (PARTS_AT + 8 + parts * 4 + points * 16 > record->size)
-        return broken(record, pool);
+        return broken_shape_error(record, pool);
     const uint8_t *begins = record->content + PARTS_AT + 8, *vertices = begins + parts * 4;
     for (uint64_t i = 0; i < parts; i++) {
         uint64_t begin = mc_little32(begins + i * 4), end = i + 1 < parts ? mc_little32(begins + i * 4 + 4) : points;
         if (begin > end || end > points)
-            return broken(record, pool);
+            return broken_shape_error(record, pool);
         if (!add_points(shape, vertices + begin * 16, (size_t)(end - begin), lattice))
             continue;
         mc_shape_end_part(shape); /* outer rings and holes run against each other already */
@@ -68,10 +68,10 @@ static mc_error *
 read_points(mc_shape *shape, const mc_shp_record *record, const mc_lattice *lattice, apr_pool_t *pool)
 {
     if (record->size < PARTS_AT + 4)
-        return broken(record, pool);
+        return broken_shape_error(record, pool);
     uint64_t count = mc_little32(record->content + PARTS_AT);
     if (PARTS_AT + 4 + count * 16 > record->size)
-        return broken(record, pool);
+        return broken_shape_error(record, pool);
     for (uint64_t i = 0; i < count; i++)
         if (add_points(shape, record->content + PARTS_AT + 4 + i * 16, 1, lattice))
             mc_shape_end_part(shape);
@@ -79,14 +79,14 @@ read_points(mc_shape *shape, const mc_shp_record *record, const mc_lattice *latt
 }
 
 static mc_error *
-read_shape(mc_geometry *geometry, const mc_shp_record *record, const mc_lattice *lattice, apr_pool_t *pool)
+read_shp_shape(mc_geometry *geometry, const mc_shp_record *record, const mc_lattice *lattice, apr_pool_t *pool)
 {
-    switch (kind_of(record)) {
+    switch (shp_record_kind(record)) {
     case SHP_NULL:
-        return record->size == 0 ? broken(record, pool) : MC_OK;
+        return record->size == 0 ? broken_shape_error(record, pool) : MC_OK;
     case SHP_POINT:
         if (record->size < 20)
-            return broken(record, pool);
+            return broken_shape_error(record, pool);
         if (add_points(&geometry->shapes[MC_SHAPE_POINTS], record->content + 4, 1, lattice))
             mc_shape_end_part(&geometry->shapes[MC_SHAPE_POINTS]);
         return MC_OK;
@@ -106,7 +106,7 @@ mc_error *
 mc_shp_geometry(mc_geometry *geometry, const mc_shp_record *record, const mc_lattice *lattice, apr_pool_t *pool)
 {
     mc_geometry_clear(geometry);
-    MC_TRY(read_shape(geometry, record, lattice, pool));
+    MC_TRY(read_shp_shape(geometry, record, lattice, pool));
     for (int kind = 0; kind < 3; kind++)
         if (geometry->shapes[kind].failed)
             return mc_error_create(pool, MC_ERR_LIMIT, "shape %u has more than %d vertices", record->number + 1,

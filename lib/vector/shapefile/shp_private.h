@@ -25,7 +25,7 @@ mc_shp_kind(uint32_t type)
 }
 
 static inline int
-kind_of(const mc_shp_record *record)
+shp_record_kind(const mc_shp_record *record)
 {
     return record->size < 4 ? SHP_NULL : mc_shp_kind(mc_little32(record->content));
 }
