@@ -18,36 +18,15 @@ typedef struct mc_cache_base {
 
 /* Rows that every cache's key table begins with; `type` has mc_cache_base as its first member `base`. */
 #define MC_CACHE_KEYS(type_)                                                                                           \
-    { "@name",                                                                                                         \
-      MC_TEXT,                                                                                                         \
-      MC_KEY_REQUIRED,                                                                                                 \
-      0,                                                                                                               \
-      0,                                                                                                               \
-      NULL,                                                                                                            \
-      NULL,                                                                                                            \
-      offsetof(type_, base.cache.name),                                                                                \
-      NULL,                                                                                                            \
-      "Name that tilesets refer to." },                                                                                \
-        { "@type", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(type_, base.type), NULL, "Kind of cache." },   \
-        { "retries", MC_INT,                                                                                           \
-          0,         0,                                                                                                \
-          10,        NULL,                                                                                             \
-          "0",       offsetof(type_, base.cache.retries),                                                              \
-          NULL,      "How often a failed operation is repeated." },                                                    \
-        { "retry_delay",                                                                                               \
-          MC_NUMBER,                                                                                                   \
-          0,                                                                                                           \
-          0,                                                                                                           \
-          3600,                                                                                                        \
-          NULL,                                                                                                        \
-          "0",                                                                                                         \
-          offsetof(type_, base.cache.retry_delay),                                                                     \
-          NULL,                                                                                                        \
-          "Seconds before the first repetition; doubles with each." },                                                 \
-    {                                                                                                                  \
-        "memory", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(type_, base.memory), NULL,                          \
-            "Whether what is read may stay in memory: true, false, or seconds where the store has no stamp."           \
-    }
+    MC_KEY_TEXT("@name", offsetof(type_, base.cache.name), "Name that tilesets refer to.", .flags = MC_KEY_REQUIRED),  \
+        MC_KEY_TEXT("@type", offsetof(type_, base.type), "Kind of cache.", .flags = MC_KEY_REQUIRED),                  \
+        MC_KEY_INT("retries", offsetof(type_, base.cache.retries), "How often a failed operation is repeated.",        \
+                   .max = 10, .fallback = "0"),                                                                        \
+        MC_KEY_NUMBER("retry_delay", offsetof(type_, base.cache.retry_delay),                                          \
+                      "Seconds before the first repetition; doubles with each.", .max = 3600, .fallback = "0"),        \
+        MC_KEY_TEXT("memory", offsetof(type_, base.memory),                                                            \
+                    "Whether what is read may stay in memory: true, false, or seconds where the store has no stamp.",  \
+                    .flags = MC_KEY_OURS)
 
 /* Reads `node` into the struct that begins with `base`. stamped: the store has stamps, <memory> is true by default. */
 bool mc_cache_read(mc_cache_base *base, const mc_cache_ops *ops, bool stamped, const mc_node *node, mc_build *build);

@@ -26,27 +26,28 @@ typedef struct layered {
 } layered;
 
 static const mc_key composite_child_keys[] = {
-    { "", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(child, name), NULL, "Name of a cache declared before." },
-    { "@min-zoom", MC_INT, 0, 0, 1000, NULL, NULL, offsetof(child, minzoom), NULL, "First level of the child." },
-    { "@max-zoom", MC_INT, 0, 0, 1000, NULL, NULL, offsetof(child, maxzoom), NULL, "Last level of the child." },
-    { "@grids", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(child, grids), NULL, "Grids of the child, by commas." },
-    { "@dimensions", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(child, dimensions), NULL, "name=value, by commas." },
+    MC_KEY_TEXT("", offsetof(child, name), "Name of a cache declared before.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_INT("@min-zoom", offsetof(child, minzoom), "First level of the child.", .max = 1000),
+    MC_KEY_INT("@max-zoom", offsetof(child, maxzoom), "Last level of the child.", .max = 1000),
+    MC_KEY_TEXT("@grids", offsetof(child, grids), "Grids of the child, by commas."),
+    MC_KEY_TEXT("@dimensions", offsetof(child, dimensions), "name=value, by commas."),
     MC_KEY_END,
 };
 static const mc_key child_keys[] = {
-    { "", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(child, name), NULL, "Name of a cache declared before." },
+    MC_KEY_TEXT("", offsetof(child, name), "Name of a cache declared before.", .flags = MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 static const mc_key composite_keys[] = {
     MC_CACHE_KEYS(layered),
-    { "cache", MC_TREE, MC_KEY_REPEATABLE | MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(layered, nodes),
-      composite_child_keys, "A child and where it counts; the first that fits is used." },
+    MC_KEY_TREE("cache", offsetof(layered, nodes), composite_child_keys,
+                "A child and where it counts; the first that fits is used.",
+                .flags = MC_KEY_REPEATABLE | MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 static const mc_key layered_keys[] = {
     MC_CACHE_KEYS(layered),
-    { "cache", MC_TREE, MC_KEY_REPEATABLE | MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(layered, nodes), child_keys,
-      "A child, in order." },
+    MC_KEY_TREE("cache", offsetof(layered, nodes), child_keys, "A child, in order.",
+                .flags = MC_KEY_REPEATABLE | MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 

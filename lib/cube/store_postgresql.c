@@ -27,11 +27,14 @@ typedef struct postgresql_cube {
 
 static const mc_key postgresql_keys[] = {
     MC_CUBE_KEYS(postgresql_config),
-    { "connection", MC_TEXT, MC_KEY_OURS | MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(postgresql_config, connection),
-      NULL, "Connection string or URI of libpq, e.g. `host=db.example dbname=cubes user=maps`." },
-    { "table", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(postgresql_config, table), NULL,
-      "Table of the chunks, with its schema if wanted; TABLE_dates and TABLE_info stand beside it. All are made by the "
-      "first ingestion. Default: cube_NAME." },
+    MC_KEY_TEXT("connection", offsetof(postgresql_config, connection),
+                "Connection string or URI of libpq, e.g. `host=db.example dbname=cubes user=maps`.",
+                .flags = MC_KEY_OURS | MC_KEY_REQUIRED),
+    MC_KEY_TEXT("table", offsetof(postgresql_config, table),
+                "Table of the chunks, with its schema if wanted; TABLE_dates and TABLE_info stand beside it. All are "
+                "made by the "
+                "first ingestion. Default: cube_NAME.",
+                .flags = MC_KEY_OURS),
     MC_KEY_END,
 };
 

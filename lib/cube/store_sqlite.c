@@ -24,8 +24,9 @@ typedef struct sqlite_cube {
 
 static const mc_key sqlite_keys[] = {
     MC_CUBE_KEYS(sqlite_config),
-    { "dbfile", MC_TEXT, MC_KEY_OURS | MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(sqlite_config, dbfile), NULL,
-      "The SQLite file, of this cube alone; the first ingestion makes it." },
+    MC_KEY_TEXT("dbfile", offsetof(sqlite_config, dbfile),
+                "The SQLite file, of this cube alone; the first ingestion makes it.",
+                .flags = MC_KEY_OURS | MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 

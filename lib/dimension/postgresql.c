@@ -23,10 +23,12 @@ typedef struct postgresql_dimension {
 
 static const mc_key postgresql_keys[] = {
     MC_QUERY_KEYS,
-    { "connection", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(postgresql_config, connection), NULL,
-      "Connection string or URI of libpq, e.g. `host=db.example dbname=catalogue user=maps`." },
-    { "default_query", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(postgresql_config, default_query), NULL,
-      "Its first row is the default value that WMS capabilities show; without a row it is the configured one." },
+    MC_KEY_TEXT("connection", offsetof(postgresql_config, connection),
+                "Connection string or URI of libpq, e.g. `host=db.example dbname=catalogue user=maps`.",
+                .flags = MC_KEY_REQUIRED),
+    MC_KEY_TEXT(
+        "default_query", offsetof(postgresql_config, default_query),
+        "Its first row is the default value that WMS capabilities show; without a row it is the configured one."),
     MC_QUERY_INSERT_KEY(offsetof(postgresql_config, insert_query)),
     MC_KEY_END,
 };

@@ -21,8 +21,8 @@ typedef struct sqlite_config {
 
 static const mc_key sqlite_keys[] = {
     MC_QUERY_KEYS,
-    { "dbfile", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(sqlite_config, dbfile), NULL,
-      "The SQLite file that is asked; the server opens it for reading only." },
+    MC_KEY_TEXT("dbfile", offsetof(sqlite_config, dbfile),
+                "The SQLite file that is asked; the server opens it for reading only.", .flags = MC_KEY_REQUIRED),
     MC_QUERY_INSERT_KEY(offsetof(sqlite_config, insert_query)),
     MC_KEY_END,
 };

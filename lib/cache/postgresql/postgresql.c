@@ -20,12 +20,13 @@ enum { LISTED_AT_ONCE = 4096 };
 #define FIELD(field) offsetof(postgresql_cache, field)
 static const mc_key postgresql_keys[] = {
     MC_CACHE_KEYS(postgresql_cache),
-    { "connection", MC_TEXT, MC_KEY_OURS | MC_KEY_REQUIRED, 0, 0, NULL, NULL, FIELD(connection), NULL,
-      "Connection string or URI of libpq, e.g. `host=db.example dbname=tiles user=maps`." },
-    { "table", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, "mapcache_tiles", FIELD(table_name), NULL,
-      "Table of the tiles, with its schema if wanted: it is made with the first tile." },
-    { "detect_blank", MC_FLAG, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(detect_blank), NULL,
-      "Store tiles of one colour as that colour." },
+    MC_KEY_TEXT("connection", FIELD(connection),
+                "Connection string or URI of libpq, e.g. `host=db.example dbname=tiles user=maps`.",
+                .flags = MC_KEY_OURS | MC_KEY_REQUIRED),
+    MC_KEY_TEXT("table", FIELD(table_name),
+                "Table of the tiles, with its schema if wanted: it is made with the first tile.", .flags = MC_KEY_OURS,
+                .fallback = "mapcache_tiles"),
+    MC_KEY_FLAG("detect_blank", FIELD(detect_blank), "Store tiles of one colour as that colour.", .flags = MC_KEY_OURS),
     MC_KEY_END,
 };
 

@@ -25,11 +25,14 @@ typedef struct jobs_service {
 
 static const mc_key jobs_keys[] = {
     MC_SERVICE_KEYS(jobs_service),
-    { "token", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(jobs_service, token), NULL,
-      "What `Authorization: Bearer` has to say for everything but reading, at least 16 characters; without it nothing "
-      "can be changed." },
-    { "public", MC_BOOL, MC_KEY_OURS, 0, 0, NULL, "false", offsetof(jobs_service, is_public), NULL,
-      "Whether jobs are shown without the token: all but owners, workers' names and messages." },
+    MC_KEY_TEXT("token", offsetof(jobs_service, token),
+                "What `Authorization: Bearer` has to say for everything but reading, at least 16 characters; without "
+                "it nothing "
+                "can be changed.",
+                .flags = MC_KEY_OURS),
+    MC_KEY_BOOL("public", offsetof(jobs_service, is_public),
+                "Whether jobs are shown without the token: all but owners, workers' names and messages.",
+                .flags = MC_KEY_OURS, .fallback = "false"),
     MC_KEY_END,
 };
 
