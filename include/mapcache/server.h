@@ -31,7 +31,7 @@ typedef struct mc_config {
     apr_array_header_t *caches;   /* mc_cache * */
     apr_hash_t *tilesets_by_name;
     apr_hash_t *cubes;            /* mc_cube * by name */
-    apr_array_header_t *services; /* struct mc_service *, in dispatch order (spec services 1) */
+    apr_array_header_t *services; /* struct mc_service *, in dispatch order (docs/reference/services.md 1) */
     const mc_format *default_format;
     mc_errors_mode errors;
     mc_locker *locker;
@@ -53,8 +53,8 @@ typedef struct mc_config {
     apr_time_t mtime;     /* of the file when it was read */
 } mc_config;
 
-/* Builds the model in the order of spec 1.1. Opens nothing but the file (and watermarks). Complaints go to
- * `diagnostics`; an error if any refuses the file. */
+/* Builds the model in the order of docs/reference/configuration.md 1.1. Opens nothing but the file (and watermarks).
+ * Complaints go to `diagnostics`; an error if any refuses the file. */
 mc_error *mc_config_load(mc_config **config, const char *file, mc_diagnostics *diagnostics,
                          apr_pool_t *pool) MC_CHECKED;
 

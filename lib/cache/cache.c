@@ -9,7 +9,7 @@
 #include "mapcache/trace.h"
 #include "text/text.h"
 
-/* MapCache knows these as well (spec 5). */
+/* MapCache knows these as well (docs/reference/configuration.md 5). */
 static const char *const known_elsewhere[] = {
     "bdb", "lmdb", "memcache", "redis", "tiff", "rest", "s3", "azure", "google", "riak", "couchbase", "tokyocabinet",
 };
@@ -95,7 +95,7 @@ should_retry_cache(const mc_cache *cache, const mc_error *error, int attempt, mc
     return true;
 }
 
-/* A stored colour is premultiplied B, G, R, A behind a '#' (spec 5.3.5). */
+/* A stored colour is premultiplied B, G, R, A behind a '#' (docs/reference/configuration.md 5.3.5). */
 mc_error *
 mc_cache_expand(mc_tile *tile, const mc_tile_key *key, apr_pool_t *pool)
 {

@@ -32,7 +32,7 @@ void mc_grid_set_axes(mc_grid *grid);
 /* Four numbers as an extent. False after a complaint when they are none. */
 bool mc_extent_read(mc_extent *extent, const mc_number_list *numbers, const mc_node *at, mc_diagnostics *diagnostics);
 
-/* Metres of a degree at the equator, as MapCache counts them (spec 2). */
+/* Metres of a degree at the equator, as MapCache counts them (docs/reference/configuration.md 2). */
 #define MC_METRES_PER_DEGREE (6378137.0 * 2 * 3.14159265358979323846 / 360)
 
 #endif

@@ -88,8 +88,9 @@ mc_tileset *mc_call_tileset(const mc_call *call, const char *name, apr_pool_t *p
 mc_error *mc_tileset_check_built(const mc_tileset *tileset, apr_pool_t *pool) MC_CHECKED;
 
 /*
- * A layer key "name[dim=value][dim2=value2]@grid" (spec services 6.1). Without a grid, the tileset's first; a missing
- * dimension has its default. Only tileset, link and values of `tile` are set. `kind`: the error for unknown names.
+ * A layer key "name[dim=value][dim2=value2]@grid" (docs/reference/services.md 6.1). Without a grid, the tileset's
+ * first; a missing dimension has its default. Only tileset, link and values of `tile` are set. `kind`: the error for
+ * unknown names.
  */
 mc_error *mc_layer_parse(mc_tile_request *tile, const char *text, const mc_call *call, mc_error_kind kind,
                          apr_pool_t *pool) MC_CHECKED;

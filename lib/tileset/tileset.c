@@ -1,4 +1,5 @@
-/* The life of a tile (spec 6.3): rules, zooms, dimensions, cache, and what to do when it is missing or too old. */
+/* The life of a tile (docs/reference/configuration.md 6.3): rules, zooms, dimensions, cache, and what to do when it is
+ * missing or too old. */
 #include "mapcache/tileset.h"
 
 #include <apr_strings.h>

@@ -10,8 +10,8 @@ typedef struct mc_painter mc_painter;
 
 /*
  * A painter of one layer over `target`, the map of a query, which lives as long. by_feature: always in painter's
- * order, feature by feature; else layers that may be are painted whole (DESIGN.md, Painting). MC_ERR_LIMIT for maps
- * that are too large.
+ * order, feature by feature; else layers that may be are painted whole (docs/reference/design.md 3.8). MC_ERR_LIMIT for
+ * maps that are too large.
  */
 mc_error *mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target, const mc_feature_query *map,
                             bool by_feature, apr_pool_t *pool) MC_CHECKED;

@@ -22,7 +22,7 @@ typedef struct mc_whole {
 } mc_whole;
 
 typedef struct mc_pass {
-    struct mc_rules *rules; /* feature/rules.h */
+    struct mc_rules *rules; /* draw/style/rules.h */
     mc_canvas *canvas;      /* of the passes after the first; NULL: nothing painted yet */
     mc_whole *wholes;       /* by rule; NULL: feature by feature */
 } mc_pass;
@@ -39,13 +39,13 @@ typedef struct mc_known_cell {
     mc_pixels *pixels;
 } mc_known_cell;
 
-/* Strokes of small features (feature/window.c). */
+/* Strokes of small features (draw/raster/window.c). */
 typedef struct mc_window mc_window;
 
-/* Marks that are the same for all features (feature/graphic.c). */
+/* Marks that are the same for all features (draw/paint/graphic.c). */
 typedef struct mc_known_mark mc_known_mark;
 
-/* Marks that have been painted (feature/sprite.c). */
+/* Marks that have been painted (draw/paint/sprite.c). */
 typedef struct mc_sprites mc_sprites;
 void mc_sprites_free(mc_sprites *sprites);
 

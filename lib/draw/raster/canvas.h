@@ -3,7 +3,7 @@
  * no look for a palette when it is encoded. There are two kinds of these. A map whose layers are painted whole has the
  * colours that occur, exactly; the first thing that this cannot hold (the 257th colour, a feature with colours of its
  * own, a label) makes pixels of it. A map that is painted feature by feature in few inks has a palette from the begin
- * (feature/tints.h) and stays one.
+ * (draw/raster/tints.h) and stays one.
  */
 #ifndef MC_FEATURE_CANVAS_H
 #define MC_FEATURE_CANVAS_H

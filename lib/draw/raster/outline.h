@@ -18,7 +18,7 @@ typedef struct mc_outline {
     int top, bottom; /* touched rows; bottom < top: none */
     bool coarse;     /* as of mc_area */
     bool pairs;      /* two rows at a time: the processor has AVX2 */
-    bool summed;     /* what is there are sums, in 255 steps even of a coarse plane: bands (feature/bands.h) */
+    bool summed;     /* what is there are sums, in 255 steps even of a coarse plane: bands (draw/raster/bands.h) */
     bool dirty;
 } mc_outline;
 

@@ -59,7 +59,7 @@ typedef enum mc_filter_kind {
     MC_FILTER_OR,
     MC_FILTER_NOT,
     MC_FILTER_ID,
-    MC_FILTER_SPATIAL, /* feature/spatial.h */
+    MC_FILTER_SPATIAL, /* draw/style/spatial.h */
 } mc_filter_kind;
 
 struct mc_filter {

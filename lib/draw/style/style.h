@@ -1,6 +1,6 @@
 /*
  * Styles: rules that say which features are drawn how. The model follows Symbology Encoding 1.1 (OGC 05-077r4); SLD 1.0
- * files are read into the same one (feature/sld.c).
+ * files are read into the same one (draw/sld/sld.c).
  */
 #ifndef MC_FEATURE_STYLE_H
 #define MC_FEATURE_STYLE_H
@@ -26,8 +26,8 @@ double mc_expression_number(const mc_expression *expression, const mc_feature *f
 
 typedef enum mc_line_join { MC_JOIN_MITRE, MC_JOIN_ROUND, MC_JOIN_BEVEL } mc_line_join;
 typedef enum mc_line_cap { MC_CAP_BUTT, MC_CAP_ROUND, MC_CAP_SQUARE } mc_line_cap;
-typedef struct mc_mark mc_mark;       /* feature/mark.h */
-typedef struct mc_picture mc_picture; /* feature/picture.h */
+typedef struct mc_mark mc_mark;       /* draw/symbol/mark.h */
+typedef struct mc_picture mc_picture; /* draw/symbol/picture.h */
 typedef struct mc_graphic mc_graphic;
 
 /* A colour with an opacity that may be computed. */
@@ -109,7 +109,7 @@ typedef struct mc_symbolizer {
     bool by_direction;    /* POLYGON: rings may lie over each other, and are told apart by their directions */
 } mc_symbolizer;
 
-/* Labels: feature/label_style.h. */
+/* Labels: draw/style/label_style.h. */
 typedef struct mc_text_symbol mc_text_symbol;
 
 /* Where a rule counts (GeoServer's option of that name). */

@@ -7,7 +7,7 @@
 /* Directions of the lines that a mark becomes when it is repeated over an area. */
 enum { MC_HATCH_ACROSS = 1, MC_HATCH_UP = 2, MC_HATCH_SLASH = 4, MC_HATCH_BACKSLASH = 8 };
 
-/* A character of a font (feature/mark_glyph.c). */
+/* A character of a font (draw/symbol/mark_glyph.c). */
 typedef struct mc_mark_glyph mc_mark_glyph;
 
 struct mc_mark {

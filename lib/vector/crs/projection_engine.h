@@ -1,4 +1,4 @@
-/* What the module with PROJ offers to lib/feature/projection.c. */
+/* What the module with PROJ offers to lib/vector/crs/projection.c. */
 #ifndef MC_FEATURE_PROJECTION_ENGINE_H
 #define MC_FEATURE_PROJECTION_ENGINE_H
 

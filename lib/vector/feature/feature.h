@@ -40,7 +40,7 @@ typedef struct mc_feature {
     mc_geometry *geometry;       /* in pixels of the map */
     const char *const *values;   /* attributes as text, in the order of the query's names; NULL: null */
     const mc_feature_query *map; /* the query, or that of another world: its lattice is that of the geometry */
-    struct apr_hash_t *placed;   /* what filters have made for `map` (feature/spatial.h); NULL: nothing is painted */
+    struct apr_hash_t *placed;   /* what filters have made for `map` (draw/style/spatial.h); NULL: nothing is painted */
 } mc_feature;
 
 /* Takes one feature; an error ends the reading and comes back from it. */

@@ -1,7 +1,7 @@
 /*
  * Shapes in pixels of a map: the form in which vector data is painted. Coordinates are whole numbers of 1/256 pixel,
  * x to the right and y down from the map's upper left corner, so that shapes that are moved by whole pixels are equal
- * to the last bit: a pixel does not depend on the tile that it is drawn in (DESIGN.md, Painting).
+ * to the last bit: a pixel does not depend on the tile that it is drawn in (docs/reference/design.md 3.8).
  */
 #ifndef MC_FEATURE_SHAPE_H
 #define MC_FEATURE_SHAPE_H
@@ -66,7 +66,7 @@ typedef struct mc_lattice {
     double per_x, per_y; /* pixels for a unit of the CRS */
     int64_t left, top;
     int thinning;         /* a power of two of 1/256 pixel, at most a pixel: see mc_shape_add_vertex; 0: none */
-    struct mc_warp *warp; /* from the CRS of the data (feature/warp.h); NULL: it is that of the map */
+    struct mc_warp *warp; /* from the CRS of the data (vector/geometry/warp.h); NULL: it is that of the map */
     bool keep_small;      /* a ring that is thinned to one point or two stays as a speck: its outline can be seen */
 } mc_lattice;
 
