@@ -98,21 +98,21 @@ bool mc_template_by_tile(const mc_template *template);
 bool mc_template_by_dimension(const mc_template *template);
 
 /* The SQLite file that a tile stands in: mc_sqlite_get_stamped reads it. */
-typedef struct mc_place {
+typedef struct mc_store_location {
     mc_cache *cache;      /* which has it: a part of the one that was asked, or that one; NULL: no SQLite file */
     uint64_t identity;    /* of how it is read: differs where the same file and key may give something else */
     const char *coverage; /* statement that tells which tiles the file has, or NULL */
     bool by_tile;         /* other tiles of the same tileset, grid and dimensions may stand elsewhere */
     bool needed;          /* that the file is missing is an error, unless the tileset can render */
     char path[MC_PATH_MAX];
-} mc_place;
+} mc_store_location;
 
 /* What stands for a stored colour ('#' B G R A) becomes the picture of it; others stay. */
 mc_error *mc_cache_expand(mc_tile *tile, const mc_tile_key *key, apr_pool_t *pool) MC_CHECKED;
 
 /* Of a series of puts (ctx->writes is set): more of them; removals, of one series; and before `key` is read, or removed
  * at once. */
-mc_error *mc_cache_writes_add(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx) MC_CHECKED;
+mc_error *mc_cache_writes_add(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_writes_remove(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_writes_settle(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;
 

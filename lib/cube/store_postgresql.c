@@ -127,15 +127,15 @@ run_cube_query(char state[6], const mc_cube *cube, mc_postgres_session *session,
                                 .binary = true,
                                 .single_row = true,
                                 .session = session };
-    mc_postgres_answer *answer;
+    mc_postgres_result *result;
     const mc_postgres_row *row;
     mc_error *error =
-        mc_postgres_start(&answer, ctx->process == NULL ? NULL : ctx->process->postgres, &query, ctx, pool);
-    while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
+        mc_postgres_start(&result, ctx->process == NULL ? NULL : ctx->process->postgres, &query, ctx, pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
         if (take != NULL && (error = take(baton, row->fields)) != MC_OK)
             break;
-    apr_cpystrn(state, mc_postgres_sqlstate(answer), 6);
-    mc_postgres_end(answer);
+    apr_cpystrn(state, mc_postgres_sqlstate(result), 6);
+    mc_postgres_end(result);
     return error;
 }
 
@@ -249,7 +249,7 @@ postgresql_read(const mc_cube *cube, const mc_cube_query *query, mc_cube_take_pi
 {
     MC_SPAN(ctx, "mc_cube_postgresql_read");
     reading r = { .piece = take, .baton = baton, .pool = pool };
-    mc_cube_window chunks = mc_window_chunks(mc_cube_level(cube, query->level), &query->window);
+    mc_cube_window chunks = mc_cube_window_chunks(mc_cube_level(cube, query->level), &query->window);
     params p;
     dates_params(&p, cube, query, pool);
     add_cube_number_param(&p, chunks.y0, 4);

@@ -297,7 +297,7 @@ link_text(const char *path, const char *target, apr_pool_t *pool)
 }
 
 static mc_error *
-put_link(disk_cache *cache, char *path, const mc_put *tile, const uint8_t bgra[4], mc_ctx *ctx)
+put_link(disk_cache *cache, char *path, const mc_tile_write *tile, const uint8_t bgra[4], mc_ctx *ctx)
 {
     char blank[MC_PATH_MAX];
     char name[32];
@@ -322,7 +322,7 @@ unlink_tile(const char *path, apr_pool_t *pool)
 }
 
 static mc_error *
-put_disk_tile(disk_cache *cache, char *path, const mc_put *tile, mc_ctx *ctx)
+put_disk_tile(disk_cache *cache, char *path, const mc_tile_write *tile, mc_ctx *ctx)
 {
     mc_memory_key memory_key;
     mc_memory_key_build(&memory_key, 2, path, &tile->key);
@@ -339,7 +339,7 @@ put_disk_tile(disk_cache *cache, char *path, const mc_put *tile, mc_ctx *ctx)
  * wherever the disk is full or the process killed. Of a tile that comes twice the last one counts.
  */
 static mc_error *
-disk_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
+disk_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     disk_cache *cache = (disk_cache *)base;
     apr_hash_t *stored = apr_hash_make(ctx->pool);

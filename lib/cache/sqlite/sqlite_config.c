@@ -165,8 +165,8 @@ mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, 
     cache->writing.write = true;
     cache->writing.wal = cache->single_file;
     cache->writing.create = cache->create;
-    cache->reading.profile = mc_open_profile(&cache->reading);
-    cache->writing.profile = mc_open_profile(&cache->writing);
+    cache->reading.profile = mc_open_options_profile(&cache->reading);
+    cache->writing.profile = mc_open_options_profile(&cache->writing);
     if (cache->get != get) { /* of another schema */
         cache->list = NULL;
         cache->counts = (mc_sqlite_counts){ .area = cache->counts.area, .series = cache->counts.series };

@@ -1,7 +1,7 @@
 /* What mc_expression and mc_filter are made of (OGC 09-026r1, 7): for those that read styles and those that evaluate.
  */
-#ifndef MC_FEATURE_EXPRESSION_H
-#define MC_FEATURE_EXPRESSION_H
+#ifndef MC_DRAW_STYLE_EXPRESSION_H
+#define MC_DRAW_STYLE_EXPRESSION_H
 
 #include "draw/style/style.h"
 

@@ -1,6 +1,6 @@
 /* Marks: outlines that styles know by name. */
-#ifndef MC_FEATURE_MARK_H
-#define MC_FEATURE_MARK_H
+#ifndef MC_DRAW_SYMBOL_MARK_H
+#define MC_DRAW_SYMBOL_MARK_H
 
 #include "draw/style/style.h"
 

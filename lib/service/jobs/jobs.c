@@ -114,7 +114,7 @@ may_change(const jobs_service *service, const mc_call *call, apr_pool_t *pool)
 static mc_error *
 answer_jobs_json(mc_request *request, const char *text, apr_pool_t *pool)
 {
-    return mc_operations_answer_text(request, text, "application/json", pool);
+    return mc_operations_respond_text(request, text, "application/json", pool);
 }
 
 static mc_error *
@@ -179,7 +179,7 @@ static mc_error *
 enqueue_posted_job(mc_request *request, jobs_service *service, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_buf *body = NULL;
-    mc_job_wish wish;
+    mc_job_spec spec;
     mc_job job;
     int64_t id;
     const char *type = find_jobs_request_header(call, "Content-Type");
@@ -189,10 +189,10 @@ enqueue_posted_job(mc_request *request, jobs_service *service, const mc_call *ca
         MC_TRY(call->http->read_body(&body, call->http->read_body_baton, BODY_MAX, pool));
     if (body == NULL || body->size == 0)
         return mc_error_create(pool, MC_ERR_BAD_REQUEST, "the request has no body");
-    MC_TRY(mc_jobs_wish_parse(&wish, (const char *)body->data, body->size, pool));
-    wish.owner = call->http->client;
-    MC_TRY(mc_job_make(&job, &wish, call->config, pool));
-    MC_TRY(mc_jobs_enqueue(&id, service->jobs, &job, wish.request, ctx));
+    MC_TRY(mc_job_spec_parse(&spec, (const char *)body->data, body->size, pool));
+    spec.owner = call->http->client;
+    MC_TRY(mc_job_make(&job, &spec, call->config, pool));
+    MC_TRY(mc_jobs_enqueue(&id, service->jobs, &job, spec.request, ctx));
     return answer_job(request, service, id, true, ctx, pool);
 }
 

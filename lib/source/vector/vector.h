@@ -1,6 +1,6 @@
 /* What the sources that draw vector data share: layers of data and style, painted over each other. */
-#ifndef MC_SOURCE_VECTOR_H
-#define MC_SOURCE_VECTOR_H
+#ifndef MC_SOURCE_VECTOR_VECTOR_H
+#define MC_SOURCE_VECTOR_VECTOR_H
 
 #include "draw/label/legend.h"
 #include "draw/paint/painter.h"
@@ -99,7 +99,7 @@ mc_error *mc_vector_tile(mc_rendered *map, const mc_vector_source *source, const
 mc_error *mc_vector_tile_layers(apr_array_header_t **layers, mc_source *source, mc_ctx *ctx,
                                 apr_pool_t *pool) MC_CHECKED;
 
-/* The query of a map: its lattice is that of the grid's level where the map lies on one, else its own. */
+/* The query of a map: its pixel grid is that of the grid's level where the map lies on one, else its own. */
 void mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin);
 
 #endif
