@@ -136,6 +136,27 @@ typedef struct mc_key {
  * A row for each kind of value: the key, the offset of its field, what the kind needs, the help; then what is special
  * of it by the member's name (.flags, .min, .max, .fallback). The field of a repeatable key is an apr_array_header_t *
  * of const mc_node *, whatever the kind; never NULL after reading.
+ *
+ * Example: an element <area name="" zoom=""> with a child <limit>.
+ *
+ *     typedef struct area {
+ *         const char *name;
+ *         int zoom;
+ *         double limit;
+ *     } area;
+ *
+ *     static const mc_key area_keys[] = {
+ *         MC_KEY_TEXT("@name", offsetof(area, name), "Name of the area.", .flags = MC_KEY_REQUIRED),
+ *         MC_KEY_INT("@zoom", offsetof(area, zoom), "First level.", .min = 0, .max = 99, .fallback = "0"),
+ *         MC_KEY_NUMBER("limit", offsetof(area, limit), "Share of the area.", .min = 0, .max = 1, .fallback = "1"),
+ *         MC_KEY_END,
+ *     };
+ *
+ *     bool
+ *     read_area(area *result, const mc_node *node, mc_diagnostics *diagnostics)
+ *     {
+ *         return mc_config_read(result, node, area_keys, diagnostics);
+ *     }
  */
 #define MC_KEY_ROW(kind_, name_, offset_, ...)                                                                         \
     {                                                                                                                  \
