@@ -36,6 +36,7 @@
  *         else
  *             printf("%d\n", response->status);
  *         bool answered = error == MC_OK && response->status == 200;
+ *         apr_pool_destroy(pool); // before apr_terminate: a server has a root pool of its own
  *         apr_terminate();
  *         return answered ? 0 : 1;
  *     }

@@ -124,6 +124,51 @@ def test_every_folder_says_what_it_is():
             assert len(page.read_text().splitlines()) <= 15, f"{page.relative_to(ROOT)} is longer than 15 lines"
 
 
+BROKEN_PAGE = """# Page
+
+## 1 First
+
+| # | what |
+|---|---|
+| 1 | a row |
+
+[a file](absent.md), [a heading](page.md#second), [a section](page.md) 2, [all right](page.md) 1 and `lib/absent.c`;
+[another](page.md#1-first).
+"""
+BROKEN_SOURCE = """/* docs/page.md 1, docs/page.md
+ * 7 and docs/page.md 1 row 1, docs/page.md 1 row 2; spec 4.3; mc_absent, mc_there; room.c, absent.h; LIMITS.md. */
+int mc_there;
+"""
+
+
+def test_lint_of_references_names_each_that_leads_nowhere(folder):
+    for name, text in {"docs/page.md": BROKEN_PAGE, "lib/room/room.c": BROKEN_SOURCE,
+                       "lib/rooms.txt": "room | | what it is\nother | | what it is\n", "lib/room/README.md": "# lib/room\n",
+                       "docs/architecture.md": "     lib/room  what it is\n", "docs/internals/README.md": "`room`\n",
+                       "docs/internals/room.md": "line\n" * 81}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    lint = subprocess.run([ROOT / "script/lint-references", folder], capture_output=True, text=True, timeout=60)
+    page, source = "docs/page.md:9: ", "lib/room/room.c:2: "
+    assert lint.returncode == 1
+    assert sorted(lint.stdout.splitlines()) == sorted([
+        page + "the link absent.md leads nowhere",
+        page + "the link page.md#second names a heading that is not there",
+        page + "docs/page.md has no section 2",
+        page + "there is no file lib/absent.c",
+        "lib/room/room.c:1: docs/page.md has no section 7",
+        source + "docs/page.md 1 has no row 2",
+        source + '"spec 4.3" is not in the tree: cite docs/reference',
+        source + "there is no mc_absent",
+        source + "there is no file absent.h",
+        source + "there is no page LIMITS.md",
+        "lib/other has no README.md",
+        "docs/internals/README.md does not name the room other",
+        "docs/architecture.md does not draw lib/other",
+        "docs/internals/room.md: 81 lines, a page of design has at most 80",
+    ]), lint.stdout + lint.stderr
+
+
 def readme_block(start):
     """The indented block of README.md that begins with a line of that text."""
     match = re.search(rf"(?:^    .*\n|^\s*\n)*?^    {re.escape(start)}.*\n(?:    .*\n|\s*\n(?=    ))*", (ROOT / "README.md").read_text(),
@@ -163,15 +208,6 @@ def test_apache_of_the_readme(apache, site):
     web = apache("\n".join(lines).replace("/etc/mapcache/mapcache.xml", str(site.config)))
     for alias in ("/mapcache", "/tiles"):
         assert web.get(alias + tile_path(1, 1, 0)).body == site.tile(1, 1, 0), web.log()
-
-
-def test_documents_name_symbols_that_exist():
-    code = "\n".join(path.read_text() for folder in ("lib", "include", "apache", "cgi", "cli")
-                     for path in (ROOT / folder).rglob("*.[ch]"))
-    known = set(re.findall(r"\b(?:mc|MC)_\w+", code))
-    unknown = {f"{document.relative_to(ROOT)}: {name}" for document in DOCUMENTS
-               for name in re.findall(r"\b((?:mc|MC)_\w+)(?![\w*])", document.read_text()) if name not in known}
-    assert not unknown, "\n".join(sorted(unknown))
 
 
 def test_documents_name_options_that_exist(build):
