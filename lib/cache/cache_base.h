@@ -42,7 +42,8 @@ typedef struct mc_text_out {
 void mc_text_put(mc_text_out *text, const char *bytes, size_t size);
 void mc_text_put_string(mc_text_out *text, const char *string);
 
-/* The value of a dimension as part of a path: '/' and '.' become '#'; with paths allowed only "../" does (spec 5.3.1).
+/* The value of a dimension as part of a path: '/' and '.' become '#'; with paths allowed only "../" does
+ * (docs/reference/configuration.md 5.3.1).
  */
 void mc_text_put_dimension(mc_text_out *text, const char *value, bool paths_allowed);
 
@@ -50,14 +51,15 @@ void mc_text_put_dimension(mc_text_out *text, const char *value, bool paths_allo
  * key has dimensions, whose values come from clients; else MC_ERR_LIMIT. */
 mc_error *mc_text_check(const mc_text_out *text, const mc_tile_key *key, apr_pool_t *pool) MC_CHECKED;
 
-/* Values in reversed order, joined by '#': the `dim` of SQL and keys (spec 5.1). "" without dimensions. */
+/* Values in reversed order, joined by '#': the `dim` of SQL and keys (docs/reference/configuration.md 5.1). "" without
+ * dimensions. */
 const char *mc_cache_dimension_key(const mc_tile_key *key, apr_pool_t *pool);
 
 /* A template of a path, taken apart once. */
 typedef struct mc_template mc_template;
 
 typedef struct mc_template_rules {
-    bool sqlite;      /* tokens, order and repetition of spec 5.3.2; else those of disk (5.5) */
+    bool sqlite; /* tokens, order and repetition of docs/reference/configuration.md 5.3.2; else those of disk (5.5) */
     bool allow_paths; /* allow_path_in_dim */
     int columns, rows, top;
     const char *const *formats; /* of sqlite: by mc_template_format, NULL for %d */

@@ -1,4 +1,4 @@
-/* A dimension whose values are listed in the configuration (spec 7.3). */
+/* A dimension whose values are listed in the configuration (docs/reference/configuration.md 7.3). */
 #include <apr_strings.h>
 #include <string.h>
 #include <strings.h>

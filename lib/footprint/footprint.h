@@ -1,7 +1,7 @@
 /*
  * Footprints: what is left of a decoded tile of a product once its transparent margin is cut off. They stay in the
  * memory of the process, with the absences of tiles and the coverage of files, each valid for the stamp of its file
- * (DESIGN.md, Never stale).
+ * (docs/reference/design.md 3.2).
  */
 #ifndef MC_FOOTPRINT_FOOTPRINT_H
 #define MC_FOOTPRINT_FOOTPRINT_H

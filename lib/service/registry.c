@@ -1,4 +1,4 @@
-/* Which protocols there are, in the order in which a path is tried against them (spec services 1). */
+/* Which protocols there are, in the order in which a path is tried against them (docs/reference/services.md 1). */
 #include <apr_strings.h>
 #include <strings.h>
 

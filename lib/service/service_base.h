@@ -75,8 +75,9 @@ const char *mc_url_segment(const char *text, apr_pool_t *pool);
 mc_tileset *mc_call_tileset(const mc_call *call, const char *name, apr_pool_t *pool);
 
 /*
- * A layer key "name[dim=value][dim2=value2]@grid" (spec services 6.1). Without a grid, the tileset's first; a missing
- * dimension has its default. Only tileset, link and values of `tile` are set. `kind`: the error for unknown names.
+ * A layer key "name[dim=value][dim2=value2]@grid" (docs/reference/services.md 6.1). Without a grid, the tileset's
+ * first; a missing dimension has its default. Only tileset, link and values of `tile` are set. `kind`: the error for
+ * unknown names.
  */
 mc_error *mc_layer_parse(mc_tile_request *tile, const char *text, const mc_call *call, mc_error_kind kind,
                          apr_pool_t *pool) MC_CHECKED;

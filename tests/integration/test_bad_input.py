@@ -390,7 +390,7 @@ def wmts(**changes):
 
 
 SINGLE = [
-    # boxes (spec 3.4 rows 6 to 8; WMS 1.3.0 7.3.3.6)
+    # boxes (docs/reference/services.md 3.4 rows 4, 6 and 7; WMS 1.3.0 7.3.3.6)
     (wms(BBOX="10,10,0,0"), 400),
     (wms(BBOX="0,0,0,0"), 400),
     (wms(BBOX="0,0,0,10"), 400),
@@ -439,7 +439,7 @@ SINGLE = [
     (wmts(TILEMATRIX="-1"), 400), (wmts(TILEMATRIX="2147483647"), 400), (wmts(TILEMATRIX=GRID + ":2"), 400),
     (wmts(TILECOL="4294967297"), 400), (wmts(TILECOL="1.0"), 400), (wmts(TILECOL=" 1"), 400),
     (wmts(TILECOL="+1"), (200, 400)),
-    # levels outside of the grid (spec 3.4: the peer dies of them)
+    # levels outside of the grid (docs/reference/services.md 3.4: the peer dies of them)
     *[((f"/gmaps/base@{GRID}/{z}/0/0.png", ""), 404) for z in (22, 30, 31, 32, 63, 64, -1, 100000, 2000000000, 2**31,
                                                                2**63)],
     *[((f"/tms/1.0.0/geo@WGS84/{z}/0/0.png", ""), 404) for z in (18, 30, 64, -1, 2000000000, 2**64)],

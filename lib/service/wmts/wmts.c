@@ -1,6 +1,6 @@
 /*
- * Web Map Tile Service 1.0.0 (OGC 07-057r7): requests as key-value pairs and as paths (spec services 5). Rows count
- * from the top.
+ * Web Map Tile Service 1.0.0 (OGC 07-057r7): requests as key-value pairs and as paths (docs/reference/services.md 5).
+ * Rows count from the top.
  */
 #include "service/wmts/wmts.h"
 
