@@ -5,7 +5,7 @@ once a map), geo (the catalogue's query filters by box). All 16 of them, plus `b
 """
 import itertools
 
-from common.servers import BUILD, HTTPD_MODULES, PEER_MODULE, apache
+from common.servers import BUILD, PEER_MODULE, apache
 
 BY_KEYWORD = "keyword LIKE '%' || :dim || '%'"
 BY_BOX = " AND minx &lt;= :maxx AND maxx &gt;= :minx AND miny &lt;= :maxy AND maxy &gt;= :miny"

@@ -1,7 +1,6 @@
 """A PostgreSQL with PostGIS for a benchmark: a cluster of its own on a free port, gone afterwards."""
 import re
 import subprocess
-import sys
 
 from common import keeper
 from common.servers import descendants
