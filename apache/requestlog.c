@@ -16,7 +16,7 @@ APLOG_USE_MODULE(mapcache);
 
 /* httpd's levels up to debug have our numbers (those of syslog); its trace levels are debug to us. */
 mc_log_level
-door_log_level(int httpd_level)
+frontend_log_level(int httpd_level)
 {
     return httpd_level > APLOG_DEBUG ? MC_LOG_DEBUG : (mc_log_level)httpd_level;
 }
@@ -24,7 +24,7 @@ door_log_level(int httpd_level)
 static void
 write_message(void *baton, mc_log_level level, const char *message)
 {
-    door_log *log = baton;
+    frontend_log *log = baton;
     request_rec *r = log->r;
     if (apr_os_thread_equal(apr_os_thread_current(), log->thread))
         ap_log_rerror(APLOG_MARK, (int)level, 0, r, "%s", message);
@@ -33,9 +33,9 @@ write_message(void *baton, mc_log_level level, const char *message)
 }
 
 void
-door_log_init(door_log *log, request_rec *r)
+frontend_log_init(frontend_log *log, request_rec *r)
 {
-    log->log.level = door_log_level(ap_get_request_module_loglevel(r, APLOG_MODULE_INDEX));
+    log->log.level = frontend_log_level(ap_get_request_module_loglevel(r, APLOG_MODULE_INDEX));
     log->log.write = write_message;
     log->log.baton = log;
     log->r = r;
@@ -75,7 +75,7 @@ write_to_pipe(int descriptor, const char *lines, size_t size)
 }
 
 static void
-write_trace(void *baton, const char *lines, size_t size)
+write_trace_to_error_log(void *baton, const char *lines, size_t size)
 {
     server_rec *s = ((request_rec *)baton)->server;
     apr_os_file_t descriptor;
@@ -92,11 +92,11 @@ write_trace(void *baton, const char *lines, size_t size)
 }
 
 mc_trace *
-door_trace_create(request_rec *r)
+frontend_trace_create(request_rec *r)
 {
     if (!APLOGrdebug(r))
         return NULL;
     const char *client = apr_psprintf(r->pool, "%s:%d", r->useragent_ip, (int)r->useragent_addr->port);
     static const char location[] = "mod_mapcache.c(" APR_STRINGIFY(__LINE__) ")";
-    return mc_trace_create(write_trace, r, client, location, r->pool);
+    return mc_trace_create(write_trace_to_error_log, r, client, location, r->pool);
 }

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "feature/expression.h"
-#include "feature/label.h"
-#include "feature/label_style.h"
+#include "draw/label/label.h"
+#include "draw/style/expression.h"
+#include "draw/style/label_style.h"
 
 enum { SIDE = 1000, AREAS = 2500, LINES = 500, CORNERS = 33, ROUNDS = 31 };
 
@@ -148,7 +148,7 @@ main(void)
     ctx = (mc_ctx){ .pool = pool, .process = &process, .log = &mc_log_stderr };
     make_names();
     measure("2500 areas", &text, false);
-    text.halo = (mc_ink){ .present = true, .color = { 255, 255, 255, 255 } };
+    text.halo = (mc_paint){ .present = true, .color = { 255, 255, 255, 255 } };
     text.halo_radius.constant = 1.5;
     measure("2500 areas, halo 1.5", &text, false);
     text.max_displacement = 20;

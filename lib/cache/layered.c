@@ -26,27 +26,28 @@ typedef struct layered {
 } layered;
 
 static const mc_key composite_child_keys[] = {
-    { "", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(child, name), NULL, "Name of a cache declared before." },
-    { "@min-zoom", MC_INT, 0, 0, 1000, NULL, NULL, offsetof(child, minzoom), NULL, "First level of the child." },
-    { "@max-zoom", MC_INT, 0, 0, 1000, NULL, NULL, offsetof(child, maxzoom), NULL, "Last level of the child." },
-    { "@grids", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(child, grids), NULL, "Grids of the child, by commas." },
-    { "@dimensions", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(child, dimensions), NULL, "name=value, by commas." },
+    MC_KEY_TEXT("", offsetof(child, name), "Name of a cache declared before.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_INT("@min-zoom", offsetof(child, minzoom), "First level of the child.", .max = 1000),
+    MC_KEY_INT("@max-zoom", offsetof(child, maxzoom), "Last level of the child.", .max = 1000),
+    MC_KEY_TEXT("@grids", offsetof(child, grids), "Grids of the child, by commas."),
+    MC_KEY_TEXT("@dimensions", offsetof(child, dimensions), "name=value, by commas."),
     MC_KEY_END,
 };
 static const mc_key child_keys[] = {
-    { "", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(child, name), NULL, "Name of a cache declared before." },
+    MC_KEY_TEXT("", offsetof(child, name), "Name of a cache declared before.", .flags = MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 static const mc_key composite_keys[] = {
     MC_CACHE_KEYS(layered),
-    { "cache", MC_TREE, MC_KEY_REPEATABLE | MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(layered, nodes),
-      composite_child_keys, "A child and where it counts; the first that fits is used." },
+    MC_KEY_TREE("cache", offsetof(layered, nodes), composite_child_keys,
+                "A child and where it counts; the first that fits is used.",
+                .flags = MC_KEY_REPEATABLE | MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 static const mc_key layered_keys[] = {
     MC_CACHE_KEYS(layered),
-    { "cache", MC_TREE, MC_KEY_REPEATABLE | MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(layered, nodes), child_keys,
-      "A child, in order." },
+    MC_KEY_TREE("cache", offsetof(layered, nodes), child_keys, "A child, in order.",
+                .flags = MC_KEY_REPEATABLE | MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 
@@ -116,7 +117,7 @@ composite_from_config(const mc_node *node, mc_build *build)
 }
 
 static mc_cache *
-fallback_from_config(const mc_node *node, mc_build *build)
+fallback_cache_from_config(const mc_node *node, mc_build *build)
 {
     return layered_read(&mc_cache_fallback, child_keys, node, build);
 }
@@ -128,7 +129,7 @@ multitier_from_config(const mc_node *node, mc_build *build)
 }
 
 static bool
-listed(const char *list, const char *name)
+grid_list_has_name(const char *list, const char *name)
 {
     size_t size = strlen(name);
     for (const char *at = list;;) {
@@ -142,7 +143,7 @@ listed(const char *list, const char *name)
 }
 
 static bool
-dimensions_fit(const child *child, const mc_tile_key *key)
+child_dimensions_fit(const child *child, const mc_tile_key *key)
 {
     for (int i = 0; i < child->filter_count; i++) {
         bool fits = false;
@@ -156,13 +157,14 @@ dimensions_fit(const child *child, const mc_tile_key *key)
 }
 
 static mc_error *
-choose(mc_cache **chosen, mc_cache *base, const mc_tile_key *key, apr_pool_t *pool)
+choose_child_cache(mc_cache **chosen, mc_cache *base, const mc_tile_key *key, apr_pool_t *pool)
 {
     layered *cache = (layered *)base;
     for (int i = 0; i < cache->count; i++) {
         const child *child = &cache->children[i];
         if ((child->minzoom >= 0 && key->z < child->minzoom) || (child->maxzoom >= 0 && key->z > child->maxzoom) ||
-            (child->grids != NULL && !listed(child->grids, key->grid->name)) || !dimensions_fit(child, key))
+            (child->grids != NULL && !grid_list_has_name(child->grids, key->grid->name)) ||
+            !child_dimensions_fit(child, key))
             continue;
         *chosen = child->cache;
         return MC_OK;
@@ -172,14 +174,14 @@ choose(mc_cache **chosen, mc_cache *base, const mc_tile_key *key, apr_pool_t *po
 
 /* Which part it is may depend on the level. */
 static mc_error *
-composite_place(mc_place *place, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
+composite_location(mc_store_location *location, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
 {
     mc_cache *chosen;
-    place->cache = NULL;
-    MC_TRY(choose(&chosen, cache, key, pool));
-    if (chosen->ops->place != NULL)
-        MC_TRY(chosen->ops->place(place, chosen, key, pool));
-    place->by_tile = true;
+    location->cache = NULL;
+    MC_TRY(choose_child_cache(&chosen, cache, key, pool));
+    if (chosen->ops->location != NULL)
+        MC_TRY(chosen->ops->location(location, chosen, key, pool));
+    location->by_tile = true;
     return MC_OK;
 }
 
@@ -187,7 +189,7 @@ static mc_error *
 composite_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_cache *chosen;
-    MC_TRY(choose(&chosen, cache, key, pool));
+    MC_TRY(choose_child_cache(&chosen, cache, key, pool));
     return mc_cache_get(tile, chosen, key, ctx, pool);
 }
 
@@ -195,18 +197,18 @@ static mc_error *
 composite_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
     mc_cache *chosen;
-    MC_TRY(choose(&chosen, cache, key, ctx->pool));
+    MC_TRY(choose_child_cache(&chosen, cache, key, ctx->pool));
     return mc_cache_exists(exists, chosen, key, ctx);
 }
 
 /* Those of a metatile share level, grid and dimensions; those of a seeder may be for several children. */
 static mc_error *
-composite_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx)
+composite_put(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     mc_cache **chosen = apr_palloc(ctx->pool, sizeof(mc_cache *) * (size_t)(count + 1));
-    mc_put *part = apr_palloc(ctx->pool, sizeof(*part) * (size_t)(count + 1));
+    mc_tile_write *part = apr_palloc(ctx->pool, sizeof(*part) * (size_t)(count + 1));
     for (int i = 0; i < count; i++)
-        MC_TRY(choose(&chosen[i], cache, &tiles[i].key, ctx->pool));
+        MC_TRY(choose_child_cache(&chosen[i], cache, &tiles[i].key, ctx->pool));
     for (int i = 0; i < count; i++) {
         mc_cache *child = chosen[i];
         int size = 0;
@@ -225,7 +227,7 @@ static mc_error *
 composite_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
     mc_cache *chosen;
-    MC_TRY(choose(&chosen, cache, key, ctx->pool));
+    MC_TRY(choose_child_cache(&chosen, cache, key, ctx->pool));
     return mc_cache_remove(chosen, key, ctx);
 }
 
@@ -251,7 +253,7 @@ fallback_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ct
 }
 
 static mc_error *
-fallback_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
+fallback_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     layered *cache = (layered *)base;
     mc_error *first = MC_OK;
@@ -286,7 +288,7 @@ multitier_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ct
             mc_log_error(ctx, MC_LOG_WARN, error);
             continue;
         }
-        mc_put copy = { .key = *key, .data = *tile == NULL ? NULL : (*tile)->data };
+        mc_tile_write copy = { .key = *key, .data = *tile == NULL ? NULL : (*tile)->data };
         for (int j = 0; j < i && *tile != NULL; j++) {
             error = mc_cache_put(cache->children[j].cache, &copy, 1, ctx);
             if (error != MC_OK)
@@ -306,7 +308,7 @@ multitier_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *c
 }
 
 static mc_error *
-multitier_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
+multitier_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     layered *cache = (layered *)base;
     for (int i = 0; i < cache->count - 1; i++) /* an older copy in a faster child would hide what is stored now */
@@ -345,14 +347,14 @@ const mc_cache_ops mc_cache_composite = {
     .remove = composite_remove,
     .used_by = layered_used_by,
     .parts = layered_parts,
-    .place = composite_place,
+    .location = composite_location,
 };
 
 const mc_cache_ops mc_cache_fallback = {
     .type = "fallback",
     .keys = layered_keys,
     .help = "The next child where one fails.",
-    .from_config = fallback_from_config,
+    .from_config = fallback_cache_from_config,
     .get = fallback_get,
     .exists = fallback_exists,
     .put = fallback_put,

@@ -6,9 +6,9 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/time.h"
 #include "dimension/kinds.h"
 #include "mapcache/cube.h"
+#include "text/time.h"
 
 /* Dates that one request may stand for, and that capabilities list. */
 enum { MOST_DATES = 20000 };
@@ -25,13 +25,12 @@ typedef struct cube_dimension {
 
 static const mc_key cube_keys[] = {
     MC_DIMENSION_COMMON_KEYS,
-    { "cube", MC_TEXT, MC_KEY_OURS | MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(cube_config, cube), NULL,
-      "Name of the cube." },
+    MC_KEY_TEXT("cube", offsetof(cube_config, cube), "Name of the cube.", .flags = MC_KEY_OURS | MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 
 static mc_dimension *
-cube_from_config(const mc_node *node, mc_build *build)
+cube_dimension_from_config(const mc_node *node, mc_build *build)
 {
     cube_config config = { 0 };
     if (!mc_config_read(&config, node, cube_keys, build->diagnostics))
@@ -141,7 +140,7 @@ const mc_dimension_ops mc_dimension_cube = {
     .type = "cube",
     .keys = cube_keys,
     .help = "The dates of a cube, as times.",
-    .from_config = cube_from_config,
+    .from_config = cube_dimension_from_config,
     .resolve_all = cube_resolve_all,
     .list = cube_list,
     .ask_default = cube_default,

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "db/postgres.h"
+#include "db/postgres/postgres.h"
 #include "dimension/placeholders.h"
 
 typedef struct postgresql_config {
@@ -23,17 +23,19 @@ typedef struct postgresql_dimension {
 
 static const mc_key postgresql_keys[] = {
     MC_QUERY_KEYS,
-    { "connection", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(postgresql_config, connection), NULL,
-      "Connection string or URI of libpq, e.g. `host=db.example dbname=catalogue user=maps`." },
-    { "default_query", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(postgresql_config, default_query), NULL,
-      "Its first row is the default value that WMS capabilities show; without a row it is the configured one." },
+    MC_KEY_TEXT("connection", offsetof(postgresql_config, connection),
+                "Connection string or URI of libpq, e.g. `host=db.example dbname=catalogue user=maps`.",
+                .flags = MC_KEY_REQUIRED),
+    MC_KEY_TEXT(
+        "default_query", offsetof(postgresql_config, default_query),
+        "Its first row is the default value that WMS capabilities show; without a row it is the configured one."),
     MC_QUERY_INSERT_KEY(offsetof(postgresql_config, insert_query)),
     MC_KEY_END,
 };
 
 /* Six decimals, as MapCache sends them. */
 static const char *
-coordinate_text(double value, apr_pool_t *pool)
+postgresql_coordinate_text(double value, apr_pool_t *pool)
 {
     char text[400]; /* -DBL_MAX has 317 characters */
     snprintf(text, sizeof(text), "%.6f", value);
@@ -60,7 +62,7 @@ static mc_postgres_param *
 make_params(const mc_placeholders *statement, const mc_query_binds *binds, apr_pool_t *pool)
 {
     const char *texts[MC_QUERY_PARAMETER_COUNT];
-    mc_query_texts(texts, binds, APR_USEC_PER_SEC, coordinate_text, pool);
+    mc_query_texts(texts, binds, APR_USEC_PER_SEC, postgresql_coordinate_text, pool);
     mc_postgres_param *params = apr_pcalloc(pool, sizeof(*params) * MC_QUERY_PARAMETER_COUNT);
     for (int i = 0; i < statement->count; i++) {
         params[i].value = texts[statement->parameters[i]];
@@ -71,7 +73,8 @@ make_params(const mc_placeholders *statement, const mc_query_binds *binds, apr_p
 
 /* The database's failure in the words of the dimension. */
 static mc_error *
-failure(mc_error *error, const postgresql_dimension *dimension, mc_query_kind kind, const char *state, apr_pool_t *pool)
+postgresql_dimension_error(mc_error *error, const postgresql_dimension *dimension, mc_query_kind kind,
+                           const char *state, apr_pool_t *pool)
 {
     const char *name = dimension->query.base.name;
     /* Class 22 of SQLSTATE, data exception: only a client's value changes from one question to the next. */
@@ -89,11 +92,11 @@ failure(mc_error *error, const postgresql_dimension *dimension, mc_query_kind ki
 
 /* MC_OK with *failed set: the database's error; an error: ours (too many rows). */
 static mc_error *
-read_rows(mc_error **failed, mc_postgres_answer *answer, mc_query_kind kind, mc_query_rows *rows)
+read_postgresql_values(mc_error **failed, mc_postgres_result *result, mc_query_kind kind, mc_query_rows *rows)
 {
     for (;;) {
         const mc_postgres_row *row;
-        *failed = mc_postgres_next(&row, answer);
+        *failed = mc_postgres_next(&row, result);
         if (*failed != MC_OK || row == NULL)
             return MC_OK;
         if (row->columns == 0 || row->fields[0].size < 0)
@@ -105,8 +108,8 @@ read_rows(mc_error **failed, mc_postgres_answer *answer, mc_query_kind kind, mc_
 }
 
 static mc_error *
-ask_one(const postgresql_dimension *dimension, mc_query_kind kind, const mc_query_binds *binds, mc_query_rows *rows,
-        mc_ctx *ctx, apr_pool_t *pool)
+query_postgresql_once(const postgresql_dimension *dimension, mc_query_kind kind, const mc_query_binds *binds,
+                      mc_query_rows *rows, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_placeholders *statement = &dimension->statements[kind];
     mc_postgres_query query = { .connection = dimension->connection,
@@ -115,14 +118,14 @@ ask_one(const postgresql_dimension *dimension, mc_query_kind kind, const mc_quer
                                 .param_count = statement->count,
                                 .single_row = true };
     mc_postgres *postgres = ctx->process == NULL ? NULL : ctx->process->postgres;
-    mc_postgres_answer *answer;
-    mc_error *failed = mc_postgres_start(&answer, postgres, &query, ctx, pool);
+    mc_postgres_result *result;
+    mc_error *failed = mc_postgres_start(&result, postgres, &query, ctx, pool);
     mc_error *error = MC_OK;
     if (failed == MC_OK)
-        error = read_rows(&failed, answer, kind, rows);
-    const char *state = mc_postgres_sqlstate(answer);
-    mc_postgres_end(answer);
-    return failed == MC_OK ? error : failure(failed, dimension, kind, state, pool);
+        error = read_postgresql_values(&failed, result, kind, rows);
+    const char *state = mc_postgres_sqlstate(result);
+    mc_postgres_end(result);
+    return failed == MC_OK ? error : postgresql_dimension_error(failed, dimension, kind, state, pool);
 }
 
 static mc_error *
@@ -130,12 +133,12 @@ postgresql_ask(mc_query_dimension *base, mc_query_batch *batch, mc_ctx *ctx, apr
 {
     const postgresql_dimension *dimension = (const postgresql_dimension *)base;
     for (int i = 0; i < batch->count; i++)
-        MC_TRY(ask_one(dimension, batch->kind, &batch->binds[i], batch->rows[i], ctx, pool));
+        MC_TRY(query_postgresql_once(dimension, batch->kind, &batch->binds[i], batch->rows[i], ctx, pool));
     return MC_OK;
 }
 
 static mc_dimension *
-postgresql_from_config(const mc_node *node, mc_build *build)
+pg_dimension_from_config(const mc_node *node, mc_build *build)
 {
     postgresql_config config = { 0 };
     if (!mc_config_read(&config, node, postgresql_keys, build->diagnostics))
@@ -157,7 +160,7 @@ const mc_dimension_ops mc_dimension_postgresql = {
     .type = "postgresql",
     .keys = postgresql_keys,
     .help = "Values that are asked of a PostgreSQL database. Bound values are texts whose types the server infers.",
-    .from_config = postgresql_from_config,
+    .from_config = pg_dimension_from_config,
     .insert = mc_query_insert,
     MC_QUERY_OPS,
 };

@@ -19,21 +19,24 @@ typedef struct link_config {
 #define FIELD(member) offsetof(link_config, member)
 
 const mc_key mc_grid_link_keys[] = {
-    { "", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, FIELD(grid), NULL, "Name of a grid." },
-    { "@restricted_extent", MC_NUMBERS, 0, 4, 4, NULL, NULL, FIELD(restricted_extent), NULL,
-      "minx miny maxx maxy in units of the grid: tiles outside of it do not exist. By default the grid's extent." },
-    { "@tolerance", MC_INT, 0, 0, INT32_MAX, NULL, "5", FIELD(tolerance), NULL,
-      "Tiles around the extent that exist nevertheless, at each level." },
-    { "@minzoom", MC_INT, 0, 0, INT32_MAX, NULL, NULL, FIELD(minzoom), NULL, "First level; 0 by default." },
-    { "@maxzoom", MC_INT, 0, 0, INT32_MAX, NULL, NULL, FIELD(maxzoom), NULL,
-      "Last level; by default the last one of the grid." },
-    { "@max-cached-zoom", MC_INT, 0, 0, INT32_MAX, NULL, NULL, FIELD(max_cached_zoom), NULL,
-      "Last level that is cached; tiles of the levels after it are made on the fly." },
-    { "@out-of-zoom-strategy", MC_CHOICE, 0, 0, 0, "reassemble|proxy", "reassemble", FIELD(strategy), NULL,
-      "How tiles after max-cached-zoom are made: from its tiles, or by asking the source." },
-    { "@use_wms_intermediate_resolutions", MC_TRUE_ONLY, 0, 0, 0, NULL, "false", FIELD(intermediate), NULL,
-      "true: WMS maps may use tiles of a further grid with resolutions half way between the levels." },
-    { "@ruleset", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(ruleset), NULL, "Name of a ruleset." },
+    MC_KEY_TEXT("", FIELD(grid), "Name of a grid.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_NUMBERS(
+        "@restricted_extent", FIELD(restricted_extent),
+        "minx miny maxx maxy in units of the grid: tiles outside of it do not exist. By default the grid's extent.",
+        .min = 4, .max = 4),
+    MC_KEY_INT("@tolerance", FIELD(tolerance), "Tiles around the extent that exist nevertheless, at each level.",
+               .max = INT32_MAX, .fallback = "5"),
+    MC_KEY_INT("@minzoom", FIELD(minzoom), "First level; 0 by default.", .max = INT32_MAX),
+    MC_KEY_INT("@maxzoom", FIELD(maxzoom), "Last level; by default the last one of the grid.", .max = INT32_MAX),
+    MC_KEY_INT("@max-cached-zoom", FIELD(max_cached_zoom),
+               "Last level that is cached; tiles of the levels after it are made on the fly.", .max = INT32_MAX),
+    MC_KEY_CHOICE("@out-of-zoom-strategy", FIELD(strategy), "reassemble|proxy",
+                  "How tiles after max-cached-zoom are made: from its tiles, or by asking the source.",
+                  .fallback = "reassemble"),
+    MC_KEY_TRUE_ONLY("@use_wms_intermediate_resolutions", FIELD(intermediate),
+                     "true: WMS maps may use tiles of a further grid with resolutions half way between the levels.",
+                     .fallback = "false"),
+    MC_KEY_TEXT("@ruleset", FIELD(ruleset), "Name of a ruleset."),
     MC_KEY_END,
 };
 
@@ -41,7 +44,7 @@ const mc_key mc_grid_link_keys[] = {
 
 /* A whole number of tiles inside 0..count, whatever the double is. */
 static int
-clip(double tiles, int count)
+clip_tile_count(double tiles, int count)
 {
     if (!(tiles > 0))
         return 0;
@@ -59,17 +62,17 @@ set_limits(mc_grid_link *link, apr_pool_t *pool)
         int columns = grid->levels[z].columns;
         int rows = grid->levels[z].rows;
         limits[z] = (mc_tile_range){
-            .minx = clip(floor(cells.minx + slack) - link->tolerance, columns),
-            .miny = clip(floor(cells.miny + slack) - link->tolerance, rows),
-            .maxx = clip(ceil(cells.maxx - slack) + link->tolerance, columns),
-            .maxy = clip(ceil(cells.maxy - slack) + link->tolerance, rows),
+            .minx = clip_tile_count(floor(cells.minx + slack) - link->tolerance, columns),
+            .miny = clip_tile_count(floor(cells.miny + slack) - link->tolerance, rows),
+            .maxx = clip_tile_count(ceil(cells.maxx - slack) + link->tolerance, columns),
+            .maxy = clip_tile_count(ceil(cells.maxy - slack) + link->tolerance, rows),
         };
     }
     link->limits = limits;
 }
 
 static bool
-set_extent(mc_grid_link *link, const link_config *config, const mc_node *node, mc_build *build)
+set_link_extent(mc_grid_link *link, const link_config *config, const mc_node *node, mc_build *build)
 {
     link->extent = link->grid->extent;
     if (config->restricted_extent.count == 0)
@@ -164,7 +167,7 @@ mc_grid_link_from_config(const mc_node *node, mc_build *build)
     mc_grid_link *link = apr_pcalloc(build->pool, sizeof(*link));
     link->grid = mc_config_find(build->grids, "grid", config.grid, node, build->diagnostics);
     link->tolerance = config.tolerance;
-    if (link->grid == NULL || !set_extent(link, &config, node, build) ||
+    if (link->grid == NULL || !set_link_extent(link, &config, node, build) ||
         !set_zooms(link, &config, node, build->diagnostics))
         return NULL;
     if (config.ruleset != NULL) {
@@ -197,7 +200,7 @@ mc_grid_link_check(const mc_grid_link *link, int z, int x, int y, apr_pool_t *po
 /* A range of tiles between two positions; its ends give way by `slack` tiles, but a range that they would empty keeps
  * the tile in its middle. */
 static void
-whole_tiles(double from, double to, double slack, int first, int last, int *min, int *max)
+round_tile_range(double from, double to, double slack, int first, int last, int *min, int *max)
 {
     double lower = floor(from + slack);
     double upper = ceil(to - slack);
@@ -205,8 +208,8 @@ whole_tiles(double from, double to, double slack, int first, int last, int *min,
         lower = floor((from + to) / 2);
         upper = lower + 1;
     }
-    *min = lower > first ? clip(lower, last) : first;
-    *max = clip(upper, last);
+    *min = lower > first ? clip_tile_count(lower, last) : first;
+    *max = clip_tile_count(upper, last);
 }
 
 bool
@@ -219,9 +222,10 @@ mc_grid_link_tiles(const mc_grid_link *link, const mc_extent *box, int z, mc_til
     const mc_tile_range *limits = &link->limits[z];
     mc_grid_cells cells = mc_grid_cells_of(grid, box, z);
     mc_tile_range found;
-    whole_tiles(cells.minx, cells.maxx, slack / grid->tile_width, limits->minx, limits->maxx, &found.minx, &found.maxx);
-    whole_tiles(cells.miny, cells.maxy, slack / grid->tile_height, limits->miny, limits->maxy, &found.miny,
-                &found.maxy);
+    round_tile_range(cells.minx, cells.maxx, slack / grid->tile_width, limits->minx, limits->maxx, &found.minx,
+                     &found.maxx);
+    round_tile_range(cells.miny, cells.maxy, slack / grid->tile_height, limits->miny, limits->maxy, &found.miny,
+                     &found.maxy);
     if (found.minx >= found.maxx || found.miny >= found.maxy)
         return false;
     *range = found;
@@ -229,7 +233,7 @@ mc_grid_link_tiles(const mc_grid_link *link, const mc_extent *box, int z, mc_til
 }
 
 static int
-nearest_level(const mc_grid_link *link, double resolution, double *distance)
+find_nearest_link_level(const mc_grid_link *link, double resolution, double *distance)
 {
     int nearest = link->minzoom;
     *distance = fabs(link->grid->levels[nearest].resolution - resolution);
@@ -247,11 +251,11 @@ int
 mc_grid_link_level(const mc_grid_link *link, double resolution, const mc_grid_link **used)
 {
     double distance, half_distance;
-    int z = nearest_level(link, resolution, &distance);
+    int z = find_nearest_link_level(link, resolution, &distance);
     *used = link;
     if (link->intermediate == NULL)
         return z;
-    int half = nearest_level(link->intermediate, resolution, &half_distance);
+    int half = find_nearest_link_level(link->intermediate, resolution, &half_distance);
     if (!(half_distance < distance))
         return z;
     *used = link->intermediate;

@@ -11,22 +11,22 @@
 enum { DEPTH_MAX = 64, NAME_MAX_SIZE = 128, NESTED_MAX = 4 };
 
 /* A line of positions: where it begins in the list of vertices, and whether it is the first of its list. */
-typedef struct line {
+typedef struct json_line {
     size_t first;
     bool leads;
-} line;
+} json_line;
 
 /* The coordinates that were read last. */
 typedef struct coordinates {
     int kind; /* 0: a position, 1: a list of these, ...; -1: an empty list */
-    line *lines;
+    json_line *lines;
     size_t count, room;
 } coordinates;
 
-typedef struct reader {
+typedef struct area_json_reader {
     mc_areas_text *text;
     coordinates found;
-} reader;
+} area_json_reader;
 
 static const struct {
     const char *name;
@@ -45,7 +45,7 @@ static const struct {
 };
 
 static mc_error *
-expect(mc_areas_text *text, char wanted)
+expect_area_json_char(mc_areas_text *text, char wanted)
 {
     return mc_areas_take(text, wanted) ? MC_OK : mc_areas_fail(text, "\"%c\" is expected", wanted);
 }
@@ -55,7 +55,7 @@ static mc_error *
 read_string(char out[NAME_MAX_SIZE], mc_areas_text *text)
 {
     size_t size = 0;
-    MC_TRY(expect(text, '"'));
+    MC_TRY(expect_area_json_char(text, '"'));
     for (; text->at < text->end && *text->at != '"'; text->at++) {
         if ((unsigned char)*text->at < ' ')
             break;
@@ -69,7 +69,7 @@ read_string(char out[NAME_MAX_SIZE], mc_areas_text *text)
 }
 
 static mc_error *
-skip_word(mc_areas_text *text)
+skip_area_json_scalar(mc_areas_text *text)
 {
     static const char *const words[] = { "true", "false", "null" };
     double number;
@@ -91,18 +91,18 @@ skip_value(mc_areas_text *text, int depth)
         return mc_areas_fail(text, "values are nested too deeply");
     bool object = mc_areas_take(text, '{');
     if (!object && !mc_areas_take(text, '['))
-        return text->at < text->end && *text->at == '"' ? read_string(ignored, text) : skip_word(text);
+        return text->at < text->end && *text->at == '"' ? read_string(ignored, text) : skip_area_json_scalar(text);
     char end = object ? '}' : ']';
     if (mc_areas_take(text, end))
         return MC_OK;
     do {
         if (object) {
             MC_TRY(read_string(ignored, text));
-            MC_TRY(expect(text, ':'));
+            MC_TRY(expect_area_json_char(text, ':'));
         }
         MC_TRY(skip_value(text, depth + 1));
     } while (mc_areas_take(text, ','));
-    return expect(text, end);
+    return expect_area_json_char(text, end);
 }
 
 /* ---- coordinates */
@@ -112,12 +112,12 @@ read_position(mc_areas_text *text)
 {
     double xy[2], more;
     MC_TRY(mc_areas_number(&xy[0], text));
-    MC_TRY(expect(text, ','));
+    MC_TRY(expect_area_json_char(text, ','));
     MC_TRY(mc_areas_number(&xy[1], text));
     while (mc_areas_take(text, ','))
         MC_TRY(mc_areas_number(&more, text));
     mc_areas_vertex(text, xy[0], xy[1]);
-    return expect(text, ']');
+    return expect_area_json_char(text, ']');
 }
 
 static void
@@ -125,22 +125,22 @@ begin_line(coordinates *found, size_t first, bool leads)
 {
     if (found->count == found->room) {
         found->room = found->room == 0 ? 64 : found->room * 2;
-        found->lines = realloc(found->lines, found->room * sizeof(line));
+        found->lines = realloc(found->lines, found->room * sizeof(json_line));
         MC_ASSERT(found->lines != NULL);
     }
-    found->lines[found->count++] = (line){ first, leads };
+    found->lines[found->count++] = (json_line){ first, leads };
 }
 
 /* A list of lists; *kind is 1 more than that of what it holds. */
 static mc_error *
-read_list(int *kind, reader *in, bool leads, int depth)
+read_area_json_list(int *kind, area_json_reader *in, bool leads, int depth)
 {
     mc_areas_text *text = in->text;
     size_t before = text->count, lines = in->found.count;
     *kind = -1;
     if (depth > NESTED_MAX)
         return mc_areas_fail(text, "coordinates are nested too deeply");
-    MC_TRY(expect(text, '['));
+    MC_TRY(expect_area_json_char(text, '['));
     if (mc_areas_take(text, ']'))
         return MC_OK;
     if (text->at < text->end && *text->at != '[') {
@@ -150,7 +150,7 @@ read_list(int *kind, reader *in, bool leads, int depth)
     int held = -1;
     do {
         int one;
-        MC_TRY(read_list(&one, in, in->found.count == lines, depth + 1));
+        MC_TRY(read_area_json_list(&one, in, in->found.count == lines, depth + 1));
         if (one >= 0 && held >= 0 && one != held)
             return mc_areas_fail(text, "coordinates are nested unevenly");
         held = one >= 0 ? one : held;
@@ -158,19 +158,19 @@ read_list(int *kind, reader *in, bool leads, int depth)
     if (held == 0)
         begin_line(&in->found, before, leads);
     *kind = held < 0 ? -1 : held + 1;
-    return expect(text, ']');
+    return expect_area_json_char(text, ']');
 }
 
 static mc_error *
-read_coordinates(reader *in)
+read_coordinates(area_json_reader *in)
 {
     in->text->count = 0;
     in->found.count = 0;
-    return read_list(&in->found.kind, in, true, 0);
+    return read_area_json_list(&in->found.kind, in, true, 0);
 }
 
 static mc_error *
-add_geometry(reader *in, const char *type)
+add_area_json_geometry(area_json_reader *in, const char *type)
 {
     size_t row = 0, rows = sizeof(types) / sizeof(types[0]);
     mc_areas_text *text = in->text;
@@ -192,7 +192,7 @@ add_geometry(reader *in, const char *type)
 
 /* {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::2056"}} of the specification of 2008. */
 static mc_error *
-read_crs(mc_areas_text *text)
+read_area_json_crs(mc_areas_text *text)
 {
     const char *begin = text->at;
     MC_TRY(skip_value(text, 0));
@@ -206,7 +206,7 @@ read_crs(mc_areas_text *text)
             if (!mc_areas_take(&inner, ':') || !mc_areas_take(&inner, '{'))
                 break;
             MC_TRY(read_string(name, &inner));
-            MC_TRY(expect(&inner, ':'));
+            MC_TRY(expect_area_json_char(&inner, ':'));
             if (strcmp(name, "name") != 0)
                 break;
             MC_TRY(read_string(name, &inner));
@@ -216,22 +216,22 @@ read_crs(mc_areas_text *text)
     return MC_OK; /* null: unknown, so that the rule for files without one holds */
 }
 
-static mc_error *read_object(reader *in, int depth);
+static mc_error *read_object(area_json_reader *in, int depth);
 
 static mc_error *
-read_objects(reader *in, int depth)
+read_objects(area_json_reader *in, int depth)
 {
-    MC_TRY(expect(in->text, '['));
+    MC_TRY(expect_area_json_char(in->text, '['));
     if (mc_areas_take(in->text, ']'))
         return MC_OK;
     do
         MC_TRY(read_object(in, depth));
     while (mc_areas_take(in->text, ','));
-    return expect(in->text, ']');
+    return expect_area_json_char(in->text, ']');
 }
 
 static mc_error *
-read_member(reader *in, const char *name, char type[NAME_MAX_SIZE], bool *located, int depth)
+read_member(area_json_reader *in, const char *name, char type[NAME_MAX_SIZE], bool *located, int depth)
 {
     mc_areas_text *text = in->text;
     mc_areas_skip(text);
@@ -246,37 +246,37 @@ read_member(reader *in, const char *name, char type[NAME_MAX_SIZE], bool *locate
     if (strcmp(name, "features") == 0 || strcmp(name, "geometries") == 0)
         return read_objects(in, depth + 1);
     if (strcmp(name, "crs") == 0)
-        return read_crs(text);
+        return read_area_json_crs(text);
     return skip_value(text, depth);
 }
 
 static mc_error *
-read_object(reader *in, int depth)
+read_object(area_json_reader *in, int depth)
 {
     mc_areas_text *text = in->text;
     char name[NAME_MAX_SIZE], type[NAME_MAX_SIZE] = "";
     bool located = false;
     if (depth > DEPTH_MAX)
         return mc_areas_fail(text, "objects are nested too deeply");
-    MC_TRY(expect(text, '{'));
+    MC_TRY(expect_area_json_char(text, '{'));
     if (!mc_areas_take(text, '}')) {
         do {
             MC_TRY(read_string(name, text));
-            MC_TRY(expect(text, ':'));
+            MC_TRY(expect_area_json_char(text, ':'));
             MC_TRY(read_member(in, name, type, &located, depth));
         } while (mc_areas_take(text, ','));
-        MC_TRY(expect(text, '}'));
+        MC_TRY(expect_area_json_char(text, '}'));
     }
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
         if (strcmp(types[i].name, type) == 0)
-            return located ? add_geometry(in, type) : MC_OK;
+            return located ? add_area_json_geometry(in, type) : MC_OK;
     return mc_areas_fail(text, "the type \"%s\" is none of GeoJSON", type);
 }
 
 mc_error *
 mc_areas_json(mc_areas_text *text)
 {
-    reader in = { .text = text };
+    area_json_reader in = { .text = text };
     mc_error *error = read_object(&in, 0);
     free(in.found.lines);
     MC_TRY(error);

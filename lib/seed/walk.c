@@ -16,41 +16,41 @@
 static const double EDGE = 1e-7;
 
 /* Metatile numbers of a level that an area covers, half-open: metatile m holds the tiles from m * columns on. */
-typedef struct span {
+typedef struct walk_span {
     int first, last;
-} span;
+} walk_span;
 
-static span
-columns_of(const mc_seed_area *area, int z)
+static walk_span
+walk_level_columns(const mc_seed_area *area, int z)
 {
     const mc_tile_range *limits = &area->limits[z];
     if (limits->minx >= limits->maxx || limits->miny >= limits->maxy)
-        return (span){ 0, 0 };
-    return (span){ limits->minx / area->columns, (limits->maxx - 1) / area->columns + 1 };
+        return (walk_span){ 0, 0 };
+    return (walk_span){ limits->minx / area->columns, (limits->maxx - 1) / area->columns + 1 };
 }
 
-static span
-rows_of(const mc_seed_area *area, int z)
+static walk_span
+walk_level_rows(const mc_seed_area *area, int z)
 {
     const mc_tile_range *limits = &area->limits[z];
     if (limits->minx >= limits->maxx || limits->miny >= limits->maxy)
-        return (span){ 0, 0 };
-    return (span){ limits->miny / area->rows, (limits->maxy - 1) / area->rows + 1 };
+        return (walk_span){ 0, 0 };
+    return (walk_span){ limits->miny / area->rows, (limits->maxy - 1) / area->rows + 1 };
 }
 
 /* A block of metatiles of one level. */
-typedef struct block {
-    span columns, rows;
-} block;
+typedef struct walk_block {
+    walk_span columns, rows;
+} walk_block;
 
-static block
-block_of(const mc_seed_area *area, int z)
+static walk_block
+level_block(const mc_seed_area *area, int z)
 {
-    return (block){ columns_of(area, z), rows_of(area, z) };
+    return (walk_block){ walk_level_columns(area, z), walk_level_rows(area, z) };
 }
 
 static bool
-is_empty(const block *b)
+block_is_empty(const walk_block *b)
 {
     return b->columns.first >= b->columns.last || b->rows.first >= b->rows.last;
 }
@@ -60,7 +60,7 @@ typedef enum share { NONE, SOME, ALL } share;
 
 /* The box of a block, metatiles cut off at the end of the grid. */
 static mc_extent
-box_of(const mc_seed_area *area, int z, const block *b)
+block_extent(const mc_seed_area *area, int z, const walk_block *b)
 {
     const mc_level *level = &area->grid->levels[z];
     int64_t x = (int64_t)b->columns.last * area->columns, y = (int64_t)b->rows.last * area->rows;
@@ -93,9 +93,9 @@ share_of_box(const mc_seed_area *area, const mc_extent *box, double inner, doubl
 }
 
 static share
-share_of(const mc_seed_area *area, int z, const block *b)
+block_share(const mc_seed_area *area, int z, const walk_block *b)
 {
-    mc_extent box = box_of(area, z, b);
+    mc_extent box = block_extent(area, z, b);
     double slack = slack_of(area, z);
     return share_of_box(area, &box, slack, slack);
 }
@@ -109,19 +109,19 @@ share_at_first(const mc_seed_area *area)
 
 /* A single metatile of which SOME is wanted lies at the border of the region: it meets it. */
 static bool
-takes(const mc_seed_area *area, share single)
+accepts_single_share(const mc_seed_area *area, share single)
 {
     return single == ALL || (single == SOME && !area->outside);
 }
 
-typedef struct walk {
+typedef struct seed_walk {
     const mc_seed_area *area;
     mc_seed_visit *visit;
     void *baton;
-} walk;
+} seed_walk;
 
 static bool
-visit_one(const walk *w, int z, int column, int row)
+visit_one(const seed_walk *w, int z, int column, int row)
 {
     return w->visit(w->baton, z, column * w->area->columns, row * w->area->rows);
 }
@@ -129,7 +129,7 @@ visit_one(const walk *w, int z, int column, int row)
 /* ---- level after level */
 
 static bool
-visit_block(const walk *w, int z, const block *b)
+visit_block(const seed_walk *w, int z, const walk_block *b)
 {
     for (int row = b->rows.first; row < b->rows.last; row++)
         for (int column = b->columns.first; column < b->columns.last; column++)
@@ -139,66 +139,68 @@ visit_block(const walk *w, int z, const block *b)
 }
 
 static int
-half_of(span s)
+half_of(walk_span s)
 {
     return s.first + (s.last - s.first) / 2;
 }
 
 /* Row after row: what is not all or nothing is first divided into rows, then each of these. */
 static bool
-scan(const walk *w, int z, const block *b, share known)
+scan_block_rows(const seed_walk *w, int z, const walk_block *b, share known)
 {
-    share wanted = known == SOME ? share_of(w->area, z, b) : known;
+    share wanted = known == SOME ? block_share(w->area, z, b) : known;
     if (wanted != SOME)
         return wanted == NONE || visit_block(w, z, b);
-    block one = *b, other = *b;
+    walk_block one = *b, other = *b;
     if (b->rows.last - b->rows.first > 1)
         one.rows.last = other.rows.first = half_of(b->rows);
     else if (b->columns.last - b->columns.first > 1)
         one.columns.last = other.columns.first = half_of(b->columns);
     else
-        return !takes(w->area, SOME) || visit_block(w, z, b);
-    return scan(w, z, &one, SOME) && scan(w, z, &other, SOME);
+        return !accepts_single_share(w->area, SOME) || visit_block(w, z, b);
+    return scan_block_rows(w, z, &one, SOME) && scan_block_rows(w, z, &other, SOME);
 }
 
 /* ---- along Hilbert's curve */
 
-static span
-common(span a, int first, int64_t last)
+static walk_span
+clip_walk_span(walk_span a, int first, int64_t last)
 {
-    return (span){ a.first > first ? a.first : first, a.last < last ? a.last : (int)last };
+    return (walk_span){ a.first > first ? a.first : first, a.last < last ? a.last : (int)last };
 }
 
 /* The square of 2^power metatiles a side that begins at column, row; `within` is what the level has. */
 static bool
-follow(const walk *w, int z, const block *within, int column, int row, int power, int way, share known)
+follow_hilbert_square(const seed_walk *w, int z, const walk_block *within, int column, int row, int power, int way,
+                      share known)
 {
     int64_t side = INT64_C(1) << power;
-    block square = { common(within->columns, column, column + side), common(within->rows, row, row + side) };
-    if (is_empty(&square))
+    walk_block square = { clip_walk_span(within->columns, column, column + side),
+                          clip_walk_span(within->rows, row, row + side) };
+    if (block_is_empty(&square))
         return true;
-    share wanted = known == SOME ? share_of(w->area, z, &square) : known;
+    share wanted = known == SOME ? block_share(w->area, z, &square) : known;
     if (wanted == NONE)
         return true;
     if (power == 0)
-        return !takes(w->area, wanted) || visit_one(w, z, column, row);
+        return !accepts_single_share(w->area, wanted) || visit_one(w, z, column, row);
     int half = 1 << (power - 1);
     for (int i = 0; i < 4; i++) {
         int quarter = mc_hilbert[way].quarter[i];
-        if (!follow(w, z, within, column + (quarter & 1) * half, row + (quarter >> 1) * half, power - 1,
-                    mc_hilbert[way].way[i], wanted))
+        if (!follow_hilbert_square(w, z, within, column + (quarter & 1) * half, row + (quarter >> 1) * half, power - 1,
+                                   mc_hilbert[way].way[i], wanted))
             return false;
     }
     return true;
 }
 
 static bool
-walk_curve(const walk *w, int z, const block *b)
+walk_curve(const seed_walk *w, int z, const walk_block *b)
 {
     int power = 0, most = b->columns.last > b->rows.last ? b->columns.last : b->rows.last;
     while (INT64_C(1) << power < most)
         power++;
-    return follow(w, z, b, 0, 0, power, 0, share_at_first(w->area));
+    return follow_hilbert_square(w, z, b, 0, 0, power, 0, share_at_first(w->area));
 }
 
 /* ---- downwards */
@@ -208,7 +210,7 @@ walk_curve(const walk *w, int z, const block *b)
  * its first tile. Where that one lies outside of the area, the nearest inside. It never falls as `child` grows.
  */
 static int
-parent_of(int child, int tiles, double ratio, span parents)
+parent_of(int child, int tiles, double ratio, walk_span parents)
 {
     double tile = floor(((double)child * tiles + 0.5) * ratio);
     int parent = (int)(tile / tiles);
@@ -219,7 +221,7 @@ parent_of(int child, int tiles, double ratio, span parents)
 
 /* The first of the metatiles of `children` whose parent is at least `parent`: guessed, then mended. */
 static int
-first_child(int parent, int tiles, double ratio, span parents, span children)
+first_child(int parent, int tiles, double ratio, walk_span parents, walk_span children)
 {
     if (parent <= parents.first)
         return children.first;
@@ -235,12 +237,12 @@ first_child(int parent, int tiles, double ratio, span parents, span children)
 }
 
 /* The metatiles of the next level that are visited after those of a block. */
-static block
-below(const mc_seed_area *area, int z, const block *b)
+static walk_block
+child_block(const mc_seed_area *area, int z, const walk_block *b)
 {
     double ratio = area->grid->levels[z + 1].resolution / area->grid->levels[z].resolution;
-    block parents = block_of(area, z), children = block_of(area, z + 1);
-    return (block){
+    walk_block parents = level_block(area, z), children = level_block(area, z + 1);
+    return (walk_block){
         { first_child(b->columns.first, area->columns, ratio, parents.columns, children.columns),
           first_child(b->columns.last, area->columns, ratio, parents.columns, children.columns) },
         { first_child(b->rows.first, area->rows, ratio, parents.rows, children.rows),
@@ -250,15 +252,15 @@ below(const mc_seed_area *area, int z, const block *b)
 
 /* Which metatiles are wanted of a block and of all that is visited after it. */
 static share
-share_below(const mc_seed_area *area, int z, const block *b)
+share_below(const mc_seed_area *area, int z, const walk_block *b)
 {
-    mc_extent box = box_of(area, z, b);
-    block deeper = *b;
-    for (int level = z; level < area->maxzoom && !is_empty(&deeper); level++) {
-        deeper = below(area, level, &deeper);
-        if (is_empty(&deeper))
+    mc_extent box = block_extent(area, z, b);
+    walk_block deeper = *b;
+    for (int level = z; level < area->maxzoom && !block_is_empty(&deeper); level++) {
+        deeper = child_block(area, level, &deeper);
+        if (block_is_empty(&deeper))
             break;
-        mc_extent more = box_of(area, level + 1, &deeper);
+        mc_extent more = block_extent(area, level + 1, &deeper);
         box = (mc_extent){ fmin(box.minx, more.minx), fmin(box.miny, more.miny), fmax(box.maxx, more.maxx),
                            fmax(box.maxy, more.maxy) };
     }
@@ -267,36 +269,36 @@ share_below(const mc_seed_area *area, int z, const block *b)
 
 /* Depth is bounded by the number of levels of a grid. */
 static bool
-descend(const walk *w, int z, int column, int row, share known)
+descend_levels(const seed_walk *w, int z, int column, int row, share known)
 {
     const mc_seed_area *area = w->area;
-    const block one = { { column, column + 1 }, { row, row + 1 } };
+    const walk_block one = { { column, column + 1 }, { row, row + 1 } };
     share wanted = known == SOME ? share_below(area, z, &one) : known;
     if (wanted == NONE)
         return true;
-    if ((wanted == ALL || takes(area, share_of(area, z, &one))) && !visit_one(w, z, column, row))
+    if ((wanted == ALL || accepts_single_share(area, block_share(area, z, &one))) && !visit_one(w, z, column, row))
         return false;
     if (z == area->maxzoom)
         return true;
-    block children = below(area, z, &one);
+    walk_block children = child_block(area, z, &one);
     for (int y = children.rows.first; y < children.rows.last; y++)
         for (int x = children.columns.first; x < children.columns.last; x++)
-            if (!descend(w, z + 1, x, y, wanted))
+            if (!descend_levels(w, z + 1, x, y, wanted))
                 return false;
     return true;
 }
 
 static bool
-walk_down(const walk *w)
+walk_down(const seed_walk *w)
 {
     int first = w->area->minzoom;
-    block b = block_of(w->area, first);
+    walk_block b = level_block(w->area, first);
     /* A level without any metatile has no children either: the walk begins at the first that has some. */
-    while (first < w->area->maxzoom && is_empty(&b))
-        b = block_of(w->area, ++first);
+    while (first < w->area->maxzoom && block_is_empty(&b))
+        b = level_block(w->area, ++first);
     for (int row = b.rows.first; row < b.rows.last; row++)
         for (int column = b.columns.first; column < b.columns.last; column++)
-            if (!descend(w, first, column, row, share_at_first(w->area)))
+            if (!descend_levels(w, first, column, row, share_at_first(w->area)))
                 return false;
     return true;
 }
@@ -306,29 +308,29 @@ walk_down(const walk *w)
 bool
 mc_seed_walk(const mc_seed_area *area, mc_seed_order order, mc_seed_visit *visit, void *baton)
 {
-    const walk w = { area, visit, baton };
+    const seed_walk w = { area, visit, baton };
     if (order == MC_SEED_DOWN)
         return walk_down(&w);
     for (int z = area->minzoom; z <= area->maxzoom; z++) {
-        block b = block_of(area, z);
-        if (is_empty(&b))
+        walk_block b = level_block(area, z);
+        if (block_is_empty(&b))
             continue;
-        if (!(order == MC_SEED_HILBERT ? walk_curve(&w, z, &b) : scan(&w, z, &b, share_at_first(area))))
+        if (!(order == MC_SEED_HILBERT ? walk_curve(&w, z, &b) : scan_block_rows(&w, z, &b, share_at_first(area))))
             return false;
     }
     return true;
 }
 
 static int64_t
-count_block(const mc_seed_area *area, int z, const block *b, share known)
+count_block(const mc_seed_area *area, int z, const walk_block *b, share known)
 {
     int64_t columns = b->columns.last - b->columns.first, rows = b->rows.last - b->rows.first;
-    share wanted = known == SOME ? share_of(area, z, b) : known;
+    share wanted = known == SOME ? block_share(area, z, b) : known;
     if (wanted == ALL)
         return columns * rows;
     if (wanted == NONE || columns * rows == 1)
-        return takes(area, wanted);
-    block one = *b, other = *b;
+        return accepts_single_share(area, wanted);
+    walk_block one = *b, other = *b;
     if (columns >= rows)
         one.columns.last = other.columns.first = half_of(b->columns);
     else
@@ -341,8 +343,9 @@ mc_seed_count(const mc_seed_area *area)
 {
     int64_t count = 0;
     for (int z = area->minzoom; z <= area->maxzoom; z++) {
-        block b = block_of(area, z);
-        if (!is_empty(&b) && __builtin_add_overflow(count, count_block(area, z, &b, share_at_first(area)), &count))
+        walk_block b = level_block(area, z);
+        if (!block_is_empty(&b) &&
+            __builtin_add_overflow(count, count_block(area, z, &b, share_at_first(area)), &count))
             return INT64_MAX;
     }
     return count;
@@ -355,46 +358,46 @@ typedef struct frontier {
     const mc_seed_area *area;
     int z;
     int64_t looks, sum; /* looks that are left; metatiles that are known to be wanted */
-    block *blocks;      /* malloc'ed */
+    walk_block *blocks; /* malloc'ed */
     size_t count;
     double all, none; /* halves of which all, and nothing, is wanted: those of the last rounds count most */
 } frontier;
 
 static int64_t
-size_of(const block *b)
+block_metatile_count(const walk_block *b)
 {
     return (int64_t)(b->columns.last - b->columns.first) * (b->rows.last - b->rows.first);
 }
 
 /* Counts what is known, and appends what is crossed to `next`. */
 static void
-look_at(frontier *f, const block *b, block *next, size_t *count)
+classify_block(frontier *f, const walk_block *b, walk_block *next, size_t *count)
 {
-    share wanted = share_of(f->area, f->z, b);
+    share wanted = block_share(f->area, f->z, b);
     f->looks--;
     f->all += wanted == ALL;
     f->none += wanted == NONE;
-    if (wanted == SOME && size_of(b) > 1)
+    if (wanted == SOME && block_metatile_count(b) > 1)
         next[(*count)++] = *b;
-    else if (takes(f->area, wanted))
-        f->sum += size_of(b);
+    else if (accepts_single_share(f->area, wanted))
+        f->sum += block_metatile_count(b);
 }
 
 static void
 halve_all(frontier *f)
 {
     size_t count = 0;
-    block *next = malloc(sizeof(block) * 2 * f->count);
+    walk_block *next = malloc(sizeof(walk_block) * 2 * f->count);
     MC_ASSERT(next != NULL);
     f->all /= 4, f->none /= 4;
     for (size_t i = 0; i < f->count; i++) {
-        block one = f->blocks[i], other = one;
+        walk_block one = f->blocks[i], other = one;
         if (one.columns.last - one.columns.first >= one.rows.last - one.rows.first)
             one.columns.last = other.columns.first = half_of(one.columns);
         else
             one.rows.last = other.rows.first = half_of(one.rows);
-        look_at(f, &one, next, &count);
-        look_at(f, &other, next, &count);
+        classify_block(f, &one, next, &count);
+        classify_block(f, &other, next, &count);
     }
     free(f->blocks);
     f->blocks = next;
@@ -403,32 +406,32 @@ halve_all(frontier *f)
 
 /* What is wanted of the blocks if halving them goes on as in the rounds before. */
 static double
-guess(const frontier *f, double growth)
+estimate_wanted_count(const frontier *f, double growth)
 {
     double size = 0, found = 0, crossed = (double)f->count;
     double within = f->all == 0 ? 0 : f->all / (f->all + f->none);
     for (size_t i = 0; i < f->count; i++)
-        size += (double)size_of(&f->blocks[i]) / (double)f->count;
+        size += (double)block_metatile_count(&f->blocks[i]) / (double)f->count;
     while (size > 1.5) {
         size /= 2;
         found += crossed * (2 - growth) * within * size;
         crossed *= growth;
     }
-    return found + (takes(f->area, SOME) ? crossed : 0);
+    return found + (accepts_single_share(f->area, SOME) ? crossed : 0);
 }
 
 static double
 estimate_level(const mc_seed_area *area, int z, int64_t *looks)
 {
     enum { ENOUGH = 512 }; /* blocks to guess from */
-    block all = block_of(area, z);
+    walk_block all = level_block(area, z);
     frontier f = { .area = area, .z = z, .looks = *looks };
     double before[4] = { 1, 1, 1, 1 }; /* counts of the last rounds: both axes have been halved twice */
-    if (is_empty(&all) || area->region == NULL)
-        return is_empty(&all) ? 0 : (double)size_of(&all);
-    f.blocks = malloc(sizeof(block));
+    if (block_is_empty(&all) || area->region == NULL)
+        return block_is_empty(&all) ? 0 : (double)block_metatile_count(&all);
+    f.blocks = malloc(sizeof(walk_block));
     MC_ASSERT(f.blocks != NULL);
-    look_at(&f, &all, f.blocks, &f.count);
+    classify_block(&f, &all, f.blocks, &f.count);
     while (f.count > 0 && (f.looks > 0 || f.count < ENOUGH)) {
         memmove(before, before + 1, sizeof(before) - sizeof(*before));
         before[3] = (double)f.count;
@@ -436,7 +439,8 @@ estimate_level(const mc_seed_area *area, int z, int64_t *looks)
     }
     *looks = f.looks;
     double found =
-        (double)f.sum + (f.count > 0 ? guess(&f, fmin(fmax(sqrt(sqrt((double)f.count / before[0])), 1), 2)) : 0);
+        (double)f.sum +
+        (f.count > 0 ? estimate_wanted_count(&f, fmin(fmax(sqrt(sqrt((double)f.count / before[0])), 1), 2)) : 0);
     free(f.blocks);
     return found;
 }
@@ -456,15 +460,15 @@ mc_seed_wanted(const mc_seed_area *area, int z, int x, int y)
     int column = x / area->columns, row = y / area->rows;
     if (z < area->minzoom || z > area->maxzoom)
         return false;
-    block within = block_of(area, z), one = { { column, column + 1 }, { row, row + 1 } };
+    walk_block within = level_block(area, z), one = { { column, column + 1 }, { row, row + 1 } };
     if (column < within.columns.first || column >= within.columns.last || row < within.rows.first ||
         row >= within.rows.last)
         return false;
-    return area->region == NULL || takes(area, share_of(area, z, &one));
+    return area->region == NULL || accepts_single_share(area, block_share(area, z, &one));
 }
 
 static int
-clamp(double tile, int most)
+clamp_metatile_index(double tile, int most)
 {
     return tile < 0 ? 0 : tile > most ? most : (int)tile;
 }
@@ -482,10 +486,10 @@ mc_seed_limits(const mc_grid *grid, const mc_extent *extent, apr_pool_t *pool)
     for (int z = 0; z < grid->level_count; z++) {
         const mc_level *level = &grid->levels[z];
         double width = level->resolution * grid->tile_width, height = level->resolution * grid->tile_height;
-        limits[z] = (mc_tile_range){ clamp(floor(left / width + EDGE), level->columns),
-                                     clamp(floor(bottom / height + EDGE), level->rows),
-                                     clamp(ceil(right / width - EDGE), level->columns),
-                                     clamp(ceil(top / height - EDGE), level->rows) };
+        limits[z] = (mc_tile_range){ clamp_metatile_index(floor(left / width + EDGE), level->columns),
+                                     clamp_metatile_index(floor(bottom / height + EDGE), level->rows),
+                                     clamp_metatile_index(ceil(right / width - EDGE), level->columns),
+                                     clamp_metatile_index(ceil(top / height - EDGE), level->rows) };
     }
     return limits;
 }
@@ -494,8 +498,8 @@ mc_region_relation
 mc_region_relate_tiles(const mc_seed_region *region, const mc_grid *grid, int z, const mc_tile_range *tiles)
 {
     const mc_seed_area area = { .grid = grid, .columns = 1, .rows = 1 };
-    const block b = { { tiles->minx, tiles->maxx }, { tiles->miny, tiles->maxy } };
-    mc_extent box = box_of(&area, z, &b);
+    const walk_block b = { { tiles->minx, tiles->maxx }, { tiles->miny, tiles->maxy } };
+    mc_extent box = block_extent(&area, z, &b);
     double slack = slack_of(&area, z);
     return mc_region_relate(region, &box, slack, slack);
 }

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "mapcache/cube.h"
 #include "mapcache/jobs.h"
 #include "mapcache/server.h"
 #include "mapcache/service.h"
 #include "server/server_private.h"
+#include "text/text.h"
 
 typedef struct root_config {
     int mode;
@@ -41,11 +41,14 @@ typedef struct pool_config {
 } pool_config;
 
 static const mc_key pool_keys[] = {
-    { "max_connections", MC_INT, 0, 0, 2147483647, NULL, "1024", offsetof(pool_config, max_connections), NULL,
-      "Connections by PostgreSQL connection string, of all processes of a server together; never more than 64. "
-      "<open_files> bounds SQLite handles." },
-    { "time_to_live_us", MC_INT, 0, 0, 2147483647, NULL, "60000000", offsetof(pool_config, time_to_live), NULL,
-      "Microseconds after which a connection to PostgreSQL that is not used is closed." },
+    MC_KEY_INT(
+        "max_connections", offsetof(pool_config, max_connections),
+        "Connections by PostgreSQL connection string, of all processes of a server together; never more than 64. "
+        "<open_files> bounds SQLite handles.",
+        .max = 2147483647, .fallback = "1024"),
+    MC_KEY_INT("time_to_live_us", offsetof(pool_config, time_to_live),
+               "Microseconds after which a connection to PostgreSQL that is not used is closed.", .max = 2147483647,
+               .fallback = "60000000"),
     MC_KEY_END,
 };
 
@@ -53,59 +56,66 @@ static const mc_key pool_keys[] = {
 #define MANY MC_KEY_REPEATABLE
 
 const mc_key mc_root_keys[] = {
-    { "@mode", MC_CHOICE, 0, 0, 0, "normal|split_mirror|combined_mirror", "normal", FIELD(mode), NULL,
-      "normal: the declared tilesets. The mirror modes have one tileset that answers for any layer name; split_mirror "
-      "merges the items of a list, combined_mirror takes the list as one name." },
-    { "metadata", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(metadata), NULL,
-      "Titles, contacts, url: what capabilities say of the whole service." },
-    { "environment", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(environment), NULL,
-      "Each child NAME is put into the environment of the process, e.g. CURL_CA_BUNDLE." },
-    { "cube", MC_TREE, MANY | MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(cubes), NULL,
-      "Images of one area at many dates, stored together." },
-    { "source", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(sources), NULL, "Where maps come from." },
-    { "grid", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(grids), mc_grid_keys, "A tile matrix set." },
-    { "format", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(formats), NULL, "An image format." },
-    { "cache", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(caches), NULL, "Where tiles are stored." },
-    { "ruleset", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(rulesets), mc_ruleset_keys,
-      "Areas that show at certain levels." },
-    { "tileset", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(tilesets), mc_tileset_keys, "A layer." },
-    { "service", MC_TREE, MANY, 0, 0, NULL, NULL, FIELD(services), NULL, "A protocol that is offered." },
-    { "services", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(legacy_services), NULL,
-      "The older form, one child for each protocol; read only where no service element exists." },
-    { "default_format", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(default_format), NULL,
-      "Name of the format of merged tiles and empty_img; the builtin mixed one by default." },
-    { "merge_format", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(merge_format), NULL, "The older name of default_format." },
-    { "errors", MC_CHOICE, 0, 0, 0, "log|report|empty_img|report_img", "report", FIELD(errors), NULL,
-      "What a client gets to see: nothing, the message, or an empty image with the message in X-Mapcache-Error." },
-    { "locker", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(locker), mc_locker_keys,
-      "How processes agree on who renders a metatile." },
-    { "lock_dir", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(lock_dir), NULL, "The older form of a disk locker's directory." },
-    { "lock_retry", MC_INT, 0, 1, 2147483647, NULL, "10000", FIELD(lock_retry), NULL,
-      "Accepted for MapCache's sake: waiting for a lock does not poll here." },
-    { "threaded_fetching", MC_CHOICE_CI, 0, 0, 0, "false|true", NULL, FIELD(threaded_fetching), NULL,
-      "Whether the tiles of a map are fetched and decoded by several threads. Absent, the server decides." },
-    { "log_level", MC_CHOICE_CI, 0, 0, 0, "emerg|alert|crit|error|warn|notice|info|debug", "warn", FIELD(log_level),
-      NULL, "FastCGI and command line: messages above it are dropped. Apache has LogLevel." },
-    { "auto_reload", MC_BOOL, 0, 0, 0, NULL, "false", FIELD(auto_reload), NULL,
-      "FastCGI: read this file again when it changes; a bad one leaves the old one in force." },
-    { "connection_pool", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(connection_pool), pool_keys,
-      "Limits of MapCache's pools." },
-    { "jobs", MC_TREE, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(jobs), mc_jobs_keys,
-      "The queue of seeding jobs that `mapcache jobs` and the service jobs use." },
-    { "workers", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, "auto", FIELD(workers), NULL,
-      "CPU worker threads of a process: auto (processors divided by the processes of the MPM) or 0 to 256." },
-    { "io_workers", MC_INT, MC_KEY_OURS, 1, 1024, NULL, "16", FIELD(io_workers), NULL,
-      "Threads of a process that may wait for origins and databases." },
-    { "memory_cache", MC_SIZE, MC_KEY_OURS, 0, 1099511627776.0, NULL, "64M", FIELD(memory_cache), NULL,
-      "Bytes of stored tiles kept in memory, for all processes of a server together; 0 is off." },
-    { "open_files", MC_INT, MC_KEY_OURS, 16, 65536, NULL, "384", FIELD(open_files), NULL,
-      "Open SQLite files of a process, never more than a quarter of the descriptor limit." },
-    { "deadline", MC_NUMBER, MC_KEY_OURS, 0.01, 86400, NULL, "60", FIELD(deadline), NULL,
-      "Seconds after which a request ends with 503 or 504." },
-    { "cors", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, "*", FIELD(cors), NULL,
-      "Origins that browsers may read from: *, a list, or off." },
-    { "server_timing", MC_BOOL, MC_KEY_OURS, 0, 0, NULL, "false", FIELD(server_timing), NULL,
-      "Tell clients in a Server-Timing header where the time went." },
+    MC_KEY_CHOICE("@mode", FIELD(mode), "normal|split_mirror|combined_mirror",
+                  "normal: the declared tilesets. The mirror modes have one tileset that answers for any layer name; "
+                  "split_mirror "
+                  "merges the items of a list, combined_mirror takes the list as one name.",
+                  .fallback = "normal"),
+    MC_KEY_TREE("metadata", FIELD(metadata), NULL, "Titles, contacts, url: what capabilities say of the whole service.",
+                .flags = MANY),
+    MC_KEY_TREE("environment", FIELD(environment), NULL,
+                "Each child NAME is put into the environment of the process, e.g. CURL_CA_BUNDLE.", .flags = MANY),
+    MC_KEY_TREE("cube", FIELD(cubes), NULL, "Images of one area at many dates, stored together.",
+                .flags = MANY | MC_KEY_OURS),
+    MC_KEY_TREE("source", FIELD(sources), NULL, "Where maps come from.", .flags = MANY),
+    MC_KEY_TREE("grid", FIELD(grids), mc_grid_keys, "A tile matrix set.", .flags = MANY),
+    MC_KEY_TREE("format", FIELD(formats), NULL, "An image format.", .flags = MANY),
+    MC_KEY_TREE("cache", FIELD(caches), NULL, "Where tiles are stored.", .flags = MANY),
+    MC_KEY_TREE("ruleset", FIELD(rulesets), mc_ruleset_keys, "Areas that show at certain levels.", .flags = MANY),
+    MC_KEY_TREE("tileset", FIELD(tilesets), mc_tileset_keys, "A layer.", .flags = MANY),
+    MC_KEY_TREE("service", FIELD(services), NULL, "A protocol that is offered.", .flags = MANY),
+    MC_KEY_TREE("services", FIELD(legacy_services), NULL,
+                "The older form, one child for each protocol; read only where no service element exists."),
+    MC_KEY_TEXT("default_format", FIELD(default_format),
+                "Name of the format of merged tiles and empty_img; the builtin mixed one by default."),
+    MC_KEY_TEXT("merge_format", FIELD(merge_format), "The older name of default_format."),
+    MC_KEY_CHOICE(
+        "errors", FIELD(errors), "log|report|empty_img|report_img",
+        "What a client gets to see: nothing, the message, or an empty image with the message in X-Mapcache-Error.",
+        .fallback = "report"),
+    MC_KEY_TREE("locker", FIELD(locker), mc_locker_keys, "How processes agree on who renders a metatile."),
+    MC_KEY_TEXT("lock_dir", FIELD(lock_dir), "The older form of a disk locker's directory."),
+    MC_KEY_INT("lock_retry", FIELD(lock_retry), "Accepted for MapCache's sake: waiting for a lock does not poll here.",
+               .min = 1, .max = 2147483647, .fallback = "10000"),
+    MC_KEY_CHOICE_CI(
+        "threaded_fetching", FIELD(threaded_fetching), "false|true",
+        "Whether the tiles of a map are fetched and decoded by several threads. Absent, the server decides."),
+    MC_KEY_CHOICE_CI("log_level", FIELD(log_level), "emerg|alert|crit|error|warn|notice|info|debug",
+                     "FastCGI and command line: messages above it are dropped. Apache has LogLevel.",
+                     .fallback = "warn"),
+    MC_KEY_BOOL("auto_reload", FIELD(auto_reload),
+                "FastCGI: read this file again when it changes; a bad one leaves the old one in force.",
+                .fallback = "false"),
+    MC_KEY_TREE("connection_pool", FIELD(connection_pool), pool_keys, "Limits of MapCache's pools."),
+    MC_KEY_TREE("jobs", FIELD(jobs), mc_jobs_keys,
+                "The queue of seeding jobs that `mapcache jobs` and the service jobs use.", .flags = MC_KEY_OURS),
+    MC_KEY_TEXT("workers", FIELD(workers),
+                "CPU worker threads of a process: auto (processors divided by the processes of the MPM) or 0 to 256.",
+                .flags = MC_KEY_OURS, .fallback = "auto"),
+    MC_KEY_INT("io_workers", FIELD(io_workers), "Threads of a process that may wait for origins and databases.",
+               .flags = MC_KEY_OURS, .min = 1, .max = 1024, .fallback = "16"),
+    MC_KEY_SIZE("memory_cache", FIELD(memory_cache),
+                "Bytes of stored tiles kept in memory, for all processes of a server together; 0 is off.",
+                .flags = MC_KEY_OURS, .max = 1099511627776.0, .fallback = "64M"),
+    MC_KEY_INT("open_files", FIELD(open_files),
+               "Open SQLite files of a process, never more than a quarter of the descriptor limit.",
+               .flags = MC_KEY_OURS, .min = 16, .max = 65536, .fallback = "384"),
+    MC_KEY_NUMBER("deadline", FIELD(deadline), "Seconds after which a request ends with 503 or 504.",
+                  .flags = MC_KEY_OURS, .min = 0.01, .max = 86400, .fallback = "60"),
+    MC_KEY_TEXT("cors", FIELD(cors), "Origins that browsers may read from: *, a list, or off.", .flags = MC_KEY_OURS,
+                .fallback = "*"),
+    MC_KEY_BOOL("server_timing", FIELD(server_timing), "Tell clients in a Server-Timing header where the time went.",
+                .flags = MC_KEY_OURS, .fallback = "false"),
     MC_KEY_END,
 };
 

@@ -19,7 +19,7 @@ struct mc_server {
 };
 
 static apr_status_t
-unref_cleanup(void *data)
+unref_server_on_cleanup(void *data)
 {
     mc_server_unref(data);
     return APR_SUCCESS;
@@ -52,7 +52,7 @@ mc_server_load(mc_server **server, const char *file, mc_diagnostics *diagnostics
     (*server)->pool = pool;
     (*server)->config = config;
     atomic_init(&(*server)->references, 1);
-    apr_pool_cleanup_register(parent_pool, *server, unref_cleanup, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(parent_pool, *server, unref_server_on_cleanup, apr_pool_cleanup_null);
     return MC_OK;
 }
 
@@ -98,15 +98,15 @@ check_method(const mc_http_request *request, apr_pool_t *pool)
 }
 
 static mc_error *
-answer_request(mc_answer *answer, mc_call *call, const mc_config *config, const mc_http_request *http, mc_ctx *ctx,
+answer_request(mc_result *result, mc_call *call, const mc_config *config, const mc_http_request *http, mc_ctx *ctx,
                apr_pool_t *pool)
 {
     mc_request request;
     memset(&request, 0, sizeof(request));
     MC_TRY(check_method(http, pool));
     MC_TRY(mc_service_dispatch(call, &request, config, http, ctx, pool));
-    MC_TRY(mc_server_answer(answer, config, call, &request, mc_request_tag(http), ctx, pool));
-    return answer->gzipped ? mc_answer_negotiate(answer, http, pool) : MC_OK;
+    MC_TRY(mc_server_result(result, config, call, &request, mc_request_tag(http), ctx, pool));
+    return result->gzipped ? mc_result_negotiate(result, http, pool) : MC_OK;
 }
 
 static void
@@ -124,14 +124,15 @@ count_response(mc_metrics *metrics, const mc_http_response *response)
 }
 
 static void
-respond(mc_http_response *response, const mc_config *config, const mc_http_request *http, mc_ctx *ctx, apr_pool_t *pool)
+write_http_response(mc_http_response *response, const mc_config *config, const mc_http_request *http, mc_ctx *ctx,
+                    apr_pool_t *pool)
 {
     MC_SPAN_AS(span, ctx, "mapcache_handler");
-    mc_answer answer = { 0 };
+    mc_result result = { 0 };
     mc_call call = { .config = config, .http = http };
-    mc_error *error = answer_request(&answer, &call, config, http, ctx, pool);
+    mc_error *error = answer_request(&result, &call, config, http, ctx, pool);
     if (error == MC_OK) {
-        mc_response_success(response, &answer, &call, pool);
+        mc_response_success(response, &result, &call, pool);
     } else {
         mc_span_note(&span, "ERROR");
         mc_response_failure(response, error, &call, ctx, pool);
@@ -154,7 +155,7 @@ mc_server_handle(mc_http_response **response, mc_server *server, const mc_http_r
         ctx->trace = mc_trace_create(NULL, NULL, request->client, NULL, pool);
     if (config->metrics)
         mc_trace_set_metrics(ctx->trace, ctx->process->metrics);
-    respond(*response, config, request, ctx, pool);
+    write_http_response(*response, config, request, ctx, pool);
     if (config->server_timing)
         apr_table_setn((*response)->headers, "Server-Timing", mc_trace_server_timing(ctx->trace, pool));
     count_response(ctx->process->metrics, *response);

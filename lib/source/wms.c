@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/http.h"
+#include "http/http.h"
 #include "source/http_block.h"
 #include "source/source_base.h"
 
@@ -33,27 +33,26 @@ typedef struct info_block {
 } info_block;
 
 static const mc_key getmap_keys[] = {
-    { "params", MC_TREE, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(getmap_block, params), NULL,
-      "Request parameters, one element each: <LAYERS>roads</LAYERS>." },
+    MC_KEY_TREE("params", offsetof(getmap_block, params), NULL,
+                "Request parameters, one element each: <LAYERS>roads</LAYERS>.", .flags = MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 
 static const mc_key info_keys[] = {
-    { "info_formats", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(info_block, formats), NULL,
-      "Media types that clients may ask for, separated by commas without blanks." },
-    { "params", MC_TREE, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(info_block, params), NULL,
-      "Request parameters of GetFeatureInfo; QUERY_LAYERS is required." },
+    MC_KEY_TEXT("info_formats", offsetof(info_block, formats),
+                "Media types that clients may ask for, separated by commas without blanks.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_TREE("params", offsetof(info_block, params), NULL,
+                "Request parameters of GetFeatureInfo; QUERY_LAYERS is required.", .flags = MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 
 static const mc_key wms_keys[] = {
     MC_SOURCE_KEYS(wms_source, "1"),
-    { "getmap", MC_TREE, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(wms_source, getmap_tree), getmap_keys,
-      "What is asked for in GetMap." },
-    { "getfeatureinfo", MC_TREE, 0, 0, 0, NULL, NULL, offsetof(wms_source, info_tree), info_keys,
-      "Makes the source queryable." },
-    { "http", MC_TREE, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(wms_source, http_tree), mc_http_block_keys,
-      "Where the WMS is." },
+    MC_KEY_TREE("getmap", offsetof(wms_source, getmap_tree), getmap_keys, "What is asked for in GetMap.",
+                .flags = MC_KEY_REQUIRED),
+    MC_KEY_TREE("getfeatureinfo", offsetof(wms_source, info_tree), info_keys, "Makes the source queryable."),
+    MC_KEY_TREE("http", offsetof(wms_source, http_tree), mc_http_block_keys, "Where the WMS is.",
+                .flags = MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 
@@ -119,7 +118,7 @@ read_getfeatureinfo(wms_source *wms, mc_build *build)
 }
 
 static mc_source *
-wms_from_config(const mc_node *node, mc_build *build)
+wms_source_from_config(const mc_node *node, mc_build *build)
 {
     wms_source *wms = apr_pcalloc(build->pool, sizeof(*wms));
     if (!mc_source_read(&wms->base, &mc_source_wms, node, build))
@@ -142,7 +141,7 @@ rounding_error(double number, int decimals)
  * would move an edge by more than 0.01 pixel: in degrees that begins near 5 m a pixel (spec 12, row 27).
  */
 static const char *
-box_text(const mc_extent *box, int width, int height, bool swapped, apr_pool_t *pool)
+wms_box_text(const mc_extent *box, int width, int height, bool swapped, apr_pool_t *pool)
 {
     double tolerance = 0.01 * fmin((box->maxx - box->minx) / width, (box->maxy - box->miny) / height);
     double edges[4] = { box->minx, box->miny, box->maxx, box->maxy };
@@ -181,7 +180,7 @@ axes_swapped(const char *configured, const mc_grid *grid)
 }
 
 static void
-overlay(apr_table_t *params, const apr_table_t *more)
+overlay_wms_params(apr_table_t *params, const apr_table_t *more)
 {
     const apr_array_header_t *items = apr_table_elts(more);
     for (int i = 0; i < items->nelts; i++) {
@@ -197,7 +196,7 @@ add_map(apr_table_t *params, const mc_render *wanted, bool get_map, const wms_so
     bool new_version = is_new_version(wms, get_map);
     bool swapped = new_version && axes_swapped(apr_table_get(configured, "CRS"), wanted->grid);
 
-    apr_table_setn(params, "BBOX", box_text(&wanted->box, wanted->width, wanted->height, swapped, pool));
+    apr_table_setn(params, "BBOX", wms_box_text(&wanted->box, wanted->width, wanted->height, swapped, pool));
     if (!get_map)
         apr_table_setn(params, "REQUEST", "GetFeatureInfo");
     apr_table_setn(params, "WIDTH", apr_itoa(pool, wanted->width));
@@ -208,7 +207,7 @@ add_map(apr_table_t *params, const mc_render *wanted, bool get_map, const wms_so
 }
 
 static void
-add_dimensions(apr_table_t *params, const mc_render *wanted, apr_pool_t *pool)
+add_wms_dimensions(apr_table_t *params, const mc_render *wanted, apr_pool_t *pool)
 {
     for (int i = 0; i < wanted->dimension_count; i++) {
         const mc_dimension_value *dimension = &wanted->dimensions[i];
@@ -234,7 +233,8 @@ default_params(apr_pool_t *pool)
 }
 
 static mc_error *
-ask(mc_buf **body, const wms_source *wms, const apr_table_t *params, size_t max_response, mc_ctx *ctx, apr_pool_t *pool)
+send_wms_request(mc_buf **body, const wms_source *wms, const apr_table_t *params, size_t max_response, mc_ctx *ctx,
+                 apr_pool_t *pool)
 {
     const char *url = mc_http_url(wms->http->url, params, pool);
     mc_http_call call = mc_http_block_call(wms->http, url, ctx, pool);
@@ -267,9 +267,9 @@ wms_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx 
     wms_source *wms = (wms_source *)source;
     apr_table_t *params = default_params(pool);
     add_map(params, wanted, true, wms, pool);
-    overlay(params, wms->map_params);
-    add_dimensions(params, wanted, pool);
-    return ask(&map->data, wms, params, map_bytes(wanted), ctx, pool);
+    overlay_wms_params(params, wms->map_params);
+    add_wms_dimensions(params, wanted, pool);
+    return send_wms_request(&map->data, wms, params, map_bytes(wanted), ctx, pool);
 }
 
 static mc_error *
@@ -277,22 +277,22 @@ wms_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx
 {
     wms_source *wms = (wms_source *)source;
     apr_table_t *params = default_params(pool);
-    overlay(params, wms->map_params);
+    overlay_wms_params(params, wms->map_params);
     add_map(params, &wanted->map, false, wms, pool);
     bool new_version = is_new_version(wms, false);
     apr_table_setn(params, new_version ? "I" : "X", apr_itoa(pool, wanted->x));
     apr_table_setn(params, new_version ? "J" : "Y", apr_itoa(pool, wanted->y));
     apr_table_setn(params, "INFO_FORMAT", wanted->format);
-    overlay(params, wms->info_params);
-    add_dimensions(params, &wanted->map, pool);
-    return ask(text, wms, params, INFO_BYTES, ctx, pool);
+    overlay_wms_params(params, wms->info_params);
+    add_wms_dimensions(params, &wanted->map, pool);
+    return send_wms_request(text, wms, params, INFO_BYTES, ctx, pool);
 }
 
 const mc_source_ops mc_source_wms = {
     .type = "wms",
     .keys = wms_keys,
     .help = "A WMS, 1.1.1 or 1.3.0.",
-    .from_config = wms_from_config,
+    .from_config = wms_source_from_config,
     .render = wms_render,
     .info = wms_info,
 };

@@ -4,10 +4,10 @@
 #include <limits.h>
 #include <string.h>
 
-#include "feature/mvt.h"
 #include "mapcache/tileset.h"
 #include "mapcache/upkeep.h"
 #include "tileset/tileset_private.h"
+#include "vector/mvt/mvt.h"
 
 typedef struct tileset_config {
     const char *name;
@@ -41,27 +41,31 @@ typedef struct threads_config {
 } threads_config;
 
 static const mc_key threads_keys[] = {
-    { "@maxzoom", MC_INT, 0, 0, 0, NULL, NULL, offsetof(threads_config, maxzoom), NULL,
-      "Last level at which several threads fetch the parts; by default all levels." },
-    { "", MC_CHOICE, 0, 0, 0, "false|true", NULL, offsetof(threads_config, threads), NULL,
-      "true: all workers; false: one thread; without the element the server decides by the work and by who is idle." },
+    MC_KEY_INT("@maxzoom", offsetof(threads_config, maxzoom),
+               "Last level at which several threads fetch the parts; by default all levels."),
+    MC_KEY_CHOICE(
+        "", offsetof(threads_config, threads), "false|true",
+        "true: all workers; false: one thread; without the element the server decides by the work and by who is idle."),
     MC_KEY_END,
 };
 
 #define FIELD(member) offsetof(dimensions_config, member)
 
 static const mc_key dimensions_keys[] = {
-    { "dimension", MC_TREE, MC_KEY_REQUIRED | MC_KEY_REPEATABLE, 0, 0, NULL, NULL, FIELD(dimensions), NULL,
-      "A dimension; their order is that of keys, paths and RESTful WMTS URLs." },
-    { "assembly_type", MC_CHOICE, 0, 0, 0, "none|stack|animate", "none", FIELD(assembly), NULL,
-      "What becomes of several values: none refuses them, "
-      "stack draws them over each other, the last one on top; animate shows one after the other (animated PNG)." },
-    { "store_assemblies", MC_BOOL_CS, 0, 0, 0, NULL, "true", FIELD(store_assemblies), NULL,
-      "Keep assembled tiles in the cache." },
-    { "subdimensions_read_only", MC_BOOL_CS, 0, 0, 0, NULL, "false", FIELD(subdimensions_read_only), NULL,
-      "Never render what an assembly lacks." },
-    { "assembly_threaded_fetching", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(threaded), threads_keys,
-      "Whether the parts of an assembly are fetched by several threads, up to the level in maxzoom." },
+    MC_KEY_TREE("dimension", FIELD(dimensions), NULL,
+                "A dimension; their order is that of keys, paths and RESTful WMTS URLs.",
+                .flags = MC_KEY_REQUIRED | MC_KEY_REPEATABLE),
+    MC_KEY_CHOICE(
+        "assembly_type", FIELD(assembly), "none|stack|animate",
+        "What becomes of several values: none refuses them, "
+        "stack draws them over each other, the last one on top; animate shows one after the other (animated PNG).",
+        .fallback = "none"),
+    MC_KEY_BOOL_CS("store_assemblies", FIELD(store_assemblies), "Keep assembled tiles in the cache.",
+                   .fallback = "true"),
+    MC_KEY_BOOL_CS("subdimensions_read_only", FIELD(subdimensions_read_only), "Never render what an assembly lacks.",
+                   .fallback = "false"),
+    MC_KEY_TREE("assembly_threaded_fetching", FIELD(threaded), threads_keys,
+                "Whether the parts of an assembly are fetched by several threads, up to the level in maxzoom."),
     MC_KEY_END,
 };
 
@@ -69,43 +73,46 @@ static const mc_key dimensions_keys[] = {
 #define FIELD(member) offsetof(tileset_config, member)
 
 const mc_key mc_tileset_keys[] = {
-    { "@name", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, FIELD(name), NULL,
-      "Unique name: the layer that clients ask for, and part of every cache key." },
-    { "metadata", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(metadata), NULL,
-      "title, abstract, keywords (with keyword children), wgs84boundingbox (minx miny maxx maxy in degrees)." },
-    { "cache", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, FIELD(cache), NULL,
-      "Name of the cache that stores the tiles." },
-    { "source", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(source), NULL,
-      "Name of the source that renders missing tiles. Without one the tileset is read-only." },
-    { "grid", MC_TREE, MC_KEY_REQUIRED | MC_KEY_REPEATABLE, 0, 0, NULL, NULL, FIELD(grids), mc_grid_link_keys,
-      "Name of a grid in which the tiles are cut; the first one is the default." },
-    { "format", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(format), NULL,
-      "Name of the format of stored tiles. Without one they are stored as the source sends them." },
-    { "metatile", MC_NUMBERS, 0, 2, 2, NULL, "1 1", FIELD(metatile), NULL,
-      "Columns and rows of tiles that are rendered as one image." },
-    { "metabuffer", MC_INT, 0, 0, 4096, NULL, "0", FIELD(metabuffer), NULL,
-      "Pixels of margin that are asked of the source around a metatile and cut off." },
-    { "expires", MC_INT, 0, 0, 0, NULL, "300", FIELD(expires), NULL,
-      "Seconds that clients may keep a tile (Expires, Cache-Control: max-age)." },
-    { "auto_expire", MC_INT, 0, 0, 0, NULL, "0", FIELD(auto_expire), NULL,
-      "Seconds after which a stored tile is rendered again; 0 is never. Clients are told what is left of it." },
-    { "cache-control", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(cache_control), NULL,
-      "Text that follows max-age in the Cache-Control header of tiles." },
-    { "read-only", MC_TRUE_ONLY, 0, 0, 0, NULL, "false", FIELD(read_only), NULL,
-      "Never render, only serve what is stored." },
-    { "watermark", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(watermark), NULL,
-      "PNG or JPEG file, drawn in the middle of each tile before it is stored." },
-    { "dimensions", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(dimensions), dimensions_keys,
-      "What clients may ask for besides the place." },
-    { "deadline", MC_NUMBER, MC_KEY_OURS, 0.01, 86400, NULL, NULL, FIELD(deadline), NULL,
-      "Seconds that one render may take; the default is that of the whole configuration." },
+    MC_KEY_TEXT("@name", FIELD(name), "Unique name: the layer that clients ask for, and part of every cache key.",
+                .flags = MC_KEY_REQUIRED),
+    MC_KEY_TREE(
+        "metadata", FIELD(metadata), NULL,
+        "title, abstract, keywords (with keyword children), wgs84boundingbox (minx miny maxx maxy in degrees)."),
+    MC_KEY_TEXT("cache", FIELD(cache), "Name of the cache that stores the tiles.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_TEXT("source", FIELD(source),
+                "Name of the source that renders missing tiles. Without one the tileset is read-only."),
+    MC_KEY_TREE("grid", FIELD(grids), mc_grid_link_keys,
+                "Name of a grid in which the tiles are cut; the first one is the default.",
+                .flags = MC_KEY_REQUIRED | MC_KEY_REPEATABLE),
+    MC_KEY_TEXT("format", FIELD(format),
+                "Name of the format of stored tiles. Without one they are stored as the source sends them."),
+    MC_KEY_NUMBERS("metatile", FIELD(metatile), "Columns and rows of tiles that are rendered as one image.", .min = 2,
+                   .max = 2, .fallback = "1 1"),
+    MC_KEY_INT("metabuffer", FIELD(metabuffer),
+               "Pixels of margin that are asked of the source around a metatile and cut off.", .max = 4096,
+               .fallback = "0"),
+    MC_KEY_INT("expires", FIELD(expires), "Seconds that clients may keep a tile (Expires, Cache-Control: max-age).",
+               .fallback = "300"),
+    MC_KEY_INT("auto_expire", FIELD(auto_expire),
+               "Seconds after which a stored tile is rendered again; 0 is never. Clients are told what is left of it.",
+               .fallback = "0"),
+    MC_KEY_TEXT("cache-control", FIELD(cache_control),
+                "Text that follows max-age in the Cache-Control header of tiles."),
+    MC_KEY_TRUE_ONLY("read-only", FIELD(read_only), "Never render, only serve what is stored.", .fallback = "false"),
+    MC_KEY_TEXT("watermark", FIELD(watermark),
+                "PNG or JPEG file, drawn in the middle of each tile before it is stored."),
+    MC_KEY_TREE("dimensions", FIELD(dimensions), dimensions_keys, "What clients may ask for besides the place."),
+    MC_KEY_NUMBER("deadline", FIELD(deadline),
+                  "Seconds that one render may take; the default is that of the whole configuration.",
+                  .flags = MC_KEY_OURS, .min = 0.01, .max = 86400),
     MC_KEY_END,
 };
 
 /* Looks up what a tileset refers to. NULL with tileset->not_built set when it is declared but of a type that this build
  * does not have. */
 static void *
-find(apr_hash_t *things, const char *noun, const char *name, mc_tileset *tileset, const mc_node *node, mc_build *build)
+find_tileset_reference(apr_hash_t *things, const char *noun, const char *name, mc_tileset *tileset, const mc_node *node,
+                       mc_build *build)
 {
     void *thing = apr_hash_get(things, name, APR_HASH_KEY_STRING);
     if (thing != NULL)
@@ -151,7 +158,7 @@ read_assembly(mc_tileset *tileset, const dimensions_config *config, const mc_nod
 }
 
 static void
-add_dimensions(mc_tileset *tileset, const mc_node *node, mc_build *build)
+add_tileset_dimensions(mc_tileset *tileset, const mc_node *node, mc_build *build)
 {
     dimensions_config config = { 0 };
     if (!mc_config_read(&config, node, dimensions_keys, build->diagnostics))
@@ -327,11 +334,11 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
     tileset->metadata = mc_metadata_create(build->pool);
     if (config.metadata != NULL)
         mc_metadata_add(tileset->metadata, config.metadata);
-    tileset->cache = find(build->caches, "cache", config.cache, tileset, node, build);
+    tileset->cache = find_tileset_reference(build->caches, "cache", config.cache, tileset, node, build);
     if (config.source != NULL)
-        tileset->source = find(build->sources, "source", config.source, tileset, node, build);
+        tileset->source = find_tileset_reference(build->sources, "source", config.source, tileset, node, build);
     if (config.format != NULL)
-        tileset->format = find(build->formats, "format", config.format, tileset, node, build);
+        tileset->format = find_tileset_reference(build->formats, "format", config.format, tileset, node, build);
     tileset->synthetic_format = apr_hash_get(build->formats, "mixed", APR_HASH_KEY_STRING);
     tileset->metatile_columns = tileset->metatile_rows = 1;
     set_metatile(tileset, &config.metatile, node, build);
@@ -343,7 +350,7 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
     tileset->deadline = config.deadline;
     add_grids(tileset, config.grids, build);
     if (config.dimensions != NULL)
-        add_dimensions(tileset, config.dimensions, build);
+        add_tileset_dimensions(tileset, config.dimensions, build);
     tell_cache(tileset, node, build);
     check_dimension_names(tileset, node, build);
     if (config.watermark != NULL)

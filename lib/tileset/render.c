@@ -13,14 +13,14 @@
 /* Encoding a tile costs 0.2 to 2 ms: below so many tiles nobody is woken. */
 #define TILES_WORTH_A_HELPER 4
 
-/* A metatile while it is cut. Jobs write only their own entries of `puts`. */
+/* A metatile while it is cut. Jobs write only their own entries of `writes`. */
 typedef struct cutting {
     mc_tileset *tileset;
     const mc_tile_key *key;
     mc_metatile metatile;
     mc_extent extent; /* of the metatile without its buffer */
     mc_pixels *map;
-    mc_put *puts;
+    mc_tile_write *writes;
 } cutting;
 
 static mc_extent
@@ -39,14 +39,14 @@ draw_watermark(mc_pixels *tile, const mc_pixels *watermark)
 
 /* What transparent tiles are made of when the tileset has no format of its own. */
 static const mc_format *
-format_of(const mc_tileset *tileset)
+render_format_of(const mc_tileset *tileset)
 {
     return tileset->format != NULL ? tileset->format : tileset->synthetic_format;
 }
 
 /* A tile of one opaque colour: its bytes are made once for all of them. */
 static bool
-blank_suits(const mc_put *put, const mc_format *format)
+blank_suits(const mc_tile_write *put, const mc_format *format)
 {
     return put->uniform && put->bgra[3] == 255 && format->type == MC_FORMAT_PNG;
 }
@@ -74,8 +74,8 @@ cut_tile(void *baton, int index, mc_ctx *ctx)
 {
     cutting *cut = baton;
     const mc_grid *grid = cut->key->grid;
-    const mc_format *format = format_of(cut->tileset);
-    mc_put *put = &cut->puts[index];
+    const mc_format *format = render_format_of(cut->tileset);
+    mc_tile_write *put = &cut->writes[index];
     double resolution = grid->levels[cut->key->z].resolution;
     mc_extent box = mc_grid_tile_extent(grid, cut->key->z, put->key.x, put->key.y);
     int left = cut->tileset->metabuffer + (int)lround((box.minx - cut->extent.minx) / resolution);
@@ -93,10 +93,10 @@ cut_tile(void *baton, int index, mc_ctx *ctx)
 }
 
 static void
-release_puts(mc_put *puts, int count)
+release_writes(mc_tile_write *writes, int count)
 {
     for (int i = 0; i < count; i++)
-        mc_buf_unref(puts[i].data);
+        mc_buf_unref(writes[i].data);
 }
 
 /* Puts of all tiles of a metatile, with references that the caller drops by release_puts. */
@@ -104,9 +104,9 @@ static mc_error *
 cut_metatile(cutting *cut, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
     for (int i = 0; i < count; i++) {
-        cut->puts[i].key = *cut->key;
-        cut->puts[i].key.x = cut->metatile.x + i % cut->metatile.columns;
-        cut->puts[i].key.y = cut->metatile.y + i / cut->metatile.columns;
+        cut->writes[i].key = *cut->key;
+        cut->writes[i].key.x = cut->metatile.x + i % cut->metatile.columns;
+        cut->writes[i].key.y = cut->metatile.y + i / cut->metatile.columns;
     }
     int helpers =
         count >= TILES_WORTH_A_HELPER && ctx->process->workers != NULL ? mc_workers_count(ctx->process->workers) : 0;
@@ -118,8 +118,8 @@ cut_metatile(cutting *cut, int count, mc_ctx *ctx, apr_pool_t *pool)
 }
 
 static mc_error *
-ask_source(mc_rendered *map, mc_tileset *tileset, const mc_tile_key *key, const mc_metatile *metatile, mc_ctx *ctx,
-           apr_pool_t *pool)
+render_from_source(mc_rendered *map, mc_tileset *tileset, const mc_tile_key *key, const mc_metatile *metatile,
+                   mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_grid *grid = key->grid;
     mc_extent box = metatile_extent(grid, key->z, metatile);
@@ -145,24 +145,24 @@ ask_source(mc_rendered *map, mc_tileset *tileset, const mc_tile_key *key, const 
 
 /* The tile that the caller wanted, out of what has just been made. */
 static mc_error *
-pick(mc_tile **tile, const mc_put *puts, int count, const mc_tile_key *key, apr_pool_t *pool)
+pick_rendered_tile(mc_tile **tile, const mc_tile_write *writes, int count, const mc_tile_key *key, apr_pool_t *pool)
 {
     for (int i = 0; i < count; i++)
-        if (puts[i].key.x == key->x && puts[i].key.y == key->y) {
+        if (writes[i].key.x == key->x && writes[i].key.y == key->y) {
             *tile = apr_pcalloc(pool, sizeof(**tile));
-            (*tile)->data = mc_buf_attach(mc_buf_ref(puts[i].data), pool);
-            (*tile)->coding = mc_image_sniff(puts[i].data->data, puts[i].data->size);
+            (*tile)->data = mc_buf_attach(mc_buf_ref(writes[i].data), pool);
+            (*tile)->coding = mc_image_sniff(writes[i].data->data, writes[i].data->size);
             (*tile)->mtime = apr_time_from_sec(apr_time_sec(apr_time_now()));
-            (*tile)->blank = puts[i].uniform;
-            (*tile)->no_data = puts[i].uniform && puts[i].bgra[3] == 0;
-            memcpy((*tile)->bgra, puts[i].bgra, sizeof((*tile)->bgra));
+            (*tile)->blank = writes[i].uniform;
+            (*tile)->no_data = writes[i].uniform && writes[i].bgra[3] == 0;
+            memcpy((*tile)->bgra, writes[i].bgra, sizeof((*tile)->bgra));
             return MC_OK;
         }
     return mc_error_create(pool, MC_ERR_IO, "the tile is not part of its metatile");
 }
 
 static mc_error *
-check_size(const mc_pixels *map, int width, int height, apr_pool_t *pool)
+check_map_size(const mc_pixels *map, int width, int height, apr_pool_t *pool)
 {
     if (map->width == width && map->height == height)
         return MC_OK;
@@ -171,11 +171,11 @@ check_size(const mc_pixels *map, int width, int height, apr_pool_t *pool)
 }
 
 static mc_error *
-store(mc_put *puts, int count, mc_tile **tile, mc_error **store_error, mc_tileset *tileset, const mc_tile_key *key,
-      mc_ctx *ctx, apr_pool_t *pool)
+store_metatile(mc_tile_write *writes, int count, mc_tile **tile, mc_error **store_error, mc_tileset *tileset,
+               const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
-    *store_error = mc_cache_put(tileset->cache, puts, count, ctx);
-    return tile == NULL ? MC_OK : pick(tile, puts, count, key, pool);
+    *store_error = mc_cache_put(tileset->cache, writes, count, ctx);
+    return tile == NULL ? MC_OK : pick_rendered_tile(tile, writes, count, key, pool);
 }
 
 /* `tiles`: of the metatile, row by row from its upper left corner on the ground. */
@@ -184,18 +184,18 @@ store_vector_tiles(mc_buf *const *tiles, const mc_metatile *metatile, mc_tile **
                    mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     int count = metatile->columns * metatile->rows;
-    mc_put *puts = apr_pcalloc(pool, sizeof(*puts) * (size_t)count);
+    mc_tile_write *writes = apr_pcalloc(pool, sizeof(*writes) * (size_t)count);
     mc_extent whole = metatile_extent(key->grid, key->z, metatile);
     for (int i = 0; i < count; i++) {
-        puts[i] = (mc_put){ .key = *key, .layers = mc_tileset_vector_layers, .layers_baton = tileset };
-        puts[i].key.x = metatile->x + i % metatile->columns;
-        puts[i].key.y = metatile->y + i / metatile->columns;
-        mc_extent box = mc_grid_tile_extent(key->grid, key->z, puts[i].key.x, puts[i].key.y);
+        writes[i] = (mc_tile_write){ .key = *key, .layers = mc_tileset_vector_layers, .layers_baton = tileset };
+        writes[i].key.x = metatile->x + i % metatile->columns;
+        writes[i].key.y = metatile->y + i / metatile->columns;
+        mc_extent box = mc_grid_tile_extent(key->grid, key->z, writes[i].key.x, writes[i].key.y);
         int column = (int)lround((box.minx - whole.minx) / (box.maxx - box.minx));
         int row = (int)lround((whole.maxy - box.maxy) / (box.maxy - box.miny));
-        puts[i].data = tiles[row * metatile->columns + column];
+        writes[i].data = tiles[row * metatile->columns + column];
     }
-    return store(puts, count, tile, store_error, tileset, key, ctx, pool);
+    return store_metatile(writes, count, tile, store_error, tileset, key, ctx, pool);
 }
 
 mc_error *
@@ -205,7 +205,7 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
     MC_SPAN(ctx, "mapcache_tileset_render_metatile");
     mc_metatile metatile = mc_tileset_metatile(tileset, key->grid, key->z, key->x, key->y);
     mc_rendered map = { 0 };
-    MC_TRY(ask_source(&map, tileset, key, &metatile, ctx, pool));
+    MC_TRY(render_from_source(&map, tileset, key, &metatile, ctx, pool));
     bool raw = mc_tileset_keeps_bytes(tileset);
     if (map.pixels == NULL && !raw) {
         MC_TRY(mc_image_decode(&map.pixels, map.data->data, map.data->size, ctx, pool));
@@ -214,20 +214,22 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
     if (map.tiles != NULL)
         return store_vector_tiles(map.tiles, &metatile, tile, store_error, tileset, key, ctx, pool);
     if (map.data != NULL && (tileset->format == NULL || raw)) {
-        mc_put as_sent = { .key = *key, .data = map.data, .layers = mc_tileset_vector_layers, .layers_baton = tileset };
+        mc_tile_write as_sent = {
+            .key = *key, .data = map.data, .layers = mc_tileset_vector_layers, .layers_baton = tileset
+        };
         as_sent.uniform = map.pixels != NULL && mc_pixels_uniform(map.pixels, as_sent.bgra);
-        return store(&as_sent, 1, tile, store_error, tileset, key, ctx, pool);
+        return store_metatile(&as_sent, 1, tile, store_error, tileset, key, ctx, pool);
     }
-    MC_TRY(check_size(map.pixels, metatile.columns * key->grid->tile_width + 2 * tileset->metabuffer,
-                      metatile.rows * key->grid->tile_height + 2 * tileset->metabuffer, pool));
+    MC_TRY(check_map_size(map.pixels, metatile.columns * key->grid->tile_width + 2 * tileset->metabuffer,
+                          metatile.rows * key->grid->tile_height + 2 * tileset->metabuffer, pool));
     int count = metatile.columns * metatile.rows;
     cutting cut = { tileset,    key,
                     metatile,   metatile_extent(key->grid, key->z, &metatile),
-                    map.pixels, apr_pcalloc(pool, sizeof(mc_put) * (size_t)count) };
+                    map.pixels, apr_pcalloc(pool, sizeof(mc_tile_write) * (size_t)count) };
     mc_error *error = cut_metatile(&cut, count, ctx, pool);
     if (error == MC_OK)
-        error = store(cut.puts, count, tile, store_error, tileset, key, ctx, pool);
-    release_puts(cut.puts, count);
+        error = store_metatile(cut.writes, count, tile, store_error, tileset, key, ctx, pool);
+    release_writes(cut.writes, count);
     return error;
 }
 
@@ -284,8 +286,8 @@ render_unless_there(mc_tile **tile, mc_error **store_error, mc_tileset *tileset,
 /* As the leader of its flight, which it lands. Others wait for the tile, and it is stored: a client that leaves does
  * not end it. */
 static mc_error *
-lead(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_tile_key *key, const mc_tile *stale, mc_ctx *ctx,
-     apr_pool_t *pool)
+lead_render(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_tile_key *key, const mc_tile *stale,
+            mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_error *store_error = MC_OK;
     bool (*abandoned)(void *) = ctx->abandoned;
@@ -310,7 +312,7 @@ lead_locked(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_til
         mc_flight_land(flight, error);
         return error;
     }
-    error = lead(tile, flight, tileset, key, NULL, ctx, pool);
+    error = lead_render(tile, flight, tileset, key, NULL, ctx, pool);
     mc_lock_release(lock);
     return error;
 }
@@ -318,7 +320,7 @@ lead_locked(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_til
 /* After another one's render: what it stored, or nothing where it stored nothing (transparent tiles may be left out).
  */
 static mc_error *
-follow(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+follow_render(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_count(ctx->process->metrics, MC_COUNT_render_waits_total, 1);
     MC_TRY(mc_cache_get(tile, tileset->cache, key, ctx, pool));
@@ -331,7 +333,8 @@ follow(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
  * would mislead those on it who have no tile at all.
  */
 static mc_error *
-refresh(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, const char *name, mc_ctx *ctx, apr_pool_t *pool)
+refresh_stale_tile(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, const char *name, mc_ctx *ctx,
+                   apr_pool_t *pool)
 {
     mc_lock *lock = NULL;
     mc_flight_role role;
@@ -343,7 +346,7 @@ refresh(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, const char 
     }
     mc_error *error = mc_flight_try(&role, &flight, ctx->process->flights, name, ctx, pool);
     if (error == MC_OK && role == MC_LEAD)
-        error = lead(tile, flight, tileset, key, *tile, ctx, pool);
+        error = lead_render(tile, flight, tileset, key, *tile, ctx, pool);
     mc_lock_release(lock);
     return error;
 }
@@ -354,7 +357,7 @@ mc_metatile_render_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *
     const char *name = lock_name(tileset, key, pool);
     if (*tile != NULL) {
         MC_SLOW(ctx);
-        mc_error *error = refresh(tile, tileset, key, name, ctx, pool);
+        mc_error *error = refresh_stale_tile(tile, tileset, key, name, ctx, pool);
         if (error != MC_OK)
             mc_log_error(ctx, MC_LOG_WARN, error);
         return MC_OK; /* at worst *tile still is the old one: better than none (spec 6.3) */
@@ -371,7 +374,7 @@ mc_metatile_render_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *
     if (role == MC_FAILED)
         return shared;
     if (role == MC_FOLLOW)
-        return follow(tile, tileset, key, ctx, pool);
+        return follow_render(tile, tileset, key, ctx, pool);
     MC_SLOW(ctx);
     return lead_locked(tile, flight, tileset, key, name, ctx, pool);
 }

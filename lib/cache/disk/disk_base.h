@@ -1,0 +1,28 @@
+/* What the parts of the cache "disk" share. */
+#ifndef MC_CACHE_DISK_DISK_BASE_H
+#define MC_CACHE_DISK_DISK_BASE_H
+
+#include <stdatomic.h>
+
+#include "cache/cache_base.h"
+
+typedef enum layout { TILECACHE, ARCGIS, WORLDWIND, TEMPLATE } layout;
+
+typedef struct disk_cache {
+    mc_cache_base base;
+    const char *layout_name;
+    layout layout;
+    const char *root;
+    const char *template_text;
+    bool symlink_blank;
+    bool detect_blank;
+    int creation_retry;
+    mc_template *template;
+    _Atomic bool seen; /* the root has been there */
+} disk_cache;
+
+/* mc_cache_ops.upkeep and measure: what lies in folders of the layouts that have some. */
+mc_error *mc_disk_upkeep(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *ctx);
+mc_error *mc_disk_measure(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
+
+#endif

@@ -1,0 +1,110 @@
+/*
+ * The table of open SQLite files of a process: bounded, hash-indexed, with prepared statements (DESIGN.md, SQLite;
+ * Never stale).
+ */
+#ifndef MC_DB_SQLITE_HANDLES_H
+#define MC_DB_SQLITE_HANDLES_H
+
+#include <sqlite3.h>
+
+#include "mapcache/ctx.h"
+
+typedef struct mc_handles mc_handles;
+
+/* At most `limit` files open at a time. */
+mc_handles *mc_handles_create(int limit);
+void mc_handles_destroy(mc_handles *handles);
+
+/* What a file was when it was looked at: by stat() of the file and of its -wal. Equal stamps mean that nothing was
+ * written between. */
+typedef struct mc_stamp {
+    uint64_t device, inode;
+    int64_t size, mtime_ns, ctime_ns;
+    int64_t wal_size, wal_mtime_ns; /* -1: no -wal */
+    uint64_t wal_inode;
+} mc_stamp;
+
+/* False when the file does not exist. Never opens it. */
+bool mc_stamp_take(mc_stamp *stamp, const char *path);
+bool mc_stamp_equal(const mc_stamp *a, const mc_stamp *b);
+/* False where the file changed less than 50 ms before `now`: what is read under such a stamp is not remembered. */
+bool mc_stamp_settled(const mc_stamp *stamp, apr_time_t now);
+
+/* The same without a look at a -wal: for files that are no databases. */
+bool mc_stamp_take_plain(mc_stamp *stamp, const char *path);
+
+/* The two halves of mc_stamp_take: the file `name` of an open folder (AT_FDCWD: a path), without its -wal; and the -wal
+ * of `path`, after it. */
+bool mc_stamp_take_in(mc_stamp *stamp, int folder, const char *name);
+void mc_stamp_take_wal(mc_stamp *stamp, const char *path);
+
+typedef struct mc_handle mc_handle;
+
+typedef struct mc_pragma {
+    const char *name, *value;
+} mc_pragma;
+
+/* How a file is opened. Handles are shared between callers of equal `profile`, which stands for all but the path. */
+typedef struct mc_open_options {
+    bool write;         /* read-write, created with its folders where missing; else read-only, and nothing is written */
+    bool immutable;     /* the configuration promises that the file never changes: no locks */
+    bool wal;           /* a file that we create here may use WAL */
+    const char *create; /* run by writers after the pragmas; NULL: nothing */
+    const mc_pragma *pragmas;
+    int pragma_count;
+    const char *vfs;  /* SQLite's name of a file system; NULL: the default one */
+    uint64_t profile; /* mc_open_options_profile() of the above */
+} mc_open_options;
+
+uint64_t mc_open_options_profile(const mc_open_options *how);
+
+/*
+ * Checks out a handle of `path` for this thread alone; waits at most until the deadline when all are in use.
+ * `stamp`: of the file, taken by the caller; NULL where it does not exist (then only for writing).
+ * A writer holds the file's one write lock of the process until the release. `handles` NULL: opened for this use only.
+ * MC_ERR_IO when it cannot be opened, MC_ERR_UNAVAILABLE when the wait was too long.
+ */
+mc_error *mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, const mc_stamp *stamp,
+                            const mc_open_options *how, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* Begins a read transaction, unless one is open: a reader's handle that was just opened comes with one. */
+mc_error *mc_handle_begin(mc_handle *handle, apr_pool_t *pool) MC_CHECKED;
+
+/* Gives it back. usable false: closed, as after an error that leaves its state in doubt. An open transaction is rolled
+ * back. */
+void mc_handle_release(mc_handle *handle, bool usable);
+
+/*
+ * Of a writer that is going to put many tiles: where the file is in WAL mode by our own choice and nobody else has it
+ * open, it leaves that mode until the handle is closed, as each page would be written twice. A load that is cut off
+ * leaves the mode to be put back by the next writer.
+ */
+void mc_handle_bulk(mc_handle *handle, mc_ctx *ctx);
+
+/* Whether the file is in a rollback journal mode: it then has no -wal, and gets none without a change of its own. */
+bool mc_handle_rollback(mc_handle *handle);
+
+/* After an error of a reader: a writer was cut off in the middle of a commit. Another handle will find the file mended.
+ */
+bool mc_handle_cut_off(mc_handle *handle);
+
+sqlite3 *mc_handle_db(mc_handle *handle);
+
+/* What the user has found out of the file, so as not to look again while it is open; false at first. */
+bool *mc_handle_user_flag(mc_handle *handle);
+
+/* The prepared statement of `sql`, reset and without bindings; it lives as long as the handle. */
+mc_error *mc_handle_statement(sqlite3_stmt **statement, mc_handle *handle, const char *sql,
+                              apr_pool_t *pool) MC_CHECKED;
+
+/* The last error of the handle: kind by SQLite's code (busy: UNAVAILABLE, corrupt: CORRUPT, else IO); `what` is for
+ * clients, path and SQLite's words go to the cause. */
+mc_error *mc_handle_error(mc_handle *handle, const char *what, apr_pool_t *pool) MC_CHECKED;
+
+/* Whether the last error is that a table is not there (yet). */
+bool mc_handle_lacks_table(mc_handle *handle);
+
+/* Open handles now; never above the limit. */
+int mc_handles_open(mc_handles *handles);
+
+#endif

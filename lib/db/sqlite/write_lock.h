@@ -1,0 +1,22 @@
+/* One writer of a file at a time in this process: others queue here instead of in SQLite's sleep-and-poll. */
+#ifndef MC_DB_SQLITE_WRITE_LOCK_H
+#define MC_DB_SQLITE_WRITE_LOCK_H
+
+#include <apr_time.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+typedef struct mc_write_lock {
+    pthread_mutex_t mutex; /* of `taken`, held for a moment */
+    pthread_cond_t given;
+    bool taken;
+} mc_write_lock;
+
+void mc_write_lock_init(mc_write_lock *lock);
+void mc_write_lock_destroy(mc_write_lock *lock);
+
+/* Waits for at most so many microseconds; false: others have it still. */
+bool mc_write_lock_take(mc_write_lock *lock, apr_interval_time_t patience);
+void mc_write_lock_give(mc_write_lock *lock);
+
+#endif

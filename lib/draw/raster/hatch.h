@@ -1,0 +1,31 @@
+/* Hatches: families of parallel lines that go on for ever on the pixel grid of a level. */
+#ifndef MC_DRAW_RASTER_HATCH_H
+#define MC_DRAW_RASTER_HATCH_H
+
+#include <stdint.h>
+
+enum { MC_HATCH_FAMILIES = 4 };
+
+typedef struct mc_hatch {
+    int count;
+    struct {
+        double nx, ny;       /* across the lines */
+        double pitch, width; /* pixels */
+        double offset;       /* pixels by which the lines are moved along (nx, ny) */
+    } families[MC_HATCH_FAMILIES];
+} mc_hatch;
+
+/* The lines of a mark (MC_HATCH_*) that is repeated every `pitch` pixels to the right and down, all of it turned. */
+void mc_hatch_make(mc_hatch *hatch, unsigned directions, double pitch, double width, double turn, double shift_x,
+                   double shift_y);
+
+/*
+ * Keeps of the mask what the lines cover: pixels from (x, y) of the pixel grid on. How much of a pixel is covered is
+ * taken across the lines through its centre, a pixel wide: exact for upright and level ones.
+ */
+void mc_hatch_row(const mc_hatch *hatch, int64_t x, int64_t y, uint8_t *mask, int count);
+
+/* The dense brushes: of each 8x8 pixels `dots` (0..64) are set, spread evenly. */
+void mc_hatch_dots(int dots, int64_t x, int64_t y, uint8_t *mask, int count);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * Requests to origins over kept connections. The work is done by libcurl in a module that is loaded at first use.
+ */
+#ifndef MC_HTTP_HTTP_H
+#define MC_HTTP_HTTP_H
+
+#include "mapcache/buf.h"
+#include "mapcache/ctx.h"
+
+typedef struct mc_http mc_http;
+
+/* Seconds, where a call says nothing (spec 3.6). */
+#define MC_HTTP_CONNECT_TIMEOUT 30
+#define MC_HTTP_TIMEOUT 600
+
+typedef struct mc_http_call {
+    const char *method; /* "GET", "POST", "HEAD", "PUT", "DELETE" */
+    const char *url;
+    const apr_table_t *headers; /* or NULL */
+    const void *body;           /* or NULL */
+    size_t body_size;
+    double connect_timeout; /* seconds; 0: MC_HTTP_CONNECT_TIMEOUT */
+    double timeout;      /* seconds, the whole transfer; the context's deadline bounds it further; 0: MC_HTTP_TIMEOUT */
+    size_t max_response; /* bytes; more is MC_ERR_UPSTREAM */
+} mc_http_call;
+
+typedef struct mc_http_reply {
+    int status;
+    apr_table_t *headers; /* of the last answer, after redirects; without those of an encoding that was undone */
+    mc_buf *body;         /* attached to the pool */
+} mc_http_reply;
+
+/* One for each process, created after the fork; nothing is loaded or opened before the first request. */
+mc_http *mc_http_create(int max_idle_connections);
+void mc_http_destroy(mc_http *http); /* no request may be under way; NULL is ignored */
+
+/*
+ * Sends the request and waits, at most until the timeout or the deadline. Redirects are followed (at most 5, http and
+ * https only). Any status is a reply; MC_ERR_UPSTREAM: no connection or broken transfer, MC_ERR_TIMEOUT: too late.
+ * MC_ERR_UNAVAILABLE: the client has gone, or the module is not to be had (http NULL: switched off). Header values lose
+ * their line ends; a header name that is none is MC_ERR_CONFIG. Messages never hold the URL; the cause (log) does.
+ */
+mc_error *mc_http_send(mc_http_reply *reply, mc_http *http, const mc_http_call *call, mc_ctx *ctx,
+                       apr_pool_t *pool) MC_CHECKED;
+
+#endif

@@ -1,0 +1,119 @@
+/* What reading and writing PNG (ISO/IEC 15948) share, and the parts that both are made of. */
+#ifndef MC_IMAGE_PNG_PNG_H
+#define MC_IMAGE_PNG_PNG_H
+
+#include "image/box.h"
+
+enum { MC_PNG_GRAY = 0, MC_PNG_RGB = 2, MC_PNG_PALETTE = 3, MC_PNG_GRAY_ALPHA = 4, MC_PNG_RGBA = 6 };
+
+extern const uint8_t mc_png_signature[8];
+
+/* The image header (11.2.2) with where its parts lie in the file. */
+typedef struct mc_png_header {
+    uint32_t width, height;
+    int depth, color, interlace;
+} mc_png_header;
+
+static inline uint32_t
+mc_png_load32(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+static inline void
+mc_png_store32(uint8_t *at, uint32_t value)
+{
+    at[0] = (uint8_t)(value >> 24);
+    at[1] = (uint8_t)(value >> 16);
+    at[2] = (uint8_t)(value >> 8);
+    at[3] = (uint8_t)value;
+}
+
+/* Checks signature, IHDR and its CRC; sizes within the decoder's bounds. */
+mc_error *mc_png_read_header(mc_png_header *header, const uint8_t *data, size_t size, apr_pool_t *pool) MC_CHECKED;
+
+/*
+ * Undoes the filters (clause 9) of `height` rows of 1 + row_size bytes in place. `step` is the distance to the pixel on
+ * the left: 1, 3 or 4 bytes. False for an unknown filter type. Rows outside of *begin..*end hold zeros only; there are
+ * none inside when *begin >= *end.
+ */
+bool mc_png_unfilter(uint8_t *rows, size_t row_size, uint32_t height, int step, uint32_t *begin, uint32_t *end);
+
+/*
+ * The same for pixels of four bytes below a row of zeros, where most columns are zero as well: only those are gone
+ * through in which there is anything. *begin and *end may hold more rows than need be.
+ */
+bool mc_png_unfilter_window(uint8_t *rows, size_t row_size, uint32_t height, uint32_t *begin, uint32_t *end);
+
+/* Whether `size` bytes are zero. */
+bool mc_png_is_zero(const uint8_t *bytes, size_t size);
+
+/* Any form at all, through libpng. */
+mc_error *mc_png_decode_any(mc_pixels **pixels, const mc_png_header *header, const uint8_t *data, size_t size,
+                            apr_pool_t *pool) MC_CHECKED;
+
+/* As mc_image_decode_box, for the form that products have: 8-bit RGBA. *done is false, and nothing has happened, for
+ * any other. */
+mc_error *mc_png_decode_box(bool *done, mc_box_image *image, mc_box_room *room, void *baton, const uint8_t *data,
+                            size_t size, apr_pool_t *pool) MC_CHECKED;
+
+/* R, G, B, A as in the file to premultiplied B, G, R, A. *all and *any gather the AND and OR of the alphas. */
+void mc_png_premultiply(uint8_t *out, const uint8_t *rgba, uint32_t count, uint8_t *all, uint8_t *any);
+static inline mc_opacity
+mc_png_opacity(uint8_t all, uint8_t any)
+{
+    return all == 255 ? MC_OPAQUE : any == 0 ? MC_EMPTY : MC_TRANSLUCENT;
+}
+
+/* 255 * colour / alpha, rounded, of one premultiplied channel. */
+static inline uint8_t
+mc_png_straight(unsigned channel, unsigned alpha)
+{
+    if (channel >= alpha)
+        return alpha == 0 ? 0 : 255;
+    return (uint8_t)((channel * 255 + alpha / 2) / alpha);
+}
+
+/* How the rows of an image data stream are compressed. */
+typedef enum mc_deflate_level {
+    MC_DEFLATE_STORED,
+    MC_DEFLATE_QUICK,
+    MC_DEFLATE_GOOD,
+    MC_DEFLATE_BEST
+} mc_deflate_level;
+
+/* Appends signature and IHDR; then chunks; an IDAT with the zlib stream of `rows`; IEND. */
+mc_error *mc_png_begin(mc_buf *png, const mc_png_header *header, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_png_chunk(mc_buf *png, const char type[4], const void *data, size_t size, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_png_image_data(mc_buf *png, const uint8_t *rows, size_t size, mc_deflate_level level,
+                            apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_png_end(mc_buf *png, apr_pool_t *pool) MC_CHECKED;
+
+/*
+ * The zlib stream of `rows`: `written` bytes that begin `before` bytes after *stream, which is scratch memory that the
+ * caller releases (none after an error). The bytes before are the caller's to fill.
+ */
+mc_error *mc_png_deflate(uint8_t **stream, size_t *written, size_t before, const uint8_t *rows, size_t size,
+                         mc_deflate_level level, apr_pool_t *pool) MC_CHECKED;
+
+/* Writes the filtered rows of an 8-bit RGB (opaque) or RGBA image: mc_png_rows_size bytes. */
+size_t mc_png_rows_size(const mc_pixels *pixels, bool opaque);
+void mc_png_rows(uint8_t *rows, const mc_pixels *pixels, bool opaque);
+
+/* Up to 256 colours in the order of their indices: premultiplied B, G, R, A. The `translucent` first ones are not
+ * opaque. */
+typedef struct mc_palette {
+    int count, translucent;
+    uint8_t colors[256][4];
+} mc_palette;
+
+/* Appends PLTE and, where needed or `always`, tRNS. */
+mc_error *mc_png_palette(mc_buf *png, const mc_palette *palette, bool always, apr_pool_t *pool) MC_CHECKED;
+
+/* The palette of an image that has at most `maximum` colours, and width * height indices. False when it has more. */
+bool mc_palette_exact(mc_palette *palette, uint8_t *indices, const mc_pixels *pixels, int maximum);
+
+/* A palette of at most `maximum` colours (2..256) that serves the image well, and its indices. */
+void mc_palette_quantize(mc_palette *palette, uint8_t *indices, const mc_pixels *pixels, int maximum);
+
+#endif

@@ -1,0 +1,21 @@
+/* What the files of the service jobs share. */
+#ifndef MC_SERVICE_JOBS_JOBS_H
+#define MC_SERVICE_JOBS_JOBS_H
+
+#include "mapcache/jobs.h"
+#include "service/service_base.h"
+
+/* The page's own script and style, compiled in (jobs.js and jobs.css beside this file). */
+extern const unsigned char mc_jobs_js[];
+extern const size_t mc_jobs_js_size;
+extern const unsigned char mc_jobs_css[];
+extern const size_t mc_jobs_css_size;
+
+/* The job specification in the body of a request. MC_ERR_BAD_REQUEST, or MC_ERR_INVALID_PARAMETER with the field as
+ * locator. */
+mc_error *mc_job_spec_parse(mc_job_spec *spec, const char *bytes, size_t size, apr_pool_t *pool) MC_CHECKED;
+
+/* The page; nothing of the queue is in it. */
+mc_buf *mc_jobs_page(const mc_call *call, apr_pool_t *pool);
+
+#endif

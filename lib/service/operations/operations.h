@@ -1,0 +1,18 @@
+/* What the services for operators (metrics, health, status) share. */
+#ifndef MC_SERVICE_OPERATIONS_OPERATIONS_H
+#define MC_SERVICE_OPERATIONS_OPERATIONS_H
+
+#include "service/service_base.h"
+
+/* from_config: without <cors> no other site's pages may read what is answered. */
+mc_service *mc_operations_from_config(const mc_service_ops *ops, const mc_node *node, mc_build *build);
+
+/* MC_ERR_NOT_FOUND for what stands behind the service's own path. */
+mc_error *mc_operations_check(const mc_call *call, apr_pool_t *pool) MC_CHECKED;
+
+/* Makes `request` an answer of this moment: nobody keeps it. `text` lives in a pool of the request. */
+void mc_operations_respond(mc_request *request, mc_buf *text, const char *mime);
+mc_error *mc_operations_respond_text(mc_request *request, const char *text, const char *mime,
+                                     apr_pool_t *pool) MC_CHECKED;
+
+#endif

@@ -1,0 +1,19 @@
+/* What the files of the demo service share. */
+#ifndef MC_SERVICE_PAGES_DEMO_H
+#define MC_SERVICE_PAGES_DEMO_H
+
+#include "service/service_base.h"
+
+/* The page's own script and style, compiled in (demo.js and demo.css beside this file). */
+extern const unsigned char mc_demo_js[];
+extern const size_t mc_demo_js_size;
+extern const unsigned char mc_demo_css[];
+extern const size_t mc_demo_css_size;
+
+/* A file of the pages: one of a fixed list. MC_ERR_NOT_FOUND for other names and where OpenLayers is not installed. */
+mc_error *mc_demo_static(mc_document *document, const char *name, apr_pool_t *pool) MC_CHECKED;
+
+/* The configuration of one protocol's page as JSON that may stand inside a <script> element. */
+const char *mc_demo_json(const char *service, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool);
+
+#endif

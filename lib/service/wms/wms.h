@@ -1,0 +1,102 @@
+/* What the files of the WMS service share. */
+#ifndef MC_SERVICE_WMS_WMS_H
+#define MC_SERVICE_WMS_WMS_H
+
+#include "service/service_base.h"
+
+typedef struct mc_wms {
+    mc_service_base base;
+    int full_wms; /* mc_full_wms */
+    const mc_node *format_node;
+    const mc_format *format; /* of assembled maps */
+    bool format_named;       /* the configuration names it */
+    bool allow_client_override;
+    int resample; /* mc_resample */
+    int maxsize;  /* pixels, of width and of height */
+    apr_int64_t max_pixels;
+    const apr_array_header_t *rule_nodes; /* of const mc_node * */
+    apr_array_header_t *rules;            /* of mc_forwarding_rule * */
+    const char *srs_list;                 /* as configured; or NULL */
+    apr_array_header_t *drawn;            /* of mc_grid_link *: one for each CRS in which drawn maps are offered */
+} mc_wms;
+
+/* What GetMap and GetFeatureInfo say of a map. */
+typedef struct mc_wms_view {
+    bool v130;
+    const char *srs; /* as requested */
+    int epsg;        /* its code, or 0 */
+    mc_extent box;   /* x, y order */
+    int width, height;
+} mc_wms_view;
+
+static inline const mc_wms *
+mc_wms_of(const mc_call *call)
+{
+    return (const mc_wms *)call->service;
+}
+
+/* VERSION, or WMTVER of older clients; NULL if neither is there. */
+const char *mc_wms_version(const mc_call *call);
+
+/* Whether the request is to be read and answered by WMS 1.3.0 (else 1.1.1): for GetCapabilities by the standard's
+ * negotiation, else by the exact text. */
+bool mc_wms_is_130(const mc_call *call);
+
+/* BBOX, WIDTH, HEIGHT, SRS or CRS, in this order. */
+mc_error *mc_wms_view_parse(mc_wms_view *view, const mc_call *call, apr_pool_t *pool) MC_CHECKED;
+
+/* The tileset's link whose grid has the view's CRS: by the grids' own name first, then by their aliases. Or NULL. */
+mc_grid_link *mc_wms_view_link(const mc_wms_view *view, const mc_tileset *tileset);
+
+/*
+ * The link by which a layer is shown in the view's CRS: the tileset's own, else, where its source draws in any CRS and
+ * maps are asked from sources, that of the service's <srs>: a grid without levels. MC_ERR_INVALID_CRS where there is
+ * none.
+ */
+mc_error *mc_wms_link(const mc_grid_link **link, const mc_call *call, const mc_wms_view *view,
+                      const mc_tileset *tileset, apr_pool_t *pool) MC_CHECKED;
+
+/* Whether maps of the tileset are offered in the CRSs of <srs>, too. */
+bool mc_wms_draws_any(const mc_wms *wms, const mc_tileset *tileset);
+
+/* Reads <srs> into wms->drawn. False after a complaint. */
+bool mc_wms_read_srs(mc_wms *wms, const mc_node *node, mc_build *build);
+
+/* Whether it is a layer: tilesets of images are, and those of vector tiles where their sources draw all maps
+ * themselves (<full_wms>forward). */
+bool mc_wms_offers(const mc_wms *wms, const mc_tileset *tileset);
+
+/* Values of the tileset's dimensions: DIM_<NAME>, then <NAME>, then the default. */
+const char **mc_wms_values(const mc_call *call, const mc_tileset *tileset, apr_pool_t *pool);
+
+/* The format of a map, from FORMAT and the service's settings. *named: FORMAT decided. */
+mc_error *mc_wms_format(const mc_format **format, bool *named, const mc_call *call, apr_pool_t *pool) MC_CHECKED;
+
+/* Formats that a client may ask for, each media type once: of const mc_format *. */
+const apr_array_header_t *mc_wms_formats(const mc_call *call, apr_pool_t *pool);
+
+/* TRANSPARENT and BGCOLOR. */
+mc_error *mc_wms_background(mc_map_request *map, const mc_call *call, apr_pool_t *pool) MC_CHECKED;
+
+/* MC_ERR_MISSING_PARAMETER in strict mode, else MC_OK. */
+mc_error *mc_wms_omitted(const mc_call *call, const char *name, apr_pool_t *pool) MC_CHECKED;
+
+mc_error *mc_wms_get_map(mc_request *request, const mc_call *call, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_wms_get_info(mc_request *request, const mc_call *call, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_wms_get_legend(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_wms_capabilities(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+void mc_wms_report(mc_document *body, int *status, const mc_error *error, const mc_call *call, apr_pool_t *pool);
+
+/* Writes the message of an error into an image, black, in lines of our own small letters. */
+void mc_wms_write_message(mc_pixels *pixels, const char *message);
+
+/* Rules of the configuration; false if one was refused. */
+bool mc_forwarding_read(mc_wms *wms, mc_build *build);
+
+/* The first rule that takes the request, or NULL. */
+const mc_forwarding_rule *mc_forwarding_match(const mc_wms *wms, const mc_call *call);
+
+/* Where a rule sends it: path (if it wants that) and all parameters, encoded. */
+const char *mc_forwarding_url(const mc_forwarding_rule *rule, const mc_call *call, apr_pool_t *pool);
+
+#endif

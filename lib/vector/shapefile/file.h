@@ -1,0 +1,76 @@
+/*
+ * Files read by position. A mapped file that is cut short kills its reader (SIGBUS); one that is read gives fewer
+ * bytes, and whoever wants them finds out. Through windows of a quarter of a megabyte this costs as much as mapping
+ * does.
+ */
+#ifndef MC_VECTOR_SHAPEFILE_FILE_H
+#define MC_VECTOR_SHAPEFILE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "mapcache/error.h"
+
+typedef struct mc_file {
+    int fd; /* -1: there is none */
+    uint64_t size;
+} mc_file;
+
+/* Opens a file for reading until `pool` is cleared. fd -1, and no error, where there is none; MC_ERR_IO for what cannot
+ * be opened or is no file. */
+mc_error *mc_file_open(mc_file *file, const char *path, apr_pool_t *pool) MC_CHECKED;
+
+/* Bytes that were read: fewer than `size` at the end of the file, or where it cannot be read. From any thread. */
+size_t mc_file_read(const mc_file *file, uint64_t offset, void *buffer, size_t size);
+
+/* A part of a file in memory: of one thread, used again for the next part. */
+typedef struct mc_file_view {
+    const mc_file *file;
+    uint8_t *bytes;
+    size_t room, size;
+    uint64_t begin;
+} mc_file_view;
+
+enum { MC_FILE_VIEW_MAX = 1 << 30 };
+
+/* `size` bytes at `offset`, until the next call; NULL where the file does not have them (any more), or they are more
+ * than MC_FILE_VIEW_MAX. `ahead`: how many further ones are worth reading in the same go. */
+const uint8_t *mc_file_view_at(mc_file_view *view, uint64_t offset, size_t size, size_t ahead);
+void mc_file_view_free(mc_file_view *view);
+
+/* Numbers at an offset that is inside, of the byte order in the name. */
+static inline uint32_t
+mc_big32(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static inline uint32_t
+mc_little32(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[1] << 8 | bytes[0];
+}
+
+static inline uint16_t
+mc_little16(const uint8_t *bytes)
+{
+    return (uint16_t)(bytes[1] << 8 | bytes[0]);
+}
+
+static inline uint64_t
+mc_little64(const uint8_t *bytes)
+{
+    return (uint64_t)mc_little32(bytes + 4) << 32 | mc_little32(bytes);
+}
+
+static inline double
+mc_little_double(const uint8_t *bytes)
+{
+    uint64_t bits = mc_little64(bytes);
+    double value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+#endif

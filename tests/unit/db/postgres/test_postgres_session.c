@@ -1,0 +1,150 @@
+#include "postgres.h"
+
+#include "base/metrics.h"
+
+static database server; /* of all tests */
+
+static void
+set_up(void)
+{
+    process.postgres = mc_postgres_create(2, 1, 60 * APR_USEC_PER_SEC, true);
+    process.metrics = mc_metrics_create();
+    ctx.deadline = mc_clock_now() + 120 * APR_USEC_PER_SEC;
+}
+
+static void
+tear_down(void)
+{
+    mc_postgres_destroy(process.postgres);
+    mc_metrics_destroy(process.metrics);
+}
+
+static mc_postgres_session *
+open_session(void)
+{
+    mc_postgres_session *session;
+    ck_ok(mc_postgres_session_open(&session, process.postgres, database_connection(&server), &ctx, pool));
+    return session;
+}
+
+/* The first field of the last row; session NULL: over any connection. */
+static mc_error *
+run(const char **value, mc_postgres_session *session, const char *sql)
+{
+    mc_postgres_query query = { .connection = database_connection(&server), .sql = sql, .session = session };
+    mc_postgres_result *query_result;
+    const mc_postgres_row *row;
+    *value = "";
+    mc_error *error = mc_postgres_start(&query_result, process.postgres, &query, &ctx, pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, query_result)) == MC_OK && row != NULL)
+        *value = apr_pstrdup(pool, row->fields[0].data);
+    mc_postgres_end(query_result);
+    return error;
+}
+
+static const char *
+said(mc_postgres_session *session, const char *sql)
+{
+    const char *value;
+    ck_ok(run(&value, session, sql));
+    return value;
+}
+
+/* Rows of one int4 in COPY's binary format. */
+static void
+copy_numbers(mc_postgres_session *session, int count)
+{
+    static const uint8_t head[19] = "PGCOPY\n\377\r\n", tail[2] = { 0xff, 0xff };
+    ck_ok(mc_postgres_copy_bytes(session, head, sizeof(head)));
+    for (int i = 0; i < count; i++) {
+        const uint8_t row[10] = { 0,         1, 0, 0, 0, 4, (uint8_t)(i >> 24), (uint8_t)(i >> 16), (uint8_t)(i >> 8),
+                                  (uint8_t)i };
+        ck_ok(mc_postgres_copy_bytes(session, row, sizeof(row)));
+    }
+    ck_ok(mc_postgres_copy_bytes(session, tail, sizeof(tail)));
+}
+
+START_TEST(others_see_a_transaction_once_it_is_committed)
+{
+    set_up();
+    mc_postgres_session *session = open_session();
+    (void)said(NULL, "CREATE TABLE committed (i int)");
+    (void)said(session, "BEGIN");
+    ck_ok(mc_postgres_copy_begin(session, "COPY committed FROM STDIN (FORMAT binary)"));
+    copy_numbers(session, 100000);
+    ck_ok(mc_postgres_copy_end(session));
+    ck_assert_str_eq(said(session, "SELECT count(*) || ' ' || sum(i) FROM committed"), "100000 4999950000");
+    ck_assert_str_eq(said(NULL, "SELECT count(*) FROM committed"), "0");
+    (void)said(session, "COMMIT");
+    ck_assert_str_eq(said(NULL, "SELECT count(*) FROM committed"), "100000");
+    mc_postgres_session_close(session);
+    tear_down();
+}
+END_TEST
+
+START_TEST(what_was_not_committed_is_taken_back)
+{
+    set_up();
+    (void)said(NULL, "CREATE TABLE taken_back (i int)");
+    mc_postgres_session *session = open_session();
+    (void)said(session, "BEGIN");
+    (void)said(session, "INSERT INTO taken_back VALUES (1)");
+    mc_postgres_session_close(session);
+    ck_assert_str_eq(said(NULL, "SELECT count(*) FROM taken_back"), "0");
+
+    session = open_session();
+    ck_ok(mc_postgres_copy_begin(session, "COPY taken_back FROM STDIN (FORMAT binary)"));
+    copy_numbers(session, 10);
+    mc_postgres_session_close(session); /* in the middle of the COPY */
+    ck_assert_str_eq(said(NULL, "SELECT count(*) FROM taken_back"), "0");
+    tear_down();
+}
+END_TEST
+
+START_TEST(bad_rows_fail_at_the_end_and_the_session_stands)
+{
+    set_up();
+    (void)said(NULL, "CREATE TABLE unique_numbers (i int PRIMARY KEY)");
+    (void)said(NULL, "INSERT INTO unique_numbers VALUES (7)");
+    mc_postgres_session *session = open_session();
+    ck_ok(mc_postgres_copy_begin(session, "COPY unique_numbers FROM STDIN (FORMAT binary)"));
+    copy_numbers(session, 10);
+    ck_fails(UPSTREAM, mc_postgres_copy_end(session));
+    ck_assert_str_eq(said(session, "SELECT count(*) FROM unique_numbers"), "1");
+    ck_fails(UPSTREAM, mc_postgres_copy_begin(session, "COPY no_such_table FROM STDIN"));
+    ck_fails(UPSTREAM, mc_postgres_copy_begin(session, "SELECT 1"));
+    ck_assert_str_eq(said(session, "SELECT 2"), "2");
+    mc_postgres_session_close(session);
+    tear_down();
+}
+END_TEST
+
+START_TEST(an_ended_session_is_told_and_not_replaced)
+{
+    set_up();
+    const char *value;
+    mc_postgres_session *session = open_session();
+    const char *backend = said(session, "SELECT pg_backend_pid()");
+    (void)said(session, "BEGIN");
+    (void)said(NULL, apr_psprintf(pool, "SELECT pg_terminate_backend(%s)", backend));
+    ck_fails(UNAVAILABLE, run(&value, session, "SELECT 1"));
+    mc_postgres_session_close(session);
+    ck_assert_str_eq(said(NULL, "SELECT 3"), "3");
+    tear_down();
+}
+END_TEST
+
+int
+main(void)
+{
+    server = database_start(NULL);
+    const TTest *const tests[] = {
+        others_see_a_transaction_once_it_is_committed,
+        what_was_not_committed_is_taken_back,
+        bad_rows_fail_at_the_end_and_the_session_stands,
+        an_ended_session_is_told_and_not_replaced,
+    };
+    int result = unit_run("postgres_session", tests, (int)(sizeof(tests) / sizeof(tests[0])));
+    database_stop(&server);
+    return result;
+}
