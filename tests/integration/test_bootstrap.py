@@ -13,8 +13,8 @@ import pytest
 from conftest import ROOT
 from peers import PEERS
 
-LISTS = ("run", "nginx", "postgis", "bench", "test", "development", "peers")
-INSTALLED = LISTS[:5]
+INSTALLED = ("run", "nginx", "postgis", "package", "bench", "test")
+LISTS = (*INSTALLED, "development", "peers")
 
 
 def bootstrap(*arguments, root=ROOT, **environment):
@@ -116,7 +116,7 @@ def test_with_everything_in_place_nothing_is_said_and_nobody_asked(tmp_path):
 
 
 @pytest.mark.parametrize("arguments, said", [
-    (["other"], 'there is no part "other"; the parts are: run nginx postgis bench test'), (["run", ""], 'there is no part ""'),
+    (["other"], 'there is no part "other"; the parts are: run nginx postgis package bench test'), (["run", ""], 'there is no part ""'),
     (["--list"], "--list needs the name of a list"), (["--list", "PATH"], 'there is no list "PATH"')])
 def test_wrong_arguments_are_refused(arguments, said):
     done = bootstrap(*arguments)
