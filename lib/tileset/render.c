@@ -378,3 +378,18 @@ mc_metatile_render_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *
     MC_SLOW(ctx);
     return lead_locked(tile, flight, tileset, key, name, ctx, pool);
 }
+
+mc_error *
+mc_tileset_get_sub(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "mapcache_tileset_tile_get_without_subdimensions");
+    MC_TRY(mc_cache_get(tile, tileset->cache, key, ctx, pool));
+    if (*tile != NULL && !(key->renderable && mc_tileset_too_old(tileset, (*tile)->mtime)))
+        return MC_OK;
+    if (key->renderable)
+        return mc_metatile_render_once(tile, tileset, key, ctx, pool);
+    if (*tile != NULL)
+        return MC_OK;
+    mc_span_note(&span, "CACHE_MISS");
+    return mc_tile_nothing(tile, key->grid, pool);
+}

@@ -37,21 +37,6 @@ store_int4_param(uint8_t out[4], int value)
         out[i] = (uint8_t)((unsigned)value >> (24 - 8 * i));
 }
 
-static mc_postgres_param
-text_param(const char *value)
-{
-    return (mc_postgres_param){ .value = value, .type = MC_POSTGRES_TEXT };
-}
-
-void
-mc_postgresql_series(tile_params *params, const mc_tile_key *key, apr_pool_t *pool)
-{
-    params->list[0] = text_param(key->tileset);
-    params->list[1] = text_param(key->grid->name);
-    params->list[2] = text_param(mc_cache_dimension_key(key, pool));
-    params->count = 3;
-}
-
 static void
 add_int4_param(tile_params *params, int index, int value)
 {
@@ -67,42 +52,6 @@ key_params(tile_params *params, const mc_tile_key *key, apr_pool_t *pool)
     add_int4_param(params, 0, key->z);
     add_int4_param(params, 1, key->x);
     add_int4_param(params, 2, key->y);
-}
-
-/* session NULL: on any connection. */
-static mc_error *
-start_tile_query(mc_postgres_result **result, const postgresql_cache *cache, mc_postgres_session *session,
-                 const char *sql, const tile_params *params, mc_ctx *ctx, apr_pool_t *pool)
-{
-    mc_postgres_query query = { .connection = cache->connection,
-                                .session = session,
-                                .sql = sql,
-                                .params = params == NULL ? NULL : params->list,
-                                .param_count = params == NULL ? 0 : params->count,
-                                .binary = true };
-    return mc_postgres_start(result, ctx->process == NULL ? NULL : ctx->process->postgres, &query, ctx, pool);
-}
-
-mc_error *
-mc_postgresql_run(char state[6], const postgresql_cache *cache, mc_postgres_session *session, const char *sql,
-                  const tile_params *params, mc_ctx *ctx, apr_pool_t *pool)
-{
-    mc_postgres_result *result;
-    const mc_postgres_row *row;
-    mc_error *error = start_tile_query(&result, cache, session, sql, params, ctx, pool);
-    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
-        continue;
-    apr_cpystrn(state, mc_postgres_sqlstate(result), 6);
-    mc_postgres_end(result);
-    return error;
-}
-
-mc_error *
-mc_postgresql_failure(mc_error *error, const postgresql_cache *cache, apr_pool_t *pool)
-{
-    mc_error_kind kind =
-        error->kind == MC_ERR_UNAVAILABLE || error->kind == MC_ERR_TIMEOUT ? MC_ERR_UNAVAILABLE : MC_ERR_IO;
-    return mc_error_wrap(pool, error, kind, "cache \"%s\" cannot reach its tiles", cache->base.cache.name);
 }
 
 static int
@@ -152,7 +101,7 @@ postgresql_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *c
     tile_params params;
     key_params(&params, key, pool);
     *tile = NULL;
-    mc_error *error = start_tile_query(&result, cache, NULL, cache->sql.get, &params, ctx, pool);
+    mc_error *error = mc_postgresql_start(&result, cache, NULL, cache->sql.get, &params, ctx, pool);
     if (error == MC_OK)
         error = mc_postgres_next(&row, result);
     if (error == MC_OK && row != NULL)
@@ -198,7 +147,7 @@ postgresql_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int
     const mc_postgres_row *row = NULL;
     tile_params params;
     places_params(&params, keys, count, pool);
-    mc_error *error = start_tile_query(&result, cache, NULL, cache->sql.get_all, &params, ctx, pool);
+    mc_error *error = mc_postgresql_start(&result, cache, NULL, cache->sql.get_all, &params, ctx, pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
         assign_found_tile(tiles, keys, count, decode_int4_field(&row->fields[0]), decode_int4_field(&row->fields[1]),
                           tile_of(row, 2, pool));
@@ -216,7 +165,7 @@ postgresql_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *
     const mc_postgres_row *row = NULL;
     tile_params params;
     key_params(&params, key, ctx->pool);
-    mc_error *error = start_tile_query(&result, cache, NULL, cache->sql.exists, &params, ctx, ctx->pool);
+    mc_error *error = mc_postgresql_start(&result, cache, NULL, cache->sql.exists, &params, ctx, ctx->pool);
     if (error == MC_OK)
         error = mc_postgres_next(&row, result);
     *exists = error == MC_OK && row != NULL;
@@ -275,7 +224,7 @@ list_some(apr_array_header_t *numbers, const postgresql_cache *cache, const mc_t
         params.list[params.count++] =
             (mc_postgres_param){ .value = wire[i], .size = 4, .binary = true, .type = MC_POSTGRES_INT4 };
     }
-    mc_error *error = start_tile_query(&result, cache, NULL, cache->sql.list, &params, ctx, ctx->pool);
+    mc_error *error = mc_postgresql_start(&result, cache, NULL, cache->sql.list, &params, ctx, ctx->pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
         for (int i = 0; i < 2; i++)
             APR_ARRAY_PUSH(numbers, int) = decode_int4_field(&row->fields[i]);

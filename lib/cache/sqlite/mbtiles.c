@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cache/sqlite/sqlite_base.h"
+#include "text/json_writer.h"
 
 static const char create_sql[] =
     "CREATE TABLE IF NOT EXISTS images(tile_id text PRIMARY KEY, tile_data blob);"
@@ -141,8 +142,11 @@ put_layers(mc_handle *handle, const mc_tile_write *tile, mc_ctx *ctx)
         mc_log_error(ctx, MC_LOG_WARN, error);
     if (layers == NULL || strcmp(layers, "[]") == 0) /* not known */
         return MC_OK;
-    const char *json = apr_pstrcat(ctx->pool, "{\"vector_layers\":", layers, "}", NULL);
-    return add_metadata(handle, &tile->key, "json", json, ctx->pool);
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, ctx->pool);
+    mc_json_open_object(json, NULL);
+    mc_json_raw(json, "vector_layers", layers);
+    mc_json_close(json);
+    return add_metadata(handle, &tile->key, "json", mc_json_finish_text(json), ctx->pool);
 }
 
 static mc_error *

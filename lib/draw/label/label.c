@@ -284,8 +284,7 @@ take_symbol(mc_labels *labels, const mc_text_symbol *symbol, const mc_feature *f
 }
 
 mc_error *
-mc_labels_take(mc_labels *labels, const mc_rule_style *rule, const mc_feature *feature, mc_ctx *ctx,
-               apr_pool_t *scratch)
+mc_labels_visit(void *labels, const mc_rule_style *rule, const mc_feature *feature, mc_ctx *ctx, apr_pool_t *scratch)
 {
     for (int i = 0; i < rule->text_count; i++)
         MC_TRY(take_symbol(labels, &rule->texts[i], feature, ctx, scratch));

@@ -283,7 +283,7 @@ draw_symbol(mc_pixels *pixels, const mc_legend *legend, const legend_row *of, in
     mc_labels *labels = mc_labels_create(mc_canvas_of(frame, pool), pool);
     MC_TRY(mc_painter_create(&painter, style, frame, &map, true, pool));
     mc_labels_next_layer(labels, scale);
-    mc_painter_set_labels(painter, labels);
+    mc_painter_set_labels(painter, mc_labels_visit, labels);
     make_legend_sample(&geometry, of, legend->options.width, legend->options.height);
     mc_error *error = mc_painter_visit(painter, &feature, ctx);
     if (error == MC_OK)

@@ -12,7 +12,7 @@
 #include "draw/raster/stroker.h"
 #include "draw/style/rules.h"
 #include "mapcache/trace.h"
-#include "vector/mvt/mvt_shape.h"
+#include "vector/geometry/simplify.h"
 
 #define THIN 2.0 /* pixels: up to this width a stroke is painted by distance */
 
@@ -214,7 +214,7 @@ mc_painter_straight(mc_painter *painter, const mc_symbolizer *symbol, const mc_s
         mc_shape_end_part(straight);
         return straight->failed ? shape : straight;
     }
-    mc_mvt_simplify(straight, shape, thinning / 2.0);
+    mc_shape_simplify(straight, shape, thinning / 2.0);
     return painter->straight.failed ? shape : &painter->straight;
 }
 
@@ -228,7 +228,9 @@ paint_by_distance(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_s
     if (!thin && (stroke->paint.pattern != NULL || !mc_bands_suit(shape, pen)))
         return MC_OK;
     mc_color color = mc_painter_color(painter, &stroke->paint, feature);
-    MC_TRY(mc_stroke_tile_paint(done, painter, canvas, shape, pen, thin, color));
+    if (painter->stroke_tile == NULL)
+        MC_TRY(mc_stroke_tile_create(&painter->stroke_tile, painter->pool));
+    *done = mc_stroke_tile_paint(painter->stroke_tile, canvas, shape, pen, thin, color);
     if (*done)
         return MC_OK;
     *done = true;
@@ -316,8 +318,8 @@ paint_symbol(mc_painter *painter, mc_pass *to, const mc_symbolizer *symbol, cons
 static mc_error *
 apply_rule(mc_painter *painter, mc_pass *to, int index, const mc_rule_style *rule, const mc_feature *feature)
 {
-    if (painter->labels != NULL)
-        MC_TRY(mc_labels_take(painter->labels, rule, feature, painter->ctx, painter->values));
+    if (painter->visit_labels != NULL)
+        MC_TRY(painter->visit_labels(painter->labels, rule, feature, painter->ctx, painter->values));
     if (rule->symbolizer_count == 0)
         return MC_OK;
     if (to->merged_layers == NULL) {
@@ -339,8 +341,9 @@ apply_pass(mc_painter *painter, int index, const mc_feature *feature)
 }
 
 void
-mc_painter_set_labels(mc_painter *painter, mc_labels *labels)
+mc_painter_set_labels(mc_painter *painter, mc_rule_visitor *visit, void *labels)
 {
+    painter->visit_labels = visit;
     painter->labels = labels;
 }
 

@@ -6,6 +6,7 @@
 
 #include "draw/paint/painter.h"
 #include "draw/raster/edges.h"
+#include "draw/raster/stroke_tile.h"
 #include "draw/raster/stroker.h"
 #include "draw/symbol/mark.h"
 
@@ -39,9 +40,6 @@ typedef struct mc_known_cell {
     mc_pixels *pixels;
 } mc_known_cell;
 
-/* Strokes of small features (draw/raster/stroke_tile.c). */
-typedef struct mc_stroke_tile mc_stroke_tile;
-
 /* Marks that are the same for all features (draw/paint/graphic.c). */
 typedef struct mc_known_mark mc_known_mark;
 
@@ -58,8 +56,9 @@ struct mc_painter {
     mc_outline *outline;
     mc_stroke_tile *stroke_tile; /* NULL: not used so far */
     uint8_t *mask;
-    mc_labels *labels; /* NULL: none */
-    uint8_t *plane;    /* for areas with an offset; NULL: not used so far */
+    mc_rule_visitor *visit_labels; /* NULL: there are no labels */
+    void *labels;                  /* baton of visit_labels */
+    uint8_t *plane;                /* for areas with an offset; NULL: not used so far */
     mc_shape scratch, mark, moved, places, straight;
     mc_known_picture pictures[MC_PICTURES_MAX];
     mc_known_cell cells[MC_CELLS_MAX];
@@ -109,13 +108,6 @@ bool mc_painter_pass_is_merged(const mc_style_pass *style, double scale);
  * move any. It depends on the whole line only. Other shapes, and lines with dashes, as they are.
  */
 const mc_shape *mc_painter_straight(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape);
-
-/*
- * Paints the lines of a shape in one colour, if they are small, in a plane that is no larger than they need: *done.
- * `thin`: by mc_outline_add, else by mc_bands_add.
- */
-mc_error *mc_stroke_tile_paint(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_shape *shape,
-                               const mc_pen *pen, bool thin, mc_color color) MC_CHECKED;
 
 /* Adds a feature to what a rule that is painted whole has gathered; paints all of it (`last`: no more features come).
  */

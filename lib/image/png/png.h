@@ -6,8 +6,6 @@
 
 enum { MC_PNG_GRAY = 0, MC_PNG_RGB = 2, MC_PNG_PALETTE = 3, MC_PNG_GRAY_ALPHA = 4, MC_PNG_RGBA = 6 };
 
-extern const uint8_t mc_png_signature[8];
-
 /* The image header (11.2.2) with where its parts lie in the file. */
 typedef struct mc_png_header {
     uint32_t width, height;

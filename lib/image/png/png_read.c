@@ -16,8 +16,6 @@
 #include "image/png/png.h"
 #include "image/scratch.h"
 
-const uint8_t mc_png_signature[8] = { 137, 'P', 'N', 'G', 13, 10, 26, 10 };
-
 /* Streams that shrink by more than SPARSE_RATIO are mostly repetitions, which libdeflate 1.14 copies byte by byte. */
 enum { HEADER_END = 8 + 25, SPARSE_RATIO = 24 };
 

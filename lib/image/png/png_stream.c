@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compress/quick_deflate.h"
+#include "image/codec.h"
 #include "image/png/png.h"
 #include "image/scratch.h"
 

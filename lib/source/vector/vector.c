@@ -7,6 +7,7 @@
 
 #include "base/metrics.h"
 #include "base/semaphore.h"
+#include "draw/label/label.h"
 #include "mapcache/trace.h"
 #include "vector/mvt/mvt.h"
 
@@ -76,7 +77,7 @@ draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, b
     query.pixel_grid.keep_small = true;
     MC_TRY(mc_painter_create_on(&painter, layer->style, canvas, &query, false, pool));
     mc_labels_next_layer(labels, query.scale);
-    mc_painter_set_labels(painter, labels);
+    mc_painter_set_labels(painter, mc_labels_visit, labels);
     MC_TRY(layer->data->ops->read(layer->data, &query, mc_painter_visit, painter, &skipped, ctx, pool));
     return mc_painter_finish(painter, ctx);
 }

@@ -11,7 +11,6 @@
 
 #include "base/module.h"
 #include "vector/crs/projection_engine.h"
-#include "vector/geometry/warp.h"
 
 #define RADIUS 6378137.0
 #define DEGREE (3.14159265358979323846 / 180.0)
@@ -257,21 +256,4 @@ mc_projection_box(mc_extent *box, const mc_projection *projection, bool inverse)
         box->maxx = 180;
     }
     return true;
-}
-
-mc_error *
-mc_projection_query(mc_feature_query *own, const mc_feature_query *query, const char *data_srs, apr_pool_t *pool)
-{
-    mc_projection *projection;
-    *own = *query;
-    MC_TRY(mc_projection_open(&projection, data_srs, query->srs, pool));
-    if (projection == NULL)
-        return MC_OK;
-    own->pixel_grid.warp = mc_warp_create(projection, &query->pixel_grid, pool);
-    if (!mc_projection_box(&own->box, projection, true))
-        own->box = (mc_extent){ -HUGE_VAL, -HUGE_VAL, HUGE_VAL, HUGE_VAL };
-    double width = (own->box.maxx - own->box.minx) / (query->box.maxx - query->box.minx);
-    double height = (own->box.maxy - own->box.miny) / (query->box.maxy - query->box.miny);
-    own->resolution = query->resolution * (isfinite(width) && isfinite(height) ? fmin(width, height) : 0);
-    return MC_OK;
 }

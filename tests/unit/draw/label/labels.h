@@ -75,7 +75,7 @@ drawn_in(const mc_text_symbol *texts, int text_count, const thing *things, int c
         const mc_feature feature = {
             .id = things[i].id, .geometry = &geometry, .values = things[i].values, .query = &map
         };
-        ck_ok(mc_labels_take(labels, &rule, &feature, own, memory));
+        ck_ok(mc_labels_visit(labels, &rule, &feature, own, memory));
     }
     ck_ok(mc_labels_finish(labels, own));
     mc_geometry_free(&geometry);
