@@ -45,12 +45,17 @@ typedef struct mc_known_mark mc_known_mark;
 
 /* Marks that have been painted (draw/paint/sprite.c). */
 typedef struct mc_sprites mc_sprites;
-void mc_sprites_free(mc_sprites *sprites);
+
+/* Paints the fill and the stroke of a symbolizer for one shape. Graphics call it through the painter, because a stroke
+ * may be made of graphics, and a graphic of strokes. */
+typedef mc_error *mc_shape_painter(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol,
+                                   const mc_shape *shape, const mc_feature *feature);
 
 struct mc_painter {
     const mc_style *style;
     mc_canvas *canvas;
     const mc_feature_query *query;
+    mc_shape_painter *paint_shape; /* mc_painter_shape */
     mc_pass passes[MC_PASSES_MAX];
     mc_area *coverage; /* for one symbol of one feature */
     mc_outline *outline;
@@ -71,6 +76,13 @@ struct mc_painter {
     mc_ctx *ctx;               /* of the feature that is being painted */
     apr_pool_t *pool, *values; /* values: cleared after each feature */
 };
+
+/* A painter of single symbols: without a style, without rules. `inner`: by the means and for the context of another
+ * painter, onto a canvas of its own. */
+mc_painter *mc_painter_create_bare(mc_canvas *canvas, const mc_feature_query *query, mc_shape_painter *paint_shape,
+                                   apr_pool_t *pool);
+mc_painter *mc_painter_create_inner(const mc_painter *outer, mc_canvas *canvas, const mc_feature_query *query,
+                                    apr_pool_t *pool);
 
 /* A size of a symbolizer in pixels, MC_STROKE_WIDTH_MAX at most. */
 double mc_painter_pixels(const mc_painter *painter, const mc_symbolizer *symbol, double size);
@@ -126,8 +138,6 @@ mc_shape_point mc_painter_displacement(mc_painter *painter, const mc_symbolizer 
 mc_error *mc_painter_offset_fill(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol,
                                  const mc_shape *shape, const mc_feature *feature) MC_CHECKED;
 
-/* Paints the fill and the stroke of a symbolizer for one shape. */
-mc_error *mc_painter_shape(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_shape *shape,
-                           const mc_feature *feature) MC_CHECKED;
+mc_shape_painter mc_painter_shape;
 
 #endif
