@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "cache/postgresql/postgresql_array.h"
 #include "cache/postgresql/postgresql_base.h"
 #include "mapcache/trace.h"
@@ -31,16 +32,9 @@ static const mc_key postgresql_keys[] = {
 };
 
 static void
-store_int4_param(uint8_t out[4], int value)
-{
-    for (int i = 0; i < 4; i++)
-        out[i] = (uint8_t)((unsigned)value >> (24 - 8 * i));
-}
-
-static void
 add_int4_param(tile_params *params, int index, int value)
 {
-    store_int4_param(params->numbers[index], value);
+    (void)mc_store_big32(params->numbers[index], (uint32_t)value);
     params->list[params->count++] =
         (mc_postgres_param){ .value = params->numbers[index], .size = 4, .binary = true, .type = MC_POSTGRES_INT4 };
 }
@@ -57,10 +51,7 @@ key_params(tile_params *params, const mc_tile_key *key, apr_pool_t *pool)
 static int
 decode_int4_field(const mc_postgres_field *field)
 {
-    unsigned value = 0;
-    for (int i = 0; i < 4 && i < field->size; i++)
-        value = value << 8 | (uint8_t)field->data[i];
-    return (int)value;
+    return (int)(uint32_t)mc_big_number(field->data, field->size < 4 ? field->size : 4);
 }
 
 /* Columns `first` and the next: the bytes, and when they were stored. */
@@ -70,9 +61,7 @@ tile_of(const mc_postgres_row *row, int first, apr_pool_t *pool)
     const mc_postgres_field *data = &row->fields[first], *time = &row->fields[first + 1];
     if (data->size <= 0 || time->size != 8)
         return NULL;
-    uint64_t since = 0;
-    for (int i = 0; i < 8; i++)
-        since = since << 8 | (uint8_t)time->data[i];
+    uint64_t since = mc_big_number(time->data, 8);
     apr_time_t mtime = (apr_time_t)(since + (uint64_t)apr_time_from_sec(POSTGRES_EPOCH)); /* also of "infinity" */
     return mc_tile_create(mc_buf_attach(mc_buf_copy(data->data, (size_t)data->size), pool),
                           apr_time_from_sec(apr_time_sec(mtime)), pool);
@@ -220,7 +209,7 @@ list_some(apr_array_header_t *numbers, const postgresql_cache *cache, const mc_t
     tile_params params;
     key_params(&params, last, ctx->pool);
     for (int i = 0; i < 3; i++) {
-        store_int4_param(wire[i], limits[i]);
+        (void)mc_store_big32(wire[i], (uint32_t)limits[i]);
         params.list[params.count++] =
             (mc_postgres_param){ .value = wire[i], .size = 4, .binary = true, .type = MC_POSTGRES_INT4 };
     }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/hash.h"
 #include "db/sqlite/handle_private.h"
 #include "text/text.h"
@@ -75,20 +76,6 @@ mc_handle_lacks_table(mc_handle *handle)
     int code = sqlite3_errcode(handle->db); /* SQLITE_SCHEMA: others are making tables at this moment */
     return (code == SQLITE_ERROR || code == SQLITE_SCHEMA) &&
            strncmp(sqlite3_errmsg(handle->db), "no such table", 13) == 0;
-}
-
-/* All folders of a file's path. */
-static void
-make_database_folders(const char *path)
-{
-    char *copy = strdup(path);
-    MC_ASSERT(copy != NULL);
-    for (char *slash = strchr(copy + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        (void)mkdir(copy, 0777); /* what fails here shows when the file is opened */
-        *slash = '/';
-    }
-    free(copy);
 }
 
 /* WAL needs shared memory between all users of a file; network file systems do not have it. */
@@ -317,7 +304,7 @@ mc_handle_open(mc_handle *handle, const mc_open_options *how, const mc_stamp *st
 {
     int code = SQLITE_OK;
     if (stamp == NULL)
-        make_database_folders(handle->path);
+        (void)mc_files_make_folders(handle->path); /* what fails here shows when the file is opened */
     mc_error *error = open_once(handle, how, stamp != NULL, *alone, &code, ctx, pool);
     if (code == SQLITE_READONLY_ROLLBACK && !how->write) {
         MC_TRY(roll_back(handle, ctx, pool));

@@ -1,7 +1,6 @@
 /* How far symbols reach over their geometry: the margin of the query for a tile. */
 #include <math.h>
 
-#include "draw/paint/graphic.h"
 #include "draw/paint/painter_private.h"
 #include "draw/style/expression.h"
 #include "draw/style/rules.h"
@@ -34,7 +33,7 @@ largest_stroke_width(const mc_stroke *stroke)
 }
 
 static double
-reach_of(const mc_graphic *graphic)
+graphic_reach(const mc_graphic *graphic)
 {
     bool known = graphic->mark != NULL && graphic->mark->glyph == NULL; /* others may be long ones */
     double share_away = fmax(0.5, largest_pair_sum(&graphic->anchor, 1)) * (known ? 1.5 : 4);
@@ -42,13 +41,52 @@ reach_of(const mc_graphic *graphic)
            largest_pair_sum(&graphic->displacement, COMPUTED_SIZE);
 }
 
-double
-mc_symbolizer_reach(const mc_symbolizer *symbol)
+static double
+stroke_reach(const mc_symbolizer *symbol)
 {
-    double stroke = symbol->stroke.paint.present ? largest_stroke_width(&symbol->stroke) * 2 : 0;
-    double along = symbol->stroke.graphic != NULL ? reach_of(symbol->stroke.graphic) : 0;
-    double mark = symbol->kind == MC_SYMBOL_POINT ? reach_of(&symbol->graphic) : 0;
-    return stroke + along + mark + fabs(symbol->offset) * 2 + largest_pair_sum(&symbol->displacement, COMPUTED_SIZE);
+    return symbol->stroke.paint.present ? largest_stroke_width(&symbol->stroke) * 2 : 0;
+}
+
+static double
+along_reach(const mc_symbolizer *symbol)
+{
+    return symbol->stroke.graphic != NULL ? graphic_reach(symbol->stroke.graphic) : 0;
+}
+
+static double
+point_reach(const mc_symbolizer *symbol)
+{
+    return symbol->kind == MC_SYMBOL_POINT ? graphic_reach(&symbol->graphic) : 0;
+}
+
+static double
+offset_reach(const mc_symbolizer *symbol)
+{
+    return fabs(symbol->offset) * 2;
+}
+
+static double
+displacement_reach(const mc_symbolizer *symbol)
+{
+    return largest_pair_sum(&symbol->displacement, COMPUTED_SIZE);
+}
+
+/* The reach of a symbolizer, in the unit of its sizes. */
+static double
+symbolizer_reach(const mc_symbolizer *symbol)
+{
+    /* a line for each option that moves paint beyond the geometry; the options of graphics are inside of theirs */
+    static double (*const reaches[])(const mc_symbolizer *symbol) = {
+        stroke_reach, /* stroke-width */
+        along_reach,  /* GraphicStroke */
+        point_reach,  /* Graphic of a PointSymbolizer */
+        offset_reach, /* PerpendicularOffset */
+        displacement_reach,
+    };
+    double sum = 0;
+    for (size_t i = 0; i < sizeof(reaches) / sizeof(reaches[0]); i++)
+        sum += reaches[i](symbol);
+    return sum;
 }
 
 double
@@ -59,8 +97,8 @@ mc_painter_margin(const mc_style *style, double scale)
         for (int r = 0; r < style->passes[p].rule_count; r++) {
             const mc_rule_style *rule = &style->passes[p].rules[r];
             for (int i = 0; mc_rule_applies(rule, scale) && i < rule->symbolizer_count; i++)
-                most = fmax(most, mc_symbolizer_reach(&rule->symbolizers[i]) *
-                                      mc_uom_pixels(rule->symbolizers[i].uom, scale));
+                most = fmax(most,
+                            symbolizer_reach(&rule->symbolizers[i]) * mc_uom_pixels(rule->symbolizers[i].uom, scale));
         }
     return ceil(fmin(most, MC_STROKE_WIDTH_MAX)) + 1;
 }

@@ -182,24 +182,39 @@ read_symbol_part(void *member, mc_sld *sld, const mc_node *node)
     *part = mc_sld_part(sld, node);
 }
 
-#define ELEMENTS_OF_ALL                                                                                                \
-    MC_SLD_OPTION("Geometry", read_symbol_part, offsetof(mc_symbolizer, part), INSIDE, SHOWS),                         \
-        MC_SLD_SILENT("VendorOption"), MC_SLD_SILENT("Name"), MC_SLD_SILENT("Description"), MC_SLD_END
-
-#define ELEMENTS_OF_LINES                                                                                              \
-    MC_SLD_ELEMENT("Stroke", read_symbol_stroke, offsetof(mc_symbolizer, stroke)),                                     \
-        MC_SLD_OPTION("PerpendicularOffset", read_symbol_offset, offsetof(mc_symbolizer, offset), BEYOND, SHOWS),      \
-        MC_SLD_OPTION("Displacement", read_symbol_displacement, offsetof(mc_symbolizer, displacement), BEYOND, SHOWS)
+/* The offset of a member, for the rows of the tables. */
+#define MEMBER(name) offsetof(mc_symbolizer, name)
 
 const mc_sld_element mc_sld_polygon_elements[] = {
-    MC_SLD_ELEMENT("Fill", read_symbol_fill, offsetof(mc_symbolizer, fill)), ELEMENTS_OF_LINES, ELEMENTS_OF_ALL
+    MC_SLD_ELEMENT("Fill", read_symbol_fill, MEMBER(fill)),
+    MC_SLD_ELEMENT("Stroke", read_symbol_stroke, MEMBER(stroke)),
+    MC_SLD_OPTION("PerpendicularOffset", read_symbol_offset, MEMBER(offset), BEYOND, HIDES),
+    MC_SLD_OPTION("Displacement", read_symbol_displacement, MEMBER(displacement), BEYOND, SHOWS),
+    MC_SLD_OPTION("Geometry", read_symbol_part, MEMBER(part), INSIDE, HIDES),
+    MC_SLD_SILENT("VendorOption"),
+    MC_SLD_SILENT("Name"),
+    MC_SLD_SILENT("Description"),
+    MC_SLD_END
 };
 
-const mc_sld_element mc_sld_line_elements[] = { ELEMENTS_OF_LINES, ELEMENTS_OF_ALL };
-
-const mc_sld_element mc_sld_point_elements[] = {
-    MC_SLD_ELEMENT("Graphic", read_symbol_graphic, offsetof(mc_symbolizer, graphic)), ELEMENTS_OF_ALL
+const mc_sld_element mc_sld_line_elements[] = {
+    MC_SLD_ELEMENT("Stroke", read_symbol_stroke, MEMBER(stroke)),
+    MC_SLD_OPTION("PerpendicularOffset", read_symbol_offset, MEMBER(offset), BEYOND, SHOWS),
+    MC_SLD_OPTION("Displacement", read_symbol_displacement, MEMBER(displacement), BEYOND, SHOWS),
+    MC_SLD_OPTION("Geometry", read_symbol_part, MEMBER(part), INSIDE, HIDES),
+    MC_SLD_SILENT("VendorOption"),
+    MC_SLD_SILENT("Name"),
+    MC_SLD_SILENT("Description"),
+    MC_SLD_END
 };
+
+const mc_sld_element mc_sld_point_elements[] = { MC_SLD_ELEMENT("Graphic", read_symbol_graphic, MEMBER(graphic)),
+                                                 MC_SLD_OPTION("Geometry", read_symbol_part, MEMBER(part), INSIDE,
+                                                               HIDES),
+                                                 MC_SLD_SILENT("VendorOption"),
+                                                 MC_SLD_SILENT("Name"),
+                                                 MC_SLD_SILENT("Description"),
+                                                 MC_SLD_END };
 
 /* What no element says, and what cannot be drawn together. */
 static bool

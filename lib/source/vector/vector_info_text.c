@@ -5,7 +5,7 @@
 #include "source/vector/vector_info.h"
 #include "text/json_writer.h"
 #include "text/text.h"
-#include "text/text_case.h"
+#include "text/utf8.h"
 
 enum { MOST_VALUE = 4096 /* bytes of a value in plain text */ };
 
