@@ -28,7 +28,7 @@ metatile_extent(const mc_grid *grid, int z, const mc_metatile *metatile)
 {
     mc_extent a = mc_grid_tile_extent(grid, z, metatile->x, metatile->y);
     mc_extent b = mc_grid_tile_extent(grid, z, metatile->x + metatile->columns - 1, metatile->y + metatile->rows - 1);
-    return (mc_extent){ fmin(a.minx, b.minx), fmin(a.miny, b.miny), fmax(a.maxx, b.maxx), fmax(a.maxy, b.maxy) };
+    return mc_extent_union(&a, &b);
 }
 
 static void

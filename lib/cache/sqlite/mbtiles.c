@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cache/sqlite/sqlite_base.h"
+#include "grid/earth.h"
 #include "text/json_writer.h"
 
 static const char create_sql[] =
@@ -107,7 +108,7 @@ mbtiles_bounds_text(const mc_grid *grid, apr_pool_t *pool)
 {
     mc_extent box = grid->extent;
     if (grid->epsg == 3857 || grid->epsg == 900913) {
-        const double radius = 6378137.0;
+        const double radius = MC_EARTH_RADIUS;
         const double degrees = 180.0 / M_PI;
         box = (mc_extent){ box.minx / radius * degrees, atan(sinh(box.miny / radius)) * degrees,
                            box.maxx / radius * degrees, atan(sinh(box.maxy / radius)) * degrees };
@@ -178,7 +179,7 @@ put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_tile_write *tile, 
 static bool
 is_world_mercator(const mc_grid *grid)
 {
-    const double half = 20037508.342789244;
+    const double half = MC_WEB_MERCATOR_HALF;
     const mc_extent *e = &grid->extent;
     bool world = fabs(e->minx + half) < 1 && fabs(e->miny + half) < 1 && fabs(e->maxx - half) < 1 &&
                  fabs(e->maxy - half) < 1 && grid->origin == MC_BOTTOM_LEFT;

@@ -10,6 +10,7 @@
 #include "draw/paint/painter.h"
 #include "draw/style/expression.h"
 #include "draw/style/label_style.h"
+#include "grid/earth.h"
 #include "text/text.h"
 
 enum {
@@ -272,7 +273,7 @@ draw_symbol(mc_pixels *pixels, const mc_legend *legend, const legend_row *of, in
     mc_feature_query map = { .srs = "EPSG:3857",
                              .box = { 0, 0, legend->options.width, legend->options.height },
                              .pixel_grid = { .per_x = 1, .per_y = 1 },
-                             .resolution = 0.00028 * scale,
+                             .resolution = MC_PIXEL_METRES * scale,
                              .scale = scale,
                              .attributes = style->attributes,
                              .attribute_count = style->attribute_count };

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "draw/paint/painter_private.h"
+#include "grid/earth.h"
 #include "vector/geometry/simplify.h"
 
 #define THIN 2.0 /* pixels: up to this width a stroke is painted by distance */
@@ -43,7 +44,7 @@ double
 mc_uom_pixels(mc_uom uom, double scale)
 {
     static const double metres[] = { [MC_UOM_METRE] = 1, [MC_UOM_FOOT] = 0.3048 };
-    return uom == MC_UOM_PIXEL ? 1 : metres[uom] / (0.00028 * scale);
+    return uom == MC_UOM_PIXEL ? 1 : metres[uom] / (MC_PIXEL_METRES * scale);
 }
 
 double

@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "grid/earth.h"
 #include "service/service_base.h"
 #include "text/json_writer.h"
 
-#define HALF_WORLD 20037508.3427892480
 #define MERCATOR_LATITUDE 85.0511287798 /* degrees: where that square ends */
 #define SAME 1e-6
 
@@ -35,11 +35,12 @@ is_web_mercator(const mc_grid_link *link)
         (grid->origin != MC_BOTTOM_LEFT && grid->origin != MC_TOP_LEFT))
         return false;
     for (int z = link->minzoom; z <= link->maxzoom; z++) {
-        double side = 2 * HALF_WORLD / ldexp(1, z);
+        double side = 2 * MC_WEB_MERCATOR_EDGE / ldexp(1, z);
         mc_extent first = mc_grid_tile_extent(grid, z, 0, 0);
-        double edge = grid->origin == MC_BOTTOM_LEFT ? first.miny + HALF_WORLD : HALF_WORLD - first.maxy;
+        double edge =
+            grid->origin == MC_BOTTOM_LEFT ? first.miny + MC_WEB_MERCATOR_EDGE : MC_WEB_MERCATOR_EDGE - first.maxy;
         if (fabs(first.maxx - first.minx - side) > side * SAME || fabs(first.maxy - first.miny - side) > side * SAME ||
-            fabs(first.minx + HALF_WORLD) > side * SAME + 1 || fabs(edge) > side * SAME + 1)
+            fabs(first.minx + MC_WEB_MERCATOR_EDGE) > side * SAME + 1 || fabs(edge) > side * SAME + 1)
             return false;
     }
     return true;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "grid/earth.h"
 #include "source/vector/vector.h"
 
 /* How far a map's resolution and corner may be from those of a level and still count as its own. */
@@ -42,7 +43,7 @@ mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin)
     query->pixel_grid.thinning = MC_SUBPIXELS / 4;
     query->srs = wanted->grid->srs;
     query->resolution = fmax(x, y);
-    query->scale = query->resolution * wanted->grid->metres_per_unit / 0.00028;
+    query->scale = query->resolution * wanted->grid->metres_per_unit / MC_PIXEL_METRES;
     query->box =
         (mc_extent){ box->minx - margin * x, box->miny - margin * y, box->maxx + margin * x, box->maxy + margin * y };
     query->dimensions = wanted->dimensions;

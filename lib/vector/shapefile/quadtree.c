@@ -185,11 +185,8 @@ static mc_extent
 bounds_of_boxes(const quadtree_making *m, const uint32_t *numbers, uint32_t count)
 {
     mc_extent all = count == 0 ? (mc_extent){ 0, 0, 0, 0 } : m->boxes[numbers[0]];
-    for (uint32_t i = 1; i < count; i++) {
-        const mc_extent *b = &m->boxes[numbers[i]];
-        all = (mc_extent){ fmin(all.minx, b->minx), fmin(all.miny, b->miny), fmax(all.maxx, b->maxx),
-                           fmax(all.maxy, b->maxy) };
-    }
+    for (uint32_t i = 1; i < count; i++)
+        all = mc_extent_union(&all, &m->boxes[numbers[i]]);
     return all;
 }
 
