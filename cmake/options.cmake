@@ -1,7 +1,7 @@
 # What can be chosen at build time, and how every target is compiled.
 option(MAPCACHE_GDAL "Build the gdal source (needs libgdal)" ON)
 option(MAPCACHE_ISAL "Use ISA-L for PNG output" ON)
-option(MAPCACHE_TESTS "Build the tests" ON)
+option(MAPCACHE_TESTS "Build the tests, where Check is installed" ON)
 option(MAPCACHE_FUZZ "Build the fuzz targets (needs clang)" OFF)
 option(MAPCACHE_MICRO "Build the micro-benchmarks" OFF)
 option(MAPCACHE_WERROR "Treat warnings as errors" OFF)

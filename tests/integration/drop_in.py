@@ -1,15 +1,14 @@
 """One configuration for two programs: ours and Debian's libapache2-mod-mapcache / mapcache-tools."""
 import io
 import os
-import pathlib
 import subprocess
 
 import numpy
-from conftest import APACHE_MODULES
+from peers import peer
 from PIL import Image
 
-PEER_MODULE = APACHE_MODULES / "mod_mapcache.so"
-PEER_SEED = pathlib.Path("/usr/bin/mapcache_seed")
+PEER_MODULE = peer("/usr/lib/apache2/modules/mod_mapcache.so")
+PEER_SEED = peer("/usr/bin/mapcache_seed")
 MERCATOR, DEGREES, OWN = "GoogleMapsCompatible", "WGS84", "own"
 COLOR, SHADE = "red", "dark.1/a"  # values of the two dimensions; the second has what must not reach a path as it is
 

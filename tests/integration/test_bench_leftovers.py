@@ -18,7 +18,7 @@ from common.database import Database
 from common.run import begin
 begin()
 with Database() as database, servers.apache("left", "", "/none") as web, \\
-        servers.nginx_fastcgi("left", ["/usr/lib/cgi-bin/mapcache"], "/mc", {"MAPCACHE_CONFIG_FILE": "/none"}) as program:
+        servers.nginx_fastcgi("left", [servers.PEER_CGI], "/mc", {"MAPCACHE_CONFIG_FILE": "/none"}) as program:
     pids = [pid for server in (database, web, program) for pid in server.pids()]
     folders = [database.folder, web.folder, program.folder, servers.make_folder("left", "/dev/shm")]
     print(json.dumps({"pids": pids, "folders": [str(folder) for folder in folders]}), flush=True)

@@ -5,9 +5,10 @@ import pathlib
 import subprocess
 
 import pytest
+from peers import peer
 
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
-OURS, PEER = str(BUILD / "bin" / "mapcache_detail"), "/usr/bin/mapcache_detail"
+OURS, PEER = str(BUILD / "bin" / "mapcache_detail"), str(peer("/usr/bin/mapcache_detail"))
 GRID = "GoogleMapsCompatible"
 
 

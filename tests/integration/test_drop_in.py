@@ -54,7 +54,7 @@ class Stores:
 
 @pytest.fixture(scope="module")
 def stores(shared_folder, build, modules_environment):
-    assert PEER_MODULE.exists() and PEER_SEED.exists(), "Debian's packages are missing: run script/bootstrap"
+    assert PEER_MODULE.exists() and PEER_SEED.exists(), "Debian's MapCache is missing: run script/bootstrap"
     return Stores(shared_folder, build, modules_environment)
 
 

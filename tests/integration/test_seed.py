@@ -10,10 +10,11 @@ import time
 
 import pytest
 from conftest import wait_until
+from peers import peer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", ROOT / "build" / "release"))
-OURS, PEER = str(BUILD / "bin" / "mapcache_seed"), "/usr/bin/mapcache_seed"
+OURS, PEER = str(BUILD / "bin" / "mapcache_seed"), str(peer("/usr/bin/mapcache_seed"))
 QUARTER = "0,0,20037508.342789248,20037508.342789248"
 SUMMARY = re.compile(r"\nseeded (\d+) metatiles \((\d+) total tiles, (\d+) non-empty tiles\) in \d+\.\d seconds at "
                      r"\d+\.\d tiles/sec \(\d+\.\d non-empty tiles/sec\)\n")

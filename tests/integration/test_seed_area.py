@@ -7,10 +7,11 @@ import sqlite3
 import subprocess
 
 import pytest
+from peers import peer
 from postgres import Postgres
 
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
-OURS, PEER = str(BUILD / "bin" / "mapcache_seed"), "/usr/bin/mapcache_seed"
+OURS, PEER = str(BUILD / "bin" / "mapcache_seed"), str(peer("/usr/bin/mapcache_seed"))
 EDGE = 20037508.342789244
 RADIUS = 6378137
 
