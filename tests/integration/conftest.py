@@ -19,37 +19,27 @@ import zlib
 
 import pytest
 from origin import Origin
+from patience import patience
+from ports import free_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 APACHE_MODULES = pathlib.Path("/usr/lib/apache2/modules")
-FIRST_PORT = int(os.environ.get("MAPCACHE_TEST_PORT", "23000"))
 GRID = "GoogleMapsCompatible"
-SOON = 40  # seconds: for what takes one or two where neither processors nor disks are busy with something else
-_next_port = FIRST_PORT
+SOON = 40  # seconds: for what takes one or two where the disks are quiet
 
 
-def free_port():
-    """A port from the tests' own range that nobody listens on."""
-    global _next_port
-    while True:
-        _next_port = FIRST_PORT + (_next_port + 1 - FIRST_PORT) % 900
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", _next_port))
-                return _next_port
-            except OSError:
-                pass
+def pytest_configure():
+    patience(0)  # measured once, before there are workers
 
 
 def wait_until(condition, what, seconds=60):
     """What the condition says once that is true."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    began = time.monotonic()
+    while time.monotonic() < began + patience(seconds):
         if said := condition():
             return said
         time.sleep(0.02)
-    raise AssertionError(f"{what}: not within {seconds} s")
+    raise AssertionError(f"{what}: not within {time.monotonic() - began:.0f} s")
 
 
 def listens(address):

@@ -19,15 +19,16 @@ import ctypes
 import os
 import pathlib
 import pwd
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+from patience import patience
+from ports import free_port
 
 PASSWORD = "swordfish of glass"
 USER = "mapcache"
@@ -52,21 +53,9 @@ def end_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGQUIT)  # PR_SET_PDEATHSIG
 
 
-def unused_port():
-    """Below those that the kernel hands out to whoever connects: nobody has it while the server is stopped."""
-    while True:
-        port = random.randrange(29000, 32000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                pass
-
-
 class Postgres:
     def __init__(self, port=None, settings=(), start=True):
-        self.port = port or unused_port()
+        self.port = port or free_port()
         self.settings = ["fsync=off", "shared_buffers=16MB", "max_wal_senders=0", "wal_level=minimal", "jit=off",
                          "autovacuum=off", "logging_collector=off", *settings]
         self.folder = self._make_folder()

@@ -9,11 +9,11 @@ import time
 
 import numpy
 import pytest
-from conftest import FIRST_PORT, ROOT, fetch, listens
+from conftest import ROOT, fetch, listens
 from PIL import Image
+from ports import free_port, free_ports
 
 SECONDS = 600
-PORT = FIRST_PORT + 950
 
 
 def start(log, *arguments, **environment):
@@ -33,7 +33,7 @@ def page(tmp_path_factory):
     """(port, what the script has said) of a running script/server."""
     log = tmp_path_factory.mktemp("server") / "log"
     with open(log, "wb") as out:
-        process = start(out, "--port", str(PORT))
+        process = start(out, "--port", str(free_ports(2)))  # the second one for test_second_start
         try:
             end = time.monotonic() + SECONDS
             while "Ctrl-C stops" not in log.read_text():
@@ -117,7 +117,7 @@ def test_nginx_serves_the_same(page, tmp_path):
     """Through FastCGI: one program for each configuration."""
     log = tmp_path / "log"
     with open(log, "wb") as out:
-        process = start(out, "--nginx", "--port", str(PORT + 20))
+        process = start(out, "--nginx", "--port", str(free_port()))
         try:
             end = time.monotonic() + 120
             while "Ctrl-C stops" not in log.read_text():

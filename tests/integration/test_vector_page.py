@@ -15,11 +15,11 @@ import time
 import numpy
 import pytest
 from browser import Browser
-from conftest import FIRST_PORT, ROOT, fetch
+from conftest import ROOT, fetch
 from drop_in import pixels
+from ports import free_port
 from test_server_script import SECONDS, interrupt, start
 
-PORT = FIRST_PORT + 930
 LAND = {"world": ["#f7e6c4", "#dde8c3", "#f3d6c9", "#e3d9e8", "#fbf3cf"], "counties": ["#f7e6c4", "#dde8c3", "#f3d6c9", "#eeece8"]}
 SEA = "#cfe2ec"
 FORMS = {"map": "REQUEST=GetMap", "tiles": ".png", "vector": ".mvt"}  # and what is in their addresses
@@ -30,7 +30,7 @@ WMS = "SERVICE=WMS&VERSION=1.1.1&STYLES=&SRS=EPSG:3857&FORMAT=image/png"
 def port(tmp_path_factory):
     log = tmp_path_factory.mktemp("vector") / "log"
     with open(log, "wb") as out:
-        process = start(out, "--postgis", "--port", str(PORT))
+        process = start(out, "--postgis", "--port", str(free_port()))
         try:
             end = time.monotonic() + SECONDS
             while "Ctrl-C stops" not in log.read_text():
