@@ -73,7 +73,7 @@ body_bucket_create(mc_buf *buf, apr_bucket_alloc_t *list)
 }
 
 static mc_error *
-read_body(mc_buf **body, void *baton, size_t limit, apr_pool_t *pool)
+read_httpd_body(mc_buf **body, void *baton, size_t limit, apr_pool_t *pool)
 {
     request_rec *r = baton;
     if (ap_setup_client_block(r, REQUEST_CHUNKED_DECHUNK) != OK)
@@ -121,7 +121,7 @@ find_client(client *client, const request_rec *r)
 
 /* httpd itself notices that a client has gone only when it writes to it. */
 static bool
-client_gone(void *baton)
+is_httpd_client_gone(void *baton)
 {
     client *client = baton;
     if (atomic_load_explicit(&client->gone, memory_order_relaxed) || client->connection->aborted != 0)
@@ -189,7 +189,7 @@ send_body(request_rec *r, mc_buf *body)
 
 /* scheme://host[:port]/alias, by httpd's own rules for self-references (UseCanonicalName, UseCanonicalPhysicalPort). */
 static const char *
-base_url(request_rec *r, const door_alias *alias)
+construct_httpd_base_url(request_rec *r, const door_alias *alias)
 {
     return ap_construct_url(r->pool, alias->path, r);
 }
@@ -215,7 +215,7 @@ door_exchange(request_rec *r, const door_alias *alias, const char *path, mc_runt
         .trace = door_trace_create(r),
         .deadline = config->deadline > 0 ? mc_clock_now() + (apr_time_t)(config->deadline * 1e6) : 0,
         .headers = r->headers_in,
-        .abandoned = client_gone,
+        .abandoned = is_httpd_client_gone,
         .abandoned_baton = &client,
     };
     if (ctx.trace != NULL && alias->quick)
@@ -224,10 +224,10 @@ door_exchange(request_rec *r, const door_alias *alias, const char *path, mc_runt
         .method = r->method,
         .path = path,
         .query = r->args,
-        .base_url = base_url(r, alias),
+        .base_url = construct_httpd_base_url(r, alias),
         .headers = r->headers_in,
         .client = r->useragent_ip,
-        .read_body = r->method_number == M_POST ? read_body : NULL,
+        .read_body = r->method_number == M_POST ? read_httpd_body : NULL,
         .read_body_baton = r,
     };
     mc_http_response *response;

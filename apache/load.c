@@ -42,7 +42,7 @@ release_file(void *data)
 }
 
 static bool
-same_stamp(const struct stat *a, const struct stat *b)
+is_config_stamp_unchanged(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
@@ -50,7 +50,7 @@ same_stamp(const struct stat *a, const struct stat *b)
 }
 
 static const char *
-read_file(loaded_file **out, const char *name, const struct stat *stamp, cmd_parms *cmd)
+load_server_file(loaded_file **out, const char *name, const struct stat *stamp, cmd_parms *cmd)
 {
     apr_pool_t *pool; /* no other pool's child: when the process ends, nobody else may destroy it first */
     apr_pool_create_unmanaged(&pool);
@@ -76,7 +76,7 @@ take_carried(const char *name, const struct stat *stamp, apr_pool_t *process_poo
 {
     apr_hash_t *carried = table_of(carried_key, process_pool);
     loaded_file *file = apr_hash_get(carried, name, APR_HASH_KEY_STRING);
-    if (file == NULL || !same_stamp(&file->stamp, stamp))
+    if (file == NULL || !is_config_stamp_unchanged(&file->stamp, stamp))
         return NULL;
     apr_hash_set(carried, name, APR_HASH_KEY_STRING, NULL);
     return file;
@@ -97,7 +97,7 @@ door_load(door_alias *alias, cmd_parms *cmd)
         if (!first_reading)
             file = take_carried(alias->file, &stamp, process_pool);
         if (file == NULL) {
-            const char *wrong = read_file(&file, alias->file, &stamp, cmd);
+            const char *wrong = load_server_file(&file, alias->file, &stamp, cmd);
             if (wrong != NULL)
                 return wrong;
         }

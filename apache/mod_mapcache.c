@@ -149,7 +149,7 @@ quick_handler(request_rec *r, int lookup)
 }
 
 static int
-fixups(request_rec *r)
+match_alias_at_fixups(request_rec *r)
 {
     if (r->handler != NULL || r->uri == NULL)
         return DECLINED;
@@ -278,7 +278,7 @@ register_hooks(apr_pool_t *pool)
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_quick_handler(quick_handler, NULL, NULL, APR_HOOK_FIRST);
-    ap_hook_fixups(fixups, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_fixups(match_alias_at_fixups, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(content_handler, NULL, NULL, APR_HOOK_MIDDLE);
 }
 

@@ -75,7 +75,7 @@ write_to_pipe(int descriptor, const char *lines, size_t size)
 }
 
 static void
-write_trace(void *baton, const char *lines, size_t size)
+write_trace_to_error_log(void *baton, const char *lines, size_t size)
 {
     server_rec *s = ((request_rec *)baton)->server;
     apr_os_file_t descriptor;
@@ -98,5 +98,5 @@ door_trace_create(request_rec *r)
         return NULL;
     const char *client = apr_psprintf(r->pool, "%s:%d", r->useragent_ip, (int)r->useragent_addr->port);
     static const char location[] = "mod_mapcache.c(" APR_STRINGIFY(__LINE__) ")";
-    return mc_trace_create(write_trace, r, client, location, r->pool);
+    return mc_trace_create(write_trace_to_error_log, r, client, location, r->pool);
 }

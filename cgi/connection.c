@@ -61,7 +61,7 @@ mc_connection_destroy(mc_connection *connection)
 /* For requests that take long: the web server has closed the connection, or sent an abort record. Looks into the
  * socket without taking anything from it. */
 static bool
-client_gone(void *baton)
+is_fcgi_client_gone(void *baton)
 {
     mc_connection *connection = baton;
     if (atomic_load_explicit(&connection->gone, memory_order_relaxed))
@@ -80,7 +80,7 @@ client_gone(void *baton)
 }
 
 static mc_error *
-read_body(mc_buf **body, void *baton, size_t limit, apr_pool_t *pool)
+read_fcgi_body(mc_buf **body, void *baton, size_t limit, apr_pool_t *pool)
 {
     mc_fcgi_parser *parser = baton;
     if (parser->body_too_long || (parser->body != NULL && parser->body->size > limit))
@@ -91,7 +91,7 @@ read_body(mc_buf **body, void *baton, size_t limit, apr_pool_t *pool)
 }
 
 static void
-answer(mc_connection *connection, mc_connections *shared)
+answer_fcgi_request(mc_connection *connection, mc_connections *shared)
 {
     mc_fcgi_parser *parser = &connection->parser;
     apr_pool_t *pool = connection->pool;
@@ -106,9 +106,9 @@ answer(mc_connection *connection, mc_connections *shared)
         atomic_store_explicit(&connection->next_look, mc_clock_now() + look_interval, memory_order_relaxed);
         const mc_exchange exchange = {
             .variables = variables,
-            .read_body = read_body,
+            .read_body = read_fcgi_body,
             .read_body_baton = parser,
-            .abandoned = client_gone,
+            .abandoned = is_fcgi_client_gone,
             .abandoned_baton = connection,
             .slow = connection->slow,
             .slow_baton = connection->slow_baton,
@@ -150,7 +150,7 @@ flush_output(mc_connection *connection)
 
 /* Goes on with the response; MC_WAIT_INPUT: the connection is ready for its next request. */
 static mc_connection_wait
-respond(mc_connection *connection, mc_connections *shared)
+continue_fcgi_response(mc_connection *connection, mc_connections *shared)
 {
     mc_connection_wait wait = flush_output(connection);
     connection->responding = wait == MC_WAIT_OUTPUT;
@@ -177,7 +177,7 @@ send_replies(mc_connection *connection)
 }
 
 static mc_connection_wait
-take(mc_connection *connection, const uint8_t **data, size_t *size, mc_connections *shared)
+feed_fcgi_input(mc_connection *connection, const uint8_t **data, size_t *size, mc_connections *shared)
 {
     while (*size > 0) {
         mc_fcgi_event event = mc_fcgi_feed(&connection->parser, data, size);
@@ -187,10 +187,10 @@ take(mc_connection *connection, const uint8_t **data, size_t *size, mc_connectio
             break;
         atomic_fetch_add(&shared->active, 1);
         if (event == MC_FCGI_REQUEST)
-            answer(connection, shared);
+            answer_fcgi_request(connection, shared);
         else
             end_aborted(connection);
-        mc_connection_wait wait = respond(connection, shared);
+        mc_connection_wait wait = continue_fcgi_response(connection, shared);
         if (wait != MC_WAIT_INPUT)
             return wait;
     }
@@ -216,7 +216,7 @@ take_pending(mc_connection *connection, mc_connections *shared)
     const uint8_t *data = pending;
     size_t size = connection->pending_size;
     connection->pending = NULL;
-    mc_connection_wait wait = take(connection, &data, &size, shared);
+    mc_connection_wait wait = feed_fcgi_input(connection, &data, &size, shared);
     if (wait == MC_WAIT_OUTPUT)
         keep_pending(connection, data, size);
     free(pending);
@@ -231,7 +231,7 @@ mc_connection_serve(mc_connection *connection, mc_connections *shared, void (*sl
     connection->slow_baton = slow_baton;
     mc_connection_wait wait = MC_WAIT_INPUT;
     if (connection->responding)
-        wait = respond(connection, shared);
+        wait = continue_fcgi_response(connection, shared);
     while (wait == MC_WAIT_INPUT && connection->pending != NULL)
         wait = take_pending(connection, shared);
     while (wait == MC_WAIT_INPUT) {
@@ -245,7 +245,7 @@ mc_connection_serve(mc_connection *connection, mc_connections *shared, void (*sl
             return MC_WAIT_NOT;
         const uint8_t *data = input;
         size_t size = (size_t)received;
-        wait = take(connection, &data, &size, shared);
+        wait = feed_fcgi_input(connection, &data, &size, shared);
         if (wait == MC_WAIT_OUTPUT)
             keep_pending(connection, data, size);
         if (wait == MC_WAIT_INPUT && (size_t)received < sizeof(input))

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/text.h"
+#include "text/text.h"
 
 static const char *
-reason(int status)
+find_reason_phrase(int status)
 {
     static const struct {
         int status;
@@ -41,7 +41,7 @@ reason(int status)
 
 /* Copies text into a header line; what would end the line becomes a blank. */
 static uint8_t *
-put_text(uint8_t *at, const char *text, size_t size)
+append_header_value(uint8_t *at, const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         unsigned char c = (unsigned char)text[i];
@@ -51,7 +51,7 @@ put_text(uint8_t *at, const char *text, size_t size)
 }
 
 static uint8_t *
-put(uint8_t *at, const char *text)
+append_header_literal(uint8_t *at, const char *text)
 {
     while (*text != '\0')
         *at++ = (uint8_t)*text++;
@@ -76,16 +76,16 @@ write_head(mc_reply *reply, int status, const apr_table_t *headers, bool has_len
     uint8_t *start = (uint8_t *)apr_palloc(pool, reserve + room) + reserve;
     uint8_t *at = start;
     if (status != 200)
-        at += snprintf((char *)at, 80, "Status: %d %s\r\n", status, reason(status));
+        at += snprintf((char *)at, 80, "Status: %d %s\r\n", status, find_reason_phrase(status));
     for (int i = 0; i < count; i++) {
-        at = put_text(at, entry[i].key, strlen(entry[i].key));
-        at = put(at, ": ");
-        at = put_text(at, entry[i].val, strlen(entry[i].val));
-        at = put(at, "\r\n");
+        at = append_header_value(at, entry[i].key, strlen(entry[i].key));
+        at = append_header_literal(at, ": ");
+        at = append_header_value(at, entry[i].val, strlen(entry[i].val));
+        at = append_header_literal(at, "\r\n");
     }
     if (has_length)
         at += snprintf((char *)at, 60, "Content-Length: %lu\r\n", (unsigned long)reply->body_size);
-    at = put(at, "\r\n");
+    at = append_header_literal(at, "\r\n");
     reply->head = start;
     reply->head_size = (size_t)(at - start);
 }
@@ -142,7 +142,7 @@ has_port(const char *host)
 }
 
 static const char *
-base_url(const apr_table_t *variables, apr_pool_t *pool)
+build_cgi_base_url(const apr_table_t *variables, apr_pool_t *pool)
 {
     const char *https = apr_table_get(variables, "HTTPS");
     bool secure = https != NULL && *https != '\0' && strcasecmp(https, "off") != 0;
@@ -177,7 +177,7 @@ path_of(const apr_table_t *variables, apr_pool_t *pool)
 }
 
 static void
-write_trace(void *unused, const char *lines, size_t size)
+write_trace_to_stderr(void *unused, const char *lines, size_t size)
 {
     (void)unused;
     ssize_t written = write(STDERR_FILENO, lines, size);
@@ -193,12 +193,12 @@ create_trace(const mc_generation *generation, const apr_table_t *variables, apr_
     const char *port = apr_table_get(variables, "REMOTE_PORT");
     const char *client = address == NULL ? NULL : apr_pstrcat(pool, address, ":", port == NULL ? "0" : port, NULL);
     static const char location[] = "exchange.c(" APR_STRINGIFY(__LINE__) ")";
-    return mc_trace_create(write_trace, NULL, client, location, pool);
+    return mc_trace_create(write_trace_to_stderr, NULL, client, location, pool);
 }
 
 static void
-handle(mc_http_response **response, const mc_generation *generation, mc_runtime *runtime, const mc_exchange *exchange,
-       const char *method, apr_pool_t *pool)
+handle_cgi_request(mc_http_response **response, const mc_generation *generation, mc_runtime *runtime,
+                   const mc_exchange *exchange, const char *method, apr_pool_t *pool)
 {
     const apr_table_t *variables = exchange->variables;
     const mc_config *config = mc_server_config(generation->server);
@@ -219,7 +219,7 @@ handle(mc_http_response **response, const mc_generation *generation, mc_runtime 
         .method = method,
         .path = path_of(variables, pool),
         .query = apr_table_get(variables, "QUERY_STRING"),
-        .base_url = base_url(variables, pool),
+        .base_url = build_cgi_base_url(variables, pool),
         .headers = headers,
         .client = apr_table_get(variables, "REMOTE_ADDR"),
         .read_body = strcmp(method, "POST") == 0 ? exchange->read_body : NULL,
@@ -247,7 +247,7 @@ mc_exchange_answer(mc_reply *reply, mc_generations *generations, const mc_exchan
         mc_exchange_refuse(reply, 500, "the configuration cannot be used", reserve, pool);
     } else {
         mc_http_response *response;
-        handle(&response, generation, mc_generations_runtime(generations), exchange, method, pool);
+        handle_cgi_request(&response, generation, mc_generations_runtime(generations), exchange, method, pool);
         reply->body = response->body == NULL ? NULL : response->body->data;
         reply->body_size = response->body == NULL ? 0 : response->body->size;
         write_head(reply, response->status, response->headers, response->status != 304, reserve, pool);

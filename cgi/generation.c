@@ -22,7 +22,7 @@ struct mc_generations {
 };
 
 static bool
-same_stamp(const struct stat *a, const struct stat *b)
+is_generation_stamp_same(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
@@ -42,7 +42,7 @@ log_complaints(const mc_diagnostics *diagnostics, mc_ctx *ctx)
 
 /* Called with `loading` held. */
 static mc_error *
-load(mc_generation **out, mc_generations *generations, apr_pool_t *pool)
+load_generation(mc_generation **out, mc_generations *generations, apr_pool_t *pool)
 {
     mc_generation *generation = apr_pcalloc(pool, sizeof(*generation));
     mc_diagnostics *diagnostics = mc_diagnostics_create(pool);
@@ -67,7 +67,7 @@ load(mc_generation **out, mc_generations *generations, apr_pool_t *pool)
 }
 
 static void
-replace(mc_generations *generations, mc_generation *next)
+replace_current_generation(mc_generations *generations, mc_generation *next)
 {
     pthread_mutex_lock(&generations->lock);
     mc_generation *old = generations->current;
@@ -89,22 +89,22 @@ log_failure(const mc_generations *generations, const mc_error *error, apr_pool_t
 
 /* Loads the file unless it is the one that was tried last. */
 static void
-look(mc_generations *generations)
+reload_changed_generation(mc_generations *generations)
 {
     if (pthread_mutex_trylock(&generations->loading) != 0)
         return; /* another thread is at it; until it has finished, the old one serves */
     struct stat now;
     if (stat(generations->file, &now) != 0)
         now = (struct stat){ 0 };
-    if (!generations->looked || !same_stamp(&now, &generations->tried)) {
+    if (!generations->looked || !is_generation_stamp_same(&now, &generations->tried)) {
         generations->looked = true;
         generations->tried = now;
         apr_pool_t *pool;
         apr_pool_create_unmanaged(&pool);
         mc_generation *next = NULL;
-        mc_error *error = load(&next, generations, pool);
+        mc_error *error = load_generation(&next, generations, pool);
         if (error == MC_OK) {
-            replace(generations, next);
+            replace_current_generation(generations, next);
         } else {
             log_failure(generations, error, pool);
             apr_pool_destroy(pool);
@@ -122,7 +122,7 @@ mc_generations_create(const char *file, bool threads, apr_pool_t *pool)
     generations->pool = pool;
     pthread_mutex_init(&generations->lock, NULL);
     pthread_mutex_init(&generations->loading, NULL);
-    look(generations);
+    reload_changed_generation(generations);
     atomic_store(&generations->next_look, mc_clock_now() + APR_USEC_PER_SEC);
     return generations;
 }
@@ -138,7 +138,7 @@ mc_generations_destroy(mc_generations *generations)
 }
 
 static mc_generation *
-current(mc_generations *generations)
+acquire_current_generation(mc_generations *generations)
 {
     pthread_mutex_lock(&generations->lock);
     mc_generation *generation = generations->current;
@@ -151,7 +151,7 @@ current(mc_generations *generations)
 mc_generation *
 mc_generation_acquire(mc_generations *generations)
 {
-    mc_generation *generation = current(generations);
+    mc_generation *generation = acquire_current_generation(generations);
     if (generation != NULL && !mc_server_config(generation->server)->auto_reload)
         return generation;
     apr_time_t now = mc_clock_now();
@@ -160,8 +160,8 @@ mc_generation_acquire(mc_generations *generations)
         return generation;
     if (generation != NULL)
         mc_generation_release(generation);
-    look(generations);
-    return current(generations);
+    reload_changed_generation(generations);
+    return acquire_current_generation(generations);
 }
 
 void

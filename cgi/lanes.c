@@ -49,7 +49,7 @@ set_awake(mc_lanes *lanes, int awake)
 
 /* A thread is no longer awake: another one takes its place. */
 static void
-replace(mc_lanes *lanes)
+wake_replacement_thread(mc_lanes *lanes)
 {
     set_awake(lanes, lanes->awake - 1);
     if (lanes->awake >= lanes->quick || lanes->stopping)
@@ -131,7 +131,7 @@ give_way(mc_lane *lane, int state)
     atomic_fetch_sub(&lanes->running, 1);
     pthread_mutex_lock(&lanes->lock);
     offer_turn(lanes);
-    replace(lanes);
+    wake_replacement_thread(lanes);
     pthread_mutex_unlock(&lanes->lock);
 }
 

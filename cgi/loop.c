@@ -79,7 +79,7 @@ notify_supervisor(loop *l)
 }
 
 static void
-forget(loop *l, watched *w)
+destroy_watched_connection(loop *l, watched *w)
 {
     pthread_mutex_lock(&l->lock);
     if (w->previous != NULL)
@@ -95,7 +95,7 @@ forget(loop *l, watched *w)
 }
 
 static void
-serve(loop *l, watched *w, worker *self)
+serve_watched_connection(loop *l, watched *w, worker *self)
 {
     atomic_store_explicit(&w->touched, 0, memory_order_relaxed);
     mc_connection_wait wait = mc_connection_serve(w->connection, &l->shared, mc_lane_slow, &self->lane);
@@ -111,7 +111,7 @@ serve(loop *l, watched *w, worker *self)
             wait = MC_WAIT_NOT;
     }
     if (wait == MC_WAIT_NOT)
-        forget(l, w);
+        destroy_watched_connection(l, w);
     if (atomic_load_explicit(&l->shared.draining, memory_order_relaxed))
         notify_supervisor(l);
 }
@@ -174,7 +174,7 @@ ask_for_help(loop *l)
 }
 
 static void *
-work(void *baton)
+run_loop_worker(void *baton)
 {
     worker *self = baton;
     loop *l = self->loop;
@@ -192,7 +192,7 @@ work(void *baton)
         if (w->kind == WATCH_LISTENER)
             w = accept_connection(l, w);
         if (w != NULL)
-            serve(l, w, self);
+            serve_watched_connection(l, w, self);
         mc_lane_leave(&self->lane);
     }
     return NULL;
@@ -208,7 +208,7 @@ start_worker(void *baton)
         worker *w = &l->workers[l->worker_count];
         w->loop = l;
         w->lane.lanes = &l->lanes;
-        started = pthread_create(&w->thread, NULL, work, w) == 0;
+        started = pthread_create(&w->thread, NULL, run_loop_worker, w) == 0;
         l->worker_count += started;
     }
     pthread_mutex_unlock(&l->lock);
@@ -217,7 +217,7 @@ start_worker(void *baton)
 
 /* Nobody may be left to take events: threads that have been busy for long without having said so give way to others. */
 static void
-help(loop *l)
+rescue_busy_lanes(loop *l)
 {
     apr_time_t now = mc_clock_now();
     pthread_mutex_lock(&l->lock);
@@ -245,7 +245,7 @@ shut_idle(loop *l)
 }
 
 static void
-supervise(loop *l)
+supervise_loop_workers(loop *l)
 {
     apr_interval_time_t between = l->idle_max / IDLE_LOOKS + 1000;
     apr_time_t next_look = mc_clock_now() + between;
@@ -274,13 +274,13 @@ supervise(loop *l)
                 watch_listener(l, &l->listeners[i]);
         }
         if (asked)
-            help(l);
+            rescue_busy_lanes(l);
     }
 }
 
 /* Accepts nothing more and waits until no request is left. False when that took too long. */
 static bool
-drain(loop *l)
+drain_loop_connections(loop *l)
 {
     atomic_store(&l->shared.draining, true);
     for (int i = 0; i < l->listener_count; i++) {
@@ -323,12 +323,12 @@ stop_workers(loop *l)
     for (int i = 0; i < l->worker_count; i++)
         pthread_join(l->workers[i].thread, NULL);
     while (l->first != NULL)
-        forget(l, l->first);
+        destroy_watched_connection(l, l->first);
     mc_lanes_destroy(&l->lanes);
 }
 
 static bool
-prepare(loop *l)
+prepare_loop_descriptors(loop *l)
 {
     l->epoll = epoll_create1(EPOLL_CLOEXEC);
     l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -376,7 +376,7 @@ mc_loop_run(mc_generations *generations, const int *listeners, int count, const 
     l->workers = apr_pcalloc(pool, (size_t)limits->threads * sizeof(*l->workers));
     int quick = mc_processors() > QUICK_LEAST ? mc_processors() : QUICK_LEAST;
     mc_lanes_init(&l->lanes, quick < limits->threads ? quick : limits->threads, start_worker, l);
-    bool ready = prepare(l);
+    bool ready = prepare_loop_descriptors(l);
     for (int i = 0; ready && i < l->lanes.quick; i++)
         ready = start_worker(l);
     ready = ready && listen_to(l, listeners, count, pool); /* last: a slow request may take threads of those to come */
@@ -384,8 +384,8 @@ mc_loop_run(mc_generations *generations, const int *listeners, int count, const 
         mc_log_write(&ctx, MC_LOG_CRIT, "the event loop cannot be started: %s", strerror(errno));
         return EXIT_FAILURE;
     }
-    supervise(l);
-    if (!drain(l)) {
+    supervise_loop_workers(l);
+    if (!drain_loop_connections(l)) {
         mc_log_write(&ctx, MC_LOG_WARN, "%d requests were not finished in time", atomic_load(&l->shared.active));
         _exit(EXIT_SUCCESS); /* their threads still use everything */
     }

@@ -12,10 +12,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "loop.h"
 #include "plain.h"
 #include "sockets.h"
+#include "text/text.h"
 
 typedef struct options {
     const char *listen;
@@ -53,7 +53,7 @@ number_option(int *value, const char *name, const char *text, int max)
 
 /* True to go on; else *status is the exit status. */
 static bool
-read_options(options *out, int *status, int argc, char **argv)
+parse_fcgi_options(options *out, int *status, int argc, char **argv)
 {
     static const struct option known[] = {
         { "listen", required_argument, NULL, 'l' },
@@ -108,7 +108,7 @@ prepare_signals(void)
 }
 
 static int
-run(const options *chosen, const char *file, apr_pool_t *pool)
+run_fcgi_program(const options *chosen, const char *file, apr_pool_t *pool)
 {
     mc_sockets sockets;
     mc_error *error = mc_sockets_open(&sockets, chosen->listen, chosen->backlog, pool);
@@ -134,7 +134,7 @@ main(int argc, char **argv)
 {
     options chosen;
     int status;
-    if (!read_options(&chosen, &status, argc, argv))
+    if (!parse_fcgi_options(&chosen, &status, argc, argv))
         return status;
     apr_initialize();
     apr_pool_t *pool;
@@ -145,7 +145,7 @@ main(int argc, char **argv)
         mc_log_write(&ctx, MC_LOG_ERROR, "the environment variable MAPCACHE_CONFIG_FILE is not set");
         status = EXIT_FAILURE;
     } else {
-        status = run(&chosen, file, pool);
+        status = run_fcgi_program(&chosen, file, pool);
     }
     apr_pool_destroy(pool);
     apr_terminate();

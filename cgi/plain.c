@@ -9,8 +9,8 @@
 
 #include <apr_strings.h>
 
-#include "base/text.h"
 #include "exchange.h"
+#include "text/text.h"
 
 static apr_table_t *
 variables_of_environment(apr_pool_t *pool)
@@ -25,7 +25,7 @@ variables_of_environment(apr_pool_t *pool)
 }
 
 static mc_error *
-read_body(mc_buf **body, void *baton, size_t limit, apr_pool_t *pool)
+read_stdin_body(mc_buf **body, void *baton, size_t limit, apr_pool_t *pool)
 {
     const char *length = apr_table_get(baton, "CONTENT_LENGTH");
     int64_t expected = 0;
@@ -49,7 +49,7 @@ read_body(mc_buf **body, void *baton, size_t limit, apr_pool_t *pool)
 }
 
 static bool
-write_all(struct iovec *vectors, int count)
+write_stdout_vectors(struct iovec *vectors, int count)
 {
     while (count > 0) {
         ssize_t written = writev(STDOUT_FILENO, vectors, count);
@@ -75,10 +75,10 @@ int
 mc_plain_run(mc_generations *generations, apr_pool_t *pool)
 {
     apr_table_t *variables = variables_of_environment(pool);
-    const mc_exchange exchange = { .variables = variables, .read_body = read_body, .read_body_baton = variables };
+    const mc_exchange exchange = { .variables = variables, .read_body = read_stdin_body, .read_body_baton = variables };
     mc_reply reply;
     mc_exchange_answer(&reply, generations, &exchange, 0, pool);
     struct iovec vectors[2] = { { reply.head, reply.head_size },
                                 { (uint8_t *)(uintptr_t)reply.body, reply.body_size } };
-    return write_all(vectors, reply.body_size > 0 ? 2 : 1) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return write_stdout_vectors(vectors, reply.body_size > 0 ? 2 : 1) ? EXIT_SUCCESS : EXIT_FAILURE;
 }

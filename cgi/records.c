@@ -57,7 +57,7 @@ write_header(uint8_t *out, uint8_t type, uint16_t id, size_t content)
 
 /* False beyond the buffer's maximum. */
 static bool
-append(mc_fcgi_parser *parser, mc_buf *buf, const void *data, size_t size)
+append_record_bytes(mc_fcgi_parser *parser, mc_buf *buf, const void *data, size_t size)
 {
     if (size > buf->maximum - buf->size)
         return false;
@@ -70,7 +70,7 @@ reply_end(mc_fcgi_parser *parser, uint16_t id, uint8_t protocol_status)
     uint8_t record[MC_FCGI_HEADER_SIZE + 8] = { 0 };
     write_header(record, END_REQUEST, id, 8);
     record[MC_FCGI_HEADER_SIZE + 4] = protocol_status;
-    return append(parser, parser->replies, record, sizeof(record));
+    return append_record_bytes(parser, parser->replies, record, sizeof(record));
 }
 
 static bool
@@ -79,12 +79,12 @@ reply_unknown_type(mc_fcgi_parser *parser, uint8_t type)
     uint8_t record[MC_FCGI_HEADER_SIZE + 8] = { 0 };
     write_header(record, UNKNOWN_TYPE, 0, 8);
     record[MC_FCGI_HEADER_SIZE] = type;
-    return append(parser, parser->replies, record, sizeof(record));
+    return append_record_bytes(parser, parser->replies, record, sizeof(record));
 }
 
 /* Reads a length of one or four bytes. False when the data ends before it does. */
 static bool
-read_length(size_t *length, const uint8_t **data, const uint8_t *end)
+read_fcgi_length(size_t *length, const uint8_t **data, const uint8_t *end)
 {
     const uint8_t *at = *data;
     if (at == end)
@@ -103,9 +103,9 @@ read_length(size_t *length, const uint8_t **data, const uint8_t *end)
 
 /* Moves past one name-value pair. False when it is cut off. */
 static bool
-read_pair(const uint8_t **name, size_t *name_size, size_t *value_size, const uint8_t **data, const uint8_t *end)
+read_fcgi_pair(const uint8_t **name, size_t *name_size, size_t *value_size, const uint8_t **data, const uint8_t *end)
 {
-    if (!read_length(name_size, data, end) || !read_length(value_size, data, end))
+    if (!read_fcgi_length(name_size, data, end) || !read_fcgi_length(value_size, data, end))
         return false;
     size_t left = (size_t)(end - *data);
     if (*name_size > left || *value_size > left - *name_size)
@@ -133,7 +133,7 @@ reply_values(mc_fcgi_parser *parser)
     const uint8_t *name;
     size_t name_size;
     size_t value_size;
-    while (data < end && read_pair(&name, &name_size, &value_size, &data, end))
+    while (data < end && read_fcgi_pair(&name, &name_size, &value_size, &data, end))
         for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
             if (said[i] || name_size != strlen(known[i].name) || memcmp(name, known[i].name, name_size) != 0)
                 continue;
@@ -146,7 +146,7 @@ reply_values(mc_fcgi_parser *parser)
             size += name_size + length;
         }
     write_header(record, GET_VALUES_RESULT, 0, size - MC_FCGI_HEADER_SIZE);
-    return append(parser, parser->replies, record, size);
+    return append_record_bytes(parser, parser->replies, record, size);
 }
 
 static uint8_t
@@ -177,12 +177,12 @@ take_content(mc_fcgi_parser *parser, const uint8_t *data, size_t size)
         memcpy(parser->small + parser->small_size, data, part);
         parser->small_size += (unsigned)part;
     } else if (type == PARAMS && record_is_ours(parser) && !parser->params_ended) {
-        if (!parser->params_too_long && !append(parser, parser->params, data, size))
+        if (!parser->params_too_long && !append_record_bytes(parser, parser->params, data, size))
             parser->params_too_long = true;
     } else if (type == STDIN && record_is_ours(parser)) {
         if (parser->body == NULL)
             parser->body = mc_buf_create(size, MC_FCGI_BODY_MAX);
-        if (!parser->body_too_long && !append(parser, parser->body, data, size))
+        if (!parser->body_too_long && !append_record_bytes(parser, parser->body, data, size))
             parser->body_too_long = true;
     }
 }
@@ -226,7 +226,7 @@ end_record(mc_fcgi_parser *parser, unsigned content_size)
 }
 
 static size_t
-least(size_t a, size_t b)
+choose_smaller_size(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -237,7 +237,7 @@ mc_fcgi_feed(mc_fcgi_parser *parser, const uint8_t **data, size_t *size)
     while (*size > 0) {
         size_t part;
         if (parser->header_size < MC_FCGI_HEADER_SIZE) {
-            part = least(*size, MC_FCGI_HEADER_SIZE - parser->header_size);
+            part = choose_smaller_size(*size, MC_FCGI_HEADER_SIZE - parser->header_size);
             memcpy(parser->header + parser->header_size, *data, part);
             parser->header_size += (unsigned)part;
             if (parser->header_size == MC_FCGI_HEADER_SIZE) {
@@ -248,11 +248,11 @@ mc_fcgi_feed(mc_fcgi_parser *parser, const uint8_t **data, size_t *size)
                 parser->small_size = 0;
             }
         } else if (parser->content_left > 0) {
-            part = least(*size, parser->content_left);
+            part = choose_smaller_size(*size, parser->content_left);
             take_content(parser, *data, part);
             parser->content_left -= (unsigned)part;
         } else {
-            part = least(*size, parser->padding_left);
+            part = choose_smaller_size(*size, parser->padding_left);
             parser->padding_left -= (unsigned)part;
         }
         *data += part;
@@ -277,7 +277,7 @@ mc_fcgi_variables(apr_table_t **variables, const uint8_t *data, size_t size, apr
         const uint8_t *name;
         size_t name_size;
         size_t value_size;
-        if (!read_pair(&name, &name_size, &value_size, &data, end) || ++count > MC_FCGI_VARIABLES_MAX)
+        if (!read_fcgi_pair(&name, &name_size, &value_size, &data, end) || ++count > MC_FCGI_VARIABLES_MAX)
             return false;
         char *text = apr_palloc(pool, name_size + value_size + 2);
         memcpy(text, name, name_size);
@@ -296,7 +296,7 @@ mc_fcgi_respond(mc_fcgi_output *output, uint16_t request_id, uint8_t *head, size
                 size_t body_size, apr_pool_t *pool)
 {
     MC_ASSERT(head_size <= RECORD_CONTENT_MAX);
-    size_t first = least(body_size, RECORD_CONTENT_MAX - head_size);
+    size_t first = choose_smaller_size(body_size, RECORD_CONTENT_MAX - head_size);
     size_t further = (body_size - first + RECORD_CONTENT_MAX - 1) / RECORD_CONTENT_MAX;
     struct iovec *vector = apr_palloc(pool, (3 + 2 * further) * sizeof(*vector));
     output->vectors = vector;
@@ -310,7 +310,7 @@ mc_fcgi_respond(mc_fcgi_output *output, uint16_t request_id, uint8_t *head, size
     size_t left = body_size - first;
     at += first;
     while (left > 0) {
-        size_t part = least(left, RECORD_CONTENT_MAX);
+        size_t part = choose_smaller_size(left, RECORD_CONTENT_MAX);
         uint8_t *header = apr_palloc(pool, MC_FCGI_HEADER_SIZE);
         write_header(header, STDOUT, request_id, part);
         *vector++ = (struct iovec){ header, MC_FCGI_HEADER_SIZE };

@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "text/text.h"
 
 static bool
 is_listening(int descriptor)

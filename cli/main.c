@@ -8,7 +8,7 @@
 #include "commands.h"
 #include "mapcache/server.h"
 
-static mc_command version, help;
+static mc_command print_version_command, print_help_command;
 
 static const struct command {
     const char *name;
@@ -25,12 +25,12 @@ static const struct command {
     { "keys", mc_command_keys, "write the reference of all configuration keys" },
     { "seed", mc_command_seed, "fill, refresh, empty or copy a tileset" },
     { "trace", mc_command_trace, "read trace lines from a server's error log" },
-    { "version", version, "print the version" },
-    { "help", help, "print this list" },
+    { "version", print_version_command, "print the version" },
+    { "help", print_help_command, "print this list" },
 };
 
 static int
-version(int argc, const char *const *argv)
+print_version_command(int argc, const char *const *argv)
 {
     (void)argc, (void)argv;
     puts("mapcache " MC_VERSION);
@@ -47,7 +47,7 @@ print_commands(FILE *out)
 }
 
 static int
-help(int argc, const char *const *argv)
+print_help_command(int argc, const char *const *argv)
 {
     (void)argc, (void)argv;
     print_commands(stdout);
@@ -55,7 +55,7 @@ help(int argc, const char *const *argv)
 }
 
 static int
-run(int argc, const char *const *argv)
+run_named_command(int argc, const char *const *argv)
 {
     const char *program = strrchr(argv[0], '/');
     program = program != NULL ? program + 1 : argv[0];
@@ -86,7 +86,7 @@ main(int argc, const char *const *argv)
     if (argc < 1)
         return 1;
     apr_initialize();
-    int status = run(argc, argv);
+    int status = run_named_command(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) { /* a full disk: what is read there would not be whole */
         fputs("mapcache: standard output cannot be written\n", stderr);
         status = status == 0 ? 1 : status;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/lru.h"
-#include "db/handles.h"
+#include "db/sqlite/handles.h"
 #include "mapcache/dimension.h"
 
 enum { PRODUCTS = 401, TILES = 25 };

@@ -17,8 +17,8 @@
 
 #include "base/metrics.h"
 #include "cache/cache_base.h"
-#include "cache/footprint.h"
 #include "cache/memory.h"
+#include "footprint/footprint.h"
 
 enum { PRODUCTS = 401, LEVELS = 14, ROUNDS = 10 };
 

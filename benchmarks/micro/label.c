@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "feature/expression.h"
-#include "feature/label.h"
-#include "feature/label_style.h"
+#include "draw/label/label.h"
+#include "draw/style/expression.h"
+#include "draw/style/label_style.h"
 
 enum { SIDE = 1000, AREAS = 2500, LINES = 500, CORNERS = 33, ROUNDS = 31 };
 

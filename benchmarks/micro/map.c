@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "feature/painter.h"
-#include "feature/shapefile.h"
-#include "feature/shp.h"
+#include "draw/paint/painter.h"
 #include "image/codec.h"
+#include "vector/shapefile/shapefile.h"
+#include "vector/shapefile/shp.h"
 
 enum { SIDE = 1000, MAPS_MAX = 1000 };
 

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "feature/mvt.h"
-#include "feature/shp.h"
 #include "steps.h"
+#include "vector/mvt/mvt.h"
+#include "vector/shapefile/shp.h"
 
 enum { READ, TAKE, FINISH, STEPS };
 static const char *const names[STEPS] = { "read", "simplify, clip, encode", "write and compress" };

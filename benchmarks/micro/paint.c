@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "feature/canvas.h"
-#include "feature/edges.h"
-#include "feature/shp.h"
-#include "feature/stroker.h"
+#include "draw/raster/canvas.h"
+#include "draw/raster/edges.h"
+#include "draw/raster/stroker.h"
 #include "steps.h"
+#include "vector/shapefile/shp.h"
 
 enum { SIDE = 1000 };
 

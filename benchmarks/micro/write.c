@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "cache/cache_base.h"
-#include "db/postgres.h"
+#include "db/postgres/postgres.h"
+#include "text/text.h"
 
 enum { COLUMNS = 256 };
 

@@ -71,7 +71,7 @@ mc_buf_unref(mc_buf *buf)
 }
 
 static apr_status_t
-unref_cleanup(void *data)
+unref_buf_cleanup(void *data)
 {
     mc_buf_unref(data);
     return APR_SUCCESS;
@@ -80,7 +80,7 @@ unref_cleanup(void *data)
 mc_buf *
 mc_buf_attach(mc_buf *buf, apr_pool_t *pool)
 {
-    apr_pool_cleanup_register(pool, buf, unref_cleanup, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, buf, unref_buf_cleanup, apr_pool_cleanup_null);
     return buf;
 }
 

@@ -64,7 +64,7 @@ wait_in_line(mc_gate *gate, bool ahead, apr_time_t until)
 }
 
 static bool
-enter(mc_gate *gate, bool ahead, apr_time_t until)
+acquire_semaphore_permit(mc_gate *gate, bool ahead, apr_time_t until)
 {
     bool inside = true;
     pthread_mutex_lock(&gate->lock);
@@ -77,7 +77,7 @@ enter(mc_gate *gate, bool ahead, apr_time_t until)
 }
 
 static void
-leave(mc_gate *gate)
+release_semaphore_permit(mc_gate *gate)
 {
     pthread_mutex_lock(&gate->lock);
     waiter *next = gate->first;
@@ -97,7 +97,7 @@ mc_gate_enter(mc_gate *gate, mc_ctx *ctx, apr_pool_t *pool)
     if (gate == NULL)
         return MC_OK;
     MC_ASSERT(ctx->inside == NULL);
-    if (!enter(gate, false, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_AT_MOST)))
+    if (!acquire_semaphore_permit(gate, false, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_AT_MOST)))
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "too many maps were asked for at the same time");
     ctx->inside = gate;
     return MC_OK;
@@ -109,7 +109,7 @@ mc_gate_step_out(mc_ctx *ctx)
     mc_gate *gate = ctx->inside;
     ctx->inside = NULL;
     if (gate != NULL)
-        leave(gate);
+        release_semaphore_permit(gate);
     return gate;
 }
 
@@ -117,7 +117,7 @@ void
 mc_gate_step_in(mc_gate *gate, mc_ctx *ctx)
 {
     if (gate != NULL)
-        enter(gate, true, 0);
+        acquire_semaphore_permit(gate, true, 0);
     ctx->inside = gate;
 }
 

@@ -14,14 +14,14 @@ static const uint64_t k2 = 0x3c6ef372fe94f82bu;
 static const uint64_t k3 = 0xa54ff53a5f1d36f1u;
 
 static inline uint64_t
-fold(uint64_t a, uint64_t b)
+fold_product128(uint64_t a, uint64_t b)
 {
     unsigned __int128 product = (unsigned __int128)a * b;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
 static inline uint64_t
-load(const unsigned char *at)
+load_hash_word(const unsigned char *at)
 {
     uint64_t value;
     memcpy(&value, at, sizeof(value));
@@ -37,8 +37,8 @@ load_tail(uint64_t words[2], const unsigned char *at, size_t size)
 {
     unsigned char tail[16] = { 0 };
     memcpy(tail, at, size);
-    words[0] = load(tail);
-    words[1] = load(tail + 8);
+    words[0] = load_hash_word(tail);
+    words[1] = load_hash_word(tail + 8);
 }
 
 uint64_t
@@ -46,23 +46,24 @@ mc_hash64(const void *data, size_t size, uint64_t seed)
 {
     const unsigned char *at = data;
     size_t left = size;
-    uint64_t secret = fold(seed ^ k0, k1); /* in both factors: no input makes one of them zero for every seed */
+    uint64_t secret =
+        fold_product128(seed ^ k0, k1); /* in both factors: no input makes one of them zero for every seed */
     uint64_t state = secret ^ k2;
     if (left > 64) {
         uint64_t other = secret ^ k3;
         for (; left > 32; left -= 32, at += 32) {
-            state = fold(load(at) ^ secret, load(at + 8) ^ state);
-            other = fold(load(at + 16) ^ secret ^ k1, load(at + 24) ^ other);
+            state = fold_product128(load_hash_word(at) ^ secret, load_hash_word(at + 8) ^ state);
+            other = fold_product128(load_hash_word(at + 16) ^ secret ^ k1, load_hash_word(at + 24) ^ other);
         }
         state ^= other;
     }
     for (; left > 16; left -= 16, at += 16)
-        state = fold(load(at) ^ secret ^ k2, load(at + 8) ^ state);
+        state = fold_product128(load_hash_word(at) ^ secret ^ k2, load_hash_word(at + 8) ^ state);
     uint64_t words[2] = { 0, 0 };
     if (left > 0)
         load_tail(words, at, left);
-    state = fold(words[0] ^ secret ^ k3, words[1] ^ state);
-    return fold(state ^ k0, (uint64_t)size ^ k1);
+    state = fold_product128(words[0] ^ secret ^ k3, words[1] ^ state);
+    return fold_product128(state ^ k0, (uint64_t)size ^ k1);
 }
 
 static uint64_t process_seed;
@@ -74,7 +75,7 @@ create_seed(void)
         return;
     struct timespec now; /* early at boot there is no randomness; the clock is better than a constant */
     clock_gettime(CLOCK_REALTIME, &now);
-    process_seed = fold((uint64_t)now.tv_nsec ^ k2, (uint64_t)now.tv_sec ^ (uint64_t)getpid() << 32);
+    process_seed = fold_product128((uint64_t)now.tv_nsec ^ k2, (uint64_t)now.tv_sec ^ (uint64_t)getpid() << 32);
 }
 
 uint64_t

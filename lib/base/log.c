@@ -31,7 +31,7 @@ mc_log_level_name(mc_log_level level)
 
 /* A message is one line: what a client sent must not be able to start another. */
 static void
-flatten(char *text)
+blank_log_controls(char *text)
 {
     for (char *c = text; *c != '\0'; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
@@ -47,7 +47,7 @@ mc_log_write(const mc_ctx *ctx, mc_log_level level, const char *format, ...)
     va_start(args, format);
     char *message = apr_pvsprintf(ctx->pool, format, args);
     va_end(args);
-    flatten(message);
+    blank_log_controls(message);
     ctx->log->write(ctx->log->baton, level, message);
 }
 

@@ -113,7 +113,7 @@ shard_of(const mc_lru *lru, uint64_t hash)
 
 /* Where the pointer to the entry of that key stands, or the end of its chain. */
 static mc_lru_entry **
-find(shard *s, uint64_t hash, const void *key, size_t key_size)
+find_clock_link(shard *s, uint64_t hash, const void *key, size_t key_size)
 {
     mc_lru_entry **link = &s->buckets[hash & (s->bucket_count - 1)];
     for (; *link != NULL; link = &(*link)->chain) {
@@ -131,7 +131,7 @@ mc_lru_get(mc_lru *lru, mc_lru_entry **entry, const void *key, size_t key_size)
     uint64_t hash = hash_key(lru, key, key_size);
     shard *s = shard_of(lru, hash);
     pthread_mutex_lock(&s->lock);
-    mc_lru_entry *found = *find(s, hash, key, key_size);
+    mc_lru_entry *found = *find_clock_link(s, hash, key, key_size);
     if (found != NULL) {
         if (!found->used)
             found->used = true;
@@ -173,7 +173,7 @@ release_list(mc_lru_entry *list)
 
 /* Drops entries of one shard, whose lock is held, until the table takes at most `limit` bytes or the shard is empty. */
 static void
-evict(mc_lru *lru, shard *s, size_t limit, mc_lru_entry **out)
+evict_clock_entries(mc_lru *lru, shard *s, size_t limit, mc_lru_entry **out)
 {
     while (s->entries > 0 && atomic_load_explicit(&lru->bytes, memory_order_relaxed) > limit) {
         mc_lru_entry *entry = s->hand != NULL ? s->hand : s->oldest;
@@ -182,13 +182,13 @@ evict(mc_lru *lru, shard *s, size_t limit, mc_lru_entry **out)
             entry = entry->newer != NULL ? entry->newer : s->oldest;
         }
         s->hand = entry;
-        unlink_entry(lru, s, find(s, entry->hash, entry->key, entry->key_size), out);
+        unlink_entry(lru, s, find_clock_link(s, entry->hash, entry->key, entry->key_size), out);
         atomic_fetch_add_explicit(&lru->evictions, 1, memory_order_relaxed);
     }
 }
 
 static void
-grow(shard *s)
+grow_clock_buckets(shard *s)
 {
     size_t count = s->bucket_count * 2;
     mc_lru_entry **buckets = count == 0 ? NULL : calloc(count, sizeof(*buckets));
@@ -208,7 +208,7 @@ static void
 link_entry(shard *s, mc_lru_entry *entry)
 {
     if (s->entries >= s->bucket_count)
-        grow(s);
+        grow_clock_buckets(s);
     mc_lru_entry **bucket = &s->buckets[entry->hash & (s->bucket_count - 1)];
     entry->chain = *bucket;
     *bucket = entry;
@@ -253,11 +253,11 @@ mc_lru_put(mc_lru *lru, const void *key, size_t key_size, void *value, size_t by
 
     mc_lru_entry *out = NULL;
     pthread_mutex_lock(&s->lock);
-    mc_lru_entry **old = find(s, hash, key, key_size);
+    mc_lru_entry **old = find_clock_link(s, hash, key, key_size);
     if (*old != NULL)
         unlink_entry(lru, s, old, &out);
     atomic_fetch_add_explicit(&lru->bytes, entry->bytes, memory_order_relaxed);
-    evict(lru, s, lru->max_bytes, &out);
+    evict_clock_entries(lru, s, lru->max_bytes, &out);
     link_entry(s, entry);
     pthread_mutex_unlock(&s->lock);
 
@@ -267,7 +267,7 @@ mc_lru_put(mc_lru *lru, const void *key, size_t key_size, void *value, size_t by
             break;
         shard *other = &lru->shards[(at + i) & (lru->shard_count - 1)];
         pthread_mutex_lock(&other->lock);
-        evict(lru, other, lru->max_bytes, &out);
+        evict_clock_entries(lru, other, lru->max_bytes, &out);
         pthread_mutex_unlock(&other->lock);
     }
     release_list(out);
@@ -281,7 +281,7 @@ mc_lru_remove(mc_lru *lru, const void *key, size_t key_size)
     shard *s = shard_of(lru, hash);
     mc_lru_entry *out = NULL;
     pthread_mutex_lock(&s->lock);
-    mc_lru_entry **link = find(s, hash, key, key_size);
+    mc_lru_entry **link = find_clock_link(s, hash, key, key_size);
     bool found = *link != NULL;
     if (found)
         unlink_entry(lru, s, link, &out);
@@ -303,7 +303,7 @@ mc_lru_remove_if(mc_lru *lru, bool (*matches)(void *baton, const void *key, size
             newer = entry->newer;
             if (matches != NULL && !matches(baton, entry->key, entry->key_size, entry->value))
                 continue;
-            unlink_entry(lru, s, find(s, entry->hash, entry->key, entry->key_size), &out);
+            unlink_entry(lru, s, find_clock_link(s, entry->hash, entry->key, entry->key_size), &out);
             removed++;
         }
         pthread_mutex_unlock(&s->lock);
@@ -355,7 +355,7 @@ mc_lru_shed(mc_lru *lru, size_t bytes)
         size_t before = s->entries;
         size_t step = mc_lru_bytes(lru);
         step = step > limit && step - limit > SHED_STEP ? step - SHED_STEP : limit;
-        evict(lru, s, step, &out);
+        evict_clock_entries(lru, s, step, &out);
         idle = s->entries < before ? 0 : idle + 1;
         pthread_mutex_unlock(&s->lock);
         release_list(out);

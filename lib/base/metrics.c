@@ -128,7 +128,7 @@ name_span(mc_metrics *metrics, const char *span)
 
 /* The same by what this thread has found before. */
 static histogram *
-span_of(mc_metrics *metrics, const char *span)
+span_histogram(mc_metrics *metrics, const char *span)
 {
     static _Thread_local struct {
         const mc_metrics *metrics;
@@ -154,7 +154,7 @@ mc_observe(mc_metrics *metrics, const char *span, int64_t microseconds)
 {
     if (metrics == NULL)
         return;
-    histogram *h = span_of(metrics, span);
+    histogram *h = span_histogram(metrics, span);
     if (h == NULL)
         return;
     if (microseconds < 0)
@@ -167,7 +167,7 @@ mc_observe(mc_metrics *metrics, const char *span, int64_t microseconds)
 }
 
 static mc_error *
-append(mc_buf *out, const char *text, apr_pool_t *pool)
+append_metrics_text(mc_buf *out, const char *text, apr_pool_t *pool)
 {
     return mc_buf_append(out, text, strlen(text), pool);
 }
@@ -186,18 +186,18 @@ write_counters(const mc_metrics *metrics, mc_buf *out, apr_pool_t *pool)
     for (int i = 0; i < MC_COUNTER_COUNT; i++) {
         /* The family's name is the sample's without "_total". */
         const char *family = apr_pstrndup(pool, rows[i].name, strlen(rows[i].name) - strlen("_total"));
-        MC_TRY(append(out,
-                      apr_psprintf(pool,
-                                   "# TYPE mapcache_%s counter\n# HELP mapcache_%s %s\nmapcache_%s_total %" PRIu64 "\n",
-                                   family, family, rows[i].help, family, mc_counter_value(metrics, (mc_counter)i)),
-                      pool));
+        MC_TRY(append_metrics_text(
+            out,
+            apr_psprintf(pool, "# TYPE mapcache_%s counter\n# HELP mapcache_%s %s\nmapcache_%s_total %" PRIu64 "\n",
+                         family, family, rows[i].help, family, mc_counter_value(metrics, (mc_counter)i)),
+            pool));
     }
     return MC_OK;
 }
 
 /* Microseconds as decimal seconds, exactly. */
 static const char *
-seconds(uint64_t microseconds, apr_pool_t *pool)
+format_metric_seconds(uint64_t microseconds, apr_pool_t *pool)
 {
     return apr_psprintf(pool, "%" PRIu64 ".%06u", microseconds / 1000000, (unsigned)(microseconds % 1000000));
 }
@@ -225,18 +225,18 @@ write_span(const mc_metrics *metrics, int index, mc_buf *out, apr_pool_t *pool)
     add_up(&sum, metrics, index);
     for (int i = 0; i <= BOUNDS; i++) {
         count += sum.buckets[i];
-        const char *bound = i < BOUNDS ? seconds((uint64_t)bounds[i], pool) : "+Inf";
-        MC_TRY(append(
+        const char *bound = i < BOUNDS ? format_metric_seconds((uint64_t)bounds[i], pool) : "+Inf";
+        MC_TRY(append_metrics_text(
             out,
             apr_psprintf(pool, "mapcache_span_seconds_bucket{span=\"%s\",le=\"%s\"} %" PRIu64 "\n", name, bound, count),
             pool));
     }
-    return append(out,
-                  apr_psprintf(pool,
-                               "mapcache_span_seconds_sum{span=\"%s\"} %s\n"
-                               "mapcache_span_seconds_count{span=\"%s\"} %" PRIu64 "\n",
-                               name, seconds(sum.microseconds, pool), name, count),
-                  pool);
+    return append_metrics_text(out,
+                               apr_psprintf(pool,
+                                            "mapcache_span_seconds_sum{span=\"%s\"} %s\n"
+                                            "mapcache_span_seconds_count{span=\"%s\"} %" PRIu64 "\n",
+                                            name, format_metric_seconds(sum.microseconds, pool), name, count),
+                               pool);
 }
 
 /* Whether no earlier histogram has the same name. */
@@ -253,12 +253,12 @@ mc_error *
 mc_metrics_write(const mc_metrics *metrics, mc_buf *out, apr_pool_t *pool)
 {
     MC_TRY(write_counters(metrics, out, pool));
-    MC_TRY(append(out,
-                  "# TYPE mapcache_span_seconds histogram\n# UNIT mapcache_span_seconds seconds\n"
-                  "# HELP mapcache_span_seconds Durations of the steps of traced requests.\n",
-                  pool));
+    MC_TRY(append_metrics_text(out,
+                               "# TYPE mapcache_span_seconds histogram\n# UNIT mapcache_span_seconds seconds\n"
+                               "# HELP mapcache_span_seconds Durations of the steps of traced requests.\n",
+                               pool));
     for (int i = 0; metrics != NULL && i < SPANS_MAX; i++)
         if (atomic_load_explicit(&metrics->spans[i].state, memory_order_acquire) == NAMED && is_first(metrics, i))
             MC_TRY(write_span(metrics, i, out, pool));
-    return append(out, "# EOF\n", pool);
+    return append_metrics_text(out, "# EOF\n", pool);
 }

@@ -28,7 +28,7 @@ own_folder(apr_pool_t *pool)
 }
 
 static const char *
-find_file(const char *module, apr_pool_t *pool)
+find_module_file(const char *module, apr_pool_t *pool)
 {
     const char *folder = own_folder(pool);
     const char *const folders[] = {
@@ -62,7 +62,7 @@ open_module(void **handle, const char *module, apr_pool_t *pool)
             return MC_OK;
         }
     MC_ASSERT(at < MODULES_MAX && strlen(module) < NAME_MAX_SIZE);
-    const char *file = find_file(module, pool);
+    const char *file = find_module_file(module, pool);
     if (file == NULL)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "the module \"%s\" is not installed", module);
     *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);

@@ -83,7 +83,7 @@ own_thread(void)
 }
 
 static void
-add(span_sums *sums, const char *name, int64_t microseconds, int64_t own)
+add_span_sum(span_sums *sums, const char *name, int64_t microseconds, int64_t own)
 {
     for (int i = 0; i < sums->count; i++)
         if (sums->spans[i].name == name || strcmp(sums->spans[i].name, name) == 0) {
@@ -105,8 +105,8 @@ end_trace(void *data)
     if (trace->root != trace) {
         pthread_mutex_lock(&trace->root->lock);
         for (int i = 0; i < trace->sums.count; i++)
-            add(&trace->root->joined, trace->sums.spans[i].name, trace->sums.spans[i].microseconds,
-                trace->sums.spans[i].own);
+            add_span_sum(&trace->root->joined, trace->sums.spans[i].name, trace->sums.spans[i].microseconds,
+                         trace->sums.spans[i].own);
         pthread_mutex_unlock(&trace->root->lock);
     } else {
         pthread_mutex_destroy(&trace->lock);
@@ -116,7 +116,7 @@ end_trace(void *data)
 
 /* A copy that cannot break a line, of bounded length. */
 static const char *
-field(const char *text, size_t longest, apr_pool_t *pool)
+trace_field_text(const char *text, size_t longest, apr_pool_t *pool)
 {
     char *copy = apr_pstrndup(pool, text == NULL ? "-" : text, longest);
     for (char *c = copy; *c != '\0'; c++)
@@ -131,8 +131,8 @@ mc_trace_create(mc_trace_sink *sink, void *baton, const char *client, const char
     mc_trace *trace = apr_pcalloc(pool, sizeof(*trace));
     trace->sink = sink;
     trace->baton = baton;
-    trace->client = field(client, 64, pool);
-    trace->location = field(location == NULL ? "mapcache" : location, 64, pool);
+    trace->client = trace_field_text(client, 64, pool);
+    trace->location = trace_field_text(location == NULL ? "mapcache" : location, 64, pool);
     trace->root = trace;
     pthread_mutex_init(&trace->lock, NULL);
     apr_pool_cleanup_register(pool, trace, end_trace, apr_pool_cleanup_null);
@@ -170,7 +170,7 @@ mc_trace_flush(mc_trace *trace)
 
 /* Makes room for `size` bytes; false without memory, then the line is lost. */
 static bool
-make_room(mc_trace *trace, size_t size)
+reserve_trace_room(mc_trace *trace, size_t size)
 {
     if (__builtin_expect(trace->capacity - trace->size >= size, 1))
         return true;
@@ -208,7 +208,7 @@ format_middle(mc_trace *trace, long thread)
 }
 
 static inline char *
-put(char *to, const char *text, size_t size)
+put_trace_bytes(char *to, const char *text, size_t size)
 {
     memcpy(to, text, size);
     return to + size;
@@ -226,29 +226,29 @@ write_start(mc_trace *trace, apr_time_t now)
         format_middle(trace, thread);
     char *to = trace->buffer + trace->size;
     *to++ = '[';
-    to = put(to, self.date, 19);
+    to = put_trace_bytes(to, self.date, 19);
     *to++ = '.';
     unsigned fraction = (unsigned)apr_time_usec(now);
     for (int i = 5; i >= 0; i--, fraction /= 10)
         to[i] = (char)('0' + fraction % 10);
     to += 6;
     *to++ = ' ';
-    to = put(to, self.year, self.year_size);
-    return put(to, trace->middle, trace->middle_size);
+    to = put_trace_bytes(to, self.year, self.year_size);
+    return put_trace_bytes(to, trace->middle, trace->middle_size);
 }
 
 /* "BEGIN name" or "END name note" at `now`. */
 static void
 write_line(mc_trace *trace, apr_time_t now, const char *event, size_t event_size, const char *name, const char *note)
 {
-    if (!make_room(trace, LINE_SIZE))
+    if (!reserve_trace_room(trace, LINE_SIZE))
         return;
     char *to = write_start(trace, now);
-    to = put(to, event, event_size);
-    to = put(to, name, strnlen(name, NAME_SIZE_MAX));
+    to = put_trace_bytes(to, event, event_size);
+    to = put_trace_bytes(to, name, strnlen(name, NAME_SIZE_MAX));
     if (note != NULL) {
         *to++ = ' ';
-        to = put(to, note, strnlen(note, NAME_SIZE_MAX));
+        to = put_trace_bytes(to, note, strnlen(note, NAME_SIZE_MAX));
     }
     *to++ = '\n';
     trace->size = (size_t)(to - trace->buffer);
@@ -257,10 +257,10 @@ write_line(mc_trace *trace, apr_time_t now, const char *event, size_t event_size
 void
 mc_trace_say(mc_trace *trace, const char *text, const char *detail)
 {
-    if (trace->sink == NULL || !make_room(trace, LINE_SIZE + DETAIL_MAX))
+    if (trace->sink == NULL || !reserve_trace_room(trace, LINE_SIZE + DETAIL_MAX))
         return;
     char *to = write_start(trace, apr_time_now()) - (sizeof(event_word) - 1);
-    to = put(to, text, strnlen(text, NAME_SIZE_MAX));
+    to = put_trace_bytes(to, text, strnlen(text, NAME_SIZE_MAX));
     *to++ = ' ';
     size_t size = strnlen(detail, DETAIL_MAX);
     for (size_t i = 0; i < size; i++)
@@ -285,7 +285,7 @@ mc_trace_end(mc_span *span)
 {
     mc_trace *trace = span->trace;
     int64_t duration = mc_clock_now() - span->begin;
-    add(&trace->sums, span->name, duration, duration - trace->inside);
+    add_span_sum(&trace->sums, span->name, duration, duration - trace->inside);
     trace->inside = span->inside + duration;
     mc_observe(trace->metrics, span->name, duration);
     if (trace->sink != NULL)
@@ -326,7 +326,7 @@ mc_trace_server_timing(const mc_trace *trace, apr_pool_t *pool)
     mc_trace *root = trace->root;
     pthread_mutex_lock(&root->lock);
     for (int i = 0; i < root->joined.count; i++)
-        add(&all, root->joined.spans[i].name, root->joined.spans[i].microseconds, 0);
+        add_span_sum(&all, root->joined.spans[i].name, root->joined.spans[i].microseconds, 0);
     pthread_mutex_unlock(&root->lock);
     const char *text = "";
     for (int i = 0; i < all.count; i++)

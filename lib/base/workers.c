@@ -94,7 +94,7 @@ mc_job_pool_release(apr_pool_t *pool)
 
 /* The first error of the batch wins; its pool stays until the caller has copied it. True if it is this one. */
 static bool
-report(mc_workers *workers, batch *b, mc_error *error, apr_pool_t *holder)
+report_batch_error(mc_workers *workers, batch *b, mc_error *error, apr_pool_t *holder)
 {
     atomic_store(&b->next, b->count);
     if (workers != NULL)
@@ -122,7 +122,7 @@ run_jobs(mc_workers *workers, batch *b, mc_ctx *job_ctx, apr_pool_t *root)
             break;
         mc_error *error = b->job(b->baton, index, job_ctx);
         if (error != MC_OK)
-            return report(workers, b, error, root);
+            return report_batch_error(workers, b, error, root);
         apr_pool_clear(job_ctx->pool);
     }
     return false;
@@ -154,7 +154,7 @@ take_part(mc_workers *workers, batch *b, bool helper)
 
 /* With the lock held. */
 static void
-unqueue(mc_workers *workers, batch *b)
+remove_queued_batch(mc_workers *workers, batch *b)
 {
     batch *before = NULL;
     for (batch *at = workers->first; at != b; at = at->behind)
@@ -166,7 +166,7 @@ unqueue(mc_workers *workers, batch *b)
 }
 
 static void *
-work(void *baton)
+run_worker_thread(void *baton)
 {
     mc_workers *workers = baton;
     pthread_setname_np(pthread_self(), "mapcache-worker");
@@ -182,7 +182,7 @@ work(void *baton)
         batch *b = workers->first;
         b->active++;
         if (--b->wanted == 0)
-            unqueue(workers, b);
+            remove_queued_batch(workers, b);
         pthread_mutex_unlock(&workers->lock);
         take_part(workers, b, true);
         pthread_mutex_lock(&workers->lock);
@@ -210,7 +210,7 @@ mc_workers_create(mc_workers **workers, int count, apr_pool_t *pool)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int status = 0;
     while (created->count < count && status == 0) {
-        status = pthread_create(&created->threads[created->count], NULL, work, created);
+        status = pthread_create(&created->threads[created->count], NULL, run_worker_thread, created);
         created->count += status == 0;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -296,7 +296,7 @@ wait_for_helpers(mc_workers *workers, batch *b)
 {
     pthread_mutex_lock(&workers->lock);
     if (b->queued)
-        unqueue(workers, b);
+        remove_queued_batch(workers, b);
     while (b->active > 0)
         pthread_cond_wait(&b->done, &workers->lock);
     pthread_mutex_unlock(&workers->lock);

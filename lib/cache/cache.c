@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/metrics.h"
-#include "base/text.h"
 #include "cache/cache_base.h"
 #include "mapcache/trace.h"
+#include "text/text.h"
 
 /* MapCache knows these as well (spec 5). */
 static const char *const known_elsewhere[] = {
@@ -73,16 +73,16 @@ mc_cache_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, 
 }
 
 static mc_metrics *
-metrics_of(const mc_ctx *ctx)
+cache_metrics(const mc_ctx *ctx)
 {
     return ctx->process == NULL ? NULL : ctx->process->metrics;
 }
 
 /* After a failed operation: whether it is to be made again; waits before. */
 static bool
-repeat(const mc_cache *cache, const mc_error *error, int attempt, mc_ctx *ctx)
+should_retry_cache(const mc_cache *cache, const mc_error *error, int attempt, mc_ctx *ctx)
 {
-    mc_count(metrics_of(ctx), MC_COUNT_cache_errors_total, 1);
+    mc_count(cache_metrics(ctx), MC_COUNT_cache_errors_total, 1);
     if (attempt >= cache->retries || error->kind == MC_ERR_LIMIT || error->kind == MC_ERR_NOT_BUILT)
         return false;
     apr_interval_time_t delay = (apr_interval_time_t)(cache->retry_delay * APR_USEC_PER_SEC) << attempt;
@@ -117,7 +117,7 @@ get_from_store(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *
 {
     *tile = NULL;
     mc_error *error = cache->ops->get(tile, cache, key, ctx, pool);
-    for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
+    for (int attempt = 0; error != MC_OK && should_retry_cache(cache, error, attempt, ctx); attempt++)
         error = cache->ops->get(tile, cache, key, ctx, pool);
     MC_TRY(error);
     return *tile == NULL ? MC_OK : mc_cache_expand(*tile, key, pool);
@@ -139,7 +139,7 @@ get_for_a_time(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *
 
 /* What is written here is seen here at once. */
 static void
-forget(const mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
+forget_cached_tile(const mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
     if (cache->remember_for <= 0)
         return;
@@ -160,7 +160,7 @@ mc_cache_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ct
         mc_span_note(&span, "ERROR");
         return error;
     }
-    mc_count(metrics_of(ctx), *tile == NULL ? MC_COUNT_cache_misses_total : MC_COUNT_cache_hits_total, 1);
+    mc_count(cache_metrics(ctx), *tile == NULL ? MC_COUNT_cache_misses_total : MC_COUNT_cache_hits_total, 1);
     if (*tile == NULL)
         mc_span_note(&span, "CACHE_MISS");
     return MC_OK;
@@ -196,7 +196,7 @@ static mc_error *
 get_all_from_store(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_error *error = cache->ops->get_all(tiles, cache, keys, count, ctx, pool);
-    for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
+    for (int attempt = 0; error != MC_OK && should_retry_cache(cache, error, attempt, ctx); attempt++)
         error = cache->ops->get_all(tiles, cache, keys, count, ctx, pool);
     MC_TRY(error);
     for (int i = 0; i < count; i++) {
@@ -229,8 +229,8 @@ mc_cache_get_all(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int 
     uint64_t hits = 0;
     for (int i = 0; i < count; i++)
         hits += tiles[i] != NULL;
-    mc_count(metrics_of(ctx), MC_COUNT_cache_hits_total, hits);
-    mc_count(metrics_of(ctx), MC_COUNT_cache_misses_total, (uint64_t)count - hits);
+    mc_count(cache_metrics(ctx), MC_COUNT_cache_hits_total, hits);
+    mc_count(cache_metrics(ctx), MC_COUNT_cache_misses_total, (uint64_t)count - hits);
     return MC_OK;
 }
 
@@ -242,7 +242,7 @@ mc_cache_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *c
     if (ctx->writes != NULL)
         MC_TRY(mc_cache_writes_settle(cache, key, ctx));
     mc_error *error = cache->ops->exists(exists, cache, key, ctx);
-    for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
+    for (int attempt = 0; error != MC_OK && should_retry_cache(cache, error, attempt, ctx); attempt++)
         error = cache->ops->exists(exists, cache, key, ctx);
     return error;
 }
@@ -257,10 +257,10 @@ mc_cache_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx)
         return mc_cache_writes_add(cache, tiles, count, ctx);
     MC_SPAN(ctx, "mapcache_cache_tile_set");
     mc_error *error = cache->ops->put(cache, tiles, count, ctx);
-    for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
+    for (int attempt = 0; error != MC_OK && should_retry_cache(cache, error, attempt, ctx); attempt++)
         error = cache->ops->put(cache, tiles, count, ctx);
     for (int i = 0; i < count; i++)
-        forget(cache, &tiles[i].key, ctx);
+        forget_cached_tile(cache, &tiles[i].key, ctx);
     return error;
 }
 
@@ -273,9 +273,9 @@ mc_cache_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
     if (ctx->writes != NULL)
         MC_TRY(mc_cache_writes_settle(cache, key, ctx));
     mc_error *error = cache->ops->remove(cache, key, ctx);
-    for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
+    for (int attempt = 0; error != MC_OK && should_retry_cache(cache, error, attempt, ctx); attempt++)
         error = cache->ops->remove(cache, key, ctx);
-    forget(cache, key, ctx);
+    forget_cached_tile(cache, key, ctx);
     return error;
 }
 
@@ -291,10 +291,10 @@ mc_cache_remove_all(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx 
     if (ctx->writes != NULL)
         return mc_cache_writes_remove(cache, keys, count, ctx);
     mc_error *error = cache->ops->remove_all(cache, keys, count, ctx);
-    for (int attempt = 0; error != MC_OK && repeat(cache, error, attempt, ctx); attempt++)
+    for (int attempt = 0; error != MC_OK && should_retry_cache(cache, error, attempt, ctx); attempt++)
         error = cache->ops->remove_all(cache, keys, count, ctx);
     for (int i = 0; i < count; i++)
-        forget(cache, &keys[i], ctx);
+        forget_cached_tile(cache, &keys[i], ctx);
     return error;
 }
 

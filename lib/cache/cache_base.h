@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "db/handles.h"
+#include "db/sqlite/handles.h"
 #include "mapcache/cache.h"
 
 enum { MC_PATH_MAX = 4096 };

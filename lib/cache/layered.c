@@ -116,7 +116,7 @@ composite_from_config(const mc_node *node, mc_build *build)
 }
 
 static mc_cache *
-fallback_from_config(const mc_node *node, mc_build *build)
+fallback_cache_from_config(const mc_node *node, mc_build *build)
 {
     return layered_read(&mc_cache_fallback, child_keys, node, build);
 }
@@ -128,7 +128,7 @@ multitier_from_config(const mc_node *node, mc_build *build)
 }
 
 static bool
-listed(const char *list, const char *name)
+grid_list_has_name(const char *list, const char *name)
 {
     size_t size = strlen(name);
     for (const char *at = list;;) {
@@ -142,7 +142,7 @@ listed(const char *list, const char *name)
 }
 
 static bool
-dimensions_fit(const child *child, const mc_tile_key *key)
+child_dimensions_fit(const child *child, const mc_tile_key *key)
 {
     for (int i = 0; i < child->filter_count; i++) {
         bool fits = false;
@@ -156,13 +156,14 @@ dimensions_fit(const child *child, const mc_tile_key *key)
 }
 
 static mc_error *
-choose(mc_cache **chosen, mc_cache *base, const mc_tile_key *key, apr_pool_t *pool)
+choose_child_cache(mc_cache **chosen, mc_cache *base, const mc_tile_key *key, apr_pool_t *pool)
 {
     layered *cache = (layered *)base;
     for (int i = 0; i < cache->count; i++) {
         const child *child = &cache->children[i];
         if ((child->minzoom >= 0 && key->z < child->minzoom) || (child->maxzoom >= 0 && key->z > child->maxzoom) ||
-            (child->grids != NULL && !listed(child->grids, key->grid->name)) || !dimensions_fit(child, key))
+            (child->grids != NULL && !grid_list_has_name(child->grids, key->grid->name)) ||
+            !child_dimensions_fit(child, key))
             continue;
         *chosen = child->cache;
         return MC_OK;
@@ -176,7 +177,7 @@ composite_place(mc_place *place, mc_cache *cache, const mc_tile_key *key, apr_po
 {
     mc_cache *chosen;
     place->cache = NULL;
-    MC_TRY(choose(&chosen, cache, key, pool));
+    MC_TRY(choose_child_cache(&chosen, cache, key, pool));
     if (chosen->ops->place != NULL)
         MC_TRY(chosen->ops->place(place, chosen, key, pool));
     place->by_tile = true;
@@ -187,7 +188,7 @@ static mc_error *
 composite_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_cache *chosen;
-    MC_TRY(choose(&chosen, cache, key, pool));
+    MC_TRY(choose_child_cache(&chosen, cache, key, pool));
     return mc_cache_get(tile, chosen, key, ctx, pool);
 }
 
@@ -195,7 +196,7 @@ static mc_error *
 composite_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
     mc_cache *chosen;
-    MC_TRY(choose(&chosen, cache, key, ctx->pool));
+    MC_TRY(choose_child_cache(&chosen, cache, key, ctx->pool));
     return mc_cache_exists(exists, chosen, key, ctx);
 }
 
@@ -206,7 +207,7 @@ composite_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx)
     mc_cache **chosen = apr_palloc(ctx->pool, sizeof(mc_cache *) * (size_t)(count + 1));
     mc_put *part = apr_palloc(ctx->pool, sizeof(*part) * (size_t)(count + 1));
     for (int i = 0; i < count; i++)
-        MC_TRY(choose(&chosen[i], cache, &tiles[i].key, ctx->pool));
+        MC_TRY(choose_child_cache(&chosen[i], cache, &tiles[i].key, ctx->pool));
     for (int i = 0; i < count; i++) {
         mc_cache *child = chosen[i];
         int size = 0;
@@ -225,7 +226,7 @@ static mc_error *
 composite_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
     mc_cache *chosen;
-    MC_TRY(choose(&chosen, cache, key, ctx->pool));
+    MC_TRY(choose_child_cache(&chosen, cache, key, ctx->pool));
     return mc_cache_remove(chosen, key, ctx);
 }
 
@@ -352,7 +353,7 @@ const mc_cache_ops mc_cache_fallback = {
     .type = "fallback",
     .keys = layered_keys,
     .help = "The next child where one fails.",
-    .from_config = fallback_from_config,
+    .from_config = fallback_cache_from_config,
     .get = fallback_get,
     .exists = fallback_exists,
     .put = fallback_put,

@@ -19,7 +19,7 @@ typedef struct remembered {
 } remembered;
 
 static struct mc_memory *
-memory_of(const mc_ctx *ctx)
+tile_memory_of_process(const mc_ctx *ctx)
 {
     return ctx->process == NULL ? NULL : ctx->process->memory;
 }
@@ -70,7 +70,7 @@ mc_memory_get(mc_tile **tile, const mc_memory_key *key, const mc_stamp *stamp, m
     if (key->size == 0)
         return false;
     mc_lru_entry *entry;
-    remembered *known = mc_memory_find(memory_of(ctx), MC_SHARE_TILES, &entry, key->bytes, key->size);
+    remembered *known = mc_memory_find(tile_memory_of_process(ctx), MC_SHARE_TILES, &entry, key->bytes, key->size);
     if (known == NULL)
         return false;
     bool valid = stamp == NULL ? mc_clock_now() < known->until : mc_stamp_equal(&known->stamp, stamp);
@@ -95,9 +95,9 @@ free_remembered(void *value)
 }
 
 static void
-remember(const mc_memory_key *key, const mc_stamp *stamp, apr_time_t until, mc_tile *tile, mc_ctx *ctx)
+remember_tile(const mc_memory_key *key, const mc_stamp *stamp, apr_time_t until, mc_tile *tile, mc_ctx *ctx)
 {
-    if (memory_of(ctx) == NULL || key->size == 0)
+    if (tile_memory_of_process(ctx) == NULL || key->size == 0)
         return;
     remembered *known = calloc(1, sizeof(*known));
     MC_ASSERT(known != NULL);
@@ -119,18 +119,18 @@ void
 mc_memory_put(const mc_memory_key *key, const mc_stamp *stamp, apr_time_t now, mc_tile *tile, mc_ctx *ctx)
 {
     if (mc_stamp_settled(stamp, now))
-        remember(key, stamp, 0, tile, ctx);
+        remember_tile(key, stamp, 0, tile, ctx);
 }
 
 void
 mc_memory_put_for(const mc_memory_key *key, double seconds, mc_tile *tile, mc_ctx *ctx)
 {
-    remember(key, NULL, mc_clock_now() + (apr_time_t)(seconds * APR_USEC_PER_SEC), tile, ctx);
+    remember_tile(key, NULL, mc_clock_now() + (apr_time_t)(seconds * APR_USEC_PER_SEC), tile, ctx);
 }
 
 void
 mc_memory_forget(const mc_memory_key *key, mc_ctx *ctx)
 {
     if (key->size > 0)
-        mc_memory_drop(memory_of(ctx), MC_SHARE_TILES, key->bytes, key->size);
+        mc_memory_drop(tile_memory_of_process(ctx), MC_SHARE_TILES, key->bytes, key->size);
 }

@@ -72,14 +72,14 @@ mc_memory_stat(struct mc_memory *memory, struct mc_lru_statistics *statistics)
 }
 
 static size_t
-share_of(const struct mc_memory *memory, int table)
+memory_table_share(const struct mc_memory *memory, int table)
 {
     return memory->bound / 16 * sixteenths[table];
 }
 
 /* The table that is the most above its share gives way, until all fit. */
 static void
-make_room(struct mc_memory *memory)
+evict_memory_tables(struct mc_memory *memory)
 {
     for (int attempt = 0; attempt < 2 * MC_SHARES; attempt++) {
         size_t total = mc_memory_bytes(memory);
@@ -89,7 +89,7 @@ make_room(struct mc_memory *memory)
         size_t most = 0;
         for (int i = 0; i < MC_SHARES; i++) {
             size_t bytes = mc_lru_bytes(memory->tables[i]);
-            size_t above = bytes > share_of(memory, i) ? bytes - share_of(memory, i) : 0;
+            size_t above = bytes > memory_table_share(memory, i) ? bytes - memory_table_share(memory, i) : 0;
             if (above > most) {
                 most = above;
                 fattest = i;
@@ -112,7 +112,7 @@ is_let_in(struct mc_memory *memory, mc_share share, size_t bytes)
 {
     static _Thread_local uint32_t state = 2463534242U;
     if (mc_memory_bytes(memory) + bytes + ENTRY_BYTES <= memory->bound ||
-        mc_lru_bytes(memory->tables[share]) + bytes + ENTRY_BYTES <= share_of(memory, share))
+        mc_lru_bytes(memory->tables[share]) + bytes + ENTRY_BYTES <= memory_table_share(memory, share))
         return true;
     state ^= state << 13;
     state ^= state >> 17;
@@ -152,7 +152,7 @@ mc_memory_keep(mc_ctx *ctx, mc_share share, const void *key, size_t key_size, vo
         return;
     }
     mc_lru_put(memory->tables[share], key, key_size, value, bytes, free_value);
-    make_room(memory);
+    evict_memory_tables(memory);
     count_evictions(memory, ctx);
 }
 

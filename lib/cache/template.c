@@ -244,7 +244,7 @@ mc_template_by_dimension(const mc_template *template)
 }
 
 static int64_t
-number_of(mc_template_format number, const mc_template *template, const mc_tile_key *key)
+template_number_value(mc_template_format number, const mc_template *template, const mc_tile_key *key)
 {
     const mc_template_rules *rules = &template->rules;
     const mc_level *level = &key->grid->levels[key->z];
@@ -289,7 +289,7 @@ number_of(mc_template_format number, const mc_template *template, const mc_tile_
 }
 
 static void
-put_number(mc_text_out *out, const char *format, int64_t number)
+put_template_number(mc_text_out *out, const char *format, int64_t number)
 {
     char digits[192];
 #pragma GCC diagnostic push
@@ -327,7 +327,7 @@ put_piece(mc_text_out *out, const piece *piece, const mc_template *template, con
         mc_text_put_string(out, key->extension);
         return;
     case NUMBER:
-        put_number(out, template->formats[piece->number], number_of(piece->number, template, key));
+        put_template_number(out, template->formats[piece->number], template_number_value(piece->number, template, key));
         return;
     case DIMENSIONS:
         if (key->dimension_count == 0)

@@ -22,7 +22,7 @@ struct mc_cache_writes {
 };
 
 static void
-let_go(mc_cache_writes *writes)
+release_pending_puts(mc_cache_writes *writes)
 {
     for (int i = 0; i < writes->count; i++)
         mc_buf_unref(writes->puts[i].data);
@@ -33,9 +33,9 @@ let_go(mc_cache_writes *writes)
 }
 
 static apr_status_t
-let_go_of_all(void *data)
+cache_writes_cleanup(void *data)
 {
-    let_go(data);
+    release_pending_puts(data);
     return APR_SUCCESS;
 }
 
@@ -46,7 +46,7 @@ mc_cache_writes_create(apr_pool_t *pool)
     writes->pool = pool;
     apr_pool_create(&writes->keys, pool);
     apr_pool_create(&writes->errors, pool);
-    apr_pool_pre_cleanup_register(pool, writes, let_go_of_all);
+    apr_pool_pre_cleanup_register(pool, writes, cache_writes_cleanup);
     return writes;
 }
 
@@ -76,7 +76,7 @@ keep_key(mc_cache_writes *writes, const mc_tile_key *key, const mc_tile_key *las
 
 /* Room for one more item of an array. */
 static void *
-grow(mc_cache_writes *writes, void *items, int count, int *room, size_t size)
+grow_writes_array(mc_cache_writes *writes, void *items, int count, int *room, size_t size)
 {
     if (count < *room)
         return items;
@@ -88,9 +88,9 @@ grow(mc_cache_writes *writes, void *items, int count, int *room, size_t size)
 }
 
 static void
-gather(mc_cache_writes *writes, const mc_put *put)
+gather_pending_put(mc_cache_writes *writes, const mc_put *put)
 {
-    writes->puts = grow(writes, writes->puts, writes->count, &writes->room, sizeof(*put));
+    writes->puts = grow_writes_array(writes, writes->puts, writes->count, &writes->room, sizeof(*put));
     mc_put *kept = &writes->puts[writes->count];
     *kept = *put;
     kept->key = keep_key(writes, &put->key, writes->count == 0 ? NULL : &kept[-1].key);
@@ -114,7 +114,7 @@ store_all(mc_ctx *ctx)
         error = mc_cache_put(writes->cache, writes->puts, writes->count, ctx);
     ctx->bulk = false;
     ctx->writes = writes;
-    let_go(writes);
+    release_pending_puts(writes);
     return error;
 }
 
@@ -161,12 +161,12 @@ mc_cache_writes_add(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx
         MC_TRY(store_early(ctx));
     writes->cache = cache;
     for (int i = 0; i < count; i++)
-        gather(writes, &tiles[i]);
+        gather_pending_put(writes, &tiles[i]);
     return writes->bytes > BYTES_MAX ? store_early(ctx) : MC_OK;
 }
 
 static bool
-same_series(const mc_tile_key *a, const mc_tile_key *b)
+same_write_series(const mc_tile_key *a, const mc_tile_key *b)
 {
     if (strcmp(a->tileset, b->tileset) != 0 || a->grid != b->grid || a->dimension_count != b->dimension_count)
         return false;
@@ -185,13 +185,13 @@ mc_cache_writes_remove(mc_cache *cache, const mc_tile_key *keys, int count, mc_c
         for (int j = 0; j < writes->count && !meets; j++)
             meets = same_tile(&keys[i], &writes->puts[j].key);
     if (count > 0 && writes->removed > 0)
-        meets = meets || !same_series(&keys[0], &writes->removals[0]);
+        meets = meets || !same_write_series(&keys[0], &writes->removals[0]);
     if (meets)
         MC_TRY(store_early(ctx));
     writes->cache = cache;
     for (int i = 0; i < count; i++) {
-        writes->removals =
-            grow(writes, writes->removals, writes->removed, &writes->removal_room, sizeof(*writes->removals));
+        writes->removals = grow_writes_array(writes, writes->removals, writes->removed, &writes->removal_room,
+                                             sizeof(*writes->removals));
         const mc_tile_key *last = writes->removed == 0 ? NULL : &writes->removals[writes->removed - 1];
         writes->removals[writes->removed] = keep_key(writes, &keys[i], last);
         writes->removed++;
@@ -222,7 +222,7 @@ look_in_other(void *baton, mc_cache *part)
 
 /* Whether the two have a store in common, as what a cache is made of. */
 static bool
-related(mc_cache *one, mc_cache *other)
+caches_share_store(mc_cache *one, mc_cache *other)
 {
     kinship kin = { .other = other };
     if (one != other)
@@ -236,7 +236,7 @@ mc_cache_writes_settle(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
     const mc_cache_writes *writes = ctx->writes;
     bool waits = false;
-    if (mc_cache_writes_count(writes) == 0 || !related(writes->cache, cache))
+    if (mc_cache_writes_count(writes) == 0 || !caches_share_store(writes->cache, cache))
         return MC_OK;
     for (int i = 0; i < writes->count && !waits; i++)
         waits = same_tile(&writes->puts[i].key, key);

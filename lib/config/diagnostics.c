@@ -2,8 +2,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "mapcache/config.h"
+#include "text/text.h"
 
 mc_diagnostics *
 mc_diagnostics_create(apr_pool_t *pool)
@@ -32,7 +32,7 @@ mc_config_quote(const char *text, apr_pool_t *pool)
 
 /* "<grid name="merc">: ", so that the reader need not look up the line. */
 static const char *
-subject(const mc_node *at, apr_pool_t *pool)
+describe_diagnosed_node(const mc_node *at, apr_pool_t *pool)
 {
     if (at == NULL)
         return "";
@@ -55,7 +55,7 @@ mc_complain(mc_diagnostics *diagnostics, mc_severity severity, const mc_node *at
         .file = at == NULL ? NULL : at->file,
         .line = at == NULL ? 0 : at->line,
         .column = at == NULL ? 0 : at->column,
-        .text = apr_pstrcat(diagnostics->pool, subject(at, diagnostics->pool), text, NULL),
+        .text = apr_pstrcat(diagnostics->pool, describe_diagnosed_node(at, diagnostics->pool), text, NULL),
     };
     diagnostics->refused += severity == MC_REFUSED;
 }
@@ -99,7 +99,7 @@ mc_config_nearest(const char *name, const char *const *known, int count)
 }
 
 static const char *
-trimmed(const char *text, apr_pool_t *pool)
+trim_name_blanks(const char *text, apr_pool_t *pool)
 {
     const char *blanks = " \t\r\n";
     text += strspn(text, blanks);
@@ -117,7 +117,7 @@ mc_config_find(apr_hash_t *things, const char *noun, const char *name, const mc_
         return thing;
     apr_pool_t *pool = diagnostics->pool;
     const char *quoted = mc_config_quote(name, pool);
-    const char *core = trimmed(name, pool);
+    const char *core = trim_name_blanks(name, pool);
     if (apr_hash_get(things, core, APR_HASH_KEY_STRING) != NULL) {
         mc_complain(diagnostics, MC_REFUSED, at, "there is no %s %s, but there is \"%s\": remove the blanks around it",
                     noun, quoted, core);

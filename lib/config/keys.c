@@ -20,7 +20,7 @@ typedef struct reader {
 } reader;
 
 static void *
-field_of(const reader *reader, const mc_key *key)
+config_field_of(const reader *reader, const mc_key *key)
 {
     return (char *)reader->out + key->offset;
 }
@@ -29,11 +29,11 @@ static void
 set_default(const reader *reader, const mc_key *key)
 {
     if (key->flags & MC_KEY_REPEATABLE) {
-        *(apr_array_header_t **)field_of(reader, key) = apr_array_make(reader->pool, 1, sizeof(const mc_node *));
+        *(apr_array_header_t **)config_field_of(reader, key) = apr_array_make(reader->pool, 1, sizeof(const mc_node *));
     } else if (key->fallback != NULL && key->kind == MC_PRESENT) {
-        *(bool *)field_of(reader, key) = strcasecmp(key->fallback, "true") == 0;
+        *(bool *)config_field_of(reader, key) = strcasecmp(key->fallback, "true") == 0;
     } else if (key->fallback != NULL) {
-        const char *wrong = mc_value_store(field_of(reader, key), key, key->fallback, reader->pool);
+        const char *wrong = mc_value_store(config_field_of(reader, key), key, key->fallback, reader->pool);
         MC_ASSERT(wrong == NULL);
     }
 }
@@ -85,7 +85,7 @@ report_unknown(reader *reader, const mc_node *at, const mc_key *keys, const char
 }
 
 static void
-check_attributes(reader *reader, const mc_node *node, const mc_key *keys)
+check_known_attributes(reader *reader, const mc_node *node, const mc_key *keys)
 {
     for (const mc_attr *attr = node->attrs; attr != NULL; attr = attr->next)
         if (key_index(keys, attr->name, true) < 0)
@@ -104,7 +104,7 @@ check_leaf(reader *reader, const mc_node *leaf, const mc_key *key)
 {
     static const mc_key none[] = { MC_KEY_END };
     const mc_key *keys = key->children == NULL ? none : key->children;
-    check_attributes(reader, leaf, keys);
+    check_known_attributes(reader, leaf, keys);
     for (const mc_node *child = leaf->children; child != NULL; child = child->next)
         if (key_index(keys, child->name, false) < 0)
             report_unknown(reader, child, keys, child->name, false);
@@ -124,7 +124,7 @@ check_present(reader *reader, const mc_node *at, const mc_key *key, const char *
 
 /* Stores the text of an attribute or element in `field`. */
 static void
-read_value(reader *reader, const mc_node *at, const mc_key *key, const char *text, void *field)
+read_key_value(reader *reader, const mc_node *at, const mc_key *key, const char *text, void *field)
 {
     if (!check_present(reader, at, key, text))
         return;
@@ -152,14 +152,14 @@ read_child(reader *reader, const mc_node *child, const mc_key *key)
     if (key->kind != MC_TREE)
         check_leaf(reader, child, key);
     if (key->flags & MC_KEY_REPEATABLE) {
-        apr_array_header_t *all = *(apr_array_header_t **)field_of(reader, key);
+        apr_array_header_t *all = *(apr_array_header_t **)config_field_of(reader, key);
         APR_ARRAY_PUSH(all, const mc_node *) = child;
         if (key->kind != MC_TREE)
-            read_value(reader, child, key, child->text, &checked_only);
+            read_key_value(reader, child, key, child->text, &checked_only);
     } else if (key->kind == MC_TREE) {
-        *(const mc_node **)field_of(reader, key) = child;
+        *(const mc_node **)config_field_of(reader, key) = child;
     } else {
-        read_value(reader, child, key, child->text, field_of(reader, key));
+        read_key_value(reader, child, key, child->text, config_field_of(reader, key));
     }
 }
 
@@ -207,7 +207,7 @@ mc_config_read(void *out, const mc_node *node, const mc_key *keys, mc_diagnostic
     if (node == NULL)
         return true;
     reader.first = apr_pcalloc(reader.pool, sizeof(const mc_node *) * (size_t)(reader.key_count + 1));
-    check_attributes(&reader, node, keys);
+    check_known_attributes(&reader, node, keys);
     read_children(&reader);
     if (!own_text && has_text(node))
         mc_complain(diagnostics, MC_WARNING, node, "its text %s is ignored", mc_config_quote(node->text, reader.pool));
@@ -215,9 +215,9 @@ mc_config_read(void *out, const mc_node *node, const mc_key *keys, mc_diagnostic
         const mc_key *key = &keys[i];
         const char *attribute = *key->name == '@' ? mc_node_attr(node, key->name + 1) : NULL;
         if (attribute != NULL)
-            read_value(&reader, node, key, attribute, field_of(&reader, key));
+            read_key_value(&reader, node, key, attribute, config_field_of(&reader, key));
         else if (*key->name == '\0')
-            read_value(&reader, node, key, node->text, field_of(&reader, key));
+            read_key_value(&reader, node, key, node->text, config_field_of(&reader, key));
         else if ((key->flags & MC_KEY_REQUIRED) && (*key->name == '@' || reader.first[i] == NULL))
             report_missing(&reader, key);
     }

@@ -28,7 +28,7 @@ mc_metadata_create(apr_pool_t *pool)
 }
 
 static size_t
-lower(char to[LONGEST_KEY + 1], const char *key)
+lowercase_key(char to[LONGEST_KEY + 1], const char *key)
 {
     size_t size = 0;
     for (; key[size] != '\0' && size < LONGEST_KEY; size++)
@@ -37,17 +37,17 @@ lower(char to[LONGEST_KEY + 1], const char *key)
 }
 
 static entry *
-find(const mc_metadata *metadata, const char *key)
+find_metadata_entry(const mc_metadata *metadata, const char *key)
 {
     char folded[LONGEST_KEY + 1];
-    return metadata == NULL ? NULL : apr_hash_get(metadata->entries, folded, (apr_ssize_t)lower(folded, key));
+    return metadata == NULL ? NULL : apr_hash_get(metadata->entries, folded, (apr_ssize_t)lowercase_key(folded, key));
 }
 
 static entry *
 find_or_add(mc_metadata *metadata, const char *key)
 {
     char folded[LONGEST_KEY + 1];
-    size_t size = lower(folded, key);
+    size_t size = lowercase_key(folded, key);
     entry *found = apr_hash_get(metadata->entries, folded, (apr_ssize_t)size);
     if (found == NULL) {
         found = apr_pcalloc(metadata->pool, sizeof(*found));
@@ -83,7 +83,7 @@ mc_metadata_add(mc_metadata *metadata, const mc_node *node)
 const char *
 mc_metadata_get(const mc_metadata *metadata, const char *key)
 {
-    const entry *found = find(metadata, key);
+    const entry *found = find_metadata_entry(metadata, key);
     return found == NULL || found->values->nelts == 0 ? NULL : APR_ARRAY_IDX(found->values, 0, const char *);
 }
 
@@ -91,13 +91,13 @@ const apr_array_header_t *
 mc_metadata_all(const mc_metadata *metadata, const char *key)
 {
     static const apr_array_header_t none = { .elt_size = sizeof(const char *) };
-    const entry *found = find(metadata, key);
+    const entry *found = find_metadata_entry(metadata, key);
     return found == NULL ? &none : found->values;
 }
 
 const mc_metadata *
 mc_metadata_nested(const mc_metadata *metadata, const char *key)
 {
-    const entry *found = find(metadata, key);
+    const entry *found = find_metadata_entry(metadata, key);
     return found == NULL ? NULL : found->nested;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/text.h"
+#include "text/text.h"
 
 static const char BLANKS[] = " \t\r\n\f\v";
 static const char SEPARATORS[] = " ,\t\r\n";
@@ -14,7 +14,7 @@ static const char SEPARATORS[] = " ,\t\r\n";
 enum { MAX_NUMBERS = 65536 };
 
 static bool
-bounded(const mc_key *key)
+key_has_range(const mc_key *key)
 {
     return key->min != 0 || key->max != 0;
 }
@@ -22,13 +22,13 @@ bounded(const mc_key *key)
 static bool
 bounded_above(const mc_key *key)
 {
-    return key->max >= key->min && bounded(key);
+    return key->max >= key->min && key_has_range(key);
 }
 
 static bool
-inside(const mc_key *key, double value)
+value_in_range(const mc_key *key, double value)
 {
-    return !bounded(key) || (value >= key->min && (!bounded_above(key) || value <= key->max));
+    return !key_has_range(key) || (value >= key->min && (!bounded_above(key) || value <= key->max));
 }
 
 static const char *
@@ -38,7 +38,7 @@ skip_blanks(const char *text)
 }
 
 static const char *
-without_blanks(const char *text, apr_pool_t *pool)
+strip_value_blanks(const char *text, apr_pool_t *pool)
 {
     text = skip_blanks(text);
     size_t size = strlen(text);
@@ -50,7 +50,7 @@ without_blanks(const char *text, apr_pool_t *pool)
 static const char *
 range_in_words(const mc_key *key, const char *what, apr_pool_t *pool)
 {
-    if (!bounded(key))
+    if (!key_has_range(key))
         return what;
     if (!bounded_above(key) || key->max >= INT_MAX)
         return apr_psprintf(pool, "%s, at least %.15g", what, key->min);
@@ -67,7 +67,7 @@ choices_in_words(const mc_key *key, const char *suffix, apr_pool_t *pool)
 static const char *
 counts_in_words(const mc_key *key, apr_pool_t *pool)
 {
-    if (!bounded(key))
+    if (!key_has_range(key))
         return "a list of numbers";
     if (!bounded_above(key) || key->max >= MAX_NUMBERS)
         return apr_psprintf(pool, "at least %.0f numbers", key->min);
@@ -124,7 +124,7 @@ static bool
 store_int(int *field, const mc_key *key, const char *text)
 {
     int value;
-    if (!mc_parse_config_int(&value, text, INT_MIN, INT_MAX) || !inside(key, value))
+    if (!mc_parse_config_int(&value, text, INT_MIN, INT_MAX) || !value_in_range(key, value))
         return false;
     *field = value;
     return true;
@@ -134,7 +134,7 @@ static bool
 store_number(double *field, const mc_key *key, const char *text)
 {
     double value;
-    if (!mc_parse_double(&value, skip_blanks(text)) || !inside(key, value))
+    if (!mc_parse_double(&value, skip_blanks(text)) || !value_in_range(key, value))
         return false;
     *field = value;
     return true;
@@ -144,7 +144,7 @@ static bool
 store_size(apr_int64_t *field, const mc_key *key, const char *text)
 {
     int64_t value;
-    if (!mc_parse_size(&value, skip_blanks(text)) || !inside(key, (double)value))
+    if (!mc_parse_size(&value, skip_blanks(text)) || !value_in_range(key, (double)value))
         return false;
     *field = value;
     return true;
@@ -184,7 +184,7 @@ static const char *
 store_numbers(mc_number_list *field, const mc_key *key, const char *text, apr_pool_t *pool)
 {
     int count = count_numbers(text);
-    if (count > MAX_NUMBERS || !inside(key, count))
+    if (count > MAX_NUMBERS || !value_in_range(key, count))
         return apr_psprintf(pool, "holds %d %s; expected: %s", count, count == 1 ? "number" : "numbers",
                             mc_value_expected(key, pool));
     mc_number_list list = { apr_palloc(pool, sizeof(double) * (size_t)(count + 1)), 0 };
@@ -209,9 +209,9 @@ store_numbers(mc_number_list *field, const mc_key *key, const char *text, apr_po
 
 /* What is wrong where the rule itself has to be said; a choice may have been misspelt. */
 static const char *
-describe(const mc_key *key, const char *text, apr_pool_t *pool)
+describe_wrong_value(const mc_key *key, const char *text, apr_pool_t *pool)
 {
-    const char *core = without_blanks(text, pool);
+    const char *core = strip_value_blanks(text, pool);
     union {
         int number;
         double real;
@@ -275,5 +275,5 @@ mc_value_store(void *field, const mc_key *key, const char *text, apr_pool_t *poo
     case MC_TREE:
         MC_ASSERT(key->kind != MC_TREE);
     }
-    return stored ? NULL : describe(key, text, pool);
+    return stored ? NULL : describe_wrong_value(key, text, pool);
 }

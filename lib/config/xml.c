@@ -41,7 +41,7 @@ typedef struct builder {
 } builder;
 
 static void
-stop(builder *builder, mc_error *error)
+stop_xml_parser(builder *builder, mc_error *error)
 {
     if (builder->error == MC_OK)
         builder->error = error;
@@ -49,32 +49,32 @@ stop(builder *builder, mc_error *error)
 }
 
 static int
-line(const builder *builder)
+xml_line_number(const builder *builder)
 {
     return (int)XML_GetCurrentLineNumber(builder->parser);
 }
 
 static int
-column(const builder *builder)
+xml_column_number(const builder *builder)
 {
     return (int)XML_GetCurrentColumnNumber(builder->parser) + 1;
 }
 
 static void
-refuse(builder *builder, const char *why)
+refuse_xml(builder *builder, const char *why)
 {
-    stop(builder, mc_error_create(builder->pool, MC_ERR_CONFIG, "%s:%d:%d: %s", builder->file, line(builder),
-                                  column(builder), why));
+    stop_xml_parser(builder, mc_error_create(builder->pool, MC_ERR_CONFIG, "%s:%d:%d: %s", builder->file,
+                                             xml_line_number(builder), xml_column_number(builder), why));
 }
 
 /* Counts what the tree takes, so that entities cannot blow it up. */
 static bool
-account(builder *builder, size_t bytes)
+account_tree_bytes(builder *builder, size_t bytes)
 {
     builder->produced += bytes;
     if (builder->produced <= builder->read + MAX_EXPANSION)
         return true;
-    refuse(builder, "the entities of this file expand to more than 16 MB");
+    refuse_xml(builder, "the entities of this file expand to more than 16 MB");
     return false;
 }
 
@@ -83,7 +83,7 @@ account_node(builder *builder)
 {
     if (++builder->nodes <= MAX_NODES)
         return true;
-    refuse(builder, "more than a million elements and attributes");
+    refuse_xml(builder, "more than a million elements and attributes");
     return false;
 }
 
@@ -92,7 +92,7 @@ add_attributes(builder *builder, mc_node *node, const XML_Char **attributes)
 {
     mc_attr **last = &node->attrs;
     for (; *attributes != NULL; attributes += 2) {
-        if (!account_node(builder) || !account(builder, strlen(attributes[0]) + strlen(attributes[1])))
+        if (!account_node(builder) || !account_tree_bytes(builder, strlen(attributes[0]) + strlen(attributes[1])))
             return;
         mc_attr *attr = apr_pcalloc(builder->pool, sizeof(*attr));
         attr->name = apr_pstrdup(builder->pool, attributes[0]);
@@ -107,8 +107,8 @@ create_node(const builder *builder, const char *name)
 {
     mc_node *node = apr_pcalloc(builder->pool, sizeof(*node));
     node->file = builder->file;
-    node->line = line(builder);
-    node->column = column(builder);
+    node->line = xml_line_number(builder);
+    node->column = xml_column_number(builder);
     node->name = name;
     node->text = "";
     return node;
@@ -118,10 +118,10 @@ static void XMLCALL
 start_element(void *baton, const XML_Char *name, const XML_Char **attributes)
 {
     builder *builder = baton;
-    if (builder->error != MC_OK || !account_node(builder) || !account(builder, strlen(name)))
+    if (builder->error != MC_OK || !account_node(builder) || !account_tree_bytes(builder, strlen(name)))
         return;
     if (builder->depth == MAX_DEPTH) {
-        refuse(builder, "elements are nested more than 100 deep");
+        refuse_xml(builder, "elements are nested more than 100 deep");
         return;
     }
     mc_node *node = create_node(builder, apr_pstrdup(builder->pool, name));
@@ -160,7 +160,7 @@ static void XMLCALL
 character_data(void *baton, const XML_Char *text, int size)
 {
     builder *builder = baton;
-    if (builder->error != MC_OK || builder->depth == 0 || size <= 0 || !account(builder, (size_t)size))
+    if (builder->error != MC_OK || builder->depth == 0 || size <= 0 || !account_tree_bytes(builder, (size_t)size))
         return;
     open_element *element = &builder->open[builder->depth - 1];
     size_t needed = element->size + (size_t)size;
@@ -179,10 +179,11 @@ character_data(void *baton, const XML_Char *text, int size)
 }
 
 static void XMLCALL
-comment(void *baton, const XML_Char *text)
+on_xml_comment(void *baton, const XML_Char *text)
 {
     builder *builder = baton;
-    if (builder->error != MC_OK || builder->depth == 0 || !account_node(builder) || !account(builder, strlen(text)))
+    if (builder->error != MC_OK || builder->depth == 0 || !account_node(builder) ||
+        !account_tree_bytes(builder, strlen(text)))
         return;
     open_element *element = &builder->open[builder->depth - 1];
     mc_node *node = create_node(builder, "!--");
@@ -198,13 +199,14 @@ comment(void *baton, const XML_Char *text)
 static mc_error *
 syntax_error(const builder *builder, apr_pool_t *pool)
 {
-    return mc_error_create(pool, MC_ERR_CONFIG, "%s:%d:%d: not well-formed XML: %s", builder->file, line(builder),
-                           column(builder), XML_ErrorString(XML_GetErrorCode(builder->parser)));
+    return mc_error_create(pool, MC_ERR_CONFIG, "%s:%d:%d: not well-formed XML: %s", builder->file,
+                           xml_line_number(builder), xml_column_number(builder),
+                           XML_ErrorString(XML_GetErrorCode(builder->parser)));
 }
 
 /* Hands `size` bytes to the parser. */
 static mc_error *
-feed(builder *builder, const char *bytes, size_t size, bool last)
+feed_xml_parser(builder *builder, const char *bytes, size_t size, bool last)
 {
     builder->read += size;
     if (builder->read > MAX_FILE)
@@ -227,13 +229,13 @@ create_builder(const char *file, apr_pool_t *scratch, apr_pool_t *pool)
     XML_SetUserData(builder->parser, builder);
     XML_SetElementHandler(builder->parser, start_element, end_element);
     XML_SetCharacterDataHandler(builder->parser, character_data);
-    XML_SetCommentHandler(builder->parser, comment);
+    XML_SetCommentHandler(builder->parser, on_xml_comment);
     /* No handler for external entities is set: references to them are skipped, nothing is opened. */
     return builder;
 }
 
 static mc_error *
-check_root(const mc_node *root, apr_pool_t *pool)
+check_config_root(const mc_node *root, apr_pool_t *pool)
 {
     if (strcmp(root->name, "mapcache") == 0)
         return MC_OK;
@@ -245,11 +247,11 @@ static mc_error *
 parse_chunks(builder *builder, const char *text, size_t size)
 {
     while (size > CHUNK) {
-        MC_TRY(feed(builder, text, CHUNK, false));
+        MC_TRY(feed_xml_parser(builder, text, CHUNK, false));
         text += CHUNK;
         size -= CHUNK;
     }
-    return feed(builder, text, size, true);
+    return feed_xml_parser(builder, text, size, true);
 }
 
 mc_error *
@@ -261,7 +263,7 @@ mc_config_parse_text(mc_node **root, const char *name, const char *text, size_t 
     mc_error *error = parse_chunks(builder, text, size);
     *root = builder->root;
     if (error == MC_OK)
-        error = check_root(*root, pool);
+        error = check_config_root(*root, pool);
     XML_ParserFree(builder->parser);
     apr_pool_destroy(scratch);
     return error;
@@ -279,7 +281,7 @@ parse_file(builder *builder, apr_file_t *file)
             return mc_error_create(builder->pool, MC_ERR_CONFIG, "%s: cannot be read: %s", builder->file,
                                    apr_strerror(status, reason, sizeof(reason)));
         }
-        MC_TRY(feed(builder, chunk, size, status != APR_SUCCESS));
+        MC_TRY(feed_xml_parser(builder, chunk, size, status != APR_SUCCESS));
         if (status != APR_SUCCESS)
             return MC_OK;
     }
@@ -310,5 +312,5 @@ mc_error *
 mc_config_parse_file(mc_node **root, const char *file, apr_pool_t *pool)
 {
     MC_TRY(mc_xml_parse_file(root, file, pool));
-    return check_root(*root, pool);
+    return check_config_root(*root, pool);
 }

@@ -48,7 +48,7 @@ whole_pixels(double from, double to, double resolution)
 }
 
 static bool
-set_extent(mc_cube_shape *shape, const mc_cube_config *config, const mc_node *node, mc_build *build)
+set_cube_extent(mc_cube_shape *shape, const mc_cube_config *config, const mc_node *node, mc_build *build)
 {
     const double *e = config->extent.values;
     shape->extent = (mc_extent){ e[0], e[1], e[2], e[3] };
@@ -93,7 +93,7 @@ set_chunk(mc_cube_shape *shape, const mc_cube_config *config, const mc_node *nod
 
 /* The overview of a cube, or of an overview; its last column or row may reach beyond the extent. */
 static mc_cube_shape
-halved(const mc_cube_shape *fine)
+halve_cube_shape(const mc_cube_shape *fine)
 {
     mc_cube_shape shape = *fine;
     shape.resolution = fine->resolution * 2;
@@ -119,7 +119,7 @@ set_overviews(mc_cube *cube, int wanted, const mc_node *node, mc_build *build)
         const mc_cube_shape *fine = mc_cube_level(cube, i);
         if (wanted < 0 ? (int64_t)fine->width * fine->height <= ENOUGH : fine->width == 1 && fine->height == 1)
             break;
-        cube->overviews[i] = halved(fine);
+        cube->overviews[i] = halve_cube_shape(fine);
         cube->overview_count++;
     }
     return wanted <= 0 || even;
@@ -132,7 +132,7 @@ mc_cube_set_up(mc_cube *cube, const mc_cube_config *config, const mc_node *node,
     cube->name = config->name;
     cube->shape.srs = config->srs;
     cube->shape.bands = bands[config->bands];
-    return set_extent(&cube->shape, config, node, build) && set_chunk(&cube->shape, config, node, build) &&
+    return set_cube_extent(&cube->shape, config, node, build) && set_chunk(&cube->shape, config, node, build) &&
            set_overviews(cube, config->overviews, node, build);
 }
 

@@ -15,7 +15,7 @@ typedef struct spans {
 } spans;
 
 static mc_time_span
-around(const spans *s)
+time_spans_hull(const spans *s)
 {
     mc_time_span all = { INT64_MAX, INT64_MIN };
     for (int i = 0; i < s->count; i++) {
@@ -28,7 +28,7 @@ around(const spans *s)
 }
 
 static bool
-is_in(const spans *s, int64_t time_us)
+time_spans_contain(const spans *s, int64_t time_us)
 {
     for (int i = 0; i < s->count; i++)
         if (time_us >= s->list[i].start_us && time_us < s->list[i].end_us)
@@ -38,7 +38,7 @@ is_in(const spans *s, int64_t time_us)
 
 /* Between spans lie dates that nobody asked for: they must not use up the bound of a statement. */
 static int
-most_of(const spans *s, int most)
+date_limit_of(const spans *s, int most)
 {
     return s->count > 1 ? INT32_MAX : most;
 }
@@ -50,10 +50,10 @@ typedef struct dates {
 } dates;
 
 static mc_error *
-take_date(void *baton, const mc_cube_date *date)
+collect_wanted_date(void *baton, const mc_cube_date *date)
 {
     dates *d = baton;
-    if (d->list->nelts < d->most && is_in(d->spans, date->time_us))
+    if (d->list->nelts < d->most && time_spans_contain(d->spans, date->time_us))
         APR_ARRAY_PUSH(d->list, mc_cube_date) = *date;
     return MC_OK;
 }
@@ -64,8 +64,8 @@ mc_cube_dates(apr_array_header_t **result, const mc_cube *cube, const mc_time_sp
 {
     const spans s = { list, count };
     dates d = { apr_array_make(pool, 16, sizeof(mc_cube_date)), &s, most };
-    mc_cube_query query = { .span = around(&s), .most = most_of(&s, most) };
-    MC_TRY(cube->ops->dates(cube, &query, take_date, &d, ctx, pool));
+    mc_cube_query query = { .span = time_spans_hull(&s), .most = date_limit_of(&s, most) };
+    MC_TRY(cube->ops->dates(cube, &query, collect_wanted_date, &d, ctx, pool));
     *result = apr_array_make(pool, d.list->nelts, sizeof(mc_cube_date));
     for (int i = d.list->nelts; i-- > 0;)
         APR_ARRAY_PUSH(*result, mc_cube_date) = APR_ARRAY_IDX(d.list, i, mc_cube_date);
@@ -124,7 +124,7 @@ give_runs(const reading *r, const mc_cube_window *chunk, const mc_cube_window *p
 }
 
 static mc_error *
-corrupt(const reading *r, const mc_cube_piece *piece)
+corrupt_chunk_error(const reading *r, const mc_cube_piece *piece)
 {
     return mc_error_create(r->pool, MC_ERR_CORRUPT, "cube \"%s\": the chunk in column %d, row %d cannot be read",
                            r->cube->name, piece->x, piece->y);
@@ -139,16 +139,16 @@ check_piece(const reading *r, const mc_cube_piece *piece)
     if (!piece->stored)
         return MC_OK;
     if (piece->x < 0 || piece->x >= shape->columns || piece->y < 0 || piece->y >= shape->rows || piece->slot < 0)
-        return corrupt(r, piece);
+        return corrupt_chunk_error(r, piece);
     mc_cube_window chunk = mc_chunk_window(shape, piece->x, piece->y), part = mc_window_both(&chunk, r->window);
     size_t size = (size_t)(part.y1 - part.y0) * (size_t)(chunk.x1 - chunk.x0) * (size_t)shape->bands;
     if (!mc_cover_read(&cover, &mask, piece->cover, piece->cover_size, piece->slot, mc_window_pixels(&chunk)))
-        return corrupt(r, piece);
+        return corrupt_chunk_error(r, piece);
     /* The dates of a chunk end with the last that has something in it. */
     if (cover == MC_COVER_NONE || (cover == MC_COVER_ALL && piece->data_size == 0))
         return MC_OK;
     if (part.x0 >= part.x1 || part.y0 >= part.y1 || piece->data_size != size)
-        return corrupt(r, piece);
+        return corrupt_chunk_error(r, piece);
     give_runs(r, &chunk, &part, piece->data, cover == MC_COVER_SOME ? mask : NULL);
     return MC_OK;
 }
@@ -172,7 +172,7 @@ mc_cube_scan(const mc_cube *cube, int level, int64_t time_us, const mc_cube_wind
 }
 
 static void
-place(void *baton, const mc_cube_run *run)
+place_cube_run(void *baton, const mc_cube_run *run)
 {
     const reading *r = baton;
     size_t bands = (size_t)r->cube->shape.bands, across = (size_t)(r->window->x1 - r->window->x0);
@@ -186,14 +186,14 @@ static mc_error *
 take_piece(void *baton, const mc_cube_piece *piece)
 {
     reading *r = baton;
-    if (!is_in(r->spans, piece->time_us))
+    if (!time_spans_contain(r->spans, piece->time_us))
         return MC_OK;
     MC_TRY(find_plane(r, piece->time_us));
     return check_piece(r, piece);
 }
 
 static int
-by_time(const void *a, const void *b)
+compare_plane_times(const void *a, const void *b)
 {
     int64_t one = ((const mc_cube_plane *)a)->time_us, other = ((const mc_cube_plane *)b)->time_us;
     return (one > other) - (one < other);
@@ -211,17 +211,17 @@ mc_cube_read(apr_array_header_t **planes, const mc_cube *cube, const mc_time_spa
                   .shape = &cube->shape,
                   .window = window,
                   .spans = &s,
-                  .take = place,
+                  .take = place_cube_run,
                   .planes = apr_hash_make(pool),
                   .pixels = mc_window_pixels(window),
                   .pool = pool };
-    mc_cube_query query = { .span = around(&s), .most = most_of(&s, most), .window = *window };
+    mc_cube_query query = { .span = time_spans_hull(&s), .most = date_limit_of(&s, most), .window = *window };
     r.baton = &r;
     MC_TRY(cube->ops->read(cube, &query, take_piece, &r, ctx, pool));
     apr_array_header_t *found = apr_array_make(pool, (int)apr_hash_count(r.planes), sizeof(mc_cube_plane));
     for (apr_hash_index_t *i = apr_hash_first(pool, r.planes); i != NULL; i = apr_hash_next(i))
         APR_ARRAY_PUSH(found, mc_cube_plane) = *(const mc_cube_plane *)apr_hash_this_val(i);
-    qsort(found->elts, (size_t)found->nelts, sizeof(mc_cube_plane), by_time);
+    qsort(found->elts, (size_t)found->nelts, sizeof(mc_cube_plane), compare_plane_times);
     if (found->nelts > most) { /* of several spans: the latest */
         memmove(found->elts, found->elts + (size_t)(found->nelts - most) * sizeof(mc_cube_plane),
                 (size_t)most * sizeof(mc_cube_plane));

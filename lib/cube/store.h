@@ -5,10 +5,10 @@
 #ifndef MC_CUBE_STORE_H
 #define MC_CUBE_STORE_H
 
-#include "base/time.h"
 #include "cube/sql.h"
 #include "mapcache/ctx.h"
 #include "mapcache/cube.h"
+#include "text/time.h"
 
 /* Of the layout of the tables; a store with another one is refused. */
 enum { MC_CUBE_VERSION = 1 };

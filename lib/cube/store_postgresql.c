@@ -4,7 +4,7 @@
 
 #include "cube/chunk.h"
 #include "cube/store.h"
-#include "db/postgres.h"
+#include "db/postgres/postgres.h"
 #include "mapcache/trace.h"
 
 /* SQLSTATE (PostgreSQL manual, appendix A). */
@@ -77,16 +77,16 @@ typedef struct params {
 } params;
 
 static void
-big_endian(uint8_t *out, int64_t value, int bytes)
+put_param_big_endian(uint8_t *out, int64_t value, int bytes)
 {
     for (int i = 0; i < bytes; i++)
         out[i] = (uint8_t)((uint64_t)value >> (8 * (bytes - 1 - i)));
 }
 
 static void
-add_number(params *p, int64_t value, int bytes)
+add_cube_number_param(params *p, int64_t value, int bytes)
 {
-    big_endian(p->wire[p->count], value, bytes);
+    put_param_big_endian(p->wire[p->count], value, bytes);
     p->list[p->count] = (mc_postgres_param){ .value = p->wire[p->count],
                                              .size = bytes,
                                              .binary = true,
@@ -95,13 +95,13 @@ add_number(params *p, int64_t value, int bytes)
 }
 
 static void
-add_text(params *p, const char *text)
+add_cube_text_param(params *p, const char *text)
 {
     p->list[p->count++] = (mc_postgres_param){ .value = text, .type = MC_POSTGRES_TEXT };
 }
 
 static int64_t
-number_of(const mc_postgres_field *field)
+binary_field_number(const mc_postgres_field *field)
 {
     uint64_t value = 0;
     for (int i = 0; i < field->size; i++)
@@ -114,8 +114,8 @@ typedef mc_error *take_row(void *baton, const mc_postgres_field *fields);
 /* Runs a statement and gives its rows to `take` (NULL: they are left). session NULL: over any connection. *state: what
  * the server has to say of an error. */
 static mc_error *
-run(char state[6], const mc_cube *cube, mc_postgres_session *session, const char *sql, const params *p, take_row *take,
-    void *baton, mc_ctx *ctx, apr_pool_t *pool)
+run_cube_query(char state[6], const mc_cube *cube, mc_postgres_session *session, const char *sql, const params *p,
+               take_row *take, void *baton, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_postgres_query query = { .connection = ((const postgresql_cube *)cube)->connection,
                                 .sql = sql,
@@ -138,7 +138,7 @@ run(char state[6], const mc_cube *cube, mc_postgres_session *session, const char
 
 /* The database's failure in the words of the cube. */
 static mc_error *
-failure(mc_error *error, const mc_cube *cube, apr_pool_t *pool)
+cube_postgres_error(mc_error *error, const mc_cube *cube, apr_pool_t *pool)
 {
     if (error == MC_OK || error->kind == MC_ERR_CONFIG || error->kind == MC_ERR_CORRUPT || error->kind == MC_ERR_LIMIT)
         return error;
@@ -153,7 +153,7 @@ typedef struct text {
 } text;
 
 static mc_error *
-take_text(void *baton, const mc_postgres_field *fields)
+visit_signature_field(void *baton, const mc_postgres_field *fields)
 {
     text *t = baton;
     t->text = apr_pstrmemdup(t->pool, fields[0].data, fields[0].size < 0 ? 0 : (apr_size_t)fields[0].size);
@@ -162,12 +162,13 @@ take_text(void *baton, const mc_postgres_field *fields)
 
 /* What the store says it is must be what the cube is */
 static mc_error *
-compare_shape(const mc_cube *cube, mc_postgres_session *session, mc_ctx *ctx, apr_pool_t *pool)
+check_postgres_signature(const mc_cube *cube, mc_postgres_session *session, mc_ctx *ctx, apr_pool_t *pool)
 {
     char state[6];
     text found = { "nothing", pool };
-    mc_error *error = run(state, cube, session, cube->sql->signature, NULL, take_text, &found, ctx, pool);
-    return error != MC_OK ? failure(error, cube, pool) : mc_cube_check_signature(cube, found.text, pool);
+    mc_error *error =
+        run_cube_query(state, cube, session, cube->sql->signature, NULL, visit_signature_field, &found, ctx, pool);
+    return error != MC_OK ? cube_postgres_error(error, cube, pool) : mc_cube_check_signature(cube, found.text, pool);
 }
 
 /* ---- reading */
@@ -181,7 +182,7 @@ typedef struct reading {
 } reading;
 
 static size_t
-size_of(const mc_postgres_field *field)
+binary_field_size(const mc_postgres_field *field)
 {
     return field->size < 0 ? 0 : (size_t)field->size;
 }
@@ -189,20 +190,22 @@ size_of(const mc_postgres_field *field)
 static mc_error *
 give_piece(const reading *r, const mc_postgres_field *f)
 {
-    mc_cube_piece piece = { .time_us = number_of(&f[1]), .slot = (int)number_of(&f[2]), .stored = f[3].size == 4 };
+    mc_cube_piece piece = { .time_us = binary_field_number(&f[1]),
+                            .slot = (int)binary_field_number(&f[2]),
+                            .stored = f[3].size == 4 };
     if (piece.stored) {
-        piece.y = (int)number_of(&f[3]);
-        piece.x = (int)number_of(&f[4]);
+        piece.y = (int)binary_field_number(&f[3]);
+        piece.x = (int)binary_field_number(&f[4]);
         piece.cover = f[5].data;
-        piece.cover_size = size_of(&f[5]);
+        piece.cover_size = binary_field_size(&f[5]);
         piece.data = f[6].data;
-        piece.data_size = size_of(&f[6]);
+        piece.data_size = binary_field_size(&f[6]);
     }
     return r->piece(r->baton, &piece);
 }
 
 static mc_error *
-take_read(void *baton, const mc_postgres_field *f)
+visit_cube_fields(void *baton, const mc_postgres_field *f)
 {
     reading *r = baton;
     r->other_shape = f[0].size != 1 || f[0].data[0] == 0;
@@ -210,7 +213,8 @@ take_read(void *baton, const mc_postgres_field *f)
         return mc_error_create(r->pool, MC_ERR_CONFIG, "the store has another shape");
     if (r->piece != NULL)
         return give_piece(r, f);
-    mc_cube_date date = { number_of(&f[1]), (int)number_of(&f[2]), (int)number_of(&f[3]), (int)number_of(&f[4]) };
+    mc_cube_date date = { binary_field_number(&f[1]), (int)binary_field_number(&f[2]), (int)binary_field_number(&f[3]),
+                          (int)binary_field_number(&f[4]) };
     return r->date(r->baton, &date);
 }
 
@@ -218,21 +222,22 @@ static void
 dates_params(params *p, const mc_cube *cube, const mc_cube_query *query, apr_pool_t *pool)
 {
     p->count = 0;
-    add_text(p, mc_cube_signature(cube, pool));
-    add_number(p, query->span.start_us, 8);
-    add_number(p, query->span.end_us, 8);
-    add_number(p, query->most, 4);
+    add_cube_text_param(p, mc_cube_signature(cube, pool));
+    add_cube_number_param(p, query->span.start_us, 8);
+    add_cube_number_param(p, query->span.end_us, 8);
+    add_cube_number_param(p, query->most, 4);
 }
 
 static mc_error *
-ask(reading *r, const char *sql, const params *p, const mc_cube *cube, mc_postgres_session *session, mc_ctx *ctx)
+query_cube_tables(reading *r, const char *sql, const params *p, const mc_cube *cube, mc_postgres_session *session,
+                  mc_ctx *ctx)
 {
     char state[6];
-    mc_error *error = run(state, cube, session, sql, p, take_read, r, ctx, r->pool);
+    mc_error *error = run_cube_query(state, cube, session, sql, p, visit_cube_fields, r, ctx, r->pool);
     if (error != MC_OK && r->other_shape)
-        return compare_shape(cube, session, ctx, r->pool);
+        return check_postgres_signature(cube, session, ctx, r->pool);
     /* A table that nobody has made yet holds nothing. */
-    return strcmp(state, UNDEFINED_TABLE) == 0 ? MC_OK : failure(error, cube, r->pool);
+    return strcmp(state, UNDEFINED_TABLE) == 0 ? MC_OK : cube_postgres_error(error, cube, r->pool);
 }
 
 static mc_error *
@@ -244,13 +249,13 @@ postgresql_read(const mc_cube *cube, const mc_cube_query *query, mc_cube_take_pi
     mc_cube_window chunks = mc_window_chunks(mc_cube_level(cube, query->level), &query->window);
     params p;
     dates_params(&p, cube, query, pool);
-    add_number(&p, chunks.y0, 4);
-    add_number(&p, chunks.y1, 4);
-    add_number(&p, chunks.x0, 4);
-    add_number(&p, chunks.x1, 4);
-    add_number(&p, query->window.y0, 4);
-    add_number(&p, query->window.y1, 4);
-    return ask(&r, cube->sql->read[query->level], &p, cube, NULL, ctx);
+    add_cube_number_param(&p, chunks.y0, 4);
+    add_cube_number_param(&p, chunks.y1, 4);
+    add_cube_number_param(&p, chunks.x0, 4);
+    add_cube_number_param(&p, chunks.x1, 4);
+    add_cube_number_param(&p, query->window.y0, 4);
+    add_cube_number_param(&p, query->window.y1, 4);
+    return query_cube_tables(&r, cube->sql->read[query->level], &p, cube, NULL, ctx);
 }
 
 static mc_error *
@@ -261,7 +266,7 @@ postgresql_dates(const mc_cube *cube, const mc_cube_query *query, mc_cube_take_d
     reading r = { .date = take, .baton = baton, .pool = pool };
     params p;
     dates_params(&p, cube, query, pool);
-    return ask(&r, cube->sql->dates, &p, cube, NULL, ctx);
+    return query_cube_tables(&r, cube->sql->dates, &p, cube, NULL, ctx);
 }
 
 /* ---- writing */
@@ -277,19 +282,19 @@ typedef struct postgresql_writer {
 } postgresql_writer;
 
 static mc_error *
-do_write(postgresql_writer *w, const char *sql, const params *p, take_row *take, void *baton)
+write_cube_statement(postgresql_writer *w, const char *sql, const params *p, take_row *take, void *baton)
 {
     char state[6];
-    mc_error *error = run(state, w->writer.cube, w->session, sql, p, take, baton, w->writer.ctx, w->scratch);
-    return mc_error_copy(failure(error, w->writer.cube, w->scratch), w->writer.pool);
+    mc_error *error = run_cube_query(state, w->writer.cube, w->session, sql, p, take, baton, w->writer.ctx, w->scratch);
+    return mc_error_copy(cube_postgres_error(error, w->writer.cube, w->scratch), w->writer.pool);
 }
 
 static mc_error *
-post(postgresql_writer *w)
+send_copy_bytes(postgresql_writer *w)
 {
     mc_error *error = mc_postgres_copy_bytes(w->session, w->parcel, w->filled);
     w->filled = 0;
-    return failure(error, w->writer.cube, w->writer.pool);
+    return cube_postgres_error(error, w->writer.cube, w->writer.pool);
 }
 
 /* Ends a COPY that is under way: other statements can follow. */
@@ -301,8 +306,8 @@ end_copy(postgresql_writer *w)
     w->copying = false;
     memcpy(w->parcel + w->filled, "\377\377", 2);
     w->filled += 2;
-    MC_TRY(post(w));
-    return failure(mc_postgres_copy_end(w->session), w->writer.cube, w->writer.pool);
+    MC_TRY(send_copy_bytes(w));
+    return cube_postgres_error(mc_postgres_copy_end(w->session), w->writer.cube, w->writer.pool);
 }
 
 /* PostgreSQL manual, COPY, Binary Format. */
@@ -312,7 +317,8 @@ begin_copy(postgresql_writer *w)
     static const char head[19] = "PGCOPY\n\377\r\n";
     if (w->copying)
         return MC_OK;
-    MC_TRY(failure(mc_postgres_copy_begin(w->session, w->writer.cube->sql->copy), w->writer.cube, w->writer.pool));
+    MC_TRY(cube_postgres_error(mc_postgres_copy_begin(w->session, w->writer.cube->sql->copy), w->writer.cube,
+                               w->writer.pool));
     w->copying = true;
     memcpy(w->parcel, head, sizeof(head));
     w->filled = sizeof(head);
@@ -320,9 +326,9 @@ begin_copy(postgresql_writer *w)
 }
 
 static void
-add_bytes(postgresql_writer *w, const void *bytes, size_t size, bool null)
+append_copy_field(postgresql_writer *w, const void *bytes, size_t size, bool null)
 {
-    big_endian(w->parcel + w->filled, null ? -1 : (int64_t)size, 4);
+    put_param_big_endian(w->parcel + w->filled, null ? -1 : (int64_t)size, 4);
     w->filled += 4;
     if (size > 0)
         memcpy(w->parcel + w->filled, bytes, size);
@@ -337,16 +343,16 @@ postgresql_put(mc_cube_writer *base, const mc_cube_chunk *chunk)
     size_t size = ROW_HEAD + chunk->cover_size + chunk->data_size;
     MC_TRY(begin_copy(w));
     if (w->filled + size > PARCEL)
-        MC_TRY(post(w));
-    big_endian(w->parcel + w->filled, 5, 2);
+        MC_TRY(send_copy_bytes(w));
+    put_param_big_endian(w->parcel + w->filled, 5, 2);
     w->filled += 2;
     for (int i = 0; i < 3; i++) {
         uint8_t number[4];
-        big_endian(number, keys[i], 4);
-        add_bytes(w, number, 4, false);
+        put_param_big_endian(number, keys[i], 4);
+        append_copy_field(w, number, 4, false);
     }
-    add_bytes(w, chunk->cover, chunk->cover_size, chunk->cover_size == 0);
-    add_bytes(w, chunk->data, chunk->data_size, false);
+    append_copy_field(w, chunk->cover, chunk->cover_size, chunk->cover_size == 0);
+    append_copy_field(w, chunk->data, chunk->data_size, false);
     return MC_OK;
 }
 
@@ -357,16 +363,16 @@ typedef struct taking_out {
 } taking_out;
 
 static mc_error *
-take_chunk(void *baton, const mc_postgres_field *f)
+visit_chunk_fields(void *baton, const mc_postgres_field *f)
 {
     const taking_out *out = baton;
     mc_cube_chunk chunk = { .t = out->t,
                             .y = out->y,
-                            .x = (int)number_of(&f[0]),
+                            .x = (int)binary_field_number(&f[0]),
                             .cover = f[1].data,
-                            .cover_size = size_of(&f[1]),
+                            .cover_size = binary_field_size(&f[1]),
                             .data = f[2].data,
-                            .data_size = size_of(&f[2]) };
+                            .data_size = binary_field_size(&f[2]) };
     return out->take(out->baton, &chunk);
 }
 
@@ -379,49 +385,50 @@ postgresql_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, bool kee
     params p = { .count = 0 };
     MC_TRY(end_copy(w));
     apr_pool_clear(w->scratch);
-    add_number(&p, t, 4);
-    add_number(&p, y, 4);
-    add_number(&p, x0, 4);
-    add_number(&p, x1, 4);
+    add_cube_number_param(&p, t, 4);
+    add_cube_number_param(&p, y, 4);
+    add_cube_number_param(&p, x0, 4);
+    add_cube_number_param(&p, x1, 4);
     w->taken_out = w->taken_out || !keep;
-    return do_write(w, keep ? base->cube->sql->look : base->cube->sql->take_out, &p, take_chunk, &out);
+    return write_cube_statement(w, keep ? base->cube->sql->look : base->cube->sql->take_out, &p, visit_chunk_fields,
+                                &out);
 }
 
 /* A statement without an answer. */
 static mc_error *
-change(mc_cube_writer *base, const char *sql, const params *p)
+write_cube_change(mc_cube_writer *base, const char *sql, const params *p)
 {
     postgresql_writer *w = (postgresql_writer *)base;
     MC_TRY(end_copy(w));
     apr_pool_clear(w->scratch);
-    return do_write(w, sql, p, NULL, NULL);
+    return write_cube_statement(w, sql, p, NULL, NULL);
 }
 
 static mc_error *
 postgresql_clear(mc_cube_writer *base, int y)
 {
     params p = { .count = 0 };
-    add_number(&p, y, 4);
+    add_cube_number_param(&p, y, 4);
     ((postgresql_writer *)base)->taken_out = true;
-    return change(base, base->cube->sql->clear, &p);
+    return write_cube_change(base, base->cube->sql->clear, &p);
 }
 
 static mc_error *
 postgresql_sign(mc_cube_writer *base, const char *signature)
 {
     params p = { .count = 0 };
-    add_text(&p, signature);
-    return change(base, base->cube->sql->resign, &p);
+    add_cube_text_param(&p, signature);
+    return write_cube_change(base, base->cube->sql->resign, &p);
 }
 
 static mc_error *
 postgresql_put_date(mc_cube_writer *base, const mc_cube_date *date)
 {
     params p = { .count = 0 };
-    add_number(&p, date->time_us, 8);
-    add_number(&p, date->t, 4);
-    add_number(&p, date->slot, 4);
-    return change(base, base->cube->sql->put_date, &p);
+    add_cube_number_param(&p, date->time_us, 8);
+    add_cube_number_param(&p, date->t, 4);
+    add_cube_number_param(&p, date->slot, 4);
+    return write_cube_change(base, base->cube->sql->put_date, &p);
 }
 
 static mc_error *
@@ -432,13 +439,13 @@ postgresql_writer_dates(mc_cube_writer *base, mc_cube_take_date *take, void *bat
     reading r = { .date = take, .baton = baton, .pool = base->pool };
     params p;
     dates_params(&p, base->cube, &all, base->pool);
-    return ask(&r, base->cube->sql->dates, &p, base->cube, w->session, base->ctx);
+    return query_cube_tables(&r, base->cube->sql->dates, &p, base->cube, w->session, base->ctx);
 }
 
 static mc_error *
 postgresql_begin(mc_cube_writer *base)
 {
-    return do_write((postgresql_writer *)base, "BEGIN", NULL, NULL, NULL);
+    return write_cube_statement((postgresql_writer *)base, "BEGIN", NULL, NULL, NULL);
 }
 
 static mc_error *
@@ -446,27 +453,27 @@ postgresql_commit(mc_cube_writer *base)
 {
     postgresql_writer *w = (postgresql_writer *)base;
     MC_TRY(end_copy(w));
-    return do_write(w, "COMMIT", NULL, NULL, NULL);
+    return write_cube_statement(w, "COMMIT", NULL, NULL, NULL);
 }
 
 static mc_error *
 postgresql_tidy(mc_cube_writer *base)
 {
     postgresql_writer *w = (postgresql_writer *)base;
-    return w->taken_out ? do_write(w, base->cube->sql->tidy, NULL, NULL, NULL) : MC_OK;
+    return w->taken_out ? write_cube_statement(w, base->cube->sql->tidy, NULL, NULL, NULL) : MC_OK;
 }
 
 static mc_error *
-take_number(void *baton, const mc_postgres_field *fields)
+visit_cube_number_field(void *baton, const mc_postgres_field *fields)
 {
-    *(int64_t *)baton = number_of(&fields[0]);
+    *(int64_t *)baton = binary_field_number(&fields[0]);
     return MC_OK;
 }
 
 static mc_error *
 postgresql_size(int64_t *bytes, mc_cube_writer *base)
 {
-    return do_write((postgresql_writer *)base, base->cube->sql->size, NULL, take_number, bytes);
+    return write_cube_statement((postgresql_writer *)base, base->cube->sql->size, NULL, visit_cube_number_field, bytes);
 }
 
 static mc_error *
@@ -480,15 +487,15 @@ postgresql_write(mc_cube_writer **writer, const mc_cube *cube, mc_ctx *ctx, apr_
                                                    (size_t)cube->shape.chunk_width * (size_t)cube->shape.chunk_height));
     apr_pool_create(&w->scratch, pool);
     mc_postgres *postgres = ctx->process == NULL ? NULL : ctx->process->postgres;
-    MC_TRY(
-        failure(mc_postgres_session_open(&w->session, postgres, ((const postgresql_cube *)cube)->connection, ctx, pool),
-                cube, pool));
-    MC_TRY(do_write(w, cube->sql->lock, NULL, NULL, NULL));
-    MC_TRY(do_write(w, cube->sql->create, NULL, NULL, NULL));
-    add_text(&p, mc_cube_signature(cube, pool));
-    MC_TRY(do_write(w, cube->sql->sign, &p, NULL, NULL));
+    MC_TRY(cube_postgres_error(
+        mc_postgres_session_open(&w->session, postgres, ((const postgresql_cube *)cube)->connection, ctx, pool), cube,
+        pool));
+    MC_TRY(write_cube_statement(w, cube->sql->lock, NULL, NULL, NULL));
+    MC_TRY(write_cube_statement(w, cube->sql->create, NULL, NULL, NULL));
+    add_cube_text_param(&p, mc_cube_signature(cube, pool));
+    MC_TRY(write_cube_statement(w, cube->sql->sign, &p, NULL, NULL));
     *writer = &w->writer;
-    return compare_shape(cube, w->session, ctx, pool);
+    return check_postgres_signature(cube, w->session, ctx, pool);
 }
 
 const mc_cube_ops mc_cube_postgresql = {

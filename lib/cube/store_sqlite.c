@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "cube/chunk.h"
 #include "cube/store.h"
-#include "db/handles.h"
+#include "db/sqlite/handles.h"
 #include "mapcache/trace.h"
 
 /* Steps of SQLite's machine between two looks at the deadline: some ten microseconds. */
@@ -58,7 +58,7 @@ mc_cube_sqlite_from_config(const mc_node *node, mc_build *build)
 /* ---- statements */
 
 static mc_error *
-failure(const mc_cube *cube, mc_handle *handle, apr_pool_t *pool)
+cube_sqlite_error(const mc_cube *cube, mc_handle *handle, apr_pool_t *pool)
 {
     if ((sqlite3_errcode(mc_handle_db(handle)) & 0xff) == SQLITE_INTERRUPT)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "cube \"%s\" has no answer in time", cube->name);
@@ -67,33 +67,36 @@ failure(const mc_cube *cube, mc_handle *handle, apr_pool_t *pool)
 }
 
 static mc_error *
-prepare(sqlite3_stmt **statement, const mc_cube *cube, mc_handle *handle, const char *sql, apr_pool_t *pool)
+prepare_cube_statement(sqlite3_stmt **statement, const mc_cube *cube, mc_handle *handle, const char *sql,
+                       apr_pool_t *pool)
 {
-    return mc_handle_statement(statement, handle, sql, pool) == MC_OK ? MC_OK : failure(cube, handle, pool);
+    return mc_handle_statement(statement, handle, sql, pool) == MC_OK ? MC_OK : cube_sqlite_error(cube, handle, pool);
 }
 
 typedef mc_error *take_row(void *baton, sqlite3_stmt *row);
 
 /* Runs a statement whose values are bound to its end. */
 static mc_error *
-finish(sqlite3_stmt *statement, const mc_cube *cube, mc_handle *handle, take_row *take, void *baton, apr_pool_t *pool)
+step_cube_statement(sqlite3_stmt *statement, const mc_cube *cube, mc_handle *handle, take_row *take, void *baton,
+                    apr_pool_t *pool)
 {
     mc_error *error = MC_OK;
     int code = SQLITE_DONE;
     while (error == MC_OK && (code = sqlite3_step(statement)) == SQLITE_ROW)
         error = take == NULL ? MC_OK : take(baton, statement);
     if (error == MC_OK && code != SQLITE_DONE)
-        error = failure(cube, handle, pool);
+        error = cube_sqlite_error(cube, handle, pool);
     sqlite3_reset(statement);
     return error;
 }
 
 static mc_error *
-run(const mc_cube *cube, mc_handle *handle, const char *sql, take_row *take, void *baton, apr_pool_t *pool)
+run_cube_statement(const mc_cube *cube, mc_handle *handle, const char *sql, take_row *take, void *baton,
+                   apr_pool_t *pool)
 {
     sqlite3_stmt *statement;
-    MC_TRY(prepare(&statement, cube, handle, sql, pool));
-    return finish(statement, cube, handle, take, baton, pool);
+    MC_TRY(prepare_cube_statement(&statement, cube, handle, sql, pool));
+    return step_cube_statement(statement, cube, handle, take, baton, pool);
 }
 
 typedef struct text {
@@ -102,7 +105,7 @@ typedef struct text {
 } text;
 
 static mc_error *
-take_text(void *baton, sqlite3_stmt *row)
+visit_signature_row(void *baton, sqlite3_stmt *row)
 {
     text *t = baton;
     const char *found = (const char *)sqlite3_column_text(row, 0);
@@ -111,10 +114,10 @@ take_text(void *baton, sqlite3_stmt *row)
 }
 
 static mc_error *
-compare_shape(const mc_cube *cube, mc_handle *handle, apr_pool_t *pool)
+check_sqlite_signature(const mc_cube *cube, mc_handle *handle, apr_pool_t *pool)
 {
     text found = { "nothing", pool };
-    MC_TRY(run(cube, handle, cube->sql->signature, take_text, &found, pool));
+    MC_TRY(run_cube_statement(cube, handle, cube->sql->signature, visit_signature_row, &found, pool));
     return mc_cube_check_signature(cube, found.text, pool);
 }
 
@@ -129,7 +132,7 @@ typedef struct reading {
 } reading;
 
 static mc_error *
-take_read(void *baton, sqlite3_stmt *row)
+visit_cube_row(void *baton, sqlite3_stmt *row)
 {
     reading *r = baton;
     r->other_shape = sqlite3_column_int(row, 0) != 1;
@@ -155,7 +158,7 @@ take_read(void *baton, sqlite3_stmt *row)
 }
 
 static int
-out_of_time(void *baton)
+cube_query_interrupted(void *baton)
 {
     const mc_ctx *ctx = baton;
     if (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton))
@@ -168,8 +171,8 @@ static mc_error *
 ask_handle(reading *r, const mc_cube *cube, const mc_cube_query *query, mc_handle *handle)
 {
     sqlite3_stmt *statement;
-    MC_TRY(prepare(&statement, cube, handle, r->piece != NULL ? cube->sql->read[query->level] : cube->sql->dates,
-                   r->pool));
+    MC_TRY(prepare_cube_statement(&statement, cube, handle,
+                                  r->piece != NULL ? cube->sql->read[query->level] : cube->sql->dates, r->pool));
     sqlite3_bind_text(statement, 1, mc_cube_signature(cube, r->pool), -1, SQLITE_STATIC);
     sqlite3_bind_int64(statement, 2, query->span.start_us);
     sqlite3_bind_int64(statement, 3, query->span.end_us);
@@ -180,12 +183,12 @@ ask_handle(reading *r, const mc_cube *cube, const mc_cube_query *query, mc_handl
         for (int i = 0; i < 6; i++)
             sqlite3_bind_int(statement, 5 + i, rest[i]);
     }
-    mc_error *error = finish(statement, cube, handle, take_read, r, r->pool);
-    return r->other_shape ? compare_shape(cube, handle, r->pool) : error;
+    mc_error *error = step_cube_statement(statement, cube, handle, visit_cube_row, r, r->pool);
+    return r->other_shape ? check_sqlite_signature(cube, handle, r->pool) : error;
 }
 
 static mc_error *
-ask(reading *r, const mc_cube *base, const mc_cube_query *query, mc_ctx *ctx)
+query_cube_file(reading *r, const mc_cube *base, const mc_cube_query *query, mc_ctx *ctx)
 {
     const sqlite_cube *cube = (const sqlite_cube *)base;
     mc_handle *handle;
@@ -196,7 +199,7 @@ ask(reading *r, const mc_cube *base, const mc_cube_query *query, mc_ctx *ctx)
                                         &stamp, &cube->reading, ctx, r->pool);
     if (error != MC_OK)
         return mc_error_wrap(r->pool, error, error->kind, "cube \"%s\" cannot be opened", base->name);
-    sqlite3_progress_handler(mc_handle_db(handle), STEPS, out_of_time, ctx);
+    sqlite3_progress_handler(mc_handle_db(handle), STEPS, cube_query_interrupted, ctx);
     error = ask_handle(r, base, query, handle);
     bool unmade = error != MC_OK && mc_handle_lacks_table(handle); /* the first ingestion is about to, or was cut off */
     sqlite3_progress_handler(mc_handle_db(handle), 0, NULL, NULL);
@@ -214,7 +217,7 @@ sqlite_read(const mc_cube *cube, const mc_cube_query *query, mc_cube_take_piece 
 {
     MC_SPAN(ctx, "mc_cube_sqlite_read");
     reading r = { .piece = take, .baton = baton, .pool = pool };
-    return ask(&r, cube, query, ctx);
+    return query_cube_file(&r, cube, query, ctx);
 }
 
 static mc_error *
@@ -223,7 +226,7 @@ sqlite_dates(const mc_cube *cube, const mc_cube_query *query, mc_cube_take_date 
 {
     MC_SPAN(ctx, "mc_cube_sqlite_dates");
     reading r = { .date = take, .baton = baton, .pool = pool };
-    return ask(&r, cube, query, ctx);
+    return query_cube_file(&r, cube, query, ctx);
 }
 
 /* ---- writing */
@@ -254,16 +257,16 @@ wait_for_writer(void *baton, int turns)
 }
 
 static mc_error *
-take_number(void *baton, sqlite3_stmt *row)
+visit_cube_number_row(void *baton, sqlite3_stmt *row)
 {
     *(int64_t *)baton = sqlite3_column_int64(row, 0);
     return MC_OK;
 }
 
 static mc_error *
-do_write(sqlite_writer *w, const char *sql, take_row *take, void *baton)
+run_cube_write(sqlite_writer *w, const char *sql, take_row *take, void *baton)
 {
-    return run(w->writer.cube, w->handle, sql, take, baton, w->writer.pool);
+    return run_cube_statement(w->writer.cube, w->handle, sql, take, baton, w->writer.pool);
 }
 
 /* A second writer of another process may come between two transactions: its dates would take the same slots. */
@@ -272,8 +275,8 @@ sqlite_begin(mc_cube_writer *base)
 {
     sqlite_writer *w = (sqlite_writer *)base;
     int64_t version = 0;
-    MC_TRY(do_write(w, "BEGIN IMMEDIATE", NULL, NULL));
-    MC_TRY(do_write(w, "PRAGMA data_version", take_number, &version));
+    MC_TRY(run_cube_write(w, "BEGIN IMMEDIATE", NULL, NULL));
+    MC_TRY(run_cube_write(w, "PRAGMA data_version", visit_cube_number_row, &version));
     if (version == w->version)
         return MC_OK;
     return mc_error_create(base->pool, MC_ERR_UNAVAILABLE,
@@ -295,7 +298,7 @@ typedef struct taking_out {
 } taking_out;
 
 static mc_error *
-take_chunk(void *baton, sqlite3_stmt *row)
+visit_chunk_row(void *baton, sqlite3_stmt *row)
 {
     const taking_out *out = baton;
     mc_cube_chunk chunk = { .t = out->t,
@@ -315,11 +318,11 @@ sqlite_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, bool keep, m
     taking_out out = { take, baton, t, y };
     const int values[] = { t, y, x0, x1 };
     sqlite3_stmt *statement;
-    MC_TRY(prepare(&statement, base->cube, w->handle, keep ? base->cube->sql->look : base->cube->sql->take_out,
-                   base->pool));
+    MC_TRY(prepare_cube_statement(&statement, base->cube, w->handle,
+                                  keep ? base->cube->sql->look : base->cube->sql->take_out, base->pool));
     for (int i = 0; i < 4; i++)
         sqlite3_bind_int(statement, i + 1, values[i]);
-    return finish(statement, base->cube, w->handle, take_chunk, &out, base->pool);
+    return step_cube_statement(statement, base->cube, w->handle, visit_chunk_row, &out, base->pool);
 }
 
 static mc_error *
@@ -327,9 +330,9 @@ sqlite_clear(mc_cube_writer *base, int y)
 {
     sqlite_writer *w = (sqlite_writer *)base;
     sqlite3_stmt *statement;
-    MC_TRY(prepare(&statement, base->cube, w->handle, base->cube->sql->clear, base->pool));
+    MC_TRY(prepare_cube_statement(&statement, base->cube, w->handle, base->cube->sql->clear, base->pool));
     sqlite3_bind_int(statement, 1, y);
-    return finish(statement, base->cube, w->handle, NULL, NULL, base->pool);
+    return step_cube_statement(statement, base->cube, w->handle, NULL, NULL, base->pool);
 }
 
 /* A statement whose one value is a signature. */
@@ -338,9 +341,9 @@ run_sign(sqlite_writer *w, const char *sql, const char *signature)
 {
     const mc_cube *cube = w->writer.cube;
     sqlite3_stmt *statement;
-    MC_TRY(prepare(&statement, cube, w->handle, sql, w->writer.pool));
+    MC_TRY(prepare_cube_statement(&statement, cube, w->handle, sql, w->writer.pool));
     sqlite3_bind_text(statement, 1, signature, -1, SQLITE_STATIC);
-    return finish(statement, cube, w->handle, NULL, NULL, w->writer.pool);
+    return step_cube_statement(statement, cube, w->handle, NULL, NULL, w->writer.pool);
 }
 
 static mc_error *
@@ -354,14 +357,14 @@ sqlite_put(mc_cube_writer *base, const mc_cube_chunk *chunk)
 {
     sqlite_writer *w = (sqlite_writer *)base;
     sqlite3_stmt *statement;
-    MC_TRY(prepare(&statement, base->cube, w->handle, base->cube->sql->put, base->pool));
+    MC_TRY(prepare_cube_statement(&statement, base->cube, w->handle, base->cube->sql->put, base->pool));
     sqlite3_bind_int(statement, 1, chunk->t);
     sqlite3_bind_int(statement, 2, chunk->y);
     sqlite3_bind_int(statement, 3, chunk->x);
     if (chunk->cover_size > 0)
         sqlite3_bind_blob(statement, 4, chunk->cover, (int)chunk->cover_size, SQLITE_STATIC);
     sqlite3_bind_blob(statement, 5, chunk->data, (int)chunk->data_size, SQLITE_STATIC);
-    return finish(statement, base->cube, w->handle, NULL, NULL, base->pool);
+    return step_cube_statement(statement, base->cube, w->handle, NULL, NULL, base->pool);
 }
 
 static mc_error *
@@ -369,33 +372,33 @@ sqlite_put_date(mc_cube_writer *base, const mc_cube_date *date)
 {
     sqlite_writer *w = (sqlite_writer *)base;
     sqlite3_stmt *statement;
-    MC_TRY(prepare(&statement, base->cube, w->handle, base->cube->sql->put_date, base->pool));
+    MC_TRY(prepare_cube_statement(&statement, base->cube, w->handle, base->cube->sql->put_date, base->pool));
     sqlite3_bind_int64(statement, 1, date->time_us);
     sqlite3_bind_int(statement, 2, date->t);
     sqlite3_bind_int(statement, 3, date->slot);
-    return finish(statement, base->cube, w->handle, NULL, NULL, base->pool);
+    return step_cube_statement(statement, base->cube, w->handle, NULL, NULL, base->pool);
 }
 
 static mc_error *
 sqlite_commit(mc_cube_writer *base)
 {
-    return do_write((sqlite_writer *)base, "COMMIT", NULL, NULL);
+    return run_cube_write((sqlite_writer *)base, "COMMIT", NULL, NULL);
 }
 
 static mc_error *
 sqlite_tidy(mc_cube_writer *base)
 {
-    return do_write((sqlite_writer *)base, base->cube->sql->tidy, NULL, NULL);
+    return run_cube_write((sqlite_writer *)base, base->cube->sql->tidy, NULL, NULL);
 }
 
 static mc_error *
 sqlite_size(int64_t *bytes, mc_cube_writer *base)
 {
-    return do_write((sqlite_writer *)base, base->cube->sql->size, take_number, bytes);
+    return run_cube_write((sqlite_writer *)base, base->cube->sql->size, visit_cube_number_row, bytes);
 }
 
 static apr_status_t
-give_back(void *data)
+release_writer_handle(void *data)
 {
     sqlite_writer *w = data;
     mc_handle_release(w->handle, false); /* rolls back what was not committed */
@@ -407,8 +410,8 @@ sign_new(sqlite_writer *w)
 {
     const mc_cube *cube = w->writer.cube;
     MC_TRY(run_sign(w, cube->sql->sign, mc_cube_signature(cube, w->writer.pool)));
-    MC_TRY(compare_shape(cube, w->handle, w->writer.pool));
-    return do_write(w, "PRAGMA data_version", take_number, &w->version);
+    MC_TRY(check_sqlite_signature(cube, w->handle, w->writer.pool));
+    return run_cube_write(w, "PRAGMA data_version", visit_cube_number_row, &w->version);
 }
 
 static mc_error *
@@ -423,7 +426,7 @@ sqlite_write(mc_cube_writer **writer, const mc_cube *base, mc_ctx *ctx, apr_pool
                                         exists ? &stamp : NULL, &cube->writing, ctx, pool);
     if (error != MC_OK)
         return mc_error_wrap(pool, error, error->kind, "cube \"%s\" cannot be opened for writing", base->name);
-    apr_pool_cleanup_register(pool, w, give_back, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, w, release_writer_handle, apr_pool_cleanup_null);
     sqlite3_busy_handler(mc_handle_db(w->handle), wait_for_writer, w);
     *writer = &w->writer;
     return sign_new(w);

@@ -6,9 +6,9 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/time.h"
 #include "dimension/kinds.h"
 #include "mapcache/cube.h"
+#include "text/time.h"
 
 /* Dates that one request may stand for, and that capabilities list. */
 enum { MOST_DATES = 20000 };
@@ -31,7 +31,7 @@ static const mc_key cube_keys[] = {
 };
 
 static mc_dimension *
-cube_from_config(const mc_node *node, mc_build *build)
+cube_dimension_from_config(const mc_node *node, mc_build *build)
 {
     cube_config config = { 0 };
     if (!mc_config_read(&config, node, cube_keys, build->diagnostics))
@@ -141,7 +141,7 @@ const mc_dimension_ops mc_dimension_cube = {
     .type = "cube",
     .keys = cube_keys,
     .help = "The dates of a cube, as times.",
-    .from_config = cube_from_config,
+    .from_config = cube_dimension_from_config,
     .resolve_all = cube_resolve_all,
     .list = cube_list,
     .ask_default = cube_default,

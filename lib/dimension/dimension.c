@@ -5,9 +5,9 @@
 #include <limits.h>
 #include <string.h>
 
-#include "base/time.h"
 #include "dimension/kinds.h"
 #include "mapcache/trace.h"
+#include "text/time.h"
 
 const mc_dimension_ops *const mc_dimension_kinds[] = { &mc_dimension_values,     &mc_dimension_regex,
                                                        &mc_dimension_sqlite,     &mc_dimension_time,

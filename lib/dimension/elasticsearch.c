@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/text.h"
 #include "dimension/placeholders.h"
 #include "source/http_block.h"
+#include "text/json.h"
+#include "text/text.h"
 
 /* Bytes of an answer. */
 #define ANSWER_MAX (16 << 20)
@@ -42,7 +42,7 @@ static const mc_key elasticsearch_keys[] = {
 
 /* 15 decimals and an exponent, as MapCache writes them; zero, too. */
 static const char *
-coordinate_text(double value, apr_pool_t *pool)
+elastic_coordinate_text(double value, apr_pool_t *pool)
 {
     char text[40];
     if (value == 0)
@@ -55,19 +55,19 @@ coordinate_text(double value, apr_pool_t *pool)
 }
 
 static const char *
-escaped(const char *text, apr_pool_t *pool)
+escape_or_empty(const char *text, apr_pool_t *pool)
 {
     return text == NULL ? "" : mc_json_escape(text, pool);
 }
 
 static const char *
-fill(const char *query, const mc_query_binds *binds, apr_pool_t *pool)
+fill_elasticsearch_query(const char *query, const mc_query_binds *binds, apr_pool_t *pool)
 {
     const char *texts[MC_QUERY_PARAMETER_COUNT];
-    mc_query_texts(texts, binds, 1000, coordinate_text, pool);
-    texts[MC_QUERY_TILESET] = escaped(texts[MC_QUERY_TILESET], pool);
-    texts[MC_QUERY_DIM] = escaped(texts[MC_QUERY_DIM], pool);
-    texts[MC_QUERY_GRIDSRS] = escaped(texts[MC_QUERY_GRIDSRS], pool);
+    mc_query_texts(texts, binds, 1000, elastic_coordinate_text, pool);
+    texts[MC_QUERY_TILESET] = escape_or_empty(texts[MC_QUERY_TILESET], pool);
+    texts[MC_QUERY_DIM] = escape_or_empty(texts[MC_QUERY_DIM], pool);
+    texts[MC_QUERY_GRIDSRS] = escape_or_empty(texts[MC_QUERY_GRIDSRS], pool);
     return mc_placeholders_fill(query, texts, pool);
 }
 
@@ -78,7 +78,7 @@ take_row(void *baton, const char *text, size_t size)
 }
 
 static mc_error *
-failure(mc_error *error, const elasticsearch_dimension *dimension, apr_pool_t *pool)
+elasticsearch_error(mc_error *error, const elasticsearch_dimension *dimension, apr_pool_t *pool)
 {
     const char *name = dimension->query.base.name;
     if (error->kind == MC_ERR_TIMEOUT)
@@ -88,7 +88,8 @@ failure(mc_error *error, const elasticsearch_dimension *dimension, apr_pool_t *p
 }
 
 static mc_error *
-post(mc_http_reply *reply, const elasticsearch_dimension *dimension, const char *body, mc_ctx *ctx, apr_pool_t *pool)
+post_elasticsearch_query(mc_http_reply *reply, const elasticsearch_dimension *dimension, const char *body, mc_ctx *ctx,
+                         apr_pool_t *pool)
 {
     mc_http_call call = mc_http_block_call(dimension->http, dimension->http->url, ctx, pool);
     apr_table_t *headers = apr_table_copy(pool, call.headers);
@@ -113,15 +114,17 @@ post(mc_http_reply *reply, const elasticsearch_dimension *dimension, const char 
 }
 
 static mc_error *
-ask_one(const elasticsearch_dimension *dimension, const mc_query_batch *batch, int i, mc_ctx *ctx, apr_pool_t *pool)
+query_elasticsearch_once(const elasticsearch_dimension *dimension, const mc_query_batch *batch, int i, mc_ctx *ctx,
+                         apr_pool_t *pool)
 {
     mc_http_reply reply;
-    mc_error *error = post(&reply, dimension, fill(batch->statement->text, &batch->binds[i], pool), ctx, pool);
+    mc_error *error = post_elasticsearch_query(
+        &reply, dimension, fill_elasticsearch_query(batch->statement->text, &batch->binds[i], pool), ctx, pool);
     if (error == MC_OK)
         error = mc_json_walk((const char *)reply.body->data, reply.body->size, &dimension->paths[batch->kind], take_row,
                              batch->rows[i], pool);
     /* Too many values are the dimension's own word. */
-    return error == MC_OK || error->kind == MC_ERR_LIMIT ? error : failure(error, dimension, pool);
+    return error == MC_OK || error->kind == MC_ERR_LIMIT ? error : elasticsearch_error(error, dimension, pool);
 }
 
 static mc_error *
@@ -131,7 +134,7 @@ elasticsearch_ask(mc_query_dimension *base, mc_query_batch *batch, mc_ctx *ctx, 
     for (int i = 0; i < batch->count; i++) {
         apr_pool_t *scratch; /* answers are large */
         apr_pool_create(&scratch, pool);
-        mc_error *error = ask_one(dimension, batch, i, ctx, scratch);
+        mc_error *error = query_elasticsearch_once(dimension, batch, i, ctx, scratch);
         error = mc_error_copy(error, pool);
         apr_pool_destroy(scratch);
         MC_TRY(error);
@@ -140,7 +143,7 @@ elasticsearch_ask(mc_query_dimension *base, mc_query_batch *batch, mc_ctx *ctx, 
 }
 
 static bool
-read_path(mc_json_path *path, const char *key, const char *text, const mc_node *node, mc_build *build)
+read_elasticsearch_path(mc_json_path *path, const char *key, const char *text, const mc_node *node, mc_build *build)
 {
     mc_error *error = mc_json_path_parse(path, text, build->pool);
     if (error == MC_OK)
@@ -160,8 +163,9 @@ elasticsearch_from_config(const mc_node *node, mc_build *build)
     elasticsearch_dimension *dimension = apr_pcalloc(build->pool, sizeof(*dimension));
     dimension->http = mc_http_block_from_config(config.http, build);
     if (dimension->http == NULL ||
-        !read_path(&dimension->paths[MC_QUERY_VALIDATE], "validate_response", config.validate_response, node, build) ||
-        !read_path(&dimension->paths[MC_QUERY_LIST], "list_response", config.list_response, node, build))
+        !read_elasticsearch_path(&dimension->paths[MC_QUERY_VALIDATE], "validate_response", config.validate_response,
+                                 node, build) ||
+        !read_elasticsearch_path(&dimension->paths[MC_QUERY_LIST], "list_response", config.list_response, node, build))
         return NULL;
     /* Answers are told apart by what they are taken from, too. */
     const char *source =

@@ -71,7 +71,7 @@ skip_dollar_quoted(const char *at)
 
 /* Behind a word and the quoted text that it introduces, as in E'it\'s'. */
 static const char *
-skip_word(const char *at)
+skip_sql_word(const char *at)
 {
     const char *end = at;
     while (is_word(*end) || *end == '$')
@@ -123,13 +123,13 @@ skip_token(const char *at)
     case '/':
         return at[1] == '*' ? skip_comment(at) : at + 1;
     default:
-        return is_word(*at) ? skip_word(at) : at + 1;
+        return is_word(*at) ? skip_sql_word(at) : at + 1;
     }
 }
 
 /* The number of a parameter in the statement, given at its first occurrence. */
 static int
-number_of(mc_placeholders *placeholders, mc_query_parameter parameter)
+number_placeholder(mc_placeholders *placeholders, mc_query_parameter parameter)
 {
     for (int i = 0; i < placeholders->count; i++)
         if (placeholders->parameters[i] == parameter)
@@ -150,7 +150,7 @@ mc_placeholders_number(const char *sql, apr_pool_t *pool)
             if (out > found.sql && (is_word(out[-1]) || out[-1] == '$'))
                 *out++ = ' '; /* or the number would become a part of what stands before */
             *out++ = '$';
-            *out++ = (char)('0' + number_of(&found, parameter));
+            *out++ = (char)('0' + number_placeholder(&found, parameter));
             at += strlen(mc_query_parameter_names[parameter]);
             continue;
         }

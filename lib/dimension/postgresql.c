@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "db/postgres.h"
+#include "db/postgres/postgres.h"
 #include "dimension/placeholders.h"
 
 typedef struct postgresql_config {
@@ -33,7 +33,7 @@ static const mc_key postgresql_keys[] = {
 
 /* Six decimals, as MapCache sends them. */
 static const char *
-coordinate_text(double value, apr_pool_t *pool)
+postgresql_coordinate_text(double value, apr_pool_t *pool)
 {
     char text[400]; /* -DBL_MAX has 317 characters */
     snprintf(text, sizeof(text), "%.6f", value);
@@ -60,7 +60,7 @@ static mc_postgres_param *
 make_params(const mc_placeholders *statement, const mc_query_binds *binds, apr_pool_t *pool)
 {
     const char *texts[MC_QUERY_PARAMETER_COUNT];
-    mc_query_texts(texts, binds, APR_USEC_PER_SEC, coordinate_text, pool);
+    mc_query_texts(texts, binds, APR_USEC_PER_SEC, postgresql_coordinate_text, pool);
     mc_postgres_param *params = apr_pcalloc(pool, sizeof(*params) * MC_QUERY_PARAMETER_COUNT);
     for (int i = 0; i < statement->count; i++) {
         params[i].value = texts[statement->parameters[i]];
@@ -71,7 +71,8 @@ make_params(const mc_placeholders *statement, const mc_query_binds *binds, apr_p
 
 /* The database's failure in the words of the dimension. */
 static mc_error *
-failure(mc_error *error, const postgresql_dimension *dimension, mc_query_kind kind, const char *state, apr_pool_t *pool)
+postgresql_dimension_error(mc_error *error, const postgresql_dimension *dimension, mc_query_kind kind,
+                           const char *state, apr_pool_t *pool)
 {
     const char *name = dimension->query.base.name;
     /* Class 22 of SQLSTATE, data exception: only a client's value changes from one question to the next. */
@@ -89,7 +90,7 @@ failure(mc_error *error, const postgresql_dimension *dimension, mc_query_kind ki
 
 /* MC_OK with *failed set: the database's error; an error: ours (too many rows). */
 static mc_error *
-read_rows(mc_error **failed, mc_postgres_answer *answer, mc_query_kind kind, mc_query_rows *rows)
+read_postgresql_values(mc_error **failed, mc_postgres_answer *answer, mc_query_kind kind, mc_query_rows *rows)
 {
     for (;;) {
         const mc_postgres_row *row;
@@ -105,8 +106,8 @@ read_rows(mc_error **failed, mc_postgres_answer *answer, mc_query_kind kind, mc_
 }
 
 static mc_error *
-ask_one(const postgresql_dimension *dimension, mc_query_kind kind, const mc_query_binds *binds, mc_query_rows *rows,
-        mc_ctx *ctx, apr_pool_t *pool)
+query_postgresql_once(const postgresql_dimension *dimension, mc_query_kind kind, const mc_query_binds *binds,
+                      mc_query_rows *rows, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_placeholders *statement = &dimension->statements[kind];
     mc_postgres_query query = { .connection = dimension->connection,
@@ -119,10 +120,10 @@ ask_one(const postgresql_dimension *dimension, mc_query_kind kind, const mc_quer
     mc_error *failed = mc_postgres_start(&answer, postgres, &query, ctx, pool);
     mc_error *error = MC_OK;
     if (failed == MC_OK)
-        error = read_rows(&failed, answer, kind, rows);
+        error = read_postgresql_values(&failed, answer, kind, rows);
     const char *state = mc_postgres_sqlstate(answer);
     mc_postgres_end(answer);
-    return failed == MC_OK ? error : failure(failed, dimension, kind, state, pool);
+    return failed == MC_OK ? error : postgresql_dimension_error(failed, dimension, kind, state, pool);
 }
 
 static mc_error *
@@ -130,12 +131,12 @@ postgresql_ask(mc_query_dimension *base, mc_query_batch *batch, mc_ctx *ctx, apr
 {
     const postgresql_dimension *dimension = (const postgresql_dimension *)base;
     for (int i = 0; i < batch->count; i++)
-        MC_TRY(ask_one(dimension, batch->kind, &batch->binds[i], batch->rows[i], ctx, pool));
+        MC_TRY(query_postgresql_once(dimension, batch->kind, &batch->binds[i], batch->rows[i], ctx, pool));
     return MC_OK;
 }
 
 static mc_dimension *
-postgresql_from_config(const mc_node *node, mc_build *build)
+pg_dimension_from_config(const mc_node *node, mc_build *build)
 {
     postgresql_config config = { 0 };
     if (!mc_config_read(&config, node, postgresql_keys, build->diagnostics))
@@ -157,7 +158,7 @@ const mc_dimension_ops mc_dimension_postgresql = {
     .type = "postgresql",
     .keys = postgresql_keys,
     .help = "Values that are asked of a PostgreSQL database. Bound values are texts whose types the server infers.",
-    .from_config = postgresql_from_config,
+    .from_config = pg_dimension_from_config,
     .insert = mc_query_insert,
     MC_QUERY_OPS,
 };

@@ -17,8 +17,8 @@
 #include "base/clock.h"
 #include "base/lru.h"
 #include "base/metrics.h"
-#include "base/text.h"
-#include "base/time.h"
+#include "text/text.h"
+#include "text/time.h"
 
 #define ROW_TEXT_MAX 4096
 /* Questions that one request remembers: a bound for callers whose pool lives long. */
@@ -227,7 +227,7 @@ typedef struct key {
 } key;
 
 static char *
-put(char *out, const void *bytes, size_t size)
+put_key_bytes(char *out, const void *bytes, size_t size)
 {
     memcpy(out, bytes, size);
     return out + size;
@@ -235,9 +235,9 @@ put(char *out, const void *bytes, size_t size)
 
 /* A text as itself and its end; NULL as a byte that no text begins with. */
 static char *
-put_text(char *out, const char *text)
+put_key_text(char *out, const char *text)
 {
-    return text == NULL ? put(out, "\xff", 2) : put(out, text, strlen(text) + 1);
+    return text == NULL ? put_key_bytes(out, "\xff", 2) : put_key_bytes(out, text, strlen(text) + 1);
 }
 
 static size_t
@@ -256,24 +256,24 @@ make_key(const mc_query_statement *statement, const mc_query_binds *binds, apr_p
     for (int i = MC_QUERY_TILESET; i <= MC_QUERY_GRIDSRS; i++)
         size += text_size(texts[i]);
     key key = { apr_palloc(pool, size), 0 };
-    char *out = put(key.bytes, statement->identity, statement->identity_size);
+    char *out = put_key_bytes(key.bytes, statement->identity, statement->identity_size);
     for (int i = MC_QUERY_TILESET; i <= MC_QUERY_GRIDSRS; i++)
         if (statement->uses & 1U << i)
-            out = put_text(out, texts[i]);
+            out = put_key_text(out, texts[i]);
     for (int i = MC_QUERY_MINX; i <= MC_QUERY_MAXY; i++)
         if (statement->uses & 1U << i)
-            out = put(out, &numbers[i - MC_QUERY_MINX], sizeof(double));
+            out = put_key_bytes(out, &numbers[i - MC_QUERY_MINX], sizeof(double));
     *out++ = binds->timed ? 't' : '-';
     if (binds->timed && (statement->uses & (1U << MC_QUERY_START | 1U << MC_QUERY_END))) {
-        out = put(out, &binds->start_us, sizeof(int64_t));
-        out = put(out, &binds->end_us, sizeof(int64_t));
+        out = put_key_bytes(out, &binds->start_us, sizeof(int64_t));
+        out = put_key_bytes(out, &binds->end_us, sizeof(int64_t));
     }
     key.size = (size_t)(out - key.bytes);
     return key;
 }
 
 static const look *
-look_at(asked *asked, const char *file)
+stat_catalogue(asked *asked, const char *file)
 {
     look *known = apr_hash_get(asked->looks, file, APR_HASH_KEY_STRING);
     if (known != NULL)
@@ -302,7 +302,7 @@ still_valid(const remembered *found, const mc_query_dimension *dimension, const 
 
 /* Fills the answer with what the process remembers. */
 static bool
-recall(answer *answer, const key *key, const mc_query_dimension *dimension, const look *look, mc_ctx *ctx)
+recall_answer(answer *answer, const key *key, const mc_query_dimension *dimension, const look *look, mc_ctx *ctx)
 {
     mc_lru *answers = ctx->process == NULL ? NULL : ctx->process->answers;
     if (answers == NULL || (!dimension->by_stamp && dimension->remember == 0))
@@ -323,8 +323,8 @@ recall(answer *answer, const key *key, const mc_query_dimension *dimension, cons
 }
 
 static void
-remember(const answer *answer, const key *key, const mc_query_dimension *dimension, const look *look, bool fleeting,
-         mc_ctx *ctx)
+remember_answer(const answer *answer, const key *key, const mc_query_dimension *dimension, const look *look,
+                bool fleeting, mc_ctx *ctx)
 {
     mc_lru *answers = ctx->process == NULL ? NULL : ctx->process->answers;
     /* Of a file that has just changed the stamp says nothing: a write that comes now may leave it as it is. */
@@ -343,7 +343,7 @@ remember(const answer *answer, const key *key, const mc_query_dimension *dimensi
     char *text = (char *)&block->values[answer->count];
     for (int i = 0; i < answer->count; i++) {
         block->values[i] = text;
-        text = put_text(text, answer->values[i]);
+        text = put_key_text(text, answer->values[i]);
     }
     mc_lru_put(answers, key->bytes, key->size, block, size, free);
 }
@@ -360,8 +360,8 @@ typedef struct gathered {
 } gathered;
 
 static gathered
-gather(answer **answers, const mc_query_dimension *dimension, const mc_query_statement *statement,
-       const mc_query_binds *binds, int count, asked *asked, const look *look, mc_ctx *ctx)
+gather_open_questions(answer **answers, const mc_query_dimension *dimension, const mc_query_statement *statement,
+                      const mc_query_binds *binds, int count, asked *asked, const look *look, mc_ctx *ctx)
 {
     gathered open = { .binds = apr_palloc(ctx->pool, sizeof(*open.binds) * (size_t)count),
                       .answers = apr_palloc(ctx->pool, sizeof(*open.answers) * (size_t)count),
@@ -374,7 +374,7 @@ gather(answer **answers, const mc_query_dimension *dimension, const mc_query_sta
         answers[i] = apr_palloc(ctx->pool, sizeof(**answers));
         answers[i]->count = -1;
         apr_hash_set(asked->answers, key.bytes, (apr_ssize_t)key.size, answers[i]);
-        if (recall(answers[i], &key, dimension, look, ctx))
+        if (recall_answer(answers[i], &key, dimension, look, ctx))
             continue;
         open.binds[open.count] = binds[i];
         open.answers[open.count] = answers[i];
@@ -384,7 +384,7 @@ gather(answer **answers, const mc_query_dimension *dimension, const mc_query_sta
 }
 
 static mc_error *
-ask(gathered *open, mc_query_dimension *dimension, mc_query_kind kind, const look *look, mc_ctx *ctx)
+ask_query_backend(gathered *open, mc_query_dimension *dimension, mc_query_kind kind, const look *look, mc_ctx *ctx)
 {
     MC_SLOW(ctx);
     open->rows = apr_palloc(ctx->pool, sizeof(*open->rows) * (size_t)open->count);
@@ -408,25 +408,26 @@ ask(gathered *open, mc_query_dimension *dimension, mc_query_kind kind, const loo
     for (int i = 0; i < open->count; i++) {
         open->answers[i]->values = (const char *const *)open->rows[i]->values->elts;
         open->answers[i]->count = open->rows[i]->values->nelts;
-        remember(open->answers[i], &open->keys[i], dimension, look, batch.fleeting, ctx);
+        remember_answer(open->answers[i], &open->keys[i], dimension, look, batch.fleeting, ctx);
     }
     return MC_OK;
 }
 
 /* The answers to `count` questions: from this request, from the process, from the back end. */
 static mc_error *
-answer_all(answer **answers, mc_query_dimension *dimension, mc_query_kind kind, const mc_query_binds *binds, int count,
-           mc_ctx *ctx)
+answer_dimension_queries(answer **answers, mc_query_dimension *dimension, mc_query_kind kind,
+                         const mc_query_binds *binds, int count, mc_ctx *ctx)
 {
     asked *asked = asked_of(ctx);
-    const look *look = dimension->path == NULL ? NULL : look_at(asked, dimension->path);
+    const look *look = dimension->path == NULL ? NULL : stat_catalogue(asked, dimension->path);
     if (look != NULL && !look->present)
         return mc_error_wrap(ctx->pool, mc_error_create(ctx->pool, MC_ERR_IO, "%s: no such file", dimension->path),
                              MC_ERR_IO, "the catalogue of dimension %s is not there", dimension->base.name);
-    gathered open = gather(answers, dimension, &dimension->statements[kind], binds, count, asked, look, ctx);
+    gathered open =
+        gather_open_questions(answers, dimension, &dimension->statements[kind], binds, count, asked, look, ctx);
     if (open.count == 0)
         return MC_OK;
-    mc_error *error = ask(&open, dimension, kind, look, ctx);
+    mc_error *error = ask_query_backend(&open, dimension, kind, look, ctx);
     for (int i = 0; error != MC_OK && i < open.count; i++)
         apr_hash_set(asked->answers, open.keys[i].bytes, (apr_ssize_t)open.keys[i].size, NULL);
     return error;
@@ -436,7 +437,7 @@ answer_all(answer **answers, mc_query_dimension *dimension, mc_query_kind kind, 
 
 /* An answer as a caller gets it: shared where its pool dies before the request's, else copied. */
 static apr_array_header_t *
-hand_over(const answer *answer, const mc_ctx *ctx, apr_pool_t *pool)
+answer_values(const answer *answer, const mc_ctx *ctx, apr_pool_t *pool)
 {
     apr_array_header_t *values = apr_array_make(pool, 1, sizeof(const char *));
     bool shared = apr_pool_is_ancestor(ctx->pool, pool);
@@ -464,12 +465,12 @@ static mc_error *
 list_all(answer **listed, mc_query_dimension *dimension, mc_query_kind kind, const char *tileset, mc_ctx *ctx)
 {
     mc_query_binds binds = { .tileset = tileset, .extent = unbounded };
-    return answer_all(listed, dimension, kind, &binds, 1, ctx);
+    return answer_dimension_queries(listed, dimension, kind, &binds, 1, ctx);
 }
 
 /* Times may overlap: each value once, where it comes last, which is on top. */
 static apr_array_header_t *
-merge(answer *const *answers, int count, apr_pool_t *pool)
+merge_answers(answer *const *answers, int count, apr_pool_t *pool)
 {
     int total = 0;
     for (int i = 0; i < count; i++)
@@ -509,8 +510,8 @@ resolve_times(apr_array_header_t **values, mc_query_dimension *dimension, const 
         binds[i].start_us = APR_ARRAY_IDX(spans, i, mc_time_span).start_us;
         binds[i].end_us = APR_ARRAY_IDX(spans, i, mc_time_span).end_us;
     }
-    MC_TRY(answer_all(answers, dimension, MC_QUERY_VALIDATE, binds, spans->nelts, ctx));
-    *values = spans->nelts == 1 ? hand_over(answers[0], ctx, pool) : merge(answers, spans->nelts, pool);
+    MC_TRY(answer_dimension_queries(answers, dimension, MC_QUERY_VALIDATE, binds, spans->nelts, ctx));
+    *values = spans->nelts == 1 ? answer_values(answers[0], ctx, pool) : merge_answers(answers, spans->nelts, pool);
     if ((*values)->nelts > dimension->max_entries)
         return mc_error_create(pool, MC_ERR_LIMIT, "dimension %s: these times have more than %d values (max_entries)",
                                dimension->base.name, dimension->max_entries);
@@ -531,9 +532,9 @@ mc_query_resolve_all(apr_array_header_t **values, mc_dimension *base, const mc_d
     answer **answers = apr_palloc(ctx->pool, sizeof(*answers) * (size_t)count);
     for (int i = 0; i < count; i++)
         binds[i] = binds_of(&queries[i]);
-    MC_TRY(answer_all(answers, dimension, MC_QUERY_VALIDATE, binds, count, ctx));
+    MC_TRY(answer_dimension_queries(answers, dimension, MC_QUERY_VALIDATE, binds, count, ctx));
     for (int i = 0; i < count; i++)
-        values[i] = hand_over(answers[i], ctx, pool);
+        values[i] = answer_values(answers[i], ctx, pool);
     return MC_OK;
 }
 
@@ -542,7 +543,7 @@ mc_query_list(apr_array_header_t **values, mc_dimension *base, const char *tiles
 {
     answer *listed;
     MC_TRY(list_all(&listed, (mc_query_dimension *)base, MC_QUERY_LIST, tileset, ctx));
-    *values = hand_over(listed, ctx, pool);
+    *values = answer_values(listed, ctx, pool);
     return MC_OK;
 }
 

@@ -9,7 +9,7 @@
 #ifndef MC_DIMENSION_QUERY_H
 #define MC_DIMENSION_QUERY_H
 
-#include "db/handles.h"
+#include "db/sqlite/handles.h"
 #include "dimension/kinds.h"
 
 /*

@@ -30,7 +30,7 @@ static const mc_key sqlite_keys[] = {
 /* --- one statement ---------------------------------------------------------------------------------------------- */
 
 static int
-out_of_time(void *baton)
+catalogue_query_interrupted(void *baton)
 {
     const mc_ctx *ctx = baton;
     if (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton))
@@ -40,7 +40,7 @@ out_of_time(void *baton)
 
 /* Whole seconds as an integer, as MapCache does it; others as a number with a fraction. */
 static int
-bind_time(sqlite3_stmt *statement, int at, bool timed, int64_t time_us)
+bind_dimension_time(sqlite3_stmt *statement, int at, bool timed, int64_t time_us)
 {
     int64_t seconds;
     if (!timed)
@@ -57,7 +57,7 @@ bind_text(sqlite3_stmt *statement, int at, const char *text)
 }
 
 static int
-bind_one(sqlite3_stmt *statement, int at, mc_query_parameter parameter, const mc_query_binds *binds)
+bind_query_parameter(sqlite3_stmt *statement, int at, mc_query_parameter parameter, const mc_query_binds *binds)
 {
     switch (parameter) {
     case MC_QUERY_TILESET:
@@ -75,9 +75,9 @@ bind_one(sqlite3_stmt *statement, int at, mc_query_parameter parameter, const mc
     case MC_QUERY_MAXY:
         return sqlite3_bind_double(statement, at, binds->extent.maxy);
     case MC_QUERY_START:
-        return bind_time(statement, at, binds->timed, binds->start_us);
+        return bind_dimension_time(statement, at, binds->timed, binds->start_us);
     case MC_QUERY_END:
-        return bind_time(statement, at, binds->timed, binds->end_us);
+        return bind_dimension_time(statement, at, binds->timed, binds->end_us);
     case MC_QUERY_PARAMETER_COUNT:
         break;
     }
@@ -100,7 +100,7 @@ find_parameters(sqlite3_stmt *statement)
 
 /* The failure that the handle shows, in the words of the dimension. */
 static mc_error *
-failure(const mc_query_dimension *dimension, mc_handle *handle, apr_pool_t *pool)
+sqlite_dimension_error(const mc_query_dimension *dimension, mc_handle *handle, apr_pool_t *pool)
 {
     if ((sqlite3_errcode(mc_handle_db(handle)) & 0xff) == SQLITE_INTERRUPT)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "the catalogue of dimension %s has no answer in time",
@@ -115,26 +115,27 @@ answer_one(sqlite3_stmt *statement, mc_query_dimension *dimension, const positio
            const mc_query_binds *binds, mc_query_rows *rows, mc_handle *handle, apr_pool_t *pool)
 {
     for (int i = 0; i < MC_QUERY_PARAMETER_COUNT; i++)
-        if (positions->at[i] != 0 && bind_one(statement, positions->at[i], (mc_query_parameter)i, binds) != SQLITE_OK)
-            return failure(dimension, handle, pool);
+        if (positions->at[i] != 0 &&
+            bind_query_parameter(statement, positions->at[i], (mc_query_parameter)i, binds) != SQLITE_OK)
+            return sqlite_dimension_error(dimension, handle, pool);
     int code;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(statement, 0);
         MC_TRY(mc_query_rows_add(rows, text, text == NULL ? 0 : strlen(text)));
     }
     if (code != SQLITE_DONE)
-        return failure(dimension, handle, pool);
+        return sqlite_dimension_error(dimension, handle, pool);
     sqlite3_reset(statement);
     return MC_OK;
 }
 
 static mc_error *
-answer_all(mc_query_dimension *dimension, mc_query_batch *batch, mc_handle *handle, apr_pool_t *pool)
+answer_sqlite_batch(mc_query_dimension *dimension, mc_query_batch *batch, mc_handle *handle, apr_pool_t *pool)
 {
     sqlite3_stmt *statement;
     mc_error *error = mc_handle_statement(&statement, handle, batch->statement->text, pool);
     if (error != MC_OK)
-        return failure(dimension, handle, pool);
+        return sqlite_dimension_error(dimension, handle, pool);
     if (sqlite3_column_count(statement) == 0 && batch->kind != MC_QUERY_INSERT)
         return mc_error_create(pool, MC_ERR_CONFIG, "a query of dimension %s gives no rows", dimension->base.name);
     positions positions = find_parameters(statement);
@@ -169,9 +170,9 @@ sqlite_ask(mc_query_dimension *base, mc_query_batch *batch, mc_ctx *ctx, apr_poo
                              base->base.name);
     sqlite3 *db = mc_handle_db(handle);
     unsigned long clock_reads = mc_sqlite_clock_reads();
-    sqlite3_progress_handler(db, STEPS, out_of_time, ctx);
+    sqlite3_progress_handler(db, STEPS, catalogue_query_interrupted, ctx);
     bool together = batch->count > 1 && sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
-    error = answer_all(base, batch, handle, pool);
+    error = answer_sqlite_batch(base, batch, handle, pool);
     if (together) /* nothing was written: however it ends */
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     sqlite3_progress_handler(db, 0, NULL, NULL);
@@ -181,7 +182,7 @@ sqlite_ask(mc_query_dimension *base, mc_query_batch *batch, mc_ctx *ctx, apr_poo
 }
 
 static mc_dimension *
-make(const mc_node *node, bool time, mc_build *build)
+make_sqlite_dimension(const mc_node *node, bool time, mc_build *build)
 {
     sqlite_config config = { 0 };
     if (!mc_config_read(&config, node, sqlite_keys, build->diagnostics))
@@ -196,22 +197,22 @@ make(const mc_node *node, bool time, mc_build *build)
 }
 
 static mc_dimension *
-sqlite_from_config(const mc_node *node, mc_build *build)
+sqlite_dimension_from_config(const mc_node *node, mc_build *build)
 {
-    return make(node, false, build);
+    return make_sqlite_dimension(node, false, build);
 }
 
 static mc_dimension *
 time_from_config(const mc_node *node, mc_build *build)
 {
-    return make(node, true, build);
+    return make_sqlite_dimension(node, true, build);
 }
 
 const mc_dimension_ops mc_dimension_sqlite = {
     .type = "sqlite",
     .keys = sqlite_keys,
     .help = "Values that are asked of an SQLite file.",
-    .from_config = sqlite_from_config,
+    .from_config = sqlite_dimension_from_config,
     .insert = mc_query_insert,
     MC_QUERY_OPS,
 };

@@ -30,7 +30,7 @@ current_time_int64(sqlite3_vfs *vfs, sqlite3_int64 *milliseconds)
 }
 
 static void
-set_up(void)
+register_clock_vfs(void)
 {
     original = sqlite3_vfs_find(NULL);
     if (original == NULL)
@@ -49,7 +49,7 @@ set_up(void)
 const char *
 mc_sqlite_clock(void)
 {
-    pthread_once(&once, set_up);
+    pthread_once(&once, register_clock_vfs);
     return original == NULL ? NULL : NAME;
 }
 

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/text.h"
 #include "grid/axes.h"
 #include "mapcache/grid.h"
+#include "text/text.h"
 
 static int
 compare_codes(const void *a, const void *b)
@@ -29,7 +29,7 @@ mc_crs_metres_per_unit(int epsg)
 }
 
 static const char *
-after(const char *text, const char *prefix)
+skip_crs_prefix(const char *text, const char *prefix)
 {
     size_t size = strlen(prefix);
     return strncasecmp(text, prefix, size) == 0 ? text + size : NULL;
@@ -78,7 +78,7 @@ mc_crs_epsg(const char *srs, bool *xy_order)
         { "http://www.opengis.net/gml/srs/epsg.xml#", '\0' },
     };
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-        const char *rest = after(srs, forms[i].prefix);
+        const char *rest = skip_crs_prefix(srs, forms[i].prefix);
         if (rest != NULL && forms[i].version_end != '\0') {
             rest = strchr(rest, forms[i].version_end);
             rest = rest == NULL ? NULL : rest + 1;

@@ -129,7 +129,7 @@ mc_grid_find_tile(const mc_grid *grid, const mc_extent *box, int width, int heig
 
 /* Counted from the other end. Requests call this before the tile is checked, so what lies outside must stay outside. */
 static int
-flip(const mc_grid *grid, int z, int y)
+flip_tile_row(const mc_grid *grid, int z, int y)
 {
     if (z < 0 || z >= grid->level_count || y < 0 || y >= grid->levels[z].rows)
         return y < 0 ? y : -1;
@@ -139,13 +139,13 @@ flip(const mc_grid *grid, int z, int y)
 int
 mc_grid_flip_y(const mc_grid *grid, int z, int y)
 {
-    return mc_grid_from_top(grid) ? y : flip(grid, z, y);
+    return mc_grid_from_top(grid) ? y : flip_tile_row(grid, z, y);
 }
 
 int
 mc_grid_tms_y(const mc_grid *grid, int z, int y)
 {
-    return mc_grid_from_top(grid) ? flip(grid, z, y) : y;
+    return mc_grid_from_top(grid) ? flip_tile_row(grid, z, y) : y;
 }
 
 int

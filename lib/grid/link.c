@@ -41,7 +41,7 @@ const mc_key mc_grid_link_keys[] = {
 
 /* A whole number of tiles inside 0..count, whatever the double is. */
 static int
-clip(double tiles, int count)
+clip_tile_count(double tiles, int count)
 {
     if (!(tiles > 0))
         return 0;
@@ -59,17 +59,17 @@ set_limits(mc_grid_link *link, apr_pool_t *pool)
         int columns = grid->levels[z].columns;
         int rows = grid->levels[z].rows;
         limits[z] = (mc_tile_range){
-            .minx = clip(floor(cells.minx + slack) - link->tolerance, columns),
-            .miny = clip(floor(cells.miny + slack) - link->tolerance, rows),
-            .maxx = clip(ceil(cells.maxx - slack) + link->tolerance, columns),
-            .maxy = clip(ceil(cells.maxy - slack) + link->tolerance, rows),
+            .minx = clip_tile_count(floor(cells.minx + slack) - link->tolerance, columns),
+            .miny = clip_tile_count(floor(cells.miny + slack) - link->tolerance, rows),
+            .maxx = clip_tile_count(ceil(cells.maxx - slack) + link->tolerance, columns),
+            .maxy = clip_tile_count(ceil(cells.maxy - slack) + link->tolerance, rows),
         };
     }
     link->limits = limits;
 }
 
 static bool
-set_extent(mc_grid_link *link, const link_config *config, const mc_node *node, mc_build *build)
+set_link_extent(mc_grid_link *link, const link_config *config, const mc_node *node, mc_build *build)
 {
     link->extent = link->grid->extent;
     if (config->restricted_extent.count == 0)
@@ -164,7 +164,7 @@ mc_grid_link_from_config(const mc_node *node, mc_build *build)
     mc_grid_link *link = apr_pcalloc(build->pool, sizeof(*link));
     link->grid = mc_config_find(build->grids, "grid", config.grid, node, build->diagnostics);
     link->tolerance = config.tolerance;
-    if (link->grid == NULL || !set_extent(link, &config, node, build) ||
+    if (link->grid == NULL || !set_link_extent(link, &config, node, build) ||
         !set_zooms(link, &config, node, build->diagnostics))
         return NULL;
     if (config.ruleset != NULL) {
@@ -197,7 +197,7 @@ mc_grid_link_check(const mc_grid_link *link, int z, int x, int y, apr_pool_t *po
 /* A range of tiles between two positions; its ends give way by `slack` tiles, but a range that they would empty keeps
  * the tile in its middle. */
 static void
-whole_tiles(double from, double to, double slack, int first, int last, int *min, int *max)
+round_tile_range(double from, double to, double slack, int first, int last, int *min, int *max)
 {
     double lower = floor(from + slack);
     double upper = ceil(to - slack);
@@ -205,8 +205,8 @@ whole_tiles(double from, double to, double slack, int first, int last, int *min,
         lower = floor((from + to) / 2);
         upper = lower + 1;
     }
-    *min = lower > first ? clip(lower, last) : first;
-    *max = clip(upper, last);
+    *min = lower > first ? clip_tile_count(lower, last) : first;
+    *max = clip_tile_count(upper, last);
 }
 
 bool
@@ -219,9 +219,10 @@ mc_grid_link_tiles(const mc_grid_link *link, const mc_extent *box, int z, mc_til
     const mc_tile_range *limits = &link->limits[z];
     mc_grid_cells cells = mc_grid_cells_of(grid, box, z);
     mc_tile_range found;
-    whole_tiles(cells.minx, cells.maxx, slack / grid->tile_width, limits->minx, limits->maxx, &found.minx, &found.maxx);
-    whole_tiles(cells.miny, cells.maxy, slack / grid->tile_height, limits->miny, limits->maxy, &found.miny,
-                &found.maxy);
+    round_tile_range(cells.minx, cells.maxx, slack / grid->tile_width, limits->minx, limits->maxx, &found.minx,
+                     &found.maxx);
+    round_tile_range(cells.miny, cells.maxy, slack / grid->tile_height, limits->miny, limits->maxy, &found.miny,
+                     &found.maxy);
     if (found.minx >= found.maxx || found.miny >= found.maxy)
         return false;
     *range = found;
@@ -229,7 +230,7 @@ mc_grid_link_tiles(const mc_grid_link *link, const mc_extent *box, int z, mc_til
 }
 
 static int
-nearest_level(const mc_grid_link *link, double resolution, double *distance)
+find_nearest_link_level(const mc_grid_link *link, double resolution, double *distance)
 {
     int nearest = link->minzoom;
     *distance = fabs(link->grid->levels[nearest].resolution - resolution);
@@ -247,11 +248,11 @@ int
 mc_grid_link_level(const mc_grid_link *link, double resolution, const mc_grid_link **used)
 {
     double distance, half_distance;
-    int z = nearest_level(link, resolution, &distance);
+    int z = find_nearest_link_level(link, resolution, &distance);
     *used = link;
     if (link->intermediate == NULL)
         return z;
-    int half = nearest_level(link->intermediate, resolution, &half_distance);
+    int half = find_nearest_link_level(link->intermediate, resolution, &half_distance);
     if (!(half_distance < distance))
         return z;
     *used = link->intermediate;

@@ -90,7 +90,7 @@ read_visibility(mc_rule *rule, const mc_node *node, mc_build *build)
 
 /* Puts a rule to each of its levels. `taken` remembers which ones have had one. */
 static void
-add_rule(mc_ruleset *ruleset, bool taken[MC_MAX_LEVELS], const mc_node *node, mc_build *build)
+add_zoom_rule(mc_ruleset *ruleset, bool taken[MC_MAX_LEVELS], const mc_node *node, mc_build *build)
 {
     rule_config config = { 0 };
     if (!mc_config_read(&config, node, rule_keys, build->diagnostics))
@@ -129,6 +129,6 @@ mc_ruleset_from_config(const mc_node *node, mc_build *build)
     ruleset->name = config.name;
     ruleset->levels = apr_pcalloc(build->pool, sizeof(mc_rule) * MC_MAX_LEVELS);
     for (int i = 0; i < config.rules->nelts; i++)
-        add_rule(ruleset, taken, APR_ARRAY_IDX(config.rules, i, const mc_node *), build);
+        add_zoom_rule(ruleset, taken, APR_ARRAY_IDX(config.rules, i, const mc_node *), build);
     return build->diagnostics->refused == refused ? ruleset : NULL;
 }

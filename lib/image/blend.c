@@ -13,14 +13,14 @@
 #include "mapcache/image.h"
 
 static inline uint8_t
-scaled(unsigned value, unsigned factor)
+scale_blend_channel(unsigned value, unsigned factor)
 {
     unsigned product = value * factor + 128;
     return (uint8_t)((product + (product >> 8)) >> 8);
 }
 
 static inline uint8_t
-sum(unsigned a, unsigned b)
+add_blend_saturated(unsigned a, unsigned b)
 {
     return (uint8_t)(a + b > 255 ? 255 : a + b); /* colours above their alpha come from outside */
 }
@@ -30,7 +30,7 @@ over_pixel(uint8_t *target, const uint8_t *source)
 {
     unsigned rest = 255u - source[3];
     for (int c = 0; c < 4; c++)
-        target[c] = sum(source[c], scaled(target[c], rest));
+        target[c] = add_blend_saturated(source[c], scale_blend_channel(target[c], rest));
 }
 
 static inline void
@@ -38,7 +38,7 @@ under_pixel(uint8_t *target, const uint8_t *source)
 {
     unsigned rest = 255u - target[3];
     for (int c = 0; c < 4; c++)
-        target[c] = sum(target[c], scaled(source[c], rest));
+        target[c] = add_blend_saturated(target[c], scale_blend_channel(source[c], rest));
 }
 
 void
@@ -63,7 +63,7 @@ mc_blend_under_reference(uint8_t *target, const uint8_t *source, int count)
 
 /* back * (255 - front.alpha) / 255, rounded, of four pixels. */
 static inline __m128i
-attenuated(__m128i back, __m128i front)
+attenuate_sse(__m128i back, __m128i front)
 {
     const __m128i half = _mm_set1_epi16(128), zero = _mm_setzero_si128();
     const __m128i alphas = _mm_setr_epi8(3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15);
@@ -88,7 +88,7 @@ mc_blend_over(uint8_t *target, const uint8_t *source, int count)
             continue;
         __m128i *place = (__m128i *)(void *)(target + (size_t)i * 4);
         if (!_mm_testc_si128(front, alpha))
-            front = _mm_adds_epu8(front, attenuated(_mm_loadu_si128(place), front));
+            front = _mm_adds_epu8(front, attenuate_sse(_mm_loadu_si128(place), front));
         _mm_storeu_si128(place, front);
     }
     mc_blend_over_reference(target + (size_t)i * 4, source + (size_t)i * 4, count - i);
@@ -110,7 +110,7 @@ mc_blend_under(uint8_t *target, const uint8_t *source, int count)
         if (_mm_testz_si128(front, front))
             front = back;
         else
-            front = _mm_adds_epu8(front, attenuated(back, front));
+            front = _mm_adds_epu8(front, attenuate_sse(back, front));
         _mm_storeu_si128(place, front);
         all = _mm_and_si128(all, front);
     }
@@ -140,7 +140,7 @@ typedef struct overlap {
 } overlap;
 
 static bool
-clip(overlap *part, const mc_pixels *target, int x, int y, const mc_pixels *source)
+clip_pixel_overlap(overlap *part, const mc_pixels *target, int x, int y, const mc_pixels *source)
 {
     int64_t left = x > 0 ? x : 0, top = y > 0 ? y : 0;
     int64_t right = (int64_t)x + source->width, bottom = (int64_t)y + source->height;
@@ -160,23 +160,23 @@ clip(overlap *part, const mc_pixels *target, int x, int y, const mc_pixels *sour
 }
 
 static bool
-covers(const overlap *part, const mc_pixels *target)
+overlap_covers_target(const overlap *part, const mc_pixels *target)
 {
     return part->width == target->width && part->height == target->height;
 }
 
 static uint8_t *
-row_of(const mc_pixels *pixels, int x, int y)
+blend_row_address(const mc_pixels *pixels, int x, int y)
 {
     return pixels->data + (size_t)y * pixels->stride + (size_t)x * 4;
 }
 
 static void
-copy_part(mc_pixels *target, const mc_pixels *source, const overlap *part)
+copy_overlap_pixels(mc_pixels *target, const mc_pixels *source, const overlap *part)
 {
     for (int row = 0; row < part->height; row++)
-        memcpy(row_of(target, part->target_x, part->target_y + row),
-               row_of(source, part->source_x, part->source_y + row), (size_t)part->width * 4);
+        memcpy(blend_row_address(target, part->target_x, part->target_y + row),
+               blend_row_address(source, part->source_x, part->source_y + row), (size_t)part->width * 4);
 }
 
 /* What is known of a part of an image: of a translucent one, nothing. */
@@ -191,11 +191,11 @@ void
 mc_pixels_copy(mc_pixels *target, int x, int y, const mc_pixels *source)
 {
     overlap part;
-    if (!clip(&part, target, x, y, source))
+    if (!clip_pixel_overlap(&part, target, x, y, source))
         return;
-    copy_part(target, source, &part);
+    copy_overlap_pixels(target, source, &part);
     mc_opacity copied = opacity_of_part(&part, source);
-    if (covers(&part, target))
+    if (overlap_covers_target(&part, target))
         target->opacity = copied;
     else if (copied != target->opacity || copied == MC_TRANSLUCENT)
         target->opacity = MC_OPACITY_UNKNOWN;
@@ -205,7 +205,7 @@ void
 mc_pixels_over(mc_pixels *target, int x, int y, const mc_pixels *source)
 {
     overlap part;
-    if (source->opacity == MC_EMPTY || !clip(&part, target, x, y, source))
+    if (source->opacity == MC_EMPTY || !clip_pixel_overlap(&part, target, x, y, source))
         return;
     if (source->opacity == MC_OPAQUE || target->opacity == MC_EMPTY) {
         bool opaque = target->opacity == MC_OPAQUE;
@@ -215,8 +215,8 @@ mc_pixels_over(mc_pixels *target, int x, int y, const mc_pixels *source)
         return;
     }
     for (int row = 0; row < part.height; row++)
-        mc_blend_over(row_of(target, part.target_x, part.target_y + row),
-                      row_of(source, part.source_x, part.source_y + row), part.width);
+        mc_blend_over(blend_row_address(target, part.target_x, part.target_y + row),
+                      blend_row_address(source, part.source_x, part.source_y + row), part.width);
     if (target->opacity != MC_OPAQUE)
         target->opacity = MC_OPACITY_UNKNOWN;
 }
@@ -227,7 +227,7 @@ mc_pixels_under(mc_pixels *target, int x, int y, const mc_pixels *source)
     overlap part;
     if (target->opacity == MC_OPAQUE)
         return true;
-    if (source->opacity == MC_EMPTY || !clip(&part, target, x, y, source))
+    if (source->opacity == MC_EMPTY || !clip_pixel_overlap(&part, target, x, y, source))
         return mc_pixels_opacity(target) == MC_OPAQUE;
     if (target->opacity == MC_EMPTY) {
         mc_pixels_copy(target, x, y, source);
@@ -235,9 +235,9 @@ mc_pixels_under(mc_pixels *target, int x, int y, const mc_pixels *source)
     }
     bool filled = true;
     for (int row = 0; row < part.height; row++)
-        filled &= mc_blend_under(row_of(target, part.target_x, part.target_y + row),
-                                 row_of(source, part.source_x, part.source_y + row), part.width);
-    if (covers(&part, target)) {
+        filled &= mc_blend_under(blend_row_address(target, part.target_x, part.target_y + row),
+                                 blend_row_address(source, part.source_x, part.source_y + row), part.width);
+    if (overlap_covers_target(&part, target)) {
         target->opacity = filled ? MC_OPAQUE : MC_OPACITY_UNKNOWN;
         return filled;
     }

@@ -10,7 +10,7 @@
 
 /* back * (255 - front.alpha) / 255, rounded, of eight pixels. */
 WITH_AVX2 static inline __m256i
-attenuated(__m256i back, __m256i front)
+attenuate_avx2(__m256i back, __m256i front)
 {
     const __m256i half = _mm256_set1_epi16(128), zero = _mm256_setzero_si256();
     const __m256i alphas =
@@ -36,7 +36,7 @@ mc_blend_over_avx2(uint8_t *target, const uint8_t *source, int count)
             continue;
         __m256i *place = (__m256i *)(void *)(target + (size_t)i * 4);
         if (!_mm256_testc_si256(front, alpha))
-            front = _mm256_adds_epu8(front, attenuated(_mm256_loadu_si256(place), front));
+            front = _mm256_adds_epu8(front, attenuate_avx2(_mm256_loadu_si256(place), front));
         _mm256_storeu_si256(place, front);
     }
     return i;
@@ -57,7 +57,7 @@ mc_blend_under_avx2(uint8_t *target, const uint8_t *source, int count, bool *opa
         if (_mm256_testz_si256(front, front))
             front = back;
         else
-            front = _mm256_adds_epu8(front, attenuated(back, front));
+            front = _mm256_adds_epu8(front, attenuate_avx2(back, front));
         _mm256_storeu_si256(place, front);
         all = _mm256_and_si256(all, front);
     }

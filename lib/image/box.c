@@ -7,7 +7,7 @@
 
 /* Whether any of `count` pixels has an alpha above 0. */
 static bool
-shows(const uint8_t *pixels, int count)
+has_visible_pixel(const uint8_t *pixels, int count)
 {
     int x = 0;
 #ifdef __SSE4_1__
@@ -27,7 +27,7 @@ shows(const uint8_t *pixels, int count)
 }
 
 static bool
-all_opaque(const uint8_t *pixels, int count)
+pixels_all_opaque(const uint8_t *pixels, int count)
 {
     int x = 0;
 #ifdef __SSE4_1__
@@ -43,23 +43,23 @@ all_opaque(const uint8_t *pixels, int count)
 }
 
 static const uint8_t *
-row(const mc_pixels *pixels, int y)
+box_row_address(const mc_pixels *pixels, int y)
 {
     return pixels->data + (size_t)y * pixels->stride;
 }
 
 /* The first and last column of a row in which something shows, within what is not inside left..right yet. */
 static void
-widen(const uint8_t *pixels, int width, int *left, int *right)
+widen_visible_columns(const uint8_t *pixels, int width, int *left, int *right)
 {
     int x = 0;
-    while (x + 16 <= *left && !shows(pixels + (size_t)x * 4, 16))
+    while (x + 16 <= *left && !has_visible_pixel(pixels + (size_t)x * 4, 16))
         x += 16;
     while (x < *left && pixels[(size_t)x * 4 + 3] == 0)
         x++;
     *left = x < *left ? x : *left;
     x = width;
-    while (x - 16 >= *right && !shows(pixels + (size_t)(x - 16) * 4, 16))
+    while (x - 16 >= *right && !has_visible_pixel(pixels + (size_t)(x - 16) * 4, 16))
         x -= 16;
     while (x > *right && pixels[(size_t)(x - 1) * 4 + 3] == 0)
         x--;
@@ -74,17 +74,17 @@ mc_pixels_box(const mc_pixels *pixels)
     int top = 0, bottom = pixels->height;
     if (pixels->opacity == MC_EMPTY)
         top = bottom;
-    while (top < bottom && !shows(row(pixels, top), pixels->width))
+    while (top < bottom && !has_visible_pixel(box_row_address(pixels, top), pixels->width))
         top++;
     if (top == bottom)
         return (mc_box){ .opacity = MC_EMPTY };
-    while (!shows(row(pixels, bottom - 1), pixels->width))
+    while (!has_visible_pixel(box_row_address(pixels, bottom - 1), pixels->width))
         bottom--;
     int left = pixels->width, right = 0;
     for (int y = top; y < bottom; y++)
-        widen(row(pixels, y), pixels->width, &left, &right);
+        widen_visible_columns(box_row_address(pixels, y), pixels->width, &left, &right);
     bool opaque = true;
     for (int y = top; y < bottom && opaque; y++)
-        opaque = all_opaque(row(pixels, y) + (size_t)left * 4, right - left);
+        opaque = pixels_all_opaque(box_row_address(pixels, y) + (size_t)left * 4, right - left);
     return (mc_box){ left, top, right - left, bottom - top, opaque ? MC_OPAQUE : MC_TRANSLUCENT };
 }

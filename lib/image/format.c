@@ -124,7 +124,7 @@ jpeg_finish(mc_format *format, const format_text *text, const mc_node *node, mc_
 }
 
 static const mc_format *
-referred(const char *element, const char *name, const mc_node *node, mc_build *build)
+find_referred_format(const char *element, const char *name, const mc_node *node, mc_build *build)
 {
     const mc_format *format = apr_hash_get(build->formats, name, APR_HASH_KEY_STRING);
     const mc_node *at = mc_node_child(node, element);
@@ -141,8 +141,8 @@ referred(const char *element, const char *name, const mc_node *node, mc_build *b
 static bool
 mixed_finish(mc_format *format, const format_text *text, const mc_node *node, mc_build *build)
 {
-    format->transparent = referred("transparent", text->transparent, node, build);
-    format->opaque = referred("opaque", text->opaque, node, build);
+    format->transparent = find_referred_format("transparent", text->transparent, node, build);
+    format->opaque = find_referred_format("opaque", text->opaque, node, build);
     format->alpha_cutoff = text->alpha_cutoff;
     format->extension = "xxx";
     return format->transparent != NULL && format->opaque != NULL;
@@ -187,7 +187,7 @@ static const format_kind kinds[] = {
 };
 
 static const format_kind *
-kind_of(const char *type)
+find_format_kind(const char *type)
 {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if ((kinds[i].any_case ? strcasecmp : strcmp)(type, kinds[i].ops->type) == 0)
@@ -203,7 +203,7 @@ mc_format_from_config(const mc_node *node, mc_build *build)
         mc_complain(build->diagnostics, MC_REFUSED, node, "<format> needs a type: PNG, JPEG, MIXED, RAW or MVT");
         return NULL;
     }
-    const format_kind *kind = kind_of(type);
+    const format_kind *kind = find_format_kind(type);
     if (kind == NULL) {
         mc_complain(build->diagnostics, MC_REFUSED, node,
                     "<format>: type \"%s\" is none of PNG, JPEG (in capitals), MIXED, RAW, MVT", type);

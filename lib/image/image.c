@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "base/gzip.h"
+#include "compress/gzip.h"
 #include "image/codec.h"
-#include "image/png.h"
+#include "image/png/png.h"
 #include "mapcache/trace.h"
 
 mc_coding
@@ -49,7 +49,7 @@ mc_decode_check_size(uint32_t width, uint32_t height, apr_pool_t *pool)
 }
 
 static mc_error *
-unknown(apr_pool_t *pool)
+unknown_image_error(apr_pool_t *pool)
 {
     return mc_error_create(pool, MC_ERR_CORRUPT, "neither a PNG nor a JPEG image");
 }
@@ -67,7 +67,7 @@ mc_image_decode(mc_pixels **pixels, const void *data, size_t size, mc_ctx *ctx, 
         return mc_jpeg_decode(pixels, data, size, pool);
     }
     default:
-        return unknown(pool);
+        return unknown_image_error(pool);
     }
 }
 
@@ -94,6 +94,6 @@ mc_image_size(int *width, int *height, const void *data, size_t size, apr_pool_t
     case MC_CODING_JPEG:
         return mc_jpeg_size(width, height, data, size, pool);
     default:
-        return unknown(pool);
+        return unknown_image_error(pool);
     }
 }

@@ -56,7 +56,7 @@ mc_pixels_unref(mc_pixels *pixels)
 }
 
 static apr_status_t
-unref_cleanup(void *data)
+unref_pixels_cleanup(void *data)
 {
     mc_pixels_unref(data);
     return APR_SUCCESS;
@@ -65,7 +65,7 @@ unref_cleanup(void *data)
 mc_pixels *
 mc_pixels_attach(mc_pixels *pixels, apr_pool_t *pool)
 {
-    apr_pool_cleanup_register(pool, pixels, unref_cleanup, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, pixels, unref_pixels_cleanup, apr_pool_cleanup_null);
     return pixels;
 }
 

@@ -83,7 +83,7 @@ find_inner_columns(lines *l)
 }
 
 static void
-interpolate(int16_t *out, const uint8_t *row, const tap *columns, int count)
+interpolate_columns(int16_t *out, const uint8_t *row, const tap *columns, int count)
 {
     for (int i = 0; i < count; i++) {
         const uint8_t *a = row + (size_t)columns[i].first * 4, *b = row + (size_t)columns[i].second * 4;
@@ -209,8 +209,8 @@ fill_line(int16_t *out, const lines *l, int row)
     const tap *inner = l->columns + l->begin;
     int16_t *inner_out = out + (size_t)l->begin * 4;
     int done = interpolate_inner(inner_out, in, inner, l->end - l->begin);
-    interpolate(out, in, l->columns, l->begin);
-    interpolate(inner_out + (size_t)done * 4, in, inner + done, l->count - l->begin - done);
+    interpolate_columns(out, in, l->columns, l->begin);
+    interpolate_columns(inner_out + (size_t)done * 4, in, inner + done, l->count - l->begin - done);
 }
 
 /* The line of a source row; the one of row `kept` stays. */
@@ -287,7 +287,7 @@ typedef struct drawing {
 } drawing;
 
 static uint8_t *
-acquire(drawing *d, const mc_pixels *target)
+acquire_drawing_scratch(drawing *d, const mc_pixels *target)
 {
     size_t width = (size_t)target->width, columns = width * sizeof(tap), rows = (size_t)target->height * sizeof(tap);
     size_t values = width * 4 * sizeof(int16_t);
@@ -302,8 +302,8 @@ acquire(drawing *d, const mc_pixels *target)
 }
 
 static void
-draw(mc_pixels *target, const mc_pixels *source, double x0, double y0, double scale_x, double scale_y, mc_resample mode,
-     const drawing *d)
+draw_resampled(mc_pixels *target, const mc_pixels *source, double x0, double y0, double scale_x, double scale_y,
+               mc_resample mode, const drawing *d)
 {
     int left, top;
     int width = plan_axis(d->columns, &left, target->width, source->width, x0, scale_x, mode);
@@ -348,7 +348,7 @@ mc_pixels_resample(mc_pixels *target, const mc_pixels *source, double x0, double
         return;
     }
     drawing d;
-    uint8_t *scratch = acquire(&d, target);
-    draw(target, source, x0, y0, scale_x, scale_y, mode, &d);
+    uint8_t *scratch = acquire_drawing_scratch(&d, target);
+    draw_resampled(target, source, x0, y0, scale_x, scale_y, mode, &d);
     mc_scratch_release(scratch);
 }

@@ -67,7 +67,7 @@ take_kept(size_t size)
 }
 
 static block *
-allocate(size_t capacity)
+allocate_scratch_block(size_t capacity)
 {
     block *fresh = NULL;
     if (capacity < MC_PAGES_FROM) {
@@ -82,7 +82,7 @@ allocate(size_t capacity)
 }
 
 static void
-give_back(block *released)
+free_scratch_block(block *released)
 {
     if (released->capacity < MC_PAGES_FROM)
         free(released);
@@ -98,7 +98,7 @@ mc_scratch_acquire(size_t size)
     size_t capacity = (size + 4095) & ~(size_t)4095;
     block *taken = take_kept(size);
     if (taken == NULL)
-        taken = allocate(capacity);
+        taken = allocate_scratch_block(capacity);
     if (taken == NULL)
         return NULL;
     return taken->data;
@@ -107,7 +107,7 @@ mc_scratch_acquire(size_t size)
 /* Under `lock`: what has to go so that `released` is kept, which may be itself; NULL: nothing. The smaller a block is,
  * the less the system asks for another one. */
 static block *
-keep(block *released)
+keep_scratch_block(block *released)
 {
     if (kept_bytes + released->capacity > kept_maximum)
         return released;
@@ -136,8 +136,8 @@ mc_scratch_release(void *data)
     if (data == NULL)
         return;
     pthread_mutex_lock(&lock);
-    block *leaving = keep((block *)(void *)((uint8_t *)data - offsetof(block, data)));
+    block *leaving = keep_scratch_block((block *)(void *)((uint8_t *)data - offsetof(block, data)));
     pthread_mutex_unlock(&lock);
     if (leaving != NULL)
-        give_back(leaving);
+        free_scratch_block(leaving);
 }

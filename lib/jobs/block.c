@@ -8,23 +8,23 @@ typedef struct span {
 } span;
 
 static span
-span_of(int min, int max, int tiles)
+metatile_span(int min, int max, int tiles)
 {
     return min < max ? (span){ min / tiles, (max - 1) / tiles + 1 } : (span){ 0, 0 };
 }
 
 static span
-columns_of(const mc_job *job, int level)
+job_level_columns(const mc_job *job, int level)
 {
     const mc_tile_range *limits = &job->limits[level];
-    return limits->miny < limits->maxy ? span_of(limits->minx, limits->maxx, job->columns) : (span){ 0, 0 };
+    return limits->miny < limits->maxy ? metatile_span(limits->minx, limits->maxx, job->columns) : (span){ 0, 0 };
 }
 
 static span
-rows_of(const mc_job *job, int level)
+job_level_rows(const mc_job *job, int level)
 {
     const mc_tile_range *limits = &job->limits[level];
-    return limits->minx < limits->maxx ? span_of(limits->miny, limits->maxy, job->rows) : (span){ 0, 0 };
+    return limits->minx < limits->maxx ? metatile_span(limits->miny, limits->maxy, job->rows) : (span){ 0, 0 };
 }
 
 static int64_t
@@ -35,7 +35,7 @@ blocks_along(span metatiles, int side)
 
 /* What of a side is left: 0 to `whole`. */
 static int64_t
-part_of(int64_t left, int64_t whole)
+clamp_unit_side(int64_t left, int64_t whole)
 {
     return left < 0 ? 0 : left < whole ? left : whole;
 }
@@ -43,7 +43,7 @@ part_of(int64_t left, int64_t whole)
 static int64_t
 units_of(const mc_job *job, int level)
 {
-    return blocks_along(columns_of(job, level), job->side) * blocks_along(rows_of(job, level), job->side);
+    return blocks_along(job_level_columns(job, level), job->side) * blocks_along(job_level_rows(job, level), job->side);
 }
 
 int64_t
@@ -81,7 +81,7 @@ follow_curve(int *column, int *row, int64_t n, int64_t columns, int64_t rows)
             int quarter = mc_hilbert[way].quarter[++i];
             *column = (int)(x + (quarter & 1) * half);
             *row = (int)(y + (quarter >> 1) * half);
-            count = part_of(columns - *column, half) * part_of(rows - *row, half);
+            count = clamp_unit_side(columns - *column, half) * clamp_unit_side(rows - *row, half);
         } while (n >= count);
         x = *column;
         y = *row;
@@ -92,7 +92,7 @@ follow_curve(int *column, int *row, int64_t n, int64_t columns, int64_t rows)
 }
 
 static int
-least(int a, int b)
+least_block_side(int a, int b)
 {
     return a < b ? a : b;
 }
@@ -106,7 +106,7 @@ mc_job_block_of(const mc_job *job, int64_t unit)
         unit -= units_of(job, level);
         MC_ASSERT(level < job->maxzoom - job->minzoom);
     }
-    span columns = columns_of(job, level), rows = rows_of(job, level);
+    span columns = job_level_columns(job, level), rows = job_level_rows(job, level);
     int64_t across = blocks_along(columns, job->side);
     int column = (int)(unit % across), row = (int)(unit / across);
     if (job->order == MC_SEED_HILBERT)
@@ -114,7 +114,7 @@ mc_job_block_of(const mc_job *job, int64_t unit)
     mc_job_block block = { .z = job->minzoom + level,
                            .column = columns.first + column * job->side,
                            .row = rows.first + row * job->side };
-    block.columns = least(job->side, columns.last - block.column);
-    block.rows = least(job->side, rows.last - block.row);
+    block.columns = least_block_side(job->side, columns.last - block.column);
+    block.rows = least_block_side(job->side, rows.last - block.row);
     return block;
 }

@@ -4,7 +4,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "text/text.h"
 
 /* Outcomes. PASSED: of an earlier lease. */
 enum { OWED, PASSED, MET, FAILED };

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/text.h"
 #include "mapcache/jobs.h"
 #include "mapcache/server.h"
 #include "seed/area.h"
+#include "text/text.h"
 
 /* Units are as large as a worker may lose, and so many that workers share them evenly; but no more than a queue bears
  * well. */
@@ -19,10 +19,10 @@ enum { LOOKS = 100000 };
 /* What a name or a value may have, in bytes. */
 enum { TEXT_MAX = 1000 };
 
-static mc_error *refuse(const char *parameter, apr_pool_t *pool, const char *format, ...) MC_PRINTF(3, 4);
+static mc_error *refuse_job_parameter(const char *parameter, apr_pool_t *pool, const char *format, ...) MC_PRINTF(3, 4);
 
 static mc_error *
-refuse(const char *parameter, apr_pool_t *pool, const char *format, ...)
+refuse_job_parameter(const char *parameter, apr_pool_t *pool, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -36,9 +36,9 @@ find_tileset(mc_tileset **tileset, const char *parameter, const char *name, cons
 {
     *tileset = name == NULL ? NULL : apr_hash_get(config->tilesets_by_name, name, APR_HASH_KEY_STRING);
     if (*tileset == NULL)
-        return refuse(parameter, pool, "%s", mc_config_lacks_tileset(config, name, pool));
+        return refuse_job_parameter(parameter, pool, "%s", mc_config_lacks_tileset(config, name, pool));
     if ((*tileset)->not_built != NULL)
-        return refuse(parameter, pool, "tileset \"%s\": %s", name, (*tileset)->not_built);
+        return refuse_job_parameter(parameter, pool, "tileset \"%s\": %s", name, (*tileset)->not_built);
     return MC_OK;
 }
 
@@ -48,31 +48,31 @@ check_target(const mc_tileset *tileset, const mc_grid_link *link, const mc_job_w
 {
     mc_tileset *target;
     if (wish->mode != MC_JOB_TRANSFER)
-        return wish->target == NULL ? MC_OK : refuse("target", pool, "only a transfer has a target");
+        return wish->target == NULL ? MC_OK : refuse_job_parameter("target", pool, "only a transfer has a target");
     if (wish->target == NULL)
-        return refuse("target", pool, "a transfer needs the tileset that it copies to");
+        return refuse_job_parameter("target", pool, "a transfer needs the tileset that it copies to");
     MC_TRY(find_tileset(&target, "target", wish->target, config, pool));
     if (mc_tileset_link(target, link->grid->name) == NULL)
-        return refuse("target", pool, "%s", mc_tileset_lacks_grid(target, link->grid->name, pool));
+        return refuse_job_parameter("target", pool, "%s", mc_tileset_lacks_grid(target, link->grid->name, pool));
     if (!mc_tileset_same_dimensions(target, tileset))
-        return refuse("target", pool, "tilesets \"%s\" and \"%s\" have different dimensions", tileset->name,
-                      target->name);
+        return refuse_job_parameter("target", pool, "tilesets \"%s\" and \"%s\" have different dimensions",
+                                    tileset->name, target->name);
     return MC_OK;
 }
 
 /* The values of all dimensions, so that the defaults of one host do not matter on another. */
 static mc_error *
-write_dimensions(const char **query, const mc_tileset *tileset, const apr_table_t *given, apr_pool_t *pool)
+write_job_dimensions(const char **query, const mc_tileset *tileset, const apr_table_t *given, apr_pool_t *pool)
 {
     const char **values;
     mc_error *error = mc_tileset_values(&values, tileset, given, pool);
     if (error != MC_OK)
-        return refuse("dimensions", pool, "%s", mc_error_chain(error, pool));
+        return refuse_job_parameter("dimensions", pool, "%s", mc_error_chain(error, pool));
     *query = "";
     for (int i = 0; i < tileset->dimension_count; i++) {
         if (strlen(values[i]) > TEXT_MAX)
-            return refuse("dimensions", pool, "the value of dimension \"%s\" is too long",
-                          tileset->dimensions[i]->name);
+            return refuse_job_parameter("dimensions", pool, "the value of dimension \"%s\" is too long",
+                                        tileset->dimensions[i]->name);
         *query = apr_pstrcat(pool, *query, i == 0 ? "" : "&",
                              mc_url_encode(tileset->dimensions[i]->name, "", true, false, pool), "=",
                              mc_url_encode(values[i], "", true, false, pool), NULL);
@@ -98,7 +98,7 @@ model_of(const mc_grid *grid, const mc_job *job, apr_pool_t *pool)
 
 /* As the seeder does: levels above max-cached-zoom are never stored. */
 static mc_error *
-choose_zooms(mc_job *job, const mc_job_wish *wish, const mc_grid_link *link, apr_pool_t *pool)
+choose_job_zooms(mc_job *job, const mc_job_wish *wish, const mc_grid_link *link, apr_pool_t *pool)
 {
     bool fills = wish->mode == MC_JOB_SEED || wish->mode == MC_JOB_RESEED;
     int first = link->minzoom, last = link->maxzoom;
@@ -112,15 +112,16 @@ choose_zooms(mc_job *job, const mc_job_wish *wish, const mc_grid_link *link, apr
         last = wish->maxzoom < last ? wish->maxzoom : last;
     }
     if (first > last)
-        return refuse("zoom", pool, "grid \"%s\" of tileset \"%s\" has none of these zoom levels: it has %d to %d",
-                      job->grid, job->tileset, link->minzoom, highest);
+        return refuse_job_parameter("zoom", pool,
+                                    "grid \"%s\" of tileset \"%s\" has none of these zoom levels: it has %d to %d",
+                                    job->grid, job->tileset, link->minzoom, highest);
     job->minzoom = first;
     job->maxzoom = last;
     return MC_OK;
 }
 
 static mc_tile_range
-common(mc_tile_range a, mc_tile_range b)
+intersect_job_limits(mc_tile_range a, mc_tile_range b)
 {
     mc_tile_range both = { a.minx > b.minx ? a.minx : b.minx, a.miny > b.miny ? a.miny : b.miny,
                            a.maxx < b.maxx ? a.maxx : b.maxx, a.maxy < b.maxy ? a.maxy : b.maxy };
@@ -129,7 +130,7 @@ common(mc_tile_range a, mc_tile_range b)
 
 /* *region: NULL where the job has no area. */
 static mc_error *
-read_region(mc_seed_region **region, const mc_job *job, const mc_grid *grid, apr_pool_t *pool)
+read_job_region(mc_seed_region **region, const mc_job *job, const mc_grid *grid, apr_pool_t *pool)
 {
     *region = NULL;
     if (!job->has_area)
@@ -143,7 +144,7 @@ read_region(mc_seed_region **region, const mc_job *job, const mc_grid *grid, apr
 
 /* The metatiles of a job: its limits, and what of them its area meets. */
 static mc_seed_area
-area_of(const mc_job *job, const mc_grid *grid, const mc_seed_region *region, apr_pool_t *pool)
+seed_area_of_job(const mc_job *job, const mc_grid *grid, const mc_seed_region *region, apr_pool_t *pool)
 {
     mc_tile_range *limits = apr_pcalloc(pool, sizeof(*limits) * (size_t)grid->level_count);
     for (int z = job->minzoom; z <= job->maxzoom; z++)
@@ -163,7 +164,7 @@ cut_limits(mc_job *job, const mc_tile_range *wanted, apr_pool_t *pool)
     int levels = job->maxzoom - job->minzoom + 1;
     mc_tile_range *limits = apr_palloc(pool, sizeof(*limits) * (size_t)levels);
     for (int i = 0; i < levels; i++)
-        limits[i] = common(job->limits[i], wanted[job->minzoom + i]);
+        limits[i] = intersect_job_limits(job->limits[i], wanted[job->minzoom + i]);
     job->limits = limits;
 }
 
@@ -175,16 +176,17 @@ choose_area(mc_job *job, const mc_job_wish *wish, const mc_grid *grid, apr_pool_
     job->area = job->has_area ? wish->area : "";
     job->area_srs = wish->area_srs == NULL ? "" : wish->area_srs;
     if (!job->has_area)
-        return *job->area_srs == '\0' ? MC_OK : refuse("area_srs", pool, "area_srs is of use with an area only");
-    mc_error *error = read_region(&region, job, grid, pool);
+        return *job->area_srs == '\0' ? MC_OK
+                                      : refuse_job_parameter("area_srs", pool, "area_srs is of use with an area only");
+    mc_error *error = read_job_region(&region, job, grid, pool);
     if (error != MC_OK)
-        return refuse("area", pool, "%s", mc_error_chain(error, pool));
+        return refuse_job_parameter("area", pool, "%s", mc_error_chain(error, pool));
     mc_extent bounds = mc_region_bounds(region);
     /* Half a pixel of the coarsest level more: what only touches a border of tiles is the region's affair. */
     double more = grid->levels[job->minzoom].resolution / 2;
     bounds = (mc_extent){ bounds.minx - more, bounds.miny - more, bounds.maxx + more, bounds.maxy + more };
     cut_limits(job, mc_seed_limits(grid, &bounds, pool), pool);
-    mc_seed_area area = area_of(job, grid, region, pool);
+    mc_seed_area area = seed_area_of_job(job, grid, region, pool);
     job->metatiles = mc_seed_estimate(&area, LOOKS);
     return MC_OK;
 }
@@ -214,22 +216,24 @@ static mc_error *
 check_numbers(const mc_job_wish *wish, apr_pool_t *pool)
 {
     if (wish->priority < -MC_JOBS_PRIORITY_MAX || wish->priority > MC_JOBS_PRIORITY_MAX)
-        return refuse("priority", pool, "a priority is a number from %d to %d", -MC_JOBS_PRIORITY_MAX,
-                      MC_JOBS_PRIORITY_MAX);
+        return refuse_job_parameter("priority", pool, "a priority is a number from %d to %d", -MC_JOBS_PRIORITY_MAX,
+                                    MC_JOBS_PRIORITY_MAX);
     if (wish->attempts < 0 || wish->attempts > MC_JOBS_ATTEMPTS_MAX)
-        return refuse("attempts", pool, "a unit is tried 1 to %d times", MC_JOBS_ATTEMPTS_MAX);
+        return refuse_job_parameter("attempts", pool, "a unit is tried 1 to %d times", MC_JOBS_ATTEMPTS_MAX);
     if (wish->side < 0 || wish->side > MC_JOBS_SIDE_MAX)
-        return refuse("side", pool, "a unit is 1 to %d metatiles wide", MC_JOBS_SIDE_MAX);
+        return refuse_job_parameter("side", pool, "a unit is 1 to %d metatiles wide", MC_JOBS_SIDE_MAX);
     if (!(wish->rate >= 0 && wish->rate <= 1e9))
-        return refuse("rate", pool, "a rate is a number of tiles per second up to 10^9");
+        return refuse_job_parameter("rate", pool, "a rate is a number of tiles per second up to 10^9");
     if (wish->has_extent && !mc_extent_valid(&wish->extent))
-        return refuse("extent", pool, "an extent is four numbers: minx, miny, maxx, maxy");
+        return refuse_job_parameter("extent", pool, "an extent is four numbers: minx, miny, maxx, maxy");
     if (wish->area != NULL && strlen(wish->area) > MC_JOBS_AREA_MAX)
-        return refuse("area", pool, "the text of an area has at most %d MB: simplify it", MC_JOBS_AREA_MAX >> 20);
+        return refuse_job_parameter("area", pool, "the text of an area has at most %d MB: simplify it",
+                                    MC_JOBS_AREA_MAX >> 20);
     if (wish->older < 0)
-        return refuse("older", pool, "a time is a number of seconds since 1970");
+        return refuse_job_parameter("older", pool, "a time is a number of seconds since 1970");
     if (wish->older > 0 && wish->mode == MC_JOB_RESEED)
-        return refuse("older", pool, "reseed draws tiles of any age; seed with a time draws the older ones");
+        return refuse_job_parameter("older", pool,
+                                    "reseed draws tiles of any age; seed with a time draws the older ones");
     return MC_OK;
 }
 
@@ -241,10 +245,10 @@ mc_job_make(mc_job *job, const mc_job_wish *wish, const mc_config *config, apr_p
     MC_TRY(find_tileset(&tileset, "tileset", wish->tileset, config, pool));
     const mc_grid_link *link = mc_tileset_link(tileset, wish->grid);
     if (link == NULL)
-        return refuse("grid", pool, "%s", mc_tileset_lacks_grid(tileset, wish->grid, pool));
+        return refuse_job_parameter("grid", pool, "%s", mc_tileset_lacks_grid(tileset, wish->grid, pool));
     if ((wish->mode == MC_JOB_SEED || wish->mode == MC_JOB_RESEED) && tileset->source == NULL)
-        return refuse("tileset", pool, "tileset \"%s\" has no source: there is nothing to draw its tiles from",
-                      tileset->name);
+        return refuse_job_parameter(
+            "tileset", pool, "tileset \"%s\" has no source: there is nothing to draw its tiles from", tileset->name);
     MC_TRY(check_target(tileset, link, wish, config, pool));
     bool single = wish->mode == MC_JOB_TRANSFER;
     *job = (mc_job){ .mode = wish->mode,
@@ -259,19 +263,20 @@ mc_job_make(mc_job *job, const mc_job_wish *wish, const mc_config *config, apr_p
                      .columns = single ? 1 : tileset->metatile_columns,
                      .rows = single ? 1 : tileset->metatile_rows,
                      .owner = wish->owner == NULL ? "" : mc_message_text(wish->owner, 100, pool) };
-    MC_TRY(write_dimensions(&job->dimensions, tileset, wish->dimensions, pool));
-    MC_TRY(choose_zooms(job, wish, link, pool));
+    MC_TRY(write_job_dimensions(&job->dimensions, tileset, wish->dimensions, pool));
+    MC_TRY(choose_job_zooms(job, wish, link, pool));
     choose_limits(job, wish, link, pool);
     MC_TRY(choose_area(job, wish, link->grid, pool));
     choose_side(job, wish->side);
     job->model = model_of(link->grid, job, pool);
-    return job->metatiles > 0 ? MC_OK : refuse("extent", pool, "no tile of grid \"%s\" lies inside", job->grid);
+    return job->metatiles > 0 ? MC_OK
+                              : refuse_job_parameter("extent", pool, "no tile of grid \"%s\" lies inside", job->grid);
 }
 
 /* --- a worker's side -------------------------------------------------------------------------------------------- */
 
 static mc_error *
-cannot(const mc_job *job, apr_pool_t *pool, const char *why)
+job_config_error(const mc_job *job, apr_pool_t *pool, const char *why)
 {
     return mc_error_create(pool, MC_ERR_CONFIG, "job %" APR_INT64_T_FMT ": %s", (apr_int64_t)job->id, why);
 }
@@ -293,12 +298,12 @@ find_link(mc_tileset **tileset, mc_grid_link **link, const char *name, const mc_
 {
     const mc_tileset *found = apr_hash_get(config->tilesets_by_name, name, APR_HASH_KEY_STRING);
     if (found == NULL || found->not_built != NULL)
-        return cannot(job, pool, apr_psprintf(pool, "there is no tileset \"%s\" here", name));
+        return job_config_error(job, pool, apr_psprintf(pool, "there is no tileset \"%s\" here", name));
     *link = mc_tileset_link(found, job->grid);
     if (*link == NULL || !inside_grid(job, (*link)->grid) ||
         strcmp(model_of((*link)->grid, job, pool), job->model) != 0)
-        return cannot(job, pool,
-                      apr_psprintf(pool, "grid \"%s\" of tileset \"%s\" is another one here", job->grid, name));
+        return job_config_error(
+            job, pool, apr_psprintf(pool, "grid \"%s\" of tileset \"%s\" is another one here", job->grid, name));
     *tileset = apr_pmemdup(pool, found, sizeof(*found));
     return MC_OK;
 }
@@ -326,9 +331,9 @@ mc_job_task(mc_seed_task *task, mc_seed_area *area, const mc_job *job, const mc_
     if (job->mode == MC_JOB_TRANSFER) {
         MC_TRY(find_link(&target, &target_link, job->target, job, config, pool));
         if (!mc_tileset_same_dimensions(target, tileset))
-            return cannot(job, pool, "the tilesets have different dimensions here");
+            return job_config_error(job, pool, "the tilesets have different dimensions here");
     } else if (job->mode != MC_JOB_DELETE && tileset->source == NULL) {
-        return cannot(job, pool, "the tileset has no source here");
+        return job_config_error(job, pool, "the tileset has no source here");
     }
     tileset->metatile_columns = job->columns;
     tileset->metatile_rows = job->rows;
@@ -343,9 +348,9 @@ mc_job_task(mc_seed_task *task, mc_seed_area *area, const mc_job *job, const mc_
                             .force = job->mode == MC_JOB_RESEED,
                             .older = job->older };
     mc_seed_region *region;
-    mc_error *error = read_region(&region, job, link->grid, pool);
+    mc_error *error = read_job_region(&region, job, link->grid, pool);
     if (error != MC_OK)
         return mc_error_wrap(pool, error, MC_ERR_CONFIG, "job %" APR_INT64_T_FMT, (apr_int64_t)job->id);
-    *area = area_of(job, link->grid, region, pool);
+    *area = seed_area_of_job(job, link->grid, region, pool);
     return MC_OK;
 }

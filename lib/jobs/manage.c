@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/text.h"
 #include "jobs/sql.h"
+#include "text/text.h"
 
 /* --- enqueue ---------------------------------------------------------------------------------------------------- */
 
@@ -121,7 +121,7 @@ are_limits(const int *numbers, int count, int levels)
 
 /* False where it is none. */
 static bool
-read_shape(mc_job *job, jobs_row row, apr_pool_t *pool)
+read_job_shape(mc_job *job, jobs_row row, apr_pool_t *pool)
 {
     double extent[4];
     int found = 0, count;
@@ -178,7 +178,7 @@ read_job(mc_job *job, jobs_row row, apr_pool_t *pool)
         !mc_job_order_parse(&job->order, row[37]) || job->minzoom < 0 || job->maxzoom < job->minzoom ||
         job->maxzoom > 1000)
         return false;
-    return read_shape(job, row, pool) && mc_job_units(job) == job->units;
+    return read_job_shape(job, row, pool) && mc_job_units(job) == job->units;
 }
 
 mc_error *
@@ -296,7 +296,7 @@ static const char *const change_sql[] = {
 };
 
 static bool
-achieved(mc_job_action action, mc_job_state state)
+job_action_achieved(mc_job_action action, mc_job_state state)
 {
     switch (action) {
     case MC_JOB_CANCEL:
@@ -324,7 +324,7 @@ mc_jobs_change(mc_job_state *state, mc_jobs *jobs, int64_t id, mc_job_action act
     if (rows->nelts == 0)
         return mc_error_create(ctx->pool, MC_ERR_NOT_FOUND, "there is no job %" APR_INT64_T_FMT, (apr_int64_t)id);
     (void)mc_job_state_parse(state, APR_ARRAY_IDX(rows, 0, jobs_row)[0]);
-    if (!achieved(action, *state))
+    if (!job_action_achieved(action, *state))
         return mc_error_create(ctx->pool, MC_ERR_INVALID_PARAMETER, "job %" APR_INT64_T_FMT " is %s: it cannot be %s",
                                (apr_int64_t)id, mc_job_state_name(*state), done[action]);
     return MC_OK;

@@ -11,7 +11,7 @@ static const char *const states[] = { "open", "paused", "cancelled", "done" };
 static const char *const actions[] = { "cancel", "pause", "resume", "retry" };
 
 static bool
-find(int *index, const char *const *words, int count, const char *text)
+find_job_word(int *index, const char *const *words, int count, const char *text)
 {
     for (int i = 0; text != NULL && i < count; i++)
         if (strcmp(words[i], text) == 0) {
@@ -31,7 +31,7 @@ bool
 mc_job_mode_parse(mc_job_mode *mode, const char *text)
 {
     int index = 0;
-    bool found = find(&index, modes, 4, text);
+    bool found = find_job_word(&index, modes, 4, text);
     *mode = (mc_job_mode)index;
     return found;
 }
@@ -46,7 +46,7 @@ bool
 mc_job_order_parse(mc_seed_order *order, const char *text)
 {
     int index = 0;
-    bool found = find(&index, orders, 3, text) && index != MC_SEED_DOWN;
+    bool found = find_job_word(&index, orders, 3, text) && index != MC_SEED_DOWN;
     *order = found ? (mc_seed_order)index : MC_SEED_LEVELS;
     return found;
 }
@@ -61,7 +61,7 @@ bool
 mc_job_state_parse(mc_job_state *state, const char *text)
 {
     int index = 0;
-    bool found = find(&index, states, 4, text);
+    bool found = find_job_word(&index, states, 4, text);
     *state = (mc_job_state)index;
     return found;
 }
@@ -70,7 +70,7 @@ bool
 mc_job_action_parse(mc_job_action *action, const char *text)
 {
     int index = 0;
-    bool found = find(&index, actions, 4, text);
+    bool found = find_job_word(&index, actions, 4, text);
     *action = (mc_job_action)index;
     return found;
 }

@@ -4,8 +4,8 @@
  */
 #include <apr_strings.h>
 
-#include "base/text.h"
 #include "jobs/sql.h"
+#include "text/text.h"
 
 enum { VERSION = 2 };
 
@@ -64,7 +64,7 @@ read_version(int *version, mc_jobs *jobs, mc_ctx *ctx)
  * schema that is there is not made again: IF NOT EXISTS would ask for the right to make schemas all the same.
  */
 static mc_error *
-upgrade(mc_jobs *jobs, mc_ctx *ctx)
+upgrade_jobs_schema(mc_jobs *jobs, mc_ctx *ctx)
 {
     apr_pool_t *pool = ctx->pool;
     const char *body = "DECLARE found int4 := 0; BEGIN PERFORM pg_advisory_xact_lock(hashtext('mapcache jobs'));";
@@ -95,7 +95,7 @@ jobs_prepare(mc_jobs *jobs, mc_ctx *ctx)
         return MC_OK;
     MC_TRY(read_version(&version, jobs, ctx));
     if (version < VERSION) {
-        MC_TRY(upgrade(jobs, ctx));
+        MC_TRY(upgrade_jobs_schema(jobs, ctx));
         MC_TRY(read_version(&version, jobs, ctx));
     }
     if (version != VERSION)

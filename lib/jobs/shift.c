@@ -53,7 +53,7 @@ typedef struct shift {
 } shift;
 
 static bool
-stopping(void *baton)
+session_is_stopping(void *baton)
 {
     const shift *s = baton;
     return s->plan->stop != NULL && *s->plan->stop != 0;
@@ -61,7 +61,7 @@ stopping(void *baton)
 
 /* A statement's context: a fresh scratch pool, and a limit. */
 static mc_ctx *
-statement(shift *s, apr_interval_time_t limit)
+begin_session_statement(shift *s, apr_interval_time_t limit)
 {
     apr_pool_clear(s->scratch);
     s->ctx.deadline = mc_clock_now() + limit;
@@ -70,9 +70,9 @@ statement(shift *s, apr_interval_time_t limit)
 
 /* Whether the database answered; an outage is told once. */
 static bool
-answered(shift *s, const mc_error *error)
+note_queue_answer(shift *s, const mc_error *error)
 {
-    if (error != MC_OK && !s->away && !stopping(s))
+    if (error != MC_OK && !s->away && !session_is_stopping(s))
         mc_log_error(&s->ctx, MC_LOG_WARN, error);
     if (error == MC_OK && s->away)
         mc_log_write(&s->ctx, MC_LOG_WARN, "the job queue is back");
@@ -83,7 +83,7 @@ answered(shift *s, const mc_error *error)
 /* --- results ---------------------------------------------------------------------------------------------------- */
 
 static void
-take_result(void *baton, const mc_seed_result *result)
+visit_session_result(void *baton, const mc_seed_result *result)
 {
     shift *s = baton;
     s->met++;
@@ -103,7 +103,7 @@ take_result(void *baton, const mc_seed_result *result)
 }
 
 static void
-show(void *baton)
+show_session_progress(void *baton)
 {
     shift *s = baton;
     if (s->plan->show != NULL)
@@ -127,14 +127,14 @@ wait_a_turn(shift *s)
         return poll_crew(s, TURN_MS);
     struct timespec turn = { 0, TURN_MS * 1000000L };
     nanosleep(&turn, NULL);
-    show(s);
+    show_session_progress(s);
     return MC_OK;
 }
 
 /* --- telling ---------------------------------------------------------------------------------------------------- */
 
 static void
-drop(shift *s, jobs_held *held)
+drop_held_unit(shift *s, jobs_held *held)
 {
     jobs_held **at = &s->held;
     while (*at != held)
@@ -145,7 +145,7 @@ drop(shift *s, jobs_held *held)
 
 /* What the queue says of a unit that was told about. */
 static void
-heed(shift *s, const jobs_held *held, const mc_job_told *told)
+apply_unit_reply(shift *s, const jobs_held *held, const mc_job_told *told)
 {
     if (held->unit.job == s->job.id && told->held) {
         s->rate = told->rate;
@@ -162,12 +162,12 @@ tell_all(shift *s)
     mc_job_told told;
     for (jobs_held *held = s->held; held != NULL; held = held->next) {
         int64_t asked = mc_clock_now();
-        mc_ctx *ctx = statement(s, PATIENCE);
+        mc_ctx *ctx = begin_session_statement(s, PATIENCE);
         mc_job_unit state = jobs_held_state(held, s->scratch);
-        if (!answered(s, mc_jobs_tell(&told, s->plan->jobs, &state, held->size, false, ctx)))
+        if (!note_queue_answer(s, mc_jobs_tell(&told, s->plan->jobs, &state, held->size, false, ctx)))
             return;
         held->ends = asked + mc_jobs_lease_time(s->plan->jobs) * SECOND;
-        heed(s, held, &told);
+        apply_unit_reply(s, held, &told);
     }
     int64_t time = mc_clock_now();
     mc_job_worker me = { .name = s->plan->name,
@@ -178,13 +178,13 @@ tell_all(shift *s)
                                  (double)(time - s->told_at + 1) };
     s->tiles_told = s->result->tiles;
     s->told_at = time;
-    answered(s, mc_jobs_present(s->plan->jobs, &me, statement(s, PATIENCE)));
+    note_queue_answer(s, mc_jobs_present(s->plan->jobs, &me, begin_session_statement(s, PATIENCE)));
 }
 
 /* Pauses after units of which nothing succeeded grow, so that a dead origin does not use up the tries of a whole job.
  */
 static void
-judge(shift *s, const jobs_held *held)
+adjust_unit_pause(shift *s, const jobs_held *held)
 {
     bool bad = held->failed > 0 && held->failed == held->met;
     s->bad = !bad ? 0 : s->bad < 6 ? s->bad + 1 : s->bad;
@@ -203,20 +203,20 @@ finish_units(shift *s)
         if (held->met < held->todo || (s->away && mc_clock_now() < s->beat))
             continue;
         mc_job_told told;
-        mc_ctx *ctx = statement(s, PATIENCE);
+        mc_ctx *ctx = begin_session_statement(s, PATIENCE);
         mc_job_unit state = jobs_held_state(held, s->scratch);
-        if (!answered(s, mc_jobs_finish(&told, s->plan->jobs, &state, held->size, ctx)))
+        if (!note_queue_answer(s, mc_jobs_finish(&told, s->plan->jobs, &state, held->size, ctx)))
             return;
         s->result->units += told.held;
         s->result->lost += !told.held;
         s->look = 0; /* what is left may be another's: look at once */
-        judge(s, held);
-        drop(s, held);
+        adjust_unit_pause(s, held);
+        drop_held_unit(s, held);
     }
 }
 
 static void
-beat(shift *s)
+send_heartbeat(shift *s)
 {
     finish_units(s);
     if (mc_clock_now() < s->beat)
@@ -227,14 +227,14 @@ beat(shift *s)
 
 /* What is held goes back, as far as it is. */
 static void
-give_back(shift *s)
+return_held_units(shift *s)
 {
     mc_job_told told;
     bool there = true;
     s->ctx.abandoned = NULL;
     while (s->held != NULL) {
         jobs_held *held = s->held;
-        mc_ctx *ctx = statement(s, FAREWELL);
+        mc_ctx *ctx = begin_session_statement(s, FAREWELL);
         mc_job_unit state = jobs_held_state(held, s->scratch);
         bool through = held->met == held->todo;
         mc_error *error = MC_OK;
@@ -242,18 +242,18 @@ give_back(shift *s)
             error = mc_jobs_finish(&told, s->plan->jobs, &state, held->size, ctx);
         else if (there)
             error = mc_jobs_tell(&told, s->plan->jobs, &state, held->size, true, ctx);
-        there = there && answered(s, error);
+        there = there && note_queue_answer(s, error);
         s->result->units += there && through && told.held;
         s->result->lost += there && !told.held;
-        drop(s, held);
+        drop_held_unit(s, held);
     }
-    s->ctx.abandoned = stopping;
+    s->ctx.abandoned = session_is_stopping;
 }
 
 /* --- the crew --------------------------------------------------------------------------------------------------- */
 
 static mc_error *
-open_process(mc_process **process, void *baton, apr_pool_t *pool)
+share_session_process(mc_process **process, void *baton, apr_pool_t *pool)
 {
     (void)pool;
     *process = ((shift *)baton)->plan->process;
@@ -261,23 +261,23 @@ open_process(mc_process **process, void *baton, apr_pool_t *pool)
 }
 
 static void
-close_process(mc_process *process, void *baton)
+keep_session_process(mc_process *process, void *baton)
 {
     (void)process, (void)baton;
 }
 
 static mc_error *
-hire(shift *s)
+start_seed_pool(shift *s)
 {
     mc_seed_plan plan = { .task = s->task,
                           .workers = s->plan->threads,
                           .retries = s->plan->retries,
                           .backoff = true,
                           .log = s->plan->log,
-                          .process_open = open_process,
-                          .process_close = close_process,
-                          .report = take_result,
-                          .idle = show,
+                          .process_open = share_session_process,
+                          .process_close = keep_session_process,
+                          .report = visit_session_result,
+                          .idle = show_session_progress,
                           .baton = s };
     s->due = 0;
     s->rate = s->job.rate;
@@ -287,7 +287,7 @@ hire(shift *s)
 
 /* Waits for what the crew has begun, and sends it home. */
 static mc_error *
-dismiss(shift *s)
+finish_seed_pool(shift *s)
 {
     mc_error *error = s->crew == NULL ? MC_OK : mc_seed_finish(s->crew, s->job_pool);
     error = mc_error_copy(error, s->pool);
@@ -311,15 +311,15 @@ lay_down(shift *s, bool *late)
     if (s->crew != NULL) {
         int outstanding = 1;
         mc_seed_recall(s->crew);
-        while (error == MC_OK && outstanding > 0 && (!stopping(s) || mc_clock_now() < end))
+        while (error == MC_OK && outstanding > 0 && (!session_is_stopping(s) || mc_clock_now() < end))
             error = mc_seed_poll(&outstanding, s->crew, TURN_MS / 2, s->job_pool);
         *late = outstanding > 0;
     }
-    give_back(s);
+    return_held_units(s);
     s->leave = false;
     if (*late)
         return error;
-    mc_error *end_error = dismiss(s);
+    mc_error *end_error = finish_seed_pool(s);
     return error == MC_OK ? end_error : error;
 }
 
@@ -329,15 +329,15 @@ lay_down(shift *s, bool *late)
 static mc_error *
 change_job(shift *s, const mc_job_unit *unit)
 {
-    mc_error *error = dismiss(s);
+    mc_error *error = finish_seed_pool(s);
     if (error != MC_OK)
         return error;
     apr_pool_create(&s->job_pool, s->pool);
-    error = mc_jobs_find(&s->job, s->plan->jobs, unit->job, true, statement(s, PATIENCE), s->job_pool);
+    error = mc_jobs_find(&s->job, s->plan->jobs, unit->job, true, begin_session_statement(s, PATIENCE), s->job_pool);
     if (error == MC_OK)
         error = mc_job_task(&s->task, &s->area, &s->job, s->plan->config, s->job_pool);
     if (error == MC_OK)
-        error = hire(s);
+        error = start_seed_pool(s);
     if (error != MC_OK)
         s->job = (mc_job){ 0 }; /* nobody works on it */
     return error;
@@ -345,7 +345,7 @@ change_job(shift *s, const mc_job_unit *unit)
 
 /* A unit that this worker cannot do: others may. */
 static void
-refuse(shift *s, const mc_job_unit *unit, const mc_error *error)
+refuse_leased_unit(shift *s, const mc_job_unit *unit, const mc_error *error)
 {
     mc_job_told told;
     mc_log_error(&s->ctx, MC_LOG_WARN, error);
@@ -353,12 +353,13 @@ refuse(shift *s, const mc_job_unit *unit, const mc_error *error)
     if (error->kind == MC_ERR_CONFIG || error->kind == MC_ERR_CORRUPT)
         APR_ARRAY_PUSH(s->without, int64_t) = unit->job;
     mc_job_unit back = *unit;
-    (void)answered(s, mc_jobs_tell(&told, s->plan->jobs, &back, 0, true, statement(s, PATIENCE)));
+    (void)note_queue_answer(s,
+                            mc_jobs_tell(&told, s->plan->jobs, &back, 0, true, begin_session_statement(s, PATIENCE)));
 }
 
 /* Adds a leased unit to what is held. */
 static void
-hold(shift *s, const mc_job_unit *unit, int64_t ends)
+hold_leased_unit(shift *s, const mc_job_unit *unit, int64_t ends)
 {
     jobs_held *held, **end = &s->held;
     if (!jobs_held_create(&held, unit, &s->job, &s->area, s->pool)) {
@@ -366,7 +367,7 @@ hold(shift *s, const mc_job_unit *unit, int64_t ends)
             mc_error_create(s->pool, MC_ERR_CORRUPT,
                             "unit %" APR_INT64_T_FMT " of job %" APR_INT64_T_FMT " has a row that contradicts itself",
                             (apr_int64_t)unit->unit, (apr_int64_t)unit->job);
-        refuse(s, unit, error);
+        refuse_leased_unit(s, unit, error);
         return;
     }
     held->ends = ends;
@@ -377,28 +378,28 @@ hold(shift *s, const mc_job_unit *unit, int64_t ends)
 
 /* Before another job's turn: everything of this one is through and told. */
 static mc_error *
-complete(shift *s)
+complete_held_units(shift *s)
 {
-    while (s->held != NULL && !s->leave && !stopping(s)) {
+    while (s->held != NULL && !s->leave && !session_is_stopping(s)) {
         MC_TRY(wait_a_turn(s));
-        beat(s);
+        send_heartbeat(s);
     }
     return MC_OK;
 }
 
 static mc_error *
-lease(shift *s)
+lease_next_unit(shift *s)
 {
     mc_job_unit unit;
     bool found = false;
     int64_t open = 0, asked = mc_clock_now();
     apr_pool_t *pool;
     apr_pool_create(&pool, s->pool);
-    mc_error *error =
-        mc_jobs_lease(&found, &unit, &open, s->plan->jobs, s->plan->name, s->without, statement(s, PATIENCE), pool);
+    mc_error *error = mc_jobs_lease(&found, &unit, &open, s->plan->jobs, s->plan->name, s->without,
+                                    begin_session_statement(s, PATIENCE), pool);
     if (error != MC_OK && error->kind == MC_ERR_CONFIG)
         return error; /* tables of another version */
-    if (!answered(s, error) || !found) {
+    if (!note_queue_answer(s, error) || !found) {
         s->look = mc_clock_now() + IDLE;
         s->nothing_left = error == MC_OK && open == 0;
         apr_pool_destroy(pool);
@@ -406,18 +407,19 @@ lease(shift *s)
     }
     error = MC_OK;
     if (unit.job != s->job.id) {
-        MC_TRY(complete(s));
+        MC_TRY(complete_held_units(s));
         if (s->held != NULL) {
-            (void)answered(s, mc_jobs_tell(&(mc_job_told){ 0 }, s->plan->jobs, &unit, 0, true, statement(s, FAREWELL)));
+            (void)note_queue_answer(s, mc_jobs_tell(&(mc_job_told){ 0 }, s->plan->jobs, &unit, 0, true,
+                                                    begin_session_statement(s, FAREWELL)));
             apr_pool_destroy(pool);
             return MC_OK;
         }
         error = change_job(s, &unit);
     }
     if (error == MC_OK)
-        hold(s, &unit, asked + mc_jobs_lease_time(s->plan->jobs) * SECOND);
+        hold_leased_unit(s, &unit, asked + mc_jobs_lease_time(s->plan->jobs) * SECOND);
     else
-        refuse(s, &unit, error);
+        refuse_leased_unit(s, &unit, error);
     apr_pool_destroy(pool);
     return MC_OK;
 }
@@ -426,7 +428,7 @@ lease(shift *s)
 
 /* The unit that has metatiles to hand out: they are begun in the order of their leases. */
 static jobs_held *
-current(const shift *s)
+find_current_unit(const shift *s)
 {
     jobs_held *held = s->held;
     while (held != NULL && held->handed == held->todo)
@@ -449,7 +451,7 @@ is_due(shift *s)
 }
 
 static mc_error *
-hand_out(shift *s, jobs_held *held)
+submit_next_metatile(shift *s, jobs_held *held)
 {
     int x, y;
     /* Without news from the database the lease may have been given to another. */
@@ -465,19 +467,19 @@ hand_out(shift *s, jobs_held *held)
 }
 
 static mc_error *
-turn(shift *s)
+run_session_turn(shift *s)
 {
     bool late;
-    beat(s);
+    send_heartbeat(s);
     if (s->leave)
         return lay_down(s, &late);
-    jobs_held *held = current(s);
+    jobs_held *held = find_current_unit(s);
     if (held != NULL)
-        return hand_out(s, held);
+        return submit_next_metatile(s, held);
     /* The next unit is leased when the last metatiles of this one are being drawn, and not before: what one worker
      * holds nobody else can do. */
     if (mc_clock_now() >= s->look && s->submitted - s->met <= s->plan->threads)
-        return lease(s);
+        return lease_next_unit(s);
     return wait_a_turn(s);
 }
 
@@ -492,18 +494,20 @@ mc_jobs_work(mc_jobs_shift_result *result, const mc_jobs_shift *plan, apr_pool_t
     bool late = false;
     apr_pool_create(&s.pool, pool);
     apr_pool_create(&s.scratch, s.pool);
-    s.ctx = (mc_ctx){
-        .pool = s.scratch, .process = plan->process, .log = plan->log, .abandoned = stopping, .abandoned_baton = &s
-    };
+    s.ctx = (mc_ctx){ .pool = s.scratch,
+                      .process = plan->process,
+                      .log = plan->log,
+                      .abandoned = session_is_stopping,
+                      .abandoned_baton = &s };
     *result = (mc_jobs_shift_result){ 0 };
     mc_error *error = MC_OK;
-    while (error == MC_OK && !stopping(&s) && !(plan->drain && s.nothing_left && s.held == NULL))
-        error = turn(&s);
+    while (error == MC_OK && !session_is_stopping(&s) && !(plan->drain && s.nothing_left && s.held == NULL))
+        error = run_session_turn(&s);
     error = mc_error_copy(error, pool);
     mc_error *last = mc_error_copy(lay_down(&s, &late), pool);
     s.ctx.abandoned = NULL;
     if (!s.away)
-        mc_error_ignore(mc_jobs_leave(plan->jobs, plan->name, statement(&s, FAREWELL)));
+        mc_error_ignore(mc_jobs_leave(plan->jobs, plan->name, begin_session_statement(&s, FAREWELL)));
     if (error == MC_OK)
         error = last;
     result->late = late || s.away; /* libpq cancels in a way that may wait for a hanging database */

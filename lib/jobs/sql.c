@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/text.h"
+#include "text/text.h"
 
 /* SQLSTATE (PostgreSQL manual, appendix A). */
 #define UNDEFINED_TABLE "42P01"
@@ -60,7 +60,7 @@ copy_row(const mc_postgres_row *row, apr_pool_t *pool)
 
 /* The database's failure in the words of the queue. */
 static mc_error *
-failure(mc_error *error, apr_pool_t *pool)
+jobs_database_error(mc_error *error, apr_pool_t *pool)
 {
     const char *words =
         error->kind == MC_ERR_UPSTREAM ? "the job queue's database refuses" : "the job queue cannot be reached";
@@ -85,7 +85,7 @@ jobs_run(apr_array_header_t **rows, mc_jobs *jobs, const jobs_statement *stateme
         APR_ARRAY_PUSH(*rows, jobs_row) = copy_row(row, pool);
     bool no_table = error != MC_OK && strcmp(mc_postgres_sqlstate(answer), UNDEFINED_TABLE) == 0;
     mc_postgres_end(answer);
-    return error == MC_OK || no_table ? MC_OK : failure(error, pool);
+    return error == MC_OK || no_table ? MC_OK : jobs_database_error(error, pool);
 }
 
 int64_t

@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "db/postgres.h"
+#include "db/postgres/postgres.h"
 #include "mapcache/jobs.h"
 
 struct mc_jobs {

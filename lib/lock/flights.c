@@ -55,7 +55,7 @@ mc_flights_create(void)
 
 /* With the lock held. */
 static void
-drop(mc_flight *flight)
+release_flight(mc_flight *flight)
 {
     MC_ASSERT(flight->references > 0);
     if (--flight->references > 0)
@@ -68,14 +68,14 @@ drop(mc_flight *flight)
 
 /* With the lock held. */
 static void
-unlist(mc_flight *flight)
+unlist_flight(mc_flight *flight)
 {
     mc_flight **link = &flight->flights->buckets[flight->hash % BUCKETS];
     while (*link != flight)
         link = &(*link)->chain;
     *link = flight->chain;
     flight->listed = false;
-    drop(flight);
+    release_flight(flight);
 }
 
 void
@@ -86,7 +86,7 @@ mc_flights_destroy(mc_flights *flights)
     for (int i = 0; i < BUCKETS; i++)
         while (flights->buckets[i] != NULL) {
             MC_ASSERT(flights->buckets[i]->landed);
-            unlist(flights->buckets[i]);
+            unlist_flight(flights->buckets[i]);
         }
     pthread_mutex_destroy(&flights->lock);
     free(flights);
@@ -94,13 +94,13 @@ mc_flights_destroy(mc_flights *flights)
 
 /* The flight of that name, flying or failed less than a second ago. Forgets older failures on its way. Lock held. */
 static mc_flight *
-find(mc_flights *flights, uint64_t hash, const char *name)
+find_flight(mc_flights *flights, uint64_t hash, const char *name)
 {
     mc_flight *found = NULL;
     for (mc_flight *flight = flights->buckets[hash % BUCKETS], *next; flight != NULL; flight = next) {
         next = flight->chain;
         if (flight->landed && mc_clock_now() >= flight->forget)
-            unlist(flight);
+            unlist_flight(flight);
         else if (flight->hash == hash && strcmp(flight->name, name) == 0)
             found = flight;
     }
@@ -145,10 +145,10 @@ wait_for_landing(mc_flight *flight, apr_time_t until)
 
 /* With the lock held; *late: nothing landed in time. Returns whether it has to be tried again. */
 static bool
-board(mc_flight_role *role, mc_flight **flight, mc_error **shared_error, mc_flights *flights, uint64_t hash,
-      const char *name, apr_time_t until, bool *late, apr_pool_t *pool)
+board_flight(mc_flight_role *role, mc_flight **flight, mc_error **shared_error, mc_flights *flights, uint64_t hash,
+             const char *name, apr_time_t until, bool *late, apr_pool_t *pool)
 {
-    mc_flight *found = find(flights, hash, name);
+    mc_flight *found = find_flight(flights, hash, name);
     if (found == NULL) {
         *role = MC_LEAD;
         *flight = take_off(flights, hash, name);
@@ -157,14 +157,14 @@ board(mc_flight_role *role, mc_flight **flight, mc_error **shared_error, mc_flig
     bool waited = !found->landed;
     if (waited && !wait_for_landing(found, until)) {
         *late = true;
-        drop(found);
+        release_flight(found);
         return false;
     }
     bool again = found->given_up;
     *role = found->failure == MC_OK ? MC_FOLLOW : MC_FAILED;
     *shared_error = mc_error_copy(found->failure, pool);
     if (waited)
-        drop(found);
+        release_flight(found);
     return again;
 }
 
@@ -172,7 +172,7 @@ board(mc_flight_role *role, mc_flight **flight, mc_error **shared_error, mc_flig
 static bool
 is_own(mc_flights *flights, uint64_t hash, const char *name)
 {
-    mc_flight *found = find(flights, hash, name);
+    mc_flight *found = find_flight(flights, hash, name);
     return found != NULL && !found->landed && pthread_equal(found->leader, pthread_self());
 }
 
@@ -191,7 +191,7 @@ mc_flight_board(mc_flight_role *role, mc_flight **flight, mc_error **shared_erro
     bool late = false;
     pthread_mutex_lock(&flights->lock);
     bool own = is_own(flights, hash, name);
-    while (!own && board(role, flight, shared_error, flights, hash, name, until, &late, pool))
+    while (!own && board_flight(role, flight, shared_error, flights, hash, name, until, &late, pool))
         continue;
     pthread_mutex_unlock(&flights->lock);
     if (own)
@@ -213,7 +213,7 @@ mc_flight_try(mc_flight_role *role, mc_flight **flight, mc_flights *flights, con
         return MC_OK;
     uint64_t hash = mc_hash64(name, strlen(name), flights->seed);
     pthread_mutex_lock(&flights->lock);
-    mc_flight *found = find(flights, hash, name);
+    mc_flight *found = find_flight(flights, hash, name);
     if (found == NULL)
         *flight = take_off(flights, hash, name);
     else
@@ -254,8 +254,8 @@ mc_flight_land(mc_flight *flight, const mc_error *failure)
     flight->forget = mc_clock_now() + FAILURE_SECONDS * APR_USEC_PER_SEC;
     pthread_cond_broadcast(&flight->changed);
     if (copy == MC_OK)
-        unlist(flight);
-    drop(flight); /* NOLINT(clang-analyzer-unix.Malloc): leader and table hold one reference each */
+        unlist_flight(flight);
+    release_flight(flight); /* NOLINT(clang-analyzer-unix.Malloc): leader and table hold one reference each */
     pthread_mutex_unlock(&flights->lock);
 #ifdef MC_DEBUG
     leading--;

@@ -42,8 +42,8 @@ struct mc_lock {
 };
 
 static mc_error *
-acquire(mc_lock **lock, bool *waited, mc_locker *locker, const char *name, apr_time_t until, mc_ctx *ctx,
-        apr_pool_t *pool)
+acquire_lock(mc_lock **lock, bool *waited, mc_locker *locker, const char *name, apr_time_t until, mc_ctx *ctx,
+             apr_pool_t *pool)
 {
     MC_SPAN_AS(span, ctx, "mapcache_locker_acquire");
     *waited = false;
@@ -62,7 +62,7 @@ mc_error *
 mc_locker_acquire(mc_lock **lock, bool *waited, mc_locker *locker, const char *name, mc_ctx *ctx, apr_pool_t *pool)
 {
     apr_interval_time_t most = (apr_interval_time_t)(locker->timeout * APR_USEC_PER_SEC);
-    return acquire(lock, waited, locker, name, mc_clock_now() + mc_ctx_remaining(ctx, most), ctx, pool);
+    return acquire_lock(lock, waited, locker, name, mc_clock_now() + mc_ctx_remaining(ctx, most), ctx, pool);
 }
 
 mc_error *
@@ -70,7 +70,7 @@ mc_locker_try(mc_lock **lock, mc_locker *locker, const char *name, mc_ctx *ctx, 
 {
     bool busy;
     *lock = NULL;
-    mc_error *error = acquire(lock, &busy, locker, name, 0, ctx, pool);
+    mc_error *error = acquire_lock(lock, &busy, locker, name, 0, ctx, pool);
     return error != MC_OK && error->kind == MC_ERR_UNAVAILABLE ? MC_OK : error;
 }
 

@@ -78,7 +78,7 @@ get_client(apr_memcache_t **client, memcache *m, apr_pool_t *pool)
 
 /* MapCache's key; where the protocol forbids a character or the length, a hash stands for the name. */
 static const char *
-key_of(const char *name, apr_pool_t *pool)
+memcache_lock_key(const char *name, apr_pool_t *pool)
 {
     bool plain = strlen(name) <= KEY_MAX - strlen("_gc_lock.lck");
     for (const char *c = name; plain && *c != '\0'; c++)
@@ -98,7 +98,7 @@ memcache_acquire(void **held, bool *waited, mc_locker *locker, const char *name,
     apr_memcache_t *client;
     MC_TRY(get_client(&client, locker->baton, pool));
     held_key *mine = apr_pcalloc(pool, sizeof(*mine));
-    mine->key = key_of(name, pool);
+    mine->key = memcache_lock_key(name, pool);
     char value[] = "1";
     apr_uint32_t expiry = locker->timeout > EXPIRY_MAX ? EXPIRY_MAX : (apr_uint32_t)ceil(locker->timeout);
     apr_interval_time_t pause = (apr_interval_time_t)(locker->retry * APR_USEC_PER_SEC);

@@ -13,7 +13,7 @@
 
 /* A part of an image as an image of its own: jobs that draw into disjoint parts share no state. */
 static mc_pixels
-view(const mc_pixels *pixels, int x, int y, int width, int height)
+make_pixels_view(const mc_pixels *pixels, int x, int y, int width, int height)
 {
     return (mc_pixels){ .width = width,
                         .height = height,
@@ -46,7 +46,7 @@ draw_tile(void *baton, int index, mc_ctx *ctx)
     y1 = y1 < draw->target->height ? y1 : draw->target->height;
     if (x0 >= x1 || y0 >= y1)
         return MC_OK;
-    mc_pixels own = view(draw->target, x0, y0, x1 - x0, y1 - y0);
+    mc_pixels own = make_pixels_view(draw->target, x0, y0, x1 - x0, y1 - y0);
     if (entry->assembled != NULL) {
         mc_assembled_draw(&own, left - x0, top - y0, entry->assembled, draw->frame, ctx);
         return MC_OK;
@@ -56,7 +56,7 @@ draw_tile(void *baton, int index, mc_ctx *ctx)
 
 /* Microseconds for the tiles of an assembled layer. */
 static int
-cost(const drawing *draw)
+drawing_cost(const drawing *draw)
 {
     int sum = 0;
     for (int i = 0; i < draw->layer->count; i++)
@@ -69,7 +69,7 @@ draw_tiles(drawing *draw, mc_ctx *ctx, apr_pool_t *pool)
 {
     int count = draw->layer->count;
     int helpers = mc_map_helpers(ctx->process->workers, draw->plan->wanted->threaded, count);
-    if (draw->layer->assembly != NULL && draw->plan->wanted->threaded != 1 && cost(draw) < WORTH_A_HELPER)
+    if (draw->layer->assembly != NULL && draw->plan->wanted->threaded != 1 && drawing_cost(draw) < WORTH_A_HELPER)
         helpers = 0;
     if (helpers > 0)
         return mc_workers_run(ctx->process->workers, draw_tile, draw, count, helpers, ctx, pool);
@@ -93,7 +93,7 @@ resample_strip(void *baton, int index, mc_ctx *ctx)
     const resampling *job = baton;
     int y = index * STRIP_ROWS;
     int rows = job->canvas->height - y < STRIP_ROWS ? job->canvas->height - y : STRIP_ROWS;
-    mc_pixels strip = view(job->canvas, 0, y, job->canvas->width, rows);
+    mc_pixels strip = make_pixels_view(job->canvas, 0, y, job->canvas->width, rows);
     mc_pixels_resample(&strip, job->mosaic, job->x0, job->y0 + y * job->layer->scale_y, job->layer->scale_x,
                        job->layer->scale_y, job->mode);
     return MC_OK;

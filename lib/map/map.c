@@ -53,7 +53,7 @@ plan_tag(mc_plan *plan)
 
 /* Newest time and shortest lifetime of what contributes (spec services 2.1). */
 static int
-describe(mc_answer *answer, mc_plan *plan)
+describe_map_freshness(mc_answer *answer, mc_plan *plan)
 {
     int showing = 0;
     apr_time_t now = apr_time_now();
@@ -89,7 +89,7 @@ quality_fits(const mc_map_request *wanted, const mc_format *jpeg)
 /* JPEG tiles whose outer edges are the map's: joined without decoding. *answer->data stays NULL where that cannot be.
  */
 static mc_error *
-join(mc_answer *answer, const mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
+join_jpeg_map(mc_answer *answer, const mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_map_request *wanted = plan->wanted;
     const mc_plan_layer *layer = &plan->layers[0];
@@ -134,7 +134,7 @@ mc_map_canvas(mc_pixels **canvas, const mc_map_request *wanted, apr_pool_t *pool
 }
 
 static mc_error *
-encode(mc_answer *answer, mc_pixels *canvas, const mc_format *format, mc_ctx *ctx, apr_pool_t *pool)
+encode_map_canvas(mc_answer *answer, mc_pixels *canvas, const mc_format *format, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_TRY(mc_format_encode(&answer->data, format, canvas, MC_ON_THE_FLY, ctx, pool));
     answer->mime =
@@ -152,13 +152,13 @@ draw_and_encode(mc_answer *answer, mc_plan *plan, mc_ctx *ctx, apr_pool_t *scrat
     }
     MC_TRY(mc_map_canvas(&canvas, plan->wanted, scratch));
     MC_TRY(mc_plan_draw(canvas, plan, ctx, scratch));
-    return encode(answer, canvas, plan->wanted->format, ctx, pool);
+    return encode_map_canvas(answer, canvas, plan->wanted->format, ctx, pool);
 }
 
 /* Composing needs processors and megabytes, no waiting: more maps at a time than processors would only take more
  * memory. */
 static mc_error *
-compose(mc_answer *answer, mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
+compose_map_plan(mc_answer *answer, mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
 {
     apr_pool_t *scratch;
     MC_TRY(mc_gate_enter(ctx->process->drawing, ctx, pool));
@@ -173,7 +173,7 @@ compose(mc_answer *answer, mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
 
 /* Maps without data: 404 as MapCache, or an image where the box lies elsewhere or the service is strict (ogc-rules). */
 static mc_error *
-nothing(mc_answer *answer, const mc_map_request *wanted, bool overlaps, mc_ctx *ctx, apr_pool_t *pool)
+answer_empty_map(mc_answer *answer, const mc_map_request *wanted, bool overlaps, mc_ctx *ctx, apr_pool_t *pool)
 {
     if (overlaps && !wanted->empty_is_map)
         return no_data(pool);
@@ -187,28 +187,28 @@ nothing(mc_answer *answer, const mc_map_request *wanted, bool overlaps, mc_ctx *
 }
 
 static mc_error *
-assemble(mc_answer *answer, const mc_map_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
+assemble_map_answer(mc_answer *answer, const mc_map_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN_AS(span, ctx, "mapcache_assemble_maps");
     mc_plan *plan = apr_pcalloc(pool, sizeof(*plan));
     MC_TRY(mc_plan_make(plan, wanted, ctx, pool));
     MC_TRY(mc_plan_fetch(plan, ctx, pool));
-    if (describe(answer, plan) == 0) {
+    if (describe_map_freshness(answer, plan) == 0) {
         mc_span_note(&span, "ERROR");
-        return nothing(answer, wanted, plan->overlaps, ctx, pool);
+        return answer_empty_map(answer, wanted, plan->overlaps, ctx, pool);
     }
     answer->tag = plan_tag(plan);
     if (if_tag != 0 && if_tag == answer->tag) {
         answer->unmodified = true;
         return MC_OK;
     }
-    MC_TRY(join(answer, plan, ctx, pool));
-    return answer->data != NULL ? MC_OK : compose(answer, plan, ctx, pool);
+    MC_TRY(join_jpeg_map(answer, plan, ctx, pool));
+    return answer->data != NULL ? MC_OK : compose_map_plan(answer, plan, ctx, pool);
 }
 
 /* Lays what a source has drawn over the map, which is made when it is first needed. */
 static mc_error *
-lay(mc_pixels **canvas, mc_rendered *rendered, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+lay_source_image(mc_pixels **canvas, mc_rendered *rendered, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     if (*canvas == NULL)
         MC_TRY(mc_map_canvas(canvas, wanted, pool));
@@ -224,7 +224,7 @@ lay(mc_pixels **canvas, mc_rendered *rendered, const mc_map_request *wanted, mc_
 /* full_wms forward: one request to each layer's source, drawn over each other; a single answer's bytes go out as they
  * are (spec services 4.3). */
 static mc_error *
-forward(mc_answer *answer, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+forward_map_request(mc_answer *answer, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_pixels *canvas = NULL;
     for (int i = 0; i < wanted->count; i++) {
@@ -239,9 +239,9 @@ forward(mc_answer *answer, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_t
             canvas = rendered.pixels;
             break;
         }
-        MC_TRY(lay(&canvas, &rendered, wanted, ctx, pool));
+        MC_TRY(lay_source_image(&canvas, &rendered, wanted, ctx, pool));
     }
-    return encode(answer, canvas, wanted->format, ctx, pool);
+    return encode_map_canvas(answer, canvas, wanted->format, ctx, pool);
 }
 
 mc_error *
@@ -252,10 +252,10 @@ mc_map_draw(mc_answer *answer, const mc_map_request *wanted, uint64_t if_tag, mc
     mc_error *error = MC_OK;
     switch (wanted->mode) {
     case MC_WMS_ASSEMBLE:
-        error = assemble(answer, wanted, if_tag, ctx, pool);
+        error = assemble_map_answer(answer, wanted, if_tag, ctx, pool);
         break;
     case MC_WMS_FORWARD:
-        error = forward(answer, wanted, ctx, pool);
+        error = forward_map_request(answer, wanted, ctx, pool);
         break;
     case MC_WMS_ERROR:
         error = mc_error_create(pool, MC_ERR_NOT_FOUND, "maps that are not exactly one tile are switched off here");

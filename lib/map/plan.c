@@ -27,7 +27,7 @@ mc_map_helpers(const struct mc_workers *workers, int threaded, int jobs)
 
 /* Spec services 4.3: the nearest level; levels above max-cached-zoom are drawn from that one. */
 static int
-choose_level(const mc_grid_link *link, double resolution, const mc_grid_link **used)
+choose_plan_level(const mc_grid_link *link, double resolution, const mc_grid_link **used)
 {
     int z = mc_grid_link_level(link, resolution, used);
     if ((*used)->max_cached_zoom >= 0 && z > (*used)->max_cached_zoom && (*used)->strategy == MC_REASSEMBLE)
@@ -36,14 +36,14 @@ choose_level(const mc_grid_link *link, double resolution, const mc_grid_link **u
 }
 
 static bool
-is_whole(double value)
+is_whole_pixel(double value)
 {
     return fabs(value - round(value)) < EXACT_OFFSET;
 }
 
 /* Where the map lies on the mosaic of the layer's tiles. */
 static void
-place(mc_plan_layer *part, const mc_map_request *wanted)
+place_plan_layer(mc_plan_layer *part, const mc_map_request *wanted)
 {
     const mc_grid *grid = part->link->grid;
     double resolution = grid->levels[part->z].resolution;
@@ -57,8 +57,9 @@ place(mc_plan_layer *part, const mc_map_request *wanted)
     part->width = (part->range.maxx - part->range.minx) * grid->tile_width;
     part->height = (part->range.maxy - part->range.miny) * grid->tile_height;
     part->exact = fabs(part->scale_x - 1) < EXACT_SCALE && fabs(part->scale_y - 1) < EXACT_SCALE &&
-                  is_whole(part->x0) && is_whole(part->y0) && is_whole(part->x0 + wanted->width * part->scale_x) &&
-                  is_whole(part->y0 + wanted->height * part->scale_y);
+                  is_whole_pixel(part->x0) && is_whole_pixel(part->y0) &&
+                  is_whole_pixel(part->x0 + wanted->width * part->scale_x) &&
+                  is_whole_pixel(part->y0 + wanted->height * part->scale_y);
 }
 
 static mc_error *
@@ -67,7 +68,7 @@ plan_layer(mc_plan_layer *part, const mc_map_layer *layer, const mc_map_request 
     double resolution = fmax((wanted->box.maxx - wanted->box.minx) / wanted->width,
                              (wanted->box.maxy - wanted->box.miny) / wanted->height);
     part->layer = layer;
-    part->z = choose_level(layer->link, resolution, &part->link);
+    part->z = choose_plan_level(layer->link, resolution, &part->link);
     if (!mc_grid_link_tiles(part->link, &wanted->box, part->z, &part->range))
         return MC_OK;
     apr_int64_t columns = part->range.maxx - part->range.minx, rows = part->range.maxy - part->range.miny;
@@ -79,12 +80,12 @@ plan_layer(mc_plan_layer *part, const mc_map_layer *layer, const mc_map_request 
                                 " tiles, more than %" APR_INT64_T_FMT,
                                 layer->tileset->name, columns * rows, tiles);
     part->count = (int)(columns * rows);
-    place(part, wanted);
+    place_plan_layer(part, wanted);
     return MC_OK;
 }
 
 static void
-list_tiles(mc_plan *plan, int index)
+list_plan_tiles(mc_plan *plan, int index)
 {
     mc_plan_layer *part = &plan->layers[index];
     const mc_grid *grid = part->link->grid;
@@ -125,13 +126,13 @@ mc_plan_make(mc_plan *plan, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_
     plan->tiles = apr_pcalloc(pool, sizeof(*plan->tiles) * (size_t)(plan->tile_count + 1));
     for (int i = 0; i < wanted->count; i++)
         if (plan->layers[i].count > 0)
-            list_tiles(plan, i);
+            list_plan_tiles(plan, i);
     apr_pool_cleanup_register(pool, plan, drop_tiles, apr_pool_cleanup_null);
     return MC_OK;
 }
 
 static void
-keep(mc_plan_tile *entry, const mc_tile *tile)
+keep_plan_tile(mc_plan_tile *entry, const mc_tile *tile)
 {
     entry->tile = *tile;
     mc_buf_ref(tile->data);
@@ -147,7 +148,7 @@ fetch_stored(void *baton, int index, mc_ctx *ctx)
         return MC_OK;
     MC_TRY(mc_tileset_get_stored(&tile, &entry->request, ctx, ctx->pool));
     if (tile != NULL)
-        keep(entry, tile);
+        keep_plan_tile(entry, tile);
     return MC_OK;
 }
 
@@ -164,7 +165,7 @@ fetch_together(mc_plan *plan, const mc_plan_layer *part, mc_ctx *ctx, apr_pool_t
         mc_plan_tile *entry = &plan->tiles[part->first + i];
         entry->asked = true;
         if (tiles[i] != NULL)
-            keep(entry, tiles[i]);
+            keep_plan_tile(entry, tiles[i]);
     }
     return MC_OK;
 }
@@ -214,7 +215,7 @@ fetch_any(mc_plan_tile *entry, mc_ctx *ctx)
     mc_tile *tile;
     MC_TRY(mc_ctx_check(ctx, ctx->pool));
     MC_TRY(mc_tileset_get(&tile, &entry->request, ctx, ctx->pool));
-    keep(entry, tile);
+    keep_plan_tile(entry, tile);
     return MC_OK;
 }
 

@@ -2,8 +2,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/gzip.h"
 #include "base/hash.h"
+#include "compress/gzip.h"
 #include "map/answer.h"
 #include "mapcache/trace.h"
 
@@ -93,7 +93,7 @@ describe_stack(mc_answer *answer, mc_tile **tiles, const mc_tile_stack *wanted)
 }
 
 static mc_error *
-merge(mc_answer *answer, mc_tile **tiles, const mc_tile_stack *wanted, mc_ctx *ctx, apr_pool_t *pool)
+merge_tile_stack(mc_answer *answer, mc_tile **tiles, const mc_tile_stack *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_grid *grid = wanted->tiles[0].link->grid;
     mc_pixels *canvas;
@@ -132,7 +132,7 @@ mc_map_tile(mc_answer *answer, const mc_tile_stack *wanted, uint64_t if_tag, mc_
         answer->unmodified = true;
         return MC_OK;
     }
-    return merge(answer, tiles, wanted, ctx, pool);
+    return merge_tile_stack(answer, tiles, wanted, ctx, pool);
 }
 
 mc_error *

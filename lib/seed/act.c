@@ -12,7 +12,7 @@ too_old(const mc_seed_task *task, const mc_tile *tile)
 /* Whether the first tile is stored, and whether it is older than the limit. Its bytes are read only where its age is
  * asked for. */
 static mc_error *
-look(bool *exists, bool *stale, const mc_seed_task *task, const mc_tile_request *first, mc_ctx *ctx)
+look_up_first_tile(bool *exists, bool *stale, const mc_seed_task *task, const mc_tile_request *first, mc_ctx *ctx)
 {
     *stale = false;
     if (task->older == 0)
@@ -25,11 +25,11 @@ look(bool *exists, bool *stale, const mc_seed_task *task, const mc_tile_request 
 }
 
 static mc_error *
-fill(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_tile_request *first, mc_ctx *ctx)
+seed_metatile(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_tile_request *first, mc_ctx *ctx)
 {
     bool exists = false, stale = false;
     if (!task->force)
-        MC_TRY(look(&exists, &stale, task, first, ctx));
+        MC_TRY(look_up_first_tile(&exists, &stale, task, first, ctx));
     if (exists && !stale)
         return MC_OK;
     if (stale)
@@ -39,11 +39,11 @@ fill(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_tile_request *
 }
 
 static mc_error *
-empty(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_tile_request *first, mc_ctx *ctx)
+remove_metatile(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_tile_request *first, mc_ctx *ctx)
 {
     bool exists = true, stale = false;
     if (!task->force)
-        MC_TRY(look(&exists, &stale, task, first, ctx));
+        MC_TRY(look_up_first_tile(&exists, &stale, task, first, ctx));
     if (!exists || (!task->force && task->older != 0 && !stale))
         return MC_OK;
     *outcome = MC_SEED_DONE;
@@ -52,7 +52,7 @@ empty(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_tile_request 
 
 /* A tile that is too old is drawn anew before it is copied, if it can be; it is never lost. */
 static mc_error *
-transfer(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_tile_request *first, mc_ctx *ctx)
+transfer_metatile(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_tile_request *first, mc_ctx *ctx)
 {
     mc_tile *tile;
     mc_tile_request target = *first;
@@ -87,10 +87,10 @@ mc_seed_act(mc_seed_outcome *outcome, const mc_seed_task *task, int z, int x, in
     *outcome = MC_SEED_SKIPPED;
     switch (task->mode) {
     case MC_SEED_DELETE:
-        return empty(outcome, task, &first, ctx);
+        return remove_metatile(outcome, task, &first, ctx);
     case MC_SEED_TRANSFER:
-        return transfer(outcome, task, &first, ctx);
+        return transfer_metatile(outcome, task, &first, ctx);
     default:
-        return fill(outcome, task, &first, ctx);
+        return seed_metatile(outcome, task, &first, ctx);
     }
 }

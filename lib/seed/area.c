@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/module.h"
-#include "base/text.h"
 #include "seed/area_private.h"
+#include "text/text.h"
 
 enum { FILE_MAX = 256 << 20, NUMBER_MAX = 64 };
 
@@ -82,7 +82,7 @@ mc_areas_add(mc_areas_text *text, mc_region_kind kind, size_t first, size_t coun
 
 /* The whole file, malloc'ed. */
 static mc_error *
-load(char **bytes, size_t *size, const char *path, apr_pool_t *pool)
+load_seed_area_file(char **bytes, size_t *size, const char *path, apr_pool_t *pool)
 {
     FILE *in = fopen(path, "rb");
     if (in == NULL)
@@ -128,8 +128,8 @@ read_text(mc_areas_text *text, const char *srs, const mc_grid *grid, int finest)
 }
 
 static mc_error *
-parse(mc_region_builder **builder, const char *bytes, size_t size, const char *name, const char *srs,
-      const mc_grid *grid, int finest, apr_pool_t *pool)
+parse_seed_area_text(mc_region_builder **builder, const char *bytes, size_t size, const char *name, const char *srs,
+                     const mc_grid *grid, int finest, apr_pool_t *pool)
 {
     mc_areas_text text = { .path = name, .pool = pool, .begin = bytes, .end = bytes + size };
     mc_error *error = read_text(&text, srs, grid, finest);
@@ -144,7 +144,7 @@ mc_seed_area_parse(mc_seed_region **region, const char *bytes, size_t size, cons
 {
     mc_region_builder *builder;
     *region = NULL;
-    MC_TRY(parse(&builder, bytes, size, name, srs, grid, finest, pool));
+    MC_TRY(parse_seed_area_text(&builder, bytes, size, name, srs, grid, finest, pool));
     *region = mc_region_finish(builder);
     return MC_OK;
 }
@@ -157,9 +157,9 @@ mc_seed_area_read(mc_seed_region **region, const char *path, const char *srs, co
     size_t size = 0;
     mc_region_builder *builder = NULL;
     *region = NULL;
-    mc_error *error = load(&bytes, &size, path, pool);
+    mc_error *error = load_seed_area_file(&bytes, &size, path, pool);
     if (error == MC_OK)
-        error = parse(&builder, bytes, size, path, srs, grid, finest, pool);
+        error = parse_seed_area_text(&builder, bytes, size, path, srs, grid, finest, pool);
     free(bytes);
     if (error == MC_OK)
         *region = mc_region_finish(builder); /* needs memory of its own: the text's is free by now */
@@ -171,7 +171,7 @@ mc_seed_area_text(const char **text, const char *path, apr_pool_t *pool)
 {
     char *bytes = NULL;
     size_t size = 0;
-    mc_error *error = load(&bytes, &size, path, pool);
+    mc_error *error = load_seed_area_file(&bytes, &size, path, pool);
     if (error == MC_OK && memchr(bytes, 0, size) != NULL)
         error = mc_error_create(pool, MC_ERR_CORRUPT, "%s is no text", path);
     if (error == MC_OK)

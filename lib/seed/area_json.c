@@ -45,7 +45,7 @@ static const struct {
 };
 
 static mc_error *
-expect(mc_areas_text *text, char wanted)
+expect_area_json_char(mc_areas_text *text, char wanted)
 {
     return mc_areas_take(text, wanted) ? MC_OK : mc_areas_fail(text, "\"%c\" is expected", wanted);
 }
@@ -55,7 +55,7 @@ static mc_error *
 read_string(char out[NAME_MAX_SIZE], mc_areas_text *text)
 {
     size_t size = 0;
-    MC_TRY(expect(text, '"'));
+    MC_TRY(expect_area_json_char(text, '"'));
     for (; text->at < text->end && *text->at != '"'; text->at++) {
         if ((unsigned char)*text->at < ' ')
             break;
@@ -69,7 +69,7 @@ read_string(char out[NAME_MAX_SIZE], mc_areas_text *text)
 }
 
 static mc_error *
-skip_word(mc_areas_text *text)
+skip_area_json_scalar(mc_areas_text *text)
 {
     static const char *const words[] = { "true", "false", "null" };
     double number;
@@ -91,18 +91,18 @@ skip_value(mc_areas_text *text, int depth)
         return mc_areas_fail(text, "values are nested too deeply");
     bool object = mc_areas_take(text, '{');
     if (!object && !mc_areas_take(text, '['))
-        return text->at < text->end && *text->at == '"' ? read_string(ignored, text) : skip_word(text);
+        return text->at < text->end && *text->at == '"' ? read_string(ignored, text) : skip_area_json_scalar(text);
     char end = object ? '}' : ']';
     if (mc_areas_take(text, end))
         return MC_OK;
     do {
         if (object) {
             MC_TRY(read_string(ignored, text));
-            MC_TRY(expect(text, ':'));
+            MC_TRY(expect_area_json_char(text, ':'));
         }
         MC_TRY(skip_value(text, depth + 1));
     } while (mc_areas_take(text, ','));
-    return expect(text, end);
+    return expect_area_json_char(text, end);
 }
 
 /* ---- coordinates */
@@ -112,12 +112,12 @@ read_position(mc_areas_text *text)
 {
     double xy[2], more;
     MC_TRY(mc_areas_number(&xy[0], text));
-    MC_TRY(expect(text, ','));
+    MC_TRY(expect_area_json_char(text, ','));
     MC_TRY(mc_areas_number(&xy[1], text));
     while (mc_areas_take(text, ','))
         MC_TRY(mc_areas_number(&more, text));
     mc_areas_vertex(text, xy[0], xy[1]);
-    return expect(text, ']');
+    return expect_area_json_char(text, ']');
 }
 
 static void
@@ -133,14 +133,14 @@ begin_line(coordinates *found, size_t first, bool leads)
 
 /* A list of lists; *kind is 1 more than that of what it holds. */
 static mc_error *
-read_list(int *kind, reader *in, bool leads, int depth)
+read_area_json_list(int *kind, reader *in, bool leads, int depth)
 {
     mc_areas_text *text = in->text;
     size_t before = text->count, lines = in->found.count;
     *kind = -1;
     if (depth > NESTED_MAX)
         return mc_areas_fail(text, "coordinates are nested too deeply");
-    MC_TRY(expect(text, '['));
+    MC_TRY(expect_area_json_char(text, '['));
     if (mc_areas_take(text, ']'))
         return MC_OK;
     if (text->at < text->end && *text->at != '[') {
@@ -150,7 +150,7 @@ read_list(int *kind, reader *in, bool leads, int depth)
     int held = -1;
     do {
         int one;
-        MC_TRY(read_list(&one, in, in->found.count == lines, depth + 1));
+        MC_TRY(read_area_json_list(&one, in, in->found.count == lines, depth + 1));
         if (one >= 0 && held >= 0 && one != held)
             return mc_areas_fail(text, "coordinates are nested unevenly");
         held = one >= 0 ? one : held;
@@ -158,7 +158,7 @@ read_list(int *kind, reader *in, bool leads, int depth)
     if (held == 0)
         begin_line(&in->found, before, leads);
     *kind = held < 0 ? -1 : held + 1;
-    return expect(text, ']');
+    return expect_area_json_char(text, ']');
 }
 
 static mc_error *
@@ -166,11 +166,11 @@ read_coordinates(reader *in)
 {
     in->text->count = 0;
     in->found.count = 0;
-    return read_list(&in->found.kind, in, true, 0);
+    return read_area_json_list(&in->found.kind, in, true, 0);
 }
 
 static mc_error *
-add_geometry(reader *in, const char *type)
+add_area_json_geometry(reader *in, const char *type)
 {
     size_t row = 0, rows = sizeof(types) / sizeof(types[0]);
     mc_areas_text *text = in->text;
@@ -192,7 +192,7 @@ add_geometry(reader *in, const char *type)
 
 /* {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::2056"}} of the specification of 2008. */
 static mc_error *
-read_crs(mc_areas_text *text)
+read_area_json_crs(mc_areas_text *text)
 {
     const char *begin = text->at;
     MC_TRY(skip_value(text, 0));
@@ -206,7 +206,7 @@ read_crs(mc_areas_text *text)
             if (!mc_areas_take(&inner, ':') || !mc_areas_take(&inner, '{'))
                 break;
             MC_TRY(read_string(name, &inner));
-            MC_TRY(expect(&inner, ':'));
+            MC_TRY(expect_area_json_char(&inner, ':'));
             if (strcmp(name, "name") != 0)
                 break;
             MC_TRY(read_string(name, &inner));
@@ -221,13 +221,13 @@ static mc_error *read_object(reader *in, int depth);
 static mc_error *
 read_objects(reader *in, int depth)
 {
-    MC_TRY(expect(in->text, '['));
+    MC_TRY(expect_area_json_char(in->text, '['));
     if (mc_areas_take(in->text, ']'))
         return MC_OK;
     do
         MC_TRY(read_object(in, depth));
     while (mc_areas_take(in->text, ','));
-    return expect(in->text, ']');
+    return expect_area_json_char(in->text, ']');
 }
 
 static mc_error *
@@ -246,7 +246,7 @@ read_member(reader *in, const char *name, char type[NAME_MAX_SIZE], bool *locate
     if (strcmp(name, "features") == 0 || strcmp(name, "geometries") == 0)
         return read_objects(in, depth + 1);
     if (strcmp(name, "crs") == 0)
-        return read_crs(text);
+        return read_area_json_crs(text);
     return skip_value(text, depth);
 }
 
@@ -258,18 +258,18 @@ read_object(reader *in, int depth)
     bool located = false;
     if (depth > DEPTH_MAX)
         return mc_areas_fail(text, "objects are nested too deeply");
-    MC_TRY(expect(text, '{'));
+    MC_TRY(expect_area_json_char(text, '{'));
     if (!mc_areas_take(text, '}')) {
         do {
             MC_TRY(read_string(name, text));
-            MC_TRY(expect(text, ':'));
+            MC_TRY(expect_area_json_char(text, ':'));
             MC_TRY(read_member(in, name, type, &located, depth));
         } while (mc_areas_take(text, ','));
-        MC_TRY(expect(text, '}'));
+        MC_TRY(expect_area_json_char(text, '}'));
     }
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
         if (strcmp(types[i].name, type) == 0)
-            return located ? add_geometry(in, type) : MC_OK;
+            return located ? add_area_json_geometry(in, type) : MC_OK;
     return mc_areas_fail(text, "the type \"%s\" is none of GeoJSON", type);
 }
 

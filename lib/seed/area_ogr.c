@@ -16,14 +16,14 @@ typedef struct reader {
 } reader;
 
 static mc_error *
-failed(const mc_seed_ogr *wanted, const char *what, apr_pool_t *pool)
+ogr_source_error(const mc_seed_ogr *wanted, const char *what, apr_pool_t *pool)
 {
     mc_error *reason = mc_error_create(pool, MC_ERR_CONFIG, "%s", CPLGetLastErrorMsg());
     return mc_error_wrap(pool, reason, MC_ERR_CONFIG, "%s of \"%s\" cannot be used", what, wanted->source);
 }
 
 static mc_error *
-add_line(reader *in, OGRGeometryH line, mc_region_kind kind)
+add_ogr_line(reader *in, OGRGeometryH line, mc_region_kind kind)
 {
     int count = OGR_G_GetPointCount(line);
     if (count <= 0)
@@ -39,19 +39,19 @@ add_line(reader *in, OGRGeometryH line, mc_region_kind kind)
 
 /* Depth is bounded by what OGR itself reads. */
 static mc_error *
-add_geometry(reader *in, OGRGeometryH geometry)
+add_ogr_geometry(reader *in, OGRGeometryH geometry)
 {
     OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
     if (in->shape != NULL)
         mc_seed_shape_add(in->shape, geometry, type);
     if (type == wkbPoint || type == wkbLineString)
-        return add_line(in, geometry, type == wkbPoint ? MC_REGION_POINT : MC_REGION_LINE);
+        return add_ogr_line(in, geometry, type == wkbPoint ? MC_REGION_POINT : MC_REGION_LINE);
     for (int i = 0; i < OGR_G_GetGeometryCount(geometry); i++) {
         OGRGeometryH part = OGR_G_GetGeometryRef(geometry, i);
         if (type == wkbPolygon || type == wkbTriangle)
-            MC_TRY(add_line(in, part, i == 0 ? MC_REGION_RING : MC_REGION_HOLE));
+            MC_TRY(add_ogr_line(in, part, i == 0 ? MC_REGION_RING : MC_REGION_HOLE));
         else
-            MC_TRY(add_geometry(in, part));
+            MC_TRY(add_ogr_geometry(in, part));
     }
     return MC_OK;
 }
@@ -67,7 +67,7 @@ add_feature(reader *in, OGRFeatureH feature, int64_t *invalid)
         return MC_OK;
     }
     OGRGeometryH straight = OGR_G_HasCurveGeometry(geometry, FALSE) ? OGR_G_GetLinearGeometry(geometry, 0, NULL) : NULL;
-    mc_error *error = add_geometry(in, straight != NULL ? straight : geometry);
+    mc_error *error = add_ogr_geometry(in, straight != NULL ? straight : geometry);
     OGR_G_DestroyGeometry(straight);
     return error;
 }
@@ -78,11 +78,12 @@ next_feature(OGRFeatureH *feature, OGRLayerH layer, const mc_seed_ogr *wanted, a
 {
     CPLErrorReset();
     *feature = OGR_L_GetNextFeature(layer);
-    return *feature == NULL && CPLGetLastErrorType() >= CE_Failure ? failed(wanted, "a feature", pool) : MC_OK;
+    return *feature == NULL && CPLGetLastErrorType() >= CE_Failure ? ogr_source_error(wanted, "a feature", pool)
+                                                                   : MC_OK;
 }
 
 static mc_error *
-add_layer(reader *in, OGRLayerH layer, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted)
+add_ogr_layer(reader *in, OGRLayerH layer, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted)
 {
     OGRFeatureH feature;
     OGR_L_ResetReading(layer);
@@ -108,22 +109,22 @@ choose_layer(OGRLayerH *layer, GDALDatasetH data, const mc_seed_ogr *wanted, apr
     if (*layer == NULL)
         return mc_error_create(pool, MC_ERR_CONFIG, "\"%s\" has no layer \"%s\"", wanted->source, wanted->layer);
     if (wanted->where != NULL && OGR_L_SetAttributeFilter(*layer, wanted->where) != OGRERR_NONE)
-        return failed(wanted, "the filter", pool);
+        return ogr_source_error(wanted, "the filter", pool);
     return MC_OK;
 }
 
 static mc_error *
-read_all(reader *in, GDALDatasetH data, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted)
+read_ogr_dataset(reader *in, GDALDatasetH data, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted)
 {
     OGRLayerH layer = NULL;
     if (wanted->sql == NULL) {
         MC_TRY(choose_layer(&layer, data, wanted, in->pool));
-        return add_layer(in, layer, features, invalid, wanted);
+        return add_ogr_layer(in, layer, features, invalid, wanted);
     }
     layer = GDALDatasetExecuteSQL(data, wanted->sql, NULL, NULL);
     if (layer == NULL)
-        return failed(wanted, "the query", in->pool);
-    mc_error *error = add_layer(in, layer, features, invalid, wanted);
+        return ogr_source_error(wanted, "the query", in->pool);
+    mc_error *error = add_ogr_layer(in, layer, features, invalid, wanted);
     GDALDatasetReleaseResultSet(data, layer);
     return error;
 }
@@ -139,8 +140,8 @@ read_source(mc_region_builder *builder, int64_t *features, int64_t *invalid, con
     GDALAllRegister();
     CPLPushErrorHandler(CPLQuietErrorHandler);
     GDALDatasetH data = GDALOpenEx(wanted->source, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
-    mc_error *error =
-        data == NULL ? failed(wanted, "the vector data", pool) : read_all(&in, data, features, invalid, wanted);
+    mc_error *error = data == NULL ? ogr_source_error(wanted, "the vector data", pool)
+                                   : read_ogr_dataset(&in, data, features, invalid, wanted);
     if (data != NULL)
         GDALClose(data);
     if (error == MC_OK && in.shape != NULL && wanted->united)

@@ -47,7 +47,7 @@ mc_seed_shape_add(mc_seed_shape *shape, OGRGeometryH geometry, OGRwkbGeometryTyp
 }
 
 static mc_error *
-failed(const char *what, apr_pool_t *pool)
+shape_corrupt_error(const char *what, apr_pool_t *pool)
 {
     return mc_error_create(pool, MC_ERR_CORRUPT, "the area cannot be %s: %s", what, CPLGetLastErrorMsg());
 }
@@ -59,14 +59,14 @@ mc_seed_shape_finish(mc_seed_shape *shape, apr_pool_t *pool)
         return MC_OK;
     OGRGeometryH whole = OGR_G_UnionCascaded(shape->of[POLYGONS]);
     if (whole == NULL)
-        return failed("united", pool);
+        return shape_corrupt_error("united", pool);
     OGR_G_DestroyGeometry(shape->of[POLYGONS]);
     shape->of[POLYGONS] = whole;
     return MC_OK;
 }
 
 static OGRGeometryH
-rectangle(const mc_extent *box)
+make_box_polygon(const mc_extent *box)
 {
     OGRGeometryH polygon = OGR_G_CreateGeometry(wkbPolygon), ring = OGR_G_CreateGeometry(wkbLinearRing);
     OGR_G_AddPoint_2D(ring, box->minx, box->miny);
@@ -80,31 +80,32 @@ rectangle(const mc_extent *box)
 
 /* A collection of one is what it holds. */
 static OGRGeometryH
-unwrapped(OGRGeometryH geometry)
+unwrap_single_geometry(OGRGeometryH geometry)
 {
     bool several = OGR_GT_IsSubClassOf(OGR_G_GetGeometryType(geometry), wkbGeometryCollection);
-    return several && OGR_G_GetGeometryCount(geometry) == 1 ? unwrapped(OGR_G_GetGeometryRef(geometry, 0)) : geometry;
+    return several && OGR_G_GetGeometryCount(geometry) == 1 ? unwrap_single_geometry(OGR_G_GetGeometryRef(geometry, 0))
+                                                            : geometry;
 }
 
 /* Adds what lies in `box` (NULL: everywhere) of each sort. */
 static mc_error *
-collect(OGRGeometryH parts, const mc_seed_shape *shape, OGRGeometryH box, apr_pool_t *pool)
+collect_shape_sorts(OGRGeometryH parts, const mc_seed_shape *shape, OGRGeometryH box, apr_pool_t *pool)
 {
     for (int i = 0; i < SORTS; i++) {
         if (OGR_G_IsEmpty(shape->of[i]))
             continue;
         OGRGeometryH part = box == NULL ? OGR_G_Clone(shape->of[i]) : OGR_G_Intersection(shape->of[i], box);
         if (part == NULL)
-            return failed("cut", pool);
+            return shape_corrupt_error("cut", pool);
         if (!OGR_G_IsEmpty(part))
-            OGR_G_AddGeometry(parts, unwrapped(part));
+            OGR_G_AddGeometry(parts, unwrap_single_geometry(part));
         OGR_G_DestroyGeometry(part);
     }
     return MC_OK;
 }
 
 static void
-write_json(const char **json, mc_extent *bounds, OGRGeometryH geometry, apr_pool_t *pool)
+write_shape_geojson(const char **json, mc_extent *bounds, OGRGeometryH geometry, apr_pool_t *pool)
 {
     OGREnvelope envelope;
     OGR_G_GetEnvelope(geometry, &envelope);
@@ -118,13 +119,13 @@ mc_error *
 mc_seed_shape_part(const char **json, mc_extent *bounds, const mc_seed_shape *shape, const mc_extent *box,
                    apr_pool_t *pool)
 {
-    OGRGeometryH parts = OGR_G_CreateGeometry(wkbGeometryCollection), clip = box == NULL ? NULL : rectangle(box);
+    OGRGeometryH parts = OGR_G_CreateGeometry(wkbGeometryCollection), clip = box == NULL ? NULL : make_box_polygon(box);
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    mc_error *error = collect(parts, shape, clip, pool);
+    mc_error *error = collect_shape_sorts(parts, shape, clip, pool);
     CPLPopErrorHandler();
     *json = NULL;
     if (error == MC_OK && !OGR_G_IsEmpty(parts))
-        write_json(json, bounds, unwrapped(parts), pool);
+        write_shape_geojson(json, bounds, unwrap_single_geometry(parts), pool);
     OGR_G_DestroyGeometry(clip);
     OGR_G_DestroyGeometry(parts);
     return error;

@@ -9,7 +9,7 @@
 enum { DEPTH_MAX = 32, WORD_MAX = 32 };
 
 static void
-read_word(char word[WORD_MAX], mc_areas_text *text)
+read_area_wkt_word(char word[WORD_MAX], mc_areas_text *text)
 {
     size_t size = 0;
     mc_areas_skip(text);
@@ -20,7 +20,7 @@ read_word(char word[WORD_MAX], mc_areas_text *text)
 }
 
 static mc_error *
-expect(mc_areas_text *text, char wanted)
+expect_area_wkt_char(mc_areas_text *text, char wanted)
 {
     return mc_areas_take(text, wanted) ? MC_OK : mc_areas_fail(text, "\"%c\" is expected", wanted);
 }
@@ -43,11 +43,11 @@ read_vertex(mc_areas_text *text)
 }
 
 static bool
-is_empty(mc_areas_text *text)
+skip_area_wkt_empty(mc_areas_text *text)
 {
     const char *before = text->at;
     char word[WORD_MAX];
-    read_word(word, text);
+    read_area_wkt_word(word, text);
     if (strcasecmp(word, "EMPTY") == 0)
         return true;
     text->at = before;
@@ -56,62 +56,62 @@ is_empty(mc_areas_text *text)
 
 /* "(x y, x y)" or EMPTY. */
 static mc_error *
-read_line(mc_areas_text *text, mc_region_kind kind)
+read_area_wkt_line(mc_areas_text *text, mc_region_kind kind)
 {
     text->count = 0;
-    if (is_empty(text))
+    if (skip_area_wkt_empty(text))
         return MC_OK;
-    MC_TRY(expect(text, '('));
+    MC_TRY(expect_area_wkt_char(text, '('));
     do {
         bool wrapped = kind == MC_REGION_POINT && mc_areas_take(text, '('); /* MULTIPOINT ((1 2), (3 4)) */
-        if (!is_empty(text))
+        if (!skip_area_wkt_empty(text))
             MC_TRY(read_vertex(text));
         if (wrapped)
-            MC_TRY(expect(text, ')'));
+            MC_TRY(expect_area_wkt_char(text, ')'));
     } while (mc_areas_take(text, ','));
-    MC_TRY(expect(text, ')'));
+    MC_TRY(expect_area_wkt_char(text, ')'));
     return mc_areas_add(text, kind, 0, text->count);
 }
 
 /* "(line, line)": the first ring of a polygon is its outer one. */
 static mc_error *
-read_lines(mc_areas_text *text, mc_region_kind first, mc_region_kind others)
+read_area_wkt_lines(mc_areas_text *text, mc_region_kind first, mc_region_kind others)
 {
-    if (is_empty(text))
+    if (skip_area_wkt_empty(text))
         return MC_OK;
-    MC_TRY(expect(text, '('));
+    MC_TRY(expect_area_wkt_char(text, '('));
     mc_region_kind kind = first;
     do {
-        MC_TRY(read_line(text, kind));
+        MC_TRY(read_area_wkt_line(text, kind));
         kind = others;
     } while (mc_areas_take(text, ','));
-    return expect(text, ')');
+    return expect_area_wkt_char(text, ')');
 }
 
 static mc_error *
 read_polygons(mc_areas_text *text)
 {
-    if (is_empty(text))
+    if (skip_area_wkt_empty(text))
         return MC_OK;
-    MC_TRY(expect(text, '('));
+    MC_TRY(expect_area_wkt_char(text, '('));
     do
-        MC_TRY(read_lines(text, MC_REGION_RING, MC_REGION_HOLE));
+        MC_TRY(read_area_wkt_lines(text, MC_REGION_RING, MC_REGION_HOLE));
     while (mc_areas_take(text, ','));
-    return expect(text, ')');
+    return expect_area_wkt_char(text, ')');
 }
 
-static mc_error *read_geometry(mc_areas_text *text, int depth);
+static mc_error *read_area_wkt_geometry(mc_areas_text *text, int depth);
 
 static mc_error *
 read_collection(mc_areas_text *text, int depth)
 {
-    if (is_empty(text))
+    if (skip_area_wkt_empty(text))
         return MC_OK;
-    MC_TRY(expect(text, '('));
+    MC_TRY(expect_area_wkt_char(text, '('));
     do
-        MC_TRY(read_geometry(text, depth + 1));
+        MC_TRY(read_area_wkt_geometry(text, depth + 1));
     while (mc_areas_take(text, ','));
-    return expect(text, ')');
+    return expect_area_wkt_char(text, ')');
 }
 
 /* "POLYGON Z", "POLYGONZM": what it has besides x and y. */
@@ -123,27 +123,27 @@ drop_dimensions(char word[WORD_MAX], mc_areas_text *text)
         word[--size] = '\0';
     const char *before = text->at;
     char next[WORD_MAX];
-    read_word(next, text);
+    read_area_wkt_word(next, text);
     if (strcasecmp(next, "Z") != 0 && strcasecmp(next, "M") != 0 && strcasecmp(next, "ZM") != 0)
         text->at = before;
 }
 
 static mc_error *
-read_geometry(mc_areas_text *text, int depth)
+read_area_wkt_geometry(mc_areas_text *text, int depth)
 {
     char word[WORD_MAX];
     if (depth > DEPTH_MAX)
         return mc_areas_fail(text, "collections are nested too deeply");
-    read_word(word, text);
+    read_area_wkt_word(word, text);
     drop_dimensions(word, text);
     if (strcasecmp(word, "POINT") == 0 || strcasecmp(word, "MULTIPOINT") == 0)
-        return read_line(text, MC_REGION_POINT);
+        return read_area_wkt_line(text, MC_REGION_POINT);
     if (strcasecmp(word, "LINESTRING") == 0)
-        return read_line(text, MC_REGION_LINE);
+        return read_area_wkt_line(text, MC_REGION_LINE);
     if (strcasecmp(word, "MULTILINESTRING") == 0)
-        return read_lines(text, MC_REGION_LINE, MC_REGION_LINE);
+        return read_area_wkt_lines(text, MC_REGION_LINE, MC_REGION_LINE);
     if (strcasecmp(word, "POLYGON") == 0 || strcasecmp(word, "TRIANGLE") == 0)
-        return read_lines(text, MC_REGION_RING, MC_REGION_HOLE);
+        return read_area_wkt_lines(text, MC_REGION_RING, MC_REGION_HOLE);
     if (strcasecmp(word, "MULTIPOLYGON") == 0)
         return read_polygons(text);
     if (strcasecmp(word, "GEOMETRYCOLLECTION") == 0)
@@ -157,9 +157,9 @@ read_srid(mc_areas_text *text)
 {
     double number;
     char srs[sizeof(text->srs)];
-    MC_TRY(expect(text, '='));
+    MC_TRY(expect_area_wkt_char(text, '='));
     MC_TRY(mc_areas_number(&number, text));
-    MC_TRY(expect(text, ';'));
+    MC_TRY(expect_area_wkt_char(text, ';'));
     if (number < 1 || number > 999999 || number != (int)number)
         return mc_areas_fail(text, "this is no code of a CRS");
     apr_snprintf(srs, sizeof(srs), "EPSG:%d", (int)number);
@@ -181,6 +181,6 @@ mc_areas_wkt(mc_areas_text *text)
             text->at += 4;
             MC_TRY(read_srid(text));
         }
-        MC_TRY(read_geometry(text, 0));
+        MC_TRY(read_area_wkt_geometry(text, 0));
     }
 }

@@ -38,7 +38,7 @@ thread_main(void *baton)
 /* The other half of fork(). Interrupts of the terminal, and of whoever ends all processes of a service, are the
  * parent's business; without a parent there is none. */
 static _Noreturn void
-child_main(mc_seed_crew *crew, int number, pid_t parent)
+run_worker_child(mc_seed_crew *crew, int number, pid_t parent)
 {
     int status = EXIT_FAILURE;
     signal(SIGINT, SIG_IGN);
@@ -83,7 +83,7 @@ hire_process(mc_seed_crew *crew, apr_pool_t *pool)
     if (child < 0)
         return mc_error_create(pool, MC_ERR_LIMIT, "cannot start a process: %s", strerror(errno));
     if (child == 0)
-        child_main(crew, crew->hired, parent);
+        run_worker_child(crew, crew->hired, parent);
     crew->children[crew->hired++] = child;
     return MC_OK;
 }
@@ -152,7 +152,7 @@ close_end(int *end)
 }
 
 static void
-report(mc_seed_crew *crew, const mc_seed_result *result)
+report_seed_result(mc_seed_crew *crew, const mc_seed_result *result)
 {
     crew->outstanding--;
     if (result->number != MC_SEED_GIVEN_UP)
@@ -170,7 +170,7 @@ send_home(mc_seed_crew *crew)
         /* Results that nobody took would keep their workers here; the end comes when no worker is left. */
         close_end(&crew->results[1]);
         while (crew->results[0] >= 0 && mc_seed_read_record(crew->results[0], &result, sizeof(result)))
-            report(crew, &result);
+            report_seed_result(crew, &result);
     }
     for (int i = 0; i < crew->hired; i++) {
         if (crew->plan.processes)
@@ -189,7 +189,7 @@ send_home(mc_seed_crew *crew)
 }
 
 static mc_error *
-gather(mc_seed_crew *crew, apr_pool_t *pool)
+start_seed_workers(mc_seed_crew *crew, apr_pool_t *pool)
 {
     const mc_seed_plan *plan = &crew->plan;
     if (pipe2(crew->orders, O_CLOEXEC) != 0 || pipe2(crew->results, O_CLOEXEC) != 0 ||
@@ -216,7 +216,7 @@ mc_seed_hire(mc_seed_crew **hired, const mc_seed_plan *plan, apr_pool_t *pool)
     crew->seats = apr_pcalloc(pool, sizeof(*crew->seats) * (size_t)plan->workers);
     crew->children = apr_pcalloc(pool, sizeof(*crew->children) * (size_t)plan->workers);
     MC_TRY(share_memory(crew, pool));
-    mc_error *error = gather(crew, pool);
+    mc_error *error = start_seed_workers(crew, pool);
     if (error != MC_OK) {
         send_home(crew);
         return error;
@@ -245,14 +245,14 @@ lost_one(mc_seed_crew *crew, bool idle)
 
 /* Reports one result, or finds after at most `wait` milliseconds that there is none yet. */
 static mc_error *
-take_result(mc_seed_crew *crew, int wait, apr_pool_t *pool)
+read_seed_result(mc_seed_crew *crew, int wait, apr_pool_t *pool)
 {
     struct pollfd results = { .fd = crew->results[0], .events = POLLIN };
     mc_seed_result result;
     bool found = poll(&results, 1, wait) > 0 && (results.revents & POLLIN) != 0 &&
                  mc_seed_read_record(crew->results[0], &result, sizeof(result));
     if (found)
-        report(crew, &result);
+        report_seed_result(crew, &result);
     if (lost_one(crew, !found))
         return mc_error_create(pool, MC_ERR_IO, "a seeding process has died");
     if (!found && wait > 0 && crew->plan.idle != NULL)
@@ -269,7 +269,7 @@ keep_rate(mc_seed_crew *crew, const volatile int *stop, apr_pool_t *pool)
     apr_time_t now = mc_clock_now();
     while (now < crew->due && (stop == NULL || *stop == 0)) {
         apr_interval_time_t left = (crew->due - now) / 1000 + 1;
-        MC_TRY(take_result(crew, left > WAIT_MS ? WAIT_MS : (int)left, pool));
+        MC_TRY(read_seed_result(crew, left > WAIT_MS ? WAIT_MS : (int)left, pool));
         now = mc_clock_now();
     }
     crew->due = (crew->due > now ? crew->due : now) + (apr_interval_time_t)(1e6 / crew->plan.rate);
@@ -281,7 +281,7 @@ mc_seed_submit(mc_seed_crew *crew, int z, int x, int y, const volatile int *stop
 {
     MC_TRY(keep_rate(crew, stop, pool));
     while (crew->outstanding >= crew->most && (stop == NULL || *stop == 0))
-        MC_TRY(take_result(crew, WAIT_MS, pool));
+        MC_TRY(read_seed_result(crew, WAIT_MS, pool));
     if (stop != NULL && *stop != 0)
         return MC_OK;
     mc_seed_call order = { crew->submitted++, z, x, y };
@@ -298,7 +298,7 @@ mc_seed_poll(int *outstanding, mc_seed_crew *crew, int milliseconds, apr_pool_t 
     mc_error *error;
     do {
         before = crew->outstanding;
-        error = take_result(crew, milliseconds, pool);
+        error = read_seed_result(crew, milliseconds, pool);
         milliseconds = 0;
     } while (error == MC_OK && crew->outstanding > 0 && crew->outstanding < before);
     *outstanding = crew->outstanding;
@@ -332,7 +332,7 @@ mc_seed_finish(mc_seed_crew *crew, apr_pool_t *pool)
 {
     mc_error *error = MC_OK;
     while (crew->outstanding > 0 && error == MC_OK)
-        error = take_result(crew, WAIT_MS, pool);
+        error = read_seed_result(crew, WAIT_MS, pool);
     if (error != MC_OK)
         mc_seed_recall(crew);
     send_home(crew);

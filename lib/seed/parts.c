@@ -30,7 +30,7 @@ typedef struct sums {
 } sums;
 
 static void
-add(void *baton, const char *name, int64_t microseconds)
+add_span_time(void *baton, const char *name, int64_t microseconds)
 {
     sums *sums = baton;
     float seconds = (float)microseconds * 1e-6F;
@@ -47,6 +47,6 @@ float
 mc_seed_parts_take(float seconds[MC_SEED_PART_COUNT], mc_trace *trace)
 {
     sums sums = { seconds, 0 };
-    mc_trace_take_own(trace, add, &sums);
+    mc_trace_take_own(trace, add_span_time, &sums);
     return sums.http;
 }

@@ -62,7 +62,7 @@ is_edge(const mc_seed_region *region, size_t number)
  * up by a trifle of that, so that there are no points on lines and each way between two points crosses the same edges.
  */
 static int
-side_of(const edge *e, double x, double y)
+side_of_edge(const edge *e, double x, double y)
 {
     double left = (e->bx - e->ax) * (y - e->ay), right = (e->by - e->ay) * (x - e->ax), bound = 4e-16;
     if (fabs(left - right) > bound * (fabs(left) + fabs(right)))
@@ -81,7 +81,7 @@ right_of(const edge *e, double x, double y)
 {
     if ((e->ay <= y) == (e->by <= y))
         return 0;
-    int side = side_of(e, x, y);
+    int side = side_of_edge(e, x, y);
     return e->by > e->ay ? side > 0 : -(side < 0);
 }
 
@@ -91,14 +91,15 @@ above_of(const edge *e, double x, double y)
 {
     if ((e->ax <= x) == (e->bx <= x))
         return 0;
-    int side = side_of(e, x, y);
+    int side = side_of_edge(e, x, y);
     return e->bx < e->ax ? side > 0 : -(side < 0);
 }
 
 /* How the winding number changes from one point to another, along y first at the second's x; `list` has all edges that
  * are between. */
 static int
-change(const mc_seed_region *region, const uint32_t *list, size_t count, const double from[2], const double to[2])
+winding_change(const mc_seed_region *region, const uint32_t *list, size_t count, const double from[2],
+               const double to[2])
 {
     int sum = 0;
     for (size_t i = 0; i < count; i++) {
@@ -113,7 +114,7 @@ change(const mc_seed_region *region, const uint32_t *list, size_t count, const d
 
 /* Whether a part of the edge lies in the closed box. */
 static bool
-touches(const edge *e, const mc_extent *box)
+edge_touches_box(const edge *e, const mc_extent *box)
 {
     if (fmax(e->ax, e->bx) < box->minx || fmin(e->ax, e->bx) > box->maxx || fmax(e->ay, e->by) < box->miny ||
         fmin(e->ay, e->by) > box->maxy)
@@ -126,13 +127,13 @@ touches(const edge *e, const mc_extent *box)
 }
 
 static mc_extent
-grown(const mc_extent *box, double by)
+grow_region_box(const mc_extent *box, double by)
 {
     return (mc_extent){ box->minx - by, box->miny - by, box->maxx + by, box->maxy + by };
 }
 
 static mc_extent
-quarter(const mc_extent *box, int which)
+region_box_quarter(const mc_extent *box, int which)
 {
     double x = (box->minx + box->maxx) / 2, y = (box->miny + box->maxy) / 2;
     bool right = (which & 1) != 0, upper = (which & 2) != 0;
@@ -140,7 +141,7 @@ quarter(const mc_extent *box, int which)
 }
 
 static void
-centre_of(double xy[2], const mc_extent *box)
+region_box_centre(double xy[2], const mc_extent *box)
 {
     xy[0] = (box->minx + box->maxx) / 2;
     xy[1] = (box->miny + box->maxy) / 2;
@@ -150,7 +151,7 @@ centre_of(double xy[2], const mc_extent *box)
 
 /* Straight from the system, which moves it without copying: the old place would stay with the process. */
 static void *
-room_for(void *items, size_t *room, size_t wanted, size_t size)
+grow_mapped_array(void *items, size_t *room, size_t wanted, size_t size)
 {
     if (wanted <= *room)
         return items;
@@ -165,7 +166,7 @@ room_for(void *items, size_t *room, size_t wanted, size_t size)
 static void
 keep_list(mc_seed_region *region, node *leaf, const uint32_t *list, size_t count)
 {
-    region->lists = room_for(region->lists, &region->list_room, region->list_size + count, sizeof(uint32_t));
+    region->lists = grow_mapped_array(region->lists, &region->list_room, region->list_size + count, sizeof(uint32_t));
     leaf->first = (uint32_t)region->list_size;
     if (count > 0)
         memcpy(region->lists + region->list_size, list, sizeof(*list) * count);
@@ -174,30 +175,32 @@ keep_list(mc_seed_region *region, node *leaf, const uint32_t *list, size_t count
 
 /* A little more than the box is looked at: an edge at its border must not be lost by rounding. */
 static size_t
-choose(uint32_t *chosen, const mc_seed_region *region, const uint32_t *list, size_t count, const mc_extent *box)
+choose_box_edges(uint32_t *chosen, const mc_seed_region *region, const uint32_t *list, size_t count,
+                 const mc_extent *box)
 {
     size_t size = 0;
-    mc_extent reach = grown(box, (box->maxx - box->minx + box->maxy - box->miny) * 1e-9);
+    mc_extent reach = grow_region_box(box, (box->maxx - box->minx + box->maxy - box->miny) * 1e-9);
     for (size_t i = 0; i < count; i++) {
         edge e = edge_at(region, list[i]);
-        if (touches(&e, &reach))
+        if (edge_touches_box(&e, &reach))
             chosen[size++] = list[i];
     }
     return size;
 }
 
 static void
-build(mc_seed_region *region, uint32_t at, const mc_extent *box, const uint32_t *list, size_t count, int depth)
+build_region_node(mc_seed_region *region, uint32_t at, const mc_extent *box, const uint32_t *list, size_t count,
+                  int depth)
 {
     uint32_t *lists[4] = { 0 };
     size_t counts[4], sum = 0;
     region->nodes[at].count = (uint32_t)count & INT32_MAX;
     bool divided = count > LEAF && depth < DEPTH && region->list_size < 16 * region->edges + 4096;
     for (int i = 0; i < 4 && divided; i++) {
-        mc_extent part = quarter(box, i);
+        mc_extent part = region_box_quarter(box, i);
         lists[i] = malloc(sizeof(**lists) * count);
         MC_ASSERT(lists[i] != NULL);
-        counts[i] = choose(lists[i], region, list, count, &part);
+        counts[i] = choose_box_edges(lists[i], region, list, count, &part);
         sum += counts[i];
     }
     /* Where edges lie one over the other, parting them gains nothing. */
@@ -206,17 +209,17 @@ build(mc_seed_region *region, uint32_t at, const mc_extent *box, const uint32_t 
     } else {
         uint32_t children = (uint32_t)region->node_count;
         double from[2], to[2];
-        centre_of(from, box);
-        region->nodes = room_for(region->nodes, &region->node_room, region->node_count + 4, sizeof(node));
+        region_box_centre(from, box);
+        region->nodes = grow_mapped_array(region->nodes, &region->node_room, region->node_count + 4, sizeof(node));
         region->node_count += 4;
         region->nodes[at].parted = 1;
         region->nodes[at].first = children;
         for (uint32_t i = 0; i < 4; i++) {
-            mc_extent part = quarter(box, (int)i);
-            centre_of(to, &part);
+            mc_extent part = region_box_quarter(box, (int)i);
+            region_box_centre(to, &part);
             region->nodes[children + i] =
-                (node){ .winding = region->nodes[at].winding + change(region, list, count, from, to) };
-            build(region, children + i, &part, lists[i], counts[i], depth + 1);
+                (node){ .winding = region->nodes[at].winding + winding_change(region, list, count, from, to) };
+            build_region_node(region, children + i, &part, lists[i], counts[i], depth + 1);
             free(lists[i]);
             lists[i] = NULL;
         }
@@ -257,12 +260,12 @@ mc_region_create(const double *xy, size_t areal, size_t count, apr_pool_t *pool)
     count = region->edges;
     region->bounds = b;
     double side = fmax(fmax(b.maxx - b.minx, b.maxy - b.miny), 1e-6 * fmax(fabs(b.minx), fabs(b.miny)));
-    region->root = grown(&b, side > 0 ? side * 0.01 : 1);
+    region->root = grow_region_box(&b, side > 0 ? side * 0.01 : 1);
     double outside[2] = { region->root.minx, region->root.miny }, centre[2];
-    centre_of(centre, &region->root);
-    region->nodes = room_for(NULL, &region->node_room, 1, sizeof(node));
-    region->nodes[region->node_count++] = (node){ .winding = change(region, all, count, outside, centre) };
-    build(region, 0, &region->root, all, count, 0);
+    region_box_centre(centre, &region->root);
+    region->nodes = grow_mapped_array(NULL, &region->node_room, 1, sizeof(node));
+    region->nodes[region->node_count++] = (node){ .winding = winding_change(region, all, count, outside, centre) };
+    build_region_node(region, 0, &region->root, all, count, 0);
     free(all);
     return region;
 }
@@ -275,34 +278,34 @@ typedef struct question {
 } question;
 
 static bool
-holds(const mc_extent *outer, const mc_extent *box)
+region_box_contains(const mc_extent *outer, const mc_extent *box)
 {
     return outer->minx <= box->minx && outer->miny <= box->miny && outer->maxx >= box->maxx && outer->maxy >= box->maxy;
 }
 
 static bool
-crossed(const question *q, const node *n, const mc_extent *box)
+node_is_crossed(const question *q, const node *n, const mc_extent *box)
 {
     const mc_seed_region *region = q->region;
     double reach = (box->maxx - box->minx + box->maxy - box->miny) * 1e-9;
-    mc_extent around = grown(box, reach);
+    mc_extent around = grow_region_box(box, reach);
     if (n->count == 0 || around.minx > q->linear.maxx || around.maxx < q->linear.minx || around.miny > q->linear.maxy ||
         around.maxy < q->linear.miny)
         return false;
-    if (holds(&q->areal, &around))
+    if (region_box_contains(&q->areal, &around))
         return true;
     if (n->parted == 0) {
         for (uint32_t i = 0; i < n->count; i++) {
             uint32_t number = region->lists[n->first + i];
             edge e = edge_at(region, number);
-            if (touches(&e, number < region->areal ? &q->areal : &q->linear))
+            if (edge_touches_box(&e, number < region->areal ? &q->areal : &q->linear))
                 return true;
         }
         return false;
     }
     for (uint32_t i = 0; i < 4; i++) {
-        mc_extent part = quarter(box, (int)i);
-        if (crossed(q, &region->nodes[n->first + i], &part))
+        mc_extent part = region_box_quarter(box, (int)i);
+        if (node_is_crossed(q, &region->nodes[n->first + i], &part))
             return true;
     }
     return false;
@@ -316,22 +319,22 @@ winding_at(const mc_seed_region *region, const double xy[2])
     double centre[2];
     if (!(xy[0] >= box.minx && xy[0] <= box.maxx && xy[1] >= box.miny && xy[1] <= box.maxy))
         return 0;
-    for (centre_of(centre, &box); n->parted != 0; centre_of(centre, &box)) {
+    for (region_box_centre(centre, &box); n->parted != 0; region_box_centre(centre, &box)) {
         int which = (xy[0] >= centre[0]) + 2 * (xy[1] >= centre[1]);
         n = &region->nodes[n->first + (uint32_t)which];
-        box = quarter(&box, which);
+        box = region_box_quarter(&box, which);
     }
-    return n->winding + change(region, region->lists + n->first, n->count, centre, xy);
+    return n->winding + winding_change(region, region->lists + n->first, n->count, centre, xy);
 }
 
 mc_region_relation
 mc_region_relate(const mc_seed_region *region, const mc_extent *box, double inner, double outer)
 {
-    question q = { region, grown(box, -inner), grown(box, outer) };
-    if (crossed(&q, &region->nodes[0], &region->root))
+    question q = { region, grow_region_box(box, -inner), grow_region_box(box, outer) };
+    if (node_is_crossed(&q, &region->nodes[0], &region->root))
         return MC_REGION_CROSSED;
     double centre[2];
-    centre_of(centre, box);
+    region_box_centre(centre, box);
     return winding_at(region, centre) == 0 ? MC_REGION_OUTSIDE : MC_REGION_INSIDE;
 }
 

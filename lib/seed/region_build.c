@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "feature/projection.h"
 #include "seed/region_private.h"
+#include "vector/crs/projection.h"
 
 /* Halvings of a line whose image is bent; vertices of a region, and lines between them: in all, and for each vertex
  * that was given, so that a short text does not become a huge region; the largest coordinate: products of them stay
@@ -78,7 +78,7 @@ push_point(points *list, double x, double y)
 
 /* How far inside of one side of the box a point lies; below 0: outside. */
 static double
-inside(const mc_extent *box, int side, const double *p)
+depth_inside_box_side(const mc_extent *box, int side, const double *p)
 {
     switch (side) {
     case 0:
@@ -106,7 +106,7 @@ clip_ring_side(points *to, const points *ring, const mc_extent *box, int side)
     to->count = 0;
     for (size_t i = 0; i < ring->count; i++) {
         const double *a = &ring->xy[2 * i], *b = &ring->xy[2 * ((i + 1) % ring->count)];
-        double at_a = inside(box, side, a), at_b = inside(box, side, b);
+        double at_a = depth_inside_box_side(box, side, a), at_b = depth_inside_box_side(box, side, b);
         if (at_a >= 0)
             push_point(to, a[0], a[1]);
         if ((at_a >= 0) != (at_b >= 0))
@@ -127,10 +127,10 @@ clip_ring(mc_region_builder *b)
 
 /* The part of a line of two points that is in the box. */
 static bool
-clip_line(double a[2], double b[2], const mc_extent *box)
+clip_region_line(double a[2], double b[2], const mc_extent *box)
 {
     for (int side = 0; side < 4; side++) {
-        double at_a = inside(box, side, a), at_b = inside(box, side, b), t;
+        double at_a = depth_inside_box_side(box, side, a), at_b = depth_inside_box_side(box, side, b), t;
         if (at_a < 0 && at_b < 0)
             return false;
         double *outer = at_a < 0 ? a : b;
@@ -146,7 +146,7 @@ clip_line(double a[2], double b[2], const mc_extent *box)
 /* ---- transforming */
 
 static mc_error *
-transform(double out[2], const mc_region_builder *b, const double *p, apr_pool_t *pool)
+transform_region_vertex(double out[2], const mc_region_builder *b, const double *p, apr_pool_t *pool)
 {
     out[0] = p[0];
     out[1] = p[1];
@@ -159,14 +159,14 @@ transform(double out[2], const mc_region_builder *b, const double *p, apr_pool_t
 /* Whether the image of a line is farther from the line between the images of its ends than the tolerance: looked at in
  * the middle, and beside it, since a line may bend both ways. */
 static mc_error *
-bends(bool *bent, double middle[2], const mc_region_builder *b, const double *from, const double *to,
-      const double *image, const double *image_to, apr_pool_t *pool)
+check_line_bends(bool *bent, double middle[2], const mc_region_builder *b, const double *from, const double *to,
+                 const double *image, const double *image_to, apr_pool_t *pool)
 {
     *bent = false;
     for (int i = 0; i < 2; i++) {
         double t = i == 0 ? 0.3 : 0.5;
         double on_line[2] = { from[0] + (to[0] - from[0]) * t, from[1] + (to[1] - from[1]) * t };
-        MC_TRY(transform(middle, b, on_line, pool));
+        MC_TRY(transform_region_vertex(middle, b, on_line, pool));
         *bent = *bent || hypot(middle[0] - (image[0] + (image_to[0] - image[0]) * t),
                                middle[1] - (image[1] + (image_to[1] - image[1]) * t)) > b->tolerance;
     }
@@ -190,7 +190,7 @@ begin_trail(points *to, const double *at)
 }
 
 static void
-step(trail *t, const double *next)
+step_trail(trail *t, const double *next)
 {
     if (next[0] == t->last[0] && next[1] == t->last[1])
         return;
@@ -232,36 +232,36 @@ is_too_fine(const mc_region_builder *b, const trail *t)
 
 /* Goes along the image of a line, of whose begin the image is where the trail is. */
 static mc_error *
-divide(mc_region_builder *b, trail *t, const double *from, const double *to, const double *image_to, int halvings,
-       apr_pool_t *pool)
+divide_line(mc_region_builder *b, trail *t, const double *from, const double *to, const double *image_to, int halvings,
+            apr_pool_t *pool)
 {
     double middle[2], halfway[2] = { from[0] / 2 + to[0] / 2, from[1] / 2 + to[1] / 2 };
     bool bent = false;
     if (halvings > 0)
-        MC_TRY(bends(&bent, middle, b, from, to, t->last, image_to, pool));
+        MC_TRY(check_line_bends(&bent, middle, b, from, to, t->last, image_to, pool));
     if (!bent) {
-        step(t, image_to);
+        step_trail(t, image_to);
         return !is_too_fine(b, t) ? MC_OK
                                   : mc_error_create(pool, MC_ERR_LIMIT,
                                                     "the lines of the area are too long: in the grid's CRS, at these "
                                                     "levels, they bend into more than %u pieces",
                                                     (unsigned)t->to->count);
     }
-    MC_TRY(divide(b, t, from, halfway, middle, halvings - 1, pool));
-    return divide(b, t, halfway, to, image_to, halvings - 1, pool);
+    MC_TRY(divide_line(b, t, from, halfway, middle, halvings - 1, pool));
+    return divide_line(b, t, halfway, to, image_to, halvings - 1, pool);
 }
 
 /* From one point of the source to the next. */
 static mc_error *
-go(mc_region_builder *b, trail *t, const double *from, const double *to, apr_pool_t *pool)
+trace_region_line(mc_region_builder *b, trail *t, const double *from, const double *to, apr_pool_t *pool)
 {
     double image[2];
     if (b->projection == NULL) {
-        step(t, to);
+        step_trail(t, to);
         return MC_OK;
     }
-    MC_TRY(transform(image, b, to, pool));
-    return divide(b, t, from, to, image, HALVINGS, pool);
+    MC_TRY(transform_region_vertex(image, b, to, pool));
+    return divide_line(b, t, from, to, image, HALVINGS, pool);
 }
 
 static mc_error *
@@ -269,21 +269,21 @@ begin_at(trail *t, mc_region_builder *b, points *to, const double *at, apr_pool_
 {
     double image[2] = { at[0], at[1] };
     if (b->projection != NULL)
-        MC_TRY(transform(image, b, at, pool));
+        MC_TRY(transform_region_vertex(image, b, at, pool));
     *t = begin_trail(to, image);
     return MC_OK;
 }
 
 /* An area lies to the left of its ring. */
 static mc_error *
-add_ring(mc_region_builder *b, const double *xy, size_t count, bool hole, apr_pool_t *pool)
+add_region_ring(mc_region_builder *b, const double *xy, size_t count, bool hole, apr_pool_t *pool)
 {
     trail t;
     if (count < 3)
         return MC_OK;
     MC_TRY(begin_at(&t, b, &b->areal, xy, pool));
     for (size_t i = 0; i < count; i++)
-        MC_TRY(go(b, &t, &xy[2 * i], &xy[2 * ((i + 1) % count)], pool));
+        MC_TRY(trace_region_line(b, &t, &xy[2 * i], &xy[2 * ((i + 1) % count)], pool));
     if ((t.area < 0) != hole)
         turn_trail(&t);
     end_trail(&t);
@@ -296,19 +296,19 @@ add_clipped_ring(mc_region_builder *b, const double *xy, size_t count, bool hole
     bool within = true;
     for (size_t i = 0; i < count && within; i++)
         for (int side = 0; side < 4; side++)
-            within = within && inside(&b->clip, side, &xy[2 * i]) >= 0;
+            within = within && depth_inside_box_side(&b->clip, side, &xy[2 * i]) >= 0;
     if (within)
-        return add_ring(b, xy, count, hole, pool);
+        return add_region_ring(b, xy, count, hole, pool);
     b->source.count = 0;
     for (size_t i = 0; i < count; i++)
         push_point(&b->source, xy[2 * i], xy[2 * i + 1]);
     clip_ring(b);
-    return add_ring(b, b->source.xy, b->source.count, hole, pool);
+    return add_region_ring(b, b->source.xy, b->source.count, hole, pool);
 }
 
 /* A line that has no length is a point. */
 static void
-end_piece(trail *t)
+end_line_trail(trail *t)
 {
     for (int i = 0; i < 2 && t->to->count < t->begin + 2; i++)
         push_point(t->to, t->first[0], t->first[1]);
@@ -326,20 +326,20 @@ add_pieces(mc_region_builder *b, const double *xy, size_t count, bool line, apr_
         double from[2] = { xy[2 * i], xy[2 * i + 1] }, to[2] = { from[0], from[1] };
         if (line && count > 1)
             memcpy(to, &xy[2 * i + 2], sizeof(to));
-        if (!clip_line(from, to, &b->clip))
+        if (!clip_region_line(from, to, &b->clip))
             continue;
         if (open && !(line && from[0] == end[0] && from[1] == end[1])) {
-            end_piece(&t);
+            end_line_trail(&t);
             open = false;
         }
         if (!open)
             MC_TRY(begin_at(&t, b, &b->linear, from, pool));
         open = true;
-        MC_TRY(go(b, &t, from, to, pool));
+        MC_TRY(trace_region_line(b, &t, from, to, pool));
         memcpy(end, to, sizeof(end));
     }
     if (open)
-        end_piece(&t);
+        end_line_trail(&t);
     return MC_OK;
 }
 

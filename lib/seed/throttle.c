@@ -13,14 +13,14 @@ mc_throttle_begin(mc_throttle *throttle, int most)
 
 /* What is left of `limit` workers: at least one, and fewer than before. */
 static int
-fewer(int limit, int numerator, int denominator)
+reduce_worker_limit(int limit, int numerator, int denominator)
 {
     int left = limit * numerator / denominator;
     return left < 1 ? 1 : left;
 }
 
 static void
-learn(mc_throttle *t, double seconds)
+learn_usual_seconds(mc_throttle *t, double seconds)
 {
     if (t->usual == 0)
         t->usual = seconds;
@@ -40,20 +40,20 @@ judge_slow(mc_throttle *t, double mean)
         t->before = 0;
     } else if (t->before > 0 || steady) {
         t->settling = t->limit;
-        t->limit = fewer(t->limit, 3, 4);
+        t->limit = reduce_worker_limit(t->limit, 3, 4);
         t->before = mean;
     }
     t->slow = mean;
 }
 
 static void
-judge(mc_throttle *t)
+judge_throttle_round(mc_throttle *t)
 {
     int good = t->answers - t->failures;
     double mean = good == 0 ? 0 : t->seconds / good;
     bool slow = t->usual > 0 && mean > SLOW * t->usual && mean > t->usual + SLOW_BY;
     if (t->failures > t->answers * FAILING) {
-        t->limit = fewer(t->limit, 1, 2);
+        t->limit = reduce_worker_limit(t->limit, 1, 2);
     } else if (slow) {
         judge_slow(t, mean);
     } else {
@@ -61,7 +61,7 @@ judge(mc_throttle *t)
         t->limit += t->limit < t->most;
     }
     if (good > 0 && !slow)
-        learn(t, mean);
+        learn_usual_seconds(t, mean);
     t->answers = t->failures = 0;
     t->seconds = 0;
 }
@@ -78,6 +78,6 @@ mc_throttle_take(mc_throttle *throttle, double seconds, bool failed)
     throttle->failures += failed;
     throttle->seconds += failed ? 0 : seconds;
     if (throttle->answers >= (throttle->limit > ROUND_MIN ? throttle->limit : ROUND_MIN))
-        judge(throttle);
+        judge_throttle_round(throttle);
     return throttle->limit != before;
 }

@@ -21,7 +21,7 @@ typedef struct span {
 } span;
 
 static span
-columns_of(const mc_seed_area *area, int z)
+walk_level_columns(const mc_seed_area *area, int z)
 {
     const mc_tile_range *limits = &area->limits[z];
     if (limits->minx >= limits->maxx || limits->miny >= limits->maxy)
@@ -30,7 +30,7 @@ columns_of(const mc_seed_area *area, int z)
 }
 
 static span
-rows_of(const mc_seed_area *area, int z)
+walk_level_rows(const mc_seed_area *area, int z)
 {
     const mc_tile_range *limits = &area->limits[z];
     if (limits->minx >= limits->maxx || limits->miny >= limits->maxy)
@@ -44,13 +44,13 @@ typedef struct block {
 } block;
 
 static block
-block_of(const mc_seed_area *area, int z)
+level_block(const mc_seed_area *area, int z)
 {
-    return (block){ columns_of(area, z), rows_of(area, z) };
+    return (block){ walk_level_columns(area, z), walk_level_rows(area, z) };
 }
 
 static bool
-is_empty(const block *b)
+block_is_empty(const block *b)
 {
     return b->columns.first >= b->columns.last || b->rows.first >= b->rows.last;
 }
@@ -60,7 +60,7 @@ typedef enum share { NONE, SOME, ALL } share;
 
 /* The box of a block, metatiles cut off at the end of the grid. */
 static mc_extent
-box_of(const mc_seed_area *area, int z, const block *b)
+block_extent(const mc_seed_area *area, int z, const block *b)
 {
     const mc_level *level = &area->grid->levels[z];
     int64_t x = (int64_t)b->columns.last * area->columns, y = (int64_t)b->rows.last * area->rows;
@@ -93,9 +93,9 @@ share_of_box(const mc_seed_area *area, const mc_extent *box, double inner, doubl
 }
 
 static share
-share_of(const mc_seed_area *area, int z, const block *b)
+block_share(const mc_seed_area *area, int z, const block *b)
 {
-    mc_extent box = box_of(area, z, b);
+    mc_extent box = block_extent(area, z, b);
     double slack = slack_of(area, z);
     return share_of_box(area, &box, slack, slack);
 }
@@ -109,7 +109,7 @@ share_at_first(const mc_seed_area *area)
 
 /* A single metatile of which SOME is wanted lies at the border of the region: it meets it. */
 static bool
-takes(const mc_seed_area *area, share single)
+accepts_single_share(const mc_seed_area *area, share single)
 {
     return single == ALL || (single == SOME && !area->outside);
 }
@@ -146,9 +146,9 @@ half_of(span s)
 
 /* Row after row: what is not all or nothing is first divided into rows, then each of these. */
 static bool
-scan(const walk *w, int z, const block *b, share known)
+scan_block_rows(const walk *w, int z, const block *b, share known)
 {
-    share wanted = known == SOME ? share_of(w->area, z, b) : known;
+    share wanted = known == SOME ? block_share(w->area, z, b) : known;
     if (wanted != SOME)
         return wanted == NONE || visit_block(w, z, b);
     block one = *b, other = *b;
@@ -157,36 +157,37 @@ scan(const walk *w, int z, const block *b, share known)
     else if (b->columns.last - b->columns.first > 1)
         one.columns.last = other.columns.first = half_of(b->columns);
     else
-        return !takes(w->area, SOME) || visit_block(w, z, b);
-    return scan(w, z, &one, SOME) && scan(w, z, &other, SOME);
+        return !accepts_single_share(w->area, SOME) || visit_block(w, z, b);
+    return scan_block_rows(w, z, &one, SOME) && scan_block_rows(w, z, &other, SOME);
 }
 
 /* ---- along Hilbert's curve */
 
 static span
-common(span a, int first, int64_t last)
+clip_walk_span(span a, int first, int64_t last)
 {
     return (span){ a.first > first ? a.first : first, a.last < last ? a.last : (int)last };
 }
 
 /* The square of 2^power metatiles a side that begins at column, row; `within` is what the level has. */
 static bool
-follow(const walk *w, int z, const block *within, int column, int row, int power, int way, share known)
+follow_hilbert_square(const walk *w, int z, const block *within, int column, int row, int power, int way, share known)
 {
     int64_t side = INT64_C(1) << power;
-    block square = { common(within->columns, column, column + side), common(within->rows, row, row + side) };
-    if (is_empty(&square))
+    block square = { clip_walk_span(within->columns, column, column + side),
+                     clip_walk_span(within->rows, row, row + side) };
+    if (block_is_empty(&square))
         return true;
-    share wanted = known == SOME ? share_of(w->area, z, &square) : known;
+    share wanted = known == SOME ? block_share(w->area, z, &square) : known;
     if (wanted == NONE)
         return true;
     if (power == 0)
-        return !takes(w->area, wanted) || visit_one(w, z, column, row);
+        return !accepts_single_share(w->area, wanted) || visit_one(w, z, column, row);
     int half = 1 << (power - 1);
     for (int i = 0; i < 4; i++) {
         int quarter = mc_hilbert[way].quarter[i];
-        if (!follow(w, z, within, column + (quarter & 1) * half, row + (quarter >> 1) * half, power - 1,
-                    mc_hilbert[way].way[i], wanted))
+        if (!follow_hilbert_square(w, z, within, column + (quarter & 1) * half, row + (quarter >> 1) * half, power - 1,
+                                   mc_hilbert[way].way[i], wanted))
             return false;
     }
     return true;
@@ -198,7 +199,7 @@ walk_curve(const walk *w, int z, const block *b)
     int power = 0, most = b->columns.last > b->rows.last ? b->columns.last : b->rows.last;
     while (INT64_C(1) << power < most)
         power++;
-    return follow(w, z, b, 0, 0, power, 0, share_at_first(w->area));
+    return follow_hilbert_square(w, z, b, 0, 0, power, 0, share_at_first(w->area));
 }
 
 /* ---- downwards */
@@ -236,10 +237,10 @@ first_child(int parent, int tiles, double ratio, span parents, span children)
 
 /* The metatiles of the next level that are visited after those of a block. */
 static block
-below(const mc_seed_area *area, int z, const block *b)
+child_block(const mc_seed_area *area, int z, const block *b)
 {
     double ratio = area->grid->levels[z + 1].resolution / area->grid->levels[z].resolution;
-    block parents = block_of(area, z), children = block_of(area, z + 1);
+    block parents = level_block(area, z), children = level_block(area, z + 1);
     return (block){
         { first_child(b->columns.first, area->columns, ratio, parents.columns, children.columns),
           first_child(b->columns.last, area->columns, ratio, parents.columns, children.columns) },
@@ -252,13 +253,13 @@ below(const mc_seed_area *area, int z, const block *b)
 static share
 share_below(const mc_seed_area *area, int z, const block *b)
 {
-    mc_extent box = box_of(area, z, b);
+    mc_extent box = block_extent(area, z, b);
     block deeper = *b;
-    for (int level = z; level < area->maxzoom && !is_empty(&deeper); level++) {
-        deeper = below(area, level, &deeper);
-        if (is_empty(&deeper))
+    for (int level = z; level < area->maxzoom && !block_is_empty(&deeper); level++) {
+        deeper = child_block(area, level, &deeper);
+        if (block_is_empty(&deeper))
             break;
-        mc_extent more = box_of(area, level + 1, &deeper);
+        mc_extent more = block_extent(area, level + 1, &deeper);
         box = (mc_extent){ fmin(box.minx, more.minx), fmin(box.miny, more.miny), fmax(box.maxx, more.maxx),
                            fmax(box.maxy, more.maxy) };
     }
@@ -267,21 +268,21 @@ share_below(const mc_seed_area *area, int z, const block *b)
 
 /* Depth is bounded by the number of levels of a grid. */
 static bool
-descend(const walk *w, int z, int column, int row, share known)
+descend_levels(const walk *w, int z, int column, int row, share known)
 {
     const mc_seed_area *area = w->area;
     const block one = { { column, column + 1 }, { row, row + 1 } };
     share wanted = known == SOME ? share_below(area, z, &one) : known;
     if (wanted == NONE)
         return true;
-    if ((wanted == ALL || takes(area, share_of(area, z, &one))) && !visit_one(w, z, column, row))
+    if ((wanted == ALL || accepts_single_share(area, block_share(area, z, &one))) && !visit_one(w, z, column, row))
         return false;
     if (z == area->maxzoom)
         return true;
-    block children = below(area, z, &one);
+    block children = child_block(area, z, &one);
     for (int y = children.rows.first; y < children.rows.last; y++)
         for (int x = children.columns.first; x < children.columns.last; x++)
-            if (!descend(w, z + 1, x, y, wanted))
+            if (!descend_levels(w, z + 1, x, y, wanted))
                 return false;
     return true;
 }
@@ -290,13 +291,13 @@ static bool
 walk_down(const walk *w)
 {
     int first = w->area->minzoom;
-    block b = block_of(w->area, first);
+    block b = level_block(w->area, first);
     /* A level without any metatile has no children either: the walk begins at the first that has some. */
-    while (first < w->area->maxzoom && is_empty(&b))
-        b = block_of(w->area, ++first);
+    while (first < w->area->maxzoom && block_is_empty(&b))
+        b = level_block(w->area, ++first);
     for (int row = b.rows.first; row < b.rows.last; row++)
         for (int column = b.columns.first; column < b.columns.last; column++)
-            if (!descend(w, first, column, row, share_at_first(w->area)))
+            if (!descend_levels(w, first, column, row, share_at_first(w->area)))
                 return false;
     return true;
 }
@@ -310,10 +311,10 @@ mc_seed_walk(const mc_seed_area *area, mc_seed_order order, mc_seed_visit *visit
     if (order == MC_SEED_DOWN)
         return walk_down(&w);
     for (int z = area->minzoom; z <= area->maxzoom; z++) {
-        block b = block_of(area, z);
-        if (is_empty(&b))
+        block b = level_block(area, z);
+        if (block_is_empty(&b))
             continue;
-        if (!(order == MC_SEED_HILBERT ? walk_curve(&w, z, &b) : scan(&w, z, &b, share_at_first(area))))
+        if (!(order == MC_SEED_HILBERT ? walk_curve(&w, z, &b) : scan_block_rows(&w, z, &b, share_at_first(area))))
             return false;
     }
     return true;
@@ -323,11 +324,11 @@ static int64_t
 count_block(const mc_seed_area *area, int z, const block *b, share known)
 {
     int64_t columns = b->columns.last - b->columns.first, rows = b->rows.last - b->rows.first;
-    share wanted = known == SOME ? share_of(area, z, b) : known;
+    share wanted = known == SOME ? block_share(area, z, b) : known;
     if (wanted == ALL)
         return columns * rows;
     if (wanted == NONE || columns * rows == 1)
-        return takes(area, wanted);
+        return accepts_single_share(area, wanted);
     block one = *b, other = *b;
     if (columns >= rows)
         one.columns.last = other.columns.first = half_of(b->columns);
@@ -341,8 +342,9 @@ mc_seed_count(const mc_seed_area *area)
 {
     int64_t count = 0;
     for (int z = area->minzoom; z <= area->maxzoom; z++) {
-        block b = block_of(area, z);
-        if (!is_empty(&b) && __builtin_add_overflow(count, count_block(area, z, &b, share_at_first(area)), &count))
+        block b = level_block(area, z);
+        if (!block_is_empty(&b) &&
+            __builtin_add_overflow(count, count_block(area, z, &b, share_at_first(area)), &count))
             return INT64_MAX;
     }
     return count;
@@ -361,23 +363,23 @@ typedef struct frontier {
 } frontier;
 
 static int64_t
-size_of(const block *b)
+block_metatile_count(const block *b)
 {
     return (int64_t)(b->columns.last - b->columns.first) * (b->rows.last - b->rows.first);
 }
 
 /* Counts what is known, and appends what is crossed to `next`. */
 static void
-look_at(frontier *f, const block *b, block *next, size_t *count)
+classify_block(frontier *f, const block *b, block *next, size_t *count)
 {
-    share wanted = share_of(f->area, f->z, b);
+    share wanted = block_share(f->area, f->z, b);
     f->looks--;
     f->all += wanted == ALL;
     f->none += wanted == NONE;
-    if (wanted == SOME && size_of(b) > 1)
+    if (wanted == SOME && block_metatile_count(b) > 1)
         next[(*count)++] = *b;
-    else if (takes(f->area, wanted))
-        f->sum += size_of(b);
+    else if (accepts_single_share(f->area, wanted))
+        f->sum += block_metatile_count(b);
 }
 
 static void
@@ -393,8 +395,8 @@ halve_all(frontier *f)
             one.columns.last = other.columns.first = half_of(one.columns);
         else
             one.rows.last = other.rows.first = half_of(one.rows);
-        look_at(f, &one, next, &count);
-        look_at(f, &other, next, &count);
+        classify_block(f, &one, next, &count);
+        classify_block(f, &other, next, &count);
     }
     free(f->blocks);
     f->blocks = next;
@@ -403,32 +405,32 @@ halve_all(frontier *f)
 
 /* What is wanted of the blocks if halving them goes on as in the rounds before. */
 static double
-guess(const frontier *f, double growth)
+estimate_wanted_count(const frontier *f, double growth)
 {
     double size = 0, found = 0, crossed = (double)f->count;
     double within = f->all == 0 ? 0 : f->all / (f->all + f->none);
     for (size_t i = 0; i < f->count; i++)
-        size += (double)size_of(&f->blocks[i]) / (double)f->count;
+        size += (double)block_metatile_count(&f->blocks[i]) / (double)f->count;
     while (size > 1.5) {
         size /= 2;
         found += crossed * (2 - growth) * within * size;
         crossed *= growth;
     }
-    return found + (takes(f->area, SOME) ? crossed : 0);
+    return found + (accepts_single_share(f->area, SOME) ? crossed : 0);
 }
 
 static double
 estimate_level(const mc_seed_area *area, int z, int64_t *looks)
 {
     enum { ENOUGH = 512 }; /* blocks to guess from */
-    block all = block_of(area, z);
+    block all = level_block(area, z);
     frontier f = { .area = area, .z = z, .looks = *looks };
     double before[4] = { 1, 1, 1, 1 }; /* counts of the last rounds: both axes have been halved twice */
-    if (is_empty(&all) || area->region == NULL)
-        return is_empty(&all) ? 0 : (double)size_of(&all);
+    if (block_is_empty(&all) || area->region == NULL)
+        return block_is_empty(&all) ? 0 : (double)block_metatile_count(&all);
     f.blocks = malloc(sizeof(block));
     MC_ASSERT(f.blocks != NULL);
-    look_at(&f, &all, f.blocks, &f.count);
+    classify_block(&f, &all, f.blocks, &f.count);
     while (f.count > 0 && (f.looks > 0 || f.count < ENOUGH)) {
         memmove(before, before + 1, sizeof(before) - sizeof(*before));
         before[3] = (double)f.count;
@@ -436,7 +438,8 @@ estimate_level(const mc_seed_area *area, int z, int64_t *looks)
     }
     *looks = f.looks;
     double found =
-        (double)f.sum + (f.count > 0 ? guess(&f, fmin(fmax(sqrt(sqrt((double)f.count / before[0])), 1), 2)) : 0);
+        (double)f.sum +
+        (f.count > 0 ? estimate_wanted_count(&f, fmin(fmax(sqrt(sqrt((double)f.count / before[0])), 1), 2)) : 0);
     free(f.blocks);
     return found;
 }
@@ -456,15 +459,15 @@ mc_seed_wanted(const mc_seed_area *area, int z, int x, int y)
     int column = x / area->columns, row = y / area->rows;
     if (z < area->minzoom || z > area->maxzoom)
         return false;
-    block within = block_of(area, z), one = { { column, column + 1 }, { row, row + 1 } };
+    block within = level_block(area, z), one = { { column, column + 1 }, { row, row + 1 } };
     if (column < within.columns.first || column >= within.columns.last || row < within.rows.first ||
         row >= within.rows.last)
         return false;
-    return area->region == NULL || takes(area, share_of(area, z, &one));
+    return area->region == NULL || accepts_single_share(area, block_share(area, z, &one));
 }
 
 static int
-clamp(double tile, int most)
+clamp_metatile_index(double tile, int most)
 {
     return tile < 0 ? 0 : tile > most ? most : (int)tile;
 }
@@ -482,10 +485,10 @@ mc_seed_limits(const mc_grid *grid, const mc_extent *extent, apr_pool_t *pool)
     for (int z = 0; z < grid->level_count; z++) {
         const mc_level *level = &grid->levels[z];
         double width = level->resolution * grid->tile_width, height = level->resolution * grid->tile_height;
-        limits[z] = (mc_tile_range){ clamp(floor(left / width + EDGE), level->columns),
-                                     clamp(floor(bottom / height + EDGE), level->rows),
-                                     clamp(ceil(right / width - EDGE), level->columns),
-                                     clamp(ceil(top / height - EDGE), level->rows) };
+        limits[z] = (mc_tile_range){ clamp_metatile_index(floor(left / width + EDGE), level->columns),
+                                     clamp_metatile_index(floor(bottom / height + EDGE), level->rows),
+                                     clamp_metatile_index(ceil(right / width - EDGE), level->columns),
+                                     clamp_metatile_index(ceil(top / height - EDGE), level->rows) };
     }
     return limits;
 }
@@ -495,7 +498,7 @@ mc_region_relate_tiles(const mc_seed_region *region, const mc_grid *grid, int z,
 {
     const mc_seed_area area = { .grid = grid, .columns = 1, .rows = 1 };
     const block b = { { tiles->minx, tiles->maxx }, { tiles->miny, tiles->maxy } };
-    mc_extent box = box_of(&area, z, &b);
+    mc_extent box = block_extent(&area, z, &b);
     double slack = slack_of(&area, z);
     return mc_region_relate(region, &box, slack, slack);
 }

@@ -49,7 +49,7 @@ timespec_of(apr_interval_time_t microseconds)
 
 /* `limit`: how long to sleep; NULL: until somebody wakes us. */
 static void
-futex(atomic_int *word, int operation, int value, const struct timespec *limit)
+call_futex(atomic_int *word, int operation, int value, const struct timespec *limit)
 {
     syscall(SYS_futex, word, operation, value, limit, NULL, 0);
 }
@@ -60,7 +60,7 @@ mc_seed_wake(mc_seed_shared *shared, int awake)
     int before = atomic_load(&shared->awake);
     while (before != MC_SEED_HOME && !atomic_compare_exchange_weak(&shared->awake, &before, awake))
         ;
-    futex(&shared->awake, FUTEX_WAKE, INT32_MAX, NULL);
+    call_futex(&shared->awake, FUTEX_WAKE, INT32_MAX, NULL);
 }
 
 /* ---- work */
@@ -77,7 +77,7 @@ typedef struct worker {
 } worker;
 
 static bool
-recalled(const worker *me, apr_interval_time_t ago)
+worker_is_recalled(const worker *me, apr_interval_time_t ago)
 {
     apr_time_t since = atomic_load(&me->crew->shared->recalled);
     return since != 0 && mc_clock_now() - since >= ago;
@@ -87,13 +87,13 @@ recalled(const worker *me, apr_interval_time_t ago)
 static bool
 given_up(void *baton)
 {
-    return recalled(baton, GRACE);
+    return worker_is_recalled(baton, GRACE);
 }
 
 static bool
 commit_given_up(void *baton)
 {
-    return recalled(baton, GRACE_OF_COMMITS);
+    return worker_is_recalled(baton, GRACE_OF_COMMITS);
 }
 
 static void
@@ -116,13 +116,13 @@ await_turn(worker *me)
     apr_interval_time_t delay = plan->processes ? 0 : (apr_interval_time_t)(plan->thread_delay * 1e6 * me->number);
     for (int awake; now - begin < delay && (awake = atomic_load(word)) != MC_SEED_HOME; now = mc_clock_now()) {
         struct timespec left = timespec_of(delay - (now - begin));
-        futex(word, FUTEX_WAIT, awake, &left);
+        call_futex(word, FUTEX_WAIT, awake, &left);
     }
     me->idle += now - begin;
 }
 
 static void
-fail(mc_seed_result *result, const mc_error *error, apr_pool_t *pool)
+fail_seed_result(mc_seed_result *result, const mc_error *error, apr_pool_t *pool)
 {
     result->outcome = MC_SEED_FAILED;
     apr_cpystrn(result->message, mc_error_chain(error, pool), sizeof(result->message));
@@ -130,7 +130,7 @@ fail(mc_seed_result *result, const mc_error *error, apr_pool_t *pool)
 
 /* Commits what waits and tells. False when nobody listens any more. */
 static bool
-settle(worker *me)
+commit_waiting_results(worker *me)
 {
     if (me->count == 0)
         return true;
@@ -143,7 +143,7 @@ settle(worker *me)
         if (unwanted && me->waiting[i].outcome == MC_SEED_DONE)
             me->waiting[i].number = MC_SEED_GIVEN_UP;
         else if (error != MC_OK && me->waiting[i].outcome == MC_SEED_DONE)
-            fail(&me->waiting[i], error, me->ctx.pool);
+            fail_seed_result(&me->waiting[i], error, me->ctx.pool);
         heard = mc_seed_write_record(me->crew->results[1], &me->waiting[i], sizeof(me->waiting[i]));
     }
     me->count = 0;
@@ -159,11 +159,11 @@ stay_awake(worker *me)
     int awake = atomic_load(&shared->awake);
     if (me->number < awake)
         return true;
-    if (!settle(me))
+    if (!commit_waiting_results(me))
         return false;
     apr_time_t begin = mc_clock_now();
     for (; me->number >= awake; awake = atomic_load(&shared->awake))
-        futex(&shared->awake, FUTEX_WAIT, awake, NULL);
+        call_futex(&shared->awake, FUTEX_WAIT, awake, NULL);
     me->idle += mc_clock_now() - begin;
     return true;
 }
@@ -181,7 +181,7 @@ tell_throttle(worker *me, float seconds, const mc_error *error)
 {
     mc_seed_shared *shared = me->crew->shared;
     bool failed = error != MC_OK && is_the_origins(error);
-    if (!me->crew->plan.backoff || (!failed && seconds <= 0) || recalled(me, 0))
+    if (!me->crew->plan.backoff || (!failed && seconds <= 0) || worker_is_recalled(me, 0))
         return;
     if (pthread_mutex_lock(&shared->lock) == EOWNERDEAD)
         pthread_mutex_consistent(&shared->lock);
@@ -205,11 +205,11 @@ attempt_once(mc_seed_result *result, worker *me)
 /* What another try may mend: the origin or the store were away or slow. Pauses grow from a tenth of a second to one, so
  * that an origin in trouble is left alone, and an interrupt ends soon. */
 static mc_error *
-act(mc_seed_result *result, worker *me)
+attempt_with_retries(mc_seed_result *result, worker *me)
 {
     for (int attempt = 0;; attempt++) {
         mc_error *error = attempt_once(result, me);
-        if (error == MC_OK || attempt >= me->crew->plan.retries || recalled(me, 0) ||
+        if (error == MC_OK || attempt >= me->crew->plan.retries || worker_is_recalled(me, 0) ||
             !(is_the_origins(error) || error->kind == MC_ERR_IO))
             return error;
         pause_idly(me, attempt < 4 ? (apr_interval_time_t)100000 << attempt : APR_USEC_PER_SEC);
@@ -225,13 +225,13 @@ carry_out(worker *me, const mc_seed_call *order)
     *result = (mc_seed_result){ .number = order->number, .z = order->z, .x = order->x, .y = order->y };
     result->seconds[MC_SEED_WAIT] = (float)me->idle * 1e-6F;
     me->idle = 0;
-    mc_error *error = act(result, me);
+    mc_error *error = attempt_with_retries(result, me);
     result->seconds[MC_SEED_WAIT] += (float)me->idle * 1e-6F;
     me->idle = 0;
     if (error != MC_OK && given_up(me))
         result->number = MC_SEED_GIVEN_UP;
     if (error != MC_OK)
-        fail(result, error, me->ctx.pool);
+        fail_seed_result(result, error, me->ctx.pool);
     apr_pool_clear(me->ctx.pool); /* the map's pixels: the tiles that wait for the commit are held by themselves */
 }
 
@@ -253,7 +253,7 @@ next_order(mc_seed_call *order, worker *me)
         ssize_t got = read(me->crew->orders[0], order, sizeof(*order));
         if (got == (ssize_t)sizeof(*order))
             return true;
-        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) || !settle(me))
+        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) || !commit_waiting_results(me))
             return false;
         struct pollfd orders = { .fd = me->crew->orders[0], .events = POLLIN };
         apr_time_t begin = mc_clock_now();
@@ -284,8 +284,8 @@ mc_seed_work(const mc_seed_crew *crew, int number, mc_process *process)
     while (heard && next_order(&order, &me)) {
         carry_out(&me, &order);
         if (must_settle(&me))
-            heard = settle(&me);
+            heard = commit_waiting_results(&me);
     }
-    settle(&me);
+    commit_waiting_results(&me);
     mc_job_pool_release(pool);
 }

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/text.h"
 #include "mapcache/trace.h"
 #include "server/server_private.h"
+#include "text/text.h"
 
 /* What a source is asked for is what the dimensions accept. */
 static mc_error *

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "mapcache/cube.h"
 #include "mapcache/jobs.h"
 #include "mapcache/server.h"
 #include "mapcache/service.h"
 #include "server/server_private.h"
+#include "text/text.h"
 
 typedef struct root_config {
     int mode;

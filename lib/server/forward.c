@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/http.h"
+#include "http/http.h"
 #include "mapcache/trace.h"
 #include "server/server_private.h"
 #include "source/http_block.h"

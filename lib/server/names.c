@@ -12,7 +12,7 @@ typedef struct names {
 } names;
 
 static void
-add(names *names, const char *name)
+add_offered_name(names *names, const char *name)
 {
     if (names->count < NAMES_MAX)
         names->text = apr_pstrcat(names->pool, names->text, names->count == 0 ? "" : ", ", name, NULL);
@@ -22,7 +22,7 @@ add(names *names, const char *name)
 }
 
 static const char *
-lacks(const char *owner, const char *kind, const char *name, const names *names)
+describe_missing_name(const char *owner, const char *kind, const char *name, const names *names)
 {
     return apr_pstrcat(names->pool, owner, " has no ", kind, " \"", name == NULL ? "" : name, "\"",
                        names->count == 0 ? "" : "; it has: ", names->text, NULL);
@@ -33,8 +33,8 @@ mc_config_lacks_tileset(const mc_config *config, const char *name, apr_pool_t *p
 {
     names names = { "", 0, pool };
     for (int i = 0; i < config->tilesets->nelts; i++)
-        add(&names, APR_ARRAY_IDX(config->tilesets, i, const mc_tileset *)->name);
-    return lacks("the configuration", "tileset", name, &names);
+        add_offered_name(&names, APR_ARRAY_IDX(config->tilesets, i, const mc_tileset *)->name);
+    return describe_missing_name("the configuration", "tileset", name, &names);
 }
 
 const char *
@@ -42,8 +42,8 @@ mc_config_lacks_cache(const mc_config *config, const char *name, apr_pool_t *poo
 {
     names names = { "", 0, pool };
     for (int i = 0; i < config->caches->nelts; i++)
-        add(&names, APR_ARRAY_IDX(config->caches, i, const mc_cache *)->name);
-    return lacks("the configuration", "cache", name, &names);
+        add_offered_name(&names, APR_ARRAY_IDX(config->caches, i, const mc_cache *)->name);
+    return describe_missing_name("the configuration", "cache", name, &names);
 }
 
 const char *
@@ -51,8 +51,8 @@ mc_tileset_lacks_grid(const mc_tileset *tileset, const char *name, apr_pool_t *p
 {
     names names = { "", 0, pool };
     for (int i = 0; i < tileset->link_count; i++)
-        add(&names, tileset->links[i]->grid->name);
-    return lacks(apr_psprintf(pool, "tileset \"%s\"", tileset->name), "grid", name, &names);
+        add_offered_name(&names, tileset->links[i]->grid->name);
+    return describe_missing_name(apr_psprintf(pool, "tileset \"%s\"", tileset->name), "grid", name, &names);
 }
 
 const char *
@@ -60,8 +60,8 @@ mc_tileset_lacks_dimension(const mc_tileset *tileset, const char *name, apr_pool
 {
     names names = { "", 0, pool };
     for (int i = 0; i < tileset->dimension_count; i++)
-        add(&names, tileset->dimensions[i]->name);
-    return lacks(apr_psprintf(pool, "tileset \"%s\"", tileset->name), "dimension", name, &names);
+        add_offered_name(&names, tileset->dimensions[i]->name);
+    return describe_missing_name(apr_psprintf(pool, "tileset \"%s\"", tileset->name), "dimension", name, &names);
 }
 
 static mc_error *

@@ -3,10 +3,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/gzip.h"
 #include "base/hash.h"
-#include "base/text.h"
+#include "compress/gzip.h"
 #include "server/server_private.h"
+#include "text/text.h"
 
 /* A tile that expands to more was not made by anybody sane. */
 #define EXPANDED_MAX ((size_t)256 << 20)

@@ -16,14 +16,14 @@ typedef struct writer {
 } writer;
 
 static void
-put(writer *writer, const char *text)
+append_reference_text(writer *writer, const char *text)
 {
     APR_ARRAY_PUSH(writer->parts, const char *) = text;
 }
 
 /* Text for a table's cell. */
 static const char *
-cell(const char *text, apr_pool_t *pool)
+escape_reference_cell(const char *text, apr_pool_t *pool)
 {
     apr_array_header_t *parts = apr_array_make(pool, 8, sizeof(const char *));
     for (size_t size; *text != '\0'; text += size) {
@@ -60,9 +60,10 @@ write_row(writer *writer, const mc_key *key)
     apr_pool_t *pool = writer->pool;
     const char *many = key->flags & MC_KEY_REPEATABLE ? "; may be repeated" : "";
     const char *ours = key->flags & MC_KEY_OURS ? " *Not in MapCache.*" : "";
-    put(writer,
-        apr_psprintf(pool, "| %s | %s%s | %s | %s%s |\n", key_name(key, pool), cell(mc_value_expected(key, pool), pool),
-                     many, cell(default_of(key), pool), cell(key->help, pool), ours));
+    append_reference_text(writer, apr_psprintf(pool, "| %s | %s%s | %s | %s%s |\n", key_name(key, pool),
+                                               escape_reference_cell(mc_value_expected(key, pool), pool), many,
+                                               escape_reference_cell(default_of(key), pool),
+                                               escape_reference_cell(key->help, pool), ours));
 }
 
 static void
@@ -75,10 +76,10 @@ note_written(writer *writer, const mc_key *keys, const char *path)
 static void
 write_rows(writer *writer, const mc_key *keys)
 {
-    put(writer, "| element or attribute | value | default | meaning |\n|---|---|---|---|\n");
+    append_reference_text(writer, "| element or attribute | value | default | meaning |\n|---|---|---|---|\n");
     for (const mc_key *key = keys; key->name != NULL; key++)
         write_row(writer, key);
-    put(writer, "\n");
+    append_reference_text(writer, "\n");
 }
 
 /* The elements inside of one that have tables. One that several share (or that holds itself) stands only once. */
@@ -92,11 +93,11 @@ write_inner(writer *writer, const char *path, const mc_key *keys)
         const char *elsewhere = apr_hash_get(writer->written, &key->children, sizeof(key->children));
         if (elsewhere != NULL) {
             if (strcmp(elsewhere, inner) != 0)
-                put(writer, apr_psprintf(writer->pool, "`%s`: see `%s`.\n\n", inner, elsewhere));
+                append_reference_text(writer, apr_psprintf(writer->pool, "`%s`: see `%s`.\n\n", inner, elsewhere));
             continue;
         }
         note_written(writer, key->children, inner);
-        put(writer, apr_psprintf(writer->pool, "#### `%s`\n\n", inner));
+        append_reference_text(writer, apr_psprintf(writer->pool, "#### `%s`\n\n", inner));
         write_rows(writer, key->children);
         write_inner(writer, inner, key->children);
     }
@@ -106,10 +107,10 @@ static void
 write_schema(writer *writer, const mc_schema *schema)
 {
     const char *type = schema->type == NULL ? "" : apr_psprintf(writer->pool, " type=\"%s\"", schema->type);
-    put(writer,
-        apr_psprintf(writer->pool, "### `<%s%s>`\n\n%s\n\n", schema->element, type, cell(schema->help, writer->pool)));
+    append_reference_text(writer, apr_psprintf(writer->pool, "### `<%s%s>`\n\n%s\n\n", schema->element, type,
+                                               escape_reference_cell(schema->help, writer->pool)));
     if (schema->keys == NULL || schema->keys->name == NULL) {
-        put(writer, "It has no settings.\n\n");
+        append_reference_text(writer, "It has no settings.\n\n");
         return;
     }
     note_written(writer, schema->keys, schema->element);
@@ -119,13 +120,13 @@ write_schema(writer *writer, const mc_schema *schema)
 
 /* The top level. Elements that have a heading of their own are only named there. */
 static void
-write_root(writer *writer)
+write_reference_root(writer *writer)
 {
     note_written(writer, mc_grid_keys, "grid");
     note_written(writer, mc_ruleset_keys, "ruleset");
     note_written(writer, mc_tileset_keys, "tileset");
     note_written(writer, mc_locker_keys, "locker");
-    put(writer, "## `<mapcache>`\n\n");
+    append_reference_text(writer, "## `<mapcache>`\n\n");
     write_rows(writer, mc_root_keys);
     write_inner(writer, "", mc_root_keys);
 }
@@ -139,7 +140,7 @@ write_root(writer *writer)
 static void
 write_fixed(writer *writer, const char *heading, const mc_schema *schemas, int count)
 {
-    put(writer, apr_psprintf(writer->pool, "## %s\n\n", heading));
+    append_reference_text(writer, apr_psprintf(writer->pool, "## %s\n\n", heading));
     for (int i = 0; i < count; i++)
         write_schema(writer, &schemas[i]);
 }
@@ -167,22 +168,23 @@ mc_reference_markdown(apr_pool_t *pool)
         { "locker", NULL, mc_locker_keys, "How processes agree on who renders a metatile." },
     };
     writer writer = { apr_array_make(pool, 256, sizeof(const char *)), apr_hash_make(pool), pool };
-    put(&writer, "# Configuration reference\n\n"
+    append_reference_text(
+        &writer, "# Configuration reference\n\n"
                  "Written by `mapcache keys` from the tables that the parser itself reads by; `mapcache check FILE` "
                  "tests a file against them.\n\n");
-    write_root(&writer);
+    write_reference_root(&writer);
     write_fixed(&writer, "Grids", grids, (int)(sizeof(grids) / sizeof(grids[0])));
-    put(&writer, "## Cubes\n\n");
+    append_reference_text(&writer, "## Cubes\n\n");
     WRITE_KINDS(&writer, "cube", mc_cube_kinds)
-    put(&writer, "## Sources\n\n");
+    append_reference_text(&writer, "## Sources\n\n");
     WRITE_KINDS(&writer, "source", mc_source_kinds)
     write_fixed(&writer, "Formats", formats, (int)(sizeof(formats) / sizeof(formats[0])));
-    put(&writer, "## Caches\n\n");
+    append_reference_text(&writer, "## Caches\n\n");
     WRITE_KINDS(&writer, "cache", mc_cache_kinds)
     write_fixed(&writer, "Tilesets", tilesets, 1);
-    put(&writer, "## Dimensions\n\n");
+    append_reference_text(&writer, "## Dimensions\n\n");
     WRITE_KINDS(&writer, "dimension", mc_dimension_kinds)
-    put(&writer, "## Services\n\n");
+    append_reference_text(&writer, "## Services\n\n");
     WRITE_KINDS(&writer, "service", mc_service_kinds)
     write_fixed(&writer, "Locks", lockers, 1);
     return apr_array_pstrcat(pool, writer.parts, '\0');

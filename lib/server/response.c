@@ -5,14 +5,14 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/text.h"
 #include "server/server_private.h"
+#include "text/text.h"
 
 #define TAG_DIGITS 16
 #define MESSAGE_MAX 1000 /* bytes of an error that a client sees */
 
 static const char *
-header(const mc_call *call, const char *name)
+find_incoming_header(const mc_call *call, const char *name)
 {
     return call->http->headers == NULL ? NULL : apr_table_get(call->http->headers, name);
 }
@@ -58,25 +58,25 @@ mc_request_tag(const mc_http_request *request)
 
 /* 200, 304 or 412 by the request's preconditions. */
 static int
-evaluate(const mc_answer *answer, const mc_call *call)
+evaluate_preconditions(const mc_answer *answer, const mc_call *call)
 {
     int64_t modified = apr_time_sec(answer->mtime);
     uint64_t found;
     bool validators = answer->tag != 0 || answer->mtime != 0;
-    const char *match = header(call, "If-Match");
+    const char *match = find_incoming_header(call, "If-Match");
     if (match != NULL && strcmp(match, "*") != 0 && !(answer->tag != 0 && find_tag(&found, match, answer->tag)))
         return 412;
-    const char *unmodified = header(call, "If-Unmodified-Since");
+    const char *unmodified = find_incoming_header(call, "If-Unmodified-Since");
     int64_t since = unmodified == NULL ? 0 : mc_http_date_parse(unmodified);
     if (match == NULL && since > 0 && modified > 0 && modified > since)
         return 412;
-    const char *none_match = header(call, "If-None-Match");
+    const char *none_match = find_incoming_header(call, "If-None-Match");
     if (none_match != NULL) {
         if (validators && strcmp(none_match, "*") == 0)
             return 304;
         return answer->tag != 0 && find_tag(&found, none_match, answer->tag) ? 304 : 200;
     }
-    const char *modified_since = header(call, "If-Modified-Since");
+    const char *modified_since = find_incoming_header(call, "If-Modified-Since");
     since = modified_since == NULL ? 0 : mc_http_date_parse(modified_since);
     return since > 0 && modified > 0 && since >= modified && since <= apr_time_sec(apr_time_now()) ? 304 : 200;
 }
@@ -125,7 +125,7 @@ mc_response_success(mc_http_response *response, const mc_answer *answer, const m
         pass_on(response, answer, pool);
         return;
     }
-    response->status = answer->unmodified ? 304 : evaluate(answer, call);
+    response->status = answer->unmodified ? 304 : evaluate_preconditions(answer, call);
     if (response->status == 412)
         return;
     if (answer->tag != 0)
@@ -163,7 +163,7 @@ show_empty_image(mc_http_response *response, const mc_error *error, const mc_cal
 }
 
 static void
-report(mc_http_response *response, const mc_error *error, const mc_call *call, apr_pool_t *pool)
+write_error_document(mc_http_response *response, const mc_error *error, const mc_call *call, apr_pool_t *pool)
 {
     mc_document body = { .mime = "text/plain" };
     if (call->service != NULL && call->service->ops->report != NULL)
@@ -189,7 +189,7 @@ mc_response_failure(mc_http_response *response, const mc_error *error, const mc_
     case MC_ERRORS_LOG:
         break;
     case MC_ERRORS_REPORT:
-        report(response, &shown, call, pool);
+        write_error_document(response, &shown, call, pool);
         break;
     case MC_ERRORS_EMPTY_IMG:
         show_empty_image(response, &shown, call, ctx, pool);
@@ -225,7 +225,7 @@ mc_response_cors(mc_http_response *response, const mc_call *call, apr_pool_t *po
     if (strcmp(origins, "*") == 0) {
         apr_table_setn(response->headers, "Access-Control-Allow-Origin", "*");
     } else {
-        const char *origin = header(call, "Origin");
+        const char *origin = find_incoming_header(call, "Origin");
         apr_table_mergen(response->headers, "Vary", "Origin");
         if (origin == NULL || !origin_listed(origins, origin))
             return;

@@ -5,12 +5,12 @@
 #include <sys/resource.h>
 
 #include "base/gate.h"
-#include "base/http.h"
 #include "base/lru.h"
 #include "base/metrics.h"
 #include "base/workers.h"
-#include "db/handles.h"
-#include "db/postgres.h"
+#include "db/postgres/postgres.h"
+#include "db/sqlite/handles.h"
+#include "http/http.h"
 #include "mapcache/cache.h"
 #include "mapcache/server.h"
 
@@ -26,7 +26,7 @@ struct mc_runtime {
 };
 
 static int
-open_files(const mc_config *config)
+limit_open_files(const mc_config *config)
 {
     struct rlimit limit;
     rlim_t files = (rlim_t)config->open_files;
@@ -98,7 +98,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     mc_process *process = &(*runtime)->process;
     int workers = !threads ? 0 : config->workers >= 0 ? config->workers : mc_processors() / processes;
     int io = threads && has_sources(config) ? config->io_workers : 0;
-    process->handles = mc_handles_create(open_files(config)); /* makes room for its files: before any thread */
+    process->handles = mc_handles_create(limit_open_files(config)); /* makes room for its files: before any thread */
     MC_TRY(mc_workers_create(&process->workers, workers, pool));
     MC_TRY(mc_workers_create(&process->io, io, pool));
     process->drawing = mc_gate_create(mc_processors() / processes + 1);

@@ -19,7 +19,7 @@ struct mc_server {
 };
 
 static apr_status_t
-unref_cleanup(void *data)
+unref_server_on_cleanup(void *data)
 {
     mc_server_unref(data);
     return APR_SUCCESS;
@@ -52,7 +52,7 @@ mc_server_load(mc_server **server, const char *file, mc_diagnostics *diagnostics
     (*server)->pool = pool;
     (*server)->config = config;
     atomic_init(&(*server)->references, 1);
-    apr_pool_cleanup_register(parent_pool, *server, unref_cleanup, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(parent_pool, *server, unref_server_on_cleanup, apr_pool_cleanup_null);
     return MC_OK;
 }
 
@@ -124,7 +124,8 @@ count_response(mc_metrics *metrics, const mc_http_response *response)
 }
 
 static void
-respond(mc_http_response *response, const mc_config *config, const mc_http_request *http, mc_ctx *ctx, apr_pool_t *pool)
+write_http_response(mc_http_response *response, const mc_config *config, const mc_http_request *http, mc_ctx *ctx,
+                    apr_pool_t *pool)
 {
     MC_SPAN_AS(span, ctx, "mapcache_handler");
     mc_answer answer = { 0 };
@@ -154,7 +155,7 @@ mc_server_handle(mc_http_response **response, mc_server *server, const mc_http_r
         ctx->trace = mc_trace_create(NULL, NULL, request->client, NULL, pool);
     if (config->metrics)
         mc_trace_set_metrics(ctx->trace, ctx->process->metrics);
-    respond(*response, config, request, ctx, pool);
+    write_http_response(*response, config, request, ctx, pool);
     if (config->server_timing)
         apr_table_setn((*response)->headers, "Server-Timing", mc_trace_server_timing(ctx->trace, pool));
     count_response(ctx->process->metrics, *response);

@@ -22,7 +22,7 @@ kind_index(const mc_service *service)
 }
 
 static void
-offer(offered *list, mc_service *service)
+register_offered_service(offered *list, mc_service *service)
 {
     int index = kind_index(service);
     MC_ASSERT(index >= 0 && index < KINDS_MAX);
@@ -43,7 +43,7 @@ read_service(offered *list, const mc_node *node, mc_build *build)
         return;
     mc_service *service = mc_service_from_config(node, build);
     if (service != NULL)
-        offer(list, service);
+        register_offered_service(list, service);
 }
 
 static bool
@@ -68,7 +68,7 @@ read_legacy(offered *list, const mc_node *services, mc_build *build)
                 mc_service *service = mc_service_kinds[kind]->from_config(NULL, build);
                 if (service != NULL) {
                     service->ops = mc_service_kinds[kind];
-                    offer(list, service);
+                    register_offered_service(list, service);
                 }
             }
     }

@@ -2,8 +2,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "service/service_base.h"
+#include "text/text.h"
 
 /* Without leading slashes, runs of slashes as one. */
 static const char *

@@ -2,8 +2,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "service/service_base.h"
+#include "text/text.h"
 
 #define MIRROR_TILESET "mirror"
 
@@ -86,7 +86,7 @@ mc_layer_parse(mc_tile_request *tile, const char *text, const mc_call *call, mc_
 }
 
 static mc_error *
-add_layer(mc_tile_stack *stack, const char *text, const mc_call *call, mc_error_kind kind, apr_pool_t *pool)
+add_stacked_layer(mc_tile_stack *stack, const char *text, const mc_call *call, mc_error_kind kind, apr_pool_t *pool)
 {
     if (stack->count == MC_LAYERS_MAX)
         return mc_error_create(pool, MC_ERR_BAD_REQUEST, "more than %d layers", MC_LAYERS_MAX);
@@ -112,12 +112,12 @@ mc_layers_parse(mc_tile_stack *stack, const char *text, const mc_call *call, mc_
         most += *at == ';';
     *stack = (mc_tile_stack){ .tiles = apr_pcalloc(pool, most * sizeof(mc_tile_request)) };
     if (call->config->mode == MC_MODE_COMBINED_MIRROR && *text != '\0') {
-        MC_TRY(add_layer(stack, text, call, kind, pool));
+        MC_TRY(add_stacked_layer(stack, text, call, kind, pool));
     } else {
         char *rest = apr_pstrdup(pool, text);
         for (char *item = strsep(&rest, ";"); item != NULL; item = strsep(&rest, ";"))
             if (*item != '\0')
-                MC_TRY(add_layer(stack, item, call, kind, pool));
+                MC_TRY(add_stacked_layer(stack, item, call, kind, pool));
     }
     if (stack->count == 0)
         return mc_error_create(pool, kind, "no layer is named");

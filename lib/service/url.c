@@ -2,8 +2,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "service/service_base.h"
+#include "text/text.h"
 
 const char *
 mc_url_base(const mc_config *config, const mc_http_request *http, apr_pool_t *pool)

@@ -5,7 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "text/text.h"
 
 #define DOCUMENT_MAX ((size_t)256 << 20)
 #define DEPTH_MAX 32

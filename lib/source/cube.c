@@ -26,7 +26,7 @@ static const mc_key cube_keys[] = {
 };
 
 static mc_source *
-cube_from_config(const mc_node *node, mc_build *build)
+cube_source_from_config(const mc_node *node, mc_build *build)
 {
     mc_cube_source *source = apr_pcalloc(build->pool, sizeof(*source));
     if (!mc_source_read(&source->base, &mc_source_cube, node, build))
@@ -91,7 +91,7 @@ typedef struct steps {
  * interpolation is less than a half more. (Overviews are means, so not for nearest.)
  */
 static int
-choose_level(const mc_cube_source *source, const mc_cube_view *view)
+choose_cube_level(const mc_cube_source *source, const mc_cube_view *view)
 {
     double least = view->step_x < view->step_y ? view->step_x : view->step_y;
     int level = 0;
@@ -160,7 +160,7 @@ typedef struct drawing {
 } drawing;
 
 static uint8_t *
-pixel_at(const drawing *d, int x, int y)
+drawing_pixel_at(const drawing *d, int x, int y)
 {
     return d->pixels->data + (size_t)y * d->pixels->stride + (size_t)x * 4;
 }
@@ -169,7 +169,7 @@ static void
 copy_run(void *baton, const mc_cube_run *run)
 {
     const drawing *d = baton;
-    uint8_t *out = pixel_at(d, run->x - d->window->x0, run->y - d->window->y0);
+    uint8_t *out = drawing_pixel_at(d, run->x - d->window->x0, run->y - d->window->y0);
     for (int i = 0; i < run->count; i++, out += 4)
         if (mc_cube_run_knows(run, i))
             to_bgra(out, run->samples + i * d->bands, d->bands);
@@ -193,23 +193,23 @@ add_run(void *baton, const mc_cube_run *run)
 }
 
 static int
-least(int a, int b)
+lesser_step(int a, int b)
 {
     return a < b ? a : b;
 }
 
 /* What is not known counts as transparent. */
 static void
-average(const drawing *d)
+average_cube_pixels(const drawing *d)
 {
     int across = d->window->x1 - d->window->x0, down = d->window->y1 - d->window->y0;
     for (int y = 0; y < d->pixels->height; y++)
         for (int x = 0; x < d->pixels->width; x++) {
             const uint32_t *sum = d->sums + ((size_t)y * (size_t)d->pixels->width + (size_t)x) * 4;
-            uint64_t count =
-                (uint64_t)least(d->step.x, across - x * d->step.x) * (uint64_t)least(d->step.y, down - y * d->step.y);
+            uint64_t count = (uint64_t)lesser_step(d->step.x, across - x * d->step.x) *
+                             (uint64_t)lesser_step(d->step.y, down - y * d->step.y);
             for (int band = 0; band < 4; band++)
-                pixel_at(d, x, y)[band] = (uint8_t)((sum[band] + count / 2) / count);
+                drawing_pixel_at(d, x, y)[band] = (uint8_t)((sum[band] + count / 2) / count);
         }
 }
 
@@ -226,7 +226,7 @@ draw_bilinear(mc_pixels *map, const mc_cube *cube, int level, int64_t time_us, c
         d.sums = apr_pcalloc(pool, (size_t)d.pixels->width * (size_t)d.pixels->height * 4 * sizeof(*d.sums));
     MC_TRY(mc_cube_scan(cube, level, time_us, window, several ? add_run : copy_run, &d, ctx, pool));
     if (several)
-        average(&d);
+        average_cube_pixels(&d);
     d.pixels->opacity = MC_OPACITY_UNKNOWN;
     mc_pixels_resample(map, d.pixels, (view->left - window->x0) / step.x, (view->top - window->y0) / step.y,
                        view->step_x / step.x, view->step_y / step.y, MC_BILINEAR);
@@ -235,7 +235,7 @@ draw_bilinear(mc_pixels *map, const mc_cube *cube, int level, int64_t time_us, c
 
 /* Which of the map's columns (or rows) have their centre in each of the window's: see drawing. */
 static const int *
-positions(double from, double step, int size, int first, int end, apr_pool_t *pool)
+window_positions(double from, double step, int size, int first, int end, apr_pool_t *pool)
 {
     int *list = apr_palloc(pool, sizeof(*list) * (size_t)(end - first + 1)), at = 0;
     for (int x = first; x <= end; x++) {
@@ -257,7 +257,7 @@ show_run(void *baton, const mc_cube_run *run)
             if (d->columns[column] == d->columns[column + 1] || !mc_cube_run_knows(run, i))
                 continue;
             for (int x = d->columns[column]; x < d->columns[column + 1]; x++)
-                to_bgra(pixel_at(d, x, y), run->samples + i * d->bands, d->bands);
+                to_bgra(drawing_pixel_at(d, x, y), run->samples + i * d->bands, d->bands);
         }
 }
 
@@ -267,15 +267,15 @@ draw_nearest(mc_pixels *map, const mc_cube *cube, int64_t time_us, const mc_cube
              const mc_cube_view *view, mc_ctx *ctx, apr_pool_t *pool)
 {
     drawing d = { .window = window, .bands = cube->shape.bands, .pixels = map };
-    d.columns = positions(view->left, view->step_x, map->width, window->x0, window->x1, pool);
-    d.rows = positions(view->top, view->step_y, map->height, window->y0, window->y1, pool);
+    d.columns = window_positions(view->left, view->step_x, map->width, window->x0, window->x1, pool);
+    d.rows = window_positions(view->top, view->step_y, map->height, window->y0, window->y1, pool);
     map->opacity = MC_OPACITY_UNKNOWN;
     return mc_cube_scan(cube, 0, time_us, window, show_run, &d, ctx, pool);
 }
 
 /* The wanted date: one that begins exactly then, else the latest in its period ("2010-03" is March). */
 static mc_error *
-find_time(int64_t *time_us, const mc_cube_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+find_cube_time(int64_t *time_us, const mc_cube_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     apr_array_header_t *spans, *dates;
     MC_TRY(mc_cube_source_times(&spans, source, wanted, pool));
@@ -297,11 +297,11 @@ find_time(int64_t *time_us, const mc_cube_source *source, const mc_render *wante
 }
 
 static mc_error *
-draw(mc_pixels *map, const mc_cube_source *source, int level, const mc_cube_view *view, const mc_cube_window *window,
-     steps step, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+draw_cube_map(mc_pixels *map, const mc_cube_source *source, int level, const mc_cube_view *view,
+              const mc_cube_window *window, steps step, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     int64_t time_us = 0;
-    MC_TRY(find_time(&time_us, source, wanted, ctx, pool));
+    MC_TRY(find_cube_time(&time_us, source, wanted, ctx, pool));
     if (source->resample == MC_NEAREST)
         return draw_nearest(map, source->cube, time_us, window, view, ctx, pool);
     return draw_bilinear(map, source->cube, level, time_us, window, view, step, ctx, pool);
@@ -315,7 +315,7 @@ cube_render(mc_rendered *map, mc_source *base, const mc_render *wanted, mc_ctx *
     mc_cube_view view;
     mc_cube_window window;
     MC_TRY(mc_cube_source_view(&view, source, wanted, pool));
-    int level = choose_level(source, &view);
+    int level = choose_cube_level(source, &view);
     view = at_level(&view, level);
     const steps step = { choose_step(source, view.step_x), choose_step(source, view.step_y) };
     MC_TRY(choose_window(&window, source, level, &view, step, wanted, pool));
@@ -325,7 +325,7 @@ cube_render(mc_rendered *map, mc_source *base, const mc_render *wanted, mc_ctx *
         return MC_OK;
     apr_pool_t *scratch;
     apr_pool_create(&scratch, pool);
-    mc_error *error = draw(map->pixels, source, level, &view, &window, step, wanted, ctx, scratch);
+    mc_error *error = draw_cube_map(map->pixels, source, level, &view, &window, step, wanted, ctx, scratch);
     error = mc_error_copy(error, pool);
     apr_pool_destroy(scratch);
     return error;
@@ -335,7 +335,7 @@ const mc_source_ops mc_source_cube = {
     .type = "cube",
     .keys = cube_keys,
     .help = "Maps of a cube at one date; feature info is what a place was at many.",
-    .from_config = cube_from_config,
+    .from_config = cube_source_from_config,
     .render = cube_render,
     .info = mc_cube_source_info,
 };

@@ -2,9 +2,9 @@
 #ifndef MC_SOURCE_CUBE_H
 #define MC_SOURCE_CUBE_H
 
-#include "base/time.h"
 #include "mapcache/cube.h"
 #include "source/source_base.h"
+#include "text/time.h"
 
 typedef struct mc_cube_source {
     mc_source_base base; /* first */

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "mapcache/trace.h"
 #include "source/cube.h"
+#include "text/text.h"
 
 enum {
     MOST_DATES = 20000,
@@ -44,7 +44,7 @@ write_number(char *out, size_t size, double number)
 
 /* The means of a date with something between them. */
 static const char *
-numbers(const profile *p, const value *v, const char *between, apr_pool_t *pool)
+format_profile_means(const profile *p, const value *v, const char *between, apr_pool_t *pool)
 {
     char text[ROW_BYTES] = "";
     size_t at = 0;
@@ -56,7 +56,7 @@ numbers(const profile *p, const value *v, const char *between, apr_pool_t *pool)
 }
 
 static const char *
-names(const profile *p, const char *before, const char *between, const char *after, apr_pool_t *pool)
+format_profile_names(const profile *p, const char *before, const char *between, const char *after, apr_pool_t *pool)
 {
     const char *text = "";
     for (int i = 0; i < p->cube->shape.bands; i++)
@@ -68,27 +68,31 @@ static const char *
 text_head(const profile *p, apr_pool_t *pool)
 {
     return apr_psprintf(pool, "cube '%s' at %.6f %.6f (%d x %d pixels)\n  time %s\n", p->cube->name, p->x, p->y,
-                        p->window.x1 - p->window.x0, p->window.y1 - p->window.y0, names(p, "", " ", "", pool));
+                        p->window.x1 - p->window.x0, p->window.y1 - p->window.y0,
+                        format_profile_names(p, "", " ", "", pool));
 }
 
 static const char *
 text_row(const profile *p, const value *v, apr_pool_t *pool)
 {
-    return apr_pstrcat(pool, "  ", v->time, " ", v->known > 0 ? numbers(p, v, " ", pool) : "-", "\n", NULL);
+    return apr_pstrcat(pool, "  ", v->time, " ", v->known > 0 ? format_profile_means(p, v, " ", pool) : "-", "\n",
+                       NULL);
 }
 
 static const char *
 csv_head(const profile *p, apr_pool_t *pool)
 {
-    return apr_pstrcat(pool, "time,", names(p, "", ",", "", pool), "\n", NULL); /* RFC 4180, but for its CR LF */
+    return apr_pstrcat(pool, "time,", format_profile_names(p, "", ",", "", pool), "\n",
+                       NULL); /* RFC 4180, but for its CR LF */
 }
 
 static const char *
 csv_row(const profile *p, const value *v, apr_pool_t *pool)
 {
     static const char nothing[] = ",,,";
-    return apr_pstrcat(pool, v->time, ",", v->known > 0 ? numbers(p, v, ",", pool) : nothing + 4 - p->cube->shape.bands,
-                       "\n", NULL);
+    return apr_pstrcat(pool, v->time, ",",
+                       v->known > 0 ? format_profile_means(p, v, ",", pool) : nothing + 4 - p->cube->shape.bands, "\n",
+                       NULL);
 }
 
 static const char *
@@ -100,13 +104,13 @@ json_head(const profile *p, apr_pool_t *pool)
     return apr_psprintf(
         pool, "{\"cube\":\"%s\",\"srs\":\"%s\",\"x\":%s,\"y\":%s,\"pixels\":[%d,%d],\"bands\":[%s],\"values\":[",
         mc_json_escape(p->cube->name, pool), mc_json_escape(p->cube->shape.srs, pool), x, y,
-        p->window.x1 - p->window.x0, p->window.y1 - p->window.y0, names(p, "\"", ",", "\"", pool));
+        p->window.x1 - p->window.x0, p->window.y1 - p->window.y0, format_profile_names(p, "\"", ",", "\"", pool));
 }
 
 static const char *
 json_row(const profile *p, const value *v, apr_pool_t *pool)
 {
-    const char *list = v->known > 0 ? apr_pstrcat(pool, "[", numbers(p, v, ",", pool), "]", NULL) : "null";
+    const char *list = v->known > 0 ? apr_pstrcat(pool, "[", format_profile_means(p, v, ",", pool), "]", NULL) : "null";
     return apr_pstrcat(pool, "\n{\"time\":\"", v->time, "\",\"value\":", list, "}", NULL);
 }
 
@@ -134,7 +138,7 @@ mc_cube_source_info_formats(apr_pool_t *pool)
 }
 
 static const writer *
-writer_for(const char *mime)
+find_profile_writer(const char *mime)
 {
     for (int i = 0; i < WRITERS; i++)
         if (strcmp(writers[i].mime, mime) == 0)
@@ -161,7 +165,7 @@ choose_range(int *first, int *end, double from, double to, int limit)
 }
 
 static mc_error *
-locate(profile *p, const mc_cube_source *source, const mc_info_request *wanted, apr_pool_t *pool)
+locate_profile_window(profile *p, const mc_cube_source *source, const mc_info_request *wanted, apr_pool_t *pool)
 {
     static const char *const gray[] = { "gray" }, *const colours[] = { "red", "green", "blue", "alpha" };
     mc_cube_view view;
@@ -181,7 +185,7 @@ locate(profile *p, const mc_cube_source *source, const mc_info_request *wanted, 
 }
 
 static void
-summarize(value *v, const mc_cube_plane *plane, const profile *p, apr_pool_t *pool)
+summarize_plane(value *v, const mc_cube_plane *plane, const profile *p, apr_pool_t *pool)
 {
     int pixels = (p->window.x1 - p->window.x0) * (p->window.y1 - p->window.y0), bands = p->cube->shape.bands;
     *v = (value){ .time = mc_time_text(plane->time_us, pool) };
@@ -206,7 +210,7 @@ write_profile(mc_buf *out, const writer *how, const profile *p, const apr_array_
     for (int i = 0; i < planes->nelts && error == MC_OK; i++) {
         value v;
         apr_pool_clear(scratch);
-        summarize(&v, &APR_ARRAY_IDX(planes, i, mc_cube_plane), p, scratch);
+        summarize_plane(&v, &APR_ARRAY_IDX(planes, i, mc_cube_plane), p, scratch);
         const char *row = apr_pstrcat(scratch, i == 0 ? "" : how->between, how->row(p, &v, scratch), NULL);
         error = mc_buf_append(out, row, strlen(row), pool);
     }
@@ -221,7 +225,7 @@ mc_cube_source_info(mc_buf **text, mc_source *base, const mc_info_request *wante
     const mc_cube_source *source = (const mc_cube_source *)base;
     apr_array_header_t *spans, *planes = apr_array_make(pool, 0, sizeof(mc_cube_plane));
     profile p;
-    MC_TRY(locate(&p, source, wanted, pool));
+    MC_TRY(locate_profile_window(&p, source, wanted, pool));
     MC_TRY(mc_cube_source_times(&spans, source, &wanted->map, pool));
     int pixels = (p.window.x1 - p.window.x0) * (p.window.y1 - p.window.y0);
     int most = pixels > MOST_PIXELS / MOST_DATES ? MOST_PIXELS / pixels : MOST_DATES;
@@ -233,7 +237,7 @@ mc_cube_source_info(mc_buf **text, mc_source *base, const mc_info_request *wante
         return mc_error_located(pool, MC_ERR_INVALID_DIMENSION, source->dimension,
                                 "more than %d dates of %d pixels are asked for at once: narrow the time", most, pixels);
     mc_buf *out = mc_buf_attach(mc_buf_create(4096, (size_t)(MOST_DATES + 10) * ROW_BYTES), pool);
-    MC_TRY(write_profile(out, writer_for(wanted->format), &p, planes, pool));
+    MC_TRY(write_profile(out, find_profile_writer(wanted->format), &p, planes, pool));
     *text = out;
     return MC_OK;
 }

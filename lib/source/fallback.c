@@ -22,7 +22,7 @@ static const mc_key fallback_keys[] = {
 };
 
 static bool
-offers(const mc_source *source, const char *format)
+source_offers_info_format(const mc_source *source, const char *format)
 {
     if (source->ops->info == NULL || source->info_formats == NULL)
         return false;
@@ -34,21 +34,21 @@ offers(const mc_source *source, const char *format)
 
 /* Every format that one of the sources offers, once. NULL if there is none. */
 static const apr_array_header_t *
-info_formats(const fallback_source *fallback, apr_pool_t *pool)
+merge_fallback_info_formats(const fallback_source *fallback, apr_pool_t *pool)
 {
     apr_array_header_t *formats = apr_array_make(pool, 4, sizeof(const char *));
     mc_source seen = { .ops = &mc_source_fallback, .info_formats = formats };
     for (int i = 0; i < fallback->count; i++) {
         const apr_array_header_t *more = fallback->sources[i]->info_formats;
         for (int j = 0; more != NULL && j < more->nelts; j++)
-            if (!offers(&seen, APR_ARRAY_IDX(more, j, const char *)))
+            if (!source_offers_info_format(&seen, APR_ARRAY_IDX(more, j, const char *)))
                 APR_ARRAY_PUSH(formats, const char *) = APR_ARRAY_IDX(more, j, const char *);
     }
     return formats->nelts > 0 ? formats : NULL;
 }
 
 static mc_source *
-fallback_from_config(const mc_node *node, mc_build *build)
+fallback_source_from_config(const mc_node *node, mc_build *build)
 {
     fallback_source *fallback = apr_pcalloc(build->pool, sizeof(*fallback));
     if (!mc_source_read(&fallback->base, &mc_source_fallback, node, build))
@@ -72,14 +72,14 @@ fallback_from_config(const mc_node *node, mc_build *build)
     }
     if (vector_tiles)
         fallback->base.source.no_vector_tiles = NULL;
-    fallback->base.source.info_formats = info_formats(fallback, build->pool);
+    fallback->base.source.info_formats = merge_fallback_info_formats(fallback, build->pool);
     return &fallback->base.source;
 }
 
 /* Each source but the last gets its even share of the time that is left, so that a silent one leaves time for the
  * others. */
 static mc_ctx
-share(const mc_ctx *ctx, int sources_left)
+share_deadline(const mc_ctx *ctx, int sources_left)
 {
     mc_ctx copy = *ctx;
     if (ctx->deadline != 0)
@@ -102,7 +102,7 @@ fallback_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc
     fallback_source *fallback = (fallback_source *)source;
     mc_error *first = MC_OK;
     for (int i = 0; i < fallback->count; i++) {
-        mc_ctx call_ctx = share(ctx, fallback->count - i);
+        mc_ctx call_ctx = share_deadline(ctx, fallback->count - i);
         mc_error *error = mc_source_render(map, fallback->sources[i], wanted, &call_ctx, pool);
         if (error == MC_OK)
             return MC_OK;
@@ -117,9 +117,9 @@ fallback_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, m
     fallback_source *fallback = (fallback_source *)source;
     mc_error *first = MC_OK;
     for (int i = 0; i < fallback->count; i++) {
-        if (!offers(fallback->sources[i], wanted->format))
+        if (!source_offers_info_format(fallback->sources[i], wanted->format))
             continue;
-        mc_ctx call_ctx = share(ctx, fallback->count - i);
+        mc_ctx call_ctx = share_deadline(ctx, fallback->count - i);
         mc_error *error = mc_source_info(text, fallback->sources[i], wanted, &call_ctx, pool);
         if (error == MC_OK)
             return MC_OK;
@@ -144,7 +144,7 @@ const mc_source_ops mc_source_fallback = {
     .type = "fallback",
     .keys = fallback_keys,
     .help = "The first of several sources that succeeds.",
-    .from_config = fallback_from_config,
+    .from_config = fallback_source_from_config,
     .render = fallback_render,
     .info = fallback_info,
     .vector_layers = fallback_vector_layers,

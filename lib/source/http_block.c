@@ -5,7 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "text/text.h"
 
 typedef struct auth_block {
     const char *scheme;
@@ -80,7 +80,7 @@ mc_http_block_from_config(const mc_node *http, mc_build *build)
 /* Each {Name} that the client sent a header for is replaced by it, in one pass: what a client sends is never looked
  * into for further braces. */
 static const char *
-substitute(const char *value, const apr_table_t *incoming, apr_pool_t *pool)
+substitute_headers(const char *value, const apr_table_t *incoming, apr_pool_t *pool)
 {
     if (incoming == NULL || strchr(value, '{') == NULL)
         return value;
@@ -107,7 +107,7 @@ mc_http_block_call(const mc_http_block *block, const char *url, const mc_ctx *ct
     for (int i = 0; i < items->nelts; i++) {
         const apr_table_entry_t *item = &APR_ARRAY_IDX(items, i, apr_table_entry_t);
         /* A password may hold braces; it is base64 by now and cannot. */
-        apr_table_setn(headers, item->key, substitute(item->val, ctx->headers, pool));
+        apr_table_setn(headers, item->key, substitute_headers(item->val, ctx->headers, pool));
     }
     return (mc_http_call){
         .method = "GET",

@@ -5,7 +5,7 @@
 #ifndef MC_SOURCE_HTTP_BLOCK_H
 #define MC_SOURCE_HTTP_BLOCK_H
 
-#include "base/http.h"
+#include "http/http.h"
 #include "mapcache/config.h"
 
 typedef struct mc_http_block {

@@ -59,7 +59,7 @@ mc_source_from_config(const mc_node *node, mc_build *build)
 
 /* A copy of the context whose deadline is not later than the source's. */
 static mc_ctx
-bounded(const mc_ctx *ctx, const mc_source *source)
+limit_source_deadline(const mc_ctx *ctx, const mc_source *source)
 {
     mc_ctx copy = *ctx;
     apr_time_t end = mc_clock_now() + (apr_interval_time_t)(source->deadline * APR_USEC_PER_SEC);
@@ -95,7 +95,7 @@ pause_before(const mc_source *source, int attempt, mc_ctx *ctx)
 
 /* After a failed call: whether it is to be made again. Logs why. */
 static bool
-repeat(const mc_source *source, const mc_error *error, int attempt, mc_ctx *ctx)
+repeat_source_call(const mc_source *source, const mc_error *error, int attempt, mc_ctx *ctx)
 {
     if (attempt >= source->retries || !worth_repeating(error) || !pause_before(source, attempt + 1, ctx))
         return false;
@@ -116,7 +116,7 @@ tail_has(const mc_buf *data, const char *mark, size_t size)
  * may name files of the origin.
  */
 static mc_error *
-check_image(const mc_buf *data, const mc_source *source, apr_pool_t *pool)
+check_source_image(const mc_buf *data, const mc_source *source, apr_pool_t *pool)
 {
     mc_coding coding = mc_image_sniff(data->data, data->size);
     if (coding == MC_CODING_PNG && tail_has(data, "IEND\xae\x42\x60\x82", 8))
@@ -140,7 +140,7 @@ render_once(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx
     MC_TRY(source->ops->render(map, source, wanted, ctx, pool));
     MC_ASSERT((map->data != NULL) != (map->pixels != NULL));
     if (map->data != NULL && !wanted->raw)
-        MC_TRY(check_image(map->data, source, pool));
+        MC_TRY(check_source_image(map->data, source, pool));
     return MC_OK;
 }
 
@@ -149,12 +149,12 @@ mc_source_render(mc_rendered *map, mc_source *source, const mc_render *wanted, m
 {
     MC_SPAN_AS(span, ctx, "mapcache_source_render");
     MC_ASSERT(wanted->width > 0 && wanted->height > 0 && mc_extent_valid(&wanted->box));
-    mc_ctx call_ctx = bounded(ctx, source);
+    mc_ctx call_ctx = limit_source_deadline(ctx, source);
     mc_error *error = MC_OK;
     int attempt = 0;
     do {
         error = render_once(map, source, wanted, &call_ctx, pool);
-    } while (error != MC_OK && repeat(source, error, attempt++, &call_ctx));
+    } while (error != MC_OK && repeat_source_call(source, error, attempt++, &call_ctx));
     if (error != MC_OK) {
         *map = (mc_rendered){ 0 };
         mc_span_note(&span, "ERROR");
@@ -169,12 +169,12 @@ mc_source_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, 
     *text = NULL;
     if (source->ops->info == NULL || source->info_formats == NULL)
         return mc_error_create(pool, MC_ERR_NOT_QUERYABLE, "source \"%s\" offers no feature info", source->name);
-    mc_ctx call_ctx = bounded(ctx, source);
+    mc_ctx call_ctx = limit_source_deadline(ctx, source);
     mc_error *error = MC_OK;
     int attempt = 0;
     do {
         error = source->ops->info(text, source, wanted, &call_ctx, pool);
-    } while (error != MC_OK && repeat(source, error, attempt++, &call_ctx));
+    } while (error != MC_OK && repeat_source_call(source, error, attempt++, &call_ctx));
     if (error != MC_OK) {
         *text = NULL;
         mc_span_note(&span, "ERROR");

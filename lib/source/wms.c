@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/http.h"
+#include "http/http.h"
 #include "source/http_block.h"
 #include "source/source_base.h"
 
@@ -119,7 +119,7 @@ read_getfeatureinfo(wms_source *wms, mc_build *build)
 }
 
 static mc_source *
-wms_from_config(const mc_node *node, mc_build *build)
+wms_source_from_config(const mc_node *node, mc_build *build)
 {
     wms_source *wms = apr_pcalloc(build->pool, sizeof(*wms));
     if (!mc_source_read(&wms->base, &mc_source_wms, node, build))
@@ -142,7 +142,7 @@ rounding_error(double number, int decimals)
  * would move an edge by more than 0.01 pixel: in degrees that begins near 5 m a pixel (spec 12, row 27).
  */
 static const char *
-box_text(const mc_extent *box, int width, int height, bool swapped, apr_pool_t *pool)
+wms_box_text(const mc_extent *box, int width, int height, bool swapped, apr_pool_t *pool)
 {
     double tolerance = 0.01 * fmin((box->maxx - box->minx) / width, (box->maxy - box->miny) / height);
     double edges[4] = { box->minx, box->miny, box->maxx, box->maxy };
@@ -181,7 +181,7 @@ axes_swapped(const char *configured, const mc_grid *grid)
 }
 
 static void
-overlay(apr_table_t *params, const apr_table_t *more)
+overlay_wms_params(apr_table_t *params, const apr_table_t *more)
 {
     const apr_array_header_t *items = apr_table_elts(more);
     for (int i = 0; i < items->nelts; i++) {
@@ -197,7 +197,7 @@ add_map(apr_table_t *params, const mc_render *wanted, bool get_map, const wms_so
     bool new_version = is_new_version(wms, get_map);
     bool swapped = new_version && axes_swapped(apr_table_get(configured, "CRS"), wanted->grid);
 
-    apr_table_setn(params, "BBOX", box_text(&wanted->box, wanted->width, wanted->height, swapped, pool));
+    apr_table_setn(params, "BBOX", wms_box_text(&wanted->box, wanted->width, wanted->height, swapped, pool));
     if (!get_map)
         apr_table_setn(params, "REQUEST", "GetFeatureInfo");
     apr_table_setn(params, "WIDTH", apr_itoa(pool, wanted->width));
@@ -208,7 +208,7 @@ add_map(apr_table_t *params, const mc_render *wanted, bool get_map, const wms_so
 }
 
 static void
-add_dimensions(apr_table_t *params, const mc_render *wanted, apr_pool_t *pool)
+add_wms_dimensions(apr_table_t *params, const mc_render *wanted, apr_pool_t *pool)
 {
     for (int i = 0; i < wanted->dimension_count; i++) {
         const mc_dimension_value *dimension = &wanted->dimensions[i];
@@ -234,7 +234,8 @@ default_params(apr_pool_t *pool)
 }
 
 static mc_error *
-ask(mc_buf **body, const wms_source *wms, const apr_table_t *params, size_t max_response, mc_ctx *ctx, apr_pool_t *pool)
+send_wms_request(mc_buf **body, const wms_source *wms, const apr_table_t *params, size_t max_response, mc_ctx *ctx,
+                 apr_pool_t *pool)
 {
     const char *url = mc_http_url(wms->http->url, params, pool);
     mc_http_call call = mc_http_block_call(wms->http, url, ctx, pool);
@@ -267,9 +268,9 @@ wms_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx 
     wms_source *wms = (wms_source *)source;
     apr_table_t *params = default_params(pool);
     add_map(params, wanted, true, wms, pool);
-    overlay(params, wms->map_params);
-    add_dimensions(params, wanted, pool);
-    return ask(&map->data, wms, params, map_bytes(wanted), ctx, pool);
+    overlay_wms_params(params, wms->map_params);
+    add_wms_dimensions(params, wanted, pool);
+    return send_wms_request(&map->data, wms, params, map_bytes(wanted), ctx, pool);
 }
 
 static mc_error *
@@ -277,22 +278,22 @@ wms_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx
 {
     wms_source *wms = (wms_source *)source;
     apr_table_t *params = default_params(pool);
-    overlay(params, wms->map_params);
+    overlay_wms_params(params, wms->map_params);
     add_map(params, &wanted->map, false, wms, pool);
     bool new_version = is_new_version(wms, false);
     apr_table_setn(params, new_version ? "I" : "X", apr_itoa(pool, wanted->x));
     apr_table_setn(params, new_version ? "J" : "Y", apr_itoa(pool, wanted->y));
     apr_table_setn(params, "INFO_FORMAT", wanted->format);
-    overlay(params, wms->info_params);
-    add_dimensions(params, &wanted->map, pool);
-    return ask(text, wms, params, INFO_BYTES, ctx, pool);
+    overlay_wms_params(params, wms->info_params);
+    add_wms_dimensions(params, &wanted->map, pool);
+    return send_wms_request(text, wms, params, INFO_BYTES, ctx, pool);
 }
 
 const mc_source_ops mc_source_wms = {
     .type = "wms",
     .keys = wms_keys,
     .help = "A WMS, 1.1.1 or 1.3.0.",
-    .from_config = wms_from_config,
+    .from_config = wms_source_from_config,
     .render = wms_render,
     .info = wms_info,
 };

@@ -1,60 +1,439 @@
-/* The front of text: finds its module, once. */
+/* Text from and for the outside: escapes, query strings, file names, replacements. Numbers are in number.c. */
 #include "text/text.h"
 
-#include <stdatomic.h>
+#include <apr_date.h>
+#include <apr_sha1.h>
+#include <apr_strings.h>
+#include <apr_time.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "base/module.h"
+static const char hex_lower[] = "0123456789abcdef";
+static const char hex_upper[] = "0123456789ABCDEF";
 
-static mc_error *
-operations(const mc_text_ops **ops, apr_pool_t *pool)
+static bool
+is_alphanumeric(char c)
 {
-    static _Atomic(const mc_text_ops *) found;
-    *ops = atomic_load_explicit(&found, memory_order_acquire);
-    if (*ops != NULL)
-        return MC_OK;
-    void *symbol;
-    MC_TRY(mc_module_symbol(&symbol, "text", MC_TEXT_SYMBOL, pool));
-    *ops = symbol;
-    atomic_store_explicit(&found, *ops, memory_order_release);
-    return MC_OK;
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-mc_error *
-mc_text_font(const mc_font **font, const mc_font_wish *wish, apr_pool_t *pool)
+static int
+hex_value(char c)
 {
-    const mc_text_ops *ops;
-    MC_TRY(operations(&ops, pool));
-    return ops->font(font, wish, pool);
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
 }
 
-mc_error *
-mc_text_shape(mc_text_line *line, const mc_font *font, const char *text, size_t size, apr_pool_t *pool)
+static char *
+put_percent(char *to, unsigned char byte, const char *digits)
 {
-    const mc_text_ops *ops;
-    MC_TRY(operations(&ops, pool));
-    return ops->shape(line, font, text, size, pool);
+    *to++ = '%';
+    *to++ = digits[byte >> 4];
+    *to++ = digits[byte & 15];
+    return to;
 }
 
-mc_error *
-mc_text_outline(mc_glyph_outline *outline, uint32_t face, uint32_t glyph, float size, bool hinted, apr_pool_t *pool)
+char *
+mc_url_decode(const char *text, size_t size, bool plus_is_space, apr_pool_t *pool)
 {
-    const mc_text_ops *ops;
-    MC_TRY(operations(&ops, pool));
-    return ops->outline(outline, face, glyph, size, hinted, pool);
+    char *value = apr_palloc(pool, size + 1);
+    char *to = value;
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+        if (c == '+' && plus_is_space) {
+            c = ' ';
+        } else if (c == '%' && size - i > 2) {
+            int high = hex_value(text[i + 1]);
+            int low = hex_value(text[i + 2]);
+            if (high >= 0 && low >= 0) {
+                c = (char)(high << 4 | low);
+                i += 2;
+            }
+        }
+        if (c == '\0')
+            break;
+        *to++ = c;
+    }
+    *to = '\0';
+    return value;
 }
 
-mc_error *
-mc_text_character(mc_text_symbol_glyph *glyph, const char *family, uint32_t character, apr_pool_t *pool)
+apr_table_t *
+mc_query_parse(const char *query, int max, apr_pool_t *pool)
 {
-    const mc_text_ops *ops;
-    MC_TRY(operations(&ops, pool));
-    return ops->character(glyph, family, character, pool);
+    apr_table_t *pairs = apr_table_make(pool, 16);
+    int count = 0;
+    while (query != NULL && *query != '\0' && count < max) {
+        size_t size = strcspn(query, "&");
+        const char *equals = memchr(query, '=', size);
+        size_t key_size = equals == NULL ? size : (size_t)(equals - query);
+        if (key_size > 0) {
+            char *key = mc_url_decode(query, key_size, true, pool);
+            size_t value_size = equals == NULL ? 0 : size - key_size - 1;
+            if (apr_table_get(pairs, key) == NULL)
+                apr_table_setn(pairs, key, mc_url_decode(query + size - value_size, value_size, true, pool));
+            count++;
+        }
+        query += size;
+        if (*query == '&')
+            query++;
+    }
+    return pairs;
 }
 
-mc_error *
-mc_text_substitute(const char **name, const char *family, apr_pool_t *pool)
+char *
+mc_url_encode(const char *text, const char *keep, bool upper_case, bool plus_for_space, apr_pool_t *pool)
 {
-    const mc_text_ops *ops;
-    MC_TRY(operations(&ops, pool));
-    return ops->substitute(name, family, pool);
+    char *value = apr_palloc(pool, 3 * strlen(text) + 1);
+    char *to = value;
+    for (const char *c = text; *c != '\0'; c++) {
+        if (is_alphanumeric(*c) || strchr("-_.~", *c) != NULL || (keep != NULL && strchr(keep, *c) != NULL))
+            *to++ = *c;
+        else if (*c == ' ' && plus_for_space)
+            *to++ = '+';
+        else
+            to = put_percent(to, (unsigned char)*c, upper_case ? hex_upper : hex_lower);
+    }
+    *to = '\0';
+    return value;
+}
+
+/*
+ * The number of bytes of the well-formed UTF-8 character (Unicode 15, table 3-7) at `text` that XML 1.0 allows beyond
+ * ASCII, or 0.
+ */
+static int
+utf8_size(const unsigned char *text)
+{
+    static const struct {
+        unsigned char first, last, low, high, size;
+    } forms[] = {
+        { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
+        { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
+        { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+    };
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+        if (text[0] < forms[i].first || text[0] > forms[i].last)
+            continue;
+        if (text[1] < forms[i].low || text[1] > forms[i].high)
+            return 0;
+        for (int k = 2; k < forms[i].size; k++)
+            if ((text[k] & 0xc0) != 0x80)
+                return 0;
+        bool noncharacter = text[0] == 0xef && text[1] == 0xbf && text[2] >= 0xbe;
+        return noncharacter ? 0 : forms[i].size;
+    }
+    return 0;
+}
+
+static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
+
+/* What stands for one ASCII character, or NULL for itself. `scratch` holds at least 7 bytes. */
+typedef const char *ascii_escape(char c, char *scratch);
+
+static const char *
+escape_utf8_text(const char *text, ascii_escape *escape_ascii, apr_pool_t *pool)
+{
+    char scratch[8];
+    size_t length = strlen(text);
+    char *value = NULL; /* until something has to change, there is no copy */
+    char *to = NULL;
+    for (size_t i = 0; i < length;) {
+        const char *with = NULL;
+        int size = 1;
+        if ((unsigned char)text[i] < 0x80) {
+            with = escape_ascii(text[i], scratch);
+        } else {
+            size = utf8_size((const unsigned char *)text + i);
+            if (size == 0) {
+                with = replacement;
+                size = 1;
+            }
+        }
+        if (with != NULL && value == NULL) {
+            value = apr_palloc(pool, i + 6 * (length - i) + 1);
+            memcpy(value, text, i);
+            to = value + i;
+        }
+        if (value != NULL) {
+            size_t put = with == NULL ? (size_t)size : strlen(with);
+            memcpy(to, with == NULL ? text + i : with, put);
+            to += put;
+        }
+        i += (size_t)size;
+    }
+    if (value == NULL)
+        return text;
+    *to = '\0';
+    return value;
+}
+
+static const char *
+xml_ascii(char c, char *scratch)
+{
+    (void)scratch;
+    switch (c) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    case '\t':
+    case '\n':
+    case '\r':
+        return NULL;
+    default:
+        return c < ' ' ? replacement : NULL;
+    }
+}
+
+const char *
+mc_xml_escape(const char *text, apr_pool_t *pool)
+{
+    return escape_utf8_text(text, xml_ascii, pool);
+}
+
+static const char *
+json_ascii(char c, char *scratch)
+{
+    switch (c) {
+    case '"':
+        return "\\\"";
+    case '\\':
+        return "\\\\";
+    case '\n':
+        return "\\n";
+    case '\r':
+        return "\\r";
+    case '\t':
+        return "\\t";
+    default:
+        if (c >= ' ' && c != 0x7f)
+            return NULL;
+        memcpy(scratch, "\\u00", 4);
+        scratch[4] = hex_lower[c >> 4];
+        scratch[5] = hex_lower[c & 15];
+        scratch[6] = '\0';
+        return scratch;
+    }
+}
+
+const char *
+mc_json_escape(const char *text, apr_pool_t *pool)
+{
+    return escape_utf8_text(text, json_ascii, pool);
+}
+
+static const char *
+message_ascii(char c, char *scratch)
+{
+    (void)scratch;
+    return c < ' ' || c == 0x7f ? " " : NULL;
+}
+
+const char *
+mc_message_text(const char *text, size_t most, apr_pool_t *pool)
+{
+    size_t size = strnlen(text, most + 1);
+    if (size > most) {
+        /* not in the middle of a character: its first byte is no continuation */
+        for (size = most; size > 0 && ((unsigned char)text[size] & 0xc0) == 0x80;)
+            size--;
+        text = apr_pstrcat(pool, apr_pstrndup(pool, text, size), "...", NULL);
+    }
+    return escape_utf8_text(text, message_ascii, pool);
+}
+
+const char *
+mc_header_value(const char *text, apr_pool_t *pool)
+{
+    char *value = apr_pstrdup(pool, text);
+    for (char *c = value; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = ' ';
+    return value;
+}
+
+enum { FILE_NAME_MAX = 255 };
+
+/* A kept beginning, then '%' followed by no hexadecimal digit, which no plain encoding holds, then the hash. */
+static const char *
+hashed_name(char *encoded, const char *text, size_t length, apr_pool_t *pool)
+{
+    unsigned char digest[APR_SHA1_DIGESTSIZE];
+    apr_sha1_ctx_t sha1;
+    apr_sha1_init(&sha1);
+    for (size_t at = 0; at < length;) {
+        size_t part = length - at < 65536 ? length - at : 65536;
+        apr_sha1_update_binary(&sha1, (const unsigned char *)text + at, (unsigned)part);
+        at += part;
+    }
+    apr_sha1_final(digest, &sha1);
+    char hash[2 * APR_SHA1_DIGESTSIZE + 1];
+    for (int i = 0; i < APR_SHA1_DIGESTSIZE; i++) {
+        hash[2 * i] = hex_lower[digest[i] >> 4];
+        hash[2 * i + 1] = hex_lower[digest[i] & 15];
+    }
+    hash[sizeof(hash) - 1] = '\0';
+    encoded[FILE_NAME_MAX - 2 - 2 * APR_SHA1_DIGESTSIZE] = '\0';
+    return apr_pstrcat(pool, encoded, "%-", hash, NULL);
+}
+
+const char *
+mc_path_encode(const char *text, apr_pool_t *pool)
+{
+    size_t length = strlen(text);
+    if (length == 0)
+        return "%";
+    char *value = apr_palloc(pool, 3 * length + 1);
+    char *to = value;
+    for (const char *c = text; *c != '\0'; c++) {
+        if (is_alphanumeric(*c) || *c == '-' || *c == '_')
+            *to++ = *c;
+        else
+            to = put_percent(to, (unsigned char)*c, hex_upper);
+    }
+    *to = '\0';
+    return to - value <= FILE_NAME_MAX ? value : hashed_name(value, text, length, pool);
+}
+
+char *
+mc_replace_chars(const char *text, const char *what, char with, apr_pool_t *pool)
+{
+    char *value = apr_pstrdup(pool, text);
+    for (char *c = value; *c != '\0'; c++)
+        if (strchr(what, *c) != NULL)
+            *c = with;
+    return value;
+}
+
+static const char *
+replace_text_token(const char *text, const char *token, const char *value, size_t most, apr_pool_t *pool)
+{
+    size_t token_size = strlen(token);
+    size_t value_size = strlen(value);
+    size_t count = 0;
+    if (token_size > 0)
+        for (const char *at = text; count < most && (at = strstr(at, token)) != NULL; at += token_size)
+            count++;
+    if (count == 0)
+        return text;
+    char *result = apr_palloc(pool, strlen(text) - count * token_size + count * value_size + 1);
+    char *to = result;
+    for (; count > 0; count--) {
+        const char *at = strstr(text, token);
+        memcpy(to, text, (size_t)(at - text));
+        to += at - text;
+        /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the end of the text is copied below */
+        memcpy(to, value, value_size);
+        to += value_size;
+        text = at + token_size;
+    }
+    apr_cpystrn(to, text, strlen(text) + 1);
+    return result;
+}
+
+const char *
+mc_replace_first(const char *text, const char *token, const char *value, apr_pool_t *pool)
+{
+    return replace_text_token(text, token, value, 1, pool);
+}
+
+const char *
+mc_replace_all(const char *text, const char *token, const char *value, apr_pool_t *pool)
+{
+    return replace_text_token(text, token, value, SIZE_MAX, pool);
+}
+
+int
+mc_text_distance(const char *a, const char *b)
+{
+    enum { LONGEST = 255 }; /* names beyond that are compared by their beginnings and lengths */
+    size_t a_size = strlen(a);
+    size_t b_size = strlen(b);
+    int beyond = a_size > LONGEST || b_size > LONGEST ? abs((int)(a_size & INT32_MAX) - (int)(b_size & INT32_MAX)) : 0;
+    int rows = a_size > LONGEST ? LONGEST : (int)a_size;
+    int columns = b_size > LONGEST ? LONGEST : (int)b_size;
+    int costs[LONGEST + 1]; /* of turning a's first `row` characters into b's first `column` ones */
+    for (int column = 0; column <= columns; column++)
+        costs[column] = column;
+    for (int row = 1; row <= rows; row++) {
+        int diagonal = costs[0];
+        costs[0] = row;
+        for (int column = 1; column <= columns; column++) {
+            int changed = diagonal + (a[row - 1] == b[column - 1] ? 0 : 1);
+            diagonal = costs[column];
+            int least = costs[column - 1] < diagonal ? costs[column - 1] + 1 : diagonal + 1;
+            costs[column] = changed < least ? changed : least;
+        }
+    }
+    return costs[columns] > beyond ? costs[columns] : beyond;
+}
+
+/* Two digits at `to`. */
+static void
+put_digits(char *to, int number)
+{
+    to[0] = (char)('0' + number / 10);
+    to[1] = (char)('0' + number % 10);
+}
+
+/*
+ * IMF-fixdate of RFC 9110 5.6.7, "Sun, 06 Nov 1994 08:49:37 GMT". Written here because every response has two, and the
+ * C library's way goes through its time zones. The year is taken to begin in March, so that a leap day is its last day;
+ * 146097 days are 400 years.
+ */
+static const char *
+format_rfc1123_date(int64_t unix_seconds, apr_pool_t *pool)
+{
+    int64_t since_march_0 = unix_seconds / 86400 + 719468;
+    int second = (int)(unix_seconds % 86400);
+    int64_t era = since_march_0 / 146097;
+    int day_of_era = (int)(since_march_0 % 146097);
+    int year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    int day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    int month_from_march = (5 * day_of_year + 2) / 153;
+    int day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    int month = month_from_march < 10 ? month_from_march + 2 : month_from_march - 10; /* January is 0 */
+    int year = (int)(era * 400) + year_of_era + (month < 2 ? 1 : 0);
+    char *date = apr_pstrmemdup(pool, "Sun, 00 Jan 0000 00:00:00 GMT", 29);
+    memcpy(date, apr_day_snames[(since_march_0 + 3) % 7], 3);
+    put_digits(date + 5, day);
+    memcpy(date + 8, apr_month_snames[month], 3);
+    put_digits(date + 12, year / 100);
+    put_digits(date + 14, year % 100);
+    put_digits(date + 17, second / 3600);
+    put_digits(date + 20, second / 60 % 60);
+    put_digits(date + 23, second % 60);
+    return date;
+}
+
+const char *
+mc_http_date(int64_t unix_seconds, apr_pool_t *pool)
+{
+    const int64_t last = 253402300799; /* 9999-12-31: the format has four digits for the year */
+    if (unix_seconds < 0)
+        unix_seconds = 0;
+    if (unix_seconds > last)
+        unix_seconds = last;
+    return format_rfc1123_date(unix_seconds, pool);
+}
+
+int64_t
+mc_http_date_parse(const char *text)
+{
+    if (text == NULL)
+        return 0;
+    apr_time_t time = apr_date_parse_http(text);
+    return time > 0 ? apr_time_sec(time) : 0;
 }

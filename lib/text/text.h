@@ -1,98 +1,75 @@
 /*
- * Text made ready for drawing: fonts found (fontconfig), text shaped (HarfBuzz, FriBidi), glyphs as outlines
- * (FreeType). All of it lives in a module that is loaded at first use (mapcache-text.so); a process that draws no
- * labels never maps it. Everything here may be called from any thread.
+ * Numbers from text, and text made safe for URLs, XML, JSON, headers and paths. Everything here takes input from
+ * outside.
  */
-#ifndef MC_TEXT_TEXT_H
-#define MC_TEXT_TEXT_H
+#ifndef MC_BASE_TEXT_H
+#define MC_BASE_TEXT_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include <apr_tables.h>
 #include <stdint.h>
 
 #include "mapcache/error.h"
 
-enum {
-    MC_TEXT_BYTES_MAX = 1024, /* of a text that is shaped */
-    MC_FONT_SIZE_MAX = 256,   /* pixels */
-};
+/* Whole-string numbers: no blanks around, no trailing garbage, finite, inside min..max. False otherwise (out
+ * untouched). Locale-independent. */
+bool mc_parse_int(int *out, const char *text, int min, int max);
+bool mc_parse_int64(int64_t *out, const char *text, int64_t min, int64_t max);
+bool mc_parse_double(double *out, const char *text);
 
-/* A font as a style names it. */
-typedef struct mc_font_wish {
-    const char *const *families; /* the best first; none: the system's sans-serif */
-    int family_count;
-    bool italic;
-    int weight; /* as CSS counts: 400 normal, 700 bold */
-} mc_font_wish;
+/* Exactly `count` (or up to `count`, see *found) doubles separated by any of `separators`; empty items are refused
+ * unless separators hold a blank (then runs count as one). */
+bool mc_parse_doubles(double *out, int count, int *found, const char *text, const char *separators);
 
-/* A font and those that stand in for characters that it lacks. Made once, and of the process's life. */
-typedef struct mc_font {
-    float ascent, descent; /* ems above and below the baseline, both positive; of the first face */
-    float x_height;        /* ems */
-} mc_font;
+/* "64M" -> bytes. */
+bool mc_parse_size(int64_t *out, const char *text);
 
-/* A glyph in its line. Lengths in ems, y upwards. */
-typedef struct mc_glyph {
-    uint32_t face;  /* number of a face in this process */
-    uint32_t index; /* of the glyph in the face; 0 for a character that no font has */
-    uint32_t from;  /* first byte of the text that it belongs to */
-    float x, y;     /* its origin, from the beginning of the line at the baseline */
-    float advance;
-    float left, bottom, right, top; /* of its ink, from its origin; all 0 for a blank */
-} mc_glyph;
+/* strtol's leniency for drop-in configuration values: leading blanks allowed (spec 1, "int"). */
+bool mc_parse_config_int(int *out, const char *text, int min, int max);
 
-/* Glyphs from left to right, as they are seen. */
-typedef struct mc_text_line {
-    mc_glyph *glyphs;
-    int count;
-    float width; /* sum of the advances */
-} mc_text_line;
+/* %XX and '+' decoding; a bad escape stays as it is; %00 ends the value (spec services 1). */
+char *mc_url_decode(const char *text, size_t size, bool plus_is_space, apr_pool_t *pool);
 
-/* Closed rings of points in pixels, y downwards, curves already cut into short lines; to be filled by MC_NON_ZERO. */
-typedef struct mc_glyph_outline {
-    float *points; /* x, y in turn */
-    int *ends;     /* for each ring the index after its last point */
-    int point_count, ring_count;
-} mc_glyph_outline;
+/* A query string as a table: keys compared without case, the first of a repeated key wins, at most `max` pairs. */
+apr_table_t *mc_query_parse(const char *query, int max, apr_pool_t *pool);
 
-/* The font for a wish. MC_ERR_UNAVAILABLE: the module is not installed, or there is no font at all. */
-mc_error *mc_text_font(const mc_font **font, const mc_font_wish *wish, apr_pool_t *pool) MC_CHECKED;
+/* Unreserved A-Za-z0-9-_.~ kept, space as '+', others %xx in lower case (origin requests) or %XX. `keep`: further
+ * characters kept. */
+char *mc_url_encode(const char *text, const char *keep, bool upper_case, bool plus_for_space, apr_pool_t *pool);
 
-/* Shapes one line of valid UTF-8 without control characters, at most MC_TEXT_BYTES_MAX bytes: scripts, directions and
- * missing glyphs are seen to. */
-mc_error *mc_text_shape(mc_text_line *line, const mc_font *font, const char *text, size_t size,
-                        apr_pool_t *pool) MC_CHECKED;
+/* & < > " ' as entities; characters that XML 1.0 forbids and invalid UTF-8 become U+FFFD. */
+const char *mc_xml_escape(const char *text, apr_pool_t *pool);
 
-/* The outline of a glyph for a font size in pixels (up to MC_FONT_SIZE_MAX). hinted: its horizontal edges lie on the
- * lattice of pixels when its baseline does. */
-mc_error *mc_text_outline(mc_glyph_outline *outline, uint32_t face, uint32_t glyph, float size, bool hinted,
-                          apr_pool_t *pool) MC_CHECKED;
+/* JSON string content (without quotes). */
+const char *mc_json_escape(const char *text, apr_pool_t *pool);
 
-/* A character that is drawn as a symbol. Lengths in pixels. */
-typedef struct mc_text_symbol_glyph {
-    mc_glyph_outline outline; /* from its origin at the baseline, for an em of MC_FONT_SIZE_MAX */
-    float advance, ascent;    /* of the glyph; of its font above the baseline */
-} mc_text_symbol_glyph;
+/*
+ * A message as a client may see it: one line of valid UTF-8 (control characters are blanks, what is no character is
+ * U+FFFD) of at most `most` bytes of `text`, with "..." where it is cut. What a client sent is quoted in messages.
+ */
+const char *mc_message_text(const char *text, size_t most, apr_pool_t *pool);
 
-/* A character of exactly that family. Fonts of symbols may have it in the private use area, from U+F000 on.
- * MC_ERR_NOT_FOUND: there is no such family, or it lacks the character. */
-mc_error *mc_text_character(mc_text_symbol_glyph *glyph, const char *family, uint32_t character,
-                            apr_pool_t *pool) MC_CHECKED;
+/* CR, LF and other control characters as blanks: for header values. */
+const char *mc_header_value(const char *text, apr_pool_t *pool);
 
-/* NULL where there is a font of that family, else the name of the one that is taken instead. */
-mc_error *mc_text_substitute(const char **name, const char *family, apr_pool_t *pool) MC_CHECKED;
+/*
+ * An injective encoding of any text as one file name: letters, digits, '-', '_' are kept, everything else is %XX; never
+ * empty, never "." or "..", at most 255 bytes (longer ones end in their hash). Not used where MapCache's own rule ('#')
+ * decides the path.
+ */
+const char *mc_path_encode(const char *text, apr_pool_t *pool);
 
-/* What the module offers. */
-typedef struct mc_text_ops {
-    mc_error *(*font)(const mc_font **font, const mc_font_wish *wish, apr_pool_t *pool);
-    mc_error *(*shape)(mc_text_line *line, const mc_font *font, const char *text, size_t size, apr_pool_t *pool);
-    mc_error *(*outline)(mc_glyph_outline *outline, uint32_t face, uint32_t glyph, float size, bool hinted,
-                         apr_pool_t *pool);
-    mc_error *(*character)(mc_text_symbol_glyph *glyph, const char *family, uint32_t character, apr_pool_t *pool);
-    mc_error *(*substitute)(const char **name, const char *family, apr_pool_t *pool);
-} mc_text_ops;
+/* Replaces each character of `what` by `with`, in a copy. */
+char *mc_replace_chars(const char *text, const char *what, char with, apr_pool_t *pool);
 
-#define MC_TEXT_SYMBOL "mc_text_harfbuzz_ops"
-extern const mc_text_ops mc_text_harfbuzz_ops;
+/* Replaces the first / every occurrence of `token`, in a copy; returns `text` itself when it does not occur. */
+const char *mc_replace_first(const char *text, const char *token, const char *value, apr_pool_t *pool);
+const char *mc_replace_all(const char *text, const char *token, const char *value, apr_pool_t *pool);
+
+/* Edit distance, for "did you mean". */
+int mc_text_distance(const char *a, const char *b);
+
+/* RFC 9110 dates. format: "Sun, 06 Nov 1994 08:49:37 GMT". parse: 0 when it is none. */
+const char *mc_http_date(int64_t unix_seconds, apr_pool_t *pool);
+int64_t mc_http_date_parse(const char *text);
 
 #endif

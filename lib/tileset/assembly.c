@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 #include "base/workers.h"
-#include "cache/footprint.h"
+#include "footprint/footprint.h"
 #include "mapcache/trace.h"
 #include "tileset/combine.h"
 #include "tileset/region.h"
@@ -58,7 +58,7 @@ typedef struct gathering {
 } gathering;
 
 static apr_status_t
-drop(void *data)
+release_assembly(void *data)
 {
     mc_assembly *assembly = data;
     for (int i = 0; i < assembly->count; i++) {
@@ -87,7 +87,7 @@ draw_parts(gathering *all, walk *at)
 }
 
 static void
-describe(mc_assembled *tile, const mc_footprint *footprint, int frame)
+describe_footprint(mc_assembled *tile, const mc_footprint *footprint, int frame)
 {
     uint64_t seen[2] = { footprint->tag, (uint64_t)frame };
     tile->tag = mc_hash64(seen, sizeof(seen), tile->tag);
@@ -109,7 +109,7 @@ check_frames(const gathering *all, const walk *at)
 
 /* A sub-tile that is there takes its place behind those that the walk has met. */
 static mc_error *
-meet(gathering *all, walk *at, const mc_footprint_want *want)
+meet_footprint(gathering *all, walk *at, const mc_footprint_want *want)
 {
     mc_footprint *footprint = want->footprint;
     const mc_grid *grid = all->order->link->grid;
@@ -126,7 +126,7 @@ meet(gathering *all, walk *at, const mc_footprint_want *want)
         return MC_OK;
     int place = at->count - at->at;
     bool animated = all->order->tileset->assembly == MC_ASSEMBLE_ANIMATE;
-    describe(at->tile, footprint, animated ? place : 0);
+    describe_footprint(at->tile, footprint, animated ? place : 0);
     APR_ARRAY_PUSH(at->parts, mc_part) = (mc_part){ mc_footprint_ref(footprint), want->key.dimensions, place };
     at->held += area;
     if (animated)
@@ -163,7 +163,7 @@ walk_on(gathering *all, walk *at, mc_ctx *ctx)
             return MC_OK;
         at->at++;
         if (want->footprint != NULL)
-            MC_TRY(meet(all, at, want));
+            MC_TRY(meet_footprint(all, at, want));
     }
     at->done = true;
     return MC_OK;
@@ -249,7 +249,7 @@ make_jobs(fetching *fetch, int threads, apr_pool_t *pool)
 }
 
 static int
-helpers_for(const gathering *all, int fetches, const mc_ctx *ctx)
+count_assembly_helpers(const gathering *all, int fetches, const mc_ctx *ctx)
 {
     const struct mc_workers *workers = ctx->process->workers;
     if (all->order->threaded == 0 || workers == NULL || fetches < 2)
@@ -268,7 +268,7 @@ fetch_batch(gathering *all, bool *nothing, mc_ctx *ctx)
     apr_pool_create(&pool, ctx->pool);
     list_wants(&fetch, all, pool);
     *nothing = fetch.count == 0;
-    int helpers = helpers_for(all, fetch.count, ctx);
+    int helpers = count_assembly_helpers(all, fetch.count, ctx);
     make_jobs(&fetch, helpers + 1, pool);
     mc_error *error = mc_error_copy(
         mc_workers_run(ctx->process->workers, fetch_some, &fetch, fetch.job_count, helpers, ctx, pool), ctx->pool);
@@ -331,7 +331,7 @@ render_batch(gathering *all, bool *nothing, mc_ctx *ctx, apr_pool_t *pool)
 }
 
 static mc_error *
-gather(gathering *all, mc_ctx *ctx, apr_pool_t *pool)
+gather_footprints(gathering *all, mc_ctx *ctx, apr_pool_t *pool)
 {
     bool fetched = false, rendered = false;
     while (!fetched || !rendered) {
@@ -358,7 +358,7 @@ is_requested(const gathering *all, const mc_dimension_value *dimensions)
 
 /* What the walk has met becomes the tile's. */
 static void
-finish(gathering *all, walk *at)
+finish_assembled_tile(gathering *all, walk *at)
 {
     mc_assembled *tile = at->tile;
     tile->parts = (mc_part *)(void *)at->parts->elts;
@@ -393,7 +393,7 @@ add_wants(gathering *all, walk *at, const mc_combinations *combinations)
 }
 
 static mc_error *
-combine(mc_combinations *lists, gathering *all, int first, int count, mc_ctx *ctx)
+combine_tile_dimensions(mc_combinations *lists, gathering *all, int first, int count, mc_ctx *ctx)
 {
     const mc_assembly_order *order = all->order;
     mc_extent extents[TILES_AT_ONCE] = { { 0 } };
@@ -413,7 +413,7 @@ gather_some(gathering *all, int first, int *count, mc_ctx *ctx, apr_pool_t *pool
     mc_combinations lists[TILES_AT_ONCE];
     int wants = 0, taken = assembly->count - first < TILES_AT_ONCE ? assembly->count - first : TILES_AT_ONCE;
     *count = taken;
-    MC_TRY(combine(lists, all, first, taken, ctx));
+    MC_TRY(combine_tile_dimensions(lists, all, first, taken, ctx));
     for (int i = 0; i < taken; i++)
         wants += lists[i].count;
     all->walks = apr_palloc(pool, sizeof(walk) * (size_t)taken);
@@ -429,14 +429,14 @@ gather_some(gathering *all, int first, int *count, mc_ctx *ctx, apr_pool_t *pool
         add_wants(all, at, &lists[i]);
     }
     MC_TRY(mc_footprints_look(&all->batch, order->tileset->cache, all->wants, wants, ctx, pool));
-    mc_error *error = gather(all, ctx, pool);
+    mc_error *error = gather_footprints(all, ctx, pool);
     for (int i = 0; i < taken; i++)
-        finish(all, &all->walks[i]);
+        finish_assembled_tile(all, &all->walks[i]);
     return error;
 }
 
 static void
-list_tiles(mc_assembly *assembly, const mc_tile_range *range)
+list_assembly_tiles(mc_assembly *assembly, const mc_tile_range *range)
 {
     mc_assembled *tile = assembly->tiles;
     for (int y = range->miny; y < range->maxy; y++)
@@ -454,8 +454,8 @@ mc_assembly_gather(mc_assembly **assembly, const mc_assembly_order *order, mc_ct
     mc_assembly *made = apr_pcalloc(pool, sizeof(*made));
     *made = (mc_assembly){ order->tileset, order->link, order->z, columns * rows, NULL };
     made->tiles = apr_pcalloc(pool, sizeof(*made->tiles) * (size_t)(made->count + 1));
-    list_tiles(made, &order->range);
-    apr_pool_cleanup_register(pool, made, drop, apr_pool_cleanup_null);
+    list_assembly_tiles(made, &order->range);
+    apr_pool_cleanup_register(pool, made, release_assembly, apr_pool_cleanup_null);
     gathering all = { .order = order, .assembly = made, .pool = pool };
     all.combiner = mc_combiner_create(order->tileset, order->values, order->map, pool);
     all.renderable = mc_tileset_renders(order->tileset) && !order->tileset->subdimensions_read_only;

@@ -6,7 +6,7 @@
 #ifndef MC_TILESET_ASSEMBLY_H
 #define MC_TILESET_ASSEMBLY_H
 
-#include "cache/footprint.h"
+#include "footprint/footprint.h"
 #include "mapcache/tileset.h"
 
 /* Milliseconds that a frame stays. */

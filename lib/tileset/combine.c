@@ -59,8 +59,8 @@ extent_for(bool *once, const mc_combiner *combiner, const mc_dimension *dimensio
 
 /* answers[i]: of dimension `index` for tile i. */
 static mc_error *
-ask(apr_array_header_t **answers, mc_combiner *combiner, int index, const mc_grid *grid, int z,
-    const mc_extent *extents, int count, mc_ctx *ctx)
+ask_dimension_values(apr_array_header_t **answers, mc_combiner *combiner, int index, const mc_grid *grid, int z,
+                     const mc_extent *extents, int count, mc_ctx *ctx)
 {
     mc_dimension *dimension = combiner->tileset->dimensions[index];
     const char *value = combiner->values == NULL ? NULL : combiner->values[index];
@@ -79,7 +79,7 @@ ask(apr_array_header_t **answers, mc_combiner *combiner, int index, const mc_gri
 
 /* Takes over what the dimensions say about a tile. True if that is what they said about the tile before. */
 static bool
-take(mc_combiner *combiner, apr_array_header_t *const *const *answers, int tile)
+accept_tile_answers(mc_combiner *combiner, apr_array_header_t *const *const *answers, int tile)
 {
     bool same = combiner->asked;
     combiner->asked = true;
@@ -107,7 +107,7 @@ count_them(int *count, const mc_combiner *combiner)
 
 /* The combination with number `index`; the last dimension changes fastest. */
 static const mc_dimension_value *
-combination(mc_combiner *combiner, int index)
+combination_at(mc_combiner *combiner, int index)
 {
     const mc_tileset *tileset = combiner->tileset;
     int count = tileset->dimension_count;
@@ -145,7 +145,7 @@ list_combinations(mc_combinations *list, mc_combiner *combiner)
     MC_TRY(count_them(&count, combiner));
     const mc_dimension_value **made = apr_palloc(combiner->pool, sizeof(*made) * (size_t)(count + 1));
     for (int i = 0; i < count; i++)
-        made[i] = combination(combiner, i);
+        made[i] = combination_at(combiner, i);
     *list = (mc_combinations){ count, made };
     return MC_OK;
 }
@@ -158,10 +158,10 @@ mc_combine(mc_combinations *lists, mc_combiner *combiner, const mc_grid *grid, i
     apr_array_header_t ***answers = apr_palloc(combiner->pool, sizeof(*answers) * (size_t)(dimensions + 1));
     for (int i = 0; i < dimensions; i++) {
         answers[i] = apr_pcalloc(combiner->pool, sizeof(**answers) * (size_t)count);
-        MC_TRY(ask(answers[i], combiner, i, grid, z, extents, count, ctx));
+        MC_TRY(ask_dimension_values(answers[i], combiner, i, grid, z, extents, count, ctx));
     }
     for (int i = 0; i < count; i++) {
-        if (!take(combiner, (apr_array_header_t *const *const *)answers, i))
+        if (!accept_tile_answers(combiner, (apr_array_header_t *const *const *)answers, i))
             MC_TRY(list_combinations(&combiner->last, combiner));
         lists[i] = combiner->last;
     }

@@ -4,10 +4,10 @@
 #include <limits.h>
 #include <string.h>
 
-#include "feature/mvt.h"
 #include "mapcache/tileset.h"
 #include "mapcache/upkeep.h"
 #include "tileset/tileset_private.h"
+#include "vector/mvt/mvt.h"
 
 typedef struct tileset_config {
     const char *name;
@@ -105,7 +105,8 @@ const mc_key mc_tileset_keys[] = {
 /* Looks up what a tileset refers to. NULL with tileset->not_built set when it is declared but of a type that this build
  * does not have. */
 static void *
-find(apr_hash_t *things, const char *noun, const char *name, mc_tileset *tileset, const mc_node *node, mc_build *build)
+find_tileset_reference(apr_hash_t *things, const char *noun, const char *name, mc_tileset *tileset, const mc_node *node,
+                       mc_build *build)
 {
     void *thing = apr_hash_get(things, name, APR_HASH_KEY_STRING);
     if (thing != NULL)
@@ -151,7 +152,7 @@ read_assembly(mc_tileset *tileset, const dimensions_config *config, const mc_nod
 }
 
 static void
-add_dimensions(mc_tileset *tileset, const mc_node *node, mc_build *build)
+add_tileset_dimensions(mc_tileset *tileset, const mc_node *node, mc_build *build)
 {
     dimensions_config config = { 0 };
     if (!mc_config_read(&config, node, dimensions_keys, build->diagnostics))
@@ -327,11 +328,11 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
     tileset->metadata = mc_metadata_create(build->pool);
     if (config.metadata != NULL)
         mc_metadata_add(tileset->metadata, config.metadata);
-    tileset->cache = find(build->caches, "cache", config.cache, tileset, node, build);
+    tileset->cache = find_tileset_reference(build->caches, "cache", config.cache, tileset, node, build);
     if (config.source != NULL)
-        tileset->source = find(build->sources, "source", config.source, tileset, node, build);
+        tileset->source = find_tileset_reference(build->sources, "source", config.source, tileset, node, build);
     if (config.format != NULL)
-        tileset->format = find(build->formats, "format", config.format, tileset, node, build);
+        tileset->format = find_tileset_reference(build->formats, "format", config.format, tileset, node, build);
     tileset->synthetic_format = apr_hash_get(build->formats, "mixed", APR_HASH_KEY_STRING);
     tileset->metatile_columns = tileset->metatile_rows = 1;
     set_metatile(tileset, &config.metatile, node, build);
@@ -343,7 +344,7 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
     tileset->deadline = config.deadline;
     add_grids(tileset, config.grids, build);
     if (config.dimensions != NULL)
-        add_dimensions(tileset, config.dimensions, build);
+        add_tileset_dimensions(tileset, config.dimensions, build);
     tell_cache(tileset, node, build);
     check_dimension_names(tileset, node, build);
     if (config.watermark != NULL)

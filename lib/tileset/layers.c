@@ -1,18 +1,18 @@
 /* The layers of vector tiles, as documents tell them (TileJSON 3.0.0, vector_layers; MBTiles 1.3, json). */
 #include <apr_strings.h>
 
-#include "base/text.h"
 #include "mapcache/source.h"
 #include "mapcache/tileset.h"
+#include "text/text.h"
 
 static const char *
-text_of(const char *text, apr_pool_t *pool)
+tilejson_text(const char *text, apr_pool_t *pool)
 {
     return apr_pstrcat(pool, "\"", mc_json_escape(text, pool), "\"", NULL);
 }
 
 static const char *
-write_layer(const mc_vector_layer_info *layer, const mc_grid_link *link, apr_pool_t *pool)
+write_tilejson_layer(const mc_vector_layer_info *layer, const mc_grid_link *link, apr_pool_t *pool)
 {
     static const char *const kinds[] = {
         [MC_ATTRIBUTE_TEXT] = "String", [MC_ATTRIBUTE_NUMBER] = "Number", [MC_ATTRIBUTE_BOOLEAN] = "Boolean"
@@ -21,9 +21,10 @@ write_layer(const mc_vector_layer_info *layer, const mc_grid_link *link, apr_poo
     for (int i = 0; i < layer->attributes->nelts; i++) {
         const mc_vector_attribute *field = &APR_ARRAY_IDX(layer->attributes, i, mc_vector_attribute);
         APR_ARRAY_PUSH(fields, const char *) =
-            apr_pstrcat(pool, text_of(field->name, pool), ":\"", kinds[field->kind], "\"", NULL);
+            apr_pstrcat(pool, tilejson_text(field->name, pool), ":\"", kinds[field->kind], "\"", NULL);
     }
-    return apr_psprintf(pool, "{\"id\":%s,\"minzoom\":%d,\"maxzoom\":%d,\"fields\":{%s}}", text_of(layer->name, pool),
+    return apr_psprintf(pool, "{\"id\":%s,\"minzoom\":%d,\"maxzoom\":%d,\"fields\":{%s}}",
+                        tilejson_text(layer->name, pool),
                         layer->minzoom > link->minzoom ? layer->minzoom : link->minzoom,
                         layer->maxzoom < link->maxzoom ? layer->maxzoom : link->maxzoom,
                         fields->nelts > 0 ? apr_array_pstrcat(pool, fields, ',') : "");
@@ -43,7 +44,7 @@ mc_tileset_vector_layers(const char **json, const void *baton, const mc_tile_key
         MC_TRY(source->ops->vector_layers(&layers, source, ctx, pool));
     for (int i = 0; layers != NULL && i < layers->nelts; i++)
         APR_ARRAY_PUSH(written, const char *) =
-            write_layer(&APR_ARRAY_IDX(layers, i, mc_vector_layer_info), link, pool);
+            write_tilejson_layer(&APR_ARRAY_IDX(layers, i, mc_vector_layer_info), link, pool);
     *json = apr_pstrcat(pool, "[", written->nelts > 0 ? apr_array_pstrcat(pool, written, ',') : "", "]", NULL);
     return MC_OK;
 }

@@ -9,7 +9,7 @@ mc_region_set(mc_region *region, int width, int height)
 }
 
 static bool
-meet(const mc_rect *a, const mc_rect *b)
+region_rects_meet(const mc_rect *a, const mc_rect *b)
 {
     return a->x0 < b->x1 && b->x0 < a->x1 && a->y0 < b->y1 && b->y0 < a->y1;
 }
@@ -18,14 +18,14 @@ bool
 mc_region_touches(const mc_region *region, const mc_rect *rect)
 {
     for (int i = 0; i < region->count; i++)
-        if (meet(&region->rects[i], rect))
+        if (region_rects_meet(&region->rects[i], rect))
             return true;
     return false;
 }
 
 /* Up to four pieces of `a` outside of `hole`: above, below, left, right. */
 static int
-cut(mc_rect pieces[4], const mc_rect *a, const mc_rect *hole)
+cut_region_rect(mc_rect pieces[4], const mc_rect *a, const mc_rect *hole)
 {
     int count = 0;
     int top = hole->y0 > a->y0 ? hole->y0 : a->y0;
@@ -47,7 +47,7 @@ mc_region_subtract(mc_region *region, const mc_rect *rect)
     mc_region rest = { 0 };
     for (int i = 0; i < region->count; i++) {
         mc_rect pieces[4] = { region->rects[i] };
-        int count = meet(&region->rects[i], rect) ? cut(pieces, &region->rects[i], rect) : 1;
+        int count = region_rects_meet(&region->rects[i], rect) ? cut_region_rect(pieces, &region->rects[i], rect) : 1;
         if (rest.count + count > mc_region_max)
             return;
         for (int j = 0; j < count; j++)

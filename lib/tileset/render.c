@@ -39,7 +39,7 @@ draw_watermark(mc_pixels *tile, const mc_pixels *watermark)
 
 /* What transparent tiles are made of when the tileset has no format of its own. */
 static const mc_format *
-format_of(const mc_tileset *tileset)
+render_format_of(const mc_tileset *tileset)
 {
     return tileset->format != NULL ? tileset->format : tileset->synthetic_format;
 }
@@ -74,7 +74,7 @@ cut_tile(void *baton, int index, mc_ctx *ctx)
 {
     cutting *cut = baton;
     const mc_grid *grid = cut->key->grid;
-    const mc_format *format = format_of(cut->tileset);
+    const mc_format *format = render_format_of(cut->tileset);
     mc_put *put = &cut->puts[index];
     double resolution = grid->levels[cut->key->z].resolution;
     mc_extent box = mc_grid_tile_extent(grid, cut->key->z, put->key.x, put->key.y);
@@ -118,8 +118,8 @@ cut_metatile(cutting *cut, int count, mc_ctx *ctx, apr_pool_t *pool)
 }
 
 static mc_error *
-ask_source(mc_rendered *map, mc_tileset *tileset, const mc_tile_key *key, const mc_metatile *metatile, mc_ctx *ctx,
-           apr_pool_t *pool)
+render_from_source(mc_rendered *map, mc_tileset *tileset, const mc_tile_key *key, const mc_metatile *metatile,
+                   mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_grid *grid = key->grid;
     mc_extent box = metatile_extent(grid, key->z, metatile);
@@ -145,7 +145,7 @@ ask_source(mc_rendered *map, mc_tileset *tileset, const mc_tile_key *key, const 
 
 /* The tile that the caller wanted, out of what has just been made. */
 static mc_error *
-pick(mc_tile **tile, const mc_put *puts, int count, const mc_tile_key *key, apr_pool_t *pool)
+pick_rendered_tile(mc_tile **tile, const mc_put *puts, int count, const mc_tile_key *key, apr_pool_t *pool)
 {
     for (int i = 0; i < count; i++)
         if (puts[i].key.x == key->x && puts[i].key.y == key->y) {
@@ -162,7 +162,7 @@ pick(mc_tile **tile, const mc_put *puts, int count, const mc_tile_key *key, apr_
 }
 
 static mc_error *
-check_size(const mc_pixels *map, int width, int height, apr_pool_t *pool)
+check_map_size(const mc_pixels *map, int width, int height, apr_pool_t *pool)
 {
     if (map->width == width && map->height == height)
         return MC_OK;
@@ -171,11 +171,11 @@ check_size(const mc_pixels *map, int width, int height, apr_pool_t *pool)
 }
 
 static mc_error *
-store(mc_put *puts, int count, mc_tile **tile, mc_error **store_error, mc_tileset *tileset, const mc_tile_key *key,
-      mc_ctx *ctx, apr_pool_t *pool)
+store_metatile(mc_put *puts, int count, mc_tile **tile, mc_error **store_error, mc_tileset *tileset,
+               const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     *store_error = mc_cache_put(tileset->cache, puts, count, ctx);
-    return tile == NULL ? MC_OK : pick(tile, puts, count, key, pool);
+    return tile == NULL ? MC_OK : pick_rendered_tile(tile, puts, count, key, pool);
 }
 
 /* `tiles`: of the metatile, row by row from its upper left corner on the ground. */
@@ -195,7 +195,7 @@ store_vector_tiles(mc_buf *const *tiles, const mc_metatile *metatile, mc_tile **
         int row = (int)lround((whole.maxy - box.maxy) / (box.maxy - box.miny));
         puts[i].data = tiles[row * metatile->columns + column];
     }
-    return store(puts, count, tile, store_error, tileset, key, ctx, pool);
+    return store_metatile(puts, count, tile, store_error, tileset, key, ctx, pool);
 }
 
 mc_error *
@@ -205,7 +205,7 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
     MC_SPAN(ctx, "mapcache_tileset_render_metatile");
     mc_metatile metatile = mc_tileset_metatile(tileset, key->grid, key->z, key->x, key->y);
     mc_rendered map = { 0 };
-    MC_TRY(ask_source(&map, tileset, key, &metatile, ctx, pool));
+    MC_TRY(render_from_source(&map, tileset, key, &metatile, ctx, pool));
     bool raw = mc_tileset_keeps_bytes(tileset);
     if (map.pixels == NULL && !raw) {
         MC_TRY(mc_image_decode(&map.pixels, map.data->data, map.data->size, ctx, pool));
@@ -216,17 +216,17 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
     if (map.data != NULL && (tileset->format == NULL || raw)) {
         mc_put as_sent = { .key = *key, .data = map.data, .layers = mc_tileset_vector_layers, .layers_baton = tileset };
         as_sent.uniform = map.pixels != NULL && mc_pixels_uniform(map.pixels, as_sent.bgra);
-        return store(&as_sent, 1, tile, store_error, tileset, key, ctx, pool);
+        return store_metatile(&as_sent, 1, tile, store_error, tileset, key, ctx, pool);
     }
-    MC_TRY(check_size(map.pixels, metatile.columns * key->grid->tile_width + 2 * tileset->metabuffer,
-                      metatile.rows * key->grid->tile_height + 2 * tileset->metabuffer, pool));
+    MC_TRY(check_map_size(map.pixels, metatile.columns * key->grid->tile_width + 2 * tileset->metabuffer,
+                          metatile.rows * key->grid->tile_height + 2 * tileset->metabuffer, pool));
     int count = metatile.columns * metatile.rows;
     cutting cut = { tileset,    key,
                     metatile,   metatile_extent(key->grid, key->z, &metatile),
                     map.pixels, apr_pcalloc(pool, sizeof(mc_put) * (size_t)count) };
     mc_error *error = cut_metatile(&cut, count, ctx, pool);
     if (error == MC_OK)
-        error = store(cut.puts, count, tile, store_error, tileset, key, ctx, pool);
+        error = store_metatile(cut.puts, count, tile, store_error, tileset, key, ctx, pool);
     release_puts(cut.puts, count);
     return error;
 }
@@ -284,8 +284,8 @@ render_unless_there(mc_tile **tile, mc_error **store_error, mc_tileset *tileset,
 /* As the leader of its flight, which it lands. Others wait for the tile, and it is stored: a client that leaves does
  * not end it. */
 static mc_error *
-lead(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_tile_key *key, const mc_tile *stale, mc_ctx *ctx,
-     apr_pool_t *pool)
+lead_render(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_tile_key *key, const mc_tile *stale,
+            mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_error *store_error = MC_OK;
     bool (*abandoned)(void *) = ctx->abandoned;
@@ -310,7 +310,7 @@ lead_locked(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_til
         mc_flight_land(flight, error);
         return error;
     }
-    error = lead(tile, flight, tileset, key, NULL, ctx, pool);
+    error = lead_render(tile, flight, tileset, key, NULL, ctx, pool);
     mc_lock_release(lock);
     return error;
 }
@@ -318,7 +318,7 @@ lead_locked(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_til
 /* After another one's render: what it stored, or nothing where it stored nothing (transparent tiles may be left out).
  */
 static mc_error *
-follow(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+follow_render(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_count(ctx->process->metrics, MC_COUNT_render_waits_total, 1);
     MC_TRY(mc_cache_get(tile, tileset->cache, key, ctx, pool));
@@ -331,7 +331,8 @@ follow(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
  * would mislead those on it who have no tile at all.
  */
 static mc_error *
-refresh(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, const char *name, mc_ctx *ctx, apr_pool_t *pool)
+refresh_stale_tile(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, const char *name, mc_ctx *ctx,
+                   apr_pool_t *pool)
 {
     mc_lock *lock = NULL;
     mc_flight_role role;
@@ -343,7 +344,7 @@ refresh(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, const char 
     }
     mc_error *error = mc_flight_try(&role, &flight, ctx->process->flights, name, ctx, pool);
     if (error == MC_OK && role == MC_LEAD)
-        error = lead(tile, flight, tileset, key, *tile, ctx, pool);
+        error = lead_render(tile, flight, tileset, key, *tile, ctx, pool);
     mc_lock_release(lock);
     return error;
 }
@@ -354,7 +355,7 @@ mc_metatile_render_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *
     const char *name = lock_name(tileset, key, pool);
     if (*tile != NULL) {
         MC_SLOW(ctx);
-        mc_error *error = refresh(tile, tileset, key, name, ctx, pool);
+        mc_error *error = refresh_stale_tile(tile, tileset, key, name, ctx, pool);
         if (error != MC_OK)
             mc_log_error(ctx, MC_LOG_WARN, error);
         return MC_OK; /* at worst *tile still is the old one: better than none (spec 6.3) */
@@ -371,7 +372,7 @@ mc_metatile_render_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *
     if (role == MC_FAILED)
         return shared;
     if (role == MC_FOLLOW)
-        return follow(tile, tileset, key, ctx, pool);
+        return follow_render(tile, tileset, key, ctx, pool);
     MC_SLOW(ctx);
     return lead_locked(tile, flight, tileset, key, name, ctx, pool);
 }

@@ -44,14 +44,14 @@ gather_one(const mc_assembled **tile, const mc_tile_request *wanted, mc_ctx *ctx
 
 /* Formats of tiles that are made here; of a tileset without one, or with bytes that are no image, the builtin one. */
 static const mc_format *
-format_of(const mc_tileset *tileset)
+stack_format_of(const mc_tileset *tileset)
 {
     return tileset->format == NULL || mc_tileset_keeps_bytes(tileset) ? tileset->synthetic_format : tileset->format;
 }
 
 static mc_error *
-encode(mc_tile **tile, mc_pixels **pixels, const mc_assembled *made, const mc_tile_request *wanted, mc_ctx *ctx,
-       apr_pool_t *pool)
+encode_stacked_tile(mc_tile **tile, mc_pixels **pixels, const mc_assembled *made, const mc_tile_request *wanted,
+                    mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_grid *grid = wanted->link->grid;
     const mc_tileset *tileset = wanted->tileset;
@@ -60,7 +60,7 @@ encode(mc_tile **tile, mc_pixels **pixels, const mc_assembled *made, const mc_ti
     if (made != NULL)
         mc_assembled_draw(*pixels, 0, 0, made, -1, ctx);
     *tile = apr_pcalloc(pool, sizeof(**tile));
-    MC_TRY(mc_format_encode(&(*tile)->data, format_of(tileset), *pixels,
+    MC_TRY(mc_format_encode(&(*tile)->data, stack_format_of(tileset), *pixels,
                             tileset->store_assemblies ? MC_FOR_STORE : MC_ON_THE_FLY, ctx, pool));
     (*tile)->coding = mc_image_sniff((*tile)->data->data, (*tile)->data->size);
     return MC_OK;
@@ -68,7 +68,7 @@ encode(mc_tile **tile, mc_pixels **pixels, const mc_assembled *made, const mc_ti
 
 /* The client gets its tile also where it cannot be stored; the log says why. */
 static void
-store(mc_tile *tile, mc_pixels *pixels, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+store_stacked_tile(mc_tile *tile, mc_pixels *pixels, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_put put = { .data = tile->data };
     put.uniform = pixels != NULL && mc_pixels_uniform(pixels, put.bgra);
@@ -91,12 +91,12 @@ pass_through(mc_tile **tile, const mc_assembled *made, const mc_tile_request *wa
 }
 
 static mc_error *
-nothing(mc_tile **tile, const mc_tile_request *wanted, bool stored, mc_ctx *ctx, apr_pool_t *pool)
+answer_empty_stack(mc_tile **tile, const mc_tile_request *wanted, bool stored, mc_ctx *ctx, apr_pool_t *pool)
 {
     if (stored) {
         mc_pixels *pixels;
-        MC_TRY(encode(tile, &pixels, NULL, wanted, ctx, pool));
-        store(*tile, pixels, wanted, ctx, pool);
+        MC_TRY(encode_stacked_tile(tile, &pixels, NULL, wanted, ctx, pool));
+        store_stacked_tile(*tile, pixels, wanted, ctx, pool);
     }
     return mc_tile_nothing(tile, wanted->link->grid, pool);
 }
@@ -109,27 +109,27 @@ mc_tileset_assemble(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_t
     bool stored = wanted->tileset->store_assemblies && !wanted->tileset->read_only;
     MC_TRY(gather_one(&made, wanted, ctx, pool));
     if (made->found == 0)
-        return nothing(tile, wanted, stored, ctx, pool);
+        return answer_empty_stack(tile, wanted, stored, ctx, pool);
     if (made->only != NULL) {
         MC_TRY(pass_through(tile, made, wanted, ctx, pool));
         if (*tile != NULL && stored && !made->only_is_requested)
-            store(*tile, NULL, wanted, ctx, pool);
+            store_stacked_tile(*tile, NULL, wanted, ctx, pool);
         if (*tile != NULL)
             return MC_OK;
     }
-    uint64_t tag = mc_hash64(&made->tag, sizeof(made->tag), mc_format_tag(format_of(wanted->tileset)));
+    uint64_t tag = mc_hash64(&made->tag, sizeof(made->tag), mc_format_tag(stack_format_of(wanted->tileset)));
     if (!stored && if_tag != 0 && if_tag == tag)
         *tile = apr_pcalloc(pool, sizeof(**tile));
     else if (made->frames > 1)
         MC_TRY(mc_tile_animate(tile, made, wanted, ctx, pool));
     else
-        MC_TRY(encode(tile, &pixels, made, wanted, ctx, pool));
+        MC_TRY(encode_stacked_tile(tile, &pixels, made, wanted, ctx, pool));
     (*tile)->tag = tag;
     (*tile)->mtime = made->newest;
     if (stored) {
         (*tile)->tag = 0;
         (*tile)->mtime = apr_time_from_sec(apr_time_sec(apr_time_now()));
-        store(*tile, pixels, wanted, ctx, pool);
+        store_stacked_tile(*tile, pixels, wanted, ctx, pool);
     }
     return MC_OK;
 }

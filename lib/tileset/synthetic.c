@@ -17,7 +17,7 @@ mc_tile_nothing(mc_tile **tile, const mc_grid *grid, apr_pool_t *pool)
 }
 
 static mc_error *
-encode(mc_tile **tile, mc_pixels *pixels, const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
+encode_synthetic_tile(mc_tile **tile, mc_pixels *pixels, const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_format *format = tileset->format;
     if (format == NULL || mc_tileset_keeps_bytes(tileset))
@@ -36,7 +36,7 @@ mc_tile_uniform(mc_tile **tile, const mc_tileset *tileset, const mc_grid *grid, 
     MC_TRY(mc_pixels_create(&pixels, grid->tile_width, grid->tile_height, false, pool));
     mc_pixels_attach(pixels, pool);
     mc_pixels_fill(pixels, bgra);
-    MC_TRY(encode(tile, pixels, tileset, ctx, pool));
+    MC_TRY(encode_synthetic_tile(tile, pixels, tileset, ctx, pool));
     (*tile)->blank = true;
     (*tile)->no_data = bgra[3] == 0;
     for (int i = 0; i < 4; i++)
@@ -93,7 +93,7 @@ draw_coarse(mc_pixels *canvas, const mc_extent *box, const mc_tile *coarse, cons
 }
 
 static mc_error *
-reassemble(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+reassemble_tile(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_grid_link *link = wanted->link;
     const mc_grid *grid = link->grid;
@@ -120,14 +120,14 @@ reassemble(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_
         }
     if (drawn == 0)
         return mc_tile_nothing(tile, grid, pool);
-    MC_TRY(encode(tile, canvas, wanted->tileset, ctx, pool));
+    MC_TRY(encode_synthetic_tile(tile, canvas, wanted->tileset, ctx, pool));
     (*tile)->mtime = newest;
     return MC_OK;
 }
 
 /* out-of-zoom-strategy proxy: asked of the source each time, never stored. */
 static mc_error *
-ask_source(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+proxy_from_source(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_tileset *tileset = wanted->tileset;
     const mc_grid *grid = wanted->link->grid;
@@ -146,7 +146,7 @@ ask_source(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_
     mc_rendered rendered = { 0 };
     MC_TRY(mc_source_render(&rendered, tileset->source, &map, ctx, pool));
     if (rendered.pixels != NULL)
-        return encode(tile, rendered.pixels, tileset, ctx, pool);
+        return encode_synthetic_tile(tile, rendered.pixels, tileset, ctx, pool);
     *tile = apr_pcalloc(pool, sizeof(**tile));
     (*tile)->data = rendered.data;
     (*tile)->coding = mc_image_sniff(rendered.data->data, rendered.data->size);
@@ -158,6 +158,6 @@ mc_tile_overzoom(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr
 {
     MC_SPAN(ctx, "mapcache_tileset_tile_overzoom");
     if (wanted->link->strategy == MC_PROXY)
-        return ask_source(tile, wanted, ctx, pool);
-    return reassemble(tile, wanted, ctx, pool);
+        return proxy_from_source(tile, wanted, ctx, pool);
+    return reassemble_tile(tile, wanted, ctx, pool);
 }

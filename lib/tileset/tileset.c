@@ -6,9 +6,9 @@
 #include <strings.h>
 
 #include "base/metrics.h"
-#include "feature/mvt.h"
 #include "mapcache/trace.h"
 #include "tileset/tileset_private.h"
+#include "vector/mvt/mvt.h"
 
 mc_grid_link *
 mc_tileset_link(const mc_tileset *tileset, const char *grid_name)
@@ -165,7 +165,7 @@ check_built(const mc_tileset *tileset, apr_pool_t *pool)
 }
 
 static bool
-hidden(mc_error **error, mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+answer_hidden_tile(mc_error **error, mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     uint8_t bgra[4];
     if (wanted->link->ruleset == NULL || !mc_tile_hidden(wanted->link, wanted->z, wanted->x, wanted->y, bgra))
@@ -212,7 +212,7 @@ mc_tileset_get_unless(mc_tile **tile, const mc_tile_request *wanted, uint64_t if
     mc_error *error = MC_OK;
     *tile = NULL;
     MC_TRY(check_built(wanted->tileset, pool));
-    if (hidden(&error, tile, wanted, ctx, pool))
+    if (answer_hidden_tile(&error, tile, wanted, ctx, pool))
         MC_TRY(error);
     else if (above_cached_zoom(wanted))
         MC_TRY(mc_tile_overzoom(tile, wanted, ctx, pool));
@@ -239,7 +239,7 @@ mc_tileset_get_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx
     mc_error *error = MC_OK;
     *tile = NULL;
     MC_TRY(check_built(wanted->tileset, pool));
-    if (hidden(&error, tile, wanted, ctx, pool))
+    if (answer_hidden_tile(&error, tile, wanted, ctx, pool))
         MC_TRY(error);
     else if (!above_cached_zoom(wanted))
         MC_TRY(get_kept(tile, wanted, ctx, pool));

@@ -2,8 +2,8 @@
 #ifndef MC_TILESET_PRIVATE_H
 #define MC_TILESET_PRIVATE_H
 
-#include "base/text.h"
 #include "mapcache/tileset.h"
+#include "text/text.h"
 
 /* The key of a tile, with its dimensions resolved (one value each: MC_ERR_NOT_FOUND for none). */
 mc_error *mc_tileset_key(mc_tile_key *key, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/coverage.h"
+#include "cache/sqlite/coverage.h"
 #include "mapcache/error.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

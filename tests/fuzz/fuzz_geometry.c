@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "feature/area.h"
-#include "feature/geometry.h"
-#include "feature/postgis.h"
+#include "draw/raster/area.h"
+#include "vector/geometry/geometry.h"
+#include "vector/postgis/postgis.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

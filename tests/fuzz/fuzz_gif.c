@@ -2,7 +2,7 @@
 #include <apr_general.h>
 #include <string.h>
 
-#include "feature/picture_private.h"
+#include "draw/symbol/picture_private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "image/inflate.h"
+#include "compress/inflate.h"
 #include "mapcache/error.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

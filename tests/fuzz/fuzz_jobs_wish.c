@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "mapcache/server.h"
-#include "service/jobs.h"
+#include "service/jobs/jobs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

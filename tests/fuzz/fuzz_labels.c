@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "feature/expression.h"
-#include "feature/label.h"
-#include "feature/label_style.h"
-#include "feature/mark.h"
+#include "draw/label/label.h"
+#include "draw/style/expression.h"
+#include "draw/style/label_style.h"
+#include "draw/symbol/mark.h"
 
 enum { SIDE = 160, NUMBERS = 16 };
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/gzip.h"
-#include "feature/mvt.h"
-#include "feature/mvt_shape.h"
+#include "compress/gzip.h"
+#include "vector/mvt/mvt.h"
+#include "vector/mvt/mvt_shape.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ingest/georeference.h"
-#include "ingest/mask.h"
+#include "ingest/pyramid/mask.h"
+#include "ingest/raster/georeference.h"
 #include "mapcache/ingest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

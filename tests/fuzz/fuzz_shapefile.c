@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "feature/quadtree.h"
-#include "feature/shp.h"
+#include "vector/shapefile/quadtree.h"
+#include "vector/shapefile/shp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "feature/mark.h"
-#include "feature/painter.h"
-#include "feature/places.h"
-#include "feature/stroker.h"
+#include "draw/paint/painter.h"
+#include "draw/raster/stroker.h"
+#include "draw/symbol/mark.h"
+#include "vector/geometry/places.h"
 
 static const mc_log silent = { 0 };
 

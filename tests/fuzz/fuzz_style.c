@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "feature/painter.h"
+#include "draw/paint/painter.h"
 
 static const mc_log silent = { 0 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "text/text.h"
 
 static apr_pool_t *pool;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/time.h"
+#include "text/time.h"
 
 static apr_pool_t *pool;
 static const apr_time_t now = INT64_C(1795291200250000);

@@ -3,8 +3,8 @@
 #include <apr_general.h>
 #include <stdlib.h>
 
-#include "cli/trace_line.c"
-#include "cli/trace_log.c"
+#include "cli/trace/trace_line.c"
+#include "cli/trace/trace_log.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

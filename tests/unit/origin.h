@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/http.h"
+#include "http/http.h"
 #include "unit.h"
 
 typedef struct origin {

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "db/postgres.h"
+#include "db/postgres/postgres.h"
 #include "unit.h"
 
 #define DATABASE_PASSWORD "swordfish of glass"

@@ -51,7 +51,7 @@ write_codes(sqlite3 *database, FILE *out)
 }
 
 static int
-write_units(sqlite3 *database, FILE *out)
+write_axis_units(sqlite3 *database, FILE *out)
 {
     sqlite3_stmt *statement;
     if (sqlite3_prepare_v2(database, units_query, -1, &statement, NULL) != SQLITE_OK) {
@@ -80,7 +80,7 @@ main(int argc, char **argv)
     int opened = sqlite3_open_v2(argv[1], &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
     int count = out != NULL && opened ? write_codes(database, out) : 0;
     if (count > 0)
-        count = write_units(database, out);
+        count = write_axis_units(database, out);
     sqlite3_close(database);
     int closed = out != NULL && fclose(out) == 0;
     if (count == 0)

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "cache/cache_base.h"
+#include "text/text.h"
 
 static char folder[64];
 static mc_level levels[] = {

@@ -239,7 +239,7 @@ sent_content(mc_fcgi_output *output, size_t step)
     bool more = true;
     while (more) {
         const struct iovec *vector = &output->vectors[output->next];
-        size_t part = least(step, vector->iov_len);
+        size_t part = choose_smaller_size(step, vector->iov_len);
         ck_ok(mc_buf_append(all, vector->iov_base, part, pool));
         more = mc_fcgi_output_sent(output, part);
     }

@@ -8,7 +8,7 @@
 
 #include "base/workers.h"
 #include "cube/store.h"
-#include "db/handles.h"
+#include "db/sqlite/handles.h"
 #include "unit.h"
 
 static char cube_folder[] = "/tmp/mc-cube-XXXXXX";

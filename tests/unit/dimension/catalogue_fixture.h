@@ -16,7 +16,7 @@
 
 #include "base/lru.h"
 #include "base/metrics.h"
-#include "db/handles.h"
+#include "db/sqlite/handles.h"
 #include "dimension/query.h"
 
 static char folder[64];

@@ -3,8 +3,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "server/server_private.h"
+#include "text/text.h"
 
 static mc_config config;
 static mc_http_request http;

@@ -1,0 +1,261 @@
+/* `mapcache compact`: gives back what stores do not need any more, beside the servers that use them. */
+#include <apr_getopt.h>
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/common/interrupt.h"
+#include "cli/common/stores.h"
+#include "cli/detail/detail_json.h"
+
+static const apr_getopt_option_t rows[] = {
+    { "help", 'h', FALSE, "this list" },
+    { "config", 'c', TRUE, "configuration file (required)" },
+    { "cache", 'C', TRUE, "only this cache; may be repeated" },
+    { "orphans", 'O', FALSE, "also remove tiles that this configuration no longer knows, and leftover files" },
+    { "dry-run", 'n', FALSE, "change nothing, say what would be done" },
+    { "json", 'j', FALSE, "an object a line, for programs" },
+    { "quiet", 'q', FALSE, "no progress" },
+    { NULL, 0, 0, NULL },
+};
+
+typedef struct compacting {
+    apr_pool_t *pool;
+    const char *file;
+    apr_array_header_t *names; /* of const char * */
+    bool help, orphans, dry, json, quiet;
+    mc_server *server;
+    mc_cache *cache; /* that is being worked on */
+    int stores, failures;
+    int64_t before, after, free;
+} compacting;
+
+static volatile int stop;
+
+/* Ends the wait for a database. */
+static bool
+is_compact_stopped(void *baton)
+{
+    (void)baton;
+    return stop != 0;
+}
+
+static void
+print_compact_usage(void)
+{
+    puts("usage: mapcache compact -c FILE [OPTIONS]\n"
+         "Gives back what stores of tiles do not need any more: free pages of SQLite, MBTiles and GeoPackage files, "
+         "dead\n"
+         "rows of PostgreSQL tables. Servers and seeders may use them meanwhile.\noptions:");
+    for (const apr_getopt_option_t *row = rows; row->name != NULL; row++)
+        printf("  -%c, --%-10s %s\n", row->optch, row->name, row->description);
+    puts("Exit status: 0 done, 1 a wrong option or configuration, 2 a store could not be compacted.");
+}
+
+static const char *
+parse_compact_options(compacting *c, int argc, const char *const *argv)
+{
+    apr_getopt_t *parser;
+    int letter;
+    const char *text;
+    apr_status_t status;
+    apr_getopt_init(&parser, c->pool, argc, argv);
+    while ((status = apr_getopt_long(parser, rows, &letter, &text)) == APR_SUCCESS) {
+        if (letter == 'c')
+            c->file = text;
+        else if (letter == 'C')
+            APR_ARRAY_PUSH(c->names, const char *) = text;
+        c->help = c->help || letter == 'h';
+        c->orphans = c->orphans || letter == 'O';
+        c->dry = c->dry || letter == 'n';
+        c->json = c->json || letter == 'j';
+        c->quiet = c->quiet || letter == 'q';
+    }
+    if (status != APR_EOF || parser->ind < argc)
+        return "an option is not known or lacks its argument";
+    return c->help || c->file != NULL ? NULL : "--config is required";
+}
+
+static double
+bytes_to_megabytes(int64_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
+static bool
+is_compact_group_known(void *baton, const mc_store_group *group)
+{
+    const compacting *c = baton;
+    return mc_stores_known(mc_server_config(c->server), c->cache, group);
+}
+
+static const char *
+or_any(const char *name)
+{
+    return name == NULL ? "*" : *name == '\0' ? "-" : name;
+}
+
+static void
+tell_orphan(void *baton, const mc_store *store, const mc_store_group *group)
+{
+    const compacting *c = baton;
+    if (!c->orphans || c->json)
+        return;
+    printf("%s: %lld tiles (%.1f MB) of tileset %s, grid %s, dimensions %s, level %d are not known%s\n", store->name,
+           (long long)group->tiles, bytes_to_megabytes(group->bytes), or_any(group->tileset), or_any(group->grid),
+           or_any(group->dim), group->z, c->dry ? "" : ": removed");
+}
+
+static void
+tell_progress(void *baton, const mc_store *store, const char *what, double done)
+{
+    const compacting *c = baton;
+    if (!c->quiet && !c->json && isatty(STDERR_FILENO))
+        fprintf(stderr, "\033[2K%s %s: %.0f%%\r", what, store->name, done * 100);
+}
+
+static void
+tell_json(const compacting *c, const mc_store *before, const mc_store *after, const mc_error *error)
+{
+    fputs("{\"store\":", stdout);
+    mc_detail_text(stdout, before->name);
+    fputs(",\"cache\":", stdout);
+    mc_detail_text(stdout, before->cache);
+    printf(",\"type\":\"%s\",\"dry_run\":%s,\"size\":%lld,\"reclaimable_size\":%lld", before->kind,
+           c->dry ? "true" : "false", (long long)before->bytes, (long long)before->free_bytes);
+    if (before->orphans >= 0)
+        printf(",\"nb_orphaned_tiles\":%lld,\"orphaned_size\":%lld,\"nb_leftover_files\":%lld",
+               (long long)before->orphans, (long long)before->orphan_bytes,
+               (long long)(before->leftovers > 0 ? before->leftovers : 0));
+    if (after != NULL)
+        printf(",\"size_after\":%lld,\"reclaimable_size_after\":%lld", (long long)after->bytes,
+               (long long)after->free_bytes);
+    if (error != MC_OK) {
+        fputs(",\"error\":", stdout);
+        mc_detail_text(stdout, mc_error_chain(error, c->pool));
+    }
+    puts("}");
+}
+
+static void
+tell_store(void *baton, const mc_store *before, const mc_store *after, const mc_error *error)
+{
+    compacting *c = baton;
+    int64_t gain = before->free_bytes > 0 ? before->free_bytes : 0;
+    if (c->orphans && before->orphan_bytes > 0)
+        gain += before->orphan_bytes;
+    c->stores++;
+    c->before += before->bytes > 0 ? before->bytes : 0;
+    c->after += after != NULL ? after->bytes : before->bytes > 0 ? before->bytes : 0;
+    c->free += gain;
+    c->failures += error != MC_OK;
+    if (!c->quiet && !c->json && isatty(STDERR_FILENO))
+        fputs("\033[2K", stderr);
+    if (c->json)
+        tell_json(c, before, after, error);
+    else if (error != MC_OK && stop != 0)
+        fprintf(stderr, "mapcache compact: %s: interrupted\n", before->name);
+    else if (error != MC_OK)
+        fprintf(stderr, "mapcache compact: %s\n", mc_error_chain(error, c->pool));
+    else if (after != NULL)
+        printf("%s: %.1f MB before, %.1f MB now\n", before->name, bytes_to_megabytes(before->bytes),
+               bytes_to_megabytes(after->bytes));
+    else
+        printf("%s: %.1f MB, %.1f MB of it free%s\n", before->name, bytes_to_megabytes(before->bytes),
+               bytes_to_megabytes(gain), c->dry || gain > 0 ? "" : ": nothing to do");
+    if (!c->json && before->leftovers > 0 && c->orphans)
+        printf("%s: %lld files that writers have left behind%s\n", before->name, (long long)before->leftovers,
+               c->dry ? "" : ": removed");
+    fflush(stdout);
+}
+
+static bool
+is_compact_cache_selected(const compacting *c, const mc_cache *cache)
+{
+    for (int i = 0; i < c->names->nelts; i++)
+        if (strcmp(APR_ARRAY_IDX(c->names, i, const char *), cache->name) == 0)
+            return true;
+    return c->names->nelts == 0;
+}
+
+static const char *
+load_compact_config(compacting *c)
+{
+    mc_error *error = mc_server_load(&c->server, c->file, mc_diagnostics_create(c->pool), c->pool);
+    if (error != MC_OK)
+        return mc_error_chain(error, c->pool);
+    const apr_array_header_t *caches = mc_server_config(c->server)->caches;
+    for (int i = 0; i < c->names->nelts; i++) {
+        const char *name = APR_ARRAY_IDX(c->names, i, const char *);
+        bool found = false;
+        for (int j = 0; j < caches->nelts; j++)
+            found = found || strcmp(APR_ARRAY_IDX(caches, j, mc_cache *)->name, name) == 0;
+        if (!found)
+            return mc_config_lacks_cache(mc_server_config(c->server), name, c->pool);
+    }
+    return NULL;
+}
+
+static mc_error *
+run_compact_upkeep(compacting *c)
+{
+    static mc_log log;
+    mc_runtime *runtime;
+    mc_ctx ctx = { .pool = c->pool, .log = &log, .abandoned = is_compact_stopped };
+    const mc_config *config = mc_server_config(c->server);
+    const mc_upkeep task = { .count = c->orphans,
+                             .remove_orphans = c->orphans && !c->dry,
+                             .compact = !c->dry,
+                             .stop = &stop,
+                             .known = is_compact_group_known,
+                             .orphan = tell_orphan,
+                             .progress = tell_progress,
+                             .report = tell_store,
+                             .baton = c };
+    log = mc_log_stderr;
+    log.level = MC_LOG_WARN;
+    MC_TRY(mc_runtime_create(&runtime, config, 1, false, &log, c->pool));
+    ctx.process = mc_runtime_process(runtime);
+    mc_error *error = MC_OK;
+    for (int i = 0; i < config->caches->nelts && error == MC_OK && stop == 0; i++) {
+        c->cache = APR_ARRAY_IDX(config->caches, i, mc_cache *);
+        if (is_compact_cache_selected(c, c->cache))
+            error = mc_cache_upkeep(c->cache, &task, &ctx);
+    }
+    mc_runtime_destroy(runtime);
+    if (error == MC_OK && !c->json)
+        printf("%d stores, %.1f MB%s, %.1f MB %s\n", c->stores, bytes_to_megabytes(c->before), c->dry ? "" : " before",
+               bytes_to_megabytes(c->dry ? c->free : c->after), c->dry ? "of it can be given back" : "now");
+    return error;
+}
+
+int
+mc_command_compact(int argc, const char *const *argv)
+{
+    compacting c = { 0 };
+    apr_pool_create(&c.pool, NULL);
+    c.names = apr_array_make(c.pool, 4, sizeof(const char *));
+    const char *problem = parse_compact_options(&c, argc, argv);
+    int status = 1;
+    if (problem == NULL && c.help) {
+        print_compact_usage();
+        status = 0;
+    } else {
+        mc_cli_stop_on_interrupt(&stop,
+                                 "\ninterrupted: what is not complete is taken back (once more: ends at once)\n");
+        if (problem == NULL)
+            problem = load_compact_config(&c);
+        mc_error *error = problem != NULL ? MC_OK : run_compact_upkeep(&c);
+        if (error != MC_OK)
+            problem = mc_error_chain(error, c.pool);
+        if (problem != NULL)
+            fprintf(stderr, "mapcache compact: %s\n", problem);
+        else
+            status = c.failures > 0 || stop != 0 ? 2 : 0;
+    }
+    apr_pool_destroy(c.pool);
+    return status;
+}

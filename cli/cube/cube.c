@@ -1,0 +1,279 @@
+/* `mapcache cube`: images into data cubes, what dates they have, and their overviews. */
+#include <apr_strings.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/common/interrupt.h"
+#include "cli/ingest/ingest_inputs.h"
+#include "cube_options.h"
+#include "mapcache/server.h"
+#include "text/text.h"
+#include "text/time.h"
+
+enum { INTERRUPTED = 2, LEFT_OUT = 3 };
+
+/* All that one run has. */
+typedef struct run {
+    apr_pool_t *pool;
+    mc_cube_options options;
+    mc_server *server;
+    mc_runtime *runtime;
+    mc_log log;
+    mc_ctx ctx;
+    const mc_cube *cube;
+    apr_array_header_t *inputs; /* of mc_cube_input */
+    mc_cube_report report;
+    apr_time_t began;
+    bool bar, drawn; /* a bar is wanted; stands on the line */
+} run;
+
+static volatile int stop;
+
+static mc_error *
+open_cube(run *run)
+{
+    mc_diagnostics *diagnostics = mc_diagnostics_create(run->pool);
+    MC_TRY(mc_server_load(&run->server, run->options.config, diagnostics, run->pool));
+    const mc_config *config = mc_server_config(run->server);
+    run->cube = apr_hash_get(config->cubes, run->options.cube, APR_HASH_KEY_STRING);
+    if (run->cube == NULL)
+        return mc_error_create(run->pool, MC_ERR_CONFIG, "the configuration has no cube \"%s\"", run->options.cube);
+    MC_TRY(mc_runtime_create(&run->runtime, config, 1, true, &run->log, run->pool));
+    run->ctx = (mc_ctx){ .process = mc_runtime_process(run->runtime), .log = &run->log };
+    apr_pool_create(&run->ctx.pool, run->pool);
+    return MC_OK;
+}
+
+/* --- when images are of ------------------------------------------------------------------------------------------- */
+
+static mc_error *
+parse_time(mc_time_span *span, const char *text, apr_pool_t *pool)
+{
+    const char *wrong = mc_time_parse(span, text, strlen(text), apr_time_now());
+    if (wrong == NULL && span->start_us < span->end_us)
+        return MC_OK;
+    return mc_error_create(pool, MC_ERR_CONFIG, "\"%s\" is no time: %s", text,
+                           wrong == NULL ? "it ends before it begins" : wrong);
+}
+
+/* The time of an image, counted from 0, by --date. */
+static mc_error *
+time_of(int64_t *time_us, int image, const mc_cube_options *options, apr_pool_t *pool)
+{
+    mc_time_span span;
+    MC_TRY(parse_time(&span, options->date, pool));
+    *time_us = span.start_us;
+    const char *wrong = options->step == NULL ? NULL : mc_time_step(time_us, options->step, image);
+    return wrong == NULL
+               ? MC_OK
+               : mc_error_create(pool, MC_ERR_CONFIG, "--date %s/%s: %s", options->date, options->step, wrong);
+}
+
+static mc_error *
+add_cube_input_group(run *run, const mc_ingest_group *group)
+{
+    const mc_cube_options *options = &run->options;
+    mc_time_span span = { 0, 0 };
+    if (group->value == NULL && options->date == NULL)
+        return mc_error_create(run->pool, MC_ERR_CONFIG, "%s: nothing says when it is of (--time, --date)",
+                               APR_ARRAY_IDX(group->paths, 0, const char *));
+    if (group->value != NULL)
+        MC_TRY(parse_time(&span, group->value, run->pool));
+    for (int i = 0; i < group->paths->nelts; i++) {
+        if (group->value == NULL)
+            MC_TRY(time_of(&span.start_us, i, options, run->pool));
+        mc_cube_input input = { .path = APR_ARRAY_IDX(group->paths, i, const char *),
+                                .time_us = span.start_us,
+                                .placed = options->placed,
+                                .left = options->at[0],
+                                .top = options->at[1] };
+        APR_ARRAY_PUSH(run->inputs, mc_cube_input) = input;
+    }
+    return MC_OK;
+}
+
+static mc_error *
+find_inputs(run *run)
+{
+    const mc_cube_options *options = &run->options;
+    apr_array_header_t *groups;
+    MC_TRY(mc_ingest_inputs(&groups, options->paths, options->list, options->time, run->pool));
+    run->inputs = apr_array_make(run->pool, 64, sizeof(mc_cube_input));
+    for (int i = 0; i < groups->nelts; i++)
+        MC_TRY(add_cube_input_group(run, &APR_ARRAY_IDX(groups, i, mc_ingest_group)));
+    return run->inputs->nelts > 0 ? MC_OK : mc_error_create(run->pool, MC_ERR_CONFIG, "no images were named");
+}
+
+/* --- what is said ------------------------------------------------------------------------------------------------- */
+
+static void
+clear_cube_progress_bar(run *run)
+{
+    if (run->drawn)
+        fputs("\r\033[K", stdout), fflush(stdout);
+    run->drawn = false;
+}
+
+static const char *
+quote_cube_json_text(const char *text, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, "\"", mc_json_escape(text, pool), "\"", NULL);
+}
+
+static void
+print_cube_event(void *baton, const mc_cube_event *event)
+{
+    run *run = baton;
+    const mc_cube_options *options = &run->options;
+    apr_pool_t *pool;
+    apr_pool_create(&pool, run->pool);
+    clear_cube_progress_bar(run);
+    if (event->kind == MC_CUBE_IMAGE_LEFT_OUT && options->json)
+        printf("{\"left_out\":%s,\"reason\":%s}\n", quote_cube_json_text(event->path, pool),
+               quote_cube_json_text(event->message, pool));
+    else if (event->kind == MC_CUBE_IMAGE_LEFT_OUT)
+        fprintf(stderr, "mapcache cube: left out: %s\n", event->message);
+    if (event->kind == MC_CUBE_DATE_LEFT_OUT && options->json)
+        printf("{\"left_out_time\":%s}\n", quote_cube_json_text(mc_time_text(event->time_us, pool), pool));
+    if (event->kind == MC_CUBE_COMMITTED && options->json && !options->quiet)
+        printf("{\"images\":%d,\"of\":%d,\"seconds\":%.2f}\n", event->images, event->of,
+               (double)(mc_clock_now() - run->began) / APR_USEC_PER_SEC);
+    if (event->kind == MC_CUBE_COMMITTED && run->bar) {
+        printf("\r%d of %d", event->images, event->of);
+        run->drawn = true;
+    }
+    fflush(stdout);
+    apr_pool_destroy(pool);
+}
+
+static void
+report_json(const run *run, const char *error, int status, double seconds)
+{
+    const mc_cube_report *r = &run->report;
+    printf("{\"cube\":%s,\"status\":%d,\"error\":%s,\"stored\":%d,\"left_out\":%d,\"dates\":%d,\"corrected\":%d,"
+           "\"chunks\":%lld,\"rewritten\":%lld,\"pixels\":%lld,\"bytes_before\":%lld,\"bytes_after\":%lld,"
+           "\"spooled\":%s,\"seconds\":%.3f}\n",
+           quote_cube_json_text(run->options.cube, run->pool), status,
+           error == NULL ? "null" : quote_cube_json_text(error, run->pool), r->images, r->left_out, r->dates,
+           r->corrected, (long long)r->chunks, (long long)r->rewritten, (long long)r->pixels,
+           (long long)r->bytes_before, (long long)r->bytes_after, r->spooled ? "true" : "false", seconds);
+}
+
+static void
+report_text(const run *run, bool images, double seconds)
+{
+    const mc_cube_report *r = &run->report;
+    if (!images)
+        printf(r->dates == 0 && stop == 0 ? "the cube has its %d overviews already\n"
+                                          : "%d overviews of %d times made in %.2f s: %lld chunks written\n",
+               run->cube->overview_count, r->dates, seconds, (long long)r->chunks);
+    else
+        printf("%d images stored in %.2f s (%.1f/s): %d new times, %d corrected; %lld chunks written, %lld of them "
+               "rewritten\n",
+               r->images, seconds, seconds > 0 ? r->images / seconds : 0, r->dates, r->corrected, (long long)r->chunks,
+               (long long)r->rewritten);
+    if (r->bytes_before >= 0 && r->bytes_after >= 0)
+        printf("store: %.1f MB before, %.1f MB now\n", (double)r->bytes_before / 1e6, (double)r->bytes_after / 1e6);
+    if (r->left_out > 0)
+        printf("%d images were left out\n", r->left_out);
+}
+
+/* --- the commands ------------------------------------------------------------------------------------------------- */
+
+static mc_error *
+run_cube_ingest(run *run, bool images)
+{
+    const mc_cube_options *options = &run->options;
+    mc_cube_ingest_options how = { .memory = options->cache_limit,
+                                   .threads = options->threads,
+                                   .scratch = options->scratch,
+                                   .raster = options->raster,
+                                   .stop = &stop,
+                                   .tell = print_cube_event,
+                                   .baton = run };
+    if (images)
+        MC_TRY(find_inputs(run));
+    mc_cli_stop_on_interrupt(&stop, "\ninterrupted: what is being written is completed (once more: ends at once)\n");
+    run->bar = !options->json && !options->quiet && isatty(STDOUT_FILENO);
+    if (!images)
+        return mc_cube_make_overviews(&run->report, run->cube, &how, &run->ctx, run->ctx.pool);
+    return mc_cube_ingest(&run->report, run->cube, (const mc_cube_input *)(const void *)run->inputs->elts,
+                          run->inputs->nelts, &how, &run->ctx, run->ctx.pool);
+}
+
+static int
+run_ingest(run *run, bool images)
+{
+    run->began = mc_clock_now();
+    mc_error *error = open_cube(run);
+    if (error == MC_OK)
+        error = run_cube_ingest(run, images);
+    clear_cube_progress_bar(run);
+    int status = error != MC_OK ? 1 : stop != 0 ? INTERRUPTED : run->report.left_out > 0 ? LEFT_OUT : 0;
+    double seconds = (double)(mc_clock_now() - run->began) / APR_USEC_PER_SEC;
+    const char *words = error == MC_OK ? NULL : mc_error_chain(error, run->pool);
+    if (words != NULL)
+        fprintf(stderr, "mapcache cube: %s\n", words);
+    if (run->options.json)
+        report_json(run, words, status, seconds);
+    else if (words == NULL && !run->options.quiet)
+        report_text(run, images, seconds);
+    return status;
+}
+
+static mc_error *
+list_dates(run *run)
+{
+    apr_array_header_t *dates;
+    MC_TRY(open_cube(run));
+    MC_TRY(mc_cube_dates(&dates, run->cube, NULL, 0, INT32_MAX, &run->ctx, run->ctx.pool));
+    for (int i = 0; i < dates->nelts; i++) {
+        const char *text = mc_time_text(APR_ARRAY_IDX(dates, i, mc_cube_date).time_us, run->pool);
+        if (run->options.json)
+            printf("{\"time\":%s}\n", quote_cube_json_text(text, run->pool));
+        else
+            puts(text);
+    }
+    return MC_OK;
+}
+
+static int
+run_dates(run *run)
+{
+    mc_error *error = list_dates(run);
+    if (error != MC_OK)
+        fprintf(stderr, "mapcache cube: %s\n", mc_error_chain(error, run->pool));
+    return error != MC_OK;
+}
+
+int
+mc_command_cube(int argc, const char *const *argv)
+{
+    run run = { .log = mc_log_stderr };
+    int status = 1;
+    bool help = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+    bool overviews = argc > 1 && strcmp(argv[1], "overviews") == 0;
+    bool known = overviews || (argc > 1 && (strcmp(argv[1], "ingest") == 0 || strcmp(argv[1], "dates") == 0));
+    if (help || !known) {
+        mc_cube_usage(help ? NULL : "which command? ingest, dates or overviews");
+        return !help;
+    }
+    apr_pool_create(&run.pool, NULL);
+    const char *problem = mc_cube_options_parse(&run.options, argc - 1, argv + 1, run.pool);
+    if (problem != NULL || run.options.help) {
+        mc_cube_usage(problem);
+        status = problem != NULL;
+    } else {
+        run.log.level = run.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
+        status = strcmp(argv[1], "dates") == 0 ? run_dates(&run) : run_ingest(&run, !overviews);
+    }
+    if (run.ctx.pool != NULL)
+        apr_pool_destroy(run.ctx.pool); /* gives back what is the process's: before that ends */
+    if (run.runtime != NULL)
+        mc_runtime_destroy(run.runtime);
+    apr_pool_destroy(run.pool);
+    return status;
+}

@@ -1,0 +1,428 @@
+/* `mapcache detail`, or mapcache_detail: how much of an area the SQLite files of a tileset hold (spec services 10). */
+#include <apr_getopt.h>
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/common/ogr_area.h"
+#include "cli/seed/seed_values.h"
+#include "detail_area.h"
+#include "detail_json.h"
+#include "detail_stores.h"
+#include "mapcache/seed.h"
+#include "mapcache/server.h"
+#include "text/text.h"
+
+static const apr_getopt_option_t rows[] = {
+    { "help", 'h', FALSE, "this list" },
+    { "config", 'c', TRUE, "configuration file (required)" },
+    { "tileset", 't', TRUE, "tileset (required)" },
+    { "grid", 'g', TRUE, "grid of the tileset (required)" },
+    { "dimension", 'D', TRUE, "NAME=VALUE of a dimension; may be repeated" },
+    { "extent", 'e', TRUE, "MINX,MINY,MAXX,MAXY in units of the grid, in any order; default: all of it" },
+    { "zoom", 'z', TRUE, "MIN[,MAX] zoom levels; default 0" },
+    { "query", 'q', TRUE, "SQL that counts the tiles of a range, for another schema" },
+    { "short-output", 'o', FALSE, "leave out files that do not exist" },
+    { "stores", 'S', FALSE, "(mapcache detail) add what the stores take up, hold of others, and could give back" },
+    { "ogr-datasource", 'd', TRUE, "vector source of GDAL that limits the area, in units of the grid; not with -e" },
+    { "ogr-layer", 'l', TRUE, "its layer, needed if it has several" },
+    { "ogr-where", 'w', TRUE, "only features with these attributes" },
+    { "ogr-sql", 's', TRUE, "a query instead of layer and filter" },
+    { NULL, 0, 0, NULL },
+};
+
+typedef struct detail {
+    apr_pool_t *pool;
+    const char *config, *tileset_name, *grid_name, *query;
+    apr_table_t *dimensions;
+    bool ours;   /* `mapcache detail`: more kinds of stores than mapcache_detail knows, and what it cannot tell */
+    bool stores; /* a part about the stores themselves */
+    bool help, brief, has_extent;
+    int zooms[2];
+    mc_detail_area area;
+
+    FILE *out; /* where the report waits until it is whole */
+    mc_server *server;
+    mc_tileset *tileset;
+    const mc_grid_link *link;
+    const char **values;
+    apr_hash_t *counted; /* files whose size is in the sum */
+    int64_t files_bytes, files_tiles, missing_files;
+    mc_detail_tiles in_level, in_cache;
+    int z;
+    double done; /* of the survey, 0..1 */
+    double share;
+    bool first;       /* of the level's files */
+    mc_error *failed; /* while a file was written */
+} detail;
+
+static void
+print_detail_usage(const char *program)
+{
+    printf("usage: %s -c FILE -t TILESET -g GRID [OPTIONS]\n"
+           "Writes to standard output how many tiles of the area each SQLite file has, as JSON.\noptions:\n",
+           program);
+    for (const apr_getopt_option_t *row = rows; row->name != NULL; row++)
+        printf("  -%c, --%-18s %s\n", row->optch, row->name, row->description);
+}
+
+static bool
+parse_zooms(int zooms[2], const char *text, apr_pool_t *pool)
+{
+    const char *comma = strchr(text, ',');
+    const char *first = comma == NULL ? text : apr_pstrmemdup(pool, text, (size_t)(comma - text));
+    if (!mc_parse_int(&zooms[0], first, 0, 1000))
+        return false;
+    zooms[1] = zooms[0];
+    if (comma != NULL && !mc_parse_int(&zooms[1], comma + 1, 0, 1000))
+        return false;
+    if (zooms[0] > zooms[1]) {
+        int last = zooms[0];
+        zooms[0] = zooms[1];
+        zooms[1] = last;
+    }
+    return true;
+}
+
+/* Any two corners that lie opposite each other. */
+static bool
+parse_extent(detail *d, const char *text)
+{
+    double n[4];
+    if (!mc_seed_parse_corners(n, text, d->pool))
+        return false;
+    int left = n[0] < n[2] ? 0 : 2, lower = n[1] < n[3] ? 1 : 3;
+    d->area.extent = (mc_extent){ n[left], n[lower], n[2 - left], n[4 - lower] };
+    return d->has_extent = mc_extent_valid(&d->area.extent);
+}
+
+/* False when the value cannot be used. */
+static bool
+take_option(detail *d, int letter, const char *text)
+{
+    switch (letter) {
+    case 'c':
+        d->config = text;
+        return true;
+    case 't':
+        d->tileset_name = text;
+        return true;
+    case 'g':
+        d->grid_name = text;
+        return true;
+    case 'q':
+        d->query = text;
+        return true;
+    case 'd':
+        d->area.ogr.source = text;
+        return true;
+    case 'l':
+        d->area.ogr.layer = text;
+        return true;
+    case 'w':
+        d->area.ogr.where = text;
+        return true;
+    case 's':
+        d->area.ogr.sql = text;
+        return true;
+    case 'o':
+        return d->brief = true;
+    case 'S':
+        return d->stores = d->ours;
+    case 'h':
+        return d->help = true;
+    case 'D':
+        return mc_seed_parse_assignment(d->dimensions, text, d->pool);
+    case 'e':
+        return parse_extent(d, text);
+    case 'z':
+        return parse_zooms(d->zooms, text, d->pool);
+    default:
+        return false;
+    }
+}
+
+/* What a value should have been, by the table. */
+static const char *
+describe_detail_value_error(const detail *d, int letter, const char *text)
+{
+    const apr_getopt_option_t *row = rows;
+    while (row->optch != letter)
+        row++;
+    if (text == NULL)
+        return apr_psprintf(d->pool, "--%s is an option of `mapcache detail`", row->name);
+    return apr_psprintf(d->pool, "--%s cannot be \"%s\": %s", row->name, text, row->description);
+}
+
+static const char *
+parse_detail_options(detail *d, int argc, const char *const *argv)
+{
+    apr_getopt_t *parser;
+    int letter;
+    const char *text;
+    apr_status_t status;
+    apr_getopt_init(&parser, d->pool, argc, argv);
+    while ((status = apr_getopt_long(parser, rows, &letter, &text)) == APR_SUCCESS)
+        if (!take_option(d, letter, text))
+            return describe_detail_value_error(d, letter, text);
+    if (status != APR_EOF || parser->ind < argc)
+        return "an option is not known or lacks its argument";
+    if (!d->help && (d->config == NULL || d->tileset_name == NULL || d->grid_name == NULL))
+        return "--config, --tileset and --grid are required";
+    return mc_ogr_area_check(&d->area.ogr, d->has_extent, NULL);
+}
+
+static const char *
+load_detail_tileset(detail *d)
+{
+    mc_error *error = mc_server_load(&d->server, d->config, mc_diagnostics_create(d->pool), d->pool);
+    if (error != MC_OK)
+        return mc_error_chain(error, d->pool);
+    d->tileset = apr_hash_get(mc_server_config(d->server)->tilesets_by_name, d->tileset_name, APR_HASH_KEY_STRING);
+    if (d->tileset == NULL)
+        return mc_config_lacks_tileset(mc_server_config(d->server), d->tileset_name, d->pool);
+    if (d->tileset->cache == NULL)
+        return apr_psprintf(d->pool, "tileset \"%s\" has no cache", d->tileset_name);
+    d->link = mc_tileset_link(d->tileset, d->grid_name);
+    if (d->link == NULL)
+        return mc_tileset_lacks_grid(d->tileset, d->grid_name, d->pool);
+    if (d->zooms[1] >= d->link->grid->level_count)
+        return apr_psprintf(d->pool, "the zoom levels of grid \"%s\" are 0 to %d", d->grid_name,
+                            d->link->grid->level_count - 1);
+    return mc_seed_dimension_values(&d->values, d->tileset, d->dimensions, !d->ours, d->pool);
+}
+
+static mc_extent
+compute_tile_block_extent(const mc_grid *grid, int z, const mc_tile_range *tiles)
+{
+    mc_extent a = mc_grid_tile_extent(grid, z, tiles->minx, tiles->miny);
+    mc_extent b = mc_grid_tile_extent(grid, z, tiles->maxx - 1, tiles->maxy - 1);
+    return (mc_extent){ a.minx < b.minx ? a.minx : b.minx, a.miny < b.miny ? a.miny : b.miny,
+                        a.maxx > b.maxx ? a.maxx : b.maxx, a.maxy > b.maxy ? a.maxy : b.maxy };
+}
+
+static void
+add_surveyed_file_counts(detail *d, const mc_survey_file *file)
+{
+    d->in_level.stored += file->stored;
+    d->in_level.most += file->most;
+    d->missing_files += !file->present;
+    d->done += d->share * (double)(file->wanted.maxx - file->wanted.minx) * (file->wanted.maxy - file->wanted.miny);
+    if (!file->present || apr_hash_get(d->counted, file->path, APR_HASH_KEY_STRING) != NULL)
+        return;
+    apr_hash_set(d->counted, apr_pstrdup(d->pool, file->path), APR_HASH_KEY_STRING, "");
+    d->files_bytes += file->bytes;
+    d->files_tiles += file->total;
+}
+
+static bool
+visit_surveyed_file(void *baton, const mc_survey_file *file)
+{
+    detail *d = baton;
+    fprintf(stderr, "\033[2K In progress (z:%d x:%d y:%d): %.3f%% done\r", d->z, file->block.minx, file->block.miny,
+            d->done * 100);
+    add_surveyed_file_counts(d, file);
+    if (d->brief && !file->present)
+        return true;
+    mc_extent region, box = compute_tile_block_extent(d->link->grid, d->z, &file->block);
+    const char *geometry;
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, d->pool);
+    mc_error *error = mc_detail_area_part(&region, &geometry, &d->area, &box, scratch);
+    if (error == MC_OK) {
+        if (!d->first)
+            fputs(", ", d->out);
+        d->first = false;
+        mc_detail_file(d->out, file, &box, &region, geometry);
+    }
+    d->failed = mc_error_copy(error, d->pool);
+    apr_pool_destroy(scratch);
+    return error == MC_OK;
+}
+
+static mc_survey_share
+measure_detail_area_share(void *baton, const mc_tile_range *tiles)
+{
+    const detail *d = baton;
+    return mc_detail_area_share(&d->area, d->z, tiles);
+}
+
+static mc_tile_key
+make_detail_tile_key(const detail *d)
+{
+    mc_dimension_value *dimensions =
+        apr_palloc(d->pool, sizeof(*dimensions) * (size_t)(d->tileset->dimension_count + 1));
+    for (int i = 0; i < d->tileset->dimension_count; i++)
+        dimensions[i] = (mc_dimension_value){ d->tileset->dimensions[i]->name, d->values[i], false };
+    return (mc_tile_key){ .tileset = d->tileset->name,
+                          .grid = d->link->grid,
+                          .z = d->z,
+                          .dimension_count = d->tileset->dimension_count,
+                          .dimensions = dimensions,
+                          .extension = mc_tileset_extension(d->tileset) };
+}
+
+static mc_error *
+write_detail_level(detail *d, const mc_tile_range *area, mc_ctx *ctx)
+{
+    mc_tile_key key = make_detail_tile_key(d);
+    const mc_survey_task task = { .area = *area,
+                                  .share = d->area.region == NULL ? NULL : measure_detail_area_share,
+                                  .query = d->query,
+                                  .any = d->ours,
+                                  .visit = visit_surveyed_file,
+                                  .baton = d };
+    d->in_level = (mc_detail_tiles){ 0, 0 };
+    d->first = true;
+    d->share = 1.0 / (d->zooms[1] - d->zooms[0] + 1) /
+               ((double)(area->maxx - area->minx) * (double)(area->maxy - area->miny) + 1e-9);
+    fprintf(d->out, "{\n\t\t\t\"level\":\t%d,\n\t\t\t\"files\":\t[", d->z);
+    MC_TRY(mc_survey(d->tileset->cache, &key, &task, ctx));
+    MC_TRY(d->failed);
+    fputs("],", d->out);
+    mc_detail_counts(d->out, 3, "level", &d->in_level);
+    fputs("\n\t\t}", d->out);
+    d->in_cache.stored += d->in_level.stored;
+    d->in_cache.most += d->in_level.most;
+    return MC_OK;
+}
+
+/* What is worked out of the mean size of a tile: as MapCache words it where there is none. */
+static void
+write_estimate(const detail *d, const char *name, int64_t bytes)
+{
+    if (d->files_tiles == 0 && !d->ours)
+        fprintf(d->out, ",\n\t\t\"%s\":\t\"N/A: cache is empty\"", name);
+    else
+        fprintf(d->out, ",\n\t\t\"%s\":\t%lld", name, (long long)bytes);
+}
+
+static int64_t
+multiply_saturated(int64_t bytes, int64_t tiles)
+{
+    int64_t product;
+    return __builtin_mul_overflow(bytes, tiles, &product) ? INT64_MAX : product;
+}
+
+static void
+write_sizes(const detail *d)
+{
+    int64_t mean = d->files_tiles == 0 ? 0 : d->files_bytes / d->files_tiles;
+    fprintf(d->out, ",\n\t\"sizes\":\t{\n\t\t\"total_size_of_files\":\t%lld,\n\t\t\"total_nbtiles_in_files\":\t%lld",
+            (long long)d->files_bytes, (long long)d->files_tiles);
+    write_estimate(d, "average_tile_size", mean);
+    write_estimate(d, "estimated_max_cache_size", multiply_saturated(mean, d->in_cache.most));
+    fprintf(d->out, ",\n\t\t\"estimated_cached_cache_size\":\t%lld",
+            (long long)multiply_saturated(mean, d->in_cache.stored));
+    write_estimate(d, "estimated_missing_cache_size", multiply_saturated(mean, d->in_cache.most - d->in_cache.stored));
+    fputs("\n\t}", d->out);
+    if (d->brief)
+        fprintf(d->out, ",\n\t\"nb_missing_files\":\t%lld", (long long)d->missing_files);
+}
+
+/* Degrees, feet or metres: what the grid's <units> say (spec 2). */
+static const char *
+unit_of(const mc_grid *grid)
+{
+    return grid->metres_per_unit > 1000 ? "dd" : grid->metres_per_unit < 0.9 ? "ft" : "m";
+}
+
+static mc_error *
+write_report(detail *d, mc_ctx *ctx)
+{
+    const mc_grid *grid = d->link->grid;
+    if (d->area.ogr.source != NULL)
+        MC_TRY(mc_detail_area_read(&d->area, grid, d->zooms[1], d->pool));
+    else if (!d->has_extent)
+        d->area.extent = grid->extent;
+    /* Lines and points have tiles that they only touch. */
+    double margin = d->area.region == NULL ? 0 : grid->levels[d->zooms[0]].resolution;
+    const mc_extent *area = &d->area.extent,
+                    around = { area->minx - margin, area->miny - margin, area->maxx + margin, area->maxy + margin };
+    const mc_tile_range *limits = mc_seed_limits(grid, &around, d->pool);
+    fputs("{\n\t\"layer\":\t", d->out);
+    mc_detail_text(d->out, d->tileset->name);
+    fputs(",\n\t\"grid\":\t", d->out);
+    mc_detail_text(d->out, d->link->grid->name);
+    fprintf(d->out, ",\n\t\"unit\":\t\"%s\",", unit_of(d->link->grid));
+    mc_detail_region(d->out, 1, "region", area, d->area.geometry);
+    fputs(",\n\t\"zoom_levels\":\t[", d->out);
+    for (d->z = d->zooms[0]; d->z <= d->zooms[1]; d->z++) {
+        if (d->z > d->zooms[0])
+            fputs(", ", d->out);
+        MC_TRY(write_detail_level(d, &limits[d->z], ctx));
+    }
+    fputs("],", d->out);
+    mc_detail_counts(d->out, 1, "cache", &d->in_cache);
+    write_sizes(d);
+    if (d->stores)
+        MC_TRY(mc_detail_stores(d->out, mc_server_config(d->server), d->tileset->cache, ctx));
+    fputs("\n}\n", d->out);
+    fputs("\033[2K Finished: 100.000% done\n", stderr);
+    return MC_OK;
+}
+
+/* Who reads the report gets all of it, or nothing. */
+static bool
+copy_report_to_stdout(FILE *report)
+{
+    char piece[65536];
+    size_t size;
+    rewind(report);
+    while ((size = fread(piece, 1, sizeof(piece), report)) > 0)
+        if (fwrite(piece, 1, size, stdout) != size)
+            return false;
+    return !ferror(report) && fflush(stdout) == 0;
+}
+
+static mc_error *
+run_detail_survey(detail *d)
+{
+    static mc_log log;
+    mc_runtime *runtime;
+    mc_ctx ctx = { .pool = d->pool, .log = &log };
+    log = mc_log_stderr;
+    log.level = MC_LOG_WARN;
+    d->out = tmpfile();
+    if (d->out == NULL)
+        return mc_error_create(d->pool, MC_ERR_IO, "there is no room for the report in the folder for temporary files");
+    MC_TRY(mc_runtime_create(&runtime, mc_server_config(d->server), 1, false, &log, d->pool));
+    ctx.process = mc_runtime_process(runtime);
+    mc_error *error = write_report(d, &ctx);
+    mc_runtime_destroy(runtime);
+    if (error == MC_OK && !copy_report_to_stdout(d->out))
+        error = mc_error_create(d->pool, MC_ERR_IO, "the report cannot be written");
+    fclose(d->out);
+    return error;
+}
+
+int
+mc_command_detail(int argc, const char *const *argv)
+{
+    detail d = { 0 };
+    apr_pool_create(&d.pool, NULL);
+    d.dimensions = apr_table_make(d.pool, 4);
+    d.counted = apr_hash_make(d.pool);
+    d.ours = strstr(argv[0], "mapcache_detail") == NULL;
+    const char *program = d.ours ? "mapcache detail" : "mapcache_detail";
+    const char *problem = parse_detail_options(&d, argc, argv);
+    int status = 1;
+    if (problem == NULL && d.help) {
+        print_detail_usage(program);
+        status = 0;
+    } else {
+        if (problem == NULL)
+            problem = load_detail_tileset(&d);
+        mc_error *error = problem != NULL ? MC_OK : run_detail_survey(&d);
+        if (error != MC_OK)
+            problem = mc_error_chain(error, d.pool);
+        if (problem != NULL)
+            fprintf(stderr, "%s: %s\n", program, problem);
+        else
+            status = 0;
+    }
+    apr_pool_destroy(d.pool);
+    return status;
+}

@@ -1,0 +1,232 @@
+/* See ingest_progress.h. */
+#include "ingest_progress.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "text/text.h"
+
+void
+mc_ingest_report_init(mc_ingest_report *report, const mc_ingest_options *options)
+{
+    *report = (mc_ingest_report){ .quiet = options->quiet,
+                                  .json = options->json,
+                                  .dry_run = options->dry_run,
+                                  .bar = !options->json && !options->quiet && isatty(STDOUT_FILENO) != 0,
+                                  .began = mc_clock_now(),
+                                  .before = -1,
+                                  .after = -1 };
+}
+
+static void
+clear_ingest_progress_bar(mc_ingest_report *report)
+{
+    if (report->drawn)
+        fputs("\r\033[K", stdout), fflush(stdout);
+    report->drawn = false;
+}
+
+void
+mc_ingest_report_line(mc_ingest_report *report, const char *message)
+{
+    clear_ingest_progress_bar(report);
+    fprintf(stderr, "%s\n", message);
+}
+
+/* --- the plan ----------------------------------------------------------------------------------------------------- */
+
+static void
+outline_json(const mc_ingest_outline *outline, const mc_ingest_report *report, int groups, const apr_int64_t *tiles)
+{
+    const char *between = "";
+    printf("{\"images\":%d,\"bad\":%d,\"times\":%d,\"minzoom\":%d,\"maxzoom\":%d,\"extent\":[%.15g,%.15g,%.15g,%.15g],"
+           "\"levels\":[",
+           report->images, report->all.bad, groups, outline->minzoom, outline->maxzoom, outline->extent.minx,
+           outline->extent.miny, outline->extent.maxx, outline->extent.maxy);
+    for (int z = outline->minzoom; z <= outline->maxzoom; z++) {
+        printf("%s{\"level\":%d,\"tiles\":%lld}", between, z, (long long)tiles[z]);
+        between = ",";
+    }
+    puts("]}");
+}
+
+static void
+outline_text(const mc_ingest_outline *outline, const mc_ingest_report *report, const mc_tileset *tileset,
+             const mc_grid_link *link, int groups, const apr_int64_t *tiles)
+{
+    printf("%d images", report->images);
+    if (groups > 1)
+        printf(" of %d times", groups);
+    printf(" into tileset %s, grid %s (%s), levels %d to %d\n", tileset->name, link->grid->name, link->grid->srs,
+           outline->minzoom, outline->maxzoom);
+    printf("they cover %.15g %.15g %.15g %.15g\n", outline->extent.minx, outline->extent.miny, outline->extent.maxx,
+           outline->extent.maxy);
+    if (!report->dry_run)
+        return;
+    printf("%6s %14s\n", "level", "tiles at most");
+    for (int z = outline->minzoom; z <= outline->maxzoom; z++)
+        printf("%6d %14lld\n", z, (long long)tiles[z]);
+}
+
+void
+mc_ingest_report_outline(mc_ingest_report *report, const mc_tileset *tileset, const mc_grid_link *link,
+                         mc_ingest *const *ingests, int count)
+{
+    apr_int64_t tiles[256] = { 0 };
+    mc_ingest_outline all = *mc_ingest_outlined(ingests[0]);
+    for (int i = 0; i < count; i++) {
+        const mc_ingest_outline *one = mc_ingest_outlined(ingests[i]);
+        for (int z = one->minzoom; z <= one->maxzoom; z++)
+            tiles[z] += one->tiles[z];
+        all.extent.minx = one->extent.minx < all.extent.minx ? one->extent.minx : all.extent.minx;
+        all.extent.miny = one->extent.miny < all.extent.miny ? one->extent.miny : all.extent.miny;
+        all.extent.maxx = one->extent.maxx > all.extent.maxx ? one->extent.maxx : all.extent.maxx;
+        all.extent.maxy = one->extent.maxy > all.extent.maxy ? one->extent.maxy : all.extent.maxy;
+        report->images += mc_ingest_counted(ingests[i])->inputs;
+        if (report->dry_run)
+            report->all.bad += mc_ingest_counted(ingests[i])->bad;
+    }
+    report->outlined = true;
+    if (report->json)
+        outline_json(&all, report, count, tiles);
+    else if (!report->quiet)
+        outline_text(&all, report, tileset, link, count, tiles);
+    fflush(stdout);
+}
+
+/* --- progress ----------------------------------------------------------------------------------------------------- */
+
+static mc_ingest_counts
+add_ingest_counts(const mc_ingest_counts *a, const mc_ingest_counts *b)
+{
+    return (mc_ingest_counts){ .inputs = a->inputs + b->inputs,
+                               .done = a->done + b->done,
+                               .bad = a->bad + b->bad,
+                               .tiles = a->tiles + b->tiles,
+                               .bytes = a->bytes + b->bytes,
+                               .spooled = a->spooled + b->spooled,
+                               .peak = a->peak > b->peak ? a->peak : b->peak,
+                               .decode = a->decode + b->decode,
+                               .draw = a->draw + b->draw,
+                               .encode = a->encode + b->encode,
+                               .store = a->store + b->store };
+}
+
+static double
+measure_ingest_seconds(const mc_ingest_report *report)
+{
+    double seconds = (double)(mc_clock_now() - report->began) / APR_USEC_PER_SEC;
+    return seconds > 0.001 ? seconds : 0.001;
+}
+
+/* A member behind others, as it must stand in JSON whatever it holds. */
+static void
+print_ingest_json_text(const char *name, const char *text)
+{
+    enum { LONGEST = 1000 };
+    apr_pool_t *pool;
+    apr_pool_create(&pool, NULL);
+    printf(",\"%s\":\"%s\"", name, mc_json_escape(mc_message_text(text, LONGEST, pool), pool));
+    apr_pool_destroy(pool);
+}
+
+static void
+show_ingest_json(const mc_ingest_report *report, const char *error, int status)
+{
+    const mc_ingest_counts *c = &report->now;
+    double seconds = measure_ingest_seconds(report);
+    printf("{\"images\":%d,\"done\":%d,\"bad\":%d,\"tiles\":%lld,\"bytes\":%lld,\"seconds\":%.3f,"
+           "\"tiles_per_second\":%.1f,\"spooled\":%lld,\"peak\":%lld",
+           report->images, c->done, c->bad, (long long)c->tiles, (long long)c->bytes, seconds,
+           (double)c->tiles / seconds, (long long)c->spooled, (long long)c->peak);
+    if (report->value != NULL && status < 0)
+        print_ingest_json_text("time", report->value);
+    if (status >= 0) {
+        printf(",\"decode\":%.3f,\"draw\":%.3f,\"encode\":%.3f,\"store\":%.3f", c->decode, c->draw, c->encode,
+               c->store);
+        if (report->before >= 0 && report->after >= 0)
+            printf(",\"store_before\":%lld,\"store_after\":%lld", (long long)report->before, (long long)report->after);
+        if (error != NULL)
+            print_ingest_json_text("error", error);
+        printf(",\"exit\":%d", status);
+    }
+    puts("}");
+}
+
+static void
+show_ingest_progress_bar(mc_ingest_report *report)
+{
+    enum { WIDTH = 30 };
+    static const char full[] = "##############################", empty[] = "..............................";
+    const mc_ingest_counts *c = &report->now;
+    double share = report->images > 0 ? (double)c->done / report->images : 0, seconds = measure_ingest_seconds(report);
+    int filled = (int)(share * WIDTH);
+    printf("\r\033[K[%.*s%.*s] %5.1f %%  %d of %d images, %lld tiles  %.0f tiles/s", filled, full, WIDTH - filled,
+           empty, 100 * share, c->done, report->images, (long long)c->tiles, (double)c->tiles / seconds);
+    if (c->done > 0)
+        printf("  %.0f s left", seconds * (1 - share) / share);
+    if (report->value != NULL)
+        printf("  %s", report->value);
+    report->drawn = true;
+}
+
+void
+mc_ingest_report_begin(mc_ingest_report *report, const char *value)
+{
+    report->value = value;
+}
+
+void
+mc_ingest_report_show(mc_ingest_report *report, const mc_ingest_counts *counts)
+{
+    report->now = add_ingest_counts(&report->all, counts);
+    if (report->quiet || mc_clock_now() - report->shown < APR_USEC_PER_SEC)
+        return;
+    report->shown = mc_clock_now();
+    if (report->json)
+        show_ingest_json(report, NULL, -1);
+    else if (report->bar)
+        show_ingest_progress_bar(report);
+    else
+        printf("%d of %d images, %lld tiles stored\n", report->now.done, report->images, (long long)report->now.tiles);
+    fflush(stdout);
+}
+
+void
+mc_ingest_report_add(mc_ingest_report *report, const mc_ingest_counts *counts)
+{
+    report->all = add_ingest_counts(&report->all, counts);
+    report->now = report->all;
+}
+
+static void
+show_sums(const mc_ingest_report *report)
+{
+    const mc_ingest_counts *c = &report->now;
+    double seconds = measure_ingest_seconds(report);
+    printf("%d images, %lld tiles of %.1f MB together in %.1f s: %.0f tiles/s\n", c->done, (long long)c->tiles,
+           (double)c->bytes / 1e6, seconds, (double)c->tiles / seconds);
+    printf("seconds of all threads: decode %.2f, draw %.2f, encode %.2f, store %.2f\n", c->decode, c->draw, c->encode,
+           c->store);
+    if (c->spooled > 0)
+        printf("%lld times a tile had to wait in the scratch file: more --cachelimit would be faster\n",
+               (long long)c->spooled);
+    if (report->before >= 0 && report->after >= 0)
+        printf("the store: %.1f MB before, %.1f MB after\n", (double)report->before / 1e6, (double)report->after / 1e6);
+}
+
+void
+mc_ingest_report_end(mc_ingest_report *report, const char *error, int status)
+{
+    clear_ingest_progress_bar(report);
+    if (error != NULL)
+        fprintf(stderr, "%s\n", error);
+    if (report->dry_run && error == NULL)
+        return;
+    if (report->json)
+        show_ingest_json(report, error, status);
+    else if (!report->quiet && report->outlined)
+        show_sums(report);
+    fflush(stdout);
+}

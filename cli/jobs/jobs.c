@@ -1,0 +1,327 @@
+/* `mapcache jobs COMMAND`: the queue of seeding jobs that any number of hosts share. */
+#include "jobs.h"
+
+#include <apr_strings.h>
+#include <pwd.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/common/ogr_area.h"
+
+int
+mc_cli_jobs_failed(const jobs_cli *cli, const mc_error *error)
+{
+    fprintf(stderr, "mapcache jobs %s: %s\n", cli->command, mc_error_chain(error, cli->pool));
+    return 1;
+}
+
+/* USER@HOST */
+static const char *
+make_job_owner(apr_pool_t *pool)
+{
+    char host[256] = "";
+    const struct passwd *user = getpwuid(geteuid());
+    gethostname(host, sizeof(host) - 1);
+    return apr_pstrcat(pool, user == NULL ? "?" : user->pw_name, "@", host, NULL);
+}
+
+/* The last level that the area is for. */
+static int
+finest_of(const mc_job_wish *wish, const mc_grid *grid)
+{
+    return wish->has_zoom && wish->maxzoom < grid->level_count ? wish->maxzoom : grid->level_count - 1;
+}
+
+/* The geometry of the features as GeoJSON: workers on other hosts need not have the source. */
+static mc_error *
+read_job_ogr_area(jobs_cli *cli, const mc_grid *grid)
+{
+    mc_job_wish *wish = &cli->options.wish;
+    mc_seed_ogr wanted = cli->options.ogr;
+    mc_seed_region *region;
+    mc_seed_shape *shape;
+    mc_extent bounds;
+    wanted.srs = wish->area_srs;
+    wanted.shape = &shape;
+    MC_TRY(mc_ogr_area_read(&region, &wanted, grid, finest_of(wish, grid), cli->pool));
+    if (region != NULL)
+        MC_TRY(mc_seed_shape_cut(&wish->area, &bounds, shape, NULL, cli->pool));
+    if (wish->area == NULL)
+        return mc_error_create(cli->pool, MC_ERR_CONFIG, "\"%s\" has no features with a geometry there", wanted.source);
+    if (wish->area_srs == NULL) {
+        mc_ogr_area_warn(region, grid);
+        wish->area_srs = grid->srs;
+    }
+    return MC_OK;
+}
+
+/* The text of the file, looked into: errors name it. */
+static mc_error *
+read_job_area_file(jobs_cli *cli, const mc_grid *grid)
+{
+    mc_job_wish *wish = &cli->options.wish;
+    mc_seed_region *region;
+    MC_TRY(mc_seed_area_text(&wish->area, cli->options.area, cli->pool));
+    MC_TRY(mc_seed_area_parse(&region, wish->area, strlen(wish->area), cli->options.area, wish->area_srs, grid,
+                              finest_of(wish, grid), cli->pool));
+    if (region == NULL)
+        return mc_error_create(cli->pool, MC_ERR_CORRUPT, "%s has no polygon, line or point", cli->options.area);
+    if (wish->area_srs == NULL)
+        mc_ogr_area_warn(region, grid);
+    return MC_OK;
+}
+
+/* The wish's area, from the file or the source that the options name. What is wrong with tileset and grid, the job
+ * says.
+ */
+static mc_error *
+read_area(jobs_cli *cli)
+{
+    const jobs_options *options = &cli->options;
+    const mc_tileset *tileset = apr_hash_get(cli->model->tilesets_by_name, options->wish.tileset, APR_HASH_KEY_STRING);
+    const mc_grid_link *link = tileset == NULL ? NULL : mc_tileset_link(tileset, options->wish.grid);
+    if (link == NULL || (options->area == NULL && options->ogr.source == NULL))
+        return MC_OK;
+    return options->area != NULL ? read_job_area_file(cli, link->grid) : read_job_ogr_area(cli, link->grid);
+}
+
+static int
+enqueue_requested_job(jobs_cli *cli)
+{
+    mc_job job;
+    int64_t id = 0;
+    mc_job_wish *wish = &cli->options.wish;
+    wish->owner = make_job_owner(cli->pool);
+    mc_error *error = read_area(cli);
+    if (error == MC_OK)
+        error = mc_job_make(&job, wish, cli->model, cli->pool);
+    if (error == MC_OK)
+        error = mc_jobs_enqueue(&id, cli->jobs, &job, wish->request, &cli->ctx);
+    if (error == MC_OK)
+        error = mc_jobs_find(&job, cli->jobs, id, false, &cli->ctx, cli->pool);
+    if (error != MC_OK)
+        return mc_cli_jobs_failed(cli, error);
+    if (cli->options.json)
+        puts(mc_job_json(&job, true, cli->pool));
+    else
+        printf("job %lld: %lld metatiles in %lld units\n", (long long)id, (long long)job.metatiles,
+               (long long)job.units);
+    return 0;
+}
+
+double
+mc_cli_jobs_share(const mc_job *job)
+{
+    int64_t through = job->counts.done + job->counts.skipped + job->failed;
+    if (through >= job->metatiles) /* which may be a guess */
+        return job->metatiles == 0 ? 0 : 100;
+    return 100.0 * (double)through / (double)job->metatiles;
+}
+
+void
+mc_cli_jobs_line(const mc_job *job, double rate)
+{
+    printf("%6lld %-9s %5.1f %%  %-8s %s@%s z%d-%d  %lld tiles, %lld skipped, %lld failed  %d worker%s",
+           (long long)job->id, mc_job_state_name(job->state), mc_cli_jobs_share(job), mc_job_mode_name(job->mode),
+           job->tileset, job->grid, job->minzoom, job->maxzoom, (long long)job->counts.tiles,
+           (long long)job->counts.skipped, (long long)job->failed, job->workers, job->workers == 1 ? "" : "s");
+    if (job->priority != 0)
+        printf("  priority %d", job->priority);
+    if (rate > 0)
+        printf("  %.0f tiles/s", rate);
+    putchar('\n');
+}
+
+static int
+list_queued_jobs(jobs_cli *cli)
+{
+    mc_jobs_filter filter = { .has_state = cli->options.has_state,
+                              .state = cli->options.state,
+                              .limit = cli->options.limit };
+    apr_array_header_t *jobs;
+    mc_error *error = mc_jobs_list(&jobs, cli->jobs, &filter, &cli->ctx, cli->pool);
+    if (error != MC_OK)
+        return mc_cli_jobs_failed(cli, error);
+    for (int i = 0; i < jobs->nelts; i++) {
+        const mc_job *job = &APR_ARRAY_IDX(jobs, i, mc_job);
+        if (cli->options.json)
+            puts(mc_job_json(job, true, cli->pool));
+        else
+            mc_cli_jobs_line(job, 0);
+    }
+    return 0;
+}
+
+static int
+show_queued_job(jobs_cli *cli)
+{
+    mc_job job;
+    mc_error *error =
+        mc_jobs_find(&job, cli->jobs, APR_ARRAY_IDX(cli->options.ids, 0, int64_t), false, &cli->ctx, cli->pool);
+    return error == MC_OK ? mc_cli_jobs_show(cli, &job) : mc_cli_jobs_failed(cli, error);
+}
+
+/* All jobs of a state that have failed units, or all of them, however many there are. */
+static mc_error *
+collect_jobs_in_state(jobs_cli *cli, mc_job_state state, bool failed_only)
+{
+    mc_jobs_filter filter = { .has_state = true, .state = state, .limit = MC_JOBS_LISTED_MAX };
+    for (;;) {
+        apr_array_header_t *jobs;
+        MC_TRY(mc_jobs_list(&jobs, cli->jobs, &filter, &cli->ctx, cli->pool));
+        if (jobs->nelts == 0)
+            return MC_OK;
+        for (int i = 0; i < jobs->nelts; i++) {
+            const mc_job *job = &APR_ARRAY_IDX(jobs, i, mc_job);
+            if (!failed_only || job->failed_units > 0)
+                APR_ARRAY_PUSH(cli->options.ids, int64_t) = job->id;
+            filter.before = job->id;
+        }
+    }
+}
+
+/* The jobs that an action makes sense for, where --all was said. */
+static mc_error *
+collect_all(jobs_cli *cli, mc_job_action action)
+{
+    static const struct {
+        mc_job_state list[3];
+        int count;
+    } states[] = { [MC_JOB_CANCEL] = { { MC_JOB_OPEN, MC_JOB_PAUSED }, 2 },
+                   [MC_JOB_PAUSE] = { { MC_JOB_OPEN }, 1 },
+                   [MC_JOB_RESUME] = { { MC_JOB_PAUSED }, 1 },
+                   [MC_JOB_RETRY] = { { MC_JOB_OPEN, MC_JOB_PAUSED, MC_JOB_DONE }, 3 } };
+    for (int i = 0; i < states[action].count; i++)
+        MC_TRY(collect_jobs_in_state(cli, states[action].list[i], action == MC_JOB_RETRY));
+    return MC_OK;
+}
+
+static int
+change_queued_jobs(jobs_cli *cli)
+{
+    mc_job_action action;
+    mc_job_state state;
+    int status = 0;
+    MC_ASSERT(mc_job_action_parse(&action, cli->command));
+    mc_error *error = cli->options.all ? collect_all(cli, action) : MC_OK;
+    if (error != MC_OK)
+        return mc_cli_jobs_failed(cli, error);
+    for (int i = 0; i < cli->options.ids->nelts; i++) {
+        int64_t id = APR_ARRAY_IDX(cli->options.ids, i, int64_t);
+        error = mc_jobs_change(&state, cli->jobs, id, action, &cli->ctx);
+        if (error != MC_OK)
+            status = mc_cli_jobs_failed(cli, error);
+        else if (cli->options.json)
+            printf("{\"id\":%lld,\"state\":\"%s\"}\n", (long long)id, mc_job_state_name(state));
+        else
+            printf("job %lld: %s\n", (long long)id, mc_job_state_name(state));
+    }
+    return status;
+}
+
+static int
+prune_queued_jobs(jobs_cli *cli)
+{
+    int64_t count;
+    mc_error *error = mc_jobs_prune(&count, cli->jobs, cli->options.older, &cli->ctx);
+    if (error != MC_OK)
+        return mc_cli_jobs_failed(cli, error);
+    if (cli->options.json)
+        printf("{\"removed\":%lld}\n", (long long)count);
+    else
+        printf("%lld job%s removed\n", (long long)count, count == 1 ? "" : "s");
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(jobs_cli *cli);
+} runs[] = {
+    { "enqueue", enqueue_requested_job }, { "work", mc_cli_jobs_work },     { "list", list_queued_jobs },
+    { "show", show_queued_job },          { "watch", mc_cli_jobs_watch },   { "cancel", change_queued_jobs },
+    { "pause", change_queued_jobs },      { "resume", change_queued_jobs }, { "retry", change_queued_jobs },
+    { "prune", prune_queued_jobs },
+};
+
+/* The configuration and the queue. NULL, or what is wrong. */
+static const char *
+load_jobs_config(jobs_cli *cli)
+{
+    const jobs_options *options = &cli->options;
+    if (options->config != NULL) {
+        mc_diagnostics *diagnostics = mc_diagnostics_create(cli->pool);
+        mc_error *error = mc_server_load(&cli->server, options->config, diagnostics, cli->pool);
+        if (error != MC_OK)
+            return mc_error_chain(error, cli->pool);
+        cli->model = mc_server_config(cli->server);
+        cli->jobs = cli->model->jobs;
+    }
+    if (options->connection != NULL)
+        cli->jobs = mc_jobs_create(options->connection, cli->jobs, cli->pool);
+    return cli->jobs == NULL ? "the configuration has no <jobs>, and no --connection is given" : NULL;
+}
+
+const char *
+mc_cli_jobs_open(jobs_cli *cli, int processes)
+{
+    mc_error *error;
+    if (cli->model != NULL) {
+        error = mc_runtime_create(&cli->runtime, cli->model, processes, true, &cli->log, cli->pool);
+    } else {
+        const mc_config nothing = { .max_connections = 4,
+                                    .idle_connection_time = 60 * APR_USEC_PER_SEC,
+                                    .open_files = 16,
+                                    .tilesets = apr_array_make(cli->pool, 1, sizeof(void *)),
+                                    .databases = apr_array_make(cli->pool, 1, sizeof(void *)) };
+        error = mc_runtime_create(&cli->runtime, &nothing, 1, false, &cli->log, cli->pool);
+    }
+    if (error != MC_OK)
+        return mc_error_chain(error, cli->pool);
+    cli->ctx = (mc_ctx){ .pool = cli->pool, .process = mc_runtime_process(cli->runtime), .log = &cli->log };
+    return NULL;
+}
+
+static int
+run_jobs_subcommand(jobs_cli *cli, int (*command)(jobs_cli *cli))
+{
+    const char *problem = load_jobs_config(cli);
+    if (problem == NULL && command == mc_cli_jobs_work && cli->options.processes > 1)
+        return mc_cli_jobs_processes(cli);
+    if (problem == NULL)
+        problem = mc_cli_jobs_open(cli, 1);
+    if (problem != NULL) {
+        fprintf(stderr, "mapcache jobs %s: %s\n", cli->command, problem);
+        return 1;
+    }
+    int status = command(cli);
+    mc_runtime_destroy(cli->runtime);
+    return status;
+}
+
+int
+mc_command_jobs(int argc, const char *const *argv)
+{
+    jobs_cli cli = { .log = mc_log_stderr, .command = argc > 1 ? argv[1] : "" };
+    bool help = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+    int status = 1;
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+        if (strcmp(cli.command, runs[i].name) != 0)
+            continue;
+        apr_pool_create(&cli.pool, NULL);
+        const char *problem = mc_cli_jobs_parse(&cli.options, cli.command, argc - 1, argv + 1, cli.pool);
+        cli.log.level = cli.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
+        if (problem != NULL)
+            fprintf(stderr, "mapcache jobs %s: %s\n", cli.command, problem);
+        else if (cli.options.help)
+            mc_cli_jobs_usage(stdout, cli.command), status = 0;
+        else
+            status = run_jobs_subcommand(&cli, runs[i].run);
+        apr_pool_destroy(cli.pool);
+        return status;
+    }
+    if (argc > 1 && !help)
+        fprintf(stderr, "mapcache jobs: there is no command \"%s\"\n\n", argv[1]);
+    mc_cli_jobs_usage(help ? stdout : stderr, NULL);
+    return help ? 0 : 1;
+}

@@ -1,0 +1,127 @@
+/* Counts in constant memory; a few tiles of each level are looked at to learn how large they are and how many are there
+ * already. */
+#include "seed_dry.h"
+
+#include <stdio.h>
+
+enum { SAMPLES_OF_LEVEL = 40 };
+
+mc_error *
+mc_seed_dry_begin(mc_seed_dry *dry, const mc_config *config, const mc_log *log, apr_pool_t *pool)
+{
+    for (int z = dry->area->minzoom; z <= dry->area->maxzoom && z < MC_SEED_DRY_LEVELS; z++) {
+        mc_seed_area level = *dry->area;
+        level.minzoom = level.maxzoom = z;
+        dry->levels[z].stride = mc_seed_count(&level) / SAMPLES_OF_LEVEL + 1;
+    }
+    MC_TRY(mc_runtime_create(&dry->runtime, config, 1, false, log, pool));
+    dry->ctx = (mc_ctx){ .process = mc_runtime_process(dry->runtime), .log = log };
+    apr_pool_create(&dry->ctx.pool, pool);
+    return MC_OK;
+}
+
+/* What cannot be read is no sample. */
+static void
+sample_stored_tile(mc_seed_dry *dry, int z, int x, int y)
+{
+    mc_tile_request wanted = { dry->task->tileset, dry->task->link, z, x, y, dry->task->values };
+    mc_seed_dry_level *level = &dry->levels[z];
+    mc_tile *tile = NULL;
+    level->asked++;
+    if (mc_tileset_stored(&tile, &wanted, &dry->ctx, dry->ctx.pool) == MC_OK && tile != NULL) {
+        level->stored++;
+        level->bytes += tile->blank ? 5 : (int64_t)tile->data->size;
+    }
+    apr_pool_clear(dry->ctx.pool);
+}
+
+bool
+mc_seed_dry_visit(void *baton, int z, int x, int y)
+{
+    mc_seed_dry *dry = baton;
+    if (z >= MC_SEED_DRY_LEVELS)
+        return true;
+    const mc_level *whole = &dry->area->grid->levels[z];
+    mc_seed_dry_level *level = &dry->levels[z];
+    int columns = whole->columns - x < dry->area->columns ? whole->columns - x : dry->area->columns;
+    int rows = whole->rows - y < dry->area->rows ? whole->rows - y : dry->area->rows;
+    level->tiles += (int64_t)columns * rows;
+    if (level->metatiles++ % level->stride == 0 && level->asked < SAMPLES_OF_LEVEL)
+        sample_stored_tile(dry, z, x, y);
+    return true;
+}
+
+/* Mean bytes of a level's tiles; of the nearest level's where none of its own is stored. Below 0: of none. */
+static double
+mean_bytes(const mc_seed_dry *dry, int z)
+{
+    for (int apart = 0; apart < MC_SEED_DRY_LEVELS; apart++)
+        for (int way = -1; way <= 1; way += 2) {
+            int at = z + way * apart;
+            if (at >= 0 && at < MC_SEED_DRY_LEVELS && dry->levels[at].stored > 0)
+                return (double)dry->levels[at].bytes / (double)dry->levels[at].stored;
+        }
+    return -1;
+}
+
+typedef struct sums {
+    int64_t metatiles, tiles, asked, stored;
+    double bytes;
+} sums;
+
+static sums
+sum_dry_run_levels(const mc_seed_dry *dry)
+{
+    sums all = { 0 };
+    for (int z = 0; z < MC_SEED_DRY_LEVELS; z++) {
+        const mc_seed_dry_level *level = &dry->levels[z];
+        all.metatiles += level->metatiles;
+        all.tiles += level->tiles;
+        all.asked += level->asked;
+        all.stored += level->stored;
+        if (level->metatiles > 0)
+            all.bytes += mean_bytes(dry, z) * (double)level->tiles;
+    }
+    return all;
+}
+
+static void
+write_dry_run_json(const mc_seed_dry *dry, const sums *all)
+{
+    const char *between = "";
+    fputs("{\"levels\":[", stdout);
+    for (int z = 0; z < MC_SEED_DRY_LEVELS; z++)
+        if (dry->levels[z].metatiles > 0) {
+            printf("%s{\"level\":%d,\"metatiles\":%lld,\"tiles\":%lld}", between, z,
+                   (long long)dry->levels[z].metatiles, (long long)dry->levels[z].tiles);
+            between = ",";
+        }
+    printf("],\"metatiles\":%lld,\"tiles\":%lld,\"samples\":%lld,\"stored\":%lld", (long long)all->metatiles,
+           (long long)all->tiles, (long long)all->asked, (long long)all->stored);
+    if (all->stored > 0)
+        printf(",\"bytes\":%.0f", all->bytes);
+    puts("}");
+}
+
+static void
+write_table(const mc_seed_dry *dry, const sums *all)
+{
+    printf("%6s %16s %18s\n", "level", "metatiles", "tiles");
+    for (int z = 0; z < MC_SEED_DRY_LEVELS; z++)
+        if (dry->levels[z].metatiles > 0)
+            printf("%6d %16lld %18lld\n", z, (long long)dry->levels[z].metatiles, (long long)dry->levels[z].tiles);
+    printf("%6s %16lld %18lld\n", "all", (long long)all->metatiles, (long long)all->tiles);
+    printf("%lld of %lld looked at are stored", (long long)all->stored, (long long)all->asked);
+    if (all->stored > 0)
+        printf("; by their sizes all would have about %.1f MB", all->bytes / 1e6);
+    puts("");
+}
+
+void
+mc_seed_dry_end(mc_seed_dry *dry, bool counted, bool json)
+{
+    sums all = sum_dry_run_levels(dry);
+    if (counted)
+        (json ? write_dry_run_json : write_table)(dry, &all);
+    mc_runtime_destroy(dry->runtime);
+}

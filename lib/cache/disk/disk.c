@@ -1,0 +1,383 @@
+/* The cache "disk": a file for each tile (spec 5.5). Written beside its place and renamed, so that nobody ever reads
+ * half a tile. */
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cache/disk/disk_base.h"
+#include "mapcache/trace.h"
+
+enum { MOST_BYTES = 256 << 20 /* of one tile's file */ };
+
+#define FIELD(field) offsetof(disk_cache, field)
+static const mc_key disk_keys[] = {
+    MC_CACHE_KEYS(disk_cache),
+    { "@layout", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(layout_name), NULL, "tilecache, arcgis, worldwind or template." },
+    { "base", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(root), NULL, "Root folder of all layouts but template." },
+    { "template", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(template_text), NULL, "Path of layout template." },
+    { "symlink_blank", MC_FLAG, 0, 0, 0, NULL, NULL, FIELD(symlink_blank), NULL,
+      "Tiles of one colour become links to one file." },
+    { "detect_blank", MC_PRESENT, 0, 0, 0, NULL, NULL, FIELD(detect_blank), NULL,
+      "Fully transparent tiles are not written." },
+    { "creation_retry", MC_INT, 0, 0, 1000, NULL, "0", FIELD(creation_retry), NULL,
+      "How often the creation of a file is repeated." },
+    MC_KEY_END,
+};
+
+static mc_cache *
+disk_from_config(const mc_node *node, mc_build *build)
+{
+    static const char *const names[] = { "tilecache", "arcgis", "worldwind", "template" };
+    disk_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
+    if (!mc_cache_read(&cache->base, &mc_cache_disk, true, node, build))
+        return NULL;
+    int found = cache->layout_name == NULL || *cache->layout_name == '\0' ? 0 : -1;
+    for (int i = 0; found < 0 && i < 4; i++)
+        if (strcmp(names[i], cache->layout_name) == 0)
+            found = i;
+    if (found < 0) {
+        mc_complain(build->diagnostics, MC_REFUSED, node,
+                    "no layout is named %s: it is tilecache, arcgis, worldwind or template",
+                    mc_config_quote(cache->layout_name, build->pool));
+        return NULL;
+    }
+    cache->layout = (layout)found;
+    if (cache->layout == TEMPLATE ? cache->template_text == NULL : cache->root == NULL) {
+        mc_complain(build->diagnostics, MC_REFUSED, node, "a disk cache of this layout needs <%s>",
+                    cache->layout == TEMPLATE ? "template" : "base");
+        return NULL;
+    }
+    mc_template_rules rules = { .sqlite = false };
+    if (cache->layout == TEMPLATE)
+        cache->template = mc_template_compile(cache->template_text, &rules, build->pool);
+    return &cache->base.cache;
+}
+
+/* base/tileset/grid */
+static void
+put_folder(mc_text_out *out, const disk_cache *cache, const mc_tile_key *key)
+{
+    mc_text_put_string(out, cache->root);
+    mc_text_put(out, "/", 1);
+    mc_text_put_string(out, key->tileset);
+    mc_text_put(out, "/", 1);
+    mc_text_put_string(out, key->grid->name);
+}
+
+static mc_error *
+tile_path(char *path, const disk_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
+{
+    if (cache->layout == TEMPLATE)
+        return mc_template_expand(path, cache->template, key, pool);
+    mc_text_out out = { .out = path };
+    char place[128];
+    int x = key->x;
+    int y = key->y;
+    if (cache->layout == WORLDWIND) {
+        mc_text_put_string(&out, cache->root);
+        snprintf(place, sizeof(place), "/%d/%04d/%04d_%04d.", key->z, y, y, x);
+    } else {
+        put_folder(&out, cache, key);
+        for (int i = key->dimension_count - 1; i >= 0; i--) {
+            mc_text_put(&out, "/", 1);
+            mc_text_put_dimension(&out, key->dimensions[i].value, false);
+        }
+        if (cache->layout == ARCGIS)
+            snprintf(place, sizeof(place), "/L%02d/R%08x/C%08x.", key->z, (unsigned)y, (unsigned)x);
+        else
+            snprintf(place, sizeof(place), "/%02d/%03d/%03d/%03d/%03d/%03d/%03d.", key->z, x / 1000000, x / 1000 % 1000,
+                     x % 1000, y / 1000000, y / 1000 % 1000, y % 1000);
+    }
+    mc_text_put_string(&out, place);
+    mc_text_put_string(&out, key->extension);
+    return mc_text_check(&out, key, pool);
+}
+
+static mc_error *
+disk_io_error(const char *path, const char *what, int code, apr_pool_t *pool)
+{
+    char text[128];
+    mc_error *cause = mc_error_create(pool, MC_ERR_IO, "%s: %s", path, strerror_r(code, text, sizeof(text)));
+    return mc_error_wrap(pool, cause, MC_ERR_IO, "%s", what);
+}
+
+/* The whole file in one buffer; *data is NULL where there is none. */
+static mc_error *
+read_disk_file(mc_buf **data, apr_time_t *mtime, const char *path, apr_pool_t *pool)
+{
+    *data = NULL;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold the request up */
+    if (file < 0)
+        return errno == ENOENT || errno == ENOTDIR ? MC_OK
+                                                   : disk_io_error(path, "a stored tile cannot be read", errno, pool);
+    struct stat info;
+    mc_error *error = MC_OK;
+    if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > MOST_BYTES) {
+        error = disk_io_error(path, "a stored tile cannot be read", EINVAL, pool);
+    } else {
+        size_t size = (size_t)info.st_size;
+        mc_buf *buf = mc_buf_create(size > 0 ? size : 1, size > 0 ? size : 1);
+        while (buf->size < size) {
+            ssize_t count = read(file, buf->data + buf->size, size - buf->size);
+            if (count < 0 && errno == EINTR)
+                continue;
+            if (count <= 0)
+                break; /* another program shortened it: what is there counts */
+            buf->size += (size_t)count;
+        }
+        *data = mc_buf_attach(buf, pool);
+        *mtime = (apr_time_t)info.st_mtim.tv_sec * APR_USEC_PER_SEC + info.st_mtim.tv_nsec / 1000;
+    }
+    close(file);
+    return error;
+}
+
+static mc_error *
+disk_read(mc_tile **tile, disk_cache *cache, const char *path, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_stamp stamp;
+    mc_memory_key memory_key;
+    bool remember = cache->base.cache.remember && ctx->process != NULL && ctx->process->memory != NULL;
+    apr_time_t now = 0;
+    if (remember) {
+        now = apr_time_now();
+        if (!mc_stamp_take_plain(&stamp, path))
+            remember = false; /* reading says what is wrong */
+        else {
+            mc_memory_key_build(&memory_key, 2, path, key);
+            if (mc_memory_get(tile, &memory_key, &stamp, ctx, pool))
+                return MC_OK;
+        }
+    }
+    mc_buf *data;
+    apr_time_t mtime = 0;
+    MC_TRY(read_disk_file(&data, &mtime, path, pool));
+    if (data == NULL)
+        return MC_OK;
+    if (data->size == 0) {
+        mc_log_write(ctx, MC_LOG_WARN, "cache \"%s\": the empty file %s counts as a missing tile",
+                     cache->base.cache.name, path);
+        return MC_OK;
+    }
+    *tile = mc_tile_create(data, mtime, pool);
+    if (remember)
+        mc_memory_put(&memory_key, &stamp, now, *tile, ctx);
+    return MC_OK;
+}
+
+static mc_error *
+disk_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "_mapcache_cache_disk_get");
+    disk_cache *cache = (disk_cache *)base;
+    char path[MC_PATH_MAX];
+    *tile = NULL;
+    mc_error *error = tile_path(path, cache, key, pool);
+    if (error == MC_OK)
+        error = disk_read(tile, cache, path, key, ctx, pool);
+    if (error != MC_OK)
+        mc_span_note(&span, "ERROR");
+    else if (*tile == NULL)
+        mc_span_note(&span, "CACHE_MISS");
+    return error;
+}
+
+static mc_error *
+disk_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
+{
+    char path[MC_PATH_MAX];
+    MC_TRY(tile_path(path, (disk_cache *)base, key, ctx->pool));
+    struct stat info;
+    *exists = stat(path, &info) == 0 && info.st_size > 0;
+    return MC_OK;
+}
+
+/* 0, or why the first folder that is not there could not be made. */
+static int
+make_parent_folders(char *path)
+{
+    int reason = 0;
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(path, 0777) != 0 && errno != EEXIST && reason == 0)
+            reason = errno;
+        *slash = '/';
+    }
+    return reason;
+}
+
+/* A name beside `path` that no other thread or process uses. */
+static const char *
+temporary_name(const char *path, apr_pool_t *pool)
+{
+    static _Atomic unsigned counter;
+    return apr_psprintf(pool, "%s.%d.%u.tmp", path, (int)getpid(), atomic_fetch_add(&counter, 1));
+}
+
+static bool
+write_disk_bytes(int file, const uint8_t *bytes, size_t size)
+{
+    while (size > 0) {
+        ssize_t count = write(file, bytes, size);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return false;
+        bytes += count;
+        size -= (size_t)count;
+    }
+    return true;
+}
+
+/* A root that was there when the seeder began is away, and not to be made anew where nobody finds it again. */
+static mc_error *
+check_disk_root(disk_cache *cache, mc_ctx *ctx)
+{
+    if (!ctx->bulk)
+        return MC_OK;
+    if (cache->root == NULL || access(cache->root, F_OK) == 0) {
+        atomic_store_explicit(&cache->seen, true, memory_order_relaxed);
+        return MC_OK;
+    }
+    if (!atomic_load_explicit(&cache->seen, memory_order_relaxed))
+        return MC_OK; /* the first tile makes it */
+    return mc_error_create(ctx->pool, MC_ERR_UNAVAILABLE, "the folder of cache \"%s\" has gone: is it mounted?",
+                           cache->base.cache.name);
+}
+
+/* Creates `path` at once with all of its bytes, or as a link where `link` is not NULL. */
+static mc_error *
+create_file(disk_cache *cache, char *path, const mc_buf *data, const char *link, mc_ctx *ctx)
+{
+    const char *temporary = temporary_name(path, ctx->pool);
+    const int retries = cache->creation_retry;
+    for (int attempt = 0;; attempt++) {
+        bool made = false;
+        if (link != NULL) {
+            made = symlink(link, temporary) == 0;
+        } else {
+            int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+            made = file >= 0 && write_disk_bytes(file, data->data, data->size);
+            int code = errno;
+            if (file >= 0 && close(file) != 0)
+                made = false;
+            else
+                errno = code;
+        }
+        if (made && rename(temporary, path) == 0)
+            return MC_OK;
+        int code = errno;
+        (void)unlink(temporary);
+        if (code == ENOENT)
+            MC_TRY(check_disk_root(cache, ctx));
+        int reason = code == ENOENT || code == ENOTDIR ? make_parent_folders(path) : 0;
+        /* The first time, the folders are simply not there yet. */
+        if (attempt > retries || (code != ENOENT && attempt >= retries))
+            return disk_io_error(path, "a tile cannot be stored", reason != 0 ? reason : code, ctx->pool);
+    }
+}
+
+/* From the folder of `path` to `target`, as MapCache writes it: relative where they part at a '/', else absolute. */
+static const char *
+link_text(const char *path, const char *target, apr_pool_t *pool)
+{
+    size_t common = 0;
+    while (path[common] != '\0' && path[common] == target[common])
+        common++;
+    if (common == 0 || path[common - 1] != '/')
+        return target;
+    const char *up = "";
+    for (const char *slash = strchr(path + common, '/'); slash != NULL; slash = strchr(slash + 1, '/'))
+        up = apr_pstrcat(pool, up, "../", NULL);
+    return apr_pstrcat(pool, up, target + common, NULL);
+}
+
+static mc_error *
+put_link(disk_cache *cache, char *path, const mc_put *tile, const uint8_t bgra[4], mc_ctx *ctx)
+{
+    char blank[MC_PATH_MAX];
+    char name[32];
+    mc_text_out out = { .out = blank };
+    put_folder(&out, cache, &tile->key);
+    snprintf(name, sizeof(name), "/blanks/%02X%02X%02X%02X.", bgra[0], bgra[1], bgra[2], bgra[3]);
+    mc_text_put_string(&out, name);
+    mc_text_put_string(&out, tile->key.extension);
+    MC_TRY(mc_text_check(&out, &tile->key, ctx->pool));
+    struct stat info;
+    if (stat(blank, &info) != 0 || info.st_size == 0)
+        MC_TRY(create_file(cache, blank, tile->data, NULL, ctx));
+    return create_file(cache, path, NULL, link_text(path, blank, ctx->pool), ctx);
+}
+
+static mc_error *
+unlink_tile(const char *path, apr_pool_t *pool)
+{
+    if (unlink(path) != 0 && errno != ENOENT && errno != ENOTDIR)
+        return disk_io_error(path, "a stored tile cannot be deleted", errno, pool);
+    return MC_OK;
+}
+
+static mc_error *
+put_disk_tile(disk_cache *cache, char *path, const mc_put *tile, mc_ctx *ctx)
+{
+    mc_memory_key memory_key;
+    mc_memory_key_build(&memory_key, 2, path, &tile->key);
+    mc_memory_forget(&memory_key, ctx);
+    if (tile->uniform && cache->detect_blank && tile->bgra[3] == 0)
+        return unlink_tile(path, ctx->pool); /* what was there before would go on showing */
+    if (tile->uniform && cache->symlink_blank && cache->layout != TEMPLATE)
+        return put_link(cache, path, tile, tile->bgra, ctx);
+    return create_file(cache, path, tile->data, NULL, ctx);
+}
+
+/*
+ * The last one first: whether a metatile is there is told by its first tile, which must not be there before the others,
+ * wherever the disk is full or the process killed. Of a tile that comes twice the last one counts.
+ */
+static mc_error *
+disk_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
+{
+    disk_cache *cache = (disk_cache *)base;
+    apr_hash_t *stored = apr_hash_make(ctx->pool);
+    MC_TRY(check_disk_root(cache, ctx));
+    for (int i = count - 1; i >= 0; i--) {
+        char path[MC_PATH_MAX];
+        MC_TRY(tile_path(path, cache, &tiles[i].key, ctx->pool));
+        if (apr_hash_get(stored, path, APR_HASH_KEY_STRING) != NULL)
+            continue;
+        MC_TRY(put_disk_tile(cache, path, &tiles[i], ctx));
+        apr_hash_set(stored, apr_pstrdup(ctx->pool, path), APR_HASH_KEY_STRING, "");
+    }
+    return MC_OK;
+}
+
+static mc_error *
+disk_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
+{
+    char path[MC_PATH_MAX];
+    MC_TRY(tile_path(path, (disk_cache *)base, key, ctx->pool));
+    MC_TRY(unlink_tile(path, ctx->pool));
+    mc_memory_key memory_key;
+    mc_memory_key_build(&memory_key, 2, path, key);
+    mc_memory_forget(&memory_key, ctx);
+    return MC_OK;
+}
+
+const mc_cache_ops mc_cache_disk = {
+    .type = "disk",
+    .keys = disk_keys,
+    .help = "A file for each tile.",
+    .from_config = disk_from_config,
+    .get = disk_get,
+    .exists = disk_exists,
+    .put = disk_put,
+    .remove = disk_remove,
+    .upkeep = mc_disk_upkeep,
+    .measure = mc_disk_measure,
+};

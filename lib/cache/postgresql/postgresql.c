@@ -1,0 +1,346 @@
+/*
+ * The cache "postgresql": tiles as rows of a table that any number of servers and seeders share. All tiles of a map
+ * come in one answer, all tiles of a put go in one statement: both are one round trip, and a put is all or nothing.
+ */
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/postgresql/postgresql_array.h"
+#include "cache/postgresql/postgresql_base.h"
+#include "mapcache/trace.h"
+
+/* Seconds from 1970 to 2000, where timestamps of the wire format begin (PostgreSQL, src/include/datatype/timestamp.h).
+ */
+#define POSTGRES_EPOCH 946684800
+
+/* Tiles of one answer of a list; as the statement says. */
+enum { LISTED_AT_ONCE = 4096 };
+
+#define FIELD(field) offsetof(postgresql_cache, field)
+static const mc_key postgresql_keys[] = {
+    MC_CACHE_KEYS(postgresql_cache),
+    { "connection", MC_TEXT, MC_KEY_OURS | MC_KEY_REQUIRED, 0, 0, NULL, NULL, FIELD(connection), NULL,
+      "Connection string or URI of libpq, e.g. `host=db.example dbname=tiles user=maps`." },
+    { "table", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, "mapcache_tiles", FIELD(table_name), NULL,
+      "Table of the tiles, with its schema if wanted: it is made with the first tile." },
+    { "detect_blank", MC_FLAG, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(detect_blank), NULL,
+      "Store tiles of one colour as that colour." },
+    MC_KEY_END,
+};
+
+static void
+store_int4_param(uint8_t out[4], int value)
+{
+    for (int i = 0; i < 4; i++)
+        out[i] = (uint8_t)((unsigned)value >> (24 - 8 * i));
+}
+
+static mc_postgres_param
+text_param(const char *value)
+{
+    return (mc_postgres_param){ .value = value, .type = MC_POSTGRES_TEXT };
+}
+
+void
+mc_postgresql_series(tile_params *params, const mc_tile_key *key, apr_pool_t *pool)
+{
+    params->list[0] = text_param(key->tileset);
+    params->list[1] = text_param(key->grid->name);
+    params->list[2] = text_param(mc_cache_dimension_key(key, pool));
+    params->count = 3;
+}
+
+static void
+add_int4_param(tile_params *params, int index, int value)
+{
+    store_int4_param(params->numbers[index], value);
+    params->list[params->count++] =
+        (mc_postgres_param){ .value = params->numbers[index], .size = 4, .binary = true, .type = MC_POSTGRES_INT4 };
+}
+
+static void
+key_params(tile_params *params, const mc_tile_key *key, apr_pool_t *pool)
+{
+    mc_postgresql_series(params, key, pool);
+    add_int4_param(params, 0, key->z);
+    add_int4_param(params, 1, key->x);
+    add_int4_param(params, 2, key->y);
+}
+
+/* session NULL: on any connection. */
+static mc_error *
+start_tile_query(mc_postgres_answer **answer, const postgresql_cache *cache, mc_postgres_session *session,
+                 const char *sql, const tile_params *params, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_postgres_query query = { .connection = cache->connection,
+                                .session = session,
+                                .sql = sql,
+                                .params = params == NULL ? NULL : params->list,
+                                .param_count = params == NULL ? 0 : params->count,
+                                .binary = true };
+    return mc_postgres_start(answer, ctx->process == NULL ? NULL : ctx->process->postgres, &query, ctx, pool);
+}
+
+mc_error *
+mc_postgresql_run(char state[6], const postgresql_cache *cache, mc_postgres_session *session, const char *sql,
+                  const tile_params *params, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_postgres_answer *answer;
+    const mc_postgres_row *row;
+    mc_error *error = start_tile_query(&answer, cache, session, sql, params, ctx, pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
+        continue;
+    apr_cpystrn(state, mc_postgres_sqlstate(answer), 6);
+    mc_postgres_end(answer);
+    return error;
+}
+
+mc_error *
+mc_postgresql_failure(mc_error *error, const postgresql_cache *cache, apr_pool_t *pool)
+{
+    mc_error_kind kind =
+        error->kind == MC_ERR_UNAVAILABLE || error->kind == MC_ERR_TIMEOUT ? MC_ERR_UNAVAILABLE : MC_ERR_IO;
+    return mc_error_wrap(pool, error, kind, "cache \"%s\" cannot reach its tiles", cache->base.cache.name);
+}
+
+static int
+decode_int4_field(const mc_postgres_field *field)
+{
+    unsigned value = 0;
+    for (int i = 0; i < 4 && i < field->size; i++)
+        value = value << 8 | (uint8_t)field->data[i];
+    return (int)value;
+}
+
+/* Columns `first` and the next: the bytes, and when they were stored. */
+static mc_tile *
+tile_of(const mc_postgres_row *row, int first, apr_pool_t *pool)
+{
+    const mc_postgres_field *data = &row->fields[first], *time = &row->fields[first + 1];
+    if (data->size <= 0 || time->size != 8)
+        return NULL;
+    uint64_t since = 0;
+    for (int i = 0; i < 8; i++)
+        since = since << 8 | (uint8_t)time->data[i];
+    apr_time_t mtime = (apr_time_t)(since + (uint64_t)apr_time_from_sec(POSTGRES_EPOCH)); /* also of "infinity" */
+    return mc_tile_create(mc_buf_attach(mc_buf_copy(data->data, (size_t)data->size), pool),
+                          apr_time_from_sec(apr_time_sec(mtime)), pool);
+}
+
+/* A table that nobody has made yet holds nothing. A value of a dimension comes from a client, and may be no text. */
+static mc_error *
+end_read(mc_postgres_answer *answer, mc_error *error, const postgresql_cache *cache, const mc_tile_key *key,
+         apr_pool_t *pool)
+{
+    bool no_table = error != MC_OK && strcmp(mc_postgres_sqlstate(answer), UNDEFINED_TABLE) == 0;
+    bool no_text = error != MC_OK && strcmp(mc_postgres_sqlstate(answer), NO_TEXT) == 0 && key->dimension_count > 0;
+    mc_postgres_end(answer);
+    if (no_text)
+        return mc_error_wrap(pool, error, MC_ERR_INVALID_DIMENSION, "the value of a dimension is no text in UTF-8");
+    return error == MC_OK || no_table ? MC_OK : mc_postgresql_failure(error, cache, pool);
+}
+
+static mc_error *
+postgresql_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "_mapcache_cache_postgresql_get");
+    const postgresql_cache *cache = (const postgresql_cache *)base;
+    mc_postgres_answer *answer;
+    const mc_postgres_row *row = NULL;
+    tile_params params;
+    key_params(&params, key, pool);
+    *tile = NULL;
+    mc_error *error = start_tile_query(&answer, cache, NULL, cache->sql.get, &params, ctx, pool);
+    if (error == MC_OK)
+        error = mc_postgres_next(&row, answer);
+    if (error == MC_OK && row != NULL)
+        *tile = tile_of(row, 0, pool);
+    error = end_read(answer, error, cache, key, pool);
+    if (error != MC_OK)
+        mc_span_note(&span, "ERROR");
+    else if (*tile == NULL)
+        mc_span_note(&span, "CACHE_MISS");
+    return error;
+}
+
+/* The tile goes to every key that asks for it. */
+static void
+assign_found_tile(mc_tile **tiles, const mc_tile_key *keys, int count, int x, int y, mc_tile *tile)
+{
+    for (int i = 0; i < count; i++)
+        if (keys[i].x == x && keys[i].y == y)
+            tiles[i] = tile;
+}
+
+/* Level, columns and rows of keys of one series and level. */
+static void
+places_params(tile_params *params, const mc_tile_key *keys, int count, apr_pool_t *pool)
+{
+    int *numbers = apr_palloc(pool, sizeof(int) * (size_t)count);
+    mc_postgresql_series(params, &keys[0], pool);
+    add_int4_param(params, 0, keys[0].z);
+    for (int i = 0; i < count; i++)
+        numbers[i] = keys[i].x;
+    params->list[params->count++] = mc_postgres_int_array(numbers, count, pool);
+    for (int i = 0; i < count; i++)
+        numbers[i] = keys[i].y;
+    params->list[params->count++] = mc_postgres_int_array(numbers, count, pool);
+}
+
+static mc_error *
+postgresql_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "_mapcache_cache_postgresql_get");
+    const postgresql_cache *cache = (const postgresql_cache *)base;
+    mc_postgres_answer *answer;
+    const mc_postgres_row *row = NULL;
+    tile_params params;
+    places_params(&params, keys, count, pool);
+    mc_error *error = start_tile_query(&answer, cache, NULL, cache->sql.get_all, &params, ctx, pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
+        assign_found_tile(tiles, keys, count, decode_int4_field(&row->fields[0]), decode_int4_field(&row->fields[1]),
+                          tile_of(row, 2, pool));
+    error = end_read(answer, error, cache, &keys[0], pool);
+    if (error != MC_OK)
+        mc_span_note(&span, "ERROR");
+    return error;
+}
+
+static mc_error *
+postgresql_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
+{
+    const postgresql_cache *cache = (const postgresql_cache *)base;
+    mc_postgres_answer *answer;
+    const mc_postgres_row *row = NULL;
+    tile_params params;
+    key_params(&params, key, ctx->pool);
+    mc_error *error = start_tile_query(&answer, cache, NULL, cache->sql.exists, &params, ctx, ctx->pool);
+    if (error == MC_OK)
+        error = mc_postgres_next(&row, answer);
+    *exists = error == MC_OK && row != NULL;
+    return end_read(answer, error, cache, key, ctx->pool);
+}
+
+static mc_error *
+postgresql_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
+{
+    const postgresql_cache *cache = (const postgresql_cache *)base;
+    tile_params params;
+    char state[6];
+    key_params(&params, key, ctx->pool);
+    mc_error *error = mc_postgresql_run(state, cache, NULL, cache->sql.remove, &params, ctx, ctx->pool);
+    return error == MC_OK || strcmp(state, UNDEFINED_TABLE) == 0 ? MC_OK
+                                                                 : mc_postgresql_failure(error, cache, ctx->pool);
+}
+
+static mc_error *
+postgresql_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx)
+{
+    const postgresql_cache *cache = (const postgresql_cache *)base;
+    tile_params params;
+    char state[6];
+    int *numbers = apr_palloc(ctx->pool, sizeof(int) * (size_t)count * 3);
+    mc_postgresql_series(&params, &keys[0], ctx->pool);
+    for (int i = 0; i < count; i++) {
+        numbers[i] = keys[i].z;
+        numbers[count + i] = keys[i].x;
+        numbers[2 * count + i] = keys[i].y;
+    }
+    for (int i = 0; i < 3; i++)
+        params.list[params.count++] = mc_postgres_int_array(numbers + i * count, count, ctx->pool);
+    mc_error *error;
+    int attempt = 0;
+    do
+        error = mc_postgresql_run(state, cache, NULL, cache->sql.remove_all, &params, ctx, ctx->pool);
+    while (error != MC_OK && strcmp(state, DEADLOCK) == 0 && ++attempt < ATTEMPTS);
+    return error == MC_OK || strcmp(state, UNDEFINED_TABLE) == 0 ? MC_OK
+                                                                 : mc_postgresql_failure(error, cache, ctx->pool);
+}
+
+/* The next tiles behind last->x, last->y, two numbers each. */
+static mc_error *
+list_some(apr_array_header_t *numbers, const postgresql_cache *cache, const mc_tile_key *last,
+          const mc_tile_range *area, mc_ctx *ctx)
+{
+    int limits[] = { area->maxx, area->miny, area->maxy };
+    uint8_t wire[3][4];
+    mc_postgres_answer *answer;
+    const mc_postgres_row *row = NULL;
+    tile_params params;
+    key_params(&params, last, ctx->pool);
+    for (int i = 0; i < 3; i++) {
+        store_int4_param(wire[i], limits[i]);
+        params.list[params.count++] =
+            (mc_postgres_param){ .value = wire[i], .size = 4, .binary = true, .type = MC_POSTGRES_INT4 };
+    }
+    mc_error *error = start_tile_query(&answer, cache, NULL, cache->sql.list, &params, ctx, ctx->pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
+        for (int i = 0; i < 2; i++)
+            APR_ARRAY_PUSH(numbers, int) = decode_int4_field(&row->fields[i]);
+    return end_read(answer, error, cache, last, ctx->pool);
+}
+
+static mc_error *
+postgresql_list(mc_cache *base, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit, void *baton,
+                mc_ctx *ctx)
+{
+    const postgresql_cache *cache = (const postgresql_cache *)base;
+    mc_tile_key last = *key;
+    mc_ctx own = *ctx;
+    int count = 0;
+    mc_error *error = MC_OK;
+    last.x = area->minx - 1;
+    last.y = area->maxy;
+    apr_pool_create(&own.pool, ctx->pool);
+    do {
+        apr_pool_clear(own.pool);
+        apr_array_header_t *numbers = apr_array_make(own.pool, 2 * LISTED_AT_ONCE, sizeof(int));
+        error = list_some(numbers, cache, &last, area, &own);
+        count = error == MC_OK ? numbers->nelts / 2 : 0;
+        for (int i = 0; i < count; i++) {
+            last.x = APR_ARRAY_IDX(numbers, 2 * i, int);
+            last.y = APR_ARRAY_IDX(numbers, 2 * i + 1, int);
+            if (!visit(baton, last.x, last.y))
+                count = 0;
+        }
+    } while (error == MC_OK && count == LISTED_AT_ONCE);
+    error = mc_error_copy(error, ctx->pool);
+    apr_pool_destroy(own.pool);
+    return error;
+}
+
+static bool
+postgresql_lists(const mc_cache *cache, const mc_tile_key *key)
+{
+    (void)cache, (void)key;
+    return true;
+}
+
+static mc_cache *
+postgresql_cache_from_config(const mc_node *node, mc_build *build)
+{
+    postgresql_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
+    if (!mc_cache_read(&cache->base, &mc_cache_postgresql, false, node, build))
+        return NULL;
+    mc_postgres_configure(cache->connection, node, build);
+    mc_postgresql_statements(&cache->sql, cache->table_name, build->pool);
+    return &cache->base.cache;
+}
+
+const mc_cache_ops mc_cache_postgresql = {
+    .type = "postgresql",
+    .keys = postgresql_keys,
+    .help = "Tiles as rows of a PostgreSQL table that several servers and seeders share.",
+    .from_config = postgresql_cache_from_config,
+    .get = postgresql_get,
+    .get_all = postgresql_get_all,
+    .exists = postgresql_exists,
+    .put = mc_postgresql_put,
+    .remove = postgresql_remove,
+    .remove_all = postgresql_remove_all,
+    .upkeep = mc_postgresql_upkeep,
+    .measure = mc_postgresql_measure,
+    .list = postgresql_list,
+    .lists = postgresql_lists,
+};

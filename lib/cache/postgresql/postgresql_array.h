@@ -1,0 +1,17 @@
+/* Arrays as parameters of PostgreSQL statements, in their wire form (PostgreSQL, array_recv in
+ * src/backend/utils/adt/arrayfuncs.c). */
+#ifndef MC_CACHE_POSTGRESQL_ARRAY_H
+#define MC_CACHE_POSTGRESQL_ARRAY_H
+
+#include "db/postgres/postgres.h"
+
+typedef struct mc_bytes {
+    const void *data;
+    size_t size;
+} mc_bytes;
+
+/* int4[] and bytea[], with copies of the values in `pool`. All together at most 1 GB. */
+mc_postgres_param mc_postgres_int_array(const int *values, int count, apr_pool_t *pool);
+mc_postgres_param mc_postgres_bytea_array(const mc_bytes *values, int count, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,228 @@
+/* The elements of caches in SQLite files (spec 5.3.1), and what is made of them once. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "cache/sqlite/sqlite_base.h"
+
+typedef struct dbfile {
+    const char *path;
+    const char *formats[MC_FORMAT_COUNT];
+} dbfile;
+
+static const mc_key dbfile_keys[] = { { "", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(dbfile, path), NULL,
+                                        "Path or template of the files." },
+#define X(name)                                                                                                        \
+    { "@" #name "_fmt",                                                                                                \
+      MC_TEXT,                                                                                                         \
+      0,                                                                                                               \
+      0,                                                                                                               \
+      0,                                                                                                               \
+      NULL,                                                                                                            \
+      NULL,                                                                                                            \
+      offsetof(dbfile, formats[MC_FORMAT_##name]),                                                                     \
+      NULL,                                                                                                            \
+      "How the number of the token of that name is printed, like %03d." },
+                                      MC_TEMPLATE_FORMATS(X)
+#undef X
+                                          MC_KEY_END };
+
+typedef struct queries {
+    const char *create, *exists, *get, *set, *remove;
+} queries;
+
+#define QUERY(name, field, text)                                                                                       \
+    {                                                                                                                  \
+        name, MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(queries, field), NULL, text                                       \
+    }
+static const mc_key query_keys[] = {
+    QUERY("create", create, "Run before the first write to a file."),
+    QUERY("exists", exists, "Gives a row where the tile exists."),
+    QUERY("get", get, "Gives the blob and, if wanted, its time in Unix seconds."),
+    QUERY("set", set, "Stores :data."),
+    QUERY("delete", remove, "Removes the tile."),
+    MC_KEY_END,
+};
+
+typedef struct pragma_text {
+    const char *name, *value;
+} pragma_text;
+
+static const mc_key pragma_keys[] = {
+    { "@name", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(pragma_text, name), NULL, "Name of the pragma." },
+    { "", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(pragma_text, value), NULL, "Value of the pragma." },
+    MC_KEY_END,
+};
+
+#define FIELD(field) offsetof(sqlite_cache, field)
+/* clang-format off */
+#define SQLITE_ROWS \
+    MC_CACHE_KEYS(sqlite_cache), \
+    { "dbfile", MC_TREE, MC_KEY_REQUIRED, 0, 0, NULL, NULL, FIELD(dbfile), dbfile_keys, "Path of the files." }, \
+    { "xcount", MC_INT, 0, -1e9, 1 << 30, NULL, "-1", FIELD(columns), NULL, "Tiles in a file from west to east." }, \
+    { "ycount", MC_INT, 0, -1e9, 1 << 30, NULL, "-1", FIELD(rows), NULL, "Tiles in a file from south to north." }, \
+    { "top", MC_INT, 0, -1e9, 1000, NULL, "-1", FIELD(top), NULL, "Level whose tiles have a file each." }, \
+    { "@allow_path_in_dim", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(allow_path_in_dim), NULL, \
+      "yes: values that a catalogue resolves may contain / and . in the path." }, \
+    { "detect_blank", MC_FLAG, 0, 0, 0, NULL, NULL, FIELD(detect_blank), NULL, \
+      "Store tiles of one colour as that colour." }, \
+    { "pragma", MC_TREE, MC_KEY_REPEATABLE, 0, 0, NULL, NULL, FIELD(pragmas), pragma_keys, \
+      "Run when a file is opened." }, \
+    { "queries", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(queries), query_keys, "Statements for another schema." }, \
+    { "hitstats", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(hitstats), NULL, "Historical; true is refused." }, \
+    { "base", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(historical_base), NULL, "Historical; refused." }, \
+    { "dbname_template", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(historical_template), NULL, "Historical; refused." }, \
+    { "immutable", MC_BOOL, MC_KEY_OURS, 0, 0, NULL, "false", FIELD(immutable), NULL, \
+      "The files never change while they are served: no locks are taken." }, \
+    { "index_check", MC_CHOICE, MC_KEY_OURS, 0, 0, "warn|error|off", "warn", FIELD(index_check), NULL, \
+      "What happens when the get statement reads whole tables." }
+/* clang-format on */
+
+const mc_key mc_sqlite_keys[] = { SQLITE_ROWS, MC_KEY_END };
+
+const mc_key mc_geopackage_keys[] = {
+    SQLITE_ROWS,
+    { "table", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(table), NULL,
+      "Name of the tile table in the files; without it tiles." },
+    MC_KEY_END,
+};
+
+static bool
+refuse_historical(const sqlite_cache *cache, const mc_node *node, mc_build *build)
+{
+    if (cache->hitstats != NULL && strcasecmp(cache->hitstats, "true") == 0)
+        mc_complain(build->diagnostics, MC_REFUSED, node, "<hitstats> is not supported any more");
+    else if (cache->historical_base != NULL || cache->historical_template != NULL)
+        mc_complain(build->diagnostics, MC_REFUSED, node, "<base> and <dbname_template> became <dbfile>");
+    else
+        return true;
+    return false;
+}
+
+static bool
+read_dbfile(sqlite_cache *cache, mc_build *build)
+{
+    dbfile *file = apr_pcalloc(build->pool, sizeof(*file));
+    if (!mc_config_read(file, cache->dbfile, dbfile_keys, build->diagnostics))
+        return false;
+    for (int i = 0; i < MC_FORMAT_COUNT; i++)
+        if (file->formats[i] != NULL && !mc_number_format_valid(file->formats[i])) {
+            mc_complain(build->diagnostics, MC_REFUSED, cache->dbfile,
+                        "%s is not text with one number in it, like %%03d",
+                        mc_config_quote(file->formats[i], build->pool));
+            return false;
+        }
+    mc_template_rules rules = { .sqlite = true,
+                                .allow_paths =
+                                    cache->allow_path_in_dim != NULL && strcmp(cache->allow_path_in_dim, "yes") == 0,
+                                .columns = cache->columns,
+                                .rows = cache->rows,
+                                .top = cache->top,
+                                .formats = file->formats };
+    cache->template = mc_template_compile(file->path, &rules, build->pool);
+    cache->single_file = mc_template_constant(cache->template);
+    return true;
+}
+
+/* A pragma's name and value are pasted into SQL: words and numbers only. */
+static bool
+plain_word(const char *text)
+{
+    return text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-' ")] == '\0';
+}
+
+static bool
+read_pragmas(sqlite_cache *cache, mc_build *build)
+{
+    int count = cache->pragmas->nelts;
+    mc_pragma *pragmas = apr_pcalloc(build->pool, sizeof(*pragmas) * (size_t)(count + 1));
+    for (int i = 0; i < count; i++) {
+        const mc_node *node = APR_ARRAY_IDX(cache->pragmas, i, const mc_node *);
+        pragma_text text = { 0 };
+        if (!mc_config_read(&text, node, pragma_keys, build->diagnostics))
+            return false;
+        if (!plain_word(text.name) || !plain_word(text.value)) {
+            mc_complain(build->diagnostics, MC_REFUSED, node, "a pragma's name and value are words or numbers");
+            return false;
+        }
+        pragmas[i] = (mc_pragma){ text.name, text.value };
+    }
+    cache->reading.pragmas = cache->writing.pragmas = pragmas;
+    cache->reading.pragma_count = cache->writing.pragma_count = count;
+    return true;
+}
+
+static bool
+read_queries(sqlite_cache *cache, bool fixed_writes, mc_build *build)
+{
+    if (cache->queries == NULL)
+        return true;
+    queries found = { 0 };
+    if (!mc_config_read(&found, cache->queries, query_keys, build->diagnostics))
+        return false;
+    if (fixed_writes && (found.set != NULL || found.remove != NULL))
+        mc_complain(build->diagnostics, MC_WARNING, cache->queries, "<set> and <delete> of caches of type %s are fixed",
+                    cache->base.type);
+    cache->create = found.create != NULL ? found.create : cache->create;
+    cache->exists = found.exists != NULL ? found.exists : cache->exists;
+    cache->get = found.get != NULL ? found.get : cache->get;
+    cache->set = found.set != NULL && !fixed_writes ? found.set : cache->set;
+    cache->remove = found.remove != NULL && !fixed_writes ? found.remove : cache->remove;
+    return true;
+}
+
+bool
+mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, const mc_node *node, mc_build *build)
+{
+    const char *get = cache->get;
+    if (!mc_cache_read(&cache->base, ops, true, node, build) || !refuse_historical(cache, node, build) ||
+        !read_dbfile(cache, build) || !read_pragmas(cache, build) || !read_queries(cache, fixed_writes, build))
+        return false;
+    cache->reading.immutable = cache->immutable;
+    cache->writing.write = true;
+    cache->writing.wal = cache->single_file;
+    cache->writing.create = cache->create;
+    cache->reading.profile = mc_open_profile(&cache->reading);
+    cache->writing.profile = mc_open_profile(&cache->writing);
+    if (cache->get != get) { /* of another schema */
+        cache->list = NULL;
+        cache->counts = (mc_sqlite_counts){ .area = cache->counts.area, .series = cache->counts.series };
+        cache->coverage = mc_coverage_statement(cache->get, build->pool);
+    }
+    cache->identity = mc_hash64(cache->get, strlen(cache->get), 1);
+    atomic_init(&cache->plan, cache->index_check == 2 ? 1 : 0);
+    return true;
+}
+
+void
+mc_sqlite_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_build *build)
+{
+    sqlite_cache *cache = (sqlite_cache *)base;
+    const char *tileset = use->tileset;
+    const mc_grid *grid = use->grid;
+    mc_tile_key key = { .tileset = tileset, .grid = grid };
+    char path[MC_PATH_MAX];
+    if (mc_template_expand(path, cache->template, &key, build->pool) != MC_OK)
+        return;        /* said with the first request */
+    bool told = false; /* for another of its grids */
+    for (int i = 0; i < cache->uses->nelts; i++)
+        told = told || strcmp(APR_ARRAY_IDX(cache->uses, i, mc_sqlite_use).tileset, tileset) == 0;
+    if (use->dimensions && !told && !mc_template_by_dimension(cache->template))
+        mc_complain(build->diagnostics, MC_WARNING, node,
+                    "tileset \"%s\" has dimensions, and %s files cannot tell the tiles of their values apart: put {dim}"
+                    " into the <dbfile> of cache \"%s\"",
+                    tileset, base->ops->type, base->name);
+    for (int i = 0; i < cache->uses->nelts; i++) {
+        const mc_sqlite_use *other = &APR_ARRAY_IDX(cache->uses, i, mc_sqlite_use);
+        if (strcmp(other->path, path) == 0 &&
+            (strcmp(other->tileset, tileset) != 0 || strcmp(other->grid, grid->name) != 0)) {
+            mc_complain(
+                build->diagnostics, MC_WARNING, node,
+                "tileset \"%s\" on grid \"%s\" and tileset \"%s\" on grid \"%s\" share the files of cache \"%s\","
+                " and %s files cannot tell their tiles apart: put {tileset} and {grid} into <dbfile>",
+                tileset, grid->name, other->tileset, other->grid, base->name, base->ops->type);
+            return;
+        }
+    }
+    APR_ARRAY_PUSH(cache->uses, mc_sqlite_use) = (mc_sqlite_use){ tileset, grid->name, apr_pstrdup(build->pool, path) };
+}

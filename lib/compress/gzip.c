@@ -1,0 +1,95 @@
+/* gzip: see gzip.h. Compressed by ISA-L where speed matters most, else by libdeflate. */
+#include "compress/gzip.h"
+
+#include <libdeflate.h>
+#include <stdlib.h>
+
+#include "compress/quick_deflate.h"
+
+enum { SMALLEST = 18, ROOM_AT_FIRST = 16384 };
+
+bool
+mc_is_gzip(const void *data, size_t size)
+{
+    const uint8_t *bytes = data;
+    return size >= SMALLEST && bytes[0] == 0x1f && bytes[1] == 0x8b && bytes[2] == 8;
+}
+
+static size_t
+compress_with(int level, void *out, size_t room, const void *data, size_t size)
+{
+    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(level);
+    if (compressor == NULL)
+        return 0;
+    size_t written = libdeflate_gzip_compress(compressor, data, size, out, room);
+    libdeflate_free_compressor(compressor);
+    return written;
+}
+
+static size_t
+compress_fast(void *out, size_t room, const void *data, size_t size)
+{
+    void *memory = aligned_alloc(64, (mc_quick_deflate_memory() + 63) & ~(size_t)63);
+    size_t written = memory == NULL ? 0 : mc_quick_deflate(memory, out, room, data, size, true);
+    free(memory);
+    return written;
+}
+
+mc_error *
+mc_gzip(mc_buf **out, const void *data, size_t size, mc_gzip_level level, apr_pool_t *pool)
+{
+    size_t room = libdeflate_gzip_compress_bound(NULL, size) + SMALLEST;
+    *out = mc_buf_attach(mc_buf_create(room, room), pool);
+    MC_TRY(mc_buf_reserve(*out, room, pool));
+    size_t written = level == MC_GZIP_FAST ? compress_fast((*out)->data, room, data, size) : 0;
+    if (written == 0)
+        written = compress_with(level == MC_GZIP_BEST ? 12 : 6, (*out)->data, room, data, size);
+    if (written == 0)
+        return mc_error_create(pool, MC_ERR_LIMIT, "%lu bytes cannot be compressed", (unsigned long)size);
+    (*out)->size = written;
+    return MC_OK;
+}
+
+/* One member behind what is there; grows the room as it takes. */
+static mc_error *
+expand_member(mc_buf *out, size_t *taken, const uint8_t *data, size_t size, apr_pool_t *pool)
+{
+    struct libdeflate_decompressor *expander = libdeflate_alloc_decompressor();
+    enum libdeflate_result result = LIBDEFLATE_INSUFFICIENT_SPACE;
+    mc_error *error = MC_OK;
+    size_t made = 0;
+    for (size_t room = ROOM_AT_FIRST; expander != NULL && result == LIBDEFLATE_INSUFFICIENT_SPACE; room *= 4) {
+        size_t most = out->maximum - out->size;
+        error = mc_buf_reserve(out, room < most ? room : most, pool);
+        if (error != MC_OK)
+            break;
+        result = libdeflate_gzip_decompress_ex(expander, data, size, out->data + out->size,
+                                               out->capacity - out->size < most ? out->capacity - out->size : most,
+                                               taken, &made);
+        if (result == LIBDEFLATE_INSUFFICIENT_SPACE && room >= most)
+            break;
+    }
+    if (expander != NULL)
+        libdeflate_free_decompressor(expander);
+    MC_TRY(error);
+    if (result == LIBDEFLATE_INSUFFICIENT_SPACE)
+        return mc_error_create(pool, MC_ERR_LIMIT, "gzip that expands to more than %lu bytes",
+                               (unsigned long)out->maximum);
+    if (result != LIBDEFLATE_SUCCESS)
+        return mc_error_create(pool, MC_ERR_CORRUPT, "broken or truncated gzip");
+    out->size += made;
+    return MC_OK;
+}
+
+mc_error *
+mc_gunzip(mc_buf **out, const void *data, size_t size, size_t most, apr_pool_t *pool)
+{
+    const uint8_t *at = data, *end = at + size;
+    *out = mc_buf_attach(mc_buf_create(size * 4 < most ? size * 4 : most, most), pool);
+    do {
+        size_t taken = 0;
+        MC_TRY(expand_member(*out, &taken, at, (size_t)(end - at), pool));
+        at += taken;
+    } while (at < end);
+    return MC_OK;
+}

@@ -1,0 +1,350 @@
+/* One connection to PostgreSQL: made, read and judged without ever blocking in libpq (but for the name server). */
+#include <apr_strings.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "base/clock.h"
+#include "base/gate.h"
+#include "db/postgres/postgres_private.h"
+#include "mapcache/trace.h"
+#include "text/text.h"
+
+/* Seconds that a connection may take where the connection string has no connect_timeout. */
+#define CONNECT_SECONDS 10
+/* Microseconds without an answer that say something about the server; less may be the request's own hurry. */
+#define TELLING_TIME (1 * APR_USEC_PER_SEC)
+/* Reads from the socket before a caller that only tidies up gives up. */
+#define DRAIN_READS 16
+/* Milliseconds that sent bytes may stay unacknowledged: a host that has gone silent ends its connections then. */
+#define SILENCE_MS "10000"
+
+/* Something has come, after a wait since `begin`. The first wait is for the database to have a row, no matter how far
+ * away it is, the others are for what is on its way. */
+static void
+add_arrival(mc_postgres_traffic *traffic, int socket, apr_time_t begin)
+{
+    int waiting = 0;
+    if (traffic->first > 0)
+        traffic->waited += mc_clock_now() - begin;
+    else if (ioctl(socket, FIONREAD, &waiting) == 0)
+        traffic->first = waiting;
+}
+
+static mc_error *
+wait_for_postgres_socket(struct pollfd *polled, const mc_pg_wait *wait)
+{
+    apr_time_t begin = mc_clock_now();
+    for (apr_time_t now = begin;; now = mc_clock_now()) {
+        apr_time_t left = wait->end - now;
+        if (left <= 0)
+            return mc_error_create(wait->pool, MC_ERR_TIMEOUT, "the database did not answer before the deadline");
+        if (wait->ctx->abandoned != NULL && wait->ctx->abandoned(wait->ctx->abandoned_baton))
+            return mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "the client has gone");
+        int wait_ms = left / 1000 < MC_PG_POLL_MS ? (int)(left / 1000) + 1 : MC_PG_POLL_MS;
+        /* A socket in error is ready, too: libpq says what is the matter with it. */
+        if (poll(polled, 1, wait_ms) <= 0)
+            continue;
+        if (wait->traffic != NULL)
+            add_arrival(wait->traffic, polled->fd, begin);
+        return MC_OK;
+    }
+}
+
+mc_error *
+mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait)
+{
+    struct pollfd polled = { .fd = PQsocket(pg), .events = events };
+    bool ready = poll(&polled, 1, 0) > 0;
+    mc_gate *gate = ready ? NULL : mc_gate_step_out(wait->ctx); /* others draw meanwhile */
+    mc_error *error = wait_for_postgres_socket(&polled, wait);
+    if (!ready)
+        mc_gate_step_in(gate, wait->ctx);
+    return error;
+}
+
+static const char *
+find_conninfo_option(const PQconninfoOption *options, const char *keyword)
+{
+    for (const PQconninfoOption *o = options; o->keyword != NULL; o++)
+        if (strcmp(o->keyword, keyword) == 0)
+            return o->val;
+    return NULL;
+}
+
+static const char *
+or_default(const char *text, const char *otherwise)
+{
+    return text == NULL || *text == '\0' ? otherwise : text;
+}
+
+void
+mc_pg_describe(mc_pg_target *target)
+{
+    target->connect_seconds = CONNECT_SECONDS;
+    PQconninfoOption *options = PQconninfoParse(target->connection, NULL);
+    if (options == NULL)
+        return;
+    const char *host = or_default(find_conninfo_option(options, "host"),
+                                  or_default(find_conninfo_option(options, "hostaddr"), "local socket"));
+    char label[256];
+    apr_snprintf(label, sizeof(label), "%s, port %s, database %s, user %s", host,
+                 or_default(find_conninfo_option(options, "port"), "default"),
+                 or_default(find_conninfo_option(options, "dbname"), "default"),
+                 or_default(find_conninfo_option(options, "user"), "default"));
+    target->label = strdup(label);
+    MC_ASSERT(target->label != NULL);
+    const char *seconds = find_conninfo_option(options, "connect_timeout");
+    int parsed;
+    if (seconds != NULL && mc_parse_int(&parsed, seconds, 1, 3600))
+        target->connect_seconds = parsed;
+    PQconninfoFree(options);
+}
+
+static void
+ignore_notice(void *baton, const char *message)
+{
+    (void)baton;
+    (void)message;
+}
+
+/* libpq's message as one line, without its note on PostgreSQL's source code, and without the password in any case. */
+static const char *
+words_of(const PGconn *pg, const char *message, apr_pool_t *pool)
+{
+    const char *password = PQpass(pg);
+    const char *location = strstr(message, "\nLOCATION:");
+    size_t size = location == NULL ? strlen(message) : (size_t)(location - message);
+    while (size > 0 && (message[size - 1] == '\n' || message[size - 1] == ' '))
+        size--;
+    const char *words = apr_pstrmemdup(pool, message, size);
+    if (password != NULL && *password != '\0')
+        words = mc_replace_all(words, password, "***", pool);
+    return words;
+}
+
+static mc_error *
+no_connection(const mc_pg_target *target, const char *reason, apr_pool_t *pool)
+{
+    mc_error *cause = mc_error_create(pool, MC_ERR_UNAVAILABLE, "PostgreSQL (%s): %s", target->label, reason);
+    return mc_error_wrap(pool, cause, MC_ERR_UNAVAILABLE, "the database cannot be reached");
+}
+
+/* Runs the connection's state machine until it stands. An error with a cause says something about the server. */
+static mc_error *
+shake_hands(PGconn *pg, const mc_pg_target *target, const mc_pg_wait *wait, bool *crowded)
+{
+    mc_pg_wait bounded = *wait;
+    apr_time_t begin = mc_clock_now();
+    apr_time_t bound = begin + apr_time_from_sec(target->connect_seconds);
+    if (bound < bounded.end)
+        bounded.end = bound;
+    PostgresPollingStatusType state = PGRES_POLLING_WRITING;
+    while (PQstatus(pg) != CONNECTION_BAD && state != PGRES_POLLING_OK && state != PGRES_POLLING_FAILED) {
+        mc_error *error = mc_pg_wait_socket(pg, state == PGRES_POLLING_READING ? POLLIN : POLLOUT, &bounded);
+        if (error != MC_OK && error->kind == MC_ERR_TIMEOUT && mc_clock_now() - begin < TELLING_TIME)
+            return mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "no time was left to reach the database");
+        if (error != MC_OK && error->kind == MC_ERR_TIMEOUT)
+            return no_connection(target, "no answer in time to the attempt to connect", wait->pool);
+        MC_TRY(error);
+        state = PQconnectPoll(pg);
+    }
+    if (state == PGRES_POLLING_OK)
+        return MC_OK;
+    const char *words = words_of(pg, PQerrorMessage(pg), wait->pool);
+    /* The only word on a refused connection is this text; in its verbose form it has the SQLSTATE in any language:
+     * 53300, too_many_connections. */
+    *crowded = strstr(words, " 53300: ") != NULL;
+    return no_connection(target, words, wait->pool);
+}
+
+/*
+ * What makes rows come in the order of their table: a plan for each box of a map (for any box that could come, the
+ * planner expects one row, and takes them from the index one by one), and reading that begins at the beginning, by one
+ * process: the rows of several come as they find them. No plan is compiled: of a large table it would be each time, for
+ * longer than the query takes. Pages that a statement names are read without the others. A server that does not know
+ * all of these does without. And how many connections it has room for.
+ */
+static mc_error *
+set_up_session(mc_pg_connection *connection, const mc_pg_wait *wait)
+{
+    PGresult *result = NULL;
+    (void)PQsendQuery(
+        connection->pg,
+        "SET synchronize_seqscans = off; SET plan_cache_mode = force_custom_plan; "
+        "SET max_parallel_workers_per_gather = 0; SET jit = off; SET enable_tidscan = on; SELECT "
+        "current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int "
+        "- coalesce(current_setting('reserved_connections', true)::int, 0)");
+    for (;;) {
+        MC_TRY(mc_pg_result(&result, connection, wait));
+        if (result == NULL)
+            return MC_OK;
+        if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1 &&
+            !mc_parse_int(&connection->places, PQgetvalue(result, 0, 0), 1, 1 << 20))
+            connection->places = 0;
+        PQclear(result);
+    }
+}
+
+mc_error *
+mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, const mc_pg_wait *wait, bool *crowded)
+{
+    MC_SPAN(wait->ctx, "mc_postgres_connect");
+    *crowded = false;
+    if (target->label == NULL) /* libpq's complaint quotes the string, and with it perhaps a password */
+        return mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "a connection string of PostgreSQL cannot be parsed");
+    /* The string may overrule what stands before it. */
+    const char *const names[] = { "tcp_user_timeout", "client_encoding", "dbname", "fallback_application_name", NULL };
+    const char *const values[] = { SILENCE_MS, "UTF8", target->connection, "mapcache", NULL };
+    PGconn *pg = PQconnectStartParams(names, values, 1);
+    MC_ASSERT(pg != NULL);
+    PQsetErrorVerbosity(pg, PQERRORS_VERBOSE);
+    PQsetNoticeProcessor(pg, ignore_notice, NULL);
+    mc_error *error = shake_hands(pg, target, wait, crowded);
+    if (error != MC_OK) {
+        PQfinish(pg);
+        return error;
+    }
+    PQsetErrorVerbosity(pg, PQERRORS_DEFAULT);
+    PQsetnonblocking(pg, 1);
+    mc_pg_connection *made = calloc(1, sizeof(*made));
+    MC_ASSERT(made != NULL);
+    made->target = target;
+    made->pg = pg;
+    made->backend = PQbackendPID(pg);
+    error = set_up_session(made, wait);
+    if (error == MC_OK)
+        *connection = made;
+    else
+        mc_pg_close(made);
+    return error;
+}
+
+void
+mc_pg_close(mc_pg_connection *connection)
+{
+    if (connection == NULL)
+        return;
+    mc_pg_forget_statements(connection);
+    PQfinish(connection->pg);
+    free(connection);
+}
+
+bool
+mc_pg_is_alive(const mc_pg_connection *connection)
+{
+    /* An idle connection has nothing to read but its end (or a changed setting, which is as good a reason). */
+    struct pollfd polled = { .fd = PQsocket(connection->pg), .events = POLLIN };
+    return PQstatus(connection->pg) == CONNECTION_OK && poll(&polled, 1, 0) == 0;
+}
+
+bool
+mc_pg_is_at_rest(const mc_pg_connection *connection)
+{
+    return !connection->spoiled && PQstatus(connection->pg) == CONNECTION_OK &&
+           PQtransactionStatus(connection->pg) == PQTRANS_IDLE && PQbackendPID(connection->pg) == connection->backend;
+}
+
+static mc_error *
+broken_connection_error(const mc_pg_connection *connection, apr_pool_t *pool)
+{
+    mc_error *cause = mc_error_create(pool, MC_ERR_UNAVAILABLE, "PostgreSQL (%s): %s", connection->target->label,
+                                      words_of(connection->pg, PQerrorMessage(connection->pg), pool));
+    return mc_error_wrap(pool, cause, MC_ERR_UNAVAILABLE, "the connection to the database has ended");
+}
+
+mc_error *
+mc_pg_result(PGresult **result, mc_pg_connection *connection, const mc_pg_wait *wait)
+{
+    PGconn *pg = connection->pg;
+    *result = NULL;
+    for (;;) {
+        int left = PQflush(pg);
+        if (left < 0)
+            return broken_connection_error(connection, wait->pool);
+        if (left == 0 && !PQisBusy(pg))
+            break;
+        MC_TRY(mc_pg_wait_socket(pg, (short)(left == 0 ? POLLIN : POLLIN | POLLOUT), wait));
+        if (!PQconsumeInput(pg))
+            return broken_connection_error(connection, wait->pool);
+    }
+    *result = PQgetResult(pg);
+    if (*result == NULL && PQstatus(pg) != CONNECTION_OK)
+        return broken_connection_error(connection, wait->pool);
+    return MC_OK;
+}
+
+mc_error *
+mc_pg_copied(char **row, int *size, mc_pg_connection *connection, const mc_pg_wait *wait)
+{
+    PGconn *pg = connection->pg;
+    *row = NULL;
+    while ((*size = PQgetCopyData(pg, row, 1)) == 0) {
+        MC_TRY(mc_pg_wait_socket(pg, POLLIN, wait));
+        if (!PQconsumeInput(pg))
+            return broken_connection_error(connection, wait->pool);
+    }
+    connection->copying = *size > 0;
+    return *size == -2 ? broken_connection_error(connection, wait->pool) : MC_OK;
+}
+
+/* Takes the rows of a COPY that have arrived. False: there will be more. */
+static bool
+drain_copy(mc_pg_connection *connection)
+{
+    char *row = NULL;
+    int size = 0;
+    while (connection->copying && (size = PQgetCopyData(connection->pg, &row, 1)) > 0)
+        PQfreemem(row);
+    connection->copying = connection->copying && size == 0;
+    return !connection->copying;
+}
+
+bool
+mc_pg_drain_arrived(mc_pg_connection *connection)
+{
+    PGconn *pg = connection->pg;
+    struct pollfd polled = { .fd = PQsocket(pg), .events = POLLIN };
+    if (PQflush(pg) != 0)
+        return false;
+    for (int reads = 0; reads < DRAIN_READS; reads++) {
+        while (drain_copy(connection) && !PQisBusy(pg)) {
+            PGresult *result = PQgetResult(pg);
+            if (result == NULL)
+                return true;
+            PQclear(result);
+        }
+        /* Not before everything that is there has been taken: libpq moves the rest of its buffer at each read. */
+        if (poll(&polled, 1, 0) <= 0 || !PQconsumeInput(pg))
+            return false;
+    }
+    return false;
+}
+
+/* By the class of the SQLSTATE, PostgreSQL's appendix A. */
+static mc_error_kind
+sqlstate_error_kind(const char *state)
+{
+    if (strcmp(state, "57014") == 0) /* query_canceled: the server's own statement_timeout */
+        return MC_ERR_TIMEOUT;
+    if (strncmp(state, "08", 2) == 0 || strncmp(state, "53", 2) == 0 || strncmp(state, "57", 2) == 0)
+        return MC_ERR_UNAVAILABLE;
+    return MC_ERR_UPSTREAM;
+}
+
+mc_error *
+mc_pg_server_error(const PGresult *result, mc_pg_connection *connection, char state[MC_PG_STATE], apr_pool_t *pool)
+{
+    const char *said = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    apr_cpystrn(state, said == NULL ? "" : said, MC_PG_STATE);
+    if (said == NULL && PQstatus(connection->pg) != CONNECTION_OK)
+        return broken_connection_error(connection, pool);
+    mc_error *cause = mc_error_create(pool, MC_ERR_UPSTREAM, "PostgreSQL (%s) says %s: %s", connection->target->label,
+                                      state, words_of(connection->pg, PQresultErrorMessage(result), pool));
+    mc_error_kind kind = sqlstate_error_kind(state);
+    return mc_error_wrap(pool, cause, kind, "%s",
+                         kind == MC_ERR_TIMEOUT       ? "the database took too long for a query"
+                         : kind == MC_ERR_UNAVAILABLE ? "the database cannot answer now"
+                                                      : "the database refused a query");
+}

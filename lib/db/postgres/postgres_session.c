@@ -1,0 +1,131 @@
+/* A connection that one caller keeps for transactions of its own, and rows that go into a table over it. */
+#include <poll.h>
+
+#include "base/clock.h"
+#include "db/postgres/postgres_private.h"
+
+/* Microseconds that a step may take where the context has no deadline. */
+#define STEP_TIME (600 * APR_USEC_PER_SEC)
+
+typedef struct pg_session {
+    mc_postgres_session base; /* first: what the front sees */
+    mc_postgres_engine *engine;
+    mc_pg_connection *connection; /* NULL once it is closed */
+    apr_pool_t *pool;
+} pg_session;
+
+static mc_pg_wait
+wait_of(const pg_session *session)
+{
+    apr_time_t end = mc_clock_now() + mc_ctx_remaining(session->base.ctx, STEP_TIME);
+    return (mc_pg_wait){ session->base.ctx, end, session->pool, NULL };
+}
+
+static apr_status_t
+clean_up_pg_session(void *data)
+{
+    pg_session *session = data;
+    if (session->connection != NULL) {
+        /* With its connection the server ends an open transaction, and lets go of locks and settings of the session:
+         * it does not go back among the others. */
+        session->connection->spoiled = true;
+        mc_pg_release(session->engine, session->connection);
+        session->connection = NULL;
+    }
+    return APR_SUCCESS;
+}
+
+mc_error *
+mc_pg_session_open(mc_postgres_session **result, mc_postgres_engine *engine, const char *connection, mc_ctx *ctx,
+                   apr_pool_t *pool)
+{
+    pg_session *session = apr_pcalloc(pool, sizeof(*session));
+    session->base = (mc_postgres_session){ &mc_postgres_libpq_ops, ctx };
+    session->engine = engine;
+    session->pool = pool;
+    mc_pg_wait wait = wait_of(session);
+    MC_TRY(mc_pg_acquire(&session->connection, engine, connection, &wait));
+    apr_pool_cleanup_register(pool, session, clean_up_pg_session, apr_pool_cleanup_null);
+    *result = &session->base;
+    return MC_OK;
+}
+
+void
+mc_pg_session_close(mc_postgres_session *session)
+{
+    apr_pool_cleanup_run(((pg_session *)session)->pool, session, clean_up_pg_session);
+}
+
+mc_pg_connection *
+mc_pg_session_connection(const mc_postgres_session *session)
+{
+    return ((const pg_session *)session)->connection;
+}
+
+/* Reads all results up to one that asks for rows, or to the end. The first failure is what is told. */
+static mc_error *
+read_session_results(bool *copying, pg_session *session, const mc_pg_wait *wait)
+{
+    char state[MC_PG_STATE];
+    mc_error *error = MC_OK;
+    PGresult *result = NULL;
+    for (*copying = false; !*copying;) {
+        MC_TRY(mc_pg_result(&result, session->connection, wait));
+        if (result == NULL)
+            break;
+        ExecStatusType status = PQresultStatus(result);
+        *copying = status == PGRES_COPY_IN;
+        if (status == PGRES_FATAL_ERROR && error == MC_OK)
+            error = mc_pg_server_error(result, session->connection, state, session->pool);
+        PQclear(result);
+    }
+    return error;
+}
+
+mc_error *
+mc_pg_copy_begin(mc_postgres_session *base, const char *sql)
+{
+    pg_session *session = (pg_session *)base;
+    mc_pg_wait wait = wait_of(session);
+    bool copying;
+    PQsendQuery(session->connection->pg, sql); /* what cannot be sent shows when the result is read */
+    MC_TRY(read_session_results(&copying, session, &wait));
+    if (!copying)
+        return mc_error_create(session->pool, MC_ERR_UPSTREAM, "the database takes no rows for a statement");
+    return MC_OK;
+}
+
+static mc_error *
+broken_session_error(const pg_session *session)
+{
+    return mc_error_create(session->pool, MC_ERR_UNAVAILABLE, "the connection to the database has ended");
+}
+
+mc_error *
+mc_pg_copy_bytes(mc_postgres_session *base, const void *bytes, size_t size)
+{
+    pg_session *session = (pg_session *)base;
+    PGconn *pg = session->connection->pg;
+    mc_pg_wait wait = wait_of(session);
+    if (PQputCopyData(pg, bytes, (int)size) < 0)
+        return broken_session_error(session);
+    for (;;) {
+        int left = PQflush(pg);
+        if (left <= 0)
+            return left == 0 ? MC_OK : broken_session_error(session);
+        MC_TRY(mc_pg_wait_socket(pg, POLLIN | POLLOUT, &wait));
+        if (!PQconsumeInput(pg)) /* a server that says why it stops must not wait for us to listen */
+            return broken_session_error(session);
+    }
+}
+
+mc_error *
+mc_pg_copy_end(mc_postgres_session *base)
+{
+    pg_session *session = (pg_session *)base;
+    mc_pg_wait wait = wait_of(session);
+    bool copying;
+    if (PQputCopyEnd(session->connection->pg, NULL) < 0)
+        return broken_session_error(session);
+    return read_session_results(&copying, session, &wait);
+}

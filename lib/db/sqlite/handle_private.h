@@ -1,0 +1,76 @@
+/* What handle.c and handles.c share: one open file. */
+#ifndef MC_DB_HANDLE_PRIVATE_H
+#define MC_DB_HANDLE_PRIVATE_H
+
+#include "db/sqlite/handles.h"
+#include "db/sqlite/write_lock.h"
+
+enum { MOST_STATEMENTS = 12 };
+
+/* Between acquire and release a handle belongs to one thread; else its fields are under the table's mutex. */
+struct mc_handle {
+    mc_handles *table; /* NULL: closed at release */
+    char *path;
+    uint64_t hash; /* of path and profile */
+    uint64_t profile;
+    uint64_t device, inode; /* of the file that is open */
+    uint64_t wal_inode;     /* the -wal beside it when it was last used, 0: none */
+    apr_time_t used;        /* when */
+    bool write;
+    bool busy;
+    bool pooled;
+    int slot;
+    struct mc_handle *next; /* in its bucket */
+    sqlite3 *db;
+    struct prepared {
+        char *sql;
+        sqlite3_stmt *statement;
+    } statements[MOST_STATEMENTS];
+    int statement_count;
+    sqlite3_stmt *rollback; /* NULL: not needed yet */
+    bool may_switch;        /* the journal mode is ours to choose, and was WAL when the file was made */
+    bool bulk;              /* in a rollback mode for a bulk load; WAL when it is closed */
+    bool mark;              /* the user's: see mc_handle_mark */
+    size_t page_bytes;      /* of its pages in memory, as counted in the table */
+    mc_write_lock *write_lock;
+    apr_time_t patience;            /* until when (mc_clock_now) its user waits for other processes, */
+    bool (*abandoned)(void *baton); /* and whether that is still of use to anybody; NULL: it is */
+    void *abandoned_baton;
+};
+
+/*
+ * `stamp`: as for mc_handle_acquire. *alone: the main file is read without its -wal and without locks; set by the
+ * caller where the -wal beside the file is not its own, and here where the file is in WAL mode, has no -wal, and SQLite
+ * cannot make the shared memory beside it. Such a handle must not outlive its stamp. On failure nothing stays open.
+ */
+mc_error *mc_handle_open(mc_handle *handle, const mc_open *how, const mc_stamp *stamp, bool *alone, mc_ctx *ctx,
+                         apr_pool_t *pool) MC_CHECKED;
+
+/* Ends what is open: statements and transaction. False: the handle cannot be used any more. */
+bool mc_handle_end(mc_handle *handle);
+
+/* replaced: another file stands at the path now, so that no checkpoint may happen. */
+void mc_handle_close(mc_handle *handle, bool replaced);
+
+/* Closes the idle readers of the handle's file in its table: a WAL file can leave that mode only when nobody else has
+ * it open. */
+void mc_handles_close_readers(const mc_handle *handle);
+
+/* Counts the pages that a handle keeps in memory from now on, in its table. True if all handles together keep more than
+ * they may. */
+bool mc_handles_count_pages(mc_handle *handle, size_t bytes);
+
+/* Once a process; then the names of the file systems for readers and for writers, NULL for the default one. */
+void mc_vfs_set_up(void);
+const char *mc_vfs_direct(void);
+const char *mc_vfs_writing(void);
+
+/* Of mc_vfs_set_up. And whether the journals and logs of a writer are gathered as its pages are: only where SQLite
+ * syncs them before it relies on them. */
+const char *mc_vfs_gather_set_up(void);
+void mc_vfs_gather_logs(sqlite3 *db, bool on);
+
+/* SQLite's wait for other processes ends with the request's deadline, or when its client has gone. */
+void mc_handle_bound_wait(mc_handle *handle, mc_ctx *ctx);
+
+#endif

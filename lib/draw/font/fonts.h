@@ -1,0 +1,38 @@
+/* Fonts of the process, as the files of the module mapcache-text.so see them. */
+#ifndef MC_TEXT_FONTS_H
+#define MC_TEXT_FONTS_H
+
+#include <ft2build.h>
+#include FT_FREETYPE_H
+#include <hb.h>
+#include <pthread.h>
+
+#include "draw/font/text.h"
+
+/* A face of a font file. Never freed: there are as many as the styles of the process use. */
+typedef struct mc_face {
+    uint32_t number;
+    hb_font_t *shaper;    /* immutable; in units of the em */
+    float per_unit;       /* ems for such a unit */
+    pthread_mutex_t lock; /* of the rest: FreeType's faces are of one thread at a time */
+    FT_Face outlines;
+    bool embolden; /* there is no bold face: its outlines are made bolder */
+    double slant;  /* the same for italics: x moves by this for each y */
+} mc_face;
+
+/* The face of that number, of those that have been opened. */
+mc_face *mc_fonts_face(uint32_t number);
+
+/* The face that has a character, in the order of preference; the first one where none has. Opens it if need be. */
+mc_face *mc_font_face_of(const mc_font *font, uint32_t character);
+
+mc_error *mc_fonts_find(const mc_font **font, const mc_font_wish *wish, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_fonts_substitute(const char **name, const char *family, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_fonts_character(mc_text_symbol_glyph *glyph, const char *family, uint32_t character,
+                             apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_shape_text(mc_text_line *line, const mc_font *font, const char *text, size_t size,
+                        apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_outline_glyph(mc_glyph_outline *outline, uint32_t face, uint32_t glyph, float size, bool hinted,
+                           apr_pool_t *pool) MC_CHECKED;
+
+#endif

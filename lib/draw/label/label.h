@@ -1,0 +1,34 @@
+/*
+ * Labels of a map: gathered while the features of all its layers are read, then put where there is room, and drawn on
+ * top. None is cut: each lies wholly inside the map, one pixel from its edge at least.
+ */
+#ifndef MC_FEATURE_LABEL_H
+#define MC_FEATURE_LABEL_H
+
+#include "draw/raster/canvas.h"
+#include "draw/style/style.h"
+
+typedef struct mc_labels mc_labels;
+
+/* Of `pool`, for a map. */
+mc_labels *mc_labels_create(mc_canvas *canvas, apr_pool_t *pool);
+
+/* What is taken from now on belongs to the next layer, drawn at a scale (denominator). */
+void mc_labels_next_layer(mc_labels *labels, double scale);
+
+/*
+ * Takes the labels of a feature by one rule. They are put in the order of priority, then upper layers first, then the
+ * feature's id, whatever order they come in. Of more than MC_LABELS_MAX labels the first ones in this order are kept.
+ */
+mc_error *mc_labels_take(mc_labels *labels, const mc_rule_style *rule, const mc_feature *feature, mc_ctx *ctx,
+                         apr_pool_t *scratch) MC_CHECKED;
+
+/* Draws them. MC_ERR_UNAVAILABLE where there is no font, or the module is not installed. */
+mc_error *mc_labels_finish(mc_labels *labels, mc_ctx *ctx) MC_CHECKED;
+
+enum {
+    MC_LABELS_MAX = 20000,
+    MC_LABEL_POINTS_MAX = 1 << 21, /* of all lines that are kept */
+};
+
+#endif

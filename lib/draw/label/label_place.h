@@ -1,0 +1,43 @@
+/* From labels that have been taken to labels on the map. */
+#ifndef MC_FEATURE_LABEL_PLACE_H
+#define MC_FEATURE_LABEL_PLACE_H
+
+#include "draw/label/label_shield.h"
+
+/* A label that wants to be drawn. Lengths are pixels, y downwards. */
+typedef struct mc_label_candidate {
+    const mc_text_symbol *symbol;
+    double priority;
+    int64_t id;
+    int layer; /* of the source */
+    mc_label_look look;
+    float unit; /* pixels for a length of the symbol */
+    float anchor[2], moved[2], offset, angle;
+    mc_shape_kind kind;   /* of the geometry */
+    bool along;           /* along its lines */
+    double at[2], extent; /* where it belongs; length or area of what is visible */
+    float *points;        /* of the lines, x, y in turn */
+    int *ends;            /* for each line the index after its last point */
+    int point_count, end_count;
+    int longest_begin, longest_end; /* points of the longest line */
+    const char *text;               /* clean */
+    mc_label_shield *shield;        /* behind it, a reference; NULL: none */
+} mc_label_candidate;
+
+/* A copy (mc_label_candidate_free), with lines (NULL: none) and a text. NULL: no memory. */
+mc_label_candidate *mc_label_candidate_copy(const mc_label_candidate *from, const mc_label_pieces *pieces,
+                                            const char *text);
+
+void mc_label_candidate_free(mc_label_candidate *candidate);
+
+/* Below 0 where a is put before b: by priority, upper layers, id; then by whatever tells them apart. */
+int mc_label_rank(const mc_label_candidate *a, const mc_label_candidate *b);
+
+/* Makes one label of all that have the same text and symbol where the symbol says so; returns how many are left. */
+int mc_label_join_groups(mc_label_candidate **list, int count, apr_pool_t *pool);
+
+/* Places and draws them in their order. */
+mc_error *mc_labels_place(mc_label_candidate *const *list, int count, mc_canvas *target, mc_label_shields *shields,
+                          mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+#endif

@@ -1,0 +1,139 @@
+/* What the files that place labels share. Lengths are pixels of the map, y downwards. */
+#ifndef MC_FEATURE_LABEL_PRIVATE_H
+#define MC_FEATURE_LABEL_PRIVATE_H
+
+#include "draw/label/label.h"
+#include "draw/style/label_style.h"
+#include "draw/symbol/mark.h"
+
+/* ---- label_text.c: a text as glyphs ---- */
+
+typedef struct mc_label_glyph {
+    uint32_t face, index;
+    uint32_t from;                  /* glyphs of one cluster have the same */
+    float x, y;                     /* its origin, from the upper left corner of the label's box */
+    float begin, advance;           /* on its line */
+    float left, top, right, bottom; /* of its ink, from its origin; all 0: a blank */
+} mc_label_glyph;
+
+typedef struct mc_label_layout {
+    mc_label_glyph *glyphs;
+    int count, lines;
+    float size;          /* of the font */
+    float width, height; /* of the box */
+    float ascent;        /* the first baseline, from the top of the box */
+    float middle;        /* of small letters above the baseline */
+} mc_label_layout;
+
+/* A text as it is drawn: valid UTF-8, lines by '\n', no other control characters, no blanks at the ends of lines. NULL
+ * where nothing is left or it is longer than MC_TEXT_BYTES_MAX. */
+const char *mc_label_clean(const char *text, apr_pool_t *pool);
+
+/* Glyphs of a clean text; broken at blanks where a line would be longer than `wrap` (0: never). `align`: 0 lines begin
+ * at the left of the box, 1 they end at its right. */
+mc_error *mc_label_lay_out(mc_label_layout *layout, const mc_font *font, const char *text, float size, float wrap,
+                           float align, apr_pool_t *pool) MC_CHECKED;
+
+/* ---- label_anchor.c: where on a geometry ---- */
+
+typedef struct mc_label_frame {
+    int width, height; /* of the map */
+} mc_label_frame;
+
+/* A point well inside the largest visible part of polygons; false where none is visible, or the map beside this one has
+ * it: areas up to half as wide and high as the map have their place where all of them says. *extent: that part's area.
+ */
+bool mc_label_inside(double at[2], double *extent, const mc_shape *polygons, const mc_label_frame *frame,
+                     apr_pool_t *scratch);
+
+/* Pieces of lines or rings that are visible: points x, y in turn, *ends after the last point of each. */
+typedef struct mc_label_pieces {
+    float *points;
+    int *ends;
+    int count;
+} mc_label_pieces;
+
+void mc_label_visible(mc_label_pieces *pieces, const mc_shape *shape, const mc_label_frame *frame, apr_pool_t *pool);
+
+/* The longest piece, and its length; -1 without any that has a length. */
+int mc_label_longest(const mc_label_pieces *pieces, double *length);
+
+/* ---- label_line.c: along a line ---- */
+
+typedef struct mc_placed_glyph {
+    uint32_t face, index;
+    float x, y;         /* its origin */
+    float cosine, sine; /* of its turn, clockwise */
+} mc_placed_glyph;
+
+typedef struct mc_label_box {
+    float minx, miny, maxx, maxy;
+} mc_label_box;
+
+/* A label that may be drawn: its glyphs, and a box for each of them or for all. */
+typedef struct mc_label_spot {
+    mc_placed_glyph *glyphs;
+    mc_label_box *boxes;
+    int glyph_count, box_count;
+    mc_label_box bounds; /* of all ink and the halo */
+    bool upright;
+    float middle[2], angle; /* of the text's box; radians clockwise */
+    mc_placing shield;      /* of the graphic behind it */
+} mc_label_spot;
+
+typedef struct mc_label_path {
+    float *points;  /* x, y in turn */
+    float *lengths; /* from the first point to each */
+    int count;
+    float length;
+} mc_label_path;
+
+/* Of at least two points: the line without the jags that letters of that size cannot follow; generalize: more so. */
+void mc_label_path_make(mc_label_path *path, const float *points, int count, float size, bool generalize,
+                        apr_pool_t *pool);
+
+/* How a label follows a line. */
+typedef struct mc_label_course {
+    float offset;    /* to the left of the line */
+    float max_angle; /* radians between neighbours */
+    float halo;
+    bool curved, any_direction;
+} mc_label_course;
+
+/* Puts a label on a path with its middle at `middle`; false where the path is too short or bends too much. The spot has
+ * room for all glyphs. */
+bool mc_label_along(mc_label_spot *spot, const mc_label_layout *layout, const mc_label_path *path, float middle,
+                    const mc_label_course *course);
+
+/* Puts the upper left corner of a label's box at (x, y), and turns all of it around a point. */
+void mc_label_at(mc_label_spot *spot, const mc_label_layout *layout, float x, float y, float angle,
+                 const float around[2], float halo);
+
+void mc_label_spot_move(mc_label_spot *spot, float dx, float dy);
+
+/* ---- label_grid.c: what room is taken ---- */
+
+typedef struct mc_label_grid mc_label_grid;
+
+mc_label_grid *mc_label_grid_create(int width, int height, apr_pool_t *pool);
+bool mc_label_grid_is_free(const mc_label_grid *grid, const mc_label_box *boxes, int count, float margin);
+void mc_label_grid_take(mc_label_grid *grid, const mc_label_box *boxes, int count);
+
+/* ---- label_ink.c: drawing ---- */
+
+enum { MC_HALO_MAX = 16, MC_GLYPH_SIDE = 1024 }; /* pixels: the widest halo; the largest glyph */
+
+typedef struct mc_label_ink mc_label_ink;
+
+typedef struct mc_label_look {
+    float size, halo;
+    mc_color fill, halo_color;
+} mc_label_look;
+
+mc_label_ink *mc_label_ink_create(mc_canvas *target, apr_pool_t *pool);
+
+/* Draws a label whose bounds are inside the map. */
+mc_error *mc_label_ink_draw(mc_label_ink *ink, const mc_label_spot *spot, const mc_label_look *look,
+                            apr_pool_t *scratch) MC_CHECKED;
+
+#endif

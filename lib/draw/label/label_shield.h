@@ -1,0 +1,30 @@
+/* Graphics behind labels, such as the shields of roads (GeoServer's <Graphic> in a <TextSymbolizer>). */
+#ifndef MC_FEATURE_LABEL_SHIELD_H
+#define MC_FEATURE_LABEL_SHIELD_H
+
+#include "draw/label/label_private.h"
+
+/* A graphic as it is for a feature, after that has gone. Labels share it by counting references; of one thread. */
+typedef struct mc_label_shield mc_label_shield;
+
+mc_label_shield *mc_label_shield_ref(mc_label_shield *shield); /* NULL gives NULL */
+void mc_label_shield_unref(mc_label_shield *shield);           /* NULL is ignored */
+
+/* Those of a map, and what paints them. Of `pool`. */
+typedef struct mc_label_shields mc_label_shields;
+
+mc_label_shields *mc_label_shields_create(mc_canvas *canvas, apr_pool_t *pool);
+
+/* The graphic of a symbol for a feature, for a text of that size (pixels), with a reference for the caller; NULL where
+ * there is nothing to draw. */
+mc_error *mc_label_shield_get(mc_label_shield **shield, mc_label_shields *shields, const mc_text_symbol *symbol,
+                              const mc_feature *feature, double size, mc_ctx *ctx) MC_CHECKED;
+
+/* Puts it behind the text of a spot, which takes up the room of both from then on: one box more. */
+void mc_label_shield_put(mc_label_spot *spot, const mc_label_shield *shield, const mc_label_layout *layout);
+
+/* Draws it where the spot is. */
+mc_error *mc_label_shield_draw(mc_label_shields *shields, const mc_label_shield *shield, const mc_label_spot *spot,
+                               apr_pool_t *scratch) MC_CHECKED;
+
+#endif

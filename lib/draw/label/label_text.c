@@ -1,0 +1,225 @@
+/*
+ * From a label's text to glyphs in pixels. Lines that have been shaped are remembered for the process: the same names
+ * are drawn on map after map. The table has locks of its own (base/lru.h).
+ */
+#include <apr_strings.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/lru.h"
+#include "draw/label/label_private.h"
+
+enum { SHAPED_BYTES = 8 << 20, LINES_MAX = 64 };
+
+static struct {
+    pthread_once_t once;
+    mc_lru *table; /* of mc_text_line, by font and text */
+} shaped = { .once = PTHREAD_ONCE_INIT };
+
+static void
+create_shaped_table(void)
+{
+    shaped.table = mc_lru_create(SHAPED_BYTES);
+}
+
+/* Bytes of the character at `text`, which has `size` bytes; 0 where it is none (RFC 3629). */
+static size_t
+character_size(const uint8_t *text, size_t size)
+{
+    uint8_t c = text[0];
+    if (c < 0x80)
+        return 1;
+    size_t length = c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
+    if (length == 0 || length > size)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((text[i] & 0xC0) != 0x80)
+            return 0;
+    bool short_form = (c == 0xE0 && text[1] < 0xA0) || (c == 0xF0 && text[1] < 0x90);
+    bool beyond = (c == 0xED && text[1] >= 0xA0) || (c == 0xF4 && text[1] >= 0x90);
+    return short_form || beyond ? 0 : length;
+}
+
+/* Takes back blanks at the end of what has been written, down to `begin`. */
+static size_t
+trim_trailing_blanks(const char *text, size_t begin, size_t end)
+{
+    while (end > begin && text[end - 1] == ' ')
+        end--;
+    return end;
+}
+
+const char *
+mc_label_clean(const char *text, apr_pool_t *pool)
+{
+    size_t size = strnlen(text, MC_TEXT_BYTES_MAX + 1);
+    if (size > MC_TEXT_BYTES_MAX)
+        return NULL;
+    char *clean = apr_palloc(pool, size * 3 + 1); /* a byte that is no character becomes three */
+    size_t out = 0, line = 0;
+    for (size_t i = 0; i < size;) {
+        size_t length = character_size((const uint8_t *)text + i, size - i);
+        unsigned char c = (unsigned char)text[i];
+        bool c1 = length == 2 && c == 0xC2 && (unsigned char)text[i + 1] < 0xA0; /* U+0080..U+009F */
+        if (c == '\n' || c == '\r') {
+            out = trim_trailing_blanks(clean, line, out);
+            if (out > line) /* empty lines are left out */
+                clean[out++] = '\n';
+            line = out;
+        } else if (length == 0) {
+            memcpy(clean + out, "\xEF\xBF\xBD", 3);
+            out += 3;
+        } else if (c < 0x20 || c == 0x7F || c1) {
+            if (c == '\t' && out > line)
+                clean[out++] = ' ';
+        } else if (c != ' ' || out > line) {
+            memcpy(clean + out, text + i, length);
+            out += length;
+        }
+        i += length == 0 ? 1 : length;
+    }
+    out = trim_trailing_blanks(clean, line, out);
+    while (out > 0 && clean[out - 1] == '\n')
+        out--;
+    clean[out] = '\0';
+    return out == 0 || out > MC_TEXT_BYTES_MAX ? NULL : clean;
+}
+
+/* A line of text, shaped; from the table where it has it. *entry is to be released after use. */
+static mc_error *
+shape_text_line(const mc_text_line **line, mc_lru_entry **entry, const mc_font *font, const char *text, size_t size,
+                apr_pool_t *pool)
+{
+    char key[sizeof(font) + MC_TEXT_BYTES_MAX];
+    pthread_once(&shaped.once, create_shaped_table);
+    memcpy(key, &font, sizeof(font));
+    memcpy(key + sizeof(font), text, size);
+    *line = mc_lru_get(shaped.table, entry, key, sizeof(font) + size);
+    if (*line != NULL)
+        return MC_OK;
+    mc_text_line *made = apr_palloc(pool, sizeof(*made));
+    MC_TRY(mc_text_shape(made, font, text, size, pool));
+    *line = made;
+    *entry = NULL;
+    size_t bytes = sizeof(mc_text_line) + sizeof(mc_glyph) * (size_t)made->count;
+    mc_text_line *kept = malloc(bytes);
+    if (kept == NULL)
+        return MC_OK;
+    *kept = (mc_text_line){ (mc_glyph *)(kept + 1), made->count, made->width };
+    memcpy(kept->glyphs, made->glyphs, sizeof(mc_glyph) * (size_t)made->count);
+    mc_lru_put(shaped.table, key, sizeof(font) + size, kept, bytes, free);
+    return MC_OK;
+}
+
+static mc_error *
+measure_text_width(float *width, const mc_font *font, const char *text, size_t size, apr_pool_t *pool)
+{
+    const mc_text_line *line;
+    mc_lru_entry *entry;
+    MC_TRY(shape_text_line(&line, &entry, font, text, size, pool));
+    *width = line->width;
+    mc_lru_release(entry);
+    return MC_OK;
+}
+
+typedef struct piece {
+    const char *text;
+    size_t size;
+} piece;
+
+/* Where the first line of `text` ends: before the word that would make it wider than `most` ems. */
+static mc_error *
+break_line(size_t *end, const mc_font *font, const char *text, size_t size, float most, apr_pool_t *pool)
+{
+    float width;
+    *end = size;
+    MC_TRY(measure_text_width(&width, font, text, size, pool));
+    if (width <= most)
+        return MC_OK;
+    size_t best = 0;
+    for (size_t i = 1; i <= size; i++) {
+        if (i < size && text[i] != ' ')
+            continue;
+        MC_TRY(measure_text_width(&width, font, text, i, pool));
+        if (width > most && best > 0)
+            break;
+        best = i;
+        if (width > most)
+            break;
+    }
+    *end = best;
+    return MC_OK;
+}
+
+static mc_error *
+find_lines(piece *lines, int *count, const mc_font *font, const char *text, float wrap, apr_pool_t *pool)
+{
+    *count = 0;
+    while (*text != '\0' && *count < LINES_MAX) {
+        size_t size = strcspn(text, "\n"), end = size;
+        if (wrap > 0)
+            MC_TRY(break_line(&end, font, text, size, wrap, pool));
+        lines[(*count)++] = (piece){ text, end };
+        text += end;
+        text += strspn(text, " \n");
+    }
+    return MC_OK;
+}
+
+static void
+add_text_line(mc_label_layout *layout, const mc_text_line *line, float x, float y)
+{
+    float size = layout->size;
+    float begin = 0;
+    for (int i = 0; i < line->count; i++) {
+        const mc_glyph *g = &line->glyphs[i];
+        mc_label_glyph *made = &layout->glyphs[layout->count++];
+        *made = (mc_label_glyph){ .face = g->face,
+                                  .index = g->index,
+                                  .from = g->from,
+                                  .x = x + g->x * size,
+                                  .y = y - g->y * size,
+                                  .begin = begin,
+                                  .advance = g->advance * size,
+                                  .left = g->left * size,
+                                  .top = -g->top * size,
+                                  .right = g->right * size,
+                                  .bottom = -g->bottom * size };
+        begin += made->advance;
+    }
+}
+
+mc_error *
+mc_label_lay_out(mc_label_layout *layout, const mc_font *font, const char *text, float size, float wrap, float align,
+                 apr_pool_t *pool)
+{
+    piece lines[LINES_MAX];
+    const mc_text_line *found[LINES_MAX];
+    mc_lru_entry *entries[LINES_MAX];
+    int count, shaped_lines = 0, glyphs = 0;
+    float height = (font->ascent + font->descent) * size;
+    MC_TRY(find_lines(lines, &count, font, text, wrap / size, pool));
+    *layout = (mc_label_layout){ .lines = count, .size = size };
+    mc_error *error = MC_OK;
+    for (; shaped_lines < count && error == MC_OK; shaped_lines++) {
+        const piece *p = &lines[shaped_lines];
+        error = shape_text_line(&found[shaped_lines], &entries[shaped_lines], font, p->text, p->size, pool);
+        if (error != MC_OK)
+            break;
+        glyphs += found[shaped_lines]->count;
+        layout->width = fmaxf(layout->width, found[shaped_lines]->width * size);
+    }
+    layout->ascent = font->ascent * size;
+    layout->middle = font->x_height * size / 2;
+    layout->height = height * (float)count;
+    layout->glyphs = apr_palloc(pool, sizeof(mc_label_glyph) * (size_t)(glyphs + 1));
+    for (int i = 0; i < shaped_lines; i++) {
+        if (error == MC_OK)
+            add_text_line(layout, found[i], (layout->width - found[i]->width * size) * align,
+                          layout->ascent + height * (float)i);
+        mc_lru_release(entries[i]);
+    }
+    return error;
+}

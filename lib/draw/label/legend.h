@@ -1,0 +1,36 @@
+/*
+ * Legends: the symbol and the title of each rule of some styles, in rows (OGC 05-078r4, 12). Rules of the same title
+ * are one row: a casing and the line over it are one symbol.
+ */
+#ifndef MC_FEATURE_LEGEND_H
+#define MC_FEATURE_LEGEND_H
+
+#include "draw/style/style.h"
+
+typedef struct mc_legend mc_legend;
+
+typedef struct mc_legend_wish {
+    int width, height; /* of a symbol, pixels */
+    double scale;      /* denominator: only rules that apply there; 0: all */
+    const char *rule;  /* only the symbol of the rule of that name or title, without its title; NULL: all */
+    bool transparent;  /* else on white */
+} mc_legend_wish;
+
+enum { MC_LEGEND_SYMBOL = 20, MC_LEGEND_SYMBOL_MAX = 256, MC_LEGEND_ROWS_MAX = 500 };
+
+/* The wish is copied. */
+mc_legend *mc_legend_create(const mc_legend_wish *wish, apr_pool_t *pool);
+
+/* Adds the rules of a layer's style below those that are there. */
+void mc_legend_add(mc_legend *legend, const char *layer, const mc_style *style);
+
+/* Whether it has any row. */
+bool mc_legend_is_empty(const mc_legend *legend);
+
+/* Its size. Where texts cannot be made ready (no fonts, no module) there are only symbols, and a line in the log. */
+void mc_legend_measure(mc_legend *legend, int *width, int *height, mc_ctx *ctx);
+
+/* Draws it; the pixels are attached to `pool`. An empty one is one empty symbol. */
+mc_error *mc_legend_draw(mc_pixels **pixels, mc_legend *legend, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+#endif

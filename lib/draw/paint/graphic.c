@@ -1,0 +1,244 @@
+/* Graphics at points: see graphic.h. */
+#include "draw/paint/graphic.h"
+
+#include <math.h>
+
+#include "draw/paint/painter_private.h"
+#include "draw/paint/sprite.h"
+#include "draw/raster/stroker.h"
+#include "draw/style/expression.h"
+#include "draw/symbol/picture.h"
+#include "vector/geometry/places.h"
+
+/* What tiles reckon with where a length comes from the data. */
+enum { COMPUTED_SIZE = 128, COMPUTED_WIDTH = 64 };
+
+/* A picture that cannot be had is told once for each map, and left out. */
+static void
+get_known_picture(mc_pixels **pixels, mc_painter *painter, const mc_picture *picture, const mc_feature *feature,
+                  double height)
+{
+    bool constant = mc_picture_is_constant(picture);
+    for (int i = 0; constant && i < painter->picture_count; i++)
+        if (painter->pictures[i].picture == picture && painter->pictures[i].height == height) {
+            *pixels = painter->pictures[i].pixels;
+            return;
+        }
+    mc_error *error = mc_picture_get(pixels, picture, feature, height, painter->ctx, painter->values);
+    if (error != MC_OK) {
+        if (!painter->warned)
+            mc_log_error(painter->ctx, MC_LOG_WARN, error);
+        painter->warned = true;
+        *pixels = NULL;
+    }
+    bool kept = constant && painter->picture_count < MC_PICTURES_MAX;
+    if (*pixels != NULL)
+        mc_pixels_attach(*pixels, kept ? painter->pool : painter->values);
+    if (kept)
+        painter->pictures[painter->picture_count++] = (mc_known_picture){ picture, height, *pixels };
+}
+
+static void
+fade_ink(mc_ink *to, const mc_ink *ink, double opacity, const mc_feature *feature, mc_painter *painter)
+{
+    *to = (mc_ink){ .present = ink->present, .pattern = ink->pattern };
+    to->color = mc_painter_ink(painter, ink, feature);
+    to->color.alpha = (uint8_t)lrint(to->color.alpha * opacity);
+}
+
+/* A character whose font is not there is told once, and left out. False: there is nothing to draw. */
+static bool
+find_outline(mc_drawing *drawing, mc_painter *painter, const mc_mark *mark)
+{
+    mc_error *error = mc_mark_outline(&drawing->mark, mark, painter->values);
+    if (error != MC_OK)
+        mc_log_error(painter->ctx, MC_LOG_WARN, error);
+    return drawing->mark->circle || drawing->mark->part_count > 0;
+}
+
+static void
+resolve_mark(mc_drawing *drawing, mc_painter *painter, const mc_symbolizer *symbol, const mc_graphic *graphic,
+             const mc_feature *feature, double opacity)
+{
+    mc_symbolizer *drawn = &drawing->symbol;
+    *drawn = (mc_symbolizer){ .kind = graphic->mark->open ? MC_SYMBOL_LINE : MC_SYMBOL_POLYGON, .uom = symbol->uom };
+    drawn->by_direction = graphic->mark->by_direction;
+    drawn->stroke = graphic->stroke;
+    drawn->stroke.width = mc_painter_value(painter, graphic->stroke.width_value, graphic->stroke.width, feature);
+    drawn->stroke.width_value = NULL;
+    fade_ink(&drawn->fill, &graphic->fill, opacity, feature, painter);
+    fade_ink(&drawn->stroke.ink, &graphic->stroke.ink, opacity, feature, painter);
+}
+
+static double
+clamp_anchor_share(double value, double otherwise)
+{
+    return fmin(16, fmax(-16, isfinite(value) ? value : otherwise));
+}
+
+mc_error *
+mc_graphic_resolve(mc_drawing *drawing, bool *any, mc_painter *painter, const mc_symbolizer *symbol,
+                   const mc_graphic *graphic, const mc_feature *feature)
+{
+    double size = mc_painter_value(painter, graphic->size_value, graphic->size, feature);
+    double turn = mc_painter_value(painter, graphic->rotation, 0, feature);
+    double opacity = fmin(1, fmax(0, mc_painter_value(painter, graphic->opacity_value, graphic->opacity, feature)));
+    *drawing = (mc_drawing){ .opacity = (unsigned)lrint(opacity * 255) };
+    *any = false;
+    if (!(size > 0 || graphic->picture != NULL) || !isfinite(turn) || drawing->opacity == 0)
+        return MC_OK;
+    size = mc_painter_pixels(painter, symbol, fmax(size, 0));
+    mc_placing *placing = &drawing->placing;
+    *placing = (mc_placing){ .height = size, .width = size, .turn = fmod(turn, 360) };
+    placing->anchor_x =
+        clamp_anchor_share(mc_painter_value(painter, graphic->anchor.x_value, graphic->anchor.x, feature), 0.5);
+    placing->anchor_y =
+        clamp_anchor_share(mc_painter_value(painter, graphic->anchor.y_value, graphic->anchor.y, feature), 0.5);
+    placing->at = mc_painter_displacement(painter, symbol, &graphic->displacement, feature);
+    if (graphic->mark != NULL) {
+        placing->height = graphic->flatness > 0 ? size / graphic->flatness : size;
+        resolve_mark(drawing, painter, symbol, graphic, feature, opacity);
+        *any = find_outline(drawing, painter, graphic->mark);
+    } else {
+        get_known_picture(&drawing->picture, painter, graphic->picture, feature, size);
+        *any = drawing->picture != NULL;
+        placing->width = *any ? drawing->picture->width : 0;
+        placing->height = *any ? drawing->picture->height : 0;
+    }
+    drawing->reach = (placing->width + placing->height) * (1 + fabs(placing->anchor_x) + fabs(placing->anchor_y)) +
+                     2 * fmax(0, mc_painter_pixels(painter, symbol, drawing->symbol.stroke.width)) +
+                     (fabs((double)placing->at.x) + fabs((double)placing->at.y)) / MC_SUBPIXELS + 2;
+    return MC_OK;
+}
+
+mc_error *
+mc_graphic_draw(const mc_drawing *drawing, mc_painter *painter, mc_canvas *canvas, mc_shape_point at, double turn,
+                const mc_feature *feature)
+{
+    mc_placing placing = drawing->placing;
+    double x = (double)at.x / MC_SUBPIXELS, y = (double)at.y / MC_SUBPIXELS;
+    if (x < -drawing->reach || y < -drawing->reach || x > canvas->width + drawing->reach ||
+        y > canvas->height + drawing->reach)
+        return MC_OK;
+    bool drawn = false;
+    if (turn == 0)
+        MC_TRY(mc_sprite_draw(&drawn, painter, canvas, drawing, at, feature));
+    if (drawn)
+        return MC_OK;
+    placing.at = (mc_shape_point){ at.x + placing.at.x, at.y + placing.at.y };
+    placing.turn += turn;
+    if (drawing->picture != NULL) {
+        mc_pixels *pixels;
+        MC_TRY(mc_canvas_pixels(&pixels, canvas));
+        mc_picture_draw(pixels, drawing->picture, &placing, drawing->opacity);
+        return MC_OK;
+    }
+    mc_mark_place(&painter->mark, drawing->mark, &placing);
+    return mc_painter_shape(painter, canvas, &drawing->symbol, &painter->mark, feature);
+}
+
+static bool
+ink_is_constant(const mc_ink *ink)
+{
+    return ink->color_value == NULL && ink->opacity == NULL && ink->pattern == NULL;
+}
+
+static bool
+pair_is_constant(const mc_pair *pair)
+{
+    return pair->x_value == NULL && pair->y_value == NULL;
+}
+
+bool
+mc_graphic_is_constant(const mc_graphic *graphic)
+{
+    return graphic->size_value == NULL && graphic->rotation == NULL && graphic->opacity_value == NULL &&
+           ink_is_constant(&graphic->fill) && ink_is_constant(&graphic->stroke.ink) &&
+           graphic->stroke.width_value == NULL && pair_is_constant(&graphic->anchor) &&
+           pair_is_constant(&graphic->displacement) &&
+           (graphic->picture == NULL || mc_picture_is_constant(graphic->picture));
+}
+
+/* A mark that is the same for all features is resolved once. */
+struct mc_known_mark {
+    const mc_symbolizer *symbol;
+    mc_drawing drawing;
+    bool any;
+    mc_known_mark *next;
+};
+
+static mc_error *
+resolve_known_graphic(mc_drawing *drawing, bool *any, mc_painter *painter, const mc_symbolizer *symbol,
+                      const mc_feature *feature)
+{
+    mc_known_mark *known = painter->marks;
+    if (symbol->graphic.mark == NULL || !mc_graphic_is_constant(&symbol->graphic))
+        return mc_graphic_resolve(drawing, any, painter, symbol, &symbol->graphic, feature);
+    while (known != NULL && known->symbol != symbol)
+        known = known->next;
+    if (known == NULL) {
+        known = apr_pcalloc(painter->pool, sizeof(*known));
+        *known = (mc_known_mark){ .symbol = symbol, .next = painter->marks };
+        MC_TRY(mc_graphic_resolve(&known->drawing, &known->any, painter, symbol, &symbol->graphic, feature));
+        painter->marks = known;
+    }
+    *drawing = known->drawing;
+    *any = known->any;
+    return MC_OK;
+}
+
+mc_error *
+mc_graphic_paint(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_feature *feature)
+{
+    mc_drawing drawing;
+    bool any;
+    MC_TRY(resolve_known_graphic(&drawing, &any, painter, symbol, feature));
+    if (!any)
+        return MC_OK;
+    mc_places_find(&painter->places, feature->geometry, symbol->part);
+    for (int i = 0; i < painter->places.point_count; i++)
+        MC_TRY(mc_graphic_draw(&drawing, painter, canvas, painter->places.points[i], 0, feature));
+    return MC_OK;
+}
+
+static double
+largest_graphic_size(const mc_graphic *graphic)
+{
+    double size = graphic->size > 0 ? graphic->size : COMPUTED_SIZE;
+    if (graphic->size_value != NULL)
+        size = fmax(size, mc_expression_most(graphic->size_value, COMPUTED_SIZE));
+    return graphic->flatness > 0 && graphic->flatness < 1 ? size / graphic->flatness : size;
+}
+
+static double
+largest_pair_sum(const mc_pair *pair, double computed)
+{
+    double x = pair->x_value == NULL ? fabs(pair->x) : mc_expression_most(pair->x_value, computed);
+    double y = pair->y_value == NULL ? fabs(pair->y) : mc_expression_most(pair->y_value, computed);
+    return x + y;
+}
+
+static double
+largest_stroke_width(const mc_stroke *stroke)
+{
+    return stroke->width_value == NULL ? stroke->width
+                                       : fmax(stroke->width, mc_expression_most(stroke->width_value, COMPUTED_WIDTH));
+}
+
+static double
+reach_of(const mc_graphic *graphic)
+{
+    bool known = graphic->mark != NULL && graphic->mark->glyph == NULL; /* others may be long ones */
+    double share_away = fmax(0.5, largest_pair_sum(&graphic->anchor, 1)) * (known ? 1.5 : 4);
+    return largest_graphic_size(graphic) * share_away + largest_stroke_width(&graphic->stroke) * 2 +
+           largest_pair_sum(&graphic->displacement, COMPUTED_SIZE);
+}
+
+double
+mc_symbolizer_reach(const mc_symbolizer *symbol)
+{
+    double stroke = symbol->stroke.ink.present ? largest_stroke_width(&symbol->stroke) * 2 : 0;
+    double along = symbol->stroke.graphic != NULL ? reach_of(symbol->stroke.graphic) : 0;
+    double mark = symbol->kind == MC_SYMBOL_POINT ? reach_of(&symbol->graphic) : 0;
+    return stroke + along + mark + fabs(symbol->offset) * 2 + largest_pair_sum(&symbol->displacement, COMPUTED_SIZE);
+}

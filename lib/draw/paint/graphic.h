@@ -1,0 +1,48 @@
+/* Graphics at points, along lines and all over areas (OGC 05-077r4, 11.3). */
+#ifndef MC_FEATURE_GRAPHIC_H
+#define MC_FEATURE_GRAPHIC_H
+
+#include "draw/paint/painter.h"
+#include "draw/symbol/mark.h"
+
+/* A graphic as it is for one feature: all that is computed is known. */
+typedef struct mc_drawing {
+    mc_symbolizer symbol; /* how the mark is painted; sizes in pixels */
+    const mc_mark *mark;  /* or */
+    mc_pixels *picture;
+    mc_placing placing; /* `at` is how far it is moved from its point; for the rest as it says */
+    unsigned opacity;   /* of the picture */
+    double reach;       /* pixels around the point that it may touch */
+} mc_drawing;
+
+/* False in *any where there is nothing to draw. What it holds lives until the feature is done. */
+mc_error *mc_graphic_resolve(mc_drawing *drawing, bool *any, mc_painter *painter, const mc_symbolizer *symbol,
+                             const mc_graphic *graphic, const mc_feature *feature) MC_CHECKED;
+
+/* Draws it once, turned by further degrees. */
+mc_error *mc_graphic_draw(const mc_drawing *drawing, mc_painter *painter, mc_canvas *canvas, mc_shape_point at,
+                          double turn, const mc_feature *feature) MC_CHECKED;
+
+/* Paints a point symbolizer for a feature. */
+mc_error *mc_graphic_paint(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol,
+                           const mc_feature *feature) MC_CHECKED;
+
+/* Paints the graphics of a symbolizer's stroke along the lines of a shape. */
+mc_error *mc_graphic_along(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_shape *shape,
+                           const mc_feature *feature) MC_CHECKED;
+
+/*
+ * Lays a graphic over the map wherever `coverage` says, again and again, and empties the plane. It stands on the
+ * lattice of the level, so that neighbouring tiles fit together.
+ */
+mc_error *mc_pattern_lay(mc_painter *painter, mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule,
+                         const mc_symbolizer *symbol, const mc_graphic *graphic, const mc_feature *feature) MC_CHECKED;
+
+/* Whether it is the same for all features. */
+bool mc_graphic_is_constant(const mc_graphic *graphic);
+
+/* How far a symbolizer may reach from a geometry, in its units: what lies so far beside a tile may be seen in it. What
+ * comes from attributes is taken for 128 units at most, widths for 64. */
+double mc_symbolizer_reach(const mc_symbolizer *symbol);
+
+#endif

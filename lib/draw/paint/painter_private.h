@@ -1,0 +1,142 @@
+/* What the files that paint share. */
+#ifndef MC_FEATURE_PAINTER_PRIVATE_H
+#define MC_FEATURE_PAINTER_PRIVATE_H
+
+#include <apr_hash.h>
+
+#include "draw/paint/painter.h"
+#include "draw/raster/edges.h"
+#include "draw/raster/stroker.h"
+#include "draw/symbol/mark.h"
+
+enum { MC_PASSES_MAX = 16, MC_PICTURES_MAX = 16, MC_CELLS_MAX = 16 };
+
+/* What a rule that is painted whole has gathered. */
+typedef struct mc_whole {
+    mc_area *fill, *wide; /* NULL: not used so far */
+    mc_outline *thin, *bands;
+    mc_edges *edges;  /* of polygons */
+    uint16_t *depths; /* for each part of the map, how many areas lie over each other at most */
+    int deepest;      /* of them */
+    bool used;        /* something has been gathered and not been painted */
+} mc_whole;
+
+typedef struct mc_pass {
+    struct mc_rules *rules; /* feature/rules.h */
+    mc_canvas *canvas;      /* of the passes after the first; NULL: nothing painted yet */
+    mc_whole *wholes;       /* by rule; NULL: feature by feature */
+} mc_pass;
+
+/* Pictures and cells of patterns that are the same for all features. */
+typedef struct mc_known_picture {
+    const mc_picture *picture;
+    double height;
+    mc_pixels *pixels; /* NULL: it cannot be had */
+} mc_known_picture;
+
+typedef struct mc_known_cell {
+    const mc_graphic *graphic;
+    mc_pixels *pixels;
+} mc_known_cell;
+
+/* Strokes of small features (feature/window.c). */
+typedef struct mc_window mc_window;
+
+/* Marks that are the same for all features (feature/graphic.c). */
+typedef struct mc_known_mark mc_known_mark;
+
+/* Marks that have been painted (feature/sprite.c). */
+typedef struct mc_sprites mc_sprites;
+void mc_sprites_free(mc_sprites *sprites);
+
+struct mc_painter {
+    const mc_style *style;
+    mc_canvas *canvas;
+    const mc_feature_query *map;
+    mc_pass passes[MC_PASSES_MAX];
+    mc_area *coverage; /* for one symbol of one feature */
+    mc_outline *outline;
+    mc_window *window; /* NULL: not used so far */
+    uint8_t *mask;
+    mc_labels *labels; /* NULL: none */
+    uint8_t *plane;    /* for areas with an offset; NULL: not used so far */
+    mc_shape scratch, mark, moved, places, straight;
+    mc_known_picture pictures[MC_PICTURES_MAX];
+    mc_known_cell cells[MC_CELLS_MAX];
+    int picture_count, cell_count;
+    mc_known_mark *marks; /* a list */
+    mc_sprites *sprites;  /* NULL: none so far */
+    apr_hash_t *placed;   /* by filters, for `placed_for` */
+    const mc_feature_query *placed_for;
+    bool warned;               /* of a picture */
+    mc_ctx *ctx;               /* of the feature that is being painted */
+    apr_pool_t *pool, *values; /* values: cleared after each feature */
+};
+
+/* A size of a symbolizer in pixels, MC_STROKE_WIDTH_MAX at most. */
+double mc_painter_pixels(const mc_painter *painter, const mc_symbolizer *symbol, double size);
+
+/* Pixels for a unit of a symbolizer's sizes. */
+double mc_uom_pixels(mc_uom uom, double scale);
+double mc_painter_unit(const mc_painter *painter, const mc_symbolizer *symbol);
+
+/* A number that may be computed for each feature (value is not NULL). */
+double mc_painter_value(mc_painter *painter, const mc_expression *value, double constant, const mc_feature *feature);
+
+/* What a pass is painted on, with a palette or pixels. */
+mc_error *mc_painter_target(mc_canvas **canvas, mc_painter *painter, mc_pass *to) MC_CHECKED;
+
+/* Planes at their first use. whole: of a layer that is painted whole. Its colours shall fit a palette, as those of a
+ * canvas that has one: then coverage is coarse. */
+mc_error *mc_painter_area(mc_area **area, mc_painter *painter, bool whole) MC_CHECKED;
+mc_error *mc_painter_outline(mc_outline **outline, mc_painter *painter, bool whole) MC_CHECKED;
+
+/* Whether a stroke is painted by distance, else as an area with a pen. */
+bool mc_painter_is_thin(const mc_stroke *stroke, double width, const mc_symbolizer *symbol);
+mc_pen mc_painter_pen(const mc_painter *painter, const mc_symbolizer *symbol, double width);
+
+/* Which shape of a geometry a symbol draws: polygons have outlines, but lines have no inside. */
+bool mc_painter_draws(const mc_symbolizer *symbol, const mc_shape *shape);
+
+bool mc_painter_rule_applies(const mc_rule_style *rule, double scale);
+bool mc_painter_is_moved(const mc_symbolizer *symbol);
+
+/* Whether the rules of a pass that apply at a scale are painted whole: there is one, with one opaque fill and stroke.
+ * Several rules would be laid one after the other, while features belong over each other in their own order. */
+bool mc_painter_pass_is_whole(const mc_style_pass *style, double scale);
+
+/*
+ * Lines without the vertices that a stroke does not need: those at most half as far beside what is left as thinning may
+ * move any. It depends on the whole line only. Other shapes, and lines with dashes, as they are.
+ */
+const mc_shape *mc_painter_straight(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape);
+
+/*
+ * Paints the lines of a shape in one colour, if they are small, in a plane that is no larger than they need: *done.
+ * `thin`: by mc_outline_add, else by mc_bands_add.
+ */
+mc_error *mc_window_stroke(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_shape *shape, const mc_pen *pen,
+                           bool thin, mc_color color) MC_CHECKED;
+
+/* Adds a feature to what a rule that is painted whole has gathered; paints all of it (`last`: no more features come).
+ */
+mc_error *mc_whole_gather(mc_painter *painter, mc_pass *to, mc_whole *into, const mc_symbolizer *symbol,
+                          const mc_geometry *geometry) MC_CHECKED;
+mc_error *mc_whole_lay(mc_painter *painter, mc_pass *to, mc_whole *gathered, const mc_symbolizer *symbol,
+                       bool last) MC_CHECKED;
+mc_color mc_ink_color(const mc_ink *ink, const mc_feature *feature, apr_pool_t *scratch);
+mc_color mc_painter_ink(mc_painter *painter, const mc_ink *ink, const mc_feature *feature);
+
+/* A displacement in 1/256 pixel, y down. */
+mc_shape_point mc_painter_displacement(mc_painter *painter, const mc_symbolizer *symbol, const mc_pair *pair,
+                                       const mc_feature *feature);
+
+/* Paints the fill of an area that has an offset. */
+mc_error *mc_painter_offset_fill(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol,
+                                 const mc_shape *shape, const mc_feature *feature) MC_CHECKED;
+
+/* Paints the fill and the stroke of a symbolizer for one shape. */
+mc_error *mc_painter_shape(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_shape *shape,
+                           const mc_feature *feature) MC_CHECKED;
+
+#endif

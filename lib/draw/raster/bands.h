@@ -1,0 +1,23 @@
+/*
+ * Strokes of some pixels' width without dashes, as bands: a piece for each segment, cut where its neighbours begin, and
+ * one for each join or end that is not straight. Each is the inside of a few lines, by whose distance a pixel is
+ * covered: eight pixels at a time, a third of the work of an outline whose area is summed.
+ */
+#ifndef MC_FEATURE_BANDS_H
+#define MC_FEATURE_BANDS_H
+
+#include "draw/raster/outline.h"
+#include "draw/raster/stroker.h"
+
+/* Whether strokes can be painted so; else they are a matter for mc_stroker_add: dashes, lines beside the line, wide
+ * pens, lines too long for single precision. */
+bool mc_bands_suit(const mc_shape *shape, const mc_pen *pen);
+
+/* Pixels that a stroke may reach around its line. */
+double mc_bands_reach(const mc_pen *pen);
+
+/* Adds the stroke of all parts of a shape (rings are closed) that suits, to a plane in which nothing else but bands is:
+ * what pieces cover of a pixel is summed. */
+void mc_bands_add(mc_outline *outline, const mc_shape *shape, const mc_pen *pen);
+
+#endif

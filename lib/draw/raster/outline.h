@@ -1,0 +1,43 @@
+/*
+ * Thin outlines, painted by distance: each pixel near a line is covered as far as its centre is from the line. Made for
+ * strokes of up to a few pixels, where joins and caps are not told from round ones; ten times cheaper than to stroke.
+ */
+#ifndef MC_FEATURE_OUTLINE_H
+#define MC_FEATURE_OUTLINE_H
+
+#include "mapcache/error.h"
+#include "vector/geometry/shape.h"
+
+/* A plane of 8-bit coverage; what lines share is covered once. Between uses all of it is 0. */
+typedef struct mc_outline {
+    int width, height;
+    int stride; /* bytes of a row: whole blocks; what is beyond the width means nothing */
+    uint8_t *plane;
+    uint64_t *touched; /* blocks of each row that are not empty, as of mc_area */
+    int shift;
+    int top, bottom; /* touched rows; bottom < top: none */
+    bool coarse;     /* as of mc_area */
+    bool pairs;      /* two rows at a time: the processor has AVX2 */
+    bool summed;     /* what is there are sums, in 255 steps even of a coarse plane: bands (feature/bands.h) */
+    bool dirty;
+} mc_outline;
+
+/* So many pixels may be written beyond the width: rows are painted some pixels at a time, from the first one on. */
+enum { MC_OUTLINE_ROOM = 7 };
+
+mc_error *mc_outline_create(mc_outline **outline, int width, int height, apr_pool_t *pool) MC_CHECKED;
+
+/* Adds the lines of a shape (rings are closed), `pen` pixels wide. */
+void mc_outline_add(mc_outline *outline, const mc_shape *shape, float pen);
+
+/* Adds one line; that from b to a is the same. */
+void mc_outline_add_line(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen);
+
+/* The coverage of a row from column *x on; *count 0: none. mc_outline_clear_row is to follow. */
+const uint8_t *mc_outline_row(const mc_outline *outline, int y, int *x, int *count);
+void mc_outline_clear_row(mc_outline *outline, int y);
+
+/* To be called after the last row has been cleared. */
+void mc_outline_done(mc_outline *outline);
+
+#endif

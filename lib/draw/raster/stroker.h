@@ -1,0 +1,41 @@
+/* Strokes of any width as areas: joins, caps, dashes, lines beside the line. */
+#ifndef MC_FEATURE_STROKER_H
+#define MC_FEATURE_STROKER_H
+
+#include "draw/raster/area.h"
+#include "draw/style/style.h"
+
+/* Wider strokes are not made. */
+enum { MC_STROKE_WIDTH_MAX = 1024 };
+
+/* How a line is stroked: a resolved mc_stroke. Lengths in pixels. */
+typedef struct mc_pen {
+    double width;
+    mc_line_join join;
+    mc_line_cap cap;
+    const double *dashes; /* on and off in turn, an even number of them, their sum above 0; NULL: none */
+    int dash_count;
+    double dash_offset;
+    double offset;    /* to the left of the line in its direction */
+    double dash_unit; /* pixels for a unit of the dashes */
+} mc_pen;
+
+/*
+ * Adds the stroke of all parts of a shape (rings are closed) to a plane, to be read by MC_NON_ZERO. Everything is
+ * computed from the line's own vertices: the same in every tile. `scratch` is used for dashes and lines beside.
+ */
+void mc_stroker_add(mc_area *coverage, const mc_shape *shape, const mc_pen *pen, mc_shape *scratch);
+
+/* A segment, and the part of it, lengths from its begin in 1/256 pixel, that may be seen on a map. */
+typedef struct mc_stretch {
+    double ux, uy, length;
+    double from, to;
+} mc_stretch;
+
+/* `reach`: 1/256 pixel around the map. False where nothing of it is near. */
+bool mc_stroker_stretch(mc_stretch *stretch, mc_shape_point a, mc_shape_point b, int width, int height, double reach);
+
+/* The line beside a line or ring, `offset` 1/256 pixels to the left. */
+void mc_stroker_beside(mc_shape *out, const mc_shape_point *points, int count, bool closed, double offset);
+
+#endif

@@ -1,0 +1,198 @@
+/* Graphics of SLD and SE documents: marks and files (OGC 05-077r4, 11.3). */
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
+
+#include "draw/raster/stroker.h"
+#include "draw/sld/sld.h"
+#include "draw/symbol/mark.h"
+#include "draw/symbol/picture.h"
+#include "text/text.h"
+
+enum { MARK_SIZE = 6, HATCH_SIZE = 8 }; /* pixels, where a style does not say */
+
+static void
+report_unsupported_name(mc_sld *sld, const mc_node *node, const char *what, const char *name)
+{
+    apr_pool_t *pool = sld->build->pool;
+    mc_sld_lacking(sld, node, apr_psprintf(pool, "%s%s", what, mc_config_quote(name, pool)));
+}
+
+static const char *
+href_of(const mc_node *node)
+{
+    for (const mc_attr *attr = node->attrs; attr != NULL; attr = attr->next) {
+        const char *colon = strrchr(attr->name, ':');
+        if (strcmp(colon == NULL ? attr->name : colon + 1, "href") == 0)
+            return attr->value;
+    }
+    return NULL;
+}
+
+/* A mark by its well-known name, or one of a file (SE, 11.3.2), of which fonts are known; NULL after a complaint. */
+static const mc_mark *
+find_mark(mc_sld *sld, const mc_node *node)
+{
+    const mc_node *name = mc_sld_child(node, "WellKnownName"), *online = mc_sld_child(node, "OnlineResource");
+    static const char *const by_name[] = { "WellKnownName", "Fill", "Stroke", NULL };
+    static const char *const by_file[] = { "OnlineResource", "Format", "MarkIndex", "Fill", "Stroke", NULL };
+    bool of_file = name == NULL && online != NULL;
+    if (!mc_sld_only(sld, node, of_file ? by_file : by_name, "a mark"))
+        return NULL;
+    if (of_file) {
+        const mc_node *index = mc_sld_child(node, "MarkIndex");
+        const char *href = href_of(online), *code = index == NULL ? "" : mc_sld_plain(sld, index);
+        const mc_mark *mark = mc_mark_of_character(href == NULL ? "" : href, code, sld->build->pool);
+        if (mark == NULL)
+            report_unsupported_name(sld, online, "the mark ", href == NULL ? "" : href);
+        return mark;
+    }
+    const char *text = name == NULL ? "square" : mc_sld_plain(sld, name);
+    if (*text == '\0' && name->children != NULL)
+        return NULL; /* it has been said why */
+    const mc_mark *mark = mc_mark_find(text, mc_sld_child(node, "Fill") != NULL, sld->build->pool);
+    if (mark == NULL)
+        report_unsupported_name(sld, name, "the mark ", text);
+    return mark;
+}
+
+/* Says it where the font of a mark is not there. */
+static void
+look_for_font(const mc_mark *mark, mc_sld *sld, const mc_node *node)
+{
+    const mc_mark *outline;
+    mc_error *error = mc_mark_outline(&outline, mark, sld->build->pool);
+    if (error != MC_OK)
+        mc_complain(sld->build->diagnostics, MC_WARNING, node, "a mark cannot be drawn here: %s",
+                    mc_error_chain(error, sld->build->pool));
+}
+
+/* False after a complaint. */
+static bool
+read_mark(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
+{
+    const mc_node *fill = mc_sld_child(node, "Fill"), *stroke = mc_sld_child(node, "Stroke");
+    graphic->mark = find_mark(sld, node);
+    if (graphic->mark == NULL)
+        return false;
+    if (sld->build->diagnostics->thorough)
+        look_for_font(graphic->mark, sld, node);
+    if (fill != NULL)
+        mc_sld_fill(&graphic->fill, sld, fill);
+    if (stroke != NULL)
+        mc_sld_stroke(&graphic->stroke, sld, stroke);
+    if (fill == NULL && stroke == NULL) { /* 11.3.2: grey with a black outline */
+        graphic->fill = (mc_ink){ .present = true, .color = { 128, 128, 128, 255 } };
+        graphic->stroke = (mc_stroke){ .ink = { .present = true, .color = { 0, 0, 0, 255 } }, .width = 1 };
+    }
+    if (strcmp(graphic->mark->name, "shape://dot") == 0) /* as large as its stroke is wide */
+        graphic->stroke.join = MC_JOIN_ROUND;
+    return true;
+}
+
+/* False after a complaint. */
+static bool
+read_external(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
+{
+    static const char *const known[] = { "OnlineResource", "InlineContent", "Format", NULL };
+    const mc_node *online = mc_sld_child(node, "OnlineResource"), *content = mc_sld_child(node, "InlineContent");
+    const char *href = online == NULL ? NULL : href_of(online);
+    if (!mc_sld_only(sld, node, known, "a graphic"))
+        return false;
+    if (href == NULL && content == NULL) {
+        mc_sld_lacking(sld, node, "a graphic without a file");
+        return false;
+    }
+    const char *why = NULL;
+    graphic->picture = href != NULL ? mc_picture_of_file(sld, href, &why) : mc_picture_of_content(sld, content, &why);
+    if (graphic->picture == NULL)
+        report_unsupported_name(sld, online != NULL ? online : content, why, href != NULL ? href : "InlineContent");
+    return graphic->picture != NULL;
+}
+
+static void
+read_graphic_pair(mc_pair *pair, mc_sld *sld, const mc_node *node)
+{
+    for (const mc_node *child = node->children; child != NULL; child = child->next) {
+        const char *name = mc_sld_name(child);
+        size_t size = strlen(name);
+        if (strcmp(name + size - 1, "X") == 0)
+            mc_sld_number(&pair->x, &pair->x_value, sld, child);
+        else if (strcmp(name + size - 1, "Y") == 0)
+            mc_sld_number(&pair->y, &pair->y_value, sld, child);
+        else
+            report_unsupported_name(sld, child, "an element ", name);
+    }
+}
+
+void
+mc_sld_displacement(mc_pair *pair, mc_sld *sld, const mc_node *node)
+{
+    read_graphic_pair(pair, sld, node);
+}
+
+/* QGIS' ellipses: how much wider than high a mark is; its size is then the width. */
+static void
+read_ellipse_option(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
+{
+    enum { FLATTEST = 64 };
+    const char *name = mc_node_attr(node, "name");
+    double flatness;
+    if (name != NULL && strcmp(name, "widthHeightFactor") == 0 && graphic->mark != NULL &&
+        mc_parse_double(&flatness, mc_sld_plain(sld, node)) && flatness > 0)
+        graphic->flatness = fmin(fmax(flatness, 1.0 / FLATTEST), FLATTEST);
+    else
+        mc_sld_lacking(sld, node,
+                       apr_psprintf(sld->build->pool, "the option %s of a graphic",
+                                    mc_config_quote(name == NULL ? "" : name, sld->build->pool)));
+}
+
+/* The first mark or file that can be drawn is (11.3.1); what stands behind it is for those who can not draw it. */
+static bool
+read_choice(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
+{
+    bool any = false;
+    for (const mc_node *child = node->children; child != NULL; child = child->next) {
+        const char *name = mc_sld_name(child);
+        bool mark = strcmp(name, "Mark") == 0;
+        if (!mark && strcmp(name, "ExternalGraphic") != 0)
+            continue;
+        any = true;
+        if (mark ? read_mark(graphic, sld, child) : read_external(graphic, sld, child))
+            return true;
+    }
+    if (any)
+        return false;
+    const mc_node none = { .name = "Mark", .text = "", .file = node->file, .line = node->line };
+    return read_mark(graphic, sld, &none);
+}
+
+bool
+mc_sld_graphic(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
+{
+    *graphic = (mc_graphic){ .opacity = 1, .anchor = { .x = 0.5, .y = 0.5 } };
+    bool drawn = read_choice(graphic, sld, node);
+    if (graphic->mark != NULL)
+        graphic->size = graphic->mark->hatch != 0 ? HATCH_SIZE : MARK_SIZE;
+    for (const mc_node *child = node->children; child != NULL; child = child->next) {
+        const char *name = mc_sld_name(child);
+        if (strcmp(name, "Mark") == 0 || strcmp(name, "ExternalGraphic") == 0)
+            continue;
+        if (strcmp(name, "Size") == 0)
+            mc_sld_number(&graphic->size, &graphic->size_value, sld, child);
+        else if (strcmp(name, "Rotation") == 0)
+            graphic->rotation = mc_sld_value(sld, child);
+        else if (strcmp(name, "Opacity") == 0)
+            mc_sld_number(&graphic->opacity, &graphic->opacity_value, sld, child);
+        else if (strcmp(name, "AnchorPoint") == 0)
+            read_graphic_pair(&graphic->anchor, sld, child);
+        else if (strcmp(name, "Displacement") == 0)
+            read_graphic_pair(&graphic->displacement, sld, child);
+        else if (strcmp(name, "VendorOption") == 0)
+            read_ellipse_option(graphic, sld, child);
+        else
+            mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a graphic", name));
+    }
+    graphic->size = fmin(fmax(graphic->size, 0), MC_STROKE_WIDTH_MAX);
+    return drawn;
+}

@@ -1,0 +1,31 @@
+/* What the files with functions of styles share. */
+#ifndef MC_FEATURE_FUNCTIONS_H
+#define MC_FEATURE_FUNCTIONS_H
+
+#include <math.h>
+
+#include "draw/style/expression.h"
+
+typedef const mc_expression *const *mc_arguments;
+
+/* The functions of each file; a list ends without a name. */
+extern const mc_function mc_functions_of_text[], mc_functions_of_numbers[], mc_functions_of_dates[],
+    mc_functions_of_conditions[], mc_functions_of_geometry[];
+
+/* A date or a moment in the form of ISO 8601 or of PostgreSQL ("2026-11-22", "2026-11-22T08:30:00Z",
+ * "2026-11-22 08:30:00.5+01") as seconds since some moment, of UTC where it has no zone. False where it is none. */
+bool mc_date_seconds(double *seconds, const char *text);
+
+static inline const char *
+mc_argument_text(mc_arguments args, int i, const mc_feature *feature, apr_pool_t *pool)
+{
+    return mc_expression_text(args[i], feature, pool);
+}
+
+static inline double
+mc_argument_number(mc_arguments args, int i, const mc_feature *feature, apr_pool_t *pool)
+{
+    return mc_expression_number(args[i], feature, NAN, pool);
+}
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * Which rules of a pass draw a feature. Rules mostly tell features apart by one attribute with few values (the class of
+ * a road): what such a value leads to is worked out once for a map.
+ */
+#ifndef MC_FEATURE_RULES_H
+#define MC_FEATURE_RULES_H
+
+#include "draw/style/style.h"
+
+typedef struct mc_rules mc_rules;
+
+/* Of a pass, for maps of one scale. */
+mc_rules *mc_rules_create(const mc_style_pass *pass, double scale, apr_pool_t *pool);
+
+/* The number of the next rule from `from` on that draws the feature of the last mc_rules_find; -1: there is none. */
+int mc_rules_next(const mc_rules *rules, int from);
+void mc_rules_find(mc_rules *rules, const mc_feature *feature, apr_pool_t *scratch);
+
+#endif

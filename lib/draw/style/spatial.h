@@ -1,0 +1,43 @@
+/*
+ * Spatial conditions of filters (OGC 09-026r1, 7.8): a feature's geometry against one that stands in the style. Both
+ * are compared in pixels of the map, snapped and thinned: what is closer to the edge than a quarter of a pixel may be
+ * told to be on either side of it.
+ */
+#ifndef MC_FEATURE_SPATIAL_H
+#define MC_FEATURE_SPATIAL_H
+
+#include "draw/style/style.h"
+
+typedef enum mc_spatial_kind {
+    MC_SPATIAL_INTERSECTS, /* and BBOX, whose geometry is a box */
+    MC_SPATIAL_DISJOINT,
+    MC_SPATIAL_WITHIN,   /* the feature in the areas of the style */
+    MC_SPATIAL_CONTAINS, /* the other way round */
+    MC_SPATIAL_NEARER,   /* DWithin */
+    MC_SPATIAL_FARTHER,  /* Beyond */
+} mc_spatial_kind;
+
+/* A part of the style's geometry. */
+typedef struct mc_spatial_part {
+    mc_shape_kind kind;
+    bool hole;        /* of POLYGONS */
+    const double *xy; /* x first */
+    int count;
+} mc_spatial_part;
+
+typedef struct mc_spatial {
+    mc_spatial_kind kind;
+    const char *srs; /* of its coordinates; NULL: the map's */
+    const mc_spatial_part *parts;
+    int part_count;
+    double distance; /* NEARER, FARTHER: in metres, or in units of the map */
+    bool in_metres;
+} mc_spatial;
+
+/* False for a feature that is not painted, and where the CRS cannot be transformed into the map's. */
+bool mc_spatial_matches(const mc_spatial *spatial, const mc_feature *feature, apr_pool_t *scratch);
+
+/* The same for two geometries in pixels; `distance` in 1/256 pixel. */
+bool mc_spatial_compare(mc_spatial_kind kind, const mc_geometry *feature, const mc_geometry *other, double distance);
+
+#endif

@@ -1,0 +1,154 @@
+/*
+ * Styles: rules that say which features are drawn how. The model follows Symbology Encoding 1.1 (OGC 05-077r4); SLD 1.0
+ * files are read into the same one (feature/sld.c).
+ */
+#ifndef MC_FEATURE_STYLE_H
+#define MC_FEATURE_STYLE_H
+
+#include "draw/raster/brush.h"
+#include "mapcache/config.h"
+#include "vector/feature/feature.h"
+
+/* A value for each feature: a constant, or computed from attributes. */
+typedef struct mc_expression mc_expression;
+
+/* A condition on a feature (OGC 09-026r1). NULL is true. */
+typedef struct mc_filter mc_filter;
+
+/* In all three `scratch` takes what is made on the way; the caller clears it after each feature. */
+bool mc_filter_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t *scratch);
+
+/* The value as text; NULL for null. */
+const char *mc_expression_text(const mc_expression *expression, const mc_feature *feature, apr_pool_t *scratch);
+/* As a number; `otherwise` where it is none. */
+double mc_expression_number(const mc_expression *expression, const mc_feature *feature, double otherwise,
+                            apr_pool_t *scratch);
+
+typedef enum mc_line_join { MC_JOIN_MITRE, MC_JOIN_ROUND, MC_JOIN_BEVEL } mc_line_join;
+typedef enum mc_line_cap { MC_CAP_BUTT, MC_CAP_ROUND, MC_CAP_SQUARE } mc_line_cap;
+typedef struct mc_mark mc_mark;       /* feature/mark.h */
+typedef struct mc_picture mc_picture; /* feature/picture.h */
+typedef struct mc_graphic mc_graphic;
+
+/* A colour with an opacity that may be computed. */
+typedef struct mc_ink {
+    bool present;
+    mc_color color;                   /* where neither is computed */
+    const mc_expression *color_value; /* "#RRGGBB"; or NULL */
+    const mc_expression *opacity;     /* 0..1; or NULL */
+    const mc_graphic *pattern;        /* repeated all over instead of the colour (GraphicFill); or NULL */
+} mc_ink;
+
+/* Where the graphics of a line stand: in a row with gaps between them, or at these points only. */
+typedef enum mc_along { MC_ALONG_ROW, MC_ALONG_VERTICES, MC_ALONG_FIRST, MC_ALONG_LAST, MC_ALONG_MIDDLE } mc_along;
+
+typedef struct mc_stroke {
+    mc_ink ink;
+    double width;                     /* pixels */
+    const mc_expression *width_value; /* or NULL */
+    mc_line_join join;
+    mc_line_cap cap;
+    const double *dashes; /* pixels, on and off in turn */
+    int dash_count;
+    double dash_offset;
+    const mc_graphic *graphic; /* repeated along the line instead of a colour (GraphicStroke); or NULL */
+    double gap, initial_gap;   /* between the graphics, before the first one */
+    mc_along along;
+    bool upright; /* the graphics do not turn with the line */
+} mc_stroke;
+
+/* A pair of lengths or shares that may be computed: constants where the expressions are NULL. */
+typedef struct mc_pair {
+    double x, y;
+    const mc_expression *x_value, *y_value;
+} mc_pair;
+
+struct mc_graphic {
+    const mc_mark *mark;       /* or */
+    const mc_picture *picture; /* one of the two */
+    mc_ink fill;               /* of the mark */
+    mc_stroke stroke;
+    double size;                        /* pixels, its height; 0: a picture's own */
+    const mc_expression *size_value;    /* or NULL */
+    double flatness;                    /* above 0, of marks: `size` is the width, so many times the height */
+    const mc_expression *rotation;      /* degrees clockwise; or NULL */
+    double opacity;                     /* of the whole, 0..1 */
+    const mc_expression *opacity_value; /* or NULL */
+    mc_pair anchor;                     /* what of it lies on the point: shares of its size from the lower left */
+    mc_pair displacement;               /* pixels to the right and up */
+    double margin[4];                   /* around it as a pattern: top, right, bottom, left */
+    double cell_x, cell_y;              /* of a pattern; 0: its size and margin */
+};
+
+typedef enum mc_symbolizer_kind { MC_SYMBOL_POLYGON, MC_SYMBOL_LINE, MC_SYMBOL_POINT } mc_symbolizer_kind;
+
+/* What sizes are given in (OGC 05-077r4, 10.2): pixels, or lengths on the ground. */
+typedef enum mc_uom { MC_UOM_PIXEL, MC_UOM_METRE, MC_UOM_FOOT } mc_uom;
+
+/* What of a feature's geometry is drawn. */
+typedef enum mc_part {
+    MC_PART_WHOLE,
+    MC_PART_CENTROID, /* one point of it, for areas and lines */
+    MC_PART_INSIDE,   /* one point that is inside of an area for certain */
+    MC_PART_START,
+    MC_PART_END,
+    MC_PART_MIDDLE, /* of lines: half way */
+    MC_PART_VERTICES,
+    MC_PART_BOUNDARY, /* areas as lines */
+} mc_part;
+
+typedef struct mc_symbolizer {
+    mc_symbolizer_kind kind;
+    mc_uom uom;           /* of all of its sizes */
+    mc_part part;         /* of the geometry */
+    mc_ink fill;          /* POLYGON */
+    mc_stroke stroke;     /* POLYGON, LINE; stroke.ink.present */
+    double offset;        /* LINE: pixels to the left of it; POLYGON: to the outside */
+    mc_pair displacement; /* POLYGON, LINE: pixels to the right and up */
+    mc_graphic graphic;   /* POINT */
+    bool by_direction;    /* POLYGON: rings may lie over each other, and are told apart by their directions */
+} mc_symbolizer;
+
+/* Labels: feature/label_style.h. */
+typedef struct mc_text_symbol mc_text_symbol;
+
+/* Where a rule counts (GeoServer's option of that name). */
+typedef enum mc_inclusion { MC_INCLUSION_NORMAL, MC_INCLUSION_MAP_ONLY, MC_INCLUSION_LEGEND_ONLY } mc_inclusion;
+
+typedef struct mc_rule_style {
+    const char *name, *title; /* for the legend */
+    mc_inclusion inclusion;
+    const mc_filter *filter; /* NULL: every feature */
+    bool is_else;
+    double min_scale, max_scale; /* denominators: min <= scale < max; 0 and HUGE_VAL: no limit */
+    const mc_graphic *legend;    /* what stands for it in a legend; NULL: its symbolizers do */
+    const mc_symbolizer *symbolizers;
+    int symbolizer_count;
+    const mc_text_symbol *texts;
+    int text_count;
+} mc_rule_style;
+
+/* Features are painted through each pass in turn (FeatureTypeStyle): casings under all fillings of a road net. */
+typedef struct mc_style_pass {
+    const mc_rule_style *rules;
+    int rule_count;
+    bool first_only; /* of the rules that fit, only the first one counts */
+} mc_style_pass;
+
+typedef struct mc_style {
+    const char *name, *title;
+    const mc_style_pass *passes;
+    int pass_count;
+    const char *const *attributes; /* all that its filters and values refer to; expressions know them by index */
+    int attribute_count;
+    bool ids; /* labels, filters or values look at the numbers of features */
+} mc_style;
+
+/*
+ * Reads an SLD 1.0 or SE 1.1 file: the first user style, or the one called `name`. What it uses and we lack is a
+ * complaint of kind MC_NOT_BUILT with file and line, at most one for each element; NULL after a complaint of kind
+ * MC_REFUSED, at `at` where the file as a whole is at fault.
+ */
+const mc_style *mc_style_read(const char *path, const char *name, const mc_node *at, mc_build *build);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * Pictures: PNG, JPEG, GIF and SVG files (and such as stand in the style itself) that are drawn as graphics. Only files
+ * on this machine: below the style's folder, or where an absolute path says. What was made of a file for one size is
+ * remembered by the process under the file's stamp.
+ */
+#ifndef MC_FEATURE_PICTURE_H
+#define MC_FEATURE_PICTURE_H
+
+#include "draw/sld/sld.h"
+#include "draw/symbol/mark.h"
+
+enum { MC_PICTURE_SIDE_MAX = 1024 /* pixels, as drawn */ };
+
+/* A picture for each feature, scaled to `height` pixels (0: its own size). One reference in `pixels`, the caller's.
+ * NULL where there is none for this feature: its data names no file. MC_ERR_IO, MC_ERR_CORRUPT, MC_ERR_LIMIT of the
+ * file. */
+mc_error *mc_picture_get(mc_pixels **pixels, const mc_picture *picture, const mc_feature *feature, double height,
+                         mc_ctx *ctx, apr_pool_t *scratch) MC_CHECKED;
+
+/* Whether it is the same for all features. */
+bool mc_picture_is_constant(const mc_picture *picture);
+
+/* A picture of another size; its pixels, one reference of the caller's. */
+mc_error *mc_picture_scale(mc_pixels **scaled, const mc_pixels *own, int width, int height,
+                           apr_pool_t *pool) MC_CHECKED;
+
+/* Lays a picture over the map as far as `opacity` (0..255) says. One that is not turned is moved to whole pixels. */
+void mc_picture_draw(mc_pixels *target, const mc_pixels *picture, const mc_placing *placing, unsigned opacity);
+
+/*
+ * The picture that an <OnlineResource> names: a path as seen from the style's folder, with parameters of an SVG behind
+ * a question mark, with ${attribute} in it. NULL, and in *why what it lacks, where it can not be drawn.
+ */
+mc_picture *mc_picture_of_file(mc_sld *sld, const char *href, const char **why);
+
+/* The picture that stands in an <InlineContent>. */
+mc_picture *mc_picture_of_content(mc_sld *sld, const mc_node *node, const char **why);
+
+/* What the module with the SVG library offers (mapcache-svg.so). Sizes in pixels. */
+typedef struct mc_svg_ops {
+    /* The size that a drawing says it has. MC_ERR_CORRUPT for what is no SVG. */
+    mc_error *(*size)(double *width, double *height, const char *text, size_t size, apr_pool_t *pool);
+    /* Draws it over cleared pixels, filling them. */
+    mc_error *(*render)(mc_pixels *pixels, const char *text, size_t size, apr_pool_t *pool);
+} mc_svg_ops;
+
+#define MC_SVG_SYMBOL "mc_svg_rsvg_ops"
+extern const mc_svg_ops mc_svg_rsvg_ops;
+
+/* What the module with the GIF library offers (mapcache-gif.so). */
+typedef struct mc_gif_ops {
+    /* The first picture, on pixels of the size that the file says. MC_ERR_CORRUPT, MC_ERR_LIMIT. */
+    mc_error *(*decode)(mc_pixels **pixels, const char *bytes, size_t size, apr_pool_t *pool);
+} mc_gif_ops;
+
+#define MC_GIF_SYMBOL "mc_gif_giflib_ops"
+extern const mc_gif_ops mc_gif_giflib_ops;
+
+/* An SVG with the values of its placeholders, `param(name) default` (as QGIS draws them): pairs of name and value. */
+const char *mc_svg_fill_in(const char *svg, const char *const *names, const char *const *values, int count,
+                           apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,110 @@
+/* What the files of footprints share: how they are made, what is remembered of files, and a batch's inside. */
+#ifndef MC_CACHE_FOOTPRINT_PRIVATE_H
+#define MC_CACHE_FOOTPRINT_PRIVATE_H
+
+#include <stdatomic.h>
+
+#include "base/lru.h"
+#include "cache/cache_base.h"
+#include "cache/sqlite/coverage.h"
+#include "footprint/footprint.h"
+
+/* The footprint of a stored tile, decoded right into its box; one reference, the caller's. */
+mc_error *mc_footprint_decode(mc_footprint **footprint, mc_tile *tile, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* What a footprint holds in memory, in bytes. */
+size_t mc_footprint_bytes(const mc_footprint *footprint);
+
+/*
+ * What names a thing that is remembered: 128 bits of hash, with the process's seed, of everything that it depends on:
+ * how it is read, path, tileset, grid, dimensions, the stamp and our own writes. Who looks with another stamp looks
+ * for another thing. {0, 0}: nothing may be remembered.
+ */
+typedef struct mc_identity {
+    uint64_t a, b;
+} mc_identity;
+
+mc_identity mc_identity_first(void); /* of nothing yet */
+mc_identity mc_identity_of(const mc_identity *base, const void *bytes, size_t size);
+static inline bool
+mc_identity_valid(const mc_identity *identity)
+{
+    return (identity->a | identity->b) != 0;
+}
+
+/* What is known of a file under a stamp. Reference-counted; read-only once it is shared. */
+typedef struct mc_file_facts {
+    _Atomic unsigned references;
+    bool rollback;         /* no -wal can come without a change of the file itself */
+    bool asked;            /* for its coverage */
+    mc_coverage *coverage; /* NULL: not known */
+} mc_file_facts;
+
+mc_file_facts *mc_file_facts_find(const mc_identity *identity, mc_ctx *ctx); /* a reference, the caller's; or NULL */
+void mc_file_facts_keep(const mc_identity *identity, mc_file_facts *facts, mc_ctx *ctx);
+mc_file_facts *mc_file_facts_create(bool rollback, bool asked, mc_coverage *coverage); /* one reference */
+void mc_file_facts_unref(mc_file_facts *facts);
+
+/* That a file has too many tiles for coverage, whatever its stamp: so that a file that grows is not asked again each
+ * time. `identity` is without a stamp. */
+bool mc_coverage_is_hopeless(const mc_identity *identity, mc_ctx *ctx);
+void mc_coverage_give_up(const mc_identity *identity, mc_ctx *ctx);
+
+/* True if something is known of that tile; *footprint is NULL then where it is absent, else a reference. */
+bool mc_footprint_find(mc_footprint **footprint, const mc_identity *identity, const mc_tile_key *key, mc_ctx *ctx);
+
+/* Remembers a footprint, or with NULL an absence. */
+void mc_footprint_keep(const mc_identity *identity, const mc_tile_key *key, mc_footprint *footprint, mc_ctx *ctx);
+
+/* A SQLite file of a batch. */
+typedef struct mc_batch_file {
+    const char *path; /* NULL: a store without files */
+    int missing;      /* errno of the look, 0: it is there */
+    bool rollback;    /* known to have no -wal: it was not looked for */
+    bool wal_looked;
+    bool settled; /* what is read may be remembered */
+    mc_stamp stamp;
+} mc_batch_file;
+
+/* Wants of the same tileset, grid and dimensions in the same file. */
+typedef struct mc_batch_series {
+    const mc_tile_key *key; /* of one of them */
+    int group, file;
+    int unknown;          /* wants that have to be fetched */
+    mc_cache *cache;      /* that has the file */
+    const char *coverage; /* its statement, or NULL */
+    uint64_t how;         /* identity of the way it is read */
+    bool needed;
+    mc_identity stampless, identity;
+    mc_file_facts *first;           /* a reference: what the look has found, or NULL */
+    _Atomic(mc_file_facts *) facts; /* the newest that the batch holds, or NULL */
+} mc_batch_series;
+
+/* A reference to facts that a batch holds until its end. */
+typedef struct mc_batch_held {
+    mc_file_facts *facts;
+    struct mc_batch_held *next;
+} mc_batch_held;
+
+struct mc_footprints {
+    mc_cache *cache;
+    mc_footprint_want *wants;
+    int count;
+    mc_footprint **held; /* the references of the batch, by want */
+    int *series_of;      /* by want */
+    mc_batch_series *series;
+    int series_count;
+    mc_batch_file *files;
+    int file_count;
+    apr_time_t taken; /* before the first look at a file */
+    _Atomic(mc_batch_held *) facts;
+};
+
+/* Sorts the wants into series and files. What fails for a want makes it one of a store without files: its fetch says
+ * what is wrong. */
+void mc_footprints_sort(mc_footprints *batch, apr_pool_t *pool);
+
+/* From now on `facts`, a reference that goes to the batch, is what the series knows. Any thread. */
+void mc_batch_learn(mc_footprints *batch, mc_batch_series *series, mc_file_facts *facts);
+
+#endif

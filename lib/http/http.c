@@ -1,0 +1,128 @@
+/*
+ * The HTTP client's front: loads the module at first use, counts, traces and keeps requests within their bounds, so
+ * that the module has to know libcurl only.
+ */
+#include "http/http.h"
+
+#include <apr_lib.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/metrics.h"
+#include "base/module.h"
+#include "http/http_engine.h"
+#include "mapcache/trace.h"
+#include "text/text.h"
+
+struct mc_http {
+    int max_idle;
+    pthread_mutex_t lock; /* of ops and engine while they are not there yet */
+    const mc_http_engine_ops *ops;
+    mc_http_engine *engine;
+};
+
+mc_http *
+mc_http_create(int max_idle_connections)
+{
+    mc_http *http = calloc(1, sizeof(*http));
+    MC_ASSERT(http != NULL);
+    http->max_idle = max_idle_connections < 0 ? 0 : max_idle_connections;
+    pthread_mutex_init(&http->lock, NULL);
+    return http;
+}
+
+void
+mc_http_destroy(mc_http *http)
+{
+    if (http == NULL)
+        return;
+    if (http->engine != NULL)
+        http->ops->destroy(http->engine);
+    pthread_mutex_destroy(&http->lock);
+    free(http);
+}
+
+static mc_error *
+load_http_engine(mc_http *http, apr_pool_t *pool)
+{
+    if (http->engine != NULL)
+        return MC_OK;
+    void *symbol;
+    MC_TRY(mc_module_symbol(&symbol, "curl", MC_HTTP_ENGINE_SYMBOL, pool));
+    http->ops = symbol;
+    http->engine = http->ops->create(http->max_idle);
+    if (http->engine == NULL)
+        return mc_error_create(pool, MC_ERR_LIMIT, "the HTTP client cannot be set up");
+    return MC_OK;
+}
+
+static mc_error *
+engine_ready(mc_http *http, apr_pool_t *pool)
+{
+    pthread_mutex_lock(&http->lock);
+    mc_error *error = load_http_engine(http, pool);
+    pthread_mutex_unlock(&http->lock);
+    return error;
+}
+
+/* RFC 9110 5.6.2, token. */
+static bool
+is_header_name(const char *name)
+{
+    if (*name == '\0')
+        return false;
+    for (const char *c = name; *c != '\0'; c++)
+        if (!apr_isalnum(*c) && strchr("!#$%&'*+-.^_`|~", *c) == NULL)
+            return false;
+    return true;
+}
+
+/* A copy of the headers that is safe to send: names checked, values without line ends, our User-Agent unless set. */
+static mc_error *
+safe_headers(const apr_table_t **safe, const apr_table_t *headers, apr_pool_t *pool)
+{
+    apr_table_t *table = apr_table_make(pool, 8);
+    if (headers != NULL) {
+        const apr_array_header_t *items = apr_table_elts(headers);
+        for (int i = 0; i < items->nelts; i++) {
+            const apr_table_entry_t *item = &APR_ARRAY_IDX(items, i, apr_table_entry_t);
+            if (!is_header_name(item->key))
+                return mc_error_create(pool, MC_ERR_CONFIG, "\"%s\" cannot be the name of an HTTP header",
+                                       mc_header_value(item->key, pool));
+            apr_table_addn(table, item->key, mc_header_value(item->val, pool));
+        }
+    }
+    if (apr_table_get(table, "User-Agent") == NULL)
+        apr_table_setn(table, "User-Agent", "mod-mapcache/" MC_PROJECT_VERSION);
+    *safe = table;
+    return MC_OK;
+}
+
+mc_error *
+mc_http_send(mc_http_reply *reply, mc_http *http, const mc_http_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "mapcache_http_request");
+    *reply = (mc_http_reply){ 0 };
+    if (http == NULL)
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "requests to origins are switched off");
+    MC_TRY(mc_ctx_check(ctx, pool));
+    mc_http_call safe = *call;
+    MC_TRY(safe_headers(&safe.headers, call->headers, pool));
+    MC_TRY(engine_ready(http, pool));
+    if (safe.connect_timeout <= 0)
+        safe.connect_timeout = MC_HTTP_CONNECT_TIMEOUT;
+    if (safe.timeout <= 0)
+        safe.timeout = MC_HTTP_TIMEOUT;
+
+    struct mc_metrics *metrics = ctx->process == NULL ? NULL : ctx->process->metrics;
+    mc_count(metrics, MC_COUNT_origin_requests_total, 1);
+    mc_error *error = http->ops->send(reply, http->engine, &safe, ctx, pool);
+    if (error != MC_OK || reply->status >= 500) {
+        mc_count(metrics, MC_COUNT_origin_errors_total, 1);
+        mc_span_note(&span, "ERROR");
+    }
+    if (error == MC_OK)
+        mc_count(metrics, MC_COUNT_origin_bytes_total, reply->body->size);
+    return error;
+}

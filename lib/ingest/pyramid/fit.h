@@ -1,0 +1,36 @@
+/* How an image lies on the tiles of a level. */
+#ifndef MC_INGEST_FIT_H
+#define MC_INGEST_FIT_H
+
+#include "mapcache/ingest.h"
+#include "vector/crs/projection.h"
+
+/* An image and the grid that it is drawn on. */
+typedef struct mc_fit {
+    const mc_raster_info *image;
+    const mc_grid *grid;
+    bool upright;      /* the same CRS, no rotation: pixels are found by a scale and an offset */
+    double inverse[6]; /* of image->affine: column and row of a place in the image's CRS */
+    mc_extent box;     /* around it, in the grid's CRS */
+} mc_fit;
+
+/* MC_ERR_CONFIG where PROJ does not know a CRS, MC_ERR_CORRUPT where the image lies nowhere in the grid's CRS. */
+mc_error *mc_fit_create(mc_fit *fit, const mc_raster_info *image, const mc_grid *grid, apr_pool_t *pool) MC_CHECKED;
+
+/* Of an upright image: column and row of the outer corner of a tile, and columns and rows of a pixel of the level. */
+typedef struct mc_fit_scale {
+    double x0, y0, scale_x, scale_y;
+} mc_fit_scale;
+mc_fit_scale mc_fit_tile(const mc_fit *fit, int z, int x, int y);
+
+/* Columns and rows (x and y in turn) of places of the grid's CRS; HUGE_VAL where there is none. The projection goes
+ * from the grid's CRS to the image's; NULL where they are the same. */
+void mc_fit_points(const mc_fit *fit, const mc_projection *projection, double *xy, size_t count);
+
+/* How many of the image's pixels (a side) are in one of the level, about. */
+double mc_fit_shrink(const mc_fit *fit, const mc_projection *projection, int z);
+
+/* The rows of the image, first <= row < end, that a tile needs, with a margin for interpolation; first >= end: none. */
+void mc_fit_rows(int *first, int *end, const mc_fit *fit, const mc_projection *projection, int z, int x, int y);
+
+#endif

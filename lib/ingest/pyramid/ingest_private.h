@@ -1,0 +1,57 @@
+/* What the files of an ingestion share: its plan in tiles, and what is under way. */
+#ifndef MC_INGEST_INGEST_PRIVATE_H
+#define MC_INGEST_INGEST_PRIVATE_H
+
+#include "ingest/pyramid/draw.h"
+#include "ingest/pyramid/partial.h"
+#include "ingest/pyramid/touch.h"
+
+typedef struct mc_ingest_image {
+    mc_raster_info info;
+    mc_fit fit;
+    int number; /* in plan->paths */
+} mc_ingest_image;
+
+/*
+ * Levels that are made from one another: images are drawn on the finest of them, `direct`; each one above, up to `top`,
+ * is halved from the one below. There are several where resolutions do not halve.
+ */
+typedef struct mc_ingest_chain {
+    int direct, top;
+    mc_tile_range *ranges;     /* tiles of `direct` that each image may touch */
+    mc_ingest_resample *modes; /* how each image is drawn */
+    mc_touch *touch;           /* of `ranges` */
+} mc_ingest_chain;
+
+struct mc_ingest {
+    mc_ingest_plan plan;
+    apr_pool_t *pool;
+    mc_ingest_image *images;
+    int count;
+    mc_ingest_chain *chains;
+    int chain_count;
+    mc_ingest_outline outline;
+    mc_ingest_counts counts;
+    /* How tiles are stored: that of the tileset, but PNG without a <compression> is compressed quickly. */
+    const mc_format *format;
+    mc_dimension_value *dimensions;
+    mc_partials *partials;
+};
+
+mc_tile_key mc_ingest_key(const mc_ingest *ingest, int z, int x, int y);
+const mc_ingest_chain *mc_ingest_chain_of(const mc_ingest *ingest, int z);
+
+/* Where the tile lies in the one above it: 0 and 1 are its upper quarters from the left, 2 and 3 its lower ones. */
+int mc_ingest_quarter(const mc_grid *grid, int x, int y);
+
+/* How many of the four tiles below one are touched by an image. */
+int mc_ingest_touched_below(const mc_ingest *ingest, const mc_ingest_chain *chain, int z, int x, int y);
+
+/*
+ * Completes a tile of which all images are drawn from what is stored, puts its half into the one above (NULL: none) and
+ * encodes it. put->data has one reference, the caller's. Any thread.
+ */
+mc_error *mc_ingest_finish(mc_put *put, const mc_ingest *ingest, mc_partial *tile, mc_partial *above,
+                           mc_ctx *ctx) MC_CHECKED;
+
+#endif

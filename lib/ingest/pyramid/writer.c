@@ -1,0 +1,184 @@
+/* See writer.h. */
+#include "ingest/pyramid/writer.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/workers.h"
+
+enum { FIRST_ROOM = 1000 };
+
+struct mc_ingest_writer {
+    pthread_t thread;
+    pthread_mutex_t lock; /* of all below, but for what the thread has while it is busy: storing, ctx */
+    pthread_cond_t changed;
+    bool busy, stop;
+    mc_cache *cache;
+    mc_ingest_puts storing;
+    mc_ctx ctx; /* its pool is the thread's */
+    apr_pool_t *failures;
+    mc_error *error; /* in `failures` */
+    apr_int64_t tiles, bytes;
+    double seconds;
+};
+
+mc_ingest_puts
+mc_ingest_puts_create(apr_pool_t *pool)
+{
+    return (mc_ingest_puts){ .list = apr_array_make(pool, FIRST_ROOM, sizeof(mc_put)) };
+}
+
+void
+mc_ingest_puts_release(mc_ingest_puts *puts)
+{
+    for (int i = 0; i < puts->list->nelts; i++)
+        mc_buf_unref(APR_ARRAY_IDX(puts->list, i, mc_put).data);
+    apr_array_clear(puts->list);
+    puts->bytes = 0;
+}
+
+static int
+in_store_order(const void *a, const void *b)
+{
+    const mc_tile_key *left = &((const mc_put *)a)->key, *right = &((const mc_put *)b)->key;
+    if (left->z != right->z)
+        return left->z > right->z ? -1 : 1;
+    if (left->x != right->x)
+        return left->x < right->x ? -1 : 1;
+    return left->y < right->y ? -1 : left->y > right->y;
+}
+
+static mc_error *
+store_ingested_tiles(mc_ingest_writer *writer)
+{
+    apr_array_header_t *list = writer->storing.list;
+    qsort(list->elts, (size_t)list->nelts, sizeof(mc_put), in_store_order);
+    return mc_cache_put(writer->cache, (const mc_put *)(const void *)list->elts, list->nelts, &writer->ctx);
+}
+
+static void *
+run_ingest_writer(void *baton)
+{
+    mc_ingest_writer *writer = baton;
+    pthread_setname_np(pthread_self(), "mapcache-writer");
+    pthread_mutex_lock(&writer->lock);
+    for (;;) {
+        while (!writer->busy && !writer->stop)
+            pthread_cond_wait(&writer->changed, &writer->lock);
+        if (!writer->busy)
+            break;
+        pthread_mutex_unlock(&writer->lock);
+        apr_time_t began = mc_clock_now();
+        mc_error *error = store_ingested_tiles(writer);
+        pthread_mutex_lock(&writer->lock);
+        writer->seconds += (double)(mc_clock_now() - began) / APR_USEC_PER_SEC;
+        writer->error = mc_error_copy(error, writer->failures);
+        if (error == MC_OK) {
+            writer->tiles += writer->storing.list->nelts;
+            writer->bytes += (apr_int64_t)writer->storing.bytes;
+        }
+        mc_ingest_puts_release(&writer->storing);
+        apr_pool_clear(writer->ctx.pool);
+        writer->busy = false;
+        pthread_cond_broadcast(&writer->changed);
+    }
+    pthread_mutex_unlock(&writer->lock);
+    return NULL;
+}
+
+mc_error *
+mc_ingest_writer_create(mc_ingest_writer **writer, mc_cache *cache, const mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_ingest_writer *made = apr_pcalloc(pool, sizeof(*made));
+    sigset_t all, before;
+    made->cache = cache;
+    made->storing = mc_ingest_puts_create(pool);
+    made->failures = mc_job_pool_acquire();
+    made->ctx = *ctx;
+    made->ctx.pool = mc_job_pool_acquire();
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_cond_init(&made->changed, NULL);
+    sigfillset(&all); /* signals are for the thread that reads images */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int status = pthread_create(&made->thread, NULL, run_ingest_writer, made);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (status != 0) {
+        mc_job_pool_release(made->failures);
+        mc_job_pool_release(made->ctx.pool);
+        return mc_error_create(pool, MC_ERR_LIMIT, "the thread that stores tiles cannot be started");
+    }
+    *writer = made;
+    return MC_OK;
+}
+
+bool
+mc_ingest_writer_busy(mc_ingest_writer *writer)
+{
+    pthread_mutex_lock(&writer->lock);
+    bool busy = writer->busy;
+    pthread_mutex_unlock(&writer->lock);
+    return busy;
+}
+
+/* With the lock held. */
+static mc_error *
+wait_until_idle(mc_ingest_writer *writer, apr_pool_t *pool)
+{
+    while (writer->busy)
+        pthread_cond_wait(&writer->changed, &writer->lock);
+    return mc_error_copy(writer->error, pool);
+}
+
+mc_error *
+mc_ingest_writer_store(mc_ingest_writer *writer, mc_ingest_puts *puts, apr_pool_t *pool)
+{
+    pthread_mutex_lock(&writer->lock);
+    mc_error *error = wait_until_idle(writer, pool);
+    if (error == MC_OK && puts->list->nelts > 0) {
+        mc_ingest_puts empty = writer->storing;
+        writer->storing = *puts;
+        *puts = empty;
+        writer->busy = true;
+        pthread_cond_broadcast(&writer->changed);
+    }
+    pthread_mutex_unlock(&writer->lock);
+    return error;
+}
+
+mc_error *
+mc_ingest_writer_wait(mc_ingest_writer *writer, apr_pool_t *pool)
+{
+    pthread_mutex_lock(&writer->lock);
+    mc_error *error = wait_until_idle(writer, pool);
+    pthread_mutex_unlock(&writer->lock);
+    return error;
+}
+
+void
+mc_ingest_writer_count(mc_ingest_writer *writer, mc_ingest_counts *counts)
+{
+    pthread_mutex_lock(&writer->lock);
+    counts->tiles = writer->tiles;
+    counts->bytes = writer->bytes;
+    counts->store = writer->seconds;
+    pthread_mutex_unlock(&writer->lock);
+}
+
+void
+mc_ingest_writer_destroy(mc_ingest_writer *writer)
+{
+    if (writer == NULL)
+        return;
+    pthread_mutex_lock(&writer->lock);
+    writer->stop = true;
+    pthread_cond_broadcast(&writer->changed);
+    pthread_mutex_unlock(&writer->lock);
+    pthread_join(writer->thread, NULL);
+    mc_ingest_puts_release(&writer->storing);
+    mc_job_pool_release(writer->failures);
+    mc_job_pool_release(writer->ctx.pool);
+    pthread_cond_destroy(&writer->changed);
+    pthread_mutex_destroy(&writer->lock);
+}

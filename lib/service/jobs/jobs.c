@@ -1,0 +1,285 @@
+/*
+ * <service type="jobs">: the queue of seeding jobs as JSON, and a page that shows it. Whoever has the token may change
+ * jobs; it comes in a header that no page of another site can send, so there is nothing to forge. Without it the
+ * service shows, where the configuration says that it is public, what does not tell of hosts and origins.
+ */
+#include "service/jobs/jobs.h"
+
+#include <apr_strings.h>
+#include <string.h>
+#include <strings.h>
+
+#include "service/operations/operations.h"
+#include "service/pages/demo.h"
+#include "text/text.h"
+
+/* Bytes of a body; units of a job and seconds of silence of workers that are shown; characters of a token at least. */
+enum { BODY_MAX = 65536, UNITS_SHOWN = 100, SILENCE = 30, TOKEN_MIN = 16, JOBS_SHOWN = 100 };
+
+typedef struct jobs_service {
+    mc_service_base base;
+    const char *token;
+    bool is_public;
+    mc_jobs *jobs;
+} jobs_service;
+
+static const mc_key jobs_keys[] = {
+    MC_SERVICE_KEYS(jobs_service),
+    { "token", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(jobs_service, token), NULL,
+      "What `Authorization: Bearer` has to say for everything but reading, at least 16 characters; without it nothing "
+      "can be changed." },
+    { "public", MC_BOOL, MC_KEY_OURS, 0, 0, NULL, "false", offsetof(jobs_service, is_public), NULL,
+      "Whether jobs are shown without the token: all but owners, workers' names and messages." },
+    MC_KEY_END,
+};
+
+static bool
+usable_token(const char *token)
+{
+    for (const char *at = token; *at != '\0'; at++)
+        if (*at <= ' ' || *at > '~')
+            return false;
+    return strlen(token) >= TOKEN_MIN;
+}
+
+static mc_service *
+jobs_from_config(const mc_node *node, mc_build *build)
+{
+    jobs_service *service = apr_pcalloc(build->pool, sizeof(*service));
+    if (!mc_service_read(&service->base, &mc_service_jobs, node, build))
+        return NULL;
+    service->jobs = build->jobs;
+    if (service->base.service.cors == NULL)
+        service->base.service.cors = "off";
+    const char *problem = NULL;
+    if (service->jobs == NULL)
+        problem = "the service jobs needs <jobs><connection>...</connection></jobs>, which says where the queue is";
+    else if (service->token == NULL && !service->is_public)
+        problem = "the service jobs needs a <token>, or <public>true</public> to show jobs without changing them";
+    else if (service->token != NULL && !usable_token(service->token))
+        problem = "<token> needs at least 16 printable characters without blanks";
+    if (problem == NULL)
+        return &service->base.service;
+    mc_complain(build->diagnostics, MC_REFUSED, node, "%s", problem);
+    return NULL;
+}
+
+/* --- who may what ----------------------------------------------------------------------------------------------- */
+
+static const char *
+find_jobs_request_header(const mc_call *call, const char *name)
+{
+    return call->http->headers == NULL ? NULL : apr_table_get(call->http->headers, name);
+}
+
+/* Takes as long for a token that is nearly right as for one that is not at all. */
+static bool
+same_text(const char *a, const char *b)
+{
+    size_t size = strlen(b);
+    unsigned difference = strlen(a) != size;
+    for (size_t i = 0; i < size && a[i] != '\0'; i++)
+        difference |= (unsigned char)a[i] ^ (unsigned char)b[i];
+    return difference == 0;
+}
+
+static bool
+has_token(const jobs_service *service, const mc_call *call)
+{
+    static const char scheme[] = "Bearer ";
+    const char *said = find_jobs_request_header(call, "Authorization");
+    return service->token != NULL && said != NULL && strncasecmp(said, scheme, sizeof(scheme) - 1) == 0 &&
+           same_text(said + sizeof(scheme) - 1, service->token);
+}
+
+static mc_error *
+may_change(const jobs_service *service, const mc_call *call, apr_pool_t *pool)
+{
+    const char *site = find_jobs_request_header(call, "Sec-Fetch-Site");
+    if (service->token == NULL)
+        return mc_error_create(pool, MC_ERR_FORBIDDEN, "jobs are only shown here: the service has no token");
+    if (!has_token(service, call))
+        return mc_error_create(pool, MC_ERR_FORBIDDEN, "the token is needed: Authorization: Bearer TOKEN");
+    /* Browsers say where a request comes from; others say nothing. */
+    if (site != NULL && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
+        return mc_error_create(pool, MC_ERR_FORBIDDEN, "a page of another site may not change jobs");
+    return MC_OK;
+}
+
+/* --- answers ---------------------------------------------------------------------------------------------------- */
+
+static mc_error *
+answer_jobs_json(mc_request *request, const char *text, apr_pool_t *pool)
+{
+    return mc_operations_answer_text(request, text, "application/json", pool);
+}
+
+static mc_error *
+read_filter(mc_jobs_filter *filter, const mc_call *call, apr_pool_t *pool)
+{
+    const char *state = mc_param(call, "state"), *before = mc_param(call, "before"), *limit = mc_param(call, "limit");
+    *filter = (mc_jobs_filter){ .limit = JOBS_SHOWN };
+    if (state != NULL && !(filter->has_state = mc_job_state_parse(&filter->state, state)))
+        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "state", "state is open, paused, cancelled or done");
+    if (before != NULL && !mc_parse_int64(&filter->before, before, 1, INT64_MAX))
+        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "before", "before is the number of a job");
+    if (limit != NULL && !mc_parse_int(&filter->limit, limit, 1, MC_JOBS_LISTED_MAX))
+        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "limit", "limit is a number from 1 to %d",
+                                MC_JOBS_LISTED_MAX);
+    return MC_OK;
+}
+
+static mc_error *
+answer_list(mc_request *request, jobs_service *service, const mc_call *call, bool open, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_jobs_filter filter;
+    apr_array_header_t *jobs, *workers;
+    MC_TRY(read_filter(&filter, call, pool));
+    MC_TRY(mc_jobs_list(&jobs, service->jobs, &filter, ctx, pool));
+    MC_TRY(mc_jobs_workers(&workers, service->jobs, SILENCE, ctx, pool));
+    apr_array_header_t *parts = apr_array_make(pool, 32, sizeof(const char *));
+    APR_ARRAY_PUSH(parts, const char *) = apr_psprintf(pool, "{\"changeable\":%s,\"jobs\":[", open ? "true" : "false");
+    for (int i = 0; i < jobs->nelts; i++)
+        APR_ARRAY_PUSH(parts, const char *) =
+            apr_pstrcat(pool, i == 0 ? "" : ",\n", mc_job_json(&APR_ARRAY_IDX(jobs, i, mc_job), open, pool), NULL);
+    APR_ARRAY_PUSH(parts, const char *) = "],\n\"workers\":[";
+    for (int i = 0; i < workers->nelts; i++)
+        APR_ARRAY_PUSH(parts, const char *) = apr_pstrcat(
+            pool, i == 0 ? "" : ",\n", mc_job_worker_json(&APR_ARRAY_IDX(workers, i, mc_job_worker), open, pool), NULL);
+    APR_ARRAY_PUSH(parts, const char *) = "]}\n";
+    return answer_jobs_json(request, apr_array_pstrcat(pool, parts, '\0'), pool);
+}
+
+static mc_error *
+answer_job(mc_request *request, jobs_service *service, int64_t id, bool open, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_job job;
+    apr_array_header_t *units;
+    MC_TRY(mc_jobs_find(&job, service->jobs, id, false, ctx, pool));
+    MC_TRY(mc_jobs_units(&units, service->jobs, id, UNITS_SHOWN, ctx, pool));
+    apr_array_header_t *parts = apr_array_make(pool, 32, sizeof(const char *));
+    APR_ARRAY_PUSH(parts, const char *) =
+        apr_pstrcat(pool, "{\"job\":", mc_job_json(&job, open, pool), ",\n\"units\":[", NULL);
+    const char *comma = "";
+    for (int i = 0; i < units->nelts; i++) {
+        const mc_job_unit *unit = &APR_ARRAY_IDX(units, i, mc_job_unit);
+        if (unit->unit < 0 || unit->unit >= job.units)
+            continue;
+        APR_ARRAY_PUSH(parts, const char *) = apr_pstrcat(pool, comma, mc_job_unit_json(unit, &job, open, pool), NULL);
+        comma = ",\n";
+    }
+    APR_ARRAY_PUSH(parts, const char *) = "]}\n";
+    return answer_jobs_json(request, apr_array_pstrcat(pool, parts, '\0'), pool);
+}
+
+static mc_error *
+enqueue_posted_job(mc_request *request, jobs_service *service, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_buf *body = NULL;
+    mc_job_wish wish;
+    mc_job job;
+    int64_t id;
+    const char *type = find_jobs_request_header(call, "Content-Type");
+    if (type == NULL || strncasecmp(type, "application/json", 16) != 0)
+        return mc_error_create(pool, MC_ERR_BAD_REQUEST, "a job is sent as Content-Type: application/json");
+    if (call->http->read_body != NULL)
+        MC_TRY(call->http->read_body(&body, call->http->read_body_baton, BODY_MAX, pool));
+    if (body == NULL || body->size == 0)
+        return mc_error_create(pool, MC_ERR_BAD_REQUEST, "the request has no body");
+    MC_TRY(mc_jobs_wish_parse(&wish, (const char *)body->data, body->size, pool));
+    wish.owner = call->http->client;
+    MC_TRY(mc_job_make(&job, &wish, call->config, pool));
+    MC_TRY(mc_jobs_enqueue(&id, service->jobs, &job, wish.request, ctx));
+    return answer_job(request, service, id, true, ctx, pool);
+}
+
+/* api: the list; api/N: one job; api/N/ACTION */
+static mc_error *
+answer_api(mc_request *request, jobs_service *service, const mc_call *call, const apr_array_header_t *segments,
+           mc_ctx *ctx, apr_pool_t *pool)
+{
+    bool post = strcmp(call->http->method, "POST") == 0, open = has_token(service, call);
+    int64_t id = 0;
+    mc_job_action action;
+    mc_job_state state;
+    if (segments->nelts > 1 && !mc_parse_int64(&id, APR_ARRAY_IDX(segments, 1, const char *), 1, INT64_MAX))
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "jobs have numbers");
+    bool acts = segments->nelts == 3 && mc_job_action_parse(&action, APR_ARRAY_IDX(segments, 2, const char *));
+    if (segments->nelts > 2 && !acts)
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "a job can be told: cancel, pause, resume, retry");
+    if (post != (acts || (segments->nelts == 1 && post)))
+        return mc_error_create(pool, MC_ERR_METHOD_NOT_ALLOWED, "%s",
+                               acts ? "changes come by POST" : "a job is read by GET");
+    if (post)
+        MC_TRY(may_change(service, call, pool));
+    else if (!open && !service->is_public)
+        return mc_error_create(pool, MC_ERR_FORBIDDEN, "the token is needed: Authorization: Bearer TOKEN");
+    MC_SLOW(ctx);
+    if (acts)
+        MC_TRY(mc_jobs_change(&state, service->jobs, id, action, ctx));
+    if (segments->nelts > 1)
+        return answer_job(request, service, id, open, ctx, pool);
+    return post ? enqueue_posted_job(request, service, call, ctx, pool)
+                : answer_list(request, service, call, open, ctx, pool);
+}
+
+static mc_error *
+answer_static(mc_request *request, const char *name, apr_pool_t *pool)
+{
+    static const struct {
+        const char *name, *mime;
+        const unsigned char *data;
+        const size_t *size;
+    } files[] = {
+        { "jobs.js", "text/javascript; charset=utf-8", mc_jobs_js, &mc_jobs_js_size },
+        { "jobs.css", "text/css; charset=utf-8", mc_jobs_css, &mc_jobs_css_size },
+        { "demo.css", "text/css; charset=utf-8", mc_demo_css, &mc_demo_css_size },
+    };
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        if (strcmp(name, files[i].name) == 0) {
+            request->kind = MC_REQUEST_DOCUMENT;
+            request->u.document.mime = files[i].mime;
+            request->u.document.text = mc_buf_attach(mc_buf_copy(files[i].data, *files[i].size), pool);
+            return MC_OK;
+        }
+    return mc_error_create(pool, MC_ERR_NOT_FOUND, "the page of the jobs has no such file");
+}
+
+static mc_error *
+jobs_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    jobs_service *service = (jobs_service *)call->service;
+    const apr_array_header_t *segments = mc_path_segments(call->path, pool);
+    const char *first = segments->nelts == 0 ? "" : APR_ARRAY_IDX(segments, 0, const char *);
+    if (strcmp(first, "api") == 0 && segments->nelts <= 3)
+        return answer_api(request, service, call, segments, ctx, pool);
+    if (strcmp(call->http->method, "POST") == 0)
+        return mc_error_create(pool, MC_ERR_METHOD_NOT_ALLOWED, "the page takes no POST");
+    if (strcmp(first, "static") == 0 && segments->nelts == 2)
+        return answer_static(request, APR_ARRAY_IDX(segments, 1, const char *), pool);
+    if (*first != '\0' || strncmp(call->full_path, "jobs", 4) != 0 ||
+        (call->full_path[4] != '\0' && call->full_path[4] != '/'))
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "the service jobs has a page and an api");
+    request->kind = MC_REQUEST_DOCUMENT;
+    request->u.document.mime = "text/html; charset=utf-8";
+    request->u.document.text = mc_jobs_page(call, pool);
+    return MC_OK;
+}
+
+static void
+jobs_report(mc_document *body, int *status, const mc_error *error, const mc_call *call, apr_pool_t *pool)
+{
+    (void)status, (void)call;
+    const char *field = error->locator == NULL
+                            ? ""
+                            : apr_pstrcat(pool, ",\"field\":\"", mc_json_escape(error->locator, pool), "\"", NULL);
+    const char *text =
+        apr_pstrcat(pool, "{\"error\":\"", mc_json_escape(error->message, pool), "\"", field, "}\n", NULL);
+    body->mime = "application/json";
+    body->text = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool);
+}
+
+const mc_service_ops mc_service_jobs = {
+    "jobs",           "jobs",     jobs_keys,   "The queue of seeding jobs: a JSON API and a page.",
+    jobs_from_config, jobs_parse, jobs_report,
+};

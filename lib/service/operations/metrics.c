@@ -1,0 +1,39 @@
+/* <service type="metrics">: the counters and histograms of all processes of the server, in OpenMetrics 1.0 text, or as
+ * Prometheus' older text format (0.0.4) where a client does not ask for the new one. */
+#include "base/metrics.h"
+
+#include <string.h>
+
+#include "service/operations/operations.h"
+
+enum { TEXT_MAX = 1 << 20 };
+
+static mc_service *
+metrics_from_config(const mc_node *node, mc_build *build)
+{
+    return mc_operations_from_config(&mc_service_metrics, node, build);
+}
+
+static mc_error *
+metrics_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_TRY(mc_operations_check(call, pool));
+    const char *accept = call->http->headers == NULL ? NULL : apr_table_get(call->http->headers, "Accept");
+    bool open = accept != NULL && strstr(accept, "application/openmetrics-text") != NULL;
+    mc_buf *text = mc_buf_attach(mc_buf_create(0, TEXT_MAX), pool);
+    MC_TRY(mc_metrics_write(ctx->process == NULL ? NULL : ctx->process->metrics, text, pool));
+    mc_operations_answer(request, text,
+                         open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                              : "text/plain; version=0.0.4; charset=utf-8");
+    return MC_OK;
+}
+
+const mc_service_ops mc_service_metrics = {
+    "metrics",
+    "metrics",
+    mc_service_plain_keys,
+    "Counters and histograms of the server, for Prometheus and what reads the same format.",
+    metrics_from_config,
+    metrics_parse,
+    NULL,
+};

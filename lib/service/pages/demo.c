@@ -1,0 +1,155 @@
+/*
+ * Demo pages (spec services 6.6): an index, and for each enabled protocol a map that uses it. They load nothing from
+ * other hosts.
+ */
+#include "service/pages/demo.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "text/text.h"
+
+typedef struct demo_page {
+    const char *service;
+    const char *title;
+    const char *capabilities; /* below the base URL, or NULL */
+} demo_page;
+
+static const demo_page pages[] = {
+    { "wms", "WMS", "?SERVICE=WMS&VERSION=1.3.0&REQUEST=GetCapabilities" },
+    { "wmts", "WMTS", "wmts/1.0.0/WMTSCapabilities.xml" },
+    { "tms", "TMS", "tms/1.0.0/" },
+    { "gmaps", "XYZ", NULL },
+    { "kml", "KML", NULL },
+    { "ve", "Virtual Earth", NULL },
+    { "mapguide", "MapGuide", NULL },
+};
+
+#define PAGE_COUNT (sizeof(pages) / sizeof(pages[0]))
+
+static mc_service *
+demo_from_config(const mc_node *node, mc_build *build)
+{
+    return mc_service_plain(&mc_service_demo, node, build);
+}
+
+/* The start of every page up to its <main>. */
+static const char *
+page_head(const char *current, const char *more, const mc_call *call, apr_pool_t *pool)
+{
+    const char *base = mc_xml_escape(call->base, pool);
+    const char *title = mc_meta(call->config->metadata, "title");
+    title = mc_xml_escape(title != NULL ? title : "mapcache", pool);
+    const char *links = "";
+    for (size_t i = 0; i < PAGE_COUNT; i++)
+        if (mc_call_service(call, pages[i].service) != NULL)
+            links =
+                apr_psprintf(pool, "%s<a href=\"%sdemo/%s\"%s>%s</a>", links, base, pages[i].service,
+                             strcmp(current, pages[i].service) == 0 ? " aria-current=\"page\"" : "", pages[i].title);
+    return apr_psprintf(pool,
+                        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+                        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
+                        "<title>%s</title><link rel=\"icon\" href=\"data:,\">%s"
+                        "<link rel=\"stylesheet\" href=\"%sdemo/static/demo.css\"></head>\n"
+                        "<body><header><h1><a href=\"%sdemo/\">%s</a></h1><nav>%s</nav></header>\n",
+                        title, more, base, base, title, links);
+}
+
+static mc_error *
+finish_page(mc_request *request, const char *html, apr_pool_t *pool)
+{
+    request->kind = MC_REQUEST_DOCUMENT;
+    request->u.document.mime = "text/html; charset=utf-8";
+    request->u.document.text = mc_buf_attach(mc_buf_copy(html, strlen(html)), pool);
+    return MC_OK;
+}
+
+static const char *
+index_services(const mc_call *call, apr_pool_t *pool)
+{
+    const char *base = mc_xml_escape(call->base, pool);
+    const char *html = "";
+    for (size_t i = 0; i < PAGE_COUNT; i++) {
+        if (mc_call_service(call, pages[i].service) == NULL)
+            continue;
+        const char *more = "";
+        if (pages[i].capabilities != NULL)
+            more = apr_psprintf(pool, "<span><a href=\"%s%s\">capabilities</a></span>", base,
+                                mc_xml_escape(pages[i].capabilities, pool));
+        html = apr_psprintf(pool, "%s<li><a href=\"%sdemo/%s\">%s</a>%s</li>\n", html, base, pages[i].service,
+                            pages[i].title, more);
+    }
+    return html;
+}
+
+static const char *
+index_tilesets(const mc_call *call, apr_pool_t *pool)
+{
+    const mc_config *config = call->config;
+    apr_array_header_t *rows = apr_array_make(pool, config->tilesets->nelts + 1, sizeof(const char *));
+    for (int i = 0; i < config->tilesets->nelts; i++) {
+        const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *);
+        const char *grids = "";
+        for (int j = 0; j < tileset->link_count; j++)
+            grids = apr_pstrcat(pool, grids, j > 0 ? ", " : "", tileset->links[j]->grid->name, NULL);
+        APR_ARRAY_PUSH(rows, const char *) =
+            apr_psprintf(pool, "<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
+                         mc_xml_escape(tileset->name, pool), mc_xml_escape(mc_tileset_title(tileset), pool),
+                         mc_xml_escape(grids, pool), mc_xml_escape(mc_tileset_mime(tileset), pool));
+    }
+    return rows->nelts > 0 ? apr_array_pstrcat(pool, rows, 0) : "";
+}
+
+static mc_error *
+write_demo_index(mc_request *request, const mc_call *call, apr_pool_t *pool)
+{
+    const char *abstract = mc_meta(call->config->metadata, "abstract");
+    const char *html = apr_psprintf(
+        pool,
+        "%s<main class=\"index\"><p>%s</p><h2>Services</h2><ul class=\"cards\">%s</ul>"
+        "<h2>Layers</h2><table><thead><tr><th>Name</th><th>Title</th><th>Grids</th><th>Type</th></tr></thead>"
+        "<tbody>%s</tbody></table></main></body></html>\n",
+        page_head("", "", call, pool), abstract != NULL ? mc_xml_escape(abstract, pool) : "",
+        index_services(call, pool), index_tilesets(call, pool));
+    return finish_page(request, html, pool);
+}
+
+static mc_error *
+write_demo_page(mc_request *request, const demo_page *page, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const char *base = mc_xml_escape(call->base, pool);
+    const char *style = apr_psprintf(pool, "<link rel=\"stylesheet\" href=\"%sdemo/static/ol.css\">", base);
+    const char *html = apr_psprintf(
+        pool,
+        "%s<main class=\"map\"><aside id=\"side\"><div id=\"notice\"></div>"
+        "<input type=\"search\" id=\"filter\" placeholder=\"Find a layer\" aria-label=\"Find a layer\">"
+        "<ul id=\"layers\"></ul><div id=\"fields\"></div><div id=\"place\"></div><pre id=\"info\"></pre></aside>"
+        "<div id=\"map\"></div></main>\n<script type=\"application/json\" id=\"config\">%s</script>\n"
+        "<script src=\"%sdemo/static/ol.js\"></script><script src=\"%sdemo/static/demo.js\"></script></body></html>\n",
+        page_head(page->service, style, call, pool), mc_demo_json(page->service, call, ctx, pool), base, base);
+    return finish_page(request, html, pool);
+}
+
+static mc_error *
+demo_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    static const char folder[] = "static/";
+    const char *path = call->path;
+    if (*path == '\0')
+        return write_demo_index(request, call, pool);
+    if (strcmp(path, "demo") == 0)
+        return mc_error_create(pool, MC_ERR_BAD_REQUEST, "the demo service has no page of its own");
+    if (strncmp(path, folder, sizeof(folder) - 1) == 0) {
+        request->kind = MC_REQUEST_DOCUMENT;
+        return mc_demo_static(&request->u.document, path + sizeof(folder) - 1, pool);
+    }
+    for (size_t i = 0; i < PAGE_COUNT; i++)
+        if (strcmp(path, pages[i].service) == 0 && mc_call_service(call, path) != NULL)
+            return write_demo_page(request, &pages[i], call, ctx, pool);
+    return mc_error_create(pool, MC_ERR_NOT_FOUND, "there is no demo page \"%s\"", path);
+}
+
+const mc_service_ops mc_service_demo = {
+    "demo",     "demo", mc_service_plain_keys, "Pages that show the layers in a browser.", demo_from_config,
+    demo_parse, NULL,
+};

@@ -1,0 +1,177 @@
+/*
+ * KML super-overlays over the TMS tiles (spec 6.3). Rows are TMS rows. Regions are in degrees: grids of EPSG:4326 and
+ * of the spherical Mercator are converted, others are written as they are.
+ */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "service/service_base.h"
+#include "text/text.h"
+
+#define MIME "application/vnd.google-earth.kml+xml"
+#define LINKS_MAX 4096
+#define PROLOGUE "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+
+static mc_service *
+kml_from_config(const mc_node *node, mc_build *build)
+{
+    return mc_service_plain(&mc_service_kml, node, build);
+}
+
+static void
+write_box(mc_xml *xml, const char *name, const mc_grid *grid, const mc_extent *box)
+{
+    mc_extent degrees = *box;
+    mc_grid_degrees(&degrees, grid, box);
+    mc_xml_open(xml, name);
+    mc_xml_elementf(xml, "north", "%f", degrees.maxy);
+    mc_xml_elementf(xml, "south", "%f", degrees.miny);
+    mc_xml_elementf(xml, "east", "%f", degrees.maxx);
+    mc_xml_elementf(xml, "west", "%f", degrees.minx);
+    mc_xml_close(xml);
+}
+
+static void
+write_region(mc_xml *xml, const mc_grid *grid, const mc_extent *box, int most_pixels)
+{
+    mc_xml_open(xml, "Region");
+    write_box(xml, "LatLonAltBox", grid, box);
+    mc_xml_open(xml, "Lod");
+    mc_xml_element(xml, "minLodPixels", "128");
+    mc_xml_elementf(xml, "maxLodPixels", "%d", most_pixels);
+    mc_xml_close(xml);
+    mc_xml_close(xml);
+}
+
+/* A link to the document of one tile; y is the grid's. */
+static void
+write_kml_link(mc_xml *xml, const mc_call *call, const mc_tile_request *layer, int z, int x, int y, apr_pool_t *pool)
+{
+    const mc_grid *grid = layer->link->grid;
+    mc_extent box = mc_grid_tile_extent(grid, z, x, y);
+    int row = mc_grid_tms_y(grid, z, y);
+    mc_xml_open(xml, "NetworkLink");
+    mc_xml_elementf(xml, "name", "%d%d%d", x, row, z);
+    write_region(xml, grid, &box, -1);
+    mc_xml_open(xml, "Link");
+    mc_xml_elementf(xml, "href", "%skml/%s@%s/%d/%d/%d.kml", call->base, mc_url_segment(layer->tileset->name, pool),
+                    mc_url_segment(grid->name, pool), z, x, row);
+    mc_xml_element(xml, "viewRefreshMode", "onRegion");
+    mc_xml_close(xml);
+    mc_xml_close(xml);
+}
+
+/* Links to the tiles of level z that the box touches. */
+static mc_error *
+write_links(mc_xml *xml, const mc_call *call, const mc_tile_request *layer, const mc_extent *box, int z,
+            apr_pool_t *pool)
+{
+    mc_tile_range range;
+    if (!mc_grid_link_tiles(layer->link, box, z, &range))
+        return MC_OK;
+    if ((int64_t)(range.maxx - range.minx) * (range.maxy - range.miny) > LINKS_MAX)
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "level %d has too many tiles for one document", z);
+    for (int y = range.miny; y < range.maxy; y++)
+        for (int x = range.minx; x < range.maxx; x++)
+            write_kml_link(xml, call, layer, z, x, y, pool);
+    return MC_OK;
+}
+
+static mc_xml *
+open_document(apr_pool_t *pool)
+{
+    mc_xml *xml = mc_xml_create(PROLOGUE, pool);
+    mc_xml_open(xml, "kml");
+    mc_xml_attr(xml, "xmlns", "http://www.opengis.net/kml/2.2");
+    mc_xml_open(xml, "Document");
+    return xml;
+}
+
+static mc_error *
+write_kml_layer(mc_request *request, const mc_call *call, const mc_tile_request *layer, apr_pool_t *pool)
+{
+    mc_xml *xml = open_document(pool);
+    mc_xml_element(xml, "name", mc_tileset_title(layer->tileset));
+    write_region(xml, layer->link->grid, &layer->link->extent, -1);
+    MC_TRY(write_links(xml, call, layer, &layer->link->extent, layer->link->minzoom, pool));
+    mc_xml_close(xml);
+    mc_xml_close(xml);
+    return mc_request_document(request, xml, MIME);
+}
+
+static mc_error *
+write_kml_tile(mc_request *request, const mc_call *call, const mc_tile_request *tile, int row, apr_pool_t *pool)
+{
+    const mc_grid_link *link = tile->link;
+    const mc_grid *grid = link->grid;
+    mc_extent box = mc_grid_tile_extent(grid, tile->z, tile->x, tile->y);
+    bool last = tile->z >= link->maxzoom;
+    mc_xml *xml = open_document(pool);
+    write_region(xml, grid, &box, last ? -1 : 512);
+    mc_xml_open(xml, "GroundOverlay");
+    mc_xml_elementf(xml, "drawOrder", "%d", tile->z);
+    mc_xml_open(xml, "Icon");
+    mc_xml_elementf(xml, "href", "%stms/1.0.0/%s@%s/%d/%d/%d.%s", call->base, mc_url_segment(tile->tileset->name, pool),
+                    mc_url_segment(grid->name, pool), tile->z, tile->x, row, mc_tileset_extension(tile->tileset));
+    mc_xml_close(xml);
+    write_box(xml, "LatLonBox", grid, &box);
+    mc_xml_close(xml);
+    if (!last)
+        MC_TRY(write_links(xml, call, tile, &box, tile->z + 1, pool));
+    mc_xml_close(xml);
+    mc_xml_close(xml);
+    return mc_request_document(request, xml, MIME);
+}
+
+static mc_error *
+parse_kml_layer(mc_tile_stack *stack, const char *text, const mc_call *call, apr_pool_t *pool)
+{
+    MC_TRY(mc_layers_parse(stack, text, call, MC_ERR_NOT_FOUND, pool));
+    if (stack->count != 1)
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "KML shows one layer at a time");
+    if (!mc_tileset_is_image(stack->tiles[0].tileset))
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "the tiles of layer %s are no images",
+                               stack->tiles[0].tileset->name);
+    return MC_OK;
+}
+
+static mc_error *
+parse_kml_tile(mc_request *request, const mc_call *call, const apr_array_header_t *path, apr_pool_t *pool)
+{
+    mc_tile_stack stack;
+    int z, x, row;
+    const char *extension;
+    MC_TRY(parse_kml_layer(&stack, APR_ARRAY_IDX(path, 0, const char *), call, pool));
+    if (!mc_parse_int(&z, APR_ARRAY_IDX(path, 1, const char *), 0, INT32_MAX) ||
+        !mc_parse_int(&x, APR_ARRAY_IDX(path, 2, const char *), 0, INT32_MAX) ||
+        !mc_path_number(&row, &extension, APR_ARRAY_IDX(path, 3, const char *), pool))
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "path \"%s\" is not <layer>/<z>/<x>/<y>.kml", call->path);
+    if (extension == NULL || strcmp(extension, "kml") != 0)
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "extension \"%s\" is not kml",
+                               extension != NULL ? extension : "");
+    MC_TRY(mc_stack_place(&stack, z, x, row, false, pool));
+    return write_kml_tile(request, call, &stack.tiles[0], row, pool);
+}
+
+static mc_error *
+kml_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    (void)ctx;
+    const apr_array_header_t *path = mc_path_segments(call->path, pool);
+    if (path->nelts == 4)
+        return parse_kml_tile(request, call, path, pool);
+    if (path->nelts != 1)
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "KML path \"%s\" has a wrong number of elements", call->path);
+    const char *name = APR_ARRAY_IDX(path, 0, const char *);
+    size_t size = strlen(name);
+    if (size > 4 && strcmp(name + size - 4, ".kml") == 0)
+        name = apr_pstrndup(pool, name, size - 4);
+    mc_tile_stack stack;
+    MC_TRY(parse_kml_layer(&stack, name, call, pool));
+    return write_kml_layer(request, call, &stack.tiles[0], pool);
+}
+
+const mc_service_ops mc_service_kml = {
+    "kml",     "kml", mc_service_plain_keys, "KML super-overlays; their images are TMS tiles.", kml_from_config,
+    kml_parse, NULL,
+};

@@ -1,0 +1,164 @@
+/* Tile Map Service 1.0.0: documents that list the tile sets, and tiles with rows counted from the bottom (spec 6.1). */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "service/service_base.h"
+#include "text/text.h"
+
+#define VERSION "1.0.0"
+
+static mc_service *
+tms_from_config(const mc_node *node, mc_build *build)
+{
+    return mc_service_plain(&mc_service_tms, node, build);
+}
+
+static mc_error *
+write_tms_root(mc_request *request, const mc_call *call, apr_pool_t *pool)
+{
+    mc_xml *xml = mc_xml_create(NULL, pool);
+    mc_xml_open(xml, "Services");
+    mc_xml_open(xml, "TileMapService");
+    mc_xml_attr(xml, "version", "1.0");
+    mc_xml_attrf(xml, "href", "%stms/" VERSION "/", call->base);
+    mc_xml_close(xml);
+    mc_xml_close(xml);
+    return mc_request_document(request, xml, "text/xml");
+}
+
+static const char *
+map_url(const mc_call *call, const mc_tileset *tileset, const mc_grid *grid, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "%stms/" VERSION "/%s@%s", call->base, mc_url_segment(tileset->name, pool),
+                        mc_url_segment(grid->name, pool));
+}
+
+static mc_error *
+write_tms_service(mc_request *request, const mc_call *call, apr_pool_t *pool)
+{
+    const mc_config *config = call->config;
+    const char *title = mc_meta(config->metadata, "title");
+    const char *abstract = mc_meta(config->metadata, "abstract");
+    mc_xml *xml = mc_xml_create(NULL, pool);
+    mc_xml_open(xml, "TileMapService");
+    mc_xml_attr(xml, "version", VERSION);
+    mc_xml_element(xml, "Title", title != NULL ? title : "no title set, add some in metadata");
+    mc_xml_element(xml, "Abstract", abstract != NULL ? abstract : "no abstract set, add some in metadata");
+    mc_xml_open(xml, "TileMaps");
+    for (int i = 0; i < config->tilesets->nelts; i++) {
+        const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *);
+        for (int j = 0; j < tileset->link_count; j++) {
+            const mc_grid *grid = tileset->links[j]->grid;
+            if (grid->origin != MC_BOTTOM_LEFT)
+                continue; /* the protocol has no other */
+            const char *profile = mc_meta(grid->metadata, "profile");
+            mc_xml_open(xml, "TileMap");
+            mc_xml_attr(xml, "title", mc_tileset_title(tileset));
+            mc_xml_attr(xml, "srs", grid->srs);
+            mc_xml_attr(xml, "profile", profile != NULL ? profile : "none");
+            mc_xml_attr(xml, "href", map_url(call, tileset, grid, pool));
+            mc_xml_close(xml);
+        }
+    }
+    mc_xml_close(xml);
+    mc_xml_close(xml);
+    return mc_request_document(request, xml, "text/xml");
+}
+
+static void
+write_tms_levels(mc_xml *xml, const mc_grid_link *link, const char *url)
+{
+    const char *profile = mc_meta(link->grid->metadata, "profile");
+    mc_xml_open(xml, "TileSets");
+    mc_xml_attr(xml, "profile", profile != NULL ? profile : "none");
+    for (int z = link->minzoom; z <= link->maxzoom; z++) {
+        mc_xml_open(xml, "TileSet");
+        mc_xml_attrf(xml, "href", "%s/%d", url, z);
+        mc_xml_attrf(xml, "units-per-pixel", "%.20f", link->grid->levels[z].resolution);
+        mc_xml_attrf(xml, "order", "%d", z - link->minzoom);
+        mc_xml_close(xml);
+    }
+    mc_xml_close(xml);
+}
+
+static mc_error *
+write_map(mc_request *request, const mc_call *call, const char *layer, apr_pool_t *pool)
+{
+    mc_tile_request tile;
+    MC_TRY(mc_layer_parse(&tile, layer, call, MC_ERR_BAD_REQUEST, pool));
+    const mc_tileset *tileset = tile.tileset;
+    const mc_grid *grid = tile.link->grid;
+    const mc_extent *box = &tile.link->extent;
+    const char *abstract = mc_meta(tileset->metadata, "abstract");
+    mc_xml *xml = mc_xml_create(NULL, pool);
+    mc_xml_open(xml, "TileMap");
+    mc_xml_attr(xml, "version", VERSION);
+    mc_xml_attrf(xml, "tilemapservice", "%stms/" VERSION "/", call->base);
+    mc_xml_element(xml, "Title", mc_tileset_title(tileset));
+    mc_xml_element(xml, "Abstract", abstract != NULL ? abstract : "");
+    mc_xml_element(xml, "SRS", grid->srs);
+    mc_xml_open(xml, "BoundingBox");
+    mc_xml_attrf(xml, "minx", "%f", box->minx);
+    mc_xml_attrf(xml, "miny", "%f", box->miny);
+    mc_xml_attrf(xml, "maxx", "%f", box->maxx);
+    mc_xml_attrf(xml, "maxy", "%f", box->maxy);
+    mc_xml_close(xml);
+    mc_xml_open(xml, "Origin");
+    mc_xml_attrf(xml, "x", "%f", grid->extent.minx);
+    mc_xml_attrf(xml, "y", "%f", grid->extent.miny);
+    mc_xml_close(xml);
+    mc_xml_open(xml, "TileFormat");
+    mc_xml_attrf(xml, "width", "%d", grid->tile_width);
+    mc_xml_attrf(xml, "height", "%d", grid->tile_height);
+    mc_xml_attr(xml, "mime-type", mc_tileset_mime(tileset));
+    mc_xml_attr(xml, "extension", mc_tileset_extension(tileset));
+    mc_xml_close(xml);
+    write_tms_levels(xml, tile.link, map_url(call, tileset, grid, pool));
+    mc_xml_close(xml);
+    return mc_request_document(request, xml, "text/xml");
+}
+
+static mc_error *
+parse_tms_tile(mc_request *request, const mc_call *call, const apr_array_header_t *path, apr_pool_t *pool)
+{
+    mc_tile_stack *stack = &request->u.tile;
+    request->kind = MC_REQUEST_TILE;
+    const char *level = APR_ARRAY_IDX(path, 2, const char *);
+    const char *column = APR_ARRAY_IDX(path, 3, const char *);
+    const char *row = APR_ARRAY_IDX(path, 4, const char *);
+    int z, x, y;
+    const char *extension;
+    MC_TRY(mc_layers_parse(stack, APR_ARRAY_IDX(path, 1, const char *), call, MC_ERR_BAD_REQUEST, pool));
+    if (!mc_parse_int(&z, level, 0, INT32_MAX))
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "z \"%s\" is not a level", level);
+    if (!mc_parse_int(&x, column, 0, INT32_MAX))
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "x \"%s\" is not a column", column);
+    if (!mc_path_number(&y, &extension, row, pool) || extension == NULL)
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "y \"%s\" is not a row with an extension", row);
+    return mc_stack_place(stack, z, x, y, false, pool);
+}
+
+static mc_error *
+tms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const apr_array_header_t *path = mc_path_segments(call->path, pool);
+    const char *layer;
+    if (path->nelts == 0)
+        return write_tms_root(request, call, pool);
+    const char *version = APR_ARRAY_IDX(path, 0, const char *);
+    if (strcmp(version, VERSION) != 0)
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "TMS version \"%s\" is not " VERSION, version);
+    if (path->nelts == 1)
+        return write_tms_service(request, call, pool);
+    if (path->nelts == 2 && mc_tilejson_layer(&layer, APR_ARRAY_IDX(path, 1, const char *), call, pool))
+        return mc_tilejson(request, layer, "tms/" VERSION, false, call, ctx, pool);
+    if (path->nelts == 2)
+        return write_map(request, call, APR_ARRAY_IDX(path, 1, const char *), pool);
+    if (path->nelts == 5)
+        return parse_tms_tile(request, call, path, pool);
+    return mc_error_create(pool, MC_ERR_NOT_FOUND, "TMS path \"%s\" has a wrong number of elements", call->path);
+}
+
+const mc_service_ops mc_service_tms = {
+    "tms", "tms", mc_service_plain_keys, "Tile Map Service 1.0.0.", tms_from_config, tms_parse, NULL,
+};

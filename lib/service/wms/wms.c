@@ -1,0 +1,133 @@
+/* Web Map Service 1.1.1 and 1.3.0: settings, operations, and what forwarding rules take over (spec services 4). */
+#include "service/wms/wms.h"
+
+#include <apr_strings.h>
+#include <strings.h>
+
+typedef struct format_setting {
+    const char *name;
+    bool allow_client_override;
+} format_setting;
+
+static const mc_key format_keys[] = {
+    { "", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(format_setting, name), NULL,
+      "Name of the format of assembled maps." },
+    { "@allow_client_override", MC_BOOL, 0, 0, 0, NULL, "false", offsetof(format_setting, allow_client_override), NULL,
+      "Whether FORMAT of a request chooses another." },
+    MC_KEY_END,
+};
+
+static const mc_key wms_keys[] = {
+    MC_SERVICE_KEYS(mc_wms),
+    MC_SERVICE_STRICT_KEY(mc_wms),
+    { "full_wms", MC_CHOICE, 0, 0, 0, "assemble|forward|error", "assemble", offsetof(mc_wms, full_wms), NULL,
+      "Maps that are no single tile: assembled from tiles, asked from the source, or refused." },
+    { "format", MC_TREE, 0, 0, 0, NULL, NULL, offsetof(mc_wms, format_node), format_keys,
+      "Format of assembled maps; JPEG without it." },
+    { "resample_mode", MC_CHOICE, 0, 0, 0, "nearest|bilinear", "bilinear", offsetof(mc_wms, resample), NULL,
+      "How tiles are resampled." },
+    { "maxsize", MC_INT, 0, 1, 16384, NULL, "2048", offsetof(mc_wms, maxsize), NULL,
+      "Largest width and height of a map in pixels." },
+    { "max_pixels", MC_SIZE, MC_KEY_OURS, 1, 1e12, NULL, "64M", offsetof(mc_wms, max_pixels), NULL,
+      "Largest product of width, height and number of layers of one request." },
+    { "srs", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(mc_wms, srs_list), NULL,
+      "CRSs, with blanks between them, in which layers that are drawn from vector data are offered besides those of "
+      "their grids; with full_wms forward." },
+    { "forwarding_rule", MC_TREE, MC_KEY_REPEATABLE, 0, 0, NULL, NULL, offsetof(mc_wms, rule_nodes), NULL,
+      "Passes requests that this service does not answer on to another server." },
+    MC_KEY_END,
+};
+
+static bool
+read_format(mc_wms *wms, const mc_node *at, mc_build *build)
+{
+    format_setting setting = { "JPEG", false };
+    if (wms->format_node != NULL && !mc_config_read(&setting, wms->format_node, format_keys, build->diagnostics))
+        return false;
+    wms->format_named = wms->format_node != NULL;
+    wms->allow_client_override = setting.allow_client_override;
+    wms->format = apr_hash_get(build->formats, setting.name, APR_HASH_KEY_STRING);
+    if (wms->format == NULL)
+        mc_complain(build->diagnostics, MC_REFUSED, at, "the wms service's format \"%s\" is not configured",
+                    setting.name);
+    return wms->format != NULL;
+}
+
+static mc_service *
+wms_service_from_config(const mc_node *node, mc_build *build)
+{
+    mc_wms *wms = apr_pcalloc(build->pool, sizeof(*wms));
+    if (!mc_service_read(&wms->base, &mc_service_wms, node, build))
+        return NULL;
+    if (!read_format(wms, wms->format_node != NULL ? wms->format_node : node, build))
+        return NULL;
+    if (!mc_wms_read_srs(wms, node, build))
+        return NULL;
+    return mc_forwarding_read(wms, build) ? &wms->base.service : NULL;
+}
+
+mc_error *
+mc_wms_omitted(const mc_call *call, const char *name, apr_pool_t *pool)
+{
+    if (!call->service->strict)
+        return MC_OK;
+    return mc_error_located(pool, MC_ERR_MISSING_PARAMETER, name, "the parameter %s is missing", name);
+}
+
+static mc_error *
+parse_operation(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const char *service = mc_param(call, "SERVICE");
+    const char *operation = mc_param(call, "REQUEST");
+    if (service == NULL && operation == NULL)
+        return mc_error_create(pool, MC_ERR_BAD_REQUEST, "a WMS request needs the parameters SERVICE and REQUEST");
+    if (service != NULL && strcasecmp(service, "WMS") != 0)
+        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "service", "SERVICE \"%s\" is not WMS", service);
+    if (operation == NULL || *operation == '\0')
+        return mc_error_located(pool, MC_ERR_MISSING_PARAMETER, "request", "the parameter REQUEST is missing");
+    if (strcasecmp(operation, "GetMap") == 0)
+        return mc_wms_get_map(request, call, pool);
+    if (strcasecmp(operation, "GetFeatureInfo") == 0)
+        return mc_wms_get_info(request, call, pool);
+    if (strcasecmp(operation, "GetLegendGraphic") == 0)
+        return mc_wms_get_legend(request, call, ctx, pool);
+    if (strcasecmp(operation, "GetCapabilities") == 0) {
+        if (service == NULL)
+            MC_TRY(mc_wms_omitted(call, "service", pool));
+        return mc_wms_capabilities(request, call, ctx, pool);
+    }
+    return mc_error_located(pool, MC_ERR_OPERATION_NOT_SUPPORTED, "request", "the operation \"%s\" is not offered",
+                            operation);
+}
+
+/* Rules see everything but single tiles, feature info, and what is assembled from tiles (spec services 4.5). */
+static bool
+may_be_forwarded(const mc_error *error, const mc_request *request, const mc_wms *wms)
+{
+    if (error != MC_OK || request->kind == MC_REQUEST_DOCUMENT)
+        return true;
+    if (request->kind == MC_REQUEST_TILE)
+        return request->u.tile.count > 1 && wms->full_wms == MC_WMS_FORWARD;
+    return request->kind == MC_REQUEST_MAP && request->u.map.mode != MC_WMS_ASSEMBLE;
+}
+
+static mc_error *
+wms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_wms *wms = mc_wms_of(call);
+    mc_error *error = parse_operation(request, call, ctx, pool);
+    if (wms->rules->nelts == 0 || !may_be_forwarded(error, request, wms))
+        return error;
+    const mc_forwarding_rule *rule = mc_forwarding_match(wms, call);
+    if (rule == NULL)
+        return error;
+    request->kind = MC_REQUEST_FORWARD;
+    request->u.forward.rule = rule;
+    request->u.forward.path = call->full_path;
+    request->u.forward.url = mc_forwarding_url(rule, call, pool);
+    return MC_OK;
+}
+
+const mc_service_ops mc_service_wms = {
+    "wms", "", wms_keys, "Web Map Service 1.1.1 and 1.3.0.", wms_service_from_config, wms_parse, mc_wms_report,
+};

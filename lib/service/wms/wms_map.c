@@ -1,0 +1,175 @@
+/* GetMap: one stored tile, several tiles at one place, or a map (spec services 4.1 to 4.4). */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "service/wms/wms.h"
+
+typedef struct map_parts {
+    mc_wms_view view;
+    mc_map_request map;
+    bool format_named_by_client;
+} map_parts;
+
+static mc_error *
+add_wms_map_layer(map_parts *parts, const char *name, const mc_call *call, apr_pool_t *pool)
+{
+    mc_map_request *map = &parts->map;
+    const mc_wms_view *view = &parts->view;
+    mc_tileset *tileset = mc_call_tileset(call, name, pool);
+    if (tileset == NULL || !mc_wms_offers(mc_wms_of(call), tileset))
+        return mc_error_located(pool, MC_ERR_LAYER_NOT_DEFINED, "layers", "layer \"%s\" is not known", name);
+    MC_TRY(mc_tileset_check_built(tileset, pool));
+    if (map->count == MC_LAYERS_MAX)
+        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "layers", "more than %d layers", MC_LAYERS_MAX);
+    const mc_grid_link *link;
+    if (map->count == 0 || mc_wms_of(call)->full_wms == MC_WMS_FORWARD) {
+        MC_TRY(mc_wms_link(&link, call, view, tileset, pool));
+    } else {
+        const mc_grid *grid = map->layers[0].link->grid;
+        link = mc_tileset_link(tileset, grid->name);
+        if (link == NULL)
+            return mc_error_located(pool, MC_ERR_INVALID_CRS, view->v130 ? "crs" : "srs",
+                                    "layer %s has no grid %s, on which layer %s is drawn", name, grid->name,
+                                    map->layers[0].tileset->name);
+    }
+    map->layers[map->count++] = (mc_map_layer){ tileset, link, mc_wms_values(call, tileset, pool) };
+    return MC_OK;
+}
+
+static mc_error *
+parse_layers(map_parts *parts, const mc_call *call, apr_pool_t *pool)
+{
+    const char *text = mc_param(call, "LAYERS");
+    if (text == NULL)
+        return mc_error_located(pool, MC_ERR_MISSING_PARAMETER, "layers", "the parameter LAYERS is missing");
+    size_t most = 1;
+    for (const char *at = text; *at != '\0' && most < MC_LAYERS_MAX; at++)
+        most += *at == ',';
+    parts->map.layers = apr_pcalloc(pool, most * sizeof(mc_map_layer));
+    if (call->config->mode == MC_MODE_COMBINED_MIRROR && *text != '\0')
+        return add_wms_map_layer(parts, text, call, pool);
+    char *rest = apr_pstrdup(pool, text);
+    for (char *name = strsep(&rest, ","); name != NULL; name = strsep(&rest, ","))
+        if (*name != '\0')
+            MC_TRY(add_wms_map_layer(parts, name, call, pool));
+    if (parts->map.count == 0)
+        return mc_error_located(pool, MC_ERR_LAYER_NOT_DEFINED, "layers", "LAYERS \"%s\" names no layer", text);
+    return MC_OK;
+}
+
+/* There is one style, the default one, which a client may leave empty. */
+static mc_error *
+check_styles(const mc_call *call, int layers, apr_pool_t *pool)
+{
+    const char *text = mc_param(call, "STYLES");
+    if (text == NULL)
+        return mc_wms_omitted(call, "styles", pool);
+    int count = 0;
+    char *rest = apr_pstrdup(pool, text);
+    for (char *style = strsep(&rest, ","); style != NULL; style = strsep(&rest, ","), count++)
+        if (*style != '\0' && strcmp(style, "default") != 0)
+            return mc_error_located(pool, MC_ERR_STYLE_NOT_DEFINED, "styles", "style \"%s\" is not known", style);
+    if (call->service->strict && *text != '\0' && count != layers)
+        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "styles", "STYLES has %d items for %d layers", count,
+                                layers);
+    return MC_OK;
+}
+
+/* A strict service promises the requested format and background also where one tile would do. */
+static bool
+tile_may_pass(const map_parts *parts, const mc_call *call)
+{
+    const mc_map_request *map = &parts->map;
+    for (int i = 0; i < map->count; i++)
+        if (!mc_tileset_is_image(map->layers[i].tileset))
+            return false;
+    if (!call->service->strict || map->count > 1)
+        return true;
+    const mc_format *stored = map->layers[0].tileset->format;
+    if (stored == NULL || stored->mime == NULL || map->format->mime == NULL ||
+        strcmp(stored->mime, map->format->mime) != 0)
+        return false;
+    return stored->type == MC_FORMAT_JPEG || map->transparent;
+}
+
+/* True and `stack` filled if the map is exactly one cell of the grid, in which at least one layer has a tile. */
+static bool
+as_tile(mc_tile_stack *stack, const map_parts *parts, const mc_call *call, apr_pool_t *pool)
+{
+    const mc_map_request *map = &parts->map;
+    const mc_grid *grid = map->layers[0].link->grid;
+    int z, x, y;
+    if (!tile_may_pass(parts, call) || !mc_grid_find_tile(grid, &map->box, map->width, map->height, &z, &x, &y))
+        return false;
+    *stack = (mc_tile_stack){
+        .tiles = apr_pcalloc(pool, (size_t)map->count * sizeof(mc_tile_request)),
+        .count = map->count,
+        .format = map->format,
+    };
+    for (int i = 0; i < map->count; i++)
+        if (map->layers[i].link->grid != grid)
+            return false;
+    for (int i = 0; i < map->count; i++)
+        stack->tiles[i] =
+            (mc_tile_request){ map->layers[i].tileset, map->layers[i].link, z, x, y, map->layers[i].values };
+    return mc_stack_clip(stack, pool) == MC_OK;
+}
+
+/* A box beside the data is an empty map, not an error (ogc-rules). */
+static bool
+overlaps_data(const mc_map_request *map)
+{
+    for (int i = 0; i < map->count; i++)
+        if (mc_extent_intersects(&map->box, &map->layers[i].link->extent))
+            return true;
+    return false;
+}
+
+static mc_error *
+finish_map(map_parts *parts, const mc_call *call, apr_pool_t *pool)
+{
+    const mc_wms *wms = mc_wms_of(call);
+    mc_map_request *map = &parts->map;
+    if (wms->full_wms == MC_WMS_ERROR)
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "only maps that are one tile of a grid are served");
+    for (int i = 0; wms->full_wms == MC_WMS_FORWARD && i < map->count; i++)
+        if (map->layers[i].tileset->source == NULL)
+            return mc_error_create(pool, MC_ERR_NOT_FOUND, "layer %s has no source for maps",
+                                   map->layers[i].tileset->name);
+    if ((apr_int64_t)map->width * map->height > wms->max_pixels / map->count)
+        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "width",
+                                "a map of %d x %d pixels and %d layers is over this server's limit", map->width,
+                                map->height, map->count);
+    map->mode = (mc_full_wms)wms->full_wms;
+    map->resample = (mc_resample)wms->resample;
+    map->max_pixels = wms->max_pixels;
+    map->format_named = wms->format_named && !parts->format_named_by_client;
+    map->threaded = call->config->threaded_fetching;
+    map->empty_is_map = call->service->strict || !overlaps_data(map);
+    return MC_OK;
+}
+
+mc_error *
+mc_wms_get_map(mc_request *request, const mc_call *call, apr_pool_t *pool)
+{
+    map_parts parts = { 0 };
+    mc_map_request *map = &parts.map;
+    MC_TRY(mc_wms_view_parse(&parts.view, call, pool));
+    map->box = parts.view.box;
+    map->width = parts.view.width;
+    map->height = parts.view.height;
+    MC_TRY(parse_layers(&parts, call, pool));
+    MC_TRY(check_styles(call, map->count, pool));
+    MC_TRY(mc_wms_format(&map->format, &parts.format_named_by_client, call, pool));
+    MC_TRY(mc_wms_background(map, call, pool));
+    mc_tile_stack stack;
+    if (as_tile(&stack, &parts, call, pool)) {
+        request->kind = MC_REQUEST_TILE;
+        request->u.tile = stack;
+        return MC_OK;
+    }
+    MC_TRY(finish_map(&parts, call, pool));
+    request->kind = MC_REQUEST_MAP;
+    request->u.map = *map;
+    return MC_OK;
+}

@@ -1,0 +1,449 @@
+/* The WMTS capabilities document, valid against wmtsGetCapabilities_response.xsd (spec services 5.2, ogc-rules). */
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
+
+#include "service/wmts/wmts.h"
+
+#define PROLOGUE "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+#define PIXEL_METRES 0.00028
+#define GOOGLE_SCALE 559082264.0287178
+#define GOOGLE_LEVELS 19
+#define GOOGLE_SET "urn:ogc:def:wkss:OGC:1.0:GoogleMapsCompatible"
+
+static void
+write_wmts_keywords(mc_xml *xml, const mc_metadata *metadata)
+{
+    if (metadata == NULL)
+        return;
+    const apr_array_header_t *words = mc_metadata_all(metadata, "keyword");
+    if (words->nelts == 0)
+        return;
+    mc_xml_open(xml, "ows:Keywords");
+    for (int i = 0; i < words->nelts; i++)
+        mc_xml_element(xml, "ows:Keyword", APR_ARRAY_IDX(words, i, const char *));
+    mc_xml_close(xml);
+}
+
+static void
+write_identification(mc_xml *xml, const mc_metadata *metadata)
+{
+    const char *title = mc_meta(metadata, "title");
+    mc_xml_open(xml, "ows:ServiceIdentification");
+    mc_xml_element(xml, "ows:Title", title != NULL ? title : "no title set, add some in metadata");
+    mc_xml_element(xml, "ows:Abstract", mc_meta(metadata, "abstract"));
+    write_wmts_keywords(xml, metadata);
+    mc_xml_element(xml, "ows:ServiceType", "OGC WMTS");
+    mc_xml_element(xml, "ows:ServiceTypeVersion", MC_WMTS_VERSION);
+    mc_xml_element(xml, "ows:Fees", mc_meta(metadata, "fees"));
+    mc_xml_element(xml, "ows:AccessConstraints", mc_meta(metadata, "accessconstraints"));
+    mc_xml_close(xml);
+}
+
+/* Elements with the metadata keys that fill them; opens the group only if one of them is there. */
+typedef struct contact_row {
+    const char *element;
+    const char *key;
+} contact_row;
+
+static void
+write_group(mc_xml *xml, const char *name, const contact_row *rows, const mc_metadata *metadata)
+{
+    bool any = false;
+    for (const contact_row *row = rows; row->element != NULL; row++)
+        any |= mc_meta(metadata, row->key) != NULL;
+    if (!any)
+        return;
+    mc_xml_open(xml, name);
+    for (const contact_row *row = rows; row->element != NULL; row++)
+        mc_xml_element(xml, row->element, mc_meta(metadata, row->key));
+    mc_xml_close(xml);
+}
+
+static void
+write_provider(mc_xml *xml, const mc_metadata *metadata)
+{
+    static const contact_row phone[] = { { "ows:Voice", "contactphone" },
+                                         { "ows:Facsimile", "contactfacsimile" },
+                                         { NULL, NULL } };
+    bool short_mail = mc_meta(metadata, "contactelectronicmailaddress") == NULL;
+    const contact_row address[] = {
+        { "ows:DeliveryPoint", "contactorganization" },
+        { "ows:City", "contactcity" },
+        { "ows:AdministrativeArea", "contactstateorprovince" },
+        { "ows:PostalCode", "contactpostcode" },
+        { "ows:Country", "contactcountry" },
+        { "ows:ElectronicMailAddress", short_mail ? "contactelectronicmailaddres" : "contactelectronicmailaddress" },
+        { NULL, NULL },
+    };
+    const char *name = mc_meta(metadata, "providername");
+    mc_xml_open(xml, "ows:ServiceProvider");
+    mc_xml_element(xml, "ows:ProviderName", name != NULL ? name : "");
+    if (mc_meta(metadata, "providerurl") != NULL) {
+        mc_xml_open(xml, "ows:ProviderSite");
+        mc_xml_attr(xml, "xlink:href", mc_meta(metadata, "providerurl"));
+        mc_xml_close(xml);
+    }
+    mc_xml_open(xml, "ows:ServiceContact");
+    mc_xml_element(xml, "ows:IndividualName", mc_meta(metadata, "contactname"));
+    mc_xml_element(xml, "ows:PositionName", mc_meta(metadata, "contactposition"));
+    mc_xml_open(xml, "ows:ContactInfo");
+    write_group(xml, "ows:Phone", phone, metadata);
+    write_group(xml, "ows:Address", address, metadata);
+    mc_xml_close(xml);
+    mc_xml_close(xml);
+    mc_xml_close(xml);
+}
+
+static void
+write_wmts_operation(mc_xml *xml, const char *name, const mc_call *call)
+{
+    mc_xml_open(xml, "ows:Operation");
+    mc_xml_attr(xml, "name", name);
+    mc_xml_open(xml, "ows:DCP");
+    mc_xml_open(xml, "ows:HTTP");
+    mc_xml_open(xml, "ows:Get");
+    mc_xml_attrf(xml, "xlink:href", "%swmts?", call->base);
+    mc_xml_open(xml, "ows:Constraint");
+    mc_xml_attr(xml, "name", "GetEncoding");
+    mc_xml_open(xml, "ows:AllowedValues");
+    mc_xml_element(xml, "ows:Value", "KVP");
+    for (int i = 0; i < 5; i++)
+        mc_xml_close(xml);
+    mc_xml_close(xml);
+}
+
+static void
+write_inspire(mc_xml *xml, const mc_metadata *metadata)
+{
+    const char *language = mc_meta(metadata, "defaultlanguage");
+    const apr_array_header_t *languages = mc_metadata_all(metadata, "language");
+    mc_xml_open(xml, "inspire_vs:ExtendedCapabilities");
+    mc_xml_open(xml, "inspire_common:MetadataUrl");
+    mc_xml_element(xml, "inspire_common:URL", mc_meta(metadata, "inspire_metadataurl"));
+    mc_xml_element(xml, "inspire_common:MediaType", "application/vnd.ogc.csw.GetRecordByIdResponse_xml");
+    mc_xml_close(xml);
+    mc_xml_open(xml, "inspire_common:SupportedLanguages");
+    mc_xml_open(xml, "inspire_common:DefaultLanguage");
+    mc_xml_element(xml, "inspire_common:Language", language != NULL ? language : "eng");
+    mc_xml_close(xml);
+    for (int i = 0; i < languages->nelts; i++) {
+        mc_xml_open(xml, "inspire_common:SupportedLanguage");
+        mc_xml_element(xml, "inspire_common:Language", APR_ARRAY_IDX(languages, i, const char *));
+        mc_xml_close(xml);
+    }
+    mc_xml_close(xml);
+    mc_xml_open(xml, "inspire_common:ResponseLanguage");
+    mc_xml_element(xml, "inspire_common:Language", language != NULL ? language : "eng");
+    mc_xml_close(xml);
+    mc_xml_close(xml);
+}
+
+static void
+write_operations(mc_xml *xml, const mc_call *call)
+{
+    mc_xml_open(xml, "ows:OperationsMetadata");
+    write_wmts_operation(xml, "GetCapabilities", call);
+    write_wmts_operation(xml, "GetTile", call);
+    write_wmts_operation(xml, "GetFeatureInfo", call);
+    if (mc_meta(call->config->metadata, "inspire_profile") != NULL)
+        write_inspire(xml, call->config->metadata);
+    mc_xml_close(xml);
+}
+
+/* The schema of the standard types rows and columns of limits as positive, against the standard's text, in which they
+ * count from 0. */
+static bool
+limits_fit_schema(const mc_grid_link *link)
+{
+    for (int z = link->minzoom; z <= link->maxzoom; z++) {
+        const mc_tile_range *range = &link->limits[z];
+        int first = mc_grid_flip_y(link->grid, z, range->miny);
+        int last = mc_grid_flip_y(link->grid, z, range->maxy - 1);
+        if (range->minx < 1 || first < 1 || last < 1)
+            return false;
+    }
+    return true;
+}
+
+/* Where the layer has fewer tiles than the matrix set; a strict service says so only in a valid document. */
+static void
+write_limits(mc_xml *xml, const mc_grid_link *link, bool strict)
+{
+    const mc_grid *grid = link->grid;
+    if (!link->restricted && link->minzoom == 0 && link->maxzoom == grid->level_count - 1)
+        return;
+    if (strict && !limits_fit_schema(link))
+        return;
+    mc_xml_open(xml, "TileMatrixSetLimits");
+    for (int z = link->minzoom; z <= link->maxzoom; z++) {
+        const mc_tile_range *range = &link->limits[z];
+        if (range->maxx <= range->minx || range->maxy <= range->miny)
+            continue;
+        int first = mc_grid_flip_y(grid, z, range->miny);
+        int last = mc_grid_flip_y(grid, z, range->maxy - 1);
+        mc_xml_open(xml, "TileMatrixLimits");
+        mc_xml_elementf(xml, "TileMatrix", "%d", z);
+        mc_xml_elementf(xml, "MinTileRow", "%d", first < last ? first : last);
+        mc_xml_elementf(xml, "MaxTileRow", "%d", first < last ? last : first);
+        mc_xml_elementf(xml, "MinTileCol", "%d", range->minx);
+        mc_xml_elementf(xml, "MaxTileCol", "%d", range->maxx - 1);
+        mc_xml_close(xml);
+    }
+    mc_xml_close(xml);
+}
+
+static void
+write_resource(mc_xml *xml, const char *type, const char *format, const char *template)
+{
+    mc_xml_open(xml, "ResourceURL");
+    mc_xml_attr(xml, "resourceType", type);
+    mc_xml_attr(xml, "format", format);
+    mc_xml_attr(xml, "template", template);
+    mc_xml_close(xml);
+}
+
+static void
+write_resources(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, apr_pool_t *pool)
+{
+    const char *layer =
+        apr_psprintf(pool, "%swmts/" MC_WMTS_VERSION "/%s/default/", call->base, mc_url_segment(tileset->name, pool));
+    for (int i = 0; i < tileset->dimension_count; i++)
+        layer = apr_pstrcat(pool, layer, "{", tileset->dimensions[i]->name, "}/", NULL);
+    layer = apr_pstrcat(pool, layer, "{TileMatrixSet}/{TileMatrix}/{TileRow}/{TileCol}", NULL);
+    const apr_array_header_t *infos = mc_tileset_info_formats(tileset);
+    for (int i = 0; infos != NULL && i < infos->nelts; i++)
+        write_resource(xml, "FeatureInfo", APR_ARRAY_IDX(infos, i, const char *),
+                       apr_psprintf(pool, "%s/{J}/{I}.%d", layer, i));
+    const apr_array_header_t *formats = mc_wmts_formats(tileset, pool);
+    const char *tile = apr_pstrcat(pool, layer, ".", mc_tileset_extension(tileset), NULL);
+    for (int i = 0; i < formats->nelts; i++)
+        write_resource(xml, "tile", APR_ARRAY_IDX(formats, i, const char *), tile);
+}
+
+static void
+write_dimension(mc_xml *xml, mc_dimension *dimension, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const apr_array_header_t *values = mc_dimension_values_known(dimension, tileset, ctx, pool);
+    mc_xml_open(xml, "Dimension");
+    mc_xml_element(xml, "ows:Identifier", dimension->name);
+    mc_xml_element(xml, "ows:UOM", *mc_dimension_units(dimension) == '\0' ? NULL : mc_dimension_units(dimension));
+    mc_xml_element(xml, "UnitSymbol", mc_dimension_unit_symbol(dimension));
+    mc_xml_element(xml, "Default", dimension->default_value);
+    if (dimension->time)
+        mc_xml_element(xml, "Current", "true");
+    for (int i = 0; i < values->nelts; i++)
+        mc_xml_element(xml, "Value", APR_ARRAY_IDX(values, i, const char *));
+    mc_xml_close(xml);
+}
+
+static double
+scale_denominator(const mc_grid *grid, int z)
+{
+    return grid->levels[z].resolution * grid->metres_per_unit / PIXEL_METRES;
+}
+
+/* The upper left corner of the matrix, which for grids counted from the bottom need not be the extent's. */
+static double
+matrix_top(const mc_grid *grid, int z)
+{
+    const mc_level *level = &grid->levels[z];
+    if (grid->origin == MC_TOP_LEFT || grid->origin == MC_TOP_RIGHT)
+        return grid->extent.maxy;
+    return grid->extent.miny + level->rows * level->resolution * grid->tile_height;
+}
+
+/* Annex E.4 of the standard: the scale set may be claimed only with these very scales from the first one on. */
+static bool
+is_google_set(const mc_grid *grid)
+{
+    const char *claimed = mc_meta(grid->metadata, "WellKnownScaleSet");
+    if (claimed == NULL || strcmp(claimed, GOOGLE_SET) != 0 || grid->epsg != 3857)
+        return false;
+    if (grid->level_count < GOOGLE_LEVELS || grid->tile_width != 256 || grid->tile_height != 256)
+        return false;
+    for (int z = 0; z < GOOGLE_LEVELS; z++)
+        if (fabs(scale_denominator(grid, z) / (GOOGLE_SCALE / (double)(1 << z)) - 1) > 1e-8)
+            return false;
+    return true;
+}
+
+static const char *
+crs_urn(const mc_grid *grid, bool google, apr_pool_t *pool)
+{
+    bool xy_order = false;
+    if (google)
+        return "urn:ogc:def:crs:EPSG:6.18:3:3857";
+    if (mc_crs_epsg(grid->srs, &xy_order) == 4326 && xy_order)
+        return "urn:ogc:def:crs:OGC:1.3:CRS84";
+    return grid->epsg > 0 ? apr_psprintf(pool, "urn:ogc:def:crs:EPSG:6.3:%d", grid->epsg) : grid->srs;
+}
+
+static void
+write_corner(mc_xml *xml, const char *name, const mc_grid *grid, double x, double y)
+{
+    mc_xml_elementf(xml, name, "%f %f", grid->axes_swapped ? y : x, grid->axes_swapped ? x : y);
+}
+
+static void
+write_wmts_bounding_box(mc_xml *xml, const mc_grid *grid, const mc_extent *extent, apr_pool_t *pool)
+{
+    mc_xml_open(xml, "ows:BoundingBox");
+    mc_xml_attr(xml, "crs", crs_urn(grid, is_google_set(grid), pool));
+    write_corner(xml, "ows:LowerCorner", grid, extent->minx, extent->miny);
+    write_corner(xml, "ows:UpperCorner", grid, extent->maxx, extent->maxy);
+    mc_xml_close(xml);
+}
+
+/* The legend at the wms service, where there is one. */
+static void
+write_legend(mc_xml *xml, const mc_tileset *tileset, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_legend_url legend;
+    if (!mc_wms_legend_url(&legend, call, tileset, ctx, pool))
+        return;
+    mc_xml_open(xml, "LegendURL");
+    mc_xml_attr(xml, "format", legend.mime);
+    mc_xml_attr(xml, "xlink:href", legend.href);
+    mc_xml_attrf(xml, "width", "%d", legend.width);
+    mc_xml_attrf(xml, "height", "%d", legend.height);
+    mc_xml_close(xml);
+}
+
+static void
+write_wmts_layer(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_extent degrees = mc_tileset_degrees(tileset);
+    const apr_array_header_t *formats = mc_wmts_formats(tileset, pool);
+    const apr_array_header_t *infos = mc_tileset_info_formats(tileset);
+    mc_xml_open(xml, "Layer");
+    mc_xml_element(xml, "ows:Title", mc_tileset_title(tileset));
+    mc_xml_element(xml, "ows:Abstract", mc_meta(tileset->metadata, "abstract"));
+    if (tileset->metadata != NULL)
+        write_wmts_keywords(xml, mc_metadata_nested(tileset->metadata, "keywords"));
+    mc_xml_open(xml, "ows:WGS84BoundingBox");
+    mc_xml_elementf(xml, "ows:LowerCorner", "%f %f", degrees.minx, degrees.miny);
+    mc_xml_elementf(xml, "ows:UpperCorner", "%f %f", degrees.maxx, degrees.maxy);
+    mc_xml_close(xml);
+    mc_xml_element(xml, "ows:Identifier", tileset->name);
+    /* Clients would otherwise project the box in degrees, whose poles are at infinity in Mercator. */
+    for (int i = 0; i < tileset->link_count; i++)
+        write_wmts_bounding_box(xml, tileset->links[i]->grid, &tileset->links[i]->extent, pool);
+    mc_xml_open(xml, "Style");
+    mc_xml_attr(xml, "isDefault", "true");
+    mc_xml_element(xml, "ows:Identifier", "default");
+    write_legend(xml, tileset, call, ctx, pool);
+    mc_xml_close(xml);
+    for (int i = 0; i < formats->nelts; i++)
+        mc_xml_element(xml, "Format", APR_ARRAY_IDX(formats, i, const char *));
+    for (int i = 0; infos != NULL && i < infos->nelts; i++)
+        mc_xml_element(xml, "InfoFormat", APR_ARRAY_IDX(infos, i, const char *));
+    for (int i = 0; i < tileset->dimension_count; i++)
+        write_dimension(xml, tileset->dimensions[i], tileset->name, ctx, pool);
+    for (int i = 0; i < tileset->link_count; i++) {
+        mc_xml_open(xml, "TileMatrixSetLink");
+        mc_xml_element(xml, "TileMatrixSet", tileset->links[i]->grid->name);
+        write_limits(xml, tileset->links[i], call->service->strict);
+        mc_xml_close(xml);
+    }
+    write_resources(xml, call, tileset, pool);
+    mc_xml_close(xml);
+}
+
+static void
+write_matrix(mc_xml *xml, const mc_grid *grid, int z)
+{
+    mc_xml_open(xml, "TileMatrix");
+    mc_xml_elementf(xml, "ows:Identifier", "%d", z);
+    mc_xml_elementf(xml, "ScaleDenominator", "%.20f", scale_denominator(grid, z));
+    write_corner(xml, "TopLeftCorner", grid, grid->extent.minx, matrix_top(grid, z));
+    mc_xml_elementf(xml, "TileWidth", "%d", grid->tile_width);
+    mc_xml_elementf(xml, "TileHeight", "%d", grid->tile_height);
+    mc_xml_elementf(xml, "MatrixWidth", "%d", grid->levels[z].columns);
+    mc_xml_elementf(xml, "MatrixHeight", "%d", grid->levels[z].rows);
+    mc_xml_close(xml);
+}
+
+static void
+write_matrix_set(mc_xml *xml, const mc_grid *grid, apr_pool_t *pool)
+{
+    bool google = is_google_set(grid);
+    const char *crs = crs_urn(grid, google, pool);
+    mc_xml_open(xml, "TileMatrixSet");
+    mc_xml_element(xml, "ows:Title", mc_meta(grid->metadata, "title"));
+    mc_xml_element(xml, "ows:Identifier", grid->name);
+    write_wmts_bounding_box(xml, grid, &grid->extent, pool);
+    mc_xml_element(xml, "ows:SupportedCRS", crs);
+    if (google)
+        mc_xml_element(xml, "WellKnownScaleSet", GOOGLE_SET);
+    for (int z = 0; z < grid->level_count; z++)
+        write_matrix(xml, grid, z);
+    mc_xml_close(xml);
+}
+
+static bool
+grid_in_use(const mc_config *config, const mc_grid *grid)
+{
+    for (int i = 0; i < config->tilesets->nelts; i++) {
+        const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *);
+        for (int j = 0; j < tileset->link_count; j++)
+            if (tileset->links[j]->grid == grid)
+                return true;
+    }
+    return false;
+}
+
+static void
+open_wmts_root(mc_xml *xml, const mc_call *call, apr_pool_t *pool)
+{
+    bool inspire = mc_meta(call->config->metadata, "inspire_profile") != NULL;
+    mc_xml_open(xml, "Capabilities");
+    mc_xml_attr(xml, "xmlns", "http://www.opengis.net/wmts/1.0");
+    mc_xml_attr(xml, "xmlns:ows", "http://www.opengis.net/ows/1.1");
+    mc_xml_attr(xml, "xmlns:xlink", "http://www.w3.org/1999/xlink");
+    mc_xml_attr(xml, "xmlns:xsi", "http://www.w3.org/2001/XMLSchema-instance");
+    mc_xml_attr(xml, "xmlns:gml", "http://www.opengis.net/gml");
+    if (inspire) {
+        mc_xml_attr(xml, "xmlns:inspire_common", "http://inspire.ec.europa.eu/schemas/common/1.0");
+        mc_xml_attr(xml, "xmlns:inspire_vs", "http://inspire.ec.europa.eu/schemas/inspire_vs_ows11/1.0");
+    }
+    mc_xml_attr(xml, "xsi:schemaLocation",
+                inspire ? "http://www.opengis.net/wmts/1.0 "
+                          "http://schemas.opengis.net/wmts/1.0/wmtsGetCapabilities_response.xsd "
+                          "http://inspire.ec.europa.eu/schemas/inspire_vs_ows11/1.0 "
+                          "http://inspire.ec.europa.eu/schemas/inspire_vs_ows11/1.0/inspire_vs_ows_11.xsd"
+                        : "http://www.opengis.net/wmts/1.0 "
+                          "http://schemas.opengis.net/wmts/1.0/wmtsGetCapabilities_response.xsd");
+    mc_xml_attr(xml, "version", MC_WMTS_VERSION);
+    mc_xml_attr(xml, "updateSequence", mc_update_sequence(call, pool));
+}
+
+mc_error *
+mc_wmts_capabilities(mc_request *request, bool brief, const char *mime, const mc_call *call, mc_ctx *ctx,
+                     apr_pool_t *pool)
+{
+    const mc_config *config = call->config;
+    mc_xml *xml = mc_xml_create(PROLOGUE, pool);
+    open_wmts_root(xml, call, pool);
+    if (brief) {
+        mc_xml_close(xml);
+        return mc_request_document(request, xml, mime);
+    }
+    write_identification(xml, config->metadata);
+    write_provider(xml, config->metadata);
+    write_operations(xml, call);
+    mc_xml_open(xml, "Contents");
+    for (int i = 0; i < config->tilesets->nelts; i++)
+        write_wmts_layer(xml, call, APR_ARRAY_IDX(config->tilesets, i, mc_tileset *), ctx, pool);
+    for (int i = 0; i < config->grids->nelts; i++) {
+        const mc_grid *grid = APR_ARRAY_IDX(config->grids, i, mc_grid *);
+        if (grid_in_use(config, grid))
+            write_matrix_set(xml, grid, pool);
+    }
+    mc_xml_close(xml);
+    mc_xml_open(xml, "ServiceMetadataURL");
+    mc_xml_attrf(xml, "xlink:href", "%swmts/" MC_WMTS_VERSION "/WMTSCapabilities.xml", call->base);
+    mc_xml_close(xml);
+    mc_xml_close(xml);
+    return mc_request_document(request, xml, mime);
+}

@@ -1,0 +1,117 @@
+/*
+ * The source "gdal": a raster that GDAL opens, warped to the grid (spec 3.3). The work is done in a module that is
+ * loaded with the first map, so that neither GDAL nor the raster has to be there when the server starts.
+ */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/module.h"
+#include "source/gdal/gdal_warp.h"
+#include "source/source_base.h"
+#include "text/text.h"
+
+typedef struct gdal_source {
+    mc_source_base base;
+    mc_gdal_raster raster;
+    const char *resample;
+    const char *overview_strategy;
+} gdal_source;
+
+static const mc_key gdal_keys[] = {
+    MC_SOURCE_KEYS(gdal_source, "1"),
+    { "data", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(gdal_source, raster.data), NULL,
+      "The raster: a file name, or any other text that GDAL opens. 8-bit gray, palette, RGB or RGBA, with a CRS." },
+    { "connection_pooled", MC_BOOL, 0, 0, 0, NULL, "true", offsetof(gdal_source, raster.pooled), NULL,
+      "Whether the raster stays open between maps." },
+    { "resample", MC_TEXT, 0, 0, 0, NULL, "BILINEAR", offsetof(gdal_source, resample), NULL,
+      "NEAREST, BILINEAR, CUBIC, CUBICSPLINE, LANCZOS or AVERAGE, in any case. Palettes are never interpolated." },
+    { "overview-strategy", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(gdal_source, overview_strategy), NULL,
+      "Which overview is read: AUTO (the coarsest that is fine enough), AUTO-n (n steps finer), NONE, or the number of "
+      "one (0: the finest)." },
+    MC_KEY_END,
+};
+
+static bool
+parse_gdal_resample(mc_gdal_resample *resample, const char *text)
+{
+    static const char *const names[] = { "", "BILINEAR", "CUBIC", "CUBICSPLINE", "LANCZOS", "AVERAGE" };
+    if (strncasecmp(text, "NEAR", 4) == 0) {
+        *resample = MC_GDAL_NEAREST;
+        return true;
+    }
+    for (int i = 1; i <= MC_GDAL_AVERAGE; i++)
+        if (strcasecmp(text, names[i]) == 0) {
+            *resample = (mc_gdal_resample)i;
+            return true;
+        }
+    return false;
+}
+
+static bool
+parse_overviews(mc_gdal_raster *raster, const char *text)
+{
+    raster->level = 0;
+    if (text == NULL || strcasecmp(text, "AUTO") == 0) {
+        raster->overviews = MC_GDAL_AUTO;
+        return true;
+    }
+    if (strcasecmp(text, "NONE") == 0) {
+        raster->overviews = MC_GDAL_NONE;
+        return true;
+    }
+    bool relative = strncasecmp(text, "AUTO-", 5) == 0;
+    raster->overviews = relative ? MC_GDAL_AUTO : MC_GDAL_LEVEL;
+    return mc_parse_int(&raster->level, relative ? text + 5 : text, 0, 64);
+}
+
+static mc_source *
+gdal_from_config(const mc_node *node, mc_build *build)
+{
+    gdal_source *gdal = apr_pcalloc(build->pool, sizeof(*gdal));
+    if (!mc_source_read(&gdal->base, &mc_source_gdal, node, build))
+        return NULL;
+    gdal->raster.source = gdal->base.source.name;
+    gdal->base.source.needs_format = true;
+    if (!parse_gdal_resample(&gdal->raster.resample, gdal->resample)) {
+        mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "resample"),
+                    "source \"%s\": \"%s\" is no resampling: NEAREST, BILINEAR, CUBIC, CUBICSPLINE, LANCZOS or AVERAGE",
+                    gdal->base.source.name, gdal->resample);
+        return NULL;
+    }
+    if (!parse_overviews(&gdal->raster, gdal->overview_strategy)) {
+        mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "overview-strategy"),
+                    "source \"%s\": \"%s\" is no overview strategy: AUTO, AUTO-n, NONE or a number from 0 to 64",
+                    gdal->base.source.name, gdal->overview_strategy);
+        return NULL;
+    }
+#ifndef MC_HAVE_GDAL
+    mc_complain(build->diagnostics, MC_NOT_BUILT, node, "source \"%s\": this build has no type \"gdal\"",
+                gdal->base.source.name);
+#endif
+    return &gdal->base.source;
+}
+
+static mc_error *
+gdal_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+#ifdef MC_HAVE_GDAL
+    const gdal_source *gdal = (const gdal_source *)source;
+    void *symbol;
+    MC_TRY(mc_module_symbol(&symbol, "gdal", MC_GDAL_SYMBOL, pool));
+    const mc_gdal_ops *ops = symbol;
+    return ops->render(&map->pixels, &gdal->raster, wanted, ctx, pool);
+#else
+    (void)map;
+    (void)wanted;
+    (void)ctx;
+    return mc_error_create(pool, MC_ERR_NOT_BUILT, "source \"%s\": this build has no type \"gdal\"", source->name);
+#endif
+}
+
+const mc_source_ops mc_source_gdal = {
+    .type = "gdal",
+    .keys = gdal_keys,
+    .help = "A raster that GDAL opens, warped to the grid.",
+    .from_config = gdal_from_config,
+    .render = gdal_render,
+};

@@ -1,0 +1,87 @@
+/* The source "postgis": styled maps of vector data in PostGIS. */
+#include <apr_strings.h>
+
+#include "source/vector/vector.h"
+#include "vector/postgis/postgis.h"
+
+typedef struct postgis_layer {
+    mc_vector_layer layer;
+    mc_postgis_config config;
+} postgis_layer;
+
+#define FIELD(member) offsetof(postgis_layer, config.member)
+
+static const mc_key layer_keys[] = {
+    MC_VECTOR_LAYER_KEYS(postgis_layer),
+    { "connection", MC_TEXT, MC_KEY_REQUIRED | MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(connection), NULL,
+      "libpq connection string or URI of the database." },
+    { "table", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(table), NULL,
+      "The table or view that holds the features, with its schema before a point where it is not in the search path." },
+    { "query", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(query), NULL,
+      "A SELECT instead of a table. !BBOX!, !PIXEL!, !SCALE!, !NAME! of a dimension, !NAME_START! and !NAME_END! of "
+      "one "
+      "that is a time are bound as values." },
+    { "geometry", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(geometry), NULL,
+      "The column of geometry (or, of a table, geography); of a table by default its first one." },
+    { "srid", MC_INT, MC_KEY_OURS, 0, 999999, NULL, "0", FIELD(srid), NULL,
+      "SRID of the geometry; of a table by default (0) the column's, or that of the first geometry in it." },
+    { "id", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(id), NULL, "The column with the number of each feature." },
+    { "transfer", MC_CHOICE, MC_KEY_OURS, 0, 0, "auto|binary|hex|twkb", "auto", FIELD(transfer), NULL,
+      "How geometry travels: in its binary form, as TWKB of a tenth of a pixel (six times smaller, for a database that "
+      "is far away), as hex digits (for comparison), or as it comes faster (auto)." },
+    MC_KEY_END,
+};
+
+static const mc_key postgis_keys[] = {
+    MC_SOURCE_KEYS(mc_vector_source, "0"),
+    MC_VECTOR_SOURCE_KEYS(layer_keys),
+    MC_KEY_END,
+};
+
+static mc_vector_layer *
+postgis_layer_from_config(const mc_node *node, mc_build *build)
+{
+    postgis_layer *made = apr_pcalloc(build->pool, sizeof(*made));
+    if (!mc_config_read(made, node, layer_keys, build->diagnostics))
+        return NULL;
+    const mc_postgis_config *config = &made->config;
+    if ((config->table == NULL) == (config->query == NULL) ||
+        (config->query != NULL && (config->geometry == NULL || config->srid == 0))) {
+        mc_complain(build->diagnostics, MC_REFUSED, node,
+                    "layer \"%s\" needs either a <table>, or a <query> with <geometry> and <srid>", made->layer.name);
+        return NULL;
+    }
+    mc_postgres_configure(config->connection, node, build);
+    made->layer.data = mc_postgis_create(config, made->layer.name, build->pool);
+    return mc_vector_layer_finish(&made->layer, node, build) ? &made->layer : NULL;
+}
+
+static mc_source *
+postgis_from_config(const mc_node *node, mc_build *build)
+{
+    return mc_vector_from_config(&mc_source_postgis, postgis_layer_from_config, node, build);
+}
+
+static void
+postgis_inspect(mc_source *source, mc_diagnostics *diagnostics, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_vector_source *vector = (const mc_vector_source *)source;
+    for (int i = 0; i < vector->layer_count; i++) {
+        const char *finding = mc_postgis_inspect(vector->layers[i]->data, ctx, pool);
+        if (finding != NULL)
+            mc_complain(diagnostics, MC_WARNING, APR_ARRAY_IDX(vector->nodes, i, const mc_node *), "layer \"%s\": %s",
+                        vector->layers[i]->name, finding);
+    }
+}
+
+const mc_source_ops mc_source_postgis = {
+    .type = "postgis",
+    .keys = postgis_keys,
+    .help = "Styled maps of vector data in PostGIS.",
+    .from_config = postgis_from_config,
+    .render = mc_vector_render,
+    .info = mc_vector_info,
+    .inspect = postgis_inspect,
+    .legend = mc_vector_legend,
+    .vector_layers = mc_vector_tile_layers,
+};

@@ -1,0 +1,296 @@
+/* Drawing vector layers: see vector.h. */
+#include "source/vector/vector.h"
+
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/gate.h"
+#include "base/metrics.h"
+#include "mapcache/trace.h"
+#include "vector/mvt/mvt.h"
+
+/* How far a map's resolution and corner may be from those of a level and still count as its own. */
+#define SAME_RESOLUTION 1e-7
+#define SAME_CORNER 1e-3 /* pixels */
+
+/* The same pixel of the same level has the same geometry in whatever tile or map it is drawn. */
+static bool
+lattice_of_level(mc_lattice *lattice, const mc_render *wanted, double resolution)
+{
+    const mc_grid *grid = wanted->grid;
+    for (int z = 0; z < grid->level_count; z++) {
+        double own = grid->levels[z].resolution;
+        if (fabs(own - resolution) > own * SAME_RESOLUTION)
+            continue;
+        mc_extent first = mc_grid_tile_extent(grid, z, 0, 0);
+        double left = (wanted->box.minx - first.minx) / own, top = (first.maxy - wanted->box.maxy) / own;
+        if (fabs(left - rint(left)) > SAME_CORNER || fabs(top - rint(top)) > SAME_CORNER)
+            return false;
+        *lattice = (mc_lattice){ .x0 = first.minx,
+                                 .y0 = first.maxy,
+                                 .per_x = 1 / own,
+                                 .per_y = 1 / own,
+                                 .left = (int64_t)rint(left),
+                                 .top = (int64_t)rint(top) };
+        return true;
+    }
+    return false;
+}
+
+void
+mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin)
+{
+    const mc_extent *box = &wanted->box;
+    double x = (box->maxx - box->minx) / wanted->width, y = (box->maxy - box->miny) / wanted->height;
+    if (fabs(x - y) > x * SAME_RESOLUTION || !lattice_of_level(&query->lattice, wanted, x))
+        query->lattice = (mc_lattice){ .x0 = box->minx, .y0 = box->maxy, .per_x = 1 / x, .per_y = 1 / y };
+    query->lattice.thinning = MC_SUBPIXELS / 4;
+    query->srs = wanted->grid->srs;
+    query->resolution = fmax(x, y);
+    query->scale = query->resolution * wanted->grid->metres_per_unit / 0.00028;
+    query->box =
+        (mc_extent){ box->minx - margin * x, box->miny - margin * y, box->maxx + margin * x, box->maxy + margin * y };
+    query->dimensions = wanted->dimensions;
+    query->dimension_count = wanted->dimension_count;
+}
+
+/* As <thinning> names them, in 1/256 pixel. */
+static const int thinnings[] = { 0, MC_SUBPIXELS / 4, MC_SUBPIXELS / 2, MC_SUBPIXELS };
+
+static mc_error *
+draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, bool wrap, const mc_render *wanted,
+           mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_feature_query query = { .attributes = layer->style->attributes,
+                               .attribute_count = layer->style->attribute_count,
+                               .ids = layer->style->ids,
+                               .wrap = wrap };
+    mc_painter *painter;
+    int64_t skipped = 0;
+    mc_vector_query(&query, wanted, 0);
+    if (!mc_painter_shows(layer->style, query.scale))
+        return MC_OK;
+    mc_vector_query(&query, wanted, mc_painter_margin(layer->style, query.scale));
+    query.lattice.thinning = thinnings[layer->thinning];
+    query.lattice.keep_small = true;
+    MC_TRY(mc_painter_create_on(&painter, layer->style, canvas, &query, false, pool));
+    mc_labels_next_layer(labels, query.scale);
+    mc_painter_set_labels(painter, labels);
+    MC_TRY(layer->data->ops->read(layer->data, &query, mc_painter_take, painter, &skipped, ctx, pool));
+    return mc_painter_finish(painter, ctx);
+}
+
+/* Pixels of images whose palette is worth a look for colours that do not occur: tiles. */
+enum { TRIMMED = 1 << 18 };
+
+/* What goes out as it is if it is still one of indexed colours; else pixels. */
+static mc_error *
+finish_vector_map(mc_rendered *map, mc_canvas *canvas, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_indexed *indexed;
+    MC_TRY(mc_canvas_indexed(&indexed, canvas));
+    if (indexed == NULL || wanted->format == NULL || !mc_indexed_suits(wanted->format)) {
+        MC_TRY(mc_canvas_pixels(&map->pixels, canvas));
+        mc_pixels_attach(mc_pixels_ref(map->pixels), pool);
+        return MC_OK;
+    }
+    if (canvas->tints != NULL && wanted->width * wanted->height <= TRIMMED)
+        mc_indexed_trim(indexed);
+    if (wanted->background != NULL)
+        mc_indexed_over(indexed, wanted->background);
+    map->final = true;
+    return mc_indexed_encode(&map->data, wanted->format, indexed, MC_ON_THE_FLY, ctx, pool);
+}
+
+/* Decided by the styles alone, so that all tiles are painted alike. A palette of inks takes some milliseconds to make:
+ * a plain CGI paints on pixels instead. */
+static mc_error *
+make_canvas(mc_canvas **canvas, const mc_vector_source *vector, const mc_render *wanted, const mc_ctx *ctx,
+            apr_pool_t *pool)
+{
+    bool brief = ctx->process != NULL && ctx->process->brief;
+    mc_feature_query query = { 0 };
+    mc_painter_wish wish = { .whole = true, .suits = true };
+    mc_vector_query(&query, wanted, 0);
+    wish.suits = vector->ground.alpha == 0 || mc_inks_add(&wish.inks, vector->ground);
+    for (int i = 0; i < vector->layer_count; i++)
+        mc_painter_wish_add(&wish, vector->layers[i]->style, query.scale);
+    mc_tints *tints = wish.suits && !wish.whole && !brief ? mc_tints_get(&wish.inks, pool) : NULL;
+    if (tints != NULL)
+        return mc_canvas_create_tinted(canvas, wanted->width, wanted->height, tints, pool);
+    bool indexed = wanted->format != NULL && mc_indexed_suits(wanted->format);
+    *canvas = mc_canvas_create(wanted->width, wanted->height, indexed, pool);
+    return MC_OK;
+}
+
+static mc_error *
+draw_on(mc_rendered *map, mc_canvas *canvas, const mc_vector_source *vector, const mc_render *wanted, mc_ctx *ctx,
+        apr_pool_t *scratch, apr_pool_t *pool)
+{
+    apr_pool_t *layers;
+    apr_pool_create(&layers, scratch);
+    mc_labels *labels = mc_labels_create(canvas, scratch);
+    mc_canvas_set_ground(canvas, vector->ground);
+    for (int i = 0; i < vector->layer_count; i++) {
+        apr_pool_clear(layers);
+        MC_TRY(mc_error_copy(draw_layer(canvas, labels, vector->layers[i], vector->wrap, wanted, ctx, layers), pool));
+    }
+    MC_TRY(mc_labels_finish(labels, ctx));
+    return finish_vector_map(map, canvas, wanted, ctx, pool);
+}
+
+static mc_error *
+draw_vector_map(mc_rendered *map, const mc_vector_source *vector, const mc_render *wanted, mc_ctx *ctx,
+                apr_pool_t *pool)
+{
+    apr_pool_t *scratch;
+    mc_canvas *canvas;
+    apr_pool_create(&scratch, pool);
+    mc_error *error = make_canvas(&canvas, vector, wanted, ctx, scratch);
+    if (error == MC_OK)
+        error = draw_on(map, canvas, vector, wanted, ctx, scratch, pool);
+    error = mc_error_copy(error, pool);
+    apr_pool_destroy(scratch);
+    return error;
+}
+
+/* Drawing needs processors and megabytes: as many maps at a time as there are processors, the others in the order in
+ * which they came, so that all wait alike. */
+mc_error *
+mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mapcache_vector_render");
+    const mc_vector_source *vector = (const mc_vector_source *)source;
+    mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_vector_maps_total, 1);
+    MC_TRY(mc_gate_enter(ctx->process == NULL ? NULL : ctx->process->drawing, ctx, pool));
+    mc_error *error = wanted->vector_tile != NULL ? mc_vector_tile(map, vector, wanted, ctx, pool)
+                                                  : draw_vector_map(map, vector, wanted, ctx, pool);
+    mc_gate_leave(ctx);
+    return error;
+}
+
+void
+mc_vector_legend(mc_legend *legend, mc_source *source)
+{
+    const mc_vector_source *vector = (const mc_vector_source *)source;
+    for (int i = vector->layer_count - 1; i >= 0; i--) /* what lies on top first */
+        mc_legend_add(legend, vector->layers[i]->name, vector->layers[i]->style);
+}
+
+/* Without a style file: grey areas and dark thin lines. */
+static const mc_style *
+plain_style(apr_pool_t *pool)
+{
+    const mc_ink dark = { .present = true, .color = { 64, 64, 64, 255 } };
+    const mc_ink grey = { .present = true, .color = { 208, 208, 208, 255 } };
+    mc_symbolizer *symbols = apr_pcalloc(pool, sizeof(*symbols) * 2);
+    symbols[0] = (mc_symbolizer){ .kind = MC_SYMBOL_POLYGON, .fill = grey };
+    symbols[1] = (mc_symbolizer){ .kind = MC_SYMBOL_LINE, .stroke = { .ink = dark, .width = 1 } };
+    mc_rule_style *rules = apr_pcalloc(pool, sizeof(*rules));
+    *rules = (mc_rule_style){ .name = "all", .max_scale = HUGE_VAL, .symbolizers = symbols, .symbolizer_count = 2 };
+    mc_style_pass *pass = apr_pcalloc(pool, sizeof(*pass));
+    *pass = (mc_style_pass){ .rules = rules, .rule_count = 1 };
+    mc_style *style = apr_pcalloc(pool, sizeof(*style));
+    *style = (mc_style){ .name = "plain", .passes = pass, .pass_count = 1 };
+    return style;
+}
+
+/* Names with commas between them, without the blanks around them. */
+static apr_array_header_t *
+split_names(const char *list, apr_pool_t *pool)
+{
+    apr_array_header_t *names = apr_array_make(pool, 8, sizeof(const char *));
+    char *rest = apr_pstrdup(pool, list);
+    for (char *name = strsep(&rest, ","); name != NULL; name = strsep(&rest, ",")) {
+        name += strspn(name, " \t\r\n");
+        for (size_t size = strlen(name); size > 0 && strchr(" \t\r\n", name[size - 1]) != NULL; size--)
+            name[size - 1] = '\0';
+        if (*name != '\0')
+            APR_ARRAY_PUSH(names, const char *) = name;
+    }
+    return names;
+}
+
+static bool
+is_shown(const mc_vector_layer *layer, const char *name)
+{
+    if (layer->shown == NULL)
+        return true;
+    for (int i = 0; i < layer->shown->nelts; i++)
+        if (strcmp(APR_ARRAY_IDX(layer->shown, i, const char *), name) == 0)
+            return true;
+    return false;
+}
+
+mc_error *
+mc_vector_fields(apr_array_header_t **fields, const char ***names, const mc_vector_layer *layer, mc_ctx *ctx,
+                 apr_pool_t *pool)
+{
+    apr_array_header_t *all = NULL;
+    if (layer->shown == NULL || layer->shown->nelts > 0)
+        MC_TRY(layer->data->ops->fields(&all, layer->data, ctx, pool));
+    int count = all == NULL ? 0 : all->nelts;
+    *fields = apr_array_make(pool, count + 1, sizeof(mc_field));
+    *names = apr_palloc(pool, sizeof(**names) * (size_t)(count + 1));
+    for (int i = 0; i < count; i++) {
+        mc_field field = APR_ARRAY_IDX(all, i, mc_field);
+        if (!is_shown(layer, field.name))
+            continue;
+        (*names)[(*fields)->nelts] = field.name;
+        APR_ARRAY_PUSH(*fields, mc_field) = field;
+    }
+    return MC_OK;
+}
+
+bool
+mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_build *build)
+{
+    const mc_node *at = mc_node_child(node, "style");
+    if (layer->attribute_list != NULL)
+        layer->shown = split_names(layer->attribute_list, build->pool);
+    layer->style = layer->style_file == NULL ? plain_style(build->pool)
+                                             : mc_style_read(layer->style_file, layer->style_name, at, build);
+    return layer->style != NULL;
+}
+
+/* Layers of a vector tile are told apart by their names (MVT 2.1, 4.1). */
+static bool
+repeated_name(const mc_vector_source *source)
+{
+    for (int i = 0; i < source->layer_count; i++)
+        for (int j = 0; j < i; j++)
+            if (strcmp(source->layers[i]->name, source->layers[j]->name) == 0)
+                return true;
+    return false;
+}
+
+mc_source *
+mc_vector_from_config(const mc_source_ops *ops,
+                      mc_vector_layer *(*layer_from_config)(const mc_node *node, mc_build *build), const mc_node *node,
+                      mc_build *build)
+{
+    mc_vector_source *source = apr_pcalloc(build->pool, sizeof(*source));
+    if (!mc_source_read(&source->base, ops, node, build))
+        return NULL;
+    if (source->background != NULL && !mc_color_parse(&source->ground, source->background)) {
+        mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "background"), "%s is not #RRGGBB",
+                    mc_config_quote(source->background, build->pool));
+        return NULL;
+    }
+    source->ground.alpha = source->background == NULL ? 0 : 255;
+    source->base.source.needs_format = true;
+    source->base.source.any_srs = true;
+    source->base.source.info_formats = mc_vector_info_formats(build->pool);
+    source->layers = apr_pcalloc(build->pool, sizeof(*source->layers) * (size_t)(source->nodes->nelts + 1));
+    for (int i = 0; i < source->nodes->nelts; i++) {
+        mc_vector_layer *layer = layer_from_config(APR_ARRAY_IDX(source->nodes, i, const mc_node *), build);
+        if (layer == NULL)
+            return NULL;
+        source->layers[source->layer_count++] = layer;
+    }
+    source->base.source.no_vector_tiles = source->layer_count > MC_MVT_LAYERS ? "it has more than 256 layers"
+                                          : repeated_name(source)             ? "two of its layers have the same name"
+                                                                              : NULL;
+    return &source->base.source;
+}

@@ -1,0 +1,149 @@
+/* What the sources that draw vector data share: layers of data and style, painted over each other. */
+#ifndef MC_SOURCE_VECTOR_H
+#define MC_SOURCE_VECTOR_H
+
+#include "draw/label/legend.h"
+#include "draw/paint/painter.h"
+#include "source/source_base.h"
+
+/* A layer as every kind of vector source has it; the kind's own struct begins with it. */
+typedef struct mc_vector_layer {
+    const char *name;
+    const char *style_file, *style_name; /* as configured */
+    const char *attribute_list;          /* as configured; or NULL */
+    apr_array_header_t *shown;           /* of const char *: the attributes that clients may see; NULL: all */
+    int minzoom, maxzoom;                /* levels of vector tiles */
+    int thinning;                        /* index into what <thinning> may be */
+    mc_feature_data *data;
+    const mc_style *style;
+} mc_vector_layer;
+
+typedef struct mc_vector_source {
+    mc_source_base base;
+    const apr_array_header_t *nodes; /* <layer>, of const mc_node * */
+    mc_vector_layer **layers;        /* bottom first */
+    int layer_count;
+    const char *background; /* as configured; or NULL: none */
+    mc_color ground;        /* transparent: none */
+    bool wrap;              /* maps go on beyond the antimeridian */
+} mc_vector_source;
+
+/* Rows of a source's table beside MC_SOURCE_KEYS. `layer_keys_`: of <layer>. */
+#define MC_VECTOR_SOURCE_KEYS(layer_keys_)                                                                             \
+    { "background",                                                                                                    \
+      MC_TEXT,                                                                                                         \
+      MC_KEY_OURS,                                                                                                     \
+      0,                                                                                                               \
+      0,                                                                                                               \
+      NULL,                                                                                                            \
+      NULL,                                                                                                            \
+      offsetof(mc_vector_source, background),                                                                          \
+      NULL,                                                                                                            \
+      "Colour under all layers, as #RRGGBB. Without it, maps are transparent where nothing is drawn." },               \
+        { "wrap",                                                                                                      \
+          MC_BOOL,                                                                                                     \
+          MC_KEY_OURS,                                                                                                 \
+          0,                                                                                                           \
+          0,                                                                                                           \
+          NULL,                                                                                                        \
+          "true",                                                                                                      \
+          offsetof(mc_vector_source, wrap),                                                                            \
+          NULL,                                                                                                        \
+          "Whether maps in degrees and in Mercator's projection go on beyond the antimeridian with what lies on its "  \
+          "other side." },                                                                                             \
+    {                                                                                                                  \
+        "layer", MC_TREE, MC_KEY_REQUIRED | MC_KEY_REPEATABLE | MC_KEY_OURS, 0, 0, NULL, NULL,                         \
+            offsetof(mc_vector_source, nodes), layer_keys_,                                                            \
+            "A layer: its data and its style. The first one is at the bottom."                                         \
+    }
+
+/* Rows of a layer's table for a struct whose first member is `layer`. */
+#define MC_VECTOR_LAYER_KEYS(type_)                                                                                    \
+    { "@name",     MC_TEXT,                                                                                            \
+      MC_KEY_OURS, 0,                                                                                                  \
+      0,           NULL,                                                                                               \
+      "layer",     offsetof(type_, layer.name),                                                                        \
+      NULL,        "Name of the layer in messages, vector tiles and feature info." },                                  \
+        { "style",     MC_TEXT,                                                                                        \
+          MC_KEY_OURS, 0,                                                                                              \
+          0,           NULL,                                                                                           \
+          NULL,        offsetof(type_, layer.style_file),                                                              \
+          NULL,        "SLD 1.0 or SE 1.1 file. Without one, features are grey with thin dark outlines." },            \
+        { "style_name",                                                                                                \
+          MC_TEXT,                                                                                                     \
+          MC_KEY_OURS,                                                                                                 \
+          0,                                                                                                           \
+          0,                                                                                                           \
+          NULL,                                                                                                        \
+          NULL,                                                                                                        \
+          offsetof(type_, layer.style_name),                                                                           \
+          NULL,                                                                                                        \
+          "Which user style of the file; by default its first one." },                                                 \
+        { "thinning",                                                                                                  \
+          MC_CHOICE,                                                                                                   \
+          MC_KEY_OURS,                                                                                                 \
+          0,                                                                                                           \
+          0,                                                                                                           \
+          "none|quarter|half|pixel",                                                                                   \
+          "quarter",                                                                                                   \
+          offsetof(type_, layer.thinning),                                                                             \
+          NULL,                                                                                                        \
+          "Vertices that follow each other inside the same part of a pixel are drawn as one: coarser is faster on "    \
+          "dense data." },                                                                                             \
+        { "attributes",                                                                                                \
+          MC_TEXT,                                                                                                     \
+          MC_KEY_OURS,                                                                                                 \
+          0,                                                                                                           \
+          0,                                                                                                           \
+          NULL,                                                                                                        \
+          NULL,                                                                                                        \
+          offsetof(type_, layer.attribute_list),                                                                       \
+          NULL,                                                                                                        \
+          "Names, with commas between them, of the attributes that feature info and vector tiles show. "               \
+          "All of them without it." },                                                                                 \
+        { "minzoom",   MC_INT,                                                                                         \
+          MC_KEY_OURS, 0,                                                                                              \
+          99,          NULL,                                                                                           \
+          "0",         offsetof(type_, layer.minzoom),                                                                 \
+          NULL,        "First level of the grid whose vector tiles hold the layer." },                                 \
+    {                                                                                                                  \
+        "maxzoom", MC_INT, MC_KEY_OURS, 0, 99, NULL, "99", offsetof(type_, layer.maxzoom), NULL,                       \
+            "Last level of the grid whose vector tiles hold the layer."                                                \
+    }
+
+/* Reads what all kinds have of a layer that has been read by its table. False after a complaint. */
+bool mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_build *build);
+
+/* Reads a source of such a kind: what all sources have, and its layers, each with `layer_from_config`. NULL after a
+ * complaint. */
+mc_source *mc_vector_from_config(const mc_source_ops *ops,
+                                 mc_vector_layer *(*layer_from_config)(const mc_node *node, mc_build *build),
+                                 const mc_node *node, mc_build *build);
+
+/* The attributes that clients may see (mc_field), and their names: of those that the data has all, or the configured
+ * ones. */
+mc_error *mc_vector_fields(apr_array_header_t **fields, const char ***names, const mc_vector_layer *layer, mc_ctx *ctx,
+                           apr_pool_t *pool) MC_CHECKED;
+
+/* The render operation of all of them. */
+mc_error *mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx,
+                           apr_pool_t *pool) MC_CHECKED;
+
+/* The legend operation of all of them. */
+void mc_vector_legend(mc_legend *legend, mc_source *source);
+
+/* The info operation of all of them, and what it can write (WMS 1.3.0, 7.4). */
+mc_error *mc_vector_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx *ctx,
+                         apr_pool_t *pool) MC_CHECKED;
+const apr_array_header_t *mc_vector_info_formats(apr_pool_t *pool);
+
+/* A vector tile of all layers, in place of a map; and what its layers are. */
+mc_error *mc_vector_tile(mc_rendered *map, const mc_vector_source *source, const mc_render *wanted, mc_ctx *ctx,
+                         apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_vector_tile_layers(apr_array_header_t **layers, mc_source *source, mc_ctx *ctx,
+                                apr_pool_t *pool) MC_CHECKED;
+
+/* The query of a map: its lattice is that of the grid's level where the map lies on one, else its own. */
+void mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin);
+
+#endif

@@ -1,0 +1,188 @@
+/* Geometry of features as GeoJSON. It comes from the map's lattice: exact to 1/256 of its pixels. */
+#include <apr_strings.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "source/vector/vector_info.h"
+#include "vector/geometry/hit.h"
+
+enum { POINT_BYTES = 48 };
+
+#define FARTHEST 1e6 /* degrees: more is no place, but what a transformation made of one that it does not know */
+
+/* Points of a shape in degrees, x and y in turn; NULL where one of them has no place in degrees. */
+static double *
+in_degrees(const mc_info_layer *layer, const mc_feature_query *map, const mc_shape *shape, apr_pool_t *pool)
+{
+    const mc_lattice *lattice = &map->lattice;
+    double *xy = apr_palloc(pool, sizeof(*xy) * 2 * (size_t)(shape->point_count + 1));
+    for (int i = 0; i < shape->point_count; i++) {
+        double px = (double)lattice->left + shape->points[i].x / (double)MC_SUBPIXELS;
+        double py = (double)lattice->top + shape->points[i].y / (double)MC_SUBPIXELS;
+        xy[2 * i] = lattice->x0 + px / lattice->per_x;
+        xy[2 * i + 1] = lattice->y0 - py / lattice->per_y;
+    }
+    if (layer->to_degrees != NULL)
+        mc_projection_points(layer->to_degrees, xy, (size_t)shape->point_count);
+    for (int i = 0; i < 2 * shape->point_count; i++)
+        if (!(fabs(xy[i]) <= FARTHEST)) /* JSON has no infinity */
+            return NULL;
+    return xy;
+}
+
+static const char *
+point_text(const double *xy, apr_pool_t *pool)
+{
+    char text[POINT_BYTES];
+    snprintf(text, sizeof(text), "[%.7f,%.7f]", xy[0], xy[1]);
+    return apr_pstrdup(pool, text);
+}
+
+/* Points begin..end; a ring ends where it began. */
+static const char *
+path_text(const double *xy, int begin, int end, bool ring, bool reversed, apr_pool_t *pool)
+{
+    apr_array_header_t *parts = apr_array_make(pool, end - begin + 1, sizeof(const char *));
+    for (int i = begin; i < end; i++)
+        APR_ARRAY_PUSH(parts, const char *) = point_text(xy + 2 * (reversed ? begin + end - 1 - i : i), pool);
+    if (ring)
+        APR_ARRAY_PUSH(parts, const char *) = point_text(xy + 2 * (reversed ? end - 1 : begin), pool);
+    return apr_pstrcat(pool, "[", apr_array_pstrcat(pool, parts, ','), "]", NULL);
+}
+
+/* A ring of areas, and which other one it is a hole of. */
+typedef struct ring {
+    mc_shape only;     /* it alone: a part of the shape's points */
+    int begin, end;    /* of its points */
+    double twice_area; /* above 0: runs as outer rings do here */
+    int outer;         /* the ring that it is a hole of; -1: it is an outer one itself */
+    int hole, next;    /* first hole of it; next hole of the same ring; -1: none */
+    int32_t minx, miny, maxx, maxy;
+} ring;
+
+static double
+twice_area_of(const mc_shape_point *p, int count)
+{
+    double twice = 0;
+    for (int i = 1; i + 1 < count; i++)
+        twice += ((double)p[i].x - p[0].x) * ((double)p[i + 1].y - p[0].y) -
+                 ((double)p[i + 1].x - p[0].x) * ((double)p[i].y - p[0].y);
+    return twice;
+}
+
+/* All rings. Files whose rings run the wrong way are not rare: the largest one is never a hole. */
+static ring *
+rings_of(const mc_shape *shape, apr_pool_t *pool)
+{
+    ring *rings = apr_pcalloc(pool, sizeof(*rings) * (size_t)shape->part_count);
+    double largest = 0;
+    for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++]) {
+        ring *r = &rings[part];
+        int *end = apr_pmemdup(pool, &(int){ shape->ends[part] - begin }, sizeof(int));
+        *r = (ring){ .begin = begin, .end = shape->ends[part], .outer = -1, .hole = -1, .next = -1 };
+        r->only = (mc_shape){ .kind = MC_SHAPE_POLYGONS,
+                              .points = shape->points + begin,
+                              .point_count = *end,
+                              .ends = end,
+                              .part_count = 1 };
+        r->twice_area = twice_area_of(r->only.points, *end);
+        mc_shape_bounds(&r->only, &r->minx, &r->miny, &r->maxx, &r->maxy);
+        largest = fabs(r->twice_area) > fabs(largest) ? r->twice_area : largest;
+    }
+    for (int i = 0; largest < 0 && i < shape->part_count; i++)
+        rings[i].twice_area = -rings[i].twice_area;
+    return rings;
+}
+
+/* Whether most corners of a hole lie in a ring: one or two may touch its edge. */
+static bool
+hole_lies_in_ring(const ring *hole, const ring *outer)
+{
+    int inside = 0, count = hole->end - hole->begin < 5 ? hole->end - hole->begin : 5;
+    if (hole->minx < outer->minx || hole->maxx > outer->maxx || hole->miny < outer->miny || hole->maxy > outer->maxy)
+        return false;
+    for (int i = 0; i < count; i++)
+        inside += mc_shape_covers(&outer->only, hole->only.points[i]);
+    return 2 * inside > count;
+}
+
+/* The order of rings says nothing (ESRI's shapefiles): a hole belongs to the smallest ring around it. One around which
+ * there is none is no hole. */
+static void
+find_holes(ring *rings, int count)
+{
+    for (int i = count - 1; i >= 0; i--) {
+        ring *hole = &rings[i];
+        for (int k = 0; hole->twice_area < 0 && k < count; k++) {
+            bool smaller = hole->outer < 0 || rings[k].twice_area < rings[hole->outer].twice_area;
+            if (rings[k].twice_area > 0 && smaller && hole_lies_in_ring(hole, &rings[k]))
+                hole->outer = k;
+        }
+        if (hole->outer < 0)
+            continue;
+        hole->next = rings[hole->outer].hole;
+        rings[hole->outer].hole = i;
+    }
+}
+
+/* RFC 7946, 3.1.6: outer rings run against the clock, with y upwards, and holes with it. */
+static const char *
+ring_text(const ring *of, const double *xy, const mc_shape *shape, apr_pool_t *pool)
+{
+    bool with_the_clock = twice_area_of(shape->points + of->begin, of->end - of->begin) > 0;
+    return path_text(xy, of->begin, of->end, true, with_the_clock == (of->outer < 0), pool);
+}
+
+static const char *
+polygons_text(const mc_shape *shape, const double *xy, apr_pool_t *pool)
+{
+    ring *rings = rings_of(shape, pool);
+    apr_array_header_t *polygons = apr_array_make(pool, 4, sizeof(const char *));
+    find_holes(rings, shape->part_count);
+    for (int i = 0; i < shape->part_count; i++) {
+        if (rings[i].outer >= 0)
+            continue;
+        apr_array_header_t *own = apr_array_make(pool, 2, sizeof(const char *));
+        APR_ARRAY_PUSH(own, const char *) = ring_text(&rings[i], xy, shape, pool);
+        for (int hole = rings[i].hole; hole >= 0; hole = rings[hole].next)
+            APR_ARRAY_PUSH(own, const char *) = ring_text(&rings[hole], xy, shape, pool);
+        APR_ARRAY_PUSH(polygons, const char *) = apr_pstrcat(pool, "[", apr_array_pstrcat(pool, own, ','), "]", NULL);
+    }
+    return apr_pstrcat(pool, "{\"type\":\"MultiPolygon\",\"coordinates\":[", apr_array_pstrcat(pool, polygons, ','),
+                       "]}", NULL);
+}
+
+static const char *
+parts_text(const mc_shape *shape, const double *xy, apr_pool_t *pool)
+{
+    bool points = shape->kind == MC_SHAPE_POINTS, one = shape->part_count == 1;
+    apr_array_header_t *parts = apr_array_make(pool, shape->part_count, sizeof(const char *));
+    for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++])
+        APR_ARRAY_PUSH(parts, const char *) =
+            points ? point_text(xy + 2 * begin, pool) : path_text(xy, begin, shape->ends[part], false, false, pool);
+    return apr_pstrcat(pool, "{\"type\":\"", one ? "" : "Multi", points ? "Point" : "LineString",
+                       "\",\"coordinates\":", one ? "" : "[", apr_array_pstrcat(pool, parts, ','), one ? "}" : "]}",
+                       NULL);
+}
+
+const char *
+mc_info_geojson(const mc_info_layer *layer, const mc_feature *feature, apr_pool_t *pool)
+{
+    apr_array_header_t *parts = apr_array_make(pool, 3, sizeof(const char *));
+    for (int kind = 0; kind < 3; kind++) {
+        const mc_shape *shape = &feature->geometry->shapes[kind];
+        if (shape->point_count > MC_INFO_POINTS_MAX || layer->no_geometry)
+            return "null";
+        if (shape->part_count == 0)
+            continue;
+        const double *xy = in_degrees(layer, feature->map, shape, pool);
+        if (xy == NULL)
+            return "null";
+        APR_ARRAY_PUSH(parts, const char *) =
+            kind == MC_SHAPE_POLYGONS ? polygons_text(shape, xy, pool) : parts_text(shape, xy, pool);
+    }
+    const char *text = apr_array_pstrcat(pool, parts, ',');
+    return parts->nelts == 1 ? text
+                             : apr_pstrcat(pool, "{\"type\":\"GeometryCollection\",\"geometries\":[", text, "]}", NULL);
+}

@@ -1,0 +1,278 @@
+/* Vector tiles of the sources that draw: the same layers and data as their maps, as features instead of pixels. */
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "mapcache/trace.h"
+#include "source/vector/vector.h"
+#include "text/text.h"
+#include "vector/mvt/mvt.h"
+
+/* How far a box may be from a tile's and still count as it, in tiles. */
+#define SAME_PLACE 1e-3
+
+/* Coordinates may be a twentieth of that much of a lattice's pixel off, which has MC_SUBPIXELS units: half a unit. */
+#define HALF_A_UNIT (10.0 / MC_SUBPIXELS)
+
+/* A block of tiles of the grid. */
+typedef struct place {
+    int z;
+    double x0, y0, width, height; /* of the upper left tile of the level: its corner; units of the CRS */
+    int column, row;              /* of the block's upper left tile, from there, to the right and down */
+    int columns, rows;
+} place;
+
+/* How many tiles a length is; 0 where it is no whole number of them. */
+static int
+count_vector_tiles(double length, double tile)
+{
+    double count = length / tile;
+    return count < 0.5 || count > MC_MVT_TILES || fabs(count - rint(count)) > SAME_PLACE ? 0 : (int)rint(count);
+}
+
+static bool
+find_tile_place(place *found, const mc_render *wanted)
+{
+    const mc_grid *grid = wanted->grid;
+    double columns = (double)wanted->width / grid->tile_width;
+    for (int z = 0; z < grid->level_count; z++) {
+        mc_extent first = mc_grid_tile_extent(grid, z, 0, 0);
+        double width = first.maxx - first.minx, height = first.maxy - first.miny;
+        double column = (wanted->box.minx - first.minx) / width, row = (first.maxy - wanted->box.maxy) / height;
+        *found = (place){ z,
+                          first.minx,
+                          first.maxy,
+                          width,
+                          height,
+                          (int)rint(column),
+                          (int)rint(row),
+                          count_vector_tiles(wanted->box.maxx - wanted->box.minx, width),
+                          count_vector_tiles(wanted->box.maxy - wanted->box.miny, height) };
+        if (fabs(columns - found->columns) <= SAME_PLACE && found->rows > 0 &&
+            fabs(column - rint(column)) <= SAME_PLACE && fabs(row - rint(row)) <= SAME_PLACE)
+            return true;
+    }
+    return false;
+}
+
+static void
+make_query(mc_feature_query *query, const place *at, const mc_render *wanted)
+{
+    const mc_mvt_options *options = wanted->vector_tile;
+    double unit_x = at->width / options->extent, unit_y = at->height / options->extent;
+    double margin_x = (options->buffer + 1) * unit_x, margin_y = (options->buffer + 1) * unit_y;
+    double left = at->x0 + at->column * at->width, top = at->y0 - at->row * at->height;
+    mc_vector_query(query, wanted, 0);
+    query->lattice = mc_mvt_lattice(options, at->x0, at->y0, at->width, at->height, at->column, at->row);
+    query->fineness = HALF_A_UNIT;
+    query->box = (mc_extent){ left - margin_x, top - at->rows * at->height - margin_y,
+                              left + at->columns * at->width + margin_x, top + margin_y };
+}
+
+/* Where the numbers of features are among their attributes: as whole numbers, so that they need not be asked for twice.
+ * -1: nowhere. */
+static int
+find_id(const mc_vector_layer *layer, const apr_array_header_t *fields)
+{
+    const char *name = layer->data->id_attribute;
+    for (int i = 0; name != NULL && i < fields->nelts; i++) {
+        const mc_field *field = &APR_ARRAY_IDX(fields, i, mc_field);
+        if (field->type == MC_FIELD_INTEGER && strcmp(field->name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+typedef struct numbered {
+    mc_mvt *mvt;
+    int id; /* the attribute that is the feature's number */
+} numbered;
+
+/* Below zero is a number that is not written. */
+static mc_error *
+take_numbered(void *baton, const mc_feature *feature, mc_ctx *ctx)
+{
+    const numbered *n = baton;
+    mc_feature copy = *feature;
+    if (copy.values[n->id] == NULL || !mc_parse_int64(&copy.id, copy.values[n->id], INT64_MIN, INT64_MAX))
+        copy.id = -1;
+    return mc_mvt_take(n->mvt, &copy, ctx);
+}
+
+static mc_error *
+add_vector_tile_layer(mc_mvt *mvt, const mc_vector_layer *layer, const place *at, const mc_render *wanted, mc_ctx *ctx,
+                      apr_pool_t *pool)
+{
+    apr_array_header_t *fields;
+    const char **names;
+    mc_feature_query query = { 0 };
+    int64_t skipped = 0;
+    if (at->z < layer->minzoom || at->z > layer->maxzoom)
+        return MC_OK;
+    MC_TRY(mc_vector_fields(&fields, &names, layer, ctx, pool));
+    make_query(&query, at, wanted);
+    query.attributes = names;
+    query.attribute_count = fields->nelts;
+    numbered n = { mvt, find_id(layer, fields) };
+    query.ids = layer->data->has_ids && n.id < 0;
+    mc_mvt_layer(mvt, layer->name, (const mc_field *)(const void *)fields->elts, fields->nelts, layer->data->has_ids);
+    if (n.id >= 0)
+        return layer->data->ops->read(layer->data, &query, take_numbered, &n, &skipped, ctx, pool);
+    return layer->data->ops->read(layer->data, &query, mc_mvt_take, mvt, &skipped, ctx, pool);
+}
+
+/* Counts and logs what came of a block. */
+static void
+count_mvt_result(const mc_mvt_result *result, const place *at, const mc_render *wanted, mc_ctx *ctx)
+{
+    struct mc_metrics *metrics = ctx->process->metrics;
+    mc_count(metrics, MC_COUNT_vector_tiles_total, (uint64_t)at->columns * (uint64_t)at->rows);
+    mc_count(metrics, MC_COUNT_vector_features_total, (uint64_t)result->features);
+    mc_count(metrics, MC_COUNT_vector_dropped_total, (uint64_t)result->dropped);
+    mc_count(metrics, MC_COUNT_vector_bytes_total, result->bytes);
+    if (result->dropped > 0)
+        mc_log_write(ctx, MC_LOG_WARN,
+                     "tileset \"%s\": %s of level %d leaves out %" APR_INT64_T_FMT " of %" APR_INT64_T_FMT
+                     " features to stay within its budgets",
+                     wanted->tileset, at->columns * at->rows > 1 ? "a metatile" : "a vector tile", at->z,
+                     (apr_int64_t)result->dropped, (apr_int64_t)(result->dropped + result->features));
+}
+
+/* What is made: the tiles of a whole block, row by row, and all of them together. */
+typedef struct making {
+    const mc_vector_source *source;
+    const mc_render *wanted;
+    const place *all;
+    mc_buf **tiles;
+    mc_mvt_result sum;
+} making;
+
+static mc_error *
+read_block(mc_mvt *mvt, const making *m, const place *at, mc_ctx *ctx, apr_pool_t *pool)
+{
+    for (int i = 0; i < m->source->layer_count; i++)
+        MC_TRY(add_vector_tile_layer(mvt, m->source->layers[i], at, m->wanted, ctx, pool));
+    return MC_OK;
+}
+
+static mc_error *
+finish_block(making *m, mc_mvt *mvt, const place *at, mc_ctx *ctx, apr_pool_t *pool)
+{
+    for (int row = 0; row < at->rows; row++)
+        for (int column = 0; column < at->columns; column++) {
+            mc_mvt_result made;
+            MC_TRY(mc_mvt_finish(&made, mvt, column, row, ctx, pool));
+            m->sum.features += made.features;
+            m->sum.dropped += made.dropped;
+            m->sum.bytes += made.bytes;
+            m->tiles[(at->row - m->all->row + row) * m->all->columns + at->column - m->all->column + column] =
+                made.gzip;
+        }
+    return MC_OK;
+}
+
+static mc_error *make_block(making *m, const place *at, mc_ctx *ctx, apr_pool_t *pool);
+
+/* What needs too much memory at once, one half after the other. */
+static mc_error *
+make_halves(making *m, const place *at, mc_ctx *ctx, apr_pool_t *pool)
+{
+    place first = *at, second = *at;
+    if (at->columns >= at->rows) {
+        first.columns = at->columns / 2;
+        second.column += first.columns;
+        second.columns -= first.columns;
+    } else {
+        first.rows = at->rows / 2;
+        second.row += first.rows;
+        second.rows -= first.rows;
+    }
+    MC_TRY(make_block(m, &first, ctx, pool));
+    return make_block(m, &second, ctx, pool);
+}
+
+static mc_error *
+make_block(making *m, const place *at, mc_ctx *ctx, apr_pool_t *pool)
+{
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, pool);
+    mc_mvt *mvt = mc_mvt_create(m->wanted->vector_tile, at->columns, at->rows, m->source->layer_count, scratch);
+    mc_error *error = read_block(mvt, m, at, ctx, scratch);
+    bool crowded = error != MC_OK && mc_mvt_crowded(mvt);
+    if (error == MC_OK)
+        error = finish_block(m, mvt, at, ctx, pool);
+    error = mc_error_copy(error, pool);
+    apr_pool_destroy(scratch);
+    if (!crowded)
+        return error;
+    mc_error_ignore(error);
+    return make_halves(m, at, ctx, pool);
+}
+
+/* An error after the budget's end is its fault: the next one may be luckier, so that it is none of the data's. */
+static mc_error *
+explain_late_tile(mc_error *error, apr_time_t end, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    bool late =
+        error != MC_OK && (error->kind == MC_ERR_TIMEOUT || error->kind == MC_ERR_UNAVAILABLE) && mc_clock_now() >= end;
+    if (!late)
+        return error;
+    mc_count(ctx->process->metrics, MC_COUNT_vector_late_total, 1);
+    return mc_error_wrap(pool, error, MC_ERR_UNAVAILABLE,
+                         "a vector tile of layer %s takes longer than its budget of time", wanted->tileset);
+}
+
+mc_error *
+mc_vector_tile(mc_rendered *map, const mc_vector_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mapcache_vector_tile");
+    place at;
+    if (!find_tile_place(&at, wanted))
+        return mc_error_create(pool, MC_ERR_CONFIG, "vector tiles are wanted that are no tiles of their grid");
+    size_t count = (size_t)at.columns * (size_t)at.rows;
+    making m = { .source = source, .wanted = wanted, .all = &at, .tiles = apr_pcalloc(pool, sizeof(mc_buf *) * count) };
+    mc_ctx bounded = *ctx;
+    apr_time_t end = mc_clock_now() + (apr_interval_time_t)(wanted->vector_tile->max_time * APR_USEC_PER_SEC);
+    if (bounded.deadline == 0 || end < bounded.deadline)
+        bounded.deadline = end;
+    MC_TRY(explain_late_tile(make_block(&m, &at, &bounded, pool), end, wanted, ctx, pool));
+    count_mvt_result(&m.sum, &at, wanted, ctx);
+    map->data = m.tiles[0];
+    map->tiles = m.tiles;
+    return MC_OK;
+}
+
+static mc_attribute_kind
+tile_attribute_kind(mc_field_type type)
+{
+    if (type == MC_FIELD_BOOLEAN)
+        return MC_ATTRIBUTE_BOOLEAN;
+    return type == MC_FIELD_TEXT ? MC_ATTRIBUTE_TEXT : MC_ATTRIBUTE_NUMBER;
+}
+
+/* A layer whose data is away for the moment has no attributes known. */
+mc_error *
+mc_vector_tile_layers(apr_array_header_t **layers, mc_source *source, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_vector_source *vector = (const mc_vector_source *)source;
+    *layers = apr_array_make(pool, vector->layer_count + 1, sizeof(mc_vector_layer_info));
+    for (int i = 0; i < vector->layer_count; i++) {
+        const mc_vector_layer *layer = vector->layers[i];
+        mc_vector_layer_info info = { layer->name, layer->minzoom, layer->maxzoom,
+                                      apr_array_make(pool, 8, sizeof(mc_vector_attribute)) };
+        apr_array_header_t *fields = NULL;
+        const char **names;
+        mc_error *error = mc_vector_fields(&fields, &names, layer, ctx, pool);
+        if (error != MC_OK)
+            mc_log_error(ctx, MC_LOG_WARN, error);
+        for (int j = 0; error == MC_OK && j < fields->nelts; j++) {
+            mc_field field = APR_ARRAY_IDX(fields, j, mc_field);
+            APR_ARRAY_PUSH(info.attributes, mc_vector_attribute) =
+                (mc_vector_attribute){ field.name, tile_attribute_kind(field.type) };
+        }
+        APR_ARRAY_PUSH(*layers, mc_vector_layer_info) = info;
+    }
+    return MC_OK;
+}

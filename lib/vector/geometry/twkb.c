@@ -1,0 +1,195 @@
+/*
+ * Tiny well-known binary (the specification of its authors, 0.23, as PostGIS writes it): whole numbers, each the
+ * difference to the one before, zig-zag encoded in 7 bits a byte.
+ */
+#include <math.h>
+
+#include "vector/geometry/geometry.h"
+#include "vector/geometry/warp.h"
+
+enum { TWKB_POINT = 1, TWKB_LINE, TWKB_POLYGON, TWKB_MULTIPOINT, TWKB_MULTILINE, TWKB_MULTIPOLYGON, TWKB_COLLECTION };
+
+enum { HAS_BOX = 1, HAS_SIZE = 2, HAS_IDS = 4, HAS_MORE_DIMENSIONS = 8, IS_EMPTY = 16, MOST_DEPTH = 16 };
+
+typedef struct reader {
+    const uint8_t *at, *end;
+    mc_geometry *geometry;
+    const mc_lattice *lattice;
+    apr_pool_t *pool;
+    double scale;    /* what a whole number of x or y is divided by */
+    int values;      /* of a vertex: 2, 3 or 4 */
+    int64_t last[4]; /* the vertex before */
+} reader;
+
+static mc_error *
+twkb_truncated_error(const reader *r)
+{
+    return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry ends before its last vertex");
+}
+
+static bool
+read_number(uint64_t *number, reader *r)
+{
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64 && r->at < r->end; shift += 7) {
+        uint8_t byte = *r->at++;
+        value |= (uint64_t)(byte & 0x7F) << shift;
+        if (byte < 0x80) {
+            *number = value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+read_signed(int64_t *number, reader *r)
+{
+    uint64_t value;
+    if (!read_number(&value, r))
+        return false;
+    *number = (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
+    return true;
+}
+
+/* A count of things of which each takes a byte at least. */
+static bool
+read_count(uint64_t *count, reader *r)
+{
+    return read_number(count, r) && *count <= (uint64_t)(r->end - r->at);
+}
+
+/* What ST_AsTWKB makes of a coordinate that is no number or infinite is far beyond all that it makes of others. */
+static bool
+is_finite(int64_t value)
+{
+    return value < INT64_C(1) << 62 && value > -(INT64_C(1) << 62);
+}
+
+static mc_error *
+read_twkb_vertices(reader *r, mc_shape *shape, uint64_t count, bool hole)
+{
+    if (count > (uint64_t)(r->end - r->at) / (uint64_t)r->values)
+        return twkb_truncated_error(r);
+    bool warped = r->lattice->warp != NULL, finite = true;
+    double *xy = warped ? mc_warp_vertices(r->lattice->warp, (size_t)count) : NULL;
+    int begin = shape->point_count;
+    r->geometry->vertex_count += (int64_t)count;
+    shape->failed |= warped && xy == NULL;
+    for (uint64_t i = 0; i < count && !shape->failed; i++) {
+        for (int v = 0; v < r->values; v++) {
+            int64_t step;
+            if (!read_signed(&step, r))
+                return twkb_truncated_error(r);
+            r->last[v] = (int64_t)((uint64_t)r->last[v] + (uint64_t)step);
+        }
+        double x = (double)r->last[0] / r->scale, y = (double)r->last[1] / r->scale;
+        if (!is_finite(r->last[0]) || !is_finite(r->last[1]))
+            x = y = NAN;
+        if (!warped) {
+            finite &= mc_shape_add_vertex(shape, r->lattice, x, y);
+        } else {
+            xy[2 * i] = x;
+            xy[2 * i + 1] = y;
+        }
+    }
+    if (warped && !shape->failed)
+        (void)mc_warp_add(shape, r->lattice, (size_t)count);
+    return mc_geometry_end_part(shape, begin, finite, hole, r->pool);
+}
+
+static mc_error *
+read_simple(reader *r, int type)
+{
+    static const mc_shape_kind kinds[] = {
+        [TWKB_POINT] = MC_SHAPE_POINTS, [TWKB_LINE] = MC_SHAPE_LINES, [TWKB_POLYGON] = MC_SHAPE_POLYGONS
+    };
+    mc_shape *shape = &r->geometry->shapes[kinds[type]];
+    uint64_t parts = 1, count = 1;
+    if (type == TWKB_POLYGON && !read_count(&parts, r))
+        return twkb_truncated_error(r);
+    for (uint64_t i = 0; i < parts; i++) {
+        if (type != TWKB_POINT && !read_count(&count, r))
+            return twkb_truncated_error(r);
+        MC_TRY(read_twkb_vertices(r, shape, count, i > 0));
+    }
+    return MC_OK;
+}
+
+static mc_error *read_twkb_geometry(reader *r, int depth);
+
+/* Members of a multi-geometry have no heads of their own, those of a collection have. */
+static mc_error *
+read_twkb_members(reader *r, int type, int flags, int depth)
+{
+    uint64_t count;
+    int64_t id;
+    if (!read_count(&count, r))
+        return twkb_truncated_error(r);
+    for (uint64_t i = 0; (flags & HAS_IDS) != 0 && i < count; i++)
+        if (!read_signed(&id, r))
+            return twkb_truncated_error(r);
+    for (uint64_t i = 0; i < count; i++)
+        MC_TRY(type == TWKB_COLLECTION ? read_twkb_geometry(r, depth + 1)
+                                       : read_simple(r, type - TWKB_MULTIPOINT + TWKB_POINT));
+    return MC_OK;
+}
+
+/* Scale and number of values of the vertices; passes over size and box. */
+static mc_error *
+read_twkb_head(reader *r, int *type, int *flags)
+{
+    uint64_t size;
+    int64_t bound;
+    if (r->end - r->at < 2)
+        return twkb_truncated_error(r);
+    int precision = (*r->at >> 5) ^ -((*r->at >> 4) & 1);
+    *type = *r->at++ & 0x0F;
+    *flags = *r->at++;
+    r->scale = pow(10, precision);
+    r->values = 2;
+    for (int v = 0; v < 4; v++)
+        r->last[v] = 0;
+    if ((*flags & HAS_MORE_DIMENSIONS) != 0) {
+        if (r->at >= r->end)
+            return twkb_truncated_error(r);
+        r->values += (*r->at & 1) + (*r->at >> 1 & 1);
+        r->at++;
+    }
+    if ((*flags & HAS_SIZE) != 0 && !read_number(&size, r))
+        return twkb_truncated_error(r);
+    for (int v = 0; (*flags & HAS_BOX) != 0 && v < r->values * 2; v++)
+        if (!read_signed(&bound, r))
+            return twkb_truncated_error(r);
+    return MC_OK;
+}
+
+static mc_error *
+read_twkb_geometry(reader *r, int depth)
+{
+    int type = 0, flags = 0;
+    if (depth > MOST_DEPTH)
+        return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry is nested more than %d deep", MOST_DEPTH);
+    MC_TRY(read_twkb_head(r, &type, &flags));
+    if (type < TWKB_POINT || type > TWKB_COLLECTION)
+        return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry is no tiny well-known binary: type %d", type);
+    if ((flags & IS_EMPTY) != 0)
+        return MC_OK;
+    return type <= TWKB_POLYGON ? read_simple(r, type) : read_twkb_members(r, type, flags, depth);
+}
+
+mc_error *
+mc_twkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_lattice *lattice, apr_pool_t *pool)
+{
+    const uint8_t *begin = bytes;
+    reader r = { .at = begin, .end = begin + size, .geometry = geometry, .lattice = lattice, .pool = pool };
+    mc_geometry_clear(geometry);
+    return read_twkb_geometry(&r, 0);
+}
+
+int
+mc_twkb_digits(double pixel)
+{
+    double digits = ceil(-log10(pixel / 10));
+    return digits > MC_TWKB_DIGITS ? MC_TWKB_DIGITS + 1 : digits < -MC_TWKB_DIGITS ? -MC_TWKB_DIGITS : (int)digits;
+}

@@ -1,0 +1,229 @@
+/* See warp.h. */
+#include "vector/geometry/warp.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vector/geometry/cells.h"
+
+#define BEND 0.25 /* pixels that an edge may be off */
+#define SHORT 4.0 /* pixels: no edge of this length bends by as much as that */
+#define LONG 64.0
+#define NEAR 8.0 /* pixels */
+
+#define STEP 1e-5 /* of a box: so far apart are points that tell how large its pixels are */
+
+enum { NET = 8, DEEPEST = 12, POINTS_MAX = MC_SHAPE_POINTS_MAX };
+
+struct mc_warp {
+    const mc_projection *projection;
+    mc_cells *cells; /* NULL: the projection is quick enough */
+    double dense;    /* units of the data: parts whose vertices are nearer than this in the mean go through cells */
+    double *given, *moved; /* x and y in turn: of the data, of the map */
+    size_t given_room, moved_room;
+};
+
+typedef struct vertex {
+    double x, y;
+} vertex;
+
+/* A vertex before and after its transformation: in units of the data, in pixels of the lattice. */
+typedef struct place {
+    vertex given, moved;
+    int cell; /* -1: none */
+} place;
+
+static apr_status_t
+free_warp(void *data)
+{
+    mc_warp *warp = data;
+    free(warp->given);
+    free(warp->moved);
+    return APR_SUCCESS;
+}
+
+mc_warp *
+mc_warp_create(const mc_projection *projection, const mc_lattice *lattice, apr_pool_t *pool)
+{
+    mc_warp *made = apr_pcalloc(pool, sizeof(*made));
+    double ratio = mc_projection_ratio(projection);
+    made->projection = projection;
+    if (ratio > 0) {
+        made->cells = mc_cells_create(projection, lattice, pool);
+        made->dense = NEAR / (ratio * lattice->per_x);
+    }
+    apr_pool_cleanup_register(pool, made, free_warp, apr_pool_cleanup_null);
+    return made;
+}
+
+static double *
+reserve_warp_values(double **values, size_t *room, size_t count)
+{
+    if (count > POINTS_MAX)
+        return NULL;
+    if (*room < count) {
+        free(*values);
+        *values = malloc(sizeof(**values) * 2 * count);
+        *room = *values == NULL ? 0 : count;
+    }
+    return *values;
+}
+
+double *
+mc_warp_vertices(mc_warp *warp, size_t count)
+{
+    return reserve_warp_values(&warp->given, &warp->given_room, count);
+}
+
+static vertex
+to_pixels(const mc_lattice *lattice, const double *xy)
+{
+    return (vertex){ (xy[0] - lattice->x0) * lattice->per_x, (lattice->y0 - xy[1]) * lattice->per_y };
+}
+
+static void
+add_moved_vertex(mc_shape *shape, const mc_lattice *lattice, vertex moved)
+{
+    /* its pixels are the same as those of a vertex that needed no transformation */
+    (void)mc_shape_add_vertex(shape, lattice, lattice->x0 + moved.x / lattice->per_x,
+                              lattice->y0 - moved.y / lattice->per_y);
+}
+
+static bool
+by_itself(place *at, const mc_lattice *lattice)
+{
+    double xy[2] = { at->given.x, at->given.y };
+    mc_projection_points(lattice->warp->projection, xy, 1);
+    at->moved = to_pixels(lattice, xy);
+    at->cell = -1;
+    return isfinite(at->moved.x) && isfinite(at->moved.y);
+}
+
+/* Through its cell, if it has one. */
+static bool
+by_cell(place *at, const mc_lattice *lattice)
+{
+    return mc_cells_place(lattice->warp->cells, at->given.x, at->given.y, &at->moved.x, &at->moved.y, &at->cell) ||
+           by_itself(at, lattice);
+}
+
+/* Where the point of an edge at `part` of its length comes to lie; false where it cannot be transformed. */
+static bool
+place_at(place *at, const mc_lattice *lattice, const place *a, const place *b, double part)
+{
+    at->given =
+        (vertex){ a->given.x + (b->given.x - a->given.x) * part, a->given.y + (b->given.y - a->given.y) * part };
+    return a->cell >= 0 || b->cell >= 0 ? by_cell(at, lattice) : by_itself(at, lattice);
+}
+
+/* How far a point is from a line between two others, squared. */
+static double
+squared_line_distance(vertex p, vertex a, vertex b)
+{
+    double dx = b.x - a.x, dy = b.y - a.y, length2 = dx * dx + dy * dy;
+    double t = length2 > 0 ? fmin(1, fmax(0, ((p.x - a.x) * dx + (p.y - a.y) * dy) / length2)) : 0;
+    double ex = p.x - a.x - t * dx, ey = p.y - a.y - t * dy;
+    return ex * ex + ey * ey;
+}
+
+/* An edge may bend to both sides and pass through its own middle: long ones are looked at in their quarters too. */
+static bool
+is_bent(const mc_lattice *lattice, const place *a, const place *middle, const place *b, double length2)
+{
+    place quarter;
+    if (squared_line_distance(middle->moved, a->moved, b->moved) > BEND * BEND)
+        return true;
+    for (int i = 1; length2 > LONG * LONG && i < 4; i += 2)
+        if (!place_at(&quarter, lattice, a, b, i * 0.25) ||
+            squared_line_distance(quarter.moved, a->moved, b->moved) > BEND * BEND)
+            return true;
+    return false;
+}
+
+/* Adds what has to stand between the ends of an edge. */
+static void
+add_bent_edge(mc_shape *shape, const mc_lattice *lattice, const place *a, const place *b, int depth)
+{
+    place middle;
+    double dx = b->moved.x - a->moved.x, dy = b->moved.y - a->moved.y, length2 = dx * dx + dy * dy;
+    bool one_cell = a->cell >= 0 && a->cell == b->cell;
+    if (one_cell || length2 <= SHORT * SHORT || depth == DEEPEST || !place_at(&middle, lattice, a, b, 0.5) ||
+        !is_bent(lattice, a, &middle, b, length2))
+        return;
+    add_bent_edge(shape, lattice, a, &middle, depth + 1);
+    add_moved_vertex(shape, lattice, middle.moved);
+    add_bent_edge(shape, lattice, &middle, b, depth + 1);
+}
+
+/* Whether the vertices of a part are so near to each other that its cells serve several of them. Of the part alone:
+ * what comes out is the same in every tile. */
+static bool
+is_dense(const mc_warp *warp, size_t count)
+{
+    double length = 0;
+    if (warp->cells == NULL)
+        return false;
+    for (size_t i = 1; i < count; i++)
+        length +=
+            fabs(warp->given[2 * i] - warp->given[2 * i - 2]) + fabs(warp->given[2 * i + 1] - warp->given[2 * i - 1]);
+    return length < warp->dense * (double)count;
+}
+
+bool
+mc_warp_add(mc_shape *shape, const mc_lattice *lattice, size_t count)
+{
+    mc_warp *warp = lattice->warp;
+    bool dense = is_dense(warp, count), any = false;
+    double *moved = dense ? NULL : reserve_warp_values(&warp->moved, &warp->moved_room, count);
+    place last = { { 0, 0 }, { 0, 0 }, -1 };
+    if (!dense && moved == NULL) {
+        shape->failed = true;
+        return false;
+    }
+    if (!dense) {
+        memcpy(moved, warp->given, sizeof(*moved) * 2 * count);
+        mc_projection_points(warp->projection, moved, count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        place next = { { warp->given[2 * i], warp->given[2 * i + 1] }, { 0, 0 }, -1 };
+        if (dense)
+            by_cell(&next, lattice);
+        else
+            next.moved = to_pixels(lattice, moved + 2 * i);
+        if (!isfinite(next.moved.x) || !isfinite(next.moved.y))
+            continue;
+        if (any && shape->kind != MC_SHAPE_POINTS)
+            add_bent_edge(shape, lattice, &last, &next, 0);
+        add_moved_vertex(shape, lattice, next.moved);
+        last = next;
+        any = true;
+    }
+    return any;
+}
+
+/* The size of a pixel at a point, by how far a step to both sides goes on the map. */
+static double
+pixel_size_at(const mc_lattice *lattice, double x, double y, double step)
+{
+    double xy[6] = { x, y, x + step, y, x, y + step };
+    mc_projection_points(lattice->warp->projection, xy, 3);
+    vertex at = to_pixels(lattice, xy), right = to_pixels(lattice, xy + 2), up = to_pixels(lattice, xy + 4);
+    double pixels = fmax(hypot(right.x - at.x, right.y - at.y), hypot(up.x - at.x, up.y - at.y));
+    return isfinite(pixels) && pixels > 0 ? step / pixels : HUGE_VAL;
+}
+
+double
+mc_lattice_pixel(const mc_lattice *lattice, const mc_extent *box)
+{
+    if (lattice->warp == NULL)
+        return fmin(1 / lattice->per_x, 1 / lattice->per_y);
+    double width = box->maxx - box->minx, height = box->maxy - box->miny, smallest = HUGE_VAL;
+    if (!isfinite(width) || !isfinite(height))
+        return 0;
+    for (int i = 0; i <= NET; i++)
+        for (int j = 0; j <= NET; j++)
+            smallest = fmin(smallest, pixel_size_at(lattice, box->minx + width * i / NET, box->miny + height * j / NET,
+                                                    fmax(width, height) * STEP));
+    return isfinite(smallest) ? smallest : 0;
+}

@@ -1,0 +1,402 @@
+/* Vector tiles: features in, a tile out, within its budgets. */
+#include "vector/mvt/mvt.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/metrics.h"
+#include "compress/gzip.h"
+#include "mapcache/trace.h"
+#include "vector/mvt/mvt_layer.h"
+#include "vector/mvt/mvt_shape.h"
+
+enum {
+    BETWEEN_LOOKS = 1 << 17, /* vertices, in each tile again, from one look at the clock to the next */
+    FEATURE = 512,           /* as many as a feature costs besides */
+    BETWEEN_CLEARS = 64,
+    OVERFLOW = 2, /* so many times its budget is gathered before the least important part is thrown away */
+    TRIES = 8,    /* to come under the budget of bytes */
+    CROWDED = 8,  /* full tiles of which the bytes are too much at once */
+};
+
+/* One of the tiles that are made together. */
+typedef struct tile {
+    mc_mvt_layer_data *layers;
+    int64_t dropped;
+    int count;     /* features that are kept so far */
+    uint64_t cost; /* of them */
+} tile;
+
+struct mc_mvt {
+    mc_mvt_options options;
+    int columns, rows;
+    tile *tiles; /* row by row */
+    int layer_count, layer_room;
+    const mc_shape *now; /* the shape of a feature that is added, simplified */
+    mc_shape simple, shifted, work[2];
+    mc_mvt_clipper *clipper;
+    int64_t seen, worked; /* worked: since the last look at the clock */
+    uint64_t cost;        /* of all tiles */
+    bool crowded;
+    apr_pool_t *scratch;
+};
+
+static apr_status_t
+free_mvt(void *data)
+{
+    mc_mvt *mvt = data;
+    for (int i = 0; i < mvt->columns * mvt->rows; i++)
+        for (int layer = 0; layer < mvt->layer_count; layer++)
+            mc_mvt_layer_free(&mvt->tiles[i].layers[layer]);
+    mc_shape_free(&mvt->simple);
+    mc_shape_free(&mvt->shifted);
+    for (int i = 0; i < 2; i++)
+        mc_shape_free(&mvt->work[i]);
+    return APR_SUCCESS;
+}
+
+mc_mvt *
+mc_mvt_create(const mc_mvt_options *options, int columns, int rows, int layers, apr_pool_t *pool)
+{
+    mc_mvt *made = apr_pcalloc(pool, sizeof(*made));
+    size_t count = (size_t)columns * (size_t)rows;
+    made->options = *options;
+    made->columns = columns;
+    made->rows = rows;
+    made->layer_room = layers;
+    made->worked = BETWEEN_LOOKS; /* the first feature is looked at */
+    made->tiles = apr_pcalloc(pool, sizeof(*made->tiles) * count);
+    mc_mvt_layer_data *data = apr_palloc(pool, sizeof(*data) * count * (size_t)layers);
+    for (size_t i = 0; i < count; i++)
+        made->tiles[i].layers = data + i * (size_t)layers;
+    made->clipper = mc_mvt_clipper_create(pool);
+    apr_pool_create(&made->scratch, pool);
+    apr_pool_cleanup_register(pool, made, free_mvt, apr_pool_cleanup_null);
+    return made;
+}
+
+mc_lattice
+mc_mvt_lattice(const mc_mvt_options *options, double x0, double y0, double width, double height, int column, int row)
+{
+    int pixels = options->extent / MC_SUBPIXELS;
+    return (mc_lattice){ .x0 = x0,
+                         .y0 = y0,
+                         .per_x = pixels / width,
+                         .per_y = pixels / height,
+                         .left = (int64_t)column * pixels,
+                         .top = (int64_t)row * pixels };
+}
+
+void
+mc_mvt_layer(mc_mvt *mvt, const char *name, const mc_field *fields, int count, bool ids)
+{
+    MC_ASSERT(mvt->layer_count < mvt->layer_room);
+    for (int i = 0; i < mvt->columns * mvt->rows; i++)
+        mvt->tiles[i].layers[mvt->layer_count] =
+            (mc_mvt_layer_data){ .name = name, .fields = fields, .field_count = count, .ids = ids };
+    mvt->layer_count++;
+}
+
+bool
+mc_mvt_crowded(const mc_mvt *mvt)
+{
+    return mvt->crowded;
+}
+
+/* --- budgets ---------------------------------------------------------------------------------------------------- */
+
+/* A feature's claim to be kept: the larger one first, then the layer and the feature that came first. */
+typedef struct claim {
+    uint32_t size, cost;
+    int layer, index;
+} claim;
+
+static int
+by_claim(const void *left, const void *right)
+{
+    const claim *a = left, *b = right;
+    if (a->size != b->size)
+        return a->size > b->size ? -1 : 1;
+    return a->layer != b->layer ? a->layer - b->layer : a->index - b->index;
+}
+
+/* Keeps those of a tile with the best claims, at most `features` of together at most `bytes`. False without memory. */
+static bool
+keep_best(tile *t, mc_mvt *mvt, int features, uint64_t bytes)
+{
+    claim *claims = malloc(sizeof(*claims) * (size_t)(t->count + 1));
+    bool *keep = calloc((size_t)t->count + 1, sizeof(*keep));
+    int count = 0, first[MC_MVT_LAYERS];
+    bool done = claims != NULL && keep != NULL;
+    for (int layer = 0; done && layer < mvt->layer_count; layer++) {
+        const mc_mvt_record *records = (const mc_mvt_record *)(const void *)t->layers[layer].records.data;
+        first[layer] = count;
+        for (int i = 0; i < mc_mvt_record_count(&t->layers[layer]); i++)
+            claims[count++] = (claim){ records[i].size, records[i].cost, layer, i };
+    }
+    if (done) {
+        qsort(claims, (size_t)count, sizeof(*claims), by_claim);
+        mvt->cost -= t->cost;
+        t->count = 0;
+        t->cost = 0;
+        for (int i = 0; i < count && i < features && t->cost + claims[i].cost <= bytes; i++) {
+            keep[first[claims[i].layer] + claims[i].index] = true;
+            t->cost += claims[i].cost;
+            t->count++;
+        }
+        mvt->cost += t->cost;
+        t->dropped += count - t->count;
+        for (int layer = 0; layer < mvt->layer_count; layer++)
+            mc_mvt_layer_keep(&t->layers[layer], keep + first[layer]);
+    }
+    free(claims);
+    free(keep);
+    return done;
+}
+
+static mc_error *
+out_of_memory(apr_pool_t *pool)
+{
+    return mc_error_create(pool, MC_ERR_LIMIT, "there is no memory for a vector tile of this size");
+}
+
+static bool
+has_layer_failed(const mc_mvt_layer_data *layer)
+{
+    return layer->failed || layer->geometry.failed || layer->tags.failed || layer->records.failed ||
+           layer->values.failed || layer->texts.failed;
+}
+
+/* --- features --------------------------------------------------------------------------------------------------- */
+
+/* A feature's shape, the box around it, and from which tile to which it reaches. */
+typedef struct reach {
+    int32_t minx, miny, maxx, maxy;
+    int left, top, right, bottom; /* columns and rows, the last ones included */
+} reach;
+
+/* The first of `count` tiles, with their buffers, that does not end before `value`. */
+static int
+first_tile(const mc_mvt_options *options, int64_t value)
+{
+    int64_t beyond = value - options->extent - options->buffer;
+    return beyond <= 0 ? 0 : (int)((beyond + options->extent - 1) / options->extent);
+}
+
+/* The last one that does not begin behind it; below zero: none. */
+static int
+last_tile(const mc_mvt_options *options, int64_t value, int count)
+{
+    int64_t from = value + options->buffer;
+    int64_t last = from < 0 ? -1 : from / options->extent;
+    return last < count ? (int)last : count - 1;
+}
+
+/* False where a shape is beside all tiles. */
+static bool
+find_reach(reach *found, const mc_mvt *mvt, const mc_shape *shape)
+{
+    if (!mc_shape_bounds(shape, &found->minx, &found->miny, &found->maxx, &found->maxy))
+        return false;
+    found->left = first_tile(&mvt->options, found->minx);
+    found->top = first_tile(&mvt->options, found->miny);
+    found->right = last_tile(&mvt->options, found->maxx, mvt->columns);
+    found->bottom = last_tile(&mvt->options, found->maxy, mvt->rows);
+    return found->left <= found->right && found->top <= found->bottom;
+}
+
+/* In units of the tile whose upper left corner is at (x, y): each tile is then cut as if it were alone. */
+static void
+shift_to_tile(mc_shape *out, const mc_shape *in, int32_t x, int32_t y)
+{
+    mc_shape_clear(out, in->kind);
+    if (!mc_shape_reserve(out, in->point_count))
+        return;
+    for (int part = 0, i = 0; part < in->part_count; part++) {
+        for (; i < in->ends[part]; i++)
+            out->points[i] = (mc_shape_point){ in->points[i].x - x, in->points[i].y - y };
+        out->point_count = i;
+        mc_shape_end_part(out);
+    }
+}
+
+/* What a tile shows of the shape; NULL for nothing. */
+static const mc_shape *
+clip_to_tile(mc_mvt *mvt, int32_t x, int32_t y)
+{
+    int low = -mvt->options.buffer, high = mvt->options.extent + mvt->options.buffer;
+    mc_shape *in = &mvt->shifted, *a = &mvt->work[0], *b = &mvt->work[1];
+    shift_to_tile(in, mvt->now, x, y);
+    if (in->kind == MC_SHAPE_POINTS)
+        mc_mvt_clip_points(a, in, low, high);
+    else if (in->kind == MC_SHAPE_LINES)
+        mc_mvt_clip_lines(a, in, low, high);
+    if (in->kind != MC_SHAPE_POLYGONS)
+        return a->part_count > 0 ? a : NULL;
+    mc_mvt_clip_rings(a, in, low, high, mvt->clipper);
+    mc_mvt_clean_rings(b, a);
+    return mc_mvt_order_rings(a, b, mvt->scratch);
+}
+
+/* All of it. */
+static const mc_shape *
+clean_whole_shape(mc_mvt *mvt)
+{
+    if (mvt->now->kind != MC_SHAPE_POLYGONS)
+        return mvt->now->part_count > 0 ? mvt->now : NULL;
+    mc_mvt_clean_rings(&mvt->work[0], mvt->now);
+    return mc_mvt_order_rings(&mvt->work[1], &mvt->work[0], mvt->scratch);
+}
+
+static void
+add_to_tile(mc_mvt *mvt, int column, int row, const mc_feature *feature, const reach *r)
+{
+    tile *t = &mvt->tiles[row * mvt->columns + column];
+    mc_mvt_layer_data *layer = &t->layers[mvt->layer_count - 1];
+    int32_t x = column * mvt->options.extent, y = row * mvt->options.extent, margin = mvt->options.buffer;
+    bool within = r->minx >= x - margin && r->maxx <= x + mvt->options.extent + margin && r->miny >= y - margin &&
+                  r->maxy <= y + mvt->options.extent + margin;
+    uint32_t width = (uint32_t)r->maxx - (uint32_t)r->minx, height = (uint32_t)r->maxy - (uint32_t)r->miny;
+    mc_mvt_record record = { .id = feature->id, .size = width > height ? width : height };
+    const mc_shape *shape = within ? clean_whole_shape(mvt) : clip_to_tile(mvt, x, y);
+    layer->failed |= mvt->simple.failed || mvt->shifted.failed || mvt->work[0].failed || mvt->work[1].failed;
+    if (shape == NULL)
+        return;
+    mc_mvt_layer_geometry(layer, &record, shape, within ? (mc_shape_point){ x, y } : (mc_shape_point){ 0, 0 });
+    record.cost = record.geometry_size + 16;
+    mc_mvt_layer_tags(layer, &record, feature->values, &record.cost);
+    mc_bytes_add(&layer->records, &record, sizeof(record));
+    t->count++;
+    t->cost += record.cost;
+    mvt->cost += record.cost;
+}
+
+/* Keeps a tile below twice its budgets, and all of them below what memory is meant for. */
+static mc_error *
+enforce_tile_limits(tile *t, mc_mvt *mvt, apr_pool_t *pool)
+{
+    if (has_layer_failed(&t->layers[mvt->layer_count - 1])) /* then what is in it does not fit together */
+        return out_of_memory(pool);
+    if (t->count / OVERFLOW > mvt->options.max_features || t->cost / OVERFLOW > (uint64_t)mvt->options.max_bytes)
+        if (!keep_best(t, mvt, mvt->options.max_features, (uint64_t)mvt->options.max_bytes))
+            return out_of_memory(pool);
+    mvt->crowded = mvt->cost / CROWDED > (uint64_t)mvt->options.max_bytes && mvt->columns * mvt->rows > 1;
+    if (mvt->crowded)
+        return mc_error_create(pool, MC_ERR_LIMIT, "%d vector tiles are too much at once", mvt->columns * mvt->rows);
+    return MC_OK;
+}
+
+/* A block may have a large shape in each of its tiles. */
+static mc_error *
+look_at_the_clock(mc_mvt *mvt, int work, mc_ctx *ctx)
+{
+    mvt->worked += work;
+    if (mvt->worked < BETWEEN_LOOKS)
+        return MC_OK;
+    mvt->worked = 0;
+    return mc_ctx_check(ctx, ctx->pool);
+}
+
+static mc_error *
+take_shape(mc_mvt *mvt, const mc_feature *feature, const mc_shape *shape, mc_ctx *ctx)
+{
+    reach r;
+    if (shape->part_count == 0 || !find_reach(&r, mvt, shape))
+        return MC_OK;
+    mvt->now = shape;
+    if (shape->kind != MC_SHAPE_POINTS) {
+        mc_mvt_simplify(&mvt->simple, shape, mvt->options.simplification);
+        mvt->now = &mvt->simple;
+    }
+    for (int row = r.top; row <= r.bottom; row++)
+        for (int column = r.left; column <= r.right; column++) {
+            MC_TRY(look_at_the_clock(mvt, mvt->now->point_count, ctx));
+            add_to_tile(mvt, column, row, feature, &r);
+            MC_TRY(enforce_tile_limits(&mvt->tiles[row * mvt->columns + column], mvt, ctx->pool));
+        }
+    return MC_OK;
+}
+
+mc_error *
+mc_mvt_take(void *baton, const mc_feature *feature, mc_ctx *ctx)
+{
+    mc_mvt *mvt = baton;
+    MC_TRY(look_at_the_clock(mvt, FEATURE, ctx));
+    for (int kind = 0; kind < 3; kind++)
+        MC_TRY(take_shape(mvt, feature, &feature->geometry->shapes[kind], ctx));
+    if (++mvt->seen % BETWEEN_CLEARS == 0)
+        apr_pool_clear(mvt->scratch);
+    return MC_OK;
+}
+
+/* --- the tile --------------------------------------------------------------------------------------------------- */
+
+static size_t
+tile_size(const tile *t, const mc_mvt *mvt)
+{
+    size_t size = 0;
+    for (int i = 0; i < mvt->layer_count; i++) {
+        if (mc_mvt_record_count(&t->layers[i]) == 0)
+            continue;
+        mc_mvt_layer_measure(&t->layers[i], mvt->options.extent);
+        size += 1 + mc_varint_size(t->layers[i].size) + t->layers[i].size;
+    }
+    return size;
+}
+
+/* Within both budgets; *size: the tile's bytes. What a feature costs is an estimate, so they may need several tries. */
+static mc_error *
+fit_tile_budgets(size_t *size, tile *t, mc_mvt *mvt, apr_pool_t *pool)
+{
+    if (t->count > mvt->options.max_features && !keep_best(t, mvt, mvt->options.max_features, UINT64_MAX))
+        return out_of_memory(pool);
+    *size = tile_size(t, mvt);
+    for (int i = 0; i<TRIES && * size>(uint64_t) mvt->options.max_bytes; i++) {
+        double share = (double)mvt->options.max_bytes / (double)*size * 0.98;
+        if (!keep_best(t, mvt, mvt->options.max_features, i == TRIES - 1 ? 0 : (uint64_t)((double)t->cost * share)))
+            return out_of_memory(pool);
+        *size = tile_size(t, mvt);
+    }
+    return MC_OK;
+}
+
+static uint8_t *
+write_vector_tile(uint8_t *at, const tile *t, const mc_mvt *mvt)
+{
+    enum { TILE_LAYER = 3 << 3 | 2 };
+    for (int i = 0; i < mvt->layer_count; i++) {
+        if (mc_mvt_record_count(&t->layers[i]) == 0)
+            continue;
+        *at++ = TILE_LAYER;
+        at = mc_varint(at, t->layers[i].size);
+        at = mc_mvt_layer_write(at, &t->layers[i], mvt->options.extent);
+    }
+    return at;
+}
+
+mc_error *
+mc_mvt_finish(mc_mvt_result *result, mc_mvt *mvt, int column, int row, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mapcache_mvt_finish");
+    tile *t = &mvt->tiles[row * mvt->columns + column];
+    size_t size = 0;
+    MC_TRY(fit_tile_budgets(&size, t, mvt, pool));
+    for (int i = 0; i < mvt->layer_count; i++)
+        if (has_layer_failed(&t->layers[i]))
+            return out_of_memory(pool);
+    uint8_t *bytes = malloc(size + 1);
+    if (bytes == NULL)
+        return out_of_memory(pool);
+    MC_ASSERT(write_vector_tile(bytes, t, mvt) == bytes + size);
+    *result = (mc_mvt_result){ .features = t->count, .dropped = t->dropped, .bytes = size };
+    mc_error *error = mc_gzip(&result->gzip, bytes, size, (mc_gzip_level)mvt->options.compression, pool);
+    free(bytes);
+    return error;
+}
+
+mc_error *
+mc_mvt_empty(mc_buf **gzip, apr_pool_t *pool)
+{
+    return mc_gzip(gzip, "", 0, MC_GZIP_GOOD, pool);
+}

@@ -1,0 +1,92 @@
+/* A layer of a vector tile while it is made: features in their encoded form, and the values that they share. */
+#ifndef MC_FEATURE_MVT_LAYER_H
+#define MC_FEATURE_MVT_LAYER_H
+
+#include "vector/feature/feature.h"
+
+/* Bytes that grow. `failed`: no memory; nothing more was added. */
+typedef struct mc_bytes {
+    uint8_t *data;
+    size_t size, room;
+    bool failed;
+} mc_bytes;
+
+uint8_t *mc_bytes_room(mc_bytes *bytes, size_t more); /* where to write; the caller adds to size. NULL: failed */
+void mc_bytes_add(mc_bytes *bytes, const void *data, size_t size);
+
+/* A number in 7 bits a byte; at most 10 bytes. Returns behind it. */
+static inline uint8_t *
+mc_varint(uint8_t *at, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        *at++ = (uint8_t)(value | 0x80);
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+static inline size_t
+mc_varint_size(uint64_t value)
+{
+    return (size_t)(70 - __builtin_clzll(value | 1)) / 7;
+}
+
+typedef enum mc_mvt_type { MC_MVT_POINT = 1, MC_MVT_LINE = 2, MC_MVT_POLYGON = 3 } mc_mvt_type;
+
+typedef struct mc_mvt_record {
+    int64_t id;
+    size_t geometry; /* bytes in the layer's geometry */
+    uint32_t geometry_size;
+    uint32_t tag_count; /* numbers in the layer's tags: of a field and its value in turn */
+    size_t tags;
+    uint32_t size;       /* of the whole feature's geometry before it was cut, in units: its longer side */
+    uint32_t cost;       /* about how many bytes it adds to the tile */
+    uint32_t tags_size;  /* encoded; here and below as mc_mvt_layer_measure found them */
+    size_t message_size; /* of the feature */
+    mc_mvt_type type;
+} mc_mvt_record;
+
+typedef struct mc_mvt_value {
+    size_t at; /* an encoded Value message in `texts` */
+    uint32_t size;
+    uint32_t hash;
+} mc_mvt_value;
+
+typedef struct mc_mvt_slot {
+    uint32_t hash, place; /* place: index of the value + 1; 0: free */
+} mc_mvt_slot;
+
+typedef struct mc_mvt_layer {
+    const char *name;
+    const mc_field *fields;
+    int field_count;
+    bool ids;
+    size_t size; /* encoded, without the tag and length in front of it */
+    mc_bytes geometry, tags /* uint32_t */, records /* mc_mvt_record */, values /* mc_mvt_value */, texts;
+    struct mc_mvt_slot *slots; /* of a table of the values by their hash */
+    size_t slot_count;
+    bool failed;
+} mc_mvt_layer_data;
+
+static inline int
+mc_mvt_record_count(const mc_mvt_layer_data *layer)
+{
+    return (int)(layer->records.size / sizeof(mc_mvt_record));
+}
+
+void mc_mvt_layer_free(mc_mvt_layer_data *layer);
+
+/* Adds the tags of a feature's values; *cost grows by the bytes of those that are new. */
+void mc_mvt_layer_tags(mc_mvt_layer_data *layer, mc_mvt_record *record, const char *const *values, uint32_t *cost);
+
+/* Keeps the records for which `keep` is set, and what they need. */
+void mc_mvt_layer_keep(mc_mvt_layer_data *layer, const bool *keep);
+
+/* How many bytes the layer and each of its features have when they are encoded; encodes what was measured. */
+void mc_mvt_layer_measure(mc_mvt_layer_data *layer, int extent);
+uint8_t *mc_mvt_layer_write(uint8_t *at, const mc_mvt_layer_data *layer, int extent);
+
+/* A geometry as commands (MVT 2.1, 4.3), at the end of the layer's geometry. `origin`: the tile's upper left corner. */
+void mc_mvt_layer_geometry(mc_mvt_layer_data *layer, mc_mvt_record *record, const mc_shape *shape,
+                           mc_shape_point origin);
+
+#endif

@@ -1,0 +1,360 @@
+/* Simplifying, clipping and cleaning shapes of vector tiles, but for what cuts rings: see mvt_shape.h. */
+#include "vector/mvt/mvt_shape.h"
+
+#include <math.h>
+#include <string.h>
+
+static int
+begin_of(const mc_shape *shape, int part)
+{
+    return part == 0 ? 0 : shape->ends[part - 1];
+}
+
+static bool
+is_same_vertex(mc_shape_point a, mc_shape_point b)
+{
+    return a.x == b.x && a.y == b.y;
+}
+
+/* One of two numbers by a mask of all bits or none. Whether a vertex is kept cannot be foreseen: there are no branches
+ * on the way there. */
+static inline int64_t
+select_by_mask(int64_t mask, int64_t yes, int64_t no)
+{
+    return no ^ ((yes ^ no) & mask);
+}
+
+/* Directions are in quarters of a unit: differences have 28 bits (MC_SHAPE_REACH), so that sums of products of two
+ * directions fit. */
+enum { QUARTERS = 4 };
+
+/* The directions from an anchor in which a line passes all vertices since then closely enough. */
+typedef struct sector {
+    int64_t left_x, left_y, right_x, right_y; /* all 0: every direction */
+    int64_t far;                              /* square of the distance of the last vertex that is not close to it */
+} sector;
+
+/* Whether the line from the anchor along (x, y) still does, and does not turn back: all bits, or none. */
+static inline int64_t
+sector_holds(const sector *s, int64_t x, int64_t y)
+{
+    int64_t right = s->right_x * y - s->right_y * x, left = x * s->left_y - y * s->left_x;
+    int64_t ahead = s->right_x * x + s->right_y * y, beyond = x * x + y * y - s->far;
+    return ~((right | left | ahead | beyond) >> 63);
+}
+
+/* From now on the line has to pass (x, y), too: at most `tolerance` quarters above or below it or, where it is steep,
+ * beside it. That is never further away, and needs no root. */
+static inline void
+sector_narrow(sector *s, int64_t x, int64_t y, int64_t tolerance)
+{
+    int64_t x_sign = x >> 63, y_sign = y >> 63, square = x * x + y * y;
+    int64_t steep = ((x ^ x_sign) - x_sign - (y ^ y_sign) + y_sign) >> 63;
+    int64_t apart = (tolerance * tolerance - square * QUARTERS * QUARTERS) >> 63;
+    int64_t off_x = steep & ((-tolerance ^ y_sign) - y_sign), off_y = ~steep & ((tolerance ^ x_sign) - x_sign);
+    int64_t left_x = x * QUARTERS + off_x, left_y = y * QUARTERS + off_y;
+    int64_t right_x = x * QUARTERS - off_x, right_y = y * QUARTERS - off_y;
+    int64_t left = apart & ~((left_x * s->left_y - left_y * s->left_x) >> 63);
+    int64_t right = apart & ~((s->right_x * right_y - s->right_y * right_x) >> 63);
+    s->left_x = select_by_mask(left, left_x, s->left_x);
+    s->left_y = select_by_mask(left, left_y, s->left_y);
+    s->right_x = select_by_mask(right, right_x, s->right_x);
+    s->right_y = select_by_mask(right, right_y, s->right_y);
+    s->far = select_by_mask(apart, square, s->far);
+}
+
+/* Writes what is left of a part, for which there is room for one vertex more than it has; returns how many. */
+static int
+simplify_part(mc_shape_point *out, const mc_shape_point *points, int count, bool closed, int64_t tolerance)
+{
+    sector s = { 0 };
+    mc_shape_point anchor = points[0], last = anchor;
+    int kept = 1;
+    out[0] = last;
+    for (int i = 1; i < count + closed; i++) {
+        mc_shape_point p = points[i == count ? 0 : i];
+        int64_t holds = sector_holds(&s, (int64_t)p.x - anchor.x, (int64_t)p.y - anchor.y);
+        out[kept] = last; /* written over by the next one unless it is kept */
+        kept += (int)(holds + 1);
+        anchor.x = (int32_t)select_by_mask(holds, anchor.x, last.x);
+        anchor.y = (int32_t)select_by_mask(holds, anchor.y, last.y);
+        s = (sector){ s.left_x & holds, s.left_y & holds, s.right_x & holds, s.right_y & holds, s.far & holds };
+        sector_narrow(&s, (int64_t)p.x - anchor.x, (int64_t)p.y - anchor.y, tolerance);
+        last = p;
+    }
+    if (!closed && !is_same_vertex(out[kept - 1], last))
+        out[kept++] = last;
+    return kept;
+}
+
+void
+mc_mvt_simplify(mc_shape *out, const mc_shape *in, double tolerance)
+{
+    mc_shape_clear(out, in->kind);
+    if (!mc_shape_reserve(out, in->point_count + in->part_count + 1))
+        return;
+    for (int part = 0; part < in->part_count; part++) {
+        int begin = begin_of(in, part);
+        out->point_count += simplify_part(out->points + out->point_count, in->points + begin, in->ends[part] - begin,
+                                          in->kind == MC_SHAPE_POLYGONS, (int64_t)(tolerance * QUARTERS));
+        mc_shape_end_part(out);
+    }
+}
+
+void
+mc_mvt_clip_points(mc_shape *out, const mc_shape *in, int low, int high)
+{
+    mc_shape_clear(out, in->kind);
+    for (int i = 0; i < in->point_count; i++) {
+        mc_shape_point p = in->points[i];
+        if (p.x < low || p.x > high || p.y < low || p.y > high)
+            continue;
+        mc_shape_add(out, p.x, p.y);
+        mc_shape_end_part(out);
+    }
+}
+
+/* Narrows from..to to where `at` + t * `step` is within the bounds (Liang and Barsky). */
+static bool
+narrow_clip_range(double at, double step, double low, double high, double *from, double *to)
+{
+    if (step == 0)
+        return at >= low && at <= high;
+    double a = (low - at) / step, b = (high - at) / step;
+    *from = fmax(*from, fmin(a, b));
+    *to = fmin(*to, fmax(a, b));
+    return *from <= *to;
+}
+
+static mc_shape_point
+point_along_segment(mc_shape_point a, mc_shape_point b, double t)
+{
+    return (mc_shape_point){ (int32_t)lrint(a.x + t * (b.x - a.x)), (int32_t)lrint(a.y + t * (b.y - a.y)) };
+}
+
+/* Adds a vertex to the part that begins at `begin`, unless it is there. */
+static void
+add_new(mc_shape *out, int begin, mc_shape_point p)
+{
+    if (out->point_count == begin || !is_same_vertex(out->points[out->point_count - 1], p))
+        mc_shape_add(out, p.x, p.y);
+}
+
+static void
+clip_line_part(mc_shape *out, const mc_shape_point *points, int count, int low, int high)
+{
+    int begin = out->point_count;
+    for (int i = 1; i < count; i++) {
+        mc_shape_point a = points[i - 1], b = points[i];
+        double from = 0, to = 1;
+        if (!narrow_clip_range(a.x, (double)b.x - a.x, low, high, &from, &to) ||
+            !narrow_clip_range(a.y, (double)b.y - a.y, low, high, &from, &to))
+            continue;
+        add_new(out, begin, from > 0 ? point_along_segment(a, b, from) : a);
+        add_new(out, begin, to < 1 ? point_along_segment(a, b, to) : b);
+        if (to < 1) {
+            mc_shape_end_part(out);
+            begin = out->point_count;
+        }
+    }
+    mc_shape_end_part(out);
+}
+
+void
+mc_mvt_clip_lines(mc_shape *out, const mc_shape *in, int low, int high)
+{
+    mc_shape_clear(out, in->kind);
+    for (int part = 0; part < in->part_count; part++) {
+        int begin = begin_of(in, part);
+        clip_line_part(out, in->points + begin, in->ends[part] - begin, low, high);
+    }
+}
+
+static int64_t
+turn_cross_product(mc_shape_point a, mc_shape_point b, mc_shape_point c)
+{
+    return ((int64_t)b.x - a.x) * ((int64_t)c.y - b.y) - ((int64_t)b.y - a.y) * ((int64_t)c.x - b.x);
+}
+
+/* Drops vertices from the end of the part from `begin` on that do not turn on the way to `next`. */
+static void
+pop_straight(mc_shape *out, int begin, mc_shape_point next)
+{
+    while (out->point_count > begin) {
+        const mc_shape_point *top = out->points + out->point_count - 1;
+        bool straight = out->point_count - begin >= 2 && turn_cross_product(top[-1], top[0], next) == 0;
+        if (!straight && !is_same_vertex(*top, next))
+            return;
+        out->point_count--;
+    }
+}
+
+/* The same where the ring closes. */
+static void
+close_straight(mc_shape *out, int *begin)
+{
+    int first = *begin;
+    for (bool changed = true; changed && out->point_count - first >= 3;) {
+        int before = out->point_count - first;
+        pop_straight(out, first, out->points[first]);
+        if (out->point_count - first >= 3 &&
+            turn_cross_product(out->points[out->point_count - 1], out->points[first], out->points[first + 1]) == 0)
+            first++;
+        changed = out->point_count - first != before;
+    }
+    if (first > *begin) { /* moved to where the part begins */
+        for (int i = first; i < out->point_count; i++)
+            out->points[*begin + i - first] = out->points[i];
+        out->point_count -= first - *begin;
+    }
+}
+
+void
+mc_mvt_clean_rings(mc_shape *out, const mc_shape *in)
+{
+    mc_shape_clear(out, MC_SHAPE_POLYGONS);
+    if (!mc_shape_reserve(out, in->point_count))
+        return;
+    for (int part = 0; part < in->part_count; part++) {
+        int begin = out->point_count;
+        for (int i = begin_of(in, part); i < in->ends[part]; i++) {
+            pop_straight(out, begin, in->points[i]);
+            out->points[out->point_count++] = in->points[i];
+        }
+        close_straight(out, &begin);
+        mc_shape_end_part(out);
+    }
+}
+
+/* Twice the area of a ring, positive where it runs clockwise on the screen (y down). */
+static int64_t
+ring_area(const mc_shape *shape, int part)
+{
+    const mc_shape_point *points = shape->points + begin_of(shape, part);
+    int count = shape->ends[part] - begin_of(shape, part);
+    int64_t twice = 0;
+    for (int i = 1; i + 1 < count; i++)
+        twice += ((int64_t)points[i].x - points[0].x) * ((int64_t)points[i + 1].y - points[0].y) -
+                 ((int64_t)points[i + 1].x - points[0].x) * ((int64_t)points[i].y - points[0].y);
+    return twice;
+}
+
+enum { SEARCHED_MAX = 16384 }; /* rings of a feature among which a hole looks for its outer one */
+
+typedef struct ring {
+    int64_t area;
+    int32_t minx, miny, maxx, maxy;
+    int first_hole, last_hole, next_hole; /* a list behind each outer ring; -1: none */
+} ring;
+
+static ring
+describe_ring(const mc_shape *shape, int part)
+{
+    mc_shape_point p = shape->points[begin_of(shape, part)];
+    ring r = { ring_area(shape, part), p.x, p.y, p.x, p.y, -1, -1, -1 };
+    for (int i = begin_of(shape, part); i < shape->ends[part]; i++) {
+        p = shape->points[i];
+        r.minx = p.x < r.minx ? p.x : r.minx;
+        r.maxx = p.x > r.maxx ? p.x : r.maxx;
+        r.miny = p.y < r.miny ? p.y : r.miny;
+        r.maxy = p.y > r.maxy ? p.y : r.maxy;
+    }
+    return r;
+}
+
+/* 1: inside, -1: outside, 0: on the ring. */
+static int
+locate_in_ring(const mc_shape *shape, int part, mc_shape_point p)
+{
+    const mc_shape_point *points = shape->points + begin_of(shape, part);
+    int count = shape->ends[part] - begin_of(shape, part);
+    bool inside = false;
+    for (int i = 0, j = count - 1; i < count; j = i++) {
+        mc_shape_point a = points[j], b = points[i];
+        int64_t side = turn_cross_product(a, b, p);
+        if (side == 0 && p.x >= (a.x < b.x ? a.x : b.x) && p.x <= (a.x > b.x ? a.x : b.x) &&
+            p.y >= (a.y < b.y ? a.y : b.y) && p.y <= (a.y > b.y ? a.y : b.y))
+            return 0;
+        if ((a.y > p.y) != (b.y > p.y) && (side > 0) == (b.y > a.y))
+            inside = !inside;
+    }
+    return inside ? 1 : -1;
+}
+
+static bool
+ring_surrounds_hole(const mc_shape *shape, const ring *rings, int outer, int hole)
+{
+    const ring *o = &rings[outer], *h = &rings[hole];
+    if (o->area <= 0 || o->area < -h->area || h->minx < o->minx || h->maxx > o->maxx || h->miny < o->miny ||
+        h->maxy > o->maxy)
+        return false;
+    for (int i = begin_of(shape, hole); i < shape->ends[hole]; i++) {
+        int where = locate_in_ring(shape, outer, shape->points[i]);
+        if (where != 0)
+            return where > 0;
+    }
+    return true;
+}
+
+/* The ring before it as a rule; else the smallest one that surrounds it. */
+static int
+outer_of(const mc_shape *shape, const ring *rings, int before, int hole)
+{
+    int best = -1;
+    if (before >= 0 && ring_surrounds_hole(shape, rings, before, hole))
+        return before;
+    for (int i = 0; i < shape->part_count && shape->part_count <= SEARCHED_MAX; i++)
+        if ((best < 0 || rings[i].area < rings[best].area) && ring_surrounds_hole(shape, rings, i, hole))
+            best = i;
+    return best;
+}
+
+static void
+copy_shape_part(mc_shape *out, const mc_shape *in, int part)
+{
+    int begin = begin_of(in, part), count = in->ends[part] - begin;
+    if (!mc_shape_reserve(out, count))
+        return;
+    memcpy(out->points + out->point_count, in->points + begin, sizeof(*out->points) * (size_t)count);
+    out->point_count += count;
+    mc_shape_end_part(out);
+}
+
+static void
+add_hole(ring *rings, int outer, int hole)
+{
+    if (outer < 0)
+        return;
+    ring *o = &rings[outer];
+    if (o->last_hole < 0)
+        o->first_hole = hole;
+    else
+        rings[o->last_hole].next_hole = hole;
+    o->last_hole = hole;
+}
+
+const mc_shape *
+mc_mvt_order_rings(mc_shape *out, const mc_shape *in, apr_pool_t *scratch)
+{
+    if (in->part_count <= 1)
+        return in->part_count == 1 && ring_area(in, 0) > 0 ? in : NULL;
+    ring *rings = apr_palloc(scratch, sizeof(*rings) * (size_t)(in->part_count + 1));
+    int before = -1;
+    mc_shape_clear(out, MC_SHAPE_POLYGONS);
+    for (int i = 0; i < in->part_count; i++)
+        rings[i] = describe_ring(in, i);
+    for (int i = 0; i < in->part_count; i++) {
+        if (rings[i].area > 0)
+            before = i;
+        else if (rings[i].area < 0)
+            add_hole(rings, outer_of(in, rings, before, i), i);
+    }
+    for (int i = 0; i < in->part_count; i++) {
+        if (rings[i].area <= 0)
+            continue;
+        copy_shape_part(out, in, i);
+        for (int hole = rings[i].first_hole; hole >= 0; hole = rings[hole].next_hole)
+            copy_shape_part(out, in, hole);
+    }
+    return out->part_count > 0 ? out : NULL;
+}

@@ -1,0 +1,295 @@
+/* Values of attributes: typed, encoded (MVT 2.1, 4.4), each one kept once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "text/text.h"
+#include "vector/mvt/mvt_layer.h"
+
+enum { STRING = 1, FLOAT = 2, DOUBLE = 3, UINT = 5, SINT = 6, BOOL = 7, FIRST_SLOTS = 64, AT_ONCE = 16 };
+
+uint8_t *
+mc_bytes_room(mc_bytes *bytes, size_t more)
+{
+    if (bytes->failed)
+        return NULL;
+    if (bytes->room - bytes->size < more) {
+        size_t room = bytes->room * 2 > bytes->size + more ? bytes->room * 2 : bytes->size + more + 256;
+        uint8_t *data = realloc(bytes->data, room);
+        if (data == NULL) {
+            bytes->failed = true;
+            return NULL;
+        }
+        bytes->data = data;
+        bytes->room = room;
+    }
+    return bytes->data + bytes->size;
+}
+
+void
+mc_bytes_add(mc_bytes *bytes, const void *data, size_t size)
+{
+    uint8_t *at = mc_bytes_room(bytes, size);
+    if (at == NULL)
+        return;
+    memcpy(at, data, size);
+    bytes->size += size;
+}
+
+/* Bytes of the well-formed character at `text`; 0 for none (RFC 3629, 4). */
+static size_t
+utf8_character_size(const uint8_t *text)
+{
+    uint8_t c = text[0];
+    if (c < 0x80)
+        return 1;
+    size_t more = c >= 0xC2 && c < 0xE0 ? 1 : c >= 0xE0 && c < 0xF0 ? 2 : c >= 0xF0 && c < 0xF5 ? 3 : 0;
+    for (size_t i = 1; i <= more; i++)
+        if ((text[i] & 0xC0) != 0x80)
+            return 0;
+    if ((c == 0xE0 && text[1] < 0xA0) || (c == 0xED && text[1] > 0x9F) || (c == 0xF0 && text[1] < 0x90) ||
+        (c == 0xF4 && text[1] > 0x8F) || more == 0)
+        return 0;
+    return more + 1;
+}
+
+/* Text as a string of protocol buffers, which is UTF-8: what is no character becomes U+FFFD. */
+static void
+add_text_value(mc_bytes *out, const char *text)
+{
+    size_t size = strlen(text), made = 0;
+    uint8_t head[11] = { STRING << 3 | 2 };
+    const uint8_t *at = (const uint8_t *)text;
+    for (size_t step; *at != '\0'; at += step == 0 ? 1 : step) {
+        step = utf8_character_size(at);
+        made += step == 0 ? 3 : step;
+    }
+    mc_bytes_add(out, head, (size_t)(mc_varint(head + 1, made) - head));
+    if (made == size) {
+        mc_bytes_add(out, text, size);
+        return;
+    }
+    at = (const uint8_t *)text;
+    for (size_t step; *at != '\0'; at += step == 0 ? 1 : step) {
+        step = utf8_character_size(at);
+        mc_bytes_add(out, step == 0 ? (const uint8_t *)"\xEF\xBF\xBD" : at, step == 0 ? 3 : step);
+    }
+}
+
+static void
+add_number_value(mc_bytes *out, double value)
+{
+    uint8_t bytes[9];
+    float small = (float)value;
+    bool exact = (double)small == value;
+    uint64_t bits = 0;
+    uint32_t small_bits;
+    memcpy(&small_bits, &small, 4);
+    memcpy(&bits, &value, 8);
+    bits = exact ? small_bits : bits;
+    size_t size = exact ? 4 : 8;
+    bytes[0] = (uint8_t)(exact ? FLOAT << 3 | 5 : DOUBLE << 3 | 1);
+    for (size_t i = 0; i < size; i++)
+        bytes[1 + i] = (uint8_t)(bits >> (8 * i));
+    mc_bytes_add(out, bytes, 1 + size);
+}
+
+static void
+add_integer(mc_bytes *out, int64_t value)
+{
+    uint8_t bytes[11];
+    bytes[0] = (uint8_t)((value < 0 ? SINT : UINT) << 3);
+    uint64_t number = value < 0 ? (uint64_t)value << 1 ^ UINT64_MAX : (uint64_t)value;
+    mc_bytes_add(out, bytes, (size_t)(mc_varint(bytes + 1, number) - bytes));
+}
+
+/* Encodes a value behind the texts of the layer; what is no number after all is text. */
+static void
+encode_mvt_value(mc_bytes *out, mc_field_type type, const char *text)
+{
+    int64_t integer;
+    double number;
+    if (type == MC_FIELD_BOOLEAN) {
+        const uint8_t bytes[2] = { BOOL << 3, (uint8_t)(strchr("tTyY1", *text) != NULL && *text != '\0') };
+        mc_bytes_add(out, bytes, 2);
+    } else if (type == MC_FIELD_INTEGER && mc_parse_int64(&integer, text, INT64_MIN, INT64_MAX)) {
+        add_integer(out, integer);
+    } else if ((type == MC_FIELD_INTEGER || type == MC_FIELD_NUMBER) && mc_parse_double(&number, text)) {
+        add_number_value(out, number);
+    } else {
+        add_text_value(out, text);
+    }
+}
+
+static mc_mvt_value *
+value_at(const mc_mvt_layer_data *layer, uint32_t index)
+{
+    return (mc_mvt_value *)(void *)layer->values.data + index;
+}
+
+/* Makes room for AT_ONCE more values in a table that is half empty. */
+static bool
+grow_slots(mc_mvt_layer_data *layer)
+{
+    size_t count = layer->values.size / sizeof(mc_mvt_value);
+    if ((count + AT_ONCE) * 2 < layer->slot_count)
+        return true;
+    size_t slots = FIRST_SLOTS;
+    while (slots <= (count + AT_ONCE) * 2)
+        slots *= 2;
+    mc_mvt_slot *made = calloc(slots, sizeof(*made));
+    if (made == NULL) {
+        layer->failed = true;
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint32_t hash = value_at(layer, (uint32_t)i)->hash;
+        size_t slot = hash & (slots - 1);
+        while (made[slot].place != 0)
+            slot = (slot + 1) & (slots - 1);
+        made[slot] = (mc_mvt_slot){ hash, (uint32_t)i + 1 };
+    }
+    free(layer->slots);
+    layer->slots = made;
+    layer->slot_count = slots;
+    return true;
+}
+
+/* A value that stands encoded among the texts, not yet looked for. */
+typedef struct candidate {
+    mc_mvt_value value;
+    uint32_t field;
+} candidate;
+
+/* The index of a value; a new one is moved to the end of the texts that are kept, *end. */
+static uint32_t
+intern_mvt_value(mc_mvt_layer_data *layer, const mc_mvt_value *wanted, size_t *end, uint32_t *cost)
+{
+    const uint8_t *bytes = layer->texts.data + wanted->at;
+    size_t slot = wanted->hash & (layer->slot_count - 1);
+    for (; layer->slots[slot].place != 0; slot = (slot + 1) & (layer->slot_count - 1)) {
+        if (layer->slots[slot].hash != wanted->hash)
+            continue;
+        const mc_mvt_value *known = value_at(layer, layer->slots[slot].place - 1);
+        if (known->size == wanted->size && memcmp(layer->texts.data + known->at, bytes, wanted->size) == 0)
+            return layer->slots[slot].place - 1;
+    }
+    const mc_mvt_value made = { *end, wanted->size, wanted->hash };
+    memmove(layer->texts.data + *end, bytes, wanted->size);
+    *end += wanted->size;
+    mc_bytes_add(&layer->values, &made, sizeof(made));
+    layer->slots[slot] = (mc_mvt_slot){ wanted->hash, (uint32_t)(layer->values.size / sizeof(made)) };
+    *cost += wanted->size + 4;
+    return layer->slots[slot].place - 1;
+}
+
+/* Encodes values from field `from` on, and has the places fetched at which they will be looked for. */
+static int
+encode_some(candidate *candidates, int *from, mc_mvt_layer_data *layer, const char *const *values)
+{
+    int count = 0;
+    for (; *from < layer->field_count && count < AT_ONCE; ++*from) {
+        size_t at = layer->texts.size;
+        if (values[*from] == NULL)
+            continue;
+        encode_mvt_value(&layer->texts, layer->fields[*from].type, values[*from]);
+        if (layer->texts.failed)
+            return 0;
+        size_t size = layer->texts.size - at;
+        uint32_t hash = (uint32_t)mc_hash64(layer->texts.data + at, size, 0);
+        candidates[count++] = (candidate){ { at, (uint32_t)size, hash }, (uint32_t)*from };
+        __builtin_prefetch(&layer->slots[hash & (layer->slot_count - 1)], 1);
+    }
+    return count;
+}
+
+void
+mc_mvt_layer_tags(mc_mvt_layer_data *layer, mc_mvt_record *record, const char *const *values, uint32_t *cost)
+{
+    candidate candidates[AT_ONCE];
+    record->tags = layer->tags.size / sizeof(uint32_t);
+    record->tag_count = 0;
+    for (int field = 0; field < layer->field_count && !layer->texts.failed && grow_slots(layer);) {
+        size_t end = layer->texts.size;
+        int count = encode_some(candidates, &field, layer, values);
+        for (int i = 0; i < count; i++) {
+            const uint32_t tag[2] = { candidates[i].field, intern_mvt_value(layer, &candidates[i].value, &end, cost) };
+            mc_bytes_add(&layer->tags, tag, sizeof(tag));
+        }
+        layer->texts.size = end;
+        record->tag_count += 2 * (uint32_t)count;
+        *cost += 4 * (uint32_t)count;
+    }
+}
+
+/* Forgets the values that no tag refers to, and numbers the others anew. */
+static void
+keep_values(mc_mvt_layer_data *layer)
+{
+    uint32_t count = (uint32_t)(layer->values.size / sizeof(mc_mvt_value)), kept = 0;
+    uint32_t *places = calloc((size_t)count + 1, sizeof(*places)), *tags = (uint32_t *)(void *)layer->tags.data;
+    size_t tag_count = layer->tags.size / sizeof(uint32_t), text = 0;
+    if (places == NULL) {
+        layer->failed = true;
+        return;
+    }
+    for (size_t i = 1; i < tag_count; i += 2)
+        places[tags[i]] = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        mc_mvt_value value = *value_at(layer, i);
+        if (places[i] == 0)
+            continue;
+        memmove(layer->texts.data + text, layer->texts.data + value.at, value.size);
+        value.at = text;
+        text += value.size;
+        *value_at(layer, kept) = value;
+        places[i] = kept++;
+    }
+    for (size_t i = 1; i < tag_count; i += 2)
+        tags[i] = places[tags[i]];
+    free(places);
+    layer->values.size = kept * sizeof(mc_mvt_value);
+    layer->texts.size = text;
+    free(layer->slots);
+    layer->slots = NULL;
+    layer->slot_count = 0;
+    (void)grow_slots(layer);
+}
+
+void
+mc_mvt_layer_keep(mc_mvt_layer_data *layer, const bool *keep)
+{
+    mc_mvt_record *records = (mc_mvt_record *)(void *)layer->records.data;
+    int count = mc_mvt_record_count(layer), kept = 0;
+    size_t geometry = 0, tags = 0;
+    uint32_t *all = (uint32_t *)(void *)layer->tags.data;
+    for (int i = 0; i < count; i++) {
+        if (!keep[i])
+            continue;
+        mc_mvt_record record = records[i];
+        memmove(layer->geometry.data + geometry, layer->geometry.data + record.geometry, record.geometry_size);
+        if (record.tag_count > 0)
+            memmove(all + tags, all + record.tags, record.tag_count * sizeof(uint32_t));
+        record.geometry = geometry;
+        record.tags = tags;
+        geometry += record.geometry_size;
+        tags += record.tag_count;
+        records[kept++] = record;
+    }
+    layer->records.size = (size_t)kept * sizeof(mc_mvt_record);
+    layer->geometry.size = geometry;
+    layer->tags.size = tags * sizeof(uint32_t);
+    keep_values(layer);
+}
+
+void
+mc_mvt_layer_free(mc_mvt_layer_data *layer)
+{
+    free(layer->geometry.data);
+    free(layer->tags.data);
+    free(layer->records.data);
+    free(layer->values.data);
+    free(layer->texts.data);
+    free(layer->slots);
+    *layer = (mc_mvt_layer_data){ 0 };
+}

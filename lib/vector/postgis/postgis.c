@@ -1,0 +1,501 @@
+/*
+ * PostGIS as data of a layer: one prepared statement for a map, geometry in its own binary form (EWKB), attributes as
+ * text so that no value changes its look, rows painted while they arrive.
+ */
+#include "vector/postgis/postgis.h"
+
+#include <apr_strings.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/workers.h"
+#include "mapcache/trace.h"
+#include "vector/crs/projection.h"
+#include "vector/feature/wrap.h"
+#include "vector/geometry/warp.h"
+
+#define FIELDS_HOLD apr_time_from_sec(60)
+/* A column may get another SRID without any error: its rows are then nowhere. */
+#define COLUMN_HOLD apr_time_from_sec(10)
+
+/* Rows of an answer from which on COPY is less work; below, planning the statement anew costs more than it spares. */
+#define COPY_ROWS 1000
+/* Rows that are sorted at no cost to speak of. */
+#define SORTED_ROWS 100
+/* Bytes of a geometry after which what was needed for it is given back at once. */
+#define LARGE_SHAPE (1 << 16)
+/* Class of SQLSTATE: a value that does not fit (PostgreSQL manual, appendix A). */
+#define STATE_DATA "22"
+
+typedef struct postgis {
+    mc_feature_data data;
+    mc_postgis_config config;
+    pthread_mutex_t lock; /* of all below */
+    apr_time_t found;     /* when the column was asked for; 0: it is not known */
+    char name[64];
+    mc_postgis_column column; /* its name is the one above */
+    double density;           /* rows for a square unit of the CRS below, as the last map had them */
+    char density_srs[64];
+    apr_pool_t *fields_pool;    /* a root pool of its own; NULL: not asked so far */
+    apr_array_header_t *fields; /* as asked at `fields_time` */
+    apr_time_t fields_time;
+} postgis;
+
+static mc_error *
+find_column(mc_postgis_column *column, postgis *layer, mc_ctx *ctx, apr_pool_t *pool)
+{
+    pthread_mutex_lock(&layer->lock);
+    apr_time_t now = mc_clock_now();
+    bool found = layer->found != 0 && now - layer->found < COLUMN_HOLD;
+    *column = layer->column;
+    column->name = apr_pstrdup(pool, layer->name);
+    pthread_mutex_unlock(&layer->lock);
+    if (found) /* asked without the lock: whoever comes second asks the same */
+        return MC_OK;
+    MC_TRY(mc_postgis_find_column(column, &layer->config, ctx, pool));
+    if (strlen(column->name) >= sizeof(layer->name))
+        return MC_OK; /* the server's limit is shorter; of another server it is asked each time */
+    pthread_mutex_lock(&layer->lock);
+    layer->column = *column;
+    layer->column.name = apr_cpystrn(layer->name, column->name, sizeof(layer->name)) - strlen(column->name);
+    layer->found = now;
+    pthread_mutex_unlock(&layer->lock);
+    return MC_OK;
+}
+
+/* The table may have changed: what is known of it is asked for again. */
+static void
+forget_column(postgis *layer)
+{
+    pthread_mutex_lock(&layer->lock);
+    layer->found = 0;
+    layer->fields_time = 0;
+    pthread_mutex_unlock(&layer->lock);
+}
+
+static double
+query_box_area(const mc_feature_query *query)
+{
+    return (query->box.maxx - query->box.minx) * (query->box.maxy - query->box.miny);
+}
+
+/* How many rows a map will probably have; 0: nothing is known. */
+static double
+expected_rows(postgis *layer, const mc_feature_query *query)
+{
+    pthread_mutex_lock(&layer->lock);
+    double rows = strcmp(layer->density_srs, query->srs) == 0 ? layer->density * query_box_area(query) : 0;
+    pthread_mutex_unlock(&layer->lock);
+    return rows;
+}
+
+static void
+remember_rows(postgis *layer, const mc_feature_query *query, int64_t rows)
+{
+    pthread_mutex_lock(&layer->lock);
+    layer->density = (double)rows / fmax(query_box_area(query), 1e-300);
+    apr_cpystrn(layer->density_srs, query->srs, sizeof(layer->density_srs));
+    pthread_mutex_unlock(&layer->lock);
+}
+
+typedef struct reading {
+    const postgis *layer;
+    const mc_postgis_column *column;
+    const mc_postgis_wish *wish;
+    const mc_feature_query *map; /* in its own CRS */
+    const mc_wrap *plan;
+    int world;
+    mc_geometry geometry;
+    int first;                 /* column of the first attribute */
+    mc_postgres_field *fields; /* of a feature among many in one value; NULL: each has a row of its own */
+    const char **values;       /* of the attributes */
+    mc_whole_text *texts;      /* what whole numbers among them are written to */
+    int64_t rows, skipped;
+    int64_t beside; /* of the rows: what is not in the box */
+    int64_t worth;  /* bytes that the rows had as plain ones */
+    mc_ctx *ctx;
+} reading;
+
+/* Plain and packed geometry tell themselves apart by the first byte: packed begins with a type, plain of the order that
+ * is asked for where packing is not possible with a zero. */
+static mc_error *
+read_geometry_field(reading *r, const mc_postgres_field *field, apr_pool_t *scratch)
+{
+    const mc_lattice *lattice = &r->wish->query->lattice;
+    size_t size = (size_t)field->size;
+    if (r->wish->transfer == MC_TRANSFER_TWKB && size > 0 && field->data[0] != 0)
+        return mc_twkb_read(&r->geometry, field->data, size, lattice, scratch);
+    if (r->wish->transfer != MC_TRANSFER_HEX)
+        return mc_wkb_read(&r->geometry, field->data, size, lattice, scratch);
+    uint8_t *bytes = apr_palloc(scratch, size / 2 + 1);
+    return mc_wkb_read(&r->geometry, bytes, mc_postgis_unhex(bytes, field->data, field->size), lattice, scratch);
+}
+
+/* A row of another CRS than the layer's is not where it says. */
+static mc_error *
+check_srid(const reading *r, apr_pool_t *scratch)
+{
+    int own = r->geometry.srid, map = r->wish->map_srid != 0 ? r->wish->map_srid : r->column->srid;
+    bool transformed = map != r->column->srid;
+    if (own == 0 || r->column->srid == 0 || own == r->column->srid || (transformed && own == map))
+        return MC_OK;
+    return mc_error_create(scratch, MC_ERR_CORRUPT, "its SRID is %d and that of its layer %d", own, r->column->srid);
+}
+
+static const char *
+value_of(reading *r, int index, const mc_postgres_field *field)
+{
+    const bool *integers = r->wish->integers;
+    if (field->size < 0)
+        return NULL;
+    return integers != NULL && integers[index] ? mc_postgis_write_whole(&r->texts[index], mc_postgis_whole(field))
+                                               : field->data;
+}
+
+/* Bytes of a packed geometry that it would have plain: two numbers of eight bytes a vertex and a few for its head. */
+static int64_t
+spared_bytes(const reading *r, const mc_postgres_field *field)
+{
+    int64_t plain = 20 + 16 * r->geometry.vertex_count;
+    return r->wish->transfer == MC_TRANSFER_TWKB && plain > field->size ? plain - field->size : 0;
+}
+
+/* The box of the map finds no nulls: the statement has made one of it. */
+static mc_error *
+geometry_size_error(const reading *r, apr_pool_t *scratch)
+{
+    return mc_error_create(scratch, MC_ERR_LIMIT, "its geometry has more than %d MB%s", MC_POSTGIS_GEOMETRY_MAX >> 20,
+                           r->column->unsettled ? ", or another SRID than its layer" : "");
+}
+
+static mc_error *
+visit_row(reading *r, const mc_postgres_field *fields, mc_feature_taker *take, void *baton, apr_pool_t *scratch)
+{
+    bool none = fields[0].size < 0;
+    if (none && !r->column->large)
+        return MC_OK;
+    mc_error *error = none ? geometry_size_error(r, scratch) : read_geometry_field(r, &fields[0], scratch);
+    if (error == MC_OK)
+        error = check_srid(r, scratch);
+    if (error != MC_OK) {
+        if (r->skipped++ == 0)
+            mc_log_error(
+                r->ctx, MC_LOG_WARN,
+                mc_error_wrap(scratch, error, error->kind, "layer \"%s\": a feature is left out", r->layer->data.name));
+        return MC_OK;
+    }
+    r->worth += spared_bytes(r, &fields[0]);
+    if (mc_geometry_is_empty(&r->geometry) || !mc_wrap_holds(r->plan, r->map, r->world, &r->geometry))
+        return MC_OK;
+    for (int i = 0; i < r->wish->query->attribute_count; i++)
+        r->values[i] = value_of(r, i, &fields[r->first + i]);
+    const mc_feature feature = { .id = r->first == 2 ? mc_postgis_whole(&fields[1]) : 0,
+                                 .geometry = &r->geometry,
+                                 .values = r->values,
+                                 .map = r->map };
+    return take(baton, &feature, r->ctx);
+}
+
+static int
+count_answer_columns(const reading *r)
+{
+    return r->first + r->wish->query->attribute_count;
+}
+
+/* Many features in one value. */
+static mc_error *
+hand_over_all(reading *r, const mc_postgres_field *value, mc_feature_taker *take, void *baton, apr_pool_t *scratch)
+{
+    const char *at = value->data, *end = at + value->size;
+    for (bool meets; at < end; r->rows++) {
+        if (!mc_postgis_next_of(r->fields, &meets, &at, end, r->first == 2, r->wish))
+            return mc_error_create(scratch, MC_ERR_UPSTREAM,
+                                   "layer \"%s\": the database sent something that is no feature", r->layer->data.name);
+        r->beside += !meets;
+        if (meets)
+            MC_TRY(visit_row(r, r->fields, take, baton, scratch));
+        if (r->rows % 64 == 0 || r->fields[0].size > LARGE_SHAPE)
+            apr_pool_clear(scratch);
+    }
+    return MC_OK;
+}
+
+static mc_error *
+read_answer_rows(reading *r, mc_postgres_answer *answer, mc_feature_taker *take, void *baton, apr_pool_t *pool)
+{
+    const mc_postgres_row *row;
+    apr_pool_t *scratch;
+    mc_error *error = MC_OK;
+    apr_pool_create(&scratch, pool);
+    for (; error == MC_OK; r->rows += r->fields == NULL) {
+        error = mc_postgres_next(&row, answer);
+        if (error != MC_OK || row == NULL)
+            break;
+        if (row->columns != (r->fields != NULL ? 1 : count_answer_columns(r)))
+            error = mc_error_create(pool, MC_ERR_UPSTREAM, "layer \"%s\": the database answered with %d columns",
+                                    r->layer->data.name, row->columns);
+        else if (r->fields != NULL)
+            error = mc_error_copy(hand_over_all(r, &row->fields[0], take, baton, scratch), pool);
+        else
+            error = mc_error_copy(visit_row(r, row->fields, take, baton, scratch), pool);
+        if (r->rows % 64 == 0 || row->fields[0].size > LARGE_SHAPE)
+            apr_pool_clear(scratch);
+    }
+    apr_pool_destroy(scratch);
+    return error;
+}
+
+/* The query in the layer's CRS, to be transformed here; a CRS that only the database knows (its spatial_ref_sys may
+ * have rows of its own) is transformed there. The SRID of the query's box. */
+static int
+in_own_srid(mc_feature_query *own, int srid, const mc_feature_query *query, apr_pool_t *pool)
+{
+    int map_srid = mc_crs_epsg(query->srs, NULL);
+    *own = *query;
+    if (srid == 0 || map_srid == srid)
+        return srid;
+    mc_error *error = mc_projection_query(own, query, apr_psprintf(pool, "EPSG:%d", srid), pool);
+    if (error == MC_OK || map_srid == 0)
+        return srid;
+    mc_error_ignore(error);
+    *own = *query;
+    return map_srid;
+}
+
+static apr_array_header_t *
+copy_fields(const apr_array_header_t *fields, apr_pool_t *pool)
+{
+    apr_array_header_t *copy = apr_array_copy(pool, fields);
+    for (int i = 0; i < copy->nelts; i++) {
+        mc_field *field = &APR_ARRAY_IDX(copy, i, mc_field);
+        field->name = apr_pstrdup(pool, field->name);
+    }
+    return copy;
+}
+
+/* Asked once a minute: tables gain and lose columns. */
+static mc_error *
+postgis_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
+{
+    postgis *layer = (postgis *)data;
+    mc_postgis_column column;
+    apr_time_t now = mc_clock_now();
+    *fields = NULL;
+    pthread_mutex_lock(&layer->lock);
+    if (layer->fields != NULL && now - layer->fields_time < FIELDS_HOLD)
+        *fields = copy_fields(layer->fields, pool);
+    pthread_mutex_unlock(&layer->lock);
+    if (*fields != NULL)
+        return MC_OK;
+    MC_TRY(find_column(&column, layer, ctx, pool));
+    MC_TRY(mc_postgis_ask_fields(fields, &layer->config, &column, ctx, pool));
+    pthread_mutex_lock(&layer->lock);
+    if (layer->fields_pool != NULL)
+        mc_job_pool_release(layer->fields_pool);
+    layer->fields_pool = mc_job_pool_acquire();
+    layer->fields = copy_fields(*fields, layer->fields_pool);
+    layer->fields_time = now;
+    pthread_mutex_unlock(&layer->lock);
+    return MC_OK;
+}
+
+/* Which attributes are whole numbers: eight bytes of them are less work for the database than their text is. NULL where
+ * it does not say. */
+static const bool *
+find_integers(postgis *layer, const mc_feature_query *query, mc_ctx *ctx, apr_pool_t *pool)
+{
+    apr_array_header_t *fields;
+    mc_error *error = postgis_fields(&fields, &layer->data, ctx, pool);
+    if (error != MC_OK) {
+        mc_error_ignore(error);
+        return NULL;
+    }
+    bool *found = apr_pcalloc(pool, sizeof(*found) * (size_t)query->attribute_count);
+    for (int i = 0; i < query->attribute_count; i++)
+        for (int j = 0; j < fields->nelts && !found[i]; j++)
+            found[i] = APR_ARRAY_IDX(fields, j, mc_field).type == MC_FIELD_INTEGER &&
+                       strcmp(APR_ARRAY_IDX(fields, j, mc_field).name, query->attributes[i]) == 0;
+    return found;
+}
+
+/* What the map needs of the database, and how. */
+static mc_error *
+prepare_postgis_read(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer,
+                     const mc_postgis_column *column, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_feature_query *query = wish->query;
+    wish->transfer = (mc_transfer)layer->config.transfer;
+    if (wish->transfer == MC_TRANSFER_AUTO) {
+        mc_pace *pace = mc_postgres_pace(ctx->process->postgres, layer->config.connection);
+        bool pack = mc_pace_choose(pace, mc_clock_now()) == MC_PACKED;
+        wish->transfer = pack ? MC_TRANSFER_TWKB : MC_TRANSFER_BINARY;
+    }
+    double pixel = mc_lattice_pixel(&query->lattice, &query->box);
+    wish->digits = mc_twkb_digits(query->fineness > 0 ? pixel * query->fineness : pixel);
+    if (wish->transfer == MC_TRANSFER_TWKB && wish->digits > MC_TWKB_DIGITS)
+        wish->transfer = MC_TRANSFER_BINARY;
+    double rows = expected_rows(layer, query);
+    wish->rows = rows;
+    wish->sorted = rows < SORTED_ROWS;
+    wish->copy = rows >= COPY_ROWS;
+    if (wish->copy && query->attribute_count > 0)
+        wish->integers = find_integers(layer, query, ctx, pool);
+    MC_TRY(mc_postgis_build(statement, &layer->config, column, wish, pool));
+    if (!wish->copy || statement->param_count == 0)
+        return MC_OK;
+    wish->copy = false;
+    return mc_postgis_build(statement, &layer->config, column, wish, pool);
+}
+
+/* What has been learnt from an answer that has been read. */
+static void
+learn_from_answer(const reading *r, postgis *layer, const mc_postgres_answer *answer)
+{
+    static const char *const ways[] = {
+        [MC_TRANSFER_BINARY] = "binary", [MC_TRANSFER_HEX] = "hex", [MC_TRANSFER_TWKB] = "twkb"
+    };
+    mc_postgres_traffic traffic = mc_postgres_traffic_of(answer);
+    mc_pace *pace = mc_postgres_pace(r->ctx->process->postgres, layer->config.connection);
+    int64_t later = traffic.bytes - traffic.first;
+    double gain = traffic.bytes == 0 ? 1 : (double)(traffic.bytes + r->worth) / (double)traffic.bytes;
+    if (r->wish->transfer != MC_TRANSFER_HEX && later > 0)
+        mc_pace_add(pace, r->wish->transfer == MC_TRANSFER_TWKB ? MC_PACKED : MC_PLAIN, later,
+                    (int64_t)((double)later * gain), traffic.waited, mc_clock_now());
+    if (r->world == 0)
+        remember_rows(layer, r->wish->query, r->rows - r->beside);
+    if (r->ctx->trace != NULL)
+        mc_trace_say(r->ctx->trace, "database:",
+                     apr_psprintf(r->ctx->pool,
+                                  "%" APR_INT64_T_FMT " bytes, %" APR_INT64_T_FMT " rows, %s%s of layer %s",
+                                  traffic.bytes, r->rows, ways[r->wish->transfer], r->wish->copy ? ", copied," : "",
+                                  layer->data.name));
+}
+
+/* The database's error in the words of the layer. */
+static mc_error *
+postgis_read_error(mc_error *error, const postgis *layer, const mc_postgis_statement *statement, const char *state,
+                   apr_pool_t *pool)
+{
+    bool value = statement->dimensions && strncmp(state, STATE_DATA, strlen(STATE_DATA)) == 0;
+    if (value)
+        return mc_error_wrap(pool, error, MC_ERR_INVALID_DIMENSION,
+                             "layer \"%s\" cannot have the requested value of a dimension", layer->data.name);
+    return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be read from its database", layer->data.name);
+}
+
+static mc_error *
+read_with(reading *r, postgis *layer, const mc_postgis_statement *statement, mc_feature_taker *take, void *baton,
+          apr_pool_t *pool)
+{
+    const mc_postgres_query asked = { .connection = layer->config.connection,
+                                      .sql = statement->sql,
+                                      .params = statement->params,
+                                      .param_count = statement->param_count,
+                                      .binary = true,
+                                      .single_row = true,
+                                      .copy = r->wish->copy };
+    mc_postgres_answer *answer = NULL;
+    mc_error *error = mc_postgres_start(&answer, r->ctx->process->postgres, &asked, r->ctx, pool);
+    if (error == MC_OK)
+        error = read_answer_rows(r, answer, take, baton, pool);
+    const char *state = mc_postgres_sqlstate(answer);
+    if (error == MC_OK)
+        learn_from_answer(r, layer, answer);
+    else
+        error = postgis_read_error(error, layer, statement, state, pool);
+    mc_postgres_end(answer);
+    return error;
+}
+
+/* What one of the worlds shows. */
+static mc_error *
+read_postgis_world(reading *r, postgis *layer, mc_feature_taker *take, void *baton, apr_pool_t *pool)
+{
+    mc_postgis_statement *statement = apr_palloc(pool, sizeof(*statement));
+    mc_feature_query own;
+    mc_postgis_wish wish = { .query = &own };
+    wish.map_srid = in_own_srid(&own, r->column->srid, r->map, pool);
+    MC_TRY(prepare_postgis_read(statement, &wish, layer, r->column, r->ctx, pool));
+    r->wish = &wish;
+    r->rows = r->worth = r->beside = 0;
+    r->fields = statement->gathered ? apr_palloc(pool, sizeof(*r->fields) * (size_t)count_answer_columns(r)) : NULL;
+    mc_error *error = read_with(r, layer, statement, take, baton, pool);
+    if (error != MC_OK && error->kind == MC_ERR_UPSTREAM)
+        forget_column(layer);
+    r->wish = NULL; /* it ends here */
+    return error;
+}
+
+static mc_error *
+postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_taker *take, void *baton,
+             int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mapcache_postgis_read");
+    postgis *layer = (postgis *)data;
+    mc_postgis_column column;
+    mc_wrap plan;
+    mc_error *error = find_column(&column, layer, ctx, pool);
+    if (error != MC_OK)
+        return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be read from its database", data->name);
+    reading r = { .layer = layer, .column = &column, .plan = &plan, .ctx = ctx };
+    r.first = query->ids && layer->config.id != NULL ? 2 : 1;
+    r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(query->attribute_count + 1));
+    r.texts = apr_palloc(pool, sizeof(*r.texts) * (size_t)(query->attribute_count + 1));
+    mc_wrap_plan(&plan, query, column.srid == 0 ? NULL : apr_psprintf(pool, "EPSG:%d", column.srid),
+                 column.bounded ? &column.bounds : NULL);
+    for (r.world = plan.first; r.world <= plan.last && error == MC_OK; r.world++) {
+        r.map = mc_wrap_query(&plan, query, r.world, pool);
+        if (r.map != NULL)
+            error = read_postgis_world(&r, layer, take, baton, pool);
+    }
+    mc_geometry_free(&r.geometry);
+    *skipped = r.skipped;
+    return error;
+}
+
+static const mc_feature_ops postgis_ops = { "postgis", postgis_read, postgis_fields };
+
+const char *
+mc_postgis_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
+{
+    postgis *layer = (postgis *)data;
+    mc_postgis_column column;
+    apr_array_header_t *fields;
+    bool indexed = true;
+    mc_error *error = find_column(&column, layer, ctx, pool);
+    if (error == MC_OK)
+        error = mc_postgis_ask_fields(&fields, &layer->config, &column, ctx, pool);
+    if (error == MC_OK)
+        error = mc_postgis_is_indexed(&indexed, &layer->config, &column, ctx, pool);
+    if (error != MC_OK)
+        return mc_error_chain(error, pool);
+    if (column.srid == 0)
+        return "its geometry has no SRID, and is taken for the map's CRS: <srid> tells it";
+    if (!indexed)
+        return apr_psprintf(pool, "there is no spatial index: CREATE INDEX ON %s USING gist (%s)",
+                            mc_postgis_table(layer->config.table, pool), mc_postgis_quoted(column.name, pool));
+    return NULL;
+}
+
+static apr_status_t
+close_postgis(void *data)
+{
+    postgis *layer = data;
+    if (layer->fields_pool != NULL)
+        mc_job_pool_release(layer->fields_pool);
+    pthread_mutex_destroy(&layer->lock);
+    return APR_SUCCESS;
+}
+
+mc_feature_data *
+mc_postgis_create(const mc_postgis_config *config, const char *layer, apr_pool_t *pool)
+{
+    postgis *made = apr_pcalloc(pool, sizeof(*made));
+    made->data = (mc_feature_data){ &postgis_ops, layer, config->id != NULL, config->id };
+    made->config = *config;
+    pthread_mutex_init(&made->lock, NULL);
+    apr_pool_cleanup_register(pool, made, close_postgis, apr_pool_cleanup_null);
+    return &made->data;
+}

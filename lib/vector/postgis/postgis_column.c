@@ -1,0 +1,163 @@
+/* What a layer's geometry column is: asked of the catalogue once. */
+#include <apr_strings.h>
+#include <string.h>
+#include <strings.h>
+
+#include "text/text.h"
+#include "vector/postgis/postgis.h"
+
+enum { WGS84 = 4326, SRID_MAX = 999999 };
+
+const char *
+mc_postgis_quoted(const char *name, apr_pool_t *pool)
+{
+    char *out = apr_palloc(pool, strlen(name) * 2 + 3), *at = out;
+    *at++ = '"';
+    for (; *name != '\0'; name++) {
+        if (*name == '"')
+            *at++ = '"';
+        *at++ = *name;
+    }
+    *at++ = '"';
+    *at = '\0';
+    return out;
+}
+
+const char *
+mc_postgis_table(const char *table, apr_pool_t *pool)
+{
+    const char *dot = strchr(table, '.');
+    if (dot == NULL)
+        return mc_postgis_quoted(table, pool);
+    return apr_pstrcat(pool, mc_postgis_quoted(apr_pstrmemdup(pool, table, (size_t)(dot - table)), pool), ".",
+                       mc_postgis_quoted(dot + 1, pool), NULL);
+}
+
+/* The texts of the first row, `columns` of them; *values NULL: there is none. */
+static mc_error *
+read_first_row(const char ***values, int columns, const mc_postgis_config *config, const char *sql,
+               const mc_postgres_param *params, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_postgres_query query = {
+        .connection = config->connection, .sql = sql, .params = params, .param_count = count, .single_row = true
+    };
+    mc_postgres_answer *answer = NULL;
+    const mc_postgres_row *row = NULL;
+    *values = NULL;
+    mc_error *error = mc_postgres_start(&answer, ctx->process->postgres, &query, ctx, pool);
+    if (error == MC_OK)
+        error = mc_postgres_next(&row, answer);
+    if (error == MC_OK && row != NULL && row->columns >= columns) {
+        *values = apr_pcalloc(pool, sizeof(**values) * (size_t)columns);
+        for (int i = 0; i < columns; i++)
+            (*values)[i] = apr_pstrdup(pool, row->fields[i].data);
+    }
+    mc_postgres_end(answer);
+    return error;
+}
+
+/* Of the names that postgis_typmod_type gives. */
+static bool
+is_varied(const char *type)
+{
+    static const char *const plain[] = { "Point",      "LineString",      "Polygon",
+                                         "MultiPoint", "MultiLineString", "MultiPolygon" };
+    size_t size = strlen(type);
+    while (size > 0 && (type[size - 1] == 'Z' || type[size - 1] == 'M'))
+        size--;
+    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+        if (strlen(plain[i]) == size && strncasecmp(plain[i], type, size) == 0)
+            return false;
+    return true;
+}
+
+/* The column does not tell: the first geometry that there is does. */
+static mc_error *
+ask_geometry(int *srid, const mc_postgis_config *config, const char *column, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const char **values, *name = mc_postgis_quoted(column, pool);
+    const char *sql = apr_pstrcat(pool, "SELECT ST_SRID(", name, ")::text FROM ", mc_postgis_table(config->table, pool),
+                                  " WHERE ", name, " IS NOT NULL LIMIT 1", NULL);
+    MC_TRY(read_first_row(&values, 1, config, sql, NULL, 0, ctx, pool));
+    if (values != NULL && !mc_parse_int(srid, values[0], 0, SRID_MAX))
+        *srid = 0;
+    return MC_OK;
+}
+
+mc_error *
+mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *config, mc_ctx *ctx, apr_pool_t *pool)
+{
+    static const char sql[] =
+        "SELECT a.attname::text, postgis_typmod_srid(a.atttypmod)::text, postgis_typmod_type(a.atttypmod), "
+        "t.typname::text, (c.relkind IN ('r', 'm'))::text, "
+        "ST_XMin(e.box)::text, ST_YMin(e.box)::text, ST_XMax(e.box)::text, ST_YMax(e.box)::text, "
+        "(c.relkind NOT IN ('r', 'm') OR c.relhassubclass OR "
+        "(c.reltoastrelid <> 0 AND pg_relation_size(c.reltoastrelid) > $3))::text, "
+        "(c.relkind IN ('r', 'm') AND NOT c.relhassubclass AND c.relam = (SELECT oid FROM pg_am WHERE amname = 'heap') "
+        "AND (c.reltoastrelid = 0 OR pg_relation_size(c.reltoastrelid) <= $4) "
+        "AND current_setting('server_version_num')::int >= 140000 "
+        "AND has_table_privilege(c.oid, 'SELECT'))::text, c.reltuples::text "
+        "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid JOIN pg_class c ON c.oid = a.attrelid "
+        "JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN LATERAL (SELECT CASE WHEN c.relkind IN ('r', 'm') "
+        "AND t.typname = 'geometry' AND NOT c.relhassubclass AND EXISTS (SELECT FROM pg_index i "
+        "JOIN pg_class o ON o.oid = i.indexrelid JOIN pg_am m ON m.oid = o.relam WHERE i.indrelid = c.oid "
+        "AND i.indkey[0] = a.attnum AND i.indisvalid AND i.indpred IS NULL AND m.amname = 'gist') "
+        "THEN ST_EstimatedExtent(n.nspname, c.relname, a.attname) END AS box) e ON true "
+        "WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped "
+        "AND t.typname IN ('geometry', 'geography') AND a.attname = coalesce($2, a.attname) "
+        "ORDER BY a.attnum LIMIT 1";
+    *column = (mc_postgis_column){
+        .name = config->geometry, .srid = config->srid, .varied = true, .unsettled = true, .large = true
+    };
+    if (config->table == NULL)
+        return MC_OK;
+    const mc_postgres_param params[] = { { .value = mc_postgis_table(config->table, pool), .type = MC_POSTGRES_TEXT },
+                                         { .value = config->geometry, .type = MC_POSTGRES_TEXT },
+                                         { .value = apr_itoa(pool, MC_POSTGIS_GEOMETRY_MAX), .type = MC_POSTGRES_INT8 },
+                                         { .value = apr_itoa(pool, MC_POSTGIS_OUTSIDE_MAX),
+                                           .type = MC_POSTGRES_INT8 } };
+    const char **values;
+    int srid = 0;
+    MC_TRY(read_first_row(&values, 12, config, sql, params, 4, ctx, pool));
+    if (values == NULL || !mc_parse_int(&srid, values[1], 0, SRID_MAX))
+        return mc_error_create(pool, MC_ERR_UPSTREAM, "the database has no table \"%s\" with a geometry column%s%s",
+                               config->table, config->geometry == NULL ? "" : " ",
+                               config->geometry == NULL ? "" : config->geometry);
+    column->name = values[0];
+    column->geography = strcmp(values[3], "geography") == 0;
+    column->varied = is_varied(values[2]);
+    column->stored = strcmp(values[4], "true") == 0;
+    column->bounded =
+        mc_parse_double(&column->bounds.minx, values[5]) && mc_parse_double(&column->bounds.miny, values[6]) &&
+        mc_parse_double(&column->bounds.maxx, values[7]) && mc_parse_double(&column->bounds.maxy, values[8]);
+    column->large = strcmp(values[9], "false") != 0;
+    column->paged = strcmp(values[10], "true") == 0; /* ranges of ctid: since PostgreSQL 14 */
+    if (!mc_parse_double(&column->rows, values[11]) || column->rows < 0)
+        column->rows = 0;
+    column->unsettled = srid == 0 && !column->geography;
+    if (srid == 0 && column->geography)
+        srid = WGS84;
+    if (srid == 0 && config->srid == 0)
+        MC_TRY(ask_geometry(&srid, config, column->name, ctx, pool));
+    column->srid = config->srid != 0 ? config->srid : srid;
+    return MC_OK;
+}
+
+mc_error *
+mc_postgis_is_indexed(bool *indexed, const mc_postgis_config *config, const mc_postgis_column *column, mc_ctx *ctx,
+                      apr_pool_t *pool)
+{
+    static const char sql[] =
+        "SELECT EXISTS (SELECT FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam "
+        "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] WHERE i.indrelid = to_regclass($1) "
+        "AND i.indisvalid AND m.amname IN ('gist', 'spgist', 'brin') AND a.attname = $2)::text";
+    *indexed = true;
+    if (config->table == NULL || !column->stored)
+        return MC_OK;
+    const mc_postgres_param params[] = { { .value = mc_postgis_table(config->table, pool), .type = MC_POSTGRES_TEXT },
+                                         { .value = column->name, .type = MC_POSTGRES_TEXT } };
+    const char **values;
+    MC_TRY(read_first_row(&values, 1, config, sql, params, 2, ctx, pool));
+    *indexed = values != NULL && strcmp(values[0], "true") == 0;
+    return MC_OK;
+}

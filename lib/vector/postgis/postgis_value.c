@@ -1,0 +1,44 @@
+/* Values of rows as they travel: see postgis.h. */
+#include "vector/postgis/postgis.h"
+
+static int
+hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+size_t
+mc_postgis_unhex(uint8_t *out, const char *text, int size)
+{
+    size_t count = 0;
+    for (int i = 0; i + 1 < size; i += 2) {
+        int high = hex_digit(text[i]), low = hex_digit(text[i + 1]);
+        if (high < 0 || low < 0)
+            break;
+        out[count++] = (uint8_t)(high << 4 | low);
+    }
+    return count;
+}
+
+int64_t
+mc_postgis_whole(const mc_postgres_field *field)
+{
+    uint64_t number = 0;
+    for (int i = 0; i < field->size && i < 8; i++)
+        number = number << 8 | (uint8_t)field->data[i];
+    return (int64_t)number;
+}
+
+const char *
+mc_postgis_write_whole(mc_whole_text *into, int64_t number)
+{
+    char *at = into->text + sizeof(into->text) - 1;
+    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+    *at = '\0';
+    do
+        *--at = (char)('0' + rest % 10);
+    while ((rest /= 10) > 0);
+    if (number < 0)
+        *--at = '-';
+    return at;
+}

@@ -1,0 +1,88 @@
+/* See file.h. */
+#include "vector/shapefile/file.h"
+
+#include <apr_strings.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static apr_status_t
+close_file_cleanup(void *data)
+{
+    close(*(const int *)data);
+    return APR_SUCCESS;
+}
+
+mc_error *
+mc_file_open(mc_file *file, const char *path, apr_pool_t *pool)
+{
+    struct stat status;
+    char text[128];
+    *file = (mc_file){ -1, 0 };
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO does not wait for its other end */
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return MC_OK;
+    if (fd < 0)
+        return mc_error_create(pool, MC_ERR_IO, "%s: %s", path, strerror_r(errno, text, sizeof(text)));
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+        close(fd);
+        return mc_error_create(pool, MC_ERR_IO, "%s is no file", path);
+    }
+    *file = (mc_file){ fd, (uint64_t)status.st_size };
+    apr_pool_cleanup_register(pool, apr_pmemdup(pool, &fd, sizeof(fd)), close_file_cleanup, apr_pool_cleanup_null);
+    return MC_OK;
+}
+
+size_t
+mc_file_read(const mc_file *file, uint64_t offset, void *buffer, size_t size)
+{
+    size_t done = 0;
+    while (file->fd >= 0 && done < size) {
+        ssize_t got = pread(file->fd, (uint8_t *)buffer + done, size - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        done += (size_t)got;
+    }
+    return done;
+}
+
+/* Room for so many bytes; what was inside is given up. */
+static bool
+reserve_window(mc_window *window, size_t size)
+{
+    if (window->room >= size)
+        return true;
+    free(window->bytes);
+    window->bytes = malloc(size);
+    window->room = window->bytes == NULL ? 0 : size;
+    window->size = 0;
+    return window->bytes != NULL;
+}
+
+const uint8_t *
+mc_window_at(mc_window *window, uint64_t offset, size_t size, size_t ahead)
+{
+    if (offset >= window->begin && offset - window->begin <= window->size &&
+        size <= window->size - (size_t)(offset - window->begin))
+        return window->bytes + (offset - window->begin);
+    uint64_t left = offset < window->file->size ? window->file->size - offset : 0;
+    if (size > left || size > MC_WINDOW_MAX)
+        return NULL;
+    size_t wanted = ahead < left - size ? size + ahead : (size_t)left;
+    if (!reserve_window(window, wanted))
+        return NULL;
+    window->begin = offset;
+    window->size = mc_file_read(window->file, offset, window->bytes, wanted);
+    return window->size >= size ? window->bytes : NULL;
+}
+
+void
+mc_window_free(mc_window *window)
+{
+    free(window->bytes);
+    *window = (mc_window){ .file = window->file };
+}

@@ -1,0 +1,293 @@
+/*
+ * Shapefiles as data of a layer. The files and the index of their boxes stay open between maps; a look at them (stat)
+ * before each map says whether they are still those. Maps that are under way keep the old ones until their end.
+ */
+#include "vector/shapefile/shapefile.h"
+
+#include <apr_strings.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/workers.h"
+#include "db/sqlite/handles.h"
+#include "mapcache/trace.h"
+#include "vector/crs/projection.h"
+#include "vector/feature/wrap.h"
+#include "vector/shapefile/shp.h"
+
+enum { STAMPS = 3 };
+
+/* One opened generation of the files. */
+typedef struct opened {
+    atomic_int references;
+    apr_pool_t *pool; /* a root pool of its own */
+    mc_stamp stamps[STAMPS];
+    mc_shp *shp;
+} opened;
+
+typedef struct shapefile {
+    mc_feature_data data;
+    mc_shapefile_config config;
+    const char *paths[STAMPS];
+    pthread_mutex_t lock; /* of `current` */
+    opened *current;
+} shapefile;
+
+static void
+release_shapefile(opened *files)
+{
+    if (files != NULL && atomic_fetch_sub(&files->references, 1) == 1)
+        mc_job_pool_release(files->pool);
+}
+
+static mc_error *
+open_shapefile(opened **files, const shapefile *file, const mc_stamp *stamps, apr_pool_t *pool)
+{
+    apr_pool_t *own = mc_job_pool_acquire();
+    opened *made = apr_pcalloc(own, sizeof(*made));
+    mc_error *error = mc_error_copy(mc_shp_open(&made->shp, file->config.path, file->config.encoding, own), pool);
+    if (error != MC_OK) {
+        mc_job_pool_release(own);
+        return mc_error_wrap(pool, error, error->kind, "the shapefile of layer \"%s\" cannot be read", file->data.name);
+    }
+    mc_shp_prepare(made->shp, own);
+    made->pool = own;
+    memcpy(made->stamps, stamps, sizeof(made->stamps));
+    atomic_init(&made->references, 1);
+    *files = made;
+    return MC_OK;
+}
+
+/* Whether what was opened is what is there now: .shp, .dbf and .qix, of which the last two may be missing. */
+static bool
+is_current(const opened *files, const mc_stamp *stamps)
+{
+    bool same = files != NULL;
+    for (int i = 0; i < STAMPS && same; i++)
+        same = mc_stamp_equal(&files->stamps[i], &stamps[i]) && mc_stamp_settled(&files->stamps[i], apr_time_now());
+    return same;
+}
+
+/* What is worth a line of the log, once for each generation of the files. */
+static void
+log_shapefile_faults(const shapefile *file, const mc_shp *shp, mc_ctx *ctx)
+{
+    if (shp->table_error != NULL)
+        mc_log_write(ctx, MC_LOG_WARN, "layer \"%s\" has no attributes: %s", file->data.name,
+                     shp->table_error->message);
+    if (shp->stale_tree)
+        mc_log_write(ctx, MC_LOG_WARN, "layer \"%s\": its .qix is older than its .shp and is not used",
+                     file->data.name);
+    if (shp->broken > 0)
+        mc_log_write(ctx, MC_LOG_WARN, "layer \"%s\": %u shapes cannot be read", file->data.name, shp->broken);
+    if (shp->unlisted)
+        mc_log_write(ctx, MC_LOG_WARN, "layer \"%s\": its .shx ends before its .shp does", file->data.name);
+    if (shp->search == MC_SHP_SCAN)
+        mc_log_write(ctx, MC_LOG_WARN, "layer \"%s\" has %u shapes and no .qix: each map looks at all of them",
+                     file->data.name, shp->count);
+}
+
+/* The files as they are now, with a reference for the caller. */
+static mc_error *
+acquire_shapefile(opened **files, shapefile *file, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_stamp stamps[STAMPS] = { 0 };
+    for (int i = 0; i < STAMPS; i++)
+        if (!mc_stamp_take_plain(&stamps[i], file->paths[i]) && i == 0)
+            return mc_error_create(pool, MC_ERR_UNAVAILABLE, "the shapefile of layer \"%s\" is not there",
+                                   file->data.name);
+    mc_error *error = MC_OK;
+    pthread_mutex_lock(&file->lock);
+    if (!is_current(file->current, stamps)) {
+        opened *fresh = NULL;
+        error = open_shapefile(&fresh, file, stamps, pool);
+        if (error == MC_OK) {
+            release_shapefile(file->current);
+            file->current = fresh;
+            log_shapefile_faults(file, fresh->shp, ctx);
+        }
+    }
+    if (error == MC_OK) {
+        *files = file->current;
+        atomic_fetch_add(&(*files)->references, 1);
+    }
+    pthread_mutex_unlock(&file->lock);
+    return error;
+}
+
+/* One reading of a file. */
+typedef struct reading {
+    const mc_feature_query *query, *map; /* in the CRS of the data, and in its own */
+    const mc_wrap *plan;
+    int world;
+    const int *fields; /* of the table, for each wanted attribute; -1: it has none of that name */
+    mc_dbf_reader table;
+    const char **values;
+    mc_geometry geometry;
+    int64_t skipped;
+    mc_ctx *ctx;
+} reading;
+
+static mc_error *
+visit_record(reading *r, const mc_shp_record *record, mc_feature_taker *take, void *baton, apr_pool_t *scratch)
+{
+    if (!mc_dbf_row(&r->table, record->number))
+        return MC_OK;
+    mc_error *error = mc_shp_geometry(&r->geometry, record, &r->query->lattice, scratch);
+    if (error != MC_OK) {
+        if (r->skipped++ == 0)
+            mc_log_error(r->ctx, MC_LOG_WARN, error);
+        return MC_OK;
+    }
+    if (mc_geometry_is_empty(&r->geometry) || !mc_wrap_holds(r->plan, r->map, r->world, &r->geometry))
+        return MC_OK;
+    for (int i = 0; i < r->query->attribute_count; i++)
+        r->values[i] = mc_dbf_value(&r->table, r->fields[i], scratch);
+    const mc_feature feature = { .id = record->number, .geometry = &r->geometry, .values = r->values, .map = r->map };
+    return take(baton, &feature, r->ctx);
+}
+
+static mc_error *
+read_all_records(reading *r, const mc_shp *shp, mc_feature_taker *take, void *baton, apr_pool_t *pool)
+{
+    enum { BETWEEN_CHECKS = 1024 };
+    apr_pool_t *scratch;
+    mc_shp_reader shapes;
+    mc_shp_record record;
+    mc_error *error = MC_OK;
+    apr_pool_create(&scratch, pool);
+    mc_shp_begin(&shapes, shp, &r->query->box, pool);
+    for (int i = 0; error == MC_OK && mc_shp_next(&shapes, &record); i++) {
+        if (i % BETWEEN_CHECKS == 0)
+            error = mc_ctx_check(r->ctx, pool);
+        if (error == MC_OK)
+            error = mc_error_copy(visit_record(r, &record, take, baton, scratch), pool);
+        apr_pool_clear(scratch);
+    }
+    mc_shp_end(&shapes);
+    apr_pool_destroy(scratch);
+    return error;
+}
+
+/* What one of the worlds shows. */
+static mc_error *
+read_shapefile_world(reading *r, const shapefile *file, const mc_shp *shp, const char *srs, mc_feature_taker *take,
+                     void *baton, apr_pool_t *pool)
+{
+    mc_feature_query own;
+    mc_error *error = mc_projection_query(&own, r->map, srs != NULL ? srs : r->map->srs, pool);
+    if (error != MC_OK)
+        return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be transformed into %s", file->data.name,
+                             r->map->srs);
+    r->query = &own;
+    mc_dbf_begin(&r->table, shp->attributes);
+    error = read_all_records(r, shp, take, baton, pool);
+    mc_dbf_end(&r->table);
+    return error;
+}
+
+static mc_error *
+read_files(const shapefile *file, const mc_shp *shp, const mc_feature_query *query, mc_feature_taker *take, void *baton,
+           int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_wrap plan;
+    mc_error *error = MC_OK;
+    const char *srs = file->config.srs != NULL ? file->config.srs : shp->projection;
+    int *fields = apr_palloc(pool, sizeof(*fields) * (size_t)(query->attribute_count + 1));
+    for (int i = 0; i < query->attribute_count; i++)
+        fields[i] = shp->attributes == NULL ? -1 : mc_dbf_find(shp->attributes, query->attributes[i]);
+    reading r = { .plan = &plan, .fields = fields, .ctx = ctx };
+    r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(query->attribute_count + 1));
+    mc_wrap_plan(&plan, query, srs, &shp->box);
+    for (r.world = plan.first; r.world <= plan.last && error == MC_OK; r.world++) {
+        r.map = mc_wrap_query(&plan, query, r.world, pool);
+        if (r.map != NULL)
+            error = read_shapefile_world(&r, file, shp, srs, take, baton, pool);
+    }
+    mc_geometry_free(&r.geometry);
+    *skipped = r.skipped;
+    return error;
+}
+
+static mc_error *
+shapefile_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_taker *take, void *baton,
+               int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mapcache_shapefile_read");
+    shapefile *file = (shapefile *)data;
+    opened *files;
+    MC_TRY(acquire_shapefile(&files, file, ctx, pool));
+    mc_error *error = read_files(file, files->shp, query, take, baton, skipped, ctx, pool);
+    release_shapefile(files);
+    return error;
+}
+
+/* N and F are numbers with decimals or without, L is true or false; dates and all that is unknown are text. */
+static mc_field_type
+dbf_field_type(const mc_dbf_field *field)
+{
+    switch (field->type) {
+    case 'N':
+    case 'F':
+        return field->decimals > 0 || field->width > 18 ? MC_FIELD_NUMBER : MC_FIELD_INTEGER;
+    case 'I':
+    case '+':
+        return MC_FIELD_INTEGER;
+    case 'O':
+    case 'B':
+    case 'Y':
+        return MC_FIELD_NUMBER;
+    case 'L':
+        return MC_FIELD_BOOLEAN;
+    default:
+        return MC_FIELD_TEXT;
+    }
+}
+
+static mc_error *
+shapefile_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
+{
+    opened *files;
+    MC_TRY(acquire_shapefile(&files, (shapefile *)data, ctx, pool));
+    const mc_dbf *table = files->shp->attributes;
+    *fields = apr_array_make(pool, 16, sizeof(mc_field));
+    for (int i = 0; table != NULL && i < table->field_count; i++)
+        APR_ARRAY_PUSH(*fields, mc_field) =
+            (mc_field){ apr_pstrdup(pool, table->fields[i].name), dbf_field_type(&table->fields[i]) };
+    release_shapefile(files);
+    return MC_OK;
+}
+
+static const mc_feature_ops shapefile_ops = { "shapefile", shapefile_read, shapefile_fields };
+
+static apr_status_t
+close_shapefile(void *data)
+{
+    shapefile *file = data;
+    release_shapefile(file->current);
+    pthread_mutex_destroy(&file->lock);
+    return APR_SUCCESS;
+}
+
+/* The file beside `path` with another ending. */
+static const char *
+sibling_path(const char *path, const char *ending, apr_pool_t *pool)
+{
+    size_t length = strlen(path);
+    return apr_pstrcat(pool, apr_pstrmemdup(pool, path, length < 4 ? length : length - 4), ending, NULL);
+}
+
+mc_feature_data *
+mc_shapefile_create(const mc_shapefile_config *config, const char *layer, apr_pool_t *pool)
+{
+    shapefile *made = apr_pcalloc(pool, sizeof(*made));
+    made->data = (mc_feature_data){ &shapefile_ops, layer, true, NULL };
+    made->config = *config;
+    made->paths[0] = config->path;
+    made->paths[1] = sibling_path(config->path, ".dbf", pool);
+    made->paths[2] = sibling_path(config->path, ".qix", pool);
+    pthread_mutex_init(&made->lock, NULL);
+    apr_pool_cleanup_register(pool, made, close_shapefile, apr_pool_cleanup_null);
+    return &made->data;
+}

@@ -1,0 +1,374 @@
+/* Opening shapefiles: see shp.h. */
+#include "vector/shapefile/shp.h"
+
+#include <apr_strings.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "vector/shapefile/quadtree.h"
+#include "vector/shapefile/shp_private.h"
+
+enum {
+    HEADER = 100,
+    RECORD_HEADER = 8,
+    SMALLEST_RECORD = 12,
+    MAGIC = 9994,
+    TYPE_AT = 32,
+    EXTENT_AT = 36,
+    PROJECTION_MAX = 1 << 16,
+    SCANNED_MAX = 1 << 24, /* records of a file without .shx: 8 bytes each */
+    INDEXED_MAX = 1 << 20, /* boxes and places in memory: 28 bytes each */
+    STREAM_AHEAD = 1 << 18,
+};
+
+/* The file of that ending, in small or large letters. */
+static mc_error *
+open_beside(mc_file *file, const char *path, const char *ending, apr_pool_t *pool)
+{
+    const char *base = apr_pstrmemdup(pool, path, strlen(path) - 4);
+    MC_TRY(mc_file_open(file, apr_pstrcat(pool, base, ending, NULL), pool));
+    if (file->fd >= 0)
+        return MC_OK;
+    char *large = apr_pstrdup(pool, ending);
+    for (char *at = large; *at != '\0'; at++)
+        *at = (char)toupper((unsigned char)*at);
+    return mc_file_open(file, apr_pstrcat(pool, base, large, NULL), pool);
+}
+
+/* A small file as text without the blanks around it; NULL where there is none, or nothing in it. */
+static mc_error *
+text_beside(const char **text, const char *path, const char *ending, apr_pool_t *pool)
+{
+    mc_file file;
+    *text = NULL;
+    MC_TRY(open_beside(&file, path, ending, pool));
+    size_t size = file.size < PROJECTION_MAX ? (size_t)file.size : PROJECTION_MAX;
+    char *bytes = apr_pcalloc(pool, size + 1);
+    bytes[mc_file_read(&file, 0, bytes, size)] = '\0';
+    if (strncmp(bytes, "\xEF\xBB\xBF", 3) == 0)
+        bytes += 3;
+    bytes += strspn(bytes, " \t\r\n");
+    for (size = strlen(bytes); size > 0 && isspace((unsigned char)bytes[size - 1]); size--)
+        bytes[size - 1] = '\0';
+    *text = *bytes == '\0' ? NULL : bytes;
+    return MC_OK;
+}
+
+static mc_extent
+box_at(const uint8_t *bytes)
+{
+    return (mc_extent){ mc_little_double(bytes), mc_little_double(bytes + 8), mc_little_double(bytes + 16),
+                        mc_little_double(bytes + 24) };
+}
+
+static mc_error *
+read_shp_header(mc_shp *shp, const char *path, apr_pool_t *pool)
+{
+    uint8_t header[HEADER];
+    MC_TRY(mc_file_open(&shp->main, path, pool));
+    if (shp->main.fd < 0)
+        return mc_error_create(pool, MC_ERR_IO, "there is no %s", path);
+    if (mc_file_read(&shp->main, 0, header, HEADER) < HEADER || mc_big32(header) != MAGIC)
+        return mc_error_create(pool, MC_ERR_CORRUPT, "%s is no shapefile", path);
+    uint32_t type = mc_little32(header + TYPE_AT);
+    if (mc_shp_kind(type) == SHP_OTHER)
+        return mc_error_create(pool, MC_ERR_NOT_BUILT, "%s: shapes of type %u%s cannot be painted", path, type,
+                               type == 31 ? " (MultiPatch)" : "");
+    shp->type = (int)type;
+    shp->box = box_at(header + EXTENT_AT);
+    return MC_OK;
+}
+
+/* A table that cannot be read leaves a layer without attributes. */
+static mc_error *
+open_table(mc_shp *shp, const char *path, const char *encoding, apr_pool_t *pool)
+{
+    const char *said = NULL, *codepage = NULL;
+    MC_TRY(open_beside(&shp->table, path, ".dbf", pool));
+    MC_TRY(text_beside(&said, path, ".cpg", pool));
+    if (encoding != NULL && (codepage = mc_codepage_name(encoding, pool)) == NULL)
+        return mc_error_create(pool, MC_ERR_CONFIG, "the encoding \"%s\" is not known here", encoding);
+    if (codepage == NULL && said != NULL)
+        codepage = mc_codepage_name(said, pool);
+    if (shp->table.fd >= 0)
+        shp->table_error = mc_dbf_open(&shp->attributes, &shp->table, codepage, pool);
+    return MC_OK;
+}
+
+/* Goes from record to record. Of several with one number the last one counts: it was appended when it had grown. */
+static mc_error *
+find_places(mc_shp *shp, const char *path, apr_pool_t *pool)
+{
+    mc_window window = { .file = &shp->main };
+    uint64_t most = shp->main.size / SMALLEST_RECORD, offset = HEADER;
+    uint32_t room = 0;
+    mc_shp_place *places = NULL;
+    most = most < SCANNED_MAX ? most : SCANNED_MAX;
+    const uint8_t *header;
+    mc_error *error = MC_OK;
+    while (error == MC_OK && (header = mc_window_at(&window, offset, RECORD_HEADER, STREAM_AHEAD)) != NULL) {
+        uint32_t number = mc_big32(header), size = mc_big32(header + 4);
+        if (number > SCANNED_MAX)
+            error = mc_error_create(pool, MC_ERR_LIMIT, "%s has more than %d shapes and no .shx", path, SCANNED_MAX);
+        if (number == 0 || number > most || (uint64_t)size * 2 > shp->main.size - offset - RECORD_HEADER)
+            break;
+        if (number > room) {
+            uint32_t grown = number * 2 < most ? number * 2 : (uint32_t)most;
+            mc_shp_place *moved = apr_pcalloc(pool, sizeof(*moved) * grown);
+            if (room > 0)
+                memcpy(moved, places, sizeof(*moved) * room);
+            places = moved;
+            room = grown;
+        }
+        places[number - 1] = (mc_shp_place){ (uint32_t)(offset / 2), size };
+        shp->count = number > shp->count ? number : shp->count;
+        offset += RECORD_HEADER + (uint64_t)size * 2;
+    }
+    mc_window_free(&window);
+    static const mc_shp_place none = { 0, 0 };
+    shp->places = places != NULL ? places : &none;
+    return error;
+}
+
+static mc_error *
+find_records(mc_shp *shp, const char *path, apr_pool_t *pool)
+{
+    uint8_t magic[4];
+    MC_TRY(open_beside(&shp->entries, path, ".shx", pool));
+    bool usable = shp->entries.fd >= 0 && shp->entries.size >= HEADER &&
+                  shp->entries.size / RECORD_HEADER <= UINT32_MAX && mc_file_read(&shp->entries, 0, magic, 4) == 4 &&
+                  mc_big32(magic) == MAGIC;
+    if (!usable)
+        return find_places(shp, path, pool);
+    shp->count = (uint32_t)((shp->entries.size - HEADER) / RECORD_HEADER);
+    return MC_OK;
+}
+
+/* A .qix that is older than its .shp describes other shapes. */
+static mc_error *
+open_tree(mc_shp *shp, const char *path, apr_pool_t *pool)
+{
+    struct stat of_shapes, of_tree;
+    MC_TRY(open_beside(&shp->tree, path, ".qix", pool));
+    if (shp->tree.fd < 0 || fstat(shp->main.fd, &of_shapes) != 0 || fstat(shp->tree.fd, &of_tree) != 0)
+        return MC_OK;
+    shp->stale_tree =
+        of_tree.st_mtim.tv_sec < of_shapes.st_mtim.tv_sec ||
+        (of_tree.st_mtim.tv_sec == of_shapes.st_mtim.tv_sec && of_tree.st_mtim.tv_nsec < of_shapes.st_mtim.tv_nsec) ||
+        !mc_quadtree_fits(&shp->tree, shp->count);
+    return MC_OK;
+}
+
+mc_error *
+mc_shp_open(mc_shp **shp, const char *path, const char *encoding, apr_pool_t *pool)
+{
+    mc_shp *made = apr_pcalloc(pool, sizeof(*made));
+    size_t length = strlen(path);
+    if (length < 5 || strcasecmp(path + length - 4, ".shp") != 0)
+        return mc_error_create(pool, MC_ERR_CONFIG, "%s does not end in .shp", path);
+    made->entries.fd = made->table.fd = made->tree.fd = -1;
+    made->large = mc_records_create(pool);
+    MC_TRY(read_shp_header(made, path, pool));
+    MC_TRY(find_records(made, path, pool));
+    MC_TRY(open_table(made, path, encoding, pool));
+    MC_TRY(text_beside(&made->projection, path, ".prj", pool));
+    MC_TRY(open_tree(made, path, pool));
+    *shp = made;
+    return MC_OK;
+}
+
+/* --- going through records -------------------------------------------------------------------------------------- */
+
+enum { FIRST_AHEAD = 1 << 12, LEAST_AHEAD = 1 << 9, ENTRIES_AHEAD = 1 << 15, FEW_ENTRIES_AHEAD = 1 << 9 };
+
+static bool
+extent_covers(const mc_extent *outer, const mc_extent *inner)
+{
+    return outer->minx <= inner->minx && outer->maxx >= inner->maxx && outer->miny <= inner->miny &&
+           outer->maxy >= inner->maxy;
+}
+
+static bool
+extents_meet(const mc_extent *a, const mc_extent *b)
+{
+    return a->minx <= b->maxx && a->maxx >= b->minx && a->miny <= b->maxy && a->maxy >= b->miny;
+}
+
+/* The bits of the records to look at; NULL: all. */
+static uint64_t *
+search_shp_records(const mc_shp *shp, const mc_extent *box, apr_pool_t *pool)
+{
+    if (shp->search == MC_SHP_SCAN)
+        return NULL;
+    uint64_t *bits = apr_pcalloc(pool, sizeof(*bits) * ((size_t)shp->count / 64 + 1));
+    if (shp->search == MC_SHP_TREE)
+        return mc_quadtree_search(bits, &shp->tree, shp->count, box) ? bits : NULL;
+    mc_box_index_search(bits, shp->boxes, box);
+    return bits;
+}
+
+void
+mc_shp_begin(mc_shp_reader *reader, const mc_shp *shp, const mc_extent *box, apr_pool_t *pool)
+{
+    *reader = (mc_shp_reader){ .shp = shp, .content = { .file = &shp->main }, .entries = { .file = &shp->entries } };
+    reader->ahead = STREAM_AHEAD;
+    if (box == NULL)
+        return;
+    reader->box = *box;
+    reader->boxed = true;
+    if (!extent_covers(box, &shp->box))
+        reader->wanted = search_shp_records(shp, box, pool);
+    if (reader->wanted != NULL)
+        reader->ahead = FIRST_AHEAD;
+}
+
+void
+mc_shp_end(mc_shp_reader *reader)
+{
+    mc_window_free(&reader->content);
+    mc_window_free(&reader->entries);
+}
+
+/* Moves to the next record that is wanted. */
+static bool
+move_on(mc_shp_reader *reader)
+{
+    uint32_t count = reader->shp->count;
+    if (reader->wanted == NULL)
+        return reader->at < count;
+    while (reader->at < count) {
+        uint64_t bits = reader->wanted[reader->at / 64] >> reader->at % 64;
+        if (bits != 0) {
+            reader->at += (uint32_t)__builtin_ctzll(bits);
+            return reader->at < count;
+        }
+        reader->at = (reader->at / 64 + 1) * 64;
+    }
+    return false;
+}
+
+static mc_shp_place
+find_record_place(mc_shp_reader *reader, uint32_t number)
+{
+    if (reader->shp->places != NULL)
+        return reader->shp->places[number];
+    const uint8_t *entry = mc_window_at(&reader->entries, HEADER + (uint64_t)number * RECORD_HEADER, RECORD_HEADER,
+                                        reader->wanted == NULL ? ENTRIES_AHEAD : FEW_ENTRIES_AHEAD);
+    return entry == NULL ? (mc_shp_place){ 0, 0 } : (mc_shp_place){ mc_big32(entry), mc_big32(entry + 4) };
+}
+
+/* The bytes of a record. How much is read beyond it follows from whether that was of use last time. */
+static const uint8_t *
+content_of(mc_shp_reader *reader, mc_shp_place place)
+{
+    uint64_t begin = (uint64_t)place.offset * 2;
+    size_t size = RECORD_HEADER + (size_t)place.size * 2;
+    mc_window *window = &reader->content;
+    if (reader->wanted != NULL && size >= MC_LARGE_RECORD) {
+        const uint8_t *kept = mc_records_at(reader->shp->large, &reader->shp->main, begin, size);
+        if (kept != NULL)
+            return kept + RECORD_HEADER;
+    }
+    if (reader->wanted != NULL && (begin < window->begin || begin > window->begin + window->size + reader->ahead))
+        reader->ahead = reader->ahead > LEAST_AHEAD ? reader->ahead / 2 : LEAST_AHEAD;
+    else if (begin + RECORD_HEADER > window->begin + window->size && reader->ahead < STREAM_AHEAD)
+        reader->ahead *= 2;
+    const uint8_t *bytes = mc_window_at(window, begin, size, reader->ahead);
+    return bytes == NULL ? NULL : bytes + RECORD_HEADER;
+}
+
+static void
+read_record_box(mc_shp_record *record)
+{
+    int kind = shp_record_kind(record);
+    if (kind == SHP_POINT && record->size >= 20) {
+        double x = mc_little_double(record->content + 4), y = mc_little_double(record->content + 12);
+        record->box = (mc_extent){ x, y, x, y };
+        record->has_box = true;
+    } else if (kind != SHP_NULL && kind != SHP_OTHER && record->size >= PARTS_AT) {
+        record->box = box_at(record->content + BOX_AT);
+        record->has_box = true;
+    }
+}
+
+bool
+mc_shp_next(mc_shp_reader *reader, mc_shp_record *record)
+{
+    for (; move_on(reader); reader->at++) {
+        mc_shp_place place = find_record_place(reader, reader->at);
+        *record = (mc_shp_record){ .number = reader->at };
+        record->content = place.size == 0 ? NULL : content_of(reader, place);
+        record->size = record->content == NULL ? 0 : (size_t)place.size * 2;
+        read_record_box(record);
+        bool null_shape = place.size == 0 || (record->size >= 4 && shp_record_kind(record) == SHP_NULL);
+        if (reader->boxed && (null_shape || (record->has_box && !extents_meet(&record->box, &reader->box))))
+            continue;
+        reader->at++;
+        return true;
+    }
+    return false;
+}
+
+/* --- indexes ---------------------------------------------------------------------------------------------------- */
+
+static void
+index_boxes(mc_shp *shp, apr_pool_t *pool)
+{
+    mc_small_box *boxes = apr_palloc(pool, sizeof(*boxes) * ((size_t)shp->count + 1));
+    mc_shp_place *places = apr_palloc(pool, sizeof(*places) * ((size_t)shp->count + 1));
+    mc_shp_reader reader;
+    mc_shp_record record;
+    uint64_t end = HEADER;
+    mc_shp_begin(&reader, shp, NULL, pool);
+    while (mc_shp_next(&reader, &record)) {
+        static const mc_small_box none = { 1, 1, 0, 0 };
+        mc_shp_place place = find_record_place(&reader, record.number);
+        uint64_t own_end = (uint64_t)place.offset * 2 + RECORD_HEADER + (uint64_t)place.size * 2;
+        bool null_shape = place.size == 0 || (record.size >= 4 && shp_record_kind(&record) == SHP_NULL);
+        boxes[record.number] = record.has_box ? mc_small_box_of(&record.box) : none;
+        places[record.number] = place;
+        shp->broken += !record.has_box && !null_shape;
+        end = place.size > 0 && own_end > end ? own_end : end;
+    }
+    mc_shp_end(&reader);
+    shp->unlisted = end + SMALLEST_RECORD <= shp->main.size;
+    shp->places = places;
+    shp->boxes = mc_box_index_create(boxes, shp->count, pool);
+    shp->search = MC_SHP_IN_MEMORY;
+}
+
+void
+mc_shp_prepare(mc_shp *shp, apr_pool_t *pool)
+{
+    if (shp->tree.fd >= 0 && !shp->stale_tree)
+        shp->search = MC_SHP_TREE;
+    else if (shp->count <= INDEXED_MAX)
+        index_boxes(shp, pool);
+}
+
+mc_error *
+mc_shp_write_tree(uint32_t *count, const char *path, apr_pool_t *pool)
+{
+    mc_shp *shp;
+    mc_shp_reader reader;
+    mc_shp_record record;
+    MC_TRY(mc_shp_open(&shp, path, NULL, pool));
+    mc_extent *boxes = malloc(sizeof(*boxes) * ((size_t)shp->count + 1));
+    if (boxes == NULL)
+        return mc_error_create(pool, MC_ERR_LIMIT, "%s has too many shapes", path);
+    for (uint32_t i = 0; i < shp->count; i++)
+        boxes[i] = (mc_extent){ 1, 1, 0, 0 };
+    mc_shp_begin(&reader, shp, NULL, pool);
+    while (mc_shp_next(&reader, &record))
+        if (record.has_box)
+            boxes[record.number] = record.box;
+    mc_shp_end(&reader);
+    *count = shp->count;
+    const char *base = apr_pstrmemdup(pool, path, strlen(path) - 4);
+    mc_error *error = mc_quadtree_write(apr_pstrcat(pool, base, ".qix", NULL), boxes, shp->count, pool);
+    free(boxes);
+    return error;
+}
