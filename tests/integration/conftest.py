@@ -73,7 +73,7 @@ class Reply:
 
 
 def fetch(port, path, headers=None, method="GET", body=None, timeout=60):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=patience(timeout))
     try:
         connection.request(method, path, body=body, headers=headers or {})
         response = connection.getresponse()
@@ -112,7 +112,10 @@ class Site:
         self.folder.chmod(0o777)
 
     def write_config(self, path=None, extra="", title="integration"):
-        (path or self.config).write_text(f"""<?xml version="1.0" encoding="UTF-8"?>
+        """Whole at once, as an administrator does who has a server reload it."""
+        path = path or self.config
+        draft = path.with_name(path.name + ".draft")
+        draft.write_text(f"""<?xml version="1.0" encoding="UTF-8"?>
 <mapcache>
   <metadata><title>{title}</title></metadata>
   <cache name="base" type="sqlite3"><dbfile>{self.folder}/base.sqlite3</dbfile></cache>
@@ -131,6 +134,7 @@ class Site:
   {extra}
 </mapcache>
 """)
+        draft.replace(path)
 
     def hold(self):
         """From now on the origin answers only after origin.release("slow")."""
@@ -164,11 +168,11 @@ class Program:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(seconds)
+            return self.process.wait(patience(seconds))
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            raise AssertionError(f"did not end within {seconds} s:\n{self.log()}") from None
+            raise AssertionError(f"did not end within {patience(seconds):.0f} s:\n{self.log()}") from None
         finally:
             self.output.close()
 

@@ -96,7 +96,7 @@ class Postgres:
                 [program("postgres"), "-D", str(self.folder / "data"), "-p", str(self.port), "-h", "127.0.0.1",
                  "-k", str(self.folder), *options], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                 start_new_session=True, cwd=self.folder, preexec_fn=end_with_parent, **self.identity)
-        end = time.monotonic() + 60
+        end = time.monotonic() + patience(60)
         while subprocess.run([program("pg_isready"), "-q", "-h", str(self.folder), "-p", str(self.port)],
                              check=False).returncode != 0:
             assert self.process.poll() is None and time.monotonic() < end, self.log()
@@ -106,7 +106,7 @@ class Postgres:
         """Cuts all connections and waits until the server has ended (a fast shutdown)."""
         if self.process is not None:
             self.process.send_signal(signal.SIGINT)
-            self.process.wait(60)
+            self.process.wait(patience(60))
             self.process = None
 
     def log(self):
@@ -129,7 +129,7 @@ class Postgres:
     def destroy(self):
         if self.process is not None:
             self.process.send_signal(signal.SIGQUIT)  # at once
-            self.process.wait(60)
+            self.process.wait(patience(60))
             self.process = None
         shutil.rmtree(self.folder, ignore_errors=True)
 
