@@ -189,13 +189,13 @@ send_body(request_rec *r, mc_buf *body)
 
 /* scheme://host[:port]/alias, by httpd's own rules for self-references (UseCanonicalName, UseCanonicalPhysicalPort). */
 static const char *
-construct_httpd_base_url(request_rec *r, const door_alias *alias)
+construct_httpd_base_url(request_rec *r, const frontend_alias *alias)
 {
     return ap_construct_url(r->pool, alias->path, r);
 }
 
 int
-door_exchange(request_rec *r, const door_alias *alias, const char *path, mc_runtime *runtime)
+frontend_exchange(request_rec *r, const frontend_alias *alias, const char *path, mc_runtime *runtime)
 {
     r->allowed |= (AP_METHOD_BIT << M_GET) | (AP_METHOD_BIT << M_POST);
     if (r->method_number != M_GET && r->method_number != M_POST)
@@ -203,8 +203,8 @@ door_exchange(request_rec *r, const door_alias *alias, const char *path, mc_runt
     if (runtime == NULL)
         return HTTP_SERVICE_UNAVAILABLE; /* the log says why, at the start of this process */
 
-    door_log log;
-    door_log_init(&log, r);
+    frontend_log log;
+    frontend_log_init(&log, r);
     const mc_config *config = mc_server_config(alias->server);
     client client;
     find_client(&client, r);
@@ -212,7 +212,7 @@ door_exchange(request_rec *r, const door_alias *alias, const char *path, mc_runt
         .pool = r->pool,
         .process = mc_runtime_process(runtime),
         .log = &log.log,
-        .trace = door_trace_create(r),
+        .trace = frontend_trace_create(r),
         .deadline = config->deadline > 0 ? mc_clock_now() + (apr_time_t)(config->deadline * 1e6) : 0,
         .headers = r->headers_in,
         .abandoned = is_httpd_client_gone,

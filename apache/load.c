@@ -83,7 +83,7 @@ take_carried(const char *name, const struct stat *stamp, apr_pool_t *process_poo
 }
 
 const char *
-door_load(door_alias *alias, cmd_parms *cmd)
+frontend_load(frontend_alias *alias, cmd_parms *cmd)
 {
     apr_pool_t *process_pool = cmd->server->process->pool;
     bool first_reading = ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG;
@@ -111,7 +111,7 @@ door_load(door_alias *alias, cmd_parms *cmd)
 }
 
 void
-door_load_finished(apr_pool_t *process_pool)
+frontend_load_finished(apr_pool_t *process_pool)
 {
     apr_hash_t *carried = table_of(carried_key, process_pool);
     for (apr_hash_index_t *i = apr_hash_first(NULL, carried); i != NULL; i = apr_hash_next(i)) {

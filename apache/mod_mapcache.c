@@ -21,16 +21,16 @@ APLOG_USE_MODULE(mapcache);
 
 static const char handler_name[] = "mapcache";
 
-typedef struct door_server_config {
-    apr_array_header_t *aliases; /* door_alias *, in the order of trying */
+typedef struct frontend_server_config {
+    apr_array_header_t *aliases; /* frontend_alias *, in the order of trying */
     bool any_quick;
-} door_server_config;
+} frontend_server_config;
 
 /* What fixups has found out for the handler. */
-typedef struct door_match {
-    const door_alias *alias;
+typedef struct frontend_match {
+    const frontend_alias *alias;
     const char *path;
-} door_match;
+} frontend_match;
 
 /* One for the process, for all aliases; NULL in the parent, and where it could not be made. */
 static mc_runtime *process_runtime;
@@ -41,8 +41,8 @@ static void *
 create_server_config(apr_pool_t *pool, server_rec *s)
 {
     (void)s;
-    door_server_config *config = apr_pcalloc(pool, sizeof(*config));
-    config->aliases = apr_array_make(pool, 2, sizeof(door_alias *));
+    frontend_server_config *config = apr_pcalloc(pool, sizeof(*config));
+    config->aliases = apr_array_make(pool, 2, sizeof(frontend_alias *));
     return config;
 }
 
@@ -50,9 +50,9 @@ create_server_config(apr_pool_t *pool, server_rec *s)
 static void *
 merge_server_config(apr_pool_t *pool, void *main_config, void *host_config)
 {
-    const door_server_config *outer = main_config;
-    const door_server_config *inner = host_config;
-    door_server_config *config = apr_pcalloc(pool, sizeof(*config));
+    const frontend_server_config *outer = main_config;
+    const frontend_server_config *inner = host_config;
+    frontend_server_config *config = apr_pcalloc(pool, sizeof(*config));
     config->aliases = apr_array_append(pool, inner->aliases, outer->aliases);
     config->any_quick = inner->any_quick || outer->any_quick;
     return config;
@@ -67,8 +67,8 @@ set_alias(cmd_parms *cmd, void *unused, const char *path, const char *file, cons
         return misplaced;
     if (path[0] != '/')
         return apr_pstrcat(cmd->pool, "MapCacheAlias: the URL path must begin with a slash: ", path, NULL);
-    door_server_config *config = ap_get_module_config(cmd->server->module_config, &mapcache_module);
-    door_alias *alias = apr_pcalloc(cmd->pool, sizeof(*alias));
+    frontend_server_config *config = ap_get_module_config(cmd->server->module_config, &mapcache_module);
+    frontend_alias *alias = apr_pcalloc(cmd->pool, sizeof(*alias));
     size_t length = strlen(path);
     while (length > 0 && path[length - 1] == '/')
         length--;
@@ -77,10 +77,10 @@ set_alias(cmd_parms *cmd, void *unused, const char *path, const char *file, cons
     if (alias->file == NULL)
         return apr_pstrcat(cmd->pool, "MapCacheAlias: not a file path: ", file, NULL);
     alias->quick = mode != NULL && strcmp(mode, "quick") == 0;
-    const char *wrong = door_load(alias, cmd);
+    const char *wrong = frontend_load(alias, cmd);
     if (wrong != NULL)
         return apr_pstrcat(cmd->pool, "MapCacheAlias ", path, ": ", wrong, NULL);
-    APR_ARRAY_PUSH(config->aliases, door_alias *) = alias;
+    APR_ARRAY_PUSH(config->aliases, frontend_alias *) = alias;
     config->any_quick = config->any_quick || alias->quick;
     return NULL;
 }
@@ -107,12 +107,12 @@ match_alias(const char *path, const char *alias)
     return *path == '\0' || *path == '/' ? path : NULL;
 }
 
-static const door_alias *
+static const frontend_alias *
 find_alias(const char **rest, const request_rec *r, const char *path, bool quick)
 {
-    const door_server_config *config = ap_get_module_config(r->server->module_config, &mapcache_module);
+    const frontend_server_config *config = ap_get_module_config(r->server->module_config, &mapcache_module);
     for (int i = 0; i < config->aliases->nelts; i++) {
-        const door_alias *alias = APR_ARRAY_IDX(config->aliases, i, const door_alias *);
+        const frontend_alias *alias = APR_ARRAY_IDX(config->aliases, i, const frontend_alias *);
         *rest = match_alias(path, alias->path);
         if (*rest != NULL) /* the first one that matches decides, so that the order means the same in both hooks */
             return alias->quick == quick ? alias : NULL;
@@ -137,15 +137,15 @@ decoded_path(const request_rec *r)
 static int
 quick_handler(request_rec *r, int lookup)
 {
-    const door_server_config *config = ap_get_module_config(r->server->module_config, &mapcache_module);
+    const frontend_server_config *config = ap_get_module_config(r->server->module_config, &mapcache_module);
     if (lookup || !config->any_quick)
         return DECLINED;
     const char *path = decoded_path(r);
     const char *rest;
-    const door_alias *alias = path == NULL ? NULL : find_alias(&rest, r, path, true);
+    const frontend_alias *alias = path == NULL ? NULL : find_alias(&rest, r, path, true);
     if (alias == NULL)
         return DECLINED;
-    return door_exchange(r, alias, rest, process_runtime);
+    return frontend_exchange(r, alias, rest, process_runtime);
 }
 
 static int
@@ -154,10 +154,10 @@ match_alias_at_fixups(request_rec *r)
     if (r->handler != NULL || r->uri == NULL)
         return DECLINED;
     const char *rest;
-    const door_alias *alias = find_alias(&rest, r, r->uri, false);
+    const frontend_alias *alias = find_alias(&rest, r, r->uri, false);
     if (alias == NULL)
         return DECLINED;
-    door_match *match = apr_palloc(r->pool, sizeof(*match));
+    frontend_match *match = apr_palloc(r->pool, sizeof(*match));
     match->alias = alias;
     match->path = rest;
     ap_set_module_config(r->request_config, &mapcache_module, match);
@@ -170,14 +170,14 @@ content_handler(request_rec *r)
 {
     if (r->handler == NULL || strcmp(r->handler, handler_name) != 0)
         return DECLINED;
-    const door_match *match = ap_get_module_config(r->request_config, &mapcache_module);
+    const frontend_match *match = ap_get_module_config(r->request_config, &mapcache_module);
     if (match == NULL)
         return DECLINED; /* somebody else's SetHandler: without an alias there is nothing to serve */
-    return door_exchange(r, match->alias, match->path, process_runtime);
+    return frontend_exchange(r, match->alias, match->path, process_runtime);
 }
 
 static void
-log_alias(const door_alias *alias, server_rec *s)
+log_alias(const frontend_alias *alias, server_rec *s)
 {
     const apr_array_header_t *complaints = alias->diagnostics->complaints;
     for (int i = 0; i < complaints->nelts; i++) {
@@ -197,16 +197,16 @@ post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temporary_pool, 
     ap_add_version_component(pool, "mod-mapcache/" MC_VERSION);
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG)
         return OK;
-    door_load_finished(main_server->process->pool);
+    frontend_load_finished(main_server->process->pool);
     if (server_metrics == NULL)
         server_metrics = mc_runtime_metrics_create();
-    const door_server_config *outer = ap_get_module_config(main_server->module_config, &mapcache_module);
+    const frontend_server_config *outer = ap_get_module_config(main_server->module_config, &mapcache_module);
     for (server_rec *s = main_server; s != NULL; s = s->next) {
-        const door_server_config *config = ap_get_module_config(s->module_config, &mapcache_module);
+        const frontend_server_config *config = ap_get_module_config(s->module_config, &mapcache_module);
         /* merged hosts end with the main server's aliases, which are said once */
         int count = config->aliases->nelts - (s == main_server ? 0 : outer->aliases->nelts);
         for (int i = 0; i < count; i++)
-            log_alias(APR_ARRAY_IDX(config->aliases, i, const door_alias *), s);
+            log_alias(APR_ARRAY_IDX(config->aliases, i, const frontend_alias *), s);
     }
     return OK;
 }
@@ -226,13 +226,13 @@ end_runtime(void *unused)
     return APR_SUCCESS;
 }
 
-static const door_alias *
+static const frontend_alias *
 first_alias(server_rec *main_server)
 {
     for (server_rec *s = main_server; s != NULL; s = s->next) {
-        const door_server_config *config = ap_get_module_config(s->module_config, &mapcache_module);
+        const frontend_server_config *config = ap_get_module_config(s->module_config, &mapcache_module);
         if (config->aliases->nelts > 0)
-            return APR_ARRAY_IDX(config->aliases, 0, const door_alias *);
+            return APR_ARRAY_IDX(config->aliases, 0, const frontend_alias *);
     }
     return NULL;
 }
@@ -241,7 +241,7 @@ first_alias(server_rec *main_server)
 static void
 child_init(apr_pool_t *child_pool, server_rec *main_server)
 {
-    const door_alias *alias = first_alias(main_server);
+    const frontend_alias *alias = first_alias(main_server);
     if (alias == NULL)
         return;
     int processes = 1;
@@ -250,7 +250,7 @@ child_init(apr_pool_t *child_pool, server_rec *main_server)
         processes = 1;
     ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded);
 
-    process_log.level = door_log_level(ap_get_server_module_loglevel(main_server, APLOG_MODULE_INDEX));
+    process_log.level = frontend_log_level(ap_get_server_module_loglevel(main_server, APLOG_MODULE_INDEX));
     process_log.write = write_process_message;
     process_log.baton = main_server;
     /* prefork ends its children inside a signal handler, where nothing may be closed in order: there the runtime's pool

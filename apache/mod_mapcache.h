@@ -16,32 +16,32 @@
 extern module AP_MODULE_DECLARE_DATA mapcache_module;
 
 /* One MapCacheAlias. Made while the configuration is read; not changed afterwards. */
-typedef struct door_alias {
+typedef struct frontend_alias {
     const char *path; /* without a trailing slash; "" for the whole host */
     const char *file;
     bool quick;
     mc_server *server;
     const mc_diagnostics *diagnostics; /* what was complained about, for the log */
-} door_alias;
+} frontend_alias;
 
 /* load.c: reads a file at most once in each reading of the configuration, and once for the two readings of a start.
  * Returns NULL, or what is wrong with the file in cmd->pool. */
-const char *door_load(door_alias *alias, cmd_parms *cmd);
+const char *frontend_load(frontend_alias *alias, cmd_parms *cmd);
 /* Frees what the first reading of a start left behind and the second did not take. */
-void door_load_finished(apr_pool_t *process_pool);
+void frontend_load_finished(apr_pool_t *process_pool);
 
 /* exchange.c: answers a request for `alias`; `path` is what follows the alias, decoded. An httpd handler's result. */
-int door_exchange(request_rec *r, const door_alias *alias, const char *path, mc_runtime *runtime);
+int frontend_exchange(request_rec *r, const frontend_alias *alias, const char *path, mc_runtime *runtime);
 
 /* requestlog.c: where messages and traces of a request go. Lives on the stack of the request's thread. */
-typedef struct door_log {
+typedef struct frontend_log {
     mc_log log;
     request_rec *r;
     apr_os_thread_t thread; /* the request's own: only it may touch r->pool */
-} door_log;
+} frontend_log;
 
-void door_log_init(door_log *log, request_rec *r);
-mc_trace *door_trace_create(request_rec *r); /* NULL unless the module's level is debug */
-mc_log_level door_log_level(int httpd_level);
+void frontend_log_init(frontend_log *log, request_rec *r);
+mc_trace *frontend_trace_create(request_rec *r); /* NULL unless the module's level is debug */
+mc_log_level frontend_log_level(int httpd_level);
 
 #endif

@@ -16,7 +16,7 @@ APLOG_USE_MODULE(mapcache);
 
 /* httpd's levels up to debug have our numbers (those of syslog); its trace levels are debug to us. */
 mc_log_level
-door_log_level(int httpd_level)
+frontend_log_level(int httpd_level)
 {
     return httpd_level > APLOG_DEBUG ? MC_LOG_DEBUG : (mc_log_level)httpd_level;
 }
@@ -24,7 +24,7 @@ door_log_level(int httpd_level)
 static void
 write_message(void *baton, mc_log_level level, const char *message)
 {
-    door_log *log = baton;
+    frontend_log *log = baton;
     request_rec *r = log->r;
     if (apr_os_thread_equal(apr_os_thread_current(), log->thread))
         ap_log_rerror(APLOG_MARK, (int)level, 0, r, "%s", message);
@@ -33,9 +33,9 @@ write_message(void *baton, mc_log_level level, const char *message)
 }
 
 void
-door_log_init(door_log *log, request_rec *r)
+frontend_log_init(frontend_log *log, request_rec *r)
 {
-    log->log.level = door_log_level(ap_get_request_module_loglevel(r, APLOG_MODULE_INDEX));
+    log->log.level = frontend_log_level(ap_get_request_module_loglevel(r, APLOG_MODULE_INDEX));
     log->log.write = write_message;
     log->log.baton = log;
     log->r = r;
@@ -92,7 +92,7 @@ write_trace_to_error_log(void *baton, const char *lines, size_t size)
 }
 
 mc_trace *
-door_trace_create(request_rec *r)
+frontend_trace_create(request_rec *r)
 {
     if (!APLOGrdebug(r))
         return NULL;

@@ -113,7 +113,7 @@ answer_fcgi_request(mc_connection *connection, mc_connections *shared)
             .slow = connection->slow,
             .slow_baton = connection->slow_baton,
         };
-        mc_exchange_answer(&reply, shared->generations, &exchange, MC_FCGI_HEADER_SIZE, pool);
+        mc_exchange_respond(&reply, shared->generations, &exchange, MC_FCGI_HEADER_SIZE, pool);
     }
     mc_fcgi_respond(&connection->output, parser->request_id, reply.head, reply.head_size, reply.body, reply.body_size,
                     pool);

@@ -231,8 +231,8 @@ handle_cgi_request(mc_http_response **response, const mc_generation *generation,
 }
 
 void
-mc_exchange_answer(mc_reply *reply, mc_generations *generations, const mc_exchange *exchange, size_t reserve,
-                   apr_pool_t *pool)
+mc_exchange_respond(mc_reply *reply, mc_generations *generations, const mc_exchange *exchange, size_t reserve,
+                    apr_pool_t *pool)
 {
     const char *method = apr_table_get(exchange->variables, "REQUEST_METHOD");
     if (method == NULL)

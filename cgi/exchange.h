@@ -26,10 +26,10 @@ typedef struct mc_reply {
 } mc_reply;
 
 /* Answers; errors become responses. `reserve`: bytes that the caller wants in front of the head. */
-void mc_exchange_answer(mc_reply *reply, mc_generations *generations, const mc_exchange *exchange, size_t reserve,
-                        apr_pool_t *pool);
+void mc_exchange_respond(mc_reply *reply, mc_generations *generations, const mc_exchange *exchange, size_t reserve,
+                         apr_pool_t *pool);
 
-/* A response of the door itself, with a line of text. */
+/* A response of the front end itself, with a line of text. */
 void mc_exchange_refuse(mc_reply *reply, int status, const char *text, size_t reserve, apr_pool_t *pool);
 
 #endif

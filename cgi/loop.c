@@ -42,11 +42,11 @@ typedef struct watched {
     struct watched *previous, *next; /* of the loop's list; its lock */
 } watched;
 
-typedef struct worker {
+typedef struct loop_worker {
     struct loop *loop;
     pthread_t thread;
     mc_lane lane;
-} worker;
+} loop_worker;
 
 typedef struct loop {
     mc_connections shared;
@@ -58,7 +58,7 @@ typedef struct loop {
     int listener_count;
     watched wake_watched;
     mc_lanes lanes;
-    worker *workers;
+    loop_worker *workers;
     int worker_count; /* lock */
     int workers_max;
     apr_interval_time_t idle_max;
@@ -95,7 +95,7 @@ destroy_watched_connection(loop *l, watched *w)
 }
 
 static void
-serve_watched_connection(loop *l, watched *w, worker *self)
+serve_watched_connection(loop *l, watched *w, loop_worker *self)
 {
     atomic_store_explicit(&w->touched, 0, memory_order_relaxed);
     mc_connection_wait wait = mc_connection_serve(w->connection, &l->shared, mc_lane_slow, &self->lane);
@@ -176,7 +176,7 @@ ask_for_help(loop *l)
 static void *
 run_loop_worker(void *baton)
 {
-    worker *self = baton;
+    loop_worker *self = baton;
     loop *l = self->loop;
     while (!atomic_load(&l->stopping) && mc_lane_ready(&self->lane)) {
         struct epoll_event event;
@@ -205,7 +205,7 @@ start_worker(void *baton)
     pthread_mutex_lock(&l->lock);
     bool started = false;
     if (l->worker_count < l->workers_max) {
-        worker *w = &l->workers[l->worker_count];
+        loop_worker *w = &l->workers[l->worker_count];
         w->loop = l;
         w->lane.lanes = &l->lanes;
         started = pthread_create(&w->thread, NULL, run_loop_worker, w) == 0;

@@ -17,11 +17,11 @@
 #include "sockets.h"
 #include "text/text.h"
 
-typedef struct options {
+typedef struct main_options {
     const char *listen;
     mc_loop_limits limits;
     int backlog;
-} options;
+} main_options;
 
 static const char help_text[] = "Usage: mapcache.fcgi [--listen ADDRESS] [--threads N] [--backlog N] [--idle SECONDS]\n"
                                 "\n"
@@ -53,7 +53,7 @@ number_option(int *value, const char *name, const char *text, int max)
 
 /* True to go on; else *status is the exit status. */
 static bool
-parse_fcgi_options(options *out, int *status, int argc, char **argv)
+parse_fcgi_options(main_options *out, int *status, int argc, char **argv)
 {
     static const struct option known[] = {
         { "listen", required_argument, NULL, 'l' },
@@ -64,7 +64,7 @@ parse_fcgi_options(options *out, int *status, int argc, char **argv)
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };
-    *out = (options){ .limits = { .threads = 512, .idle_seconds = 600 }, .backlog = 1024 };
+    *out = (main_options){ .limits = { .threads = 512, .idle_seconds = 600 }, .backlog = 1024 };
     *status = EXIT_FAILURE;
     int option;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
@@ -108,7 +108,7 @@ prepare_signals(void)
 }
 
 static int
-run_fcgi_program(const options *chosen, const char *file, apr_pool_t *pool)
+run_fcgi_program(const main_options *chosen, const char *file, apr_pool_t *pool)
 {
     mc_sockets sockets;
     mc_error *error = mc_sockets_open(&sockets, chosen->listen, chosen->backlog, pool);
@@ -132,7 +132,7 @@ run_fcgi_program(const options *chosen, const char *file, apr_pool_t *pool)
 int
 main(int argc, char **argv)
 {
-    options chosen;
+    main_options chosen;
     int status;
     if (!parse_fcgi_options(&chosen, &status, argc, argv))
         return status;

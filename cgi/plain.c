@@ -77,7 +77,7 @@ mc_plain_run(mc_generations *generations, apr_pool_t *pool)
     apr_table_t *variables = variables_of_environment(pool);
     const mc_exchange exchange = { .variables = variables, .read_body = read_stdin_body, .read_body_baton = variables };
     mc_reply reply;
-    mc_exchange_answer(&reply, generations, &exchange, 0, pool);
+    mc_exchange_respond(&reply, generations, &exchange, 0, pool);
     struct iovec vectors[2] = { { reply.head, reply.head_size },
                                 { (uint8_t *)(uintptr_t)reply.body, reply.body_size } };
     return write_stdout_vectors(vectors, reply.body_size > 0 ? 2 : 1) ? EXIT_SUCCESS : EXIT_FAILURE;

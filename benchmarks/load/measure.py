@@ -3,7 +3,7 @@ import os
 import threading
 import time
 
-from common import doors, load
+from common import frontends, load
 from common.servers import cpu_seconds, pss_bytes
 
 USERS = 100
@@ -80,7 +80,7 @@ def figures(sampler, answers):
 
 def run(server, paths, mode, requests):
     """A server that runs: some requests that do not count, then the test."""
-    port = doors.port_of(server)
+    port = frontends.port_of(server)
     load.run(port, paths[-2 * FCGID_PROCESSES:], FCGID_PROCESSES, 2)  # so that mod_fcgid has started its processes
     ramp, interval = pace(mode, requests)
     with Sampler(server) as sampler:

@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from common import doors  # noqa: E402
+from common import frontends  # noqa: E402
 from common.report import RESULTS  # noqa: E402
 from common.run import begin, earlier, need, publish, some  # noqa: E402
 from common.servers import ROOT, make_folder, remove  # noqa: E402
@@ -40,12 +40,12 @@ def servers(folder, data_folder):
     config.write_map_file(folder, data_folder)
     theirs = config.mapserver_path(folder)
     return dict(zip(SERVERS, [
-        (lambda: doors.module("load", own), config.ours_path),
-        (lambda: doors.fastcgi("load", own), config.ours_path),
-        (lambda: doors.cgi("load", own), config.ours_path),
-        (lambda: doors.mapserver_fcgid("load", folder, measure.FCGID_PROCESSES), theirs),
-        (lambda: doors.mapserver_fastcgi("load", folder, 2), theirs),
-        (lambda: doors.mapserver_cgi("load", folder), theirs),
+        (lambda: frontends.module("load", own), config.ours_path),
+        (lambda: frontends.fastcgi("load", own), config.ours_path),
+        (lambda: frontends.cgi("load", own), config.ours_path),
+        (lambda: frontends.mapserver_fcgid("load", folder, measure.FCGID_PROCESSES), theirs),
+        (lambda: frontends.mapserver_fastcgi("load", folder, 2), theirs),
+        (lambda: frontends.mapserver_cgi("load", folder), theirs),
     ]))
 
 
@@ -74,7 +74,7 @@ def main():
     options = parse()
     begin(options.cores, files=8192)
     names = some(SERVERS, options.only)
-    need("apache2", "nginx", "shptree", *[doors.MAPSERVER for name in names if name.startswith("MapServer")][:1])
+    need("apache2", "nginx", "shptree", *[frontends.MAPSERVER for name in names if name.startswith("MapServer")][:1])
     data_folder = data.make(options.data)
     boxes = list(data.boxes(data_folder, options.requests))
     folder = make_folder("bench-load")

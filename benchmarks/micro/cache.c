@@ -69,13 +69,14 @@ static void
 fill(mc_cache *cache)
 {
     static uint8_t bytes[TILE_BYTES] = { 0xff, 0xd8, 0xff };
-    mc_put row[COLUMNS];
+    mc_tile_write row[COLUMNS];
     apr_pool_t *scratch;
     apr_pool_create(&scratch, pool);
     ctx.pool = scratch;
     for (int i = 0; i < GETS; i++) {
         memcpy(bytes + 16, &i, sizeof(i));
-        row[i % COLUMNS] = (mc_put){ .key = key_of(i), .data = mc_buf_attach(mc_buf_copy(bytes, TILE_BYTES), scratch) };
+        row[i % COLUMNS] =
+            (mc_tile_write){ .key = key_of(i), .data = mc_buf_attach(mc_buf_copy(bytes, TILE_BYTES), scratch) };
         if (i % COLUMNS == COLUMNS - 1) {
             must(mc_cache_put(cache, row, COLUMNS, &ctx));
             apr_pool_clear(scratch);

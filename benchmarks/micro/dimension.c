@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/lru.h"
+#include "base/clock_cache.h"
 #include "db/sqlite/handles.h"
 #include "mapcache/dimension.h"
 
@@ -107,7 +107,7 @@ report(const char *what, mc_dimension *dimension, bool together, bool remembered
     double best = 1e12;
     for (int i = 0; i < rounds; i++) {
         if (!remembered)
-            mc_lru_remove_if(process.answers, NULL, NULL);
+            mc_clock_cache_remove_if(process.query_results, NULL, NULL);
         double took = map(dimension, together);
         if (i > 0 && took < best)
             best = took;
@@ -123,7 +123,7 @@ main(int count, char **arguments)
     apr_pool_create(&pool, NULL);
     fill();
     process.handles = mc_handles_create(16);
-    process.answers = mc_lru_create(8 << 20);
+    process.query_results = mc_clock_cache_create(8 << 20);
     mc_dimension *all = declare("");
     mc_dimension *near = declare(" AND miny <= :maxy AND maxy >= :miny AND minx <= :maxx AND maxx >= :minx");
     report("no filter, asked", all, false, false, rounds);
@@ -131,7 +131,7 @@ main(int count, char **arguments)
     report("filter, asked one by one", near, false, false, rounds);
     report("filter, asked together", near, true, false, rounds);
     report("filter, remembered", near, true, true, rounds);
-    mc_lru_destroy(process.answers);
+    mc_clock_cache_destroy(process.query_results);
     mc_handles_destroy(process.handles);
     unlink(file);
     apr_terminate();

@@ -148,7 +148,7 @@ main(void)
     ctx = (mc_ctx){ .pool = pool, .process = &process, .log = &mc_log_stderr };
     make_names();
     measure("2500 areas", &text, false);
-    text.halo = (mc_ink){ .present = true, .color = { 255, 255, 255, 255 } };
+    text.halo = (mc_paint){ .present = true, .color = { 255, 255, 255, 255 } };
     text.halo_radius.constant = 1.5;
     measure("2500 areas, halo 1.5", &text, false);
     text.max_displacement = 20;

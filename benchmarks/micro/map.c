@@ -45,7 +45,7 @@ encode(drawn *map, mc_canvas *canvas, apr_pool_t *scratch)
 {
     const mc_format format = { .ops = &mc_format_png_ops, .type = MC_FORMAT_PNG, .compression = MC_PNG_FAST };
     mc_indexed *indexed;
-    mc_pixels *pixels, *whole;
+    mc_pixels *pixels, *merged;
     must(mc_canvas_indexed(&indexed, canvas));
     map->indexed = indexed != NULL;
     if (indexed != NULL) {
@@ -54,11 +54,11 @@ encode(drawn *map, mc_canvas *canvas, apr_pool_t *scratch)
         return;
     }
     must(mc_canvas_pixels(&pixels, canvas));
-    must(mc_pixels_create(&whole, SIDE, SIDE, false, scratch));
-    mc_pixels_attach(whole, scratch);
-    mc_pixels_fill(whole, background);
-    mc_pixels_over(whole, 0, 0, pixels);
-    must(mc_format_encode(&map->png, &format, whole, MC_ON_THE_FLY, &ctx, scratch));
+    must(mc_pixels_create(&merged, SIDE, SIDE, false, scratch));
+    mc_pixels_attach(merged, scratch);
+    mc_pixels_fill(merged, background);
+    mc_pixels_over(merged, 0, 0, pixels);
+    must(mc_format_encode(&map->png, &format, merged, MC_ON_THE_FLY, &ctx, scratch));
 }
 
 static void
@@ -75,23 +75,23 @@ draw(drawn *map, mc_feature_data *data, const mc_style *style, const mc_extent *
     query.scale = query.resolution / 0.00028;
     double margin = mc_painter_margin(style, query.scale) * query.resolution;
     query.box = (mc_extent){ box->minx - margin, box->miny - margin, box->maxx + margin, box->maxy + margin };
-    query.lattice = (mc_lattice){ .x0 = box->minx,
-                                  .y0 = box->maxy,
-                                  .per_x = SIDE / side,
-                                  .per_y = SIDE / side,
-                                  .thinning = thinning,
-                                  .keep_small = true };
-    mc_painter_wish wish = { .whole = true, .suits = true };
-    mc_painter_wish_add(&wish, style, query.scale);
-    mc_tints *tints = wish.suits && !wish.whole ? mc_tints_get(&wish.inks, scratch) : NULL;
+    query.pixel_grid = (mc_pixel_grid){ .x0 = box->minx,
+                                        .y0 = box->maxy,
+                                        .per_x = SIDE / side,
+                                        .per_y = SIDE / side,
+                                        .thinning = thinning,
+                                        .keep_small = true };
+    mc_painter_needs needs = { .merged = true, .suits = true };
+    mc_painter_needs_add(&needs, style, query.scale);
+    mc_ink_palette *palette = needs.suits && !needs.merged ? mc_ink_palette_get(&needs.inks, scratch) : NULL;
     mc_canvas *canvas = mc_canvas_create(SIDE, SIDE, true, scratch);
-    if (tints != NULL)
-        must(mc_canvas_create_tinted(&canvas, SIDE, SIDE, tints, scratch));
+    if (palette != NULL)
+        must(mc_canvas_create_with_palette(&canvas, SIDE, SIDE, palette, scratch));
     mc_labels *labels = mc_labels_create(canvas, scratch);
     mc_labels_next_layer(labels, query.scale);
     must(mc_painter_create_on(&painter, style, canvas, &query, false, scratch));
     mc_painter_set_labels(painter, labels);
-    must(data->ops->read(data, &query, mc_painter_take, painter, &skipped, &ctx, scratch));
+    must(data->ops->read(data, &query, mc_painter_visit, painter, &skipped, &ctx, scratch));
     must(mc_painter_finish(painter, &ctx));
     must(mc_labels_finish(labels, &ctx));
     double painted = now();

@@ -17,7 +17,7 @@ typedef struct tile {
     const mc_shp *file;
     mc_mvt_options options;
     mc_extent box; /* with the buffer */
-    mc_lattice lattice;
+    mc_pixel_grid pixel_grid;
 } tile;
 
 static tile
@@ -30,7 +30,7 @@ middle_tile(const mc_shp *file, int tiles)
     tile t = { .file = file,
                .options = { 4096, 64, 1, 100000, 8 << 20, 20, 0 },
                .box = { x - side / 32, y - side - side / 32, x + side + side / 32, y + side / 32 } };
-    t.lattice = mc_mvt_lattice(&t.options, file->box.minx, file->box.maxy, side, side, column, row);
+    t.pixel_grid = mc_mvt_pixel_grid(&t.options, file->box.minx, file->box.maxy, side, side, column, row);
     return t;
 }
 
@@ -47,12 +47,12 @@ read_all(const tile *t, mc_mvt *mvt, apr_pool_t *scratch)
     int count = 0;
     mc_shp_begin(&reader, t->file, &t->box, scratch);
     for (; mc_shp_next(&reader, &record); count++) {
-        must(mc_shp_geometry(&geometry, &record, &t->lattice, scratch));
+        must(mc_shp_geometry(&geometry, &record, &t->pixel_grid, scratch));
         apr_snprintf(number, sizeof(number), "%d", count);
         kind[0] = (char)('0' + count % 8);
         const mc_feature feature = { .id = count, .geometry = &geometry, .values = values };
         if (mvt != NULL)
-            must(mc_mvt_take(mvt, &feature, &ctx));
+            must(mc_mvt_visit(mvt, &feature, &ctx));
     }
     mc_shp_end(&reader);
     mc_geometry_free(&geometry);

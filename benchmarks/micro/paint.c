@@ -25,7 +25,7 @@ static int64_t points;
 typedef struct map {
     mc_shape *shapes;
     int count;
-    mc_lattice lattice;
+    mc_pixel_grid pixel_grid;
     mc_extent box;
 } map;
 
@@ -39,7 +39,7 @@ read_all(map *m, const mc_shp *file)
     points = 0;
     mc_shp_begin(&reader, file, &m->box, pool);
     while (mc_shp_next(&reader, &record)) {
-        must(mc_shp_geometry(&geometry, &record, &m->lattice, pool));
+        must(mc_shp_geometry(&geometry, &record, &m->pixel_grid, pool));
         for (int kind = 1; kind < 3; kind++) {
             mc_shape *from = &geometry.shapes[kind], *to = &m->shapes[m->count];
             if (from->part_count == 0)
@@ -131,12 +131,12 @@ main(int argc, char **argv)
     double x = (file->box.minx + file->box.maxx) / 2, y = (file->box.miny + file->box.maxy) / 2;
     map m = { .shapes = calloc((size_t)file->count * 2 + 1, sizeof(mc_shape)),
               .box = { x - side / 2, y - side / 2, x + side / 2, y + side / 2 },
-              .lattice = { .x0 = x - side / 2,
-                           .y0 = y + side / 2,
-                           .per_x = SIDE / side,
-                           .per_y = SIDE / side,
-                           .thinning = argc > 3 ? atoi(argv[3]) : 64,
-                           .keep_small = true } };
+              .pixel_grid = { .x0 = x - side / 2,
+                              .y0 = y + side / 2,
+                              .per_x = SIDE / side,
+                              .per_y = SIDE / side,
+                              .thinning = argc > 3 ? atoi(argv[3]) : 64,
+                              .keep_small = true } };
     for (int i = 0; i < rounds; i++) {
         double begin = now();
         read_all(&m, file);

@@ -33,7 +33,7 @@ now(void)
     return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
 }
 
-/* As a door's: one write for a request. */
+/* As a front end's: one write for a request. */
 static void
 trace_sink(void *unused, const char *lines, size_t size)
 {

@@ -59,7 +59,7 @@ create(const char *type, const char *inner)
     return cache;
 }
 
-static mc_put
+static mc_tile_write
 tile_of(int number, apr_pool_t *scratch)
 {
     mc_buf *buf = mc_buf_create((size_t)tile_bytes, (size_t)tile_bytes);
@@ -69,7 +69,7 @@ tile_of(int number, apr_pool_t *scratch)
         state = state * 1664525u + 1013904223u;
         memcpy(buf->data + i, &state, 4);
     }
-    mc_put put = { .data = mc_buf_attach(buf, scratch) };
+    mc_tile_write put = { .data = mc_buf_attach(buf, scratch) };
     put.key = (mc_tile_key){ .tileset = "streets",
                              .grid = &grid,
                              .z = 1,
@@ -88,7 +88,7 @@ measure(mc_cache *cache, int tiles, int together, int first)
     apr_pool_create(&scratch, pool);
     ctx.pool = scratch;
     double wall = 0, cpu = 0;
-    mc_put *puts = malloc(sizeof(*puts) * (size_t)together);
+    mc_tile_write *puts = malloc(sizeof(*puts) * (size_t)together);
     for (int i = 0; i < tiles; i += together) {
         for (int j = 0; j < together; j++)
             puts[j] = tile_of(first + i + j, scratch);
@@ -128,7 +128,7 @@ main(int argc, const char *const *argv)
     ctx.log = &mc_log_stderr;
     mc_cache *cache = create(type, inner);
     if (argc > 5) {
-        mc_put first = tile_of(1 << 27, pool);
+        mc_tile_write first = tile_of(1 << 27, pool);
         must(mc_cache_put(cache, &first, 1, &ctx));
         if (sqlite3_open(apr_pstrcat(pool, folder, "/x.db", NULL), &other) != SQLITE_OK ||
             sqlite3_exec(other, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) != SQLITE_OK)

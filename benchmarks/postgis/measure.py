@@ -1,7 +1,7 @@
 """One cell: so many threads at one zoom, each asking for its maps one after the other, and what that cost."""
 import contextlib
 
-from common import doors, load
+from common import frontends, load
 from common.servers import cpu_seconds, make_folder, remove
 from postgis import config
 
@@ -13,7 +13,7 @@ class Peer:
 
     def __init__(self, name, server, path):
         self.name, self.server, self.path = name, server, path
-        self.port = doors.port_of(server)
+        self.port = frontends.port_of(server)
         self.uses_database = "shapefile" not in name
 
     def ask(self, name, boxes, threads, edge):
@@ -40,7 +40,7 @@ def running(sets, variants, data):
 
     def theirs(source):
         return lambda name, box, edge: f"/mapserv?map={folder}/{name}-{source}.map&{config.query(name, box, edge)}"
-    with doors.module("postgis-ours", configuration) as own, doors.mapserver_fcgid("postgis-peer", folder, PROCESSES) as peer:
+    with frontends.module("postgis-ours", configuration) as own, frontends.mapserver_fcgid("postgis-peer", folder, PROCESSES) as peer:
         try:
             asked = [(own, ours(variant)) for variant in variants] + [(peer, theirs(source)) for source in THEIRS]
             yield [Peer(name, server, path) for name, (server, path) in zip(names(variants), asked)]

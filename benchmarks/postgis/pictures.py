@@ -13,7 +13,7 @@ import urllib.request
 from PIL import Image, ImageDraw, ImageFont
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from common import doors  # noqa: E402
+from common import frontends  # noqa: E402
 from common.database import Database  # noqa: E402
 from common.pixels import compare  # noqa: E402
 from common.run import begin  # noqa: E402
@@ -51,7 +51,7 @@ def by_qgis(box, epsg, background, files):
 
 
 def fetch(server, path):
-    with urllib.request.urlopen(f"http://127.0.0.1:{doors.port_of(server)}{path}") as reply:
+    with urllib.request.urlopen(f"http://127.0.0.1:{frontends.port_of(server)}{path}") as reply:
         return reply.read()
 
 
@@ -88,7 +88,7 @@ def countries(out, work):
             data.load(name)
         own = config.write_ours(folder, names, ["binary"], data)
         config.write_map_files(folder, names, data)
-        with doors.module("pictures", own) as ours, doors.mapserver_fcgid("pictures-peer", folder, 2) as peer:
+        with frontends.module("pictures", own) as ours, frontends.mapserver_fcgid("pictures-peer", folder, 2) as peer:
             for name, table, centre, pixel in PLACES:
                 box = box_around(centre, pixel)
                 keep(out, name, fetch(ours, sized(f"/mc?{config.query(f'{table}-binary', box)}")),
@@ -101,7 +101,7 @@ def worlds(out, work):
     data = world_data.make(work / "load")
     own = world_config.write_ours(folder, data)
     world_config.write_map_file(folder, data)
-    with doors.module("pictures", own) as ours, doors.mapserver_fcgid("pictures-peer", folder, 2) as peer:
+    with frontends.module("pictures", own) as ours, frontends.mapserver_fcgid("pictures-peer", folder, 2) as peer:
         for name, centre, pixel in WORLDS:
             box = box_around(centre, pixel)
             files = [file for layer in world_data.LAYERS for file in (data / f"{layer}.shp", folder / f"{layer}.sld")]

@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from common import doors  # noqa: E402
+from common import frontends  # noqa: E402
 from common.database import Database  # noqa: E402
 from common.report import RESULTS  # noqa: E402
 from common.run import begin, earlier, need, publish, some  # noqa: E402
@@ -76,7 +76,7 @@ def measure_all(options, peers, database):
 def main():
     options = parse()
     begin(options.cores)
-    need("apache2", "ogr2ogr", "shptree", doors.MAPSERVER)
+    need("apache2", "ogr2ogr", "shptree", frontends.MAPSERVER)
     variants = config.transfers() + ["pixel", "shapefile"]
     names = some(measure.names(variants), options.only)
     with Database() as database:

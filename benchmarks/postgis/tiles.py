@@ -7,7 +7,7 @@ comes as plain binary: `auto` packs it where a busy machine makes the database l
 import pathlib
 import shutil
 
-from common import doors, load
+from common import frontends, load
 from common.servers import cpu_seconds, make_folder, remove
 from postgis import config
 from postgis.data import EXTENT
@@ -51,7 +51,7 @@ def paths(name, kind, level):
 def ask_all(server, database, wanted):
     """Processor seconds of server and database, and the answers, for tiles that are asked for by two clients."""
     before = server.cpu(), cpu_seconds(database.pids())
-    answers = load.run(doors.port_of(server), wanted, 2, len(wanted) // 2)
+    answers = load.run(frontends.port_of(server), wanted, 2, len(wanted) // 2)
     return server.cpu() - before[0], cpu_seconds(database.pids()) - before[1], answers
 
 
@@ -79,8 +79,8 @@ def measure(names, data):
     found = []
     for metatile in METATILES:
         folder = make_folder("bench-tiles", MEMORY if MEMORY.is_dir() else None)
-        with doors.module("tiles", configuration(folder, names, data, metatile)) as server:
-            load.run(doors.port_of(server), [path for name in names for kind in FORMATS for path in paths(name, kind, 0) + paths(name, kind, 1)], 1, 8)
+        with frontends.module("tiles", configuration(folder, names, data, metatile)) as server:
+            load.run(frontends.port_of(server), [path for name in names for kind in FORMATS for path in paths(name, kind, 0) + paths(name, kind, 1)], 1, 8)
             for name in names:
                 for level in LEVELS:
                     for kind, sums in measure_level(server, folder, data.database, name, level).items():

@@ -44,11 +44,11 @@ sort_complaints(const mc_diagnostics *diagnostics, apr_pool_t *pool)
     return list;
 }
 
-typedef struct options {
+typedef struct cli_check_options {
     const char *file;
     bool json, connect;
     int processes; /* of the server that is to be */
-} options;
+} cli_check_options;
 
 /* Connections to PostgreSQL: of all processes together, to each of the databases. */
 static void
@@ -89,7 +89,7 @@ print_complaints_json(const char *file, const mc_complaint *const *list, int cou
 }
 
 static int
-check_config_file(const options *options, apr_pool_t *pool)
+check_config_file(const cli_check_options *options, apr_pool_t *pool)
 {
     const char *file = options->file;
     mc_diagnostics *diagnostics = mc_diagnostics_create(pool);
@@ -132,7 +132,7 @@ print_check_usage(FILE *out)
 
 /* False: they are wrong. */
 static bool
-parse_check_arguments(options *options, int argc, const char *const *argv)
+parse_check_arguments(cli_check_options *options, int argc, const char *const *argv)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0)
@@ -153,7 +153,7 @@ parse_check_arguments(options *options, int argc, const char *const *argv)
 int
 mc_command_check(int argc, const char *const *argv)
 {
-    options options = { .processes = 1 };
+    cli_check_options options = { .processes = 1 };
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_check_usage(stdout);

@@ -28,30 +28,30 @@ make_job_owner(apr_pool_t *pool)
 
 /* The last level that the area is for. */
 static int
-finest_of(const mc_job_wish *wish, const mc_grid *grid)
+finest_of(const mc_job_spec *spec, const mc_grid *grid)
 {
-    return wish->has_zoom && wish->maxzoom < grid->level_count ? wish->maxzoom : grid->level_count - 1;
+    return spec->has_zoom && spec->maxzoom < grid->level_count ? spec->maxzoom : grid->level_count - 1;
 }
 
 /* The geometry of the features as GeoJSON: workers on other hosts need not have the source. */
 static mc_error *
 read_job_ogr_area(jobs_cli *cli, const mc_grid *grid)
 {
-    mc_job_wish *wish = &cli->options.wish;
+    mc_job_spec *spec = &cli->options.spec;
     mc_seed_ogr wanted = cli->options.ogr;
     mc_seed_region *region;
     mc_seed_shape *shape;
     mc_extent bounds;
-    wanted.srs = wish->area_srs;
+    wanted.srs = spec->area_srs;
     wanted.shape = &shape;
-    MC_TRY(mc_ogr_area_read(&region, &wanted, grid, finest_of(wish, grid), cli->pool));
+    MC_TRY(mc_ogr_area_read(&region, &wanted, grid, finest_of(spec, grid), cli->pool));
     if (region != NULL)
-        MC_TRY(mc_seed_shape_cut(&wish->area, &bounds, shape, NULL, cli->pool));
-    if (wish->area == NULL)
+        MC_TRY(mc_seed_shape_cut(&spec->area, &bounds, shape, NULL, cli->pool));
+    if (spec->area == NULL)
         return mc_error_create(cli->pool, MC_ERR_CONFIG, "\"%s\" has no features with a geometry there", wanted.source);
-    if (wish->area_srs == NULL) {
+    if (spec->area_srs == NULL) {
         mc_ogr_area_warn(region, grid);
-        wish->area_srs = grid->srs;
+        spec->area_srs = grid->srs;
     }
     return MC_OK;
 }
@@ -60,27 +60,27 @@ read_job_ogr_area(jobs_cli *cli, const mc_grid *grid)
 static mc_error *
 read_job_area_file(jobs_cli *cli, const mc_grid *grid)
 {
-    mc_job_wish *wish = &cli->options.wish;
+    mc_job_spec *spec = &cli->options.spec;
     mc_seed_region *region;
-    MC_TRY(mc_seed_area_text(&wish->area, cli->options.area, cli->pool));
-    MC_TRY(mc_seed_area_parse(&region, wish->area, strlen(wish->area), cli->options.area, wish->area_srs, grid,
-                              finest_of(wish, grid), cli->pool));
+    MC_TRY(mc_seed_area_text(&spec->area, cli->options.area, cli->pool));
+    MC_TRY(mc_seed_area_parse(&region, spec->area, strlen(spec->area), cli->options.area, spec->area_srs, grid,
+                              finest_of(spec, grid), cli->pool));
     if (region == NULL)
         return mc_error_create(cli->pool, MC_ERR_CORRUPT, "%s has no polygon, line or point", cli->options.area);
-    if (wish->area_srs == NULL)
+    if (spec->area_srs == NULL)
         mc_ogr_area_warn(region, grid);
     return MC_OK;
 }
 
-/* The wish's area, from the file or the source that the options name. What is wrong with tileset and grid, the job
- * says.
+/* The area of the job specification, from the file or the source that the options name. What is wrong with tileset and
+ * grid, the job says.
  */
 static mc_error *
 read_area(jobs_cli *cli)
 {
     const jobs_options *options = &cli->options;
-    const mc_tileset *tileset = apr_hash_get(cli->model->tilesets_by_name, options->wish.tileset, APR_HASH_KEY_STRING);
-    const mc_grid_link *link = tileset == NULL ? NULL : mc_tileset_link(tileset, options->wish.grid);
+    const mc_tileset *tileset = apr_hash_get(cli->model->tilesets_by_name, options->spec.tileset, APR_HASH_KEY_STRING);
+    const mc_grid_link *link = tileset == NULL ? NULL : mc_tileset_link(tileset, options->spec.grid);
     if (link == NULL || (options->area == NULL && options->ogr.source == NULL))
         return MC_OK;
     return options->area != NULL ? read_job_area_file(cli, link->grid) : read_job_ogr_area(cli, link->grid);
@@ -91,13 +91,13 @@ enqueue_requested_job(jobs_cli *cli)
 {
     mc_job job;
     int64_t id = 0;
-    mc_job_wish *wish = &cli->options.wish;
-    wish->owner = make_job_owner(cli->pool);
+    mc_job_spec *spec = &cli->options.spec;
+    spec->owner = make_job_owner(cli->pool);
     mc_error *error = read_area(cli);
     if (error == MC_OK)
-        error = mc_job_make(&job, wish, cli->model, cli->pool);
+        error = mc_job_make(&job, spec, cli->model, cli->pool);
     if (error == MC_OK)
-        error = mc_jobs_enqueue(&id, cli->jobs, &job, wish->request, &cli->ctx);
+        error = mc_jobs_enqueue(&id, cli->jobs, &job, spec->request, &cli->ctx);
     if (error == MC_OK)
         error = mc_jobs_find(&job, cli->jobs, id, false, &cli->ctx, cli->pool);
     if (error != MC_OK)

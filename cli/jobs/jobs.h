@@ -15,7 +15,7 @@ typedef struct jobs_run_options {
     mc_seed_ogr ogr; /* of enqueue, as `area`; source NULL: none */
     bool json, help, verbose;
 
-    mc_job_wish wish; /* enqueue */
+    mc_job_spec spec; /* enqueue */
     apr_table_t *dimensions;
 
     int processes, threads, retries; /* work */
@@ -56,11 +56,11 @@ typedef struct jobs_display {
 } jobs_display;
 
 jobs_display mc_cli_jobs_display(const jobs_cli *cli);
-void mc_cli_jobs_progress(jobs_display *display, const mc_jobs_shift_result *so_far, int64_t job); /* now and then */
-void mc_cli_jobs_end(const jobs_display *display, const mc_jobs_shift_result *result, int status);
+void mc_cli_jobs_progress(jobs_display *display, const mc_jobs_session_result *so_far, int64_t job); /* now and then */
+void mc_cli_jobs_end(const jobs_display *display, const mc_jobs_session_result *result, int status);
 
-/* The shift of the calling process, without what it shows; ends once *stop is not 0. */
-mc_jobs_shift mc_cli_jobs_shift(const jobs_cli *cli, const volatile int *stop);
+/* The worker session of the calling process, without what it shows; ends once *stop is not 0. */
+mc_jobs_session mc_cli_jobs_session(const jobs_cli *cli, const volatile int *stop);
 
 /* Exit statuses. */
 int mc_cli_jobs_work(jobs_cli *cli);

@@ -33,7 +33,7 @@ enum {
 /* Which commands have an option. */
 enum { ENQUEUE = 1, WORK = 2, LIST = 4, SHOW = 8, WATCH = 16, CHANGE = 32, PRUNE = 64, EVERY = 127 };
 
-static const struct row {
+static const struct jobs_options_row {
     apr_getopt_option_t option;
     unsigned commands;
 } rows[] = {
@@ -167,13 +167,13 @@ set_jobs_name(jobs_options *options, int letter, const char *text)
     } const names[] = {
         { 'c', &options->config },
         { CONNECTION, &options->connection },
-        { 't', &options->wish.tileset },
-        { 'g', &options->wish.grid },
-        { 'x', &options->wish.target },
-        { REQUEST, &options->wish.request },
+        { 't', &options->spec.tileset },
+        { 'g', &options->spec.grid },
+        { 'x', &options->spec.target },
+        { REQUEST, &options->spec.request },
         { NAME, &options->name },
         { AREA, &options->area },
-        { AREA_SRS, &options->wish.area_srs },
+        { AREA_SRS, &options->spec.area_srs },
         { 'd', &options->ogr.source },
         { 'l', &options->ogr.layer },
         { 'w', &options->ogr.where },
@@ -191,17 +191,17 @@ set_jobs_name(jobs_options *options, int letter, const char *text)
 static bool
 set_number(jobs_options *options, int letter, const char *text)
 {
-    mc_job_wish *wish = &options->wish;
+    mc_job_spec *spec = &options->spec;
     int64_t age;
     switch (letter) {
     case PRIORITY:
-        return mc_parse_int(&wish->priority, text, -MC_JOBS_PRIORITY_MAX, MC_JOBS_PRIORITY_MAX);
+        return mc_parse_int(&spec->priority, text, -MC_JOBS_PRIORITY_MAX, MC_JOBS_PRIORITY_MAX);
     case RATE:
-        return mc_parse_double(&wish->rate, text) && wish->rate > 0;
+        return mc_parse_double(&spec->rate, text) && spec->rate > 0;
     case ATTEMPTS:
-        return mc_parse_int(&wish->attempts, text, 1, MC_JOBS_ATTEMPTS_MAX);
+        return mc_parse_int(&spec->attempts, text, 1, MC_JOBS_ATTEMPTS_MAX);
     case SIDE:
-        return mc_parse_int(&wish->side, text, 1, MC_JOBS_SIDE_MAX);
+        return mc_parse_int(&spec->side, text, 1, MC_JOBS_SIDE_MAX);
     case RETRIES:
         return mc_parse_int(&options->retries, text, 0, 1000);
     case 'n':
@@ -223,23 +223,23 @@ set_number(jobs_options *options, int letter, const char *text)
 static bool
 set_jobs_value(jobs_options *options, int letter, const char *text, apr_pool_t *pool)
 {
-    mc_job_wish *wish = &options->wish;
+    mc_job_spec *spec = &options->spec;
     apr_time_t older;
     switch (letter) {
     case 'z':
-        wish->has_zoom = true;
-        return mc_seed_parse_zooms(&wish->minzoom, &wish->maxzoom, text, pool);
+        spec->has_zoom = true;
+        return mc_seed_parse_zooms(&spec->minzoom, &spec->maxzoom, text, pool);
     case 'e':
-        return wish->has_extent = mc_seed_parse_extent(&wish->extent, text, pool);
+        return spec->has_extent = mc_seed_parse_extent(&spec->extent, text, pool);
     case 'm':
-        return mc_job_mode_parse(&wish->mode, text);
+        return mc_job_mode_parse(&spec->mode, text);
     case 'o':
         if (!mc_seed_parse_age(&older, text, pool))
             return false;
-        wish->older = apr_time_sec(older);
+        spec->older = apr_time_sec(older);
         return true;
     case ORDER:
-        return wish->has_order = mc_job_order_parse(&wish->order, text);
+        return spec->has_order = mc_job_order_parse(&spec->order, text);
     case 'D':
         return mc_seed_parse_assignment(options->dimensions, text, pool);
     case STATE:
@@ -264,9 +264,9 @@ take_ids(jobs_options *options, const apr_getopt_t *parser, const char *command,
         return "show needs the number of one job";
     if ((mask & CHANGE) != 0 && (options->ids->nelts > 0) == options->all)
         return apr_psprintf(pool, "%s needs numbers of jobs, or --all", command);
-    if ((mask & ENQUEUE) != 0 && options->wish.tileset == NULL)
+    if ((mask & ENQUEUE) != 0 && options->spec.tileset == NULL)
         return "enqueue needs --tileset";
-    const char *problem = mc_ogr_area_check(&options->ogr, options->wish.has_extent, options->area);
+    const char *problem = mc_ogr_area_check(&options->ogr, options->spec.has_extent, options->area);
     if (problem != NULL)
         return problem;
     if ((mask & (ENQUEUE | WORK)) != 0 && options->config == NULL)
@@ -289,7 +289,7 @@ print_jobs_option_error(void *baton, const char *format, ...)
 static const char *
 describe_jobs_value_error(int letter, const char *text, apr_pool_t *pool)
 {
-    const struct row *row = rows;
+    const struct jobs_options_row *row = rows;
     while (row < rows + ROWS - 1 && row->option.optch != letter)
         row++;
     return apr_psprintf(pool, "--%s cannot be \"%s\": %s", row->option.name, text, row->option.description);
@@ -309,7 +309,7 @@ mc_cli_jobs_parse(jobs_options *options, const char *command, int argc, const ch
                                .older = 604800,
                                .ids = apr_array_make(pool, 4, sizeof(int64_t)),
                                .dimensions = apr_table_make(pool, 4) };
-    options->wish.dimensions = options->dimensions;
+    options->spec.dimensions = options->dimensions;
     apr_getopt_t *parser;
     apr_getopt_init(&parser, pool, argc, argv);
     parser->interleave = 1;

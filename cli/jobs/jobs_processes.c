@@ -19,17 +19,17 @@
 
 enum { LOOK_MS = 500 };
 
-typedef struct seat {
+typedef struct slot {
     pid_t child; /* 0: it has ended */
-    mc_jobs_shift_result result;
+    mc_jobs_session_result result;
     int64_t job;
-} seat;
+} slot;
 
-/* Shared with the children; each writes its own seat. */
+/* Shared with the children; each writes its own slot. */
 typedef struct team {
     volatile int stop;
     int count;
-    seat seats[];
+    slot slots[];
 } team;
 
 static team *ours; /* of a child: who becomes an orphan stops all of them */
@@ -42,16 +42,16 @@ on_orphaned(int signal_number)
 }
 
 static void
-store_process_progress(void *baton, const mc_jobs_shift_result *so_far, int64_t job)
+store_process_progress(void *baton, const mc_jobs_session_result *so_far, int64_t job)
 {
-    seat *mine = baton;
+    slot *mine = baton;
     mine->result = *so_far;
     mine->job = job;
 }
 
 /* Interrupts are the parent's business: of a terminal, or of whoever ends a service, all processes get them. */
 static _Noreturn void
-run_jobs_child(jobs_cli *cli, seat *mine, pid_t parent, const sigset_t *before)
+run_jobs_child(jobs_cli *cli, slot *mine, pid_t parent, const sigset_t *before)
 {
     struct sigaction orphaned = { .sa_handler = on_orphaned, .sa_flags = SA_RESTART };
     int status = EXIT_FAILURE;
@@ -67,11 +67,11 @@ run_jobs_child(jobs_cli *cli, seat *mine, pid_t parent, const sigset_t *before)
         fprintf(stderr, "mapcache jobs work: %s\n", problem);
         _exit(status);
     }
-    mc_jobs_shift shift = mc_cli_jobs_shift(cli, &ours->stop);
-    mc_jobs_shift_result result;
-    shift.show = store_process_progress;
-    shift.baton = mine;
-    mc_error *error = mc_jobs_work(&result, &shift, cli->pool);
+    mc_jobs_session session = mc_cli_jobs_session(cli, &ours->stop);
+    mc_jobs_session_result result;
+    session.show = store_process_progress;
+    session.baton = mine;
+    mc_error *error = mc_jobs_work(&result, &session, cli->pool);
     status = error == MC_OK ? EXIT_SUCCESS : mc_cli_jobs_failed(cli, error);
     store_process_progress(mine, &result, 0);
     if (!result.late)
@@ -85,10 +85,10 @@ reap_ended_children(team *team, int *status)
 {
     int left = 0;
     for (int i = 0; i < team->count; i++) {
-        seat *seat = &team->seats[i];
+        slot *slot = &team->slots[i];
         int how = 0;
-        if (seat->child != 0 && waitpid(seat->child, &how, WNOHANG) == seat->child) {
-            seat->child = 0;
+        if (slot->child != 0 && waitpid(slot->child, &how, WNOHANG) == slot->child) {
+            slot->child = 0;
             if (WIFSIGNALED(how))
                 fprintf(stderr,
                         "mapcache jobs work: a process was ended by signal %d: what it held comes back when"
@@ -97,26 +97,26 @@ reap_ended_children(team *team, int *status)
             if (!WIFEXITED(how) || WEXITSTATUS(how) != 0)
                 *status = 1;
         }
-        left += seat->child != 0;
+        left += slot->child != 0;
     }
     return left;
 }
 
-static mc_jobs_shift_result
+static mc_jobs_session_result
 sum_process_results(const team *team, int64_t *job)
 {
-    mc_jobs_shift_result all = { 0 };
+    mc_jobs_session_result all = { 0 };
     *job = 0;
     for (int i = 0; i < team->count; i++) {
-        const mc_jobs_shift_result *one = &team->seats[i].result;
+        const mc_jobs_session_result *one = &team->slots[i].result;
         all.done += one->done;
         all.skipped += one->skipped;
         all.failed += one->failed;
         all.tiles += one->tiles;
         all.units += one->units;
         all.lost += one->lost;
-        if (team->seats[i].child != 0 && team->seats[i].job != 0)
-            *job = team->seats[i].job;
+        if (team->slots[i].child != 0 && team->slots[i].job != 0)
+            *job = team->slots[i].job;
     }
     return all;
 }
@@ -132,8 +132,8 @@ interrupt_jobs_team(team *team)
     if (now - first < MC_CLI_SAME_INTERRUPT)
         return;
     for (int i = 0; i < team->count; i++)
-        if (team->seats[i].child != 0)
-            kill(team->seats[i].child, SIGKILL);
+        if (team->slots[i].child != 0)
+            kill(team->slots[i].child, SIGKILL);
     _exit(2);
 }
 
@@ -147,10 +147,10 @@ supervise_jobs_team(team *team, const jobs_cli *cli, const sigset_t *signals, in
         int got = sigtimedwait(signals, NULL, &pause);
         if (got == SIGINT || got == SIGTERM)
             interrupt_jobs_team(team);
-        mc_jobs_shift_result so_far = sum_process_results(team, &job);
+        mc_jobs_session_result so_far = sum_process_results(team, &job);
         mc_cli_jobs_progress(&display, &so_far, job);
     }
-    mc_jobs_shift_result result = sum_process_results(team, &job);
+    mc_jobs_session_result result = sum_process_results(team, &job);
     mc_cli_jobs_end(&display, &result, status);
     return status;
 }
@@ -158,7 +158,7 @@ supervise_jobs_team(team *team, const jobs_cli *cli, const sigset_t *signals, in
 int
 mc_cli_jobs_processes(jobs_cli *cli)
 {
-    size_t size = sizeof(team) + sizeof(seat) * (size_t)cli->options.processes;
+    size_t size = sizeof(team) + sizeof(slot) * (size_t)cli->options.processes;
     team *team = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     sigset_t signals, before;
     pid_t parent = getpid();
@@ -172,17 +172,17 @@ mc_cli_jobs_processes(jobs_cli *cli)
     sigprocmask(SIG_BLOCK, &signals, &before);
     fflush(NULL);
     for (; team->count < cli->options.processes; team->count++) {
-        seat *seat = &team->seats[team->count];
+        slot *slot = &team->slots[team->count];
         pid_t child = fork();
         if (child == 0)
-            run_jobs_child(cli, seat, parent, &before);
+            run_jobs_child(cli, slot, parent, &before);
         if (child < 0) {
             fprintf(stderr, "mapcache jobs work: cannot start a process: %s\n", strerror(errno));
             team->stop = 1;
             status = 1;
             break;
         }
-        seat->child = child;
+        slot->child = child;
     }
     status = supervise_jobs_team(team, cli, &signals, status);
     munmap(team, size);

@@ -12,7 +12,7 @@
 static volatile int stop;
 
 static void
-print_jobs_work_json(const jobs_display *display, const mc_jobs_shift_result *r, int64_t job, int status)
+print_jobs_work_json(const jobs_display *display, const mc_jobs_session_result *r, int64_t job, int status)
 {
     double seconds = (double)(mc_clock_now() - display->began) / APR_USEC_PER_SEC;
     printf("{\"job\":%lld,\"done\":%lld,\"skipped\":%lld,\"failed\":%lld,\"tiles\":%lld,\"units\":%lld,\"lost\":%lld,"
@@ -34,7 +34,7 @@ mc_cli_jobs_display(const jobs_cli *cli)
 }
 
 void
-mc_cli_jobs_progress(jobs_display *display, const mc_jobs_shift_result *so_far, int64_t job)
+mc_cli_jobs_progress(jobs_display *display, const mc_jobs_session_result *so_far, int64_t job)
 {
     apr_time_t now = mc_clock_now();
     apr_interval_time_t pause = display->terminal || display->json ? APR_USEC_PER_SEC : 10 * APR_USEC_PER_SEC;
@@ -52,7 +52,7 @@ mc_cli_jobs_progress(jobs_display *display, const mc_jobs_shift_result *so_far, 
 }
 
 void
-mc_cli_jobs_end(const jobs_display *display, const mc_jobs_shift_result *result, int status)
+mc_cli_jobs_end(const jobs_display *display, const mc_jobs_session_result *result, int status)
 {
     if (display->json)
         print_jobs_work_json(display, result, 0, status);
@@ -74,23 +74,23 @@ own_name(const jobs_cli *cli)
     return apr_psprintf(cli->pool, "%s:%ld", cli->options.name != NULL ? cli->options.name : host, (long)getpid());
 }
 
-mc_jobs_shift
-mc_cli_jobs_shift(const jobs_cli *cli, const volatile int *stop_flag)
+mc_jobs_session
+mc_cli_jobs_session(const jobs_cli *cli, const volatile int *stop_flag)
 {
     const jobs_options *options = &cli->options;
-    return (mc_jobs_shift){ .jobs = cli->jobs,
-                            .config = cli->model,
-                            .process = cli->ctx.process,
-                            .log = &cli->log,
-                            .name = mc_message_text(own_name(cli), 200, cli->pool),
-                            .threads = options->threads,
-                            .retries = options->retries,
-                            .drain = options->drain,
-                            .stop = stop_flag };
+    return (mc_jobs_session){ .jobs = cli->jobs,
+                              .config = cli->model,
+                              .process = cli->ctx.process,
+                              .log = &cli->log,
+                              .name = mc_message_text(own_name(cli), 200, cli->pool),
+                              .threads = options->threads,
+                              .retries = options->retries,
+                              .drain = options->drain,
+                              .stop = stop_flag };
 }
 
 static void
-show_jobs_work_progress(void *baton, const mc_jobs_shift_result *so_far, int64_t job)
+show_jobs_work_progress(void *baton, const mc_jobs_session_result *so_far, int64_t job)
 {
     mc_cli_jobs_progress(baton, so_far, job);
 }
@@ -99,12 +99,12 @@ int
 mc_cli_jobs_work(jobs_cli *cli)
 {
     jobs_display display = mc_cli_jobs_display(cli);
-    mc_jobs_shift shift = mc_cli_jobs_shift(cli, &stop);
-    mc_jobs_shift_result result;
-    shift.show = show_jobs_work_progress;
-    shift.baton = &display;
+    mc_jobs_session session = mc_cli_jobs_session(cli, &stop);
+    mc_jobs_session_result result;
+    session.show = show_jobs_work_progress;
+    session.baton = &display;
     mc_cli_stop_on_interrupt(&stop, NULL);
-    mc_error *error = mc_jobs_work(&result, &shift, cli->pool);
+    mc_error *error = mc_jobs_work(&result, &session, cli->pool);
     int status = error == MC_OK ? 0 : mc_cli_jobs_failed(cli, error);
     mc_cli_jobs_end(&display, &result, status);
     if (result.late) /* threads still wait for an origin or a database: what they bring is not wanted any more */

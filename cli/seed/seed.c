@@ -30,8 +30,8 @@ typedef struct run {
     mc_seed_checkpoint checkpoint;
     int64_t passed;    /* metatiles that an earlier run has done */
     int64_t bad_lines; /* of a list */
-    mc_seed_crew *crew;
-    mc_error *failure; /* of the crew, not of a tile */
+    mc_seed_worker_pool *worker_pool;
+    mc_error *failure; /* of the worker pool, not of a tile */
 } run;
 
 /* Set by an interrupt and when too much has failed: nothing more is handed out. */
@@ -59,7 +59,7 @@ static void
 record_seed_result(void *baton, const mc_seed_result *result)
 {
     run *run = baton;
-    run->progress.awake = mc_seed_awake(run->crew);
+    run->progress.awake = mc_seed_awake(run->worker_pool);
     mc_seed_progress_take(&run->progress, result);
     mc_seed_checkpoint_take(&run->checkpoint, result);
     if (run->progress.aborted)
@@ -70,7 +70,7 @@ static void
 show_seed_run_progress(void *baton)
 {
     run *run = baton;
-    run->progress.awake = mc_seed_awake(run->crew);
+    run->progress.awake = mc_seed_awake(run->worker_pool);
     mc_seed_progress_show(&run->progress);
 }
 
@@ -97,7 +97,7 @@ static bool
 submit_seed_metatile(run *run, int z, int x, int y)
 {
     if (run->failure == MC_OK)
-        run->failure = mc_seed_submit(run->crew, z, x, y, &stop, run->setup.pool);
+        run->failure = mc_seed_submit(run->worker_pool, z, x, y, &stop, run->setup.pool);
     return stop == 0 && run->failure == MC_OK;
 }
 
@@ -198,7 +198,7 @@ await_results(run *run)
 {
     int outstanding = 1;
     for (int wait = 0; outstanding > 0 && stop == 0 && run->failure == MC_OK; wait = 500)
-        run->failure = mc_seed_poll(&outstanding, run->crew, wait, run->setup.pool);
+        run->failure = mc_seed_poll(&outstanding, run->worker_pool, wait, run->setup.pool);
 }
 
 /* MapCache says nothing of lines that --retry-failed cannot use. */
@@ -212,7 +212,7 @@ static int
 run_seed_workers(run *run, FILE *tiles, FILE *failures)
 {
     begin_progress(run, failures);
-    run->failure = mc_seed_hire(&run->crew, &run->plan, run->setup.pool);
+    run->failure = mc_seed_worker_pool_start(&run->worker_pool, &run->plan, run->setup.pool);
     if (run->failure == MC_OK) {
         mc_cli_stop_on_interrupt(&stop, "SIGINT received, waiting for threads to finish\n"
                                         "press ctrl-C again to force terminate\n");
@@ -222,8 +222,8 @@ run_seed_workers(run *run, FILE *tiles, FILE *failures)
             visit_failures(run);
         await_results(run);
         if (stop != 0)
-            mc_seed_recall(run->crew);
-        mc_error *late = mc_seed_finish(run->crew, run->setup.pool);
+            mc_seed_cancel(run->worker_pool);
+        mc_error *late = mc_seed_finish(run->worker_pool, run->setup.pool);
         if (run->failure == MC_OK)
             run->failure = late;
     }

@@ -64,15 +64,15 @@ mean_bytes(const mc_seed_dry *dry, int z)
     return -1;
 }
 
-typedef struct sums {
+typedef struct seed_dry_sums {
     int64_t metatiles, tiles, asked, stored;
     double bytes;
-} sums;
+} seed_dry_sums;
 
-static sums
+static seed_dry_sums
 sum_dry_run_levels(const mc_seed_dry *dry)
 {
-    sums all = { 0 };
+    seed_dry_sums all = { 0 };
     for (int z = 0; z < MC_SEED_DRY_LEVELS; z++) {
         const mc_seed_dry_level *level = &dry->levels[z];
         all.metatiles += level->metatiles;
@@ -86,7 +86,7 @@ sum_dry_run_levels(const mc_seed_dry *dry)
 }
 
 static void
-write_dry_run_json(const mc_seed_dry *dry, const sums *all)
+write_dry_run_json(const mc_seed_dry *dry, const seed_dry_sums *all)
 {
     const char *between = "";
     fputs("{\"levels\":[", stdout);
@@ -104,7 +104,7 @@ write_dry_run_json(const mc_seed_dry *dry, const sums *all)
 }
 
 static void
-write_table(const mc_seed_dry *dry, const sums *all)
+write_table(const mc_seed_dry *dry, const seed_dry_sums *all)
 {
     printf("%6s %16s %18s\n", "level", "metatiles", "tiles");
     for (int z = 0; z < MC_SEED_DRY_LEVELS; z++)
@@ -120,7 +120,7 @@ write_table(const mc_seed_dry *dry, const sums *all)
 void
 mc_seed_dry_end(mc_seed_dry *dry, bool counted, bool json)
 {
-    sums all = sum_dry_run_levels(dry);
+    seed_dry_sums all = sum_dry_run_levels(dry);
     if (counted)
         (json ? write_dry_run_json : write_table)(dry, &all);
     mc_runtime_destroy(dry->runtime);

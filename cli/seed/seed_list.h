@@ -19,7 +19,7 @@ typedef enum mc_seed_list_kind {
 bool mc_seed_list_visit(FILE *in, const char *name, mc_seed_list_kind kind, const mc_seed_area *area,
                         mc_seed_visit *visit, void *baton, int64_t *bad);
 
-/* Of all that a list says, which is then read from its begin. False where that cannot be: it is no file. */
+/* Of all that a list says, which is then read from its start. False where that cannot be: it is no file. */
 bool mc_seed_list_hash(uint64_t *hash, FILE *in);
 
 #endif

@@ -17,15 +17,15 @@ static const char usage[] =
     "  --summary    instead: count, total, self time, median and 95th percentile of each function\n"
     "  --html FILE  instead: a page with a flame chart of every request\n";
 
-typedef struct options {
+typedef struct trace_options {
     bool summary;
     const char *html;
     const char *const *logs;
     int log_count;
-} options;
+} trace_options;
 
 static bool
-parse_options(options *options, int argc, const char *const *argv)
+parse_options(trace_options *options, int argc, const char *const *argv)
 {
     int i = 1;
     for (; i < argc && argv[i][0] == '-' && argv[i][1] != '\0'; i++) {
@@ -61,7 +61,7 @@ read_log(mc_trace_log *log, const char *name)
 }
 
 static bool
-read_logs(mc_trace_log *log, const options *options)
+read_logs(mc_trace_log *log, const trace_options *options)
 {
     bool good = true;
     if (options->log_count == 0)
@@ -76,7 +76,7 @@ read_logs(mc_trace_log *log, const options *options)
 }
 
 static bool
-write_trace_html_page(const options *options, apr_pool_t *pool)
+write_trace_html_page(const trace_options *options, apr_pool_t *pool)
 {
     FILE *out = fopen(options->html, "w");
     if (out == NULL) {
@@ -99,7 +99,7 @@ write_trace_html_page(const options *options, apr_pool_t *pool)
 }
 
 static bool
-write_summary(const options *options, apr_pool_t *pool)
+write_summary(const trace_options *options, apr_pool_t *pool)
 {
     mc_trace_summary *summary = mc_trace_summary_create(pool);
     mc_trace_log *log = mc_trace_log_create(mc_trace_summary_add, summary, pool);
@@ -115,7 +115,7 @@ mc_command_trace(int argc, const char *const *argv)
         fputs(usage, stdout);
         return 0;
     }
-    options options = { 0 };
+    trace_options options = { 0 };
     if (!parse_options(&options, argc, argv)) {
         fputs(usage, stderr);
         return 1;

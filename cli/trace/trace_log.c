@@ -23,7 +23,7 @@ enum {
     OPEN_SPANS_MAX = 1 << 21,  /* in all open groups; with more, all are given out */
 };
 
-typedef struct group {
+typedef struct trace_log_group {
     int number;
     int root_name;
     mc_trace_span *spans;
@@ -31,14 +31,14 @@ typedef struct group {
     int open; /* innermost open span, -1 when there is none */
     int64_t last;
     bool full;
-} group;
+} trace_log_group;
 
 /* A thread of a process; the groups that are open in it, innermost last. */
 typedef struct thread {
     const char *key;
     int next_number;
     int depth;
-    group groups[NESTED_MAX];
+    trace_log_group groups[NESTED_MAX];
 } thread;
 
 struct mc_trace_log {
@@ -95,7 +95,7 @@ name_number(mc_trace_log *log, mc_slice name)
 /* Leaves the spans from the innermost open one up to, but not including, `outer` (-1: all) without an end. They have no
  * duration of their own, so what they hold counts as their parent's children. */
 static void
-leave_unclosed(group *group, int outer)
+leave_unclosed(trace_log_group *group, int outer)
 {
     for (; group->open != outer; group->open = group->spans[group->open].parent) {
         mc_trace_span *span = &group->spans[group->open];
@@ -109,13 +109,13 @@ leave_unclosed(group *group, int outer)
 static void
 close_group(mc_trace_log *log, thread *thread)
 {
-    group *group = &thread->groups[--thread->depth];
+    trace_log_group *group = &thread->groups[--thread->depth];
     leave_unclosed(group, -1);
     mc_trace_group out = { thread->key, group->number, group->spans, group->count };
     log->sink(log->baton, log, &out);
     log->open_spans -= group->count;
     free(group->spans);
-    *group = (struct group){ 0 };
+    *group = (struct trace_log_group){ 0 };
 }
 
 /* Gives out everything that is open and forgets all threads. */
@@ -169,11 +169,12 @@ open_group(mc_trace_log *log, thread *thread, int root_name)
         stale = stale || thread->groups[i].root_name == root_name;
     while (stale && thread->depth > 0)
         close_group(log, thread);
-    thread->groups[thread->depth++] = (group){ .number = thread->next_number++, .root_name = root_name, .open = -1 };
+    thread->groups[thread->depth++] =
+        (trace_log_group){ .number = thread->next_number++, .root_name = root_name, .open = -1 };
 }
 
 static void
-begin_span(mc_trace_log *log, group *group, int name, int64_t time)
+begin_span(mc_trace_log *log, trace_log_group *group, int name, int64_t time)
 {
     if (group->count == GROUP_SPANS_MAX)
         group->full = true;
@@ -193,7 +194,7 @@ begin_span(mc_trace_log *log, group *group, int name, int64_t time)
 
 /* Closes the innermost open span of that name; those inside it that are still open stay unclosed. */
 static void
-end_span(mc_trace_log *log, group *group, int name, int note, int64_t time)
+end_span(mc_trace_log *log, trace_log_group *group, int name, int note, int64_t time)
 {
     int found = group->open;
     while (found >= 0 && group->spans[found].name != name)
@@ -223,7 +224,7 @@ take_event(mc_trace_log *log, const mc_trace_line *line)
         log->strays++;
         return;
     }
-    group *group = &thread->groups[thread->depth - 1];
+    trace_log_group *group = &thread->groups[thread->depth - 1];
     if (line->time > group->last)
         group->last = line->time;
     if (line->begin)

@@ -8,8 +8,8 @@
 #include "mapcache/tile.h"
 
 typedef struct mc_cache mc_cache;
-struct mc_place;  /* lib/cache/cache_base.h */
-struct mc_upkeep; /* mapcache/upkeep.h */
+struct mc_store_location; /* lib/cache/cache_base.h */
+struct mc_upkeep;         /* mapcache/upkeep.h */
 
 /* *json: the layers of a vector tile's tileset as TileJSON lists them (3.0.0, vector_layers); NULL where that is not
  * known. In `pool`. */
@@ -18,14 +18,14 @@ typedef mc_error *mc_layers_writer(const char **json, const void *baton, const m
 
 /* A tile to be stored. `uniform`: all of its pixels are known to be `bgra` (premultiplied), which some stores write
  * instead of the bytes. */
-typedef struct mc_put {
+typedef struct mc_tile_write {
     mc_tile_key key;
     mc_buf *data;
     bool uniform;
     uint8_t bgra[4];
     mc_layers_writer *layers; /* for stores that tell it; NULL: it has none */
     const void *layers_baton;
-} mc_put;
+} mc_tile_write;
 
 /* A tileset that stores its tiles of a grid in a cache. */
 typedef struct mc_cache_use {
@@ -53,7 +53,7 @@ typedef struct mc_cache_ops {
     mc_error *(*get_all)(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx,
                          apr_pool_t *pool);
     mc_error *(*exists)(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
-    mc_error *(*put)(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx);
+    mc_error *(*put)(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx);
     mc_error *(*remove)(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
     /* Of one tileset, grid and dimensions, in one transaction; NULL: one by one. */
     mc_error *(*remove_all)(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
@@ -71,7 +71,8 @@ typedef struct mc_cache_ops {
     /* mc_cache_parts; NULL: it has its tiles itself. */
     void (*parts)(mc_cache *cache, void (*visit)(void *baton, mc_cache *part), void *baton);
     /* The SQLite file that a tile stands in, for footprints; NULL where there are none. */
-    mc_error *(*place)(struct mc_place *place, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool);
+    mc_error *(*location)(struct mc_store_location *location, mc_cache *cache, const mc_tile_key *key,
+                          apr_pool_t *pool);
 } mc_cache_ops;
 
 /* First member of every back end's own struct. */
@@ -107,7 +108,7 @@ bool mc_cache_gets_all(const mc_cache *cache);
 mc_error *mc_cache_get_all(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_cache_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;
-mc_error *mc_cache_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx) MC_CHECKED;
+mc_error *mc_cache_put(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;
 
 /* Several of one tileset, grid and dimensions: all or none where the store can. */
@@ -151,8 +152,8 @@ mc_error *mc_cache_writes_flush(mc_ctx *ctx) MC_CHECKED;
 struct mc_memory *mc_memory_create(apr_int64_t bytes);
 void mc_memory_destroy(struct mc_memory *memory);
 
-/* How full it is (lib/base/lru.h); unchanged for NULL. */
-struct mc_lru_statistics;
-void mc_memory_stat(struct mc_memory *memory, struct mc_lru_statistics *statistics);
+/* How full it is (lib/base/clock_cache.h); unchanged for NULL. */
+struct mc_clock_cache_statistics;
+void mc_memory_stat(struct mc_memory *memory, struct mc_clock_cache_statistics *statistics);
 
 #endif

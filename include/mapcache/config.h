@@ -116,17 +116,13 @@ typedef struct mc_number_list {
 
 enum { MC_KEY_REQUIRED = 1, MC_KEY_REPEATABLE = 2, MC_KEY_OURS = 4 /* not in MapCache's vocabulary */ };
 
-/*
- * One row of a key table. A table ends with a row whose name is NULL.
- * A repeatable key's field is an apr_array_header_t * of const mc_node *, whatever the kind; never NULL after reading.
- * An upper bound below the lower one is none.
- */
+/* One row of a key table, written with the makers below. A table ends with MC_KEY_END. */
 typedef struct mc_key {
     const char *name; /* element name, or "@name" for an attribute, or "" for the element's own text */
     mc_value_kind kind;
     unsigned flags;
-    double min;           /* of INT, NUMBER, SIZE; the least count of NUMBERS */
-    double max;           /* the greatest, or the greatest count; min == max == 0: unbounded */
+    double min; /* of INT, NUMBER, SIZE; the least count of NUMBERS */
+    double max; /* the greatest, or the greatest count; min == max == 0: unbounded; below min: no upper bound */
     const char *choices;  /* "a|b|c" */
     const char *fallback; /* default as it would be written; NULL: field is left as it is */
     size_t offset;        /* offsetof the field */
@@ -134,9 +130,34 @@ typedef struct mc_key {
     const char *help; /* one or two sentences for the reference and for messages */
 } mc_key;
 
+/*
+ * A row for each kind of value: the key, the offset of its field, what the kind needs, the help; then what is special
+ * of it by the member's name (.flags, .min, .max, .fallback). The field of a repeatable key is an apr_array_header_t *
+ * of const mc_node *, whatever the kind; never NULL after reading.
+ */
+#define MC_KEY_ROW(kind_, name_, offset_, ...)                                                                         \
+    {                                                                                                                  \
+        .name = name_, .kind = kind_, .offset = offset_, .help = __VA_ARGS__                                           \
+    }
+#define MC_KEY_TEXT(name_, offset_, ...) MC_KEY_ROW(MC_TEXT, name_, offset_, __VA_ARGS__)
+#define MC_KEY_INT(name_, offset_, ...) MC_KEY_ROW(MC_INT, name_, offset_, __VA_ARGS__)
+#define MC_KEY_NUMBER(name_, offset_, ...) MC_KEY_ROW(MC_NUMBER, name_, offset_, __VA_ARGS__)
+#define MC_KEY_BOOL(name_, offset_, ...) MC_KEY_ROW(MC_BOOL, name_, offset_, __VA_ARGS__)
+#define MC_KEY_BOOL_CS(name_, offset_, ...) MC_KEY_ROW(MC_BOOL_CS, name_, offset_, __VA_ARGS__)
+#define MC_KEY_TRUE_ONLY(name_, offset_, ...) MC_KEY_ROW(MC_TRUE_ONLY, name_, offset_, __VA_ARGS__)
+#define MC_KEY_FLAG(name_, offset_, ...) MC_KEY_ROW(MC_FLAG, name_, offset_, __VA_ARGS__)
+#define MC_KEY_PRESENT(name_, offset_, ...) MC_KEY_ROW(MC_PRESENT, name_, offset_, __VA_ARGS__)
+#define MC_KEY_SIZE(name_, offset_, ...) MC_KEY_ROW(MC_SIZE, name_, offset_, __VA_ARGS__)
+#define MC_KEY_NUMBERS(name_, offset_, ...) MC_KEY_ROW(MC_NUMBERS, name_, offset_, __VA_ARGS__)
+#define MC_KEY_CHOICE(name_, offset_, choices_, ...)                                                                   \
+    MC_KEY_ROW(MC_CHOICE, name_, offset_, __VA_ARGS__, .choices = choices_)
+#define MC_KEY_CHOICE_CI(name_, offset_, choices_, ...)                                                                \
+    MC_KEY_ROW(MC_CHOICE_CI, name_, offset_, __VA_ARGS__, .choices = choices_)
+#define MC_KEY_TREE(name_, offset_, children_, ...)                                                                    \
+    MC_KEY_ROW(MC_TREE, name_, offset_, __VA_ARGS__, .children = children_)
 #define MC_KEY_END                                                                                                     \
     {                                                                                                                  \
-        NULL, MC_TEXT, 0, 0, 0, NULL, NULL, 0, NULL, NULL                                                              \
+        .name = NULL                                                                                                   \
     }
 
 /*

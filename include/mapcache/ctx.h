@@ -32,17 +32,17 @@ typedef struct mc_log {
 /* One for each process, built by lib/server after the fork. Every member has its own lock inside. A NULL member is
  * "off". */
 typedef struct mc_process {
-    struct mc_workers *workers;   /* CPU workers (lib/base) */
-    struct mc_workers *io;        /* threads that may wait for origins and databases (lib/base) */
-    struct mc_gate *drawing;      /* how many maps are drawn or composed at a time (lib/base) */
-    struct mc_metrics *metrics;   /* counters and histograms (lib/base) */
-    struct mc_http *http;         /* connections to origins (lib/base) */
-    struct mc_handles *handles;   /* open SQLite files (lib/db) */
-    struct mc_postgres *postgres; /* connections to PostgreSQL (lib/db) */
-    struct mc_flights *flights;   /* who renders which metatile (lib/lock) */
-    struct mc_memory *memory;     /* stored tiles, footprints, absences (lib/cache) */
-    struct mc_lru *answers;       /* what the databases of dimensions have said (lib/dimension) */
-    bool brief;                   /* ends after one request: what is made once for many maps does not pay */
+    struct mc_workers *workers;           /* CPU workers (lib/base) */
+    struct mc_workers *io;                /* threads that may wait for origins and databases (lib/base) */
+    struct mc_semaphore *drawing;         /* how many maps are drawn or composed at a time (lib/base) */
+    struct mc_metrics *metrics;           /* counters and histograms (lib/base) */
+    struct mc_http *http;                 /* connections to origins (lib/base) */
+    struct mc_handles *handles;           /* open SQLite files (lib/db) */
+    struct mc_postgres *postgres;         /* connections to PostgreSQL (lib/db) */
+    struct mc_flights *flights;           /* who renders which metatile (lib/lock) */
+    struct mc_memory *memory;             /* stored tiles, footprints, absences (lib/cache) */
+    struct mc_clock_cache *query_results; /* what the databases of dimensions have said (lib/dimension) */
+    bool brief;                           /* ends after one request: what is made once for many maps does not pay */
 } mc_process;
 
 typedef struct mc_ctx {
@@ -51,7 +51,7 @@ typedef struct mc_ctx {
     const mc_log *log;
     struct mc_trace *trace;         /* NULL: tracing is off */
     struct mc_cache_reads *reads;   /* gets that share a look at their file (lib/cache); NULL: each by itself */
-    struct mc_gate *inside;         /* the gate that has been passed, or NULL (lib/base) */
+    struct mc_semaphore *inside;    /* the gate that has been passed, or NULL (lib/base) */
     struct mc_cache_writes *writes; /* puts that wait for their common transaction (lib/cache); NULL: none waits */
     bool bulk;                      /* such a transaction is being stored */
     apr_time_t deadline;            /* by mc_clock_now() (base/clock.h), 0 for none */
@@ -63,9 +63,9 @@ typedef struct mc_ctx {
 } mc_ctx;
 
 /*
- * Around what may take long: waiting for an origin, a lock, a database, or much computing. A door that answers quick
- * requests on few threads lets another thread take over meanwhile. On the request's own thread only, may be nested, and
- * no lock is held when it ends, because the thread may then have to wait for its turn.
+ * Around what may take long: waiting for an origin, a lock, a database, or much computing. A front end that answers
+ * quick requests on few threads lets another thread take over meanwhile. On the request's own thread only, may be
+ * nested, and no lock is held when it ends, because the thread may then have to wait for its turn.
  */
 static inline mc_ctx *
 mc_slow_begin(mc_ctx *ctx)

@@ -42,7 +42,7 @@ const char *mc_job_state_name(mc_job_state state);
 bool mc_job_state_parse(mc_job_state *state, const char *text);
 
 /* What is asked for, before it is held against a configuration. */
-typedef struct mc_job_wish {
+typedef struct mc_job_spec {
     const char *tileset;
     const char *grid;              /* NULL: the tileset's first */
     const char *target;            /* of a transfer */
@@ -62,7 +62,7 @@ typedef struct mc_job_wish {
     int side;             /* metatiles along a unit's side; 0: by the job's size */
     const char *owner;    /* who asks, for people; NULL: nobody */
     const char *request;  /* the same text makes the same job only once; NULL: one of its own */
-} mc_job_wish;
+} mc_job_spec;
 
 /* What has become of metatiles. */
 typedef struct mc_job_counts {
@@ -137,8 +137,8 @@ mc_job_block mc_job_block_of(const mc_job *job, int64_t unit);
 
 /* --- a configuration -------------------------------------------------------------------------------------------- */
 
-/* The job that a wish means with a configuration. MC_ERR_INVALID_PARAMETER where there is no such thing. */
-mc_error *mc_job_make(mc_job *job, const mc_job_wish *wish, const struct mc_config *config,
+/* The job that a specification means with a configuration. MC_ERR_INVALID_PARAMETER where there is no such thing. */
+mc_error *mc_job_make(mc_job *job, const mc_job_spec *spec, const struct mc_config *config,
                       apr_pool_t *pool) MC_CHECKED;
 
 /* What a worker with this configuration has to do for a job, and which metatiles of its units are wanted. The tileset
@@ -221,15 +221,15 @@ int mc_jobs_lease_time(const mc_jobs *jobs);
 
 /* --- a worker --------------------------------------------------------------------------------------------------- */
 
-typedef struct mc_jobs_shift_result {
+typedef struct mc_jobs_session_result {
     int64_t done, skipped, failed, tiles; /* by this worker */
     int64_t units, lost;                  /* finished; leases that ended before they were told */
     /* The process has to end without tidying up: a metatile is still being drawn, or the database does not answer, and
      * somebody may wait for it. */
     bool late;
-} mc_jobs_shift_result;
+} mc_jobs_session_result;
 
-typedef struct mc_jobs_shift {
+typedef struct mc_jobs_session {
     mc_jobs *jobs;
     const struct mc_config *config;
     mc_process *process;
@@ -239,12 +239,13 @@ typedef struct mc_jobs_shift {
     int retries; /* of a metatile, inside of one try of its unit */
     bool drain;  /* end when nothing is left to be done */
     const volatile int *stop;
-    void (*show)(void *baton, const mc_jobs_shift_result *so_far, int64_t job); /* about twice a second; may be NULL */
+    void (*show)(void *baton, const mc_jobs_session_result *so_far,
+                 int64_t job); /* about twice a second; may be NULL */
     void *baton;
-} mc_jobs_shift;
+} mc_jobs_session;
 
 /* Works until *stop or until nothing is left. A database that is away is waited for. */
-mc_error *mc_jobs_work(mc_jobs_shift_result *result, const mc_jobs_shift *shift, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_jobs_work(mc_jobs_session_result *result, const mc_jobs_session *session, apr_pool_t *pool) MC_CHECKED;
 
 /* --- as text ---------------------------------------------------------------------------------------------------- */
 

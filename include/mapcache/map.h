@@ -40,7 +40,7 @@ typedef struct mc_map_request {
 } mc_map_request;
 
 /* What goes to the client. `data` lives in the pool that was given. */
-typedef struct mc_answer {
+typedef struct mc_result {
     mc_buf *data;
     const char *mime;           /* NULL: unknown */
     bool gzipped;               /* `data` is gzip of what `mime` names */
@@ -52,17 +52,17 @@ typedef struct mc_answer {
     bool unmodified;            /* `if_tag` of the question is the current one: no data */
     int status;                 /* of a forwarded answer; 0: 200 */
     const apr_table_t *headers; /* of a forwarded answer, or NULL */
-} mc_answer;
+} mc_result;
 
 /* if_tag: an ETag that the client has (0: none); where it still holds, no map is composed or encoded. */
-mc_error *mc_map_tile(mc_answer *answer, const mc_tile_stack *wanted, uint64_t if_tag, mc_ctx *ctx,
+mc_error *mc_map_tile(mc_result *result, const mc_tile_stack *wanted, uint64_t if_tag, mc_ctx *ctx,
                       apr_pool_t *pool) MC_CHECKED;
-mc_error *mc_map_draw(mc_answer *answer, const mc_map_request *wanted, uint64_t if_tag, mc_ctx *ctx,
+mc_error *mc_map_draw(mc_result *result, const mc_map_request *wanted, uint64_t if_tag, mc_ctx *ctx,
                       apr_pool_t *pool) MC_CHECKED;
 
 /* An image of one colour in a format: BLANK exceptions, empty_img, maps without data. Transparent where the format can
  * and `transparent`. */
-mc_error *mc_map_empty(mc_answer *answer, int width, int height, const mc_format *format, bool transparent,
+mc_error *mc_map_empty(mc_result *result, int width, int height, const mc_format *format, bool transparent,
                        const uint8_t rgb[3], mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 #endif

@@ -104,7 +104,7 @@ typedef struct mc_seed_result {
  * connections; it is called after the fork. Results are told in the thread that calls mc_seed_submit and
  * mc_seed_finish.
  */
-typedef struct mc_seed_crew mc_seed_crew;
+typedef struct mc_seed_worker_pool mc_seed_worker_pool;
 
 typedef struct mc_seed_plan {
     mc_seed_task task;
@@ -122,34 +122,37 @@ typedef struct mc_seed_plan {
     void *baton;
 } mc_seed_plan;
 
-/* MC_ERR_LIMIT where the system gives no threads, processes or pipes; *crew is NULL then, and nothing is left behind.
+/* MC_ERR_LIMIT where the system gives no threads, processes or pipes; *worker_pool is NULL then, and nothing is left
+ * behind.
  */
-mc_error *mc_seed_hire(mc_seed_crew **crew, const mc_seed_plan *plan, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_seed_worker_pool_start(mc_seed_worker_pool **worker_pool, const mc_seed_plan *plan,
+                                    apr_pool_t *pool) MC_CHECKED;
 
 /*
  * Hands out one metatile; waits while as many are under way as fill a commit of every worker, and for the rate. `stop`
  * (may be NULL) ends the waiting: nothing is handed out then. MC_ERR_IO when a worker process has died.
  */
-mc_error *mc_seed_submit(mc_seed_crew *crew, int z, int x, int y, const volatile int *stop,
+mc_error *mc_seed_submit(mc_seed_worker_pool *worker_pool, int z, int x, int y, const volatile int *stop,
                          apr_pool_t *pool) MC_CHECKED;
 
 /* Reports the results that are there; where there is none, waits at most so many milliseconds for the first. How many
  * metatiles are still under way is in *outstanding. MC_ERR_IO as above. */
-mc_error *mc_seed_poll(int *outstanding, mc_seed_crew *crew, int milliseconds, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_seed_poll(int *outstanding, mc_seed_worker_pool *worker_pool, int milliseconds,
+                       apr_pool_t *pool) MC_CHECKED;
 
 /* How many metatiles can be handed out now without waiting for one that is under way. */
-int mc_seed_room(const mc_seed_crew *crew);
+int mc_seed_room(const mc_seed_worker_pool *worker_pool);
 
 /* Workers that may work now: all, unless the origin is let alone. */
-int mc_seed_awake(const mc_seed_crew *crew);
+int mc_seed_awake(const mc_seed_worker_pool *worker_pool);
 
 /*
- * Takes back what no worker has begun with: there will be no results of it. What waits for an origin or a database a
+ * Cancels what no worker has begun with: there will be no results of it. What waits for an origin or a database a
  * second from now is given up, and there are no results of that either.
  */
-void mc_seed_recall(mc_seed_crew *crew);
+void mc_seed_cancel(mc_seed_worker_pool *worker_pool);
 
-/* Waits for what is under way and sends the workers home. */
-mc_error *mc_seed_finish(mc_seed_crew *crew, apr_pool_t *pool) MC_CHECKED;
+/* Waits for what is under way and ends the workers. */
+mc_error *mc_seed_finish(mc_seed_worker_pool *worker_pool, apr_pool_t *pool) MC_CHECKED;
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The server as the doors see it: a configuration is loaded, a process runtime is built after the fork, requests go in
- * and responses come out.
+ * The server as the front ends see it: a configuration is loaded, a process runtime is built after the fork, requests
+ * go in and responses come out.
  *
  *     parent:   mc_server_load(&server, "mapcache.xml", ...)          no thread, socket, file or database handle is
  * open after it child:    mc_runtime_create(&runtime, ...); mc_server_attach(server, runtime) request:
@@ -125,9 +125,9 @@ typedef struct mc_http_response {
 } mc_http_response;
 
 /*
- * Answers a request; never fails: errors become responses. HEAD is answered like GET, the door leaves the body out (and
- * says its length). Preconditions (If-None-Match, If-Modified-Since) are evaluated here: 304 responses have no body.
- * Opens span mapcache_handler.
+ * Answers a request; never fails: errors become responses. HEAD is answered like GET, the front end leaves the body out
+ * (and says its length). Preconditions (If-None-Match, If-Modified-Since) are evaluated here: 304 responses have no
+ * body. Opens span mapcache_handler.
  */
 void mc_server_handle(mc_http_response **response, mc_server *server, const mc_http_request *request, mc_ctx *ctx,
                       apr_pool_t *pool);

@@ -65,7 +65,7 @@ typedef struct mc_source_ops {
                       apr_pool_t *pool); /* NULL: none */
     /* The layers of its vector tiles (mc_vector_layer_info); NULL: it makes none. */
     mc_error *(*vector_layers)(apr_array_header_t **layers, mc_source *source, mc_ctx *ctx, apr_pool_t *pool);
-    /* Adds what its maps mean to a legend (lib/feature/legend.h). NULL: it cannot tell. */
+    /* Adds what its maps mean to a legend (lib/draw/label/legend.h). NULL: it cannot tell. */
     void (*legend)(struct mc_legend *legend, mc_source *source);
     /* Complains of what the data itself shows to be wrong; NULL: nothing is looked at. */
     void (*inspect)(mc_source *source, mc_diagnostics *diagnostics, mc_ctx *ctx, apr_pool_t *pool);

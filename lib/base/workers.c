@@ -14,8 +14,8 @@
 enum { WORKERS_MAX = 1024, SPARE_POOLS_MAX = 64, POOL_MEMORY_KEPT = 1 << 20 };
 
 /* Lives on its caller's stack. A helper touches it only between `active++` and `active--`. */
-typedef struct batch {
-    mc_job *job;
+typedef struct workers_batch {
+    mc_task *task;
     void *baton;
     int count;
     const mc_ctx *ctx;
@@ -26,14 +26,14 @@ typedef struct batch {
     int active;         /* helpers that run jobs */
     bool queued;
     pthread_cond_t done; /* active has become 0 */
-    struct batch *behind;
-} batch;
+    struct workers_batch *behind;
+} workers_batch;
 
 struct mc_workers {
     pthread_mutex_t lock;
     pthread_cond_t work; /* a batch was queued, or `stop` */
-    batch *first;
-    batch *last;
+    workers_batch *first;
+    workers_batch *last;
     bool stop;
     int count;
     atomic_int idle;
@@ -58,7 +58,7 @@ mc_processors(void)
 }
 
 apr_pool_t *
-mc_job_pool_acquire(void)
+mc_task_pool_acquire(void)
 {
     apr_pool_t *pool = NULL;
     pthread_mutex_lock(&spare_lock);
@@ -76,7 +76,7 @@ mc_job_pool_acquire(void)
 }
 
 void
-mc_job_pool_release(apr_pool_t *pool)
+mc_task_pool_release(apr_pool_t *pool)
 {
     if (pool == NULL)
         return;
@@ -94,7 +94,7 @@ mc_job_pool_release(apr_pool_t *pool)
 
 /* The first error of the batch wins; its pool stays until the caller has copied it. True if it is this one. */
 static bool
-report_batch_error(mc_workers *workers, batch *b, mc_error *error, apr_pool_t *holder)
+report_batch_error(mc_workers *workers, workers_batch *b, mc_error *error, apr_pool_t *holder)
 {
     atomic_store(&b->next, b->count);
     if (workers != NULL)
@@ -111,7 +111,7 @@ report_batch_error(mc_workers *workers, batch *b, mc_error *error, apr_pool_t *h
 
 /* Runs jobs until none is left or one fails; true if its error stays in `root`. */
 static bool
-run_jobs(mc_workers *workers, batch *b, mc_ctx *job_ctx, apr_pool_t *root)
+run_jobs(mc_workers *workers, workers_batch *b, mc_ctx *task_ctx, apr_pool_t *root)
 {
     for (;;) {
         /* Not a plain increment: after an error, `next` must not run away from `count`. */
@@ -120,44 +120,44 @@ run_jobs(mc_workers *workers, batch *b, mc_ctx *job_ctx, apr_pool_t *root)
             continue;
         if (index >= b->count)
             break;
-        mc_error *error = b->job(b->baton, index, job_ctx);
+        mc_error *error = b->task(b->baton, index, task_ctx);
         if (error != MC_OK)
             return report_batch_error(workers, b, error, root);
-        apr_pool_clear(job_ctx->pool);
+        apr_pool_clear(task_ctx->pool);
     }
     return false;
 }
 
 /* Runs jobs of the batch until none is left. `helper`: not on the caller's own thread. */
 static void
-take_part(mc_workers *workers, batch *b, bool helper)
+take_part(mc_workers *workers, workers_batch *b, bool helper)
 {
-    apr_pool_t *root = mc_job_pool_acquire();
-    mc_ctx job_ctx = *b->ctx;
+    apr_pool_t *root = mc_task_pool_acquire();
+    mc_ctx task_ctx = *b->ctx;
     const mc_ctx untraced = { .trace = NULL };
     bool kept;
     if (helper)
-        job_ctx.slow = NULL; /* the request's own thread is not concerned */
-    apr_pool_create(&job_ctx.pool, root);
-    if (helper && job_ctx.trace != NULL)
-        job_ctx.trace = mc_trace_fork(b->ctx->trace, root);
+        task_ctx.slow = NULL; /* the request's own thread is not concerned */
+    apr_pool_create(&task_ctx.pool, root);
+    if (helper && task_ctx.trace != NULL)
+        task_ctx.trace = mc_trace_fork(b->ctx->trace, root);
     {
         /* The root that log parsers group a pool thread's part of a request by. */
-        MC_SPAN(helper ? &job_ctx : &untraced, "_thread_get_tile");
-        kept = run_jobs(workers, b, &job_ctx, root);
+        MC_SPAN(helper ? &task_ctx : &untraced, "_thread_get_tile");
+        kept = run_jobs(workers, b, &task_ctx, root);
     }
-    if (kept && helper && job_ctx.trace != NULL)
-        mc_trace_flush(job_ctx.trace);
+    if (kept && helper && task_ctx.trace != NULL)
+        mc_trace_flush(task_ctx.trace);
     if (!kept)
-        mc_job_pool_release(root);
+        mc_task_pool_release(root);
 }
 
 /* With the lock held. */
 static void
-remove_queued_batch(mc_workers *workers, batch *b)
+remove_queued_batch(mc_workers *workers, workers_batch *b)
 {
-    batch *before = NULL;
-    for (batch *at = workers->first; at != b; at = at->behind)
+    workers_batch *before = NULL;
+    for (workers_batch *at = workers->first; at != b; at = at->behind)
         before = at;
     *(before == NULL ? &workers->first : &before->behind) = b->behind;
     if (workers->last == b)
@@ -179,7 +179,7 @@ run_worker_thread(void *baton)
         }
         if (workers->first == NULL)
             break;
-        batch *b = workers->first;
+        workers_batch *b = workers->first;
         b->active++;
         if (--b->wanted == 0)
             remove_queued_batch(workers, b);
@@ -277,7 +277,7 @@ mc_workers_leave(mc_workers *workers)
 }
 
 static void
-call_helpers(mc_workers *workers, batch *b, int helpers)
+call_helpers(mc_workers *workers, workers_batch *b, int helpers)
 {
     pthread_cond_init(&b->done, NULL);
     b->wanted = helpers;
@@ -292,7 +292,7 @@ call_helpers(mc_workers *workers, batch *b, int helpers)
 
 /* Nobody joins any more; who has joined ends. */
 static void
-wait_for_helpers(mc_workers *workers, batch *b)
+wait_for_helpers(mc_workers *workers, workers_batch *b)
 {
     pthread_mutex_lock(&workers->lock);
     if (b->queued)
@@ -304,11 +304,11 @@ wait_for_helpers(mc_workers *workers, batch *b)
 }
 
 mc_error *
-mc_workers_run(mc_workers *workers, mc_job *job, void *baton, int count, int helpers, mc_ctx *ctx, apr_pool_t *pool)
+mc_workers_run(mc_workers *workers, mc_task *task, void *baton, int count, int helpers, mc_ctx *ctx, apr_pool_t *pool)
 {
     if (count <= 0)
         return MC_OK;
-    batch b = { .job = job, .baton = baton, .count = count, .ctx = ctx };
+    workers_batch b = { .task = task, .baton = baton, .count = count, .ctx = ctx };
     int most = mc_workers_count(workers) < count - 1 ? mc_workers_count(workers) : count - 1;
     if (helpers > most)
         helpers = most;
@@ -318,6 +318,6 @@ mc_workers_run(mc_workers *workers, mc_job *job, void *baton, int count, int hel
     if (helpers > 0)
         wait_for_helpers(workers, &b);
     mc_error *error = mc_error_copy(b.error, pool);
-    mc_job_pool_release(b.holder);
+    mc_task_pool_release(b.holder);
     return error;
 }

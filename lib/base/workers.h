@@ -14,7 +14,7 @@ int mc_processors(void);
 
 /* One job of a batch. Runs on any thread with a context and root pool of its own; results that leave it are
  * reference-counted. */
-typedef mc_error *mc_job(void *baton, int index, mc_ctx *job_ctx);
+typedef mc_error *mc_task(void *baton, int index, mc_ctx *task_ctx);
 
 /* `count` threads (0..256; 0: every batch runs on its caller). */
 mc_error *mc_workers_create(mc_workers **workers, int count, apr_pool_t *pool) MC_CHECKED;
@@ -36,11 +36,11 @@ void mc_workers_leave(mc_workers *workers);
  * only. `helpers`: at most so many workers are woken (0: none; the caller does it all in order). After the first error
  * no further job starts; that error, copied into `pool`, is returned.
  */
-mc_error *mc_workers_run(mc_workers *workers, mc_job *job, void *baton, int count, int helpers, mc_ctx *ctx,
+mc_error *mc_workers_run(mc_workers *workers, mc_task *task, void *baton, int count, int helpers, mc_ctx *ctx,
                          apr_pool_t *pool) MC_CHECKED;
 
-/* A root pool with its own allocator, for jobs, from a free list; give it back with mc_job_pool_release. */
-apr_pool_t *mc_job_pool_acquire(void);
-void mc_job_pool_release(apr_pool_t *pool);
+/* A root pool with its own allocator, for jobs, from a free list; give it back with mc_task_pool_release. */
+apr_pool_t *mc_task_pool_acquire(void);
+void mc_task_pool_release(apr_pool_t *pool);
 
 #endif

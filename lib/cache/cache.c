@@ -248,7 +248,7 @@ mc_cache_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *c
 }
 
 mc_error *
-mc_cache_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx)
+mc_cache_put(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     for (int i = 0; i < count; i++)
         if (tiles[i].data == NULL || tiles[i].data->size == 0)

@@ -18,36 +18,15 @@ typedef struct mc_cache_base {
 
 /* Rows that every cache's key table begins with; `type` has mc_cache_base as its first member `base`. */
 #define MC_CACHE_KEYS(type_)                                                                                           \
-    { "@name",                                                                                                         \
-      MC_TEXT,                                                                                                         \
-      MC_KEY_REQUIRED,                                                                                                 \
-      0,                                                                                                               \
-      0,                                                                                                               \
-      NULL,                                                                                                            \
-      NULL,                                                                                                            \
-      offsetof(type_, base.cache.name),                                                                                \
-      NULL,                                                                                                            \
-      "Name that tilesets refer to." },                                                                                \
-        { "@type", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(type_, base.type), NULL, "Kind of cache." },   \
-        { "retries", MC_INT,                                                                                           \
-          0,         0,                                                                                                \
-          10,        NULL,                                                                                             \
-          "0",       offsetof(type_, base.cache.retries),                                                              \
-          NULL,      "How often a failed operation is repeated." },                                                    \
-        { "retry_delay",                                                                                               \
-          MC_NUMBER,                                                                                                   \
-          0,                                                                                                           \
-          0,                                                                                                           \
-          3600,                                                                                                        \
-          NULL,                                                                                                        \
-          "0",                                                                                                         \
-          offsetof(type_, base.cache.retry_delay),                                                                     \
-          NULL,                                                                                                        \
-          "Seconds before the first repetition; doubles with each." },                                                 \
-    {                                                                                                                  \
-        "memory", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(type_, base.memory), NULL,                          \
-            "Whether what is read may stay in memory: true, false, or seconds where the store has no stamp."           \
-    }
+    MC_KEY_TEXT("@name", offsetof(type_, base.cache.name), "Name that tilesets refer to.", .flags = MC_KEY_REQUIRED),  \
+        MC_KEY_TEXT("@type", offsetof(type_, base.type), "Kind of cache.", .flags = MC_KEY_REQUIRED),                  \
+        MC_KEY_INT("retries", offsetof(type_, base.cache.retries), "How often a failed operation is repeated.",        \
+                   .max = 10, .fallback = "0"),                                                                        \
+        MC_KEY_NUMBER("retry_delay", offsetof(type_, base.cache.retry_delay),                                          \
+                      "Seconds before the first repetition; doubles with each.", .max = 3600, .fallback = "0"),        \
+        MC_KEY_TEXT("memory", offsetof(type_, base.memory),                                                            \
+                    "Whether what is read may stay in memory: true, false, or seconds where the store has no stamp.",  \
+                    .flags = MC_KEY_OURS)
 
 /* Reads `node` into the struct that begins with `base`. stamped: the store has stamps, <memory> is true by default. */
 bool mc_cache_read(mc_cache_base *base, const mc_cache_ops *ops, bool stamped, const mc_node *node, mc_build *build);
@@ -117,21 +96,21 @@ bool mc_template_by_tile(const mc_template *template);
 bool mc_template_by_dimension(const mc_template *template);
 
 /* The SQLite file that a tile stands in: mc_sqlite_get_stamped reads it. */
-typedef struct mc_place {
+typedef struct mc_store_location {
     mc_cache *cache;      /* which has it: a part of the one that was asked, or that one; NULL: no SQLite file */
     uint64_t identity;    /* of how it is read: differs where the same file and key may give something else */
     const char *coverage; /* statement that tells which tiles the file has, or NULL */
     bool by_tile;         /* other tiles of the same tileset, grid and dimensions may stand elsewhere */
     bool needed;          /* that the file is missing is an error, unless the tileset can render */
     char path[MC_PATH_MAX];
-} mc_place;
+} mc_store_location;
 
 /* What stands for a stored colour ('#' B G R A) becomes the picture of it; others stay. */
 mc_error *mc_cache_expand(mc_tile *tile, const mc_tile_key *key, apr_pool_t *pool) MC_CHECKED;
 
 /* Of a series of puts (ctx->writes is set): more of them; removals, of one series; and before `key` is read, or removed
  * at once. */
-mc_error *mc_cache_writes_add(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx) MC_CHECKED;
+mc_error *mc_cache_writes_add(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_writes_remove(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_writes_settle(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;
 

@@ -26,27 +26,28 @@ typedef struct layered {
 } layered;
 
 static const mc_key composite_child_keys[] = {
-    { "", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(child, name), NULL, "Name of a cache declared before." },
-    { "@min-zoom", MC_INT, 0, 0, 1000, NULL, NULL, offsetof(child, minzoom), NULL, "First level of the child." },
-    { "@max-zoom", MC_INT, 0, 0, 1000, NULL, NULL, offsetof(child, maxzoom), NULL, "Last level of the child." },
-    { "@grids", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(child, grids), NULL, "Grids of the child, by commas." },
-    { "@dimensions", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(child, dimensions), NULL, "name=value, by commas." },
+    MC_KEY_TEXT("", offsetof(child, name), "Name of a cache declared before.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_INT("@min-zoom", offsetof(child, minzoom), "First level of the child.", .max = 1000),
+    MC_KEY_INT("@max-zoom", offsetof(child, maxzoom), "Last level of the child.", .max = 1000),
+    MC_KEY_TEXT("@grids", offsetof(child, grids), "Grids of the child, by commas."),
+    MC_KEY_TEXT("@dimensions", offsetof(child, dimensions), "name=value, by commas."),
     MC_KEY_END,
 };
 static const mc_key child_keys[] = {
-    { "", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(child, name), NULL, "Name of a cache declared before." },
+    MC_KEY_TEXT("", offsetof(child, name), "Name of a cache declared before.", .flags = MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 static const mc_key composite_keys[] = {
     MC_CACHE_KEYS(layered),
-    { "cache", MC_TREE, MC_KEY_REPEATABLE | MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(layered, nodes),
-      composite_child_keys, "A child and where it counts; the first that fits is used." },
+    MC_KEY_TREE("cache", offsetof(layered, nodes), composite_child_keys,
+                "A child and where it counts; the first that fits is used.",
+                .flags = MC_KEY_REPEATABLE | MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 static const mc_key layered_keys[] = {
     MC_CACHE_KEYS(layered),
-    { "cache", MC_TREE, MC_KEY_REPEATABLE | MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(layered, nodes), child_keys,
-      "A child, in order." },
+    MC_KEY_TREE("cache", offsetof(layered, nodes), child_keys, "A child, in order.",
+                .flags = MC_KEY_REPEATABLE | MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 
@@ -173,14 +174,14 @@ choose_child_cache(mc_cache **chosen, mc_cache *base, const mc_tile_key *key, ap
 
 /* Which part it is may depend on the level. */
 static mc_error *
-composite_place(mc_place *place, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
+composite_location(mc_store_location *location, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
 {
     mc_cache *chosen;
-    place->cache = NULL;
+    location->cache = NULL;
     MC_TRY(choose_child_cache(&chosen, cache, key, pool));
-    if (chosen->ops->place != NULL)
-        MC_TRY(chosen->ops->place(place, chosen, key, pool));
-    place->by_tile = true;
+    if (chosen->ops->location != NULL)
+        MC_TRY(chosen->ops->location(location, chosen, key, pool));
+    location->by_tile = true;
     return MC_OK;
 }
 
@@ -202,10 +203,10 @@ composite_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *
 
 /* Those of a metatile share level, grid and dimensions; those of a seeder may be for several children. */
 static mc_error *
-composite_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx)
+composite_put(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     mc_cache **chosen = apr_palloc(ctx->pool, sizeof(mc_cache *) * (size_t)(count + 1));
-    mc_put *part = apr_palloc(ctx->pool, sizeof(*part) * (size_t)(count + 1));
+    mc_tile_write *part = apr_palloc(ctx->pool, sizeof(*part) * (size_t)(count + 1));
     for (int i = 0; i < count; i++)
         MC_TRY(choose_child_cache(&chosen[i], cache, &tiles[i].key, ctx->pool));
     for (int i = 0; i < count; i++) {
@@ -252,7 +253,7 @@ fallback_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ct
 }
 
 static mc_error *
-fallback_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
+fallback_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     layered *cache = (layered *)base;
     mc_error *first = MC_OK;
@@ -287,7 +288,7 @@ multitier_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ct
             mc_log_error(ctx, MC_LOG_WARN, error);
             continue;
         }
-        mc_put copy = { .key = *key, .data = *tile == NULL ? NULL : (*tile)->data };
+        mc_tile_write copy = { .key = *key, .data = *tile == NULL ? NULL : (*tile)->data };
         for (int j = 0; j < i && *tile != NULL; j++) {
             error = mc_cache_put(cache->children[j].cache, &copy, 1, ctx);
             if (error != MC_OK)
@@ -307,7 +308,7 @@ multitier_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *c
 }
 
 static mc_error *
-multitier_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
+multitier_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     layered *cache = (layered *)base;
     for (int i = 0; i < cache->count - 1; i++) /* an older copy in a faster child would hide what is stored now */
@@ -346,7 +347,7 @@ const mc_cache_ops mc_cache_composite = {
     .remove = composite_remove,
     .used_by = layered_used_by,
     .parts = layered_parts,
-    .place = composite_place,
+    .location = composite_location,
 };
 
 const mc_cache_ops mc_cache_fallback = {

@@ -11,12 +11,12 @@
 #include "cache/cache_base.h"
 #include "cache/memory.h"
 
-typedef struct remembered {
+typedef struct memory_remembered {
     mc_stamp stamp;
     apr_time_t until; /* mc_clock_now(); 0: as long as the stamp holds */
     bool absent;
     mc_tile tile; /* its data holds a reference */
-} remembered;
+} memory_remembered;
 
 static struct mc_memory *
 tile_memory_of_process(const mc_ctx *ctx)
@@ -69,8 +69,9 @@ mc_memory_get(mc_tile **tile, const mc_memory_key *key, const mc_stamp *stamp, m
 {
     if (key->size == 0)
         return false;
-    mc_lru_entry *entry;
-    remembered *known = mc_memory_find(tile_memory_of_process(ctx), MC_SHARE_TILES, &entry, key->bytes, key->size);
+    mc_clock_cache_entry *entry;
+    memory_remembered *known =
+        mc_memory_find(tile_memory_of_process(ctx), MC_SHARE_TILES, &entry, key->bytes, key->size);
     if (known == NULL)
         return false;
     bool valid = stamp == NULL ? mc_clock_now() < known->until : mc_stamp_equal(&known->stamp, stamp);
@@ -79,7 +80,7 @@ mc_memory_get(mc_tile **tile, const mc_memory_key *key, const mc_stamp *stamp, m
         *tile = apr_pmemdup(pool, &known->tile, sizeof(known->tile));
         mc_buf_attach(mc_buf_ref(known->tile.data), pool);
     }
-    mc_lru_release(entry);
+    mc_clock_cache_release(entry);
     if (valid)
         mc_count(ctx->process->metrics, MC_COUNT_memory_hits_total, 1);
     return valid;
@@ -88,7 +89,7 @@ mc_memory_get(mc_tile **tile, const mc_memory_key *key, const mc_stamp *stamp, m
 static void
 free_remembered(void *value)
 {
-    remembered *known = value;
+    memory_remembered *known = value;
     if (!known->absent)
         mc_buf_unref(known->tile.data);
     free(known);
@@ -99,7 +100,7 @@ remember_tile(const mc_memory_key *key, const mc_stamp *stamp, apr_time_t until,
 {
     if (tile_memory_of_process(ctx) == NULL || key->size == 0)
         return;
-    remembered *known = calloc(1, sizeof(*known));
+    memory_remembered *known = calloc(1, sizeof(*known));
     MC_ASSERT(known != NULL);
     if (stamp != NULL)
         known->stamp = *stamp;

@@ -6,7 +6,7 @@
 #ifndef MC_CACHE_MEMORY_H
 #define MC_CACHE_MEMORY_H
 
-#include "base/lru.h"
+#include "base/clock_cache.h"
 #include "mapcache/ctx.h"
 
 typedef enum mc_share {
@@ -20,12 +20,13 @@ enum { MC_LARGE_FOOTPRINT = 1 << 16 };
 
 struct mc_memory;
 
-/* As mc_lru_get, of one table. NULL memory has nothing. */
-void *mc_memory_find(struct mc_memory *memory, mc_share share, mc_lru_entry **entry, const void *key, size_t key_size);
+/* As mc_clock_cache_get, of one table. NULL memory has nothing. */
+void *mc_memory_find(struct mc_memory *memory, mc_share share, mc_clock_cache_entry **entry, const void *key,
+                     size_t key_size);
 
-/* As mc_lru_put, but a newcomer to a full memory may be refused: then `value` is freed at once. */
+/* As mc_clock_cache_put, but a newcomer to a full memory may be refused: then `value` is freed at once. */
 void mc_memory_keep(mc_ctx *ctx, mc_share share, const void *key, size_t key_size, void *value, size_t bytes,
-                    mc_lru_free *free_value);
+                    mc_clock_cache_free *free_value);
 
 void mc_memory_drop(struct mc_memory *memory, mc_share share, const void *key, size_t key_size);
 

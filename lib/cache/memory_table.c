@@ -16,7 +16,7 @@ enum { GENERATIONS = 1024, ENTRY_BYTES = 256 };
 static const size_t sixteenths[MC_SHARES] = { 3, 9, 4 };
 
 struct mc_memory {
-    mc_lru *tables[MC_SHARES];
+    mc_clock_cache *tables[MC_SHARES];
     size_t bound;
     _Atomic uint64_t evictions; /* of the tables, those that the metrics know */
     _Atomic unsigned generations[GENERATIONS];
@@ -31,7 +31,7 @@ mc_memory_create(apr_int64_t bytes)
     MC_ASSERT(memory != NULL);
     memory->bound = (size_t)bytes;
     for (int i = 0; i < MC_SHARES; i++)
-        memory->tables[i] = mc_lru_create((size_t)bytes);
+        memory->tables[i] = mc_clock_cache_create((size_t)bytes);
     return memory;
 }
 
@@ -41,7 +41,7 @@ mc_memory_destroy(struct mc_memory *memory)
     if (memory == NULL)
         return;
     for (int i = 0; i < MC_SHARES; i++)
-        mc_lru_destroy(memory->tables[i]);
+        mc_clock_cache_destroy(memory->tables[i]);
     free(memory);
 }
 
@@ -50,19 +50,19 @@ mc_memory_bytes(struct mc_memory *memory)
 {
     size_t bytes = 0;
     for (int i = 0; i < MC_SHARES; i++)
-        bytes += mc_lru_bytes(memory->tables[i]);
+        bytes += mc_clock_cache_bytes(memory->tables[i]);
     return bytes;
 }
 
 void
-mc_memory_stat(struct mc_memory *memory, struct mc_lru_statistics *statistics)
+mc_memory_stat(struct mc_memory *memory, struct mc_clock_cache_statistics *statistics)
 {
     if (memory == NULL)
         return;
-    *statistics = (mc_lru_statistics){ .max_bytes = memory->bound };
+    *statistics = (mc_clock_cache_statistics){ .max_bytes = memory->bound };
     for (int i = 0; i < MC_SHARES; i++) {
-        mc_lru_statistics table;
-        mc_lru_stat(memory->tables[i], &table);
+        mc_clock_cache_statistics table;
+        mc_clock_cache_stat(memory->tables[i], &table);
         statistics->hits += table.hits;
         statistics->misses += table.misses;
         statistics->evictions += table.evictions;
@@ -88,7 +88,7 @@ evict_memory_tables(struct mc_memory *memory)
         int fattest = -1;
         size_t most = 0;
         for (int i = 0; i < MC_SHARES; i++) {
-            size_t bytes = mc_lru_bytes(memory->tables[i]);
+            size_t bytes = mc_clock_cache_bytes(memory->tables[i]);
             size_t above = bytes > memory_table_share(memory, i) ? bytes - memory_table_share(memory, i) : 0;
             if (above > most) {
                 most = above;
@@ -98,7 +98,7 @@ evict_memory_tables(struct mc_memory *memory)
         if (fattest < 0)
             return;
         size_t excess = total - memory->bound;
-        mc_lru_shed(memory->tables[fattest], excess < most ? excess : most);
+        mc_clock_cache_shed(memory->tables[fattest], excess < most ? excess : most);
     }
 }
 
@@ -112,7 +112,7 @@ is_let_in(struct mc_memory *memory, mc_share share, size_t bytes)
 {
     static _Thread_local uint32_t state = 2463534242U;
     if (mc_memory_bytes(memory) + bytes + ENTRY_BYTES <= memory->bound ||
-        mc_lru_bytes(memory->tables[share]) + bytes + ENTRY_BYTES <= memory_table_share(memory, share))
+        mc_clock_cache_bytes(memory->tables[share]) + bytes + ENTRY_BYTES <= memory_table_share(memory, share))
         return true;
     state ^= state << 13;
     state ^= state >> 17;
@@ -126,7 +126,7 @@ count_evictions(struct mc_memory *memory, mc_ctx *ctx)
 {
     uint64_t total = 0;
     for (int i = 0; i < MC_SHARES; i++)
-        total += mc_lru_evictions(memory->tables[i]);
+        total += mc_clock_cache_evictions(memory->tables[i]);
     uint64_t counted = atomic_load_explicit(&memory->evictions, memory_order_relaxed);
     while (counted < total)
         if (atomic_compare_exchange_weak(&memory->evictions, &counted, total)) {
@@ -136,22 +136,22 @@ count_evictions(struct mc_memory *memory, mc_ctx *ctx)
 }
 
 void *
-mc_memory_find(struct mc_memory *memory, mc_share share, mc_lru_entry **entry, const void *key, size_t key_size)
+mc_memory_find(struct mc_memory *memory, mc_share share, mc_clock_cache_entry **entry, const void *key, size_t key_size)
 {
     *entry = NULL;
-    return memory == NULL ? NULL : mc_lru_get(memory->tables[share], entry, key, key_size);
+    return memory == NULL ? NULL : mc_clock_cache_get(memory->tables[share], entry, key, key_size);
 }
 
 void
 mc_memory_keep(mc_ctx *ctx, mc_share share, const void *key, size_t key_size, void *value, size_t bytes,
-               mc_lru_free *free_value)
+               mc_clock_cache_free *free_value)
 {
     struct mc_memory *memory = ctx->process == NULL ? NULL : ctx->process->memory;
     if (memory == NULL || !is_let_in(memory, share, bytes)) {
         free_value(value);
         return;
     }
-    mc_lru_put(memory->tables[share], key, key_size, value, bytes, free_value);
+    mc_clock_cache_put(memory->tables[share], key, key_size, value, bytes, free_value);
     evict_memory_tables(memory);
     count_evictions(memory, ctx);
 }
@@ -160,7 +160,7 @@ void
 mc_memory_drop(struct mc_memory *memory, mc_share share, const void *key, size_t key_size)
 {
     if (memory != NULL)
-        mc_lru_remove(memory->tables[share], key, key_size);
+        mc_clock_cache_remove(memory->tables[share], key, key_size);
 }
 
 static _Atomic unsigned *

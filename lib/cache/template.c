@@ -9,7 +9,7 @@
 
 #include "cache/cache_base.h"
 
-typedef enum token {
+typedef enum template_token {
     LITERAL,
     TILESET,
     GRID,
@@ -17,21 +17,21 @@ typedef enum token {
     DIMENSIONS,
     DIMENSION,
     NUMBER, /* a number of mc_template_format; of disk in decimal */
-} token;
+} template_token;
 
-typedef struct piece {
-    token token;
+typedef struct template_piece {
+    template_token token;
     const char *text; /* as it stands in the template; of a literal, all of it */
     size_t size;
     const char *name; /* of a DIMENSION */
     mc_template_format number;
-} piece;
+} template_piece;
 
 struct mc_template {
     mc_template_rules rules;
     const char *formats[MC_FORMAT_COUNT];
     int count;
-    piece *pieces;
+    template_piece *pieces;
 };
 
 static const char *const number_names[] = {
@@ -166,10 +166,10 @@ number_counts(mc_template_format number, const char *text, const mc_template_rul
 }
 
 /* What "{...}" of `size` bytes stands for; a LITERAL where nothing. */
-static piece
+static template_piece
 read_token(const char *at, size_t size, const char *text, const mc_template_rules *rules, apr_pool_t *pool)
 {
-    piece piece = { .token = LITERAL, .text = at, .size = size };
+    template_piece piece = { .token = LITERAL, .text = at, .size = size };
     const char *name = at + 1;
     size_t length = size - 2;
     bool once = rules->sqlite; /* only the first one of these counts */
@@ -202,12 +202,12 @@ mc_template_compile(const char *text, const mc_template_rules *rules, apr_pool_t
     text = apr_pstrdup(pool, text);
     for (int i = 0; i < MC_FORMAT_COUNT; i++)
         template->formats[i] = rules->formats == NULL || rules->formats[i] == NULL ? "%d" : rules->formats[i];
-    template->pieces = apr_pcalloc(pool, sizeof(piece) * (strlen(text) + 1));
+    template->pieces = apr_pcalloc(pool, sizeof(template_piece) * (strlen(text) + 1));
     for (const char *at = text; *at != '\0';) {
         const char *close = *at == '{' ? strchr(at, '}') : NULL;
         const char *inner = close == NULL ? NULL : memchr(at + 1, '{', (size_t)(close - at - 1));
         size_t size = close != NULL && inner == NULL ? (size_t)(close - at) + 1 : 1 + strcspn(at + 1, "{");
-        piece next = { .token = LITERAL, .text = at, .size = size };
+        template_piece next = { .token = LITERAL, .text = at, .size = size };
         if (close != NULL && inner == NULL)
             next = read_token(at, size, text, rules, pool);
         template->pieces[template->count++] = next;
@@ -314,7 +314,7 @@ put_dimensions(mc_text_out *out, const mc_template *template, const mc_tile_key 
 }
 
 static void
-put_piece(mc_text_out *out, const piece *piece, const mc_template *template, const mc_tile_key *key)
+put_piece(mc_text_out *out, const template_piece *piece, const mc_template *template, const mc_tile_key *key)
 {
     switch (piece->token) {
     case TILESET:
@@ -364,7 +364,7 @@ mc_template_pattern(char *pattern, const mc_template *template)
     mc_text_out text = { .out = pattern };
     *pattern = '\0';
     for (int i = 0; i < template->count; i++) {
-        const piece *piece = &template->pieces[i];
+        const template_piece *piece = &template->pieces[i];
         if (piece->token != LITERAL) {
             mc_text_put(&text, "*", 1);
             continue;

@@ -14,7 +14,7 @@ struct mc_cache_writes {
     apr_pool_t *errors;
     mc_error *lost;  /* why something gathered was lost before the flush that would have told; NULL: nothing was */
     mc_cache *cache; /* NULL: nothing is gathered */
-    mc_put *puts;
+    mc_tile_write *puts;
     int count, room;
     size_t bytes;
     mc_tile_key *removals; /* of one series */
@@ -88,10 +88,10 @@ grow_writes_array(mc_cache_writes *writes, void *items, int count, int *room, si
 }
 
 static void
-gather_pending_put(mc_cache_writes *writes, const mc_put *put)
+gather_pending_put(mc_cache_writes *writes, const mc_tile_write *put)
 {
     writes->puts = grow_writes_array(writes, writes->puts, writes->count, &writes->room, sizeof(*put));
-    mc_put *kept = &writes->puts[writes->count];
+    mc_tile_write *kept = &writes->puts[writes->count];
     *kept = *put;
     kept->key = keep_key(writes, &put->key, writes->count == 0 ? NULL : &kept[-1].key);
     mc_buf_ref(kept->data);
@@ -150,7 +150,7 @@ same_tile(const mc_tile_key *a, const mc_tile_key *b)
 }
 
 mc_error *
-mc_cache_writes_add(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx)
+mc_cache_writes_add(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     mc_cache_writes *writes = ctx->writes;
     bool meets = writes->cache != NULL && writes->cache != cache;

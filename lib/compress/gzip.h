@@ -1,6 +1,6 @@
 /* Whole buffers as gzip (RFC 1952) and back. */
-#ifndef MC_BASE_GZIP_H
-#define MC_BASE_GZIP_H
+#ifndef MC_COMPRESS_GZIP_H
+#define MC_COMPRESS_GZIP_H
 
 #include "mapcache/buf.h"
 

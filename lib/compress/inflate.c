@@ -15,10 +15,10 @@
 enum { CODE_BITS_MAX = 15, TABLE_BITS = 9, LITERALS = 288, DISTANCES = 32, LENGTH_CODES = 19, ADLER_BASE = 65521 };
 
 /* A Huffman code: short codes by a table, longer ones bit by bit along the canonical order. */
-typedef struct code {
+typedef struct inflate_code {
     uint16_t table[1 << TABLE_BITS]; /* symbol << 4 | bits; 0: a longer code, or none */
     uint16_t counts[CODE_BITS_MAX + 1], symbols[LITERALS];
-} code;
+} inflate_code;
 
 typedef struct inflating {
     const uint8_t *in, *in_end;
@@ -29,7 +29,7 @@ typedef struct inflating {
     size_t at, size;
     size_t first; /* of the bytes that are not zero; `size` while there is none */
     size_t zeros; /* from here to `at` all is zero */
-    code literals, distances;
+    inflate_code literals, distances;
 } inflating;
 
 /* At least 56 bits. Beyond its end the stream goes on with zeros, which `finish` finds out. */
@@ -75,7 +75,7 @@ reverse_code_bits(unsigned value, unsigned bits)
 }
 
 static void
-fill_table(code *c, const uint8_t *lengths, unsigned count, const uint16_t *first)
+fill_table(inflate_code *c, const uint8_t *lengths, unsigned count, const uint16_t *first)
 {
     uint16_t next[CODE_BITS_MAX + 1];
     memcpy(next, first, sizeof(next));
@@ -91,7 +91,7 @@ fill_table(code *c, const uint8_t *lengths, unsigned count, const uint16_t *firs
 
 /* False for lengths that are no code. One symbol alone, or none, may leave the rest of the code unused. */
 static bool
-build_huffman_code(code *c, const uint8_t *lengths, unsigned count)
+build_huffman_code(inflate_code *c, const uint8_t *lengths, unsigned count)
 {
     uint16_t first[CODE_BITS_MAX + 1] = { 0 }, place[CODE_BITS_MAX + 2] = { 0 };
     int left = 1;
@@ -118,7 +118,7 @@ build_huffman_code(code *c, const uint8_t *lengths, unsigned count)
 
 /* -1 when the bits are no code. */
 static int
-long_symbol(inflating *s, const code *c)
+long_symbol(inflating *s, const inflate_code *c)
 {
     int value = 0, first = 0, place = 0;
     for (unsigned bits = 1; bits <= CODE_BITS_MAX; bits++) {
@@ -135,7 +135,7 @@ long_symbol(inflating *s, const code *c)
 }
 
 static inline int
-next_symbol(inflating *s, const code *c)
+next_symbol(inflating *s, const inflate_code *c)
 {
     unsigned entry = c->table[s->bits & ((1 << TABLE_BITS) - 1)];
     if (entry == 0)

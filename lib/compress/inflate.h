@@ -1,6 +1,6 @@
 /* Inflating what is nearly nothing. */
-#ifndef MC_IMAGE_INFLATE_H
-#define MC_IMAGE_INFLATE_H
+#ifndef MC_COMPRESS_INFLATE_H
+#define MC_COMPRESS_INFLATE_H
 
 #include <stdbool.h>
 #include <stddef.h>

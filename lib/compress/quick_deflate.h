@@ -1,7 +1,7 @@
 /* Deflate at the pace of images that somebody waits for: ISA-L's level 1, or where that is not built in libdeflate's.
  * The same input gives the same bytes. */
-#ifndef MC_BASE_QUICK_DEFLATE_H
-#define MC_BASE_QUICK_DEFLATE_H
+#ifndef MC_COMPRESS_QUICK_DEFLATE_H
+#define MC_COMPRESS_QUICK_DEFLATE_H
 
 #include <stdbool.h>
 #include <stddef.h>

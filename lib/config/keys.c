@@ -8,7 +8,7 @@
 
 enum { MOST_UNKNOWN = 20 /* unknown things of one element that are worth a line each */ };
 
-typedef struct reader {
+typedef struct keys_reader {
     void *out;
     const mc_node *node;
     const mc_key *keys;
@@ -17,16 +17,16 @@ typedef struct reader {
     mc_diagnostics *diagnostics;
     apr_pool_t *pool;
     int unknown;
-} reader;
+} keys_reader;
 
 static void *
-config_field_of(const reader *reader, const mc_key *key)
+config_field_of(const keys_reader *reader, const mc_key *key)
 {
     return (char *)reader->out + key->offset;
 }
 
 static void
-set_default(const reader *reader, const mc_key *key)
+set_default(const keys_reader *reader, const mc_key *key)
 {
     if (key->flags & MC_KEY_REPEATABLE) {
         *(apr_array_header_t **)config_field_of(reader, key) = apr_array_make(reader->pool, 1, sizeof(const mc_node *));
@@ -62,7 +62,7 @@ nearest_name(const mc_key *keys, const char *name, bool attribute, apr_pool_t *p
 
 /* A warning: MapCache reads over what it does not know, and so do we; but it is mostly a slip. */
 static void
-report_unknown(reader *reader, const mc_node *at, const mc_key *keys, const char *name, bool attribute)
+report_unknown(keys_reader *reader, const mc_node *at, const mc_key *keys, const char *name, bool attribute)
 {
     if (++reader->unknown > MOST_UNKNOWN) {
         if (reader->unknown == MOST_UNKNOWN + 1)
@@ -85,7 +85,7 @@ report_unknown(reader *reader, const mc_node *at, const mc_key *keys, const char
 }
 
 static void
-check_known_attributes(reader *reader, const mc_node *node, const mc_key *keys)
+check_known_attributes(keys_reader *reader, const mc_node *node, const mc_key *keys)
 {
     for (const mc_attr *attr = node->attrs; attr != NULL; attr = attr->next)
         if (key_index(keys, attr->name, true) < 0)
@@ -100,7 +100,7 @@ has_text(const mc_node *node)
 
 /* An element that holds a value: nothing else may stand in it. */
 static void
-check_leaf(reader *reader, const mc_node *leaf, const mc_key *key)
+check_leaf(keys_reader *reader, const mc_node *leaf, const mc_key *key)
 {
     static const mc_key none[] = { MC_KEY_END };
     const mc_key *keys = key->children == NULL ? none : key->children;
@@ -111,7 +111,7 @@ check_leaf(reader *reader, const mc_node *leaf, const mc_key *key)
 }
 
 static bool
-check_present(reader *reader, const mc_node *at, const mc_key *key, const char *text)
+check_present(keys_reader *reader, const mc_node *at, const mc_key *key, const char *text)
 {
     if (!(key->flags & MC_KEY_REQUIRED) || *text != '\0' || key->kind != MC_TEXT)
         return true;
@@ -124,7 +124,7 @@ check_present(reader *reader, const mc_node *at, const mc_key *key, const char *
 
 /* Stores the text of an attribute or element in `field`. */
 static void
-read_key_value(reader *reader, const mc_node *at, const mc_key *key, const char *text, void *field)
+read_key_value(keys_reader *reader, const mc_node *at, const mc_key *key, const char *text, void *field)
 {
     if (!check_present(reader, at, key, text))
         return;
@@ -139,7 +139,7 @@ read_key_value(reader *reader, const mc_node *at, const mc_key *key, const char 
 }
 
 static void
-read_child(reader *reader, const mc_node *child, const mc_key *key)
+read_child(keys_reader *reader, const mc_node *child, const mc_key *key)
 {
     union {
         const char *text;
@@ -164,7 +164,7 @@ read_child(reader *reader, const mc_node *child, const mc_key *key)
 }
 
 static void
-read_children(reader *reader)
+read_children(keys_reader *reader)
 {
     for (const mc_node *child = reader->node->children; child != NULL; child = child->next) {
         int index = key_index(reader->keys, child->name, false);
@@ -184,7 +184,7 @@ read_children(reader *reader)
 }
 
 static void
-report_missing(const reader *reader, const mc_key *key)
+report_missing(const keys_reader *reader, const mc_key *key)
 {
     if (*key->name == '@')
         mc_complain(reader->diagnostics, MC_REFUSED, reader->node, "attribute \"%s\" is missing. %s", key->name + 1,
@@ -196,7 +196,9 @@ report_missing(const reader *reader, const mc_key *key)
 bool
 mc_config_read(void *out, const mc_node *node, const mc_key *keys, mc_diagnostics *diagnostics)
 {
-    reader reader = { .out = out, .node = node, .keys = keys, .diagnostics = diagnostics, .pool = diagnostics->pool };
+    keys_reader reader = {
+        .out = out, .node = node, .keys = keys, .diagnostics = diagnostics, .pool = diagnostics->pool
+    };
     int refused = diagnostics->refused;
     bool own_text = false;
     for (const mc_key *key = keys; key->name != NULL; key++) {

@@ -8,10 +8,10 @@
 
 enum { LONGEST_KEY = 255 }; /* what differs only beyond that is one key */
 
-typedef struct entry {
+typedef struct metadata_entry {
     apr_array_header_t *values; /* of const char *, in file order */
     mc_metadata *nested;        /* the first nested table of that name, or NULL */
-} entry;
+} metadata_entry;
 
 struct mc_metadata {
     apr_pool_t *pool;
@@ -36,19 +36,19 @@ lowercase_key(char to[LONGEST_KEY + 1], const char *key)
     return size;
 }
 
-static entry *
+static metadata_entry *
 find_metadata_entry(const mc_metadata *metadata, const char *key)
 {
     char folded[LONGEST_KEY + 1];
     return metadata == NULL ? NULL : apr_hash_get(metadata->entries, folded, (apr_ssize_t)lowercase_key(folded, key));
 }
 
-static entry *
+static metadata_entry *
 find_or_add(mc_metadata *metadata, const char *key)
 {
     char folded[LONGEST_KEY + 1];
     size_t size = lowercase_key(folded, key);
-    entry *found = apr_hash_get(metadata->entries, folded, (apr_ssize_t)size);
+    metadata_entry *found = apr_hash_get(metadata->entries, folded, (apr_ssize_t)size);
     if (found == NULL) {
         found = apr_pcalloc(metadata->pool, sizeof(*found));
         found->values = apr_array_make(metadata->pool, 1, sizeof(const char *));
@@ -74,7 +74,7 @@ mc_metadata_add(mc_metadata *metadata, const mc_node *node)
         mc_metadata *nested = mc_metadata_create(metadata->pool);
         for (const mc_node *leaf = child->children; leaf != NULL; leaf = leaf->next)
             mc_metadata_set(nested, leaf->name, leaf->text);
-        entry *parent = find_or_add(metadata, child->name);
+        metadata_entry *parent = find_or_add(metadata, child->name);
         if (parent->nested == NULL)
             parent->nested = nested;
     }
@@ -83,7 +83,7 @@ mc_metadata_add(mc_metadata *metadata, const mc_node *node)
 const char *
 mc_metadata_get(const mc_metadata *metadata, const char *key)
 {
-    const entry *found = find_metadata_entry(metadata, key);
+    const metadata_entry *found = find_metadata_entry(metadata, key);
     return found == NULL || found->values->nelts == 0 ? NULL : APR_ARRAY_IDX(found->values, 0, const char *);
 }
 
@@ -91,13 +91,13 @@ const apr_array_header_t *
 mc_metadata_all(const mc_metadata *metadata, const char *key)
 {
     static const apr_array_header_t none = { .elt_size = sizeof(const char *) };
-    const entry *found = find_metadata_entry(metadata, key);
+    const metadata_entry *found = find_metadata_entry(metadata, key);
     return found == NULL ? &none : found->values;
 }
 
 const mc_metadata *
 mc_metadata_nested(const mc_metadata *metadata, const char *key)
 {
-    const entry *found = find_metadata_entry(metadata, key);
+    const metadata_entry *found = find_metadata_entry(metadata, key);
     return found == NULL ? NULL : found->nested;
 }

@@ -25,14 +25,14 @@ mc_chunk_window(const mc_cube_shape *shape, int x, int y)
 }
 
 static inline size_t
-mc_window_pixels(const mc_cube_window *window)
+mc_cube_window_pixels(const mc_cube_window *window)
 {
     return (size_t)(window->x1 - window->x0) * (size_t)(window->y1 - window->y0);
 }
 
 /* The chunks that a window of pixels touches. */
 static inline mc_cube_window
-mc_window_chunks(const mc_cube_shape *shape, const mc_cube_window *window)
+mc_cube_window_chunks(const mc_cube_shape *shape, const mc_cube_window *window)
 {
     return (mc_cube_window){ window->x0 / shape->chunk_width, window->y0 / shape->chunk_height,
                              (window->x1 - 1) / shape->chunk_width + 1, (window->y1 - 1) / shape->chunk_height + 1 };
@@ -47,7 +47,7 @@ mc_mask_size(size_t pixels)
 
 /* The pixels that lie in both; x0 >= x1 or y0 >= y1: none. */
 static inline mc_cube_window
-mc_window_both(const mc_cube_window *a, const mc_cube_window *b)
+mc_cube_window_intersection(const mc_cube_window *a, const mc_cube_window *b)
 {
     return (mc_cube_window){ a->x0 > b->x0 ? a->x0 : b->x0, a->y0 > b->y0 ? a->y0 : b->y0,
                              a->x1 < b->x1 ? a->x1 : b->x1, a->y1 < b->y1 ? a->y1 : b->y1 };

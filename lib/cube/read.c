@@ -72,7 +72,7 @@ mc_cube_dates(apr_array_header_t **result, const mc_cube *cube, const mc_time_sp
     return MC_OK;
 }
 
-typedef struct reading {
+typedef struct cube_reading {
     const mc_cube *cube;
     const mc_cube_shape *shape; /* of the level */
     const mc_cube_window *window;
@@ -83,11 +83,11 @@ typedef struct reading {
     mc_cube_plane *last;  /* the one that pieces belong to now */
     size_t pixels, bytes; /* of the window; of all planes */
     apr_pool_t *pool;
-} reading;
+} cube_reading;
 
 /* Makes r->last the plane of that date. */
 static mc_error *
-find_plane(reading *r, int64_t time_us)
+find_plane(cube_reading *r, int64_t time_us)
 {
     if (r->last == NULL || r->last->time_us != time_us)
         r->last = apr_hash_get(r->planes, &time_us, sizeof(time_us));
@@ -107,7 +107,7 @@ find_plane(reading *r, int64_t time_us)
 
 /* `chunk`: all of its pixels; the piece has the rows of `part`, in their full width. */
 static void
-give_runs(const reading *r, const mc_cube_window *chunk, const mc_cube_window *part, const uint8_t *data,
+give_runs(const cube_reading *r, const mc_cube_window *chunk, const mc_cube_window *part, const uint8_t *data,
           const uint8_t *mask)
 {
     size_t bands = (size_t)r->cube->shape.bands, width = (size_t)(chunk->x1 - chunk->x0);
@@ -124,14 +124,14 @@ give_runs(const reading *r, const mc_cube_window *chunk, const mc_cube_window *p
 }
 
 static mc_error *
-corrupt_chunk_error(const reading *r, const mc_cube_piece *piece)
+corrupt_chunk_error(const cube_reading *r, const mc_cube_piece *piece)
 {
     return mc_error_create(r->pool, MC_ERR_CORRUPT, "cube \"%s\": the chunk in column %d, row %d cannot be read",
                            r->cube->name, piece->x, piece->y);
 }
 
 static mc_error *
-check_piece(const reading *r, const mc_cube_piece *piece)
+check_piece(const cube_reading *r, const mc_cube_piece *piece)
 {
     const mc_cube_shape *shape = r->shape;
     mc_cover cover;
@@ -140,9 +140,10 @@ check_piece(const reading *r, const mc_cube_piece *piece)
         return MC_OK;
     if (piece->x < 0 || piece->x >= shape->columns || piece->y < 0 || piece->y >= shape->rows || piece->slot < 0)
         return corrupt_chunk_error(r, piece);
-    mc_cube_window chunk = mc_chunk_window(shape, piece->x, piece->y), part = mc_window_both(&chunk, r->window);
+    mc_cube_window chunk = mc_chunk_window(shape, piece->x, piece->y),
+                   part = mc_cube_window_intersection(&chunk, r->window);
     size_t size = (size_t)(part.y1 - part.y0) * (size_t)(chunk.x1 - chunk.x0) * (size_t)shape->bands;
-    if (!mc_cover_read(&cover, &mask, piece->cover, piece->cover_size, piece->slot, mc_window_pixels(&chunk)))
+    if (!mc_cover_read(&cover, &mask, piece->cover, piece->cover_size, piece->slot, mc_cube_window_pixels(&chunk)))
         return corrupt_chunk_error(r, piece);
     /* The dates of a chunk end with the last that has something in it. */
     if (cover == MC_COVER_NONE || (cover == MC_COVER_ALL && piece->data_size == 0))
@@ -164,7 +165,7 @@ mc_cube_scan(const mc_cube *cube, int level, int64_t time_us, const mc_cube_wind
              void *baton, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mc_cube_scan");
-    reading r = {
+    cube_reading r = {
         .cube = cube, .shape = mc_cube_level(cube, level), .window = window, .take = take, .baton = baton, .pool = pool
     };
     const mc_cube_query query = { .span = { time_us, time_us + 1 }, .most = 1, .level = level, .window = *window };
@@ -174,7 +175,7 @@ mc_cube_scan(const mc_cube *cube, int level, int64_t time_us, const mc_cube_wind
 static void
 place_cube_run(void *baton, const mc_cube_run *run)
 {
-    const reading *r = baton;
+    const cube_reading *r = baton;
     size_t bands = (size_t)r->cube->shape.bands, across = (size_t)(r->window->x1 - r->window->x0);
     size_t to = (size_t)(run->y - r->window->y0) * across + (size_t)(run->x - r->window->x0);
     memcpy(r->last->samples + to * bands, run->samples, (size_t)run->count * bands);
@@ -185,7 +186,7 @@ place_cube_run(void *baton, const mc_cube_run *run)
 static mc_error *
 take_piece(void *baton, const mc_cube_piece *piece)
 {
-    reading *r = baton;
+    cube_reading *r = baton;
     if (!time_spans_contain(r->spans, piece->time_us))
         return MC_OK;
     MC_TRY(find_plane(r, piece->time_us));
@@ -207,14 +208,14 @@ mc_cube_read(apr_array_header_t **planes, const mc_cube *cube, const mc_time_spa
     MC_ASSERT(window->x0 >= 0 && window->x0 < window->x1 && window->x1 <= cube->shape.width && window->y0 >= 0 &&
               window->y0 < window->y1 && window->y1 <= cube->shape.height);
     const spans s = { list, count };
-    reading r = { .cube = cube,
-                  .shape = &cube->shape,
-                  .window = window,
-                  .spans = &s,
-                  .take = place_cube_run,
-                  .planes = apr_hash_make(pool),
-                  .pixels = mc_window_pixels(window),
-                  .pool = pool };
+    cube_reading r = { .cube = cube,
+                       .shape = &cube->shape,
+                       .window = window,
+                       .spans = &s,
+                       .take = place_cube_run,
+                       .planes = apr_hash_make(pool),
+                       .pixels = mc_cube_window_pixels(window),
+                       .pool = pool };
     mc_cube_query query = { .span = time_spans_hull(&s), .most = date_limit_of(&s, most), .window = *window };
     r.baton = &r;
     MC_TRY(cube->ops->read(cube, &query, take_piece, &r, ctx, pool));

@@ -16,9 +16,9 @@ quote_cube_name(const char *name, const char *suffix, apr_pool_t *pool)
     return apr_pstrcat(pool, "\"", mc_replace_all(name, "\"", "\"\"", pool), suffix, "\"", NULL);
 }
 
-typedef struct names {
+typedef struct sql_names {
     const char *chunks, *dates, *info;
-} names;
+} sql_names;
 
 #define COLUMNS "t, y, x, cover, data"
 
@@ -28,7 +28,7 @@ typedef struct names {
  * takes). The text is a literal of a DO statement: names, which are quoted, have their quotes doubled.
  */
 static const char *
-create_tables(const names *n, mc_cube_dialect dialect, apr_pool_t *pool)
+create_tables(const sql_names *n, mc_cube_dialect dialect, apr_pool_t *pool)
 {
     bool sqlite = dialect == MC_CUBE_IN_SQLITE;
     const char *blob = sqlite ? "BLOB" : "bytea";
@@ -54,7 +54,7 @@ create_tables(const names *n, mc_cube_dialect dialect, apr_pool_t *pool)
 /* The pixels of chunk c that are asked for begin in its row `from` and end before `to`; it has `w` columns and `h`
  * rows. */
 static const char *
-read_statement(const mc_cube_shape *s, const names *n, apr_pool_t *pool)
+read_statement(const mc_cube_shape *s, const sql_names *n, apr_pool_t *pool)
 {
     const char *y = s->first_row == 0 ? "c.y" : apr_psprintf(pool, "(c.y - %d)", s->first_row);
     const char *h = apr_psprintf(pool, "least(%d, %d - %s * %d)", s->chunk_height, s->height, y, s->chunk_height);
@@ -82,7 +82,7 @@ in_dialect(const char *sql, mc_cube_dialect dialect, apr_pool_t *pool)
 }
 
 static void
-add_reading(mc_cube_sql *sql, const mc_cube *cube, const names *n, mc_cube_dialect dialect, apr_pool_t *pool)
+add_reading(mc_cube_sql *sql, const mc_cube *cube, const sql_names *n, mc_cube_dialect dialect, apr_pool_t *pool)
 {
     sql->dates = apr_psprintf(pool,
                               "SELECT (SELECT signature FROM %s) = $1, time, t, slot, revision FROM %s"
@@ -94,7 +94,7 @@ add_reading(mc_cube_sql *sql, const mc_cube *cube, const names *n, mc_cube_diale
 }
 
 static void
-add_writing(mc_cube_sql *sql, const names *n, mc_cube_dialect dialect, apr_pool_t *pool)
+add_writing(mc_cube_sql *sql, const sql_names *n, mc_cube_dialect dialect, apr_pool_t *pool)
 {
     sql->signature = apr_psprintf(pool, "SELECT signature FROM %s", n->info);
     sql->sign =
@@ -137,8 +137,8 @@ mc_cube_sql *
 mc_cube_statements(const mc_cube *cube, const char *table, mc_cube_dialect dialect, apr_pool_t *pool)
 {
     mc_cube_sql *sql = apr_pcalloc(pool, sizeof(*sql));
-    names n = { quote_cube_name(table, "", pool), quote_cube_name(table, "_dates", pool),
-                quote_cube_name(table, "_info", pool) };
+    sql_names n = { quote_cube_name(table, "", pool), quote_cube_name(table, "_dates", pool),
+                    quote_cube_name(table, "_info", pool) };
     sql->create = create_tables(&n, dialect, pool);
     add_reading(sql, cube, &n, dialect, pool);
     add_writing(sql, &n, dialect, pool);

@@ -95,71 +95,33 @@ typedef struct mc_cube_config {
 } mc_cube_config;
 
 #define MC_CUBE_KEYS(type_)                                                                                            \
-    { "@name",                                                                                                         \
-      MC_TEXT,                                                                                                         \
-      MC_KEY_OURS | MC_KEY_REQUIRED,                                                                                   \
-      0,                                                                                                               \
-      0,                                                                                                               \
-      NULL,                                                                                                            \
-      NULL,                                                                                                            \
-      offsetof(type_, common.name),                                                                                    \
-      NULL,                                                                                                            \
-      "Name by which sources, dimensions and `mapcache cube` refer to the cube; unique." },                            \
-        { "@type", MC_TEXT, MC_KEY_OURS | MC_KEY_REQUIRED, 0,    0,                                                    \
-          NULL,    NULL,    offsetof(type_, common.type),  NULL, "Kind of its store." },                               \
-        { "srs",                                                                                                       \
-          MC_TEXT,                                                                                                     \
-          MC_KEY_OURS | MC_KEY_REQUIRED,                                                                               \
-          0,                                                                                                           \
-          0,                                                                                                           \
-          NULL,                                                                                                        \
-          NULL,                                                                                                        \
-          offsetof(type_, common.srs),                                                                                 \
-          NULL,                                                                                                        \
-          "Coordinate reference system of its pixels, e.g. `EPSG:3857`: that of the grids it is drawn in." },          \
-        { "extent",                                                                                                    \
-          MC_NUMBERS,                                                                                                  \
-          MC_KEY_OURS | MC_KEY_REQUIRED,                                                                               \
-          4,                                                                                                           \
-          4,                                                                                                           \
-          NULL,                                                                                                        \
-          NULL,                                                                                                        \
-          offsetof(type_, common.extent),                                                                              \
-          NULL,                                                                                                        \
-          "West, south, east and north of the outermost pixels, in units of the CRS." },                               \
-        { "resolution",                                                                                                \
-          MC_NUMBER,                                                                                                   \
-          MC_KEY_OURS | MC_KEY_REQUIRED,                                                                               \
-          1e-12,                                                                                                       \
-          1e9,                                                                                                         \
-          NULL,                                                                                                        \
-          NULL,                                                                                                        \
-          offsetof(type_, common.resolution),                                                                          \
-          NULL,                                                                                                        \
-          "Units of the CRS for a pixel; the extent is a multiple of it." },                                           \
-        { "bands",     MC_CHOICE,                                                                                      \
-          MC_KEY_OURS, 0,                                                                                              \
-          0,           "gray|rgb|rgba",                                                                                \
-          "rgb",       offsetof(type_, common.bands),                                                                  \
-          NULL,        "Samples of a pixel, 8 bits each." },                                                           \
-        { "chunk",                                                                                                     \
-          MC_NUMBERS,                                                                                                  \
-          MC_KEY_OURS,                                                                                                 \
-          3,                                                                                                           \
-          3,                                                                                                           \
-          NULL,                                                                                                        \
-          NULL,                                                                                                        \
-          offsetof(type_, common.chunk),                                                                               \
-          NULL,                                                                                                        \
-          "Columns, rows and dates of a chunk. Default: 26 26 and 12 (gray), 4 (rgb) or 3 (rgba) dates, which fill "   \
-          "one page of the database; more dates make time lines quicker, fewer corrections and additions." },          \
-    {                                                                                                                  \
-        "overviews", MC_INT, MC_KEY_OURS, -1, mc_cube_overviews_max, NULL, "-1", offsetof(type_, common.overviews),    \
-            NULL,                                                                                                      \
+    MC_KEY_TEXT("@name", offsetof(type_, common.name),                                                                 \
+                "Name by which sources, dimensions and `mapcache cube` refer to the cube; unique.",                    \
+                .flags = MC_KEY_OURS | MC_KEY_REQUIRED),                                                               \
+        MC_KEY_TEXT("@type", offsetof(type_, common.type), "Kind of its store.",                                       \
+                    .flags = MC_KEY_OURS | MC_KEY_REQUIRED),                                                           \
+        MC_KEY_TEXT("srs", offsetof(type_, common.srs),                                                                \
+                    "Coordinate reference system of its pixels, e.g. `EPSG:3857`: that of the grids it is drawn in.",  \
+                    .flags = MC_KEY_OURS | MC_KEY_REQUIRED),                                                           \
+        MC_KEY_NUMBERS("extent", offsetof(type_, common.extent),                                                       \
+                       "West, south, east and north of the outermost pixels, in units of the CRS.",                    \
+                       .flags = MC_KEY_OURS | MC_KEY_REQUIRED, .min = 4, .max = 4),                                    \
+        MC_KEY_NUMBER("resolution", offsetof(type_, common.resolution),                                                \
+                      "Units of the CRS for a pixel; the extent is a multiple of it.",                                 \
+                      .flags = MC_KEY_OURS | MC_KEY_REQUIRED, .min = 1e-12, .max = 1e9),                               \
+        MC_KEY_CHOICE("bands", offsetof(type_, common.bands), "gray|rgb|rgba", "Samples of a pixel, 8 bits each.",     \
+                      .flags = MC_KEY_OURS, .fallback = "rgb"),                                                        \
+        MC_KEY_NUMBERS(                                                                                                \
+            "chunk", offsetof(type_, common.chunk),                                                                    \
+            "Columns, rows and dates of a chunk. Default: 26 26 and 12 (gray), 4 (rgb) or 3 (rgba) dates, which fill " \
+            "one page of the database; more dates make time lines quicker, fewer corrections and additions.",          \
+            .flags = MC_KEY_OURS, .min = 3, .max = 3),                                                                 \
+        MC_KEY_INT(                                                                                                    \
+            "overviews", offsetof(type_, common.overviews),                                                            \
             "Coarser copies, each of half the resolution of the one before, for maps that show much of the cube; "     \
             "they take up to a third more room. -1: as many as it takes to have one of at most a million pixels, "     \
-            "so none for a cube that is no larger. Columns and rows of a chunk must be even numbers."                  \
-    }
+            "so none for a cube that is no larger. Columns and rows of a chunk must be even numbers.",                 \
+            .flags = MC_KEY_OURS, .min = -1, .max = mc_cube_overviews_max, .fallback = "-1")
 
 /* False after a complaint. */
 bool mc_cube_set_up(mc_cube *cube, const mc_cube_config *config, const mc_node *node, mc_build *build);

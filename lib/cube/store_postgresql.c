@@ -27,11 +27,14 @@ typedef struct postgresql_cube {
 
 static const mc_key postgresql_keys[] = {
     MC_CUBE_KEYS(postgresql_config),
-    { "connection", MC_TEXT, MC_KEY_OURS | MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(postgresql_config, connection),
-      NULL, "Connection string or URI of libpq, e.g. `host=db.example dbname=cubes user=maps`." },
-    { "table", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(postgresql_config, table), NULL,
-      "Table of the chunks, with its schema if wanted; TABLE_dates and TABLE_info stand beside it. All are made by the "
-      "first ingestion. Default: cube_NAME." },
+    MC_KEY_TEXT("connection", offsetof(postgresql_config, connection),
+                "Connection string or URI of libpq, e.g. `host=db.example dbname=cubes user=maps`.",
+                .flags = MC_KEY_OURS | MC_KEY_REQUIRED),
+    MC_KEY_TEXT("table", offsetof(postgresql_config, table),
+                "Table of the chunks, with its schema if wanted; TABLE_dates and TABLE_info stand beside it. All are "
+                "made by the "
+                "first ingestion. Default: cube_NAME.",
+                .flags = MC_KEY_OURS),
     MC_KEY_END,
 };
 
@@ -124,15 +127,15 @@ run_cube_query(char state[6], const mc_cube *cube, mc_postgres_session *session,
                                 .binary = true,
                                 .single_row = true,
                                 .session = session };
-    mc_postgres_answer *answer;
+    mc_postgres_result *result;
     const mc_postgres_row *row;
     mc_error *error =
-        mc_postgres_start(&answer, ctx->process == NULL ? NULL : ctx->process->postgres, &query, ctx, pool);
-    while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
+        mc_postgres_start(&result, ctx->process == NULL ? NULL : ctx->process->postgres, &query, ctx, pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
         if (take != NULL && (error = take(baton, row->fields)) != MC_OK)
             break;
-    apr_cpystrn(state, mc_postgres_sqlstate(answer), 6);
-    mc_postgres_end(answer);
+    apr_cpystrn(state, mc_postgres_sqlstate(result), 6);
+    mc_postgres_end(result);
     return error;
 }
 
@@ -246,7 +249,7 @@ postgresql_read(const mc_cube *cube, const mc_cube_query *query, mc_cube_take_pi
 {
     MC_SPAN(ctx, "mc_cube_postgresql_read");
     reading r = { .piece = take, .baton = baton, .pool = pool };
-    mc_cube_window chunks = mc_window_chunks(mc_cube_level(cube, query->level), &query->window);
+    mc_cube_window chunks = mc_cube_window_chunks(mc_cube_level(cube, query->level), &query->window);
     params p;
     dates_params(&p, cube, query, pool);
     add_cube_number_param(&p, chunks.y0, 4);

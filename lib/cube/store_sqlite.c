@@ -19,13 +19,14 @@ typedef struct sqlite_config {
 typedef struct sqlite_cube {
     mc_cube cube; /* first */
     const char *path;
-    mc_open reading, writing;
+    mc_open_options reading, writing;
 } sqlite_cube;
 
 static const mc_key sqlite_keys[] = {
     MC_CUBE_KEYS(sqlite_config),
-    { "dbfile", MC_TEXT, MC_KEY_OURS | MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(sqlite_config, dbfile), NULL,
-      "The SQLite file, of this cube alone; the first ingestion makes it." },
+    MC_KEY_TEXT("dbfile", offsetof(sqlite_config, dbfile),
+                "The SQLite file, of this cube alone; the first ingestion makes it.",
+                .flags = MC_KEY_OURS | MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 
@@ -45,13 +46,13 @@ mc_cube_sqlite_from_config(const mc_node *node, mc_build *build)
     cube->cube.ops = &mc_cube_sqlite;
     cube->cube.sql = sql;
     cube->path = config.dbfile;
-    cube->reading.profile = mc_open_profile(&cube->reading);
-    cube->writing = (mc_open){ .write = true,
-                               .wal = true,
-                               .create = sql->create,
-                               .pragmas = pragmas,
-                               .pragma_count = sizeof(pragmas) / sizeof(pragmas[0]) };
-    cube->writing.profile = mc_open_profile(&cube->writing);
+    cube->reading.profile = mc_open_options_profile(&cube->reading);
+    cube->writing = (mc_open_options){ .write = true,
+                                       .wal = true,
+                                       .create = sql->create,
+                                       .pragmas = pragmas,
+                                       .pragma_count = sizeof(pragmas) / sizeof(pragmas[0]) };
+    cube->writing.profile = mc_open_options_profile(&cube->writing);
     return &cube->cube;
 }
 
@@ -178,7 +179,7 @@ ask_handle(reading *r, const mc_cube *cube, const mc_cube_query *query, mc_handl
     sqlite3_bind_int64(statement, 3, query->span.end_us);
     sqlite3_bind_int(statement, 4, query->most);
     if (r->piece != NULL) {
-        mc_cube_window chunks = mc_window_chunks(mc_cube_level(cube, query->level), &query->window);
+        mc_cube_window chunks = mc_cube_window_chunks(mc_cube_level(cube, query->level), &query->window);
         const int rest[] = { chunks.y0, chunks.y1, chunks.x0, chunks.x1, query->window.y0, query->window.y1 };
         for (int i = 0; i < 6; i++)
             sqlite3_bind_int(statement, 5 + i, rest[i]);

@@ -25,8 +25,7 @@ typedef struct cube_dimension {
 
 static const mc_key cube_keys[] = {
     MC_DIMENSION_COMMON_KEYS,
-    { "cube", MC_TEXT, MC_KEY_OURS | MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(cube_config, cube), NULL,
-      "Name of the cube." },
+    MC_KEY_TEXT("cube", offsetof(cube_config, cube), "Name of the cube.", .flags = MC_KEY_OURS | MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 

@@ -52,9 +52,9 @@ typedef struct by_map {
 } by_map;
 
 const mc_key mc_dimension_by_map_keys[] = {
-    { "", MC_BOOL, 0, 0, 0, NULL, "false", offsetof(by_map, wanted), NULL, "true or false." },
-    { "@minzoom", MC_INT, 0, 0, INT_MAX, NULL, "0", offsetof(by_map, minzoom), NULL,
-      "First level of the grid at which it is done." },
+    MC_KEY_BOOL("", offsetof(by_map, wanted), "true or false.", .fallback = "false"),
+    MC_KEY_INT("@minzoom", offsetof(by_map, minzoom), "First level of the grid at which it is done.", .max = INT_MAX,
+               .fallback = "0"),
     MC_KEY_END,
 };
 

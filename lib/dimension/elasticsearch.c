@@ -29,14 +29,15 @@ typedef struct elasticsearch_dimension {
 
 static const mc_key elasticsearch_keys[] = {
     MC_QUERY_KEYS,
-    { "http", MC_TREE, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(elasticsearch_config, http), mc_http_block_keys,
-      "The search address of the index, which queries are posted to." },
-    { "validate_response", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL,
-      offsetof(elasticsearch_config, validate_response), NULL,
-      "Where the values are in the answer to validate_query: a JSON list of members and indices, e.g. [\"hits\", "
-      "\"hits\", \"_id\"]. A member of a list is that member of each of its elements." },
-    { "list_response", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(elasticsearch_config, list_response), NULL,
-      "The same for list_query." },
+    MC_KEY_TREE("http", offsetof(elasticsearch_config, http), mc_http_block_keys,
+                "The search address of the index, which queries are posted to.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_TEXT(
+        "validate_response", offsetof(elasticsearch_config, validate_response),
+        "Where the values are in the answer to validate_query: a JSON list of members and indices, e.g. [\"hits\", "
+        "\"hits\", \"_id\"]. A member of a list is that member of each of its elements.",
+        .flags = MC_KEY_REQUIRED),
+    MC_KEY_TEXT("list_response", offsetof(elasticsearch_config, list_response), "The same for list_query.",
+                .flags = MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 

@@ -14,50 +14,18 @@ extern const mc_dimension_ops mc_dimension_cube;
 
 /* Attributes and children that every kind accepts. */
 #define MC_DIMENSION_COMMON_KEYS                                                                                       \
-    { "@name",                                                                                                         \
-      MC_TEXT,                                                                                                         \
-      MC_KEY_REQUIRED,                                                                                                 \
-      0,                                                                                                               \
-      0,                                                                                                               \
-      NULL,                                                                                                            \
-      NULL,                                                                                                            \
-      offsetof(mc_dimension_common, name),                                                                             \
-      NULL,                                                                                                            \
-      "The dimension's name as clients say it, matched in any case." },                                                \
-        { "@type",                                                                                                     \
-          MC_TEXT,                                                                                                     \
-          MC_KEY_REQUIRED,                                                                                             \
-          0,                                                                                                           \
-          0,                                                                                                           \
-          NULL,                                                                                                        \
-          NULL,                                                                                                        \
-          offsetof(mc_dimension_common, type),                                                                         \
-          NULL,                                                                                                        \
-          "values, regex, sqlite, time, postgresql or elasticsearch." },                                               \
-        { "@default",                                                                                                  \
-          MC_TEXT,                                                                                                     \
-          MC_KEY_REQUIRED,                                                                                             \
-          0,                                                                                                           \
-          0,                                                                                                           \
-          NULL,                                                                                                        \
-          NULL,                                                                                                        \
-          offsetof(mc_dimension_common, default_value),                                                                \
-          NULL,                                                                                                        \
-          "The value that stands for a request without one; it is resolved like any other." },                         \
-        { "@unit", MC_TEXT,                                                                                            \
-          0,       0,                                                                                                  \
-          0,       NULL,                                                                                               \
-          NULL,    offsetof(mc_dimension_common, unit),                                                                \
-          NULL,    "Unit of measure, shown in capabilities." },                                                        \
-        { "@time", MC_BOOL,                                                                                            \
-          0,       0,                                                                                                  \
-          0,       NULL,                                                                                               \
-          "false", offsetof(mc_dimension_common, time),                                                                \
-          NULL,    "Values are times: instants, ranges and lists of them." },                                          \
-    {                                                                                                                  \
-        "wms_querybymap", MC_TREE, 0, 0, 0, NULL, NULL, offsetof(mc_dimension_common, wms_querybymap),                 \
-            mc_dimension_by_map_keys, "true: ask the back end once for a whole WMS map instead of once for each tile." \
-    }
+    MC_KEY_TEXT("@name", offsetof(mc_dimension_common, name),                                                          \
+                "The dimension's name as clients say it, matched in any case.", .flags = MC_KEY_REQUIRED),             \
+        MC_KEY_TEXT("@type", offsetof(mc_dimension_common, type),                                                      \
+                    "values, regex, sqlite, time, postgresql or elasticsearch.", .flags = MC_KEY_REQUIRED),            \
+        MC_KEY_TEXT("@default", offsetof(mc_dimension_common, default_value),                                          \
+                    "The value that stands for a request without one; it is resolved like any other.",                 \
+                    .flags = MC_KEY_REQUIRED),                                                                         \
+        MC_KEY_TEXT("@unit", offsetof(mc_dimension_common, unit), "Unit of measure, shown in capabilities."),          \
+        MC_KEY_BOOL("@time", offsetof(mc_dimension_common, time),                                                      \
+                    "Values are times: instants, ranges and lists of them.", .fallback = "false"),                     \
+        MC_KEY_TREE("wms_querybymap", offsetof(mc_dimension_common, wms_querybymap), mc_dimension_by_map_keys,         \
+                    "true: ask the back end once for a whole WMS map instead of once for each tile.")
 
 /* <wms_querybymap> */
 extern const mc_key mc_dimension_by_map_keys[];

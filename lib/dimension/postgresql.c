@@ -23,10 +23,12 @@ typedef struct postgresql_dimension {
 
 static const mc_key postgresql_keys[] = {
     MC_QUERY_KEYS,
-    { "connection", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(postgresql_config, connection), NULL,
-      "Connection string or URI of libpq, e.g. `host=db.example dbname=catalogue user=maps`." },
-    { "default_query", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(postgresql_config, default_query), NULL,
-      "Its first row is the default value that WMS capabilities show; without a row it is the configured one." },
+    MC_KEY_TEXT("connection", offsetof(postgresql_config, connection),
+                "Connection string or URI of libpq, e.g. `host=db.example dbname=catalogue user=maps`.",
+                .flags = MC_KEY_REQUIRED),
+    MC_KEY_TEXT(
+        "default_query", offsetof(postgresql_config, default_query),
+        "Its first row is the default value that WMS capabilities show; without a row it is the configured one."),
     MC_QUERY_INSERT_KEY(offsetof(postgresql_config, insert_query)),
     MC_KEY_END,
 };
@@ -90,11 +92,11 @@ postgresql_dimension_error(mc_error *error, const postgresql_dimension *dimensio
 
 /* MC_OK with *failed set: the database's error; an error: ours (too many rows). */
 static mc_error *
-read_postgresql_values(mc_error **failed, mc_postgres_answer *answer, mc_query_kind kind, mc_query_rows *rows)
+read_postgresql_values(mc_error **failed, mc_postgres_result *result, mc_query_kind kind, mc_query_rows *rows)
 {
     for (;;) {
         const mc_postgres_row *row;
-        *failed = mc_postgres_next(&row, answer);
+        *failed = mc_postgres_next(&row, result);
         if (*failed != MC_OK || row == NULL)
             return MC_OK;
         if (row->columns == 0 || row->fields[0].size < 0)
@@ -116,13 +118,13 @@ query_postgresql_once(const postgresql_dimension *dimension, mc_query_kind kind,
                                 .param_count = statement->count,
                                 .single_row = true };
     mc_postgres *postgres = ctx->process == NULL ? NULL : ctx->process->postgres;
-    mc_postgres_answer *answer;
-    mc_error *failed = mc_postgres_start(&answer, postgres, &query, ctx, pool);
+    mc_postgres_result *result;
+    mc_error *failed = mc_postgres_start(&result, postgres, &query, ctx, pool);
     mc_error *error = MC_OK;
     if (failed == MC_OK)
-        error = read_postgresql_values(&failed, answer, kind, rows);
-    const char *state = mc_postgres_sqlstate(answer);
-    mc_postgres_end(answer);
+        error = read_postgresql_values(&failed, result, kind, rows);
+    const char *state = mc_postgres_sqlstate(result);
+    mc_postgres_end(result);
     return failed == MC_OK ? error : postgresql_dimension_error(failed, dimension, kind, state, pool);
 }
 

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/lru.h"
+#include "base/clock_cache.h"
 #include "base/metrics.h"
 #include "text/text.h"
 #include "text/time.h"
@@ -47,20 +47,20 @@ typedef struct answer {
 } answer;
 
 /* What the process remembers; one block of memory, the texts behind the pointers. */
-typedef struct remembered {
+typedef struct query_remembered {
     bool lasting;     /* the same as long as the stamp is */
     mc_stamp stamp;   /* of the file, where there is one */
     apr_time_t taken; /* mc_clock_now() */
     int count;
     const char *values[];
-} remembered;
+} query_remembered;
 
 /* How a file was found by this request. */
-typedef struct look {
+typedef struct query_look {
     apr_time_t taken; /* before the stamp */
     bool present;
     mc_stamp stamp;
-} look;
+} query_look;
 
 /* What one request knows: the same question gets the same answer, and a file is looked at once. */
 typedef struct asked {
@@ -272,10 +272,10 @@ make_key(const mc_query_statement *statement, const mc_query_binds *binds, apr_p
     return key;
 }
 
-static const look *
+static const query_look *
 stat_catalogue(asked *asked, const char *file)
 {
-    look *known = apr_hash_get(asked->looks, file, APR_HASH_KEY_STRING);
+    query_look *known = apr_hash_get(asked->looks, file, APR_HASH_KEY_STRING);
     if (known != NULL)
         return known;
     known = apr_pcalloc(asked->pool, sizeof(*known));
@@ -288,12 +288,12 @@ stat_catalogue(asked *asked, const char *file)
 static apr_status_t
 release_entry(void *entry)
 {
-    mc_lru_release(entry);
+    mc_clock_cache_release(entry);
     return APR_SUCCESS;
 }
 
 static bool
-still_valid(const remembered *found, const mc_query_dimension *dimension, const look *look)
+still_valid(const query_remembered *found, const mc_query_dimension *dimension, const query_look *look)
 {
     if (dimension->by_stamp)
         return found->lasting && mc_stamp_equal(&found->stamp, &look->stamp);
@@ -302,17 +302,17 @@ still_valid(const remembered *found, const mc_query_dimension *dimension, const 
 
 /* Fills the answer with what the process remembers. */
 static bool
-recall_answer(answer *answer, const key *key, const mc_query_dimension *dimension, const look *look, mc_ctx *ctx)
+recall_answer(answer *answer, const key *key, const mc_query_dimension *dimension, const query_look *look, mc_ctx *ctx)
 {
-    mc_lru *answers = ctx->process == NULL ? NULL : ctx->process->answers;
+    mc_clock_cache *answers = ctx->process == NULL ? NULL : ctx->process->query_results;
     if (answers == NULL || (!dimension->by_stamp && dimension->remember == 0))
         return false;
-    mc_lru_entry *entry;
-    const remembered *found = mc_lru_get(answers, &entry, key->bytes, key->size);
+    mc_clock_cache_entry *entry;
+    const query_remembered *found = mc_clock_cache_get(answers, &entry, key->bytes, key->size);
     if (found == NULL)
         return false;
     if (!still_valid(found, dimension, look)) {
-        mc_lru_release(entry);
+        mc_clock_cache_release(entry);
         return false;
     }
     apr_pool_cleanup_register(ctx->pool, entry, release_entry, apr_pool_cleanup_null);
@@ -323,21 +323,21 @@ recall_answer(answer *answer, const key *key, const mc_query_dimension *dimensio
 }
 
 static void
-remember_answer(const answer *answer, const key *key, const mc_query_dimension *dimension, const look *look,
+remember_answer(const answer *answer, const key *key, const mc_query_dimension *dimension, const query_look *look,
                 bool fleeting, mc_ctx *ctx)
 {
-    mc_lru *answers = ctx->process == NULL ? NULL : ctx->process->answers;
+    mc_clock_cache *answers = ctx->process == NULL ? NULL : ctx->process->query_results;
     /* Of a file that has just changed the stamp says nothing: a write that comes now may leave it as it is. */
     bool lasting = look != NULL && !fleeting && mc_stamp_settled(&look->stamp, look->taken);
     if (answers == NULL || (dimension->by_stamp ? !lasting : dimension->remember == 0))
         return;
-    size_t size = sizeof(remembered) + sizeof(char *) * (size_t)answer->count;
+    size_t size = sizeof(query_remembered) + sizeof(char *) * (size_t)answer->count;
     for (int i = 0; i < answer->count; i++)
         size += strlen(answer->values[i]) + 1;
-    remembered *block = malloc(size);
+    query_remembered *block = malloc(size);
     if (block == NULL)
         return;
-    *block = (remembered){ .lasting = lasting, .taken = mc_clock_now(), .count = answer->count };
+    *block = (query_remembered){ .lasting = lasting, .taken = mc_clock_now(), .count = answer->count };
     if (look != NULL)
         block->stamp = look->stamp;
     char *text = (char *)&block->values[answer->count];
@@ -345,27 +345,27 @@ remember_answer(const answer *answer, const key *key, const mc_query_dimension *
         block->values[i] = text;
         text = put_key_text(text, answer->values[i]);
     }
-    mc_lru_put(answers, key->bytes, key->size, block, size, free);
+    mc_clock_cache_put(answers, key->bytes, key->size, block, size, free);
 }
 
 /* --- asking ----------------------------------------------------------------------------------------------------- */
 
 /* Those of the questions that nobody has an answer to. */
-typedef struct gathered {
+typedef struct query_gathered {
     mc_query_binds *binds;
     mc_query_rows **rows;
     answer **answers;
     key *keys;
     int count;
-} gathered;
+} query_gathered;
 
-static gathered
+static query_gathered
 gather_open_questions(answer **answers, const mc_query_dimension *dimension, const mc_query_statement *statement,
-                      const mc_query_binds *binds, int count, asked *asked, const look *look, mc_ctx *ctx)
+                      const mc_query_binds *binds, int count, asked *asked, const query_look *look, mc_ctx *ctx)
 {
-    gathered open = { .binds = apr_palloc(ctx->pool, sizeof(*open.binds) * (size_t)count),
-                      .answers = apr_palloc(ctx->pool, sizeof(*open.answers) * (size_t)count),
-                      .keys = apr_palloc(ctx->pool, sizeof(*open.keys) * (size_t)count) };
+    query_gathered open = { .binds = apr_palloc(ctx->pool, sizeof(*open.binds) * (size_t)count),
+                            .answers = apr_palloc(ctx->pool, sizeof(*open.answers) * (size_t)count),
+                            .keys = apr_palloc(ctx->pool, sizeof(*open.keys) * (size_t)count) };
     for (int i = 0; i < count; i++) {
         key key = make_key(statement, &binds[i], ctx->pool);
         answers[i] = apr_hash_get(asked->answers, key.bytes, (apr_ssize_t)key.size);
@@ -384,7 +384,8 @@ gather_open_questions(answer **answers, const mc_query_dimension *dimension, con
 }
 
 static mc_error *
-ask_query_backend(gathered *open, mc_query_dimension *dimension, mc_query_kind kind, const look *look, mc_ctx *ctx)
+ask_query_backend(query_gathered *open, mc_query_dimension *dimension, mc_query_kind kind, const query_look *look,
+                  mc_ctx *ctx)
 {
     MC_SLOW(ctx);
     open->rows = apr_palloc(ctx->pool, sizeof(*open->rows) * (size_t)open->count);
@@ -419,11 +420,11 @@ answer_dimension_queries(answer **answers, mc_query_dimension *dimension, mc_que
                          const mc_query_binds *binds, int count, mc_ctx *ctx)
 {
     asked *asked = asked_of(ctx);
-    const look *look = dimension->path == NULL ? NULL : stat_catalogue(asked, dimension->path);
+    const query_look *look = dimension->path == NULL ? NULL : stat_catalogue(asked, dimension->path);
     if (look != NULL && !look->present)
         return mc_error_wrap(ctx->pool, mc_error_create(ctx->pool, MC_ERR_IO, "%s: no such file", dimension->path),
                              MC_ERR_IO, "the catalogue of dimension %s is not there", dimension->base.name);
-    gathered open =
+    query_gathered open =
         gather_open_questions(answers, dimension, &dimension->statements[kind], binds, count, asked, look, ctx);
     if (open.count == 0)
         return MC_OK;

@@ -116,11 +116,10 @@ typedef struct mc_query_extras {
 
 /* The row of the key table of kinds whose database can be written; `member` is the struct's. */
 #define MC_QUERY_INSERT_KEY(member)                                                                                    \
-    {                                                                                                                  \
-        "insert_query", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, member, NULL,                                          \
-            "Run by `mapcache ingest` for each value whose tiles it has stored, so that validate_query and "           \
-            "list_query find it. Bound as there; the box is that of the images. To be run twice without harm."         \
-    }
+    MC_KEY_TEXT("insert_query", member,                                                                                \
+                "Run by `mapcache ingest` for each value whose tiles it has stored, so that validate_query and "       \
+                "list_query find it. Bound as there; the box is that of the images. To be run twice without harm.",    \
+                .flags = MC_KEY_OURS)
 
 /* What is read from the element; kinds put it first into their own. */
 typedef struct mc_query_config {
@@ -135,42 +134,21 @@ typedef struct mc_query_config {
 /* The first rows of a kind's key table. */
 #define MC_QUERY_KEYS                                                                                                  \
     MC_DIMENSION_COMMON_KEYS,                                                                                          \
-        { "validate_query",                                                                                            \
-          MC_TEXT,                                                                                                     \
-          MC_KEY_REQUIRED,                                                                                             \
-          0,                                                                                                           \
-          0,                                                                                                           \
-          NULL,                                                                                                        \
-          NULL,                                                                                                        \
-          offsetof(mc_query_config, validate_query),                                                                   \
-          NULL,                                                                                                        \
-          "Turns a requested value into the ordered values it stands for, the first column of each row. Bound: :dim, " \
-          ":tileset, :gridsrs, :minx, :miny, :maxx, :maxy, :start_timestamp, :end_timestamp." },                       \
-        { "list_query",                                                                                                \
-          MC_TEXT,                                                                                                     \
-          MC_KEY_REQUIRED,                                                                                             \
-          0,                                                                                                           \
-          0,                                                                                                           \
-          NULL,                                                                                                        \
-          NULL,                                                                                                        \
-          offsetof(mc_query_config, list_query),                                                                       \
-          NULL,                                                                                                        \
-          "All values, for capabilities." },                                                                           \
-        { "remember",                                                                                                  \
-          MC_TEXT,                                                                                                     \
-          MC_KEY_OURS,                                                                                                 \
-          0,                                                                                                           \
-          0,                                                                                                           \
-          NULL,                                                                                                        \
-          NULL,                                                                                                        \
-          offsetof(mc_query_config, remember),                                                                         \
-          NULL,                                                                                                        \
-          "How long an answer may be used again: seconds, or (sqlite, time) `file`, until the file changes. Default: " \
-          "`file` for sqlite and time, 0 for the others, which is once in a request." },                               \
-    {                                                                                                                  \
-        "max_entries", MC_INT, MC_KEY_OURS, 1, 1000000, NULL, "10000", offsetof(mc_query_config, max_entries), NULL,   \
-            "More values than this in one answer are an error."                                                        \
-    }
+        MC_KEY_TEXT("validate_query", offsetof(mc_query_config, validate_query),                                       \
+                    "Turns a requested value into the ordered values it stands for, the first column of each row. "    \
+                    "Bound: :dim, "                                                                                    \
+                    ":tileset, :gridsrs, :minx, :miny, :maxx, :maxy, :start_timestamp, :end_timestamp.",               \
+                    .flags = MC_KEY_REQUIRED),                                                                         \
+        MC_KEY_TEXT("list_query", offsetof(mc_query_config, list_query), "All values, for capabilities.",              \
+                    .flags = MC_KEY_REQUIRED),                                                                         \
+        MC_KEY_TEXT("remember", offsetof(mc_query_config, remember),                                                   \
+                    "How long an answer may be used again: seconds, or (sqlite, time) `file`, until the file "         \
+                    "changes. Default: "                                                                               \
+                    "`file` for sqlite and time, 0 for the others, which is once in a request.",                       \
+                    .flags = MC_KEY_OURS),                                                                             \
+        MC_KEY_INT("max_entries", offsetof(mc_query_config, max_entries),                                              \
+                   "More values than this in one answer are an error.", .flags = MC_KEY_OURS, .min = 1,                \
+                   .max = 1000000, .fallback = "10000")
 
 /*
  * Fills what the front needs after mc_config_read. `source` tells the back end's databases apart (file, connection,

@@ -24,8 +24,9 @@ typedef struct regex_dimension {
 
 static const mc_key regex_keys[] = {
     MC_DIMENSION_COMMON_KEYS,
-    { "regex", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(regex_config, pattern), NULL,
-      "Pattern (PCRE2) that a value must contain; anchor it with ^ and $ to match the whole value." },
+    MC_KEY_TEXT("regex", offsetof(regex_config, pattern),
+                "Pattern (PCRE2) that a value must contain; anchor it with ^ and $ to match the whole value.",
+                .flags = MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 

@@ -21,8 +21,8 @@ typedef struct sqlite_config {
 
 static const mc_key sqlite_keys[] = {
     MC_QUERY_KEYS,
-    { "dbfile", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(sqlite_config, dbfile), NULL,
-      "The SQLite file that is asked; the server opens it for reading only." },
+    MC_KEY_TEXT("dbfile", offsetof(sqlite_config, dbfile),
+                "The SQLite file that is asked; the server opens it for reading only.", .flags = MC_KEY_REQUIRED),
     MC_QUERY_INSERT_KEY(offsetof(sqlite_config, insert_query)),
     MC_KEY_END,
 };
@@ -162,8 +162,8 @@ sqlite_ask(mc_query_dimension *base, mc_query_batch *batch, mc_ctx *ctx, apr_poo
 {
     mc_handle *handle;
     mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
-    mc_open how = { .vfs = mc_sqlite_clock(), .write = batch->kind == MC_QUERY_INSERT };
-    how.profile = mc_open_profile(&how);
+    mc_open_options how = { .vfs = mc_sqlite_clock(), .write = batch->kind == MC_QUERY_INSERT };
+    how.profile = mc_open_options_profile(&how);
     mc_error *error = mc_handle_acquire(&handle, handles, base->path, batch->stamp, &how, ctx, pool);
     if (error != MC_OK)
         return mc_error_wrap(pool, error, error->kind, "the catalogue of dimension %s cannot be opened",

@@ -19,10 +19,11 @@ typedef struct values_dimension {
 
 static const mc_key values_keys[] = {
     MC_DIMENSION_COMMON_KEYS,
-    { "value", MC_TEXT, MC_KEY_REQUIRED | MC_KEY_REPEATABLE, 0, 0, NULL, NULL, offsetof(values_config, nodes), NULL,
-      "A value that clients may ask for." },
-    { "case_sensitive", MC_BOOL, 0, 0, 0, NULL, "false", offsetof(values_config, case_sensitive), NULL,
-      "Compare values by case. Without it the client's spelling becomes part of the cache key." },
+    MC_KEY_TEXT("value", offsetof(values_config, nodes), "A value that clients may ask for.",
+                .flags = MC_KEY_REQUIRED | MC_KEY_REPEATABLE),
+    MC_KEY_BOOL("case_sensitive", offsetof(values_config, case_sensitive),
+                "Compare values by case. Without it the client's spelling becomes part of the cache key.",
+                .fallback = "false"),
     MC_KEY_END,
 };
 

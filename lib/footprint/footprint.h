@@ -3,8 +3,8 @@
  * memory of the process, with the absences of tiles and the coverage of files, each valid for the stamp of its file
  * (DESIGN.md, Never stale).
  */
-#ifndef MC_CACHE_FOOTPRINT_H
-#define MC_CACHE_FOOTPRINT_H
+#ifndef MC_FOOTPRINT_FOOTPRINT_H
+#define MC_FOOTPRINT_FOOTPRINT_H
 
 #include "mapcache/cache.h"
 

@@ -72,12 +72,12 @@ bool
 mc_footprint_find(mc_footprint **footprint, const mc_identity *identity, const mc_tile_key *key, mc_ctx *ctx)
 {
     memory_key wanted = footprint_memory_key(identity, TILE, key);
-    mc_lru_entry *entry;
+    mc_clock_cache_entry *entry;
     void *found = mc_memory_find(footprint_process_memory(ctx), MC_SHARE_SMALL, &entry, &wanted, sizeof(wanted));
     if (found == NULL)
         found = mc_memory_find(footprint_process_memory(ctx), MC_SHARE_LARGE, &entry, &wanted, sizeof(wanted));
     *footprint = found == NULL || found == &mark ? NULL : mc_footprint_ref(found);
-    mc_lru_release(entry);
+    mc_clock_cache_release(entry);
     return found != NULL;
 }
 
@@ -126,12 +126,12 @@ mc_file_facts *
 mc_file_facts_find(const mc_identity *identity, mc_ctx *ctx)
 {
     memory_key wanted = footprint_memory_key(identity, FACTS, NULL);
-    mc_lru_entry *entry;
+    mc_clock_cache_entry *entry;
     mc_file_facts *found =
         mc_memory_find(footprint_process_memory(ctx), MC_SHARE_SMALL, &entry, &wanted, sizeof(wanted));
     if (found != NULL)
         ref_file_facts(found);
-    mc_lru_release(entry);
+    mc_clock_cache_release(entry);
     return found;
 }
 
@@ -147,9 +147,9 @@ bool
 mc_coverage_is_hopeless(const mc_identity *identity, mc_ctx *ctx)
 {
     memory_key wanted = footprint_memory_key(identity, HOPELESS, NULL);
-    mc_lru_entry *entry;
+    mc_clock_cache_entry *entry;
     bool found = mc_memory_find(footprint_process_memory(ctx), MC_SHARE_SMALL, &entry, &wanted, sizeof(wanted)) != NULL;
-    mc_lru_release(entry);
+    mc_clock_cache_release(entry);
     return found;
 }
 

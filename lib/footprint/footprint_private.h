@@ -1,10 +1,10 @@
 /* What the files of footprints share: how they are made, what is remembered of files, and a batch's inside. */
-#ifndef MC_CACHE_FOOTPRINT_PRIVATE_H
-#define MC_CACHE_FOOTPRINT_PRIVATE_H
+#ifndef MC_FOOTPRINT_FOOTPRINT_PRIVATE_H
+#define MC_FOOTPRINT_FOOTPRINT_PRIVATE_H
 
 #include <stdatomic.h>
 
-#include "base/lru.h"
+#include "base/clock_cache.h"
 #include "cache/cache_base.h"
 #include "cache/sqlite/coverage.h"
 #include "footprint/footprint.h"

@@ -12,20 +12,20 @@ typedef struct numbers {
 } numbers;
 
 /* Wants of equal tileset, grid and dimensions. */
-typedef struct group {
+typedef struct footprint_sort_group {
     const mc_tile_key *key;
     bool by_tile; /* each tile has a place of its own; else all are of one series */
     int series;
-} group;
+} footprint_sort_group;
 
 typedef struct sorting {
     mc_footprints *batch;
-    group *groups;
+    footprint_sort_group *groups;
     int group_count;
     numbers by_key, by_path, by_group; /* groups; files; series where places are by tile */
     int group_room, series_room, file_room;
     apr_pool_t *pool;
-    mc_place place; /* of the want at hand; its cache is NULL where it has no file */
+    mc_store_location location; /* of the want at hand; its cache is NULL where it has no file */
 } sorting;
 
 static numbers
@@ -74,11 +74,11 @@ static void
 find_footprint_place(sorting *sorting, const mc_tile_key *key)
 {
     mc_cache *cache = sorting->batch->cache;
-    mc_place *place = &sorting->place;
-    place->cache = NULL;
-    place->by_tile = false;
-    if (cache->ops->place != NULL && cache->ops->place(place, cache, key, sorting->pool) != MC_OK)
-        place->cache = NULL;
+    mc_store_location *location = &sorting->location;
+    location->cache = NULL;
+    location->by_tile = false;
+    if (cache->ops->location != NULL && cache->ops->location(location, cache, key, sorting->pool) != MC_OK)
+        location->cache = NULL;
 }
 
 /* The number of the file at the place; -1 where there is none. */
@@ -86,8 +86,8 @@ static int
 find_footprint_file(sorting *sorting)
 {
     mc_footprints *batch = sorting->batch;
-    const char *path = sorting->place.path;
-    if (sorting->place.cache == NULL)
+    const char *path = sorting->location.path;
+    if (sorting->location.cache == NULL)
         return -1;
     unsigned at = (unsigned)mc_hash64(path, strlen(path), 0);
     for (int number; (number = probe_number_slot(&sorting->by_path, &at)) >= 0; at++)
@@ -113,10 +113,10 @@ add_footprint_series(sorting *sorting, const mc_tile_key *key, int group, int fi
     made->key = key;
     made->group = group;
     made->file = file;
-    made->cache = sorting->place.cache;
-    made->coverage = sorting->place.coverage;
-    made->how = sorting->place.identity;
-    made->needed = sorting->place.needed;
+    made->cache = sorting->location.cache;
+    made->coverage = sorting->location.coverage;
+    made->how = sorting->location.identity;
+    made->needed = sorting->location.needed;
     return batch->series_count++;
 }
 
@@ -146,11 +146,11 @@ series_of(sorting *sorting, const mc_tile_key *key)
     find_footprint_place(sorting, key);
     if (number < 0) {
         if (sorting->group_count == sorting->group_room)
-            sorting->groups =
-                double_footprint_array(sorting->groups, &sorting->group_room, sizeof(group), sorting->pool);
+            sorting->groups = double_footprint_array(sorting->groups, &sorting->group_room,
+                                                     sizeof(footprint_sort_group), sorting->pool);
         number = sorting->group_count++;
         sorting->by_key.slots[at] = number + 1;
-        sorting->groups[number] = (group){ key, sorting->place.by_tile, -1 };
+        sorting->groups[number] = (footprint_sort_group){ key, sorting->location.by_tile, -1 };
     }
     int file = find_footprint_file(sorting);
     if (sorting->groups[number].by_tile)
@@ -168,7 +168,7 @@ mc_footprints_sort(mc_footprints *batch, apr_pool_t *pool)
     sorting.by_key = create_numbers(size, pool);
     sorting.by_path = create_numbers(size, pool);
     sorting.by_group = create_numbers(size, pool);
-    sorting.groups = apr_palloc(pool, sizeof(group) * 16);
+    sorting.groups = apr_palloc(pool, sizeof(footprint_sort_group) * 16);
     batch->series = apr_palloc(pool, sizeof(*batch->series) * 16);
     batch->files = apr_palloc(pool, sizeof(*batch->files) * 16);
     for (int i = 0; i < batch->count; i++) {

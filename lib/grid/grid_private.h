@@ -1,6 +1,6 @@
 /* What the files of lib/grid share. */
-#ifndef MC_GRID_PRIVATE_H
-#define MC_GRID_PRIVATE_H
+#ifndef MC_GRID_GRID_PRIVATE_H
+#define MC_GRID_GRID_PRIVATE_H
 
 #include "mapcache/grid.h"
 

@@ -21,25 +21,25 @@ typedef struct visibility_config {
 } visibility_config;
 
 static const mc_key visibility_keys[] = {
-    { "@hidden_color", MC_TEXT, 0, 0, 0, NULL, "00FFFFFF", offsetof(visibility_config, hidden_color), NULL,
-      "Colour of hidden tiles, AARRGGBB or RRGGBB in hexadecimal digits." },
-    { "extent", MC_NUMBERS, MC_KEY_REPEATABLE, 4, 4, NULL, NULL, offsetof(visibility_config, extents), NULL,
-      "minx miny maxx maxy: an area that shows." },
+    MC_KEY_TEXT("@hidden_color", offsetof(visibility_config, hidden_color),
+                "Colour of hidden tiles, AARRGGBB or RRGGBB in hexadecimal digits.", .fallback = "00FFFFFF"),
+    MC_KEY_NUMBERS("extent", offsetof(visibility_config, extents), "minx miny maxx maxy: an area that shows.",
+                   .flags = MC_KEY_REPEATABLE, .min = 4, .max = 4),
     MC_KEY_END,
 };
 
 static const mc_key rule_keys[] = {
-    { "@zoom_level", MC_NUMBERS, MC_KEY_REQUIRED, 1, MC_MAX_LEVELS, NULL, NULL, offsetof(rule_config, levels), NULL,
-      "Levels that the rule is for." },
-    { "visibility", MC_TREE, 0, 0, 0, NULL, NULL, offsetof(rule_config, visibility), visibility_keys,
-      "What shows at these levels; everything else is hidden." },
+    MC_KEY_NUMBERS("@zoom_level", offsetof(rule_config, levels), "Levels that the rule is for.",
+                   .flags = MC_KEY_REQUIRED, .min = 1, .max = MC_MAX_LEVELS),
+    MC_KEY_TREE("visibility", offsetof(rule_config, visibility), visibility_keys,
+                "What shows at these levels; everything else is hidden."),
     MC_KEY_END,
 };
 
 const mc_key mc_ruleset_keys[] = {
-    { "@name", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(ruleset_config, name), NULL, "Unique name." },
-    { "rule", MC_TREE, MC_KEY_REPEATABLE, 0, 0, NULL, NULL, offsetof(ruleset_config, rules), rule_keys,
-      "A rule for some levels; no level may stand in two of them." },
+    MC_KEY_TEXT("@name", offsetof(ruleset_config, name), "Unique name.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_TREE("rule", offsetof(ruleset_config, rules), rule_keys,
+                "A rule for some levels; no level may stand in two of them.", .flags = MC_KEY_REPEATABLE),
     MC_KEY_END,
 };
 
@@ -75,7 +75,7 @@ read_visibility(mc_rule *rule, const mc_node *node, mc_build *build)
     for (int i = 0; i < config.extents->nelts; i++) {
         const mc_node *extent = APR_ARRAY_IDX(config.extents, i, const mc_node *);
         static const mc_key keys[] = {
-            { "", MC_NUMBERS, 0, 4, 4, NULL, NULL, 0, NULL, "" },
+            MC_KEY_NUMBERS("", 0, "", .min = 4, .max = 4),
             MC_KEY_END,
         };
         mc_number_list numbers;

@@ -1,8 +1,8 @@
 /*
  * Requests to origins over kept connections. The work is done by libcurl in a module that is loaded at first use.
  */
-#ifndef MC_BASE_HTTP_H
-#define MC_BASE_HTTP_H
+#ifndef MC_HTTP_HTTP_H
+#define MC_HTTP_HTTP_H
 
 #include "mapcache/buf.h"
 #include "mapcache/ctx.h"

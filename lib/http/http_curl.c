@@ -20,18 +20,18 @@ enum {
     HEADER_BYTES = 128 * 1024,
 };
 
-typedef struct line {
+typedef struct header_line {
     CURLM *multi;
     CURL *easy;
     char origin[ORIGIN_LENGTH]; /* "https://host:port", cut */
-    struct line *next;
-} line;
+    struct header_line *next;
+} header_line;
 
 struct mc_http_engine {
     int max_idle;
     char *ca_bundle;      /* CURL_CA_BUNDLE when the engine was made, or NULL */
     pthread_mutex_t lock; /* of the next two */
-    line *idle;           /* latest first */
+    header_line *idle;    /* latest first */
     int idle_count;
     CURLSH *share;
     pthread_mutex_t share_locks[CURL_LOCK_DATA_LAST];
@@ -76,7 +76,7 @@ unlock_share(CURL *easy, curl_lock_data data, void *baton)
 }
 
 static void
-close_line(line *l)
+close_line(header_line *l)
 {
     if (l->easy != NULL)
         curl_easy_cleanup(l->easy);
@@ -85,10 +85,10 @@ close_line(line *l)
     free(l);
 }
 
-static line *
+static header_line *
 open_line(void)
 {
-    line *l = calloc(1, sizeof(*l));
+    header_line *l = calloc(1, sizeof(*l));
     if (l == NULL)
         return NULL;
     l->multi = curl_multi_init();
@@ -105,7 +105,7 @@ static void
 destroy_curl_engine(mc_http_engine *engine)
 {
     while (engine->idle != NULL) {
-        line *next = engine->idle->next;
+        header_line *next = engine->idle->next;
         close_line(engine->idle);
         engine->idle = next;
     }
@@ -154,20 +154,20 @@ origin_of(char origin[ORIGIN_LENGTH], const char *url)
 }
 
 /* An idle line to that origin; else, once the bound is reached, the one that has been idle longest; else a new one. */
-static line *
+static header_line *
 acquire_idle_line(mc_http_engine *engine, const char *origin)
 {
     pthread_mutex_lock(&engine->lock);
-    line **found = NULL;
-    line **last = NULL;
-    for (line **at = &engine->idle; *at != NULL && found == NULL; at = &(*at)->next) {
+    header_line **found = NULL;
+    header_line **last = NULL;
+    for (header_line **at = &engine->idle; *at != NULL && found == NULL; at = &(*at)->next) {
         last = at;
         if (strcmp((*at)->origin, origin) == 0)
             found = at;
     }
     if (found == NULL && engine->idle_count >= engine->max_idle)
         found = last;
-    line *taken = NULL;
+    header_line *taken = NULL;
     if (found != NULL) {
         taken = *found;
         *found = taken->next;
@@ -182,7 +182,7 @@ acquire_idle_line(mc_http_engine *engine, const char *origin)
 }
 
 static void
-give_line(mc_http_engine *engine, line *l, bool usable)
+give_line(mc_http_engine *engine, header_line *l, bool usable)
 {
     curl_easy_reset(l->easy);
     pthread_mutex_lock(&engine->lock);
@@ -364,7 +364,7 @@ curl_transfer_error(transfer *t, CURLcode code, double seconds)
 
 /* Waits until the transfer has ended, the time is over or the client has gone. */
 static CURLcode
-drive_curl_transfer(transfer *t, line *l, apr_time_t end)
+drive_curl_transfer(transfer *t, header_line *l, apr_time_t end)
 {
     if (curl_multi_add_handle(l->multi, l->easy) != CURLM_OK)
         return CURLE_FAILED_INIT;
@@ -391,7 +391,7 @@ drive_curl_transfer(transfer *t, line *l, apr_time_t end)
 }
 
 static mc_error *
-perform_curl_transfer(transfer *t, mc_http_engine *engine, line *l, struct curl_slist *headers)
+perform_curl_transfer(transfer *t, mc_http_engine *engine, header_line *l, struct curl_slist *headers)
 {
     apr_interval_time_t limit = (apr_interval_time_t)(t->call->timeout * APR_USEC_PER_SEC);
     limit = mc_ctx_remaining(t->ctx, limit);
@@ -416,7 +416,7 @@ engine_send(mc_http_reply *reply, mc_http_engine *engine, const mc_http_call *ca
 {
     char origin[ORIGIN_LENGTH];
     origin_of(origin, call->url);
-    line *l = acquire_idle_line(engine, origin);
+    header_line *l = acquire_idle_line(engine, origin);
     struct curl_slist *headers = header_list(call, pool);
     if (l == NULL || headers == NULL) {
         if (l != NULL)

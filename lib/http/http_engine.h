@@ -2,8 +2,8 @@
  * What the core asks of the module that speaks HTTP (mapcache-curl.so). Kept apart from http.h so that callers need
  * not know that there is a module.
  */
-#ifndef MC_BASE_HTTP_ENGINE_H
-#define MC_BASE_HTTP_ENGINE_H
+#ifndef MC_HTTP_HTTP_ENGINE_H
+#define MC_HTTP_HTTP_ENGINE_H
 
 #include "http/http.h"
 

@@ -9,20 +9,9 @@
 #define VECTOR_TYPE "application/vnd.mapbox-vector-tile"
 
 #define FORMAT_ATTRIBUTES                                                                                              \
-    { "@name",                                                                                                         \
-      MC_TEXT,                                                                                                         \
-      MC_KEY_REQUIRED,                                                                                                 \
-      0,                                                                                                               \
-      0,                                                                                                               \
-      NULL,                                                                                                            \
-      NULL,                                                                                                            \
-      offsetof(format_text, name),                                                                                     \
-      NULL,                                                                                                            \
-      "Under which tilesets and services refer to it." },                                                              \
-    {                                                                                                                  \
-        "@type", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(format_text, type), NULL,                        \
-            "PNG, JPEG, MIXED, RAW or MVT."                                                                            \
-    }
+    MC_KEY_TEXT("@name", offsetof(format_text, name), "Under which tilesets and services refer to it.",                \
+                .flags = MC_KEY_REQUIRED),                                                                             \
+        MC_KEY_TEXT("@type", offsetof(format_text, type), "PNG, JPEG, MIXED, RAW or MVT.", .flags = MC_KEY_REQUIRED)
 
 /* What a configuration says, before names are looked up. */
 typedef struct format_text {
@@ -37,64 +26,74 @@ typedef struct format_text {
 
 const mc_key mc_format_png_keys[] = {
     FORMAT_ATTRIBUTES,
-    { "compression", MC_CHOICE, 0, 0, 0, "none|fast|best", NULL, offsetof(format_text, compression), NULL,
-      "How hard images are compressed. Without it, stored tiles are compressed well and answers made on the fly "
-      "fast." },
-    { "colors", MC_INT, 0, 2, 256, NULL, NULL, offsetof(format_text, colors), NULL,
-      "Reduce images to a palette of at most so many colours. Without it, no colour is changed." },
+    MC_KEY_CHOICE(
+        "compression", offsetof(format_text, compression), "none|fast|best",
+        "How hard images are compressed. Without it, stored tiles are compressed well and answers made on the fly "
+        "fast."),
+    MC_KEY_INT("colors", offsetof(format_text, colors),
+               "Reduce images to a palette of at most so many colours. Without it, no colour is changed.", .min = 2,
+               .max = 256),
     MC_KEY_END
 };
 
 const mc_key mc_format_jpeg_keys[] = {
     FORMAT_ATTRIBUTES,
-    { "quality", MC_INT, 0, 1, 100, NULL, "95", offsetof(format_text, quality), NULL,
-      "From 1 (small) to 100 (close to the original)." },
-    { "photometric", MC_CHOICE_CI, 0, 0, 0, "ycbcr|rgb", "ycbcr", offsetof(format_text, photometric), NULL,
-      "The colour space that is stored." },
-    { "optimize", MC_CHOICE_CI, 0, 0, 0, "true|false|arithmetic", NULL, offsetof(format_text, optimize), NULL,
-      "true: Huffman tables made for each image, a few percent smaller. Without it or with false, standard tables and "
-      "restart markers, so that maps can be joined from tiles without decoding. Few programs read arithmetic coding." },
+    MC_KEY_INT("quality", offsetof(format_text, quality), "From 1 (small) to 100 (close to the original).", .min = 1,
+               .max = 100, .fallback = "95"),
+    MC_KEY_CHOICE_CI("photometric", offsetof(format_text, photometric), "ycbcr|rgb", "The colour space that is stored.",
+                     .fallback = "ycbcr"),
+    MC_KEY_CHOICE_CI("optimize", offsetof(format_text, optimize), "true|false|arithmetic",
+                     "true: Huffman tables made for each image, a few percent smaller. Without it or with false, "
+                     "standard tables and "
+                     "restart markers, so that maps can be joined from tiles without decoding. Few programs read "
+                     "arithmetic coding."),
     MC_KEY_END
 };
 
 const mc_key mc_format_mixed_keys[] = {
     FORMAT_ATTRIBUTES,
-    { "transparent", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(format_text, transparent), NULL,
-      "The format of images with transparency, declared earlier or builtin." },
-    { "opaque", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(format_text, opaque), NULL,
-      "The format of images without transparency, declared earlier or builtin." },
-    { "alpha_cutoff", MC_INT, 0, 0, 0, NULL, "255", offsetof(format_text, alpha_cutoff), NULL,
-      "A pixel whose alpha is below this makes the image a transparent one." },
+    MC_KEY_TEXT("transparent", offsetof(format_text, transparent),
+                "The format of images with transparency, declared earlier or builtin.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_TEXT("opaque", offsetof(format_text, opaque),
+                "The format of images without transparency, declared earlier or builtin.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_INT("alpha_cutoff", offsetof(format_text, alpha_cutoff),
+               "A pixel whose alpha is below this makes the image a transparent one.", .fallback = "255"),
     MC_KEY_END
 };
 
-const mc_key mc_format_raw_keys[] = { FORMAT_ATTRIBUTES,
-                                      { "extension", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(format_text, extension),
-                                        NULL, "Of files and keys." },
-                                      { "mime_type", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(format_text, mime_type),
-                                        NULL, "The content type that tiles are served with." },
-                                      MC_KEY_END };
+const mc_key mc_format_raw_keys[] = {
+    FORMAT_ATTRIBUTES, MC_KEY_TEXT("extension", offsetof(format_text, extension), "Of files and keys."),
+    MC_KEY_TEXT("mime_type", offsetof(format_text, mime_type), "The content type that tiles are served with."),
+    MC_KEY_END
+};
 
 #define FIELD(member) offsetof(format_text, mvt.member)
 
 const mc_key mc_format_mvt_keys[] = {
     FORMAT_ATTRIBUTES,
-    { "extent", MC_INT, MC_KEY_OURS, 256, 16384, NULL, "4096", FIELD(extent), NULL,
-      "Units of a tile's side, a multiple of 256." },
-    { "buffer", MC_INT, MC_KEY_OURS, 0, 4096, NULL, "64", FIELD(buffer), NULL,
-      "Units around the tile whose data is part of it, so that lines and outlines drawn from it have no seams." },
-    { "simplification", MC_NUMBER, MC_KEY_OURS, 0, 256, NULL, "1", FIELD(simplification), NULL,
-      "Units that simplified lines and rings may be off; 0: only vertices that change nothing are left out." },
-    { "max_features", MC_INT, MC_KEY_OURS, 1, 10000000, NULL, "100000", FIELD(max_features), NULL,
-      "Features of a tile in all of its layers; the smallest ones above that are left out." },
-    { "max_bytes", MC_SIZE, MC_KEY_OURS, 1024, 256.0 * 1024 * 1024, NULL, "8M", FIELD(max_bytes), NULL,
-      "Bytes of a tile before compression; the smallest features above that are left out." },
-    { "max_time", MC_NUMBER, MC_KEY_OURS, 0.001, 86400, NULL, "20", FIELD(max_time), NULL,
-      "Seconds that a tile may take. After that it is answered with 503 and not stored." },
-    { "compression", MC_CHOICE, MC_KEY_OURS, 0, 0, "fast|good|best", "fast", FIELD(compression), NULL,
-      "How hard tiles are compressed (gzip)." },
-    { "extension", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, "mvt", offsetof(format_text, extension), NULL,
-      "Of files, keys and addresses." },
+    MC_KEY_INT("extent", FIELD(extent), "Units of a tile's side, a multiple of 256.", .flags = MC_KEY_OURS, .min = 256,
+               .max = 16384, .fallback = "4096"),
+    MC_KEY_INT(
+        "buffer", FIELD(buffer),
+        "Units around the tile whose data is part of it, so that lines and outlines drawn from it have no seams.",
+        .flags = MC_KEY_OURS, .max = 4096, .fallback = "64"),
+    MC_KEY_NUMBER(
+        "simplification", FIELD(simplification),
+        "Units that simplified lines and rings may be off; 0: only vertices that change nothing are left out.",
+        .flags = MC_KEY_OURS, .max = 256, .fallback = "1"),
+    MC_KEY_INT("max_features", FIELD(max_features),
+               "Features of a tile in all of its layers; the smallest ones above that are left out.",
+               .flags = MC_KEY_OURS, .min = 1, .max = 10000000, .fallback = "100000"),
+    MC_KEY_SIZE("max_bytes", FIELD(max_bytes),
+                "Bytes of a tile before compression; the smallest features above that are left out.",
+                .flags = MC_KEY_OURS, .min = 1024, .max = 256.0 * 1024 * 1024, .fallback = "8M"),
+    MC_KEY_NUMBER("max_time", FIELD(max_time),
+                  "Seconds that a tile may take. After that it is answered with 503 and not stored.",
+                  .flags = MC_KEY_OURS, .min = 0.001, .max = 86400, .fallback = "20"),
+    MC_KEY_CHOICE("compression", FIELD(compression), "fast|good|best", "How hard tiles are compressed (gzip).",
+                  .flags = MC_KEY_OURS, .fallback = "fast"),
+    MC_KEY_TEXT("extension", offsetof(format_text, extension), "Of files, keys and addresses.", .flags = MC_KEY_OURS,
+                .fallback = "mvt"),
     MC_KEY_END
 };
 

@@ -19,14 +19,15 @@
 #define WEIGHT_ONE (1 << WEIGHT_BITS)
 
 /* Where one target column or row takes its two source neighbours. */
-typedef struct tap {
+typedef struct resample_tap {
     int32_t first, second;
     int32_t weight; /* of the second: 0..WEIGHT_ONE - 1 */
-} tap;
+} resample_tap;
 
 /* Fills taps[0..count) for target indices *begin.. and returns their count: those whose centre lies in the source. */
 static int
-plan_axis(tap *taps, int *begin, int target_size, int source_size, double offset, double scale, mc_resample mode)
+plan_axis(resample_tap *taps, int *begin, int target_size, int source_size, double offset, double scale,
+          mc_resample mode)
 {
     int count = 0;
     *begin = 0;
@@ -38,9 +39,9 @@ plan_axis(tap *taps, int *begin, int target_size, int source_size, double offset
             break;
         if (count == 0)
             *begin = i;
-        tap *t = &taps[count++];
+        resample_tap *t = &taps[count++];
         if (mode == MC_NEAREST) {
-            *t = (tap){ (int32_t)at, (int32_t)at, 0 };
+            *t = (resample_tap){ (int32_t)at, (int32_t)at, 0 };
             continue;
         }
         double left = floor(at - 0.5);
@@ -61,7 +62,7 @@ typedef struct lines {
     int16_t *values[2];
     int row[2]; /* of the source; -1: none yet */
     const mc_pixels *source;
-    const tap *columns;
+    const resample_tap *columns;
     int count;
     int begin, end; /* columns[begin..end) have different neighbours, so that two pixels can be read at once */
     bool even;      /* and these are next to each other with one weight for all */
@@ -83,7 +84,7 @@ find_inner_columns(lines *l)
 }
 
 static void
-interpolate_columns(int16_t *out, const uint8_t *row, const tap *columns, int count)
+interpolate_columns(int16_t *out, const uint8_t *row, const resample_tap *columns, int count)
 {
     for (int i = 0; i < count; i++) {
         const uint8_t *a = row + (size_t)columns[i].first * 4, *b = row + (size_t)columns[i].second * 4;
@@ -141,7 +142,7 @@ shift_most(uint8_t *out, const uint8_t *upper, const uint8_t *lower, int count, 
 
 /* Both neighbours of one column, each lane the sum of two weighted bytes. */
 static inline __m128i
-interpolate_pair(const uint8_t *row, const tap *t)
+interpolate_pair(const uint8_t *row, const resample_tap *t)
 {
     const __m128i order = _mm_setr_epi8(0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1);
     __m128i pair = _mm_loadl_epi64((const __m128i *)(const void *)(row + (size_t)t->first * 4));
@@ -149,7 +150,7 @@ interpolate_pair(const uint8_t *row, const tap *t)
 }
 
 static int
-interpolate_inner(int16_t *out, const uint8_t *row, const tap *columns, int count)
+interpolate_inner(int16_t *out, const uint8_t *row, const resample_tap *columns, int count)
 {
     int i = 0;
     for (; i + 2 <= count; i += 2) {
@@ -181,7 +182,7 @@ mix_most(uint8_t *out, const int16_t *upper, const int16_t *lower, int count, in
 }
 #else
 static int
-interpolate_inner(int16_t *out, const uint8_t *row, const tap *columns, int count)
+interpolate_inner(int16_t *out, const uint8_t *row, const resample_tap *columns, int count)
 {
     (void)out, (void)row, (void)columns, (void)count;
     return 0;
@@ -206,7 +207,7 @@ static void
 fill_line(int16_t *out, const lines *l, int row)
 {
     const uint8_t *in = l->source->data + (size_t)row * l->source->stride;
-    const tap *inner = l->columns + l->begin;
+    const resample_tap *inner = l->columns + l->begin;
     int16_t *inner_out = out + (size_t)l->begin * 4;
     int done = interpolate_inner(inner_out, in, inner, l->end - l->begin);
     interpolate_columns(out, in, l->columns, l->begin);
@@ -227,7 +228,7 @@ line_of(lines *l, int row, int kept)
 }
 
 static void
-bilinear_row(uint8_t *out, lines *l, const tap *t)
+bilinear_row(uint8_t *out, lines *l, const resample_tap *t)
 {
     const int16_t *upper = line_of(l, t->first, t->second), *lower = line_of(l, t->second, t->first);
     int done = mix_most(out, upper, lower, l->count, t->weight);
@@ -239,12 +240,12 @@ bilinear_row(uint8_t *out, lines *l, const tap *t)
 
 /* Columns as they come: for what the fast ways leave. */
 static void
-bilinear_columns(uint8_t *out, const lines *l, const tap *t, int begin, int end)
+bilinear_columns(uint8_t *out, const lines *l, const resample_tap *t, int begin, int end)
 {
     const uint8_t *upper = l->source->data + (size_t)t->first * l->source->stride;
     const uint8_t *lower = l->source->data + (size_t)t->second * l->source->stride;
     for (int i = begin; i < end; i++) {
-        const tap *column = &l->columns[i];
+        const resample_tap *column = &l->columns[i];
         for (int c = 0; c < 4; c++) {
             size_t a = (size_t)column->first * 4 + (size_t)c, b = (size_t)column->second * 4 + (size_t)c;
             int left = upper[a] * WEIGHT_ONE + (lower[a] - upper[a]) * t->weight;
@@ -256,9 +257,9 @@ bilinear_columns(uint8_t *out, const lines *l, const tap *t, int begin, int end)
 }
 
 static void
-shifted_row(uint8_t *out, const lines *l, const tap *t)
+shifted_row(uint8_t *out, const lines *l, const resample_tap *t)
 {
-    const tap *inner = l->columns + l->begin;
+    const resample_tap *inner = l->columns + l->begin;
     const uint8_t *upper = l->source->data + (size_t)t->first * l->source->stride + (size_t)inner->first * 4;
     const uint8_t *lower = l->source->data + (size_t)t->second * l->source->stride + (size_t)inner->first * 4;
     int done = shift_most(out + (size_t)l->begin * 4, upper, lower, l->end - l->begin, inner->weight, t->weight);
@@ -267,7 +268,7 @@ shifted_row(uint8_t *out, const lines *l, const tap *t)
 }
 
 static void
-nearest_row(uint8_t *out, const uint8_t *row, const tap *columns, int count)
+nearest_row(uint8_t *out, const uint8_t *row, const resample_tap *columns, int count)
 {
     for (int i = 0; i < count; i++)
         memcpy(out + (size_t)i * 4, row + (size_t)columns[i].first * 4, 4);
@@ -280,21 +281,22 @@ is_shift(double offset, double scale)
 }
 
 /* Scratch memory of one drawing. */
-typedef struct drawing {
-    tap *columns, *rows;
+typedef struct resample_drawing {
+    resample_tap *columns, *rows;
     int16_t *values[2];
     uint8_t *line;
-} drawing;
+} resample_drawing;
 
 static uint8_t *
-acquire_drawing_scratch(drawing *d, const mc_pixels *target)
+acquire_drawing_scratch(resample_drawing *d, const mc_pixels *target)
 {
-    size_t width = (size_t)target->width, columns = width * sizeof(tap), rows = (size_t)target->height * sizeof(tap);
+    size_t width = (size_t)target->width, columns = width * sizeof(resample_tap),
+           rows = (size_t)target->height * sizeof(resample_tap);
     size_t values = width * 4 * sizeof(int16_t);
     uint8_t *scratch = mc_scratch_acquire(columns + rows + 2 * values + width * 4);
     MC_ASSERT(scratch != NULL);
-    d->columns = (tap *)(void *)scratch;
-    d->rows = (tap *)(void *)(scratch + columns);
+    d->columns = (resample_tap *)(void *)scratch;
+    d->rows = (resample_tap *)(void *)(scratch + columns);
     d->values[0] = (int16_t *)(void *)(scratch + columns + rows);
     d->values[1] = d->values[0] + width * 4;
     d->line = scratch + columns + rows + 2 * values;
@@ -303,7 +305,7 @@ acquire_drawing_scratch(drawing *d, const mc_pixels *target)
 
 static void
 draw_resampled(mc_pixels *target, const mc_pixels *source, double x0, double y0, double scale_x, double scale_y,
-               mc_resample mode, const drawing *d)
+               mc_resample mode, const resample_drawing *d)
 {
     int left, top;
     int width = plan_axis(d->columns, &left, target->width, source->width, x0, scale_x, mode);
@@ -347,7 +349,7 @@ mc_pixels_resample(mc_pixels *target, const mc_pixels *source, double x0, double
         mc_pixels_over(target, -(int)nearbyint(x0), -(int)nearbyint(y0), source);
         return;
     }
-    drawing d;
+    resample_drawing d;
     uint8_t *scratch = acquire_drawing_scratch(&d, target);
     draw_resampled(target, source, x0, y0, scale_x, scale_y, mode, &d);
     mc_scratch_release(scratch);

@@ -3,32 +3,32 @@
 #include "seed/hilbert.h"
 
 /* Metatile numbers along one axis, half-open. */
-typedef struct span {
+typedef struct block_span {
     int first, last;
-} span;
+} block_span;
 
-static span
+static block_span
 metatile_span(int min, int max, int tiles)
 {
-    return min < max ? (span){ min / tiles, (max - 1) / tiles + 1 } : (span){ 0, 0 };
+    return min < max ? (block_span){ min / tiles, (max - 1) / tiles + 1 } : (block_span){ 0, 0 };
 }
 
-static span
+static block_span
 job_level_columns(const mc_job *job, int level)
 {
     const mc_tile_range *limits = &job->limits[level];
-    return limits->miny < limits->maxy ? metatile_span(limits->minx, limits->maxx, job->columns) : (span){ 0, 0 };
+    return limits->miny < limits->maxy ? metatile_span(limits->minx, limits->maxx, job->columns) : (block_span){ 0, 0 };
 }
 
-static span
+static block_span
 job_level_rows(const mc_job *job, int level)
 {
     const mc_tile_range *limits = &job->limits[level];
-    return limits->minx < limits->maxx ? metatile_span(limits->miny, limits->maxy, job->rows) : (span){ 0, 0 };
+    return limits->minx < limits->maxx ? metatile_span(limits->miny, limits->maxy, job->rows) : (block_span){ 0, 0 };
 }
 
 static int64_t
-blocks_along(span metatiles, int side)
+blocks_along(block_span metatiles, int side)
 {
     return ((int64_t)metatiles.last - metatiles.first + side - 1) / side;
 }
@@ -106,7 +106,7 @@ mc_job_block_of(const mc_job *job, int64_t unit)
         unit -= units_of(job, level);
         MC_ASSERT(level < job->maxzoom - job->minzoom);
     }
-    span columns = job_level_columns(job, level), rows = job_level_rows(job, level);
+    block_span columns = job_level_columns(job, level), rows = job_level_rows(job, level);
     int64_t across = blocks_along(columns, job->side);
     int column = (int)(unit % across), row = (int)(unit / across);
     if (job->order == MC_SEED_HILBERT)

@@ -13,12 +13,16 @@ typedef struct jobs_config {
 } jobs_config;
 
 const mc_key mc_jobs_keys[] = {
-    { "connection", MC_TEXT, MC_KEY_OURS | MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(jobs_config, connection), NULL,
-      "Connection string or URI of libpq, e.g. `host=db.example dbname=tiles user=maps`." },
-    { "schema", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(jobs_config, schema), NULL,
-      "Schema of the queue's tables, made at first use; without it the first of the connection's search path." },
-    { "lease", MC_INT, MC_KEY_OURS, 5, 86400, NULL, "60", offsetof(jobs_config, lease), NULL,
-      "Seconds after which what a silent worker holds is given to another; workers speak every two seconds." },
+    MC_KEY_TEXT("connection", offsetof(jobs_config, connection),
+                "Connection string or URI of libpq, e.g. `host=db.example dbname=tiles user=maps`.",
+                .flags = MC_KEY_OURS | MC_KEY_REQUIRED),
+    MC_KEY_TEXT(
+        "schema", offsetof(jobs_config, schema),
+        "Schema of the queue's tables, made at first use; without it the first of the connection's search path.",
+        .flags = MC_KEY_OURS),
+    MC_KEY_INT("lease", offsetof(jobs_config, lease),
+               "Seconds after which what a silent worker holds is given to another; workers speak every two seconds.",
+               .flags = MC_KEY_OURS, .min = 5, .max = 86400, .fallback = "60"),
     MC_KEY_END,
 };
 

@@ -1,4 +1,4 @@
-/* From a wish to a job, and from a job to what a worker has to do: both with a configuration at hand. */
+/* From a job specification to a job, and from a job to what a worker has to do: both with a configuration at hand. */
 #include <apr_strings.h>
 #include <math.h>
 #include <string.h>
@@ -43,15 +43,15 @@ find_tileset(mc_tileset **tileset, const char *parameter, const char *name, cons
 }
 
 static mc_error *
-check_target(const mc_tileset *tileset, const mc_grid_link *link, const mc_job_wish *wish, const mc_config *config,
+check_target(const mc_tileset *tileset, const mc_grid_link *link, const mc_job_spec *spec, const mc_config *config,
              apr_pool_t *pool)
 {
     mc_tileset *target;
-    if (wish->mode != MC_JOB_TRANSFER)
-        return wish->target == NULL ? MC_OK : refuse_job_parameter("target", pool, "only a transfer has a target");
-    if (wish->target == NULL)
+    if (spec->mode != MC_JOB_TRANSFER)
+        return spec->target == NULL ? MC_OK : refuse_job_parameter("target", pool, "only a transfer has a target");
+    if (spec->target == NULL)
         return refuse_job_parameter("target", pool, "a transfer needs the tileset that it copies to");
-    MC_TRY(find_tileset(&target, "target", wish->target, config, pool));
+    MC_TRY(find_tileset(&target, "target", spec->target, config, pool));
     if (mc_tileset_link(target, link->grid->name) == NULL)
         return refuse_job_parameter("target", pool, "%s", mc_tileset_lacks_grid(target, link->grid->name, pool));
     if (!mc_tileset_same_dimensions(target, tileset))
@@ -98,18 +98,18 @@ model_of(const mc_grid *grid, const mc_job *job, apr_pool_t *pool)
 
 /* As the seeder does: levels above max-cached-zoom are never stored. */
 static mc_error *
-choose_job_zooms(mc_job *job, const mc_job_wish *wish, const mc_grid_link *link, apr_pool_t *pool)
+choose_job_zooms(mc_job *job, const mc_job_spec *spec, const mc_grid_link *link, apr_pool_t *pool)
 {
-    bool fills = wish->mode == MC_JOB_SEED || wish->mode == MC_JOB_RESEED;
+    bool fills = spec->mode == MC_JOB_SEED || spec->mode == MC_JOB_RESEED;
     int first = link->minzoom, last = link->maxzoom;
     if (fills && link->max_cached_zoom >= 0 && last > link->max_cached_zoom)
         last = link->max_cached_zoom;
     if (last >= link->grid->level_count)
         last = link->grid->level_count - 1;
     int highest = last;
-    if (wish->has_zoom) {
-        first = wish->minzoom > first ? wish->minzoom : first;
-        last = wish->maxzoom < last ? wish->maxzoom : last;
+    if (spec->has_zoom) {
+        first = spec->minzoom > first ? spec->minzoom : first;
+        last = spec->maxzoom < last ? spec->maxzoom : last;
     }
     if (first > last)
         return refuse_job_parameter("zoom", pool,
@@ -169,12 +169,12 @@ cut_limits(mc_job *job, const mc_tile_range *wanted, apr_pool_t *pool)
 }
 
 static mc_error *
-choose_area(mc_job *job, const mc_job_wish *wish, const mc_grid *grid, apr_pool_t *pool)
+choose_area(mc_job *job, const mc_job_spec *spec, const mc_grid *grid, apr_pool_t *pool)
 {
     mc_seed_region *region;
-    job->has_area = wish->area != NULL;
-    job->area = job->has_area ? wish->area : "";
-    job->area_srs = wish->area_srs == NULL ? "" : wish->area_srs;
+    job->has_area = spec->area != NULL;
+    job->area = job->has_area ? spec->area : "";
+    job->area_srs = spec->area_srs == NULL ? "" : spec->area_srs;
     if (!job->has_area)
         return *job->area_srs == '\0' ? MC_OK
                                       : refuse_job_parameter("area_srs", pool, "area_srs is of use with an area only");
@@ -192,12 +192,12 @@ choose_area(mc_job *job, const mc_job_wish *wish, const mc_grid *grid, apr_pool_
 }
 
 static void
-choose_limits(mc_job *job, const mc_job_wish *wish, const mc_grid_link *link, apr_pool_t *pool)
+choose_limits(mc_job *job, const mc_job_spec *spec, const mc_grid_link *link, apr_pool_t *pool)
 {
-    job->has_extent = wish->has_extent;
-    job->extent = wish->extent;
+    job->has_extent = spec->has_extent;
+    job->extent = spec->extent;
     job->limits = &link->limits[job->minzoom];
-    cut_limits(job, wish->has_extent ? mc_seed_limits(link->grid, &wish->extent, pool) : link->limits, pool);
+    cut_limits(job, spec->has_extent ? mc_seed_limits(link->grid, &spec->extent, pool) : link->limits, pool);
     job->metatiles = mc_job_metatiles(job);
 }
 
@@ -213,61 +213,61 @@ choose_side(mc_job *job, int wanted)
 }
 
 static mc_error *
-check_numbers(const mc_job_wish *wish, apr_pool_t *pool)
+check_numbers(const mc_job_spec *spec, apr_pool_t *pool)
 {
-    if (wish->priority < -MC_JOBS_PRIORITY_MAX || wish->priority > MC_JOBS_PRIORITY_MAX)
+    if (spec->priority < -MC_JOBS_PRIORITY_MAX || spec->priority > MC_JOBS_PRIORITY_MAX)
         return refuse_job_parameter("priority", pool, "a priority is a number from %d to %d", -MC_JOBS_PRIORITY_MAX,
                                     MC_JOBS_PRIORITY_MAX);
-    if (wish->attempts < 0 || wish->attempts > MC_JOBS_ATTEMPTS_MAX)
+    if (spec->attempts < 0 || spec->attempts > MC_JOBS_ATTEMPTS_MAX)
         return refuse_job_parameter("attempts", pool, "a unit is tried 1 to %d times", MC_JOBS_ATTEMPTS_MAX);
-    if (wish->side < 0 || wish->side > MC_JOBS_SIDE_MAX)
+    if (spec->side < 0 || spec->side > MC_JOBS_SIDE_MAX)
         return refuse_job_parameter("side", pool, "a unit is 1 to %d metatiles wide", MC_JOBS_SIDE_MAX);
-    if (!(wish->rate >= 0 && wish->rate <= 1e9))
+    if (!(spec->rate >= 0 && spec->rate <= 1e9))
         return refuse_job_parameter("rate", pool, "a rate is a number of tiles per second up to 10^9");
-    if (wish->has_extent && !mc_extent_valid(&wish->extent))
+    if (spec->has_extent && !mc_extent_valid(&spec->extent))
         return refuse_job_parameter("extent", pool, "an extent is four numbers: minx, miny, maxx, maxy");
-    if (wish->area != NULL && strlen(wish->area) > MC_JOBS_AREA_MAX)
+    if (spec->area != NULL && strlen(spec->area) > MC_JOBS_AREA_MAX)
         return refuse_job_parameter("area", pool, "the text of an area has at most %d MB: simplify it",
                                     MC_JOBS_AREA_MAX >> 20);
-    if (wish->older < 0)
+    if (spec->older < 0)
         return refuse_job_parameter("older", pool, "a time is a number of seconds since 1970");
-    if (wish->older > 0 && wish->mode == MC_JOB_RESEED)
+    if (spec->older > 0 && spec->mode == MC_JOB_RESEED)
         return refuse_job_parameter("older", pool,
                                     "reseed draws tiles of any age; seed with a time draws the older ones");
     return MC_OK;
 }
 
 mc_error *
-mc_job_make(mc_job *job, const mc_job_wish *wish, const mc_config *config, apr_pool_t *pool)
+mc_job_make(mc_job *job, const mc_job_spec *spec, const mc_config *config, apr_pool_t *pool)
 {
     mc_tileset *tileset;
-    MC_TRY(check_numbers(wish, pool));
-    MC_TRY(find_tileset(&tileset, "tileset", wish->tileset, config, pool));
-    const mc_grid_link *link = mc_tileset_link(tileset, wish->grid);
+    MC_TRY(check_numbers(spec, pool));
+    MC_TRY(find_tileset(&tileset, "tileset", spec->tileset, config, pool));
+    const mc_grid_link *link = mc_tileset_link(tileset, spec->grid);
     if (link == NULL)
-        return refuse_job_parameter("grid", pool, "%s", mc_tileset_lacks_grid(tileset, wish->grid, pool));
-    if ((wish->mode == MC_JOB_SEED || wish->mode == MC_JOB_RESEED) && tileset->source == NULL)
+        return refuse_job_parameter("grid", pool, "%s", mc_tileset_lacks_grid(tileset, spec->grid, pool));
+    if ((spec->mode == MC_JOB_SEED || spec->mode == MC_JOB_RESEED) && tileset->source == NULL)
         return refuse_job_parameter(
             "tileset", pool, "tileset \"%s\" has no source: there is nothing to draw its tiles from", tileset->name);
-    MC_TRY(check_target(tileset, link, wish, config, pool));
-    bool single = wish->mode == MC_JOB_TRANSFER;
-    *job = (mc_job){ .mode = wish->mode,
-                     .order = wish->has_order ? wish->order : MC_SEED_LEVELS,
-                     .priority = wish->priority,
-                     .attempts = wish->attempts == 0 ? 3 : wish->attempts,
+    MC_TRY(check_target(tileset, link, spec, config, pool));
+    bool single = spec->mode == MC_JOB_TRANSFER;
+    *job = (mc_job){ .mode = spec->mode,
+                     .order = spec->has_order ? spec->order : MC_SEED_LEVELS,
+                     .priority = spec->priority,
+                     .attempts = spec->attempts == 0 ? 3 : spec->attempts,
                      .tileset = tileset->name,
                      .grid = link->grid->name,
-                     .target = wish->target == NULL ? "" : wish->target,
-                     .older = apr_time_from_sec(wish->older),
-                     .rate = wish->rate,
+                     .target = spec->target == NULL ? "" : spec->target,
+                     .older = apr_time_from_sec(spec->older),
+                     .rate = spec->rate,
                      .columns = single ? 1 : tileset->metatile_columns,
                      .rows = single ? 1 : tileset->metatile_rows,
-                     .owner = wish->owner == NULL ? "" : mc_message_text(wish->owner, 100, pool) };
-    MC_TRY(write_job_dimensions(&job->dimensions, tileset, wish->dimensions, pool));
-    MC_TRY(choose_job_zooms(job, wish, link, pool));
-    choose_limits(job, wish, link, pool);
-    MC_TRY(choose_area(job, wish, link->grid, pool));
-    choose_side(job, wish->side);
+                     .owner = spec->owner == NULL ? "" : mc_message_text(spec->owner, 100, pool) };
+    MC_TRY(write_job_dimensions(&job->dimensions, tileset, spec->dimensions, pool));
+    MC_TRY(choose_job_zooms(job, spec, link, pool));
+    choose_limits(job, spec, link, pool);
+    MC_TRY(choose_area(job, spec, link->grid, pool));
+    choose_side(job, spec->side);
     job->model = model_of(link->grid, job, pool);
     return job->metatiles > 0 ? MC_OK
                               : refuse_job_parameter("extent", pool, "no tile of grid \"%s\" lies inside", job->grid);

@@ -74,17 +74,17 @@ jobs_run(apr_array_header_t **rows, mc_jobs *jobs, const jobs_statement *stateme
                                 .sql = mc_replace_all(statement->sql, "@", jobs->prefix, pool),
                                 .params = statement->params,
                                 .param_count = statement->count };
-    mc_postgres_answer *answer;
+    mc_postgres_result *result;
     const mc_postgres_row *row = NULL;
     mc_ctx own = *ctx;
     own.deadline = mc_clock_now() + mc_ctx_remaining(ctx, STATEMENT_TIME);
     *rows = apr_array_make(pool, 4, sizeof(jobs_row));
     mc_error *error =
-        mc_postgres_start(&answer, ctx->process == NULL ? NULL : ctx->process->postgres, &query, &own, pool);
-    while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
+        mc_postgres_start(&result, ctx->process == NULL ? NULL : ctx->process->postgres, &query, &own, pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
         APR_ARRAY_PUSH(*rows, jobs_row) = copy_row(row, pool);
-    bool no_table = error != MC_OK && strcmp(mc_postgres_sqlstate(answer), UNDEFINED_TABLE) == 0;
-    mc_postgres_end(answer);
+    bool no_table = error != MC_OK && strcmp(mc_postgres_sqlstate(result), UNDEFINED_TABLE) == 0;
+    mc_postgres_end(result);
     return error == MC_OK || no_table ? MC_OK : jobs_database_error(error, pool);
 }
 

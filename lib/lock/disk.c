@@ -115,19 +115,19 @@ byte_of(const char *name)
 }
 
 /* A wait that can end before the lock is free: the system call blocks a thread of its own, which is cancelled then. */
-typedef struct waiter {
+typedef struct disk_waiter {
     int fd;
     struct flock byte;
     pthread_mutex_t lock; /* of the two below */
     pthread_cond_t changed;
     bool done;
     int status;
-} waiter;
+} disk_waiter;
 
 static void *
 wait_in_kernel(void *baton)
 {
-    waiter *w = baton;
+    disk_waiter *w = baton;
     int status;
     do
         status = fcntl(w->fd, F_OFD_SETLKW, &w->byte) == 0 ? 0 : errno;
@@ -142,7 +142,7 @@ wait_in_kernel(void *baton)
 }
 
 static int
-start_waiter(pthread_t *thread, waiter *w)
+start_waiter(pthread_t *thread, disk_waiter *w)
 {
     pthread_attr_t attributes;
     sigset_t all;
@@ -161,7 +161,7 @@ start_waiter(pthread_t *thread, waiter *w)
 static int
 wait_for_byte(int fd, struct flock byte, apr_time_t until)
 {
-    waiter w = { .fd = fd, .byte = byte, .lock = PTHREAD_MUTEX_INITIALIZER };
+    disk_waiter w = { .fd = fd, .byte = byte, .lock = PTHREAD_MUTEX_INITIALIZER };
     pthread_t thread;
     mc_clock_condition(&w.changed);
     int status = start_waiter(&thread, &w);

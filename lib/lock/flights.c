@@ -60,7 +60,7 @@ release_flight(mc_flight *flight)
     MC_ASSERT(flight->references > 0);
     if (--flight->references > 0)
         return;
-    mc_job_pool_release(flight->pool);
+    mc_task_pool_release(flight->pool);
     pthread_cond_destroy(&flight->changed);
     free(flight->name);
     free(flight);
@@ -241,7 +241,7 @@ mc_flight_land(mc_flight *flight, const mc_error *failure)
     mc_error *copy = MC_OK;
     bool given_up = is_own_trouble(failure);
     if (failure != MC_OK && !given_up) {
-        kept = mc_job_pool_acquire();
+        kept = mc_task_pool_acquire();
         copy = mc_error_copy(failure, kept);
     }
     mc_flights *flights = flight->flights;

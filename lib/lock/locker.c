@@ -19,20 +19,24 @@ typedef struct locker_config {
 } locker_config;
 
 const mc_key mc_locker_keys[] = {
-    { "@type", MC_CHOICE, 0, 0, 0, "disk|memcache|fallback", "disk", offsetof(locker_config, type), NULL,
-      "Where locks are kept: in a file of a local folder, in memcached servers, or in the first of several lockers "
-      "that "
-      "works." },
-    { "retry", MC_NUMBER, 0, 1e-6, 1e9, NULL, "0.1", offsetof(locker_config, retry), NULL,
-      "Seconds between two questions to a memcached server. The disk locker does not ask: it is woken." },
-    { "timeout", MC_NUMBER, 0, 1e-6, 1e9, NULL, "120", offsetof(locker_config, timeout), NULL,
-      "Seconds after which a request gives up waiting for a lock." },
-    { "directory", MC_TEXT, 0, 0, 0, NULL, "/tmp", offsetof(locker_config, directory), NULL,
-      "The folder of the lock file of type disk." },
-    { "server", MC_TREE, MC_KEY_REPEATABLE, 0, 0, NULL, NULL, offsetof(locker_config, servers), mc_locker_server_keys,
-      "A memcached server of type memcache." },
-    { "locker", MC_TREE, MC_KEY_REPEATABLE, 0, 0, NULL, NULL, offsetof(locker_config, lockers), mc_locker_keys,
-      "A locker of type fallback; they are asked in this order." },
+    MC_KEY_CHOICE(
+        "@type", offsetof(locker_config, type), "disk|memcache|fallback",
+        "Where locks are kept: in a file of a local folder, in memcached servers, or in the first of several lockers "
+        "that "
+        "works.",
+        .fallback = "disk"),
+    MC_KEY_NUMBER("retry", offsetof(locker_config, retry),
+                  "Seconds between two questions to a memcached server. The disk locker does not ask: it is woken.",
+                  .min = 1e-6, .max = 1e9, .fallback = "0.1"),
+    MC_KEY_NUMBER("timeout", offsetof(locker_config, timeout),
+                  "Seconds after which a request gives up waiting for a lock.", .min = 1e-6, .max = 1e9,
+                  .fallback = "120"),
+    MC_KEY_TEXT("directory", offsetof(locker_config, directory), "The folder of the lock file of type disk.",
+                .fallback = "/tmp"),
+    MC_KEY_TREE("server", offsetof(locker_config, servers), mc_locker_server_keys,
+                "A memcached server of type memcache.", .flags = MC_KEY_REPEATABLE),
+    MC_KEY_TREE("locker", offsetof(locker_config, lockers), mc_locker_keys,
+                "A locker of type fallback; they are asked in this order.", .flags = MC_KEY_REPEATABLE),
     MC_KEY_END,
 };
 

@@ -22,9 +22,8 @@ typedef struct server {
 } server;
 
 const mc_key mc_locker_server_keys[] = {
-    { "host", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(server, host), NULL,
-      "Name or address of a memcached server." },
-    { "port", MC_INT, 0, 1, 65535, NULL, "11211", offsetof(server, port), NULL, "Its port." },
+    MC_KEY_TEXT("host", offsetof(server, host), "Name or address of a memcached server.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_INT("port", offsetof(server, port), "Its port.", .min = 1, .max = 65535, .fallback = "11211"),
     MC_KEY_END,
 };
 

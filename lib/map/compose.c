@@ -22,19 +22,19 @@ make_pixels_view(const mc_pixels *pixels, int x, int y, int width, int height)
                         .opacity = MC_OPACITY_UNKNOWN };
 }
 
-typedef struct drawing {
+typedef struct compose_drawing {
     mc_plan *plan;
     mc_plan_layer *layer;
     mc_pixels *target; /* the canvas, or the layer's mosaic */
     int left, top;     /* of the mosaic's corner in the target */
     int frame;         /* -1: all parts of an assembly */
-} drawing;
+} compose_drawing;
 
 /* Decodes a tile and draws it into its own part of the target. */
 static mc_error *
 draw_tile(void *baton, int index, mc_ctx *ctx)
 {
-    drawing *draw = baton;
+    compose_drawing *draw = baton;
     mc_plan_tile *entry = &draw->plan->tiles[draw->layer->first + index];
     const mc_grid *grid = draw->layer->link->grid;
     if (!mc_plan_tile_shows(entry))
@@ -56,7 +56,7 @@ draw_tile(void *baton, int index, mc_ctx *ctx)
 
 /* Microseconds for the tiles of an assembled layer. */
 static int
-drawing_cost(const drawing *draw)
+drawing_cost(const compose_drawing *draw)
 {
     int sum = 0;
     for (int i = 0; i < draw->layer->count; i++)
@@ -65,7 +65,7 @@ drawing_cost(const drawing *draw)
 }
 
 static mc_error *
-draw_tiles(drawing *draw, mc_ctx *ctx, apr_pool_t *pool)
+draw_tiles(compose_drawing *draw, mc_ctx *ctx, apr_pool_t *pool)
 {
     int count = draw->layer->count;
     int helpers = mc_map_helpers(ctx->process->workers, draw->plan->wanted->threaded, count);
@@ -118,7 +118,7 @@ is_filled(const mc_plan *plan, const mc_plan_layer *layer, apr_pool_t *pool)
 static mc_error *
 resample_layer(mc_pixels *canvas, mc_plan *plan, mc_plan_layer *layer, int frame, mc_ctx *ctx, apr_pool_t *pool)
 {
-    drawing draw = { plan, layer, NULL, 0, 0, frame };
+    compose_drawing draw = { plan, layer, NULL, 0, 0, frame };
     bool filled = is_filled(plan, layer, pool);
     MC_TRY(mc_pixels_create(&draw.target, layer->width, layer->height, !filled, pool));
     mc_error *error = draw_tiles(&draw, ctx, pool);
@@ -146,7 +146,7 @@ mc_plan_draw_layers(mc_pixels *canvas, mc_plan *plan, int first, int end, int fr
         int own = layer->frames == 0 ? -1 : frame < layer->frames ? frame : layer->frames - 1;
         MC_SPAN(ctx, "mapcache_tileset_assemble_map_tiles");
         if (layer->exact) {
-            drawing draw = { plan, layer, canvas, (int)lround(-layer->x0), (int)lround(-layer->y0), own };
+            compose_drawing draw = { plan, layer, canvas, (int)lround(-layer->x0), (int)lround(-layer->y0), own };
             MC_TRY(draw_tiles(&draw, ctx, pool));
         } else {
             MC_TRY(resample_layer(canvas, plan, layer, own, ctx, pool));

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/gate.h"
 #include "base/hash.h"
+#include "base/semaphore.h"
 #include "base/workers.h"
-#include "map/answer.h"
+#include "map/map_private.h"
 #include "map/plan.h"
 #include "mapcache/trace.h"
 
@@ -53,7 +53,7 @@ plan_tag(mc_plan *plan)
 
 /* Newest time and shortest lifetime of what contributes (spec services 2.1). */
 static int
-describe_map_freshness(mc_answer *answer, mc_plan *plan)
+describe_map_freshness(mc_result *result, mc_plan *plan)
 {
     int showing = 0;
     apr_time_t now = apr_time_now();
@@ -63,13 +63,13 @@ describe_map_freshness(mc_answer *answer, mc_plan *plan)
         if (entry->assembled != NULL)
             tile.mtime = entry->assembled->oldest;
         int lifetime = mc_tileset_lifetime(entry->request.tileset, &tile, now);
-        if (lifetime > 0 && (answer->lifetime == 0 || lifetime < answer->lifetime))
-            answer->lifetime = lifetime;
+        if (lifetime > 0 && (result->lifetime == 0 || lifetime < result->lifetime))
+            result->lifetime = lifetime;
         if (!mc_plan_tile_shows(entry))
             continue;
         showing++;
         apr_time_t newest = entry->assembled != NULL ? entry->assembled->newest : entry->tile.mtime;
-        answer->mtime = newest > answer->mtime ? newest : answer->mtime;
+        result->mtime = newest > result->mtime ? newest : result->mtime;
     }
     return showing;
 }
@@ -89,7 +89,7 @@ quality_fits(const mc_map_request *wanted, const mc_format *jpeg)
 /* JPEG tiles whose outer edges are the map's: joined without decoding. *answer->data stays NULL where that cannot be.
  */
 static mc_error *
-join_jpeg_map(mc_answer *answer, const mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
+join_jpeg_map(mc_result *result, const mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_map_request *wanted = plan->wanted;
     const mc_plan_layer *layer = &plan->layers[0];
@@ -114,10 +114,10 @@ join_jpeg_map(mc_answer *answer, const mc_plan *plan, mc_ctx *ctx, apr_pool_t *p
     }
     static const uint8_t black[3] = { 0, 0, 0 };
     MC_SPAN(ctx, "mapcache_jpeg_join");
-    MC_TRY(mc_jpeg_join(&answer->data, tiles, columns, rows, wanted->background_set ? wanted->background : black, ctx,
+    MC_TRY(mc_jpeg_join(&result->data, tiles, columns, rows, wanted->background_set ? wanted->background : black, ctx,
                         pool));
-    if (answer->data != NULL)
-        answer->mime = "image/jpeg";
+    if (result->data != NULL)
+        result->mime = "image/jpeg";
     return MC_OK;
 }
 
@@ -134,76 +134,76 @@ mc_map_canvas(mc_pixels **canvas, const mc_map_request *wanted, apr_pool_t *pool
 }
 
 static mc_error *
-encode_map_canvas(mc_answer *answer, mc_pixels *canvas, const mc_format *format, mc_ctx *ctx, apr_pool_t *pool)
+encode_map_canvas(mc_result *result, mc_pixels *canvas, const mc_format *format, mc_ctx *ctx, apr_pool_t *pool)
 {
-    MC_TRY(mc_format_encode(&answer->data, format, canvas, MC_ON_THE_FLY, ctx, pool));
-    answer->mime =
-        format->mime != NULL ? format->mime : mc_coding_mime(mc_image_sniff(answer->data->data, answer->data->size));
+    MC_TRY(mc_format_encode(&result->data, format, canvas, MC_ON_THE_FLY, ctx, pool));
+    result->mime =
+        format->mime != NULL ? format->mime : mc_coding_mime(mc_image_sniff(result->data->data, result->data->size));
     return MC_OK;
 }
 
 static mc_error *
-draw_and_encode(mc_answer *answer, mc_plan *plan, mc_ctx *ctx, apr_pool_t *scratch, apr_pool_t *pool)
+draw_and_encode(mc_result *result, mc_plan *plan, mc_ctx *ctx, apr_pool_t *scratch, apr_pool_t *pool)
 {
     mc_pixels *canvas;
     if (plan->frames > 1 && plan->wanted->format->type != MC_FORMAT_JPEG) {
-        answer->mime = "image/png";
-        return mc_plan_animate(&answer->data, plan, ctx, scratch, pool);
+        result->mime = "image/png";
+        return mc_plan_animate(&result->data, plan, ctx, scratch, pool);
     }
     MC_TRY(mc_map_canvas(&canvas, plan->wanted, scratch));
     MC_TRY(mc_plan_draw(canvas, plan, ctx, scratch));
-    return encode_map_canvas(answer, canvas, plan->wanted->format, ctx, pool);
+    return encode_map_canvas(result, canvas, plan->wanted->format, ctx, pool);
 }
 
 /* Composing needs processors and megabytes, no waiting: more maps at a time than processors would only take more
  * memory. */
 static mc_error *
-compose_map_plan(mc_answer *answer, mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
+compose_map_plan(mc_result *result, mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
 {
     apr_pool_t *scratch;
-    MC_TRY(mc_gate_enter(ctx->process->drawing, ctx, pool));
+    MC_TRY(mc_semaphore_acquire(ctx->process->drawing, ctx, pool));
     apr_pool_create(&scratch, pool);
     mc_workers_enter(ctx->process->workers);
-    mc_error *error = mc_error_copy(draw_and_encode(answer, plan, ctx, scratch, pool), pool);
+    mc_error *error = mc_error_copy(draw_and_encode(result, plan, ctx, scratch, pool), pool);
     mc_workers_leave(ctx->process->workers);
     apr_pool_destroy(scratch);
-    mc_gate_leave(ctx);
+    mc_semaphore_release(ctx);
     return error;
 }
 
 /* Maps without data: 404 as MapCache, or an image where the box lies elsewhere or the service is strict (ogc-rules). */
 static mc_error *
-answer_empty_map(mc_answer *answer, const mc_map_request *wanted, bool overlaps, mc_ctx *ctx, apr_pool_t *pool)
+answer_empty_map(mc_result *result, const mc_map_request *wanted, bool overlaps, mc_ctx *ctx, apr_pool_t *pool)
 {
     if (overlaps && !wanted->empty_is_map)
         return no_data(pool);
     static const uint8_t white[3] = { 255, 255, 255 };
-    int lifetime = answer->lifetime;
-    MC_TRY(mc_map_empty(answer, wanted->width, wanted->height, wanted->format,
+    int lifetime = result->lifetime;
+    MC_TRY(mc_map_empty(result, wanted->width, wanted->height, wanted->format,
                         !wanted->background_set || wanted->transparent,
                         wanted->background_set ? wanted->background : white, ctx, pool));
-    answer->lifetime = lifetime;
+    result->lifetime = lifetime;
     return MC_OK;
 }
 
 static mc_error *
-assemble_map_answer(mc_answer *answer, const mc_map_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
+assemble_map_answer(mc_result *result, const mc_map_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN_AS(span, ctx, "mapcache_assemble_maps");
     mc_plan *plan = apr_pcalloc(pool, sizeof(*plan));
     MC_TRY(mc_plan_make(plan, wanted, ctx, pool));
     MC_TRY(mc_plan_fetch(plan, ctx, pool));
-    if (describe_map_freshness(answer, plan) == 0) {
+    if (describe_map_freshness(result, plan) == 0) {
         mc_span_note(&span, "ERROR");
-        return answer_empty_map(answer, wanted, plan->overlaps, ctx, pool);
+        return answer_empty_map(result, wanted, plan->overlaps, ctx, pool);
     }
-    answer->tag = plan_tag(plan);
-    if (if_tag != 0 && if_tag == answer->tag) {
-        answer->unmodified = true;
+    result->tag = plan_tag(plan);
+    if (if_tag != 0 && if_tag == result->tag) {
+        result->unmodified = true;
         return MC_OK;
     }
-    MC_TRY(join_jpeg_map(answer, plan, ctx, pool));
-    return answer->data != NULL ? MC_OK : compose_map_plan(answer, plan, ctx, pool);
+    MC_TRY(join_jpeg_map(result, plan, ctx, pool));
+    return result->data != NULL ? MC_OK : compose_map_plan(result, plan, ctx, pool);
 }
 
 /* Lays what a source has drawn over the map, which is made when it is first needed. */
@@ -224,15 +224,15 @@ lay_source_image(mc_pixels **canvas, mc_rendered *rendered, const mc_map_request
 /* full_wms forward: one request to each layer's source, drawn over each other; a single answer's bytes go out as they
  * are (spec services 4.3). */
 static mc_error *
-forward_map_request(mc_answer *answer, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+forward_map_request(mc_result *result, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_pixels *canvas = NULL;
     for (int i = 0; i < wanted->count; i++) {
         mc_rendered rendered = { 0 };
         MC_TRY(mc_map_ask_source(&rendered, &wanted->layers[i], wanted, wanted->count == 1, ctx, pool));
         if (rendered.final || (wanted->count == 1 && rendered.data != NULL && !wanted->background_set)) {
-            answer->data = rendered.data;
-            answer->mime = mc_coding_mime(mc_image_sniff(rendered.data->data, rendered.data->size));
+            result->data = rendered.data;
+            result->mime = mc_coding_mime(mc_image_sniff(rendered.data->data, rendered.data->size));
             return MC_OK;
         }
         if (wanted->count == 1 && rendered.pixels != NULL && (!wanted->background_set || wanted->transparent)) {
@@ -241,21 +241,21 @@ forward_map_request(mc_answer *answer, const mc_map_request *wanted, mc_ctx *ctx
         }
         MC_TRY(lay_source_image(&canvas, &rendered, wanted, ctx, pool));
     }
-    return encode_map_canvas(answer, canvas, wanted->format, ctx, pool);
+    return encode_map_canvas(result, canvas, wanted->format, ctx, pool);
 }
 
 mc_error *
-mc_map_draw(mc_answer *answer, const mc_map_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
+mc_map_draw(mc_result *result, const mc_map_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN_AS(span, ctx, "mapcache_core_get_map");
-    *answer = (mc_answer){ 0 };
+    *result = (mc_result){ 0 };
     mc_error *error = MC_OK;
     switch (wanted->mode) {
     case MC_WMS_ASSEMBLE:
-        error = assemble_map_answer(answer, wanted, if_tag, ctx, pool);
+        error = assemble_map_answer(result, wanted, if_tag, ctx, pool);
         break;
     case MC_WMS_FORWARD:
-        error = forward_map_request(answer, wanted, ctx, pool);
+        error = forward_map_request(result, wanted, ctx, pool);
         break;
     case MC_WMS_ERROR:
         error = mc_error_create(pool, MC_ERR_NOT_FOUND, "maps that are not exactly one tile are switched off here");

@@ -11,7 +11,7 @@
 /* A stored tile costs about 5 us to read: below so many the caller does it alone. */
 #define FETCHES_WORTH_A_HELPER 64
 
-/* How far from a tile's pixel lattice a map may lie and still be copied instead of resampled (DESIGN.md, Pass through).
+/* How far from a tile's pixel grid a map may lie and still be copied instead of resampled (DESIGN.md, Pass through).
  */
 #define EXACT_SCALE 1e-4
 #define EXACT_OFFSET 0.02

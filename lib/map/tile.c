@@ -4,7 +4,7 @@
 
 #include "base/hash.h"
 #include "compress/gzip.h"
-#include "map/answer.h"
+#include "map/map_private.h"
 #include "mapcache/trace.h"
 
 mc_error *
@@ -40,17 +40,17 @@ mime_of(const mc_tileset *tileset, const mc_tile *tile)
 }
 
 static void
-answer_tile(mc_answer *answer, const mc_tileset *tileset, mc_tile *tile, uint64_t if_tag)
+answer_tile(mc_result *result, const mc_tileset *tileset, mc_tile *tile, uint64_t if_tag)
 {
-    answer->tag = mc_tile_tag(tile);
-    answer->unmodified = if_tag != 0 && if_tag == answer->tag;
-    answer->data = tile->data;
-    answer->mime = mime_of(tileset, tile);
-    answer->gzipped = tile->raw && tile->data != NULL && mc_format_is_vector(tileset->format) &&
+    result->tag = mc_tile_tag(tile);
+    result->unmodified = if_tag != 0 && if_tag == result->tag;
+    result->data = tile->data;
+    result->mime = mime_of(tileset, tile);
+    result->gzipped = tile->raw && tile->data != NULL && mc_format_is_vector(tileset->format) &&
                       mc_is_gzip(tile->data->data, tile->data->size);
-    answer->mtime = tile->mtime;
-    answer->lifetime = mc_tileset_lifetime(tileset, tile, apr_time_now());
-    answer->cache_control = tileset->cache_control;
+    result->mtime = tile->mtime;
+    result->lifetime = mc_tileset_lifetime(tileset, tile, apr_time_now());
+    result->cache_control = tileset->cache_control;
 }
 
 /* Fetches the stack. *only is the index of the one tile with data, -1 where there are several; without any it is the
@@ -75,25 +75,25 @@ fetch_stack(mc_tile **tiles, int *only, const mc_tile_stack *wanted, uint64_t if
 
 /* Oldest time, shortest lifetime (spec services 2.1, several layers merged). */
 static void
-describe_stack(mc_answer *answer, mc_tile **tiles, const mc_tile_stack *wanted)
+describe_stack(mc_result *result, mc_tile **tiles, const mc_tile_stack *wanted)
 {
     apr_time_t now = apr_time_now();
-    answer->tag = mc_format_tag(wanted->format);
+    result->tag = mc_format_tag(wanted->format);
     for (int i = 0; i < wanted->count; i++) {
         int lifetime = mc_tileset_lifetime(wanted->tiles[i].tileset, tiles[i], now);
-        if (lifetime > 0 && (answer->lifetime == 0 || lifetime < answer->lifetime))
-            answer->lifetime = lifetime;
+        if (lifetime > 0 && (result->lifetime == 0 || lifetime < result->lifetime))
+            result->lifetime = lifetime;
         if (tiles[i]->no_data)
             continue;
         uint64_t tag = mc_tile_tag(tiles[i]);
-        answer->tag = mc_hash64(&tag, sizeof(tag), answer->tag);
-        if (tiles[i]->mtime != 0 && (answer->mtime == 0 || tiles[i]->mtime < answer->mtime))
-            answer->mtime = tiles[i]->mtime;
+        result->tag = mc_hash64(&tag, sizeof(tag), result->tag);
+        if (tiles[i]->mtime != 0 && (result->mtime == 0 || tiles[i]->mtime < result->mtime))
+            result->mtime = tiles[i]->mtime;
     }
 }
 
 static mc_error *
-merge_tile_stack(mc_answer *answer, mc_tile **tiles, const mc_tile_stack *wanted, mc_ctx *ctx, apr_pool_t *pool)
+merge_tile_stack(mc_result *result, mc_tile **tiles, const mc_tile_stack *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_grid *grid = wanted->tiles[0].link->grid;
     mc_pixels *canvas;
@@ -108,48 +108,48 @@ merge_tile_stack(mc_answer *answer, mc_tile **tiles, const mc_tile_stack *wanted
         mc_pixels_over(canvas, 0, 0, pixels);
         mc_pixels_unref(pixels);
     }
-    MC_TRY(mc_format_encode(&answer->data, wanted->format, canvas, MC_ON_THE_FLY, ctx, pool));
-    answer->mime = wanted->format->mime;
-    if (answer->mime == NULL)
-        answer->mime = mc_coding_mime(mc_image_sniff(answer->data->data, answer->data->size));
+    MC_TRY(mc_format_encode(&result->data, wanted->format, canvas, MC_ON_THE_FLY, ctx, pool));
+    result->mime = wanted->format->mime;
+    if (result->mime == NULL)
+        result->mime = mc_coding_mime(mc_image_sniff(result->data->data, result->data->size));
     return MC_OK;
 }
 
 mc_error *
-mc_map_tile(mc_answer *answer, const mc_tile_stack *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
+mc_map_tile(mc_result *result, const mc_tile_stack *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_core_get_tile");
     mc_tile **tiles = apr_pcalloc(pool, sizeof(*tiles) * (size_t)wanted->count);
     int only;
-    *answer = (mc_answer){ 0 };
+    *result = (mc_result){ 0 };
     MC_TRY(fetch_stack(tiles, &only, wanted, if_tag, ctx, pool));
     if (only >= 0) {
-        answer_tile(answer, wanted->tiles[only].tileset, tiles[only], if_tag);
+        answer_tile(result, wanted->tiles[only].tileset, tiles[only], if_tag);
         return MC_OK;
     }
-    describe_stack(answer, tiles, wanted);
-    if (if_tag != 0 && if_tag == answer->tag) {
-        answer->unmodified = true;
+    describe_stack(result, tiles, wanted);
+    if (if_tag != 0 && if_tag == result->tag) {
+        result->unmodified = true;
         return MC_OK;
     }
-    return merge_tile_stack(answer, tiles, wanted, ctx, pool);
+    return merge_tile_stack(result, tiles, wanted, ctx, pool);
 }
 
 mc_error *
-mc_map_empty(mc_answer *answer, int width, int height, const mc_format *format, bool transparent, const uint8_t rgb[3],
+mc_map_empty(mc_result *result, int width, int height, const mc_format *format, bool transparent, const uint8_t rgb[3],
              mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_pixels *pixels;
-    *answer = (mc_answer){ 0 };
+    *result = (mc_result){ 0 };
     MC_TRY(mc_pixels_create(&pixels, width, height, true, pool));
     mc_pixels_attach(pixels, pool);
     if (!transparent || format->type == MC_FORMAT_JPEG) {
         const uint8_t bgra[4] = { rgb[2], rgb[1], rgb[0], 255 };
         mc_pixels_fill(pixels, bgra);
     }
-    MC_TRY(mc_format_encode(&answer->data, format, pixels, MC_ON_THE_FLY, ctx, pool));
-    answer->mime = format->mime;
-    if (answer->mime == NULL)
-        answer->mime = mc_coding_mime(mc_image_sniff(answer->data->data, answer->data->size));
+    MC_TRY(mc_format_encode(&result->data, format, pixels, MC_ON_THE_FLY, ctx, pool));
+    result->mime = format->mime;
+    if (result->mime == NULL)
+        result->mime = mc_coding_mime(mc_image_sniff(result->data->data, result->data->size));
     return MC_OK;
 }

@@ -11,22 +11,22 @@
 enum { DEPTH_MAX = 64, NAME_MAX_SIZE = 128, NESTED_MAX = 4 };
 
 /* A line of positions: where it begins in the list of vertices, and whether it is the first of its list. */
-typedef struct line {
+typedef struct json_line {
     size_t first;
     bool leads;
-} line;
+} json_line;
 
 /* The coordinates that were read last. */
 typedef struct coordinates {
     int kind; /* 0: a position, 1: a list of these, ...; -1: an empty list */
-    line *lines;
+    json_line *lines;
     size_t count, room;
 } coordinates;
 
-typedef struct reader {
+typedef struct area_json_reader {
     mc_areas_text *text;
     coordinates found;
-} reader;
+} area_json_reader;
 
 static const struct {
     const char *name;
@@ -125,15 +125,15 @@ begin_line(coordinates *found, size_t first, bool leads)
 {
     if (found->count == found->room) {
         found->room = found->room == 0 ? 64 : found->room * 2;
-        found->lines = realloc(found->lines, found->room * sizeof(line));
+        found->lines = realloc(found->lines, found->room * sizeof(json_line));
         MC_ASSERT(found->lines != NULL);
     }
-    found->lines[found->count++] = (line){ first, leads };
+    found->lines[found->count++] = (json_line){ first, leads };
 }
 
 /* A list of lists; *kind is 1 more than that of what it holds. */
 static mc_error *
-read_area_json_list(int *kind, reader *in, bool leads, int depth)
+read_area_json_list(int *kind, area_json_reader *in, bool leads, int depth)
 {
     mc_areas_text *text = in->text;
     size_t before = text->count, lines = in->found.count;
@@ -162,7 +162,7 @@ read_area_json_list(int *kind, reader *in, bool leads, int depth)
 }
 
 static mc_error *
-read_coordinates(reader *in)
+read_coordinates(area_json_reader *in)
 {
     in->text->count = 0;
     in->found.count = 0;
@@ -170,7 +170,7 @@ read_coordinates(reader *in)
 }
 
 static mc_error *
-add_area_json_geometry(reader *in, const char *type)
+add_area_json_geometry(area_json_reader *in, const char *type)
 {
     size_t row = 0, rows = sizeof(types) / sizeof(types[0]);
     mc_areas_text *text = in->text;
@@ -216,10 +216,10 @@ read_area_json_crs(mc_areas_text *text)
     return MC_OK; /* null: unknown, so that the rule for files without one holds */
 }
 
-static mc_error *read_object(reader *in, int depth);
+static mc_error *read_object(area_json_reader *in, int depth);
 
 static mc_error *
-read_objects(reader *in, int depth)
+read_objects(area_json_reader *in, int depth)
 {
     MC_TRY(expect_area_json_char(in->text, '['));
     if (mc_areas_take(in->text, ']'))
@@ -231,7 +231,7 @@ read_objects(reader *in, int depth)
 }
 
 static mc_error *
-read_member(reader *in, const char *name, char type[NAME_MAX_SIZE], bool *located, int depth)
+read_member(area_json_reader *in, const char *name, char type[NAME_MAX_SIZE], bool *located, int depth)
 {
     mc_areas_text *text = in->text;
     mc_areas_skip(text);
@@ -251,7 +251,7 @@ read_member(reader *in, const char *name, char type[NAME_MAX_SIZE], bool *locate
 }
 
 static mc_error *
-read_object(reader *in, int depth)
+read_object(area_json_reader *in, int depth)
 {
     mc_areas_text *text = in->text;
     char name[NAME_MAX_SIZE], type[NAME_MAX_SIZE] = "";
@@ -276,7 +276,7 @@ read_object(reader *in, int depth)
 mc_error *
 mc_areas_json(mc_areas_text *text)
 {
-    reader in = { .text = text };
+    area_json_reader in = { .text = text };
     mc_error *error = read_object(&in, 0);
     free(in.found.lines);
     MC_TRY(error);

@@ -7,13 +7,13 @@
 
 #include "seed/area_ogr_shape.h"
 
-typedef struct reader {
+typedef struct area_ogr_reader {
     mc_region_builder *builder;
     mc_seed_shape *shape; /* NULL: nobody wants it */
     double *xy;
     int room;
     apr_pool_t *pool;
-} reader;
+} area_ogr_reader;
 
 static mc_error *
 ogr_source_error(const mc_seed_ogr *wanted, const char *what, apr_pool_t *pool)
@@ -23,7 +23,7 @@ ogr_source_error(const mc_seed_ogr *wanted, const char *what, apr_pool_t *pool)
 }
 
 static mc_error *
-add_ogr_line(reader *in, OGRGeometryH line, mc_region_kind kind)
+add_ogr_line(area_ogr_reader *in, OGRGeometryH line, mc_region_kind kind)
 {
     int count = OGR_G_GetPointCount(line);
     if (count <= 0)
@@ -39,7 +39,7 @@ add_ogr_line(reader *in, OGRGeometryH line, mc_region_kind kind)
 
 /* Depth is bounded by what OGR itself reads. */
 static mc_error *
-add_ogr_geometry(reader *in, OGRGeometryH geometry)
+add_ogr_geometry(area_ogr_reader *in, OGRGeometryH geometry)
 {
     OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
     if (in->shape != NULL)
@@ -57,7 +57,7 @@ add_ogr_geometry(reader *in, OGRGeometryH geometry)
 }
 
 static mc_error *
-add_feature(reader *in, OGRFeatureH feature, int64_t *invalid)
+add_feature(area_ogr_reader *in, OGRFeatureH feature, int64_t *invalid)
 {
     OGRGeometryH geometry = OGR_F_GetGeometryRef(feature);
     if (geometry == NULL)
@@ -83,7 +83,7 @@ next_feature(OGRFeatureH *feature, OGRLayerH layer, const mc_seed_ogr *wanted, a
 }
 
 static mc_error *
-add_ogr_layer(reader *in, OGRLayerH layer, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted)
+add_ogr_layer(area_ogr_reader *in, OGRLayerH layer, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted)
 {
     OGRFeatureH feature;
     OGR_L_ResetReading(layer);
@@ -114,7 +114,7 @@ choose_layer(OGRLayerH *layer, GDALDatasetH data, const mc_seed_ogr *wanted, apr
 }
 
 static mc_error *
-read_ogr_dataset(reader *in, GDALDatasetH data, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted)
+read_ogr_dataset(area_ogr_reader *in, GDALDatasetH data, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted)
 {
     OGRLayerH layer = NULL;
     if (wanted->sql == NULL) {
@@ -133,7 +133,7 @@ static mc_error *
 read_source(mc_region_builder *builder, int64_t *features, int64_t *invalid, const mc_seed_ogr *wanted,
             apr_pool_t *pool)
 {
-    reader in = { .builder = builder, .pool = pool };
+    area_ogr_reader in = { .builder = builder, .pool = pool };
     *features = *invalid = 0;
     if (wanted->shape != NULL)
         *wanted->shape = in.shape = mc_seed_shape_begin(pool);

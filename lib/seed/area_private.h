@@ -6,7 +6,7 @@
 
 #include "seed/area.h"
 
-/* A text that is read from its begin to its end, and the vertices of the geometry that is being read. */
+/* A text that is read from its start to its end, and the vertices of the geometry that is being read. */
 typedef struct mc_areas_text {
     const char *path, *begin, *at, *end;
     mc_region_builder *builder; /* NULL: only `srs` is looked for, and the syntax */

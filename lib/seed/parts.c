@@ -1,7 +1,7 @@
 /* Which part of the work a span belongs to, by how its name begins. */
 #include <string.h>
 
-#include "seed/crew_private.h"
+#include "seed/worker_pool_private.h"
 
 static const struct {
     const char *begin;
@@ -24,15 +24,15 @@ static const struct {
     { "mapcache_flight_", MC_SEED_WAIT },
 };
 
-typedef struct sums {
+typedef struct parts_sums {
     float *seconds; /* by part */
     float http;
-} sums;
+} parts_sums;
 
 static void
 add_span_time(void *baton, const char *name, int64_t microseconds)
 {
-    sums *sums = baton;
+    parts_sums *sums = baton;
     float seconds = (float)microseconds * 1e-6F;
     mc_seed_part part = MC_SEED_DRAW;
     for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
@@ -46,7 +46,7 @@ add_span_time(void *baton, const char *name, int64_t microseconds)
 float
 mc_seed_parts_take(float seconds[MC_SEED_PART_COUNT], mc_trace *trace)
 {
-    sums sums = { seconds, 0 };
+    parts_sums sums = { seconds, 0 };
     mc_trace_take_own(trace, add_span_time, &sums);
     return sums.http;
 }

@@ -14,24 +14,24 @@
 enum { LEAF = 24, DEPTH = 30, ALWAYS_DIVIDED = 6 };
 
 /* Small, as there are about as many as edges. */
-typedef struct node {
+typedef struct region_node {
     uint32_t first;      /* of a leaf: its edges in `lists`; else the first of four children */
-    uint32_t parted : 1; /* it is no leaf */
+    uint32_t split : 1;  /* it is no leaf */
     uint32_t count : 31; /* edges that touch it */
     int winding;         /* at its centre */
-} node;
+} region_node;
 
 /* A directed line from one vertex to the next. */
-typedef struct edge {
+typedef struct region_edge {
     double ax, ay, bx, by;
-} edge;
+} region_edge;
 
 struct mc_seed_region {
     const double *xy; /* as of mc_region_create; an edge has the number of its first vertex */
     size_t areal, count, edges;
     mc_extent bounds; /* of the edges */
     mc_extent root;   /* of the tree: larger */
-    node *nodes;
+    region_node *nodes;
     size_t node_count, node_room;
     uint32_t *lists;
     size_t list_size, list_room;
@@ -43,11 +43,11 @@ __extension__ typedef __float128 wide;
 typedef long double wide;
 #endif
 
-static edge
+static region_edge
 edge_at(const mc_seed_region *region, size_t number)
 {
     const double *from = &region->xy[2 * number];
-    return (edge){ from[0], from[1], from[2], from[3] };
+    return (region_edge){ from[0], from[1], from[2], from[3] };
 }
 
 static bool
@@ -62,7 +62,7 @@ is_edge(const mc_seed_region *region, size_t number)
  * up by a trifle of that, so that there are no points on lines and each way between two points crosses the same edges.
  */
 static int
-side_of_edge(const edge *e, double x, double y)
+side_of_edge(const region_edge *e, double x, double y)
 {
     double left = (e->bx - e->ax) * (y - e->ay), right = (e->by - e->ay) * (x - e->ax), bound = 4e-16;
     if (fabs(left - right) > bound * (fabs(left) + fabs(right)))
@@ -77,7 +77,7 @@ side_of_edge(const edge *e, double x, double y)
 
 /* What an edge adds to the winding number of a point, by the ray to the right. */
 static int
-right_of(const edge *e, double x, double y)
+right_of(const region_edge *e, double x, double y)
 {
     if ((e->ay <= y) == (e->by <= y))
         return 0;
@@ -87,7 +87,7 @@ right_of(const edge *e, double x, double y)
 
 /* The same by the ray upwards. */
 static int
-above_of(const edge *e, double x, double y)
+above_of(const region_edge *e, double x, double y)
 {
     if ((e->ax <= x) == (e->bx <= x))
         return 0;
@@ -105,7 +105,7 @@ winding_change(const mc_seed_region *region, const uint32_t *list, size_t count,
     for (size_t i = 0; i < count; i++) {
         if (list[i] >= region->areal)
             continue;
-        edge e = edge_at(region, list[i]);
+        region_edge e = edge_at(region, list[i]);
         sum += right_of(&e, to[0], from[1]) - right_of(&e, from[0], from[1]);
         sum += above_of(&e, to[0], to[1]) - above_of(&e, to[0], from[1]);
     }
@@ -114,7 +114,7 @@ winding_change(const mc_seed_region *region, const uint32_t *list, size_t count,
 
 /* Whether a part of the edge lies in the closed box. */
 static bool
-edge_touches_box(const edge *e, const mc_extent *box)
+edge_touches_box(const region_edge *e, const mc_extent *box)
 {
     if (fmax(e->ax, e->bx) < box->minx || fmin(e->ax, e->bx) > box->maxx || fmax(e->ay, e->by) < box->miny ||
         fmin(e->ay, e->by) > box->maxy)
@@ -164,7 +164,7 @@ grow_mapped_array(void *items, size_t *room, size_t wanted, size_t size)
 }
 
 static void
-keep_list(mc_seed_region *region, node *leaf, const uint32_t *list, size_t count)
+keep_list(mc_seed_region *region, region_node *leaf, const uint32_t *list, size_t count)
 {
     region->lists = grow_mapped_array(region->lists, &region->list_room, region->list_size + count, sizeof(uint32_t));
     leaf->first = (uint32_t)region->list_size;
@@ -181,7 +181,7 @@ choose_box_edges(uint32_t *chosen, const mc_seed_region *region, const uint32_t 
     size_t size = 0;
     mc_extent reach = grow_region_box(box, (box->maxx - box->minx + box->maxy - box->miny) * 1e-9);
     for (size_t i = 0; i < count; i++) {
-        edge e = edge_at(region, list[i]);
+        region_edge e = edge_at(region, list[i]);
         if (edge_touches_box(&e, &reach))
             chosen[size++] = list[i];
     }
@@ -210,15 +210,16 @@ build_region_node(mc_seed_region *region, uint32_t at, const mc_extent *box, con
         uint32_t children = (uint32_t)region->node_count;
         double from[2], to[2];
         region_box_centre(from, box);
-        region->nodes = grow_mapped_array(region->nodes, &region->node_room, region->node_count + 4, sizeof(node));
+        region->nodes =
+            grow_mapped_array(region->nodes, &region->node_room, region->node_count + 4, sizeof(region_node));
         region->node_count += 4;
-        region->nodes[at].parted = 1;
+        region->nodes[at].split = 1;
         region->nodes[at].first = children;
         for (uint32_t i = 0; i < 4; i++) {
             mc_extent part = region_box_quarter(box, (int)i);
             region_box_centre(to, &part);
             region->nodes[children + i] =
-                (node){ .winding = region->nodes[at].winding + winding_change(region, list, count, from, to) };
+                (region_node){ .winding = region->nodes[at].winding + winding_change(region, list, count, from, to) };
             build_region_node(region, children + i, &part, lists[i], counts[i], depth + 1);
             free(lists[i]);
             lists[i] = NULL;
@@ -263,8 +264,9 @@ mc_region_create(const double *xy, size_t areal, size_t count, apr_pool_t *pool)
     region->root = grow_region_box(&b, side > 0 ? side * 0.01 : 1);
     double outside[2] = { region->root.minx, region->root.miny }, centre[2];
     region_box_centre(centre, &region->root);
-    region->nodes = grow_mapped_array(NULL, &region->node_room, 1, sizeof(node));
-    region->nodes[region->node_count++] = (node){ .winding = winding_change(region, all, count, outside, centre) };
+    region->nodes = grow_mapped_array(NULL, &region->node_room, 1, sizeof(region_node));
+    region->nodes[region->node_count++] =
+        (region_node){ .winding = winding_change(region, all, count, outside, centre) };
     build_region_node(region, 0, &region->root, all, count, 0);
     free(all);
     return region;
@@ -284,7 +286,7 @@ region_box_contains(const mc_extent *outer, const mc_extent *box)
 }
 
 static bool
-node_is_crossed(const question *q, const node *n, const mc_extent *box)
+node_is_crossed(const question *q, const region_node *n, const mc_extent *box)
 {
     const mc_seed_region *region = q->region;
     double reach = (box->maxx - box->minx + box->maxy - box->miny) * 1e-9;
@@ -294,10 +296,10 @@ node_is_crossed(const question *q, const node *n, const mc_extent *box)
         return false;
     if (region_box_contains(&q->areal, &around))
         return true;
-    if (n->parted == 0) {
+    if (n->split == 0) {
         for (uint32_t i = 0; i < n->count; i++) {
             uint32_t number = region->lists[n->first + i];
-            edge e = edge_at(region, number);
+            region_edge e = edge_at(region, number);
             if (edge_touches_box(&e, number < region->areal ? &q->areal : &q->linear))
                 return true;
         }
@@ -315,11 +317,11 @@ static int
 winding_at(const mc_seed_region *region, const double xy[2])
 {
     mc_extent box = region->root;
-    const node *n = &region->nodes[0];
+    const region_node *n = &region->nodes[0];
     double centre[2];
     if (!(xy[0] >= box.minx && xy[0] <= box.maxx && xy[1] >= box.miny && xy[1] <= box.maxy))
         return 0;
-    for (region_box_centre(centre, &box); n->parted != 0; region_box_centre(centre, &box)) {
+    for (region_box_centre(centre, &box); n->split != 0; region_box_centre(centre, &box)) {
         int which = (xy[0] >= centre[0]) + 2 * (xy[1] >= centre[1]);
         n = &region->nodes[n->first + (uint32_t)which];
         box = region_box_quarter(&box, which);

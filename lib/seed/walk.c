@@ -16,41 +16,41 @@
 static const double EDGE = 1e-7;
 
 /* Metatile numbers of a level that an area covers, half-open: metatile m holds the tiles from m * columns on. */
-typedef struct span {
+typedef struct walk_span {
     int first, last;
-} span;
+} walk_span;
 
-static span
+static walk_span
 walk_level_columns(const mc_seed_area *area, int z)
 {
     const mc_tile_range *limits = &area->limits[z];
     if (limits->minx >= limits->maxx || limits->miny >= limits->maxy)
-        return (span){ 0, 0 };
-    return (span){ limits->minx / area->columns, (limits->maxx - 1) / area->columns + 1 };
+        return (walk_span){ 0, 0 };
+    return (walk_span){ limits->minx / area->columns, (limits->maxx - 1) / area->columns + 1 };
 }
 
-static span
+static walk_span
 walk_level_rows(const mc_seed_area *area, int z)
 {
     const mc_tile_range *limits = &area->limits[z];
     if (limits->minx >= limits->maxx || limits->miny >= limits->maxy)
-        return (span){ 0, 0 };
-    return (span){ limits->miny / area->rows, (limits->maxy - 1) / area->rows + 1 };
+        return (walk_span){ 0, 0 };
+    return (walk_span){ limits->miny / area->rows, (limits->maxy - 1) / area->rows + 1 };
 }
 
 /* A block of metatiles of one level. */
-typedef struct block {
-    span columns, rows;
-} block;
+typedef struct walk_block {
+    walk_span columns, rows;
+} walk_block;
 
-static block
+static walk_block
 level_block(const mc_seed_area *area, int z)
 {
-    return (block){ walk_level_columns(area, z), walk_level_rows(area, z) };
+    return (walk_block){ walk_level_columns(area, z), walk_level_rows(area, z) };
 }
 
 static bool
-block_is_empty(const block *b)
+block_is_empty(const walk_block *b)
 {
     return b->columns.first >= b->columns.last || b->rows.first >= b->rows.last;
 }
@@ -60,7 +60,7 @@ typedef enum share { NONE, SOME, ALL } share;
 
 /* The box of a block, metatiles cut off at the end of the grid. */
 static mc_extent
-block_extent(const mc_seed_area *area, int z, const block *b)
+block_extent(const mc_seed_area *area, int z, const walk_block *b)
 {
     const mc_level *level = &area->grid->levels[z];
     int64_t x = (int64_t)b->columns.last * area->columns, y = (int64_t)b->rows.last * area->rows;
@@ -93,7 +93,7 @@ share_of_box(const mc_seed_area *area, const mc_extent *box, double inner, doubl
 }
 
 static share
-block_share(const mc_seed_area *area, int z, const block *b)
+block_share(const mc_seed_area *area, int z, const walk_block *b)
 {
     mc_extent box = block_extent(area, z, b);
     double slack = slack_of(area, z);
@@ -114,14 +114,14 @@ accepts_single_share(const mc_seed_area *area, share single)
     return single == ALL || (single == SOME && !area->outside);
 }
 
-typedef struct walk {
+typedef struct seed_walk {
     const mc_seed_area *area;
     mc_seed_visit *visit;
     void *baton;
-} walk;
+} seed_walk;
 
 static bool
-visit_one(const walk *w, int z, int column, int row)
+visit_one(const seed_walk *w, int z, int column, int row)
 {
     return w->visit(w->baton, z, column * w->area->columns, row * w->area->rows);
 }
@@ -129,7 +129,7 @@ visit_one(const walk *w, int z, int column, int row)
 /* ---- level after level */
 
 static bool
-visit_block(const walk *w, int z, const block *b)
+visit_block(const seed_walk *w, int z, const walk_block *b)
 {
     for (int row = b->rows.first; row < b->rows.last; row++)
         for (int column = b->columns.first; column < b->columns.last; column++)
@@ -139,19 +139,19 @@ visit_block(const walk *w, int z, const block *b)
 }
 
 static int
-half_of(span s)
+half_of(walk_span s)
 {
     return s.first + (s.last - s.first) / 2;
 }
 
 /* Row after row: what is not all or nothing is first divided into rows, then each of these. */
 static bool
-scan_block_rows(const walk *w, int z, const block *b, share known)
+scan_block_rows(const seed_walk *w, int z, const walk_block *b, share known)
 {
     share wanted = known == SOME ? block_share(w->area, z, b) : known;
     if (wanted != SOME)
         return wanted == NONE || visit_block(w, z, b);
-    block one = *b, other = *b;
+    walk_block one = *b, other = *b;
     if (b->rows.last - b->rows.first > 1)
         one.rows.last = other.rows.first = half_of(b->rows);
     else if (b->columns.last - b->columns.first > 1)
@@ -163,19 +163,20 @@ scan_block_rows(const walk *w, int z, const block *b, share known)
 
 /* ---- along Hilbert's curve */
 
-static span
-clip_walk_span(span a, int first, int64_t last)
+static walk_span
+clip_walk_span(walk_span a, int first, int64_t last)
 {
-    return (span){ a.first > first ? a.first : first, a.last < last ? a.last : (int)last };
+    return (walk_span){ a.first > first ? a.first : first, a.last < last ? a.last : (int)last };
 }
 
 /* The square of 2^power metatiles a side that begins at column, row; `within` is what the level has. */
 static bool
-follow_hilbert_square(const walk *w, int z, const block *within, int column, int row, int power, int way, share known)
+follow_hilbert_square(const seed_walk *w, int z, const walk_block *within, int column, int row, int power, int way,
+                      share known)
 {
     int64_t side = INT64_C(1) << power;
-    block square = { clip_walk_span(within->columns, column, column + side),
-                     clip_walk_span(within->rows, row, row + side) };
+    walk_block square = { clip_walk_span(within->columns, column, column + side),
+                          clip_walk_span(within->rows, row, row + side) };
     if (block_is_empty(&square))
         return true;
     share wanted = known == SOME ? block_share(w->area, z, &square) : known;
@@ -194,7 +195,7 @@ follow_hilbert_square(const walk *w, int z, const block *within, int column, int
 }
 
 static bool
-walk_curve(const walk *w, int z, const block *b)
+walk_curve(const seed_walk *w, int z, const walk_block *b)
 {
     int power = 0, most = b->columns.last > b->rows.last ? b->columns.last : b->rows.last;
     while (INT64_C(1) << power < most)
@@ -209,7 +210,7 @@ walk_curve(const walk *w, int z, const block *b)
  * its first tile. Where that one lies outside of the area, the nearest inside. It never falls as `child` grows.
  */
 static int
-parent_of(int child, int tiles, double ratio, span parents)
+parent_of(int child, int tiles, double ratio, walk_span parents)
 {
     double tile = floor(((double)child * tiles + 0.5) * ratio);
     int parent = (int)(tile / tiles);
@@ -220,7 +221,7 @@ parent_of(int child, int tiles, double ratio, span parents)
 
 /* The first of the metatiles of `children` whose parent is at least `parent`: guessed, then mended. */
 static int
-first_child(int parent, int tiles, double ratio, span parents, span children)
+first_child(int parent, int tiles, double ratio, walk_span parents, walk_span children)
 {
     if (parent <= parents.first)
         return children.first;
@@ -236,12 +237,12 @@ first_child(int parent, int tiles, double ratio, span parents, span children)
 }
 
 /* The metatiles of the next level that are visited after those of a block. */
-static block
-child_block(const mc_seed_area *area, int z, const block *b)
+static walk_block
+child_block(const mc_seed_area *area, int z, const walk_block *b)
 {
     double ratio = area->grid->levels[z + 1].resolution / area->grid->levels[z].resolution;
-    block parents = level_block(area, z), children = level_block(area, z + 1);
-    return (block){
+    walk_block parents = level_block(area, z), children = level_block(area, z + 1);
+    return (walk_block){
         { first_child(b->columns.first, area->columns, ratio, parents.columns, children.columns),
           first_child(b->columns.last, area->columns, ratio, parents.columns, children.columns) },
         { first_child(b->rows.first, area->rows, ratio, parents.rows, children.rows),
@@ -251,10 +252,10 @@ child_block(const mc_seed_area *area, int z, const block *b)
 
 /* Which metatiles are wanted of a block and of all that is visited after it. */
 static share
-share_below(const mc_seed_area *area, int z, const block *b)
+share_below(const mc_seed_area *area, int z, const walk_block *b)
 {
     mc_extent box = block_extent(area, z, b);
-    block deeper = *b;
+    walk_block deeper = *b;
     for (int level = z; level < area->maxzoom && !block_is_empty(&deeper); level++) {
         deeper = child_block(area, level, &deeper);
         if (block_is_empty(&deeper))
@@ -268,10 +269,10 @@ share_below(const mc_seed_area *area, int z, const block *b)
 
 /* Depth is bounded by the number of levels of a grid. */
 static bool
-descend_levels(const walk *w, int z, int column, int row, share known)
+descend_levels(const seed_walk *w, int z, int column, int row, share known)
 {
     const mc_seed_area *area = w->area;
-    const block one = { { column, column + 1 }, { row, row + 1 } };
+    const walk_block one = { { column, column + 1 }, { row, row + 1 } };
     share wanted = known == SOME ? share_below(area, z, &one) : known;
     if (wanted == NONE)
         return true;
@@ -279,7 +280,7 @@ descend_levels(const walk *w, int z, int column, int row, share known)
         return false;
     if (z == area->maxzoom)
         return true;
-    block children = child_block(area, z, &one);
+    walk_block children = child_block(area, z, &one);
     for (int y = children.rows.first; y < children.rows.last; y++)
         for (int x = children.columns.first; x < children.columns.last; x++)
             if (!descend_levels(w, z + 1, x, y, wanted))
@@ -288,10 +289,10 @@ descend_levels(const walk *w, int z, int column, int row, share known)
 }
 
 static bool
-walk_down(const walk *w)
+walk_down(const seed_walk *w)
 {
     int first = w->area->minzoom;
-    block b = level_block(w->area, first);
+    walk_block b = level_block(w->area, first);
     /* A level without any metatile has no children either: the walk begins at the first that has some. */
     while (first < w->area->maxzoom && block_is_empty(&b))
         b = level_block(w->area, ++first);
@@ -307,11 +308,11 @@ walk_down(const walk *w)
 bool
 mc_seed_walk(const mc_seed_area *area, mc_seed_order order, mc_seed_visit *visit, void *baton)
 {
-    const walk w = { area, visit, baton };
+    const seed_walk w = { area, visit, baton };
     if (order == MC_SEED_DOWN)
         return walk_down(&w);
     for (int z = area->minzoom; z <= area->maxzoom; z++) {
-        block b = level_block(area, z);
+        walk_block b = level_block(area, z);
         if (block_is_empty(&b))
             continue;
         if (!(order == MC_SEED_HILBERT ? walk_curve(&w, z, &b) : scan_block_rows(&w, z, &b, share_at_first(area))))
@@ -321,7 +322,7 @@ mc_seed_walk(const mc_seed_area *area, mc_seed_order order, mc_seed_visit *visit
 }
 
 static int64_t
-count_block(const mc_seed_area *area, int z, const block *b, share known)
+count_block(const mc_seed_area *area, int z, const walk_block *b, share known)
 {
     int64_t columns = b->columns.last - b->columns.first, rows = b->rows.last - b->rows.first;
     share wanted = known == SOME ? block_share(area, z, b) : known;
@@ -329,7 +330,7 @@ count_block(const mc_seed_area *area, int z, const block *b, share known)
         return columns * rows;
     if (wanted == NONE || columns * rows == 1)
         return accepts_single_share(area, wanted);
-    block one = *b, other = *b;
+    walk_block one = *b, other = *b;
     if (columns >= rows)
         one.columns.last = other.columns.first = half_of(b->columns);
     else
@@ -342,7 +343,7 @@ mc_seed_count(const mc_seed_area *area)
 {
     int64_t count = 0;
     for (int z = area->minzoom; z <= area->maxzoom; z++) {
-        block b = level_block(area, z);
+        walk_block b = level_block(area, z);
         if (!block_is_empty(&b) &&
             __builtin_add_overflow(count, count_block(area, z, &b, share_at_first(area)), &count))
             return INT64_MAX;
@@ -357,20 +358,20 @@ typedef struct frontier {
     const mc_seed_area *area;
     int z;
     int64_t looks, sum; /* looks that are left; metatiles that are known to be wanted */
-    block *blocks;      /* malloc'ed */
+    walk_block *blocks; /* malloc'ed */
     size_t count;
     double all, none; /* halves of which all, and nothing, is wanted: those of the last rounds count most */
 } frontier;
 
 static int64_t
-block_metatile_count(const block *b)
+block_metatile_count(const walk_block *b)
 {
     return (int64_t)(b->columns.last - b->columns.first) * (b->rows.last - b->rows.first);
 }
 
 /* Counts what is known, and appends what is crossed to `next`. */
 static void
-classify_block(frontier *f, const block *b, block *next, size_t *count)
+classify_block(frontier *f, const walk_block *b, walk_block *next, size_t *count)
 {
     share wanted = block_share(f->area, f->z, b);
     f->looks--;
@@ -386,11 +387,11 @@ static void
 halve_all(frontier *f)
 {
     size_t count = 0;
-    block *next = malloc(sizeof(block) * 2 * f->count);
+    walk_block *next = malloc(sizeof(walk_block) * 2 * f->count);
     MC_ASSERT(next != NULL);
     f->all /= 4, f->none /= 4;
     for (size_t i = 0; i < f->count; i++) {
-        block one = f->blocks[i], other = one;
+        walk_block one = f->blocks[i], other = one;
         if (one.columns.last - one.columns.first >= one.rows.last - one.rows.first)
             one.columns.last = other.columns.first = half_of(one.columns);
         else
@@ -423,12 +424,12 @@ static double
 estimate_level(const mc_seed_area *area, int z, int64_t *looks)
 {
     enum { ENOUGH = 512 }; /* blocks to guess from */
-    block all = level_block(area, z);
+    walk_block all = level_block(area, z);
     frontier f = { .area = area, .z = z, .looks = *looks };
     double before[4] = { 1, 1, 1, 1 }; /* counts of the last rounds: both axes have been halved twice */
     if (block_is_empty(&all) || area->region == NULL)
         return block_is_empty(&all) ? 0 : (double)block_metatile_count(&all);
-    f.blocks = malloc(sizeof(block));
+    f.blocks = malloc(sizeof(walk_block));
     MC_ASSERT(f.blocks != NULL);
     classify_block(&f, &all, f.blocks, &f.count);
     while (f.count > 0 && (f.looks > 0 || f.count < ENOUGH)) {
@@ -459,7 +460,7 @@ mc_seed_wanted(const mc_seed_area *area, int z, int x, int y)
     int column = x / area->columns, row = y / area->rows;
     if (z < area->minzoom || z > area->maxzoom)
         return false;
-    block within = level_block(area, z), one = { { column, column + 1 }, { row, row + 1 } };
+    walk_block within = level_block(area, z), one = { { column, column + 1 }, { row, row + 1 } };
     if (column < within.columns.first || column >= within.columns.last || row < within.rows.first ||
         row >= within.rows.last)
         return false;
@@ -497,7 +498,7 @@ mc_region_relation
 mc_region_relate_tiles(const mc_seed_region *region, const mc_grid *grid, int z, const mc_tile_range *tiles)
 {
     const mc_seed_area area = { .grid = grid, .columns = 1, .rows = 1 };
-    const block b = { { tiles->minx, tiles->maxx }, { tiles->miny, tiles->maxy } };
+    const walk_block b = { { tiles->minx, tiles->maxx }, { tiles->miny, tiles->maxy } };
     mc_extent box = block_extent(&area, z, &b);
     double slack = slack_of(&area, z);
     return mc_region_relate(region, &box, slack, slack);

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/workers.h"
-#include "seed/crew_private.h"
+#include "seed/worker_pool_private.h"
 
 /* What has begun when nothing more is wanted is given so long to end by itself; and so long until what has been drawn
  * is stored, for which a worker may have to wait for others. */
@@ -58,7 +58,7 @@ void
 mc_seed_wake(mc_seed_shared *shared, int awake)
 {
     int before = atomic_load(&shared->awake);
-    while (before != MC_SEED_HOME && !atomic_compare_exchange_weak(&shared->awake, &before, awake))
+    while (before != MC_SEED_ALL_WORKERS && !atomic_compare_exchange_weak(&shared->awake, &before, awake))
         ;
     call_futex(&shared->awake, FUTEX_WAKE, INT32_MAX, NULL);
 }
@@ -66,20 +66,20 @@ mc_seed_wake(mc_seed_shared *shared, int awake)
 /* ---- work */
 
 /* A worker, and its results that wait for a commit: nobody is told of a tile that could still be lost. */
-typedef struct worker {
-    const mc_seed_crew *crew;
+typedef struct seed_worker {
+    const mc_seed_worker_pool *worker_pool;
     int number;
     mc_ctx ctx;
     mc_seed_result *waiting;
     int count;
     apr_time_t since; /* when the first of them began to wait */
     apr_time_t idle;  /* microseconds of waiting that no result has told yet */
-} worker;
+} seed_worker;
 
 static bool
-worker_is_recalled(const worker *me, apr_interval_time_t ago)
+worker_is_recalled(const seed_worker *me, apr_interval_time_t ago)
 {
-    apr_time_t since = atomic_load(&me->crew->shared->recalled);
+    apr_time_t since = atomic_load(&me->worker_pool->shared->cancelled);
     return since != 0 && mc_clock_now() - since >= ago;
 }
 
@@ -97,7 +97,7 @@ commit_given_up(void *baton)
 }
 
 static void
-pause_idly(worker *me, apr_interval_time_t microseconds)
+pause_idly(seed_worker *me, apr_interval_time_t microseconds)
 {
     struct timespec left = timespec_of(microseconds);
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
@@ -108,13 +108,13 @@ pause_idly(worker *me, apr_interval_time_t microseconds)
 /* Threads begin one after the other, the first at once; those whose turn has not come when all is done are sent home.
  */
 static void
-await_turn(worker *me)
+await_turn(seed_worker *me)
 {
-    const mc_seed_plan *plan = &me->crew->plan;
-    atomic_int *word = &me->crew->shared->awake;
+    const mc_seed_plan *plan = &me->worker_pool->plan;
+    atomic_int *word = &me->worker_pool->shared->awake;
     apr_time_t begin = mc_clock_now(), now = begin;
     apr_interval_time_t delay = plan->processes ? 0 : (apr_interval_time_t)(plan->thread_delay * 1e6 * me->number);
-    for (int awake; now - begin < delay && (awake = atomic_load(word)) != MC_SEED_HOME; now = mc_clock_now()) {
+    for (int awake; now - begin < delay && (awake = atomic_load(word)) != MC_SEED_ALL_WORKERS; now = mc_clock_now()) {
         struct timespec left = timespec_of(delay - (now - begin));
         call_futex(word, FUTEX_WAIT, awake, &left);
     }
@@ -130,7 +130,7 @@ fail_seed_result(mc_seed_result *result, const mc_error *error, apr_pool_t *pool
 
 /* Commits what waits and tells. False when nobody listens any more. */
 static bool
-commit_waiting_results(worker *me)
+commit_waiting_results(seed_worker *me)
 {
     if (me->count == 0)
         return true;
@@ -144,7 +144,7 @@ commit_waiting_results(worker *me)
             me->waiting[i].number = MC_SEED_GIVEN_UP;
         else if (error != MC_OK && me->waiting[i].outcome == MC_SEED_DONE)
             fail_seed_result(&me->waiting[i], error, me->ctx.pool);
-        heard = mc_seed_write_record(me->crew->results[1], &me->waiting[i], sizeof(me->waiting[i]));
+        heard = mc_seed_write_record(me->worker_pool->results[1], &me->waiting[i], sizeof(me->waiting[i]));
     }
     me->count = 0;
     apr_pool_clear(me->ctx.pool);
@@ -153,9 +153,9 @@ commit_waiting_results(worker *me)
 
 /* Sleeps as long as the origin is to be let alone. False when nobody listens any more. */
 static bool
-stay_awake(worker *me)
+stay_awake(seed_worker *me)
 {
-    mc_seed_shared *shared = me->crew->shared;
+    mc_seed_shared *shared = me->worker_pool->shared;
     int awake = atomic_load(&shared->awake);
     if (me->number < awake)
         return true;
@@ -177,11 +177,11 @@ is_the_origins(const mc_error *error)
 /* How an origin behind HTTP took it, or any that failed. What is drawn here takes as long as there is much to draw,
  * which says nothing of who has the data. */
 static void
-tell_throttle(worker *me, float seconds, const mc_error *error)
+tell_throttle(seed_worker *me, float seconds, const mc_error *error)
 {
-    mc_seed_shared *shared = me->crew->shared;
+    mc_seed_shared *shared = me->worker_pool->shared;
     bool failed = error != MC_OK && is_the_origins(error);
-    if (!me->crew->plan.backoff || (!failed && seconds <= 0) || worker_is_recalled(me, 0))
+    if (!me->worker_pool->plan.backoff || (!failed && seconds <= 0) || worker_is_recalled(me, 0))
         return;
     if (pthread_mutex_lock(&shared->lock) == EOWNERDEAD)
         pthread_mutex_consistent(&shared->lock);
@@ -191,12 +191,12 @@ tell_throttle(worker *me, float seconds, const mc_error *error)
 }
 
 static mc_error *
-attempt_once(mc_seed_result *result, worker *me)
+attempt_once(mc_seed_result *result, seed_worker *me)
 {
     mc_error *error;
     {
         MC_SPAN(&me->ctx, "mc_seed_act");
-        error = mc_seed_act(&result->outcome, &me->crew->plan.task, result->z, result->x, result->y, &me->ctx);
+        error = mc_seed_act(&result->outcome, &me->worker_pool->plan.task, result->z, result->x, result->y, &me->ctx);
     }
     tell_throttle(me, mc_seed_parts_take(result->seconds, me->ctx.trace), error);
     return error;
@@ -205,11 +205,11 @@ attempt_once(mc_seed_result *result, worker *me)
 /* What another try may mend: the origin or the store were away or slow. Pauses grow from a tenth of a second to one, so
  * that an origin in trouble is left alone, and an interrupt ends soon. */
 static mc_error *
-attempt_with_retries(mc_seed_result *result, worker *me)
+attempt_with_retries(mc_seed_result *result, seed_worker *me)
 {
     for (int attempt = 0;; attempt++) {
         mc_error *error = attempt_once(result, me);
-        if (error == MC_OK || attempt >= me->crew->plan.retries || worker_is_recalled(me, 0) ||
+        if (error == MC_OK || attempt >= me->worker_pool->plan.retries || worker_is_recalled(me, 0) ||
             !(is_the_origins(error) || error->kind == MC_ERR_IO))
             return error;
         pause_idly(me, attempt < 4 ? (apr_interval_time_t)100000 << attempt : APR_USEC_PER_SEC);
@@ -217,7 +217,7 @@ attempt_with_retries(mc_seed_result *result, worker *me)
 }
 
 static void
-carry_out(worker *me, const mc_seed_call *order)
+carry_out(seed_worker *me, const mc_seed_call *order)
 {
     mc_seed_result *result = &me->waiting[me->count];
     if (me->count++ == 0)
@@ -236,7 +236,7 @@ carry_out(worker *me, const mc_seed_call *order)
 }
 
 static bool
-must_settle(const worker *me)
+must_settle(const seed_worker *me)
 {
     int gathered = mc_cache_writes_count(me->ctx.writes);
     return me->count == MC_SEED_TILES_AT_ONCE || gathered >= MC_SEED_TILES_AT_ONCE || gathered == 0 ||
@@ -245,17 +245,17 @@ must_settle(const worker *me)
 
 /* The next order, once there is one; what waits is settled before. False at the end. */
 static bool
-next_order(mc_seed_call *order, worker *me)
+next_order(mc_seed_call *order, seed_worker *me)
 {
     for (;;) {
         if (!stay_awake(me))
             return false;
-        ssize_t got = read(me->crew->orders[0], order, sizeof(*order));
+        ssize_t got = read(me->worker_pool->orders[0], order, sizeof(*order));
         if (got == (ssize_t)sizeof(*order))
             return true;
         if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) || !commit_waiting_results(me))
             return false;
-        struct pollfd orders = { .fd = me->crew->orders[0], .events = POLLIN };
+        struct pollfd orders = { .fd = me->worker_pool->orders[0], .events = POLLIN };
         apr_time_t begin = mc_clock_now();
         poll(&orders, 1, -1);
         me->idle += mc_clock_now() - begin;
@@ -263,20 +263,20 @@ next_order(mc_seed_call *order, worker *me)
 }
 
 void
-mc_seed_work(const mc_seed_crew *crew, int number, mc_process *process)
+mc_seed_work(const mc_seed_worker_pool *worker_pool, int number, mc_process *process)
 {
-    apr_pool_t *pool = mc_job_pool_acquire(), *scratch;
+    apr_pool_t *pool = mc_task_pool_acquire(), *scratch;
     apr_pool_create(&scratch, pool);
-    worker me = { .crew = crew,
-                  .number = number,
-                  .ctx = { .pool = scratch,
-                           .process = process,
-                           .log = crew->plan.log,
-                           .trace = mc_trace_create(NULL, NULL, NULL, NULL, pool),
-                           .headers = crew->plan.task.headers,
-                           .abandoned = given_up,
-                           .writes = mc_cache_writes_create(pool) },
-                  .waiting = apr_palloc(pool, sizeof(mc_seed_result) * MC_SEED_TILES_AT_ONCE) };
+    seed_worker me = { .worker_pool = worker_pool,
+                       .number = number,
+                       .ctx = { .pool = scratch,
+                                .process = process,
+                                .log = worker_pool->plan.log,
+                                .trace = mc_trace_create(NULL, NULL, NULL, NULL, pool),
+                                .headers = worker_pool->plan.task.headers,
+                                .abandoned = given_up,
+                                .writes = mc_cache_writes_create(pool) },
+                       .waiting = apr_palloc(pool, sizeof(mc_seed_result) * MC_SEED_TILES_AT_ONCE) };
     me.ctx.abandoned_baton = &me;
     mc_seed_call order;
     bool heard = true;
@@ -287,5 +287,5 @@ mc_seed_work(const mc_seed_crew *crew, int number, mc_process *process)
             heard = commit_waiting_results(&me);
     }
     commit_waiting_results(&me);
-    mc_job_pool_release(pool);
+    mc_task_pool_release(pool);
 }

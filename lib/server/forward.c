@@ -42,7 +42,7 @@ add_body(mc_http_call *call, const mc_forwarding_rule *rule, const mc_http_reque
     return MC_OK;
 }
 
-/* Headers that belong to one connection (RFC 9110 section 7.6.1), or that the door writes. */
+/* Headers that belong to one connection (RFC 9110 section 7.6.1), or that the front end writes. */
 static bool
 is_hop_header(const char *name)
 {
@@ -69,7 +69,7 @@ end_to_end(const apr_table_t *headers, apr_pool_t *pool)
 }
 
 mc_error *
-mc_server_forward(mc_answer *answer, mc_call *call, mc_request *request, mc_ctx *ctx, apr_pool_t *pool)
+mc_server_forward(mc_result *result, mc_call *call, mc_request *request, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_core_proxy_request");
     const mc_forwarding_rule *rule = request->u.forward.rule;
@@ -78,8 +78,8 @@ mc_server_forward(mc_answer *answer, mc_call *call, mc_request *request, mc_ctx 
     outgoing.max_response = MAX_RESPONSE;
     MC_TRY(add_body(&outgoing, rule, call->http, pool));
     MC_TRY(mc_http_send(&reply, ctx->process->http, &outgoing, ctx, pool));
-    answer->status = reply.status;
-    answer->data = reply.body;
-    answer->headers = reply.headers == NULL ? NULL : end_to_end(reply.headers, pool);
+    result->status = reply.status;
+    result->data = reply.body;
+    result->headers = reply.headers == NULL ? NULL : end_to_end(reply.headers, pool);
     return MC_OK;
 }

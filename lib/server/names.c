@@ -5,14 +5,14 @@
 
 enum { NAMES_MAX = 12 };
 
-typedef struct names {
+typedef struct server_names {
     const char *text;
     int count;
     apr_pool_t *pool;
-} names;
+} server_names;
 
 static void
-add_offered_name(names *names, const char *name)
+add_offered_name(server_names *names, const char *name)
 {
     if (names->count < NAMES_MAX)
         names->text = apr_pstrcat(names->pool, names->text, names->count == 0 ? "" : ", ", name, NULL);
@@ -22,7 +22,7 @@ add_offered_name(names *names, const char *name)
 }
 
 static const char *
-describe_missing_name(const char *owner, const char *kind, const char *name, const names *names)
+describe_missing_name(const char *owner, const char *kind, const char *name, const server_names *names)
 {
     return apr_pstrcat(names->pool, owner, " has no ", kind, " \"", name == NULL ? "" : name, "\"",
                        names->count == 0 ? "" : "; it has: ", names->text, NULL);
@@ -31,7 +31,7 @@ describe_missing_name(const char *owner, const char *kind, const char *name, con
 const char *
 mc_config_lacks_tileset(const mc_config *config, const char *name, apr_pool_t *pool)
 {
-    names names = { "", 0, pool };
+    server_names names = { "", 0, pool };
     for (int i = 0; i < config->tilesets->nelts; i++)
         add_offered_name(&names, APR_ARRAY_IDX(config->tilesets, i, const mc_tileset *)->name);
     return describe_missing_name("the configuration", "tileset", name, &names);
@@ -40,7 +40,7 @@ mc_config_lacks_tileset(const mc_config *config, const char *name, apr_pool_t *p
 const char *
 mc_config_lacks_cache(const mc_config *config, const char *name, apr_pool_t *pool)
 {
-    names names = { "", 0, pool };
+    server_names names = { "", 0, pool };
     for (int i = 0; i < config->caches->nelts; i++)
         add_offered_name(&names, APR_ARRAY_IDX(config->caches, i, const mc_cache *)->name);
     return describe_missing_name("the configuration", "cache", name, &names);
@@ -49,7 +49,7 @@ mc_config_lacks_cache(const mc_config *config, const char *name, apr_pool_t *poo
 const char *
 mc_tileset_lacks_grid(const mc_tileset *tileset, const char *name, apr_pool_t *pool)
 {
-    names names = { "", 0, pool };
+    server_names names = { "", 0, pool };
     for (int i = 0; i < tileset->link_count; i++)
         add_offered_name(&names, tileset->links[i]->grid->name);
     return describe_missing_name(apr_psprintf(pool, "tileset \"%s\"", tileset->name), "grid", name, &names);
@@ -58,7 +58,7 @@ mc_tileset_lacks_grid(const mc_tileset *tileset, const char *name, apr_pool_t *p
 const char *
 mc_tileset_lacks_dimension(const mc_tileset *tileset, const char *name, apr_pool_t *pool)
 {
-    names names = { "", 0, pool };
+    server_names names = { "", 0, pool };
     for (int i = 0; i < tileset->dimension_count; i++)
         add_offered_name(&names, tileset->dimensions[i]->name);
     return describe_missing_name(apr_psprintf(pool, "tileset \"%s\"", tileset->name), "dimension", name, &names);

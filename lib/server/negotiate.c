@@ -43,14 +43,14 @@ accepts_gzip(const char *accepted, apr_pool_t *pool)
 }
 
 mc_error *
-mc_answer_negotiate(mc_answer *answer, const mc_http_request *request, apr_pool_t *pool)
+mc_result_negotiate(mc_result *result, const mc_http_request *request, apr_pool_t *pool)
 {
     const char *accepted = request->headers == NULL ? NULL : apr_table_get(request->headers, "Accept-Encoding");
     if (accepted != NULL && accepts_gzip(accepted, pool))
         return MC_OK;
-    answer->expanded = true;
-    answer->unmodified = false; /* that was about the other form */
-    if (answer->tag != 0)
-        answer->tag = mc_hash64("expanded", 8, answer->tag);
-    return mc_gunzip(&answer->data, answer->data->data, answer->data->size, EXPANDED_MAX, pool);
+    result->expanded = true;
+    result->unmodified = false; /* that was about the other form */
+    if (result->tag != 0)
+        result->tag = mc_hash64("expanded", 8, result->tag);
+    return mc_gunzip(&result->data, result->data->data, result->data->size, EXPANDED_MAX, pool);
 }

@@ -9,14 +9,14 @@
 #include "mapcache/service.h"
 #include "server/server_private.h"
 
-typedef struct writer {
+typedef struct reference_writer {
     apr_array_header_t *parts; /* of const char * */
     apr_hash_t *written;       /* address of a table -> path of the element under which it stands */
     apr_pool_t *pool;
-} writer;
+} reference_writer;
 
 static void
-append_reference_text(writer *writer, const char *text)
+append_reference_text(reference_writer *writer, const char *text)
 {
     APR_ARRAY_PUSH(writer->parts, const char *) = text;
 }
@@ -55,7 +55,7 @@ default_of(const mc_key *key)
 }
 
 static void
-write_row(writer *writer, const mc_key *key)
+write_row(reference_writer *writer, const mc_key *key)
 {
     apr_pool_t *pool = writer->pool;
     const char *many = key->flags & MC_KEY_REPEATABLE ? "; may be repeated" : "";
@@ -67,14 +67,14 @@ write_row(writer *writer, const mc_key *key)
 }
 
 static void
-note_written(writer *writer, const mc_key *keys, const char *path)
+note_written(reference_writer *writer, const mc_key *keys, const char *path)
 {
     const mc_key **address = apr_pmemdup(writer->pool, &keys, sizeof(keys));
     apr_hash_set(writer->written, address, sizeof(keys), path);
 }
 
 static void
-write_rows(writer *writer, const mc_key *keys)
+write_rows(reference_writer *writer, const mc_key *keys)
 {
     append_reference_text(writer, "| element or attribute | value | default | meaning |\n|---|---|---|---|\n");
     for (const mc_key *key = keys; key->name != NULL; key++)
@@ -84,7 +84,7 @@ write_rows(writer *writer, const mc_key *keys)
 
 /* The elements inside of one that have tables. One that several share (or that holds itself) stands only once. */
 static void
-write_inner(writer *writer, const char *path, const mc_key *keys)
+write_inner(reference_writer *writer, const char *path, const mc_key *keys)
 {
     for (const mc_key *key = keys; key->name != NULL; key++) {
         if (key->children == NULL)
@@ -104,7 +104,7 @@ write_inner(writer *writer, const char *path, const mc_key *keys)
 }
 
 static void
-write_schema(writer *writer, const mc_schema *schema)
+write_schema(reference_writer *writer, const mc_schema *schema)
 {
     const char *type = schema->type == NULL ? "" : apr_psprintf(writer->pool, " type=\"%s\"", schema->type);
     append_reference_text(writer, apr_psprintf(writer->pool, "### `<%s%s>`\n\n%s\n\n", schema->element, type,
@@ -120,7 +120,7 @@ write_schema(writer *writer, const mc_schema *schema)
 
 /* The top level. Elements that have a heading of their own are only named there. */
 static void
-write_reference_root(writer *writer)
+write_reference_root(reference_writer *writer)
 {
     note_written(writer, mc_grid_keys, "grid");
     note_written(writer, mc_ruleset_keys, "ruleset");
@@ -138,7 +138,7 @@ write_reference_root(writer *writer)
     }
 
 static void
-write_fixed(writer *writer, const char *heading, const mc_schema *schemas, int count)
+write_fixed(reference_writer *writer, const char *heading, const mc_schema *schemas, int count)
 {
     append_reference_text(writer, apr_psprintf(writer->pool, "## %s\n\n", heading));
     for (int i = 0; i < count; i++)
@@ -167,7 +167,7 @@ mc_reference_markdown(apr_pool_t *pool)
     static const mc_schema lockers[] = {
         { "locker", NULL, mc_locker_keys, "How processes agree on who renders a metatile." },
     };
-    writer writer = { apr_array_make(pool, 256, sizeof(const char *)), apr_hash_make(pool), pool };
+    reference_writer writer = { apr_array_make(pool, 256, sizeof(const char *)), apr_hash_make(pool), pool };
     append_reference_text(
         &writer, "# Configuration reference\n\n"
                  "Written by `mapcache keys` from the tables that the parser itself reads by; `mapcache check FILE` "

@@ -58,13 +58,13 @@ mc_request_tag(const mc_http_request *request)
 
 /* 200, 304 or 412 by the request's preconditions. */
 static int
-evaluate_preconditions(const mc_answer *answer, const mc_call *call)
+evaluate_preconditions(const mc_result *result, const mc_call *call)
 {
-    int64_t modified = apr_time_sec(answer->mtime);
+    int64_t modified = apr_time_sec(result->mtime);
     uint64_t found;
-    bool validators = answer->tag != 0 || answer->mtime != 0;
+    bool validators = result->tag != 0 || result->mtime != 0;
     const char *match = find_incoming_header(call, "If-Match");
-    if (match != NULL && strcmp(match, "*") != 0 && !(answer->tag != 0 && find_tag(&found, match, answer->tag)))
+    if (match != NULL && strcmp(match, "*") != 0 && !(result->tag != 0 && find_tag(&found, match, result->tag)))
         return 412;
     const char *unmodified = find_incoming_header(call, "If-Unmodified-Since");
     int64_t since = unmodified == NULL ? 0 : mc_http_date_parse(unmodified);
@@ -74,7 +74,7 @@ evaluate_preconditions(const mc_answer *answer, const mc_call *call)
     if (none_match != NULL) {
         if (validators && strcmp(none_match, "*") == 0)
             return 304;
-        return answer->tag != 0 && find_tag(&found, none_match, answer->tag) ? 304 : 200;
+        return result->tag != 0 && find_tag(&found, none_match, result->tag) ? 304 : 200;
     }
     const char *modified_since = find_incoming_header(call, "If-Modified-Since");
     since = modified_since == NULL ? 0 : mc_http_date_parse(modified_since);
@@ -94,14 +94,14 @@ format_tag(uint64_t tag, apr_pool_t *pool)
 }
 
 static void
-set_lifetime(mc_http_response *response, const mc_answer *answer, apr_pool_t *pool)
+set_lifetime(mc_http_response *response, const mc_result *result, apr_pool_t *pool)
 {
-    const char *extra = answer->cache_control;
-    if (answer->lifetime > 0) {
-        int64_t expires = apr_time_sec(apr_time_now()) + answer->lifetime;
+    const char *extra = result->cache_control;
+    if (result->lifetime > 0) {
+        int64_t expires = apr_time_sec(apr_time_now()) + result->lifetime;
         apr_table_setn(
             response->headers, "Cache-Control",
-            apr_pstrcat(pool, "max-age=", apr_itoa(pool, answer->lifetime), extra == NULL ? NULL : ", ", extra, NULL));
+            apr_pstrcat(pool, "max-age=", apr_itoa(pool, result->lifetime), extra == NULL ? NULL : ", ", extra, NULL));
         apr_table_setn(response->headers, "Expires", mc_http_date(expires, pool));
     } else if (extra != NULL) {
         apr_table_setn(response->headers, "Cache-Control", extra);
@@ -110,38 +110,38 @@ set_lifetime(mc_http_response *response, const mc_answer *answer, apr_pool_t *po
 
 /* The answer of another server, status and headers included. */
 static void
-pass_on(mc_http_response *response, const mc_answer *answer, apr_pool_t *pool)
+pass_on(mc_http_response *response, const mc_result *result, apr_pool_t *pool)
 {
-    response->status = answer->status;
-    response->body = answer->data;
-    if (answer->headers != NULL)
-        response->headers = apr_table_copy(pool, answer->headers);
+    response->status = result->status;
+    response->body = result->data;
+    if (result->headers != NULL)
+        response->headers = apr_table_copy(pool, result->headers);
 }
 
 void
-mc_response_success(mc_http_response *response, const mc_answer *answer, const mc_call *call, apr_pool_t *pool)
+mc_response_success(mc_http_response *response, const mc_result *result, const mc_call *call, apr_pool_t *pool)
 {
-    if (answer->status != 0) {
-        pass_on(response, answer, pool);
+    if (result->status != 0) {
+        pass_on(response, result, pool);
         return;
     }
-    response->status = answer->unmodified ? 304 : evaluate_preconditions(answer, call);
+    response->status = result->unmodified ? 304 : evaluate_preconditions(result, call);
     if (response->status == 412)
         return;
-    if (answer->tag != 0)
-        apr_table_setn(response->headers, "ETag", format_tag(answer->tag, pool));
-    set_lifetime(response, answer, pool);
-    if (answer->gzipped)
+    if (result->tag != 0)
+        apr_table_setn(response->headers, "ETag", format_tag(result->tag, pool));
+    set_lifetime(response, result, pool);
+    if (result->gzipped)
         apr_table_mergen(response->headers, "Vary", "Accept-Encoding");
     if (response->status == 304)
         return;
-    response->body = answer->data;
-    if (answer->gzipped && !answer->expanded)
+    response->body = result->data;
+    if (result->gzipped && !result->expanded)
         apr_table_setn(response->headers, "Content-Encoding", "gzip");
-    if (answer->mime != NULL)
-        apr_table_setn(response->headers, "Content-Type", mc_header_value(answer->mime, pool));
-    if (answer->mtime != 0)
-        apr_table_setn(response->headers, "Last-Modified", mc_http_date(apr_time_sec(answer->mtime), pool));
+    if (result->mime != NULL)
+        apr_table_setn(response->headers, "Content-Type", mc_header_value(result->mime, pool));
+    if (result->mtime != 0)
+        apr_table_setn(response->headers, "Last-Modified", mc_http_date(apr_time_sec(result->mtime), pool));
 }
 
 /* <errors>empty_img: an image of 256 pixels a side, transparent where the default format can be (spec 1.2). */
@@ -149,7 +149,7 @@ static void
 show_empty_image(mc_http_response *response, const mc_error *error, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
     static const uint8_t white[3] = { 255, 255, 255 };
-    mc_answer image;
+    mc_result image;
     const mc_format *format = call->config->default_format;
     mc_error *failure = mc_map_empty(&image, 256, 256, format, true, white, ctx, pool);
     apr_table_setn(response->headers, "X-Mapcache-Error", mc_header_value(error->message, pool));

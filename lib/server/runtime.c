@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base/gate.h"
-#include "base/lru.h"
+#include "base/clock_cache.h"
 #include "base/metrics.h"
+#include "base/semaphore.h"
 #include "base/workers.h"
 #include "db/postgres/postgres.h"
 #include "db/sqlite/handles.h"
@@ -48,13 +48,13 @@ set_up_malloc(void)
 }
 
 /* Answers of catalogues are small, and a map asks for the same ones again: a little room for them beside the tiles. */
-static mc_lru *
-answers_create(apr_int64_t memory)
+static mc_clock_cache *
+query_results_create(apr_int64_t memory)
 {
     const apr_int64_t least = 1 << 20;
     if (memory <= 0)
         return NULL;
-    return mc_lru_create((size_t)(memory / 8 > least ? memory / 8 : least));
+    return mc_clock_cache_create((size_t)(memory / 8 > least ? memory / 8 : least));
 }
 
 static bool
@@ -101,14 +101,14 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->handles = mc_handles_create(limit_open_files(config)); /* makes room for its files: before any thread */
     MC_TRY(mc_workers_create(&process->workers, workers, pool));
     MC_TRY(mc_workers_create(&process->io, io, pool));
-    process->drawing = mc_gate_create(mc_processors() / processes + 1);
+    process->drawing = mc_semaphore_create(mc_processors() / processes + 1);
     process->metrics = mc_metrics_create();
     process->http = mc_http_create(IDLE_CONNECTIONS);
     process->postgres =
         mc_postgres_create(mc_config_connections(config, processes), processes, config->idle_connection_time, threads);
     process->flights = mc_flights_create();
     process->memory = mc_memory_create(config->memory_cache / processes);
-    process->answers = answers_create(config->memory_cache / processes);
+    process->query_results = query_results_create(config->memory_cache / processes);
     process->brief = !threads;
     if (threads)
         load_modules(process, config, log, pool);
@@ -123,14 +123,14 @@ mc_runtime_destroy(mc_runtime *runtime)
     mc_workers_destroy(process->workers);
     if (process->memory != NULL)
         mc_memory_destroy(process->memory);
-    mc_lru_destroy(process->answers);
+    mc_clock_cache_destroy(process->query_results);
     mc_handles_destroy(process->handles);
     mc_http_destroy(process->http);
     mc_postgres_destroy(process->postgres);
     mc_flights_destroy(process->flights);
     if (!runtime->metrics_shared)
         mc_metrics_destroy(process->metrics);
-    mc_gate_destroy(process->drawing);
+    mc_semaphore_destroy(process->drawing);
     *process = (mc_process){ 0 };
 }
 

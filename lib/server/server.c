@@ -98,15 +98,15 @@ check_method(const mc_http_request *request, apr_pool_t *pool)
 }
 
 static mc_error *
-answer_request(mc_answer *answer, mc_call *call, const mc_config *config, const mc_http_request *http, mc_ctx *ctx,
+answer_request(mc_result *result, mc_call *call, const mc_config *config, const mc_http_request *http, mc_ctx *ctx,
                apr_pool_t *pool)
 {
     mc_request request;
     memset(&request, 0, sizeof(request));
     MC_TRY(check_method(http, pool));
     MC_TRY(mc_service_dispatch(call, &request, config, http, ctx, pool));
-    MC_TRY(mc_server_answer(answer, config, call, &request, mc_request_tag(http), ctx, pool));
-    return answer->gzipped ? mc_answer_negotiate(answer, http, pool) : MC_OK;
+    MC_TRY(mc_server_result(result, config, call, &request, mc_request_tag(http), ctx, pool));
+    return result->gzipped ? mc_result_negotiate(result, http, pool) : MC_OK;
 }
 
 static void
@@ -128,11 +128,11 @@ write_http_response(mc_http_response *response, const mc_config *config, const m
                     apr_pool_t *pool)
 {
     MC_SPAN_AS(span, ctx, "mapcache_handler");
-    mc_answer answer = { 0 };
+    mc_result result = { 0 };
     mc_call call = { .config = config, .http = http };
-    mc_error *error = answer_request(&answer, &call, config, http, ctx, pool);
+    mc_error *error = answer_request(&result, &call, config, http, ctx, pool);
     if (error == MC_OK) {
-        mc_response_success(response, &answer, &call, pool);
+        mc_response_success(response, &result, &call, pool);
     } else {
         mc_span_note(&span, "ERROR");
         mc_response_failure(response, error, &call, ctx, pool);

@@ -1,6 +1,6 @@
 /* What the files of this folder share. */
-#ifndef MC_SERVER_PRIVATE_H
-#define MC_SERVER_PRIVATE_H
+#ifndef MC_SERVER_SERVER_PRIVATE_H
+#define MC_SERVER_SERVER_PRIVATE_H
 
 #include "mapcache/server.h"
 #include "mapcache/service.h"
@@ -12,15 +12,15 @@ apr_array_header_t *mc_services_from_config(const apr_array_header_t *nodes, con
 
 /* Sends a request on to another server as a forwarding rule says (spec services 4.5); its answer with status and
  * headers. */
-mc_error *mc_server_forward(mc_answer *answer, mc_call *call, mc_request *request, mc_ctx *ctx,
+mc_error *mc_server_forward(mc_result *result, mc_call *call, mc_request *request, mc_ctx *ctx,
                             apr_pool_t *pool) MC_CHECKED;
 
 /* A finished answer of any kind of request, before headers are made of it. */
-mc_error *mc_server_answer(mc_answer *answer, const mc_config *config, mc_call *call, mc_request *request,
+mc_error *mc_server_result(mc_result *result, const mc_config *config, mc_call *call, mc_request *request,
                            uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* Status, headers and body of an answer, preconditions evaluated; and of an error, in the service's own form. */
-void mc_response_success(mc_http_response *response, const mc_answer *answer, const mc_call *call, apr_pool_t *pool);
+void mc_response_success(mc_http_response *response, const mc_result *result, const mc_call *call, apr_pool_t *pool);
 void mc_response_failure(mc_http_response *response, const mc_error *error, const mc_call *call, mc_ctx *ctx,
                          apr_pool_t *pool);
 
@@ -28,7 +28,7 @@ void mc_response_failure(mc_http_response *response, const mc_error *error, cons
  * Settles which form of a gzipped answer the client gets (RFC 9110, 12.5.3): as it is, or, where it does not accept
  * gzip, expanded and with a tag of its own. MC_ERR_CORRUPT for stored bytes that cannot be expanded.
  */
-mc_error *mc_answer_negotiate(mc_answer *answer, const mc_http_request *request, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_result_negotiate(mc_result *result, const mc_http_request *request, apr_pool_t *pool) MC_CHECKED;
 
 /* The entity tag in If-None-Match that has our form, 0 if there is none. */
 uint64_t mc_request_tag(const mc_http_request *request);

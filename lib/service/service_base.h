@@ -21,36 +21,18 @@ typedef struct mc_service_base {
 
 /* Rows of the keys that every service has, for a struct whose first member is `base`. */
 #define MC_SERVICE_KEYS(type_)                                                                                         \
-    { "@type",                                                                                                         \
-      MC_TEXT,                                                                                                         \
-      MC_KEY_REQUIRED,                                                                                                 \
-      0,                                                                                                               \
-      0,                                                                                                               \
-      NULL,                                                                                                            \
-      NULL,                                                                                                            \
-      offsetof(type_, base.type),                                                                                      \
-      NULL,                                                                                                            \
-      "Protocol; decides the path below the alias." },                                                                 \
-        { "@enabled",                                                                                                  \
-          MC_TEXT,                                                                                                     \
-          MC_KEY_REQUIRED,                                                                                             \
-          0,                                                                                                           \
-          0,                                                                                                           \
-          NULL,                                                                                                        \
-          NULL,                                                                                                        \
-          offsetof(type_, base.enabled),                                                                               \
-          NULL,                                                                                                        \
-          "true serves the protocol, anything else skips the element." },                                              \
-    {                                                                                                                  \
-        "cors", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(type_, base.service.cors), NULL,                      \
-            "Origins that browsers may call from: *, a list, or off. The server's setting without it."                 \
-    }
+    MC_KEY_TEXT("@type", offsetof(type_, base.type), "Protocol; decides the path below the alias.",                    \
+                .flags = MC_KEY_REQUIRED),                                                                             \
+        MC_KEY_TEXT("@enabled", offsetof(type_, base.enabled),                                                         \
+                    "true serves the protocol, anything else skips the element.", .flags = MC_KEY_REQUIRED),           \
+        MC_KEY_TEXT("cors", offsetof(type_, base.service.cors),                                                        \
+                    "Origins that browsers may call from: *, a list, or off. The server's setting without it.",        \
+                    .flags = MC_KEY_OURS)
 
 #define MC_SERVICE_STRICT_KEY(type_)                                                                                   \
-    {                                                                                                                  \
-        "strict", MC_BOOL, MC_KEY_OURS, 0, 0, NULL, "false", offsetof(type_, base.service.strict), NULL,               \
-            "Requests that omit what the standard makes mandatory are errors."                                         \
-    }
+    MC_KEY_BOOL("strict", offsetof(type_, base.service.strict),                                                        \
+                "Requests that omit what the standard makes mandatory are errors.", .flags = MC_KEY_OURS,              \
+                .fallback = "false")
 
 /* Reads `node` (NULL: all defaults) by the keys of `ops` into `base`, a zeroed struct of the protocol. False if
  * anything was refused. */

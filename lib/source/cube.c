@@ -16,12 +16,15 @@
 
 static const mc_key cube_keys[] = {
     MC_SOURCE_KEYS(mc_cube_source, "0"),
-    { "cube", MC_TEXT, MC_KEY_OURS | MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(mc_cube_source, cube_name), NULL,
-      "Name of the cube." },
-    { "dimension", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, "time", offsetof(mc_cube_source, dimension), NULL,
-      "The tileset's dimension whose value is the date; without it maps show the latest date." },
-    { "resample", MC_CHOICE_CI, MC_KEY_OURS, 0, 0, "nearest|bilinear", "bilinear", offsetof(mc_cube_source, resample),
-      NULL, "nearest: pixels as they are; bilinear: blended, and averaged where maps are coarser than the cube." },
+    MC_KEY_TEXT("cube", offsetof(mc_cube_source, cube_name), "Name of the cube.",
+                .flags = MC_KEY_OURS | MC_KEY_REQUIRED),
+    MC_KEY_TEXT("dimension", offsetof(mc_cube_source, dimension),
+                "The tileset's dimension whose value is the date; without it maps show the latest date.",
+                .flags = MC_KEY_OURS, .fallback = "time"),
+    MC_KEY_CHOICE_CI(
+        "resample", offsetof(mc_cube_source, resample), "nearest|bilinear",
+        "nearest: pixels as they are; bilinear: blended, and averaged where maps are coarser than the cube.",
+        .flags = MC_KEY_OURS, .fallback = "bilinear"),
     MC_KEY_END,
 };
 

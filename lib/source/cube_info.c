@@ -114,14 +114,14 @@ json_row(const profile *p, const value *v, apr_pool_t *pool)
     return apr_pstrcat(pool, "\n{\"time\":\"", v->time, "\",\"value\":", list, "}", NULL);
 }
 
-typedef struct writer {
+typedef struct cube_info_writer {
     const char *mime;
     const char *(*head)(const profile *p, apr_pool_t *pool);
     const char *(*row)(const profile *p, const value *v, apr_pool_t *pool);
     const char *between, *end;
-} writer;
+} cube_info_writer;
 
-static const writer writers[] = {
+static const cube_info_writer writers[] = {
     { "text/plain", text_head, text_row, "", "" },
     { "application/json", json_head, json_row, ",", "\n]}\n" },
     { "text/csv", csv_head, csv_row, "", "" },
@@ -137,7 +137,7 @@ mc_cube_source_info_formats(apr_pool_t *pool)
     return formats;
 }
 
-static const writer *
+static const cube_info_writer *
 find_profile_writer(const char *mime)
 {
     for (int i = 0; i < WRITERS; i++)
@@ -201,7 +201,8 @@ summarize_plane(value *v, const mc_cube_plane *plane, const profile *p, apr_pool
 }
 
 static mc_error *
-write_profile(mc_buf *out, const writer *how, const profile *p, const apr_array_header_t *planes, apr_pool_t *pool)
+write_profile(mc_buf *out, const cube_info_writer *how, const profile *p, const apr_array_header_t *planes,
+              apr_pool_t *pool)
 {
     apr_pool_t *scratch;
     const char *head = how->head(p, pool);

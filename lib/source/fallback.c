@@ -16,8 +16,9 @@ typedef struct fallback_source {
 /* Its sources repeat their own calls; to repeat all of that is for who asks for it. */
 static const mc_key fallback_keys[] = {
     MC_SOURCE_KEYS(fallback_source, "0"),
-    { "source", MC_TEXT, MC_KEY_REQUIRED | MC_KEY_REPEATABLE, 0, 0, NULL, NULL, offsetof(fallback_source, nodes), NULL,
-      "Name of a source that is declared earlier; tried in the order of the file." },
+    MC_KEY_TEXT("source", offsetof(fallback_source, nodes),
+                "Name of a source that is declared earlier; tried in the order of the file.",
+                .flags = MC_KEY_REQUIRED | MC_KEY_REPEATABLE),
     MC_KEY_END,
 };
 

@@ -14,25 +14,26 @@ typedef struct auth_block {
 } auth_block;
 
 static const mc_key auth_keys[] = {
-    { "@scheme", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(auth_block, scheme), NULL,
-      "How to authenticate; basic is the only one." },
-    { "user", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(auth_block, user), NULL, "User name; may be empty." },
-    { "pass", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(auth_block, password), NULL, "Password; may be empty." },
+    MC_KEY_TEXT("@scheme", offsetof(auth_block, scheme), "How to authenticate; basic is the only one.",
+                .flags = MC_KEY_REQUIRED),
+    MC_KEY_TEXT("user", offsetof(auth_block, user), "User name; may be empty."),
+    MC_KEY_TEXT("pass", offsetof(auth_block, password), "Password; may be empty."),
     MC_KEY_END,
 };
 
 const mc_key mc_http_block_keys[] = {
-    { "url", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(mc_http_block, url), NULL,
-      "Address of the origin; parameters are appended behind ? or &." },
-    { "connection_timeout", MC_INT, 0, 1, 86400, NULL, "30", offsetof(mc_http_block, connection_timeout), NULL,
-      "Seconds to wait for a connection." },
-    { "timeout", MC_INT, 0, 1, 86400, NULL, "600", offsetof(mc_http_block, timeout), NULL,
-      "Seconds to wait for the whole answer." },
-    { "headers", MC_TREE, 0, 0, 0, NULL, NULL, offsetof(mc_http_block, header_tree), NULL,
-      "Headers to send, one element each: <Name>value</Name>. {Name} in a value stands for that header of the client's "
-      "request, where it has one." },
-    { "auth", MC_TREE, 0, 0, 0, NULL, NULL, offsetof(mc_http_block, auth_tree), auth_keys,
-      "Authentication at the origin: scheme=\"basic\" with <user> and <pass>." },
+    MC_KEY_TEXT("url", offsetof(mc_http_block, url), "Address of the origin; parameters are appended behind ? or &.",
+                .flags = MC_KEY_REQUIRED),
+    MC_KEY_INT("connection_timeout", offsetof(mc_http_block, connection_timeout), "Seconds to wait for a connection.",
+               .min = 1, .max = 86400, .fallback = "30"),
+    MC_KEY_INT("timeout", offsetof(mc_http_block, timeout), "Seconds to wait for the whole answer.", .min = 1,
+               .max = 86400, .fallback = "600"),
+    MC_KEY_TREE("headers", offsetof(mc_http_block, header_tree), NULL,
+                "Headers to send, one element each: <Name>value</Name>. {Name} in a value stands for that header of "
+                "the client's "
+                "request, where it has one."),
+    MC_KEY_TREE("auth", offsetof(mc_http_block, auth_tree), auth_keys,
+                "Authentication at the origin: scheme=\"basic\" with <user> and <pass>."),
     MC_KEY_END,
 };
 

@@ -13,8 +13,7 @@ typedef struct mapserver_source {
 
 static const mc_key mapserver_keys[] = {
     MC_SOURCE_KEYS(mapserver_source, "0"),
-    { "mapfile", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(mapserver_source, mapfile), NULL,
-      "The map file." },
+    MC_KEY_TEXT("mapfile", offsetof(mapserver_source, mapfile), "The map file.", .flags = MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 

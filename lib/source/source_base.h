@@ -14,47 +14,20 @@ typedef struct mc_source_base {
 } mc_source_base;
 
 /* Rows of the common keys for a struct whose first member is `base`. `retries`: the default as text. */
-#define MC_SOURCE_KEYS(type_, retries_)                                                                                   \
-    { "@name",                                                                                                            \
-      MC_TEXT,                                                                                                            \
-      MC_KEY_REQUIRED,                                                                                                    \
-      0,                                                                                                                  \
-      0,                                                                                                                  \
-      NULL,                                                                                                               \
-      NULL,                                                                                                               \
-      offsetof(type_, base.source.name),                                                                                  \
-      NULL,                                                                                                               \
-      "Name by which tilesets refer to the source; unique." },                                                            \
-        { "@type", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(type_, base.type), NULL, "Kind of the source." }, \
-        { "metadata",                                                                                                     \
-          MC_TREE,                                                                                                        \
-          MC_KEY_REPEATABLE,                                                                                              \
-          0,                                                                                                              \
-          0,                                                                                                              \
-          NULL,                                                                                                           \
-          NULL,                                                                                                           \
-          offsetof(type_, base.metadata),                                                                                 \
-          NULL,                                                                                                           \
-          "Free keys that describe the source; not used by the server." },                                                \
-        { "retries", MC_INT,                                                                                              \
-          0,         0,                                                                                                   \
-          10,        NULL,                                                                                                \
-          retries_,  offsetof(type_, base.source.retries),                                                                \
-          NULL,      "How often a failed call is repeated." },                                                            \
-        { "retry_delay",                                                                                                  \
-          MC_NUMBER,                                                                                                      \
-          0,                                                                                                              \
-          0,                                                                                                              \
-          3600,                                                                                                           \
-          NULL,                                                                                                           \
-          "0.1",                                                                                                          \
-          offsetof(type_, base.source.retry_delay),                                                                       \
-          NULL,                                                                                                           \
-          "Seconds before the first repetition; doubles with each further one." },                                        \
-    {                                                                                                                     \
-        "deadline", MC_NUMBER, MC_KEY_OURS, 0.001, 86400, NULL, "60", offsetof(type_, base.source.deadline), NULL,        \
-            "Seconds after which a call of the source ends with an error, repetitions included."                          \
-    }
+#define MC_SOURCE_KEYS(type_, retries_)                                                                                \
+    MC_KEY_TEXT("@name", offsetof(type_, base.source.name), "Name by which tilesets refer to the source; unique.",     \
+                .flags = MC_KEY_REQUIRED),                                                                             \
+        MC_KEY_TEXT("@type", offsetof(type_, base.type), "Kind of the source.", .flags = MC_KEY_REQUIRED),             \
+        MC_KEY_TREE("metadata", offsetof(type_, base.metadata), NULL,                                                  \
+                    "Free keys that describe the source; not used by the server.", .flags = MC_KEY_REPEATABLE),        \
+        MC_KEY_INT("retries", offsetof(type_, base.source.retries), "How often a failed call is repeated.", .max = 10, \
+                   .fallback = retries_),                                                                              \
+        MC_KEY_NUMBER("retry_delay", offsetof(type_, base.source.retry_delay),                                         \
+                      "Seconds before the first repetition; doubles with each further one.", .max = 3600,              \
+                      .fallback = "0.1"),                                                                              \
+        MC_KEY_NUMBER("deadline", offsetof(type_, base.source.deadline),                                               \
+                      "Seconds after which a call of the source ends with an error, repetitions included.",            \
+                      .flags = MC_KEY_OURS, .min = 0.001, .max = 86400, .fallback = "60")
 
 /* Reads `node` by the keys of `ops` into `base` (a zeroed struct of the type) and fills in what all sources have.
  * False if anything was refused. */

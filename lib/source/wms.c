@@ -33,27 +33,26 @@ typedef struct info_block {
 } info_block;
 
 static const mc_key getmap_keys[] = {
-    { "params", MC_TREE, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(getmap_block, params), NULL,
-      "Request parameters, one element each: <LAYERS>roads</LAYERS>." },
+    MC_KEY_TREE("params", offsetof(getmap_block, params), NULL,
+                "Request parameters, one element each: <LAYERS>roads</LAYERS>.", .flags = MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 
 static const mc_key info_keys[] = {
-    { "info_formats", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(info_block, formats), NULL,
-      "Media types that clients may ask for, separated by commas without blanks." },
-    { "params", MC_TREE, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(info_block, params), NULL,
-      "Request parameters of GetFeatureInfo; QUERY_LAYERS is required." },
+    MC_KEY_TEXT("info_formats", offsetof(info_block, formats),
+                "Media types that clients may ask for, separated by commas without blanks.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_TREE("params", offsetof(info_block, params), NULL,
+                "Request parameters of GetFeatureInfo; QUERY_LAYERS is required.", .flags = MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 
 static const mc_key wms_keys[] = {
     MC_SOURCE_KEYS(wms_source, "1"),
-    { "getmap", MC_TREE, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(wms_source, getmap_tree), getmap_keys,
-      "What is asked for in GetMap." },
-    { "getfeatureinfo", MC_TREE, 0, 0, 0, NULL, NULL, offsetof(wms_source, info_tree), info_keys,
-      "Makes the source queryable." },
-    { "http", MC_TREE, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(wms_source, http_tree), mc_http_block_keys,
-      "Where the WMS is." },
+    MC_KEY_TREE("getmap", offsetof(wms_source, getmap_tree), getmap_keys, "What is asked for in GetMap.",
+                .flags = MC_KEY_REQUIRED),
+    MC_KEY_TREE("getfeatureinfo", offsetof(wms_source, info_tree), info_keys, "Makes the source queryable."),
+    MC_KEY_TREE("http", offsetof(wms_source, http_tree), mc_http_block_keys, "Where the WMS is.",
+                .flags = MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 

@@ -1,8 +1,8 @@
 /*
  * Answers in JSON, walked along a path. The parser is in a module that is loaded at first use (mapcache-json.so).
  */
-#ifndef MC_BASE_JSON_H
-#define MC_BASE_JSON_H
+#ifndef MC_TEXT_JSON_H
+#define MC_TEXT_JSON_H
 
 #include <stddef.h>
 

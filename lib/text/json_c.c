@@ -75,22 +75,22 @@ parse_path(mc_json_path *path, const char *text, apr_pool_t *pool)
 
 /* ---- the walk */
 
-typedef struct walk {
+typedef struct json_walk {
     const mc_json_path *path;
     mc_json_take *take;
     void *baton;
     apr_pool_t *pool;
-} walk;
+} json_walk;
 
 static mc_error *
-other_shape(const walk *w, int step, const char *found)
+other_shape(const json_walk *w, int step, const char *found)
 {
     return mc_error_create(w->pool, MC_ERR_UPSTREAM, "step %d of the path leads nowhere in the answer: %s there",
                            step + 1, found);
 }
 
 static mc_error *
-take_scalar(const walk *w, json_object *value)
+take_scalar(const json_walk *w, json_object *value)
 {
     if (value == NULL)
         return MC_OK;
@@ -105,7 +105,7 @@ take_scalar(const walk *w, json_object *value)
 }
 
 static mc_error *
-take_end(const walk *w, json_object *value)
+take_end(const json_walk *w, json_object *value)
 {
     if (!json_object_is_type(value, json_type_array))
         return take_scalar(w, value);
@@ -123,7 +123,7 @@ is_list_of_lists(json_object *list)
 
 /* What one step makes of a list: a new list that holds references of its own. */
 static mc_error *
-step_over_list(json_object **next, const walk *w, json_object *list, int step)
+step_over_list(json_object **next, const json_walk *w, json_object *list, int step)
 {
     const char *member = w->path->steps[step].member;
     size_t item = (size_t)w->path->steps[step].item;
@@ -150,7 +150,7 @@ step_over_list(json_object **next, const walk *w, json_object *list, int step)
 
 /* One step; *next is a reference of its own. */
 static mc_error *
-take_step(json_object **next, const walk *w, json_object *value, int step)
+take_step(json_object **next, const json_walk *w, json_object *value, int step)
 {
     const mc_json_step *wanted = &w->path->steps[step];
     *next = NULL;
@@ -174,7 +174,7 @@ take_step(json_object **next, const walk *w, json_object *value, int step)
 static mc_error *
 walk_answer(const char *bytes, size_t size, const mc_json_path *path, mc_json_take *take, void *baton, apr_pool_t *pool)
 {
-    walk w = { path, take, baton, pool };
+    json_walk w = { path, take, baton, pool };
     json_object *value;
     const char *reason = parse_json_text(&value, bytes, size);
     if (reason != NULL)

@@ -2,8 +2,8 @@
  * Numbers from text, and text made safe for URLs, XML, JSON, headers and paths. Everything here takes input from
  * outside.
  */
-#ifndef MC_BASE_TEXT_H
-#define MC_BASE_TEXT_H
+#ifndef MC_TEXT_TEXT_H
+#define MC_TEXT_TEXT_H
 
 #include <apr_tables.h>
 #include <stdint.h>

@@ -29,12 +29,12 @@ typedef struct duration {
     int64_t days, clock_us;
 } duration;
 
-typedef struct reader {
+typedef struct time_reader {
     const char *at, *end;
-} reader;
+} time_reader;
 
 static bool
-accept_time_char(reader *in, char wanted)
+accept_time_char(time_reader *in, char wanted)
 {
     if (in->at == in->end || *in->at != wanted)
         return false;
@@ -43,14 +43,14 @@ accept_time_char(reader *in, char wanted)
 }
 
 static bool
-at_digit(const reader *in)
+at_digit(const time_reader *in)
 {
     return in->at < in->end && *in->at >= '0' && *in->at <= '9';
 }
 
 /* Exactly `digits` digits, from least to most. */
 static bool
-parse_time_number(int *number, reader *in, int digits, int least, int most)
+parse_time_number(int *number, time_reader *in, int digits, int least, int most)
 {
     int value = 0;
     for (int i = 0; i < digits; i++) {
@@ -113,7 +113,7 @@ end_of(const instant *at)
 
 /* Digits behind the second's point; beyond microseconds they are cut. */
 static bool
-parse_second_fraction(instant *at, reader *in)
+parse_second_fraction(instant *at, time_reader *in)
 {
     if (!at_digit(in))
         return false;
@@ -133,7 +133,7 @@ parse_second_fraction(instant *at, reader *in)
 
 /* "Z", "+hh", "+hhmm", "+hh:mm"; a '+' that was decoded as one of a form is a blank. */
 static bool
-parse_utc_offset(instant *at, reader *in)
+parse_utc_offset(instant *at, time_reader *in)
 {
     if (accept_time_char(in, 'Z'))
         return true;
@@ -150,7 +150,7 @@ parse_utc_offset(instant *at, reader *in)
 }
 
 static const char *
-take_clock(instant *at, reader *in)
+take_clock(instant *at, time_reader *in)
 {
     int hour, minute = 0, second = 0;
     at->precision = HOUR;
@@ -178,7 +178,7 @@ take_clock(instant *at, reader *in)
 static const char *
 parse_instant(instant *at, const char *text, const char *end)
 {
-    reader in = { text, end };
+    time_reader in = { text, end };
     *at = (instant){ .month = 1, .day = 1, .precision = YEAR };
     if (!parse_time_number(&at->year, &in, 4, 0, 9999))
         return "a year has four digits";
@@ -235,7 +235,7 @@ add_component(duration *length, int64_t number, char letter, bool clock)
 static bool
 parse_duration(duration *length, const char *text, const char *end)
 {
-    reader in = { text, end };
+    time_reader in = { text, end };
     const char *order = "YMWDTHMS";
     bool clock = false, some = false;
     *length = (duration){ 0 };

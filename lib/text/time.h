@@ -1,8 +1,8 @@
 /*
  * Times as clients write them (spec 7.5): instants and ranges of ISO 8601, and lists of them, as half-open intervals.
  */
-#ifndef MC_BASE_TIME_H
-#define MC_BASE_TIME_H
+#ifndef MC_TEXT_TIME_H
+#define MC_TEXT_TIME_H
 
 #include <apr_tables.h>
 #include <apr_time.h>

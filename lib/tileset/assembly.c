@@ -32,7 +32,7 @@
 #define PARTS_AREA 4
 
 /* A tile on its way through its sub-tiles. */
-typedef struct walk {
+typedef struct assembly_walk {
     mc_assembled *tile;
     int first, count; /* of the wants: front to back */
     int at;           /* the next one */
@@ -41,21 +41,21 @@ typedef struct walk {
     apr_int64_t held; /* pixels of its parts */
     apr_array_header_t *parts;
     mc_region open; /* what may still be seen */
-} walk;
+} assembly_walk;
 
-typedef struct gathering {
+typedef struct assembly_gathering {
     const mc_assembly_order *order;
     mc_assembly *assembly;
     mc_combiner *combiner;
     apr_pool_t *pool; /* of the results */
-    walk *walks;
+    assembly_walk *walks;
     int walk_count;
     mc_footprint_want *wants;
     bool *tried; /* by want: fetching it has failed, or it has been rendered */
     int want_count;
     mc_footprints *batch;
     bool renderable;
-} gathering;
+} assembly_gathering;
 
 static apr_status_t
 release_assembly(void *data)
@@ -71,13 +71,13 @@ release_assembly(void *data)
 
 /* Draws what a walk holds and goes on with that instead. */
 static mc_error *
-draw_parts(gathering *all, walk *at)
+draw_parts(assembly_gathering *all, assembly_walk *at)
 {
     const mc_grid *grid = all->order->link->grid;
     if (at->tile->drawn == NULL)
         MC_TRY(mc_pixels_create(&at->tile->drawn, grid->tile_width, grid->tile_height, true, all->pool));
     for (int i = 0; i < at->parts->nelts; i++) {
-        mc_footprint *footprint = APR_ARRAY_IDX(at->parts, i, mc_part).footprint;
+        mc_footprint *footprint = APR_ARRAY_IDX(at->parts, i, mc_assembly_part).footprint;
         mc_pixels pixels = mc_footprint_view(footprint);
         at->done = mc_pixels_under(at->tile->drawn, footprint->left, footprint->top, &pixels) || at->done;
         mc_footprint_unref(footprint);
@@ -99,7 +99,7 @@ describe_footprint(mc_assembled *tile, const mc_footprint *footprint, int frame)
 
 /* All frames of an animation are needed at once. */
 static mc_error *
-check_frames(const gathering *all, const walk *at)
+check_frames(const assembly_gathering *all, const assembly_walk *at)
 {
     if (at->held <= MC_FRAMES_PIXELS)
         return MC_OK;
@@ -109,7 +109,7 @@ check_frames(const gathering *all, const walk *at)
 
 /* A sub-tile that is there takes its place behind those that the walk has met. */
 static mc_error *
-meet_footprint(gathering *all, walk *at, const mc_footprint_want *want)
+meet_footprint(assembly_gathering *all, assembly_walk *at, const mc_footprint_want *want)
 {
     mc_footprint *footprint = want->footprint;
     const mc_grid *grid = all->order->link->grid;
@@ -127,7 +127,8 @@ meet_footprint(gathering *all, walk *at, const mc_footprint_want *want)
     int place = at->count - at->at;
     bool animated = all->order->tileset->assembly == MC_ASSEMBLE_ANIMATE;
     describe_footprint(at->tile, footprint, animated ? place : 0);
-    APR_ARRAY_PUSH(at->parts, mc_part) = (mc_part){ mc_footprint_ref(footprint), want->key.dimensions, place };
+    APR_ARRAY_PUSH(at->parts, mc_assembly_part) =
+        (mc_assembly_part){ mc_footprint_ref(footprint), want->key.dimensions, place };
     at->held += area;
     if (animated)
         return check_frames(all, at);
@@ -142,7 +143,7 @@ meet_footprint(gathering *all, walk *at, const mc_footprint_want *want)
 
 /* A missing or expired sub-tile is made by the source and takes the place of what memory or store had. */
 static bool
-must_render(const gathering *all, int index)
+must_render(const assembly_gathering *all, int index)
 {
     const mc_footprint_want *want = &all->wants[index];
     if (!all->renderable || all->tried[index])
@@ -152,7 +153,7 @@ must_render(const gathering *all, int index)
 
 /* Goes on until something is missing. */
 static mc_error *
-walk_on(gathering *all, walk *at, mc_ctx *ctx)
+walk_on(assembly_gathering *all, assembly_walk *at, mc_ctx *ctx)
 {
     while (!at->done && at->at < at->count) {
         int index = at->first + at->at;
@@ -171,7 +172,7 @@ walk_on(gathering *all, walk *at, mc_ctx *ctx)
 
 /* One batch: which wants, by file, and where the jobs begin. */
 typedef struct fetching {
-    gathering *all;
+    assembly_gathering *all;
     int *wants;
     int count;
     int *jobs; /* where each begins; one more at the end */
@@ -199,11 +200,11 @@ fetch_some(void *baton, int index, mc_ctx *ctx)
 }
 
 static void
-list_wants(fetching *fetch, gathering *all, apr_pool_t *pool)
+list_wants(fetching *fetch, assembly_gathering *all, apr_pool_t *pool)
 {
     *fetch = (fetching){ .all = all, .wants = apr_palloc(pool, sizeof(int) * (size_t)(all->want_count + 1)) };
     for (int i = 0; i < all->walk_count; i++) {
-        walk *at = &all->walks[i];
+        assembly_walk *at = &all->walks[i];
         int taken = 0;
         for (int j = at->at; j < at->count && !at->done && taken < at->ahead; j++)
             if (!all->wants[at->first + j].known && !all->tried[at->first + j]) {
@@ -249,7 +250,7 @@ make_jobs(fetching *fetch, int threads, apr_pool_t *pool)
 }
 
 static int
-count_assembly_helpers(const gathering *all, int fetches, const mc_ctx *ctx)
+count_assembly_helpers(const assembly_gathering *all, int fetches, const mc_ctx *ctx)
 {
     const struct mc_workers *workers = ctx->process->workers;
     if (all->order->threaded == 0 || workers == NULL || fetches < 2)
@@ -261,7 +262,7 @@ count_assembly_helpers(const gathering *all, int fetches, const mc_ctx *ctx)
 
 /* Fetches what the walks have stopped at. *nothing: none of them waits for the store. */
 static mc_error *
-fetch_batch(gathering *all, bool *nothing, mc_ctx *ctx)
+fetch_batch(assembly_gathering *all, bool *nothing, mc_ctx *ctx)
 {
     fetching fetch;
     apr_pool_t *pool;
@@ -278,7 +279,7 @@ fetch_batch(gathering *all, bool *nothing, mc_ctx *ctx)
 
 /* Renders the sub-tiles that the walks have stopped at, on the I/O lane where there are several. */
 typedef struct rendering {
-    gathering *all;
+    assembly_gathering *all;
     int *wants;
     int count;
 } rendering;
@@ -287,7 +288,7 @@ static mc_error *
 render_one(void *baton, int index, mc_ctx *ctx)
 {
     rendering *render = baton;
-    gathering *all = render->all;
+    assembly_gathering *all = render->all;
     mc_footprint_want *want = &all->wants[render->wants[index]];
     mc_tile *tile = NULL;
     MC_TRY(mc_ctx_check(ctx, ctx->pool));
@@ -310,11 +311,11 @@ unref_footprint(void *data)
 }
 
 static mc_error *
-render_batch(gathering *all, bool *nothing, mc_ctx *ctx, apr_pool_t *pool)
+render_batch(assembly_gathering *all, bool *nothing, mc_ctx *ctx, apr_pool_t *pool)
 {
     rendering render = { all, apr_palloc(pool, sizeof(int) * (size_t)(all->walk_count + 1)), 0 };
     for (int i = 0; i < all->walk_count && all->renderable; i++) {
-        const walk *at = &all->walks[i];
+        const assembly_walk *at = &all->walks[i];
         if (!at->done && at->at < at->count && all->wants[at->first + at->at].known)
             render.wants[render.count++] = at->first + at->at;
     }
@@ -331,7 +332,7 @@ render_batch(gathering *all, bool *nothing, mc_ctx *ctx, apr_pool_t *pool)
 }
 
 static mc_error *
-gather_footprints(gathering *all, mc_ctx *ctx, apr_pool_t *pool)
+gather_footprints(assembly_gathering *all, mc_ctx *ctx, apr_pool_t *pool)
 {
     bool fetched = false, rendered = false;
     while (!fetched || !rendered) {
@@ -345,7 +346,7 @@ gather_footprints(gathering *all, mc_ctx *ctx, apr_pool_t *pool)
 }
 
 static bool
-is_requested(const gathering *all, const mc_dimension_value *dimensions)
+is_requested(const assembly_gathering *all, const mc_dimension_value *dimensions)
 {
     const mc_tileset *tileset = all->order->tileset;
     for (int i = 0; i < tileset->dimension_count; i++) {
@@ -358,10 +359,10 @@ is_requested(const gathering *all, const mc_dimension_value *dimensions)
 
 /* What the walk has met becomes the tile's. */
 static void
-finish_assembled_tile(gathering *all, walk *at)
+finish_assembled_tile(assembly_gathering *all, assembly_walk *at)
 {
     mc_assembled *tile = at->tile;
-    tile->parts = (mc_part *)(void *)at->parts->elts;
+    tile->parts = (mc_assembly_part *)(void *)at->parts->elts;
     tile->count = at->parts->nelts;
     tile->frames = all->order->tileset->assembly == MC_ASSEMBLE_ANIMATE ? at->count : 0;
     if (tile->found == 0)
@@ -379,7 +380,7 @@ finish_assembled_tile(gathering *all, walk *at)
 
 /* The wants of a tile, front to back: the last combination is on top. */
 static void
-add_wants(gathering *all, walk *at, const mc_combinations *combinations)
+add_wants(assembly_gathering *all, assembly_walk *at, const mc_combinations *combinations)
 {
     const mc_assembly_order *order = all->order;
     mc_tile_key key = mc_assembly_key(order->tileset, order->link->grid, order->z, at->tile->x, at->tile->y, NULL);
@@ -393,7 +394,7 @@ add_wants(gathering *all, walk *at, const mc_combinations *combinations)
 }
 
 static mc_error *
-combine_tile_dimensions(mc_combinations *lists, gathering *all, int first, int count, mc_ctx *ctx)
+combine_tile_dimensions(mc_combinations *lists, assembly_gathering *all, int first, int count, mc_ctx *ctx)
 {
     const mc_assembly_order *order = all->order;
     mc_extent extents[TILES_AT_ONCE] = { { 0 } };
@@ -406,7 +407,7 @@ combine_tile_dimensions(mc_combinations *lists, gathering *all, int first, int c
 
 /* Gathers as many of the tiles from `first` on as are looked at together; returns how many in *count. */
 static mc_error *
-gather_some(gathering *all, int first, int *count, mc_ctx *ctx, apr_pool_t *pool)
+gather_some(assembly_gathering *all, int first, int *count, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_assembly_order *order = all->order;
     mc_assembly *assembly = all->assembly;
@@ -416,15 +417,15 @@ gather_some(gathering *all, int first, int *count, mc_ctx *ctx, apr_pool_t *pool
     MC_TRY(combine_tile_dimensions(lists, all, first, taken, ctx));
     for (int i = 0; i < taken; i++)
         wants += lists[i].count;
-    all->walks = apr_palloc(pool, sizeof(walk) * (size_t)taken);
+    all->walks = apr_palloc(pool, sizeof(assembly_walk) * (size_t)taken);
     all->wants = apr_palloc(pool, sizeof(*all->wants) * (size_t)(wants + 1));
     all->tried = apr_pcalloc(pool, sizeof(*all->tried) * (size_t)(wants + 1));
     all->want_count = 0;
     all->walk_count = taken;
     for (int i = 0; i < taken; i++) {
-        walk *at = &all->walks[i];
-        *at = (walk){ .tile = &assembly->tiles[first + i], .ahead = 1 };
-        at->parts = apr_array_make(all->pool, 8, sizeof(mc_part));
+        assembly_walk *at = &all->walks[i];
+        *at = (assembly_walk){ .tile = &assembly->tiles[first + i], .ahead = 1 };
+        at->parts = apr_array_make(all->pool, 8, sizeof(mc_assembly_part));
         mc_region_set(&at->open, order->link->grid->tile_width, order->link->grid->tile_height);
         add_wants(all, at, &lists[i]);
     }
@@ -456,7 +457,7 @@ mc_assembly_gather(mc_assembly **assembly, const mc_assembly_order *order, mc_ct
     made->tiles = apr_pcalloc(pool, sizeof(*made->tiles) * (size_t)(made->count + 1));
     list_assembly_tiles(made, &order->range);
     apr_pool_cleanup_register(pool, made, release_assembly, apr_pool_cleanup_null);
-    gathering all = { .order = order, .assembly = made, .pool = pool };
+    assembly_gathering all = { .order = order, .assembly = made, .pool = pool };
     all.combiner = mc_combiner_create(order->tileset, order->values, order->map, pool);
     all.renderable = mc_tileset_renders(order->tileset) && !order->tileset->subdimensions_read_only;
     int count = 0;

@@ -27,11 +27,11 @@ typedef struct mc_assembly_order {
 } mc_assembly_order;
 
 /* A sub-tile that shows. */
-typedef struct mc_part {
+typedef struct mc_assembly_part {
     mc_footprint *footprint;              /* a reference of the assembly */
     const mc_dimension_value *dimensions; /* of its key */
     int place;                            /* of its combination: 0 is at the bottom, or the first frame */
-} mc_part;
+} mc_assembly_part;
 
 /* One tile, gathered. */
 typedef struct mc_assembled {
@@ -39,7 +39,7 @@ typedef struct mc_assembled {
     int found;                      /* sub-tiles that are there, as far as was looked: 0 is "no data" */
     const mc_dimension_value *only; /* of the sub-tile whose stored bytes are the tile; NULL: it must be drawn */
     bool only_is_requested;         /* and that has just the requested values */
-    mc_part *parts;                 /* front to back; what something opaque hides is left out */
+    mc_assembly_part *parts;        /* front to back; what something opaque hides is left out */
     int count;
     int frames;                /* of an animation: combinations, also those without a part */
     mc_pixels *drawn;          /* instead of `parts`, where those would have taken too much memory; or NULL */

@@ -13,14 +13,14 @@
 /* Encoding a tile costs 0.2 to 2 ms: below so many tiles nobody is woken. */
 #define TILES_WORTH_A_HELPER 4
 
-/* A metatile while it is cut. Jobs write only their own entries of `puts`. */
+/* A metatile while it is cut. Jobs write only their own entries of `writes`. */
 typedef struct cutting {
     mc_tileset *tileset;
     const mc_tile_key *key;
     mc_metatile metatile;
     mc_extent extent; /* of the metatile without its buffer */
     mc_pixels *map;
-    mc_put *puts;
+    mc_tile_write *writes;
 } cutting;
 
 static mc_extent
@@ -46,7 +46,7 @@ render_format_of(const mc_tileset *tileset)
 
 /* A tile of one opaque colour: its bytes are made once for all of them. */
 static bool
-blank_suits(const mc_put *put, const mc_format *format)
+blank_suits(const mc_tile_write *put, const mc_format *format)
 {
     return put->uniform && put->bgra[3] == 255 && format->type == MC_FORMAT_PNG;
 }
@@ -75,7 +75,7 @@ cut_tile(void *baton, int index, mc_ctx *ctx)
     cutting *cut = baton;
     const mc_grid *grid = cut->key->grid;
     const mc_format *format = render_format_of(cut->tileset);
-    mc_put *put = &cut->puts[index];
+    mc_tile_write *put = &cut->writes[index];
     double resolution = grid->levels[cut->key->z].resolution;
     mc_extent box = mc_grid_tile_extent(grid, cut->key->z, put->key.x, put->key.y);
     int left = cut->tileset->metabuffer + (int)lround((box.minx - cut->extent.minx) / resolution);
@@ -93,10 +93,10 @@ cut_tile(void *baton, int index, mc_ctx *ctx)
 }
 
 static void
-release_puts(mc_put *puts, int count)
+release_writes(mc_tile_write *writes, int count)
 {
     for (int i = 0; i < count; i++)
-        mc_buf_unref(puts[i].data);
+        mc_buf_unref(writes[i].data);
 }
 
 /* Puts of all tiles of a metatile, with references that the caller drops by release_puts. */
@@ -104,9 +104,9 @@ static mc_error *
 cut_metatile(cutting *cut, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
     for (int i = 0; i < count; i++) {
-        cut->puts[i].key = *cut->key;
-        cut->puts[i].key.x = cut->metatile.x + i % cut->metatile.columns;
-        cut->puts[i].key.y = cut->metatile.y + i / cut->metatile.columns;
+        cut->writes[i].key = *cut->key;
+        cut->writes[i].key.x = cut->metatile.x + i % cut->metatile.columns;
+        cut->writes[i].key.y = cut->metatile.y + i / cut->metatile.columns;
     }
     int helpers =
         count >= TILES_WORTH_A_HELPER && ctx->process->workers != NULL ? mc_workers_count(ctx->process->workers) : 0;
@@ -145,17 +145,17 @@ render_from_source(mc_rendered *map, mc_tileset *tileset, const mc_tile_key *key
 
 /* The tile that the caller wanted, out of what has just been made. */
 static mc_error *
-pick_rendered_tile(mc_tile **tile, const mc_put *puts, int count, const mc_tile_key *key, apr_pool_t *pool)
+pick_rendered_tile(mc_tile **tile, const mc_tile_write *writes, int count, const mc_tile_key *key, apr_pool_t *pool)
 {
     for (int i = 0; i < count; i++)
-        if (puts[i].key.x == key->x && puts[i].key.y == key->y) {
+        if (writes[i].key.x == key->x && writes[i].key.y == key->y) {
             *tile = apr_pcalloc(pool, sizeof(**tile));
-            (*tile)->data = mc_buf_attach(mc_buf_ref(puts[i].data), pool);
-            (*tile)->coding = mc_image_sniff(puts[i].data->data, puts[i].data->size);
+            (*tile)->data = mc_buf_attach(mc_buf_ref(writes[i].data), pool);
+            (*tile)->coding = mc_image_sniff(writes[i].data->data, writes[i].data->size);
             (*tile)->mtime = apr_time_from_sec(apr_time_sec(apr_time_now()));
-            (*tile)->blank = puts[i].uniform;
-            (*tile)->no_data = puts[i].uniform && puts[i].bgra[3] == 0;
-            memcpy((*tile)->bgra, puts[i].bgra, sizeof((*tile)->bgra));
+            (*tile)->blank = writes[i].uniform;
+            (*tile)->no_data = writes[i].uniform && writes[i].bgra[3] == 0;
+            memcpy((*tile)->bgra, writes[i].bgra, sizeof((*tile)->bgra));
             return MC_OK;
         }
     return mc_error_create(pool, MC_ERR_IO, "the tile is not part of its metatile");
@@ -171,11 +171,11 @@ check_map_size(const mc_pixels *map, int width, int height, apr_pool_t *pool)
 }
 
 static mc_error *
-store_metatile(mc_put *puts, int count, mc_tile **tile, mc_error **store_error, mc_tileset *tileset,
+store_metatile(mc_tile_write *writes, int count, mc_tile **tile, mc_error **store_error, mc_tileset *tileset,
                const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
-    *store_error = mc_cache_put(tileset->cache, puts, count, ctx);
-    return tile == NULL ? MC_OK : pick_rendered_tile(tile, puts, count, key, pool);
+    *store_error = mc_cache_put(tileset->cache, writes, count, ctx);
+    return tile == NULL ? MC_OK : pick_rendered_tile(tile, writes, count, key, pool);
 }
 
 /* `tiles`: of the metatile, row by row from its upper left corner on the ground. */
@@ -184,18 +184,18 @@ store_vector_tiles(mc_buf *const *tiles, const mc_metatile *metatile, mc_tile **
                    mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     int count = metatile->columns * metatile->rows;
-    mc_put *puts = apr_pcalloc(pool, sizeof(*puts) * (size_t)count);
+    mc_tile_write *writes = apr_pcalloc(pool, sizeof(*writes) * (size_t)count);
     mc_extent whole = metatile_extent(key->grid, key->z, metatile);
     for (int i = 0; i < count; i++) {
-        puts[i] = (mc_put){ .key = *key, .layers = mc_tileset_vector_layers, .layers_baton = tileset };
-        puts[i].key.x = metatile->x + i % metatile->columns;
-        puts[i].key.y = metatile->y + i / metatile->columns;
-        mc_extent box = mc_grid_tile_extent(key->grid, key->z, puts[i].key.x, puts[i].key.y);
+        writes[i] = (mc_tile_write){ .key = *key, .layers = mc_tileset_vector_layers, .layers_baton = tileset };
+        writes[i].key.x = metatile->x + i % metatile->columns;
+        writes[i].key.y = metatile->y + i / metatile->columns;
+        mc_extent box = mc_grid_tile_extent(key->grid, key->z, writes[i].key.x, writes[i].key.y);
         int column = (int)lround((box.minx - whole.minx) / (box.maxx - box.minx));
         int row = (int)lround((whole.maxy - box.maxy) / (box.maxy - box.miny));
-        puts[i].data = tiles[row * metatile->columns + column];
+        writes[i].data = tiles[row * metatile->columns + column];
     }
-    return store_metatile(puts, count, tile, store_error, tileset, key, ctx, pool);
+    return store_metatile(writes, count, tile, store_error, tileset, key, ctx, pool);
 }
 
 mc_error *
@@ -214,7 +214,9 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
     if (map.tiles != NULL)
         return store_vector_tiles(map.tiles, &metatile, tile, store_error, tileset, key, ctx, pool);
     if (map.data != NULL && (tileset->format == NULL || raw)) {
-        mc_put as_sent = { .key = *key, .data = map.data, .layers = mc_tileset_vector_layers, .layers_baton = tileset };
+        mc_tile_write as_sent = {
+            .key = *key, .data = map.data, .layers = mc_tileset_vector_layers, .layers_baton = tileset
+        };
         as_sent.uniform = map.pixels != NULL && mc_pixels_uniform(map.pixels, as_sent.bgra);
         return store_metatile(&as_sent, 1, tile, store_error, tileset, key, ctx, pool);
     }
@@ -223,11 +225,11 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
     int count = metatile.columns * metatile.rows;
     cutting cut = { tileset,    key,
                     metatile,   metatile_extent(key->grid, key->z, &metatile),
-                    map.pixels, apr_pcalloc(pool, sizeof(mc_put) * (size_t)count) };
+                    map.pixels, apr_pcalloc(pool, sizeof(mc_tile_write) * (size_t)count) };
     mc_error *error = cut_metatile(&cut, count, ctx, pool);
     if (error == MC_OK)
-        error = store_metatile(cut.puts, count, tile, store_error, tileset, key, ctx, pool);
-    release_puts(cut.puts, count);
+        error = store_metatile(cut.writes, count, tile, store_error, tileset, key, ctx, pool);
+    release_writes(cut.writes, count);
     return error;
 }
 

@@ -1,6 +1,6 @@
 /* What the files of this folder share. */
-#ifndef MC_TILESET_PRIVATE_H
-#define MC_TILESET_PRIVATE_H
+#ifndef MC_TILESET_TILESET_PRIVATE_H
+#define MC_TILESET_TILESET_PRIVATE_H
 
 #include "mapcache/tileset.h"
 #include "text/text.h"

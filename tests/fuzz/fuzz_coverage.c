@@ -41,7 +41,7 @@ bind_tile(sqlite3_stmt *statement, int x, int y, int z)
     }
 }
 
-/* NULL where a number is no tile's, as lib/cache/sqlite_read.c has it. */
+/* NULL where a number is no tile's, as lib/cache/sqlite/sqlite_read.c has it. */
 static mc_coverage *
 learn(sqlite3 *db, const char *sql)
 {

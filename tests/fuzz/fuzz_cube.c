@@ -104,7 +104,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (mc_cube_read(&planes, &cube, NULL, 0, 100, &window, &ctx, pool) == MC_OK)
         for (int i = 0; i < planes->nelts; i++) {
             const mc_cube_plane *plane = &APR_ARRAY_IDX(planes, i, mc_cube_plane);
-            for (size_t p = 0; p < mc_window_pixels(&window); p++)
+            for (size_t p = 0; p < mc_cube_window_pixels(&window); p++)
                 seen += plane->present[p] ? plane->samples[3 * p] : 0u;
             MC_ASSERT(i == 0 || plane->time_us > plane[-1].time_us);
         }

@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const mc_lattice lattice = { .x0 = -180, .y0 = 90, .per_x = 2, .per_y = 2, .thinning = 64 };
+static const mc_pixel_grid pixel_grid = { .x0 = -180, .y0 = 90, .per_x = 2, .per_y = 2, .thinning = 64 };
 
 static void
 paint(const mc_geometry *geometry, apr_pool_t *pool)
@@ -37,11 +37,11 @@ take_apart(const uint8_t *bytes, size_t size)
     static const char *const names[] = { "text", "whole" };
     static const bool integers[] = { false, true };
     const mc_feature_query query = { .box = { -180, -90, 180, 90 }, .attributes = names, .attribute_count = 2 };
-    const mc_postgis_wish wish = { .query = &query, .integers = integers };
+    const mc_postgis_request request = { .query = &query, .integers = integers };
     const char *at = (const char *)bytes, *end = at + size, *before = at;
     mc_postgres_field fields[4];
     bool meets;
-    while (at < end && mc_postgis_next_of(fields, &meets, &at, end, size % 2 == 0, &wish)) {
+    while (at < end && mc_postgis_next_of(fields, &meets, &at, end, size % 2 == 0, &request)) {
         if (at <= before || at > end || fields[0].data + fields[0].size != at)
             abort();
         before = at;
@@ -62,8 +62,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     apr_pool_create(&pool, NULL);
     uint8_t *bytes = malloc(size); /* of its own, so that a step over its end is seen */
     memcpy(bytes, data + 1, size - 1);
-    mc_error *error = data[0] % 2 == 1 ? mc_twkb_read(&geometry, bytes, size - 1, &lattice, pool)
-                                       : mc_wkb_read(&geometry, bytes, size - 1, &lattice, pool);
+    mc_error *error = data[0] % 2 == 1 ? mc_twkb_read(&geometry, bytes, size - 1, &pixel_grid, pool)
+                                       : mc_wkb_read(&geometry, bytes, size - 1, &pixel_grid, pool);
     if (error == MC_OK)
         paint(&geometry, pool);
     take_apart(bytes, size - 1);

@@ -34,7 +34,7 @@ add_graphic(mc_text_symbol *symbol, const uint8_t *bytes, apr_pool_t *pool)
     symbol->resize = (mc_label_resize)(bytes[11] % 3);
     symbol->graphic = (mc_graphic){ .mark = mc_mark_find(marks[bytes[14] % 5], true, pool),
                                     .fill = { .present = true, .color = { 255, 0, 0, 200 } },
-                                    .stroke = { .ink = { .present = bytes[9] & 1, .color = { 0, 0, 0, 255 } },
+                                    .stroke = { .paint = { .present = bytes[9] & 1, .color = { 0, 0, 0, 255 } },
                                                 .width = bytes[9] / 8.0 },
                                     .size = bytes[8] / 2.0,
                                     .opacity = 1,
@@ -120,12 +120,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mc_ctx ctx = { .pool = pool, .log = &mc_log_stderr };
     mc_text_symbol text = symbol_of(data);
     add_graphic(&text, data, pool);
-    const mc_feature_query map = { .scale = 1000, .lattice = { .per_x = 1, .per_y = 1 } };
+    const mc_feature_query map = { .scale = 1000, .pixel_grid = { .per_x = 1, .per_y = 1 } };
     const mc_rule_style rule = { .texts = &text, .text_count = 1 };
     mc_geometry_clear(&geometry);
     size_t used = NUMBERS + read_points(&geometry, data + NUMBERS, size - NUMBERS);
     const char *values[] = { apr_pstrmemdup(pool, (const char *)data + used, size - used) };
-    const mc_feature feature = { .id = 1, .geometry = &geometry, .values = values, .map = &map };
+    const mc_feature feature = { .id = 1, .geometry = &geometry, .values = values, .query = &map };
     if (mc_pixels_create(&pixels, SIDE, SIDE, true, pool) != MC_OK)
         __builtin_trap();
     mc_pixels_attach(pixels, pool);

@@ -69,7 +69,7 @@ make_tile(mc_geometry *geometry, const char *text, mc_ctx *ctx, apr_pool_t *pool
     mc_mvt *mvt = mc_mvt_create(&options, 2, 2, 1, pool);
     mc_mvt_layer(mvt, "layer", fields, 4, true);
     for (int i = 0; i < 8; i++) {
-        mc_error *error = mc_mvt_take(mvt, &feature, ctx);
+        mc_error *error = mc_mvt_visit(mvt, &feature, ctx);
         if (error != MC_OK && !mc_mvt_crowded(mvt))
             abort();
         mc_error_ignore(error);
@@ -88,7 +88,7 @@ make_tile(mc_geometry *geometry, const char *text, mc_ctx *ctx, apr_pool_t *pool
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const mc_lattice lattice = { .x0 = -180, .y0 = 90, .per_x = 1, .per_y = 1 };
+    static const mc_pixel_grid pixel_grid = { .x0 = -180, .y0 = 90, .per_x = 1, .per_y = 1 };
     static mc_geometry geometry;
     static mc_process process;
     apr_pool_t *pool;
@@ -101,7 +101,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (data[0] % 2 == 0)
         read_shapes(&geometry, data + 1, size - 1);
     else
-        error = mc_wkb_read(&geometry, data + 1, size - 1, &lattice, pool);
+        error = mc_wkb_read(&geometry, data + 1, size - 1, &pixel_grid, pool);
     if (error == MC_OK) {
         char *text = malloc(size); /* of its own, so that a step over its end is seen */
         memcpy(text, data + 1, size - 1);

@@ -52,7 +52,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mc_call call = { .config = &config, .http = &http };
     mc_ctx ctx = { .pool = pool };
     mc_buf *body = mc_buf_attach(mc_buf_copy("tile", 4), pool);
-    const mc_answer answers[] = {
+    const mc_result answers[] = {
         { .data = body,
           .mime = "image/png",
           .tag = 0xfedcba9876543210,

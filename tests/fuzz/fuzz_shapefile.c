@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const mc_lattice lattice = { .x0 = -180, .y0 = 90, .per_x = 2, .per_y = 2, .thinning = 64 };
+static const mc_pixel_grid pixel_grid = { .x0 = -180, .y0 = 90, .per_x = 2, .per_y = 2, .thinning = 64 };
 static const mc_extent window = { -20, -20, 20, 20 };
 static char folder[] = "/tmp/fuzz-shapefile-XXXXXX";
 
@@ -64,7 +64,7 @@ read_all(const mc_shp *shp, const mc_extent *box, apr_pool_t *pool)
     mc_dbf_begin(&table, shp->attributes);
     mc_shp_begin(&reader, shp, box, pool);
     while (most-- > 0 && mc_shp_next(&reader, &record)) {
-        mc_error_ignore(mc_shp_geometry(&geometry, &record, &lattice, pool));
+        mc_error_ignore(mc_shp_geometry(&geometry, &record, &pixel_grid, pool));
         if (mc_dbf_row(&table, record.number) && shp->attributes != NULL)
             for (int field = 0; field < shp->attributes->field_count && field < 20; field++)
                 (void)mc_dbf_value(&table, field, pool);

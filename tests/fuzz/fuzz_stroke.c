@@ -64,7 +64,7 @@ read_geometry(mc_geometry *geometry, bytes *b)
 static void
 read_stroke(mc_stroke *stroke, double *dashes, bytes *b)
 {
-    *stroke = (mc_stroke){ .ink = { .present = true, .color = { 1, 2, 3, 255 } }, .width = number(b) };
+    *stroke = (mc_stroke){ .paint = { .present = true, .color = { 1, 2, 3, 255 } }, .width = number(b) };
     stroke->join = (mc_line_join)(byte(b) % 3);
     stroke->cap = (mc_line_cap)(byte(b) % 3);
     stroke->dash_offset = number(b);
@@ -85,7 +85,7 @@ read_graphic(mc_graphic *graphic, double *dashes, bytes *b, apr_pool_t *pool)
     unsigned which = byte(b);
     *graphic = (mc_graphic){ .opacity = 1, .anchor = { .x = number(b), .y = 0.5 }, .size = number(b) };
     graphic->mark = mc_mark_find(names[which % 6], true, pool);
-    graphic->fill = (mc_ink){ .present = which % 2 == 0, .color = { 9, 8, 7, 200 } };
+    graphic->fill = (mc_paint){ .present = which % 2 == 0, .color = { 9, 8, 7, 200 } };
     graphic->displacement.x = number(b);
     graphic->cell_x = byte(b) % 8 == 0 ? number(b) : 0;
     graphic->cell_y = graphic->cell_x;
@@ -99,7 +99,9 @@ draw(const mc_symbolizer *symbols, int count, const mc_geometry *geometry, apr_p
     const mc_rule_style rule = { .max_scale = HUGE_VAL, .symbolizers = symbols, .symbolizer_count = count };
     const mc_style_pass pass = { .rules = &rule, .rule_count = 1 };
     const mc_style style = { .name = "fuzz", .passes = &pass, .pass_count = 1 };
-    const mc_feature_query map = { .scale = 5000, .resolution = 1, .lattice = { .per_x = 1, .per_y = 1, .left = 3 } };
+    const mc_feature_query map = { .scale = 5000,
+                                   .resolution = 1,
+                                   .pixel_grid = { .per_x = 1, .per_y = 1, .left = 3 } };
     mc_ctx ctx = { .pool = pool, .log = &silent };
     mc_geometry copy = *geometry;
     const mc_feature feature = { .geometry = &copy };
@@ -109,7 +111,7 @@ draw(const mc_symbolizer *symbols, int count, const mc_geometry *geometry, apr_p
         return;
     mc_pixels_attach(pixels, pool);
     mc_error *error = mc_painter_create(&painter, &style, pixels, &map, false, pool);
-    error = error != MC_OK ? error : mc_painter_take(painter, &feature, &ctx);
+    error = error != MC_OK ? error : mc_painter_visit(painter, &feature, &ctx);
     error = error != MC_OK ? error : mc_painter_finish(painter, &ctx);
     if (error != MC_OK) { /* nothing here is one */
         fprintf(stderr, "%s\n", error->message);
@@ -136,13 +138,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_stroke(&symbols[0].stroke, dashes[0], &b);
     read_graphic(&graphic, dashes[1], &b, pool);
     read_graphic(&pattern, dashes[2], &b, pool);
-    symbols[0].fill = (mc_ink){ .present = true, .color = { 4, 5, 6, 100 }, .pattern = how & 32 ? &pattern : NULL };
-    symbols[0].stroke.ink.pattern = how & 64 ? &pattern : NULL;
+    symbols[0].fill = (mc_paint){ .present = true, .color = { 4, 5, 6, 100 }, .pattern = how & 32 ? &pattern : NULL };
+    symbols[0].stroke.paint.pattern = how & 64 ? &pattern : NULL;
     symbols[0].stroke.graphic = how & 128 ? &graphic : NULL;
     symbols[0].stroke.gap = number(&b);
     symbols[0].stroke.initial_gap = number(&b);
     symbols[0].stroke.along = (mc_along)(byte(&b) % 5);
-    symbols[1] = (mc_symbolizer){ .kind = MC_SYMBOL_POINT, .part = (mc_part)(byte(&b) % 8), .graphic = graphic };
+    symbols[1] =
+        (mc_symbolizer){ .kind = MC_SYMBOL_POINT, .part = (mc_geometry_part)(byte(&b) % 8), .graphic = graphic };
     read_geometry(&geometry, &b);
     mc_places_find(&places, &geometry, symbols[1].part);
     draw(symbols, 2, &geometry, pool);

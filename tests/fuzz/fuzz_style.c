@@ -38,7 +38,7 @@ draw(const mc_style *style, apr_pool_t *pool)
     const mc_feature_query map = { .srs = "EPSG:3857",
                                    .scale = 10000,
                                    .resolution = 2.8,
-                                   .lattice = { .per_x = 1 / 2.8, .per_y = 1 / 2.8, .left = 100, .top = -7 } };
+                                   .pixel_grid = { .per_x = 1 / 2.8, .per_y = 1 / 2.8, .left = 100, .top = -7 } };
     mc_pixels *pixels;
     mc_painter *painter;
     const char **values = apr_pcalloc(pool, sizeof(*values) * (size_t)(style->attribute_count + 1));
@@ -56,7 +56,7 @@ draw(const mc_style *style, apr_pool_t *pool)
         for (int i = 0; i < style->attribute_count; i++)
             values[i] = texts[(round + i) % 5];
         const mc_feature feature = { .id = round, .geometry = &geometry, .values = values };
-        if (mc_painter_take(painter, &feature, &ctx) != MC_OK)
+        if (mc_painter_visit(painter, &feature, &ctx) != MC_OK)
             return;
     }
     (void)(mc_painter_finish(painter, &ctx) == MC_OK);

@@ -18,15 +18,13 @@ enum { MOST_BYTES = 256 << 20 /* of one tile's file */ };
 #define FIELD(field) offsetof(disk_cache, field)
 static const mc_key disk_keys[] = {
     MC_CACHE_KEYS(disk_cache),
-    { "@layout", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(layout_name), NULL, "tilecache, arcgis, worldwind or template." },
-    { "base", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(root), NULL, "Root folder of all layouts but template." },
-    { "template", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(template_text), NULL, "Path of layout template." },
-    { "symlink_blank", MC_FLAG, 0, 0, 0, NULL, NULL, FIELD(symlink_blank), NULL,
-      "Tiles of one colour become links to one file." },
-    { "detect_blank", MC_PRESENT, 0, 0, 0, NULL, NULL, FIELD(detect_blank), NULL,
-      "Fully transparent tiles are not written." },
-    { "creation_retry", MC_INT, 0, 0, 1000, NULL, "0", FIELD(creation_retry), NULL,
-      "How often the creation of a file is repeated." },
+    MC_KEY_TEXT("@layout", FIELD(layout_name), "tilecache, arcgis, worldwind or template."),
+    MC_KEY_TEXT("base", FIELD(root), "Root folder of all layouts but template."),
+    MC_KEY_TEXT("template", FIELD(template_text), "Path of layout template."),
+    MC_KEY_FLAG("symlink_blank", FIELD(symlink_blank), "Tiles of one colour become links to one file."),
+    MC_KEY_PRESENT("detect_blank", FIELD(detect_blank), "Fully transparent tiles are not written."),
+    MC_KEY_INT("creation_retry", FIELD(creation_retry), "How often the creation of a file is repeated.", .max = 1000,
+               .fallback = "0"),
     MC_KEY_END,
 };
 
@@ -299,7 +297,7 @@ link_text(const char *path, const char *target, apr_pool_t *pool)
 }
 
 static mc_error *
-put_link(disk_cache *cache, char *path, const mc_put *tile, const uint8_t bgra[4], mc_ctx *ctx)
+put_link(disk_cache *cache, char *path, const mc_tile_write *tile, const uint8_t bgra[4], mc_ctx *ctx)
 {
     char blank[MC_PATH_MAX];
     char name[32];
@@ -324,7 +322,7 @@ unlink_tile(const char *path, apr_pool_t *pool)
 }
 
 static mc_error *
-put_disk_tile(disk_cache *cache, char *path, const mc_put *tile, mc_ctx *ctx)
+put_disk_tile(disk_cache *cache, char *path, const mc_tile_write *tile, mc_ctx *ctx)
 {
     mc_memory_key memory_key;
     mc_memory_key_build(&memory_key, 2, path, &tile->key);
@@ -341,7 +339,7 @@ put_disk_tile(disk_cache *cache, char *path, const mc_put *tile, mc_ctx *ctx)
  * wherever the disk is full or the process killed. Of a tile that comes twice the last one counts.
  */
 static mc_error *
-disk_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
+disk_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     disk_cache *cache = (disk_cache *)base;
     apr_hash_t *stored = apr_hash_make(ctx->pool);

@@ -1,6 +1,6 @@
 /* What the parts of the cache "disk" share. */
-#ifndef MC_CACHE_DISK_BASE_H
-#define MC_CACHE_DISK_BASE_H
+#ifndef MC_CACHE_DISK_DISK_BASE_H
+#define MC_CACHE_DISK_DISK_BASE_H
 
 #include <stdatomic.h>
 

@@ -23,7 +23,7 @@ enum {
     LOOK_EVERY = 1 << 10, /* files between two looks at the deadline */
 };
 
-typedef struct walk {
+typedef struct disk_upkeep_walk {
     const disk_cache *cache;
     const mc_upkeep *task; /* NULL: of one series only */
     apr_pool_t *pool;
@@ -33,7 +33,7 @@ typedef struct walk {
     bool removing;
     int64_t seen;
     time_t now;
-} walk;
+} disk_upkeep_walk;
 
 /* A number of the layout: `digits` of them, no other bytes. */
 static bool
@@ -89,7 +89,7 @@ parse_world_wind(mc_store_group *group, char *const *parts, int count)
 }
 
 static bool
-parse_disk_path(mc_store_group *group, const walk *walk, const char *path, apr_pool_t *pool)
+parse_disk_path(mc_store_group *group, const disk_upkeep_walk *walk, const char *path, apr_pool_t *pool)
 {
     char *parts[PARTS_MAX], *rest, *copy = apr_pstrdup(pool, path + strlen(walk->cache->root));
     int count = 0;
@@ -113,7 +113,7 @@ is_unfinished(const char *name)
 
 /* Only what is not known yet takes memory of the walk: there may be more tiles than fit into any. */
 static mc_store_group *
-group_of(walk *walk, const mc_store_group *found, apr_pool_t *scratch)
+group_of(disk_upkeep_walk *walk, const mc_store_group *found, apr_pool_t *scratch)
 {
     const char *name =
         apr_psprintf(scratch, "%s/%s/%s/%d", found->tileset == NULL ? "" : found->tileset,
@@ -134,7 +134,7 @@ group_of(walk *walk, const mc_store_group *found, apr_pool_t *scratch)
 }
 
 static void
-account_disk_file(walk *walk, const FTSENT *entry, apr_pool_t *scratch)
+account_disk_file(disk_upkeep_walk *walk, const FTSENT *entry, apr_pool_t *scratch)
 {
     mc_store_group found;
     mc_store *store = &walk->store;
@@ -163,7 +163,7 @@ account_disk_file(walk *walk, const FTSENT *entry, apr_pool_t *scratch)
 }
 
 static mc_error *
-go_through(walk *walk, const char *root, mc_ctx *ctx)
+go_through(disk_upkeep_walk *walk, const char *root, mc_ctx *ctx)
 {
     int files_met = 0;
     mc_error *error = MC_OK;
@@ -191,7 +191,7 @@ go_through(walk *walk, const char *root, mc_ctx *ctx)
 
 /* Counts, and with `removing` removes what is not wanted. */
 static mc_error *
-count_disk_store(walk *walk, bool removing, mc_ctx *ctx)
+count_disk_store(disk_upkeep_walk *walk, bool removing, mc_ctx *ctx)
 {
     mc_store *store = &walk->store;
     const mc_upkeep *task = walk->task;
@@ -213,7 +213,7 @@ mc_disk_upkeep(mc_cache *base, const mc_upkeep *task, mc_ctx *ctx)
     const disk_cache *cache = (const disk_cache *)base;
     if (cache->layout == TEMPLATE || !task->count || access(cache->root, F_OK) != 0)
         return MC_OK; /* of a template it is not known where its files end and others begin */
-    walk walk = { .cache = cache, .task = task, .now = time(NULL) };
+    disk_upkeep_walk walk = { .cache = cache, .task = task, .now = time(NULL) };
     apr_pool_create(&walk.pool, ctx->pool);
     mc_error *error = count_disk_store(&walk, false, ctx);
     mc_store before = walk.store;
@@ -234,7 +234,7 @@ mc_error *
 mc_disk_measure(int64_t *bytes, int64_t *tiles, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 {
     const disk_cache *cache = (const disk_cache *)base;
-    walk walk = { .cache = cache, .pool = ctx->pool, .now = time(NULL) };
+    disk_upkeep_walk walk = { .cache = cache, .pool = ctx->pool, .now = time(NULL) };
     *bytes = *tiles = 0;
     if (cache->layout == TEMPLATE) {
         *bytes = -1;

@@ -20,12 +20,13 @@ enum { LISTED_AT_ONCE = 4096 };
 #define FIELD(field) offsetof(postgresql_cache, field)
 static const mc_key postgresql_keys[] = {
     MC_CACHE_KEYS(postgresql_cache),
-    { "connection", MC_TEXT, MC_KEY_OURS | MC_KEY_REQUIRED, 0, 0, NULL, NULL, FIELD(connection), NULL,
-      "Connection string or URI of libpq, e.g. `host=db.example dbname=tiles user=maps`." },
-    { "table", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, "mapcache_tiles", FIELD(table_name), NULL,
-      "Table of the tiles, with its schema if wanted: it is made with the first tile." },
-    { "detect_blank", MC_FLAG, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(detect_blank), NULL,
-      "Store tiles of one colour as that colour." },
+    MC_KEY_TEXT("connection", FIELD(connection),
+                "Connection string or URI of libpq, e.g. `host=db.example dbname=tiles user=maps`.",
+                .flags = MC_KEY_OURS | MC_KEY_REQUIRED),
+    MC_KEY_TEXT("table", FIELD(table_name),
+                "Table of the tiles, with its schema if wanted: it is made with the first tile.", .flags = MC_KEY_OURS,
+                .fallback = "mapcache_tiles"),
+    MC_KEY_FLAG("detect_blank", FIELD(detect_blank), "Store tiles of one colour as that colour.", .flags = MC_KEY_OURS),
     MC_KEY_END,
 };
 
@@ -70,7 +71,7 @@ key_params(tile_params *params, const mc_tile_key *key, apr_pool_t *pool)
 
 /* session NULL: on any connection. */
 static mc_error *
-start_tile_query(mc_postgres_answer **answer, const postgresql_cache *cache, mc_postgres_session *session,
+start_tile_query(mc_postgres_result **result, const postgresql_cache *cache, mc_postgres_session *session,
                  const char *sql, const tile_params *params, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_postgres_query query = { .connection = cache->connection,
@@ -79,20 +80,20 @@ start_tile_query(mc_postgres_answer **answer, const postgresql_cache *cache, mc_
                                 .params = params == NULL ? NULL : params->list,
                                 .param_count = params == NULL ? 0 : params->count,
                                 .binary = true };
-    return mc_postgres_start(answer, ctx->process == NULL ? NULL : ctx->process->postgres, &query, ctx, pool);
+    return mc_postgres_start(result, ctx->process == NULL ? NULL : ctx->process->postgres, &query, ctx, pool);
 }
 
 mc_error *
 mc_postgresql_run(char state[6], const postgresql_cache *cache, mc_postgres_session *session, const char *sql,
                   const tile_params *params, mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_postgres_answer *answer;
+    mc_postgres_result *result;
     const mc_postgres_row *row;
-    mc_error *error = start_tile_query(&answer, cache, session, sql, params, ctx, pool);
-    while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
+    mc_error *error = start_tile_query(&result, cache, session, sql, params, ctx, pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
         continue;
-    apr_cpystrn(state, mc_postgres_sqlstate(answer), 6);
-    mc_postgres_end(answer);
+    apr_cpystrn(state, mc_postgres_sqlstate(result), 6);
+    mc_postgres_end(result);
     return error;
 }
 
@@ -130,12 +131,12 @@ tile_of(const mc_postgres_row *row, int first, apr_pool_t *pool)
 
 /* A table that nobody has made yet holds nothing. A value of a dimension comes from a client, and may be no text. */
 static mc_error *
-end_read(mc_postgres_answer *answer, mc_error *error, const postgresql_cache *cache, const mc_tile_key *key,
+end_read(mc_postgres_result *result, mc_error *error, const postgresql_cache *cache, const mc_tile_key *key,
          apr_pool_t *pool)
 {
-    bool no_table = error != MC_OK && strcmp(mc_postgres_sqlstate(answer), UNDEFINED_TABLE) == 0;
-    bool no_text = error != MC_OK && strcmp(mc_postgres_sqlstate(answer), NO_TEXT) == 0 && key->dimension_count > 0;
-    mc_postgres_end(answer);
+    bool no_table = error != MC_OK && strcmp(mc_postgres_sqlstate(result), UNDEFINED_TABLE) == 0;
+    bool no_text = error != MC_OK && strcmp(mc_postgres_sqlstate(result), NO_TEXT) == 0 && key->dimension_count > 0;
+    mc_postgres_end(result);
     if (no_text)
         return mc_error_wrap(pool, error, MC_ERR_INVALID_DIMENSION, "the value of a dimension is no text in UTF-8");
     return error == MC_OK || no_table ? MC_OK : mc_postgresql_failure(error, cache, pool);
@@ -146,17 +147,17 @@ postgresql_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *c
 {
     MC_SPAN_AS(span, ctx, "_mapcache_cache_postgresql_get");
     const postgresql_cache *cache = (const postgresql_cache *)base;
-    mc_postgres_answer *answer;
+    mc_postgres_result *result;
     const mc_postgres_row *row = NULL;
     tile_params params;
     key_params(&params, key, pool);
     *tile = NULL;
-    mc_error *error = start_tile_query(&answer, cache, NULL, cache->sql.get, &params, ctx, pool);
+    mc_error *error = start_tile_query(&result, cache, NULL, cache->sql.get, &params, ctx, pool);
     if (error == MC_OK)
-        error = mc_postgres_next(&row, answer);
+        error = mc_postgres_next(&row, result);
     if (error == MC_OK && row != NULL)
         *tile = tile_of(row, 0, pool);
-    error = end_read(answer, error, cache, key, pool);
+    error = end_read(result, error, cache, key, pool);
     if (error != MC_OK)
         mc_span_note(&span, "ERROR");
     else if (*tile == NULL)
@@ -193,15 +194,15 @@ postgresql_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int
 {
     MC_SPAN_AS(span, ctx, "_mapcache_cache_postgresql_get");
     const postgresql_cache *cache = (const postgresql_cache *)base;
-    mc_postgres_answer *answer;
+    mc_postgres_result *result;
     const mc_postgres_row *row = NULL;
     tile_params params;
     places_params(&params, keys, count, pool);
-    mc_error *error = start_tile_query(&answer, cache, NULL, cache->sql.get_all, &params, ctx, pool);
-    while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
+    mc_error *error = start_tile_query(&result, cache, NULL, cache->sql.get_all, &params, ctx, pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
         assign_found_tile(tiles, keys, count, decode_int4_field(&row->fields[0]), decode_int4_field(&row->fields[1]),
                           tile_of(row, 2, pool));
-    error = end_read(answer, error, cache, &keys[0], pool);
+    error = end_read(result, error, cache, &keys[0], pool);
     if (error != MC_OK)
         mc_span_note(&span, "ERROR");
     return error;
@@ -211,15 +212,15 @@ static mc_error *
 postgresql_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 {
     const postgresql_cache *cache = (const postgresql_cache *)base;
-    mc_postgres_answer *answer;
+    mc_postgres_result *result;
     const mc_postgres_row *row = NULL;
     tile_params params;
     key_params(&params, key, ctx->pool);
-    mc_error *error = start_tile_query(&answer, cache, NULL, cache->sql.exists, &params, ctx, ctx->pool);
+    mc_error *error = start_tile_query(&result, cache, NULL, cache->sql.exists, &params, ctx, ctx->pool);
     if (error == MC_OK)
-        error = mc_postgres_next(&row, answer);
+        error = mc_postgres_next(&row, result);
     *exists = error == MC_OK && row != NULL;
-    return end_read(answer, error, cache, key, ctx->pool);
+    return end_read(result, error, cache, key, ctx->pool);
 }
 
 static mc_error *
@@ -265,7 +266,7 @@ list_some(apr_array_header_t *numbers, const postgresql_cache *cache, const mc_t
 {
     int limits[] = { area->maxx, area->miny, area->maxy };
     uint8_t wire[3][4];
-    mc_postgres_answer *answer;
+    mc_postgres_result *result;
     const mc_postgres_row *row = NULL;
     tile_params params;
     key_params(&params, last, ctx->pool);
@@ -274,11 +275,11 @@ list_some(apr_array_header_t *numbers, const postgresql_cache *cache, const mc_t
         params.list[params.count++] =
             (mc_postgres_param){ .value = wire[i], .size = 4, .binary = true, .type = MC_POSTGRES_INT4 };
     }
-    mc_error *error = start_tile_query(&answer, cache, NULL, cache->sql.list, &params, ctx, ctx->pool);
-    while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
+    mc_error *error = start_tile_query(&result, cache, NULL, cache->sql.list, &params, ctx, ctx->pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
         for (int i = 0; i < 2; i++)
             APR_ARRAY_PUSH(numbers, int) = decode_int4_field(&row->fields[i]);
-    return end_read(answer, error, cache, last, ctx->pool);
+    return end_read(result, error, cache, last, ctx->pool);
 }
 
 static mc_error *

@@ -43,7 +43,7 @@ mc_postgres_int_array(const int *values, int count, apr_pool_t *pool)
 }
 
 mc_postgres_param
-mc_postgres_bytea_array(const mc_bytes *values, int count, apr_pool_t *pool)
+mc_postgres_bytea_array(const mc_byte_span *values, int count, apr_pool_t *pool)
 {
     size_t size = HEAD;
     for (int i = 0; i < count; i++)

@@ -1,6 +1,6 @@
 /* What the parts of the cache "postgresql" share. */
-#ifndef MC_CACHE_POSTGRESQL_BASE_H
-#define MC_CACHE_POSTGRESQL_BASE_H
+#ifndef MC_CACHE_POSTGRESQL_POSTGRESQL_BASE_H
+#define MC_CACHE_POSTGRESQL_POSTGRESQL_BASE_H
 
 #include "cache/cache_base.h"
 #include "cache/postgresql/postgresql_sql.h"
@@ -38,7 +38,7 @@ mc_error *mc_postgresql_run(char state[6], const postgresql_cache *cache, mc_pos
 mc_error *mc_postgresql_failure(mc_error *error, const postgresql_cache *cache, apr_pool_t *pool) MC_CHECKED;
 
 /* Entries of mc_cache_ops. */
-mc_error *mc_postgresql_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx);
+mc_error *mc_postgresql_put(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx);
 mc_error *mc_postgresql_upkeep(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *ctx);
 mc_error *mc_postgresql_measure(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 

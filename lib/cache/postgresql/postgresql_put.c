@@ -18,19 +18,19 @@ enum {
 };
 
 /* What is written: the tile's bytes, or '#' and its colour. */
-static mc_bytes
-bytes_of(const postgresql_cache *cache, const mc_put *tile, apr_pool_t *pool)
+static mc_byte_span
+bytes_of(const postgresql_cache *cache, const mc_tile_write *tile, apr_pool_t *pool)
 {
     const uint8_t blank[5] = { '#', tile->bgra[0], tile->bgra[1], tile->bgra[2], tile->bgra[3] };
     if (cache->detect_blank && tile->uniform)
-        return (mc_bytes){ apr_pmemdup(pool, blank, sizeof(blank)), sizeof(blank) };
-    return (mc_bytes){ tile->data->data, tile->data->size };
+        return (mc_byte_span){ apr_pmemdup(pool, blank, sizeof(blank)), sizeof(blank) };
+    return (mc_byte_span){ tile->data->data, tile->data->size };
 }
 
 static int
 compare_put_places(const void *a, const void *b)
 {
-    const mc_put *one = *(const mc_put *const *)a, *other = *(const mc_put *const *)b;
+    const mc_tile_write *one = *(const mc_tile_write *const *)a, *other = *(const mc_tile_write *const *)b;
     const mc_tile_key *k = &one->key, *l = &other->key;
     if (k->z != l->z || k->x != l->x || k->y != l->y)
         return k->z != l->z ? k->z - l->z : k->x != l->x ? k->x - l->x : k->y - l->y;
@@ -40,7 +40,7 @@ compare_put_places(const void *a, const void *b)
 /* In one order for all, so that no two statements wait for each other; of a tile that comes twice the last, as a
  * statement must not name a row again. Returns how many. */
 static int
-sort_unique_puts(const mc_put **sorted, const mc_put *tiles, int count)
+sort_unique_puts(const mc_tile_write **sorted, const mc_tile_write *tiles, int count)
 {
     int kept = 0;
     for (int i = 0; i < count; i++)
@@ -55,15 +55,16 @@ sort_unique_puts(const mc_put **sorted, const mc_put *tiles, int count)
 }
 
 /* Tiles of one tileset, grid and dimensions, in order. */
-typedef struct batch {
-    const mc_put **sorted;
+typedef struct postgresql_put_batch {
+    const mc_tile_write **sorted;
     int rows;
     tile_params params; /* $1 to $6: the series, and arrays of z, x and y */
-    mc_bytes *data;
-} batch;
+    mc_byte_span *data;
+} postgresql_put_batch;
 
 static void
-fill_put_batch(batch *batch, const postgresql_cache *cache, const mc_put *tiles, int count, apr_pool_t *pool)
+fill_put_batch(postgresql_put_batch *batch, const postgresql_cache *cache, const mc_tile_write *tiles, int count,
+               apr_pool_t *pool)
 {
     int *numbers[3];
     batch->sorted = apr_palloc(pool, sizeof(*batch->sorted) * (size_t)count);
@@ -84,7 +85,7 @@ fill_put_batch(batch *batch, const postgresql_cache *cache, const mc_put *tiles,
 
 /* In one statement. */
 static mc_error *
-put_by_arrays(const postgresql_cache *cache, batch *batch, mc_ctx *ctx, apr_pool_t *pool)
+put_by_arrays(const postgresql_cache *cache, postgresql_put_batch *batch, mc_ctx *ctx, apr_pool_t *pool)
 {
     tile_params params = batch->params;
     params.list[params.count++] = mc_postgres_bytea_array(batch->data, batch->rows, pool);
@@ -120,7 +121,7 @@ put_field(uint8_t *at, const void *bytes, size_t size)
 
 /* COPY's binary format (PostgreSQL manual, COPY, File Formats): a head, rows of counted fields, an end. */
 static mc_error *
-copy_rows(mc_postgres_session *session, const batch *batch, apr_pool_t *pool)
+copy_rows(mc_postgres_session *session, const postgresql_put_batch *batch, apr_pool_t *pool)
 {
     enum { HEAD = 19, FIELDS = 7 };
     static const char head[HEAD] = "PGCOPY\n\377\r\n";
@@ -154,7 +155,8 @@ copy_rows(mc_postgres_session *session, const batch *batch, apr_pool_t *pool)
 }
 
 static mc_error *
-copy_in(const postgresql_cache *cache, mc_postgres_session *session, const batch *batch, mc_ctx *ctx, apr_pool_t *pool)
+copy_in(const postgresql_cache *cache, mc_postgres_session *session, const postgresql_put_batch *batch, mc_ctx *ctx,
+        apr_pool_t *pool)
 {
     char state[6];
     MC_TRY(mc_postgresql_run(state, cache, session, "BEGIN", NULL, ctx, pool));
@@ -170,7 +172,7 @@ copy_in(const postgresql_cache *cache, mc_postgres_session *session, const batch
  * the connection had ended) the one statement of the other way will say, or mend.
  */
 static bool
-put_by_copy(const postgresql_cache *cache, const batch *batch, mc_ctx *ctx, apr_pool_t *pool)
+put_by_copy(const postgresql_cache *cache, const postgresql_put_batch *batch, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_postgres_session *session;
     mc_postgres *postgres = ctx->process == NULL ? NULL : ctx->process->postgres;
@@ -185,9 +187,9 @@ put_by_copy(const postgresql_cache *cache, const batch *batch, mc_ctx *ctx, apr_
 }
 
 static mc_error *
-put_some(const postgresql_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx, apr_pool_t *pool)
+put_some(const postgresql_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
-    batch batch;
+    postgresql_put_batch batch;
     fill_put_batch(&batch, cache, tiles, count, pool);
     if (ctx->bulk && batch.rows >= WORTH_COPYING && put_by_copy(cache, &batch, ctx, pool))
         return MC_OK;
@@ -204,7 +206,7 @@ same_put_series(const mc_tile_key *a, const mc_tile_key *b, apr_pool_t *pool)
 
 /* How many from `first` on go in one statement. */
 static int
-count_together(const mc_put *tiles, int first, int count, apr_pool_t *pool)
+count_together(const mc_tile_write *tiles, int first, int count, apr_pool_t *pool)
 {
     size_t bytes = tiles[first].data->size;
     int end = first + 1;
@@ -215,7 +217,7 @@ count_together(const mc_put *tiles, int first, int count, apr_pool_t *pool)
 }
 
 mc_error *
-mc_postgresql_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
+mc_postgresql_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     const postgresql_cache *cache = (const postgresql_cache *)base;
     apr_pool_t *pool;

@@ -1,6 +1,6 @@
 /* The statements of a cache of type postgresql, all values of which are parameters. */
-#ifndef MC_CACHE_POSTGRESQL_SQL_H
-#define MC_CACHE_POSTGRESQL_SQL_H
+#ifndef MC_CACHE_POSTGRESQL_POSTGRESQL_SQL_H
+#define MC_CACHE_POSTGRESQL_POSTGRESQL_SQL_H
 
 #include <apr_pools.h>
 

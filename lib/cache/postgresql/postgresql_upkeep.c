@@ -12,13 +12,13 @@
 /* Microseconds that one statement may take: it reads or rewrites a whole table. Who is in a hurry interrupts it. */
 #define WORK_TIME (7 * 24 * 3600 * APR_USEC_PER_SEC)
 
-typedef struct upkeep {
+typedef struct cache_postgresql_upkeep {
     const postgresql_cache *cache;
     const mc_upkeep *task;
     mc_ctx *ctx;
     mc_store store;
     apr_array_header_t *orphans; /* of mc_store_group */
-} upkeep;
+} cache_postgresql_upkeep;
 
 static int64_t
 parse_upkeep_number(const mc_postgres_field *field)
@@ -28,7 +28,7 @@ parse_upkeep_number(const mc_postgres_field *field)
 
 /* Rows as text; params and take may be NULL. */
 static mc_error *
-run_upkeep_query(const upkeep *work, const char *sql, const tile_params *params,
+run_upkeep_query(const cache_postgresql_upkeep *work, const char *sql, const tile_params *params,
                  void (*take)(void *baton, const mc_postgres_row *row), void *baton)
 {
     apr_pool_t *pool = work->ctx->pool;
@@ -38,14 +38,14 @@ run_upkeep_query(const upkeep *work, const char *sql, const tile_params *params,
                                 .params = params == NULL ? NULL : params->list,
                                 .param_count = params == NULL ? 0 : params->count,
                                 .time = WORK_TIME };
-    mc_postgres_answer *answer;
+    mc_postgres_result *result;
     const mc_postgres_row *row;
-    mc_error *error = mc_postgres_start(&answer, postgres, &query, work->ctx, pool);
-    while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
+    mc_error *error = mc_postgres_start(&result, postgres, &query, work->ctx, pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
         if (take != NULL)
             take(baton, row);
-    bool no_table = error != MC_OK && strcmp(mc_postgres_sqlstate(answer), UNDEFINED_TABLE) == 0;
-    mc_postgres_end(answer);
+    bool no_table = error != MC_OK && strcmp(mc_postgres_sqlstate(result), UNDEFINED_TABLE) == 0;
+    mc_postgres_end(result);
     return error == MC_OK || no_table ? MC_OK : mc_postgresql_failure(error, work->cache, pool);
 }
 
@@ -53,7 +53,7 @@ run_upkeep_query(const upkeep *work, const char *sql, const tile_params *params,
 static void
 take_sizes(void *baton, const mc_postgres_row *row)
 {
-    upkeep *work = baton;
+    cache_postgresql_upkeep *work = baton;
     int64_t live = parse_upkeep_number(&row->fields[1]), dead = parse_upkeep_number(&row->fields[2]);
     work->store.bytes = parse_upkeep_number(&row->fields[0]);
     work->store.free_bytes =
@@ -63,7 +63,7 @@ take_sizes(void *baton, const mc_postgres_row *row)
 static void
 visit_group_row(void *baton, const mc_postgres_row *row)
 {
-    upkeep *work = baton;
+    cache_postgresql_upkeep *work = baton;
     apr_pool_t *pool = work->ctx->pool;
     mc_store_group group = { apr_pstrdup(pool, row->fields[0].data), apr_pstrdup(pool, row->fields[1].data),
                              apr_pstrdup(pool, row->fields[2].data), (int)parse_upkeep_number(&row->fields[3]),
@@ -73,7 +73,7 @@ visit_group_row(void *baton, const mc_postgres_row *row)
 }
 
 static mc_error *
-measure_postgresql_store(upkeep *work)
+measure_postgresql_store(cache_postgresql_upkeep *work)
 {
     mc_store *store = &work->store;
     apr_array_clear(work->orphans);
@@ -85,7 +85,7 @@ measure_postgresql_store(upkeep *work)
 }
 
 static mc_error *
-remove_postgresql_group(const upkeep *work, const mc_store_group *group, apr_pool_t *pool)
+remove_postgresql_group(const cache_postgresql_upkeep *work, const mc_store_group *group, apr_pool_t *pool)
 {
     tile_params params = { .count = 4 };
     const char *const texts[] = { group->tileset, group->grid, group->dim, apr_itoa(pool, group->z) };
@@ -95,7 +95,7 @@ remove_postgresql_group(const upkeep *work, const mc_store_group *group, apr_poo
 }
 
 static mc_error *
-change_postgresql_store(upkeep *work, bool *changed)
+change_postgresql_store(cache_postgresql_upkeep *work, bool *changed)
 {
     const mc_upkeep *task = work->task;
     apr_pool_t *pool = work->ctx->pool;
@@ -120,11 +120,12 @@ mc_postgresql_upkeep(mc_cache *base, const mc_upkeep *task, mc_ctx *ctx)
     mc_ctx own = *ctx;
     bool changed = false;
     apr_pool_create(&own.pool, ctx->pool);
-    upkeep work = { .cache = cache,
-                    .task = task,
-                    .ctx = &own,
-                    .store = { "postgresql", base->name, cache->table_name, 0, 0, -1, -1, -1, -1, -1, -1, -1 },
-                    .orphans = apr_array_make(own.pool, 4, sizeof(mc_store_group)) };
+    cache_postgresql_upkeep work = { .cache = cache,
+                                     .task = task,
+                                     .ctx = &own,
+                                     .store = { "postgresql", base->name, cache->table_name, 0, 0, -1, -1, -1, -1, -1,
+                                                -1, -1 },
+                                     .orphans = apr_array_make(own.pool, 4, sizeof(mc_store_group)) };
     mc_error *error = measure_postgresql_store(&work);
     mc_store before = work.store;
     mc_store_tell_orphans(&before, task, work.orphans);
@@ -148,7 +149,7 @@ mc_error *
 mc_postgresql_measure(int64_t *bytes, int64_t *tiles, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 {
     const postgresql_cache *cache = (const postgresql_cache *)base;
-    upkeep work = { .cache = cache, .ctx = ctx };
+    cache_postgresql_upkeep work = { .cache = cache, .ctx = ctx };
     tile_params series;
     *bytes = *tiles = 0;
     mc_postgresql_series(&series, key, ctx->pool);

@@ -1,6 +1,6 @@
 /* Which tiles a file has: learnt with one statement, so that what it lacks need not be looked for. */
-#ifndef MC_CACHE_COVERAGE_H
-#define MC_CACHE_COVERAGE_H
+#ifndef MC_CACHE_SQLITE_COVERAGE_H
+#define MC_CACHE_SQLITE_COVERAGE_H
 
 #include <apr_pools.h>
 #include <stdbool.h>

@@ -9,14 +9,14 @@
 #include "cache/sqlite/coverage.h"
 
 /* A word, a text in quotes or a single character, as it stands. */
-typedef struct token {
+typedef struct coverage_statement_token {
     const char *text;
     size_t size;
-} token;
+} coverage_statement_token;
 
 typedef struct scan {
     const char *at;
-    token token; /* size 0 at the end */
+    coverage_statement_token token; /* size 0 at the end */
 } scan;
 
 static const char word_bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
@@ -34,7 +34,7 @@ advance_sql_token(scan *scan)
         size = 1;
     }
     scan->at = begin + size;
-    scan->token = (token){ begin, size };
+    scan->token = (coverage_statement_token){ begin, size };
 }
 
 static bool

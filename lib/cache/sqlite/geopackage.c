@@ -276,7 +276,7 @@ check_geopackage_level(mc_handle *handle, const sqlite_cache *cache, const mc_ti
 }
 
 static mc_error *
-put_geopackage_tile(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
+put_geopackage_tile(mc_handle *handle, sqlite_cache *cache, const mc_tile_write *tile, apr_pool_t *pool)
 {
     bool described;
     MC_TRY(look_up_geopackage_level(&described, handle, cache, &tile->key, pool));
@@ -290,7 +290,7 @@ put_geopackage_tile(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, 
 }
 
 static mc_error *
-put_change(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, mc_ctx *ctx)
+put_change(mc_handle *handle, sqlite_cache *cache, const mc_tile_write *tile, mc_ctx *ctx)
 {
     sqlite_binds binds = { .id = cache->table };
     return mc_sqlite_run(handle,
@@ -429,5 +429,5 @@ const mc_cache_ops mc_cache_geopackage = {
     .list = mc_sqlite_list,
     .lists = mc_sqlite_lists,
     .used_by = geopackage_used_by,
-    .place = mc_sqlite_place,
+    .location = mc_sqlite_location,
 };

@@ -44,7 +44,7 @@ mbtiles_picture_id(const mc_tile_key *key, apr_pool_t *pool)
 
 /* Into the table of another program, whether it has an index or not. */
 static mc_error *
-put_mbtiles_row(mc_handle *handle, const mc_put *tile, apr_pool_t *pool)
+put_mbtiles_row(mc_handle *handle, const mc_tile_write *tile, apr_pool_t *pool)
 {
     sqlite_binds binds = { .data = tile->data->data, .size = tile->data->size };
     MC_TRY(mc_sqlite_run(handle, remove_row, &tile->key, NULL, pool));
@@ -54,7 +54,7 @@ put_mbtiles_row(mc_handle *handle, const mc_put *tile, apr_pool_t *pool)
 }
 
 static mc_error *
-put_mbtiles_tile(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
+put_mbtiles_tile(mc_handle *handle, sqlite_cache *cache, const mc_tile_write *tile, apr_pool_t *pool)
 {
     (void)cache;
     const mc_tile_key *key = &tile->key;
@@ -118,7 +118,7 @@ mbtiles_bounds_text(const mc_grid *grid, apr_pool_t *pool)
 
 /* As MBTiles calls it (1.3, metadata). A mixed format has pictures of both kinds; the first one is told. */
 static const char *
-mbtiles_format_name(const mc_put *tile)
+mbtiles_format_name(const mc_tile_write *tile)
 {
     const mc_tile_key *key = &tile->key;
     mc_coding coding = mc_image_sniff(tile->data->data, tile->data->size);
@@ -132,7 +132,7 @@ mbtiles_format_name(const mc_put *tile)
 /* What vector tiles hold. A database that cannot say so now is asked again with the next tile; what other programs have
  * written stays. */
 static mc_error *
-put_layers(mc_handle *handle, const mc_put *tile, mc_ctx *ctx)
+put_layers(mc_handle *handle, const mc_tile_write *tile, mc_ctx *ctx)
 {
     const char *layers = NULL;
     mc_error *error =
@@ -146,7 +146,7 @@ put_layers(mc_handle *handle, const mc_put *tile, mc_ctx *ctx)
 }
 
 static mc_error *
-put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, mc_ctx *ctx)
+put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_tile_write *tile, mc_ctx *ctx)
 {
     (void)cache;
     apr_pool_t *pool = ctx->pool;
@@ -234,5 +234,5 @@ const mc_cache_ops mc_cache_mbtiles = {
     .list = mc_sqlite_list,
     .lists = mc_sqlite_lists,
     .used_by = mbtiles_used_by,
-    .place = mc_sqlite_place,
+    .location = mc_sqlite_location,
 };

@@ -21,7 +21,7 @@ static const mc_sqlite_counts counts = {
 };
 
 static mc_error *
-store_blob(mc_handle *handle, sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool)
+store_blob(mc_handle *handle, sqlite_cache *cache, const mc_tile_write *tile, apr_pool_t *pool)
 {
     const uint8_t blank[5] = { '#', tile->bgra[0], tile->bgra[1], tile->bgra[2], tile->bgra[3] };
     sqlite_binds binds = { .data = tile->data->data, .size = tile->data->size };
@@ -112,8 +112,8 @@ mc_sqlite_run(mc_handle *handle, const char *sql, const mc_tile_key *key, const 
 
 /* Those of the tiles whose file is `path`, in one transaction. */
 static mc_error *
-put_into_file(sqlite_cache *cache, mc_handle *handle, const char *path, const char *const *paths, const mc_put *tiles,
-              int count, mc_ctx *ctx)
+put_into_file(sqlite_cache *cache, mc_handle *handle, const char *path, const char *const *paths,
+              const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     if (ctx->bulk)
         mc_handle_bulk(handle, ctx);
@@ -159,7 +159,7 @@ seen_before(const char *const *paths, int index)
 }
 
 mc_error *
-mc_sqlite_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *ctx)
+mc_sqlite_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     sqlite_cache *cache = (sqlite_cache *)base;
     const char **paths = apr_palloc(ctx->pool, sizeof(*paths) * (size_t)(count > 0 ? count : 1));
@@ -256,5 +256,5 @@ const mc_cache_ops mc_cache_sqlite = {
     .upkeep = mc_sqlite_upkeep,
     .list = mc_sqlite_list,
     .lists = mc_sqlite_lists,
-    .place = mc_sqlite_place,
+    .location = mc_sqlite_location,
 };

@@ -1,6 +1,6 @@
 /* What the caches in SQLite files share: sqlite3, mbtiles and geopackage differ by their statements. */
-#ifndef MC_CACHE_SQLITE_BASE_H
-#define MC_CACHE_SQLITE_BASE_H
+#ifndef MC_CACHE_SQLITE_SQLITE_BASE_H
+#define MC_CACHE_SQLITE_SQLITE_BASE_H
 
 #include <stdatomic.h>
 
@@ -33,7 +33,7 @@ typedef struct sqlite_cache {
     int index_check; /* 0 warn, 1 error, 2 off */
     /* What has been made of the above. */
     mc_template *template;
-    mc_open reading, writing;
+    mc_open_options reading, writing;
     const char *create, *exists, *get, *set, *remove;
     const char *coverage; /* gives z, x and y of all that `get` can find; NULL: not known */
     uint64_t identity;
@@ -51,12 +51,12 @@ typedef struct sqlite_cache {
     mc_error *(*check_level)(mc_handle *handle, const struct sqlite_cache *cache, const mc_tile_key *key,
                              apr_pool_t *pool);
     _Atomic uint64_t checked[64]; /* files, grids and levels that it passed, as hashes, each where its hash says */
-    mc_error *(*put_tile)(mc_handle *handle, struct sqlite_cache *cache, const mc_put *tile, apr_pool_t *pool);
+    mc_error *(*put_tile)(mc_handle *handle, struct sqlite_cache *cache, const mc_tile_write *tile, apr_pool_t *pool);
     /* NULL: by `remove`. */
     mc_error *(*remove_tile)(mc_handle *handle, const struct sqlite_cache *cache, const mc_tile_key *key,
                              apr_pool_t *pool);
     /* With the first of the tiles of each level that are put together; or NULL. */
-    mc_error *(*put_level)(mc_handle *handle, struct sqlite_cache *cache, const mc_put *tile, mc_ctx *ctx);
+    mc_error *(*put_level)(mc_handle *handle, struct sqlite_cache *cache, const mc_tile_write *tile, mc_ctx *ctx);
 } sqlite_cache;
 
 extern const mc_key mc_sqlite_keys[];
@@ -112,7 +112,7 @@ mc_error *mc_sqlite_locate(char *path, bool *present, const sqlite_cache *cache,
 /* Lets go of the file that the caller's series of gets holds, if any. */
 void mc_cache_reads_drop(mc_ctx *ctx);
 
-mc_error *mc_sqlite_place(mc_place *place, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool);
+mc_error *mc_sqlite_location(mc_store_location *location, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool);
 
 /* A file as it was looked at by the caller. */
 typedef struct mc_sqlite_look {
@@ -133,7 +133,7 @@ mc_error *mc_sqlite_coverage(mc_coverage **coverage, mc_cache *cache, const mc_s
 
 mc_error *mc_sqlite_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool);
 mc_error *mc_sqlite_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
-mc_error *mc_sqlite_put(mc_cache *cache, const mc_put *tiles, int count, mc_ctx *ctx);
+mc_error *mc_sqlite_put(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx);
 mc_error *mc_sqlite_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 mc_error *mc_sqlite_remove_all(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
 

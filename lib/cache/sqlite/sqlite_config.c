@@ -10,19 +10,11 @@ typedef struct dbfile {
     const char *formats[MC_FORMAT_COUNT];
 } dbfile;
 
-static const mc_key dbfile_keys[] = { { "", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(dbfile, path), NULL,
-                                        "Path or template of the files." },
+static const mc_key dbfile_keys[] = { MC_KEY_TEXT("", offsetof(dbfile, path), "Path or template of the files.",
+                                                  .flags = MC_KEY_REQUIRED),
 #define X(name)                                                                                                        \
-    { "@" #name "_fmt",                                                                                                \
-      MC_TEXT,                                                                                                         \
-      0,                                                                                                               \
-      0,                                                                                                               \
-      0,                                                                                                               \
-      NULL,                                                                                                            \
-      NULL,                                                                                                            \
-      offsetof(dbfile, formats[MC_FORMAT_##name]),                                                                     \
-      NULL,                                                                                                            \
-      "How the number of the token of that name is printed, like %03d." },
+    MC_KEY_TEXT("@" #name "_fmt", offsetof(dbfile, formats[MC_FORMAT_##name]),                                         \
+                "How the number of the token of that name is printed, like %03d."),
                                       MC_TEMPLATE_FORMATS(X)
 #undef X
                                           MC_KEY_END };
@@ -31,10 +23,7 @@ typedef struct queries {
     const char *create, *exists, *get, *set, *remove;
 } queries;
 
-#define QUERY(name, field, text)                                                                                       \
-    {                                                                                                                  \
-        name, MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(queries, field), NULL, text                                       \
-    }
+#define QUERY(name, field, text) MC_KEY_TEXT(name, offsetof(queries, field), text)
 static const mc_key query_keys[] = {
     QUERY("create", create, "Run before the first write to a file."),
     QUERY("exists", exists, "Gives a row where the tile exists."),
@@ -49,8 +38,8 @@ typedef struct pragma_text {
 } pragma_text;
 
 static const mc_key pragma_keys[] = {
-    { "@name", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(pragma_text, name), NULL, "Name of the pragma." },
-    { "", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(pragma_text, value), NULL, "Value of the pragma." },
+    MC_KEY_TEXT("@name", offsetof(pragma_text, name), "Name of the pragma.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_TEXT("", offsetof(pragma_text, value), "Value of the pragma.", .flags = MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 
@@ -58,32 +47,26 @@ static const mc_key pragma_keys[] = {
 /* clang-format off */
 #define SQLITE_ROWS \
     MC_CACHE_KEYS(sqlite_cache), \
-    { "dbfile", MC_TREE, MC_KEY_REQUIRED, 0, 0, NULL, NULL, FIELD(dbfile), dbfile_keys, "Path of the files." }, \
-    { "xcount", MC_INT, 0, -1e9, 1 << 30, NULL, "-1", FIELD(columns), NULL, "Tiles in a file from west to east." }, \
-    { "ycount", MC_INT, 0, -1e9, 1 << 30, NULL, "-1", FIELD(rows), NULL, "Tiles in a file from south to north." }, \
-    { "top", MC_INT, 0, -1e9, 1000, NULL, "-1", FIELD(top), NULL, "Level whose tiles have a file each." }, \
-    { "@allow_path_in_dim", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(allow_path_in_dim), NULL, \
-      "yes: values that a catalogue resolves may contain / and . in the path." }, \
-    { "detect_blank", MC_FLAG, 0, 0, 0, NULL, NULL, FIELD(detect_blank), NULL, \
-      "Store tiles of one colour as that colour." }, \
-    { "pragma", MC_TREE, MC_KEY_REPEATABLE, 0, 0, NULL, NULL, FIELD(pragmas), pragma_keys, \
-      "Run when a file is opened." }, \
-    { "queries", MC_TREE, 0, 0, 0, NULL, NULL, FIELD(queries), query_keys, "Statements for another schema." }, \
-    { "hitstats", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(hitstats), NULL, "Historical; true is refused." }, \
-    { "base", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(historical_base), NULL, "Historical; refused." }, \
-    { "dbname_template", MC_TEXT, 0, 0, 0, NULL, NULL, FIELD(historical_template), NULL, "Historical; refused." }, \
-    { "immutable", MC_BOOL, MC_KEY_OURS, 0, 0, NULL, "false", FIELD(immutable), NULL, \
-      "The files never change while they are served: no locks are taken." }, \
-    { "index_check", MC_CHOICE, MC_KEY_OURS, 0, 0, "warn|error|off", "warn", FIELD(index_check), NULL, \
-      "What happens when the get statement reads whole tables." }
+    MC_KEY_TREE("dbfile", FIELD(dbfile), dbfile_keys, "Path of the files.", .flags = MC_KEY_REQUIRED), \
+    MC_KEY_INT("xcount", FIELD(columns), "Tiles in a file from west to east.", .min = -1e9, .max = 1 << 30, .fallback = "-1"), \
+    MC_KEY_INT("ycount", FIELD(rows), "Tiles in a file from south to north.", .min = -1e9, .max = 1 << 30, .fallback = "-1"), \
+    MC_KEY_INT("top", FIELD(top), "Level whose tiles have a file each.", .min = -1e9, .max = 1000, .fallback = "-1"), \
+    MC_KEY_TEXT("@allow_path_in_dim", FIELD(allow_path_in_dim), "yes: values that a catalogue resolves may contain / and . in the path."), \
+    MC_KEY_FLAG("detect_blank", FIELD(detect_blank), "Store tiles of one colour as that colour."), \
+    MC_KEY_TREE("pragma", FIELD(pragmas), pragma_keys, "Run when a file is opened.", .flags = MC_KEY_REPEATABLE), \
+    MC_KEY_TREE("queries", FIELD(queries), query_keys, "Statements for another schema."), \
+    MC_KEY_TEXT("hitstats", FIELD(hitstats), "Historical; true is refused."), \
+    MC_KEY_TEXT("base", FIELD(historical_base), "Historical; refused."), \
+    MC_KEY_TEXT("dbname_template", FIELD(historical_template), "Historical; refused."), \
+    MC_KEY_BOOL("immutable", FIELD(immutable), "The files never change while they are served: no locks are taken.", .flags = MC_KEY_OURS, .fallback = "false"), \
+    MC_KEY_CHOICE("index_check", FIELD(index_check), "warn|error|off", "What happens when the get statement reads whole tables.", .flags = MC_KEY_OURS, .fallback = "warn")
 /* clang-format on */
 
 const mc_key mc_sqlite_keys[] = { SQLITE_ROWS, MC_KEY_END };
 
 const mc_key mc_geopackage_keys[] = {
     SQLITE_ROWS,
-    { "table", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(table), NULL,
-      "Name of the tile table in the files; without it tiles." },
+    MC_KEY_TEXT("table", FIELD(table), "Name of the tile table in the files; without it tiles.", .flags = MC_KEY_OURS),
     MC_KEY_END,
 };
 
@@ -182,8 +165,8 @@ mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, 
     cache->writing.write = true;
     cache->writing.wal = cache->single_file;
     cache->writing.create = cache->create;
-    cache->reading.profile = mc_open_profile(&cache->reading);
-    cache->writing.profile = mc_open_profile(&cache->writing);
+    cache->reading.profile = mc_open_options_profile(&cache->reading);
+    cache->writing.profile = mc_open_options_profile(&cache->writing);
     if (cache->get != get) { /* of another schema */
         cache->list = NULL;
         cache->counts = (mc_sqlite_counts){ .area = cache->counts.area, .series = cache->counts.series };

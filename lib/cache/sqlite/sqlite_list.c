@@ -56,7 +56,8 @@ mc_sqlite_has_view(bool *view, mc_handle *handle, apr_pool_t *pool)
 {
     static const char sql[] = "SELECT 1 FROM sqlite_master WHERE name='tiles' AND type='view'";
     sqlite3_stmt *statement;
-    bool *known = mc_handle_mark(handle); /* only that it is one: where there is no `tiles` yet, it may become one */
+    bool *known =
+        mc_handle_user_flag(handle); /* only that it is one: where there is no `tiles` yet, it may become one */
     *view = *known;
     if (*known)
         return MC_OK;

@@ -13,17 +13,17 @@
 #include "mapcache/trace.h"
 
 /* Where a tile would be, and what stood there. */
-typedef struct place {
+typedef struct sqlite_file {
     char path[MC_PATH_MAX];
     int missing;      /* errno of the look; 0: the file is there */
     apr_time_t taken; /* before the stamp */
     mc_stamp stamp;
-} place;
+} sqlite_file;
 
 struct mc_cache_reads {
     const mc_ctx *owner; /* copies of it, as jobs have, are not part of the series */
     const sqlite_cache *cache;
-    place place;       /* where `cache` is set */
+    sqlite_file place; /* where `cache` is set */
     mc_handle *handle; /* in a transaction; NULL until something had to be read */
 };
 
@@ -89,7 +89,7 @@ check_plan(sqlite_cache *cache, mc_handle *handle, mc_ctx *ctx, apr_pool_t *pool
 }
 
 static void
-stamp_sqlite_place(place *at)
+stamp_sqlite_place(sqlite_file *at)
 {
     at->taken = apr_time_now();
     at->missing = mc_stamp_take(&at->stamp, at->path) ? 0 : errno;
@@ -104,7 +104,7 @@ may_be_missing(const sqlite_cache *cache, const mc_tile_key *key)
 
 /* Whether it is an error that the file is not there. */
 static mc_error *
-judge_missing(const place *at, const sqlite_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
+judge_missing(const sqlite_file *at, const sqlite_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
 {
     if (at->missing == 0)
         return MC_OK;
@@ -118,8 +118,8 @@ judge_missing(const place *at, const sqlite_cache *cache, const mc_tile_key *key
 
 /* *found is `own`, or what the series of gets knows. */
 static mc_error *
-locate_sqlite_file(const place **found, place *own, const sqlite_cache *cache, const mc_tile_key *key, mc_ctx *ctx,
-                   apr_pool_t *pool)
+locate_sqlite_file(const sqlite_file **found, sqlite_file *own, const sqlite_cache *cache, const mc_tile_key *key,
+                   mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_cache_reads *reads = reads_of(ctx);
     *found = own;
@@ -141,7 +141,7 @@ locate_sqlite_file(const place **found, place *own, const sqlite_cache *cache, c
 mc_error *
 mc_sqlite_locate(char *path, bool *present, const sqlite_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
-    place at;
+    sqlite_file at;
     MC_TRY(mc_template_expand(at.path, cache->template, key, ctx->pool));
     stamp_sqlite_place(&at);
     *present = at.missing == 0;
@@ -150,7 +150,7 @@ mc_sqlite_locate(char *path, bool *present, const sqlite_cache *cache, const mc_
 }
 
 mc_error *
-mc_sqlite_place(mc_place *found, mc_cache *base, const mc_tile_key *key, apr_pool_t *pool)
+mc_sqlite_location(mc_store_location *found, mc_cache *base, const mc_tile_key *key, apr_pool_t *pool)
 {
     const sqlite_cache *cache = (const sqlite_cache *)base;
     found->cache = base;
@@ -165,11 +165,11 @@ mc_sqlite_place(mc_place *found, mc_cache *base, const mc_tile_key *key, apr_poo
  * The place that the caller looked at. In a series of gets a transaction that is open goes on only if it cannot be
  * older than that look: what it reads is going to be remembered for the stamp.
  */
-static const place *
-locate_stamped(place *own, const sqlite_cache *cache, const mc_sqlite_look *look, mc_ctx *ctx)
+static const sqlite_file *
+locate_stamped(sqlite_file *own, const sqlite_cache *cache, const mc_sqlite_look *look, mc_ctx *ctx)
 {
     mc_cache_reads *reads = reads_of(ctx);
-    place *at = reads == NULL ? own : &reads->place;
+    sqlite_file *at = reads == NULL ? own : &reads->place;
     if (reads != NULL) {
         bool same = reads->cache == cache && at->missing == 0 && strcmp(at->path, look->path) == 0 &&
                     mc_stamp_equal(&at->stamp, &look->stamp) &&
@@ -206,7 +206,8 @@ step_first_row(sqlite3_stmt **statement, bool *row, mc_handle *handle, const cha
 
 /* With the first tile of a file and level, until it is the turn of others. */
 static mc_error *
-check_sqlite_level(sqlite_cache *cache, mc_handle *handle, const place *at, const mc_tile_key *key, apr_pool_t *pool)
+check_sqlite_level(sqlite_cache *cache, mc_handle *handle, const sqlite_file *at, const mc_tile_key *key,
+                   apr_pool_t *pool)
 {
     if (cache->check_level == NULL)
         return MC_OK;
@@ -221,7 +222,7 @@ check_sqlite_level(sqlite_cache *cache, mc_handle *handle, const place *at, cons
 }
 
 static mc_error *
-read_sqlite_tile(mc_tile **tile, sqlite_cache *cache, mc_handle *handle, const place *at, const mc_tile_key *key,
+read_sqlite_tile(mc_tile **tile, sqlite_cache *cache, mc_handle *handle, const sqlite_file *at, const mc_tile_key *key,
                  mc_ctx *ctx, apr_pool_t *pool)
 {
     sqlite3_stmt *statement;
@@ -242,7 +243,7 @@ read_sqlite_tile(mc_tile **tile, sqlite_cache *cache, mc_handle *handle, const p
 }
 
 static mc_error *
-acquire_reader(mc_handle **handle, const sqlite_cache *cache, const place *at, mc_ctx *ctx, apr_pool_t *pool)
+acquire_reader(mc_handle **handle, const sqlite_cache *cache, const sqlite_file *at, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_cache_reads *reads = reads_of(ctx);
     if (reads != NULL && reads->handle != NULL) {
@@ -263,7 +264,7 @@ acquire_reader(mc_handle **handle, const sqlite_cache *cache, const place *at, m
 
 /* Whether the file that the caller looked at is no longer at its path: nothing, or another one that came later. */
 static bool
-has_gone(const place *at)
+has_gone(const sqlite_file *at)
 {
     mc_stamp now;
     return mc_stamp_take(&now, at->path) ? now.inode != at->stamp.inode : errno == ENOENT;
@@ -274,8 +275,8 @@ has_gone(const place *at)
  * remembered under that look's stamp, as any others: no file will have it again, as removing and renaming change it.
  */
 static mc_error *
-acquire_if_there(mc_handle **handle, const sqlite_cache *cache, const place *at, const mc_tile_key *key, mc_ctx *ctx,
-                 apr_pool_t *pool)
+acquire_if_there(mc_handle **handle, const sqlite_cache *cache, const sqlite_file *at, const mc_tile_key *key,
+                 mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_error *error = acquire_reader(handle, cache, at, ctx, pool);
     if (error == MC_OK || error->kind != MC_ERR_IO || !may_be_missing(cache, key) || !has_gone(at))
@@ -301,8 +302,8 @@ release_reader(mc_handle *handle, const mc_error *error, mc_ctx *ctx)
  * when a writer was cut off cannot take that back; the next one does.
  */
 static mc_error *
-read_held(mc_tile **tile, mc_handle **handle, sqlite_cache *cache, const place *at, const mc_tile_key *key, mc_ctx *ctx,
-          apr_pool_t *pool)
+read_held(mc_tile **tile, mc_handle **handle, sqlite_cache *cache, const sqlite_file *at, const mc_tile_key *key,
+          mc_ctx *ctx, apr_pool_t *pool)
 {
     for (int attempt = 0;; attempt++) {
         *tile = NULL;
@@ -321,7 +322,7 @@ read_held(mc_tile **tile, mc_handle **handle, sqlite_cache *cache, const place *
 }
 
 static mc_error *
-get_from_file(mc_tile **tile, sqlite_cache *cache, const place *at, const mc_tile_key *key, mc_ctx *ctx,
+get_from_file(mc_tile **tile, sqlite_cache *cache, const sqlite_file *at, const mc_tile_key *key, mc_ctx *ctx,
               apr_pool_t *pool)
 {
     mc_handle *handle;
@@ -337,8 +338,8 @@ mc_sqlite_get_stamped(mc_tile **tile, bool *rollback, mc_cache *base, const mc_s
 {
     MC_SPAN_AS(span, ctx, "_mapcache_cache_sqlite_get");
     sqlite_cache *cache = (sqlite_cache *)base;
-    place own;
-    const place *at = locate_stamped(&own, cache, look, ctx);
+    sqlite_file own;
+    const sqlite_file *at = locate_stamped(&own, cache, look, ctx);
     mc_handle *handle;
     mc_error *error = read_held(tile, &handle, cache, at, key, ctx, pool);
     *rollback = error == MC_OK && handle != NULL && at->stamp.wal_size < 0 && mc_handle_rollback(handle);
@@ -395,9 +396,9 @@ mc_sqlite_coverage(mc_coverage **coverage, mc_cache *base, const mc_sqlite_look 
 {
     MC_SPAN(ctx, "mc_coverage_learn");
     sqlite_cache *cache = (sqlite_cache *)base;
-    place own;
+    sqlite_file own;
     *coverage = NULL;
-    const place *at = locate_stamped(&own, cache, look, ctx);
+    const sqlite_file *at = locate_stamped(&own, cache, look, ctx);
     mc_handle *handle;
     MC_TRY(acquire_reader(&handle, cache, at, ctx, pool));
     mc_error *error = read_coverage(coverage, handle, cache, key, pool);
@@ -408,8 +409,8 @@ mc_sqlite_coverage(mc_coverage **coverage, mc_cache *base, const mc_sqlite_look 
 static mc_error *
 sqlite_cache_get(mc_tile **tile, sqlite_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
-    place own;
-    const place *at;
+    sqlite_file own;
+    const sqlite_file *at;
     *tile = NULL;
     MC_TRY(locate_sqlite_file(&at, &own, cache, key, ctx, pool));
     if (at->missing != 0)
@@ -442,8 +443,8 @@ mc_error *
 mc_sqlite_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 {
     sqlite_cache *cache = (sqlite_cache *)base;
-    place own;
-    const place *at;
+    sqlite_file own;
+    const sqlite_file *at;
     *exists = false;
     MC_TRY(locate_sqlite_file(&at, &own, cache, key, ctx, ctx->pool));
     if (at->missing != 0)

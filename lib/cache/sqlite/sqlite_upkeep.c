@@ -21,14 +21,14 @@ enum {
 };
 
 /* One file under work. */
-typedef struct upkeep {
+typedef struct cache_sqlite_upkeep {
     sqlite_cache *cache;
     const mc_upkeep *task;
     mc_ctx *ctx;
     const char *path;
     mc_store store;
     apr_array_header_t *orphans; /* of mc_store_group */
-} upkeep;
+} cache_sqlite_upkeep;
 
 static int64_t
 sqlite_file_size(const char *path)
@@ -38,13 +38,13 @@ sqlite_file_size(const char *path)
 }
 
 static bool
-sqlite_upkeep_stopped(const upkeep *work)
+sqlite_upkeep_stopped(const cache_sqlite_upkeep *work)
 {
     return work->task->stop != NULL && *work->task->stop != 0;
 }
 
 static void
-show_sqlite_progress(const upkeep *work, const char *what, double done)
+show_sqlite_progress(const cache_sqlite_upkeep *work, const char *what, double done)
 {
     if (work->task->progress != NULL)
         work->task->progress(work->task->baton, &work->store, what, done);
@@ -58,7 +58,7 @@ is_enough(void *baton)
 
 /* Whatever runs on the handle until its release ends with an error once the task is stopped, and is taken back. */
 static mc_error *
-open_sqlite_upkeep(mc_handle **handle, upkeep *work, const mc_open *how)
+open_sqlite_upkeep(mc_handle **handle, cache_sqlite_upkeep *work, const mc_open_options *how)
 {
     mc_stamp stamp;
     mc_handles *handles = work->ctx->process == NULL ? NULL : work->ctx->process->handles;
@@ -78,7 +78,7 @@ close_sqlite_upkeep(mc_handle *handle, bool usable)
 
 /* The number that a pragma or a count gives. */
 static mc_error *
-query_sqlite_number(int64_t *number, mc_handle *handle, const char *sql, const upkeep *work)
+query_sqlite_number(int64_t *number, mc_handle *handle, const char *sql, const cache_sqlite_upkeep *work)
 {
     sqlite3_stmt *statement;
     MC_TRY(mc_handle_statement(&statement, handle, sql, work->ctx->pool));
@@ -99,7 +99,7 @@ text_at(sqlite3_stmt *statement, int column, apr_pool_t *pool)
 }
 
 static void
-add_sqlite_group(upkeep *work, sqlite3_stmt *row)
+add_sqlite_group(cache_sqlite_upkeep *work, sqlite3_stmt *row)
 {
     apr_pool_t *pool = work->ctx->pool;
     mc_store_group group = { text_at(row, 0, pool),       text_at(row, 1, pool),        text_at(row, 2, pool),
@@ -110,7 +110,8 @@ add_sqlite_group(upkeep *work, sqlite3_stmt *row)
 
 /* That of a file that is open. */
 static mc_error *
-choose_counts_sql(const char **sql, const char *ours, const char *of_table, mc_handle *handle, const upkeep *work)
+choose_counts_sql(const char **sql, const char *ours, const char *of_table, mc_handle *handle,
+                  const cache_sqlite_upkeep *work)
 {
     bool view = true;
     if (of_table != NULL)
@@ -120,7 +121,7 @@ choose_counts_sql(const char **sql, const char *ours, const char *of_table, mc_h
 }
 
 static mc_error *
-count_groups(upkeep *work, mc_handle *handle)
+count_groups(cache_sqlite_upkeep *work, mc_handle *handle)
 {
     sqlite3_stmt *statement;
     const char *sql;
@@ -138,7 +139,7 @@ count_groups(upkeep *work, mc_handle *handle)
 }
 
 static mc_error *
-look_into(upkeep *work, mc_handle *handle)
+look_into(cache_sqlite_upkeep *work, mc_handle *handle)
 {
     int64_t pages, free;
     MC_TRY(query_sqlite_number(&pages, handle, "PRAGMA page_size", work));
@@ -148,7 +149,7 @@ look_into(upkeep *work, mc_handle *handle)
 }
 
 static mc_error *
-measure_sqlite_store(upkeep *work)
+measure_sqlite_store(cache_sqlite_upkeep *work)
 {
     apr_pool_t *pool = work->ctx->pool;
     mc_handle *handle;
@@ -179,7 +180,7 @@ bind_group(sqlite3_stmt *statement, const mc_store_group *group)
 
 /* Some thousand at a time: each is a transaction of its own, so that nobody waits for long. */
 static mc_error *
-remove_sqlite_group(const upkeep *work, mc_handle *handle, const mc_store_group *group)
+remove_sqlite_group(const cache_sqlite_upkeep *work, mc_handle *handle, const mc_store_group *group)
 {
     int64_t gone = 0;
     const char *sql;
@@ -199,7 +200,7 @@ remove_sqlite_group(const upkeep *work, mc_handle *handle, const mc_store_group 
 }
 
 static mc_error *
-remove_orphans(upkeep *work)
+remove_orphans(cache_sqlite_upkeep *work)
 {
     mc_handle *handle;
     MC_TRY(open_sqlite_upkeep(&handle, work, &work->cache->writing));
@@ -213,7 +214,7 @@ remove_orphans(upkeep *work)
 }
 
 static const char *
-folder_of(const upkeep *work)
+folder_of(const cache_sqlite_upkeep *work)
 {
     const char *slash = strrchr(work->path, '/');
     return slash == NULL ? "." : apr_pstrmemdup(work->ctx->pool, work->path, (size_t)(slash - work->path) + 1);
@@ -221,7 +222,7 @@ folder_of(const upkeep *work)
 
 /* An error where the file's disk has less than that free. */
 static mc_error *
-check_room(const upkeep *work, int64_t needed)
+check_room(const cache_sqlite_upkeep *work, int64_t needed)
 {
     struct statvfs disk;
     const char *folder = folder_of(work);
@@ -239,7 +240,7 @@ check_room(const upkeep *work, int64_t needed)
 
 /* Pages from the end of the file go into its gaps, and it is cut off behind them. */
 static mc_error *
-compact_by_steps(const upkeep *work, mc_handle *handle)
+compact_by_steps(const cache_sqlite_upkeep *work, mc_handle *handle)
 {
     int64_t free, first = 0;
     const char *step = apr_psprintf(work->ctx->pool, "PRAGMA incremental_vacuum(%d)", PAGES_AT_ONCE);
@@ -260,7 +261,7 @@ compact_by_steps(const upkeep *work, mc_handle *handle)
 
 /* SQLite writes the file anew into a temporary one beside it, and that over the file, with a journal or log. */
 static mc_error *
-compact_whole(const upkeep *work, mc_handle *handle)
+compact_whole(const cache_sqlite_upkeep *work, mc_handle *handle)
 {
     apr_pool_t *pool = work->ctx->pool;
     int64_t left = work->store.bytes - work->store.free_bytes;
@@ -282,13 +283,13 @@ compact_whole(const upkeep *work, mc_handle *handle)
 }
 
 static mc_error *
-compact_sqlite_store(upkeep *work)
+compact_sqlite_store(cache_sqlite_upkeep *work)
 {
-    static const mc_open how = { .write = true };
-    mc_open own = how;
+    static const mc_open_options how = { .write = true };
+    mc_open_options own = how;
     mc_handle *handle;
     int64_t kind;
-    own.profile = mc_open_profile(&own);
+    own.profile = mc_open_options_profile(&own);
     MC_TRY(open_sqlite_upkeep(&handle, work, &own));
     mc_error *error = query_sqlite_number(&kind, handle, "PRAGMA auto_vacuum", work);
     if (error == MC_OK)
@@ -302,7 +303,7 @@ compact_sqlite_store(upkeep *work)
 
 /* Readers of files that are said never to change take no locks, and would not see that they do. */
 static mc_error *
-immutable_store_error(const upkeep *work)
+immutable_store_error(const cache_sqlite_upkeep *work)
 {
     return mc_error_create(work->ctx->pool, MC_ERR_CONFIG,
                            "%s is not changed, as cache \"%s\" says <immutable>: without that it would be", work->path,
@@ -310,7 +311,7 @@ immutable_store_error(const upkeep *work)
 }
 
 static mc_error *
-change_sqlite_store(upkeep *work, bool *changed)
+change_sqlite_store(cache_sqlite_upkeep *work, bool *changed)
 {
     bool orphans = work->task->remove_orphans && work->orphans->nelts > 0;
     if (work->cache->immutable && (orphans || (work->task->compact && work->store.free_bytes > 0)))
@@ -327,7 +328,7 @@ change_sqlite_store(upkeep *work, bool *changed)
 }
 
 static void
-maintain_sqlite_store(upkeep *work)
+maintain_sqlite_store(cache_sqlite_upkeep *work)
 {
     const mc_upkeep *task = work->task;
     bool changed = false;
@@ -378,11 +379,11 @@ mc_sqlite_upkeep(mc_cache *base, const mc_upkeep *task, mc_ctx *ctx)
         if (!is_store(found.gl_pathv[i]))
             continue;
         apr_pool_clear(own.pool);
-        upkeep work = { .cache = cache,
-                        .task = task,
-                        .ctx = &own,
-                        .path = found.gl_pathv[i],
-                        .orphans = apr_array_make(own.pool, 4, sizeof(mc_store_group)) };
+        cache_sqlite_upkeep work = { .cache = cache,
+                                     .task = task,
+                                     .ctx = &own,
+                                     .path = found.gl_pathv[i],
+                                     .orphans = apr_array_make(own.pool, 4, sizeof(mc_store_group)) };
         maintain_sqlite_store(&work);
     }
     apr_pool_destroy(own.pool);

@@ -88,12 +88,13 @@ in_sqlite(const mc_cache *cache)
 
 /* The cache that has the tile, and its path there. */
 static mc_error *
-find_survey_place(mc_place *place, mc_cache *cache, const mc_tile_key *key, const survey *survey)
+find_survey_place(mc_store_location *location, mc_cache *cache, const mc_tile_key *key, const survey *survey)
 {
-    place->cache = NULL;
-    if (cache->ops->place != NULL)
-        MC_TRY(cache->ops->place(place, cache, key, survey->ctx->pool));
-    if (place->cache != NULL && (survey->task->any ? in_sqlite(place->cache) : place->cache->ops == &mc_cache_sqlite))
+    location->cache = NULL;
+    if (cache->ops->location != NULL)
+        MC_TRY(cache->ops->location(location, cache, key, survey->ctx->pool));
+    if (location->cache != NULL &&
+        (survey->task->any ? in_sqlite(location->cache) : location->cache->ops == &mc_cache_sqlite))
         return MC_OK;
     return mc_error_create(survey->ctx->pool, MC_ERR_CONFIG,
                            "cache \"%s\" has no SQLite files for these tiles (type sqlite3)", cache->name);
@@ -127,15 +128,15 @@ visit_file(mc_survey_file *file, bool *on, mc_cache *cache, int x, int y, const 
 {
     mc_tile_key key = *survey->key;
     const mc_level *level = &key.grid->levels[key.z];
-    mc_place place;
+    mc_store_location location;
     key.x = x;
     key.y = y;
-    MC_TRY(find_survey_place(&place, cache, &key, survey));
-    const sqlite_cache *store = (const sqlite_cache *)place.cache;
-    bool parted = place.by_tile || mc_template_by_tile(store->template);
-    *file = (mc_survey_file){ .path = place.path };
-    survey_block_bounds(&file->block.minx, &file->block.maxx, x, parted ? store->columns : 0, level->columns);
-    survey_block_bounds(&file->block.miny, &file->block.maxy, y, parted ? store->rows : 0, level->rows);
+    MC_TRY(find_survey_place(&location, cache, &key, survey));
+    const sqlite_cache *store = (const sqlite_cache *)location.cache;
+    bool split = location.by_tile || mc_template_by_tile(store->template);
+    *file = (mc_survey_file){ .path = location.path };
+    survey_block_bounds(&file->block.minx, &file->block.maxx, x, split ? store->columns : 0, level->columns);
+    survey_block_bounds(&file->block.miny, &file->block.maxy, y, split ? store->rows : 0, level->rows);
     file->wanted = overlap_survey_ranges(&file->block, &survey->task->area);
     if (!is_survey_block_wanted(survey, &file->wanted))
         return MC_OK;

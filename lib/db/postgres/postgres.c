@@ -16,7 +16,7 @@
 typedef struct path {
     struct path *next;
     char *connection;
-    mc_pace *pace;
+    mc_transfer_policy *policy;
 } path;
 
 struct mc_postgres {
@@ -51,7 +51,7 @@ mc_postgres_destroy(mc_postgres *postgres)
         postgres->ops->destroy(postgres->engine);
     while (postgres->paths != NULL) {
         path *next = postgres->paths->next;
-        mc_pace_destroy(postgres->paths->pace);
+        mc_transfer_policy_destroy(postgres->paths->policy);
         free(postgres->paths->connection);
         free(postgres->paths);
         postgres->paths = next;
@@ -84,29 +84,29 @@ mc_postgres_load(mc_postgres *postgres, apr_pool_t *pool)
 }
 
 /* With the lock held. */
-static mc_pace *
+static mc_transfer_policy *
 pace_of(mc_postgres *postgres, const char *connection)
 {
     for (const path *p = postgres->paths; p != NULL; p = p->next)
         if (strcmp(p->connection, connection) == 0)
-            return p->pace;
+            return p->policy;
     path *made = calloc(1, sizeof(*made));
     MC_ASSERT(made != NULL);
     made->connection = strdup(connection);
     MC_ASSERT(made->connection != NULL);
-    made->pace = mc_pace_create();
+    made->policy = mc_transfer_policy_create();
     made->next = postgres->paths;
     postgres->paths = made;
-    return made->pace;
+    return made->policy;
 }
 
-mc_pace *
-mc_postgres_pace(mc_postgres *postgres, const char *connection)
+mc_transfer_policy *
+mc_postgres_transfer_policy(mc_postgres *postgres, const char *connection)
 {
     pthread_mutex_lock(&postgres->lock);
-    mc_pace *pace = pace_of(postgres, connection);
+    mc_transfer_policy *policy = pace_of(postgres, connection);
     pthread_mutex_unlock(&postgres->lock);
-    return pace;
+    return policy;
 }
 
 static mc_error *
@@ -118,30 +118,30 @@ count_error(mc_error *error, const mc_ctx *ctx)
 }
 
 mc_error *
-mc_postgres_start(mc_postgres_answer **answer, mc_postgres *postgres, const mc_postgres_query *query, mc_ctx *ctx,
+mc_postgres_start(mc_postgres_result **result, mc_postgres *postgres, const mc_postgres_query *query, mc_ctx *ctx,
                   apr_pool_t *pool)
 {
-    *answer = NULL;
+    *result = NULL;
     MC_ASSERT(query->param_count >= 0 && query->param_count <= (query->copy ? 0 : MC_POSTGRES_PARAMS));
     if (postgres == NULL)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "databases are switched off");
     MC_TRY(mc_ctx_check(ctx, pool));
     MC_TRY(mc_postgres_load(postgres, pool));
     mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_postgres_queries_total, 1);
-    return count_error(postgres->ops->start(answer, postgres->engine, query, ctx, pool), ctx);
+    return count_error(postgres->ops->start(result, postgres->engine, query, ctx, pool), ctx);
 }
 
 mc_error *
-mc_postgres_next(const mc_postgres_row **row, mc_postgres_answer *answer)
+mc_postgres_next(const mc_postgres_row **row, mc_postgres_result *result)
 {
-    return count_error(answer->ops->next(row, answer), answer->ctx);
+    return count_error(result->ops->next(row, result), result->ctx);
 }
 
 void
-mc_postgres_end(mc_postgres_answer *answer)
+mc_postgres_end(mc_postgres_result *result)
 {
-    if (answer != NULL)
-        answer->ops->end(answer);
+    if (result != NULL)
+        result->ops->end(result);
 }
 
 mc_error *
@@ -182,15 +182,15 @@ mc_postgres_copy_end(mc_postgres_session *session)
 }
 
 mc_postgres_traffic
-mc_postgres_traffic_of(const mc_postgres_answer *answer)
+mc_postgres_traffic_of(const mc_postgres_result *result)
 {
-    return answer->traffic;
+    return result->traffic;
 }
 
 const char *
-mc_postgres_sqlstate(const mc_postgres_answer *answer)
+mc_postgres_sqlstate(const mc_postgres_result *result)
 {
-    return answer == NULL ? "" : answer->sqlstate;
+    return result == NULL ? "" : result->sqlstate;
 }
 
 void

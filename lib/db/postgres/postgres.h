@@ -3,15 +3,15 @@
  * Waiting ends with the context's deadline or when its client has gone. The work is done by libpq in a module that is
  * loaded at first use (mapcache-postgres.so).
  */
-#ifndef MC_DB_POSTGRES_H
-#define MC_DB_POSTGRES_H
+#ifndef MC_DB_POSTGRES_POSTGRES_H
+#define MC_DB_POSTGRES_POSTGRES_H
 
-#include "db/postgres/pace.h"
+#include "db/postgres/transfer_policy.h"
 #include "mapcache/config.h"
 #include "mapcache/ctx.h"
 
 typedef struct mc_postgres mc_postgres;
-typedef struct mc_postgres_answer mc_postgres_answer;
+typedef struct mc_postgres_result mc_postgres_result;
 typedef struct mc_postgres_session mc_postgres_session;
 
 /* Object ids of types, as the server's catalogue has them (src/include/catalog/pg_type.dat; fixed for all versions). */
@@ -99,11 +99,11 @@ void mc_postgres_configure(const char *connection, const mc_node *node, mc_build
  * A connection from the pool that turns out to have ended is replaced once, by a new one, where nothing of the answer
  * had arrived: statements must bear being sent twice. The answer ends with `pool` at the latest.
  */
-mc_error *mc_postgres_start(mc_postgres_answer **answer, mc_postgres *postgres, const mc_postgres_query *query,
+mc_error *mc_postgres_start(mc_postgres_result **result, mc_postgres *postgres, const mc_postgres_query *query,
                             mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* The next row, NULL after the last. Errors as above. */
-mc_error *mc_postgres_next(const mc_postgres_row **row, mc_postgres_answer *answer) MC_CHECKED;
+mc_error *mc_postgres_next(const mc_postgres_row **row, mc_postgres_result *result) MC_CHECKED;
 
 /*
  * A connection for one thread alone, for transactions of several statements: what is sent with query.session goes over
@@ -131,18 +131,18 @@ typedef struct mc_postgres_traffic {
     apr_interval_time_t waited; /* microseconds of waiting for the others */
 } mc_postgres_traffic;
 
-mc_postgres_traffic mc_postgres_traffic_of(const mc_postgres_answer *answer);
+mc_postgres_traffic mc_postgres_traffic_of(const mc_postgres_result *result);
 
 /* What is known of the way to a database. Lives as long as `postgres`. */
-mc_pace *mc_postgres_pace(mc_postgres *postgres, const char *connection);
+mc_transfer_policy *mc_postgres_transfer_policy(mc_postgres *postgres, const char *connection);
 
 /* Gives the connection back. What has not been read is cancelled at the server. NULL is ignored. */
-void mc_postgres_end(mc_postgres_answer *answer);
+void mc_postgres_end(mc_postgres_result *result);
 
 /*
  * SQLSTATE of an error that start or next returned, "" where the server had no word in it; class "22" is a value that
  * the statement cannot take (PostgreSQL manual, appendix A). Valid until the pool's end.
  */
-const char *mc_postgres_sqlstate(const mc_postgres_answer *answer);
+const char *mc_postgres_sqlstate(const mc_postgres_result *result);
 
 #endif

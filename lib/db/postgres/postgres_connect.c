@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
-#include "base/gate.h"
+#include "base/semaphore.h"
 #include "db/postgres/postgres_private.h"
 #include "mapcache/trace.h"
 #include "text/text.h"
@@ -57,10 +57,10 @@ mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait)
 {
     struct pollfd polled = { .fd = PQsocket(pg), .events = events };
     bool ready = poll(&polled, 1, 0) > 0;
-    mc_gate *gate = ready ? NULL : mc_gate_step_out(wait->ctx); /* others draw meanwhile */
+    mc_semaphore *semaphore = ready ? NULL : mc_semaphore_yield(wait->ctx); /* others draw meanwhile */
     mc_error *error = wait_for_postgres_socket(&polled, wait);
     if (!ready)
-        mc_gate_step_in(gate, wait->ctx);
+        mc_semaphore_resume(semaphore, wait->ctx);
     return error;
 }
 

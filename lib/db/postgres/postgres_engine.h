@@ -2,8 +2,8 @@
  * What the core asks of the module that speaks to PostgreSQL (mapcache-postgres.so). Kept apart from postgres.h so that
  * callers need not know that there is a module.
  */
-#ifndef MC_DB_POSTGRES_ENGINE_H
-#define MC_DB_POSTGRES_ENGINE_H
+#ifndef MC_DB_POSTGRES_POSTGRES_ENGINE_H
+#define MC_DB_POSTGRES_POSTGRES_ENGINE_H
 
 #include "db/postgres/postgres.h"
 
@@ -13,10 +13,10 @@ typedef struct mc_postgres_engine_ops {
     mc_postgres_engine *(*create)(int limit, int processes, apr_interval_time_t idle_time, bool threads);
     void (*destroy)(mc_postgres_engine *engine);
     /* As mc_postgres_start; *answer is set also on an error, for its SQLSTATE. Called from any number of threads. */
-    mc_error *(*start)(mc_postgres_answer **answer, mc_postgres_engine *engine, const mc_postgres_query *query,
+    mc_error *(*start)(mc_postgres_result **result, mc_postgres_engine *engine, const mc_postgres_query *query,
                        mc_ctx *ctx, apr_pool_t *pool);
-    mc_error *(*next)(const mc_postgres_row **row, mc_postgres_answer *answer);
-    void (*end)(mc_postgres_answer *answer);
+    mc_error *(*next)(const mc_postgres_row **row, mc_postgres_result *result);
+    void (*end)(mc_postgres_result *result);
     mc_error *(*session_open)(mc_postgres_session **session, mc_postgres_engine *engine, const char *connection,
                               mc_ctx *ctx, apr_pool_t *pool);
     void (*session_close)(mc_postgres_session *session);
@@ -26,7 +26,7 @@ typedef struct mc_postgres_engine_ops {
 } mc_postgres_engine_ops;
 
 /* What the front sees of an answer; the module's own struct begins with it. */
-struct mc_postgres_answer {
+struct mc_postgres_result {
     const mc_postgres_engine_ops *ops;
     mc_ctx *ctx;
     char sqlstate[6];

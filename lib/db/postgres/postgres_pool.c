@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/gate.h"
 #include "base/metrics.h"
+#include "base/semaphore.h"
 #include "db/postgres/postgres_private.h"
 
 /* Microseconds that a failure to connect is taken for the server's answer. */
@@ -86,7 +86,7 @@ wait_for_change(mc_postgres_engine *engine, mc_pg_target *target, apr_time_t unt
     apr_interval_time_t left = (until < wait->end ? until : wait->end) - now;
     if (left > MC_PG_POLL_MS * 1000)
         left = MC_PG_POLL_MS * 1000;
-    mc_gate_step_out(wait->ctx); /* whoever has the connections may wait for this place: see mc_pg_acquire */
+    mc_semaphore_yield(wait->ctx); /* whoever has the connections may wait for this place: see mc_pg_acquire */
     (void)mc_clock_wait(&target->changed, &engine->lock, now + left);
     return MC_OK;
 }
@@ -194,7 +194,7 @@ drop_pg_connection(mc_postgres_engine *engine, mc_pg_connection *connection)
 mc_error *
 mc_pg_acquire(mc_pg_connection **connection, mc_postgres_engine *engine, const char *string, const mc_pg_wait *wait)
 {
-    mc_gate *gate = wait->ctx->inside;
+    mc_semaphore *semaphore = wait->ctx->inside;
     for (;;) {
         bool probe = false, crowded = false;
         *connection = NULL;
@@ -202,8 +202,8 @@ mc_pg_acquire(mc_pg_connection **connection, mc_postgres_engine *engine, const c
         mc_pg_target *target = find_target(engine, string);
         mc_error *error = reserve_pg_connection(connection, &probe, engine, target, wait);
         pthread_mutex_unlock(&engine->lock);
-        if (wait->ctx->inside != gate)
-            mc_gate_step_in(gate, wait->ctx);
+        if (wait->ctx->inside != semaphore)
+            mc_semaphore_resume(semaphore, wait->ctx);
         MC_TRY(error);
         if (*connection == NULL) {
             error = connect_reserved(connection, engine, target, probe, &crowded, wait);

@@ -1,6 +1,6 @@
 /* Inside the module mapcache-postgres.so: servers, connections, statements, and who hands them around. */
-#ifndef MC_DB_POSTGRES_PRIVATE_H
-#define MC_DB_POSTGRES_PRIVATE_H
+#ifndef MC_DB_POSTGRES_POSTGRES_PRIVATE_H
+#define MC_DB_POSTGRES_POSTGRES_PRIVATE_H
 
 #include <libpq-fe.h>
 #include <pthread.h>
@@ -147,12 +147,12 @@ void mc_pg_stop_canceller(mc_postgres_engine *engine);
 mc_error *mc_pg_copy_fields(mc_postgres_field *fields, int *count, int room, char *row, int size, bool first,
                             apr_pool_t *pool) MC_CHECKED;
 
-/* ---- postgres_answer.c */
+/* ---- postgres_result.c */
 
-mc_error *mc_pg_start(mc_postgres_answer **answer, mc_postgres_engine *engine, const mc_postgres_query *query,
+mc_error *mc_pg_start(mc_postgres_result **query_result, mc_postgres_engine *engine, const mc_postgres_query *query,
                       mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
-mc_error *mc_pg_next(const mc_postgres_row **row, mc_postgres_answer *answer) MC_CHECKED;
-void mc_pg_end(mc_postgres_answer *answer);
+mc_error *mc_pg_next(const mc_postgres_row **row, mc_postgres_result *query_result) MC_CHECKED;
+void mc_pg_end(mc_postgres_result *query_result);
 
 /* ---- postgres_session.c */
 

@@ -25,7 +25,7 @@ enum {
 };
 
 uint64_t
-mc_open_profile(const mc_open *how)
+mc_open_options_profile(const mc_open_options *how)
 {
     uint64_t hash = (uint64_t)how->write | (uint64_t)how->immutable << 1 | (uint64_t)how->wal << 2;
     if (how->create != NULL)
@@ -168,17 +168,17 @@ read_pragma_number(mc_handle *handle, const char *sql)
 
 /* Beside a file that a bulk load has taken out of WAL mode, until it is back: whoever kills the load leaves it. */
 static bool
-mark_of(char mark[MARK_BYTES], const mc_handle *handle)
+mark_of(char user_flag[MARK_BYTES], const mc_handle *handle)
 {
-    return snprintf(mark, MARK_BYTES, "%s-bulk", handle->path) < MARK_BYTES;
+    return snprintf(user_flag, MARK_BYTES, "%s-bulk", handle->path) < MARK_BYTES;
 }
 
 /* 1: it has been made, 0: it was there, -1: it cannot be made. */
 static int
 set_mark(const mc_handle *handle)
 {
-    char mark[MARK_BYTES];
-    int file = mark_of(mark, handle) ? open(mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+    char user_flag[MARK_BYTES];
+    int file = mark_of(user_flag, handle) ? open(user_flag, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
     if (file < 0)
         return errno == EEXIST ? 0 : -1;
     close(file);
@@ -188,16 +188,16 @@ set_mark(const mc_handle *handle)
 static void
 remove_mark(const mc_handle *handle)
 {
-    char mark[MARK_BYTES];
-    if (mark_of(mark, handle))
-        (void)unlink(mark);
+    char user_flag[MARK_BYTES];
+    if (mark_of(user_flag, handle))
+        (void)unlink(user_flag);
 }
 
 static bool
 is_marked(const mc_handle *handle)
 {
-    char mark[MARK_BYTES];
-    return mark_of(mark, handle) && access(mark, F_OK) == 0;
+    char user_flag[MARK_BYTES];
+    return mark_of(user_flag, handle) && access(user_flag, F_OK) == 0;
 }
 
 static bool
@@ -244,7 +244,7 @@ drop_leftovers(mc_handle *handle, apr_pool_t *pool)
 
 /* Pragmas come before the create statement: some of them work on an empty file only. */
 static mc_error *
-configure_handle(mc_handle *handle, const mc_open *how, bool created, apr_pool_t *pool)
+configure_handle(mc_handle *handle, const mc_open_options *how, bool created, apr_pool_t *pool)
 {
     bool journal_configured = false;
     if (how->write) /* what a transaction changes stays in memory until its end, so that each page is written once */
@@ -319,7 +319,8 @@ end_bulk(mc_handle *handle, bool replaced)
 
 /* *code: SQLite's, when it fails. */
 static mc_error *
-open_once(mc_handle *handle, const mc_open *how, bool exists, bool alone, int *code, mc_ctx *ctx, apr_pool_t *pool)
+open_once(mc_handle *handle, const mc_open_options *how, bool exists, bool alone, int *code, mc_ctx *ctx,
+          apr_pool_t *pool)
 {
     /* A URI is needed for immutable alone; escaping keeps '?', '#' and '%' of a path from meaning anything. */
     const char *name = apr_pstrcat(pool, "file:", mc_url_encode(handle->path, "/", true, false, pool),
@@ -350,7 +351,7 @@ static mc_error *
 roll_back(mc_handle *handle, mc_ctx *ctx, apr_pool_t *pool)
 {
     int code;
-    const mc_open how = { .write = true };
+    const mc_open_options how = { .write = true };
     mc_error *error = open_once(handle, &how, true, false, &code, ctx, pool);
     if (error == MC_OK) {
         error = run_handle_sql(handle, "PRAGMA schema_version", "a tile store cannot be recovered", pool);
@@ -365,7 +366,8 @@ roll_back(mc_handle *handle, mc_ctx *ctx, apr_pool_t *pool)
 }
 
 mc_error *
-mc_handle_open(mc_handle *handle, const mc_open *how, const mc_stamp *stamp, bool *alone, mc_ctx *ctx, apr_pool_t *pool)
+mc_handle_open(mc_handle *handle, const mc_open_options *how, const mc_stamp *stamp, bool *alone, mc_ctx *ctx,
+               apr_pool_t *pool)
 {
     int code = SQLITE_OK;
     if (stamp == NULL)
@@ -451,9 +453,9 @@ mc_handle_db(mc_handle *handle)
 }
 
 bool *
-mc_handle_mark(mc_handle *handle)
+mc_handle_user_flag(mc_handle *handle)
 {
-    return &handle->mark;
+    return &handle->user_flag;
 }
 
 mc_error *

@@ -1,6 +1,6 @@
 /* What handle.c and handles.c share: one open file. */
-#ifndef MC_DB_HANDLE_PRIVATE_H
-#define MC_DB_HANDLE_PRIVATE_H
+#ifndef MC_DB_SQLITE_HANDLE_PRIVATE_H
+#define MC_DB_SQLITE_HANDLE_PRIVATE_H
 
 #include "db/sqlite/handles.h"
 #include "db/sqlite/write_lock.h"
@@ -30,7 +30,7 @@ struct mc_handle {
     sqlite3_stmt *rollback; /* NULL: not needed yet */
     bool may_switch;        /* the journal mode is ours to choose, and was WAL when the file was made */
     bool bulk;              /* in a rollback mode for a bulk load; WAL when it is closed */
-    bool mark;              /* the user's: see mc_handle_mark */
+    bool user_flag;         /* the user's: see mc_handle_user_flag */
     size_t page_bytes;      /* of its pages in memory, as counted in the table */
     mc_write_lock *write_lock;
     apr_time_t patience;            /* until when (mc_clock_now) its user waits for other processes, */
@@ -43,7 +43,7 @@ struct mc_handle {
  * caller where the -wal beside the file is not its own, and here where the file is in WAL mode, has no -wal, and SQLite
  * cannot make the shared memory beside it. Such a handle must not outlive its stamp. On failure nothing stays open.
  */
-mc_error *mc_handle_open(mc_handle *handle, const mc_open *how, const mc_stamp *stamp, bool *alone, mc_ctx *ctx,
+mc_error *mc_handle_open(mc_handle *handle, const mc_open_options *how, const mc_stamp *stamp, bool *alone, mc_ctx *ctx,
                          apr_pool_t *pool) MC_CHECKED;
 
 /* Ends what is open: statements and transaction. False: the handle cannot be used any more. */

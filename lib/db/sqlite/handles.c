@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/metrics.h"
+#include "db/sqlite/file_history.h"
 #include "db/sqlite/handle_private.h"
-#include "db/sqlite/past.h"
 
 enum {
     BUCKETS = 1024,
@@ -39,7 +39,7 @@ struct mc_handles {
     mc_handle *buckets[BUCKETS];
     uint64_t random;
     atomic_size_t page_bytes;
-    mc_past *past; /* its own lock, taken last */
+    mc_file_history *history; /* its own lock, taken last */
     mc_write_lock writers[STRIPES];
 };
 
@@ -86,7 +86,7 @@ mc_handles_create(int limit)
     handles->slots = calloc((size_t)limit, sizeof(*handles->slots));
     MC_ASSERT(handles->slots != NULL);
     handles->limit = limit;
-    handles->past = mc_past_create();
+    handles->history = mc_file_history_create();
     handles->random = mc_hash_seed() | 1;
     pthread_mutex_init(&handles->mutex, NULL);
     mc_clock_condition(&handles->freed);
@@ -119,7 +119,7 @@ mc_handles_destroy(mc_handles *handles)
             }
     for (int i = 0; i < STRIPES; i++)
         mc_write_lock_destroy(&handles->writers[i]);
-    mc_past_destroy(handles->past);
+    mc_file_history_destroy(handles->history);
     pthread_cond_destroy(&handles->freed);
     pthread_mutex_destroy(&handles->mutex);
     free(handles->slots);
@@ -190,7 +190,7 @@ close_idle(mc_handles *handles, mc_handle *handle)
 /* An idle handle of the same file and profile, or NULL. Handles of a file that is no longer at the path are closed.
  * Under the mutex, which is released while closing. */
 static mc_handle *
-find_idle(mc_handles *handles, const char *path, uint64_t hash, const mc_stamp *stamp, const mc_open *how,
+find_idle(mc_handles *handles, const char *path, uint64_t hash, const mc_stamp *stamp, const mc_open_options *how,
           apr_pool_t *pool)
 {
     mc_handle *handle = handles->buckets[hash % BUCKETS];
@@ -201,7 +201,7 @@ find_idle(mc_handles *handles, const char *path, uint64_t hash, const mc_stamp *
             if (stamp != NULL && handle->device == stamp->device && handle->inode == stamp->inode)
                 return handle;
             if (stamp != NULL && stamp->wal_inode != 0 && stamp->wal_inode == handle->wal_inode)
-                mc_past_note_wal(handles->past, path, handle->used, stamp, pool);
+                mc_file_history_note_wal(handles->history, path, handle->used, stamp, pool);
             close_idle(handles, handle);
             next = handles->buckets[hash % BUCKETS]; /* the chain may have changed meanwhile */
         }
@@ -269,7 +269,7 @@ give_up_slot(mc_handles *handles, mc_handle *handle)
 }
 
 static mc_handle *
-create_handle(mc_handles *handles, const char *path, uint64_t hash, const mc_open *how)
+create_handle(mc_handles *handles, const char *path, uint64_t hash, const mc_open_options *how)
 {
     mc_handle *handle = calloc(1, sizeof(*handle));
     MC_ASSERT(handle != NULL);
@@ -285,10 +285,10 @@ create_handle(mc_handles *handles, const char *path, uint64_t hash, const mc_ope
 
 /* Opens the file of a handle that has its slot and enters it into the index. */
 static mc_error *
-open_into(mc_handle *handle, const mc_stamp *stamp, const mc_open *how, mc_ctx *ctx, apr_pool_t *pool)
+open_into(mc_handle *handle, const mc_stamp *stamp, const mc_open_options *how, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_handles *handles = handle->table;
-    bool foreign = mc_past_wal_is_foreign(handles == NULL ? NULL : handles->past, handle->path, stamp, pool);
+    bool foreign = mc_file_history_wal_is_foreign(handles == NULL ? NULL : handles->history, handle->path, stamp, pool);
     if (foreign) {
         mc_log_write(ctx, MC_LOG_WARN, "%s-wal belongs to a file that was replaced: it is not used", handle->path);
         if (how->write)
@@ -304,7 +304,7 @@ open_into(mc_handle *handle, const mc_stamp *stamp, const mc_open *how, mc_ctx *
     handle->device = now.device;
     handle->inode = now.inode;
     if (how->write)
-        mc_past_note_written(handles->past, handle->path, pool);
+        mc_file_history_note_written(handles->history, handle->path, pool);
     pthread_mutex_lock(&handles->mutex);
     handle->next = handles->buckets[handle->hash % BUCKETS];
     handles->buckets[handle->hash % BUCKETS] = handle;
@@ -314,7 +314,7 @@ open_into(mc_handle *handle, const mc_stamp *stamp, const mc_open *how, mc_ctx *
 }
 
 static mc_error *
-check_out(mc_handle **handle, mc_handles *handles, const char *path, const mc_stamp *stamp, const mc_open *how,
+check_out(mc_handle **handle, mc_handles *handles, const char *path, const mc_stamp *stamp, const mc_open_options *how,
           mc_ctx *ctx, apr_pool_t *pool)
 {
     uint64_t hash = mc_hash64(path, strlen(path), how->profile);
@@ -360,8 +360,8 @@ lock_writer(mc_write_lock **lock, mc_handles *handles, const char *path, mc_ctx 
 }
 
 mc_error *
-mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, const mc_stamp *stamp, const mc_open *how,
-                  mc_ctx *ctx, apr_pool_t *pool)
+mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, const mc_stamp *stamp,
+                  const mc_open_options *how, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_ASSERT(stamp != NULL || how->write);
     mc_write_lock *lock = NULL;
@@ -371,7 +371,7 @@ mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, con
     if (stamp == NULL && lock != NULL && mc_stamp_take(&made, path))
         stamp = &made;
     bool check = stamp == NULL && handles != NULL && ctx->bulk;
-    mc_error *error = check ? mc_past_check_away(handles->past, path, pool) : MC_OK;
+    mc_error *error = check ? mc_file_history_check_away(handles->history, path, pool) : MC_OK;
     if (error == MC_OK)
         error = check_out(handle, handles, path, stamp, how, ctx, pool);
     if (error != MC_OK) {

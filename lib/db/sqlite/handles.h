@@ -2,8 +2,8 @@
  * The table of open SQLite files of a process: bounded, hash-indexed, with prepared statements (DESIGN.md, SQLite;
  * Never stale).
  */
-#ifndef MC_DB_HANDLES_H
-#define MC_DB_HANDLES_H
+#ifndef MC_DB_SQLITE_HANDLES_H
+#define MC_DB_SQLITE_HANDLES_H
 
 #include <sqlite3.h>
 
@@ -45,7 +45,7 @@ typedef struct mc_pragma {
 } mc_pragma;
 
 /* How a file is opened. Handles are shared between callers of equal `profile`, which stands for all but the path. */
-typedef struct mc_open {
+typedef struct mc_open_options {
     bool write;         /* read-write, created with its folders where missing; else read-only, and nothing is written */
     bool immutable;     /* the configuration promises that the file never changes: no locks */
     bool wal;           /* a file that we create here may use WAL */
@@ -53,10 +53,10 @@ typedef struct mc_open {
     const mc_pragma *pragmas;
     int pragma_count;
     const char *vfs;  /* SQLite's name of a file system; NULL: the default one */
-    uint64_t profile; /* mc_open_profile() of the above */
-} mc_open;
+    uint64_t profile; /* mc_open_options_profile() of the above */
+} mc_open_options;
 
-uint64_t mc_open_profile(const mc_open *how);
+uint64_t mc_open_options_profile(const mc_open_options *how);
 
 /*
  * Checks out a handle of `path` for this thread alone; waits at most until the deadline when all are in use.
@@ -65,7 +65,7 @@ uint64_t mc_open_profile(const mc_open *how);
  * MC_ERR_IO when it cannot be opened, MC_ERR_UNAVAILABLE when the wait was too long.
  */
 mc_error *mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, const mc_stamp *stamp,
-                            const mc_open *how, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+                            const mc_open_options *how, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* Begins a read transaction, unless one is open: a reader's handle that was just opened comes with one. */
 mc_error *mc_handle_begin(mc_handle *handle, apr_pool_t *pool) MC_CHECKED;
@@ -91,7 +91,7 @@ bool mc_handle_cut_off(mc_handle *handle);
 sqlite3 *mc_handle_db(mc_handle *handle);
 
 /* What the user has found out of the file, so as not to look again while it is open; false at first. */
-bool *mc_handle_mark(mc_handle *handle);
+bool *mc_handle_user_flag(mc_handle *handle);
 
 /* The prepared statement of `sql`, reset and without bindings; it lives as long as the handle. */
 mc_error *mc_handle_statement(sqlite3_stmt **statement, mc_handle *handle, const char *sql,

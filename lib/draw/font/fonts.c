@@ -1,6 +1,6 @@
 /*
- * Fonts by fontconfig: looked up once for each wish and process. One lock guards all that is found; the order is
- * fonts.lock before a face's own lock.
+ * Fonts by fontconfig: looked up once for each font specification and process. One lock guards all that is found; the
+ * order is fonts.lock before a face's own lock.
  */
 #include "draw/font/fonts.h"
 
@@ -86,14 +86,14 @@ start_font_libraries(apr_pool_t *pool)
 
 /* fontconfig's numbers for CSS' weights. */
 static FcPattern *
-make_font_pattern(const mc_font_wish *wish)
+make_font_pattern(const mc_font_spec *spec)
 {
     FcPattern *pattern = FcPatternCreate();
-    for (int i = 0; i < wish->family_count; i++)
-        FcPatternAddString(pattern, FC_FAMILY, (const FcChar8 *)wish->families[i]);
+    for (int i = 0; i < spec->family_count; i++)
+        FcPatternAddString(pattern, FC_FAMILY, (const FcChar8 *)spec->families[i]);
     FcPatternAddString(pattern, FC_FAMILY, (const FcChar8 *)"sans-serif");
-    FcPatternAddInteger(pattern, FC_SLANT, wish->italic ? FC_SLANT_ITALIC : FC_SLANT_ROMAN);
-    FcPatternAddInteger(pattern, FC_WEIGHT, FcWeightFromOpenType(wish->weight));
+    FcPatternAddInteger(pattern, FC_SLANT, spec->italic ? FC_SLANT_ITALIC : FC_SLANT_ROMAN);
+    FcPatternAddInteger(pattern, FC_WEIGHT, FcWeightFromOpenType(spec->weight));
     FcPatternAddBool(pattern, FC_SCALABLE, FcTrue);
     FcConfigSubstitute(fonts.config, pattern, FcMatchPattern);
     FcDefaultSubstitute(pattern);
@@ -209,10 +209,10 @@ measure_font(mc_font *shown, mc_face *face)
 
 /* With the lock held. */
 static mc_error *
-make_font(font **made, const mc_font_wish *wish, const char *key, apr_pool_t *pool)
+make_font(font **made, const mc_font_spec *spec, const char *key, apr_pool_t *pool)
 {
     MC_TRY(start_font_libraries(pool));
-    FcPattern *pattern = make_font_pattern(wish);
+    FcPattern *pattern = make_font_pattern(spec);
     FcResult result;
     FcFontSet *set = FcFontSort(fonts.config, pattern, FcTrue, NULL, &result);
     font *own = calloc(1, sizeof(*own));
@@ -253,7 +253,7 @@ make_font(font **made, const mc_font_wish *wish, const char *key, apr_pool_t *po
 
 /* With the lock held. */
 static mc_error *
-find_font(const mc_font **found, const mc_font_wish *wish, const char *key, apr_pool_t *pool)
+find_font(const mc_font **found, const mc_font_spec *spec, const char *key, apr_pool_t *pool)
 {
     for (int i = 0; i < fonts.font_count; i++)
         if (strcmp(fonts.fonts[i]->key, key) == 0) {
@@ -262,19 +262,19 @@ find_font(const mc_font **found, const mc_font_wish *wish, const char *key, apr_
         }
     if (fonts.font_count == FONTS_MAX)
         return mc_error_create(pool, MC_ERR_LIMIT, "the styles of this process use more than %d fonts", FONTS_MAX);
-    MC_TRY(make_font(&fonts.fonts[fonts.font_count], wish, key, pool));
+    MC_TRY(make_font(&fonts.fonts[fonts.font_count], spec, key, pool));
     *found = &fonts.fonts[fonts.font_count++]->shown;
     return MC_OK;
 }
 
 mc_error *
-mc_fonts_find(const mc_font **found, const mc_font_wish *wish, apr_pool_t *pool)
+mc_fonts_find(const mc_font **found, const mc_font_spec *spec, apr_pool_t *pool)
 {
-    const char *key = apr_psprintf(pool, "%d %d", wish->italic, wish->weight);
-    for (int i = 0; i < wish->family_count; i++)
-        key = apr_pstrcat(pool, key, "\n", wish->families[i], NULL);
+    const char *key = apr_psprintf(pool, "%d %d", spec->italic, spec->weight);
+    for (int i = 0; i < spec->family_count; i++)
+        key = apr_pstrcat(pool, key, "\n", spec->families[i], NULL);
     pthread_mutex_lock(&fonts.lock);
-    mc_error *error = find_font(found, wish, key, pool);
+    mc_error *error = find_font(found, spec, key, pool);
     pthread_mutex_unlock(&fonts.lock);
     return error;
 }
@@ -289,8 +289,8 @@ find_substitute_family(const char **name, const char *family, apr_pool_t *pool)
         if (FcStrCmpIgnoreCase((const FcChar8 *)family, (const FcChar8 *)generic[i]) == 0)
             return MC_OK;
     MC_TRY(start_font_libraries(pool));
-    const mc_font_wish wish = { .families = &family, .family_count = 1, .weight = 400 };
-    FcPattern *pattern = make_font_pattern(&wish);
+    const mc_font_spec spec = { .families = &family, .family_count = 1, .weight = 400 };
+    FcPattern *pattern = make_font_pattern(&spec);
     FcResult result;
     FcPattern *match = FcFontMatch(fonts.config, pattern, &result);
     FcChar8 *taken;
@@ -320,7 +320,7 @@ mc_error *
 mc_fonts_character(mc_text_symbol_glyph *glyph, const char *family, uint32_t character, apr_pool_t *pool)
 {
     enum { PRIVATE_USE = 0xF000 };
-    const mc_font_wish wish = { .families = &family, .family_count = 1, .weight = 400 };
+    const mc_font_spec spec = { .families = &family, .family_count = 1, .weight = 400 };
     const float em = MC_FONT_SIZE_MAX;
     const mc_font *shown;
     const char *instead;
@@ -328,7 +328,7 @@ mc_fonts_character(mc_text_symbol_glyph *glyph, const char *family, uint32_t cha
     MC_TRY(mc_fonts_substitute(&instead, family, pool));
     if (instead != NULL)
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "no font of the family \"%s\" can be found", family);
-    MC_TRY(mc_fonts_find(&shown, &wish, pool));
+    MC_TRY(mc_fonts_find(&shown, &spec, pool));
     mc_face *face = face_of(&((font *)(uintptr_t)shown)->choices[0]); /* as in mc_font_face_of */
     if (face == NULL || (hb_font_get_nominal_glyph(face->shaper, character, &index) == 0 &&
                          hb_font_get_nominal_glyph(face->shaper, PRIVATE_USE | character, &index) == 0))

@@ -1,6 +1,6 @@
 /* Fonts of the process, as the files of the module mapcache-text.so see them. */
-#ifndef MC_TEXT_FONTS_H
-#define MC_TEXT_FONTS_H
+#ifndef MC_DRAW_FONT_FONTS_H
+#define MC_DRAW_FONT_FONTS_H
 
 #include <ft2build.h>
 #include FT_FREETYPE_H
@@ -26,7 +26,7 @@ mc_face *mc_fonts_face(uint32_t number);
 /* The face that has a character, in the order of preference; the first one where none has. Opens it if need be. */
 mc_face *mc_font_face_of(const mc_font *font, uint32_t character);
 
-mc_error *mc_fonts_find(const mc_font **font, const mc_font_wish *wish, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_fonts_find(const mc_font **font, const mc_font_spec *spec, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_fonts_substitute(const char **name, const char *family, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_fonts_character(mc_text_symbol_glyph *glyph, const char *family, uint32_t character,
                              apr_pool_t *pool) MC_CHECKED;

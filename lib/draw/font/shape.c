@@ -12,19 +12,19 @@
 
 enum { EMBOLDEN = 24 }; /* FT_GlyphSlot_Embolden's share of the em */
 
-typedef struct run {
+typedef struct text_shape_run {
     int begin, end; /* characters */
     FriBidiLevel level;
     hb_script_t script;
     mc_face *face;
-} run;
+} text_shape_run;
 
 typedef struct paragraph {
     uint32_t *characters;
     uint32_t *bytes; /* where each of them begins */
     FriBidiLevel *levels;
     int count;
-    run *runs;
+    text_shape_run *runs;
     int run_count;
 } paragraph;
 
@@ -113,18 +113,18 @@ find_runs(paragraph *p, const mc_font *font, apr_pool_t *pool)
             face = mc_font_face_of(font, c);
         if (face == NULL)
             return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no font file can be opened");
-        run *last = p->run_count == 0 ? NULL : &p->runs[p->run_count - 1];
+        text_shape_run *last = p->run_count == 0 ? NULL : &p->runs[p->run_count - 1];
         if (last != NULL && last->level == p->levels[i] && last->script == script && last->face == face)
             last->end = i + 1;
         else
-            p->runs[p->run_count++] = (run){ i, i + 1, p->levels[i], script, face };
+            p->runs[p->run_count++] = (text_shape_run){ i, i + 1, p->levels[i], script, face };
     }
     return MC_OK;
 }
 
 /* From the highest level down to the lowest odd one, each stretch of at least that level is turned round. */
 static void
-order_as_seen(run *runs, int count)
+order_as_seen(text_shape_run *runs, int count)
 {
     int highest = 0;
     for (int i = 0; i < count; i++)
@@ -135,7 +135,7 @@ order_as_seen(run *runs, int count)
             while (end < count && runs[end].level >= level)
                 end++;
             for (int a = begin, b = end - 1; a < b; a++, b--) {
-                run swap = runs[a];
+                text_shape_run swap = runs[a];
                 runs[a] = runs[b];
                 runs[b] = swap;
             }
@@ -186,7 +186,8 @@ default_language(void)
 
 /* The glyphs of a run; a text cannot grow without limit by being shaped. */
 static mc_error *
-shape_run(mc_text_line *line, int *room, hb_buffer_t *buffer, const paragraph *p, const run *r, apr_pool_t *pool)
+shape_run(mc_text_line *line, int *room, hb_buffer_t *buffer, const paragraph *p, const text_shape_run *r,
+          apr_pool_t *pool)
 {
     unsigned count;
     hb_buffer_clear_contents(buffer);

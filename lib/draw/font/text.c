@@ -20,11 +20,11 @@ load_text_module(const mc_text_ops **ops, apr_pool_t *pool)
 }
 
 mc_error *
-mc_text_font(const mc_font **font, const mc_font_wish *wish, apr_pool_t *pool)
+mc_text_font(const mc_font **font, const mc_font_spec *spec, apr_pool_t *pool)
 {
     const mc_text_ops *ops;
     MC_TRY(load_text_module(&ops, pool));
-    return ops->font(font, wish, pool);
+    return ops->font(font, spec, pool);
 }
 
 mc_error *

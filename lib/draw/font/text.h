@@ -3,8 +3,8 @@
  * (FreeType). All of it lives in a module that is loaded at first use (mapcache-text.so); a process that draws no
  * labels never maps it. Everything here may be called from any thread.
  */
-#ifndef MC_TEXT_TEXT_H
-#define MC_TEXT_TEXT_H
+#ifndef MC_DRAW_FONT_TEXT_H
+#define MC_DRAW_FONT_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,12 +18,12 @@ enum {
 };
 
 /* A font as a style names it. */
-typedef struct mc_font_wish {
+typedef struct mc_font_spec {
     const char *const *families; /* the best first; none: the system's sans-serif */
     int family_count;
     bool italic;
     int weight; /* as CSS counts: 400 normal, 700 bold */
-} mc_font_wish;
+} mc_font_spec;
 
 /* A font and those that stand in for characters that it lacks. Made once, and of the process's life. */
 typedef struct mc_font {
@@ -55,8 +55,8 @@ typedef struct mc_glyph_outline {
     int point_count, ring_count;
 } mc_glyph_outline;
 
-/* The font for a wish. MC_ERR_UNAVAILABLE: the module is not installed, or there is no font at all. */
-mc_error *mc_text_font(const mc_font **font, const mc_font_wish *wish, apr_pool_t *pool) MC_CHECKED;
+/* The font for a specification. MC_ERR_UNAVAILABLE: the module is not installed, or there is no font at all. */
+mc_error *mc_text_font(const mc_font **font, const mc_font_spec *spec, apr_pool_t *pool) MC_CHECKED;
 
 /* Shapes one line of valid UTF-8 without control characters, at most MC_TEXT_BYTES_MAX bytes: scripts, directions and
  * missing glyphs are seen to. */
@@ -64,7 +64,7 @@ mc_error *mc_text_shape(mc_text_line *line, const mc_font *font, const char *tex
                         apr_pool_t *pool) MC_CHECKED;
 
 /* The outline of a glyph for a font size in pixels (up to MC_FONT_SIZE_MAX). hinted: its horizontal edges lie on the
- * lattice of pixels when its baseline does. */
+ * pixel grid when its baseline does. */
 mc_error *mc_text_outline(mc_glyph_outline *outline, uint32_t face, uint32_t glyph, float size, bool hinted,
                           apr_pool_t *pool) MC_CHECKED;
 
@@ -84,7 +84,7 @@ mc_error *mc_text_substitute(const char **name, const char *family, apr_pool_t *
 
 /* What the module offers. */
 typedef struct mc_text_ops {
-    mc_error *(*font)(const mc_font **font, const mc_font_wish *wish, apr_pool_t *pool);
+    mc_error *(*font)(const mc_font **font, const mc_font_spec *spec, apr_pool_t *pool);
     mc_error *(*shape)(mc_text_line *line, const mc_font *font, const char *text, size_t size, apr_pool_t *pool);
     mc_error *(*outline)(mc_glyph_outline *outline, uint32_t face, uint32_t glyph, float size, bool hinted,
                          apr_pool_t *pool);

@@ -173,11 +173,11 @@ resolve_label_look(mc_label_candidate *made, const mc_text_symbol *symbol, doubl
 {
     const double far = 1e6;
     made->look.size = evaluate_label_number(&symbol->size, 0, MC_FONT_SIZE_MAX / unit, feature, scratch) * (float)unit;
-    made->look.fill = mc_ink_color(&symbol->fill, feature, scratch);
+    made->look.fill = mc_paint_color(&symbol->fill, feature, scratch);
     if (symbol->halo.present) {
         made->look.halo =
             evaluate_label_number(&symbol->halo_radius, 0, MC_HALO_MAX / unit, feature, scratch) * (float)unit;
-        made->look.halo_color = mc_ink_color(&symbol->halo, feature, scratch);
+        made->look.halo_color = mc_paint_color(&symbol->halo, feature, scratch);
     }
     made->unit = (float)unit;
     made->anchor[0] = evaluate_label_number(&symbol->anchor_x, -100, 100, feature, scratch);
@@ -305,7 +305,7 @@ mc_labels_finish(mc_labels *labels, mc_ctx *ctx)
         mc_log_write(ctx, MC_LOG_WARN,
                      "%" APR_INT64_T_FMT " labels are left out: longer than %d bytes, or more than the %d first ones",
                      labels->left_out, MC_TEXT_BYTES_MAX, MC_LABELS_MAX);
-    if (labels->canvas->tints == NULL)
+    if (labels->canvas->palette == NULL)
         MC_TRY(mc_canvas_pixels(&pixels, labels->canvas));
     return mc_labels_place(labels->list, labels->count, labels->canvas, labels->shields, ctx, labels->pool);
 }

@@ -2,8 +2,8 @@
  * Labels of a map: gathered while the features of all its layers are read, then put where there is room, and drawn on
  * top. None is cut: each lies wholly inside the map, one pixel from its edge at least.
  */
-#ifndef MC_FEATURE_LABEL_H
-#define MC_FEATURE_LABEL_H
+#ifndef MC_DRAW_LABEL_LABEL_H
+#define MC_DRAW_LABEL_LABEL_H
 
 #include "draw/raster/canvas.h"
 #include "draw/style/style.h"

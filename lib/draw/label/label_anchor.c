@@ -33,12 +33,12 @@ typedef struct point {
     float x, y; /* y stretched */
 } point;
 
-typedef struct ring {
+typedef struct label_anchor_ring {
     point *points;
     int count;
     float minx, miny, maxx, maxy;
     float area; /* holes are below 0 */
-} ring;
+} label_anchor_ring;
 
 /* ---- Cutting rings (Sutherland and Hodgman, 1974) ---- */
 
@@ -80,7 +80,7 @@ cut_side(double (*into)[2], double (*from)[2], int count, int side, const mc_lab
 }
 
 static void
-measure_ring(ring *made)
+measure_ring(label_anchor_ring *made)
 {
     double twice = 0;
     made->minx = made->miny = INFINITY;
@@ -114,7 +114,7 @@ bounds_of_points(const mc_shape_point *points, int count)
 }
 
 static void
-take_ring(ring *made, const mc_shape_point *points, int count, apr_pool_t *scratch)
+take_ring(label_anchor_ring *made, const mc_shape_point *points, int count, apr_pool_t *scratch)
 {
     const float unit = 1.0F / MC_SUBPIXELS;
     made->count = count;
@@ -126,7 +126,7 @@ take_ring(ring *made, const mc_shape_point *points, int count, apr_pool_t *scrat
 
 /* The visible part of a ring, or all of it (frame NULL); false where there is none. */
 static bool
-clip_ring_to_frame(ring *made, const mc_shape_point *points, int count, const mc_label_frame *frame,
+clip_ring_to_frame(label_anchor_ring *made, const mc_shape_point *points, int count, const mc_label_frame *frame,
                    apr_pool_t *scratch)
 {
     if (frame == NULL) {
@@ -180,7 +180,7 @@ typedef struct area {
 } area;
 
 static void
-add_edges(area *in, const ring *r)
+add_edges(area *in, const label_anchor_ring *r)
 {
     point a = r->points[r->count - 1];
     for (int i = 0; i < r->count; i++) {
@@ -198,7 +198,7 @@ add_edges(area *in, const ring *r)
 }
 
 static void
-make_area(area *in, const ring *rings, int count, apr_pool_t *scratch)
+make_area(area *in, const label_anchor_ring *rings, int count, apr_pool_t *scratch)
 {
     size_t edges = LANES;
     for (int i = 0; i < count; i++)
@@ -258,19 +258,19 @@ depth_in_area(const area *in, float x, float y)
 }
 #endif
 
-typedef struct cell {
+typedef struct label_anchor_cell {
     float x, y, half, depth, most; /* most: no point of it is deeper */
-} cell;
+} label_anchor_cell;
 
-static cell
+static label_anchor_cell
 probe_cell(const area *in, float x, float y, float half)
 {
     float d = depth_in_area(in, x, y);
-    return (cell){ x, y, half, d, d + half * (float)M_SQRT2 };
+    return (label_anchor_cell){ x, y, half, d, d + half * (float)M_SQRT2 };
 }
 
-static cell
-probe_centroid(const area *in, const ring *outer)
+static label_anchor_cell
+probe_centroid(const area *in, const label_anchor_ring *outer)
 {
     double x = 0, y = 0, twice = 0;
     point o = outer->points[0];
@@ -287,10 +287,10 @@ probe_centroid(const area *in, const ring *outer)
     return probe_cell(in, o.x + (float)(x / twice / 3), o.y + (float)(y / twice / 3), 0);
 }
 
-static cell
-find_deepest_cell(const area *in, const ring *outer, cell best)
+static label_anchor_cell
+find_deepest_cell(const area *in, const label_anchor_ring *outer, label_anchor_cell best)
 {
-    cell cells[CELLS_MAX];
+    label_anchor_cell cells[CELLS_MAX];
     int count = 0, probes = in->count > WORK / PROBES ? WORK / in->count : PROBES;
     probes = probes < PROBES_LEAST ? PROBES_LEAST : probes;
     float width = outer->maxx - outer->minx, height = outer->maxy - outer->miny;
@@ -304,14 +304,14 @@ find_deepest_cell(const area *in, const ring *outer, cell best)
             best = cells[i].depth > best.depth ? cells[i] : best;
             at = cells[i].most > cells[at].most ? i : at;
         }
-        cell parted = cells[at];
+        label_anchor_cell split = cells[at];
         cells[at] = cells[--count];
-        if (parted.most <= best.depth + fmaxf(0.5F, best.depth / 10))
+        if (split.most <= best.depth + fmaxf(0.5F, best.depth / 10))
             break;
-        float half = parted.half / 2;
+        float half = split.half / 2;
         for (int i = 0; i < 4; i++, used++)
             cells[count++] =
-                probe_cell(in, parted.x + (i % 2 == 0 ? -half : half), parted.y + (i < 2 ? -half : half), half);
+                probe_cell(in, split.x + (i % 2 == 0 ? -half : half), split.y + (i < 2 ? -half : half), half);
     }
     for (int i = 0; i < count; i++)
         best = cells[i].depth > best.depth ? cells[i] : best;
@@ -346,7 +346,7 @@ bool
 mc_label_inside(double at[2], double *extent, const mc_shape *polygons, const mc_label_frame *frame,
                 apr_pool_t *scratch)
 {
-    ring *rings = apr_palloc(scratch, sizeof(ring) * (size_t)(polygons->part_count + 1));
+    label_anchor_ring *rings = apr_palloc(scratch, sizeof(label_anchor_ring) * (size_t)(polygons->part_count + 1));
     const mc_label_frame *cut_by = is_shared(polygons, frame) ? NULL : frame;
     int count = 0, largest = -1;
     for (int part = 0, begin = 0; part < polygons->part_count; begin = polygons->ends[part++])
@@ -358,16 +358,16 @@ mc_label_inside(double at[2], double *extent, const mc_shape *polygons, const mc
         }
     if (largest < 0)
         return false;
-    const ring outer = rings[largest];
+    const label_anchor_ring outer = rings[largest];
     int kept = 0;
     for (int i = 0; i < count; i++) { /* what has nothing to do with the largest part goes */
-        const ring *r = &rings[i];
+        const label_anchor_ring *r = &rings[i];
         if (r->maxx >= outer.minx && r->minx <= outer.maxx && r->maxy >= outer.miny && r->miny <= outer.maxy)
             rings[kept++] = *r;
     }
     area in;
     make_area(&in, rings, kept, scratch);
-    cell middle = probe_centroid(&in, &outer), best = middle;
+    label_anchor_cell middle = probe_centroid(&in, &outer), best = middle;
     float width = outer.maxx - outer.minx, height = outer.maxy - outer.miny;
     bool small = fmaxf(width, height) < SMALL;
     if (middle.depth < (small ? COMPACT_SMALL : COMPACT) * fminf(width, height) / 2) {
@@ -401,14 +401,14 @@ clip_segment_to_frame(double *from, double *to, const double a[2], const double 
     return *from < *to;
 }
 
-typedef struct builder {
+typedef struct label_anchor_builder {
     mc_label_pieces *pieces;
     int points;
     bool open; /* the last point is where the next segment may go on */
-} builder;
+} label_anchor_builder;
 
 static void
-add_clipped_segment(builder *to, const double a[2], const double b[2], const mc_label_frame *frame)
+add_clipped_segment(label_anchor_builder *to, const double a[2], const double b[2], const mc_label_frame *frame)
 {
     double from, until;
     if (!clip_segment_to_frame(&from, &until, a, b, frame)) {
@@ -434,7 +434,7 @@ mc_label_visible(mc_label_pieces *pieces, const mc_shape *shape, const mc_label_
     size_t most = (size_t)(shape->point_count + shape->part_count) + 1; /* segments */
     *pieces = (mc_label_pieces){ .points = apr_palloc(pool, sizeof(float) * 4 * most),
                                  .ends = apr_palloc(pool, sizeof(int) * most) };
-    builder to = { .pieces = pieces };
+    label_anchor_builder to = { .pieces = pieces };
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++]) {
         int end = shape->ends[part];
         bool ring = shape->kind == MC_SHAPE_POLYGONS;

@@ -6,10 +6,10 @@
 enum { CELL = 64, CELLS_MAX = 256 /* a side */ };
 
 /* A box in one of the cells that it touches. */
-typedef struct entry {
+typedef struct label_grid_entry {
     mc_label_box box;
     int next; /* entry of the same cell, -1: none */
-} entry;
+} label_grid_entry;
 
 struct mc_label_grid {
     int columns, rows;
@@ -30,7 +30,7 @@ mc_label_grid_create(int width, int height, apr_pool_t *pool)
     grid->first = apr_palloc(pool, sizeof(int) * (size_t)cells);
     for (int i = 0; i < cells; i++)
         grid->first[i] = -1;
-    grid->entries = apr_array_make(pool, 256, sizeof(entry));
+    grid->entries = apr_array_make(pool, 256, sizeof(label_grid_entry));
     return grid;
 }
 
@@ -57,8 +57,8 @@ cells_of(const mc_label_grid *grid, const mc_label_box *box, float margin)
 static bool
 meets_any(const mc_label_grid *grid, int at, const mc_label_box *box, float margin)
 {
-    for (const entry *e; at >= 0; at = e->next) {
-        e = &APR_ARRAY_IDX(grid->entries, at, entry);
+    for (const label_grid_entry *e; at >= 0; at = e->next) {
+        e = &APR_ARRAY_IDX(grid->entries, at, label_grid_entry);
         if (e->box.minx < box->maxx + margin && e->box.maxx > box->minx - margin && e->box.miny < box->maxy + margin &&
             e->box.maxy > box->miny - margin)
             return true;
@@ -87,7 +87,7 @@ mc_label_grid_take(mc_label_grid *grid, const mc_label_box *boxes, int count)
         for (int row = in.top; row <= in.bottom; row++)
             for (int column = in.left; column <= in.right; column++) {
                 int *first = &grid->first[row * grid->columns + column];
-                APR_ARRAY_PUSH(grid->entries, entry) = (entry){ boxes[i], *first };
+                APR_ARRAY_PUSH(grid->entries, label_grid_entry) = (label_grid_entry){ boxes[i], *first };
                 *first = grid->entries->nelts - 1;
             }
     }

@@ -39,17 +39,17 @@ by_group(const void *a, const void *b)
 
 /* ---- Lines ---- */
 
-typedef struct line {
+typedef struct label_group_line {
     const float *points;
     int count;
     bool used;
-} line;
+} label_group_line;
 
 /* Points of a chain; room for all points of the group. */
-typedef struct chain {
+typedef struct label_group_chain {
     float *points;
     int count;
-} chain;
+} label_group_chain;
 
 static bool
 line_ends_meet(const float *a, const float *b)
@@ -59,7 +59,7 @@ line_ends_meet(const float *a, const float *b)
 
 /* Adds a line to the end of a chain; its first point is there already. */
 static void
-append_line(chain *to, const line *from, bool reversed)
+append_line(label_group_chain *to, const label_group_line *from, bool reversed)
 {
     for (int i = 1; i < from->count; i++) {
         const float *p = from->points + 2 * (reversed ? from->count - 1 - i : i);
@@ -69,7 +69,7 @@ append_line(chain *to, const line *from, bool reversed)
 
 /* Goes on at the end of a chain as long as there is a line that begins or ends there. */
 static void
-extend_chain(chain *to, line *lines, int count)
+extend_chain(label_group_chain *to, label_group_line *lines, int count)
 {
     for (int i = 0; i < count; i++) {
         const float *end = to->points + 2 * (to->count - 1), *last = lines[i].points + 2 * (lines[i].count - 1);
@@ -82,7 +82,7 @@ extend_chain(chain *to, line *lines, int count)
 }
 
 static void
-reverse_chain(chain *of)
+reverse_chain(label_group_chain *of)
 {
     for (int a = 0, b = of->count - 1; a < b; a++, b--)
         for (int c = 0; c < 2; c++) {
@@ -101,17 +101,18 @@ join_lines(mc_label_pieces *pieces, mc_label_candidate *const *list, int count, 
         line_count += list[i]->end_count;
         point_count += list[i]->point_count;
     }
-    line *lines = apr_pcalloc(pool, sizeof(*lines) * (size_t)(line_count + 1));
+    label_group_line *lines = apr_pcalloc(pool, sizeof(*lines) * (size_t)(line_count + 1));
     *pieces = (mc_label_pieces){ .points = apr_palloc(pool, sizeof(float) * 2 * (size_t)(point_count + 1)),
                                  .ends = apr_palloc(pool, sizeof(int) * (size_t)(line_count + 1)) };
     line_count = 0;
     for (int i = 0; i < count; i++)
         for (int part = 0, begin = 0; part < list[i]->end_count; begin = list[i]->ends[part++])
-            lines[line_count++] = (line){ list[i]->points + 2 * (size_t)begin, list[i]->ends[part] - begin, false };
+            lines[line_count++] =
+                (label_group_line){ list[i]->points + 2 * (size_t)begin, list[i]->ends[part] - begin, false };
     for (int i = 0, total = 0; i < line_count; i++) {
         if (lines[i].used)
             continue;
-        chain made = { pieces->points + 2 * (size_t)total, lines[i].count };
+        label_group_chain made = { pieces->points + 2 * (size_t)total, lines[i].count };
         memcpy(made.points, lines[i].points, sizeof(float) * 2 * (size_t)lines[i].count);
         lines[i].used = true;
         if (line_count <= JOINED_MAX) {

@@ -28,7 +28,7 @@ typedef struct known_font {
 typedef struct placing {
     apr_array_header_t *fonts; /* of known_font */
     mc_label_grid *grid;
-    mc_label_ink *ink;
+    mc_label_painter *painter;
     mc_label_shields *shields;
     int width, height;
     const mc_label_candidate *candidate;
@@ -70,7 +70,7 @@ try_label_spot(placing *p, bool may_move)
         return MC_OK;
     if (p->candidate->shield != NULL)
         MC_TRY(mc_label_shield_draw(p->shields, p->candidate->shield, spot, p->scratch));
-    MC_TRY(mc_label_ink_draw(p->ink, spot, &p->candidate->look, p->scratch));
+    MC_TRY(mc_label_painter_draw(p->painter, spot, &p->candidate->look, p->scratch));
     if (!symbol->overlapping)
         mc_label_grid_take(p->grid, spot->boxes, spot->box_count);
     p->drawn = true;
@@ -285,7 +285,7 @@ mc_labels_place(mc_label_candidate *const *list, int count, mc_canvas *target, m
     placing p = { .shields = shields, .width = target->width, .height = target->height };
     p.fonts = apr_array_make(pool, 4, sizeof(known_font));
     p.grid = mc_label_grid_create(target->width, target->height, pool);
-    p.ink = mc_label_ink_create(target, pool);
+    p.painter = mc_label_painter_create(target, pool);
     apr_pool_create(&p.scratch, pool);
     mc_error *error = MC_OK;
     for (int i = 0; i < count && error == MC_OK; i++) {

@@ -1,6 +1,6 @@
 /* From labels that have been taken to labels on the map. */
-#ifndef MC_FEATURE_LABEL_PLACE_H
-#define MC_FEATURE_LABEL_PLACE_H
+#ifndef MC_DRAW_LABEL_LABEL_PLACE_H
+#define MC_DRAW_LABEL_LABEL_PLACE_H
 
 #include "draw/label/label_shield.h"
 

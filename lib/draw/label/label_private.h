@@ -1,6 +1,6 @@
 /* What the files that place labels share. Lengths are pixels of the map, y downwards. */
-#ifndef MC_FEATURE_LABEL_PRIVATE_H
-#define MC_FEATURE_LABEL_PRIVATE_H
+#ifndef MC_DRAW_LABEL_LABEL_PRIVATE_H
+#define MC_DRAW_LABEL_LABEL_PRIVATE_H
 
 #include "draw/label/label.h"
 #include "draw/style/label_style.h"
@@ -119,21 +119,21 @@ mc_label_grid *mc_label_grid_create(int width, int height, apr_pool_t *pool);
 bool mc_label_grid_is_free(const mc_label_grid *grid, const mc_label_box *boxes, int count, float margin);
 void mc_label_grid_take(mc_label_grid *grid, const mc_label_box *boxes, int count);
 
-/* ---- label_ink.c: drawing ---- */
+/* ---- label_painter.c: drawing ---- */
 
 enum { MC_HALO_MAX = 16, MC_GLYPH_SIDE = 1024 }; /* pixels: the widest halo; the largest glyph */
 
-typedef struct mc_label_ink mc_label_ink;
+typedef struct mc_label_painter mc_label_painter;
 
 typedef struct mc_label_look {
     float size, halo;
     mc_color fill, halo_color;
 } mc_label_look;
 
-mc_label_ink *mc_label_ink_create(mc_canvas *target, apr_pool_t *pool);
+mc_label_painter *mc_label_painter_create(mc_canvas *target, apr_pool_t *pool);
 
 /* Draws a label whose bounds are inside the map. */
-mc_error *mc_label_ink_draw(mc_label_ink *ink, const mc_label_spot *spot, const mc_label_look *look,
-                            apr_pool_t *scratch) MC_CHECKED;
+mc_error *mc_label_painter_draw(mc_label_painter *painter, const mc_label_spot *spot, const mc_label_look *look,
+                                apr_pool_t *scratch) MC_CHECKED;
 
 #endif

@@ -75,13 +75,13 @@ mc_label_shields_create(mc_canvas *canvas, apr_pool_t *pool)
 /* ---- What it is ---- */
 
 static mc_error *
-painter_for(mc_painter **painter, mc_label_shields *shields, const mc_feature_query *map, mc_ctx *ctx)
+painter_for(mc_painter **painter, mc_label_shields *shields, const mc_feature_query *query, mc_ctx *ctx)
 {
     static const mc_style none = { .name = "labels" };
     if (shields->painter == NULL) {
         mc_feature_query *own = apr_palloc(shields->pool, sizeof(*own));
         *own = (mc_feature_query){
-            .srs = map->srs, .lattice = map->lattice, .resolution = map->resolution, .scale = map->scale
+            .srs = query->srs, .pixel_grid = query->pixel_grid, .resolution = query->resolution, .scale = query->scale
         };
         MC_TRY(mc_painter_create_on(&shields->painter, &none, shields->canvas, own, true, shields->pool));
     }
@@ -127,7 +127,7 @@ create_shield(mc_label_shield **shield, mc_painter *painter, const mc_text_symbo
         mc_pixels_ref(drawing.picture);
     for (int i = 0; i < 4; i++)
         made->margin[i] = mc_painter_pixels(painter, &unit, symbol->graphic_margin[i]);
-    if (drawing.mark != NULL && drawing.symbol.stroke.ink.present)
+    if (drawing.mark != NULL && drawing.symbol.stroke.paint.present)
         made->stroke = fmax(0, mc_painter_pixels(painter, &unit, drawing.symbol.stroke.width));
     measure_shield_mark(made);
     *shield = made;
@@ -141,14 +141,14 @@ mc_label_shield_get(mc_label_shield **shield, mc_label_shields *shields, const m
     mc_painter *painter;
     bool constant = mc_graphic_is_constant(&symbol->graphic) && symbol->size.value == NULL;
     *shield = NULL;
-    if (!symbol->shielded || feature->map == NULL)
+    if (!symbol->shielded || feature->query == NULL)
         return MC_OK;
     for (mc_label_shield *known = constant ? shields->known : NULL; known != NULL; known = known->next)
         if (known->symbol == symbol) {
             *shield = mc_label_shield_ref(known);
             return MC_OK;
         }
-    MC_TRY(painter_for(&painter, shields, feature->map, ctx));
+    MC_TRY(painter_for(&painter, shields, feature->query, ctx));
     mc_error *error = mc_error_copy(create_shield(shield, painter, symbol, feature, size), ctx->pool);
     apr_pool_clear(painter->values);
     if (constant && *shield != NULL) {
@@ -246,7 +246,7 @@ mc_label_shield_draw(mc_label_shields *shields, const mc_label_shield *shield, c
                      apr_pool_t *scratch)
 {
     static mc_geometry empty;
-    const mc_feature gone = { .geometry = &empty, .map = shields->painter->map };
+    const mc_feature gone = { .geometry = &empty, .query = shields->painter->query };
     mc_drawing drawing = shield->drawing;
     drawing.placing = spot->shield;
     drawing.placing.at = (mc_shape_point){ 0, 0 };

@@ -1,6 +1,6 @@
 /* Graphics behind labels, such as the shields of roads (GeoServer's <Graphic> in a <TextSymbolizer>). */
-#ifndef MC_FEATURE_LABEL_SHIELD_H
-#define MC_FEATURE_LABEL_SHIELD_H
+#ifndef MC_DRAW_LABEL_LABEL_SHIELD_H
+#define MC_DRAW_LABEL_LABEL_SHIELD_H
 
 #include "draw/label/label_private.h"
 

@@ -1,6 +1,6 @@
 /*
  * From a label's text to glyphs in pixels. Lines that have been shaped are remembered for the process: the same names
- * are drawn on map after map. The table has locks of its own (base/lru.h).
+ * are drawn on map after map. The table has locks of its own (base/clock_cache.h).
  */
 #include <apr_strings.h>
 #include <math.h>
@@ -8,20 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/lru.h"
+#include "base/clock_cache.h"
 #include "draw/label/label_private.h"
 
 enum { SHAPED_BYTES = 8 << 20, LINES_MAX = 64 };
 
 static struct {
     pthread_once_t once;
-    mc_lru *table; /* of mc_text_line, by font and text */
+    mc_clock_cache *table; /* of mc_text_line, by font and text */
 } shaped = { .once = PTHREAD_ONCE_INIT };
 
 static void
 create_shaped_table(void)
 {
-    shaped.table = mc_lru_create(SHAPED_BYTES);
+    shaped.table = mc_clock_cache_create(SHAPED_BYTES);
 }
 
 /* Bytes of the character at `text`, which has `size` bytes; 0 where it is none (RFC 3629). */
@@ -89,14 +89,14 @@ mc_label_clean(const char *text, apr_pool_t *pool)
 
 /* A line of text, shaped; from the table where it has it. *entry is to be released after use. */
 static mc_error *
-shape_text_line(const mc_text_line **line, mc_lru_entry **entry, const mc_font *font, const char *text, size_t size,
-                apr_pool_t *pool)
+shape_text_line(const mc_text_line **line, mc_clock_cache_entry **entry, const mc_font *font, const char *text,
+                size_t size, apr_pool_t *pool)
 {
     char key[sizeof(font) + MC_TEXT_BYTES_MAX];
     pthread_once(&shaped.once, create_shaped_table);
     memcpy(key, &font, sizeof(font));
     memcpy(key + sizeof(font), text, size);
-    *line = mc_lru_get(shaped.table, entry, key, sizeof(font) + size);
+    *line = mc_clock_cache_get(shaped.table, entry, key, sizeof(font) + size);
     if (*line != NULL)
         return MC_OK;
     mc_text_line *made = apr_palloc(pool, sizeof(*made));
@@ -109,7 +109,7 @@ shape_text_line(const mc_text_line **line, mc_lru_entry **entry, const mc_font *
         return MC_OK;
     *kept = (mc_text_line){ (mc_glyph *)(kept + 1), made->count, made->width };
     memcpy(kept->glyphs, made->glyphs, sizeof(mc_glyph) * (size_t)made->count);
-    mc_lru_put(shaped.table, key, sizeof(font) + size, kept, bytes, free);
+    mc_clock_cache_put(shaped.table, key, sizeof(font) + size, kept, bytes, free);
     return MC_OK;
 }
 
@@ -117,17 +117,17 @@ static mc_error *
 measure_text_width(float *width, const mc_font *font, const char *text, size_t size, apr_pool_t *pool)
 {
     const mc_text_line *line;
-    mc_lru_entry *entry;
+    mc_clock_cache_entry *entry;
     MC_TRY(shape_text_line(&line, &entry, font, text, size, pool));
     *width = line->width;
-    mc_lru_release(entry);
+    mc_clock_cache_release(entry);
     return MC_OK;
 }
 
-typedef struct piece {
+typedef struct label_text_piece {
     const char *text;
     size_t size;
-} piece;
+} label_text_piece;
 
 /* Where the first line of `text` ends: before the word that would make it wider than `most` ems. */
 static mc_error *
@@ -154,14 +154,14 @@ break_line(size_t *end, const mc_font *font, const char *text, size_t size, floa
 }
 
 static mc_error *
-find_lines(piece *lines, int *count, const mc_font *font, const char *text, float wrap, apr_pool_t *pool)
+find_lines(label_text_piece *lines, int *count, const mc_font *font, const char *text, float wrap, apr_pool_t *pool)
 {
     *count = 0;
     while (*text != '\0' && *count < LINES_MAX) {
         size_t size = strcspn(text, "\n"), end = size;
         if (wrap > 0)
             MC_TRY(break_line(&end, font, text, size, wrap, pool));
-        lines[(*count)++] = (piece){ text, end };
+        lines[(*count)++] = (label_text_piece){ text, end };
         text += end;
         text += strspn(text, " \n");
     }
@@ -195,16 +195,16 @@ mc_error *
 mc_label_lay_out(mc_label_layout *layout, const mc_font *font, const char *text, float size, float wrap, float align,
                  apr_pool_t *pool)
 {
-    piece lines[LINES_MAX];
+    label_text_piece lines[LINES_MAX];
     const mc_text_line *found[LINES_MAX];
-    mc_lru_entry *entries[LINES_MAX];
+    mc_clock_cache_entry *entries[LINES_MAX];
     int count, shaped_lines = 0, glyphs = 0;
     float height = (font->ascent + font->descent) * size;
     MC_TRY(find_lines(lines, &count, font, text, wrap / size, pool));
     *layout = (mc_label_layout){ .lines = count, .size = size };
     mc_error *error = MC_OK;
     for (; shaped_lines < count && error == MC_OK; shaped_lines++) {
-        const piece *p = &lines[shaped_lines];
+        const label_text_piece *p = &lines[shaped_lines];
         error = shape_text_line(&found[shaped_lines], &entries[shaped_lines], font, p->text, p->size, pool);
         if (error != MC_OK)
             break;
@@ -219,7 +219,7 @@ mc_label_lay_out(mc_label_layout *layout, const mc_font *font, const char *text,
         if (error == MC_OK)
             add_text_line(layout, found[i], (layout->width - found[i]->width * size) * align,
                           layout->ascent + height * (float)i);
-        mc_lru_release(entries[i]);
+        mc_clock_cache_release(entries[i]);
     }
     return error;
 }

@@ -23,15 +23,15 @@ enum {
 
 static const mc_color ink = { 32, 32, 32, 255 };
 
-typedef struct row {
+typedef struct legend_row {
     const char *title;
     apr_array_header_t *rules; /* of const mc_rule_style *: drawn over each other */
     const mc_style *style;
     mc_text_line line;
-} row;
+} legend_row;
 
 struct mc_legend {
-    mc_legend_wish wish;
+    mc_legend_options options;
     apr_array_header_t *rows; /* of row */
     const mc_font *font;      /* NULL: no text */
     bool shaped;
@@ -39,12 +39,12 @@ struct mc_legend {
 };
 
 mc_legend *
-mc_legend_create(const mc_legend_wish *wish, apr_pool_t *pool)
+mc_legend_create(const mc_legend_options *options, apr_pool_t *pool)
 {
     mc_legend *made = apr_pcalloc(pool, sizeof(*made));
-    *made = (mc_legend){ .wish = *wish, .rows = apr_array_make(pool, 16, sizeof(row)), .pool = pool };
-    if (wish->rule != NULL)
-        made->wish.rule = apr_pstrdup(pool, wish->rule);
+    *made = (mc_legend){ .options = *options, .rows = apr_array_make(pool, 16, sizeof(legend_row)), .pool = pool };
+    if (options->rule != NULL)
+        made->options.rule = apr_pstrdup(pool, options->rule);
     return made;
 }
 
@@ -55,22 +55,22 @@ mc_legend_is_empty(const mc_legend *legend)
 }
 
 static bool
-is_rule_requested(const mc_legend_wish *wish, const mc_rule_style *rule)
+is_rule_requested(const mc_legend_options *options, const mc_rule_style *rule)
 {
     if ((rule->symbolizer_count == 0 && rule->text_count == 0) || rule->inclusion == MC_INCLUSION_MAP_ONLY)
         return false;
-    if (wish->scale > 0 && (wish->scale < rule->min_scale || wish->scale >= rule->max_scale))
+    if (options->scale > 0 && (options->scale < rule->min_scale || options->scale >= rule->max_scale))
         return false;
-    return wish->rule == NULL || (rule->name != NULL && strcmp(rule->name, wish->rule) == 0) ||
-           (rule->title != NULL && strcmp(rule->title, wish->rule) == 0);
+    return options->rule == NULL || (rule->name != NULL && strcmp(rule->name, options->rule) == 0) ||
+           (rule->title != NULL && strcmp(rule->title, options->rule) == 0);
 }
 
 /* The row of that title of the layer whose rows begin at `first`; or NULL. */
-static row *
+static legend_row *
 find_legend_row(const mc_legend *legend, int first, const char *title)
 {
     for (int i = first; title != NULL && i < legend->rows->nelts; i++) {
-        row *one = &APR_ARRAY_IDX(legend->rows, i, row);
+        legend_row *one = &APR_ARRAY_IDX(legend->rows, i, legend_row);
         if (one->title != NULL && strcmp(one->title, title) == 0)
             return one;
     }
@@ -84,18 +84,20 @@ mc_legend_add(mc_legend *legend, const char *layer, const mc_style *style)
     for (int p = 0; p < style->pass_count; p++)
         for (int r = 0; r < style->passes[p].rule_count; r++) {
             const mc_rule_style *rule = &style->passes[p].rules[r];
-            if (!is_rule_requested(&legend->wish, rule) || legend->rows->nelts == MC_LEGEND_ROWS_MAX)
+            if (!is_rule_requested(&legend->options, rule) || legend->rows->nelts == MC_LEGEND_ROWS_MAX)
                 continue;
             const char *title = rule->title != NULL ? rule->title : rule->name;
-            row *into = find_legend_row(legend, first, title);
+            legend_row *into = find_legend_row(legend, first, title);
             if (into == NULL) {
                 into = apr_array_push(legend->rows);
-                *into = (row){ .title = title, .style = style, .rules = apr_array_make(legend->pool, 1, sizeof(rule)) };
+                *into = (legend_row){ .title = title,
+                                      .style = style,
+                                      .rules = apr_array_make(legend->pool, 1, sizeof(rule)) };
             }
             APR_ARRAY_PUSH(into->rules, const mc_rule_style *) = rule;
         }
     if (legend->rows->nelts == first + 1) { /* a style of one rule is the layer's */
-        row *only = &APR_ARRAY_IDX(legend->rows, first, row);
+        legend_row *only = &APR_ARRAY_IDX(legend->rows, first, legend_row);
         only->title = only->title != NULL ? only->title : layer;
     }
 }
@@ -103,10 +105,10 @@ mc_legend_add(mc_legend *legend, const char *layer, const mc_style *style)
 static mc_error *
 shape_titles(mc_legend *legend)
 {
-    const mc_font_wish plain = { .weight = 400 };
+    const mc_font_spec plain = { .weight = 400 };
     MC_TRY(mc_text_font(&legend->font, &plain, legend->pool));
     for (int i = 0; i < legend->rows->nelts; i++) {
-        row *one = &APR_ARRAY_IDX(legend->rows, i, row);
+        legend_row *one = &APR_ARRAY_IDX(legend->rows, i, legend_row);
         if (one->title == NULL)
             continue;
         const char *text = mc_message_text(one->title, TITLE_BYTES, legend->pool);
@@ -119,16 +121,16 @@ static int
 row_height(const mc_legend *legend)
 {
     int text = legend->font == NULL ? 0 : (int)ceilf((legend->font->ascent + legend->font->descent) * FONT_SIZE);
-    return text > legend->wish.height ? text : legend->wish.height;
+    return text > legend->options.height ? text : legend->options.height;
 }
 
 void
 mc_legend_measure(mc_legend *legend, int *width, int *height, mc_ctx *ctx)
 {
     int count = legend->rows->nelts;
-    *width = legend->wish.width;
-    *height = legend->wish.height;
-    if (legend->wish.rule != NULL || count == 0)
+    *width = legend->options.width;
+    *height = legend->options.height;
+    if (legend->options.rule != NULL || count == 0)
         return;
     if (!legend->shaped) {
         mc_error *error = shape_titles(legend);
@@ -140,7 +142,7 @@ mc_legend_measure(mc_legend *legend, int *width, int *height, mc_ctx *ctx)
     }
     float widest = 0;
     for (int i = 0; legend->font != NULL && i < count; i++)
-        widest = fmaxf(widest, APR_ARRAY_IDX(legend->rows, i, row).line.width * FONT_SIZE);
+        widest = fmaxf(widest, APR_ARRAY_IDX(legend->rows, i, legend_row).line.width * FONT_SIZE);
     *width += 2 * EDGE + (widest > 0 ? GAP + (int)ceilf(fminf(widest, TITLE_PIXELS)) : 0);
     *height = count * (row_height(legend) + EDGE) + EDGE;
 }
@@ -151,7 +153,7 @@ typedef struct drawn {
 } drawn;
 
 static drawn
-what_is_drawn(const row *of)
+what_is_drawn(const legend_row *of)
 {
     drawn what = { false, false, false };
     for (int r = 0; r < of->rules->nelts; r++) {
@@ -159,7 +161,7 @@ what_is_drawn(const row *of)
         for (int i = 0; i < rule->symbolizer_count; i++) {
             what.areas |= rule->symbolizers[i].kind == MC_SYMBOL_POLYGON;
             what.lines |= rule->symbolizers[i].kind == MC_SYMBOL_LINE;
-            what.strokes |= rule->symbolizers[i].stroke.ink.present;
+            what.strokes |= rule->symbolizers[i].stroke.paint.present;
         }
     }
     return what;
@@ -167,7 +169,7 @@ what_is_drawn(const row *of)
 
 /* What a symbol is shown on: an area, a line that turns, or a point. Outlines lie in the middle of their pixels. */
 static void
-make_legend_sample(mc_geometry *geometry, const row *of, int width, int height)
+make_legend_sample(mc_geometry *geometry, const legend_row *of, int width, int height)
 {
     const drawn what = what_is_drawn(of);
     mc_shape_kind kind = what.areas ? MC_SHAPE_POLYGONS : what.lines ? MC_SHAPE_LINES : MC_SHAPE_POINTS;
@@ -198,7 +200,7 @@ static void
 shrink_shield(mc_text_symbol *text, int side)
 {
     const mc_stroke *stroke = &text->graphic.stroke;
-    double room = fmax(4, side - 4 * (stroke->ink.present ? stroke->width : 0) - 5);
+    double room = fmax(4, side - 4 * (stroke->paint.present ? stroke->width : 0) - 5);
     text->graphic.size = fmin(text->graphic.size, room);
     for (int i = 0; i < 4; i++)
         text->graphic_margin[i] = fmin(text->graphic_margin[i], 0.5);
@@ -226,7 +228,7 @@ letters_of(const mc_rule_style *rule, int side, apr_pool_t *pool)
 
 /* The rules of a row without their filters and scales, each in a pass of its own. */
 static const mc_style *
-style_of(const row *of, int side, apr_pool_t *pool)
+style_of(const legend_row *of, int side, apr_pool_t *pool)
 {
     mc_style *style = apr_pmemdup(pool, of->style, sizeof(*style));
     mc_style_pass *passes = apr_pcalloc(pool, sizeof(*passes) * (size_t)of->rules->nelts);
@@ -257,32 +259,33 @@ style_of(const row *of, int side, apr_pool_t *pool)
 
 /* Paints a symbol at its place: in pixels of its own, so that nothing of it reaches over its frame. */
 static mc_error *
-draw_symbol(mc_pixels *pixels, const mc_legend *legend, const row *of, int x, int y, mc_ctx *ctx, apr_pool_t *pool)
+draw_symbol(mc_pixels *pixels, const mc_legend *legend, const legend_row *of, int x, int y, mc_ctx *ctx,
+            apr_pool_t *pool)
 {
     /* where the symbols' sizes are lengths on the ground: a scale at which they can be seen */
-    double scale = legend->wish.scale > 0 ? legend->wish.scale : 25000;
+    double scale = legend->options.scale > 0 ? legend->options.scale : 25000;
     mc_geometry geometry = { 0 };
     mc_painter *painter;
     mc_pixels *frame;
-    const int side = legend->wish.width < legend->wish.height ? legend->wish.width : legend->wish.height;
+    const int side = legend->options.width < legend->options.height ? legend->options.width : legend->options.height;
     const mc_style *style = style_of(of, side, pool);
     mc_feature_query map = { .srs = "EPSG:3857",
-                             .box = { 0, 0, legend->wish.width, legend->wish.height },
-                             .lattice = { .per_x = 1, .per_y = 1 },
+                             .box = { 0, 0, legend->options.width, legend->options.height },
+                             .pixel_grid = { .per_x = 1, .per_y = 1 },
                              .resolution = 0.00028 * scale,
                              .scale = scale,
                              .attributes = style->attributes,
                              .attribute_count = style->attribute_count };
     const char **values = apr_pcalloc(pool, sizeof(*values) * (size_t)(style->attribute_count + 1));
-    const mc_feature feature = { .geometry = &geometry, .values = values, .map = &map };
-    MC_TRY(mc_pixels_create(&frame, legend->wish.width, legend->wish.height, true, pool));
+    const mc_feature feature = { .geometry = &geometry, .values = values, .query = &map };
+    MC_TRY(mc_pixels_create(&frame, legend->options.width, legend->options.height, true, pool));
     mc_pixels_attach(frame, pool);
     mc_labels *labels = mc_labels_create(mc_canvas_of(frame, pool), pool);
     MC_TRY(mc_painter_create(&painter, style, frame, &map, true, pool));
     mc_labels_next_layer(labels, scale);
     mc_painter_set_labels(painter, labels);
-    make_legend_sample(&geometry, of, legend->wish.width, legend->wish.height);
-    mc_error *error = mc_painter_take(painter, &feature, ctx);
+    make_legend_sample(&geometry, of, legend->options.width, legend->options.height);
+    mc_error *error = mc_painter_visit(painter, &feature, ctx);
     if (error == MC_OK)
         error = mc_painter_finish(painter, ctx);
     mc_geometry_free(&geometry);
@@ -333,15 +336,15 @@ draw_rows(mc_pixels *pixels, const mc_legend *legend, mc_ctx *ctx, apr_pool_t *p
     int height = row_height(legend);
     MC_TRY(mc_area_create(&coverage, pixels->width, pixels->height, pool));
     for (int i = 0; i < legend->rows->nelts; i++) {
-        const row *one = &APR_ARRAY_IDX(legend->rows, i, row);
+        const legend_row *one = &APR_ARRAY_IDX(legend->rows, i, legend_row);
         int top = EDGE + i * (height + EDGE);
-        MC_TRY(draw_symbol(pixels, legend, one, EDGE, top + (height - legend->wish.height) / 2, ctx, pool));
+        MC_TRY(draw_symbol(pixels, legend, one, EDGE, top + (height - legend->options.height) / 2, ctx, pool));
         if (legend->font == NULL || one->line.count == 0)
             continue;
         float middle = (float)top + (float)height / 2;
         float baseline = roundf(middle + (legend->font->ascent - legend->font->descent) * FONT_SIZE / 2);
-        MC_TRY(
-            draw_title(pixels, coverage, mask, &one->line, (float)(EDGE + legend->wish.width + GAP), baseline, pool));
+        MC_TRY(draw_title(pixels, coverage, mask, &one->line, (float)(EDGE + legend->options.width + GAP), baseline,
+                          pool));
     }
     return MC_OK;
 }
@@ -354,13 +357,13 @@ mc_legend_draw(mc_pixels **pixels, mc_legend *legend, mc_ctx *ctx, apr_pool_t *p
     mc_legend_measure(legend, &width, &height, ctx);
     MC_TRY(mc_pixels_create(pixels, width, height, true, pool));
     mc_pixels_attach(*pixels, pool);
-    if (!legend->wish.transparent)
+    if (!legend->options.transparent)
         mc_pixels_fill(*pixels, white);
     if (legend->rows->nelts == 0)
         return MC_OK;
-    mc_error *error = legend->wish.rule == NULL
+    mc_error *error = legend->options.rule == NULL
                           ? draw_rows(*pixels, legend, ctx, pool)
-                          : draw_symbol(*pixels, legend, &APR_ARRAY_IDX(legend->rows, 0, row), 0, 0, ctx, pool);
+                          : draw_symbol(*pixels, legend, &APR_ARRAY_IDX(legend->rows, 0, legend_row), 0, 0, ctx, pool);
     (*pixels)->opacity = MC_OPACITY_UNKNOWN;
     return error;
 }

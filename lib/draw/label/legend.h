@@ -2,24 +2,24 @@
  * Legends: the symbol and the title of each rule of some styles, in rows (OGC 05-078r4, 12). Rules of the same title
  * are one row: a casing and the line over it are one symbol.
  */
-#ifndef MC_FEATURE_LEGEND_H
-#define MC_FEATURE_LEGEND_H
+#ifndef MC_DRAW_LABEL_LEGEND_H
+#define MC_DRAW_LABEL_LEGEND_H
 
 #include "draw/style/style.h"
 
 typedef struct mc_legend mc_legend;
 
-typedef struct mc_legend_wish {
+typedef struct mc_legend_options {
     int width, height; /* of a symbol, pixels */
     double scale;      /* denominator: only rules that apply there; 0: all */
     const char *rule;  /* only the symbol of the rule of that name or title, without its title; NULL: all */
     bool transparent;  /* else on white */
-} mc_legend_wish;
+} mc_legend_options;
 
 enum { MC_LEGEND_SYMBOL = 20, MC_LEGEND_SYMBOL_MAX = 256, MC_LEGEND_ROWS_MAX = 500 };
 
-/* The wish is copied. */
-mc_legend *mc_legend_create(const mc_legend_wish *wish, apr_pool_t *pool);
+/* The options are copied. */
+mc_legend *mc_legend_create(const mc_legend_options *options, apr_pool_t *pool);
 
 /* Adds the rules of a layer's style below those that are there. */
 void mc_legend_add(mc_legend *legend, const char *layer, const mc_style *style);

@@ -39,10 +39,10 @@ get_known_picture(mc_pixels **pixels, mc_painter *painter, const mc_picture *pic
 }
 
 static void
-fade_ink(mc_ink *to, const mc_ink *ink, double opacity, const mc_feature *feature, mc_painter *painter)
+fade_ink(mc_paint *to, const mc_paint *paint, double opacity, const mc_feature *feature, mc_painter *painter)
 {
-    *to = (mc_ink){ .present = ink->present, .pattern = ink->pattern };
-    to->color = mc_painter_ink(painter, ink, feature);
+    *to = (mc_paint){ .present = paint->present, .pattern = paint->pattern };
+    to->color = mc_painter_color(painter, paint, feature);
     to->color.alpha = (uint8_t)lrint(to->color.alpha * opacity);
 }
 
@@ -67,7 +67,7 @@ resolve_mark(mc_drawing *drawing, mc_painter *painter, const mc_symbolizer *symb
     drawn->stroke.width = mc_painter_value(painter, graphic->stroke.width_value, graphic->stroke.width, feature);
     drawn->stroke.width_value = NULL;
     fade_ink(&drawn->fill, &graphic->fill, opacity, feature, painter);
-    fade_ink(&drawn->stroke.ink, &graphic->stroke.ink, opacity, feature, painter);
+    fade_ink(&drawn->stroke.paint, &graphic->stroke.paint, opacity, feature, painter);
 }
 
 static double
@@ -138,9 +138,9 @@ mc_graphic_draw(const mc_drawing *drawing, mc_painter *painter, mc_canvas *canva
 }
 
 static bool
-ink_is_constant(const mc_ink *ink)
+paint_is_constant(const mc_paint *paint)
 {
-    return ink->color_value == NULL && ink->opacity == NULL && ink->pattern == NULL;
+    return paint->color_value == NULL && paint->opacity == NULL && paint->pattern == NULL;
 }
 
 static bool
@@ -153,7 +153,7 @@ bool
 mc_graphic_is_constant(const mc_graphic *graphic)
 {
     return graphic->size_value == NULL && graphic->rotation == NULL && graphic->opacity_value == NULL &&
-           ink_is_constant(&graphic->fill) && ink_is_constant(&graphic->stroke.ink) &&
+           paint_is_constant(&graphic->fill) && paint_is_constant(&graphic->stroke.paint) &&
            graphic->stroke.width_value == NULL && pair_is_constant(&graphic->anchor) &&
            pair_is_constant(&graphic->displacement) &&
            (graphic->picture == NULL || mc_picture_is_constant(graphic->picture));
@@ -237,7 +237,7 @@ reach_of(const mc_graphic *graphic)
 double
 mc_symbolizer_reach(const mc_symbolizer *symbol)
 {
-    double stroke = symbol->stroke.ink.present ? largest_stroke_width(&symbol->stroke) * 2 : 0;
+    double stroke = symbol->stroke.paint.present ? largest_stroke_width(&symbol->stroke) * 2 : 0;
     double along = symbol->stroke.graphic != NULL ? reach_of(symbol->stroke.graphic) : 0;
     double mark = symbol->kind == MC_SYMBOL_POINT ? reach_of(&symbol->graphic) : 0;
     return stroke + along + mark + fabs(symbol->offset) * 2 + largest_pair_sum(&symbol->displacement, COMPUTED_SIZE);

@@ -1,6 +1,6 @@
 /* Graphics at points, along lines and all over areas (OGC 05-077r4, 11.3). */
-#ifndef MC_FEATURE_GRAPHIC_H
-#define MC_FEATURE_GRAPHIC_H
+#ifndef MC_DRAW_PAINT_GRAPHIC_H
+#define MC_DRAW_PAINT_GRAPHIC_H
 
 #include "draw/paint/painter.h"
 #include "draw/symbol/mark.h"
@@ -33,7 +33,7 @@ mc_error *mc_graphic_along(mc_painter *painter, mc_canvas *canvas, const mc_symb
 
 /*
  * Lays a graphic over the map wherever `coverage` says, again and again, and empties the plane. It stands on the
- * lattice of the level, so that neighbouring tiles fit together.
+ * pixel grid of the level, so that neighbouring tiles fit together.
  */
 mc_error *mc_pattern_lay(mc_painter *painter, mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule,
                          const mc_symbolizer *symbol, const mc_graphic *graphic, const mc_feature *feature) MC_CHECKED;

@@ -7,17 +7,17 @@
 #include "draw/raster/stroker.h"
 
 /* Where along lines graphics stand, collected before any is drawn: a mark's own lines may be drawn so, too. */
-typedef struct row {
+typedef struct graphic_line_row {
     mc_shape points;
     double *turns; /* degrees, of each point */
     int room;
     double reach;         /* pixels */
     int width, height;    /* of the map */
     bool upright, failed; /* failed: no memory */
-} row;
+} graphic_line_row;
 
 static void
-add_line_position(row *r, mc_shape_point from, double dx, double dy, double ux, double uy)
+add_line_position(graphic_line_row *r, mc_shape_point from, double dx, double dy, double ux, double uy)
 {
     if (r->points.point_count == r->room) {
         int room = r->room == 0 ? 64 : r->room * 2;
@@ -37,7 +37,8 @@ add_line_position(row *r, mc_shape_point from, double dx, double dy, double ux, 
 
 /* Points at first + k * step along one line; all lengths in 1/256 pixel. Only those near the map. */
 static void
-add_position_series(row *r, const mc_shape_point *points, int count, bool closed, double first, double step)
+add_position_series(graphic_line_row *r, const mc_shape_point *points, int count, bool closed, double first,
+                    double step)
 {
     double done = 0;
     int segments = closed ? count : count - 1;
@@ -57,7 +58,7 @@ add_position_series(row *r, const mc_shape_point *points, int count, bool closed
 
 /* At vertices; the direction is the mean of that before and behind. */
 static void
-add_vertices(row *r, const mc_shape_point *points, int count, bool closed, mc_along along)
+add_vertices(graphic_line_row *r, const mc_shape_point *points, int count, bool closed, mc_along along)
 {
     int first = along == MC_ALONG_LAST ? count - 1 : 0, last = along == MC_ALONG_FIRST ? 0 : count - 1;
     for (int i = first; i <= last && !r->failed; i++) {
@@ -82,7 +83,8 @@ measure_subpixel_length(const mc_shape_point *points, int count, bool closed)
 
 /* One in the middle of each dash. */
 static void
-add_dashes(row *r, const mc_shape_point *points, int count, bool closed, const mc_stroke *stroke, double unit)
+add_dashes(graphic_line_row *r, const mc_shape_point *points, int count, bool closed, const mc_stroke *stroke,
+           double unit)
 {
     double sum = 0, at = 0;
     for (int i = 0; i < stroke->dash_count; i++)
@@ -96,8 +98,8 @@ add_dashes(row *r, const mc_shape_point *points, int count, bool closed, const m
 }
 
 static void
-collect_line_positions(row *r, const mc_shape_point *points, int count, bool closed, const mc_stroke *stroke,
-                       double width, double unit)
+collect_line_positions(graphic_line_row *r, const mc_shape_point *points, int count, bool closed,
+                       const mc_stroke *stroke, double width, double unit)
 {
     double step = fmax(width + fmax(0, stroke->gap) * unit, 1);
     if (stroke->along == MC_ALONG_MIDDLE)
@@ -124,7 +126,9 @@ mc_graphic_along(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *sy
     MC_TRY(mc_graphic_resolve(&drawing, &any, painter, symbol, stroke->graphic, feature));
     if (!any)
         return MC_OK;
-    row r = { .reach = drawing.reach, .width = canvas->width, .height = canvas->height, .upright = stroke->upright };
+    graphic_line_row r = {
+        .reach = drawing.reach, .width = canvas->width, .height = canvas->height, .upright = stroke->upright
+    };
     mc_shape_clear(&r.points, MC_SHAPE_POINTS);
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++]) {
         const mc_shape_point *points = shape->points + begin;

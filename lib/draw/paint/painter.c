@@ -27,7 +27,7 @@ mc_uom_pixels(mc_uom uom, double scale)
 double
 mc_painter_unit(const mc_painter *painter, const mc_symbolizer *symbol)
 {
-    return mc_uom_pixels(symbol->uom, painter->map->scale);
+    return mc_uom_pixels(symbol->uom, painter->query->scale);
 }
 
 double
@@ -56,29 +56,30 @@ free_painter(void *data)
 }
 
 mc_error *
-mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target, const mc_feature_query *map,
+mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target, const mc_feature_query *query,
                   bool by_feature, apr_pool_t *pool)
 {
-    return mc_painter_create_on(painter, style, mc_canvas_of(target, pool), map, by_feature, pool);
+    return mc_painter_create_on(painter, style, mc_canvas_of(target, pool), query, by_feature, pool);
 }
 
 mc_error *
-mc_painter_create_on(mc_painter **painter, const mc_style *style, mc_canvas *canvas, const mc_feature_query *map,
+mc_painter_create_on(mc_painter **painter, const mc_style *style, mc_canvas *canvas, const mc_feature_query *query,
                      bool by_feature, apr_pool_t *pool)
 {
     if (style->pass_count > MC_PASSES_MAX)
         return mc_error_create(pool, MC_ERR_LIMIT, "style %s has more than %d feature type styles", style->name,
                                MC_PASSES_MAX);
     mc_painter *made = apr_pcalloc(pool, sizeof(*made));
-    *made = (mc_painter){ .style = style, .canvas = canvas, .map = map, .pool = pool };
+    *made = (mc_painter){ .style = style, .canvas = canvas, .query = query, .pool = pool };
     apr_pool_create(&made->values, pool);
     apr_pool_cleanup_register(pool, made, free_painter, apr_pool_cleanup_null);
     made->mask = apr_palloc(pool, (size_t)canvas->width + MC_MASK_MARGIN);
     for (int i = 0; i < style->pass_count; i++)
-        made->passes[i].rules = mc_rules_create(&style->passes[i], map->scale, pool);
+        made->passes[i].rules = mc_rules_create(&style->passes[i], query->scale, pool);
     for (int i = 0; i < style->pass_count && !by_feature; i++)
-        if (mc_painter_pass_is_whole(&style->passes[i], map->scale))
-            made->passes[i].wholes = apr_pcalloc(pool, sizeof(mc_whole) * (size_t)style->passes[i].rule_count);
+        if (mc_painter_pass_is_merged(&style->passes[i], query->scale))
+            made->passes[i].merged_layers =
+                apr_pcalloc(pool, sizeof(mc_merged_layer) * (size_t)style->passes[i].rule_count);
     *painter = made;
     return MC_OK;
 }
@@ -88,12 +89,12 @@ mc_painter_target(mc_canvas **canvas, mc_painter *painter, mc_pass *to)
 {
     mc_canvas *first = painter->canvas;
     mc_pixels *pixels;
-    if (to != &painter->passes[0] && to->canvas == NULL && first->tints != NULL)
-        MC_TRY(mc_canvas_create_tinted(&to->canvas, first->width, first->height, first->tints, painter->pool));
+    if (to != &painter->passes[0] && to->canvas == NULL && first->palette != NULL)
+        MC_TRY(mc_canvas_create_with_palette(&to->canvas, first->width, first->height, first->palette, painter->pool));
     else if (to != &painter->passes[0] && to->canvas == NULL)
         to->canvas = mc_canvas_create(first->width, first->height, false, painter->pool);
     *canvas = to == &painter->passes[0] ? first : to->canvas;
-    return (*canvas)->tints != NULL ? MC_OK : mc_canvas_pixels(&pixels, *canvas);
+    return (*canvas)->palette != NULL ? MC_OK : mc_canvas_pixels(&pixels, *canvas);
 }
 
 mc_error *
@@ -101,7 +102,7 @@ mc_painter_area(mc_area **area, mc_painter *painter, bool whole)
 {
     if (*area == NULL)
         MC_TRY(mc_area_create(area, painter->canvas->width, painter->canvas->height, painter->pool));
-    (*area)->coarse = whole || painter->canvas->tints != NULL;
+    (*area)->coarse = whole || painter->canvas->palette != NULL;
     return MC_OK;
 }
 
@@ -110,14 +111,14 @@ mc_painter_outline(mc_outline **outline, mc_painter *painter, bool whole)
 {
     if (*outline == NULL)
         MC_TRY(mc_outline_create(outline, painter->canvas->width, painter->canvas->height, painter->pool));
-    (*outline)->coarse = whole || painter->canvas->tints != NULL;
+    (*outline)->coarse = whole || painter->canvas->palette != NULL;
     return MC_OK;
 }
 
 bool
 mc_painter_is_thin(const mc_stroke *stroke, double width, const mc_symbolizer *symbol)
 {
-    return width <= THIN && stroke->dashes == NULL && symbol->offset == 0 && stroke->ink.pattern == NULL;
+    return width <= THIN && stroke->dashes == NULL && symbol->offset == 0 && stroke->paint.pattern == NULL;
 }
 
 mc_pen
@@ -143,22 +144,22 @@ mc_painter_draws(const mc_symbolizer *symbol, const mc_shape *shape)
 }
 
 mc_color
-mc_ink_color(const mc_ink *ink, const mc_feature *feature, apr_pool_t *scratch)
+mc_paint_color(const mc_paint *paint, const mc_feature *feature, apr_pool_t *scratch)
 {
-    mc_color color = ink->color;
-    if (ink->color_value != NULL) {
-        const char *text = mc_expression_text(ink->color_value, feature, scratch);
+    mc_color color = paint->color;
+    if (paint->color_value != NULL) {
+        const char *text = mc_expression_text(paint->color_value, feature, scratch);
         mc_color_parse(&color, text);
     }
-    if (ink->opacity != NULL)
-        color.alpha = (uint8_t)lrint(255 * fmin(1, fmax(0, mc_expression_number(ink->opacity, feature, 1, scratch))));
+    if (paint->opacity != NULL)
+        color.alpha = (uint8_t)lrint(255 * fmin(1, fmax(0, mc_expression_number(paint->opacity, feature, 1, scratch))));
     return color;
 }
 
 mc_color
-mc_painter_ink(mc_painter *painter, const mc_ink *ink, const mc_feature *feature)
+mc_painter_color(mc_painter *painter, const mc_paint *paint, const mc_feature *feature)
 {
-    return mc_ink_color(ink, feature, painter->values);
+    return mc_paint_color(paint, feature, painter->values);
 }
 
 mc_shape_point
@@ -173,12 +174,12 @@ mc_painter_displacement(mc_painter *painter, const mc_symbolizer *symbol, const 
 
 /* Lays what painter->coverage has gathered. */
 static mc_error *
-lay_coverage(mc_painter *painter, mc_canvas *canvas, mc_fill_rule rule, const mc_symbolizer *symbol, const mc_ink *ink,
-             const mc_feature *feature)
+lay_coverage(mc_painter *painter, mc_canvas *canvas, mc_fill_rule rule, const mc_symbolizer *symbol,
+             const mc_paint *paint, const mc_feature *feature)
 {
-    if (ink->pattern != NULL)
-        return mc_pattern_lay(painter, canvas, painter->coverage, rule, symbol, ink->pattern, feature);
-    return mc_canvas_fill(canvas, painter->coverage, rule, mc_painter_ink(painter, ink, feature));
+    if (paint->pattern != NULL)
+        return mc_pattern_lay(painter, canvas, painter->coverage, rule, symbol, paint->pattern, feature);
+    return mc_canvas_fill(canvas, painter->coverage, rule, mc_painter_color(painter, paint, feature));
 }
 
 /* Whether the straight line between the ends of a line passes all of its vertices within a tolerance, in their order.
@@ -201,7 +202,7 @@ is_chord(const mc_shape_point *points, int count, double tolerance)
 const mc_shape *
 mc_painter_straight(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape)
 {
-    int thinning = painter->map->lattice.thinning;
+    int thinning = painter->query->pixel_grid.thinning;
     if (shape->kind != MC_SHAPE_LINES || thinning <= 1 || symbol->stroke.dashes != NULL ||
         symbol->stroke.graphic != NULL || shape->point_count == 2 * shape->part_count)
         return shape;
@@ -224,10 +225,10 @@ paint_by_distance(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_s
 {
     const mc_stroke *stroke = &symbol->stroke;
     bool thin = mc_painter_is_thin(stroke, pen->width, symbol);
-    if (!thin && (stroke->ink.pattern != NULL || !mc_bands_suit(shape, pen)))
+    if (!thin && (stroke->paint.pattern != NULL || !mc_bands_suit(shape, pen)))
         return MC_OK;
-    mc_color color = mc_painter_ink(painter, &stroke->ink, feature);
-    MC_TRY(mc_window_stroke(done, painter, canvas, shape, pen, thin, color));
+    mc_color color = mc_painter_color(painter, &stroke->paint, feature);
+    MC_TRY(mc_stroke_tile_paint(done, painter, canvas, shape, pen, thin, color));
     if (*done)
         return MC_OK;
     *done = true;
@@ -244,10 +245,10 @@ paint_stroke(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol
              const mc_feature *feature)
 {
     const mc_stroke *stroke = &symbol->stroke;
-    if (stroke->ink.present && stroke->graphic != NULL)
+    if (stroke->paint.present && stroke->graphic != NULL)
         return mc_graphic_along(painter, canvas, symbol, shape, feature);
     double width = mc_painter_value(painter, stroke->width_value, stroke->width, feature);
-    if (!stroke->ink.present || !(width > 0))
+    if (!stroke->paint.present || !(width > 0))
         return MC_OK;
     width = mc_painter_pixels(painter, symbol, width);
     shape = mc_painter_straight(painter, symbol, shape);
@@ -258,7 +259,7 @@ paint_stroke(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol
         return MC_OK;
     MC_TRY(mc_painter_area(&painter->coverage, painter, false));
     mc_stroker_add(painter->coverage, shape, &pen, &painter->scratch);
-    return lay_coverage(painter, canvas, MC_NON_ZERO, symbol, &stroke->ink, feature);
+    return lay_coverage(painter, canvas, MC_NON_ZERO, symbol, &stroke->paint, feature);
 }
 
 static mc_error *
@@ -319,12 +320,12 @@ apply_rule(mc_painter *painter, mc_pass *to, int index, const mc_rule_style *rul
         MC_TRY(mc_labels_take(painter->labels, rule, feature, painter->ctx, painter->values));
     if (rule->symbolizer_count == 0)
         return MC_OK;
-    if (to->wholes == NULL) {
+    if (to->merged_layers == NULL) {
         for (int i = 0; i < rule->symbolizer_count; i++)
             MC_TRY(paint_symbol(painter, to, &rule->symbolizers[i], feature));
         return MC_OK;
     }
-    return mc_whole_gather(painter, to, &to->wholes[index], &rule->symbolizers[0], feature->geometry);
+    return mc_merged_layer_add(painter, to, &to->merged_layers[index], &rule->symbolizers[0], feature->geometry);
 }
 
 static mc_error *
@@ -344,14 +345,14 @@ mc_painter_set_labels(mc_painter *painter, mc_labels *labels)
 }
 
 mc_error *
-mc_painter_take(void *baton, const mc_feature *feature, mc_ctx *ctx)
+mc_painter_visit(void *baton, const mc_feature *feature, mc_ctx *ctx)
 {
     mc_painter *painter = baton;
     mc_feature placed = *feature;
-    placed.map = feature->map == NULL ? painter->map : feature->map;
-    if (placed.map != painter->placed_for) {
+    placed.query = feature->query == NULL ? painter->query : feature->query;
+    if (placed.query != painter->placed_for) {
         painter->placed = apr_hash_make(painter->pool);
-        painter->placed_for = placed.map;
+        painter->placed_for = placed.query;
     }
     placed.placed = painter->placed;
     painter->ctx = ctx;
@@ -367,9 +368,9 @@ mc_painter_finish(mc_painter *painter, mc_ctx *ctx)
     MC_SPAN(ctx, "mapcache_painter_finish");
     for (int i = 0; i < painter->style->pass_count; i++) {
         mc_pass *done = &painter->passes[i];
-        for (int rule = 0; done->wholes != NULL && rule < painter->style->passes[i].rule_count; rule++)
-            MC_TRY(mc_whole_lay(painter, done, &done->wholes[rule],
-                                &painter->style->passes[i].rules[rule].symbolizers[0], true));
+        for (int rule = 0; done->merged_layers != NULL && rule < painter->style->passes[i].rule_count; rule++)
+            MC_TRY(mc_merged_layer_paint(painter, done, &done->merged_layers[rule],
+                                         &painter->style->passes[i].rules[rule].symbolizers[0], true));
         if (done->canvas != NULL)
             MC_TRY(mc_canvas_over(painter->canvas, done->canvas));
     }

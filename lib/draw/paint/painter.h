@@ -1,6 +1,6 @@
 /* Features drawn by a style: what a layer of a map is painted with. */
-#ifndef MC_FEATURE_PAINTER_H
-#define MC_FEATURE_PAINTER_H
+#ifndef MC_DRAW_PAINT_PAINTER_H
+#define MC_DRAW_PAINT_PAINTER_H
 
 #include "draw/label/label.h"
 #include "draw/raster/canvas.h"
@@ -13,31 +13,31 @@ typedef struct mc_painter mc_painter;
  * order, feature by feature; else layers that may be are painted whole (DESIGN.md, Painting). MC_ERR_LIMIT for maps
  * that are too large.
  */
-mc_error *mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target, const mc_feature_query *map,
-                            bool by_feature, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target,
+                            const mc_feature_query *query, bool by_feature, apr_pool_t *pool) MC_CHECKED;
 
 /* Where the features' labels go; without it there are none. */
 void mc_painter_set_labels(mc_painter *painter, mc_labels *labels);
 
 /* The same over a canvas, which may stay one of indexed colours. */
 mc_error *mc_painter_create_on(mc_painter **painter, const mc_style *style, mc_canvas *canvas,
-                               const mc_feature_query *map, bool by_feature, apr_pool_t *pool) MC_CHECKED;
+                               const mc_feature_query *query, bool by_feature, apr_pool_t *pool) MC_CHECKED;
 
-/* An mc_feature_taker; the painter is its baton. */
-mc_error *mc_painter_take(void *painter, const mc_feature *feature, mc_ctx *ctx) MC_CHECKED;
+/* An mc_feature_visitor; the painter is its baton. */
+mc_error *mc_painter_visit(void *painter, const mc_feature *feature, mc_ctx *ctx) MC_CHECKED;
 
 /* Brings everything onto the target; before, parts may be missing there. */
 mc_error *mc_painter_finish(mc_painter *painter, mc_ctx *ctx) MC_CHECKED;
 
 /* What a map is best painted on, by the styles of all its layers. */
-typedef struct mc_painter_wish {
-    bool whole; /* nothing but layers that are painted whole: the colours that occur */
-    bool suits; /* only these inks: a palette from the begin */
+typedef struct mc_painter_needs {
+    bool merged; /* nothing but layers that are painted whole: the colours that occur */
+    bool suits;  /* only these inks: a palette from the start */
     mc_inks inks;
-} mc_painter_wish;
+} mc_painter_needs;
 
 /* Adds what a layer's style needs at a scale; begins with { .whole = true, .suits = true }. */
-void mc_painter_wish_add(mc_painter_wish *wish, const mc_style *style, double scale);
+void mc_painter_needs_add(mc_painter_needs *needs, const mc_style *style, double scale);
 
 /* Whether any rule of the style applies at this scale; else the layer need not be read. */
 bool mc_painter_shows(const mc_style *style, double scale);

@@ -49,7 +49,7 @@ mc_painter_offset_fill(mc_painter *painter, mc_canvas *canvas, const mc_symboliz
     combine_coverage(painter->plane, &used, painter->coverage, MC_EVEN_ODD, painter->mask, 1);
     mc_stroker_add(painter->coverage, shape, &pen, &painter->scratch);
     combine_coverage(painter->plane, &used, painter->coverage, MC_NON_ZERO, painter->mask, offset);
-    mc_color color = mc_painter_ink(painter, &symbol->fill, feature);
+    mc_color color = mc_painter_color(painter, &symbol->fill, feature);
     for (int y = used.top; y <= used.bottom; y++) { /* the plane is empty between features */
         uint8_t *row = painter->plane + (size_t)y * width;
         mc_canvas_row(canvas, 0, y, row, canvas->width, color);

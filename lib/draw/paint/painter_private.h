@@ -1,6 +1,6 @@
 /* What the files that paint share. */
-#ifndef MC_FEATURE_PAINTER_PRIVATE_H
-#define MC_FEATURE_PAINTER_PRIVATE_H
+#ifndef MC_DRAW_PAINT_PAINTER_PRIVATE_H
+#define MC_DRAW_PAINT_PAINTER_PRIVATE_H
 
 #include <apr_hash.h>
 
@@ -12,19 +12,19 @@
 enum { MC_PASSES_MAX = 16, MC_PICTURES_MAX = 16, MC_CELLS_MAX = 16 };
 
 /* What a rule that is painted whole has gathered. */
-typedef struct mc_whole {
+typedef struct mc_merged_layer {
     mc_area *fill, *wide; /* NULL: not used so far */
     mc_outline *thin, *bands;
     mc_edges *edges;  /* of polygons */
     uint16_t *depths; /* for each part of the map, how many areas lie over each other at most */
     int deepest;      /* of them */
     bool used;        /* something has been gathered and not been painted */
-} mc_whole;
+} mc_merged_layer;
 
 typedef struct mc_pass {
-    struct mc_rules *rules; /* feature/rules.h */
-    mc_canvas *canvas;      /* of the passes after the first; NULL: nothing painted yet */
-    mc_whole *wholes;       /* by rule; NULL: feature by feature */
+    struct mc_rules *rules;         /* draw/style/rules.h */
+    mc_canvas *canvas;              /* of the passes after the first; NULL: nothing painted yet */
+    mc_merged_layer *merged_layers; /* by rule; NULL: feature by feature */
 } mc_pass;
 
 /* Pictures and cells of patterns that are the same for all features. */
@@ -39,24 +39,24 @@ typedef struct mc_known_cell {
     mc_pixels *pixels;
 } mc_known_cell;
 
-/* Strokes of small features (feature/window.c). */
-typedef struct mc_window mc_window;
+/* Strokes of small features (draw/raster/stroke_tile.c). */
+typedef struct mc_stroke_tile mc_stroke_tile;
 
-/* Marks that are the same for all features (feature/graphic.c). */
+/* Marks that are the same for all features (draw/paint/graphic.c). */
 typedef struct mc_known_mark mc_known_mark;
 
-/* Marks that have been painted (feature/sprite.c). */
+/* Marks that have been painted (draw/paint/sprite.c). */
 typedef struct mc_sprites mc_sprites;
 void mc_sprites_free(mc_sprites *sprites);
 
 struct mc_painter {
     const mc_style *style;
     mc_canvas *canvas;
-    const mc_feature_query *map;
+    const mc_feature_query *query;
     mc_pass passes[MC_PASSES_MAX];
     mc_area *coverage; /* for one symbol of one feature */
     mc_outline *outline;
-    mc_window *window; /* NULL: not used so far */
+    mc_stroke_tile *stroke_tile; /* NULL: not used so far */
     uint8_t *mask;
     mc_labels *labels; /* NULL: none */
     uint8_t *plane;    /* for areas with an offset; NULL: not used so far */
@@ -103,7 +103,7 @@ bool mc_painter_is_moved(const mc_symbolizer *symbol);
 
 /* Whether the rules of a pass that apply at a scale are painted whole: there is one, with one opaque fill and stroke.
  * Several rules would be laid one after the other, while features belong over each other in their own order. */
-bool mc_painter_pass_is_whole(const mc_style_pass *style, double scale);
+bool mc_painter_pass_is_merged(const mc_style_pass *style, double scale);
 
 /*
  * Lines without the vertices that a stroke does not need: those at most half as far beside what is left as thinning may
@@ -115,17 +115,17 @@ const mc_shape *mc_painter_straight(mc_painter *painter, const mc_symbolizer *sy
  * Paints the lines of a shape in one colour, if they are small, in a plane that is no larger than they need: *done.
  * `thin`: by mc_outline_add, else by mc_bands_add.
  */
-mc_error *mc_window_stroke(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_shape *shape, const mc_pen *pen,
-                           bool thin, mc_color color) MC_CHECKED;
+mc_error *mc_stroke_tile_paint(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_shape *shape,
+                               const mc_pen *pen, bool thin, mc_color color) MC_CHECKED;
 
 /* Adds a feature to what a rule that is painted whole has gathered; paints all of it (`last`: no more features come).
  */
-mc_error *mc_whole_gather(mc_painter *painter, mc_pass *to, mc_whole *into, const mc_symbolizer *symbol,
-                          const mc_geometry *geometry) MC_CHECKED;
-mc_error *mc_whole_lay(mc_painter *painter, mc_pass *to, mc_whole *gathered, const mc_symbolizer *symbol,
-                       bool last) MC_CHECKED;
-mc_color mc_ink_color(const mc_ink *ink, const mc_feature *feature, apr_pool_t *scratch);
-mc_color mc_painter_ink(mc_painter *painter, const mc_ink *ink, const mc_feature *feature);
+mc_error *mc_merged_layer_add(mc_painter *painter, mc_pass *to, mc_merged_layer *into, const mc_symbolizer *symbol,
+                              const mc_geometry *geometry) MC_CHECKED;
+mc_error *mc_merged_layer_paint(mc_painter *painter, mc_pass *to, mc_merged_layer *gathered,
+                                const mc_symbolizer *symbol, bool last) MC_CHECKED;
+mc_color mc_paint_color(const mc_paint *paint, const mc_feature *feature, apr_pool_t *scratch);
+mc_color mc_painter_color(mc_painter *painter, const mc_paint *paint, const mc_feature *feature);
 
 /* A displacement in 1/256 pixel, y down. */
 mc_shape_point mc_painter_displacement(mc_painter *painter, const mc_symbolizer *symbol, const mc_pair *pair,

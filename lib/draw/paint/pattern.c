@@ -7,17 +7,17 @@
 #include "draw/raster/hatch.h"
 #include "draw/symbol/picture.h"
 
-/* Where the map begins on the lattice. */
+/* Where the map begins on the pixel grid. */
 static int64_t
 column_of(const mc_painter *painter, int x)
 {
-    return painter->map->lattice.left + x;
+    return painter->query->pixel_grid.left + x;
 }
 
 static int64_t
 lattice_row_of(const mc_painter *painter, int y)
 {
-    return painter->map->lattice.top + y;
+    return painter->query->pixel_grid.top + y;
 }
 
 static int
@@ -48,9 +48,9 @@ draw_cell(mc_pixels **cell, mc_painter *painter, const mc_symbolizer *symbol, co
         cell_side(mc_painter_pixels(painter, symbol, graphic->cell_y), drawing.placing.height, margin[0], margin[2]);
     MC_TRY(mc_pixels_create(cell, width, height, true, pool));
     mc_pixels_attach(*cell, pool);
-    mc_feature_query *map = apr_pmemdup(pool, painter->map, sizeof(*map));
-    map->lattice.left = map->lattice.top = 0;
-    MC_TRY(mc_painter_create(&inner, painter->style, *cell, map, true, pool));
+    mc_feature_query *query = apr_pmemdup(pool, painter->query, sizeof(*query));
+    query->pixel_grid.left = query->pixel_grid.top = 0;
+    MC_TRY(mc_painter_create(&inner, painter->style, *cell, query, true, pool));
     inner->ctx = painter->ctx;
     double x = graphic->cell_x > 0 ? width / 2.0 : margin[3] + drawing.placing.width / 2;
     double y = graphic->cell_y > 0 ? height / 2.0 : margin[0] + drawing.placing.height / 2;
@@ -108,7 +108,7 @@ lay_lines(mc_painter *painter, mc_pixels *pixels, mc_area *coverage, mc_fill_rul
     int dots = graphic->mark->dense;
     MC_TRY(mc_graphic_resolve(&drawing, &any, painter, symbol, graphic, feature));
     const mc_symbolizer *drawn = &drawing.symbol;
-    mc_color color = dots > 0 && drawn->fill.present ? drawn->fill.color : drawn->stroke.ink.color;
+    mc_color color = dots > 0 && drawn->fill.present ? drawn->fill.color : drawn->stroke.paint.color;
     if (any)
         mc_hatch_make(&hatch, graphic->mark->hatch, drawing.placing.height,
                       mc_painter_pixels(painter, symbol, drawn->stroke.width), drawing.placing.turn,
@@ -137,8 +137,8 @@ is_lines(const mc_graphic *graphic)
         apart |= graphic->margin[i] > 0;
     if (graphic->mark == NULL || apart)
         return false;
-    return graphic->mark->dense > 0 || (graphic->mark->hatch != 0 && graphic->stroke.ink.present &&
-                                        graphic->stroke.ink.pattern == NULL && graphic->stroke.dashes == NULL);
+    return graphic->mark->dense > 0 || (graphic->mark->hatch != 0 && graphic->stroke.paint.present &&
+                                        graphic->stroke.paint.pattern == NULL && graphic->stroke.dashes == NULL);
 }
 
 mc_error *

@@ -17,13 +17,13 @@ enum {
 };
 
 /* All that a mark's look depends on; without gaps that might differ. */
-typedef struct look {
+typedef struct sprite_look {
     const mc_mark *mark;
     const double *dashes;
     double width, height, anchor_x, anchor_y, turn, stroke_width, dash_offset;
     mc_color fill, line;
     int kind, filled, stroked, join, cap, dash_count;
-} look;
+} sprite_look;
 
 /* A pixel of a mark that lets something through. */
 typedef struct soft {
@@ -48,7 +48,7 @@ typedef struct picture {
 } picture;
 
 typedef struct set {
-    look look;
+    sprite_look look;
     picture pictures[STEPS][STEPS];
 } set;
 
@@ -58,11 +58,11 @@ struct mc_sprites {
     int painted, drawn;
 };
 
-static look
+static sprite_look
 look_of(const mc_drawing *drawing)
 {
     const mc_stroke *stroke = &drawing->symbol.stroke;
-    look made;
+    sprite_look made;
     memset(&made, 0, sizeof(made));
     made.mark = drawing->mark;
     made.dashes = stroke->dashes;
@@ -74,10 +74,10 @@ look_of(const mc_drawing *drawing)
     made.stroke_width = stroke->width;
     made.dash_offset = stroke->dash_offset;
     made.fill = drawing->symbol.fill.color;
-    made.line = stroke->ink.color;
+    made.line = stroke->paint.color;
     made.kind = (int)drawing->symbol.kind;
     made.filled = drawing->symbol.fill.present;
-    made.stroked = stroke->ink.present;
+    made.stroked = stroke->paint.present;
     made.join = (int)stroke->join;
     made.cap = (int)stroke->cap;
     made.dash_count = stroke->dash_count;
@@ -91,7 +91,7 @@ same_color(const mc_color *a, const mc_color *b)
 }
 
 static bool
-same_look(const look *a, const look *b)
+same_look(const sprite_look *a, const sprite_look *b)
 {
     return a->mark == b->mark && a->dashes == b->dashes && a->width == b->width && a->height == b->height &&
            a->anchor_x == b->anchor_x && a->anchor_y == b->anchor_y && a->turn == b->turn &&
@@ -122,7 +122,7 @@ find_set(mc_painter *painter, const mc_drawing *drawing)
     if (painter->sprites == NULL)
         painter->sprites = apr_pcalloc(painter->pool, sizeof(*painter->sprites));
     mc_sprites *sprites = painter->sprites;
-    const look wanted = look_of(drawing);
+    const sprite_look wanted = look_of(drawing);
     for (int i = 0; i < sprites->count; i++)
         if (same_look(&sprites->sets[i]->look, &wanted))
             return sprites->sets[i];
@@ -149,7 +149,7 @@ find_box(const mc_canvas *canvas, int *left, int *right, int *top, int *bottom)
     *left = canvas->width, *right = 0, *top = canvas->height, *bottom = 0;
     for (int y = 0; y < canvas->height; y++)
         for (int x = 0; x < canvas->width; x++) {
-            bool empty = canvas->tints != NULL
+            bool empty = canvas->palette != NULL
                              ? mc_indexed_row(canvas->indexed, y)[x] == 0
                              : canvas->pixels->data[(size_t)y * canvas->pixels->stride + (size_t)x * 4 + 3] == 0;
             if (empty)
@@ -177,7 +177,7 @@ crop_indices(picture *to, const mc_canvas *from, int left, int top, size_t strid
             size_t at = (size_t)y * width + (size_t)x;
             uint8_t index = mc_indexed_row(from->indexed, top + y)[left + x];
             made->all[at] = index;
-            if (from->tints->colors[index][3] == 255)
+            if (from->palette->colors[index][3] == 255)
                 made->solid[at] = 255;
             else if (index != 0)
                 made->softs[made->soft_count++] = (soft){ (int)((size_t)y * stride) + x, index };
@@ -194,7 +194,7 @@ crop_sprite(picture *to, const mc_canvas *from, int middle, size_t stride, apr_p
     *to = (picture){ .left = left - middle, .top = top - middle };
     to->width = right < left ? 4 : (right - left + 4) & ~3;
     to->height = bottom < top ? 1 : bottom - top + 1;
-    if (from->tints != NULL)
+    if (from->palette != NULL)
         return crop_indices(to, from, left, top, stride, pool);
     MC_TRY(mc_pixels_create(&to->pixels, to->width, to->height, true, pool));
     mc_pixels_copy(to->pixels, -left, -top, from->pixels);
@@ -213,11 +213,11 @@ paint_sprite(picture *to, mc_painter *painter, const mc_drawing *drawing, int si
     int middle = side / 2;
     mc_placing placing = drawing->placing;
     placing.at = (mc_shape_point){ middle * MC_SUBPIXELS + column * STEP, middle * MC_SUBPIXELS + row * STEP };
-    if (painter->canvas->tints != NULL)
-        MC_TRY(mc_canvas_create_tinted(&canvas, side, side, painter->canvas->tints, scratch));
+    if (painter->canvas->palette != NULL)
+        MC_TRY(mc_canvas_create_with_palette(&canvas, side, side, painter->canvas->palette, scratch));
     else
         MC_TRY(mc_canvas_pixels(&pixels, canvas));
-    MC_TRY(mc_painter_create_on(&inner, painter->style, canvas, painter->map, true, scratch));
+    MC_TRY(mc_painter_create_on(&inner, painter->style, canvas, painter->query, true, scratch));
     mc_mark_place(&painter->mark, drawing->mark, &placing);
     painter->sprites->painted++;
     MC_TRY(mc_painter_shape(inner, canvas, &drawing->symbol, &painter->mark, feature));
@@ -250,7 +250,7 @@ lay_clipped_sprite(mc_canvas *canvas, const picture *from, int x, int y)
         uint8_t *pixels = mc_indexed_row(canvas->indexed, y + row);
         for (int i = first; i < last; i++)
             if (upper[i] != 0)
-                pixels[x + i] = mc_tints_over(canvas->tints, upper[i], pixels[x + i]);
+                pixels[x + i] = mc_ink_palette_over(canvas->palette, upper[i], pixels[x + i]);
     }
 }
 
@@ -276,7 +276,7 @@ lay_indices(mc_canvas *canvas, const picture *from, int x, int y)
         }
     for (int i = 0; i < with->soft_count; i++) {
         uint8_t *at = corner + with->softs[i].offset;
-        *at = mc_tints_over(canvas->tints, with->softs[i].index, *at);
+        *at = mc_ink_palette_over(canvas->palette, with->softs[i].index, *at);
     }
 }
 
@@ -287,7 +287,7 @@ mc_sprite_draw(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_draw
     const mc_symbolizer *symbol = &drawing->symbol;
     int side = 2 * ((int)ceil(fmin(drawing->reach, SIDE_MAX)) + 1) + 1;
     *done = false;
-    if (drawing->mark == NULL || symbol->fill.pattern != NULL || symbol->stroke.ink.pattern != NULL ||
+    if (drawing->mark == NULL || symbol->fill.pattern != NULL || symbol->stroke.paint.pattern != NULL ||
         symbol->stroke.graphic != NULL || side > SIDE_MAX || side > painter->canvas->width ||
         side > painter->canvas->height)
         return MC_OK;

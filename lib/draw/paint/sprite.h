@@ -2,8 +2,8 @@
  * Marks that look the same at many points are painted once and copied: for each eighth of a pixel, across and down,
  * that a point may be off, so that a mark is at most a sixteenth of a pixel from where it belongs.
  */
-#ifndef MC_FEATURE_SPRITE_H
-#define MC_FEATURE_SPRITE_H
+#ifndef MC_DRAW_PAINT_SPRITE_H
+#define MC_DRAW_PAINT_SPRITE_H
 
 #include "draw/paint/graphic.h"
 

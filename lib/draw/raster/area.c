@@ -30,8 +30,8 @@ mc_area_create(mc_area **coverage, int width, int height, apr_pool_t *pool)
         return mc_error_create(pool, MC_ERR_LIMIT, "a map of %dx%d pixels cannot be painted", width, height);
     mc_area *made = apr_pcalloc(pool, sizeof(*made));
     *made = (mc_area){ .width = width, .height = height, .top = height, .bottom = -1 };
-    made->shift = mc_blocks_shift(width + 2);
-    made->stride = ((width + 1) >> made->shift << made->shift) + (1 << made->shift);
+    made->block_bits = mc_blocks_bits(width + 2);
+    made->stride = ((width + 1) >> made->block_bits << made->block_bits) + (1 << made->block_bits);
     made->cells = mc_plane_acquire(sizeof(int32_t) * (size_t)made->stride * (size_t)height, &made->dirty, pool);
     made->touched = apr_pcalloc(pool, sizeof(*made->touched) * (size_t)height);
     *coverage = made;
@@ -46,7 +46,7 @@ blocks_between(const mc_area *plane, int32_t x0, int32_t x1)
     int first = (x0 < x1 ? x0 : x1) >> SHIFT, last = ((x0 < x1 ? x1 : x0) >> SHIFT) + 1;
     first = first < 0 ? 0 : first;
     last = last < 0 ? 0 : last > plane->width ? plane->width : last;
-    return first > last ? 0 : mc_blocks_of(first, last, plane->shift);
+    return first > last ? 0 : mc_blocks_of(first, last, plane->block_bits);
 }
 
 /* Where thousands of rings lie over each other, sums wrap around: as long as it is even or odd that matters, to no
@@ -251,10 +251,10 @@ mc_area_take_row(mc_area *coverage, int y, mc_fill_rule rule, uint8_t *mask, int
         return;
     int32_t *row = coverage->cells + (size_t)y * (size_t)coverage->stride;
     int32_t sum = 0;
-    int width = coverage->width, first = __builtin_ctzll(bits) << coverage->shift, at = first;
+    int width = coverage->width, first = __builtin_ctzll(bits) << coverage->block_bits, at = first;
     while (bits != 0) {
         int begin, end;
-        mc_blocks_take(&bits, coverage->shift, &begin, &end);
+        mc_blocks_take(&bits, coverage->block_bits, &begin, &end);
         if (begin > at && at < width)
             memset(mask + (at - first), cell_coverage(sum, rule, coverage->coarse),
                    (size_t)((begin < width ? begin : width) - at));

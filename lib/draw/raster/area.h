@@ -2,8 +2,8 @@
  * Planes of coverage: how much of each pixel shapes cover. Fills are accumulated as signed areas in whole numbers, so
  * that the result is exact and the same whatever part of the plane is looked at.
  */
-#ifndef MC_FEATURE_AREA_H
-#define MC_FEATURE_AREA_H
+#ifndef MC_DRAW_RASTER_AREA_H
+#define MC_DRAW_RASTER_AREA_H
 
 #include <stdint.h>
 
@@ -19,7 +19,7 @@ typedef struct mc_area {
     int stride; /* cells of a row: whole blocks, at least width + 2 */
     int32_t *cells;
     uint64_t *touched; /* for each row the blocks that are not empty, a bit for each: only they are looked at */
-    int shift;         /* a block is 2^shift cells, at least 16 */
+    int block_bits;    /* a block is 2^block_bits cells, at least 16 */
     int top, bottom;   /* touched rows; bottom < top: none */
     bool coarse;       /* 16 steps of coverage instead of 256: a plain map then has few enough colours for a palette */
     bool dirty;        /* something has been added and not been taken */

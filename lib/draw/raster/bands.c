@@ -18,9 +18,9 @@ enum {
 #define TURN 0.7        /* cosine of a bend at which two sides cover a pixel as if they did not know of each other */
 #define TIP 0.125       /* pixels: where a mitre is no longer, a round join is not told from it */
 
-typedef struct vector {
+typedef struct bands_vector {
     double x, y;
-} vector;
+} bands_vector;
 
 typedef struct banding {
     mc_outline *outline;
@@ -32,19 +32,19 @@ typedef struct banding {
 
 /* The lines that cut a segment at one of its ends, by the direction to the outside and the distance from the vertex. */
 typedef struct ending {
-    vector outside[2];
+    bands_vector outside[2];
     double at[2];
     int count;
     double reach; /* of the corners, from the vertex */
 } ending;
 
-typedef struct segment {
+typedef struct bands_segment {
     mc_shape_point a, b;
-    vector unit;
+    bands_vector unit;
     double length; /* pixels; 0: not known yet */
     bool near;
     ending begin;
-} segment;
+} bands_segment;
 
 static bool
 is_band_in_reach(const banding *b, mc_shape_point p, mc_shape_point q)
@@ -54,13 +54,13 @@ is_band_in_reach(const banding *b, mc_shape_point p, mc_shape_point q)
 }
 
 static void
-measure_segment(segment *s)
+measure_segment(bands_segment *s)
 {
     if (s->length > 0)
         return;
     double dx = (s->b.x - s->a.x) / (double)MC_SUBPIXELS, dy = (s->b.y - s->a.y) / (double)MC_SUBPIXELS;
     s->length = sqrt(dx * dx + dy * dy);
-    s->unit = (vector){ dx / s->length, dy / s->length };
+    s->unit = (bands_vector){ dx / s->length, dy / s->length };
 }
 
 static void
@@ -76,7 +76,7 @@ begin_piece(mc_piece *piece, mc_shape_point at)
 
 /* Inside is what is not farther than `distance` in a direction. */
 static void
-add_half_plane(mc_piece *piece, vector outside, double distance)
+add_half_plane(mc_piece *piece, bands_vector outside, double distance)
 {
     int i = piece->count++;
     piece->a[i] = (float)-outside.x;
@@ -97,14 +97,14 @@ finish_band_piece(const banding *b, mc_piece *piece, double reach, double dx, do
 }
 
 static void
-add_segment_piece(const banding *b, const segment *s, const ending *end)
+add_segment_piece(const banding *b, const bands_segment *s, const ending *end)
 {
     mc_piece piece;
-    vector u = s->unit;
+    bands_vector u = s->unit;
     double dx = u.x * s->length, dy = u.y * s->length;
     begin_piece(&piece, s->a);
-    add_half_plane(&piece, (vector){ -u.y, u.x }, b->half);
-    add_half_plane(&piece, (vector){ u.y, -u.x }, b->half);
+    add_half_plane(&piece, (bands_vector){ -u.y, u.x }, b->half);
+    add_half_plane(&piece, (bands_vector){ u.y, -u.x }, b->half);
     for (int i = 0; i < s->begin.count; i++)
         add_half_plane(&piece, s->begin.outside[i], s->begin.at[i]);
     for (int i = 0; i < end->count; i++)
@@ -114,18 +114,19 @@ add_segment_piece(const banding *b, const segment *s, const ending *end)
 
 /* The outer side of a bend whose segments both end straight at p: what is behind the one and before the other. */
 static void
-add_wedge(const banding *b, mc_shape_point p, vector u, vector v, vector outer, double cosine, bool is_mitre)
+add_wedge(const banding *b, mc_shape_point p, bands_vector u, bands_vector v, bands_vector outer, double cosine,
+          bool is_mitre)
 {
     mc_piece piece;
     double side = outer.x * -u.y + outer.y * u.x < 0 ? -1 : 1;
     begin_piece(&piece, p);
-    add_half_plane(&piece, (vector){ -u.x, -u.y }, 0);
+    add_half_plane(&piece, (bands_vector){ -u.x, -u.y }, 0);
     add_half_plane(&piece, v, 0);
     if (b->join == MC_JOIN_ROUND) {
         piece.radius = (float)(b->half + 0.5);
     } else if (is_mitre) {
-        add_half_plane(&piece, (vector){ -u.y * side, u.x * side }, b->half);
-        add_half_plane(&piece, (vector){ -v.y * side, v.x * side }, b->half);
+        add_half_plane(&piece, (bands_vector){ -u.y * side, u.x * side }, b->half);
+        add_half_plane(&piece, (bands_vector){ -v.y * side, v.x * side }, b->half);
     } else if (cosine > 0) {
         add_half_plane(&piece, outer, b->half * cosine);
     } else
@@ -136,16 +137,16 @@ add_wedge(const banding *b, mc_shape_point p, vector u, vector v, vector outer, 
 
 /* Where one segment ends and the next one begins. */
 static void
-make_bend(const banding *b, const segment *in, ending *end, segment *out)
+make_bend(const banding *b, const bands_segment *in, ending *end, bands_segment *out)
 {
-    vector u = in->unit, v = out->unit;
+    bands_vector u = in->unit, v = out->unit;
     double cross = u.x * v.y - u.y * v.x, dot = u.x * v.x + u.y * v.y, sum = sqrt(fmax(0, 2 + 2 * dot));
     double cosine = sum / 2; /* of half of the turn */
-    vector outer = { 0, 0 }, across = u;
+    bands_vector outer = { 0, 0 }, across = u;
     if (sum > 1e-3) {
         double side = cross > 0 ? 1 / sum : -1 / sum;
-        across = (vector){ (u.x + v.x) / sum, (u.y + v.y) / sum };
-        outer = (vector){ (u.y + v.y) * side, -(u.x + v.x) * side };
+        across = (bands_vector){ (u.x + v.x) / sum, (u.y + v.y) / sum };
+        outer = (bands_vector){ (u.y + v.y) * side, -(u.x + v.x) * side };
     } else
         cosine = 0;
     bool is_mitre = b->join == MC_JOIN_MITRE && cosine * MITRE_LIMIT > 1;
@@ -161,11 +162,11 @@ make_bend(const banding *b, const segment *in, ending *end, segment *out)
     double reach = has_tip ? b->half / cosine : b->half;
     *end = (ending){ { across, outer }, { 0, b->half * cosine }, has_tip ? 1 : 2, reach };
     out->begin = *end;
-    out->begin.outside[0] = (vector){ -across.x, -across.y };
+    out->begin.outside[0] = (bands_vector){ -across.x, -across.y };
     if (has_tip && dot < TURN) { /* each is cut by the other's outer side, too, or the tip would be too dark */
         double side = cross > 0 ? 1 : -1;
-        end->outside[1] = (vector){ v.y * side, -v.x * side };
-        out->begin.outside[1] = (vector){ u.y * side, -u.x * side };
+        end->outside[1] = (bands_vector){ v.y * side, -v.x * side };
+        out->begin.outside[1] = (bands_vector){ u.y * side, -u.x * side };
         end->at[1] = out->begin.at[1] = b->half;
         end->count = out->begin.count = 2;
     }
@@ -173,14 +174,14 @@ make_bend(const banding *b, const segment *in, ending *end, segment *out)
 
 /* Where a line begins or ends, seen outwards. */
 static ending
-make_end(const banding *b, mc_shape_point p, vector outside)
+make_end(const banding *b, mc_shape_point p, bands_vector outside)
 {
     mc_piece piece;
     if (b->cap == MC_CAP_SQUARE)
         return (ending){ { outside }, { b->half }, 1, b->half * M_SQRT2 };
     if (b->cap == MC_CAP_ROUND) {
         begin_piece(&piece, p);
-        add_half_plane(&piece, (vector){ -outside.x, -outside.y }, 0);
+        add_half_plane(&piece, (bands_vector){ -outside.x, -outside.y }, 0);
         piece.radius = (float)(b->half + 0.5);
         finish_band_piece(b, &piece, b->half, 0, 0, b->half);
     }
@@ -189,7 +190,7 @@ make_end(const banding *b, mc_shape_point p, vector outside)
 
 /* The bend between two segments, of which one at least can be seen. */
 static void
-join_band_segments(const banding *b, segment *in, ending *end, segment *out)
+join_band_segments(const banding *b, bands_segment *in, ending *end, bands_segment *out)
 {
     end->count = 0;
     if (!in->near && !out->near)
@@ -201,13 +202,13 @@ join_band_segments(const banding *b, segment *in, ending *end, segment *out)
 
 /* The next segment that has a length, from *i on. */
 static bool
-next_band_segment(segment *s, const banding *b, const mc_shape_point *points, int count, int segments, int *i)
+next_band_segment(bands_segment *s, const banding *b, const mc_shape_point *points, int count, int segments, int *i)
 {
     for (; *i < segments; ++*i) {
         mc_shape_point from = points[*i], to = points[*i + 1 == count ? 0 : *i + 1];
         if (from.x == to.x && from.y == to.y)
             continue;
-        *s = (segment){ .a = from, .b = to, .near = is_band_in_reach(b, from, to) };
+        *s = (bands_segment){ .a = from, .b = to, .near = is_band_in_reach(b, from, to) };
         ++*i;
         return true;
     }
@@ -218,13 +219,13 @@ next_band_segment(segment *s, const banding *b, const mc_shape_point *points, in
 static void
 add_open(const banding *b, const mc_shape_point *points, int count)
 {
-    segment now, next;
+    bands_segment now, next;
     ending end;
     int i = 0;
     if (!next_band_segment(&now, b, points, count, count - 1, &i))
         return;
     measure_segment(&now);
-    now.begin = make_end(b, now.a, (vector){ -now.unit.x, -now.unit.y });
+    now.begin = make_end(b, now.a, (bands_vector){ -now.unit.x, -now.unit.y });
     for (; next_band_segment(&next, b, points, count, count - 1, &i); now = next) {
         join_band_segments(b, &now, &end, &next);
         if (now.near)
@@ -240,7 +241,7 @@ add_open(const banding *b, const mc_shape_point *points, int count)
 static void
 add_closed(const banding *b, const mc_shape_point *points, int count)
 {
-    segment first, now, next;
+    bands_segment first, now, next;
     ending end, first_end = { .count = 0 };
     int i = 0, done = 0;
     if (!next_band_segment(&first, b, points, count, count, &i))

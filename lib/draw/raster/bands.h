@@ -3,8 +3,8 @@
  * one for each join or end that is not straight. Each is the inside of a few lines, by whose distance a pixel is
  * covered: eight pixels at a time, a third of the work of an outline whose area is summed.
  */
-#ifndef MC_FEATURE_BANDS_H
-#define MC_FEATURE_BANDS_H
+#ifndef MC_DRAW_RASTER_BANDS_H
+#define MC_DRAW_RASTER_BANDS_H
 
 #include "draw/raster/outline.h"
 #include "draw/raster/stroker.h"

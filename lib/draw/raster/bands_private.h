@@ -1,6 +1,6 @@
 /* What the files that paint bands share. */
-#ifndef MC_FEATURE_BANDS_PRIVATE_H
-#define MC_FEATURE_BANDS_PRIVATE_H
+#ifndef MC_DRAW_RASTER_BANDS_PRIVATE_H
+#define MC_DRAW_RASTER_BANDS_PRIVATE_H
 
 #include "draw/raster/outline.h"
 

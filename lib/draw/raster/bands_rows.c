@@ -14,14 +14,14 @@
 enum { LANES = MC_OUTLINE_ROOM + 1, WIDE = 16 /* columns from which on a look at each row pays */ };
 
 /* A row: what the lines are at its height. */
-typedef struct row {
+typedef struct bands_row {
     float at[MC_PIECE_LINES];
     float y;
-} row;
+} bands_row;
 
 /* Columns of a row in which all lines leave something, of those from *first to *last; 1 more on both sides. */
 static void
-narrow_piece_columns(int *first, int *last, const mc_piece *piece, const row *r, const float *inverse)
+narrow_piece_columns(int *first, int *last, const mc_piece *piece, const bands_row *r, const float *inverse)
 {
     float from = piece->left, to = piece->right;
     for (int i = 0; i < piece->count; i++) {
@@ -39,7 +39,7 @@ narrow_piece_columns(int *first, int *last, const mc_piece *piece, const row *r,
 
 #ifdef WITH_AVX2
 WITH_AVX2 static void
-cover_avx2(uint8_t *plane, int count, float x, const mc_piece *piece, const row *r)
+cover_avx2(uint8_t *plane, int count, float x, const mc_piece *piece, const bands_row *r)
 {
     const __m256 zero = _mm256_setzero_ps(), one = _mm256_set1_ps(1);
     const __m256 lanes = _mm256_set_ps(7, 6, 5, 4, 3, 2, 1, 0);
@@ -67,7 +67,7 @@ cover_avx2(uint8_t *plane, int count, float x, const mc_piece *piece, const row 
 #endif
 
 static void
-cover_plain(uint8_t *plane, int count, float x, const mc_piece *piece, const row *r)
+cover_plain(uint8_t *plane, int count, float x, const mc_piece *piece, const bands_row *r)
 {
     for (int i = 0; i < count; i++) {
         float px = x + (float)i, share = 255;
@@ -116,7 +116,7 @@ add_small(mc_outline *outline, const mc_piece *piece, const int box[4], int coun
     const __m256 lanes = _mm256_set_ps(7, 6, 5, 4, 3, 2, 1, 0);
     const __m256 px = _mm256_add_ps(_mm256_set1_ps((float)(first - piece->column) + 0.5F - piece->fx), lanes);
     const __m256 beside = _mm256_add_ps(px, _mm256_set1_ps(LANES));
-    const uint64_t blocks = mc_blocks_of(first, first + ((columns - 1) | MC_OUTLINE_ROOM), outline->shift);
+    const uint64_t blocks = mc_blocks_of(first, first + ((columns - 1) | MC_OUTLINE_ROOM), outline->block_bits);
     __m256 a[MC_PIECE_LINES];
     for (int k = 0; k < count; k++)
         a[k] = _mm256_set1_ps(piece->a[k]);
@@ -154,7 +154,7 @@ add_small_avx2(mc_outline *outline, const mc_piece *piece, const int box[4])
 static void
 add_piece_row(mc_outline *outline, const mc_piece *piece, const float *inverse, int y, int first, int last)
 {
-    row r = { .y = (float)(y - piece->row) + 0.5F - piece->fy };
+    bands_row r = { .y = (float)(y - piece->row) + 0.5F - piece->fy };
     for (int i = 0; i < piece->count; i++)
         r.at[i] = piece->b[i] * r.y + piece->c[i];
     if (last - first >= WIDE)
@@ -169,7 +169,7 @@ add_piece_row(mc_outline *outline, const mc_piece *piece, const float *inverse, 
     else
 #endif
         cover_plain(plane, last - first + 1, x, piece, &r);
-    outline->touched[y] |= mc_blocks_of(first, first + ((last - first) | MC_OUTLINE_ROOM), outline->shift);
+    outline->touched[y] |= mc_blocks_of(first, first + ((last - first) | MC_OUTLINE_ROOM), outline->block_bits);
 }
 
 void

@@ -1,6 +1,6 @@
 /* From coverage to pixels: a colour laid through a mask. */
-#ifndef MC_FEATURE_BRUSH_H
-#define MC_FEATURE_BRUSH_H
+#ifndef MC_DRAW_RASTER_BRUSH_H
+#define MC_DRAW_RASTER_BRUSH_H
 
 #include "draw/raster/area.h"
 #include "draw/raster/outline.h"

@@ -62,12 +62,12 @@ mc_canvas_set_ground(mc_canvas *canvas, mc_color color)
 {
     memset(canvas->ground, 0, sizeof(canvas->ground));
     mc_brush_color(canvas->ground, color, 255);
-    if (canvas->tints == NULL || color.alpha == 0)
+    if (canvas->palette == NULL || color.alpha == 0)
         return;
-    int ink = mc_tints_ink(canvas->tints, color);
+    int ink = mc_ink_palette_index(canvas->palette, color);
     MC_ASSERT(ink >= 0);
     for (int y = 0; y < canvas->height; y++)
-        memset(mc_indexed_row(canvas->indexed, y), canvas->tints->laid[ink][0][MC_TINT_STEPS - 1],
+        memset(mc_indexed_row(canvas->indexed, y), canvas->palette->laid[ink][0][MC_INK_STEPS - 1],
                (size_t)canvas->width);
 }
 
@@ -79,13 +79,13 @@ mark_painted(mc_canvas *canvas)
 }
 
 mc_error *
-mc_canvas_create_tinted(mc_canvas **canvas, int width, int height, mc_tints *tints, apr_pool_t *pool)
+mc_canvas_create_with_palette(mc_canvas **canvas, int width, int height, mc_ink_palette *palette, apr_pool_t *pool)
 {
     mc_canvas *made = new_canvas(width, height, pool);
     MC_TRY(mc_indexed_create(&made->indexed, width, height, pool));
-    made->tints = tints;
-    made->indexed->count = tints->count;
-    memcpy(made->indexed->colors, tints->colors, sizeof(tints->colors));
+    made->palette = palette;
+    made->indexed->count = palette->count;
+    memcpy(made->indexed->colors, palette->colors, sizeof(palette->colors));
     *canvas = made;
     return MC_OK;
 }
@@ -113,7 +113,7 @@ mc_canvas_pixels(mc_pixels **pixels, mc_canvas *canvas)
             mc_pixels_fill(canvas->pixels, canvas->ground);
     }
     canvas->indexed = NULL;
-    canvas->tints = NULL;
+    canvas->palette = NULL;
     canvas->indexable = false;
     mark_painted(canvas);
     *pixels = canvas->pixels;
@@ -235,11 +235,11 @@ begin_color_laying(laying **lay, mc_canvas *canvas, mc_color color)
 /* ---- With a palette ---- */
 
 /* The steps of an ink that is laid. */
-static const uint8_t (*steps_of(const mc_canvas *canvas, mc_color color))[MC_TINT_STEPS]
+static const uint8_t (*steps_of(const mc_canvas *canvas, mc_color color))[MC_INK_STEPS]
 {
-    int ink = mc_tints_ink(canvas->tints, color);
+    int ink = mc_ink_palette_index(canvas->palette, color);
     MC_ASSERT(ink >= 0);
-    return canvas->tints->laid[ink];
+    return canvas->palette->laid[ink];
 }
 
 /* The nearest of 16 steps. */
@@ -272,7 +272,7 @@ places_of(uint16_t at[16], __m128i sixteen, __m128i masks)
 
 /* Sixteen pixels of many colours: looked up without a branch, as which of them are covered cannot be foreseen. */
 static inline void
-tint_each(uint8_t *pixels, __m128i sixteen, __m128i masks, const uint8_t (*steps)[MC_TINT_STEPS])
+tint_each(uint8_t *pixels, __m128i sixteen, __m128i masks, const uint8_t (*steps)[MC_INK_STEPS])
 {
     uint16_t at[16];
     const uint8_t *table = steps[0];
@@ -284,7 +284,7 @@ tint_each(uint8_t *pixels, __m128i sixteen, __m128i masks, const uint8_t (*steps
 
 /* Sixteen pixels: of one colour, wholly covered, or each by itself. */
 static inline void
-tint_sixteen(uint8_t *pixels, const uint8_t *mask, const uint8_t (*steps)[MC_TINT_STEPS])
+tint_sixteen(uint8_t *pixels, const uint8_t *mask, const uint8_t (*steps)[MC_INK_STEPS])
 {
     const __m128i all = _mm_set1_epi8(-1), zero = _mm_setzero_si128();
     __m128i masks = _mm_loadu_si128((const __m128i *)(const void *)mask);
@@ -293,7 +293,7 @@ tint_sixteen(uint8_t *pixels, const uint8_t *mask, const uint8_t (*steps)[MC_TIN
         return;
     __m128i sixteen = _mm_loadu_si128(at);
     if (_mm_testc_si128(masks, all)) {
-        _mm_storeu_si128(at, _mm_set1_epi8((char)steps[0][MC_TINT_STEPS - 1]));
+        _mm_storeu_si128(at, _mm_set1_epi8((char)steps[0][MC_INK_STEPS - 1]));
     } else if (_mm_movemask_epi8(_mm_cmpeq_epi8(sixteen, _mm_shuffle_epi8(sixteen, zero))) == 0xffff) {
         __m128i known = _mm_loadu_si128((const __m128i *)(const void *)steps[*pixels]);
         _mm_storeu_si128(at, _mm_shuffle_epi8(known, steps_of_masks(masks)));
@@ -303,7 +303,7 @@ tint_sixteen(uint8_t *pixels, const uint8_t *mask, const uint8_t (*steps)[MC_TIN
 #endif
 
 static void
-tint_row(uint8_t *pixels, const uint8_t *mask, int count, const uint8_t (*steps)[MC_TINT_STEPS])
+tint_row(uint8_t *pixels, const uint8_t *mask, int count, const uint8_t (*steps)[MC_INK_STEPS])
 {
     int i = 0;
 #ifdef __SSE4_1__
@@ -317,7 +317,7 @@ tint_row(uint8_t *pixels, const uint8_t *mask, int count, const uint8_t (*steps)
 static void
 fill_tinted(mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule, mc_color color)
 {
-    const uint8_t(*steps)[MC_TINT_STEPS] = steps_of(canvas, color);
+    const uint8_t(*steps)[MC_INK_STEPS] = steps_of(canvas, color);
     for (int y = coverage->top; y <= coverage->bottom; y++) {
         int x = 0, count;
         mc_area_take_row(coverage, y, rule, canvas->mask, &x, &count);
@@ -330,13 +330,13 @@ fill_tinted(mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule, mc_color co
 static void
 outline_tinted(mc_canvas *canvas, mc_outline *outline, mc_color color)
 {
-    const uint8_t(*steps)[MC_TINT_STEPS] = steps_of(canvas, color);
+    const uint8_t(*steps)[MC_INK_STEPS] = steps_of(canvas, color);
     for (int y = outline->top; y <= outline->bottom; y++) {
         uint8_t *mask = outline->plane + (size_t)y * (size_t)outline->stride;
         uint8_t *pixels = mc_indexed_row(canvas->indexed, y);
         for (uint64_t bits = outline->touched[y]; bits != 0;) {
             int begin, end;
-            mc_blocks_take(&bits, outline->shift, &begin, &end);
+            mc_blocks_take(&bits, outline->block_bits, &begin, &end);
             tint_row(pixels + begin, mask + begin, (end < canvas->width ? end : canvas->width) - begin, steps);
             memset(mask + begin, 0, (size_t)(end - begin));
         }
@@ -356,7 +356,7 @@ tint_over(mc_canvas *lower, const mc_canvas *upper)
             for (; x + 8 < lower->width && (memcpy(&eight, above + x, 8), eight == 0);)
                 x += 8; /* most of it is empty */
             if (above[x] != 0)
-                below[x] = mc_tints_over(lower->tints, above[x], below[x]);
+                below[x] = mc_ink_palette_over(lower->palette, above[x], below[x]);
         }
     }
 }
@@ -368,7 +368,7 @@ mc_canvas_fill(mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule, mc_color
 {
     laying *lay;
     mc_error *error = MC_OK;
-    if (canvas->tints != NULL) {
+    if (canvas->palette != NULL) {
         fill_tinted(canvas, coverage, rule, color);
         return MC_OK;
     }
@@ -407,7 +407,7 @@ mc_canvas_outline(mc_canvas *canvas, mc_outline *outline, mc_color color)
 {
     laying *lay;
     mc_error *error = MC_OK;
-    if (canvas->tints != NULL) {
+    if (canvas->palette != NULL) {
         outline_tinted(canvas, outline, color);
         return MC_OK;
     }
@@ -433,8 +433,8 @@ mc_canvas_outline(mc_canvas *canvas, mc_outline *outline, mc_color color)
 void
 mc_canvas_row(mc_canvas *canvas, int x, int y, const uint8_t *mask, int count, mc_color color)
 {
-    MC_ASSERT(canvas->tints != NULL || canvas->pixels != NULL);
-    if (canvas->tints != NULL)
+    MC_ASSERT(canvas->palette != NULL || canvas->pixels != NULL);
+    if (canvas->palette != NULL)
         tint_row(mc_indexed_row(canvas->indexed, y) + x, mask, count, steps_of(canvas, color));
     else
         mc_brush_row(canvas->pixels, x, y, mask, count, color);
@@ -443,8 +443,8 @@ mc_canvas_row(mc_canvas *canvas, int x, int y, const uint8_t *mask, int count, m
 mc_canvas_ink
 mc_canvas_ink_of(const mc_canvas *canvas, mc_color color)
 {
-    MC_ASSERT(canvas->tints != NULL || canvas->pixels != NULL);
-    return (mc_canvas_ink){ color, canvas->tints != NULL ? steps_of(canvas, color) : NULL };
+    MC_ASSERT(canvas->palette != NULL || canvas->pixels != NULL);
+    return (mc_canvas_ink){ color, canvas->palette != NULL ? steps_of(canvas, color) : NULL };
 }
 
 /* What of a row lies on the canvas. */
@@ -475,7 +475,7 @@ mc_canvas_piece(mc_canvas *canvas, int x, int y, const uint8_t mask[MC_CANVAS_PI
 
 #ifdef __SSE4_1__
 static void
-tint_square(uint8_t *pixels, size_t stride, const uint8_t *mask, const uint8_t (*steps)[MC_TINT_STEPS])
+tint_square(uint8_t *pixels, size_t stride, const uint8_t *mask, const uint8_t (*steps)[MC_INK_STEPS])
 {
     int rows[MC_CANVAS_SQUARE];
     uint16_t at[MC_CANVAS_PIECE];
@@ -511,7 +511,7 @@ mc_error *
 mc_canvas_over(mc_canvas *lower, mc_canvas *upper)
 {
     mc_pixels *to, *from;
-    if (lower->tints != NULL && lower->tints == upper->tints) {
+    if (lower->palette != NULL && lower->palette == upper->palette) {
         tint_over(lower, upper);
         return MC_OK;
     }

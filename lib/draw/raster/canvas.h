@@ -2,23 +2,23 @@
  * What layers are painted on: pixels, or an image of indexed colours, which is a quarter of the work to paint and needs
  * no look for a palette when it is encoded. There are two kinds of these. A map whose layers are painted whole has the
  * colours that occur, exactly; the first thing that this cannot hold (the 257th colour, a feature with colours of its
- * own, a label) makes pixels of it. A map that is painted feature by feature in few inks has a palette from the begin
- * (feature/tints.h) and stays one.
+ * own, a label) makes pixels of it. A map that is painted feature by feature in few inks has a palette from the start
+ * (draw/raster/ink_palette.h) and stays one.
  */
-#ifndef MC_FEATURE_CANVAS_H
-#define MC_FEATURE_CANVAS_H
+#ifndef MC_DRAW_RASTER_CANVAS_H
+#define MC_DRAW_RASTER_CANVAS_H
 
-#include "draw/raster/tints.h"
+#include "draw/raster/ink_palette.h"
 #include "image/png/indexed.h"
 
 typedef struct mc_canvas {
     int width, height;
-    mc_tints *tints;     /* its palette; NULL: the colours that occur, or pixels */
-    bool indexable;      /* nothing has been painted that needs pixels */
-    uint8_t ground[4];   /* premultiplied B, G, R, A: what it is before anything is painted */
-    mc_indexed *indexed; /* NULL: nothing painted yet, or not indexable */
-    mc_pixels *pixels;   /* NULL until they are needed; a reference of the canvas */
-    uint8_t *mask;       /* of one row */
+    mc_ink_palette *palette; /* its palette; NULL: the colours that occur, or pixels */
+    bool indexable;          /* nothing has been painted that needs pixels */
+    uint8_t ground[4];       /* premultiplied B, G, R, A: what it is before anything is painted */
+    mc_indexed *indexed;     /* NULL: nothing painted yet, or not indexable */
+    mc_pixels *pixels;       /* NULL until they are needed; a reference of the canvas */
+    uint8_t *mask;           /* of one row */
     apr_pool_t *pool;
 } mc_canvas;
 
@@ -27,8 +27,8 @@ mc_canvas *mc_canvas_create(int width, int height, bool indexed, apr_pool_t *poo
 mc_canvas *mc_canvas_of(mc_pixels *pixels, apr_pool_t *pool);
 
 /* With a palette, which lives as long as `pool`. */
-mc_error *mc_canvas_create_tinted(mc_canvas **canvas, int width, int height, mc_tints *tints,
-                                  apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_canvas_create_with_palette(mc_canvas **canvas, int width, int height, mc_ink_palette *palette,
+                                        apr_pool_t *pool) MC_CHECKED;
 
 /* One colour under everything instead of none; before anything is painted, of a canvas made by mc_canvas_create or, if
  * the colour is one of its inks, with a palette. */
@@ -51,7 +51,7 @@ void mc_canvas_row(mc_canvas *canvas, int x, int y, const uint8_t *mask, int cou
 /* A colour that is laid in many small pieces, on a canvas that has a palette or pixels already. */
 typedef struct mc_canvas_ink {
     mc_color color;
-    const uint8_t (*steps)[MC_TINT_STEPS]; /* NULL: there are pixels */
+    const uint8_t (*steps)[MC_INK_STEPS]; /* NULL: there are pixels */
 } mc_canvas_ink;
 mc_canvas_ink mc_canvas_ink_of(const mc_canvas *canvas, mc_color color);
 

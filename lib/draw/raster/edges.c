@@ -18,14 +18,14 @@ enum {
 };
 
 /* From the upper end, and how far down and across it goes; the table has as many as fit into few lines of cache. */
-typedef struct edge {
+typedef struct plane_edge {
     mc_shape_point a;
     int16_t dx, dy;
     int32_t winding; /* how often it is run through downwards, less upwards */
-} edge;
+} plane_edge;
 
 struct mc_edges {
-    edge *places;
+    plane_edge *places;
     int tried, found; /* edges since it was last decided whether that pays, and those that were there already */
     int left;         /* edges that go past the table */
     uint16_t *taken;  /* the places that are in use */
@@ -37,13 +37,13 @@ mc_edges *
 mc_edges_create(apr_pool_t *pool)
 {
     mc_edges *made = apr_pcalloc(pool, sizeof(*made));
-    made->places = mc_plane_acquire(sizeof(edge) * PLACES, &made->dirty, pool);
+    made->places = mc_plane_acquire(sizeof(plane_edge) * PLACES, &made->dirty, pool);
     made->taken = apr_palloc(pool, sizeof(*made->taken) * PLACES);
     return made;
 }
 
 static inline unsigned
-hash_edge(const edge *e)
+hash_edge(const plane_edge *e)
 {
     uint64_t a, b = (uint32_t)e->dx << 16 | (uint16_t)e->dy;
     memcpy(&a, &e->a, 8);
@@ -52,13 +52,13 @@ hash_edge(const edge *e)
 
 /* No edge ends where it begins. */
 static inline bool
-is_free(const edge *e)
+is_free(const plane_edge *e)
 {
     return e->dx == 0 && e->dy == 0;
 }
 
 static void
-flush_edge(const edge *e, mc_area *area)
+flush_edge(const plane_edge *e, mc_area *area)
 {
     mc_shape_point b = { e->a.x + e->dx, e->a.y + e->dy };
     for (int32_t winding = e->winding; winding > 0; winding--)
@@ -78,9 +78,9 @@ add_plain(mc_area *area, mc_outline *outline, mc_shape_point from, mc_shape_poin
 }
 
 static inline void
-add_one(mc_edges *edges, unsigned place, const edge *e, mc_area *area, mc_outline *outline, float pen)
+add_one(mc_edges *edges, unsigned place, const plane_edge *e, mc_area *area, mc_outline *outline, float pen)
 {
-    edge *there = &edges->places[place];
+    plane_edge *there = &edges->places[place];
     if (there->a.x == e->a.x && there->a.y == e->a.y && there->dx == e->dx && there->dy == e->dy) {
         edges->found++;
         there->winding += e->winding;
@@ -97,11 +97,11 @@ add_one(mc_edges *edges, unsigned place, const edge *e, mc_area *area, mc_outlin
 
 /* The edge of a ring from one corner to the next one; false where it is none, or too long for the table. */
 static inline bool
-make_edge(edge *e, mc_shape_point from, mc_shape_point to)
+make_edge(plane_edge *e, mc_shape_point from, mc_shape_point to)
 {
     bool down = from.y < to.y || (from.y == to.y && from.x < to.x);
     int32_t dx = down ? to.x - from.x : from.x - to.x, dy = down ? to.y - from.y : from.y - to.y;
-    *e = (edge){ down ? from : to, (int16_t)dx, (int16_t)dy, down ? 1 : -1 };
+    *e = (plane_edge){ down ? from : to, (int16_t)dx, (int16_t)dy, down ? 1 : -1 };
     return e->dx == dx && e->dy == dy && (dx | dy) != 0;
 }
 
@@ -109,7 +109,7 @@ make_edge(edge *e, mc_shape_point from, mc_shape_point to)
 static void
 add_ring_edges(mc_edges *edges, mc_area *area, mc_outline *outline, const mc_shape_point *points, int count, float pen)
 {
-    edge batch[BATCH];
+    plane_edge batch[BATCH];
     unsigned places[BATCH];
     mc_shape_point last = points[count - 1];
     for (int done = 0; done < count;) {
@@ -165,7 +165,7 @@ mc_edges_flush(mc_edges *edges, mc_area *area)
     for (int i = 0; i < edges->taken_count; i++) {
         if (area != NULL)
             flush_edge(&edges->places[edges->taken[i]], area);
-        edges->places[edges->taken[i]] = (edge){ 0 };
+        edges->places[edges->taken[i]] = (plane_edge){ 0 };
     }
     edges->taken_count = 0;
     edges->dirty = false;

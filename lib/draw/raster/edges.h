@@ -4,8 +4,8 @@
  * outline that is there need not be painted again. What has been seen is remembered for a while, so that such an edge
  * costs a look instead of being painted four times.
  */
-#ifndef MC_FEATURE_EDGES_H
-#define MC_FEATURE_EDGES_H
+#ifndef MC_DRAW_RASTER_EDGES_H
+#define MC_DRAW_RASTER_EDGES_H
 
 #include "draw/raster/area.h"
 #include "draw/raster/outline.h"

@@ -29,7 +29,7 @@ mc_hatch_make(mc_hatch *hatch, unsigned directions, double pitch, double width, 
         hatch->families[hatch->count].ny = ny;
         hatch->families[hatch->count].pitch = apart;
         hatch->families[hatch->count].width = fmin(fmax(width, 0), apart);
-        hatch->families[hatch->count++].shift = shift_x * nx + shift_y * ny;
+        hatch->families[hatch->count++].offset = shift_x * nx + shift_y * ny;
     }
 }
 
@@ -51,7 +51,7 @@ mc_hatch_row(const mc_hatch *hatch, int64_t x, int64_t y, uint8_t *mask, int cou
         for (int f = 0; f < hatch->count; f++) {
             double pitch = hatch->families[f].pitch, width = hatch->families[f].width;
             double at = ((double)(x + i) + 0.5) * hatch->families[f].nx + ((double)y + 0.5) * hatch->families[f].ny -
-                        hatch->families[f].shift;
+                        hatch->families[f].offset;
             at -= floor(at / pitch) * pitch; /* small numbers from here on */
             double share = covered_up_to(at + 0.5, pitch, width) - covered_up_to(at - 0.5, pitch, width);
             left *= 1 - fmin(1, fmax(0, share));

@@ -1,6 +1,6 @@
-/* Hatches: families of parallel lines that go on for ever on the lattice of a level. */
-#ifndef MC_FEATURE_HATCH_H
-#define MC_FEATURE_HATCH_H
+/* Hatches: families of parallel lines that go on for ever on the pixel grid of a level. */
+#ifndef MC_DRAW_RASTER_HATCH_H
+#define MC_DRAW_RASTER_HATCH_H
 
 #include <stdint.h>
 
@@ -11,7 +11,7 @@ typedef struct mc_hatch {
     struct {
         double nx, ny;       /* across the lines */
         double pitch, width; /* pixels */
-        double shift;        /* pixels by which the lines are moved along (nx, ny) */
+        double offset;       /* pixels by which the lines are moved along (nx, ny) */
     } families[MC_HATCH_FAMILIES];
 } mc_hatch;
 
@@ -20,8 +20,8 @@ void mc_hatch_make(mc_hatch *hatch, unsigned directions, double pitch, double wi
                    double shift_y);
 
 /*
- * Keeps of the mask what the lines cover: pixels from (x, y) of the lattice on. How much of a pixel is covered is taken
- * across the lines through its centre, a pixel wide: exact for upright and level ones.
+ * Keeps of the mask what the lines cover: pixels from (x, y) of the pixel grid on. How much of a pixel is covered is
+ * taken across the lines through its centre, a pixel wide: exact for upright and level ones.
  */
 void mc_hatch_row(const mc_hatch *hatch, int64_t x, int64_t y, uint8_t *mask, int count);
 

@@ -20,8 +20,8 @@ mc_outline_create(mc_outline **outline, int width, int height, apr_pool_t *pool)
         return mc_error_create(pool, MC_ERR_LIMIT, "a map of %dx%d pixels cannot be painted", width, height);
     mc_outline *made = apr_pcalloc(pool, sizeof(*made));
     *made = (mc_outline){ .width = width, .height = height, .top = height, .bottom = -1 };
-    made->shift = mc_blocks_shift(width + MC_OUTLINE_ROOM);
-    made->stride = ((width + MC_OUTLINE_ROOM - 1) >> made->shift << made->shift) + (1 << made->shift);
+    made->block_bits = mc_blocks_bits(width + MC_OUTLINE_ROOM);
+    made->stride = ((width + MC_OUTLINE_ROOM - 1) >> made->block_bits << made->block_bits) + (1 << made->block_bits);
     made->plane = mc_plane_acquire((size_t)made->stride * (size_t)height, &made->dirty, pool);
     made->touched = apr_pcalloc(pool, sizeof(*made->touched) * (size_t)height);
     made->pairs = mc_blend_has_avx2();
@@ -110,7 +110,7 @@ add_segment_row(mc_outline *outline, const mc_segment *s, int row)
         return;
     cover_segment_row(outline->plane + (size_t)row * (size_t)outline->stride + first, last - first + 1,
                       (float)(first - s->ax) + 0.5F - s->fx, y, s);
-    outline->touched[row] |= mc_blocks_of(first, first + ((last - first) | MC_OUTLINE_MARGIN), outline->shift);
+    outline->touched[row] |= mc_blocks_of(first, first + ((last - first) | MC_OUTLINE_MARGIN), outline->block_bits);
 }
 
 void
@@ -160,8 +160,8 @@ mc_outline_row(const mc_outline *outline, int y, int *x, int *count)
     uint64_t bits = outline->touched[y];
     *x = *count = 0;
     if (bits != 0) {
-        int end = (64 - __builtin_clzll(bits)) << outline->shift;
-        *x = __builtin_ctzll(bits) << outline->shift;
+        int end = (64 - __builtin_clzll(bits)) << outline->block_bits;
+        *x = __builtin_ctzll(bits) << outline->block_bits;
         *count = (end < outline->width ? end : outline->width) - *x;
     }
     return outline->plane + (size_t)y * (size_t)outline->stride + *x;
@@ -173,7 +173,7 @@ mc_outline_clear_row(mc_outline *outline, int y)
     uint8_t *row = outline->plane + (size_t)y * (size_t)outline->stride;
     for (uint64_t bits = outline->touched[y]; bits != 0;) {
         int begin, end;
-        mc_blocks_take(&bits, outline->shift, &begin, &end);
+        mc_blocks_take(&bits, outline->block_bits, &begin, &end);
         memset(row + begin, 0, (size_t)(end - begin));
     }
     outline->touched[y] = 0;

@@ -2,8 +2,8 @@
  * Thin outlines, painted by distance: each pixel near a line is covered as far as its centre is from the line. Made for
  * strokes of up to a few pixels, where joins and caps are not told from round ones; ten times cheaper than to stroke.
  */
-#ifndef MC_FEATURE_OUTLINE_H
-#define MC_FEATURE_OUTLINE_H
+#ifndef MC_DRAW_RASTER_OUTLINE_H
+#define MC_DRAW_RASTER_OUTLINE_H
 
 #include "mapcache/error.h"
 #include "vector/geometry/shape.h"
@@ -14,11 +14,11 @@ typedef struct mc_outline {
     int stride; /* bytes of a row: whole blocks; what is beyond the width means nothing */
     uint8_t *plane;
     uint64_t *touched; /* blocks of each row that are not empty, as of mc_area */
-    int shift;
+    int block_bits;
     int top, bottom; /* touched rows; bottom < top: none */
     bool coarse;     /* as of mc_area */
     bool pairs;      /* two rows at a time: the processor has AVX2 */
-    bool summed;     /* what is there are sums, in 255 steps even of a coarse plane: bands (feature/bands.h) */
+    bool summed;     /* what is there are sums, in 255 steps even of a coarse plane: bands (draw/raster/bands.h) */
     bool dirty;
 } mc_outline;
 

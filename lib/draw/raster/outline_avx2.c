@@ -18,7 +18,7 @@ put_four(uint8_t *mask, __m128i covered)
     memcpy(mask, &four, 4);
 }
 
-/* Coverage of four pixels in the low half and of those below them in the high half, as bytes at the begin of each. */
+/* Coverage of four pixels in the low half and of those below them in the high half, as bytes at the start of each. */
 WITH_AVX2 static inline __m256i
 cover_four_by_two(__m256 px, __m256 py, __m256 along_y, const mc_segment *s)
 {
@@ -65,7 +65,7 @@ mc_outline_rows_avx2(mc_outline *outline, const mc_segment *s, int top, int bott
             put_four(mask + i, _mm256_castsi256_si128(both));
             put_four(mask + i + outline->stride, _mm256_extracti128_si256(both, 1));
         }
-        uint64_t blocks = mc_blocks_of(first, first + ((last - first) | MC_OUTLINE_MARGIN), outline->shift);
+        uint64_t blocks = mc_blocks_of(first, first + ((last - first) | MC_OUTLINE_MARGIN), outline->block_bits);
         outline->touched[row] |= blocks;
         outline->touched[row + 1] |= blocks;
     }

@@ -1,6 +1,6 @@
 /* What the files that paint outlines share. */
-#ifndef MC_FEATURE_OUTLINE_PRIVATE_H
-#define MC_FEATURE_OUTLINE_PRIVATE_H
+#ifndef MC_DRAW_RASTER_OUTLINE_PRIVATE_H
+#define MC_DRAW_RASTER_OUTLINE_PRIVATE_H
 
 #include <math.h>
 

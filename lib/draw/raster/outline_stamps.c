@@ -1,6 +1,6 @@
 /*
  * Short lines of outlines, which are most of the lines where data is dense: at most three quarters of a pixel long and
- * a pixel wide, they touch four by four pixels. Both ends are moved to the nearest eighth of a pixel on the lattice;
+ * a pixel wide, they touch four by four pixels. Both ends are moved to the nearest eighth of a pixel on the pixel grid;
  * then there are few different ones, which are computed once for the process and laid as they are.
  */
 #include <pthread.h>
@@ -77,7 +77,7 @@ lay_clipped_stamp(mc_outline *outline, const uint8_t *stamp, int left, int top, 
         uint8_t *at = outline->plane + (size_t)y * (size_t)outline->stride + x;
         uint8_t value = stamp[i] < most ? stamp[i] : most;
         *at = value > *at ? value : *at;
-        outline->touched[y] |= mc_blocks_of(x, x, outline->shift);
+        outline->touched[y] |= mc_blocks_of(x, x, outline->block_bits);
     }
 }
 
@@ -85,7 +85,7 @@ static void
 lay_whole_stamp(mc_outline *outline, const uint8_t *stamp, int left, int top, uint8_t most)
 {
     uint8_t *row = outline->plane + (size_t)top * (size_t)outline->stride + left;
-    uint64_t blocks = mc_blocks_of(left, left + SIDE - 1, outline->shift);
+    uint64_t blocks = mc_blocks_of(left, left + SIDE - 1, outline->block_bits);
     uint8_t limited[SIDE * SIDE];
 #ifdef __SSE4_1__
     __m128i all = _mm_min_epu8(_mm_loadu_si128((const __m128i *)(const void *)stamp), _mm_set1_epi8((char)most));

@@ -9,15 +9,15 @@
 
 enum { KEPT = 64 };
 
-typedef struct plane {
+typedef struct kept_plane {
     void *bytes;
     size_t size;
     const bool *dirty;
-} plane;
+} kept_plane;
 
 static struct {
     pthread_mutex_t lock; /* of the rest */
-    plane planes[KEPT];
+    kept_plane planes[KEPT];
     int count;
     size_t bytes;
 } kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -38,7 +38,7 @@ take_kept_plane(size_t size)
 }
 
 static bool
-keep_plane(const plane *given)
+keep_plane(const kept_plane *given)
 {
     size_t most = mc_scratch_kept_most();
     pthread_mutex_lock(&kept.lock);
@@ -54,7 +54,7 @@ keep_plane(const plane *given)
 static apr_status_t
 release_plane(void *data)
 {
-    plane *given = data;
+    kept_plane *given = data;
     if (*given->dirty || !keep_plane(given)) {
         if (given->size < MC_PAGES_FROM)
             free(given->bytes);
@@ -67,8 +67,8 @@ release_plane(void *data)
 void *
 mc_plane_acquire(size_t size, const bool *dirty, apr_pool_t *pool)
 {
-    plane *given = apr_palloc(pool, sizeof(*given));
-    *given = (plane){ take_kept_plane(size), size, dirty };
+    kept_plane *given = apr_palloc(pool, sizeof(*given));
+    *given = (kept_plane){ take_kept_plane(size), size, dirty };
     if (given->bytes == NULL)
         given->bytes = size < MC_PAGES_FROM ? calloc(1, size) : mc_pages_map(size);
     MC_ASSERT(given->bytes != NULL);

@@ -1,6 +1,6 @@
 /* Memory of planes, which is all zero whenever nobody uses it: kept from map to map, so that it need not be cleared. */
-#ifndef MC_FEATURE_PLANE_H
-#define MC_FEATURE_PLANE_H
+#ifndef MC_DRAW_RASTER_PLANE_H
+#define MC_DRAW_RASTER_PLANE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -15,9 +15,9 @@ enum { FAN_STEPS_MAX = 64, DASHES_MAX = 64, TURNS_MAX = 1 << 20 };
 
 #define MITRE_LIMIT 4.0 /* as most drawing systems; longer ones are bevelled */
 
-typedef struct vector {
+typedef struct stroker_vector {
     double x, y;
-} vector;
+} stroker_vector;
 
 typedef struct stroking {
     mc_area *coverage;
@@ -38,10 +38,10 @@ typedef struct bend {
 } bend;
 
 /* A segment: its direction and length. */
-typedef struct segment {
-    vector unit;
+typedef struct stroker_segment {
+    stroker_vector unit;
     double length;
-} segment;
+} stroker_segment;
 
 static mc_shape_point
 corner_at(mc_shape_point from, double dx, double dy)
@@ -51,13 +51,13 @@ corner_at(mc_shape_point from, double dx, double dy)
 
 /* False where both are the same point. */
 static bool
-segment_direction(segment *s, mc_shape_point a, mc_shape_point b)
+segment_direction(stroker_segment *s, mc_shape_point a, mc_shape_point b)
 {
     double dx = (double)b.x - a.x, dy = (double)b.y - a.y;
     double length = sqrt(dx * dx + dy * dy);
     if (length == 0)
         return false;
-    *s = (segment){ { dx / length, dy / length }, length };
+    *s = (stroker_segment){ { dx / length, dy / length }, length };
     return true;
 }
 
@@ -70,7 +70,7 @@ is_stroke_in_reach(const stroking *s, mc_shape_point a, mc_shape_point b)
 }
 
 static sides
-sides_at(const stroking *s, mc_shape_point p, vector unit)
+sides_at(const stroking *s, mc_shape_point p, stroker_vector unit)
 {
     double nx = -unit.y * s->half, ny = unit.x * s->half;
     return (sides){ corner_at(p, nx, ny), corner_at(p, -nx, -ny) };
@@ -110,9 +110,9 @@ add_outer(const stroking *s, mc_shape_point p, mc_shape_point from, mc_shape_poi
 
 /* The bend at p. Where a side has more than one corner there, the edges between them are added. */
 static bend
-add_bend(const stroking *s, mc_shape_point p, const segment *in, const segment *out)
+add_bend(const stroking *s, mc_shape_point p, const stroker_segment *in, const stroker_segment *out)
 {
-    vector u = in->unit, v = out->unit;
+    stroker_vector u = in->unit, v = out->unit;
     double cross = u.x * v.y - u.y * v.x, dot = u.x * v.x + u.y * v.y;
     bend made = { sides_at(s, p, u), sides_at(s, p, v) };
     if (fabs(cross) < 1e-6 && dot > 0) {
@@ -152,7 +152,7 @@ add_sides(const stroking *s, sides from, sides to)
 /* The end of a line at p: from its left corner around to its right one, seen in the direction `out` away from the line
  * (or from the right to the left, where the line begins there). */
 static void
-add_end(const stroking *s, mc_shape_point p, vector out, mc_line_cap cap)
+add_end(const stroking *s, mc_shape_point p, stroker_vector out, mc_line_cap cap)
 {
     double nx = -out.y * s->half, ny = out.x * s->half, ox = out.x * s->half, oy = out.y * s->half;
     mc_shape_point left = corner_at(p, nx, ny), right = corner_at(p, -nx, -ny);
@@ -182,21 +182,21 @@ add_break(const stroking *s, mc_shape_point from, mc_shape_point to)
  * cannot be seen nothing is painted, but those next to others have their bends: so that what is seen of those does not
  * depend on what else is.
  */
-typedef struct walk {
+typedef struct stroker_walk {
     mc_shape_point from; /* where it begins */
-    segment before;
+    stroker_segment before;
     sides at;
     bool any;    /* there is one */
     bool open;   /* it is painted; else `before` may not be known */
     bool joined; /* a ring whose first bend has been made */
     bend first;
-} walk;
+} stroker_walk;
 
 /* The bend of a ring at its first point, where a segment ends or begins that is near. */
 static void
-begin_ring(walk *w, const stroking *s, const mc_shape_point *points, int count)
+begin_ring(stroker_walk *w, const stroking *s, const mc_shape_point *points, int count)
 {
-    segment in, out;
+    stroker_segment in, out;
     int last = count - 1, next = 1;
     while (last > 0 && !segment_direction(&in, points[last], points[0]))
         last--;
@@ -218,13 +218,13 @@ begin_ring(walk *w, const stroking *s, const mc_shape_point *points, int count)
 
 /* A segment from a, which is near: `closed` for a ring. */
 static void
-continue_stroke(walk *w, const stroking *s, mc_shape_point a, const segment *now, bool closed)
+continue_stroke(stroker_walk *w, const stroking *s, mc_shape_point a, const stroker_segment *now, bool closed)
 {
     if (!w->any && w->joined) {
         w->at = w->first.out;
     } else if (!w->any) {
         w->at = sides_at(s, a, now->unit);
-        add_end(s, a, (vector){ -now->unit.x, -now->unit.y }, closed ? MC_CAP_BUTT : s->pen->cap);
+        add_end(s, a, (stroker_vector){ -now->unit.x, -now->unit.y }, closed ? MC_CAP_BUTT : s->pen->cap);
     } else if (w->open || segment_direction(&w->before, w->from, a)) {
         bend made = add_bend(s, a, &w->before, now);
         if (w->open)
@@ -239,9 +239,9 @@ continue_stroke(walk *w, const stroking *s, mc_shape_point a, const segment *now
 
 /* A segment from a to b that cannot be seen. */
 static void
-break_off(walk *w, const stroking *s, mc_shape_point a, mc_shape_point b)
+break_off(stroker_walk *w, const stroking *s, mc_shape_point a, mc_shape_point b)
 {
-    segment now;
+    stroker_segment now;
     if (w->open && segment_direction(&now, a, b)) {
         bend made = add_bend(s, a, &w->before, &now);
         add_sides(s, w->at, made.in);
@@ -254,14 +254,14 @@ break_off(walk *w, const stroking *s, mc_shape_point a, mc_shape_point b)
 static void
 stroke_part(const stroking *s, const mc_shape_point *points, int count, bool closed)
 {
-    walk w = { .any = false };
+    stroker_walk w = { .any = false };
     mc_shape_point end = points[0]; /* of the last segment that has a length */
     int segments = closed ? count : count - 1;
     if (closed)
         begin_ring(&w, s, points, count);
     for (int i = 0; i < segments; i++) {
         mc_shape_point a = points[i], b = points[i + 1 == count ? 0 : i + 1];
-        segment now;
+        stroker_segment now;
         if (a.x == b.x && a.y == b.y)
             continue;
         if (!is_stroke_in_reach(s, a, b))
@@ -406,7 +406,7 @@ mc_stroker_beside(mc_shape *out, const mc_shape_point *points, int count, bool c
 {
     mc_shape_clear(out, MC_SHAPE_LINES);
     for (int i = 0; i < count; i++) {
-        segment in = { { 0, 0 }, 0 }, beyond = { { 0, 0 }, 0 };
+        stroker_segment in = { { 0, 0 }, 0 }, beyond = { { 0, 0 }, 0 };
         bool has_in = (i > 0 || closed) && segment_direction(&in, points[(i + count - 1) % count], points[i]);
         bool has_out = (i < count - 1 || closed) && segment_direction(&beyond, points[i], points[(i + 1) % count]);
         if (!has_in)

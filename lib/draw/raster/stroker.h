@@ -1,6 +1,6 @@
 /* Strokes of any width as areas: joins, caps, dashes, lines beside the line. */
-#ifndef MC_FEATURE_STROKER_H
-#define MC_FEATURE_STROKER_H
+#ifndef MC_DRAW_RASTER_STROKER_H
+#define MC_DRAW_RASTER_STROKER_H
 
 #include "draw/raster/area.h"
 #include "draw/style/style.h"
@@ -26,7 +26,7 @@ typedef struct mc_pen {
  */
 void mc_stroker_add(mc_area *coverage, const mc_shape *shape, const mc_pen *pen, mc_shape *scratch);
 
-/* A segment, and the part of it, lengths from its begin in 1/256 pixel, that may be seen on a map. */
+/* A segment, and the part of it, lengths from its start in 1/256 pixel, that may be seen on a map. */
 typedef struct mc_stretch {
     double ux, uy, length;
     double from, to;

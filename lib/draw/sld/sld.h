@@ -1,6 +1,6 @@
 /* What the files that read SLD and SE documents share. */
-#ifndef MC_FEATURE_SLD_H
-#define MC_FEATURE_SLD_H
+#ifndef MC_DRAW_SLD_SLD_H
+#define MC_DRAW_SLD_SLD_H
 
 #include "draw/style/expression.h"
 
@@ -63,7 +63,7 @@ void mc_sld_number(double *constant, const mc_expression **value, mc_sld *sld, c
 void mc_sld_constant(double *constant, mc_sld *sld, const mc_node *node);
 
 /* <Fill> and <Stroke>. */
-void mc_sld_fill(mc_ink *ink, mc_sld *sld, const mc_node *node);
+void mc_sld_fill(mc_paint *paint, mc_sld *sld, const mc_node *node);
 void mc_sld_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node);
 
 /* The unit of a symbolizer's sizes. */
@@ -71,7 +71,7 @@ mc_uom mc_sld_uom(mc_sld *sld, const mc_node *node);
 
 /* What a <Geometry> names: that of the feature, whatever its property is called, or a part that a function makes of it.
  */
-mc_part mc_sld_part(mc_sld *sld, const mc_node *node);
+mc_geometry_part mc_sld_part(mc_sld *sld, const mc_node *node);
 
 /* Whether an expression stands for the feature's geometry: a property of any name, or GeoServer's geometry(). */
 bool mc_sld_is_geometry(const mc_node *node);

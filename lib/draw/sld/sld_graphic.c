@@ -82,8 +82,8 @@ read_mark(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
     if (stroke != NULL)
         mc_sld_stroke(&graphic->stroke, sld, stroke);
     if (fill == NULL && stroke == NULL) { /* 11.3.2: grey with a black outline */
-        graphic->fill = (mc_ink){ .present = true, .color = { 128, 128, 128, 255 } };
-        graphic->stroke = (mc_stroke){ .ink = { .present = true, .color = { 0, 0, 0, 255 } }, .width = 1 };
+        graphic->fill = (mc_paint){ .present = true, .color = { 128, 128, 128, 255 } };
+        graphic->stroke = (mc_stroke){ .paint = { .present = true, .color = { 0, 0, 0, 255 } }, .width = 1 };
     }
     if (strcmp(graphic->mark->name, "shape://dot") == 0) /* as large as its stroke is wide */
         graphic->stroke.join = MC_JOIN_ROUND;

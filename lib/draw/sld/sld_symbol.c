@@ -31,12 +31,12 @@ mc_sld_is_geometry(const mc_node *node)
             (strcmp(mc_sld_name(node), "Function") == 0 && function != NULL && strcmp(function, "geometry") == 0));
 }
 
-mc_part
+mc_geometry_part
 mc_sld_part(mc_sld *sld, const mc_node *node)
 {
     static const struct {
         const char *name;
-        mc_part part;
+        mc_geometry_part part;
     } parts[] = { { "centroid", MC_PART_CENTROID },    { "interiorPoint", MC_PART_INSIDE },
                   { "startPoint", MC_PART_START },     { "endPoint", MC_PART_END },
                   { "midPoint", MC_PART_MIDDLE },      { "vertices", MC_PART_VERTICES },

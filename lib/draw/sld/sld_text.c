@@ -99,19 +99,19 @@ read_label(mc_sld *sld, const mc_node *node)
 
 /* A colour; letters have no patterns. */
 static void
-read_fill(mc_ink *ink, mc_sld *sld, const mc_node *node)
+read_fill(mc_paint *paint, mc_sld *sld, const mc_node *node)
 {
-    mc_sld_fill(ink, sld, node);
-    if (ink->pattern != NULL)
+    mc_sld_fill(paint, sld, node);
+    if (paint->pattern != NULL)
         mc_sld_lacking(sld, node, "letters filled with a pattern");
-    ink->pattern = NULL;
+    paint->pattern = NULL;
 }
 
 /* ---- Font ---- */
 
 /* One family, or several with commas between them, each perhaps in quotes. */
 static void
-add_families(mc_font_wish *font, mc_sld *sld, const mc_node *node)
+add_families(mc_font_spec *font, mc_sld *sld, const mc_node *node)
 {
     apr_pool_t *pool = sld->build->pool;
     const char **list = apr_pcalloc(pool, sizeof(*list) * FAMILIES_MAX);
@@ -135,7 +135,7 @@ add_families(mc_font_wish *font, mc_sld *sld, const mc_node *node)
 }
 
 static void
-read_weight(mc_font_wish *font, mc_sld *sld, const mc_node *node)
+read_weight(mc_font_spec *font, mc_sld *sld, const mc_node *node)
 {
     const char *text = mc_sld_text(node, sld->build->pool);
     int weight;
@@ -150,7 +150,7 @@ read_weight(mc_font_wish *font, mc_sld *sld, const mc_node *node)
 }
 
 static void
-read_font_style(mc_font_wish *font, mc_sld *sld, const mc_node *node)
+read_font_style(mc_font_spec *font, mc_sld *sld, const mc_node *node)
 {
     const char *text = mc_sld_text(node, sld->build->pool);
     font->italic = strcasecmp(text, "italic") == 0 || strcasecmp(text, "oblique") == 0;
@@ -160,7 +160,7 @@ read_font_style(mc_font_wish *font, mc_sld *sld, const mc_node *node)
 
 /* Says which families are not there, and what is taken instead: the next one that is, or fontconfig's choice. */
 static void
-look_for_fonts(const mc_font_wish *font, mc_sld *sld, const mc_node *node)
+look_for_fonts(const mc_font_spec *font, mc_sld *sld, const mc_node *node)
 {
     const char *substitute = NULL, *instead;
     for (int i = font->family_count - 1; i >= 0; i--) {
@@ -274,7 +274,7 @@ read_placement(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
 static void
 read_halo(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
 {
-    symbol->halo = (mc_ink){ .present = true, .color = { 255, 255, 255, 255 } };
+    symbol->halo = (mc_paint){ .present = true, .color = { 255, 255, 255, 255 } };
     symbol->halo_radius.constant = 1;
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         if (strcmp(mc_sld_name(child), "Radius") == 0)
@@ -302,7 +302,7 @@ read_graphic(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
     sld->cell_x = sld->cell_y = 0;
     symbol->shielded = mc_sld_graphic(&symbol->graphic, sld, node);
     const mc_graphic *read = &symbol->graphic;
-    if (symbol->shielded && (is_computed(read->fill.pattern) || is_computed(read->stroke.ink.pattern) ||
+    if (symbol->shielded && (is_computed(read->fill.pattern) || is_computed(read->stroke.paint.pattern) ||
                              is_computed(read->stroke.graphic))) {
         mc_sld_lacking(sld, node, "a pattern behind a label that differs between features");
         symbol->shielded = false;

@@ -11,8 +11,8 @@
 
 #include "draw/style/functions.h"
 #include "draw/style/spatial.h"
-#include "text/letters.h"
 #include "text/text.h"
+#include "text/text_case.h"
 
 static double evaluate_number(const mc_expression *expression, const mc_feature *feature, apr_pool_t *scratch);
 
@@ -180,7 +180,8 @@ order_of(const char *left, const char *right, const mc_expression *operand, bool
         return (x > y) - (x < y);
     if (mc_date_seconds(&x, left) && mc_date_seconds(&y, right))
         return (x > y) - (x < y);
-    return any_case ? strcasecmp(mc_letters_fold(left, scratch), mc_letters_fold(right, scratch)) : strcmp(left, right);
+    return any_case ? strcasecmp(mc_text_case_fold(left, scratch), mc_text_case_fold(right, scratch))
+                    : strcmp(left, right);
 }
 
 /* `value` is that of the first operand; each operand is computed once. */
@@ -281,8 +282,8 @@ mc_filter_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t
         if (value == NULL || pattern == NULL)
             return false;
         if (filter->any_case) {
-            value = mc_letters_fold(value, scratch);
-            pattern = mc_letters_fold(pattern, scratch);
+            value = mc_text_case_fold(value, scratch);
+            pattern = mc_text_case_fold(pattern, scratch);
         }
         return mc_like(value, pattern, filter);
     }

@@ -1,7 +1,7 @@
 /* What mc_expression and mc_filter are made of (OGC 09-026r1, 7): for those that read styles and those that evaluate.
  */
-#ifndef MC_FEATURE_EXPRESSION_H
-#define MC_FEATURE_EXPRESSION_H
+#ifndef MC_DRAW_STYLE_EXPRESSION_H
+#define MC_DRAW_STYLE_EXPRESSION_H
 
 #include "draw/style/style.h"
 
@@ -59,7 +59,7 @@ typedef enum mc_filter_kind {
     MC_FILTER_OR,
     MC_FILTER_NOT,
     MC_FILTER_ID,
-    MC_FILTER_SPATIAL, /* feature/spatial.h */
+    MC_FILTER_SPATIAL, /* draw/style/spatial.h */
 } mc_filter_kind;
 
 struct mc_filter {

@@ -166,11 +166,11 @@ static const char *
 eval_environment(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     const char *name = mc_argument_text(args, 0, feature, pool);
-    if (feature != NULL && feature->map != NULL && name != NULL) {
+    if (feature != NULL && feature->query != NULL && name != NULL) {
         if (strcasecmp(name, "wms_scale_denominator") == 0)
-            return mc_expression_format(feature->map->scale, pool);
+            return mc_expression_format(feature->query->scale, pool);
         if (strcasecmp(name, "wms_srs") == 0 || strcasecmp(name, "wms_crs") == 0)
-            return feature->map->srs;
+            return feature->query->srs;
     }
     return count > 1 ? mc_argument_text(args, 1, feature, pool) : NULL;
 }

@@ -1,6 +1,6 @@
 /* What the files with functions of styles share. */
-#ifndef MC_FEATURE_FUNCTIONS_H
-#define MC_FEATURE_FUNCTIONS_H
+#ifndef MC_DRAW_STYLE_FUNCTIONS_H
+#define MC_DRAW_STYLE_FUNCTIONS_H
 
 #include <math.h>
 

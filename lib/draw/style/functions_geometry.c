@@ -10,20 +10,20 @@
 static const mc_geometry *
 geometry_of(const mc_feature *feature)
 {
-    return feature == NULL || feature->map == NULL ? NULL : feature->geometry;
+    return feature == NULL || feature->query == NULL ? NULL : feature->geometry;
 }
 
 /* Units of the CRS for 1/256 pixel. */
 static double
 unit_x(const mc_feature *feature)
 {
-    return 1 / (feature->map->lattice.per_x * MC_SUBPIXELS);
+    return 1 / (feature->query->pixel_grid.per_x * MC_SUBPIXELS);
 }
 
 static double
 unit_y(const mc_feature *feature)
 {
-    return 1 / (feature->map->lattice.per_y * MC_SUBPIXELS);
+    return 1 / (feature->query->pixel_grid.per_y * MC_SUBPIXELS);
 }
 
 /* Twice the area of a ring that begins at its first vertex, and its length. */
@@ -88,12 +88,13 @@ find_geometry_position(double *x, double *y, const mc_feature *feature)
     mc_shape places = { 0 };
     if (geometry == NULL)
         return false;
-    const mc_lattice *lattice = &feature->map->lattice;
+    const mc_pixel_grid *pixel_grid = &feature->query->pixel_grid;
     mc_places_find(&places, geometry, MC_PART_CENTROID);
     bool any = places.point_count > 0;
     if (any) {
-        *x = lattice->x0 + ((double)lattice->left + (double)places.points[0].x / MC_SUBPIXELS) / lattice->per_x;
-        *y = lattice->y0 - ((double)lattice->top + (double)places.points[0].y / MC_SUBPIXELS) / lattice->per_y;
+        *x =
+            pixel_grid->x0 + ((double)pixel_grid->left + (double)places.points[0].x / MC_SUBPIXELS) / pixel_grid->per_x;
+        *y = pixel_grid->y0 - ((double)pixel_grid->top + (double)places.points[0].y / MC_SUBPIXELS) / pixel_grid->per_y;
     }
     mc_shape_free(&places);
     return any;

@@ -5,13 +5,13 @@
 #include <strings.h>
 
 #include "draw/style/functions.h"
-#include "text/letters.h"
 #include "text/text.h"
+#include "text/text_case.h"
 
 static const char *
-changed_case(const char *text, mc_letter_case wanted, apr_pool_t *pool)
+changed_case(const char *text, mc_text_case wanted, apr_pool_t *pool)
 {
-    return text == NULL ? NULL : mc_letters_change(text, wanted, pool);
+    return text == NULL ? NULL : mc_text_case_change(text, wanted, pool);
 }
 
 static const char *
@@ -202,7 +202,7 @@ equal_in_any_case(mc_arguments args, int count, const mc_feature *feature, apr_p
     (void)count;
     const char *text = mc_argument_text(args, 0, feature, pool), *what = mc_argument_text(args, 1, feature, pool);
     bool same =
-        text != NULL && what != NULL && strcasecmp(mc_letters_fold(text, pool), mc_letters_fold(what, pool)) == 0;
+        text != NULL && what != NULL && strcasecmp(mc_text_case_fold(text, pool), mc_text_case_fold(what, pool)) == 0;
     return same ? "true" : "false";
 }
 

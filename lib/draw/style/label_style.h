@@ -1,6 +1,6 @@
 /* What a TextSymbolizer says (OGC 05-077r4, 11.4; OGC 02-070, 11.4), with GeoServer's options. */
-#ifndef MC_FEATURE_LABEL_STYLE_H
-#define MC_FEATURE_LABEL_STYLE_H
+#ifndef MC_DRAW_STYLE_LABEL_STYLE_H
+#define MC_DRAW_STYLE_LABEL_STYLE_H
 
 #include "draw/font/text.h"
 #include "draw/style/style.h"
@@ -17,13 +17,13 @@ typedef enum mc_label_placement { MC_LABEL_POINT, MC_LABEL_LINE } mc_label_place
 typedef enum mc_label_resize { MC_RESIZE_NONE, MC_RESIZE_STRETCH, MC_RESIZE_PROPORTIONAL } mc_label_resize;
 
 struct mc_text_symbol {
-    int number;   /* its place among those of the style */
-    mc_uom uom;   /* of all lengths */
-    mc_part part; /* of the geometry */
+    int number;            /* its place among those of the style */
+    mc_uom uom;            /* of all lengths */
+    mc_geometry_part part; /* of the geometry */
     const mc_expression *label;
-    mc_font_wish font;
+    mc_font_spec font;
     mc_label_number size;
-    mc_ink fill, halo; /* halo.present */
+    mc_paint fill, halo; /* halo.present */
     mc_label_number halo_radius;
     mc_label_placement placement;
     bool anchored;                                  /* the anchor is given; else it follows the kind of geometry */

@@ -2,8 +2,8 @@
  * Which rules of a pass draw a feature. Rules mostly tell features apart by one attribute with few values (the class of
  * a road): what such a value leads to is worked out once for a map.
  */
-#ifndef MC_FEATURE_RULES_H
-#define MC_FEATURE_RULES_H
+#ifndef MC_DRAW_STYLE_RULES_H
+#define MC_DRAW_STYLE_RULES_H
 
 #include "draw/style/style.h"
 

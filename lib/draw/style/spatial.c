@@ -10,18 +10,18 @@
 #include "vector/geometry/hit.h"
 #include "vector/geometry/places.h"
 
-typedef struct segment {
+typedef struct spatial_segment {
     mc_shape_point a, b;
-} segment;
+} spatial_segment;
 
 /* Goes through the segments of lines and areas; points are segments of no length. */
-typedef struct walk {
+typedef struct spatial_walk {
     const mc_geometry *geometry;
     int kind, part, at;
-} walk;
+} spatial_walk;
 
 static bool
-next_geometry_segment(segment *next, walk *w)
+next_geometry_segment(spatial_segment *next, spatial_walk *w)
 {
     for (; w->kind <= MC_SHAPE_POLYGONS; w->kind++, w->part = w->at = 0) {
         const mc_shape *shape = &w->geometry->shapes[w->kind];
@@ -40,14 +40,14 @@ next_geometry_segment(segment *next, walk *w)
 }
 
 static double
-side_of_segment(segment s, mc_shape_point p)
+side_of_segment(spatial_segment s, mc_shape_point p)
 {
     return ((double)s.b.x - s.a.x) * ((double)p.y - s.a.y) - ((double)s.b.y - s.a.y) * ((double)p.x - s.a.x);
 }
 
 /* Whether they cross inside of both: touching is not enough. */
 static bool
-segments_cross(segment s, segment t)
+segments_cross(spatial_segment s, spatial_segment t)
 {
     double s1 = side_of_segment(s, t.a), s2 = side_of_segment(s, t.b), t1 = side_of_segment(t, s.a),
            t2 = side_of_segment(t, s.b);
@@ -55,7 +55,7 @@ segments_cross(segment s, segment t)
 }
 
 static double
-squared_between(segment s, segment t)
+squared_between(spatial_segment s, spatial_segment t)
 {
     if (segments_cross(s, t))
         return 0;
@@ -92,7 +92,7 @@ reach_box_of(box *around, const mc_geometry *geometry, double reach)
 }
 
 static bool
-is_off(segment s, const box *around)
+is_off(spatial_segment s, const box *around)
 {
     return fmax(s.a.x, s.b.x) < around->minx || fmin(s.a.x, s.b.x) > around->maxx ||
            fmax(s.a.y, s.b.y) < around->miny || fmin(s.a.y, s.b.y) > around->maxy;
@@ -103,16 +103,16 @@ static bool
 are_geometries_near(const mc_geometry *a, const mc_geometry *b, double distance)
 {
     box around, own;
-    segment s, t;
+    spatial_segment s, t;
     if (!reach_box_of(&around, b, distance) || !reach_box_of(&own, a, 0))
         return false;
     if (own.minx > around.maxx || own.maxx < around.minx || own.miny > around.maxy || own.maxy < around.miny)
         return false;
     if (any_inside(a, &b->shapes[MC_SHAPE_POLYGONS]) || any_inside(b, &a->shapes[MC_SHAPE_POLYGONS]))
         return true;
-    walk of_a = { .geometry = a };
+    spatial_walk of_a = { .geometry = a };
     while (next_geometry_segment(&s, &of_a)) {
-        walk of_b = { .geometry = b };
+        spatial_walk of_b = { .geometry = b };
         if (is_off(s, &around))
             continue;
         while (next_geometry_segment(&t, &of_b))
@@ -126,8 +126,8 @@ are_geometries_near(const mc_geometry *a, const mc_geometry *b, double distance)
 static bool
 at_edge(const mc_geometry *areas, mc_shape_point p)
 {
-    segment t;
-    walk of_areas = { .geometry = areas, .kind = MC_SHAPE_POLYGONS };
+    spatial_segment t;
+    spatial_walk of_areas = { .geometry = areas, .kind = MC_SHAPE_POLYGONS };
     while (next_geometry_segment(&t, &of_areas))
         if (mc_shape_squared_from(p, t.a, t.b) <= 1)
             return true;
@@ -141,7 +141,7 @@ areas_cover_point(const mc_geometry *areas, mc_shape_point p)
 }
 
 static mc_shape_point
-segment_midpoint(segment s)
+segment_midpoint(spatial_segment s)
 {
     return (mc_shape_point){ (int32_t)(((int64_t)s.a.x + s.b.x) / 2), (int32_t)(((int64_t)s.a.y + s.b.y) / 2) };
 }
@@ -170,13 +170,13 @@ static bool
 geometry_lies_in(const mc_geometry *inner, const mc_geometry *outer)
 {
     box around;
-    segment s, t;
-    walk of_inner = { .geometry = inner };
+    spatial_segment s, t;
+    spatial_walk of_inner = { .geometry = inner };
     if (!reach_box_of(&around, outer, 1) || outer->shapes[MC_SHAPE_POLYGONS].part_count == 0 ||
         mc_geometry_is_empty(inner))
         return false;
     while (next_geometry_segment(&s, &of_inner)) {
-        walk of_outer = { .geometry = outer, .kind = MC_SHAPE_POLYGONS };
+        spatial_walk of_outer = { .geometry = outer, .kind = MC_SHAPE_POLYGONS };
         if (is_off(s, &around) || !areas_cover_point(outer, s.a) || !areas_cover_point(outer, s.b) ||
             !areas_cover_point(outer, segment_midpoint(s)))
             return false;
@@ -209,15 +209,15 @@ mc_spatial_compare(mc_spatial_kind kind, const mc_geometry *feature, const mc_ge
 
 /* The style's geometry in pixels of the map; NULL where it cannot be had. */
 static mc_geometry *
-place_style_geometry(const mc_spatial *spatial, const mc_feature_query *map, apr_pool_t *pool)
+place_style_geometry(const mc_spatial *spatial, const mc_feature_query *query, apr_pool_t *pool)
 {
     mc_projection *projection = NULL;
     mc_geometry *placed = apr_pcalloc(pool, sizeof(*placed));
-    mc_lattice lattice = map->lattice;
-    lattice.thinning = 0;
+    mc_pixel_grid pixel_grid = query->pixel_grid;
+    pixel_grid.thinning = 0;
     mc_geometry_clear(placed);
-    if (spatial->srs != NULL && map->srs != NULL &&
-        mc_projection_open(&projection, spatial->srs, map->srs, pool) != MC_OK)
+    if (spatial->srs != NULL && query->srs != NULL &&
+        mc_projection_open(&projection, spatial->srs, query->srs, pool) != MC_OK)
         return NULL;
     for (int i = 0; i < spatial->part_count; i++) {
         const mc_spatial_part *part = &spatial->parts[i];
@@ -227,7 +227,7 @@ place_style_geometry(const mc_spatial *spatial, const mc_feature_query *map, apr
         if (projection != NULL)
             mc_projection_points(projection, xy, (size_t)part->count);
         for (int v = 0; v < part->count; v++)
-            mc_shape_add_vertex(shape, &lattice, xy[2 * v], xy[2 * v + 1]);
+            mc_shape_add_vertex(shape, &pixel_grid, xy[2 * v], xy[2 * v + 1]);
         if (part->kind == MC_SHAPE_POLYGONS)
             mc_shape_end_ring(shape, part->hole);
         else
@@ -251,7 +251,7 @@ placed_for(const mc_spatial *spatial, const mc_feature *feature)
     if (placed != NULL)
         return placed;
     apr_pool_t *pool = apr_hash_pool_get(feature->placed);
-    placed = place_style_geometry(spatial, feature->map, pool);
+    placed = place_style_geometry(spatial, feature->query, pool);
     if (placed == NULL) { /* nothing: no feature fits, and it is not tried again */
         placed = apr_pcalloc(pool, sizeof(*placed));
         mc_geometry_clear(placed);
@@ -267,11 +267,12 @@ bool
 mc_spatial_matches(const mc_spatial *spatial, const mc_feature *feature, apr_pool_t *scratch)
 {
     (void)scratch;
-    if (feature->map == NULL || feature->placed == NULL || feature->geometry == NULL)
+    if (feature->query == NULL || feature->placed == NULL || feature->geometry == NULL)
         return false;
-    const mc_feature_query *map = feature->map;
+    const mc_feature_query *query = feature->query;
     const mc_geometry *placed = placed_for(spatial, feature);
-    double unit = spatial->in_metres ? map->scale * 0.00028 / map->resolution : 1; /* metres for a unit of the map */
-    double distance = fmin(spatial->distance / fmax(unit, 1e-9) * map->lattice.per_x, 1e6) * MC_SUBPIXELS;
+    double unit =
+        spatial->in_metres ? query->scale * 0.00028 / query->resolution : 1; /* metres for a unit of the map */
+    double distance = fmin(spatial->distance / fmax(unit, 1e-9) * query->pixel_grid.per_x, 1e6) * MC_SUBPIXELS;
     return !mc_geometry_is_empty(placed) && mc_spatial_compare(spatial->kind, feature->geometry, placed, distance);
 }

@@ -3,8 +3,8 @@
  * are compared in pixels of the map, snapped and thinned: what is closer to the edge than a quarter of a pixel may be
  * told to be on either side of it.
  */
-#ifndef MC_FEATURE_SPATIAL_H
-#define MC_FEATURE_SPATIAL_H
+#ifndef MC_DRAW_STYLE_SPATIAL_H
+#define MC_DRAW_STYLE_SPATIAL_H
 
 #include "draw/style/style.h"
 

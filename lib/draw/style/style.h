@@ -1,9 +1,9 @@
 /*
  * Styles: rules that say which features are drawn how. The model follows Symbology Encoding 1.1 (OGC 05-077r4); SLD 1.0
- * files are read into the same one (feature/sld.c).
+ * files are read into the same one (draw/sld/sld.c).
  */
-#ifndef MC_FEATURE_STYLE_H
-#define MC_FEATURE_STYLE_H
+#ifndef MC_DRAW_STYLE_STYLE_H
+#define MC_DRAW_STYLE_STYLE_H
 
 #include "draw/raster/brush.h"
 #include "mapcache/config.h"
@@ -26,24 +26,24 @@ double mc_expression_number(const mc_expression *expression, const mc_feature *f
 
 typedef enum mc_line_join { MC_JOIN_MITRE, MC_JOIN_ROUND, MC_JOIN_BEVEL } mc_line_join;
 typedef enum mc_line_cap { MC_CAP_BUTT, MC_CAP_ROUND, MC_CAP_SQUARE } mc_line_cap;
-typedef struct mc_mark mc_mark;       /* feature/mark.h */
-typedef struct mc_picture mc_picture; /* feature/picture.h */
+typedef struct mc_mark mc_mark;       /* draw/symbol/mark.h */
+typedef struct mc_picture mc_picture; /* draw/symbol/picture.h */
 typedef struct mc_graphic mc_graphic;
 
 /* A colour with an opacity that may be computed. */
-typedef struct mc_ink {
+typedef struct mc_paint {
     bool present;
     mc_color color;                   /* where neither is computed */
     const mc_expression *color_value; /* "#RRGGBB"; or NULL */
     const mc_expression *opacity;     /* 0..1; or NULL */
     const mc_graphic *pattern;        /* repeated all over instead of the colour (GraphicFill); or NULL */
-} mc_ink;
+} mc_paint;
 
 /* Where the graphics of a line stand: in a row with gaps between them, or at these points only. */
 typedef enum mc_along { MC_ALONG_ROW, MC_ALONG_VERTICES, MC_ALONG_FIRST, MC_ALONG_LAST, MC_ALONG_MIDDLE } mc_along;
 
 typedef struct mc_stroke {
-    mc_ink ink;
+    mc_paint paint;
     double width;                     /* pixels */
     const mc_expression *width_value; /* or NULL */
     mc_line_join join;
@@ -66,7 +66,7 @@ typedef struct mc_pair {
 struct mc_graphic {
     const mc_mark *mark;       /* or */
     const mc_picture *picture; /* one of the two */
-    mc_ink fill;               /* of the mark */
+    mc_paint fill;             /* of the mark */
     mc_stroke stroke;
     double size;                        /* pixels, its height; 0: a picture's own */
     const mc_expression *size_value;    /* or NULL */
@@ -86,7 +86,7 @@ typedef enum mc_symbolizer_kind { MC_SYMBOL_POLYGON, MC_SYMBOL_LINE, MC_SYMBOL_P
 typedef enum mc_uom { MC_UOM_PIXEL, MC_UOM_METRE, MC_UOM_FOOT } mc_uom;
 
 /* What of a feature's geometry is drawn. */
-typedef enum mc_part {
+typedef enum mc_geometry_part {
     MC_PART_WHOLE,
     MC_PART_CENTROID, /* one point of it, for areas and lines */
     MC_PART_INSIDE,   /* one point that is inside of an area for certain */
@@ -95,21 +95,21 @@ typedef enum mc_part {
     MC_PART_MIDDLE, /* of lines: half way */
     MC_PART_VERTICES,
     MC_PART_BOUNDARY, /* areas as lines */
-} mc_part;
+} mc_geometry_part;
 
 typedef struct mc_symbolizer {
     mc_symbolizer_kind kind;
-    mc_uom uom;           /* of all of its sizes */
-    mc_part part;         /* of the geometry */
-    mc_ink fill;          /* POLYGON */
-    mc_stroke stroke;     /* POLYGON, LINE; stroke.ink.present */
-    double offset;        /* LINE: pixels to the left of it; POLYGON: to the outside */
-    mc_pair displacement; /* POLYGON, LINE: pixels to the right and up */
-    mc_graphic graphic;   /* POINT */
-    bool by_direction;    /* POLYGON: rings may lie over each other, and are told apart by their directions */
+    mc_uom uom;            /* of all of its sizes */
+    mc_geometry_part part; /* of the geometry */
+    mc_paint fill;         /* POLYGON */
+    mc_stroke stroke;      /* POLYGON, LINE; stroke.ink.present */
+    double offset;         /* LINE: pixels to the left of it; POLYGON: to the outside */
+    mc_pair displacement;  /* POLYGON, LINE: pixels to the right and up */
+    mc_graphic graphic;    /* POINT */
+    bool by_direction;     /* POLYGON: rings may lie over each other, and are told apart by their directions */
 } mc_symbolizer;
 
-/* Labels: feature/label_style.h. */
+/* Labels: draw/style/label_style.h. */
 typedef struct mc_text_symbol mc_text_symbol;
 
 /* Where a rule counts (GeoServer's option of that name). */

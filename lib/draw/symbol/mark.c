@@ -29,17 +29,17 @@ enum { CIRCLE_CORNERS_MAX = 128, POINTS_MAX = 256, PARTS_MAX = 16, ARC_STEP = 10
 #define ACROSS_UP (MC_HATCH_ACROSS | MC_HATCH_UP)
 #define DIAGONALS (MC_HATCH_SLASH | MC_HATCH_BACKSLASH)
 
-typedef struct row {
+typedef struct mark_row {
     const char *name, *path;
     bool open;
     unsigned hatch;
     int dense;
-} row;
+} mark_row;
 
-static const row with_insides[] = { { "cross", FAT_CROSS, false, 0, 0 }, { "x", FAT_X, false, 0, 0 } };
+static const mark_row with_insides[] = { { "cross", FAT_CROSS, false, 0, 0 }, { "x", FAT_X, false, 0, 0 } };
 
 /* The standard's first; then QGIS' and GeoServer's. */
-static const row rows[] = {
+static const mark_row rows[] = {
     { "square", SQUARE, false, 0, 0 },
     { "circle", NULL, false, 0, 0 },
     { "triangle", TRIANGLE, false, 0, 0 },
@@ -176,7 +176,7 @@ trace_mark_path(tracing *t, const char *path)
 }
 
 static const mc_mark *
-create_mark(const row *found, apr_pool_t *pool)
+create_mark(const mark_row *found, apr_pool_t *pool)
 {
     tracing *t = apr_pcalloc(pool, sizeof(*t));
     mc_mark *made = apr_palloc(pool, sizeof(*made));

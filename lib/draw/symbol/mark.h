@@ -1,13 +1,13 @@
 /* Marks: outlines that styles know by name. */
-#ifndef MC_FEATURE_MARK_H
-#define MC_FEATURE_MARK_H
+#ifndef MC_DRAW_SYMBOL_MARK_H
+#define MC_DRAW_SYMBOL_MARK_H
 
 #include "draw/style/style.h"
 
 /* Directions of the lines that a mark becomes when it is repeated over an area. */
 enum { MC_HATCH_ACROSS = 1, MC_HATCH_UP = 2, MC_HATCH_SLASH = 4, MC_HATCH_BACKSLASH = 8 };
 
-/* A character of a font (feature/mark_glyph.c). */
+/* A character of a font (draw/symbol/mark_glyph.c). */
 typedef struct mc_mark_glyph mc_mark_glyph;
 
 struct mc_mark {

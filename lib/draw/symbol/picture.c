@@ -9,22 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/lru.h"
+#include "base/clock_cache.h"
 #include "base/module.h"
 #include "db/sqlite/handles.h"
 #include "draw/symbol/picture_private.h"
 
 enum { REMEMBERED_BYTES = 32 << 20, NAME_SIZE_MAX = 255 };
 
-static mc_lru *remembered;
+static mc_clock_cache *remembered;
 
 static void
 create_remembered(void)
 {
-    remembered = mc_lru_create(REMEMBERED_BYTES);
+    remembered = mc_clock_cache_create(REMEMBERED_BYTES);
 }
 
-static mc_lru *
+static mc_clock_cache *
 get_picture_table(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -244,7 +244,7 @@ mc_picture_get(mc_pixels **pixels, const mc_picture *picture, const mc_feature *
     const char *path = path_for(picture, feature, scratch), *values[MC_PICTURE_PARAMETERS_MAX];
     const char *key = apr_psprintf(scratch, "%d\n%s\n", (int)rint(height), path != NULL ? path : picture->identity);
     mc_stamp stamp = { 0 };
-    mc_lru_entry *entry;
+    mc_clock_cache_entry *entry;
     *pixels = NULL;
     if (path == NULL && picture->bytes == NULL)
         return MC_OK;
@@ -258,10 +258,10 @@ mc_picture_get(mc_pixels **pixels, const mc_picture *picture, const mc_feature *
     char *whole_key = apr_palloc(scratch, key_size);
     memcpy(whole_key, key, text_size);
     memcpy(whole_key + text_size, &stamp, sizeof(stamp));
-    mc_pixels *known = mc_lru_get(get_picture_table(), &entry, whole_key, key_size);
+    mc_pixels *known = mc_clock_cache_get(get_picture_table(), &entry, whole_key, key_size);
     if (known != NULL) {
         *pixels = mc_pixels_ref(known);
-        mc_lru_release(entry);
+        mc_clock_cache_release(entry);
         return MC_OK;
     }
     char *read = (char *)picture->bytes;
@@ -271,7 +271,7 @@ mc_picture_get(mc_pixels **pixels, const mc_picture *picture, const mc_feature *
     MC_TRY(mc_picture_is_svg(read, size) ? make_from_svg(pixels, picture, values, read, size, rint(height), scratch)
                                          : make_from_image(pixels, read, size, rint(height), ctx, scratch));
     if (path == NULL || mc_stamp_settled(&stamp, apr_time_now()))
-        mc_lru_put(get_picture_table(), whole_key, key_size, mc_pixels_ref(*pixels),
-                   (*pixels)->stride * (size_t)(*pixels)->height, free_pixels);
+        mc_clock_cache_put(get_picture_table(), whole_key, key_size, mc_pixels_ref(*pixels),
+                           (*pixels)->stride * (size_t)(*pixels)->height, free_pixels);
     return MC_OK;
 }

@@ -3,8 +3,8 @@
  * on this machine: below the style's folder, or where an absolute path says. What was made of a file for one size is
  * remembered by the process under the file's stamp.
  */
-#ifndef MC_FEATURE_PICTURE_H
-#define MC_FEATURE_PICTURE_H
+#ifndef MC_DRAW_SYMBOL_PICTURE_H
+#define MC_DRAW_SYMBOL_PICTURE_H
 
 #include "draw/sld/sld.h"
 #include "draw/symbol/mark.h"

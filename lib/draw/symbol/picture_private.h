@@ -1,6 +1,6 @@
 /* What the files that make pictures share. */
-#ifndef MC_FEATURE_PICTURE_PRIVATE_H
-#define MC_FEATURE_PICTURE_PRIVATE_H
+#ifndef MC_DRAW_SYMBOL_PICTURE_PRIVATE_H
+#define MC_DRAW_SYMBOL_PICTURE_PRIVATE_H
 
 #include "draw/symbol/picture.h"
 

@@ -102,7 +102,7 @@ mc_jpeg_limit(struct jpeg_decompress_struct *reader, struct jpeg_progress_mgr *p
 }
 
 /* What a decoding must release after a jump. */
-typedef struct decoding {
+typedef struct jpeg_decoding {
     mc_pixels *target; /* where the image may go, its corner at x, y; NULL: to pixels of its own */
     int x, y;
     struct jpeg_decompress_struct reader;
@@ -113,7 +113,7 @@ typedef struct decoding {
     int left, top, right, bottom; /* what of the image falls into the target, when not all of it does */
     uint8_t *line;                /* scratch: a row of such an image */
     mc_error *error;
-} decoding;
+} jpeg_decoding;
 
 /* How much around a part is decoded with it: the colours of neighbouring MCUs reach over its edge. */
 enum { MARGIN = 16 };
@@ -127,7 +127,7 @@ clamp_jpeg_coordinate(int value, int maximum)
 /* d->pixels: the image's place in the target if it lies wholly inside, pixels of its own without a target. Else d->line
  * for one row after the other. */
 static mc_error *
-find_room(decoding *d, int width, int height, apr_pool_t *pool)
+find_room(jpeg_decoding *d, int width, int height, apr_pool_t *pool)
 {
     const mc_pixels *target = d->target;
     if (target == NULL)
@@ -163,7 +163,7 @@ convert_cmyk(uint8_t *row, int count, bool inverted)
 }
 
 static void
-decode_jpeg_rows(decoding *d)
+decode_jpeg_rows(jpeg_decoding *d)
 {
     struct jpeg_decompress_struct *reader = &d->reader;
     bool cmyk = reader->out_color_space == JCS_CMYK;
@@ -182,7 +182,7 @@ decode_jpeg_rows(decoding *d)
 
 /* Decodes the rows and columns that are wanted, and little else; what follows them is not looked at. */
 static void
-decode_jpeg_part(decoding *d)
+decode_jpeg_part(jpeg_decoding *d)
 {
     struct jpeg_decompress_struct *reader = &d->reader;
     JDIMENSION first = d->left > MARGIN ? (JDIMENSION)(d->left - MARGIN) : 0;
@@ -211,7 +211,7 @@ decode_jpeg_part(decoding *d)
 
 /* False after a jump (then d->errors.message says why) or with d->error set. */
 static bool
-decode_jpeg_data(decoding *d, const uint8_t *data, size_t size, apr_pool_t *pool)
+decode_jpeg_data(jpeg_decoding *d, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
     struct jpeg_decompress_struct *reader = &d->reader;
     if (setjmp(d->errors.jump) != 0)
@@ -242,7 +242,7 @@ decode_jpeg_data(decoding *d, const uint8_t *data, size_t size, apr_pool_t *pool
 
 /* d->pixels holds the image, opaque, unless it went to its place by d->line; nothing after an error. */
 static mc_error *
-run_jpeg_decoder(decoding *d, const uint8_t *data, size_t size, apr_pool_t *pool)
+run_jpeg_decoder(jpeg_decoding *d, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
     d->reader.err = mc_jpeg_errors_init(&d->errors);
     bool decoded = decode_jpeg_data(d, data, size, pool);
@@ -262,7 +262,7 @@ run_jpeg_decoder(decoding *d, const uint8_t *data, size_t size, apr_pool_t *pool
 mc_error *
 mc_jpeg_decode(mc_pixels **pixels, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
-    decoding d = { .target = NULL };
+    jpeg_decoding d = { .target = NULL };
     MC_TRY(run_jpeg_decoder(&d, data, size, pool));
     *pixels = d.pixels;
     return MC_OK;
@@ -271,7 +271,7 @@ mc_jpeg_decode(mc_pixels **pixels, const uint8_t *data, size_t size, apr_pool_t 
 mc_error *
 mc_jpeg_draw(mc_pixels *target, int x, int y, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
-    decoding d = { .target = target, .x = x, .y = y };
+    jpeg_decoding d = { .target = target, .x = x, .y = y };
     MC_TRY(run_jpeg_decoder(&d, data, size, pool));
     bool whole = d.right - d.left == target->width && d.bottom - d.top == target->height;
     if (whole)

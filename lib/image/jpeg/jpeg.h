@@ -1,6 +1,6 @@
 /* What reading, writing and joining JPEG share: libjpeg with its jumps and messages under control. */
-#ifndef MC_IMAGE_JPEG_H
-#define MC_IMAGE_JPEG_H
+#ifndef MC_IMAGE_JPEG_JPEG_H
+#define MC_IMAGE_JPEG_JPEG_H
 
 #include <stdio.h> /* jpeglib.h needs FILE */
 

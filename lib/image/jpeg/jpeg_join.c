@@ -15,16 +15,16 @@
 enum { JPEG_SIDE_MAX = 65500, TILE_SIDE_MAX = 4096, TILES_MAX = 65536 };
 
 /* One place of the mosaic. Missing ones share the background's single segment. */
-typedef struct piece {
+typedef struct jpeg_join_piece {
     mc_jpeg_parts parts;
     size_t *offsets; /* of its segments; NULL: missing */
-} piece;
+} jpeg_join_piece;
 
 typedef struct mosaic {
-    piece *pieces;
+    jpeg_join_piece *pieces;
     int count, columns, rows;
-    const piece *model;  /* whose header all have */
-    const uint8_t *fill; /* the segment of a row of MCUs in the background's colour */
+    const jpeg_join_piece *model; /* whose header all have */
+    const uint8_t *fill;          /* the segment of a row of MCUs in the background's colour */
     size_t fill_size;
     apr_pool_t *pool; /* scratch */
 } mosaic;
@@ -95,17 +95,17 @@ transcode_jpeg_tile(const mc_buf *tile)
 }
 
 /* Tiles to be transcoded, and what has become of them. */
-typedef struct batch {
+typedef struct jpeg_join_batch {
     mc_buf *const *tiles;
     mc_buf **copies;
     const int *wanted; /* which tiles */
-} batch;
+} jpeg_join_batch;
 
 static mc_error *
 transcode_job(void *baton, int index, mc_ctx *ctx)
 {
     (void)ctx;
-    const batch *b = baton;
+    const jpeg_join_batch *b = baton;
     int i = b->wanted[index];
     b->copies[i] = transcode_jpeg_tile(b->tiles[i]);
     return MC_OK;
@@ -116,7 +116,7 @@ static mc_error *
 transcode_many(mc_buf **copies, const mosaic *m, mc_buf *const *tiles, const int *wanted, int count, mc_ctx *ctx)
 {
     mc_workers *workers = ctx->process == NULL ? NULL : ctx->process->workers;
-    batch b = { tiles, copies, wanted };
+    jpeg_join_batch b = { tiles, copies, wanted };
     mc_error *error = MC_OK;
     if (workers != NULL)
         error = mc_workers_run(workers, transcode_job, &b, count, mc_workers_spare(workers), ctx, m->pool);
@@ -129,7 +129,7 @@ transcode_many(mc_buf **copies, const mosaic *m, mc_buf *const *tiles, const int
 }
 
 static bool
-parse_jpeg_piece(piece *p, const mc_buf *tile)
+parse_jpeg_piece(jpeg_join_piece *p, const mc_buf *tile)
 {
     return mc_jpeg_parse(&p->parts, tile->data, tile->size) && fits_alone(&p->parts);
 }
@@ -153,7 +153,7 @@ take_native(mosaic *m, mc_buf *const *tiles)
 }
 
 static bool
-is_like_model(mosaic *m, piece *p, const mc_buf *tile)
+is_like_model(mosaic *m, jpeg_join_piece *p, const mc_buf *tile)
 {
     return parse_jpeg_piece(p, tile) && same_header(&p->parts, &m->model->parts);
 }
@@ -198,7 +198,7 @@ find_segments(mosaic *m, mc_buf *const *tiles)
     for (int i = 0; i < m->count; i++) {
         if (tiles[i] == NULL)
             continue;
-        piece *p = &m->pieces[i];
+        jpeg_join_piece *p = &m->pieces[i];
         p->offsets = apr_palloc(m->pool, sizeof(size_t) * (size_t)(segments + 1));
         if (!mc_jpeg_segments(p->offsets, segments, &p->parts))
             return false;
@@ -281,7 +281,7 @@ make_fill(mosaic *m, const uint8_t rgb[3])
 
 /* A segment of a piece, by its row of MCUs. */
 static size_t
-find_piece_segment(const uint8_t **segment, const mosaic *m, const piece *p, int row)
+find_piece_segment(const uint8_t **segment, const mosaic *m, const jpeg_join_piece *p, int row)
 {
     if (p->offsets == NULL) {
         *segment = m->fill;
@@ -296,7 +296,7 @@ joined_size(const mosaic *m)
 {
     size_t size = m->model->parts.scan + 2;
     for (int i = 0; i < m->count; i++) {
-        const piece *p = &m->pieces[i];
+        const jpeg_join_piece *p = &m->pieces[i];
         size += p->offsets == NULL ? (m->fill_size + 2) * (size_t)unit_rows(m) : p->parts.end + 2 - p->parts.scan;
     }
     return size;
@@ -377,7 +377,7 @@ mc_jpeg_join(mc_buf **joined, mc_buf *const *tiles, int columns, int rows, const
     apr_pool_t *scratch;
     apr_pool_create(&scratch, ctx->pool);
     mosaic m = { .count = columns * rows, .columns = columns, .rows = rows, .pool = scratch };
-    m.pieces = apr_pcalloc(scratch, sizeof(piece) * (size_t)m.count);
+    m.pieces = apr_pcalloc(scratch, sizeof(jpeg_join_piece) * (size_t)m.count);
     mc_buf *result = NULL;
     mc_error *error = mc_error_copy(join_jpeg_mosaic(&result, &m, tiles, background, ctx), pool);
     apr_pool_destroy(scratch);

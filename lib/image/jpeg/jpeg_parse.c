@@ -32,13 +32,13 @@ is_frame(int marker)
 }
 
 /* One marker segment: its code, its payload (after the length) and where the next one begins. */
-typedef struct segment {
+typedef struct jpeg_parse_segment {
     int marker;
     size_t payload, size, next;
-} segment;
+} jpeg_parse_segment;
 
 static bool
-next_jpeg_segment(segment *found, const uint8_t *data, size_t size, size_t at)
+next_jpeg_segment(jpeg_parse_segment *found, const uint8_t *data, size_t size, size_t at)
 {
     if (at + 4 > size || data[at] != 0xff)
         return false;
@@ -61,7 +61,7 @@ next_jpeg_segment(segment *found, const uint8_t *data, size_t size, size_t at)
 mc_error *
 mc_jpeg_size(int *width, int *height, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
-    segment found;
+    jpeg_parse_segment found;
     size_t at = 2;
     while (size > 2 && next_jpeg_segment(&found, data, size, at) && found.marker != SOS) {
         if (is_frame(found.marker) && found.size >= 6) {
@@ -78,7 +78,7 @@ mc_jpeg_size(int *width, int *height, const uint8_t *data, size_t size, apr_pool
 
 /* The frame header of a baseline image of one or three components. */
 static bool
-parse_frame(mc_jpeg_parts *parts, const uint8_t *data, const segment *s)
+parse_frame(mc_jpeg_parts *parts, const uint8_t *data, const jpeg_parse_segment *s)
 {
     const uint8_t *frame = data + s->payload;
     if (s->marker != SOF0 || parts->frame != 0 || s->size < 6 || frame[0] != 8)
@@ -106,7 +106,7 @@ parse_frame(mc_jpeg_parts *parts, const uint8_t *data, const segment *s)
 
 /* The scan header of a sequential scan over all components of the frame. */
 static bool
-parse_scan(const mc_jpeg_parts *parts, const uint8_t *data, const segment *s)
+parse_scan(const mc_jpeg_parts *parts, const uint8_t *data, const jpeg_parse_segment *s)
 {
     if (parts->frame == 0 || s->size < 1)
         return false;
@@ -125,7 +125,7 @@ mc_jpeg_parse(mc_jpeg_parts *parts, const uint8_t *data, size_t size)
     if (size < 4 || data[0] != 0xff || data[1] != SOI || data[size - 2] != 0xff || data[size - 1] != EOI)
         return false;
     parts->end = size - 2;
-    segment s;
+    jpeg_parse_segment s;
     for (size_t at = 2; next_jpeg_segment(&s, data, parts->end, at); at = s.next) {
         if (s.marker == SOS) {
             parts->scan = s.next;

@@ -150,14 +150,14 @@ encode_different(pieces *p, mc_ctx *ctx, apr_pool_t *pool)
 }
 
 /* The coded bytes of one piece. */
-typedef struct code {
+typedef struct jpeg_pieces_code {
     const uint8_t *bytes;
     size_t size;
-} code;
+} jpeg_pieces_code;
 
 /* Where each different piece's code lies. Returns the size of all pieces at their places, with markers. */
 static size_t
-find_codes(code *codes, mc_jpeg_parts *first, const pieces *p)
+find_codes(jpeg_pieces_code *codes, mc_jpeg_parts *first, const pieces *p)
 {
     for (int job = 0; job < p->jobs; job++) {
         mc_jpeg_parts parts;
@@ -167,7 +167,8 @@ find_codes(code *codes, mc_jpeg_parts *first, const pieces *p)
         MC_ASSERT(parts.unit_width == UNIT && parts.unit_height == UNIT && parts.restart_interval == UNITS_OF_A_PIECE);
         MC_ASSERT(mc_jpeg_segments(offsets, count, &parts));
         for (int i = 0; i < count; i++)
-            codes[job * PIECES_OF_A_JOB + i] = (code){ parts.data + offsets[i], offsets[i + 1] - 2 - offsets[i] };
+            codes[job * PIECES_OF_A_JOB + i] =
+                (jpeg_pieces_code){ parts.data + offsets[i], offsets[i + 1] - 2 - offsets[i] };
         if (job == 0)
             *first = parts;
     }
@@ -181,7 +182,7 @@ static mc_error *
 put_together(mc_buf **bytes, const pieces *p, apr_pool_t *scratch, apr_pool_t *pool)
 {
     mc_jpeg_parts first = { 0 };
-    code *codes = apr_palloc(scratch, sizeof(code) * (size_t)p->different_count);
+    jpeg_pieces_code *codes = apr_palloc(scratch, sizeof(jpeg_pieces_code) * (size_t)p->different_count);
     size_t size = find_codes(codes, &first, p);
     mc_buf *made = mc_buf_attach(mc_buf_create(first.scan + size, first.scan + size), pool);
     MC_TRY(mc_buf_append(made, first.data, first.scan, pool));
@@ -191,7 +192,7 @@ put_together(mc_buf **bytes, const pieces *p, apr_pool_t *scratch, apr_pool_t *p
     frame[2] = (uint8_t)(p->pixels->width >> 8);
     frame[3] = (uint8_t)p->pixels->width;
     for (int i = 0; i < p->count; i++) {
-        const code *c = &codes[p->coded[i]];
+        const jpeg_pieces_code *c = &codes[p->coded[i]];
         memcpy(at, c->bytes, c->size);
         at[c->size] = 0xff;
         at[c->size + 1] = i + 1 < p->count ? (uint8_t)(0xd0 + (i & 7)) : 0xd9;

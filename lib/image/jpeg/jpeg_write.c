@@ -60,11 +60,11 @@ mc_jpeg_destination(struct jpeg_compress_struct *writer, mc_jpeg_sink *sink, siz
 }
 
 /* One image, or one strip of it, and what must be released. */
-typedef struct encoding {
+typedef struct jpeg_write_encoding {
     struct jpeg_compress_struct writer;
     mc_jpeg_errors errors;
     mc_jpeg_sink sink;
-} encoding;
+} jpeg_write_encoding;
 
 static void
 configure_jpeg_writer(struct jpeg_compress_struct *writer, const mc_format *format)
@@ -83,7 +83,7 @@ configure_jpeg_writer(struct jpeg_compress_struct *writer, const mc_format *form
 
 /* False after a jump; then e->errors.message says why. */
 static bool
-encode_all(encoding *e, const mc_format *format, const mc_jpeg_input *input, int restart)
+encode_all(jpeg_write_encoding *e, const mc_format *format, const mc_jpeg_input *input, int restart)
 {
     struct jpeg_compress_struct *writer = &e->writer;
     if (setjmp(e->errors.jump) != 0)
@@ -115,7 +115,7 @@ mc_error *
 mc_jpeg_encode_input(mc_jpeg_sink *sink, const mc_format *format, const mc_jpeg_input *input, int restart,
                      apr_pool_t *pool)
 {
-    encoding e = { .sink = { .data = NULL } };
+    jpeg_write_encoding e = { .sink = { .data = NULL } };
     e.writer.err = mc_jpeg_errors_init(&e.errors);
     bool encoded = encode_all(&e, format, input, restart);
     jpeg_destroy_compress(&e.writer);

@@ -67,18 +67,18 @@ mc_pixels_changed(const mc_pixels *before, const mc_pixels *after)
 }
 
 /* One frame's rectangle and its compressed rows, with room for the sequence number before them. */
-typedef struct frame {
+typedef struct apng_frame {
     mc_changed place;
     uint8_t *stream; /* scratch */
     size_t size;
-} frame;
+} apng_frame;
 
-typedef struct encoding {
+typedef struct apng_encoding {
     const mc_animation *animation;
     mc_deflate_level level;
     bool opaque; /* all frames */
-    frame *frames;
-} encoding;
+    apng_frame *frames;
+} apng_encoding;
 
 /* A frame must have pixels: one in which nothing has changed repeats the first one. */
 static mc_changed
@@ -94,8 +94,8 @@ apng_frame_box(const mc_animation *animation, int index)
 static mc_error *
 encode_frame(void *baton, int index, mc_ctx *ctx)
 {
-    encoding *e = baton;
-    frame *f = &e->frames[index];
+    apng_encoding *e = baton;
+    apng_frame *f = &e->frames[index];
     const mc_pixels *whole = e->animation->frames[index];
     f->place = apng_frame_box(e->animation, index);
     mc_pixels part = { .width = f->place.width,
@@ -114,7 +114,7 @@ encode_frame(void *baton, int index, mc_ctx *ctx)
 }
 
 static mc_error *
-encode_frames(encoding *e, mc_ctx *ctx, apr_pool_t *pool)
+encode_frames(apng_encoding *e, mc_ctx *ctx, apr_pool_t *pool)
 {
     int count = e->animation->count;
     mc_workers *workers = ctx->process == NULL ? NULL : ctx->process->workers;
@@ -126,7 +126,7 @@ encode_frames(encoding *e, mc_ctx *ctx, apr_pool_t *pool)
 }
 
 static mc_error *
-write_control(mc_buf *png, const frame *f, uint32_t sequence, int delay, apr_pool_t *pool)
+write_control(mc_buf *png, const apng_frame *f, uint32_t sequence, int delay, apr_pool_t *pool)
 {
     /* Ends with dispose 0 (the frame stays) and blend 0 (it replaces what was there). */
     uint8_t body[26] = { 0 };
@@ -143,11 +143,11 @@ write_control(mc_buf *png, const frame *f, uint32_t sequence, int delay, apr_poo
 }
 
 static mc_error *
-write_frames(mc_buf *png, const encoding *e, apr_pool_t *pool)
+write_frames(mc_buf *png, const apng_encoding *e, apr_pool_t *pool)
 {
     uint32_t sequence = 0;
     for (int i = 0; i < e->animation->count; i++) {
-        const frame *f = &e->frames[i];
+        const apng_frame *f = &e->frames[i];
         MC_TRY(write_control(png, f, sequence++, e->animation->delay, pool));
         if (i == 0) {
             MC_TRY(mc_png_chunk(png, "IDAT", f->stream + SEQUENCE_SIZE, f->size, pool));
@@ -160,7 +160,7 @@ write_frames(mc_buf *png, const encoding *e, apr_pool_t *pool)
 }
 
 static mc_error *
-write_apng_chunks(mc_buf *png, const encoding *e, apr_pool_t *pool)
+write_apng_chunks(mc_buf *png, const apng_encoding *e, apr_pool_t *pool)
 {
     const mc_animation *animation = e->animation;
     const mc_pixels *first = animation->frames[0];
@@ -203,10 +203,10 @@ mc_apng_encode(mc_buf **bytes, const mc_animation *animation, mc_purpose purpose
     if (animation->count > mc_frames_max)
         return mc_error_create(pool, MC_ERR_LIMIT, "an animation of %d frames is beyond the limit of %d",
                                animation->count, (int)mc_frames_max);
-    encoding e = { .animation = animation,
-                   .level = purpose == MC_FOR_STORE ? MC_DEFLATE_GOOD : MC_DEFLATE_QUICK,
-                   .opaque = animation_is_opaque(animation),
-                   .frames = apr_pcalloc(pool, sizeof(frame) * (size_t)animation->count) };
+    apng_encoding e = { .animation = animation,
+                        .level = purpose == MC_FOR_STORE ? MC_DEFLATE_GOOD : MC_DEFLATE_QUICK,
+                        .opaque = animation_is_opaque(animation),
+                        .frames = apr_pcalloc(pool, sizeof(apng_frame) * (size_t)animation->count) };
     mc_buf *png = mc_buf_attach(mc_buf_create(0, INT32_MAX), pool);
     mc_error *error = encode_frames(&e, ctx, pool);
     if (error == MC_OK)

@@ -1,6 +1,6 @@
 /* What changes from one frame of an animation to the next. */
-#ifndef MC_IMAGE_APNG_H
-#define MC_IMAGE_APNG_H
+#ifndef MC_IMAGE_PNG_APNG_H
+#define MC_IMAGE_PNG_APNG_H
 
 #include "mapcache/image.h"
 

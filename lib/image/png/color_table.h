@@ -1,6 +1,6 @@
 /* The distinct colours of an image and how often each occurs. */
-#ifndef MC_IMAGE_COLOR_TABLE_H
-#define MC_IMAGE_COLOR_TABLE_H
+#ifndef MC_IMAGE_PNG_COLOR_TABLE_H
+#define MC_IMAGE_PNG_COLOR_TABLE_H
 
 #include <string.h>
 

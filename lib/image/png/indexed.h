@@ -1,6 +1,6 @@
 /* Images of at most 256 colours that are made as such: a quarter of the memory, and encoded as they are. */
-#ifndef MC_IMAGE_INDEXED_H
-#define MC_IMAGE_INDEXED_H
+#ifndef MC_IMAGE_PNG_INDEXED_H
+#define MC_IMAGE_PNG_INDEXED_H
 
 #include "image/png/png.h"
 

@@ -1,6 +1,6 @@
-/* Median cut: the boxes into which the distinct colours of an image are parted. */
-#ifndef MC_IMAGE_MEDIAN_CUT_H
-#define MC_IMAGE_MEDIAN_CUT_H
+/* Median cut: the boxes into which the distinct colours of an image are split. */
+#ifndef MC_IMAGE_PNG_MEDIAN_CUT_H
+#define MC_IMAGE_PNG_MEDIAN_CUT_H
 
 #include "image/png/color_table.h"
 

@@ -1,6 +1,6 @@
 /* What reading and writing PNG (ISO/IEC 15948) share, and the parts that both are made of. */
-#ifndef MC_IMAGE_PNG_H
-#define MC_IMAGE_PNG_H
+#ifndef MC_IMAGE_PNG_PNG_H
+#define MC_IMAGE_PNG_PNG_H
 
 #include "image/box.h"
 

@@ -296,20 +296,20 @@ mc_png_is_zero(const uint8_t *bytes, size_t size)
 }
 
 /* Columns of filtered rows that do not depend on what is right of them, nor, since it is zero, left of them. */
-typedef struct plane {
+typedef struct png_plane {
     uint8_t *rows;
     size_t stride, from, size, step; /* bytes: from row to row, of a row the first ones after its filter, of a pixel */
     uint32_t height;
-} plane;
+} png_plane;
 
 static int
-filter_of(const plane *p, uint32_t y)
+filter_of(const png_plane *p, uint32_t y)
 {
     return p->rows[y * p->stride];
 }
 
 static uint8_t *
-plane_row_address(const plane *p, uint32_t y)
+plane_row_address(const png_plane *p, uint32_t y)
 {
     return p->rows + y * p->stride + 1 + p->from;
 }
@@ -317,7 +317,7 @@ plane_row_address(const plane *p, uint32_t y)
 /* Whether four rows from y on can be undone together; the last row of a file may not be among them where pixels have
  * three bytes, since four are read. */
 static bool
-is_band(const plane *p, uint32_t y)
+is_band(const png_plane *p, uint32_t y)
 {
     if (p->step == 1 || p->height - y < (p->step == 3 ? 5 : 4))
         return false;
@@ -329,7 +329,7 @@ is_band(const plane *p, uint32_t y)
 
 /* Undoes the filter of row y > 0, or of several rows: returns how many, 0 for an unknown filter. */
 static uint32_t
-undo_some(const plane *p, uint32_t y)
+undo_some(const png_plane *p, uint32_t y)
 {
     uint8_t *row = plane_row_address(p, y);
     if (is_band(p, y)) {
@@ -347,7 +347,7 @@ undo_some(const plane *p, uint32_t y)
 }
 
 static bool
-undo_plane(const plane *p, uint32_t *begin, uint32_t *end)
+undo_plane(const png_plane *p, uint32_t *begin, uint32_t *end)
 {
     if (!undo_first_row(filter_of(p, 0), plane_row_address(p, 0), p->size, p->step))
         return false;
@@ -376,13 +376,13 @@ undo_plane(const plane *p, uint32_t *begin, uint32_t *end)
 bool
 mc_png_unfilter(uint8_t *rows, size_t row_size, uint32_t height, int step, uint32_t *begin, uint32_t *end)
 {
-    plane whole = { rows, row_size + 1, 0, row_size, (size_t)step, height };
+    png_plane whole = { rows, row_size + 1, 0, row_size, (size_t)step, height };
     return undo_plane(&whole, begin, end);
 }
 
 /* The columns in which any row has a byte that is not zero. */
 static void
-find_columns(plane *p, size_t row_size)
+find_columns(png_plane *p, size_t row_size)
 {
     size_t left = row_size, right = 0;
     for (uint32_t y = 0; y < p->height; y++) {
@@ -402,7 +402,7 @@ find_columns(plane *p, size_t row_size)
 
 /* The columns right of what has been undone, where that does not end with zeros. */
 static void
-undo_right(const plane *p, uint32_t y, size_t row_size)
+undo_right(const png_plane *p, uint32_t y, size_t row_size)
 {
     uint8_t *row = p->rows + y * p->stride + 1;
     const uint8_t *above = row - p->stride;
@@ -416,7 +416,7 @@ undo_right(const plane *p, uint32_t y, size_t row_size)
 bool
 mc_png_unfilter_window(uint8_t *rows, size_t row_size, uint32_t height, uint32_t *begin, uint32_t *end)
 {
-    plane p = { rows, row_size + 1, 0, row_size, 4, height };
+    png_plane p = { rows, row_size + 1, 0, row_size, 4, height };
     find_columns(&p, row_size);
     *begin = 0;
     *end = height;

@@ -8,7 +8,7 @@
 #include "image/codec.h"
 #include "image/png/png.h"
 
-typedef struct reader {
+typedef struct png_libpng_reader {
     const uint8_t *at;
     size_t left;
     png_structp png;
@@ -16,12 +16,12 @@ typedef struct reader {
     mc_pixels *pixels;
     png_bytep *rows;
     char message[120];
-} reader;
+} png_libpng_reader;
 
 static void
 read_png_memory(png_structp png, png_bytep out, size_t size)
 {
-    reader *r = png_get_io_ptr(png);
+    png_libpng_reader *r = png_get_io_ptr(png);
     if (size > r->left)
         png_error(png, "it ends too early");
     memcpy(out, r->at, size);
@@ -32,7 +32,7 @@ read_png_memory(png_structp png, png_bytep out, size_t size)
 static _Noreturn void
 jump_on_libpng_error(png_structp png, png_const_charp message)
 {
-    reader *r = png_get_error_ptr(png);
+    png_libpng_reader *r = png_get_error_ptr(png);
     strncpy(r->message, message, sizeof(r->message) - 1);
     png_longjmp(png, 1);
 }
@@ -46,7 +46,7 @@ ignore_libpng_warning(png_structp png, png_const_charp message)
 
 /* Makes libpng expand any form to rows of 8-bit R, G, B, A. */
 static void
-set_transformations(reader *r, const mc_png_header *header)
+set_transformations(png_libpng_reader *r, const mc_png_header *header)
 {
     png_set_expand(r->png);
     if (header->depth == 16)
@@ -60,7 +60,7 @@ set_transformations(reader *r, const mc_png_header *header)
 
 /* False after a long jump; then r->message says why. */
 static bool
-read_libpng_image(reader *r, const mc_png_header *header)
+read_libpng_image(png_libpng_reader *r, const mc_png_header *header)
 {
     if (setjmp(png_jmpbuf(r->png)) != 0)
         return false;
@@ -94,7 +94,7 @@ premultiply_png_pixels(mc_pixels *pixels)
 mc_error *
 mc_png_decode_any(mc_pixels **pixels, const mc_png_header *header, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
-    reader r = { .at = data, .left = size };
+    png_libpng_reader r = { .at = data, .left = size };
     MC_TRY(mc_pixels_create(&r.pixels, (int)header->width, (int)header->height, false, pool));
     r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, jump_on_libpng_error, ignore_libpng_warning);
     r.info = r.png == NULL ? NULL : png_create_info_struct(r.png);

@@ -11,7 +11,7 @@
 /* What counts as there where the cube has no alpha. */
 enum { MOSTLY = 128 };
 
-typedef struct decoding {
+typedef struct cube_decode_state {
     mc_cube_image *image;
     const mc_cube_shape *shape;
     mc_spool *spool;
@@ -20,7 +20,7 @@ typedef struct decoding {
     uint8_t *masks;   /* of a row of chunks, with a step between */
     uint8_t *buffer;  /* samples of a chunk's rows, where the spool is a file */
     apr_pool_t *pool;
-} decoding;
+} cube_decode_state;
 
 /* Rows of pixels that are there; of the cube, and in memory. */
 typedef struct strip {
@@ -83,11 +83,11 @@ convert_some(uint8_t *out, uint8_t *mask, size_t bit, const uint8_t *bgra, int c
 
 /* The strip's part of chunk x, y: its samples to the spool, its bits into the mask. */
 static mc_error *
-cut_part(const decoding *d, const strip *rows, int x, int y, bool whole, uint8_t *mask)
+cut_part(const cube_decode_state *d, const strip *rows, int x, int y, bool whole, uint8_t *mask)
 {
     const mc_cube_image *image = d->image;
     size_t bands = (size_t)d->shape->bands;
-    mc_cube_window chunk = mc_chunk_window(d->shape, x, y), part = mc_window_both(&chunk, &image->window);
+    mc_cube_window chunk = mc_chunk_window(d->shape, x, y), part = mc_cube_window_intersection(&chunk, &image->window);
     size_t width = (size_t)(chunk.x1 - chunk.x0), above = (size_t)(rows->first - chunk.y0) * width;
     size_t offset = mc_cube_image_offset(image, d->shape, x, y) + above * bands;
     uint8_t *out = mc_spool_room(d->spool, offset, d->buffer);
@@ -105,24 +105,25 @@ cut_part(const decoding *d, const strip *rows, int x, int y, bool whole, uint8_t
 
 /* The rows of the image in chunk row y, counted in the cube. */
 static void
-rows_in(int *first, int *end, const decoding *d, int y)
+rows_in(int *first, int *end, const cube_decode_state *d, int y)
 {
     mc_cube_window chunk = mc_chunk_window(d->shape, d->image->chunks.x0, y);
-    chunk = mc_window_both(&chunk, &d->image->window);
+    chunk = mc_cube_window_intersection(&chunk, &d->image->window);
     *first = chunk.y0;
     *end = chunk.y1;
 }
 
 /* All chunks of row y, as far as the strip has their rows: one strip after the other, from the top. */
 static mc_error *
-cut_strip(const decoding *d, int y, const strip *rows)
+cut_strip(const cube_decode_state *d, int y, const strip *rows)
 {
     mc_cube_image *image = d->image;
     int first, end;
     rows_in(&first, &end, d, y);
     for (int x = image->chunks.x0; x < image->chunks.x1; x++) {
-        mc_cube_window chunk = mc_chunk_window(d->shape, x, y), part = mc_window_both(&chunk, &image->window);
-        size_t index = mc_cube_image_chunk(image, x, y), pixels = mc_window_pixels(&chunk);
+        mc_cube_window chunk = mc_chunk_window(d->shape, x, y),
+                       part = mc_cube_window_intersection(&chunk, &image->window);
+        size_t index = mc_cube_image_chunk(image, x, y), pixels = mc_cube_window_pixels(&chunk);
         uint8_t *mask = d->masks + (size_t)(x - image->chunks.x0) * d->mask_step;
         bool whole = d->opaque && memcmp(&chunk, &part, sizeof(chunk)) == 0;
         if (rows->first == first && !whole)
@@ -141,7 +142,7 @@ cut_strip(const decoding *d, int y, const strip *rows)
 }
 
 static mc_error *
-decode_whole(const decoding *d, mc_raster *raster)
+decode_whole(const cube_decode_state *d, mc_raster *raster)
 {
     mc_pixels *pixels;
     mc_error *error = MC_OK;
@@ -158,7 +159,7 @@ decode_whole(const decoding *d, mc_raster *raster)
 
 /* Some rows at a time. Those above and below the cube are decoded, too: what is broken there is as broken. */
 static mc_error *
-decode_rows(const decoding *d, mc_raster *raster)
+decode_rows(const cube_decode_state *d, mc_raster *raster)
 {
     const mc_cube_image *image = d->image;
     size_t stride = (size_t)image->width * 4;
@@ -194,7 +195,7 @@ of_image(const mc_cube_image *image, apr_pool_t *pool)
 
 /* Room for what a row of chunks needs. */
 static mc_error *
-prepare_cube_decoding(decoding *d, const mc_raster_info *info)
+prepare_cube_decoding(cube_decode_state *d, const mc_raster_info *info)
 {
     const mc_cube_shape *shape = d->shape;
     mc_cube_image *image = d->image;
@@ -216,7 +217,7 @@ mc_cube_image_decode(mc_cube_image *image, const mc_cube_shape *shape, mc_spool 
                      const mc_raster_options *options, apr_pool_t *pool)
 {
     mc_raster *raster;
-    decoding d = { .image = image, .shape = shape, .spool = spool, .pool = pool };
+    cube_decode_state d = { .image = image, .shape = shape, .spool = spool, .pool = pool };
     MC_TRY(mc_raster_open(&raster, image->input->path, options, pool));
     const mc_raster_info *info = mc_raster_about(raster);
     if (info->width != image->width || info->height != image->height)

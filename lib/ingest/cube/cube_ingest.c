@@ -17,7 +17,7 @@
 /* One is filled while the other is emptied. */
 enum { SPOOLS = 2 };
 
-typedef struct run {
+typedef struct cube_ingest_run {
     mc_cube_plan plan;
     const mc_cube_ingest_options *options;
     mc_cube_report *report;
@@ -38,16 +38,16 @@ typedef struct run {
     apr_pool_t *pool;     /* of the decoding thread */
     apr_pool_t *words;    /* of images' failures; lock */
     int done;             /* images, for the caller's eyes */
-} run;
+} cube_ingest_run;
 
 static bool
-cube_ingest_stopped(const run *r)
+cube_ingest_stopped(const cube_ingest_run *r)
 {
     return r->options->stop != NULL && *r->options->stop != 0;
 }
 
 static void
-send_cube_event(run *r, mc_cube_event_kind kind, const char *path, const char *message, int64_t time_us)
+send_cube_event(cube_ingest_run *r, mc_cube_event_kind kind, const char *path, const char *message, int64_t time_us)
 {
     const mc_cube_event event = { kind, path, message, time_us, r->done, r->plan.image_count };
     if (r->options->tell != NULL)
@@ -56,7 +56,7 @@ send_cube_event(run *r, mc_cube_event_kind kind, const char *path, const char *m
 
 /* What is left out, in the order of its dates. */
 static void
-tell_failed(run *r, const mc_cube_stack *stack)
+tell_failed(cube_ingest_run *r, const mc_cube_stack *stack)
 {
     for (int i = 0; i < stack->count; i++) {
         const mc_error *failure = stack->images[i].failure;
@@ -75,7 +75,7 @@ tell_failed(run *r, const mc_cube_stack *stack)
 static mc_error *
 decode_one(void *baton, int index, mc_ctx *job_ctx)
 {
-    run *r = baton;
+    cube_ingest_run *r = baton;
     mc_cube_image *image = r->images[index];
     mc_error *error = mc_cube_image_decode(image, &r->plan.cube->shape, r->spool, &r->options->raster, job_ctx->pool);
     if (error != MC_OK && r->spool->memory == NULL && error->kind == MC_ERR_IO)
@@ -87,7 +87,7 @@ decode_one(void *baton, int index, mc_ctx *job_ctx)
 }
 
 static mc_error *
-decode_batch(run *r, mc_cube_batch *batch, mc_spool *spool, mc_ctx *ctx)
+decode_batch(cube_ingest_run *r, mc_cube_batch *batch, mc_spool *spool, mc_ctx *ctx)
 {
     bool fits = batch->bytes <= r->room;
     if (spool->memory == NULL || !fits) {
@@ -109,7 +109,7 @@ decode_batch(run *r, mc_cube_batch *batch, mc_spool *spool, mc_ctx *ctx)
 
 /* Waits for a spool that has been emptied. False: there is nothing to be done any more. */
 static bool
-may_decode(run *r, int index)
+may_decode(cube_ingest_run *r, int index)
 {
     pthread_mutex_lock(&r->lock);
     while (!r->given_up && index - r->written >= SPOOLS)
@@ -122,7 +122,7 @@ may_decode(run *r, int index)
 static void *
 decode_cube_batches(void *baton)
 {
-    run *r = baton;
+    cube_ingest_run *r = baton;
     mc_ctx ctx = { .process = r->ctx->process, .log = r->ctx->log };
     mc_error *error = MC_OK;
     apr_pool_create(&ctx.pool, r->pool);
@@ -142,7 +142,7 @@ decode_cube_batches(void *baton)
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
 static mc_error *
-wait_for_decoded_batch(run *r, int index)
+wait_for_decoded_batch(cube_ingest_run *r, int index)
 {
     pthread_mutex_lock(&r->lock);
     while (r->decoded <= index)
@@ -153,7 +153,7 @@ wait_for_decoded_batch(run *r, int index)
 }
 
 static void
-hand_back(run *r, mc_cube_batch *batch)
+hand_back(cube_ingest_run *r, mc_cube_batch *batch)
 {
     for (int i = 0; i < batch->count; i++)
         for (int j = 0; j < batch->stacks[i].count; j++)
@@ -165,7 +165,7 @@ hand_back(run *r, mc_cube_batch *batch)
 }
 
 static void
-count_batch(run *r, const mc_cube_batch *batch)
+count_batch(cube_ingest_run *r, const mc_cube_batch *batch)
 {
     for (int i = 0; i < batch->count; i++) {
         const mc_cube_stack *stack = &batch->stacks[i];
@@ -184,7 +184,7 @@ count_batch(run *r, const mc_cube_batch *batch)
 }
 
 static mc_error *
-commit_cube_batch(run *r, const mc_cube_batch *batch, mc_spool *spool, mc_cube_writer *writer)
+commit_cube_batch(cube_ingest_run *r, const mc_cube_batch *batch, mc_spool *spool, mc_cube_writer *writer)
 {
     apr_pool_t *pool;
     apr_pool_create(&pool, r->ctx->pool);
@@ -198,7 +198,7 @@ commit_cube_batch(run *r, const mc_cube_batch *batch, mc_spool *spool, mc_cube_w
 }
 
 static mc_error *
-write_cube_batches(run *r, mc_cube_writer *writer)
+write_cube_batches(cube_ingest_run *r, mc_cube_writer *writer)
 {
     for (int i = 0; i < r->plan.batches->nelts && !cube_ingest_stopped(r); i++) {
         mc_cube_batch *batch = &APR_ARRAY_IDX(r->plan.batches, i, mc_cube_batch);
@@ -215,7 +215,7 @@ write_cube_batches(run *r, mc_cube_writer *writer)
 }
 
 static void
-give_up(run *r)
+give_up(cube_ingest_run *r)
 {
     pthread_mutex_lock(&r->lock);
     r->given_up = true;
@@ -224,15 +224,15 @@ give_up(run *r)
 }
 
 static mc_error *
-decode_and_write(run *r, mc_cube_writer *writer, apr_pool_t *pool)
+decode_and_write(cube_ingest_run *r, mc_cube_writer *writer, apr_pool_t *pool)
 {
     pthread_t thread;
     int threads = r->options->threads > 0 ? r->options->threads : mc_processors();
     MC_TRY(mc_workers_create(&r->workers, threads - 1, pool));
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->changed, NULL);
-    r->pool = mc_job_pool_acquire();
-    r->words = mc_job_pool_acquire();
+    r->pool = mc_task_pool_acquire();
+    r->words = mc_task_pool_acquire();
     r->images = apr_palloc(pool, sizeof(*r->images) * (size_t)(r->plan.image_count + 1));
     mc_error *error;
     if (pthread_create(&thread, NULL, decode_cube_batches, r) == 0) {
@@ -248,8 +248,8 @@ decode_and_write(run *r, mc_cube_writer *writer, apr_pool_t *pool)
         mc_cube_image_forget(&r->plan.images[i]);
     for (int i = 0; i < SPOOLS; i++)
         mc_spool_close(&r->spools[i]);
-    mc_job_pool_release(r->words);
-    mc_job_pool_release(r->pool);
+    mc_task_pool_release(r->words);
+    mc_task_pool_release(r->pool);
     pthread_cond_destroy(&r->changed);
     pthread_mutex_destroy(&r->lock);
     return error;
@@ -265,13 +265,13 @@ mc_cube_ingest(mc_cube_report *report, const mc_cube *cube, const mc_cube_input 
     /* A third of the memory is for each of the spools, a sixth for each of two overviews. */
     int64_t most = cube->overview_count == 0 ? options->memory / SPOOLS : options->memory / 3;
     int64_t room = most < ENOUGH ? most : ENOUGH;
-    run *r = apr_pcalloc(pool, sizeof(*r));
+    cube_ingest_run *r = apr_pcalloc(pool, sizeof(*r));
     *report = (mc_cube_report){ .bytes_before = -1, .bytes_after = -1 };
-    *r = (run){ .options = options,
-                .report = report,
-                .ctx = ctx,
-                .room = (size_t)room,
-                .overviews_room = (size_t)(options->memory / 6) };
+    *r = (cube_ingest_run){ .options = options,
+                            .report = report,
+                            .ctx = ctx,
+                            .room = (size_t)room,
+                            .overviews_room = (size_t)(options->memory / 6) };
     for (int i = 0; i < SPOOLS; i++)
         r->spools[i] = (mc_spool){ NULL, 0, -1 };
     mc_error *error = mc_cube_writer_open(&writer, cube, options->stop, ctx, pool);

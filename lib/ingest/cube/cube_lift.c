@@ -9,24 +9,24 @@
 #include "ingest/cube/cube_writer.h"
 #include "mapcache/trace.h"
 
-typedef struct run {
+typedef struct cube_lift_run {
     const mc_cube *cube;  /* as it is to be */
     const mc_cube *plain; /* without overviews */
     mc_cube_writer *writer;
     apr_array_header_t *dates; /* of mc_cube_date, by t and slot */
     const mc_cube_ingest_options *options;
     mc_cube_report *report;
-} run;
+} cube_lift_run;
 
 static bool
-cube_lift_stopped(const run *r)
+cube_lift_stopped(const cube_lift_run *r)
 {
     return r->options->stop != NULL && *r->options->stop != 0;
 }
 
 /* A writer for the cube as it is stored, with whatever number of overviews. MC_ERR_CONFIG: it is of another shape. */
 static mc_error *
-open_writer(run *r, mc_ctx *ctx, apr_pool_t *pool)
+open_writer(cube_lift_run *r, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_error *first = MC_OK;
     for (int i = -1; i <= mc_cube_overviews_max; i++) { /* the number that is wanted first */
@@ -47,7 +47,7 @@ open_writer(run *r, mc_ctx *ctx, apr_pool_t *pool)
 }
 
 static mc_error *
-sign_lifted_cube(const run *r, const mc_cube *as)
+sign_lifted_cube(const cube_lift_run *r, const mc_cube *as)
 {
     MC_TRY(r->writer->ops->sign(r->writer, mc_cube_signature(as, r->writer->pool)));
     MC_TRY(r->writer->ops->commit(r->writer));
@@ -57,7 +57,7 @@ sign_lifted_cube(const run *r, const mc_cube *as)
 
 /* Removes what overviews there are, also those of a run that was cut off. */
 static mc_error *
-begin_anew(const run *r)
+begin_anew(const cube_lift_run *r)
 {
     MC_TRY(r->writer->ops->begin(r->writer));
     MC_TRY(r->writer->ops->clear(r->writer, r->cube->shape.rows));
@@ -73,7 +73,7 @@ compare_date_slots(const void *a, const void *b)
 
 /* Dates that are made together: of one chunk number, as many as there is memory for what they cover. */
 static int
-count_dates(const run *r, int first)
+count_dates(const cube_lift_run *r, int first)
 {
     const mc_cube_shape *shape = &r->cube->shape;
     const mc_cube_date *dates = (const mc_cube_date *)(const void *)r->dates->elts;
@@ -85,7 +85,7 @@ count_dates(const run *r, int first)
 }
 
 static mc_error *
-make_date_overviews(const run *r, int first, int count, apr_pool_t *pool)
+make_date_overviews(const cube_lift_run *r, int first, int count, apr_pool_t *pool)
 {
     const mc_cube_shape *shape = &r->cube->shape;
     const mc_cube_date *dates = &APR_ARRAY_IDX(r->dates, first, mc_cube_date);
@@ -106,7 +106,7 @@ make_date_overviews(const run *r, int first, int count, apr_pool_t *pool)
 }
 
 static mc_error *
-make_cube_overviews(const run *r, apr_pool_t *pool)
+make_cube_overviews(const cube_lift_run *r, apr_pool_t *pool)
 {
     apr_pool_t *scratch;
     MC_TRY(begin_anew(r));
@@ -135,7 +135,7 @@ mc_cube_make_overviews(mc_cube_report *report, const mc_cube *cube, const mc_cub
                        apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mc_cube_make_overviews");
-    run r = { cube, mc_cube_with_overviews(cube, 0, pool), .options = options, .report = report };
+    cube_lift_run r = { cube, mc_cube_with_overviews(cube, 0, pool), .options = options, .report = report };
     *report = (mc_cube_report){ .bytes_before = -1, .bytes_after = -1 };
     mc_error *error = open_writer(&r, ctx, pool);
     if (cube_lift_stopped(&r)) { /* nothing has been written */

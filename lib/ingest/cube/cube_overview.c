@@ -10,7 +10,7 @@ halve_cube_image(const mc_cube_image *fine, apr_pool_t *pool)
     const mc_cube_window *c = &fine->chunks;
     mc_cube_image image = { .input = fine->input,
                             .chunks = { c->x0 / 2, c->y0 / 2, (c->x1 - 1) / 2 + 1, (c->y1 - 1) / 2 + 1 } };
-    image.covers = apr_pcalloc(pool, mc_window_pixels(&image.chunks));
+    image.covers = apr_pcalloc(pool, mc_cube_window_pixels(&image.chunks));
     return image;
 }
 
@@ -109,7 +109,7 @@ mc_cube_overview_add(mc_cube_overview *o, int stack, int number, int x, int y, c
     mc_cube_image *image = &o->batch.stacks[stack].images[number];
     mc_cube_window below = mc_chunk_window(o->fine, x, y), own = mc_chunk_window(o->shape, x / 2, y / 2);
     const fine_chunk chunk = { samples, fine_mask, below.x1 - below.x0, below.y1 - below.y0, o->fine->bands };
-    size_t pixels = mc_window_pixels(&own), size = mc_block_size(pixels, o->shape->bands);
+    size_t pixels = mc_cube_window_pixels(&own), size = mc_block_size(pixels, o->shape->bands);
     size_t offset = mc_cube_image_offset(image, o->shape, x / 2, y / 2);
     const uint8_t *found;
     uint8_t *block = mc_spool_room(&o->spool, offset, o->buffer), *mask = block + pixels * (size_t)o->shape->bands;

@@ -1,6 +1,6 @@
 /* A batch once more, at half the resolution: what its images become in the overview above them. */
-#ifndef MC_INGEST_CUBE_OVERVIEW_H
-#define MC_INGEST_CUBE_OVERVIEW_H
+#ifndef MC_INGEST_CUBE_CUBE_OVERVIEW_H
+#define MC_INGEST_CUBE_CUBE_OVERVIEW_H
 
 #include "ingest/cube/cube_plan.h"
 

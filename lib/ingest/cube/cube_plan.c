@@ -124,7 +124,7 @@ place_cube_image(mc_cube_image *image, const mc_raster_info *info, const mc_cube
                           clip_cube_index(whole_row + info->height, shape->height) };
     if (image->window.x0 >= image->window.x1 || image->window.y0 >= image->window.y1)
         return cube_misfit_error(image, pool, "it lies outside cube \"%s\"", cube->name);
-    image->chunks = mc_window_chunks(shape, &image->window);
+    image->chunks = mc_cube_window_chunks(shape, &image->window);
     return MC_OK;
 }
 
@@ -235,7 +235,7 @@ static size_t
 block_bytes(const mc_cube_shape *shape, int x, int y)
 {
     mc_cube_window chunk = mc_chunk_window(shape, x, y);
-    return mc_block_size(mc_window_pixels(&chunk), shape->bands);
+    return mc_block_size(mc_cube_window_pixels(&chunk), shape->bands);
 }
 
 /* Of the image's blocks in row y. Only the last column and row of a cube are cut off. */

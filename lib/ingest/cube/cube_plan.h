@@ -1,6 +1,6 @@
 /* What goes into a cube: images, their dates, and what is written together. */
-#ifndef MC_INGEST_CUBE_PLAN_H
-#define MC_INGEST_CUBE_PLAN_H
+#ifndef MC_INGEST_CUBE_CUBE_PLAN_H
+#define MC_INGEST_CUBE_CUBE_PLAN_H
 
 #include "cube/chunk.h"
 #include "cube/store.h"

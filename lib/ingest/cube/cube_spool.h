@@ -1,6 +1,6 @@
 /* Room for decoded images that wait to be written: memory, or a file without a name that ends with the process. */
-#ifndef MC_INGEST_CUBE_SPOOL_H
-#define MC_INGEST_CUBE_SPOOL_H
+#ifndef MC_INGEST_CUBE_CUBE_SPOOL_H
+#define MC_INGEST_CUBE_CUBE_SPOOL_H
 
 #include <stddef.h>
 #include <stdint.h>

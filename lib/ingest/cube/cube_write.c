@@ -8,10 +8,10 @@
 enum { TAKEN_AT_ONCE = 256, TAKEN_BYTES = 4 << 20 };
 
 /* An image that lies in a row of chunks. */
-typedef struct entry {
+typedef struct cube_write_entry {
     int stack, number; /* of the batch, of the stack */
     const mc_cube_image *image;
-} entry;
+} cube_write_entry;
 
 typedef struct writing {
     mc_cube_writer *writer;
@@ -23,7 +23,7 @@ typedef struct writing {
     mc_cube_overview overviews[2];
     const volatile int *stop; /* of what can be left undone; NULL: nothing can */
     mc_cube_report *report;
-    entry *row; /* images of the row of chunks that is written, in the order of the batch */
+    cube_write_entry *row; /* images of the row of chunks that is written, in the order of the batch */
     int row_count;
     /* A chunk that is being made. */
     uint8_t *data, *cover, *block, *masks;
@@ -36,13 +36,13 @@ typedef struct writing {
 } writing;
 
 /* The images of a row with the same chunk number t: entries from first to before end. */
-typedef struct group {
+typedef struct cube_write_group {
     int t, first, end;
-} group;
+} cube_write_group;
 
 /* A chunk's place and size. */
 typedef struct spot {
-    const group *group;
+    const cube_write_group *group;
     int y, x;
     size_t pixels, bytes; /* of one date */
 } spot;
@@ -54,17 +54,17 @@ t_of(const writing *w, int index)
 }
 
 /* The one that begins with an entry; an empty one behind the last. */
-static group
+static cube_write_group
 group_at(const writing *w, int first)
 {
-    group g = { first < w->row_count ? t_of(w, first) : 0, first, first };
+    cube_write_group g = { first < w->row_count ? t_of(w, first) : 0, first, first };
     while (g.end < w->row_count && t_of(w, g.end) == g.t)
         g.end++;
     return g;
 }
 
 static bool
-is_touched(const writing *w, const group *g, int y, int x)
+is_touched(const writing *w, const cube_write_group *g, int y, int x)
 {
     for (int i = g->first; i < g->end; i++)
         if (mc_cube_image_shows(w->row[i].image, x, y))
@@ -199,10 +199,10 @@ put_cube_chunk(writing *w, const spot *at, const mc_cube_chunk *old)
 }
 
 static spot
-spot_of(const writing *w, const group *g, int y, int x)
+spot_of(const writing *w, const cube_write_group *g, int y, int x)
 {
     mc_cube_window window = mc_chunk_window(w->shape, x, y);
-    size_t pixels = mc_window_pixels(&window);
+    size_t pixels = mc_cube_window_pixels(&window);
     return (spot){ g, y, x, pixels, pixels * (size_t)w->shape->bands };
 }
 
@@ -232,7 +232,7 @@ extract_chunk_run(writing *w, int t, int y, int x0, int x1, bool keep)
 
 /* Columns x0 <= x < x1, all of which change. */
 static mc_error *
-change_run(writing *w, const group *g, int y, int x0, int x1)
+change_run(writing *w, const cube_write_group *g, int y, int x0, int x1)
 {
     MC_TRY(extract_chunk_run(w, g->t, y, x0, x1, false));
     for (int x = x0; x < x1; x++) {
@@ -243,7 +243,7 @@ change_run(writing *w, const group *g, int y, int x0, int x1)
 }
 
 static mc_error *
-change_row(writing *w, const group *g, int y, int x0, int x1)
+change_row(writing *w, const cube_write_group *g, int y, int x0, int x1)
 {
     for (int x = x0, end; x < x1; x = end) {
         end = x + 1;
@@ -306,7 +306,7 @@ find_chunk_row(writing *w, int y, int *first, int *end)
             const mc_cube_image *image = &batch->stacks[i].images[j];
             if (y < image->chunks.y0 || y >= image->chunks.y1)
                 continue;
-            w->row[w->row_count++] = (entry){ i, j, image };
+            w->row[w->row_count++] = (cube_write_entry){ i, j, image };
             *first = image->chunks.x0 < *first ? image->chunks.x0 : *first;
             *end = image->chunks.x1 > *end ? image->chunks.x1 : *end;
         }
@@ -317,7 +317,7 @@ static mc_error *
 put_chunk_row(writing *w, int y, int x0, int x1)
 {
     for (int x = x0; x < x1; x++)
-        for (group g = group_at(w, 0); g.first < g.end; g = group_at(w, g.end)) {
+        for (cube_write_group g = group_at(w, 0); g.first < g.end; g = group_at(w, g.end)) {
             spot at = spot_of(w, &g, y, x);
             if (is_touched(w, &g, y, x))
                 MC_TRY(put_cube_chunk(w, &at, NULL));
@@ -334,7 +334,7 @@ write_cube_level(writing *w)
         find_chunk_row(w, y, &x0, &x1);
         if (!w->batch->patch)
             MC_TRY(put_chunk_row(w, y, x0, x1));
-        for (group g = group_at(w, 0); w->batch->patch && g.first < g.end; g = group_at(w, g.end))
+        for (cube_write_group g = group_at(w, 0); w->batch->patch && g.first < g.end; g = group_at(w, g.end))
             MC_TRY(change_row(w, &g, y, x0, x1));
     }
     return MC_OK;
@@ -361,7 +361,7 @@ lift_cube_chunk(writing *w, const spot *at, const mc_cube_chunk *old)
 static mc_error *
 lift_all(writing *w)
 {
-    const group g = { .t = w->batch->first_t };
+    const cube_write_group g = { .t = w->batch->first_t };
     for (int y = 0; y < w->shape->rows; y++) {
         if (w->stop != NULL && *w->stop != 0)
             return mc_error_create(w->writer->pool, MC_ERR_UNAVAILABLE, "interrupted");

@@ -1,6 +1,6 @@
 /* What all that write to a cube have in common. */
-#ifndef MC_INGEST_CUBE_WRITER_H
-#define MC_INGEST_CUBE_WRITER_H
+#ifndef MC_INGEST_CUBE_CUBE_WRITER_H
+#define MC_INGEST_CUBE_CUBE_WRITER_H
 
 #include "cube/store.h"
 

@@ -14,18 +14,19 @@ by_rows(const void *a, const void *b)
 
 /* The rows of an image that a row of tiles needs. */
 static void
-find_rows(mc_ingest_band *band, const mc_fit *fit, const mc_tile_range *range, const mc_projection *projection)
+find_rows(mc_ingest_band *band, const mc_image_placement *placement, const mc_tile_range *range,
+          const mc_projection *projection)
 {
-    band->first = fit->image->height;
+    band->first = placement->image->height;
     band->end = 0;
     for (int x = range->minx; x < range->maxx; x++) {
         int first, end;
-        mc_fit_rows(&first, &end, fit, projection, band->chain->direct, x, band->y);
+        mc_image_placement_rows(&first, &end, placement, projection, band->chain->direct, x, band->y);
         if (first < end) {
             band->first = first < band->first ? first : band->first;
             band->end = end > band->end ? end : band->end;
         }
-        if (fit->upright)
+        if (placement->upright)
             break;
     }
     if (band->first > band->end)
@@ -45,7 +46,7 @@ mc_ingest_bands(apr_array_header_t **bands, const mc_ingest *ingest, int number,
         const mc_tile_range *range = &ingest->chains[c].ranges[number];
         for (int y = range->miny; y < range->maxy && range->minx < range->maxx; y++) {
             mc_ingest_band band = { .chain = &ingest->chains[c], .y = y };
-            find_rows(&band, &image->fit, range, projection);
+            find_rows(&band, &image->placement, range, projection);
             APR_ARRAY_PUSH(*bands, mc_ingest_band) = band;
         }
     }

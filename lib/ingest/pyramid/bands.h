@@ -1,6 +1,6 @@
 /* The rows of tiles that an image is drawn on, in an order in which its own rows go by once. */
-#ifndef MC_INGEST_BANDS_H
-#define MC_INGEST_BANDS_H
+#ifndef MC_INGEST_PYRAMID_BANDS_H
+#define MC_INGEST_PYRAMID_BANDS_H
 
 #include "ingest/pyramid/ingest_private.h"
 

@@ -19,7 +19,7 @@ mc_draw_shrinks(double shrink)
 
 /* Whether the image lies pixel on pixel. */
 static bool
-is_copy(const mc_fit_scale *scale)
+is_copy(const mc_image_placement_scale *scale)
 {
     return scale->scale_x == 1 && scale->scale_y == 1 && scale->x0 == nearbyint(scale->x0) &&
            scale->y0 == nearbyint(scale->y0);
@@ -35,13 +35,13 @@ image_meets_tile(double offset, double scale, int size, int image_size)
 mc_error *
 mc_draw_tile(bool *changed, mc_pixels *tile, const mc_draw *draw, int x, int y, mc_ctx *ctx)
 {
-    const mc_window *window = draw->window;
+    const mc_raster_strip *window = draw->window;
     if (window->rows.height == 0)
         return MC_OK;
-    if (!draw->fit->upright)
+    if (!draw->placement->upright)
         return mc_draw_points(changed, tile, draw, x, y, ctx);
-    const mc_raster_info *image = draw->fit->image;
-    mc_fit_scale scale = mc_fit_tile(draw->fit, draw->z, x, y);
+    const mc_raster_info *image = draw->placement->image;
+    mc_image_placement_scale scale = mc_image_placement_tile(draw->placement, draw->z, x, y);
     if (!image_meets_tile(scale.x0, scale.scale_x, tile->width, image->width) ||
         !image_meets_tile(scale.y0, scale.scale_y, tile->height, image->height))
         return MC_OK;

@@ -1,14 +1,14 @@
 /* Drawing what is decoded of an image into one tile. */
-#ifndef MC_INGEST_DRAW_H
-#define MC_INGEST_DRAW_H
+#ifndef MC_INGEST_PYRAMID_DRAW_H
+#define MC_INGEST_PYRAMID_DRAW_H
 
-#include "ingest/pyramid/fit.h"
-#include "ingest/pyramid/window.h"
+#include "ingest/pyramid/image_placement.h"
+#include "ingest/pyramid/raster_strip.h"
 
 /* One image on one level. */
 typedef struct mc_draw {
-    const mc_fit *fit;
-    const mc_window *window;
+    const mc_image_placement *placement;
+    const mc_raster_strip *window;
     mc_ingest_resample mode; /* not AUTO */
     int z;
 } mc_draw;
@@ -18,13 +18,13 @@ bool mc_draw_shrinks(double shrink);
 
 /*
  * Draws into tile x, y: each pixel whose centre lies on the image, and for which the image has data there, is replaced.
- * Sets *changed where there is one. The window has the rows of mc_fit_rows. Any thread.
+ * Sets *changed where there is one. The window has the rows of mc_image_placement_rows. Any thread.
  */
 mc_error *mc_draw_tile(bool *changed, mc_pixels *tile, const mc_draw *draw, int x, int y, mc_ctx *ctx) MC_CHECKED;
 
 /* The same for an upright image that is shrunk; `first` is the first row in `rows` of the `height` rows that it has. */
 void mc_draw_mean(bool *changed, mc_pixels *tile, const mc_pixels *rows, int first, int height,
-                  const mc_fit_scale *scale);
+                  const mc_image_placement_scale *scale);
 
 /* And one pixel at a time, for all others. */
 mc_error *mc_draw_points(bool *changed, mc_pixels *tile, const mc_draw *draw, int x, int y, mc_ctx *ctx) MC_CHECKED;

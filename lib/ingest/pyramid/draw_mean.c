@@ -7,7 +7,7 @@
 
 #include "image/scratch.h"
 #include "ingest/pyramid/draw.h"
-#include "ingest/pyramid/four.h"
+#include "ingest/pyramid/vec4f.h"
 
 /* What of source index `i` lies between a and b. */
 static inline float
@@ -17,20 +17,20 @@ pixel_share(int i, double a, double b)
 }
 
 /* Sums of the columns that a tile needs, of one row of it. */
-typedef struct sums {
-    mc_four *colors; /* by column, weighted */
-    float *weights;  /* of what holds data; by column */
+typedef struct mean_sums {
+    mc_vec4f *colors; /* by column, weighted */
+    float *weights;   /* of what holds data; by column */
     int first, count;
     bool opaque;
-} sums;
+} mean_sums;
 
 static void
-add_weighted_row(const sums *s, const uint8_t *row, float weight)
+add_weighted_row(const mean_sums *s, const uint8_t *row, float weight)
 {
     const uint8_t *in = row + (size_t)s->first * 4;
-    const mc_four factor = mc_four_all(weight);
+    const mc_vec4f factor = mc_vec4f_splat(weight);
     for (int i = 0; i < s->count; i++, in += 4)
-        s->colors[i] += mc_four_load(in) * factor;
+        s->colors[i] += mc_vec4f_load(in) * factor;
     in = row + (size_t)s->first * 4;
     for (int i = 0; !s->opaque && i < s->count; i++, in += 4)
         s->weights[i] += in[3] != 0 ? weight : 0;
@@ -38,11 +38,11 @@ add_weighted_row(const sums *s, const uint8_t *row, float weight)
 
 /* The sums of the rows of the image between top and bottom; their weight is returned. */
 static float
-add_rows(const sums *s, const mc_pixels *rows, int first, int height, double top, double bottom)
+add_rows(const mean_sums *s, const mc_pixels *rows, int first, int height, double top, double bottom)
 {
     float total = 0;
     int from = (int)fmax(0, floor(top)), to = (int)fmin(height, ceil(bottom));
-    memset(s->colors, 0, sizeof(mc_four) * (size_t)s->count);
+    memset(s->colors, 0, sizeof(mc_vec4f) * (size_t)s->count);
     if (!s->opaque)
         memset(s->weights, 0, sizeof(float) * (size_t)s->count);
     for (int row = from; row < to; row++) {
@@ -57,27 +57,28 @@ add_rows(const sums *s, const mc_pixels *rows, int first, int height, double top
 
 /* One pixel: the columns between left and right. False where there is no data. */
 static bool
-mean_of_columns(uint8_t *out, const sums *s, double left, double right, float total)
+mean_of_columns(uint8_t *out, const mean_sums *s, double left, double right, float total)
 {
-    mc_four color = { 0 };
+    mc_vec4f color = { 0 };
     float weight = 0;
     int from = (int)floor(left) - s->first, to = (int)ceil(right) - s->first;
     from = from < 0 ? 0 : from;
     to = to > s->count ? s->count : to;
     for (int i = from; i < to; i++) {
         float part = pixel_share(i + s->first, left, right);
-        color += s->colors[i] * mc_four_all(part);
+        color += s->colors[i] * mc_vec4f_splat(part);
         weight += part * (s->opaque ? total : s->weights[i]);
     }
     if (!(weight > 1e-6F) || !(color[3] > 0))
         return false;
-    mc_four_store(out, color / mc_four_all(weight));
+    mc_vec4f_store(out, color / mc_vec4f_splat(weight));
     return out[3] != 0;
 }
 
 /* A whole row of the tile: as `mean`, of pixels whose centre lies on the image. */
 static bool
-mean_row(uint8_t *out, const sums *s, const mc_fit_scale *scale, int width, int image_width, float total)
+mean_row(uint8_t *out, const mean_sums *s, const mc_image_placement_scale *scale, int width, int image_width,
+         float total)
 {
     bool changed = false;
     for (int x = 0; x < width; x++) {
@@ -92,14 +93,15 @@ mean_row(uint8_t *out, const sums *s, const mc_fit_scale *scale, int width, int 
 }
 
 void
-mc_draw_mean(bool *changed, mc_pixels *tile, const mc_pixels *rows, int first, int height, const mc_fit_scale *scale)
+mc_draw_mean(bool *changed, mc_pixels *tile, const mc_pixels *rows, int first, int height,
+             const mc_image_placement_scale *scale)
 {
     double left = scale->x0, right = left + tile->width * scale->scale_x;
-    sums s = { .first = (int)fmax(0, floor(left)), .opaque = rows->opacity == MC_OPAQUE };
+    mean_sums s = { .first = (int)fmax(0, floor(left)), .opaque = rows->opacity == MC_OPAQUE };
     s.count = (int)fmin(rows->width, ceil(right)) - s.first;
     if (s.count <= 0)
         return;
-    s.colors = mc_scratch_acquire((size_t)s.count * (sizeof(mc_four) + sizeof(float)));
+    s.colors = mc_scratch_acquire((size_t)s.count * (sizeof(mc_vec4f) + sizeof(float)));
     MC_ASSERT(s.colors != NULL);
     s.weights = (float *)(void *)(s.colors + s.count);
     for (int y = 0; y < tile->height; y++) {

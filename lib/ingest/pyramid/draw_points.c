@@ -8,14 +8,14 @@
 
 #include "image/scratch.h"
 #include "ingest/pyramid/draw.h"
-#include "ingest/pyramid/four.h"
+#include "ingest/pyramid/vec4f.h"
 
 enum { CELL = 16, FINEST = 16 };
 #define EXACT 0.125
 
 /* Where the pixels of a tile lie. */
 typedef struct places {
-    const mc_fit *fit;
+    const mc_image_placement *placement;
     const mc_projection *projection;
     mc_extent tile;
     double step_x, step_y;                          /* of a pixel, units of the grid's CRS */
@@ -36,7 +36,7 @@ place_each(places *p, int left, int top)
     for (int y = 0; y < CELL; y++) {
         for (int x = 0; x < CELL; x++)
             tile_pixel_place(xy + (ptrdiff_t)2 * x, p, left + x + 0.5, top + y + 0.5);
-        mc_fit_points(p->fit, p->projection, xy, CELL);
+        mc_image_placement_points(p->placement, p->projection, xy, CELL);
         for (int x = 0; x < CELL; x++) {
             p->columns[y * CELL + x] = xy[2 * x];
             p->rows[y * CELL + x] = xy[2 * x + 1];
@@ -59,7 +59,7 @@ place_cell(places *p, int left, int top)
     double xy[14];
     for (int i = 0; i < 7; i++)
         tile_pixel_place(xy + (ptrdiff_t)2 * i, p, left + CELL * u[i], top + CELL * v[i]);
-    mc_fit_points(p->fit, p->projection, xy, 7);
+    mc_image_placement_points(p->placement, p->projection, xy, 7);
     bool straight = true;
     for (int i = 0; i < 7 && straight; i++)
         straight = isfinite(xy[2 * i]) && fabs(interpolate_corners(xy, u[i], v[i]) - xy[2 * i]) < EXACT &&
@@ -79,7 +79,7 @@ place_cell(places *p, int left, int top)
 
 /* A pixel of the image, or of its edge; NULL where the window has none. */
 static const uint8_t *
-window_pixel_at(const mc_window *window, int height, int column, int row)
+window_pixel_at(const mc_raster_strip *window, int height, int column, int row)
 {
     column = column < 0 ? 0 : column >= window->rows.width ? window->rows.width - 1 : column;
     row = row < 0 ? 0 : row >= height ? height - 1 : row;
@@ -90,22 +90,22 @@ window_pixel_at(const mc_window *window, int height, int column, int row)
 }
 
 /* Sums of pixels that hold data. */
-typedef struct gathered {
-    mc_four color;
+typedef struct draw_points_gathered {
+    mc_vec4f color;
     float weight;
-} gathered;
+} draw_points_gathered;
 
 static void
-gather_weighted_pixel(gathered *sum, const uint8_t *pixel, float weight)
+gather_weighted_pixel(draw_points_gathered *sum, const uint8_t *pixel, float weight)
 {
     if (pixel == NULL || pixel[3] == 0)
         return;
-    sum->color += mc_four_load(pixel) * mc_four_all(weight);
+    sum->color += mc_vec4f_load(pixel) * mc_vec4f_splat(weight);
     sum->weight += weight;
 }
 
 static void
-gather_four(gathered *sum, const mc_window *window, int height, double column, double row)
+gather_four(draw_points_gathered *sum, const mc_raster_strip *window, int height, double column, double row)
 {
     double left = floor(column - 0.5), top = floor(row - 0.5);
     float u = (float)(column - 0.5 - left), v = (float)(row - 0.5 - top);
@@ -118,20 +118,20 @@ gather_four(gathered *sum, const mc_window *window, int height, double column, d
 
 /* Between four opaque pixels; false where they are not all in the window. */
 static inline bool
-interpolate_window_pixel(uint8_t *out, const mc_window *window, double column, double row)
+interpolate_window_pixel(uint8_t *out, const mc_raster_strip *window, double column, double row)
 {
     const mc_pixels *rows = &window->rows;
     double left = column - 0.5, top = row - 0.5 - window->first;
     if (!(left >= 0 && left < rows->width - 1 && top >= 0 && top < rows->height - 1))
         return false;
     int x = (int)left, y = (int)top;
-    mc_four u = mc_four_all((float)(left - x)), v = mc_four_all((float)(top - y));
+    mc_vec4f u = mc_vec4f_splat((float)(left - x)), v = mc_vec4f_splat((float)(top - y));
     const uint8_t *upper = rows->data + (size_t)y * rows->stride + (size_t)x * 4, *lower = upper + rows->stride;
-    mc_four a = mc_four_load(upper), b = mc_four_load(upper + 4);
-    mc_four c = mc_four_load(lower), d = mc_four_load(lower + 4);
+    mc_vec4f a = mc_vec4f_load(upper), b = mc_vec4f_load(upper + 4);
+    mc_vec4f c = mc_vec4f_load(lower), d = mc_vec4f_load(lower + 4);
     a += (b - a) * u;
     c += (d - c) * u;
-    mc_four_store(out, a + (c - a) * v);
+    mc_vec4f_store(out, a + (c - a) * v);
     return true;
 }
 
@@ -147,8 +147,8 @@ typedef struct taking {
 static bool
 sample_source_point(uint8_t *out, const taking *t, double column, double row, const double step[4])
 {
-    const mc_window *window = t->draw->window;
-    gathered sum = { { 0 }, 0 };
+    const mc_raster_strip *window = t->draw->window;
+    draw_points_gathered sum = { { 0 }, 0 };
     if (!(column >= 0 && column < window->rows.width && row >= 0 && row < t->height))
         return false;
     const uint8_t *nearest = window_pixel_at(window, t->height, (int)column, (int)row);
@@ -167,7 +167,7 @@ sample_source_point(uint8_t *out, const taking *t, double column, double row, co
     }
     if (!(sum.weight > 0))
         return false;
-    mc_four_store(out, sum.color / mc_four_all(sum.weight));
+    mc_vec4f_store(out, sum.color / mc_vec4f_splat(sum.weight));
     return out[3] != 0;
 }
 
@@ -199,15 +199,17 @@ take_cell(mc_pixels *tile, int left, int top, const places *p, const taking *t)
 mc_error *
 mc_draw_points(bool *changed, mc_pixels *tile, const mc_draw *draw, int x, int y, mc_ctx *ctx)
 {
-    const mc_fit *fit = draw->fit;
+    const mc_image_placement *placement = draw->placement;
     mc_projection *projection = NULL;
-    if (fit->image->srs != NULL && !mc_grid_has_srs(fit->grid, fit->image->srs))
-        MC_TRY(mc_projection_open(&projection, fit->grid->srs, fit->image->srs, ctx->pool));
-    double resolution = fit->grid->levels[draw->z].resolution;
-    places p = { .fit = fit, .projection = projection, .tile = mc_grid_tile_extent(fit->grid, draw->z, x, y) };
+    if (placement->image->srs != NULL && !mc_grid_has_srs(placement->grid, placement->image->srs))
+        MC_TRY(mc_projection_open(&projection, placement->grid->srs, placement->image->srs, ctx->pool));
+    double resolution = placement->grid->levels[draw->z].resolution;
+    places p = { .placement = placement,
+                 .projection = projection,
+                 .tile = mc_grid_tile_extent(placement->grid, draw->z, x, y) };
     p.step_x = p.step_y = resolution;
-    double shrink = ceil(mc_fit_shrink(fit, projection, draw->z));
-    taking t = { draw, fit->image->height,
+    double shrink = ceil(mc_image_placement_shrink(placement, projection, draw->z));
+    taking t = { draw, placement->image->height,
                  shrink < 1        ? 1
                  : shrink > FINEST ? FINEST
                                    : (int)shrink,

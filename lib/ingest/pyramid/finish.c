@@ -116,7 +116,7 @@ flatten_on_background(mc_pixels *pixels, const uint8_t background[3])
 
 /* What a store may keep as a colour alone would lose its mask: that is a picture. */
 static mc_error *
-encode_ingested_tile(mc_put *put, const mc_ingest *ingest, mc_pixels *pixels, mc_ctx *ctx)
+encode_ingested_tile(mc_tile_write *put, const mc_ingest *ingest, mc_pixels *pixels, mc_ctx *ctx)
 {
     const mc_format *format = ingest->format;
     mc_mask *mask = NULL;
@@ -130,9 +130,9 @@ encode_ingested_tile(mc_put *put, const mc_ingest *ingest, mc_pixels *pixels, mc
 }
 
 mc_error *
-mc_ingest_finish(mc_put *put, const mc_ingest *ingest, mc_partial *tile, mc_partial *above, mc_ctx *ctx)
+mc_ingest_finish(mc_tile_write *put, const mc_ingest *ingest, mc_partial *tile, mc_partial *above, mc_ctx *ctx)
 {
-    mc_put made = { .key = mc_ingest_key(ingest, tile->at.z, tile->at.x, tile->at.y) };
+    mc_tile_write made = { .key = mc_ingest_key(ingest, tile->at.z, tile->at.x, tile->at.y) };
     MC_TRY(complete_partial_tile(ingest, tile, ctx));
     if (above != NULL)
         draw_above(ingest, above->pixels, mc_ingest_quarter(ingest->plan.link->grid, tile->at.x, tile->at.y),

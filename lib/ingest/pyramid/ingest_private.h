@@ -1,14 +1,14 @@
 /* What the files of an ingestion share: its plan in tiles, and what is under way. */
-#ifndef MC_INGEST_INGEST_PRIVATE_H
-#define MC_INGEST_INGEST_PRIVATE_H
+#ifndef MC_INGEST_PYRAMID_INGEST_PRIVATE_H
+#define MC_INGEST_PYRAMID_INGEST_PRIVATE_H
 
 #include "ingest/pyramid/draw.h"
 #include "ingest/pyramid/partial.h"
-#include "ingest/pyramid/touch.h"
+#include "ingest/pyramid/tile_index.h"
 
 typedef struct mc_ingest_image {
     mc_raster_info info;
-    mc_fit fit;
+    mc_image_placement placement;
     int number; /* in plan->paths */
 } mc_ingest_image;
 
@@ -20,7 +20,7 @@ typedef struct mc_ingest_chain {
     int direct, top;
     mc_tile_range *ranges;     /* tiles of `direct` that each image may touch */
     mc_ingest_resample *modes; /* how each image is drawn */
-    mc_touch *touch;           /* of `ranges` */
+    mc_tile_index *tile_index; /* of `ranges` */
 } mc_ingest_chain;
 
 struct mc_ingest {
@@ -51,7 +51,7 @@ int mc_ingest_touched_below(const mc_ingest *ingest, const mc_ingest_chain *chai
  * Completes a tile of which all images are drawn from what is stored, puts its half into the one above (NULL: none) and
  * encodes it. put->data has one reference, the caller's. Any thread.
  */
-mc_error *mc_ingest_finish(mc_put *put, const mc_ingest *ingest, mc_partial *tile, mc_partial *above,
+mc_error *mc_ingest_finish(mc_tile_write *put, const mc_ingest *ingest, mc_partial *tile, mc_partial *above,
                            mc_ctx *ctx) MC_CHECKED;
 
 #endif

@@ -74,16 +74,16 @@ mc_mask_insert(mc_buf **masked, mc_buf *jpeg, const mc_mask *mask, apr_pool_t *p
 }
 
 /* Empties runs as they are read. */
-typedef struct reading {
+typedef struct mask_reader_state {
     mc_pixels *pixels;
     size_t at, total; /* pixels */
     uint32_t run;
-    int shift;
+    int read_bits;
     bool data;
-} reading;
+} mask_reader_state;
 
 static bool
-end_mask_run(reading *r)
+end_mask_run(mask_reader_state *r)
 {
     if (r->run > r->total - r->at)
         return false;
@@ -93,19 +93,19 @@ end_mask_run(reading *r)
                        r->at % (size_t)r->pixels->width * 4,
                    0, 4);
     r->run = 0;
-    r->shift = 0;
+    r->read_bits = 0;
     r->data = !r->data;
     return true;
 }
 
 static bool
-read_mask_part(reading *r, const uint8_t *bytes, size_t size)
+read_mask_part(mask_reader_state *r, const uint8_t *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
-        if (r->shift > 28)
+        if (r->read_bits > 28)
             return false;
-        r->run |= (uint32_t)(bytes[i] & 127) << r->shift;
-        r->shift += 7;
+        r->run |= (uint32_t)(bytes[i] & 127) << r->read_bits;
+        r->read_bits += 7;
         if (bytes[i] < 128 && !end_mask_run(r))
             return false;
     }
@@ -115,7 +115,7 @@ read_mask_part(reading *r, const uint8_t *bytes, size_t size)
 bool
 mc_mask_apply(mc_pixels *pixels, const uint8_t *data, size_t size)
 {
-    reading r = { .pixels = pixels, .total = (size_t)pixels->width * (size_t)pixels->height };
+    mask_reader_state r = { .pixels = pixels, .total = (size_t)pixels->width * (size_t)pixels->height };
     bool any = false;
     for (size_t at = 2; at + 4 <= size && data[0] == 0xff && data[1] == SOI && data[at] == 0xff;) {
         size_t length = (size_t)data[at + 2] << 8 | data[at + 3];

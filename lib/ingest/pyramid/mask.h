@@ -2,8 +2,8 @@
  * JPEG has no transparency. Which pixels of a tile hold data stands in comments of the file (ITU-T T.81, B.2.4.5), so
  * that a later image finds its neighbour's pixels and not the background around them.
  */
-#ifndef MC_INGEST_MASK_H
-#define MC_INGEST_MASK_H
+#ifndef MC_INGEST_PYRAMID_MASK_H
+#define MC_INGEST_PYRAMID_MASK_H
 
 #include "mapcache/image.h"
 

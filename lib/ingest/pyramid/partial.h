@@ -2,8 +2,8 @@
  * Tiles that are not final yet: a table of them, in memory up to a limit, in a scratch file beyond it. Used by one
  * thread; the pixels of those that are held by it may be filled by others meanwhile.
  */
-#ifndef MC_INGEST_PARTIAL_H
-#define MC_INGEST_PARTIAL_H
+#ifndef MC_INGEST_PYRAMID_PARTIAL_H
+#define MC_INGEST_PYRAMID_PARTIAL_H
 
 #include "mapcache/image.h"
 

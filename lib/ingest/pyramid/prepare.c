@@ -31,7 +31,7 @@ mc_ingest_touched_below(const mc_ingest *ingest, const mc_ingest_chain *chain, i
         if (left > INT32_MAX - side || first > INT32_MAX - side)
             continue;
         mc_tile_range block = { (int)left, (int)first, (int)(left + side), (int)(first + side) };
-        touched += mc_touch_any(chain->touch, &block, -1);
+        touched += mc_tile_index_any(chain->tile_index, &block, -1);
     }
     return touched;
 }
@@ -42,15 +42,16 @@ static mc_error *
 check_image_placement(mc_ingest *ingest, mc_ingest_image *image, apr_pool_t *scratch)
 {
     const mc_grid_link *link = ingest->plan.link;
-    mc_error *error = mc_fit_create(&image->fit, &image->info, link->grid, scratch);
+    mc_error *error = mc_image_placement_create(&image->placement, &image->info, link->grid, scratch);
     if (error == MC_OK && !image->info.georeferenced)
         error = mc_error_create(scratch, MC_ERR_CORRUPT,
                                 "nothing says where it lies: it has no world file beside it and no GeoTIFF tags");
-    if (error == MC_OK && !mc_extent_intersects(&image->fit.box, &link->extent))
-        error = mc_error_create(
-            scratch, MC_ERR_CORRUPT, "it lies outside of grid \"%s\": its place is %.15g %.15g %.15g %.15g, by %s%s%s",
-            link->grid->name, image->fit.box.minx, image->fit.box.miny, image->fit.box.maxx, image->fit.box.maxy,
-            image->info.origin, image->info.srs == NULL ? "" : " in ", image->info.srs == NULL ? "" : image->info.srs);
+    if (error == MC_OK && !mc_extent_intersects(&image->placement.box, &link->extent))
+        error = mc_error_create(scratch, MC_ERR_CORRUPT,
+                                "it lies outside of grid \"%s\": its place is %.15g %.15g %.15g %.15g, by %s%s%s",
+                                link->grid->name, image->placement.box.minx, image->placement.box.miny,
+                                image->placement.box.maxx, image->placement.box.maxy, image->info.origin,
+                                image->info.srs == NULL ? "" : " in ", image->info.srs == NULL ? "" : image->info.srs);
     return error == MC_OK
                ? MC_OK
                : mc_error_create(scratch, error->kind, "%s: %s", image->info.path, mc_error_chain(error, scratch));
@@ -68,7 +69,7 @@ read_ingest_header(mc_ingest *ingest, mc_ingest_image *image, const char *path, 
         image->info.srs = apr_pstrdup(ingest->pool, image->info.srs);
     mc_error *error = check_image_placement(ingest, image, scratch);
     image->info.origin = NULL; /* of the scratch pool */
-    image->fit.image = &image->info;
+    image->placement.image = &image->info;
     mc_raster_close(raster);
     return error;
 }
@@ -109,7 +110,7 @@ shrink_of(const mc_ingest *ingest, const mc_ingest_image *image, int z, apr_pool
     mc_projection *projection = NULL;
     if (image->info.srs != NULL && !mc_grid_has_srs(grid, image->info.srs))
         mc_error_ignore(mc_projection_open(&projection, grid->srs, image->info.srs, scratch));
-    return mc_fit_shrink(&image->fit, projection, z);
+    return mc_image_placement_shrink(&image->placement, projection, z);
 }
 
 /* The level whose pixels are nearest in size to those of the finest image. */
@@ -205,14 +206,14 @@ add_chain(mc_ingest *ingest, int direct, apr_pool_t *scratch)
         mc_ingest_image *image = &ingest->images[i];
         mc_tile_range range;
         apr_pool_clear(scratch);
-        if (mc_grid_link_tiles(link, &image->fit.box, direct, &range))
+        if (mc_grid_link_tiles(link, &image->placement.box, direct, &range))
             chain->ranges[i] = range;
         chain->modes[i] = ingest->plan.resample;
         if (chain->modes[i] == MC_INGEST_AUTO)
             chain->modes[i] =
                 mc_draw_shrinks(shrink_of(ingest, image, direct, scratch)) ? MC_INGEST_AVERAGE : MC_INGEST_BILINEAR;
     }
-    chain->touch = mc_touch_create(chain->ranges, ingest->count, ingest->pool);
+    chain->tile_index = mc_tile_index_create(chain->ranges, ingest->count, ingest->pool);
 }
 
 static void
@@ -234,9 +235,9 @@ static void
 join_extents(mc_ingest *ingest)
 {
     mc_extent *all = &ingest->outline.extent;
-    *all = ingest->images[0].fit.box;
+    *all = ingest->images[0].placement.box;
     for (int i = 0; i < ingest->count; i++) {
-        const mc_extent *box = &ingest->images[i].fit.box;
+        const mc_extent *box = &ingest->images[i].placement.box;
         all->minx = fmin(all->minx, box->minx);
         all->miny = fmin(all->miny, box->miny);
         all->maxx = fmax(all->maxx, box->maxx);

@@ -26,7 +26,7 @@ typedef struct job {
     struct ahead *ahead;      /* DECODE */
     const mc_draw *draw;      /* DRAW */
     mc_partial *tile, *above; /* DRAW, FINISH; above: NULL where there is none */
-    mc_put put;               /* FINISH: what it is encoded to */
+    mc_tile_write put;        /* FINISH: what it is encoded to */
     bool changed;             /* DRAW */
     apr_interval_time_t spent;
 } job;
@@ -34,7 +34,7 @@ typedef struct job {
 /* An image that is decoded while others are drawn. */
 typedef struct ahead {
     int image; /* -1: free */
-    mc_window window;
+    mc_raster_strip window;
     mc_error *error;  /* in `pool` */
     apr_pool_t *pool; /* of its own, as a worker fills it */
 } ahead;
@@ -52,7 +52,7 @@ typedef struct run {
     ahead ahead[AHEAD_MAX];
     int ahead_count, next_ahead;
     mc_ingest_writer *writer;
-    mc_ingest_puts filling;
+    mc_ingest_writes filling;
     apr_time_t committed, shown;
 } run;
 
@@ -70,7 +70,7 @@ static void
 open_ahead_window(const mc_ingest *ingest, ahead *ahead)
 {
     const mc_raster_info *info = &ingest->images[ahead->image].info;
-    ahead->error = mc_window_open(&ahead->window, info, &ingest->plan.raster, ahead->pool);
+    ahead->error = mc_raster_strip_open(&ahead->window, info, &ingest->plan.raster, ahead->pool);
 }
 
 static mc_error *
@@ -163,9 +163,9 @@ take_finished(run *run, job *job)
 {
     mc_ingest *ingest = run->ingest;
     mc_partial *tile = job->tile, *above = job->above;
-    mc_ingest_puts *puts = &run->filling;
-    APR_ARRAY_PUSH(puts->list, mc_put) = job->put;
-    puts->bytes += job->put.data->size;
+    mc_ingest_writes *writes = &run->filling;
+    APR_ARRAY_PUSH(writes->list, mc_tile_write) = job->put;
+    writes->bytes += job->put.data->size;
     if (above != NULL) {
         above->quarters |= (uint8_t)(1U << mc_ingest_quarter(ingest->plan.link->grid, tile->at.x, tile->at.y));
         above->changed = true;
@@ -200,7 +200,7 @@ add_finishes(run *run)
 static mc_error *
 commit_ingested_tiles(run *run)
 {
-    const mc_ingest_puts *filling = &run->filling;
+    const mc_ingest_writes *filling = &run->filling;
     bool much = filling->list->nelts >= COMMIT_TILES || filling->bytes >= COMMIT_BYTES;
     bool too_much = filling->list->nelts >= 4 * COMMIT_TILES || filling->bytes >= 2 * COMMIT_BYTES;
     if (filling->list->nelts == 0 || (!much && mc_clock_now() - run->committed < COMMIT_TIME) ||
@@ -271,7 +271,7 @@ add_decodes(run *run)
         if (ahead->image >= 0)
             continue;
         ahead->image = run->next_ahead++;
-        ahead->pool = mc_job_pool_acquire();
+        ahead->pool = mc_task_pool_acquire();
         add_job(run, DECODE)->ahead = ahead;
     }
 }
@@ -290,8 +290,8 @@ release_ahead_image(ahead *ahead)
 {
     if (ahead->image < 0)
         return;
-    mc_window_close(&ahead->window);
-    mc_job_pool_release(ahead->pool);
+    mc_raster_strip_close(&ahead->window);
+    mc_task_pool_release(ahead->pool);
     ahead->image = -1;
 }
 
@@ -320,7 +320,7 @@ take_drawn(run *run, const mc_ingest_chain *chain, int image)
         tile->changed = tile->changed || run->jobs[i].changed;
         mc_partial_let_go(tile);
         mc_tile_range block = { tile->at.x, tile->at.y, tile->at.x + 1, tile->at.y + 1 };
-        if (!mc_touch_any(chain->touch, &block, image))
+        if (!mc_tile_index_any(chain->tile_index, &block, image))
             MC_TRY(settle_partial_tile(run, tile));
     }
     return MC_OK;
@@ -338,11 +338,11 @@ keep_up(run *run, int most)
 }
 
 static mc_error *
-draw_band(run *run, const mc_ingest_band *band, int number, const mc_window *window)
+draw_band(run *run, const mc_ingest_band *band, int number, const mc_raster_strip *window)
 {
     mc_ingest *ingest = run->ingest;
     const mc_tile_range *range = &band->chain->ranges[number];
-    mc_draw draw = { .fit = &ingest->images[number].fit,
+    mc_draw draw = { .placement = &ingest->images[number].placement,
                      .window = window,
                      .mode = band->chain->modes[number],
                      .z = band->chain->direct };
@@ -398,7 +398,7 @@ ingest_image(run *run, int number)
     MC_TRY(mc_ingest_bands(&bands, run->ingest, number, ahead->pool));
     for (int i = 0; i < bands->nelts && !ingest_run_stopped(run); i++) {
         const mc_ingest_band *band = &APR_ARRAY_IDX(bands, i, mc_ingest_band);
-        mc_error *error = good ? mc_window_move(&ahead->window, band->keep, band->end, ahead->pool) : MC_OK;
+        mc_error *error = good ? mc_raster_strip_move(&ahead->window, band->keep, band->end, ahead->pool) : MC_OK;
         if (error != MC_OK)
             return mc_error_copy(error, run->ingest->pool);
         MC_TRY(draw_band(run, band, number, &ahead->window));
@@ -436,7 +436,7 @@ images_ahead(const mc_ingest *ingest)
     int64_t largest = 1, count = ingest->plan.threads;
     for (int i = 0; i < ingest->count; i++) {
         const mc_raster_info *info = &ingest->images[i].info;
-        int64_t size = mc_window_bytes(info);
+        int64_t size = mc_raster_strip_bytes(info);
         largest = size > largest ? size : largest;
     }
     if (count > ingest->plan.cache_limit / largest)
@@ -458,7 +458,7 @@ set_up_ingest_run(run *run, mc_ingest *ingest)
     run->committed = run->shown = mc_clock_now();
     ingest->partials = mc_partials_create(grid->tile_width, grid->tile_height, ingest->plan.cache_limit,
                                           scratch_folder(&ingest->plan), ingest->pool);
-    run->filling = mc_ingest_puts_create(ingest->pool);
+    run->filling = mc_ingest_writes_create(ingest->pool);
     apr_pool_create(&run->pool, ingest->pool);
 }
 
@@ -500,7 +500,7 @@ mc_ingest_run(mc_ingest *ingest, mc_ctx *ctx)
     mc_workers_destroy(run.workers);
     for (int i = 0; i < AHEAD_MAX; i++)
         release_ahead_image(&run.ahead[i]);
-    mc_ingest_puts_release(&run.filling);
+    mc_ingest_writes_release(&run.filling);
     if (held != NULL)
         mc_lock_release(held);
     return error;

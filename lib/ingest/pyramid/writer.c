@@ -16,7 +16,7 @@ struct mc_ingest_writer {
     pthread_cond_t changed;
     bool busy, stop;
     mc_cache *cache;
-    mc_ingest_puts storing;
+    mc_ingest_writes storing;
     mc_ctx ctx; /* its pool is the thread's */
     apr_pool_t *failures;
     mc_error *error; /* in `failures` */
@@ -24,25 +24,25 @@ struct mc_ingest_writer {
     double seconds;
 };
 
-mc_ingest_puts
-mc_ingest_puts_create(apr_pool_t *pool)
+mc_ingest_writes
+mc_ingest_writes_create(apr_pool_t *pool)
 {
-    return (mc_ingest_puts){ .list = apr_array_make(pool, FIRST_ROOM, sizeof(mc_put)) };
+    return (mc_ingest_writes){ .list = apr_array_make(pool, FIRST_ROOM, sizeof(mc_tile_write)) };
 }
 
 void
-mc_ingest_puts_release(mc_ingest_puts *puts)
+mc_ingest_writes_release(mc_ingest_writes *writes)
 {
-    for (int i = 0; i < puts->list->nelts; i++)
-        mc_buf_unref(APR_ARRAY_IDX(puts->list, i, mc_put).data);
-    apr_array_clear(puts->list);
-    puts->bytes = 0;
+    for (int i = 0; i < writes->list->nelts; i++)
+        mc_buf_unref(APR_ARRAY_IDX(writes->list, i, mc_tile_write).data);
+    apr_array_clear(writes->list);
+    writes->bytes = 0;
 }
 
 static int
 in_store_order(const void *a, const void *b)
 {
-    const mc_tile_key *left = &((const mc_put *)a)->key, *right = &((const mc_put *)b)->key;
+    const mc_tile_key *left = &((const mc_tile_write *)a)->key, *right = &((const mc_tile_write *)b)->key;
     if (left->z != right->z)
         return left->z > right->z ? -1 : 1;
     if (left->x != right->x)
@@ -54,8 +54,8 @@ static mc_error *
 store_ingested_tiles(mc_ingest_writer *writer)
 {
     apr_array_header_t *list = writer->storing.list;
-    qsort(list->elts, (size_t)list->nelts, sizeof(mc_put), in_store_order);
-    return mc_cache_put(writer->cache, (const mc_put *)(const void *)list->elts, list->nelts, &writer->ctx);
+    qsort(list->elts, (size_t)list->nelts, sizeof(mc_tile_write), in_store_order);
+    return mc_cache_put(writer->cache, (const mc_tile_write *)(const void *)list->elts, list->nelts, &writer->ctx);
 }
 
 static void *
@@ -79,7 +79,7 @@ run_ingest_writer(void *baton)
             writer->tiles += writer->storing.list->nelts;
             writer->bytes += (apr_int64_t)writer->storing.bytes;
         }
-        mc_ingest_puts_release(&writer->storing);
+        mc_ingest_writes_release(&writer->storing);
         apr_pool_clear(writer->ctx.pool);
         writer->busy = false;
         pthread_cond_broadcast(&writer->changed);
@@ -94,10 +94,10 @@ mc_ingest_writer_create(mc_ingest_writer **writer, mc_cache *cache, const mc_ctx
     mc_ingest_writer *made = apr_pcalloc(pool, sizeof(*made));
     sigset_t all, before;
     made->cache = cache;
-    made->storing = mc_ingest_puts_create(pool);
-    made->failures = mc_job_pool_acquire();
+    made->storing = mc_ingest_writes_create(pool);
+    made->failures = mc_task_pool_acquire();
     made->ctx = *ctx;
-    made->ctx.pool = mc_job_pool_acquire();
+    made->ctx.pool = mc_task_pool_acquire();
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->changed, NULL);
     sigfillset(&all); /* signals are for the thread that reads images */
@@ -105,8 +105,8 @@ mc_ingest_writer_create(mc_ingest_writer **writer, mc_cache *cache, const mc_ctx
     int status = pthread_create(&made->thread, NULL, run_ingest_writer, made);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status != 0) {
-        mc_job_pool_release(made->failures);
-        mc_job_pool_release(made->ctx.pool);
+        mc_task_pool_release(made->failures);
+        mc_task_pool_release(made->ctx.pool);
         return mc_error_create(pool, MC_ERR_LIMIT, "the thread that stores tiles cannot be started");
     }
     *writer = made;
@@ -132,14 +132,14 @@ wait_until_idle(mc_ingest_writer *writer, apr_pool_t *pool)
 }
 
 mc_error *
-mc_ingest_writer_store(mc_ingest_writer *writer, mc_ingest_puts *puts, apr_pool_t *pool)
+mc_ingest_writer_store(mc_ingest_writer *writer, mc_ingest_writes *writes, apr_pool_t *pool)
 {
     pthread_mutex_lock(&writer->lock);
     mc_error *error = wait_until_idle(writer, pool);
-    if (error == MC_OK && puts->list->nelts > 0) {
-        mc_ingest_puts empty = writer->storing;
-        writer->storing = *puts;
-        *puts = empty;
+    if (error == MC_OK && writes->list->nelts > 0) {
+        mc_ingest_writes empty = writer->storing;
+        writer->storing = *writes;
+        *writes = empty;
         writer->busy = true;
         pthread_cond_broadcast(&writer->changed);
     }
@@ -176,9 +176,9 @@ mc_ingest_writer_destroy(mc_ingest_writer *writer)
     pthread_cond_broadcast(&writer->changed);
     pthread_mutex_unlock(&writer->lock);
     pthread_join(writer->thread, NULL);
-    mc_ingest_puts_release(&writer->storing);
-    mc_job_pool_release(writer->failures);
-    mc_job_pool_release(writer->ctx.pool);
+    mc_ingest_writes_release(&writer->storing);
+    mc_task_pool_release(writer->failures);
+    mc_task_pool_release(writer->ctx.pool);
     pthread_cond_destroy(&writer->changed);
     pthread_mutex_destroy(&writer->lock);
 }

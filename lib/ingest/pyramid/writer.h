@@ -1,17 +1,17 @@
 /* Stores tiles while others are made: a thread that has one batch at a time, so that nobody waits for the disk. */
-#ifndef MC_INGEST_WRITER_H
-#define MC_INGEST_WRITER_H
+#ifndef MC_INGEST_PYRAMID_WRITER_H
+#define MC_INGEST_PYRAMID_WRITER_H
 
 #include "mapcache/ingest.h"
 
 /* Tiles that wait for a common transaction. */
-typedef struct mc_ingest_puts {
-    apr_array_header_t *list; /* mc_put; a reference of the data each */
+typedef struct mc_ingest_writes {
+    apr_array_header_t *list; /* mc_tile_write; a reference of the data each */
     size_t bytes;
-} mc_ingest_puts;
+} mc_ingest_writes;
 
-mc_ingest_puts mc_ingest_puts_create(apr_pool_t *pool);
-void mc_ingest_puts_release(mc_ingest_puts *puts); /* empties it */
+mc_ingest_writes mc_ingest_writes_create(apr_pool_t *pool);
+void mc_ingest_writes_release(mc_ingest_writes *writes); /* empties it */
 
 typedef struct mc_ingest_writer mc_ingest_writer;
 
@@ -23,10 +23,10 @@ mc_error *mc_ingest_writer_create(mc_ingest_writer **writer, mc_cache *cache, co
 bool mc_ingest_writer_busy(mc_ingest_writer *writer);
 
 /*
- * Waits for the batch before and takes over another one; `puts` is empty then. Batches are stored in their order, each
- * in one go, tiles of lower levels first. Once one has failed nothing more is stored: its error.
+ * Waits for the batch before and takes over another one; `writes` is empty then. Batches are stored in their order,
+ * each in one go, tiles of lower levels first. Once one has failed nothing more is stored: its error.
  */
-mc_error *mc_ingest_writer_store(mc_ingest_writer *writer, mc_ingest_puts *puts, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_ingest_writer_store(mc_ingest_writer *writer, mc_ingest_writes *writes, apr_pool_t *pool) MC_CHECKED;
 
 /* Waits for what is on its way. */
 mc_error *mc_ingest_writer_wait(mc_ingest_writer *writer, apr_pool_t *pool) MC_CHECKED;

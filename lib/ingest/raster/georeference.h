@@ -1,6 +1,6 @@
 /* Where an image lies: world files and GeoTIFF tags. */
-#ifndef MC_INGEST_GEOREFERENCE_H
-#define MC_INGEST_GEOREFERENCE_H
+#ifndef MC_INGEST_RASTER_GEOREFERENCE_H
+#define MC_INGEST_RASTER_GEOREFERENCE_H
 
 #include <stddef.h>
 #include <stdint.h>

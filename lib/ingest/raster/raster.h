@@ -1,6 +1,6 @@
 /* What the readers of the three formats share. */
-#ifndef MC_INGEST_RASTER_H
-#define MC_INGEST_RASTER_H
+#ifndef MC_INGEST_RASTER_RASTER_H
+#define MC_INGEST_RASTER_RASTER_H
 
 #include <stdio.h>
 

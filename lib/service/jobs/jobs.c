@@ -25,11 +25,14 @@ typedef struct jobs_service {
 
 static const mc_key jobs_keys[] = {
     MC_SERVICE_KEYS(jobs_service),
-    { "token", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(jobs_service, token), NULL,
-      "What `Authorization: Bearer` has to say for everything but reading, at least 16 characters; without it nothing "
-      "can be changed." },
-    { "public", MC_BOOL, MC_KEY_OURS, 0, 0, NULL, "false", offsetof(jobs_service, is_public), NULL,
-      "Whether jobs are shown without the token: all but owners, workers' names and messages." },
+    MC_KEY_TEXT("token", offsetof(jobs_service, token),
+                "What `Authorization: Bearer` has to say for everything but reading, at least 16 characters; without "
+                "it nothing "
+                "can be changed.",
+                .flags = MC_KEY_OURS),
+    MC_KEY_BOOL("public", offsetof(jobs_service, is_public),
+                "Whether jobs are shown without the token: all but owners, workers' names and messages.",
+                .flags = MC_KEY_OURS, .fallback = "false"),
     MC_KEY_END,
 };
 
@@ -111,7 +114,7 @@ may_change(const jobs_service *service, const mc_call *call, apr_pool_t *pool)
 static mc_error *
 answer_jobs_json(mc_request *request, const char *text, apr_pool_t *pool)
 {
-    return mc_operations_answer_text(request, text, "application/json", pool);
+    return mc_operations_respond_text(request, text, "application/json", pool);
 }
 
 static mc_error *
@@ -176,7 +179,7 @@ static mc_error *
 enqueue_posted_job(mc_request *request, jobs_service *service, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_buf *body = NULL;
-    mc_job_wish wish;
+    mc_job_spec spec;
     mc_job job;
     int64_t id;
     const char *type = find_jobs_request_header(call, "Content-Type");
@@ -186,10 +189,10 @@ enqueue_posted_job(mc_request *request, jobs_service *service, const mc_call *ca
         MC_TRY(call->http->read_body(&body, call->http->read_body_baton, BODY_MAX, pool));
     if (body == NULL || body->size == 0)
         return mc_error_create(pool, MC_ERR_BAD_REQUEST, "the request has no body");
-    MC_TRY(mc_jobs_wish_parse(&wish, (const char *)body->data, body->size, pool));
-    wish.owner = call->http->client;
-    MC_TRY(mc_job_make(&job, &wish, call->config, pool));
-    MC_TRY(mc_jobs_enqueue(&id, service->jobs, &job, wish.request, ctx));
+    MC_TRY(mc_job_spec_parse(&spec, (const char *)body->data, body->size, pool));
+    spec.owner = call->http->client;
+    MC_TRY(mc_job_make(&job, &spec, call->config, pool));
+    MC_TRY(mc_jobs_enqueue(&id, service->jobs, &job, spec.request, ctx));
     return answer_job(request, service, id, true, ctx, pool);
 }
 

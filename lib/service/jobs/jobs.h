@@ -1,6 +1,6 @@
 /* What the files of the service jobs share. */
-#ifndef MC_SERVICE_JOBS_H
-#define MC_SERVICE_JOBS_H
+#ifndef MC_SERVICE_JOBS_JOBS_H
+#define MC_SERVICE_JOBS_JOBS_H
 
 #include "mapcache/jobs.h"
 #include "service/service_base.h"
@@ -11,8 +11,9 @@ extern const size_t mc_jobs_js_size;
 extern const unsigned char mc_jobs_css[];
 extern const size_t mc_jobs_css_size;
 
-/* The wish that a body says. MC_ERR_BAD_REQUEST, or MC_ERR_INVALID_PARAMETER with the field as locator. */
-mc_error *mc_jobs_wish_parse(mc_job_wish *wish, const char *bytes, size_t size, apr_pool_t *pool) MC_CHECKED;
+/* The job specification in the body of a request. MC_ERR_BAD_REQUEST, or MC_ERR_INVALID_PARAMETER with the field as
+ * locator. */
+mc_error *mc_job_spec_parse(mc_job_spec *spec, const char *bytes, size_t size, apr_pool_t *pool) MC_CHECKED;
 
 /* The page; nothing of the queue is in it. */
 mc_buf *mc_jobs_page(const mc_call *call, apr_pool_t *pool);

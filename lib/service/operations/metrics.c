@@ -22,9 +22,9 @@ metrics_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t 
     bool open = accept != NULL && strstr(accept, "application/openmetrics-text") != NULL;
     mc_buf *text = mc_buf_attach(mc_buf_create(0, TEXT_MAX), pool);
     MC_TRY(mc_metrics_write(ctx->process == NULL ? NULL : ctx->process->metrics, text, pool));
-    mc_operations_answer(request, text,
-                         open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-                              : "text/plain; version=0.0.4; charset=utf-8");
+    mc_operations_respond(request, text,
+                          open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                               : "text/plain; version=0.0.4; charset=utf-8");
     return MC_OK;
 }
 

@@ -24,16 +24,16 @@ mc_operations_check(const mc_call *call, apr_pool_t *pool)
 }
 
 void
-mc_operations_answer(mc_request *request, mc_buf *text, const char *mime)
+mc_operations_respond(mc_request *request, mc_buf *text, const char *mime)
 {
     request->kind = MC_REQUEST_DOCUMENT;
     request->u.document = (mc_document){ .text = text, .mime = mime, .momentary = true };
 }
 
 mc_error *
-mc_operations_answer_text(mc_request *request, const char *text, const char *mime, apr_pool_t *pool)
+mc_operations_respond_text(mc_request *request, const char *text, const char *mime, apr_pool_t *pool)
 {
-    mc_operations_answer(request, mc_buf_attach(mc_buf_copy(text, strlen(text)), pool), mime);
+    mc_operations_respond(request, mc_buf_attach(mc_buf_copy(text, strlen(text)), pool), mime);
     return MC_OK;
 }
 
@@ -64,7 +64,7 @@ health_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
     MC_TRY(mc_operations_check(call, pool));
     const char *text = apr_psprintf(pool, "{\"status\":\"ok\",\"version\":\"%s\",\"unavailable_layers\":[%s]}\n",
                                     MC_VERSION, unavailable_layers(call->config, pool));
-    return mc_operations_answer_text(request, text, "application/json", pool);
+    return mc_operations_respond_text(request, text, "application/json", pool);
 }
 
 const mc_service_ops mc_service_health = {

@@ -1,6 +1,6 @@
 /* What the services for operators (metrics, health, status) share. */
-#ifndef MC_SERVICE_OPERATIONS_H
-#define MC_SERVICE_OPERATIONS_H
+#ifndef MC_SERVICE_OPERATIONS_OPERATIONS_H
+#define MC_SERVICE_OPERATIONS_OPERATIONS_H
 
 #include "service/service_base.h"
 
@@ -11,8 +11,8 @@ mc_service *mc_operations_from_config(const mc_service_ops *ops, const mc_node *
 mc_error *mc_operations_check(const mc_call *call, apr_pool_t *pool) MC_CHECKED;
 
 /* Makes `request` an answer of this moment: nobody keeps it. `text` lives in a pool of the request. */
-void mc_operations_answer(mc_request *request, mc_buf *text, const char *mime);
-mc_error *mc_operations_answer_text(mc_request *request, const char *text, const char *mime,
-                                    apr_pool_t *pool) MC_CHECKED;
+void mc_operations_respond(mc_request *request, mc_buf *text, const char *mime);
+mc_error *mc_operations_respond_text(mc_request *request, const char *text, const char *mime,
+                                     apr_pool_t *pool) MC_CHECKED;
 
 #endif

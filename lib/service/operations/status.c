@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/lru.h"
+#include "base/clock_cache.h"
 #include "base/metrics.h"
 #include "base/workers.h"
 #include "db/sqlite/handles.h"
@@ -35,7 +35,7 @@ format_status_counters(const mc_metrics *metrics, apr_pool_t *pool)
 static const char *
 format_status_memory(const mc_process *process, apr_pool_t *pool)
 {
-    mc_lru_statistics known = { 0 };
+    mc_clock_cache_statistics known = { 0 };
     mc_memory_stat(process->memory, &known);
     return apr_psprintf(
         pool, "{\"bytes\":%" APR_SIZE_T_FMT ",\"most_bytes\":%" APR_SIZE_T_FMT ",\"entries\":%" APR_SIZE_T_FMT "}",
@@ -69,7 +69,7 @@ status_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
         MC_VERSION, started == 0 ? 0 : apr_time_sec(apr_time_now() - started),
         mc_http_date(apr_time_sec(config->mtime), pool), config->tilesets->nelts, config->caches->nelts,
         config->grids->nelts, this_process(process, pool), format_status_counters(process->metrics, pool));
-    return mc_operations_answer_text(request, text, "application/json", pool);
+    return mc_operations_respond_text(request, text, "application/json", pool);
 }
 
 const mc_service_ops mc_service_status = {

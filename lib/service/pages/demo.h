@@ -1,6 +1,6 @@
 /* What the files of the demo service share. */
-#ifndef MC_SERVICE_DEMO_H
-#define MC_SERVICE_DEMO_H
+#ifndef MC_SERVICE_PAGES_DEMO_H
+#define MC_SERVICE_PAGES_DEMO_H
 
 #include "service/service_base.h"
 

@@ -12,10 +12,12 @@ typedef struct mapguide {
 
 static const mc_key mapguide_keys[] = {
     MC_SERVICE_KEYS(mapguide),
-    { "@rows_per_folder", MC_INT, 0, 1, 1000000, NULL, "30", offsetof(mapguide, rows_per_folder), NULL,
-      "Rows that a client groups into one folder; for the demo page." },
-    { "@cols_per_folder", MC_INT, 0, 1, 1000000, NULL, "30", offsetof(mapguide, columns_per_folder), NULL,
-      "Columns that a client groups into one folder; for the demo page." },
+    MC_KEY_INT("@rows_per_folder", offsetof(mapguide, rows_per_folder),
+               "Rows that a client groups into one folder; for the demo page.", .min = 1, .max = 1000000,
+               .fallback = "30"),
+    MC_KEY_INT("@cols_per_folder", offsetof(mapguide, columns_per_folder),
+               "Columns that a client groups into one folder; for the demo page.", .min = 1, .max = 1000000,
+               .fallback = "30"),
     MC_KEY_END,
 };
 

@@ -47,19 +47,19 @@ is_web_mercator(const mc_grid_link *link)
 }
 
 /* The tile that level 0 has or would have, in the upper left corner that all levels share. */
-typedef struct square {
+typedef struct tilejson_square {
     double left, top, side;
-} square;
+} tilejson_square;
 
 static bool
-find_square(square *found, const mc_grid_link *link)
+find_square(tilejson_square *found, const mc_grid_link *link)
 {
     const mc_grid *grid = link->grid;
     for (int z = link->minzoom; z <= link->maxzoom; z++) {
         mc_extent box = mc_grid_tile_extent(grid, z, 0, mc_grid_flip_y(grid, z, 0));
         double width = box.maxx - box.minx, height = box.maxy - box.miny, side = ldexp(width, z);
         if (z == link->minzoom)
-            *found = (square){ box.minx, box.maxy, side };
+            *found = (tilejson_square){ box.minx, box.maxy, side };
         if (fabs(height - width) > width * SAME || fabs(side - found->side) > side * SAME ||
             fabs(box.minx - found->left) > width * SAME || fabs(box.maxy - found->top) > width * SAME)
             return false;
@@ -93,7 +93,7 @@ format_tilejson_bounds(const mc_tileset *tileset, const mc_grid_link *link, bool
 
 /* As GDAL's MVT driver writes and reads them. */
 static const char *
-format_tilejson_place(const square *at, const mc_grid *grid, apr_pool_t *pool)
+format_tilejson_place(const tilejson_square *at, const mc_grid *grid, apr_pool_t *pool)
 {
     char numbers[3][40];
     const double values[] = { at->left, at->top, at->side };
@@ -109,7 +109,7 @@ format_tilejson_place(const square *at, const mc_grid *grid, apr_pool_t *pool)
 static mc_error *
 find_tilejson_place(const char **place, const mc_grid_link *link, bool web, bool from_top, apr_pool_t *pool)
 {
-    square at = { 0 };
+    tilejson_square at = { 0 };
     *place = "";
     if (web)
         return MC_OK;

@@ -36,28 +36,27 @@ typedef struct rule_param {
 } rule_param;
 
 static const mc_key param_keys[] = {
-    { "@name", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(param_settings, name), NULL,
-      "Query parameter that must be there." },
-    { "@type", MC_CHOICE, MC_KEY_REQUIRED, 0, 0, "values|regex", NULL, offsetof(param_settings, type), NULL,
-      "How its value is compared." },
-    { "value", MC_TEXT, MC_KEY_REPEATABLE, 0, 0, NULL, NULL, offsetof(param_settings, values), NULL,
-      "A value that passes." },
-    { "case_sensitive", MC_BOOL, 0, 0, 0, NULL, "false", offsetof(param_settings, case_sensitive), NULL,
-      "Whether values are compared with their case." },
-    { "regex", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(param_settings, pattern), NULL, "Pattern that passes (PCRE2)." },
+    MC_KEY_TEXT("@name", offsetof(param_settings, name), "Query parameter that must be there.",
+                .flags = MC_KEY_REQUIRED),
+    MC_KEY_CHOICE("@type", offsetof(param_settings, type), "values|regex", "How its value is compared.",
+                  .flags = MC_KEY_REQUIRED),
+    MC_KEY_TEXT("value", offsetof(param_settings, values), "A value that passes.", .flags = MC_KEY_REPEATABLE),
+    MC_KEY_BOOL("case_sensitive", offsetof(param_settings, case_sensitive),
+                "Whether values are compared with their case.", .fallback = "false"),
+    MC_KEY_TEXT("regex", offsetof(param_settings, pattern), "Pattern that passes (PCRE2)."),
     MC_KEY_END,
 };
 
 static const mc_key rule_keys[] = {
-    { "@name", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(rule_settings, name), NULL, "Name of the rule." },
-    { "append_pathinfo", MC_BOOL, 0, 0, 0, NULL, "false", offsetof(rule_settings, append_pathinfo), NULL,
-      "Whether the path below the alias is appended to the url." },
-    { "max_post_length", MC_SIZE, 0, 1, 1e9, NULL, "10485760", offsetof(rule_settings, max_post_length), NULL,
-      "Longest body of a POST that is passed on, in bytes." },
-    { "http", MC_TREE, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(rule_settings, http), mc_http_block_keys,
-      "Where matching requests go." },
-    { "param", MC_TREE, MC_KEY_REPEATABLE, 0, 0, NULL, NULL, offsetof(rule_settings, params), param_keys,
-      "A query parameter that must match." },
+    MC_KEY_TEXT("@name", offsetof(rule_settings, name), "Name of the rule."),
+    MC_KEY_BOOL("append_pathinfo", offsetof(rule_settings, append_pathinfo),
+                "Whether the path below the alias is appended to the url.", .fallback = "false"),
+    MC_KEY_SIZE("max_post_length", offsetof(rule_settings, max_post_length),
+                "Longest body of a POST that is passed on, in bytes.", .min = 1, .max = 1e9, .fallback = "10485760"),
+    MC_KEY_TREE("http", offsetof(rule_settings, http), mc_http_block_keys, "Where matching requests go.",
+                .flags = MC_KEY_REQUIRED),
+    MC_KEY_TREE("param", offsetof(rule_settings, params), param_keys, "A query parameter that must match.",
+                .flags = MC_KEY_REPEATABLE),
     MC_KEY_END,
 };
 

@@ -10,31 +10,33 @@ typedef struct format_setting {
 } format_setting;
 
 static const mc_key format_keys[] = {
-    { "", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(format_setting, name), NULL,
-      "Name of the format of assembled maps." },
-    { "@allow_client_override", MC_BOOL, 0, 0, 0, NULL, "false", offsetof(format_setting, allow_client_override), NULL,
-      "Whether FORMAT of a request chooses another." },
+    MC_KEY_TEXT("", offsetof(format_setting, name), "Name of the format of assembled maps.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_BOOL("@allow_client_override", offsetof(format_setting, allow_client_override),
+                "Whether FORMAT of a request chooses another.", .fallback = "false"),
     MC_KEY_END,
 };
 
 static const mc_key wms_keys[] = {
     MC_SERVICE_KEYS(mc_wms),
     MC_SERVICE_STRICT_KEY(mc_wms),
-    { "full_wms", MC_CHOICE, 0, 0, 0, "assemble|forward|error", "assemble", offsetof(mc_wms, full_wms), NULL,
-      "Maps that are no single tile: assembled from tiles, asked from the source, or refused." },
-    { "format", MC_TREE, 0, 0, 0, NULL, NULL, offsetof(mc_wms, format_node), format_keys,
-      "Format of assembled maps; JPEG without it." },
-    { "resample_mode", MC_CHOICE, 0, 0, 0, "nearest|bilinear", "bilinear", offsetof(mc_wms, resample), NULL,
-      "How tiles are resampled." },
-    { "maxsize", MC_INT, 0, 1, 16384, NULL, "2048", offsetof(mc_wms, maxsize), NULL,
-      "Largest width and height of a map in pixels." },
-    { "max_pixels", MC_SIZE, MC_KEY_OURS, 1, 1e12, NULL, "64M", offsetof(mc_wms, max_pixels), NULL,
-      "Largest product of width, height and number of layers of one request." },
-    { "srs", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, offsetof(mc_wms, srs_list), NULL,
-      "CRSs, with blanks between them, in which layers that are drawn from vector data are offered besides those of "
-      "their grids; with full_wms forward." },
-    { "forwarding_rule", MC_TREE, MC_KEY_REPEATABLE, 0, 0, NULL, NULL, offsetof(mc_wms, rule_nodes), NULL,
-      "Passes requests that this service does not answer on to another server." },
+    MC_KEY_CHOICE("full_wms", offsetof(mc_wms, full_wms), "assemble|forward|error",
+                  "Maps that are no single tile: assembled from tiles, asked from the source, or refused.",
+                  .fallback = "assemble"),
+    MC_KEY_TREE("format", offsetof(mc_wms, format_node), format_keys, "Format of assembled maps; JPEG without it."),
+    MC_KEY_CHOICE("resample_mode", offsetof(mc_wms, resample), "nearest|bilinear", "How tiles are resampled.",
+                  .fallback = "bilinear"),
+    MC_KEY_INT("maxsize", offsetof(mc_wms, maxsize), "Largest width and height of a map in pixels.", .min = 1,
+               .max = 16384, .fallback = "2048"),
+    MC_KEY_SIZE("max_pixels", offsetof(mc_wms, max_pixels),
+                "Largest product of width, height and number of layers of one request.", .flags = MC_KEY_OURS, .min = 1,
+                .max = 1e12, .fallback = "64M"),
+    MC_KEY_TEXT(
+        "srs", offsetof(mc_wms, srs_list),
+        "CRSs, with blanks between them, in which layers that are drawn from vector data are offered besides those of "
+        "their grids; with full_wms forward.",
+        .flags = MC_KEY_OURS),
+    MC_KEY_TREE("forwarding_rule", offsetof(mc_wms, rule_nodes), NULL,
+                "Passes requests that this service does not answer on to another server.", .flags = MC_KEY_REPEATABLE),
     MC_KEY_END,
 };
 

@@ -1,6 +1,6 @@
 /* What the files of the WMS service share. */
-#ifndef MC_SERVICE_WMS_H
-#define MC_SERVICE_WMS_H
+#ifndef MC_SERVICE_WMS_WMS_H
+#define MC_SERVICE_WMS_WMS_H
 
 #include "service/service_base.h"
 

@@ -47,14 +47,14 @@ parse_legend_side(int *side, const mc_call *call, const char *name, apr_pool_t *
 }
 
 static mc_error *
-parse_wish(mc_legend_wish *wish, const mc_call *call, apr_pool_t *pool)
+parse_wish(mc_legend_options *options, const mc_call *call, apr_pool_t *pool)
 {
     const char *scale = mc_param(call, "SCALE"), *rule = mc_param(call, "RULE");
-    *wish = (mc_legend_wish){ .rule = rule != NULL && *rule != '\0' ? rule : NULL };
-    MC_TRY(parse_legend_side(&wish->width, call, "width", pool));
-    MC_TRY(parse_legend_side(&wish->height, call, "height", pool));
+    *options = (mc_legend_options){ .rule = rule != NULL && *rule != '\0' ? rule : NULL };
+    MC_TRY(parse_legend_side(&options->width, call, "width", pool));
+    MC_TRY(parse_legend_side(&options->height, call, "height", pool));
     if (scale != NULL && *scale != '\0' &&
-        !(mc_parse_double(&wish->scale, scale) && wish->scale > 0 && wish->scale <= SCALE_MAX))
+        !(mc_parse_double(&options->scale, scale) && options->scale > 0 && options->scale <= SCALE_MAX))
         return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "scale", "SCALE \"%s\" is not a scale denominator",
                                 scale);
     static const char *const styles[] = { "SLD", "SLD_BODY" };
@@ -102,19 +102,19 @@ mc_wms_get_legend(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_poo
     MC_SPAN(ctx, "mapcache_wms_legend");
     mc_tileset *tileset = NULL;
     const mc_format *format = NULL;
-    mc_legend_wish wish;
+    mc_legend_options options;
     mc_map_request look = { 0 };
     mc_pixels *pixels;
     MC_TRY(parse_legend_layer(&tileset, call, pool));
-    MC_TRY(parse_wish(&wish, call, pool));
+    MC_TRY(parse_wish(&options, call, pool));
     MC_TRY(parse_format(&format, call, pool));
     MC_TRY(mc_wms_background(&look, call, pool));
-    wish.transparent = look.transparent && format->type != MC_FORMAT_JPEG;
-    mc_legend *legend = mc_legend_create(&wish, pool);
+    options.transparent = look.transparent && format->type != MC_FORMAT_JPEG;
+    mc_legend *legend = mc_legend_create(&options, pool);
     tileset->source->ops->legend(legend, tileset->source);
-    if (wish.rule != NULL && mc_legend_is_empty(legend))
+    if (options.rule != NULL && mc_legend_is_empty(legend))
         return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "rule", "layer %s has no rule \"%s\"%s", tileset->name,
-                                mc_message_text(wish.rule, 100, pool), wish.scale > 0 ? " at this scale" : "");
+                                mc_message_text(options.rule, 100, pool), options.scale > 0 ? " at this scale" : "");
     MC_TRY(check_legend_size(legend, call, ctx, pool));
     MC_TRY(mc_legend_draw(&pixels, legend, ctx, pool));
     request->kind = MC_REQUEST_DOCUMENT;
@@ -148,8 +148,8 @@ mc_wms_legend_url(mc_legend_url *url, const mc_call *call, const mc_tileset *til
     const mc_format *format = legend_format(&wms_call, pool);
     if (format == NULL)
         return false;
-    const mc_legend_wish wish = { .width = MC_LEGEND_SYMBOL, .height = MC_LEGEND_SYMBOL };
-    mc_legend *legend = mc_legend_create(&wish, pool);
+    const mc_legend_options options = { .width = MC_LEGEND_SYMBOL, .height = MC_LEGEND_SYMBOL };
+    mc_legend *legend = mc_legend_create(&options, pool);
     tileset->source->ops->legend(legend, tileset->source);
     mc_legend_measure(legend, &url->width, &url->height, ctx);
     url->mime = format->mime;

@@ -1,6 +1,6 @@
 /* What the files of the WMTS service share. */
-#ifndef MC_SERVICE_WMTS_H
-#define MC_SERVICE_WMTS_H
+#ifndef MC_SERVICE_WMTS_WMTS_H
+#define MC_SERVICE_WMTS_WMTS_H
 
 #include "service/service_base.h"
 

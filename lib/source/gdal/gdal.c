@@ -19,15 +19,20 @@ typedef struct gdal_source {
 
 static const mc_key gdal_keys[] = {
     MC_SOURCE_KEYS(gdal_source, "1"),
-    { "data", MC_TEXT, MC_KEY_REQUIRED, 0, 0, NULL, NULL, offsetof(gdal_source, raster.data), NULL,
-      "The raster: a file name, or any other text that GDAL opens. 8-bit gray, palette, RGB or RGBA, with a CRS." },
-    { "connection_pooled", MC_BOOL, 0, 0, 0, NULL, "true", offsetof(gdal_source, raster.pooled), NULL,
-      "Whether the raster stays open between maps." },
-    { "resample", MC_TEXT, 0, 0, 0, NULL, "BILINEAR", offsetof(gdal_source, resample), NULL,
-      "NEAREST, BILINEAR, CUBIC, CUBICSPLINE, LANCZOS or AVERAGE, in any case. Palettes are never interpolated." },
-    { "overview-strategy", MC_TEXT, 0, 0, 0, NULL, NULL, offsetof(gdal_source, overview_strategy), NULL,
-      "Which overview is read: AUTO (the coarsest that is fine enough), AUTO-n (n steps finer), NONE, or the number of "
-      "one (0: the finest)." },
+    MC_KEY_TEXT(
+        "data", offsetof(gdal_source, raster.data),
+        "The raster: a file name, or any other text that GDAL opens. 8-bit gray, palette, RGB or RGBA, with a CRS.",
+        .flags = MC_KEY_REQUIRED),
+    MC_KEY_BOOL("connection_pooled", offsetof(gdal_source, raster.pooled),
+                "Whether the raster stays open between maps.", .fallback = "true"),
+    MC_KEY_TEXT(
+        "resample", offsetof(gdal_source, resample),
+        "NEAREST, BILINEAR, CUBIC, CUBICSPLINE, LANCZOS or AVERAGE, in any case. Palettes are never interpolated.",
+        .fallback = "BILINEAR"),
+    MC_KEY_TEXT("overview-strategy", offsetof(gdal_source, overview_strategy),
+                "Which overview is read: AUTO (the coarsest that is fine enough), AUTO-n (n steps finer), NONE, or the "
+                "number of "
+                "one (0: the finest)."),
     MC_KEY_END,
 };
 

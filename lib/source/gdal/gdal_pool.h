@@ -1,8 +1,8 @@
 /*
  * Open rasters, kept between maps. Part of the module mapcache-gdal.so.
  */
-#ifndef MC_SOURCE_GDAL_POOL_H
-#define MC_SOURCE_GDAL_POOL_H
+#ifndef MC_SOURCE_GDAL_GDAL_POOL_H
+#define MC_SOURCE_GDAL_GDAL_POOL_H
 
 #include <gdal.h>
 #include <stdbool.h>

@@ -25,13 +25,13 @@ static const double transformer_error = 0.125;
 
 static pthread_once_t gdal_once = PTHREAD_ONCE_INIT;
 /* One map under way on this thread. */
-typedef struct job {
+typedef struct gdal_warp_job {
     const mc_gdal_raster *raster;
     const mc_render *wanted;
     mc_ctx *ctx;
     apr_pool_t *pool;
     const char *reason; /* GDAL's last failure, or NULL */
-} job;
+} gdal_warp_job;
 
 /* Which bands make the picture. */
 typedef struct bands {
@@ -52,7 +52,7 @@ static void CPL_STDCALL
 take_message(CPLErr level, CPLErrorNum number, const char *text)
 {
     (void)number;
-    job *j = CPLGetErrorHandlerUserData();
+    gdal_warp_job *j = CPLGetErrorHandlerUserData();
     if (level >= CE_Failure)
         j->reason = apr_pstrdup(j->pool, text);
     mc_log_write(j->ctx, MC_LOG_DEBUG, "source \"%s\": GDAL: %s", j->raster->source, text);
@@ -63,13 +63,13 @@ continue_gdal_warp(double done, const char *text, void *baton)
 {
     (void)done;
     (void)text;
-    const mc_ctx *ctx = ((job *)baton)->ctx;
+    const mc_ctx *ctx = ((gdal_warp_job *)baton)->ctx;
     bool late = ctx->deadline != 0 && mc_clock_now() >= ctx->deadline;
     return !late && (ctx->abandoned == NULL || !ctx->abandoned(ctx->abandoned_baton));
 }
 
 static mc_error *
-gdal_warp_error(job *j, mc_error_kind kind, const char *what)
+gdal_warp_error(gdal_warp_job *j, mc_error_kind kind, const char *what)
 {
     mc_error *cause =
         mc_error_create(j->pool, kind, "%s: %s", j->raster->data, j->reason == NULL ? "no reason given" : j->reason);
@@ -82,7 +82,7 @@ gdal_warp_error(job *j, mc_error_kind kind, const char *what)
 }
 
 static mc_error *
-find_bands(bands *found, GDALDatasetH raster, job *j)
+find_bands(bands *found, GDALDatasetH raster, gdal_warp_job *j)
 {
     int count = GDALGetRasterCount(raster);
     bool usable = count >= 1 && count <= 4;
@@ -118,7 +118,7 @@ parse_crs(OGRSpatialReferenceH crs, const char *text)
 
 /* The grid's CRS with x, y axes. The caller releases it. */
 static mc_error *
-grid_crs(OGRSpatialReferenceH *crs, job *j)
+grid_crs(OGRSpatialReferenceH *crs, gdal_warp_job *j)
 {
     const mc_grid *grid = j->wanted->grid;
     *crs = OSRNewSpatialReference(NULL);
@@ -189,7 +189,7 @@ raster_pixels_per_pixel(void *transformer, const mc_render *wanted)
 
 /* Index of the overview to read, -1 for the raster itself. */
 static int
-choose_overview(GDALDatasetH raster, void *transformer, const job *j)
+choose_overview(GDALDatasetH raster, void *transformer, const gdal_warp_job *j)
 {
     GDALRasterBandH band = GDALGetRasterBand(raster, 1);
     int count = GDALGetOverviewCount(band);
@@ -215,7 +215,7 @@ choose_overview(GDALDatasetH raster, void *transformer, const job *j)
 
 /* A transformer from raster to map pixels, by the overview that suits; *read is the dataset it belongs to. */
 static mc_error *
-create_transformer(void **transformer, GDALDatasetH *read, mc_gdal_dataset *d, GDALDatasetH map, job *j)
+create_transformer(void **transformer, GDALDatasetH *read, mc_gdal_dataset *d, GDALDatasetH map, gdal_warp_job *j)
 {
     *read = mc_gdal_raster_of(d);
     *transformer = GDALCreateGenImgProjTransformer2(mc_gdal_raster_of(d), map, NULL);
@@ -252,7 +252,7 @@ set_nodata(GDALWarpOptions *options, GDALDatasetH read)
 }
 
 static GDALWarpOptions *
-warp_options(GDALDatasetH read, GDALDatasetH map, const bands *b, void *transformer, job *j)
+warp_options(GDALDatasetH read, GDALDatasetH map, const bands *b, void *transformer, gdal_warp_job *j)
 {
     static const GDALResampleAlg algorithms[] = { GRA_NearestNeighbour, GRA_Bilinear, GRA_Cubic,
                                                   GRA_CubicSpline,      GRA_Lanczos,  GRA_Average };
@@ -280,7 +280,7 @@ warp_options(GDALDatasetH read, GDALDatasetH map, const bands *b, void *transfor
 }
 
 static mc_error *
-warp_gdal_raster(mc_gdal_dataset *d, GDALDatasetH map, const bands *b, job *j)
+warp_gdal_raster(mc_gdal_dataset *d, GDALDatasetH map, const bands *b, gdal_warp_job *j)
 {
     void *exact;
     GDALDatasetH read;
@@ -301,7 +301,7 @@ warp_gdal_raster(mc_gdal_dataset *d, GDALDatasetH map, const bands *b, job *j)
 
 /* Whether raster and map have the same CRS, so that nothing is reprojected. */
 static mc_error *
-compare_crs(bool *same, GDALDatasetH raster, OGRSpatialReferenceH crs, job *j)
+compare_crs(bool *same, GDALDatasetH raster, OGRSpatialReferenceH crs, gdal_warp_job *j)
 {
     static const char *const options[] = { "IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", "CRITERION=EQUIVALENT", NULL };
     OGRSpatialReferenceH own = GDALGetSpatialRef(raster);
@@ -363,7 +363,7 @@ finish_pixels(mc_pixels *pixels, const bands *b)
 }
 
 static mc_error *
-draw_gdal_raster(mc_pixels *pixels, mc_gdal_dataset *d, job *j)
+draw_gdal_raster(mc_pixels *pixels, mc_gdal_dataset *d, gdal_warp_job *j)
 {
     bands b;
     MC_TRY(find_bands(&b, mc_gdal_raster_of(d), j));
@@ -385,7 +385,7 @@ draw_gdal_raster(mc_pixels *pixels, mc_gdal_dataset *d, job *j)
 }
 
 static mc_error *
-open_and_draw(mc_pixels *pixels, job *j)
+open_and_draw(mc_pixels *pixels, gdal_warp_job *j)
 {
     mc_gdal_dataset *d = mc_gdal_open(j->raster->data, j->raster->pooled);
     if (d == NULL)
@@ -400,7 +400,7 @@ gdal_warp_render(mc_pixels **pixels, const mc_gdal_raster *raster, const mc_rend
                  apr_pool_t *pool)
 {
     pthread_once(&gdal_once, init_gdal);
-    job j = { .raster = raster, .wanted = wanted, .ctx = ctx, .pool = pool };
+    gdal_warp_job j = { .raster = raster, .wanted = wanted, .ctx = ctx, .pool = pool };
     mc_pixels *map;
     MC_TRY(mc_pixels_create(&map, wanted->width, wanted->height, true, pool));
     mc_pixels_attach(map, pool);

@@ -2,8 +2,8 @@
  * What the core asks of the module that knows GDAL (mapcache-gdal.so). Apart from gdal.c, so that nothing of GDAL is
  * needed to build or start the core.
  */
-#ifndef MC_SOURCE_GDAL_WARP_H
-#define MC_SOURCE_GDAL_WARP_H
+#ifndef MC_SOURCE_GDAL_GDAL_WARP_H
+#define MC_SOURCE_GDAL_GDAL_WARP_H
 
 #include "mapcache/source.h"
 

@@ -13,22 +13,30 @@ typedef struct postgis_layer {
 
 static const mc_key layer_keys[] = {
     MC_VECTOR_LAYER_KEYS(postgis_layer),
-    { "connection", MC_TEXT, MC_KEY_REQUIRED | MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(connection), NULL,
-      "libpq connection string or URI of the database." },
-    { "table", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(table), NULL,
-      "The table or view that holds the features, with its schema before a point where it is not in the search path." },
-    { "query", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(query), NULL,
-      "A SELECT instead of a table. !BBOX!, !PIXEL!, !SCALE!, !NAME! of a dimension, !NAME_START! and !NAME_END! of "
-      "one "
-      "that is a time are bound as values." },
-    { "geometry", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(geometry), NULL,
-      "The column of geometry (or, of a table, geography); of a table by default its first one." },
-    { "srid", MC_INT, MC_KEY_OURS, 0, 999999, NULL, "0", FIELD(srid), NULL,
-      "SRID of the geometry; of a table by default (0) the column's, or that of the first geometry in it." },
-    { "id", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(id), NULL, "The column with the number of each feature." },
-    { "transfer", MC_CHOICE, MC_KEY_OURS, 0, 0, "auto|binary|hex|twkb", "auto", FIELD(transfer), NULL,
-      "How geometry travels: in its binary form, as TWKB of a tenth of a pixel (six times smaller, for a database that "
-      "is far away), as hex digits (for comparison), or as it comes faster (auto)." },
+    MC_KEY_TEXT("connection", FIELD(connection), "libpq connection string or URI of the database.",
+                .flags = MC_KEY_REQUIRED | MC_KEY_OURS),
+    MC_KEY_TEXT(
+        "table", FIELD(table),
+        "The table or view that holds the features, with its schema before a point where it is not in the search path.",
+        .flags = MC_KEY_OURS),
+    MC_KEY_TEXT(
+        "query", FIELD(query),
+        "A SELECT instead of a table. !BBOX!, !PIXEL!, !SCALE!, !NAME! of a dimension, !NAME_START! and !NAME_END! of "
+        "one "
+        "that is a time are bound as values.",
+        .flags = MC_KEY_OURS),
+    MC_KEY_TEXT("geometry", FIELD(geometry),
+                "The column of geometry (or, of a table, geography); of a table by default its first one.",
+                .flags = MC_KEY_OURS),
+    MC_KEY_INT("srid", FIELD(srid),
+               "SRID of the geometry; of a table by default (0) the column's, or that of the first geometry in it.",
+               .flags = MC_KEY_OURS, .max = 999999, .fallback = "0"),
+    MC_KEY_TEXT("id", FIELD(id), "The column with the number of each feature.", .flags = MC_KEY_OURS),
+    MC_KEY_CHOICE("transfer", FIELD(transfer), "auto|binary|hex|twkb",
+                  "How geometry travels: in its binary form, as TWKB of a tenth of a pixel (six times smaller, for a "
+                  "database that "
+                  "is far away), as hex digits (for comparison), or as it comes faster (auto).",
+                  .flags = MC_KEY_OURS, .fallback = "auto"),
     MC_KEY_END,
 };
 

@@ -15,12 +15,14 @@ typedef struct shapefile_layer {
 
 static const mc_key layer_keys[] = {
     MC_VECTOR_LAYER_KEYS(shapefile_layer),
-    { "data", MC_TEXT, MC_KEY_REQUIRED | MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(path), NULL,
-      "Path of the .shp file; its table (.dbf, .cpg), CRS (.prj) and indexes (.shx, .qix) lie beside it." },
-    { "srs", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(srs), NULL,
-      "CRS of the data, where there is no .prj or it is wrong: EPSG:2056, or WKT." },
-    { "encoding", MC_TEXT, MC_KEY_OURS, 0, 0, NULL, NULL, FIELD(encoding), NULL,
-      "Code page of the table, where there is no .cpg or it is wrong: UTF-8, 1252, 850, Shift_JIS, ..." },
+    MC_KEY_TEXT("data", FIELD(path),
+                "Path of the .shp file; its table (.dbf, .cpg), CRS (.prj) and indexes (.shx, .qix) lie beside it.",
+                .flags = MC_KEY_REQUIRED | MC_KEY_OURS),
+    MC_KEY_TEXT("srs", FIELD(srs), "CRS of the data, where there is no .prj or it is wrong: EPSG:2056, or WKT.",
+                .flags = MC_KEY_OURS),
+    MC_KEY_TEXT("encoding", FIELD(encoding),
+                "Code page of the table, where there is no .cpg or it is wrong: UTF-8, 1252, 850, Shift_JIS, ...",
+                .flags = MC_KEY_OURS),
     MC_KEY_END,
 };
 

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/gate.h"
 #include "base/metrics.h"
+#include "base/semaphore.h"
 #include "mapcache/trace.h"
 #include "vector/mvt/mvt.h"
 
@@ -16,7 +16,7 @@
 
 /* The same pixel of the same level has the same geometry in whatever tile or map it is drawn. */
 static bool
-lattice_of_level(mc_lattice *lattice, const mc_render *wanted, double resolution)
+pixel_grid_of_level(mc_pixel_grid *pixel_grid, const mc_render *wanted, double resolution)
 {
     const mc_grid *grid = wanted->grid;
     for (int z = 0; z < grid->level_count; z++) {
@@ -27,12 +27,12 @@ lattice_of_level(mc_lattice *lattice, const mc_render *wanted, double resolution
         double left = (wanted->box.minx - first.minx) / own, top = (first.maxy - wanted->box.maxy) / own;
         if (fabs(left - rint(left)) > SAME_CORNER || fabs(top - rint(top)) > SAME_CORNER)
             return false;
-        *lattice = (mc_lattice){ .x0 = first.minx,
-                                 .y0 = first.maxy,
-                                 .per_x = 1 / own,
-                                 .per_y = 1 / own,
-                                 .left = (int64_t)rint(left),
-                                 .top = (int64_t)rint(top) };
+        *pixel_grid = (mc_pixel_grid){ .x0 = first.minx,
+                                       .y0 = first.maxy,
+                                       .per_x = 1 / own,
+                                       .per_y = 1 / own,
+                                       .left = (int64_t)rint(left),
+                                       .top = (int64_t)rint(top) };
         return true;
     }
     return false;
@@ -43,9 +43,9 @@ mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin)
 {
     const mc_extent *box = &wanted->box;
     double x = (box->maxx - box->minx) / wanted->width, y = (box->maxy - box->miny) / wanted->height;
-    if (fabs(x - y) > x * SAME_RESOLUTION || !lattice_of_level(&query->lattice, wanted, x))
-        query->lattice = (mc_lattice){ .x0 = box->minx, .y0 = box->maxy, .per_x = 1 / x, .per_y = 1 / y };
-    query->lattice.thinning = MC_SUBPIXELS / 4;
+    if (fabs(x - y) > x * SAME_RESOLUTION || !pixel_grid_of_level(&query->pixel_grid, wanted, x))
+        query->pixel_grid = (mc_pixel_grid){ .x0 = box->minx, .y0 = box->maxy, .per_x = 1 / x, .per_y = 1 / y };
+    query->pixel_grid.thinning = MC_SUBPIXELS / 4;
     query->srs = wanted->grid->srs;
     query->resolution = fmax(x, y);
     query->scale = query->resolution * wanted->grid->metres_per_unit / 0.00028;
@@ -72,12 +72,12 @@ draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, b
     if (!mc_painter_shows(layer->style, query.scale))
         return MC_OK;
     mc_vector_query(&query, wanted, mc_painter_margin(layer->style, query.scale));
-    query.lattice.thinning = thinnings[layer->thinning];
-    query.lattice.keep_small = true;
+    query.pixel_grid.thinning = thinnings[layer->thinning];
+    query.pixel_grid.keep_small = true;
     MC_TRY(mc_painter_create_on(&painter, layer->style, canvas, &query, false, pool));
     mc_labels_next_layer(labels, query.scale);
     mc_painter_set_labels(painter, labels);
-    MC_TRY(layer->data->ops->read(layer->data, &query, mc_painter_take, painter, &skipped, ctx, pool));
+    MC_TRY(layer->data->ops->read(layer->data, &query, mc_painter_visit, painter, &skipped, ctx, pool));
     return mc_painter_finish(painter, ctx);
 }
 
@@ -95,7 +95,7 @@ finish_vector_map(mc_rendered *map, mc_canvas *canvas, const mc_render *wanted, 
         mc_pixels_attach(mc_pixels_ref(map->pixels), pool);
         return MC_OK;
     }
-    if (canvas->tints != NULL && wanted->width * wanted->height <= TRIMMED)
+    if (canvas->palette != NULL && wanted->width * wanted->height <= TRIMMED)
         mc_indexed_trim(indexed);
     if (wanted->background != NULL)
         mc_indexed_over(indexed, wanted->background);
@@ -111,14 +111,14 @@ make_canvas(mc_canvas **canvas, const mc_vector_source *vector, const mc_render 
 {
     bool brief = ctx->process != NULL && ctx->process->brief;
     mc_feature_query query = { 0 };
-    mc_painter_wish wish = { .whole = true, .suits = true };
+    mc_painter_needs needs = { .merged = true, .suits = true };
     mc_vector_query(&query, wanted, 0);
-    wish.suits = vector->ground.alpha == 0 || mc_inks_add(&wish.inks, vector->ground);
+    needs.suits = vector->ground.alpha == 0 || mc_inks_add(&needs.inks, vector->ground);
     for (int i = 0; i < vector->layer_count; i++)
-        mc_painter_wish_add(&wish, vector->layers[i]->style, query.scale);
-    mc_tints *tints = wish.suits && !wish.whole && !brief ? mc_tints_get(&wish.inks, pool) : NULL;
-    if (tints != NULL)
-        return mc_canvas_create_tinted(canvas, wanted->width, wanted->height, tints, pool);
+        mc_painter_needs_add(&needs, vector->layers[i]->style, query.scale);
+    mc_ink_palette *palette = needs.suits && !needs.merged && !brief ? mc_ink_palette_get(&needs.inks, pool) : NULL;
+    if (palette != NULL)
+        return mc_canvas_create_with_palette(canvas, wanted->width, wanted->height, palette, pool);
     bool indexed = wanted->format != NULL && mc_indexed_suits(wanted->format);
     *canvas = mc_canvas_create(wanted->width, wanted->height, indexed, pool);
     return MC_OK;
@@ -163,10 +163,10 @@ mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, m
     MC_SPAN(ctx, "mapcache_vector_render");
     const mc_vector_source *vector = (const mc_vector_source *)source;
     mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_vector_maps_total, 1);
-    MC_TRY(mc_gate_enter(ctx->process == NULL ? NULL : ctx->process->drawing, ctx, pool));
+    MC_TRY(mc_semaphore_acquire(ctx->process == NULL ? NULL : ctx->process->drawing, ctx, pool));
     mc_error *error = wanted->vector_tile != NULL ? mc_vector_tile(map, vector, wanted, ctx, pool)
                                                   : draw_vector_map(map, vector, wanted, ctx, pool);
-    mc_gate_leave(ctx);
+    mc_semaphore_release(ctx);
     return error;
 }
 
@@ -182,11 +182,11 @@ mc_vector_legend(mc_legend *legend, mc_source *source)
 static const mc_style *
 plain_style(apr_pool_t *pool)
 {
-    const mc_ink dark = { .present = true, .color = { 64, 64, 64, 255 } };
-    const mc_ink grey = { .present = true, .color = { 208, 208, 208, 255 } };
+    const mc_paint dark = { .present = true, .color = { 64, 64, 64, 255 } };
+    const mc_paint grey = { .present = true, .color = { 208, 208, 208, 255 } };
     mc_symbolizer *symbols = apr_pcalloc(pool, sizeof(*symbols) * 2);
     symbols[0] = (mc_symbolizer){ .kind = MC_SYMBOL_POLYGON, .fill = grey };
-    symbols[1] = (mc_symbolizer){ .kind = MC_SYMBOL_LINE, .stroke = { .ink = dark, .width = 1 } };
+    symbols[1] = (mc_symbolizer){ .kind = MC_SYMBOL_LINE, .stroke = { .paint = dark, .width = 1 } };
     mc_rule_style *rules = apr_pcalloc(pool, sizeof(*rules));
     *rules = (mc_rule_style){ .name = "all", .max_scale = HUGE_VAL, .symbolizers = symbols, .symbolizer_count = 2 };
     mc_style_pass *pass = apr_pcalloc(pool, sizeof(*pass));

@@ -1,6 +1,6 @@
 /* What the sources that draw vector data share: layers of data and style, painted over each other. */
-#ifndef MC_SOURCE_VECTOR_H
-#define MC_SOURCE_VECTOR_H
+#ifndef MC_SOURCE_VECTOR_VECTOR_H
+#define MC_SOURCE_VECTOR_VECTOR_H
 
 #include "draw/label/legend.h"
 #include "draw/paint/painter.h"
@@ -30,86 +30,42 @@ typedef struct mc_vector_source {
 
 /* Rows of a source's table beside MC_SOURCE_KEYS. `layer_keys_`: of <layer>. */
 #define MC_VECTOR_SOURCE_KEYS(layer_keys_)                                                                             \
-    { "background",                                                                                                    \
-      MC_TEXT,                                                                                                         \
-      MC_KEY_OURS,                                                                                                     \
-      0,                                                                                                               \
-      0,                                                                                                               \
-      NULL,                                                                                                            \
-      NULL,                                                                                                            \
-      offsetof(mc_vector_source, background),                                                                          \
-      NULL,                                                                                                            \
-      "Colour under all layers, as #RRGGBB. Without it, maps are transparent where nothing is drawn." },               \
-        { "wrap",                                                                                                      \
-          MC_BOOL,                                                                                                     \
-          MC_KEY_OURS,                                                                                                 \
-          0,                                                                                                           \
-          0,                                                                                                           \
-          NULL,                                                                                                        \
-          "true",                                                                                                      \
-          offsetof(mc_vector_source, wrap),                                                                            \
-          NULL,                                                                                                        \
-          "Whether maps in degrees and in Mercator's projection go on beyond the antimeridian with what lies on its "  \
-          "other side." },                                                                                             \
-    {                                                                                                                  \
-        "layer", MC_TREE, MC_KEY_REQUIRED | MC_KEY_REPEATABLE | MC_KEY_OURS, 0, 0, NULL, NULL,                         \
-            offsetof(mc_vector_source, nodes), layer_keys_,                                                            \
-            "A layer: its data and its style. The first one is at the bottom."                                         \
-    }
+    MC_KEY_TEXT("background", offsetof(mc_vector_source, background),                                                  \
+                "Colour under all layers, as #RRGGBB. Without it, maps are transparent where nothing is drawn.",       \
+                .flags = MC_KEY_OURS),                                                                                 \
+        MC_KEY_BOOL("wrap", offsetof(mc_vector_source, wrap),                                                          \
+                    "Whether maps in degrees and in Mercator's projection go on beyond the antimeridian with what "    \
+                    "lies on its "                                                                                     \
+                    "other side.",                                                                                     \
+                    .flags = MC_KEY_OURS, .fallback = "true"),                                                         \
+        MC_KEY_TREE("layer", offsetof(mc_vector_source, nodes), layer_keys_,                                           \
+                    "A layer: its data and its style. The first one is at the bottom.",                                \
+                    .flags = MC_KEY_REQUIRED | MC_KEY_REPEATABLE | MC_KEY_OURS)
 
 /* Rows of a layer's table for a struct whose first member is `layer`. */
 #define MC_VECTOR_LAYER_KEYS(type_)                                                                                    \
-    { "@name",     MC_TEXT,                                                                                            \
-      MC_KEY_OURS, 0,                                                                                                  \
-      0,           NULL,                                                                                               \
-      "layer",     offsetof(type_, layer.name),                                                                        \
-      NULL,        "Name of the layer in messages, vector tiles and feature info." },                                  \
-        { "style",     MC_TEXT,                                                                                        \
-          MC_KEY_OURS, 0,                                                                                              \
-          0,           NULL,                                                                                           \
-          NULL,        offsetof(type_, layer.style_file),                                                              \
-          NULL,        "SLD 1.0 or SE 1.1 file. Without one, features are grey with thin dark outlines." },            \
-        { "style_name",                                                                                                \
-          MC_TEXT,                                                                                                     \
-          MC_KEY_OURS,                                                                                                 \
-          0,                                                                                                           \
-          0,                                                                                                           \
-          NULL,                                                                                                        \
-          NULL,                                                                                                        \
-          offsetof(type_, layer.style_name),                                                                           \
-          NULL,                                                                                                        \
-          "Which user style of the file; by default its first one." },                                                 \
-        { "thinning",                                                                                                  \
-          MC_CHOICE,                                                                                                   \
-          MC_KEY_OURS,                                                                                                 \
-          0,                                                                                                           \
-          0,                                                                                                           \
-          "none|quarter|half|pixel",                                                                                   \
-          "quarter",                                                                                                   \
-          offsetof(type_, layer.thinning),                                                                             \
-          NULL,                                                                                                        \
-          "Vertices that follow each other inside the same part of a pixel are drawn as one: coarser is faster on "    \
-          "dense data." },                                                                                             \
-        { "attributes",                                                                                                \
-          MC_TEXT,                                                                                                     \
-          MC_KEY_OURS,                                                                                                 \
-          0,                                                                                                           \
-          0,                                                                                                           \
-          NULL,                                                                                                        \
-          NULL,                                                                                                        \
-          offsetof(type_, layer.attribute_list),                                                                       \
-          NULL,                                                                                                        \
-          "Names, with commas between them, of the attributes that feature info and vector tiles show. "               \
-          "All of them without it." },                                                                                 \
-        { "minzoom",   MC_INT,                                                                                         \
-          MC_KEY_OURS, 0,                                                                                              \
-          99,          NULL,                                                                                           \
-          "0",         offsetof(type_, layer.minzoom),                                                                 \
-          NULL,        "First level of the grid whose vector tiles hold the layer." },                                 \
-    {                                                                                                                  \
-        "maxzoom", MC_INT, MC_KEY_OURS, 0, 99, NULL, "99", offsetof(type_, layer.maxzoom), NULL,                       \
-            "Last level of the grid whose vector tiles hold the layer."                                                \
-    }
+    MC_KEY_TEXT("@name", offsetof(type_, layer.name), "Name of the layer in messages, vector tiles and feature info.", \
+                .flags = MC_KEY_OURS, .fallback = "layer"),                                                            \
+        MC_KEY_TEXT("style", offsetof(type_, layer.style_file),                                                        \
+                    "SLD 1.0 or SE 1.1 file. Without one, features are grey with thin dark outlines.",                 \
+                    .flags = MC_KEY_OURS),                                                                             \
+        MC_KEY_TEXT("style_name", offsetof(type_, layer.style_name),                                                   \
+                    "Which user style of the file; by default its first one.", .flags = MC_KEY_OURS),                  \
+        MC_KEY_CHOICE(                                                                                                 \
+            "thinning", offsetof(type_, layer.thinning), "none|quarter|half|pixel",                                    \
+            "Vertices that follow each other inside the same part of a pixel are drawn as one: coarser is faster on "  \
+            "dense data.",                                                                                             \
+            .flags = MC_KEY_OURS, .fallback = "quarter"),                                                              \
+        MC_KEY_TEXT("attributes", offsetof(type_, layer.attribute_list),                                               \
+                    "Names, with commas between them, of the attributes that feature info and vector tiles show. "     \
+                    "All of them without it.",                                                                         \
+                    .flags = MC_KEY_OURS),                                                                             \
+        MC_KEY_INT("minzoom", offsetof(type_, layer.minzoom),                                                          \
+                   "First level of the grid whose vector tiles hold the layer.", .flags = MC_KEY_OURS, .max = 99,      \
+                   .fallback = "0"),                                                                                   \
+        MC_KEY_INT("maxzoom", offsetof(type_, layer.maxzoom),                                                          \
+                   "Last level of the grid whose vector tiles hold the layer.", .flags = MC_KEY_OURS, .max = 99,       \
+                   .fallback = "99")
 
 /* Reads what all kinds have of a layer that has been read by its table. False after a complaint. */
 bool mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_build *build);
@@ -143,7 +99,7 @@ mc_error *mc_vector_tile(mc_rendered *map, const mc_vector_source *source, const
 mc_error *mc_vector_tile_layers(apr_array_header_t **layers, mc_source *source, mc_ctx *ctx,
                                 apr_pool_t *pool) MC_CHECKED;
 
-/* The query of a map: its lattice is that of the grid's level where the map lies on one, else its own. */
+/* The query of a map: its pixel grid is that of the grid's level where the map lies on one, else its own. */
 void mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin);
 
 #endif

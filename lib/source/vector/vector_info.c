@@ -48,9 +48,9 @@ static bool
 is_drawn(finding *f, const mc_feature *feature)
 {
     mc_feature placed = *feature;
-    if (feature->map != f->placed_for) {
+    if (feature->query != f->placed_for) {
         f->placed = apr_hash_make(f->layer_pool);
-        f->placed_for = feature->map;
+        f->placed_for = feature->query;
     }
     placed.placed = f->placed;
     for (int i = 0; i < f->style->pass_count; i++) {
@@ -86,7 +86,7 @@ keep_found_feature(kept *slot, const finding *f, const mc_feature *feature)
     for (int i = 0; i < f->layer.field_count; i++)
         values[i] = apr_pstrdup(slot->pool, feature->values[f->style->attribute_count + i]);
     slot->feature.values = values;
-    slot->feature.map = apr_pmemdup(slot->pool, feature->map, sizeof(*feature->map));
+    slot->feature.query = apr_pmemdup(slot->pool, feature->query, sizeof(*feature->query));
     slot->feature.geometry = f->how->with_geometry ? copy_of(feature->geometry, slot->pool) : NULL;
 }
 
@@ -113,7 +113,7 @@ query_of(mc_feature_query *query, const mc_info_request *wanted)
     mc_vector_query(query, &wanted->map, 0);
     query->box = (mc_extent){ box->minx + (wanted->x + 0.5 - REACH) * x, box->maxy - (wanted->y + 0.5 + REACH) * y,
                               box->minx + (wanted->x + 0.5 + REACH) * x, box->maxy - (wanted->y + 0.5 - REACH) * y };
-    query->lattice.thinning = 0;
+    query->pixel_grid.thinning = 0;
 }
 
 /* The attributes that the style looks at, then those that clients may see. */

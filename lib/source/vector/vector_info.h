@@ -1,6 +1,6 @@
 /* What the files that answer feature info of vector sources share. */
-#ifndef MC_SOURCE_VECTOR_INFO_H
-#define MC_SOURCE_VECTOR_INFO_H
+#ifndef MC_SOURCE_VECTOR_VECTOR_INFO_H
+#define MC_SOURCE_VECTOR_VECTOR_INFO_H
 
 #include "source/vector/vector.h"
 #include "vector/crs/projection.h"

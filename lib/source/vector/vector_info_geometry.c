@@ -1,4 +1,4 @@
-/* Geometry of features as GeoJSON. It comes from the map's lattice: exact to 1/256 of its pixels. */
+/* Geometry of features as GeoJSON. It comes from the map's pixel grid: exact to 1/256 of its pixels. */
 #include <apr_strings.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,13 +15,13 @@ enum { POINT_BYTES = 48 };
 static double *
 in_degrees(const mc_info_layer *layer, const mc_feature_query *map, const mc_shape *shape, apr_pool_t *pool)
 {
-    const mc_lattice *lattice = &map->lattice;
+    const mc_pixel_grid *pixel_grid = &map->pixel_grid;
     double *xy = apr_palloc(pool, sizeof(*xy) * 2 * (size_t)(shape->point_count + 1));
     for (int i = 0; i < shape->point_count; i++) {
-        double px = (double)lattice->left + shape->points[i].x / (double)MC_SUBPIXELS;
-        double py = (double)lattice->top + shape->points[i].y / (double)MC_SUBPIXELS;
-        xy[2 * i] = lattice->x0 + px / lattice->per_x;
-        xy[2 * i + 1] = lattice->y0 - py / lattice->per_y;
+        double px = (double)pixel_grid->left + shape->points[i].x / (double)MC_SUBPIXELS;
+        double py = (double)pixel_grid->top + shape->points[i].y / (double)MC_SUBPIXELS;
+        xy[2 * i] = pixel_grid->x0 + px / pixel_grid->per_x;
+        xy[2 * i + 1] = pixel_grid->y0 - py / pixel_grid->per_y;
     }
     if (layer->to_degrees != NULL)
         mc_projection_points(layer->to_degrees, xy, (size_t)shape->point_count);
@@ -176,7 +176,7 @@ mc_info_geojson(const mc_info_layer *layer, const mc_feature *feature, apr_pool_
             return "null";
         if (shape->part_count == 0)
             continue;
-        const double *xy = in_degrees(layer, feature->map, shape, pool);
+        const double *xy = in_degrees(layer, feature->query, shape, pool);
         if (xy == NULL)
             return "null";
         APR_ARRAY_PUSH(parts, const char *) =

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "source/vector/vector_info.h"
-#include "text/letters.h"
 #include "text/text.h"
+#include "text/text_case.h"
 
 enum { MOST_VALUE = 4096 /* bytes of a value in plain text */ };
 
@@ -120,7 +120,7 @@ element_name(const char *text, apr_pool_t *pool)
     *to++ = '_';
     for (const char *at = text; *at != '\0';) {
         uint32_t letter;
-        size_t size = mc_letters_take(&letter, at);
+        size_t size = mc_utf8_decode(&letter, at);
         bool fits =
             size > 0 && (begins_names(letter) || (letter < 0x80 && strchr("0123456789.-", (int)letter) != NULL));
         size = size == 0 ? 1 : size;

@@ -13,16 +13,16 @@
 /* How far a box may be from a tile's and still count as it, in tiles. */
 #define SAME_PLACE 1e-3
 
-/* Coordinates may be a twentieth of that much of a lattice's pixel off, which has MC_SUBPIXELS units: half a unit. */
+/* Coordinates may be a twentieth of that much of a pixel of the grid off, which has MC_SUBPIXELS units: half a unit. */
 #define HALF_A_UNIT (10.0 / MC_SUBPIXELS)
 
 /* A block of tiles of the grid. */
-typedef struct place {
+typedef struct vector_tile_place {
     int z;
     double x0, y0, width, height; /* of the upper left tile of the level: its corner; units of the CRS */
     int column, row;              /* of the block's upper left tile, from there, to the right and down */
     int columns, rows;
-} place;
+} vector_tile_place;
 
 /* How many tiles a length is; 0 where it is no whole number of them. */
 static int
@@ -33,7 +33,7 @@ count_vector_tiles(double length, double tile)
 }
 
 static bool
-find_tile_place(place *found, const mc_render *wanted)
+find_tile_place(vector_tile_place *found, const mc_render *wanted)
 {
     const mc_grid *grid = wanted->grid;
     double columns = (double)wanted->width / grid->tile_width;
@@ -41,15 +41,15 @@ find_tile_place(place *found, const mc_render *wanted)
         mc_extent first = mc_grid_tile_extent(grid, z, 0, 0);
         double width = first.maxx - first.minx, height = first.maxy - first.miny;
         double column = (wanted->box.minx - first.minx) / width, row = (first.maxy - wanted->box.maxy) / height;
-        *found = (place){ z,
-                          first.minx,
-                          first.maxy,
-                          width,
-                          height,
-                          (int)rint(column),
-                          (int)rint(row),
-                          count_vector_tiles(wanted->box.maxx - wanted->box.minx, width),
-                          count_vector_tiles(wanted->box.maxy - wanted->box.miny, height) };
+        *found = (vector_tile_place){ z,
+                                      first.minx,
+                                      first.maxy,
+                                      width,
+                                      height,
+                                      (int)rint(column),
+                                      (int)rint(row),
+                                      count_vector_tiles(wanted->box.maxx - wanted->box.minx, width),
+                                      count_vector_tiles(wanted->box.maxy - wanted->box.miny, height) };
         if (fabs(columns - found->columns) <= SAME_PLACE && found->rows > 0 &&
             fabs(column - rint(column)) <= SAME_PLACE && fabs(row - rint(row)) <= SAME_PLACE)
             return true;
@@ -58,14 +58,14 @@ find_tile_place(place *found, const mc_render *wanted)
 }
 
 static void
-make_query(mc_feature_query *query, const place *at, const mc_render *wanted)
+make_query(mc_feature_query *query, const vector_tile_place *at, const mc_render *wanted)
 {
     const mc_mvt_options *options = wanted->vector_tile;
     double unit_x = at->width / options->extent, unit_y = at->height / options->extent;
     double margin_x = (options->buffer + 1) * unit_x, margin_y = (options->buffer + 1) * unit_y;
     double left = at->x0 + at->column * at->width, top = at->y0 - at->row * at->height;
     mc_vector_query(query, wanted, 0);
-    query->lattice = mc_mvt_lattice(options, at->x0, at->y0, at->width, at->height, at->column, at->row);
+    query->pixel_grid = mc_mvt_pixel_grid(options, at->x0, at->y0, at->width, at->height, at->column, at->row);
     query->fineness = HALF_A_UNIT;
     query->box = (mc_extent){ left - margin_x, top - at->rows * at->height - margin_y,
                               left + at->columns * at->width + margin_x, top + margin_y };
@@ -98,12 +98,12 @@ take_numbered(void *baton, const mc_feature *feature, mc_ctx *ctx)
     mc_feature copy = *feature;
     if (copy.values[n->id] == NULL || !mc_parse_int64(&copy.id, copy.values[n->id], INT64_MIN, INT64_MAX))
         copy.id = -1;
-    return mc_mvt_take(n->mvt, &copy, ctx);
+    return mc_mvt_visit(n->mvt, &copy, ctx);
 }
 
 static mc_error *
-add_vector_tile_layer(mc_mvt *mvt, const mc_vector_layer *layer, const place *at, const mc_render *wanted, mc_ctx *ctx,
-                      apr_pool_t *pool)
+add_vector_tile_layer(mc_mvt *mvt, const mc_vector_layer *layer, const vector_tile_place *at, const mc_render *wanted,
+                      mc_ctx *ctx, apr_pool_t *pool)
 {
     apr_array_header_t *fields;
     const char **names;
@@ -120,12 +120,12 @@ add_vector_tile_layer(mc_mvt *mvt, const mc_vector_layer *layer, const place *at
     mc_mvt_layer(mvt, layer->name, (const mc_field *)(const void *)fields->elts, fields->nelts, layer->data->has_ids);
     if (n.id >= 0)
         return layer->data->ops->read(layer->data, &query, take_numbered, &n, &skipped, ctx, pool);
-    return layer->data->ops->read(layer->data, &query, mc_mvt_take, mvt, &skipped, ctx, pool);
+    return layer->data->ops->read(layer->data, &query, mc_mvt_visit, mvt, &skipped, ctx, pool);
 }
 
 /* Counts and logs what came of a block. */
 static void
-count_mvt_result(const mc_mvt_result *result, const place *at, const mc_render *wanted, mc_ctx *ctx)
+count_mvt_result(const mc_mvt_result *result, const vector_tile_place *at, const mc_render *wanted, mc_ctx *ctx)
 {
     struct mc_metrics *metrics = ctx->process->metrics;
     mc_count(metrics, MC_COUNT_vector_tiles_total, (uint64_t)at->columns * (uint64_t)at->rows);
@@ -141,16 +141,16 @@ count_mvt_result(const mc_mvt_result *result, const place *at, const mc_render *
 }
 
 /* What is made: the tiles of a whole block, row by row, and all of them together. */
-typedef struct making {
+typedef struct vector_tile_making {
     const mc_vector_source *source;
     const mc_render *wanted;
-    const place *all;
+    const vector_tile_place *all;
     mc_buf **tiles;
     mc_mvt_result sum;
-} making;
+} vector_tile_making;
 
 static mc_error *
-read_block(mc_mvt *mvt, const making *m, const place *at, mc_ctx *ctx, apr_pool_t *pool)
+read_block(mc_mvt *mvt, const vector_tile_making *m, const vector_tile_place *at, mc_ctx *ctx, apr_pool_t *pool)
 {
     for (int i = 0; i < m->source->layer_count; i++)
         MC_TRY(add_vector_tile_layer(mvt, m->source->layers[i], at, m->wanted, ctx, pool));
@@ -158,7 +158,7 @@ read_block(mc_mvt *mvt, const making *m, const place *at, mc_ctx *ctx, apr_pool_
 }
 
 static mc_error *
-finish_block(making *m, mc_mvt *mvt, const place *at, mc_ctx *ctx, apr_pool_t *pool)
+finish_block(vector_tile_making *m, mc_mvt *mvt, const vector_tile_place *at, mc_ctx *ctx, apr_pool_t *pool)
 {
     for (int row = 0; row < at->rows; row++)
         for (int column = 0; column < at->columns; column++) {
@@ -173,13 +173,13 @@ finish_block(making *m, mc_mvt *mvt, const place *at, mc_ctx *ctx, apr_pool_t *p
     return MC_OK;
 }
 
-static mc_error *make_block(making *m, const place *at, mc_ctx *ctx, apr_pool_t *pool);
+static mc_error *make_block(vector_tile_making *m, const vector_tile_place *at, mc_ctx *ctx, apr_pool_t *pool);
 
 /* What needs too much memory at once, one half after the other. */
 static mc_error *
-make_halves(making *m, const place *at, mc_ctx *ctx, apr_pool_t *pool)
+make_halves(vector_tile_making *m, const vector_tile_place *at, mc_ctx *ctx, apr_pool_t *pool)
 {
-    place first = *at, second = *at;
+    vector_tile_place first = *at, second = *at;
     if (at->columns >= at->rows) {
         first.columns = at->columns / 2;
         second.column += first.columns;
@@ -194,7 +194,7 @@ make_halves(making *m, const place *at, mc_ctx *ctx, apr_pool_t *pool)
 }
 
 static mc_error *
-make_block(making *m, const place *at, mc_ctx *ctx, apr_pool_t *pool)
+make_block(vector_tile_making *m, const vector_tile_place *at, mc_ctx *ctx, apr_pool_t *pool)
 {
     apr_pool_t *scratch;
     apr_pool_create(&scratch, pool);
@@ -228,11 +228,13 @@ mc_error *
 mc_vector_tile(mc_rendered *map, const mc_vector_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_vector_tile");
-    place at;
+    vector_tile_place at;
     if (!find_tile_place(&at, wanted))
         return mc_error_create(pool, MC_ERR_CONFIG, "vector tiles are wanted that are no tiles of their grid");
     size_t count = (size_t)at.columns * (size_t)at.rows;
-    making m = { .source = source, .wanted = wanted, .all = &at, .tiles = apr_pcalloc(pool, sizeof(mc_buf *) * count) };
+    vector_tile_making m = {
+        .source = source, .wanted = wanted, .all = &at, .tiles = apr_pcalloc(pool, sizeof(mc_buf *) * count)
+    };
     mc_ctx bounded = *ctx;
     apr_time_t end = mc_clock_now() + (apr_interval_time_t)(wanted->vector_tile->max_time * APR_USEC_PER_SEC);
     if (bounded.deadline == 0 || end < bounded.deadline)

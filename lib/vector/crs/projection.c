@@ -267,7 +267,7 @@ mc_projection_query(mc_feature_query *own, const mc_feature_query *query, const 
     MC_TRY(mc_projection_open(&projection, data_srs, query->srs, pool));
     if (projection == NULL)
         return MC_OK;
-    own->lattice.warp = mc_warp_create(projection, &query->lattice, pool);
+    own->pixel_grid.warp = mc_warp_create(projection, &query->pixel_grid, pool);
     if (!mc_projection_box(&own->box, projection, true))
         own->box = (mc_extent){ -HUGE_VAL, -HUGE_VAL, HUGE_VAL, HUGE_VAL };
     double width = (own->box.maxx - own->box.minx) / (query->box.maxx - query->box.minx);

@@ -2,8 +2,8 @@
  * Transformations between coordinate reference systems, x (longitude) always first. Between degrees of WGS 84 and the
  * spherical Mercator of web maps by formula; all others by PROJ, in a module that is loaded at first use.
  */
-#ifndef MC_FEATURE_PROJECTION_H
-#define MC_FEATURE_PROJECTION_H
+#ifndef MC_VECTOR_CRS_PROJECTION_H
+#define MC_VECTOR_CRS_PROJECTION_H
 
 #include "vector/feature/feature.h"
 
@@ -28,7 +28,7 @@ double mc_projection_ratio(const mc_projection *projection);
 bool mc_projection_box(mc_extent *box, const mc_projection *projection, bool inverse);
 
 /*
- * A query for data in another CRS than the map's: its box in the CRS of the data, and a lattice that transforms
+ * A query for data in another CRS than the map's: its box in the CRS of the data, and a pixel grid that transforms
  * (mc_warp). Where both are the same it is a copy. Errors as of mc_projection_open.
  */
 mc_error *mc_projection_query(mc_feature_query *own, const mc_feature_query *query, const char *data_srs,

@@ -1,6 +1,6 @@
-/* What the module with PROJ offers to lib/feature/projection.c. */
-#ifndef MC_FEATURE_PROJECTION_ENGINE_H
-#define MC_FEATURE_PROJECTION_ENGINE_H
+/* What the module with PROJ offers to lib/vector/crs/projection.c. */
+#ifndef MC_VECTOR_CRS_PROJECTION_ENGINE_H
+#define MC_VECTOR_CRS_PROJECTION_ENGINE_H
 
 #include "vector/crs/projection.h"
 

@@ -2,8 +2,8 @@
  * Vector data: what a layer reads for a map. One const table of operations for each kind of data (PostGIS, shapefile);
  * whoever paints, counts or encodes is called for each feature while they arrive.
  */
-#ifndef MC_FEATURE_FEATURE_H
-#define MC_FEATURE_FEATURE_H
+#ifndef MC_VECTOR_FEATURE_FEATURE_H
+#define MC_VECTOR_FEATURE_FEATURE_H
 
 #include "mapcache/ctx.h"
 #include "mapcache/grid.h"
@@ -22,29 +22,29 @@ typedef struct mc_field {
 typedef struct mc_feature_query {
     const char *srs;               /* of the map: "EPSG:3857" */
     mc_extent box;                 /* x, y order, in units of that CRS, with the margin that the symbols need */
-    mc_lattice lattice;            /* to pixels of the map */
-    double fineness;               /* part of a lattice's pixel that is looked at as a pixel is; 0: all of it */
+    mc_pixel_grid pixel_grid;      /* to pixels of the map */
+    double fineness;               /* part of a pixel of the grid that is looked at as a pixel is; 0: all of it */
     double resolution;             /* units of the CRS for a pixel */
     double scale;                  /* denominator, at 0.28 mm for a pixel (OGC 05-078r4, 10.2) */
     const char *const *attributes; /* names of those that are wanted */
     int attribute_count;
     bool ids;  /* the features' numbers are wanted; else they may be anything */
-    bool wrap; /* beyond the antimeridian the map goes on with what lies on its other side (feature/wrap.h) */
+    bool wrap; /* beyond the antimeridian the map goes on with what lies on its other side (vector/feature/wrap.h) */
     const mc_dimension_value *dimensions;
     int dimension_count;
 } mc_feature_query;
 
 /* One feature, valid during the call that hands it over. */
 typedef struct mc_feature {
-    int64_t id;                  /* of the data, or its place in it */
-    mc_geometry *geometry;       /* in pixels of the map */
-    const char *const *values;   /* attributes as text, in the order of the query's names; NULL: null */
-    const mc_feature_query *map; /* the query, or that of another world: its lattice is that of the geometry */
-    struct apr_hash_t *placed;   /* what filters have made for `map` (feature/spatial.h); NULL: nothing is painted */
+    int64_t id;                    /* of the data, or its place in it */
+    mc_geometry *geometry;         /* in pixels of the map */
+    const char *const *values;     /* attributes as text, in the order of the query's names; NULL: null */
+    const mc_feature_query *query; /* the query, or that of another world: its pixel grid is that of the geometry */
+    struct apr_hash_t *placed; /* what filters have made for `query` (draw/style/spatial.h); NULL: nothing is painted */
 } mc_feature;
 
-/* Takes one feature; an error ends the reading and comes back from it. */
-typedef mc_error *mc_feature_taker(void *baton, const mc_feature *feature, mc_ctx *ctx);
+/* Visits one feature; an error ends the reading and comes back from it. */
+typedef mc_error *mc_feature_visitor(void *baton, const mc_feature *feature, mc_ctx *ctx);
 
 typedef struct mc_feature_data mc_feature_data;
 
@@ -54,7 +54,7 @@ typedef struct mc_feature_ops {
      * Reads all features whose box meets the query's, in an order that is the same for the same data. A geometry that
      * cannot be read is logged once for each call, counted in *skipped and left out.
      */
-    mc_error *(*read)(mc_feature_data *data, const mc_feature_query *query, mc_feature_taker *take, void *baton,
+    mc_error *(*read)(mc_feature_data *data, const mc_feature_query *query, mc_feature_visitor *visit, void *baton,
                       int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool);
     /* All attributes (mc_field), for feature info and vector tiles. */
     mc_error *(*fields)(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool);

@@ -47,7 +47,7 @@ mc_wrap_query(const mc_wrap *plan, const mc_feature_query *query, int world, apr
     mc_feature_query *moved = apr_pmemdup(pool, query, sizeof(*moved));
     moved->box.minx -= by;
     moved->box.maxx -= by;
-    moved->lattice.x0 -= by;
+    moved->pixel_grid.x0 -= by;
     if (plan->cut) {
         moved->box.minx = fmax(moved->box.minx, -plan->half);
         moved->box.maxx = fmin(moved->box.maxx, plan->half);
@@ -58,11 +58,11 @@ mc_wrap_query(const mc_wrap *plan, const mc_feature_query *query, int world, apr
 bool
 mc_wrap_holds(const mc_wrap *plan, const mc_feature_query *moved, int world, const mc_geometry *geometry)
 {
-    const mc_lattice *lattice = &moved->lattice;
+    const mc_pixel_grid *pixel_grid = &moved->pixel_grid;
     int32_t minx, miny, maxx, maxy;
     if (world == 0 || !plan->cut || !mc_geometry_bounds(geometry, &minx, &miny, &maxx, &maxy))
         return true;
-    double west = (-plan->half - lattice->x0) * lattice->per_x - (double)lattice->left - STICKS_OUT;
-    double east = (plan->half - lattice->x0) * lattice->per_x - (double)lattice->left + STICKS_OUT;
+    double west = (-plan->half - pixel_grid->x0) * pixel_grid->per_x - (double)pixel_grid->left - STICKS_OUT;
+    double east = (plan->half - pixel_grid->x0) * pixel_grid->per_x - (double)pixel_grid->left + STICKS_OUT;
     return minx >= west * MC_SUBPIXELS && maxx <= east * MC_SUBPIXELS;
 }

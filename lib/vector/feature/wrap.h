@@ -1,9 +1,9 @@
 /*
  * Maps that reach over the antimeridian. The world is drawn again to its east and to its west: what lies there is read
- * with the box and the lattice of the map moved by a whole turn, so that a pixel does not depend on the tile.
+ * with the box and the pixel grid of the map moved by a whole turn, so that a pixel does not depend on the tile.
  */
-#ifndef MC_FEATURE_WRAP_H
-#define MC_FEATURE_WRAP_H
+#ifndef MC_VECTOR_FEATURE_WRAP_H
+#define MC_VECTOR_FEATURE_WRAP_H
 
 #include "vector/feature/feature.h"
 

@@ -14,17 +14,17 @@ enum { DEEPEST = 52, CELLS_MAX = 1 << 16, NONE = -1 };
 
 typedef enum cell_state { UNSEEN, PARTED, BILINEAR, WITHOUT } cell_state;
 
-typedef struct cell {
+typedef struct warp_cell {
     double x, y, side;                              /* lower left corner, in units of the data */
     double at[2], along_u[2], along_v[2], twist[2]; /* pixels: at + u along_u + v along_v + u v twist, u and v 0..1 */
     int children[4];                                /* NONE: not made yet */
     cell_state state;
-} cell;
+} warp_cell;
 
 struct mc_cells {
     const mc_projection *projection;
     double x0, y0, per_x, per_y;
-    cell *list;
+    warp_cell *list;
     int count, room;
     int last; /* the cell of the point before */
 };
@@ -42,24 +42,26 @@ add_cell(mc_cells *cells, double x, double y, double side)
 {
     if (cells->count == cells->room) {
         int room = cells->room == 0 ? 256 : cells->room * 2;
-        cell *list = room > CELLS_MAX ? NULL : realloc(cells->list, sizeof(*list) * (size_t)room);
+        warp_cell *list = room > CELLS_MAX ? NULL : realloc(cells->list, sizeof(*list) * (size_t)room);
         if (list == NULL)
             return NONE;
         cells->list = list;
         cells->room = room;
     }
     cells->list[cells->count] =
-        (cell){ .x = x, .y = y, .side = side, .children = { NONE, NONE, NONE, NONE }, .state = UNSEEN };
+        (warp_cell){ .x = x, .y = y, .side = side, .children = { NONE, NONE, NONE, NONE }, .state = UNSEEN };
     return cells->count++;
 }
 
 mc_cells *
-mc_cells_create(const mc_projection *projection, const mc_lattice *lattice, apr_pool_t *pool)
+mc_cells_create(const mc_projection *projection, const mc_pixel_grid *pixel_grid, apr_pool_t *pool)
 {
     mc_cells *made = apr_pcalloc(pool, sizeof(*made));
-    *made = (mc_cells){
-        .projection = projection, .x0 = lattice->x0, .y0 = lattice->y0, .per_x = lattice->per_x, .per_y = lattice->per_y
-    };
+    *made = (mc_cells){ .projection = projection,
+                        .x0 = pixel_grid->x0,
+                        .y0 = pixel_grid->y0,
+                        .per_x = pixel_grid->per_x,
+                        .per_y = pixel_grid->per_y };
     add_cell(made, -HALF_PLANE, -HALF_PLANE, 2 * HALF_PLANE);
     apr_pool_cleanup_register(pool, made, free_cells, apr_pool_cleanup_null);
     return made;
@@ -67,7 +69,7 @@ mc_cells_create(const mc_projection *projection, const mc_lattice *lattice, apr_
 
 /* Points of a cell, by u and v, into pixels; false where one of them cannot be transformed. */
 static bool
-place_points(const mc_cells *cells, const cell *of, const double (*uv)[2], double *xy, int count)
+place_points(const mc_cells *cells, const warp_cell *of, const double (*uv)[2], double *xy, int count)
 {
     bool finite = true;
     for (int i = 0; i < count; i++) {
@@ -84,14 +86,14 @@ place_points(const mc_cells *cells, const cell *of, const double (*uv)[2], doubl
 }
 
 static double
-interpolate_in_cell(const cell *of, double u, double v, int axis)
+interpolate_in_cell(const warp_cell *of, double u, double v, int axis)
 {
     return of->at[axis] + u * of->along_u[axis] + v * of->along_v[axis] + u * v * of->twist[axis];
 }
 
 /* What kind of cell it is; fills in its coefficients. */
 static cell_state
-classify_cell(const mc_cells *cells, cell *of, int depth)
+classify_cell(const mc_cells *cells, warp_cell *of, int depth)
 {
     static const double corners[4][2] = { { 0, 0 }, { 1, 0 }, { 0, 1 }, { 1, 1 } };
     static const double middles[5][2] = { { 0.5, 0.5 }, { 0.5, 0 }, { 0, 0.5 }, { 1, 0.5 }, { 0.5, 1 } };
@@ -121,16 +123,16 @@ classify_cell(const mc_cells *cells, cell *of, int depth)
 }
 
 static bool
-cell_holds_point(const cell *of, double x, double y)
+cell_holds_point(const warp_cell *of, double x, double y)
 {
     return x >= of->x && x < of->x + of->side && y >= of->y && y < of->y + of->side;
 }
 
-/* The child of a parted cell that holds the point. */
+/* The child of a split cell that holds the point. */
 static int
 child_at(mc_cells *cells, int parent, double x, double y)
 {
-    const cell *of = &cells->list[parent];
+    const warp_cell *of = &cells->list[parent];
     double half = of->side / 2;
     int right = x >= of->x + half, upper = y >= of->y + half, which = right + 2 * upper;
     if (of->children[which] == NONE) {
@@ -148,7 +150,7 @@ find_bilinear_cell(mc_cells *cells, double x, double y)
     if (!cell_holds_point(&cells->list[0], x, y))
         return NONE;
     for (int depth = 0; at != NONE; depth++) {
-        cell *here = &cells->list[at];
+        warp_cell *here = &cells->list[at];
         if (here->state == UNSEEN)
             here->state = classify_cell(cells, here, depth);
         if (here->state == BILINEAR)
@@ -171,7 +173,7 @@ mc_cells_place(mc_cells *cells, double x, double y, double *px, double *py, int 
             return false;
         cells->last = found;
     }
-    const struct cell *of = &cells->list[cells->last];
+    const struct warp_cell *of = &cells->list[cells->last];
     double u = (x - of->x) / of->side, v = (y - of->y) / of->side;
     *px = interpolate_in_cell(of, u, v, 0);
     *py = interpolate_in_cell(of, u, v, 1);

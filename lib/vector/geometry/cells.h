@@ -1,19 +1,19 @@
 /*
- * A transformation that costs little for many points: the plane of the data is parted into cells, small enough that
+ * A transformation that costs little for many points: the plane of the data is split into cells, small enough that
  * inside of each the transformation is bilinear within a sixteenth of a pixel. PROJ is asked for nine points of a cell
  * instead of for every vertex. Where the cells lie follows from the two CRSs and the level's resolution alone.
  */
-#ifndef MC_FEATURE_CELLS_H
-#define MC_FEATURE_CELLS_H
+#ifndef MC_VECTOR_GEOMETRY_CELLS_H
+#define MC_VECTOR_GEOMETRY_CELLS_H
 
 #include "vector/crs/projection.h"
 
 typedef struct mc_cells mc_cells;
 
-/* For a lattice of the map; both live as long as `pool`. Of one thread. */
-mc_cells *mc_cells_create(const mc_projection *projection, const mc_lattice *lattice, apr_pool_t *pool);
+/* For a pixel grid of the map; both live as long as `pool`. Of one thread. */
+mc_cells *mc_cells_create(const mc_projection *projection, const mc_pixel_grid *pixel_grid, apr_pool_t *pool);
 
-/* Where a point of the data lies, in pixels of the lattice from its (x0, y0). *cell: number of its cell; inside of one
+/* Where a point of the data lies, in pixels of the grid from its (x0, y0). *cell: number of its cell; inside of one
  * cell straight lines stay straight. False where it has no cell: it must be transformed by itself. */
 bool mc_cells_place(mc_cells *cells, double x, double y, double *px, double *py, int *cell);
 

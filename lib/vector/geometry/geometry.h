@@ -1,6 +1,6 @@
 /* Geometry as databases and files send it, read straight into pixels of a map. */
-#ifndef MC_FEATURE_GEOMETRY_H
-#define MC_FEATURE_GEOMETRY_H
+#ifndef MC_VECTOR_GEOMETRY_GEOMETRY_H
+#define MC_VECTOR_GEOMETRY_GEOMETRY_H
 
 #include <stddef.h>
 
@@ -32,7 +32,7 @@ bool mc_geometry_bounds(const mc_geometry *geometry, int32_t *minx, int32_t *min
  * geometry with a vertex that is not finite: nothing of that ring or line. MC_ERR_CORRUPT for what is truncated or no
  * WKB or nested too deep, MC_ERR_NOT_BUILT for types that are not known, MC_ERR_LIMIT for too many points.
  */
-mc_error *mc_wkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_lattice *lattice,
+mc_error *mc_wkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_pixel_grid *pixel_grid,
                       apr_pool_t *pool) MC_CHECKED;
 
 /*
@@ -42,7 +42,7 @@ mc_error *mc_wkb_read(mc_geometry *geometry, const void *bytes, size_t size, con
 size_t mc_wkb_measure(bool *meets, const void *bytes, size_t size, const mc_extent *box);
 
 /* As mc_wkb_read for tiny well-known binary, as ST_AsTWKB makes it. */
-mc_error *mc_twkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_lattice *lattice,
+mc_error *mc_twkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_pixel_grid *pixel_grid,
                        apr_pool_t *pool) MC_CHECKED;
 
 /* Most decimals that TWKB can have, and ST_AsTWKB gives. */

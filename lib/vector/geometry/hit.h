@@ -1,6 +1,6 @@
 /* Which features lie under a point of the map. */
-#ifndef MC_FEATURE_HIT_H
-#define MC_FEATURE_HIT_H
+#ifndef MC_VECTOR_GEOMETRY_HIT_H
+#define MC_VECTOR_GEOMETRY_HIT_H
 
 #include "vector/geometry/geometry.h"
 

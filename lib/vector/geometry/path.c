@@ -71,10 +71,10 @@ sweep_of(const double centre[2], const double a[2], const double b[2], const dou
 }
 
 static double
-pixel_around(const mc_lattice *lattice, const double centre[2], double radius)
+pixel_around(const mc_pixel_grid *pixel_grid, const double centre[2], double radius)
 {
     const mc_extent box = { centre[0] - radius, centre[1] - radius, centre[0] + radius, centre[1] + radius };
-    return mc_lattice_pixel(lattice, &box);
+    return mc_pixel_grid_pixel_size(pixel_grid, &box);
 }
 
 static int
@@ -87,7 +87,7 @@ count_arc_steps(double pixels, double sweep)
 }
 
 void
-mc_path_arc(mc_path *path, const mc_lattice *lattice, const double a[2], const double b[2], const double c[2])
+mc_path_arc(mc_path *path, const mc_pixel_grid *pixel_grid, const double a[2], const double b[2], const double c[2])
 {
     double centre[2] = { 0, 0 };
     if (path->failed)
@@ -100,7 +100,7 @@ mc_path_arc(mc_path *path, const mc_lattice *lattice, const double a[2], const d
         return;
     }
     double begin = atan2(a[1] - centre[1], a[0] - centre[0]), sweep = sweep_of(centre, a, b, c);
-    int steps = count_arc_steps(radius / pixel_around(lattice, centre, radius), sweep);
+    int steps = count_arc_steps(radius / pixel_around(pixel_grid, centre, radius), sweep);
     for (int i = 1; i < steps; i++) {
         double angle = begin + sweep * i / steps;
         mc_path_add(path, centre[0] + radius * cos(angle), centre[1] + radius * sin(angle));
@@ -109,20 +109,20 @@ mc_path_arc(mc_path *path, const mc_lattice *lattice, const double a[2], const d
 }
 
 bool
-mc_path_move(mc_path *path, mc_shape *shape, const mc_lattice *lattice)
+mc_path_move(mc_path *path, mc_shape *shape, const mc_pixel_grid *pixel_grid)
 {
     bool finite = true;
     size_t count = path->count;
-    double *xy = lattice->warp == NULL ? NULL : mc_warp_vertices(lattice->warp, count);
+    double *xy = pixel_grid->warp == NULL ? NULL : mc_warp_vertices(pixel_grid->warp, count);
     path->count = 0;
-    shape->failed |= path->failed || (lattice->warp != NULL && xy == NULL);
+    shape->failed |= path->failed || (pixel_grid->warp != NULL && xy == NULL);
     if (shape->failed || count == 0)
         return true;
     if (xy != NULL) {
         memcpy(xy, path->xy, sizeof(*xy) * 2 * count);
-        return mc_warp_add(shape, lattice, count);
+        return mc_warp_add(shape, pixel_grid, count);
     }
     for (size_t i = 0; i < count; i++)
-        finite &= mc_shape_add_vertex(shape, lattice, path->xy[2 * i], path->xy[2 * i + 1]);
+        finite &= mc_shape_add_vertex(shape, pixel_grid, path->xy[2 * i], path->xy[2 * i + 1]);
     return finite;
 }

@@ -1,6 +1,6 @@
 /* A line or ring in units of its data, of straight pieces and arcs, before it becomes part of a shape. */
-#ifndef MC_FEATURE_PATH_H
-#define MC_FEATURE_PATH_H
+#ifndef MC_VECTOR_GEOMETRY_PATH_H
+#define MC_VECTOR_GEOMETRY_PATH_H
 
 #include <stddef.h>
 
@@ -20,10 +20,11 @@ void mc_path_add(mc_path *path, double x, double y);
  * depend on the arc and the level alone. Where `a` is `c` it is a circle, and `b` the point opposite (ISO/IEC 13249-3,
  * 4.2.6); points in a line are a line.
  */
-void mc_path_arc(mc_path *path, const mc_lattice *lattice, const double a[2], const double b[2], const double c[2]);
+void mc_path_arc(mc_path *path, const mc_pixel_grid *pixel_grid, const double a[2], const double b[2],
+                 const double c[2]);
 
-/* Adds all its vertices to the part that is being made, transformed where the lattice does that, and empties the path.
- * False where nothing may be left of the part: a vertex is not finite. */
-bool mc_path_move(mc_path *path, mc_shape *shape, const mc_lattice *lattice);
+/* Adds all its vertices to the part that is being made, transformed where the pixel grid does that, and empties the
+ * path. False where nothing may be left of the part: a vertex is not finite. */
+bool mc_path_move(mc_path *path, mc_shape *shape, const mc_pixel_grid *pixel_grid);
 
 #endif

@@ -4,16 +4,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct span {
+typedef struct places_span {
     const mc_shape_point *points;
     int count;
-} span;
+} places_span;
 
-static span
+static places_span
 shape_part_span(const mc_shape *shape, int part)
 {
     int begin = part == 0 ? 0 : shape->ends[part - 1];
-    return (span){ shape->points + begin, shape->ends[part] - begin };
+    return (places_span){ shape->points + begin, shape->ends[part] - begin };
 }
 
 static void
@@ -24,7 +24,7 @@ add_relative(mc_shape *places, mc_shape_point from, double dx, double dy)
 }
 
 static double
-measure_span_length(span line)
+measure_span_length(places_span line)
 {
     double length = 0;
     for (int i = 1; i < line.count; i++)
@@ -34,7 +34,7 @@ measure_span_length(span line)
 }
 
 static void
-add_half_way(mc_shape *places, span line)
+add_half_way(mc_shape *places, places_span line)
 {
     double left = measure_span_length(line) / 2;
     for (int i = 1; i < line.count; i++) {
@@ -52,10 +52,10 @@ add_half_way(mc_shape *places, span line)
 static void
 add_longest_line(mc_shape *places, const mc_shape *lines)
 {
-    span longest = { NULL, 0 };
+    places_span longest = { NULL, 0 };
     double most = -1;
     for (int part = 0; part < lines->part_count; part++) {
-        span line = shape_part_span(lines, part);
+        places_span line = shape_part_span(lines, part);
         double length = measure_span_length(line);
         if (length > most) {
             most = length;
@@ -72,7 +72,7 @@ add_mean_of_lines(mc_shape *places, const mc_shape *lines)
     mc_shape_point from = lines->points[0];
     double x = 0, y = 0, sum = 0;
     for (int part = 0; part < lines->part_count; part++) {
-        span line = shape_part_span(lines, part);
+        places_span line = shape_part_span(lines, part);
         for (int i = 1; i < line.count; i++) {
             mc_shape_point a = line.points[i - 1], b = line.points[i];
             double length = hypot((double)b.x - a.x, (double)b.y - a.y);
@@ -92,7 +92,7 @@ find_area_centroid(double *dx, double *dy, const mc_shape *areas)
     mc_shape_point from = areas->points[0];
     double x = 0, y = 0, twice = 0;
     for (int part = 0; part < areas->part_count; part++) {
-        span ring = shape_part_span(areas, part);
+        places_span ring = shape_part_span(areas, part);
         for (int i = 0; i < ring.count; i++) {
             mc_shape_point a = ring.points[i], b = ring.points[(i + 1) % ring.count];
             double ax = (double)a.x - from.x, ay = (double)a.y - from.y, bx = (double)b.x - from.x,
@@ -121,7 +121,7 @@ crossings_at(int *count, const mc_shape *areas, mc_shape_point from, double y)
     double *found = malloc(sizeof(double) * (size_t)(areas->point_count + 1));
     *count = 0;
     for (int part = 0; found != NULL && part < areas->part_count; part++) {
-        span ring = shape_part_span(areas, part);
+        places_span ring = shape_part_span(areas, part);
         for (int i = 0; i < ring.count; i++) {
             mc_shape_point a = ring.points[i], b = ring.points[(i + 1) % ring.count];
             double ay = (double)a.y - from.y, by = (double)b.y - from.y;
@@ -166,10 +166,10 @@ add_middle_of_area(mc_shape *places, const mc_shape *areas, bool inside)
 }
 
 static void
-add_ends(mc_shape *places, const mc_shape *shape, mc_part part)
+add_ends(mc_shape *places, const mc_shape *shape, mc_geometry_part part)
 {
     for (int i = 0; i < shape->part_count; i++) {
-        span line = shape_part_span(shape, i);
+        places_span line = shape_part_span(shape, i);
         int first = part == MC_PART_END ? line.count - 1 : 0, last = part == MC_PART_START ? 0 : line.count - 1;
         if (part == MC_PART_END && shape->kind == MC_SHAPE_POLYGONS)
             first = last = 0; /* a ring ends where it began */
@@ -179,7 +179,7 @@ add_ends(mc_shape *places, const mc_shape *shape, mc_part part)
 }
 
 static void
-add_for_lines(mc_shape *places, const mc_shape *lines, mc_part part)
+add_for_lines(mc_shape *places, const mc_shape *lines, mc_geometry_part part)
 {
     if (part == MC_PART_CENTROID)
         add_mean_of_lines(places, lines);
@@ -190,7 +190,7 @@ add_for_lines(mc_shape *places, const mc_shape *lines, mc_part part)
 }
 
 void
-mc_places_find(mc_shape *places, const mc_geometry *geometry, mc_part part)
+mc_places_find(mc_shape *places, const mc_geometry *geometry, mc_geometry_part part)
 {
     const mc_shape *points = &geometry->shapes[MC_SHAPE_POINTS], *lines = &geometry->shapes[MC_SHAPE_LINES];
     const mc_shape *areas = &geometry->shapes[MC_SHAPE_POLYGONS];

@@ -80,9 +80,9 @@ midpoint_of(mc_shape_point a, mc_shape_point b)
 }
 
 static inline bool
-shares_cell(mc_shape_point a, mc_shape_point b, int shift)
+shares_cell(mc_shape_point a, mc_shape_point b, int cell_bits)
 {
-    return ((uint32_t)((a.x ^ b.x) | (a.y ^ b.y)) >> shift) == 0;
+    return ((uint32_t)((a.x ^ b.x) | (a.y ^ b.y)) >> cell_bits) == 0;
 }
 
 /* The last point, so far the last vertex of its run, becomes what stands for the run. */
@@ -96,7 +96,7 @@ end_vertex_run(mc_shape *shape, int begin)
     *point = first && shape->kind == MC_SHAPE_LINES ? shape->run_first : midpoint_of(shape->run_first, *point);
 }
 
-/* The last run of a part: a line ends where its last vertex is, a ring's last run may be the begin of its first. */
+/* The last run of a part: a line ends where its last vertex is, a ring's last run may be the start of its first. */
 static void
 end_last_run(mc_shape *shape, int begin)
 {
@@ -109,7 +109,7 @@ end_last_run(mc_shape *shape, int begin)
         shape->points[begin] = shape->run_first;
         mc_shape_add(shape, last.x, last.y);
     } else if (shape->kind != MC_SHAPE_LINES && count > 1 &&
-               shares_cell(last, shape->first_run_last, shape->run_shift)) {
+               shares_cell(last, shape->first_run_last, shape->run_bits)) {
         shape->points[begin] = midpoint_of(shape->run_first, shape->first_run_last);
         shape->point_count--;
     } else if (shape->kind != MC_SHAPE_LINES)
@@ -217,18 +217,18 @@ mc_shape_bounds(const mc_shape *shape, int32_t *minx, int32_t *miny, int32_t *ma
 #endif
 
 static int
-shift_of(const mc_lattice *lattice)
+shift_of(const mc_pixel_grid *pixel_grid)
 {
-    return lattice->thinning <= 1 ? 0 : 31 - __builtin_clz((unsigned)lattice->thinning);
+    return pixel_grid->thinning <= 1 ? 0 : 31 - __builtin_clz((unsigned)pixel_grid->thinning);
 }
 
 /* A snapped vertex of a part that begins at `begin`. */
 static inline void
-add_snapped(mc_shape *shape, const mc_lattice *lattice, mc_shape_point p, int begin, int shift)
+add_snapped(mc_shape *shape, const mc_pixel_grid *pixel_grid, mc_shape_point p, int begin, int cell_bits)
 {
     if (shape->point_count > begin) {
         mc_shape_point *last = &shape->points[shape->point_count - 1];
-        if (shares_cell(*last, p, shift)) {
+        if (shares_cell(*last, p, cell_bits)) {
             *last = p;
             return;
         }
@@ -236,26 +236,26 @@ add_snapped(mc_shape *shape, const mc_lattice *lattice, mc_shape_point p, int be
     }
     mc_shape_add(shape, p.x, p.y);
     shape->run_first = p;
-    shape->run_shift = shift;
-    shape->keep_small = lattice->keep_small;
+    shape->run_bits = cell_bits;
+    shape->keep_small = pixel_grid->keep_small;
     shape->running = true;
 }
 
 /* ---- Far away ---- */
 
 /* A square around the map, of which no more than this is missing to MC_SHAPE_REACH: its sides lie at multiples of this
- * on the endless lattice, so that neighbouring tiles have the same one. */
+ * on the endless pixel grid, so that neighbouring tiles have the same one. */
 enum { NEAR = MC_SHAPE_REACH / 2 };
 
-typedef struct square {
+typedef struct shape_square {
     double low[2], high[2];
-} square;
+} shape_square;
 
-static square
-square_around(const mc_lattice *lattice)
+static shape_square
+square_around(const mc_pixel_grid *pixel_grid)
 {
-    const double corner[2] = { (double)lattice->left * MC_SUBPIXELS, (double)lattice->top * MC_SUBPIXELS };
-    square made;
+    const double corner[2] = { (double)pixel_grid->left * MC_SUBPIXELS, (double)pixel_grid->top * MC_SUBPIXELS };
+    shape_square made;
     for (int i = 0; i < 2; i++) {
         made.low[i] = ceil((corner[i] - MC_SHAPE_REACH) / NEAR) * NEAR - corner[i];
         made.high[i] = floor((corner[i] + MC_SHAPE_REACH) / NEAR) * NEAR - corner[i];
@@ -270,7 +270,7 @@ clamp_coordinate(double value, double low, double high)
 }
 
 static mc_shape_point
-nearest_in_square(const square *s, const double at[2])
+nearest_in_square(const shape_square *s, const double at[2])
 {
     return (mc_shape_point){ (int32_t)clamp_coordinate(at[0], s->low[0], s->high[0]),
                              (int32_t)clamp_coordinate(at[1], s->low[1], s->high[1]) };
@@ -281,10 +281,11 @@ nearest_in_square(const square *s, const double at[2])
  * from its first end by differences only, which are the same in every tile.
  */
 static void
-add_bends(mc_shape *shape, const mc_lattice *lattice, const square *s, const double from[2], const double to[2])
+add_bends(mc_shape *shape, const mc_pixel_grid *pixel_grid, const shape_square *s, const double from[2],
+          const double to[2])
 {
     double parts[4];
-    int count = 0, begin = part_begin(shape), shift = shift_of(lattice);
+    int count = 0, begin = part_begin(shape), cell_bits = shift_of(pixel_grid);
     for (int i = 0; i < 4; i++) {
         int axis = i / 2;
         double line = i % 2 == 0 ? s->low[axis] : s->high[axis];
@@ -300,49 +301,49 @@ add_bends(mc_shape *shape, const mc_lattice *lattice, const square *s, const dou
         double at[2];
         for (int axis = 0; axis < 2; axis++)
             at[axis] = from[axis] + rint(parts[i] * (to[axis] - from[axis]));
-        add_snapped(shape, lattice, nearest_in_square(s, at), begin, shift);
+        add_snapped(shape, pixel_grid, nearest_in_square(s, at), begin, cell_bits);
     }
 }
 
 static void
-add_far(mc_shape *shape, const mc_lattice *lattice, const double at[2])
+add_far(mc_shape *shape, const mc_pixel_grid *pixel_grid, const double at[2])
 {
-    const square s = square_around(lattice);
+    const shape_square s = square_around(pixel_grid);
     const double from[2] = { shape->running ? shape->points[shape->point_count - 1].x : 0,
                              shape->running ? shape->points[shape->point_count - 1].y : 0 };
     const bool was_far = shape->running && shape->far;
     shape->far = at[0] < s.low[0] || at[0] > s.high[0] || at[1] < s.low[1] || at[1] > s.high[1];
     if (shape->running && (was_far || shape->far) && shape->kind != MC_SHAPE_POINTS)
-        add_bends(shape, lattice, &s, was_far ? shape->far_at : from, at);
+        add_bends(shape, pixel_grid, &s, was_far ? shape->far_at : from, at);
     memcpy(shape->far_at, at, sizeof(shape->far_at));
-    add_snapped(shape, lattice, nearest_in_square(&s, at), part_begin(shape), shift_of(lattice));
+    add_snapped(shape, pixel_grid, nearest_in_square(&s, at), part_begin(shape), shift_of(pixel_grid));
 }
 
 bool
-mc_shape_add_vertex(mc_shape *shape, const mc_lattice *lattice, double x, double y)
+mc_shape_add_vertex(mc_shape *shape, const mc_pixel_grid *pixel_grid, double x, double y)
 {
     const double most = 1e15; /* differences of these are exact */
-    double px = rint((x - lattice->x0) * lattice->per_x * MC_SUBPIXELS);
-    double py = rint((lattice->y0 - y) * lattice->per_y * MC_SUBPIXELS);
+    double px = rint((x - pixel_grid->x0) * pixel_grid->per_x * MC_SUBPIXELS);
+    double py = rint((pixel_grid->y0 - y) * pixel_grid->per_y * MC_SUBPIXELS);
     if (!isfinite(px) || !isfinite(py))
         return false;
-    const double at[2] = { clamp_coordinate(px - (double)lattice->left * MC_SUBPIXELS, -most, most),
-                           clamp_coordinate(py - (double)lattice->top * MC_SUBPIXELS, -most, most) };
+    const double at[2] = { clamp_coordinate(px - (double)pixel_grid->left * MC_SUBPIXELS, -most, most),
+                           clamp_coordinate(py - (double)pixel_grid->top * MC_SUBPIXELS, -most, most) };
     const bool near = fabs(at[0]) <= NEAR && fabs(at[1]) <= NEAR;
     if (!near || (shape->running && shape->far)) {
-        add_far(shape, lattice, at);
+        add_far(shape, pixel_grid, at);
         return true;
     }
     shape->far = false;
     const mc_shape_point p = { (int32_t)at[0], (int32_t)at[1] };
-    add_snapped(shape, lattice, p, part_begin(shape), shift_of(lattice));
+    add_snapped(shape, pixel_grid, p, part_begin(shape), shift_of(pixel_grid));
     return true;
 }
 
 /* ---- Many ---- */
 
 static bool
-add_one_by_one(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
+add_one_by_one(mc_shape *shape, const mc_pixel_grid *pixel_grid, const uint8_t *bytes, size_t stride, size_t count,
                bool swapped)
 {
     bool finite = true;
@@ -353,13 +354,13 @@ add_one_by_one(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes,
         for (int i = 0; swapped && i < 2; i++)
             bits[i] = __builtin_bswap64(bits[i]);
         memcpy(at, bits, 16);
-        finite &= mc_shape_add_vertex(shape, lattice, at[0], at[1]);
+        finite &= mc_shape_add_vertex(shape, pixel_grid, at[0], at[1]);
     }
     return finite;
 }
 
 #ifdef __SSE4_1__
-/* From units of the CRS to the lattice, both coordinates at once: the same arithmetic as above, since the factors
+/* From units of the CRS to the pixel grid, both coordinates at once: the same arithmetic as above, since the factors
  * differ by powers of two and signs only. */
 typedef struct snapping {
     __m128d origin, scale, corner, near; /* near: whether all have been */
@@ -383,10 +384,10 @@ snap_vertex(snapping *s, const uint8_t *bytes)
 /* As add_snapped for vertices behind the first run, without a branch: whether a run goes on cannot be foreseen. There
  * is room for all of them. */
 static void
-add_runs(mc_shape *shape, snapping *s, const uint8_t *bytes, size_t stride, size_t count, int shift)
+add_runs(mc_shape *shape, snapping *s, const uint8_t *bytes, size_t stride, size_t count, int cell_bits)
 {
     mc_shape_point *out = &shape->points[shape->point_count - 1];
-    const __m128i shifted = _mm_cvtsi32_si128(shift);
+    const __m128i shifted = _mm_cvtsi32_si128(cell_bits);
     __m128i last = _mm_loadl_epi64((const __m128i *)(const void *)out);
     __m128i first = _mm_loadl_epi64((const __m128i *)(const void *)&shape->run_first);
     for (; count > 0; count--, bytes += stride) {
@@ -405,19 +406,20 @@ add_runs(mc_shape *shape, snapping *s, const uint8_t *bytes, size_t stride, size
 
 /* Adds all as if they were near; false where one is not, or there is no memory: then some of it is wrong. */
 static bool
-add_near_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
+add_near_vertices(mc_shape *shape, const mc_pixel_grid *pixel_grid, const uint8_t *bytes, size_t stride, size_t count,
                   bool swapped)
 {
-    snapping s = { .origin = _mm_set_pd(lattice->y0, lattice->x0),
-                   .scale = _mm_set_pd(-lattice->per_y * MC_SUBPIXELS, lattice->per_x * MC_SUBPIXELS),
-                   .corner = _mm_set_pd((double)lattice->top * MC_SUBPIXELS, (double)lattice->left * MC_SUBPIXELS),
+    snapping s = { .origin = _mm_set_pd(pixel_grid->y0, pixel_grid->x0),
+                   .scale = _mm_set_pd(-pixel_grid->per_y * MC_SUBPIXELS, pixel_grid->per_x * MC_SUBPIXELS),
+                   .corner =
+                       _mm_set_pd((double)pixel_grid->top * MC_SUBPIXELS, (double)pixel_grid->left * MC_SUBPIXELS),
                    .swapped = swapped };
     s.near = _mm_cmpeq_pd(s.origin, s.origin);
-    int begin = part_begin(shape), shift = shift_of(lattice);
+    int begin = part_begin(shape), cell_bits = shift_of(pixel_grid);
     for (; count > 0 && (!shape->running || shape->point_count - begin < 2); count--, bytes += stride) {
         mc_shape_point p;
         _mm_storel_epi64((__m128i *)(void *)&p, snap_vertex(&s, bytes));
-        add_snapped(shape, lattice, p, begin, shift);
+        add_snapped(shape, pixel_grid, p, begin, cell_bits);
         if (shape->failed)
             return false;
     }
@@ -425,7 +427,7 @@ add_near_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *byt
         size_t some = count < CHUNK ? count : CHUNK;
         if (!mc_shape_reserve(shape, (int)some))
             return false;
-        add_runs(shape, &s, bytes, stride, some, shift);
+        add_runs(shape, &s, bytes, stride, some, cell_bits);
         count -= some;
         bytes += some * stride;
     }
@@ -433,14 +435,14 @@ add_near_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *byt
 }
 
 bool
-mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
-                      bool swapped)
+mc_shape_add_vertices(mc_shape *shape, const mc_pixel_grid *pixel_grid, const uint8_t *bytes, size_t stride,
+                      size_t count, bool swapped)
 {
     const mc_shape before = *shape;
     const mc_shape_point last = shape->running ? shape->points[shape->point_count - 1] : (mc_shape_point){ 0, 0 };
     const bool goes_on = shape->running && shape->far;
     shape->far = goes_on;
-    if (!goes_on && (add_near_vertices(shape, lattice, bytes, stride, count, swapped) || shape->failed))
+    if (!goes_on && (add_near_vertices(shape, pixel_grid, bytes, stride, count, swapped) || shape->failed))
         return true;
     mc_shape_point *points = shape->points; /* once more, from where it was */
     int room = shape->point_room;
@@ -449,13 +451,13 @@ mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t 
     shape->point_room = room;
     if (shape->running)
         shape->points[shape->point_count - 1] = last;
-    return add_one_by_one(shape, lattice, bytes, stride, count, swapped);
+    return add_one_by_one(shape, pixel_grid, bytes, stride, count, swapped);
 }
 #else
 bool
-mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride, size_t count,
-                      bool swapped)
+mc_shape_add_vertices(mc_shape *shape, const mc_pixel_grid *pixel_grid, const uint8_t *bytes, size_t stride,
+                      size_t count, bool swapped)
 {
-    return add_one_by_one(shape, lattice, bytes, stride, count, swapped);
+    return add_one_by_one(shape, pixel_grid, bytes, stride, count, swapped);
 }
 #endif

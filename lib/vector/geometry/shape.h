@@ -3,8 +3,8 @@
  * x to the right and y down from the map's upper left corner, so that shapes that are moved by whole pixels are equal
  * to the last bit: a pixel does not depend on the tile that it is drawn in (DESIGN.md, Painting).
  */
-#ifndef MC_FEATURE_SHAPE_H
-#define MC_FEATURE_SHAPE_H
+#ifndef MC_VECTOR_GEOMETRY_SHAPE_H
+#define MC_VECTOR_GEOMETRY_SHAPE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ typedef struct mc_shape {
     /* Of the part that is being made of vertices: the first vertex of the run that its last point stands for, the last
      * one of its first run, and what a run shares. */
     mc_shape_point run_first, first_run_last;
-    int run_shift;
+    int run_bits;
     bool running, keep_small;
     bool far;         /* its last vertex lies beyond what is kept, */
     double far_at[2]; /* here */
@@ -58,32 +58,32 @@ void mc_shape_end_ring(mc_shape *shape, bool hole);
 bool mc_shape_bounds(const mc_shape *shape, int32_t *minx, int32_t *miny, int32_t *maxx, int32_t *maxy);
 
 /*
- * Where a map lies on the endless pixel lattice of its level: pixel (0, 0) of the lattice has its upper left corner at
- * (x0, y0) in units of the CRS, and the map's upper left corner is at (left, top) in whole pixels of the lattice.
+ * Where a map lies on the endless pixel grid of its level: pixel (0, 0) of the pixel grid has its upper left corner at
+ * (x0, y0) in units of the CRS, and the map's upper left corner is at (left, top) in whole pixels of the grid.
  */
-typedef struct mc_lattice {
+typedef struct mc_pixel_grid {
     double x0, y0;
     double per_x, per_y; /* pixels for a unit of the CRS */
     int64_t left, top;
     int thinning;         /* a power of two of 1/256 pixel, at most a pixel: see mc_shape_add_vertex; 0: none */
-    struct mc_warp *warp; /* from the CRS of the data (feature/warp.h); NULL: it is that of the map */
+    struct mc_warp *warp; /* from the CRS of the data (vector/geometry/warp.h); NULL: it is that of the map */
     bool keep_small;      /* a ring that is thinned to one point or two stays as a speck: its outline can be seen */
-} mc_lattice;
+} mc_pixel_grid;
 
 /*
  * Adds a vertex in units of the CRS to the part that is being made: snapped, thinned. False where it is not finite.
- * Vertices that follow each other in the same cell of the lattice, `thinning` wide, become one point halfway between
+ * Vertices that follow each other in the same cell of the pixel grid, `thinning` wide, become one point halfway between
  * the first and the last of them; the ends of a line stay where they are. So nothing moves by more than the diagonal of
  * a cell, and a border is thinned alike from both of its sides: neighbours keep it in common.
  *
  * What lies so far outside of the map that a shape has no room for it is moved to the nearest place within a square
  * around the map, edges with all of their points: inside of it lines and areas are what they were.
  */
-bool mc_shape_add_vertex(mc_shape *shape, const mc_lattice *lattice, double x, double y);
+bool mc_shape_add_vertex(mc_shape *shape, const mc_pixel_grid *pixel_grid, double x, double y);
 
 /* The same for `count` vertices, `stride` bytes apart, that begin with x and y as doubles (swapped: of the other byte
  * order than the machine's). False where one of them is not finite. */
-bool mc_shape_add_vertices(mc_shape *shape, const mc_lattice *lattice, const uint8_t *bytes, size_t stride,
+bool mc_shape_add_vertices(mc_shape *shape, const mc_pixel_grid *pixel_grid, const uint8_t *bytes, size_t stride,
                            size_t count, bool swapped);
 
 #endif

@@ -11,24 +11,24 @@ enum { TWKB_POINT = 1, TWKB_LINE, TWKB_POLYGON, TWKB_MULTIPOINT, TWKB_MULTILINE,
 
 enum { HAS_BOX = 1, HAS_SIZE = 2, HAS_IDS = 4, HAS_MORE_DIMENSIONS = 8, IS_EMPTY = 16, MOST_DEPTH = 16 };
 
-typedef struct reader {
+typedef struct twkb_reader {
     const uint8_t *at, *end;
     mc_geometry *geometry;
-    const mc_lattice *lattice;
+    const mc_pixel_grid *pixel_grid;
     apr_pool_t *pool;
     double scale;    /* what a whole number of x or y is divided by */
     int values;      /* of a vertex: 2, 3 or 4 */
     int64_t last[4]; /* the vertex before */
-} reader;
+} twkb_reader;
 
 static mc_error *
-twkb_truncated_error(const reader *r)
+twkb_truncated_error(const twkb_reader *r)
 {
     return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry ends before its last vertex");
 }
 
 static bool
-read_number(uint64_t *number, reader *r)
+read_number(uint64_t *number, twkb_reader *r)
 {
     uint64_t value = 0;
     for (int shift = 0; shift < 64 && r->at < r->end; shift += 7) {
@@ -43,7 +43,7 @@ read_number(uint64_t *number, reader *r)
 }
 
 static bool
-read_signed(int64_t *number, reader *r)
+read_signed(int64_t *number, twkb_reader *r)
 {
     uint64_t value;
     if (!read_number(&value, r))
@@ -54,7 +54,7 @@ read_signed(int64_t *number, reader *r)
 
 /* A count of things of which each takes a byte at least. */
 static bool
-read_count(uint64_t *count, reader *r)
+read_count(uint64_t *count, twkb_reader *r)
 {
     return read_number(count, r) && *count <= (uint64_t)(r->end - r->at);
 }
@@ -67,12 +67,12 @@ is_finite(int64_t value)
 }
 
 static mc_error *
-read_twkb_vertices(reader *r, mc_shape *shape, uint64_t count, bool hole)
+read_twkb_vertices(twkb_reader *r, mc_shape *shape, uint64_t count, bool hole)
 {
     if (count > (uint64_t)(r->end - r->at) / (uint64_t)r->values)
         return twkb_truncated_error(r);
-    bool warped = r->lattice->warp != NULL, finite = true;
-    double *xy = warped ? mc_warp_vertices(r->lattice->warp, (size_t)count) : NULL;
+    bool warped = r->pixel_grid->warp != NULL, finite = true;
+    double *xy = warped ? mc_warp_vertices(r->pixel_grid->warp, (size_t)count) : NULL;
     int begin = shape->point_count;
     r->geometry->vertex_count += (int64_t)count;
     shape->failed |= warped && xy == NULL;
@@ -87,19 +87,19 @@ read_twkb_vertices(reader *r, mc_shape *shape, uint64_t count, bool hole)
         if (!is_finite(r->last[0]) || !is_finite(r->last[1]))
             x = y = NAN;
         if (!warped) {
-            finite &= mc_shape_add_vertex(shape, r->lattice, x, y);
+            finite &= mc_shape_add_vertex(shape, r->pixel_grid, x, y);
         } else {
             xy[2 * i] = x;
             xy[2 * i + 1] = y;
         }
     }
     if (warped && !shape->failed)
-        (void)mc_warp_add(shape, r->lattice, (size_t)count);
+        (void)mc_warp_add(shape, r->pixel_grid, (size_t)count);
     return mc_geometry_end_part(shape, begin, finite, hole, r->pool);
 }
 
 static mc_error *
-read_simple(reader *r, int type)
+read_simple(twkb_reader *r, int type)
 {
     static const mc_shape_kind kinds[] = {
         [TWKB_POINT] = MC_SHAPE_POINTS, [TWKB_LINE] = MC_SHAPE_LINES, [TWKB_POLYGON] = MC_SHAPE_POLYGONS
@@ -116,11 +116,11 @@ read_simple(reader *r, int type)
     return MC_OK;
 }
 
-static mc_error *read_twkb_geometry(reader *r, int depth);
+static mc_error *read_twkb_geometry(twkb_reader *r, int depth);
 
 /* Members of a multi-geometry have no heads of their own, those of a collection have. */
 static mc_error *
-read_twkb_members(reader *r, int type, int flags, int depth)
+read_twkb_members(twkb_reader *r, int type, int flags, int depth)
 {
     uint64_t count;
     int64_t id;
@@ -137,7 +137,7 @@ read_twkb_members(reader *r, int type, int flags, int depth)
 
 /* Scale and number of values of the vertices; passes over size and box. */
 static mc_error *
-read_twkb_head(reader *r, int *type, int *flags)
+read_twkb_head(twkb_reader *r, int *type, int *flags)
 {
     uint64_t size;
     int64_t bound;
@@ -165,7 +165,7 @@ read_twkb_head(reader *r, int *type, int *flags)
 }
 
 static mc_error *
-read_twkb_geometry(reader *r, int depth)
+read_twkb_geometry(twkb_reader *r, int depth)
 {
     int type = 0, flags = 0;
     if (depth > MOST_DEPTH)
@@ -179,10 +179,10 @@ read_twkb_geometry(reader *r, int depth)
 }
 
 mc_error *
-mc_twkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_lattice *lattice, apr_pool_t *pool)
+mc_twkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_pixel_grid *pixel_grid, apr_pool_t *pool)
 {
     const uint8_t *begin = bytes;
-    reader r = { .at = begin, .end = begin + size, .geometry = geometry, .lattice = lattice, .pool = pool };
+    twkb_reader r = { .at = begin, .end = begin + size, .geometry = geometry, .pixel_grid = pixel_grid, .pool = pool };
     mc_geometry_clear(geometry);
     return read_twkb_geometry(&r, 0);
 }

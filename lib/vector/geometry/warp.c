@@ -28,11 +28,11 @@ typedef struct vertex {
     double x, y;
 } vertex;
 
-/* A vertex before and after its transformation: in units of the data, in pixels of the lattice. */
-typedef struct place {
+/* A vertex before and after its transformation: in units of the data, in pixels of the grid. */
+typedef struct warp_place {
     vertex given, moved;
     int cell; /* -1: none */
-} place;
+} warp_place;
 
 static apr_status_t
 free_warp(void *data)
@@ -44,14 +44,14 @@ free_warp(void *data)
 }
 
 mc_warp *
-mc_warp_create(const mc_projection *projection, const mc_lattice *lattice, apr_pool_t *pool)
+mc_warp_create(const mc_projection *projection, const mc_pixel_grid *pixel_grid, apr_pool_t *pool)
 {
     mc_warp *made = apr_pcalloc(pool, sizeof(*made));
     double ratio = mc_projection_ratio(projection);
     made->projection = projection;
     if (ratio > 0) {
-        made->cells = mc_cells_create(projection, lattice, pool);
-        made->dense = NEAR / (ratio * lattice->per_x);
+        made->cells = mc_cells_create(projection, pixel_grid, pool);
+        made->dense = NEAR / (ratio * pixel_grid->per_x);
     }
     apr_pool_cleanup_register(pool, made, free_warp, apr_pool_cleanup_null);
     return made;
@@ -77,44 +77,44 @@ mc_warp_vertices(mc_warp *warp, size_t count)
 }
 
 static vertex
-to_pixels(const mc_lattice *lattice, const double *xy)
+to_pixels(const mc_pixel_grid *pixel_grid, const double *xy)
 {
-    return (vertex){ (xy[0] - lattice->x0) * lattice->per_x, (lattice->y0 - xy[1]) * lattice->per_y };
+    return (vertex){ (xy[0] - pixel_grid->x0) * pixel_grid->per_x, (pixel_grid->y0 - xy[1]) * pixel_grid->per_y };
 }
 
 static void
-add_moved_vertex(mc_shape *shape, const mc_lattice *lattice, vertex moved)
+add_moved_vertex(mc_shape *shape, const mc_pixel_grid *pixel_grid, vertex moved)
 {
     /* its pixels are the same as those of a vertex that needed no transformation */
-    (void)mc_shape_add_vertex(shape, lattice, lattice->x0 + moved.x / lattice->per_x,
-                              lattice->y0 - moved.y / lattice->per_y);
+    (void)mc_shape_add_vertex(shape, pixel_grid, pixel_grid->x0 + moved.x / pixel_grid->per_x,
+                              pixel_grid->y0 - moved.y / pixel_grid->per_y);
 }
 
 static bool
-by_itself(place *at, const mc_lattice *lattice)
+by_itself(warp_place *at, const mc_pixel_grid *pixel_grid)
 {
     double xy[2] = { at->given.x, at->given.y };
-    mc_projection_points(lattice->warp->projection, xy, 1);
-    at->moved = to_pixels(lattice, xy);
+    mc_projection_points(pixel_grid->warp->projection, xy, 1);
+    at->moved = to_pixels(pixel_grid, xy);
     at->cell = -1;
     return isfinite(at->moved.x) && isfinite(at->moved.y);
 }
 
 /* Through its cell, if it has one. */
 static bool
-by_cell(place *at, const mc_lattice *lattice)
+by_cell(warp_place *at, const mc_pixel_grid *pixel_grid)
 {
-    return mc_cells_place(lattice->warp->cells, at->given.x, at->given.y, &at->moved.x, &at->moved.y, &at->cell) ||
-           by_itself(at, lattice);
+    return mc_cells_place(pixel_grid->warp->cells, at->given.x, at->given.y, &at->moved.x, &at->moved.y, &at->cell) ||
+           by_itself(at, pixel_grid);
 }
 
 /* Where the point of an edge at `part` of its length comes to lie; false where it cannot be transformed. */
 static bool
-place_at(place *at, const mc_lattice *lattice, const place *a, const place *b, double part)
+place_at(warp_place *at, const mc_pixel_grid *pixel_grid, const warp_place *a, const warp_place *b, double part)
 {
     at->given =
         (vertex){ a->given.x + (b->given.x - a->given.x) * part, a->given.y + (b->given.y - a->given.y) * part };
-    return a->cell >= 0 || b->cell >= 0 ? by_cell(at, lattice) : by_itself(at, lattice);
+    return a->cell >= 0 || b->cell >= 0 ? by_cell(at, pixel_grid) : by_itself(at, pixel_grid);
 }
 
 /* How far a point is from a line between two others, squared. */
@@ -129,13 +129,14 @@ squared_line_distance(vertex p, vertex a, vertex b)
 
 /* An edge may bend to both sides and pass through its own middle: long ones are looked at in their quarters too. */
 static bool
-is_bent(const mc_lattice *lattice, const place *a, const place *middle, const place *b, double length2)
+is_bent(const mc_pixel_grid *pixel_grid, const warp_place *a, const warp_place *middle, const warp_place *b,
+        double length2)
 {
-    place quarter;
+    warp_place quarter;
     if (squared_line_distance(middle->moved, a->moved, b->moved) > BEND * BEND)
         return true;
     for (int i = 1; length2 > LONG * LONG && i < 4; i += 2)
-        if (!place_at(&quarter, lattice, a, b, i * 0.25) ||
+        if (!place_at(&quarter, pixel_grid, a, b, i * 0.25) ||
             squared_line_distance(quarter.moved, a->moved, b->moved) > BEND * BEND)
             return true;
     return false;
@@ -143,17 +144,17 @@ is_bent(const mc_lattice *lattice, const place *a, const place *middle, const pl
 
 /* Adds what has to stand between the ends of an edge. */
 static void
-add_bent_edge(mc_shape *shape, const mc_lattice *lattice, const place *a, const place *b, int depth)
+add_bent_edge(mc_shape *shape, const mc_pixel_grid *pixel_grid, const warp_place *a, const warp_place *b, int depth)
 {
-    place middle;
+    warp_place middle;
     double dx = b->moved.x - a->moved.x, dy = b->moved.y - a->moved.y, length2 = dx * dx + dy * dy;
     bool one_cell = a->cell >= 0 && a->cell == b->cell;
-    if (one_cell || length2 <= SHORT * SHORT || depth == DEEPEST || !place_at(&middle, lattice, a, b, 0.5) ||
-        !is_bent(lattice, a, &middle, b, length2))
+    if (one_cell || length2 <= SHORT * SHORT || depth == DEEPEST || !place_at(&middle, pixel_grid, a, b, 0.5) ||
+        !is_bent(pixel_grid, a, &middle, b, length2))
         return;
-    add_bent_edge(shape, lattice, a, &middle, depth + 1);
-    add_moved_vertex(shape, lattice, middle.moved);
-    add_bent_edge(shape, lattice, &middle, b, depth + 1);
+    add_bent_edge(shape, pixel_grid, a, &middle, depth + 1);
+    add_moved_vertex(shape, pixel_grid, middle.moved);
+    add_bent_edge(shape, pixel_grid, &middle, b, depth + 1);
 }
 
 /* Whether the vertices of a part are so near to each other that its cells serve several of them. Of the part alone:
@@ -171,12 +172,12 @@ is_dense(const mc_warp *warp, size_t count)
 }
 
 bool
-mc_warp_add(mc_shape *shape, const mc_lattice *lattice, size_t count)
+mc_warp_add(mc_shape *shape, const mc_pixel_grid *pixel_grid, size_t count)
 {
-    mc_warp *warp = lattice->warp;
+    mc_warp *warp = pixel_grid->warp;
     bool dense = is_dense(warp, count), any = false;
     double *moved = dense ? NULL : reserve_warp_values(&warp->moved, &warp->moved_room, count);
-    place last = { { 0, 0 }, { 0, 0 }, -1 };
+    warp_place last = { { 0, 0 }, { 0, 0 }, -1 };
     if (!dense && moved == NULL) {
         shape->failed = true;
         return false;
@@ -186,16 +187,16 @@ mc_warp_add(mc_shape *shape, const mc_lattice *lattice, size_t count)
         mc_projection_points(warp->projection, moved, count);
     }
     for (size_t i = 0; i < count; i++) {
-        place next = { { warp->given[2 * i], warp->given[2 * i + 1] }, { 0, 0 }, -1 };
+        warp_place next = { { warp->given[2 * i], warp->given[2 * i + 1] }, { 0, 0 }, -1 };
         if (dense)
-            by_cell(&next, lattice);
+            by_cell(&next, pixel_grid);
         else
-            next.moved = to_pixels(lattice, moved + 2 * i);
+            next.moved = to_pixels(pixel_grid, moved + 2 * i);
         if (!isfinite(next.moved.x) || !isfinite(next.moved.y))
             continue;
         if (any && shape->kind != MC_SHAPE_POINTS)
-            add_bent_edge(shape, lattice, &last, &next, 0);
-        add_moved_vertex(shape, lattice, next.moved);
+            add_bent_edge(shape, pixel_grid, &last, &next, 0);
+        add_moved_vertex(shape, pixel_grid, next.moved);
         last = next;
         any = true;
     }
@@ -204,26 +205,26 @@ mc_warp_add(mc_shape *shape, const mc_lattice *lattice, size_t count)
 
 /* The size of a pixel at a point, by how far a step to both sides goes on the map. */
 static double
-pixel_size_at(const mc_lattice *lattice, double x, double y, double step)
+pixel_size_at(const mc_pixel_grid *pixel_grid, double x, double y, double step)
 {
     double xy[6] = { x, y, x + step, y, x, y + step };
-    mc_projection_points(lattice->warp->projection, xy, 3);
-    vertex at = to_pixels(lattice, xy), right = to_pixels(lattice, xy + 2), up = to_pixels(lattice, xy + 4);
+    mc_projection_points(pixel_grid->warp->projection, xy, 3);
+    vertex at = to_pixels(pixel_grid, xy), right = to_pixels(pixel_grid, xy + 2), up = to_pixels(pixel_grid, xy + 4);
     double pixels = fmax(hypot(right.x - at.x, right.y - at.y), hypot(up.x - at.x, up.y - at.y));
     return isfinite(pixels) && pixels > 0 ? step / pixels : HUGE_VAL;
 }
 
 double
-mc_lattice_pixel(const mc_lattice *lattice, const mc_extent *box)
+mc_pixel_grid_pixel_size(const mc_pixel_grid *pixel_grid, const mc_extent *box)
 {
-    if (lattice->warp == NULL)
-        return fmin(1 / lattice->per_x, 1 / lattice->per_y);
+    if (pixel_grid->warp == NULL)
+        return fmin(1 / pixel_grid->per_x, 1 / pixel_grid->per_y);
     double width = box->maxx - box->minx, height = box->maxy - box->miny, smallest = HUGE_VAL;
     if (!isfinite(width) || !isfinite(height))
         return 0;
     for (int i = 0; i <= NET; i++)
         for (int j = 0; j <= NET; j++)
-            smallest = fmin(smallest, pixel_size_at(lattice, box->minx + width * i / NET, box->miny + height * j / NET,
-                                                    fmax(width, height) * STEP));
+            smallest = fmin(smallest, pixel_size_at(pixel_grid, box->minx + width * i / NET,
+                                                    box->miny + height * j / NET, fmax(width, height) * STEP));
     return isfinite(smallest) ? smallest : 0;
 }

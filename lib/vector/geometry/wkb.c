@@ -23,24 +23,24 @@ enum {
     MOST_DEPTH = 16,
 };
 
-typedef struct reader {
+typedef struct wkb_reader {
     const uint8_t *at, *end;
     bool swapped; /* the bytes are of the other order than this machine's */
     int values;   /* of a vertex: 2, 3 or 4 */
     mc_geometry *geometry;
-    const mc_lattice *lattice;
+    const mc_pixel_grid *pixel_grid;
     mc_path path; /* a curve that is being read */
     apr_pool_t *pool;
-} reader;
+} wkb_reader;
 
 static mc_error *
-wkb_truncated_error(const reader *r)
+wkb_truncated_error(const wkb_reader *r)
 {
     return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry ends before its last vertex");
 }
 
 static bool
-read_wkb_word(uint32_t *word, reader *r)
+read_wkb_word(uint32_t *word, wkb_reader *r)
 {
     return mc_wkb_word(word, &r->at, r->end, r->swapped);
 }
@@ -60,9 +60,9 @@ mc_geometry_end_part(mc_shape *shape, int begin, bool finite, bool hole, apr_poo
 }
 
 static bool
-add_warped_wkb_points(reader *r, mc_shape *shape, uint32_t count, size_t stride)
+add_warped_wkb_points(wkb_reader *r, mc_shape *shape, uint32_t count, size_t stride)
 {
-    double *xy = mc_warp_vertices(r->lattice->warp, count);
+    double *xy = mc_warp_vertices(r->pixel_grid->warp, count);
     for (uint32_t i = 0; i < count; i++, r->at += stride) {
         if (xy == NULL)
             continue;
@@ -70,11 +70,11 @@ add_warped_wkb_points(reader *r, mc_shape *shape, uint32_t count, size_t stride)
         xy[2 * (size_t)i + 1] = mc_wkb_number(r->at + 8, r->swapped);
     }
     shape->failed |= xy == NULL;
-    return xy != NULL && mc_warp_add(shape, r->lattice, count);
+    return xy != NULL && mc_warp_add(shape, r->pixel_grid, count);
 }
 
 static mc_error *
-read_wkb_vertices(reader *r, mc_shape *shape, uint32_t count, bool hole)
+read_wkb_vertices(wkb_reader *r, mc_shape *shape, uint32_t count, bool hole)
 {
     size_t stride = (size_t)r->values * 8;
     if (count > (size_t)(r->end - r->at) / stride)
@@ -82,17 +82,17 @@ read_wkb_vertices(reader *r, mc_shape *shape, uint32_t count, bool hole)
     bool finite = true;
     int begin = shape->point_count;
     r->geometry->vertex_count += count;
-    if (r->lattice->warp != NULL)
+    if (r->pixel_grid->warp != NULL)
         finite = add_warped_wkb_points(r, shape, count, stride);
     else {
-        finite = mc_shape_add_vertices(shape, r->lattice, r->at, stride, count, r->swapped);
+        finite = mc_shape_add_vertices(shape, r->pixel_grid, r->at, stride, count, r->swapped);
         r->at += stride * count;
     }
     return mc_geometry_end_part(shape, begin, finite, hole, r->pool);
 }
 
 static mc_error *
-read_rings(reader *r)
+read_rings(wkb_reader *r)
 {
     uint32_t rings, count;
     if (!read_wkb_word(&rings, r))
@@ -107,7 +107,7 @@ read_rings(reader *r)
 
 /* Byte order, type, and the number of values that it says a vertex has. */
 static mc_error *
-read_wkb_head(reader *r, uint32_t *type)
+read_wkb_head(wkb_reader *r, uint32_t *type)
 {
     mc_wkb_head head;
     if (r->at<r->end && * r->at> 1)
@@ -123,7 +123,7 @@ read_wkb_head(reader *r, uint32_t *type)
 }
 
 static void
-take_vertex(double at[2], reader *r)
+take_vertex(double at[2], wkb_reader *r)
 {
     at[0] = mc_wkb_number(r->at, r->swapped);
     at[1] = mc_wkb_number(r->at + 8, r->swapped);
@@ -132,7 +132,7 @@ take_vertex(double at[2], reader *r)
 
 /* The vertices of a line, straight or of arcs. */
 static mc_error *
-read_curve(reader *r, bool arcs)
+read_curve(wkb_reader *r, bool arcs)
 {
     uint32_t count;
     double begin[2], middle[2], end[2];
@@ -146,7 +146,7 @@ read_curve(reader *r, bool arcs)
         if (i == 0 || !arcs)
             mc_path_add(&r->path, end[0], end[1]);
         else if (i % 2 == 0)
-            mc_path_arc(&r->path, r->lattice, begin, middle, end);
+            mc_path_arc(&r->path, r->pixel_grid, begin, middle, end);
         if (i % 2 == 0)
             memcpy(begin, end, sizeof(begin));
     }
@@ -155,7 +155,7 @@ read_curve(reader *r, bool arcs)
 
 /* A line, a line of arcs, or several of both one after the other. */
 static mc_error *
-read_wkb_path(reader *r, int depth)
+read_wkb_path(wkb_reader *r, int depth)
 {
     uint32_t type, count;
     MC_TRY(read_wkb_head(r, &type));
@@ -172,12 +172,12 @@ read_wkb_path(reader *r, int depth)
 
 /* `count` paths, each a part of its own. */
 static mc_error *
-read_paths(reader *r, mc_shape *shape, uint32_t count, int depth)
+read_paths(wkb_reader *r, mc_shape *shape, uint32_t count, int depth)
 {
     for (uint32_t i = 0; i < count; i++) {
         int begin = shape->point_count;
         MC_TRY(read_wkb_path(r, depth));
-        bool finite = mc_path_move(&r->path, shape, r->lattice);
+        bool finite = mc_path_move(&r->path, shape, r->pixel_grid);
         MC_TRY(mc_geometry_end_part(shape, begin, finite, i > 0, r->pool));
     }
     return MC_OK;
@@ -185,7 +185,7 @@ read_paths(reader *r, mc_shape *shape, uint32_t count, int depth)
 
 /* Of the type that has just been read: the head is read again by who reads the path. */
 static mc_error *
-read_curved(reader *r, const uint8_t *head, uint32_t type)
+read_curved(wkb_reader *r, const uint8_t *head, uint32_t type)
 {
     uint32_t count = 1;
     bool line = type == WKB_CIRCULAR || type == WKB_COMPOUND;
@@ -196,10 +196,10 @@ read_curved(reader *r, const uint8_t *head, uint32_t type)
     return read_paths(r, &r->geometry->shapes[line ? MC_SHAPE_LINES : MC_SHAPE_POLYGONS], count, line ? 0 : 1);
 }
 
-static mc_error *read_wkb_geometry(reader *r, int depth);
+static mc_error *read_wkb_geometry(wkb_reader *r, int depth);
 
 static mc_error *
-read_wkb_members(reader *r, int depth)
+read_wkb_members(wkb_reader *r, int depth)
 {
     uint32_t count;
     if (!read_wkb_word(&count, r))
@@ -210,7 +210,7 @@ read_wkb_members(reader *r, int depth)
 }
 
 static mc_error *
-read_wkb_geometry(reader *r, int depth)
+read_wkb_geometry(wkb_reader *r, int depth)
 {
     uint32_t type = 0, count;
     const uint8_t *head = r->at;
@@ -235,10 +235,10 @@ read_wkb_geometry(reader *r, int depth)
 }
 
 mc_error *
-mc_wkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_lattice *lattice, apr_pool_t *pool)
+mc_wkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_pixel_grid *pixel_grid, apr_pool_t *pool)
 {
     const uint8_t *begin = bytes;
-    reader r = { .at = begin, .end = begin + size, .geometry = geometry, .lattice = lattice, .pool = pool };
+    wkb_reader r = { .at = begin, .end = begin + size, .geometry = geometry, .pixel_grid = pixel_grid, .pool = pool };
     mc_geometry_clear(geometry);
     mc_error *error = read_wkb_geometry(&r, 0);
     mc_path_free(&r.path);

@@ -1,6 +1,6 @@
 /* The bytes of well-known binary: OGC 06-103r4, 8.2, and PostGIS' flags of the type for Z, M and SRID. */
-#ifndef MC_FEATURE_WKB_BYTES_H
-#define MC_FEATURE_WKB_BYTES_H
+#ifndef MC_VECTOR_GEOMETRY_WKB_BYTES_H
+#define MC_VECTOR_GEOMETRY_WKB_BYTES_H
 
 #include <stdbool.h>
 #include <stddef.h>

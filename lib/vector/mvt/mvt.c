@@ -76,16 +76,16 @@ mc_mvt_create(const mc_mvt_options *options, int columns, int rows, int layers, 
     return made;
 }
 
-mc_lattice
-mc_mvt_lattice(const mc_mvt_options *options, double x0, double y0, double width, double height, int column, int row)
+mc_pixel_grid
+mc_mvt_pixel_grid(const mc_mvt_options *options, double x0, double y0, double width, double height, int column, int row)
 {
     int pixels = options->extent / MC_SUBPIXELS;
-    return (mc_lattice){ .x0 = x0,
-                         .y0 = y0,
-                         .per_x = pixels / width,
-                         .per_y = pixels / height,
-                         .left = (int64_t)column * pixels,
-                         .top = (int64_t)row * pixels };
+    return (mc_pixel_grid){ .x0 = x0,
+                            .y0 = y0,
+                            .per_x = pixels / width,
+                            .per_y = pixels / height,
+                            .left = (int64_t)column * pixels,
+                            .top = (int64_t)row * pixels };
 }
 
 void
@@ -266,7 +266,7 @@ add_to_tile(mc_mvt *mvt, int column, int row, const mc_feature *feature, const r
     mc_mvt_layer_geometry(layer, &record, shape, within ? (mc_shape_point){ x, y } : (mc_shape_point){ 0, 0 });
     record.cost = record.geometry_size + 16;
     mc_mvt_layer_tags(layer, &record, feature->values, &record.cost);
-    mc_bytes_add(&layer->records, &record, sizeof(record));
+    mc_byte_buffer_add(&layer->records, &record, sizeof(record));
     t->count++;
     t->cost += record.cost;
     mvt->cost += record.cost;
@@ -319,7 +319,7 @@ take_shape(mc_mvt *mvt, const mc_feature *feature, const mc_shape *shape, mc_ctx
 }
 
 mc_error *
-mc_mvt_take(void *baton, const mc_feature *feature, mc_ctx *ctx)
+mc_mvt_visit(void *baton, const mc_feature *feature, mc_ctx *ctx)
 {
     mc_mvt *mvt = baton;
     MC_TRY(look_at_the_clock(mvt, FEATURE, ctx));

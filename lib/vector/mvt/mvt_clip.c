@@ -8,11 +8,11 @@
 
 #include "vector/mvt/mvt_shape.h"
 
-typedef struct chain {
+typedef struct mvt_clip_chain {
     int begin, end; /* in the clipper's points */
     int next;       /* the chain that begins where this one ends */
     bool used;
-} chain;
+} mvt_clip_chain;
 
 typedef struct crossing {
     double at; /* along the side */
@@ -22,7 +22,7 @@ typedef struct crossing {
 
 struct mc_mvt_clipper {
     mc_shape points, other;
-    chain *chains;
+    mvt_clip_chain *chains;
     crossing *crossings; /* two for each chain */
     int *open;
     int chain_count, chain_room;
@@ -83,7 +83,7 @@ grow_chains(mc_mvt_clipper *c)
     if (c->chain_count < c->chain_room)
         return true;
     size_t room = c->chain_room == 0 ? 64 : (size_t)c->chain_room * 2;
-    chain *chains = realloc(c->chains, sizeof(*chains) * room);
+    mvt_clip_chain *chains = realloc(c->chains, sizeof(*chains) * room);
     c->chains = chains != NULL ? chains : c->chains;
     crossing *crossings = realloc(c->crossings, sizeof(*crossings) * room * 2);
     c->crossings = crossings != NULL ? crossings : c->crossings;
@@ -110,7 +110,7 @@ cut_ring_chains(mc_mvt_clipper *c, const side *s, const mc_shape_point *ring, in
             double at = cross_clip_side(s, last, p);
             if (!grow_chains(c))
                 return;
-            chain *made = &c->chains[c->chain_count];
+            mvt_clip_chain *made = &c->chains[c->chain_count];
             c->crossings[c->chain_count * 2 + inside] = (crossing){ at, c->chain_count, inside };
             if (kept)
                 made->begin = c->points.point_count;

@@ -1,18 +1,19 @@
 /* A layer of a vector tile while it is made: features in their encoded form, and the values that they share. */
-#ifndef MC_FEATURE_MVT_LAYER_H
-#define MC_FEATURE_MVT_LAYER_H
+#ifndef MC_VECTOR_MVT_MVT_LAYER_H
+#define MC_VECTOR_MVT_MVT_LAYER_H
 
 #include "vector/feature/feature.h"
 
 /* Bytes that grow. `failed`: no memory; nothing more was added. */
-typedef struct mc_bytes {
+typedef struct mc_byte_buffer {
     uint8_t *data;
     size_t size, room;
     bool failed;
-} mc_bytes;
+} mc_byte_buffer;
 
-uint8_t *mc_bytes_room(mc_bytes *bytes, size_t more); /* where to write; the caller adds to size. NULL: failed */
-void mc_bytes_add(mc_bytes *bytes, const void *data, size_t size);
+uint8_t *mc_byte_buffer_room(mc_byte_buffer *bytes,
+                             size_t more); /* where to write; the caller adds to size. NULL: failed */
+void mc_byte_buffer_add(mc_byte_buffer *bytes, const void *data, size_t size);
 
 /* A number in 7 bits a byte; at most 10 bytes. Returns behind it. */
 static inline uint8_t *
@@ -61,7 +62,7 @@ typedef struct mc_mvt_layer {
     int field_count;
     bool ids;
     size_t size; /* encoded, without the tag and length in front of it */
-    mc_bytes geometry, tags /* uint32_t */, records /* mc_mvt_record */, values /* mc_mvt_value */, texts;
+    mc_byte_buffer geometry, tags /* uint32_t */, records /* mc_mvt_record */, values /* mc_mvt_value */, texts;
     struct mc_mvt_slot *slots; /* of a table of the values by their hash */
     size_t slot_count;
     bool failed;

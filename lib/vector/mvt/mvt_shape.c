@@ -241,17 +241,17 @@ ring_area(const mc_shape *shape, int part)
 
 enum { SEARCHED_MAX = 16384 }; /* rings of a feature among which a hole looks for its outer one */
 
-typedef struct ring {
+typedef struct mvt_shape_ring {
     int64_t area;
     int32_t minx, miny, maxx, maxy;
     int first_hole, last_hole, next_hole; /* a list behind each outer ring; -1: none */
-} ring;
+} mvt_shape_ring;
 
-static ring
+static mvt_shape_ring
 describe_ring(const mc_shape *shape, int part)
 {
     mc_shape_point p = shape->points[begin_of(shape, part)];
-    ring r = { ring_area(shape, part), p.x, p.y, p.x, p.y, -1, -1, -1 };
+    mvt_shape_ring r = { ring_area(shape, part), p.x, p.y, p.x, p.y, -1, -1, -1 };
     for (int i = begin_of(shape, part); i < shape->ends[part]; i++) {
         p = shape->points[i];
         r.minx = p.x < r.minx ? p.x : r.minx;
@@ -282,9 +282,9 @@ locate_in_ring(const mc_shape *shape, int part, mc_shape_point p)
 }
 
 static bool
-ring_surrounds_hole(const mc_shape *shape, const ring *rings, int outer, int hole)
+ring_surrounds_hole(const mc_shape *shape, const mvt_shape_ring *rings, int outer, int hole)
 {
-    const ring *o = &rings[outer], *h = &rings[hole];
+    const mvt_shape_ring *o = &rings[outer], *h = &rings[hole];
     if (o->area <= 0 || o->area < -h->area || h->minx < o->minx || h->maxx > o->maxx || h->miny < o->miny ||
         h->maxy > o->maxy)
         return false;
@@ -298,7 +298,7 @@ ring_surrounds_hole(const mc_shape *shape, const ring *rings, int outer, int hol
 
 /* The ring before it as a rule; else the smallest one that surrounds it. */
 static int
-outer_of(const mc_shape *shape, const ring *rings, int before, int hole)
+outer_of(const mc_shape *shape, const mvt_shape_ring *rings, int before, int hole)
 {
     int best = -1;
     if (before >= 0 && ring_surrounds_hole(shape, rings, before, hole))
@@ -321,11 +321,11 @@ copy_shape_part(mc_shape *out, const mc_shape *in, int part)
 }
 
 static void
-add_hole(ring *rings, int outer, int hole)
+add_hole(mvt_shape_ring *rings, int outer, int hole)
 {
     if (outer < 0)
         return;
-    ring *o = &rings[outer];
+    mvt_shape_ring *o = &rings[outer];
     if (o->last_hole < 0)
         o->first_hole = hole;
     else
@@ -338,7 +338,7 @@ mc_mvt_order_rings(mc_shape *out, const mc_shape *in, apr_pool_t *scratch)
 {
     if (in->part_count <= 1)
         return in->part_count == 1 && ring_area(in, 0) > 0 ? in : NULL;
-    ring *rings = apr_palloc(scratch, sizeof(*rings) * (size_t)(in->part_count + 1));
+    mvt_shape_ring *rings = apr_palloc(scratch, sizeof(*rings) * (size_t)(in->part_count + 1));
     int before = -1;
     mc_shape_clear(out, MC_SHAPE_POLYGONS);
     for (int i = 0; i < in->part_count; i++)

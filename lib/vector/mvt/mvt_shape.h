@@ -3,8 +3,8 @@
  * the right and y down from its upper left corner; tiles of a level differ by whole tiles only, so that what is done
  * before clipping comes out the same in each of them.
  */
-#ifndef MC_FEATURE_MVT_SHAPE_H
-#define MC_FEATURE_MVT_SHAPE_H
+#ifndef MC_VECTOR_MVT_MVT_SHAPE_H
+#define MC_VECTOR_MVT_MVT_SHAPE_H
 
 #include <apr_pools.h>
 

@@ -9,7 +9,7 @@
 enum { STRING = 1, FLOAT = 2, DOUBLE = 3, UINT = 5, SINT = 6, BOOL = 7, FIRST_SLOTS = 64, AT_ONCE = 16 };
 
 uint8_t *
-mc_bytes_room(mc_bytes *bytes, size_t more)
+mc_byte_buffer_room(mc_byte_buffer *bytes, size_t more)
 {
     if (bytes->failed)
         return NULL;
@@ -27,9 +27,9 @@ mc_bytes_room(mc_bytes *bytes, size_t more)
 }
 
 void
-mc_bytes_add(mc_bytes *bytes, const void *data, size_t size)
+mc_byte_buffer_add(mc_byte_buffer *bytes, const void *data, size_t size)
 {
-    uint8_t *at = mc_bytes_room(bytes, size);
+    uint8_t *at = mc_byte_buffer_room(bytes, size);
     if (at == NULL)
         return;
     memcpy(at, data, size);
@@ -55,7 +55,7 @@ utf8_character_size(const uint8_t *text)
 
 /* Text as a string of protocol buffers, which is UTF-8: what is no character becomes U+FFFD. */
 static void
-add_text_value(mc_bytes *out, const char *text)
+add_text_value(mc_byte_buffer *out, const char *text)
 {
     size_t size = strlen(text), made = 0;
     uint8_t head[11] = { STRING << 3 | 2 };
@@ -64,20 +64,20 @@ add_text_value(mc_bytes *out, const char *text)
         step = utf8_character_size(at);
         made += step == 0 ? 3 : step;
     }
-    mc_bytes_add(out, head, (size_t)(mc_varint(head + 1, made) - head));
+    mc_byte_buffer_add(out, head, (size_t)(mc_varint(head + 1, made) - head));
     if (made == size) {
-        mc_bytes_add(out, text, size);
+        mc_byte_buffer_add(out, text, size);
         return;
     }
     at = (const uint8_t *)text;
     for (size_t step; *at != '\0'; at += step == 0 ? 1 : step) {
         step = utf8_character_size(at);
-        mc_bytes_add(out, step == 0 ? (const uint8_t *)"\xEF\xBF\xBD" : at, step == 0 ? 3 : step);
+        mc_byte_buffer_add(out, step == 0 ? (const uint8_t *)"\xEF\xBF\xBD" : at, step == 0 ? 3 : step);
     }
 }
 
 static void
-add_number_value(mc_bytes *out, double value)
+add_number_value(mc_byte_buffer *out, double value)
 {
     uint8_t bytes[9];
     float small = (float)value;
@@ -91,27 +91,27 @@ add_number_value(mc_bytes *out, double value)
     bytes[0] = (uint8_t)(exact ? FLOAT << 3 | 5 : DOUBLE << 3 | 1);
     for (size_t i = 0; i < size; i++)
         bytes[1 + i] = (uint8_t)(bits >> (8 * i));
-    mc_bytes_add(out, bytes, 1 + size);
+    mc_byte_buffer_add(out, bytes, 1 + size);
 }
 
 static void
-add_integer(mc_bytes *out, int64_t value)
+add_integer(mc_byte_buffer *out, int64_t value)
 {
     uint8_t bytes[11];
     bytes[0] = (uint8_t)((value < 0 ? SINT : UINT) << 3);
     uint64_t number = value < 0 ? (uint64_t)value << 1 ^ UINT64_MAX : (uint64_t)value;
-    mc_bytes_add(out, bytes, (size_t)(mc_varint(bytes + 1, number) - bytes));
+    mc_byte_buffer_add(out, bytes, (size_t)(mc_varint(bytes + 1, number) - bytes));
 }
 
 /* Encodes a value behind the texts of the layer; what is no number after all is text. */
 static void
-encode_mvt_value(mc_bytes *out, mc_field_type type, const char *text)
+encode_mvt_value(mc_byte_buffer *out, mc_field_type type, const char *text)
 {
     int64_t integer;
     double number;
     if (type == MC_FIELD_BOOLEAN) {
         const uint8_t bytes[2] = { BOOL << 3, (uint8_t)(strchr("tTyY1", *text) != NULL && *text != '\0') };
-        mc_bytes_add(out, bytes, 2);
+        mc_byte_buffer_add(out, bytes, 2);
     } else if (type == MC_FIELD_INTEGER && mc_parse_int64(&integer, text, INT64_MIN, INT64_MAX)) {
         add_integer(out, integer);
     } else if ((type == MC_FIELD_INTEGER || type == MC_FIELD_NUMBER) && mc_parse_double(&number, text)) {
@@ -177,7 +177,7 @@ intern_mvt_value(mc_mvt_layer_data *layer, const mc_mvt_value *wanted, size_t *e
     const mc_mvt_value made = { *end, wanted->size, wanted->hash };
     memmove(layer->texts.data + *end, bytes, wanted->size);
     *end += wanted->size;
-    mc_bytes_add(&layer->values, &made, sizeof(made));
+    mc_byte_buffer_add(&layer->values, &made, sizeof(made));
     layer->slots[slot] = (mc_mvt_slot){ wanted->hash, (uint32_t)(layer->values.size / sizeof(made)) };
     *cost += wanted->size + 4;
     return layer->slots[slot].place - 1;
@@ -214,7 +214,7 @@ mc_mvt_layer_tags(mc_mvt_layer_data *layer, mc_mvt_record *record, const char *c
         int count = encode_some(candidates, &field, layer, values);
         for (int i = 0; i < count; i++) {
             const uint32_t tag[2] = { candidates[i].field, intern_mvt_value(layer, &candidates[i].value, &end, cost) };
-            mc_bytes_add(&layer->tags, tag, sizeof(tag));
+            mc_byte_buffer_add(&layer->tags, tag, sizeof(tag));
         }
         layer->texts.size = end;
         record->tag_count += 2 * (uint32_t)count;

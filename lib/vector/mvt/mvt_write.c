@@ -59,8 +59,8 @@ mc_mvt_layer_geometry(mc_mvt_layer_data *layer, mc_mvt_record *record, const mc_
     static const mc_mvt_type types[] = {
         [MC_SHAPE_POINTS] = MC_MVT_POINT, [MC_SHAPE_LINES] = MC_MVT_LINE, [MC_SHAPE_POLYGONS] = MC_MVT_POLYGON
     };
-    uint8_t *begin = mc_bytes_room(&layer->geometry,
-                                   ((size_t)shape->point_count + (size_t)shape->part_count * 2 + 1) * STEP_BYTES),
+    uint8_t *begin = mc_byte_buffer_room(&layer->geometry,
+                                         ((size_t)shape->point_count + (size_t)shape->part_count * 2 + 1) * STEP_BYTES),
             *at = begin;
     if (begin == NULL)
         return;

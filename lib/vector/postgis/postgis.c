@@ -100,10 +100,10 @@ remember_rows(postgis *layer, const mc_feature_query *query, int64_t rows)
     pthread_mutex_unlock(&layer->lock);
 }
 
-typedef struct reading {
+typedef struct postgis_reading {
     const postgis *layer;
     const mc_postgis_column *column;
-    const mc_postgis_wish *wish;
+    const mc_postgis_request *request;
     const mc_feature_query *map; /* in its own CRS */
     const mc_wrap *plan;
     int world;
@@ -116,28 +116,28 @@ typedef struct reading {
     int64_t beside; /* of the rows: what is not in the box */
     int64_t worth;  /* bytes that the rows had as plain ones */
     mc_ctx *ctx;
-} reading;
+} postgis_reading;
 
 /* Plain and packed geometry tell themselves apart by the first byte: packed begins with a type, plain of the order that
  * is asked for where packing is not possible with a zero. */
 static mc_error *
-read_geometry_field(reading *r, const mc_postgres_field *field, apr_pool_t *scratch)
+read_geometry_field(postgis_reading *r, const mc_postgres_field *field, apr_pool_t *scratch)
 {
-    const mc_lattice *lattice = &r->wish->query->lattice;
+    const mc_pixel_grid *pixel_grid = &r->request->query->pixel_grid;
     size_t size = (size_t)field->size;
-    if (r->wish->transfer == MC_TRANSFER_TWKB && size > 0 && field->data[0] != 0)
-        return mc_twkb_read(&r->geometry, field->data, size, lattice, scratch);
-    if (r->wish->transfer != MC_TRANSFER_HEX)
-        return mc_wkb_read(&r->geometry, field->data, size, lattice, scratch);
+    if (r->request->transfer == MC_TRANSFER_TWKB && size > 0 && field->data[0] != 0)
+        return mc_twkb_read(&r->geometry, field->data, size, pixel_grid, scratch);
+    if (r->request->transfer != MC_TRANSFER_HEX)
+        return mc_wkb_read(&r->geometry, field->data, size, pixel_grid, scratch);
     uint8_t *bytes = apr_palloc(scratch, size / 2 + 1);
-    return mc_wkb_read(&r->geometry, bytes, mc_postgis_unhex(bytes, field->data, field->size), lattice, scratch);
+    return mc_wkb_read(&r->geometry, bytes, mc_postgis_unhex(bytes, field->data, field->size), pixel_grid, scratch);
 }
 
 /* A row of another CRS than the layer's is not where it says. */
 static mc_error *
-check_srid(const reading *r, apr_pool_t *scratch)
+check_srid(const postgis_reading *r, apr_pool_t *scratch)
 {
-    int own = r->geometry.srid, map = r->wish->map_srid != 0 ? r->wish->map_srid : r->column->srid;
+    int own = r->geometry.srid, map = r->request->map_srid != 0 ? r->request->map_srid : r->column->srid;
     bool transformed = map != r->column->srid;
     if (own == 0 || r->column->srid == 0 || own == r->column->srid || (transformed && own == map))
         return MC_OK;
@@ -145,9 +145,9 @@ check_srid(const reading *r, apr_pool_t *scratch)
 }
 
 static const char *
-value_of(reading *r, int index, const mc_postgres_field *field)
+value_of(postgis_reading *r, int index, const mc_postgres_field *field)
 {
-    const bool *integers = r->wish->integers;
+    const bool *integers = r->request->integers;
     if (field->size < 0)
         return NULL;
     return integers != NULL && integers[index] ? mc_postgis_write_whole(&r->texts[index], mc_postgis_whole(field))
@@ -156,22 +156,23 @@ value_of(reading *r, int index, const mc_postgres_field *field)
 
 /* Bytes of a packed geometry that it would have plain: two numbers of eight bytes a vertex and a few for its head. */
 static int64_t
-spared_bytes(const reading *r, const mc_postgres_field *field)
+spared_bytes(const postgis_reading *r, const mc_postgres_field *field)
 {
     int64_t plain = 20 + 16 * r->geometry.vertex_count;
-    return r->wish->transfer == MC_TRANSFER_TWKB && plain > field->size ? plain - field->size : 0;
+    return r->request->transfer == MC_TRANSFER_TWKB && plain > field->size ? plain - field->size : 0;
 }
 
 /* The box of the map finds no nulls: the statement has made one of it. */
 static mc_error *
-geometry_size_error(const reading *r, apr_pool_t *scratch)
+geometry_size_error(const postgis_reading *r, apr_pool_t *scratch)
 {
     return mc_error_create(scratch, MC_ERR_LIMIT, "its geometry has more than %d MB%s", MC_POSTGIS_GEOMETRY_MAX >> 20,
                            r->column->unsettled ? ", or another SRID than its layer" : "");
 }
 
 static mc_error *
-visit_row(reading *r, const mc_postgres_field *fields, mc_feature_taker *take, void *baton, apr_pool_t *scratch)
+visit_row(postgis_reading *r, const mc_postgres_field *fields, mc_feature_visitor *visit, void *baton,
+          apr_pool_t *scratch)
 {
     bool none = fields[0].size < 0;
     if (none && !r->column->large)
@@ -189,33 +190,34 @@ visit_row(reading *r, const mc_postgres_field *fields, mc_feature_taker *take, v
     r->worth += spared_bytes(r, &fields[0]);
     if (mc_geometry_is_empty(&r->geometry) || !mc_wrap_holds(r->plan, r->map, r->world, &r->geometry))
         return MC_OK;
-    for (int i = 0; i < r->wish->query->attribute_count; i++)
+    for (int i = 0; i < r->request->query->attribute_count; i++)
         r->values[i] = value_of(r, i, &fields[r->first + i]);
     const mc_feature feature = { .id = r->first == 2 ? mc_postgis_whole(&fields[1]) : 0,
                                  .geometry = &r->geometry,
                                  .values = r->values,
-                                 .map = r->map };
-    return take(baton, &feature, r->ctx);
+                                 .query = r->map };
+    return visit(baton, &feature, r->ctx);
 }
 
 static int
-count_answer_columns(const reading *r)
+count_answer_columns(const postgis_reading *r)
 {
-    return r->first + r->wish->query->attribute_count;
+    return r->first + r->request->query->attribute_count;
 }
 
 /* Many features in one value. */
 static mc_error *
-hand_over_all(reading *r, const mc_postgres_field *value, mc_feature_taker *take, void *baton, apr_pool_t *scratch)
+hand_over_all(postgis_reading *r, const mc_postgres_field *value, mc_feature_visitor *visit, void *baton,
+              apr_pool_t *scratch)
 {
     const char *at = value->data, *end = at + value->size;
     for (bool meets; at < end; r->rows++) {
-        if (!mc_postgis_next_of(r->fields, &meets, &at, end, r->first == 2, r->wish))
+        if (!mc_postgis_next_of(r->fields, &meets, &at, end, r->first == 2, r->request))
             return mc_error_create(scratch, MC_ERR_UPSTREAM,
                                    "layer \"%s\": the database sent something that is no feature", r->layer->data.name);
         r->beside += !meets;
         if (meets)
-            MC_TRY(visit_row(r, r->fields, take, baton, scratch));
+            MC_TRY(visit_row(r, r->fields, visit, baton, scratch));
         if (r->rows % 64 == 0 || r->fields[0].size > LARGE_SHAPE)
             apr_pool_clear(scratch);
     }
@@ -223,23 +225,24 @@ hand_over_all(reading *r, const mc_postgres_field *value, mc_feature_taker *take
 }
 
 static mc_error *
-read_answer_rows(reading *r, mc_postgres_answer *answer, mc_feature_taker *take, void *baton, apr_pool_t *pool)
+read_answer_rows(postgis_reading *r, mc_postgres_result *result, mc_feature_visitor *visit, void *baton,
+                 apr_pool_t *pool)
 {
     const mc_postgres_row *row;
     apr_pool_t *scratch;
     mc_error *error = MC_OK;
     apr_pool_create(&scratch, pool);
     for (; error == MC_OK; r->rows += r->fields == NULL) {
-        error = mc_postgres_next(&row, answer);
+        error = mc_postgres_next(&row, result);
         if (error != MC_OK || row == NULL)
             break;
         if (row->columns != (r->fields != NULL ? 1 : count_answer_columns(r)))
             error = mc_error_create(pool, MC_ERR_UPSTREAM, "layer \"%s\": the database answered with %d columns",
                                     r->layer->data.name, row->columns);
         else if (r->fields != NULL)
-            error = mc_error_copy(hand_over_all(r, &row->fields[0], take, baton, scratch), pool);
+            error = mc_error_copy(hand_over_all(r, &row->fields[0], visit, baton, scratch), pool);
         else
-            error = mc_error_copy(visit_row(r, row->fields, take, baton, scratch), pool);
+            error = mc_error_copy(visit_row(r, row->fields, visit, baton, scratch), pool);
         if (r->rows % 64 == 0 || row->fields[0].size > LARGE_SHAPE)
             apr_pool_clear(scratch);
     }
@@ -293,8 +296,8 @@ postgis_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, 
     MC_TRY(mc_postgis_ask_fields(fields, &layer->config, &column, ctx, pool));
     pthread_mutex_lock(&layer->lock);
     if (layer->fields_pool != NULL)
-        mc_job_pool_release(layer->fields_pool);
-    layer->fields_pool = mc_job_pool_acquire();
+        mc_task_pool_release(layer->fields_pool);
+    layer->fields_pool = mc_task_pool_acquire();
     layer->fields = copy_fields(*fields, layer->fields_pool);
     layer->fields_time = now;
     pthread_mutex_unlock(&layer->lock);
@@ -322,55 +325,55 @@ find_integers(postgis *layer, const mc_feature_query *query, mc_ctx *ctx, apr_po
 
 /* What the map needs of the database, and how. */
 static mc_error *
-prepare_postgis_read(mc_postgis_statement *statement, mc_postgis_wish *wish, postgis *layer,
+prepare_postgis_read(mc_postgis_statement *statement, mc_postgis_request *request, postgis *layer,
                      const mc_postgis_column *column, mc_ctx *ctx, apr_pool_t *pool)
 {
-    const mc_feature_query *query = wish->query;
-    wish->transfer = (mc_transfer)layer->config.transfer;
-    if (wish->transfer == MC_TRANSFER_AUTO) {
-        mc_pace *pace = mc_postgres_pace(ctx->process->postgres, layer->config.connection);
-        bool pack = mc_pace_choose(pace, mc_clock_now()) == MC_PACKED;
-        wish->transfer = pack ? MC_TRANSFER_TWKB : MC_TRANSFER_BINARY;
+    const mc_feature_query *query = request->query;
+    request->transfer = (mc_transfer)layer->config.transfer;
+    if (request->transfer == MC_TRANSFER_AUTO) {
+        mc_transfer_policy *policy = mc_postgres_transfer_policy(ctx->process->postgres, layer->config.connection);
+        bool pack = mc_transfer_policy_choose(policy, mc_clock_now()) == MC_PACKED;
+        request->transfer = pack ? MC_TRANSFER_TWKB : MC_TRANSFER_BINARY;
     }
-    double pixel = mc_lattice_pixel(&query->lattice, &query->box);
-    wish->digits = mc_twkb_digits(query->fineness > 0 ? pixel * query->fineness : pixel);
-    if (wish->transfer == MC_TRANSFER_TWKB && wish->digits > MC_TWKB_DIGITS)
-        wish->transfer = MC_TRANSFER_BINARY;
+    double pixel = mc_pixel_grid_pixel_size(&query->pixel_grid, &query->box);
+    request->digits = mc_twkb_digits(query->fineness > 0 ? pixel * query->fineness : pixel);
+    if (request->transfer == MC_TRANSFER_TWKB && request->digits > MC_TWKB_DIGITS)
+        request->transfer = MC_TRANSFER_BINARY;
     double rows = expected_rows(layer, query);
-    wish->rows = rows;
-    wish->sorted = rows < SORTED_ROWS;
-    wish->copy = rows >= COPY_ROWS;
-    if (wish->copy && query->attribute_count > 0)
-        wish->integers = find_integers(layer, query, ctx, pool);
-    MC_TRY(mc_postgis_build(statement, &layer->config, column, wish, pool));
-    if (!wish->copy || statement->param_count == 0)
+    request->rows = rows;
+    request->sorted = rows < SORTED_ROWS;
+    request->copy = rows >= COPY_ROWS;
+    if (request->copy && query->attribute_count > 0)
+        request->integers = find_integers(layer, query, ctx, pool);
+    MC_TRY(mc_postgis_build(statement, &layer->config, column, request, pool));
+    if (!request->copy || statement->param_count == 0)
         return MC_OK;
-    wish->copy = false;
-    return mc_postgis_build(statement, &layer->config, column, wish, pool);
+    request->copy = false;
+    return mc_postgis_build(statement, &layer->config, column, request, pool);
 }
 
 /* What has been learnt from an answer that has been read. */
 static void
-learn_from_answer(const reading *r, postgis *layer, const mc_postgres_answer *answer)
+learn_from_answer(const postgis_reading *r, postgis *layer, const mc_postgres_result *result)
 {
     static const char *const ways[] = {
         [MC_TRANSFER_BINARY] = "binary", [MC_TRANSFER_HEX] = "hex", [MC_TRANSFER_TWKB] = "twkb"
     };
-    mc_postgres_traffic traffic = mc_postgres_traffic_of(answer);
-    mc_pace *pace = mc_postgres_pace(r->ctx->process->postgres, layer->config.connection);
+    mc_postgres_traffic traffic = mc_postgres_traffic_of(result);
+    mc_transfer_policy *policy = mc_postgres_transfer_policy(r->ctx->process->postgres, layer->config.connection);
     int64_t later = traffic.bytes - traffic.first;
     double gain = traffic.bytes == 0 ? 1 : (double)(traffic.bytes + r->worth) / (double)traffic.bytes;
-    if (r->wish->transfer != MC_TRANSFER_HEX && later > 0)
-        mc_pace_add(pace, r->wish->transfer == MC_TRANSFER_TWKB ? MC_PACKED : MC_PLAIN, later,
-                    (int64_t)((double)later * gain), traffic.waited, mc_clock_now());
+    if (r->request->transfer != MC_TRANSFER_HEX && later > 0)
+        mc_transfer_policy_add(policy, r->request->transfer == MC_TRANSFER_TWKB ? MC_PACKED : MC_PLAIN, later,
+                               (int64_t)((double)later * gain), traffic.waited, mc_clock_now());
     if (r->world == 0)
-        remember_rows(layer, r->wish->query, r->rows - r->beside);
+        remember_rows(layer, r->request->query, r->rows - r->beside);
     if (r->ctx->trace != NULL)
         mc_trace_say(r->ctx->trace, "database:",
                      apr_psprintf(r->ctx->pool,
                                   "%" APR_INT64_T_FMT " bytes, %" APR_INT64_T_FMT " rows, %s%s of layer %s",
-                                  traffic.bytes, r->rows, ways[r->wish->transfer], r->wish->copy ? ", copied," : "",
-                                  layer->data.name));
+                                  traffic.bytes, r->rows, ways[r->request->transfer],
+                                  r->request->copy ? ", copied," : "", layer->data.name));
 }
 
 /* The database's error in the words of the layer. */
@@ -386,8 +389,8 @@ postgis_read_error(mc_error *error, const postgis *layer, const mc_postgis_state
 }
 
 static mc_error *
-read_with(reading *r, postgis *layer, const mc_postgis_statement *statement, mc_feature_taker *take, void *baton,
-          apr_pool_t *pool)
+read_with(postgis_reading *r, postgis *layer, const mc_postgis_statement *statement, mc_feature_visitor *visit,
+          void *baton, apr_pool_t *pool)
 {
     const mc_postgres_query asked = { .connection = layer->config.connection,
                                       .sql = statement->sql,
@@ -395,41 +398,41 @@ read_with(reading *r, postgis *layer, const mc_postgis_statement *statement, mc_
                                       .param_count = statement->param_count,
                                       .binary = true,
                                       .single_row = true,
-                                      .copy = r->wish->copy };
-    mc_postgres_answer *answer = NULL;
-    mc_error *error = mc_postgres_start(&answer, r->ctx->process->postgres, &asked, r->ctx, pool);
+                                      .copy = r->request->copy };
+    mc_postgres_result *result = NULL;
+    mc_error *error = mc_postgres_start(&result, r->ctx->process->postgres, &asked, r->ctx, pool);
     if (error == MC_OK)
-        error = read_answer_rows(r, answer, take, baton, pool);
-    const char *state = mc_postgres_sqlstate(answer);
+        error = read_answer_rows(r, result, visit, baton, pool);
+    const char *state = mc_postgres_sqlstate(result);
     if (error == MC_OK)
-        learn_from_answer(r, layer, answer);
+        learn_from_answer(r, layer, result);
     else
         error = postgis_read_error(error, layer, statement, state, pool);
-    mc_postgres_end(answer);
+    mc_postgres_end(result);
     return error;
 }
 
 /* What one of the worlds shows. */
 static mc_error *
-read_postgis_world(reading *r, postgis *layer, mc_feature_taker *take, void *baton, apr_pool_t *pool)
+read_postgis_world(postgis_reading *r, postgis *layer, mc_feature_visitor *visit, void *baton, apr_pool_t *pool)
 {
     mc_postgis_statement *statement = apr_palloc(pool, sizeof(*statement));
     mc_feature_query own;
-    mc_postgis_wish wish = { .query = &own };
-    wish.map_srid = in_own_srid(&own, r->column->srid, r->map, pool);
-    MC_TRY(prepare_postgis_read(statement, &wish, layer, r->column, r->ctx, pool));
-    r->wish = &wish;
+    mc_postgis_request request = { .query = &own };
+    request.map_srid = in_own_srid(&own, r->column->srid, r->map, pool);
+    MC_TRY(prepare_postgis_read(statement, &request, layer, r->column, r->ctx, pool));
+    r->request = &request;
     r->rows = r->worth = r->beside = 0;
     r->fields = statement->gathered ? apr_palloc(pool, sizeof(*r->fields) * (size_t)count_answer_columns(r)) : NULL;
-    mc_error *error = read_with(r, layer, statement, take, baton, pool);
+    mc_error *error = read_with(r, layer, statement, visit, baton, pool);
     if (error != MC_OK && error->kind == MC_ERR_UPSTREAM)
         forget_column(layer);
-    r->wish = NULL; /* it ends here */
+    r->request = NULL; /* it ends here */
     return error;
 }
 
 static mc_error *
-postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_taker *take, void *baton,
+postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_visitor *visit, void *baton,
              int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_postgis_read");
@@ -439,7 +442,7 @@ postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_ta
     mc_error *error = find_column(&column, layer, ctx, pool);
     if (error != MC_OK)
         return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be read from its database", data->name);
-    reading r = { .layer = layer, .column = &column, .plan = &plan, .ctx = ctx };
+    postgis_reading r = { .layer = layer, .column = &column, .plan = &plan, .ctx = ctx };
     r.first = query->ids && layer->config.id != NULL ? 2 : 1;
     r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(query->attribute_count + 1));
     r.texts = apr_palloc(pool, sizeof(*r.texts) * (size_t)(query->attribute_count + 1));
@@ -448,7 +451,7 @@ postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_ta
     for (r.world = plan.first; r.world <= plan.last && error == MC_OK; r.world++) {
         r.map = mc_wrap_query(&plan, query, r.world, pool);
         if (r.map != NULL)
-            error = read_postgis_world(&r, layer, take, baton, pool);
+            error = read_postgis_world(&r, layer, visit, baton, pool);
     }
     mc_geometry_free(&r.geometry);
     *skipped = r.skipped;
@@ -484,7 +487,7 @@ close_postgis(void *data)
 {
     postgis *layer = data;
     if (layer->fields_pool != NULL)
-        mc_job_pool_release(layer->fields_pool);
+        mc_task_pool_release(layer->fields_pool);
     pthread_mutex_destroy(&layer->lock);
     return APR_SUCCESS;
 }

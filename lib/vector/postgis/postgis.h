@@ -1,6 +1,6 @@
 /* Tables and queries of PostGIS as data of a layer. */
-#ifndef MC_FEATURE_POSTGIS_H
-#define MC_FEATURE_POSTGIS_H
+#ifndef MC_VECTOR_POSTGIS_POSTGIS_H
+#define MC_VECTOR_POSTGIS_POSTGIS_H
 
 #include "db/postgres/postgres.h"
 #include "vector/feature/feature.h"
@@ -60,7 +60,7 @@ mc_error *mc_postgis_is_indexed(bool *indexed, const mc_postgis_config *config, 
 
 /* ---- postgis_sql.c */
 
-typedef struct mc_postgis_wish {
+typedef struct mc_postgis_request {
     const mc_feature_query *query;
     int map_srid;         /* of the query's box; 0: none is known */
     mc_transfer transfer; /* not AUTO */
@@ -73,7 +73,7 @@ typedef struct mc_postgis_wish {
     bool copy;            /* for COPY: numbers stand in the text, written by us, where else they would be bound */
     const bool *integers; /* of the attributes: whole numbers, which come as int8; NULL: all come as text */
     double rows;          /* that the map probably has; 0: not known */
-} mc_postgis_wish;
+} mc_postgis_request;
 
 typedef struct mc_postgis_statement {
     const char *sql;
@@ -96,7 +96,8 @@ typedef struct mc_postgis_statement {
  * `param_count`.
  */
 mc_error *mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *config,
-                           const mc_postgis_column *column, const mc_postgis_wish *wish, apr_pool_t *pool) MC_CHECKED;
+                           const mc_postgis_column *column, const mc_postgis_request *request,
+                           apr_pool_t *pool) MC_CHECKED;
 
 /* The statement of one row that has the columns of the layer, all null, and after them the ids of types that are
  * geometry, as text with commas. Nothing of the layer is read. */
@@ -111,20 +112,20 @@ mc_error *mc_postgis_build_fields(mc_postgis_statement *statement, const mc_post
 #define MC_POSTGIS_OUTSIDE_MAX (8 << 20)
 
 /* Whether the map can and should be read so: COPY of (nearly) the whole table, of plain shapes in one SRID. */
-bool mc_postgis_may_gather(const mc_postgis_column *column, const mc_postgis_wish *wish);
+bool mc_postgis_may_gather(const mc_postgis_column *column, const mc_postgis_request *request);
 
 /*
  * The statement for it. Of each MC_POSTGIS_PAGES pages in turn, so that the order is that of the table, one value: for
  * each feature its number in eight bytes where there is an `id`, each attribute, as eight bytes or as text that a zero
  * ends (no text has one), and its WKB. `from` is the table; names of columns are quoted here but for the geometry's.
  */
-const char *mc_postgis_gather(const char *from, const char *geometry, const char *id, const mc_postgis_wish *wish,
+const char *mc_postgis_gather(const char *from, const char *geometry, const char *id, const mc_postgis_request *request,
                               apr_pool_t *pool);
 
 /* Takes the next feature off the bytes at *at, as the fields of a row of the same map. They lie in those bytes. *meets:
  * it is in the query's box. False: these are no such bytes. */
 bool mc_postgis_next_of(mc_postgres_field *fields, bool *meets, const char **at, const char *end, bool id,
-                        const mc_postgis_wish *wish);
+                        const mc_postgis_request *request);
 
 /* ---- postgis_value.c */
 

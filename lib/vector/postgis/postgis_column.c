@@ -41,18 +41,18 @@ read_first_row(const char ***values, int columns, const mc_postgis_config *confi
     mc_postgres_query query = {
         .connection = config->connection, .sql = sql, .params = params, .param_count = count, .single_row = true
     };
-    mc_postgres_answer *answer = NULL;
+    mc_postgres_result *result = NULL;
     const mc_postgres_row *row = NULL;
     *values = NULL;
-    mc_error *error = mc_postgres_start(&answer, ctx->process->postgres, &query, ctx, pool);
+    mc_error *error = mc_postgres_start(&result, ctx->process->postgres, &query, ctx, pool);
     if (error == MC_OK)
-        error = mc_postgres_next(&row, answer);
+        error = mc_postgres_next(&row, result);
     if (error == MC_OK && row != NULL && row->columns >= columns) {
         *values = apr_pcalloc(pool, sizeof(**values) * (size_t)columns);
         for (int i = 0; i < columns; i++)
             (*values)[i] = apr_pstrdup(pool, row->fields[i].data);
     }
-    mc_postgres_end(answer);
+    mc_postgres_end(result);
     return error;
 }
 

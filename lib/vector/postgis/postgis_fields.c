@@ -41,22 +41,22 @@ mc_postgis_ask_fields(apr_array_header_t **fields, const mc_postgis_config *conf
                       mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_postgis_statement *statement = apr_palloc(pool, sizeof(*statement));
-    mc_postgres_answer *answer = NULL;
+    mc_postgres_result *result = NULL;
     const mc_postgres_row *row = NULL;
     MC_TRY(mc_postgis_build_fields(statement, config, column, pool));
     mc_postgres_query asked = { .connection = config->connection,
                                 .sql = statement->sql,
                                 .params = statement->params,
                                 .param_count = statement->param_count };
-    mc_error *error = mc_postgres_start(&answer, ctx->process->postgres, &asked, ctx, pool);
+    mc_error *error = mc_postgres_start(&result, ctx->process->postgres, &asked, ctx, pool);
     if (error == MC_OK)
-        error = mc_postgres_next(&row, answer);
+        error = mc_postgres_next(&row, result);
     *fields = apr_array_make(pool, 16, sizeof(mc_field));
     for (int i = 0; error == MC_OK && row != NULL && i < row->columns - 1; i++)
         if (strcmp(row->fields[i].name, column->name) != 0 &&
             !is_type_listed(row->fields[i].type, row->fields[row->columns - 1].data))
             APR_ARRAY_PUSH(*fields, mc_field) =
                 (mc_field){ apr_pstrdup(pool, row->fields[i].name), postgis_field_type(row->fields[i].type) };
-    mc_postgres_end(answer);
+    mc_postgres_end(result);
     return error;
 }

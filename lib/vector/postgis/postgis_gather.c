@@ -26,15 +26,15 @@ visible_side_share(double low, double high, double map_low, double map_high)
 }
 
 bool
-mc_postgis_may_gather(const mc_postgis_column *column, const mc_postgis_wish *wish)
+mc_postgis_may_gather(const mc_postgis_column *column, const mc_postgis_request *request)
 {
-    const mc_extent *all = &column->bounds, *box = &wish->query->box;
-    if (!wish->copy || wish->transfer != MC_TRANSFER_BINARY || !column->paged || !column->bounded || column->large ||
-        column->varied || column->unsettled || column->geography)
+    const mc_extent *all = &column->bounds, *box = &request->query->box;
+    if (!request->copy || request->transfer != MC_TRANSFER_BINARY || !column->paged || !column->bounded ||
+        column->large || column->varied || column->unsettled || column->geography)
         return false;
     double part = visible_side_share(all->minx, all->maxx, box->minx, box->maxx) *
                   visible_side_share(all->miny, all->maxy, box->miny, box->maxy);
-    return part == 1 || (part >= NEARLY_ALL && column->rows > 0 && wish->rows >= MOST_ROWS * column->rows);
+    return part == 1 || (part >= NEARLY_ALL && column->rows > 0 && request->rows >= MOST_ROWS * column->rows);
 }
 
 /* A null stands where the least of all numbers does, and a byte more says which of both it is. */
@@ -55,16 +55,18 @@ build_column_text(const char *column, apr_pool_t *pool)
 
 /* The number of pages is asked for when the statement runs: then it is that of what the statement sees. */
 const char *
-mc_postgis_gather(const char *from, const char *geometry, const char *id, const mc_postgis_wish *wish, apr_pool_t *pool)
+mc_postgis_gather(const char *from, const char *geometry, const char *id, const mc_postgis_request *request,
+                  apr_pool_t *pool)
 {
     apr_array_header_t *values = apr_array_make(pool, 16, sizeof(const char *));
     if (id != NULL)
         APR_ARRAY_PUSH(values, const char *) =
             apr_psprintf(pool, "int8send(coalesce(%s::int8,0))||", mc_postgis_quoted(id, pool));
-    for (int i = 0; i < wish->query->attribute_count; i++) {
-        const char *column = mc_postgis_quoted(wish->query->attributes[i], pool);
-        APR_ARRAY_PUSH(values, const char *) =
-            wish->integers != NULL && wish->integers[i] ? whole_number(column, pool) : build_column_text(column, pool);
+    for (int i = 0; i < request->query->attribute_count; i++) {
+        const char *column = mc_postgis_quoted(request->query->attributes[i], pool);
+        APR_ARRAY_PUSH(values, const char *) = request->integers != NULL && request->integers[i]
+                                                   ? whole_number(column, pool)
+                                                   : build_column_text(column, pool);
     }
     return apr_psprintf(
         pool,
@@ -107,7 +109,7 @@ take_gathered_text(mc_postgres_field *field, const char **at, const char *end)
 
 bool
 mc_postgis_next_of(mc_postgres_field *fields, bool *meets, const char **at, const char *end, bool id,
-                   const mc_postgis_wish *wish)
+                   const mc_postgis_request *request)
 {
     mc_postgres_field *geometry = fields++;
     if (id) {
@@ -116,10 +118,10 @@ mc_postgis_next_of(mc_postgres_field *fields, bool *meets, const char **at, cons
         *fields++ = (mc_postgres_field){ .data = *at, .size = 8 };
         *at += 8;
     }
-    for (int i = 0; i < wish->query->attribute_count; i++)
-        if (!(wish->integers != NULL && wish->integers[i] ? take_whole : take_gathered_text)(&fields[i], at, end))
+    for (int i = 0; i < request->query->attribute_count; i++)
+        if (!(request->integers != NULL && request->integers[i] ? take_whole : take_gathered_text)(&fields[i], at, end))
             return false;
-    size_t size = mc_wkb_measure(meets, *at, (size_t)(end - *at), &wish->query->box);
+    size_t size = mc_wkb_measure(meets, *at, (size_t)(end - *at), &request->query->box);
     *geometry = (mc_postgres_field){ .data = *at, .size = (int)size };
     *at += size;
     return size > 0;

@@ -18,19 +18,19 @@ enum { NAME_MAX_SIZE = 64, WEB_MERCATOR = 3857, WGS84 = 4326 };
 /* The part of a box that is added to each of its sides before it is transformed: edges bend. */
 #define BEND 0.02
 
-typedef struct builder {
+typedef struct postgis_sql_builder {
     mc_postgis_statement *statement;
     const mc_postgis_column *column;
-    const mc_postgis_wish *wish;
+    const mc_postgis_request *request;
     const char *box; /* of the map as a geometry in the column's SRID */
     bool full;       /* there is no room for one more value */
     bool described;  /* nothing is read: values do not matter, and any name is that of a dimension */
     apr_pool_t *pool;
-} builder;
+} postgis_sql_builder;
 
 /* What stands for a value in the statement. */
 static const char *
-bind_value(builder *b, mc_postgres_param value, const char *type)
+bind_value(postgis_sql_builder *b, mc_postgres_param value, const char *type)
 {
     mc_postgis_statement *statement = b->statement;
     b->full = b->full || statement->param_count == MC_POSTGRES_PARAMS;
@@ -51,11 +51,11 @@ eight_bytes(uint64_t bits, unsigned type, apr_pool_t *pool)
 }
 
 static const char *
-bind_double(builder *b, double value)
+bind_double(postgis_sql_builder *b, double value)
 {
     char text[64];
     uint64_t bits;
-    if (!b->wish->copy) {
+    if (!b->request->copy) {
         memcpy(&bits, &value, sizeof(bits));
         return bind_value(b, eight_bytes(bits, MC_POSTGRES_FLOAT8, b->pool), "float8");
     }
@@ -67,9 +67,9 @@ bind_double(builder *b, double value)
 }
 
 static bool
-is_transformed(const builder *b)
+is_transformed(const postgis_sql_builder *b)
 {
-    return b->wish->map_srid != 0 && b->column->srid != 0 && b->wish->map_srid != b->column->srid;
+    return b->request->map_srid != 0 && b->column->srid != 0 && b->request->map_srid != b->column->srid;
 }
 
 /* No more than the world: what lies beyond it has coordinates that transformations refuse or turn around. */
@@ -84,12 +84,12 @@ inside_world(mc_extent box, int srid)
 /* Where the map's CRS is not the layer's, around a net of points: the edges of a box bend, and what a box that is
  * larger than its CRS holds is not told by its corners. */
 static const char *
-build_map_box(builder *b)
+build_map_box(postgis_sql_builder *b)
 {
-    mc_extent box = b->wish->query->box;
+    mc_extent box = b->request->query->box;
     if (is_transformed(b)) {
         double x = (box.maxx - box.minx) * BEND, y = (box.maxy - box.miny) * BEND;
-        box = inside_world((mc_extent){ box.minx - x, box.miny - y, box.maxx + x, box.maxy + y }, b->wish->map_srid);
+        box = inside_world((mc_extent){ box.minx - x, box.miny - y, box.maxx + x, box.maxy + y }, b->request->map_srid);
     }
     const char *minx = bind_double(b, box.minx), *miny = bind_double(b, box.miny), *maxx = bind_double(b, box.maxx);
     const char *maxy = bind_double(b, box.maxy);
@@ -98,7 +98,7 @@ build_map_box(builder *b)
     return apr_psprintf(b->pool,
                         "ST_Envelope(ST_Transform(ST_SetSRID(ST_Collect(ARRAY(SELECT ST_MakePoint(%s+(%s-%s)*i/8,"
                         "%s+(%s-%s)*j/8) FROM generate_series(0,8) i,generate_series(0,8) j)),%d),%d))",
-                        minx, maxx, minx, miny, maxy, miny, b->wish->map_srid, b->column->srid);
+                        minx, maxx, minx, miny, maxy, miny, b->request->map_srid, b->column->srid);
 }
 
 /* Bytes of a part of a statement in which nothing is a placeholder: a string, a quoted name, a comment, a dollar quote;
@@ -148,7 +148,7 @@ find_dimension(const mc_feature_query *query, const char *name, size_t size)
 
 /* One end of the time that a dimension's value is. */
 static mc_error *
-bind_time_end(const char **text, builder *b, const mc_dimension_value *dimension, bool end)
+bind_time_end(const char **text, postgis_sql_builder *b, const mc_dimension_value *dimension, bool end)
 {
     mc_time_span span;
     const char *value = dimension->value == NULL ? "" : dimension->value;
@@ -166,10 +166,10 @@ bind_time_end(const char **text, builder *b, const mc_dimension_value *dimension
 
 /* What stands for a placeholder in the statement. */
 static mc_error *
-bind_placeholder(const char **text, builder *b, const char *name)
+bind_placeholder(const char **text, postgis_sql_builder *b, const char *name)
 {
     static const char begin[] = "_START", end[] = "_END";
-    const mc_feature_query *query = b->wish->query;
+    const mc_feature_query *query = b->request->query;
     size_t size = strlen(name);
     const mc_dimension_value *whole = find_dimension(query, name, size), *timed = NULL;
     bool ends = size > strlen(end) && strcmp(name + size - strlen(end), end) == 0;
@@ -200,7 +200,7 @@ bind_placeholder(const char **text, builder *b, const char *name)
 
 /* The query with its placeholders replaced. */
 static mc_error *
-expand_placeholders(const char **expanded, builder *b, const char *sql)
+expand_placeholders(const char **expanded, postgis_sql_builder *b, const char *sql)
 {
     apr_array_header_t *parts = apr_array_make(b->pool, 16, sizeof(const char *));
     while (*sql != '\0') {
@@ -224,7 +224,7 @@ expand_placeholders(const char **expanded, builder *b, const char *sql)
 
 /* What stands behind FROM. */
 static mc_error *
-build_from_relation(const char **from, builder *b, const mc_postgis_config *config)
+build_from_relation(const char **from, postgis_sql_builder *b, const mc_postgis_config *config)
 {
     if (config->table != NULL) {
         *from = mc_postgis_table(config->table, b->pool);
@@ -237,9 +237,9 @@ build_from_relation(const char **from, builder *b, const mc_postgis_config *conf
 
 /* Whether the map holds the whole table: a comparison for each row would then cost a fifth of reading it. */
 static bool
-map_holds_table(const builder *b)
+map_holds_table(const postgis_sql_builder *b)
 {
-    const mc_extent *box = &b->wish->query->box, *all = &b->column->bounds;
+    const mc_extent *box = &b->request->query->box, *all = &b->column->bounds;
     return b->column->bounded && !b->column->large && !is_transformed(b) && box->minx <= all->minx &&
            box->miny <= all->miny && box->maxx >= all->maxx && box->maxy >= all->maxy;
 }
@@ -247,7 +247,7 @@ map_holds_table(const builder *b)
 /* The index of a geography is of boxes around pieces of the globe, which parallels leave to the side; a box of half the
  * world has none. */
 static const char *
-build_where_clause(const builder *b, const char *geometry)
+build_where_clause(const postgis_sql_builder *b, const char *geometry)
 {
     if (map_holds_table(b))
         return "";
@@ -263,25 +263,25 @@ build_where_clause(const builder *b, const char *geometry)
 
 /* In the map's CRS; null where a row's own SRID says that it is of another CRS than the layer's. */
 static const char *
-in_map(const builder *b, const char *geometry)
+in_map(const postgis_sql_builder *b, const char *geometry)
 {
     int srid = b->column->srid;
-    bool unpacked = b->wish->transfer == MC_TRANSFER_BINARY; /* its SRID comes along */
+    bool unpacked = b->request->transfer == MC_TRANSFER_BINARY; /* its SRID comes along */
     if (!is_transformed(b))
         return !b->column->unsettled || unpacked || srid == 0
                    ? geometry
                    : apr_psprintf(b->pool, "(CASE WHEN ST_SRID(%s) IN (0,%d) THEN %s END)", geometry, srid, geometry);
     if (!b->column->unsettled)
-        return apr_psprintf(b->pool, "ST_Transform(%s,%d)", geometry, b->wish->map_srid);
+        return apr_psprintf(b->pool, "ST_Transform(%s,%d)", geometry, b->request->map_srid);
     return apr_psprintf(b->pool, "(CASE WHEN ST_SRID(%s) IN (0,%d) THEN ST_Transform(ST_SetSRID(%s,%d),%d) END)",
-                        geometry, srid, geometry, srid, b->wish->map_srid);
+                        geometry, srid, geometry, srid, b->request->map_srid);
 }
 
 /* What cannot be packed goes as WKB of the byte order whose first byte no TWKB begins with. */
 static const char *
-build_packed_geometry(const builder *b, const char *geometry, const char *shape)
+build_packed_geometry(const postgis_sql_builder *b, const char *geometry, const char *shape)
 {
-    const char *twkb = apr_psprintf(b->pool, "ST_AsTWKB(%s,%d)", shape, b->wish->digits);
+    const char *twkb = apr_psprintf(b->pool, "ST_AsTWKB(%s,%d)", shape, b->request->digits);
     if (!b->column->varied)
         return twkb;
     return apr_psprintf(b->pool,
@@ -292,42 +292,43 @@ build_packed_geometry(const builder *b, const char *geometry, const char *shape)
 
 mc_error *
 mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *config, const mc_postgis_column *column,
-                 const mc_postgis_wish *wish, apr_pool_t *pool)
+                 const mc_postgis_request *request, apr_pool_t *pool)
 {
-    builder b = { .statement = statement, .column = column, .wish = wish, .pool = pool };
+    postgis_sql_builder b = { .statement = statement, .column = column, .request = request, .pool = pool };
     const char *own = mc_postgis_quoted(column->name, pool);
     const char *geometry = column->geography ? apr_pstrcat(pool, own, "::geometry", NULL) : own;
-    const char *id = config->id == NULL || !wish->query->ids
+    const char *id = config->id == NULL || !request->query->ids
                          ? ""
                          : apr_pstrcat(pool, ",", mc_postgis_quoted(config->id, pool), "::int8", NULL);
     const char *from, *shape = in_map(&b, geometry);
     apr_array_header_t *columns = apr_array_make(pool, 16, sizeof(const char *));
     statement->param_count = 0;
     statement->dimensions = false;
-    statement->gathered = config->table != NULL && mc_postgis_may_gather(column, wish) && !is_transformed(&b);
+    statement->gathered = config->table != NULL && mc_postgis_may_gather(column, request) && !is_transformed(&b);
     if (statement->gathered) {
-        statement->sql =
-            mc_postgis_gather(mc_postgis_table(config->table, pool), own, *id == '\0' ? NULL : config->id, wish, pool);
+        statement->sql = mc_postgis_gather(mc_postgis_table(config->table, pool), own, *id == '\0' ? NULL : config->id,
+                                           request, pool);
         return MC_OK;
     }
     b.box = build_map_box(&b);
     MC_TRY(build_from_relation(&from, &b, config));
-    for (int i = 0; i < wish->query->attribute_count; i++)
+    for (int i = 0; i < request->query->attribute_count; i++)
         APR_ARRAY_PUSH(columns, const char *) =
-            apr_pstrcat(pool, ",", mc_postgis_quoted(wish->query->attributes[i], pool),
-                        wish->integers != NULL && wish->integers[i] ? "::int8" : "::text", NULL);
+            apr_pstrcat(pool, ",", mc_postgis_quoted(request->query->attributes[i], pool),
+                        request->integers != NULL && request->integers[i] ? "::int8" : "::text", NULL);
     if (b.full)
         return mc_error_create(pool, MC_ERR_CONFIG, "the query of the layer has more than %d placeholders",
                                MC_POSTGRES_PARAMS - 4);
-    if (wish->transfer == MC_TRANSFER_HEX)
+    if (request->transfer == MC_TRANSFER_HEX)
         shape = apr_pstrcat(pool, "encode(ST_AsBinary(", shape, "),'hex')", NULL);
-    if (wish->transfer == MC_TRANSFER_TWKB) /* of few digits: statements stay prepared */
+    if (request->transfer == MC_TRANSFER_TWKB) /* of few digits: statements stay prepared */
         shape = build_packed_geometry(&b, geometry, shape);
     if (column->large)
         shape = apr_psprintf(pool, "CASE WHEN pg_column_size(%s)<=%d THEN %s END", own, MC_POSTGIS_GEOMETRY_MAX, shape);
-    statement->sql = apr_pstrcat(pool, "SELECT ", shape, id, apr_array_pstrcat(pool, columns, 0), " FROM ", from,
-                                 " AS layer", build_where_clause(&b, own),
-                                 (wish->sorted || column->geography) && column->stored ? " ORDER BY ctid" : "", NULL);
+    statement->sql =
+        apr_pstrcat(pool, "SELECT ", shape, id, apr_array_pstrcat(pool, columns, 0), " FROM ", from, " AS layer",
+                    build_where_clause(&b, own),
+                    (request->sorted || column->geography) && column->stored ? " ORDER BY ctid" : "", NULL);
     return MC_OK;
 }
 
@@ -336,8 +337,10 @@ mc_postgis_build_fields(mc_postgis_statement *statement, const mc_postgis_config
                         const mc_postgis_column *column, apr_pool_t *pool)
 {
     const mc_feature_query nowhere = { .box = { 0, 0, 0, 0 }, .resolution = 1, .scale = 1 };
-    const mc_postgis_wish wish = { .query = &nowhere, .copy = true };
-    builder b = { .statement = statement, .column = column, .wish = &wish, .described = true, .pool = pool };
+    const mc_postgis_request request = { .query = &nowhere, .copy = true };
+    postgis_sql_builder b = {
+        .statement = statement, .column = column, .request = &request, .described = true, .pool = pool
+    };
     const char *from;
     statement->param_count = 0;
     statement->dimensions = false;

@@ -2,8 +2,8 @@
  * Which of many boxes meet a window: the boxes in the order of a curve that fills the plane (Morton's), 32 of them
  * under one common box. 20 bytes for each; made in some milliseconds for 200,000.
  */
-#ifndef MC_FEATURE_BOX_INDEX_H
-#define MC_FEATURE_BOX_INDEX_H
+#ifndef MC_VECTOR_SHAPEFILE_BOX_INDEX_H
+#define MC_VECTOR_SHAPEFILE_BOX_INDEX_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* Code pages of tables beside shapefiles. */
-#ifndef MC_FEATURE_CODEPAGE_H
-#define MC_FEATURE_CODEPAGE_H
+#ifndef MC_VECTOR_SHAPEFILE_CODEPAGE_H
+#define MC_VECTOR_SHAPEFILE_CODEPAGE_H
 
 #include <apr_pools.h>
 #include <stddef.h>

@@ -104,7 +104,7 @@ mc_dbf_begin(mc_dbf_reader *reader, const mc_dbf *dbf)
 {
     *reader = (mc_dbf_reader){ .dbf = dbf, .ahead = LEAST_AHEAD };
     if (dbf != NULL) {
-        reader->window.file = dbf->file;
+        reader->view.file = dbf->file;
         reader->codepage.name = dbf->codepage;
     }
 }
@@ -112,7 +112,7 @@ mc_dbf_begin(mc_dbf_reader *reader, const mc_dbf *dbf)
 void
 mc_dbf_end(mc_dbf_reader *reader)
 {
-    mc_window_free(&reader->window);
+    mc_file_view_free(&reader->view);
     mc_codepage_close(&reader->codepage);
 }
 
@@ -125,13 +125,13 @@ mc_dbf_row(mc_dbf_reader *reader, uint32_t record)
         return true;
     uint64_t offset = (uint64_t)dbf->header + (uint64_t)record * (uint64_t)dbf->record;
     /* as much again where the rows follow each other */
-    const mc_window *window = &reader->window;
-    uint64_t end = window->begin + window->size;
-    if (offset < window->begin || offset > end + reader->ahead)
+    const mc_file_view *view = &reader->view;
+    uint64_t end = view->begin + view->size;
+    if (offset < view->begin || offset > end + reader->ahead)
         reader->ahead = LEAST_AHEAD;
     else if (offset + (uint64_t)dbf->record > end && reader->ahead < MOST_AHEAD)
         reader->ahead *= 2;
-    reader->row = mc_window_at(&reader->window, offset, (size_t)dbf->record, reader->ahead);
+    reader->row = mc_file_view_at(&reader->view, offset, (size_t)dbf->record, reader->ahead);
     return reader->row == NULL || *reader->row != '*';
 }
 

@@ -1,6 +1,6 @@
 /* Tables of attributes beside shapefiles (dBASE III and IV, FoxPro), as text. */
-#ifndef MC_FEATURE_DBF_H
-#define MC_FEATURE_DBF_H
+#ifndef MC_VECTOR_SHAPEFILE_DBF_H
+#define MC_VECTOR_SHAPEFILE_DBF_H
 
 #include "vector/shapefile/codepage.h"
 #include "vector/shapefile/file.h"
@@ -36,7 +36,7 @@ int mc_dbf_find(const mc_dbf *dbf, const char *name);
 /* Reads records of a table; of one thread. */
 typedef struct mc_dbf_reader {
     const mc_dbf *dbf;
-    mc_window window;
+    mc_file_view view;
     size_t ahead; /* to be read with the next row */
     mc_codepage codepage;
     const uint8_t *row; /* NULL: the table has none for this record */

@@ -52,37 +52,37 @@ mc_file_read(const mc_file *file, uint64_t offset, void *buffer, size_t size)
 
 /* Room for so many bytes; what was inside is given up. */
 static bool
-reserve_window(mc_window *window, size_t size)
+reserve_window(mc_file_view *view, size_t size)
 {
-    if (window->room >= size)
+    if (view->room >= size)
         return true;
-    free(window->bytes);
-    window->bytes = malloc(size);
-    window->room = window->bytes == NULL ? 0 : size;
-    window->size = 0;
-    return window->bytes != NULL;
+    free(view->bytes);
+    view->bytes = malloc(size);
+    view->room = view->bytes == NULL ? 0 : size;
+    view->size = 0;
+    return view->bytes != NULL;
 }
 
 const uint8_t *
-mc_window_at(mc_window *window, uint64_t offset, size_t size, size_t ahead)
+mc_file_view_at(mc_file_view *view, uint64_t offset, size_t size, size_t ahead)
 {
-    if (offset >= window->begin && offset - window->begin <= window->size &&
-        size <= window->size - (size_t)(offset - window->begin))
-        return window->bytes + (offset - window->begin);
-    uint64_t left = offset < window->file->size ? window->file->size - offset : 0;
-    if (size > left || size > MC_WINDOW_MAX)
+    if (offset >= view->begin && offset - view->begin <= view->size &&
+        size <= view->size - (size_t)(offset - view->begin))
+        return view->bytes + (offset - view->begin);
+    uint64_t left = offset < view->file->size ? view->file->size - offset : 0;
+    if (size > left || size > MC_FILE_VIEW_MAX)
         return NULL;
     size_t wanted = ahead < left - size ? size + ahead : (size_t)left;
-    if (!reserve_window(window, wanted))
+    if (!reserve_window(view, wanted))
         return NULL;
-    window->begin = offset;
-    window->size = mc_file_read(window->file, offset, window->bytes, wanted);
-    return window->size >= size ? window->bytes : NULL;
+    view->begin = offset;
+    view->size = mc_file_read(view->file, offset, view->bytes, wanted);
+    return view->size >= size ? view->bytes : NULL;
 }
 
 void
-mc_window_free(mc_window *window)
+mc_file_view_free(mc_file_view *view)
 {
-    free(window->bytes);
-    *window = (mc_window){ .file = window->file };
+    free(view->bytes);
+    *view = (mc_file_view){ .file = view->file };
 }

@@ -3,8 +3,8 @@
  * bytes, and whoever wants them finds out. Through windows of a quarter of a megabyte this costs as much as mapping
  * does.
  */
-#ifndef MC_FEATURE_FILE_H
-#define MC_FEATURE_FILE_H
+#ifndef MC_VECTOR_SHAPEFILE_FILE_H
+#define MC_VECTOR_SHAPEFILE_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,19 +25,19 @@ mc_error *mc_file_open(mc_file *file, const char *path, apr_pool_t *pool) MC_CHE
 size_t mc_file_read(const mc_file *file, uint64_t offset, void *buffer, size_t size);
 
 /* A part of a file in memory: of one thread, used again for the next part. */
-typedef struct mc_window {
+typedef struct mc_file_view {
     const mc_file *file;
     uint8_t *bytes;
     size_t room, size;
     uint64_t begin;
-} mc_window;
+} mc_file_view;
 
-enum { MC_WINDOW_MAX = 1 << 30 };
+enum { MC_FILE_VIEW_MAX = 1 << 30 };
 
 /* `size` bytes at `offset`, until the next call; NULL where the file does not have them (any more), or they are more
- * than MC_WINDOW_MAX. `ahead`: how many further ones are worth reading in the same go. */
-const uint8_t *mc_window_at(mc_window *window, uint64_t offset, size_t size, size_t ahead);
-void mc_window_free(mc_window *window);
+ * than MC_FILE_VIEW_MAX. `ahead`: how many further ones are worth reading in the same go. */
+const uint8_t *mc_file_view_at(mc_file_view *view, uint64_t offset, size_t size, size_t ahead);
+void mc_file_view_free(mc_file_view *view);
 
 /* Numbers at an offset that is inside, of the byte order in the name. */
 static inline uint32_t

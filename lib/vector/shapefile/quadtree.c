@@ -17,7 +17,7 @@ enum {
     LITTLE_ENDIAN_FILE = 1,
     DEEPEST = 24,
     NUMBERS_AHEAD = 1 << 12,
-    FEW_SHAPES = 8, /* a node with so many is not parted */
+    FEW_SHAPES = 8, /* a node with so many is not split */
 };
 
 /* A child covers a little more than half of its parent's side: shapes across the middle find a place in it. */
@@ -35,7 +35,7 @@ typedef struct searching {
     uint64_t *bits;
     uint32_t count;
     const mc_extent *window;
-    mc_window file;
+    mc_file_view file;
     uint64_t at;
 } searching;
 
@@ -50,7 +50,7 @@ node_box_meets(const uint8_t *box, const mc_extent *window)
 static bool
 take_numbers(searching *s, uint32_t count)
 {
-    const uint8_t *numbers = mc_window_at(&s->file, s->at, (size_t)count * 4 + 4, NUMBERS_AHEAD);
+    const uint8_t *numbers = mc_file_view_at(&s->file, s->at, (size_t)count * 4 + 4, NUMBERS_AHEAD);
     if (numbers == NULL)
         return false;
     for (uint32_t i = 0; i < count; i++) {
@@ -66,7 +66,7 @@ take_numbers(searching *s, uint32_t count)
 static bool
 search_node(searching *s, int depth)
 {
-    const uint8_t *node = mc_window_at(&s->file, s->at, NODE, NUMBERS_AHEAD);
+    const uint8_t *node = mc_file_view_at(&s->file, s->at, NODE, NUMBERS_AHEAD);
     if (node == NULL || depth > DEEPEST)
         return false;
     uint32_t distance = mc_little32(node), count = mc_little32(node + 36);
@@ -79,7 +79,7 @@ search_node(searching *s, int depth)
     }
     if (!take_numbers(s, count))
         return false;
-    const uint8_t *word = mc_window_at(&s->file, s->at, 4, NUMBERS_AHEAD);
+    const uint8_t *word = mc_file_view_at(&s->file, s->at, 4, NUMBERS_AHEAD);
     uint32_t children = word == NULL ? 0 : mc_little32(word);
     s->at += 4;
     for (uint32_t i = 0; i < children; i++)
@@ -95,21 +95,21 @@ mc_quadtree_search(uint64_t *bits, const mc_file *file, uint32_t count, const mc
         return false;
     searching s = { .bits = bits, .count = count, .window = window, .file = { .file = file }, .at = HEAD };
     bool searched = count == 0 || search_node(&s, 0);
-    mc_window_free(&s.file);
+    mc_file_view_free(&s.file);
     return searched;
 }
 
 /* --- making one ------------------------------------------------------------------------------------------------- */
 
-typedef struct making {
+typedef struct quadtree_making {
     const mc_extent *boxes;
     uint8_t *bytes;
     size_t size, room;
     bool failed;
-} making;
+} quadtree_making;
 
 static void
-put_bytes(making *m, const void *bytes, size_t size)
+put_bytes(quadtree_making *m, const void *bytes, size_t size)
 {
     if (m->room - m->size < size) {
         size_t room = (m->room + size) * 2;
@@ -126,14 +126,14 @@ put_bytes(making *m, const void *bytes, size_t size)
 }
 
 static void
-put_word(making *m, uint32_t word)
+put_word(quadtree_making *m, uint32_t word)
 {
     const uint8_t bytes[4] = { (uint8_t)word, (uint8_t)(word >> 8), (uint8_t)(word >> 16), (uint8_t)(word >> 24) };
     put_bytes(m, bytes, 4);
 }
 
 static void
-put_double(making *m, double value)
+put_double(quadtree_making *m, double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, 8);
@@ -167,7 +167,7 @@ extent_holds(const mc_extent *outer, const mc_extent *inner)
 
 /* Moves those numbers to the front that fit into a box; how many they are. */
 static uint32_t
-gather_fitting_boxes(const making *m, uint32_t *numbers, uint32_t count, const mc_extent *box)
+gather_fitting_boxes(const quadtree_making *m, uint32_t *numbers, uint32_t count, const mc_extent *box)
 {
     uint32_t found = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -180,7 +180,7 @@ gather_fitting_boxes(const making *m, uint32_t *numbers, uint32_t count, const m
 }
 
 static mc_extent
-bounds_of_boxes(const making *m, const uint32_t *numbers, uint32_t count)
+bounds_of_boxes(const quadtree_making *m, const uint32_t *numbers, uint32_t count)
 {
     mc_extent all = count == 0 ? (mc_extent){ 0, 0, 0, 0 } : m->boxes[numbers[0]];
     for (uint32_t i = 1; i < count; i++) {
@@ -194,7 +194,7 @@ bounds_of_boxes(const making *m, const uint32_t *numbers, uint32_t count)
 /* Writes a node and all below it: with the box of what it really holds, which is all that readers ask it for. The
  * node's own shapes are those that none of its parts holds. */
 static void
-put_node(making *m, const mc_extent *box, uint32_t *numbers, uint32_t count, int depth)
+put_node(quadtree_making *m, const mc_extent *box, uint32_t *numbers, uint32_t count, int depth)
 {
     uint32_t counts[4] = { 0 }, given = 0, children = 0;
     for (int part = 0; part < 4 && count > FEW_SHAPES && depth > 0; part++) {
@@ -236,7 +236,7 @@ depth_for(uint32_t count)
 }
 
 static void
-make_tree(making *m, uint32_t *numbers, uint32_t count)
+make_tree(quadtree_making *m, uint32_t *numbers, uint32_t count)
 {
     static const uint8_t head[8] = { 'S', 'Q', 'T', LITTLE_ENDIAN_FILE, 1 };
     uint32_t found = 0;
@@ -292,7 +292,7 @@ write_quadtree_file(const char *path, const uint8_t *bytes, size_t size, apr_poo
 mc_error *
 mc_quadtree_write(const char *path, const mc_extent *boxes, uint32_t count, apr_pool_t *pool)
 {
-    making m = { .boxes = boxes };
+    quadtree_making m = { .boxes = boxes };
     uint32_t *numbers = malloc(sizeof(*numbers) * ((size_t)count + 1));
     if (numbers != NULL)
         make_tree(&m, numbers, count);

@@ -3,8 +3,8 @@
  * preorder, each node with its box, the numbers of the shapes that it holds itself, and how far to go on where nothing
  * below it is wanted.
  */
-#ifndef MC_FEATURE_QUADTREE_H
-#define MC_FEATURE_QUADTREE_H
+#ifndef MC_VECTOR_SHAPEFILE_QUADTREE_H
+#define MC_VECTOR_SHAPEFILE_QUADTREE_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * continent each time. Those of 32 KB and more, the first that are asked for, up to 16 MB of a file and 64 MB of the
  * process.
  */
-#ifndef MC_FEATURE_RECORDS_H
-#define MC_FEATURE_RECORDS_H
+#ifndef MC_VECTOR_SHAPEFILE_RECORDS_H
+#define MC_VECTOR_SHAPEFILE_RECORDS_H
 
 #include "vector/shapefile/file.h"
 

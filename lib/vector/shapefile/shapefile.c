@@ -38,17 +38,17 @@ static void
 release_shapefile(opened *files)
 {
     if (files != NULL && atomic_fetch_sub(&files->references, 1) == 1)
-        mc_job_pool_release(files->pool);
+        mc_task_pool_release(files->pool);
 }
 
 static mc_error *
 open_shapefile(opened **files, const shapefile *file, const mc_stamp *stamps, apr_pool_t *pool)
 {
-    apr_pool_t *own = mc_job_pool_acquire();
+    apr_pool_t *own = mc_task_pool_acquire();
     opened *made = apr_pcalloc(own, sizeof(*made));
     mc_error *error = mc_error_copy(mc_shp_open(&made->shp, file->config.path, file->config.encoding, own), pool);
     if (error != MC_OK) {
-        mc_job_pool_release(own);
+        mc_task_pool_release(own);
         return mc_error_wrap(pool, error, error->kind, "the shapefile of layer \"%s\" cannot be read", file->data.name);
     }
     mc_shp_prepare(made->shp, own);
@@ -117,7 +117,7 @@ acquire_shapefile(opened **files, shapefile *file, mc_ctx *ctx, apr_pool_t *pool
 }
 
 /* One reading of a file. */
-typedef struct reading {
+typedef struct shapefile_reading {
     const mc_feature_query *query, *map; /* in the CRS of the data, and in its own */
     const mc_wrap *plan;
     int world;
@@ -127,14 +127,15 @@ typedef struct reading {
     mc_geometry geometry;
     int64_t skipped;
     mc_ctx *ctx;
-} reading;
+} shapefile_reading;
 
 static mc_error *
-visit_record(reading *r, const mc_shp_record *record, mc_feature_taker *take, void *baton, apr_pool_t *scratch)
+visit_record(shapefile_reading *r, const mc_shp_record *record, mc_feature_visitor *visit, void *baton,
+             apr_pool_t *scratch)
 {
     if (!mc_dbf_row(&r->table, record->number))
         return MC_OK;
-    mc_error *error = mc_shp_geometry(&r->geometry, record, &r->query->lattice, scratch);
+    mc_error *error = mc_shp_geometry(&r->geometry, record, &r->query->pixel_grid, scratch);
     if (error != MC_OK) {
         if (r->skipped++ == 0)
             mc_log_error(r->ctx, MC_LOG_WARN, error);
@@ -144,12 +145,12 @@ visit_record(reading *r, const mc_shp_record *record, mc_feature_taker *take, vo
         return MC_OK;
     for (int i = 0; i < r->query->attribute_count; i++)
         r->values[i] = mc_dbf_value(&r->table, r->fields[i], scratch);
-    const mc_feature feature = { .id = record->number, .geometry = &r->geometry, .values = r->values, .map = r->map };
-    return take(baton, &feature, r->ctx);
+    const mc_feature feature = { .id = record->number, .geometry = &r->geometry, .values = r->values, .query = r->map };
+    return visit(baton, &feature, r->ctx);
 }
 
 static mc_error *
-read_all_records(reading *r, const mc_shp *shp, mc_feature_taker *take, void *baton, apr_pool_t *pool)
+read_all_records(shapefile_reading *r, const mc_shp *shp, mc_feature_visitor *visit, void *baton, apr_pool_t *pool)
 {
     enum { BETWEEN_CHECKS = 1024 };
     apr_pool_t *scratch;
@@ -162,7 +163,7 @@ read_all_records(reading *r, const mc_shp *shp, mc_feature_taker *take, void *ba
         if (i % BETWEEN_CHECKS == 0)
             error = mc_ctx_check(r->ctx, pool);
         if (error == MC_OK)
-            error = mc_error_copy(visit_record(r, &record, take, baton, scratch), pool);
+            error = mc_error_copy(visit_record(r, &record, visit, baton, scratch), pool);
         apr_pool_clear(scratch);
     }
     mc_shp_end(&shapes);
@@ -172,8 +173,8 @@ read_all_records(reading *r, const mc_shp *shp, mc_feature_taker *take, void *ba
 
 /* What one of the worlds shows. */
 static mc_error *
-read_shapefile_world(reading *r, const shapefile *file, const mc_shp *shp, const char *srs, mc_feature_taker *take,
-                     void *baton, apr_pool_t *pool)
+read_shapefile_world(shapefile_reading *r, const shapefile *file, const mc_shp *shp, const char *srs,
+                     mc_feature_visitor *visit, void *baton, apr_pool_t *pool)
 {
     mc_feature_query own;
     mc_error *error = mc_projection_query(&own, r->map, srs != NULL ? srs : r->map->srs, pool);
@@ -182,14 +183,14 @@ read_shapefile_world(reading *r, const shapefile *file, const mc_shp *shp, const
                              r->map->srs);
     r->query = &own;
     mc_dbf_begin(&r->table, shp->attributes);
-    error = read_all_records(r, shp, take, baton, pool);
+    error = read_all_records(r, shp, visit, baton, pool);
     mc_dbf_end(&r->table);
     return error;
 }
 
 static mc_error *
-read_files(const shapefile *file, const mc_shp *shp, const mc_feature_query *query, mc_feature_taker *take, void *baton,
-           int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool)
+read_files(const shapefile *file, const mc_shp *shp, const mc_feature_query *query, mc_feature_visitor *visit,
+           void *baton, int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_wrap plan;
     mc_error *error = MC_OK;
@@ -197,13 +198,13 @@ read_files(const shapefile *file, const mc_shp *shp, const mc_feature_query *que
     int *fields = apr_palloc(pool, sizeof(*fields) * (size_t)(query->attribute_count + 1));
     for (int i = 0; i < query->attribute_count; i++)
         fields[i] = shp->attributes == NULL ? -1 : mc_dbf_find(shp->attributes, query->attributes[i]);
-    reading r = { .plan = &plan, .fields = fields, .ctx = ctx };
+    shapefile_reading r = { .plan = &plan, .fields = fields, .ctx = ctx };
     r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(query->attribute_count + 1));
     mc_wrap_plan(&plan, query, srs, &shp->box);
     for (r.world = plan.first; r.world <= plan.last && error == MC_OK; r.world++) {
         r.map = mc_wrap_query(&plan, query, r.world, pool);
         if (r.map != NULL)
-            error = read_shapefile_world(&r, file, shp, srs, take, baton, pool);
+            error = read_shapefile_world(&r, file, shp, srs, visit, baton, pool);
     }
     mc_geometry_free(&r.geometry);
     *skipped = r.skipped;
@@ -211,14 +212,14 @@ read_files(const shapefile *file, const mc_shp *shp, const mc_feature_query *que
 }
 
 static mc_error *
-shapefile_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_taker *take, void *baton,
+shapefile_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_visitor *visit, void *baton,
                int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_shapefile_read");
     shapefile *file = (shapefile *)data;
     opened *files;
     MC_TRY(acquire_shapefile(&files, file, ctx, pool));
-    mc_error *error = read_files(file, files->shp, query, take, baton, skipped, ctx, pool);
+    mc_error *error = read_files(file, files->shp, query, visit, baton, skipped, ctx, pool);
     release_shapefile(files);
     return error;
 }

@@ -1,6 +1,6 @@
 /* Shapefiles as data of a layer. */
-#ifndef MC_FEATURE_SHAPEFILE_H
-#define MC_FEATURE_SHAPEFILE_H
+#ifndef MC_VECTOR_SHAPEFILE_SHAPEFILE_H
+#define MC_VECTOR_SHAPEFILE_SHAPEFILE_H
 
 #include "vector/feature/feature.h"
 

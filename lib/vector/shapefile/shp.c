@@ -102,14 +102,14 @@ open_table(mc_shp *shp, const char *path, const char *encoding, apr_pool_t *pool
 static mc_error *
 find_places(mc_shp *shp, const char *path, apr_pool_t *pool)
 {
-    mc_window window = { .file = &shp->main };
+    mc_file_view view = { .file = &shp->main };
     uint64_t most = shp->main.size / SMALLEST_RECORD, offset = HEADER;
     uint32_t room = 0;
     mc_shp_place *places = NULL;
     most = most < SCANNED_MAX ? most : SCANNED_MAX;
     const uint8_t *header;
     mc_error *error = MC_OK;
-    while (error == MC_OK && (header = mc_window_at(&window, offset, RECORD_HEADER, STREAM_AHEAD)) != NULL) {
+    while (error == MC_OK && (header = mc_file_view_at(&view, offset, RECORD_HEADER, STREAM_AHEAD)) != NULL) {
         uint32_t number = mc_big32(header), size = mc_big32(header + 4);
         if (number > SCANNED_MAX)
             error = mc_error_create(pool, MC_ERR_LIMIT, "%s has more than %d shapes and no .shx", path, SCANNED_MAX);
@@ -127,7 +127,7 @@ find_places(mc_shp *shp, const char *path, apr_pool_t *pool)
         shp->count = number > shp->count ? number : shp->count;
         offset += RECORD_HEADER + (uint64_t)size * 2;
     }
-    mc_window_free(&window);
+    mc_file_view_free(&view);
     static const mc_shp_place none = { 0, 0 };
     shp->places = places != NULL ? places : &none;
     return error;
@@ -228,8 +228,8 @@ mc_shp_begin(mc_shp_reader *reader, const mc_shp *shp, const mc_extent *box, apr
 void
 mc_shp_end(mc_shp_reader *reader)
 {
-    mc_window_free(&reader->content);
-    mc_window_free(&reader->entries);
+    mc_file_view_free(&reader->content);
+    mc_file_view_free(&reader->entries);
 }
 
 /* Moves to the next record that is wanted. */
@@ -255,8 +255,8 @@ find_record_place(mc_shp_reader *reader, uint32_t number)
 {
     if (reader->shp->places != NULL)
         return reader->shp->places[number];
-    const uint8_t *entry = mc_window_at(&reader->entries, HEADER + (uint64_t)number * RECORD_HEADER, RECORD_HEADER,
-                                        reader->wanted == NULL ? ENTRIES_AHEAD : FEW_ENTRIES_AHEAD);
+    const uint8_t *entry = mc_file_view_at(&reader->entries, HEADER + (uint64_t)number * RECORD_HEADER, RECORD_HEADER,
+                                           reader->wanted == NULL ? ENTRIES_AHEAD : FEW_ENTRIES_AHEAD);
     return entry == NULL ? (mc_shp_place){ 0, 0 } : (mc_shp_place){ mc_big32(entry), mc_big32(entry + 4) };
 }
 
@@ -266,17 +266,17 @@ content_of(mc_shp_reader *reader, mc_shp_place place)
 {
     uint64_t begin = (uint64_t)place.offset * 2;
     size_t size = RECORD_HEADER + (size_t)place.size * 2;
-    mc_window *window = &reader->content;
+    mc_file_view *view = &reader->content;
     if (reader->wanted != NULL && size >= MC_LARGE_RECORD) {
         const uint8_t *kept = mc_records_at(reader->shp->large, &reader->shp->main, begin, size);
         if (kept != NULL)
             return kept + RECORD_HEADER;
     }
-    if (reader->wanted != NULL && (begin < window->begin || begin > window->begin + window->size + reader->ahead))
+    if (reader->wanted != NULL && (begin < view->begin || begin > view->begin + view->size + reader->ahead))
         reader->ahead = reader->ahead > LEAST_AHEAD ? reader->ahead / 2 : LEAST_AHEAD;
-    else if (begin + RECORD_HEADER > window->begin + window->size && reader->ahead < STREAM_AHEAD)
+    else if (begin + RECORD_HEADER > view->begin + view->size && reader->ahead < STREAM_AHEAD)
         reader->ahead *= 2;
-    const uint8_t *bytes = mc_window_at(window, begin, size, reader->ahead);
+    const uint8_t *bytes = mc_file_view_at(view, begin, size, reader->ahead);
     return bytes == NULL ? NULL : bytes + RECORD_HEADER;
 }
 

@@ -2,8 +2,8 @@
  * Shapefiles (ESRI Shapefile Technical Description, July 1998): .shp, .shx, .dbf, .cpg, .prj, and the spatial index
  * .qix. Files are read by position, never mapped: one that is cut short or overwritten meanwhile gives broken shapes.
  */
-#ifndef MC_FEATURE_SHP_H
-#define MC_FEATURE_SHP_H
+#ifndef MC_VECTOR_SHAPEFILE_SHP_H
+#define MC_VECTOR_SHAPEFILE_SHP_H
 
 #include "vector/geometry/geometry.h"
 #include "vector/shapefile/box_index.h"
@@ -65,7 +65,7 @@ typedef struct mc_shp_record {
 /* Goes through the records whose box meets a window, in the order of the file; of one thread. */
 typedef struct mc_shp_reader {
     const mc_shp *shp;
-    mc_window content, entries;
+    mc_file_view content, entries;
     uint64_t *wanted; /* a bit for each record; NULL: all */
     mc_extent box;
     bool boxed;
@@ -80,7 +80,7 @@ void mc_shp_end(mc_shp_reader *reader);
 
 /* Reads a record's shape; Z and M are passed over. MC_ERR_CORRUPT for counts that do not fit the record,
  * MC_ERR_NOT_BUILT for other kinds of shapes. */
-mc_error *mc_shp_geometry(mc_geometry *geometry, const mc_shp_record *record, const mc_lattice *lattice,
+mc_error *mc_shp_geometry(mc_geometry *geometry, const mc_shp_record *record, const mc_pixel_grid *pixel_grid,
                           apr_pool_t *pool) MC_CHECKED;
 
 #endif

@@ -1,6 +1,6 @@
 /* What the files that read shapefiles share. */
-#ifndef MC_FEATURE_SHP_PRIVATE_H
-#define MC_FEATURE_SHP_PRIVATE_H
+#ifndef MC_VECTOR_SHAPEFILE_SHP_PRIVATE_H
+#define MC_VECTOR_SHAPEFILE_SHP_PRIVATE_H
 
 #include "vector/shapefile/shp.h"
 

@@ -139,7 +139,7 @@ static void *
 many_batches(void *baton)
 {
     mc_workers *workers = baton;
-    apr_pool_t *own = mc_job_pool_acquire();
+    apr_pool_t *own = mc_task_pool_acquire();
     mc_ctx own_ctx = { .pool = own, .process = &process };
     for (int i = 0; i < 50; i++) {
         tally t = { .fail_at = -1, .workers = workers };
@@ -147,7 +147,7 @@ many_batches(void *baton)
         ck_assert(error == MC_OK);
         ck_assert_int_eq(t.total, 100);
     }
-    mc_job_pool_release(own);
+    mc_task_pool_release(own);
     return NULL;
 }
 

@@ -78,7 +78,7 @@ key_at(int z, int x, int y)
 __attribute__((unused)) static void
 put(mc_cache *cache, const mc_tile_key *key, const char *text)
 {
-    mc_put tile = { .key = *key, .data = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool) };
+    mc_tile_write tile = { .key = *key, .data = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool) };
     ck_ok(mc_cache_put(cache, &tile, 1, &ctx));
 }
 
@@ -186,12 +186,12 @@ conform(mc_cache *cache)
     expect(cache, &key, "first");
     put(cache, &key, "second");
     expect(cache, &key, "second");
-    mc_put block[16];
+    mc_tile_write block[16];
     for (int i = 0; i < 16; i++) {
         char text[16];
         snprintf(text, sizeof(text), "tile%d", i);
-        block[i] =
-            (mc_put){ .key = key_at(3, i % 4, i / 4), .data = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool) };
+        block[i] = (mc_tile_write){ .key = key_at(3, i % 4, i / 4),
+                                    .data = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool) };
     }
     ck_ok(mc_cache_put(cache, block, 16, &ctx));
     for (int i = 0; i < 16; i++) {
@@ -202,7 +202,7 @@ conform(mc_cache *cache)
     ck_ok(mc_cache_remove(cache, &key, &ctx));
     expect(cache, &key, NULL);
     ck_ok(mc_cache_remove(cache, &key, &ctx));
-    mc_put empty = { .key = key, .data = mc_buf_attach(mc_buf_copy("", 0), pool) };
+    mc_tile_write empty = { .key = key, .data = mc_buf_attach(mc_buf_copy("", 0), pool) };
     ck_fails(IO, mc_cache_put(cache, &empty, 1, &ctx));
     if (mc_cache_lists(cache, &key))
         conform_list(cache);

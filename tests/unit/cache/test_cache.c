@@ -99,9 +99,10 @@ START_TEST(a_composite_parts_a_series_by_child)
     start();
     mc_cache *cache =
         layered_of("<cache name='l' type='composite'><cache max-zoom='1'>a</cache><cache>b</cache></cache>");
-    mc_put puts[6];
+    mc_tile_write puts[6];
     for (int i = 0; i < 6; i++)
-        puts[i] = (mc_put){ .key = key_at(i % 3, i / 3, 0), .data = mc_buf_attach(mc_buf_copy("tile", 4), pool) };
+        puts[i] =
+            (mc_tile_write){ .key = key_at(i % 3, i / 3, 0), .data = mc_buf_attach(mc_buf_copy("tile", 4), pool) };
     puts[3].key = key_at(2, 3, 3);
     ctx.writes = mc_cache_writes_create(pool);
     ck_ok(mc_cache_put(cache, puts, 6, &ctx));
@@ -415,7 +416,7 @@ hammer(void *baton)
     intptr_t failures = 0;
     for (int i = 0; i < 60; i++) {
         mc_tile_key key = key_at(3, i % 8, i / 8);
-        mc_put tile = { .key = key, .data = mc_buf_attach(mc_buf_copy("hammer", 6), own) };
+        mc_tile_write tile = { .key = key, .data = mc_buf_attach(mc_buf_copy("hammer", 6), own) };
         if (i % 3 == 0 && mc_cache_put(cache, &tile, 1, &mine) != MC_OK)
             failures++;
         mc_tile *found = NULL;

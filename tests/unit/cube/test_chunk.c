@@ -73,9 +73,9 @@ START_TEST(chunks_at_the_edge_are_cut)
     const mc_cube_shape shape = { .width = 100, .height = 53, .chunk_width = 26, .chunk_height = 26 };
     mc_cube_window last = mc_chunk_window(&shape, 3, 2);
     ck_assert(last.x0 == 78 && last.x1 == 100 && last.y0 == 52 && last.y1 == 53);
-    ck_assert_uint_eq(mc_window_pixels(&last), 22);
+    ck_assert_uint_eq(mc_cube_window_pixels(&last), 22);
     const mc_cube_window window = { 25, 26, 53, 52 };
-    mc_cube_window chunks = mc_window_chunks(&shape, &window);
+    mc_cube_window chunks = mc_cube_window_chunks(&shape, &window);
     ck_assert(chunks.x0 == 0 && chunks.x1 == 3 && chunks.y0 == 1 && chunks.y1 == 2);
 }
 END_TEST

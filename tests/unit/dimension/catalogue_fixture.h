@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <utime.h>
 
-#include "base/lru.h"
+#include "base/clock_cache.h"
 #include "base/metrics.h"
 #include "db/sqlite/handles.h"
 #include "dimension/query.h"
@@ -67,7 +67,7 @@ set_up(void)
     file = apr_pstrcat(pool, folder, "/catalog.sqlite", NULL);
     process.handles = mc_handles_create(8);
     process.metrics = mc_metrics_create();
-    process.answers = mc_lru_create(1 << 20);
+    process.query_results = mc_clock_cache_create(1 << 20);
     sql("CREATE TABLE catalog(name TEXT, minx REAL, miny REAL, maxx REAL, maxy REAL, keywords TEXT, ts INTEGER);"
         "INSERT INTO catalog VALUES"
         "('bern', 0, 0, 10, 10, 'un,europe', 1262304000),"
@@ -79,7 +79,7 @@ set_up(void)
 __attribute__((unused)) static void
 tear_down(void)
 {
-    mc_lru_destroy(process.answers);
+    mc_clock_cache_destroy(process.query_results);
     mc_handles_destroy(process.handles);
     mc_metrics_destroy(process.metrics);
     unit_teardown();

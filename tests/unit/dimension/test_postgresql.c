@@ -2,7 +2,7 @@
 
 #include <float.h>
 
-#include "base/lru.h"
+#include "base/clock_cache.h"
 #include "base/metrics.h"
 #include "mapcache/dimension.h"
 
@@ -296,7 +296,7 @@ END_TEST
 START_TEST(answers_are_asked_again_unless_they_are_remembered)
 {
     set_up();
-    process.answers = mc_lru_create(1 << 20);
+    process.query_results = mc_clock_cache_create(1 << 20);
     database_do(&server,
                 "sql drop table if exists moving; create table moving(v text); insert into moving values ('a')");
     mc_dimension *fresh = make("select v from moving where v <> :dim");
@@ -308,7 +308,7 @@ START_TEST(answers_are_asked_again_unless_they_are_remembered)
         ck_assert_str_eq(resolve(kept, "x"), "a");
         database_do(&server, "sql update moving set v = 'b'");
     }
-    mc_lru_destroy(process.answers);
+    mc_clock_cache_destroy(process.query_results);
     tear_down();
 }
 END_TEST

@@ -164,11 +164,11 @@ START_TEST(results_outlive_their_request)
     for (int i = 0; i < 2; i++) { /* asked, remembered */
         ck_ok(mc_dimension_resolve(&values, dimension, &query, &ctx, pool));
         next_request();
-        mc_lru_remove_if(process.answers, NULL, NULL);
+        mc_clock_cache_remove_if(process.query_results, NULL, NULL);
         ck_assert_str_eq(joined(values), "bern,nairobi");
     }
     ck_ok(mc_dimension_resolve(&values, dimension, &query, &ctx, ctx.pool));
-    mc_lru_remove_if(process.answers, NULL, NULL);
+    mc_clock_cache_remove_if(process.query_results, NULL, NULL);
     APR_ARRAY_PUSH(values, const char *) = "more"; /* what is shared is copied before it grows */
     ck_assert_str_eq(joined(values), "bern,nairobi,more");
     ck_assert_str_eq(resolve(dimension, "un"), "bern,nairobi");

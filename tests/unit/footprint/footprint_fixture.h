@@ -68,7 +68,7 @@ patch_png(patch wanted)
 __attribute__((unused)) static void
 put_patch(mc_cache *cache, const char *product, int z, int x, int y, patch wanted)
 {
-    mc_put tile = { .key = product_key(product, z, x, y), .data = patch_png(wanted) };
+    mc_tile_write tile = { .key = product_key(product, z, x, y), .data = patch_png(wanted) };
     ck_ok(mc_cache_put(cache, &tile, 1, &ctx));
 }
 

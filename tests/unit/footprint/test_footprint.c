@@ -174,7 +174,7 @@ START_TEST(a_colour_is_a_footprint)
     mc_memory_destroy(process.memory);
     process.memory = mc_memory_create(4 << 20); /* a full tile is at most an eighth of it */
     mc_cache *cache = products("<detect_blank/>");
-    mc_put tile = { .key = product_key("a", 3, 1, 2), .data = patch_png((patch){ 0, 0, 256, 256, 255 }) };
+    mc_tile_write tile = { .key = product_key("a", 3, 1, 2), .data = patch_png((patch){ 0, 0, 256, 256, 255 }) };
     tile.uniform = true;
     patch_colour(tile.bgra, &(patch){ 0, 0, 256, 256, 120 });
     ck_ok(mc_cache_put(cache, &tile, 1, &ctx));
@@ -194,12 +194,12 @@ START_TEST(memory_keeps_its_bound)
     process.memory = mc_memory_create(BOUND);
     mc_cache *cache = products(QUICK);
     static const patch small = { 100, 100, 30, 30, 255 }, full = { 0, 0, 256, 256, 255 };
-    mc_put tiles[32];
+    mc_tile_write tiles[32];
     for (int i = 0; i < 32; i++)
-        tiles[i] = (mc_put){ .key = product_key("a", 5, i, 0), .data = patch_png(full) };
+        tiles[i] = (mc_tile_write){ .key = product_key("a", 5, i, 0), .data = patch_png(full) };
     ck_ok(mc_cache_put(cache, tiles, 32, &ctx));
     for (int i = 0; i < 32; i++)
-        tiles[i] = (mc_put){ .key = product_key("b", 5, i, 0), .data = patch_png(small) };
+        tiles[i] = (mc_tile_write){ .key = product_key("b", 5, i, 0), .data = patch_png(small) };
     ck_ok(mc_cache_put(cache, tiles, 32, &ctx));
     wait_settled();
     for (int round = 0; round < 4; round++)

@@ -55,7 +55,7 @@ static void *
 passenger(void *baton)
 {
     crowd *c = baton;
-    apr_pool_t *own = mc_job_pool_acquire();
+    apr_pool_t *own = mc_task_pool_acquire();
     mc_ctx own_ctx = { .pool = own, .process = &process, .log = &mc_log_stderr };
     mc_flight_role role;
     mc_flight *flight;
@@ -81,7 +81,7 @@ passenger(void *baton)
         ck_assert_ptr_null(flight);
         c->followed++;
     }
-    mc_job_pool_release(own);
+    mc_task_pool_release(own);
     return NULL;
 }
 
@@ -142,7 +142,7 @@ static void *
 impatient(void *baton)
 {
     crowd *c = baton;
-    apr_pool_t *own = mc_job_pool_acquire();
+    apr_pool_t *own = mc_task_pool_acquire();
     mc_ctx own_ctx = { .pool = own, .process = &process, .deadline = mc_clock_now() + 100000 };
     mc_flight_role role;
     mc_flight *flight;
@@ -155,7 +155,7 @@ impatient(void *baton)
     ck_assert(mc_flight_try(&role, &flight, c->flights, "x", &own_ctx, own) == MC_OK);
     ck_assert(role == MC_FOLLOW && flight == NULL);
     c->failed++;
-    mc_job_pool_release(own);
+    mc_task_pool_release(own);
     return NULL;
 }
 

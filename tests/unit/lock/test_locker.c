@@ -69,7 +69,7 @@ static void *
 meet(void *baton)
 {
     meeting *m = baton;
-    apr_pool_t *own = mc_job_pool_acquire();
+    apr_pool_t *own = mc_task_pool_acquire();
     mc_ctx own_ctx = { .pool = own, .process = &process };
     for (int i = 0; i < 10; i++) {
         mc_lock *lock;
@@ -81,7 +81,7 @@ meet(void *baton)
         m->inside--;
         mc_lock_release(lock);
     }
-    mc_job_pool_release(own);
+    mc_task_pool_release(own);
     return NULL;
 }
 

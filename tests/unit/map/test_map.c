@@ -101,11 +101,11 @@ request(mc_map_layer *layer, int z, double column, double row, int width, int he
 }
 
 static mc_pixels *
-draw(const mc_map_request *wanted, mc_answer *answer)
+draw(const mc_map_request *wanted, mc_result *result)
 {
     mc_pixels *pixels;
-    ck_ok(mc_map_draw(answer, wanted, 0, &ctx, pool));
-    ck_ok(mc_image_decode(&pixels, answer->data->data, answer->data->size, &ctx, pool));
+    ck_ok(mc_map_draw(result, wanted, 0, &ctx, pool));
+    ck_ok(mc_image_decode(&pixels, result->data->data, result->data->size, &ctx, pool));
     mc_pixels_attach(pixels, pool);
     ck_assert_int_eq(pixels->width, wanted->width);
     ck_assert_int_eq(pixels->height, wanted->height);
@@ -127,26 +127,26 @@ shows(const mc_pixels *pixels, int x, int y, int z, int column, int row, int tol
 START_TEST(aligned_maps_are_copied)
 {
     mc_map_layer layer;
-    mc_answer answer;
+    mc_result result;
     set_up("PNG");
     mc_map_request wanted = request(&layer, 4, 3, 2, 512, 512, 1, "PNG");
-    mc_pixels *pixels = draw(&wanted, &answer);
+    mc_pixels *pixels = draw(&wanted, &result);
     shows(pixels, 0, 0, 4, 3, 2, 0);
     shows(pixels, 255, 255, 4, 3, 2, 0);
     shows(pixels, 256, 255, 4, 4, 2, 0);
     shows(pixels, 511, 511, 4, 4, 3, 0);
-    ck_assert_int_eq(answer.lifetime, 300);
-    ck_assert_int_eq((int)apr_time_sec(answer.mtime), 1000000000);
+    ck_assert_int_eq(result.lifetime, 300);
+    ck_assert_int_eq((int)apr_time_sec(result.mtime), 1000000000);
 }
 END_TEST
 
 START_TEST(whole_pixel_offsets_are_copied_too)
 {
     mc_map_layer layer;
-    mc_answer answer;
+    mc_result result;
     set_up("PNG");
     mc_map_request wanted = request(&layer, 4, 3.5, 2.25, 300, 200, 1, "PNG");
-    mc_pixels *pixels = draw(&wanted, &answer);
+    mc_pixels *pixels = draw(&wanted, &result);
     shows(pixels, 127, 0, 4, 3, 2, 0);
     shows(pixels, 128, 0, 4, 4, 2, 0);
     shows(pixels, 0, 191, 4, 3, 2, 0);
@@ -157,10 +157,10 @@ END_TEST
 START_TEST(other_scales_are_resampled)
 {
     mc_map_layer layer;
-    mc_answer answer;
+    mc_result result;
     set_up("PNG");
     mc_map_request wanted = request(&layer, 4, 3, 2, 600, 600, 1.2, "PNG");
-    mc_pixels *pixels = draw(&wanted, &answer);
+    mc_pixels *pixels = draw(&wanted, &result);
     shows(pixels, 100, 100, 4, 3, 2, 0);
     shows(pixels, 210, 100, 4, 3, 2, 0); /* 210 * 1.2 = 252 */
     shows(pixels, 216, 100, 4, 4, 2, 0); /* 259 */
@@ -171,7 +171,7 @@ END_TEST
 START_TEST(workers_draw_the_same_pixels)
 {
     mc_map_layer layer;
-    mc_answer alone, helped;
+    mc_result alone, helped;
     set_up("JPEG");
     mc_map_request wanted = request(&layer, 5, 3.3, 2.7, 900, 700, 1.1, "PNG");
     mc_pixels *one = draw(&wanted, &alone);
@@ -191,7 +191,7 @@ END_TEST
 START_TEST(aligned_jpeg_tiles_are_joined)
 {
     mc_map_layer layer;
-    mc_answer joined, drawn;
+    mc_result joined, drawn;
     set_up("JPEG");
     mc_map_request wanted = request(&layer, 4, 3, 2, 512, 512, 1, "JPEG");
     mc_pixels *pixels = draw(&wanted, &joined);
@@ -206,16 +206,16 @@ END_TEST
 START_TEST(a_client_that_has_the_map_gets_no_new_one)
 {
     mc_map_layer layer;
-    mc_answer answer, again;
+    mc_result result, again;
     set_up("PNG");
     mc_map_request wanted = request(&layer, 4, 3, 2, 512, 512, 1, "PNG");
-    draw(&wanted, &answer);
-    ck_assert_uint_ne(answer.tag, 0);
-    ck_ok(mc_map_draw(&again, &wanted, answer.tag, &ctx, pool));
+    draw(&wanted, &result);
+    ck_assert_uint_ne(result.tag, 0);
+    ck_ok(mc_map_draw(&again, &wanted, result.tag, &ctx, pool));
     ck_assert(again.unmodified);
     ck_assert_ptr_null(again.data);
     wanted.format = format("PNG8");
-    ck_ok(mc_map_draw(&again, &wanted, answer.tag, &ctx, pool));
+    ck_ok(mc_map_draw(&again, &wanted, result.tag, &ctx, pool));
     ck_assert(!again.unmodified);
 }
 END_TEST
@@ -223,18 +223,18 @@ END_TEST
 START_TEST(missing_tiles_stay_transparent_or_take_the_background)
 {
     mc_map_layer layer;
-    mc_answer answer;
+    mc_result result;
     set_up("PNG");
     cache.holes = true;
     mc_map_request wanted = request(&layer, 4, 3, 2, 512, 512, 1, "PNG");
-    mc_pixels *pixels = draw(&wanted, &answer);
+    mc_pixels *pixels = draw(&wanted, &result);
     int rows = grid_link.grid->levels[4].rows;
     bool first_missing = (3 + rows - 1 - 2) % 2 != 0;
     const uint8_t *hole = pixels->data + (size_t)(first_missing ? 0 : 256) * 4;
     ck_assert_int_eq(hole[3], 0);
     wanted.background_set = true;
     wanted.background[0] = 200;
-    pixels = draw(&wanted, &answer);
+    pixels = draw(&wanted, &result);
     hole = pixels->data + (size_t)(first_missing ? 0 : 256) * 4;
     ck_assert_int_eq(hole[3], 255);
     ck_assert_int_eq(hole[2], 200);
@@ -253,61 +253,61 @@ START_TEST(maps_without_data_are_404_or_empty)
 {
     static const mc_cache_ops nothing_ops = { .type = "nothing", .get = nothing_get };
     mc_map_layer layer;
-    mc_answer answer;
+    mc_result result;
     set_up("PNG");
     cache.base.ops = &nothing_ops;
     mc_map_request wanted = request(&layer, 4, 3, 2, 512, 512, 1, "PNG");
-    ck_fails(NOT_FOUND, mc_map_draw(&answer, &wanted, 0, &ctx, pool));
+    ck_fails(NOT_FOUND, mc_map_draw(&result, &wanted, 0, &ctx, pool));
     wanted.empty_is_map = true;
-    mc_pixels *pixels = draw(&wanted, &answer);
+    mc_pixels *pixels = draw(&wanted, &result);
     ck_assert_int_eq(mc_pixels_opacity(pixels), MC_EMPTY);
     wanted.empty_is_map = false;
     wanted.box = (mc_extent){ 500, 100, 510, 110 };
-    draw(&wanted, &answer);
+    draw(&wanted, &result);
 }
 END_TEST
 
 START_TEST(a_map_that_needs_too_many_tiles_is_refused)
 {
     mc_map_layer layer;
-    mc_answer answer;
+    mc_result result;
     set_up("PNG");
     grid_link.minzoom = 12;
     mc_map_request wanted = request(&layer, 2, 0, 0, 512, 512, 1, "PNG");
-    ck_fails(INVALID_PARAMETER, mc_map_draw(&answer, &wanted, 0, &ctx, pool));
+    ck_fails(INVALID_PARAMETER, mc_map_draw(&result, &wanted, 0, &ctx, pool));
 }
 END_TEST
 
 START_TEST(explicit_error_mode_draws_nothing)
 {
     mc_map_layer layer;
-    mc_answer answer;
+    mc_result result;
     set_up("PNG");
     mc_map_request wanted = request(&layer, 4, 3, 2, 512, 512, 1, "PNG");
     wanted.mode = MC_WMS_ERROR;
-    ck_fails(NOT_FOUND, mc_map_draw(&answer, &wanted, 0, &ctx, pool));
+    ck_fails(NOT_FOUND, mc_map_draw(&result, &wanted, 0, &ctx, pool));
     wanted.mode = MC_WMS_FORWARD;
-    ck_fails(NOT_FOUND, mc_map_draw(&answer, &wanted, 0, &ctx, pool));
+    ck_fails(NOT_FOUND, mc_map_draw(&result, &wanted, 0, &ctx, pool));
 }
 END_TEST
 
 START_TEST(one_tile_passes_as_it_is_and_several_merge)
 {
-    mc_answer answer;
+    mc_result result;
     mc_tile *stored;
     set_up("PNG");
     mc_tile_request tiles[2] = { { &tileset, &grid_link, 4, 5, 6, NULL }, { &tileset, &grid_link, 4, 5, 6, NULL } };
     mc_tile_stack stack = { tiles, 1, format("JPEG") };
-    ck_ok(mc_map_tile(&answer, &stack, 0, &ctx, pool));
+    ck_ok(mc_map_tile(&result, &stack, 0, &ctx, pool));
     ck_ok(mc_tileset_get(&stored, &tiles[0], &ctx, pool));
-    ck_assert_str_eq(answer.mime, "image/png");
-    ck_assert_uint_eq(answer.data->size, stored->data->size);
-    ck_assert_int_eq(memcmp(answer.data->data, stored->data->data, stored->data->size), 0);
+    ck_assert_str_eq(result.mime, "image/png");
+    ck_assert_uint_eq(result.data->size, stored->data->size);
+    ck_assert_int_eq(memcmp(result.data->data, stored->data->data, stored->data->size), 0);
     stack.count = 2;
-    ck_ok(mc_map_tile(&answer, &stack, 0, &ctx, pool));
-    ck_assert_str_eq(answer.mime, "image/jpeg");
-    mc_answer again;
-    ck_ok(mc_map_tile(&again, &stack, answer.tag, &ctx, pool));
+    ck_ok(mc_map_tile(&result, &stack, 0, &ctx, pool));
+    ck_assert_str_eq(result.mime, "image/jpeg");
+    mc_result again;
+    ck_ok(mc_map_tile(&again, &stack, result.tag, &ctx, pool));
     ck_assert(again.unmodified);
 }
 END_TEST

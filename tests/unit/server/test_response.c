@@ -10,7 +10,7 @@ static mc_config config;
 static mc_http_request http;
 static mc_call call;
 static mc_http_response response;
-static mc_answer answer;
+static mc_result result;
 
 /* A tile of 2015 with tag 0xabc, asked for with one header. */
 static int
@@ -23,12 +23,12 @@ ask(const char *name, const char *value)
     http = (mc_http_request){ .method = "GET", .headers = headers };
     call = (mc_call){ .config = &config, .http = &http };
     response = (mc_http_response){ .headers = apr_table_make(pool, 4) };
-    answer = (mc_answer){ .data = mc_buf_attach(mc_buf_copy("bytes", 5), pool),
+    result = (mc_result){ .data = mc_buf_attach(mc_buf_copy("bytes", 5), pool),
                           .mime = "image/png",
                           .mtime = apr_time_from_sec(1420070400),
                           .tag = 0xabc,
                           .lifetime = 300 };
-    mc_response_success(&response, &answer, &call, pool);
+    mc_response_success(&response, &result, &call, pool);
     return response.status;
 }
 

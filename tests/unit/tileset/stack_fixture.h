@@ -82,7 +82,7 @@ keep(const char *name, mc_buf *data)
 }
 
 static mc_error *
-stack_put(mc_cache *base, const mc_put *tiles, int count, mc_ctx *job)
+stack_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *job)
 {
     stack_cache *own = (stack_cache *)base;
     (void)job;

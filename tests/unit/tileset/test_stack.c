@@ -304,10 +304,10 @@ draw_map(int threaded, uint64_t *tag)
                               .format = format("PNG"),
                               .resample = MC_BILINEAR,
                               .threaded = threaded };
-    mc_answer answer;
-    ck_ok(mc_map_draw(&answer, &wanted, 0, &ctx, pool));
-    *tag = answer.tag;
-    return answer.data;
+    mc_result map_result;
+    ck_ok(mc_map_draw(&map_result, &wanted, 0, &ctx, pool));
+    *tag = map_result.tag;
+    return map_result.data;
 }
 
 START_TEST(helpers_change_no_pixel)

@@ -63,7 +63,7 @@ END_TEST
 static void
 put_colour(mc_cache *cache, const mc_tile_key *key, const uint8_t bgra[4])
 {
-    mc_put tile = { .key = *key, .data = mc_buf_attach(mc_buf_copy("picture", 7), pool) };
+    mc_tile_write tile = { .key = *key, .data = mc_buf_attach(mc_buf_copy("picture", 7), pool) };
     tile.uniform = true;
     memcpy(tile.bgra, bgra, sizeof(tile.bgra));
     ck_ok(mc_cache_put(cache, &tile, 1, &ctx));
@@ -135,7 +135,7 @@ START_TEST(a_stored_colour_is_expanded)
     start();
     mc_cache *cache = disk("", "");
     mc_tile_key key = roads(1, 0, 0);
-    mc_put stored = { .key = key, .data = mc_buf_attach(mc_buf_copy("#\x1a\x22\x33\x80", 5), pool) };
+    mc_tile_write stored = { .key = key, .data = mc_buf_attach(mc_buf_copy("#\x1a\x22\x33\x80", 5), pool) };
     ck_ok(mc_cache_put(cache, &stored, 1, &ctx));
     usleep(60000);
     for (int i = 0; i < 3; i++) { /* also from memory */
@@ -159,7 +159,7 @@ write_by_turns(void *baton)
     mc_ctx mine = { .pool = own, .process = &process, .log = &mc_log_stderr };
     intptr_t failures = 0;
     for (int i = 0; i < RACE_PUTS; i++) {
-        mc_put tile = { .key = roads(1, 1, 1), .data = mc_buf_create(RACE_BYTES, RACE_BYTES) };
+        mc_tile_write tile = { .key = roads(1, 1, 1), .data = mc_buf_create(RACE_BYTES, RACE_BYTES) };
         tile.data->size = i % 2 == 0 ? RACE_BYTES : RACE_BYTES / 2;
         memset(tile.data->data, i % 2 == 0 ? 'a' : 'b', tile.data->size);
         failures += mc_cache_put(baton, &tile, 1, &mine) != MC_OK;
@@ -205,7 +205,7 @@ START_TEST(unwritable_places_give_errors_without_their_path)
     mc_cache *cache = disk("", "<creation_retry>2</creation_retry>");
     mc_tile_key key = roads(1, 1, 1);
     shell(": > %s/c"); /* a file where the folder should be */
-    mc_put tile = { .key = key, .data = mc_buf_attach(mc_buf_copy("x", 1), pool) };
+    mc_tile_write tile = { .key = key, .data = mc_buf_attach(mc_buf_copy("x", 1), pool) };
     mc_error *error = mc_cache_put(cache, &tile, 1, &ctx);
     ck_assert(error != MC_OK && error->kind == MC_ERR_IO);
     ck_assert_ptr_null(strstr(error->message, folder));

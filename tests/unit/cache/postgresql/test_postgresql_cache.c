@@ -87,11 +87,11 @@ START_TEST(all_tiles_of_a_map_come_together)
     ck_ok(mc_cache_get_all(tiles, cache, keys, 64, &ctx, pool)); /* there is no table yet */
     for (int i = 0; i < 64; i++)
         ck_assert_ptr_null(tiles[i]);
-    mc_put puts[70];
+    mc_tile_write puts[70];
     for (int i = 0; i < 70; i++) {
         const char *text = apr_psprintf(pool, "tile %d", i);
-        puts[i] = (mc_put){ .key = key_at(3, i % 8 / 2 * 2, i % 64 / 8),
-                            .data = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool) };
+        puts[i] = (mc_tile_write){ .key = key_at(3, i % 8 / 2 * 2, i % 64 / 8),
+                                   .data = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool) };
     }
     ck_ok(mc_cache_put(cache, puts, 70, &ctx)); /* several times the same tile: the last one counts */
     ck_ok(mc_cache_get_all(tiles, cache, keys, 64, &ctx, pool));
@@ -116,7 +116,7 @@ START_TEST(tiles_of_one_colour_are_five_bytes)
     static const uint8_t colour[4] = { 0x11, 0x22, 0x33, 0x80 };
     mc_cache *cache = store("<detect_blank/>");
     mc_tile_key key = key_at(3, 5, 6);
-    mc_put tile = { .key = key, .data = mc_buf_attach(mc_buf_copy("picture", 7), pool) };
+    mc_tile_write tile = { .key = key, .data = mc_buf_attach(mc_buf_copy("picture", 7), pool) };
     tile.uniform = true;
     memcpy(tile.bgra, colour, sizeof(tile.bgra));
     ck_ok(mc_cache_put(cache, &tile, 1, &ctx));
@@ -137,7 +137,7 @@ START_TEST(a_database_that_is_away_is_an_error_and_comes_back)
     put(cache, &key, "kept");
     ck_assert_str_eq(database_do(&server, "stop"), "done");
     ck_fails(UNAVAILABLE, mc_cache_get(&tile, cache, &key, &ctx, pool));
-    mc_put late = { .key = key, .data = mc_buf_attach(mc_buf_copy("late", 4), pool) };
+    mc_tile_write late = { .key = key, .data = mc_buf_attach(mc_buf_copy("late", 4), pool) };
     ck_fails(UNAVAILABLE, mc_cache_put(cache, &late, 1, &ctx));
     ck_assert_str_eq(database_do(&server, "start"), "done");
     usleep(1100000); /* a server that was away is asked again after a second */
@@ -160,7 +160,7 @@ typedef struct writer {
 } writer;
 
 static mc_error *
-write_once(const writer *me, const mc_put *puts, mc_ctx *mine)
+write_once(const writer *me, const mc_tile_write *puts, mc_ctx *mine)
 {
     if (me->tiles < MOST)
         return mc_cache_put(me->cache, puts, me->tiles, mine);
@@ -183,12 +183,12 @@ write_tiles(void *baton)
     apr_allocator_owner_set(allocator, own);
     mc_ctx mine = ctx;
     mine.pool = own;
-    mc_put puts[MOST];
+    mc_tile_write puts[MOST];
     for (int i = 0; i < me->tiles; i++) {
         const char *text = apr_psprintf(own, "by %d", me->number);
         int at = me->number % 2 == 0 ? i : me->tiles - 1 - i; /* in another order: no two may wait for each other */
-        puts[i] =
-            (mc_put){ .key = key_at(3, at % 8, at / 8), .data = mc_buf_attach(mc_buf_copy(text, strlen(text)), own) };
+        puts[i] = (mc_tile_write){ .key = key_at(3, at % 8, at / 8),
+                                   .data = mc_buf_attach(mc_buf_copy(text, strlen(text)), own) };
     }
     for (int i = 0; i < 20; i++) {
         mc_error *error = write_once(me, puts, &mine);
@@ -238,7 +238,7 @@ load(mc_cache *cache, int round)
     ctx.writes = mc_cache_writes_create(pool);
     for (int i = 0; i < 500; i++) {
         int at = i % 400, size = at * 37 % 70000 + 8 + (at == 7 ? 300000 : 0);
-        mc_put tile = { .key = key_at(5, at % 32, at / 32), .data = mc_buf_create((size_t)size, (size_t)size) };
+        mc_tile_write tile = { .key = key_at(5, at % 32, at / 32), .data = mc_buf_create((size_t)size, (size_t)size) };
         memset(tile.data->data, 'a' + (at + round + i / 400) % 26, (size_t)size);
         tile.data->size = (size_t)size;
         mc_buf_attach(tile.data, pool);

@@ -49,14 +49,14 @@ ask(const char *sql)
 }
 
 /* A tile whose bytes tell its number. */
-static mc_put
+static mc_tile_write
 tile_of(int number, int size, apr_pool_t *scratch)
 {
     mc_buf *bytes = mc_buf_create((size_t)size, (size_t)size);
     memset(bytes->data, 'a' + number % 26, (size_t)size);
     memcpy(bytes->data + 4, &number, sizeof(number));
     bytes->size = (size_t)size;
-    return (mc_put){ .key = key_at(5, number % 32, number / 32 % 32), .data = mc_buf_attach(bytes, scratch) };
+    return (mc_tile_write){ .key = key_at(5, number % 32, number / 32 % 32), .data = mc_buf_attach(bytes, scratch) };
 }
 
 /* As a seeder's commit: tiles first .. first + count - 1 of 32 x 32. */
@@ -70,7 +70,7 @@ load_in(mc_cache *cache, int first, int count, apr_pool_t *parent)
     own.writes = mc_cache_writes_create(scratch);
     mc_error *error = MC_OK;
     for (int i = first; i < first + count && error == MC_OK; i++) {
-        mc_put put = tile_of(i, TILE_BYTES, scratch);
+        mc_tile_write put = tile_of(i, TILE_BYTES, scratch);
         error = mc_cache_put(cache, &put, 1, &own);
     }
     if (error == MC_OK)
@@ -90,7 +90,7 @@ static void
 expect_loaded(mc_cache *cache, int first, int count)
 {
     for (int i = first; i < first + count; i++) {
-        mc_put wanted = tile_of(i, TILE_BYTES, pool);
+        mc_tile_write wanted = tile_of(i, TILE_BYTES, pool);
         mc_tile *tile;
         ck_ok(mc_cache_get(&tile, cache, &wanted.key, &ctx, pool));
         ck_assert_msg(tile != NULL, "tile %d is missing", i);
@@ -271,7 +271,7 @@ gather(int manner)
     int sizes[256] = { 0 };
     unsigned state = (unsigned)manner + 1;
     for (int round = 0; round < 25; round++) {
-        mc_put puts[40];
+        mc_tile_write puts[40];
         int count = (int)(state >> 8) % 40 + 1;
         for (int i = 0; i < count; i++) {
             state = state * 1664525u + 1013904223u;
@@ -289,7 +289,7 @@ gather(int manner)
     ck_assert_str_eq(ask("PRAGMA integrity_check"), "ok");
     for (int i = 0; i < 256; i++) {
         mc_tile *tile;
-        mc_put wanted = tile_of(i, sizes[i] == 0 ? 8 : sizes[i], pool);
+        mc_tile_write wanted = tile_of(i, sizes[i] == 0 ? 8 : sizes[i], pool);
         ck_ok(mc_cache_get(&tile, cache, &wanted.key, &ctx, pool));
         ck_assert((tile == NULL) == (sizes[i] == 0));
         if (tile != NULL)
@@ -489,7 +489,7 @@ share_file(int manner)
     }
     for (int i = 0; i < 200; i++) { /* a reader meanwhile */
         mc_tile *tile;
-        mc_put wanted = tile_of(i % (ROUNDS * WRITERS * TILES), TILE_BYTES, pool);
+        mc_tile_write wanted = tile_of(i % (ROUNDS * WRITERS * TILES), TILE_BYTES, pool);
         ck_ok(mc_cache_get(&tile, cache, &wanted.key, &ctx, pool));
         ck_assert(tile == NULL ||
                   (tile->data->size == TILE_BYTES && memcmp(tile->data->data, wanted.data->data, TILE_BYTES) == 0));

@@ -50,7 +50,7 @@ ask(const char *sql)
 static void
 put_colour(mc_cache *cache, const mc_tile_key *key, const uint8_t bgra[4])
 {
-    mc_put tile = { .key = *key, .data = mc_buf_attach(mc_buf_copy("picture", 7), pool) };
+    mc_tile_write tile = { .key = *key, .data = mc_buf_attach(mc_buf_copy("picture", 7), pool) };
     tile.uniform = true;
     memcpy(tile.bgra, bgra, sizeof(tile.bgra));
     ck_ok(mc_cache_put(cache, &tile, 1, &ctx));
@@ -312,7 +312,7 @@ START_TEST(a_lock_of_another_process_ends_with_the_deadline)
         ck_assert_int_lt(mc_clock_now() - begin, apr_time_from_sec(15));
         begin = mc_clock_now();
         ctx.deadline = begin + apr_time_from_msec(200);
-        mc_put write = { .key = key, .data = mc_buf_attach(mc_buf_copy("x", 1), pool) };
+        mc_tile_write write = { .key = key, .data = mc_buf_attach(mc_buf_copy("x", 1), pool) };
         ck_fails(UNAVAILABLE, mc_cache_put(locked[i], &write, 1, &ctx));
         ck_assert_int_lt(mc_clock_now() - begin, apr_time_from_sec(15));
     }
@@ -333,7 +333,7 @@ START_TEST(damaged_files_give_errors)
     start();
     mc_cache *cache = store("sqlite3", ROLLBACK);
     mc_tile_key key = key_at(5, 31, 31);
-    mc_put tile = { .key = key, .data = mc_buf_create(20000, 20000) };
+    mc_tile_write tile = { .key = key, .data = mc_buf_create(20000, 20000) };
     memset(tile.data->data, 'x', 20000);
     tile.data->size = 20000;
     for (int i = 0; i < 64; i++) {
@@ -589,7 +589,7 @@ check_list(const char *type, mc_origin origin)
 {
     enum { SIDE = 100, TILES = 5000 };
     static mc_level wide[] = { { 1000, 128, 128 } };
-    static mc_put tiles[TILES];
+    static mc_tile_write tiles[TILES];
     const mc_grid own = { .name = "G",
                           .tile_width = 1,
                           .tile_height = 1,
@@ -603,7 +603,7 @@ check_list(const char *type, mc_origin origin)
     int wanted = 0;
     seen met = { .most = TILES + 1 };
     for (int i = 0; i < TILES; i++) {
-        tiles[i] = (mc_put){ .key = key_at(0, i * 2 % SIDE, i * 2 / SIDE), .data = data };
+        tiles[i] = (mc_tile_write){ .key = key_at(0, i * 2 % SIDE, i * 2 / SIDE), .data = data };
         tiles[i].key.grid = &own;
     }
     ck_ok(mc_cache_put(cache, tiles, TILES, &ctx));

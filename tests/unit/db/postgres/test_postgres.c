@@ -48,17 +48,17 @@ query_of(const char *sql, const mc_postgres_param *params, int count)
 static mc_error *
 ask_in(const char **rows, const mc_postgres_query *query, mc_ctx *c, apr_pool_t *p)
 {
-    mc_postgres_answer *answer;
+    mc_postgres_result *query_result;
     const mc_postgres_row *row;
-    MC_TRY(mc_postgres_start(&answer, c->process->postgres, query, c, p));
+    MC_TRY(mc_postgres_start(&query_result, c->process->postgres, query, c, p));
     for (*rows = "";;) {
-        MC_TRY(mc_postgres_next(&row, answer));
+        MC_TRY(mc_postgres_next(&row, query_result));
         if (row == NULL)
             break;
         const char *value = row->fields[0].size < 0 ? "null" : row->fields[0].data;
         *rows = apr_pstrcat(p, *rows, **rows == '\0' ? "" : ",", value, NULL);
     }
-    mc_postgres_end(answer);
+    mc_postgres_end(query_result);
     return MC_OK;
 }
 
@@ -110,10 +110,10 @@ START_TEST(binary_parameters_and_results)
     mc_postgres_param param = { .value = &wire, .size = 8, .binary = true, .type = MC_POSTGRES_INT8 };
     mc_postgres_query query = query_of("select $1 + 1, '\\x00ff00'::bytea, null::int8", &param, 1);
     query.binary = true;
-    mc_postgres_answer *answer;
+    mc_postgres_result *query_result;
     const mc_postgres_row *row;
-    ck_ok(mc_postgres_start(&answer, process.postgres, &query, &ctx, pool));
-    ck_ok(mc_postgres_next(&row, answer));
+    ck_ok(mc_postgres_start(&query_result, process.postgres, &query, &ctx, pool));
+    ck_ok(mc_postgres_next(&row, query_result));
     ck_assert_int_eq(row->columns, 3);
     ck_assert_int_eq(row->fields[0].size, 8);
     ck_assert_uint_eq(row->fields[0].type, MC_POSTGRES_INT8);
@@ -121,9 +121,9 @@ START_TEST(binary_parameters_and_results)
     ck_assert_int_eq(row->fields[1].size, 3);
     ck_assert_mem_eq(row->fields[1].data, "\x00\xff\x00", 3);
     ck_assert_int_eq(row->fields[2].size, -1);
-    ck_ok(mc_postgres_next(&row, answer));
+    ck_ok(mc_postgres_next(&row, query_result));
     ck_assert_ptr_null(row);
-    mc_postgres_end(answer);
+    mc_postgres_end(query_result);
     tear_down();
 }
 END_TEST
@@ -200,26 +200,26 @@ END_TEST
 START_TEST(a_wrong_statement_is_an_error_and_the_connection_stays)
 {
     set_up();
-    mc_postgres_answer *answer;
+    mc_postgres_result *query_result;
     const mc_postgres_row *row;
     mc_postgres_query query = query_of("select nonsense", NULL, 0);
-    ck_fails(UPSTREAM, mc_postgres_start(&answer, process.postgres, &query, &ctx, pool));
-    ck_assert_str_eq(mc_postgres_sqlstate(answer), "42703");
+    ck_fails(UPSTREAM, mc_postgres_start(&query_result, process.postgres, &query, &ctx, pool));
+    ck_assert_str_eq(mc_postgres_sqlstate(query_result), "42703");
     /* A value that only the execution finds wrong. */
     mc_postgres_param param = { .value = "abc" };
     query = query_of("select $1::int", &param, 1);
-    ck_ok(mc_postgres_start(&answer, process.postgres, &query, &ctx, pool));
-    ck_fails(UPSTREAM, mc_postgres_next(&row, answer));
-    ck_assert_str_eq(mc_postgres_sqlstate(answer), "22P02");
-    mc_postgres_end(answer);
+    ck_ok(mc_postgres_start(&query_result, process.postgres, &query, &ctx, pool));
+    ck_fails(UPSTREAM, mc_postgres_next(&row, query_result));
+    ck_assert_str_eq(mc_postgres_sqlstate(query_result), "22P02");
+    mc_postgres_end(query_result);
     /* Rows first, then the error. */
     query = query_of("select 10 / (3 - v) from generate_series(1, 3) v", NULL, 0);
-    ck_ok(mc_postgres_start(&answer, process.postgres, &query, &ctx, pool));
-    ck_ok(mc_postgres_next(&row, answer));
+    ck_ok(mc_postgres_start(&query_result, process.postgres, &query, &ctx, pool));
+    ck_ok(mc_postgres_next(&row, query_result));
     ck_assert_ptr_nonnull(row);
-    ck_ok(mc_postgres_next(&row, answer));
-    ck_fails(UPSTREAM, mc_postgres_next(&row, answer));
-    mc_postgres_end(answer);
+    ck_ok(mc_postgres_next(&row, query_result));
+    ck_fails(UPSTREAM, mc_postgres_next(&row, query_result));
+    mc_postgres_end(query_result);
     ck_assert_str_eq(answer_to("select 5"), "5");
     ck_assert_uint_eq(counted(MC_COUNT_postgres_connections_total), 1);
     tear_down();
@@ -246,14 +246,14 @@ wait_for_rest(void)
 START_TEST(what_is_not_read_is_cancelled_and_the_connection_serves_on)
 {
     set_up();
-    mc_postgres_answer *answer;
+    mc_postgres_result *query_result;
     const mc_postgres_row *row;
     mc_postgres_query query = query_of("select v, repeat('x', 1000) from generate_series(1, 10000000) v", NULL, 0);
-    ck_ok(mc_postgres_start(&answer, process.postgres, &query, &ctx, pool));
+    ck_ok(mc_postgres_start(&query_result, process.postgres, &query, &ctx, pool));
     for (int i = 0; i < 10; i++)
-        ck_ok(mc_postgres_next(&row, answer));
+        ck_ok(mc_postgres_next(&row, query_result));
     ck_assert_str_eq(row->fields[0].data, "10");
-    mc_postgres_end(answer);
+    mc_postgres_end(query_result);
     wait_for_rest();
     ck_assert_uint_eq(counted(MC_COUNT_postgres_cancels_total), 1);
     for (int i = 0; i < 200 && counted(MC_COUNT_postgres_connections_total) == 1; i++) {
@@ -267,15 +267,15 @@ END_TEST
 START_TEST(the_deadline_ends_a_query_at_the_server_too)
 {
     set_up();
-    mc_postgres_answer *answer;
+    mc_postgres_result *query_result;
     const mc_postgres_row *row;
     ctx.deadline = mc_clock_now() + 500000;
     mc_postgres_query query = query_of("select pg_sleep(300)", NULL, 0);
     apr_time_t begin = mc_clock_now();
-    ck_ok(mc_postgres_start(&answer, process.postgres, &query, &ctx, pool));
-    ck_fails(TIMEOUT, mc_postgres_next(&row, answer));
+    ck_ok(mc_postgres_start(&query_result, process.postgres, &query, &ctx, pool));
+    ck_fails(TIMEOUT, mc_postgres_next(&row, query_result));
     ck_assert_int_lt(mc_clock_now() - begin, 15 * APR_USEC_PER_SEC);
-    mc_postgres_end(answer);
+    mc_postgres_end(query_result);
     wait_for_rest();
     tear_down();
 }
@@ -290,15 +290,15 @@ is_gone(void *baton)
 START_TEST(a_client_that_goes_away_ends_its_query)
 {
     set_up();
-    mc_postgres_answer *answer;
+    mc_postgres_result *query_result;
     const mc_postgres_row *row;
     apr_time_t leaves = mc_clock_now() + 300000;
     ctx.abandoned = is_gone;
     ctx.abandoned_baton = &leaves;
     mc_postgres_query query = query_of("select pg_sleep(300)", NULL, 0);
-    ck_ok(mc_postgres_start(&answer, process.postgres, &query, &ctx, pool));
-    ck_fails(UNAVAILABLE, mc_postgres_next(&row, answer));
-    mc_postgres_end(answer);
+    ck_ok(mc_postgres_start(&query_result, process.postgres, &query, &ctx, pool));
+    ck_fails(UNAVAILABLE, mc_postgres_next(&row, query_result));
+    mc_postgres_end(query_result);
     wait_for_rest();
     tear_down();
 }
@@ -311,9 +311,9 @@ START_TEST(an_answer_ends_with_its_pool)
     for (int i = 0; i < LIMIT * 3; i++) {
         apr_pool_t *sub;
         apr_pool_create(&sub, pool);
-        mc_postgres_answer *answer;
+        mc_postgres_result *query_result;
         mc_postgres_query query = query_of("select v from generate_series(1, 5) v", NULL, 0);
-        ck_ok(mc_postgres_start(&answer, process.postgres, &query, &ctx, sub));
+        ck_ok(mc_postgres_start(&query_result, process.postgres, &query, &ctx, sub));
         apr_pool_destroy(sub);
     }
     ck_assert_str_eq(answer_to("select 1"), "1");
@@ -324,7 +324,7 @@ END_TEST
 START_TEST(several_answers_at_once_and_no_more_than_the_limit)
 {
     set_up();
-    mc_postgres_answer *answers[LIMIT], *one_more;
+    mc_postgres_result *answers[LIMIT], *one_more;
     const mc_postgres_row *row;
     for (int i = 0; i < LIMIT; i++) {
         mc_postgres_query query = query_of(apr_psprintf(pool, "select %d", i), NULL, 0);
@@ -385,21 +385,21 @@ START_TEST(nothing_is_replaced_once_rows_have_arrived)
 {
     set_up();
     ck_assert_str_eq(answer_to("select 1"), "1");
-    mc_postgres_answer *answer;
+    mc_postgres_result *query_result;
     const mc_postgres_row *row;
     mc_postgres_query query = query_of("select v, repeat('x', 10000) || case v when 3000 then"
                                        " pg_terminate_backend(pg_backend_pid())::text else '' end"
                                        " from generate_series(1, 100000) v",
                                        NULL, 0);
-    ck_ok(mc_postgres_start(&answer, process.postgres, &query, &ctx, pool));
+    ck_ok(mc_postgres_start(&query_result, process.postgres, &query, &ctx, pool));
     mc_error *error = MC_OK;
     int rows = 0;
     for (row = NULL; error == MC_OK && (rows == 0 || row != NULL); rows++)
-        error = mc_postgres_next(&row, answer);
+        error = mc_postgres_next(&row, query_result);
     ck_fails(UNAVAILABLE, error);
     ck_assert_int_gt(rows, 1);
     ck_assert_int_le(rows, 3001);
-    mc_postgres_end(answer);
+    mc_postgres_end(query_result);
     ck_assert_str_eq(answer_to("select 1"), "1");
     tear_down();
 }
@@ -561,10 +561,10 @@ START_TEST(without_threads_a_query_is_cancelled_by_the_caller)
     set_up();
     mc_postgres_destroy(process.postgres);
     process.postgres = mc_postgres_create(1, 1, 60 * APR_USEC_PER_SEC, false);
-    mc_postgres_answer *answer;
+    mc_postgres_result *query_result;
     mc_postgres_query query = query_of("select pg_sleep(300)", NULL, 0);
-    ck_ok(mc_postgres_start(&answer, process.postgres, &query, &ctx, pool));
-    mc_postgres_end(answer);
+    ck_ok(mc_postgres_start(&query_result, process.postgres, &query, &ctx, pool));
+    mc_postgres_end(query_result);
     ck_assert_str_eq(answer_to("select 1"), "1");
     ck_assert_uint_eq(counted(MC_COUNT_postgres_connections_total), 1);
     tear_down();
@@ -602,11 +602,11 @@ ask_often(void *baton)
         const char *rows = "";
         mc_error *error = MC_OK;
         if (i % 7 == 6) { /* left before the end */
-            mc_postgres_answer *answer;
+            mc_postgres_result *query_result;
             const mc_postgres_row *row = NULL;
-            error = mc_postgres_start(&answer, process.postgres, &query, &c, round);
+            error = mc_postgres_start(&query_result, process.postgres, &query, &c, round);
             if (error == MC_OK)
-                error = mc_postgres_next(&row, answer);
+                error = mc_postgres_next(&row, query_result);
             rows = row == NULL ? "" : apr_pstrdup(round, row->fields[0].data);
         } else {
             error = ask_in(&rows, &query, &c, round);
@@ -672,7 +672,7 @@ START_TEST(many_threads_while_backends_end_and_the_server_restarts)
     apr_sleep(1100000);
     wait_for_rest();
     ctx.deadline = mc_clock_now() + 60 * APR_USEC_PER_SEC; /* the crowd may have taken its time */
-    mc_postgres_answer *answers[LIMIT];
+    mc_postgres_result *answers[LIMIT];
     for (int i = 0; i < LIMIT; i++) {
         mc_postgres_query query = query_of("select 1", NULL, 0);
         ck_ok(mc_postgres_start(&answers[i], process.postgres, &query, &ctx, pool));
@@ -702,7 +702,7 @@ START_TEST(many_threads_at_a_server_with_few_places)
     ck_assert_int_eq(all.answered, 16 * 30);
 
     /* Nobody gives one back: an error at the deadline, not before. */
-    mc_postgres_answer *answers[3], *one_more;
+    mc_postgres_result *answers[3], *one_more;
     mc_postgres_query query = query_of("select 1", NULL, 0);
     query.connection = all.connection;
     for (int open = 0; open < 3; open++) { /* all that there are */

@@ -25,25 +25,25 @@ counted(mc_counter counter)
     return mc_counter_value(process.metrics, counter);
 }
 
-static mc_postgres_answer *
+static mc_postgres_result *
 start(const char *sql, bool copy)
 {
     mc_postgres_query query = {
         .connection = database_connection(&server), .sql = sql, .binary = true, .single_row = true, .copy = copy
     };
-    mc_postgres_answer *answer;
-    ck_ok(mc_postgres_start(&answer, process.postgres, &query, &ctx, pool));
-    return answer;
+    mc_postgres_result *query_result;
+    ck_ok(mc_postgres_start(&query_result, process.postgres, &query, &ctx, pool));
+    return query_result;
 }
 
 /* All rows: fields between "|", null as "-". Whatever a field's text, a zero byte ends it. */
 static const char *
-rows_of(mc_postgres_answer *answer)
+rows_of(mc_postgres_result *query_result)
 {
     const mc_postgres_row *row;
     apr_array_header_t *parts = apr_array_make(pool, 64, sizeof(const char *));
     for (;;) {
-        ck_ok(mc_postgres_next(&row, answer));
+        ck_ok(mc_postgres_next(&row, query_result));
         if (row == NULL)
             break;
         for (int i = 0; i < row->columns; i++) {
@@ -53,7 +53,7 @@ rows_of(mc_postgres_answer *answer)
             APR_ARRAY_PUSH(parts, const char *) = i + 1 < row->columns ? "|" : ";";
         }
     }
-    mc_postgres_end(answer);
+    mc_postgres_end(query_result);
     return apr_array_pstrcat(pool, parts, '\0');
 }
 
@@ -80,19 +80,19 @@ END_TEST
 START_TEST(bytes_are_counted_as_they_travel)
 {
     set_up();
-    mc_postgres_answer *answer = start("select 'abcd'::text, null::text from generate_series(1, 10)", false);
-    (void)rows_of(answer);
-    ck_assert_int_eq(mc_postgres_traffic_of(answer).bytes, 10 * (1 + 4 + 2 + 4 + 4 + 4));
-    answer = start("select 'abcd'::text, null::text from generate_series(1, 10)", true);
-    (void)rows_of(answer);
-    mc_postgres_traffic traffic = mc_postgres_traffic_of(answer);
+    mc_postgres_result *query_result = start("select 'abcd'::text, null::text from generate_series(1, 10)", false);
+    (void)rows_of(query_result);
+    ck_assert_int_eq(mc_postgres_traffic_of(query_result).bytes, 10 * (1 + 4 + 2 + 4 + 4 + 4));
+    query_result = start("select 'abcd'::text, null::text from generate_series(1, 10)", true);
+    (void)rows_of(query_result);
+    mc_postgres_traffic traffic = mc_postgres_traffic_of(query_result);
     ck_assert_int_eq(traffic.bytes, 10 * (1 + 4 + 2 + 4 + 4 + 4));
     ck_assert_int_gt(traffic.first, 0);
     ck_assert_uint_eq(counted(MC_COUNT_postgres_bytes_total), 2 * (uint64_t)traffic.bytes);
     /* The time until the first row is not that of the way. */
-    answer = start("select pg_sleep(0.5)::text", false);
-    (void)rows_of(answer);
-    ck_assert_int_lt(mc_postgres_traffic_of(answer).waited, 400000);
+    query_result = start("select pg_sleep(0.5)::text", false);
+    (void)rows_of(query_result);
+    ck_assert_int_lt(mc_postgres_traffic_of(query_result).waited, 400000);
     tear_down();
 }
 END_TEST
@@ -101,19 +101,19 @@ START_TEST(errors_come_before_and_between_rows)
 {
     set_up();
     const mc_postgres_row *row;
-    mc_postgres_answer *answer = start("select nonsense", true);
-    ck_fails(UPSTREAM, mc_postgres_next(&row, answer));
-    ck_assert_str_eq(mc_postgres_sqlstate(answer), "42703");
-    mc_postgres_end(answer);
-    answer = start("select 10 / (30000 - v) from generate_series(1, 30000) v", true);
+    mc_postgres_result *query_result = start("select nonsense", true);
+    ck_fails(UPSTREAM, mc_postgres_next(&row, query_result));
+    ck_assert_str_eq(mc_postgres_sqlstate(query_result), "42703");
+    mc_postgres_end(query_result);
+    query_result = start("select 10 / (30000 - v) from generate_series(1, 30000) v", true);
     mc_error *error = MC_OK;
     int rows = 0;
-    while ((error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
+    while ((error = mc_postgres_next(&row, query_result)) == MC_OK && row != NULL)
         rows++;
     ck_fails(UPSTREAM, error);
-    ck_assert_str_eq(mc_postgres_sqlstate(answer), "22012");
+    ck_assert_str_eq(mc_postgres_sqlstate(query_result), "22012");
     ck_assert_int_eq(rows, 29999);
-    mc_postgres_end(answer);
+    mc_postgres_end(query_result);
     ck_assert_str_eq(rows_of(start("select 'on'::text", true)), "on;");
     ck_assert_uint_eq(counted(MC_COUNT_postgres_connections_total), 1);
     tear_down();
@@ -125,13 +125,13 @@ START_TEST(what_is_not_read_is_cancelled_and_the_connection_serves_on)
     set_up();
     const mc_postgres_row *row;
     const char *backend = rows_of(start("select pg_backend_pid()::text", true));
-    mc_postgres_answer *answer = start("select generate_series(1, 10000000), repeat('x', 1000)", true);
+    mc_postgres_result *query_result = start("select generate_series(1, 10000000), repeat('x', 1000)", true);
     for (int i = 0; i < 10; i++)
-        ck_ok(mc_postgres_next(&row, answer));
-    mc_postgres_end(answer);
+        ck_ok(mc_postgres_next(&row, query_result));
+    mc_postgres_end(query_result);
     ck_assert_uint_eq(counted(MC_COUNT_postgres_cancels_total), 1);
     /* Both connections in use at once: one of them is the cancelled one. */
-    mc_postgres_answer *both[2];
+    mc_postgres_result *both[2];
     for (int i = 0; i < 2; i++)
         both[i] = start("select pg_backend_pid()::text", true);
     const char *one = rows_of(both[0]), *other = rows_of(both[1]);
@@ -146,12 +146,12 @@ START_TEST(a_connection_that_had_a_huge_row_is_not_kept)
     for (int copy = 0; copy < 2; copy++) {
         const mc_postgres_row *row;
         const char *before = rows_of(start("select pg_backend_pid()::text", false));
-        mc_postgres_answer *answer = start("select repeat('0123456789', 4000000)", copy == 1);
-        ck_ok(mc_postgres_next(&row, answer));
+        mc_postgres_result *query_result = start("select repeat('0123456789', 4000000)", copy == 1);
+        ck_ok(mc_postgres_next(&row, query_result));
         ck_assert_int_eq(row->fields[0].size, 40000000);
-        ck_ok(mc_postgres_next(&row, answer));
+        ck_ok(mc_postgres_next(&row, query_result));
         ck_assert_ptr_null(row);
-        mc_postgres_end(answer);
+        mc_postgres_end(query_result);
         ck_assert_str_ne(rows_of(start("select pg_backend_pid()::text", false)), before);
     }
     tear_down();
@@ -161,9 +161,9 @@ END_TEST
 START_TEST(a_way_is_known_by_its_connection_string)
 {
     set_up();
-    mc_pace *one = mc_postgres_pace(process.postgres, "dbname=one");
-    ck_assert_ptr_eq(mc_postgres_pace(process.postgres, apr_pstrdup(pool, "dbname=one")), one);
-    ck_assert_ptr_ne(mc_postgres_pace(process.postgres, "dbname=two"), one);
+    mc_transfer_policy *one = mc_postgres_transfer_policy(process.postgres, "dbname=one");
+    ck_assert_ptr_eq(mc_postgres_transfer_policy(process.postgres, apr_pstrdup(pool, "dbname=one")), one);
+    ck_assert_ptr_ne(mc_postgres_transfer_policy(process.postgres, "dbname=two"), one);
     tear_down();
 }
 END_TEST

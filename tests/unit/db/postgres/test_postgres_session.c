@@ -32,13 +32,13 @@ static mc_error *
 run(const char **value, mc_postgres_session *session, const char *sql)
 {
     mc_postgres_query query = { .connection = database_connection(&server), .sql = sql, .session = session };
-    mc_postgres_answer *answer;
+    mc_postgres_result *query_result;
     const mc_postgres_row *row;
     *value = "";
-    mc_error *error = mc_postgres_start(&answer, process.postgres, &query, &ctx, pool);
-    while (error == MC_OK && (error = mc_postgres_next(&row, answer)) == MC_OK && row != NULL)
+    mc_error *error = mc_postgres_start(&query_result, process.postgres, &query, &ctx, pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, query_result)) == MC_OK && row != NULL)
         *value = apr_pstrdup(pool, row->fields[0].data);
-    mc_postgres_end(answer);
+    mc_postgres_end(query_result);
     return error;
 }
 

@@ -11,8 +11,8 @@ static const mc_font *
 sans(void)
 {
     const mc_font *font;
-    const mc_font_wish wish = { dejavu, 1, false, 400 };
-    ck_ok(mc_text_font(&font, &wish, pool));
+    const mc_font_spec spec = { dejavu, 1, false, 400 };
+    ck_ok(mc_text_font(&font, &spec, pool));
     return font;
 }
 
@@ -27,8 +27,8 @@ shaped(const char *text)
 START_TEST(a_font_is_found_once)
 {
     const mc_font *again, *bold;
-    const mc_font_wish wish = { dejavu, 1, false, 400 }, heavy = { dejavu, 1, false, 700 };
-    ck_ok(mc_text_font(&again, &wish, pool));
+    const mc_font_spec spec = { dejavu, 1, false, 400 }, heavy = { dejavu, 1, false, 700 };
+    ck_ok(mc_text_font(&again, &spec, pool));
     ck_ok(mc_text_font(&bold, &heavy, pool));
     ck_assert_ptr_eq(again, sans());
     ck_assert_ptr_ne(again, bold);
@@ -118,9 +118,9 @@ START_TEST(another_font_stands_in)
 {
     const mc_font *font;
     static const char *const serif[] = { "DejaVu Serif" };
-    const mc_font_wish wish = { serif, 1, false, 400 };
+    const mc_font_spec spec = { serif, 1, false, 400 };
     mc_text_line line;
-    ck_ok(mc_text_font(&font, &wish, pool));
+    ck_ok(mc_text_font(&font, &spec, pool));
     ck_ok(mc_text_shape(&line, font, "a\xD8\xA8", 3, pool));
     ck_assert_int_eq(line.count, 2);
     ck_assert_uint_ne(line.glyphs[0].face, line.glyphs[1].face);

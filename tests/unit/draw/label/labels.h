@@ -57,7 +57,7 @@ drawn_in(const mc_text_symbol *texts, int text_count, const thing *things, int c
     mc_pixels *pixels;
     mc_geometry geometry = { 0 };
     const mc_rule_style rule = { .texts = texts, .text_count = text_count };
-    const mc_feature_query map = { .scale = 10000, .lattice = { .per_x = 1, .per_y = 1 } };
+    const mc_feature_query map = { .scale = 10000, .pixel_grid = { .per_x = 1, .per_y = 1 } };
     ck_ok(mc_pixels_create(&pixels, SIDE, SIDE, true, memory));
     mc_pixels_attach(pixels, memory);
     mc_labels *labels = mc_labels_create(mc_canvas_of(pixels, memory), memory);
@@ -73,7 +73,7 @@ drawn_in(const mc_text_symbol *texts, int text_count, const thing *things, int c
         else
             mc_shape_end_part(shape);
         const mc_feature feature = {
-            .id = things[i].id, .geometry = &geometry, .values = things[i].values, .map = &map
+            .id = things[i].id, .geometry = &geometry, .values = things[i].values, .query = &map
         };
         ck_ok(mc_labels_take(labels, &rule, &feature, own, memory));
     }

@@ -78,7 +78,8 @@ START_TEST(graphics_take_room_and_stay_inside)
         text.rotation.constant = i % 2 == 0 ? 0 : between(-180, 180);
         text.resize = (mc_label_resize)(i / 4 % 3);
         text.graphic.displacement = (mc_pair){ .x = between(-9, 9), .y = between(-9, 9) };
-        text.graphic.stroke = (mc_stroke){ .ink = { .present = i % 3 > 0, .color = { 0, 0, 0, 255 } }, .width = i % 7 };
+        text.graphic.stroke =
+            (mc_stroke){ .paint = { .present = i % 3 > 0, .color = { 0, 0, 0, 255 } }, .width = i % 7 };
         seen s = look_at(drawn(&text, 1, &one, 1));
         ck_assert(s.right < 0 || (s.left > 0 && s.top > 0 && s.right < SIDE - 1 && s.bottom < SIDE - 1));
     }

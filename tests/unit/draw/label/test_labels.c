@@ -47,7 +47,7 @@ START_TEST(a_halo_goes_all_around)
     mc_text_symbol text = symbol();
     thing there = at_point("Hg", 100, 80);
     seen without = look_at(drawn(&text, 1, &there, 1));
-    text.halo = (mc_ink){ .present = true, .color = { 255, 255, 255, 255 } };
+    text.halo = (mc_paint){ .present = true, .color = { 255, 255, 255, 255 } };
     text.halo_radius.constant = 3;
     mc_pixels *pixels = drawn(&text, 1, &there, 1);
     seen with = look_at(pixels);
@@ -93,7 +93,7 @@ random_symbol(void)
     text.max_displacement = next_random() % 3 == 0 ? 30 : 0;
     text.repeat = next_random() % 3 == 0 ? 60 : 0;
     text.font.italic = next_random() % 4 == 0;
-    text.halo = (mc_ink){ .present = next_random() % 2 == 0, .color = { 255, 255, 255, 255 } };
+    text.halo = (mc_paint){ .present = next_random() % 2 == 0, .color = { 255, 255, 255, 255 } };
     text.halo_radius.constant = between(0, 5);
     return text;
 }
@@ -146,8 +146,8 @@ START_TEST(no_letter_is_cut_by_its_own_box)
         for (int i = 0; i < 2; i++) {
             ck_ok(mc_pixels_create(&pixels[i], 1000, 1000, true, pool));
             mc_pixels_attach(pixels[i], pool);
-            mc_label_ink *ink = mc_label_ink_create(mc_canvas_of(pixels[i], pool), pool);
-            ck_ok(mc_label_ink_draw(ink, &spot, &look, pool));
+            mc_label_painter *paint = mc_label_painter_create(mc_canvas_of(pixels[i], pool), pool);
+            ck_ok(mc_label_painter_draw(paint, &spot, &look, pool));
             spot.bounds = (mc_label_box){ spot.bounds.minx - 20, spot.bounds.miny - 20, spot.bounds.maxx + 20,
                                           spot.bounds.maxy + 20 };
         }
@@ -361,10 +361,10 @@ bend_between(const mc_label_spot *spot)
 START_TEST(labels_follow_lines_but_are_not_folded)
 {
     const mc_font *font;
-    const mc_font_wish wish = { dejavu, 1, false, 400 };
+    const mc_font_spec spec = { dejavu, 1, false, 400 };
     mc_label_layout layout;
     int placed = 0, refused = 0;
-    ck_ok(mc_text_font(&font, &wish, pool));
+    ck_ok(mc_text_font(&font, &spec, pool));
     ck_ok(mc_label_lay_out(&layout, font, "Hauptstrasse", 12, 0, 0.5F, pool));
     mc_label_spot spot = { .glyphs = apr_palloc(pool, sizeof(mc_placed_glyph) * (size_t)layout.count),
                            .boxes = apr_palloc(pool, sizeof(mc_label_box) * (size_t)layout.count) };
@@ -470,7 +470,7 @@ START_TEST(absurd_numbers_do_no_harm)
                                                  &text.anchor_y, &text.displacement_x, &text.displacement_y,
                                                  &text.offset,   &text.priority,       &text.halo_radius };
             numbers[field]->constant = values[i];
-            text.halo = (mc_ink){ .present = true, .color = { 255, 255, 255, 255 } };
+            text.halo = (mc_paint){ .present = true, .color = { 255, 255, 255, 255 } };
             text.placement = i % 2 == 0 ? MC_LABEL_LINE : MC_LABEL_POINT;
             drawn(&text, 1, what, 2);
         }

@@ -269,13 +269,15 @@ END_TEST
 START_TEST(vertices_are_snapped_and_thinned_on_the_lattice)
 {
     mc_shape shape = { 0 };
-    mc_lattice lattice = { .x0 = -180, .y0 = 90, .per_x = 10, .per_y = 10, .left = 100, .top = 50, .thinning = 64 };
+    mc_pixel_grid pixel_grid = {
+        .x0 = -180, .y0 = 90, .per_x = 10, .per_y = 10, .left = 100, .top = 50, .thinning = 64
+    };
     mc_shape_clear(&shape, MC_SHAPE_LINES);
-    ck_assert(mc_shape_add_vertex(&shape, &lattice, -170, 85));
-    ck_assert(mc_shape_add_vertex(&shape, &lattice, -169.99, 85)); /* a tenth of a pixel on */
-    ck_assert(mc_shape_add_vertex(&shape, &lattice, -169, 84));
-    ck_assert(!mc_shape_add_vertex(&shape, &lattice, NAN, 84));
-    ck_assert(mc_shape_add_vertex(&shape, &lattice, 1e300, 84));
+    ck_assert(mc_shape_add_vertex(&shape, &pixel_grid, -170, 85));
+    ck_assert(mc_shape_add_vertex(&shape, &pixel_grid, -169.99, 85)); /* a tenth of a pixel on */
+    ck_assert(mc_shape_add_vertex(&shape, &pixel_grid, -169, 84));
+    ck_assert(!mc_shape_add_vertex(&shape, &pixel_grid, NAN, 84));
+    ck_assert(mc_shape_add_vertex(&shape, &pixel_grid, 1e300, 84));
     mc_shape_end_part(&shape);
     ck_assert_int_eq(shape.part_count, 1);
     ck_assert_int_eq(shape.point_count, 3);
@@ -295,12 +297,12 @@ START_TEST(vertices_are_snapped_and_thinned_on_the_lattice)
 }
 END_TEST
 
-/* What runs through a cell of the lattice becomes one point, alike from both sides, and nothing moves further than the
- * diagonal of a cell. */
+/* What runs through a cell of the pixel grid becomes one point, alike from both sides, and nothing moves further than
+ * the diagonal of a cell. */
 START_TEST(neighbours_keep_their_border)
 {
     mc_shape there = { 0 }, back = { 0 };
-    const mc_lattice lattice = { .per_x = 1, .per_y = 1, .thinning = 64, .left = -3, .top = 7 };
+    const mc_pixel_grid pixel_grid = { .per_x = 1, .per_y = 1, .thinning = 64, .left = -3, .top = 7 };
     for (int round = 0; round < 100; round++) {
         double border[200][2];
         double x = 0, y = 0;
@@ -311,8 +313,8 @@ START_TEST(neighbours_keep_their_border)
         mc_shape_clear(&there, MC_SHAPE_POLYGONS);
         mc_shape_clear(&back, MC_SHAPE_POLYGONS);
         for (int i = 0; i < 200; i++) {
-            ck_assert(mc_shape_add_vertex(&there, &lattice, border[i][0], border[i][1]));
-            ck_assert(mc_shape_add_vertices(&back, &lattice, (const uint8_t *)border[199 - i], 16, 1, false));
+            ck_assert(mc_shape_add_vertex(&there, &pixel_grid, border[i][0], border[i][1]));
+            ck_assert(mc_shape_add_vertices(&back, &pixel_grid, (const uint8_t *)border[199 - i], 16, 1, false));
         }
         mc_shape_end_part(&there);
         mc_shape_end_part(&back);
@@ -336,14 +338,14 @@ END_TEST
 START_TEST(small_rings_stay_as_specks)
 {
     mc_shape shape = { 0 };
-    mc_lattice lattice = { .per_x = 1, .per_y = 1, .thinning = 64 };
+    mc_pixel_grid pixel_grid = { .per_x = 1, .per_y = 1, .thinning = 64 };
     static const double ring[5][2] = {
         { 5.01, -5.01 }, { 5.02, -5.01 }, { 5.02, -5.02 }, { 5.01, -5.02 }, { 5.01, -5.01 }
     };
     for (int keep = 0; keep < 2; keep++) {
-        lattice.keep_small = keep == 1;
+        pixel_grid.keep_small = keep == 1;
         mc_shape_clear(&shape, MC_SHAPE_POLYGONS);
-        ck_assert(mc_shape_add_vertices(&shape, &lattice, (const uint8_t *)ring, 16, 5, false));
+        ck_assert(mc_shape_add_vertices(&shape, &pixel_grid, (const uint8_t *)ring, 16, 5, false));
         mc_shape_end_ring(&shape, false);
         ck_assert_int_eq(shape.part_count, keep);
         ck_assert_int_eq(shape.point_count, keep ? 3 : 0);

@@ -222,7 +222,7 @@ START_TEST(colours)
     static const char *const bad[] = { "aabbcc", "#aabbc", "0xaabbccd", "0Xaabbcc", "#", "0x", "red" };
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         mc_color color =
-            style_of(apr_psprintf(pool, stroke, good[i]))->passes[0].rules[0].symbolizers[0].stroke.ink.color;
+            style_of(apr_psprintf(pool, stroke, good[i]))->passes[0].rules[0].symbolizers[0].stroke.paint.color;
         ck_assert_msg(color.red == 0xaa && color.green == 0xbb && color.blue == 0xcc, "%s", good[i]);
         ck_assert_int_eq(build.diagnostics->complaints->nelts, 0);
     }

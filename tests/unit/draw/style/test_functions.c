@@ -222,8 +222,8 @@ START_TEST(functions_of_geometry)
     static mc_geometry geometry;
     const mc_feature_query map = { .scale = 10000,
                                    .srs = "EPSG:2056",
-                                   .lattice = { .x0 = 1000, .y0 = 2000, .per_x = 0.5, .per_y = 0.5, .left = 10 } };
-    const mc_feature feature = { .geometry = &geometry, .map = &map };
+                                   .pixel_grid = { .x0 = 1000, .y0 = 2000, .per_x = 0.5, .per_y = 0.5, .left = 10 } };
+    const mc_feature feature = { .geometry = &geometry, .query = &map };
     square(&geometry, MC_SHAPE_POLYGONS, 10, 20, 30);
     ck_assert_double_eq(measured(F("area", "<PropertyName>the_geom</PropertyName>"), &feature), 60 * 60);
     ck_assert_double_eq(measured(F("perimeter", "<PropertyName>the_geom</PropertyName>"), &feature), 240);

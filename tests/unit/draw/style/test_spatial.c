@@ -117,9 +117,9 @@ matches(const char *condition, const mc_geometry *geometry)
     const mc_feature_query map = { .srs = "EPSG:3857",
                                    .resolution = 10,
                                    .scale = 10 / 0.00028,
-                                   .lattice = { .x0 = 1000, .y0 = 2000, .per_x = 0.1, .per_y = 0.1 } };
+                                   .pixel_grid = { .x0 = 1000, .y0 = 2000, .per_x = 0.1, .per_y = 0.1 } };
     mc_geometry copy = *geometry;
-    const mc_feature feature = { .id = 12, .geometry = &copy, .map = &map, .placed = apr_hash_make(pool) };
+    const mc_feature feature = { .id = 12, .geometry = &copy, .query = &map, .placed = apr_hash_make(pool) };
     ck_assert_msg(style != NULL && complaints(MC_NOT_BUILT) == 0, "%s: %s", condition, said());
     return mc_filter_matches(style->passes[0].rules[0].filter, &feature, pool);
 }

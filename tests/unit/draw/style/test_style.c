@@ -197,7 +197,7 @@ painted(const mc_style *style, int count, const char *const *values, bool by_fea
                          (8 + corners[c][1] * 24) * MC_SUBPIXELS);
         mc_shape_end_ring(&geometry.shapes[MC_SHAPE_POLYGONS], false);
         const mc_feature feature = { .id = i, .geometry = &geometry, .values = values + i };
-        ck_ok(mc_painter_take(painter, &feature, &ctx));
+        ck_ok(mc_painter_visit(painter, &feature, &ctx));
     }
     ck_ok(mc_painter_finish(painter, &ctx));
     mc_geometry_free(&geometry);
@@ -332,7 +332,7 @@ START_TEST(marks_lie_at_their_points)
             mc_shape_add(&geometry.shapes[MC_SHAPE_POINTS], at[0] + i * 16 * MC_SUBPIXELS, at[1]);
             mc_shape_end_part(&geometry.shapes[MC_SHAPE_POINTS]);
             const mc_feature feature = { .id = i, .geometry = &geometry };
-            ck_ok(mc_painter_take(painter, &feature, &ctx));
+            ck_ok(mc_painter_visit(painter, &feature, &ctx));
         }
         ck_ok(mc_painter_finish(painter, &ctx));
         double x = 0, y = 0, sum = 0;

@@ -269,8 +269,8 @@ START_TEST(unknown_pixels_are_stored_as_zeros)
     mc_stamp stamp;
     mc_handle *handle;
     sqlite3_stmt *chunks;
-    mc_open how = { .write = false };
-    how.profile = mc_open_profile(&how);
+    mc_open_options how = { .write = false };
+    how.profile = mc_open_options_profile(&how);
     const char *path = apr_pstrcat(pool, cube_folder, "/cube.db", NULL);
     ck_assert(mc_stamp_take(&stamp, path));
     ck_ok(mc_handle_acquire(&handle, process.handles, path, &stamp, &how, &ctx, pool));

@@ -97,11 +97,13 @@ END_TEST
 
 START_TEST(means_by_area)
 {
-    static const mc_fit_scale scales[] = { { -3.3, 2.25, 2.5, 3.1 }, { 0, 0, 4, 4 }, { 10.7, -8, 1.3, 1.7 } };
+    static const mc_image_placement_scale scales[] = { { -3.3, 2.25, 2.5, 3.1 },
+                                                       { 0, 0, 4, 4 },
+                                                       { 10.7, -8, 1.3, 1.7 } };
     for (int holes = 0; holes < 2; holes++)
         for (size_t i = 0; i < sizeof(scales) / sizeof(scales[0]); i++) {
             mc_pixels *image = noisy(40, 50, holes == 1), *tile;
-            const mc_fit_scale *s = &scales[i];
+            const mc_image_placement_scale *s = &scales[i];
             bool changed = false;
             ck_ok(mc_pixels_create(&tile, 16, 16, true, pool));
             mc_draw_mean(&changed, tile, image, 0, image->height, s);

@@ -6,7 +6,7 @@
 #include "source/vector/vector_info.h"
 
 static const mc_info_layer layer = { .name = "a" };
-static const mc_feature_query map = { .lattice = { .per_x = 1, .per_y = 1 } };
+static const mc_feature_query map = { .pixel_grid = { .per_x = 1, .per_y = 1 } };
 
 /* Squares of that corner and side, in pixels; a hole runs the other way round. */
 static void
@@ -23,7 +23,7 @@ add_square(mc_shape *shape, int x, int y, int side, bool hole)
 static const char *
 text_of(mc_geometry *geometry)
 {
-    const mc_feature feature = { .geometry = geometry, .map = &map };
+    const mc_feature feature = { .geometry = geometry, .query = &map };
     const char *text = mc_info_geojson(&layer, &feature, pool);
     mc_geometry_free(geometry);
     return text;
@@ -65,15 +65,15 @@ END_TEST
 /* Points that a transformation does not know are infinite, and JSON has no such numbers. */
 START_TEST(no_infinite_numbers)
 {
-    static const mc_lattice lattices[] = { { .x0 = HUGE_VAL, .per_x = 1, .per_y = 1 },
-                                           { .y0 = NAN, .per_x = 1, .per_y = 1 },
-                                           { .x0 = 1e300, .per_x = 1, .per_y = 1 } };
-    for (size_t i = 0; i < sizeof(lattices) / sizeof(lattices[0]); i++) {
+    static const mc_pixel_grid pixel_grids[] = { { .x0 = HUGE_VAL, .per_x = 1, .per_y = 1 },
+                                                 { .y0 = NAN, .per_x = 1, .per_y = 1 },
+                                                 { .x0 = 1e300, .per_x = 1, .per_y = 1 } };
+    for (size_t i = 0; i < sizeof(pixel_grids) / sizeof(pixel_grids[0]); i++) {
         mc_geometry geometry = { 0 };
         mc_geometry_clear(&geometry);
         add_square(&geometry.shapes[MC_SHAPE_POLYGONS], 0, 0, 9, false);
-        const mc_feature_query query = { .lattice = lattices[i] };
-        const mc_feature feature = { .geometry = &geometry, .map = &query };
+        const mc_feature_query query = { .pixel_grid = pixel_grids[i] };
+        const mc_feature feature = { .geometry = &geometry, .query = &query };
         ck_assert_str_eq(mc_info_geojson(&layer, &feature, pool), "null");
         mc_geometry_free(&geometry);
     }

@@ -102,9 +102,9 @@ START_TEST(cells_are_as_good_as_their_promise)
             const mc_extent *b = &pairs[p].box;
             mc_extent box = *b;
             ck_assert(mc_projection_box(&box, projection, false));
-            mc_lattice lattice = { .x0 = box.minx, .y0 = box.maxy, .per_x = 1000 * zoom / (box.maxx - box.minx) };
-            lattice.per_y = lattice.per_x;
-            mc_cells *cells = mc_cells_create(projection, &lattice, pool);
+            mc_pixel_grid pixel_grid = { .x0 = box.minx, .y0 = box.maxy, .per_x = 1000 * zoom / (box.maxx - box.minx) };
+            pixel_grid.per_y = pixel_grid.per_x;
+            mc_cells *cells = mc_cells_create(projection, &pixel_grid, pool);
             double west = random_between(b->minx, b->maxx), south = random_between(b->miny, b->maxy);
             double worst = 0;
             int placed = 0;
@@ -117,8 +117,8 @@ START_TEST(cells_are_as_good_as_their_promise)
                     continue;
                 placed++;
                 mc_projection_points(projection, exact, 1);
-                worst = fmax(worst, hypot(px - (exact[0] - lattice.x0) * lattice.per_x,
-                                          py - (lattice.y0 - exact[1]) * lattice.per_y));
+                worst = fmax(worst, hypot(px - (exact[0] - pixel_grid.x0) * pixel_grid.per_x,
+                                          py - (pixel_grid.y0 - exact[1]) * pixel_grid.per_y));
             }
             ck_assert_msg(worst < 0.125, "%s to %s: %f pixels", pairs[p].from, pairs[p].to, worst);
             ck_assert_int_gt(placed, 1900);
@@ -128,14 +128,14 @@ END_TEST
 
 /* How many vertices stand between the ends of a line of the data. */
 static int
-vertices_of(const char *from, const char *to, const double *line, const mc_lattice *level)
+vertices_of(const char *from, const char *to, const double *line, const mc_pixel_grid *level)
 {
     mc_shape shape = { .kind = MC_SHAPE_LINES };
-    mc_lattice lattice = *level;
+    mc_pixel_grid pixel_grid = *level;
     mc_projection *projection = opened(from, to);
-    lattice.warp = mc_warp_create(projection, &lattice, pool);
-    memcpy(mc_warp_vertices(lattice.warp, 2), line, sizeof(double) * 4);
-    ck_assert(mc_warp_add(&shape, &lattice, 2));
+    pixel_grid.warp = mc_warp_create(projection, &pixel_grid, pool);
+    memcpy(mc_warp_vertices(pixel_grid.warp, 2), line, sizeof(double) * 4);
+    ck_assert(mc_warp_add(&shape, &pixel_grid, 2));
     int count = shape.point_count;
     mc_shape_free(&shape);
     return count;
@@ -144,9 +144,9 @@ vertices_of(const char *from, const char *to, const double *line, const mc_latti
 START_TEST(bent_edges_get_vertices)
 {
     const double parallel[4] = { 0, 60, 30, 60 }, meridian[4] = { 10, 40, 10, 70 }, nowhere[4] = { 10, 40, 1e9, 1e9 };
-    const mc_lattice coarse = { .x0 = 1000000, .y0 = 7000000, .per_x = 1e-4, .per_y = 1e-4 },
-                     fine = { .x0 = 1000000, .y0 = 7000000, .per_x = 1e-2, .per_y = 1e-2 },
-                     web = { .x0 = 0, .y0 = 2e7, .per_x = 1e-3, .per_y = 1e-3 };
+    const mc_pixel_grid coarse = { .x0 = 1000000, .y0 = 7000000, .per_x = 1e-4, .per_y = 1e-4 },
+                        fine = { .x0 = 1000000, .y0 = 7000000, .per_x = 1e-2, .per_y = 1e-2 },
+                        web = { .x0 = 0, .y0 = 2e7, .per_x = 1e-3, .per_y = 1e-3 };
     int few = vertices_of("EPSG:4326", "EPSG:3035", parallel, &coarse);
     int many = vertices_of("EPSG:4326", "EPSG:3035", parallel, &fine);
     ck_assert_int_gt(few, 2);

@@ -14,7 +14,7 @@ query_of(const char *srs, double minx, double maxx)
     double width = maxx - minx;
     return (mc_feature_query){ .srs = srs,
                                .box = { minx, -10, maxx, 10 },
-                               .lattice = { .x0 = minx, .y0 = 10, .per_x = 1000 / width, .per_y = 1000 / width },
+                               .pixel_grid = { .x0 = minx, .y0 = 10, .per_x = 1000 / width, .per_y = 1000 / width },
                                .wrap = true };
 }
 
@@ -90,7 +90,7 @@ START_TEST(a_world_is_moved_by_a_turn)
     const mc_feature_query *moved = mc_wrap_query(&plan, &query, 1, pool);
     ck_assert_double_eq(moved->box.minx, -190);
     ck_assert_double_eq(moved->box.maxx, -170);
-    ck_assert_double_eq((-175 - moved->lattice.x0) * moved->lattice.per_x, 15 * 50);
+    ck_assert_double_eq((-175 - moved->pixel_grid.x0) * moved->pixel_grid.per_x, 15 * 50);
     moved = mc_wrap_query(&unknown, &query, 1, pool);
     ck_assert_double_eq(moved->box.minx, -180);
     ck_assert_double_eq(moved->box.maxx, -170);
@@ -108,8 +108,8 @@ START_TEST(what_sticks_out_stays_in_the_middle)
     for (int i = 0; i < 4; i++) {
         mc_geometry_clear(&geometry);
         mc_shape *line = &geometry.shapes[MC_SHAPE_LINES];
-        ck_assert(mc_shape_add_vertex(line, &moved->lattice, 170, 0));
-        ck_assert(mc_shape_add_vertex(line, &moved->lattice, ends[i], 0));
+        ck_assert(mc_shape_add_vertex(line, &moved->pixel_grid, 170, 0));
+        ck_assert(mc_shape_add_vertex(line, &moved->pixel_grid, ends[i], 0));
         mc_shape_end_part(line);
         ck_assert_int_eq(mc_wrap_holds(&unknown, moved, -1, &geometry), i < 3);
         ck_assert(mc_wrap_holds(&unknown, &query, 0, &geometry));

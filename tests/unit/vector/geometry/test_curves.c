@@ -7,7 +7,7 @@
 #include "vector/geometry/geometry.h"
 
 /* A pixel is a unit; y of the map goes down from 100. */
-static const mc_lattice lattice = { .x0 = 0, .y0 = 100, .per_x = 1, .per_y = 1 };
+static const mc_pixel_grid pixel_grid = { .x0 = 0, .y0 = 100, .per_x = 1, .per_y = 1 };
 
 typedef struct writer {
     uint8_t bytes[1024];
@@ -40,7 +40,7 @@ put_points(writer *w, const double (*points)[2], int count)
 static void
 read_curve(const writer *w)
 {
-    ck_ok(mc_wkb_read(&geometry, w->bytes, w->size, &lattice, pool));
+    ck_ok(mc_wkb_read(&geometry, w->bytes, w->size, &pixel_grid, pool));
 }
 
 /* All points are on the circle, in 1/256 of pixels, and their chords no more than an eighth of a pixel inside of it. */
@@ -145,13 +145,13 @@ START_TEST(curves_that_are_none_are_refused)
     writer even = { .size = 0 }, strange = { .size = 0 }, deep = { .size = 0 }, whole = { .size = 0 };
     put_head(&even, 8, 4);
     put_points(&even, points, 4);
-    ck_fails(CORRUPT, mc_wkb_read(&geometry, even.bytes, even.size, &lattice, pool));
+    ck_fails(CORRUPT, mc_wkb_read(&geometry, even.bytes, even.size, &pixel_grid, pool));
     put_head(&strange, 10, 1);
     put_head(&strange, 3, 0); /* a ring that is a polygon */
-    ck_fails(CORRUPT, mc_wkb_read(&geometry, strange.bytes, strange.size, &lattice, pool));
+    ck_fails(CORRUPT, mc_wkb_read(&geometry, strange.bytes, strange.size, &pixel_grid, pool));
     for (int i = 0; i < 50; i++)
         put_head(&deep, 9, 1);
-    ck_fails(CORRUPT, mc_wkb_read(&geometry, deep.bytes, deep.size, &lattice, pool));
+    ck_fails(CORRUPT, mc_wkb_read(&geometry, deep.bytes, deep.size, &pixel_grid, pool));
     put_head(&whole, 12, 1);
     put_head(&whole, 10, 1);
     put_head(&whole, 9, 1);
@@ -159,7 +159,7 @@ START_TEST(curves_that_are_none_are_refused)
     put_points(&whole, points, 3);
     read_curve(&whole);
     for (size_t cut = 0; cut < whole.size; cut++)
-        ck_fails(CORRUPT, mc_wkb_read(&geometry, whole.bytes, cut, &lattice, pool));
+        ck_fails(CORRUPT, mc_wkb_read(&geometry, whole.bytes, cut, &pixel_grid, pool));
     mc_geometry_free(&geometry);
 }
 END_TEST
@@ -184,10 +184,10 @@ START_TEST(packed_vertices_that_are_no_numbers)
                                     0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x90, 0x03, 0xa7, 0xfb, 0xff,
                                     0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x90, 0x03, 0x90, 0x03 };
     static const uint8_t whole[] = { 0x42, 0x00, 0x02, 0x00, 0x00, 0xd0, 0x0f, 0xd0, 0x0f };
-    ck_ok(mc_twkb_read(&geometry, wild, sizeof(wild), &lattice, pool));
+    ck_ok(mc_twkb_read(&geometry, wild, sizeof(wild), &pixel_grid, pool));
     ck_assert(mc_geometry_is_empty(&geometry));
     ck_assert_int_eq(geometry.vertex_count, 4);
-    ck_ok(mc_twkb_read(&geometry, whole, sizeof(whole), &lattice, pool));
+    ck_ok(mc_twkb_read(&geometry, whole, sizeof(whole), &pixel_grid, pool));
     ck_assert_int_eq(geometry.shapes[MC_SHAPE_LINES].points[1].x, 10 * 256);
     mc_geometry_free(&geometry);
 }

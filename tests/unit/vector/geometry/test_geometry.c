@@ -5,7 +5,7 @@
 
 #include "vector/geometry/geometry.h"
 
-static const mc_lattice lattice = { .x0 = 0, .y0 = 100, .per_x = 1, .per_y = 1 };
+static const mc_pixel_grid pixel_grid = { .x0 = 0, .y0 = 100, .per_x = 1, .per_y = 1 };
 
 /* Bytes that grow, of either order. */
 typedef struct writer {
@@ -77,7 +77,7 @@ START_TEST(polygons_of_all_forms)
                 put_word(&w, 21781);
             put_word(&w, 1);
             put_square(&w, forms[f].values);
-            ck_ok(mc_wkb_read(&geometry, w.bytes, w.size, &lattice, pool));
+            ck_ok(mc_wkb_read(&geometry, w.bytes, w.size, &pixel_grid, pool));
             const mc_shape *shape = &geometry.shapes[MC_SHAPE_POLYGONS];
             ck_assert_int_eq(shape->part_count, 1);
             ck_assert_int_eq(shape->point_count, 4);
@@ -87,7 +87,7 @@ START_TEST(polygons_of_all_forms)
             ck_assert_int_eq(minx, 2560);
             ck_assert_int_eq(maxy, 90 * 256);
             for (size_t cut = 0; cut < w.size; cut++) /* every beginning of it is refused */
-                ck_fails(CORRUPT, mc_wkb_read(&geometry, w.bytes, cut, &lattice, pool));
+                ck_fails(CORRUPT, mc_wkb_read(&geometry, w.bytes, cut, &pixel_grid, pool));
         }
     mc_geometry_free(&geometry);
 }
@@ -112,7 +112,7 @@ START_TEST(collections_fill_all_kinds)
     put_head(&w, 1);
     put_double(&w, NAN);
     put_double(&w, NAN); /* an empty point */
-    ck_ok(mc_wkb_read(&geometry, w.bytes, w.size, &lattice, pool));
+    ck_ok(mc_wkb_read(&geometry, w.bytes, w.size, &pixel_grid, pool));
     ck_assert_int_eq(geometry.shapes[MC_SHAPE_POINTS].part_count, 1);
     ck_assert_int_eq(geometry.shapes[MC_SHAPE_LINES].part_count, 1);
     ck_assert_int_eq(geometry.shapes[MC_SHAPE_LINES].point_count, 5);
@@ -126,22 +126,22 @@ START_TEST(lies_and_depths_are_refused)
     writer w = { .size = 0 };
     put_head(&w, 2);
     put_word(&w, 0xFFFFFFFFU);
-    ck_fails(CORRUPT, mc_wkb_read(&geometry, w.bytes, w.size, &lattice, pool));
+    ck_fails(CORRUPT, mc_wkb_read(&geometry, w.bytes, w.size, &pixel_grid, pool));
     w.size = 0;
     for (int i = 0; i < 300; i++) {
         put_head(&w, 7);
         put_word(&w, 1);
     }
-    ck_fails(CORRUPT, mc_wkb_read(&geometry, w.bytes, w.size, &lattice, pool));
+    ck_fails(CORRUPT, mc_wkb_read(&geometry, w.bytes, w.size, &pixel_grid, pool));
     w.size = 0;
     put_head(&w, 13);
     put_word(&w, 0);
-    ck_fails(NOT_BUILT, mc_wkb_read(&geometry, w.bytes, w.size, &lattice, pool));
-    ck_fails(CORRUPT, mc_wkb_read(&geometry, "\x07\x01\0\0\0", 5, &lattice, pool));
+    ck_fails(NOT_BUILT, mc_wkb_read(&geometry, w.bytes, w.size, &pixel_grid, pool));
+    ck_fails(CORRUPT, mc_wkb_read(&geometry, "\x07\x01\0\0\0", 5, &pixel_grid, pool));
     w.size = 0;
     put_head(&w, 3);
     put_word(&w, 0); /* POLYGON EMPTY */
-    ck_ok(mc_wkb_read(&geometry, w.bytes, w.size, &lattice, pool));
+    ck_ok(mc_wkb_read(&geometry, w.bytes, w.size, &pixel_grid, pool));
     ck_assert(mc_geometry_is_empty(&geometry));
     mc_geometry_free(&geometry);
 }
@@ -253,7 +253,7 @@ distance_from(const mc_shape *line, double x, double y)
 
 /* Vertices by themselves or as bytes, both of which have ways of their own. */
 static void
-add_all(mc_shape *shape, const mc_lattice *at, const double (*xy)[2], int count, bool together)
+add_all(mc_shape *shape, const mc_pixel_grid *at, const double (*xy)[2], int count, bool together)
 {
     mc_shape_clear(shape, shape->kind);
     if (together)
@@ -267,7 +267,7 @@ START_TEST(far_ends_do_not_move_a_line)
     unsigned state = 7;
     mc_shape line = { .kind = MC_SHAPE_LINES };
     for (int i = 0; i < 400; i++) {
-        const mc_lattice at = { .per_x = 1, .per_y = 1, .left = i * 1111, .top = -i * 77, .thinning = i % 2 * 64 };
+        const mc_pixel_grid at = { .per_x = 1, .per_y = 1, .left = i * 1111, .top = -i * 77, .thinning = i % 2 * 64 };
         double far = pow(10, random_between(&state, 4, 11)), angle = random_between(&state, 0, 7);
         double x = (double)at.left + 100, y = -(double)at.top - 100, part = random_between(&state, 0.2, 5);
         const double xy[3][2] = { { x - far * cos(angle), y - far * sin(angle) },
@@ -305,7 +305,7 @@ START_TEST(far_corners_do_not_move_an_area)
     unsigned state = 11;
     int inside = 0;
     mc_shape ring = { .kind = MC_SHAPE_POLYGONS };
-    const mc_lattice at = { .per_x = 1, .per_y = 1, .left = 5000, .top = 300000 };
+    const mc_pixel_grid at = { .per_x = 1, .per_y = 1, .left = 5000, .top = 300000 };
     for (int i = 0; i < 400; i++) {
         double far = pow(10, random_between(&state, 4, 9)), xy[CORNERS + 1][2], made[64][2], pixels[CORNERS][2];
         for (int c = 0; c < CORNERS; c++) {
@@ -343,8 +343,8 @@ START_TEST(far_ends_are_the_same_in_every_tile)
         for (int p = 0; p < 6; p++)
             for (int axis = 0; axis < 2; axis++)
                 xy[p][axis] = random_between(&state, -3e6, 3e6);
-        const mc_lattice here = { .per_x = 1, .per_y = 1, .left = 300000, .top = -20000, .thinning = 64 };
-        mc_lattice beside = here;
+        const mc_pixel_grid here = { .per_x = 1, .per_y = 1, .left = 300000, .top = -20000, .thinning = 64 };
+        mc_pixel_grid beside = here;
         beside.left += 256;
         beside.top -= 512;
         add_all(&one, &here, (const double(*)[2])xy, 6, i % 2 == 0);

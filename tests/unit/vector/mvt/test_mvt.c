@@ -237,7 +237,7 @@ tile_of(int count, mc_field_type type, const char *const *values, const mc_mvt_o
         mc_geometry_clear(&geometry);
         add_ring(&geometry.shapes[MC_SHAPE_POLYGONS], square, 4);
         const mc_feature feature = { .id = i, .geometry = &geometry, .values = &values[i] };
-        ck_ok(mc_mvt_take(mvt, &feature, &ctx));
+        ck_ok(mc_mvt_visit(mvt, &feature, &ctx));
     }
     mc_geometry_free(&geometry);
     ck_ok(mc_mvt_finish(result, mvt, 0, 0, &ctx, pool));
@@ -366,7 +366,7 @@ random_block(int columns, int rows, int right, int down, const mc_mvt_options *h
             const char *value = apr_itoa(pool, i % 7);
             random_geometry(&geometry, &state, right, down);
             const mc_feature feature = { .id = i, .geometry = &geometry, .values = &value };
-            ck_ok(mc_mvt_take(mvt, &feature, &ctx));
+            ck_ok(mc_mvt_visit(mvt, &feature, &ctx));
         }
     }
     mc_geometry_free(&geometry);
@@ -411,7 +411,7 @@ fill_block(mc_mvt *mvt, int most)
         mc_geometry_clear(&geometry);
         add_ring(&geometry.shapes[MC_SHAPE_POLYGONS], square, 4);
         const mc_feature feature = { .id = count, .geometry = &geometry };
-        error = mc_mvt_take(mvt, &feature, &ctx);
+        error = mc_mvt_visit(mvt, &feature, &ctx);
     }
     mc_geometry_free(&geometry);
     ck_assert(error == MC_OK || error->kind == MC_ERR_LIMIT);
@@ -458,7 +458,7 @@ START_TEST(time_is_looked_at_between_tiles)
         mc_shape_add(&geometry.shapes[MC_SHAPE_LINES], i % 2 * 2047, i * 2047 / TEETH);
     mc_shape_end_part(&geometry.shapes[MC_SHAPE_LINES]);
     const mc_feature feature = { .geometry = &geometry };
-    ck_ok(mc_mvt_take(mvt, &feature, &watched));
+    ck_ok(mc_mvt_visit(mvt, &feature, &watched));
     ck_assert_int_ge(looks, 8);
     mc_geometry_free(&geometry);
 }

@@ -19,8 +19,8 @@ static bool
 gathers(const mc_postgis_column *column, mc_extent box, double rows)
 {
     const mc_feature_query query = { .box = box };
-    const mc_postgis_wish wish = { .query = &query, .transfer = MC_TRANSFER_BINARY, .copy = true, .rows = rows };
-    return mc_postgis_may_gather(column, &wish);
+    const mc_postgis_request request = { .query = &query, .transfer = MC_TRANSFER_BINARY, .copy = true, .rows = rows };
+    return mc_postgis_may_gather(column, &request);
 }
 
 START_TEST(whole_tables_are_gathered)
@@ -76,7 +76,7 @@ append(char *to, size_t at, const char *bytes, size_t size)
 static const char *const names[] = { "text", "whole" };
 static const bool integers[] = { false, true };
 static const mc_feature_query query = { .box = { 0, 0, 100, 50 }, .attributes = names, .attribute_count = 2 };
-static const mc_postgis_wish wish = { .query = &query, .integers = integers };
+static const mc_postgis_request request = { .query = &query, .integers = integers };
 
 static size_t
 make_two(char bytes[128])
@@ -101,13 +101,13 @@ START_TEST(features_of_one_value_are_told_apart)
     const char *at = bytes, *end = bytes + make_two(bytes);
     mc_postgres_field fields[4];
     bool meets;
-    ck_assert(mc_postgis_next_of(fields, &meets, &at, end, true, &wish));
+    ck_assert(mc_postgis_next_of(fields, &meets, &at, end, true, &request));
     ck_assert(meets && fields[0].size == 21 && memcmp(fields[0].data, point, 21) == 0);
     ck_assert_int_eq(mc_postgis_whole(&fields[1]), 258);
     ck_assert_str_eq(fields[2].data, "ab");
     ck_assert_int_eq(fields[2].size, 2);
     ck_assert_int_eq(mc_postgis_whole(&fields[3]), 7);
-    ck_assert(mc_postgis_next_of(fields, &meets, &at, end, true, &wish));
+    ck_assert(mc_postgis_next_of(fields, &meets, &at, end, true, &request));
     ck_assert(!meets && fields[0].size == 21 && fields[2].size == -1 && fields[3].size == -1);
     ck_assert_ptr_eq(at, end);
 }
@@ -124,7 +124,7 @@ START_TEST(the_least_of_numbers_is_no_null)
     const char *at = bytes;
     mc_postgres_field fields[3];
     bool meets;
-    ck_assert(mc_postgis_next_of(fields, &meets, &at, bytes + size, false, &wish));
+    ck_assert(mc_postgis_next_of(fields, &meets, &at, bytes + size, false, &request));
     ck_assert_int_eq(fields[1].size, 0);
     ck_assert(mc_postgis_whole(&fields[2]) == INT64_MIN && meets);
 }
@@ -140,10 +140,10 @@ START_TEST(what_is_cut_short_is_refused)
         char *copy = malloc(cut + 1); /* of its own, so that a step over its end is seen */
         memcpy(copy, bytes, cut);
         const char *at = copy;
-        bool good = mc_postgis_next_of(fields, &meets, &at, copy + cut, true, &wish);
+        bool good = mc_postgis_next_of(fields, &meets, &at, copy + cut, true, &request);
         ck_assert_int_eq(good, cut >= 40);
         if (good)
-            ck_assert(!mc_postgis_next_of(fields, &meets, &at, copy + cut, true, &wish));
+            ck_assert(!mc_postgis_next_of(fields, &meets, &at, copy + cut, true, &request));
         free(copy);
     }
 }

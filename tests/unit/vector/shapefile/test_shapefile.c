@@ -11,7 +11,7 @@
 #include "vector/shapefile/quadtree.h"
 #include "vector/shapefile/shp.h"
 
-static const mc_lattice lattice = { .x0 = 0, .y0 = 100, .per_x = 1, .per_y = 1 };
+static const mc_pixel_grid pixel_grid = { .x0 = 0, .y0 = 100, .per_x = 1, .per_y = 1 };
 static mc_geometry geometry;
 static char folder[64];
 
@@ -168,7 +168,7 @@ count_in(const mc_shp *shp, const mc_extent *box, uint32_t *last)
         *last = record.number;
         count++;
         if (record.has_box)
-            ck_ok(mc_shp_geometry(&geometry, &record, &lattice, pool));
+            ck_ok(mc_shp_geometry(&geometry, &record, &pixel_grid, pool));
     }
     mc_shp_end(&reader);
     return count;
@@ -239,7 +239,7 @@ START_TEST(files_that_are_cut_short_or_lie)
         mc_shp_begin(&reader, shp, NULL, pool);
         while (mc_shp_next(&reader, &record))
             if (record.size == 0)
-                ck_fails(CORRUPT, mc_shp_geometry(&geometry, &record, &lattice, pool));
+                ck_fails(CORRUPT, mc_shp_geometry(&geometry, &record, &pixel_grid, pool));
         mc_shp_end(&reader);
     }
     for (size_t at = 100; at + 4 <= 600; at += 4) {
@@ -251,7 +251,7 @@ START_TEST(files_that_are_cut_short_or_lie)
         mc_shp_prepare(shp, pool);
         mc_shp_begin(&reader, shp, &window, pool);
         while (mc_shp_next(&reader, &record))
-            mc_error_ignore(mc_shp_geometry(&geometry, &record, &lattice, pool));
+            mc_error_ignore(mc_shp_geometry(&geometry, &record, &pixel_grid, pool));
         mc_shp_end(&reader);
     }
     ck_fails(CORRUPT, mc_shp_open(&shp, written("a.shp", shapes.bytes, 99), NULL, pool));

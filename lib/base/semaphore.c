@@ -1,0 +1,128 @@
+/* A counting semaphore with a queue and a deadline. */
+#include "base/semaphore.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+
+/* The longest wait of a request without a deadline. */
+#define WAIT_AT_MOST (600 * APR_USEC_PER_SEC)
+
+typedef struct semaphore_waiter {
+    pthread_cond_t turn;
+    bool inside;
+    struct semaphore_waiter *next;
+} semaphore_waiter;
+
+struct mc_semaphore {
+    pthread_mutex_t lock; /* of all below, and of the waiters */
+    int places;           /* free ones: none while anybody waits */
+    semaphore_waiter *first;
+};
+
+mc_semaphore *
+mc_semaphore_create(int places)
+{
+    mc_semaphore *semaphore = calloc(1, sizeof(*semaphore));
+    MC_ASSERT(semaphore != NULL && places > 0);
+    pthread_mutex_init(&semaphore->lock, NULL);
+    semaphore->places = places;
+    return semaphore;
+}
+
+void
+mc_semaphore_destroy(mc_semaphore *semaphore)
+{
+    if (semaphore == NULL)
+        return;
+    pthread_mutex_destroy(&semaphore->lock);
+    free(semaphore);
+}
+
+/* In line, until it is this one's turn or the moment has come (0: never). Under the gate's lock. */
+static bool
+wait_in_line(mc_semaphore *semaphore, bool ahead, apr_time_t until)
+{
+    semaphore_waiter own = { .inside = false };
+    semaphore_waiter **at = &semaphore->first;
+    mc_clock_condition(&own.turn);
+    while (*at != NULL && !ahead)
+        at = &(*at)->next;
+    own.next = *at;
+    *at = &own;
+    for (bool early = true; !own.inside && early;)
+        early = until == 0 ? pthread_cond_wait(&own.turn, &semaphore->lock) == 0
+                           : mc_clock_wait(&own.turn, &semaphore->lock, until);
+    if (!own.inside) {
+        for (at = &semaphore->first; *at != &own; at = &(*at)->next)
+            continue;
+        *at = own.next;
+    }
+    pthread_cond_destroy(&own.turn);
+    return own.inside;
+}
+
+static bool
+acquire_semaphore_permit(mc_semaphore *semaphore, bool ahead, apr_time_t until)
+{
+    bool inside = true;
+    pthread_mutex_lock(&semaphore->lock);
+    if (semaphore->places > 0)
+        semaphore->places--;
+    else
+        inside = wait_in_line(semaphore, ahead, until);
+    pthread_mutex_unlock(&semaphore->lock);
+    return inside;
+}
+
+static void
+release_semaphore_permit(mc_semaphore *semaphore)
+{
+    pthread_mutex_lock(&semaphore->lock);
+    semaphore_waiter *next = semaphore->first;
+    if (next == NULL) {
+        semaphore->places++;
+    } else { /* the place goes from hand to hand: nobody can slip in between */
+        semaphore->first = next->next;
+        next->inside = true;
+        pthread_cond_signal(&next->turn);
+    }
+    pthread_mutex_unlock(&semaphore->lock);
+}
+
+mc_error *
+mc_semaphore_acquire(mc_semaphore *semaphore, mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (semaphore == NULL)
+        return MC_OK;
+    MC_ASSERT(ctx->inside == NULL);
+    if (!acquire_semaphore_permit(semaphore, false, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_AT_MOST)))
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "too many maps were asked for at the same time");
+    ctx->inside = semaphore;
+    return MC_OK;
+}
+
+mc_semaphore *
+mc_semaphore_yield(mc_ctx *ctx)
+{
+    mc_semaphore *semaphore = ctx->inside;
+    ctx->inside = NULL;
+    if (semaphore != NULL)
+        release_semaphore_permit(semaphore);
+    return semaphore;
+}
+
+void
+mc_semaphore_resume(mc_semaphore *semaphore, mc_ctx *ctx)
+{
+    if (semaphore != NULL)
+        acquire_semaphore_permit(semaphore, true, 0);
+    ctx->inside = semaphore;
+}
+
+void
+mc_semaphore_release(mc_ctx *ctx)
+{
+    mc_semaphore_yield(ctx);
+}

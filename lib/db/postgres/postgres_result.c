@@ -1,0 +1,286 @@
+/* One query on its way: sent, replaced by a new connection where the old one had ended, read, given back. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "db/postgres/postgres_private.h"
+
+/* Microseconds that a query may take where neither it nor the request says so. */
+#define QUERY_TIME (600 * APR_USEC_PER_SEC)
+/* Bytes of a row for which libpq's buffers, which never shrink, become so large that the connection is not kept. */
+#define LARGE_ROW (16 << 20)
+
+typedef struct pg_result {
+    mc_postgres_result base; /* first: what the front sees */
+    mc_postgres_engine *engine;
+    mc_pg_connection *connection; /* NULL once it has been given back */
+    mc_postgres_query query;
+    mc_pg_wait wait;
+    bool received; /* something of the answer has arrived */
+    bool replaced; /* the connection is the second one */
+    PGresult *result;
+    int next;     /* row of the result */
+    char *copied; /* row of a COPY */
+    mc_postgres_row row;
+    mc_postgres_field *fields;
+    int fields_size;
+} pg_result;
+
+static mc_error *
+send_query(pg_result *query_result)
+{
+    const mc_postgres_query *query = &query_result->query;
+    mc_pg_connection *connection = query_result->connection;
+    if (query->copy) { /* what cannot be sent shows when the result is read */
+        PQsendQuery(connection->pg,
+                    apr_pstrcat(query_result->wait.pool, "COPY (", query->sql, "\n) TO STDOUT (FORMAT binary)", NULL));
+        return MC_OK;
+    }
+    char name[MC_PG_NAME];
+    MC_TRY(mc_pg_prepare(name, connection, query, &query_result->wait, query_result->base.sqlstate));
+    const char *values[MC_POSTGRES_PARAMS];
+    int sizes[MC_POSTGRES_PARAMS], formats[MC_POSTGRES_PARAMS];
+    for (int i = 0; i < query->param_count; i++) {
+        values[i] = query->params[i].value;
+        sizes[i] = query->params[i].size;
+        formats[i] = query->params[i].binary;
+    }
+    /* What cannot be sent shows when the result is read. */
+    if (PQsendQueryPrepared(connection->pg, name, query->param_count, values, sizes, formats, query->binary) &&
+        query->single_row)
+        PQsetSingleRowMode(connection->pg);
+    return MC_OK;
+}
+
+/*
+ * An ended connection from the pool is no news about the server. The same goes for one that remembers too much: a
+ * statement that is no longer there (26000: a proxy gave us another backend) or whose tables have changed since
+ * ("cached plan must not change result type", 0A000).
+ */
+static bool
+is_worth_replacing(const pg_result *query_result)
+{
+    if (query_result->connection == NULL || query_result->query.session != NULL || !query_result->connection->reused ||
+        query_result->received || query_result->replaced)
+        return false;
+    const char *state = query_result->base.sqlstate;
+    return PQstatus(query_result->connection->pg) != CONNECTION_OK || strncmp(state, "57P", 3) == 0 ||
+           strcmp(state, "26000") == 0 || strcmp(state, "0A000") == 0;
+}
+
+static mc_error *
+replace_answer_connection(pg_result *query_result)
+{
+    query_result->replaced = true;
+    query_result->base.sqlstate[0] = '\0';
+    MC_TRY(mc_pg_replace(&query_result->connection, query_result->engine, &query_result->wait));
+    return send_query(query_result);
+}
+
+static void
+let_go_of_rows(pg_result *query_result)
+{
+    PQclear(query_result->result);
+    query_result->result = NULL;
+    PQfreemem(query_result->copied);
+    query_result->copied = NULL;
+}
+
+static void
+release_answer_connection(pg_result *query_result)
+{
+    mc_pg_connection *connection = query_result->connection;
+    if (connection == NULL)
+        return;
+    query_result->connection = NULL;
+    const mc_ctx *ctx = query_result->wait.ctx;
+    mc_metrics *metrics = ctx->process == NULL ? NULL : ctx->process->metrics;
+    mc_count(metrics, MC_COUNT_postgres_bytes_total, (uint64_t)query_result->base.traffic.bytes);
+    if (query_result->query.session !=
+        NULL) { /* its owner keeps it; what was not read to its end cannot be gone on with */
+        if (!mc_pg_drain_arrived(connection))
+            connection->spoiled = true;
+        return;
+    }
+    if (connection->spoiled || mc_pg_is_at_rest(connection) || PQstatus(connection->pg) != CONNECTION_OK ||
+        mc_pg_drain_arrived(connection)) {
+        mc_pg_release(query_result->engine, connection);
+        return;
+    }
+    mc_count(metrics, MC_COUNT_postgres_cancels_total, 1);
+    mc_pg_cancel(query_result->engine, connection);
+}
+
+static apr_status_t
+clean_up_pg_answer(void *data)
+{
+    pg_result *query_result = data;
+    let_go_of_rows(query_result);
+    release_answer_connection(query_result);
+    return APR_SUCCESS;
+}
+
+mc_error *
+mc_pg_start(mc_postgres_result **result, mc_postgres_engine *engine, const mc_postgres_query *query, mc_ctx *ctx,
+            apr_pool_t *pool)
+{
+    pg_result *query_result = apr_pcalloc(pool, sizeof(*query_result));
+    query_result->base.ops = &mc_postgres_libpq_ops;
+    query_result->base.ctx = ctx;
+    query_result->engine = engine;
+    query_result->query = *query;
+    apr_interval_time_t time = mc_ctx_remaining(ctx, query->time > 0 ? query->time : QUERY_TIME);
+    query_result->wait = (mc_pg_wait){ ctx, mc_clock_now() + time, pool, NULL };
+    *result = &query_result->base;
+    if (query->session != NULL)
+        query_result->connection = mc_pg_session_connection(query->session);
+    else
+        MC_TRY(mc_pg_acquire(&query_result->connection, engine, query->connection, &query_result->wait));
+    apr_pool_cleanup_register(pool, query_result, clean_up_pg_answer, apr_pool_cleanup_null);
+    mc_error *error = send_query(query_result);
+    if (error != MC_OK && is_worth_replacing(query_result))
+        error = replace_answer_connection(query_result);
+    if (error != MC_OK)
+        release_answer_connection(query_result);
+    query_result->wait.traffic = &query_result->base.traffic;
+    return error;
+}
+
+static void
+reserve_answer_fields(pg_result *query_result, int columns)
+{
+    if (columns <= query_result->fields_size)
+        return;
+    query_result->fields = apr_palloc(query_result->wait.pool, sizeof(*query_result->fields) * (size_t)columns);
+    query_result->fields_size = columns;
+}
+
+/* `overhead`: bytes that are not of a field. */
+static void
+count_answer_row(pg_result *query_result, int64_t overhead)
+{
+    int64_t size = overhead;
+    for (int i = 0; i < query_result->row.columns; i++)
+        size += 4 + (query_result->row.fields[i].size > 0 ? query_result->row.fields[i].size : 0);
+    query_result->base.traffic.bytes += size;
+    if (size > LARGE_ROW)
+        query_result->connection->spoiled = true;
+}
+
+static void
+fill_row(pg_result *query_result)
+{
+    const PGresult *result = query_result->result;
+    int columns = PQnfields(result);
+    reserve_answer_fields(query_result, columns);
+    for (int i = 0; i < columns; i++) {
+        bool null = PQgetisnull(result, query_result->next, i);
+        query_result->fields[i] = (mc_postgres_field){
+            .data = PQgetvalue(result, query_result->next, i),
+            .size = null ? -1 : PQgetlength(result, query_result->next, i),
+            .type = PQftype(result, i),
+            .name = PQfname(result, i),
+        };
+    }
+    query_result->row = (mc_postgres_row){ columns, query_result->fields };
+    query_result->next++;
+    count_answer_row(query_result, 7); /* DataRow: its letter, its length, how many fields */
+}
+
+/* The next row of a COPY; *row NULL after the last. */
+static mc_error *
+next_copied(const mc_postgres_row **row, pg_result *query_result)
+{
+    int size, count = 0;
+    PQfreemem(query_result->copied);
+    query_result->copied = NULL;
+    MC_TRY(mc_pg_copied(&query_result->copied, &size, query_result->connection, &query_result->wait));
+    if (query_result->copied == NULL)
+        return MC_OK;
+    MC_TRY(mc_pg_copy_fields(query_result->fields, &count, query_result->fields_size, query_result->copied, size,
+                             query_result->next++ == 0, query_result->wait.pool));
+    query_result->row = (mc_postgres_row){ count, query_result->fields };
+    if (count < 0)
+        return next_copied(row, query_result);
+    count_answer_row(query_result, 7);
+    *row = &query_result->row;
+    return MC_OK;
+}
+
+/* Reads what follows an error, so that the connection can go back. */
+static mc_error *
+finish_with(pg_result *query_result, mc_error *error)
+{
+    PGresult *more = NULL;
+    while (mc_pg_result(&more, query_result->connection, &query_result->wait) == MC_OK && more != NULL)
+        PQclear(more);
+    return error;
+}
+
+/* The next result into answer->result; NULL at the end. */
+static mc_error *
+read_result(pg_result *query_result)
+{
+    let_go_of_rows(query_result);
+    query_result->next = 0;
+    MC_TRY(mc_pg_result(&query_result->result, query_result->connection, &query_result->wait));
+    if (query_result->result == NULL)
+        return MC_OK;
+    switch (PQresultStatus(query_result->result)) {
+    case PGRES_SINGLE_TUPLE:
+    case PGRES_TUPLES_OK:
+    case PGRES_COMMAND_OK:
+        query_result->received = true;
+        return MC_OK;
+    case PGRES_COPY_OUT:
+        query_result->received = true;
+        query_result->connection->copying = true;
+        reserve_answer_fields(query_result, PQnfields(query_result->result));
+        if (query_result->query.copy)
+            return MC_OK;
+        break;
+    case PGRES_FATAL_ERROR:
+        return finish_with(query_result, mc_pg_server_error(query_result->result, query_result->connection,
+                                                            query_result->base.sqlstate, query_result->wait.pool));
+    default:
+        break;
+    }
+    query_result->connection->spoiled = true; /* COPY: libpq would give this result for ever */
+    return mc_error_create(query_result->wait.pool, MC_ERR_UPSTREAM,
+                           "a statement of another kind than one that returns rows was sent to the database");
+}
+
+mc_error *
+mc_pg_next(const mc_postgres_row **row, mc_postgres_result *base)
+{
+    pg_result *query_result = (pg_result *)base;
+    *row = NULL;
+    while (query_result->connection != NULL) {
+        if (query_result->result != NULL && query_result->next < PQntuples(query_result->result)) {
+            fill_row(query_result);
+            *row = &query_result->row;
+            return MC_OK;
+        }
+        if (query_result->connection->copying) {
+            mc_error *failed = next_copied(row, query_result);
+            if (failed != MC_OK)
+                release_answer_connection(query_result);
+            if (failed != MC_OK || *row != NULL)
+                return failed;
+        }
+        mc_error *error = read_result(query_result);
+        if (error != MC_OK && is_worth_replacing(query_result))
+            error = replace_answer_connection(query_result);
+        if (error != MC_OK || (query_result->result == NULL && query_result->received))
+            release_answer_connection(query_result);
+        MC_TRY(error);
+    }
+    return MC_OK;
+}
+
+void
+mc_pg_end(mc_postgres_result *query_result)
+{
+    apr_pool_cleanup_run(((pg_result *)query_result)->wait.pool, query_result, clean_up_pg_answer);
+}

@@ -1,0 +1,133 @@
+/*
+ * Strokes of features that are painted one by one. Most of them are small: those are painted in a plane that stays in
+ * the processor's nearest memory, with its corner at a whole pixel near them, and laid from there.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "draw/paint/painter_private.h"
+#include "draw/raster/bands.h"
+#include "draw/raster/blocks.h"
+#include "draw/raster/outline_private.h"
+
+enum { SIDE = 256 /* pixels */, BLOCK = 1 << MC_BLOCKS_BITS_MIN };
+
+struct mc_stroke_tile {
+    mc_outline *plane;
+    mc_shape shape; /* what is painted, seen from the plane's corner; its ends are the shape's own */
+    mc_canvas_ink ink;
+    const mc_canvas *canvas; /* that it is an ink of */
+};
+
+static apr_status_t
+free_tile(void *data)
+{
+    mc_stroke_tile *tile = data;
+    tile->shape.ends = NULL;
+    mc_shape_free(&tile->shape);
+    return APR_SUCCESS;
+}
+
+static mc_error *
+find_tile(mc_stroke_tile **tile, mc_painter *painter, mc_canvas *canvas, mc_color color)
+{
+    mc_stroke_tile *found = painter->stroke_tile;
+    if (found == NULL) {
+        found = apr_pcalloc(painter->pool, sizeof(*found));
+        apr_pool_cleanup_register(painter->pool, found, free_tile, apr_pool_cleanup_null);
+        MC_TRY(mc_outline_create(&found->plane, SIDE, SIDE, painter->pool));
+        painter->stroke_tile = found;
+    }
+    if (found->canvas != canvas || memcmp(&found->ink.color, &color, sizeof(color)) != 0) {
+        found->ink = mc_canvas_ink_of(canvas, color);
+        found->canvas = canvas;
+        found->plane->coarse = canvas->palette != NULL;
+    }
+    *tile = found;
+    return MC_OK;
+}
+
+/* A line that is one stamp (outline_stamps.c) is laid without any plane. */
+static bool
+lay_stamp(mc_canvas *canvas, const mc_stroke_tile *tile, const mc_shape *shape, float width)
+{
+    int left, top;
+    uint8_t most, mask[MC_CANVAS_PIECE];
+    if (shape->point_count != 2 || shape->kind != MC_SHAPE_LINES || width > 1 || !tile->plane->coarse)
+        return false;
+    const uint8_t *stamp = mc_outline_stamp_of(&left, &top, &most, shape->points[0], shape->points[1], width);
+    if (stamp == NULL)
+        return false;
+    for (int i = 0; i < MC_CANVAS_PIECE; i++)
+        mask[i] = stamp[i] < most ? stamp[i] : most;
+    mc_canvas_square(canvas, left, top, mask, &tile->ink);
+    return true;
+}
+
+/* Where the plane's corner has to be, so that blocks begin where most strokes do; false where one is too large. */
+static bool
+place_window(int *left, int *top, const mc_shape *shape, const mc_pen *pen, bool thin)
+{
+    int32_t minx, miny, maxx, maxy;
+    double most = thin ? fmax(1, pen->width / 2 + 0.5) + 1 : mc_bands_reach(pen) + 1;
+    int around = (int)most + 1, near = ((int)fmax(1, pen->width / 2 + 0.5) + 1) % BLOCK;
+    if (!mc_shape_bounds(shape, &minx, &miny, &maxx, &maxy))
+        return false;
+    around = near + (around - near + BLOCK - 1) / BLOCK * BLOCK;
+    *left = (minx >> 8) - around;
+    *top = (miny >> 8) - around;
+    return (maxx >> 8) + around - *left < SIDE && (maxy >> 8) + around - *top < SIDE;
+}
+
+static void
+move_into_window(mc_shape *out, const mc_shape *shape, int left, int top)
+{
+    mc_shape_clear(out, shape->kind);
+    if (!mc_shape_reserve(out, shape->point_count))
+        return;
+    for (int i = 0; i < shape->point_count; i++)
+        out->points[i] =
+            (mc_shape_point){ shape->points[i].x - left * MC_SUBPIXELS, shape->points[i].y - top * MC_SUBPIXELS };
+    out->point_count = shape->point_count;
+    out->ends = shape->ends;
+    out->part_count = shape->part_count;
+}
+
+/* Lays what is on the plane, which becomes empty. */
+static void
+lay_window(mc_canvas *canvas, const mc_stroke_tile *tile, int left, int top)
+{
+    mc_outline *plane = tile->plane;
+    for (int y = plane->top; y <= plane->bottom; y++) {
+        uint8_t *mask = plane->plane + (size_t)y * (size_t)plane->stride;
+        for (uint64_t bits = plane->touched[y]; bits != 0; bits &= bits - 1) {
+            int x = __builtin_ctzll(bits) * BLOCK;
+            mc_canvas_piece(canvas, left + x, top + y, mask + x, &tile->ink);
+            memset(mask + x, 0, BLOCK);
+        }
+        plane->touched[y] = 0;
+    }
+    mc_outline_done(plane);
+}
+
+mc_error *
+mc_stroke_tile_paint(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_shape *shape, const mc_pen *pen,
+                     bool thin, mc_color color)
+{
+    mc_stroke_tile *tile;
+    int left, top;
+    MC_TRY(find_tile(&tile, painter, canvas, color));
+    *done = thin && lay_stamp(canvas, tile, shape, (float)pen->width);
+    if (*done || !place_window(&left, &top, shape, pen, thin))
+        return MC_OK;
+    *done = true;
+    if (left >= canvas->width || top >= canvas->height || left <= -SIDE || top <= -SIDE)
+        return MC_OK;
+    move_into_window(&tile->shape, shape, left, top);
+    if (thin)
+        mc_outline_add(tile->plane, &tile->shape, (float)pen->width);
+    else
+        mc_bands_add(tile->plane, &tile->shape, pen);
+    lay_window(canvas, tile, left, top);
+    return MC_OK;
+}

@@ -1,0 +1,12 @@
+/* What maps and merged tiles share. */
+#ifndef MC_MAP_MAP_PRIVATE_H
+#define MC_MAP_MAP_PRIVATE_H
+
+#include "mapcache/map.h"
+
+/* Asks the layer's source for the whole map. alone: it is all there is on the map. MC_ERR_NOT_FOUND for a layer without
+ * source. */
+mc_error *mc_map_ask_source(mc_rendered *rendered, const mc_map_layer *layer, const mc_map_request *wanted, bool alone,
+                            mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+#endif

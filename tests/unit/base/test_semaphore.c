@@ -1,0 +1,130 @@
+#include "unit.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/semaphore.h"
+
+static mc_semaphore *semaphore;
+static atomic_int inside, most, passed;
+
+static void *
+go_through(void *unused)
+{
+    mc_ctx own = { .deadline = 0 };
+    apr_pool_t *own_pool;
+    apr_pool_create_unmanaged(&own_pool);
+    for (int i = 0; i < 200; i++) {
+        mc_error *error = mc_semaphore_acquire(semaphore, &own, own_pool);
+        if (error != MC_OK)
+            break;
+        int now = atomic_fetch_add(&inside, 1) + 1;
+        int seen = atomic_load(&most);
+        while (now > seen && !atomic_compare_exchange_weak(&most, &seen, now))
+            continue;
+        atomic_fetch_add(&passed, 1);
+        atomic_fetch_sub(&inside, 1);
+        if (i % 3 == 0) {
+            mc_semaphore *left = mc_semaphore_yield(&own);
+            mc_semaphore_resume(left, &own);
+        }
+        mc_semaphore_release(&own);
+    }
+    apr_pool_destroy(own_pool);
+    return unused;
+}
+
+START_TEST(never_more_inside_than_places)
+{
+    pthread_t threads[16];
+    semaphore = mc_semaphore_create(3);
+    for (int i = 0; i < 16; i++)
+        pthread_create(&threads[i], NULL, go_through, NULL);
+    for (int i = 0; i < 16; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_eq(atomic_load(&passed), 16 * 200);
+    ck_assert_int_le(atomic_load(&most), 3);
+    mc_semaphore_destroy(semaphore);
+}
+END_TEST
+
+START_TEST(waits_no_longer_than_the_deadline)
+{
+    semaphore = mc_semaphore_create(1);
+    ck_ok(mc_semaphore_acquire(semaphore, &ctx, pool));
+    apr_time_t begin = mc_clock_now();
+    ctx.deadline = begin + 50000;
+    mc_ctx other = { .deadline = ctx.deadline };
+    ck_fails(UNAVAILABLE, mc_semaphore_acquire(semaphore, &other, pool));
+    ck_assert_ptr_null(other.inside);
+    ck_assert_int_ge(mc_clock_now() - begin, 49000);
+    mc_semaphore_release(&ctx);
+    ck_ok(mc_semaphore_acquire(semaphore, &other, pool));
+    mc_semaphore_release(&other);
+    mc_semaphore_destroy(semaphore);
+}
+END_TEST
+
+static int order[4];
+static atomic_int ordered, began;
+
+/* Number 3 is inside already and steps out; the others come to the semaphore one after the other. */
+static void *
+come(void *number)
+{
+    mc_ctx own = { .deadline = 0 };
+    apr_pool_t *own_pool;
+    apr_pool_create_unmanaged(&own_pool);
+    atomic_fetch_add(&began, 1);
+    mc_error *error = mc_semaphore_acquire(semaphore, &own, own_pool);
+    if (error == MC_OK)
+        order[atomic_fetch_add(&ordered, 1)] = (int)(intptr_t)number;
+    mc_semaphore_release(&own);
+    apr_pool_destroy(own_pool);
+    return NULL;
+}
+
+static void *
+come_back(void *number)
+{
+    mc_ctx own = { .deadline = 0 };
+    atomic_fetch_add(&began, 1);
+    mc_semaphore_resume(semaphore, &own);
+    order[atomic_fetch_add(&ordered, 1)] = (int)(intptr_t)number;
+    mc_semaphore_release(&own);
+    return NULL;
+}
+
+START_TEST(in_the_order_of_coming)
+{
+    pthread_t threads[4];
+    semaphore = mc_semaphore_create(1);
+    ck_ok(mc_semaphore_acquire(semaphore, &ctx, pool));
+    for (intptr_t i = 0; i < 4; i++) {
+        pthread_create(&threads[i], NULL, i < 3 ? come : come_back, (void *)i);
+        while (atomic_load(&began) <= i)
+            apr_sleep(1000);
+        apr_sleep(50000); /* it waits at the semaphore */
+    }
+    ck_assert_int_eq(atomic_load(&ordered), 0);
+    mc_semaphore_release(&ctx);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    const int expected[4] = { 3, 0, 1, 2 };
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(order[i], expected[i]);
+    mc_semaphore_destroy(semaphore);
+}
+END_TEST
+
+START_TEST(no_gate_is_an_open_one)
+{
+    ck_ok(mc_semaphore_acquire(NULL, &ctx, pool));
+    ck_assert_ptr_null(mc_semaphore_yield(&ctx));
+    mc_semaphore_resume(NULL, &ctx);
+    mc_semaphore_release(&ctx);
+}
+END_TEST
+
+UNIT_MAIN("semaphore", never_more_inside_than_places, waits_no_longer_than_the_deadline, in_the_order_of_coming,
+          no_gate_is_an_open_one)
