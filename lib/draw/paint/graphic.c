@@ -137,28 +137,6 @@ mc_graphic_draw(const mc_drawing *drawing, mc_painter *painter, mc_canvas *canva
     return mc_painter_shape(painter, canvas, &drawing->symbol, &painter->mark, feature);
 }
 
-static bool
-paint_is_constant(const mc_paint *paint)
-{
-    return paint->color_value == NULL && paint->opacity == NULL && paint->pattern == NULL;
-}
-
-static bool
-pair_is_constant(const mc_pair *pair)
-{
-    return pair->x_value == NULL && pair->y_value == NULL;
-}
-
-bool
-mc_graphic_is_constant(const mc_graphic *graphic)
-{
-    return graphic->size_value == NULL && graphic->rotation == NULL && graphic->opacity_value == NULL &&
-           paint_is_constant(&graphic->fill) && paint_is_constant(&graphic->stroke.paint) &&
-           graphic->stroke.width_value == NULL && pair_is_constant(&graphic->anchor) &&
-           pair_is_constant(&graphic->displacement) &&
-           (graphic->picture == NULL || mc_picture_is_constant(graphic->picture));
-}
-
 /* A mark that is the same for all features is resolved once. */
 struct mc_known_mark {
     const mc_symbolizer *symbol;

@@ -382,7 +382,7 @@ mc_painter_shows(const mc_style *style, double scale)
 {
     for (int p = 0; p < style->pass_count; p++)
         for (int r = 0; r < style->passes[p].rule_count; r++)
-            if (mc_painter_rule_applies(&style->passes[p].rules[r], scale))
+            if (mc_rule_applies(&style->passes[p].rules[r], scale))
                 return true;
     return false;
 }
@@ -394,7 +394,7 @@ mc_painter_margin(const mc_style *style, double scale)
     for (int p = 0; p < style->pass_count; p++)
         for (int r = 0; r < style->passes[p].rule_count; r++) {
             const mc_rule_style *rule = &style->passes[p].rules[r];
-            for (int i = 0; mc_painter_rule_applies(rule, scale) && i < rule->symbolizer_count; i++)
+            for (int i = 0; mc_rule_applies(rule, scale) && i < rule->symbolizer_count; i++)
                 most = fmax(most, mc_symbolizer_reach(&rule->symbolizers[i]) *
                                       mc_uom_pixels(rule->symbolizers[i].uom, scale));
         }

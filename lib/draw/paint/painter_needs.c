@@ -1,12 +1,7 @@
 /* What can be said of a style before anything is painted: which passes are painted whole, and in which inks. */
 #include "draw/paint/painter_private.h"
 #include "draw/style/label_style.h"
-
-bool
-mc_painter_rule_applies(const mc_rule_style *rule, double scale)
-{
-    return rule->inclusion != MC_INCLUSION_LEGEND_ONLY && scale >= rule->min_scale && scale < rule->max_scale;
-}
+#include "draw/style/rules.h"
 
 bool
 mc_painter_is_moved(const mc_symbolizer *symbol)
@@ -39,7 +34,7 @@ mc_painter_pass_is_merged(const mc_style_pass *style, double scale)
     int rules = 0;
     for (int i = 0; i < style->rule_count; i++) {
         const mc_rule_style *rule = &style->rules[i];
-        if (!mc_painter_rule_applies(rule, scale) || rule->symbolizer_count == 0)
+        if (!mc_rule_applies(rule, scale) || rule->symbolizer_count == 0)
             continue;
         if (rule->symbolizer_count != 1 || !symbol_can_be_whole(&rule->symbolizers[0]) || ++rules > 1)
             return false;
@@ -96,7 +91,7 @@ mc_painter_needs_add(mc_painter_needs *needs, const mc_style *style, double scal
         bool drawn = false;
         for (int i = 0; i < pass->rule_count; i++) {
             const mc_rule_style *rule = &pass->rules[i];
-            if (!mc_painter_rule_applies(rule, scale))
+            if (!mc_rule_applies(rule, scale))
                 continue;
             drawn |= rule->symbolizer_count > 0;
             needs->merged &= rule->text_count == 0;

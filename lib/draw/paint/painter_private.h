@@ -98,7 +98,6 @@ mc_pen mc_painter_pen(const mc_painter *painter, const mc_symbolizer *symbol, do
 /* Which shape of a geometry a symbol draws: polygons have outlines, but lines have no inside. */
 bool mc_painter_draws(const mc_symbolizer *symbol, const mc_shape *shape);
 
-bool mc_painter_rule_applies(const mc_rule_style *rule, double scale);
 bool mc_painter_is_moved(const mc_symbolizer *symbol);
 
 /* Whether the rules of a pass that apply at a scale are painted whole: there is one, with one opaque fill and stroke.

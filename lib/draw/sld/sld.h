@@ -86,6 +86,15 @@ bool mc_sld_text_symbol(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node
 bool mc_sld_graphic(mc_graphic *graphic, mc_sld *sld, const mc_node *node);
 void mc_sld_displacement(mc_pair *pair, mc_sld *sld, const mc_node *node);
 
+/*
+ * The picture that an <OnlineResource> names: a path as seen from the style's folder, with parameters of an SVG behind
+ * a question mark, with ${attribute} in the path. NULL, and the reason in *why, where the picture cannot be drawn.
+ */
+mc_picture *mc_sld_picture_of_file(mc_sld *sld, const char *href, const char **why);
+
+/* The picture that stands in an <InlineContent>. */
+mc_picture *mc_sld_picture_of_content(mc_sld *sld, const mc_node *node, const char **why);
+
 /* Margins as in CSS, with what is missing as opposite: top, right, bottom, left. False for what is none. */
 bool mc_sld_margin(double margin[4], const char *text);
 

@@ -104,7 +104,8 @@ read_external(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
         return false;
     }
     const char *why = NULL;
-    graphic->picture = href != NULL ? mc_picture_of_file(sld, href, &why) : mc_picture_of_content(sld, content, &why);
+    graphic->picture =
+        href != NULL ? mc_sld_picture_of_file(sld, href, &why) : mc_sld_picture_of_content(sld, content, &why);
     if (graphic->picture == NULL)
         report_unsupported_name(sld, online != NULL ? online : content, why, href != NULL ? href : "InlineContent");
     return graphic->picture != NULL;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "draw/sld/sld.h"
 #include "draw/symbol/picture_private.h"
 #include "text/text.h"
 
@@ -121,7 +122,7 @@ of_path(mc_picture *made, const char *path, mc_sld *sld, const char **why)
 }
 
 mc_picture *
-mc_picture_of_file(mc_sld *sld, const char *href, const char **why)
+mc_sld_picture_of_file(mc_sld *sld, const char *href, const char **why)
 {
     apr_pool_t *pool = sld->build->pool;
     mc_picture *made = apr_pcalloc(pool, sizeof(*made));
@@ -155,7 +156,7 @@ mc_picture_of_file(mc_sld *sld, const char *href, const char **why)
 }
 
 mc_picture *
-mc_picture_of_content(mc_sld *sld, const mc_node *node, const char **why)
+mc_sld_picture_of_content(mc_sld *sld, const mc_node *node, const char **why)
 {
     const char *encoding = mc_node_attr(node, "encoding");
     mc_picture *made = apr_pcalloc(sld->build->pool, sizeof(*made));

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "draw/paint/graphic.h"
 #include "draw/sld/sld.h"
 #include "draw/style/label_style.h"
+#include "draw/symbol/picture.h"
 #include "text/text.h"
 
 enum { FAMILIES_MAX = 16 };

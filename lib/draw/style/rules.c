@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "draw/paint/painter_private.h"
 #include "draw/style/expression.h"
 
 enum { KNOWN = 64, KEY = 16, ANY = -1, SEVERAL = -2 };
@@ -23,6 +22,12 @@ struct mc_rules {
     int words;
     uint64_t *found; /* a bit for each rule */
 };
+
+bool
+mc_rule_applies(const mc_rule_style *rule, double scale)
+{
+    return rule->inclusion != MC_INCLUSION_LEGEND_ONLY && scale >= rule->min_scale && scale < rule->max_scale;
+}
 
 static int
 common_property(int a, int b)
@@ -64,7 +69,7 @@ mc_rules_create(const mc_style_pass *pass, double scale, apr_pool_t *pool)
     *made = (mc_rules){ .pass = pass, .scale = scale, .property = ANY, .words = pass->rule_count / 64 + 1 };
     made->found = apr_pcalloc(pool, sizeof(*made->found) * (size_t)made->words);
     for (int i = 0; i < pass->rule_count; i++)
-        if (mc_painter_rule_applies(&pass->rules[i], scale))
+        if (mc_rule_applies(&pass->rules[i], scale))
             made->property = common_property(made->property, property_of_filter(pass->rules[i].filter));
     if (made->property >= 0 && made->words == 1)
         made->table = apr_pcalloc(pool, sizeof(*made->table) * KNOWN);
@@ -82,7 +87,7 @@ find_matching_rules(mc_rules *rules, const mc_feature *feature, apr_pool_t *scra
         for (int i = 0; i < pass->rule_count; i++) {
             const mc_rule_style *rule = &pass->rules[i];
             if (rule->is_else != (round == 1) || ((rule->is_else || pass->first_only) && any) ||
-                !mc_painter_rule_applies(rule, rules->scale) || !mc_filter_matches(rule->filter, feature, scratch))
+                !mc_rule_applies(rule, rules->scale) || !mc_filter_matches(rule->filter, feature, scratch))
                 continue;
             any |= !rule->is_else;
             rules->found[i / 64] |= UINT64_C(1) << i % 64;

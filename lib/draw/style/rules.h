@@ -9,6 +9,9 @@
 
 typedef struct mc_rules mc_rules;
 
+/* Whether a rule draws anything on maps of one scale. */
+bool mc_rule_applies(const mc_rule_style *rule, double scale);
+
 /* Of a pass, for maps of one scale. */
 mc_rules *mc_rules_create(const mc_style_pass *pass, double scale, apr_pool_t *pool);
 

@@ -12,6 +12,7 @@
 #include "base/clock_cache.h"
 #include "base/module.h"
 #include "db/sqlite/handles.h"
+#include "draw/style/expression.h"
 #include "draw/symbol/picture_private.h"
 
 enum { REMEMBERED_BYTES = 32 << 20, NAME_SIZE_MAX = 255 };
@@ -143,6 +144,28 @@ mc_picture_is_constant(const mc_picture *picture)
         if (picture->values[i]->kind != MC_LITERAL)
             return false;
     return picture->name == NULL;
+}
+
+static bool
+paint_is_constant(const mc_paint *paint)
+{
+    return paint->color_value == NULL && paint->opacity == NULL && paint->pattern == NULL;
+}
+
+static bool
+pair_is_constant(const mc_pair *pair)
+{
+    return pair->x_value == NULL && pair->y_value == NULL;
+}
+
+bool
+mc_graphic_is_constant(const mc_graphic *graphic)
+{
+    return graphic->size_value == NULL && graphic->rotation == NULL && graphic->opacity_value == NULL &&
+           paint_is_constant(&graphic->fill) && paint_is_constant(&graphic->stroke.paint) &&
+           graphic->stroke.width_value == NULL && pair_is_constant(&graphic->anchor) &&
+           pair_is_constant(&graphic->displacement) &&
+           (graphic->picture == NULL || mc_picture_is_constant(graphic->picture));
 }
 
 /* Width and height as drawn; the larger side is cut to what may be. */

@@ -6,7 +6,6 @@
 #ifndef MC_DRAW_SYMBOL_PICTURE_H
 #define MC_DRAW_SYMBOL_PICTURE_H
 
-#include "draw/sld/sld.h"
 #include "draw/symbol/mark.h"
 
 enum { MC_PICTURE_SIDE_MAX = 1024 /* pixels, as drawn */ };
@@ -17,8 +16,9 @@ enum { MC_PICTURE_SIDE_MAX = 1024 /* pixels, as drawn */ };
 mc_error *mc_picture_get(mc_pixels **pixels, const mc_picture *picture, const mc_feature *feature, double height,
                          mc_ctx *ctx, apr_pool_t *scratch) MC_CHECKED;
 
-/* Whether it is the same for all features. */
+/* Whether a picture is the same for all features; and a graphic with all of its sizes and colours. */
 bool mc_picture_is_constant(const mc_picture *picture);
+bool mc_graphic_is_constant(const mc_graphic *graphic);
 
 /* A picture of another size; its pixels, one reference of the caller's. */
 mc_error *mc_picture_scale(mc_pixels **scaled, const mc_pixels *own, int width, int height,
@@ -26,15 +26,6 @@ mc_error *mc_picture_scale(mc_pixels **scaled, const mc_pixels *own, int width, 
 
 /* Lays a picture over the map as far as `opacity` (0..255) says. One that is not turned is moved to whole pixels. */
 void mc_picture_draw(mc_pixels *target, const mc_pixels *picture, const mc_placing *placing, unsigned opacity);
-
-/*
- * The picture that an <OnlineResource> names: a path as seen from the style's folder, with parameters of an SVG behind
- * a question mark, with ${attribute} in it. NULL, and in *why what it lacks, where it can not be drawn.
- */
-mc_picture *mc_picture_of_file(mc_sld *sld, const char *href, const char **why);
-
-/* The picture that stands in an <InlineContent>. */
-mc_picture *mc_picture_of_content(mc_sld *sld, const mc_node *node, const char **why);
 
 /* What the module with the SVG library offers (mapcache-svg.so). Sizes in pixels. */
 typedef struct mc_svg_ops {
