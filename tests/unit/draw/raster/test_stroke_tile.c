@@ -1,5 +1,5 @@
 /* Strokes that are painted in a small plane look as they do in one of the map's size, wherever they lie. */
-#include "draw/styles.h"
+#include "styles.h"
 
 #include <stdlib.h>
 #include <string.h>
