@@ -5,6 +5,7 @@
 
 #include <apr_general.h>
 #include <check.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -19,6 +20,20 @@ extern const char *const unit_source_folder;
 
 void unit_setup(void);
 void unit_teardown(void);
+
+/* Check writes the place of each assertion that holds to a file, for the case that the next one does not return: most
+ * of the time of a test that looks at every pixel. Here each place is written once in a test. */
+#undef ck_assert_msg
+#define ck_assert_msg(expr, ...)                                                                                       \
+    do {                                                                                                               \
+        static atomic_bool ck_written_;                                                                                \
+        if (!(expr))                                                                                                   \
+            _ck_assert_failed(__FILE__, __LINE__, "Assertion '" #expr "' failed", __VA_ARGS__);                        \
+        if (!atomic_load_explicit(&ck_written_, memory_order_relaxed)) {                                               \
+            atomic_store_explicit(&ck_written_, true, memory_order_relaxed);                                           \
+            mark_point();                                                                                              \
+        }                                                                                                              \
+    } while (0)
 
 #define ck_ok(expr)                                                                                                    \
     do {                                                                                                               \
