@@ -1,5 +1,6 @@
 /* FastCGI records: see records.h. The numbers are those of the FastCGI specification 1.0, section 8. */
 #include "records.h"
+#include "base/bytes.h"
 
 #include <apr_strings.h>
 #include <stdio.h>
@@ -96,7 +97,7 @@ read_fcgi_length(size_t *length, const uint8_t **data, const uint8_t *end)
     }
     if (end - at < 4)
         return false;
-    *length = ((size_t)(at[0] & 0x7f) << 24) | ((size_t)at[1] << 16) | ((size_t)at[2] << 8) | at[3];
+    *length = mc_big32(at) & 0x7fffffffU;
     *data = at + 4;
     return true;
 }
@@ -158,7 +159,7 @@ record_type(const mc_fcgi_parser *parser)
 static uint16_t
 record_id(const mc_fcgi_parser *parser)
 {
-    return (uint16_t)(parser->header[2] << 8 | parser->header[3]);
+    return mc_big16(parser->header + 2);
 }
 
 static bool
@@ -195,7 +196,7 @@ begin_request(mc_fcgi_parser *parser)
         return MC_FCGI_BROKEN;
     if (parser->active)
         return reply_end(parser, id, CANT_MULTIPLEX) ? MC_FCGI_MORE : MC_FCGI_BROKEN;
-    int role = parser->small[0] << 8 | parser->small[1];
+    int role = mc_big16(parser->small);
     if (role != ROLE_RESPONDER)
         return reply_end(parser, id, UNKNOWN_ROLE) ? MC_FCGI_MORE : MC_FCGI_BROKEN;
     parser->active = true;
@@ -243,7 +244,7 @@ mc_fcgi_feed(mc_fcgi_parser *parser, const uint8_t **data, size_t *size)
             if (parser->header_size == MC_FCGI_HEADER_SIZE) {
                 if (parser->header[0] != VERSION)
                     return MC_FCGI_BROKEN;
-                parser->content_left = (unsigned)(parser->header[4] << 8 | parser->header[5]);
+                parser->content_left = mc_big16(parser->header + 4);
                 parser->padding_left = parser->header[6];
                 parser->small_size = 0;
             }
@@ -260,7 +261,7 @@ mc_fcgi_feed(mc_fcgi_parser *parser, const uint8_t **data, size_t *size)
         if (parser->header_size < MC_FCGI_HEADER_SIZE || parser->content_left > 0 || parser->padding_left > 0)
             continue;
         parser->header_size = 0;
-        mc_fcgi_event event = end_record(parser, (unsigned)(parser->header[4] << 8 | parser->header[5]));
+        mc_fcgi_event event = end_record(parser, mc_big16(parser->header + 4));
         if (event != MC_FCGI_MORE)
             return event;
     }

@@ -194,15 +194,6 @@ load_detail_tileset(detail *d)
     return mc_seed_dimension_values(&d->values, d->tileset, d->dimensions, !d->ours, d->pool);
 }
 
-static mc_extent
-compute_tile_block_extent(const mc_grid *grid, int z, const mc_tile_range *tiles)
-{
-    mc_extent a = mc_grid_tile_extent(grid, z, tiles->minx, tiles->miny);
-    mc_extent b = mc_grid_tile_extent(grid, z, tiles->maxx - 1, tiles->maxy - 1);
-    return (mc_extent){ a.minx < b.minx ? a.minx : b.minx, a.miny < b.miny ? a.miny : b.miny,
-                        a.maxx > b.maxx ? a.maxx : b.maxx, a.maxy > b.maxy ? a.maxy : b.maxy };
-}
-
 static void
 add_surveyed_file_counts(detail *d, const mc_survey_file *file)
 {
@@ -226,7 +217,7 @@ visit_surveyed_file(void *baton, const mc_survey_file *file)
     add_surveyed_file_counts(d, file);
     if (d->brief && !file->present)
         return true;
-    mc_extent region, box = compute_tile_block_extent(d->link->grid, d->z, &file->block);
+    mc_extent region, box = mc_grid_range_extent(d->link->grid, d->z, &file->block);
     const char *geometry;
     apr_pool_t *scratch;
     apr_pool_create(&scratch, d->pool);

@@ -35,11 +35,8 @@ mc_error *
 mc_detail_area_part(mc_extent *bounds, const char **geometry, const mc_detail_area *area, const mc_extent *box,
                     apr_pool_t *pool)
 {
-    const mc_extent *all = &area->extent;
     *geometry = NULL;
-    *bounds =
-        (mc_extent){ box->minx > all->minx ? box->minx : all->minx, box->miny > all->miny ? box->miny : all->miny,
-                     box->maxx < all->maxx ? box->maxx : all->maxx, box->maxy < all->maxy ? box->maxy : all->maxy };
+    *bounds = mc_extent_intersection(box, &area->extent);
     if (area->region == NULL || mc_region_relate(area->region, box, 0, 0) == MC_REGION_INSIDE)
         return MC_OK;
     return mc_seed_shape_cut(geometry, bounds, area->shape, box, pool);

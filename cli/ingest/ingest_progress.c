@@ -79,10 +79,7 @@ mc_ingest_report_outline(mc_ingest_report *report, const mc_tileset *tileset, co
         const mc_ingest_outline *one = mc_ingest_outlined(ingests[i]);
         for (int z = one->minzoom; z <= one->maxzoom; z++)
             tiles[z] += one->tiles[z];
-        all.extent.minx = one->extent.minx < all.extent.minx ? one->extent.minx : all.extent.minx;
-        all.extent.miny = one->extent.miny < all.extent.miny ? one->extent.miny : all.extent.miny;
-        all.extent.maxx = one->extent.maxx > all.extent.maxx ? one->extent.maxx : all.extent.maxx;
-        all.extent.maxy = one->extent.maxy > all.extent.maxy ? one->extent.maxy : all.extent.maxy;
+        all.extent = mc_extent_union(&all.extent, &one->extent);
         report->images += mc_ingest_counted(ingests[i])->inputs;
         if (report->dry_run)
             report->all.bad += mc_ingest_counted(ingests[i])->bad;

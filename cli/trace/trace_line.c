@@ -3,6 +3,7 @@
  * address] MOCKUP BEGIN name. Written as a small scanner, since a debug log holds millions of other lines.
  */
 #include "trace_line.h"
+#include "text/calendar.h"
 
 #include <string.h>
 
@@ -69,17 +70,6 @@ take_month(scanner *in, int *month)
     return false;
 }
 
-/* Days since 1970-01-01 in the Gregorian calendar; month from 0. */
-static int64_t
-count_trace_epoch_days(int64_t year, int month, int64_t day)
-{
-    /* Years that begin in March have their leap day at the end. */
-    int64_t shifted_year = month < 2 ? year - 1 : year;
-    int64_t shifted_month = (month + 10) % 12;
-    int64_t leap_days = shifted_year / 4 - shifted_year / 100 + shifted_year / 400;
-    return 365 * shifted_year + leap_days + (153 * shifted_month + 2) / 5 + day - 1 - 719468;
-}
-
 /* "[Wed Jan 15 12:17:50.503563 2020] " */
 static bool
 take_time(scanner *in, int64_t *time)
@@ -99,7 +89,7 @@ take_time(scanner *in, int64_t *time)
         !take_number_up_to(in, &second, 60) || !parse_trace_fraction(in, &fraction) || !skip_trace_text(in, " ") ||
         !take_number_up_to(in, &year, 9999) || !skip_trace_text(in, "] "))
         return false;
-    int64_t seconds = (count_trace_epoch_days((int64_t)year, month, (int64_t)day) * 24 + (int64_t)hour) * 3600 +
+    int64_t seconds = (mc_calendar_days((int64_t)year, month + 1, (int64_t)day) * 24 + (int64_t)hour) * 3600 +
                       (int64_t)(minute * 60 + second);
     *time = seconds * 1000000 + fraction;
     return true;

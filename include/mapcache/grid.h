@@ -80,6 +80,9 @@ void mc_grid_builtins(apr_hash_t *grids, apr_pool_t *pool);
 /* Extent of a tile; the numbers may lie outside the grid's extent at its far edges. */
 mc_extent mc_grid_tile_extent(const mc_grid *grid, int z, int x, int y);
 
+/* Extent of a range of tiles that is not empty. */
+mc_extent mc_grid_range_extent(const mc_grid *grid, int z, const mc_tile_range *range);
+
 /* Whether `srs` is the grid's or an alias, any case. */
 bool mc_grid_has_srs(const mc_grid *grid, const char *srs);
 
@@ -118,6 +121,13 @@ double mc_crs_metres_per_unit(int epsg);
 int mc_crs_epsg(const char *srs, bool *xy_order);
 
 bool mc_extent_intersects(const mc_extent *a, const mc_extent *b);
+
+/* The extent around both; the part that both have in common (min >= max where they have none). */
+mc_extent mc_extent_union(const mc_extent *a, const mc_extent *b);
+mc_extent mc_extent_intersection(const mc_extent *a, const mc_extent *b);
+mc_tile_range mc_tile_range_union(const mc_tile_range *a, const mc_tile_range *b);
+mc_tile_range mc_tile_range_intersection(const mc_tile_range *a, const mc_tile_range *b);
+
 bool mc_extent_valid(const mc_extent *extent); /* finite, min < max */
 
 extern const mc_key mc_grid_keys[];

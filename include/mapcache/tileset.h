@@ -84,6 +84,9 @@ int mc_tileset_assembly_threads(const mc_tileset *tileset, int z);
 /* Seconds that a client may keep the tile (spec services 2.1); 0: no headers. */
 int mc_tileset_lifetime(const mc_tileset *tileset, const mc_tile *tile, apr_time_t now);
 
+/* MC_ERR_UNAVAILABLE for a tileset with a part that this build does not have. */
+mc_error *mc_tileset_check_built(const mc_tileset *tileset, apr_pool_t *pool) MC_CHECKED;
+
 /* For the seeder. The tile names its metatile. */
 mc_error *mc_tileset_exists(bool *exists, const mc_tile_request *wanted, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_tileset_render(const mc_tile_request *wanted, mc_ctx *ctx) MC_CHECKED;

@@ -1,43 +1,13 @@
-/* The front of all caches: which type, the common keys, repetitions within the deadline, traces, counters, and blank
- * tiles, so that a back end has to know its store only. */
+/* The front of all caches: the common keys, traces, counters, memory for a time, and blank tiles, so that a back end
+ * has to know its store only. */
 #include <apr_strings.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "base/metrics.h"
-#include "cache/cache_base.h"
+#include "cache/attempt.h"
 #include "mapcache/trace.h"
 #include "text/text.h"
-
-/* MapCache knows these as well (spec 5). */
-static const char *const known_elsewhere[] = {
-    "bdb", "lmdb", "memcache", "redis", "tiff", "rest", "s3", "azure", "google", "riak", "couchbase", "tokyocabinet",
-};
-
-mc_cache *
-mc_cache_from_config(const mc_node *node, mc_build *build)
-{
-    const char *type = mc_node_attr(node, "type");
-    if (type == NULL) {
-        mc_complain(build->diagnostics, MC_REFUSED, node, "<cache> has no type");
-        return NULL;
-    }
-    const char *list = "";
-    for (int i = 0; mc_cache_kinds[i] != NULL; i++) {
-        if (strcmp(mc_cache_kinds[i]->type, type) == 0)
-            return mc_cache_kinds[i]->from_config(node, build);
-        list = apr_pstrcat(build->pool, list, i == 0 ? "" : ", ", mc_cache_kinds[i]->type, NULL);
-    }
-    for (size_t i = 0; i < sizeof(known_elsewhere) / sizeof(*known_elsewhere); i++)
-        if (strcmp(known_elsewhere[i], type) == 0) {
-            mc_complain(build->diagnostics, MC_NOT_BUILT, node,
-                        "caches of type \"%s\" are not part of this build; it has %s", type, list);
-            return NULL;
-        }
-    mc_complain(build->diagnostics, MC_REFUSED, node, "no cache has the type %s: it is one of %s",
-                mc_config_quote(type, build->pool), list);
-    return NULL;
-}
 
 bool
 mc_cache_read(mc_cache_base *base, const mc_cache_ops *ops, bool stamped, const mc_node *node, mc_build *build)
@@ -78,23 +48,6 @@ cache_metrics(const mc_ctx *ctx)
     return ctx->process == NULL ? NULL : ctx->process->metrics;
 }
 
-/* After a failed operation: whether it is to be made again; waits before. */
-static bool
-should_retry_cache(const mc_cache *cache, const mc_error *error, int attempt, mc_ctx *ctx)
-{
-    mc_count(cache_metrics(ctx), MC_COUNT_cache_errors_total, 1);
-    if (attempt >= cache->retries || error->kind == MC_ERR_LIMIT || error->kind == MC_ERR_NOT_BUILT)
-        return false;
-    apr_interval_time_t delay = (apr_interval_time_t)(cache->retry_delay * APR_USEC_PER_SEC) << attempt;
-    if (mc_ctx_remaining(ctx, delay + 1) <= delay || (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton)))
-        return false;
-    mc_log_write(ctx, MC_LOG_INFO, "cache \"%s\": repetition %d of %d after: %s", cache->name, attempt + 1,
-                 cache->retries, mc_error_chain(error, ctx->pool));
-    if (delay > 0)
-        apr_sleep(delay);
-    return true;
-}
-
 /* A stored colour is premultiplied B, G, R, A behind a '#' (spec 5.3.5). */
 mc_error *
 mc_cache_expand(mc_tile *tile, const mc_tile_key *key, apr_pool_t *pool)
@@ -116,10 +69,8 @@ static mc_error *
 get_from_store(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     *tile = NULL;
-    mc_error *error = cache->ops->get(tile, cache, key, ctx, pool);
-    for (int attempt = 0; error != MC_OK && should_retry_cache(cache, error, attempt, ctx); attempt++)
-        error = cache->ops->get(tile, cache, key, ctx, pool);
-    MC_TRY(error);
+    MC_TRY(mc_cache_attempt(
+        cache, &(mc_store_call){ .operation = MC_STORE_GET, .keys = key, .tiles = tile, .pool = pool }, ctx));
     return *tile == NULL ? MC_OK : mc_cache_expand(*tile, key, pool);
 }
 
@@ -135,17 +86,6 @@ get_for_a_time(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *
     if (*tile != NULL || !key->renderable)
         mc_memory_put_for(&memory_key, cache->remember_for, *tile, ctx);
     return MC_OK;
-}
-
-/* What is written here is seen here at once. */
-static void
-forget_cached_tile(const mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
-{
-    if (cache->remember_for <= 0)
-        return;
-    mc_memory_key memory_key;
-    mc_memory_key_build(&memory_key, cache->serial, "", key);
-    mc_memory_forget(&memory_key, ctx);
 }
 
 mc_error *
@@ -195,10 +135,10 @@ recall_all(mc_tile **tiles, mc_tile_key *left, int *places, const mc_cache *cach
 static mc_error *
 get_all_from_store(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_error *error = cache->ops->get_all(tiles, cache, keys, count, ctx, pool);
-    for (int attempt = 0; error != MC_OK && should_retry_cache(cache, error, attempt, ctx); attempt++)
-        error = cache->ops->get_all(tiles, cache, keys, count, ctx, pool);
-    MC_TRY(error);
+    const mc_store_call call = {
+        .operation = MC_STORE_GET_ALL, .keys = keys, .count = count, .tiles = tiles, .pool = pool
+    };
+    MC_TRY(mc_cache_attempt(cache, &call, ctx));
     for (int i = 0; i < count; i++) {
         mc_memory_key memory_key;
         if (tiles[i] != NULL)
@@ -241,10 +181,8 @@ mc_cache_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *c
     *exists = false;
     if (ctx->writes != NULL)
         MC_TRY(mc_cache_writes_settle(cache, key, ctx));
-    mc_error *error = cache->ops->exists(exists, cache, key, ctx);
-    for (int attempt = 0; error != MC_OK && should_retry_cache(cache, error, attempt, ctx); attempt++)
-        error = cache->ops->exists(exists, cache, key, ctx);
-    return error;
+    return mc_cache_attempt(cache, &(mc_store_call){ .operation = MC_STORE_EXISTS, .keys = key, .exists = exists },
+                            ctx);
 }
 
 mc_error *
@@ -255,13 +193,7 @@ mc_cache_put(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx
             return mc_error_create(ctx->pool, MC_ERR_IO, "an empty tile cannot be stored");
     if (ctx->writes != NULL)
         return mc_cache_writes_add(cache, tiles, count, ctx);
-    MC_SPAN(ctx, "mapcache_cache_tile_set");
-    mc_error *error = cache->ops->put(cache, tiles, count, ctx);
-    for (int attempt = 0; error != MC_OK && should_retry_cache(cache, error, attempt, ctx); attempt++)
-        error = cache->ops->put(cache, tiles, count, ctx);
-    for (int i = 0; i < count; i++)
-        forget_cached_tile(cache, &tiles[i].key, ctx);
-    return error;
+    return mc_cache_put_now(cache, tiles, count, ctx);
 }
 
 mc_error *
@@ -272,11 +204,7 @@ mc_cache_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
         return mc_cache_writes_remove(cache, key, 1, ctx);
     if (ctx->writes != NULL)
         MC_TRY(mc_cache_writes_settle(cache, key, ctx));
-    mc_error *error = cache->ops->remove(cache, key, ctx);
-    for (int attempt = 0; error != MC_OK && should_retry_cache(cache, error, attempt, ctx); attempt++)
-        error = cache->ops->remove(cache, key, ctx);
-    forget_cached_tile(cache, key, ctx);
-    return error;
+    return mc_cache_remove_now(cache, key, ctx);
 }
 
 mc_error *
@@ -287,15 +215,11 @@ mc_cache_remove_all(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx 
             MC_TRY(mc_cache_remove(cache, &keys[i], ctx));
         return MC_OK;
     }
-    MC_SPAN(ctx, "mapcache_cache_tile_delete");
-    if (ctx->writes != NULL)
+    if (ctx->writes != NULL) {
+        MC_SPAN(ctx, "mapcache_cache_tile_delete");
         return mc_cache_writes_remove(cache, keys, count, ctx);
-    mc_error *error = cache->ops->remove_all(cache, keys, count, ctx);
-    for (int attempt = 0; error != MC_OK && should_retry_cache(cache, error, attempt, ctx); attempt++)
-        error = cache->ops->remove_all(cache, keys, count, ctx);
-    for (int i = 0; i < count; i++)
-        forget_cached_tile(cache, &keys[i], ctx);
-    return error;
+    }
+    return mc_cache_remove_all_now(cache, keys, count, ctx);
 }
 
 bool

@@ -3,7 +3,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "cache/cache_base.h"
+#include "cache/attempt.h"
 #include "mapcache/upkeep.h"
 
 #define BYTES_MAX ((size_t)64 << 20)
@@ -109,9 +109,9 @@ store_all(mc_ctx *ctx)
     ctx->writes = NULL; /* what the cache is made of writes at once */
     ctx->bulk = true;
     if (writes->removed > 0)
-        error = mc_cache_remove_all(writes->cache, writes->removals, writes->removed, ctx);
+        error = mc_cache_remove_all_now(writes->cache, writes->removals, writes->removed, ctx);
     if (writes->count > 0 && error == MC_OK)
-        error = mc_cache_put(writes->cache, writes->puts, writes->count, ctx);
+        error = mc_cache_put_now(writes->cache, writes->puts, writes->count, ctx);
     ctx->bulk = false;
     ctx->writes = writes;
     release_pending_puts(writes);

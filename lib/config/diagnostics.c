@@ -4,6 +4,7 @@
 
 #include "mapcache/config.h"
 #include "text/text.h"
+#include "text/utf8.h"
 
 mc_diagnostics *
 mc_diagnostics_create(apr_pool_t *pool)
@@ -21,8 +22,7 @@ mc_config_quote(const char *text, apr_pool_t *pool)
     size_t size = strlen(text);
     bool cut = size > LONGEST;
     if (cut)
-        for (size = LONGEST; size > 0 && ((unsigned char)text[size] & 0xc0) == 0x80;)
-            size--; /* a character is never cut in two */
+        size = mc_utf8_cut(text, LONGEST);
     char *copy = apr_pstrmemdup(pool, text, size);
     for (char *c = copy; *c != '\0'; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)

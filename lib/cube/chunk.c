@@ -1,5 +1,6 @@
 /* Which pixels of a chunk are known, as bytes. */
 #include "cube/chunk.h"
+#include "base/bytes.h"
 
 #include <string.h>
 
@@ -42,7 +43,7 @@ mc_cover_read(mc_cover *cover, const uint8_t **mask, const void *stored, size_t 
         return true;
     if (size < HEAD)
         return false;
-    size_t dates = (size_t)bytes[0] << 8 | bytes[1];
+    size_t dates = mc_big16(bytes);
     if (size < HEAD + dates)
         return false;
     *cover = MC_COVER_NONE;

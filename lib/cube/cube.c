@@ -18,27 +18,6 @@ enum { DEFAULT_SIDE = 26, DEFAULT_BYTES = 12 };
 /* An extent that is off by less than that part of a pixel is meant to be whole. */
 #define WHOLE 1e-3
 
-const mc_cube_kind *const mc_cube_kinds[] = { &mc_cube_kind_postgresql, &mc_cube_kind_sqlite, NULL };
-
-static const struct {
-    const char *type;
-    mc_cube *(*from_config)(const mc_node *node, mc_build *build);
-} makers[] = {
-    { "postgresql", mc_cube_postgresql_from_config },
-    { "sqlite3", mc_cube_sqlite_from_config },
-};
-
-mc_cube *
-mc_cube_from_config(const mc_node *node, mc_build *build)
-{
-    const char *type = mc_node_attr(node, "type");
-    for (size_t i = 0; type != NULL && i < sizeof(makers) / sizeof(makers[0]); i++)
-        if (strcmp(makers[i].type, type) == 0)
-            return makers[i].from_config(node, build);
-    mc_complain(build->diagnostics, MC_REFUSED, node, "a cube needs the attribute type=\"postgresql|sqlite3\"");
-    return NULL;
-}
-
 /* Pixels between two coordinates; 0: not a whole number of them, or too many. */
 static int
 whole_pixels(double from, double to, double resolution)

@@ -2,6 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "cube/chunk.h"
 #include "cube/store.h"
 #include "db/postgres/postgres.h"
@@ -106,9 +107,7 @@ add_cube_text_param(params *p, const char *text)
 static int64_t
 binary_field_number(const mc_postgres_field *field)
 {
-    uint64_t value = 0;
-    for (int i = 0; i < field->size; i++)
-        value = value << 8 | (uint8_t)field->data[i];
+    uint64_t value = mc_big_number(field->data, field->size);
     return field->size == 4 ? (int32_t)value : (int64_t)value;
 }
 

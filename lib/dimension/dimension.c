@@ -1,4 +1,4 @@
-/* What all dimensions have in common: their attributes, the spans, the registry of kinds. */
+/* What all dimensions have in common: their attributes, the spans. */
 #include "mapcache/dimension.h"
 
 #include <apr_strings.h>
@@ -8,43 +8,6 @@
 #include "dimension/kinds.h"
 #include "mapcache/trace.h"
 #include "text/time.h"
-
-const mc_dimension_ops *const mc_dimension_kinds[] = { &mc_dimension_values,     &mc_dimension_regex,
-                                                       &mc_dimension_sqlite,     &mc_dimension_time,
-                                                       &mc_dimension_postgresql, &mc_dimension_elasticsearch,
-                                                       &mc_dimension_cube,       NULL };
-
-static const mc_dimension_ops *
-find_kind(const char *type)
-{
-    for (const mc_dimension_ops *const *kind = mc_dimension_kinds; *kind != NULL; kind++)
-        if (strcmp((*kind)->type, type) == 0)
-            return *kind;
-    return NULL;
-}
-
-mc_dimension *
-mc_dimension_from_config(const mc_node *node, mc_build *build)
-{
-    const char *type = mc_node_attr(node, "type");
-    if (type == NULL) {
-        mc_complain(build->diagnostics, MC_REFUSED, node, "a dimension needs the attribute type=\"values|regex|...\"");
-        return NULL;
-    }
-    const mc_dimension_ops *ops = find_kind(type);
-    if (ops == NULL) {
-        mc_complain(
-            build->diagnostics, MC_REFUSED, node,
-            "unknown dimension type \"%s\": one of values, regex, sqlite, time, postgresql, elasticsearch, cube "
-            "is needed",
-            type);
-        return NULL;
-    }
-    mc_dimension *dimension = ops->from_config(node, build);
-    if (dimension != NULL)
-        dimension->ops = ops;
-    return dimension;
-}
 
 typedef struct by_map {
     bool wanted;

@@ -1,4 +1,4 @@
-/* The kinds of dimensions that are built: one file each, one line in dimension.c's list. */
+/* The kinds of dimensions that are built: one file each, one line in registry.c. */
 #ifndef MC_DIMENSION_KINDS_H
 #define MC_DIMENSION_KINDS_H
 

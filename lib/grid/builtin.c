@@ -1,6 +1,7 @@
 /* The grids that every configuration has (spec 2.1). Their numbers are part of what clients see in capabilities. */
 #include <apr_strings.h>
 
+#include "grid/earth.h"
 #include "grid/grid_private.h"
 
 static const double degrees[] = {
@@ -53,7 +54,7 @@ static const struct {
       "EPSG:900913",
       "GoogleMapsCompatible",
       "global-mercator",
-      { -20037508.3427892480, -20037508.3427892480, 20037508.3427892480, 20037508.3427892480 },
+      { -MC_WEB_MERCATOR_EDGE, -MC_WEB_MERCATOR_EDGE, MC_WEB_MERCATOR_EDGE, MC_WEB_MERCATOR_EDGE },
       1,
       metres,
       sizeof(metres) / sizeof(metres[0]) },
@@ -62,7 +63,7 @@ static const struct {
       "EPSG:3857",
       "GoogleMapsCompatible",
       "global-mercator",
-      { -20037508.3427892480, -20037508.3427892480, 20037508.3427892480, 20037508.3427892480 },
+      { -MC_WEB_MERCATOR_EDGE, -MC_WEB_MERCATOR_EDGE, MC_WEB_MERCATOR_EDGE, MC_WEB_MERCATOR_EDGE },
       1,
       metres,
       sizeof(metres) / sizeof(metres[0]) },

@@ -2,6 +2,7 @@
 #include <apr_strings.h>
 #include <math.h>
 
+#include "grid/earth.h"
 #include "grid/grid_private.h"
 
 typedef struct grid_config {

@@ -5,19 +5,6 @@
 #include "grid/grid_private.h"
 
 bool
-mc_extent_valid(const mc_extent *extent)
-{
-    return isfinite(extent->minx) && isfinite(extent->miny) && isfinite(extent->maxx) && isfinite(extent->maxy) &&
-           extent->minx < extent->maxx && extent->miny < extent->maxy;
-}
-
-bool
-mc_extent_intersects(const mc_extent *a, const mc_extent *b)
-{
-    return a->minx < b->maxx && b->minx < a->maxx && a->miny < b->maxy && b->miny < a->maxy;
-}
-
-bool
 mc_grid_from_right(const mc_grid *grid)
 {
     return grid->origin == MC_TOP_RIGHT || grid->origin == MC_BOTTOM_RIGHT;
@@ -65,6 +52,14 @@ mc_grid_tile_extent(const mc_grid *grid, int z, int x, int y)
         extent.maxy = grid->extent.miny + (y + 1.0) * height;
     }
     return extent;
+}
+
+mc_extent
+mc_grid_range_extent(const mc_grid *grid, int z, const mc_tile_range *range)
+{
+    mc_extent first = mc_grid_tile_extent(grid, z, range->minx, range->miny);
+    mc_extent last = mc_grid_tile_extent(grid, z, range->maxx - 1, range->maxy - 1);
+    return mc_extent_union(&first, &last);
 }
 
 bool

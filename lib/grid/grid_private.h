@@ -33,6 +33,5 @@ void mc_grid_set_axes(mc_grid *grid);
 bool mc_extent_read(mc_extent *extent, const mc_number_list *numbers, const mc_node *at, mc_diagnostics *diagnostics);
 
 /* Metres of a degree at the equator, as MapCache counts them (spec 2). */
-#define MC_METRES_PER_DEGREE (6378137.0 * 2 * 3.14159265358979323846 / 360)
 
 #endif

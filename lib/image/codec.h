@@ -10,6 +10,9 @@
 /* MC_ERR_CORRUPT unless both sides are 1..mc_pixels_max and the whole is within MC_DECODE_MAX. */
 mc_error *mc_decode_check_size(uint32_t width, uint32_t height, apr_pool_t *pool) MC_CHECKED;
 
+/* The first bytes of every PNG file (ISO/IEC 15948, 5.2). */
+extern const uint8_t mc_png_signature[8];
+
 mc_error *mc_png_decode(mc_pixels **pixels, const uint8_t *data, size_t size, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_png_size(int *width, int *height, const uint8_t *data, size_t size, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_jpeg_decode(mc_pixels **pixels, const uint8_t *data, size_t size, apr_pool_t *pool) MC_CHECKED;

@@ -5,8 +5,9 @@
 
 #include "compress/gzip.h"
 #include "image/codec.h"
-#include "image/png/png.h"
 #include "mapcache/trace.h"
+
+const uint8_t mc_png_signature[8] = { 137, 'P', 'N', 'G', 13, 10, 26, 10 };
 
 mc_coding
 mc_image_sniff(const void *data, size_t size)

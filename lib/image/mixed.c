@@ -22,7 +22,7 @@ mixed_encode(mc_buf **bytes, const mc_format *format, mc_pixels *pixels, mc_purp
              apr_pool_t *pool)
 {
     const mc_format *chosen = has_alpha_below(pixels, format->alpha_cutoff) ? format->transparent : format->opaque;
-    return mc_format_encode(bytes, chosen, pixels, purpose, ctx, pool);
+    return chosen->ops->encode(bytes, chosen, pixels, purpose, ctx, pool);
 }
 
 static mc_error *

@@ -123,8 +123,7 @@ choose_job_zooms(mc_job *job, const mc_job_spec *spec, const mc_grid_link *link,
 static mc_tile_range
 intersect_job_limits(mc_tile_range a, mc_tile_range b)
 {
-    mc_tile_range both = { a.minx > b.minx ? a.minx : b.minx, a.miny > b.miny ? a.miny : b.miny,
-                           a.maxx < b.maxx ? a.maxx : b.maxx, a.maxy < b.maxy ? a.maxy : b.maxy };
+    mc_tile_range both = mc_tile_range_intersection(&a, &b);
     return both.minx < both.maxx && both.miny < both.maxy ? both : (mc_tile_range){ 0, 0, 0, 0 };
 }
 

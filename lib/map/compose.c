@@ -162,3 +162,15 @@ mc_plan_draw(mc_pixels *canvas, mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
     /* A still of an animation shows its end, which a stack has on top. */
     return mc_plan_draw_layers(canvas, plan, 0, plan->layer_count, plan->frames - 1, ctx, pool);
 }
+
+mc_error *
+mc_map_canvas(mc_pixels **canvas, const mc_map_request *wanted, apr_pool_t *pool)
+{
+    MC_TRY(mc_pixels_create(canvas, wanted->width, wanted->height, true, pool));
+    mc_pixels_attach(*canvas, pool);
+    if (wanted->background_set && !wanted->transparent) {
+        const uint8_t bgra[4] = { wanted->background[2], wanted->background[1], wanted->background[0], 255 };
+        mc_pixels_fill(*canvas, bgra);
+    }
+    return MC_OK;
+}

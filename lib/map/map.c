@@ -121,18 +121,6 @@ join_jpeg_map(mc_result *result, const mc_plan *plan, mc_ctx *ctx, apr_pool_t *p
     return MC_OK;
 }
 
-mc_error *
-mc_map_canvas(mc_pixels **canvas, const mc_map_request *wanted, apr_pool_t *pool)
-{
-    MC_TRY(mc_pixels_create(canvas, wanted->width, wanted->height, true, pool));
-    mc_pixels_attach(*canvas, pool);
-    if (wanted->background_set && !wanted->transparent) {
-        const uint8_t bgra[4] = { wanted->background[2], wanted->background[1], wanted->background[0], 255 };
-        mc_pixels_fill(*canvas, bgra);
-    }
-    return MC_OK;
-}
-
 static mc_error *
 encode_map_canvas(mc_result *result, mc_pixels *canvas, const mc_format *format, mc_ctx *ctx, apr_pool_t *pool)
 {

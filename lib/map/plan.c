@@ -47,11 +47,9 @@ place_plan_layer(mc_plan_layer *part, const mc_map_request *wanted)
 {
     const mc_grid *grid = part->link->grid;
     double resolution = grid->levels[part->z].resolution;
-    mc_extent a = mc_grid_tile_extent(grid, part->z, part->range.minx, part->range.miny);
-    mc_extent b = mc_grid_tile_extent(grid, part->z, part->range.maxx - 1, part->range.maxy - 1);
-    double left = fmin(a.minx, b.minx), top = fmax(a.maxy, b.maxy);
-    part->x0 = (wanted->box.minx - left) / resolution;
-    part->y0 = (top - wanted->box.maxy) / resolution;
+    mc_extent mosaic = mc_grid_range_extent(grid, part->z, &part->range);
+    part->x0 = (wanted->box.minx - mosaic.minx) / resolution;
+    part->y0 = (mosaic.maxy - wanted->box.maxy) / resolution;
     part->scale_x = (wanted->box.maxx - wanted->box.minx) / wanted->width / resolution;
     part->scale_y = (wanted->box.maxy - wanted->box.miny) / wanted->height / resolution;
     part->width = (part->range.maxx - part->range.minx) * grid->tile_width;

@@ -67,8 +67,7 @@ block_extent(const mc_seed_area *area, int z, const walk_block *b)
     mc_extent one = mc_grid_tile_extent(area->grid, z, b->columns.first * area->columns, b->rows.first * area->rows);
     mc_extent other = mc_grid_tile_extent(area->grid, z, (int)(x < level->columns ? x : level->columns) - 1,
                                           (int)(y < level->rows ? y : level->rows) - 1);
-    return (mc_extent){ fmin(one.minx, other.minx), fmin(one.miny, other.miny), fmax(one.maxx, other.maxx),
-                        fmax(one.maxy, other.maxy) };
+    return mc_extent_union(&one, &other);
 }
 
 static double
@@ -261,8 +260,7 @@ share_below(const mc_seed_area *area, int z, const walk_block *b)
         if (block_is_empty(&deeper))
             break;
         mc_extent more = block_extent(area, level + 1, &deeper);
-        box = (mc_extent){ fmin(box.minx, more.minx), fmin(box.miny, more.miny), fmax(box.maxx, more.maxx),
-                           fmax(box.maxy, more.maxy) };
+        box = mc_extent_union(&box, &more);
     }
     return share_of_box(area, &box, slack_of(area, area->maxzoom), slack_of(area, z));
 }

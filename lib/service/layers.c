@@ -20,15 +20,6 @@ mc_call_tileset(const mc_call *call, const char *name, apr_pool_t *pool)
     return named;
 }
 
-mc_error *
-mc_tileset_check_built(const mc_tileset *tileset, apr_pool_t *pool)
-{
-    if (tileset->not_built == NULL)
-        return MC_OK;
-    return mc_error_create(pool, MC_ERR_UNAVAILABLE, "layer %s is not available: %s", tileset->name,
-                           tileset->not_built);
-}
-
 const char *
 mc_dimension_wanted(const mc_dimension *dimension, const char *text)
 {

@@ -5,11 +5,11 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "grid/earth.h"
 #include "service/service_base.h"
 
 /* What the list of one dimension may take of the time of a document. */
 #define LIST_AT_MOST (10 * APR_USEC_PER_SEC)
-#define EARTH_RADIUS 6378137.0
 #define DEGREES_PER_RADIAN (180.0 / 3.14159265358979323846)
 
 const char *
@@ -21,7 +21,7 @@ mc_meta(const mc_metadata *metadata, const char *key)
 static double
 mercator_latitude(double y)
 {
-    return atan(sinh(y / EARTH_RADIUS)) * DEGREES_PER_RADIAN;
+    return atan(sinh(y / MC_EARTH_RADIUS)) * DEGREES_PER_RADIAN;
 }
 
 bool
@@ -34,8 +34,8 @@ mc_grid_degrees(mc_extent *degrees, const mc_grid *grid, const mc_extent *box)
     case 3857:
     case 900913:
     case 3785:
-        *degrees = (mc_extent){ box->minx / EARTH_RADIUS * DEGREES_PER_RADIAN, mercator_latitude(box->miny),
-                                box->maxx / EARTH_RADIUS * DEGREES_PER_RADIAN, mercator_latitude(box->maxy) };
+        *degrees = (mc_extent){ box->minx / MC_EARTH_RADIUS * DEGREES_PER_RADIAN, mercator_latitude(box->miny),
+                                box->maxx / MC_EARTH_RADIUS * DEGREES_PER_RADIAN, mercator_latitude(box->maxy) };
         return true;
     default:
         return false;

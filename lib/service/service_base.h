@@ -84,9 +84,6 @@ const char *mc_url_segment(const char *text, apr_pool_t *pool);
  * is none. */
 mc_tileset *mc_call_tileset(const mc_call *call, const char *name, apr_pool_t *pool);
 
-/* MC_ERR_UNAVAILABLE for a tileset with a part that this build does not have. */
-mc_error *mc_tileset_check_built(const mc_tileset *tileset, apr_pool_t *pool) MC_CHECKED;
-
 /*
  * A layer key "name[dim=value][dim2=value2]@grid" (spec services 6.1). Without a grid, the tileset's first; a missing
  * dimension has its default. Only tileset, link and values of `tile` are set. `kind`: the error for unknown names.

@@ -6,13 +6,14 @@
 
 #include "mapcache/trace.h"
 #include "source/cube.h"
-#include "text/text.h"
+#include "text/json_writer.h"
 
 enum {
     MOST_DATES = 20000,
     MOST_PIXELS = 4 << 20, /* of all dates: 8 to 20 MB */
     MOST_SIDE = 64,        /* pixels of the cube along each side that are averaged for one of the map */
-    ROW_BYTES = 160        /* of any row that is written */
+    ROW_BYTES = 160,       /* of any row that is written */
+    PROFILE_BYTES = (MOST_DATES + 10) * ROW_BYTES
 };
 
 /* What stands for a pixel of the map at one date. */
@@ -42,6 +43,22 @@ write_number(char *out, size_t size, double number)
     return count;
 }
 
+static void
+summarize_plane(value *v, const mc_cube_plane *plane, const profile *p, apr_pool_t *pool)
+{
+    int pixels = (p->window.x1 - p->window.x0) * (p->window.y1 - p->window.y0), bands = p->cube->shape.bands;
+    *v = (value){ .time = mc_time_text(plane->time_us, pool) };
+    for (int i = 0; i < pixels; i++) {
+        if (!plane->present[i])
+            continue;
+        v->known++;
+        for (int band = 0; band < bands; band++)
+            v->means[band] += plane->samples[i * bands + band];
+    }
+    for (int band = 0; band < bands && v->known > 0; band++)
+        v->means[band] /= v->known;
+}
+
 /* The means of a date with something between them. */
 static const char *
 format_profile_means(const profile *p, const value *v, const char *between, apr_pool_t *pool)
@@ -56,11 +73,11 @@ format_profile_means(const profile *p, const value *v, const char *between, apr_
 }
 
 static const char *
-format_profile_names(const profile *p, const char *before, const char *between, const char *after, apr_pool_t *pool)
+format_profile_names(const profile *p, const char *between, apr_pool_t *pool)
 {
     const char *text = "";
     for (int i = 0; i < p->cube->shape.bands; i++)
-        text = apr_pstrcat(pool, text, i == 0 ? "" : between, before, p->bands[i], after, NULL);
+        text = apr_pstrcat(pool, text, i == 0 ? "" : between, p->bands[i], NULL);
     return text;
 }
 
@@ -68,8 +85,7 @@ static const char *
 text_head(const profile *p, apr_pool_t *pool)
 {
     return apr_psprintf(pool, "cube '%s' at %.6f %.6f (%d x %d pixels)\n  time %s\n", p->cube->name, p->x, p->y,
-                        p->window.x1 - p->window.x0, p->window.y1 - p->window.y0,
-                        format_profile_names(p, "", " ", "", pool));
+                        p->window.x1 - p->window.x0, p->window.y1 - p->window.y0, format_profile_names(p, " ", pool));
 }
 
 static const char *
@@ -82,8 +98,7 @@ text_row(const profile *p, const value *v, apr_pool_t *pool)
 static const char *
 csv_head(const profile *p, apr_pool_t *pool)
 {
-    return apr_pstrcat(pool, "time,", format_profile_names(p, "", ",", "", pool), "\n",
-                       NULL); /* RFC 4180, but for its CR LF */
+    return apr_pstrcat(pool, "time,", format_profile_names(p, ",", pool), "\n", NULL); /* RFC 4180, but for its CR LF */
 }
 
 static const char *
@@ -95,36 +110,104 @@ csv_row(const profile *p, const value *v, apr_pool_t *pool)
                        NULL);
 }
 
-static const char *
-json_head(const profile *p, apr_pool_t *pool)
+/* Rows of text, each of which is made in a pool of its own. */
+typedef const char *profile_row(const profile *p, const value *v, apr_pool_t *pool);
+
+static mc_error *
+write_profile_rows(mc_buf *out, const char *head, profile_row *row, const profile *p, const apr_array_header_t *planes,
+                   apr_pool_t *pool)
 {
-    char x[32], y[32];
-    snprintf(x, sizeof(x), "%.6f", p->x);
-    snprintf(y, sizeof(y), "%.6f", p->y);
-    return apr_psprintf(
-        pool, "{\"cube\":\"%s\",\"srs\":\"%s\",\"x\":%s,\"y\":%s,\"pixels\":[%d,%d],\"bands\":[%s],\"values\":[",
-        mc_json_escape(p->cube->name, pool), mc_json_escape(p->cube->shape.srs, pool), x, y,
-        p->window.x1 - p->window.x0, p->window.y1 - p->window.y0, format_profile_names(p, "\"", ",", "\"", pool));
+    apr_pool_t *scratch;
+    mc_error *error = mc_buf_append(out, head, strlen(head), pool);
+    apr_pool_create(&scratch, pool);
+    for (int i = 0; i < planes->nelts && error == MC_OK; i++) {
+        value v;
+        apr_pool_clear(scratch);
+        summarize_plane(&v, &APR_ARRAY_IDX(planes, i, mc_cube_plane), p, scratch);
+        const char *text = row(p, &v, scratch);
+        error = mc_buf_append(out, text, strlen(text), pool);
+    }
+    apr_pool_destroy(scratch);
+    return error;
 }
 
-static const char *
-json_row(const profile *p, const value *v, apr_pool_t *pool)
+static mc_error *
+write_profile_plain(mc_buf **text, const profile *p, const apr_array_header_t *planes, apr_pool_t *pool)
 {
-    const char *list = v->known > 0 ? apr_pstrcat(pool, "[", format_profile_means(p, v, ",", pool), "]", NULL) : "null";
-    return apr_pstrcat(pool, "\n{\"time\":\"", v->time, "\",\"value\":", list, "}", NULL);
+    *text = mc_buf_attach(mc_buf_create(4096, PROFILE_BYTES), pool);
+    return write_profile_rows(*text, text_head(p, pool), text_row, p, planes, pool);
+}
+
+static mc_error *
+write_profile_csv(mc_buf **text, const profile *p, const apr_array_header_t *planes, apr_pool_t *pool)
+{
+    *text = mc_buf_attach(mc_buf_create(4096, PROFILE_BYTES), pool);
+    return write_profile_rows(*text, csv_head(p, pool), csv_row, p, planes, pool);
+}
+
+static void
+write_profile_value(mc_json_writer *json, const profile *p, const value *v)
+{
+    char number[ROW_BYTES];
+    mc_json_space(json, "\n");
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "time", v->time);
+    if (v->known > 0) {
+        mc_json_open_array(json, "value");
+        for (int i = 0; i < p->cube->shape.bands; i++) {
+            write_number(number, sizeof(number), v->means[i]);
+            mc_json_raw(json, NULL, number);
+        }
+        mc_json_close(json);
+    } else {
+        mc_json_null(json, "value");
+    }
+    mc_json_close(json);
+}
+
+static mc_error *
+write_profile_json(mc_buf **text, const profile *p, const apr_array_header_t *planes, apr_pool_t *pool)
+{
+    apr_pool_t *scratch;
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "cube", p->cube->name);
+    mc_json_string(json, "srs", p->cube->shape.srs);
+    mc_json_decimals(json, "x", p->x, 6);
+    mc_json_decimals(json, "y", p->y, 6);
+    mc_json_open_array(json, "pixels");
+    mc_json_integer(json, NULL, p->window.x1 - p->window.x0);
+    mc_json_integer(json, NULL, p->window.y1 - p->window.y0);
+    mc_json_close(json);
+    mc_json_open_array(json, "bands");
+    for (int i = 0; i < p->cube->shape.bands; i++)
+        mc_json_string(json, NULL, p->bands[i]);
+    mc_json_close(json);
+    mc_json_open_array(json, "values");
+    apr_pool_create(&scratch, pool);
+    for (int i = 0; i < planes->nelts; i++) {
+        value v;
+        apr_pool_clear(scratch);
+        summarize_plane(&v, &APR_ARRAY_IDX(planes, i, mc_cube_plane), p, scratch);
+        write_profile_value(json, p, &v);
+    }
+    apr_pool_destroy(scratch);
+    mc_json_space(json, "\n");
+    mc_json_close(json);
+    mc_json_close(json);
+    mc_json_space(json, "\n");
+    return mc_json_finish(text, json);
 }
 
 typedef struct cube_info_writer {
     const char *mime;
-    const char *(*head)(const profile *p, apr_pool_t *pool);
-    const char *(*row)(const profile *p, const value *v, apr_pool_t *pool);
-    const char *between, *end;
+    mc_error *(*write)(mc_buf **text, const profile *p, const apr_array_header_t *planes, apr_pool_t *pool);
 } cube_info_writer;
 
 static const cube_info_writer writers[] = {
-    { "text/plain", text_head, text_row, "", "" },
-    { "application/json", json_head, json_row, ",", "\n]}\n" },
-    { "text/csv", csv_head, csv_row, "", "" },
+    { "text/plain", write_profile_plain },
+    { "application/json", write_profile_json },
+    { "text/csv", write_profile_csv },
 };
 enum { WRITERS = sizeof(writers) / sizeof(writers[0]) };
 
@@ -184,41 +267,6 @@ locate_profile_window(profile *p, const mc_cube_source *source, const mc_info_re
     return MC_OK;
 }
 
-static void
-summarize_plane(value *v, const mc_cube_plane *plane, const profile *p, apr_pool_t *pool)
-{
-    int pixels = (p->window.x1 - p->window.x0) * (p->window.y1 - p->window.y0), bands = p->cube->shape.bands;
-    *v = (value){ .time = mc_time_text(plane->time_us, pool) };
-    for (int i = 0; i < pixels; i++) {
-        if (!plane->present[i])
-            continue;
-        v->known++;
-        for (int band = 0; band < bands; band++)
-            v->means[band] += plane->samples[i * bands + band];
-    }
-    for (int band = 0; band < bands && v->known > 0; band++)
-        v->means[band] /= v->known;
-}
-
-static mc_error *
-write_profile(mc_buf *out, const cube_info_writer *how, const profile *p, const apr_array_header_t *planes,
-              apr_pool_t *pool)
-{
-    apr_pool_t *scratch;
-    const char *head = how->head(p, pool);
-    mc_error *error = mc_buf_append(out, head, strlen(head), pool);
-    apr_pool_create(&scratch, pool);
-    for (int i = 0; i < planes->nelts && error == MC_OK; i++) {
-        value v;
-        apr_pool_clear(scratch);
-        summarize_plane(&v, &APR_ARRAY_IDX(planes, i, mc_cube_plane), p, scratch);
-        const char *row = apr_pstrcat(scratch, i == 0 ? "" : how->between, how->row(p, &v, scratch), NULL);
-        error = mc_buf_append(out, row, strlen(row), pool);
-    }
-    apr_pool_destroy(scratch);
-    return error != MC_OK ? error : mc_buf_append(out, how->end, strlen(how->end), pool);
-}
-
 mc_error *
 mc_cube_source_info(mc_buf **text, mc_source *base, const mc_info_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -237,8 +285,5 @@ mc_cube_source_info(mc_buf **text, mc_source *base, const mc_info_request *wante
     if (planes->nelts > most)
         return mc_error_located(pool, MC_ERR_INVALID_DIMENSION, source->dimension,
                                 "more than %d dates of %d pixels are asked for at once: narrow the time", most, pixels);
-    mc_buf *out = mc_buf_attach(mc_buf_create(4096, (size_t)(MOST_DATES + 10) * ROW_BYTES), pool);
-    MC_TRY(write_profile(out, find_profile_writer(wanted->format), &p, planes, pool));
-    *text = out;
-    return MC_OK;
+    return find_profile_writer(wanted->format)->write(text, &p, planes, pool);
 }

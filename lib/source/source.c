@@ -1,5 +1,5 @@
 /*
- * The front of all sources: which type, the common keys, repetitions within the deadline, and the check that what came
+ * The front of all sources: the common keys, repetitions within the deadline, and the check that what came
  * is an image at all, so that a back end has to know its protocol only.
  */
 #include "mapcache/source.h"
@@ -30,31 +30,6 @@ mc_source_read(mc_source_base *base, const mc_source_ops *ops, const mc_node *no
         for (int i = 0; i < base->metadata->nelts; i++)
             mc_metadata_add(base->source.metadata, APR_ARRAY_IDX(base->metadata, i, const mc_node *));
     return true;
-}
-
-static const char *
-known_types(apr_pool_t *pool)
-{
-    char *list = "";
-    for (int i = 0; mc_source_kinds[i] != NULL; i++)
-        list = apr_pstrcat(pool, list, i == 0 ? "" : ", ", mc_source_kinds[i]->type, NULL);
-    return list;
-}
-
-mc_source *
-mc_source_from_config(const mc_node *node, mc_build *build)
-{
-    const char *type = mc_node_attr(node, "type");
-    if (type == NULL) {
-        mc_complain(build->diagnostics, MC_REFUSED, node, "<source> has no type: one of %s", known_types(build->pool));
-        return NULL;
-    }
-    for (int i = 0; mc_source_kinds[i] != NULL; i++)
-        if (strcmp(mc_source_kinds[i]->type, type) == 0)
-            return mc_source_kinds[i]->from_config(node, build);
-    mc_complain(build->diagnostics, MC_REFUSED, node, "no source has the type \"%s\": it is one of %s", type,
-                known_types(build->pool));
-    return NULL;
 }
 
 /* A copy of the context whose deadline is not later than the source's. */

@@ -1,5 +1,7 @@
 /* Text from and for the outside: escapes, query strings, file names, replacements. Numbers are in number.c. */
 #include "text/text.h"
+#include "text/calendar.h"
+#include "text/utf8.h"
 
 #include <apr_date.h>
 #include <apr_sha1.h>
@@ -103,32 +105,12 @@ mc_url_encode(const char *text, const char *keep, bool upper_case, bool plus_for
     return value;
 }
 
-/*
- * The number of bytes of the well-formed UTF-8 character (Unicode 15, table 3-7) at `text` that XML 1.0 allows beyond
- * ASCII, or 0.
- */
-static int
-utf8_size(const unsigned char *text)
+/* The number of bytes of the well-formed character at `text` if XML 1.0 allows it (U+FFFE and U+FFFF it does not), or
+ * 0. */
+static size_t
+xml_character_size(const char *text)
 {
-    static const struct {
-        unsigned char first, last, low, high, size;
-    } forms[] = {
-        { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
-        { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
-        { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-    };
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-        if (text[0] < forms[i].first || text[0] > forms[i].last)
-            continue;
-        if (text[1] < forms[i].low || text[1] > forms[i].high)
-            return 0;
-        for (int k = 2; k < forms[i].size; k++)
-            if ((text[k] & 0xc0) != 0x80)
-                return 0;
-        bool noncharacter = text[0] == 0xef && text[1] == 0xbf && text[2] >= 0xbe;
-        return noncharacter ? 0 : forms[i].size;
-    }
-    return 0;
+    return strncmp(text, "\xef\xbf\xbe", 3) == 0 || strncmp(text, "\xef\xbf\xbf", 3) == 0 ? 0 : mc_utf8_size(text);
 }
 
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
@@ -145,11 +127,11 @@ escape_utf8_text(const char *text, ascii_escape *escape_ascii, apr_pool_t *pool)
     char *to = NULL;
     for (size_t i = 0; i < length;) {
         const char *with = NULL;
-        int size = 1;
+        size_t size = 1;
         if ((unsigned char)text[i] < 0x80) {
             with = escape_ascii(text[i], scratch);
         } else {
-            size = utf8_size((const unsigned char *)text + i);
+            size = xml_character_size(text + i);
             if (size == 0) {
                 with = replacement;
                 size = 1;
@@ -161,11 +143,11 @@ escape_utf8_text(const char *text, ascii_escape *escape_ascii, apr_pool_t *pool)
             to = value + i;
         }
         if (value != NULL) {
-            size_t put = with == NULL ? (size_t)size : strlen(with);
+            size_t put = with == NULL ? size : strlen(with);
             memcpy(to, with == NULL ? text + i : with, put);
             to += put;
         }
-        i += (size_t)size;
+        i += size;
     }
     if (value == NULL)
         return text;
@@ -245,12 +227,8 @@ const char *
 mc_message_text(const char *text, size_t most, apr_pool_t *pool)
 {
     size_t size = strnlen(text, most + 1);
-    if (size > most) {
-        /* not in the middle of a character: its first byte is no continuation */
-        for (size = most; size > 0 && ((unsigned char)text[size] & 0xc0) == 0x80;)
-            size--;
-        text = apr_pstrcat(pool, apr_pstrndup(pool, text, size), "...", NULL);
-    }
+    if (size > most)
+        text = apr_pstrcat(pool, apr_pstrndup(pool, text, mc_utf8_cut(text, most)), "...", NULL);
     return escape_utf8_text(text, message_ascii, pool);
 }
 
@@ -390,28 +368,20 @@ put_digits(char *to, int number)
 
 /*
  * IMF-fixdate of RFC 9110 5.6.7, "Sun, 06 Nov 1994 08:49:37 GMT". Written here because every response has two, and the
- * C library's way goes through its time zones. The year is taken to begin in March, so that a leap day is its last day;
- * 146097 days are 400 years.
+ * C library's way goes through its time zones.
  */
 static const char *
 format_rfc1123_date(int64_t unix_seconds, apr_pool_t *pool)
 {
-    int64_t since_march_0 = unix_seconds / 86400 + 719468;
+    int64_t days = unix_seconds / 86400;
     int second = (int)(unix_seconds % 86400);
-    int64_t era = since_march_0 / 146097;
-    int day_of_era = (int)(since_march_0 % 146097);
-    int year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    int day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    int month_from_march = (5 * day_of_year + 2) / 153;
-    int day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    int month = month_from_march < 10 ? month_from_march + 2 : month_from_march - 10; /* January is 0 */
-    int year = (int)(era * 400) + year_of_era + (month < 2 ? 1 : 0);
+    mc_calendar_date at = mc_calendar_date_of(days);
     char *date = apr_pstrmemdup(pool, "Sun, 00 Jan 0000 00:00:00 GMT", 29);
-    memcpy(date, apr_day_snames[(since_march_0 + 3) % 7], 3);
-    put_digits(date + 5, day);
-    memcpy(date + 8, apr_month_snames[month], 3);
-    put_digits(date + 12, year / 100);
-    put_digits(date + 14, year % 100);
+    memcpy(date, apr_day_snames[(days + 4) % 7], 3);
+    put_digits(date + 5, at.day);
+    memcpy(date + 8, apr_month_snames[at.month - 1], 3);
+    put_digits(date + 12, at.year / 100);
+    put_digits(date + 14, at.year % 100);
     put_digits(date + 17, second / 3600);
     put_digits(date + 20, second / 60 % 60);
     put_digits(date + 23, second % 60);

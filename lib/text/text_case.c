@@ -1,5 +1,6 @@
 /* See text_case.h. */
 #include "text/text_case.h"
+#include "text/utf8.h"
 
 #include <locale.h>
 #include <pthread.h>
@@ -31,31 +32,6 @@ change_code_point_case(uint32_t letter, bool upper)
     return (uint32_t)(upper ? towupper_l((wint_t)letter, unicode) : towlower_l((wint_t)letter, unicode));
 }
 
-size_t
-mc_utf8_decode(uint32_t *letter, const char *text)
-{
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    const uint8_t *at = (const uint8_t *)text;
-    size_t size = at[0] < 0x80 ? 1 : at[0] < 0xC2 ? 0 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : at[0] < 0xF5 ? 4 : 0;
-    *letter = size == 1 ? at[0] : at[0] & (0x7FU >> size);
-    for (size_t i = 1; i < size; i++) {
-        if ((at[i] & 0xC0) != 0x80)
-            return 0;
-        *letter = *letter << 6 | (at[i] & 0x3FU);
-    }
-    return size > 0 && *letter >= least[size] ? size : 0;
-}
-
-static char *
-put_code_point(char *to, uint32_t letter)
-{
-    int more = letter < 0x80 ? 0 : letter < 0x800 ? 1 : letter < 0x10000 ? 2 : 3;
-    *to++ = (char)(more == 0 ? letter : (0xFF00U >> (more + 1) & 0xFFU) | letter >> 6 * more);
-    while (more-- > 0)
-        *to++ = (char)(0x80U | (letter >> 6 * more & 0x3FU));
-    return to;
-}
-
 /* Letters below `from` stay. */
 static const char *
 rewrite_text_case(const char *text, mc_text_case wanted, uint32_t from, apr_pool_t *pool)
@@ -72,8 +48,8 @@ rewrite_text_case(const char *text, mc_text_case wanted, uint32_t from, apr_pool
         }
         at += size;
         if (letter == SHARP_S && wanted == MC_UPPER_CASE)
-            to = put_code_point(to, 'S');
-        to = put_code_point(to,
+            to = mc_utf8_encode(to, 'S');
+        to = mc_utf8_encode(to,
                             letter == SHARP_S && wanted == MC_UPPER_CASE ? 'S' : change_code_point_case(letter, upper));
     }
     *to = '\0';

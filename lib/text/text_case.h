@@ -19,7 +19,4 @@ const char *mc_text_case_change(const char *text, mc_text_case wanted, apr_pool_
  * strcasecmp(). The text itself where there are none. */
 const char *mc_text_case_fold(const char *text, apr_pool_t *pool);
 
-/* The character at `text` (RFC 3629), and how many bytes it has; 0: there is none. */
-size_t mc_utf8_decode(uint32_t *letter, const char *text);
-
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "text/calendar.h"
 #include "text/text.h"
 
 #define SECOND INT64_C(1000000)
@@ -62,30 +63,10 @@ parse_time_number(int *number, time_reader *in, int digits, int least, int most)
     return value >= least && value <= most;
 }
 
-static int
-days_of_month(int year, int month)
-{
-    static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    return days[month - 1] + (month == 2 && leap);
-}
-
-/* Days since 1970-01-01 of the Gregorian calendar; the year may be negative, the month 1..12, the day any. */
-static int64_t
-count_unix_days(int64_t year, int month, int64_t day)
-{
-    static const int before[] = { 306, 337, 0, 31, 61, 92, 122, 153, 184, 214, 245, 275 }; /* days since March */
-    if (month < 3)
-        year--;
-    int64_t era = year / 400 - (year % 400 < 0);
-    int64_t in_era = year - era * 400;
-    return era * 146097 + in_era * 365 + in_era / 4 - in_era / 100 + before[month - 1] + day - 1 - 719468;
-}
-
 static int64_t
 unix_us_at_date(int64_t year, int month, int64_t day, int64_t clock_us)
 {
-    return count_unix_days(year, month, day) * DAY + clock_us;
+    return mc_calendar_days(year, month, day) * DAY + clock_us;
 }
 
 static int64_t
@@ -188,7 +169,7 @@ parse_instant(instant *at, const char *text, const char *end)
             return "a month is 01 to 12";
         if (accept_time_char(&in, '-')) {
             at->precision = DATE;
-            if (!parse_time_number(&at->day, &in, 2, 1, days_of_month(at->year, at->month)))
+            if (!parse_time_number(&at->day, &in, 2, 1, mc_calendar_month_days(at->year, at->month)))
                 return "the month has no such day";
             if (accept_time_char(&in, 'T')) {
                 const char *wrong = take_clock(at, &in);
@@ -284,7 +265,7 @@ add_duration(int64_t *time_us, const duration *by, int sign)
         if (month < 0 || month > MOST_YEARS * 12)
             return false;
         int year = (int)(month / 12), of_year = (int)(month % 12) + 1;
-        int last = days_of_month(year, of_year);
+        int last = mc_calendar_month_days(year, of_year);
         *time_us += unix_us_at_date(year, of_year, date.tm_mday < last ? date.tm_mday : last, 0) - midnight;
     }
     *time_us += sign * (by->days * DAY + by->clock_us);
@@ -428,28 +409,13 @@ mc_time_parse_list(apr_array_header_t **spans, const char *dimension, const char
     return MC_OK;
 }
 
-/* The date of a day since 1970, after the same calendar of 400 years that begin in March. */
-static void
-date_of(int *year, int *month, int *day, int64_t days)
-{
-    days += 719468;
-    int64_t era = days / 146097 - (days % 146097 < 0), in_era = days - era * 146097;
-    int64_t year_of_era = (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
-    int64_t in_year = in_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    int64_t since_march = (5 * in_year + 2) / 153;
-    *day = (int)(in_year - (153 * since_march + 2) / 5 + 1);
-    *month = (int)(since_march < 10 ? since_march + 3 : since_march - 9);
-    *year = (int)(year_of_era + era * 400 + (*month < 3));
-}
-
 const char *
 mc_time_text(int64_t time_us, apr_pool_t *pool)
 {
-    int year, month, day;
     int64_t days = time_us / DAY - (time_us % DAY < 0), clock_us = time_us - days * DAY;
-    date_of(&year, &month, &day, days);
+    mc_calendar_date at = mc_calendar_date_of(days);
     if (clock_us == 0)
-        return apr_psprintf(pool, "%04d-%02d-%02d", year, month, day);
+        return apr_psprintf(pool, "%04d-%02d-%02d", at.year, at.month, at.day);
     int seconds = (int)(clock_us / SECOND), rest = (int)(clock_us % SECOND);
     char fraction[8] = "";
     if (rest != 0) {
@@ -457,6 +423,6 @@ mc_time_text(int64_t time_us, apr_pool_t *pool)
         for (size_t end = strlen(fraction); fraction[end - 1] == '0';)
             fraction[--end] = '\0';
     }
-    return apr_psprintf(pool, "%04d-%02d-%02dT%02d:%02d:%02d%sZ", year, month, day, seconds / 3600, seconds / 60 % 60,
-                        seconds % 60, fraction);
+    return apr_psprintf(pool, "%04d-%02d-%02dT%02d:%02d:%02d%sZ", at.year, at.month, at.day, seconds / 3600,
+                        seconds / 60 % 60, seconds % 60, fraction);
 }

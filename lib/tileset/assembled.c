@@ -3,22 +3,6 @@
 #include "tileset/assembly.h"
 #include "tileset/tileset_private.h"
 
-mc_tile_key
-mc_assembly_key(const mc_tileset *tileset, const mc_grid *grid, int z, int x, int y,
-                const mc_dimension_value *dimensions)
-{
-    return (mc_tile_key){ .tileset = tileset->name,
-                          .grid = grid,
-                          .z = z,
-                          .x = x,
-                          .y = y,
-                          .dimension_count = tileset->dimension_count,
-                          .dimensions = dimensions,
-                          .extension = mc_tileset_extension(tileset),
-                          .mime = tileset->format == NULL ? NULL : tileset->format->mime,
-                          .renderable = mc_tileset_renders(tileset) && !tileset->subdimensions_read_only };
-}
-
 mc_pixels
 mc_footprint_view(const mc_footprint *footprint)
 {

@@ -28,7 +28,7 @@ metatile_extent(const mc_grid *grid, int z, const mc_metatile *metatile)
 {
     mc_extent a = mc_grid_tile_extent(grid, z, metatile->x, metatile->y);
     mc_extent b = mc_grid_tile_extent(grid, z, metatile->x + metatile->columns - 1, metatile->y + metatile->rows - 1);
-    return (mc_extent){ fmin(a.minx, b.minx), fmin(a.miny, b.miny), fmax(a.maxx, b.maxx), fmax(a.maxy, b.maxy) };
+    return mc_extent_union(&a, &b);
 }
 
 static void
@@ -377,4 +377,19 @@ mc_metatile_render_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *
         return follow_render(tile, tileset, key, ctx, pool);
     MC_SLOW(ctx);
     return lead_locked(tile, flight, tileset, key, name, ctx, pool);
+}
+
+mc_error *
+mc_tileset_get_sub(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "mapcache_tileset_tile_get_without_subdimensions");
+    MC_TRY(mc_cache_get(tile, tileset->cache, key, ctx, pool));
+    if (*tile != NULL && !(key->renderable && mc_tileset_too_old(tileset, (*tile)->mtime)))
+        return MC_OK;
+    if (key->renderable)
+        return mc_metatile_render_once(tile, tileset, key, ctx, pool);
+    if (*tile != NULL)
+        return MC_OK;
+    mc_span_note(&span, "CACHE_MISS");
+    return mc_tile_nothing(tile, key->grid, pool);
 }

@@ -6,21 +6,6 @@
 #include "tileset/assembly.h"
 #include "tileset/tileset_private.h"
 
-/* The key of the assembled tile: the values as requested, whoever resolves them to what. */
-void
-mc_tileset_requested_key(mc_tile_key *key, const mc_tile_request *wanted, apr_pool_t *pool)
-{
-    const mc_tileset *tileset = wanted->tileset;
-    mc_dimension_value *dimensions = apr_pcalloc(pool, sizeof(*dimensions) * (size_t)(tileset->dimension_count + 1));
-    for (int i = 0; i < tileset->dimension_count; i++) {
-        const char *value = wanted->values == NULL ? NULL : wanted->values[i];
-        dimensions[i].name = tileset->dimensions[i]->name;
-        dimensions[i].value = value == NULL ? tileset->dimensions[i]->default_value : value;
-    }
-    *key = mc_assembly_key(tileset, wanted->link->grid, wanted->z, wanted->x, wanted->y, dimensions);
-    key->renderable = true; /* it may not be there yet */
-}
-
 int
 mc_tileset_assembly_threads(const mc_tileset *tileset, int z)
 {

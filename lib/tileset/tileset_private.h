@@ -72,6 +72,22 @@ mc_error *mc_tile_uniform(mc_tile **tile, const mc_tileset *tileset, const mc_gr
 /* Whether the link's ruleset hides the tile; then *bgra is the colour (spec 6.2). */
 bool mc_tile_hidden(const mc_grid_link *link, int z, int x, int y, uint8_t bgra[4]);
 
+/* Encodes a tile that is made here, in the tileset's format or the one of synthetic tiles. */
+mc_error *mc_tile_encode_synthetic(mc_tile **tile, mc_pixels *pixels, const mc_tileset *tileset, mc_ctx *ctx,
+                                   apr_pool_t *pool) MC_CHECKED;
+
+/* True where the link's ruleset hides the tile: then *tile is its picture, or *error says why it cannot be made. */
+bool mc_tile_answer_hidden(mc_error **error, mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx,
+                           apr_pool_t *pool);
+
+/* Marks a tile that is not made of pixels, so that nobody decodes it. Where there is no vector tile, the tile becomes
+ * one without features, not an image. */
+mc_error *mc_tile_finish_raw(mc_tile *tile, const mc_tileset *tileset, apr_pool_t *pool) MC_CHECKED;
+
+/* As mc_tileset_get_unless, of a tile that is not above max-cached-zoom. */
+mc_error *mc_tileset_get_cached(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx,
+                                apr_pool_t *pool) MC_CHECKED;
+
 /* A tile above max-cached-zoom, drawn from the tiles of that level or asked of the source (spec 6.1). */
 mc_error *mc_tile_overzoom(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 

@@ -131,7 +131,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mc_pixels_attach(pixels, pool);
     mc_labels *labels = mc_labels_create(mc_canvas_of(pixels, pool), pool);
     mc_labels_next_layer(labels, 1000);
-    if (mc_labels_take(labels, &rule, &feature, &ctx, pool) != MC_OK || mc_labels_finish(labels, &ctx) != MC_OK)
+    if (mc_labels_visit(labels, &rule, &feature, &ctx, pool) != MC_OK || mc_labels_finish(labels, &ctx) != MC_OK)
         __builtin_trap();
     check_edge(pixels);
     mc_geometry_free(&geometry);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compress/gzip.h"
+#include "vector/geometry/simplify.h"
 #include "vector/mvt/mvt.h"
 #include "vector/mvt/mvt_shape.h"
 
@@ -35,7 +36,7 @@ static void
 check_rings(const mc_shape *in, apr_pool_t *pool)
 {
     static mc_shape simple, cut, clean, ordered;
-    mc_mvt_simplify(&simple, in, 1);
+    mc_shape_simplify(&simple, in, 1);
     mc_mvt_clip_rings(&cut, &simple, LOW, HIGH, mc_mvt_clipper_create(pool));
     mc_mvt_clean_rings(&clean, &cut);
     const mc_shape *out = mc_mvt_order_rings(&ordered, &clean, pool);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "draw/label/label.h"
 #include "draw/paint/painter.h"
 
 static const mc_log silent = { 0 };
@@ -50,7 +51,7 @@ draw(const mc_style *style, apr_pool_t *pool)
         return;
     mc_labels *labels = mc_labels_create(mc_canvas_of(pixels, pool), pool);
     mc_labels_next_layer(labels, map.scale);
-    mc_painter_set_labels(painter, labels);
+    mc_painter_set_labels(painter, mc_labels_visit, labels);
     for (int round = 0; round < 5; round++) {
         make_geometry(&geometry);
         for (int i = 0; i < style->attribute_count; i++)

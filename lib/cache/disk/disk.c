@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "cache/disk/disk_base.h"
 #include "mapcache/trace.h"
 
@@ -196,41 +197,12 @@ disk_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
     return MC_OK;
 }
 
-/* 0, or why the first folder that is not there could not be made. */
-static int
-make_parent_folders(char *path)
-{
-    int reason = 0;
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST && reason == 0)
-            reason = errno;
-        *slash = '/';
-    }
-    return reason;
-}
-
 /* A name beside `path` that no other thread or process uses. */
 static const char *
 temporary_name(const char *path, apr_pool_t *pool)
 {
     static _Atomic unsigned counter;
     return apr_psprintf(pool, "%s.%d.%u.tmp", path, (int)getpid(), atomic_fetch_add(&counter, 1));
-}
-
-static bool
-write_disk_bytes(int file, const uint8_t *bytes, size_t size)
-{
-    while (size > 0) {
-        ssize_t count = write(file, bytes, size);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            return false;
-        bytes += count;
-        size -= (size_t)count;
-    }
-    return true;
 }
 
 /* A root that was there when the seeder began is away, and not to be made anew where nobody finds it again. */
@@ -261,7 +233,7 @@ create_file(disk_cache *cache, char *path, const mc_buf *data, const char *link,
             made = symlink(link, temporary) == 0;
         } else {
             int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-            made = file >= 0 && write_disk_bytes(file, data->data, data->size);
+            made = file >= 0 && mc_files_write(file, data->data, data->size);
             int code = errno;
             if (file >= 0 && close(file) != 0)
                 made = false;
@@ -274,7 +246,7 @@ create_file(disk_cache *cache, char *path, const mc_buf *data, const char *link,
         (void)unlink(temporary);
         if (code == ENOENT)
             MC_TRY(check_disk_root(cache, ctx));
-        int reason = code == ENOENT || code == ENOTDIR ? make_parent_folders(path) : 0;
+        int reason = code == ENOENT || code == ENOTDIR ? mc_files_make_folders(path) : 0;
         /* The first time, the folders are simply not there yet. */
         if (attempt > retries || (code != ENOENT && attempt >= retries))
             return disk_io_error(path, "a tile cannot be stored", reason != 0 ? reason : code, ctx->pool);

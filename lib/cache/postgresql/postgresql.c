@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "cache/postgresql/postgresql_array.h"
 #include "cache/postgresql/postgresql_base.h"
 #include "mapcache/trace.h"
@@ -31,31 +32,9 @@ static const mc_key postgresql_keys[] = {
 };
 
 static void
-store_int4_param(uint8_t out[4], int value)
-{
-    for (int i = 0; i < 4; i++)
-        out[i] = (uint8_t)((unsigned)value >> (24 - 8 * i));
-}
-
-static mc_postgres_param
-text_param(const char *value)
-{
-    return (mc_postgres_param){ .value = value, .type = MC_POSTGRES_TEXT };
-}
-
-void
-mc_postgresql_series(tile_params *params, const mc_tile_key *key, apr_pool_t *pool)
-{
-    params->list[0] = text_param(key->tileset);
-    params->list[1] = text_param(key->grid->name);
-    params->list[2] = text_param(mc_cache_dimension_key(key, pool));
-    params->count = 3;
-}
-
-static void
 add_int4_param(tile_params *params, int index, int value)
 {
-    store_int4_param(params->numbers[index], value);
+    (void)mc_store_big32(params->numbers[index], (uint32_t)value);
     params->list[params->count++] =
         (mc_postgres_param){ .value = params->numbers[index], .size = 4, .binary = true, .type = MC_POSTGRES_INT4 };
 }
@@ -69,49 +48,10 @@ key_params(tile_params *params, const mc_tile_key *key, apr_pool_t *pool)
     add_int4_param(params, 2, key->y);
 }
 
-/* session NULL: on any connection. */
-static mc_error *
-start_tile_query(mc_postgres_result **result, const postgresql_cache *cache, mc_postgres_session *session,
-                 const char *sql, const tile_params *params, mc_ctx *ctx, apr_pool_t *pool)
-{
-    mc_postgres_query query = { .connection = cache->connection,
-                                .session = session,
-                                .sql = sql,
-                                .params = params == NULL ? NULL : params->list,
-                                .param_count = params == NULL ? 0 : params->count,
-                                .binary = true };
-    return mc_postgres_start(result, ctx->process == NULL ? NULL : ctx->process->postgres, &query, ctx, pool);
-}
-
-mc_error *
-mc_postgresql_run(char state[6], const postgresql_cache *cache, mc_postgres_session *session, const char *sql,
-                  const tile_params *params, mc_ctx *ctx, apr_pool_t *pool)
-{
-    mc_postgres_result *result;
-    const mc_postgres_row *row;
-    mc_error *error = start_tile_query(&result, cache, session, sql, params, ctx, pool);
-    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
-        continue;
-    apr_cpystrn(state, mc_postgres_sqlstate(result), 6);
-    mc_postgres_end(result);
-    return error;
-}
-
-mc_error *
-mc_postgresql_failure(mc_error *error, const postgresql_cache *cache, apr_pool_t *pool)
-{
-    mc_error_kind kind =
-        error->kind == MC_ERR_UNAVAILABLE || error->kind == MC_ERR_TIMEOUT ? MC_ERR_UNAVAILABLE : MC_ERR_IO;
-    return mc_error_wrap(pool, error, kind, "cache \"%s\" cannot reach its tiles", cache->base.cache.name);
-}
-
 static int
 decode_int4_field(const mc_postgres_field *field)
 {
-    unsigned value = 0;
-    for (int i = 0; i < 4 && i < field->size; i++)
-        value = value << 8 | (uint8_t)field->data[i];
-    return (int)value;
+    return (int)(uint32_t)mc_big_number(field->data, field->size < 4 ? field->size : 4);
 }
 
 /* Columns `first` and the next: the bytes, and when they were stored. */
@@ -121,9 +61,7 @@ tile_of(const mc_postgres_row *row, int first, apr_pool_t *pool)
     const mc_postgres_field *data = &row->fields[first], *time = &row->fields[first + 1];
     if (data->size <= 0 || time->size != 8)
         return NULL;
-    uint64_t since = 0;
-    for (int i = 0; i < 8; i++)
-        since = since << 8 | (uint8_t)time->data[i];
+    uint64_t since = mc_big_number(time->data, 8);
     apr_time_t mtime = (apr_time_t)(since + (uint64_t)apr_time_from_sec(POSTGRES_EPOCH)); /* also of "infinity" */
     return mc_tile_create(mc_buf_attach(mc_buf_copy(data->data, (size_t)data->size), pool),
                           apr_time_from_sec(apr_time_sec(mtime)), pool);
@@ -152,7 +90,7 @@ postgresql_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *c
     tile_params params;
     key_params(&params, key, pool);
     *tile = NULL;
-    mc_error *error = start_tile_query(&result, cache, NULL, cache->sql.get, &params, ctx, pool);
+    mc_error *error = mc_postgresql_start(&result, cache, NULL, cache->sql.get, &params, ctx, pool);
     if (error == MC_OK)
         error = mc_postgres_next(&row, result);
     if (error == MC_OK && row != NULL)
@@ -198,7 +136,7 @@ postgresql_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int
     const mc_postgres_row *row = NULL;
     tile_params params;
     places_params(&params, keys, count, pool);
-    mc_error *error = start_tile_query(&result, cache, NULL, cache->sql.get_all, &params, ctx, pool);
+    mc_error *error = mc_postgresql_start(&result, cache, NULL, cache->sql.get_all, &params, ctx, pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
         assign_found_tile(tiles, keys, count, decode_int4_field(&row->fields[0]), decode_int4_field(&row->fields[1]),
                           tile_of(row, 2, pool));
@@ -216,7 +154,7 @@ postgresql_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *
     const mc_postgres_row *row = NULL;
     tile_params params;
     key_params(&params, key, ctx->pool);
-    mc_error *error = start_tile_query(&result, cache, NULL, cache->sql.exists, &params, ctx, ctx->pool);
+    mc_error *error = mc_postgresql_start(&result, cache, NULL, cache->sql.exists, &params, ctx, ctx->pool);
     if (error == MC_OK)
         error = mc_postgres_next(&row, result);
     *exists = error == MC_OK && row != NULL;
@@ -271,11 +209,11 @@ list_some(apr_array_header_t *numbers, const postgresql_cache *cache, const mc_t
     tile_params params;
     key_params(&params, last, ctx->pool);
     for (int i = 0; i < 3; i++) {
-        store_int4_param(wire[i], limits[i]);
+        (void)mc_store_big32(wire[i], (uint32_t)limits[i]);
         params.list[params.count++] =
             (mc_postgres_param){ .value = wire[i], .size = 4, .binary = true, .type = MC_POSTGRES_INT4 };
     }
-    mc_error *error = start_tile_query(&result, cache, NULL, cache->sql.list, &params, ctx, ctx->pool);
+    mc_error *error = mc_postgresql_start(&result, cache, NULL, cache->sql.list, &params, ctx, ctx->pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
         for (int i = 0; i < 2; i++)
             APR_ARRAY_PUSH(numbers, int) = decode_int4_field(&row->fields[i]);

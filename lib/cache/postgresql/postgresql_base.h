@@ -30,6 +30,10 @@ typedef struct tile_params {
 /* $1 to $3: tileset, grid and dimensions. */
 void mc_postgresql_series(tile_params *params, const mc_tile_key *key, apr_pool_t *pool);
 
+/* Sends a statement; session NULL: on any connection. The result is there also on an error, for its SQLSTATE. */
+mc_error *mc_postgresql_start(mc_postgres_result **result, const postgresql_cache *cache, mc_postgres_session *session,
+                              const char *sql, const tile_params *params, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
 /* A statement without rows; session NULL: on any connection. *state: SQLSTATE, of five letters, or "". */
 mc_error *mc_postgresql_run(char state[6], const postgresql_cache *cache, mc_postgres_session *session, const char *sql,
                             const tile_params *params, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "cache/postgresql/postgresql_array.h"
 #include "cache/postgresql/postgresql_base.h"
 
@@ -104,17 +105,9 @@ put_by_arrays(const postgresql_cache *cache, postgresql_put_batch *batch, mc_ctx
 }
 
 static uint8_t *
-put_copy_int4(uint8_t *at, unsigned value)
-{
-    for (int i = 0; i < 4; i++)
-        *at++ = (uint8_t)(value >> (24 - 8 * i));
-    return at;
-}
-
-static uint8_t *
 put_field(uint8_t *at, const void *bytes, size_t size)
 {
-    at = put_copy_int4(at, (unsigned)size);
+    at = mc_store_big32(at, (unsigned)size);
     memcpy(at, bytes, size);
     return at + size;
 }
@@ -142,7 +135,7 @@ copy_rows(mc_postgres_session *session, const postgresql_put_batch *batch, apr_p
         for (int j = 0; j < 3; j++)
             at = put_field(at, texts[j], strlen(texts[j]));
         for (int j = 0; j < 3; j++)
-            at = put_copy_int4(put_copy_int4(at, 4), (unsigned)place[j]);
+            at = mc_store_big32(mc_store_big32(at, 4), (unsigned)place[j]);
         at = put_field(at, batch->data[i].data, batch->data[i].size);
         if (at - bytes < PIECE)
             continue;

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "cache/sqlite/sqlite_base.h"
+#include "grid/earth.h"
+#include "text/json_writer.h"
 
 static const char create_sql[] =
     "CREATE TABLE IF NOT EXISTS images(tile_id text PRIMARY KEY, tile_data blob);"
@@ -106,7 +108,7 @@ mbtiles_bounds_text(const mc_grid *grid, apr_pool_t *pool)
 {
     mc_extent box = grid->extent;
     if (grid->epsg == 3857 || grid->epsg == 900913) {
-        const double radius = 6378137.0;
+        const double radius = MC_EARTH_RADIUS;
         const double degrees = 180.0 / M_PI;
         box = (mc_extent){ box.minx / radius * degrees, atan(sinh(box.miny / radius)) * degrees,
                            box.maxx / radius * degrees, atan(sinh(box.maxy / radius)) * degrees };
@@ -141,8 +143,11 @@ put_layers(mc_handle *handle, const mc_tile_write *tile, mc_ctx *ctx)
         mc_log_error(ctx, MC_LOG_WARN, error);
     if (layers == NULL || strcmp(layers, "[]") == 0) /* not known */
         return MC_OK;
-    const char *json = apr_pstrcat(ctx->pool, "{\"vector_layers\":", layers, "}", NULL);
-    return add_metadata(handle, &tile->key, "json", json, ctx->pool);
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, ctx->pool);
+    mc_json_open_object(json, NULL);
+    mc_json_raw(json, "vector_layers", layers);
+    mc_json_close(json);
+    return add_metadata(handle, &tile->key, "json", mc_json_finish_text(json), ctx->pool);
 }
 
 static mc_error *
@@ -174,7 +179,7 @@ put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_tile_write *tile, 
 static bool
 is_world_mercator(const mc_grid *grid)
 {
-    const double half = 20037508.342789244;
+    const double half = MC_WEB_MERCATOR_HALF;
     const mc_extent *e = &grid->extent;
     bool world = fabs(e->minx + half) < 1 && fabs(e->miny + half) < 1 && fabs(e->maxx - half) < 1 &&
                  fabs(e->maxy - half) < 1 && grid->origin == MC_BOTTOM_LEFT;

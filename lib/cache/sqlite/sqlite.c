@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cache/memory.h"
+#include "cache/sqlite/path_groups.h"
 #include "cache/sqlite/sqlite_base.h"
 
 static const char default_create[] =
@@ -48,80 +49,16 @@ sqlite_cache_from_config(const mc_node *node, mc_build *build)
     return mc_sqlite_read(cache, &mc_cache_sqlite, false, node, build) ? &cache->base.cache : NULL;
 }
 
-static int
-bind_sqlite_name(sqlite3_stmt *statement, int at, const char *name, const mc_tile_key *key, const sqlite_binds *binds,
-                 apr_pool_t *pool)
-{
-    const mc_level *level = key == NULL ? NULL : &key->grid->levels[key->z];
-    if (strcmp(name, "x") == 0)
-        return sqlite3_bind_int(statement, at, key->x);
-    if (strcmp(name, "y") == 0)
-        return sqlite3_bind_int(statement, at, key->y);
-    if (strcmp(name, "z") == 0)
-        return sqlite3_bind_int(statement, at, key->z);
-    if (strcmp(name, "inv_x") == 0)
-        return sqlite3_bind_int(statement, at, level->columns - key->x - 1);
-    if (strcmp(name, "inv_y") == 0)
-        return sqlite3_bind_int(statement, at, level->rows - key->y - 1);
-    if (strcmp(name, "column") == 0)
-        return sqlite3_bind_int(statement, at, mc_grid_from_west(key->grid, key->z, key->x));
-    if (strcmp(name, "row") == 0)
-        return sqlite3_bind_int(statement, at, mc_grid_flip_y(key->grid, key->z, key->y));
-    if (strcmp(name, "tileset") == 0)
-        return sqlite3_bind_text(statement, at, key->tileset, -1, SQLITE_STATIC);
-    if (strcmp(name, "grid") == 0)
-        return sqlite3_bind_text(statement, at, key->grid->name, -1, SQLITE_STATIC);
-    if (strcmp(name, "dim") == 0)
-        return sqlite3_bind_text(statement, at, mc_cache_dimension_key(key, pool), -1, SQLITE_STATIC);
-    if (strcmp(name, "data") == 0 && binds != NULL)
-        return sqlite3_bind_blob64(statement, at, binds->data, binds->size, SQLITE_STATIC);
-    if (strcmp(name, "key") == 0 && binds != NULL)
-        return sqlite3_bind_text(statement, at, binds->id, -1, SQLITE_STATIC);
-    if (strcmp(name, "color") == 0 && binds != NULL)
-        return sqlite3_bind_text(statement, at, binds->color, -1, SQLITE_STATIC);
-    return SQLITE_OK; /* what is not known stays NULL */
-}
-
-mc_error *
-mc_sqlite_bind(sqlite3_stmt *statement, mc_handle *handle, const mc_tile_key *key, const sqlite_binds *binds,
-               apr_pool_t *pool)
-{
-    int count = sqlite3_bind_parameter_count(statement);
-    for (int i = 1; i <= count; i++) {
-        const char *name = sqlite3_bind_parameter_name(statement, i);
-        if (name != NULL && bind_sqlite_name(statement, i, name + 1, key, binds, pool) != SQLITE_OK)
-            return mc_handle_error(handle, "a tile does not fit into its store", pool);
-    }
-    return MC_OK;
-}
-
-mc_error *
-mc_sqlite_run(mc_handle *handle, const char *sql, const mc_tile_key *key, const sqlite_binds *binds, apr_pool_t *pool)
-{
-    sqlite3_stmt *statement;
-    MC_TRY(mc_handle_statement(&statement, handle, sql, pool));
-    MC_TRY(mc_sqlite_bind(statement, handle, key, binds, pool));
-    int code;
-    do
-        code = sqlite3_step(statement);
-    while (code == SQLITE_ROW);
-    mc_error *error = code == SQLITE_DONE ? MC_OK : mc_handle_error(handle, "a tile store cannot be written", pool);
-    sqlite3_reset(statement);
-    return error;
-}
-
-/* Those of the tiles whose file is `path`, in one transaction. */
+/* The tiles of one file, in one transaction. */
 static mc_error *
-put_into_file(sqlite_cache *cache, mc_handle *handle, const char *path, const char *const *paths,
-              const mc_tile_write *tiles, int count, mc_ctx *ctx)
+put_into_file(sqlite_cache *cache, mc_handle *handle, const mc_path_groups *groups, int group,
+              const mc_tile_write *tiles, mc_ctx *ctx)
 {
     if (ctx->bulk)
         mc_handle_bulk(handle, ctx);
     MC_TRY(mc_sqlite_run(handle, "BEGIN IMMEDIATE", NULL, NULL, ctx->pool));
     int z = -1; /* of the tile before */
-    for (int i = 0; i < count; i++) {
-        if (strcmp(paths[i], path) != 0)
-            continue;
+    for (int i = groups->first[group]; i >= 0; i = groups->next[i]) {
         MC_TRY(cache->put_tile(handle, cache, &tiles[i], ctx->pool));
         if (cache->put_level != NULL && tiles[i].key.z != z)
             MC_TRY(cache->put_level(handle, cache, &tiles[i], ctx));
@@ -149,15 +86,6 @@ forget_sqlite_tile(const sqlite_cache *cache, const char *path, const mc_tile_ke
     mc_memory_written(ctx->process == NULL ? NULL : ctx->process->memory, path);
 }
 
-static bool
-seen_before(const char *const *paths, int index)
-{
-    for (int i = 0; i < index; i++)
-        if (strcmp(paths[i], paths[index]) == 0)
-            return true;
-    return false;
-}
-
 mc_error *
 mc_sqlite_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
@@ -168,12 +96,11 @@ mc_sqlite_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx
         MC_TRY(mc_template_expand(path, cache->template, &tiles[i].key, ctx->pool));
         paths[i] = i > 0 && strcmp(path, paths[i - 1]) == 0 ? paths[i - 1] : apr_pstrdup(ctx->pool, path);
     }
-    for (int i = 0; i < count; i++) {
-        if (seen_before(paths, i))
-            continue;
+    const mc_path_groups groups = mc_path_groups_of(paths, count, ctx->pool);
+    for (int i = 0; i < groups.count; i++) {
         mc_handle *handle;
-        MC_TRY(acquire_writer(&handle, cache, paths[i], ctx));
-        mc_error *error = put_into_file(cache, handle, paths[i], paths, tiles, count, ctx);
+        MC_TRY(acquire_writer(&handle, cache, paths[groups.first[i]], ctx));
+        mc_error *error = put_into_file(cache, handle, &groups, i, tiles, ctx);
         mc_handle_release(handle, error == MC_OK);
         MC_TRY(error);
     }
@@ -195,15 +122,14 @@ mc_sqlite_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
     return mc_sqlite_remove_all(base, key, 1, ctx);
 }
 
-/* Those of the keys whose file is `path`. */
+/* The tiles of one file, in one transaction. */
 static mc_error *
-remove_from_file(sqlite_cache *cache, mc_handle *handle, const char *path, const char *const *paths,
-                 const mc_tile_key *keys, int count, mc_ctx *ctx)
+remove_from_file(sqlite_cache *cache, mc_handle *handle, const mc_path_groups *groups, int group,
+                 const mc_tile_key *keys, mc_ctx *ctx)
 {
     MC_TRY(mc_sqlite_run(handle, "BEGIN IMMEDIATE", NULL, NULL, ctx->pool));
-    for (int i = 0; i < count; i++)
-        if (paths[i] != NULL && strcmp(paths[i], path) == 0)
-            MC_TRY(remove_sqlite_tile(cache, handle, &keys[i], ctx->pool));
+    for (int i = groups->first[group]; i >= 0; i = groups->next[i])
+        MC_TRY(remove_sqlite_tile(cache, handle, &keys[i], ctx->pool));
     return mc_sqlite_run(handle, "COMMIT", NULL, NULL, ctx->pool);
 }
 
@@ -225,15 +151,11 @@ mc_sqlite_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx 
     sqlite_cache *cache = (sqlite_cache *)base;
     const char **paths = apr_palloc(ctx->pool, sizeof(*paths) * (size_t)(count + 1));
     MC_TRY(locate_all(paths, cache, keys, count, ctx));
-    for (int i = 0; i < count; i++) {
-        bool done = paths[i] == NULL;
-        for (int j = 0; j < i && !done; j++)
-            done = paths[j] != NULL && strcmp(paths[j], paths[i]) == 0;
-        if (done)
-            continue;
+    const mc_path_groups groups = mc_path_groups_of(paths, count, ctx->pool);
+    for (int i = 0; i < groups.count; i++) {
         mc_handle *handle;
-        MC_TRY(acquire_writer(&handle, cache, paths[i], ctx));
-        mc_error *error = remove_from_file(cache, handle, paths[i], paths, keys, count, ctx);
+        MC_TRY(acquire_writer(&handle, cache, paths[groups.first[i]], ctx));
+        mc_error *error = remove_from_file(cache, handle, &groups, i, keys, ctx);
         mc_handle_release(handle, error == MC_OK);
         MC_TRY(error);
     }

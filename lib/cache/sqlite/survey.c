@@ -108,13 +108,6 @@ survey_block_bounds(int *begin, int *end, int first, int size, int limit)
     *end = size > 0 && *begin + size < limit ? *begin + size : limit;
 }
 
-static mc_tile_range
-overlap_survey_ranges(const mc_tile_range *a, const mc_tile_range *b)
-{
-    return (mc_tile_range){ a->minx > b->minx ? a->minx : b->minx, a->miny > b->miny ? a->miny : b->miny,
-                            a->maxx < b->maxx ? a->maxx : b->maxx, a->maxy < b->maxy ? a->maxy : b->maxy };
-}
-
 static bool
 is_survey_block_wanted(const survey *survey, const mc_tile_range *tiles)
 {
@@ -137,7 +130,7 @@ visit_file(mc_survey_file *file, bool *on, mc_cache *cache, int x, int y, const 
     *file = (mc_survey_file){ .path = location.path };
     survey_block_bounds(&file->block.minx, &file->block.maxx, x, split ? store->columns : 0, level->columns);
     survey_block_bounds(&file->block.miny, &file->block.maxy, y, split ? store->rows : 0, level->rows);
-    file->wanted = overlap_survey_ranges(&file->block, &survey->task->area);
+    file->wanted = mc_tile_range_intersection(&file->block, &survey->task->area);
     if (!is_survey_block_wanted(survey, &file->wanted))
         return MC_OK;
     MC_TRY(count_survey_tiles(file, store, survey));
@@ -194,7 +187,7 @@ visit_store(mc_cache *cache, const survey *survey)
 {
     const mc_level *level = &survey->key->grid->levels[survey->key->z];
     mc_survey_file file = { .path = cache->name, .block = { 0, 0, level->columns, level->rows } };
-    file.wanted = overlap_survey_ranges(&file.block, &survey->task->area);
+    file.wanted = mc_tile_range_intersection(&file.block, &survey->task->area);
     MC_TRY(count_in_store(&file, cache, survey));
     if (file.most > 0 || survey->task->share == NULL)
         (void)survey->task->visit(survey->task->baton, &file);

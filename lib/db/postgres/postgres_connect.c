@@ -222,11 +222,28 @@ mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, const mc_pg_w
 }
 
 void
+mc_pg_clear_statement(mc_pg_statement *statement)
+{
+    free(statement->sql);
+    free(statement->types);
+    free(statement->natural);
+    *statement = (mc_pg_statement){ 0 };
+}
+
+static void
+forget_statements(mc_pg_connection *connection)
+{
+    for (int i = 0; i < connection->statement_count; i++)
+        mc_pg_clear_statement(&connection->statements[i]);
+    connection->statement_count = 0;
+}
+
+void
 mc_pg_close(mc_pg_connection *connection)
 {
     if (connection == NULL)
         return;
-    mc_pg_forget_statements(connection);
+    forget_statements(connection);
     PQfinish(connection->pg);
     free(connection);
 }

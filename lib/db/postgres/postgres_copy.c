@@ -1,6 +1,7 @@
 /* Rows of COPY ... TO STDOUT (FORMAT binary). */
 #include <string.h>
 
+#include "base/bytes.h"
 #include "db/postgres/postgres_private.h"
 
 /* "PGCOPY\n\377\r\n\0", four bytes of flags, the length of what may follow them. */
@@ -16,9 +17,8 @@ read_copy_number(int *number, cursor *in, int bytes)
 {
     if (in->end - in->at < bytes)
         return false;
-    uint32_t value = 0;
-    for (int i = 0; i < bytes; i++)
-        value = value << 8 | (uint8_t)*in->at++;
+    uint32_t value = (uint32_t)mc_big_number(in->at, bytes);
+    in->at += bytes;
     *number = bytes == 2 ? (int16_t)value : (int32_t)value;
     return true;
 }

@@ -16,43 +16,6 @@
 /* Microseconds between two attempts at a server whose places are all taken. */
 #define CROWDED_TIME (100 * 1000)
 
-static mc_postgres_engine *
-postgres_engine_create(int limit, int processes, apr_interval_time_t idle_time, bool threads)
-{
-    mc_postgres_engine *engine = calloc(1, sizeof(*engine));
-    MC_ASSERT(engine != NULL);
-    engine->limit = limit;
-    engine->processes = processes;
-    engine->idle_time = idle_time;
-    engine->threads = threads;
-    pthread_mutex_init(&engine->lock, NULL);
-    mc_clock_condition(&engine->work);
-    return engine;
-}
-
-static void
-postgres_engine_destroy(mc_postgres_engine *engine)
-{
-    mc_pg_stop_canceller(engine);
-    while (engine->targets != NULL) {
-        mc_pg_target *target = engine->targets;
-        engine->targets = target->next;
-        while (target->idle != NULL) {
-            mc_pg_connection *next = target->idle->next;
-            mc_pg_close(target->idle);
-            target->idle = next;
-        }
-        pthread_cond_destroy(&target->changed);
-        free(target->failure);
-        free(target->label);
-        free(target->connection);
-        free(target);
-    }
-    pthread_cond_destroy(&engine->work);
-    pthread_mutex_destroy(&engine->lock);
-    free(engine);
-}
-
 /* With the lock held. */
 static mc_pg_target *
 find_target(mc_postgres_engine *engine, const char *string)
@@ -271,16 +234,3 @@ mc_pg_release(mc_postgres_engine *engine, mc_pg_connection *connection)
         expired = next;
     }
 }
-
-const mc_postgres_engine_ops mc_postgres_libpq_ops = {
-    .create = postgres_engine_create,
-    .destroy = postgres_engine_destroy,
-    .start = mc_pg_start,
-    .next = mc_pg_next,
-    .end = mc_pg_end,
-    .session_open = mc_pg_session_open,
-    .session_close = mc_pg_session_close,
-    .copy_begin = mc_pg_copy_begin,
-    .copy_bytes = mc_pg_copy_bytes,
-    .copy_end = mc_pg_copy_end,
-};

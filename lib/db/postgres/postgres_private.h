@@ -68,6 +68,7 @@ typedef struct mc_pg_target {
 } mc_pg_target;
 
 struct mc_postgres_engine {
+    const mc_postgres_engine_ops *ops;
     int limit, processes;
     apr_interval_time_t idle_time;
     bool threads;
@@ -94,6 +95,9 @@ mc_error *mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, con
                         bool *crowded) MC_CHECKED;
 void mc_pg_close(mc_pg_connection *connection); /* NULL is ignored */
 
+/* Frees what a prepared statement holds. */
+void mc_pg_clear_statement(mc_pg_statement *statement);
+
 /* False when the server has ended an idle connection, or said anything on it that was not asked for. */
 bool mc_pg_is_alive(const mc_pg_connection *connection);
 
@@ -118,7 +122,6 @@ mc_error *mc_pg_server_error(const PGresult *result, mc_pg_connection *connectio
 /* The name of the prepared statement on this connection; prepared now unless it is there. */
 mc_error *mc_pg_prepare(char name[MC_PG_NAME], mc_pg_connection *connection, const mc_postgres_query *query,
                         const mc_pg_wait *wait, char state[MC_PG_STATE]) MC_CHECKED;
-void mc_pg_forget_statements(mc_pg_connection *connection);
 
 /* ---- postgres_pool.c */
 

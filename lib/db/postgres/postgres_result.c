@@ -126,7 +126,7 @@ mc_pg_start(mc_postgres_result **result, mc_postgres_engine *engine, const mc_po
             apr_pool_t *pool)
 {
     pg_result *query_result = apr_pcalloc(pool, sizeof(*query_result));
-    query_result->base.ops = &mc_postgres_libpq_ops;
+    query_result->base.ops = engine->ops;
     query_result->base.ctx = ctx;
     query_result->engine = engine;
     query_result->query = *query;

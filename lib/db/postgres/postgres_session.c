@@ -40,7 +40,7 @@ mc_pg_session_open(mc_postgres_session **result, mc_postgres_engine *engine, con
                    apr_pool_t *pool)
 {
     pg_session *session = apr_pcalloc(pool, sizeof(*session));
-    session->base = (mc_postgres_session){ &mc_postgres_libpq_ops, ctx };
+    session->base = (mc_postgres_session){ engine->ops, ctx };
     session->engine = engine;
     session->pool = pool;
     mc_pg_wait wait = wait_of(session);

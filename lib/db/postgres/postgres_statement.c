@@ -22,23 +22,6 @@ format_statement_name(char name[MC_PG_NAME], unsigned serial)
     snprintf(name, MC_PG_NAME, "mapcache_%u", serial);
 }
 
-static void
-clear_statement(mc_pg_statement *statement)
-{
-    free(statement->sql);
-    free(statement->types);
-    free(statement->natural);
-    *statement = (mc_pg_statement){ 0 };
-}
-
-void
-mc_pg_forget_statements(mc_pg_connection *connection)
-{
-    for (int i = 0; i < connection->statement_count; i++)
-        clear_statement(&connection->statements[i]);
-    connection->statement_count = 0;
-}
-
 /* Waits for everything that a command answers: the first result goes to *first (the caller clears it), an error of any
  * of them is the error. */
 static mc_error *
@@ -104,7 +87,7 @@ make_statement_room(mc_pg_connection *connection, const mc_pg_wait *wait, char s
     char name[MC_PG_NAME];
     format_statement_name(name, oldest->serial);
     MC_TRY(deallocate_statement(connection, name, wait, state));
-    clear_statement(oldest);
+    mc_pg_clear_statement(oldest);
     *oldest = connection->statements[--connection->statement_count];
     connection->statements[connection->statement_count] = (mc_pg_statement){ 0 };
     return MC_OK;

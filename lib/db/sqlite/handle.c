@@ -1,8 +1,6 @@
 /* One open SQLite file: how it is opened and closed, and its prepared statements. The table is in handles.c. */
 #include <apr_strings.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/hash.h"
 #include "db/sqlite/handle_private.h"
 #include "text/text.h"
@@ -17,8 +16,8 @@
 static const int64_t BUSY_AT_MOST_US = 60 * APR_USEC_PER_SEC;
 
 enum {
+    PAGES_AT_MOST = 16 << 20, /* of all files' pages in memory, together; above that each keeps but a few */
     SYNCHRONOUS_FULL = 2,
-    MARK_BYTES = 4096 + 8,
     LEAVING_MS = 2000, /* how long the end of a bulk load waits for others */
     JOURNAL_PAUSE_MS = 20,
     JOURNAL_PATIENCE_MS = 10000, /* for others who make the same file */
@@ -77,20 +76,6 @@ mc_handle_lacks_table(mc_handle *handle)
     int code = sqlite3_errcode(handle->db); /* SQLITE_SCHEMA: others are making tables at this moment */
     return (code == SQLITE_ERROR || code == SQLITE_SCHEMA) &&
            strncmp(sqlite3_errmsg(handle->db), "no such table", 13) == 0;
-}
-
-/* All folders of a file's path. */
-static void
-make_database_folders(const char *path)
-{
-    char *copy = strdup(path);
-    MC_ASSERT(copy != NULL);
-    for (char *slash = strchr(copy + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        (void)mkdir(copy, 0777); /* what fails here shows when the file is opened */
-        *slash = '/';
-    }
-    free(copy);
 }
 
 /* WAL needs shared memory between all users of a file; network file systems do not have it. */
@@ -164,40 +149,6 @@ read_pragma_number(mc_handle *handle, const char *sql)
         number = sqlite3_column_int(statement, 0);
     sqlite3_finalize(statement);
     return number;
-}
-
-/* Beside a file that a bulk load has taken out of WAL mode, until it is back: whoever kills the load leaves it. */
-static bool
-mark_of(char user_flag[MARK_BYTES], const mc_handle *handle)
-{
-    return snprintf(user_flag, MARK_BYTES, "%s-bulk", handle->path) < MARK_BYTES;
-}
-
-/* 1: it has been made, 0: it was there, -1: it cannot be made. */
-static int
-set_mark(const mc_handle *handle)
-{
-    char user_flag[MARK_BYTES];
-    int file = mark_of(user_flag, handle) ? open(user_flag, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
-    if (file < 0)
-        return errno == EEXIST ? 0 : -1;
-    close(file);
-    return 1;
-}
-
-static void
-remove_mark(const mc_handle *handle)
-{
-    char user_flag[MARK_BYTES];
-    if (mark_of(user_flag, handle))
-        (void)unlink(user_flag);
-}
-
-static bool
-is_marked(const mc_handle *handle)
-{
-    char user_flag[MARK_BYTES];
-    return mark_of(user_flag, handle) && access(user_flag, F_OK) == 0;
 }
 
 static bool
@@ -274,30 +225,12 @@ configure_handle(mc_handle *handle, const mc_open_options *how, bool created, ap
         if (error != MC_OK && error->kind != MC_ERR_UNAVAILABLE)
             return error;
         if (error != MC_OK) /* another process is making the same file: later, then */
-            (void)set_mark(handle);
+            (void)mc_bulk_mark_set(handle->path);
     }
-    handle->bulk = handle->may_switch && is_marked(handle);
+    handle->bulk = handle->may_switch && mc_bulk_mark_is_set(handle->path);
     if (how->create != NULL)
         MC_TRY(run_handle_sql(handle, how->create, "a tile store cannot be set up", pool));
     return MC_OK;
-}
-
-void
-mc_handle_bulk(mc_handle *handle, mc_ctx *ctx)
-{
-    if (!handle->may_switch || mc_handle_rollback(handle))
-        return;
-    mc_handles_close_readers(handle);
-    int made = set_mark(handle);
-    if (made < 0)
-        return;
-    /* Without waiting: who has the file open in WAL mode, as a reader of our own that came just now, keeps it so. */
-    sqlite3_busy_timeout(handle->db, 0);
-    if (sqlite3_exec(handle->db, "PRAGMA journal_mode=PERSIST", NULL, NULL, NULL) == SQLITE_OK)
-        handle->bulk = true; /* a journal that persists ends with a write, wherever its folder has been moved */
-    else if (made == 1)
-        remove_mark(handle);
-    mc_handle_bound_wait(handle, ctx);
 }
 
 /*
@@ -314,7 +247,7 @@ end_bulk(mc_handle *handle, bool replaced)
         back = sqlite3_exec(handle->db, "PRAGMA journal_mode=DELETE; PRAGMA journal_mode=WAL", NULL, NULL, NULL) ==
                SQLITE_OK;
     if (back)
-        remove_mark(handle);
+        mc_bulk_mark_remove(handle->path);
 }
 
 /* *code: SQLite's, when it fails. */
@@ -371,7 +304,7 @@ mc_handle_open(mc_handle *handle, const mc_open_options *how, const mc_stamp *st
 {
     int code = SQLITE_OK;
     if (stamp == NULL)
-        make_database_folders(handle->path);
+        (void)mc_files_make_folders(handle->path); /* what fails here shows when the file is opened */
     mc_error *error = open_once(handle, how, stamp != NULL, *alone, &code, ctx, pool);
     if (code == SQLITE_READONLY_ROLLBACK && !how->write) {
         MC_TRY(roll_back(handle, ctx, pool));
@@ -384,6 +317,16 @@ mc_handle_open(mc_handle *handle, const mc_open_options *how, const mc_stamp *st
     return open_once(handle, how, true, true, &code, ctx, pool);
 }
 
+bool
+mc_handle_count_pages(mc_handle *handle, size_t bytes)
+{
+    if (handle->all_page_bytes == NULL)
+        return false;
+    size_t change = bytes - handle->page_bytes; /* modulo its range: a decrease, too */
+    handle->page_bytes = bytes;
+    return atomic_fetch_add_explicit(handle->all_page_bytes, change, memory_order_relaxed) + change > PAGES_AT_MOST;
+}
+
 void
 mc_handle_close(mc_handle *handle, bool replaced)
 {
@@ -394,13 +337,13 @@ mc_handle_close(mc_handle *handle, bool replaced)
     handle->statement_count = 0;
     sqlite3_finalize(handle->rollback);
     handle->rollback = NULL;
-    if (handle->bulk || (handle->may_switch && is_marked(handle)))
+    if (handle->bulk || (handle->may_switch && mc_bulk_mark_is_set(handle->path)))
         end_bulk(handle, replaced);
     if (replaced) /* the -wal beside the path belongs to another file now */
         sqlite3_db_config(handle->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_close_v2(handle->db);
     handle->db = NULL;
-    (void)mc_handles_count_pages(handle, 0);
+    (void)mc_handle_count_pages(handle, 0);
 }
 
 /* SQLite's busy handler: there is nothing to sleep on until another process lets go of a file. 0: it has been enough.

@@ -1,6 +1,8 @@
-/* What handle.c and handles.c share: one open file. */
+/* One open file: handle.c opens and closes it, handles.c keeps the table of all. */
 #ifndef MC_DB_SQLITE_HANDLE_PRIVATE_H
 #define MC_DB_SQLITE_HANDLE_PRIVATE_H
+
+#include <stdatomic.h>
 
 #include "db/sqlite/handles.h"
 #include "db/sqlite/write_lock.h"
@@ -27,11 +29,12 @@ struct mc_handle {
         sqlite3_stmt *statement;
     } statements[MOST_STATEMENTS];
     int statement_count;
-    sqlite3_stmt *rollback; /* NULL: not needed yet */
-    bool may_switch;        /* the journal mode is ours to choose, and was WAL when the file was made */
-    bool bulk;              /* in a rollback mode for a bulk load; WAL when it is closed */
-    bool user_flag;         /* the user's: see mc_handle_user_flag */
-    size_t page_bytes;      /* of its pages in memory, as counted in the table */
+    sqlite3_stmt *rollback;        /* NULL: not needed yet */
+    bool may_switch;               /* the journal mode is ours to choose, and was WAL when the file was made */
+    bool bulk;                     /* in a rollback mode for a bulk load; WAL when it is closed */
+    bool user_flag;                /* the user's: see mc_handle_user_flag */
+    size_t page_bytes;             /* of its pages in memory, as counted in */
+    atomic_size_t *all_page_bytes; /* the sum of all handles of the table; NULL: none */
     mc_write_lock *write_lock;
     apr_time_t patience;            /* until when (mc_clock_now) its user waits for other processes, */
     bool (*abandoned)(void *baton); /* and whether that is still of use to anybody; NULL: it is */
@@ -56,9 +59,15 @@ void mc_handle_close(mc_handle *handle, bool replaced);
  * it open. */
 void mc_handles_close_readers(const mc_handle *handle);
 
-/* Counts the pages that a handle keeps in memory from now on, in its table. True if all handles together keep more than
+/* Counts the pages that a handle keeps in memory from now on. True if all handles of its table together keep more than
  * they may. */
-bool mc_handles_count_pages(mc_handle *handle, size_t bytes);
+bool mc_handle_count_pages(mc_handle *handle, size_t bytes);
+
+/* The mark beside a file that a bulk load has taken out of WAL mode (bulk_mark.c). To set it: 1 when it has been made,
+ * 0 when it was there, -1 when it cannot be made. */
+int mc_bulk_mark_set(const char *path);
+void mc_bulk_mark_remove(const char *path);
+bool mc_bulk_mark_is_set(const char *path);
 
 /* Once a process; then the names of the file systems for readers and for writers, NULL for the default one. */
 void mc_vfs_set_up(void);

@@ -6,7 +6,7 @@
 #include <apr_strings.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdatomic.h>
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -24,7 +24,6 @@ enum {
     SAMPLE = 8,   /* idle handles that are compared to find a victim */
     STRIPES = 64, /* write locks: files share them by hash, nobody holds two */
     LEAST_HANDLES = 4,
-    PAGES_AT_MOST = 16 << 20, /* of all files' pages in memory, together; above that each keeps but a few */
     LITTLE = 64 << 10,
     OTHER_FILES = 128, /* descriptors that are not ours, about */
 };
@@ -274,6 +273,7 @@ create_handle(mc_handles *handles, const char *path, uint64_t hash, const mc_ope
     mc_handle *handle = calloc(1, sizeof(*handle));
     MC_ASSERT(handle != NULL);
     handle->table = handles;
+    handle->all_page_bytes = handles == NULL ? NULL : &handles->page_bytes;
     handle->path = strdup(path);
     MC_ASSERT(handle->path != NULL);
     handle->hash = hash;
@@ -395,17 +395,6 @@ pages_of(mc_handle *handle)
     return (size_t)used;
 }
 
-bool
-mc_handles_count_pages(mc_handle *handle, size_t bytes)
-{
-    mc_handles *handles = handle->table;
-    if (handles == NULL)
-        return false;
-    size_t change = bytes - handle->page_bytes; /* modulo its range: a decrease, too */
-    handle->page_bytes = bytes;
-    return atomic_fetch_add_explicit(&handles->page_bytes, change, memory_order_relaxed) + change > PAGES_AT_MOST;
-}
-
 void
 mc_handle_release(mc_handle *handle, bool usable)
 {
@@ -418,9 +407,9 @@ mc_handle_release(mc_handle *handle, bool usable)
         discard_unused_handle(handle, false);
         return;
     }
-    if (usable && mc_handles_count_pages(handle, pages_of(handle)) && handle->page_bytes > LITTLE) {
+    if (usable && mc_handle_count_pages(handle, pages_of(handle)) && handle->page_bytes > LITTLE) {
         sqlite3_db_release_memory(handle->db);
-        (void)mc_handles_count_pages(handle, pages_of(handle));
+        (void)mc_handle_count_pages(handle, pages_of(handle));
     }
     pthread_mutex_lock(&handles->mutex);
     bool keep = usable && handle->pooled;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "draw/font/fonts.h"
+#include "text/utf8.h"
 
 enum { EMBOLDEN = 24 }; /* FT_GlyphSlot_Embolden's share of the em */
 
@@ -32,14 +33,10 @@ typedef struct paragraph {
 static void
 decode_paragraph(paragraph *p, const char *text, size_t size)
 {
-    const uint8_t *at = (const uint8_t *)text;
-    for (size_t i = 0; i < size;) {
-        int more = at[i] < 0x80 ? 0 : at[i] < 0xE0 ? 1 : at[i] < 0xF0 ? 2 : 3;
-        uint32_t c = more == 0 ? at[i] : at[i] & (0x3FU >> more);
-        p->bytes[p->count] = (uint32_t)i++;
-        for (; more > 0 && i < size; more--, i++)
-            c = c << 6 | (at[i] & 0x3F);
-        p->characters[p->count++] = c;
+    for (size_t i = 0; i < size; p->count++) {
+        size_t bytes = mc_utf8_decode(&p->characters[p->count], text + i);
+        p->bytes[p->count] = (uint32_t)i;
+        i += bytes == 0 ? 1 : bytes;
     }
 }
 

@@ -17,11 +17,12 @@ mc_labels *mc_labels_create(mc_canvas *canvas, apr_pool_t *pool);
 void mc_labels_next_layer(mc_labels *labels, double scale);
 
 /*
- * Takes the labels of a feature by one rule. They are put in the order of priority, then upper layers first, then the
- * feature's id, whatever order they come in. Of more than MC_LABELS_MAX labels the first ones in this order are kept.
+ * Gathers the labels of a feature by one rule: an mc_rule_visitor of painters, its baton is an mc_labels. Labels are
+ * put in the order of priority, then upper layers first, then the feature's id, in whatever order the features come. Of
+ * more than MC_LABELS_MAX labels the first ones in this order are kept.
  */
-mc_error *mc_labels_take(mc_labels *labels, const mc_rule_style *rule, const mc_feature *feature, mc_ctx *ctx,
-                         apr_pool_t *scratch) MC_CHECKED;
+mc_error *mc_labels_visit(void *labels, const mc_rule_style *rule, const mc_feature *feature, mc_ctx *ctx,
+                          apr_pool_t *scratch) MC_CHECKED;
 
 /* Draws them. MC_ERR_UNAVAILABLE where there is no font, or the module is not installed. */
 mc_error *mc_labels_finish(mc_labels *labels, mc_ctx *ctx) MC_CHECKED;

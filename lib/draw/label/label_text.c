@@ -10,6 +10,7 @@
 
 #include "base/clock_cache.h"
 #include "draw/label/label_private.h"
+#include "text/utf8.h"
 
 enum { SHAPED_BYTES = 8 << 20, LINES_MAX = 64 };
 
@@ -22,24 +23,6 @@ static void
 create_shaped_table(void)
 {
     shaped.table = mc_clock_cache_create(SHAPED_BYTES);
-}
-
-/* Bytes of the character at `text`, which has `size` bytes; 0 where it is none (RFC 3629). */
-static size_t
-character_size(const uint8_t *text, size_t size)
-{
-    uint8_t c = text[0];
-    if (c < 0x80)
-        return 1;
-    size_t length = c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
-    if (length == 0 || length > size)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xC0) != 0x80)
-            return 0;
-    bool short_form = (c == 0xE0 && text[1] < 0xA0) || (c == 0xF0 && text[1] < 0x90);
-    bool beyond = (c == 0xED && text[1] >= 0xA0) || (c == 0xF4 && text[1] >= 0x90);
-    return short_form || beyond ? 0 : length;
 }
 
 /* Takes back blanks at the end of what has been written, down to `begin`. */
@@ -60,7 +43,7 @@ mc_label_clean(const char *text, apr_pool_t *pool)
     char *clean = apr_palloc(pool, size * 3 + 1); /* a byte that is no character becomes three */
     size_t out = 0, line = 0;
     for (size_t i = 0; i < size;) {
-        size_t length = character_size((const uint8_t *)text + i, size - i);
+        size_t length = mc_utf8_size(text + i);
         unsigned char c = (unsigned char)text[i];
         bool c1 = length == 2 && c == 0xC2 && (unsigned char)text[i + 1] < 0xA0; /* U+0080..U+009F */
         if (c == '\n' || c == '\r') {

@@ -10,6 +10,7 @@
 #include "draw/paint/painter.h"
 #include "draw/style/expression.h"
 #include "draw/style/label_style.h"
+#include "grid/earth.h"
 #include "text/text.h"
 
 enum {
@@ -272,7 +273,7 @@ draw_symbol(mc_pixels *pixels, const mc_legend *legend, const legend_row *of, in
     mc_feature_query map = { .srs = "EPSG:3857",
                              .box = { 0, 0, legend->options.width, legend->options.height },
                              .pixel_grid = { .per_x = 1, .per_y = 1 },
-                             .resolution = 0.00028 * scale,
+                             .resolution = MC_PIXEL_METRES * scale,
                              .scale = scale,
                              .attributes = style->attributes,
                              .attribute_count = style->attribute_count };
@@ -283,7 +284,7 @@ draw_symbol(mc_pixels *pixels, const mc_legend *legend, const legend_row *of, in
     mc_labels *labels = mc_labels_create(mc_canvas_of(frame, pool), pool);
     MC_TRY(mc_painter_create(&painter, style, frame, &map, true, pool));
     mc_labels_next_layer(labels, scale);
-    mc_painter_set_labels(painter, labels);
+    mc_painter_set_labels(painter, mc_labels_visit, labels);
     make_legend_sample(&geometry, of, legend->options.width, legend->options.height);
     mc_error *error = mc_painter_visit(painter, &feature, ctx);
     if (error == MC_OK)

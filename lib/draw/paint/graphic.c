@@ -10,9 +10,6 @@
 #include "draw/symbol/picture.h"
 #include "vector/geometry/places.h"
 
-/* What tiles reckon with where a length comes from the data. */
-enum { COMPUTED_SIZE = 128, COMPUTED_WIDTH = 64 };
-
 /* A picture that cannot be had is told once for each map, and left out. */
 static void
 get_known_picture(mc_pixels **pixels, mc_painter *painter, const mc_picture *picture, const mc_feature *feature,
@@ -134,7 +131,7 @@ mc_graphic_draw(const mc_drawing *drawing, mc_painter *painter, mc_canvas *canva
         return MC_OK;
     }
     mc_mark_place(&painter->mark, drawing->mark, &placing);
-    return mc_painter_shape(painter, canvas, &drawing->symbol, &painter->mark, feature);
+    return painter->paint_shape(painter, canvas, &drawing->symbol, &painter->mark, feature);
 }
 
 /* A mark that is the same for all features is resolved once. */
@@ -177,46 +174,4 @@ mc_graphic_paint(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *sy
     for (int i = 0; i < painter->places.point_count; i++)
         MC_TRY(mc_graphic_draw(&drawing, painter, canvas, painter->places.points[i], 0, feature));
     return MC_OK;
-}
-
-static double
-largest_graphic_size(const mc_graphic *graphic)
-{
-    double size = graphic->size > 0 ? graphic->size : COMPUTED_SIZE;
-    if (graphic->size_value != NULL)
-        size = fmax(size, mc_expression_most(graphic->size_value, COMPUTED_SIZE));
-    return graphic->flatness > 0 && graphic->flatness < 1 ? size / graphic->flatness : size;
-}
-
-static double
-largest_pair_sum(const mc_pair *pair, double computed)
-{
-    double x = pair->x_value == NULL ? fabs(pair->x) : mc_expression_most(pair->x_value, computed);
-    double y = pair->y_value == NULL ? fabs(pair->y) : mc_expression_most(pair->y_value, computed);
-    return x + y;
-}
-
-static double
-largest_stroke_width(const mc_stroke *stroke)
-{
-    return stroke->width_value == NULL ? stroke->width
-                                       : fmax(stroke->width, mc_expression_most(stroke->width_value, COMPUTED_WIDTH));
-}
-
-static double
-reach_of(const mc_graphic *graphic)
-{
-    bool known = graphic->mark != NULL && graphic->mark->glyph == NULL; /* others may be long ones */
-    double share_away = fmax(0.5, largest_pair_sum(&graphic->anchor, 1)) * (known ? 1.5 : 4);
-    return largest_graphic_size(graphic) * share_away + largest_stroke_width(&graphic->stroke) * 2 +
-           largest_pair_sum(&graphic->displacement, COMPUTED_SIZE);
-}
-
-double
-mc_symbolizer_reach(const mc_symbolizer *symbol)
-{
-    double stroke = symbol->stroke.paint.present ? largest_stroke_width(&symbol->stroke) * 2 : 0;
-    double along = symbol->stroke.graphic != NULL ? reach_of(symbol->stroke.graphic) : 0;
-    double mark = symbol->kind == MC_SYMBOL_POINT ? reach_of(&symbol->graphic) : 0;
-    return stroke + along + mark + fabs(symbol->offset) * 2 + largest_pair_sum(&symbol->displacement, COMPUTED_SIZE);
 }

@@ -38,8 +38,4 @@ mc_error *mc_graphic_along(mc_painter *painter, mc_canvas *canvas, const mc_symb
 mc_error *mc_pattern_lay(mc_painter *painter, mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule,
                          const mc_symbolizer *symbol, const mc_graphic *graphic, const mc_feature *feature) MC_CHECKED;
 
-/* How far a symbolizer may reach from a geometry, in its units: what lies so far beside a tile may be seen in it. What
- * comes from attributes is taken for 128 units at most, widths for 64. */
-double mc_symbolizer_reach(const mc_symbolizer *symbol);
-
 #endif

@@ -2,7 +2,6 @@
 #ifndef MC_DRAW_PAINT_PAINTER_H
 #define MC_DRAW_PAINT_PAINTER_H
 
-#include "draw/label/label.h"
 #include "draw/raster/canvas.h"
 #include "draw/style/style.h"
 
@@ -16,8 +15,14 @@ typedef struct mc_painter mc_painter;
 mc_error *mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target,
                             const mc_feature_query *query, bool by_feature, apr_pool_t *pool) MC_CHECKED;
 
-/* Where the features' labels go; without it there are none. */
-void mc_painter_set_labels(mc_painter *painter, mc_labels *labels);
+/* Visits a feature together with each rule that applies to it. An error ends the painting. `scratch` is cleared after
+ * the feature. */
+typedef mc_error *mc_rule_visitor(void *baton, const mc_rule_style *rule, const mc_feature *feature, mc_ctx *ctx,
+                                  apr_pool_t *scratch);
+
+/* Hands all features with their rules to a collector of labels (mc_labels_visit, whose baton is `labels`) before they
+ * are painted. Without a collector there are no labels. */
+void mc_painter_set_labels(mc_painter *painter, mc_rule_visitor *visit, void *labels);
 
 /* The same over a canvas, which may stay one of indexed colours. */
 mc_error *mc_painter_create_on(mc_painter **painter, const mc_style *style, mc_canvas *canvas,

@@ -6,6 +6,7 @@
 
 #include "draw/paint/painter.h"
 #include "draw/raster/edges.h"
+#include "draw/raster/stroke_tile.h"
 #include "draw/raster/stroker.h"
 #include "draw/symbol/mark.h"
 
@@ -39,27 +40,30 @@ typedef struct mc_known_cell {
     mc_pixels *pixels;
 } mc_known_cell;
 
-/* Strokes of small features (draw/raster/stroke_tile.c). */
-typedef struct mc_stroke_tile mc_stroke_tile;
-
 /* Marks that are the same for all features (draw/paint/graphic.c). */
 typedef struct mc_known_mark mc_known_mark;
 
 /* Marks that have been painted (draw/paint/sprite.c). */
 typedef struct mc_sprites mc_sprites;
-void mc_sprites_free(mc_sprites *sprites);
+
+/* Paints the fill and the stroke of a symbolizer for one shape. Graphics call it through the painter, because a stroke
+ * may be made of graphics, and a graphic of strokes. */
+typedef mc_error *mc_shape_painter(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol,
+                                   const mc_shape *shape, const mc_feature *feature);
 
 struct mc_painter {
     const mc_style *style;
     mc_canvas *canvas;
     const mc_feature_query *query;
+    mc_shape_painter *paint_shape; /* mc_painter_shape */
     mc_pass passes[MC_PASSES_MAX];
     mc_area *coverage; /* for one symbol of one feature */
     mc_outline *outline;
     mc_stroke_tile *stroke_tile; /* NULL: not used so far */
     uint8_t *mask;
-    mc_labels *labels; /* NULL: none */
-    uint8_t *plane;    /* for areas with an offset; NULL: not used so far */
+    mc_rule_visitor *visit_labels; /* NULL: there are no labels */
+    void *labels;                  /* baton of visit_labels */
+    uint8_t *plane;                /* for areas with an offset; NULL: not used so far */
     mc_shape scratch, mark, moved, places, straight;
     mc_known_picture pictures[MC_PICTURES_MAX];
     mc_known_cell cells[MC_CELLS_MAX];
@@ -72,6 +76,13 @@ struct mc_painter {
     mc_ctx *ctx;               /* of the feature that is being painted */
     apr_pool_t *pool, *values; /* values: cleared after each feature */
 };
+
+/* A painter of single symbols: without a style, without rules. `inner`: by the means and for the context of another
+ * painter, onto a canvas of its own. */
+mc_painter *mc_painter_create_bare(mc_canvas *canvas, const mc_feature_query *query, mc_shape_painter *paint_shape,
+                                   apr_pool_t *pool);
+mc_painter *mc_painter_create_inner(const mc_painter *outer, mc_canvas *canvas, const mc_feature_query *query,
+                                    apr_pool_t *pool);
 
 /* A size of a symbolizer in pixels, MC_STROKE_WIDTH_MAX at most. */
 double mc_painter_pixels(const mc_painter *painter, const mc_symbolizer *symbol, double size);
@@ -110,13 +121,6 @@ bool mc_painter_pass_is_merged(const mc_style_pass *style, double scale);
  */
 const mc_shape *mc_painter_straight(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape);
 
-/*
- * Paints the lines of a shape in one colour, if they are small, in a plane that is no larger than they need: *done.
- * `thin`: by mc_outline_add, else by mc_bands_add.
- */
-mc_error *mc_stroke_tile_paint(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_shape *shape,
-                               const mc_pen *pen, bool thin, mc_color color) MC_CHECKED;
-
 /* Adds a feature to what a rule that is painted whole has gathered; paints all of it (`last`: no more features come).
  */
 mc_error *mc_merged_layer_add(mc_painter *painter, mc_pass *to, mc_merged_layer *into, const mc_symbolizer *symbol,
@@ -134,8 +138,6 @@ mc_shape_point mc_painter_displacement(mc_painter *painter, const mc_symbolizer 
 mc_error *mc_painter_offset_fill(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol,
                                  const mc_shape *shape, const mc_feature *feature) MC_CHECKED;
 
-/* Paints the fill and the stroke of a symbolizer for one shape. */
-mc_error *mc_painter_shape(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_shape *shape,
-                           const mc_feature *feature) MC_CHECKED;
+mc_shape_painter mc_painter_shape;
 
 #endif

@@ -33,7 +33,6 @@ draw_cell(mc_pixels **cell, mc_painter *painter, const mc_symbolizer *symbol, co
           const mc_feature *feature, apr_pool_t *pool)
 {
     mc_drawing drawing;
-    mc_painter *inner;
     double margin[4];
     bool any;
     *cell = NULL;
@@ -50,8 +49,7 @@ draw_cell(mc_pixels **cell, mc_painter *painter, const mc_symbolizer *symbol, co
     mc_pixels_attach(*cell, pool);
     mc_feature_query *query = apr_pmemdup(pool, painter->query, sizeof(*query));
     query->pixel_grid.left = query->pixel_grid.top = 0;
-    MC_TRY(mc_painter_create(&inner, painter->style, *cell, query, true, pool));
-    inner->ctx = painter->ctx;
+    mc_painter *inner = mc_painter_create_inner(painter, mc_canvas_of(*cell, pool), query, pool);
     double x = graphic->cell_x > 0 ? width / 2.0 : margin[3] + drawing.placing.width / 2;
     double y = graphic->cell_y > 0 ? height / 2.0 : margin[0] + drawing.placing.height / 2;
     for (int j = -1; j <= 1; j++)

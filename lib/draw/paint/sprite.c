@@ -109,18 +109,22 @@ free_set(set *of)
     }
 }
 
-void
-mc_sprites_free(mc_sprites *sprites)
+static apr_status_t
+free_sprites(void *data)
 {
-    for (int i = 0; sprites != NULL && i < sprites->count; i++)
+    mc_sprites *sprites = data;
+    for (int i = 0; i < sprites->count; i++)
         free_set(sprites->sets[i]);
+    return APR_SUCCESS;
 }
 
 static set *
 find_set(mc_painter *painter, const mc_drawing *drawing)
 {
-    if (painter->sprites == NULL)
+    if (painter->sprites == NULL) {
         painter->sprites = apr_pcalloc(painter->pool, sizeof(*painter->sprites));
+        apr_pool_cleanup_register(painter->pool, painter->sprites, free_sprites, apr_pool_cleanup_null);
+    }
     mc_sprites *sprites = painter->sprites;
     const sprite_look wanted = look_of(drawing);
     for (int i = 0; i < sprites->count; i++)
@@ -208,7 +212,6 @@ paint_sprite(picture *to, mc_painter *painter, const mc_drawing *drawing, int si
              const mc_feature *feature, apr_pool_t *scratch)
 {
     mc_canvas *canvas = mc_canvas_create(side, side, false, scratch);
-    mc_painter *inner;
     mc_pixels *pixels;
     int middle = side / 2;
     mc_placing placing = drawing->placing;
@@ -217,10 +220,10 @@ paint_sprite(picture *to, mc_painter *painter, const mc_drawing *drawing, int si
         MC_TRY(mc_canvas_create_with_palette(&canvas, side, side, painter->canvas->palette, scratch));
     else
         MC_TRY(mc_canvas_pixels(&pixels, canvas));
-    MC_TRY(mc_painter_create_on(&inner, painter->style, canvas, painter->query, true, scratch));
+    mc_painter *inner = mc_painter_create_inner(painter, canvas, painter->query, scratch);
     mc_mark_place(&painter->mark, drawing->mark, &placing);
     painter->sprites->painted++;
-    MC_TRY(mc_painter_shape(inner, canvas, &drawing->symbol, &painter->mark, feature));
+    MC_TRY(inner->paint_shape(inner, canvas, &drawing->symbol, &painter->mark, feature));
     mc_indexed *indexed = painter->canvas->indexed;
     return crop_sprite(to, canvas, middle, indexed == NULL ? 0 : indexed->stride, painter->pool);
 }

@@ -7,7 +7,7 @@
 #define MC_DRAW_RASTER_BANDS_H
 
 #include "draw/raster/outline.h"
-#include "draw/raster/stroker.h"
+#include "draw/raster/pen.h"
 
 /* Whether strokes can be painted so; else they are a matter for mc_stroker_add: dashes, lines beside the line, wide
  * pens, lines too long for single precision. */

@@ -3,17 +3,9 @@
 #define MC_DRAW_RASTER_BRUSH_H
 
 #include "draw/raster/area.h"
+#include "draw/raster/color.h"
 #include "draw/raster/outline.h"
 #include "mapcache/image.h"
-
-/* A colour as styles name it: not premultiplied. */
-typedef struct mc_color {
-    uint8_t red, green, blue, alpha;
-} mc_color;
-
-/* "#RRGGBB" or "#RGB", as styles write it (OGC 05-077r4, 11.1.3), or with GeoServer's "0x"; the alpha stays. False, and
- * nothing changed, for anything else, NULL included. */
-bool mc_color_parse(mc_color *color, const char *text);
 
 /* Lays the colour over one premultiplied B, G, R, A. */
 void mc_brush_color(uint8_t bgra[4], mc_color color, uint8_t mask);

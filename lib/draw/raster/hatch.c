@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "draw/symbol/mark.h"
-
 void
 mc_hatch_make(mc_hatch *hatch, unsigned directions, double pitch, double width, double turn, double shift_x,
               double shift_y)

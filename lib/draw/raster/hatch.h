@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+/* Directions of the lines that a mark becomes when it is repeated over an area. */
+enum { MC_HATCH_ACROSS = 1, MC_HATCH_UP = 2, MC_HATCH_SLASH = 4, MC_HATCH_BACKSLASH = 8 };
+
 enum { MC_HATCH_FAMILIES = 4 };
 
 typedef struct mc_hatch {

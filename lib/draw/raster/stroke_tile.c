@@ -1,11 +1,10 @@
-/*
- * Strokes of features that are painted one by one. Most of them are small: those are painted in a plane that stays in
- * the processor's nearest memory, with its corner at a whole pixel near them, and laid from there.
- */
+/* See stroke_tile.h. The small plane stays in the processor's nearest memory; its corner is at a whole pixel near the
+ * stroke. */
+#include "draw/raster/stroke_tile.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "draw/paint/painter_private.h"
 #include "draw/raster/bands.h"
 #include "draw/raster/blocks.h"
 #include "draw/raster/outline_private.h"
@@ -28,23 +27,24 @@ free_tile(void *data)
     return APR_SUCCESS;
 }
 
-static mc_error *
-find_tile(mc_stroke_tile **tile, mc_painter *painter, mc_canvas *canvas, mc_color color)
+mc_error *
+mc_stroke_tile_create(mc_stroke_tile **tile, apr_pool_t *pool)
 {
-    mc_stroke_tile *found = painter->stroke_tile;
-    if (found == NULL) {
-        found = apr_pcalloc(painter->pool, sizeof(*found));
-        apr_pool_cleanup_register(painter->pool, found, free_tile, apr_pool_cleanup_null);
-        MC_TRY(mc_outline_create(&found->plane, SIDE, SIDE, painter->pool));
-        painter->stroke_tile = found;
-    }
-    if (found->canvas != canvas || memcmp(&found->ink.color, &color, sizeof(color)) != 0) {
-        found->ink = mc_canvas_ink_of(canvas, color);
-        found->canvas = canvas;
-        found->plane->coarse = canvas->palette != NULL;
-    }
-    *tile = found;
+    mc_stroke_tile *made = apr_pcalloc(pool, sizeof(*made));
+    apr_pool_cleanup_register(pool, made, free_tile, apr_pool_cleanup_null);
+    MC_TRY(mc_outline_create(&made->plane, SIDE, SIDE, pool));
+    *tile = made;
     return MC_OK;
+}
+
+static void
+choose_ink(mc_stroke_tile *tile, mc_canvas *canvas, mc_color color)
+{
+    if (tile->canvas == canvas && memcmp(&tile->ink.color, &color, sizeof(color)) == 0)
+        return;
+    tile->ink = mc_canvas_ink_of(canvas, color);
+    tile->canvas = canvas;
+    tile->plane->coarse = canvas->palette != NULL;
 }
 
 /* A line that is one stamp (outline_stamps.c) is laid without any plane. */
@@ -110,24 +110,23 @@ lay_window(mc_canvas *canvas, const mc_stroke_tile *tile, int left, int top)
     mc_outline_done(plane);
 }
 
-mc_error *
-mc_stroke_tile_paint(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_shape *shape, const mc_pen *pen,
-                     bool thin, mc_color color)
+bool
+mc_stroke_tile_paint(mc_stroke_tile *tile, mc_canvas *canvas, const mc_shape *shape, const mc_pen *pen, bool thin,
+                     mc_color color)
 {
-    mc_stroke_tile *tile;
     int left, top;
-    MC_TRY(find_tile(&tile, painter, canvas, color));
-    *done = thin && lay_stamp(canvas, tile, shape, (float)pen->width);
-    if (*done || !place_window(&left, &top, shape, pen, thin))
-        return MC_OK;
-    *done = true;
+    choose_ink(tile, canvas, color);
+    if (thin && lay_stamp(canvas, tile, shape, (float)pen->width))
+        return true;
+    if (!place_window(&left, &top, shape, pen, thin))
+        return false;
     if (left >= canvas->width || top >= canvas->height || left <= -SIDE || top <= -SIDE)
-        return MC_OK;
+        return true;
     move_into_window(&tile->shape, shape, left, top);
     if (thin)
         mc_outline_add(tile->plane, &tile->shape, (float)pen->width);
     else
         mc_bands_add(tile->plane, &tile->shape, pen);
     lay_window(canvas, tile, left, top);
-    return MC_OK;
+    return true;
 }

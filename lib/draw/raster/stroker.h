@@ -3,22 +3,7 @@
 #define MC_DRAW_RASTER_STROKER_H
 
 #include "draw/raster/area.h"
-#include "draw/style/style.h"
-
-/* Wider strokes are not made. */
-enum { MC_STROKE_WIDTH_MAX = 1024 };
-
-/* How a line is stroked: a resolved mc_stroke. Lengths in pixels. */
-typedef struct mc_pen {
-    double width;
-    mc_line_join join;
-    mc_line_cap cap;
-    const double *dashes; /* on and off in turn, an even number of them, their sum above 0; NULL: none */
-    int dash_count;
-    double dash_offset;
-    double offset;    /* to the left of the line in its direction */
-    double dash_unit; /* pixels for a unit of the dashes */
-} mc_pen;
+#include "draw/raster/pen.h"
 
 /*
  * Adds the stroke of all parts of a shape (rings are closed) to a plane, to be read by MC_NON_ZERO. Everything is

@@ -1,6 +1,5 @@
 /* Styled Layer Descriptor 1.0 (OGC 02-070) and Symbology Encoding 1.1 (OGC 05-077r4) documents. */
 #include "draw/sld/sld.h"
-#include "draw/style/label_style.h"
 
 #include <apr_strings.h>
 #include <limits.h>
@@ -8,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "draw/sld/sld_elements.h"
+#include "draw/style/label_style.h"
 #include "text/text.h"
 
 const char *
@@ -17,11 +18,17 @@ mc_sld_name(const mc_node *node)
     return colon == NULL ? node->name : colon + 1;
 }
 
+bool
+mc_sld_is(const mc_node *node, const char *name)
+{
+    return strcmp(mc_sld_name(node), name) == 0;
+}
+
 const mc_node *
 mc_sld_child(const mc_node *node, const char *name)
 {
     for (const mc_node *child = node->children; child != NULL; child = child->next)
-        if (strcmp(mc_sld_name(child), name) == 0)
+        if (mc_sld_is(child, name))
             return child;
     return NULL;
 }
@@ -40,28 +47,6 @@ void
 mc_sld_lacking(mc_sld *sld, const mc_node *node, const char *what)
 {
     mc_complain(sld->build->diagnostics, MC_NOT_BUILT, node, "the style uses what cannot be drawn here: %s", what);
-}
-
-bool
-mc_sld_is_one_of(const mc_node *node, const char *const *names)
-{
-    for (; *names != NULL; names++)
-        if (strcmp(mc_sld_name(node), *names) == 0)
-            return true;
-    return false;
-}
-
-bool
-mc_sld_only(mc_sld *sld, const mc_node *node, const char *const *names, const char *what)
-{
-    bool fits = true;
-    for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        if (mc_sld_is_one_of(child, names))
-            continue;
-        mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of %s", mc_sld_name(child), what));
-        fits = false;
-    }
-    return fits;
 }
 
 static const char *
@@ -95,61 +80,101 @@ title_of(const mc_node *node, apr_pool_t *pool)
     return title != NULL ? title : text_of_child(node, "Name", pool);
 }
 
-static bool
-is_symbolizer(const mc_node *node)
+static size_t
+count_children(const mc_node *node)
 {
-    const char *name = mc_sld_name(node);
-    size_t size = strlen(name), tail = strlen("Symbolizer");
-    return size > tail && strcmp(name + size - tail, "Symbolizer") == 0;
+    size_t count = 0;
+    for (const mc_node *child = node->children; child != NULL; child = child->next)
+        count++;
+    return count;
+}
+
+static void
+read_inclusion(void *member, mc_sld *sld, const mc_node *node)
+{
+    static const char *const ways[] = { [MC_INCLUSION_NORMAL] = "normal",
+                                        [MC_INCLUSION_MAP_ONLY] = "mapOnly",
+                                        [MC_INCLUSION_LEGEND_ONLY] = "legendOnly",
+                                        NULL };
+    mc_inclusion *inclusion = member;
+    int way = mc_sld_choice(mc_sld_plain(sld, node), ways, strcmp);
+    if (way >= 0)
+        *inclusion = (mc_inclusion)way;
+    else
+        mc_sld_report_option(sld, node, "");
+}
+
+/* A rule with its lists, as long as they grow. */
+typedef struct rule_lists {
+    mc_rule_style *rule;
+    mc_symbolizer *symbolizers;
+    mc_text_symbol *texts;
+} rule_lists;
+
+static void
+add_text(void *into, mc_sld *sld, const mc_node *node)
+{
+    rule_lists *lists = into;
+    lists->rule->text_count += mc_sld_text_symbol(&lists->texts[lists->rule->text_count], sld, node);
+}
+
+static void
+add_symbolizer(rule_lists *lists, mc_sld *sld, const mc_node *node, mc_symbolizer_kind kind)
+{
+    mc_symbolizer *next = &lists->symbolizers[lists->rule->symbolizer_count];
+    lists->rule->symbolizer_count += mc_sld_symbolizer(next, sld, node, kind);
+}
+
+static void
+add_polygon(void *into, mc_sld *sld, const mc_node *node)
+{
+    add_symbolizer(into, sld, node, MC_SYMBOL_POLYGON);
+}
+
+static void
+add_line(void *into, mc_sld *sld, const mc_node *node)
+{
+    add_symbolizer(into, sld, node, MC_SYMBOL_LINE);
+}
+
+static void
+add_point(void *into, mc_sld *sld, const mc_node *node)
+{
+    add_symbolizer(into, sld, node, MC_SYMBOL_POINT);
 }
 
 /* GeoServer's way to say that a rule is one of the map or of the legend only. */
 static void
-read_rule_option(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
+read_rule_option(void *into, mc_sld *sld, const mc_node *node)
 {
-    static const char *const ways[] = {
-        [MC_INCLUSION_NORMAL] = "normal", [MC_INCLUSION_MAP_ONLY] = "mapOnly", [MC_INCLUSION_LEGEND_ONLY] = "legendOnly"
-    };
-    const char *name = mc_node_attr(node, "name"), *text = mc_sld_plain(sld, node);
-    name = name == NULL ? "" : name;
-    for (int i = 0; strcmp(name, "inclusion") == 0 && i < 3; i++)
-        if (strcmp(text, ways[i]) == 0) {
-            rule->inclusion = (mc_inclusion)i;
-            return;
-        }
-    mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "the option %s", mc_config_quote(name, sld->build->pool)));
+    static const mc_sld_element options[] = { MC_SLD_ELEMENT("inclusion", read_inclusion, 0), MC_SLD_END };
+    rule_lists *lists = into;
+    mc_sld_read_option(&lists->rule->inclusion, sld, node, options);
 }
 
 static void
 read_symbolizers(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
 {
-    static const char *const known[] = { "Name",
-                                         "Title",
-                                         "Abstract",
-                                         "Description",
-                                         "LegendGraphic",
-                                         "Filter",
-                                         "ElseFilter",
-                                         "MinScaleDenominator",
-                                         "MaxScaleDenominator",
-                                         NULL };
-    int count = 0;
-    for (const mc_node *child = node->children; child != NULL; child = child->next)
-        count += is_symbolizer(child);
-    mc_symbolizer *list = apr_pcalloc(sld->build->pool, sizeof(*list) * (size_t)(count + 1));
-    mc_text_symbol *texts = apr_pcalloc(sld->build->pool, sizeof(*texts) * (size_t)(count + 1));
-    for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        if (strcmp(mc_sld_name(child), "TextSymbolizer") == 0)
-            rule->text_count += mc_sld_text_symbol(&texts[rule->text_count], sld, child);
-        else if (strcmp(mc_sld_name(child), "VendorOption") == 0)
-            read_rule_option(rule, sld, child);
-        else if (is_symbolizer(child))
-            rule->symbolizer_count += mc_sld_symbolizer(&list[rule->symbolizer_count], sld, child);
-        else if (!mc_sld_is_one_of(child, known))
-            mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s>", mc_sld_name(child)));
-    }
-    rule->symbolizers = list;
-    rule->texts = texts;
+    static const mc_sld_element elements[] = { MC_SLD_ELEMENT("PolygonSymbolizer", add_polygon, 0),
+                                               MC_SLD_ELEMENT("LineSymbolizer", add_line, 0),
+                                               MC_SLD_ELEMENT("PointSymbolizer", add_point, 0),
+                                               MC_SLD_ELEMENT("TextSymbolizer", add_text, 0),
+                                               MC_SLD_ELEMENT("VendorOption", read_rule_option, 0),
+                                               MC_SLD_SILENT("Name"),
+                                               MC_SLD_SILENT("Title"),
+                                               MC_SLD_SILENT("Abstract"),
+                                               MC_SLD_SILENT("Description"),
+                                               MC_SLD_SILENT("LegendGraphic"),
+                                               MC_SLD_SILENT("Filter"),
+                                               MC_SLD_SILENT("ElseFilter"),
+                                               MC_SLD_SILENT("MinScaleDenominator"),
+                                               MC_SLD_SILENT("MaxScaleDenominator"),
+                                               MC_SLD_END };
+    size_t most = count_children(node) + 1;
+    rule_lists lists = { .rule = rule };
+    rule->symbolizers = lists.symbolizers = apr_pcalloc(sld->build->pool, sizeof(*lists.symbolizers) * most);
+    rule->texts = lists.texts = apr_pcalloc(sld->build->pool, sizeof(*lists.texts) * most);
+    mc_sld_read_elements(&lists, sld, node, elements, NULL);
 }
 
 static void
@@ -157,10 +182,10 @@ read_legend(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
 {
     const mc_node *legend = mc_sld_child(node, "LegendGraphic");
     const mc_node *graphic = legend == NULL ? NULL : mc_sld_child(legend, "Graphic");
-    static const char *const known[] = { "Graphic", NULL };
+    static const mc_sld_element elements[] = { MC_SLD_SILENT("Graphic"), MC_SLD_END };
     mc_graphic *made = apr_pcalloc(sld->build->pool, sizeof(*made));
     if (legend != NULL)
-        mc_sld_only(sld, legend, known, "a legend");
+        mc_sld_check_elements(sld, legend, elements, "a legend");
     if (graphic != NULL && mc_sld_graphic(made, sld, graphic))
         rule->legend = made;
 }
@@ -185,65 +210,91 @@ read_sld_rule(mc_rule_style *rule, mc_sld *sld, const mc_node *node)
 
 /* GeoServer's way to say that the first rule that fits is the only one. */
 static void
-read_pass_option(mc_style_pass *pass, mc_sld *sld, const mc_node *node)
+read_rule_evaluation(void *member, mc_sld *sld, const mc_node *node)
 {
-    const char *name = mc_node_attr(node, "name"), *text = mc_sld_plain(sld, node);
-    name = name == NULL ? "" : name;
-    if (strcmp(name, "ruleEvaluation") == 0 && (strcmp(text, "first") == 0 || strcmp(text, "all") == 0))
-        pass->first_only = strcmp(text, "first") == 0;
+    static const char *const ways[] = { "all", "first", NULL };
+    bool *first_only = member;
+    int way = mc_sld_choice(mc_sld_plain(sld, node), ways, strcmp);
+    if (way >= 0)
+        *first_only = way == 1;
     else
-        mc_sld_lacking(sld, node,
-                       apr_psprintf(sld->build->pool, "the option %s", mc_config_quote(name, sld->build->pool)));
+        mc_sld_report_option(sld, node, "");
+}
+
+/* A pass with its rules, as long as they grow. */
+typedef struct pass_rules {
+    mc_style_pass *pass;
+    mc_rule_style *rules;
+} pass_rules;
+
+static void
+add_rule(void *into, mc_sld *sld, const mc_node *node)
+{
+    pass_rules *to = into;
+    to->pass->rule_count += read_sld_rule(&to->rules[to->pass->rule_count], sld, node);
+}
+
+static void
+read_pass_option(void *into, mc_sld *sld, const mc_node *node)
+{
+    static const mc_sld_element options[] = { MC_SLD_ELEMENT("ruleEvaluation", read_rule_evaluation, 0), MC_SLD_END };
+    pass_rules *to = into;
+    mc_sld_read_option(&to->pass->first_only, sld, node, options);
 }
 
 static void
 read_pass(mc_style_pass *pass, mc_sld *sld, const mc_node *node)
 {
-    static const char *const known[] = { "Name",        "Title",           "Abstract",
-                                         "Description", "FeatureTypeName", "SemanticTypeIdentifier",
-                                         NULL };
-    int count = 0;
-    for (const mc_node *child = node->children; child != NULL; child = child->next)
-        count += strcmp(mc_sld_name(child), "Rule") == 0;
-    mc_rule_style *rules = apr_pcalloc(sld->build->pool, sizeof(*rules) * (size_t)(count + 1));
-    for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        if (strcmp(mc_sld_name(child), "Rule") == 0)
-            pass->rule_count += read_sld_rule(&rules[pass->rule_count], sld, child);
-        else if (strcmp(mc_sld_name(child), "VendorOption") == 0)
-            read_pass_option(pass, sld, child);
-        else if (!mc_sld_is_one_of(child, known))
-            mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s>", mc_sld_name(child)));
-    }
-    pass->rules = rules;
+    static const mc_sld_element elements[] = { MC_SLD_ELEMENT("Rule", add_rule, 0),
+                                               MC_SLD_ELEMENT("VendorOption", read_pass_option, 0),
+                                               MC_SLD_SILENT("Name"),
+                                               MC_SLD_SILENT("Title"),
+                                               MC_SLD_SILENT("Abstract"),
+                                               MC_SLD_SILENT("Description"),
+                                               MC_SLD_SILENT("FeatureTypeName"),
+                                               MC_SLD_SILENT("SemanticTypeIdentifier"),
+                                               MC_SLD_END };
+    pass_rules to = { .pass = pass };
+    to.rules = apr_pcalloc(sld->build->pool, sizeof(*to.rules) * (count_children(node) + 1));
+    pass->rules = to.rules;
+    mc_sld_read_elements(&to, sld, node, elements, NULL);
 }
 
-/* What stands beside the style and above would change the picture, too. */
+/* Elements beside the style and above the style would change the picture, too. */
 static void
 check_around(mc_sld *sld, const mc_node *style)
 {
-    static const char *const known[] = { "Name",       "Title",     "Abstract",  "Description",      "IsDefault",
-                                         "NamedLayer", "UserLayer", "UserStyle", "FeatureTypeStyle", NULL };
+    static const mc_sld_element elements[] = { MC_SLD_SILENT("Name"),
+                                               MC_SLD_SILENT("Title"),
+                                               MC_SLD_SILENT("Abstract"),
+                                               MC_SLD_SILENT("Description"),
+                                               MC_SLD_SILENT("IsDefault"),
+                                               MC_SLD_SILENT("NamedLayer"),
+                                               MC_SLD_SILENT("UserLayer"),
+                                               MC_SLD_SILENT("UserStyle"),
+                                               MC_SLD_SILENT("FeatureTypeStyle"),
+                                               MC_SLD_END };
     for (const mc_node *at = style; at != NULL; at = at->parent)
-        if (strcmp(mc_sld_name(at), "FeatureTypeStyle") != 0)
-            mc_sld_only(sld, at, known, "a layer");
+        if (!mc_sld_is(at, "FeatureTypeStyle"))
+            mc_sld_check_elements(sld, at, elements, "a layer");
 }
 
 static const mc_style *
 read_sld_style(mc_sld *sld, const mc_node *node)
 {
     mc_style *style = apr_pcalloc(sld->build->pool, sizeof(*style));
-    int count = strcmp(mc_sld_name(node), "FeatureTypeStyle") == 0;
+    int count = mc_sld_is(node, "FeatureTypeStyle");
     for (const mc_node *child = node->children; child != NULL; child = child->next)
-        count += strcmp(mc_sld_name(child), "FeatureTypeStyle") == 0;
+        count += mc_sld_is(child, "FeatureTypeStyle");
     mc_style_pass *passes = apr_pcalloc(sld->build->pool, sizeof(*passes) * (size_t)(count + 1));
     style->name = text_of_child(node, "Name", sld->build->pool);
     style->name = style->name == NULL ? "default" : style->name;
     style->title = title_of(node, sld->build->pool);
-    if (strcmp(mc_sld_name(node), "FeatureTypeStyle") == 0)
+    if (mc_sld_is(node, "FeatureTypeStyle"))
         read_pass(&passes[style->pass_count++], sld, node);
     else
         for (const mc_node *child = node->children; child != NULL; child = child->next)
-            if (strcmp(mc_sld_name(child), "FeatureTypeStyle") == 0)
+            if (mc_sld_is(child, "FeatureTypeStyle"))
                 read_pass(&passes[style->pass_count++], sld, child);
     style->passes = passes;
     style->attributes = (const char *const *)sld->attributes->elts;
@@ -256,10 +307,9 @@ read_sld_style(mc_sld *sld, const mc_node *node)
 static const mc_node *
 find_style(const mc_node *node, const char *name, apr_pool_t *pool)
 {
-    const char *own = mc_sld_name(node);
-    if (strcmp(own, "FeatureTypeStyle") == 0)
+    if (mc_sld_is(node, "FeatureTypeStyle"))
         return node;
-    if (strcmp(own, "UserStyle") == 0) {
+    if (mc_sld_is(node, "UserStyle")) {
         const char *called = text_of_child(node, "Name", pool);
         return name == NULL || (called != NULL && strcmp(called, name) == 0) ? node : NULL;
     }

@@ -11,6 +11,7 @@ typedef struct mc_sld {
     int labels;                     /* text symbolizers so far */
     bool ids;                       /* a filter or value looks at the numbers of features */
     const char *folder;             /* of the file: graphics are named from there */
+    bool undrawn;                   /* a graphic of the symbolizer cannot be drawn */
     int patterns;                   /* how deep patterns lie in each other here */
     double margin[4];               /* of the symbolizer's patterns: top, right, bottom, left */
     double cell_x, cell_y;          /* and their distances; 0: not given */
@@ -18,15 +19,11 @@ typedef struct mc_sld {
 
 /* The name of an element without its prefix. */
 const char *mc_sld_name(const mc_node *node);
+bool mc_sld_is(const mc_node *node, const char *name);
 const mc_node *mc_sld_child(const mc_node *node, const char *name); /* first of that local name, or NULL */
 
 /* Text without the blanks around it. */
 const char *mc_sld_text(const mc_node *node, apr_pool_t *pool);
-
-bool mc_sld_is_one_of(const mc_node *node, const char *const *names); /* a list that ends with NULL */
-
-/* Complains about children of other names; `what` they are part of. False after a complaint. */
-bool mc_sld_only(mc_sld *sld, const mc_node *node, const char *const *names, const char *what);
 
 /* Complains that what stands at `node` is left out of the picture. */
 void mc_sld_lacking(mc_sld *sld, const mc_node *node, const char *what);
@@ -73,6 +70,9 @@ mc_uom mc_sld_uom(mc_sld *sld, const mc_node *node);
  */
 mc_geometry_part mc_sld_part(mc_sld *sld, const mc_node *node);
 
+/* Whether an element names an attribute: <PropertyName>, and <ValueReference> of Filter 2.0. */
+bool mc_sld_is_property(const mc_node *node);
+
 /* Whether an expression stands for the feature's geometry: a property of any name, or GeoServer's geometry(). */
 bool mc_sld_is_geometry(const mc_node *node);
 
@@ -102,7 +102,7 @@ bool mc_sld_margin(double margin[4], const char *text);
 struct mc_spatial;
 bool mc_sld_spatial(struct mc_spatial *made, mc_sld *sld, const mc_node *node);
 
-/* Reads one symbolizer; false where it is none that can be drawn. */
-bool mc_sld_symbolizer(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node);
+/* Reads a symbolizer of one kind; false where nothing of the symbolizer can be drawn. */
+bool mc_sld_symbolizer(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node, mc_symbolizer_kind kind);
 
 #endif

@@ -3,33 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "draw/sld/sld.h"
+#include "draw/sld/sld_elements.h"
 #include "draw/style/spatial.h"
 #include "text/text.h"
-
-static const struct {
-    const char *name;
-    mc_expression_kind kind;
-} operators[] = { { "Add", MC_ADD }, { "Sub", MC_SUBTRACT }, { "Mul", MC_MULTIPLY }, { "Div", MC_DIVIDE } };
-
-static const struct {
-    const char *name;
-    mc_filter_kind kind;
-    int operands;
-} comparisons[] = {
-    { "PropertyIsEqualTo", MC_FILTER_EQUAL, 2 },
-    { "PropertyIsNotEqualTo", MC_FILTER_NOT_EQUAL, 2 },
-    { "PropertyIsLessThan", MC_FILTER_LESS, 2 },
-    { "PropertyIsLessThanOrEqualTo", MC_FILTER_LESS_OR_EQUAL, 2 },
-    { "PropertyIsGreaterThan", MC_FILTER_GREATER, 2 },
-    { "PropertyIsGreaterThanOrEqualTo", MC_FILTER_GREATER_OR_EQUAL, 2 },
-    { "PropertyIsBetween", MC_FILTER_BETWEEN, 3 },
-    { "PropertyIsLike", MC_FILTER_LIKE, 2 },
-    { "PropertyIsNull", MC_FILTER_NULL, 1 },
-    { "And", MC_FILTER_AND, 0 },
-    { "Or", MC_FILTER_OR, 0 },
-    { "Not", MC_FILTER_NOT, 0 },
-};
 
 static int
 attribute_index(mc_sld *sld, const char *name)
@@ -91,10 +67,11 @@ geometry_argument(mc_expression *made, mc_sld *sld, const mc_node *node)
 }
 
 static const mc_expression *
-function_call(mc_sld *sld, const mc_node *node, const char *name, int depth)
+read_function_call(mc_sld *sld, const mc_node *node, mc_expression_kind kind, int depth)
 {
     mc_expression *made = apr_pcalloc(sld->build->pool, sizeof(*made));
-    made->kind = MC_FUNCTION;
+    const char *name = mc_node_attr(node, "name");
+    made->kind = kind;
     name = name == NULL ? "" : name;
     made->function = mc_function_find(name);
     if (made->function == NULL) {
@@ -134,39 +111,75 @@ mc_sld_property(mc_sld *sld, const char *name)
     return made;
 }
 
+/* False after a complaint. */
+static bool
+is_leaf(mc_sld *sld, const mc_node *node)
+{
+    if (node->children == NULL)
+        return true;
+    mc_sld_lacking(sld, node->children, apr_psprintf(sld->build->pool, "<%s> of a value", mc_sld_name(node->children)));
+    return false;
+}
+
+static const mc_expression *
+read_literal(mc_sld *sld, const mc_node *node, mc_expression_kind kind, int depth)
+{
+    apr_pool_t *pool = sld->build->pool;
+    (void)kind;
+    if (!is_leaf(sld, node))
+        return NULL;
+    return mc_sld_literal(depth > 0 ? literal_text(node, pool) : mc_sld_text(node, pool), pool);
+}
+
+static const mc_expression *
+read_property(mc_sld *sld, const mc_node *node, mc_expression_kind kind, int depth)
+{
+    apr_pool_t *pool = sld->build->pool;
+    (void)kind;
+    (void)depth;
+    if (!is_leaf(sld, node))
+        return NULL;
+    return mc_sld_property(sld, without_namespace(mc_sld_text(node, pool), node, pool));
+}
+
+static const mc_expression *
+read_arithmetic(mc_sld *sld, const mc_node *node, mc_expression_kind kind, int depth)
+{
+    mc_expression *made = apr_pcalloc(sld->build->pool, sizeof(*made));
+    made->kind = kind;
+    if (arguments_of(made, sld, node, depth) && made->argument_count == 2)
+        return made;
+    mc_sld_lacking(sld, node, "this arithmetic: it needs two operands");
+    return NULL;
+}
+
 const mc_expression *
 mc_sld_expression(mc_sld *sld, const mc_node *node, int depth)
 {
-    const char *name = mc_sld_name(node);
-    apr_pool_t *pool = sld->build->pool;
+    static const struct expression_element {
+        const char *name;
+        const mc_expression *(*read)(mc_sld *sld, const mc_node *node, mc_expression_kind kind, int depth);
+        mc_expression_kind kind;
+    } elements[] = {
+        { "Literal", read_literal, MC_LITERAL },
+        { "PropertyName", read_property, MC_PROPERTY },
+        { "ValueReference", read_property, MC_PROPERTY },
+        { "Function", read_function_call, MC_FUNCTION },
+        { "Add", read_arithmetic, MC_ADD },
+        { "Sub", read_arithmetic, MC_SUBTRACT },
+        { "Mul", read_arithmetic, MC_MULTIPLY },
+        { "Div", read_arithmetic, MC_DIVIDE },
+    };
+    const struct expression_element *row = MC_SLD_FIND(elements, mc_sld_name(node), strcmp);
     if (depth > MC_EXPRESSION_DEPTH) {
         mc_sld_lacking(sld, node, "an expression nested so deep");
         return NULL;
     }
-    bool leaf =
-        strcmp(name, "Literal") == 0 || strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0;
-    if (leaf && node->children != NULL) {
-        mc_sld_lacking(sld, node->children, apr_psprintf(pool, "<%s> of a value", mc_sld_name(node->children)));
-        return NULL;
-    }
-    if (strcmp(name, "Literal") == 0)
-        return mc_sld_literal(depth > 0 ? literal_text(node, pool) : mc_sld_text(node, pool), pool);
-    if (strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0)
-        return mc_sld_property(sld, without_namespace(mc_sld_text(node, pool), node, pool));
-    if (strcmp(name, "Function") == 0)
-        return function_call(sld, node, mc_node_attr(node, "name"), depth);
+    if (row != NULL)
+        return row->read(sld, node, row->kind, depth);
     if (mc_sld_is_function(node))
         return mc_sld_function(sld, node, depth);
-    for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
-        if (strcmp(name, operators[i].name) == 0) {
-            mc_expression *made = apr_pcalloc(pool, sizeof(*made));
-            made->kind = operators[i].kind;
-            if (arguments_of(made, sld, node, depth) && made->argument_count == 2)
-                return made;
-            mc_sld_lacking(sld, node, "this arithmetic: it needs two operands");
-            return NULL;
-        }
-    mc_sld_lacking(sld, node, apr_psprintf(pool, "<%s>", name));
+    mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "<%s>", mc_sld_name(node)));
     return NULL;
 }
 
@@ -181,7 +194,7 @@ mc_sld_value_inside(mc_sld *sld, const mc_node *node, int depth)
 {
     apr_pool_t *pool = sld->build->pool;
     if (node->children == NULL) {
-        bool as_it_stands = strcmp(mc_sld_name(node), "StringValue") == 0;
+        bool as_it_stands = mc_sld_is(node, "StringValue");
         const char *text = as_it_stands ? literal_text(node, pool) : mc_sld_text(node, pool);
         return *text == '\0' ? NULL : mc_sld_literal(text, pool);
     }
@@ -216,12 +229,31 @@ mc_sld_plain(mc_sld *sld, const mc_node *node)
     return "";
 }
 
+/* What a condition's element becomes. */
+typedef struct condition_element {
+    const char *name;
+    const mc_filter *(*read)(mc_sld *sld, const mc_node *node, const struct condition_element *row, int depth);
+    mc_filter_kind kind;
+    int operands; /* of a comparison */
+} condition_element;
+
 static const mc_filter *read_condition(mc_sld *sld, const mc_node *node, int depth);
 
 static const mc_filter *
-read_combination(mc_sld *sld, const mc_node *node, mc_filter *made, int depth)
+report_condition(mc_sld *sld, const mc_node *node)
 {
+    mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "the condition <%s>", mc_sld_name(node)));
+    return NULL;
+}
+
+static const mc_filter *
+read_combination(mc_sld *sld, const mc_node *node, const condition_element *row, int depth)
+{
+    mc_filter *made = apr_pcalloc(sld->build->pool, sizeof(*made));
     int count = 0;
+    if (depth >= MC_EXPRESSION_DEPTH)
+        return report_condition(sld, node);
+    made->kind = row->kind;
     for (const mc_node *child = node->children; child != NULL; child = child->next)
         count++;
     const mc_filter **members = apr_pcalloc(sld->build->pool, sizeof(*members) * (size_t)(count + 1));
@@ -272,8 +304,7 @@ read_operands(mc_filter *made, int wanted, mc_sld *sld, const mc_node *node)
             mc_sld_lacking(sld, child, "a comparison with more operands");
             return false;
         }
-        bool boundary =
-            strcmp(mc_sld_name(child), "LowerBoundary") == 0 || strcmp(mc_sld_name(child), "UpperBoundary") == 0;
+        bool boundary = mc_sld_is(child, "LowerBoundary") || mc_sld_is(child, "UpperBoundary");
         made->operands[count] = boundary ? mc_sld_value(sld, child) : mc_sld_expression(sld, child, 0);
         if (made->operands[count++] == NULL)
             return false;
@@ -286,10 +317,11 @@ read_operands(mc_filter *made, int wanted, mc_sld *sld, const mc_node *node)
 
 /* One or more identifiers in a row: a number, or one behind the name of a layer and a dot. */
 static const mc_filter *
-feature_ids(mc_sld *sld, const mc_node *node)
+read_feature_ids(mc_sld *sld, const mc_node *node, const condition_element *row, int depth)
 {
     mc_filter *made = apr_pcalloc(sld->build->pool, sizeof(*made));
     int count = 0;
+    (void)depth;
     for (const mc_node *at = node; at != NULL; at = at->next)
         count++;
     int64_t *ids = apr_pcalloc(sld->build->pool, sizeof(*ids) * (size_t)count);
@@ -297,46 +329,65 @@ feature_ids(mc_sld *sld, const mc_node *node)
         const char *id = mc_node_attr(at, "fid"), *dot;
         id = id != NULL ? id : mc_node_attr(at, "rid");
         dot = id == NULL ? NULL : strrchr(id, '.');
-        if (strcmp(mc_sld_name(at), mc_sld_name(node)) != 0 || id == NULL ||
+        if (!mc_sld_is(at, mc_sld_name(node)) || id == NULL ||
             !mc_parse_int64(&ids[made->id_count++], dot == NULL ? id : dot + 1, INT64_MIN, INT64_MAX)) {
             mc_sld_lacking(sld, at, "this identifier of features");
             return NULL;
         }
     }
-    made->kind = MC_FILTER_ID;
+    made->kind = row->kind;
     sld->ids = true;
     made->ids = ids;
     return made;
 }
 
 static const mc_filter *
+read_comparison(mc_sld *sld, const mc_node *node, const condition_element *row, int depth)
+{
+    const char *match_case = mc_node_attr(node, "matchCase");
+    mc_filter *made = apr_pcalloc(sld->build->pool, sizeof(*made));
+    if (depth >= MC_EXPRESSION_DEPTH)
+        return report_condition(sld, node);
+    made->kind = row->kind;
+    made->any_case = match_case != NULL && strcmp(match_case, "false") == 0;
+    return read_like_pattern(made, sld, node) && read_operands(made, row->operands, sld, node) ? made : NULL;
+}
+
+static const mc_filter *
+read_spatial(mc_sld *sld, const mc_node *node)
+{
+    struct mc_spatial *spatial = apr_pcalloc(sld->build->pool, sizeof(*spatial));
+    mc_filter *made = apr_pcalloc(sld->build->pool, sizeof(*made));
+    if (!mc_sld_spatial(spatial, sld, node))
+        return report_condition(sld, node);
+    made->kind = MC_FILTER_SPATIAL;
+    made->spatial = spatial;
+    return made;
+}
+
+static const condition_element conditions[] = {
+    { "PropertyIsEqualTo", read_comparison, MC_FILTER_EQUAL, 2 },
+    { "PropertyIsNotEqualTo", read_comparison, MC_FILTER_NOT_EQUAL, 2 },
+    { "PropertyIsLessThan", read_comparison, MC_FILTER_LESS, 2 },
+    { "PropertyIsLessThanOrEqualTo", read_comparison, MC_FILTER_LESS_OR_EQUAL, 2 },
+    { "PropertyIsGreaterThan", read_comparison, MC_FILTER_GREATER, 2 },
+    { "PropertyIsGreaterThanOrEqualTo", read_comparison, MC_FILTER_GREATER_OR_EQUAL, 2 },
+    { "PropertyIsBetween", read_comparison, MC_FILTER_BETWEEN, 3 },
+    { "PropertyIsLike", read_comparison, MC_FILTER_LIKE, 2 },
+    { "PropertyIsNull", read_comparison, MC_FILTER_NULL, 1 },
+    { "And", read_combination, MC_FILTER_AND, 0 },
+    { "Or", read_combination, MC_FILTER_OR, 0 },
+    { "Not", read_combination, MC_FILTER_NOT, 0 },
+    { "FeatureId", read_feature_ids, MC_FILTER_ID, 0 },
+    { "ResourceId", read_feature_ids, MC_FILTER_ID, 0 },
+    { "GmlObjectId", read_feature_ids, MC_FILTER_ID, 0 },
+};
+
+static const mc_filter *
 read_condition(mc_sld *sld, const mc_node *node, int depth)
 {
-    const char *name = mc_sld_name(node);
-    if (strcmp(name, "FeatureId") == 0 || strcmp(name, "ResourceId") == 0 || strcmp(name, "GmlObjectId") == 0)
-        return feature_ids(sld, node);
-    struct mc_spatial *spatial = apr_pcalloc(sld->build->pool, sizeof(*spatial));
-    if (mc_sld_spatial(spatial, sld, node)) {
-        mc_filter *made = apr_pcalloc(sld->build->pool, sizeof(*made));
-        made->kind = MC_FILTER_SPATIAL;
-        made->spatial = spatial;
-        return made;
-    }
-    for (size_t i = 0; i < sizeof(comparisons) / sizeof(comparisons[0]) && depth < MC_EXPRESSION_DEPTH; i++) {
-        if (strcmp(name, comparisons[i].name) != 0)
-            continue;
-        mc_filter *made = apr_pcalloc(sld->build->pool, sizeof(*made));
-        made->kind = comparisons[i].kind;
-        if (comparisons[i].operands == 0)
-            return read_combination(sld, node, made, depth);
-        const char *match_case = mc_node_attr(node, "matchCase");
-        made->any_case = match_case != NULL && strcmp(match_case, "false") == 0;
-        if (!read_like_pattern(made, sld, node))
-            return NULL;
-        return read_operands(made, comparisons[i].operands, sld, node) ? made : NULL;
-    }
-    mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "the condition <%s>", name));
-    return NULL;
+    const condition_element *row = MC_SLD_FIND(conditions, mc_sld_name(node), strcmp);
+    return row != NULL ? row->read(sld, node, row, depth) : read_spatial(sld, node);
 }
 
 const mc_filter *

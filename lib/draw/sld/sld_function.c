@@ -2,40 +2,37 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "draw/sld/sld.h"
+#include "draw/sld/sld_elements.h"
+
+/* How many arguments a function may have where they come in pairs. */
+typedef enum argument_count { ANY_COUNT, ODD_COUNT, EVEN_COUNT } argument_count;
 
 /* Options are attributes; as arguments they stand behind the others, at least at the place `from`. */
-static const struct {
+typedef struct function_element {
     const char *name;
     const char *options[3];
     int from;
-} functions[] = {
-    { "Categorize", { NULL }, 0 },
-    { "Recode", { NULL }, 0 },
-    { "Interpolate", { NULL }, 0 },
-    { "FormatNumber", { "decimalPoint", "groupingSeparator" }, 3 },
-    { "FormatDate", { NULL }, 0 },
-    { "Substring", { NULL }, 0 },
-    { "Concatenate", { NULL }, 0 },
-    { "ChangeCase", { "direction" }, 1 },
-    { "Trim", { "stripOffPosition", "stripOffChar" }, 1 },
-    { "StringPosition", { "searchDirection" }, 2 },
-    { "StringLength", { NULL }, 0 },
-};
+    argument_count count;
+} function_element;
 
-static int
-find_sld_function(const mc_node *node)
-{
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
-        if (strcmp(mc_sld_name(node), functions[i].name) == 0)
-            return (int)i;
-    return -1;
-}
+static const function_element functions[] = {
+    { "Categorize", { NULL }, 0, EVEN_COUNT },
+    { "Recode", { NULL }, 0, ODD_COUNT },
+    { "Interpolate", { NULL }, 0, ODD_COUNT },
+    { "FormatNumber", { "decimalPoint", "groupingSeparator" }, 3, ANY_COUNT },
+    { "FormatDate", { NULL }, 0, ANY_COUNT },
+    { "Substring", { NULL }, 0, ANY_COUNT },
+    { "Concatenate", { NULL }, 0, ANY_COUNT },
+    { "ChangeCase", { "direction" }, 1, ANY_COUNT },
+    { "Trim", { "stripOffPosition", "stripOffChar" }, 1, ANY_COUNT },
+    { "StringPosition", { "searchDirection" }, 2, ANY_COUNT },
+    { "StringLength", { NULL }, 0, ANY_COUNT },
+};
 
 bool
 mc_sld_is_function(const mc_node *node)
 {
-    return find_sld_function(node) >= 0;
+    return MC_SLD_FIND(functions, mc_sld_name(node), strcmp) != NULL;
 }
 
 /* What an attribute may say without changing what is done anyway. */
@@ -50,7 +47,7 @@ is_default_attribute(const mc_node *node, const mc_attr *attr)
                   { "Categorize", "thresholdsBelongTo", "succeeding" },
                   { "Categorize", "threshholdsBelongTo", "succeeding" } };
     for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
-        if (strcmp(mc_sld_name(node), usual[i].function) == 0 && strcmp(attr->name, usual[i].name) == 0 &&
+        if (mc_sld_is(node, usual[i].function) && strcmp(attr->name, usual[i].name) == 0 &&
             strcmp(attr->value, usual[i].value) == 0)
             return true;
     return strcmp(attr->name, "fallbackValue") == 0 || strncmp(attr->name, "xmlns", 5) == 0;
@@ -58,12 +55,12 @@ is_default_attribute(const mc_node *node, const mc_attr *attr)
 
 /* False after a complaint: an attribute that would change the result is never passed over. */
 static bool
-check_function_attributes(mc_sld *sld, const mc_node *node, int which)
+check_function_attributes(mc_sld *sld, const mc_node *node, const function_element *row)
 {
     for (const mc_attr *attr = node->attrs; attr != NULL; attr = attr->next) {
         bool known = is_default_attribute(node, attr);
-        for (int i = 0; i < 3 && functions[which].options[i] != NULL; i++)
-            known |= strcmp(attr->name, functions[which].options[i]) == 0;
+        for (int i = 0; i < 3 && row->options[i] != NULL; i++)
+            known |= strcmp(attr->name, row->options[i]) == 0;
         if (known)
             continue;
         mc_sld_lacking(sld, node,
@@ -79,7 +76,7 @@ static bool
 read_arguments(mc_expression *made, const mc_expression **list, mc_sld *sld, const mc_node *node, int depth)
 {
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        bool pair = strcmp(mc_sld_name(child), "InterpolationPoint") == 0 || strcmp(mc_sld_name(child), "MapItem") == 0;
+        bool pair = mc_sld_is(child, "InterpolationPoint") || mc_sld_is(child, "MapItem");
         const mc_node *parts[2] = { pair ? child->children : child,
                                     pair && child->children != NULL ? child->children->next : NULL };
         for (int i = 0; i < 2 && parts[i] != NULL; i++) {
@@ -97,15 +94,16 @@ read_arguments(mc_expression *made, const mc_expression **list, mc_sld *sld, con
 }
 
 static void
-read_function_options(mc_expression *made, const mc_expression **list, mc_sld *sld, const mc_node *node, int which)
+read_function_options(mc_expression *made, const mc_expression **list, mc_sld *sld, const mc_node *node,
+                      const function_element *row)
 {
     bool any = false;
-    for (int i = 0; i < 3 && functions[which].options[i] != NULL; i++)
-        any |= mc_node_attr(node, functions[which].options[i]) != NULL;
-    while (any && made->argument_count < functions[which].from)
+    for (int i = 0; i < 3 && row->options[i] != NULL; i++)
+        any |= mc_node_attr(node, row->options[i]) != NULL;
+    while (any && made->argument_count < row->from)
         list[made->argument_count++] = mc_sld_literal("", sld->build->pool);
-    for (int i = 0; any && i < 3 && functions[which].options[i] != NULL; i++) {
-        const char *value = mc_node_attr(node, functions[which].options[i]);
+    for (int i = 0; any && i < 3 && row->options[i] != NULL; i++) {
+        const char *value = mc_node_attr(node, row->options[i]);
         if (made->argument_count < MC_ARGUMENTS_MAX)
             list[made->argument_count++] = mc_sld_literal(value == NULL ? "" : value, sld->build->pool);
     }
@@ -144,12 +142,10 @@ mc_sld_fit_arguments(mc_expression *made, mc_sld *sld, const mc_node *node)
     const mc_function *function = made->function;
     if (!take_settings(made, sld, node))
         return false;
-    bool odd = made->argument_count % 2 == 1, whole = true; /* pairs */
-    if (strcmp(function->name, "Interpolate") == 0 || strcmp(function->name, "Recode") == 0)
-        whole = odd;
-    else if (strcmp(function->name, "Categorize") == 0)
-        whole = !odd;
-    if (whole && made->argument_count >= function->least && made->argument_count <= function->most)
+    const function_element *row = MC_SLD_FIND(functions, function->name, strcmp);
+    bool odd = made->argument_count % 2 == 1;
+    if ((row == NULL || row->count == ANY_COUNT || odd == (row->count == ODD_COUNT)) &&
+        made->argument_count >= function->least && made->argument_count <= function->most)
         return true;
     mc_sld_lacking(sld, node,
                    apr_psprintf(sld->build->pool, "%s of %d arguments", function->name, made->argument_count));
@@ -162,12 +158,12 @@ mc_sld_function(mc_sld *sld, const mc_node *node, int depth)
     apr_pool_t *pool = sld->build->pool;
     mc_expression *made = apr_pcalloc(pool, sizeof(*made));
     const mc_expression **list = apr_pcalloc(pool, sizeof(*list) * MC_ARGUMENTS_MAX);
-    int which = find_sld_function(node);
+    const function_element *row = MC_SLD_FIND(functions, mc_sld_name(node), strcmp);
     *made = (mc_expression){ .kind = MC_FUNCTION, .arguments = list };
-    made->function = mc_function_find(functions[which].name);
-    if (!check_function_attributes(sld, node, which) || !read_arguments(made, list, sld, node, depth))
+    made->function = mc_function_find(row->name);
+    if (!check_function_attributes(sld, node, row) || !read_arguments(made, list, sld, node, depth))
         return NULL;
-    read_function_options(made, list, sld, node, which);
+    read_function_options(made, list, sld, node, row);
     if (!mc_sld_fit_arguments(made, sld, node))
         return NULL;
     const char *fallback = mc_node_attr(node, "fallbackValue");

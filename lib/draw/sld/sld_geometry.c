@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "draw/sld/sld.h"
+#include "draw/sld/sld_elements.h"
 #include "draw/style/spatial.h"
 #include "mapcache/grid.h"
 #include "text/text.h"
@@ -48,39 +48,56 @@ add_numbers(double *numbers, int *count, const char *text, apr_pool_t *pool)
     return true;
 }
 
+static bool
+add_coord(double *numbers, int *count, const mc_node *node, apr_pool_t *pool)
+{
+    const mc_node *x = mc_sld_child(node, "X"), *y = mc_sld_child(node, "Y");
+    return x != NULL && y != NULL && add_numbers(numbers, count, x->text, pool) &&
+           add_numbers(numbers, count, y->text, pool);
+}
+
+static bool
+add_pos(double *numbers, int *count, const mc_node *node, apr_pool_t *pool)
+{
+    return node->children == NULL && add_numbers(numbers, count, node->text, pool);
+}
+
+/* How many numbers a position of <coordinates> has, by its commas. */
+static int
+coordinates_dimension(const char *text)
+{
+    int commas = 0;
+    for (const char *end = text + strcspn(text, " \t\r\n"); text < end; text++)
+        commas += *text == ',';
+    return commas == 2 ? 3 : 2;
+}
+
 /* All positions below an element, whatever form they have. */
 static bool
 read_positions(gml *g, double *numbers, int *count, const mc_node *node)
 {
+    static const struct position_element {
+        const char *name;
+        bool (*add)(double *numbers, int *count, const mc_node *node, apr_pool_t *pool);
+        bool commas; /* between the numbers of a position */
+    } elements[] = {
+        { "coordinates", add_pos, true },  { "pos", add_pos, false },         { "posList", add_pos, false },
+        { "lowerCorner", add_pos, false }, { "upperCorner", add_pos, false }, { "coord", add_coord, false },
+    };
     apr_pool_t *pool = g->sld->build->pool;
     g->dimension = g->declared;
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        const char *name = mc_sld_name(child);
+        const struct position_element *row = MC_SLD_FIND(elements, mc_sld_name(child), strcmp);
         const char *dimension = mc_node_attr(child, "srsDimension");
         dimension = dimension == NULL ? mc_node_attr(child, "dimension") : dimension;
-        if (strcmp(name, "coordinates") == 0) {
-            const char *text = mc_sld_text(child, pool), *tuple_end = text + strcspn(text, " \t\r\n");
-            int commas = 0;
-            for (const char *c = text; c < tuple_end; c++)
-                commas += *c == ',';
-            g->dimension = commas == 2 ? 3 : 2;
-        } else if (dimension != NULL) {
+        if (row == NULL)
+            return false;
+        if (row->commas)
+            g->dimension = coordinates_dimension(mc_sld_text(child, pool));
+        else if (dimension != NULL)
             g->dimension = strcmp(dimension, "3") == 0 ? 3 : 2;
-        }
-        if (child->children != NULL && strcmp(name, "coord") != 0)
+        if (!row->add(numbers, count, child, pool))
             return false;
-        if (strcmp(name, "coord") == 0) {
-            const mc_node *x = mc_sld_child(child, "X"), *y = mc_sld_child(child, "Y");
-            if (x == NULL || y == NULL || !add_numbers(numbers, count, x->text, pool) ||
-                !add_numbers(numbers, count, y->text, pool))
-                return false;
-        } else if (strcmp(name, "coordinates") == 0 || strcmp(name, "pos") == 0 || strcmp(name, "posList") == 0 ||
-                   strcmp(name, "lowerCorner") == 0 || strcmp(name, "upperCorner") == 0) {
-            if (!add_numbers(numbers, count, child->text, pool))
-                return false;
-        } else {
-            return false;
-        }
     }
     return *count >= g->dimension;
 }
@@ -96,59 +113,97 @@ read_gml_box(gml *g, const double *numbers, int count)
     return add_gml_part(g, MC_SHAPE_POLYGONS, false, ring, 8);
 }
 
+/* What an element of GML is. */
+typedef struct gml_element {
+    const char *name;
+    bool (*read)(gml *g, const mc_node *node, const struct gml_element *row, bool hole, int depth);
+    mc_shape_kind kind; /* of a leaf */
+    bool hole;          /* what is inside is cut out */
+} gml_element;
+
 static bool read_gml_geometry(gml *g, const mc_node *node, bool hole, int depth);
 
-/* What holds others. */
 static bool
-read_gml_members(gml *g, const mc_node *node, bool hole, int depth)
+read_gml_members(gml *g, const mc_node *node, const gml_element *row, bool hole, int depth)
 {
-    static const char *const holders[] = { "Polygon",         "MultiPoint",      "MultiLineString",
-                                           "MultiPolygon",    "MultiGeometry",   "MultiSurface",
-                                           "MultiCurve",      "Curve",           "Surface",
-                                           "segments",        "patches",         "PolygonPatch",
-                                           "pointMember",     "pointMembers",    "lineStringMember",
-                                           "polygonMember",   "geometryMember",  "surfaceMember",
-                                           "surfaceMembers",  "curveMember",     "curveMembers",
-                                           "exterior",        "interior",        "outerBoundaryIs",
-                                           "innerBoundaryIs", "geometryMembers", NULL };
-    const char *name = mc_sld_name(node);
-    bool any = false;
-    if (!mc_sld_is_one_of(node, holders))
-        return false;
-    hole |= strcmp(name, "interior") == 0 || strcmp(name, "innerBoundaryIs") == 0;
-    for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        if (!read_gml_geometry(g, child, hole, depth + 1))
+    for (const mc_node *child = node->children; child != NULL; child = child->next)
+        if (!read_gml_geometry(g, child, hole || row->hole, depth + 1))
             return false;
-        any = true;
-    }
-    return any;
+    return node->children != NULL;
 }
+
+static bool
+read_gml_leaf(gml *g, const mc_node *node, const gml_element *row, bool hole, int depth)
+{
+    int count = 0;
+    (void)depth;
+    return read_positions(g, g->numbers, &count, node) && add_gml_part(g, row->kind, hole, g->numbers, count);
+}
+
+static bool
+read_gml_envelope(gml *g, const mc_node *node, const gml_element *row, bool hole, int depth)
+{
+    int count = 0;
+    (void)row;
+    (void)hole;
+    (void)depth;
+    return read_positions(g, g->numbers, &count, node) && read_gml_box(g, g->numbers, count);
+}
+
+#define GML_HOLDER(name)                                                                                               \
+    {                                                                                                                  \
+        name, read_gml_members, MC_SHAPE_POLYGONS, false,                                                              \
+    }
+#define GML_HOLE(name)                                                                                                 \
+    {                                                                                                                  \
+        name, read_gml_members, MC_SHAPE_POLYGONS, true,                                                               \
+    }
+
+static const gml_element gml_elements[] = {
+    { "Point", read_gml_leaf, MC_SHAPE_POINTS, false },
+    { "LineString", read_gml_leaf, MC_SHAPE_LINES, false },
+    { "LineStringSegment", read_gml_leaf, MC_SHAPE_LINES, false },
+    { "LinearRing", read_gml_leaf, MC_SHAPE_POLYGONS, false },
+    { "Envelope", read_gml_envelope, MC_SHAPE_POLYGONS, false },
+    { "Box", read_gml_envelope, MC_SHAPE_POLYGONS, false },
+    GML_HOLDER("Polygon"),
+    GML_HOLDER("MultiPoint"),
+    GML_HOLDER("MultiLineString"),
+    GML_HOLDER("MultiPolygon"),
+    GML_HOLDER("MultiGeometry"),
+    GML_HOLDER("MultiSurface"),
+    GML_HOLDER("MultiCurve"),
+    GML_HOLDER("Curve"),
+    GML_HOLDER("Surface"),
+    GML_HOLDER("segments"),
+    GML_HOLDER("patches"),
+    GML_HOLDER("PolygonPatch"),
+    GML_HOLDER("pointMember"),
+    GML_HOLDER("pointMembers"),
+    GML_HOLDER("lineStringMember"),
+    GML_HOLDER("polygonMember"),
+    GML_HOLDER("geometryMember"),
+    GML_HOLDER("geometryMembers"),
+    GML_HOLDER("surfaceMember"),
+    GML_HOLDER("surfaceMembers"),
+    GML_HOLDER("curveMember"),
+    GML_HOLDER("curveMembers"),
+    GML_HOLDER("exterior"),
+    GML_HOLDER("outerBoundaryIs"),
+    GML_HOLE("interior"),
+    GML_HOLE("innerBoundaryIs"),
+};
 
 static bool
 read_gml_geometry(gml *g, const mc_node *node, bool hole, int depth)
 {
-    static const struct {
-        const char *name;
-        mc_shape_kind kind;
-    } leaves[] = { { "Point", MC_SHAPE_POINTS },
-                   { "LineString", MC_SHAPE_LINES },
-                   { "LineStringSegment", MC_SHAPE_LINES },
-                   { "LinearRing", MC_SHAPE_POLYGONS } };
-    const char *name = mc_sld_name(node);
-    bool box = strcmp(name, "Envelope") == 0 || strcmp(name, "Box") == 0;
+    const gml_element *row = MC_SLD_FIND(gml_elements, mc_sld_name(node), strcmp);
     const char *dimension = mc_node_attr(node, "srsDimension");
-    double *numbers = g->numbers;
-    int count = 0;
-    if (depth > GML_DEPTH)
+    if (row == NULL || depth > GML_DEPTH)
         return false;
     if (dimension != NULL)
         g->declared = strcmp(dimension, "3") == 0 ? 3 : 2;
-    if (box)
-        return read_positions(g, numbers, &count, node) && read_gml_box(g, numbers, count);
-    for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++)
-        if (strcmp(name, leaves[i].name) == 0)
-            return read_positions(g, numbers, &count, node) && add_gml_part(g, leaves[i].kind, hole, numbers, count);
-    return read_gml_members(g, node, hole, depth);
+    return row->read(g, node, row, hole, depth);
 }
 
 /* A CRS in the form that projections are asked for; its axes. */
@@ -170,7 +225,7 @@ read_srs(gml *g, const mc_node *node)
 static bool
 read_distance(mc_spatial *made, mc_sld *sld, const mc_node *node)
 {
-    static const struct {
+    static const struct unit_name {
         const char *name;
         double metres;
     } units[] = { { "m", 1 },
@@ -207,13 +262,12 @@ read_distance(mc_spatial *made, mc_sld *sld, const mc_node *node)
     for (const char *at = unit; *at != '\0'; at++)
         if (strchr("#/:", *at) != NULL)
             last = at + 1;
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-        if (strcasecmp(last, units[i].name) == 0) {
-            made->distance *= units[i].metres;
-            made->in_metres = true;
-            return true;
-        }
-    return false;
+    const struct unit_name *found = MC_SLD_FIND(units, last, strcasecmp);
+    if (found == NULL)
+        return false;
+    made->distance *= found->metres;
+    made->in_metres = true;
+    return true;
 }
 
 /* Whether PROJ knows it; only asked where there is time. */
@@ -224,40 +278,48 @@ is_crs_known(const char *srs, apr_pool_t *pool)
     return mc_projection_open(&projection, srs, "CRS:84", pool) == MC_OK;
 }
 
+/* What an operator compares with, and how far. False for what cannot be told. */
+static bool
+read_spatial_operands(gml *g, mc_spatial *made, bool *has_distance, const mc_node *node)
+{
+    bool has_geometry = false;
+    for (const mc_node *child = node->children; child != NULL; child = child->next) {
+        if (mc_sld_is_property(child) && child->children == NULL)
+            continue;
+        if (mc_sld_is(child, "Distance")) {
+            *has_distance = read_distance(made, g->sld, child);
+            if (!*has_distance)
+                return false;
+            continue;
+        }
+        const mc_node *geometry = mc_sld_is(child, "Literal") && child->children != NULL ? child->children : child;
+        read_srs(g, geometry);
+        if (has_geometry || !read_gml_geometry(g, geometry, false, 0))
+            return false;
+        has_geometry = true;
+    }
+    return has_geometry;
+}
+
 bool
 mc_sld_spatial(mc_spatial *made, mc_sld *sld, const mc_node *node)
 {
-    static const struct {
+    static const struct spatial_element {
         const char *name;
         mc_spatial_kind kind;
     } operators[] = { { "BBOX", MC_SPATIAL_INTERSECTS },      { "Intersects", MC_SPATIAL_INTERSECTS },
                       { "Intersect", MC_SPATIAL_INTERSECTS }, { "Disjoint", MC_SPATIAL_DISJOINT },
                       { "Within", MC_SPATIAL_WITHIN },        { "Contains", MC_SPATIAL_CONTAINS },
                       { "DWithin", MC_SPATIAL_NEARER },       { "Beyond", MC_SPATIAL_FARTHER } };
+    const struct spatial_element *found = MC_SLD_FIND(operators, mc_sld_name(node), strcmp);
+    if (found == NULL)
+        return false;
     gml g = { .sld = sld, .parts = apr_array_make(sld->build->pool, 4, sizeof(mc_spatial_part)), .declared = 2 };
     g.numbers = apr_palloc(sld->build->pool, sizeof(double) * COORDINATES_MAX);
-    size_t at = 0;
-    bool has_geometry = false, has_distance = false;
-    while (strcmp(mc_sld_name(node), operators[at].name) != 0)
-        if (++at == sizeof(operators) / sizeof(operators[0]))
-            return false;
-    made->kind = operators[at].kind;
-    for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        const char *name = mc_sld_name(child);
-        if ((strcmp(name, "PropertyName") == 0 || strcmp(name, "ValueReference") == 0) && child->children == NULL)
-            continue;
-        if (strcmp(name, "Distance") == 0) {
-            has_distance = read_distance(made, sld, child);
-            if (!has_distance)
-                return false;
-            continue;
-        }
-        const mc_node *geometry = strcmp(name, "Literal") == 0 && child->children != NULL ? child->children : child;
-        read_srs(&g, geometry);
-        if (has_geometry || !read_gml_geometry(&g, geometry, false, 0))
-            return false;
-        has_geometry = true;
-    }
+    bool has_distance = false;
+    made->kind = found->kind;
+    if (!read_spatial_operands(&g, made, &has_distance, node))
+        return false;
     if (g.srs != NULL && sld->build->diagnostics->thorough && !is_crs_known(g.srs, sld->build->pool))
         mc_sld_lacking(sld, node,
                        apr_psprintf(sld->build->pool, "the CRS %s", mc_config_quote(g.srs, sld->build->pool)));
@@ -265,6 +327,5 @@ mc_sld_spatial(mc_spatial *made, mc_sld *sld, const mc_node *node)
     made->parts = (const mc_spatial_part *)g.parts->elts;
     made->part_count = g.parts->nelts;
     bool of_distance = made->kind == MC_SPATIAL_NEARER || made->kind == MC_SPATIAL_FARTHER;
-    return has_geometry && of_distance == has_distance &&
-           (made->kind != MC_SPATIAL_WITHIN || made->parts[0].kind == MC_SHAPE_POLYGONS);
+    return of_distance == has_distance && (made->kind != MC_SPATIAL_WITHIN || made->parts[0].kind == MC_SHAPE_POLYGONS);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "draw/raster/stroker.h"
-#include "draw/sld/sld.h"
+#include "draw/sld/sld_elements.h"
 #include "draw/symbol/mark.h"
 #include "draw/symbol/picture.h"
 #include "text/text.h"
@@ -34,10 +34,13 @@ static const mc_mark *
 find_mark(mc_sld *sld, const mc_node *node)
 {
     const mc_node *name = mc_sld_child(node, "WellKnownName"), *online = mc_sld_child(node, "OnlineResource");
-    static const char *const by_name[] = { "WellKnownName", "Fill", "Stroke", NULL };
-    static const char *const by_file[] = { "OnlineResource", "Format", "MarkIndex", "Fill", "Stroke", NULL };
+    static const mc_sld_element by_name[] = { MC_SLD_SILENT("WellKnownName"), MC_SLD_SILENT("Fill"),
+                                              MC_SLD_SILENT("Stroke"), MC_SLD_END };
+    static const mc_sld_element by_file[] = { MC_SLD_SILENT("OnlineResource"), MC_SLD_SILENT("Format"),
+                                              MC_SLD_SILENT("MarkIndex"),      MC_SLD_SILENT("Fill"),
+                                              MC_SLD_SILENT("Stroke"),         MC_SLD_END };
     bool of_file = name == NULL && online != NULL;
-    if (!mc_sld_only(sld, node, of_file ? by_file : by_name, "a mark"))
+    if (!mc_sld_check_elements(sld, node, of_file ? by_file : by_name, "a mark"))
         return NULL;
     if (of_file) {
         const mc_node *index = mc_sld_child(node, "MarkIndex");
@@ -94,10 +97,11 @@ read_mark(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
 static bool
 read_external(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
 {
-    static const char *const known[] = { "OnlineResource", "InlineContent", "Format", NULL };
+    static const mc_sld_element elements[] = { MC_SLD_SILENT("OnlineResource"), MC_SLD_SILENT("InlineContent"),
+                                               MC_SLD_SILENT("Format"), MC_SLD_END };
     const mc_node *online = mc_sld_child(node, "OnlineResource"), *content = mc_sld_child(node, "InlineContent");
     const char *href = online == NULL ? NULL : href_of(online);
-    if (!mc_sld_only(sld, node, known, "a graphic"))
+    if (!mc_sld_check_elements(sld, node, elements, "a graphic"))
         return false;
     if (href == NULL && content == NULL) {
         mc_sld_lacking(sld, node, "a graphic without a file");
@@ -111,15 +115,16 @@ read_external(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
     return graphic->picture != NULL;
 }
 
+/* Two numbers, in elements whose names end with X and Y. */
 static void
-read_graphic_pair(mc_pair *pair, mc_sld *sld, const mc_node *node)
+read_graphic_pair(void *member, mc_sld *sld, const mc_node *node)
 {
+    mc_pair *pair = member;
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        const char *name = mc_sld_name(child);
-        size_t size = strlen(name);
-        if (strcmp(name + size - 1, "X") == 0)
+        const char *name = mc_sld_name(child), last = name[strlen(name) - 1];
+        if (last == 'X')
             mc_sld_number(&pair->x, &pair->x_value, sld, child);
-        else if (strcmp(name + size - 1, "Y") == 0)
+        else if (last == 'Y')
             mc_sld_number(&pair->y, &pair->y_value, sld, child);
         else
             report_unsupported_name(sld, child, "an element ", name);
@@ -134,32 +139,40 @@ mc_sld_displacement(mc_pair *pair, mc_sld *sld, const mc_node *node)
 
 /* QGIS' ellipses: how much wider than high a mark is; its size is then the width. */
 static void
-read_ellipse_option(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
+read_flatness(void *member, mc_sld *sld, const mc_node *node)
 {
     enum { FLATTEST = 64 };
-    const char *name = mc_node_attr(node, "name");
+    mc_graphic *graphic = member;
     double flatness;
-    if (name != NULL && strcmp(name, "widthHeightFactor") == 0 && graphic->mark != NULL &&
-        mc_parse_double(&flatness, mc_sld_plain(sld, node)) && flatness > 0)
+    if (graphic->mark != NULL && mc_parse_double(&flatness, mc_sld_plain(sld, node)) && flatness > 0)
         graphic->flatness = fmin(fmax(flatness, 1.0 / FLATTEST), FLATTEST);
     else
-        mc_sld_lacking(sld, node,
-                       apr_psprintf(sld->build->pool, "the option %s of a graphic",
-                                    mc_config_quote(name == NULL ? "" : name, sld->build->pool)));
+        mc_sld_report_option(sld, node, " of a graphic");
+}
+
+const mc_sld_element mc_sld_graphic_options[] = { MC_SLD_OPTION("widthHeightFactor", read_flatness, 0, BEYOND, SHOWS),
+                                                  MC_SLD_END };
+
+static void
+read_graphic_option(void *graphic, mc_sld *sld, const mc_node *node)
+{
+    if (!mc_sld_read_named(graphic, sld, node, mc_sld_graphic_options, strcmp))
+        mc_sld_report_option(sld, node, " of a graphic");
 }
 
 /* The first mark or file that can be drawn is (11.3.1); what stands behind it is for those who can not draw it. */
 static bool
 read_choice(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
 {
+    static const struct choice {
+        const char *name;
+        bool (*read)(mc_graphic *graphic, mc_sld *sld, const mc_node *node);
+    } choices[] = { { "Mark", read_mark }, { "ExternalGraphic", read_external } };
     bool any = false;
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        const char *name = mc_sld_name(child);
-        bool mark = strcmp(name, "Mark") == 0;
-        if (!mark && strcmp(name, "ExternalGraphic") != 0)
-            continue;
-        any = true;
-        if (mark ? read_mark(graphic, sld, child) : read_external(graphic, sld, child))
+        const struct choice *choice = MC_SLD_FIND(choices, mc_sld_name(child), strcmp);
+        any |= choice != NULL;
+        if (choice != NULL && choice->read(graphic, sld, child))
             return true;
     }
     if (any)
@@ -168,6 +181,39 @@ read_choice(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
     return read_mark(graphic, sld, &none);
 }
 
+static void
+read_graphic_size(void *member, mc_sld *sld, const mc_node *node)
+{
+    mc_graphic *graphic = member;
+    mc_sld_number(&graphic->size, &graphic->size_value, sld, node);
+}
+
+static void
+read_graphic_rotation(void *member, mc_sld *sld, const mc_node *node)
+{
+    mc_graphic *graphic = member;
+    graphic->rotation = mc_sld_value(sld, node);
+}
+
+static void
+read_graphic_opacity(void *member, mc_sld *sld, const mc_node *node)
+{
+    mc_graphic *graphic = member;
+    mc_sld_number(&graphic->opacity, &graphic->opacity_value, sld, node);
+}
+
+const mc_sld_element mc_sld_graphic_elements[] = {
+    MC_SLD_SILENT("Mark"), /* read before the others: sizes depend on the mark */
+    MC_SLD_SILENT("ExternalGraphic"),
+    MC_SLD_OPTION("Size", read_graphic_size, 0, BEYOND, SHOWS),
+    MC_SLD_OPTION("Rotation", read_graphic_rotation, 0, INSIDE, SHOWS),
+    MC_SLD_OPTION("Opacity", read_graphic_opacity, 0, INSIDE, SHOWS),
+    MC_SLD_OPTION("AnchorPoint", read_graphic_pair, offsetof(mc_graphic, anchor), BEYOND, SHOWS),
+    MC_SLD_OPTION("Displacement", read_graphic_pair, offsetof(mc_graphic, displacement), BEYOND, SHOWS),
+    MC_SLD_ELEMENT("VendorOption", read_graphic_option, 0),
+    MC_SLD_END
+};
+
 bool
 mc_sld_graphic(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
 {
@@ -175,25 +221,7 @@ mc_sld_graphic(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
     bool drawn = read_choice(graphic, sld, node);
     if (graphic->mark != NULL)
         graphic->size = graphic->mark->hatch != 0 ? HATCH_SIZE : MARK_SIZE;
-    for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        const char *name = mc_sld_name(child);
-        if (strcmp(name, "Mark") == 0 || strcmp(name, "ExternalGraphic") == 0)
-            continue;
-        if (strcmp(name, "Size") == 0)
-            mc_sld_number(&graphic->size, &graphic->size_value, sld, child);
-        else if (strcmp(name, "Rotation") == 0)
-            graphic->rotation = mc_sld_value(sld, child);
-        else if (strcmp(name, "Opacity") == 0)
-            mc_sld_number(&graphic->opacity, &graphic->opacity_value, sld, child);
-        else if (strcmp(name, "AnchorPoint") == 0)
-            read_graphic_pair(&graphic->anchor, sld, child);
-        else if (strcmp(name, "Displacement") == 0)
-            read_graphic_pair(&graphic->displacement, sld, child);
-        else if (strcmp(name, "VendorOption") == 0)
-            read_ellipse_option(graphic, sld, child);
-        else
-            mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a graphic", name));
-    }
+    mc_sld_read_elements(graphic, sld, node, mc_sld_graphic_elements, "a graphic");
     graphic->size = fmin(fmax(graphic->size, 0), MC_STROKE_WIDTH_MAX);
     return drawn;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "draw/raster/stroker.h"
-#include "draw/sld/sld.h"
+#include "draw/sld/sld_elements.h"
 #include "draw/symbol/mark.h"
 #include "text/text.h"
 
@@ -38,16 +38,18 @@ mc_sld_constant(double *constant, mc_sld *sld, const mc_node *node)
 }
 
 static void
-read_opacity(mc_paint *paint, mc_sld *sld, const mc_node *node)
+read_opacity(void *member, mc_sld *sld, const mc_node *node)
 {
+    mc_paint *paint = member;
     double opacity = 1;
     mc_sld_number(&opacity, &paint->opacity, sld, node);
     paint->color.alpha = (uint8_t)lrint(255 * fmin(1, fmax(0, opacity)));
 }
 
 static void
-read_color(mc_paint *paint, mc_sld *sld, const mc_node *node)
+read_color(void *member, mc_sld *sld, const mc_node *node)
 {
+    mc_paint *paint = member;
     const mc_expression *expression = mc_sld_value(sld, node);
     if (expression == NULL)
         return;
@@ -63,9 +65,9 @@ static int
 read_listed_choice(mc_sld *sld, const mc_node *node, const char *const *names)
 {
     const char *text = mc_sld_plain(sld, node);
-    for (int i = 0; names[i] != NULL; i++)
-        if (strcmp(text, names[i]) == 0)
-            return i;
+    int choice = mc_sld_choice(text, names, strcmp);
+    if (choice >= 0)
+        return choice;
     if (*text != '\0' || node->children == NULL) /* else it has been said */
         mc_sld_lacking(sld, node, mc_config_quote(text, sld->build->pool));
     return 0;
@@ -73,8 +75,9 @@ read_listed_choice(mc_sld *sld, const mc_node *node, const char *const *names)
 
 /* Lengths of dashes and gaps; an odd number of them is repeated once (as SVG does). */
 static void
-read_dashes(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
+read_dashes(void *member, mc_sld *sld, const mc_node *node)
 {
+    mc_stroke *stroke = member;
     double *dashes = apr_pcalloc(sld->build->pool, sizeof(double) * DASHES_MAX * 2);
     int count = 0;
     double sum = 0;
@@ -99,47 +102,68 @@ read_dashes(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
 }
 
 static void
-read_stroke_parameter(mc_stroke *stroke, mc_sld *sld, const mc_node *node, const char *name)
+read_stroke_width(void *member, mc_sld *sld, const mc_node *node)
+{
+    mc_stroke *stroke = member;
+    mc_sld_number(&stroke->width, &stroke->width_value, sld, node);
+}
+
+static void
+read_join(void *member, mc_sld *sld, const mc_node *node)
 {
     static const char *const joins[] = { "mitre", "round", "bevel", "miter", NULL };
-    static const char *const caps[] = { "butt", "round", "square", NULL };
-    if (strcmp(name, "stroke") == 0)
-        read_color(&stroke->paint, sld, node);
-    else if (strcmp(name, "stroke-opacity") == 0)
-        read_opacity(&stroke->paint, sld, node);
-    else if (strcmp(name, "stroke-width") == 0)
-        mc_sld_number(&stroke->width, &stroke->width_value, sld, node);
-    else if (strcmp(name, "stroke-linejoin") == 0)
-        stroke->join = (mc_line_join)(read_listed_choice(sld, node, joins) % 3);
-    else if (strcmp(name, "stroke-linecap") == 0)
-        stroke->cap = (mc_line_cap)read_listed_choice(sld, node, caps);
-    else if (strcmp(name, "stroke-dasharray") == 0)
-        read_dashes(stroke, sld, node);
-    else if (strcmp(name, "stroke-dashoffset") == 0)
-        mc_sld_constant(&stroke->dash_offset, sld, node);
-    else
-        mc_sld_lacking(sld, node,
-                       apr_psprintf(sld->build->pool, "the parameter %s", mc_config_quote(name, sld->build->pool)));
+    mc_line_join *join = member;
+    *join = (mc_line_join)(read_listed_choice(sld, node, joins) % 3);
 }
+
+static void
+read_cap(void *member, mc_sld *sld, const mc_node *node)
+{
+    static const char *const caps[] = { "butt", "round", "square", NULL };
+    mc_line_cap *cap = member;
+    *cap = (mc_line_cap)read_listed_choice(sld, node, caps);
+}
+
+static void
+read_stroke_length(void *length, mc_sld *sld, const mc_node *node)
+{
+    mc_sld_constant(length, sld, node);
+}
+
+const mc_sld_element mc_sld_stroke_parameters[] = {
+    MC_SLD_OPTION("stroke", read_color, offsetof(mc_stroke, paint), INSIDE, SHOWS),
+    MC_SLD_OPTION("stroke-opacity", read_opacity, offsetof(mc_stroke, paint), INSIDE, SHOWS),
+    MC_SLD_OPTION("stroke-width", read_stroke_width, 0, BEYOND, SHOWS),
+    MC_SLD_OPTION("stroke-linejoin", read_join, offsetof(mc_stroke, join), INSIDE, SHOWS),
+    MC_SLD_OPTION("stroke-linecap", read_cap, offsetof(mc_stroke, cap), INSIDE, SHOWS),
+    MC_SLD_OPTION("stroke-dasharray", read_dashes, 0, INSIDE, SHOWS),
+    MC_SLD_OPTION("stroke-dashoffset", read_stroke_length, offsetof(mc_stroke, dash_offset), INSIDE, SHOWS),
+    MC_SLD_END
+};
 
 const char *
 mc_sld_parameter(const mc_node *node)
 {
-    if (strcmp(mc_sld_name(node), "CssParameter") != 0 && strcmp(mc_sld_name(node), "SvgParameter") != 0)
+    if (!mc_sld_is(node, "CssParameter") && !mc_sld_is(node, "SvgParameter"))
         return NULL;
     const char *name = mc_node_attr(node, "name");
     return name == NULL ? "" : name;
 }
 
+/* Of a <GraphicFill>, too, which has no use for gaps. */
+const mc_sld_element mc_sld_graphic_stroke_elements[] = {
+    MC_SLD_SILENT("Graphic"), MC_SLD_OPTION("Gap", read_stroke_length, offsetof(mc_stroke, gap), INSIDE, SHOWS),
+    MC_SLD_OPTION("InitialGap", read_stroke_length, offsetof(mc_stroke, initial_gap), INSIDE, SHOWS), MC_SLD_END
+};
+
 /* The graphic inside of a <GraphicFill> or <GraphicStroke>; NULL after a complaint. */
 static mc_graphic *
 read_ink_pattern(mc_sld *sld, const mc_node *node)
 {
-    static const char *const known[] = { "Graphic", "Gap", "InitialGap", NULL };
     const mc_node *graphic = mc_sld_child(node, "Graphic");
     mc_graphic *made = apr_pcalloc(sld->build->pool, sizeof(*made));
     bool drawn = false;
-    if (mc_sld_only(sld, node, known, "a pattern") && graphic == NULL)
+    if (mc_sld_check_elements(sld, node, mc_sld_graphic_stroke_elements, "a pattern") && graphic == NULL)
         mc_sld_lacking(sld, node, "a pattern without a graphic");
     else if (graphic != NULL && sld->patterns > PATTERNS_MAX)
         mc_sld_lacking(sld, node, "patterns inside of patterns of patterns");
@@ -155,33 +179,66 @@ read_ink_pattern(mc_sld *sld, const mc_node *node)
 }
 
 static void
-read_graphic_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
+read_graphic_stroke(void *member, mc_sld *sld, const mc_node *node)
 {
+    mc_stroke *stroke = member;
     stroke->graphic = read_ink_pattern(sld, node);
     stroke->paint.present = stroke->graphic != NULL;
-    for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        if (strcmp(mc_sld_name(child), "Gap") == 0)
-            mc_sld_constant(&stroke->gap, sld, child);
-        else if (strcmp(mc_sld_name(child), "InitialGap") == 0)
-            mc_sld_constant(&stroke->initial_gap, sld, child);
-    }
+    mc_sld_read_known(stroke, sld, node, mc_sld_graphic_stroke_elements);
 }
+
+static void
+read_stroke_pattern(void *member, mc_sld *sld, const mc_node *node)
+{
+    mc_paint *paint = member;
+    paint->pattern = read_ink_pattern(sld, node);
+}
+
+static void
+read_fill_pattern(void *member, mc_sld *sld, const mc_node *node)
+{
+    mc_paint *paint = member;
+    paint->pattern = read_ink_pattern(sld, node);
+    paint->present = paint->pattern != NULL;
+}
+
+static void
+read_stroke_parameter(void *stroke, mc_sld *sld, const mc_node *node)
+{
+    if (mc_sld_read_named(stroke, sld, node, mc_sld_stroke_parameters, strcmp))
+        return;
+    mc_sld_lacking(
+        sld, node,
+        apr_psprintf(sld->build->pool, "the parameter %s", mc_config_quote(mc_sld_parameter(node), sld->build->pool)));
+}
+
+static void
+read_fill_parameter(void *paint, mc_sld *sld, const mc_node *node)
+{
+    if (!mc_sld_read_named(paint, sld, node, mc_sld_fill_parameters, strcmp))
+        mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "<%s> of a fill", mc_sld_name(node)));
+}
+
+const mc_sld_element mc_sld_stroke_elements[] = {
+    MC_SLD_ELEMENT("CssParameter", read_stroke_parameter, 0), MC_SLD_ELEMENT("SvgParameter", read_stroke_parameter, 0),
+    MC_SLD_OPTION("GraphicFill", read_stroke_pattern, offsetof(mc_stroke, paint), INSIDE, SHOWS),
+    MC_SLD_OPTION("GraphicStroke", read_graphic_stroke, 0, BEYOND, SHOWS), MC_SLD_END
+};
+
+const mc_sld_element mc_sld_fill_parameters[] = { MC_SLD_OPTION("fill", read_color, 0, INSIDE, SHOWS),
+                                                  MC_SLD_OPTION("fill-opacity", read_opacity, 0, INSIDE, SHOWS),
+                                                  MC_SLD_END };
+
+const mc_sld_element mc_sld_fill_elements[] = { MC_SLD_ELEMENT("CssParameter", read_fill_parameter, 0),
+                                                MC_SLD_ELEMENT("SvgParameter", read_fill_parameter, 0),
+                                                MC_SLD_OPTION("GraphicFill", read_fill_pattern, 0, INSIDE, SHOWS),
+                                                MC_SLD_END };
 
 void
 mc_sld_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
 {
     *stroke = (mc_stroke){ .paint = { .present = true, .color = { 0, 0, 0, 255 } }, .width = 1 };
-    for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        const char *name = mc_sld_parameter(child);
-        if (name != NULL)
-            read_stroke_parameter(stroke, sld, child, name);
-        else if (strcmp(mc_sld_name(child), "GraphicFill") == 0)
-            stroke->paint.pattern = read_ink_pattern(sld, child);
-        else if (strcmp(mc_sld_name(child), "GraphicStroke") == 0)
-            read_graphic_stroke(stroke, sld, child);
-        else
-            mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a stroke", mc_sld_name(child)));
-    }
+    mc_sld_read_elements(stroke, sld, node, mc_sld_stroke_elements, "a stroke");
     stroke->width = fmin(stroke->width, MC_STROKE_WIDTH_MAX);
 }
 
@@ -189,17 +246,5 @@ void
 mc_sld_fill(mc_paint *paint, mc_sld *sld, const mc_node *node)
 {
     *paint = (mc_paint){ .present = true, .color = { 128, 128, 128, 255 } };
-    for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        const char *name = mc_sld_parameter(child);
-        name = name == NULL ? "" : name;
-        if (strcmp(name, "fill") == 0)
-            read_color(paint, sld, child);
-        else if (strcmp(name, "fill-opacity") == 0)
-            read_opacity(paint, sld, child);
-        else if (strcmp(mc_sld_name(child), "GraphicFill") == 0) {
-            paint->pattern = read_ink_pattern(sld, child);
-            paint->present = paint->pattern != NULL;
-        } else
-            mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a fill", mc_sld_name(child)));
-    }
+    mc_sld_read_elements(paint, sld, node, mc_sld_fill_elements, "a fill");
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "draw/sld/sld.h"
+#include "draw/sld/sld_elements.h"
 #include "text/text.h"
 
 mc_uom
@@ -22,19 +22,23 @@ mc_sld_uom(mc_sld *sld, const mc_node *node)
 }
 
 bool
+mc_sld_is_property(const mc_node *node)
+{
+    return mc_sld_is(node, "PropertyName") || mc_sld_is(node, "ValueReference");
+}
+
+bool
 mc_sld_is_geometry(const mc_node *node)
 {
-    static const char *const names[] = { "PropertyName", "ValueReference", NULL };
     const char *function = mc_node_attr(node, "name");
-    return node->children == NULL &&
-           (mc_sld_is_one_of(node, names) ||
-            (strcmp(mc_sld_name(node), "Function") == 0 && function != NULL && strcmp(function, "geometry") == 0));
+    return node->children == NULL && (mc_sld_is_property(node) || (mc_sld_is(node, "Function") && function != NULL &&
+                                                                   strcmp(function, "geometry") == 0));
 }
 
 mc_geometry_part
 mc_sld_part(mc_sld *sld, const mc_node *node)
 {
-    static const struct {
+    static const struct part_name {
         const char *name;
         mc_geometry_part part;
     } parts[] = { { "centroid", MC_PART_CENTROID },    { "interiorPoint", MC_PART_INSIDE },
@@ -48,9 +52,9 @@ mc_sld_part(mc_sld *sld, const mc_node *node)
     const char *function = inner == NULL ? NULL : mc_node_attr(inner, "name");
     const mc_node *argument = inner == NULL ? NULL : inner->children;
     bool of_property = argument != NULL && argument->next == NULL && mc_sld_is_geometry(argument);
-    for (size_t i = 0; function != NULL && of_property && i < sizeof(parts) / sizeof(parts[0]); i++)
-        if (strcasecmp(function, parts[i].name) == 0)
-            return parts[i].part;
+    const struct part_name *found = function != NULL && of_property ? MC_SLD_FIND(parts, function, strcasecmp) : NULL;
+    if (found != NULL)
+        return found->part;
     mc_sld_lacking(sld, inner != NULL ? inner : node, "this geometry");
     return MC_PART_WHOLE;
 }
@@ -67,48 +71,85 @@ mc_sld_margin(double margin[4], const char *text)
     return true;
 }
 
-/* Options of GeoServer and QGIS that are heeded; they come before all else, because patterns need them. */
+/* ---- Options of GeoServer and QGIS ---- */
+
 static void
-read_symbolizer_option(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
+read_pattern_margin(void *member, mc_sld *sld, const mc_node *node)
 {
-    static const char *const places[] = { "row", "points", "firstPoint", "lastPoint", "centralPoint" };
-    apr_pool_t *pool = sld->build->pool;
-    const char *name = mc_node_attr(node, "name"), *text = mc_sld_plain(sld, node);
-    double numbers[2];
-    int count = 0;
-    name = name == NULL ? "" : name;
-    if (strcmp(name, "graphic-margin") == 0 && mc_sld_margin(sld->margin, text))
-        return;
-    if (strcmp(name, "distance") == 0 && mc_parse_doubles(numbers, 2, &count, text, " ,") && count == 2) {
-        sld->cell_x = fmax(0, numbers[0]);
-        sld->cell_y = fmax(0, numbers[1]);
-        return;
-    }
-    if (strcmp(name, "rotateMarker") == 0) {
-        symbolizer->stroke.upright = strcmp(text, "0") == 0 || strcmp(text, "false") == 0;
-        return;
-    }
-    for (int i = 1; strcmp(name, "placement") == 0 && i < 5; i++)
-        if (strcmp(text, places[i]) == 0) {
-            symbolizer->stroke.along = (mc_along)i;
-            return;
-        }
-    mc_sld_lacking(sld, node, apr_psprintf(pool, "the option %s", mc_config_quote(name, pool)));
+    (void)member;
+    if (!mc_sld_margin(sld->margin, mc_sld_plain(sld, node)))
+        mc_sld_report_option(sld, node, "");
 }
 
+static void
+read_pattern_distance(void *member, mc_sld *sld, const mc_node *node)
+{
+    double numbers[2];
+    int count = 0;
+    (void)member;
+    if (!mc_parse_doubles(numbers, 2, &count, mc_sld_plain(sld, node), " ,") || count != 2) {
+        mc_sld_report_option(sld, node, "");
+        return;
+    }
+    sld->cell_x = fmax(0, numbers[0]);
+    sld->cell_y = fmax(0, numbers[1]);
+}
+
+static void
+read_upright(void *member, mc_sld *sld, const mc_node *node)
+{
+    bool *upright = member;
+    const char *text = mc_sld_plain(sld, node);
+    *upright = strcmp(text, "0") == 0 || strcmp(text, "false") == 0;
+}
+
+static void
+read_along(void *member, mc_sld *sld, const mc_node *node)
+{
+    static const char *const places[] = { "points", "firstPoint", "lastPoint", "centralPoint", NULL };
+    mc_along *along = member;
+    int place = mc_sld_choice(mc_sld_plain(sld, node), places, strcmp);
+    if (place >= 0)
+        *along = (mc_along)(MC_ALONG_VERTICES + place);
+    else
+        mc_sld_report_option(sld, node, "");
+}
+
+const mc_sld_element mc_sld_symbolizer_options[] = {
+    MC_SLD_OPTION("graphic-margin", read_pattern_margin, 0, INSIDE, SHOWS),
+    MC_SLD_OPTION("distance", read_pattern_distance, 0, INSIDE, SHOWS),
+    MC_SLD_OPTION("rotateMarker", read_upright, offsetof(mc_symbolizer, stroke.upright), INSIDE, SHOWS),
+    MC_SLD_OPTION("placement", read_along, offsetof(mc_symbolizer, stroke.along), INSIDE, SHOWS), MC_SLD_END
+};
+
+static void
+read_symbolizer_option(void *symbolizer, mc_sld *sld, const mc_node *node)
+{
+    mc_sld_read_option(symbolizer, sld, node, mc_sld_symbolizer_options);
+}
+
+/* The options come before all else, because patterns need them. */
 static void
 read_symbolizer_options(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
 {
+    static const mc_sld_element only[] = { MC_SLD_ELEMENT("VendorOption", read_symbolizer_option, 0), MC_SLD_END };
     memset(sld->margin, 0, sizeof(sld->margin));
     sld->cell_x = sld->cell_y = 0;
-    for (const mc_node *child = node->children; child != NULL; child = child->next)
-        if (strcmp(mc_sld_name(child), "VendorOption") == 0)
-            read_symbolizer_option(symbolizer, sld, child);
+    mc_sld_read_known(symbolizer, sld, node, only);
+}
+
+/* ---- Elements ---- */
+
+static void
+read_symbol_fill(void *fill, mc_sld *sld, const mc_node *node)
+{
+    mc_sld_fill(fill, sld, node);
 }
 
 static void
-read_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
+read_symbol_stroke(void *member, mc_sld *sld, const mc_node *node)
 {
+    mc_stroke *stroke = member;
     mc_along along = stroke->along;
     bool upright = stroke->upright;
     mc_sld_stroke(stroke, sld, node);
@@ -116,29 +157,64 @@ read_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
     stroke->upright = upright;
 }
 
-/* False where nothing of the symbolizer can be drawn. */
-static bool
-read_symbolizer_part(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *child)
+static void
+read_symbol_graphic(void *graphic, mc_sld *sld, const mc_node *node)
 {
-    static const char *const silent[] = { "Name", "Description", "VendorOption", NULL };
-    const char *name = mc_sld_name(child);
-    bool point = symbolizer->kind == MC_SYMBOL_POINT;
-    if (strcmp(name, "Fill") == 0 && symbolizer->kind == MC_SYMBOL_POLYGON)
-        mc_sld_fill(&symbolizer->fill, sld, child);
-    else if (strcmp(name, "Stroke") == 0 && !point)
-        read_stroke(&symbolizer->stroke, sld, child);
-    else if (strcmp(name, "Graphic") == 0 && point)
-        return mc_sld_graphic(&symbolizer->graphic, sld, child);
-    else if (strcmp(name, "PerpendicularOffset") == 0 && !point)
-        mc_sld_constant(&symbolizer->offset, sld, child);
-    else if (strcmp(name, "Displacement") == 0 && !point)
-        mc_sld_displacement(&symbolizer->displacement, sld, child);
-    else if (strcmp(name, "Geometry") == 0)
-        symbolizer->part = mc_sld_part(sld, child);
-    else if (!mc_sld_is_one_of(child, silent))
-        mc_sld_lacking(sld, child, apr_psprintf(sld->build->pool, "<%s> of a symbolizer", name));
-    return true;
+    sld->undrawn |= !mc_sld_graphic(graphic, sld, node);
 }
+
+static void
+read_symbol_offset(void *offset, mc_sld *sld, const mc_node *node)
+{
+    mc_sld_constant(offset, sld, node);
+}
+
+static void
+read_symbol_displacement(void *displacement, mc_sld *sld, const mc_node *node)
+{
+    mc_sld_displacement(displacement, sld, node);
+}
+
+static void
+read_symbol_part(void *member, mc_sld *sld, const mc_node *node)
+{
+    mc_geometry_part *part = member;
+    *part = mc_sld_part(sld, node);
+}
+
+/* The offset of a member, for the rows of the tables. */
+#define MEMBER(name) offsetof(mc_symbolizer, name)
+
+const mc_sld_element mc_sld_polygon_elements[] = {
+    MC_SLD_ELEMENT("Fill", read_symbol_fill, MEMBER(fill)),
+    MC_SLD_ELEMENT("Stroke", read_symbol_stroke, MEMBER(stroke)),
+    MC_SLD_OPTION("PerpendicularOffset", read_symbol_offset, MEMBER(offset), BEYOND, HIDES),
+    MC_SLD_OPTION("Displacement", read_symbol_displacement, MEMBER(displacement), BEYOND, SHOWS),
+    MC_SLD_OPTION("Geometry", read_symbol_part, MEMBER(part), INSIDE, HIDES),
+    MC_SLD_SILENT("VendorOption"),
+    MC_SLD_SILENT("Name"),
+    MC_SLD_SILENT("Description"),
+    MC_SLD_END
+};
+
+const mc_sld_element mc_sld_line_elements[] = {
+    MC_SLD_ELEMENT("Stroke", read_symbol_stroke, MEMBER(stroke)),
+    MC_SLD_OPTION("PerpendicularOffset", read_symbol_offset, MEMBER(offset), BEYOND, SHOWS),
+    MC_SLD_OPTION("Displacement", read_symbol_displacement, MEMBER(displacement), BEYOND, SHOWS),
+    MC_SLD_OPTION("Geometry", read_symbol_part, MEMBER(part), INSIDE, HIDES),
+    MC_SLD_SILENT("VendorOption"),
+    MC_SLD_SILENT("Name"),
+    MC_SLD_SILENT("Description"),
+    MC_SLD_END
+};
+
+const mc_sld_element mc_sld_point_elements[] = { MC_SLD_ELEMENT("Graphic", read_symbol_graphic, MEMBER(graphic)),
+                                                 MC_SLD_OPTION("Geometry", read_symbol_part, MEMBER(part), INSIDE,
+                                                               HIDES),
+                                                 MC_SLD_SILENT("VendorOption"),
+                                                 MC_SLD_SILENT("Name"),
+                                                 MC_SLD_SILENT("Description"),
+                                                 MC_SLD_END };
 
 /* What no element says, and what cannot be drawn together. */
 static bool
@@ -155,24 +231,14 @@ finish_symbolizer(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
 }
 
 bool
-mc_sld_symbolizer(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node)
+mc_sld_symbolizer(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node, mc_symbolizer_kind kind)
 {
-    static const struct {
-        const char *name;
-        mc_symbolizer_kind kind;
-    } kinds[] = { { "PolygonSymbolizer", MC_SYMBOL_POLYGON },
-                  { "LineSymbolizer", MC_SYMBOL_LINE },
-                  { "PointSymbolizer", MC_SYMBOL_POINT } };
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        if (strcmp(mc_sld_name(node), kinds[i].name) != 0)
-            continue;
-        bool drawn = true;
-        *symbolizer = (mc_symbolizer){ .kind = kinds[i].kind, .uom = mc_sld_uom(sld, node) };
-        read_symbolizer_options(symbolizer, sld, node);
-        for (const mc_node *child = node->children; child != NULL; child = child->next)
-            drawn &= read_symbolizer_part(symbolizer, sld, child);
-        return drawn && finish_symbolizer(symbolizer, sld, node);
-    }
-    mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "<%s>", mc_sld_name(node)));
-    return false;
+    static const mc_sld_element *const elements[] = { [MC_SYMBOL_POLYGON] = mc_sld_polygon_elements,
+                                                      [MC_SYMBOL_LINE] = mc_sld_line_elements,
+                                                      [MC_SYMBOL_POINT] = mc_sld_point_elements };
+    *symbolizer = (mc_symbolizer){ .kind = kind, .uom = mc_sld_uom(sld, node) };
+    sld->undrawn = false;
+    read_symbolizer_options(symbolizer, sld, node);
+    mc_sld_read_elements(symbolizer, sld, node, elements[kind], "a symbolizer");
+    return !sld->undrawn && finish_symbolizer(symbolizer, sld, node);
 }

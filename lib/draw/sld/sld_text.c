@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "draw/sld/sld.h"
+#include "draw/sld/sld_elements.h"
 #include "draw/style/label_style.h"
 #include "draw/symbol/picture.h"
 #include "text/text.h"
@@ -19,33 +19,41 @@ report_label_element(mc_sld *sld, const mc_node *node)
 }
 
 static void
-read_label_value(mc_label_number *number, mc_sld *sld, const mc_node *node)
+read_label_value(void *member, mc_sld *sld, const mc_node *node)
 {
+    mc_label_number *number = member;
     mc_sld_number(&number->constant, &number->value, sld, node);
 }
 
 static void
-read_label_length(double *length, mc_sld *sld, const mc_node *node)
+read_label_length(void *length, mc_sld *sld, const mc_node *node)
 {
-    const mc_expression *value;
-    mc_sld_number(length, &value, sld, node);
-    if (value != NULL)
-        mc_sld_lacking(sld, node,
-                       apr_psprintf(sld->build->pool, "<%s> that differs between features", mc_sld_name(node)));
+    mc_sld_constant(length, sld, node);
 }
 
 /* "true" and "false", as XML Schema and as people write them. */
 static void
-read_flag(bool *flag, mc_sld *sld, const mc_node *node)
+read_flag(void *member, mc_sld *sld, const mc_node *node)
 {
-    static const char *const yes[] = { "true", "1", "yes", "on" }, *const no[] = { "false", "0", "no", "off" };
+    static const char *const yes[] = { "true", "1", "yes", "on", NULL }, *const no[] = { "false", "0", "no", "off",
+                                                                                         NULL };
+    bool *flag = member;
     const char *text = mc_sld_text(node, sld->build->pool);
-    for (int i = 0; i < 4; i++)
-        if (strcasecmp(text, yes[i]) == 0 || strcasecmp(text, no[i]) == 0) {
-            *flag = strcasecmp(text, yes[i]) == 0;
-            return;
-        }
-    mc_sld_lacking(sld, node, mc_config_quote(text, sld->build->pool));
+    if (mc_sld_choice(text, yes, strcasecmp) >= 0)
+        *flag = true;
+    else if (mc_sld_choice(text, no, strcasecmp) >= 0)
+        *flag = false;
+    else
+        mc_sld_lacking(sld, node, mc_config_quote(text, sld->build->pool));
+}
+
+/* The option is the other way round here. */
+static void
+read_inverse_flag(void *member, mc_sld *sld, const mc_node *node)
+{
+    bool *inverse = member, flag = true;
+    read_flag(&flag, sld, node);
+    *inverse = !flag;
 }
 
 /* ---- Text ---- */
@@ -97,10 +105,18 @@ read_label(mc_sld *sld, const mc_node *node)
     return joined->argument_count == 0 ? NULL : joined->argument_count == 1 ? parts[0] : joined;
 }
 
+static void
+read_text(void *member, mc_sld *sld, const mc_node *node)
+{
+    const mc_expression **label = member;
+    *label = read_label(sld, node);
+}
+
 /* A colour; letters have no patterns. */
 static void
-read_fill(mc_paint *paint, mc_sld *sld, const mc_node *node)
+read_fill(void *member, mc_sld *sld, const mc_node *node)
 {
+    mc_paint *paint = member;
     mc_sld_fill(paint, sld, node);
     if (paint->pattern != NULL)
         mc_sld_lacking(sld, node, "letters filled with a pattern");
@@ -111,8 +127,9 @@ read_fill(mc_paint *paint, mc_sld *sld, const mc_node *node)
 
 /* One family, or several with commas between them, each perhaps in quotes. */
 static void
-add_families(mc_font_spec *font, mc_sld *sld, const mc_node *node)
+add_families(void *member, mc_sld *sld, const mc_node *node)
 {
+    mc_font_spec *font = member;
     apr_pool_t *pool = sld->build->pool;
     const char **list = apr_pcalloc(pool, sizeof(*list) * FAMILIES_MAX);
     for (int i = 0; i < font->family_count; i++)
@@ -135,8 +152,9 @@ add_families(mc_font_spec *font, mc_sld *sld, const mc_node *node)
 }
 
 static void
-read_weight(mc_font_spec *font, mc_sld *sld, const mc_node *node)
+read_weight(void *member, mc_sld *sld, const mc_node *node)
 {
+    mc_font_spec *font = member;
     const char *text = mc_sld_text(node, sld->build->pool);
     int weight;
     if (strcasecmp(text, "normal") == 0)
@@ -150,8 +168,9 @@ read_weight(mc_font_spec *font, mc_sld *sld, const mc_node *node)
 }
 
 static void
-read_font_style(mc_font_spec *font, mc_sld *sld, const mc_node *node)
+read_font_style(void *member, mc_sld *sld, const mc_node *node)
 {
+    mc_font_spec *font = member;
     const char *text = mc_sld_text(node, sld->build->pool);
     font->italic = strcasecmp(text, "italic") == 0 || strcasecmp(text, "oblique") == 0;
     if (!font->italic && strcasecmp(text, "normal") != 0)
@@ -179,24 +198,27 @@ look_for_fonts(const mc_font_spec *font, mc_sld *sld, const mc_node *node)
     }
 }
 
+/* The offset of a member, for the rows of the tables. */
+#define MEMBER(name) offsetof(mc_text_symbol, name)
+
+const mc_sld_element mc_sld_font_parameters[] = {
+    MC_SLD_OPTION("font-family", add_families, MEMBER(font), INSIDE, SHOWS),
+    MC_SLD_OPTION("font-size", read_label_value, MEMBER(size), INSIDE, SHOWS),
+    MC_SLD_OPTION("font-weight", read_weight, MEMBER(font), INSIDE, SHOWS),
+    MC_SLD_OPTION("font-style", read_font_style, MEMBER(font), INSIDE, SHOWS), MC_SLD_END
+};
+
 static void
-read_font(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
+read_font(void *member, mc_sld *sld, const mc_node *node)
 {
+    mc_text_symbol *symbol = member;
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         const char *name = mc_sld_parameter(child);
-        name = name == NULL ? "" : name;
-        if (strcmp(name, "font-family") == 0)
-            add_families(&symbol->font, sld, child);
-        else if (strcmp(name, "font-size") == 0)
-            read_label_value(&symbol->size, sld, child);
-        else if (strcmp(name, "font-weight") == 0)
-            read_weight(&symbol->font, sld, child);
-        else if (strcmp(name, "font-style") == 0)
-            read_font_style(&symbol->font, sld, child);
-        else
-            mc_sld_lacking(sld, child,
-                           apr_psprintf(sld->build->pool, "%s of a font",
-                                        mc_config_quote(*name == '\0' ? mc_sld_name(child) : name, sld->build->pool)));
+        if (name != NULL && mc_sld_read_named(symbol, sld, child, mc_sld_font_parameters, strcmp))
+            continue;
+        name = name == NULL || *name == '\0' ? mc_sld_name(child) : name;
+        mc_sld_lacking(sld, child,
+                       apr_psprintf(sld->build->pool, "%s of a font", mc_config_quote(name, sld->build->pool)));
     }
     if (sld->build->diagnostics->thorough)
         look_for_fonts(&symbol->font, sld, node);
@@ -219,71 +241,73 @@ read_label_pair(mc_label_number *x, mc_label_number *y, mc_sld *sld, const mc_no
 }
 
 static void
-read_point_placement(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
+read_anchor(void *member, mc_sld *sld, const mc_node *node)
 {
-    for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        const char *name = mc_sld_name(child);
-        if (strcmp(name, "AnchorPoint") == 0) {
-            read_label_pair(&symbol->anchor_x, &symbol->anchor_y, sld, child);
-            symbol->anchored = true;
-        } else if (strcmp(name, "Displacement") == 0)
-            read_label_pair(&symbol->displacement_x, &symbol->displacement_y, sld, child);
-        else if (strcmp(name, "Rotation") == 0)
-            read_label_value(&symbol->rotation, sld, child);
-        else
-            report_label_element(sld, child);
-    }
+    mc_text_symbol *symbol = member;
+    read_label_pair(&symbol->anchor_x, &symbol->anchor_y, sld, node);
+    symbol->anchored = true;
 }
 
 static void
-read_line_placement(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
+read_label_displacement(void *member, mc_sld *sld, const mc_node *node)
 {
-    for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        const char *name = mc_sld_name(child);
-        if (strcmp(name, "PerpendicularOffset") == 0)
-            read_label_value(&symbol->offset, sld, child);
-        else if (strcmp(name, "IsRepeated") == 0 || strcmp(name, "Repeat") == 0) /* as QGIS writes it */
-            read_flag(&symbol->repeated, sld, child);
-        else if (strcmp(name, "InitialGap") == 0)
-            read_label_length(&symbol->initial_gap, sld, child);
-        else if (strcmp(name, "Gap") == 0)
-            read_label_length(&symbol->gap, sld, child);
-        else if (strcmp(name, "IsAligned") == 0)
-            read_flag(&symbol->aligned, sld, child);
-        else if (strcmp(name, "GeneralizeLine") == 0)
-            read_flag(&symbol->generalize, sld, child);
-        else
-            report_label_element(sld, child);
-    }
+    mc_text_symbol *symbol = member;
+    read_label_pair(&symbol->displacement_x, &symbol->displacement_y, sld, node);
+}
+
+const mc_sld_element mc_sld_point_placement_elements[] = {
+    MC_SLD_OPTION("AnchorPoint", read_anchor, 0, INSIDE, HIDES),
+    MC_SLD_OPTION("Displacement", read_label_displacement, 0, INSIDE, HIDES),
+    MC_SLD_OPTION("Rotation", read_label_value, MEMBER(rotation), INSIDE, HIDES), MC_SLD_END
+};
+
+const mc_sld_element mc_sld_line_placement_elements[] = {
+    MC_SLD_OPTION("PerpendicularOffset", read_label_value, MEMBER(offset), INSIDE, HIDES),
+    MC_SLD_OPTION("IsRepeated", read_flag, MEMBER(repeated), INSIDE, HIDES),
+    MC_SLD_OPTION("Repeat", read_flag, MEMBER(repeated), INSIDE, HIDES), /* as QGIS writes it */
+    MC_SLD_OPTION("InitialGap", read_label_length, MEMBER(initial_gap), INSIDE, HIDES),
+    MC_SLD_OPTION("Gap", read_label_length, MEMBER(gap), INSIDE, HIDES),
+    MC_SLD_OPTION("IsAligned", read_flag, MEMBER(aligned), INSIDE, HIDES),
+    MC_SLD_OPTION("GeneralizeLine", read_flag, MEMBER(generalize), INSIDE, HIDES),
+    MC_SLD_END
+};
+
+static void
+read_point_placement(void *symbol, mc_sld *sld, const mc_node *node)
+{
+    mc_sld_read_elements(symbol, sld, node, mc_sld_point_placement_elements, "a label");
+}
+
+static void
+read_line_placement(void *member, mc_sld *sld, const mc_node *node)
+{
+    mc_text_symbol *symbol = member;
+    mc_sld_read_elements(symbol, sld, node, mc_sld_line_placement_elements, "a label");
     symbol->placement = MC_LABEL_LINE;
 }
 
-static void
-read_placement(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
-{
-    for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        if (strcmp(mc_sld_name(child), "PointPlacement") == 0)
-            read_point_placement(symbol, sld, child);
-        else if (strcmp(mc_sld_name(child), "LinePlacement") == 0)
-            read_line_placement(symbol, sld, child);
-        else
-            report_label_element(sld, child);
-    }
-}
+const mc_sld_element mc_sld_placement_elements[] = { MC_SLD_ELEMENT("PointPlacement", read_point_placement, 0),
+                                                     MC_SLD_ELEMENT("LinePlacement", read_line_placement, 0),
+                                                     MC_SLD_END };
 
 static void
-read_halo(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
+read_placement(void *symbol, mc_sld *sld, const mc_node *node)
 {
+    mc_sld_read_elements(symbol, sld, node, mc_sld_placement_elements, "a label");
+}
+
+const mc_sld_element mc_sld_halo_elements[] = {
+    MC_SLD_OPTION("Radius", read_label_value, MEMBER(halo_radius), INSIDE, HIDES),
+    MC_SLD_OPTION("Fill", read_fill, MEMBER(halo), INSIDE, HIDES), MC_SLD_END
+};
+
+static void
+read_halo(void *member, mc_sld *sld, const mc_node *node)
+{
+    mc_text_symbol *symbol = member;
     symbol->halo = (mc_paint){ .present = true, .color = { 255, 255, 255, 255 } };
     symbol->halo_radius.constant = 1;
-    for (const mc_node *child = node->children; child != NULL; child = child->next) {
-        if (strcmp(mc_sld_name(child), "Radius") == 0)
-            read_label_value(&symbol->halo_radius, sld, child);
-        else if (strcmp(mc_sld_name(child), "Fill") == 0)
-            read_fill(&symbol->halo, sld, child);
-        else
-            report_label_element(sld, child);
-    }
+    mc_sld_read_elements(symbol, sld, node, mc_sld_halo_elements, "a label");
 }
 
 /* ---- The graphic behind it ---- */
@@ -296,8 +320,9 @@ is_computed(const mc_graphic *pattern)
 
 /* A label is drawn when its feature has gone: so what its graphic is painted with may not look at one. */
 static void
-read_graphic(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
+read_graphic(void *member, mc_sld *sld, const mc_node *node)
 {
+    mc_text_symbol *symbol = member;
     memset(sld->margin, 0, sizeof(sld->margin));
     sld->cell_x = sld->cell_y = 0;
     symbol->shielded = mc_sld_graphic(&symbol->graphic, sld, node);
@@ -309,97 +334,74 @@ read_graphic(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
     }
 }
 
-/* False where it is none of its two options. */
-static bool
-read_graphic_option(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node, const char *name)
+static void
+read_resize(void *member, mc_sld *sld, const mc_node *node)
 {
     static const char *const ways[] = {
-        [MC_RESIZE_NONE] = "none", [MC_RESIZE_STRETCH] = "stretch", [MC_RESIZE_PROPORTIONAL] = "proportional"
+        [MC_RESIZE_NONE] = "none", [MC_RESIZE_STRETCH] = "stretch", [MC_RESIZE_PROPORTIONAL] = "proportional", NULL
     };
-    bool margin = strcasecmp(name, "graphic-margin") == 0;
-    if (!margin && strcasecmp(name, "graphic-resize") != 0)
-        return false;
+    mc_label_resize *resize = member;
     const char *text = mc_sld_plain(sld, node);
-    if (margin && mc_sld_margin(symbol->graphic_margin, text))
-        return true;
-    for (int i = 0; !margin && i < 3; i++)
-        if (strcasecmp(text, ways[i]) == 0) {
-            symbol->resize = (mc_label_resize)i;
-            return true;
-        }
-    mc_sld_lacking(sld, node, mc_config_quote(text, sld->build->pool));
-    return true;
+    int way = mc_sld_choice(text, ways, strcasecmp);
+    if (way >= 0)
+        *resize = (mc_label_resize)way;
+    else
+        mc_sld_lacking(sld, node, mc_config_quote(text, sld->build->pool));
+}
+
+static void
+read_graphic_margin(void *margin, mc_sld *sld, const mc_node *node)
+{
+    const char *text = mc_sld_plain(sld, node);
+    if (!mc_sld_margin(margin, text))
+        mc_sld_lacking(sld, node, mc_config_quote(text, sld->build->pool));
 }
 
 /* ---- Options ---- */
 
+const mc_sld_element mc_sld_label_options[] = {
+    MC_SLD_OPTION("graphic-margin", read_graphic_margin, MEMBER(graphic_margin), INSIDE, SHOWS),
+    MC_SLD_OPTION("graphic-resize", read_resize, MEMBER(resize), INSIDE, SHOWS),
+    MC_SLD_OPTION("repeat", read_label_length, MEMBER(repeat), INSIDE, HIDES),
+    MC_SLD_OPTION("maxDisplacement", read_label_length, MEMBER(max_displacement), INSIDE, HIDES),
+    MC_SLD_OPTION("spaceAround", read_label_length, MEMBER(space_around), INSIDE, HIDES),
+    MC_SLD_OPTION("autoWrap", read_label_length, MEMBER(auto_wrap), INSIDE, HIDES),
+    MC_SLD_OPTION("maxAngleDelta", read_label_length, MEMBER(max_angle), INSIDE, HIDES),
+    MC_SLD_OPTION("group", read_flag, MEMBER(group), INSIDE, HIDES),
+    MC_SLD_OPTION("labelAllGroup", read_flag, MEMBER(label_all), INSIDE, HIDES),
+    MC_SLD_OPTION("followLine", read_flag, MEMBER(curved), INSIDE, HIDES),
+    MC_SLD_OPTION("forceLeftToRight", read_inverse_flag, MEMBER(any_direction), INSIDE, HIDES),
+    MC_SLD_OPTION("conflictResolution", read_inverse_flag, MEMBER(overlapping), INSIDE, HIDES),
+    MC_SLD_END
+};
+
 static void
-read_label_option(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
+read_label_option(void *symbol, mc_sld *sld, const mc_node *node)
 {
-    const char *name = mc_node_attr(node, "name");
-    bool flag = true;
-    name = name == NULL ? "" : name;
-    if (read_graphic_option(symbol, sld, node, name))
-        return;
-    const struct {
-        const char *name;
-        double *length;
-        bool *flag, *inverse; /* inverse: what it says is the other way round here */
-    } options[] = { { "repeat", &symbol->repeat, NULL, NULL },
-                    { "maxDisplacement", &symbol->max_displacement, NULL, NULL },
-                    { "spaceAround", &symbol->space_around, NULL, NULL },
-                    { "autoWrap", &symbol->auto_wrap, NULL, NULL },
-                    { "maxAngleDelta", &symbol->max_angle, NULL, NULL },
-                    { "group", NULL, &symbol->group, NULL },
-                    { "labelAllGroup", NULL, &symbol->label_all, NULL },
-                    { "followLine", NULL, &symbol->curved, NULL },
-                    { "forceLeftToRight", NULL, &flag, &symbol->any_direction },
-                    { "conflictResolution", NULL, &flag, &symbol->overlapping } };
-    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-        if (strcasecmp(name, options[i].name) != 0)
-            continue;
-        if (options[i].length != NULL)
-            read_label_length(options[i].length, sld, node);
-        else
-            read_flag(options[i].flag, sld, node);
-        if (options[i].inverse != NULL)
-            *options[i].inverse = !flag;
-        return;
-    }
-    mc_sld_lacking(sld, node,
-                   apr_psprintf(sld->build->pool, "the option %s of a label", mc_config_quote(name, sld->build->pool)));
+    if (!mc_sld_read_named(symbol, sld, node, mc_sld_label_options, strcasecmp))
+        mc_sld_report_option(sld, node, " of a label");
 }
 
 static void
-read_text_part(mc_text_symbol *symbol, mc_sld *sld, const mc_node *child)
+read_text_part(void *member, mc_sld *sld, const mc_node *node)
 {
-    static const char *const silent[] = { "Name", "Description", NULL };
-    const char *name = mc_sld_name(child);
-    if (strcmp(name, "Label") == 0)
-        symbol->label = read_label(sld, child);
-    else if (strcmp(name, "Font") == 0)
-        read_font(symbol, sld, child);
-    else if (strcmp(name, "LabelPlacement") == 0)
-        read_placement(symbol, sld, child);
-    else if (strcmp(name, "Halo") == 0)
-        read_halo(symbol, sld, child);
-    else if (strcmp(name, "Fill") == 0)
-        read_fill(&symbol->fill, sld, child);
-    else if (strcmp(name, "Graphic") == 0)
-        read_graphic(symbol, sld, child);
-    else if (strcmp(name, "Priority") == 0)
-        read_label_value(&symbol->priority, sld, child);
-    else if (strcmp(name, "Geometry") == 0)
-        symbol->part = mc_sld_part(sld, child);
-    else if (strcmp(name, "VendorOption") == 0)
-        read_label_option(symbol, sld, child);
-    else
-        for (int i = 0; silent[i] == NULL || strcmp(name, silent[i]) != 0; i++)
-            if (silent[i] == NULL) {
-                report_label_element(sld, child);
-                return;
-            }
+    mc_geometry_part *part = member;
+    *part = mc_sld_part(sld, node);
 }
+
+const mc_sld_element mc_sld_label_elements[] = { MC_SLD_OPTION("Label", read_text, MEMBER(label), INSIDE, HIDES),
+                                                 MC_SLD_ELEMENT("Font", read_font, 0),
+                                                 MC_SLD_ELEMENT("LabelPlacement", read_placement, 0),
+                                                 MC_SLD_ELEMENT("Halo", read_halo, 0),
+                                                 MC_SLD_OPTION("Fill", read_fill, MEMBER(fill), INSIDE, SHOWS),
+                                                 MC_SLD_OPTION("Graphic", read_graphic, 0, INSIDE, SHOWS),
+                                                 MC_SLD_OPTION("Priority", read_label_value, MEMBER(priority), INSIDE,
+                                                               HIDES),
+                                                 MC_SLD_OPTION("Geometry", read_text_part, MEMBER(part), INSIDE, HIDES),
+                                                 MC_SLD_ELEMENT("VendorOption", read_label_option, 0),
+                                                 MC_SLD_SILENT("Name"),
+                                                 MC_SLD_SILENT("Description"),
+                                                 MC_SLD_END };
 
 /* The lengths that options give are finite, and far from where floats end. */
 static void
@@ -422,8 +424,7 @@ mc_sld_text_symbol(mc_text_symbol *symbol, mc_sld *sld, const mc_node *node)
                                 .aligned = true,
                                 .curved = true,
                                 .max_angle = 22.5 };
-    for (const mc_node *child = node->children; child != NULL; child = child->next)
-        read_text_part(symbol, sld, child);
+    mc_sld_read_elements(symbol, sld, node, mc_sld_label_elements, "a label");
     clamp_length(&symbol->repeat, 0, far);
     clamp_length(&symbol->gap, 0, far);
     clamp_length(&symbol->initial_gap, 0, far);

@@ -13,6 +13,7 @@
 #include "draw/style/spatial.h"
 #include "text/text.h"
 #include "text/text_case.h"
+#include "text/utf8.h"
 
 static double evaluate_number(const mc_expression *expression, const mc_feature *feature, apr_pool_t *scratch);
 
@@ -131,15 +132,6 @@ same_character(char a, char b, bool any_case)
     return a == b || (any_case && tolower((unsigned char)a) == tolower((unsigned char)b));
 }
 
-/* Where the character (of UTF-8) at `text` ends. */
-static const char *
-skip_utf8_character(const char *text)
-{
-    for (text++; (*text & 0xC0) == 0x80;)
-        text++;
-    return text;
-}
-
 bool
 mc_like(const char *text, const char *pattern, const mc_filter *how)
 {
@@ -154,13 +146,13 @@ mc_like(const char *text, const char *pattern, const mc_filter *how)
         bool single = *pattern != '\0' && !literal && *pattern == how->single;
         if (single) {
             pattern++;
-            text = skip_utf8_character(text);
+            text = mc_utf8_next(text);
         } else if (*pattern != '\0' && same_character(pattern[literal], *text, how->any_case)) {
             pattern += literal ? 2 : 1;
             text++;
         } else if (again != NULL) {
             pattern = again;
-            text = from = skip_utf8_character(from);
+            text = from = mc_utf8_next(from);
         } else {
             return false;
         }

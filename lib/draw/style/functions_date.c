@@ -3,10 +3,10 @@
  * text.
  */
 #include <apr_strings.h>
-#include <math.h>
 #include <string.h>
 
 #include "draw/style/functions.h"
+#include "text/calendar.h"
 
 typedef struct moment {
     int year, month, day, hour, minute, second;
@@ -55,9 +55,7 @@ parse_moment(moment *m, const char *text)
 static double
 days_of(const moment *m)
 {
-    int year = m->month <= 2 ? m->year - 1 : m->year, month = (m->month + 9) % 12;
-    return 365.0 * year + floor(year / 4.0) - floor(year / 100.0) + floor(year / 400.0) + (month * 306 + 5) / 10 +
-           m->day - 1;
+    return (double)(mc_calendar_days(m->year, m->month, m->day) + MC_CALENDAR_EPOCH);
 }
 
 static double
@@ -117,8 +115,10 @@ mc_date_seconds(double *seconds, const char *text)
         if (!parse_zone_offset(&zone, &text))
             return false;
     }
+    if (*text != '\0' || !is_valid(&m))
+        return false;
     *seconds = seconds_of(&m) + part - zone;
-    return *text == '\0' && is_valid(&m);
+    return true;
 }
 
 /* One field of a pattern: `count` times the same letter. */

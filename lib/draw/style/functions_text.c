@@ -7,6 +7,7 @@
 #include "draw/style/functions.h"
 #include "text/text.h"
 #include "text/text_case.h"
+#include "text/utf8.h"
 
 static const char *
 changed_case(const char *text, mc_text_case wanted, apr_pool_t *pool)
@@ -39,20 +40,9 @@ slice_utf8_text(const char *text, double from, double to, apr_pool_t *pool)
     for (; *at != '\0' && index < to; index++) {
         if (begin == NULL && index >= from)
             begin = at;
-        at++;
-        while ((*at & 0xC0) == 0x80)
-            at++;
+        at = mc_utf8_next(at);
     }
     return begin == NULL ? "" : apr_pstrmemdup(pool, begin, (size_t)(at - begin));
-}
-
-static double
-characters_in(const char *text, const char *end)
-{
-    double count = 0;
-    for (; text < end; text++)
-        count += (*text & 0xC0) != 0x80;
-    return count;
 }
 
 /* text; then which ends ("leading", "trailing", "both") and which character, as of <Trim>. */
@@ -91,7 +81,7 @@ eval_text_length(mc_arguments args, int count, const mc_feature *feature, apr_po
 {
     (void)count;
     const char *text = mc_argument_text(args, 0, feature, pool);
-    return text == NULL ? NULL : mc_expression_format(characters_in(text, text + strlen(text)), pool);
+    return text == NULL ? NULL : mc_expression_format((double)mc_utf8_length(text, text + strlen(text)), pool);
 }
 
 /* Positions from 0, the end excluded. */
@@ -111,7 +101,7 @@ substring_of_length(mc_arguments args, int count, const mc_feature *feature, apr
     double from = count > 1 ? mc_argument_number(args, 1, feature, pool) : 1;
     double size = count > 2 ? mc_argument_number(args, 2, feature, pool) : HUGE_VAL;
     if (text != NULL && from < 0)
-        from = fmax(1, characters_in(text, text + strlen(text)) + 1 + from);
+        from = fmax(1, (double)mc_utf8_length(text, text + strlen(text)) + 1 + from);
     return slice_utf8_text(text, from - 1, from - 1 + fmax(size, 0), pool);
 }
 
@@ -128,7 +118,7 @@ eval_rightmost(mc_arguments args, int count, const mc_feature *feature, apr_pool
 {
     (void)count;
     const char *text = mc_argument_text(args, 0, feature, pool);
-    double all = text == NULL ? 0 : characters_in(text, text + strlen(text));
+    double all = text == NULL ? 0 : (double)mc_utf8_length(text, text + strlen(text));
     return slice_utf8_text(text, all - mc_argument_number(args, 1, feature, pool), HUGE_VAL, pool);
 }
 
@@ -152,7 +142,7 @@ index_of(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *po
     if (text == NULL || what == NULL)
         return NULL;
     const char *found = strstr(text, what);
-    return mc_expression_format(found == NULL ? -1 : characters_in(text, found), pool);
+    return mc_expression_format(found == NULL ? -1 : (double)mc_utf8_length(text, found), pool);
 }
 
 static const char *
@@ -163,7 +153,7 @@ last_index_of(mc_arguments args, int count, const mc_feature *feature, apr_pool_
     if (text == NULL || what == NULL)
         return NULL;
     const char *found = last_of(text, what);
-    return mc_expression_format(found == NULL ? -1 : characters_in(text, found), pool);
+    return mc_expression_format(found == NULL ? -1 : (double)mc_utf8_length(text, found), pool);
 }
 
 /* What is looked for, in which text, from which end (<StringPosition>): from 1; 0: nowhere. */
@@ -176,7 +166,7 @@ eval_string_position(mc_arguments args, int count, const mc_feature *feature, ap
         return NULL;
     bool back = direction != NULL && strcmp(direction, "backToFront") == 0;
     const char *found = back ? last_of(text, what) : strstr(text, what);
-    return mc_expression_format(found == NULL ? 0 : characters_in(text, found) + 1, pool);
+    return mc_expression_format(found == NULL ? 0 : (double)mc_utf8_length(text, found) + 1, pool);
 }
 
 static const char *

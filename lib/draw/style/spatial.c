@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "grid/earth.h"
 #include "vector/crs/projection.h"
 #include "vector/geometry/hit.h"
 #include "vector/geometry/places.h"
@@ -272,7 +273,7 @@ mc_spatial_matches(const mc_spatial *spatial, const mc_feature *feature, apr_poo
     const mc_feature_query *query = feature->query;
     const mc_geometry *placed = placed_for(spatial, feature);
     double unit =
-        spatial->in_metres ? query->scale * 0.00028 / query->resolution : 1; /* metres for a unit of the map */
+        spatial->in_metres ? query->scale * MC_PIXEL_METRES / query->resolution : 1; /* metres for a unit of the map */
     double distance = fmin(spatial->distance / fmax(unit, 1e-9) * query->pixel_grid.per_x, 1e6) * MC_SUBPIXELS;
     return !mc_geometry_is_empty(placed) && mc_spatial_compare(spatial->kind, feature->geometry, placed, distance);
 }

@@ -5,9 +5,11 @@
 #ifndef MC_DRAW_STYLE_STYLE_H
 #define MC_DRAW_STYLE_STYLE_H
 
-#include "draw/raster/brush.h"
+#include "draw/raster/color.h"
+#include "draw/raster/pen.h"
 #include "mapcache/config.h"
 #include "vector/feature/feature.h"
+#include "vector/geometry/places.h"
 
 /* A value for each feature: a constant, or computed from attributes. */
 typedef struct mc_expression mc_expression;
@@ -24,8 +26,6 @@ const char *mc_expression_text(const mc_expression *expression, const mc_feature
 double mc_expression_number(const mc_expression *expression, const mc_feature *feature, double otherwise,
                             apr_pool_t *scratch);
 
-typedef enum mc_line_join { MC_JOIN_MITRE, MC_JOIN_ROUND, MC_JOIN_BEVEL } mc_line_join;
-typedef enum mc_line_cap { MC_CAP_BUTT, MC_CAP_ROUND, MC_CAP_SQUARE } mc_line_cap;
 typedef struct mc_mark mc_mark;       /* draw/symbol/mark.h */
 typedef struct mc_picture mc_picture; /* draw/symbol/picture.h */
 typedef struct mc_graphic mc_graphic;
@@ -84,18 +84,6 @@ typedef enum mc_symbolizer_kind { MC_SYMBOL_POLYGON, MC_SYMBOL_LINE, MC_SYMBOL_P
 
 /* What sizes are given in (OGC 05-077r4, 10.2): pixels, or lengths on the ground. */
 typedef enum mc_uom { MC_UOM_PIXEL, MC_UOM_METRE, MC_UOM_FOOT } mc_uom;
-
-/* What of a feature's geometry is drawn. */
-typedef enum mc_geometry_part {
-    MC_PART_WHOLE,
-    MC_PART_CENTROID, /* one point of it, for areas and lines */
-    MC_PART_INSIDE,   /* one point that is inside of an area for certain */
-    MC_PART_START,
-    MC_PART_END,
-    MC_PART_MIDDLE, /* of lines: half way */
-    MC_PART_VERTICES,
-    MC_PART_BOUNDARY, /* areas as lines */
-} mc_geometry_part;
 
 typedef struct mc_symbolizer {
     mc_symbolizer_kind kind;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "draw/raster/hatch.h"
+
 enum { CIRCLE_CORNERS_MAX = 128, POINTS_MAX = 256, PARTS_MAX = 16, ARC_STEP = 10 /* degrees */ };
 
 /*

@@ -4,9 +4,6 @@
 
 #include "draw/style/style.h"
 
-/* Directions of the lines that a mark becomes when it is repeated over an area. */
-enum { MC_HATCH_ACROSS = 1, MC_HATCH_UP = 2, MC_HATCH_SLASH = 4, MC_HATCH_BACKSLASH = 8 };
-
 /* A character of a font (draw/symbol/mark_glyph.c). */
 typedef struct mc_mark_glyph mc_mark_glyph;
 
@@ -14,7 +11,7 @@ struct mc_mark {
     const char *name;
     bool open;            /* lines, which have no inside */
     bool circle;          /* as fine as its size needs */
-    unsigned hatch;       /* 0: repeated as it is */
+    unsigned hatch;       /* MC_HATCH_* of draw/raster/hatch.h; 0: repeated as it is */
     int dense;            /* of 64 dots, how many are set: the dense brushes of QGIS; 0: none of them */
     const double *points; /* x to the right and y down from the centre, in units of its size */
     const int *ends;      /* of each part, the index after its last point */

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "draw/raster/brush.h"
 #include "draw/symbol/picture.h"
 
 /* Whole pixels: it stays as sharp as it is. */

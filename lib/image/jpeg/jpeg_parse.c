@@ -1,6 +1,7 @@
 /* The marker structure of a JPEG file (ITU-T T.81 annex B), without decoding anything. All lengths are hostile. */
 #include <string.h>
 
+#include "base/bytes.h"
 #include "image/codec.h"
 #include "image/jpeg/jpeg.h"
 
@@ -18,12 +19,6 @@ enum {
     DRI = 0xdd,
     TEM = 0x01
 };
-
-static inline unsigned
-load_jpeg_be16(const uint8_t *at)
-{
-    return (unsigned)at[0] << 8 | at[1];
-}
 
 static bool
 is_frame(int marker)
@@ -49,7 +44,7 @@ next_jpeg_segment(jpeg_parse_segment *found, const uint8_t *data, size_t size, s
     found->marker = data[at + 1];
     if (found->marker == TEM || found->marker == 0 || (found->marker >= RST0 && found->marker <= EOI))
         return false; /* none of these may stand between segments */
-    size_t length = load_jpeg_be16(data + at + 2);
+    size_t length = mc_big16(data + at + 2);
     if (length < 2 || length > size - at - 2)
         return false;
     found->payload = at + 4;
@@ -66,9 +61,9 @@ mc_jpeg_size(int *width, int *height, const uint8_t *data, size_t size, apr_pool
     while (size > 2 && next_jpeg_segment(&found, data, size, at) && found.marker != SOS) {
         if (is_frame(found.marker) && found.size >= 6) {
             const uint8_t *frame = data + found.payload;
-            MC_TRY(mc_decode_check_size(load_jpeg_be16(frame + 3), load_jpeg_be16(frame + 1), pool));
-            *width = (int)load_jpeg_be16(frame + 3);
-            *height = (int)load_jpeg_be16(frame + 1);
+            MC_TRY(mc_decode_check_size(mc_big16(frame + 3), mc_big16(frame + 1), pool));
+            *width = (int)mc_big16(frame + 3);
+            *height = (int)mc_big16(frame + 1);
             return MC_OK;
         }
         at = found.next;
@@ -97,8 +92,8 @@ parse_frame(mc_jpeg_parts *parts, const uint8_t *data, const jpeg_parse_segment 
     if (components == 1 && (across > 1 || down > 1))
         return false;
     parts->frame = s->payload + 1;
-    parts->height = (int)load_jpeg_be16(frame + 1);
-    parts->width = (int)load_jpeg_be16(frame + 3);
+    parts->height = (int)mc_big16(frame + 1);
+    parts->width = (int)mc_big16(frame + 3);
     parts->unit_width = across * 8;
     parts->unit_height = down * 8;
     return parts->width > 0 && parts->height > 0;
@@ -138,7 +133,7 @@ mc_jpeg_parse(mc_jpeg_parts *parts, const uint8_t *data, size_t size)
         if (s.marker == DRI) {
             if (s.size != 2)
                 return false;
-            parts->restart_interval = (int)load_jpeg_be16(data + s.payload);
+            parts->restart_interval = (int)mc_big16(data + s.payload);
         }
     }
     return false;

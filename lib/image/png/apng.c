@@ -130,11 +130,11 @@ write_control(mc_buf *png, const apng_frame *f, uint32_t sequence, int delay, ap
 {
     /* Ends with dispose 0 (the frame stays) and blend 0 (it replaces what was there). */
     uint8_t body[26] = { 0 };
-    mc_png_store32(body, sequence);
-    mc_png_store32(body + 4, (uint32_t)f->place.width);
-    mc_png_store32(body + 8, (uint32_t)f->place.height);
-    mc_png_store32(body + 12, (uint32_t)f->place.left);
-    mc_png_store32(body + 16, (uint32_t)f->place.top);
+    (void)mc_store_big32(body, sequence);
+    (void)mc_store_big32(body + 4, (uint32_t)f->place.width);
+    (void)mc_store_big32(body + 8, (uint32_t)f->place.height);
+    (void)mc_store_big32(body + 12, (uint32_t)f->place.left);
+    (void)mc_store_big32(body + 16, (uint32_t)f->place.top);
     body[20] = (uint8_t)(delay >> 8);
     body[21] = (uint8_t)delay;
     body[22] = 1000 >> 8;
@@ -153,7 +153,7 @@ write_frames(mc_buf *png, const apng_encoding *e, apr_pool_t *pool)
             MC_TRY(mc_png_chunk(png, "IDAT", f->stream + SEQUENCE_SIZE, f->size, pool));
             continue;
         }
-        mc_png_store32(f->stream, sequence++);
+        (void)mc_store_big32(f->stream, sequence++);
         MC_TRY(mc_png_chunk(png, "fdAT", f->stream, SEQUENCE_SIZE + f->size, pool));
     }
     return mc_png_end(png, pool);
@@ -169,8 +169,8 @@ write_apng_chunks(mc_buf *png, const apng_encoding *e, apr_pool_t *pool)
                              .depth = 8,
                              .color = e->opaque ? MC_PNG_RGB : MC_PNG_RGBA };
     uint8_t control[8];
-    mc_png_store32(control, (uint32_t)animation->count);
-    mc_png_store32(control + 4, (uint32_t)animation->loops);
+    (void)mc_store_big32(control, (uint32_t)animation->count);
+    (void)mc_store_big32(control + 4, (uint32_t)animation->loops);
     MC_TRY(mc_png_begin(png, &header, pool));
     MC_TRY(mc_png_chunk(png, "acTL", control, sizeof(control), pool));
     return write_frames(png, e, pool);

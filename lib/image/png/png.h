@@ -2,32 +2,16 @@
 #ifndef MC_IMAGE_PNG_PNG_H
 #define MC_IMAGE_PNG_PNG_H
 
+#include "base/bytes.h"
 #include "image/box.h"
 
 enum { MC_PNG_GRAY = 0, MC_PNG_RGB = 2, MC_PNG_PALETTE = 3, MC_PNG_GRAY_ALPHA = 4, MC_PNG_RGBA = 6 };
-
-extern const uint8_t mc_png_signature[8];
 
 /* The image header (11.2.2) with where its parts lie in the file. */
 typedef struct mc_png_header {
     uint32_t width, height;
     int depth, color, interlace;
 } mc_png_header;
-
-static inline uint32_t
-mc_png_load32(const uint8_t *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
-static inline void
-mc_png_store32(uint8_t *at, uint32_t value)
-{
-    at[0] = (uint8_t)(value >> 24);
-    at[1] = (uint8_t)(value >> 16);
-    at[2] = (uint8_t)(value >> 8);
-    at[3] = (uint8_t)value;
-}
 
 /* Checks signature, IHDR and its CRC; sizes within the decoder's bounds. */
 mc_error *mc_png_read_header(mc_png_header *header, const uint8_t *data, size_t size, apr_pool_t *pool) MC_CHECKED;

@@ -16,8 +16,6 @@
 #include "image/png/png.h"
 #include "image/scratch.h"
 
-const uint8_t mc_png_signature[8] = { 137, 'P', 'N', 'G', 13, 10, 26, 10 };
-
 /* Streams that shrink by more than SPARSE_RATIO are mostly repetitions, which libdeflate 1.14 copies byte by byte. */
 enum { HEADER_END = 8 + 25, SPARSE_RATIO = 24 };
 
@@ -49,11 +47,11 @@ mc_png_read_header(mc_png_header *header, const uint8_t *data, size_t size, apr_
 {
     if (size < HEADER_END || memcmp(data, mc_png_signature, 8) != 0)
         return broken_png_error(pool, "no header");
-    if (mc_png_load32(data + 8) != 13 || memcmp(data + 12, "IHDR", 4) != 0 ||
-        libdeflate_crc32(0, data + 12, 17) != mc_png_load32(data + 29))
+    if (mc_big32(data + 8) != 13 || memcmp(data + 12, "IHDR", 4) != 0 ||
+        libdeflate_crc32(0, data + 12, 17) != mc_big32(data + 29))
         return broken_png_error(pool, "a broken header");
-    *header = (mc_png_header){ .width = mc_png_load32(data + 16),
-                               .height = mc_png_load32(data + 20),
+    *header = (mc_png_header){ .width = mc_big32(data + 16),
+                               .height = mc_big32(data + 20),
                                .depth = data[24],
                                .color = data[25],
                                .interlace = data[28] };
@@ -118,12 +116,12 @@ walk_png_chunks(chunks *found, const uint8_t *data, size_t size, apr_pool_t *poo
     *found = (chunks){ 0 };
     bool within = false;
     for (size_t at = HEADER_END; size - at >= 12;) {
-        size_t length = mc_png_load32(data + at);
+        size_t length = mc_big32(data + at);
         if (length > size - at - 12)
             return broken_png_error(pool, "it ends too early");
         const uint8_t *type = data + at + 4;
         bool matters = (type[0] & 0x20) == 0 || memcmp(type, "tRNS", 4) == 0;
-        if (matters && libdeflate_crc32(0, type, length + 4) != mc_png_load32(type + 4 + length))
+        if (matters && libdeflate_crc32(0, type, length + 4) != mc_big32(type + 4 + length))
             return broken_png_error(pool, "a checksum that does not fit");
         MC_TRY(note_chunk(found, data + at, length, &within, pool));
         at += 12 + length;
@@ -148,7 +146,7 @@ gather_png_stream(const uint8_t **stream, uint8_t **owned, const chunks *found, 
     const uint8_t *chunk = found->first - 8;
     size_t filled = 0;
     for (int i = 0; i < found->count; i++) {
-        size_t length = mc_png_load32(chunk);
+        size_t length = mc_big32(chunk);
         memcpy(*owned + filled, chunk + 8, length);
         filled += length;
         chunk += 12 + length;

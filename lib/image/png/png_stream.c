@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compress/quick_deflate.h"
+#include "image/codec.h"
 #include "image/png/png.h"
 #include "image/scratch.h"
 
@@ -11,11 +12,11 @@ mc_png_chunk(mc_buf *png, const char type[4], const void *data, size_t size, apr
 {
     MC_TRY(mc_buf_reserve(png, size + 12, pool));
     uint8_t *at = png->data + png->size;
-    mc_png_store32(at, (uint32_t)size);
+    (void)mc_store_big32(at, (uint32_t)size);
     memcpy(at + 4, type, 4);
     if (size > 0)
         memcpy(at + 8, data, size);
-    mc_png_store32(at + 8 + size, libdeflate_crc32(0, at + 4, size + 4));
+    (void)mc_store_big32(at + 8 + size, libdeflate_crc32(0, at + 4, size + 4));
     png->size += size + 12;
     return MC_OK;
 }
@@ -24,8 +25,8 @@ mc_error *
 mc_png_begin(mc_buf *png, const mc_png_header *header, apr_pool_t *pool)
 {
     uint8_t body[13] = { 0 };
-    mc_png_store32(body, header->width);
-    mc_png_store32(body + 4, header->height);
+    (void)mc_store_big32(body, header->width);
+    (void)mc_store_big32(body + 4, header->height);
     body[8] = (uint8_t)header->depth;
     body[9] = (uint8_t)header->color;
     MC_TRY(mc_buf_append(png, mc_png_signature, sizeof(mc_png_signature), pool));

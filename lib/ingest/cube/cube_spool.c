@@ -1,5 +1,6 @@
 /* Room for decoded images. */
 #include "ingest/cube/cube_spool.h"
+#include "base/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,17 +69,7 @@ mc_spool_keep(const mc_spool *spool, size_t offset, const uint8_t *bytes, size_t
             memcpy(spool->memory + offset, bytes, size);
         return MC_OK;
     }
-    while (size > 0) {
-        ssize_t written = pwrite(spool->file, bytes, size, (off_t)offset);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return file_failure("cannot be written", pool);
-        bytes += written;
-        offset += (size_t)written;
-        size -= (size_t)written;
-    }
-    return MC_OK;
+    return mc_files_write_at(spool->file, offset, bytes, size) ? MC_OK : file_failure("cannot be written", pool);
 }
 
 mc_error *
@@ -90,13 +81,5 @@ mc_spool_look(const uint8_t **bytes, const mc_spool *spool, size_t offset, size_
         *bytes = spool->memory + offset;
         return MC_OK;
     }
-    for (size_t done = 0; done < size;) {
-        ssize_t got = pread(spool->file, buffer + done, size - done, (off_t)(offset + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return file_failure("cannot be read", pool);
-        done += (size_t)got;
-    }
-    return MC_OK;
+    return mc_files_read_at(spool->file, offset, buffer, size) == size ? MC_OK : file_failure("cannot be read", pool);
 }

@@ -1,5 +1,6 @@
 /* See mask.h. */
 #include "ingest/pyramid/mask.h"
+#include "base/bytes.h"
 
 #include <string.h>
 
@@ -56,7 +57,7 @@ mc_mask_insert(mc_buf **masked, mc_buf *jpeg, const mc_mask *mask, apr_pool_t *p
         return MC_OK;
     size_t at = 2; /* behind JFIF's header, which must be the first segment */
     if (jpeg->size > 6 && data[2] == 0xff && data[3] == APP0)
-        at += 2 + ((size_t)data[4] << 8 | data[5]);
+        at += 2 + mc_big16(data + 4);
     if (at > jpeg->size)
         return MC_OK;
     mc_buf *made = mc_buf_attach(mc_buf_create(jpeg->size + mask->size + 64, INT32_MAX), pool);
@@ -118,7 +119,7 @@ mc_mask_apply(mc_pixels *pixels, const uint8_t *data, size_t size)
     mask_reader_state r = { .pixels = pixels, .total = (size_t)pixels->width * (size_t)pixels->height };
     bool any = false;
     for (size_t at = 2; at + 4 <= size && data[0] == 0xff && data[1] == SOI && data[at] == 0xff;) {
-        size_t length = (size_t)data[at + 2] << 8 | data[at + 3];
+        size_t length = mc_big16(data + at + 2);
         if (data[at + 1] == SOS || length < 2 || length > size - at - 2)
             break;
         const uint8_t *text = data + at + 4;

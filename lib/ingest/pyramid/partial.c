@@ -1,5 +1,6 @@
 /* See partial.h. */
 #include "ingest/pyramid/partial.h"
+#include "base/files.h"
 
 #include <apr_hash.h>
 #include <apr_strings.h>
@@ -97,21 +98,10 @@ open_scratch(mc_partials *partials, apr_pool_t *pool)
 static bool
 transfer_partial_pixels(mc_partials *partials, mc_partial *partial, bool out)
 {
-    size_t done = 0;
-    while (done < partials->bytes) {
-        off_t at = (off_t)partial->slot * (off_t)partials->bytes + (off_t)done;
-        uint8_t *bytes = partial->pixels->data + done;
-        ssize_t moved = out ? pwrite(partials->file, bytes, partials->bytes - done, at)
-                            : pread(partials->file, bytes, partials->bytes - done, at);
-        if (moved < 0 && errno == EINTR)
-            continue;
-        if (moved == 0)
-            errno = EIO;
-        if (moved <= 0)
-            return false;
-        done += (size_t)moved;
-    }
-    return true;
+    uint64_t at = (uint64_t)partial->slot * partials->bytes;
+    uint8_t *bytes = partial->pixels->data;
+    return out ? mc_files_write_at(partials->file, at, bytes, partials->bytes)
+               : mc_files_read_at(partials->file, at, bytes, partials->bytes) == partials->bytes;
 }
 
 static mc_error *

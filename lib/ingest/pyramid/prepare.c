@@ -238,10 +238,7 @@ join_extents(mc_ingest *ingest)
     *all = ingest->images[0].placement.box;
     for (int i = 0; i < ingest->count; i++) {
         const mc_extent *box = &ingest->images[i].placement.box;
-        all->minx = fmin(all->minx, box->minx);
-        all->miny = fmin(all->miny, box->miny);
-        all->maxx = fmax(all->maxx, box->maxx);
-        all->maxy = fmax(all->maxy, box->maxy);
+        *all = mc_extent_union(all, box);
         ingest->outline.pixels += (apr_int64_t)ingest->images[i].info.width * ingest->images[i].info.height;
     }
 }

@@ -51,10 +51,7 @@ join_index_nodes(const tile_index_node *a, const tile_index_node *b)
     if (a->last < 0 || b->last < 0)
         return a->last < 0 ? *b : *a;
     tile_index_node both = *a;
-    both.range.minx = a->range.minx < b->range.minx ? a->range.minx : b->range.minx;
-    both.range.miny = a->range.miny < b->range.miny ? a->range.miny : b->range.miny;
-    both.range.maxx = a->range.maxx > b->range.maxx ? a->range.maxx : b->range.maxx;
-    both.range.maxy = a->range.maxy > b->range.maxy ? a->range.maxy : b->range.maxy;
+    both.range = mc_tile_range_union(&a->range, &b->range);
     both.last = a->last > b->last ? a->last : b->last;
     return both;
 }

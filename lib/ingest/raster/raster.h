@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "ingest/raster/georeference.h"
-#include "mapcache/ingest.h"
+#include "mapcache/raster.h"
 
 typedef struct mc_raster_ops {
     const char *format;
@@ -37,7 +37,7 @@ extern const mc_raster_ops mc_raster_tiff;
 /* MC_ERR_CORRUPT with the reason; the path is put before it by raster.c. */
 mc_error *mc_raster_broken(apr_pool_t *pool, const char *format, ...) MC_PRINTF(2, 3) MC_CHECKED;
 
-/* Both sides above 0 and within the bounds of mapcache/ingest.h. */
+/* Both sides above 0 and within the bounds of mapcache/raster.h. */
 mc_error *mc_raster_check_size(int64_t width, int64_t height, apr_pool_t *pool) MC_CHECKED;
 
 #endif

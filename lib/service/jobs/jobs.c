@@ -11,6 +11,7 @@
 
 #include "service/operations/operations.h"
 #include "service/pages/demo.h"
+#include "text/json_writer.h"
 #include "text/text.h"
 
 /* Bytes of a body; units of a job and seconds of silence of workers that are shown; characters of a token at least. */
@@ -111,10 +112,13 @@ may_change(const jobs_service *service, const mc_call *call, apr_pool_t *pool)
 
 /* --- answers ---------------------------------------------------------------------------------------------------- */
 
-static mc_error *
-answer_jobs_json(mc_request *request, const char *text, apr_pool_t *pool)
+/* An item of a list, on a line of its own. */
+static void
+write_jobs_item(mc_json_writer *json, bool first, const char *text)
 {
-    return mc_operations_respond_text(request, text, "application/json", pool);
+    if (!first)
+        mc_json_space(json, "\n");
+    mc_json_raw(json, NULL, text);
 }
 
 static mc_error *
@@ -140,17 +144,20 @@ answer_list(mc_request *request, jobs_service *service, const mc_call *call, boo
     MC_TRY(read_filter(&filter, call, pool));
     MC_TRY(mc_jobs_list(&jobs, service->jobs, &filter, ctx, pool));
     MC_TRY(mc_jobs_workers(&workers, service->jobs, SILENCE, ctx, pool));
-    apr_array_header_t *parts = apr_array_make(pool, 32, sizeof(const char *));
-    APR_ARRAY_PUSH(parts, const char *) = apr_psprintf(pool, "{\"changeable\":%s,\"jobs\":[", open ? "true" : "false");
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    mc_json_open_object(json, NULL);
+    mc_json_boolean(json, "changeable", open);
+    mc_json_open_array(json, "jobs");
     for (int i = 0; i < jobs->nelts; i++)
-        APR_ARRAY_PUSH(parts, const char *) =
-            apr_pstrcat(pool, i == 0 ? "" : ",\n", mc_job_json(&APR_ARRAY_IDX(jobs, i, mc_job), open, pool), NULL);
-    APR_ARRAY_PUSH(parts, const char *) = "],\n\"workers\":[";
+        write_jobs_item(json, i == 0, mc_job_json(&APR_ARRAY_IDX(jobs, i, mc_job), open, pool));
+    mc_json_close(json);
+    mc_json_space(json, "\n");
+    mc_json_open_array(json, "workers");
     for (int i = 0; i < workers->nelts; i++)
-        APR_ARRAY_PUSH(parts, const char *) = apr_pstrcat(
-            pool, i == 0 ? "" : ",\n", mc_job_worker_json(&APR_ARRAY_IDX(workers, i, mc_job_worker), open, pool), NULL);
-    APR_ARRAY_PUSH(parts, const char *) = "]}\n";
-    return answer_jobs_json(request, apr_array_pstrcat(pool, parts, '\0'), pool);
+        write_jobs_item(json, i == 0, mc_job_worker_json(&APR_ARRAY_IDX(workers, i, mc_job_worker), open, pool));
+    mc_json_close(json);
+    mc_json_close(json);
+    return mc_operations_respond_json(request, json);
 }
 
 static mc_error *
@@ -160,19 +167,22 @@ answer_job(mc_request *request, jobs_service *service, int64_t id, bool open, mc
     apr_array_header_t *units;
     MC_TRY(mc_jobs_find(&job, service->jobs, id, false, ctx, pool));
     MC_TRY(mc_jobs_units(&units, service->jobs, id, UNITS_SHOWN, ctx, pool));
-    apr_array_header_t *parts = apr_array_make(pool, 32, sizeof(const char *));
-    APR_ARRAY_PUSH(parts, const char *) =
-        apr_pstrcat(pool, "{\"job\":", mc_job_json(&job, open, pool), ",\n\"units\":[", NULL);
-    const char *comma = "";
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    mc_json_open_object(json, NULL);
+    mc_json_raw(json, "job", mc_job_json(&job, open, pool));
+    mc_json_space(json, "\n");
+    mc_json_open_array(json, "units");
+    bool first = true;
     for (int i = 0; i < units->nelts; i++) {
         const mc_job_unit *unit = &APR_ARRAY_IDX(units, i, mc_job_unit);
         if (unit->unit < 0 || unit->unit >= job.units)
             continue;
-        APR_ARRAY_PUSH(parts, const char *) = apr_pstrcat(pool, comma, mc_job_unit_json(unit, &job, open, pool), NULL);
-        comma = ",\n";
+        write_jobs_item(json, first, mc_job_unit_json(unit, &job, open, pool));
+        first = false;
     }
-    APR_ARRAY_PUSH(parts, const char *) = "]}\n";
-    return answer_jobs_json(request, apr_array_pstrcat(pool, parts, '\0'), pool);
+    mc_json_close(json);
+    mc_json_close(json);
+    return mc_operations_respond_json(request, json);
 }
 
 static mc_error *
@@ -273,13 +283,16 @@ static void
 jobs_report(mc_document *body, int *status, const mc_error *error, const mc_call *call, apr_pool_t *pool)
 {
     (void)status, (void)call;
-    const char *field = error->locator == NULL
-                            ? ""
-                            : apr_pstrcat(pool, ",\"field\":\"", mc_json_escape(error->locator, pool), "\"", NULL);
-    const char *text =
-        apr_pstrcat(pool, "{\"error\":\"", mc_json_escape(error->message, pool), "\"", field, "}\n", NULL);
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "error", error->message);
+    if (error->locator != NULL)
+        mc_json_string(json, "field", error->locator);
+    mc_json_close(json);
+    mc_json_space(json, "\n");
     body->mime = "application/json";
-    body->text = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool);
+    if (mc_json_finish(&body->text, json) != MC_OK)
+        *body = (mc_document){ 0 };
 }
 
 const mc_service_ops mc_service_jobs = {

@@ -4,7 +4,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "text/text.h"
+#include "text/json_writer.h"
 
 mc_service *
 mc_operations_from_config(const mc_service_ops *ops, const mc_node *node, mc_build *build)
@@ -31,9 +31,12 @@ mc_operations_respond(mc_request *request, mc_buf *text, const char *mime)
 }
 
 mc_error *
-mc_operations_respond_text(mc_request *request, const char *text, const char *mime, apr_pool_t *pool)
+mc_operations_respond_json(mc_request *request, mc_json_writer *json)
 {
-    mc_operations_respond(request, mc_buf_attach(mc_buf_copy(text, strlen(text)), pool), mime);
+    mc_buf *text;
+    mc_json_space(json, "\n");
+    MC_TRY(mc_json_finish(&text, json));
+    mc_operations_respond(request, text, "application/json");
     return MC_OK;
 }
 
@@ -44,17 +47,16 @@ health_from_config(const mc_node *node, mc_build *build)
 }
 
 /* The layers that answer 503 until the configuration or the build is another one. */
-static const char *
-unavailable_layers(const mc_config *config, apr_pool_t *pool)
+static void
+write_unavailable_layers(mc_json_writer *json, const mc_config *config)
 {
-    apr_array_header_t *parts = apr_array_make(pool, 8, sizeof(const char *));
+    mc_json_open_array(json, "unavailable_layers");
     for (int i = 0; i < config->tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, const mc_tileset *);
         if (tileset->not_built != NULL)
-            APR_ARRAY_PUSH(parts, const char *) =
-                apr_pstrcat(pool, parts->nelts == 0 ? "\"" : ",\"", mc_json_escape(tileset->name, pool), "\"", NULL);
+            mc_json_string(json, NULL, tileset->name);
     }
-    return apr_array_pstrcat(pool, parts, '\0');
+    mc_json_close(json);
 }
 
 static mc_error *
@@ -62,9 +64,13 @@ health_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
 {
     (void)ctx;
     MC_TRY(mc_operations_check(call, pool));
-    const char *text = apr_psprintf(pool, "{\"status\":\"ok\",\"version\":\"%s\",\"unavailable_layers\":[%s]}\n",
-                                    MC_VERSION, unavailable_layers(call->config, pool));
-    return mc_operations_respond_text(request, text, "application/json", pool);
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "status", "ok");
+    mc_json_string(json, "version", MC_VERSION);
+    write_unavailable_layers(json, call->config);
+    mc_json_close(json);
+    return mc_operations_respond_json(request, json);
 }
 
 const mc_service_ops mc_service_health = {

@@ -3,6 +3,7 @@
 #define MC_SERVICE_OPERATIONS_OPERATIONS_H
 
 #include "service/service_base.h"
+#include "text/json_writer.h"
 
 /* from_config: without <cors> no other site's pages may read what is answered. */
 mc_service *mc_operations_from_config(const mc_service_ops *ops, const mc_node *node, mc_build *build);
@@ -12,7 +13,8 @@ mc_error *mc_operations_check(const mc_call *call, apr_pool_t *pool) MC_CHECKED;
 
 /* Makes `request` an answer of this moment: nobody keeps it. `text` lives in a pool of the request. */
 void mc_operations_respond(mc_request *request, mc_buf *text, const char *mime);
-mc_error *mc_operations_respond_text(mc_request *request, const char *text, const char *mime,
-                                     apr_pool_t *pool) MC_CHECKED;
+
+/* The same with a document in JSON, whose last line is ended here. */
+mc_error *mc_operations_respond_json(mc_request *request, mc_json_writer *json) MC_CHECKED;
 
 #endif

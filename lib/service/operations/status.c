@@ -8,6 +8,7 @@
 #include "base/workers.h"
 #include "db/sqlite/handles.h"
 #include "service/operations/operations.h"
+#include "text/json_writer.h"
 #include "text/text.h"
 
 static mc_service *
@@ -16,42 +17,62 @@ status_from_config(const mc_node *node, mc_build *build)
     return mc_operations_from_config(&mc_service_status, node, build);
 }
 
-static const char *
-format_status_counters(const mc_metrics *metrics, apr_pool_t *pool)
+static void
+write_status_counters(mc_json_writer *json, const mc_metrics *metrics)
 {
     static const char *const names[] = {
 #define X(name, help) #name,
         MC_COUNTERS(X)
 #undef X
     };
-    apr_array_header_t *parts = apr_array_make(pool, MC_COUNTER_COUNT, sizeof(const char *));
+    mc_json_open_object(json, "counters");
     for (int i = 0; i < MC_COUNTER_COUNT; i++)
-        APR_ARRAY_PUSH(parts, const char *) =
-            apr_psprintf(pool, "%s\"%s\":%" APR_UINT64_T_FMT, i == 0 ? "" : ",", names[i],
-                         (apr_uint64_t)mc_counter_value(metrics, (mc_counter)i));
-    return apr_array_pstrcat(pool, parts, '\0');
+        mc_json_integer(json, names[i], (int64_t)mc_counter_value(metrics, (mc_counter)i));
+    mc_json_close(json);
 }
 
-static const char *
-format_status_memory(const mc_process *process, apr_pool_t *pool)
+static void
+write_status_memory(mc_json_writer *json, const mc_process *process)
 {
     mc_clock_cache_statistics known = { 0 };
     mc_memory_stat(process->memory, &known);
-    return apr_psprintf(
-        pool, "{\"bytes\":%" APR_SIZE_T_FMT ",\"most_bytes\":%" APR_SIZE_T_FMT ",\"entries\":%" APR_SIZE_T_FMT "}",
-        known.bytes, known.max_bytes, known.entries);
+    mc_json_open_object(json, "memory");
+    mc_json_integer(json, "bytes", (int64_t)known.bytes);
+    mc_json_integer(json, "most_bytes", (int64_t)known.max_bytes);
+    mc_json_integer(json, "entries", (int64_t)known.entries);
+    mc_json_close(json);
 }
 
-static const char *
-this_process(const mc_process *process, apr_pool_t *pool)
+static void
+write_status_workers(mc_json_writer *json, const char *key, const mc_workers *workers)
 {
-    return apr_psprintf(pool,
-                        "{\"id\":%ld,\"memory\":%s,\"open_files\":%d,"
-                        "\"workers\":{\"threads\":%d,\"idle\":%d},\"io_workers\":{\"threads\":%d,\"idle\":%d}}",
-                        (long)getpid(), format_status_memory(process, pool),
-                        process->handles == NULL ? 0 : mc_handles_open(process->handles),
-                        mc_workers_count(process->workers), mc_workers_idle(process->workers),
-                        mc_workers_count(process->io), mc_workers_idle(process->io));
+    mc_json_open_object(json, key);
+    mc_json_integer(json, "threads", mc_workers_count(workers));
+    mc_json_integer(json, "idle", mc_workers_idle(workers));
+    mc_json_close(json);
+}
+
+static void
+write_status_process(mc_json_writer *json, const mc_process *process)
+{
+    mc_json_open_object(json, "process");
+    mc_json_integer(json, "id", getpid());
+    write_status_memory(json, process);
+    mc_json_integer(json, "open_files", process->handles == NULL ? 0 : mc_handles_open(process->handles));
+    write_status_workers(json, "workers", process->workers);
+    write_status_workers(json, "io_workers", process->io);
+    mc_json_close(json);
+}
+
+static void
+write_status_configuration(mc_json_writer *json, const mc_config *config, apr_pool_t *pool)
+{
+    mc_json_open_object(json, "configuration");
+    mc_json_string(json, "modified", mc_http_date(apr_time_sec(config->mtime), pool));
+    mc_json_integer(json, "layers", config->tilesets->nelts);
+    mc_json_integer(json, "caches", config->caches->nelts);
+    mc_json_integer(json, "grids", config->grids->nelts);
+    mc_json_close(json);
 }
 
 static mc_error *
@@ -60,16 +81,16 @@ status_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
     static const mc_process nothing = { 0 };
     MC_TRY(mc_operations_check(call, pool));
     const mc_process *process = ctx->process == NULL ? &nothing : ctx->process;
-    const mc_config *config = call->config;
     apr_time_t started = mc_metrics_started(process->metrics);
-    const char *text = apr_psprintf(
-        pool,
-        "{\"version\":\"%s\",\"uptime_seconds\":%" APR_TIME_T_FMT ",\"configuration\":{\"modified\":\"%s\","
-        "\"layers\":%d,\"caches\":%d,\"grids\":%d},\"process\":%s,\"counters\":{%s}}\n",
-        MC_VERSION, started == 0 ? 0 : apr_time_sec(apr_time_now() - started),
-        mc_http_date(apr_time_sec(config->mtime), pool), config->tilesets->nelts, config->caches->nelts,
-        config->grids->nelts, this_process(process, pool), format_status_counters(process->metrics, pool));
-    return mc_operations_respond_text(request, text, "application/json", pool);
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "version", MC_VERSION);
+    mc_json_integer(json, "uptime_seconds", started == 0 ? 0 : apr_time_sec(apr_time_now() - started));
+    write_status_configuration(json, call->config, pool);
+    write_status_process(json, process);
+    write_status_counters(json, process->metrics);
+    mc_json_close(json);
+    return mc_operations_respond_json(request, json);
 }
 
 const mc_service_ops mc_service_status = {

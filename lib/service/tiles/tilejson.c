@@ -5,13 +5,12 @@
  */
 #include <apr_strings.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "grid/earth.h"
 #include "service/service_base.h"
-#include "text/text.h"
+#include "text/json_writer.h"
 
-#define HALF_WORLD 20037508.3427892480
 #define MERCATOR_LATITUDE 85.0511287798 /* degrees: where that square ends */
 #define SAME 1e-6
 
@@ -36,11 +35,12 @@ is_web_mercator(const mc_grid_link *link)
         (grid->origin != MC_BOTTOM_LEFT && grid->origin != MC_TOP_LEFT))
         return false;
     for (int z = link->minzoom; z <= link->maxzoom; z++) {
-        double side = 2 * HALF_WORLD / ldexp(1, z);
+        double side = 2 * MC_WEB_MERCATOR_EDGE / ldexp(1, z);
         mc_extent first = mc_grid_tile_extent(grid, z, 0, 0);
-        double edge = grid->origin == MC_BOTTOM_LEFT ? first.miny + HALF_WORLD : HALF_WORLD - first.maxy;
+        double edge =
+            grid->origin == MC_BOTTOM_LEFT ? first.miny + MC_WEB_MERCATOR_EDGE : MC_WEB_MERCATOR_EDGE - first.maxy;
         if (fabs(first.maxx - first.minx - side) > side * SAME || fabs(first.maxy - first.miny - side) > side * SAME ||
-            fabs(first.minx + HALF_WORLD) > side * SAME + 1 || fabs(edge) > side * SAME + 1)
+            fabs(first.minx + MC_WEB_MERCATOR_EDGE) > side * SAME + 1 || fabs(edge) > side * SAME + 1)
             return false;
     }
     return true;
@@ -67,53 +67,48 @@ find_square(tilejson_square *found, const mc_grid_link *link)
     return grid->origin == MC_BOTTOM_LEFT || grid->origin == MC_TOP_LEFT;
 }
 
-static const char *
-quote_tilejson_text(const char *text, apr_pool_t *pool)
-{
-    return apr_pstrcat(pool, "\"", mc_json_escape(text, pool), "\"", NULL);
-}
-
-static const char *
-format_tilejson_member(const char *key, const char *text, apr_pool_t *pool)
-{
-    return text == NULL ? "" : apr_pstrcat(pool, ",\"", key, "\":", quote_tilejson_text(text, pool), NULL);
-}
-
-/* Within the latitudes that the grid has. Of a grid whose place in the world is not known here, nothing. */
-static const char *
-format_tilejson_bounds(const mc_tileset *tileset, const mc_grid_link *link, bool web, apr_pool_t *pool)
+/* Where the layer has data, within the latitudes that the grid has. Of a grid whose place in the world is not known
+ * here, nothing. */
+static void
+write_tilejson_bounds(mc_json_writer *json, const mc_tileset *tileset, const mc_grid_link *link, bool web)
 {
     mc_extent box = mc_tileset_degrees(tileset), own;
     double latitude = web ? MERCATOR_LATITUDE : 90;
     if (!tileset->has_wgs84_box && !mc_grid_degrees(&own, link->grid, &link->extent))
-        return "";
-    return apr_psprintf(pool, ",\"bounds\":[%.8f,%.8f,%.8f,%.8f]", fmax(box.minx, -180), fmax(box.miny, -latitude),
-                        fmin(box.maxx, 180), fmin(box.maxy, latitude));
+        return;
+    const double numbers[] = { fmax(box.minx, -180), fmax(box.miny, -latitude), fmin(box.maxx, 180),
+                               fmin(box.maxy, latitude) };
+    mc_json_open_array(json, "bounds");
+    for (int i = 0; i < 4; i++)
+        mc_json_decimals(json, NULL, numbers[i], 8);
+    mc_json_close(json);
 }
 
 /* As GDAL's MVT driver writes and reads them. */
-static const char *
-format_tilejson_place(const tilejson_square *at, const mc_grid *grid, apr_pool_t *pool)
+static void
+write_tilejson_place(mc_json_writer *json, const tilejson_square *at, const mc_grid *grid)
 {
-    char numbers[3][40];
-    const double values[] = { at->left, at->top, at->side };
-    for (int i = 0; i < 3; i++)
-        snprintf(numbers[i], sizeof(numbers[i]), "%.15g", values[i]);
-    return apr_psprintf(pool,
-                        ",\"crs\":%s,\"tile_origin_upper_left_x\":%s,\"tile_origin_upper_left_y\":%s,"
-                        "\"tile_dimension_zoom_0\":%s",
-                        quote_tilejson_text(grid->srs, pool), numbers[0], numbers[1], numbers[2]);
+    mc_json_string(json, "crs", grid->srs);
+    mc_json_digits(json, "tile_origin_upper_left_x", at->left, 15);
+    mc_json_digits(json, "tile_origin_upper_left_y", at->top, 15);
+    mc_json_digits(json, "tile_dimension_zoom_0", at->side, 15);
 }
 
-/* What a document says of where the tiles lie; nothing of those of web maps. */
-static mc_error *
-find_tilejson_place(const char **place, const mc_grid_link *link, bool web, bool from_top, apr_pool_t *pool)
+static void
+write_tilejson_member(mc_json_writer *json, const char *key, const char *text)
 {
-    tilejson_square at = { 0 };
-    *place = "";
+    if (text != NULL)
+        mc_json_string(json, key, text);
+}
+
+/* Whether a document can say where the tiles lie: those of web maps need nothing said. */
+static mc_error *
+find_tilejson_place(tilejson_square *at, const mc_grid_link *link, bool web, bool from_top, apr_pool_t *pool)
+{
+    *at = (tilejson_square){ 0 };
     if (web)
         return MC_OK;
-    if (!find_square(&at, link))
+    if (!find_square(at, link))
         return mc_error_create(
             pool, MC_ERR_NOT_FOUND,
             "TileJSON knows square tiles only that are halved from level to level in one corner, and "
@@ -124,7 +119,6 @@ find_tilejson_place(const char **place, const mc_grid_link *link, bool web, bool
                                "TileJSON of grid %s, whose tiles are not those of web maps, counts rows from the top: "
                                "it is at gmaps",
                                link->grid->name);
-    *place = format_tilejson_place(&at, link->grid, pool);
     return MC_OK;
 }
 
@@ -133,7 +127,8 @@ mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_
             apr_pool_t *pool)
 {
     mc_tile_request tile;
-    const char *layers = NULL, *place;
+    tilejson_square place;
+    const char *layers = NULL;
     MC_TRY(mc_layer_parse(&tile, layer, call, MC_ERR_NOT_FOUND, pool));
     bool web = is_web_mercator(tile.link);
     MC_TRY(find_tilejson_place(&place, tile.link, web, from_top, pool));
@@ -141,16 +136,27 @@ mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_
     MC_TRY(mc_tileset_vector_layers(&layers, tile.tileset, &key, ctx, pool));
     const char *url = apr_pstrcat(pool, call->base, path, "/", mc_url_segment(layer, pool), "/{z}/{x}/{y}.",
                                   mc_tileset_extension(tile.tileset), NULL);
-    const char *text = apr_pstrcat(
-        pool, "{\"tilejson\":\"3.0.0\",\"name\":", quote_tilejson_text(mc_tileset_title(tile.tileset), pool),
-        format_tilejson_member("description", mc_meta(tile.tileset->metadata, "abstract"), pool),
-        format_tilejson_member("attribution", mc_meta(tile.tileset->metadata, "attribution"), pool), ",\"scheme\":\"",
-        from_top ? "xyz" : "tms", "\",\"tiles\":[", quote_tilejson_text(url, pool),
-        "],\"minzoom\":", apr_itoa(pool, tile.link->minzoom), ",\"maxzoom\":", apr_itoa(pool, tile.link->maxzoom),
-        format_tilejson_bounds(tile.tileset, tile.link, web, pool), place,
-        layers == NULL ? "" : ",\"vector_layers\":", layers == NULL ? "" : layers, "}\n", NULL);
+    const mc_metadata *metadata = tile.tileset->metadata;
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "tilejson", "3.0.0");
+    mc_json_string(json, "name", mc_tileset_title(tile.tileset));
+    write_tilejson_member(json, "description", mc_meta(metadata, "abstract"));
+    write_tilejson_member(json, "attribution", mc_meta(metadata, "attribution"));
+    mc_json_string(json, "scheme", from_top ? "xyz" : "tms");
+    mc_json_open_array(json, "tiles");
+    mc_json_string(json, NULL, url);
+    mc_json_close(json);
+    mc_json_integer(json, "minzoom", tile.link->minzoom);
+    mc_json_integer(json, "maxzoom", tile.link->maxzoom);
+    write_tilejson_bounds(json, tile.tileset, tile.link, web);
+    if (!web)
+        write_tilejson_place(json, &place, tile.link->grid);
+    if (layers != NULL)
+        mc_json_raw(json, "vector_layers", layers);
+    mc_json_close(json);
+    mc_json_space(json, "\n");
     request->kind = MC_REQUEST_DOCUMENT;
-    request->u.document =
-        (mc_document){ .text = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool), .mime = "application/json" };
-    return MC_OK;
+    request->u.document.mime = "application/json";
+    return mc_json_finish(&request->u.document.text, json);
 }

@@ -415,15 +415,6 @@ write_wms_layer(const document *doc, const mc_tileset *tileset)
     mc_xml_close(doc->xml);
 }
 
-static void
-widen_wms_extent(mc_extent *all, const mc_extent *box)
-{
-    all->minx = box->minx < all->minx ? box->minx : all->minx;
-    all->miny = box->miny < all->miny ? box->miny : all->miny;
-    all->maxx = box->maxx > all->maxx ? box->maxx : all->maxx;
-    all->maxy = box->maxy > all->maxy ? box->maxy : all->maxy;
-}
-
 /* The unnamed layer that holds the others. CRSs stand on the layers, so that no layer inherits one that it lacks. */
 static void
 write_layers(const document *doc)
@@ -437,7 +428,7 @@ write_layers(const document *doc)
         mc_extent degrees = mc_tileset_degrees(tileset);
         count += is_wms_tileset_listed(doc, tileset);
         if (is_wms_tileset_listed(doc, tileset))
-            widen_wms_extent(&all, &degrees);
+            all = mc_extent_union(&all, &degrees);
     }
     mc_xml_open(doc->xml, "Layer");
     mc_xml_element(doc->xml, "Title", title != NULL ? title : "no title set, add some in metadata");

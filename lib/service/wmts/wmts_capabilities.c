@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "grid/earth.h"
 #include "service/wmts/wmts.h"
 
 #define PROLOGUE "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-#define PIXEL_METRES 0.00028
 #define GOOGLE_SCALE 559082264.0287178
 #define GOOGLE_LEVELS 19
 #define GOOGLE_SET "urn:ogc:def:wkss:OGC:1.0:GoogleMapsCompatible"
@@ -240,7 +240,7 @@ write_dimension(mc_xml *xml, mc_dimension *dimension, const char *tileset, mc_ct
 static double
 scale_denominator(const mc_grid *grid, int z)
 {
-    return grid->levels[z].resolution * grid->metres_per_unit / PIXEL_METRES;
+    return grid->levels[z].resolution * grid->metres_per_unit / MC_PIXEL_METRES;
 }
 
 /* The upper left corner of the matrix, which for grids counted from the bottom need not be the extent's. */

@@ -27,7 +27,7 @@ typedef struct mc_info_writer {
 
 extern const mc_info_writer mc_info_writers[]; /* ends with a NULL mime */
 
-/* A feature's geometry as GeoJSON in longitudes and latitudes (RFC 7946); "null" where it is too long. */
+/* A feature's geometry as GeoJSON in longitudes and latitudes (RFC 7946); "null" where the geometry is too long. */
 const char *mc_info_geojson(const mc_info_layer *layer, const mc_feature *feature, apr_pool_t *pool);
 
 #endif

@@ -1,13 +1,10 @@
 /* Geometry of features as GeoJSON. It comes from the map's pixel grid: exact to 1/256 of its pixels. */
 #include <apr_strings.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "source/vector/vector_info.h"
+#include "text/json_writer.h"
 #include "vector/geometry/hit.h"
-
-enum { POINT_BYTES = 48 };
 
 #define FARTHEST 1e6 /* degrees: more is no place, but what a transformation made of one that it does not know */
 
@@ -31,24 +28,25 @@ in_degrees(const mc_info_layer *layer, const mc_feature_query *map, const mc_sha
     return xy;
 }
 
-static const char *
-point_text(const double *xy, apr_pool_t *pool)
+static void
+write_point(mc_json_writer *json, const char *key, const double *xy)
 {
-    char text[POINT_BYTES];
-    snprintf(text, sizeof(text), "[%.7f,%.7f]", xy[0], xy[1]);
-    return apr_pstrdup(pool, text);
+    mc_json_open_array(json, key);
+    mc_json_decimals(json, NULL, xy[0], 7);
+    mc_json_decimals(json, NULL, xy[1], 7);
+    mc_json_close(json);
 }
 
 /* Points begin..end; a ring ends where it began. */
-static const char *
-path_text(const double *xy, int begin, int end, bool ring, bool reversed, apr_pool_t *pool)
+static void
+write_path(mc_json_writer *json, const char *key, const double *xy, int begin, int end, bool ring, bool reversed)
 {
-    apr_array_header_t *parts = apr_array_make(pool, end - begin + 1, sizeof(const char *));
+    mc_json_open_array(json, key);
     for (int i = begin; i < end; i++)
-        APR_ARRAY_PUSH(parts, const char *) = point_text(xy + 2 * (reversed ? begin + end - 1 - i : i), pool);
+        write_point(json, NULL, xy + 2 * (reversed ? begin + end - 1 - i : i));
     if (ring)
-        APR_ARRAY_PUSH(parts, const char *) = point_text(xy + 2 * (reversed ? end - 1 : begin), pool);
-    return apr_pstrcat(pool, "[", apr_array_pstrcat(pool, parts, ','), "]", NULL);
+        write_point(json, NULL, xy + 2 * (reversed ? end - 1 : begin));
+    mc_json_close(json);
 }
 
 /* A ring of areas, and which other one it is a hole of. */
@@ -127,62 +125,92 @@ find_holes(ring *rings, int count)
 }
 
 /* RFC 7946, 3.1.6: outer rings run against the clock, with y upwards, and holes with it. */
-static const char *
-ring_text(const ring *of, const double *xy, const mc_shape *shape, apr_pool_t *pool)
+static void
+write_ring(mc_json_writer *json, const ring *of, const double *xy, const mc_shape *shape)
 {
     bool with_the_clock = twice_area_of(shape->points + of->begin, of->end - of->begin) > 0;
-    return path_text(xy, of->begin, of->end, true, with_the_clock == (of->outer < 0), pool);
+    write_path(json, NULL, xy, of->begin, of->end, true, with_the_clock == (of->outer < 0));
 }
 
-static const char *
-polygons_text(const mc_shape *shape, const double *xy, apr_pool_t *pool)
+static void
+write_polygons(mc_json_writer *json, const mc_shape *shape, const double *xy, apr_pool_t *pool)
 {
     ring *rings = rings_of(shape, pool);
-    apr_array_header_t *polygons = apr_array_make(pool, 4, sizeof(const char *));
     find_holes(rings, shape->part_count);
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "type", "MultiPolygon");
+    mc_json_open_array(json, "coordinates");
     for (int i = 0; i < shape->part_count; i++) {
         if (rings[i].outer >= 0)
             continue;
-        apr_array_header_t *own = apr_array_make(pool, 2, sizeof(const char *));
-        APR_ARRAY_PUSH(own, const char *) = ring_text(&rings[i], xy, shape, pool);
+        mc_json_open_array(json, NULL);
+        write_ring(json, &rings[i], xy, shape);
         for (int hole = rings[i].hole; hole >= 0; hole = rings[hole].next)
-            APR_ARRAY_PUSH(own, const char *) = ring_text(&rings[hole], xy, shape, pool);
-        APR_ARRAY_PUSH(polygons, const char *) = apr_pstrcat(pool, "[", apr_array_pstrcat(pool, own, ','), "]", NULL);
+            write_ring(json, &rings[hole], xy, shape);
+        mc_json_close(json);
     }
-    return apr_pstrcat(pool, "{\"type\":\"MultiPolygon\",\"coordinates\":[", apr_array_pstrcat(pool, polygons, ','),
-                       "]}", NULL);
+    mc_json_close(json);
+    mc_json_close(json);
 }
 
-static const char *
-parts_text(const mc_shape *shape, const double *xy, apr_pool_t *pool)
+/* Points and lines: the type of a single part is that of the part. */
+static void
+write_parts(mc_json_writer *json, const mc_shape *shape, const double *xy)
 {
+    static const char *const types[2][2] = { { "MultiLineString", "LineString" }, { "MultiPoint", "Point" } };
     bool points = shape->kind == MC_SHAPE_POINTS, one = shape->part_count == 1;
-    apr_array_header_t *parts = apr_array_make(pool, shape->part_count, sizeof(const char *));
+    const char *part_key = one ? "coordinates" : NULL;
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "type", types[points][one]);
+    if (!one)
+        mc_json_open_array(json, "coordinates");
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++])
-        APR_ARRAY_PUSH(parts, const char *) =
-            points ? point_text(xy + 2 * begin, pool) : path_text(xy, begin, shape->ends[part], false, false, pool);
-    return apr_pstrcat(pool, "{\"type\":\"", one ? "" : "Multi", points ? "Point" : "LineString",
-                       "\",\"coordinates\":", one ? "" : "[", apr_array_pstrcat(pool, parts, ','), one ? "}" : "]}",
-                       NULL);
+        if (points)
+            write_point(json, part_key, xy + 2 * begin);
+        else
+            write_path(json, part_key, xy, begin, shape->ends[part], false, false);
+    if (!one)
+        mc_json_close(json);
+    mc_json_close(json);
+}
+
+static void
+write_shape(mc_json_writer *json, const mc_shape *shape, const double *xy, apr_pool_t *pool)
+{
+    if (shape->kind == MC_SHAPE_POLYGONS)
+        write_polygons(json, shape, xy, pool);
+    else
+        write_parts(json, shape, xy);
 }
 
 const char *
 mc_info_geojson(const mc_info_layer *layer, const mc_feature *feature, apr_pool_t *pool)
 {
-    apr_array_header_t *parts = apr_array_make(pool, 3, sizeof(const char *));
-    for (int kind = 0; kind < 3; kind++) {
+    enum { KINDS = 3 };
+    const mc_shape *shapes[KINDS];
+    const double *xy[KINDS];
+    int count = 0;
+    for (int kind = 0; kind < KINDS; kind++) {
         const mc_shape *shape = &feature->geometry->shapes[kind];
-        if (shape->point_count > MC_INFO_POINTS_MAX || layer->no_geometry)
-            return "null";
-        if (shape->part_count == 0)
+        bool usable = shape->point_count <= MC_INFO_POINTS_MAX && !layer->no_geometry;
+        if (usable && shape->part_count == 0)
             continue;
-        const double *xy = in_degrees(layer, feature->query, shape, pool);
-        if (xy == NULL)
+        shapes[count] = shape;
+        xy[count] = usable ? in_degrees(layer, feature->query, shape, pool) : NULL;
+        if (xy[count++] == NULL)
             return "null";
-        APR_ARRAY_PUSH(parts, const char *) =
-            kind == MC_SHAPE_POLYGONS ? polygons_text(shape, xy, pool) : parts_text(shape, xy, pool);
     }
-    const char *text = apr_array_pstrcat(pool, parts, ',');
-    return parts->nelts == 1 ? text
-                             : apr_pstrcat(pool, "{\"type\":\"GeometryCollection\",\"geometries\":[", text, "]}", NULL);
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    if (count == 1) {
+        write_shape(json, shapes[0], xy[0], pool);
+        return mc_json_finish_text(json);
+    }
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "type", "GeometryCollection");
+    mc_json_open_array(json, "geometries");
+    for (int i = 0; i < count; i++)
+        write_shape(json, shapes[i], xy[i], pool);
+    mc_json_close(json);
+    mc_json_close(json);
+    return mc_json_finish_text(json);
 }

@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "source/vector/vector_info.h"
+#include "text/json_writer.h"
 #include "text/text.h"
-#include "text/text_case.h"
+#include "text/utf8.h"
 
 enum { MOST_VALUE = 4096 /* bytes of a value in plain text */ };
 
@@ -58,32 +59,33 @@ is_json_number(const char *text)
     return *at == '\0';
 }
 
-static const char *
-json_value(const mc_field *field, const char *value, apr_pool_t *pool)
+static void
+write_info_value(mc_json_writer *json, const mc_field *field, const char *value)
 {
-    if (value == NULL)
-        return "null";
-    if (field->type == MC_FIELD_BOOLEAN && (strcmp(value, "true") == 0 || strcmp(value, "false") == 0))
-        return value;
-    if ((field->type == MC_FIELD_INTEGER || field->type == MC_FIELD_NUMBER) && is_json_number(value))
-        return value;
-    return apr_pstrcat(pool, "\"", mc_json_escape(value, pool), "\"", NULL);
+    bool boolean = value != NULL && field->type == MC_FIELD_BOOLEAN;
+    bool number = value != NULL && (field->type == MC_FIELD_INTEGER || field->type == MC_FIELD_NUMBER);
+    if ((boolean && (strcmp(value, "true") == 0 || strcmp(value, "false") == 0)) || (number && is_json_number(value)))
+        mc_json_raw(json, field->name, value);
+    else
+        mc_json_string(json, field->name, value);
 }
 
 static const char *
 write_info_feature_json(const mc_info_layer *layer, const mc_feature *feature, apr_pool_t *pool)
 {
-    apr_array_header_t *out = apr_array_make(pool, layer->field_count + 2, sizeof(const char *));
-    const char *name = mc_json_escape(layer->name, pool);
-    PUT(out, "{\"type\":\"Feature\",",
-        layer->has_ids ? apr_pstrcat(pool, "\"id\":\"", name, feature_id_text(layer, feature, ".", pool), "\",", NULL)
-                       : "",
-        "\"geometry\":", mc_info_geojson(layer, feature, pool), ",\"layer\":\"", name, "\",\"properties\":{");
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "type", "Feature");
+    if (layer->has_ids)
+        mc_json_string(json, "id", apr_pstrcat(pool, layer->name, feature_id_text(layer, feature, ".", pool), NULL));
+    mc_json_raw(json, "geometry", mc_info_geojson(layer, feature, pool));
+    mc_json_string(json, "layer", layer->name);
+    mc_json_open_object(json, "properties");
     for (int i = 0; i < layer->field_count; i++)
-        PUT(out, i > 0 ? ",\"" : "\"", mc_json_escape(layer->fields[i].name, pool),
-            "\":", json_value(&layer->fields[i], feature->values[i], pool));
-    PUT(out, "}}");
-    return join_info_parts(out, pool);
+        write_info_value(json, &layer->fields[i], feature->values[i]);
+    mc_json_close(json);
+    mc_json_close(json);
+    return mc_json_finish_text(json);
 }
 
 static const char *

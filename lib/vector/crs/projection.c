@@ -10,10 +10,9 @@
 #include <strings.h>
 
 #include "base/module.h"
+#include "grid/earth.h"
 #include "vector/crs/projection_engine.h"
-#include "vector/geometry/warp.h"
 
-#define RADIUS 6378137.0
 #define DEGREE (3.14159265358979323846 / 180.0)
 #define NORTHMOST 89.9999 /* degrees: what lies beyond is as far up as anybody looks */
 
@@ -94,8 +93,8 @@ to_mercator(double *xy, size_t count)
 {
     for (size_t i = 0; i < count; i++, xy += 2) {
         double latitude = xy[1] > NORTHMOST ? NORTHMOST : xy[1] < -NORTHMOST ? -NORTHMOST : xy[1];
-        xy[0] *= RADIUS * DEGREE;
-        xy[1] = RADIUS * atanh(sin(latitude * DEGREE));
+        xy[0] *= MC_EARTH_RADIUS * DEGREE;
+        xy[1] = MC_EARTH_RADIUS * atanh(sin(latitude * DEGREE));
     }
 }
 
@@ -103,8 +102,8 @@ static void
 from_mercator(double *xy, size_t count)
 {
     for (size_t i = 0; i < count; i++, xy += 2) {
-        xy[0] /= RADIUS * DEGREE;
-        xy[1] = atan(sinh(xy[1] / RADIUS)) / DEGREE;
+        xy[0] /= MC_EARTH_RADIUS * DEGREE;
+        xy[1] = atan(sinh(xy[1] / MC_EARTH_RADIUS)) / DEGREE;
     }
 }
 
@@ -172,7 +171,7 @@ mc_projection_same(const char *a, const char *b)
 double
 mc_projection_turn(const char *srs)
 {
-    const double degree = RADIUS * DEGREE;
+    const double degree = MC_EARTH_RADIUS * DEGREE;
     int epsg = find_epsg_code(srs);
     bool cylindrical = classify_crs(srs) == MERCATOR || epsg == 3395 || epsg == 4087 || epsg == 32662;
     if (cylindrical)
@@ -257,21 +256,4 @@ mc_projection_box(mc_extent *box, const mc_projection *projection, bool inverse)
         box->maxx = 180;
     }
     return true;
-}
-
-mc_error *
-mc_projection_query(mc_feature_query *own, const mc_feature_query *query, const char *data_srs, apr_pool_t *pool)
-{
-    mc_projection *projection;
-    *own = *query;
-    MC_TRY(mc_projection_open(&projection, data_srs, query->srs, pool));
-    if (projection == NULL)
-        return MC_OK;
-    own->pixel_grid.warp = mc_warp_create(projection, &query->pixel_grid, pool);
-    if (!mc_projection_box(&own->box, projection, true))
-        own->box = (mc_extent){ -HUGE_VAL, -HUGE_VAL, HUGE_VAL, HUGE_VAL };
-    double width = (own->box.maxx - own->box.minx) / (query->box.maxx - query->box.minx);
-    double height = (own->box.maxy - own->box.miny) / (query->box.maxy - query->box.miny);
-    own->resolution = query->resolution * (isfinite(width) && isfinite(height) ? fmin(width, height) : 0);
-    return MC_OK;
 }

@@ -5,7 +5,7 @@
 #ifndef MC_VECTOR_CRS_PROJECTION_H
 #define MC_VECTOR_CRS_PROJECTION_H
 
-#include "vector/feature/feature.h"
+#include "mapcache/grid.h"
 
 typedef struct mc_projection mc_projection;
 
@@ -26,13 +26,6 @@ double mc_projection_ratio(const mc_projection *projection);
 /* The box around a box of the first CRS in the second, or back (`inverse`). Over the antimeridian: all longitudes.
  * False where there is none. */
 bool mc_projection_box(mc_extent *box, const mc_projection *projection, bool inverse);
-
-/*
- * A query for data in another CRS than the map's: its box in the CRS of the data, and a pixel grid that transforms
- * (mc_warp). Where both are the same it is a copy. Errors as of mc_projection_open.
- */
-mc_error *mc_projection_query(mc_feature_query *own, const mc_feature_query *query, const char *data_srs,
-                              apr_pool_t *pool) MC_CHECKED;
 
 /* How much x grows on the way around the globe: 360 for CRSs of degrees, its length for those that are Mercator's or of
  * rectangular degrees. 0 for all others: their maps have edges. */

@@ -6,9 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "grid/earth.h"
 #include "vector/crs/projection_engine.h"
-
-#define EQUATOR 6378137.0 /* metres for a radian */
 
 enum { PAIRS = 8, EDGE_POINTS = 21 };
 
@@ -180,7 +179,7 @@ metres_per_unit(PJ_CONTEXT *context, const PJ *crs)
     proj_destroy(axes);
     proj_destroy(horizontal);
     proj_destroy(part);
-    return factor > 0 ? factor * (angles ? EQUATOR : 1) : 1;
+    return factor > 0 ? factor * (angles ? MC_EARTH_RADIUS /* metres for a radian */ : 1) : 1;
 }
 
 static double

@@ -7,6 +7,7 @@
 #define MC_VECTOR_GEOMETRY_CELLS_H
 
 #include "vector/crs/projection.h"
+#include "vector/geometry/shape.h"
 
 typedef struct mc_cells mc_cells;
 

@@ -2,7 +2,19 @@
 #ifndef MC_VECTOR_GEOMETRY_PLACES_H
 #define MC_VECTOR_GEOMETRY_PLACES_H
 
-#include "draw/style/style.h"
+#include "vector/geometry/geometry.h"
+
+/* The part of a feature's geometry that is drawn. */
+typedef enum mc_geometry_part {
+    MC_PART_WHOLE,
+    MC_PART_CENTROID, /* one point of it, for areas and lines */
+    MC_PART_INSIDE,   /* one point that is inside of an area for certain */
+    MC_PART_START,
+    MC_PART_END,
+    MC_PART_MIDDLE, /* of lines: half way */
+    MC_PART_VERTICES,
+    MC_PART_BOUNDARY, /* areas as lines */
+} mc_geometry_part;
 
 /*
  * Its points, or those that `part` says. MC_PART_WHOLE is for lines and areas one point that stands for them (OGC

@@ -61,18 +61,6 @@ mc_shape_reserve(mc_shape *shape, int more)
     return !shape->failed;
 }
 
-static int
-part_begin(const mc_shape *shape)
-{
-    return shape->part_count == 0 ? 0 : shape->ends[shape->part_count - 1];
-}
-
-static bool
-is_same_point(mc_shape_point a, mc_shape_point b)
-{
-    return a.x == b.x && a.y == b.y;
-}
-
 static mc_shape_point
 midpoint_of(mc_shape_point a, mc_shape_point b)
 {
@@ -105,7 +93,7 @@ end_last_run(mc_shape *shape, int begin)
     if (count <= 0)
         return;
     mc_shape_point last = shape->points[shape->point_count - 1];
-    if (shape->kind == MC_SHAPE_LINES && count == 1 && !is_same_point(shape->run_first, last)) {
+    if (shape->kind == MC_SHAPE_LINES && count == 1 && !mc_shape_same_point(shape->run_first, last)) {
         shape->points[begin] = shape->run_first;
         mc_shape_add(shape, last.x, last.y);
     } else if (shape->kind != MC_SHAPE_LINES && count > 1 &&
@@ -120,13 +108,13 @@ void
 mc_shape_end_part(mc_shape *shape)
 {
     static const int needed[] = { [MC_SHAPE_POINTS] = 1, [MC_SHAPE_LINES] = 2, [MC_SHAPE_POLYGONS] = 3 };
-    int begin = part_begin(shape);
+    int begin = mc_shape_part_begin(shape, shape->part_count);
     bool keep = shape->running && shape->keep_small && shape->kind == MC_SHAPE_POLYGONS;
     if (shape->running)
         end_last_run(shape, begin);
     if (shape->kind == MC_SHAPE_POLYGONS)
         while (shape->point_count - begin > 1 &&
-               is_same_point(shape->points[begin], shape->points[shape->point_count - 1]))
+               mc_shape_same_point(shape->points[begin], shape->points[shape->point_count - 1]))
             shape->point_count--;
     while (keep && shape->point_count - begin > 0 && shape->point_count - begin < 3 && !shape->failed) {
         mc_shape_point last = shape->points[shape->point_count - 1]; /* the next corner, as near as can be */
@@ -153,7 +141,7 @@ mc_shape_end_part(mc_shape *shape)
 void
 mc_shape_end_ring(mc_shape *shape, bool hole)
 {
-    int parts = shape->part_count, begin = part_begin(shape);
+    int parts = shape->part_count, begin = mc_shape_part_begin(shape, shape->part_count);
     mc_shape_end_part(shape);
     if (shape->part_count == parts)
         return;
@@ -285,7 +273,7 @@ add_bends(mc_shape *shape, const mc_pixel_grid *pixel_grid, const shape_square *
           const double to[2])
 {
     double parts[4];
-    int count = 0, begin = part_begin(shape), cell_bits = shift_of(pixel_grid);
+    int count = 0, begin = mc_shape_part_begin(shape, shape->part_count), cell_bits = shift_of(pixel_grid);
     for (int i = 0; i < 4; i++) {
         int axis = i / 2;
         double line = i % 2 == 0 ? s->low[axis] : s->high[axis];
@@ -316,7 +304,8 @@ add_far(mc_shape *shape, const mc_pixel_grid *pixel_grid, const double at[2])
     if (shape->running && (was_far || shape->far) && shape->kind != MC_SHAPE_POINTS)
         add_bends(shape, pixel_grid, &s, was_far ? shape->far_at : from, at);
     memcpy(shape->far_at, at, sizeof(shape->far_at));
-    add_snapped(shape, pixel_grid, nearest_in_square(&s, at), part_begin(shape), shift_of(pixel_grid));
+    add_snapped(shape, pixel_grid, nearest_in_square(&s, at), mc_shape_part_begin(shape, shape->part_count),
+                shift_of(pixel_grid));
 }
 
 bool
@@ -336,7 +325,7 @@ mc_shape_add_vertex(mc_shape *shape, const mc_pixel_grid *pixel_grid, double x, 
     }
     shape->far = false;
     const mc_shape_point p = { (int32_t)at[0], (int32_t)at[1] };
-    add_snapped(shape, pixel_grid, p, part_begin(shape), shift_of(pixel_grid));
+    add_snapped(shape, pixel_grid, p, mc_shape_part_begin(shape, shape->part_count), shift_of(pixel_grid));
     return true;
 }
 
@@ -415,7 +404,7 @@ add_near_vertices(mc_shape *shape, const mc_pixel_grid *pixel_grid, const uint8_
                        _mm_set_pd((double)pixel_grid->top * MC_SUBPIXELS, (double)pixel_grid->left * MC_SUBPIXELS),
                    .swapped = swapped };
     s.near = _mm_cmpeq_pd(s.origin, s.origin);
-    int begin = part_begin(shape), cell_bits = shift_of(pixel_grid);
+    int begin = mc_shape_part_begin(shape, shape->part_count), cell_bits = shift_of(pixel_grid);
     for (; count > 0 && (!shape->running || shape->point_count - begin < 2); count--, bytes += stride) {
         mc_shape_point p;
         _mm_storel_epi64((__m128i *)(void *)&p, snap_vertex(&s, bytes));

@@ -54,6 +54,19 @@ void mc_shape_end_part(mc_shape *shape);
  * so that many polygons may be filled together by MC_NON_ZERO. */
 void mc_shape_end_ring(mc_shape *shape, bool hole);
 
+/* The index of the first point of a part. */
+static inline int
+mc_shape_part_begin(const mc_shape *shape, int part)
+{
+    return part == 0 ? 0 : shape->ends[part - 1];
+}
+
+static inline bool
+mc_shape_same_point(mc_shape_point a, mc_shape_point b)
+{
+    return a.x == b.x && a.y == b.y;
+}
+
 /* Bounds of all points; false without any. */
 bool mc_shape_bounds(const mc_shape *shape, int32_t *minx, int32_t *miny, int32_t *maxx, int32_t *maxy);
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "vector/crs/projection.h"
+#include "vector/geometry/shape.h"
 
 typedef struct mc_warp mc_warp;
 

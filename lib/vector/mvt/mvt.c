@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "compress/gzip.h"
 #include "mapcache/trace.h"
+#include "vector/geometry/simplify.h"
 #include "vector/mvt/mvt_layer.h"
 #include "vector/mvt/mvt_shape.h"
 
@@ -306,7 +307,7 @@ take_shape(mc_mvt *mvt, const mc_feature *feature, const mc_shape *shape, mc_ctx
         return MC_OK;
     mvt->now = shape;
     if (shape->kind != MC_SHAPE_POINTS) {
-        mc_mvt_simplify(&mvt->simple, shape, mvt->options.simplification);
+        mc_shape_simplify(&mvt->simple, shape, mvt->options.simplification);
         mvt->now = &mvt->simple;
     }
     for (int row = r.top; row <= r.bottom; row++)

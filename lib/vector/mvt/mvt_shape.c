@@ -1,105 +1,8 @@
-/* Simplifying, clipping and cleaning shapes of vector tiles, but for what cuts rings: see mvt_shape.h. */
+/* Clipping and cleaning shapes of vector tiles, see mvt_shape.h; rings are cut in mvt_clip.c. */
 #include "vector/mvt/mvt_shape.h"
 
 #include <math.h>
 #include <string.h>
-
-static int
-begin_of(const mc_shape *shape, int part)
-{
-    return part == 0 ? 0 : shape->ends[part - 1];
-}
-
-static bool
-is_same_vertex(mc_shape_point a, mc_shape_point b)
-{
-    return a.x == b.x && a.y == b.y;
-}
-
-/* One of two numbers by a mask of all bits or none. Whether a vertex is kept cannot be foreseen: there are no branches
- * on the way there. */
-static inline int64_t
-select_by_mask(int64_t mask, int64_t yes, int64_t no)
-{
-    return no ^ ((yes ^ no) & mask);
-}
-
-/* Directions are in quarters of a unit: differences have 28 bits (MC_SHAPE_REACH), so that sums of products of two
- * directions fit. */
-enum { QUARTERS = 4 };
-
-/* The directions from an anchor in which a line passes all vertices since then closely enough. */
-typedef struct sector {
-    int64_t left_x, left_y, right_x, right_y; /* all 0: every direction */
-    int64_t far;                              /* square of the distance of the last vertex that is not close to it */
-} sector;
-
-/* Whether the line from the anchor along (x, y) still does, and does not turn back: all bits, or none. */
-static inline int64_t
-sector_holds(const sector *s, int64_t x, int64_t y)
-{
-    int64_t right = s->right_x * y - s->right_y * x, left = x * s->left_y - y * s->left_x;
-    int64_t ahead = s->right_x * x + s->right_y * y, beyond = x * x + y * y - s->far;
-    return ~((right | left | ahead | beyond) >> 63);
-}
-
-/* From now on the line has to pass (x, y), too: at most `tolerance` quarters above or below it or, where it is steep,
- * beside it. That is never further away, and needs no root. */
-static inline void
-sector_narrow(sector *s, int64_t x, int64_t y, int64_t tolerance)
-{
-    int64_t x_sign = x >> 63, y_sign = y >> 63, square = x * x + y * y;
-    int64_t steep = ((x ^ x_sign) - x_sign - (y ^ y_sign) + y_sign) >> 63;
-    int64_t apart = (tolerance * tolerance - square * QUARTERS * QUARTERS) >> 63;
-    int64_t off_x = steep & ((-tolerance ^ y_sign) - y_sign), off_y = ~steep & ((tolerance ^ x_sign) - x_sign);
-    int64_t left_x = x * QUARTERS + off_x, left_y = y * QUARTERS + off_y;
-    int64_t right_x = x * QUARTERS - off_x, right_y = y * QUARTERS - off_y;
-    int64_t left = apart & ~((left_x * s->left_y - left_y * s->left_x) >> 63);
-    int64_t right = apart & ~((s->right_x * right_y - s->right_y * right_x) >> 63);
-    s->left_x = select_by_mask(left, left_x, s->left_x);
-    s->left_y = select_by_mask(left, left_y, s->left_y);
-    s->right_x = select_by_mask(right, right_x, s->right_x);
-    s->right_y = select_by_mask(right, right_y, s->right_y);
-    s->far = select_by_mask(apart, square, s->far);
-}
-
-/* Writes what is left of a part, for which there is room for one vertex more than it has; returns how many. */
-static int
-simplify_part(mc_shape_point *out, const mc_shape_point *points, int count, bool closed, int64_t tolerance)
-{
-    sector s = { 0 };
-    mc_shape_point anchor = points[0], last = anchor;
-    int kept = 1;
-    out[0] = last;
-    for (int i = 1; i < count + closed; i++) {
-        mc_shape_point p = points[i == count ? 0 : i];
-        int64_t holds = sector_holds(&s, (int64_t)p.x - anchor.x, (int64_t)p.y - anchor.y);
-        out[kept] = last; /* written over by the next one unless it is kept */
-        kept += (int)(holds + 1);
-        anchor.x = (int32_t)select_by_mask(holds, anchor.x, last.x);
-        anchor.y = (int32_t)select_by_mask(holds, anchor.y, last.y);
-        s = (sector){ s.left_x & holds, s.left_y & holds, s.right_x & holds, s.right_y & holds, s.far & holds };
-        sector_narrow(&s, (int64_t)p.x - anchor.x, (int64_t)p.y - anchor.y, tolerance);
-        last = p;
-    }
-    if (!closed && !is_same_vertex(out[kept - 1], last))
-        out[kept++] = last;
-    return kept;
-}
-
-void
-mc_mvt_simplify(mc_shape *out, const mc_shape *in, double tolerance)
-{
-    mc_shape_clear(out, in->kind);
-    if (!mc_shape_reserve(out, in->point_count + in->part_count + 1))
-        return;
-    for (int part = 0; part < in->part_count; part++) {
-        int begin = begin_of(in, part);
-        out->point_count += simplify_part(out->points + out->point_count, in->points + begin, in->ends[part] - begin,
-                                          in->kind == MC_SHAPE_POLYGONS, (int64_t)(tolerance * QUARTERS));
-        mc_shape_end_part(out);
-    }
-}
 
 void
 mc_mvt_clip_points(mc_shape *out, const mc_shape *in, int low, int high)
@@ -136,7 +39,7 @@ point_along_segment(mc_shape_point a, mc_shape_point b, double t)
 static void
 add_new(mc_shape *out, int begin, mc_shape_point p)
 {
-    if (out->point_count == begin || !is_same_vertex(out->points[out->point_count - 1], p))
+    if (out->point_count == begin || !mc_shape_same_point(out->points[out->point_count - 1], p))
         mc_shape_add(out, p.x, p.y);
 }
 
@@ -165,7 +68,7 @@ mc_mvt_clip_lines(mc_shape *out, const mc_shape *in, int low, int high)
 {
     mc_shape_clear(out, in->kind);
     for (int part = 0; part < in->part_count; part++) {
-        int begin = begin_of(in, part);
+        int begin = mc_shape_part_begin(in, part);
         clip_line_part(out, in->points + begin, in->ends[part] - begin, low, high);
     }
 }
@@ -183,7 +86,7 @@ pop_straight(mc_shape *out, int begin, mc_shape_point next)
     while (out->point_count > begin) {
         const mc_shape_point *top = out->points + out->point_count - 1;
         bool straight = out->point_count - begin >= 2 && turn_cross_product(top[-1], top[0], next) == 0;
-        if (!straight && !is_same_vertex(*top, next))
+        if (!straight && !mc_shape_same_point(*top, next))
             return;
         out->point_count--;
     }
@@ -217,7 +120,7 @@ mc_mvt_clean_rings(mc_shape *out, const mc_shape *in)
         return;
     for (int part = 0; part < in->part_count; part++) {
         int begin = out->point_count;
-        for (int i = begin_of(in, part); i < in->ends[part]; i++) {
+        for (int i = mc_shape_part_begin(in, part); i < in->ends[part]; i++) {
             pop_straight(out, begin, in->points[i]);
             out->points[out->point_count++] = in->points[i];
         }
@@ -230,8 +133,8 @@ mc_mvt_clean_rings(mc_shape *out, const mc_shape *in)
 static int64_t
 ring_area(const mc_shape *shape, int part)
 {
-    const mc_shape_point *points = shape->points + begin_of(shape, part);
-    int count = shape->ends[part] - begin_of(shape, part);
+    const mc_shape_point *points = shape->points + mc_shape_part_begin(shape, part);
+    int count = shape->ends[part] - mc_shape_part_begin(shape, part);
     int64_t twice = 0;
     for (int i = 1; i + 1 < count; i++)
         twice += ((int64_t)points[i].x - points[0].x) * ((int64_t)points[i + 1].y - points[0].y) -
@@ -250,9 +153,9 @@ typedef struct mvt_shape_ring {
 static mvt_shape_ring
 describe_ring(const mc_shape *shape, int part)
 {
-    mc_shape_point p = shape->points[begin_of(shape, part)];
+    mc_shape_point p = shape->points[mc_shape_part_begin(shape, part)];
     mvt_shape_ring r = { ring_area(shape, part), p.x, p.y, p.x, p.y, -1, -1, -1 };
-    for (int i = begin_of(shape, part); i < shape->ends[part]; i++) {
+    for (int i = mc_shape_part_begin(shape, part); i < shape->ends[part]; i++) {
         p = shape->points[i];
         r.minx = p.x < r.minx ? p.x : r.minx;
         r.maxx = p.x > r.maxx ? p.x : r.maxx;
@@ -266,8 +169,8 @@ describe_ring(const mc_shape *shape, int part)
 static int
 locate_in_ring(const mc_shape *shape, int part, mc_shape_point p)
 {
-    const mc_shape_point *points = shape->points + begin_of(shape, part);
-    int count = shape->ends[part] - begin_of(shape, part);
+    const mc_shape_point *points = shape->points + mc_shape_part_begin(shape, part);
+    int count = shape->ends[part] - mc_shape_part_begin(shape, part);
     bool inside = false;
     for (int i = 0, j = count - 1; i < count; j = i++) {
         mc_shape_point a = points[j], b = points[i];
@@ -288,7 +191,7 @@ ring_surrounds_hole(const mc_shape *shape, const mvt_shape_ring *rings, int oute
     if (o->area <= 0 || o->area < -h->area || h->minx < o->minx || h->maxx > o->maxx || h->miny < o->miny ||
         h->maxy > o->maxy)
         return false;
-    for (int i = begin_of(shape, hole); i < shape->ends[hole]; i++) {
+    for (int i = mc_shape_part_begin(shape, hole); i < shape->ends[hole]; i++) {
         int where = locate_in_ring(shape, outer, shape->points[i]);
         if (where != 0)
             return where > 0;
@@ -312,7 +215,7 @@ outer_of(const mc_shape *shape, const mvt_shape_ring *rings, int before, int hol
 static void
 copy_shape_part(mc_shape *out, const mc_shape *in, int part)
 {
-    int begin = begin_of(in, part), count = in->ends[part] - begin;
+    int begin = mc_shape_part_begin(in, part), count = in->ends[part] - begin;
     if (!mc_shape_reserve(out, count))
         return;
     memcpy(out->points + out->point_count, in->points + begin, sizeof(*out->points) * (size_t)count);

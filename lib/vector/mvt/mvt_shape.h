@@ -1,5 +1,5 @@
 /*
- * Shapes of vector tiles: simplified, clipped, cleaned. Here a shape's coordinates are whole units of the tile, x to
+ * Shapes of vector tiles: clipped and cleaned. Here a shape's coordinates are whole units of the tile, x to
  * the right and y down from its upper left corner; tiles of a level differ by whole tiles only, so that what is done
  * before clipping comes out the same in each of them.
  */
@@ -9,10 +9,6 @@
 #include <apr_pools.h>
 
 #include "vector/geometry/shape.h"
-
-/* Leaves out vertices that are at most `tolerance` units (in whole quarters) beside what is left, from each part's
- * first vertex on. */
-void mc_mvt_simplify(mc_shape *out, const mc_shape *in, double tolerance);
 
 /* Lines and points inside of the square from `low` to `high` (both part of it). */
 void mc_mvt_clip_lines(mc_shape *out, const mc_shape *in, int low, int high);

@@ -2,8 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/hash.h"
 #include "text/text.h"
+#include "text/utf8.h"
 #include "vector/mvt/mvt_layer.h"
 
 enum { STRING = 1, FLOAT = 2, DOUBLE = 3, UINT = 5, SINT = 6, BOOL = 7, FIRST_SLOTS = 64, AT_ONCE = 16 };
@@ -36,32 +38,15 @@ mc_byte_buffer_add(mc_byte_buffer *bytes, const void *data, size_t size)
     bytes->size += size;
 }
 
-/* Bytes of the well-formed character at `text`; 0 for none (RFC 3629, 4). */
-static size_t
-utf8_character_size(const uint8_t *text)
-{
-    uint8_t c = text[0];
-    if (c < 0x80)
-        return 1;
-    size_t more = c >= 0xC2 && c < 0xE0 ? 1 : c >= 0xE0 && c < 0xF0 ? 2 : c >= 0xF0 && c < 0xF5 ? 3 : 0;
-    for (size_t i = 1; i <= more; i++)
-        if ((text[i] & 0xC0) != 0x80)
-            return 0;
-    if ((c == 0xE0 && text[1] < 0xA0) || (c == 0xED && text[1] > 0x9F) || (c == 0xF0 && text[1] < 0x90) ||
-        (c == 0xF4 && text[1] > 0x8F) || more == 0)
-        return 0;
-    return more + 1;
-}
-
 /* Text as a string of protocol buffers, which is UTF-8: what is no character becomes U+FFFD. */
 static void
 add_text_value(mc_byte_buffer *out, const char *text)
 {
     size_t size = strlen(text), made = 0;
     uint8_t head[11] = { STRING << 3 | 2 };
-    const uint8_t *at = (const uint8_t *)text;
+    const char *at = text;
     for (size_t step; *at != '\0'; at += step == 0 ? 1 : step) {
-        step = utf8_character_size(at);
+        step = mc_utf8_size(at);
         made += step == 0 ? 3 : step;
     }
     mc_byte_buffer_add(out, head, (size_t)(mc_varint(head + 1, made) - head));
@@ -69,10 +54,10 @@ add_text_value(mc_byte_buffer *out, const char *text)
         mc_byte_buffer_add(out, text, size);
         return;
     }
-    at = (const uint8_t *)text;
+    at = text;
     for (size_t step; *at != '\0'; at += step == 0 ? 1 : step) {
-        step = utf8_character_size(at);
-        mc_byte_buffer_add(out, step == 0 ? (const uint8_t *)"\xEF\xBF\xBD" : at, step == 0 ? 3 : step);
+        step = mc_utf8_size(at);
+        mc_byte_buffer_add(out, step == 0 ? "\xEF\xBF\xBD" : at, step == 0 ? 3 : step);
     }
 }
 
@@ -89,8 +74,7 @@ add_number_value(mc_byte_buffer *out, double value)
     bits = exact ? small_bits : bits;
     size_t size = exact ? 4 : 8;
     bytes[0] = (uint8_t)(exact ? FLOAT << 3 | 5 : DOUBLE << 3 | 1);
-    for (size_t i = 0; i < size; i++)
-        bytes[1 + i] = (uint8_t)(bits >> (8 * i));
+    (void)mc_store_little64(bytes + 1, bits);
     mc_byte_buffer_add(out, bytes, 1 + size);
 }
 

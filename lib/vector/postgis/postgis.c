@@ -259,7 +259,7 @@ in_own_srid(mc_feature_query *own, int srid, const mc_feature_query *query, apr_
     *own = *query;
     if (srid == 0 || map_srid == srid)
         return srid;
-    mc_error *error = mc_projection_query(own, query, apr_psprintf(pool, "EPSG:%d", srid), pool);
+    mc_error *error = mc_feature_query_project(own, query, apr_psprintf(pool, "EPSG:%d", srid), pool);
     if (error == MC_OK || map_srid == 0)
         return srid;
     mc_error_ignore(error);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "grid/earth.h"
 #include "text/time.h"
 #include "vector/postgis/postgis.h"
 
@@ -14,7 +15,6 @@ enum { NAME_MAX_SIZE = 64, WEB_MERCATOR = 3857, WGS84 = 4326 };
 /* Microseconds from 1970, where our times begin, to 2000, where PostgreSQL's do. */
 #define EPOCH_2000 INT64_C(946684800000000)
 /* Half the width of the world in web Mercator's metres. */
-#define MERCATOR_HALF 20037508.342789244
 /* The part of a box that is added to each of its sides before it is transformed: edges bend. */
 #define BEND 0.02
 
@@ -76,9 +76,9 @@ is_transformed(const postgis_sql_builder *b)
 static mc_extent
 inside_world(mc_extent box, int srid)
 {
-    double x = srid == WEB_MERCATOR ? MERCATOR_HALF : srid == WGS84 ? 180 : HUGE_VAL;
-    double y = srid == WEB_MERCATOR ? MERCATOR_HALF : srid == WGS84 ? 89.99 : HUGE_VAL;
-    return (mc_extent){ fmax(box.minx, -x), fmax(box.miny, -y), fmin(box.maxx, x), fmin(box.maxy, y) };
+    double x = srid == WEB_MERCATOR ? MC_WEB_MERCATOR_HALF : srid == WGS84 ? 180 : HUGE_VAL;
+    double y = srid == WEB_MERCATOR ? MC_WEB_MERCATOR_HALF : srid == WGS84 ? 89.99 : HUGE_VAL;
+    return mc_extent_intersection(&box, &(mc_extent){ -x, -y, x, y });
 }
 
 /* Where the map's CRS is not the layer's, around a net of points: the edges of a box bend, and what a box that is

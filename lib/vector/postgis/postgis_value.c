@@ -1,4 +1,5 @@
 /* Values of rows as they travel: see postgis.h. */
+#include "base/bytes.h"
 #include "vector/postgis/postgis.h"
 
 static int
@@ -23,10 +24,7 @@ mc_postgis_unhex(uint8_t *out, const char *text, int size)
 int64_t
 mc_postgis_whole(const mc_postgres_field *field)
 {
-    uint64_t number = 0;
-    for (int i = 0; i < field->size && i < 8; i++)
-        number = number << 8 | (uint8_t)field->data[i];
-    return (int64_t)number;
+    return (int64_t)mc_big_number(field->data, field->size < 8 ? field->size : 8);
 }
 
 const char *

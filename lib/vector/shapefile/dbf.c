@@ -1,5 +1,6 @@
 /* dBASE III: a header, fields of fixed width, records of fixed width; with FoxPro's binary types. */
 #include "vector/shapefile/dbf.h"
+#include "text/calendar.h"
 
 #include <apr_strings.h>
 #include <inttypes.h>
@@ -135,14 +136,14 @@ mc_dbf_row(mc_dbf_reader *reader, uint32_t record)
     return reader->row == NULL || *reader->row != '*';
 }
 
+enum { JULIAN_EPOCH = 2440588 }; /* the Julian day number of 1970-01-01 */
+
 /* Days since 4713-01-01 BC (the Julian day number) as a date of the Gregorian calendar. */
 static const char *
 julian_day(uint32_t day, apr_pool_t *pool)
 {
-    int64_t a = (int64_t)day + 32044, b = (4 * a + 3) / 146097, c = a - 146097 * b / 4;
-    int64_t d = (4 * c + 3) / 1461, e = c - 1461 * d / 4, m = (5 * e + 2) / 153;
-    return apr_psprintf(pool, "%04d-%02d-%02d", (int)(100 * b + d - 4800 + m / 10), (int)(m + 3 - 12 * (m / 10)),
-                        (int)(e - (153 * m + 2) / 5 + 1));
+    mc_calendar_date at = mc_calendar_date_of((int64_t)day - JULIAN_EPOCH);
+    return apr_psprintf(pool, "%04d-%02d-%02d", at.year, at.month, at.day);
 }
 
 /* Values of FoxPro's types that are no text; NULL where the type is none of them. */

@@ -1,5 +1,6 @@
 /* See file.h. */
 #include "vector/shapefile/file.h"
+#include "base/files.h"
 
 #include <apr_strings.h>
 #include <errno.h>
@@ -38,16 +39,7 @@ mc_file_open(mc_file *file, const char *path, apr_pool_t *pool)
 size_t
 mc_file_read(const mc_file *file, uint64_t offset, void *buffer, size_t size)
 {
-    size_t done = 0;
-    while (file->fd >= 0 && done < size) {
-        ssize_t got = pread(file->fd, (uint8_t *)buffer + done, size - done, (off_t)(offset + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        done += (size_t)got;
-    }
-    return done;
+    return file->fd < 0 ? 0 : mc_files_read_at(file->fd, offset, buffer, size);
 }
 
 /* Room for so many bytes; what was inside is given up. */

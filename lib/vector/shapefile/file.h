@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
+#include "base/bytes.h"
 #include "mapcache/error.h"
 
 typedef struct mc_file {
@@ -38,39 +38,5 @@ enum { MC_FILE_VIEW_MAX = 1 << 30 };
  * than MC_FILE_VIEW_MAX. `ahead`: how many further ones are worth reading in the same go. */
 const uint8_t *mc_file_view_at(mc_file_view *view, uint64_t offset, size_t size, size_t ahead);
 void mc_file_view_free(mc_file_view *view);
-
-/* Numbers at an offset that is inside, of the byte order in the name. */
-static inline uint32_t
-mc_big32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
-static inline uint32_t
-mc_little32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[1] << 8 | bytes[0];
-}
-
-static inline uint16_t
-mc_little16(const uint8_t *bytes)
-{
-    return (uint16_t)(bytes[1] << 8 | bytes[0]);
-}
-
-static inline uint64_t
-mc_little64(const uint8_t *bytes)
-{
-    return (uint64_t)mc_little32(bytes + 4) << 32 | mc_little32(bytes);
-}
-
-static inline double
-mc_little_double(const uint8_t *bytes)
-{
-    uint64_t bits = mc_little64(bytes);
-    double value;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
 
 #endif

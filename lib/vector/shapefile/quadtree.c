@@ -1,6 +1,7 @@
 /* See quadtree.h. Numbers are little-endian here; files of the other order are made on no machine of today and refused.
  */
 #include "vector/shapefile/quadtree.h"
+#include "base/files.h"
 
 #include <apr_strings.h>
 #include <errno.h>
@@ -128,7 +129,8 @@ put_bytes(quadtree_making *m, const void *bytes, size_t size)
 static void
 put_word(quadtree_making *m, uint32_t word)
 {
-    const uint8_t bytes[4] = { (uint8_t)word, (uint8_t)(word >> 8), (uint8_t)(word >> 16), (uint8_t)(word >> 24) };
+    uint8_t bytes[4];
+    (void)mc_store_little32(bytes, word);
     put_bytes(m, bytes, 4);
 }
 
@@ -183,11 +185,8 @@ static mc_extent
 bounds_of_boxes(const quadtree_making *m, const uint32_t *numbers, uint32_t count)
 {
     mc_extent all = count == 0 ? (mc_extent){ 0, 0, 0, 0 } : m->boxes[numbers[0]];
-    for (uint32_t i = 1; i < count; i++) {
-        const mc_extent *b = &m->boxes[numbers[i]];
-        all = (mc_extent){ fmin(all.minx, b->minx), fmin(all.miny, b->miny), fmax(all.maxx, b->maxx),
-                           fmax(all.maxy, b->maxy) };
-    }
+    for (uint32_t i = 1; i < count; i++)
+        all = mc_extent_union(&all, &m->boxes[numbers[i]]);
     return all;
 }
 
@@ -222,8 +221,7 @@ put_node(quadtree_making *m, const mc_extent *box, uint32_t *numbers, uint32_t c
         }
     if (m->failed)
         return;
-    for (int i = 0; i < 4; i++)
-        m->bytes[begin + (size_t)i] = (uint8_t)((m->size - below) >> 8 * i);
+    (void)mc_store_little32(m->bytes + begin, (uint32_t)(m->size - below));
 }
 
 static int
@@ -260,16 +258,7 @@ quadtree_io_error(const char *path, apr_pool_t *pool)
 static bool
 write_and_sync(int fd, const uint8_t *bytes, size_t size)
 {
-    while (size > 0) {
-        ssize_t done = write(fd, bytes, size);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return false;
-        bytes += done;
-        size -= (size_t)done;
-    }
-    return fchmod(fd, 0644) == 0 && fsync(fd) == 0;
+    return mc_files_write(fd, bytes, size) && fchmod(fd, 0644) == 0 && fsync(fd) == 0;
 }
 
 static mc_error *

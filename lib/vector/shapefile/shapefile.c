@@ -177,7 +177,7 @@ read_shapefile_world(shapefile_reading *r, const shapefile *file, const mc_shp *
                      mc_feature_visitor *visit, void *baton, apr_pool_t *pool)
 {
     mc_feature_query own;
-    mc_error *error = mc_projection_query(&own, r->map, srs != NULL ? srs : r->map->srs, pool);
+    mc_error *error = mc_feature_query_project(&own, r->map, srs != NULL ? srs : r->map->srs, pool);
     if (error != MC_OK)
         return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be transformed into %s", file->data.name,
                              r->map->srs);

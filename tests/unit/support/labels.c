@@ -58,7 +58,7 @@ draw_labels_in(const mc_text_symbol *texts, int text_count, const labelled *thin
         const mc_feature feature = {
             .id = things[i].id, .geometry = &geometry, .values = things[i].values, .query = &map
         };
-        ck_ok(mc_labels_take(labels, &rule, &feature, own, memory));
+        ck_ok(mc_labels_visit(labels, &rule, &feature, own, memory));
     }
     ck_ok(mc_labels_finish(labels, own));
     mc_geometry_free(&geometry);

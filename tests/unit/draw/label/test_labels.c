@@ -510,7 +510,7 @@ START_TEST(the_number_of_labels_is_bounded)
                          (int32_t)(id * 104729LL % (SIDE * 256)));
             mc_shape_end_part(&geometry.shapes[MC_SHAPE_POINTS]);
             const mc_feature feature = { .id = id, .geometry = &geometry, .values = values };
-            ck_ok(mc_labels_take(labels, &rule, &feature, &ctx, scratch));
+            ck_ok(mc_labels_visit(labels, &rule, &feature, &ctx, scratch));
             if (i % 1000 == 0)
                 apr_pool_clear(scratch);
         }

@@ -1,11 +1,11 @@
 /* Strokes that are painted in a small plane look as they do in one of the map's size, wherever they lie. */
-#include "styles.h"
+#include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "draw/paint/painter_private.h"
 #include "draw/raster/bands.h"
+#include "draw/raster/stroke_tile.h"
 
 enum { WIDTH = 300, HEIGHT = 280 };
 
@@ -34,16 +34,6 @@ random_shape(mc_shape *shape, mc_shape_kind kind, int step)
         }
         mc_shape_end_part(shape);
     }
-}
-
-static mc_painter *
-painter_on(mc_canvas *canvas)
-{
-    static mc_feature_query map = { .scale = 1000 };
-    mc_painter *painter;
-    const mc_style *style = style_of("<Rule><LineSymbolizer><Stroke/></LineSymbolizer></Rule>");
-    ck_ok(mc_painter_create_on(&painter, style, canvas, &map, false, pool));
-    return painter;
 }
 
 static mc_canvas *
@@ -87,13 +77,14 @@ static void
 compare(bool tinted)
 {
     mc_canvas *small = canvas_of(tinted), *large = canvas_of(tinted);
-    mc_painter *painter = painter_on(small);
+    mc_stroke_tile *tile;
     mc_outline *outline;
     mc_shape shape = { 0 };
     int done_count = 0;
     ck_ok(mc_outline_create(&outline, WIDTH, HEIGHT, pool));
+    ck_ok(mc_stroke_tile_create(&tile, pool));
     for (int round = 0; round < 4000; round++) {
-        bool done = false, thin = round % 2 == 0;
+        bool thin = round % 2 == 0;
         double width = thin ? 0.3 + round % 18 * 0.1 : 2.1 + round % 90 / 3.0;
         const mc_pen pen = { .width = width, .join = (mc_line_join)(round / 2 % 3), .cap = (mc_line_cap)(round % 3) };
         mc_color color = round % 5 == 0 ? grey : !tinted && round % 7 == 0 ? glass : red;
@@ -101,8 +92,7 @@ compare(bool tinted)
                      round % 50 == 0 ? 30000 : 150 + round % 900);
         if (shape.part_count == 0)
             continue;
-        ck_ok(mc_stroke_tile_paint(&done, painter, small, &shape, &pen, thin, color));
-        if (!done)
+        if (!mc_stroke_tile_paint(tile, small, &shape, &pen, thin, color))
             continue;
         done_count++;
         stroke_on_map(large, outline, &shape, &pen, thin, color);
@@ -124,16 +114,15 @@ END_TEST
 START_TEST(large_strokes_are_left_to_the_map)
 {
     mc_canvas *canvas = canvas_of(false);
-    mc_painter *painter = painter_on(canvas);
+    mc_stroke_tile *tile;
     const mc_pen pen = { .width = 3 };
     mc_shape shape = { 0 };
-    bool done = false;
+    ck_ok(mc_stroke_tile_create(&tile, pool));
     mc_shape_clear(&shape, MC_SHAPE_LINES);
     mc_shape_add(&shape, 0, 0);
     mc_shape_add(&shape, 256 * 256, 256);
     mc_shape_end_part(&shape);
-    ck_ok(mc_stroke_tile_paint(&done, painter, canvas, &shape, &pen, false, red));
-    ck_assert(!done);
+    ck_assert(!mc_stroke_tile_paint(tile, canvas, &shape, &pen, false, red));
     ck_same(canvas, canvas_of(false));
     mc_shape_free(&shape);
 }

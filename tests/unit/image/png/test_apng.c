@@ -63,9 +63,9 @@ draw_frame(shown *s, const uint8_t *data, size_t size)
 static void
 read_control(shown *s, const uint8_t *body)
 {
-    ck_assert_uint_eq(mc_png_load32(body), s->sequence++);
-    s->places[s->frames] = (mc_changed){ (int)mc_png_load32(body + 12), (int)mc_png_load32(body + 16),
-                                         (int)mc_png_load32(body + 4), (int)mc_png_load32(body + 8) };
+    ck_assert_uint_eq(mc_big32(body), s->sequence++);
+    s->places[s->frames] = (mc_changed){ (int)mc_big32(body + 12), (int)mc_big32(body + 16), (int)mc_big32(body + 4),
+                                         (int)mc_big32(body + 8) };
     ck_assert_int_eq(body[22] << 8 | body[23], 1000);
     ck_assert_int_eq(body[24], 0);
     ck_assert_int_eq(body[25], 0);
@@ -78,18 +78,18 @@ read_back(const mc_buf *file)
     shown s = { .canvas = image(WIDTH, HEIGHT) };
     for (size_t at = 8; at < file->size;) {
         const uint8_t *body = file->data + at + 8;
-        uint32_t size = mc_png_load32(file->data + at);
+        uint32_t size = mc_big32(file->data + at);
         const char *type = (const char *)file->data + at + 4;
         if (memcmp(type, "IHDR", 4) == 0)
             s.header = body;
         else if (memcmp(type, "acTL", 4) == 0)
-            s.count = mc_png_load32(body), s.loops = mc_png_load32(body + 4);
+            s.count = mc_big32(body), s.loops = mc_big32(body + 4);
         else if (memcmp(type, "fcTL", 4) == 0)
             read_control(&s, body);
         else if (memcmp(type, "IDAT", 4) == 0)
             draw_frame(&s, body, size);
         else if (memcmp(type, "fdAT", 4) == 0) {
-            ck_assert_uint_eq(mc_png_load32(body), s.sequence++);
+            ck_assert_uint_eq(mc_big32(body), s.sequence++);
             draw_frame(&s, body + 4, size - 4);
         }
         at += 12 + size;

@@ -163,7 +163,7 @@ START_TEST(test_quantizing_quality)
     }
     for (int colors = 2; colors <= 256; colors += 127) {
         mc_buf *png = encode(photo, MC_PNG_FAST, colors, MC_FOR_STORE);
-        ck_assert_int_le((int)mc_png_load32(png->data + 33), colors * 3);
+        ck_assert_int_le((int)mc_big32(png->data + 33), colors * 3);
         ck_assert_mem_eq(png->data + 37, "PLTE", 4);
     }
 }

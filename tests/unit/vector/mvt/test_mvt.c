@@ -5,6 +5,7 @@
 
 #include "base/metrics.h"
 #include "compress/gzip.h"
+#include "vector/geometry/simplify.h"
 #include "vector/mvt/mvt.h"
 #include "vector/mvt/mvt_layer.h"
 #include "vector/mvt/mvt_shape.h"
@@ -171,7 +172,7 @@ START_TEST(simplified_lines_stay_close)
             mc_shape_add(&in, x, y);
         }
         mc_shape_end_part(&in);
-        mc_mvt_simplify(&out, &in, tolerances[t]);
+        mc_shape_simplify(&out, &in, tolerances[t]);
         ck_assert_int_eq(out.points[0].x, in.points[0].x);
         ck_assert_int_eq(out.points[out.point_count - 1].y, in.points[COUNT - 1].y);
         for (int i = 0; i < COUNT; i++) { /* each vertex has a segment near it */
@@ -471,7 +472,7 @@ START_TEST(lines_from_end_to_end_of_what_there_is)
                                    { FAR, 0 },     { FAR - 1, FAR }, { -FAR, FAR } };
     mc_shape in = { .kind = MC_SHAPE_LINES }, out = { .kind = MC_SHAPE_LINES };
     add_ring(&in, line, 7);
-    mc_mvt_simplify(&out, &in, 256);
+    mc_shape_simplify(&out, &in, 256);
     ck_assert_int_eq(out.point_count, 5);
     ck_assert_int_eq(out.points[1].y, FAR);
     ck_assert_int_eq(out.points[2].y, -FAR);

@@ -1,0 +1,72 @@
+/* See files.h. */
+#include "base/files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mapcache/error.h"
+
+int
+mc_files_make_folders(const char *path)
+{
+    char *copy = strdup(path);
+    int reason = 0;
+    MC_ASSERT(copy != NULL);
+    for (char *slash = *copy == '\0' ? NULL : strchr(copy + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(copy, 0777) != 0 && errno != EEXIST && reason == 0)
+            reason = errno;
+        *slash = '/';
+    }
+    free(copy);
+    return reason;
+}
+
+/* What to do after a call that moved `moved` bytes: true to go on with the rest. */
+static bool
+is_file_call_to_be_repeated(ssize_t moved)
+{
+    if (moved == 0)
+        errno = EIO;
+    return moved > 0 || (moved < 0 && errno == EINTR);
+}
+
+bool
+mc_files_write(int file, const void *bytes, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t moved = write(file, (const uint8_t *)bytes + done, size - done);
+        if (!is_file_call_to_be_repeated(moved))
+            return false;
+        done += moved > 0 ? (size_t)moved : 0;
+    }
+    return true;
+}
+
+bool
+mc_files_write_at(int file, uint64_t offset, const void *bytes, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t moved = pwrite(file, (const uint8_t *)bytes + done, size - done, (off_t)(offset + done));
+        if (!is_file_call_to_be_repeated(moved))
+            return false;
+        done += moved > 0 ? (size_t)moved : 0;
+    }
+    return true;
+}
+
+size_t
+mc_files_read_at(int file, uint64_t offset, void *buffer, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t moved = pread(file, (uint8_t *)buffer + done, size - done, (off_t)(offset + done));
+        if (!is_file_call_to_be_repeated(moved))
+            break;
+        done += moved > 0 ? (size_t)moved : 0;
+    }
+    return done;
+}

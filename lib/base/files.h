@@ -1,0 +1,23 @@
+/* Files: folders of a path, and all bytes of a write or a read, also where a signal interrupts the call. */
+#ifndef MC_BASE_FILES_H
+#define MC_BASE_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Makes all folders of a file's path, mode 0777. 0, or errno of the first folder that is not there and could not be
+ * made. */
+int mc_files_make_folders(const char *path);
+
+/* Writes all bytes at the file's position. False with errno. */
+bool mc_files_write(int file, const void *bytes, size_t size);
+
+/* Writes all bytes at an offset. False with errno. */
+bool mc_files_write_at(int file, uint64_t offset, const void *bytes, size_t size);
+
+/* Reads at an offset. Returns how many bytes were read: fewer than `size` at the end of the file (errno is EIO then) or
+ * after an error (with its errno). */
+size_t mc_files_read_at(int file, uint64_t offset, void *buffer, size_t size);
+
+#endif

@@ -1,0 +1,81 @@
+/* Tables of what the parents in a style know: child elements, parameters, options. One row for each, with its reader.
+ */
+#ifndef MC_DRAW_SLD_SLD_ELEMENTS_H
+#define MC_DRAW_SLD_SLD_ELEMENTS_H
+
+#include <stddef.h>
+
+#include "draw/sld/sld.h"
+
+/* Reads a child into a member of what its parent is read into. */
+typedef void mc_sld_reader(void *member, mc_sld *sld, const mc_node *node);
+
+/* Whether an option moves paint beyond the geometry, so that mc_painter_margin counts the option. */
+typedef enum mc_sld_reach { MC_REACH_UNDECLARED, MC_REACH_INSIDE, MC_REACH_BEYOND } mc_sld_reach;
+
+/* Whether the symbol in a legend looks different with the option. */
+typedef enum mc_sld_legend { MC_LEGEND_UNDECLARED, MC_LEGEND_SHOWS, MC_LEGEND_HIDES } mc_sld_legend;
+
+typedef struct mc_sld_element {
+    const char *name;    /* of an element, or the attribute `name` of a parameter or an option */
+    mc_sld_reader *read; /* NULL: the child is known, and nothing is read in its turn */
+    size_t offset;       /* of the member that the reader fills */
+    mc_sld_reach reach;
+    mc_sld_legend legend;
+} mc_sld_element;
+
+/* Rows of a table, and its end. SILENT: known, not read in its turn. OPTION: of a symbolizer, with the effects of the
+ * option (INSIDE or BEYOND, SHOWS or HIDES). */
+#define MC_SLD_SILENT(name)                                                                                            \
+    {                                                                                                                  \
+        name, NULL, 0, MC_REACH_UNDECLARED, MC_LEGEND_UNDECLARED,                                                      \
+    }
+#define MC_SLD_ELEMENT(name, read, offset)                                                                             \
+    {                                                                                                                  \
+        name, read, offset, MC_REACH_UNDECLARED, MC_LEGEND_UNDECLARED,                                                 \
+    }
+#define MC_SLD_OPTION(name, read, offset, reach, legend)                                                               \
+    {                                                                                                                  \
+        name, read, offset, MC_REACH_##reach, MC_LEGEND_##legend,                                                      \
+    }
+#define MC_SLD_END                                                                                                     \
+    {                                                                                                                  \
+        NULL, NULL, 0, MC_REACH_UNDECLARED, MC_LEGEND_UNDECLARED,                                                      \
+    }
+
+/* Reads the children of a node in their order. Complains about each child that no row names: "<child>", and " of
+ * `parent`" where there is a parent's name. */
+void mc_sld_read_elements(void *into, mc_sld *sld, const mc_node *node, const mc_sld_element *rows, const char *parent);
+
+/* The same in two steps. The complaints, false where there are any; and the reading without complaints. */
+bool mc_sld_check_elements(mc_sld *sld, const mc_node *node, const mc_sld_element *rows, const char *parent);
+void mc_sld_read_known(void *into, mc_sld *sld, const mc_node *node, const mc_sld_element *rows);
+
+typedef int mc_sld_compare(const char *a, const char *b); /* strcmp, strcasecmp */
+
+/* Reads a node by its attribute `name`. False, without a complaint, where no row has that name. */
+bool mc_sld_read_named(void *into, mc_sld *sld, const mc_node *node, const mc_sld_element *rows,
+                       mc_sld_compare *compare);
+
+/* Reads a <VendorOption>, with a complaint where no row has its name. */
+void mc_sld_read_option(void *into, mc_sld *sld, const mc_node *node, const mc_sld_element *rows);
+
+/* The complaint about an option; `of` stands behind its name. */
+void mc_sld_report_option(mc_sld *sld, const mc_node *node, const char *of);
+
+/* The row of a table whose rows begin with a name (const char *), or NULL. */
+const void *mc_sld_find_row(const void *rows, size_t count, size_t row_size, const char *name, mc_sld_compare *compare);
+#define MC_SLD_FIND(rows, name, compare)                                                                               \
+    mc_sld_find_row(rows, sizeof(rows) / sizeof((rows)[0]), sizeof((rows)[0]), name, compare)
+
+/* The place of a text in a list that ends with NULL; -1: it is not there. */
+int mc_sld_choice(const char *text, const char *const *choices, mc_sld_compare *compare);
+
+/* The options of symbolizers and of all that is inside of them. */
+extern const mc_sld_element mc_sld_polygon_elements[], mc_sld_line_elements[], mc_sld_point_elements[],
+    mc_sld_symbolizer_options[], mc_sld_fill_elements[], mc_sld_fill_parameters[], mc_sld_stroke_elements[],
+    mc_sld_stroke_parameters[], mc_sld_graphic_stroke_elements[], mc_sld_graphic_elements[], mc_sld_graphic_options[],
+    mc_sld_label_elements[], mc_sld_label_options[], mc_sld_font_parameters[], mc_sld_placement_elements[],
+    mc_sld_point_placement_elements[], mc_sld_line_placement_elements[], mc_sld_halo_elements[];
+
+#endif

@@ -1,0 +1,22 @@
+/* Queries for data in another CRS than the map's. */
+#include <math.h>
+
+#include "vector/feature/feature.h"
+#include "vector/geometry/warp.h"
+
+mc_error *
+mc_feature_query_project(mc_feature_query *own, const mc_feature_query *query, const char *data_srs, apr_pool_t *pool)
+{
+    mc_projection *projection;
+    *own = *query;
+    MC_TRY(mc_projection_open(&projection, data_srs, query->srs, pool));
+    if (projection == NULL)
+        return MC_OK;
+    own->pixel_grid.warp = mc_warp_create(projection, &query->pixel_grid, pool);
+    if (!mc_projection_box(&own->box, projection, true))
+        own->box = (mc_extent){ -HUGE_VAL, -HUGE_VAL, HUGE_VAL, HUGE_VAL };
+    double width = (own->box.maxx - own->box.minx) / (query->box.maxx - query->box.minx);
+    double height = (own->box.maxy - own->box.miny) / (query->box.maxy - query->box.miny);
+    own->resolution = query->resolution * (isfinite(width) && isfinite(height) ? fmin(width, height) : 0);
+    return MC_OK;
+}
