@@ -4,6 +4,7 @@
 #include <libdeflate.h>
 #include <stdlib.h>
 
+#include "compress/deflate.h"
 #include "compress/quick_deflate.h"
 
 enum { SMALLEST = 18, ROOM_AT_FIRST = 16384 };
@@ -13,17 +14,6 @@ mc_is_gzip(const void *data, size_t size)
 {
     const uint8_t *bytes = data;
     return size >= SMALLEST && bytes[0] == 0x1f && bytes[1] == 0x8b && bytes[2] == 8;
-}
-
-static size_t
-compress_with(int level, void *out, size_t room, const void *data, size_t size)
-{
-    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(level);
-    if (compressor == NULL)
-        return 0;
-    size_t written = libdeflate_gzip_compress(compressor, data, size, out, room);
-    libdeflate_free_compressor(compressor);
-    return written;
 }
 
 static size_t
@@ -43,7 +33,7 @@ mc_gzip(mc_buf **out, const void *data, size_t size, mc_gzip_level level, apr_po
     MC_TRY(mc_buf_reserve(*out, room, pool));
     size_t written = level == MC_GZIP_FAST ? compress_fast((*out)->data, room, data, size) : 0;
     if (written == 0)
-        written = compress_with(level == MC_GZIP_BEST ? 12 : 6, (*out)->data, room, data, size);
+        written = mc_deflate((*out)->data, room, data, size, level == MC_GZIP_BEST ? 12 : 6, true);
     if (written == 0)
         return mc_error_create(pool, MC_ERR_LIMIT, "%lu bytes cannot be compressed", (unsigned long)size);
     (*out)->size = written;

@@ -5,6 +5,7 @@
 /* Metres: the equatorial radius of WGS 84, and the radius of the sphere of web Mercator. */
 #define MC_EARTH_RADIUS 6378137.0
 
+/* Metres of a degree at the equator, as MapCache counts them. */
 #define MC_METRES_PER_DEGREE (MC_EARTH_RADIUS * 2 * 3.14159265358979323846 / 360)
 
 /* Metres: half of the equator of web Mercator. */

@@ -4,14 +4,15 @@
 
 #include "grid/grid_private.h"
 
-bool
-mc_grid_from_right(const mc_grid *grid)
+/* Whether x of tiles grows to the left, and y downwards. */
+static bool
+counts_from_right(const mc_grid *grid)
 {
     return grid->origin == MC_TOP_RIGHT || grid->origin == MC_BOTTOM_RIGHT;
 }
 
-bool
-mc_grid_from_top(const mc_grid *grid)
+static bool
+counts_from_top(const mc_grid *grid)
 {
     return grid->origin == MC_TOP_LEFT || grid->origin == MC_TOP_RIGHT;
 }
@@ -23,10 +24,10 @@ mc_grid_cells_of(const mc_grid *grid, const mc_extent *box, int z)
     double width = grid->tile_width * grid->levels[z].resolution;
     double height = grid->tile_height * grid->levels[z].resolution;
     mc_grid_cells cells;
-    cells.minx = (mc_grid_from_right(grid) ? whole->maxx - box->maxx : box->minx - whole->minx) / width;
-    cells.maxx = (mc_grid_from_right(grid) ? whole->maxx - box->minx : box->maxx - whole->minx) / width;
-    cells.miny = (mc_grid_from_top(grid) ? whole->maxy - box->maxy : box->miny - whole->miny) / height;
-    cells.maxy = (mc_grid_from_top(grid) ? whole->maxy - box->miny : box->maxy - whole->miny) / height;
+    cells.minx = (counts_from_right(grid) ? whole->maxx - box->maxx : box->minx - whole->minx) / width;
+    cells.maxx = (counts_from_right(grid) ? whole->maxx - box->minx : box->maxx - whole->minx) / width;
+    cells.miny = (counts_from_top(grid) ? whole->maxy - box->maxy : box->miny - whole->miny) / height;
+    cells.maxy = (counts_from_top(grid) ? whole->maxy - box->miny : box->maxy - whole->miny) / height;
     return cells;
 }
 
@@ -37,14 +38,14 @@ mc_grid_tile_extent(const mc_grid *grid, int z, int x, int y)
     double width = grid->tile_width * grid->levels[z].resolution;
     double height = grid->tile_height * grid->levels[z].resolution;
     mc_extent extent;
-    if (mc_grid_from_right(grid)) {
+    if (counts_from_right(grid)) {
         extent.maxx = grid->extent.maxx - x * width;
         extent.minx = grid->extent.maxx - (x + 1.0) * width;
     } else {
         extent.minx = grid->extent.minx + x * width;
         extent.maxx = grid->extent.minx + (x + 1.0) * width;
     }
-    if (mc_grid_from_top(grid)) {
+    if (counts_from_top(grid)) {
         extent.maxy = grid->extent.maxy - y * height;
         extent.miny = grid->extent.maxy - (y + 1.0) * height;
     } else {
@@ -134,17 +135,17 @@ flip_tile_row(const mc_grid *grid, int z, int y)
 int
 mc_grid_flip_y(const mc_grid *grid, int z, int y)
 {
-    return mc_grid_from_top(grid) ? y : flip_tile_row(grid, z, y);
+    return counts_from_top(grid) ? y : flip_tile_row(grid, z, y);
 }
 
 int
 mc_grid_tms_y(const mc_grid *grid, int z, int y)
 {
-    return mc_grid_from_top(grid) ? flip_tile_row(grid, z, y) : y;
+    return counts_from_top(grid) ? flip_tile_row(grid, z, y) : y;
 }
 
 int
 mc_grid_from_west(const mc_grid *grid, int z, int x)
 {
-    return mc_grid_from_right(grid) ? grid->levels[z].columns - 1 - x : x;
+    return counts_from_right(grid) ? grid->levels[z].columns - 1 - x : x;
 }

@@ -10,10 +10,6 @@ enum {
     MC_MAX_TILE_SIDE = 16384,
 };
 
-/* Whether x grows to the left, and y downwards. */
-bool mc_grid_from_right(const mc_grid *grid);
-bool mc_grid_from_top(const mc_grid *grid);
-
 /* A box in tiles of a level, counted from the grid's origin; not rounded, not clipped. */
 typedef struct mc_grid_cells {
     double minx, miny, maxx, maxy;
@@ -31,7 +27,5 @@ void mc_grid_set_axes(mc_grid *grid);
 
 /* Four numbers as an extent. False after a complaint when they are none. */
 bool mc_extent_read(mc_extent *extent, const mc_number_list *numbers, const mc_node *at, mc_diagnostics *diagnostics);
-
-/* Metres of a degree at the equator, as MapCache counts them (spec 2). */
 
 #endif

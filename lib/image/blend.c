@@ -6,10 +6,7 @@
 
 #include <string.h>
 
-#ifdef __SSE4_1__
-#include <smmintrin.h>
-#endif
-
+#include "image/scale_sse.h"
 #include "mapcache/image.h"
 
 static inline uint8_t
@@ -65,16 +62,7 @@ mc_blend_under_reference(uint8_t *target, const uint8_t *source, int count)
 static inline __m128i
 attenuate_sse(__m128i back, __m128i front)
 {
-    const __m128i half = _mm_set1_epi16(128), zero = _mm_setzero_si128();
-    const __m128i alphas = _mm_setr_epi8(3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15);
-    __m128i rest = _mm_xor_si128(_mm_shuffle_epi8(front, alphas), _mm_set1_epi8(-1));
-    __m128i low = _mm_mullo_epi16(_mm_unpacklo_epi8(back, zero), _mm_unpacklo_epi8(rest, zero));
-    __m128i high = _mm_mullo_epi16(_mm_unpackhi_epi8(back, zero), _mm_unpackhi_epi8(rest, zero));
-    low = _mm_add_epi16(low, half);
-    high = _mm_add_epi16(high, half);
-    low = _mm_srli_epi16(_mm_add_epi16(low, _mm_srli_epi16(low, 8)), 8);
-    high = _mm_srli_epi16(_mm_add_epi16(high, _mm_srli_epi16(high, 8)), 8);
-    return _mm_packus_epi16(low, high);
+    return mc_scale_sixteen(back, _mm_xor_si128(mc_spread_alphas(front), _mm_set1_epi8(-1)));
 }
 
 void

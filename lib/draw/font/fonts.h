@@ -26,10 +26,11 @@ mc_face *mc_fonts_face(uint32_t number);
 /* The face that has a character, in the order of preference; the first one where none has. Opens it if need be. */
 mc_face *mc_font_face_of(const mc_font *font, uint32_t character);
 
+/* The face that is preferred to all others; NULL where the face cannot be opened. */
+mc_face *mc_font_first_face(const mc_font *font);
+
 mc_error *mc_fonts_find(const mc_font **font, const mc_font_spec *spec, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_fonts_substitute(const char **name, const char *family, apr_pool_t *pool) MC_CHECKED;
-mc_error *mc_fonts_character(mc_text_symbol_glyph *glyph, const char *family, uint32_t character,
-                             apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_shape_text(mc_text_line *line, const mc_font *font, const char *text, size_t size,
                         apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_outline_glyph(mc_glyph_outline *outline, uint32_t face, uint32_t glyph, float size, bool hinted,

@@ -3,26 +3,17 @@
 
 #include <string.h>
 
-#ifdef __SSE4_1__
-#include <smmintrin.h>
-#endif
+#include "image/scale_sse.h"
 
 #ifdef __SSE4_1__
-static inline __m128i
-scale_eight_values(__m128i values, __m128i factors)
-{
-    __m128i product = _mm_add_epi16(_mm_mullo_epi16(values, factors), _mm_set1_epi16(128));
-    return _mm_srli_epi16(_mm_add_epi16(product, _mm_srli_epi16(product, 8)), 8);
-}
-
 /* Two pixels in 16-bit lanes: the same arithmetic as lay_pixel. */
 static inline __m128i
 lay_two(__m128i target, __m128i source, __m128i mask)
 {
     const __m128i alphas = _mm_set_epi8(15, 14, 15, 14, 15, 14, 15, 14, 7, 6, 7, 6, 7, 6, 7, 6);
-    __m128i laid = scale_eight_values(source, mask);
+    __m128i laid = mc_scale_eight(source, mask);
     __m128i rest = _mm_sub_epi16(_mm_set1_epi16(255), _mm_shuffle_epi8(laid, alphas));
-    return _mm_add_epi16(laid, scale_eight_values(target, rest));
+    return _mm_add_epi16(laid, mc_scale_eight(target, rest));
 }
 
 /* Four pixels with four masks. */

@@ -11,44 +11,6 @@
 #include "draw/style/label_style.h"
 #include "text/text.h"
 
-const char *
-mc_sld_name(const mc_node *node)
-{
-    const char *colon = strchr(node->name, ':');
-    return colon == NULL ? node->name : colon + 1;
-}
-
-bool
-mc_sld_is(const mc_node *node, const char *name)
-{
-    return strcmp(mc_sld_name(node), name) == 0;
-}
-
-const mc_node *
-mc_sld_child(const mc_node *node, const char *name)
-{
-    for (const mc_node *child = node->children; child != NULL; child = child->next)
-        if (mc_sld_is(child, name))
-            return child;
-    return NULL;
-}
-
-const char *
-mc_sld_text(const mc_node *node, apr_pool_t *pool)
-{
-    const char *text = node->text + strspn(node->text, " \t\r\n");
-    size_t size = strlen(text);
-    while (size > 0 && strchr(" \t\r\n", text[size - 1]) != NULL)
-        size--;
-    return apr_pstrmemdup(pool, text, size);
-}
-
-void
-mc_sld_lacking(mc_sld *sld, const mc_node *node, const char *what)
-{
-    mc_complain(sld->build->diagnostics, MC_NOT_BUILT, node, "the style uses what cannot be drawn here: %s", what);
-}
-
 static const char *
 text_of_child(const mc_node *node, const char *name, apr_pool_t *pool)
 {

@@ -40,9 +40,11 @@ const mc_expression *mc_sld_expression(mc_sld *sld, const mc_node *node, int dep
 /* The same inside of another expression. */
 const mc_expression *mc_sld_value_inside(mc_sld *sld, const mc_node *node, int depth);
 
-/* Whether an element is a function of SE (Categorize, FormatNumber, ...); and its value, NULL after a complaint. */
+/* Whether an element is a function of SE (Categorize, FormatNumber, ...); and the call of the function, NULL after a
+ * complaint. read_value: reads the arguments. */
+typedef const mc_expression *mc_sld_value_reader(mc_sld *sld, const mc_node *node, int depth);
 bool mc_sld_is_function(const mc_node *node);
-const mc_expression *mc_sld_function(mc_sld *sld, const mc_node *node, int depth);
+const mc_expression *mc_sld_function(mc_sld *sld, const mc_node *node, int depth, mc_sld_value_reader *read_value);
 
 /* Whether a call has as many arguments as its function needs; false after a complaint. */
 bool mc_sld_fit_arguments(mc_expression *made, mc_sld *sld, const mc_node *node);
@@ -65,10 +67,6 @@ void mc_sld_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node);
 
 /* The unit of a symbolizer's sizes. */
 mc_uom mc_sld_uom(mc_sld *sld, const mc_node *node);
-
-/* What a <Geometry> names: that of the feature, whatever its property is called, or a part that a function makes of it.
- */
-mc_geometry_part mc_sld_part(mc_sld *sld, const mc_node *node);
 
 /* Whether an element names an attribute: <PropertyName>, and <ValueReference> of Filter 2.0. */
 bool mc_sld_is_property(const mc_node *node);

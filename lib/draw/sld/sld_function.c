@@ -73,7 +73,8 @@ check_function_attributes(mc_sld *sld, const mc_node *node, const function_eleme
 
 /* The children in order; pairs of Recode and Interpolate count as two. False after a complaint. */
 static bool
-read_arguments(mc_expression *made, const mc_expression **list, mc_sld *sld, const mc_node *node, int depth)
+read_arguments(mc_expression *made, const mc_expression **list, mc_sld *sld, const mc_node *node, int depth,
+               mc_sld_value_reader *read_value)
 {
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         bool pair = mc_sld_is(child, "InterpolationPoint") || mc_sld_is(child, "MapItem");
@@ -82,7 +83,7 @@ read_arguments(mc_expression *made, const mc_expression **list, mc_sld *sld, con
         for (int i = 0; i < 2 && parts[i] != NULL; i++) {
             const mc_expression *value = made->argument_count == MC_ARGUMENTS_MAX || depth > MC_EXPRESSION_DEPTH
                                              ? NULL
-                                             : mc_sld_value_inside(sld, parts[i], depth + 1);
+                                             : read_value(sld, parts[i], depth + 1);
             if (value == NULL) {
                 mc_sld_lacking(sld, child, "this argument");
                 return false;
@@ -153,7 +154,7 @@ mc_sld_fit_arguments(mc_expression *made, mc_sld *sld, const mc_node *node)
 }
 
 const mc_expression *
-mc_sld_function(mc_sld *sld, const mc_node *node, int depth)
+mc_sld_function(mc_sld *sld, const mc_node *node, int depth, mc_sld_value_reader *read_value)
 {
     apr_pool_t *pool = sld->build->pool;
     mc_expression *made = apr_pcalloc(pool, sizeof(*made));
@@ -161,7 +162,7 @@ mc_sld_function(mc_sld *sld, const mc_node *node, int depth)
     const function_element *row = MC_SLD_FIND(functions, mc_sld_name(node), strcmp);
     *made = (mc_expression){ .kind = MC_FUNCTION, .arguments = list };
     made->function = mc_function_find(row->name);
-    if (!check_function_attributes(sld, node, row) || !read_arguments(made, list, sld, node, depth))
+    if (!check_function_attributes(sld, node, row) || !read_arguments(made, list, sld, node, depth, read_value))
         return NULL;
     read_function_options(made, list, sld, node, row);
     if (!mc_sld_fit_arguments(made, sld, node))

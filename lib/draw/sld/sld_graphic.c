@@ -1,4 +1,7 @@
-/* Graphics of SLD and SE documents: marks and files (OGC 05-077r4, 11.3). */
+/*
+ * Graphics of SLD and SE documents: marks and files (OGC 05-077r4, 11.3); and fills and strokes (11.1.3, 11.2.2), which
+ * may be made of graphics in their turn.
+ */
 #include <apr_strings.h>
 #include <math.h>
 #include <string.h>
@@ -9,7 +12,11 @@
 #include "draw/symbol/picture.h"
 #include "text/text.h"
 
-enum { MARK_SIZE = 6, HATCH_SIZE = 8 }; /* pixels, where a style does not say */
+enum {
+    MARK_SIZE = 6,    /* pixels, where a style does not say */
+    HATCH_SIZE = 8,   /* the same for a hatch */
+    PATTERNS_MAX = 1, /* inside of each other */
+};
 
 static void
 report_unsupported_name(mc_sld *sld, const mc_node *node, const char *what, const char *name)
@@ -224,4 +231,101 @@ mc_sld_graphic(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
     mc_sld_read_elements(graphic, sld, node, mc_sld_graphic_elements, "a graphic");
     graphic->size = fmin(fmax(graphic->size, 0), MC_STROKE_WIDTH_MAX);
     return drawn;
+}
+
+/* ---- Fills and strokes ---- */
+
+/* Of a <GraphicFill>, too, which has no use for gaps. */
+const mc_sld_element mc_sld_graphic_stroke_elements[] = {
+    MC_SLD_SILENT("Graphic"), MC_SLD_OPTION("Gap", mc_sld_read_length, offsetof(mc_stroke, gap), INSIDE, SHOWS),
+    MC_SLD_OPTION("InitialGap", mc_sld_read_length, offsetof(mc_stroke, initial_gap), INSIDE, SHOWS), MC_SLD_END
+};
+
+/* The graphic inside of a <GraphicFill> or <GraphicStroke>; NULL after a complaint. */
+static mc_graphic *
+read_ink_pattern(mc_sld *sld, const mc_node *node)
+{
+    const mc_node *graphic = mc_sld_child(node, "Graphic");
+    mc_graphic *made = apr_pcalloc(sld->build->pool, sizeof(*made));
+    bool drawn = false;
+    if (mc_sld_check_elements(sld, node, mc_sld_graphic_stroke_elements, "a pattern") && graphic == NULL)
+        mc_sld_lacking(sld, node, "a pattern without a graphic");
+    else if (graphic != NULL && sld->patterns > PATTERNS_MAX)
+        mc_sld_lacking(sld, node, "patterns inside of patterns of patterns");
+    else if (graphic != NULL) {
+        sld->patterns++;
+        drawn = mc_sld_graphic(made, sld, graphic);
+        sld->patterns--;
+    }
+    memcpy(made->margin, sld->margin, sizeof(made->margin));
+    made->cell_x = sld->cell_x;
+    made->cell_y = sld->cell_y;
+    return drawn ? made : NULL;
+}
+
+static void
+read_graphic_stroke(void *member, mc_sld *sld, const mc_node *node)
+{
+    mc_stroke *stroke = member;
+    stroke->graphic = read_ink_pattern(sld, node);
+    stroke->paint.present = stroke->graphic != NULL;
+    mc_sld_read_known(stroke, sld, node, mc_sld_graphic_stroke_elements);
+}
+
+static void
+read_stroke_pattern(void *member, mc_sld *sld, const mc_node *node)
+{
+    mc_paint *paint = member;
+    paint->pattern = read_ink_pattern(sld, node);
+}
+
+static void
+read_fill_pattern(void *member, mc_sld *sld, const mc_node *node)
+{
+    mc_paint *paint = member;
+    paint->pattern = read_ink_pattern(sld, node);
+    paint->present = paint->pattern != NULL;
+}
+
+static void
+read_stroke_parameter(void *stroke, mc_sld *sld, const mc_node *node)
+{
+    if (mc_sld_read_named(stroke, sld, node, mc_sld_stroke_parameters, strcmp))
+        return;
+    mc_sld_lacking(
+        sld, node,
+        apr_psprintf(sld->build->pool, "the parameter %s", mc_config_quote(mc_sld_parameter(node), sld->build->pool)));
+}
+
+static void
+read_fill_parameter(void *paint, mc_sld *sld, const mc_node *node)
+{
+    if (!mc_sld_read_named(paint, sld, node, mc_sld_fill_parameters, strcmp))
+        mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "<%s> of a fill", mc_sld_name(node)));
+}
+
+const mc_sld_element mc_sld_stroke_elements[] = {
+    MC_SLD_ELEMENT("CssParameter", read_stroke_parameter, 0), MC_SLD_ELEMENT("SvgParameter", read_stroke_parameter, 0),
+    MC_SLD_OPTION("GraphicFill", read_stroke_pattern, offsetof(mc_stroke, paint), INSIDE, SHOWS),
+    MC_SLD_OPTION("GraphicStroke", read_graphic_stroke, 0, BEYOND, SHOWS), MC_SLD_END
+};
+
+const mc_sld_element mc_sld_fill_elements[] = { MC_SLD_ELEMENT("CssParameter", read_fill_parameter, 0),
+                                                MC_SLD_ELEMENT("SvgParameter", read_fill_parameter, 0),
+                                                MC_SLD_OPTION("GraphicFill", read_fill_pattern, 0, INSIDE, SHOWS),
+                                                MC_SLD_END };
+
+void
+mc_sld_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
+{
+    *stroke = (mc_stroke){ .paint = { .present = true, .color = { 0, 0, 0, 255 } }, .width = 1 };
+    mc_sld_read_elements(stroke, sld, node, mc_sld_stroke_elements, "a stroke");
+    stroke->width = fmin(stroke->width, MC_STROKE_WIDTH_MAX);
+}
+
+void
+mc_sld_fill(mc_paint *paint, mc_sld *sld, const mc_node *node)
+{
+    *paint = (mc_paint){ .present = true, .color = { 128, 128, 128, 255 } };
+    mc_sld_read_elements(paint, sld, node, mc_sld_fill_elements, "a fill");
 }

@@ -1,4 +1,4 @@
-/* Fills and strokes of SLD and SE documents (OGC 05-077r4, 11.1.3 and 11.2.2). */
+/* Parameters of fills and strokes in SLD and SE documents (OGC 05-077r4, 11.1.3 and 11.2.2), and numbers. */
 #include <apr_strings.h>
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "draw/symbol/mark.h"
 #include "text/text.h"
 
-enum { DASHES_MAX = 32, PATTERNS_MAX = 1 /* inside of each other */ };
+enum { DASHES_MAX = 32 };
 
 void
 mc_sld_number(double *constant, const mc_expression **value, mc_sld *sld, const mc_node *node)
@@ -35,6 +35,12 @@ mc_sld_constant(double *constant, mc_sld *sld, const mc_node *node)
     if (value != NULL)
         mc_sld_lacking(sld, node,
                        apr_psprintf(sld->build->pool, "<%s> that differs between features", mc_sld_name(node)));
+}
+
+void
+mc_sld_read_length(void *length, mc_sld *sld, const mc_node *node)
+{
+    mc_sld_constant(length, sld, node);
 }
 
 static void
@@ -124,12 +130,6 @@ read_cap(void *member, mc_sld *sld, const mc_node *node)
     *cap = (mc_line_cap)read_listed_choice(sld, node, caps);
 }
 
-static void
-read_stroke_length(void *length, mc_sld *sld, const mc_node *node)
-{
-    mc_sld_constant(length, sld, node);
-}
-
 const mc_sld_element mc_sld_stroke_parameters[] = {
     MC_SLD_OPTION("stroke", read_color, offsetof(mc_stroke, paint), INSIDE, SHOWS),
     MC_SLD_OPTION("stroke-opacity", read_opacity, offsetof(mc_stroke, paint), INSIDE, SHOWS),
@@ -137,7 +137,7 @@ const mc_sld_element mc_sld_stroke_parameters[] = {
     MC_SLD_OPTION("stroke-linejoin", read_join, offsetof(mc_stroke, join), INSIDE, SHOWS),
     MC_SLD_OPTION("stroke-linecap", read_cap, offsetof(mc_stroke, cap), INSIDE, SHOWS),
     MC_SLD_OPTION("stroke-dasharray", read_dashes, 0, INSIDE, SHOWS),
-    MC_SLD_OPTION("stroke-dashoffset", read_stroke_length, offsetof(mc_stroke, dash_offset), INSIDE, SHOWS),
+    MC_SLD_OPTION("stroke-dashoffset", mc_sld_read_length, offsetof(mc_stroke, dash_offset), INSIDE, SHOWS),
     MC_SLD_END
 };
 
@@ -150,101 +150,6 @@ mc_sld_parameter(const mc_node *node)
     return name == NULL ? "" : name;
 }
 
-/* Of a <GraphicFill>, too, which has no use for gaps. */
-const mc_sld_element mc_sld_graphic_stroke_elements[] = {
-    MC_SLD_SILENT("Graphic"), MC_SLD_OPTION("Gap", read_stroke_length, offsetof(mc_stroke, gap), INSIDE, SHOWS),
-    MC_SLD_OPTION("InitialGap", read_stroke_length, offsetof(mc_stroke, initial_gap), INSIDE, SHOWS), MC_SLD_END
-};
-
-/* The graphic inside of a <GraphicFill> or <GraphicStroke>; NULL after a complaint. */
-static mc_graphic *
-read_ink_pattern(mc_sld *sld, const mc_node *node)
-{
-    const mc_node *graphic = mc_sld_child(node, "Graphic");
-    mc_graphic *made = apr_pcalloc(sld->build->pool, sizeof(*made));
-    bool drawn = false;
-    if (mc_sld_check_elements(sld, node, mc_sld_graphic_stroke_elements, "a pattern") && graphic == NULL)
-        mc_sld_lacking(sld, node, "a pattern without a graphic");
-    else if (graphic != NULL && sld->patterns > PATTERNS_MAX)
-        mc_sld_lacking(sld, node, "patterns inside of patterns of patterns");
-    else if (graphic != NULL) {
-        sld->patterns++;
-        drawn = mc_sld_graphic(made, sld, graphic);
-        sld->patterns--;
-    }
-    memcpy(made->margin, sld->margin, sizeof(made->margin));
-    made->cell_x = sld->cell_x;
-    made->cell_y = sld->cell_y;
-    return drawn ? made : NULL;
-}
-
-static void
-read_graphic_stroke(void *member, mc_sld *sld, const mc_node *node)
-{
-    mc_stroke *stroke = member;
-    stroke->graphic = read_ink_pattern(sld, node);
-    stroke->paint.present = stroke->graphic != NULL;
-    mc_sld_read_known(stroke, sld, node, mc_sld_graphic_stroke_elements);
-}
-
-static void
-read_stroke_pattern(void *member, mc_sld *sld, const mc_node *node)
-{
-    mc_paint *paint = member;
-    paint->pattern = read_ink_pattern(sld, node);
-}
-
-static void
-read_fill_pattern(void *member, mc_sld *sld, const mc_node *node)
-{
-    mc_paint *paint = member;
-    paint->pattern = read_ink_pattern(sld, node);
-    paint->present = paint->pattern != NULL;
-}
-
-static void
-read_stroke_parameter(void *stroke, mc_sld *sld, const mc_node *node)
-{
-    if (mc_sld_read_named(stroke, sld, node, mc_sld_stroke_parameters, strcmp))
-        return;
-    mc_sld_lacking(
-        sld, node,
-        apr_psprintf(sld->build->pool, "the parameter %s", mc_config_quote(mc_sld_parameter(node), sld->build->pool)));
-}
-
-static void
-read_fill_parameter(void *paint, mc_sld *sld, const mc_node *node)
-{
-    if (!mc_sld_read_named(paint, sld, node, mc_sld_fill_parameters, strcmp))
-        mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "<%s> of a fill", mc_sld_name(node)));
-}
-
-const mc_sld_element mc_sld_stroke_elements[] = {
-    MC_SLD_ELEMENT("CssParameter", read_stroke_parameter, 0), MC_SLD_ELEMENT("SvgParameter", read_stroke_parameter, 0),
-    MC_SLD_OPTION("GraphicFill", read_stroke_pattern, offsetof(mc_stroke, paint), INSIDE, SHOWS),
-    MC_SLD_OPTION("GraphicStroke", read_graphic_stroke, 0, BEYOND, SHOWS), MC_SLD_END
-};
-
 const mc_sld_element mc_sld_fill_parameters[] = { MC_SLD_OPTION("fill", read_color, 0, INSIDE, SHOWS),
                                                   MC_SLD_OPTION("fill-opacity", read_opacity, 0, INSIDE, SHOWS),
                                                   MC_SLD_END };
-
-const mc_sld_element mc_sld_fill_elements[] = { MC_SLD_ELEMENT("CssParameter", read_fill_parameter, 0),
-                                                MC_SLD_ELEMENT("SvgParameter", read_fill_parameter, 0),
-                                                MC_SLD_OPTION("GraphicFill", read_fill_pattern, 0, INSIDE, SHOWS),
-                                                MC_SLD_END };
-
-void
-mc_sld_stroke(mc_stroke *stroke, mc_sld *sld, const mc_node *node)
-{
-    *stroke = (mc_stroke){ .paint = { .present = true, .color = { 0, 0, 0, 255 } }, .width = 1 };
-    mc_sld_read_elements(stroke, sld, node, mc_sld_stroke_elements, "a stroke");
-    stroke->width = fmin(stroke->width, MC_STROKE_WIDTH_MAX);
-}
-
-void
-mc_sld_fill(mc_paint *paint, mc_sld *sld, const mc_node *node)
-{
-    *paint = (mc_paint){ .present = true, .color = { 128, 128, 128, 255 } };
-    mc_sld_read_elements(paint, sld, node, mc_sld_fill_elements, "a fill");
-}

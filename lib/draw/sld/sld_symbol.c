@@ -21,22 +21,8 @@ mc_sld_uom(mc_sld *sld, const mc_node *node)
     return MC_UOM_PIXEL;
 }
 
-bool
-mc_sld_is_property(const mc_node *node)
-{
-    return mc_sld_is(node, "PropertyName") || mc_sld_is(node, "ValueReference");
-}
-
-bool
-mc_sld_is_geometry(const mc_node *node)
-{
-    const char *function = mc_node_attr(node, "name");
-    return node->children == NULL && (mc_sld_is_property(node) || (mc_sld_is(node, "Function") && function != NULL &&
-                                                                   strcmp(function, "geometry") == 0));
-}
-
-mc_geometry_part
-mc_sld_part(mc_sld *sld, const mc_node *node)
+static mc_geometry_part
+geometry_part(mc_sld *sld, const mc_node *node)
 {
     static const struct part_name {
         const char *name;
@@ -59,6 +45,13 @@ mc_sld_part(mc_sld *sld, const mc_node *node)
     return MC_PART_WHOLE;
 }
 
+void
+mc_sld_read_part(void *member, mc_sld *sld, const mc_node *node)
+{
+    mc_geometry_part *part = member;
+    *part = geometry_part(sld, node);
+}
+
 bool
 mc_sld_margin(double margin[4], const char *text)
 {
@@ -70,6 +63,9 @@ mc_sld_margin(double margin[4], const char *text)
         margin[i] = fmax(0, numbers[i < count ? i : i == 3 && count > 1 ? 1 : 0]);
     return true;
 }
+
+/* The offset of a member, for the rows of the tables. */
+#define MEMBER(name) offsetof(mc_symbolizer, name)
 
 /* ---- Options of GeoServer and QGIS ---- */
 
@@ -118,8 +114,8 @@ read_along(void *member, mc_sld *sld, const mc_node *node)
 const mc_sld_element mc_sld_symbolizer_options[] = {
     MC_SLD_OPTION("graphic-margin", read_pattern_margin, 0, INSIDE, SHOWS),
     MC_SLD_OPTION("distance", read_pattern_distance, 0, INSIDE, SHOWS),
-    MC_SLD_OPTION("rotateMarker", read_upright, offsetof(mc_symbolizer, stroke.upright), INSIDE, SHOWS),
-    MC_SLD_OPTION("placement", read_along, offsetof(mc_symbolizer, stroke.along), INSIDE, SHOWS), MC_SLD_END
+    MC_SLD_OPTION("rotateMarker", read_upright, MEMBER(stroke.upright), INSIDE, SHOWS),
+    MC_SLD_OPTION("placement", read_along, MEMBER(stroke.along), INSIDE, SHOWS), MC_SLD_END
 };
 
 static void
@@ -146,6 +142,7 @@ read_symbol_fill(void *fill, mc_sld *sld, const mc_node *node)
     mc_sld_fill(fill, sld, node);
 }
 
+/* The options, which have been read before, stay. */
 static void
 read_symbol_stroke(void *member, mc_sld *sld, const mc_node *node)
 {
@@ -164,57 +161,30 @@ read_symbol_graphic(void *graphic, mc_sld *sld, const mc_node *node)
 }
 
 static void
-read_symbol_offset(void *offset, mc_sld *sld, const mc_node *node)
-{
-    mc_sld_constant(offset, sld, node);
-}
-
-static void
 read_symbol_displacement(void *displacement, mc_sld *sld, const mc_node *node)
 {
     mc_sld_displacement(displacement, sld, node);
 }
 
-static void
-read_symbol_part(void *member, mc_sld *sld, const mc_node *node)
-{
-    mc_geometry_part *part = member;
-    *part = mc_sld_part(sld, node);
-}
-
-/* The offset of a member, for the rows of the tables. */
-#define MEMBER(name) offsetof(mc_symbolizer, name)
+#define ROWS_OF_EACH_KIND                                                                                              \
+    MC_SLD_OPTION("Geometry", mc_sld_read_part, MEMBER(part), INSIDE, HIDES), MC_SLD_SILENT("VendorOption"),           \
+        MC_SLD_SILENT("Name"), MC_SLD_SILENT("Description"), MC_SLD_END
 
 const mc_sld_element mc_sld_polygon_elements[] = {
     MC_SLD_ELEMENT("Fill", read_symbol_fill, MEMBER(fill)),
     MC_SLD_ELEMENT("Stroke", read_symbol_stroke, MEMBER(stroke)),
-    MC_SLD_OPTION("PerpendicularOffset", read_symbol_offset, MEMBER(offset), BEYOND, HIDES),
-    MC_SLD_OPTION("Displacement", read_symbol_displacement, MEMBER(displacement), BEYOND, SHOWS),
-    MC_SLD_OPTION("Geometry", read_symbol_part, MEMBER(part), INSIDE, HIDES),
-    MC_SLD_SILENT("VendorOption"),
-    MC_SLD_SILENT("Name"),
-    MC_SLD_SILENT("Description"),
-    MC_SLD_END
+    MC_SLD_OPTION("PerpendicularOffset", mc_sld_read_length, MEMBER(offset), BEYOND, HIDES),
+    MC_SLD_OPTION("Displacement", read_symbol_displacement, MEMBER(displacement), BEYOND, SHOWS), ROWS_OF_EACH_KIND
 };
 
 const mc_sld_element mc_sld_line_elements[] = {
     MC_SLD_ELEMENT("Stroke", read_symbol_stroke, MEMBER(stroke)),
-    MC_SLD_OPTION("PerpendicularOffset", read_symbol_offset, MEMBER(offset), BEYOND, SHOWS),
-    MC_SLD_OPTION("Displacement", read_symbol_displacement, MEMBER(displacement), BEYOND, SHOWS),
-    MC_SLD_OPTION("Geometry", read_symbol_part, MEMBER(part), INSIDE, HIDES),
-    MC_SLD_SILENT("VendorOption"),
-    MC_SLD_SILENT("Name"),
-    MC_SLD_SILENT("Description"),
-    MC_SLD_END
+    MC_SLD_OPTION("PerpendicularOffset", mc_sld_read_length, MEMBER(offset), BEYOND, SHOWS),
+    MC_SLD_OPTION("Displacement", read_symbol_displacement, MEMBER(displacement), BEYOND, SHOWS), ROWS_OF_EACH_KIND
 };
 
 const mc_sld_element mc_sld_point_elements[] = { MC_SLD_ELEMENT("Graphic", read_symbol_graphic, MEMBER(graphic)),
-                                                 MC_SLD_OPTION("Geometry", read_symbol_part, MEMBER(part), INSIDE,
-                                                               HIDES),
-                                                 MC_SLD_SILENT("VendorOption"),
-                                                 MC_SLD_SILENT("Name"),
-                                                 MC_SLD_SILENT("Description"),
-                                                 MC_SLD_END };
+                                                 ROWS_OF_EACH_KIND };
 
 /* What no element says, and what cannot be drawn together. */
 static bool

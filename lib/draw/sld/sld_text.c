@@ -25,12 +25,6 @@ read_label_value(void *member, mc_sld *sld, const mc_node *node)
     mc_sld_number(&number->constant, &number->value, sld, node);
 }
 
-static void
-read_label_length(void *length, mc_sld *sld, const mc_node *node)
-{
-    mc_sld_constant(length, sld, node);
-}
-
 /* "true" and "false", as XML Schema and as people write them. */
 static void
 read_flag(void *member, mc_sld *sld, const mc_node *node)
@@ -265,8 +259,8 @@ const mc_sld_element mc_sld_line_placement_elements[] = {
     MC_SLD_OPTION("PerpendicularOffset", read_label_value, MEMBER(offset), INSIDE, HIDES),
     MC_SLD_OPTION("IsRepeated", read_flag, MEMBER(repeated), INSIDE, HIDES),
     MC_SLD_OPTION("Repeat", read_flag, MEMBER(repeated), INSIDE, HIDES), /* as QGIS writes it */
-    MC_SLD_OPTION("InitialGap", read_label_length, MEMBER(initial_gap), INSIDE, HIDES),
-    MC_SLD_OPTION("Gap", read_label_length, MEMBER(gap), INSIDE, HIDES),
+    MC_SLD_OPTION("InitialGap", mc_sld_read_length, MEMBER(initial_gap), INSIDE, HIDES),
+    MC_SLD_OPTION("Gap", mc_sld_read_length, MEMBER(gap), INSIDE, HIDES),
     MC_SLD_OPTION("IsAligned", read_flag, MEMBER(aligned), INSIDE, HIDES),
     MC_SLD_OPTION("GeneralizeLine", read_flag, MEMBER(generalize), INSIDE, HIDES),
     MC_SLD_END
@@ -362,11 +356,11 @@ read_graphic_margin(void *margin, mc_sld *sld, const mc_node *node)
 const mc_sld_element mc_sld_label_options[] = {
     MC_SLD_OPTION("graphic-margin", read_graphic_margin, MEMBER(graphic_margin), INSIDE, SHOWS),
     MC_SLD_OPTION("graphic-resize", read_resize, MEMBER(resize), INSIDE, SHOWS),
-    MC_SLD_OPTION("repeat", read_label_length, MEMBER(repeat), INSIDE, HIDES),
-    MC_SLD_OPTION("maxDisplacement", read_label_length, MEMBER(max_displacement), INSIDE, HIDES),
-    MC_SLD_OPTION("spaceAround", read_label_length, MEMBER(space_around), INSIDE, HIDES),
-    MC_SLD_OPTION("autoWrap", read_label_length, MEMBER(auto_wrap), INSIDE, HIDES),
-    MC_SLD_OPTION("maxAngleDelta", read_label_length, MEMBER(max_angle), INSIDE, HIDES),
+    MC_SLD_OPTION("repeat", mc_sld_read_length, MEMBER(repeat), INSIDE, HIDES),
+    MC_SLD_OPTION("maxDisplacement", mc_sld_read_length, MEMBER(max_displacement), INSIDE, HIDES),
+    MC_SLD_OPTION("spaceAround", mc_sld_read_length, MEMBER(space_around), INSIDE, HIDES),
+    MC_SLD_OPTION("autoWrap", mc_sld_read_length, MEMBER(auto_wrap), INSIDE, HIDES),
+    MC_SLD_OPTION("maxAngleDelta", mc_sld_read_length, MEMBER(max_angle), INSIDE, HIDES),
     MC_SLD_OPTION("group", read_flag, MEMBER(group), INSIDE, HIDES),
     MC_SLD_OPTION("labelAllGroup", read_flag, MEMBER(label_all), INSIDE, HIDES),
     MC_SLD_OPTION("followLine", read_flag, MEMBER(curved), INSIDE, HIDES),
@@ -382,26 +376,20 @@ read_label_option(void *symbol, mc_sld *sld, const mc_node *node)
         mc_sld_report_option(sld, node, " of a label");
 }
 
-static void
-read_text_part(void *member, mc_sld *sld, const mc_node *node)
-{
-    mc_geometry_part *part = member;
-    *part = mc_sld_part(sld, node);
-}
-
-const mc_sld_element mc_sld_label_elements[] = { MC_SLD_OPTION("Label", read_text, MEMBER(label), INSIDE, HIDES),
-                                                 MC_SLD_ELEMENT("Font", read_font, 0),
-                                                 MC_SLD_ELEMENT("LabelPlacement", read_placement, 0),
-                                                 MC_SLD_ELEMENT("Halo", read_halo, 0),
-                                                 MC_SLD_OPTION("Fill", read_fill, MEMBER(fill), INSIDE, SHOWS),
-                                                 MC_SLD_OPTION("Graphic", read_graphic, 0, INSIDE, SHOWS),
-                                                 MC_SLD_OPTION("Priority", read_label_value, MEMBER(priority), INSIDE,
-                                                               HIDES),
-                                                 MC_SLD_OPTION("Geometry", read_text_part, MEMBER(part), INSIDE, HIDES),
-                                                 MC_SLD_ELEMENT("VendorOption", read_label_option, 0),
-                                                 MC_SLD_SILENT("Name"),
-                                                 MC_SLD_SILENT("Description"),
-                                                 MC_SLD_END };
+const mc_sld_element mc_sld_label_elements[] = {
+    MC_SLD_OPTION("Label", read_text, MEMBER(label), INSIDE, HIDES),
+    MC_SLD_ELEMENT("Font", read_font, 0),
+    MC_SLD_ELEMENT("LabelPlacement", read_placement, 0),
+    MC_SLD_ELEMENT("Halo", read_halo, 0),
+    MC_SLD_OPTION("Fill", read_fill, MEMBER(fill), INSIDE, SHOWS),
+    MC_SLD_OPTION("Graphic", read_graphic, 0, INSIDE, SHOWS),
+    MC_SLD_OPTION("Priority", read_label_value, MEMBER(priority), INSIDE, HIDES),
+    MC_SLD_OPTION("Geometry", mc_sld_read_part, MEMBER(part), INSIDE, HIDES),
+    MC_SLD_ELEMENT("VendorOption", read_label_option, 0),
+    MC_SLD_SILENT("Name"),
+    MC_SLD_SILENT("Description"),
+    MC_SLD_END
+};
 
 /* The lengths that options give are finite, and far from where floats end. */
 static void

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "draw/style/functions.h"
+#include "draw/style/moment.h"
 #include "draw/style/spatial.h"
 #include "text/text.h"
 #include "text/text_case.h"

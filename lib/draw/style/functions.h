@@ -12,10 +12,6 @@ typedef const mc_expression *const *mc_arguments;
 extern const mc_function mc_functions_of_text[], mc_functions_of_numbers[], mc_functions_of_dates[],
     mc_functions_of_conditions[], mc_functions_of_geometry[];
 
-/* A date or a moment in the form of ISO 8601 or of PostgreSQL ("2026-11-22", "2026-11-22T08:30:00Z",
- * "2026-11-22 08:30:00.5+01") as seconds since some moment, of UTC where it has no zone. False where it is none. */
-bool mc_date_seconds(double *seconds, const char *text);
-
 static inline const char *
 mc_argument_text(mc_arguments args, int i, const mc_feature *feature, apr_pool_t *pool)
 {

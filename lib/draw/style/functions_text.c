@@ -135,25 +135,27 @@ last_of(const char *text, const char *what)
 
 /* Where the second text is in the first, from 0; -1: nowhere. */
 static const char *
-index_of(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+format_index(mc_arguments args, const mc_feature *feature, apr_pool_t *pool, bool last)
 {
-    (void)count;
     const char *text = mc_argument_text(args, 0, feature, pool), *what = mc_argument_text(args, 1, feature, pool);
     if (text == NULL || what == NULL)
         return NULL;
-    const char *found = strstr(text, what);
+    const char *found = last ? last_of(text, what) : strstr(text, what);
     return mc_expression_format(found == NULL ? -1 : (double)mc_utf8_length(text, found), pool);
+}
+
+static const char *
+index_of(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
+{
+    (void)count;
+    return format_index(args, feature, pool, false);
 }
 
 static const char *
 last_index_of(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
 {
     (void)count;
-    const char *text = mc_argument_text(args, 0, feature, pool), *what = mc_argument_text(args, 1, feature, pool);
-    if (text == NULL || what == NULL)
-        return NULL;
-    const char *found = last_of(text, what);
-    return mc_expression_format(found == NULL ? -1 : (double)mc_utf8_length(text, found), pool);
+    return format_index(args, feature, pool, true);
 }
 
 /* What is looked for, in which text, from which end (<StringPosition>): from 1; 0: nowhere. */

@@ -32,14 +32,23 @@ static const char query[] =
                " UNION SELECT CAST(c.code AS INTEGER) FROM compound_crs c JOIN swapped s ON c.horiz_crs_code = s.code"
                " WHERE c.auth_name = 'EPSG' AND c.horiz_crs_auth_name = 'EPSG' ORDER BY 1";
 
+/* NULL, and told, where it is no query of this database. */
+static sqlite3_stmt *
+prepare_query(sqlite3 *database, const char *text)
+{
+    sqlite3_stmt *statement;
+    if (sqlite3_prepare_v2(database, text, -1, &statement, NULL) == SQLITE_OK)
+        return statement;
+    fprintf(stderr, "%s\n", sqlite3_errmsg(database));
+    return NULL;
+}
+
 static int
 write_codes(sqlite3 *database, FILE *out)
 {
-    sqlite3_stmt *statement;
-    if (sqlite3_prepare_v2(database, query, -1, &statement, NULL) != SQLITE_OK) {
-        fprintf(stderr, "%s\n", sqlite3_errmsg(database));
+    sqlite3_stmt *statement = prepare_query(database, query);
+    if (statement == NULL)
         return 0;
-    }
     int count = 0;
     fprintf(out, "/* Made at build time from PROJ's database. */\n#include \"grid/axes.h\"\n\nconst int "
                  "mc_axes_swapped_codes[] = {\n");
@@ -53,11 +62,9 @@ write_codes(sqlite3 *database, FILE *out)
 static int
 write_axis_units(sqlite3 *database, FILE *out)
 {
-    sqlite3_stmt *statement;
-    if (sqlite3_prepare_v2(database, units_query, -1, &statement, NULL) != SQLITE_OK) {
-        fprintf(stderr, "%s\n", sqlite3_errmsg(database));
+    sqlite3_stmt *statement = prepare_query(database, units_query);
+    if (statement == NULL)
         return 0;
-    }
     int count = 0;
     fprintf(out, "\nconst mc_axes_unit mc_axes_units[] = {\n");
     while (sqlite3_step(statement) == SQLITE_ROW)

@@ -13,9 +13,6 @@ typedef struct mc_png_header {
     int depth, color, interlace;
 } mc_png_header;
 
-/* Checks signature, IHDR and its CRC; sizes within the decoder's bounds. */
-mc_error *mc_png_read_header(mc_png_header *header, const uint8_t *data, size_t size, apr_pool_t *pool) MC_CHECKED;
-
 /*
  * Undoes the filters (clause 9) of `height` rows of 1 + row_size bytes in place. `step` is the distance to the pixel on
  * the left: 1, 3 or 4 bytes. False for an unknown filter type. Rows outside of *begin..*end hold zeros only; there are

@@ -7,6 +7,7 @@
 #endif
 
 #include "image/png/png.h"
+#include "image/scale_sse.h"
 
 enum { FILTER_NONE, FILTER_SUB, FILTER_UP, FILTER_AVERAGE, FILTER_PAETH };
 
@@ -446,16 +447,8 @@ scale_by_alpha(unsigned value, unsigned alpha)
 static inline __m128i
 premultiply_sse(__m128i rgba)
 {
-    const __m128i zero = _mm_setzero_si128(), half = _mm_set1_epi16(128), alpha = _mm_set1_epi32((int)0xff000000u);
-    const __m128i alphas = _mm_setr_epi8(3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15);
-    __m128i factor = _mm_or_si128(_mm_shuffle_epi8(rgba, alphas), alpha); /* alpha itself stays */
-    __m128i low = _mm_mullo_epi16(_mm_unpacklo_epi8(rgba, zero), _mm_unpacklo_epi8(factor, zero));
-    __m128i high = _mm_mullo_epi16(_mm_unpackhi_epi8(rgba, zero), _mm_unpackhi_epi8(factor, zero));
-    low = _mm_add_epi16(low, half);
-    high = _mm_add_epi16(high, half);
-    low = _mm_srli_epi16(_mm_add_epi16(low, _mm_srli_epi16(low, 8)), 8);
-    high = _mm_srli_epi16(_mm_add_epi16(high, _mm_srli_epi16(high, 8)), 8);
-    return _mm_packus_epi16(low, high);
+    const __m128i alpha = _mm_set1_epi32((int)0xff000000u);
+    return mc_scale_sixteen(rgba, _mm_or_si128(mc_spread_alphas(rgba), alpha)); /* alpha itself stays */
 }
 #endif
 

@@ -2,20 +2,18 @@
  * PNG in its rarer forms (grey, 16 bit, interlaced, transparent colour), through libpng. Its long jumps stay inside
  * this file: what must be released is reached through one struct that outlives the jump.
  */
-#include <png.h>
 #include <string.h>
 
 #include "image/codec.h"
+#include "image/png/libpng.h"
 #include "image/png/png.h"
 
 typedef struct png_libpng_reader {
+    mc_libpng libpng;
     const uint8_t *at;
     size_t left;
-    png_structp png;
-    png_infop info;
     mc_pixels *pixels;
     png_bytep *rows;
-    char message[120];
 } png_libpng_reader;
 
 static void
@@ -29,54 +27,18 @@ read_png_memory(png_structp png, png_bytep out, size_t size)
     r->left -= size;
 }
 
-static _Noreturn void
-jump_on_libpng_error(png_structp png, png_const_charp message)
-{
-    png_libpng_reader *r = png_get_error_ptr(png);
-    strncpy(r->message, message, sizeof(r->message) - 1);
-    png_longjmp(png, 1);
-}
-
-static void
-ignore_libpng_warning(png_structp png, png_const_charp message)
-{
-    (void)png;
-    (void)message;
-}
-
-/* Makes libpng expand any form to rows of 8-bit R, G, B, A. */
-static void
-set_transformations(png_libpng_reader *r, const mc_png_header *header)
-{
-    png_set_expand(r->png);
-    if (header->depth == 16)
-        png_set_scale_16(r->png);
-    if (header->color == MC_PNG_GRAY || header->color == MC_PNG_GRAY_ALPHA)
-        png_set_gray_to_rgb(r->png);
-    png_set_add_alpha(r->png, 255, PNG_FILLER_AFTER);
-    png_set_interlace_handling(r->png);
-    png_read_update_info(r->png, r->info);
-}
-
-/* False after a long jump; then r->message says why. */
+/* False after a long jump. */
 static bool
-read_libpng_image(png_libpng_reader *r, const mc_png_header *header)
+read_libpng_image(png_libpng_reader *r)
 {
-    if (setjmp(png_jmpbuf(r->png)) != 0)
+    png_structp png = r->libpng.png;
+    if (setjmp(png_jmpbuf(png)) != 0)
         return false;
-    png_set_user_limits(r->png, (png_uint_32)mc_pixels_max, (png_uint_32)mc_pixels_max);
-    png_set_chunk_malloc_max(r->png, 1 << 20);
-    /* Nothing but pixels matters here: whatever else a file carries is neither kept nor inflated. */
-    png_set_keep_unknown_chunks(r->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
-    png_set_benign_errors(r->png, 0);
-    png_set_check_for_invalid_index(r->png, -1);
-    png_set_read_fn(r->png, r, read_png_memory);
-    png_read_info(r->png, r->info);
-    set_transformations(r, header);
-    if (png_get_rowbytes(r->png, r->info) != r->pixels->stride)
-        png_error(r->png, "an unexpected form");
-    png_read_image(r->png, r->rows);
-    png_read_end(r->png, NULL);
+    png_set_read_fn(png, r, read_png_memory);
+    mc_libpng_read_head(&r->libpng, (png_uint_32)mc_pixels_max);
+    mc_libpng_expand(&r->libpng, r->pixels->stride);
+    png_read_image(png, r->rows);
+    png_read_end(png, NULL);
     return true;
 }
 
@@ -96,17 +58,14 @@ mc_png_decode_any(mc_pixels **pixels, const mc_png_header *header, const uint8_t
 {
     png_libpng_reader r = { .at = data, .left = size };
     MC_TRY(mc_pixels_create(&r.pixels, (int)header->width, (int)header->height, false, pool));
-    r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, jump_on_libpng_error, ignore_libpng_warning);
-    r.info = r.png == NULL ? NULL : png_create_info_struct(r.png);
     r.rows = apr_palloc(pool, sizeof(png_bytep) * header->height);
     for (uint32_t y = 0; y < header->height; y++)
         r.rows[y] = r.pixels->data + y * r.pixels->stride;
-    bool read = r.info != NULL && read_libpng_image(&r, header);
-    png_destroy_read_struct(&r.png, &r.info, NULL);
+    bool read = mc_libpng_create(&r.libpng) && read_libpng_image(&r);
+    mc_libpng_destroy(&r.libpng);
     if (!read) {
         mc_pixels_unref(r.pixels);
-        return mc_error_create(pool, MC_ERR_CORRUPT, "not a usable PNG image: %s",
-                               r.message[0] == '\0' ? "libpng could not start" : r.message);
+        return mc_error_create(pool, MC_ERR_CORRUPT, "not a usable PNG image: %s", mc_libpng_reason(&r.libpng));
     }
     premultiply_png_pixels(r.pixels);
     *pixels = r.pixels;

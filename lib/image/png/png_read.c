@@ -42,8 +42,9 @@ is_legal(int depth, int color)
     }
 }
 
-mc_error *
-mc_png_read_header(mc_png_header *header, const uint8_t *data, size_t size, apr_pool_t *pool)
+/* Checks signature, IHDR and its CRC; sizes within the decoder's bounds. */
+static mc_error *
+read_png_header(mc_png_header *header, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
     if (size < HEADER_END || memcmp(data, mc_png_signature, 8) != 0)
         return broken_png_error(pool, "no header");
@@ -64,7 +65,7 @@ mc_error *
 mc_png_size(int *width, int *height, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
     mc_png_header header;
-    MC_TRY(mc_png_read_header(&header, data, size, pool));
+    MC_TRY(read_png_header(&header, data, size, pool));
     *width = (int)header.width;
     *height = (int)header.height;
     return MC_OK;
@@ -318,7 +319,7 @@ static mc_error *
 read_chunks(raster *r, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
     *r = (raster){ .rows = NULL };
-    MC_TRY(mc_png_read_header(&r->header, data, size, pool));
+    MC_TRY(read_png_header(&r->header, data, size, pool));
     MC_TRY(walk_png_chunks(&r->found, data, size, pool));
     if (r->header.color == MC_PNG_PALETTE && r->found.palette == NULL)
         return broken_png_error(pool, "no palette");

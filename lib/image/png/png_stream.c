@@ -2,6 +2,7 @@
 #include <libdeflate.h>
 #include <string.h>
 
+#include "compress/deflate.h"
 #include "compress/quick_deflate.h"
 #include "image/codec.h"
 #include "image/png/png.h"
@@ -50,17 +51,6 @@ mc_png_palette(mc_buf *png, const mc_palette *palette, bool always, apr_pool_t *
 
 /* The zlib stream of `rows`, written to `out`; 0 when it did not fit (or the compressor is not to be had). */
 static size_t
-deflate_with(int level, uint8_t *out, size_t room, const uint8_t *rows, size_t size)
-{
-    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(level);
-    if (compressor == NULL)
-        return 0;
-    size_t written = libdeflate_zlib_compress(compressor, rows, size, out, room);
-    libdeflate_free_compressor(compressor);
-    return written;
-}
-
-static size_t
 deflate_quick(uint8_t *out, size_t room, const uint8_t *rows, size_t size)
 {
     void *memory = mc_scratch_acquire(mc_quick_deflate_memory());
@@ -74,15 +64,15 @@ deflate_rows(mc_deflate_level level, uint8_t *out, size_t room, const uint8_t *r
 {
     switch (level) {
     case MC_DEFLATE_STORED:
-        return deflate_with(0, out, room, rows, size);
+        return mc_deflate(out, room, rows, size, 0, false);
     case MC_DEFLATE_QUICK:
         return deflate_quick(out, room, rows, size);
     case MC_DEFLATE_BEST:
-        return deflate_with(12, out, room, rows, size);
+        return mc_deflate(out, room, rows, size, 12, false);
     case MC_DEFLATE_GOOD:
         break;
     }
-    return deflate_with(6, out, room, rows, size);
+    return mc_deflate(out, room, rows, size, 6, false);
 }
 
 mc_error *
@@ -94,7 +84,7 @@ mc_png_deflate(uint8_t **stream, size_t *written, size_t before, const uint8_t *
     *written = *stream == NULL ? 0 : deflate_rows(level, *stream + before, room, rows, size);
     /* What cannot be shrunk may not fit the quick way; stored always does. */
     if (*written == 0 && *stream != NULL)
-        *written = deflate_with(0, *stream + before, room, rows, size);
+        *written = mc_deflate(*stream + before, room, rows, size, 0, false);
     if (*written > 0 && *written <= INT32_MAX - before)
         return MC_OK;
     mc_scratch_release(*stream);

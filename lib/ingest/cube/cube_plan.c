@@ -246,8 +246,9 @@ row_bytes(const mc_cube_image *image, const mc_cube_shape *shape, int y)
     return before * block_bytes(shape, image->chunks.x0, y) + block_bytes(shape, image->chunks.x1 - 1, y);
 }
 
-size_t
-mc_cube_image_bytes(const mc_cube_image *image, const mc_cube_shape *shape)
+/* Bytes of all blocks of an image, of a cube or of an overview with that shape. */
+static size_t
+cube_image_bytes(const mc_cube_image *image, const mc_cube_shape *shape)
 {
     size_t above = (size_t)(image->chunks.y1 - image->chunks.y0 - 1);
     return above * row_bytes(image, shape, image->chunks.y0) + row_bytes(image, shape, image->chunks.y1 - 1);
@@ -267,7 +268,7 @@ measure_stack_group(size_t *bytes, const mc_cube_plan *plan, int first)
     int end = first;
     for (*bytes = 0; end < plan->stack_count && plan->stacks[end].date.t == plan->stacks[first].date.t; end++)
         for (int i = 0; i < plan->stacks[end].count; i++)
-            *bytes += mc_cube_image_bytes(&plan->stacks[end].images[i], &plan->cube->shape);
+            *bytes += cube_image_bytes(&plan->stacks[end].images[i], &plan->cube->shape);
     return end - first;
 }
 
@@ -278,7 +279,7 @@ mc_cube_batch_arrange(mc_cube_batch *batch, const mc_cube_shape *shape)
     for (int i = 0; i < batch->count; i++)
         for (int j = 0; j < batch->stacks[i].count; j++) {
             batch->stacks[i].images[j].offset = batch->bytes;
-            batch->bytes += mc_cube_image_bytes(&batch->stacks[i].images[j], shape);
+            batch->bytes += cube_image_bytes(&batch->stacks[i].images[j], shape);
         }
 }
 

@@ -63,9 +63,6 @@ void mc_cube_plan_make(mc_cube_plan *plan, const mc_cube *cube, const mc_cube_in
                        const apr_array_header_t *dates, size_t bytes, const mc_cube_ingest_options *options,
                        apr_pool_t *pool);
 
-/* Bytes of all blocks of an image, of a cube or of an overview with that shape. */
-size_t mc_cube_image_bytes(const mc_cube_image *image, const mc_cube_shape *shape);
-
 /* Where the block of chunk x, y begins. */
 size_t mc_cube_image_offset(const mc_cube_image *image, const mc_cube_shape *shape, int x, int y);
 

@@ -8,8 +8,8 @@
 #include "ingest/pyramid/mask.h"
 #include "mapcache/upkeep.h"
 
-mc_tile_key
-mc_ingest_key(const mc_ingest *ingest, int z, int x, int y)
+static mc_tile_key
+ingest_tile_key(const mc_ingest *ingest, int z, int x, int y)
 {
     const mc_tileset *tileset = ingest->plan.tileset;
     return (mc_tile_key){ .tileset = tileset->name,
@@ -37,7 +37,7 @@ static mc_error *
 read_stored(mc_pixels **pixels, const mc_ingest *ingest, int z, int x, int y, mc_ctx *ctx)
 {
     const mc_grid *grid = ingest->plan.link->grid;
-    mc_tile_key key = mc_ingest_key(ingest, z, x, y);
+    mc_tile_key key = ingest_tile_key(ingest, z, x, y);
     mc_tile *tile;
     *pixels = NULL;
     mc_error *error = mc_cache_get(&tile, ingest->plan.tileset->cache, &key, ctx, ctx->pool);
@@ -132,7 +132,7 @@ encode_ingested_tile(mc_tile_write *put, const mc_ingest *ingest, mc_pixels *pix
 mc_error *
 mc_ingest_finish(mc_tile_write *put, const mc_ingest *ingest, mc_partial *tile, mc_partial *above, mc_ctx *ctx)
 {
-    mc_tile_write made = { .key = mc_ingest_key(ingest, tile->at.z, tile->at.x, tile->at.y) };
+    mc_tile_write made = { .key = ingest_tile_key(ingest, tile->at.z, tile->at.x, tile->at.y) };
     MC_TRY(complete_partial_tile(ingest, tile, ctx));
     if (above != NULL)
         draw_above(ingest, above->pixels, mc_ingest_quarter(ingest->plan.link->grid, tile->at.x, tile->at.y),
@@ -178,7 +178,7 @@ add_cache_part_size(void *baton, mc_cache *part)
     int before = found->told;
     mc_error *error = mc_cache_upkeep(part, &look, found->ctx);
     if (error == MC_OK && found->told == before && part->ops->measure != NULL) {
-        mc_tile_key key = mc_ingest_key(found->ingest, 0, 0, 0);
+        mc_tile_key key = ingest_tile_key(found->ingest, 0, 0, 0);
         mc_ctx own = *found->ctx;
         own.deadline = mc_clock_now() + mc_ctx_remaining(found->ctx, LOOK_TIME);
         error = part->ops->measure(&bytes, &tiles, part, &key, &own);

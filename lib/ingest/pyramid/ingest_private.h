@@ -38,7 +38,6 @@ struct mc_ingest {
     mc_partials *partials;
 };
 
-mc_tile_key mc_ingest_key(const mc_ingest *ingest, int z, int x, int y);
 const mc_ingest_chain *mc_ingest_chain_of(const mc_ingest *ingest, int z);
 
 /* Where the tile lies in the one above it: 0 and 1 are its upper quarters from the left, 2 and 3 its lower ones. */

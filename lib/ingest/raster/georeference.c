@@ -11,8 +11,9 @@
 enum { MODEL_TYPE = 1024, RASTER_TYPE = 1025, GEOGRAPHIC_CRS = 2048, PROJECTED_CRS = 3072 };
 enum { PIXEL_IS_POINT = 2, MODEL_GEOGRAPHIC = 2, USER_DEFINED = 32767 };
 
-mc_error *
-mc_affine_check(const double affine[6], apr_pool_t *pool)
+/* MC_ERR_CORRUPT unless pixels have an area and all numbers are finite. */
+static mc_error *
+check_affine(const double affine[6], apr_pool_t *pool)
 {
     for (int i = 0; i < 6; i++)
         if (!isfinite(affine[i]) || fabs(affine[i]) > COORDINATE_MAX)
@@ -82,7 +83,7 @@ mc_world_file_parse(double affine[6], const char *text, size_t size, apr_pool_t 
     affine[5] = values[3];
     affine[0] = values[4] - values[0] / 2 - values[2] / 2;
     affine[3] = values[5] - values[1] / 2 - values[3] / 2;
-    return mc_affine_check(affine, pool);
+    return check_affine(affine, pool);
 }
 
 /* The value of a key that stands in the directory itself; -1 where there is none. */
@@ -153,5 +154,5 @@ mc_geotiff_read(bool *found, double affine[6], int *epsg, const mc_geotiff_tags 
         affine[0] -= (affine[1] + affine[2]) / 2;
         affine[3] -= (affine[4] + affine[5]) / 2;
     }
-    return mc_affine_check(affine, pool);
+    return check_affine(affine, pool);
 }

@@ -29,7 +29,4 @@ typedef struct mc_geotiff_tags {
 mc_error *mc_geotiff_read(bool *found, double affine[6], int *epsg, const mc_geotiff_tags *tags,
                           apr_pool_t *pool) MC_CHECKED;
 
-/* MC_ERR_CORRUPT unless pixels have an area and all numbers are finite. */
-mc_error *mc_affine_check(const double affine[6], apr_pool_t *pool) MC_CHECKED;
-
 #endif
