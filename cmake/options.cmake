@@ -7,6 +7,12 @@ option(MAPCACHE_MICRO "Build the micro-benchmarks" OFF)
 option(MAPCACHE_WERROR "Treat warnings as errors" OFF)
 set(MAPCACHE_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
 
+# What was compiled once is not compiled again, in whatever build folder.
+find_program(MAPCACHE_CCACHE ccache)
+if(MAPCACHE_CCACHE AND NOT DEFINED CMAKE_C_COMPILER_LAUNCHER)
+    set(CMAKE_C_COMPILER_LAUNCHER ${MAPCACHE_CCACHE})
+endif()
+
 if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release)
 endif()

@@ -4,6 +4,8 @@ import os
 import subprocess
 
 import numpy
+from conftest import APACHE_MODULES
+from patience import patience
 from peers import peer
 from PIL import Image
 
@@ -84,7 +86,7 @@ def seed(program, config, tileset, grid, dimensions, environment=None):
     """Fills all levels of a tileset with the given mapcache_seed."""
     chosen = ["-D", f"color={COLOR}", "-D", f"shade={SHADE}"] if dimensions else []
     ended = subprocess.run([program, "-c", config, "-t", tileset, "-g", grid, "-z", "0,2", "-q", *chosen],
-                           capture_output=True, text=True, timeout=60, check=False,
+                           capture_output=True, text=True, timeout=patience(60), check=False,
                            env={**os.environ, **(environment or {})})
     assert ended.returncode == 0, ended.stdout + ended.stderr
 

@@ -13,6 +13,7 @@ import pytest
 from conftest import GRID, Site, sanitizer_environment
 from fastcgi import Client, Server
 from origin import Origin
+from patience import patience
 
 SLOWEST = 40.0  # seconds: nothing hangs
 LARGEST_REPORT = 16384  # bytes: a hostile value is not sent back whole
@@ -264,7 +265,7 @@ def check(server, answer, expected, what):
     """What holds for every answer, whatever was asked."""
     allowed = expected if isinstance(expected, tuple) else (expected,)
     assert answer.status in allowed, f"{what}: {answer.status} instead of {expected}: {answer.body[:300]}"
-    assert answer.took < SLOWEST, f"{what}: {answer.took:.2f} s"
+    assert answer.took < patience(SLOWEST), f"{what}: {answer.took:.2f} s"
     media = answer.header("Content-Type", "")
     size = answer.header("Content-Length")
     assert size is None or int(size) == len(answer.body), what
@@ -571,7 +572,7 @@ def test_through_a_web_server(apache, folder, build):
     with Origin() as origin:
         site = BadInputSite(folder, origin)
         web = apache(environment=sanitizer_environment(build), more=f"MapCacheAlias /mc {site.config} quick\n")
-        connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=patience(60))
         for case, value in HOSTILE.items():
             word = quote_from_bytes(value[:3000], safe="")
             for path, statuses in (

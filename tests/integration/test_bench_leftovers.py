@@ -14,6 +14,7 @@ RUN = """
 import json, os, pathlib, sys, time
 sys.path.insert(0, sys.argv[1])
 from common import servers
+from patience import patience
 from common.database import Database
 from common.run import begin
 begin()
@@ -54,7 +55,7 @@ def test_nothing_is_left(how, tmp_path):
         run.send_signal(how)
     else:
         began = dict.fromkeys(found["pids"])
-    status = run.wait(120)
+    status = run.wait(patience(120))
     assert (status == 0) == (how == "end"), (tmp_path / "said").read_text()
     if how == signal.SIGKILL:  # nobody but the run's keeper is left to do it
         wait_until(lambda: not any(map(os.path.exists, found["folders"])), "folders go", 120)

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 from conftest import Program, Web, free_port, listens, tile_path, wait_until
+from patience import patience
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(p for p in [*ROOT.glob("*.md"), *ROOT.glob("*/**/*.md")]
@@ -21,7 +22,7 @@ ONLY_MENTIONED = {"services", "merge_format", "lock_dir", "lock_retry", "hitstat
 
 
 def run(build, *arguments):
-    return subprocess.run([build / "bin/mapcache", *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    return subprocess.run([build / "bin/mapcache", *map(str, arguments)], capture_output=True, text=True, timeout=patience(60))
 
 
 @pytest.fixture(scope="module")

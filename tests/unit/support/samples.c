@@ -1,22 +1,15 @@
-/* Images for tests: what maps, photographs and overlays look like, from a fixed sequence of numbers. */
-#ifndef MC_TEST_SAMPLES_H
-#define MC_TEST_SAMPLES_H
-
-#include <math.h>
-#include <string.h>
-
-#include "mapcache/image.h"
+#include "samples.h"
 
 static uint32_t sample_state = 1;
 
-static inline uint32_t
+uint32_t
 sample_random(void)
 {
     sample_state = sample_state * 1664525u + 1013904223u;
     return sample_state >> 8;
 }
 
-static inline void
+void
 sample_set(mc_pixels *pixels, int x, int y, unsigned r, unsigned g, unsigned b, unsigned a)
 {
     uint8_t *at = pixels->data + (size_t)y * pixels->stride + (size_t)x * 4;
@@ -26,8 +19,7 @@ sample_set(mc_pixels *pixels, int x, int y, unsigned r, unsigned g, unsigned b, 
     at[3] = (uint8_t)a;
 }
 
-/* Flat areas of a dozen colours with softened borders: some hundred colours in all. */
-__attribute__((unused)) static void
+void
 sample_map(mc_pixels *pixels, int shift)
 {
     for (int y = 0; y < pixels->height; y++) {
@@ -45,7 +37,7 @@ sample_map(mc_pixels *pixels, int shift)
     pixels->opacity = MC_OPACITY_UNKNOWN;
 }
 
-__attribute__((unused)) static void
+void
 sample_photo(mc_pixels *pixels)
 {
     for (int y = 0; y < pixels->height; y++) {
@@ -58,8 +50,7 @@ sample_photo(mc_pixels *pixels)
     pixels->opacity = MC_OPACITY_UNKNOWN;
 }
 
-/* Any premultiplied pixel, with many that are wholly transparent or opaque. */
-__attribute__((unused)) static void
+void
 sample_overlay(mc_pixels *pixels)
 {
     for (int y = 0; y < pixels->height; y++) {
@@ -72,8 +63,7 @@ sample_overlay(mc_pixels *pixels)
     pixels->opacity = MC_OPACITY_UNKNOWN;
 }
 
-/* The largest difference of any channel; 256 for different sizes. */
-__attribute__((unused)) static int
+int
 sample_difference(const mc_pixels *a, const mc_pixels *b)
 {
     int worst = 0;
@@ -87,5 +77,3 @@ sample_difference(const mc_pixels *a, const mc_pixels *b)
     }
     return worst;
 }
-
-#endif

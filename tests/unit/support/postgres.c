@@ -1,33 +1,10 @@
-/* A PostgreSQL server for C tests (tests/integration/postgres.py): started once for a program, before its tests. */
-#ifndef MC_UNIT_POSTGRES_H
-#define MC_UNIT_POSTGRES_H
+#include "postgres.h"
 
-#include <apr_strings.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "db/postgres/postgres.h"
-#include "unit.h"
-
-#define DATABASE_PASSWORD "swordfish of glass"
-
-typedef struct database {
-    int port;
-    char folder[128];
-    pid_t pid;
-    int input; /* the server ends when this is closed, also when the test dies */
-    FILE *output;
-} database;
-
-/* Also outside of tests, where Check's assertions may not be used. */
-__attribute__((unused)) static database
+database
 database_start(const char *setting)
 {
     char script[512];
-    snprintf(script, sizeof(script), "%s/tests/integration/postgres.py", MAPCACHE_SOURCE_DIR);
+    snprintf(script, sizeof(script), "%s/tests/integration/postgres.py", unit_source_folder);
     database d = { 0 };
     int input[2], output[2];
     MC_ASSERT(pipe2(input, O_CLOEXEC) == 0);
@@ -39,7 +16,7 @@ database_start(const char *setting)
         dup2(input[0], 0);
         dup2(output[1], 1);
         unsetenv("LD_PRELOAD");
-        execlp("python3", "python3", script, "--lifetime", "110", setting == NULL ? NULL : "--set", setting,
+        execlp("python3", "python3", script, "--lifetime", "1800", setting == NULL ? NULL : "--set", setting,
                (char *)NULL);
         _exit(127);
     }
@@ -52,7 +29,7 @@ database_start(const char *setting)
     return d;
 }
 
-__attribute__((unused)) static void
+void
 database_stop(database *d)
 {
     close(d->input);
@@ -60,8 +37,7 @@ database_stop(database *d)
     fclose(d->output);
 }
 
-/* "stop", "start", "restart", "sql ..."; the answer's line. */
-__attribute__((unused)) static const char *
+const char *
 database_do(const database *d, const char *command)
 {
     char line[1024] = "";
@@ -73,7 +49,7 @@ database_do(const database *d, const char *command)
     return apr_pstrdup(pool, line);
 }
 
-__attribute__((unused)) static const char *
+const char *
 database_connection(const database *d)
 {
     return apr_psprintf(pool,
@@ -81,5 +57,3 @@ database_connection(const database *d)
                         "' sslmode=disable gssencmode=disable",
                         d->port);
 }
-
-#endif

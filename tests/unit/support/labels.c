@@ -1,15 +1,6 @@
-/* Labels on a small map, for tests. */
-#ifndef LABELS_H
-#define LABELS_H
+#include "labels.h"
 
-#include "unit.h"
-
-#include "draw/label/label_private.h"
-#include "draw/style/expression.h"
-
-enum { SIDE = 200 };
-
-static inline uint32_t
+uint32_t
 next_random(void)
 {
     static uint32_t state = 4711;
@@ -17,21 +8,21 @@ next_random(void)
     return state >> 8;
 }
 
-static inline double
-between(double low, double high)
+double
+random_between(double low, double high)
 {
     return low + (high - low) * (next_random() % 10000) / 10000.0;
 }
 
-static const char *const dejavu[] = { "DejaVu Sans" };
-static const mc_expression name = { .kind = MC_PROPERTY, .property = 0 };
-static const mc_expression rank_value = { .kind = MC_PROPERTY, .property = 1 };
+const char *const label_fonts[] = { "DejaVu Sans" };
+static const mc_expression label_name = { .kind = MC_PROPERTY, .property = 0 };
+const mc_expression label_rank = { .kind = MC_PROPERTY, .property = 1 };
 
-static inline mc_text_symbol
-symbol(void)
+mc_text_symbol
+label_symbol(void)
 {
-    return (mc_text_symbol){ .label = &name,
-                             .font = { dejavu, 1, false, 400 },
+    return (mc_text_symbol){ .label = &label_name,
+                             .font = { label_fonts, 1, false, 400 },
                              .size = { 12, NULL },
                              .fill = { .present = true, .color = { 0, 0, 0, 255 } },
                              .anchored = true,
@@ -42,17 +33,9 @@ symbol(void)
                              .max_angle = 22.5 };
 }
 
-/* A feature with its own copy of geometry. */
-typedef struct thing {
-    const char *values[2];
-    mc_shape_kind kind;
-    float points[40];
-    int count;
-    int64_t id;
-} thing;
-
-static inline mc_pixels *
-drawn_in(const mc_text_symbol *texts, int text_count, const thing *things, int count, mc_ctx *own, apr_pool_t *memory)
+mc_pixels *
+draw_labels_in(const mc_text_symbol *texts, int text_count, const labelled *things, int count, mc_ctx *own,
+               apr_pool_t *memory)
 {
     mc_pixels *pixels;
     mc_geometry geometry = { 0 };
@@ -82,43 +65,36 @@ drawn_in(const mc_text_symbol *texts, int text_count, const thing *things, int c
     return pixels;
 }
 
-static inline mc_pixels *
-drawn(const mc_text_symbol *texts, int text_count, const thing *things, int count)
+mc_pixels *
+draw_labels(const mc_text_symbol *texts, int text_count, const labelled *things, int count)
 {
-    return drawn_in(texts, text_count, things, count, &ctx, pool);
+    return draw_labels_in(texts, text_count, things, count, &ctx, pool);
 }
 
-static inline int
-alpha(const mc_pixels *pixels, int x, int y)
+int
+alpha_at(const mc_pixels *pixels, int x, int y)
 {
     return pixels->data[(size_t)y * pixels->stride + (size_t)x * 4 + 3];
 }
 
-typedef struct seen {
-    int left, top, right, bottom; /* of what is not transparent */
-    int64_t sum;
-} seen;
-
-static inline seen
-look_at(const mc_pixels *pixels)
+label_seen
+look_at_labels(const mc_pixels *pixels)
 {
-    seen s = { SIDE, SIDE, -1, -1, 0 };
+    label_seen s = { SIDE, SIDE, -1, -1, 0 };
     for (int y = 0; y < SIDE; y++)
         for (int x = 0; x < SIDE; x++)
-            if (alpha(pixels, x, y) > 0) {
+            if (alpha_at(pixels, x, y) > 0) {
                 s.left = x < s.left ? x : s.left;
                 s.right = x > s.right ? x : s.right;
                 s.top = y < s.top ? y : s.top;
                 s.bottom = y > s.bottom ? y : s.bottom;
-                s.sum += alpha(pixels, x, y);
+                s.sum += alpha_at(pixels, x, y);
             }
     return s;
 }
 
-static inline thing
-at_point(const char *text, float x, float y)
+labelled
+label_at_point(const char *text, float x, float y)
 {
-    return (thing){ { text, NULL }, MC_SHAPE_POINTS, { x, y }, 1, 0 };
+    return (labelled){ { text, NULL }, MC_SHAPE_POINTS, { x, y }, 1, 0 };
 }
-
-#endif

@@ -1,28 +1,9 @@
-/* The scripted origin of tests/integration/origin.py for C tests: one process for each test, gone with it. */
-#ifndef MC_UNIT_ORIGIN_H
-#define MC_UNIT_ORIGIN_H
+#include "origin.h"
 
-#include <apr_strings.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "http/http.h"
-#include "unit.h"
-
-typedef struct origin {
-    int port;
-    char log[64];
-    pid_t pid;
-    int input; /* the origin ends when this is closed, also when the test dies */
-} origin;
-
-__attribute__((unused)) static origin
+origin
 origin_start(void)
 {
-    const char *script = apr_pstrcat(pool, MAPCACHE_SOURCE_DIR, "/tests/integration/origin.py", (char *)NULL);
+    const char *script = apr_pstrcat(pool, unit_source_folder, "/tests/integration/origin.py", (char *)NULL);
     origin o = { .log = "/tmp/mapcache-origin-XXXXXX" };
     int log = mkstemp(o.log);
     ck_assert_int_ge(log, 0);
@@ -36,7 +17,7 @@ origin_start(void)
         dup2(input[0], 0);
         dup2(output[1], 1);
         unsetenv("LD_PRELOAD");
-        execlp("python3", "python3", script, "--log", o.log, "--lifetime", "60", (char *)NULL);
+        execlp("python3", "python3", script, "--log", o.log, "--lifetime", "1800", (char *)NULL);
         _exit(127);
     }
     close(input[0]);
@@ -51,7 +32,7 @@ origin_start(void)
     return o;
 }
 
-__attribute__((unused)) static void
+void
 origin_stop(origin *o)
 {
     mc_http_destroy(process.http);
@@ -61,14 +42,14 @@ origin_stop(origin *o)
     unlink(o->log);
 }
 
-__attribute__((unused)) static const char *
+const char *
 origin_url(const origin *o, const char *path)
 {
     return apr_psprintf(pool, "http://127.0.0.1:%d%s", o->port, path);
 }
 
 /* What the origin has logged so far: lines of JSON. */
-__attribute__((unused)) static const char *
+static const char *
 origin_log(const origin *o)
 {
     int file = open(o->log, O_RDONLY | O_CLOEXEC);
@@ -80,7 +61,7 @@ origin_log(const origin *o)
     return text;
 }
 
-__attribute__((unused)) static int
+int
 origin_count(const origin *o)
 {
     int count = 0;
@@ -89,8 +70,7 @@ origin_count(const origin *o)
     return count;
 }
 
-/* The text of member `name` of the last request. */
-__attribute__((unused)) static const char *
+const char *
 origin_last(const origin *o, const char *name)
 {
     const char *text = origin_log(o), *last = text;
@@ -105,10 +85,8 @@ origin_last(const origin *o, const char *name)
     return apr_pstrmemdup(pool, found, strcspn(found, "\""));
 }
 
-__attribute__((unused)) static double
+double
 seconds_since(apr_time_t begin)
 {
     return (double)(mc_clock_now() - begin) / APR_USEC_PER_SEC;
 }
-
-#endif

@@ -1,29 +1,13 @@
-/* Product files with tiles that are a rectangle of one colour each. */
-#ifndef MC_FOOTPRINT_FIXTURE_H
-#define MC_FOOTPRINT_FIXTURE_H
+#include "footprint_fixture.h"
 
-#include "cache/cache_fixture.h"
-
-#include <sqlite3.h>
-
-#include "base/metrics.h"
-#include "cache/memory.h"
-#include "footprint/footprint.h"
-
-typedef struct patch {
-    int left, top, width, height;
-    uint8_t alpha;
-} patch;
-
-/* A file for each product; `inner`: more elements of the cache. */
-__attribute__((unused)) static mc_cache *
-products(const char *inner)
+mc_cache *
+product_cache(const char *inner)
 {
     return cache_of(apr_psprintf(pool, "<cache name='c' type='sqlite3'><dbfile>%s/{dim:product}.db</dbfile>%s</cache>",
-                                 folder, inner));
+                                 cache_folder, inner));
 }
 
-__attribute__((unused)) static mc_tile_key
+mc_tile_key
 product_key(const char *product, int z, int x, int y)
 {
     mc_tile_key key = key_at(z, x, y);
@@ -36,8 +20,7 @@ product_key(const char *product, int z, int x, int y)
     return key;
 }
 
-/* Premultiplied: what is stored comes back. */
-__attribute__((unused)) static void
+void
 patch_colour(uint8_t bgra[4], const patch *wanted)
 {
     bgra[0] = wanted->alpha;
@@ -46,7 +29,7 @@ patch_colour(uint8_t bgra[4], const patch *wanted)
     bgra[3] = wanted->alpha;
 }
 
-__attribute__((unused)) static mc_buf *
+mc_buf *
 patch_png(patch wanted)
 {
     mc_pixels *pixels;
@@ -65,14 +48,14 @@ patch_png(patch wanted)
     return png;
 }
 
-__attribute__((unused)) static void
+void
 put_patch(mc_cache *cache, const char *product, int z, int x, int y, patch wanted)
 {
     mc_tile_write tile = { .key = product_key(product, z, x, y), .data = patch_png(wanted) };
     ck_ok(mc_cache_put(cache, &tile, 1, &ctx));
 }
 
-__attribute__((unused)) static void
+void
 check_patch(const mc_footprint *footprint, patch wanted)
 {
     uint8_t bgra[4];
@@ -91,14 +74,7 @@ check_patch(const mc_footprint *footprint, patch wanted)
     ck_assert_int_eq(wrong, 0);
 }
 
-/* A batch of its own for one tile, as a request has it. */
-typedef struct shown {
-    bool known; /* without reading */
-    mc_error *error;
-    mc_footprint *footprint; /* lives in `pool` */
-} shown;
-
-__attribute__((unused)) static shown
+shown
 show_key(mc_cache *cache, const mc_tile_key *key)
 {
     mc_footprint_want *want = apr_pcalloc(pool, sizeof(*want));
@@ -112,45 +88,31 @@ show_key(mc_cache *cache, const mc_tile_key *key)
     return found;
 }
 
-__attribute__((unused)) static shown
-show(mc_cache *cache, const char *product, int z, int x, int y)
+shown
+show_patch(mc_cache *cache, const char *product, int z, int x, int y)
 {
     mc_tile_key key = product_key(product, z, x, y);
     return show_key(cache, &key);
 }
 
-/* What a request gets now; an alpha of 0: nothing. `known`: whether memory must, or must not, have it. */
-#define expect_patch(cache, product, z, x, y, wanted, remembered)                                                      \
-    do {                                                                                                               \
-        shown expect_shown_ = show(cache, product, z, x, y);                                                           \
-        ck_ok(expect_shown_.error);                                                                                    \
-        if ((wanted).alpha == 0)                                                                                       \
-            ck_assert_ptr_null(expect_shown_.footprint);                                                               \
-        else                                                                                                           \
-            check_patch(expect_shown_.footprint, wanted);                                                              \
-        ck_assert_int_eq(expect_shown_.known, remembered);                                                             \
-    } while (0)
-
-__attribute__((unused)) static void
+void
 wait_settled(void)
 {
     usleep(60000);
 }
 
-/* What another program does with a product's file. */
-__attribute__((unused)) static void
-outside(const char *product, const char *sql)
+void
+write_outside(const char *product, const char *sql)
 {
     sqlite3 *db;
     char *message = NULL;
-    ck_assert_int_eq(sqlite3_open(apr_pstrcat(pool, folder, "/", product, ".db", NULL), &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_open(apr_pstrcat(pool, cache_folder, "/", product, ".db", NULL), &db), SQLITE_OK);
     sqlite3_busy_timeout(db, 2000);
     ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, &message) == SQLITE_OK, "%s: %s", sql, message);
     sqlite3_close(db);
 }
 
-/* "x'...'" of a patch's PNG. */
-__attribute__((unused)) static const char *
+const char *
 patch_literal(patch wanted)
 {
     mc_buf *png = patch_png(wanted);
@@ -164,10 +126,8 @@ patch_literal(patch wanted)
     return text;
 }
 
-__attribute__((unused)) static uint64_t
-counted(mc_counter counter)
+uint64_t
+counted_events(mc_counter counter)
 {
     return mc_counter_value(process.metrics, counter);
 }
-
-#endif

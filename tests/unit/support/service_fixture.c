@@ -1,22 +1,11 @@
-/* A configuration made by hand: tilesets on the builtin grids, dimensions, all services; and calls to the dispatcher.
- */
-#ifndef MC_UNIT_SERVICE_FIXTURE_H
-#define MC_UNIT_SERVICE_FIXTURE_H
+#include "service_fixture.h"
 
-#include <apr_hash.h>
-#include <apr_strings.h>
-#include <string.h>
+mc_config service_config;
+static mc_build service_build;
+mc_call service_call;
+mc_request service_request;
+apr_table_t *service_headers;
 
-#include "service/service_base.h"
-#include "unit.h"
-
-static mc_config config;
-static mc_build build;
-static mc_call call;
-static mc_request request;
-static apr_table_t *http_headers;
-
-/* A dimension that knows red, blue and the hostile value "<b>&". */
 static mc_error *
 list_colors(apr_array_header_t **values, mc_dimension *dimension, const char *tileset, mc_ctx *list_ctx,
             apr_pool_t *list_pool)
@@ -42,14 +31,14 @@ fail_to_list(apr_array_header_t **values, mc_dimension *dimension, const char *t
     return mc_error_create(list_pool, MC_ERR_UPSTREAM, "the database is down");
 }
 
-static const mc_dimension_ops color_ops = { .type = "values", .list = list_colors };
+const mc_dimension_ops color_ops = { .type = "values", .list = list_colors };
 static const mc_dimension_ops broken_ops = { .type = "postgresql", .list = fail_to_list };
-static const mc_source_ops source_ops = { .type = "wms" };
+const mc_source_ops source_ops = { .type = "wms" };
 
 static mc_grid *
 fixture_grid(const char *name)
 {
-    mc_grid *grid = apr_hash_get(build.grids, name, APR_HASH_KEY_STRING);
+    mc_grid *grid = apr_hash_get(service_build.grids, name, APR_HASH_KEY_STRING);
     ck_assert_ptr_nonnull(grid);
     return grid;
 }
@@ -68,19 +57,19 @@ fixture_link(const char *grid_name)
     return link;
 }
 
-static mc_tileset *
+mc_tileset *
 fixture_tileset(const char *name, const char *format, const char *grid_a, const char *grid_b)
 {
     mc_tileset *tileset = apr_pcalloc(pool, sizeof(*tileset));
     tileset->name = name;
     tileset->metadata = mc_metadata_create(pool);
-    tileset->format = format != NULL ? apr_hash_get(build.formats, format, APR_HASH_KEY_STRING) : NULL;
+    tileset->format = format != NULL ? apr_hash_get(service_build.formats, format, APR_HASH_KEY_STRING) : NULL;
     tileset->links = apr_pcalloc(pool, 2 * sizeof(mc_grid_link *));
     tileset->links[tileset->link_count++] = fixture_link(grid_a);
     if (grid_b != NULL)
         tileset->links[tileset->link_count++] = fixture_link(grid_b);
-    APR_ARRAY_PUSH(config.tilesets, mc_tileset *) = tileset;
-    apr_hash_set(config.tilesets_by_name, name, APR_HASH_KEY_STRING, tileset);
+    APR_ARRAY_PUSH(service_config.tilesets, mc_tileset *) = tileset;
+    apr_hash_set(service_config.tilesets_by_name, name, APR_HASH_KEY_STRING, tileset);
     return tileset;
 }
 
@@ -107,45 +96,37 @@ fixture_info(mc_tileset *tileset)
     tileset->source = source;
 }
 
-/* Replaces all services by those of an XML text, in dispatch order. False if it is refused. */
-static bool
+bool
 fixture_services(const char *xml)
 {
     mc_node *root;
     ck_ok(mc_config_parse_text(&root, "test", xml, strlen(xml), pool));
-    build.diagnostics = mc_diagnostics_create(pool);
-    apr_array_clear(config.services);
+    service_build.diagnostics = mc_diagnostics_create(pool);
+    apr_array_clear(service_config.services);
     mc_service *found[16] = { NULL };
     for (const mc_node *node = mc_node_child(root, "service"); node != NULL; node = mc_node_next(node)) {
-        mc_service *service = mc_service_from_config(node, &build);
+        mc_service *service = mc_service_from_config(node, &service_build);
         for (int i = 0; service != NULL && mc_service_kinds[i] != NULL; i++)
             if (mc_service_kinds[i] == service->ops)
                 found[i] = service;
     }
     for (int i = 0; i < 16; i++)
         if (found[i] != NULL)
-            APR_ARRAY_PUSH(config.services, mc_service *) = found[i];
-    return build.diagnostics->refused == 0;
+            APR_ARRAY_PUSH(service_config.services, mc_service *) = found[i];
+    return service_build.diagnostics->refused == 0;
 }
 
-#define SERVICE(type, inside) "<service type=\"" type "\" enabled=\"true\">" inside "</service>"
-#define ALL_BUT_WMS                                                                                                    \
-    SERVICE("tms", "")                                                                                                 \
-    SERVICE("wmts", "")                                                                                                \
-    SERVICE("demo", "") SERVICE("gmaps", "") SERVICE("kml", "") SERVICE("ve", "") SERVICE("mapguide", "")
-#define ALL_SERVICES "<mapcache>" SERVICE("wms", "") ALL_BUT_WMS "</mapcache>"
-
-static void
+void
 fixture_setup(void)
 {
     ctx.log = NULL; /* a dimension fails on purpose */
-    build = (mc_build){ .pool = pool,
-                        .diagnostics = mc_diagnostics_create(pool),
-                        .grids = apr_hash_make(pool),
-                        .formats = apr_hash_make(pool) };
-    mc_grid_builtins(build.grids, pool);
-    mc_format_builtins(build.formats, pool);
-    config = (mc_config){
+    service_build = (mc_build){ .pool = pool,
+                                .diagnostics = mc_diagnostics_create(pool),
+                                .grids = apr_hash_make(pool),
+                                .formats = apr_hash_make(pool) };
+    mc_grid_builtins(service_build.grids, pool);
+    mc_format_builtins(service_build.formats, pool);
+    service_config = (mc_config){
         .metadata = mc_metadata_create(pool),
         .grids = apr_array_make(pool, 4, sizeof(mc_grid *)),
         .tilesets = apr_array_make(pool, 8, sizeof(mc_tileset *)),
@@ -156,11 +137,12 @@ fixture_setup(void)
     };
     static const char *const names[] = { "WGS84", "GoogleMapsCompatible", "g", "PNG", "PNG8", "JPEG", "mixed" };
     for (int i = 0; i < 3; i++)
-        APR_ARRAY_PUSH(config.grids, mc_grid *) = fixture_grid(names[i]);
+        APR_ARRAY_PUSH(service_config.grids, mc_grid *) = fixture_grid(names[i]);
     for (int i = 3; i < 7; i++)
-        APR_ARRAY_PUSH(config.formats, const mc_format *) = apr_hash_get(build.formats, names[i], APR_HASH_KEY_STRING);
-    config.default_format = apr_hash_get(build.formats, "mixed", APR_HASH_KEY_STRING);
-    http_headers = apr_table_make(pool, 4);
+        APR_ARRAY_PUSH(service_config.formats, const mc_format *) =
+            apr_hash_get(service_build.formats, names[i], APR_HASH_KEY_STRING);
+    service_config.default_format = apr_hash_get(service_build.formats, "mixed", APR_HASH_KEY_STRING);
+    service_headers = apr_table_make(pool, 4);
     fixture_tileset("sq", NULL, "GoogleMapsCompatible", NULL);
     mc_tileset *base = fixture_tileset("base", "PNG", "WGS84", "GoogleMapsCompatible");
     fixture_info(base);
@@ -173,54 +155,45 @@ fixture_setup(void)
     ck_assert(fixture_services(ALL_SERVICES));
 }
 
-static mc_error *
-go(const char *path, const char *query)
+mc_error *
+dispatch_request(const char *path, const char *query)
 {
     mc_http_request *http = apr_pcalloc(pool, sizeof(*http));
     *http = (mc_http_request){
-        .method = "GET", .path = path, .query = query, .base_url = "http://localhost/mc", .headers = http_headers
+        .method = "GET", .path = path, .query = query, .base_url = "http://localhost/mc", .headers = service_headers
     };
-    return mc_service_dispatch(&call, &request, &config, http, &ctx, pool);
+    return mc_service_dispatch(&service_call, &service_request, &service_config, http, &ctx, pool);
 }
 
-/* The error's kind and its status as the service reports it; -1 for success. The body's text in *body. */
-static int
+int
 status_of(const char *path, const char *query, mc_document *body)
 {
     *body = (mc_document){ .mime = "text/plain" };
-    mc_error *error = go(path, query);
+    mc_error *error = dispatch_request(path, query);
     if (error == MC_OK)
         return -1;
     int status = mc_error_status(error->kind);
-    if (call.service != NULL && call.service->ops->report != NULL)
-        call.service->ops->report(body, &status, error, &call, pool);
+    if (service_call.service != NULL && service_call.service->ops->report != NULL)
+        service_call.service->ops->report(body, &status, error, &service_call, pool);
     if (body->text == NULL)
         body->text = mc_buf_attach(mc_buf_copy(error->message, strlen(error->message)), pool);
     return status;
 }
 
-__attribute__((unused)) static const char *
+const char *
 buf_text(const mc_buf *buf)
 {
     return apr_pstrndup(pool, (const char *)buf->data, buf->size);
 }
 
-__attribute__((unused)) static const char *
+const char *
 document_text(void)
 {
-    ck_assert_int_eq(request.kind, MC_REQUEST_DOCUMENT);
-    return buf_text(request.u.document.text);
+    ck_assert_int_eq(service_request.kind, MC_REQUEST_DOCUMENT);
+    return buf_text(service_request.u.document.text);
 }
 
-typedef struct refused_row {
-    const char *path;
-    const char *query;
-    int status;
-    const char *mime;
-    const char *holds; /* in the body */
-} refused_row;
-
-__attribute__((unused)) static void
+void
 check_refused(const refused_row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -236,5 +209,3 @@ check_refused(const refused_row *rows, size_t count)
         ck_assert_msg(!xml || strstr(text, "<script>") == NULL, "%s?%s: unescaped", rows[i].path, rows[i].query);
     }
 }
-
-#endif

@@ -5,28 +5,35 @@
 
 #include <apr_general.h>
 #include <check.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "mapcache/ctx.h"
 
-static apr_pool_t *pool;
-static mc_ctx ctx;
-static mc_process process;
+extern apr_pool_t *pool;
+extern mc_ctx ctx;
+extern mc_process process;
 
-__attribute__((unused)) static void
-unit_setup(void)
-{
-    apr_pool_create(&pool, NULL);
-    process = (mc_process){ 0 };
-    ctx = (mc_ctx){ .pool = pool, .process = &process, .log = &mc_log_stderr };
-}
+/* Where the sources are. */
+extern const char *const unit_source_folder;
 
-__attribute__((unused)) static void
-unit_teardown(void)
-{
-    apr_pool_destroy(pool);
-}
+void unit_setup(void);
+void unit_teardown(void);
+
+/* Check writes the place of each assertion that holds to a file, for the case that the next one does not return: most
+ * of the time of a test that looks at every pixel. Here each place is written once in a test. */
+#undef ck_assert_msg
+#define ck_assert_msg(expr, ...)                                                                                       \
+    do {                                                                                                               \
+        static atomic_bool ck_written_;                                                                                \
+        if (!(expr))                                                                                                   \
+            _ck_assert_failed(__FILE__, __LINE__, "Assertion '" #expr "' failed", __VA_ARGS__);                        \
+        if (!atomic_load_explicit(&ck_written_, memory_order_relaxed)) {                                               \
+            atomic_store_explicit(&ck_written_, true, memory_order_relaxed);                                           \
+            mark_point();                                                                                              \
+        }                                                                                                              \
+    } while (0)
 
 #define ck_ok(expr)                                                                                                    \
     do {                                                                                                               \
@@ -43,24 +50,10 @@ unit_teardown(void)
     } while (0)
 
 /* Runs a suite made of one test case and returns main()'s value. */
-__attribute__((unused)) static int
-unit_run(const char *name, const TTest *const *tests, int count)
-{
-    apr_initialize();
-    Suite *suite = suite_create(name);
-    TCase *cases = tcase_create(name);
-    tcase_add_checked_fixture(cases, unit_setup, unit_teardown);
-    tcase_set_timeout(cases, 300);
-    for (int i = 0; i < count; i++)
-        tcase_add_test(cases, tests[i]);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    apr_terminate();
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+int unit_run(const char *name, const TTest *const *tests, int count);
+
+/* The same with what is done before and after each test. */
+int unit_run_between(const char *name, const TTest *const *tests, int count, SFun before, SFun after);
 
 #define UNIT_MAIN(name, ...)                                                                                           \
     int main(void)                                                                                                     \
