@@ -1,4 +1,5 @@
-/* The kinds of caches, each an mc_cache_ops called mc_cache_NAME: a new kind is a file and one line here. */
+/* The kinds of caches, each a table of functions with the prefix of its noun: a new kind is a file and one line here.
+ */
 #ifndef MC_CACHE_CACHE_KINDS_H
 #define MC_CACHE_CACHE_KINDS_H
 

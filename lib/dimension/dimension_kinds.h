@@ -1,4 +1,5 @@
-/* The kinds of dimensions, each an mc_dimension_ops called mc_dimension_NAME: a new kind is a file and one line here.
+/* The kinds of dimensions, each a table of functions with the prefix of its noun: a new kind is a file and one line
+ * here.
  */
 #ifndef MC_DIMENSION_DIMENSION_KINDS_H
 #define MC_DIMENSION_DIMENSION_KINDS_H

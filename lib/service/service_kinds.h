@@ -1,5 +1,5 @@
-/* The protocols, each an mc_service_ops called mc_service_NAME, in the order in which a path is tried against them
- * (spec services 1): a new one is a file and one line here. */
+/* The protocols, each a table of functions with the prefix of its noun, in the order in which a path is tried against
+ * them (docs/reference/services.md 1): a new one is a file and one line here. */
 #ifndef MC_SERVICE_SERVICE_KINDS_H
 #define MC_SERVICE_SERVICE_KINDS_H
 

@@ -1,4 +1,5 @@
-/* The kinds of sources, each an mc_source_ops called mc_source_NAME: a new kind is a file and one line here. */
+/* The kinds of sources, each a table of functions with the prefix of its noun: a new kind is a file and one line here.
+ */
 #ifndef MC_SOURCE_SOURCE_KINDS_H
 #define MC_SOURCE_SOURCE_KINDS_H
 

@@ -84,7 +84,8 @@ mc_error *mc_tile_finish_raw(mc_tile *tile, const mc_tileset *tileset, apr_pool_
 mc_error *mc_tileset_get_cached(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx,
                                 apr_pool_t *pool) MC_CHECKED;
 
-/* A tile above max-cached-zoom, drawn from the tiles of that level or asked of the source (spec 6.1). */
+/* A tile above max-cached-zoom, drawn from the tiles of that level or asked of the source
+ * (docs/reference/configuration.md 6.1). */
 mc_error *mc_tile_overzoom(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 #endif

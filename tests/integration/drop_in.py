@@ -4,7 +4,6 @@ import os
 import subprocess
 
 import numpy
-from conftest import APACHE_MODULES
 from patience import patience
 from peers import peer
 from PIL import Image

@@ -114,7 +114,8 @@ START_TEST(transparent_tiles_are_not_written_when_asked_for)
 {
     static const uint8_t nothing[4] = { 0, 0, 0, 0 };
     start_cache_test();
-    mc_cache *cache = disk("", "<detect_blank>false</detect_blank>"); /* its presence counts (docs/reference/configuration.md 5.5) */
+    mc_cache *cache =
+        disk("", "<detect_blank>false</detect_blank>"); /* its presence counts (docs/reference/configuration.md 5.5) */
     mc_tile_key key = roads(5, 9, 12);
     put_colour(cache, &key, nothing);
     expect_text(cache, &key, NULL);
