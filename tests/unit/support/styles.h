@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "draw/style/style.h"
+#include "draw/sld/sld.h"
 
 extern mc_build style_build;
 
