@@ -109,7 +109,7 @@ print_manual_group(FILE *out, const mc_cli_command *group, const mc_cli_command 
 static void
 print_manual_page(FILE *out, const mc_cli_command *command, const mc_cli_command *commands, apr_pool_t *pool)
 {
-    fprintf(out, ".TH MAPCACHE\\-%s 1 \"\" \"mapcache " MC_VERSION "\" \"mapcache\"\n.SH NAME\n", command->name);
+    fprintf(out, ".TH \"mapcache\\-%s\" 1 \"\" \"mapcache " MC_VERSION "\" \"mapcache\"\n.SH NAME\n", command->name);
     fprintf(out, "mapcache\\-%s \\- ", command->name);
     print_manual_line(out, "", command->summary, "\n.SH SYNOPSIS\n");
     if (command->run != NULL)
@@ -134,7 +134,7 @@ print_manual_page(FILE *out, const mc_cli_command *command, const mc_cli_command
 static void
 print_manual_overview(FILE *out, const mc_cli_command *commands)
 {
-    fputs(".TH MAPCACHE 1 \"\" \"mapcache " MC_VERSION "\" \"mapcache\"\n.SH NAME\n"
+    fputs(".TH mapcache 1 \"\" \"mapcache " MC_VERSION "\" \"mapcache\"\n.SH NAME\n"
           "mapcache \\- tile and map server: the commands\n.SH SYNOPSIS\n.B mapcache\n.I COMMAND\n[OPTIONS]\n"
           ".SH COMMANDS\n",
           out);
