@@ -16,16 +16,11 @@ typedef struct mc_buf {
     size_t capacity;
     size_t maximum;
     _Atomic unsigned references;
-    void (*release)(void *baton); /* set for foreign memory (mapped files): called instead of free() */
-    void *release_baton;
 } mc_buf;
 
 /* An empty buffer with one reference that may grow to `maximum` bytes. Memory comes from malloc, so that it may change
  * threads. */
 mc_buf *mc_buf_create(size_t initial_capacity, size_t maximum);
-
-/* A buffer with one reference around foreign memory; release(baton) is called with the last reference. */
-mc_buf *mc_buf_foreign(const void *data, size_t size, void (*release)(void *baton), void *baton);
 
 /* A copy of `size` bytes with one reference. */
 mc_buf *mc_buf_copy(const void *data, size_t size);

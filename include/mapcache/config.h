@@ -116,6 +116,11 @@ typedef struct mc_number_list {
 
 enum { MC_KEY_REQUIRED = 1, MC_KEY_REPEATABLE = 2, MC_KEY_OURS = 4 /* not in MapCache's vocabulary */ };
 
+/* The members that the tables of operations of all kinds begin with: caches, dimensions, sources. The help is a
+ * sentence for the reference of the configuration. */
+#define MC_KIND(type_, keys_, from_config_, help_)                                                                     \
+    .type = (type_), .keys = (keys_), .from_config = (from_config_), .help = (help_)
+
 /* One row of a key table, written with the makers below. A table ends with MC_KEY_END. */
 typedef struct mc_key {
     const char *name; /* element name, or "@name" for an attribute, or "" for the element's own text */

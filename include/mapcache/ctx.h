@@ -91,10 +91,6 @@ void mc_log_write(const mc_ctx *ctx, mc_log_level level, const char *format, ...
 /* Logs an error with its whole chain. */
 void mc_log_error(const mc_ctx *ctx, mc_log_level level, const mc_error *error);
 
-/* Parses "debug", "info", ... (any case). False if it is none of them. */
-bool mc_log_level_parse(mc_log_level *level, const char *text);
-const char *mc_log_level_name(mc_log_level level);
-
 /* Writes "[time] [mapcache:level] [pid N:tid M] message" lines to standard error, one write each. */
 extern const mc_log mc_log_stderr;
 

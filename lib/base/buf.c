@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/references.h"
+
 static mc_buf *
 buf_alloc(size_t capacity, size_t maximum)
 {
@@ -27,17 +29,6 @@ mc_buf_create(size_t initial_capacity, size_t maximum)
 }
 
 mc_buf *
-mc_buf_foreign(const void *data, size_t size, void (*release)(void *baton), void *baton)
-{
-    mc_buf *buf = buf_alloc(0, size);
-    buf->data = (uint8_t *)(uintptr_t)data; /* read-only by the rule that shared buffers are not written */
-    buf->size = size;
-    buf->release = release;
-    buf->release_baton = baton;
-    return buf;
-}
-
-mc_buf *
 mc_buf_copy(const void *data, size_t size)
 {
     mc_buf *buf = buf_alloc(size, size);
@@ -57,16 +48,9 @@ mc_buf_ref(mc_buf *buf)
 void
 mc_buf_unref(mc_buf *buf)
 {
-    if (buf == NULL)
+    if (buf == NULL || !mc_references_drop(&buf->references))
         return;
-    unsigned before = atomic_fetch_sub_explicit(&buf->references, 1, memory_order_acq_rel);
-    MC_ASSERT(before > 0);
-    if (before > 1)
-        return;
-    if (buf->release != NULL)
-        buf->release(buf->release_baton);
-    else
-        free(buf->data);
+    free(buf->data);
     free(buf);
 }
 
@@ -87,7 +71,6 @@ mc_buf_attach(mc_buf *buf, apr_pool_t *pool)
 mc_error *
 mc_buf_reserve(mc_buf *buf, size_t more, apr_pool_t *pool)
 {
-    MC_ASSERT(buf->release == NULL);
     if (more > buf->maximum - buf->size)
         return mc_error_create(pool, MC_ERR_LIMIT, "more than %lu bytes", (unsigned long)buf->maximum);
     size_t needed = buf->size + more;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/references.h"
 #include "mapcache/error.h"
 
 enum { SHARDS_MAX = 64, SHARD_BYTES = 1 << 21, FIRST_BUCKETS = 64, CACHE_LINE = 64, SHED_STEP = 1 << 14 };
@@ -89,11 +90,7 @@ mc_clock_cache_destroy(mc_clock_cache *cache)
 void
 mc_clock_cache_release(mc_clock_cache_entry *entry)
 {
-    if (entry == NULL)
-        return;
-    unsigned before = atomic_fetch_sub_explicit(&entry->references, 1, memory_order_acq_rel);
-    MC_ASSERT(before > 0);
-    if (before > 1)
+    if (entry == NULL || !mc_references_drop(&entry->references))
         return;
     entry->free_value(entry->value);
     free(entry);
@@ -361,11 +358,4 @@ mc_clock_cache_shed(mc_clock_cache *cache, size_t bytes)
         pthread_mutex_unlock(&s->lock);
         release_list(out);
     }
-}
-
-bool
-mc_clock_cache_has_room(const mc_clock_cache *cache, size_t bytes)
-{
-    size_t used = atomic_load_explicit(&cache->bytes, memory_order_relaxed);
-    return used <= cache->max_bytes && bytes <= cache->max_bytes - used;
 }

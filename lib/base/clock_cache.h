@@ -66,9 +66,6 @@ void mc_clock_cache_shed(mc_clock_cache *cache, size_t bytes);
 /* What the table takes now; cheap, no lock. */
 size_t mc_clock_cache_bytes(const mc_clock_cache *cache);
 
-/* Whether a value of `bytes` would push out none: a hint, other threads put too. */
-bool mc_clock_cache_has_room(const mc_clock_cache *cache, size_t bytes);
-
 /* A sum over the shards, each exact by itself. */
 void mc_clock_cache_stat(mc_clock_cache *cache, mc_clock_cache_statistics *statistics);
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/controls.h"
+
 static mc_error *
 error_vcreate(apr_pool_t *pool, mc_error *cause, mc_error_kind kind, const char *locator, const char *format,
               va_list args)
@@ -98,10 +100,7 @@ mc_error_chain(const mc_error *error, apr_pool_t *pool)
     char *text = apr_pstrdup(pool, error->message);
     for (const mc_error *cause = error->cause; cause != NULL; cause = cause->cause)
         text = apr_pstrcat(pool, text, ": ", cause->message, NULL);
-    for (char *c = text; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = ' ';
-    return text;
+    return mc_controls_blank(text);
 }
 
 _Noreturn void

@@ -1,4 +1,10 @@
-/* The hash: 16 bytes a step, each folded by one 64 x 64 -> 128 bit multiplication; two lanes for long inputs. */
+/*
+ * The hash: 16 bytes a step, each folded by one 64 x 64 -> 128 bit multiplication; two lanes for long inputs. The
+ * construction (multiply two words that are mixed with secrets, and fold the halves of the product) is that of mum-hash
+ * by Vladimir Makarov and wyhash by Wang Yi; secrets, lanes and tail are our own, so values differ from theirs.
+ * Its values are stored and shared between versions: docs/internals/base.md names where, and why XXH3 did not replace
+ * it.
+ */
 #include "base/hash.h"
 
 #include <pthread.h>

@@ -8,35 +8,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/controls.h"
 
 static const char *const level_names[] = { "emerg", "alert", "crit", "error", "warn", "notice", "info", "debug" };
-
-bool
-mc_log_level_parse(mc_log_level *level, const char *text)
-{
-    for (int i = 0; i <= MC_LOG_DEBUG; i++)
-        if (strcasecmp(text, level_names[i]) == 0) {
-            *level = (mc_log_level)i;
-            return true;
-        }
-    return false;
-}
-
-const char *
-mc_log_level_name(mc_log_level level)
-{
-    MC_ASSERT(level <= MC_LOG_DEBUG);
-    return level_names[level];
-}
-
-/* A message is one line: what a client sent must not be able to start another. */
-static void
-blank_log_controls(char *text)
-{
-    for (char *c = text; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = ' ';
-}
 
 void
 mc_log_write(const mc_ctx *ctx, mc_log_level level, const char *format, ...)
@@ -47,7 +21,7 @@ mc_log_write(const mc_ctx *ctx, mc_log_level level, const char *format, ...)
     va_start(args, format);
     char *message = apr_pvsprintf(ctx->pool, format, args);
     va_end(args);
-    blank_log_controls(message);
+    mc_controls_blank(message);
     ctx->log->write(ctx->log->baton, level, message);
 }
 

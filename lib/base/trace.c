@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/controls.h"
 #include "base/metrics.h"
 
 enum { SPANS_MAX = 48, NAME_SIZE_MAX = 96, MIDDLE_MAX = 256, FIRST_BUFFER = 8 << 10, FULL_BUFFER = 128 << 10 };
@@ -118,11 +119,7 @@ end_trace(void *data)
 static const char *
 trace_field_text(const char *text, size_t longest, apr_pool_t *pool)
 {
-    char *copy = apr_pstrndup(pool, text == NULL ? "-" : text, longest);
-    for (char *c = copy; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = ' ';
-    return copy;
+    return mc_controls_blank(apr_pstrndup(pool, text == NULL ? "-" : text, longest));
 }
 
 mc_trace *

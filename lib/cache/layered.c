@@ -337,10 +337,8 @@ layered_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc
 }
 
 const mc_cache_ops mc_cache_composite = {
-    .type = "composite",
-    .keys = composite_keys,
-    .help = "The first child that is for the tile's level, grid and dimensions.",
-    .from_config = composite_from_config,
+    MC_KIND("composite", composite_keys, composite_from_config,
+            "The first child that is for the tile's level, grid and dimensions."),
     .get = composite_get,
     .exists = composite_exists,
     .put = composite_put,
@@ -351,10 +349,7 @@ const mc_cache_ops mc_cache_composite = {
 };
 
 const mc_cache_ops mc_cache_fallback = {
-    .type = "fallback",
-    .keys = layered_keys,
-    .help = "The next child where one fails.",
-    .from_config = fallback_cache_from_config,
+    MC_KIND("fallback", layered_keys, fallback_cache_from_config, "The next child where one fails."),
     .get = fallback_get,
     .exists = fallback_exists,
     .put = fallback_put,
@@ -364,10 +359,7 @@ const mc_cache_ops mc_cache_fallback = {
 };
 
 const mc_cache_ops mc_cache_multitier = {
-    .type = "multitier",
-    .keys = layered_keys,
-    .help = "Fast children before slow ones.",
-    .from_config = multitier_from_config,
+    MC_KIND("multitier", layered_keys, multitier_from_config, "Fast children before slow ones."),
     .get = multitier_get,
     .exists = multitier_exists,
     .put = multitier_put,

@@ -5,6 +5,7 @@
 #include "mapcache/config.h"
 #include "text/text.h"
 #include "text/utf8.h"
+#include "base/controls.h"
 
 mc_diagnostics *
 mc_diagnostics_create(apr_pool_t *pool)
@@ -24,9 +25,7 @@ mc_config_quote(const char *text, apr_pool_t *pool)
     if (cut)
         size = mc_utf8_cut(text, LONGEST);
     char *copy = apr_pstrmemdup(pool, text, size);
-    for (char *c = copy; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = ' ';
+    mc_controls_blank(copy);
     return apr_pstrcat(pool, "\"", copy, cut ? "...\"" : "\"", NULL);
 }
 

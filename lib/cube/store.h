@@ -77,6 +77,13 @@ typedef struct mc_cube_ops {
     mc_error *(*bytes)(int64_t *bytes, mc_cube_writer *writer); /* of all its tables, or of the file */
 } mc_cube_ops;
 
+/* All members but the size, each a function of the store's file: <prefix>_read and so on. */
+#define MC_CUBE_OPS(prefix_)                                                                                           \
+    .read = prefix_##_read, .dates = prefix_##_dates, .write = prefix_##_write, .begin = prefix_##_begin,              \
+    .writer_dates = prefix_##_writer_dates, .take_out = prefix_##_take_out, .clear = prefix_##_clear,                  \
+    .put = prefix_##_put, .put_date = prefix_##_put_date, .sign = prefix_##_sign, .commit = prefix_##_commit,          \
+    .tidy = prefix_##_tidy, .bytes = prefix_##_size
+
 extern const mc_cube_ops mc_cube_postgresql, mc_cube_sqlite;
 extern const mc_cube_kind mc_cube_kind_postgresql, mc_cube_kind_sqlite;
 

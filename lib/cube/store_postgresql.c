@@ -502,19 +502,7 @@ postgresql_write(mc_cube_writer **writer, const mc_cube *cube, mc_ctx *ctx, apr_
 
 const mc_cube_ops mc_cube_postgresql = {
     .size = sizeof(postgresql_cube),
-    .read = postgresql_read,
-    .dates = postgresql_dates,
-    .write = postgresql_write,
-    .begin = postgresql_begin,
-    .writer_dates = postgresql_writer_dates,
-    .take_out = postgresql_take_out,
-    .clear = postgresql_clear,
-    .put = postgresql_put,
-    .put_date = postgresql_put_date,
-    .sign = postgresql_sign,
-    .commit = postgresql_commit,
-    .tidy = postgresql_tidy,
-    .bytes = postgresql_size,
+    MC_CUBE_OPS(postgresql),
 };
 
 const mc_cube_kind mc_cube_kind_postgresql = { "postgresql", postgresql_keys,

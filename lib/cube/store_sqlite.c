@@ -435,19 +435,7 @@ sqlite_write(mc_cube_writer **writer, const mc_cube *base, mc_ctx *ctx, apr_pool
 
 const mc_cube_ops mc_cube_sqlite = {
     .size = sizeof(sqlite_cube),
-    .read = sqlite_read,
-    .dates = sqlite_dates,
-    .write = sqlite_write,
-    .begin = sqlite_begin,
-    .writer_dates = sqlite_writer_dates,
-    .take_out = sqlite_take_out,
-    .clear = sqlite_clear,
-    .put = sqlite_put,
-    .put_date = sqlite_put_date,
-    .sign = sqlite_sign,
-    .commit = sqlite_commit,
-    .tidy = sqlite_tidy,
-    .bytes = sqlite_size,
+    MC_CUBE_OPS(sqlite),
 };
 
 const mc_cube_kind mc_cube_kind_sqlite = { "sqlite3", sqlite_keys,

@@ -33,9 +33,9 @@ static mc_dimension *
 cube_dimension_from_config(const mc_node *node, mc_build *build)
 {
     cube_config config = { 0 };
-    if (!mc_config_read(&config, node, cube_keys, build->diagnostics))
+    cube_dimension *dimension = mc_dimension_create(sizeof(*dimension), &config, cube_keys, node, build);
+    if (dimension == NULL)
         return NULL;
-    cube_dimension *dimension = apr_pcalloc(build->pool, sizeof(*dimension));
     dimension->cube =
         mc_config_find(build->cubes, "cube", config.cube, mc_node_child(node, "cube"), build->diagnostics);
     if (dimension->cube == NULL || !mc_dimension_set_common(&dimension->base, &config.common, build))
@@ -137,10 +137,7 @@ cube_default(const char **value, mc_dimension *base, const char *tileset, mc_ctx
 }
 
 const mc_dimension_ops mc_dimension_cube = {
-    .type = "cube",
-    .keys = cube_keys,
-    .help = "The dates of a cube, as times.",
-    .from_config = cube_dimension_from_config,
+    MC_KIND("cube", cube_keys, cube_dimension_from_config, "The dates of a cube, as times."),
     .resolve_all = cube_resolve_all,
     .list = cube_list,
     .ask_default = cube_default,

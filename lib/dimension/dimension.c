@@ -21,6 +21,12 @@ const mc_key mc_dimension_by_map_keys[] = {
     MC_KEY_END,
 };
 
+void *
+mc_dimension_create(size_t size, void *config, const mc_key *keys, const mc_node *node, mc_build *build)
+{
+    return mc_config_read(config, node, keys, build->diagnostics) ? apr_pcalloc(build->pool, size) : NULL;
+}
+
 bool
 mc_dimension_set_common(mc_dimension *dimension, const mc_dimension_common *common, mc_build *build)
 {

@@ -159,9 +159,10 @@ static mc_dimension *
 elasticsearch_from_config(const mc_node *node, mc_build *build)
 {
     elasticsearch_config config = { 0 };
-    if (!mc_config_read(&config, node, elasticsearch_keys, build->diagnostics))
+    elasticsearch_dimension *dimension =
+        mc_dimension_create(sizeof(*dimension), &config, elasticsearch_keys, node, build);
+    if (dimension == NULL)
         return NULL;
-    elasticsearch_dimension *dimension = apr_pcalloc(build->pool, sizeof(*dimension));
     dimension->http = mc_http_block_from_config(config.http, build);
     if (dimension->http == NULL ||
         !read_elasticsearch_path(&dimension->paths[MC_QUERY_VALIDATE], "validate_response", config.validate_response,
@@ -179,9 +180,7 @@ elasticsearch_from_config(const mc_node *node, mc_build *build)
 }
 
 const mc_dimension_ops mc_dimension_elasticsearch = {
-    .type = "elasticsearch",
-    .keys = elasticsearch_keys,
-    .help = "Values that are asked of an Elasticsearch index, or anything else that answers posted JSON with JSON.",
-    .from_config = elasticsearch_from_config,
+    MC_KIND("elasticsearch", elasticsearch_keys, elasticsearch_from_config,
+            "Values that are asked of an Elasticsearch index, or anything else that answers posted JSON with JSON."),
     MC_QUERY_OPS,
 };

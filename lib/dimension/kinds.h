@@ -39,6 +39,9 @@ typedef struct mc_dimension_common {
     const mc_node *wms_querybymap;
 } mc_dimension_common;
 
+/* Reads the element into `config` and makes a dimension of `size` bytes, all zero. NULL after a complaint. */
+void *mc_dimension_create(size_t size, void *config, const mc_key *keys, const mc_node *node, mc_build *build);
+
 /* False after a complaint that refuses the file. */
 bool mc_dimension_set_common(mc_dimension *dimension, const mc_dimension_common *common, mc_build *build);
 

@@ -141,9 +141,9 @@ static mc_dimension *
 pg_dimension_from_config(const mc_node *node, mc_build *build)
 {
     postgresql_config config = { 0 };
-    if (!mc_config_read(&config, node, postgresql_keys, build->diagnostics))
+    postgresql_dimension *dimension = mc_dimension_create(sizeof(*dimension), &config, postgresql_keys, node, build);
+    if (dimension == NULL)
         return NULL;
-    postgresql_dimension *dimension = apr_pcalloc(build->pool, sizeof(*dimension));
     if (!mc_query_set_up(&dimension->query, &config.query, config.connection, false,
                          &(mc_query_extras){ config.default_query, config.insert_query }, node, build))
         return NULL;
@@ -157,10 +157,8 @@ pg_dimension_from_config(const mc_node *node, mc_build *build)
 }
 
 const mc_dimension_ops mc_dimension_postgresql = {
-    .type = "postgresql",
-    .keys = postgresql_keys,
-    .help = "Values that are asked of a PostgreSQL database. Bound values are texts whose types the server infers.",
-    .from_config = pg_dimension_from_config,
+    MC_KIND("postgresql", postgresql_keys, pg_dimension_from_config,
+            "Values that are asked of a PostgreSQL database. Bound values are texts whose types the server infers."),
     .insert = mc_query_insert,
     MC_QUERY_OPS,
 };

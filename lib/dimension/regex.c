@@ -43,12 +43,10 @@ static mc_dimension *
 regex_from_config(const mc_node *node, mc_build *build)
 {
     regex_config config = { 0 };
-    if (!mc_config_read(&config, node, regex_keys, build->diagnostics))
-        return NULL;
     int code;
     PCRE2_SIZE offset;
-    regex_dimension *dimension = apr_pcalloc(build->pool, sizeof(*dimension));
-    if (!mc_dimension_set_common(&dimension->base, &config.common, build))
+    regex_dimension *dimension = mc_dimension_create(sizeof(*dimension), &config, regex_keys, node, build);
+    if (dimension == NULL || !mc_dimension_set_common(&dimension->base, &config.common, build))
         return NULL;
     dimension->pattern = config.pattern;
     dimension->code = pcre2_compile((PCRE2_SPTR)config.pattern, PCRE2_ZERO_TERMINATED, 0, &code, &offset, NULL);
@@ -96,10 +94,7 @@ regex_list(apr_array_header_t **values, mc_dimension *base, const char *tileset,
 }
 
 const mc_dimension_ops mc_dimension_regex = {
-    .type = "regex",
-    .keys = regex_keys,
-    .help = "Values that match a regular expression.",
-    .from_config = regex_from_config,
+    MC_KIND("regex", regex_keys, regex_from_config, "Values that match a regular expression."),
     .resolve = regex_resolve,
     .list = regex_list,
 };

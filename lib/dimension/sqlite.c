@@ -185,9 +185,9 @@ static mc_dimension *
 make_sqlite_dimension(const mc_node *node, bool time, mc_build *build)
 {
     sqlite_config config = { 0 };
-    if (!mc_config_read(&config, node, sqlite_keys, build->diagnostics))
+    mc_query_dimension *dimension = mc_dimension_create(sizeof(*dimension), &config, sqlite_keys, node, build);
+    if (dimension == NULL)
         return NULL;
-    mc_query_dimension *dimension = apr_pcalloc(build->pool, sizeof(*dimension));
     if (!mc_query_set_up(dimension, &config.query, config.dbfile, true, &(mc_query_extras){ NULL, config.insert_query },
                          node, build))
         return NULL;
@@ -209,19 +209,13 @@ time_from_config(const mc_node *node, mc_build *build)
 }
 
 const mc_dimension_ops mc_dimension_sqlite = {
-    .type = "sqlite",
-    .keys = sqlite_keys,
-    .help = "Values that are asked of an SQLite file.",
-    .from_config = sqlite_dimension_from_config,
+    MC_KIND("sqlite", sqlite_keys, sqlite_dimension_from_config, "Values that are asked of an SQLite file."),
     .insert = mc_query_insert,
     MC_QUERY_OPS,
 };
 
 const mc_dimension_ops mc_dimension_time = {
-    .type = "time",
-    .keys = sqlite_keys,
-    .help = "The same as sqlite with time=\"true\".",
-    .from_config = time_from_config,
+    MC_KIND("time", sqlite_keys, time_from_config, "The same as sqlite with time=\"true\"."),
     .insert = mc_query_insert,
     MC_QUERY_OPS,
 };

@@ -31,10 +31,8 @@ static mc_dimension *
 values_from_config(const mc_node *node, mc_build *build)
 {
     values_config config = { 0 };
-    if (!mc_config_read(&config, node, values_keys, build->diagnostics))
-        return NULL;
-    values_dimension *dimension = apr_pcalloc(build->pool, sizeof(*dimension));
-    if (!mc_dimension_set_common(&dimension->base, &config.common, build))
+    values_dimension *dimension = mc_dimension_create(sizeof(*dimension), &config, values_keys, node, build);
+    if (dimension == NULL || !mc_dimension_set_common(&dimension->base, &config.common, build))
         return NULL;
     dimension->case_sensitive = config.case_sensitive;
     dimension->values = apr_array_make(build->pool, config.nodes->nelts, sizeof(const char *));
@@ -77,10 +75,7 @@ values_list(apr_array_header_t **values, mc_dimension *base, const char *tileset
 }
 
 const mc_dimension_ops mc_dimension_values = {
-    .type = "values",
-    .keys = values_keys,
-    .help = "Values that are listed in the configuration.",
-    .from_config = values_from_config,
+    MC_KIND("values", values_keys, values_from_config, "Values that are listed in the configuration."),
     .resolve = values_resolve,
     .list = values_list,
 };

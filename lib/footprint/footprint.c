@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/references.h"
 #include "cache/memory.h"
 #include "footprint/footprint_private.h"
 #include "image/box.h"
@@ -108,11 +109,7 @@ mc_footprint_ref(mc_footprint *footprint)
 void
 mc_footprint_unref(mc_footprint *head)
 {
-    if (head == NULL)
-        return;
-    unsigned before = atomic_fetch_sub_explicit(&head->references, 1, memory_order_acq_rel);
-    MC_ASSERT(before > 0);
-    if (before > 1)
+    if (head == NULL || !mc_references_drop(&head->references))
         return;
     mc_scratch_release(((footprint *)head)->large);
     free(head);

@@ -8,6 +8,7 @@
 #include <smmintrin.h>
 #endif
 
+#include "base/references.h"
 #include "image/scratch.h"
 
 #define PIXELS_MAX ((int64_t)1 << 28)
@@ -47,11 +48,7 @@ mc_pixels_ref(mc_pixels *pixels)
 void
 mc_pixels_unref(mc_pixels *pixels)
 {
-    if (pixels == NULL)
-        return;
-    unsigned before = atomic_fetch_sub_explicit(&pixels->references, 1, memory_order_acq_rel);
-    MC_ASSERT(before > 0);
-    if (before == 1)
+    if (pixels != NULL && mc_references_drop(&pixels->references))
         mc_scratch_release(pixels);
 }
 

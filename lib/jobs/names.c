@@ -11,14 +11,19 @@ static const char *const states[] = { "open", "paused", "cancelled", "done" };
 static const char *const actions[] = { "cancel", "pause", "resume", "retry" };
 
 static bool
-find_job_word(int *index, const char *const *words, int count, const char *text)
+is_job_word(const char *word, const char *text)
 {
-    for (int i = 0; text != NULL && i < count; i++)
-        if (strcmp(words[i], text) == 0) {
-            *index = i;
-            return true;
-        }
-    return false;
+    return text != NULL && strcmp(word, text) == 0;
+}
+
+/* 0 also where the text is none of the words. */
+static int
+find_job_word(const char *const *words, int count, const char *text)
+{
+    int index = count - 1;
+    while (index > 0 && !is_job_word(words[index], text))
+        index--;
+    return index;
 }
 
 const char *
@@ -30,10 +35,8 @@ mc_job_mode_name(mc_job_mode mode)
 bool
 mc_job_mode_parse(mc_job_mode *mode, const char *text)
 {
-    int index = 0;
-    bool found = find_job_word(&index, modes, 4, text);
-    *mode = (mc_job_mode)index;
-    return found;
+    *mode = (mc_job_mode)find_job_word(modes, 4, text);
+    return *mode != 0 || is_job_word(modes[0], text);
 }
 
 const char *
@@ -45,8 +48,8 @@ mc_job_order_name(mc_seed_order order)
 bool
 mc_job_order_parse(mc_seed_order *order, const char *text)
 {
-    int index = 0;
-    bool found = find_job_word(&index, orders, 3, text) && index != MC_SEED_DOWN;
+    int index = find_job_word(orders, 3, text);
+    bool found = (index != 0 || is_job_word(orders[0], text)) && index != MC_SEED_DOWN;
     *order = found ? (mc_seed_order)index : MC_SEED_LEVELS;
     return found;
 }
@@ -60,17 +63,13 @@ mc_job_state_name(mc_job_state state)
 bool
 mc_job_state_parse(mc_job_state *state, const char *text)
 {
-    int index = 0;
-    bool found = find_job_word(&index, states, 4, text);
-    *state = (mc_job_state)index;
-    return found;
+    *state = (mc_job_state)find_job_word(states, 4, text);
+    return *state != 0 || is_job_word(states[0], text);
 }
 
 bool
 mc_job_action_parse(mc_job_action *action, const char *text)
 {
-    int index = 0;
-    bool found = find_job_word(&index, actions, 4, text);
-    *action = (mc_job_action)index;
-    return found;
+    *action = (mc_job_action)find_job_word(actions, 4, text);
+    return *action != 0 || is_job_word(actions[0], text);
 }

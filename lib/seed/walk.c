@@ -20,22 +20,26 @@ typedef struct walk_span {
     int first, last;
 } walk_span;
 
+/* Metatiles of `size` tiles that hold the tiles from `first` to before `end`; none where the limits are empty. */
+static walk_span
+walk_span_of(const mc_tile_range *limits, int first, int end, int size)
+{
+    bool empty = limits->minx >= limits->maxx || limits->miny >= limits->maxy;
+    return empty ? (walk_span){ 0, 0 } : (walk_span){ first / size, (end - 1) / size + 1 };
+}
+
 static walk_span
 walk_level_columns(const mc_seed_area *area, int z)
 {
     const mc_tile_range *limits = &area->limits[z];
-    if (limits->minx >= limits->maxx || limits->miny >= limits->maxy)
-        return (walk_span){ 0, 0 };
-    return (walk_span){ limits->minx / area->columns, (limits->maxx - 1) / area->columns + 1 };
+    return walk_span_of(limits, limits->minx, limits->maxx, area->columns);
 }
 
 static walk_span
 walk_level_rows(const mc_seed_area *area, int z)
 {
     const mc_tile_range *limits = &area->limits[z];
-    if (limits->minx >= limits->maxx || limits->miny >= limits->maxy)
-        return (walk_span){ 0, 0 };
-    return (walk_span){ limits->miny / area->rows, (limits->maxy - 1) / area->rows + 1 };
+    return walk_span_of(limits, limits->miny, limits->maxy, area->rows);
 }
 
 /* A block of metatiles of one level. */

@@ -304,10 +304,8 @@ cube_render(mc_rendered *map, mc_source *base, const mc_render *wanted, mc_ctx *
 }
 
 const mc_source_ops mc_source_cube = {
-    .type = "cube",
-    .keys = cube_keys,
-    .help = "Maps of a cube at one date; feature info is what a place was at many.",
-    .from_config = cube_source_from_config,
+    MC_KIND("cube", cube_keys, cube_source_from_config,
+            "Maps of a cube at one date; feature info is what a place was at many."),
     .render = cube_render,
     .info = mc_cube_source_info,
 };

@@ -34,9 +34,6 @@ dummy_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ct
 }
 
 const mc_source_ops mc_source_dummy = {
-    .type = "dummy",
-    .keys = dummy_keys,
-    .help = "White maps, for trials.",
-    .from_config = dummy_from_config,
+    MC_KIND("dummy", dummy_keys, dummy_from_config, "White maps, for trials."),
     .render = dummy_render,
 };

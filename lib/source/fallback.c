@@ -142,10 +142,7 @@ fallback_vector_layers(apr_array_header_t **layers, mc_source *source, mc_ctx *c
 }
 
 const mc_source_ops mc_source_fallback = {
-    .type = "fallback",
-    .keys = fallback_keys,
-    .help = "The first of several sources that succeeds.",
-    .from_config = fallback_source_from_config,
+    MC_KIND("fallback", fallback_keys, fallback_source_from_config, "The first of several sources that succeeds."),
     .render = fallback_render,
     .info = fallback_info,
     .vector_layers = fallback_vector_layers,

@@ -40,9 +40,7 @@ mapserver_render(mc_rendered *map, mc_source *source, const mc_render *wanted, m
 }
 
 const mc_source_ops mc_source_mapserver = {
-    .type = "mapserver",
-    .keys = mapserver_keys,
-    .help = "Map files, drawn in the server's own process; known, not built.",
-    .from_config = mapserver_from_config,
+    MC_KIND("mapserver", mapserver_keys, mapserver_from_config,
+            "Map files, drawn in the server's own process; known, not built."),
     .render = mapserver_render,
 };

@@ -289,10 +289,7 @@ wms_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx
 }
 
 const mc_source_ops mc_source_wms = {
-    .type = "wms",
-    .keys = wms_keys,
-    .help = "A WMS, 1.1.1 or 1.3.0.",
-    .from_config = wms_source_from_config,
+    MC_KIND("wms", wms_keys, wms_source_from_config, "A WMS, 1.1.1 or 1.3.0."),
     .render = wms_render,
     .info = wms_info,
 };

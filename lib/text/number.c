@@ -1,4 +1,9 @@
-/* Numbers from text, whatever the process's locale says, rounded correctly. */
+/*
+ * Numbers from text, whatever the process's locale says, rounded correctly. Short numbers, which filters compare for
+ * each feature and rule, take an exact way of their own: 10.5 ns for a number of a style and 13 ns for an attribute,
+ * where the same check of the form followed by strtod_l takes 30 ns and 30 to 36 ns; numbers of a WMS BBOX take 46 and
+ * 52 ns (docs/internals/base.md).
+ */
 #include <limits.h>
 #include <locale.h>
 #include <math.h>

@@ -2,9 +2,9 @@
 #include "text/text.h"
 #include "text/calendar.h"
 #include "text/utf8.h"
+#include "base/controls.h"
 
 #include <apr_date.h>
-#include <apr_sha1.h>
 #include <apr_strings.h>
 #include <apr_time.h>
 #include <stdlib.h>
@@ -235,74 +235,17 @@ mc_message_text(const char *text, size_t most, apr_pool_t *pool)
 const char *
 mc_header_value(const char *text, apr_pool_t *pool)
 {
-    char *value = apr_pstrdup(pool, text);
-    for (char *c = value; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = ' ';
-    return value;
-}
-
-enum { FILE_NAME_MAX = 255 };
-
-/* A kept beginning, then '%' followed by no hexadecimal digit, which no plain encoding holds, then the hash. */
-static const char *
-hashed_name(char *encoded, const char *text, size_t length, apr_pool_t *pool)
-{
-    unsigned char digest[APR_SHA1_DIGESTSIZE];
-    apr_sha1_ctx_t sha1;
-    apr_sha1_init(&sha1);
-    for (size_t at = 0; at < length;) {
-        size_t part = length - at < 65536 ? length - at : 65536;
-        apr_sha1_update_binary(&sha1, (const unsigned char *)text + at, (unsigned)part);
-        at += part;
-    }
-    apr_sha1_final(digest, &sha1);
-    char hash[2 * APR_SHA1_DIGESTSIZE + 1];
-    for (int i = 0; i < APR_SHA1_DIGESTSIZE; i++) {
-        hash[2 * i] = hex_lower[digest[i] >> 4];
-        hash[2 * i + 1] = hex_lower[digest[i] & 15];
-    }
-    hash[sizeof(hash) - 1] = '\0';
-    encoded[FILE_NAME_MAX - 2 - 2 * APR_SHA1_DIGESTSIZE] = '\0';
-    return apr_pstrcat(pool, encoded, "%-", hash, NULL);
+    return mc_controls_blank(apr_pstrdup(pool, text));
 }
 
 const char *
-mc_path_encode(const char *text, apr_pool_t *pool)
-{
-    size_t length = strlen(text);
-    if (length == 0)
-        return "%";
-    char *value = apr_palloc(pool, 3 * length + 1);
-    char *to = value;
-    for (const char *c = text; *c != '\0'; c++) {
-        if (is_alphanumeric(*c) || *c == '-' || *c == '_')
-            *to++ = *c;
-        else
-            to = put_percent(to, (unsigned char)*c, hex_upper);
-    }
-    *to = '\0';
-    return to - value <= FILE_NAME_MAX ? value : hashed_name(value, text, length, pool);
-}
-
-char *
-mc_replace_chars(const char *text, const char *what, char with, apr_pool_t *pool)
-{
-    char *value = apr_pstrdup(pool, text);
-    for (char *c = value; *c != '\0'; c++)
-        if (strchr(what, *c) != NULL)
-            *c = with;
-    return value;
-}
-
-static const char *
-replace_text_token(const char *text, const char *token, const char *value, size_t most, apr_pool_t *pool)
+mc_replace_all(const char *text, const char *token, const char *value, apr_pool_t *pool)
 {
     size_t token_size = strlen(token);
     size_t value_size = strlen(value);
     size_t count = 0;
     if (token_size > 0)
-        for (const char *at = text; count < most && (at = strstr(at, token)) != NULL; at += token_size)
+        for (const char *at = text; (at = strstr(at, token)) != NULL; at += token_size)
             count++;
     if (count == 0)
         return text;
@@ -319,18 +262,6 @@ replace_text_token(const char *text, const char *token, const char *value, size_
     }
     apr_cpystrn(to, text, strlen(text) + 1);
     return result;
-}
-
-const char *
-mc_replace_first(const char *text, const char *token, const char *value, apr_pool_t *pool)
-{
-    return replace_text_token(text, token, value, 1, pool);
-}
-
-const char *
-mc_replace_all(const char *text, const char *token, const char *value, apr_pool_t *pool)
-{
-    return replace_text_token(text, token, value, SIZE_MAX, pool);
 }
 
 int

@@ -51,18 +51,7 @@ const char *mc_message_text(const char *text, size_t most, apr_pool_t *pool);
 /* CR, LF and other control characters as blanks: for header values. */
 const char *mc_header_value(const char *text, apr_pool_t *pool);
 
-/*
- * An injective encoding of any text as one file name: letters, digits, '-', '_' are kept, everything else is %XX; never
- * empty, never "." or "..", at most 255 bytes (longer ones end in their hash). Not used where MapCache's own rule ('#')
- * decides the path.
- */
-const char *mc_path_encode(const char *text, apr_pool_t *pool);
-
-/* Replaces each character of `what` by `with`, in a copy. */
-char *mc_replace_chars(const char *text, const char *what, char with, apr_pool_t *pool);
-
-/* Replaces the first / every occurrence of `token`, in a copy; returns `text` itself when it does not occur. */
-const char *mc_replace_first(const char *text, const char *token, const char *value, apr_pool_t *pool);
+/* Replaces every occurrence of `token`, in a copy; returns `text` itself when it does not occur. */
 const char *mc_replace_all(const char *text, const char *token, const char *value, apr_pool_t *pool);
 
 /* Edit distance, for "did you mean". */

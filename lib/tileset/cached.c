@@ -3,17 +3,17 @@
 #include "tileset/tileset_private.h"
 #include "vector/mvt/mvt.h"
 
-bool
-mc_tile_answer_hidden(mc_error **error, mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+mc_error *
+mc_tile_answer_hidden(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     uint8_t bgra[4];
+    *tile = NULL;
+    MC_TRY(mc_tileset_check_built(wanted->tileset, pool));
     if (wanted->link->ruleset == NULL || !mc_tile_hidden(wanted->link, wanted->z, wanted->x, wanted->y, bgra))
-        return false;
+        return MC_OK;
     if (mc_format_is_vector(wanted->tileset->format))
-        *error = mc_tile_nothing(tile, wanted->link->grid, pool);
-    else
-        *error = mc_tile_uniform(tile, wanted->tileset, wanted->link->grid, bgra, ctx, pool);
-    return true;
+        return mc_tile_nothing(tile, wanted->link->grid, pool);
+    return mc_tile_uniform(tile, wanted->tileset, wanted->link->grid, bgra, ctx, pool);
 }
 
 mc_error *
@@ -44,12 +44,8 @@ mc_error *
 mc_tileset_get_cached(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_tileset_tile_get");
-    mc_error *error = MC_OK;
-    *tile = NULL;
-    MC_TRY(mc_tileset_check_built(wanted->tileset, pool));
-    if (mc_tile_answer_hidden(&error, tile, wanted, ctx, pool))
-        MC_TRY(error);
-    else
+    MC_TRY(mc_tile_answer_hidden(tile, wanted, ctx, pool));
+    if (*tile == NULL)
         MC_TRY(get_any(tile, wanted, if_tag, ctx, pool));
     return mc_tile_finish_raw(*tile, wanted->tileset, pool);
 }

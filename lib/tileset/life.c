@@ -20,12 +20,8 @@ mc_tileset_get_unless(mc_tile **tile, const mc_tile_request *wanted, uint64_t if
     if (!above_cached_zoom(wanted))
         return mc_tileset_get_cached(tile, wanted, if_tag, ctx, pool);
     MC_SPAN(ctx, "mapcache_tileset_tile_get");
-    mc_error *error = MC_OK;
-    *tile = NULL;
-    MC_TRY(mc_tileset_check_built(wanted->tileset, pool));
-    if (mc_tile_answer_hidden(&error, tile, wanted, ctx, pool))
-        MC_TRY(error);
-    else
+    MC_TRY(mc_tile_answer_hidden(tile, wanted, ctx, pool));
+    if (*tile == NULL)
         MC_TRY(mc_tile_overzoom(tile, wanted, ctx, pool));
     return mc_tile_finish_raw(*tile, wanted->tileset, pool);
 }
@@ -45,12 +41,8 @@ mc_tileset_get_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx
     if (!mc_tileset_renders(wanted->tileset))
         return mc_tileset_get(tile, wanted, ctx, pool);
     MC_SPAN(ctx, "mapcache_tileset_tile_get");
-    mc_error *error = MC_OK;
-    *tile = NULL;
-    MC_TRY(mc_tileset_check_built(wanted->tileset, pool));
-    if (mc_tile_answer_hidden(&error, tile, wanted, ctx, pool))
-        MC_TRY(error);
-    else if (!above_cached_zoom(wanted))
+    MC_TRY(mc_tile_answer_hidden(tile, wanted, ctx, pool));
+    if (*tile == NULL && !above_cached_zoom(wanted))
         MC_TRY(get_kept(tile, wanted, ctx, pool));
     if (*tile != NULL && mc_tileset_too_old(wanted->tileset, (*tile)->mtime))
         *tile = NULL;

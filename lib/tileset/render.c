@@ -351,8 +351,10 @@ refresh_stale_tile(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, 
     return error;
 }
 
-mc_error *
-mc_metatile_render_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+/* Renders the metatile of a key by one renderer at a time, in this process and others; the tile is looked up again
+ * first. Where *tile is an expired one, it is kept if anybody else renders or if rendering fails: then nobody waits. */
+static mc_error *
+render_metatile_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     const char *name = lock_name(tileset, key, pool);
     if (*tile != NULL) {
@@ -387,7 +389,7 @@ mc_tileset_get_sub(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, 
     if (*tile != NULL && !(key->renderable && mc_tileset_too_old(tileset, (*tile)->mtime)))
         return MC_OK;
     if (key->renderable)
-        return mc_metatile_render_once(tile, tileset, key, ctx, pool);
+        return render_metatile_once(tile, tileset, key, ctx, pool);
     if (*tile != NULL)
         return MC_OK;
     mc_span_note(&span, "CACHE_MISS");

@@ -42,11 +42,6 @@ mc_tileset_renders(const mc_tileset *tileset)
 mc_error *mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, const mc_tile_key *key,
                              mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
-/* The same for one renderer at a time, in this process and others; the tile is looked up again first. Where *tile is an
- * expired one, it is kept if anybody else renders or if rendering fails: then nobody waits. */
-mc_error *mc_metatile_render_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
-                                  apr_pool_t *pool) MC_CHECKED;
-
 /* A tile that is nowhere: a transparent palette PNG of the grid's tile size, marked no_data. */
 mc_error *mc_tile_nothing(mc_tile **tile, const mc_grid *grid, apr_pool_t *pool) MC_CHECKED;
 
@@ -76,9 +71,10 @@ bool mc_tile_hidden(const mc_grid_link *link, int z, int x, int y, uint8_t bgra[
 mc_error *mc_tile_encode_synthetic(mc_tile **tile, mc_pixels *pixels, const mc_tileset *tileset, mc_ctx *ctx,
                                    apr_pool_t *pool) MC_CHECKED;
 
-/* True where the link's ruleset hides the tile: then *tile is its picture, or *error says why it cannot be made. */
-bool mc_tile_answer_hidden(mc_error **error, mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx,
-                           apr_pool_t *pool);
+/* The picture of a tile that the link's ruleset hides; NULL where it is not hidden. MC_ERR_UNAVAILABLE for a tileset
+ * that this build does not support. */
+mc_error *mc_tile_answer_hidden(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx,
+                                apr_pool_t *pool) MC_CHECKED;
 
 /* Marks a tile that is not made of pixels, so that nobody decodes it. Where there is no vector tile, the tile becomes
  * one without features, not an image. */

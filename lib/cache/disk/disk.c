@@ -340,10 +340,7 @@ disk_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 }
 
 const mc_cache_ops mc_cache_disk = {
-    .type = "disk",
-    .keys = disk_keys,
-    .help = "A file for each tile.",
-    .from_config = disk_from_config,
+    MC_KIND("disk", disk_keys, disk_from_config, "A file for each tile."),
     .get = disk_get,
     .exists = disk_exists,
     .put = disk_put,

@@ -268,10 +268,8 @@ postgresql_cache_from_config(const mc_node *node, mc_build *build)
 }
 
 const mc_cache_ops mc_cache_postgresql = {
-    .type = "postgresql",
-    .keys = postgresql_keys,
-    .help = "Tiles as rows of a PostgreSQL table that several servers and seeders share.",
-    .from_config = postgresql_cache_from_config,
+    MC_KIND("postgresql", postgresql_keys, postgresql_cache_from_config,
+            "Tiles as rows of a PostgreSQL table that several servers and seeders share."),
     .get = postgresql_get,
     .get_all = postgresql_get_all,
     .exists = postgresql_exists,

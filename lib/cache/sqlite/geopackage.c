@@ -415,19 +415,9 @@ geopackage_from_config(const mc_node *node, mc_build *build)
 }
 
 const mc_cache_ops mc_cache_geopackage = {
-    .type = "geopackage",
-    .keys = mc_geopackage_keys,
+    MC_KIND("geopackage", mc_geopackage_keys, geopackage_from_config,
+            "Tiles in GeoPackage files, as GDAL and QGIS read them: one tileset and grid for each file."),
     .pictures_only = true,
-    .help = "Tiles in GeoPackage files, as GDAL and QGIS read them: one tileset and grid for each file.",
-    .from_config = geopackage_from_config,
-    .get = mc_sqlite_get,
-    .exists = mc_sqlite_exists,
-    .put = mc_sqlite_put,
-    .remove = mc_sqlite_remove,
-    .remove_all = mc_sqlite_remove_all,
-    .upkeep = mc_sqlite_upkeep,
-    .list = mc_sqlite_list,
-    .lists = mc_sqlite_lists,
     .used_by = geopackage_used_by,
-    .location = mc_sqlite_location,
+    MC_SQLITE_OPS,
 };

@@ -226,18 +226,7 @@ mbtiles_from_config(const mc_node *node, mc_build *build)
 }
 
 const mc_cache_ops mc_cache_mbtiles = {
-    .type = "mbtiles",
-    .keys = mc_sqlite_keys,
-    .help = "Tiles in SQLite files of the MBTiles schema.",
-    .from_config = mbtiles_from_config,
-    .get = mc_sqlite_get,
-    .exists = mc_sqlite_exists,
-    .put = mc_sqlite_put,
-    .remove = mc_sqlite_remove,
-    .remove_all = mc_sqlite_remove_all,
-    .upkeep = mc_sqlite_upkeep,
-    .list = mc_sqlite_list,
-    .lists = mc_sqlite_lists,
+    MC_KIND("mbtiles", mc_sqlite_keys, mbtiles_from_config, "Tiles in SQLite files of the MBTiles schema."),
     .used_by = mbtiles_used_by,
-    .location = mc_sqlite_location,
+    MC_SQLITE_OPS,
 };

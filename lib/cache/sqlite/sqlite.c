@@ -51,9 +51,10 @@ sqlite_cache_from_config(const mc_node *node, mc_build *build)
 
 /* The tiles of one file, in one transaction. */
 static mc_error *
-put_into_file(sqlite_cache *cache, mc_handle *handle, const mc_path_groups *groups, int group,
-              const mc_tile_write *tiles, mc_ctx *ctx)
+put_into_file(sqlite_cache *cache, mc_handle *handle, const mc_path_groups *groups, int group, const void *items,
+              mc_ctx *ctx)
 {
+    const mc_tile_write *tiles = items;
     if (ctx->bulk)
         mc_handle_bulk(handle, ctx);
     MC_TRY(mc_sqlite_run(handle, "BEGIN IMMEDIATE", NULL, NULL, ctx->pool));
@@ -77,6 +78,25 @@ acquire_writer(mc_handle **handle, sqlite_cache *cache, const char *path, mc_ctx
                              &cache->writing, ctx, ctx->pool);
 }
 
+/* Puts or removes the members of one group; `items` are all, as the caller has them. */
+typedef mc_error *write_file(sqlite_cache *cache, mc_handle *handle, const mc_path_groups *groups, int group,
+                             const void *items, mc_ctx *ctx);
+
+static mc_error *
+write_files(sqlite_cache *cache, const char *const *paths, int count, write_file *write_one, const void *items,
+            mc_ctx *ctx)
+{
+    const mc_path_groups groups = mc_path_groups_of(paths, count, ctx->pool);
+    for (int i = 0; i < groups.count; i++) {
+        mc_handle *handle;
+        MC_TRY(acquire_writer(&handle, cache, paths[groups.first[i]], ctx));
+        mc_error *error = write_one(cache, handle, &groups, i, items, ctx);
+        mc_handle_release(handle, error == MC_OK);
+        MC_TRY(error);
+    }
+    return MC_OK;
+}
+
 static void
 forget_sqlite_tile(const sqlite_cache *cache, const char *path, const mc_tile_key *key, mc_ctx *ctx)
 {
@@ -96,14 +116,7 @@ mc_sqlite_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx
         MC_TRY(mc_template_expand(path, cache->template, &tiles[i].key, ctx->pool));
         paths[i] = i > 0 && strcmp(path, paths[i - 1]) == 0 ? paths[i - 1] : apr_pstrdup(ctx->pool, path);
     }
-    const mc_path_groups groups = mc_path_groups_of(paths, count, ctx->pool);
-    for (int i = 0; i < groups.count; i++) {
-        mc_handle *handle;
-        MC_TRY(acquire_writer(&handle, cache, paths[groups.first[i]], ctx));
-        mc_error *error = put_into_file(cache, handle, &groups, i, tiles, ctx);
-        mc_handle_release(handle, error == MC_OK);
-        MC_TRY(error);
-    }
+    MC_TRY(write_files(cache, paths, count, put_into_file, tiles, ctx));
     for (int i = 0; i < count; i++)
         forget_sqlite_tile(cache, paths[i], &tiles[i].key, ctx);
     return MC_OK;
@@ -124,9 +137,10 @@ mc_sqlite_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 
 /* The tiles of one file, in one transaction. */
 static mc_error *
-remove_from_file(sqlite_cache *cache, mc_handle *handle, const mc_path_groups *groups, int group,
-                 const mc_tile_key *keys, mc_ctx *ctx)
+remove_from_file(sqlite_cache *cache, mc_handle *handle, const mc_path_groups *groups, int group, const void *items,
+                 mc_ctx *ctx)
 {
+    const mc_tile_key *keys = items;
     MC_TRY(mc_sqlite_run(handle, "BEGIN IMMEDIATE", NULL, NULL, ctx->pool));
     for (int i = groups->first[group]; i >= 0; i = groups->next[i])
         MC_TRY(remove_sqlite_tile(cache, handle, &keys[i], ctx->pool));
@@ -151,14 +165,7 @@ mc_sqlite_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx 
     sqlite_cache *cache = (sqlite_cache *)base;
     const char **paths = apr_palloc(ctx->pool, sizeof(*paths) * (size_t)(count + 1));
     MC_TRY(locate_all(paths, cache, keys, count, ctx));
-    const mc_path_groups groups = mc_path_groups_of(paths, count, ctx->pool);
-    for (int i = 0; i < groups.count; i++) {
-        mc_handle *handle;
-        MC_TRY(acquire_writer(&handle, cache, paths[groups.first[i]], ctx));
-        mc_error *error = remove_from_file(cache, handle, &groups, i, keys, ctx);
-        mc_handle_release(handle, error == MC_OK);
-        MC_TRY(error);
-    }
+    MC_TRY(write_files(cache, paths, count, remove_from_file, keys, ctx));
     for (int i = 0; i < count; i++)
         if (paths[i] != NULL)
             forget_sqlite_tile(cache, paths[i], &keys[i], ctx);
@@ -166,17 +173,6 @@ mc_sqlite_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx 
 }
 
 const mc_cache_ops mc_cache_sqlite = {
-    .type = "sqlite3",
-    .keys = mc_sqlite_keys,
-    .help = "Tiles in SQLite files.",
-    .from_config = sqlite_cache_from_config,
-    .get = mc_sqlite_get,
-    .exists = mc_sqlite_exists,
-    .put = mc_sqlite_put,
-    .remove = mc_sqlite_remove,
-    .remove_all = mc_sqlite_remove_all,
-    .upkeep = mc_sqlite_upkeep,
-    .list = mc_sqlite_list,
-    .lists = mc_sqlite_lists,
-    .location = mc_sqlite_location,
+    MC_KIND("sqlite3", mc_sqlite_keys, sqlite_cache_from_config, "Tiles in SQLite files."),
+    MC_SQLITE_OPS,
 };

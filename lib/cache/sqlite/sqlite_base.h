@@ -142,4 +142,10 @@ bool mc_sqlite_lists(const mc_cache *cache, const mc_tile_key *key);
 mc_error *mc_sqlite_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,
                          void *baton, mc_ctx *ctx);
 
+/* The members of mc_cache_ops that are the same for all caches in SQLite files. */
+#define MC_SQLITE_OPS                                                                                                  \
+    .get = mc_sqlite_get, .exists = mc_sqlite_exists, .put = mc_sqlite_put, .remove = mc_sqlite_remove,                \
+    .remove_all = mc_sqlite_remove_all, .upkeep = mc_sqlite_upkeep, .list = mc_sqlite_list, .lists = mc_sqlite_lists,  \
+    .location = mc_sqlite_location
+
 #endif

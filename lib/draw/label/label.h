@@ -1,6 +1,6 @@
 /*
  * Labels of a map: gathered while the features of all its layers are read, then put where there is room, and drawn on
- * top. None is cut: each lies wholly inside the map, one pixel from its edge at least.
+ * top. No label is cut: each label lies wholly inside the map, at least one pixel from the map's edge.
  */
 #ifndef MC_DRAW_LABEL_LABEL_H
 #define MC_DRAW_LABEL_LABEL_H
@@ -10,10 +10,10 @@
 
 typedef struct mc_labels mc_labels;
 
-/* Of `pool`, for a map. */
+/* An empty set of labels for a map, in `pool`. */
 mc_labels *mc_labels_create(mc_canvas *canvas, apr_pool_t *pool);
 
-/* What is taken from now on belongs to the next layer, drawn at a scale (denominator). */
+/* The labels that are gathered from now on belong to the next layer, drawn at a scale (denominator). */
 void mc_labels_next_layer(mc_labels *labels, double scale);
 
 /*
@@ -24,7 +24,7 @@ void mc_labels_next_layer(mc_labels *labels, double scale);
 mc_error *mc_labels_visit(void *labels, const mc_rule_style *rule, const mc_feature *feature, mc_ctx *ctx,
                           apr_pool_t *scratch) MC_CHECKED;
 
-/* Draws them. MC_ERR_UNAVAILABLE where there is no font, or the module is not installed. */
+/* Places and draws the labels. MC_ERR_UNAVAILABLE where there is no font, or the module is not installed. */
 mc_error *mc_labels_finish(mc_labels *labels, mc_ctx *ctx) MC_CHECKED;
 
 enum {

@@ -10,10 +10,10 @@
 
 typedef struct mc_label_glyph {
     uint32_t face, index;
-    uint32_t from;                  /* glyphs of one cluster have the same */
-    float x, y;                     /* its origin, from the upper left corner of the label's box */
+    uint32_t from;                  /* the cluster of the text: the glyphs of one cluster have the same number */
+    float x, y;                     /* the glyph's origin, from the upper left corner of the label's box */
     float begin, advance;           /* on its line */
-    float left, top, right, bottom; /* of its ink, from its origin; all 0: a blank */
+    float left, top, right, bottom; /* of the glyph's ink, from the glyph's origin; all 0: a blank */
 } mc_label_glyph;
 
 typedef struct mc_label_layout {
@@ -40,13 +40,17 @@ typedef struct mc_label_frame {
     int width, height; /* of the map */
 } mc_label_frame;
 
-/* A point well inside the largest visible part of polygons; false where none is visible, or the map beside this one has
- * it: areas up to half as wide and high as the map have their place where all of them says. *extent: that part's area.
+/*
+ * A point well inside the largest visible part of polygons, for a label; *extent is the area of that part. False where
+ * no part is visible. Where the largest ring crosses the edge of the map and is at most half as wide and high as the
+ * map, the point is that of the whole ring, and the result is false where that point lies outside of the map: a
+ * neighbouring map draws the label.
  */
 bool mc_label_inside(double at[2], double *extent, const mc_shape *polygons, const mc_label_frame *frame,
                      apr_pool_t *scratch);
 
-/* Pieces of lines or rings that are visible: points x, y in turn, *ends after the last point of each. */
+/* The visible pieces of lines or rings: points x, y in turn; `ends` has the index after the last point of each piece.
+ */
 typedef struct mc_label_pieces {
     float *points;
     int *ends;
@@ -55,7 +59,7 @@ typedef struct mc_label_pieces {
 
 void mc_label_visible(mc_label_pieces *pieces, const mc_shape *shape, const mc_label_frame *frame, apr_pool_t *pool);
 
-/* The longest piece, and its length; -1 without any that has a length. */
+/* The index of the longest piece, and the length of that piece; -1 where no piece has a length. */
 int mc_label_longest(const mc_label_pieces *pieces, double *length);
 
 /* ---- label_line.c: along a line ---- */
@@ -70,7 +74,7 @@ typedef struct mc_label_box {
     float minx, miny, maxx, maxy;
 } mc_label_box;
 
-/* A label that may be drawn: its glyphs, and a box for each of them or for all. */
+/* A label that may be drawn: the label's glyphs, and a box for each glyph or one for all glyphs. */
 typedef struct mc_label_spot {
     mc_placed_glyph *glyphs;
     mc_label_box *boxes;
@@ -88,7 +92,8 @@ typedef struct mc_label_path {
     float length;
 } mc_label_path;
 
-/* Of at least two points: the line without the jags that letters of that size cannot follow; generalize: more so. */
+/* Makes a path of a line of at least two points, without the jags that letters of `size` cannot follow. `generalize`
+ * smooths the line more. */
 void mc_label_path_make(mc_label_path *path, const float *points, int count, float size, bool generalize,
                         apr_pool_t *pool);
 
@@ -111,7 +116,7 @@ void mc_label_at(mc_label_spot *spot, const mc_label_layout *layout, float x, fl
 
 void mc_label_spot_move(mc_label_spot *spot, float dx, float dy);
 
-/* ---- label_grid.c: what room is taken ---- */
+/* ---- label_grid.c: the places that are taken ---- */
 
 typedef struct mc_label_grid mc_label_grid;
 

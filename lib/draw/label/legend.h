@@ -21,16 +21,17 @@ enum { MC_LEGEND_SYMBOL = 20, MC_LEGEND_SYMBOL_MAX = 256, MC_LEGEND_ROWS_MAX = 5
 /* The options are copied. */
 mc_legend *mc_legend_create(const mc_legend_options *options, apr_pool_t *pool);
 
-/* Adds the rules of a layer's style below those that are there. */
+/* Adds the rules of a layer's style below the rows that the legend has. */
 void mc_legend_add(mc_legend *legend, const char *layer, const mc_style *style);
 
-/* Whether it has any row. */
+/* Whether the legend has no row. */
 bool mc_legend_is_empty(const mc_legend *legend);
 
-/* Its size. Where texts cannot be made ready (no fonts, no module) there are only symbols, and a line in the log. */
+/* The legend's size in pixels. Where titles cannot be drawn (no fonts, no module) the legend has symbols only, and a
+ * line goes to the log. */
 void mc_legend_measure(mc_legend *legend, int *width, int *height, mc_ctx *ctx);
 
-/* Draws it; the pixels are attached to `pool`. An empty one is one empty symbol. */
+/* Draws the legend; the pixels are attached to `pool`. A legend without rows is one empty symbol. */
 mc_error *mc_legend_draw(mc_pixels **pixels, mc_legend *legend, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 #endif

@@ -5,21 +5,21 @@
 #include "draw/paint/painter.h"
 #include "draw/symbol/mark.h"
 
-/* A graphic as it is for one feature: all that is computed is known. */
+/* A graphic resolved for one feature: all computed values are known. */
 typedef struct mc_drawing {
     mc_symbolizer symbol; /* how the mark is painted; sizes in pixels */
     const mc_mark *mark;  /* or */
     mc_pixels *picture;
-    mc_placing placing; /* `at` is how far it is moved from its point; for the rest as it says */
+    mc_placing placing; /* `at` is the displacement from the point; the other members as usual */
     unsigned opacity;   /* of the picture */
-    double reach;       /* pixels around the point that it may touch */
+    double reach;       /* pixels around the point that the graphic may touch */
 } mc_drawing;
 
-/* False in *any where there is nothing to draw. What it holds lives until the feature is done. */
+/* *any is false where there is nothing to draw. The drawing is valid until the feature is done. */
 mc_error *mc_graphic_resolve(mc_drawing *drawing, bool *any, mc_painter *painter, const mc_symbolizer *symbol,
                              const mc_graphic *graphic, const mc_feature *feature) MC_CHECKED;
 
-/* Draws it once, turned by further degrees. */
+/* Draws a graphic once, turned by `turn` more degrees. */
 mc_error *mc_graphic_draw(const mc_drawing *drawing, mc_painter *painter, mc_canvas *canvas, mc_shape_point at,
                           double turn, const mc_feature *feature) MC_CHECKED;
 
@@ -32,8 +32,8 @@ mc_error *mc_graphic_along(mc_painter *painter, mc_canvas *canvas, const mc_symb
                            const mc_feature *feature) MC_CHECKED;
 
 /*
- * Lays a graphic over the map wherever `coverage` says, again and again, and empties the plane. It stands on the
- * pixel grid of the level, so that neighbouring tiles fit together.
+ * Repeats a graphic over the covered pixels of the map, and empties the plane `coverage`. The repetition is aligned to
+ * the pixel grid of the level, so that neighbouring tiles fit together.
  */
 mc_error *mc_pattern_lay(mc_painter *painter, mc_canvas *canvas, mc_area *coverage, mc_fill_rule rule,
                          const mc_symbolizer *symbol, const mc_graphic *graphic, const mc_feature *feature) MC_CHECKED;

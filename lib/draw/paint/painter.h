@@ -1,4 +1,4 @@
-/* Features drawn by a style: what a layer of a map is painted with. */
+/* Painting the features of a layer by a style. */
 #ifndef MC_DRAW_PAINT_PAINTER_H
 #define MC_DRAW_PAINT_PAINTER_H
 
@@ -8,9 +8,9 @@
 typedef struct mc_painter mc_painter;
 
 /*
- * A painter of one layer over `target`, the map of a query, which lives as long. by_feature: always in painter's
- * order, feature by feature; else layers that may be are painted whole (DESIGN.md, Painting). MC_ERR_LIMIT for maps
- * that are too large.
+ * A painter of one layer over `target`, the map of `query`; both live as long as the painter. `by_feature`: features
+ * are painted one by one in painter's order; else layers that allow it are merged: all of their features are painted at
+ * once (DESIGN.md, Painting). MC_ERR_LIMIT for maps that are too large.
  */
 mc_error *mc_painter_create(mc_painter **painter, const mc_style *style, mc_pixels *target,
                             const mc_feature_query *query, bool by_feature, apr_pool_t *pool) MC_CHECKED;
@@ -24,24 +24,24 @@ typedef mc_error *mc_rule_visitor(void *baton, const mc_rule_style *rule, const 
  * are painted. Without a collector there are no labels. */
 void mc_painter_set_labels(mc_painter *painter, mc_rule_visitor *visit, void *labels);
 
-/* The same over a canvas, which may stay one of indexed colours. */
+/* A painter over a canvas, which may stay one of indexed colours. */
 mc_error *mc_painter_create_on(mc_painter **painter, const mc_style *style, mc_canvas *canvas,
                                const mc_feature_query *query, bool by_feature, apr_pool_t *pool) MC_CHECKED;
 
 /* An mc_feature_visitor; the painter is its baton. */
 mc_error *mc_painter_visit(void *painter, const mc_feature *feature, mc_ctx *ctx) MC_CHECKED;
 
-/* Brings everything onto the target; before, parts may be missing there. */
+/* Completes the painting. Before, parts may be missing on the target. */
 mc_error *mc_painter_finish(mc_painter *painter, mc_ctx *ctx) MC_CHECKED;
 
-/* What a map is best painted on, by the styles of all its layers. */
+/* Which canvas suits the styles of all layers of a map. */
 typedef struct mc_painter_needs {
-    bool merged; /* nothing but layers that are painted whole: the colours that occur */
-    bool suits;  /* only these inks: a palette from the start */
+    bool merged; /* merged layers only: a canvas of the colours that occur */
+    bool suits;  /* only the colours in `inks`: a canvas with a palette */
     mc_inks inks;
 } mc_painter_needs;
 
-/* Adds what a layer's style needs at a scale; begins with { .whole = true, .suits = true }. */
+/* Adds the needs of a layer's style at a scale. The first call gets { .merged = true, .suits = true }. */
 void mc_painter_needs_add(mc_painter_needs *needs, const mc_style *style, double scale);
 
 /* Whether any rule of the style applies at this scale; else the layer need not be read. */

@@ -1,4 +1,4 @@
-/* What the files that paint share. */
+/* The parts of a painter, shared by the files of this room. */
 #ifndef MC_DRAW_PAINT_PAINTER_PRIVATE_H
 #define MC_DRAW_PAINT_PAINTER_PRIVATE_H
 
@@ -12,14 +12,14 @@
 
 enum { MC_PASSES_MAX = 16, MC_PICTURES_MAX = 16, MC_CELLS_MAX = 16 };
 
-/* What a rule that is painted whole has gathered. */
+/* The features of one rule, gathered to be painted at once. */
 typedef struct mc_merged_layer {
     mc_area *fill, *wide; /* NULL: not used so far */
     mc_outline *thin, *bands;
     mc_edges *edges;  /* of polygons */
     uint16_t *depths; /* for each part of the map, how many areas lie over each other at most */
-    int deepest;      /* of them */
-    bool used;        /* something has been gathered and not been painted */
+    int deepest;      /* the largest of `depths` */
+    bool used;        /* features have been gathered that are not painted yet */
 } mc_merged_layer;
 
 typedef struct mc_pass {
@@ -32,7 +32,7 @@ typedef struct mc_pass {
 typedef struct mc_known_picture {
     const mc_picture *picture;
     double height;
-    mc_pixels *pixels; /* NULL: it cannot be had */
+    mc_pixels *pixels; /* NULL: the picture cannot be read */
 } mc_known_picture;
 
 typedef struct mc_known_cell {
@@ -72,13 +72,13 @@ struct mc_painter {
     mc_sprites *sprites;  /* NULL: none so far */
     apr_hash_t *placed;   /* by filters, for `placed_for` */
     const mc_feature_query *placed_for;
-    bool warned;               /* of a picture */
+    bool warned;               /* a missing picture has been logged */
     mc_ctx *ctx;               /* of the feature that is being painted */
     apr_pool_t *pool, *values; /* values: cleared after each feature */
 };
 
-/* A painter of single symbols: without a style, without rules. `inner`: by the means and for the context of another
- * painter, onto a canvas of its own. */
+/* A painter of single symbols: without a style, without rules. An inner painter paints onto a canvas of its own, in the
+ * context of an outer painter. */
 mc_painter *mc_painter_create_bare(mc_canvas *canvas, const mc_feature_query *query, mc_shape_painter *paint_shape,
                                    apr_pool_t *pool);
 mc_painter *mc_painter_create_inner(const mc_painter *outer, mc_canvas *canvas, const mc_feature_query *query,
@@ -94,13 +94,13 @@ double mc_painter_unit(const mc_painter *painter, const mc_symbolizer *symbol);
 /* A number that may be computed for each feature (value is not NULL). */
 double mc_painter_value(mc_painter *painter, const mc_expression *value, double constant, const mc_feature *feature);
 
-/* What a pass is painted on, with a palette or pixels. */
+/* The canvas of a pass, with a palette or pixels. */
 mc_error *mc_painter_target(mc_canvas **canvas, mc_painter *painter, mc_pass *to) MC_CHECKED;
 
-/* Planes at their first use. whole: of a layer that is painted whole. Its colours shall fit a palette, as those of a
- * canvas that has one: then coverage is coarse. */
-mc_error *mc_painter_area(mc_area **area, mc_painter *painter, bool whole) MC_CHECKED;
-mc_error *mc_painter_outline(mc_outline **outline, mc_painter *painter, bool whole) MC_CHECKED;
+/* A plane, created at its first use. `merged`: of a merged layer. Coverage is coarse for merged layers and on a canvas
+ * with a palette, so that few enough colours occur. */
+mc_error *mc_painter_area(mc_area **area, mc_painter *painter, bool merged) MC_CHECKED;
+mc_error *mc_painter_outline(mc_outline **outline, mc_painter *painter, bool merged) MC_CHECKED;
 
 /* Whether a stroke is painted by distance, else as an area with a pen. */
 bool mc_painter_is_thin(const mc_stroke *stroke, double width, const mc_symbolizer *symbol);
@@ -111,18 +111,19 @@ bool mc_painter_draws(const mc_symbolizer *symbol, const mc_shape *shape);
 
 bool mc_painter_is_moved(const mc_symbolizer *symbol);
 
-/* Whether the rules of a pass that apply at a scale are painted whole: there is one, with one opaque fill and stroke.
- * Several rules would be laid one after the other, while features belong over each other in their own order. */
+/* Whether the rules of a pass that apply at a scale can be merged: there is one such rule, with one opaque fill and
+ * stroke. Several merged rules would be laid one after the other, while features belong over each other in their own
+ * order. */
 bool mc_painter_pass_is_merged(const mc_style_pass *style, double scale);
 
 /*
- * Lines without the vertices that a stroke does not need: those at most half as far beside what is left as thinning may
- * move any. It depends on the whole line only. Other shapes, and lines with dashes, as they are.
+ * Lines without the vertices that a stroke does not need: those at most half as far from the remaining line as thinning
+ * may move a vertex. The result depends on the whole line only. Other shapes, and lines with dashes, are returned as
+ * they are.
  */
 const mc_shape *mc_painter_straight(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape);
 
-/* Adds a feature to what a rule that is painted whole has gathered; paints all of it (`last`: no more features come).
- */
+/* Adds a feature to a merged layer; paints all features that were added (`last`: no more features come). */
 mc_error *mc_merged_layer_add(mc_painter *painter, mc_pass *to, mc_merged_layer *into, const mc_symbolizer *symbol,
                               const mc_geometry *geometry) MC_CHECKED;
 mc_error *mc_merged_layer_paint(mc_painter *painter, mc_pass *to, mc_merged_layer *gathered,

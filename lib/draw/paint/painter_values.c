@@ -79,20 +79,20 @@ mc_painter_target(mc_canvas **canvas, mc_painter *painter, mc_pass *to)
 }
 
 mc_error *
-mc_painter_area(mc_area **area, mc_painter *painter, bool whole)
+mc_painter_area(mc_area **area, mc_painter *painter, bool merged)
 {
     if (*area == NULL)
         MC_TRY(mc_area_create(area, painter->canvas->width, painter->canvas->height, painter->pool));
-    (*area)->coarse = whole || painter->canvas->palette != NULL;
+    (*area)->coarse = merged || painter->canvas->palette != NULL;
     return MC_OK;
 }
 
 mc_error *
-mc_painter_outline(mc_outline **outline, mc_painter *painter, bool whole)
+mc_painter_outline(mc_outline **outline, mc_painter *painter, bool merged)
 {
     if (*outline == NULL)
         MC_TRY(mc_outline_create(outline, painter->canvas->width, painter->canvas->height, painter->pool));
-    (*outline)->coarse = whole || painter->canvas->palette != NULL;
+    (*outline)->coarse = merged || painter->canvas->palette != NULL;
     return MC_OK;
 }
 

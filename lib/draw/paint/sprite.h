@@ -7,7 +7,7 @@
 
 #include "draw/paint/graphic.h"
 
-/* Draws a mark that is small and of plain colours. *done: false where it is not, and nothing has been drawn. */
+/* Draws a mark that is small and of plain colours. *done is false, and nothing has been drawn, for other marks. */
 mc_error *mc_sprite_draw(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_drawing *drawing,
                          mc_shape_point at, const mc_feature *feature) MC_CHECKED;
 

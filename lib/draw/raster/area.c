@@ -49,8 +49,8 @@ blocks_between(const mc_area *plane, int32_t x0, int32_t x1)
     return first > last ? 0 : mc_blocks_of(first, last, plane->block_bits);
 }
 
-/* Where thousands of rings lie over each other, sums wrap around: as long as it is even or odd that matters, to no
- * harm. */
+/* Where thousands of rings lie over each other, sums wrap around. Under MC_EVEN_ODD only the parity of a sum counts,
+ * and wrapping around does not change the parity. */
 static inline void
 add_cell_area(int32_t *cell, int32_t area)
 {

@@ -18,11 +18,11 @@ typedef struct mc_area {
     int width, height;
     int stride; /* cells of a row: whole blocks, at least width + 2 */
     int32_t *cells;
-    uint64_t *touched; /* for each row the blocks that are not empty, a bit for each: only they are looked at */
+    uint64_t *touched; /* for each row the blocks that are not empty, a bit for each: only these blocks are read */
     int block_bits;    /* a block is 2^block_bits cells, at least 16 */
     int top, bottom;   /* touched rows; bottom < top: none */
     bool coarse;       /* 16 steps of coverage instead of 256: a plain map then has few enough colours for a palette */
-    bool dirty;        /* something has been added and not been taken */
+    bool dirty;        /* something has been added that no mc_area_take_row has read yet */
 } mc_area;
 
 /* Bytes that a mask must have beyond the width: rows are read sixteen pixels at a time. */
@@ -33,7 +33,7 @@ mc_error *mc_area_create(mc_area **coverage, int width, int height, apr_pool_t *
 /* Adds rings of a shape (each part is closed), moved by dx, dy (1/256 pixel). */
 void mc_area_add(mc_area *coverage, const mc_shape *shape, int32_t dx, int32_t dy);
 
-/* Adds one edge of a ring; that from b to a takes it back exactly. */
+/* Adds one edge of a ring. The edge from b to a takes the edge from a to b back exactly. */
 void mc_area_add_edge(mc_area *coverage, mc_shape_point a, mc_shape_point b);
 
 /*

@@ -19,7 +19,7 @@ typedef struct mc_piece {
     float left, top, right, bottom; /* what may be covered, from the vertex on */
 } mc_piece;
 
-/* Adds what a piece covers. */
+/* Adds the coverage of a piece. */
 void mc_piece_add(mc_outline *outline, const mc_piece *piece);
 
 #endif

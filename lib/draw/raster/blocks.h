@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum { MC_BLOCKS_BITS_MIN = 4 }; /* at least sixteen columns: what is read at once */
+enum { MC_BLOCKS_BITS_MIN = 4 }; /* at least sixteen columns, because that many are read at once */
 
 /* The smallest blocks of which 64 are enough for so many columns. */
 static inline int

@@ -34,7 +34,7 @@ void mc_brush_row(mc_pixels *target, int x, int y, const uint8_t *mask, int coun
 void mc_brush_cells(mc_pixels *target, int x, int y, const uint8_t *mask, int count, const mc_pixels *cell, int column,
                     int row);
 
-/* Lays what has been accumulated over the target, and empties the plane. */
+/* Lays the coverage that a plane holds over the target, and empties the plane. */
 void mc_brush_fill(mc_pixels *target, mc_area *coverage, mc_fill_rule rule, mc_color color, uint8_t *mask);
 void mc_brush_outline(mc_pixels *target, mc_outline *outline, mc_color color);
 

@@ -23,12 +23,12 @@ void mc_hatch_make(mc_hatch *hatch, unsigned directions, double pitch, double wi
                    double shift_y);
 
 /*
- * Keeps of the mask what the lines cover: pixels from (x, y) of the pixel grid on. How much of a pixel is covered is
- * taken across the lines through its centre, a pixel wide: exact for upright and level ones.
+ * Reduces the mask to the coverage of the lines: pixels from (x, y) of the pixel grid on. The coverage of a pixel is
+ * measured across the lines, over one pixel's length through the pixel's centre: exact for upright and level lines.
  */
 void mc_hatch_row(const mc_hatch *hatch, int64_t x, int64_t y, uint8_t *mask, int count);
 
-/* The dense brushes: of each 8x8 pixels `dots` (0..64) are set, spread evenly. */
+/* The dense brushes: `dots` (0..64) of each 8x8 pixels are set, spread evenly. */
 void mc_hatch_dots(int dots, int64_t x, int64_t y, uint8_t *mask, int count);
 
 #endif

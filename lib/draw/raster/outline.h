@@ -1,6 +1,7 @@
 /*
  * Thin outlines, painted by distance: each pixel near a line is covered as far as its centre is from the line. Made for
- * strokes of up to a few pixels, where joins and caps are not told from round ones; ten times cheaper than to stroke.
+ * strokes of up to a few pixels, where nobody can tell joins and caps from round ones; ten times cheaper than
+ * mc_stroker_add.
  */
 #ifndef MC_DRAW_RASTER_OUTLINE_H
 #define MC_DRAW_RASTER_OUTLINE_H
@@ -8,17 +9,17 @@
 #include "mapcache/error.h"
 #include "vector/geometry/shape.h"
 
-/* A plane of 8-bit coverage; what lines share is covered once. Between uses all of it is 0. */
+/* A plane of 8-bit coverage. A pixel under several lines is covered once. Between uses all bytes are 0. */
 typedef struct mc_outline {
     int width, height;
-    int stride; /* bytes of a row: whole blocks; what is beyond the width means nothing */
+    int stride; /* bytes of a row: whole blocks; bytes beyond the width mean nothing */
     uint8_t *plane;
     uint64_t *touched; /* blocks of each row that are not empty, as of mc_area */
     int block_bits;
     int top, bottom; /* touched rows; bottom < top: none */
     bool coarse;     /* as of mc_area */
     bool pairs;      /* two rows at a time: the processor has AVX2 */
-    bool summed;     /* what is there are sums, in 255 steps even of a coarse plane: bands (draw/raster/bands.h) */
+    bool summed;     /* bytes are sums in 255 steps, even of a coarse plane: bands (draw/raster/bands.h) */
     bool dirty;
 } mc_outline;
 
@@ -30,10 +31,10 @@ mc_error *mc_outline_create(mc_outline **outline, int width, int height, apr_poo
 /* Adds the lines of a shape (rings are closed), `pen` pixels wide. */
 void mc_outline_add(mc_outline *outline, const mc_shape *shape, float pen);
 
-/* Adds one line; that from b to a is the same. */
+/* Adds one line. The line from b to a is the same. */
 void mc_outline_add_line(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen);
 
-/* The coverage of a row from column *x on; *count 0: none. mc_outline_clear_row is to follow. */
+/* The coverage of a row from column *x on; *count 0: none. The caller calls mc_outline_clear_row next. */
 const uint8_t *mc_outline_row(const mc_outline *outline, int y, int *x, int *count);
 void mc_outline_clear_row(mc_outline *outline, int y);
 

@@ -7,7 +7,7 @@
 #include "draw/raster/blocks.h"
 #include "draw/raster/outline.h"
 
-/* Lines are painted four pixels at a time, so many less one more than are wanted. */
+/* Lines are painted four pixels at a time: up to three pixels more than needed. */
 enum { MC_OUTLINE_MARGIN = 3 };
 
 /* One line, in pixels relative to its first point. */
@@ -38,15 +38,16 @@ mc_segment_columns(int *first, int *last, float y, const mc_segment *s)
     *last = s->ax + (int)floorf(to + s->fx);
 }
 
-/* Adds a line that is at most `pen` <= 1 pixel wide, from its upper end on, to a coarse plane by a copy of what it
- * looks like. False, and nothing has been added, where it is too long for that. */
+/* Adds a line that is at most `pen` <= 1 pixel wide, from its upper end on, to a coarse plane, by copying a stamp of
+ * the line. False, and nothing has been added, where the line is too long for a stamp. */
 bool mc_outline_stamp(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen);
 
-/* What a line looks like on a coarse plane, four by four pixels, and where the first of them is; NULL where it is too
- * long. That is as wide as a pixel: thinner ones have no more than *most anywhere. */
+/* The stamp of a line on a coarse plane: four by four pixels, and the place of the first pixel. NULL where the line is
+ * too long. The stamp shows a line as wide as a pixel; the coverage of a thinner line is at most *most in each pixel.
+ */
 const uint8_t *mc_outline_stamp_of(int *left, int *top, uint8_t *most, mc_shape_point a, mc_shape_point b, float pen);
 
-/* Where the processor has AVX2: paints rows from `top` on, two at a time, and returns the first one that is left. */
+/* Where the processor has AVX2: paints rows from `top` on, two at a time, and returns the first row that is left. */
 int mc_outline_rows_avx2(mc_outline *outline, const mc_segment *s, int top, int bottom);
 
 #endif

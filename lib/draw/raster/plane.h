@@ -1,4 +1,5 @@
-/* Memory of planes, which is all zero whenever nobody uses it: kept from map to map, so that it need not be cleared. */
+/* Memory of planes. The memory is all zero whenever no plane uses it, and is kept from map to map: no map has to clear
+ * it. */
 #ifndef MC_DRAW_RASTER_PLANE_H
 #define MC_DRAW_RASTER_PLANE_H
 
@@ -7,7 +8,8 @@
 
 #include "mapcache/error.h"
 
-/* `size` zero bytes, until `pool` is cleared. *dirty (of the pool's life) says then whether they are zero no more. */
+/* `size` zero bytes, until `pool` is cleared. By then *dirty, which lives as long as the pool, says whether the bytes
+ * are no longer all zero. */
 void *mc_plane_acquire(size_t size, const bool *dirty, apr_pool_t *pool);
 
 #endif

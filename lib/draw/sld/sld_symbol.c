@@ -64,6 +64,9 @@ mc_sld_margin(double margin[4], const char *text)
     return true;
 }
 
+/* The offset of a member, for the rows of the tables. */
+#define MEMBER(name) offsetof(mc_symbolizer, name)
+
 /* ---- Options of GeoServer and QGIS ---- */
 
 static void
@@ -111,8 +114,8 @@ read_along(void *member, mc_sld *sld, const mc_node *node)
 const mc_sld_element mc_sld_symbolizer_options[] = {
     MC_SLD_OPTION("graphic-margin", read_pattern_margin, 0, INSIDE, SHOWS),
     MC_SLD_OPTION("distance", read_pattern_distance, 0, INSIDE, SHOWS),
-    MC_SLD_OPTION("rotateMarker", read_upright, offsetof(mc_symbolizer, stroke.upright), INSIDE, SHOWS),
-    MC_SLD_OPTION("placement", read_along, offsetof(mc_symbolizer, stroke.along), INSIDE, SHOWS), MC_SLD_END
+    MC_SLD_OPTION("rotateMarker", read_upright, MEMBER(stroke.upright), INSIDE, SHOWS),
+    MC_SLD_OPTION("placement", read_along, MEMBER(stroke.along), INSIDE, SHOWS), MC_SLD_END
 };
 
 static void
@@ -139,6 +142,7 @@ read_symbol_fill(void *fill, mc_sld *sld, const mc_node *node)
     mc_sld_fill(fill, sld, node);
 }
 
+/* The options, which have been read before, stay. */
 static void
 read_symbol_stroke(void *member, mc_sld *sld, const mc_node *node)
 {
@@ -161,9 +165,6 @@ read_symbol_displacement(void *displacement, mc_sld *sld, const mc_node *node)
 {
     mc_sld_displacement(displacement, sld, node);
 }
-
-/* The offset of a member, for the rows of the tables. */
-#define MEMBER(name) offsetof(mc_symbolizer, name)
 
 #define ROWS_OF_EACH_KIND                                                                                              \
     MC_SLD_OPTION("Geometry", mc_sld_read_part, MEMBER(part), INSIDE, HIDES), MC_SLD_SILENT("VendorOption"),           \

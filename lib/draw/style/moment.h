@@ -23,7 +23,8 @@ double mc_moment_days(const mc_moment *moment);
 double mc_moment_seconds(const mc_moment *moment);
 
 /* A date or a moment in the form of ISO 8601 or of PostgreSQL ("2026-11-22", "2026-11-22T08:30:00Z",
- * "2026-11-22 08:30:00.5+01") as seconds since some moment, of UTC where it has no zone. False where it is none. */
+ * "2026-11-22 08:30:00.5+01") as seconds since some moment; in UTC where the text names no zone. False where the text
+ * is no date. */
 bool mc_date_seconds(double *seconds, const char *text);
 
 #endif

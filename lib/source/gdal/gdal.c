@@ -114,9 +114,6 @@ gdal_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx
 }
 
 const mc_source_ops mc_source_gdal = {
-    .type = "gdal",
-    .keys = gdal_keys,
-    .help = "A raster that GDAL opens, warped to the grid.",
-    .from_config = gdal_from_config,
+    MC_KIND("gdal", gdal_keys, gdal_from_config, "A raster that GDAL opens, warped to the grid."),
     .render = gdal_render,
 };

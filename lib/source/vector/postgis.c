@@ -83,10 +83,7 @@ postgis_inspect(mc_source *source, mc_diagnostics *diagnostics, mc_ctx *ctx, apr
 }
 
 const mc_source_ops mc_source_postgis = {
-    .type = "postgis",
-    .keys = postgis_keys,
-    .help = "Styled maps of vector data in PostGIS.",
-    .from_config = postgis_from_config,
+    MC_KIND("postgis", postgis_keys, postgis_from_config, "Styled maps of vector data in PostGIS."),
     .render = mc_vector_render,
     .info = mc_vector_info,
     .inspect = postgis_inspect,

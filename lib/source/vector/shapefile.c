@@ -137,10 +137,7 @@ shapefile_from_config(const mc_node *node, mc_build *build)
 }
 
 const mc_source_ops mc_source_shapefile = {
-    .type = "shapefile",
-    .keys = shapefile_keys,
-    .help = "Styled maps of vector data in shapefiles.",
-    .from_config = shapefile_from_config,
+    MC_KIND("shapefile", shapefile_keys, shapefile_from_config, "Styled maps of vector data in shapefiles."),
     .render = mc_vector_render,
     .info = mc_vector_info,
     .legend = mc_vector_legend,

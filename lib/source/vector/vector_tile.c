@@ -211,7 +211,8 @@ make_block(vector_tile_making *m, const vector_tile_place *at, mc_ctx *ctx, apr_
     return make_halves(m, at, ctx, pool);
 }
 
-/* An error after the budget's end is its fault: the next one may be luckier, so that it is none of the data's. */
+/* An error after the end of the time budget becomes MC_ERR_UNAVAILABLE, which does not blame the data: the next request
+ * may succeed. */
 static mc_error *
 explain_late_tile(mc_error *error, apr_time_t end, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {

@@ -11,27 +11,28 @@ typedef struct mc_projection mc_projection;
 
 /*
  * The transformation from one CRS to another until `pool` is cleared; of one thread. A CRS is "EPSG:2056", CRS:84, or
- * what PROJ reads (WKT, also ESRI's). NULL, and no error, where both are the same. MC_ERR_CONFIG for a CRS that PROJ
- * does not know or cannot connect, MC_ERR_UNAVAILABLE where the module is not installed.
+ * any text that PROJ reads (WKT, also ESRI's). NULL, and no error, where both are the same. MC_ERR_CONFIG for a CRS
+ * that PROJ does not know or cannot connect, MC_ERR_UNAVAILABLE where the module is not installed.
  */
 mc_error *mc_projection_open(mc_projection **projection, const char *from, const char *to, apr_pool_t *pool) MC_CHECKED;
 
-/* In place, x and y in turn. What cannot be transformed becomes HUGE_VAL. */
+/* Transforms points in place, x and y in turn. Points that cannot be transformed become HUGE_VAL. */
 void mc_projection_points(const mc_projection *projection, double *xy, size_t count);
 
-/* How many units of the second CRS a unit of the first one is, about: by their lengths on the equator. 0 where points
- * are transformed by a formula, in a few nanoseconds each. */
+/* The length of a unit of the first CRS in units of the second CRS, approximately: by the lengths on the equator. 0
+ * where points are transformed by a formula, in a few nanoseconds each. */
 double mc_projection_ratio(const mc_projection *projection);
 
-/* The box around a box of the first CRS in the second, or back (`inverse`). Over the antimeridian: all longitudes.
- * False where there is none. */
+/* Turns a box of the first CRS into the box around it in the second CRS, or back (`inverse`). A box over the
+ * antimeridian gets all longitudes. False where there is no such box. */
 bool mc_projection_box(mc_extent *box, const mc_projection *projection, bool inverse);
 
-/* How much x grows on the way around the globe: 360 for CRSs of degrees, its length for those that are Mercator's or of
- * rectangular degrees. 0 for all others: their maps have edges. */
+/* The growth of x on the way around the globe: 360 in CRSs of degrees, the length of the equator in CRSs of Mercator or
+ * of rectangular degrees. 0 for all other CRSs: their maps have edges. */
 double mc_projection_turn(const char *srs);
 
-/* Whether one CRS is transformed into the other by formula; x of what lies beyond a world is then beyond it as well. */
+/* Whether one CRS is transformed into the other by formula. A point beyond the edge of the world is then beyond that
+ * edge in both CRSs. */
 bool mc_projection_is_formula(const char *from, const char *to);
 
 /* Whether two names are of one CRS as far as can be told without PROJ: 1 yes, 0 no, -1 unknown. */

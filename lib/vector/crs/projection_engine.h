@@ -1,4 +1,4 @@
-/* What the module with PROJ offers to lib/vector/crs/projection.c. */
+/* The functions that the module with PROJ offers to lib/vector/crs/projection.c. */
 #ifndef MC_VECTOR_CRS_PROJECTION_ENGINE_H
 #define MC_VECTOR_CRS_PROJECTION_ENGINE_H
 
@@ -16,12 +16,12 @@ typedef struct mc_projection_engine {
      * and no error, where both are the same. MC_ERR_CONFIG with PROJ's reason otherwise. */
     mc_error *(*pair)(const mc_proj_pair **pair, mc_proj_context *context, const char *from, const char *to,
                       apr_pool_t *pool);
-    /* In place, x and y in turn; what cannot be transformed is HUGE_VAL. */
+    /* See mc_projection_points. */
     void (*points)(const mc_proj_pair *pair, double *xy, size_t count);
-    /* The box of a box in the other CRS; minx above maxx where it crosses the antimeridian. False where there is none.
-     */
     /* See mc_projection_ratio. */
     double (*ratio)(const mc_proj_pair *pair);
+    /* The box of a box in the other CRS; minx above maxx where the box crosses the antimeridian. False where there is
+     * none. */
     bool (*box)(const mc_proj_pair *pair, mc_extent *box, bool inverse);
 } mc_projection_engine;
 

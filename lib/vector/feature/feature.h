@@ -1,6 +1,6 @@
 /*
- * Vector data: what a layer reads for a map. One const table of operations for each kind of data (PostGIS, shapefile);
- * whoever paints, counts or encodes is called for each feature while they arrive.
+ * Vector data: the features that a layer reads for a map. One const table of operations for each kind of data (PostGIS,
+ * shapefile); a visitor that paints, counts or encodes is called for each feature as it arrives.
  */
 #ifndef MC_VECTOR_FEATURE_FEATURE_H
 #define MC_VECTOR_FEATURE_FEATURE_H
@@ -10,7 +10,7 @@
 #include "mapcache/tile.h"
 #include "vector/geometry/geometry.h"
 
-/* What the text of an attribute stands for. */
+/* The type of an attribute, whose values are texts. */
 typedef enum mc_field_type { MC_FIELD_TEXT, MC_FIELD_INTEGER, MC_FIELD_NUMBER, MC_FIELD_BOOLEAN } mc_field_type;
 
 typedef struct mc_field {
@@ -18,18 +18,18 @@ typedef struct mc_field {
     mc_field_type type;
 } mc_field;
 
-/* What is wanted of the data. */
+/* A request for features. */
 typedef struct mc_feature_query {
     const char *srs;               /* of the map: "EPSG:3857" */
     mc_extent box;                 /* x, y order, in units of that CRS, with the margin that the symbols need */
     mc_pixel_grid pixel_grid;      /* to pixels of the map */
-    double fineness;               /* part of a pixel of the grid that is looked at as a pixel is; 0: all of it */
+    double fineness;               /* the part of a pixel of the grid that is seen as one pixel; 0: all of the pixel */
     double resolution;             /* units of the CRS for a pixel */
     double scale;                  /* denominator, at 0.28 mm for a pixel (OGC 05-078r4, 10.2) */
     const char *const *attributes; /* names of those that are wanted */
     int attribute_count;
-    bool ids;  /* the features' numbers are wanted; else they may be anything */
-    bool wrap; /* beyond the antimeridian the map goes on with what lies on its other side (vector/feature/wrap.h) */
+    bool ids;  /* the features' numbers are wanted; else the numbers may be anything */
+    bool wrap; /* beyond the antimeridian the map goes on with the other side (vector/feature/wrap.h) */
     const mc_dimension_value *dimensions;
     int dimension_count;
 } mc_feature_query;
@@ -43,11 +43,12 @@ mc_error *mc_feature_query_project(mc_feature_query *own, const mc_feature_query
 
 /* One feature, valid during the call that hands it over. */
 typedef struct mc_feature {
-    int64_t id;                    /* of the data, or its place in it */
+    int64_t id;                    /* the feature's number in the data, or its place in the data */
     mc_geometry *geometry;         /* in pixels of the map */
     const char *const *values;     /* attributes as text, in the order of the query's names; NULL: null */
-    const mc_feature_query *query; /* the query, or that of another world: its pixel grid is that of the geometry */
-    struct apr_hash_t *placed; /* what filters have made for `query` (draw/style/spatial.h); NULL: nothing is painted */
+    const mc_feature_query *query; /* the query, or that of another world, with the geometry's pixel grid */
+    struct apr_hash_t
+        *placed; /* shapes that filters have made for `query` (draw/style/spatial.h); NULL: nothing is painted */
 } mc_feature;
 
 /* Visits one feature; an error ends the reading and comes back from it. */
@@ -71,8 +72,8 @@ typedef struct mc_feature_ops {
 struct mc_feature_data {
     const mc_feature_ops *ops;
     const char *name;         /* of the layer, for messages */
-    bool has_ids;             /* features have numbers that stay theirs */
-    const char *id_attribute; /* the attribute that they are; NULL: none of them is */
+    bool has_ids;             /* features have permanent numbers */
+    const char *id_attribute; /* the attribute that holds the numbers; NULL: no attribute does */
 };
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Maps that reach over the antimeridian. The world is drawn again to its east and to its west: what lies there is read
- * with the box and the pixel grid of the map moved by a whole turn, so that a pixel does not depend on the tile.
+ * Maps that reach over the antimeridian. The world is drawn again to its east and to its west: the features of another
+ * world are read with the box and the pixel grid of the map moved by a whole turn, so that a pixel does not depend on
+ * the tile.
  */
 #ifndef MC_VECTOR_FEATURE_WRAP_H
 #define MC_VECTOR_FEATURE_WRAP_H
@@ -11,23 +12,25 @@ enum { MC_WRAP_WORLDS = 4 /* that are drawn to either side of the one in the mid
 
 /* Which worlds a map shows. */
 typedef struct mc_wrap {
-    int first, last; /* from the western one to the eastern one; 0: the one in the middle, always one of them */
-    double half;     /* of a turn, in units of the map's CRS; 0: it does not go round */
-    bool cut;        /* where the data lies is not known: of other worlds only what is inside of them is drawn */
+    int first, last; /* from the western world to the eastern world; 0, the world in the middle, is always among them */
+    double half;     /* half of a turn, in units of the map's CRS; 0: the CRS does not go round the earth */
+    bool cut; /* the bounds of the data are not known: of other worlds only features inside of these worlds are drawn */
 } mc_wrap;
 
 /*
- * For a query whose `wrap` says so, and data of a CRS (NULL: that of the map) with these bounds (NULL, or such as
- * cannot be: not known). Of known bounds that reach over their world the part beyond is shown on the other side as
- * well. All worlds are to be read in their order, so that what overlaps does so alike in all tiles.
+ * Plans the worlds of a query with `wrap`, for data of a CRS (NULL: that of the map) with known bounds (NULL or
+ * impossible bounds: not known). Where known bounds reach over the edge of their world, the part beyond is shown on the
+ * other side as well. The caller reads all worlds in their order, so that features overlap alike in all tiles.
  */
 void mc_wrap_plan(mc_wrap *plan, const mc_feature_query *query, const char *data_srs, const mc_extent *bounds);
 
-/* What is to be read for one of the worlds, of `pool`: for that in the middle the query itself. NULL: nothing is. */
+/* The query for one of the worlds, in `pool`; for the world in the middle `query` itself. NULL: nothing is to be read.
+ */
 const mc_feature_query *mc_wrap_query(const mc_wrap *plan, const mc_feature_query *query, int world, apr_pool_t *pool);
 
-/* Whether a feature belongs to the world that it was read for: one that should lie inside and does not is drawn in that
- * in the middle only, else a part of it would be seen in some tiles and not in others. */
+/* Whether a feature is drawn in the world for which it was read. With `cut`, a feature that does not lie inside of its
+ * world is drawn in the world in the middle only; else a part of the feature would show in some tiles and not in
+ * others. */
 bool mc_wrap_holds(const mc_wrap *plan, const mc_feature_query *moved, int world, const mc_geometry *geometry);
 
 #endif

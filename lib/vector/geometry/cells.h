@@ -14,8 +14,9 @@ typedef struct mc_cells mc_cells;
 /* For a pixel grid of the map; both live as long as `pool`. Of one thread. */
 mc_cells *mc_cells_create(const mc_projection *projection, const mc_pixel_grid *pixel_grid, apr_pool_t *pool);
 
-/* Where a point of the data lies, in pixels of the grid from its (x0, y0). *cell: number of its cell; inside of one
- * cell straight lines stay straight. False where it has no cell: it must be transformed by itself. */
+/* The place of a point of the data, in pixels of the grid from the grid's (x0, y0). *cell: the number of the point's
+ * cell; inside of one cell straight lines stay straight. False where the point has no cell: the caller transforms the
+ * point itself. */
 bool mc_cells_place(mc_cells *cells, double x, double y, double *px, double *py, int *cell);
 
 #endif

@@ -16,15 +16,15 @@ void mc_path_free(mc_path *path);
 void mc_path_add(mc_path *path, double x, double y);
 
 /*
- * Adds the arc from `a` over `b` to `c` (x, y) without `a` itself. Its chords are at most an eighth of a pixel off, and
- * depend on the arc and the level alone. Where `a` is `c` it is a circle, and `b` the point opposite (ISO/IEC 13249-3,
- * 4.2.6); points in a line are a line.
+ * Adds the arc from `a` over `b` to `c` (x, y) without `a` itself. The chords are at most an eighth of a pixel off, and
+ * depend on the arc and the level alone. Where `a` is `c`, the arc is a circle and `b` the opposite point (ISO/IEC
+ * 13249-3, 4.2.6). Where the three points are in a line, the arc is a line.
  */
 void mc_path_arc(mc_path *path, const mc_pixel_grid *pixel_grid, const double a[2], const double b[2],
                  const double c[2]);
 
-/* Adds all its vertices to the part that is being made, transformed where the pixel grid does that, and empties the
- * path. False where nothing may be left of the part: a vertex is not finite. */
+/* Moves all vertices of a path to the part that is being made, transformed where the pixel grid transforms. False where
+ * the caller has to drop the part, because a vertex is not finite. */
 bool mc_path_move(mc_path *path, mc_shape *shape, const mc_pixel_grid *pixel_grid);
 
 #endif

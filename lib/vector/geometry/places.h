@@ -17,8 +17,8 @@ typedef enum mc_geometry_part {
 } mc_geometry_part;
 
 /*
- * Its points, or those that `part` says. MC_PART_WHOLE is for lines and areas one point that stands for them (OGC
- * 05-077r4, 11.3): half way along the longest line; the centroid where it is inside, else a point that is.
+ * The points of the part `part` of a geometry. MC_PART_WHOLE gives one point for lines and areas (OGC 05-077r4, 11.3):
+ * the point half way along the longest line; the centroid of areas where the centroid is inside, else a point inside.
  */
 void mc_places_find(mc_shape *places, const mc_geometry *geometry, mc_geometry_part part);
 

@@ -1,4 +1,4 @@
-/* A layer of a vector tile while it is made: features in their encoded form, and the values that they share. */
+/* A layer of a vector tile in the making: encoded features, and the values that the features share. */
 #ifndef MC_VECTOR_MVT_MVT_LAYER_H
 #define MC_VECTOR_MVT_MVT_LAYER_H
 
@@ -15,7 +15,7 @@ uint8_t *mc_byte_buffer_room(mc_byte_buffer *bytes,
                              size_t more); /* where to write; the caller adds to size. NULL: failed */
 void mc_byte_buffer_add(mc_byte_buffer *bytes, const void *data, size_t size);
 
-/* A number in 7 bits a byte; at most 10 bytes. Returns behind it. */
+/* Writes a number in 7 bits a byte, at most 10 bytes. Returns the place behind the number. */
 static inline uint8_t *
 mc_varint(uint8_t *at, uint64_t value)
 {
@@ -41,7 +41,7 @@ typedef struct mc_mvt_record {
     size_t tags;
     uint32_t size;       /* of the whole feature's geometry before it was cut, in units: its longer side */
     uint32_t cost;       /* about how many bytes it adds to the tile */
-    uint32_t tags_size;  /* encoded; here and below as mc_mvt_layer_measure found them */
+    uint32_t tags_size;  /* encoded; set by mc_mvt_layer_measure, as the next one */
     size_t message_size; /* of the feature */
     mc_mvt_type type;
 } mc_mvt_record;
@@ -76,13 +76,13 @@ mc_mvt_record_count(const mc_mvt_layer_data *layer)
 
 void mc_mvt_layer_free(mc_mvt_layer_data *layer);
 
-/* Adds the tags of a feature's values; *cost grows by the bytes of those that are new. */
+/* Adds the tags of a feature's values; *cost grows by the bytes of new values. */
 void mc_mvt_layer_tags(mc_mvt_layer_data *layer, mc_mvt_record *record, const char *const *values, uint32_t *cost);
 
-/* Keeps the records for which `keep` is set, and what they need. */
+/* Keeps the records for which `keep` is set, with their tags and values. */
 void mc_mvt_layer_keep(mc_mvt_layer_data *layer, const bool *keep);
 
-/* How many bytes the layer and each of its features have when they are encoded; encodes what was measured. */
+/* Measures the encoded layer and each of its features; mc_mvt_layer_write encodes a measured layer. */
 void mc_mvt_layer_measure(mc_mvt_layer_data *layer, int extent);
 uint8_t *mc_mvt_layer_write(uint8_t *at, const mc_mvt_layer_data *layer, int extent);
 

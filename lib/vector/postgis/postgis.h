@@ -18,25 +18,26 @@ typedef struct mc_postgis_config {
     int transfer;
 } mc_postgis_config;
 
-/* Nothing is asked before the first map. The configuration is copied. */
+/* The database is not asked before the first map. The configuration is copied. */
 mc_feature_data *mc_postgis_create(const mc_postgis_config *config, const char *layer, apr_pool_t *pool);
 
-/* What the database shows to be wrong with a layer, in words for its owner: it cannot be asked, has no spatial index.
- * NULL: nothing. */
+/* A fault of a layer that the database shows, in words for the layer's owner: the database cannot be asked, or there is
+ * no spatial index. NULL: no fault. */
 const char *mc_postgis_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool);
 
-/* Bytes of a geometry in its table. Beyond, it comes as null: libpq holds a row twice, a gigabyte of it for the sake of
- * one feature, and PostgreSQL refuses the whole query where its well-known binary is larger than that. */
+/* The largest geometry in bytes, as stored in the table; larger geometries are read as null. libpq holds a row twice:
+ * one feature would take a gigabyte. PostgreSQL refuses the whole query where the well-known binary of a geometry is
+ * larger than a gigabyte. */
 #define MC_POSTGIS_GEOMETRY_MAX (128 << 20)
 
 /* ---- postgis_column.c */
 
-/* The geometry of a layer, as its configuration and the database's catalogue have it. */
+/* The geometry column of a layer, by the layer's configuration and the database's catalogue. */
 typedef struct mc_postgis_column {
     const char *name;
     int srid;       /* 0: none; coordinates are taken for the map's */
     bool geography; /* of that type: degrees, with an index of its own kind */
-    bool varied;    /* there may be others than points, lines and polygons: curves, surfaces, collections */
+    bool varied;    /* there may be curves, surfaces or collections */
     bool unsettled; /* rows may have other SRIDs */
     bool stored;    /* rows have places in a table of their own, which put them in order */
     bool large;     /* there may be geometries above MC_POSTGIS_GEOMETRY_MAX */
@@ -50,11 +51,11 @@ typedef struct mc_postgis_column {
 const char *mc_postgis_table(const char *table, apr_pool_t *pool);
 const char *mc_postgis_quoted(const char *name, apr_pool_t *pool);
 
-/* Asks what the configuration leaves open. MC_ERR_UPSTREAM: the table or its column is not there. */
+/* Asks the database for what the configuration leaves open. MC_ERR_UPSTREAM: there is no such table or column. */
 mc_error *mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *config, mc_ctx *ctx,
                                  apr_pool_t *pool) MC_CHECKED;
 
-/* Whether an index serves boxes; true also where there cannot be one: of views and queries. */
+/* Whether a spatial index serves boxes; true also for views and queries, which cannot have an index. */
 mc_error *mc_postgis_is_indexed(bool *indexed, const mc_postgis_config *config, const mc_postgis_column *column,
                                 mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
@@ -66,8 +67,9 @@ typedef struct mc_postgis_request {
     mc_transfer transfer; /* not AUTO */
     int digits;           /* of TWKB, behind the decimal point */
     /*
-     * For a few rows, which the database may find in any order: sorted by their places in the table. Many it reads in
-     * that order anyway (a bitmap of the index, or the whole table), and sorting them would cost as much as reading.
+     * Sorts rows by their places in the table: for few rows, which the database may find in any order. Many rows are
+     * read in that order anyway (by a bitmap of the index, or the whole table), and sorting them would cost as much as
+     * reading.
      */
     bool sorted;
     bool copy;            /* for COPY: numbers stand in the text, written by us, where else they would be bound */
@@ -80,20 +82,20 @@ typedef struct mc_postgis_statement {
     mc_postgres_param params[MC_POSTGRES_PARAMS];
     int param_count;
     bool dimensions; /* values of clients are among them */
-    bool gathered;   /* each row is one value, with many features in it: mc_postgis_next_of */
+    bool gathered;   /* each row is one value that holds many features (mc_postgis_next_of) */
 } mc_postgis_statement;
 
 /*
  * The statement that reads a layer, and its values. !BBOX! becomes the box as a geometry in the layer's SRID, !PIXEL!
  * the size of a pixel in units of the map, !SCALE! the scale denominator, !NAME! the value of the dimension NAME as
- * text, !NAME_START! and !NAME_END! the moments at which it begins and ends (half-open) where it is a time. What comes
- * from clients is bound and never part of the text. Placeholders in strings, quoted names and comments stay as they
- * are. MC_ERR_CONFIG for one that means nothing, MC_ERR_INVALID_DIMENSION for a value that is no time.
+ * text, !NAME_START! and !NAME_END! the moments at which it begins and ends (half-open) where it is a time. Values of
+ * clients are bound and never part of the text. Placeholders in strings, quoted names and comments stay as they are.
+ * MC_ERR_CONFIG for an unknown placeholder, MC_ERR_INVALID_DIMENSION for a value that is no time.
  *
- * Columns: the geometry, where they are wanted and there are any the feature's number as int8, the attributes. A table
- * whose bounds are all inside of the box is read without looking at its boxes one by one: so a row may come that lies
- * beside it. Values of dimensions are bound also in a statement for COPY, which it then cannot be: look at
- * `param_count`.
+ * Columns: the geometry; the feature's number as int8, where numbers are wanted and the layer has numbers; the
+ * attributes. A table whose bounds are inside of the box is read without comparing the boxes of its rows, so a row may
+ * lie outside of the box. Values of dimensions are bound in a statement for COPY too; a statement with bound values
+ * (`param_count`) cannot be sent as COPY.
  */
 mc_error *mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *config,
                            const mc_postgis_column *column, const mc_postgis_request *request,
@@ -108,22 +110,24 @@ mc_error *mc_postgis_build_fields(mc_postgis_statement *statement, const mc_post
 
 /* Pages of a table whose features make one value. */
 #define MC_POSTGIS_PAGES 32
-/* Bytes of values outside of its pages up to which a table is read so: they would all come at once. */
+/* A table is gathered only where its values outside of the table's pages have at most so many bytes: all of these
+ * values would be read at once. */
 #define MC_POSTGIS_OUTSIDE_MAX (8 << 20)
 
-/* Whether the map can and should be read so: COPY of (nearly) the whole table, of plain shapes in one SRID. */
+/* Whether the map can and should be read by gathering: COPY of (nearly) the whole table, plain shapes in one SRID. */
 bool mc_postgis_may_gather(const mc_postgis_column *column, const mc_postgis_request *request);
 
 /*
- * The statement for it. Of each MC_POSTGIS_PAGES pages in turn, so that the order is that of the table, one value: for
- * each feature its number in eight bytes where there is an `id`, each attribute, as eight bytes or as text that a zero
- * ends (no text has one), and its WKB. `from` is the table; names of columns are quoted here but for the geometry's.
+ * The statement for gathering. Each MC_POSTGIS_PAGES pages of the table make one value, in the order of the table. The
+ * value holds for each feature: the feature's number in eight bytes where there is an `id`; each attribute, as eight
+ * bytes or as text that ends with a zero byte; the feature's WKB. `from` is the table; names of columns are quoted here
+ * but for the geometry's.
  */
 const char *mc_postgis_gather(const char *from, const char *geometry, const char *id, const mc_postgis_request *request,
                               apr_pool_t *pool);
 
-/* Takes the next feature off the bytes at *at, as the fields of a row of the same map. They lie in those bytes. *meets:
- * it is in the query's box. False: these are no such bytes. */
+/* Reads the next feature from the bytes at *at, as the fields of a row of the same map. The fields point into those
+ * bytes. *meets: the feature is in the query's box. False: the bytes hold no feature. */
 bool mc_postgis_next_of(mc_postgres_field *fields, bool *meets, const char **at, const char *end, bool id,
                         const mc_postgis_request *request);
 
@@ -137,15 +141,15 @@ typedef struct mc_whole_text {
 /* An int8 as it travels; 0 for a null. */
 int64_t mc_postgis_whole(const mc_postgres_field *field);
 
-/* As the database writes it; inside of `into`. */
+/* The number as the database writes it; the text lies in `into`. */
 const char *mc_postgis_write_whole(mc_whole_text *into, int64_t number);
 
-/* Hex digits back into bytes, up to the first that is none: their count. */
+/* Turns hex digits into bytes, up to the first character that is no hex digit. Returns the number of bytes. */
 size_t mc_postgis_unhex(uint8_t *out, const char *text, int size);
 
 /* ---- postgis_fields.c */
 
-/* The attributes (mc_field), as the database has them now. */
+/* The attributes (mc_field) that the database has now. */
 mc_error *mc_postgis_ask_fields(apr_array_header_t **fields, const mc_postgis_config *config,
                                 const mc_postgis_column *column, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 

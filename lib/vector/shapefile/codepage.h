@@ -8,11 +8,11 @@
 
 /*
  * iconv's name of the code page that a .cpg file or an option gives ("UTF-8", "1252", "ANSI 1252", "OEM 850", "88591",
- * "LDID/87"); NULL where it is none that this machine knows.
+ * "LDID/87"); NULL where iconv does not know the code page.
  */
 const char *mc_codepage_name(const char *text, apr_pool_t *pool);
 
-/* iconv's name of the code page of a table's language driver byte (LDID); NULL where it says nothing. */
+/* iconv's name of the code page of a table's language driver byte (LDID); NULL where the byte names no code page. */
 const char *mc_codepage_of_driver(uint8_t driver);
 
 /* Turns text of one code page into UTF-8; of one thread. */

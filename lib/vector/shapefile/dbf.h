@@ -19,14 +19,14 @@ typedef struct mc_dbf {
     uint32_t count;     /* of records that are really there */
     mc_dbf_field *fields;
     int field_count;
-    int memo_count;       /* fields that were left out: their text lies in another file */
+    int memo_count;       /* fields that were left out, because their text lies in another file */
     const char *codepage; /* of its text, iconv's name; NULL: unknown */
 } mc_dbf;
 
 /*
- * Reads the header. `codepage`: iconv's name of what is said elsewhere; NULL: the table's own language driver byte says
- * it, if anything. Memo fields and their like are left out. MC_ERR_CORRUPT for what is no such table, MC_ERR_NOT_BUILT
- * for dBASE 7.
+ * Reads the header. `codepage`: iconv's name of a code page that is named elsewhere; NULL: the code page of the table's
+ * own language driver byte, if any. Memo fields and their like are left out. MC_ERR_CORRUPT for a file that is no such
+ * table, MC_ERR_NOT_BUILT for dBASE 7.
  */
 mc_error *mc_dbf_open(mc_dbf **dbf, const mc_file *file, const char *codepage, apr_pool_t *pool) MC_CHECKED;
 
@@ -37,7 +37,7 @@ int mc_dbf_find(const mc_dbf *dbf, const char *name);
 typedef struct mc_dbf_reader {
     const mc_dbf *dbf;
     mc_file_view view;
-    size_t ahead; /* to be read with the next row */
+    size_t ahead; /* bytes to be read with the next row */
     mc_codepage codepage;
     const uint8_t *row; /* NULL: the table has none for this record */
 } mc_dbf_reader;
@@ -45,11 +45,11 @@ typedef struct mc_dbf_reader {
 void mc_dbf_begin(mc_dbf_reader *reader, const mc_dbf *dbf);
 void mc_dbf_end(mc_dbf_reader *reader);
 
-/* Goes to a record. False where it has been deleted. A record that the table does not have has only nulls. */
+/* Goes to a record. False where the record has been deleted. A record that the table does not have has only nulls. */
 bool mc_dbf_row(mc_dbf_reader *reader, uint32_t record);
 
-/* The value as UTF-8 text without the blanks around it; NULL where there is none. Numbers keep their look, dates are
- * 2026-12-31, truth is "true" or "false". */
+/* The value as UTF-8 text without the blanks around it; NULL where the value is null. Numbers keep their digits, dates
+ * become 2026-12-31, truth values "true" or "false". */
 const char *mc_dbf_value(mc_dbf_reader *reader, int field, apr_pool_t *pool);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Files read by position. A mapped file that is cut short kills its reader (SIGBUS); one that is read gives fewer
- * bytes, and whoever wants them finds out. Through windows of a quarter of a megabyte this costs as much as mapping
- * does.
+ * Files read by position. A mapped file that is cut short kills its reader (SIGBUS); reading from such a file gives
+ * fewer bytes, which the reader notices. Reading through views of a quarter of a megabyte costs as much as mapping.
  */
 #ifndef MC_VECTOR_SHAPEFILE_FILE_H
 #define MC_VECTOR_SHAPEFILE_FILE_H
@@ -21,7 +20,8 @@ typedef struct mc_file {
  * be opened or is no file. */
 mc_error *mc_file_open(mc_file *file, const char *path, apr_pool_t *pool) MC_CHECKED;
 
-/* Bytes that were read: fewer than `size` at the end of the file, or where it cannot be read. From any thread. */
+/* Returns the number of bytes read: fewer than `size` at the end of the file, or where the file cannot be read. From
+ * any thread. */
 size_t mc_file_read(const mc_file *file, uint64_t offset, void *buffer, size_t size);
 
 /* A part of a file in memory: of one thread, used again for the next part. */
@@ -34,8 +34,8 @@ typedef struct mc_file_view {
 
 enum { MC_FILE_VIEW_MAX = 1 << 30 };
 
-/* `size` bytes at `offset`, until the next call; NULL where the file does not have them (any more), or they are more
- * than MC_FILE_VIEW_MAX. `ahead`: how many further ones are worth reading in the same go. */
+/* `size` bytes at `offset`, valid until the next call. NULL where the file does not have these bytes (any more), or
+ * `size` is above MC_FILE_VIEW_MAX. `ahead`: the number of further bytes to be read in the same go. */
 const uint8_t *mc_file_view_at(mc_file_view *view, uint64_t offset, size_t size, size_t ahead);
 void mc_file_view_free(mc_file_view *view);
 

@@ -6,13 +6,13 @@
 
 typedef struct mc_shapefile_config {
     const char *path;     /* of the .shp */
-    const char *srs;      /* of its coordinates; NULL: the .prj says it, else that of the map */
-    const char *encoding; /* of its table; NULL: the .cpg or the table says it */
+    const char *srs;      /* of the coordinates; NULL: that of the .prj, else that of the map */
+    const char *encoding; /* of the table; NULL: that of the .cpg, else that of the table's header */
 } mc_shapefile_config;
 
 /*
- * The data of a layer in a shapefile. Nothing is opened before the first map; a file that is replaced is opened anew
- * with the next one. The configuration is copied, its texts are not.
+ * The data of a layer in a shapefile. Nothing is opened before the first map; a file that was replaced is opened again
+ * for the next map. The configuration is copied, its texts are not.
  */
 mc_feature_data *mc_shapefile_create(const mc_shapefile_config *config, const char *layer, apr_pool_t *pool);
 

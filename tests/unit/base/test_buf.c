@@ -26,26 +26,4 @@ START_TEST(huge_additions_do_not_overflow)
 }
 END_TEST
 
-static int released;
-
-static void
-release(void *baton)
-{
-    released += *(int *)baton;
-}
-
-START_TEST(foreign_memory_is_released_with_the_last_reference)
-{
-    int one = 1;
-    released = 0;
-    mc_buf *buf = mc_buf_foreign("text", 4, release, &one);
-    mc_buf_ref(buf);
-    mc_buf_unref(buf);
-    ck_assert_int_eq(released, 0);
-    mc_buf_unref(buf);
-    ck_assert_int_eq(released, 1);
-}
-END_TEST
-
-UNIT_MAIN("buf", grows_up_to_its_maximum, huge_additions_do_not_overflow,
-          foreign_memory_is_released_with_the_last_reference)
+UNIT_MAIN("buf", grows_up_to_its_maximum, huge_additions_do_not_overflow)

@@ -185,9 +185,9 @@ add_geometry(mc_geometry *geometry, mc_shape_kind kind)
         mc_shape_end_part(&geometry->shapes[kind]);
 }
 
-/* A map with one feature of each kind in its middle. */
+/* A map with one feature of each kind in its middle; by_feature as of mc_painter_create. */
 static const mc_pixels *
-painted_map(const mc_style *style)
+painted_map(const mc_style *style, bool by_feature)
 {
     const double scale = 1000;
     const mc_feature_query query = {
@@ -198,7 +198,7 @@ painted_map(const mc_style *style)
     mc_painter *painter;
     ck_ok(mc_pixels_create(&pixels, MAP, MAP, true, pool));
     mc_pixels_attach(pixels, pool);
-    ck_ok(mc_painter_create(&painter, style, pixels, &query, true, pool));
+    ck_ok(mc_painter_create(&painter, style, pixels, &query, by_feature, pool));
     for (int kind = 0; kind < 3; kind++) {
         const char *const values[] = { "" };
         const mc_feature feature = { .id = kind, .geometry = &geometry, .values = values };
@@ -261,11 +261,13 @@ fault_of(const list *of, const mc_sld_element *row)
                     : "is declared as one that the legend SHOWS, and does not change the legend";
     if (of->of_text)
         return NULL; /* labels are drawn for many tiles at once: margins do not count them */
-    const mc_pixels *map = painted_map(set);
-    if (painted_reach(map) > margin)
-        return "paints farther from the geometry than mc_painter_margin says";
-    if (seen && is_same_picture(map, painted_map(plain)))
-        return "does not change the map";
+    for (int by_feature = 0; by_feature < 2; by_feature++) {
+        const mc_pixels *map = painted_map(set, by_feature);
+        if (painted_reach(map) > margin)
+            return "paints farther from the geometry than mc_painter_margin says";
+        if (seen && is_same_picture(map, painted_map(plain, by_feature)))
+            return by_feature ? "does not change the map" : "does not change a layer that is painted whole";
+    }
     return NULL;
 }
 

@@ -1,0 +1,19 @@
+/* Counts of references to what several threads share. */
+#ifndef MC_BASE_REFERENCES_H
+#define MC_BASE_REFERENCES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "mapcache/error.h"
+
+/* True for the last reference: nobody else has the object any more, and all that others did with it is visible. */
+static inline bool
+mc_references_drop(atomic_uint *count)
+{
+    unsigned before = atomic_fetch_sub_explicit(count, 1, memory_order_acq_rel);
+    MC_ASSERT(before > 0);
+    return before == 1;
+}
+
+#endif
