@@ -102,6 +102,8 @@ const mc_cli_command mc_cli_commands[] = {
     JOBS_ROW("prune", "remove jobs that are done or cancelled", "-c FILE [OPTIONS]", MC_JOBS_PRUNE, NULL),
     { "keys", "write the reference of all configuration keys", "", &no_options, mc_command_keys,
       .about = "Writes the reference of all configuration keys, in Markdown.", .page = "configuration.md" },
+    { "parameters", "write the reference of all parameters of requests", "", &no_options, mc_command_parameters,
+      .about = "Writes the reference of all parameters of requests, in Markdown.", .page = "parameters.md" },
     { "seed", "fill, refresh, empty or copy a tileset", "-c FILE -t TILESET [OPTIONS]", &mc_seed_option_table,
       mc_command_seed, mc_check_seed_options, .page = "seeding.md" },
     { "trace", "read trace lines from a server's error log", "[--summary] [--html FILE] [LOG ...]",

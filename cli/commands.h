@@ -40,6 +40,7 @@ int mc_command_index(mc_cli_call *call);
 int mc_command_ingest(mc_cli_call *call);
 int mc_command_jobs(mc_cli_call *call);
 int mc_command_keys(mc_cli_call *call);
+int mc_command_parameters(mc_cli_call *call);
 int mc_command_seed(mc_cli_call *call);
 int mc_command_trace(mc_cli_call *call);
 

@@ -1,4 +1,5 @@
-/* `mapcache keys`: the configuration reference, as docs/configuration.md holds it. */
+/* `mapcache keys` and `mapcache parameters`: the references, as docs/configuration.md and docs/parameters.md hold them.
+ */
 #include <stdio.h>
 
 #include "cli/commands.h"
@@ -8,5 +9,12 @@ int
 mc_command_keys(mc_cli_call *call)
 {
     fputs(mc_reference_markdown(call->pool), stdout);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+int
+mc_command_parameters(mc_cli_call *call)
+{
+    fputs(mc_parameters_markdown(call->pool), stdout);
     return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -13,7 +13,7 @@ mc_cli_list_commands(FILE *out, const mc_cli_command *commands, const char *grou
         bool listed = group == NULL ? strchr(row->name, ' ') == NULL
                                     : strncmp(row->name, group, skip - 1) == 0 && row->name[skip - 1] == ' ';
         if (listed)
-            fprintf(out, "  %-9s %s\n", row->name + skip, row->summary);
+            fprintf(out, "  %-10s %s\n", row->name + skip, row->summary);
     }
     fprintf(out, "\n`mapcache %s%sCOMMAND --help` explains a command.\n", group == NULL ? "" : group,
             group == NULL ? "" : " ");

@@ -13,7 +13,7 @@ PROGRAM = BUILD / "bin/mapcache"
 COMMANDS = {"check": "operations.md", "compact": "operations.md", "cube ingest": "datacube.md", "cube dates": "datacube.md",
             "cube overviews": "datacube.md", "detail": "operations.md", "index": "drawing.md", "ingest": "ingest.md",
             **{f"jobs {name}": "jobs.md" for name in ("enqueue", "work", "list", "show", "watch", "cancel", "pause", "resume", "retry", "prune")},
-            "keys": "configuration.md", "seed": "seeding.md", "trace": "operations.md", "help": None, "version": None}
+            "keys": "configuration.md", "parameters": "parameters.md", "seed": "seeding.md", "trace": "operations.md", "help": None, "version": None}
 
 
 def run(*words, **options):
