@@ -37,9 +37,6 @@ const char *mc_sld_plain(mc_sld *sld, const mc_node *node);
 /* The expression that an element itself is (Literal, PropertyName, Add, Function, ...); NULL after a complaint. */
 const mc_expression *mc_sld_expression(mc_sld *sld, const mc_node *node, int depth);
 
-/* The same as mc_sld_value, inside of another expression. */
-const mc_expression *mc_sld_value_inside(mc_sld *sld, const mc_node *node, int depth);
-
 /* Whether an element is a function of SE (Categorize, FormatNumber, ...); and the call of the function, NULL after a
  * complaint. read_value: reads the arguments. */
 typedef const mc_expression *mc_sld_value_reader(mc_sld *sld, const mc_node *node, int depth);
@@ -58,8 +55,6 @@ const mc_filter *mc_sld_filter(mc_sld *sld, const mc_node *filter);
 
 /* A number that is the same for all features goes to *constant, any other to *value. */
 void mc_sld_number(double *constant, const mc_expression **value, mc_sld *sld, const mc_node *node);
-/* A number that has to be the same for all features. */
-void mc_sld_constant(double *constant, mc_sld *sld, const mc_node *node);
 
 /* <Fill> and <Stroke>. */
 void mc_sld_fill(mc_paint *paint, mc_sld *sld, const mc_node *node);

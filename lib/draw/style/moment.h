@@ -18,8 +18,7 @@ int mc_moment_number(const char **text, int most);
 /* "2026-11-22", "2026-11-22T08:30" or with seconds; text behind that is left out. False where there is no date. */
 bool mc_moment_parse(mc_moment *moment, const char *text);
 
-/* Days since the first of March of the year 0 (the proleptic Gregorian calendar), and seconds since that day. */
-double mc_moment_days(const mc_moment *moment);
+/* Seconds since the first of March of the year 0 (the proleptic Gregorian calendar). */
 double mc_moment_seconds(const mc_moment *moment);
 
 /* A date or a moment in the form of ISO 8601 or of PostgreSQL ("2026-11-22", "2026-11-22T08:30:00Z",
