@@ -23,6 +23,7 @@ static const struct command {
     { "ingest", mc_command_ingest, "make tiles of georeferenced images" },
     { "jobs", mc_command_jobs, "share seeding between any number of hosts" },
     { "keys", mc_command_keys, "write the reference of all configuration keys" },
+    { "parameters", mc_command_parameters, "write the reference of all parameters of requests" },
     { "seed", mc_command_seed, "fill, refresh, empty or copy a tileset" },
     { "trace", mc_command_trace, "read trace lines from a server's error log" },
     { "version", print_version_command, "print the version" },
@@ -42,7 +43,7 @@ print_commands(FILE *out)
 {
     fputs("usage: mapcache COMMAND [ARGUMENTS]\n\n", out);
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
     fputs("\n`mapcache COMMAND --help` explains a command.\n", out);
 }
 

@@ -16,7 +16,7 @@ typedef struct mc_pixels {
     int width, height;
     size_t stride; /* bytes from row to row */
     uint8_t *data;
-    mc_opacity opacity; /* what is known about the alpha of all pixels */
+    mc_opacity opacity; /* of all pixels, as far as known */
     _Atomic unsigned references;
     size_t capacity;
 } mc_pixels;
@@ -32,15 +32,15 @@ void mc_pixels_unref(mc_pixels *pixels); /* NULL is ignored */
 mc_pixels *mc_pixels_attach(mc_pixels *pixels, apr_pool_t *pool);
 
 /*
- * A rectangle of `source` without a copy: false where it does not lie in the source. For reading, as long as the source
- * lives and is not drawn on; it has no references and is never released.
+ * A rectangle of `source` without a copy: false where it does not lie in the source. The part is for reading, as long
+ * as the source lives and is not drawn on; the part has no references and is never released.
  */
 bool mc_pixels_part(mc_pixels *part, const mc_pixels *source, int x, int y, int width, int height);
 
 /* Finds out (and remembers in pixels->opacity) whether all, some or no pixels are opaque. */
 mc_opacity mc_pixels_opacity(mc_pixels *pixels);
 
-/* Whether all pixels are the same; then *bgra holds them. */
+/* Whether all pixels are the same; then *bgra is their colour. */
 bool mc_pixels_uniform(const mc_pixels *pixels, uint8_t bgra[4]);
 
 void mc_pixels_fill(mc_pixels *pixels, const uint8_t bgra[4]);
@@ -51,39 +51,39 @@ void mc_pixels_copy(mc_pixels *target, int x, int y, const mc_pixels *source);
 /* source over target, source's corner at x, y (may be negative; clipped). Updates target->opacity. */
 void mc_pixels_over(mc_pixels *target, int x, int y, const mc_pixels *source);
 
-/* source under target: fills what is still transparent. True once target is fully opaque. */
+/* source under target: fills the transparent parts of target. True once target is fully opaque. */
 bool mc_pixels_under(mc_pixels *target, int x, int y, const mc_pixels *source);
 
 typedef enum mc_resample { MC_NEAREST, MC_BILINEAR } mc_resample;
 
 /*
- * Draws `source` into `target` over what is there: pixel centre (i, j) of the target takes the source at
+ * Draws `source` over `target`: pixel centre (i, j) of the target takes the source at
  * (x0 + i * scale_x, y0 + j * scale_y), in source pixels with (0, 0) as the outer corner of the first pixel (so the
  * first target centre is at x0 + scale_x / 2). Bilinear reflects at the source's edges; outside of it nothing is drawn.
  */
 void mc_pixels_resample(mc_pixels *target, const mc_pixels *source, double x0, double y0, double scale_x,
                         double scale_y, mc_resample mode);
 
-/* What bytes are, by their signature. */
+/* The kind of encoded bytes, by their signature. */
 typedef enum mc_coding {
     MC_CODING_UNKNOWN,
     MC_CODING_PNG,
     MC_CODING_JPEG,
     MC_CODING_BLANK, /* '#' B G R A */
-    MC_CODING_GZIP   /* of something that the tileset's format knows: a vector tile */
+    MC_CODING_GZIP   /* of a vector tile */
 } mc_coding;
 mc_coding mc_image_sniff(const void *data, size_t size);
 const char *mc_coding_mime(mc_coding coding); /* NULL for unknown */
 
 /*
- * Decodes a PNG or JPEG of any form that comes from outside; *pixels has one reference, the caller's. MC_ERR_CORRUPT
+ * Decodes a PNG or JPEG of any form, also from outside; *pixels has one reference, the caller's. MC_ERR_CORRUPT
  * for truncated or broken bytes, for sides above 16384 and for more than 2^26 pixels in all.
  */
 mc_error *mc_image_decode(mc_pixels **pixels, const void *data, size_t size, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /*
  * Decodes and draws over `target`, the image's corner at x, y (may be negative; clipped). A JPEG that lies wholly
- * inside is decoded right into its place. After an error that place holds anything.
+ * inside is decoded right into its place. After an error the image's place in `target` holds anything.
  */
 mc_error *mc_image_draw(mc_pixels *target, int x, int y, const void *data, size_t size, mc_ctx *ctx,
                         apr_pool_t *pool) MC_CHECKED;
@@ -141,7 +141,7 @@ struct mc_format {
     const char *name;
     const char *extension;
     const char *mime; /* NULL for mixed: sniffed */
-    /* What the codecs read; each uses its own. */
+    /* Options of the codecs; each codec reads its own. */
     int compression; /* PNG: mc_png_compression */
     int colors;      /* PNG: 0 true colour, 2..256 palette */
     int quality;     /* JPEG: 1..100 */
@@ -155,33 +155,33 @@ struct mc_format {
 mc_format *mc_format_from_config(const mc_node *node, mc_build *build);
 void mc_format_builtins(apr_hash_t *formats, apr_pool_t *pool); /* PNG, PNG8, JPEG, mixed */
 
-/* Whether tiles of a format hold pixels: RAW ones are not looked into, MVT ones hold vector data. NULL (as the source
- * sends them) counts as pixels. */
+/* Whether tiles of a format hold pixels: RAW tiles are not decoded, MVT tiles hold vector data. A format NULL (tiles as
+ * the source sends them) counts as pixels. */
 bool mc_format_is_image(const mc_format *format);
 
-/* Whether they are vector tiles: MVT, or RAW with the media type of vector tiles. */
+/* Whether tiles of a format are vector tiles: MVT, or RAW with the media type of vector tiles. */
 bool mc_format_is_vector(const mc_format *format);
 
 /* A new buffer with one reference, attached to `pool`. */
 mc_error *mc_format_encode(mc_buf **bytes, const mc_format *format, mc_pixels *pixels, mc_purpose purpose, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
 
-/* A hash of all of a format that shows in its output, for validators. */
+/* A hash of all options of a format that change its output, for validators. */
 uint64_t mc_format_tag(const mc_format *format);
 
 /* A sequence of pictures, shown one after the other. */
 typedef struct mc_animation {
-    mc_pixels *const *frames; /* all of one size; read only, but for what is known of their opacity */
+    mc_pixels *const *frames; /* all of one size; nothing but their `opacity` is written */
     int count;                /* 1..mc_frames_max */
     int delay;                /* ms that each frame stays: 0..65535 */
-    int loops;                /* how often it is played; 0: for ever */
+    int loops;                /* number of times that the animation is played; 0: for ever */
 } mc_animation;
 enum { mc_frames_max = 4096 };
 
 /*
- * An animated PNG (Portable Network Graphics (PNG) Specification, third edition, 4.9): lossless; what knows no
- * animations shows the first frame. After the first one, only the rectangle that changed is stored. Its media type is
- * image/apng, and image/png serves as well. Frames are encoded by idle workers where there are some. *bytes is a new
+ * An animated PNG (Portable Network Graphics (PNG) Specification, third edition, 4.9): lossless; programs without
+ * animations show the first frame. After the first one, only the rectangle that changed is stored. Its media type is
+ * image/apng, and image/png serves as well. Idle workers, if any, help to encode frames. *bytes is a new
  * buffer with one reference, attached to `pool`. MC_ERR_LIMIT for too many frames or bytes.
  */
 mc_error *mc_apng_encode(mc_buf **bytes, const mc_animation *animation, mc_purpose purpose, mc_ctx *ctx,

@@ -5,8 +5,8 @@
 #include "mapcache/raster.h"
 #include "mapcache/tileset.h"
 
-/* How images become the pixels of a grid. AUTO: each pixel of the grid is the mean of the image's pixels in it where
- * those are smaller, else bilinear between four of them. */
+/* How images become the pixels of a grid. AUTO: a pixel of the grid is the mean of the image's pixels inside of it
+ * where the image's pixels are smaller, else bilinear between four pixels of the image. */
 typedef enum mc_ingest_resample {
     MC_INGEST_AUTO,
     MC_INGEST_NEAREST,
@@ -14,13 +14,13 @@ typedef enum mc_ingest_resample {
     MC_INGEST_AVERAGE
 } mc_ingest_resample;
 
-/* What became of it so far. */
+/* The progress of an ingestion. */
 typedef struct mc_ingest_counts {
-    int inputs;           /* that are drawn */
-    int done;             /* of them */
-    int bad;              /* passed over */
+    int inputs;           /* images to be drawn */
+    int done;             /* images that are drawn */
+    int bad;              /* images that are left out */
     apr_int64_t tiles;    /* stored and committed */
-    apr_int64_t bytes;    /* of them */
+    apr_int64_t bytes;    /* of these tiles */
     apr_int64_t spooled;  /* times that a partial tile went to the scratch file */
     apr_int64_t peak;     /* bytes of partial tiles in memory at most */
     double decode, draw;  /* seconds of all threads: images, pixels of the grid */
@@ -37,10 +37,10 @@ typedef struct mc_ingest_plan {
     mc_ingest_resample resample;
     uint8_t background[3];    /* R, G, B of what no image covers, in formats without transparency */
     apr_int64_t cache_limit;  /* bytes of partial tiles in memory */
-    const char *scratch;      /* folder of the scratch file for those beyond it; NULL: $TMPDIR or /tmp */
-    int threads;              /* 1..: that draw and encode */
-    bool skip_bad;            /* images that cannot be used are told of and passed over, else nothing is done */
-    const volatile int *stop; /* set by an interrupt: what is final is stored, the rest left as it was; may be NULL */
+    const char *scratch;      /* folder of the scratch file for further partial tiles; NULL: $TMPDIR or /tmp */
+    int threads;              /* 1 or more, to draw and encode */
+    bool skip_bad;            /* bad images are reported and left out; false: one bad image ends the ingestion */
+    const volatile int *stop; /* set by an interrupt: final tiles are stored, others stay as they were; may be NULL */
     void (*progress)(void *baton, const mc_ingest_counts *counts); /* some times a second at most; may be NULL */
     void (*complain)(void *baton, const char *message);            /* of an image that is bad */
     void *baton;
@@ -48,34 +48,34 @@ typedef struct mc_ingest_plan {
 
 typedef struct mc_ingest mc_ingest;
 
-/* What would be done. */
+/* The extent of an ingestion before it runs. */
 typedef struct mc_ingest_outline {
     int minzoom, maxzoom;
     mc_extent extent;         /* of all images, in the grid's CRS */
-    const apr_int64_t *tiles; /* by level: that images may touch, counted once for each image; 0 elsewhere */
+    const apr_int64_t *tiles; /* by level: tiles that images may touch, counted once for each image; 0 elsewhere */
     apr_int64_t pixels;       /* of all images */
 } mc_ingest_outline;
 
 /*
  * Reads the headers of all images and decides on levels; nothing is decoded or written. The plan and what it points at
- * must live as long as `pool`. MC_ERR_CONFIG for a tileset whose tiles hold no pixels, or levels that it has not;
- * MC_ERR_CORRUPT where images are bad (each one told by `complain`).
+ * must live as long as `pool`. MC_ERR_CONFIG for a tileset whose tiles hold no pixels, or levels that the tileset
+ * lacks; MC_ERR_CORRUPT where images are bad (each one is reported by `complain`).
  */
 mc_error *mc_ingest_prepare(mc_ingest **ingest, const mc_ingest_plan *plan, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 const mc_ingest_outline *mc_ingest_outlined(const mc_ingest *ingest);
 
 /*
- * Makes and stores the tiles. A pixel of the finest level belongs to the last image that has data there, else it stays
- * what was stored; a pixel of a level above is the mean of the data in the four below it (NEAREST: the first of them
- * that has data, by rows), else it stays. Every tile is stored at most once, with its final content, not before all
- * tiles below it: a reader, and whoever comes after a crash, finds each tile as it was or as it is to be.
- * MC_ERR_UNAVAILABLE where another ingestion of the tileset runs.
+ * Makes and stores the tiles. A pixel of the finest level comes from the last image that has data there; without such
+ * an image the stored pixel stays. A pixel of a level above is the mean of the data in the four pixels below (NEAREST:
+ * the first of the four that has data, by rows); without data the stored pixel stays. Every tile is stored at most
+ * once, with its final content, and not before all tiles below the tile: readers, also after a crash, find each tile
+ * either as it was or in its final state. MC_ERR_UNAVAILABLE where another ingestion of the tileset runs.
  */
 mc_error *mc_ingest_run(mc_ingest *ingest, mc_ctx *ctx) MC_CHECKED;
 const mc_ingest_counts *mc_ingest_counted(const mc_ingest *ingest);
 
-/* What the stores of the tileset take up, in bytes (of a directory: what is the tileset's and grid's); 0: there are
- * none yet; -1: not known, also of a directory that cannot be looked through in half a second. */
+/* Bytes of the tileset's stores (in a directory: of the tileset and grid). 0: there are no stores yet; -1: not known,
+ * also for a directory that takes more than half a second to list. */
 apr_int64_t mc_ingest_store_bytes(const mc_ingest *ingest, mc_ctx *ctx);
 
 #endif

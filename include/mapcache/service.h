@@ -62,7 +62,8 @@ typedef struct mc_service_ops {
     mc_error *(*parse)(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool);
     /* The service's own error body; NULL text means plain text. *status may be changed (WMTS KVP errors are 400). */
     void (*report)(mc_document *body, int *status, const mc_error *error, const mc_call *call,
-                   apr_pool_t *pool); /* NULL: text/plain */
+                   apr_pool_t *pool);      /* NULL: text/plain */
+    const struct mc_operation *operations; /* what requests may say (lib/service/param.h); NULL: nothing */
 } mc_service_ops;
 
 struct mc_service {

@@ -1,5 +1,5 @@
 /*
- * Where maps come from when the cache has none.
+ * Sources: the origin of maps that are not in the cache.
  */
 #ifndef MAPCACHE_SOURCE_H
 #define MAPCACHE_SOURCE_H
@@ -10,16 +10,16 @@ typedef struct mc_source mc_source;
 
 /* One map (a metatile, or a whole WMS map) that is wanted from an origin. */
 typedef struct mc_render {
-    const char *tileset; /* LAYERS of an origin that has none configured */
+    const char *tileset; /* LAYERS of an origin without configured layers */
     const mc_grid *grid; /* CRS of the box */
     mc_extent box;       /* x, y order, CRS units */
     int width, height;   /* pixels, buffer included */
     int dimension_count;
     const mc_dimension_value *dimensions;
-    bool raw;                          /* any content is accepted, nothing is decoded (formats RAW and MVT) */
-    const mc_mvt_options *vector_tile; /* the map is a block of tiles of the grid, wanted as such; NULL: as image */
-    /* NULL, or what goes out as it comes from the source: one that paints may encode its map in this format, over
-     * `background` (opaque B, G, R, A; NULL: transparent). It may as well give pixels without a background. */
+    bool raw;                          /* any content is accepted, no content is decoded (formats RAW and MVT) */
+    const mc_mvt_options *vector_tile; /* a block of vector tiles of the grid is wanted; NULL: an image */
+    /* NULL, or the format of the answer to the client: a source that paints may encode its map in this format, over
+     * `background` (opaque B, G, R, A; NULL: transparent), or may give pixels without a background. */
     const mc_format *format;
     const uint8_t *background;
 } mc_render;
@@ -28,7 +28,7 @@ typedef struct mc_render {
 typedef struct mc_rendered {
     mc_buf *data;
     mc_pixels *pixels;
-    mc_buf **tiles; /* of vector tiles: each of them, row by row from the upper left one, which is also `data` */
+    mc_buf **tiles; /* vector tiles, row by row from the upper left tile, which is also `data` */
     bool final;     /* the bytes are in the wanted format, over the wanted background */
 } mc_rendered;
 
@@ -36,7 +36,7 @@ typedef struct mc_info_request {
     mc_render map;
     int x, y; /* pixel in the map, from the upper left */
     const char *format;
-    int count; /* features of each layer at most; 0: nothing is said */
+    int count; /* features of each layer at most; 0: not given */
 } mc_info_request;
 
 /* A layer of vector tiles, for documents. */
@@ -49,7 +49,7 @@ typedef struct mc_vector_attribute {
 
 typedef struct mc_vector_layer_info {
     const char *name;
-    int minzoom, maxzoom;           /* levels of the grid at which it may be there */
+    int minzoom, maxzoom;           /* levels of the grid that may have the layer */
     apr_array_header_t *attributes; /* of mc_vector_attribute */
 } mc_vector_layer_info;
 
@@ -63,11 +63,12 @@ typedef struct mc_source_ops {
     mc_error *(*render)(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool);
     mc_error *(*info)(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx *ctx,
                       apr_pool_t *pool); /* NULL: none */
-    /* The layers of its vector tiles (mc_vector_layer_info); NULL: it makes none. */
+    /* The layers of the source's vector tiles (mc_vector_layer_info); NULL: the source makes none. */
     mc_error *(*vector_layers)(apr_array_header_t **layers, mc_source *source, mc_ctx *ctx, apr_pool_t *pool);
-    /* Adds what its maps mean to a legend (lib/draw/label/legend.h). NULL: it cannot tell. */
+    /* Adds the symbols of the source's maps to a legend (lib/draw/label/legend.h). NULL: the source knows no symbols.
+     */
     void (*legend)(struct mc_legend *legend, mc_source *source);
-    /* Complains of what the data itself shows to be wrong; NULL: nothing is looked at. */
+    /* Checks the data itself, with complaints; NULL: no check. */
     void (*inspect)(mc_source *source, mc_diagnostics *diagnostics, mc_ctx *ctx, apr_pool_t *pool);
 } mc_source_ops;
 
@@ -81,15 +82,15 @@ struct mc_source {
     const apr_array_header_t *info_formats; /* of const char *; NULL: not queryable */
     bool needs_format;                      /* gives pixels: the tileset must have a format */
     bool any_srs;                           /* draws maps in any CRS, not only in those of the tileset's grids */
-    const char *no_vector_tiles;            /* why it makes none; NULL: it does */
+    const char *no_vector_tiles;            /* why the source makes no vector tiles; NULL: it makes vector tiles */
 };
 
 extern const mc_source_ops *const mc_source_kinds[];
 
 mc_source *mc_source_from_config(const mc_node *node, mc_build *build);
 
-/* With retries and the source's deadline. Bytes are checked to be an image (unless raw); MC_ERR_UPSTREAM or
- * MC_ERR_TIMEOUT otherwise. */
+/* Both repeat failed calls within the source's deadline. Bytes that are no image (unless `raw`) are MC_ERR_UPSTREAM;
+ * the end of the deadline is MC_ERR_TIMEOUT. */
 mc_error *mc_source_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_source_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx *ctx,

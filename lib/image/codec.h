@@ -4,7 +4,7 @@
 
 #include "mapcache/image.h"
 
-/* Decoded images hold at most so many pixels: what one input may make the server allocate. */
+/* Decoded images hold at most so many pixels, which bounds the memory that one input can take. */
 #define MC_DECODE_MAX ((int64_t)1 << 26)
 
 /* MC_ERR_CORRUPT unless both sides are 1..mc_pixels_max and the whole is within MC_DECODE_MAX. */

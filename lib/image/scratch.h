@@ -9,10 +9,10 @@
 
 /* At least `size` bytes, aligned to 64, with undefined content; NULL without memory. Any thread. */
 void *mc_scratch_acquire(size_t size);
-/* Lets the process keep up to so many bytes for the next map, if that is more than before. */
+/* Raises the number of bytes that the process keeps for the next map; a smaller number than before changes nothing. */
 void mc_scratch_keep(size_t bytes);
 size_t mc_scratch_kept_most(void);
 
-void mc_scratch_release(void *block); /* NULL is ignored; may be another thread than the one that acquired */
+void mc_scratch_release(void *block); /* NULL is ignored. Any thread */
 
 #endif

@@ -21,9 +21,8 @@ append_reference_text(reference_writer *writer, const char *text)
     APR_ARRAY_PUSH(writer->parts, const char *) = text;
 }
 
-/* Text for a table's cell. */
-static const char *
-escape_reference_cell(const char *text, apr_pool_t *pool)
+const char *
+mc_reference_cell(const char *text, apr_pool_t *pool)
 {
     apr_array_header_t *parts = apr_array_make(pool, 8, sizeof(const char *));
     for (size_t size; *text != '\0'; text += size) {
@@ -61,9 +60,9 @@ write_row(reference_writer *writer, const mc_key *key)
     const char *many = key->flags & MC_KEY_REPEATABLE ? "; may be repeated" : "";
     const char *ours = key->flags & MC_KEY_OURS ? " *Not in MapCache.*" : "";
     append_reference_text(writer, apr_psprintf(pool, "| %s | %s%s | %s | %s%s |\n", key_name(key, pool),
-                                               escape_reference_cell(mc_value_expected(key, pool), pool), many,
-                                               escape_reference_cell(default_of(key), pool),
-                                               escape_reference_cell(key->help, pool), ours));
+                                               mc_reference_cell(mc_value_expected(key, pool), pool), many,
+                                               mc_reference_cell(default_of(key), pool),
+                                               mc_reference_cell(key->help, pool), ours));
 }
 
 static void
@@ -108,7 +107,7 @@ write_schema(reference_writer *writer, const mc_schema *schema)
 {
     const char *type = schema->type == NULL ? "" : apr_psprintf(writer->pool, " type=\"%s\"", schema->type);
     append_reference_text(writer, apr_psprintf(writer->pool, "### `<%s%s>`\n\n%s\n\n", schema->element, type,
-                                               escape_reference_cell(schema->help, writer->pool)));
+                                               mc_reference_cell(schema->help, writer->pool)));
     if (schema->keys == NULL || schema->keys->name == NULL) {
         append_reference_text(writer, "It has no settings.\n\n");
         return;

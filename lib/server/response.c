@@ -6,16 +6,11 @@
 #include <strings.h>
 
 #include "server/server_private.h"
+#include "service/service_base.h"
 #include "text/text.h"
 
 #define TAG_DIGITS 16
 #define MESSAGE_MAX 1000 /* bytes of an error that a client sees */
-
-static const char *
-find_incoming_header(const mc_call *call, const char *name)
-{
-    return call->http->headers == NULL ? NULL : apr_table_get(call->http->headers, name);
-}
 
 /* Reads "0123456789abcdef" with its quotes; false for tags of another form. */
 static bool
@@ -63,20 +58,20 @@ evaluate_preconditions(const mc_result *result, const mc_call *call)
     int64_t modified = apr_time_sec(result->mtime);
     uint64_t found;
     bool validators = result->tag != 0 || result->mtime != 0;
-    const char *match = find_incoming_header(call, "If-Match");
+    const char *match = mc_call_header(call, "If-Match");
     if (match != NULL && strcmp(match, "*") != 0 && !(result->tag != 0 && find_tag(&found, match, result->tag)))
         return 412;
-    const char *unmodified = find_incoming_header(call, "If-Unmodified-Since");
+    const char *unmodified = mc_call_header(call, "If-Unmodified-Since");
     int64_t since = unmodified == NULL ? 0 : mc_http_date_parse(unmodified);
     if (match == NULL && since > 0 && modified > 0 && modified > since)
         return 412;
-    const char *none_match = find_incoming_header(call, "If-None-Match");
+    const char *none_match = mc_call_header(call, "If-None-Match");
     if (none_match != NULL) {
         if (validators && strcmp(none_match, "*") == 0)
             return 304;
         return result->tag != 0 && find_tag(&found, none_match, result->tag) ? 304 : 200;
     }
-    const char *modified_since = find_incoming_header(call, "If-Modified-Since");
+    const char *modified_since = mc_call_header(call, "If-Modified-Since");
     since = modified_since == NULL ? 0 : mc_http_date_parse(modified_since);
     return since > 0 && modified > 0 && since >= modified && since <= apr_time_sec(apr_time_now()) ? 304 : 200;
 }
@@ -225,7 +220,7 @@ mc_response_cors(mc_http_response *response, const mc_call *call, apr_pool_t *po
     if (strcmp(origins, "*") == 0) {
         apr_table_setn(response->headers, "Access-Control-Allow-Origin", "*");
     } else {
-        const char *origin = find_incoming_header(call, "Origin");
+        const char *origin = mc_call_header(call, "Origin");
         apr_table_mergen(response->headers, "Vary", "Origin");
         if (origin == NULL || !origin_listed(origins, origin))
             return;

@@ -4,8 +4,6 @@
 
 #include "service/service_base.h"
 
-const mc_key mc_service_plain_keys[] = { MC_SERVICE_KEYS(struct { mc_service_base base; }), MC_KEY_END };
-
 const mc_service_ops *const mc_service_kinds[] = {
     &mc_service_tms,
     &mc_service_wmts,
@@ -22,21 +20,13 @@ const mc_service_ops *const mc_service_kinds[] = {
     NULL,
 };
 
-bool
-mc_service_read(mc_service_base *base, const mc_service_ops *ops, const mc_node *node, mc_build *build)
+static const char *
+service_type_names(apr_pool_t *pool)
 {
-    mc_attr enabled = { "enabled", "true", NULL };
-    mc_attr type = { "type", ops->type, &enabled };
-    const mc_node defaults = { .file = "", .name = "service", .text = "", .attrs = &type };
-    base->service.ops = ops;
-    return mc_config_read(base, node != NULL ? node : &defaults, ops->keys, build->diagnostics);
-}
-
-mc_service *
-mc_service_plain(const mc_service_ops *ops, const mc_node *node, mc_build *build)
-{
-    mc_service_base *base = apr_pcalloc(build->pool, sizeof(*base));
-    return mc_service_read(base, ops, node, build) ? &base->service : NULL;
+    const char *names = mc_service_kinds[0]->type;
+    for (int i = 1; mc_service_kinds[i] != NULL; i++)
+        names = apr_pstrcat(pool, names, ", ", mc_service_kinds[i]->type, NULL);
+    return names;
 }
 
 mc_service *
@@ -59,9 +49,7 @@ mc_service_from_config(const mc_node *node, mc_build *build)
             service->ops = *kind;
         return service;
     }
-    mc_complain(build->diagnostics, MC_REFUSED, node,
-                "unknown service type \"%s\": it is one of wms, wmts, tms, gmaps, kml, ve, mapguide, demo, metrics, "
-                "health, status, jobs",
-                type);
+    mc_complain(build->diagnostics, MC_REFUSED, node, "unknown service type \"%s\": it is one of %s", type,
+                service_type_names(build->pool));
     return NULL;
 }

@@ -60,12 +60,11 @@ const mc_service *mc_call_service(const mc_call *call, const char *type);
 /* A query parameter, name in any case; NULL if it is absent. */
 const char *mc_param(const mc_call *call, const char *name);
 
+/* A header of the request, name in any case; NULL where it is absent. */
+const char *mc_call_header(const mc_call *call, const char *name);
+
 /* The configuration's age as update sequence (a number as text), or NULL where it is unknown. */
 const char *mc_update_sequence(const mc_call *call, apr_pool_t *pool);
-
-/* Compares UPDATESEQUENCE with it (WMS 1.3.0 table 7, OWS 1.1.0 7.3.4). MC_ERR_INVALID_UPDATE_SEQUENCE where the
- * client's is higher or no number; *current where they are equal. */
-mc_error *mc_update_sequence_check(bool *current, const mc_call *call, apr_pool_t *pool) MC_CHECKED;
 
 /* --- URLs ------------------------------------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* What the files of the source "cube" share. */
+/* The source "cube", shared by its files. */
 #ifndef MC_SOURCE_CUBE_H
 #define MC_SOURCE_CUBE_H
 

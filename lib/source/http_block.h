@@ -1,6 +1,6 @@
 /*
- * The <http> element (spec 3.6): where an origin is and how it is asked. Used by WMS sources, forwarding rules and
- * dimensions.
+ * The <http> element (spec 3.6): the address of an origin, and the way of asking the origin. Used by WMS sources,
+ * forwarding rules and dimensions.
  */
 #ifndef MC_SOURCE_HTTP_BLOCK_H
 #define MC_SOURCE_HTTP_BLOCK_H

@@ -1,5 +1,5 @@
 /*
- * What the source types share with the front: the common keys and the struct they are read into.
+ * The base of all source types: the common keys and the struct into which the keys are read.
  */
 #ifndef MC_SOURCE_SOURCE_BASE_H
 #define MC_SOURCE_SOURCE_BASE_H
@@ -29,8 +29,8 @@ typedef struct mc_source_base {
                       "Seconds after which a call of the source ends with an error, repetitions included.",            \
                       .flags = MC_KEY_OURS, .min = 0.001, .max = 86400, .fallback = "60")
 
-/* Reads `node` by the keys of `ops` into `base` (a zeroed struct of the type) and fills in what all sources have.
- * False if anything was refused. */
+/* Reads `node` by the keys of `ops` into `base` (a zeroed struct of the type) and fills in the common members. False if
+ * anything was refused. */
 bool mc_source_read(mc_source_base *base, const mc_source_ops *ops, const mc_node *node, mc_build *build);
 
 extern const mc_source_ops mc_source_wms;

@@ -8,6 +8,7 @@
 
 #include "draw/label/label.h"
 #include "draw/paint/painter.h"
+#include "draw/sld/sld.h"
 
 static const mc_log silent = { 0 };
 

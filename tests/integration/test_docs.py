@@ -53,6 +53,18 @@ def test_reference_is_the_generated_one(reference):
         "write it again: build/release/bin/mapcache keys > docs/configuration.md"
 
 
+def test_parameters_page_is_the_generated_one(build):
+    assert (ROOT / "docs/parameters.md").read_text() == run(build, "parameters").stdout, \
+        "write it again: build/release/bin/mapcache parameters > docs/parameters.md"
+
+
+def test_parameters_page_has_every_operation(build):
+    text = run(build, "parameters").stdout
+    for heading in ["wms: GetMap", "wms: GetFeatureInfo", "wms: GetLegendGraphic", "wmts: GetTile", "tms: tiles",
+                    "gmaps: tiles", "kml: documents", "ve: tiles", "mapguide: tiles", "jobs: the list of jobs"]:
+        assert f"\n### {heading}\n" in text, heading
+
+
 def test_reference_has_every_kind(reference):
     listed = list(tables(reference))
     assert len(listed) > 150

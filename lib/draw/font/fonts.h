@@ -20,10 +20,11 @@ typedef struct mc_face {
     double slant;  /* the same for italics: x moves by this for each y */
 } mc_face;
 
-/* The face of that number, of those that have been opened. */
+/* The opened face of that number. */
 mc_face *mc_fonts_face(uint32_t number);
 
-/* The face that has a character, in the order of preference; the first one where none has. Opens it if need be. */
+/* The first face, in the order of preference, that has a character; the first face of all where no face has the
+ * character. Opens the face if need be. */
 mc_face *mc_font_face_of(const mc_font *font, uint32_t character);
 
 /* The face that is preferred to all others; NULL where the face cannot be opened. */

@@ -1,7 +1,7 @@
 /*
  * Text made ready for drawing: fonts found (fontconfig), text shaped (HarfBuzz, FriBidi), glyphs as outlines
- * (FreeType). All of it lives in a module that is loaded at first use (mapcache-text.so); a process that draws no
- * labels never maps it. Everything here may be called from any thread.
+ * (FreeType). The code lives in a module that is loaded at the first use (mapcache-text.so): a process that draws no
+ * labels never loads the module. All functions may be called from any thread.
  */
 #ifndef MC_DRAW_FONT_TEXT_H
 #define MC_DRAW_FONT_TEXT_H
@@ -25,7 +25,7 @@ typedef struct mc_font_spec {
     int weight; /* as CSS counts: 400 normal, 700 bold */
 } mc_font_spec;
 
-/* A font and those that stand in for characters that it lacks. Made once, and of the process's life. */
+/* A font, with fonts that stand in for characters that the font lacks. Made once, and never freed. */
 typedef struct mc_font {
     float ascent, descent; /* ems above and below the baseline, both positive; of the first face */
     float x_height;        /* ems */
@@ -58,8 +58,8 @@ typedef struct mc_glyph_outline {
 /* The font for a specification. MC_ERR_UNAVAILABLE: the module is not installed, or there is no font at all. */
 mc_error *mc_text_font(const mc_font **font, const mc_font_spec *spec, apr_pool_t *pool) MC_CHECKED;
 
-/* Shapes one line of valid UTF-8 without control characters, at most MC_TEXT_BYTES_MAX bytes: scripts, directions and
- * missing glyphs are seen to. */
+/* Shapes one line of valid UTF-8 without control characters, at most MC_TEXT_BYTES_MAX bytes: handles scripts,
+ * directions and missing glyphs. */
 mc_error *mc_text_shape(mc_text_line *line, const mc_font *font, const char *text, size_t size,
                         apr_pool_t *pool) MC_CHECKED;
 
@@ -79,10 +79,10 @@ typedef struct mc_text_symbol_glyph {
 mc_error *mc_text_character(mc_text_symbol_glyph *glyph, const char *family, uint32_t character,
                             apr_pool_t *pool) MC_CHECKED;
 
-/* NULL where there is a font of that family, else the name of the one that is taken instead. */
+/* NULL where there is a font of that family, else the name of the font that is taken instead. */
 mc_error *mc_text_substitute(const char **name, const char *family, apr_pool_t *pool) MC_CHECKED;
 
-/* What the module offers. */
+/* The functions of the module. */
 typedef struct mc_text_ops {
     mc_error *(*font)(const mc_font **font, const mc_font_spec *spec, apr_pool_t *pool);
     mc_error *(*shape)(mc_text_line *line, const mc_font *font, const char *text, size_t size, apr_pool_t *pool);

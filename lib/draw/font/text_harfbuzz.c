@@ -1,4 +1,4 @@
-/* What the module mapcache-text.so offers, and characters that are drawn as symbols. */
+/* The table of the module mapcache-text.so, and characters that are drawn as symbols. */
 #include "draw/font/fonts.h"
 
 static mc_error *

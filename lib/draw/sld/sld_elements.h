@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "draw/sld/sld.h"
+#include "draw/sld/sld_private.h"
 
 /* Reads a child into a member of what its parent is read into. */
 typedef void mc_sld_reader(void *member, mc_sld *sld, const mc_node *node);

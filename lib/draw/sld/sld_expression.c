@@ -120,6 +120,8 @@ read_arithmetic(mc_sld *sld, const mc_node *node, mc_expression_kind kind, int d
     return NULL;
 }
 
+static const mc_expression *read_value_inside(mc_sld *sld, const mc_node *node, int depth);
+
 const mc_expression *
 mc_sld_expression(mc_sld *sld, const mc_node *node, int depth)
 {
@@ -145,19 +147,14 @@ mc_sld_expression(mc_sld *sld, const mc_node *node, int depth)
     if (row != NULL)
         return row->read(sld, node, row->kind, depth);
     if (mc_sld_is_function(node))
-        return mc_sld_function(sld, node, depth, mc_sld_value_inside);
+        return mc_sld_function(sld, node, depth, read_value_inside);
     mc_sld_lacking(sld, node, apr_psprintf(sld->build->pool, "<%s>", mc_sld_name(node)));
     return NULL;
 }
 
-const mc_expression *
-mc_sld_value(mc_sld *sld, const mc_node *node)
-{
-    return mc_sld_value_inside(sld, node, 0);
-}
-
-const mc_expression *
-mc_sld_value_inside(mc_sld *sld, const mc_node *node, int depth)
+/* mc_sld_value, inside of another expression. */
+static const mc_expression *
+read_value_inside(mc_sld *sld, const mc_node *node, int depth)
 {
     apr_pool_t *pool = sld->build->pool;
     if (node->children == NULL) {
@@ -184,6 +181,12 @@ mc_sld_value_inside(mc_sld *sld, const mc_node *node, int depth)
     if (rest[strspn(rest, " \t\r\n")] != '\0')
         parts[joined->argument_count++] = mc_sld_literal(rest, pool);
     return joined->argument_count == 1 ? parts[0] : joined;
+}
+
+const mc_expression *
+mc_sld_value(mc_sld *sld, const mc_node *node)
+{
+    return read_value_inside(sld, node, 0);
 }
 
 const char *

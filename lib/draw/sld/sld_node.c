@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "draw/sld/sld.h"
+#include "draw/sld/sld_private.h"
 #include "text/text.h"
 
 const char *

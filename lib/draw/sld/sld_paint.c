@@ -28,19 +28,13 @@ mc_sld_number(double *constant, const mc_expression **value, mc_sld *sld, const 
 }
 
 void
-mc_sld_constant(double *constant, mc_sld *sld, const mc_node *node)
+mc_sld_read_length(void *length, mc_sld *sld, const mc_node *node)
 {
     const mc_expression *value;
-    mc_sld_number(constant, &value, sld, node);
+    mc_sld_number(length, &value, sld, node);
     if (value != NULL)
         mc_sld_lacking(sld, node,
                        apr_psprintf(sld->build->pool, "<%s> that differs between features", mc_sld_name(node)));
-}
-
-void
-mc_sld_read_length(void *length, mc_sld *sld, const mc_node *node)
-{
-    mc_sld_constant(length, sld, node);
 }
 
 static void

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "draw/sld/sld.h"
+#include "draw/sld/sld_private.h"
 #include "draw/symbol/picture_private.h"
 #include "text/text.h"
 

@@ -1,5 +1,4 @@
-/* What mc_expression and mc_filter are made of (OGC 09-026r1, 7): for those that read styles and those that evaluate.
- */
+/* The members of mc_expression and mc_filter (OGC 09-026r1, 7), for the readers of styles and the evaluation. */
 #ifndef MC_DRAW_STYLE_EXPRESSION_H
 #define MC_DRAW_STYLE_EXPRESSION_H
 
@@ -23,22 +22,22 @@ typedef struct mc_function {
     const char *name; /* in any case */
     int least, most;  /* arguments */
     const char *(*text)(const mc_expression *const *arguments, int count, const mc_feature *feature, apr_pool_t *pool);
-    bool of_geometry; /* its argument is the geometry of the feature, whatever that is called */
+    bool of_geometry; /* the argument is the geometry of the feature, by any name */
 } mc_function;
 
 const mc_function *mc_function_find(const char *name);
 
-/* How large a number can be, by what the style says: the largest of what functions choose from. `otherwise` where it
- * comes from the data. */
+/* Upper bound of a number, from the style alone: the largest value that functions choose from. `otherwise` where the
+ * number comes from the data. */
 double mc_expression_most(const mc_expression *expression, double otherwise);
 
-/* The shortest text that reads back as the number; NULL where it is not finite. */
+/* The shortest text that reads back as the same number; NULL where the number is not finite. */
 const char *mc_expression_format(double value, apr_pool_t *pool);
 
 struct mc_expression {
     mc_expression_kind kind;
     const char *literal;
-    double number; /* of the literal; NAN where it is none */
+    double number; /* of the literal; NAN: the literal is no number */
     int property;  /* index in the style's attributes */
     const mc_function *function;
     const mc_expression *const *arguments;
@@ -74,7 +73,7 @@ struct mc_filter {
     const struct mc_spatial *spatial; /* SPATIAL */
 };
 
-/* Whether a text fits a pattern; takes time in proportion to the product of their lengths at most. */
+/* Whether a text fits a pattern. Takes time in proportion to the product of the two lengths at most. */
 bool mc_like(const char *text, const char *pattern, const mc_filter *how);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the files with functions of styles share. */
+/* Tables of the functions of styles, and readers of arguments. */
 #ifndef MC_DRAW_STYLE_FUNCTIONS_H
 #define MC_DRAW_STYLE_FUNCTIONS_H
 

@@ -39,8 +39,9 @@ mc_moment_parse(mc_moment *m, const char *text)
     return count >= 3 && mc_moment_is_valid(m);
 }
 
-double
-mc_moment_days(const mc_moment *m)
+/* Days since the first of March of the year 0 (the proleptic Gregorian calendar). */
+static double
+days_of_moment(const mc_moment *m)
 {
     return (double)(mc_calendar_days(m->year, m->month, m->day) + MC_CALENDAR_EPOCH);
 }
@@ -48,7 +49,7 @@ mc_moment_days(const mc_moment *m)
 double
 mc_moment_seconds(const mc_moment *m)
 {
-    return mc_moment_days(m) * 86400 + m->hour * 3600 + m->minute * 60 + m->second;
+    return days_of_moment(m) * 86400 + m->hour * 3600 + m->minute * 60 + m->second;
 }
 
 /* Exactly so many digits. */

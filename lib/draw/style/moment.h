@@ -18,12 +18,12 @@ int mc_moment_number(const char **text, int most);
 /* "2026-11-22", "2026-11-22T08:30" or with seconds; text behind that is left out. False where there is no date. */
 bool mc_moment_parse(mc_moment *moment, const char *text);
 
-/* Days since the first of March of the year 0 (the proleptic Gregorian calendar), and seconds since that day. */
-double mc_moment_days(const mc_moment *moment);
+/* Seconds since the first of March of the year 0 (the proleptic Gregorian calendar). */
 double mc_moment_seconds(const mc_moment *moment);
 
 /* A date or a moment in the form of ISO 8601 or of PostgreSQL ("2026-11-22", "2026-11-22T08:30:00Z",
- * "2026-11-22 08:30:00.5+01") as seconds since some moment, of UTC where it has no zone. False where it is none. */
+ * "2026-11-22 08:30:00.5+01") as seconds since some moment; in UTC where the text names no zone. False where the text
+ * is no date. */
 bool mc_date_seconds(double *seconds, const char *text);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Which rules of a pass draw a feature. Rules mostly tell features apart by one attribute with few values (the class of
- * a road): what such a value leads to is worked out once for a map.
+ * Which rules of a pass draw a feature. Most rules look at one attribute with few values (the class of a road): the
+ * rules that such a value leads to are found once for a map.
  */
 #ifndef MC_DRAW_STYLE_RULES_H
 #define MC_DRAW_STYLE_RULES_H
@@ -15,7 +15,7 @@ bool mc_rule_applies(const mc_rule_style *rule, double scale);
 /* Of a pass, for maps of one scale. */
 mc_rules *mc_rules_create(const mc_style_pass *pass, double scale, apr_pool_t *pool);
 
-/* The number of the next rule from `from` on that draws the feature of the last mc_rules_find; -1: there is none. */
+/* Finds the rules that draw a feature; then the number of the first of these rules from `from` on, -1: none. */
 int mc_rules_next(const mc_rules *rules, int from);
 void mc_rules_find(mc_rules *rules, const mc_feature *feature, apr_pool_t *scratch);
 

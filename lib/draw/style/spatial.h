@@ -1,7 +1,7 @@
 /*
- * Spatial conditions of filters (OGC 09-026r1, 7.8): a feature's geometry against one that stands in the style. Both
- * are compared in pixels of the map, snapped and thinned: what is closer to the edge than a quarter of a pixel may be
- * told to be on either side of it.
+ * Spatial conditions of filters (OGC 09-026r1, 7.8): the geometry of a feature is compared with a geometry of the
+ * style, in pixels of the map, snapped and thinned. A point closer than a quarter of a pixel to an edge may count as
+ * being on either side of the edge.
  */
 #ifndef MC_DRAW_STYLE_SPATIAL_H
 #define MC_DRAW_STYLE_SPATIAL_H
@@ -34,7 +34,8 @@ typedef struct mc_spatial {
     bool in_metres;
 } mc_spatial;
 
-/* False for a feature that is not painted, and where the CRS cannot be transformed into the map's. */
+/* False for a feature that is not painted, and where the CRS of the style cannot be transformed into the CRS of the
+ * map. */
 bool mc_spatial_matches(const mc_spatial *spatial, const mc_feature *feature, apr_pool_t *scratch);
 
 /* The same for two geometries in pixels; `distance` in 1/256 pixel. */

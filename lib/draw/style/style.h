@@ -1,6 +1,6 @@
 /*
- * Styles: rules that say which features are drawn how. The model follows Symbology Encoding 1.1 (OGC 05-077r4); SLD 1.0
- * files are read into the same one (draw/sld/sld.c).
+ * Styles: rules that say how features are drawn. The model follows Symbology Encoding 1.1 (OGC 05-077r4). SLD 1.0 files
+ * are read into the same model (draw/sld/sld.h).
  */
 #ifndef MC_DRAW_STYLE_STYLE_H
 #define MC_DRAW_STYLE_STYLE_H
@@ -17,12 +17,12 @@ typedef struct mc_expression mc_expression;
 /* A condition on a feature (OGC 09-026r1). NULL is true. */
 typedef struct mc_filter mc_filter;
 
-/* In all three `scratch` takes what is made on the way; the caller clears it after each feature. */
+/* All three functions take memory from `scratch`; the caller clears `scratch` after each feature. */
 bool mc_filter_matches(const mc_filter *filter, const mc_feature *feature, apr_pool_t *scratch);
 
 /* The value as text; NULL for null. */
 const char *mc_expression_text(const mc_expression *expression, const mc_feature *feature, apr_pool_t *scratch);
-/* As a number; `otherwise` where it is none. */
+/* The value as a number; `otherwise` where the value is no number. */
 double mc_expression_number(const mc_expression *expression, const mc_feature *feature, double otherwise,
                             apr_pool_t *scratch);
 
@@ -33,13 +33,13 @@ typedef struct mc_graphic mc_graphic;
 /* A colour with an opacity that may be computed. */
 typedef struct mc_paint {
     bool present;
-    mc_color color;                   /* where neither is computed */
-    const mc_expression *color_value; /* "#RRGGBB"; or NULL */
+    mc_color color;                   /* where neither colour nor opacity is computed */
+    const mc_expression *color_value; /* "#RRGGBB"; NULL: constant */
     const mc_expression *opacity;     /* 0..1; or NULL */
-    const mc_graphic *pattern;        /* repeated all over instead of the colour (GraphicFill); or NULL */
+    const mc_graphic *pattern;        /* repeated over the area instead of the colour (GraphicFill); or NULL */
 } mc_paint;
 
-/* Where the graphics of a line stand: in a row with gaps between them, or at these points only. */
+/* Where the graphics of a line stand: in a row with gaps, or only at some points of the line. */
 typedef enum mc_along { MC_ALONG_ROW, MC_ALONG_VERTICES, MC_ALONG_FIRST, MC_ALONG_LAST, MC_ALONG_MIDDLE } mc_along;
 
 typedef struct mc_stroke {
@@ -68,33 +68,33 @@ struct mc_graphic {
     const mc_picture *picture; /* one of the two */
     mc_paint fill;             /* of the mark */
     mc_stroke stroke;
-    double size;                        /* pixels, its height; 0: a picture's own */
+    double size;                        /* height in pixels; 0: the picture's own height */
     const mc_expression *size_value;    /* or NULL */
-    double flatness;                    /* above 0, of marks: `size` is the width, so many times the height */
+    double flatness;                    /* of marks: width / height, and `size` is the width; 0: not given */
     const mc_expression *rotation;      /* degrees clockwise; or NULL */
-    double opacity;                     /* of the whole, 0..1 */
+    double opacity;                     /* of the whole graphic, 0..1 */
     const mc_expression *opacity_value; /* or NULL */
-    mc_pair anchor;                     /* what of it lies on the point: shares of its size from the lower left */
+    mc_pair anchor;                     /* lies on the point: shares of the size, from the lower left corner */
     mc_pair displacement;               /* pixels to the right and up */
-    double margin[4];                   /* around it as a pattern: top, right, bottom, left */
-    double cell_x, cell_y;              /* of a pattern; 0: its size and margin */
+    double margin[4];                   /* around the graphic in a pattern: top, right, bottom, left */
+    double cell_x, cell_y;              /* distance of the graphics in a pattern; 0: size and margin */
 };
 
 typedef enum mc_symbolizer_kind { MC_SYMBOL_POLYGON, MC_SYMBOL_LINE, MC_SYMBOL_POINT } mc_symbolizer_kind;
 
-/* What sizes are given in (OGC 05-077r4, 10.2): pixels, or lengths on the ground. */
+/* Unit of the sizes of a symbolizer (OGC 05-077r4, 10.2): pixels, or lengths on the ground. */
 typedef enum mc_uom { MC_UOM_PIXEL, MC_UOM_METRE, MC_UOM_FOOT } mc_uom;
 
 typedef struct mc_symbolizer {
     mc_symbolizer_kind kind;
-    mc_uom uom;            /* of all of its sizes */
+    mc_uom uom;            /* of all sizes */
     mc_geometry_part part; /* of the geometry */
     mc_paint fill;         /* POLYGON */
-    mc_stroke stroke;      /* POLYGON, LINE; stroke.ink.present */
-    double offset;         /* LINE: pixels to the left of it; POLYGON: to the outside */
+    mc_stroke stroke;      /* POLYGON, LINE; stroke.paint.present */
+    double offset;         /* LINE: pixels to the left of the line; POLYGON: to the outside */
     mc_pair displacement;  /* POLYGON, LINE: pixels to the right and up */
     mc_graphic graphic;    /* POINT */
-    bool by_direction;     /* POLYGON: rings may lie over each other, and are told apart by their directions */
+    bool by_direction;     /* POLYGON: rings may overlap; the direction of a ring tells areas from holes */
 } mc_symbolizer;
 
 /* Labels: draw/style/label_style.h. */
@@ -109,7 +109,7 @@ typedef struct mc_rule_style {
     const mc_filter *filter; /* NULL: every feature */
     bool is_else;
     double min_scale, max_scale; /* denominators: min <= scale < max; 0 and HUGE_VAL: no limit */
-    const mc_graphic *legend;    /* what stands for it in a legend; NULL: its symbolizers do */
+    const mc_graphic *legend;    /* stands for the rule in a legend; NULL: the symbolizers do */
     const mc_symbolizer *symbolizers;
     int symbolizer_count;
     const mc_text_symbol *texts;
@@ -127,16 +127,9 @@ typedef struct mc_style {
     const char *name, *title;
     const mc_style_pass *passes;
     int pass_count;
-    const char *const *attributes; /* all that its filters and values refer to; expressions know them by index */
+    const char *const *attributes; /* of filters and values; expressions name an attribute by its index */
     int attribute_count;
     bool ids; /* labels, filters or values look at the numbers of features */
 } mc_style;
-
-/*
- * Reads an SLD 1.0 or SE 1.1 file: the first user style, or the one called `name`. What it uses and we lack is a
- * complaint of kind MC_NOT_BUILT with file and line, at most one for each element; NULL after a complaint of kind
- * MC_REFUSED, at `at` where the file as a whole is at fault.
- */
-const mc_style *mc_style_read(const char *path, const char *name, const mc_node *at, mc_build *build);
 
 #endif

@@ -16,8 +16,8 @@ struct mc_mark {
     const double *points; /* x to the right and y down from the centre, in units of its size */
     const int *ends;      /* of each part, the index after its last point */
     int part_count;
-    mc_mark_glyph *glyph; /* instead of the last three, which are looked up when it is drawn; NULL: none */
-    bool by_direction;    /* its rings may lie over each other: what they are is told by their directions */
+    mc_mark_glyph *glyph; /* of a font: points, ends and part_count are made at the first use; or NULL */
+    bool by_direction;    /* rings may overlap; the direction of a ring tells areas from holes */
 };
 
 /*
@@ -32,13 +32,14 @@ const mc_mark *mc_mark_find(const char *name, bool with_inside, apr_pool_t *pool
  */
 const mc_mark *mc_mark_of_font(const char *name, apr_pool_t *pool);
 
-/* The same as QGIS writes it, with the code apart (ttf://Family): the mark's size is the em, half of the advance and of
- * the font's ascent is its middle. */
+/* The same as QGIS writes a character, with the code apart (ttf://Family): the size of the mark is the em, and the
+ * middle of the mark is at half of the advance and half of the font's ascent. */
 const mc_mark *mc_mark_of_character(const char *name, const char *code, apr_pool_t *pool);
 
 /*
- * The mark with its outline, itself but for characters, whose fonts are looked up at their first use. MC_ERR_NOT_FOUND,
- * MC_ERR_UNAVAILABLE: there is no such font, character or module; said once, then the mark is one without parts.
+ * The mark with its outline. For a character the font is looked up at the first use; any other mark is handed back as
+ * it is. MC_ERR_NOT_FOUND, MC_ERR_UNAVAILABLE: there is no such font, character or module; the error comes once, and
+ * from then on the mark has no parts.
  */
 mc_error *mc_mark_outline(const mc_mark **outline, const mc_mark *mark, apr_pool_t *pool) MC_CHECKED;
 
@@ -46,7 +47,7 @@ mc_error *mc_mark_outline(const mc_mark **outline, const mc_mark *mark, apr_pool
 typedef struct mc_placing {
     mc_shape_point at;         /* the anchor, 1/256 pixel */
     double width, height;      /* pixels */
-    double anchor_x, anchor_y; /* what of it lies there: shares from the lower left */
+    double anchor_x, anchor_y; /* the point of the mark that lies at `at`: shares from the lower left */
     double turn;               /* degrees clockwise around the anchor */
 } mc_placing;
 

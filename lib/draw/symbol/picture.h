@@ -1,7 +1,7 @@
 /*
- * Pictures: PNG, JPEG, GIF and SVG files (and such as stand in the style itself) that are drawn as graphics. Only files
- * on this machine: below the style's folder, or where an absolute path says. What was made of a file for one size is
- * remembered by the process under the file's stamp.
+ * Pictures: PNG, JPEG, GIF and SVG files that are drawn as graphics, or the same bytes inside of the style. Files are
+ * on this machine: below the folder of the style, or at an absolute path. The process remembers the pixels of a file at
+ * one size, by the stamp of the file.
  */
 #ifndef MC_DRAW_SYMBOL_PICTURE_H
 #define MC_DRAW_SYMBOL_PICTURE_H
@@ -10,8 +10,8 @@
 
 enum { MC_PICTURE_SIDE_MAX = 1024 /* pixels, as drawn */ };
 
-/* A picture for each feature, scaled to `height` pixels (0: its own size). One reference in `pixels`, the caller's.
- * NULL where there is none for this feature: its data names no file. MC_ERR_IO, MC_ERR_CORRUPT, MC_ERR_LIMIT of the
+/* The picture of a feature, scaled to `height` pixels (0: not scaled). `pixels` gets one reference for the caller.
+ * NULL where the data of the feature names no file. MC_ERR_IO, MC_ERR_CORRUPT, MC_ERR_LIMIT of the
  * file. */
 mc_error *mc_picture_get(mc_pixels **pixels, const mc_picture *picture, const mc_feature *feature, double height,
                          mc_ctx *ctx, apr_pool_t *scratch) MC_CHECKED;
@@ -24,14 +24,14 @@ bool mc_graphic_is_constant(const mc_graphic *graphic);
 mc_error *mc_picture_scale(mc_pixels **scaled, const mc_pixels *own, int width, int height,
                            apr_pool_t *pool) MC_CHECKED;
 
-/* Lays a picture over the map as far as `opacity` (0..255) says. One that is not turned is moved to whole pixels. */
+/* Lays a picture over the map with an opacity (0..255). A picture that is not turned is moved to whole pixels. */
 void mc_picture_draw(mc_pixels *target, const mc_pixels *picture, const mc_placing *placing, unsigned opacity);
 
 /* What the module with the SVG library offers (mapcache-svg.so). Sizes in pixels. */
 typedef struct mc_svg_ops {
-    /* The size that a drawing says it has. MC_ERR_CORRUPT for what is no SVG. */
+    /* The size that a drawing declares. MC_ERR_CORRUPT where the text is no SVG. */
     mc_error *(*size)(double *width, double *height, const char *text, size_t size, apr_pool_t *pool);
-    /* Draws it over cleared pixels, filling them. */
+    /* Draws the SVG over cleared pixels, as large as the pixels are. */
     mc_error *(*render)(mc_pixels *pixels, const char *text, size_t size, apr_pool_t *pool);
 } mc_svg_ops;
 

@@ -1,4 +1,5 @@
-/* What the files that make pictures share. */
+/* The members of a picture, and the checks of its bytes: for the reader of styles and for the files that make pictures.
+ */
 #ifndef MC_DRAW_SYMBOL_PICTURE_PRIVATE_H
 #define MC_DRAW_SYMBOL_PICTURE_PRIVATE_H
 
@@ -19,10 +20,10 @@ struct mc_picture {
     int parameter_count;
 };
 
-/* The real path of `name` as seen from the folder, if it is inside of that; else NULL. */
+/* The real path of `name` as seen from the folder, where the path is inside of the folder; else NULL. */
 const char *mc_picture_inside(const char *folder, const char *name, apr_pool_t *pool);
 
-/* Whether bytes look like a PNG, a JPEG, a GIF or an SVG: only those are drawn. */
+/* Whether bytes look like a PNG, a JPEG, a GIF or an SVG, the only formats that are drawn. */
 bool mc_picture_is_known(const char *bytes, size_t size);
 bool mc_picture_is_svg(const char *bytes, size_t size);
 

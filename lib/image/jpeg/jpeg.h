@@ -1,4 +1,4 @@
-/* What reading, writing and joining JPEG share: libjpeg with its jumps and messages under control. */
+/* Reading, writing and joining JPEG: libjpeg with its jumps and messages under control. */
 #ifndef MC_IMAGE_JPEG_JPEG_H
 #define MC_IMAGE_JPEG_JPEG_H
 
@@ -37,7 +37,7 @@ typedef struct mc_jpeg_sink {
 
 void mc_jpeg_destination(struct jpeg_compress_struct *writer, mc_jpeg_sink *sink, size_t expected);
 
-/* Rows of B, G, R and a byte that does not matter. */
+/* Rows of B, G, R and an unused byte. */
 typedef struct mc_jpeg_input {
     int width, height;
     uint8_t *(*row)(const void *baton, int y); /* only read */
@@ -50,13 +50,13 @@ mc_error *mc_jpeg_encode_input(mc_jpeg_sink *sink, const mc_format *format, cons
                                apr_pool_t *pool) MC_CHECKED;
 
 /*
- * Encodes an image that has large areas of one colour: those are coded once. *done is false, and nothing has happened,
+ * Encodes an image that has large areas of one colour: an area is coded once. *done is false, and nothing has happened,
  * where that would not pay.
  */
 mc_error *mc_jpeg_encode_pieces(mc_buf **bytes, bool *done, const mc_format *format, const mc_pixels *pixels,
                                 mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
-/* A parsed baseline JPEG: where its parts lie. */
+/* The parts of a parsed baseline JPEG. */
 typedef struct mc_jpeg_parts {
     const uint8_t *data;
     size_t frame;      /* offset of the SOF0 marker's height field */
@@ -71,8 +71,8 @@ typedef struct mc_jpeg_parts {
 /* False unless the bytes are one baseline image with a single scan of all components. */
 bool mc_jpeg_parse(mc_jpeg_parts *parts, const uint8_t *data, size_t size);
 
-/* Where the segments between restart markers begin and end: offsets[0..count], each segment followed by a two-byte
- * marker. False unless there are exactly `count` and the markers stand in sequence. */
+/* Finds the segments between restart markers: offsets[0..count], each segment followed by a two-byte marker. False
+ * unless there are exactly `count` and the markers stand in sequence. */
 bool mc_jpeg_segments(size_t *offsets, int count, const mc_jpeg_parts *parts);
 
 #endif

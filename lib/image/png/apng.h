@@ -1,4 +1,4 @@
-/* What changes from one frame of an animation to the next. */
+/* The difference between two frames of an animation. */
 #ifndef MC_IMAGE_PNG_APNG_H
 #define MC_IMAGE_PNG_APNG_H
 

@@ -1,4 +1,4 @@
-/* What reading and writing PNG (ISO/IEC 15948) share, and the parts that both are made of. */
+/* Reading and writing PNG (ISO/IEC 15948): the parts that both are made of. */
 #ifndef MC_IMAGE_PNG_PNG_H
 #define MC_IMAGE_PNG_PNG_H
 
@@ -7,7 +7,7 @@
 
 enum { MC_PNG_GRAY = 0, MC_PNG_RGB = 2, MC_PNG_PALETTE = 3, MC_PNG_GRAY_ALPHA = 4, MC_PNG_RGBA = 6 };
 
-/* The image header (11.2.2) with where its parts lie in the file. */
+/* The image header (11.2.2). */
 typedef struct mc_png_header {
     uint32_t width, height;
     int depth, color, interlace;
@@ -21,20 +21,20 @@ typedef struct mc_png_header {
 bool mc_png_unfilter(uint8_t *rows, size_t row_size, uint32_t height, int step, uint32_t *begin, uint32_t *end);
 
 /*
- * The same for pixels of four bytes below a row of zeros, where most columns are zero as well: only those are gone
- * through in which there is anything. *begin and *end may hold more rows than need be.
+ * The same for pixels of four bytes below a row of zeros, where most columns are zero as well: only columns that are
+ * not all zero are processed. *begin and *end may hold more rows than necessary.
  */
 bool mc_png_unfilter_window(uint8_t *rows, size_t row_size, uint32_t height, uint32_t *begin, uint32_t *end);
 
 /* Whether `size` bytes are zero. */
 bool mc_png_is_zero(const uint8_t *bytes, size_t size);
 
-/* Any form at all, through libpng. */
+/* Decodes a PNG of any form, through libpng. */
 mc_error *mc_png_decode_any(mc_pixels **pixels, const mc_png_header *header, const uint8_t *data, size_t size,
                             apr_pool_t *pool) MC_CHECKED;
 
-/* As mc_image_decode_box, for the form that products have: 8-bit RGBA. *done is false, and nothing has happened, for
- * any other. */
+/* As mc_image_decode_box, for 8-bit RGBA, the form of products. *done is false, and nothing has happened, for other
+ * forms. */
 mc_error *mc_png_decode_box(bool *done, mc_box_image *image, mc_box_room *room, void *baton, const uint8_t *data,
                             size_t size, apr_pool_t *pool) MC_CHECKED;
 
@@ -72,7 +72,7 @@ mc_error *mc_png_end(mc_buf *png, apr_pool_t *pool) MC_CHECKED;
 
 /*
  * The zlib stream of `rows`: `written` bytes that begin `before` bytes after *stream, which is scratch memory that the
- * caller releases (none after an error). The bytes before are the caller's to fill.
+ * caller releases (none after an error). The caller fills the bytes before.
  */
 mc_error *mc_png_deflate(uint8_t **stream, size_t *written, size_t before, const uint8_t *rows, size_t size,
                          mc_deflate_level level, apr_pool_t *pool) MC_CHECKED;

@@ -1,4 +1,4 @@
-/* What goes into a cube: images, their dates, and what is written together. */
+/* The plan of an ingestion into a cube: images, their dates, and the batches that are written together. */
 #ifndef MC_INGEST_CUBE_CUBE_PLAN_H
 #define MC_INGEST_CUBE_CUBE_PLAN_H
 
@@ -11,12 +11,12 @@
 typedef struct mc_cube_image {
     const mc_cube_input *input;
     int width, height;     /* pixels */
-    int left, top;         /* of its first pixel, in pixels of the cube; may be negative */
-    mc_cube_window window; /* the pixels of the cube that it covers */
-    mc_cube_window chunks; /* the chunks that they lie in */
-    mc_error *failure;     /* why it is left out; MC_OK: it is not */
-    size_t offset;         /* where its chunks begin in the spool */
-    uint8_t *covers;       /* what each covers (mc_cover), once it is decoded; of malloc */
+    int left, top;         /* of the image's first pixel, in pixels of the cube; may be negative */
+    mc_cube_window window; /* the pixels of the cube that the image covers */
+    mc_cube_window chunks; /* the chunks of these pixels */
+    mc_error *failure;     /* why the image is left out; MC_OK: it is used */
+    size_t offset;         /* of the image's chunks in the spool */
+    uint8_t *covers;       /* by chunk: how much is covered (mc_cover), after decoding; of malloc */
 } mc_cube_image;
 
 /* A date and its images, in the order in which they lie over each other. */
@@ -24,11 +24,11 @@ typedef struct mc_cube_stack {
     mc_cube_date date;
     mc_cube_image *images;
     int count;
-    bool known;  /* the cube has had it before */
-    bool failed; /* one of its images is left out, so all are */
+    bool known;  /* the cube has the date already */
+    bool failed; /* an image is left out, so all images of the date are */
 } mc_cube_stack;
 
-/* Dates that are decoded, written and committed together: whole chunks in time, unless they are too large. */
+/* Dates that are decoded, written and committed together: whole chunks in time, unless these are too large. */
 typedef struct mc_cube_batch {
     mc_cube_stack *stacks;
     int count;
@@ -38,8 +38,8 @@ typedef struct mc_cube_batch {
 } mc_cube_batch;
 
 /*
- * In the spool an image is a block for each chunk that it touches, by rows: the samples of one date, and behind them
- * the mask of those that are known, which counts where the chunk is MC_COVER_SOME.
+ * In the spool an image has a block for each chunk that the image touches, by rows. A block holds the samples of one
+ * date, and behind them the mask of known samples, which counts where the chunk is MC_COVER_SOME.
  */
 static inline size_t
 mc_block_size(size_t pixels, int bands)
@@ -57,13 +57,13 @@ typedef struct mc_cube_plan {
     size_t largest;              /* bytes of a batch */
 } mc_cube_plan;
 
-/* Looks at each file's header; images that do not fit get their failure. `dates`: of the cube, latest first. `bytes`:
- * what a batch should not exceed. Once options->stop is set, nothing is planned. */
+/* Reads each file's header; images that do not fit get a failure. `dates`: of the cube, latest first. `bytes`: the
+ * limit of a batch. Once options->stop is set, nothing is planned. */
 void mc_cube_plan_make(mc_cube_plan *plan, const mc_cube *cube, const mc_cube_input *inputs, int count,
                        const apr_array_header_t *dates, size_t bytes, const mc_cube_ingest_options *options,
                        apr_pool_t *pool);
 
-/* Where the block of chunk x, y begins. */
+/* The offset of the block of chunk x, y. */
 size_t mc_cube_image_offset(const mc_cube_image *image, const mc_cube_shape *shape, int x, int y);
 
 /* Sets the images' offsets, one behind the other, and the batch's bytes. */
@@ -77,7 +77,7 @@ mc_cube_image_chunk(const mc_cube_image *image, int x, int y)
            (size_t)(x - image->chunks.x0);
 }
 
-/* Whether the image has something in chunk x, y. */
+/* Whether the image has pixels in chunk x, y. */
 static inline bool
 mc_cube_image_shows(const mc_cube_image *image, int x, int y)
 {
@@ -85,7 +85,7 @@ mc_cube_image_shows(const mc_cube_image *image, int x, int y)
            image->covers[mc_cube_image_chunk(image, x, y)] != MC_COVER_NONE;
 }
 
-/* Decodes the image into its blocks. Of any thread. MC_ERR_LIMIT: it has more chunks than there is memory for. */
+/* Decodes the image into its blocks. Of any thread. MC_ERR_LIMIT: there is no memory for the image's chunks. */
 mc_error *mc_cube_image_decode(mc_cube_image *image, const mc_cube_shape *shape, mc_spool *spool,
                                const mc_raster_options *options, apr_pool_t *pool) MC_CHECKED;
 void mc_cube_image_forget(mc_cube_image *image);

@@ -8,7 +8,7 @@
 #include "mapcache/error.h"
 
 typedef struct mc_spool {
-    uint8_t *memory; /* NULL: it is a file */
+    uint8_t *memory; /* NULL: the spool is a file */
     size_t size;
     int file;
 } mc_spool;
@@ -18,9 +18,9 @@ mc_error *mc_spool_open(mc_spool *spool, size_t size, const char *folder, apr_po
 void mc_spool_close(mc_spool *spool);
 
 /*
- * Parts belong to one thread at a time. `room` is where bytes can be put that belong at `offset`: in the spool itself,
- * or `buffer`; `keep` makes sure that they are there (it copies what stands elsewhere). `look` is where they can be
- * read: in the spool, or `buffer`.
+ * A part belongs to one thread at a time. mc_spool_room: the place to write bytes for `offset`, in the spool itself or
+ * in `buffer`. mc_spool_keep stores bytes that are not in the spool itself. mc_spool_look: the place to read bytes, in
+ * the spool or in `buffer`.
  */
 static inline uint8_t *
 mc_spool_room(const mc_spool *spool, size_t offset, uint8_t *buffer)

@@ -1,4 +1,4 @@
-/* Drawing what is decoded of an image into one tile. */
+/* Drawing the decoded rows of an image into one tile. */
 #ifndef MC_INGEST_PYRAMID_DRAW_H
 #define MC_INGEST_PYRAMID_DRAW_H
 
@@ -13,29 +13,30 @@ typedef struct mc_draw {
     int z;
 } mc_draw;
 
-/* Whether AUTO means AVERAGE where so many pixels of the image (a side) are in one of the level. */
+/* Whether AUTO means AVERAGE where one pixel of the level has `shrink` pixels of the image a side. */
 bool mc_draw_shrinks(double shrink);
 
 /*
- * Draws into tile x, y: each pixel whose centre lies on the image, and for which the image has data there, is replaced.
- * Sets *changed where there is one. The window has the rows of mc_image_placement_rows. Any thread.
+ * Draws into tile x, y: replaces each pixel whose centre lies on the image where the image has data. Sets *changed
+ * where a pixel was replaced. The window holds the rows of mc_image_placement_rows. Any thread.
  */
 mc_error *mc_draw_tile(bool *changed, mc_pixels *tile, const mc_draw *draw, int x, int y, mc_ctx *ctx) MC_CHECKED;
 
-/* The same for an upright image that is shrunk; `first` is the first row in `rows` of the `height` rows that it has. */
+/* Draws an upright image that is shrunk; `first` is the first row in `rows` of the `height` rows of the image. */
 void mc_draw_mean(bool *changed, mc_pixels *tile, const mc_pixels *rows, int first, int height,
                   const mc_image_placement_scale *scale);
 
-/* And one pixel at a time, for all others. */
+/* Draws any other image, one pixel at a time. */
 mc_error *mc_draw_points(bool *changed, mc_pixels *tile, const mc_draw *draw, int x, int y, mc_ctx *ctx) MC_CHECKED;
 
 /*
- * Each 2 x 2 pixels of `below`, into a quarter of `tile`, whose corner is left, top: the mean of those that hold data,
- * or the first of them by rows where values are to stay what they are (`nearest`); nothing where none does.
+ * Halves `below` into the quarter of `tile` whose corner is left, top. Each pixel is the mean of those of 2 x 2 pixels
+ * that hold data, or, where values must not be mixed (`nearest`), the first of these by rows. Where none of the four
+ * holds data, the pixel is empty.
  */
 void mc_draw_half(mc_pixels *tile, int left, int top, mc_pixels *below, bool nearest);
 
-/* Fills what is empty in `tile` from `stored`, of the same size. */
+/* Fills the empty pixels of `tile` from `stored`, of the same size. */
 void mc_draw_under(mc_pixels *tile, const mc_pixels *stored);
 
 #endif

@@ -1,17 +1,17 @@
-/* How an image lies on the tiles of a level. */
+/* The place of an image on the tiles of a level. */
 #ifndef MC_INGEST_PYRAMID_IMAGE_PLACEMENT_H
 #define MC_INGEST_PYRAMID_IMAGE_PLACEMENT_H
 
 #include "mapcache/ingest.h"
 #include "vector/crs/projection.h"
 
-/* An image and the grid that it is drawn on. */
+/* An image and the grid on which the image is drawn. */
 typedef struct mc_image_placement {
     const mc_raster_info *image;
     const mc_grid *grid;
     bool upright;      /* the same CRS, no rotation: pixels are found by a scale and an offset */
     double inverse[6]; /* of image->affine: column and row of a place in the image's CRS */
-    mc_extent box;     /* around it, in the grid's CRS */
+    mc_extent box;     /* around the image, in the grid's CRS */
 } mc_image_placement;
 
 /* MC_ERR_CONFIG where PROJ does not know a CRS, MC_ERR_CORRUPT where the image lies nowhere in the grid's CRS. */
@@ -24,15 +24,16 @@ typedef struct mc_image_placement_scale {
 } mc_image_placement_scale;
 mc_image_placement_scale mc_image_placement_tile(const mc_image_placement *placement, int z, int x, int y);
 
-/* Columns and rows (x and y in turn) of places of the grid's CRS; HUGE_VAL where there is none. The projection goes
- * from the grid's CRS to the image's; NULL where they are the same. */
+/* Turns places of the grid's CRS into columns and rows (x and y in turn); HUGE_VAL for a place that cannot be
+ * transformed. The projection goes from the grid's CRS to the image's CRS; NULL where both are the same. */
 void mc_image_placement_points(const mc_image_placement *placement, const mc_projection *projection, double *xy,
                                size_t count);
 
-/* How many of the image's pixels (a side) are in one of the level, about. */
+/* The number of pixels of the image, a side, in one pixel of the level, approximately. */
 double mc_image_placement_shrink(const mc_image_placement *placement, const mc_projection *projection, int z);
 
-/* The rows of the image, first <= row < end, that a tile needs, with a margin for interpolation; first >= end: none. */
+/* The rows of the image, first <= row < end, that a tile needs, with a margin for interpolation; first >= end: no row.
+ */
 void mc_image_placement_rows(int *first, int *end, const mc_image_placement *placement, const mc_projection *projection,
                              int z, int x, int y);
 

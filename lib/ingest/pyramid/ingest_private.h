@@ -1,4 +1,4 @@
-/* What the files of an ingestion share: its plan in tiles, and what is under way. */
+/* An ingestion, shared by the files of this room: the plan in tiles, and the tiles under way. */
 #ifndef MC_INGEST_PYRAMID_INGEST_PRIVATE_H
 #define MC_INGEST_PYRAMID_INGEST_PRIVATE_H
 
@@ -13,13 +13,13 @@ typedef struct mc_ingest_image {
 } mc_ingest_image;
 
 /*
- * Levels that are made from one another: images are drawn on the finest of them, `direct`; each one above, up to `top`,
- * is halved from the one below. There are several where resolutions do not halve.
+ * Levels that are made from one another: images are drawn on the finest level `direct`; each level above, up to `top`,
+ * is halved from the level below. There are several chains where resolutions do not halve.
  */
 typedef struct mc_ingest_chain {
     int direct, top;
     mc_tile_range *ranges;     /* tiles of `direct` that each image may touch */
-    mc_ingest_resample *modes; /* how each image is drawn */
+    mc_ingest_resample *modes; /* the way in which each image is drawn */
     mc_tile_index *tile_index; /* of `ranges` */
 } mc_ingest_chain;
 
@@ -32,7 +32,7 @@ struct mc_ingest {
     int chain_count;
     mc_ingest_outline outline;
     mc_ingest_counts counts;
-    /* How tiles are stored: that of the tileset, but PNG without a <compression> is compressed quickly. */
+    /* The format of stored tiles: that of the tileset, but PNG without a <compression> is compressed quickly. */
     const mc_format *format;
     mc_dimension_value *dimensions;
     mc_partials *partials;
@@ -40,15 +40,15 @@ struct mc_ingest {
 
 const mc_ingest_chain *mc_ingest_chain_of(const mc_ingest *ingest, int z);
 
-/* Where the tile lies in the one above it: 0 and 1 are its upper quarters from the left, 2 and 3 its lower ones. */
+/* The quarter of a tile in the tile above: 0 and 1 are the upper quarters from the left, 2 and 3 the lower quarters. */
 int mc_ingest_quarter(const mc_grid *grid, int x, int y);
 
-/* How many of the four tiles below one are touched by an image. */
+/* The number of the four tiles below a tile that are touched by an image. */
 int mc_ingest_touched_below(const mc_ingest *ingest, const mc_ingest_chain *chain, int z, int x, int y);
 
 /*
- * Completes a tile of which all images are drawn from what is stored, puts its half into the one above (NULL: none) and
- * encodes it. put->data has one reference, the caller's. Any thread.
+ * Finishes a tile on which all images are drawn: completes the tile from the stored tile, puts the halved tile into the
+ * tile above (NULL: none), and encodes the tile. put->data has one reference, the caller's. Any thread.
  */
 mc_error *mc_ingest_finish(mc_tile_write *put, const mc_ingest *ingest, mc_partial *tile, mc_partial *above,
                            mc_ctx *ctx) MC_CHECKED;

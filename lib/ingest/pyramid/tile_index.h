@@ -1,4 +1,5 @@
-/* Which images touch which tiles: ranges of tiles in the order of a curve, pairs of them under a common range. */
+/* An index of the tiles that images touch: ranges of tiles in the order of a curve, pairs of ranges under a common
+ * range. */
 #ifndef MC_INGEST_PYRAMID_TILE_INDEX_H
 #define MC_INGEST_PYRAMID_TILE_INDEX_H
 

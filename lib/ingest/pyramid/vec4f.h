@@ -30,7 +30,7 @@ mc_vec4f_load(const uint8_t *pixel)
 #endif
 }
 
-/* Rounded; what is above 255 is 255. None is below 0. */
+/* Stores the numbers rounded, at most 255. No number is below 0. */
 static inline void
 mc_vec4f_store(uint8_t *pixel, mc_vec4f values)
 {

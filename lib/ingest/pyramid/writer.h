@@ -1,4 +1,4 @@
-/* Stores tiles while others are made: a thread that has one batch at a time, so that nobody waits for the disk. */
+/* A thread that stores batches of tiles while other tiles are made, so that no other thread waits for the disk. */
 #ifndef MC_INGEST_PYRAMID_WRITER_H
 #define MC_INGEST_PYRAMID_WRITER_H
 
@@ -19,21 +19,22 @@ typedef struct mc_ingest_writer mc_ingest_writer;
 mc_error *mc_ingest_writer_create(mc_ingest_writer **writer, mc_cache *cache, const mc_ctx *ctx,
                                   apr_pool_t *pool) MC_CHECKED;
 
-/* Whether a batch is on its way. */
+/* Whether a batch is being stored. */
 bool mc_ingest_writer_busy(mc_ingest_writer *writer);
 
 /*
- * Waits for the batch before and takes over another one; `writes` is empty then. Batches are stored in their order,
- * each in one go, tiles of lower levels first. Once one has failed nothing more is stored: its error.
+ * Waits until the previous batch is stored and takes over another batch; `writes` is empty then. Batches are stored in
+ * their order, each in one go, tiles of lower levels first. After a batch has failed nothing more is stored, and the
+ * error of that batch is returned.
  */
 mc_error *mc_ingest_writer_store(mc_ingest_writer *writer, mc_ingest_writes *writes, apr_pool_t *pool) MC_CHECKED;
 
-/* Waits for what is on its way. */
+/* Waits until the last batch is stored. */
 mc_error *mc_ingest_writer_wait(mc_ingest_writer *writer, apr_pool_t *pool) MC_CHECKED;
 
-/* What has been committed: counts->tiles, bytes, store. */
+/* Adds the committed tiles to counts->tiles, bytes and store. */
 void mc_ingest_writer_count(mc_ingest_writer *writer, mc_ingest_counts *counts);
 
-void mc_ingest_writer_destroy(mc_ingest_writer *writer); /* NULL is ignored; waits for what is on its way */
+void mc_ingest_writer_destroy(mc_ingest_writer *writer); /* NULL is ignored; waits until the last batch is stored */
 
 #endif

@@ -1,4 +1,4 @@
-/* Where an image lies: world files and GeoTIFF tags. */
+/* The place of an image: world files and GeoTIFF tags. */
 #ifndef MC_INGEST_RASTER_GEOREFERENCE_H
 #define MC_INGEST_RASTER_GEOREFERENCE_H
 
@@ -24,7 +24,7 @@ typedef struct mc_geotiff_tags {
 
 /*
  * *found: the tags say where the image lies, and *affine is filled; *epsg is the code of the CRS, 0 where it has none.
- * MC_ERR_CORRUPT for tags that cannot be meant so.
+ * MC_ERR_CORRUPT for tags that contradict each other.
  */
 mc_error *mc_geotiff_read(bool *found, double affine[6], int *epsg, const mc_geotiff_tags *tags,
                           apr_pool_t *pool) MC_CHECKED;

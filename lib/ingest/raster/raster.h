@@ -1,4 +1,4 @@
-/* What the readers of the three formats share. */
+/* The readers of the three formats. */
 #ifndef MC_INGEST_RASTER_RASTER_H
 #define MC_INGEST_RASTER_RASTER_H
 
@@ -13,7 +13,7 @@ typedef struct mc_raster_ops {
      * mc_raster_check_size before anything is allocated. */
     mc_error *(*open)(mc_raster *raster, apr_pool_t *pool);
     mc_error *(*rows)(mc_raster *raster, uint8_t *bgra, size_t stride, int count, apr_pool_t *pool);
-    /* All at once, faster than row by row; NULL, or *pixels is NULL: row by row. */
+    /* Decodes all rows at once, faster than row by row. NULL, or *pixels is NULL: the rows are read row by row. */
     mc_error *(*whole)(mc_pixels **pixels, mc_raster *raster, apr_pool_t *pool);
     void (*close)(mc_raster *raster); /* called once after open, also where open failed */
 } mc_raster_ops;

@@ -11,11 +11,14 @@
 
 #include "service/operations/operations.h"
 #include "service/pages/demo.h"
+#include "service/param.h"
 #include "text/json_writer.h"
 #include "text/text.h"
 
 /* Bytes of a body; units of a job and seconds of silence of workers that are shown; characters of a token at least. */
-enum { BODY_MAX = 65536, UNITS_SHOWN = 100, SILENCE = 30, TOKEN_MIN = 16, JOBS_SHOWN = 100 };
+enum { BODY_MAX = 65536, UNITS_SHOWN = 100, SILENCE = 30, TOKEN_MIN = 16 };
+
+#define JOBS_SHOWN "100" /* where the client names no number */
 
 typedef struct jobs_service {
     mc_service_base base;
@@ -70,12 +73,6 @@ jobs_from_config(const mc_node *node, mc_build *build)
 
 /* --- who may what ----------------------------------------------------------------------------------------------- */
 
-static const char *
-find_jobs_request_header(const mc_call *call, const char *name)
-{
-    return call->http->headers == NULL ? NULL : apr_table_get(call->http->headers, name);
-}
-
 /* Takes as long for a token that is nearly right as for one that is not at all. */
 static bool
 same_text(const char *a, const char *b)
@@ -91,7 +88,7 @@ static bool
 has_token(const jobs_service *service, const mc_call *call)
 {
     static const char scheme[] = "Bearer ";
-    const char *said = find_jobs_request_header(call, "Authorization");
+    const char *said = mc_call_header(call, "Authorization");
     return service->token != NULL && said != NULL && strncasecmp(said, scheme, sizeof(scheme) - 1) == 0 &&
            same_text(said + sizeof(scheme) - 1, service->token);
 }
@@ -99,7 +96,7 @@ has_token(const jobs_service *service, const mc_call *call)
 static mc_error *
 may_change(const jobs_service *service, const mc_call *call, apr_pool_t *pool)
 {
-    const char *site = find_jobs_request_header(call, "Sec-Fetch-Site");
+    const char *site = mc_call_header(call, "Sec-Fetch-Site");
     if (service->token == NULL)
         return mc_error_create(pool, MC_ERR_FORBIDDEN, "jobs are only shown here: the service has no token");
     if (!has_token(service, call))
@@ -121,18 +118,31 @@ write_jobs_item(mc_json_writer *json, bool first, const char *text)
     mc_json_raw(json, NULL, text);
 }
 
+typedef struct jobs_list_params {
+    int state, limit;
+    int64_t before;
+} jobs_list_params;
+
+static const mc_param_row list_params[] = {
+    MC_PARAM_CHOICE("state", offsetof(jobs_list_params, state), "open|paused|cancelled|done",
+                    "Only jobs of that state.", .locator = "state",
+                    .refusal = "state is open, paused, cancelled or done"),
+    MC_PARAM_ID("before", offsetof(jobs_list_params, before), "Only jobs whose number is below that.", .min = 1,
+                .locator = "before", .refusal = "before is the number of a job"),
+    MC_PARAM_INTEGER("limit", offsetof(jobs_list_params, limit), "How many jobs are listed at most, the newest first.",
+                     .min = 1, .max = MC_JOBS_LISTED_MAX, .fallback = JOBS_SHOWN, .locator = "limit",
+                     .refusal = "limit is a number from {min} to {max}"),
+    MC_PARAM_END,
+};
+
 static mc_error *
 read_filter(mc_jobs_filter *filter, const mc_call *call, apr_pool_t *pool)
 {
-    const char *state = mc_param(call, "state"), *before = mc_param(call, "before"), *limit = mc_param(call, "limit");
-    *filter = (mc_jobs_filter){ .limit = JOBS_SHOWN };
-    if (state != NULL && !(filter->has_state = mc_job_state_parse(&filter->state, state)))
-        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "state", "state is open, paused, cancelled or done");
-    if (before != NULL && !mc_parse_int64(&filter->before, before, 1, INT64_MAX))
-        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "before", "before is the number of a job");
-    if (limit != NULL && !mc_parse_int(&filter->limit, limit, 1, MC_JOBS_LISTED_MAX))
-        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "limit", "limit is a number from 1 to %d",
-                                MC_JOBS_LISTED_MAX);
+    jobs_list_params params = { 0 };
+    MC_TRY(mc_params_read(&params, list_params, call, pool));
+    *filter = (mc_jobs_filter){ .before = params.before, .limit = params.limit, .has_state = params.state >= 0 };
+    if (filter->has_state)
+        filter->state = (mc_job_state)params.state;
     return MC_OK;
 }
 
@@ -192,7 +202,7 @@ enqueue_posted_job(mc_request *request, jobs_service *service, const mc_call *ca
     mc_job_spec spec;
     mc_job job;
     int64_t id;
-    const char *type = find_jobs_request_header(call, "Content-Type");
+    const char *type = mc_call_header(call, "Content-Type");
     if (type == NULL || strncasecmp(type, "application/json", 16) != 0)
         return mc_error_create(pool, MC_ERR_BAD_REQUEST, "a job is sent as Content-Type: application/json");
     if (call->http->read_body != NULL)
@@ -206,20 +216,38 @@ enqueue_posted_job(mc_request *request, jobs_service *service, const mc_call *ca
     return answer_job(request, service, id, true, ctx, pool);
 }
 
+typedef struct jobs_path_params {
+    int64_t id;
+    int action;
+} jobs_path_params;
+
+static const mc_param_row path_params[] = {
+    MC_PARAM_ID("number", offsetof(jobs_path_params, id), "The number of a job; without it all jobs are meant.",
+                .min = 1, .kind = MC_ERR_NOT_FOUND, .refusal = "jobs have numbers"),
+    MC_PARAM_CHOICE("action", offsetof(jobs_path_params, action), "cancel|pause|resume|retry",
+                    "What the job is told, by POST.", .kind = MC_ERR_NOT_FOUND,
+                    .refusal = "a job can be told: cancel, pause, resume, retry"),
+    MC_PARAM_END,
+};
+
+static const mc_operation jobs_operations[] = {
+    { "the list of jobs", "/jobs/api", { list_params } },
+    { "one job", "/jobs/api/<number>/<action>", { path_params } },
+    { 0 },
+};
+
 /* api: the list; api/N: one job; api/N/ACTION */
 static mc_error *
 answer_api(mc_request *request, jobs_service *service, const mc_call *call, const apr_array_header_t *segments,
            mc_ctx *ctx, apr_pool_t *pool)
 {
     bool post = strcmp(call->http->method, "POST") == 0, open = has_token(service, call);
-    int64_t id = 0;
-    mc_job_action action;
+    int next = 1;
+    jobs_path_params params = { 0 };
     mc_job_state state;
-    if (segments->nelts > 1 && !mc_parse_int64(&id, APR_ARRAY_IDX(segments, 1, const char *), 1, INT64_MAX))
-        return mc_error_create(pool, MC_ERR_NOT_FOUND, "jobs have numbers");
-    bool acts = segments->nelts == 3 && mc_job_action_parse(&action, APR_ARRAY_IDX(segments, 2, const char *));
-    if (segments->nelts > 2 && !acts)
-        return mc_error_create(pool, MC_ERR_NOT_FOUND, "a job can be told: cancel, pause, resume, retry");
+    MC_TRY(mc_params_read_path(&params, path_params, call, segments, &next, pool));
+    int64_t id = params.id;
+    bool acts = params.action >= 0;
     if (post != (acts || (segments->nelts == 1 && post)))
         return mc_error_create(pool, MC_ERR_METHOD_NOT_ALLOWED, "%s",
                                acts ? "changes come by POST" : "a job is read by GET");
@@ -229,7 +257,7 @@ answer_api(mc_request *request, jobs_service *service, const mc_call *call, cons
         return mc_error_create(pool, MC_ERR_FORBIDDEN, "the token is needed: Authorization: Bearer TOKEN");
     MC_SLOW(ctx);
     if (acts)
-        MC_TRY(mc_jobs_change(&state, service->jobs, id, action, ctx));
+        MC_TRY(mc_jobs_change(&state, service->jobs, id, (mc_job_action)params.action, ctx));
     if (segments->nelts > 1)
         return answer_job(request, service, id, open, ctx, pool);
     return post ? enqueue_posted_job(request, service, call, ctx, pool)
@@ -296,6 +324,12 @@ jobs_report(mc_document *body, int *status, const mc_error *error, const mc_call
 }
 
 const mc_service_ops mc_service_jobs = {
-    "jobs",           "jobs",     jobs_keys,   "The queue of seeding jobs: a JSON API and a page.",
-    jobs_from_config, jobs_parse, jobs_report,
+    .type = "jobs",
+    .prefix = "jobs",
+    .keys = jobs_keys,
+    .help = "The queue of seeding jobs: a JSON API and a page.",
+    .from_config = jobs_from_config,
+    .parse = jobs_parse,
+    .report = jobs_report,
+    .operations = jobs_operations,
 };

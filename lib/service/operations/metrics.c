@@ -29,11 +29,10 @@ metrics_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t 
 }
 
 const mc_service_ops mc_service_metrics = {
-    "metrics",
-    "metrics",
-    mc_service_plain_keys,
-    "Counters and histograms of the server, for Prometheus and what reads the same format.",
-    metrics_from_config,
-    metrics_parse,
-    NULL,
+    .type = "metrics",
+    .prefix = "metrics",
+    .keys = mc_service_plain_keys,
+    .help = "Counters and histograms of the server, for Prometheus and what reads the same format.",
+    .from_config = metrics_from_config,
+    .parse = metrics_parse,
 };

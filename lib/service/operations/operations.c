@@ -74,11 +74,10 @@ health_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
 }
 
 const mc_service_ops mc_service_health = {
-    "health",
-    "health",
-    mc_service_plain_keys,
-    "Whether the server answers, for monitors and load balancers.",
-    health_from_config,
-    health_parse,
-    NULL,
+    .type = "health",
+    .prefix = "health",
+    .keys = mc_service_plain_keys,
+    .help = "Whether the server answers, for monitors and load balancers.",
+    .from_config = health_from_config,
+    .parse = health_parse,
 };

@@ -94,11 +94,10 @@ status_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
 }
 
 const mc_service_ops mc_service_status = {
-    "status",
-    "status",
-    mc_service_plain_keys,
-    "What the server is doing and has done, as JSON.",
-    status_from_config,
-    status_parse,
-    NULL,
+    .type = "status",
+    .prefix = "status",
+    .keys = mc_service_plain_keys,
+    .help = "What the server is doing and has done, as JSON.",
+    .from_config = status_from_config,
+    .parse = status_parse,
 };

@@ -150,6 +150,10 @@ demo_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *po
 }
 
 const mc_service_ops mc_service_demo = {
-    "demo",     "demo", mc_service_plain_keys, "Pages that show the layers in a browser.", demo_from_config,
-    demo_parse, NULL,
+    .type = "demo",
+    .prefix = "demo",
+    .keys = mc_service_plain_keys,
+    .help = "Pages that show the layers in a browser.",
+    .from_config = demo_from_config,
+    .parse = demo_parse,
 };

@@ -1,6 +1,5 @@
 /* The tile addresses of web maps, /<layer>/<z>/<x>/<y>.<ext> with rows from the top (spec 6.2). */
-#include "service/service_base.h"
-#include "text/text.h"
+#include "service/tiles/tile_path.h"
 
 static mc_service *
 gmaps_from_config(const mc_node *node, mc_build *build)
@@ -18,24 +17,20 @@ gmaps_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *p
     if (path->nelts != 4)
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "path \"%s\" is not <layer>/<z>/<x>/<y>.<extension>",
                                call->path);
-    request->kind = MC_REQUEST_TILE;
-    mc_tile_stack *stack = &request->u.tile;
-    const char *level = APR_ARRAY_IDX(path, 1, const char *);
-    const char *column = APR_ARRAY_IDX(path, 2, const char *);
-    const char *row = APR_ARRAY_IDX(path, 3, const char *);
-    int z, x, y;
-    const char *extension;
-    MC_TRY(mc_layers_parse(stack, APR_ARRAY_IDX(path, 0, const char *), call, MC_ERR_BAD_REQUEST, pool));
-    if (!mc_parse_int(&z, level, 0, INT32_MAX))
-        return mc_error_create(pool, MC_ERR_NOT_FOUND, "z \"%s\" is not a level", level);
-    if (!mc_parse_int(&x, column, 0, INT32_MAX))
-        return mc_error_create(pool, MC_ERR_NOT_FOUND, "x \"%s\" is not a column", column);
-    if (!mc_path_number(&y, &extension, row, pool) || extension == NULL)
-        return mc_error_create(pool, MC_ERR_NOT_FOUND, "y \"%s\" is not a row with an extension", row);
-    return mc_stack_place(stack, z, x, y, true, pool);
+    return mc_tile_path_parse(request, call, path, true, pool);
 }
 
+static const mc_operation gmaps_operations[] = {
+    { "tiles", "/gmaps/<layer>/<z>/<x>/<y>.<extension>", { mc_tile_path_params } },
+    { 0 },
+};
+
 const mc_service_ops mc_service_gmaps = {
-    "gmaps",     "gmaps", mc_service_plain_keys, "Tiles by z/x/y with rows from the top.", gmaps_from_config,
-    gmaps_parse, NULL,
+    .type = "gmaps",
+    .prefix = "gmaps",
+    .keys = mc_service_plain_keys,
+    .help = "Tiles by z/x/y with rows from the top.",
+    .from_config = gmaps_from_config,
+    .parse = gmaps_parse,
+    .operations = gmaps_operations,
 };

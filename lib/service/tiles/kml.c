@@ -5,7 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "service/service_base.h"
+#include "service/tiles/tile_path.h"
 #include "text/text.h"
 
 #define MIME "application/vnd.google-earth.kml+xml"
@@ -136,21 +136,52 @@ parse_kml_layer(mc_tile_stack *stack, const char *text, const mc_call *call, apr
 }
 
 static mc_error *
+read_kml_layer(mc_param_reader *reader)
+{
+    mc_tile_path *tile = reader->target;
+    return parse_kml_layer(&tile->stack, tile->layer, reader->call, reader->pool);
+}
+
+static mc_error *
+check_kml_extension(mc_param_reader *reader)
+{
+    const char *extension = ((const mc_tile_path *)reader->target)->row.extension;
+    if (extension != NULL && strcmp(extension, "kml") == 0)
+        return MC_OK;
+    return mc_error_create(reader->pool, MC_ERR_NOT_FOUND, "extension \"%s\" is not kml",
+                           extension != NULL ? extension : "");
+}
+
+#define KML_REFUSAL .kind = MC_ERR_NOT_FOUND, .refusal = "path \"{path}\" is not <layer>/<z>/<x>/<y>.kml"
+
+static const mc_param_row kml_params[] = {
+    MC_PARAM_TEXT("layer", offsetof(mc_tile_path, layer),
+                  "A layer as name[dimension=value]@grid; values and the grid may be left out.",
+                  .flags = MC_PARAM_REQUIRED, .kind = MC_ERR_NOT_FOUND),
+    MC_PARAM_STEP(read_kml_layer),
+    MC_PARAM_INTEGER("z", offsetof(mc_tile_path, z), "The level, 0 for the coarsest.", .flags = MC_PARAM_REQUIRED,
+                     KML_REFUSAL),
+    MC_PARAM_INTEGER("x", offsetof(mc_tile_path, x), "The column, 0 on the left.", .flags = MC_PARAM_REQUIRED,
+                     KML_REFUSAL),
+    MC_PARAM_FILE("y", offsetof(mc_tile_path, row), "The row, 0 at the bottom, and the extension kml.",
+                  .flags = MC_PARAM_REQUIRED, KML_REFUSAL),
+    MC_PARAM_STEP(check_kml_extension),
+    MC_PARAM_END,
+};
+
+static const mc_operation kml_operations[] = {
+    { "documents", "/kml/<layer>/<z>/<x>/<y>.kml", { kml_params } },
+    { 0 },
+};
+
+static mc_error *
 parse_kml_tile(mc_request *request, const mc_call *call, const apr_array_header_t *path, apr_pool_t *pool)
 {
-    mc_tile_stack stack;
-    int z, x, row;
-    const char *extension;
-    MC_TRY(parse_kml_layer(&stack, APR_ARRAY_IDX(path, 0, const char *), call, pool));
-    if (!mc_parse_int(&z, APR_ARRAY_IDX(path, 1, const char *), 0, INT32_MAX) ||
-        !mc_parse_int(&x, APR_ARRAY_IDX(path, 2, const char *), 0, INT32_MAX) ||
-        !mc_path_number(&row, &extension, APR_ARRAY_IDX(path, 3, const char *), pool))
-        return mc_error_create(pool, MC_ERR_NOT_FOUND, "path \"%s\" is not <layer>/<z>/<x>/<y>.kml", call->path);
-    if (extension == NULL || strcmp(extension, "kml") != 0)
-        return mc_error_create(pool, MC_ERR_NOT_FOUND, "extension \"%s\" is not kml",
-                               extension != NULL ? extension : "");
-    MC_TRY(mc_stack_place(&stack, z, x, row, false, pool));
-    return write_kml_tile(request, call, &stack.tiles[0], row, pool);
+    mc_tile_path tile = { 0 };
+    int next = 0;
+    MC_TRY(mc_params_read_path(&tile, kml_params, call, path, &next, pool));
+    MC_TRY(mc_stack_place(&tile.stack, tile.z, tile.x, tile.row.number, false, pool));
+    return write_kml_tile(request, call, &tile.stack.tiles[0], tile.row.number, pool);
 }
 
 static mc_error *
@@ -172,6 +203,11 @@ kml_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
 }
 
 const mc_service_ops mc_service_kml = {
-    "kml",     "kml", mc_service_plain_keys, "KML super-overlays; their images are TMS tiles.", kml_from_config,
-    kml_parse, NULL,
+    .type = "kml",
+    .prefix = "kml",
+    .keys = mc_service_plain_keys,
+    .help = "KML super-overlays; their images are TMS tiles.",
+    .from_config = kml_from_config,
+    .parse = kml_parse,
+    .operations = kml_operations,
 };

@@ -2,6 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "service/param.h"
 #include "service/service_base.h"
 #include "text/text.h"
 
@@ -28,50 +29,86 @@ mapguide_from_config(const mc_node *node, mc_build *build)
     return mc_service_read(&service->base, &mc_service_mapguide, node, build) ? &service->base.service : NULL;
 }
 
+typedef struct mapguide_params {
+    int scale, first_row, first_column, row, column;
+    const char *layers, *cell;
+    mc_tile_stack stack;
+} mapguide_params;
+
 static mc_error *
-parse_prefixed(int *number, char letter, const char *what, const char *text, apr_pool_t *pool)
+read_mapguide_layers(mc_param_reader *reader)
 {
-    if (text[0] != letter || !mc_parse_int(number, text + 1, 0, INT32_MAX))
-        return mc_error_create(pool, MC_ERR_BAD_REQUEST, "%s \"%s\" is not %c and a number", what, text, letter);
-    return MC_OK;
+    mapguide_params *params = reader->target;
+    return mc_layers_parse(&params->stack, params->layers, reader->call, reader->row->kind, reader->pool);
 }
 
 /* "<row>_<column>.<extension>" inside the folder. */
 static mc_error *
-parse_cell(int *row, int *column, const char *text, apr_pool_t *pool)
+read_cell(mc_param_reader *reader)
 {
-    const char *extension;
-    const char *underscore = strchr(text, '_');
+    mapguide_params *params = reader->target;
+    const char *text = params->cell, *extension, *underscore = strchr(text, '_');
     if (underscore == NULL ||
-        !mc_parse_int(row, apr_pstrndup(pool, text, (apr_size_t)(underscore - text)), 0, INT32_MAX) ||
-        !mc_path_number(column, &extension, underscore + 1, pool) || extension == NULL)
-        return mc_error_create(pool, MC_ERR_NOT_FOUND, "\"%s\" is not <row>_<column>.<extension>", text);
+        !mc_parse_int(&params->row, apr_pstrndup(reader->pool, text, (apr_size_t)(underscore - text)), 0, INT32_MAX) ||
+        !mc_path_number(&params->column, &extension, underscore + 1, reader->pool) || extension == NULL)
+        return mc_param_refuse(reader);
     return MC_OK;
 }
+
+static const mc_param_row mapguide_tile_params[] = {
+    MC_PARAM_LETTERED("scale", offsetof(mapguide_params, scale), "S",
+                      "The number of levels below this one, behind the letter S.", .flags = MC_PARAM_REQUIRED,
+                      .kind = MC_ERR_BAD_REQUEST, .refusal = "level \"{value}\" is not S and a number"),
+    MC_PARAM_TEXT("layers", offsetof(mapguide_params, layers), "Layers with `;` between them, each as name@grid.",
+                  .flags = MC_PARAM_REQUIRED, .kind = MC_ERR_NOT_FOUND),
+    MC_PARAM_STEP(read_mapguide_layers),
+    MC_PARAM_LETTERED("row", offsetof(mapguide_params, first_row), "R",
+                      "The first row of the folder, behind the letter R.", .flags = MC_PARAM_REQUIRED,
+                      .kind = MC_ERR_BAD_REQUEST, .refusal = "row \"{value}\" is not R and a number"),
+    MC_PARAM_LETTERED("column", offsetof(mapguide_params, first_column), "C",
+                      "The first column of the folder, behind the letter C.", .flags = MC_PARAM_REQUIRED,
+                      .kind = MC_ERR_BAD_REQUEST, .refusal = "column \"{value}\" is not C and a number"),
+    MC_PARAM_TEXT("cell", offsetof(mapguide_params, cell),
+                  "Row and column in the folder, 0 at the upper left, as <row>_<column>.<extension>.",
+                  .flags = MC_PARAM_REQUIRED, .kind = MC_ERR_NOT_FOUND,
+                  .refusal = "\"{value}\" is not <row>_<column>.<extension>"),
+    MC_PARAM_STEP(read_cell),
+    MC_PARAM_END,
+};
+
+static const mc_operation mapguide_operations[] = {
+    { "tiles", "/mg/<scale>/<layers>/<row>/<column>/<cell>", { mapguide_tile_params } },
+    { 0 },
+};
 
 static mc_error *
 mapguide_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
     (void)ctx;
     const apr_array_header_t *path = mc_path_segments(call->path, pool);
+    mapguide_params params = { 0 };
+    int next = 0;
     if (path->nelts != 5)
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "path \"%s\" has a wrong number of elements", call->path);
     request->kind = MC_REQUEST_TILE;
-    mc_tile_stack *stack = &request->u.tile;
-    int scale = 0, first_row = 0, first_column = 0, row = 0, column = 0;
-    MC_TRY(parse_prefixed(&scale, 'S', "level", APR_ARRAY_IDX(path, 0, const char *), pool));
-    MC_TRY(mc_layers_parse(stack, APR_ARRAY_IDX(path, 1, const char *), call, MC_ERR_NOT_FOUND, pool));
-    MC_TRY(parse_prefixed(&first_row, 'R', "row", APR_ARRAY_IDX(path, 2, const char *), pool));
-    MC_TRY(parse_prefixed(&first_column, 'C', "column", APR_ARRAY_IDX(path, 3, const char *), pool));
-    MC_TRY(parse_cell(&row, &column, APR_ARRAY_IDX(path, 4, const char *), pool));
-    int z = scale <= stack->tiles[0].link->maxzoom ? stack->tiles[0].link->maxzoom - scale : -1;
+    MC_TRY(mc_params_read_path(&params, mapguide_tile_params, call, path, &next, pool));
+    const mc_grid_link *link = params.stack.tiles[0].link;
+    int z = params.scale <= link->maxzoom ? link->maxzoom - params.scale : -1;
     if (z < 0)
-        return mc_error_create(pool, MC_ERR_NOT_FOUND, "scale %d has no level", scale);
-    if (row > INT32_MAX - first_row || column > INT32_MAX - first_column)
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "scale %d has no level", params.scale);
+    if (params.row > INT32_MAX - params.first_row || params.column > INT32_MAX - params.first_column)
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "the tile lies outside of its level");
-    return mc_stack_place(stack, z, first_column + column, first_row + row, true, pool);
+    request->u.tile = params.stack;
+    return mc_stack_place(&request->u.tile, z, params.first_column + params.column, params.first_row + params.row, true,
+                          pool);
 }
 
 const mc_service_ops mc_service_mapguide = {
-    "mapguide", "mg", mapguide_keys, "MapGuide Open Source tiles.", mapguide_from_config, mapguide_parse, NULL,
+    .type = "mapguide",
+    .prefix = "mg",
+    .keys = mapguide_keys,
+    .help = "MapGuide Open Source tiles.",
+    .from_config = mapguide_from_config,
+    .parse = mapguide_parse,
+    .operations = mapguide_operations,
 };

@@ -1,9 +1,7 @@
 /* Tile Map Service 1.0.0: documents that list the tile sets, and tiles with rows counted from the bottom (spec 6.1). */
 #include <apr_strings.h>
-#include <string.h>
 
-#include "service/service_base.h"
-#include "text/text.h"
+#include "service/tiles/tile_path.h"
 
 #define VERSION "1.0.0"
 
@@ -118,25 +116,16 @@ write_map(mc_request *request, const mc_call *call, const char *layer, apr_pool_
     return mc_request_document(request, xml, "text/xml");
 }
 
-static mc_error *
-parse_tms_tile(mc_request *request, const mc_call *call, const apr_array_header_t *path, apr_pool_t *pool)
-{
-    mc_tile_stack *stack = &request->u.tile;
-    request->kind = MC_REQUEST_TILE;
-    const char *level = APR_ARRAY_IDX(path, 2, const char *);
-    const char *column = APR_ARRAY_IDX(path, 3, const char *);
-    const char *row = APR_ARRAY_IDX(path, 4, const char *);
-    int z, x, y;
-    const char *extension;
-    MC_TRY(mc_layers_parse(stack, APR_ARRAY_IDX(path, 1, const char *), call, MC_ERR_BAD_REQUEST, pool));
-    if (!mc_parse_int(&z, level, 0, INT32_MAX))
-        return mc_error_create(pool, MC_ERR_NOT_FOUND, "z \"%s\" is not a level", level);
-    if (!mc_parse_int(&x, column, 0, INT32_MAX))
-        return mc_error_create(pool, MC_ERR_NOT_FOUND, "x \"%s\" is not a column", column);
-    if (!mc_path_number(&y, &extension, row, pool) || extension == NULL)
-        return mc_error_create(pool, MC_ERR_NOT_FOUND, "y \"%s\" is not a row with an extension", row);
-    return mc_stack_place(stack, z, x, y, false, pool);
-}
+typedef struct tms_params {
+    int version;
+} tms_params;
+
+static const mc_param_row version_params[] = {
+    MC_PARAM_CHOICE("version", offsetof(tms_params, version), VERSION, "The version of the protocol.",
+                    .flags = MC_PARAM_REQUIRED, .kind = MC_ERR_NOT_FOUND,
+                    .refusal = "TMS version \"{value}\" is not " VERSION),
+    MC_PARAM_END,
+};
 
 static mc_error *
 tms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
@@ -145,9 +134,9 @@ tms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
     const char *layer;
     if (path->nelts == 0)
         return write_tms_root(request, call, pool);
-    const char *version = APR_ARRAY_IDX(path, 0, const char *);
-    if (strcmp(version, VERSION) != 0)
-        return mc_error_create(pool, MC_ERR_NOT_FOUND, "TMS version \"%s\" is not " VERSION, version);
+    tms_params params;
+    int next = 0;
+    MC_TRY(mc_params_read_path(&params, version_params, call, path, &next, pool));
     if (path->nelts == 1)
         return write_tms_service(request, call, pool);
     if (path->nelts == 2 && mc_tilejson_layer(&layer, APR_ARRAY_IDX(path, 1, const char *), call, pool))
@@ -155,10 +144,21 @@ tms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
     if (path->nelts == 2)
         return write_map(request, call, APR_ARRAY_IDX(path, 1, const char *), pool);
     if (path->nelts == 5)
-        return parse_tms_tile(request, call, path, pool);
+        return mc_tile_path_parse(request, call, path, false, pool);
     return mc_error_create(pool, MC_ERR_NOT_FOUND, "TMS path \"%s\" has a wrong number of elements", call->path);
 }
 
+static const mc_operation tms_operations[] = {
+    { "tiles", "/tms/<version>/<layer>/<z>/<x>/<y>.<extension>", { version_params, mc_tile_path_params } },
+    { 0 },
+};
+
 const mc_service_ops mc_service_tms = {
-    "tms", "tms", mc_service_plain_keys, "Tile Map Service 1.0.0.", tms_from_config, tms_parse, NULL,
+    .type = "tms",
+    .prefix = "tms",
+    .keys = mc_service_plain_keys,
+    .help = "Tile Map Service 1.0.0.",
+    .from_config = tms_from_config,
+    .parse = tms_parse,
+    .operations = tms_operations,
 };

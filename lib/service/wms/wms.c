@@ -2,7 +2,6 @@
 #include "service/wms/wms.h"
 
 #include <apr_strings.h>
-#include <strings.h>
 
 typedef struct format_setting {
     const char *name;
@@ -68,38 +67,61 @@ wms_service_from_config(const mc_node *node, mc_build *build)
     return mc_forwarding_read(wms, build) ? &wms->base.service : NULL;
 }
 
-mc_error *
-mc_wms_omitted(const mc_call *call, const char *name, apr_pool_t *pool)
+enum { GET_MAP, GET_FEATURE_INFO, GET_LEGEND_GRAPHIC, GET_CAPABILITIES };
+
+typedef struct wms_request_params {
+    int service; /* -1: not said */
+    int operation;
+} wms_request_params;
+
+static mc_error *
+check_request_named(mc_param_reader *reader)
 {
-    if (!call->service->strict)
+    if (mc_param(reader->call, "SERVICE") != NULL || mc_param(reader->call, "REQUEST") != NULL)
         return MC_OK;
-    return mc_error_located(pool, MC_ERR_MISSING_PARAMETER, name, "the parameter %s is missing", name);
+    return mc_error_create(reader->pool, MC_ERR_BAD_REQUEST, "a WMS request needs the parameters SERVICE and REQUEST");
 }
+
+static const mc_param_row request_params[] = {
+    MC_PARAM_STEP(check_request_named),
+    MC_PARAM_CHOICE("SERVICE", offsetof(wms_request_params, service), "WMS",
+                    "The protocol. A strict service wants the parameter in GetCapabilities.",
+                    .flags = MC_PARAM_ANY_CASE, .locator = "service", .refusal = "SERVICE \"{value}\" is not WMS"),
+    MC_PARAM_CHOICE("REQUEST", offsetof(wms_request_params, operation),
+                    "GetMap|GetFeatureInfo|GetLegendGraphic|GetCapabilities", "The operation.",
+                    .flags = MC_PARAM_REQUIRED | MC_PARAM_EMPTY | MC_PARAM_ANY_CASE, .locator = "request",
+                    .kind = MC_ERR_OPERATION_NOT_SUPPORTED, .refusal = "the operation \"{value}\" is not offered"),
+    MC_PARAM_END,
+};
+
+static const mc_operation wms_operations[] = {
+    { "every request", "/?SERVICE=WMS&REQUEST=...", { request_params } },
+    { "GetMap",
+      "REQUEST=GetMap",
+      { mc_wms_view_params, mc_wms_map_params, mc_wms_format_params, mc_wms_background_params } },
+    { "GetFeatureInfo", "REQUEST=GetFeatureInfo", { mc_wms_view_params, mc_wms_info_params } },
+    { "GetLegendGraphic", "REQUEST=GetLegendGraphic", { mc_wms_legend_params, mc_wms_background_params } },
+    { "GetCapabilities", "REQUEST=GetCapabilities", { mc_wms_capabilities_params } },
+    { 0 },
+};
 
 static mc_error *
 parse_operation(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
-    const char *service = mc_param(call, "SERVICE");
-    const char *operation = mc_param(call, "REQUEST");
-    if (service == NULL && operation == NULL)
-        return mc_error_create(pool, MC_ERR_BAD_REQUEST, "a WMS request needs the parameters SERVICE and REQUEST");
-    if (service != NULL && strcasecmp(service, "WMS") != 0)
-        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "service", "SERVICE \"%s\" is not WMS", service);
-    if (operation == NULL || *operation == '\0')
-        return mc_error_located(pool, MC_ERR_MISSING_PARAMETER, "request", "the parameter REQUEST is missing");
-    if (strcasecmp(operation, "GetMap") == 0)
+    wms_request_params params;
+    MC_TRY(mc_params_read(&params, request_params, call, pool));
+    switch (params.operation) {
+    case GET_MAP:
         return mc_wms_get_map(request, call, pool);
-    if (strcasecmp(operation, "GetFeatureInfo") == 0)
+    case GET_FEATURE_INFO:
         return mc_wms_get_info(request, call, pool);
-    if (strcasecmp(operation, "GetLegendGraphic") == 0)
+    case GET_LEGEND_GRAPHIC:
         return mc_wms_get_legend(request, call, ctx, pool);
-    if (strcasecmp(operation, "GetCapabilities") == 0) {
-        if (service == NULL)
+    default:
+        if (params.service < 0)
             MC_TRY(mc_wms_omitted(call, "service", pool));
         return mc_wms_capabilities(request, call, ctx, pool);
     }
-    return mc_error_located(pool, MC_ERR_OPERATION_NOT_SUPPORTED, "request", "the operation \"%s\" is not offered",
-                            operation);
 }
 
 /* Rules see everything but single tiles, feature info, and what is assembled from tiles (spec services 4.5). */
@@ -131,5 +153,12 @@ wms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
 }
 
 const mc_service_ops mc_service_wms = {
-    "wms", "", wms_keys, "Web Map Service 1.1.1 and 1.3.0.", wms_service_from_config, wms_parse, mc_wms_report,
+    .type = "wms",
+    .prefix = "",
+    .keys = wms_keys,
+    .help = "Web Map Service 1.1.1 and 1.3.0.",
+    .from_config = wms_service_from_config,
+    .parse = wms_parse,
+    .report = mc_wms_report,
+    .operations = wms_operations,
 };

@@ -2,6 +2,7 @@
 #ifndef MC_SERVICE_WMS_WMS_H
 #define MC_SERVICE_WMS_WMS_H
 
+#include "service/param.h"
 #include "service/service_base.h"
 
 typedef struct mc_wms {
@@ -23,9 +24,10 @@ typedef struct mc_wms {
 /* What GetMap and GetFeatureInfo say of a map. */
 typedef struct mc_wms_view {
     bool v130;
-    const char *srs; /* as requested */
-    int epsg;        /* its code, or 0 */
-    mc_extent box;   /* x, y order */
+    const char *version; /* as requested; or NULL */
+    const char *srs;     /* as requested */
+    int epsg;            /* its code, or 0 */
+    mc_extent box;       /* x, y order */
     int width, height;
 } mc_wms_view;
 
@@ -42,7 +44,12 @@ const char *mc_wms_version(const mc_call *call);
  * negotiation, else by the exact text. */
 bool mc_wms_is_130(const mc_call *call);
 
-/* BBOX, WIDTH, HEIGHT, SRS or CRS, in this order. */
+/* Parameters of the operations, and those that several operations share. */
+extern const mc_param_row mc_wms_capabilities_params[], mc_wms_map_params[], mc_wms_info_params[],
+    mc_wms_legend_params[];
+extern const mc_param_row mc_wms_view_params[], mc_wms_format_params[], mc_wms_background_params[];
+
+/* VERSION, BBOX, WIDTH, HEIGHT, SRS or CRS, in this order. */
 mc_error *mc_wms_view_parse(mc_wms_view *view, const mc_call *call, apr_pool_t *pool) MC_CHECKED;
 
 /* The tileset's link whose grid has the view's CRS: by the grids' own name first, then by their aliases. Or NULL. */

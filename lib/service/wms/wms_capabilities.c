@@ -459,12 +459,21 @@ open_wms_root(const document *doc)
                 "http://www.opengis.net/wms http://schemas.opengis.net/wms/1.3.0/capabilities_1_3_0.xsd");
 }
 
+const mc_param_row mc_wms_capabilities_params[] = {
+    MC_PARAM_TEXT("VERSION", offsetof(mc_capabilities_params, version),
+                  "The version that the client would like: below 1.3.0 the answer is 1.1.1, else 1.3.0.",
+                  .other = "WMTVER", .flags = MC_PARAM_EMPTY),
+    MC_PARAM_UPDATE_SEQUENCE,
+    MC_PARAM_STEP(mc_update_sequence_check),
+    MC_PARAM_END,
+};
+
 mc_error *
 mc_wms_capabilities(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
-    bool current;
-    MC_TRY(mc_update_sequence_check(&current, call, pool));
-    if (current)
+    mc_capabilities_params params = { 0 };
+    MC_TRY(mc_params_read(&params, mc_wms_capabilities_params, call, pool));
+    if (params.is_current)
         return mc_error_located(pool, MC_ERR_CURRENT_UPDATE_SEQUENCE, "updateSequence",
                                 "the client's capabilities are the current ones");
     bool v130 = mc_wms_is_130(call);

@@ -3,97 +3,127 @@
 #include <string.h>
 
 #include "service/wms/wms.h"
-#include "text/text.h"
 
-/* A pixel number, 0 on the upper left. 1.3.0 requests with the names of 1.1.1 are understood. */
-static mc_error *
-parse_pixel(int *pixel, const mc_call *call, const char *name, const char *old_name, int size, apr_pool_t *pool)
-{
-    const char *text = name != NULL ? mc_param(call, name) : NULL;
-    if (text == NULL && (name == NULL || !call->service->strict))
-        text = mc_param(call, old_name);
-    if (name == NULL)
-        name = old_name;
-    if (text == NULL)
-        return mc_error_located(pool, MC_ERR_MISSING_PARAMETER, name, "the parameter %s is missing", name);
-    if (!mc_parse_int(pixel, text, 0, size - 1))
-        return mc_error_located(pool, MC_ERR_INVALID_POINT, name, "%s \"%s\" is not one of 0 to %d", name, text,
-                                size - 1);
-    return MC_OK;
-}
+typedef struct info_params {
+    mc_wms_view view;
+    const char *query_layer, *layers; /* as requested */
+    mc_tileset *tileset;
+    const mc_grid_link *link;
+    int x, y;
+    const char *format;
+    int count;
+} info_params;
 
 static mc_error *
-parse_query_layer(mc_tileset **tileset, const mc_call *call, apr_pool_t *pool)
+find_query_layer(mc_param_reader *reader)
 {
-    const char *name = mc_param(call, "QUERY_LAYERS");
-    if (name == NULL)
-        return mc_error_located(pool, MC_ERR_MISSING_PARAMETER, "query_layers",
-                                "the parameter QUERY_LAYERS is missing");
-    if (mc_param(call, "LAYERS") == NULL)
-        MC_TRY(mc_wms_omitted(call, "layers", pool));
+    info_params *params = reader->target;
+    const mc_call *call = reader->call;
+    apr_pool_t *pool = reader->pool;
+    const char *name = params->query_layer;
     if (strchr(name, ',') != NULL && call->config->mode != MC_MODE_COMBINED_MIRROR)
         return mc_error_located(pool, MC_ERR_OPERATION_NOT_SUPPORTED, "query_layers",
                                 "feature info is offered for one layer at a time");
-    *tileset = mc_call_tileset(call, name, pool);
-    if (*tileset == NULL || !mc_wms_offers(mc_wms_of(call), *tileset))
+    params->tileset = mc_call_tileset(call, name, pool);
+    if (params->tileset == NULL || !mc_wms_offers(mc_wms_of(call), params->tileset))
         return mc_error_located(pool, MC_ERR_LAYER_NOT_DEFINED, "query_layers", "layer \"%s\" is not known", name);
-    MC_TRY(mc_tileset_check_built(*tileset, pool));
-    if (mc_tileset_info_formats(*tileset) == NULL)
+    MC_TRY(mc_tileset_check_built(params->tileset, pool));
+    if (mc_tileset_info_formats(params->tileset) == NULL)
         return mc_error_located(pool, MC_ERR_NOT_QUERYABLE, "query_layers", "layer %s has no feature info", name);
-    return MC_OK;
+    return mc_wms_link(&params->link, call, &params->view, params->tileset, pool);
 }
 
 static mc_error *
-parse_info_format(const char **format, const mc_tileset *tileset, const mc_call *call, apr_pool_t *pool)
+check_info_format(mc_param_reader *reader)
 {
-    const apr_array_header_t *formats = mc_tileset_info_formats(tileset);
-    *format = mc_param(call, "INFO_FORMAT");
-    if (*format == NULL)
-        return mc_error_located(pool, MC_ERR_MISSING_PARAMETER, "info_format", "the parameter INFO_FORMAT is missing");
+    const info_params *params = reader->target;
+    const apr_array_header_t *formats = mc_tileset_info_formats(params->tileset);
     for (int i = 0; i < formats->nelts; i++)
-        if (strcmp(APR_ARRAY_IDX(formats, i, const char *), *format) == 0)
+        if (strcmp(APR_ARRAY_IDX(formats, i, const char *), params->format) == 0)
             return MC_OK;
-    return mc_error_located(pool, MC_ERR_INVALID_FORMAT, "info_format", "INFO_FORMAT \"%s\" is not offered", *format);
+    return mc_param_refuse(reader);
 }
 
-/* One feature of each layer, where FEATURE_COUNT does not say another number (WMS 1.3.0, 7.4.3.7). */
-static int
-feature_count(const mc_call *call)
+static bool
+is_info_130(const mc_param_reader *reader)
 {
-    const char *text = mc_param(call, "FEATURE_COUNT");
-    int count = 1;
-    return text != NULL && mc_parse_int(&count, text, 1, INT32_MAX) ? count : 1;
+    return ((const info_params *)reader->target)->view.v130;
 }
+
+static bool
+is_info_111(const mc_param_reader *reader)
+{
+    return !is_info_130(reader);
+}
+
+static int
+last_column(const mc_param_reader *reader)
+{
+    return ((const info_params *)reader->target)->view.width - 1;
+}
+
+static int
+last_row(const mc_param_reader *reader)
+{
+    return ((const info_params *)reader->target)->view.height - 1;
+}
+
+const mc_param_row mc_wms_info_params[] = {
+    MC_PARAM_TEXT("QUERY_LAYERS", offsetof(info_params, query_layer), "The name of the tileset that is asked.",
+                  .flags = MC_PARAM_REQUIRED, .locator = "query_layers", .kind = MC_ERR_LAYER_NOT_DEFINED),
+    MC_PARAM_TEXT("LAYERS", offsetof(info_params, layers), "The layers of the map; not read.", .flags = MC_PARAM_STRICT,
+                  .locator = "layers"),
+    MC_PARAM_STEP(find_query_layer),
+    MC_PARAM_INTEGER("I", offsetof(info_params, x),
+                     "The pixel's column in WMS 1.3.0, 0 on the left; X is read, too, unless the service is strict.",
+                     .other = "X", .applies = is_info_130, .flags = MC_PARAM_REQUIRED | MC_PARAM_LAX_OTHER,
+                     .most = last_column, .limit = "width - 1", .locator = "I", .kind = MC_ERR_INVALID_POINT),
+    MC_PARAM_INTEGER("X", offsetof(info_params, x), "The pixel's column in WMS 1.1.1, 0 on the left.",
+                     .applies = is_info_111, .flags = MC_PARAM_REQUIRED, .most = last_column, .limit = "width - 1",
+                     .locator = "X", .kind = MC_ERR_INVALID_POINT),
+    MC_PARAM_INTEGER("J", offsetof(info_params, y),
+                     "The pixel's row in WMS 1.3.0, 0 at the top; Y is read, too, unless the service is strict.",
+                     .other = "Y", .applies = is_info_130, .flags = MC_PARAM_REQUIRED | MC_PARAM_LAX_OTHER,
+                     .most = last_row, .limit = "height - 1", .locator = "J", .kind = MC_ERR_INVALID_POINT),
+    MC_PARAM_INTEGER("Y", offsetof(info_params, y), "The pixel's row in WMS 1.1.1, 0 at the top.",
+                     .applies = is_info_111, .flags = MC_PARAM_REQUIRED, .most = last_row, .limit = "height - 1",
+                     .locator = "Y", .kind = MC_ERR_INVALID_POINT),
+    MC_PARAM_TEXT("INFO_FORMAT", offsetof(info_params, format),
+                  "The media type of the answer: one that the layer's source offers.", .flags = MC_PARAM_REQUIRED,
+                  .locator = "info_format", .kind = MC_ERR_INVALID_FORMAT,
+                  .refusal = "INFO_FORMAT \"{value}\" is not offered"),
+    MC_PARAM_STEP(check_info_format),
+    MC_PARAM_INTEGER("FEATURE_COUNT", offsetof(info_params, count),
+                     "How many features of each layer are told at most (WMS 1.3.0, 7.4.3.7).", .min = 1,
+                     .flags = MC_PARAM_LENIENT, .fallback = "1", .locator = "feature_count"),
+    MC_PARAM_END,
+};
 
 mc_error *
 mc_wms_get_info(mc_request *request, const mc_call *call, apr_pool_t *pool)
 {
-    mc_wms_view view;
-    mc_tileset *tileset = NULL;
-    MC_TRY(mc_wms_view_parse(&view, call, pool));
-    MC_TRY(parse_query_layer(&tileset, call, pool));
-    const mc_grid_link *link = NULL;
-    MC_TRY(mc_wms_link(&link, call, &view, tileset, pool));
-    mc_info_request *info = &request->u.info.info;
-    *info = (mc_info_request){ 0 };
-    MC_TRY(parse_pixel(&info->x, call, view.v130 ? "I" : NULL, "X", view.width, pool));
-    MC_TRY(parse_pixel(&info->y, call, view.v130 ? "J" : NULL, "Y", view.height, pool));
-    MC_TRY(parse_info_format(&info->format, tileset, call, pool));
-    info->count = feature_count(call);
+    info_params params = { 0 };
+    MC_TRY(mc_wms_view_parse(&params.view, call, pool));
+    MC_TRY(mc_params_read(&params, mc_wms_info_params, call, pool));
+    mc_tileset *tileset = params.tileset;
     const char **values = mc_wms_values(call, tileset, pool);
     mc_dimension_value *dimensions = apr_pcalloc(pool, ((size_t)tileset->dimension_count + 1) * sizeof(*dimensions));
     for (int i = 0; i < tileset->dimension_count; i++)
         dimensions[i] = (mc_dimension_value){ tileset->dimensions[i]->name, values[i], false };
-    info->map = (mc_render){
-        .tileset = tileset->name,
-        .grid = link->grid,
-        .box = view.box,
-        .width = view.width,
-        .height = view.height,
-        .dimension_count = tileset->dimension_count,
-        .dimensions = dimensions,
-    };
     request->kind = MC_REQUEST_INFO;
     request->u.info.tileset = tileset;
+    request->u.info.info = (mc_info_request){
+        .map = { .tileset = tileset->name,
+                 .grid = params.link->grid,
+                 .box = params.view.box,
+                 .width = params.view.width,
+                 .height = params.view.height,
+                 .dimension_count = tileset->dimension_count,
+                 .dimensions = dimensions },
+        .x = params.x,
+        .y = params.y,
+        .format = params.format,
+        .count = params.count,
+    };
     return MC_OK;
 }

@@ -11,76 +11,89 @@
 /* Scale denominators beyond it belong to no map. */
 #define SCALE_MAX 1e12
 
+#define SYMBOL_SIDE "20"
+_Static_assert(MC_LEGEND_SYMBOL == 20, "the default that the table writes");
+
 bool
 mc_tileset_has_legend(const mc_tileset *tileset)
 {
     return tileset->source != NULL && tileset->source->ops->legend != NULL;
 }
 
+typedef struct legend_params {
+    const char *layer;
+    mc_tileset *tileset;
+    int style;
+    mc_legend_options options;
+    const char *format_name;
+    const mc_format *format;
+} legend_params;
+
 static mc_error *
-parse_legend_layer(mc_tileset **tileset, const mc_call *call, apr_pool_t *pool)
+find_legend_layer(mc_param_reader *reader)
 {
-    const char *name = mc_param(call, "LAYER");
-    if (name == NULL || *name == '\0')
-        return mc_error_located(pool, MC_ERR_MISSING_PARAMETER, "layer", "the parameter LAYER is missing");
-    *tileset = mc_call_tileset(call, name, pool);
-    if (*tileset == NULL || !mc_wms_offers(mc_wms_of(call), *tileset))
-        return mc_error_located(pool, MC_ERR_LAYER_NOT_DEFINED, "layer", "layer \"%s\" is not known", name);
-    MC_TRY(mc_tileset_check_built(*tileset, pool));
-    if (!mc_tileset_has_legend(*tileset))
+    legend_params *params = reader->target;
+    apr_pool_t *pool = reader->pool;
+    const char *name = params->layer;
+    params->tileset = mc_call_tileset(reader->call, name, pool);
+    if (params->tileset == NULL || !mc_wms_offers(mc_wms_of(reader->call), params->tileset))
+        return mc_param_refuse(reader);
+    MC_TRY(mc_tileset_check_built(params->tileset, pool));
+    if (!mc_tileset_has_legend(params->tileset))
         return mc_error_located(pool, MC_ERR_OPERATION_NOT_SUPPORTED, "layer", "layer %s has no legend", name);
-    const char *style = mc_param(call, "STYLE");
-    if (style != NULL && *style != '\0' && strcmp(style, "default") != 0)
-        return mc_error_located(pool, MC_ERR_STYLE_NOT_DEFINED, "style", "style \"%s\" is not known", style);
     return MC_OK;
 }
 
 static mc_error *
-parse_legend_side(int *side, const mc_call *call, const char *name, apr_pool_t *pool)
+choose_legend_format(mc_param_reader *reader)
 {
-    const char *text = mc_param(call, name);
-    *side = MC_LEGEND_SYMBOL;
-    if (text == NULL || *text == '\0' || mc_parse_int(side, text, 1, MC_LEGEND_SYMBOL_MAX))
+    legend_params *params = reader->target;
+    const apr_array_header_t *formats = mc_wms_formats(reader->call, reader->pool);
+    params->format = mc_wms_of(reader->call)->format;
+    if (reader->text == NULL)
         return MC_OK;
-    return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, name, "%s \"%s\" is not a number of pixels from 1 to %d",
-                            name, text, MC_LEGEND_SYMBOL_MAX);
-}
-
-static mc_error *
-parse_wish(mc_legend_options *options, const mc_call *call, apr_pool_t *pool)
-{
-    const char *scale = mc_param(call, "SCALE"), *rule = mc_param(call, "RULE");
-    *options = (mc_legend_options){ .rule = rule != NULL && *rule != '\0' ? rule : NULL };
-    MC_TRY(parse_legend_side(&options->width, call, "width", pool));
-    MC_TRY(parse_legend_side(&options->height, call, "height", pool));
-    if (scale != NULL && *scale != '\0' &&
-        !(mc_parse_double(&options->scale, scale) && options->scale > 0 && options->scale <= SCALE_MAX))
-        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "scale", "SCALE \"%s\" is not a scale denominator",
-                                scale);
-    static const char *const styles[] = { "SLD", "SLD_BODY" };
-    for (size_t i = 0; i < sizeof(styles) / sizeof(styles[0]); i++)
-        if (mc_param(call, styles[i]) != NULL)
-            return mc_error_located(pool, MC_ERR_OPERATION_NOT_SUPPORTED, styles[i],
-                                    "styles that a client sends are not drawn here");
-    return MC_OK;
-}
-
-static mc_error *
-parse_format(const mc_format **format, const mc_call *call, apr_pool_t *pool)
-{
-    const char *text = mc_param(call, "FORMAT");
-    const apr_array_header_t *formats = mc_wms_formats(call, pool);
-    if (text == NULL || *text == '\0') {
-        *format = mc_wms_of(call)->format;
-        return mc_wms_omitted(call, "format", pool);
-    }
     for (int i = 0; i < formats->nelts; i++) {
-        *format = APR_ARRAY_IDX(formats, i, const mc_format *);
-        if (strcmp((*format)->mime, text) == 0 || strcmp((*format)->name, text) == 0)
+        params->format = APR_ARRAY_IDX(formats, i, const mc_format *);
+        if (strcmp(params->format->mime, reader->text) == 0 || strcmp(params->format->name, reader->text) == 0)
             return MC_OK;
     }
-    return mc_error_located(pool, MC_ERR_INVALID_FORMAT, "format", "FORMAT \"%s\" is not offered", text);
+    return mc_param_refuse(reader);
 }
+
+#define SIDE_REFUSAL "{name} \"{value}\" is not a number of pixels from {min} to {max}"
+#define SLD_REFUSAL "styles that a client sends are not drawn here"
+
+const mc_param_row mc_wms_legend_params[] = {
+    MC_PARAM_TEXT("LAYER", offsetof(legend_params, layer), "The name of a tileset that is drawn from vector data.",
+                  .flags = MC_PARAM_REQUIRED | MC_PARAM_EMPTY, .locator = "layer", .kind = MC_ERR_LAYER_NOT_DEFINED,
+                  .refusal = "layer \"{value}\" is not known"),
+    MC_PARAM_STEP(find_legend_layer),
+    MC_PARAM_CHOICE("STYLE", offsetof(legend_params, style), "default", "The style of the layer.",
+                    .flags = MC_PARAM_EMPTY, .locator = "style", .kind = MC_ERR_STYLE_NOT_DEFINED,
+                    .refusal = "style \"{value}\" is not known"),
+    MC_PARAM_TEXT("RULE", offsetof(legend_params, options.rule), "The name of the only rule that is shown.",
+                  .flags = MC_PARAM_EMPTY, .locator = "rule"),
+    MC_PARAM_INTEGER("width", offsetof(legend_params, options.width), "Pixels of a symbol from left to right.",
+                     .min = 1, .max = MC_LEGEND_SYMBOL_MAX, .flags = MC_PARAM_EMPTY, .fallback = SYMBOL_SIDE,
+                     .locator = "width", .refusal = SIDE_REFUSAL),
+    MC_PARAM_INTEGER("height", offsetof(legend_params, options.height), "Pixels of a symbol from top to bottom.",
+                     .min = 1, .max = MC_LEGEND_SYMBOL_MAX, .flags = MC_PARAM_EMPTY, .fallback = SYMBOL_SIDE,
+                     .locator = "height", .refusal = SIDE_REFUSAL),
+    MC_PARAM_NUMBER("SCALE", offsetof(legend_params, options.scale),
+                    "The scale denominator at which rules are shown; all rules without it.", .max = SCALE_MAX,
+                    .flags = MC_PARAM_EMPTY, .locator = "scale",
+                    .refusal = "SCALE \"{value}\" is not a scale denominator"),
+    MC_PARAM_REFUSED("SLD", "A style of the client's own.", .locator = "SLD", .kind = MC_ERR_OPERATION_NOT_SUPPORTED,
+                     .refusal = SLD_REFUSAL),
+    MC_PARAM_REFUSED("SLD_BODY", "A style of the client's own.", .locator = "SLD_BODY",
+                     .kind = MC_ERR_OPERATION_NOT_SUPPORTED, .refusal = SLD_REFUSAL),
+    MC_PARAM_TEXT("FORMAT", offsetof(legend_params, format_name),
+                  "The media type or name of a format that the service offers; the service's format without it.",
+                  .flags = MC_PARAM_STRICT | MC_PARAM_EMPTY, .locator = "format", .kind = MC_ERR_INVALID_FORMAT,
+                  .refusal = "FORMAT \"{value}\" is not offered"),
+    MC_PARAM_STEP(choose_legend_format),
+    MC_PARAM_END,
+};
 
 /* Large symbols of many rules make an image that no one has asked for by its size. */
 static mc_error *
@@ -100,21 +113,20 @@ mc_error *
 mc_wms_get_legend(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_wms_legend");
-    mc_tileset *tileset = NULL;
-    const mc_format *format = NULL;
-    mc_legend_options options;
+    legend_params params = { 0 };
     mc_map_request look = { 0 };
     mc_pixels *pixels;
-    MC_TRY(parse_legend_layer(&tileset, call, pool));
-    MC_TRY(parse_wish(&options, call, pool));
-    MC_TRY(parse_format(&format, call, pool));
+    MC_TRY(mc_params_read(&params, mc_wms_legend_params, call, pool));
     MC_TRY(mc_wms_background(&look, call, pool));
-    options.transparent = look.transparent && format->type != MC_FORMAT_JPEG;
-    mc_legend *legend = mc_legend_create(&options, pool);
+    const mc_tileset *tileset = params.tileset;
+    const mc_format *format = params.format;
+    mc_legend_options *options = &params.options;
+    options->transparent = look.transparent && format->type != MC_FORMAT_JPEG;
+    mc_legend *legend = mc_legend_create(options, pool);
     tileset->source->ops->legend(legend, tileset->source);
-    if (options.rule != NULL && mc_legend_is_empty(legend))
+    if (options->rule != NULL && mc_legend_is_empty(legend))
         return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "rule", "layer %s has no rule \"%s\"%s", tileset->name,
-                                mc_message_text(options.rule, 100, pool), options.scale > 0 ? " at this scale" : "");
+                                mc_message_text(options->rule, 100, pool), options->scale > 0 ? " at this scale" : "");
     MC_TRY(check_legend_size(legend, call, ctx, pool));
     MC_TRY(mc_legend_draw(&pixels, legend, ctx, pool));
     request->kind = MC_REQUEST_DOCUMENT;

@@ -7,6 +7,7 @@
 typedef struct map_parts {
     mc_wms_view view;
     mc_map_request map;
+    const char *layers, *styles; /* as requested */
     bool format_named_by_client;
 } map_parts;
 
@@ -37,11 +38,12 @@ add_wms_map_layer(map_parts *parts, const char *name, const mc_call *call, apr_p
 }
 
 static mc_error *
-parse_layers(map_parts *parts, const mc_call *call, apr_pool_t *pool)
+read_map_layers(mc_param_reader *reader)
 {
-    const char *text = mc_param(call, "LAYERS");
-    if (text == NULL)
-        return mc_error_located(pool, MC_ERR_MISSING_PARAMETER, "layers", "the parameter LAYERS is missing");
+    map_parts *parts = reader->target;
+    const mc_call *call = reader->call;
+    apr_pool_t *pool = reader->pool;
+    const char *text = parts->layers;
     size_t most = 1;
     for (const char *at = text; *at != '\0' && most < MC_LAYERS_MAX; at++)
         most += *at == ',';
@@ -52,28 +54,39 @@ parse_layers(map_parts *parts, const mc_call *call, apr_pool_t *pool)
     for (char *name = strsep(&rest, ","); name != NULL; name = strsep(&rest, ","))
         if (*name != '\0')
             MC_TRY(add_wms_map_layer(parts, name, call, pool));
-    if (parts->map.count == 0)
-        return mc_error_located(pool, MC_ERR_LAYER_NOT_DEFINED, "layers", "LAYERS \"%s\" names no layer", text);
+    return parts->map.count == 0 ? mc_param_refuse(reader) : MC_OK;
+}
+
+static mc_error *
+check_map_styles(mc_param_reader *reader)
+{
+    const map_parts *parts = reader->target;
+    int count = 0, layers = parts->map.count;
+    if (parts->styles == NULL)
+        return MC_OK;
+    char *rest = apr_pstrdup(reader->pool, parts->styles);
+    for (char *style = strsep(&rest, ","); style != NULL; style = strsep(&rest, ","), count++)
+        if (*style != '\0' && strcmp(style, "default") != 0) {
+            reader->text = style;
+            return mc_param_refuse(reader);
+        }
+    if (reader->call->service->strict && *parts->styles != '\0' && count != layers)
+        return mc_error_located(reader->pool, MC_ERR_INVALID_PARAMETER, "styles", "STYLES has %d items for %d layers",
+                                count, layers);
     return MC_OK;
 }
 
-/* There is one style, the default one, which a client may leave empty. */
-static mc_error *
-check_styles(const mc_call *call, int layers, apr_pool_t *pool)
-{
-    const char *text = mc_param(call, "STYLES");
-    if (text == NULL)
-        return mc_wms_omitted(call, "styles", pool);
-    int count = 0;
-    char *rest = apr_pstrdup(pool, text);
-    for (char *style = strsep(&rest, ","); style != NULL; style = strsep(&rest, ","), count++)
-        if (*style != '\0' && strcmp(style, "default") != 0)
-            return mc_error_located(pool, MC_ERR_STYLE_NOT_DEFINED, "styles", "style \"%s\" is not known", style);
-    if (call->service->strict && *text != '\0' && count != layers)
-        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "styles", "STYLES has %d items for %d layers", count,
-                                layers);
-    return MC_OK;
-}
+const mc_param_row mc_wms_map_params[] = {
+    MC_PARAM_LIST("LAYERS", offsetof(map_parts, layers), "Names of tilesets, the lowest first.",
+                  .flags = MC_PARAM_REQUIRED, .locator = "layers", .kind = MC_ERR_LAYER_NOT_DEFINED,
+                  .refusal = "LAYERS \"{value}\" names no layer"),
+    MC_PARAM_STEP(read_map_layers),
+    MC_PARAM_LIST("STYLES", offsetof(map_parts, styles),
+                  "A style for each layer: `default`, or nothing, which means the same.", .flags = MC_PARAM_STRICT,
+                  .locator = "styles", .kind = MC_ERR_STYLE_NOT_DEFINED, .refusal = "style \"{value}\" is not known"),
+    MC_PARAM_STEP(check_map_styles),
+    MC_PARAM_END,
+};
 
 /* A strict service promises the requested format and background also where one tile would do. */
 static bool
@@ -158,8 +171,7 @@ mc_wms_get_map(mc_request *request, const mc_call *call, apr_pool_t *pool)
     map->box = parts.view.box;
     map->width = parts.view.width;
     map->height = parts.view.height;
-    MC_TRY(parse_layers(&parts, call, pool));
-    MC_TRY(check_styles(call, map->count, pool));
+    MC_TRY(mc_params_read(&parts, mc_wms_map_params, call, pool));
     MC_TRY(mc_wms_format(&map->format, &parts.format_named_by_client, call, pool));
     MC_TRY(mc_wms_background(map, call, pool));
     mc_tile_stack stack;

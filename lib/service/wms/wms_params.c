@@ -8,9 +8,6 @@
 #include "service/wms/wms.h"
 #include "text/text.h"
 
-/* Coordinates beyond it belong to no CRS, and tile numbers could not be computed from them. */
-#define COORDINATE_MAX 1e12
-
 const char *
 mc_wms_version(const mc_call *call)
 {
@@ -18,6 +15,14 @@ mc_wms_version(const mc_call *call)
     if (version == NULL || *version == '\0')
         version = mc_param(call, "WMTVER");
     return version != NULL && *version != '\0' ? version : NULL;
+}
+
+mc_error *
+mc_wms_omitted(const mc_call *call, const char *name, apr_pool_t *pool)
+{
+    if (!call->service->strict)
+        return MC_OK;
+    return mc_error_located(pool, MC_ERR_MISSING_PARAMETER, name, "the parameter %s is missing", name);
 }
 
 /* WMS 1.3.0 6.2.4: none, unreadable or from 1.3.0 on: 1.3.0. Below: 1.1.1, the next lower or the lowest that we have.
@@ -44,74 +49,79 @@ mc_wms_is_130(const mc_call *call)
     return version != NULL && strcmp(version, "1.3.0") == 0;
 }
 
-static mc_error *
-check_version(const mc_call *call, apr_pool_t *pool)
+static bool
+is_view_130(const mc_param_reader *reader)
 {
-    const char *version = mc_wms_version(call);
-    if (version == NULL)
-        return mc_wms_omitted(call, "version", pool);
-    if (strlen(version) == 5 && strncmp(version, "1.", 2) == 0 && version[2] >= '0' && version[2] <= '3' &&
-        version[3] == '.' && version[4] >= '0' && version[4] <= '9')
+    return ((const mc_wms_view *)reader->target)->v130;
+}
+
+static bool
+is_view_111(const mc_param_reader *reader)
+{
+    return !is_view_130(reader);
+}
+
+static int
+most_side(const mc_param_reader *reader)
+{
+    return mc_wms_of(reader->call)->maxsize;
+}
+
+static mc_error *
+check_version(mc_param_reader *reader)
+{
+    const char *version = reader->text;
+    if (version == NULL || (strlen(version) == 5 && strncmp(version, "1.", 2) == 0 && version[2] >= '0' &&
+                            version[2] <= '3' && version[3] == '.' && version[4] >= '0' && version[4] <= '9'))
         return MC_OK;
-    return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "version", "VERSION \"%s\" is not 1.1.1 or 1.3.0", version);
+    return mc_param_refuse(reader);
 }
 
+/* The box in x, y order. */
 static mc_error *
-parse_box(mc_extent *box, const mc_call *call, apr_pool_t *pool)
+turn_box(mc_param_reader *reader)
 {
-    const char *text = mc_param(call, "BBOX");
-    double numbers[4];
-    int found = 0;
-    if (text == NULL)
-        return mc_error_located(pool, MC_ERR_MISSING_PARAMETER, "bbox", "the parameter BBOX is missing");
-    bool parsed = mc_parse_doubles(numbers, 4, &found, text, ",") && found == 4;
-    for (int i = 0; parsed && i < 4; i++)
-        parsed = isfinite(numbers[i]) && fabs(numbers[i]) <= COORDINATE_MAX;
-    if (!parsed)
-        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "bbox", "BBOX \"%s\" is not four coordinates", text);
-    *box = (mc_extent){ numbers[0], numbers[1], numbers[2], numbers[3] };
-    if (!mc_extent_valid(box))
-        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "bbox", "BBOX \"%s\": minimum must be below maximum",
-                                text);
-    return MC_OK;
-}
-
-static mc_error *
-parse_wms_image_side(int *side, const mc_call *call, const char *name, apr_pool_t *pool)
-{
-    const char *text = mc_param(call, name);
-    int64_t number;
-    if (text == NULL)
-        return mc_error_located(pool, MC_ERR_MISSING_PARAMETER, name, "the parameter %s is missing", name);
-    if (strspn(text, "0123456789") == strlen(text) && strlen(text) > 18)
-        number = INT64_MAX;
-    else if (!mc_parse_int64(&number, text, 1, INT64_MAX))
-        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, name, "%s \"%s\" is not a number of pixels", name,
-                                text);
-    if (number > mc_wms_of(call)->maxsize)
-        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, name, "%s %s is over this server's limit of %d", name,
-                                text, mc_wms_of(call)->maxsize);
-    *side = (int)number;
-    return MC_OK;
-}
-
-mc_error *
-mc_wms_view_parse(mc_wms_view *view, const mc_call *call, apr_pool_t *pool)
-{
-    *view = (mc_wms_view){ .v130 = mc_wms_is_130(call) };
-    MC_TRY(check_version(call, pool));
-    MC_TRY(parse_box(&view->box, call, pool));
-    MC_TRY(parse_wms_image_side(&view->width, call, "width", pool));
-    MC_TRY(parse_wms_image_side(&view->height, call, "height", pool));
-    const char *name = view->v130 ? "crs" : "srs";
-    view->srs = mc_param(call, name);
-    if (view->srs == NULL || *view->srs == '\0')
-        return mc_error_located(pool, MC_ERR_MISSING_PARAMETER, name, "the parameter %s is missing", name);
+    mc_wms_view *view = reader->target;
     bool xy_order = false;
     view->epsg = mc_crs_epsg(view->srs, &xy_order);
     if (view->v130 && !xy_order && mc_crs_axes_swapped(view->epsg))
         view->box = (mc_extent){ view->box.miny, view->box.minx, view->box.maxy, view->box.maxx };
     return MC_OK;
+}
+
+const mc_param_row mc_wms_view_params[] = {
+    MC_PARAM_TEXT("VERSION", offsetof(mc_wms_view, version),
+                  "The version of the protocol, 1.1.1 or 1.3.0; others from 1.0.0 to 1.3.9 are read as 1.1.1.",
+                  .other = "WMTVER", .flags = MC_PARAM_STRICT | MC_PARAM_EMPTY, .locator = "version",
+                  .refusal = "VERSION \"{value}\" is not 1.1.1 or 1.3.0"),
+    MC_PARAM_STEP(check_version),
+    MC_PARAM_BOX(
+        "BBOX", offsetof(mc_wms_view, box),
+        "The area in units of the CRS: minx,miny,maxx,maxy, in WMS 1.3.0 with the axes in the order of the CRS.",
+        .flags = MC_PARAM_REQUIRED, .locator = "bbox"),
+    MC_PARAM_INTEGER("width", offsetof(mc_wms_view, width), "Pixels from left to right.", .flags = MC_PARAM_REQUIRED,
+                     .min = 1, .most = most_side, .limit = "the service's <maxsize>", .locator = "width",
+                     .refusal = "{name} \"{value}\" is not a number of pixels",
+                     .over = "{name} {value} is over this server's limit of {max}"),
+    MC_PARAM_INTEGER("height", offsetof(mc_wms_view, height), "Pixels from top to bottom.", .flags = MC_PARAM_REQUIRED,
+                     .min = 1, .most = most_side, .limit = "the service's <maxsize>", .locator = "height",
+                     .refusal = "{name} \"{value}\" is not a number of pixels",
+                     .over = "{name} {value} is over this server's limit of {max}"),
+    MC_PARAM_CRS("crs", offsetof(mc_wms_view, srs),
+                 "The coordinate reference system of the map, in WMS 1.3.0; one of those of the layer's grids.",
+                 .applies = is_view_130, .flags = MC_PARAM_REQUIRED | MC_PARAM_EMPTY, .locator = "crs",
+                 .kind = MC_ERR_INVALID_CRS),
+    MC_PARAM_CRS("srs", offsetof(mc_wms_view, srs), "The same in WMS 1.1.1.", .applies = is_view_111,
+                 .flags = MC_PARAM_REQUIRED | MC_PARAM_EMPTY, .locator = "srs", .kind = MC_ERR_INVALID_CRS),
+    MC_PARAM_STEP(turn_box),
+    MC_PARAM_END,
+};
+
+mc_error *
+mc_wms_view_parse(mc_wms_view *view, const mc_call *call, apr_pool_t *pool)
+{
+    *view = (mc_wms_view){ .v130 = mc_wms_is_130(call) };
+    return mc_params_read(view, mc_wms_view_params, call, pool);
 }
 
 /* "auto:42001,<unit>,<lon>,<lat>": the UTM zone of the longitude, north or south (WMS 1.1.1 annex E). */
@@ -244,48 +254,79 @@ find_advertised(const mc_call *call, const char *text, apr_pool_t *pool)
     return NULL;
 }
 
+/* What FORMAT comes to. */
+typedef struct wms_format_choice {
+    const char *text;
+    const mc_format *format;
+    bool named;
+} wms_format_choice;
+
+static mc_error *
+choose_format(mc_param_reader *reader)
+{
+    wms_format_choice *choice = reader->target;
+    const mc_call *call = reader->call;
+    const mc_wms *wms = mc_wms_of(call);
+    const char *text = choice->text;
+    bool strict = call->service->strict;
+    if (text == NULL)
+        return MC_OK;
+    if (*text == '\0' && !wms->allow_client_override)
+        return mc_wms_omitted(call, "format", reader->pool);
+    const mc_format *found = strict ? find_advertised(call, text, reader->pool) : find_format(call, text);
+    if (found == NULL)
+        return mc_param_refuse(reader);
+    if (!wms->allow_client_override && !strict)
+        return MC_OK; /* known, but the configuration decides */
+    choice->format = found;
+    choice->named = true;
+    return MC_OK;
+}
+
+const mc_param_row mc_wms_format_params[] = {
+    MC_PARAM_TEXT("FORMAT", offsetof(wms_format_choice, text),
+                  "The media type or name of a configured format; the service's format without it.",
+                  .flags = MC_PARAM_STRICT, .locator = "format", .kind = MC_ERR_INVALID_FORMAT,
+                  .refusal = "FORMAT \"{value}\" is not offered"),
+    MC_PARAM_STEP(choose_format),
+    MC_PARAM_END,
+};
+
 mc_error *
 mc_wms_format(const mc_format **format, bool *named, const mc_call *call, apr_pool_t *pool)
 {
-    const mc_wms *wms = mc_wms_of(call);
-    const char *text = mc_param(call, "FORMAT");
-    *format = wms->format;
-    *named = false;
-    if (text == NULL || (*text == '\0' && !wms->allow_client_override))
-        return mc_wms_omitted(call, "format", pool);
-    const mc_format *found = call->service->strict ? find_advertised(call, text, pool) : find_format(call, text);
-    if (found == NULL)
-        return mc_error_located(pool, MC_ERR_INVALID_FORMAT, "format", "FORMAT \"%s\" is not offered", text);
-    if (!wms->allow_client_override && !call->service->strict)
-        return MC_OK; /* known, but the configuration decides */
-    *format = found;
-    *named = true;
-    return MC_OK;
+    wms_format_choice choice = { .format = mc_wms_of(call)->format };
+    mc_error *error = mc_params_read(&choice, mc_wms_format_params, call, pool);
+    *format = choice.format;
+    *named = choice.named;
+    return error;
 }
+
+/* What shows where a map has nothing. */
+typedef struct wms_background {
+    int transparent;
+    mc_param_colour colour;
+} wms_background;
+
+const mc_param_row mc_wms_background_params[] = {
+    MC_PARAM_BOOLEAN("TRANSPARENT", offsetof(wms_background, transparent),
+                     "Whether pixels without data are transparent, where the format can have such pixels.",
+                     .flags = MC_PARAM_EMPTY, .locator = "transparent"),
+    MC_PARAM_COLOUR("BGCOLOR", offsetof(wms_background, colour), "The colour of pixels without data; white without it.",
+                    .flags = MC_PARAM_EMPTY, .locator = "bgcolor"),
+    MC_PARAM_END,
+};
 
 mc_error *
 mc_wms_background(mc_map_request *map, const mc_call *call, apr_pool_t *pool)
 {
-    const char *transparent = mc_param(call, "TRANSPARENT");
-    const char *color = mc_param(call, "BGCOLOR");
+    wms_background background = { .transparent = -1 };
+    mc_error *error = mc_params_read(&background, mc_wms_background_params, call, pool);
     memset(map->background, 0xff, sizeof(map->background));
-    map->background_set = call->service->strict;
-    if (transparent != NULL && *transparent != '\0') {
-        map->transparent = strcasecmp(transparent, "TRUE") == 0;
-        map->background_set = true;
-        if (!map->transparent && strcasecmp(transparent, "FALSE") != 0)
-            return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "transparent",
-                                    "TRANSPARENT \"%s\" is not TRUE or FALSE", transparent);
-    }
-    if (color != NULL && *color != '\0') {
-        bool prefixed = color[0] == '0' && (color[1] == 'x' || color[1] == 'X');
-        if (!prefixed || strlen(color) != 8 || strspn(color + 2, "0123456789abcdefABCDEF") != 6)
-            return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "bgcolor", "BGCOLOR \"%s\" is not 0xRRGGBB", color);
-        unsigned long rgb = strtoul(color + 2, NULL, 16);
-        map->background[0] = (uint8_t)(rgb >> 16);
-        map->background[1] = (uint8_t)(rgb >> 8);
-        map->background[2] = (uint8_t)rgb;
-        map->background_set = true;
-    }
-    return MC_OK;
+    map->background_set = call->service->strict || background.transparent >= 0 || background.colour.given;
+    if (background.transparent >= 0)
+        map->transparent = background.transparent == 1;
+    if (background.colour.given)
+        memcpy(map->background, background.colour.rgb, sizeof(background.colour.rgb));
+    return error;
 }

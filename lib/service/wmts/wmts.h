@@ -2,6 +2,7 @@
 #ifndef MC_SERVICE_WMTS_WMTS_H
 #define MC_SERVICE_WMTS_WMTS_H
 
+#include "service/param.h"
 #include "service/service_base.h"
 
 #define MC_WMTS_VERSION "1.0.0"
@@ -14,6 +15,23 @@ const apr_array_header_t *mc_wmts_formats(const mc_tileset *tileset, apr_pool_t 
 
 /* The capabilities document; `brief`: only its version and update sequence (OWS 1.1.0 table 7). */
 mc_error *mc_wmts_capabilities(mc_request *request, bool brief, const char *mime, const mc_call *call, mc_ctx *ctx,
+                               apr_pool_t *pool) MC_CHECKED;
+
+/* Requests as key-value pairs, and as paths; and what they may say. */
+mc_error *mc_wmts_parse_kvp(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_wmts_parse_path(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+extern const mc_param_row mc_wmts_kvp_request_params[], mc_wmts_kvp_tile_params[], mc_wmts_kvp_info_params[],
+    mc_wmts_kvp_capabilities_params[];
+extern const mc_param_row mc_wmts_path_version_params[], mc_wmts_path_tile_params[], mc_wmts_path_info_params[];
+
+/* The value of a dimension that a client asks for: its default for "default" and for nothing. */
+const char *mc_wmts_dimension_value(const mc_dimension *dimension, const char *text);
+
+/* An error of that kind for a level that the layer's grid does not offer. */
+mc_error *mc_wmts_check_level(const mc_tile_request *tile, int z, mc_error_kind kind, apr_pool_t *pool) MC_CHECKED;
+
+/* Makes `request` a question for the pixel i, j of a tile. MC_ERR_POINT_OUT_OF_RANGE beside the tile. */
+mc_error *mc_wmts_info_request(mc_request *request, const mc_tile_request *tile, int i, int j, const char *format,
                                apr_pool_t *pool) MC_CHECKED;
 
 void mc_wmts_report(mc_document *body, int *status, const mc_error *error, const mc_call *call, apr_pool_t *pool);

@@ -7,19 +7,19 @@
 #include <gdal.h>
 #include <stdbool.h>
 
-enum { MC_GDAL_OVERVIEWS = 32 /* further ones are not looked at */ };
+enum { MC_GDAL_OVERVIEWS = 32 /* further overviews are not used */ };
 
 typedef struct mc_gdal_dataset mc_gdal_dataset;
 
 /* A dataset for the calling thread alone, from the pool if `pooled`. NULL: GDAL has said why to the error handler. */
 mc_gdal_dataset *mc_gdal_open(const char *data, bool pooled);
 
-/* Gives it back to the pool if `keep`, else closes it. */
+/* Gives a dataset back to the pool if `keep`, else closes it. */
 void mc_gdal_close(mc_gdal_dataset *d, bool keep);
 
 GDALDatasetH mc_gdal_raster_of(const mc_gdal_dataset *d);
 
-/* Overview `level` as a dataset (below 0: the raster itself); the raster when it cannot be opened. */
+/* Overview `level` as a dataset (below 0: the raster itself); the raster when the overview cannot be opened. */
 GDALDatasetH mc_gdal_overview(mc_gdal_dataset *d, int level);
 
 #endif

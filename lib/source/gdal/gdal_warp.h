@@ -1,6 +1,6 @@
 /*
- * What the core asks of the module that knows GDAL (mapcache-gdal.so). Apart from gdal.c, so that nothing of GDAL is
- * needed to build or start the core.
+ * The operations of the module with GDAL (mapcache-gdal.so). They are separate from gdal.c, so that GDAL is not needed
+ * to build or start the core.
  */
 #ifndef MC_SOURCE_GDAL_GDAL_WARP_H
 #define MC_SOURCE_GDAL_GDAL_WARP_H
@@ -16,13 +16,13 @@ typedef enum mc_gdal_resample {
     MC_GDAL_AVERAGE
 } mc_gdal_resample;
 
-/* Which overview is read: the coarsest that is fine enough, or one `level` steps finer than it; the raster itself; or
- * overview `level`. */
+/* The overview to read. AUTO: the coarsest overview that is fine enough, or an overview `level` steps finer. NONE: the
+ * raster itself. LEVEL: overview `level`. */
 typedef enum mc_gdal_overviews { MC_GDAL_AUTO, MC_GDAL_NONE, MC_GDAL_LEVEL } mc_gdal_overviews;
 
 typedef struct mc_gdal_raster {
     const char *source; /* name, for messages */
-    const char *data;   /* what GDAL opens */
+    const char *data;   /* a name that GDAL opens */
     bool pooled;
     mc_gdal_resample resample;
     mc_gdal_overviews overviews;

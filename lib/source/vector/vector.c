@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "base/semaphore.h"
 #include "draw/label/label.h"
+#include "draw/sld/sld.h"
 #include "mapcache/trace.h"
 #include "vector/mvt/mvt.h"
 

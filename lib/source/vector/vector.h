@@ -1,4 +1,4 @@
-/* What the sources that draw vector data share: layers of data and style, painted over each other. */
+/* Vector sources: layers of data and style, painted over each other. Shared by all kinds of vector data. */
 #ifndef MC_SOURCE_VECTOR_VECTOR_H
 #define MC_SOURCE_VECTOR_VECTOR_H
 
@@ -6,14 +6,14 @@
 #include "draw/paint/painter.h"
 #include "source/source_base.h"
 
-/* A layer as every kind of vector source has it; the kind's own struct begins with it. */
+/* A layer of any vector source. The struct of each kind of layer begins with this one. */
 typedef struct mc_vector_layer {
     const char *name;
     const char *style_file, *style_name; /* as configured */
     const char *attribute_list;          /* as configured; or NULL */
     apr_array_header_t *shown;           /* of const char *: the attributes that clients may see; NULL: all */
     int minzoom, maxzoom;                /* levels of vector tiles */
-    int thinning;                        /* index into what <thinning> may be */
+    int thinning;                        /* index of the choice of <thinning> */
     mc_feature_data *data;
     const mc_style *style;
 } mc_vector_layer;
@@ -67,39 +67,39 @@ typedef struct mc_vector_source {
                    "Last level of the grid whose vector tiles hold the layer.", .flags = MC_KEY_OURS, .max = 99,       \
                    .fallback = "99")
 
-/* Reads what all kinds have of a layer that has been read by its table. False after a complaint. */
+/* Reads the style and the list of attributes of a layer whose keys have been read. False after a complaint. */
 bool mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_build *build);
 
-/* Reads a source of such a kind: what all sources have, and its layers, each with `layer_from_config`. NULL after a
- * complaint. */
+/* Reads a vector source: the common keys, and each layer with `layer_from_config`. NULL after a complaint. */
 mc_source *mc_vector_from_config(const mc_source_ops *ops,
                                  mc_vector_layer *(*layer_from_config)(const mc_node *node, mc_build *build),
                                  const mc_node *node, mc_build *build);
 
-/* The attributes that clients may see (mc_field), and their names: of those that the data has all, or the configured
- * ones. */
+/* The attributes that clients may see (mc_field), and their names: the configured attributes, or all attributes of the
+ * data. */
 mc_error *mc_vector_fields(apr_array_header_t **fields, const char ***names, const mc_vector_layer *layer, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
 
-/* The render operation of all of them. */
+/* The render operation of all vector sources. */
 mc_error *mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
 
-/* The legend operation of all of them. */
+/* The legend operation of all vector sources. */
 void mc_vector_legend(mc_legend *legend, mc_source *source);
 
-/* The info operation of all of them, and what it can write (WMS 1.3.0, 7.4). */
+/* The info operation of all vector sources, and the media types of its answers (WMS 1.3.0, 7.4). */
 mc_error *mc_vector_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx *ctx,
                          apr_pool_t *pool) MC_CHECKED;
 const apr_array_header_t *mc_vector_info_formats(apr_pool_t *pool);
 
-/* A vector tile of all layers, in place of a map; and what its layers are. */
+/* A vector tile of all layers, in place of a map; a description of the layers. */
 mc_error *mc_vector_tile(mc_rendered *map, const mc_vector_source *source, const mc_render *wanted, mc_ctx *ctx,
                          apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_vector_tile_layers(apr_array_header_t **layers, mc_source *source, mc_ctx *ctx,
                                 apr_pool_t *pool) MC_CHECKED;
 
-/* The query of a map: its pixel grid is that of the grid's level where the map lies on one, else its own. */
+/* The query of a map. The query's pixel grid is that of a level of the grid where the map lies on that level; else the
+ * map has a pixel grid of its own. */
 void mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the files that answer feature info of vector sources share. */
+/* Feature info of vector sources, shared by the files that write it. */
 #ifndef MC_SOURCE_VECTOR_VECTOR_INFO_H
 #define MC_SOURCE_VECTOR_VECTOR_INFO_H
 
@@ -13,8 +13,8 @@ typedef struct mc_info_layer {
     bool has_ids;
     const mc_field *fields;
     int field_count;
-    const mc_projection *to_degrees; /* from the map's CRS to longitude and latitude; NULL: it is them */
-    bool no_geometry;                /* it cannot be transformed */
+    const mc_projection *to_degrees; /* from the map's CRS to longitude and latitude; NULL: the map is in degrees */
+    bool no_geometry;                /* the map's CRS cannot be transformed to degrees */
 } mc_info_layer;
 
 /* How features are written: one row for each media type. */

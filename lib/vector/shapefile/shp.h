@@ -1,6 +1,7 @@
 /*
  * Shapefiles (ESRI Shapefile Technical Description, July 1998): .shp, .shx, .dbf, .cpg, .prj, and the spatial index
- * .qix. Files are read by position, never mapped: one that is cut short or overwritten meanwhile gives broken shapes.
+ * .qix. Files are read by position, never mapped: a file that is cut short or overwritten meanwhile gives broken
+ * shapes.
  */
 #ifndef MC_VECTOR_SHAPEFILE_SHP_H
 #define MC_VECTOR_SHAPEFILE_SHP_H
@@ -10,55 +11,55 @@
 #include "vector/shapefile/dbf.h"
 #include "vector/shapefile/records.h"
 
-/* Where a record lies, in words of two bytes; size 0: there is none. */
+/* The place of a record, in words of two bytes; size 0: there is no record. */
 typedef struct mc_shp_place {
     uint32_t offset, size;
 } mc_shp_place;
 
-/* How the records of a window are found. */
+/* The way to find the records of a window. */
 typedef enum mc_shp_search {
-    MC_SHP_SCAN,      /* each record's own box is looked at */
+    MC_SHP_SCAN,      /* by reading each record's own box */
     MC_SHP_TREE,      /* .qix */
-    MC_SHP_IN_MEMORY, /* boxes that have been read when the file was opened */
+    MC_SHP_IN_MEMORY, /* by an index of the boxes, which were read when the file was opened */
 } mc_shp_search;
 
 typedef struct mc_shp {
     mc_file main, entries, table, tree; /* .shp, .shx, .dbf, .qix */
     mc_dbf *attributes;                 /* NULL: there is no .dbf, or it cannot be read */
-    mc_error *table_error;              /* why it cannot be read, or NULL */
-    const char *projection;             /* what the .prj says; NULL: there is none */
-    int type;                           /* of its shapes */
-    mc_extent box;                      /* of all of them, in units of the file */
+    mc_error *table_error;              /* why the .dbf cannot be read, or NULL */
+    const char *projection;             /* content of the .prj; NULL: there is none */
+    int type;                           /* of the shapes */
+    mc_extent box;                      /* around all shapes, in units of the file */
     uint32_t count;                     /* of records */
-    const mc_shp_place *places;         /* of the records; NULL: .shx has them */
+    const mc_shp_place *places;         /* of the records; NULL: they are read from the .shx */
     mc_shp_search search;
     mc_box_index *boxes; /* IN_MEMORY */
     mc_records *large;   /* records that windows have asked for */
     bool stale_tree;     /* the .qix is older than the .shp or of another number of shapes: left alone */
     uint32_t broken;     /* records that mc_shp_prepare() could not read */
-    bool unlisted;       /* it found that the .shx ends before the .shp does */
+    bool unlisted;       /* mc_shp_prepare() found that the .shx ends before the .shp does */
 } mc_shp;
 
 /*
- * Opens `path` (of the .shp) and what lies beside it, until `pool` is cleared. Without a .shx the records are searched
- * for. encoding: the code page of the table where the .cpg is wrong or missing; or NULL. MC_ERR_IO where the file is
- * not there, MC_ERR_CORRUPT where it is something else, MC_ERR_NOT_BUILT for MultiPatch, MC_ERR_CONFIG for an unknown
- * encoding.
+ * Opens `path` (of the .shp) and the files beside the .shp, until `pool` is cleared. Without a .shx the .shp is scanned
+ * for the records. encoding: the code page of the table where the .cpg is wrong or missing; or NULL. MC_ERR_IO where
+ * the file is not there, MC_ERR_CORRUPT where the file is no shapefile, MC_ERR_NOT_BUILT for MultiPatch, MC_ERR_CONFIG
+ * for an unknown encoding.
  */
 mc_error *mc_shp_open(mc_shp **shp, const char *path, const char *encoding, apr_pool_t *pool) MC_CHECKED;
 
-/* Gets ready for windows: by the .qix, else by the boxes of all records in memory (up to a million of them). Reads the
- * whole file where there is no .qix, and counts what of it cannot be read. */
+/* Prepares the search by windows: by the .qix, else by an index in memory of the boxes of all records (up to a
+ * million). Where there is no .qix, reads the whole file and counts the records that cannot be read. */
 void mc_shp_prepare(mc_shp *shp, apr_pool_t *pool);
 
 /* Writes the .qix of `path`. Errors as of mc_shp_open and mc_quadtree_write. */
 mc_error *mc_shp_write_tree(uint32_t *count, const char *path, apr_pool_t *pool) MC_CHECKED;
 
 typedef struct mc_shp_record {
-    uint32_t number; /* from 0 on: its row in the table */
+    uint32_t number; /* from 0 on: the record's row in the table */
     const uint8_t *content;
-    size_t size;   /* 0: the file does not have it */
-    mc_extent box; /* of points the point itself */
+    size_t size;   /* 0: the file does not have the record */
+    mc_extent box; /* of a point the point itself */
     bool has_box;  /* false: a null shape, or broken */
 } mc_shp_record;
 
@@ -73,7 +74,7 @@ typedef struct mc_shp_reader {
     size_t ahead;
 } mc_shp_reader;
 
-/* box: NULL for all records, null shapes too. */
+/* `box` NULL: all records, null shapes too. */
 void mc_shp_begin(mc_shp_reader *reader, const mc_shp *shp, const mc_extent *box, apr_pool_t *pool);
 bool mc_shp_next(mc_shp_reader *reader, mc_shp_record *record);
 void mc_shp_end(mc_shp_reader *reader);

@@ -1,4 +1,4 @@
-/* What the files that read shapefiles share. */
+/* Numbers of the format, shared by the files that read shapefiles. */
 #ifndef MC_VECTOR_SHAPEFILE_SHP_PRIVATE_H
 #define MC_VECTOR_SHAPEFILE_SHP_PRIVATE_H
 

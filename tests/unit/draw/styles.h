@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "draw/style/style.h"
+#include "draw/sld/sld.h"
 
 static mc_build build;
 

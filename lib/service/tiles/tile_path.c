@@ -1,0 +1,38 @@
+/* Addresses of tiles that TMS and gmaps share. */
+#include "service/tiles/tile_path.h"
+
+static mc_error *
+read_path_layers(mc_param_reader *reader)
+{
+    mc_tile_path *tile = reader->target;
+    return mc_layers_parse(&tile->stack, tile->layer, reader->call, reader->row->kind, reader->pool);
+}
+
+const mc_param_row mc_tile_path_params[] = {
+    MC_PARAM_TEXT(
+        "layer", offsetof(mc_tile_path, layer),
+        "Layers with `;` between them, each as name[dimension=value]@grid; values and the grid may be left out.",
+        .flags = MC_PARAM_REQUIRED, .kind = MC_ERR_BAD_REQUEST),
+    MC_PARAM_STEP(read_path_layers),
+    MC_PARAM_INTEGER("z", offsetof(mc_tile_path, z), "The level, 0 for the coarsest.", .flags = MC_PARAM_REQUIRED,
+                     .kind = MC_ERR_NOT_FOUND, .refusal = "z \"{value}\" is not a level"),
+    MC_PARAM_INTEGER("x", offsetof(mc_tile_path, x), "The column, 0 on the left.", .flags = MC_PARAM_REQUIRED,
+                     .kind = MC_ERR_NOT_FOUND, .refusal = "x \"{value}\" is not a column"),
+    MC_PARAM_FILE("y", offsetof(mc_tile_path, row),
+                  "The row, 0 at the bottom (TMS) or at the top (gmaps), and any extension.",
+                  .flags = MC_PARAM_REQUIRED | MC_PARAM_EXTENSION, .kind = MC_ERR_NOT_FOUND,
+                  .refusal = "y \"{value}\" is not a row with an extension"),
+    MC_PARAM_END,
+};
+
+mc_error *
+mc_tile_path_parse(mc_request *request, const mc_call *call, const apr_array_header_t *path, bool from_top,
+                   apr_pool_t *pool)
+{
+    mc_tile_path tile = { 0 };
+    int next = path->nelts - 4;
+    request->kind = MC_REQUEST_TILE;
+    MC_TRY(mc_params_read_path(&tile, mc_tile_path_params, call, path, &next, pool));
+    request->u.tile = tile.stack;
+    return mc_stack_place(&request->u.tile, tile.z, tile.x, tile.row.number, from_top, pool);
+}

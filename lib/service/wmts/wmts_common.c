@@ -1,0 +1,81 @@
+/* What both forms of WMTS requests share. */
+#include <string.h>
+
+#include "service/wmts/wmts.h"
+
+bool
+mc_wmts_is_kvp(const mc_call *call)
+{
+    if (mc_param(call, "SERVICE") != NULL)
+        return true;
+    return *call->path == '\0' && mc_param(call, "REQUEST") != NULL;
+}
+
+const apr_array_header_t *
+mc_wmts_formats(const mc_tileset *tileset, apr_pool_t *pool)
+{
+    apr_array_header_t *formats = apr_array_make(pool, 2, sizeof(const char *));
+    if (tileset->format != NULL && tileset->format->mime != NULL) {
+        /* Tiles are served with the type that their bytes tell: no word of "image/png; mode=8bit" then. */
+        APR_ARRAY_PUSH(formats, const char *) =
+            tileset->format->type == MC_FORMAT_PNG ? "image/png" : tileset->format->mime;
+        return formats;
+    }
+    if (tileset->format != NULL && tileset->format->type == MC_FORMAT_RAW) {
+        APR_ARRAY_PUSH(formats, const char *) = "application/octet-stream";
+        return formats;
+    }
+    /* mixed, or as the source sent them: each tile is one or the other */
+    APR_ARRAY_PUSH(formats, const char *) = "image/png";
+    APR_ARRAY_PUSH(formats, const char *) = "image/jpeg";
+    return formats;
+}
+
+const char *
+mc_wmts_dimension_value(const mc_dimension *dimension, const char *text)
+{
+    if (text != NULL && strcmp(text, "default") == 0)
+        return dimension->default_value;
+    return mc_dimension_wanted(dimension, text);
+}
+
+mc_error *
+mc_wmts_check_level(const mc_tile_request *tile, int z, mc_error_kind kind, apr_pool_t *pool)
+{
+    if (z >= tile->link->minzoom && z <= tile->link->maxzoom)
+        return MC_OK;
+    return mc_error_located(pool, kind, "TileMatrix", "TileMatrix %d is not one of %d to %d", z, tile->link->minzoom,
+                            tile->link->maxzoom);
+}
+
+mc_error *
+mc_wmts_info_request(mc_request *request, const mc_tile_request *tile, int i, int j, const char *format,
+                     apr_pool_t *pool)
+{
+    const mc_grid *grid = tile->link->grid;
+    mc_tileset *tileset = tile->tileset;
+    if (i >= grid->tile_width)
+        return mc_error_located(pool, MC_ERR_POINT_OUT_OF_RANGE, "I", "I %d is not one of 0 to %d", i,
+                                grid->tile_width - 1);
+    if (j >= grid->tile_height)
+        return mc_error_located(pool, MC_ERR_POINT_OUT_OF_RANGE, "J", "J %d is not one of 0 to %d", j,
+                                grid->tile_height - 1);
+    mc_dimension_value *values = apr_pcalloc(pool, ((size_t)tileset->dimension_count + 1) * sizeof(*values));
+    for (int d = 0; d < tileset->dimension_count; d++)
+        values[d] = (mc_dimension_value){ tileset->dimensions[d]->name, tile->values[d], false };
+    request->kind = MC_REQUEST_INFO;
+    request->u.info.tileset = tileset;
+    request->u.info.info = (mc_info_request){
+        .map = { .tileset = tileset->name,
+                 .grid = grid,
+                 .box = mc_grid_tile_extent(grid, tile->z, tile->x, tile->y),
+                 .width = grid->tile_width,
+                 .height = grid->tile_height,
+                 .dimension_count = tileset->dimension_count,
+                 .dimensions = values },
+        .x = i,
+        .y = j,
+        .format = format,
+    };
+    return MC_OK;
+}
