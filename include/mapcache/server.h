@@ -1,10 +1,19 @@
 /*
- * The server as the front ends see it: a configuration is loaded, a process runtime is built after the fork, requests
- * go in and responses come out.
+ * The server as the front ends see it: a configuration is loaded, each process has a runtime, requests go in and
+ * responses come out.
  *
- *     parent:   mc_server_load(&server, "mapcache.xml", ...)          no thread, socket, file or database handle is
- * open after it child:    mc_runtime_create(&runtime, ...); mc_server_attach(server, runtime) request:
- * mc_server_handle(&response, server, &request, &ctx)
+ * The parent loads the configuration. No thread, socket, file or database handle is open afterwards:
+ *
+ *     mc_server_load(&server, "mapcache.xml", diagnostics, pool);
+ *
+ * Each child makes a runtime after the fork:
+ *
+ *     mc_runtime_create(&runtime, mc_server_config(server), processes, threads, log, pool);
+ *
+ * Each request has a context with that runtime:
+ *
+ *     mc_ctx ctx = { .pool = pool, .process = mc_runtime_process(runtime), .log = log };
+ *     mc_server_handle(&response, server, &request, &ctx, pool);
  */
 #ifndef MAPCACHE_SERVER_H
 #define MAPCACHE_SERVER_H

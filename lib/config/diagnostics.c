@@ -2,10 +2,10 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/controls.h"
 #include "mapcache/config.h"
 #include "text/text.h"
 #include "text/utf8.h"
-#include "base/controls.h"
 
 mc_diagnostics *
 mc_diagnostics_create(apr_pool_t *pool)

@@ -1,8 +1,8 @@
 /* Text from and for the outside: escapes, query strings, file names, replacements. Numbers are in number.c. */
 #include "text/text.h"
+#include "base/controls.h"
 #include "text/calendar.h"
 #include "text/utf8.h"
-#include "base/controls.h"
 
 #include <apr_date.h>
 #include <apr_strings.h>
