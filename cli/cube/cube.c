@@ -250,30 +250,16 @@ run_dates(run *run)
 }
 
 int
-mc_command_cube(int argc, const char *const *argv)
+mc_command_cube(mc_cli_call *call)
 {
-    run run = { .log = mc_log_stderr };
-    int status = 1;
-    bool help = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
-    bool overviews = argc > 1 && strcmp(argv[1], "overviews") == 0;
-    bool known = overviews || (argc > 1 && (strcmp(argv[1], "ingest") == 0 || strcmp(argv[1], "dates") == 0));
-    if (help || !known) {
-        mc_cube_usage(help ? NULL : "which command? ingest, dates or overviews");
-        return !help;
-    }
-    apr_pool_create(&run.pool, NULL);
-    const char *problem = mc_cube_options_parse(&run.options, argc - 1, argv + 1, run.pool);
-    if (problem != NULL || run.options.help) {
-        mc_cube_usage(problem);
-        status = problem != NULL;
-    } else {
-        run.log.level = run.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
-        status = strcmp(argv[1], "dates") == 0 ? run_dates(&run) : run_ingest(&run, !overviews);
-    }
+    run run = { .log = mc_log_stderr, .pool = call->pool };
+    run.options = *(const mc_cube_options *)call->options;
+    run.log.level = run.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
+    unsigned mask = call->command->mask;
+    int status = mask == MC_CUBE_DATES ? run_dates(&run) : run_ingest(&run, mask == MC_CUBE_INGEST);
     if (run.ctx.pool != NULL)
         apr_pool_destroy(run.ctx.pool); /* gives back what is the process's: before that ends */
     if (run.runtime != NULL)
         mc_runtime_destroy(run.runtime);
-    apr_pool_destroy(run.pool);
     return status;
 }

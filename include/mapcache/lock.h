@@ -30,7 +30,7 @@ mc_error *mc_flight_board(mc_flight_role *role, mc_flight **flight, mc_error **s
 mc_error *mc_flight_try(mc_flight_role *role, mc_flight **flight, mc_flights *flights, const char *name, mc_ctx *ctx,
                         apr_pool_t *pool) MC_CHECKED;
 
-/* Wakes all who wait. `failure` (may be MC_OK) is shared with them and with who comes within a second. */
+/* Wakes all waiting threads. They get `failure` (may be MC_OK), as do threads that board within a second. */
 void mc_flight_land(mc_flight *flight, const mc_error *failure);
 
 typedef struct mc_locker mc_locker;
@@ -40,8 +40,8 @@ typedef struct mc_lock mc_lock;
 mc_locker *mc_locker_from_config(const mc_node *node, mc_build *build);
 mc_locker *mc_locker_disk(const char *directory, double timeout_seconds, apr_pool_t *pool);
 
-/* Takes the lock of `name` across processes; waits at most <timeout>. A dead holder's lock is free at once. *waited:
- * another one held it meanwhile. */
+/* Takes the lock of `name` across processes; waits at most <timeout>. The lock of a process that has died is free at
+ * once. *waited: another process held the lock meanwhile. */
 mc_error *mc_locker_acquire(mc_lock **lock, bool *waited, mc_locker *locker, const char *name, mc_ctx *ctx,
                             apr_pool_t *pool) MC_CHECKED;
 /* The same without waiting: *lock is NULL when another one holds it, in this process or any other. */

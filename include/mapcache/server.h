@@ -1,6 +1,6 @@
 /*
- * The server as the front ends see it: a configuration is loaded, a process runtime is built after the fork, requests
- * go in and responses come out.
+ * The server as the front ends see it: a configuration is loaded, each process has a runtime, requests go in and
+ * responses come out.
  *
  * Example: a program that answers one request. A parent process may fork between mc_server_load and mc_runtime_create,
  * because no thread, socket, file or database handle is open there.

@@ -1,6 +1,6 @@
 /*
- * A fast 64-bit hash for tables, tags and lock names. Not for secrets, and no proof against who knows the seed: tables
- * whose keys come from clients use mc_hash_seed().
+ * A fast 64-bit hash for tables, tags and lock names. Not for secrets. Somebody who knows the seed can make collisions:
+ * tables with keys from clients use mc_hash_seed().
  */
 #ifndef MC_BASE_HASH_H
 #define MC_BASE_HASH_H

@@ -1,4 +1,5 @@
-/* Large memory straight from the system: what is freed goes back at once, and large pages make it cheap to touch. */
+/* Large memory straight from the system: freed memory goes back at once, and large pages make the first access cheap.
+ */
 #ifndef MC_BASE_PAGES_H
 #define MC_BASE_PAGES_H
 

@@ -7,7 +7,8 @@
 
 #include "mapcache/error.h"
 
-/* True for the last reference: nobody else has the object any more, and all that others did with it is visible. */
+/* True for the last reference: no other thread has the object any more, and all changes by other threads are visible.
+ */
 static inline bool
 mc_references_drop(atomic_uint *count)
 {

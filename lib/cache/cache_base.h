@@ -1,4 +1,4 @@
-/* What the back ends of caches share: the common keys, templates of paths, and the memory of the process. */
+/* Shared by the back ends of caches: common keys, templates of paths, the memory of the process. */
 #ifndef MC_CACHE_CACHE_BASE_H
 #define MC_CACHE_CACHE_BASE_H
 
@@ -32,7 +32,7 @@ typedef struct mc_cache_base {
 /* Reads `node` into the struct that begins with `base`. stamped: the store has stamps, <memory> is true by default. */
 bool mc_cache_read(mc_cache_base *base, const mc_cache_ops *ops, bool stamped, const mc_node *node, mc_build *build);
 
-/* Writes into `out`, of MC_PATH_MAX bytes; length and whether it fitted are kept. */
+/* A text that grows in `out`, which has MC_PATH_MAX bytes. `overflow`: the text did not fit. */
 typedef struct mc_text_out {
     char *out;
     size_t length;
@@ -55,7 +55,7 @@ mc_error *mc_text_check(const mc_text_out *text, const mc_tile_key *key, apr_poo
  * dimensions. */
 const char *mc_cache_dimension_key(const mc_tile_key *key, apr_pool_t *pool);
 
-/* A template of a path, taken apart once. */
+/* A template of a path, parsed once. */
 typedef struct mc_template mc_template;
 
 typedef struct mc_template_rules {
@@ -100,25 +100,25 @@ bool mc_template_by_dimension(const mc_template *template);
 
 /* The SQLite file that a tile stands in: mc_sqlite_get_stamped reads it. */
 typedef struct mc_store_location {
-    mc_cache *cache;      /* which has it: a part of the one that was asked, or that one; NULL: no SQLite file */
+    mc_cache *cache;      /* the cache that holds the tile: the cache itself or a part of it; NULL: no SQLite file */
     uint64_t identity;    /* of how it is read: differs where the same file and key may give something else */
     const char *coverage; /* statement that tells which tiles the file has, or NULL */
     bool by_tile;         /* other tiles of the same tileset, grid and dimensions may stand elsewhere */
-    bool needed;          /* that the file is missing is an error, unless the tileset can render */
+    bool needed;          /* a missing file is an error, unless the tileset can render */
     char path[MC_PATH_MAX];
 } mc_store_location;
 
-/* What stands for a stored colour ('#' B G R A) becomes the picture of it; others stay. */
+/* Turns a stored colour ('#' B G R A) into a picture of this colour. Other tiles stay as they are. */
 mc_error *mc_cache_expand(mc_tile *tile, const mc_tile_key *key, apr_pool_t *pool) MC_CHECKED;
 
-/* Of a series of puts (ctx->writes is set): more of them; removals, of one series; and before `key` is read, or removed
- * at once. */
+/* While ctx->writes is set: adds tiles to the waiting puts; adds keys of one series to the waiting removals; flushes
+ * before `key` is read or removed, if this tile waits. */
 mc_error *mc_cache_writes_add(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_writes_remove(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_writes_settle(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;
 
-/* Of mc_cache_upkeep: adds a group to what its store has, and to `orphans` (of mc_store_group) where it is not known;
- * and tells of those. */
+/* For mc_cache_upkeep: adds a group to the numbers of its store, and to `orphans` (of mc_store_group) where the group
+ * is not known. The second function reports the orphans. */
 struct mc_store;
 struct mc_store_group;
 void mc_store_add(struct mc_store *store, const struct mc_store_group *group, const struct mc_upkeep *task,
@@ -130,8 +130,8 @@ void mc_store_tell_orphans(const struct mc_store *store, const struct mc_upkeep 
 mc_tile *mc_tile_create(mc_buf *data, apr_time_t mtime, apr_pool_t *pool);
 
 /*
- * What has been read of one item of a store, valid for a stamp. `identity` tells stores of equal paths apart: the hash
- * of what is read (statement, type). The key is built in the caller's frame.
+ * The key of a remembered tile, valid for a stamp. `identity` tells stores of equal paths apart: it is the hash of the
+ * way of reading (statement, type). The key is built in the caller's frame.
  */
 typedef struct mc_memory_key {
     size_t size;

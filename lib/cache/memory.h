@@ -1,7 +1,7 @@
 /*
- * What a process keeps in memory: stored tiles, footprints with what is known of their files, and large footprints.
- * Three tables under one bound (<memory_cache>), so that each may fill what the others leave, and none pushes the
- * others out.
+ * The memory of a process: stored tiles, footprints with facts about their files, and large footprints. Three tables
+ * share one bound (<memory_cache>): each may fill the room that the others leave, and none evicts entries of the
+ * others.
  */
 #ifndef MC_CACHE_MEMORY_H
 #define MC_CACHE_MEMORY_H
@@ -32,8 +32,8 @@ void mc_memory_drop(struct mc_memory *memory, mc_share share, const void *key, s
 
 /*
  * A number that changes when this process writes to the file of that name (and at times when it writes to another):
- * part of the identity of what is remembered of a file, so that nothing outlives a write of our own, whatever the
- * file's times say.
+ * part of the identity of all that is remembered of a file, so that nothing outlives a write by this process, whatever
+ * the file's times are.
  */
 unsigned mc_memory_generation(struct mc_memory *memory, const char *path);
 void mc_memory_written(struct mc_memory *memory, const char *path);

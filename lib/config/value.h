@@ -5,8 +5,8 @@
 #include "mapcache/config.h"
 
 /*
- * Parses `text` as the key says and stores it in `field`. NULL when that worked; otherwise what is wrong with the text,
- * for a complaint, and the field is untouched. Not for MC_TREE.
+ * Parses `text` as the key says and stores it in `field`. NULL for success; otherwise a description of what is wrong
+ * with the text, for a complaint, and the field is untouched. Not for MC_TREE.
  */
 const char *mc_value_store(void *field, const mc_key *key, const char *text, apr_pool_t *pool);
 

@@ -42,7 +42,7 @@ typedef mc_error *mc_cube_take_piece(void *baton, const mc_cube_piece *piece);
 typedef mc_error *mc_cube_take_date(void *baton, const mc_cube_date *date);
 typedef mc_error *mc_cube_take_chunk(void *baton, const mc_cube_chunk *chunk);
 
-/* The one who writes; of one thread. */
+/* A writer of a cube, for one thread. */
 typedef struct mc_cube_writer {
     const struct mc_cube_ops *ops;
     const mc_cube *cube;

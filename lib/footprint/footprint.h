@@ -1,7 +1,7 @@
 /*
- * Footprints: what is left of a decoded tile of a product once its transparent margin is cut off. They stay in the
- * memory of the process, with the absences of tiles and the coverage of files, each valid for the stamp of its file
- * (docs/reference/design.md 3.2).
+ * Footprints: decoded tiles of a product without their transparent margins. Footprints stay in the memory of the
+ * process, with the absences of tiles and the coverage of files. Each is valid for the stamp of its file (DESIGN.md,
+ * Never stale).
  */
 #ifndef MC_FOOTPRINT_FOOTPRINT_H
 #define MC_FOOTPRINT_FOOTPRINT_H
@@ -30,7 +30,7 @@ mc_footprint *mc_footprint_create(const mc_pixels *pixels, mc_tile *tile);
 typedef struct mc_footprint_want {
     mc_tile_key key;         /* set by the caller; lives as long as the batch */
     mc_footprint *footprint; /* a reference of the batch; NULL: the tile is absent, or not known yet */
-    bool known;              /* footprint says what there is: no mc_footprints_fetch is needed */
+    bool known;              /* `footprint` is known: no mc_footprints_fetch is needed */
     int file;                /* wants of the same store file have the same number; for grouping */
 } mc_footprint_want;
 

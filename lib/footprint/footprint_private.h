@@ -1,4 +1,4 @@
-/* What the files of footprints share: how they are made, what is remembered of files, and a batch's inside. */
+/* Shared by the files of this room: making footprints, facts about files, and the inside of a batch. */
 #ifndef MC_FOOTPRINT_FOOTPRINT_PRIVATE_H
 #define MC_FOOTPRINT_FOOTPRINT_PRIVATE_H
 
@@ -32,7 +32,7 @@ mc_identity_valid(const mc_identity *identity)
     return (identity->a | identity->b) != 0;
 }
 
-/* What is known of a file under a stamp. Reference-counted; read-only once it is shared. */
+/* Facts about a file under a stamp. Reference-counted; read-only once it is shared. */
 typedef struct mc_file_facts {
     _Atomic unsigned references;
     bool rollback;         /* no -wal can come without a change of the file itself */

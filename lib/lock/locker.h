@@ -18,7 +18,7 @@ struct mc_locker {
     const mc_locker_ops *ops;
     void *baton;    /* the kind's own */
     double timeout; /* seconds */
-    double retry;   /* seconds between questions, where a store cannot wake who waits */
+    double retry;   /* seconds between two questions, where the store cannot wake a waiting process */
     apr_pool_t *pool;
 };
 
@@ -27,6 +27,6 @@ extern const mc_key mc_locker_server_keys[]; /* of <server> */
 /* `servers`: const mc_node * each, with <host> and <port>. NULL when one of them was refused. */
 mc_locker *mc_locker_memcache(const apr_array_header_t *servers, double timeout, double retry, mc_build *build);
 
-mc_error *mc_locker_busy(apr_pool_t *pool) MC_CHECKED; /* the error of who has waited too long */
+mc_error *mc_locker_busy(apr_pool_t *pool) MC_CHECKED; /* the error after a wait that was too long */
 
 #endif

@@ -1,4 +1,4 @@
-/* Areas that limit what is seeded, read from files and from what GDAL's OGR opens. */
+/* Areas that limit seeding, read from files and from sources of GDAL's OGR. */
 #ifndef MC_SEED_AREA_H
 #define MC_SEED_AREA_H
 

@@ -10,8 +10,8 @@ extern const mc_key mc_root_keys[];
 /* The enabled services, in dispatch order. */
 apr_array_header_t *mc_services_from_config(const apr_array_header_t *nodes, const mc_node *legacy, mc_build *build);
 
-/* Sends a request on to another server as a forwarding rule says (docs/reference/services.md 4.5); its answer with
- * status and headers. */
+/* Sends a request on to another server as a forwarding rule says (docs/reference/services.md 4.5). *result: the answer
+ * of that server with status and headers. */
 mc_error *mc_server_forward(mc_result *result, mc_call *call, mc_request *request, mc_ctx *ctx,
                             apr_pool_t *pool) MC_CHECKED;
 
@@ -25,8 +25,8 @@ void mc_response_failure(mc_http_response *response, const mc_error *error, cons
                          apr_pool_t *pool);
 
 /*
- * Settles which form of a gzipped answer the client gets (RFC 9110, 12.5.3): as it is, or, where it does not accept
- * gzip, expanded and with a tag of its own. MC_ERR_CORRUPT for stored bytes that cannot be expanded.
+ * Settles which form of a gzipped answer the client gets (RFC 9110, 12.5.3): the stored bytes, or, for clients that do
+ * not accept gzip, the expanded bytes with a tag of their own. MC_ERR_CORRUPT for stored bytes that cannot be expanded.
  */
 mc_error *mc_result_negotiate(mc_result *result, const mc_http_request *request, apr_pool_t *pool) MC_CHECKED;
 

@@ -69,8 +69,8 @@ const char *mc_url_segment(const char *text, apr_pool_t *pool);
 
 /* --- layers and tiles ------------------------------------------------------------------------------------------- */
 
-/* The tileset that answers to a layer name; in the mirror modes any name does, and the tileset bears it. NULL if there
- * is none. */
+/* The tileset that answers to a layer name. In the mirror modes any name is known, and the tileset bears that name.
+ * NULL where there is no such tileset. */
 mc_tileset *mc_call_tileset(const mc_call *call, const char *name, apr_pool_t *pool);
 
 /*
@@ -94,27 +94,29 @@ mc_error *mc_stack_place(mc_tile_stack *stack, int z, int x, int row, bool from_
 /* Drops the tiles that lie outside of their layer's limits; the first one's error if none remains. */
 mc_error *mc_stack_clip(mc_tile_stack *stack, apr_pool_t *pool) MC_CHECKED;
 
-/* The text that a dimension is asked for: its default where the client says nothing. */
+/* The text that a dimension is asked for: the default where the client says nothing. */
 const char *mc_dimension_wanted(const mc_dimension *dimension, const char *text);
 
-/* The values of a dimension for a document: what it lists, at least its default. A failing back end is logged. */
+/* The values of a dimension for a document: the list of the back end, at least the default. A failing back end is
+ * logged.
+ */
 const apr_array_header_t *mc_dimension_values_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
                                                     apr_pool_t *pool);
 
-/* Its default value for a WMS document: what its back end says, else (also after a failure, which is logged) the
- * configured one. */
+/* The default value of a dimension for a WMS document: the back end's answer. Without an answer, the configured value;
+ * a failure is logged. */
 const char *mc_dimension_default_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx, apr_pool_t *pool);
 
-/* What its values are measured in: the configured unit, "ISO8601" for times, else "". */
+/* The unit of a dimension's values: the configured unit, "ISO8601" for times, else "". */
 const char *mc_dimension_units(const mc_dimension *dimension);
 
-/* The symbol of that unit where it is a known one, else NULL. */
+/* The symbol of the unit where the unit is a known one, else NULL. */
 const char *mc_dimension_unit_symbol(const mc_dimension *dimension);
 
 /* A path as its elements, at most MC_SEGMENTS_MAX of them (more: the last one holds the rest). */
 const apr_array_header_t *mc_path_segments(const char *path, apr_pool_t *pool);
 
-/* "17.png" -> 17 and "png"; *extension NULL without a dot. False if it is no number from 0 on. */
+/* "17.png" -> 17 and "png"; *extension NULL without a dot. False where no number from 0 on stands before the dot. */
 bool mc_path_number(int *number, const char **extension, const char *text, apr_pool_t *pool);
 
 /* --- places ----------------------------------------------------------------------------------------------------- */
@@ -131,13 +133,14 @@ mc_extent mc_tileset_degrees(const mc_tileset *tileset);
 /* Media type of a tileset's tiles: "image/png" where nothing says better. */
 const char *mc_tileset_mime(const mc_tileset *tileset);
 
-/* Whether its tiles are images, which WMS may draw and others merge: those of RAW and MVT are not. */
+/* Whether a tileset's tiles are images, which WMS may draw and other services merge: tiles of RAW and MVT are not. */
 bool mc_tileset_is_image(const mc_tileset *tileset);
 
 /* Info formats of the tileset's source, or NULL if it answers no feature info. */
 const apr_array_header_t *mc_tileset_info_formats(const mc_tileset *tileset);
 
-/* "NAME.json" in an address: *layer is the key of the layer before it. False where a tileset bears the whole name. */
+/* "NAME.json" in an address: *layer is the key of the layer before ".json". False where a tileset bears the whole name.
+ */
 bool mc_tilejson_layer(const char **layer, const char *text, const mc_call *call, apr_pool_t *pool);
 
 /* Makes `request` an answer with the TileJSON of a layer whose tiles lie below `path`, with rows from the top or the
@@ -145,7 +148,7 @@ bool mc_tilejson_layer(const char **layer, const char *text, const mc_call *call
 mc_error *mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_top, const mc_call *call,
                       mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
-/* Whether its source can tell what its maps mean. */
+/* Whether the tileset's source can draw a legend. */
 bool mc_tileset_has_legend(const mc_tileset *tileset);
 
 /* Where a document says that a legend is. */

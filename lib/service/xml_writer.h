@@ -8,7 +8,7 @@
 
 typedef struct mc_xml mc_xml;
 
-/* A writer whose document lives in `pool`. `prologue` (may be NULL) is written as it stands: it must be our own text.
+/* A writer whose document lives in `pool`. `prologue` (may be NULL) is written as it stands: the text must be our own.
  */
 mc_xml *mc_xml_create(const char *prologue, apr_pool_t *pool);
 

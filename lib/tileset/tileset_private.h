@@ -1,4 +1,4 @@
-/* What the files of this folder share. */
+/* Shared by the files of this room. */
 #ifndef MC_TILESET_TILESET_PRIVATE_H
 #define MC_TILESET_TILESET_PRIVATE_H
 

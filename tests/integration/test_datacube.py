@@ -761,8 +761,8 @@ def test_a_database_that_is_away_and_back(tmp_path, database, server_of):
 
 
 def test_the_options_are_documented():
-    shown_help = subprocess.run([BUILD / "bin/mapcache", "cube", "--help"], capture_output=True, text=True, check=True).stdout
-    options = re.findall(r"^  (?:-(\w),|   ) --(\w+)(?: \.\.\.)? +(.*)$", shown_help, re.M)
+    shown_help = subprocess.run([BUILD / "bin/mapcache", "cube", "ingest", "--help"], capture_output=True, text=True, check=True).stdout
+    options = re.findall(r"^  (?:-(\w),|   ) --(\w+)(?: [A-Z,=]+)?  +(\S.*)$", shown_help, re.M)
     assert len(options) == 15
     for letter, name, meaning in options:
         row = f"| {f'`-{letter}`, ' if letter else ''}`--{name}` | {meaning} |"

@@ -22,6 +22,8 @@ FILES = ["etc/apache2/mods-available/mapcache.load", "etc/apache2/mods-available
          "usr/share/doc/mapcache/README.md", "usr/share/doc/mapcache/copyright",
          "usr/share/doc/mapcache/docs/configuration.md", "usr/share/doc/mapcache/docs/internals/base.md",
          "usr/share/doc/mapcache/examples/mapcache.xml.sample", *MODULES,
+         "usr/share/man/man1/mapcache.1", "usr/share/man/man1/mapcache-seed.1", "usr/share/man/man1/mapcache_seed.1",
+         "usr/share/bash-completion/completions/mapcache", "usr/share/bash-completion/completions/mapcache_seed",
          *(f"usr/include/mapcache/{header.name}" for header in HEADERS)]
 
 

@@ -13,7 +13,8 @@ typedef struct mc_sqlite_counts {
     const char *area, *series;
     /* Rows of tileset, grid, dimensions, level, tiles, blanks and bytes. */
     const char *groups;
-    /* Some tiles of a group: :tileset :grid :dim :z; repeated while it removes any. Then what is left over of them. */
+    /* `remove`: removes some tiles of a group (:tileset :grid :dim :z); repeated while it removes any. `tidy_up`:
+     * removes the data that no tile uses any more. */
     const char *remove, *tidy_up;
     /* `groups` and `remove` of a file whose `tiles` is a table, where ours is a view; NULL: it always is one. */
     const char *table_groups, *table_remove;
@@ -80,7 +81,8 @@ void mc_sqlite_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *
 /* Whether a column of bytes is a stored colour, without reading those of pictures. */
 #define MC_SQLITE_BLANK(column) "CASE length(" column ") WHEN 5 THEN substr(" column ", 1, 1) = x'23' ELSE 0 END"
 
-/* Whether `tiles` of a file is a view: of MBTiles, ours is, that of other programs may be a table. */
+/* Whether `tiles` is a view in an MBTiles file. In our files `tiles` is a view; in files of other programs it may be a
+ * table. */
 mc_error *mc_sqlite_has_view(bool *view, mc_handle *handle, apr_pool_t *pool) MC_CHECKED;
 
 /* mc_cache_ops.upkeep */

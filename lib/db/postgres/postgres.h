@@ -1,6 +1,6 @@
 /*
  * The process's connections to PostgreSQL, by connection string: bounded, kept open, each with its prepared statements.
- * Waiting ends with the context's deadline or when its client has gone. The work is done by libpq in a module that is
+ * Waiting ends at the context's deadline or when the client has gone. The work is done by libpq in a module that is
  * loaded at first use (mapcache-postgres.so).
  */
 #ifndef MC_DB_POSTGRES_POSTGRES_H
@@ -52,7 +52,7 @@ typedef struct mc_postgres_query {
      * not prepared and cannot have parameters. Fields do not tell their types then.
      */
     bool copy;
-    apr_interval_time_t time;     /* microseconds that it may take without a deadline; 0: ten minutes */
+    apr_interval_time_t time;     /* time limit in microseconds where the context has no deadline; 0: ten minutes */
     mc_postgres_session *session; /* its connection is used, and `connection` not looked at; NULL: any free one */
 } mc_postgres_query;
 
@@ -80,7 +80,7 @@ typedef struct mc_postgres_row {
 mc_postgres *mc_postgres_create(int limit, int processes, apr_interval_time_t idle_time, bool threads);
 void mc_postgres_destroy(mc_postgres *postgres); /* no answer may be open; NULL is ignored */
 
-/* Loads the module now, so that the first request need not. MC_ERR_UNAVAILABLE where it is not to be had. */
+/* Loads the module now, so that the first request does not have to. MC_ERR_UNAVAILABLE where the module is missing. */
 mc_error *mc_postgres_load(mc_postgres *postgres, apr_pool_t *pool) MC_CHECKED;
 
 /* A connection string as configured: it is one of the configuration's databases, and complained of where libpq will not
@@ -133,10 +133,10 @@ typedef struct mc_postgres_traffic {
 
 mc_postgres_traffic mc_postgres_traffic_of(const mc_postgres_result *result);
 
-/* What is known of the way to a database. Lives as long as `postgres`. */
+/* The transfer policy of a database. Lives as long as `postgres`. */
 mc_transfer_policy *mc_postgres_transfer_policy(mc_postgres *postgres, const char *connection);
 
-/* Gives the connection back. What has not been read is cancelled at the server. NULL is ignored. */
+/* Gives the connection back. A statement that still runs is cancelled at the server. NULL is ignored. */
 void mc_postgres_end(mc_postgres_result *result);
 
 /*

@@ -1,4 +1,4 @@
-/* Inside the module mapcache-postgres.so: servers, connections, statements, and who hands them around. */
+/* Inside the module mapcache-postgres.so: servers, connections, statements, and the pool of connections. */
 #ifndef MC_DB_POSTGRES_POSTGRES_PRIVATE_H
 #define MC_DB_POSTGRES_POSTGRES_PRIVATE_H
 

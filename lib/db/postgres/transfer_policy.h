@@ -1,7 +1,6 @@
 /*
- * How fast a database's results arrive, and whether it pays to have it pack them: packing costs the database time and
- * saves bytes, so it is right where the way is long. Decided by measurement alone: both ways are tried, and what brings
- * more in the time that one waits for it is used.
+ * Whether a database should pack its results. Packing costs the database time and saves bytes on the network.
+ * Measurements alone decide: both ways are tried, and the way with more data for the time of waiting is used.
  */
 #ifndef MC_DB_POSTGRES_TRANSFER_POLICY_H
 #define MC_DB_POSTGRES_TRANSFER_POLICY_H
@@ -20,16 +19,16 @@ mc_transfer_policy *mc_transfer_policy_create(void);
 void mc_transfer_policy_destroy(mc_transfer_policy *policy); /* NULL is ignored */
 
 /*
- * An answer has been read. `bytes`: what arrived after its first packet; `worth`: what that would have been unpacked;
- * `waited`: microseconds spent waiting for it. Short answers tell nothing and are left out.
+ * An answer has been read. `bytes`: bytes after the first packet; `worth`: the size of these bytes without packing;
+ * `waited`: microseconds spent waiting for it. Short answers are left out, as they tell nothing.
  */
 void mc_transfer_policy_add(mc_transfer_policy *policy, mc_packing packing, int64_t bytes, int64_t worth,
                             apr_interval_time_t waited, apr_time_t now);
 
 /*
- * What the next answer should be. Plain to begin with, and as long as that arrives as from the same machine; else
- * packed, unless that has been tried and brought no more. What has not been tried for half a minute is tried again, but
- * for plain results of a database whose packed ones show that the way is slow.
+ * How the next answer should come. Plain at first, and as long as plain answers arrive as fast as from the same
+ * machine. Otherwise packed, unless packed answers were tried and brought no more. A way that was not tried for half a
+ * minute is tried again; plain answers are not, where packed ones show that the network is slow.
  */
 mc_packing mc_transfer_policy_choose(mc_transfer_policy *policy, apr_time_t now);
 

@@ -25,8 +25,8 @@ void mc_file_history_note_written(mc_file_history *history, const char *path, ap
 /*
  * Of a file that is not there, for a seeder: MC_ERR_UNAVAILABLE where this process has written it, and its folder has
  * gone, too, or another file system is mounted in its place. The store is away then, and a new one in its stead would
- * swallow tiles that nobody finds again. (A server does make a new one: who removes a folder under it wants an empty
- * cache.)
+ * swallow tiles that nobody finds again. (A server does make a new store: an administrator who removes the folder wants
+ * an empty cache.)
  */
 mc_error *mc_file_history_check_away(mc_file_history *history, const char *path, apr_pool_t *pool) MC_CHECKED;
 

@@ -15,8 +15,8 @@ typedef struct mc_handles mc_handles;
 mc_handles *mc_handles_create(int limit);
 void mc_handles_destroy(mc_handles *handles);
 
-/* What a file was when it was looked at: by stat() of the file and of its -wal. Equal stamps mean that nothing was
- * written between. */
+/* The state of a file: by stat() of the file and of its -wal. Equal stamps mean that nobody wrote to the file in
+ * between. */
 typedef struct mc_stamp {
     uint64_t device, inode;
     int64_t size, mtime_ns, ctime_ns;
@@ -27,7 +27,7 @@ typedef struct mc_stamp {
 /* False when the file does not exist. Never opens it. */
 bool mc_stamp_take(mc_stamp *stamp, const char *path);
 bool mc_stamp_equal(const mc_stamp *a, const mc_stamp *b);
-/* False where the file changed less than 50 ms before `now`: what is read under such a stamp is not remembered. */
+/* False where the file changed less than 50 ms before `now`: data that is read under such a stamp is not remembered. */
 bool mc_stamp_settled(const mc_stamp *stamp, apr_time_t now);
 
 /* The same without a look at a -wal: for files that are no databases. */
@@ -90,7 +90,7 @@ bool mc_handle_cut_off(mc_handle *handle);
 
 sqlite3 *mc_handle_db(mc_handle *handle);
 
-/* What the user has found out of the file, so as not to look again while it is open; false at first. */
+/* A flag for the user of the handle, to remember a fact of the file while it is open; false at first. */
 bool *mc_handle_user_flag(mc_handle *handle);
 
 /* The prepared statement of `sql`, reset and without bindings; it lives as long as the handle. */

@@ -69,8 +69,8 @@ bool mc_wms_draws_any(const mc_wms *wms, const mc_tileset *tileset);
 /* Reads <srs> into wms->drawn. False after a complaint. */
 bool mc_wms_read_srs(mc_wms *wms, const mc_node *node, mc_build *build);
 
-/* Whether it is a layer: tilesets of images are, and those of vector tiles where their sources draw all maps
- * themselves (<full_wms>forward). */
+/* Whether a tileset is a layer of the service: tilesets of images are. Tilesets of vector tiles are layers where their
+ * sources draw all maps (<full_wms>forward). */
 bool mc_wms_offers(const mc_wms *wms, const mc_tileset *tileset);
 
 /* Values of the tileset's dimensions: DIM_<NAME>, then <NAME>, then the default. */
@@ -103,7 +103,7 @@ bool mc_forwarding_read(mc_wms *wms, mc_build *build);
 /* The first rule that takes the request, or NULL. */
 const mc_forwarding_rule *mc_forwarding_match(const mc_wms *wms, const mc_call *call);
 
-/* Where a rule sends it: path (if it wants that) and all parameters, encoded. */
+/* The address where a rule sends the request: with the path, where the rule wants the path, and all parameters. */
 const char *mc_forwarding_url(const mc_forwarding_rule *rule, const mc_call *call, apr_pool_t *pool);
 
 #endif

@@ -17,14 +17,14 @@ const apr_array_header_t *mc_wmts_formats(const mc_tileset *tileset, apr_pool_t 
 mc_error *mc_wmts_capabilities(mc_request *request, bool brief, const char *mime, const mc_call *call, mc_ctx *ctx,
                                apr_pool_t *pool) MC_CHECKED;
 
-/* Requests as key-value pairs, and as paths; and what they may say. */
+/* Requests as key-value pairs and as paths; the tables of both. */
 mc_error *mc_wmts_parse_kvp(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_wmts_parse_path(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 extern const mc_param_row mc_wmts_kvp_request_params[], mc_wmts_kvp_tile_params[], mc_wmts_kvp_info_params[],
     mc_wmts_kvp_capabilities_params[];
 extern const mc_param_row mc_wmts_path_version_params[], mc_wmts_path_tile_params[], mc_wmts_path_info_params[];
 
-/* The value of a dimension that a client asks for: its default for "default" and for nothing. */
+/* The value of a dimension that a client asks for: the configured default for "default" and for nothing. */
 const char *mc_wmts_dimension_value(const mc_dimension *dimension, const char *text);
 
 /* An error of that kind for a level that the layer's grid does not offer. */

@@ -1,11 +1,12 @@
-/* See seed_values.h. */
-#include "seed_values.h"
+/* See values.h. */
+#include "values.h"
 
 #include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "mapcache/ingest.h"
 #include "mapcache/server.h"
 #include "text/text.h"
 
@@ -22,7 +23,7 @@ remove_extent_blanks(const char *text, apr_pool_t *pool)
 }
 
 bool
-mc_seed_parse_pair(int *first, int *second, const char *text, int min, int max, apr_pool_t *pool)
+mc_cli_parse_pair(int *first, int *second, const char *text, int min, int max, apr_pool_t *pool)
 {
     const char *plain = remove_extent_blanks(text, pool), *comma = strchr(plain, ',');
     return comma != NULL && mc_parse_int(first, apr_pstrmemdup(pool, plain, (size_t)(comma - plain)), min, max) &&
@@ -30,23 +31,23 @@ mc_seed_parse_pair(int *first, int *second, const char *text, int min, int max, 
 }
 
 bool
-mc_seed_parse_zooms(int *first, int *last, const char *text, apr_pool_t *pool)
+mc_cli_parse_zooms(int *first, int *last, const char *text, apr_pool_t *pool)
 {
-    return mc_seed_parse_pair(first, last, text, 0, 1000, pool) && *first <= *last;
+    return mc_cli_parse_pair(first, last, text, 0, 1000, pool) && *first <= *last;
 }
 
 bool
-mc_seed_parse_corners(double numbers[4], const char *text, apr_pool_t *pool)
+mc_cli_parse_corners(double numbers[4], const char *text, apr_pool_t *pool)
 {
     int found;
     return mc_parse_doubles(numbers, 4, &found, remove_extent_blanks(text, pool), ",") && found == 4;
 }
 
 bool
-mc_seed_parse_extent(mc_extent *extent, const char *text, apr_pool_t *pool)
+mc_cli_parse_extent(mc_extent *extent, const char *text, apr_pool_t *pool)
 {
     double numbers[4];
-    if (!mc_seed_parse_corners(numbers, text, pool))
+    if (!mc_cli_parse_corners(numbers, text, pool))
         return false;
     *extent = (mc_extent){ numbers[0], numbers[1], numbers[2], numbers[3] };
     return mc_extent_valid(extent);
@@ -72,7 +73,7 @@ parse_ago(apr_time_t *older, const char *text, apr_pool_t *pool)
 }
 
 bool
-mc_seed_parse_age(apr_time_t *older, const char *text, apr_pool_t *pool)
+mc_cli_parse_age(apr_time_t *older, const char *text, apr_pool_t *pool)
 {
     if (parse_ago(older, text, pool))
         return true;
@@ -90,7 +91,7 @@ mc_seed_parse_age(apr_time_t *older, const char *text, apr_pool_t *pool)
 }
 
 bool
-mc_seed_parse_assignment(apr_table_t *table, const char *text, apr_pool_t *pool)
+mc_cli_parse_assignment(apr_table_t *table, const char *text, apr_pool_t *pool)
 {
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text)
@@ -99,9 +100,34 @@ mc_seed_parse_assignment(apr_table_t *table, const char *text, apr_pool_t *pool)
     return true;
 }
 
+bool
+mc_cli_parse_color(unsigned char rgb[3], const char *text)
+{
+    double numbers[3];
+    int found = 0;
+    if (!mc_parse_doubles(numbers, 3, &found, text, ",") || found == 2)
+        return false;
+    for (int i = 0; i < 3; i++) {
+        double value = numbers[found == 1 ? 0 : i];
+        if (!(value >= 0 && value <= 255) || value != (double)(int)value)
+            return false;
+        rgb[i] = (unsigned char)value;
+    }
+    return true;
+}
+
+bool
+mc_cli_parse_no_data(void *raster, const char *text, apr_pool_t *pool)
+{
+    mc_raster_options *options = raster;
+    (void)pool;
+    options->has_no_data = true;
+    return mc_cli_parse_color(options->no_data, text);
+}
+
 const char *
-mc_seed_dimension_values(const char ***values, const mc_tileset *tileset, const apr_table_t *given, bool forgiving,
-                         apr_pool_t *pool)
+mc_cli_dimension_values(const char ***values, const mc_tileset *tileset, const apr_table_t *given, bool forgiving,
+                        apr_pool_t *pool)
 {
     apr_table_t *kept = apr_table_copy(pool, given);
     const apr_array_header_t *pairs = apr_table_elts(given);
