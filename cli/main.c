@@ -26,7 +26,7 @@ find_command(const char *name)
 
 /* argv[0] is the last word of the command's name. */
 static int
-run_command(const mc_cli_command *command, const char *drop_in, int argc, const char *const *argv)
+run_command_row(const mc_cli_command *command, const char *drop_in, int argc, const char *const *argv)
 {
     mc_cli_call call = { .command = command, .drop_in = drop_in != NULL };
     bool help;
@@ -80,7 +80,7 @@ run_group(const char *group, int argc, const char *const *argv)
     }
     snprintf(name, sizeof(name), "%s %s", group, argv[1]);
     const mc_cli_command *command = find_command(name);
-    return command == NULL ? refuse_command(group, argv[1]) : run_command(command, NULL, argc - 1, argv + 1);
+    return command == NULL ? refuse_command(group, argv[1]) : run_command_row(command, NULL, argc - 1, argv + 1);
 }
 
 static int
@@ -90,7 +90,7 @@ run_named_command(int argc, const char *const *argv)
     program = program != NULL ? program + 1 : argv[0];
     for (size_t i = 0; i < sizeof(drop_in_names) / sizeof(drop_in_names[0]); i++)
         if (strcmp(program, drop_in_names[i].program) == 0)
-            return run_command(find_command(drop_in_names[i].command), drop_in_names[i].program, argc, argv);
+            return run_command_row(find_command(drop_in_names[i].command), drop_in_names[i].program, argc, argv);
     if (argc < 2) {
         mc_cli_list_commands(stderr, mc_cli_commands, NULL);
         return 1;
@@ -104,7 +104,7 @@ run_named_command(int argc, const char *const *argv)
     if (command == NULL || strchr(name, ' ') != NULL)
         return refuse_command(NULL, name);
     return command->run == NULL ? run_group(command->name, argc - 1, argv + 1)
-                                : run_command(command, NULL, argc - 1, argv + 1);
+                                : run_command_row(command, NULL, argc - 1, argv + 1);
 }
 
 int

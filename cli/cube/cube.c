@@ -16,7 +16,7 @@
 enum { INTERRUPTED = 2, LEFT_OUT = 3 };
 
 /* All that one run has. */
-typedef struct run {
+typedef struct cube_run {
     apr_pool_t *pool;
     mc_cube_options options;
     mc_server *server;
@@ -28,12 +28,12 @@ typedef struct run {
     mc_cube_report report;
     apr_time_t began;
     bool bar, drawn; /* a bar is wanted; stands on the line */
-} run;
+} cube_run;
 
 static volatile int stop;
 
 static mc_error *
-open_cube(run *run)
+open_cube(cube_run *run)
 {
     mc_diagnostics *diagnostics = mc_diagnostics_create(run->pool);
     MC_TRY(mc_server_load(&run->server, run->options.config, diagnostics, run->pool));
@@ -73,7 +73,7 @@ time_of(int64_t *time_us, int image, const mc_cube_options *options, apr_pool_t 
 }
 
 static mc_error *
-add_cube_input_group(run *run, const mc_ingest_group *group)
+add_cube_input_group(cube_run *run, const mc_ingest_group *group)
 {
     const mc_cube_options *options = &run->options;
     mc_time_span span = { 0, 0 };
@@ -96,7 +96,7 @@ add_cube_input_group(run *run, const mc_ingest_group *group)
 }
 
 static mc_error *
-find_inputs(run *run)
+find_inputs(cube_run *run)
 {
     const mc_cube_options *options = &run->options;
     apr_array_header_t *groups;
@@ -110,7 +110,7 @@ find_inputs(run *run)
 /* --- what is said ------------------------------------------------------------------------------------------------- */
 
 static void
-clear_cube_progress_bar(run *run)
+clear_cube_progress_bar(cube_run *run)
 {
     if (run->drawn)
         fputs("\r\033[K", stdout), fflush(stdout);
@@ -126,7 +126,7 @@ quote_cube_json_text(const char *text, apr_pool_t *pool)
 static void
 print_cube_event(void *baton, const mc_cube_event *event)
 {
-    run *run = baton;
+    cube_run *run = baton;
     const mc_cube_options *options = &run->options;
     apr_pool_t *pool;
     apr_pool_create(&pool, run->pool);
@@ -150,7 +150,7 @@ print_cube_event(void *baton, const mc_cube_event *event)
 }
 
 static void
-report_json(const run *run, const char *error, int status, double seconds)
+report_json(const cube_run *run, const char *error, int status, double seconds)
 {
     const mc_cube_report *r = &run->report;
     printf("{\"cube\":%s,\"status\":%d,\"error\":%s,\"stored\":%d,\"left_out\":%d,\"dates\":%d,\"corrected\":%d,"
@@ -163,7 +163,7 @@ report_json(const run *run, const char *error, int status, double seconds)
 }
 
 static void
-report_text(const run *run, bool images, double seconds)
+report_text(const cube_run *run, bool images, double seconds)
 {
     const mc_cube_report *r = &run->report;
     if (!images)
@@ -184,7 +184,7 @@ report_text(const run *run, bool images, double seconds)
 /* --- the commands ------------------------------------------------------------------------------------------------- */
 
 static mc_error *
-run_cube_ingest(run *run, bool images)
+run_cube_ingest(cube_run *run, bool images)
 {
     const mc_cube_options *options = &run->options;
     mc_cube_ingest_options how = { .memory = options->cache_limit,
@@ -205,7 +205,7 @@ run_cube_ingest(run *run, bool images)
 }
 
 static int
-run_ingest(run *run, bool images)
+run_ingest(cube_run *run, bool images)
 {
     run->began = mc_clock_now();
     mc_error *error = open_cube(run);
@@ -225,7 +225,7 @@ run_ingest(run *run, bool images)
 }
 
 static mc_error *
-list_dates(run *run)
+list_dates(cube_run *run)
 {
     apr_array_header_t *dates;
     MC_TRY(open_cube(run));
@@ -241,7 +241,7 @@ list_dates(run *run)
 }
 
 static int
-run_dates(run *run)
+run_dates(cube_run *run)
 {
     mc_error *error = list_dates(run);
     if (error != MC_OK)
@@ -252,7 +252,7 @@ run_dates(run *run)
 int
 mc_command_cube(mc_cli_call *call)
 {
-    run run = { .log = mc_log_stderr, .pool = call->pool };
+    cube_run run = { .log = mc_log_stderr, .pool = call->pool };
     run.options = *(const mc_cube_options *)call->options;
     run.log.level = run.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
     unsigned mask = call->command->mask;

@@ -12,7 +12,7 @@
 enum { INTERRUPTED = 2, BAD_IMAGES = 3 };
 
 /* All that one run has. */
-typedef struct run {
+typedef struct ingest_command_run {
     apr_pool_t *pool;
     mc_ingest_options options;
     mc_server *server;
@@ -25,14 +25,14 @@ typedef struct run {
     apr_array_header_t *groups; /* mc_ingest_group */
     mc_ingest **ingests;        /* of the groups */
     mc_ingest_report report;
-} run;
+} ingest_command_run;
 
 static volatile int stop;
 
-static mc_error *create_ingest_error(run *run, const char *format, ...) MC_PRINTF(2, 3);
+static mc_error *create_ingest_error(ingest_command_run *run, const char *format, ...) MC_PRINTF(2, 3);
 
 static mc_error *
-create_ingest_error(run *run, const char *format, ...)
+create_ingest_error(ingest_command_run *run, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -42,7 +42,7 @@ create_ingest_error(run *run, const char *format, ...)
 }
 
 static mc_error *
-load_ingest_tileset(run *run)
+load_ingest_tileset(ingest_command_run *run)
 {
     mc_diagnostics *diagnostics = mc_diagnostics_create(run->pool);
     MC_TRY(mc_server_load(&run->server, run->options.config, diagnostics, run->pool));
@@ -58,7 +58,7 @@ load_ingest_tileset(run *run)
 
 /* The dimension that times belong to. */
 static mc_error *
-choose_time(run *run)
+choose_time(ingest_command_run *run)
 {
     const mc_tileset *tileset = run->tileset;
     bool timed = false;
@@ -87,7 +87,7 @@ choose_time(run *run)
 
 /* Values of all dimensions for one group. */
 static mc_error *
-values_of(const char *const **values, run *run, const mc_ingest_group *group)
+values_of(const char *const **values, ingest_command_run *run, const mc_ingest_group *group)
 {
     const char **made;
     MC_TRY(mc_tileset_values(&made, run->tileset, run->options.dimensions, run->pool));
@@ -108,20 +108,20 @@ values_of(const char *const **values, run *run, const mc_ingest_group *group)
 static void
 print_ingest_complaint(void *baton, const char *message)
 {
-    run *run = baton;
+    ingest_command_run *run = baton;
     mc_ingest_report_line(&run->report, message);
 }
 
 static void
 print_ingest_progress(void *baton, const mc_ingest_counts *counts)
 {
-    run *run = baton;
+    ingest_command_run *run = baton;
     mc_ingest_report_show(&run->report, counts);
 }
 
 /* told: what is bad has been named before. */
 static mc_error *
-prepare_group_ingest(mc_ingest **ingest, run *run, const mc_ingest_group *group, int maxzoom, bool told)
+prepare_group_ingest(mc_ingest **ingest, ingest_command_run *run, const mc_ingest_group *group, int maxzoom, bool told)
 {
     const mc_ingest_options *options = &run->options;
     mc_ingest_plan plan = { .tileset = run->tileset,
@@ -146,7 +146,7 @@ prepare_group_ingest(mc_ingest **ingest, run *run, const mc_ingest_group *group,
 
 /* All groups, so that whatever is bad in any of them is named; those that have nothing else are passed over. */
 static mc_error *
-prepare_each(run *run)
+prepare_each(ingest_command_run *run)
 {
     mc_error *bad = MC_OK;
     int kept = 0;
@@ -168,7 +168,7 @@ prepare_each(run *run)
 
 /* Down to the same level. */
 static mc_error *
-prepare_all(run *run)
+prepare_all(ingest_command_run *run)
 {
     int maxzoom = run->options.maxzoom;
     run->ingests = apr_pcalloc(run->pool, sizeof(*run->ingests) * (size_t)(run->groups->nelts + 1));
@@ -186,7 +186,7 @@ prepare_all(run *run)
 
 /* Whether a client that asks for the value gets its tiles; by its own pool, because answers are kept with it. */
 static bool
-is_ingested_value_known(run *run, mc_dimension *dimension, const mc_dimension_query *query)
+is_ingested_value_known(ingest_command_run *run, mc_dimension *dimension, const mc_dimension_query *query)
 {
     mc_ctx ctx = run->ctx;
     apr_array_header_t *values;
@@ -202,7 +202,7 @@ is_ingested_value_known(run *run, mc_dimension *dimension, const mc_dimension_qu
 
 /* Tells the dimension of a value whose tiles are stored. */
 static mc_error *
-tell_dimension(run *run, const mc_ingest_group *group, const mc_ingest *ingest)
+tell_dimension(ingest_command_run *run, const mc_ingest_group *group, const mc_ingest *ingest)
 {
     bool inserted;
     if (run->time < 0)
@@ -222,7 +222,7 @@ tell_dimension(run *run, const mc_ingest_group *group, const mc_ingest *ingest)
 }
 
 static mc_error *
-ingest_all_groups(run *run)
+ingest_all_groups(ingest_command_run *run)
 {
     mc_cli_stop_on_interrupt(&stop, "\ninterrupted: storing what is complete (once more: ends at once)\n");
     for (int i = 0; i < run->groups->nelts && stop == 0; i++) {
@@ -238,7 +238,7 @@ ingest_all_groups(run *run)
 }
 
 static mc_error *
-ingest_and_measure(run *run)
+ingest_and_measure(ingest_command_run *run)
 {
     mc_ingest_report *report = &run->report;
     report->before = mc_ingest_store_bytes(run->ingests[0], &run->ctx);
@@ -248,7 +248,7 @@ ingest_and_measure(run *run)
 }
 
 static mc_error *
-run_ingest_command(run *run)
+run_ingest_command(ingest_command_run *run)
 {
     const mc_ingest_options *options = &run->options;
     MC_TRY(load_ingest_tileset(run));
@@ -272,7 +272,7 @@ run_ingest_command(run *run)
 int
 mc_command_ingest(mc_cli_call *call)
 {
-    run run = { .log = mc_log_stderr, .pool = call->pool };
+    ingest_command_run run = { .log = mc_log_stderr, .pool = call->pool };
     run.options = *(const mc_ingest_options *)call->options;
     run.log.level = run.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
     mc_ingest_report_init(&run.report, &run.options);

@@ -22,7 +22,7 @@
 enum { MC_SEED_BAD_LINES = 3 };
 
 /* All that one run has. */
-typedef struct run {
+typedef struct seed_run {
     mc_seed_setup setup;
     mc_runtime *runtime;
     mc_log log;
@@ -33,7 +33,7 @@ typedef struct run {
     int64_t bad_lines; /* of a list */
     mc_seed_worker_pool *worker_pool;
     mc_error *failure; /* of the worker pool, not of a tile */
-} run;
+} seed_run;
 
 /* Set by an interrupt and when too much has failed: nothing more is handed out. */
 static volatile int stop;
@@ -41,7 +41,7 @@ static volatile int stop;
 static mc_error *
 open_seed_process(mc_process **process, void *baton, apr_pool_t *pool)
 {
-    run *run = baton;
+    seed_run *run = baton;
     int processes = run->plan.processes ? run->plan.workers : 1;
     MC_TRY(mc_runtime_create(&run->runtime, mc_server_config(run->setup.server), processes, true, &run->log, pool));
     *process = mc_runtime_process(run->runtime);
@@ -51,7 +51,7 @@ open_seed_process(mc_process **process, void *baton, apr_pool_t *pool)
 static void
 close_seed_process(mc_process *process, void *baton)
 {
-    run *run = baton;
+    seed_run *run = baton;
     (void)process;
     mc_runtime_destroy(run->runtime);
 }
@@ -59,7 +59,7 @@ close_seed_process(mc_process *process, void *baton)
 static void
 record_seed_result(void *baton, const mc_seed_result *result)
 {
-    run *run = baton;
+    seed_run *run = baton;
     run->progress.awake = mc_seed_awake(run->worker_pool);
     mc_seed_progress_take(&run->progress, result);
     mc_seed_checkpoint_take(&run->checkpoint, result);
@@ -70,13 +70,13 @@ record_seed_result(void *baton, const mc_seed_result *result)
 static void
 show_seed_run_progress(void *baton)
 {
-    run *run = baton;
+    seed_run *run = baton;
     run->progress.awake = mc_seed_awake(run->worker_pool);
     mc_seed_progress_show(&run->progress);
 }
 
 static void
-make_plan(run *run)
+make_plan(seed_run *run)
 {
     const mc_seed_options *options = &run->setup.options;
     run->plan = (mc_seed_plan){ .task = run->setup.task,
@@ -95,7 +95,7 @@ make_plan(run *run)
 }
 
 static bool
-submit_seed_metatile(run *run, int z, int x, int y)
+submit_seed_metatile(seed_run *run, int z, int x, int y)
 {
     if (run->failure == MC_OK)
         run->failure = mc_seed_submit(run->worker_pool, z, x, y, &stop, run->setup.pool);
@@ -105,7 +105,7 @@ submit_seed_metatile(run *run, int z, int x, int y)
 static bool
 submit_remaining_metatile(void *baton, int z, int x, int y)
 {
-    run *run = baton;
+    seed_run *run = baton;
     if (run->passed < run->checkpoint.begun) {
         run->passed++;
         return stop == 0;
@@ -115,7 +115,7 @@ submit_remaining_metatile(void *baton, int z, int x, int y)
 
 /* What an earlier run has done is no longer in the list, or is passed over quickly: nothing is skipped unseen. */
 static void
-visit_stored(run *run, mc_seed_visit *visit, void *baton)
+visit_stored(seed_run *run, mc_seed_visit *visit, void *baton)
 {
     run->passed = run->checkpoint.begun;
     mc_error *error = mc_seed_stored_visit(&run->setup.area, &run->setup.task, mc_server_config(run->setup.server),
@@ -139,7 +139,7 @@ visit_wanted(void *baton, int z, int x, int y)
 }
 
 static void
-visit_all(run *run, FILE *tiles, mc_seed_visit *visit, void *baton)
+visit_all(seed_run *run, FILE *tiles, mc_seed_visit *visit, void *baton)
 {
     const mc_seed_setup *setup = &run->setup;
     sieve sieve = { &setup->area, visit, baton };
@@ -160,7 +160,7 @@ visit_all(run *run, FILE *tiles, mc_seed_visit *visit, void *baton)
 
 /* What failed in an earlier run. */
 static void
-visit_failures(run *run)
+visit_failures(seed_run *run)
 {
     const apr_array_header_t *failures = mc_seed_checkpoint_failures(&run->checkpoint, run->setup.pool);
     for (int i = 0; i < failures->nelts && stop == 0; i++) {
@@ -170,7 +170,7 @@ visit_failures(run *run)
 }
 
 static void
-begin_progress(run *run, FILE *failures)
+begin_progress(seed_run *run, FILE *failures)
 {
     bool terminal = isatty(STDOUT_FILENO) == 1;
     run->progress = (mc_seed_progress){
@@ -195,7 +195,7 @@ begin_progress(run *run, FILE *failures)
 
 /* Everything has been handed out: until the last result, or until nothing more is wanted. */
 static void
-await_results(run *run)
+await_results(seed_run *run)
 {
     int outstanding = 1;
     for (int wait = 0; outstanding > 0 && stop == 0 && run->failure == MC_OK; wait = 500)
@@ -204,13 +204,13 @@ await_results(run *run)
 
 /* MapCache says nothing of lines that --retry-failed cannot use. */
 static int
-status_of_list(const run *run)
+status_of_list(const seed_run *run)
 {
     return run->setup.options.list != NULL && run->bad_lines > 0 ? MC_SEED_BAD_LINES : 0;
 }
 
 static int
-run_seed_workers(run *run, FILE *tiles, FILE *failures)
+run_seed_workers(seed_run *run, FILE *tiles, FILE *failures)
 {
     begin_progress(run, failures);
     run->failure = mc_seed_worker_pool_start(&run->worker_pool, &run->plan, run->setup.pool);
@@ -241,7 +241,7 @@ run_seed_workers(run *run, FILE *tiles, FILE *failures)
 }
 
 static int
-dry_run(run *run, FILE *tiles)
+dry_run(seed_run *run, FILE *tiles)
 {
     mc_seed_dry dry = { .area = &run->setup.area, .task = &run->setup.task };
     run->failure = mc_seed_dry_begin(&dry, mc_server_config(run->setup.server), &run->log, run->setup.pool);
@@ -267,7 +267,7 @@ is_same_file(FILE *open, FILE *other)
 
 /* The files of the run. Nothing that stands in them is lost where the run is refused. NULL, or what is wrong. */
 static const char *
-open_seed_files(run *run, FILE **tiles, FILE **failures)
+open_seed_files(seed_run *run, FILE **tiles, FILE **failures)
 {
     const mc_seed_options *options = &run->setup.options;
     const char *list = mc_seed_setup_list(&run->setup), *place = options->dry_run ? NULL : options->checkpoint;
@@ -289,7 +289,7 @@ open_seed_files(run *run, FILE **tiles, FILE **failures)
 }
 
 static int
-run_plan(run *run)
+run_plan(seed_run *run)
 {
     FILE *tiles = NULL, *failures = NULL;
     int status = 1;
@@ -308,7 +308,7 @@ run_plan(run *run)
 int
 mc_command_seed(mc_cli_call *call)
 {
-    run run = { .log = mc_log_stderr };
+    seed_run run = { .log = mc_log_stderr };
     mc_seed_setup *setup = &run.setup;
     setup->pool = call->pool;
     setup->options = *(const mc_seed_options *)call->options;

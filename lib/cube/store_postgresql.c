@@ -16,10 +16,10 @@ enum { PARAMS = 10, ROW_HEAD = 2 + 3 * 8 + 4 + 4 /* bytes of a row of COPY besid
 /* Bytes that are gathered before they go out. */
 #define PARCEL ((size_t)1 << 20)
 
-typedef struct postgresql_config {
+typedef struct cube_postgresql_config {
     mc_cube_config common; /* first */
     const char *connection, *table;
-} postgresql_config;
+} cube_postgresql_config;
 
 typedef struct postgresql_cube {
     mc_cube cube; /* first */
@@ -27,11 +27,11 @@ typedef struct postgresql_cube {
 } postgresql_cube;
 
 static const mc_key postgresql_keys[] = {
-    MC_CUBE_KEYS(postgresql_config),
-    MC_KEY_TEXT("connection", offsetof(postgresql_config, connection),
+    MC_CUBE_KEYS(cube_postgresql_config),
+    MC_KEY_TEXT("connection", offsetof(cube_postgresql_config, connection),
                 "Connection string or URI of libpq, e.g. `host=db.example dbname=cubes user=maps`.",
                 .flags = MC_KEY_OURS | MC_KEY_REQUIRED),
-    MC_KEY_TEXT("table", offsetof(postgresql_config, table),
+    MC_KEY_TEXT("table", offsetof(cube_postgresql_config, table),
                 "Table of the chunks, with its schema if wanted; TABLE_dates and TABLE_info stand beside it. All are "
                 "made by the "
                 "first ingestion. Default: cube_NAME.",
@@ -52,7 +52,7 @@ is_table(const char *text)
 mc_cube *
 mc_cube_postgresql_from_config(const mc_node *node, mc_build *build)
 {
-    postgresql_config config = { 0 };
+    cube_postgresql_config config = { 0 };
     if (!mc_config_read(&config, node, postgresql_keys, build->diagnostics))
         return NULL;
     postgresql_cube *cube = apr_pcalloc(build->pool, sizeof(*cube));
@@ -149,15 +149,15 @@ cube_postgres_error(mc_error *error, const mc_cube *cube, apr_pool_t *pool)
     return mc_error_wrap(pool, error, kind, "cube \"%s\": its database cannot do what is asked", cube->name);
 }
 
-typedef struct text {
+typedef struct postgresql_text {
     const char *text;
     apr_pool_t *pool;
-} text;
+} postgresql_text;
 
 static mc_error *
 visit_signature_field(void *baton, const mc_postgres_field *fields)
 {
-    text *t = baton;
+    postgresql_text *t = baton;
     t->text = apr_pstrmemdup(t->pool, fields[0].data, fields[0].size < 0 ? 0 : (apr_size_t)fields[0].size);
     return MC_OK;
 }
@@ -167,7 +167,7 @@ static mc_error *
 check_postgres_signature(const mc_cube *cube, mc_postgres_session *session, mc_ctx *ctx, apr_pool_t *pool)
 {
     char state[6];
-    text found = { "nothing", pool };
+    postgresql_text found = { "nothing", pool };
     mc_error *error =
         run_cube_query(state, cube, session, cube->sql->signature, NULL, visit_signature_field, &found, ctx, pool);
     return error != MC_OK ? cube_postgres_error(error, cube, pool) : mc_cube_check_signature(cube, found.text, pool);
@@ -175,13 +175,13 @@ check_postgres_signature(const mc_cube *cube, mc_postgres_session *session, mc_c
 
 /* ---- reading */
 
-typedef struct reading {
+typedef struct postgresql_reading {
     mc_cube_take_piece *piece; /* one of them */
     mc_cube_take_date *date;
     void *baton;
     bool other_shape;
     apr_pool_t *pool;
-} reading;
+} postgresql_reading;
 
 static size_t
 binary_field_size(const mc_postgres_field *field)
@@ -190,7 +190,7 @@ binary_field_size(const mc_postgres_field *field)
 }
 
 static mc_error *
-give_piece(const reading *r, const mc_postgres_field *f)
+give_piece(const postgresql_reading *r, const mc_postgres_field *f)
 {
     mc_cube_piece piece = { .time_us = binary_field_number(&f[1]),
                             .slot = (int)binary_field_number(&f[2]),
@@ -209,7 +209,7 @@ give_piece(const reading *r, const mc_postgres_field *f)
 static mc_error *
 visit_cube_fields(void *baton, const mc_postgres_field *f)
 {
-    reading *r = baton;
+    postgresql_reading *r = baton;
     r->other_shape = f[0].size != 1 || f[0].data[0] == 0;
     if (r->other_shape)
         return mc_error_create(r->pool, MC_ERR_CONFIG, "the store has another shape");
@@ -231,8 +231,8 @@ dates_params(params *p, const mc_cube *cube, const mc_cube_query *query, apr_poo
 }
 
 static mc_error *
-query_cube_tables(reading *r, const char *sql, const params *p, const mc_cube *cube, mc_postgres_session *session,
-                  mc_ctx *ctx)
+query_cube_tables(postgresql_reading *r, const char *sql, const params *p, const mc_cube *cube,
+                  mc_postgres_session *session, mc_ctx *ctx)
 {
     char state[6];
     mc_error *error = run_cube_query(state, cube, session, sql, p, visit_cube_fields, r, ctx, r->pool);
@@ -247,7 +247,7 @@ postgresql_read(const mc_cube *cube, const mc_cube_query *query, mc_cube_take_pi
                 apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mc_cube_postgresql_read");
-    reading r = { .piece = take, .baton = baton, .pool = pool };
+    postgresql_reading r = { .piece = take, .baton = baton, .pool = pool };
     mc_cube_window chunks = mc_cube_window_chunks(mc_cube_level(cube, query->level), &query->window);
     params p;
     dates_params(&p, cube, query, pool);
@@ -265,7 +265,7 @@ postgresql_dates(const mc_cube *cube, const mc_cube_query *query, mc_cube_take_d
                  apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mc_cube_postgresql_dates");
-    reading r = { .date = take, .baton = baton, .pool = pool };
+    postgresql_reading r = { .date = take, .baton = baton, .pool = pool };
     params p;
     dates_params(&p, cube, query, pool);
     return query_cube_tables(&r, cube->sql->dates, &p, cube, NULL, ctx);
@@ -358,16 +358,16 @@ postgresql_put(mc_cube_writer *base, const mc_cube_chunk *chunk)
     return MC_OK;
 }
 
-typedef struct taking_out {
+typedef struct postgresql_removal {
     mc_cube_take_chunk *take;
     void *baton;
     int t, y;
-} taking_out;
+} postgresql_removal;
 
 static mc_error *
 visit_chunk_fields(void *baton, const mc_postgres_field *f)
 {
-    const taking_out *out = baton;
+    const postgresql_removal *out = baton;
     mc_cube_chunk chunk = { .t = out->t,
                             .y = out->y,
                             .x = (int)binary_field_number(&f[0]),
@@ -383,7 +383,7 @@ postgresql_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, bool kee
                     void *baton)
 {
     postgresql_writer *w = (postgresql_writer *)base;
-    taking_out out = { take, baton, t, y };
+    postgresql_removal out = { take, baton, t, y };
     params p = { .count = 0 };
     MC_TRY(end_copy(w));
     apr_pool_clear(w->scratch);
@@ -438,7 +438,7 @@ postgresql_writer_dates(mc_cube_writer *base, mc_cube_take_date *take, void *bat
 {
     postgresql_writer *w = (postgresql_writer *)base;
     const mc_cube_query all = { .span = { INT64_MIN, INT64_MAX }, .most = INT32_MAX };
-    reading r = { .date = take, .baton = baton, .pool = base->pool };
+    postgresql_reading r = { .date = take, .baton = baton, .pool = base->pool };
     params p;
     dates_params(&p, base->cube, &all, base->pool);
     return query_cube_tables(&r, base->cube->sql->dates, &p, base->cube, w->session, base->ctx);

@@ -11,10 +11,10 @@
 /* Steps of SQLite's machine between two looks at the deadline: some ten microseconds. */
 enum { STEPS = 2000 };
 
-typedef struct sqlite_config {
+typedef struct cube_sqlite_config {
     mc_cube_config common; /* first */
     const char *dbfile;
-} sqlite_config;
+} cube_sqlite_config;
 
 typedef struct sqlite_cube {
     mc_cube cube; /* first */
@@ -23,8 +23,8 @@ typedef struct sqlite_cube {
 } sqlite_cube;
 
 static const mc_key sqlite_keys[] = {
-    MC_CUBE_KEYS(sqlite_config),
-    MC_KEY_TEXT("dbfile", offsetof(sqlite_config, dbfile),
+    MC_CUBE_KEYS(cube_sqlite_config),
+    MC_KEY_TEXT("dbfile", offsetof(cube_sqlite_config, dbfile),
                 "The SQLite file, of this cube alone; the first ingestion makes it.",
                 .flags = MC_KEY_OURS | MC_KEY_REQUIRED),
     MC_KEY_END,
@@ -36,7 +36,7 @@ mc_cube_sqlite_from_config(const mc_node *node, mc_build *build)
     /* A chunk of the default size fills a page of 8 KiB, as it does in PostgreSQL. A transaction is as large as an
      * image: of its pages 32 MiB stay in memory. */
     static const mc_pragma pragmas[] = { { "page_size", "8192" }, { "cache_spill", "4000" } };
-    sqlite_config config = { 0 };
+    cube_sqlite_config config = { 0 };
     if (!mc_config_read(&config, node, sqlite_keys, build->diagnostics))
         return NULL;
     sqlite_cube *cube = apr_pcalloc(build->pool, sizeof(*cube));
@@ -100,15 +100,15 @@ run_cube_statement(const mc_cube *cube, mc_handle *handle, const char *sql, take
     return step_cube_statement(statement, cube, handle, take, baton, pool);
 }
 
-typedef struct text {
+typedef struct sqlite_text {
     const char *text;
     apr_pool_t *pool;
-} text;
+} sqlite_text;
 
 static mc_error *
 visit_signature_row(void *baton, sqlite3_stmt *row)
 {
-    text *t = baton;
+    sqlite_text *t = baton;
     const char *found = (const char *)sqlite3_column_text(row, 0);
     t->text = found == NULL ? t->text : apr_pstrdup(t->pool, found);
     return MC_OK;
@@ -117,25 +117,25 @@ visit_signature_row(void *baton, sqlite3_stmt *row)
 static mc_error *
 check_sqlite_signature(const mc_cube *cube, mc_handle *handle, apr_pool_t *pool)
 {
-    text found = { "nothing", pool };
+    sqlite_text found = { "nothing", pool };
     MC_TRY(run_cube_statement(cube, handle, cube->sql->signature, visit_signature_row, &found, pool));
     return mc_cube_check_signature(cube, found.text, pool);
 }
 
 /* ---- reading */
 
-typedef struct reading {
+typedef struct sqlite_reading {
     mc_cube_take_piece *piece; /* one of them */
     mc_cube_take_date *date;
     void *baton;
     bool other_shape;
     apr_pool_t *pool;
-} reading;
+} sqlite_reading;
 
 static mc_error *
 visit_cube_row(void *baton, sqlite3_stmt *row)
 {
-    reading *r = baton;
+    sqlite_reading *r = baton;
     r->other_shape = sqlite3_column_int(row, 0) != 1;
     if (r->other_shape)
         return mc_error_create(r->pool, MC_ERR_CONFIG, "the store has another shape");
@@ -169,7 +169,7 @@ cube_query_interrupted(void *baton)
 
 /* Dates alone, or the pieces of a window: what more parameters there are says which. */
 static mc_error *
-ask_handle(reading *r, const mc_cube *cube, const mc_cube_query *query, mc_handle *handle)
+ask_handle(sqlite_reading *r, const mc_cube *cube, const mc_cube_query *query, mc_handle *handle)
 {
     sqlite3_stmt *statement;
     MC_TRY(prepare_cube_statement(&statement, cube, handle,
@@ -189,7 +189,7 @@ ask_handle(reading *r, const mc_cube *cube, const mc_cube_query *query, mc_handl
 }
 
 static mc_error *
-query_cube_file(reading *r, const mc_cube *base, const mc_cube_query *query, mc_ctx *ctx)
+query_cube_file(sqlite_reading *r, const mc_cube *base, const mc_cube_query *query, mc_ctx *ctx)
 {
     const sqlite_cube *cube = (const sqlite_cube *)base;
     mc_handle *handle;
@@ -217,7 +217,7 @@ sqlite_read(const mc_cube *cube, const mc_cube_query *query, mc_cube_take_piece 
             apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mc_cube_sqlite_read");
-    reading r = { .piece = take, .baton = baton, .pool = pool };
+    sqlite_reading r = { .piece = take, .baton = baton, .pool = pool };
     return query_cube_file(&r, cube, query, ctx);
 }
 
@@ -226,7 +226,7 @@ sqlite_dates(const mc_cube *cube, const mc_cube_query *query, mc_cube_take_date 
              apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mc_cube_sqlite_dates");
-    reading r = { .date = take, .baton = baton, .pool = pool };
+    sqlite_reading r = { .date = take, .baton = baton, .pool = pool };
     return query_cube_file(&r, cube, query, ctx);
 }
 
@@ -288,20 +288,20 @@ static mc_error *
 sqlite_writer_dates(mc_cube_writer *base, mc_cube_take_date *take, void *baton)
 {
     const mc_cube_query all = { .span = { INT64_MIN, INT64_MAX }, .most = INT32_MAX };
-    reading r = { .date = take, .baton = baton, .pool = base->pool };
+    sqlite_reading r = { .date = take, .baton = baton, .pool = base->pool };
     return ask_handle(&r, base->cube, &all, ((sqlite_writer *)base)->handle);
 }
 
-typedef struct taking_out {
+typedef struct sqlite_removal {
     mc_cube_take_chunk *take;
     void *baton;
     int t, y;
-} taking_out;
+} sqlite_removal;
 
 static mc_error *
 visit_chunk_row(void *baton, sqlite3_stmt *row)
 {
-    const taking_out *out = baton;
+    const sqlite_removal *out = baton;
     mc_cube_chunk chunk = { .t = out->t,
                             .y = out->y,
                             .x = sqlite3_column_int(row, 0),
@@ -316,7 +316,7 @@ static mc_error *
 sqlite_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, bool keep, mc_cube_take_chunk *take, void *baton)
 {
     sqlite_writer *w = (sqlite_writer *)base;
-    taking_out out = { take, baton, t, y };
+    sqlite_removal out = { take, baton, t, y };
     const int values[] = { t, y, x0, x1 };
     sqlite3_stmt *statement;
     MC_TRY(prepare_cube_statement(&statement, base->cube, w->handle,

@@ -31,13 +31,13 @@ mc_extent_intersection(const mc_extent *a, const mc_extent *b)
 }
 
 static int
-lesser(int a, int b)
+lesser_of(int a, int b)
 {
     return a < b ? a : b;
 }
 
 static int
-greater(int a, int b)
+greater_of(int a, int b)
 {
     return a > b ? a : b;
 }
@@ -45,13 +45,13 @@ greater(int a, int b)
 mc_tile_range
 mc_tile_range_union(const mc_tile_range *a, const mc_tile_range *b)
 {
-    return (mc_tile_range){ lesser(a->minx, b->minx), lesser(a->miny, b->miny), greater(a->maxx, b->maxx),
-                            greater(a->maxy, b->maxy) };
+    return (mc_tile_range){ lesser_of(a->minx, b->minx), lesser_of(a->miny, b->miny), greater_of(a->maxx, b->maxx),
+                            greater_of(a->maxy, b->maxy) };
 }
 
 mc_tile_range
 mc_tile_range_intersection(const mc_tile_range *a, const mc_tile_range *b)
 {
-    return (mc_tile_range){ greater(a->minx, b->minx), greater(a->miny, b->miny), lesser(a->maxx, b->maxx),
-                            lesser(a->maxy, b->maxy) };
+    return (mc_tile_range){ greater_of(a->minx, b->minx), greater_of(a->miny, b->miny), lesser_of(a->maxx, b->maxx),
+                            lesser_of(a->maxy, b->maxy) };
 }

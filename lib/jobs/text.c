@@ -32,7 +32,7 @@ write_job_extent(mc_json_writer *json, const mc_job *job)
 }
 
 static void
-write_job_dimensions(mc_json_writer *json, const mc_job *job, apr_pool_t *pool)
+write_job_dimension_text(mc_json_writer *json, const mc_job *job, apr_pool_t *pool)
 {
     const apr_array_header_t *pairs = apr_table_elts(mc_query_parse(job->dimensions, 64, pool));
     mc_json_open_object(json, "dimensions");
@@ -52,7 +52,7 @@ write_job_task(mc_json_writer *json, const mc_job *job, apr_pool_t *pool)
     mc_json_string(json, "tileset", job->tileset);
     mc_json_string(json, "grid", job->grid);
     mc_json_string(json, "target", *job->target == '\0' ? NULL : job->target);
-    write_job_dimensions(json, job, pool);
+    write_job_dimension_text(json, job, pool);
     write_job_time(json, "older", job->older, pool);
     mc_json_integer(json, "minzoom", job->minzoom);
     mc_json_integer(json, "maxzoom", job->maxzoom);

@@ -40,7 +40,7 @@ load_seed_area_file(char **bytes, size_t *size, const char *path, apr_pool_t *po
 
 /* Twice: once for the CRS, which may stand at the end. */
 static mc_error *
-read_text(mc_areas_text *text, const char *srs, const mc_grid *grid, int finest)
+read_area_text(mc_areas_text *text, const char *srs, const mc_grid *grid, int finest)
 {
     if (text->end - text->begin >= 3 && memcmp(text->begin, "\xef\xbb\xbf", 3) == 0)
         text->begin += 3;
@@ -63,7 +63,7 @@ parse_seed_area_text(mc_region_builder **builder, const char *bytes, size_t size
                      const mc_grid *grid, int finest, apr_pool_t *pool)
 {
     mc_areas_text text = { .path = name, .pool = pool, .begin = bytes, .end = bytes + size };
-    mc_error *error = read_text(&text, srs, grid, finest);
+    mc_error *error = read_area_text(&text, srs, grid, finest);
     free(text.xy);
     *builder = text.builder;
     return error;

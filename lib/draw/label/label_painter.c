@@ -65,7 +65,7 @@ create_mask_table(void)
 }
 
 static apr_status_t
-free_painter(void *data)
+free_label_painter(void *data)
 {
     mc_label_painter *painter = data;
     mc_shape_free(&painter->shape);
@@ -82,7 +82,7 @@ mc_label_painter_create(mc_canvas *target, apr_pool_t *pool)
 {
     mc_label_painter *painter = apr_pcalloc(pool, sizeof(*painter));
     *painter = (mc_label_painter){ .target = target, .tap_radius = -1, .pool = pool };
-    apr_pool_cleanup_register(pool, painter, free_painter, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, painter, free_label_painter, apr_pool_cleanup_null);
     pthread_once(&masks.once, create_mask_table);
     return painter;
 }

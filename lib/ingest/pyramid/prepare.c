@@ -259,7 +259,7 @@ choose_fast_format(const mc_format *format, apr_pool_t *pool)
 }
 
 static mc_error *
-choose_format(mc_ingest *ingest)
+choose_pyramid_format(mc_ingest *ingest)
 {
     const mc_tileset *tileset = ingest->plan.tileset;
     const mc_format *format = tileset->format != NULL ? tileset->format : tileset->synthetic_format;
@@ -286,7 +286,7 @@ mc_ingest_prepare(mc_ingest **ingest, const mc_ingest_plan *plan, mc_ctx *ctx, a
     made->plan = *plan;
     made->pool = pool;
     apr_pool_create(&scratch, pool);
-    MC_TRY(choose_format(made));
+    MC_TRY(choose_pyramid_format(made));
     MC_TRY(read_headers(made, scratch));
     join_extents(made);
     MC_TRY(choose_levels(made, scratch));

@@ -39,7 +39,7 @@ typedef struct ahead {
     apr_pool_t *pool; /* of its own, as a worker fills it */
 } ahead;
 
-typedef struct run {
+typedef struct pyramid_run {
     mc_ingest *ingest;
     mc_ctx *ctx;
     apr_pool_t *pool;
@@ -54,10 +54,10 @@ typedef struct run {
     mc_ingest_writer *writer;
     mc_ingest_writes filling;
     apr_time_t committed, shown;
-} run;
+} pyramid_run;
 
 static bool
-ingest_run_stopped(const run *run)
+ingest_run_stopped(const pyramid_run *run)
 {
     const volatile int *stop = run->ingest->plan.stop;
     return stop != NULL && *stop != 0;
@@ -76,7 +76,7 @@ open_ahead_window(const mc_ingest *ingest, ahead *ahead)
 static mc_error *
 do_job(void *baton, int index, mc_ctx *ctx)
 {
-    run *run = baton;
+    pyramid_run *run = baton;
     job *job = &run->jobs[index];
     apr_time_t began = mc_clock_now();
     mc_error *error = MC_OK;
@@ -96,7 +96,7 @@ do_job(void *baton, int index, mc_ctx *ctx)
 }
 
 static job *
-add_job(run *run, job_kind kind)
+add_job(pyramid_run *run, job_kind kind)
 {
     job *added = &run->jobs[run->job_count++];
     *added = (job){ .kind = kind };
@@ -114,11 +114,11 @@ count_time(mc_ingest_counts *counts, const job *job)
 /* --- what becomes final --------------------------------------------------------------------------------------------
  */
 
-static mc_error *settle_partial_tile(run *run, mc_partial *tile);
+static mc_error *settle_partial_tile(pyramid_run *run, mc_partial *tile);
 
 /* The tile above, held; it learns how many below it are to come when it is made. */
 static mc_error *
-hold_above(mc_partial **above, run *run, const mc_partial *tile)
+hold_above(mc_partial **above, pyramid_run *run, const mc_partial *tile)
 {
     mc_ingest *ingest = run->ingest;
     const mc_ingest_chain *chain = mc_ingest_chain_of(ingest, tile->at.z);
@@ -135,7 +135,7 @@ hold_above(mc_partial **above, run *run, const mc_partial *tile)
 
 /* One of those below a tile is final; lets go of it. */
 static mc_error *
-tell_above(run *run, mc_partial *above)
+tell_above(pyramid_run *run, mc_partial *above)
 {
     if (above == NULL)
         return MC_OK;
@@ -146,7 +146,7 @@ tell_above(run *run, mc_partial *above)
 
 /* A tile that is final: finished in a later round, or forgotten where no image has data in it. Nobody holds it. */
 static mc_error *
-settle_partial_tile(run *run, mc_partial *tile)
+settle_partial_tile(pyramid_run *run, mc_partial *tile)
 {
     mc_partial *above;
     if (tile->changed) {
@@ -159,7 +159,7 @@ settle_partial_tile(run *run, mc_partial *tile)
 }
 
 static mc_error *
-take_finished(run *run, job *job)
+take_finished(pyramid_run *run, job *job)
 {
     mc_ingest *ingest = run->ingest;
     mc_partial *tile = job->tile, *above = job->above;
@@ -177,7 +177,7 @@ take_finished(run *run, job *job)
 /* --- a round ------------------------------------------------------------------------------------------------------ */
 
 static mc_error *
-add_finishes(run *run)
+add_finishes(pyramid_run *run)
 {
     bool is_new;
     for (int i = 0; i < run->chunk && run->queue_at < run->queue->nelts; i++) {
@@ -198,7 +198,7 @@ add_finishes(run *run)
 /* What has been encoded goes to the store if it is enough, or has waited long enough. Only where it is far too much
  * already is the batch before waited for. */
 static mc_error *
-commit_ingested_tiles(run *run)
+commit_ingested_tiles(pyramid_run *run)
 {
     const mc_ingest_writes *filling = &run->filling;
     bool much = filling->list->nelts >= COMMIT_TILES || filling->bytes >= COMMIT_BYTES;
@@ -211,7 +211,7 @@ commit_ingested_tiles(run *run)
 }
 
 static void
-report_run_progress(run *run, bool now)
+report_run_progress(pyramid_run *run, bool now)
 {
     mc_ingest *ingest = run->ingest;
     if (ingest->plan.progress == NULL || (!now && mc_clock_now() - run->shown < PROGRESS_TIME))
@@ -222,7 +222,7 @@ report_run_progress(run *run, bool now)
 
 /* Runs the jobs of the round, with those that finish tiles, and sees to what they leave. */
 static mc_error *
-run_ingest_round(run *run)
+run_ingest_round(pyramid_run *run)
 {
     mc_ingest *ingest = run->ingest;
     mc_ingest_counts *counts = &ingest->counts;
@@ -249,7 +249,7 @@ run_ingest_round(run *run)
 }
 
 static void
-begin_round(run *run)
+begin_round(pyramid_run *run)
 {
     run->job_count = 0;
     apr_pool_clear(run->pool);
@@ -259,7 +259,7 @@ begin_round(run *run)
 
 /* The next images, when half of the places are free: so that several threads decode at once. */
 static void
-add_decodes(run *run)
+add_decodes(pyramid_run *run)
 {
     int waiting = 0;
     for (int i = 0; i < run->ahead_count; i++)
@@ -277,7 +277,7 @@ add_decodes(run *run)
 }
 
 static ahead *
-ahead_of(run *run, int image)
+ahead_of(pyramid_run *run, int image)
 {
     for (int i = 0; i < run->ahead_count; i++)
         if (run->ahead[i].image == image)
@@ -298,7 +298,7 @@ release_ahead_image(ahead *ahead)
 /* --- one image ---------------------------------------------------------------------------------------------------- */
 
 static mc_error *
-add_draw(run *run, const mc_draw *draw, int x, int y)
+add_draw(pyramid_run *run, const mc_draw *draw, int x, int y)
 {
     bool is_new;
     mc_partial *tile;
@@ -311,7 +311,7 @@ add_draw(run *run, const mc_draw *draw, int x, int y)
 
 /* The tiles that have been drawn: those that no later image touches are final. */
 static mc_error *
-take_drawn(run *run, const mc_ingest_chain *chain, int image)
+take_drawn(pyramid_run *run, const mc_ingest_chain *chain, int image)
 {
     for (int i = 0; i < run->job_count; i++) {
         mc_partial *tile = run->jobs[i].tile;
@@ -328,7 +328,7 @@ take_drawn(run *run, const mc_ingest_chain *chain, int image)
 
 /* Rounds without drawing, until not more is final than one round can take. */
 static mc_error *
-keep_up(run *run, int most)
+keep_up(pyramid_run *run, int most)
 {
     while (run->queue->nelts - run->queue_at > most) {
         begin_round(run);
@@ -338,7 +338,7 @@ keep_up(run *run, int most)
 }
 
 static mc_error *
-draw_band(run *run, const mc_ingest_band *band, int number, const mc_raster_strip *window)
+draw_band(pyramid_run *run, const mc_ingest_band *band, int number, const mc_raster_strip *window)
 {
     mc_ingest *ingest = run->ingest;
     const mc_tile_range *range = &band->chain->ranges[number];
@@ -360,7 +360,7 @@ draw_band(run *run, const mc_ingest_band *band, int number, const mc_raster_stri
 
 /* Waits for the image, if it has not been decoded yet. */
 static mc_error *
-fetch_ahead_image(ahead **ahead, run *run, int number)
+fetch_ahead_image(ahead **ahead, pyramid_run *run, int number)
 {
     while ((*ahead = ahead_of(run, number)) == NULL) {
         begin_round(run);
@@ -372,7 +372,7 @@ fetch_ahead_image(ahead **ahead, run *run, int number)
 
 /* An image that turns out to be bad is an empty one, or the end. */
 static mc_error *
-handle_ahead_error(run *run, ahead *ahead)
+handle_ahead_error(pyramid_run *run, ahead *ahead)
 {
     mc_ingest *ingest = run->ingest;
     if (ahead->error == MC_OK)
@@ -388,7 +388,7 @@ handle_ahead_error(run *run, ahead *ahead)
 }
 
 static mc_error *
-ingest_image(run *run, int number)
+ingest_image(pyramid_run *run, int number)
 {
     ahead *ahead;
     apr_array_header_t *bands;
@@ -411,7 +411,7 @@ ingest_image(run *run, int number)
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
 
 static mc_error *
-ingest_all_images(run *run)
+ingest_all_images(pyramid_run *run)
 {
     mc_ingest *ingest = run->ingest;
     for (int i = 0; i < ingest->count && !ingest_run_stopped(run); i++)
@@ -445,7 +445,7 @@ images_ahead(const mc_ingest *ingest)
 }
 
 static void
-set_up_ingest_run(run *run, mc_ingest *ingest)
+set_up_ingest_run(pyramid_run *run, mc_ingest *ingest)
 {
     const mc_grid *grid = ingest->plan.link->grid;
     int64_t tile = (int64_t)grid->tile_width * grid->tile_height * 4, chunk = ingest->plan.cache_limit / (6 * tile);
@@ -482,7 +482,7 @@ lock_ingest_grid(mc_lock **lock, const mc_ingest *ingest, mc_ctx *ctx)
 mc_error *
 mc_ingest_run(mc_ingest *ingest, mc_ctx *ctx)
 {
-    run run = { .ingest = ingest, .ctx = ctx };
+    pyramid_run run = { .ingest = ingest, .ctx = ctx };
     mc_lock *held;
     MC_TRY(lock_ingest_grid(&held, ingest, ctx));
     set_up_ingest_run(&run, ingest);
