@@ -1,4 +1,5 @@
-/* `mapcache detail`, or mapcache_detail: how much of an area the SQLite files of a tileset hold (spec services 10). */
+/* `mapcache detail`, or mapcache_detail: how much of an area the SQLite files of a tileset hold
+ * (docs/reference/services.md 10). */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -251,7 +252,7 @@ write_sizes(const detail *d)
         fprintf(d->out, ",\n\t\"nb_missing_files\":\t%lld", (long long)d->missing_files);
 }
 
-/* Degrees, feet or metres: what the grid's <units> say (spec 2). */
+/* Degrees, feet or metres: what the grid's <units> say (docs/reference/configuration.md 2). */
 static const char *
 unit_of(const mc_grid *grid)
 {

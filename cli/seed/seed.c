@@ -1,5 +1,5 @@
 /*
- * The seeder: its run, and its exit status (spec services 9).
+ * The seeder: its run, and its exit status (docs/reference/services.md 9).
  */
 #include <apr_strings.h>
 #include <errno.h>

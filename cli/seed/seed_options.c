@@ -1,4 +1,4 @@
-/* The seeder's options (spec services 9.1). */
+/* The seeder's options (docs/reference/services.md 9.1). */
 #include "seed_options.h"
 
 #include <apr_strings.h>

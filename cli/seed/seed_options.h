@@ -1,4 +1,5 @@
-/* The options of the seeder (spec services 9.1), read and checked as far as that needs no configuration. */
+/* The options of the seeder (docs/reference/services.md 9.1), read and checked as far as that needs no configuration.
+ */
 #ifndef MC_CLI_SEED_OPTIONS_H
 #define MC_CLI_SEED_OPTIONS_H
 

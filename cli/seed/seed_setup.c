@@ -1,5 +1,5 @@
 /*
- * From options and configuration to what one run of the seeder does (spec services 9.1).
+ * From options and configuration to what one run of the seeder does (docs/reference/services.md 9.1).
  */
 #include "seed_setup.h"
 

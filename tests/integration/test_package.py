@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 from conftest import APACHE_MODULES, GRID, ROOT, Program, Web, free_port, listens, wait_until
+from patience import patience
 
 HEADERS = sorted((ROOT / "include/mapcache").glob("*.h"))
 MODULES = ["usr/lib/apache2/modules/mod_mapcache.so", "usr/lib/mapcache/mapcache-curl.so",
@@ -27,7 +28,7 @@ FILES = ["etc/apache2/mods-available/mapcache.load", "etc/apache2/mods-available
 
 
 def run(*command, **options):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=120, **options)
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=patience(120), **options)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -128,7 +129,7 @@ def test_command_line_and_raster_module(tree, environment, folder):
 
 
 def test_http_module(tree, environment, site):
-    answer = subprocess.run([tree / "usr/lib/cgi-bin/mapcache"], capture_output=True, timeout=30, stdin=subprocess.DEVNULL,
+    answer = subprocess.run([tree / "usr/lib/cgi-bin/mapcache"], capture_output=True, timeout=patience(30), stdin=subprocess.DEVNULL,
                             env={**environment, "MAPCACHE_CONFIG_FILE": str(site.config), "REQUEST_METHOD": "GET",
                                  "SCRIPT_NAME": "/mc", "PATH_INFO": f"/wmts/1.0.0/slow/default/{GRID}/0/0/0.png",
                                  "SERVER_NAME": "localhost", "SERVER_PORT": "80", "QUERY_STRING": ""})
