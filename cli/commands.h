@@ -1,22 +1,52 @@
 /*
- * The commands of `mapcache`. Each is one function in a file of its own and one row of the table in main.c.
+ * The commands of `mapcache`: one row of commands.c for each of them, with its options, its check and its function.
  */
 #ifndef MC_CLI_COMMANDS_H
 #define MC_CLI_COMMANDS_H
 
-/* As main(): argv[0] is the command's own name. Returns the exit status. */
-typedef int mc_command(int argc, const char *const *argv);
+#include "cli/common/options.h"
 
-mc_command mc_command_check;      /* check FILE: every complaint about a configuration; 0, 1 refused, 2 warnings */
-mc_command mc_command_compact;    /* compact: free pages and dead rows, orphans; 0, 1 wrong use, 2 a store failed */
-mc_command mc_command_cube;       /* cube ingest, cube dates: images into data cubes */
-mc_command mc_command_detail;     /* detail: mapcache_detail's options, JSON and exit codes */
-mc_command mc_command_index;      /* index FILE.shp ...: their spatial indexes */
-mc_command mc_command_ingest;     /* ingest: images to tiles; 0, 1 an error, 2 interrupted, 3 bad images passed over */
-mc_command mc_command_jobs;       /* jobs: the queue that seeders share */
-mc_command mc_command_keys;       /* keys: the reference of all configuration keys */
-mc_command mc_command_parameters; /* parameters: the reference of all parameters of requests */
-mc_command mc_command_seed;       /* seed: mapcache_seed's options and exit codes */
-mc_command mc_command_trace;      /* trace < error.log: call trees, --summary, --html FILE */
+extern const mc_cli_option_table mc_check_option_table, mc_compact_option_table, mc_cube_option_table,
+    mc_detail_option_table, mc_ingest_option_table, mc_jobs_option_table, mc_seed_option_table, mc_trace_option_table;
+
+/* Which of the commands that share a table. */
+enum {
+    MC_JOBS_ENQUEUE = 1,
+    MC_JOBS_WORK = 2,
+    MC_JOBS_LIST = 4,
+    MC_JOBS_SHOW = 8,
+    MC_JOBS_WATCH = 16,
+    MC_JOBS_CHANGE = 32,
+    MC_JOBS_PRUNE = 64,
+    MC_CUBE_INGEST = 1,
+    MC_CUBE_DATES = 2,
+    MC_CUBE_OVERVIEWS = 4,
+};
+
+/* What is wrong with the options and arguments of a call together; NULL: nothing. */
+const char *mc_check_trace_options(mc_cli_call *call);
+const char *mc_check_cube_options(mc_cli_call *call);
+const char *mc_check_detail_options(mc_cli_call *call);
+const char *mc_check_ingest_options(mc_cli_call *call);
+const char *mc_check_jobs_options(mc_cli_call *call);
+const char *mc_check_seed_options(mc_cli_call *call);
+
+/* A call of a command: the exit status. */
+int mc_command_check(mc_cli_call *call);
+int mc_command_compact(mc_cli_call *call);
+int mc_command_cube(mc_cli_call *call);
+int mc_command_detail(mc_cli_call *call);
+int mc_command_index(mc_cli_call *call);
+int mc_command_ingest(mc_cli_call *call);
+int mc_command_jobs(mc_cli_call *call);
+int mc_command_keys(mc_cli_call *call);
+int mc_command_parameters(mc_cli_call *call);
+int mc_command_seed(mc_cli_call *call);
+int mc_command_trace(mc_cli_call *call);
+
+/* The rows; the last one has no name. */
+extern const mc_cli_command mc_cli_commands[];
+int mc_command_help(mc_cli_call *call);
+int mc_command_version(mc_cli_call *call);
 
 #endif

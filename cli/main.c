@@ -2,57 +2,85 @@
  * The command line's entry: `mapcache COMMAND ...`, or what the program is called: mapcache_seed, mapcache_detail.
  */
 #include <apr_general.h>
+#include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/common/help.h"
 #include "commands.h"
-#include "mapcache/server.h"
+#include "mapcache/config.h"
 
-static mc_command print_version_command, print_help_command;
+/* Programs of MapCache, and the commands that stand for them. */
+static const struct {
+    const char *program, *command;
+} drop_in_names[] = { { "mapcache_seed", "seed" }, { "mapcache_detail", "detail" } };
 
-static const struct command {
-    const char *name;
-    mc_command *run;
-    const char *help;
-} commands[] = {
-    { "check", mc_command_check, "say what is wrong with a configuration" },
-    { "compact", mc_command_compact, "give back what stores do not need any more" },
-    { "cube", mc_command_cube, "store images of many dates in a data cube, or list its dates" },
-    { "detail", mc_command_detail, "count the tiles that stores hold of an area" },
-    { "index", mc_command_index, "write the spatial index of shapefiles" },
-    { "ingest", mc_command_ingest, "make tiles of georeferenced images" },
-    { "jobs", mc_command_jobs, "share seeding between any number of hosts" },
-    { "keys", mc_command_keys, "write the reference of all configuration keys" },
-    { "parameters", mc_command_parameters, "write the reference of all parameters of requests" },
-    { "seed", mc_command_seed, "fill, refresh, empty or copy a tileset" },
-    { "trace", mc_command_trace, "read trace lines from a server's error log" },
-    { "version", print_version_command, "print the version" },
-    { "help", print_help_command, "print this list" },
-};
-
-static int
-print_version_command(int argc, const char *const *argv)
+static const mc_cli_command *
+find_command(const char *name)
 {
-    (void)argc, (void)argv;
-    puts("mapcache " MC_VERSION);
-    return 0;
+    for (const mc_cli_command *row = mc_cli_commands; row->name != NULL; row++)
+        if (strcmp(row->name, name) == 0)
+            return row;
+    return NULL;
 }
 
-static void
-print_commands(FILE *out)
+/* argv[0] is the last word of the command's name. */
+static int
+run_command(const mc_cli_command *command, const char *drop_in, int argc, const char *const *argv)
 {
-    fputs("usage: mapcache COMMAND [ARGUMENTS]\n\n", out);
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
-    fputs("\n`mapcache COMMAND --help` explains a command.\n", out);
+    mc_cli_call call = { .command = command, .drop_in = drop_in != NULL };
+    bool help;
+    int status = 1;
+    apr_pool_create(&call.pool, NULL);
+    call.program = drop_in != NULL ? drop_in : apr_pstrcat(call.pool, "mapcache ", command->name, NULL);
+    const char *problem = mc_cli_options_parse(&help, &call, argc, argv);
+    if (problem != NULL)
+        mc_cli_refuse(&call, problem);
+    else if (help)
+        mc_cli_print_help(stdout, command, call.program, NULL), status = 0;
+    else
+        status = command->run(&call);
+    apr_pool_destroy(call.pool);
+    return status;
 }
 
 static int
-print_help_command(int argc, const char *const *argv)
+refuse_command(const char *group, const char *name)
 {
-    (void)argc, (void)argv;
-    print_commands(stdout);
-    return 0;
+    enum { MOST = 100 };
+    const char *known[MOST];
+    int count = 0;
+    size_t skip = group == NULL ? 0 : strlen(group) + 1;
+    for (const mc_cli_command *row = mc_cli_commands; row->name != NULL && count < MOST; row++)
+        if (group == NULL ? strchr(row->name, ' ') == NULL
+                          : strncmp(row->name, group, skip - 1) == 0 && row->name[skip - 1] == ' ')
+            known[count++] = row->name + skip;
+    const char *nearest = mc_config_nearest(name, known, count);
+    fprintf(stderr, "mapcache%s%s: there is no command \"%s\"%s%s%s\n\n", group == NULL ? "" : " ",
+            group == NULL ? "" : group, name, nearest == NULL ? "" : ": is \"", nearest == NULL ? "" : nearest,
+            nearest == NULL ? "" : "\" meant?");
+    mc_cli_list_commands(stderr, mc_cli_commands, group);
+    return 1;
+}
+
+static bool
+is_help_option(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* argv[0] is the group's name, and argv[1] the command's. */
+static int
+run_group(const char *group, int argc, const char *const *argv)
+{
+    char name[64];
+    if (argc < 2 || is_help_option(argv[1])) {
+        mc_cli_list_commands(argc < 2 ? stderr : stdout, mc_cli_commands, group);
+        return argc < 2;
+    }
+    snprintf(name, sizeof(name), "%s %s", group, argv[1]);
+    const mc_cli_command *command = find_command(name);
+    return command == NULL ? refuse_command(group, argv[1]) : run_command(command, NULL, argc - 1, argv + 1);
 }
 
 static int
@@ -60,25 +88,23 @@ run_named_command(int argc, const char *const *argv)
 {
     const char *program = strrchr(argv[0], '/');
     program = program != NULL ? program + 1 : argv[0];
-    if (strcmp(program, "mapcache_seed") == 0)
-        return mc_command_seed(argc, argv);
-    if (strcmp(program, "mapcache_detail") == 0)
-        return mc_command_detail(argc, argv);
+    for (size_t i = 0; i < sizeof(drop_in_names) / sizeof(drop_in_names[0]); i++)
+        if (strcmp(program, drop_in_names[i].program) == 0)
+            return run_command(find_command(drop_in_names[i].command), drop_in_names[i].program, argc, argv);
     if (argc < 2) {
-        print_commands(stderr);
+        mc_cli_list_commands(stderr, mc_cli_commands, NULL);
         return 1;
     }
     const char *name = argv[1];
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+    if (is_help_option(name))
         name = "help";
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
         name = "version";
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        if (strcmp(commands[i].name, name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
-    fprintf(stderr, "mapcache: there is no command \"%s\"\n\n", name);
-    print_commands(stderr);
-    return 1;
+    const mc_cli_command *command = find_command(name);
+    if (command == NULL || strchr(name, ' ') != NULL)
+        return refuse_command(NULL, name);
+    return command->run == NULL ? run_group(command->name, argc - 1, argv + 1)
+                                : run_command(command, NULL, argc - 1, argv + 1);
 }
 
 int

@@ -1,11 +1,17 @@
 # What can be chosen at build time, and how every target is compiled.
 option(MAPCACHE_GDAL "Build the gdal source (needs libgdal)" ON)
 option(MAPCACHE_ISAL "Use ISA-L for PNG output" ON)
-option(MAPCACHE_TESTS "Build the tests" ON)
+option(MAPCACHE_TESTS "Build the tests, where Check is installed" ON)
 option(MAPCACHE_FUZZ "Build the fuzz targets (needs clang)" OFF)
 option(MAPCACHE_MICRO "Build the micro-benchmarks" OFF)
 option(MAPCACHE_WERROR "Treat warnings as errors" OFF)
 set(MAPCACHE_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
+
+# What was compiled once is not compiled again, in whatever build folder.
+find_program(MAPCACHE_CCACHE ccache)
+if(MAPCACHE_CCACHE AND NOT DEFINED CMAKE_C_COMPILER_LAUNCHER)
+    set(CMAKE_C_COMPILER_LAUNCHER ${MAPCACHE_CCACHE})
+endif()
 
 if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release)

@@ -9,6 +9,16 @@ install(DIRECTORY include/mapcache DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES
 install(TARGETS mapcache mapcache.fcgi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(CODE "file(CREATE_LINK mapcache \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/mapcache_seed SYMBOLIC)")
 install(CODE "file(CREATE_LINK mapcache \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/mapcache_detail SYMBOLIC)")
+# Manual pages and completion, which the program has written (cli/CMakeLists.txt).
+install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
+install(FILES ${CMAKE_BINARY_DIR}/mapcache.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+        RENAME mapcache)
+foreach(name seed detail)
+    install(CODE "
+        set(prefix \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX})
+        file(CREATE_LINK mapcache-${name}.1 \${prefix}/${CMAKE_INSTALL_MANDIR}/man1/mapcache_${name}.1 SYMBOLIC)
+        file(CREATE_LINK mapcache \${prefix}/${CMAKE_INSTALL_DATADIR}/bash-completion/completions/mapcache_${name} SYMBOLIC)")
+endforeach()
 # Where Debian's mapcache-cgi has its program.
 install(CODE "
     file(MAKE_DIRECTORY \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/cgi-bin)

@@ -5,12 +5,12 @@ once a map), geo (the catalogue's query filters by box). All 16 of them, plus `b
 """
 import itertools
 
-from common.servers import BUILD, HTTPD_MODULES, apache
+from common.servers import BUILD, PEER_MODULE, apache
 
 BY_KEYWORD = "keyword LIKE '%' || :dim || '%'"
 BY_BOX = " AND minx &lt;= :maxx AND maxx &gt;= :minx AND miny &lt;= :maxy AND maxy &gt;= :miny"
 SWITCHES = ("mt", "amt", "qbm", "geo")
-MODULES = {"ours": f"{BUILD}/modules/mod_mapcache.so", "MapCache": f"{HTTPD_MODULES}/mod_mapcache.so"}
+MODULES = {"ours": f"{BUILD}/modules/mod_mapcache.so", "MapCache": PEER_MODULE}
 
 
 def alias(*switches):

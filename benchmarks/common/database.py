@@ -1,13 +1,10 @@
 """A PostgreSQL with PostGIS for a benchmark: a cluster of its own on a free port, gone afterwards."""
 import re
 import subprocess
-import sys
 
 from common import keeper
-from common.servers import ROOT, descendants
-
-sys.path.insert(0, str(ROOT / "tests" / "integration"))
-from postgres import USER, Postgres, program  # noqa: E402
+from common.servers import descendants
+from postgres import USER, Postgres, program
 
 SETTINGS = ("shared_buffers=1GB", "max_connections=300", "max_parallel_workers_per_gather=0", "max_wal_size=4GB", "maintenance_work_mem=256MB")
 

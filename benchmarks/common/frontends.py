@@ -8,7 +8,7 @@ import shutil
 
 from common.servers import BUILD, HTTPD_MODULES, apache, make_folder, nginx_fastcgi
 
-MAPSERVER = "/usr/lib/cgi-bin/mapserv"
+MAPSERVER = "/usr/bin/mapserv"
 OURS_CGI = BUILD / "bin" / "mapcache.fcgi"
 CGI_CHILDREN = 100  # as many programs at once as there are users
 PROCESS = {"processes": 1, "threads": 128}  # Apache with threads: more than there are users, of one process, so that all of them wait in one queue
@@ -49,7 +49,7 @@ def mapserver_fcgid(name, mapfiles, processes):
     for part in ("sockets", "bin"):
         (folder / part).mkdir()
     (folder / "sockets").chmod(0o777)
-    shutil.copy(MAPSERVER, folder / "bin" / "mapserv")  # outside of cgi-bin: a handler of its own
+    shutil.copy(MAPSERVER, folder / "bin" / "mapserv")  # in a folder with a handler of its own
     lines = [f"LoadModule {m}_module {HTTPD_MODULES}/mod_{m}.so" for m in ("alias", "env", "fcgid")]
     lines += [f"FcgidInitialEnv {key} {value}" for key, value in mapserver_settings(mapfiles).items()]
     lines += [f"FcgidIPCDir {folder}/sockets", f"FcgidProcessTableFile {folder}/sockets/table", f"FcgidMaxProcesses {processes}",

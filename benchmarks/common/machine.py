@@ -5,6 +5,8 @@ import platform
 import re
 import subprocess
 
+from peers import peer_version
+
 
 def first_match(path, pattern):
     match = re.search(pattern, pathlib.Path(path).read_text(), re.M)
@@ -19,7 +21,9 @@ def output(*command):
 
 
 def package(name):
-    """Its version. Of one that was removed the system may know one still."""
+    """Its version: of the one that is run, which is in build/peers or installed. Of one that was removed the system may know one still."""
+    if unpacked := peer_version(name):
+        return unpacked
     status, _, version = output("dpkg-query", "-W", "-f", "${db:Status-Status} ${Version}", name).partition(" ")
     return version if status == "installed" else "not installed"
 
@@ -43,7 +47,7 @@ def describe(root):
         "system": f"{release}, Linux {platform.release()}",
         "Apache": f"{package('apache2-bin')}, event MPM",
         "MapCache": f"{package('libapache2-mod-mapcache')} (Debian's libapache2-mod-mapcache)",
-        "MapServer": f"{package('mapserver-bin')} (Debian's cgi-mapserver)",
+        "MapServer": f"{package('mapserver-bin')} (Debian's)",
         "PostgreSQL": f"{package('postgresql-15')}, PostGIS {package('postgresql-15-postgis-3')}",
         "ours": output("git", "-C", str(root), "describe", "--always", "--dirty") or "unknown",
         "SQLite": package("libsqlite3-0"),

@@ -29,7 +29,7 @@ def need(*programs):
     """Ends the run where one of them is missing: names, or paths of programs and modules."""
     missing = [str(program) for program in programs if not (os.path.exists(program) if "/" in str(program) else shutil.which(program))]
     if missing:
-        sys.exit(f"not installed: {', '.join(missing)}. script/bootstrap installs what the benchmarks need, the peers too")
+        sys.exit(f"not installed: {', '.join(missing)}. script/bootstrap bench installs what the benchmarks need, the peers too")
 
 
 def some(names, words):

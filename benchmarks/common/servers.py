@@ -10,8 +10,10 @@ import time
 import urllib.request
 
 from common import keeper
+from peers import peer
 
 HTTPD_MODULES = "/usr/lib/apache2/modules"
+PEER_MODULE, PEER_CGI = peer("/usr/lib/apache2/modules/mod_mapcache.so"), peer("/usr/lib/cgi-bin/mapcache")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("MAPCACHE_BUILD", "build/release")
 

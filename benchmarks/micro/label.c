@@ -100,7 +100,7 @@ draw(double *take, double *place, const mc_text_symbol *text, bool lines)
         const char *values[] = { names[i] };
         const mc_feature feature = { .id = i, .geometry = &geometry, .values = values };
         double begin = now();
-        must(mc_labels_take(labels, &rule, &feature, &ctx, scratch));
+        must(mc_labels_visit(labels, &rule, &feature, &ctx, scratch));
         apr_pool_clear(scratch);
         *take += now() - begin;
     }

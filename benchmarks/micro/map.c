@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "draw/label/label.h"
 #include "draw/paint/painter.h"
+#include "draw/sld/sld.h"
 #include "image/codec.h"
 #include "vector/shapefile/shapefile.h"
 #include "vector/shapefile/shp.h"
@@ -90,7 +92,7 @@ draw(drawn *map, mc_feature_data *data, const mc_style *style, const mc_extent *
     mc_labels *labels = mc_labels_create(canvas, scratch);
     mc_labels_next_layer(labels, query.scale);
     must(mc_painter_create_on(&painter, style, canvas, &query, false, scratch));
-    mc_painter_set_labels(painter, labels);
+    mc_painter_set_labels(painter, mc_labels_visit, labels);
     must(data->ops->read(data, &query, mc_painter_visit, painter, &skipped, &ctx, scratch));
     must(mc_painter_finish(painter, &ctx));
     must(mc_labels_finish(labels, &ctx));

@@ -1,7 +1,7 @@
 """One world style of five layers in two languages: an SLD for each of our layers, Mapnik's XML for renderd; and the configurations of both."""
-from common.machine import package
 from load.config import SEA, compare, rule, sld, stroke, town_condition
 from load.data import MERCATOR
+from peers import peer
 
 MERC = (f"+proj=merc +a=6378137 +b=6378137 +lat_ts=0.0 +lon_0=0.0 +x_0=0.0 +y_0=0.0 +k=1.0 +units=m +nadgrids=@null +wktext +no_defs +over")
 LAND, COUNTIES, COUNTRIES = "f2efe9", "b0a0b0", "9e4f9e"
@@ -124,8 +124,8 @@ def mapnik_plugins():
     """Where Debian has Mapnik's readers, by its version."""
     from pathlib import Path
     found = sorted(Path("/usr/lib/mapnik").glob("*/input"))
-    if not found or package("renderd") == "not installed":
-        raise SystemExit("renderd and Mapnik are not installed: script/bootstrap does it")
+    if not found or not peer("/usr/bin/renderd").exists():
+        raise SystemExit("renderd and Mapnik are not installed: script/bootstrap bench does it")
     return found[-1]
 
 

@@ -6,6 +6,7 @@ import time
 
 from common import keeper
 from common.servers import BUILD, cpu_seconds, descendants
+from peers import peer
 from seed import config
 
 
@@ -18,7 +19,7 @@ class Renderd:
         self.folder, self.threads = folder, threads
         path = config.write_renderd(folder, database, threads)
         self.log = open(folder / "renderd.log", "ab")
-        self.process = keeper.start(["renderd", "-f", "-c", path], stdout=self.log, stderr=self.log)
+        self.process = keeper.start([peer("/usr/bin/renderd"), "-f", "-c", path], stdout=self.log, stderr=self.log)
         end = time.monotonic() + 60
         while not (folder / "renderd.sock").exists():
             if self.process.poll() is not None or time.monotonic() > end:
@@ -28,7 +29,7 @@ class Renderd:
 
     def draw(self, name):
         with open(self.folder / f"{name}.txt") as lines:
-            done = subprocess.run(["render_list", "-f", "-m", "default", "-s", self.folder / "renderd.sock", "-t", self.folder / "renderd", "-n", str(self.threads),
+            done = subprocess.run([peer("/usr/bin/render_list"), "-f", "-m", "default", "-s", self.folder / "renderd.sock", "-t", self.folder / "renderd", "-n", str(self.threads),
                                    "-l", "100000"], stdin=lines, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"render_list: {done.stdout[-1000:]}{done.stderr[-1000:]}")

@@ -12,6 +12,7 @@ from common.report import RESULTS  # noqa: E402
 from common.run import begin, earlier, need, publish  # noqa: E402
 from common.servers import ROOT, make_folder  # noqa: E402
 from load import data as shapes  # noqa: E402
+from peers import peer  # noqa: E402
 from seed import data, measure, origin, plots, report, walk  # noqa: E402
 
 PARTS = ("metatiles", "origin", "walk")
@@ -48,7 +49,7 @@ def tell(record):
 
 def draw_all(options, folder):
     """Programs in turn on each set, the sets in turn; a few metatiles of each that do not count come first."""
-    need("ogr2ogr", "shptree", *(["renderd", "render_list"] if "renderd" in options.programs else []))
+    need("ogr2ogr", "shptree", *([peer("/usr/bin/renderd"), peer("/usr/bin/render_list")] if "renderd" in options.programs else []))
     shape_folder = shapes.make(options.data)
     sets = data.metatiles(shape_folder, options.metatiles)
     data.write_lists(folder, {**sets, "warm": sets["A"][:8]})

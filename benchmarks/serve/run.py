@@ -15,12 +15,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import servers  # noqa: E402
 from common.report import Report  # noqa: E402
 from common.run import begin, need  # noqa: E402
-from common.servers import BUILD, HTTPD_MODULES, ROOT, apache, nginx_fastcgi, wrk  # noqa: E402
+from common.servers import BUILD, HTTPD_MODULES, PEER_CGI, PEER_MODULE, ROOT, apache, nginx_fastcgi, wrk  # noqa: E402
 from serve import data as dataset  # noqa: E402
 
 OURS = f'LoadModule mapcache_module "{BUILD}/modules/mod_mapcache.so"'
-PEER = f"LoadModule mapcache_module {HTTPD_MODULES}/mod_mapcache.so"
-PEER_CGI = "/usr/lib/cgi-bin/mapcache"
+PEER = f"LoadModule mapcache_module {PEER_MODULE}"
 
 
 def write_config(data, name, **options):
@@ -38,10 +37,11 @@ def floor(data):
     folder = pathlib.Path(data) / "floor"
     folder.mkdir(exist_ok=True)
     source = pathlib.Path(__file__).with_name("floor_module.c")
-    if not (folder / ".libs" / "floor_module.so").exists():
-        (folder / "floor_module.c").write_text(source.read_text())
-        subprocess.run(["apxs2", "-c", "floor_module.c"], cwd=folder, check=True, capture_output=True)
-    return apache("floor", f"""LoadModule floor_module "{folder}/.libs/floor_module.so"
+    if not (folder / "floor_module.so").exists():
+        flags = subprocess.run(["apr-1-config", "--cppflags", "--includes"], check=True, capture_output=True, text=True).stdout.split()
+        headers = [f"-I{usr}/include/apache2" for usr in (ROOT / "build/development/usr", "/usr")]
+        subprocess.run(["cc", "-O2", "-fPIC", "-shared", *flags, *headers, source, "-o", folder / "floor_module.so"], check=True, capture_output=True)
+    return apache("floor", f"""LoadModule floor_module "{folder}/floor_module.so"
 LoadModule mime_module {HTTPD_MODULES}/mod_mime.so
 TypesConfig /etc/mime.types
 FloorFolder "{data}/static"
@@ -269,7 +269,7 @@ def main():
     if not names:
         parser.error(f"no case is called {args.only}: there are {', '.join(CASES)}")
     begin()
-    need("apache2", "nginx", "wrk", "apxs2", "cc", PEER_CGI, f"{HTTPD_MODULES}/mod_mapcache.so")
+    need("apache2", "nginx", "wrk", "cc", "apr-1-config", PEER_CGI, PEER_MODULE)
     data = dataset.make(args.data)
     report = Report("serve")
     for name in names:

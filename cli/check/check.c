@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/common/help.h"
 #include "mapcache/server.h"
 #include "text/text.h"
 
@@ -117,55 +118,33 @@ check_config_file(const cli_check_options *options, apr_pool_t *pool)
     return count > 0 ? USABLE : CLEAN;
 }
 
+static const mc_cli_option check_rows[] = {
+    MC_OPTION_FLAG("json", 0, offsetof(cli_check_options, json), "one object of JSON, for programs"),
+    MC_OPTION_FLAG("connect", 0, offsetof(cli_check_options, connect),
+                   "asks its PostGIS databases, too: tables that are not there, no spatial index, too few places"),
+    MC_OPTION_INT("processes", 0, "COUNT", offsetof(cli_check_options, processes), 1, 10000,
+                  "processes of the server that is to be (Apache: what its MPM allows): how many connections it may "
+                  "make"),
+    MC_OPTION_END,
+};
+
 static void
-print_check_usage(FILE *out)
+set_check_defaults(void *options, apr_pool_t *pool)
 {
-    fputs(
-        "usage: mapcache check [--json] [--connect] [--processes N] FILE\n\n"
-        "Reads a configuration as a server would and prints what is wrong with it.\n"
-        "  --connect      asks its PostGIS databases, too: tables that are not there, no spatial index, too few "
-        "places\n"
-        "  --processes N  of the server that is to be (Apache: what its MPM allows): how many connections it may make\n"
-        "Exit code: 0 nothing, 1 it would not be served, 2 it would, with warnings or without some of its items.\n",
-        out);
+    (void)pool;
+    ((cli_check_options *)options)->processes = 1;
 }
 
-/* False: they are wrong. */
-static bool
-parse_check_arguments(cli_check_options *options, int argc, const char *const *argv)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0)
-            options->json = true;
-        else if (strcmp(argv[i], "--connect") == 0)
-            options->connect = true;
-        else if (strcmp(argv[i], "--processes") == 0 && i + 1 < argc) {
-            if (!mc_parse_int(&options->processes, argv[++i], 1, 10000))
-                return false;
-        } else if (argv[i][0] == '-' || options->file != NULL)
-            return false;
-        else
-            options->file = argv[i];
-    }
-    return options->file != NULL;
-}
+const mc_cli_option_table mc_check_option_table = { check_rows, sizeof(cli_check_options), set_check_defaults };
 
 int
-mc_command_check(int argc, const char *const *argv)
+mc_command_check(mc_cli_call *call)
 {
-    cli_check_options options = { .processes = 1 };
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_check_usage(stdout);
-            return CLEAN;
-        }
-    if (!parse_check_arguments(&options, argc, argv)) {
-        print_check_usage(stderr);
+    cli_check_options *options = call->options;
+    if (call->arguments->nelts != 1) {
+        mc_cli_refuse(call, "one FILE is needed: the configuration");
         return REFUSED;
     }
-    apr_pool_t *pool;
-    apr_pool_create(&pool, NULL);
-    int status = check_config_file(&options, pool);
-    apr_pool_destroy(pool);
-    return status;
+    options->file = APR_ARRAY_IDX(call->arguments, 0, const char *);
+    return check_config_file(options, call->pool);
 }

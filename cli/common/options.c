@@ -2,87 +2,200 @@
 #include "options.h"
 
 #include <apr_strings.h>
-#include <stdio.h>
+#include <stdint.h>
+#include <string.h>
 
+#include "mapcache/config.h"
 #include "text/text.h"
+#include "values.h"
 
-static void
-no_complaint(void *stream, const char *format, ...)
-{
-    (void)stream, (void)format;
-}
+static const mc_cli_option help_row = MC_OPTION_FLAG("help", 'h', 0, "this list");
 
-static const char *
-find_option_name(const apr_getopt_option_t *row, int letter)
+const apr_array_header_t *
+mc_cli_options_of(const mc_cli_command *command, apr_pool_t *pool)
 {
-    while (row->name != NULL && row->optch != letter)
-        row++;
-    return row->name;
+    apr_array_header_t *list = apr_array_make(pool, 48, sizeof(const mc_cli_option *));
+    for (const mc_cli_option *row = command->table->rows; row->name != NULL; row++)
+        if (row->commands == 0 || (row->commands & command->mask) != 0)
+            APR_ARRAY_PUSH(list, const mc_cli_option *) = row;
+    APR_ARRAY_PUSH(list, const mc_cli_option *) = &help_row;
+    return list;
 }
 
 static bool
-store_option_value(const mc_option_place *places, int letter, const char *text)
+parse_choice(int *index, const char *choices, const char *text)
 {
-    for (; places->letter != 0; places++)
-        if (places->letter == letter) {
-            if (places->text != NULL)
-                *places->text = text;
-            else
-                *places->flag = true;
+    size_t size = strlen(text);
+    *index = 0;
+    for (const char *at = choices;; at = strchr(at, '|') + 1, ++*index) {
+        if (strncmp(at, text, size) == 0 && (at[size] == '|' || at[size] == '\0'))
             return true;
-        }
+        if (strchr(at, '|') == NULL)
+            return false;
+    }
+}
+
+/* False: the value cannot be used. */
+static bool
+store_option_value(void *options, const mc_cli_option *row, const char *text, apr_pool_t *pool)
+{
+    void *field = (char *)options + row->offset;
+    switch (row->kind) {
+    case MC_CLI_FLAG:
+        return *(bool *)field = true;
+    case MC_CLI_TEXT:
+        *(const char **)field = text;
+        return true;
+    case MC_CLI_TEXTS:
+        APR_ARRAY_PUSH(*(apr_array_header_t **)field, const char *) = text;
+        return true;
+    case MC_CLI_ASSIGNMENT:
+        return mc_cli_parse_assignment(*(apr_table_t **)field, text, pool);
+    case MC_CLI_INT:
+        return mc_parse_int(field, text, (int)row->min, (int)row->max);
+    case MC_CLI_INT64:
+        return mc_parse_int64(field, text, (int64_t)row->min, (int64_t)row->max);
+    case MC_CLI_NUMBER:
+        return mc_parse_double(field, text) && *(double *)field >= row->min && *(double *)field <= row->max;
+    case MC_CLI_SIZE:
+        return mc_parse_size(field, text) && (double)*(int64_t *)field >= row->min &&
+               (double)*(int64_t *)field <= row->max;
+    case MC_CLI_CHOICE:
+        return parse_choice(field, row->choices, text);
+    case MC_CLI_VALUE:
+        return row->parse(field, text, pool);
+    }
     return false;
 }
 
-const char *
-mc_options_parse(const apr_array_header_t **arguments, const apr_getopt_option_t *rows, const mc_option_place *places,
-                 mc_option_take *take, void *baton, int argc, const char *const *argv, apr_pool_t *pool)
+/* Where the parser is. */
+typedef struct option_reader {
+    mc_cli_call *call;
+    const apr_array_header_t *rows; /* of const mc_cli_option * */
+    bool *seen;                     /* by row */
+    int argc, next;
+    const char *const *argv;
+    bool help;
+} option_reader;
+
+static const mc_cli_option *
+get_option_row(const option_reader *reader, int index)
 {
-    apr_array_header_t *list = apr_array_make(pool, 16, sizeof(const char *));
-    apr_getopt_t *parser;
-    int letter;
-    const char *text;
-    apr_status_t status;
-    *arguments = list;
-    apr_getopt_init(&parser, pool, argc, argv);
-    parser->interleave = 1;
-    parser->errfn = no_complaint;
-    while ((status = apr_getopt_long(parser, rows, &letter, &text)) == APR_SUCCESS)
-        if (!store_option_value(places, letter, text) && !take(baton, letter, text, pool))
-            return apr_psprintf(pool, "--%s cannot be \"%s\"", find_option_name(rows, letter), text);
-    if (status != APR_EOF)
-        return apr_psprintf(pool, "%s is no option, or lacks its value",
-                            parser->ind > 0 && parser->ind <= argc ? argv[parser->ind - 1] : "something");
-    for (int i = parser->ind; i < argc; i++) /* its own copy: options that stood between are in front now */
-        APR_ARRAY_PUSH(list, const char *) = parser->argv[i];
+    return APR_ARRAY_IDX(reader->rows, index, const mc_cli_option *);
+}
+
+static const char *
+describe_unknown_option(const option_reader *reader, const char *word)
+{
+    const char **names = apr_palloc(reader->call->pool, sizeof(*names) * (size_t)reader->rows->nelts);
+    const char *name = word + strspn(word, "-");
+    for (int i = 0; i < reader->rows->nelts; i++)
+        names[i] = get_option_row(reader, i)->name;
+    const char *nearest =
+        mc_config_nearest(apr_pstrmemdup(reader->call->pool, name, strcspn(name, "=")), names, reader->rows->nelts);
+    return nearest == NULL ? apr_psprintf(reader->call->pool, "\"%s\" is no option", word)
+                           : apr_psprintf(reader->call->pool, "\"%s\" is no option: is \"--%s\" meant?", word, nearest);
+}
+
+/* `value`: NULL where the option's value is the next word, or the option has none. */
+static const char *
+read_option(option_reader *reader, int index, const char *word, const char *value)
+{
+    const mc_cli_option *row = get_option_row(reader, index);
+    apr_pool_t *pool = reader->call->pool;
+    if (row == &help_row) {
+        reader->help = true;
+        return NULL;
+    }
+    if (row->kind != MC_CLI_FLAG && value == NULL) {
+        if (reader->next == reader->argc)
+            return apr_psprintf(pool, "\"%s\" lacks its value: --%s %s", word, row->name, row->value);
+        value = reader->argv[reader->next++];
+    }
+    reader->seen[index] = true;
+    if (store_option_value(reader->call->options, row, value, pool))
+        return NULL;
+    return apr_psprintf(pool, "--%s cannot be \"%s\": --%s %s: %s", row->name, value, row->name, row->value, row->help);
+}
+
+static const char *
+read_long_option(option_reader *reader, const char *word)
+{
+    size_t size = strcspn(word + 2, "=");
+    const char *value = word[2 + size] == '=' ? word + 3 + size : NULL;
+    for (int i = 0; i < reader->rows->nelts; i++) {
+        const mc_cli_option *row = get_option_row(reader, i);
+        if (strncmp(word + 2, row->name, size) != 0 || row->name[size] != '\0')
+            continue;
+        if (value != NULL && row->kind == MC_CLI_FLAG)
+            return apr_psprintf(reader->call->pool, "\"%s\": --%s takes no value", word, row->name);
+        return read_option(reader, i, word, value);
+    }
+    return describe_unknown_option(reader, word);
+}
+
+/* "-q", "-z0,3", "-qz 0,3" */
+static const char *
+read_letters(option_reader *reader, const char *word)
+{
+    for (const char *at = word + 1; *at != '\0' && !reader->help; at++) {
+        const char name[] = { '-', *at, '\0' };
+        int i = 0;
+        while (i < reader->rows->nelts && get_option_row(reader, i)->letter != (unsigned char)*at)
+            i++;
+        if (i == reader->rows->nelts)
+            return describe_unknown_option(reader, at == word + 1 ? word : apr_pstrdup(reader->call->pool, name));
+        bool flag = get_option_row(reader, i)->kind == MC_CLI_FLAG;
+        const char *problem = read_option(reader, i, name, flag || at[1] == '\0' ? NULL : at + 1);
+        if (problem != NULL || !flag)
+            return problem;
+    }
     return NULL;
 }
 
-void
-mc_options_list(const apr_getopt_option_t *rows)
+static const char *
+read_argument(option_reader *reader, const char *word)
 {
-    for (const apr_getopt_option_t *row = rows; row->name != NULL; row++) {
-        char name[40];
-        snprintf(name, sizeof(name), "--%s%s", row->name, row->has_arg ? " ..." : "");
-        if (row->optch < 256)
-            printf("  -%c, %-22s %s\n", row->optch, name, row->description);
-        else
-            printf("      %-22s %s\n", name, row->description);
-    }
+    if (reader->call->command->argument == NULL)
+        return apr_psprintf(reader->call->pool, "\"%s\" is no option", word);
+    APR_ARRAY_PUSH(reader->call->arguments, const char *) = word;
+    return NULL;
 }
 
-bool
-mc_option_color(unsigned char rgb[3], const char *text)
+static const char *
+find_missing_option(const option_reader *reader)
 {
-    double numbers[3];
-    int found = 0;
-    if (!mc_parse_doubles(numbers, 3, &found, text, ",") || found == 2)
-        return false;
-    for (int i = 0; i < 3; i++) {
-        double value = numbers[found == 1 ? 0 : i];
-        if (!(value >= 0 && value <= 255) || value != (double)(int)value)
-            return false;
-        rgb[i] = (unsigned char)value;
+    for (int i = 0; i < reader->rows->nelts; i++)
+        if (get_option_row(reader, i)->required && !reader->seen[i])
+            return apr_psprintf(reader->call->pool, "the option --%s is required", get_option_row(reader, i)->name);
+    return NULL;
+}
+
+const char *
+mc_cli_options_parse(bool *help, mc_cli_call *call, int argc, const char *const *argv)
+{
+    option_reader reader = { .call = call, .argc = argc, .argv = argv, .next = 1 };
+    const mc_cli_option_table *table = call->command->table;
+    const char *problem = NULL;
+    bool options_ended = false;
+    reader.rows = mc_cli_options_of(call->command, call->pool);
+    reader.seen = apr_pcalloc(call->pool, sizeof(bool) * (size_t)reader.rows->nelts);
+    call->options = apr_pcalloc(call->pool, table->size + 1);
+    call->arguments = apr_array_make(call->pool, 16, sizeof(const char *));
+    if (table->set_defaults != NULL)
+        table->set_defaults(call->options, call->pool);
+    while (problem == NULL && !reader.help && reader.next < argc) {
+        const char *word = argv[reader.next++];
+        if (options_ended || word[0] != '-' || word[1] == '\0')
+            problem = read_argument(&reader, word);
+        else if (strcmp(word, "--") == 0)
+            options_ended = true;
+        else
+            problem = word[1] == '-' ? read_long_option(&reader, word) : read_letters(&reader, word);
     }
-    return true;
+    *help = reader.help;
+    if (problem != NULL || reader.help)
+        return problem;
+    problem = find_missing_option(&reader);
+    return problem == NULL && call->command->check != NULL ? call->command->check(call) : problem;
 }

@@ -1,30 +1,113 @@
-/* Options of commands: one table for the parser and for --help. */
+/*
+ * Commands and their options, as tables. The parser, --help, the manual pages and the completion of shells read the
+ * same rows: a command is one row of cli/commands.c, an option is one row of the table of its command.
+ */
 #ifndef MC_CLI_OPTIONS_H
 #define MC_CLI_OPTIONS_H
 
-#include <apr_getopt.h>
 #include <apr_tables.h>
 #include <stdbool.h>
+#include <stddef.h>
 
-/* Where an option goes that is taken as it is written. A list ends with letter 0. */
-typedef struct mc_option_place {
-    int letter;
-    const char **text; /* one of them */
-    bool *flag;
-} mc_option_place;
+/* Reads the value of an option into its field. False: the value cannot be used. */
+typedef bool mc_cli_value_parser(void *field, const char *text, apr_pool_t *pool);
 
-/* Of an option without such a place. False: the value cannot be read. */
-typedef bool mc_option_take(void *baton, int letter, const char *text, apr_pool_t *pool);
+/* The type of the field is behind the kind. */
+typedef enum mc_cli_kind {
+    MC_CLI_FLAG,       /* bool; the option has no value */
+    MC_CLI_TEXT,       /* const char * */
+    MC_CLI_TEXTS,      /* apr_array_header_t * of const char *; repeatable */
+    MC_CLI_ASSIGNMENT, /* apr_table_t *; NAME=VALUE; repeatable */
+    MC_CLI_INT,        /* int from min to max */
+    MC_CLI_INT64,      /* int64_t from min to max */
+    MC_CLI_NUMBER,     /* double from min to max */
+    MC_CLI_SIZE,       /* int64_t: bytes from min to max, with K, M, G */
+    MC_CLI_CHOICE,     /* int, or an enum: the index of the word in `choices` */
+    MC_CLI_VALUE,      /* what `parse` makes of the text */
+} mc_cli_kind;
 
-/* NULL, or what is wrong. Options and arguments stand in any order; *arguments: const char *. */
-const char *mc_options_parse(const apr_array_header_t **arguments, const apr_getopt_option_t *rows,
-                             const mc_option_place *places, mc_option_take *take, void *baton, int argc,
-                             const char *const *argv, apr_pool_t *pool);
+/* One row of a table of options, written with the makers below. A table ends with MC_OPTION_END. */
+typedef struct mc_cli_option {
+    const char *name; /* without the two dashes */
+    int letter;       /* 0: none */
+    mc_cli_kind kind;
+    const char *value;          /* how help names the value: "FILE" */
+    size_t offset;              /* of the field */
+    const char *help;           /* what the option means */
+    double min, max;            /* of numbers */
+    const char *choices;        /* "a|b|c": of CHOICE; of VALUE: words that a shell completes */
+    mc_cli_value_parser *parse; /* of VALUE */
+    bool required;
+    unsigned commands; /* where commands share a table: those that have this option; 0: all of them */
+} mc_cli_option;
 
-/* The table on standard output, as --help shows it. */
-void mc_options_list(const apr_getopt_option_t *rows);
+/* Name, letter, value, offset of the field, what the kind needs, help; then .required and .commands where they are
+ * meant. */
+#define MC_OPTION_ROW(kind_, name_, letter_, value_, offset_, ...)                                                     \
+    {                                                                                                                  \
+        .name = name_, .letter = letter_, .kind = kind_, .value = value_, .offset = offset_, .help = __VA_ARGS__       \
+    }
+#define MC_OPTION_FLAG(name_, letter_, offset_, ...)                                                                   \
+    MC_OPTION_ROW(MC_CLI_FLAG, name_, letter_, NULL, offset_, __VA_ARGS__)
+#define MC_OPTION_TEXT(name_, letter_, value_, offset_, ...)                                                           \
+    MC_OPTION_ROW(MC_CLI_TEXT, name_, letter_, value_, offset_, __VA_ARGS__)
+#define MC_OPTION_TEXTS(name_, letter_, value_, offset_, ...)                                                          \
+    MC_OPTION_ROW(MC_CLI_TEXTS, name_, letter_, value_, offset_, __VA_ARGS__)
+#define MC_OPTION_ASSIGNMENT(name_, letter_, offset_, ...)                                                             \
+    MC_OPTION_ROW(MC_CLI_ASSIGNMENT, name_, letter_, "NAME=VALUE", offset_, __VA_ARGS__)
+#define MC_OPTION_INT(name_, letter_, value_, offset_, min_, max_, ...)                                                \
+    MC_OPTION_ROW(MC_CLI_INT, name_, letter_, value_, offset_, __VA_ARGS__, .min = min_, .max = max_)
+#define MC_OPTION_INT64(name_, letter_, value_, offset_, min_, max_, ...)                                              \
+    MC_OPTION_ROW(MC_CLI_INT64, name_, letter_, value_, offset_, __VA_ARGS__, .min = min_, .max = max_)
+#define MC_OPTION_NUMBER(name_, letter_, value_, offset_, min_, max_, ...)                                             \
+    MC_OPTION_ROW(MC_CLI_NUMBER, name_, letter_, value_, offset_, __VA_ARGS__, .min = min_, .max = max_)
+#define MC_OPTION_SIZE(name_, letter_, offset_, min_, max_, ...)                                                       \
+    MC_OPTION_ROW(MC_CLI_SIZE, name_, letter_, "SIZE", offset_, __VA_ARGS__, .min = min_, .max = max_)
+#define MC_OPTION_CHOICE(name_, letter_, value_, offset_, choices_, ...)                                               \
+    MC_OPTION_ROW(MC_CLI_CHOICE, name_, letter_, value_, offset_, __VA_ARGS__, .choices = choices_)
+#define MC_OPTION_VALUE(name_, letter_, value_, offset_, parse_, ...)                                                  \
+    MC_OPTION_ROW(MC_CLI_VALUE, name_, letter_, value_, offset_, __VA_ARGS__, .parse = parse_)
+#define MC_OPTION_END                                                                                                  \
+    {                                                                                                                  \
+        .name = NULL                                                                                                   \
+    }
 
-/* "R,G,B", or one number for all three, 0 to 255. False for anything else. */
-bool mc_option_color(unsigned char rgb[3], const char *text);
+/* The options of a command, or of commands that share them. */
+typedef struct mc_cli_option_table {
+    const mc_cli_option *rows;
+    size_t size;                                           /* of the struct that the offsets are of */
+    void (*set_defaults)(void *options, apr_pool_t *pool); /* or NULL: all is zero */
+} mc_cli_option_table;
+
+/* One call of a command: its options are read. */
+typedef struct mc_cli_call {
+    const struct mc_cli_command *command;
+    const char *program;           /* as messages name it: "mapcache seed", "mapcache_seed" */
+    bool drop_in;                  /* under the name of a program of MapCache */
+    void *options;                 /* the command's own struct */
+    apr_array_header_t *arguments; /* of const char * */
+    apr_pool_t *pool;
+} mc_cli_call;
+
+typedef struct mc_cli_command {
+    const char *name;     /* "seed", "jobs work" */
+    const char *summary;  /* for lists of commands */
+    const char *synopsis; /* what follows the name */
+    const mc_cli_option_table *table;
+    int (*run)(mc_cli_call *call); /* the exit status; NULL: a group, whose name begins those of its commands */
+    const char *(*check)(mc_cli_call *call); /* what is wrong with options or arguments together; NULL: nothing */
+    unsigned mask;                           /* which of the commands that share the table this one is */
+    const char *argument;                    /* how help names an argument; NULL: the command takes none */
+    const char *about;                       /* sentences, or NULL */
+    const char *statuses;                    /* "0 done\n1 an error" */
+    const char *page;                        /* in docs */
+} mc_cli_command;
+
+/* The options of a command, --help the last: of const mc_cli_option *. */
+const apr_array_header_t *mc_cli_options_of(const mc_cli_command *command, apr_pool_t *pool);
+
+/* Reads argv into call->options and call->arguments. NULL, or what is wrong. *help: --help was met, the rest is not
+ * read. Options and arguments stand in any order; behind "--" all are arguments. */
+const char *mc_cli_options_parse(bool *help, mc_cli_call *call, int argc, const char *const *argv);
 
 #endif

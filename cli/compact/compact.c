@@ -1,5 +1,4 @@
 /* `mapcache compact`: gives back what stores do not need any more, beside the servers that use them. */
-#include <apr_getopt.h>
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <stdio.h>
@@ -9,24 +8,13 @@
 #include "cli/commands.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/stores.h"
-#include "cli/detail/detail_json.h"
-
-static const apr_getopt_option_t rows[] = {
-    { "help", 'h', FALSE, "this list" },
-    { "config", 'c', TRUE, "configuration file (required)" },
-    { "cache", 'C', TRUE, "only this cache; may be repeated" },
-    { "orphans", 'O', FALSE, "also remove tiles that this configuration no longer knows, and leftover files" },
-    { "dry-run", 'n', FALSE, "change nothing, say what would be done" },
-    { "json", 'j', FALSE, "an object a line, for programs" },
-    { "quiet", 'q', FALSE, "no progress" },
-    { NULL, 0, 0, NULL },
-};
+#include "text/json_writer.h"
 
 typedef struct compacting {
     apr_pool_t *pool;
     const char *file;
     apr_array_header_t *names; /* of const char * */
-    bool help, orphans, dry, json, quiet;
+    bool orphans, dry, json, quiet;
     mc_server *server;
     mc_cache *cache; /* that is being worked on */
     int stores, failures;
@@ -43,41 +31,25 @@ is_compact_stopped(void *baton)
     return stop != 0;
 }
 
+static const mc_cli_option compact_rows[] = {
+    MC_OPTION_TEXT("config", 'c', "FILE", offsetof(compacting, file), "configuration file (required)",
+                   .required = true),
+    MC_OPTION_TEXTS("cache", 'C', "NAME", offsetof(compacting, names), "only this cache; may be repeated"),
+    MC_OPTION_FLAG("orphans", 'O', offsetof(compacting, orphans),
+                   "also remove tiles that this configuration no longer knows, and leftover files"),
+    MC_OPTION_FLAG("dry-run", 'n', offsetof(compacting, dry), "change nothing, say what would be done"),
+    MC_OPTION_FLAG("json", 'j', offsetof(compacting, json), "an object a line, for programs"),
+    MC_OPTION_FLAG("quiet", 'q', offsetof(compacting, quiet), "no progress"),
+    MC_OPTION_END,
+};
+
 static void
-print_compact_usage(void)
+set_compact_defaults(void *options, apr_pool_t *pool)
 {
-    puts("usage: mapcache compact -c FILE [OPTIONS]\n"
-         "Gives back what stores of tiles do not need any more: free pages of SQLite, MBTiles and GeoPackage files, "
-         "dead\n"
-         "rows of PostgreSQL tables. Servers and seeders may use them meanwhile.\noptions:");
-    for (const apr_getopt_option_t *row = rows; row->name != NULL; row++)
-        printf("  -%c, --%-10s %s\n", row->optch, row->name, row->description);
-    puts("Exit status: 0 done, 1 a wrong option or configuration, 2 a store could not be compacted.");
+    ((compacting *)options)->names = apr_array_make(pool, 4, sizeof(const char *));
 }
 
-static const char *
-parse_compact_options(compacting *c, int argc, const char *const *argv)
-{
-    apr_getopt_t *parser;
-    int letter;
-    const char *text;
-    apr_status_t status;
-    apr_getopt_init(&parser, c->pool, argc, argv);
-    while ((status = apr_getopt_long(parser, rows, &letter, &text)) == APR_SUCCESS) {
-        if (letter == 'c')
-            c->file = text;
-        else if (letter == 'C')
-            APR_ARRAY_PUSH(c->names, const char *) = text;
-        c->help = c->help || letter == 'h';
-        c->orphans = c->orphans || letter == 'O';
-        c->dry = c->dry || letter == 'n';
-        c->json = c->json || letter == 'j';
-        c->quiet = c->quiet || letter == 'q';
-    }
-    if (status != APR_EOF || parser->ind < argc)
-        return "an option is not known or lacks its argument";
-    return c->help || c->file != NULL ? NULL : "--config is required";
-}
+const mc_cli_option_table mc_compact_option_table = { compact_rows, sizeof(compacting), set_compact_defaults };
 
 static double
 bytes_to_megabytes(int64_t bytes)
@@ -120,24 +92,30 @@ tell_progress(void *baton, const mc_store *store, const char *what, double done)
 static void
 tell_json(const compacting *c, const mc_store *before, const mc_store *after, const mc_error *error)
 {
-    fputs("{\"store\":", stdout);
-    mc_detail_text(stdout, before->name);
-    fputs(",\"cache\":", stdout);
-    mc_detail_text(stdout, before->cache);
-    printf(",\"type\":\"%s\",\"dry_run\":%s,\"size\":%lld,\"reclaimable_size\":%lld", before->kind,
-           c->dry ? "true" : "false", (long long)before->bytes, (long long)before->free_bytes);
-    if (before->orphans >= 0)
-        printf(",\"nb_orphaned_tiles\":%lld,\"orphaned_size\":%lld,\"nb_leftover_files\":%lld",
-               (long long)before->orphans, (long long)before->orphan_bytes,
-               (long long)(before->leftovers > 0 ? before->leftovers : 0));
-    if (after != NULL)
-        printf(",\"size_after\":%lld,\"reclaimable_size_after\":%lld", (long long)after->bytes,
-               (long long)after->free_bytes);
-    if (error != MC_OK) {
-        fputs(",\"error\":", stdout);
-        mc_detail_text(stdout, mc_error_chain(error, c->pool));
+    apr_pool_t *pool;
+    apr_pool_create(&pool, c->pool);
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "store", before->name);
+    mc_json_string(json, "cache", before->cache);
+    mc_json_string(json, "type", before->kind);
+    mc_json_boolean(json, "dry_run", c->dry);
+    mc_json_integer(json, "size", before->bytes);
+    mc_json_integer(json, "reclaimable_size", before->free_bytes);
+    if (before->orphans >= 0) {
+        mc_json_integer(json, "nb_orphaned_tiles", before->orphans);
+        mc_json_integer(json, "orphaned_size", before->orphan_bytes);
+        mc_json_integer(json, "nb_leftover_files", before->leftovers > 0 ? before->leftovers : 0);
     }
-    puts("}");
+    if (after != NULL) {
+        mc_json_integer(json, "size_after", after->bytes);
+        mc_json_integer(json, "reclaimable_size_after", after->free_bytes);
+    }
+    if (error != MC_OK)
+        mc_json_string(json, "error", mc_error_chain(error, pool));
+    mc_json_close(json);
+    puts(mc_json_finish_text(json));
+    apr_pool_destroy(pool);
 }
 
 static void
@@ -233,29 +211,18 @@ run_compact_upkeep(compacting *c)
 }
 
 int
-mc_command_compact(int argc, const char *const *argv)
+mc_command_compact(mc_cli_call *call)
 {
-    compacting c = { 0 };
-    apr_pool_create(&c.pool, NULL);
-    c.names = apr_array_make(c.pool, 4, sizeof(const char *));
-    const char *problem = parse_compact_options(&c, argc, argv);
-    int status = 1;
-    if (problem == NULL && c.help) {
-        print_compact_usage();
-        status = 0;
-    } else {
-        mc_cli_stop_on_interrupt(&stop,
-                                 "\ninterrupted: what is not complete is taken back (once more: ends at once)\n");
-        if (problem == NULL)
-            problem = load_compact_config(&c);
-        mc_error *error = problem != NULL ? MC_OK : run_compact_upkeep(&c);
-        if (error != MC_OK)
-            problem = mc_error_chain(error, c.pool);
-        if (problem != NULL)
-            fprintf(stderr, "mapcache compact: %s\n", problem);
-        else
-            status = c.failures > 0 || stop != 0 ? 2 : 0;
+    compacting *c = call->options;
+    c->pool = call->pool;
+    mc_cli_stop_on_interrupt(&stop, "\ninterrupted: what is not complete is taken back (once more: ends at once)\n");
+    const char *problem = load_compact_config(c);
+    mc_error *error = problem != NULL ? MC_OK : run_compact_upkeep(c);
+    if (error != MC_OK)
+        problem = mc_error_chain(error, c->pool);
+    if (problem != NULL) {
+        fprintf(stderr, "mapcache compact: %s\n", problem);
+        return 1;
     }
-    apr_pool_destroy(c.pool);
-    return status;
+    return c->failures > 0 || stop != 0 ? 2 : 0;
 }

@@ -6,8 +6,9 @@
 
 #include "base/clock.h"
 #include "cli/commands.h"
+#include "cli/common/bar.h"
+#include "cli/common/image_inputs.h"
 #include "cli/common/interrupt.h"
-#include "cli/ingest/ingest_inputs.h"
 #include "cube_options.h"
 #include "mapcache/server.h"
 #include "text/text.h"
@@ -109,14 +110,6 @@ find_inputs(run *run)
 
 /* --- what is said ------------------------------------------------------------------------------------------------- */
 
-static void
-clear_cube_progress_bar(run *run)
-{
-    if (run->drawn)
-        fputs("\r\033[K", stdout), fflush(stdout);
-    run->drawn = false;
-}
-
 static const char *
 quote_cube_json_text(const char *text, apr_pool_t *pool)
 {
@@ -130,7 +123,7 @@ print_cube_event(void *baton, const mc_cube_event *event)
     const mc_cube_options *options = &run->options;
     apr_pool_t *pool;
     apr_pool_create(&pool, run->pool);
-    clear_cube_progress_bar(run);
+    mc_cli_clear_bar(&run->drawn);
     if (event->kind == MC_CUBE_IMAGE_LEFT_OUT && options->json)
         printf("{\"left_out\":%s,\"reason\":%s}\n", quote_cube_json_text(event->path, pool),
                quote_cube_json_text(event->message, pool));
@@ -211,7 +204,7 @@ run_ingest(run *run, bool images)
     mc_error *error = open_cube(run);
     if (error == MC_OK)
         error = run_cube_ingest(run, images);
-    clear_cube_progress_bar(run);
+    mc_cli_clear_bar(&run->drawn);
     int status = error != MC_OK ? 1 : stop != 0 ? INTERRUPTED : run->report.left_out > 0 ? LEFT_OUT : 0;
     double seconds = (double)(mc_clock_now() - run->began) / APR_USEC_PER_SEC;
     const char *words = error == MC_OK ? NULL : mc_error_chain(error, run->pool);
@@ -250,30 +243,16 @@ run_dates(run *run)
 }
 
 int
-mc_command_cube(int argc, const char *const *argv)
+mc_command_cube(mc_cli_call *call)
 {
-    run run = { .log = mc_log_stderr };
-    int status = 1;
-    bool help = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
-    bool overviews = argc > 1 && strcmp(argv[1], "overviews") == 0;
-    bool known = overviews || (argc > 1 && (strcmp(argv[1], "ingest") == 0 || strcmp(argv[1], "dates") == 0));
-    if (help || !known) {
-        mc_cube_usage(help ? NULL : "which command? ingest, dates or overviews");
-        return !help;
-    }
-    apr_pool_create(&run.pool, NULL);
-    const char *problem = mc_cube_options_parse(&run.options, argc - 1, argv + 1, run.pool);
-    if (problem != NULL || run.options.help) {
-        mc_cube_usage(problem);
-        status = problem != NULL;
-    } else {
-        run.log.level = run.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
-        status = strcmp(argv[1], "dates") == 0 ? run_dates(&run) : run_ingest(&run, !overviews);
-    }
+    run run = { .log = mc_log_stderr, .pool = call->pool };
+    run.options = *(const mc_cube_options *)call->options;
+    run.log.level = run.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
+    unsigned mask = call->command->mask;
+    int status = mask == MC_CUBE_DATES ? run_dates(&run) : run_ingest(&run, mask == MC_CUBE_INGEST);
     if (run.ctx.pool != NULL)
         apr_pool_destroy(run.ctx.pool); /* gives back what is the process's: before that ends */
     if (run.runtime != NULL)
         mc_runtime_destroy(run.runtime);
-    apr_pool_destroy(run.pool);
     return status;
 }

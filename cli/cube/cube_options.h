@@ -14,14 +14,8 @@ typedef struct mc_cube_options {
     mc_raster_options raster;
     int64_t cache_limit;
     int threads;
-    bool quiet, json, verbose, help;
+    bool quiet, json, verbose;
     const apr_array_header_t *paths; /* const char *: the arguments */
 } mc_cube_options;
-
-/* NULL, or what is wrong. argv[0] is "ingest", "dates" or "overviews". */
-const char *mc_cube_options_parse(mc_cube_options *options, int argc, const char *const *argv, apr_pool_t *pool);
-
-/* The message (if not NULL) and a hint on standard error, or the list of options on standard output. */
-void mc_cube_usage(const char *message);
 
 #endif

@@ -1,5 +1,5 @@
-/* `mapcache detail`, or mapcache_detail: how much of an area the SQLite files of a tileset hold (spec services 10). */
-#include <apr_getopt.h>
+/* `mapcache detail`, or mapcache_detail: how much of an area the SQLite files of a tileset hold
+ * (docs/reference/services.md 10). */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/common/ogr_area.h"
-#include "cli/seed/seed_values.h"
+#include "cli/common/values.h"
 #include "detail_area.h"
 #include "detail_json.h"
 #include "detail_stores.h"
@@ -15,31 +15,13 @@
 #include "mapcache/server.h"
 #include "text/text.h"
 
-static const apr_getopt_option_t rows[] = {
-    { "help", 'h', FALSE, "this list" },
-    { "config", 'c', TRUE, "configuration file (required)" },
-    { "tileset", 't', TRUE, "tileset (required)" },
-    { "grid", 'g', TRUE, "grid of the tileset (required)" },
-    { "dimension", 'D', TRUE, "NAME=VALUE of a dimension; may be repeated" },
-    { "extent", 'e', TRUE, "MINX,MINY,MAXX,MAXY in units of the grid, in any order; default: all of it" },
-    { "zoom", 'z', TRUE, "MIN[,MAX] zoom levels; default 0" },
-    { "query", 'q', TRUE, "SQL that counts the tiles of a range, for another schema" },
-    { "short-output", 'o', FALSE, "leave out files that do not exist" },
-    { "stores", 'S', FALSE, "(mapcache detail) add what the stores take up, hold of others, and could give back" },
-    { "ogr-datasource", 'd', TRUE, "vector source of GDAL that limits the area, in units of the grid; not with -e" },
-    { "ogr-layer", 'l', TRUE, "its layer, needed if it has several" },
-    { "ogr-where", 'w', TRUE, "only features with these attributes" },
-    { "ogr-sql", 's', TRUE, "a query instead of layer and filter" },
-    { NULL, 0, 0, NULL },
-};
-
 typedef struct detail {
     apr_pool_t *pool;
     const char *config, *tileset_name, *grid_name, *query;
     apr_table_t *dimensions;
     bool ours;   /* `mapcache detail`: more kinds of stores than mapcache_detail knows, and what it cannot tell */
     bool stores; /* a part about the stores themselves */
-    bool help, brief, has_extent;
+    bool brief, has_extent;
     int zooms[2];
     mc_detail_area area;
 
@@ -58,19 +40,10 @@ typedef struct detail {
     mc_error *failed; /* while a file was written */
 } detail;
 
-static void
-print_detail_usage(const char *program)
-{
-    printf("usage: %s -c FILE -t TILESET -g GRID [OPTIONS]\n"
-           "Writes to standard output how many tiles of the area each SQLite file has, as JSON.\noptions:\n",
-           program);
-    for (const apr_getopt_option_t *row = rows; row->name != NULL; row++)
-        printf("  -%c, --%-18s %s\n", row->optch, row->name, row->description);
-}
-
 static bool
-parse_zooms(int zooms[2], const char *text, apr_pool_t *pool)
+parse_detail_zooms(void *field, const char *text, apr_pool_t *pool)
 {
+    int *zooms = field;
     const char *comma = strchr(text, ',');
     const char *first = comma == NULL ? text : apr_pstrmemdup(pool, text, (size_t)(comma - text));
     if (!mc_parse_int(&zooms[0], first, 0, 1000))
@@ -88,89 +61,55 @@ parse_zooms(int zooms[2], const char *text, apr_pool_t *pool)
 
 /* Any two corners that lie opposite each other. */
 static bool
-parse_extent(detail *d, const char *text)
+parse_detail_extent(void *field, const char *text, apr_pool_t *pool)
 {
+    detail *d = field;
     double n[4];
-    if (!mc_seed_parse_corners(n, text, d->pool))
+    if (!mc_cli_parse_corners(n, text, pool))
         return false;
     int left = n[0] < n[2] ? 0 : 2, lower = n[1] < n[3] ? 1 : 3;
     d->area.extent = (mc_extent){ n[left], n[lower], n[2 - left], n[4 - lower] };
     return d->has_extent = mc_extent_valid(&d->area.extent);
 }
 
-/* False when the value cannot be used. */
-static bool
-take_option(detail *d, int letter, const char *text)
+#define AT(field) offsetof(detail, field)
+
+static const mc_cli_option detail_rows[] = {
+    MC_OPTION_TEXT("config", 'c', "FILE", AT(config), "configuration file (required)", .required = true),
+    MC_OPTION_TEXT("tileset", 't', "NAME", AT(tileset_name), "tileset (required)", .required = true),
+    MC_OPTION_TEXT("grid", 'g', "NAME", AT(grid_name), "grid of the tileset (required)", .required = true),
+    MC_OPTION_ASSIGNMENT("dimension", 'D', AT(dimensions), "value of a dimension; may be repeated"),
+    MC_OPTION_VALUE("extent", 'e', "MINX,MINY,MAXX,MAXY", 0, parse_detail_extent,
+                    "in units of the grid, the corners in any order; default: all of it"),
+    MC_OPTION_VALUE("zoom", 'z', "MIN[,MAX]", AT(zooms), parse_detail_zooms, "zoom levels; default 0"),
+    MC_OPTION_TEXT("query", 'q', "SQL", AT(query), "SQL that counts the tiles of a range, for another schema"),
+    MC_OPTION_FLAG("short-output", 'o', AT(brief), "leave out files that do not exist"),
+    MC_OPTION_FLAG("stores", 'S', AT(stores),
+                   "(mapcache detail) add what the stores take up, hold of others, and could give back"),
+    MC_OPTION_TEXT("ogr-datasource", 'd', "NAME", AT(area.ogr.source),
+                   "vector source of GDAL that limits the area, in units of the grid; not with -e"),
+    MC_OPTION_TEXT("ogr-layer", 'l', "NAME", AT(area.ogr.layer), "its layer, needed if it has several"),
+    MC_OPTION_TEXT("ogr-where", 'w', "FILTER", AT(area.ogr.where), "only features with these attributes"),
+    MC_OPTION_TEXT("ogr-sql", 's', "QUERY", AT(area.ogr.sql), "a query instead of layer and filter"),
+    MC_OPTION_END,
+};
+
+static void
+set_detail_defaults(void *options, apr_pool_t *pool)
 {
-    switch (letter) {
-    case 'c':
-        d->config = text;
-        return true;
-    case 't':
-        d->tileset_name = text;
-        return true;
-    case 'g':
-        d->grid_name = text;
-        return true;
-    case 'q':
-        d->query = text;
-        return true;
-    case 'd':
-        d->area.ogr.source = text;
-        return true;
-    case 'l':
-        d->area.ogr.layer = text;
-        return true;
-    case 'w':
-        d->area.ogr.where = text;
-        return true;
-    case 's':
-        d->area.ogr.sql = text;
-        return true;
-    case 'o':
-        return d->brief = true;
-    case 'S':
-        return d->stores = d->ours;
-    case 'h':
-        return d->help = true;
-    case 'D':
-        return mc_seed_parse_assignment(d->dimensions, text, d->pool);
-    case 'e':
-        return parse_extent(d, text);
-    case 'z':
-        return parse_zooms(d->zooms, text, d->pool);
-    default:
-        return false;
-    }
+    detail *d = options;
+    d->dimensions = apr_table_make(pool, 4);
+    d->counted = apr_hash_make(pool);
 }
 
-/* What a value should have been, by the table. */
-static const char *
-describe_detail_value_error(const detail *d, int letter, const char *text)
-{
-    const apr_getopt_option_t *row = rows;
-    while (row->optch != letter)
-        row++;
-    if (text == NULL)
-        return apr_psprintf(d->pool, "--%s is an option of `mapcache detail`", row->name);
-    return apr_psprintf(d->pool, "--%s cannot be \"%s\": %s", row->name, text, row->description);
-}
+const mc_cli_option_table mc_detail_option_table = { detail_rows, sizeof(detail), set_detail_defaults };
 
-static const char *
-parse_detail_options(detail *d, int argc, const char *const *argv)
+const char *
+mc_check_detail_options(mc_cli_call *call)
 {
-    apr_getopt_t *parser;
-    int letter;
-    const char *text;
-    apr_status_t status;
-    apr_getopt_init(&parser, d->pool, argc, argv);
-    while ((status = apr_getopt_long(parser, rows, &letter, &text)) == APR_SUCCESS)
-        if (!take_option(d, letter, text))
-            return describe_detail_value_error(d, letter, text);
-    if (status != APR_EOF || parser->ind < argc)
-        return "an option is not known or lacks its argument";
-    if (!d->help && (d->config == NULL || d->tileset_name == NULL || d->grid_name == NULL))
-        return "--config, --tileset and --grid are required";
+    const detail *d = call->options;
+    if (d->stores && call->drop_in)
+        return "--stores is an option of `mapcache detail`";
     return mc_ogr_area_check(&d->area.ogr, d->has_extent, NULL);
 }
 
@@ -191,7 +130,7 @@ load_detail_tileset(detail *d)
     if (d->zooms[1] >= d->link->grid->level_count)
         return apr_psprintf(d->pool, "the zoom levels of grid \"%s\" are 0 to %d", d->grid_name,
                             d->link->grid->level_count - 1);
-    return mc_seed_dimension_values(&d->values, d->tileset, d->dimensions, !d->ours, d->pool);
+    return mc_cli_dimension_values(&d->values, d->tileset, d->dimensions, !d->ours, d->pool);
 }
 
 static void
@@ -313,7 +252,7 @@ write_sizes(const detail *d)
         fprintf(d->out, ",\n\t\"nb_missing_files\":\t%lld", (long long)d->missing_files);
 }
 
-/* Degrees, feet or metres: what the grid's <units> say (spec 2). */
+/* Degrees, feet or metres: what the grid's <units> say (docs/reference/configuration.md 2). */
 static const char *
 unit_of(const mc_grid *grid)
 {
@@ -390,30 +329,16 @@ run_detail_survey(detail *d)
 }
 
 int
-mc_command_detail(int argc, const char *const *argv)
+mc_command_detail(mc_cli_call *call)
 {
-    detail d = { 0 };
-    apr_pool_create(&d.pool, NULL);
-    d.dimensions = apr_table_make(d.pool, 4);
-    d.counted = apr_hash_make(d.pool);
-    d.ours = strstr(argv[0], "mapcache_detail") == NULL;
-    const char *program = d.ours ? "mapcache detail" : "mapcache_detail";
-    const char *problem = parse_detail_options(&d, argc, argv);
-    int status = 1;
-    if (problem == NULL && d.help) {
-        print_detail_usage(program);
-        status = 0;
-    } else {
-        if (problem == NULL)
-            problem = load_detail_tileset(&d);
-        mc_error *error = problem != NULL ? MC_OK : run_detail_survey(&d);
-        if (error != MC_OK)
-            problem = mc_error_chain(error, d.pool);
-        if (problem != NULL)
-            fprintf(stderr, "%s: %s\n", program, problem);
-        else
-            status = 0;
-    }
-    apr_pool_destroy(d.pool);
-    return status;
+    detail *d = call->options;
+    d->pool = call->pool;
+    d->ours = !call->drop_in;
+    const char *problem = load_detail_tileset(d);
+    mc_error *error = problem != NULL ? MC_OK : run_detail_survey(d);
+    if (error != MC_OK)
+        problem = mc_error_chain(error, d->pool);
+    if (problem != NULL)
+        fprintf(stderr, "%s: %s\n", call->program, problem);
+    return problem != NULL;
 }

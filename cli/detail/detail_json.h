@@ -1,4 +1,4 @@
-/* The report of `mapcache detail`: JSON with tabs, written as the survey goes (spec services 10). */
+/* The report of `mapcache detail`: JSON with tabs, written as the survey goes (docs/reference/services.md 10). */
 #ifndef MC_CLI_DETAIL_JSON_H
 #define MC_CLI_DETAIL_JSON_H
 

@@ -1,20 +1,10 @@
 /* `mapcache index FILE.shp ...`: writes the spatial index (.qix) of shapefiles. */
 #include <apr_pools.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/commands.h"
+#include "cli/common/help.h"
 #include "vector/shapefile/shp.h"
-
-static void
-print_index_usage(FILE *out)
-{
-    fputs("usage: mapcache index FILE.shp ...\n\n"
-          "Writes the spatial index of each shapefile (FILE.qix, as MapServer, GDAL and QGIS have it): under another\n"
-          "name first, so that whoever reads meanwhile has the old one or the new one.\n"
-          "Exit code: 0 all were written, 1 otherwise.\n",
-          out);
-}
 
 /* Whether it could be done. */
 static bool
@@ -30,18 +20,17 @@ write_shapefile_index(const char *path, apr_pool_t *pool)
 }
 
 int
-mc_command_index(int argc, const char *const *argv)
+mc_command_index(mc_cli_call *call)
 {
     int failed = 0;
-    if (argc < 2 || argv[1][0] == '-') {
-        bool asked = argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
-        print_index_usage(asked ? stdout : stderr);
-        return asked ? 0 : 1;
+    if (call->arguments->nelts == 0) {
+        mc_cli_refuse(call, "no FILE.shp is named");
+        return 1;
     }
-    for (int i = 1; i < argc; i++) {
+    for (int i = 0; i < call->arguments->nelts; i++) {
         apr_pool_t *pool;
-        apr_pool_create(&pool, NULL);
-        failed += !write_shapefile_index(argv[i], pool);
+        apr_pool_create(&pool, call->pool);
+        failed += !write_shapefile_index(APR_ARRAY_IDX(call->arguments, i, const char *), pool);
         apr_pool_destroy(pool);
     }
     return failed > 0;

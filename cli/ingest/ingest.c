@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/common/image_inputs.h"
 #include "cli/common/interrupt.h"
-#include "ingest_inputs.h"
 #include "ingest_options.h"
 #include "ingest_progress.h"
 #include "mapcache/server.h"
@@ -270,22 +270,14 @@ run_ingest_command(run *run)
 }
 
 int
-mc_command_ingest(int argc, const char *const *argv)
+mc_command_ingest(mc_cli_call *call)
 {
-    run run = { .log = mc_log_stderr };
-    apr_pool_create(&run.pool, NULL);
-    const char *problem = mc_ingest_options_parse(&run.options, argc, argv, run.pool);
-    int status = 1;
-    if (problem != NULL || run.options.help) {
-        mc_ingest_usage(problem);
-        status = problem != NULL;
-    } else {
-        run.log.level = run.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
-        mc_ingest_report_init(&run.report, &run.options);
-        mc_error *error = run_ingest_command(&run);
-        status = error != MC_OK ? 1 : stop != 0 ? INTERRUPTED : run.report.all.bad > 0 ? BAD_IMAGES : 0;
-        mc_ingest_report_end(&run.report, error == MC_OK ? NULL : mc_error_chain(error, run.pool), status);
-    }
-    apr_pool_destroy(run.pool);
+    run run = { .log = mc_log_stderr, .pool = call->pool };
+    run.options = *(const mc_ingest_options *)call->options;
+    run.log.level = run.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
+    mc_ingest_report_init(&run.report, &run.options);
+    mc_error *error = run_ingest_command(&run);
+    int status = error != MC_OK ? 1 : stop != 0 ? INTERRUPTED : run.report.all.bad > 0 ? BAD_IMAGES : 0;
+    mc_ingest_report_end(&run.report, error == MC_OK ? NULL : mc_error_chain(error, run.pool), status);
     return status;
 }

@@ -14,15 +14,9 @@ typedef struct mc_ingest_options {
     uint8_t background[3];
     int64_t cache_limit;
     int threads;
-    bool skip_bad, dry_run, quiet, json, verbose, help;
+    bool skip_bad, dry_run, quiet, json, verbose;
     apr_table_t *dimensions;         /* name, value */
     const apr_array_header_t *paths; /* const char *: the arguments */
 } mc_ingest_options;
-
-/* NULL, or what is wrong. */
-const char *mc_ingest_options_parse(mc_ingest_options *options, int argc, const char *const *argv, apr_pool_t *pool);
-
-/* The message (if not NULL) and a hint on standard error, or the list of options on standard output. */
-void mc_ingest_usage(const char *message);
 
 #endif

@@ -9,13 +9,6 @@
 #include "cli/commands.h"
 #include "cli/common/ogr_area.h"
 
-int
-mc_cli_jobs_failed(const jobs_cli *cli, const mc_error *error)
-{
-    fprintf(stderr, "mapcache jobs %s: %s\n", cli->command, mc_error_chain(error, cli->pool));
-    return 1;
-}
-
 /* USER@HOST */
 static const char *
 make_job_owner(apr_pool_t *pool)
@@ -108,29 +101,6 @@ enqueue_requested_job(jobs_cli *cli)
         printf("job %lld: %lld metatiles in %lld units\n", (long long)id, (long long)job.metatiles,
                (long long)job.units);
     return 0;
-}
-
-double
-mc_cli_jobs_share(const mc_job *job)
-{
-    int64_t through = job->counts.done + job->counts.skipped + job->failed;
-    if (through >= job->metatiles) /* which may be a guess */
-        return job->metatiles == 0 ? 0 : 100;
-    return 100.0 * (double)through / (double)job->metatiles;
-}
-
-void
-mc_cli_jobs_line(const mc_job *job, double rate)
-{
-    printf("%6lld %-9s %5.1f %%  %-8s %s@%s z%d-%d  %lld tiles, %lld skipped, %lld failed  %d worker%s",
-           (long long)job->id, mc_job_state_name(job->state), mc_cli_jobs_share(job), mc_job_mode_name(job->mode),
-           job->tileset, job->grid, job->minzoom, job->maxzoom, (long long)job->counts.tiles,
-           (long long)job->counts.skipped, (long long)job->failed, job->workers, job->workers == 1 ? "" : "s");
-    if (job->priority != 0)
-        printf("  priority %d", job->priority);
-    if (rate > 0)
-        printf("  %.0f tiles/s", rate);
-    putchar('\n');
 }
 
 static int
@@ -244,48 +214,10 @@ static const struct {
     { "prune", prune_queued_jobs },
 };
 
-/* The configuration and the queue. NULL, or what is wrong. */
-static const char *
-load_jobs_config(jobs_cli *cli)
-{
-    const jobs_options *options = &cli->options;
-    if (options->config != NULL) {
-        mc_diagnostics *diagnostics = mc_diagnostics_create(cli->pool);
-        mc_error *error = mc_server_load(&cli->server, options->config, diagnostics, cli->pool);
-        if (error != MC_OK)
-            return mc_error_chain(error, cli->pool);
-        cli->model = mc_server_config(cli->server);
-        cli->jobs = cli->model->jobs;
-    }
-    if (options->connection != NULL)
-        cli->jobs = mc_jobs_create(options->connection, cli->jobs, cli->pool);
-    return cli->jobs == NULL ? "the configuration has no <jobs>, and no --connection is given" : NULL;
-}
-
-const char *
-mc_cli_jobs_open(jobs_cli *cli, int processes)
-{
-    mc_error *error;
-    if (cli->model != NULL) {
-        error = mc_runtime_create(&cli->runtime, cli->model, processes, true, &cli->log, cli->pool);
-    } else {
-        const mc_config nothing = { .max_connections = 4,
-                                    .idle_connection_time = 60 * APR_USEC_PER_SEC,
-                                    .open_files = 16,
-                                    .tilesets = apr_array_make(cli->pool, 1, sizeof(void *)),
-                                    .databases = apr_array_make(cli->pool, 1, sizeof(void *)) };
-        error = mc_runtime_create(&cli->runtime, &nothing, 1, false, &cli->log, cli->pool);
-    }
-    if (error != MC_OK)
-        return mc_error_chain(error, cli->pool);
-    cli->ctx = (mc_ctx){ .pool = cli->pool, .process = mc_runtime_process(cli->runtime), .log = &cli->log };
-    return NULL;
-}
-
 static int
 run_jobs_subcommand(jobs_cli *cli, int (*command)(jobs_cli *cli))
 {
-    const char *problem = load_jobs_config(cli);
+    const char *problem = mc_cli_jobs_load(cli);
     if (problem == NULL && command == mc_cli_jobs_work && cli->options.processes > 1)
         return mc_cli_jobs_processes(cli);
     if (problem == NULL)
@@ -300,28 +232,13 @@ run_jobs_subcommand(jobs_cli *cli, int (*command)(jobs_cli *cli))
 }
 
 int
-mc_command_jobs(int argc, const char *const *argv)
+mc_command_jobs(mc_cli_call *call)
 {
-    jobs_cli cli = { .log = mc_log_stderr, .command = argc > 1 ? argv[1] : "" };
-    bool help = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
-    int status = 1;
-    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
-        if (strcmp(cli.command, runs[i].name) != 0)
-            continue;
-        apr_pool_create(&cli.pool, NULL);
-        const char *problem = mc_cli_jobs_parse(&cli.options, cli.command, argc - 1, argv + 1, cli.pool);
-        cli.log.level = cli.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
-        if (problem != NULL)
-            fprintf(stderr, "mapcache jobs %s: %s\n", cli.command, problem);
-        else if (cli.options.help)
-            mc_cli_jobs_usage(stdout, cli.command), status = 0;
-        else
-            status = run_jobs_subcommand(&cli, runs[i].run);
-        apr_pool_destroy(cli.pool);
-        return status;
-    }
-    if (argc > 1 && !help)
-        fprintf(stderr, "mapcache jobs: there is no command \"%s\"\n\n", argv[1]);
-    mc_cli_jobs_usage(help ? stdout : stderr, NULL);
-    return help ? 0 : 1;
+    jobs_cli cli = { .log = mc_log_stderr, .pool = call->pool, .command = strchr(call->command->name, ' ') + 1 };
+    cli.options = *(const jobs_options *)call->options;
+    cli.log.level = cli.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++)
+        if (strcmp(cli.command, runs[i].name) == 0)
+            return run_jobs_subcommand(&cli, runs[i].run);
+    return 1;
 }

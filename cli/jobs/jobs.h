@@ -2,7 +2,6 @@
 #ifndef MC_CLI_JOBS_H
 #define MC_CLI_JOBS_H
 
-#include <apr_getopt.h>
 #include <stdio.h>
 
 #include "mapcache/jobs.h"
@@ -13,7 +12,7 @@
 typedef struct jobs_run_options {
     const char *config, *connection, *area;
     mc_seed_ogr ogr; /* of enqueue, as `area`; source NULL: none */
-    bool json, help, verbose;
+    bool json, verbose;
 
     mc_job_spec spec; /* enqueue */
     apr_table_t *dimensions;
@@ -41,10 +40,8 @@ typedef struct jobs_cli {
     mc_ctx ctx;
 } jobs_cli;
 
-/* NULL, or what is wrong. */
-const char *mc_cli_jobs_parse(jobs_options *options, const char *command, int argc, const char *const *argv,
-                              apr_pool_t *pool);
-void mc_cli_jobs_usage(FILE *out, const char *command);
+/* Reads the configuration, and finds the queue. NULL, or what is wrong. */
+const char *mc_cli_jobs_load(jobs_cli *cli);
 
 /* Makes the process of the server's model, or of a bare connection: not before a fork. NULL, or what is wrong. */
 const char *mc_cli_jobs_open(jobs_cli *cli, int processes);
@@ -69,8 +66,7 @@ int mc_cli_jobs_watch(jobs_cli *cli);
 int mc_cli_jobs_show(jobs_cli *cli, const mc_job *job);
 int mc_cli_jobs_failed(const jobs_cli *cli, const mc_error *error); /* says so on standard error: 1 */
 
-/* "12 %": the share of a job that is through. */
-double mc_cli_jobs_share(const mc_job *job);
+/* One line about a job. */
 void mc_cli_jobs_line(const mc_job *job, double rate);
 
 #endif

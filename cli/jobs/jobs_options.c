@@ -1,331 +1,178 @@
-/* The options of `mapcache jobs`: one table for the parser and for the usage texts of all of its commands. */
+/* The options of `mapcache jobs`: one table for all of its commands. */
 #include <apr_strings.h>
+#include <float.h>
+#include <stddef.h>
 #include <string.h>
 
+#include "cli/commands.h"
 #include "cli/common/ogr_area.h"
-#include "cli/seed/seed_values.h"
+#include "cli/common/values.h"
 #include "jobs.h"
 #include "text/text.h"
-
-enum {
-    JSON = 256,
-    CONNECTION,
-    PRIORITY,
-    RATE,
-    ATTEMPTS,
-    SIDE,
-    REQUEST,
-    RETRIES,
-    DRAIN,
-    NAME,
-    STATE,
-    LIMIT,
-    AGE,
-    ALL,
-    AREA,
-    AREA_SRS,
-    ORDER
-};
 
 /* Seconds: a century, which the database's dates bear. */
 #define OLDEST INT64_C(3155760000)
 
-/* Which commands have an option. */
-enum { ENQUEUE = 1, WORK = 2, LIST = 4, SHOW = 8, WATCH = 16, CHANGE = 32, PRUNE = 64, EVERY = 127 };
-
-static const struct jobs_options_row {
-    apr_getopt_option_t option;
-    unsigned commands;
-} rows[] = {
-    { { "config", 'c', TRUE, "configuration file; its <jobs> says where the queue is" }, EVERY },
-    { { "connection", CONNECTION, TRUE,
-        "connection string of PostgreSQL, instead of that of <jobs>; its schema holds" },
-      EVERY },
-    { { "tileset", 't', TRUE, "tileset (required)" }, ENQUEUE },
-    { { "grid", 'g', TRUE, "grid of the tileset; default: its first" }, ENQUEUE },
-    { { "zoom", 'z', TRUE, "MIN,MAX zoom levels; default: all of the grid" }, ENQUEUE },
-    { { "extent", 'e', TRUE, "MINX,MINY,MAXX,MAXY in units of the grid" }, ENQUEUE },
-    { { "area", AREA, TRUE, "file of GeoJSON or WKT: only what its polygons, lines and points meet" }, ENQUEUE },
-    { { "area-srs", AREA_SRS, TRUE,
-        "CRS of the area, x first; default: what it names, else degrees (GeoJSON), the grid's (WKT, OGR)" },
-      ENQUEUE },
-    { { "ogr-datasource", 'd', TRUE, "the same from a vector source of GDAL; not with -e" }, ENQUEUE },
-    { { "ogr-layer", 'l', TRUE, "its layer, needed if it has several" }, ENQUEUE },
-    { { "ogr-where", 'w', TRUE, "only features with these attributes" }, ENQUEUE },
-    { { "ogr-sql", 's', TRUE, "a query instead of layer and filter" }, ENQUEUE },
-    { { "order", ORDER, TRUE,
-        "of a level's units: level (default, row after row) or hilbert (neighbours come close together)" },
-      ENQUEUE },
-    { { "mode", 'm', TRUE, "seed (default), reseed, delete or transfer" }, ENQUEUE },
-    { { "transfer", 'x', TRUE, "tileset that a transfer copies to" }, ENQUEUE },
-    { { "older", 'o', TRUE,
-        "only tiles older than \"YYYY/MM/DD hh:mm\" (local time), \"now\", or so long: 30m, 12h, 7d" },
-      ENQUEUE },
-    { { "dimension", 'D', TRUE, "NAME=VALUE of a dimension; may be repeated" }, ENQUEUE },
-    { { "priority", PRIORITY, TRUE, "number; jobs with the highest come first; default 0" }, ENQUEUE },
-    { { "rate-limit", RATE, TRUE, "tiles per second of all workers together" }, ENQUEUE },
-    { { "attempts", ATTEMPTS, TRUE, "how often a unit is tried; default 3" }, ENQUEUE },
-    { { "side", SIDE, TRUE, "metatiles along a unit's side; default: by the size of the job" }, ENQUEUE },
-    { { "request", REQUEST, TRUE, "a text of yours: the same one makes a job only once" }, ENQUEUE },
-    { { "nthreads", 'n', TRUE, "threads that draw, of each process; default 1" }, WORK },
-    { { "nprocesses", 'p', TRUE, "worker processes, each with leases of its own; default 1" }, WORK },
-    { { "retries", RETRIES, TRUE, "how often a metatile is tried again at once; default 0" }, WORK },
-    { { "drain", DRAIN, FALSE, "end when no open job is left" }, WORK },
-    { { "name", NAME, TRUE, "of this worker; default HOST:PROCESS" }, WORK },
-    { { "quiet", 'q', FALSE, "no progress" }, WORK },
-    { { "verbose", 'v', FALSE, "all messages, on standard error" }, WORK },
-    { { "state", STATE, TRUE, "only jobs that are open, paused, cancelled or done" }, LIST },
-    { { "limit", LIMIT, TRUE, "at most so many jobs, or units of a job; default 100" }, LIST | SHOW },
-    { { "all", ALL, FALSE, "all jobs that this can be done to, instead of JOB ..." }, CHANGE },
-    { { "age", AGE, TRUE, "only jobs that ended so many seconds ago or earlier; default 604800 (a week)" }, PRUNE },
-    { { "json", JSON, FALSE, "lines of JSON" }, EVERY },
-    { { "help", 'h', FALSE, "this list" }, EVERY },
-};
-
-enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
-
-static const struct {
-    const char *name, *arguments, *help;
-    unsigned mask;
-} commands[] = {
-    { "enqueue", "-t TILESET", "add a job", ENQUEUE },
-    { "work", "", "lease units and work on them, until interrupted", WORK },
-    { "list", "", "the newest jobs", LIST },
-    { "show", "JOB", "one job with its leased, returned and failed units", SHOW },
-    { "watch", "[JOB ...]", "follow open jobs until they are done", WATCH },
-    { "cancel", "JOB ...", "end jobs; what is stored stays", CHANGE },
-    { "pause", "JOB ...", "hand out nothing more of them for now", CHANGE },
-    { "resume", "JOB ...", "go on with paused ones", CHANGE },
-    { "retry", "JOB ...", "try their failed units again", CHANGE },
-    { "prune", "", "remove jobs that are done or cancelled", PRUNE },
-};
-
-enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
-
-static unsigned
-mask_of(const char *command)
+static bool
+parse_jobs_zooms(void *field, const char *text, apr_pool_t *pool)
 {
-    for (int i = 0; command != NULL && i < COMMANDS; i++)
-        if (strcmp(commands[i].name, command) == 0)
-            return commands[i].mask;
-    return 0;
-}
-
-void
-mc_cli_jobs_usage(FILE *out, const char *command)
-{
-    unsigned mask = mask_of(command);
-    if (mask == 0) {
-        fputs("usage: mapcache jobs COMMAND -c FILE [OPTIONS]\n\n", out);
-        for (int i = 0; i < COMMANDS; i++)
-            fprintf(out, "  %-8s %-12s %s\n", commands[i].name, commands[i].arguments, commands[i].help);
-        fputs("\n`mapcache jobs COMMAND --help` explains a command.\n", out);
-        return;
-    }
-    for (int i = 0; i < COMMANDS; i++)
-        if (strcmp(commands[i].name, command) == 0)
-            fprintf(out, "usage: mapcache jobs %s -c FILE %s [OPTIONS]: %s\noptions:\n", command, commands[i].arguments,
-                    commands[i].help);
-    for (int i = 0; i < ROWS; i++) {
-        char flags[48];
-        const apr_getopt_option_t *option = &rows[i].option;
-        if ((rows[i].commands & mask) == 0)
-            continue;
-        if (option->optch < JSON)
-            snprintf(flags, sizeof(flags), "-%c, --%s", option->optch, option->name);
-        else
-            snprintf(flags, sizeof(flags), "    --%s", option->name);
-        fprintf(out, "  %-22s %s\n", flags, option->description);
-    }
+    mc_job_spec *spec = field;
+    spec->has_zoom = true;
+    return mc_cli_parse_zooms(&spec->minzoom, &spec->maxzoom, text, pool);
 }
 
 static bool
-set_jobs_flag(jobs_options *options, int letter)
+parse_jobs_extent(void *field, const char *text, apr_pool_t *pool)
 {
-    switch (letter) {
-    case JSON:
-        return options->json = true;
-    case DRAIN:
-        return options->drain = true;
-    case ALL:
-        return options->all = true;
-    case 'q':
-        return options->quiet = true;
-    case 'v':
-        return options->verbose = true;
-    default:
-        return false;
-    }
+    mc_job_spec *spec = field;
+    return spec->has_extent = mc_cli_parse_extent(&spec->extent, text, pool);
 }
 
 static bool
-set_jobs_name(jobs_options *options, int letter, const char *text)
+parse_jobs_age(void *field, const char *text, apr_pool_t *pool)
 {
-    struct {
-        int letter;
-        const char **field;
-    } const names[] = {
-        { 'c', &options->config },
-        { CONNECTION, &options->connection },
-        { 't', &options->spec.tileset },
-        { 'g', &options->spec.grid },
-        { 'x', &options->spec.target },
-        { REQUEST, &options->spec.request },
-        { NAME, &options->name },
-        { AREA, &options->area },
-        { AREA_SRS, &options->spec.area_srs },
-        { 'd', &options->ogr.source },
-        { 'l', &options->ogr.layer },
-        { 'w', &options->ogr.where },
-        { 's', &options->ogr.sql },
-    };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (names[i].letter == letter) {
-            *names[i].field = text;
-            return true;
-        }
-    return false;
-}
-
-/* False when the value cannot be used. */
-static bool
-set_number(jobs_options *options, int letter, const char *text)
-{
-    mc_job_spec *spec = &options->spec;
-    int64_t age;
-    switch (letter) {
-    case PRIORITY:
-        return mc_parse_int(&spec->priority, text, -MC_JOBS_PRIORITY_MAX, MC_JOBS_PRIORITY_MAX);
-    case RATE:
-        return mc_parse_double(&spec->rate, text) && spec->rate > 0;
-    case ATTEMPTS:
-        return mc_parse_int(&spec->attempts, text, 1, MC_JOBS_ATTEMPTS_MAX);
-    case SIDE:
-        return mc_parse_int(&spec->side, text, 1, MC_JOBS_SIDE_MAX);
-    case RETRIES:
-        return mc_parse_int(&options->retries, text, 0, 1000);
-    case 'n':
-        return mc_parse_int(&options->threads, text, 1, 1000);
-    case 'p':
-        return mc_parse_int(&options->processes, text, 1, 1000);
-    case LIMIT:
-        return mc_parse_int(&options->limit, text, 1, MC_JOBS_LISTED_MAX);
-    case AGE:
-        if (!mc_parse_int64(&age, text, 0, OLDEST))
-            return false;
-        options->older = age;
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool
-set_jobs_value(jobs_options *options, int letter, const char *text, apr_pool_t *pool)
-{
-    mc_job_spec *spec = &options->spec;
+    mc_job_spec *spec = field;
     apr_time_t older;
-    switch (letter) {
-    case 'z':
-        spec->has_zoom = true;
-        return mc_seed_parse_zooms(&spec->minzoom, &spec->maxzoom, text, pool);
-    case 'e':
-        return spec->has_extent = mc_seed_parse_extent(&spec->extent, text, pool);
-    case 'm':
-        return mc_job_mode_parse(&spec->mode, text);
-    case 'o':
-        if (!mc_seed_parse_age(&older, text, pool))
-            return false;
-        spec->older = apr_time_sec(older);
-        return true;
-    case ORDER:
-        return spec->has_order = mc_job_order_parse(&spec->order, text);
-    case 'D':
-        return mc_seed_parse_assignment(options->dimensions, text, pool);
-    case STATE:
-        return options->has_state = mc_job_state_parse(&options->state, text);
-    default:
-        return set_number(options, letter, text);
-    }
+    if (!mc_cli_parse_age(&older, text, pool))
+        return false;
+    spec->older = apr_time_sec(older);
+    return true;
 }
 
-static const char *
-take_ids(jobs_options *options, const apr_getopt_t *parser, const char *command, unsigned mask, apr_pool_t *pool)
+static bool
+parse_jobs_mode(void *field, const char *text, apr_pool_t *pool)
 {
-    for (int i = parser->ind; i < parser->argc; i++) {
+    (void)pool;
+    return mc_job_mode_parse(field, text);
+}
+
+static bool
+parse_jobs_order(void *field, const char *text, apr_pool_t *pool)
+{
+    mc_job_spec *spec = field;
+    (void)pool;
+    return spec->has_order = mc_job_order_parse(&spec->order, text);
+}
+
+static bool
+parse_jobs_state(void *field, const char *text, apr_pool_t *pool)
+{
+    jobs_options *options = field;
+    (void)pool;
+    return options->has_state = mc_job_state_parse(&options->state, text);
+}
+
+#define AT(field) offsetof(jobs_options, field)
+
+static const mc_cli_option jobs_rows[] = {
+    MC_OPTION_TEXT("config", 'c', "FILE", AT(config), "configuration file; its <jobs> says where the queue is"),
+    MC_OPTION_TEXT("connection", 0, "TEXT", AT(connection),
+                   "connection string of PostgreSQL, instead of that of <jobs>; its schema holds"),
+    MC_OPTION_TEXT("tileset", 't', "NAME", AT(spec.tileset), "tileset (required)", .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_TEXT("grid", 'g', "NAME", AT(spec.grid), "grid of the tileset; default: its first",
+                   .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_VALUE("zoom", 'z', "MIN,MAX", AT(spec), parse_jobs_zooms, "zoom levels; default: all of the grid",
+                    .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_VALUE("extent", 'e', "MINX,MINY,MAXX,MAXY", AT(spec), parse_jobs_extent, "in units of the grid",
+                    .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_TEXT("area", 0, "FILE", AT(area), "file of GeoJSON or WKT: only what its polygons, lines and points meet",
+                   .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_TEXT("area-srs", 0, "SRS", AT(spec.area_srs),
+                   "CRS of the area, x first; default: what it names, else degrees (GeoJSON), the grid's (WKT, OGR)",
+                   .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_TEXT("ogr-datasource", 'd', "NAME", AT(ogr.source), "the same from a vector source of GDAL; not with -e",
+                   .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_TEXT("ogr-layer", 'l', "NAME", AT(ogr.layer), "its layer, needed if it has several",
+                   .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_TEXT("ogr-where", 'w', "FILTER", AT(ogr.where), "only features with these attributes",
+                   .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_TEXT("ogr-sql", 's', "QUERY", AT(ogr.sql), "a query instead of layer and filter",
+                   .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_VALUE("order", 0, "ORDER", AT(spec), parse_jobs_order,
+                    "of a level's units: level (default, row after row) or hilbert (neighbours come close together)",
+                    .choices = "level|hilbert", .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_VALUE("mode", 'm', "MODE", AT(spec.mode), parse_jobs_mode, "seed (default), reseed, delete or transfer",
+                    .choices = "seed|reseed|delete|transfer", .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_TEXT("transfer", 'x', "NAME", AT(spec.target), "tileset that a transfer copies to",
+                   .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_VALUE("older", 'o', "AGE", AT(spec), parse_jobs_age,
+                    "only tiles older than \"YYYY/MM/DD hh:mm\" (local time), \"now\", or so long: 30m, 12h, 7d",
+                    .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_ASSIGNMENT("dimension", 'D', AT(dimensions), "value of a dimension; may be repeated",
+                         .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_INT("priority", 0, "NUMBER", AT(spec.priority), -MC_JOBS_PRIORITY_MAX, MC_JOBS_PRIORITY_MAX,
+                  "number; jobs with the highest come first; default 0", .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_NUMBER("rate-limit", 0, "COUNT", AT(spec.rate), DBL_TRUE_MIN, DBL_MAX,
+                     "tiles per second of all workers together", .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_INT("attempts", 0, "COUNT", AT(spec.attempts), 1, MC_JOBS_ATTEMPTS_MAX,
+                  "how often a unit is tried; default 3", .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_INT("side", 0, "COUNT", AT(spec.side), 1, MC_JOBS_SIDE_MAX,
+                  "metatiles along a unit's side; default: by the size of the job", .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_TEXT("request", 0, "TEXT", AT(spec.request), "a text of yours: the same one makes a job only once",
+                   .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_INT("nthreads", 'n', "COUNT", AT(threads), 1, 1000, "threads that draw, of each process; default 1",
+                  .commands = MC_JOBS_WORK),
+    MC_OPTION_INT("nprocesses", 'p', "COUNT", AT(processes), 1, 1000,
+                  "worker processes, each with leases of its own; default 1", .commands = MC_JOBS_WORK),
+    MC_OPTION_INT("retries", 0, "COUNT", AT(retries), 0, 1000, "how often a metatile is tried again at once; default 0",
+                  .commands = MC_JOBS_WORK),
+    MC_OPTION_FLAG("drain", 0, AT(drain), "end when no open job is left", .commands = MC_JOBS_WORK),
+    MC_OPTION_TEXT("name", 0, "NAME", AT(name), "of this worker; default HOST:PROCESS", .commands = MC_JOBS_WORK),
+    MC_OPTION_FLAG("quiet", 'q', AT(quiet), "no progress", .commands = MC_JOBS_WORK),
+    MC_OPTION_FLAG("verbose", 'v', AT(verbose), "all messages, on standard error", .commands = MC_JOBS_WORK),
+    MC_OPTION_VALUE("state", 0, "STATE", 0, parse_jobs_state, "only jobs that are open, paused, cancelled or done",
+                    .choices = "open|paused|cancelled|done", .commands = MC_JOBS_LIST),
+    MC_OPTION_INT("limit", 0, "COUNT", AT(limit), 1, MC_JOBS_LISTED_MAX,
+                  "at most so many jobs, or units of a job; default 100", .commands = MC_JOBS_LIST | MC_JOBS_SHOW),
+    MC_OPTION_FLAG("all", 0, AT(all), "all jobs that this can be done to, instead of JOB ...",
+                   .commands = MC_JOBS_CHANGE),
+    MC_OPTION_INT64("age", 0, "SECONDS", AT(older), 0, OLDEST,
+                    "only jobs that ended so many seconds ago or earlier; default 604800 (a week)",
+                    .commands = MC_JOBS_PRUNE),
+    MC_OPTION_FLAG("json", 0, AT(json), "lines of JSON"),
+    MC_OPTION_END,
+};
+
+static void
+set_jobs_defaults(void *options, apr_pool_t *pool)
+{
+    jobs_options *o = options;
+    *o = (jobs_options){ .threads = 1,
+                         .processes = 1,
+                         .limit = 100,
+                         .older = 604800,
+                         .ids = apr_array_make(pool, 4, sizeof(int64_t)),
+                         .dimensions = apr_table_make(pool, 4) };
+    o->spec.dimensions = o->dimensions;
+}
+
+const mc_cli_option_table mc_jobs_option_table = { jobs_rows, sizeof(jobs_options), set_jobs_defaults };
+
+const char *
+mc_check_jobs_options(mc_cli_call *call)
+{
+    jobs_options *options = call->options;
+    unsigned mask = call->command->mask;
+    const char *command = strchr(call->command->name, ' ') + 1;
+    for (int i = 0; i < call->arguments->nelts; i++) {
+        const char *word = APR_ARRAY_IDX(call->arguments, i, const char *);
         int64_t id;
-        if ((mask & (SHOW | WATCH | CHANGE)) == 0)
-            return apr_psprintf(pool, "\"%s\" is no option", parser->argv[i]);
-        if (!mc_parse_int64(&id, parser->argv[i], 1, INT64_MAX))
-            return apr_psprintf(pool, "\"%s\" is no job's number", parser->argv[i]);
+        if (!mc_parse_int64(&id, word, 1, INT64_MAX))
+            return apr_psprintf(call->pool, "\"%s\" is no job's number", word);
         APR_ARRAY_PUSH(options->ids, int64_t) = id;
     }
-    if ((mask & SHOW) != 0 && options->ids->nelts != 1)
+    if (mask == MC_JOBS_SHOW && options->ids->nelts != 1)
         return "show needs the number of one job";
-    if ((mask & CHANGE) != 0 && (options->ids->nelts > 0) == options->all)
-        return apr_psprintf(pool, "%s needs numbers of jobs, or --all", command);
-    if ((mask & ENQUEUE) != 0 && options->spec.tileset == NULL)
+    if (mask == MC_JOBS_CHANGE && (options->ids->nelts > 0) == options->all)
+        return apr_psprintf(call->pool, "%s needs numbers of jobs, or --all", command);
+    if (mask == MC_JOBS_ENQUEUE && options->spec.tileset == NULL)
         return "enqueue needs --tileset";
     const char *problem = mc_ogr_area_check(&options->ogr, options->spec.has_extent, options->area);
     if (problem != NULL)
         return problem;
-    if ((mask & (ENQUEUE | WORK)) != 0 && options->config == NULL)
-        return apr_psprintf(pool, "%s needs --config", command);
+    if ((mask & (MC_JOBS_ENQUEUE | MC_JOBS_WORK)) != 0 && options->config == NULL)
+        return apr_psprintf(call->pool, "%s needs --config", command);
     if (options->config == NULL && options->connection == NULL)
         return "--config or --connection is needed: where the queue is";
     return NULL;
-}
-
-static void
-print_jobs_option_error(void *baton, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vfprintf(baton, format, args);
-    va_end(args);
-}
-
-/* What a value should have been, by the table. */
-static const char *
-describe_jobs_value_error(int letter, const char *text, apr_pool_t *pool)
-{
-    const struct jobs_options_row *row = rows;
-    while (row < rows + ROWS - 1 && row->option.optch != letter)
-        row++;
-    return apr_psprintf(pool, "--%s cannot be \"%s\": %s", row->option.name, text, row->option.description);
-}
-
-const char *
-mc_cli_jobs_parse(jobs_options *options, const char *command, int argc, const char *const *argv, apr_pool_t *pool)
-{
-    unsigned mask = mask_of(command);
-    apr_getopt_option_t *list = apr_pcalloc(pool, sizeof(*list) * (ROWS + 1));
-    for (int i = 0, count = 0; i < ROWS; i++)
-        if ((rows[i].commands & mask) != 0)
-            list[count++] = rows[i].option;
-    *options = (jobs_options){ .threads = 1,
-                               .processes = 1,
-                               .limit = 100,
-                               .older = 604800,
-                               .ids = apr_array_make(pool, 4, sizeof(int64_t)),
-                               .dimensions = apr_table_make(pool, 4) };
-    options->spec.dimensions = options->dimensions;
-    apr_getopt_t *parser;
-    apr_getopt_init(&parser, pool, argc, argv);
-    parser->interleave = 1;
-    parser->errfn = print_jobs_option_error;
-    parser->errarg = stderr;
-    int letter;
-    const char *text;
-    apr_status_t status;
-    while ((status = apr_getopt_long(parser, list, &letter, &text)) == APR_SUCCESS) {
-        if (letter == 'h')
-            options->help = true;
-        else if (!set_jobs_flag(options, letter) && !set_jobs_name(options, letter, text) &&
-                 !set_jobs_value(options, letter, text, pool))
-            return describe_jobs_value_error(letter, text, pool);
-    }
-    if (status != APR_EOF)
-        return "an option is not known or lacks its argument";
-    return options->help ? NULL : take_ids(options, parser, command, mask, pool);
 }

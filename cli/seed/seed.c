@@ -1,5 +1,5 @@
 /*
- * The seeder: its run, and its exit status (spec services 9).
+ * The seeder: its run, and its exit status (docs/reference/services.md 9).
  */
 #include <apr_strings.h>
 #include <errno.h>
@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "cli/commands.h"
+#include "cli/common/help.h"
 #include "cli/common/interrupt.h"
 #include "seed_checkpoint.h"
 #include "seed_dry.h"
@@ -305,31 +306,22 @@ run_plan(run *run)
 }
 
 int
-mc_command_seed(int argc, const char *const *argv)
+mc_command_seed(mc_cli_call *call)
 {
     run run = { .log = mc_log_stderr };
     mc_seed_setup *setup = &run.setup;
-    apr_pool_create(&setup->pool, NULL);
-    const char *program = strrchr(argv[0], '/') != NULL ? strrchr(argv[0], '/') + 1 : argv[0];
-    if (strcmp(program, "seed") == 0)
-        program = "mapcache seed";
-    const char *problem = mc_seed_options_parse(&setup->options, argc, argv, setup->pool);
+    setup->pool = call->pool;
+    setup->options = *(const mc_seed_options *)call->options;
     run.log.level = setup->options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
-    int status = 1;
-    if (problem == NULL && !setup->options.help)
-        problem = mc_seed_setup_make(setup);
+    const char *problem = mc_seed_setup_make(setup);
     if (problem != NULL) {
-        mc_seed_usage(program, problem);
-    } else if (setup->options.help) {
-        mc_seed_usage(program, NULL);
-        status = 0;
-    } else if (setup->nothing) {
-        puts("no features in provided ogr parameters, cannot continue");
-        status = 0;
-    } else {
-        make_plan(&run);
-        status = run_plan(&run);
+        mc_cli_refuse(call, problem);
+        return 1;
     }
-    apr_pool_destroy(setup->pool);
-    return status;
+    if (setup->nothing) {
+        puts("no features in provided ogr parameters, cannot continue");
+        return 0;
+    }
+    make_plan(&run);
+    return run_plan(&run);
 }

@@ -1,128 +1,52 @@
-/*
- * The seeder's options: one table for the parser and for the usage text.
- */
+/* The seeder's options (docs/reference/services.md 9.1). */
 #include "seed_options.h"
 
-#include <apr_getopt.h>
 #include <apr_strings.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <string.h>
 
+#include "cli/commands.h"
 #include "cli/common/ogr_area.h"
-#include "seed_values.h"
-#include "text/text.h"
+#include "cli/common/values.h"
 
-enum {
-    RATE_LIMIT = 256,
-    THREAD_DELAY,
-    LIST,
-    CHECKPOINT,
-    RESUME,
-    RETRIES,
-    JSON,
-    DRY_RUN,
-    AREA,
-    AREA_SRS,
-    OUTSIDE,
-    ORDER,
-    NO_BACKOFF
-};
-
-typedef struct option {
-    const char *name;
-    int letter;           /* from RATE_LIMIT on: it has none */
-    const char *argument; /* NULL: it takes none */
-    const char *meaning;
-} option;
-
-/* docs/seeding.md has the same table; a test compares it with what --help prints. */
-static const option rows[] = {
-    { "config", 'c', "FILE", "configuration (required)" },
-    { "tileset", 't', "NAME", "tileset (required)" },
-    { "grid", 'g', "NAME", "grid of the tileset; default: its first" },
-    { "zoom", 'z', "MIN,MAX", "zoom levels, the smaller first; default: all of the grid" },
-    { "extent", 'e', "MINX,MINY,MAXX,MAXY", "in units of the grid" },
-    { "area", AREA, "FILE", "only tiles that meet its polygons, lines and points: GeoJSON or WKT" },
-    { "area-srs", AREA_SRS, "SRS", "CRS of the area's coordinates, x first; default: what the file says" },
-    { "ogr-datasource", 'd', "NAME", "the same from a vector source of GDAL, in units of the grid; not with -e" },
-    { "ogr-layer", 'l', "NAME", "its layer, needed if it has several" },
-    { "ogr-where", 'w', "FILTER", "only features with these attributes" },
-    { "ogr-sql", 's', "QUERY", "a query instead of layer and filter" },
-    { "outside", OUTSIDE, NULL, "delete what does not meet the extent or area, instead of what does" },
-    { "mode", 'm', "MODE", "seed (default), delete or transfer" },
-    { "transfer", 'x', "NAME", "tileset that a transfer copies to" },
-    { "force", 'f', NULL, "do not look whether tiles exist: draw, delete or copy all" },
-    { "older", 'o', "AGE",
-      "only tiles older than \"YYYY/MM/DD hh:mm\" (local time), \"now\", or 90s, 30m, 12h, 7d ago" },
-    { "metasize", 'M', "COLUMNS,ROWS", "tiles in a metatile; default: the tileset's" },
-    { "iteration-mode", 'i', "ORDER", "drill-down, scanline or hilbert; default: drill-down for the built-in grids" },
-    { "order", ORDER, "ORDER", "the same: down, level or hilbert" },
-    { "nthreads", 'n', "COUNT", "threads, 1 to 1000; default 1; not with -p" },
-    { "nprocesses", 'p', "COUNT", "processes, 1 to 1000; not with -n" },
-    { "percent", 'P', "PERCENT", "give up when more than this share of the last 1000 failed; 0 to 100, default 1" },
-    { "retries", RETRIES, "COUNT", "try a failed metatile again, after growing pauses; default 0" },
-    { "no-backoff", NO_BACKOFF, NULL, "keep all workers at it when the origin slows down or fails" },
-    { "rate-limit", RATE_LIMIT, "COUNT", "tiles per second, at most" },
-    { "thread-delay", THREAD_DELAY, "SECONDS", "between the starts of threads" },
-    { "log-failed", 'L', "FILE", "gets a line x,y,z for each failure" },
-    { "retry-failed", 'R', "FILE", "take the tiles from such a file" },
-    { "list", LIST, "FILE", "take the tiles from lines z/x/y or x y z, rows from the north" },
-    { "checkpoint", CHECKPOINT, "FILE", "keeps the place of the run" },
-    { "resume", RESUME, NULL, "go on at the place that --checkpoint has kept" },
-    { "cache", 'C', "NAME", "use another cache for the tileset" },
-    { "dimension", 'D', "NAME=VALUE", "value of a dimension; may be repeated" },
-    { "header", 'H', "NAME=VALUE", "for {NAME} in headers of the source; may be repeated" },
-    { "dry-run", DRY_RUN, NULL, "only count what would be visited, by level, and estimate its size" },
-    { "json", JSON, NULL, "progress as lines of JSON" },
-    { "quiet", 'q', NULL, "no progress" },
-    { "non-interactive", 'b', NULL, "progress on lines of its own" },
-    { "verbose", 'v', NULL, "all messages, on standard error, and where the time went" },
-    { "help", 'h', NULL, "this list" },
-};
-
-enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
-
-void
-mc_seed_usage(const char *program, const char *message)
+static bool
+parse_seed_zooms(void *field, const char *text, apr_pool_t *pool)
 {
-    if (message != NULL && strcmp(program, "mapcache seed") == 0) {
-        fprintf(stderr, "%s: %s\n`%s --help` lists the options.\n", program, message, program);
-        return;
-    }
-    printf("usage: %s -c FILE -t TILESET [OPTIONS]\n", program);
-    if (message != NULL)
-        printf("%s\n", message);
-    puts("options:");
-    for (const option *row = rows; row < rows + ROWS; row++) {
-        char flags[64];
-        int size = row->letter < RATE_LIMIT ? snprintf(flags, sizeof(flags), "-%c, --%s", row->letter, row->name)
-                                            : snprintf(flags, sizeof(flags), "    --%s", row->name);
-        if (row->argument != NULL)
-            snprintf(flags + size, sizeof(flags) - (size_t)size, " %s", row->argument);
-        printf("  %-34s  %s\n", flags, row->meaning);
-    }
+    mc_seed_options *options = field;
+    options->has_zoom = true;
+    return mc_cli_parse_zooms(&options->minzoom, &options->maxzoom, text, pool);
 }
 
 static bool
-parse_mode(mc_seed_mode *mode, const char *text)
+parse_seed_extent(void *field, const char *text, apr_pool_t *pool)
 {
-    static const char *const names[] = { "seed", "delete", "transfer" };
-    for (int i = 0; i < 3; i++)
-        if (strcmp(text, names[i]) == 0) {
-            *mode = (mc_seed_mode)i;
-            return true;
-        }
-    return false;
+    mc_seed_options *options = field;
+    return options->has_extent = mc_cli_parse_extent(&options->extent, text, pool);
 }
 
 static bool
-parse_order(mc_seed_options *options, const char *text)
+parse_seed_age(void *field, const char *text, apr_pool_t *pool)
+{
+    return mc_cli_parse_age(field, text, pool);
+}
+
+static bool
+parse_metasize(void *field, const char *text, apr_pool_t *pool)
+{
+    mc_seed_options *options = field;
+    return mc_cli_parse_pair(&options->metatile_columns, &options->metatile_rows, text, 1, 64, pool);
+}
+
+static bool
+parse_order(void *field, const char *text, apr_pool_t *pool)
 {
     static const struct {
         const char *name;
         mc_seed_order order;
     } names[] = { { "drill-down", MC_SEED_DOWN },       { "down", MC_SEED_DOWN },    { "scanline", MC_SEED_LEVELS },
                   { "level-by-level", MC_SEED_LEVELS }, { "level", MC_SEED_LEVELS }, { "hilbert", MC_SEED_HILBERT } };
+    mc_seed_options *options = field;
+    (void)pool;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(text, names[i].name) == 0) {
             options->order = names[i].order;
@@ -131,117 +55,73 @@ parse_order(mc_seed_options *options, const char *text)
     return false;
 }
 
-static bool
-parse_workers(mc_seed_options *options, bool processes, const char *text)
+#define AT(field) offsetof(mc_seed_options, field)
+
+/* docs/seeding.md has the same table; a test compares it with what --help prints. */
+static const mc_cli_option seed_rows[] = {
+    MC_OPTION_TEXT("config", 'c', "FILE", AT(config), "configuration (required)", .required = true),
+    MC_OPTION_TEXT("tileset", 't', "NAME", AT(tileset), "tileset (required)", .required = true),
+    MC_OPTION_TEXT("grid", 'g', "NAME", AT(grid), "grid of the tileset; default: its first"),
+    MC_OPTION_VALUE("zoom", 'z', "MIN,MAX", 0, parse_seed_zooms,
+                    "zoom levels, the smaller first; default: all of the grid"),
+    MC_OPTION_VALUE("extent", 'e', "MINX,MINY,MAXX,MAXY", 0, parse_seed_extent, "in units of the grid"),
+    MC_OPTION_TEXT("area", 0, "FILE", AT(area), "only tiles that meet its polygons, lines and points: GeoJSON or WKT"),
+    MC_OPTION_TEXT("area-srs", 0, "SRS", AT(area_srs),
+                   "CRS of the area's coordinates, x first; default: what the file says"),
+    MC_OPTION_TEXT("ogr-datasource", 'd', "NAME", AT(ogr.source),
+                   "the same from a vector source of GDAL, in units of the grid; not with -e"),
+    MC_OPTION_TEXT("ogr-layer", 'l', "NAME", AT(ogr.layer), "its layer, needed if it has several"),
+    MC_OPTION_TEXT("ogr-where", 'w', "FILTER", AT(ogr.where), "only features with these attributes"),
+    MC_OPTION_TEXT("ogr-sql", 's', "QUERY", AT(ogr.sql), "a query instead of layer and filter"),
+    MC_OPTION_FLAG("outside", 0, AT(outside), "delete what does not meet the extent or area, instead of what does"),
+    MC_OPTION_CHOICE("mode", 'm', "MODE", AT(mode), "seed|delete|transfer", "seed (default), delete or transfer"),
+    MC_OPTION_TEXT("transfer", 'x', "NAME", AT(transfer), "tileset that a transfer copies to"),
+    MC_OPTION_FLAG("force", 'f', AT(force), "do not look whether tiles exist: draw, delete or copy all"),
+    MC_OPTION_VALUE("older", 'o', "AGE", AT(older), parse_seed_age,
+                    "only tiles older than \"YYYY/MM/DD hh:mm\" (local time), \"now\", or 90s, 30m, 12h, 7d ago"),
+    MC_OPTION_VALUE("metasize", 'M', "COLUMNS,ROWS", 0, parse_metasize, "tiles in a metatile; default: the tileset's"),
+    MC_OPTION_VALUE("iteration-mode", 'i', "ORDER", 0, parse_order,
+                    "drill-down, scanline or hilbert; default: drill-down for the built-in grids",
+                    .choices = "drill-down|scanline|hilbert"),
+    MC_OPTION_VALUE("order", 0, "ORDER", 0, parse_order, "the same: down, level or hilbert",
+                    .choices = "down|level|hilbert"),
+    MC_OPTION_INT("nthreads", 'n', "COUNT", AT(threads_wanted), 1, 1000, "threads, 1 to 1000; default 1; not with -p"),
+    MC_OPTION_INT("nprocesses", 'p', "COUNT", AT(processes_wanted), 1, 1000, "processes, 1 to 1000; not with -n"),
+    MC_OPTION_NUMBER("percent", 'P', "PERCENT", AT(percent), 0, 100,
+                     "give up when more than this share of the last 1000 failed; 0 to 100, default 1"),
+    MC_OPTION_INT("retries", 0, "COUNT", AT(retries), 0, 100,
+                  "try a failed metatile again, after growing pauses; default 0"),
+    MC_OPTION_FLAG("no-backoff", 0, AT(no_backoff), "keep all workers at it when the origin slows down or fails"),
+    MC_OPTION_NUMBER("rate-limit", 0, "COUNT", AT(rate), 1e-3, 1e9, "tiles per second, at most"),
+    MC_OPTION_NUMBER("thread-delay", 0, "SECONDS", AT(thread_delay), 0, 86400, "between the starts of threads"),
+    MC_OPTION_TEXT("log-failed", 'L', "FILE", AT(failures), "gets a line x,y,z for each failure"),
+    MC_OPTION_TEXT("retry-failed", 'R', "FILE", AT(retry), "take the tiles from such a file"),
+    MC_OPTION_TEXT("list", 0, "FILE", AT(list), "take the tiles from lines z/x/y or x y z, rows from the north"),
+    MC_OPTION_TEXT("checkpoint", 0, "FILE", AT(checkpoint), "keeps the place of the run"),
+    MC_OPTION_FLAG("resume", 0, AT(resume), "go on at the place that --checkpoint has kept"),
+    MC_OPTION_TEXT("cache", 'C', "NAME", AT(cache), "use another cache for the tileset"),
+    MC_OPTION_ASSIGNMENT("dimension", 'D', AT(dimensions), "value of a dimension; may be repeated"),
+    MC_OPTION_ASSIGNMENT("header", 'H', AT(headers), "for {NAME} in headers of the source; may be repeated"),
+    MC_OPTION_FLAG("dry-run", 0, AT(dry_run), "only count what would be visited, by level, and estimate its size"),
+    MC_OPTION_FLAG("json", 0, AT(json), "progress as lines of JSON"),
+    MC_OPTION_FLAG("quiet", 'q', AT(quiet), "no progress"),
+    MC_OPTION_FLAG("non-interactive", 'b', AT(non_interactive), "progress on lines of its own"),
+    MC_OPTION_FLAG("verbose", 'v', AT(verbose), "all messages, on standard error, and where the time went"),
+    MC_OPTION_END,
+};
+
+static void
+set_seed_defaults(void *options, apr_pool_t *pool)
 {
-    if (options->workers != 0 && options->processes != processes)
-        return false;
-    options->processes = processes;
-    return mc_parse_int(&options->workers, text, 1, 1000);
+    *(mc_seed_options *)options =
+        (mc_seed_options){ .percent = 1, .dimensions = apr_table_make(pool, 4), .headers = apr_table_make(pool, 4) };
 }
 
-static bool
-set_seed_flag(mc_seed_options *options, int letter)
-{
-    switch (letter) {
-    case 'f':
-        return options->force = true;
-    case 'q':
-        return options->quiet = true;
-    case 'b':
-        return options->non_interactive = true;
-    case 'v':
-        return options->verbose = true;
-    case RESUME:
-        return options->resume = true;
-    case JSON:
-        return options->json = true;
-    case DRY_RUN:
-        return options->dry_run = true;
-    case OUTSIDE:
-        return options->outside = true;
-    case NO_BACKOFF:
-        return options->no_backoff = true;
-    default:
-        return false;
-    }
-}
-
-static bool
-set_seed_name(mc_seed_options *options, int letter, const char *text)
-{
-    struct {
-        int letter;
-        const char **field;
-    } const names[] = {
-        { 'c', &options->config },    { 't', &options->tileset },       { 'g', &options->grid },
-        { 'x', &options->transfer },  { 'L', &options->failures },      { 'R', &options->retry },
-        { 'C', &options->cache },     { LIST, &options->list },         { CHECKPOINT, &options->checkpoint },
-        { AREA, &options->area },     { AREA_SRS, &options->area_srs }, { 'd', &options->ogr.source },
-        { 'l', &options->ogr.layer }, { 'w', &options->ogr.where },     { 's', &options->ogr.sql },
-    };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (names[i].letter == letter) {
-            *names[i].field = text;
-            return true;
-        }
-    return false;
-}
-
-/* False when the value cannot be used. */
-static bool
-set_seed_value(mc_seed_options *options, int letter, const char *text, apr_pool_t *pool)
-{
-    switch (letter) {
-    case 'z':
-        options->has_zoom = true;
-        return mc_seed_parse_zooms(&options->minzoom, &options->maxzoom, text, pool);
-    case 'e':
-        return options->has_extent = mc_seed_parse_extent(&options->extent, text, pool);
-    case 'm':
-        return parse_mode(&options->mode, text);
-    case 'o':
-        return mc_seed_parse_age(&options->older, text, pool);
-    case 'M':
-        return mc_seed_parse_pair(&options->metatile_columns, &options->metatile_rows, text, 1, 64, pool);
-    case 'i':
-    case ORDER:
-        return parse_order(options, text);
-    case 'n':
-    case 'p':
-        return parse_workers(options, letter == 'p', text);
-    case 'P':
-        return mc_parse_double(&options->percent, text) && options->percent >= 0 && options->percent <= 100;
-    case 'D':
-        return mc_seed_parse_assignment(options->dimensions, text, pool);
-    case 'H':
-        return mc_seed_parse_assignment(options->headers, text, pool);
-    case RATE_LIMIT:
-        return mc_parse_double(&options->rate, text) && options->rate >= 1e-3 && options->rate <= 1e9;
-    case RETRIES:
-        return mc_parse_int(&options->retries, text, 0, 100);
-    case THREAD_DELAY:
-        return mc_parse_double(&options->thread_delay, text) && options->thread_delay >= 0 &&
-               options->thread_delay <= 86400;
-    default:
-        return false;
-    }
-}
-
-/* What a value should have been, by the table. */
-static const char *
-describe_seed_value_error(int letter, const char *text, apr_pool_t *pool)
-{
-    const option *row = rows;
-    while (row < rows + ROWS - 1 && row->letter != letter)
-        row++;
-    return apr_psprintf(pool, "--%s cannot be \"%s\": --%s %s: %s", row->name, text, row->name, row->argument,
-                        row->meaning);
-}
+const mc_cli_option_table mc_seed_option_table = { seed_rows, sizeof(mc_seed_options), set_seed_defaults };
 
 /* What limits the area. */
 static const char *
-check_area(const mc_seed_options *options)
+check_seed_area(const mc_seed_options *options)
 {
     const mc_seed_ogr *ogr = &options->ogr;
     const char *problem = mc_ogr_area_check(ogr, options->has_extent, options->area);
@@ -258,63 +138,22 @@ check_area(const mc_seed_options *options)
     return NULL;
 }
 
-static const char *
-check_seed_options(const mc_seed_options *options)
+const char *
+mc_check_seed_options(mc_cli_call *call)
 {
-    if (options->config == NULL)
-        return "the option --config is required";
-    if (options->tileset == NULL)
-        return "the option --tileset is required";
+    mc_seed_options *options = call->options;
+    options->drop_in = call->drop_in;
+    if (options->threads_wanted > 0 && options->processes_wanted > 0)
+        return "the workers are either threads (-n) or processes (-p)";
+    options->processes = options->processes_wanted > 0;
+    options->workers = options->processes ? options->processes_wanted : options->threads_wanted;
+    if (options->workers == 0)
+        options->workers = 1;
     if (options->mode == MC_SEED_TRANSFER && options->transfer == NULL)
         return "a transfer needs --transfer TILESET";
     if (options->retry != NULL && options->list != NULL)
         return "the tiles come from one of --retry-failed and --list";
     if (options->resume && options->checkpoint == NULL)
         return "--resume needs --checkpoint FILE";
-    return check_area(options);
-}
-
-/* The list of options follows every complaint; apr_getopt's own message goes before it. */
-static void
-print_seed_option_error(void *stream, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vfprintf(stream, format, args);
-    va_end(args);
-}
-
-const char *
-mc_seed_options_parse(mc_seed_options *options, int argc, const char *const *argv, apr_pool_t *pool)
-{
-    *options =
-        (mc_seed_options){ .percent = 1, .dimensions = apr_table_make(pool, 4), .headers = apr_table_make(pool, 4) };
-    apr_getopt_t *parser;
-    apr_getopt_option_t known[ROWS + 1] = { 0 };
-    for (int i = 0; i < ROWS; i++)
-        known[i] = (apr_getopt_option_t){ rows[i].name, rows[i].letter, rows[i].argument != NULL, NULL };
-    apr_getopt_init(&parser, pool, argc, argv);
-    parser->errfn = print_seed_option_error;
-    options->drop_in = strcmp(argv[0], "seed") != 0;
-    parser->errarg = options->drop_in ? stdout : stderr;
-    int letter;
-    const char *text;
-    apr_status_t status;
-    while ((status = apr_getopt_long(parser, known, &letter, &text)) == APR_SUCCESS) {
-        if (letter == 'h') {
-            options->help = true;
-            return NULL;
-        }
-        if (set_seed_flag(options, letter) || (text != NULL && set_seed_name(options, letter, text)))
-            continue;
-        if (!set_seed_value(options, letter, text, pool))
-            return describe_seed_value_error(letter, text, pool);
-    }
-    if (status != APR_EOF)
-        return "an option is not known or lacks its argument";
-    if (parser->ind < argc)
-        return apr_psprintf(pool, "\"%s\" is no option", argv[parser->ind]);
-    if (options->workers == 0)
-        options->workers = 1;
-    return check_seed_options(options);
+    return check_seed_area(options);
 }

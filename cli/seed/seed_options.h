@@ -1,4 +1,5 @@
-/* The options of the seeder (spec services 9.1), read and checked as far as that needs no configuration. */
+/* The options of the seeder (docs/reference/services.md 9.1), read and checked as far as that needs no configuration.
+ */
 #ifndef MC_CLI_SEED_OPTIONS_H
 #define MC_CLI_SEED_OPTIONS_H
 
@@ -21,8 +22,9 @@ typedef struct mc_seed_options {
     mc_seed_ogr ogr; /* source NULL: none */
     bool outside;
     int metatile_columns, metatile_rows; /* 0: the tileset's */
-    bool force, quiet, non_interactive, verbose, help, resume, json, dry_run, no_backoff;
+    bool force, quiet, non_interactive, verbose, resume, json, dry_run, no_backoff;
     apr_time_t older;
+    int threads_wanted, processes_wanted; /* 0: not given */
     int workers;
     bool processes;
     double percent;
@@ -31,12 +33,5 @@ typedef struct mc_seed_options {
     int retries;
     apr_table_t *dimensions, *headers;
 } mc_seed_options;
-
-/* NULL, or what is wrong. */
-const char *mc_seed_options_parse(mc_seed_options *options, int argc, const char *const *argv, apr_pool_t *pool);
-
-/* The program's name, the message (if not NULL) and the list of options, on standard output; of `mapcache seed` the
- * message alone, on standard error. */
-void mc_seed_usage(const char *program, const char *message);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the seeder says while it works, and what it counts (spec services 9.3). */
+/* What the seeder says while it works, and what it counts (docs/reference/services.md 9.3). */
 #ifndef MC_CLI_SEED_PROGRESS_H
 #define MC_CLI_SEED_PROGRESS_H
 

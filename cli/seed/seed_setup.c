@@ -1,5 +1,5 @@
 /*
- * From options and configuration to what one run of the seeder does (spec services 9.1).
+ * From options and configuration to what one run of the seeder does (docs/reference/services.md 9.1).
  */
 #include "seed_setup.h"
 
@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "cli/common/values.h"
 #include "mapcache/server.h"
-#include "seed_values.h"
 
 static const char *
 load_seed_tileset(mc_seed_setup *setup)
@@ -68,8 +68,8 @@ static const char *
 choose_dimensions(mc_seed_setup *setup)
 {
     const char **values;
-    const char *problem = mc_seed_dimension_values(&values, setup->tileset, setup->options.dimensions,
-                                                   setup->options.drop_in, setup->pool);
+    const char *problem = mc_cli_dimension_values(&values, setup->tileset, setup->options.dimensions,
+                                                  setup->options.drop_in, setup->pool);
     setup->task.values = values;
     return problem;
 }

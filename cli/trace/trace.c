@@ -8,37 +8,28 @@
 #include "cli/commands.h"
 #include "trace_report.h"
 
-static const char usage[] =
-    "usage: mapcache trace [--summary] [--html FILE] [LOG ...]\n"
-    "\n"
-    "Reads trace lines from the logs, or from standard input, and prints the calls of each request\n"
-    "and thread as a tree, with microseconds. LogLevel mapcache:debug makes a server write them.\n"
-    "\n"
-    "  --summary    instead: count, total, self time, median and 95th percentile of each function\n"
-    "  --html FILE  instead: a page with a flame chart of every request\n";
-
 typedef struct trace_options {
     bool summary;
     const char *html;
-    const char *const *logs;
-    int log_count;
+    const apr_array_header_t *logs; /* of const char * */
 } trace_options;
 
-static bool
-parse_options(trace_options *options, int argc, const char *const *argv)
+static const mc_cli_option trace_rows[] = {
+    MC_OPTION_FLAG("summary", 0, offsetof(trace_options, summary),
+                   "instead: count, total, self time, median and 95th percentile of each function"),
+    MC_OPTION_TEXT("html", 0, "FILE", offsetof(trace_options, html),
+                   "instead: a page with a flame chart of every request"),
+    MC_OPTION_END,
+};
+
+const mc_cli_option_table mc_trace_option_table = { trace_rows, sizeof(trace_options), NULL };
+
+const char *
+mc_check_trace_options(mc_cli_call *call)
 {
-    int i = 1;
-    for (; i < argc && argv[i][0] == '-' && argv[i][1] != '\0'; i++) {
-        if (strcmp(argv[i], "--summary") == 0)
-            options->summary = true;
-        else if (strcmp(argv[i], "--html") == 0 && i + 1 < argc)
-            options->html = argv[++i];
-        else
-            return false;
-    }
-    options->logs = argv + i;
-    options->log_count = argc - i;
-    return !(options->summary && options->html != NULL);
+    trace_options *options = call->options;
+    options->logs = call->arguments;
+    return options->summary && options->html != NULL ? "one of --summary and --html can be made at a time" : NULL;
 }
 
 static bool
@@ -64,10 +55,10 @@ static bool
 read_logs(mc_trace_log *log, const trace_options *options)
 {
     bool good = true;
-    if (options->log_count == 0)
+    if (options->logs->nelts == 0)
         good = read_log(log, "-");
-    for (int i = 0; i < options->log_count; i++)
-        good = read_log(log, options->logs[i]) && good;
+    for (int i = 0; i < options->logs->nelts; i++)
+        good = read_log(log, APR_ARRAY_IDX(options->logs, i, const char *)) && good;
     mc_trace_log_finish(log);
     if (mc_trace_log_strays(log) > 0)
         fprintf(stderr, "mapcache trace: left out %llu events that belong to no request\n",
@@ -109,26 +100,15 @@ write_summary(const trace_options *options, apr_pool_t *pool)
 }
 
 int
-mc_command_trace(int argc, const char *const *argv)
+mc_command_trace(mc_cli_call *call)
 {
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        fputs(usage, stdout);
-        return 0;
-    }
-    trace_options options = { 0 };
-    if (!parse_options(&options, argc, argv)) {
-        fputs(usage, stderr);
-        return 1;
-    }
-    apr_pool_t *pool;
-    apr_pool_create(&pool, NULL);
+    const trace_options *options = call->options;
     bool good;
-    if (options.html != NULL)
-        good = write_trace_html_page(&options, pool);
-    else if (options.summary)
-        good = write_summary(&options, pool);
+    if (options->html != NULL)
+        good = write_trace_html_page(options, call->pool);
+    else if (options->summary)
+        good = write_summary(options, call->pool);
     else
-        good = read_logs(mc_trace_log_create(mc_trace_print_tree, stdout, pool), &options);
-    apr_pool_destroy(pool);
+        good = read_logs(mc_trace_log_create(mc_trace_print_tree, stdout, call->pool), options);
     return good && fflush(stdout) == 0 ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-/* One trace line (spec tracing 1.1), taken apart. */
+/* One trace line (docs/reference/tracing.md 1.1), taken apart. */
 #ifndef MC_CLI_TRACE_LINE_H
 #define MC_CLI_TRACE_LINE_H
 

@@ -1,6 +1,6 @@
 /*
- * From trace lines to groups of nested spans (spec tracing 2.3), with what the published parser lacks: an END closes
- * the innermost open BEGIN of its name, events that never end are kept, midnight is no wall.
+ * From trace lines to groups of nested spans (docs/reference/tracing.md 2.3), with what the published parser lacks: an
+ * END closes the innermost open BEGIN of its name, events that never end are kept, midnight is no wall.
  */
 #include "trace_log.h"
 

@@ -1,6 +1,6 @@
 /*
- * Call trees as the published parser prints them (spec tracing 2.2): entries look like Python dictionaries of one
- * entry, because scripts that read its output rely on that.
+ * Call trees as the published parser prints them (docs/reference/tracing.md 2.2): entries look like Python dictionaries
+ * of one entry, because scripts that read its output rely on that.
  */
 #include "trace_report.h"
 

@@ -32,7 +32,8 @@ typedef struct mc_attr {
     struct mc_attr *next;
 } mc_attr;
 
-/* The first child of that name, or NULL. Further ones are ignored unless the key is repeatable (spec 1). */
+/* The first child of that name, or NULL. Further ones are ignored unless the key is repeatable
+ * (docs/reference/configuration.md 1.1). */
 const mc_node *mc_node_child(const mc_node *node, const char *name);
 const mc_node *mc_node_next(const mc_node *node); /* the next sibling of the same name, or NULL */
 const char *mc_node_attr(const mc_node *node, const char *name);
@@ -75,7 +76,8 @@ const char *mc_config_nearest(const char *name, const char *const *known, int co
 
 /*
  * The thing that `at` refers to by `name`, or NULL after a complaint that refuses the file. The name is taken as it
- * stands, blanks included (spec 1.1); where they are all that is wrong, the complaint says so. `noun`: "grid", ...
+ * stands, blanks included (docs/reference/configuration.md 1.1); where they are all that is wrong, the complaint says
+ * so. `noun`: "grid", ...
  */
 void *mc_config_find(apr_hash_t *things, const char *noun, const char *name, const mc_node *at,
                      mc_diagnostics *diagnostics);
@@ -139,6 +141,27 @@ typedef struct mc_key {
  * A row for each kind of value: the key, the offset of its field, what the kind needs, the help; then what is special
  * of it by the member's name (.flags, .min, .max, .fallback). The field of a repeatable key is an apr_array_header_t *
  * of const mc_node *, whatever the kind; never NULL after reading.
+ *
+ * Example: an element <area name="" zoom=""> with a child <limit>.
+ *
+ *     typedef struct area {
+ *         const char *name;
+ *         int zoom;
+ *         double limit;
+ *     } area;
+ *
+ *     static const mc_key area_keys[] = {
+ *         MC_KEY_TEXT("@name", offsetof(area, name), "Name of the area.", .flags = MC_KEY_REQUIRED),
+ *         MC_KEY_INT("@zoom", offsetof(area, zoom), "First level.", .min = 0, .max = 99, .fallback = "0"),
+ *         MC_KEY_NUMBER("limit", offsetof(area, limit), "Share of the area.", .min = 0, .max = 1, .fallback = "1"),
+ *         MC_KEY_END,
+ *     };
+ *
+ *     bool
+ *     read_area(area *result, const mc_node *node, mc_diagnostics *diagnostics)
+ *     {
+ *         return mc_config_read(result, node, area_keys, diagnostics);
+ *     }
  */
 #define MC_KEY_ROW(kind_, name_, offset_, ...)                                                                         \
     {                                                                                                                  \
@@ -181,7 +204,7 @@ typedef struct mc_schema {
     const char *help;
 } mc_schema;
 
-/* <metadata>: case-insensitive multi-valued keys; one nested level (spec 1.3). */
+/* <metadata>: case-insensitive multi-valued keys; one nested level (docs/reference/configuration.md 1.3). */
 typedef struct mc_metadata mc_metadata;
 mc_metadata *mc_metadata_create(apr_pool_t *pool);
 void mc_metadata_add(mc_metadata *metadata, const mc_node *node);
@@ -191,7 +214,8 @@ const apr_array_header_t *mc_metadata_all(const mc_metadata *metadata,
 const mc_metadata *mc_metadata_nested(const mc_metadata *metadata, const char *key); /* or NULL */
 void mc_metadata_set(mc_metadata *metadata, const char *key, const char *value);     /* for builtin objects */
 
-/* What the parts of one configuration see of each other while it is built: name -> object, in the order of spec 1.1. */
+/* What the parts of one configuration see of each other while it is built: name -> object, in the order of
+ * docs/reference/configuration.md 1.1. */
 typedef struct mc_build {
     apr_pool_t *pool; /* of the generation */
     mc_diagnostics *diagnostics;

@@ -1,5 +1,5 @@
 /*
- * Dimensions of a tileset: what a client may ask for besides place and scale (spec 7).
+ * Dimensions of a tileset: what a client may ask for besides place and scale (docs/reference/configuration.md 7).
  */
 #ifndef MAPCACHE_DIMENSION_H
 #define MAPCACHE_DIMENSION_H

@@ -1,6 +1,24 @@
 /*
  * Errors as values. A function that can fail returns mc_error *; NULL (MC_OK) is success.
  * The kind alone decides the HTTP status and the OGC exception code; the table below is the one place for both.
+ *
+ * Example: a check that creates an error, and a function that passes the error up.
+ *
+ *     static mc_error *
+ *     check_level(int level, int levels, apr_pool_t *pool)
+ *     {
+ *         if (level < 0 || level >= levels)
+ *             return mc_error_create(pool, MC_ERR_NOT_FOUND, "level %d is not one of 0 to %d", level, levels - 1);
+ *         return MC_OK;
+ *     }
+ *
+ *     mc_error *
+ *     check_levels(int first, int last, int levels, apr_pool_t *pool)
+ *     {
+ *         MC_TRY(check_level(first, levels, pool));
+ *         MC_TRY(check_level(last, levels, pool));
+ *         return MC_OK;
+ *     }
  */
 #ifndef MAPCACHE_ERROR_H
 #define MAPCACHE_ERROR_H

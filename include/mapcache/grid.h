@@ -15,7 +15,7 @@ typedef enum mc_origin { MC_BOTTOM_LEFT, MC_TOP_LEFT, MC_TOP_RIGHT, MC_BOTTOM_RI
 
 typedef struct mc_level {
     double resolution; /* CRS units per pixel */
-    int columns, rows; /* tiles of the whole grid at this level (spec 2) */
+    int columns, rows; /* tiles of the whole grid at this level (docs/reference/configuration.md 2) */
 } mc_level;
 
 typedef struct mc_grid {
@@ -38,7 +38,7 @@ typedef struct mc_tile_range {
     int minx, miny, maxx, maxy;
 } mc_tile_range;
 
-/* Spec 6.2. */
+/* docs/reference/configuration.md 6.2. */
 typedef struct mc_rule {
     bool present;
     uint8_t hidden_bgra[4]; /* premultiplied */
@@ -54,7 +54,7 @@ typedef struct mc_ruleset {
 
 typedef enum mc_zoom_strategy { MC_REASSEMBLE, MC_PROXY } mc_zoom_strategy;
 
-/* A grid as a tileset uses it (spec 6.1). */
+/* A grid as a tileset uses it (docs/reference/configuration.md 6.1). */
 typedef struct mc_grid_link {
     const mc_grid *grid;
     mc_extent extent; /* restricted, or the grid's */
@@ -74,7 +74,7 @@ mc_grid *mc_grid_from_config(const mc_node *node, mc_build *build);
 mc_ruleset *mc_ruleset_from_config(const mc_node *node, mc_build *build);
 mc_grid_link *mc_grid_link_from_config(const mc_node *node, mc_build *build);
 
-/* Puts WGS84, GoogleMapsCompatible and g into `grids` (spec 2.1). */
+/* Puts WGS84, GoogleMapsCompatible and g into `grids` (docs/reference/configuration.md 2.1). */
 void mc_grid_builtins(apr_hash_t *grids, apr_pool_t *pool);
 
 /* Extent of a tile; the numbers may lie outside the grid's extent at its far edges. */
@@ -90,7 +90,8 @@ bool mc_grid_has_srs(const mc_grid *grid, const char *srs);
  * limits. */
 mc_error *mc_grid_link_check(const mc_grid_link *link, int z, int x, int y, apr_pool_t *pool) MC_CHECKED;
 
-/* Whether a map of `width` x `height` pixels over `box` is exactly one tile of the grid, by the tolerances of spec 2.
+/* Whether a map of `width` x `height` pixels over `box` is exactly one tile of the grid, by the tolerances of
+ * docs/reference/configuration.md 2.
  */
 bool mc_grid_find_tile(const mc_grid *grid, const mc_extent *box, int width, int height, int *z, int *x, int *y);
 
@@ -100,7 +101,8 @@ bool mc_grid_find_tile(const mc_grid *grid, const mc_extent *box, int width, int
  */
 bool mc_grid_link_tiles(const mc_grid_link *link, const mc_extent *box, int z, mc_tile_range *range);
 
-/* The level (of the link's or its intermediate grid, see *used) nearest to a resolution (spec services 4.3). */
+/* The level (of the link's or its intermediate grid, see *used) nearest to a resolution
+ * (docs/reference/services.md 4.3). */
 int mc_grid_link_level(const mc_grid_link *link, double resolution, const mc_grid_link **used);
 
 /* Row from the top (WMTS, XYZ) <-> grid y; its own inverse. z must be valid. */

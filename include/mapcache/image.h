@@ -97,7 +97,7 @@ mc_error *mc_image_blank(mc_buf **png, int width, int height, const uint8_t bgra
 
 typedef enum mc_purpose { MC_FOR_STORE, MC_ON_THE_FLY } mc_purpose;
 
-/* How hard a PNG is compressed (own-keys, <compression>). DEFAULT: nothing configured. */
+/* How hard a PNG is compressed (docs/reference/configuration.md 10). DEFAULT: nothing configured. */
 typedef enum mc_png_compression { MC_PNG_NONE, MC_PNG_FAST, MC_PNG_BEST, MC_PNG_DEFAULT } mc_png_compression;
 
 /* <optimize>. SPLICED: nothing configured; as false, which also keeps tiles fit for mc_jpeg_join. */
@@ -108,7 +108,7 @@ typedef enum mc_jpeg_optimize {
     MC_JPEG_SPLICED
 } mc_jpeg_optimize;
 
-/* <format> (spec 4). */
+/* <format> (docs/reference/configuration.md 4). */
 typedef struct mc_format mc_format;
 struct mc_format_ops {
     const char *type;
@@ -189,9 +189,9 @@ mc_error *mc_apng_encode(mc_buf **bytes, const mc_animation *animation, mc_purpo
 
 /*
  * Joins columns x rows baseline JPEG tiles of equal headers into one JPEG at their restart markers, without decoding
- * (limits.md 3). *joined is NULL where the tiles do not fit together; tiles of equal tables without markers are
- * transcoded losslessly first. A NULL entry stands for a missing tile and is filled with `background` (R, G, B) when a
- * uniform tile can be made with the same tables, else *joined is NULL. *joined is attached to `pool`.
+ * (docs/reference/design.md 3.1). *joined is NULL where the tiles do not fit together; tiles of equal tables without
+ * markers are transcoded losslessly first. A NULL entry stands for a missing tile and is filled with `background` (R,
+ * G, B) when a uniform tile can be made with the same tables, else *joined is NULL. *joined is attached to `pool`.
  */
 mc_error *mc_jpeg_join(mc_buf **joined, mc_buf *const *tiles, int columns, int rows, const uint8_t background[3],
                        mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;

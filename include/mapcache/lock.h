@@ -1,5 +1,5 @@
 /*
- * One renderer for each metatile: flights inside the process, a locker across processes (DESIGN.md, One renderer).
+ * One renderer for each metatile: flights inside the process, a locker across processes (docs/reference/design.md 3.4).
  */
 #ifndef MAPCACHE_LOCK_H
 #define MAPCACHE_LOCK_H

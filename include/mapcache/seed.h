@@ -69,8 +69,8 @@ typedef struct mc_seed_task {
 
 typedef enum mc_seed_outcome { MC_SEED_DONE, MC_SEED_SKIPPED, MC_SEED_FAILED } mc_seed_outcome;
 
-/* Decides by the first tile of the metatile (spec services 9.2), then acts. *outcome is DONE or SKIPPED; an error means
- * failed. */
+/* Decides by the first tile of the metatile (docs/reference/services.md 9.2), then acts. *outcome is DONE or SKIPPED;
+ * an error means failed. */
 mc_error *mc_seed_act(mc_seed_outcome *outcome, const mc_seed_task *task, int z, int x, int y, mc_ctx *ctx) MC_CHECKED;
 
 /* What the time of a worker goes into. */

@@ -2,18 +2,44 @@
  * The server as the front ends see it: a configuration is loaded, each process has a runtime, requests go in and
  * responses come out.
  *
- * The parent loads the configuration. No thread, socket, file or database handle is open afterwards:
+ * Example: a program that answers one request. A parent process may fork between mc_server_load and mc_runtime_create,
+ * because no thread, socket, file or database handle is open there.
  *
- *     mc_server_load(&server, "mapcache.xml", diagnostics, pool);
+ *     #include <apr_general.h>
+ *     #include <stdio.h>
  *
- * Each child makes a runtime after the fork:
+ *     static mc_error *
+ *     answer_request(mc_http_response **response, const char *file, const char *path, apr_pool_t *pool)
+ *     {
+ *         mc_server *server;
+ *         mc_runtime *runtime;
+ *         MC_TRY(mc_server_load(&server, file, mc_diagnostics_create(pool), pool));
+ *         MC_TRY(mc_runtime_create(&runtime, mc_server_config(server), 1, true, &mc_log_stderr, pool));
  *
- *     mc_runtime_create(&runtime, mc_server_config(server), processes, threads, log, pool);
+ *         mc_http_request request = { .method = "GET", .path = path, .base_url = "http://localhost/maps" };
+ *         mc_ctx ctx = { .pool = pool, .process = mc_runtime_process(runtime), .log = &mc_log_stderr };
+ *         mc_server_handle(response, server, &request, &ctx, pool);
+ *         mc_runtime_destroy(runtime);
+ *         return MC_OK;
+ *     }
  *
- * Each request has a context with that runtime:
- *
- *     mc_ctx ctx = { .pool = pool, .process = mc_runtime_process(runtime), .log = log };
- *     mc_server_handle(&response, server, &request, &ctx, pool);
+ *     int
+ *     main(int argc, char **argv)
+ *     {
+ *         apr_pool_t *pool;
+ *         mc_http_response *response;
+ *         if (argc != 3 || apr_initialize() != APR_SUCCESS || apr_pool_create(&pool, NULL) != APR_SUCCESS)
+ *             return 2;
+ *         mc_error *error = answer_request(&response, argv[1], argv[2], pool);
+ *         if (error != MC_OK)
+ *             fprintf(stderr, "%s\n", mc_error_chain(error, pool));
+ *         else
+ *             printf("%d\n", response->status);
+ *         bool answered = error == MC_OK && response->status == 200;
+ *         apr_pool_destroy(pool); // before apr_terminate: a server has a root pool of its own
+ *         apr_terminate();
+ *         return answered ? 0 : 1;
+ *     }
  */
 #ifndef MAPCACHE_SERVER_H
 #define MAPCACHE_SERVER_H
@@ -40,7 +66,7 @@ typedef struct mc_config {
     apr_array_header_t *caches;   /* mc_cache * */
     apr_hash_t *tilesets_by_name;
     apr_hash_t *cubes;            /* mc_cube * by name */
-    apr_array_header_t *services; /* struct mc_service *, in dispatch order (spec services 1) */
+    apr_array_header_t *services; /* struct mc_service *, in dispatch order (docs/reference/services.md 1) */
     const mc_format *default_format;
     mc_errors_mode errors;
     mc_locker *locker;
@@ -62,8 +88,8 @@ typedef struct mc_config {
     apr_time_t mtime;     /* of the file when it was read */
 } mc_config;
 
-/* Builds the model in the order of spec 1.1. Opens nothing but the file (and watermarks). Complaints go to
- * `diagnostics`; an error if any refuses the file. */
+/* Builds the model in the order of docs/reference/configuration.md 1.1. Opens nothing but the file (and watermarks).
+ * Complaints go to `diagnostics`; an error if any refuses the file. */
 mc_error *mc_config_load(mc_config **config, const char *file, mc_diagnostics *diagnostics,
                          apr_pool_t *pool) MC_CHECKED;
 

@@ -72,7 +72,7 @@ struct mc_service {
     const char *cors; /* NULL: the configuration's; "off", "*" or a list of origins */
 };
 
-/* <forwarding_rule> of the wms service (spec services 4.5). */
+/* <forwarding_rule> of the wms service (docs/reference/services.md 4.5). */
 typedef struct mc_forwarding_rule {
     const char *name;
     bool append_pathinfo;
@@ -90,9 +90,9 @@ extern const mc_service_ops *const mc_service_kinds[]; /* in dispatch order, end
 mc_service *mc_service_from_config(const mc_node *node, mc_build *build);
 
 /*
- * Finds the service of a request by its path (spec services 1) and parses the request. `call` is filled as far as
- * possible also when an error is returned: where call->service is set, its report() writes the error's body. Results
- * live in `pool`.
+ * Finds the service of a request by its path (docs/reference/services.md 1) and parses the request. `call` is filled as
+ * far as possible also when an error is returned: where call->service is set, its report() writes the error's body.
+ * Results live in `pool`.
  */
 mc_error *mc_service_dispatch(mc_call *call, mc_request *request, const mc_config *config, const mc_http_request *http,
                               mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;

@@ -12,7 +12,8 @@
 typedef struct mc_dimension_value {
     const char *name;
     const char *value;
-    bool from_backend; /* resolved by sqlite, postgresql or elasticsearch: allow_path_in_dim may apply (spec 5.3.1) */
+    bool from_backend; /* resolved by sqlite, postgresql or elasticsearch: allow_path_in_dim may apply
+                          (docs/reference/configuration.md 5.3.1) */
 } mc_dimension_value;
 
 typedef struct mc_tile_key {

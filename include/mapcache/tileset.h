@@ -1,5 +1,6 @@
 /*
- * Tilesets: a cache, a source, grids, a format, and the life cycle of their tiles (spec 6.3).
+ * Tilesets: a cache, a source, grids, a format, and the life cycle of their tiles
+ * (docs/reference/configuration.md 6.3).
  */
 #ifndef MAPCACHE_TILESET_H
 #define MAPCACHE_TILESET_H
@@ -9,7 +10,7 @@
 #include "mapcache/lock.h"
 #include "mapcache/source.h"
 
-/* What becomes of several values of the dimensions (spec 7.1). */
+/* What becomes of several values of the dimensions (docs/reference/configuration.md 7.1). */
 typedef enum mc_assembly_type { MC_ASSEMBLE_NONE, MC_ASSEMBLE_STACK, MC_ASSEMBLE_ANIMATE } mc_assembly_type;
 
 typedef struct mc_tileset {
@@ -81,7 +82,7 @@ mc_error *mc_tileset_get_stored_all(mc_tile **tiles, const mc_tile_request *want
 /* What <assembly_threaded_fetching> says about a level: -1 the server decides, 0 one thread, 1 all workers. */
 int mc_tileset_assembly_threads(const mc_tileset *tileset, int z);
 
-/* Seconds that a client may keep the tile (spec services 2.1); 0: no headers. */
+/* Seconds that a client may keep the tile (docs/reference/services.md 2.1); 0: no headers. */
 int mc_tileset_lifetime(const mc_tileset *tileset, const mc_tile *tile, apr_time_t now);
 
 /* MC_ERR_UNAVAILABLE for a tileset with a part that this build does not have. */

@@ -1,6 +1,18 @@
 /*
  * Execution traces: BEGIN/END lines in the format of the published performance study.
  * Off (ctx->trace == NULL), a span costs one predicted branch. On, lines gather in a buffer that is written in one go.
+ * The form of the lines is docs/reference/tracing.md 1.1.
+ *
+ * Example: a span that ends with its scope, also where the function returns early.
+ *
+ *     mc_error *
+ *     count_rows(int *rows, mc_ctx *ctx, apr_pool_t *pool)
+ *     {
+ *         MC_SPAN(ctx, "mapcache_example_count");
+ *         MC_TRY(mc_ctx_check(ctx, pool));
+ *         *rows = 1;
+ *         return MC_OK;
+ *     }
  */
 #ifndef MAPCACHE_TRACE_H
 #define MAPCACHE_TRACE_H

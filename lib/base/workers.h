@@ -1,6 +1,6 @@
 /*
- * The CPU workers of a process: a persistent set, an atomic index per batch, the caller takes part (DESIGN.md,
- * Workers).
+ * The CPU workers of a process: a persistent set, an atomic index per batch, the caller takes part
+ * (docs/reference/design.md 3.6).
  */
 #ifndef MC_BASE_WORKERS_H
 #define MC_BASE_WORKERS_H

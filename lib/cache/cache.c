@@ -48,7 +48,7 @@ cache_metrics(const mc_ctx *ctx)
     return ctx->process == NULL ? NULL : ctx->process->metrics;
 }
 
-/* A stored colour is premultiplied B, G, R, A behind a '#' (spec 5.3.5). */
+/* A stored colour is premultiplied B, G, R, A behind a '#' (docs/reference/configuration.md 5.3.5). */
 mc_error *
 mc_cache_expand(mc_tile *tile, const mc_tile_key *key, apr_pool_t *pool)
 {

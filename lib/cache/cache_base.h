@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "cache/cache_kinds.h"
 #include "db/sqlite/handles.h"
 #include "mapcache/cache.h"
 
@@ -41,7 +42,8 @@ typedef struct mc_text_out {
 void mc_text_put(mc_text_out *text, const char *bytes, size_t size);
 void mc_text_put_string(mc_text_out *text, const char *string);
 
-/* The value of a dimension as part of a path: '/' and '.' become '#'; with paths allowed only "../" does (spec 5.3.1).
+/* The value of a dimension as part of a path: '/' and '.' become '#'; with paths allowed only "../" does
+ * (docs/reference/configuration.md 5.3.1).
  */
 void mc_text_put_dimension(mc_text_out *text, const char *value, bool paths_allowed);
 
@@ -49,14 +51,15 @@ void mc_text_put_dimension(mc_text_out *text, const char *value, bool paths_allo
  * key has dimensions, whose values come from clients; else MC_ERR_LIMIT. */
 mc_error *mc_text_check(const mc_text_out *text, const mc_tile_key *key, apr_pool_t *pool) MC_CHECKED;
 
-/* Values in reversed order, joined by '#': the `dim` of SQL and keys (spec 5.1). "" without dimensions. */
+/* Values in reversed order, joined by '#': the `dim` of SQL and keys (docs/reference/configuration.md 5.1). "" without
+ * dimensions. */
 const char *mc_cache_dimension_key(const mc_tile_key *key, apr_pool_t *pool);
 
 /* A template of a path, parsed once. */
 typedef struct mc_template mc_template;
 
 typedef struct mc_template_rules {
-    bool sqlite;      /* tokens, order and repetition of spec 5.3.2; else those of disk (5.5) */
+    bool sqlite; /* tokens, order and repetition of docs/reference/configuration.md 5.3.2; else those of disk (5.5) */
     bool allow_paths; /* allow_path_in_dim */
     int columns, rows, top;
     const char *const *formats; /* of sqlite: by mc_template_format, NULL for %d */
@@ -147,14 +150,5 @@ void mc_memory_put(const mc_memory_key *key, const mc_stamp *stamp, apr_time_t n
 /* The same for stores without a stamp: for `seconds`. */
 void mc_memory_put_for(const mc_memory_key *key, double seconds, mc_tile *tile, mc_ctx *ctx);
 void mc_memory_forget(const mc_memory_key *key, mc_ctx *ctx);
-
-extern const mc_cache_ops mc_cache_sqlite;
-extern const mc_cache_ops mc_cache_mbtiles;
-extern const mc_cache_ops mc_cache_geopackage;
-extern const mc_cache_ops mc_cache_postgresql;
-extern const mc_cache_ops mc_cache_disk;
-extern const mc_cache_ops mc_cache_composite;
-extern const mc_cache_ops mc_cache_fallback;
-extern const mc_cache_ops mc_cache_multitier;
 
 #endif

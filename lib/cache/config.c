@@ -4,7 +4,7 @@
 
 #include "cache/cache_base.h"
 
-/* MapCache knows these as well (spec 5). */
+/* MapCache knows these as well (docs/reference/configuration.md 5). */
 static const char *const known_elsewhere[] = {
     "bdb", "lmdb", "memcache", "redis", "tiff", "rest", "s3", "azure", "google", "riak", "couchbase", "tokyocabinet",
 };

@@ -1,5 +1,5 @@
 /* Caches made of others: composite (by place and dimension), fallback (when the first fails), multitier (fast before
- * slow). Spec 5.12 to 5.14. */
+ * slow). docs/reference/configuration.md 5.12 to 5.14. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -271,7 +271,7 @@ remove_from_all(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
     for (int i = 0; i < cache->count; i++) {
         mc_error *error = mc_cache_remove(cache->children[i].cache, key, ctx);
         if (error != MC_OK)
-            mc_log_error(ctx, MC_LOG_WARN, error); /* spec 5.13: not an error of the whole */
+            mc_log_error(ctx, MC_LOG_WARN, error); /* docs/reference/configuration.md 5.13: not an error of the whole */
     }
     return MC_OK;
 }

@@ -1,6 +1,7 @@
 /*
  * Stored tiles in memory. What was read of a file is valid for the stamp that was taken before the read, and no longer:
- * a hit costs the stat() of the file, so that no change of another process is ever missed (DESIGN.md, Never stale).
+ * a hit costs the stat() of the file, so that no change of another process is ever missed
+ * (docs/reference/design.md 3.2).
  */
 #include <apr_strings.h>
 #include <stdlib.h>

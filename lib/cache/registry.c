@@ -1,8 +1,8 @@
-/* The list of caches. A new back end is its file and one line here. */
-#include "cache/cache_base.h"
+/* The list of caches, made of the kinds in cache_kinds.h. */
+#include <stddef.h>
 
-const mc_cache_ops *const mc_cache_kinds[] = {
-    &mc_cache_disk,       &mc_cache_sqlite,     &mc_cache_mbtiles,
-    &mc_cache_geopackage, &mc_cache_postgresql, &mc_cache_composite,
-    &mc_cache_fallback,   &mc_cache_multitier,  NULL,
-};
+#include "cache/cache_kinds.h"
+
+#define X(name) &mc_cache_##name,
+const mc_cache_ops *const mc_cache_kinds[] = { MC_CACHE_KINDS(X) NULL };
+#undef X

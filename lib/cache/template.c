@@ -1,6 +1,6 @@
 /*
  * Paths from templates. A template is taken apart once, when the configuration is read; a request then only copies and
- * prints. Which token counts how often is spec 5.1, 5.3.2 and 5.5.
+ * prints. Which token counts how often is docs/reference/configuration.md 5.1, 5.3.2 and 5.5.
  */
 #include <apr_strings.h>
 #include <limits.h>
@@ -150,7 +150,8 @@ is_number_token(mc_template_format *number, const char *name, size_t size)
     return false;
 }
 
-/* Whether the token counts under the rules: of sqlite by counts and top, of disk by the "else" of spec 5.5. */
+/* Whether the token counts under the rules: of sqlite by counts and top, of disk by the "else" of
+ * docs/reference/configuration.md 5.5. */
 static bool
 number_counts(mc_template_format number, const char *text, const mc_template_rules *rules)
 {

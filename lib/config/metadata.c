@@ -1,6 +1,6 @@
 /*
- * <metadata>: keys without regard to case, several values for each, one nested level (spec 1.3). Many threads read it
- * at once, so nothing is built on reading.
+ * <metadata>: keys without regard to case, several values for each, one nested level
+ * (docs/reference/configuration.md 1.3). Many threads read it at once, so nothing is built on reading.
  */
 #include <apr_strings.h>
 

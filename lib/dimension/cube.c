@@ -6,7 +6,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "dimension/kinds.h"
+#include "dimension/dimension_base.h"
 #include "mapcache/cube.h"
 #include "text/time.h"
 

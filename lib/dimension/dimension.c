@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "dimension/kinds.h"
+#include "dimension/dimension_base.h"
 #include "mapcache/trace.h"
 #include "text/time.h"
 

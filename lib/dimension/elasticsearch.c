@@ -1,6 +1,7 @@
 /*
- * Dimensions whose values an Elasticsearch index knows (spec 7.4). A query is a JSON text that is posted; values take
- * the place of their names in it, escaped so that they stay inside the JSON string that the name stands in.
+ * Dimensions whose values an Elasticsearch index knows (docs/reference/configuration.md 7.4). A query is a JSON text
+ * that is posted; values take the place of their names in it, escaped so that they stay inside the JSON string that the
+ * name stands in.
  */
 #include <apr_strings.h>
 #include <float.h>

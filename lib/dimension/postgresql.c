@@ -1,6 +1,6 @@
 /*
- * Dimensions whose values stand in a PostgreSQL database (spec 7.4). Values travel as bound texts beside the statement;
- * the server infers their types from what they are compared with, as it does for MapCache.
+ * Dimensions whose values stand in a PostgreSQL database (docs/reference/configuration.md 7.4). Values travel as bound
+ * texts beside the statement; the server infers their types from what they are compared with, as it does for MapCache.
  */
 #include <apr_strings.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * Dimensions that ask a database (spec 7.4): what they have in common. The front (query.c) takes a requested value
- * apart (times), remembers answers, bounds them; a back end only runs one statement with bound values and hands over
- * rows.
+ * Dimensions that ask a database (docs/reference/configuration.md 7.4): what they have in common. The front (query.c)
+ * takes a requested value apart (times), remembers answers, bounds them; a back end only runs one statement with bound
+ * values and hands over rows.
  *
  * A back end is one file: a config struct that begins with mc_query_config, a key table that begins with MC_QUERY_KEYS,
  * a struct that begins with mc_query_dimension, `ask`, and an mc_dimension_ops that has MC_QUERY_OPS.
@@ -10,7 +10,7 @@
 #define MC_DIMENSION_QUERY_H
 
 #include "db/sqlite/handles.h"
-#include "dimension/kinds.h"
+#include "dimension/dimension_base.h"
 
 /*
  * The bind parameters, in the order in which MapCache replaces their names in PostgreSQL statements.

@@ -1,10 +1,11 @@
-/* A dimension whose values match a regular expression (spec 7.3): PCRE2, searched, not anchored. */
+/* A dimension whose values match a regular expression (docs/reference/configuration.md 7.3): PCRE2, searched, not
+ * anchored. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <apr_strings.h>
 #include <pcre2.h>
 #include <string.h>
 
-#include "dimension/kinds.h"
+#include "dimension/dimension_base.h"
 
 /* What one match may cost: a pattern with nested repetition must not hold a thread. */
 #define MATCH_LIMIT 100000

@@ -1,12 +1,11 @@
 /* The kinds of dimensions. A new kind is its file and one line here. */
 #include <string.h>
 
-#include "dimension/kinds.h"
+#include "dimension/dimension_base.h"
 
-const mc_dimension_ops *const mc_dimension_kinds[] = { &mc_dimension_values,     &mc_dimension_regex,
-                                                       &mc_dimension_sqlite,     &mc_dimension_time,
-                                                       &mc_dimension_postgresql, &mc_dimension_elasticsearch,
-                                                       &mc_dimension_cube,       NULL };
+#define X(name) &mc_dimension_##name,
+const mc_dimension_ops *const mc_dimension_kinds[] = { MC_DIMENSION_KINDS(X) NULL };
+#undef X
 
 static const mc_dimension_ops *
 find_kind(const char *type)

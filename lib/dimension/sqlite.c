@@ -1,6 +1,7 @@
 /*
- * Dimensions whose values stand in an SQLite file, the catalogue (spec 7.4): "sqlite", and "time", which is the same
- * with times. Statements are prepared once for each open file and kept with it in the process's table of handles.
+ * Dimensions whose values stand in an SQLite file, the catalogue (docs/reference/configuration.md 7.4): "sqlite", and
+ * "time", which is the same with times. Statements are prepared once for each open file and kept with it in the
+ * process's table of handles.
  */
 #include <apr_strings.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* A dimension whose values are listed in the configuration (spec 7.3). */
+/* A dimension whose values are listed in the configuration (docs/reference/configuration.md 7.3). */
 #include <apr_strings.h>
 #include <string.h>
 #include <strings.h>
 
-#include "dimension/kinds.h"
+#include "dimension/dimension_base.h"
 
 typedef struct values_config {
     mc_dimension_common common; /* first: the common rows of the key table count from here */

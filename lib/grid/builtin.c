@@ -1,4 +1,5 @@
-/* The grids that every configuration has (spec 2.1). Their numbers are part of what clients see in capabilities. */
+/* The grids that every configuration has (docs/reference/configuration.md 2.1). Their numbers are part of what clients
+ * see in capabilities. */
 #include <apr_strings.h>
 
 #include "grid/earth.h"

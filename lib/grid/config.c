@@ -1,4 +1,4 @@
-/* <grid> from the configuration (spec 2). */
+/* <grid> from the configuration (docs/reference/configuration.md 2). */
 #include <apr_strings.h>
 #include <math.h>
 

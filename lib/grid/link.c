@@ -1,4 +1,4 @@
-/* A grid as a tileset uses it: which levels and tiles it has there (spec 6.1). */
+/* A grid as a tileset uses it: which levels and tiles it has there (docs/reference/configuration.md 6.1). */
 #include <apr_strings.h>
 #include <math.h>
 #include <stdint.h>

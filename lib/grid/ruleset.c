@@ -1,4 +1,4 @@
-/* <ruleset> from the configuration: which areas show at which levels (spec 6.2). */
+/* <ruleset> from the configuration: which areas show at which levels (docs/reference/configuration.md 6.2). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 
 typedef struct mc_http mc_http;
 
-/* Seconds, where a call says nothing (spec 3.6). */
+/* Seconds, where a call says nothing (docs/reference/configuration.md 3.6). */
 #define MC_HTTP_CONNECT_TIMEOUT 30
 #define MC_HTTP_TIMEOUT 600
 

@@ -102,7 +102,8 @@ mc_locker *
 mc_locker_from_config(const mc_node *node, mc_build *build)
 {
     if (node != NULL && strcmp(node->name, "lock_dir") == 0)
-        return mc_locker_disk(node->text, 120, build->pool); /* spec 1.2: its timeout cannot be set */
+        return mc_locker_disk(node->text, 120,
+                              build->pool); /* docs/reference/configuration.md 1.2: its timeout cannot be set */
     locker_config config = { 0 };
     if (!mc_config_read(&config, node, mc_locker_keys, build->diagnostics))
         return NULL;

@@ -8,7 +8,7 @@
 /* Rows of a strip when a layer is resampled by several threads: about 0.5 ms of work at 1024 columns. */
 #define STRIP_ROWS 128
 
-/* Below so many microseconds of work nobody is woken (DESIGN.md, Workers). */
+/* Below so many microseconds of work nobody is woken (docs/reference/design.md 3.6). */
 #define WORTH_A_HELPER 200
 
 /* A part of an image as an image of its own: jobs that draw into disjoint parts share no state. */

@@ -51,7 +51,7 @@ plan_tag(mc_plan *plan)
     return tag == 0 ? 1 : tag;
 }
 
-/* Newest time and shortest lifetime of what contributes (spec services 2.1). */
+/* Newest time and shortest lifetime of what contributes (docs/reference/services.md 2.1). */
 static int
 describe_map_freshness(mc_result *result, mc_plan *plan)
 {
@@ -159,7 +159,8 @@ compose_map_plan(mc_result *result, mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool
     return error;
 }
 
-/* Maps without data: 404 as MapCache, or an image where the box lies elsewhere or the service is strict (ogc-rules). */
+/* Maps without data: 404 as MapCache, or an image where the box lies elsewhere or the service is strict
+ * (docs/reference/conformance.md 1). */
 static mc_error *
 answer_empty_map(mc_result *result, const mc_map_request *wanted, bool overlaps, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -210,7 +211,7 @@ lay_source_image(mc_pixels **canvas, mc_rendered *rendered, const mc_map_request
 }
 
 /* full_wms forward: one request to each layer's source, drawn over each other; a single answer's bytes go out as they
- * are (spec services 4.3). */
+ * are (docs/reference/services.md 4.3). */
 static mc_error *
 forward_map_request(mc_result *result, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {

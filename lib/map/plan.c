@@ -11,7 +11,8 @@
 /* A stored tile costs about 5 us to read: below so many the caller does it alone. */
 #define FETCHES_WORTH_A_HELPER 64
 
-/* How far from a tile's pixel grid a map may lie and still be copied instead of resampled (DESIGN.md, Pass through).
+/* How far from a tile's pixel grid a map may lie and still be copied instead of resampled
+ * (docs/reference/design.md 3.1).
  */
 #define EXACT_SCALE 1e-4
 #define EXACT_OFFSET 0.02
@@ -25,7 +26,7 @@ mc_map_helpers(const struct mc_workers *workers, int threaded, int jobs)
     return helpers < jobs - 1 ? helpers : jobs - 1;
 }
 
-/* Spec services 4.3: the nearest level; levels above max-cached-zoom are drawn from that one. */
+/* docs/reference/services.md 4.3: the nearest level; levels above max-cached-zoom are drawn from that one. */
 static int
 choose_plan_level(const mc_grid_link *link, double resolution, const mc_grid_link **used)
 {

@@ -77,7 +77,7 @@ mc_error *mc_plan_draw(mc_pixels *canvas, mc_plan *plan, mc_ctx *ctx, apr_pool_t
 /* Makes assemblies of the layers that need them; before mc_plan_fetch, which leaves their tiles alone. */
 mc_error *mc_plan_assemble(mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
-/* How many workers may help a batch of `jobs` (spec own-keys, threaded_fetching). */
+/* How many workers may help a batch of `jobs` (docs/reference/configuration.md 10). */
 int mc_map_helpers(const struct mc_workers *workers, int threaded, int jobs);
 
 #endif

@@ -73,7 +73,7 @@ fetch_stack(mc_tile **tiles, int *only, const mc_tile_stack *wanted, uint64_t if
     return MC_OK;
 }
 
-/* Oldest time, shortest lifetime (spec services 2.1, several layers merged). */
+/* Oldest time, shortest lifetime (docs/reference/services.md 2.1, several layers merged). */
 static void
 describe_stack(mc_result *result, mc_tile **tiles, const mc_tile_stack *wanted)
 {

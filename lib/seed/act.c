@@ -1,5 +1,6 @@
 /*
- * What a seeder does with one metatile, by mode and by what the cache holds (the table of spec services 9.2).
+ * What a seeder does with one metatile, by mode and by what the cache holds (the table of
+ * docs/reference/services.md 9.2).
  */
 #include "mapcache/seed.h"
 

@@ -1,6 +1,6 @@
 /*
- * The order in which a seeder visits the metatiles of an area (spec services 9.2). Blocks of metatiles that lie wholly
- * inside or outside of a region are known as such at once; only those at its border are divided.
+ * The order in which a seeder visits the metatiles of an area (docs/reference/services.md 9.2). Blocks of metatiles
+ * that lie wholly inside or outside of a region are known as such at once; only those at its border are divided.
  */
 #include <apr_pools.h>
 #include <math.h>

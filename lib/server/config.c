@@ -1,4 +1,4 @@
-/* <mapcache>: the model of a whole file, built in the order of spec 1.1. */
+/* <mapcache>: the model of a whole file, built in the order of docs/reference/configuration.md 1.1. */
 #include <apr_file_info.h>
 #include <apr_strings.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Requests that a forwarding rule hands to another server: what it answers goes back as it is (spec services 4.5). */
+/* Requests that a forwarding rule hands to another server: what it answers goes back as it is
+ * (docs/reference/services.md 4.5). */
 #include <apr_strings.h>
 #include <string.h>
 #include <strings.h>

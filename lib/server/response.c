@@ -139,7 +139,8 @@ mc_response_success(mc_http_response *response, const mc_result *result, const m
         apr_table_setn(response->headers, "Last-Modified", mc_http_date(apr_time_sec(result->mtime), pool));
 }
 
-/* <errors>empty_img: an image of 256 pixels a side, transparent where the default format can be (spec 1.2). */
+/* <errors>empty_img: an image of 256 pixels a side, transparent where the default format can be
+ * (docs/reference/configuration.md 1.2). */
 static void
 show_empty_image(mc_http_response *response, const mc_error *error, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {

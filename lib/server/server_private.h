@@ -10,8 +10,8 @@ extern const mc_key mc_root_keys[];
 /* The enabled services, in dispatch order. */
 apr_array_header_t *mc_services_from_config(const apr_array_header_t *nodes, const mc_node *legacy, mc_build *build);
 
-/* Sends a request on to another server as a forwarding rule says (spec services 4.5). *result: the answer of that
- * server with status and headers. */
+/* Sends a request on to another server as a forwarding rule says (docs/reference/services.md 4.5). *result: the answer
+ * of that server with status and headers. */
 mc_error *mc_server_forward(mc_result *result, mc_call *call, mc_request *request, mc_ctx *ctx,
                             apr_pool_t *pool) MC_CHECKED;
 

@@ -1,4 +1,5 @@
-/* Which protocols a configuration offers: <service> elements, or the legacy <services> block (spec 8). */
+/* Which protocols a configuration offers: <service> elements, or the legacy <services> block
+ * (docs/reference/configuration.md 8). */
 #include <apr_strings.h>
 #include <string.h>
 #include <strings.h>

@@ -1,24 +1,12 @@
-/* Which protocols there are, in the order in which a path is tried against them (spec services 1). */
+/* Which protocols there are, in the order in which a path is tried against them (docs/reference/services.md 1). */
 #include <apr_strings.h>
 #include <strings.h>
 
 #include "service/service_base.h"
 
-const mc_service_ops *const mc_service_kinds[] = {
-    &mc_service_tms,
-    &mc_service_wmts,
-    &mc_service_demo,
-    &mc_service_gmaps,
-    &mc_service_kml,
-    &mc_service_ve,
-    &mc_service_mapguide,
-    &mc_service_metrics,
-    &mc_service_health,
-    &mc_service_status,
-    &mc_service_jobs,
-    &mc_service_wms,
-    NULL,
-};
+#define X(name) &mc_service_##name,
+const mc_service_ops *const mc_service_kinds[] = { MC_SERVICE_KINDS(X) NULL };
+#undef X
 
 static const char *
 service_type_names(apr_pool_t *pool)

@@ -5,6 +5,7 @@
 #define MC_SERVICE_SERVICE_BASE_H
 
 #include "mapcache/service.h"
+#include "service/service_kinds.h"
 #include "service/xml_writer.h"
 
 /* How many layers one request may name, how many elements its path and pairs its query may have. */
@@ -42,17 +43,6 @@ bool mc_service_read(mc_service_base *base, const mc_service_ops *ops, const mc_
 mc_service *mc_service_plain(const mc_service_ops *ops, const mc_node *node, mc_build *build);
 
 extern const mc_key mc_service_plain_keys[];
-extern const mc_service_ops mc_service_tms;
-extern const mc_service_ops mc_service_wmts;
-extern const mc_service_ops mc_service_demo;
-extern const mc_service_ops mc_service_gmaps;
-extern const mc_service_ops mc_service_kml;
-extern const mc_service_ops mc_service_ve;
-extern const mc_service_ops mc_service_mapguide;
-extern const mc_service_ops mc_service_health;
-extern const mc_service_ops mc_service_jobs;
-extern const mc_service_ops mc_service_status;
-extern const mc_service_ops mc_service_wms;
 
 /* The configured service of a type, or NULL. */
 const mc_service *mc_call_service(const mc_call *call, const char *type);
@@ -84,8 +74,9 @@ const char *mc_url_segment(const char *text, apr_pool_t *pool);
 mc_tileset *mc_call_tileset(const mc_call *call, const char *name, apr_pool_t *pool);
 
 /*
- * A layer key "name[dim=value][dim2=value2]@grid" (spec services 6.1). Without a grid, the tileset's first; a missing
- * dimension has its default. Only tileset, link and values of `tile` are set. `kind`: the error for unknown names.
+ * A layer key "name[dim=value][dim2=value2]@grid" (docs/reference/services.md 6.1). Without a grid, the tileset's
+ * first; a missing dimension has its default. Only tileset, link and values of `tile` are set. `kind`: the error for
+ * unknown names.
  */
 mc_error *mc_layer_parse(mc_tile_request *tile, const char *text, const mc_call *call, mc_error_kind kind,
                          apr_pool_t *pool) MC_CHECKED;

@@ -1,4 +1,5 @@
-/* The source "dummy": opaque white maps, to try a configuration without an origin (spec 3.4). */
+/* The source "dummy": opaque white maps, to try a configuration without an origin
+ * (docs/reference/configuration.md 3.4). */
 #include <apr_strings.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* The source "fallback": the first of several sources that succeeds (spec 3.5; for feature info too, spec 12 row 26).
+/* The source "fallback": the first of several sources that succeeds (docs/reference/configuration.md 3.5; for feature
+ * info too, docs/reference/configuration.md 12 row 26).
  */
 #include <apr_strings.h>
 #include <string.h>
@@ -88,7 +89,7 @@ share_deadline(const mc_ctx *ctx, int sources_left)
     return copy;
 }
 
-/* Logs why one did not do; the first error is the one that the caller gets (spec 3.5). */
+/* Logs why one did not do; the first error is the one that the caller gets (docs/reference/configuration.md 3.5). */
 static mc_error *
 note_failure(mc_error *first, mc_error *error, const mc_source *failed, mc_ctx *ctx)
 {

@@ -1,6 +1,6 @@
 /*
- * The <http> element (spec 3.6): the address of an origin, and the way of asking the origin. Used by WMS sources,
- * forwarding rules and dimensions.
+ * The <http> element (docs/reference/configuration.md 3.6): the address of an origin, and the way of asking the origin.
+ * Used by WMS sources, forwarding rules and dimensions.
  */
 #ifndef MC_SOURCE_HTTP_BLOCK_H
 #define MC_SOURCE_HTTP_BLOCK_H
@@ -29,7 +29,7 @@ mc_http_block *mc_http_block_from_config(const mc_node *http, mc_build *build);
 mc_http_call mc_http_block_call(const mc_http_block *block, const char *url, const mc_ctx *ctx, apr_pool_t *pool);
 
 /* `url` with "name=value&..." appended behind "?" or "&" as needed; keys as they are, values percent-encoded in lower
- * case (spec 3.1), in the order of the table. */
+ * case (docs/reference/configuration.md 3.1), in the order of the table. */
 const char *mc_http_url(const char *url, const apr_table_t *params, apr_pool_t *pool);
 
 #endif

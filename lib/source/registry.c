@@ -1,14 +1,12 @@
-/* The source types. A new one is one file and one line here. */
+/* The list of sources, made of the kinds in source_kinds.h, and the choice by type. */
 #include <apr_strings.h>
 #include <string.h>
 
 #include "source/source_base.h"
 
-const mc_source_ops *const mc_source_kinds[] = {
-    &mc_source_wms,     &mc_source_mapserver, &mc_source_gdal,
-    &mc_source_dummy,   &mc_source_fallback,  &mc_source_shapefile,
-    &mc_source_postgis, &mc_source_cube,      NULL,
-};
+#define X(name) &mc_source_##name,
+const mc_source_ops *const mc_source_kinds[] = { MC_SOURCE_KINDS(X) NULL };
+#undef X
 
 static const char *
 known_types(apr_pool_t *pool)

@@ -5,6 +5,7 @@
 #define MC_SOURCE_SOURCE_BASE_H
 
 #include "mapcache/source.h"
+#include "source/source_kinds.h"
 
 /* The first member of every type's own struct. */
 typedef struct mc_source_base {
@@ -32,14 +33,5 @@ typedef struct mc_source_base {
 /* Reads `node` by the keys of `ops` into `base` (a zeroed struct of the type) and fills in the common members. False if
  * anything was refused. */
 bool mc_source_read(mc_source_base *base, const mc_source_ops *ops, const mc_node *node, mc_build *build);
-
-extern const mc_source_ops mc_source_wms;
-extern const mc_source_ops mc_source_mapserver;
-extern const mc_source_ops mc_source_gdal;
-extern const mc_source_ops mc_source_dummy;
-extern const mc_source_ops mc_source_fallback;
-extern const mc_source_ops mc_source_shapefile;
-extern const mc_source_ops mc_source_postgis;
-extern const mc_source_ops mc_source_cube;
 
 #endif

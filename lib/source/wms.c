@@ -1,6 +1,7 @@
 /*
- * The source "wms": a WMS as origin (spec 3.1). The request is the one that MapCache sends, parameter for parameter, so
- * that an origin sees no difference; VERSION=1.3.0 in the parameters is followed in CRS, axis order and I, J as well.
+ * The source "wms": a WMS as origin (docs/reference/configuration.md 3.1). The request is the one that MapCache sends,
+ * parameter for parameter, so that an origin sees no difference; VERSION=1.3.0 in the parameters is followed in CRS,
+ * axis order and I, J as well.
  */
 #include <apr_strings.h>
 #include <math.h>
@@ -83,7 +84,7 @@ read_getmap(wms_source *wms, mc_build *build)
     return true;
 }
 
-/* Formats as they stand between the commas: blanks count (spec 3.1). */
+/* Formats as they stand between the commas: blanks count (docs/reference/configuration.md 3.1). */
 static const apr_array_header_t *
 split_formats(const char *text, apr_pool_t *pool)
 {
@@ -138,7 +139,8 @@ rounding_error(double number, int decimals)
 
 /*
  * Six decimals, as MapCache writes them (a small negative number as -0.000000). More, up to fifteen, only where six
- * would move an edge by more than 0.01 pixel: in degrees that begins near 5 m a pixel (spec 12, row 27).
+ * would move an edge by more than 0.01 pixel: in degrees that begins near 5 m a pixel (docs/reference/configuration.md
+ * 12 row 27).
  */
 static const char *
 wms_box_text(const mc_extent *box, int width, int height, bool swapped, apr_pool_t *pool)

@@ -3,7 +3,7 @@
 #include <apr_tables.h>
 #include <json-c/json_object.h>
 #include <json-c/json_object_iterator.h>
-#include <json-c/json_tokener.h> /* not json.h: its debug.h has an mc_error of its own */
+#include <json-c/json_tokener.h> /* not <json-c/json.h>: its <json-c/debug.h> has an mc_error of its own */
 #include <limits.h>
 #include <string.h>
 

@@ -23,10 +23,10 @@ bool mc_parse_doubles(double *out, int count, int *found, const char *text, cons
 /* "64M" -> bytes. */
 bool mc_parse_size(int64_t *out, const char *text);
 
-/* strtol's leniency for drop-in configuration values: leading blanks allowed (spec 1, "int"). */
+/* strtol's leniency for drop-in configuration values: leading blanks allowed (docs/reference/configuration.md 1.1). */
 bool mc_parse_config_int(int *out, const char *text, int min, int max);
 
-/* %XX and '+' decoding; a bad escape stays as it is; %00 ends the value (spec services 1). */
+/* %XX and '+' decoding; a bad escape stays as it is; %00 ends the value (docs/reference/services.md 1). */
 char *mc_url_decode(const char *text, size_t size, bool plus_is_space, apr_pool_t *pool);
 
 /* A query string as a table: keys compared without case, the first of a repeated key wins, at most `max` pairs. */

@@ -1,5 +1,6 @@
 /*
- * Times as clients write them (spec 7.5): instants and ranges of ISO 8601, and lists of them, as half-open intervals.
+ * Times as clients write them (docs/reference/configuration.md 7.5): instants and ranges of ISO 8601, and lists of
+ * them, as half-open intervals.
  */
 #ifndef MC_TEXT_TIME_H
 #define MC_TEXT_TIME_H

@@ -24,7 +24,7 @@
 /* Sub-tiles of one file that one job fetches: they share the handle and a read transaction. */
 #define FETCHES_OF_A_JOB 32
 
-/* About what one fetch from a file costs; below so much work nobody is woken (DESIGN.md, Workers). */
+/* About what one fetch from a file costs; below so much work nobody is woken (docs/reference/design.md 3.6). */
 #define FETCH_COST 60
 #define WORTH_A_HELPER 200
 

@@ -1,7 +1,8 @@
 /*
- * Assemblies: tiles that are made of sub-tiles, one for each combination of dimension values (spec 7.7). All tiles that
- * a map needs of one tileset are gathered together: one look at what memory knows, then one batch after the other of
- * fetch-and-decode jobs, from the front to the back, until nothing behind could be seen.
+ * Assemblies: tiles that are made of sub-tiles, one for each combination of dimension values
+ * (docs/reference/configuration.md 7.7). All tiles that a map needs of one tileset are gathered together: one look at
+ * what memory knows, then one batch after the other of fetch-and-decode jobs, from the front to the back, until nothing
+ * behind could be seen.
  */
 #ifndef MC_TILESET_ASSEMBLY_H
 #define MC_TILESET_ASSEMBLY_H

@@ -1,4 +1,4 @@
-/* Which sub-tiles a tile of several dimension values is made of (spec 7.7). */
+/* Which sub-tiles a tile of several dimension values is made of (docs/reference/configuration.md 7.7). */
 #ifndef MC_TILESET_COMBINE_H
 #define MC_TILESET_COMBINE_H
 

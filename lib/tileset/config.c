@@ -1,4 +1,4 @@
-/* <tileset> from the configuration (spec 6). */
+/* <tileset> from the configuration (docs/reference/configuration.md 6). */
 #include <apr_file_io.h>
 #include <apr_strings.h>
 #include <limits.h>
@@ -218,7 +218,7 @@ load_watermark(mc_tileset *tileset, const char *file, const mc_node *node, mc_bu
         mc_pixels_attach(tileset->watermark, build->pool);
 }
 
-/* wgs84boundingbox, or else the extent of the first EPSG:4326 grid (spec 6). */
+/* wgs84boundingbox, or else the extent of the first EPSG:4326 grid (docs/reference/configuration.md 6). */
 static void
 find_wgs84_box(mc_tileset *tileset, const mc_node *node, mc_build *build)
 {

@@ -1,4 +1,5 @@
-/* The life of a tile (spec 6.3): what happens to it when somebody asks for it, renders it, puts it or removes it. */
+/* The life of a tile (docs/reference/configuration.md 6.3): what happens to it when somebody asks for it, renders it,
+ * puts it or removes it. */
 #include "mapcache/trace.h"
 #include "tileset/tileset_private.h"
 

@@ -1,4 +1,5 @@
-/* Tiles above max-cached-zoom (spec 6.1): drawn from the tiles of that level, or asked of the source each time. */
+/* Tiles above max-cached-zoom (docs/reference/configuration.md 6.1): drawn from the tiles of that level, or asked of
+ * the source each time. */
 #include "mapcache/trace.h"
 #include "tileset/tileset_private.h"
 

@@ -233,7 +233,8 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
     return error;
 }
 
-/* Z-MY-MX-tileset, the grid where there are several, and each dimension's value (spec 6.3). */
+/* Z-MY-MX-tileset, the grid where there are several, and each dimension's value (docs/reference/configuration.md 6.3).
+ */
 static const char *
 lock_name(const mc_tileset *tileset, const mc_tile_key *key, apr_pool_t *pool)
 {
@@ -362,7 +363,7 @@ render_metatile_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key
         mc_error *error = refresh_stale_tile(tile, tileset, key, name, ctx, pool);
         if (error != MC_OK)
             mc_log_error(ctx, MC_LOG_WARN, error);
-        return MC_OK; /* at worst *tile still is the old one: better than none (spec 6.3) */
+        return MC_OK; /* at worst *tile still is the old one: better than none (docs/reference/configuration.md 6.3) */
     }
     mc_flight_role role;
     mc_flight *flight = NULL;

@@ -1,4 +1,5 @@
-/* One tile made of sub-tiles (spec 7.7): looked up as a whole, assembled, encoded and stored. */
+/* One tile made of sub-tiles (docs/reference/configuration.md 7.7): looked up as a whole, assembled, encoded and
+ * stored. */
 #include <apr_strings.h>
 
 #include "base/hash.h"

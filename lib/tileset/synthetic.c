@@ -46,8 +46,9 @@ mc_tile_uniform(mc_tile **tile, const mc_tileset *tileset, const mc_grid *grid, 
 }
 
 /*
- * Spec 6.2: tile limits of each visible extent, grown by the link's tolerance and inclusive at the top end, as MapCache
- * computes them (one row and column more than a reader would expect: existing configurations rely on what shows).
+ * docs/reference/configuration.md 6.2: tile limits of each visible extent, grown by the link's tolerance and inclusive
+ * at the top end, as MapCache computes them (one row and column more than a reader would expect: existing
+ * configurations rely on what shows).
  */
 bool
 mc_tile_hidden(const mc_grid_link *link, int z, int x, int y, uint8_t bgra[4])

@@ -64,7 +64,7 @@ mc_tileset_ask_format(mc_render *wanted, const mc_tileset *tileset)
 mc_error *mc_tile_uniform(mc_tile **tile, const mc_tileset *tileset, const mc_grid *grid, const uint8_t bgra[4],
                           mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
-/* Whether the link's ruleset hides the tile; then *bgra is the colour (spec 6.2). */
+/* Whether the link's ruleset hides the tile; then *bgra is the colour (docs/reference/configuration.md 6.2). */
 bool mc_tile_hidden(const mc_grid_link *link, int z, int x, int y, uint8_t bgra[4]);
 
 /* Encodes a tile that is made here, in the tileset's format or the one of synthetic tiles. */
@@ -84,7 +84,8 @@ mc_error *mc_tile_finish_raw(mc_tile *tile, const mc_tileset *tileset, apr_pool_
 mc_error *mc_tileset_get_cached(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx,
                                 apr_pool_t *pool) MC_CHECKED;
 
-/* A tile above max-cached-zoom, drawn from the tiles of that level or asked of the source (spec 6.1). */
+/* A tile above max-cached-zoom, drawn from the tiles of that level or asked of the source
+ * (docs/reference/configuration.md 6.1). */
 mc_error *mc_tile_overzoom(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 #endif

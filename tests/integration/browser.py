@@ -7,6 +7,7 @@ import time
 import urllib.request
 
 from conftest import free_port, listens, wait_until
+from patience import patience
 
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
              "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
@@ -43,14 +44,14 @@ class Browser:
 
     def _end(self):
         self.driver.terminate()
-        self.driver.wait(60)
+        self.driver.wait(patience(60))
         self.profile.cleanup()
 
     def _call(self, path, content=None, start=None, method="POST"):
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{start or self.session}{path}", method=method,
                                          data=json.dumps(content or {}).encode(),
                                          headers={"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as reply:
+        with urllib.request.urlopen(request, timeout=patience(60)) as reply:
             return json.load(reply)["value"]
 
     def open(self, url):
@@ -73,7 +74,7 @@ class Browser:
 
     def screenshot(self):
         """PNG bytes of the window."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{self.session}/screenshot", timeout=60) as reply:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{self.session}/screenshot", timeout=patience(60)) as reply:
             return base64.b64decode(json.load(reply)["value"])
 
     def console(self):
@@ -91,7 +92,7 @@ class Browser:
     def settled(self, *needed, until=lambda: True, seconds=60):
         """Waits until each of the texts has been in the address of an answered request, until() holds and nothing has
         been asked for half a second; returns all requests."""
-        requests, quiet, end = [], 0, time.monotonic() + seconds
+        requests, quiet, end = [], 0, time.monotonic() + patience(seconds)
         while time.monotonic() < end and quiet < 3:
             time.sleep(0.15)
             more = self.network()

@@ -19,37 +19,27 @@ import zlib
 
 import pytest
 from origin import Origin
+from patience import patience
+from ports import free_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 APACHE_MODULES = pathlib.Path("/usr/lib/apache2/modules")
-FIRST_PORT = int(os.environ.get("MAPCACHE_TEST_PORT", "23000"))
 GRID = "GoogleMapsCompatible"
-SOON = 40  # seconds: for what takes one or two where neither processors nor disks are busy with something else
-_next_port = FIRST_PORT
+SOON = 40  # seconds: for what takes one or two where the disks are quiet
 
 
-def free_port():
-    """A port from the tests' own range that nobody listens on."""
-    global _next_port
-    while True:
-        _next_port = FIRST_PORT + (_next_port + 1 - FIRST_PORT) % 900
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", _next_port))
-                return _next_port
-            except OSError:
-                pass
+def pytest_configure():
+    patience(0)  # measured once, before there are workers
 
 
 def wait_until(condition, what, seconds=60):
     """What the condition says once that is true."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    began = time.monotonic()
+    while time.monotonic() < began + patience(seconds):
         if said := condition():
             return said
         time.sleep(0.02)
-    raise AssertionError(f"{what}: not within {seconds} s")
+    raise AssertionError(f"{what}: not within {time.monotonic() - began:.0f} s")
 
 
 def listens(address):
@@ -83,7 +73,7 @@ class Reply:
 
 
 def fetch(port, path, headers=None, method="GET", body=None, timeout=60):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=patience(timeout))
     try:
         connection.request(method, path, body=body, headers=headers or {})
         response = connection.getresponse()
@@ -122,7 +112,10 @@ class Site:
         self.folder.chmod(0o777)
 
     def write_config(self, path=None, extra="", title="integration"):
-        (path or self.config).write_text(f"""<?xml version="1.0" encoding="UTF-8"?>
+        """Whole at once, as an administrator does who has a server reload it."""
+        path = path or self.config
+        draft = path.with_name(path.name + ".draft")
+        draft.write_text(f"""<?xml version="1.0" encoding="UTF-8"?>
 <mapcache>
   <metadata><title>{title}</title></metadata>
   <cache name="base" type="sqlite3"><dbfile>{self.folder}/base.sqlite3</dbfile></cache>
@@ -141,6 +134,7 @@ class Site:
   {extra}
 </mapcache>
 """)
+        draft.replace(path)
 
     def hold(self):
         """From now on the origin answers only after origin.release("slow")."""
@@ -174,11 +168,11 @@ class Program:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(seconds)
+            return self.process.wait(patience(seconds))
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            raise AssertionError(f"did not end within {seconds} s:\n{self.log()}") from None
+            raise AssertionError(f"did not end within {patience(seconds):.0f} s:\n{self.log()}") from None
         finally:
             self.output.close()
 

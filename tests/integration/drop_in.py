@@ -1,15 +1,15 @@
 """One configuration for two programs: ours and Debian's libapache2-mod-mapcache / mapcache-tools."""
 import io
 import os
-import pathlib
 import subprocess
 
 import numpy
-from conftest import APACHE_MODULES
+from patience import patience
+from peers import peer
 from PIL import Image
 
-PEER_MODULE = APACHE_MODULES / "mod_mapcache.so"
-PEER_SEED = pathlib.Path("/usr/bin/mapcache_seed")
+PEER_MODULE = peer("/usr/lib/apache2/modules/mod_mapcache.so")
+PEER_SEED = peer("/usr/bin/mapcache_seed")
 MERCATOR, DEGREES, OWN = "GoogleMapsCompatible", "WGS84", "own"
 COLOR, SHADE = "red", "dark.1/a"  # values of the two dimensions; the second has what must not reach a path as it is
 
@@ -85,7 +85,7 @@ def seed(program, config, tileset, grid, dimensions, environment=None):
     """Fills all levels of a tileset with the given mapcache_seed."""
     chosen = ["-D", f"color={COLOR}", "-D", f"shade={SHADE}"] if dimensions else []
     ended = subprocess.run([program, "-c", config, "-t", tileset, "-g", grid, "-z", "0,2", "-q", *chosen],
-                           capture_output=True, text=True, timeout=60, check=False,
+                           capture_output=True, text=True, timeout=patience(60), check=False,
                            env={**os.environ, **(environment or {})})
     assert ended.returncode == 0, ended.stdout + ended.stderr
 

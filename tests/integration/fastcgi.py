@@ -8,6 +8,7 @@ import struct
 import time
 
 from conftest import Program, listens, wait_until
+from patience import patience
 
 BEGIN, END, PARAMS, STDIN, STDOUT, STDERR = 1, 3, 4, 5, 6, 7
 
@@ -46,7 +47,7 @@ class Client:
 
     def __init__(self, address, timeout=60):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(timeout)
+        self.socket.settimeout(patience(timeout))
         self.socket.connect(address)
         self.left = bytearray()
 

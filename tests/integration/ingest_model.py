@@ -9,6 +9,7 @@ import subprocess
 
 import numpy
 from PIL import Image
+from patience import patience
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", ROOT / "build" / "release"))
@@ -38,7 +39,7 @@ class Site:
         return [PROGRAM, "ingest", "-c", str(self.config), "-t", tileset, *map(str, options)]
 
     def ingest(self, tileset, *options):
-        return subprocess.run(self.command(tileset, *options), capture_output=True, text=True, timeout=100)
+        return subprocess.run(self.command(tileset, *options), capture_output=True, text=True, timeout=patience(100))
 
     def good(self, tileset, *options):
         result = self.ingest(tileset, *options)
@@ -47,7 +48,7 @@ class Site:
 
     def tiles(self, tileset, dim=""):
         """Bytes by level, column and row (from the grid's origin)."""
-        with sqlite3.connect(self.folder / f"{tileset}.sqlite3", timeout=60) as db:
+        with sqlite3.connect(self.folder / f"{tileset}.sqlite3", timeout=patience(60)) as db:
             return {row[:3]: row[3] for row in db.execute("select z, x, y, data from tiles where dim = ?", (dim,))}
 
 

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 
 from conftest import GRID
+from patience import patience
 
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
 PROGRAM = str(BUILD / "bin" / "mapcache")
@@ -37,7 +38,7 @@ class Queue:
 
     def run(self, command, *options, check=True):
         done = subprocess.run([PROGRAM, "jobs", command, "-c", str(self.config), *map(str, options)], capture_output=True,
-                              text=True, timeout=100)
+                              text=True, timeout=patience(100))
         assert not check or done.returncode == 0, done.stdout + done.stderr
         return done
 
@@ -59,14 +60,14 @@ class Queue:
         return self.database.sql(text.replace("@", self.schema + "."))
 
     def tiles(self, name="tiles", tileset="world"):
-        with sqlite3.connect(self.folder / f"{name}.sqlite3", timeout=60) as file:
+        with sqlite3.connect(self.folder / f"{name}.sqlite3", timeout=patience(60)) as file:
             assert file.execute("pragma integrity_check").fetchone() == ("ok",)
             rows = file.execute("select z, x, y, data from tiles where tileset = ?", (tileset,))
             return dict((row[:3], row[3]) for row in rows)
 
 
 def last_line(process, seconds=60):
-    out, err = process.communicate(timeout=seconds)
+    out, err = process.communicate(timeout=patience(seconds))
     assert process.returncode == 0, out + err
     return json.loads(out.splitlines()[-1])
 
@@ -80,7 +81,7 @@ def seeded_alone(folder, source, levels, *options):
   <tileset name="world"><source>any</source><cache>main</cache><grid>{GRID}</grid><format>PNG</format><metatile>2 2</metatile></tileset>
   <service type="wmts" enabled="true"/><lock_dir>{folder}</lock_dir></mapcache>""")
     subprocess.run([str(BUILD / "bin" / "mapcache_seed"), "-c", str(config), "-t", "world", "-z", levels, "-q", *options], check=True,
-                   capture_output=True, timeout=100)
+                   capture_output=True, timeout=patience(100))
     with sqlite3.connect(folder / "tiles.sqlite3") as file:
         return dict((row[:3], row[3]) for row in file.execute("select z, x, y, data from tiles"))
 

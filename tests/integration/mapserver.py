@@ -1,10 +1,10 @@
-"""Debian's cgi-mapserver as a WMS, with a raster and a shapefile that GDAL makes."""
+"""Debian's MapServer as a WMS, with a raster and a shapefile that GDAL makes."""
 import numpy
 from conftest import APACHE_MODULES
 from osgeo import gdal, ogr, osr
 
 gdal.UseExceptions()
-MAPSERV = "/usr/lib/cgi-bin/mapserv"
+MAPSERV = "/usr/bin/mapserv"
 REGIONS = {"north": "POLYGON((-100 10, 20 10, 20 70, -100 70, -100 10))",
            "south": "POLYGON((0 -60, 120 -60, 60 5, 0 -60))"}
 MAPFILE = """MAP

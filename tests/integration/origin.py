@@ -56,6 +56,7 @@ import urllib.request
 import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
+from patience import patience
 
 COLORS = {
     "red": (255, 0, 0, 255), "green": (0, 255, 0, 255), "blue": (0, 0, 255, 255), "white": (255, 255, 255, 255),
@@ -212,7 +213,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.server.events.setdefault(name, threading.Event())
 
     def do_hold(self, name, further, _):
-        self.event(name).wait(60)
+        self.event(name).wait(patience(60))
         self.route(further)
 
     def do_release(self, name, *_):
@@ -337,7 +338,7 @@ class Origin:
 
     def __exit__(self, *_):
         self.process.stdin.close()
-        self.process.wait(10)
+        self.process.wait(patience(10))
         self.process.stdout.close()
         self.folder.cleanup()
 
@@ -346,7 +347,7 @@ class Origin:
 
     def release(self, name):
         """Lets go on whoever waits at /hold/name, now and later."""
-        with urllib.request.urlopen(self.url(f"/release/{name}"), timeout=60) as reply:
+        with urllib.request.urlopen(self.url(f"/release/{name}"), timeout=patience(60)) as reply:
             reply.read()
 
     def requests(self):

@@ -19,15 +19,16 @@ import ctypes
 import os
 import pathlib
 import pwd
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+from patience import patience
+from ports import free_port
 
 PASSWORD = "swordfish of glass"
 USER = "mapcache"
@@ -52,21 +53,9 @@ def end_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGQUIT)  # PR_SET_PDEATHSIG
 
 
-def unused_port():
-    """Below those that the kernel hands out to whoever connects: nobody has it while the server is stopped."""
-    while True:
-        port = random.randrange(29000, 32000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                pass
-
-
 class Postgres:
     def __init__(self, port=None, settings=(), start=True):
-        self.port = port or unused_port()
+        self.port = port or free_port()
         self.settings = ["fsync=off", "shared_buffers=16MB", "max_wal_senders=0", "wal_level=minimal", "jit=off",
                          "autovacuum=off", "logging_collector=off", *settings]
         self.folder = self._make_folder()
@@ -107,7 +96,7 @@ class Postgres:
                 [program("postgres"), "-D", str(self.folder / "data"), "-p", str(self.port), "-h", "127.0.0.1",
                  "-k", str(self.folder), *options], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                 start_new_session=True, cwd=self.folder, preexec_fn=end_with_parent, **self.identity)
-        end = time.monotonic() + 60
+        end = time.monotonic() + patience(60)
         while subprocess.run([program("pg_isready"), "-q", "-h", str(self.folder), "-p", str(self.port)],
                              check=False).returncode != 0:
             assert self.process.poll() is None and time.monotonic() < end, self.log()
@@ -117,7 +106,7 @@ class Postgres:
         """Cuts all connections and waits until the server has ended (a fast shutdown)."""
         if self.process is not None:
             self.process.send_signal(signal.SIGINT)
-            self.process.wait(60)
+            self.process.wait(patience(60))
             self.process = None
 
     def log(self):
@@ -140,7 +129,7 @@ class Postgres:
     def destroy(self):
         if self.process is not None:
             self.process.send_signal(signal.SIGQUIT)  # at once
-            self.process.wait(60)
+            self.process.wait(patience(60))
             self.process = None
         shutil.rmtree(self.folder, ignore_errors=True)
 

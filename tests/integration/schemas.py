@@ -4,6 +4,7 @@ import pathlib
 import subprocess
 
 from conftest import ROOT
+from patience import patience
 
 SCHEMAS = pathlib.Path(os.environ.get("MAPCACHE_SCHEMAS", ROOT.parent / "shared" / "schemas"))
 WMS_130, WMS_130_ERROR = "wms/1.3.0/capabilities_1_3_0.xsd", "wms/1.3.0/exceptions_1_3_0.xsd"
@@ -24,7 +25,7 @@ def validator(folder):
         path = folder / "document.xml"
         path.write_bytes(document)
         how = ["--valid"] if schema is None else ["--schema", SCHEMAS / schema]
-        done = subprocess.run(["xmllint", "--nonet", "--noout", *how, path], capture_output=True, text=True, timeout=60,
+        done = subprocess.run(["xmllint", "--nonet", "--noout", *how, path], capture_output=True, text=True, timeout=patience(60),
                               check=False, env={**os.environ, "XML_CATALOG_FILES": str(catalogue)})
         assert done.returncode == 0, done.stderr[:2000] + document.decode(errors="replace")[:1000]
 

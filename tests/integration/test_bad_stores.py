@@ -14,6 +14,7 @@ import pytest
 from conftest import GRID, apache_config, free_port, png, sanitizer_environment
 from fastcgi import Client, Server
 from origin import Origin
+from patience import patience
 
 TILE = png(256, 256, lambda x, y: (x, y, 7))
 RED = b"PLTE\xff\0\0"  # the origin's map as a palette image
@@ -60,7 +61,7 @@ MAP = f"SERVICE=WMS&REQUEST=GetMap&LAYERS=layer&SRS=EPSG:3857&BBOX={WORLD}&WIDTH
 
 def check(answer, statuses, folder, seconds=30):
     assert answer.status in statuses, (answer.status, answer.body[:300])
-    assert answer.took < seconds, answer.took
+    assert answer.took < patience(seconds), answer.took
     if answer.status >= 400:
         assert answer.body and len(answer.body) < 2000
         assert str(folder).encode() not in answer.body and b"sqlite" not in answer.body.lower(), answer.body
@@ -262,11 +263,11 @@ def test_locked_by_another_process(serve, folder):
     for y, client in enumerate(waiting):
         client.send(tile(1, 1, y % 2).encode())
     other = server.get(tile().replace("layer", "other"))
-    assert other.status == 200 and other.took < 7, (other.status, other.took, other.body[:200])
+    assert other.status == 200 and other.took < patience(7), (other.status, other.took, other.body[:200])
     for client in waiting:
         answer = client.receive()
         assert answer.status in (500, 503), answer.body
-        assert 4 < time.monotonic() - began < 30
+        assert 4 < time.monotonic() - began < patience(30)
         client.close()
     holder.execute("rollback")
     holder.close()
@@ -479,7 +480,7 @@ def test_broken_configuration(build, folder, name):
     path.write_bytes(content)
     environment = {**os.environ, "LD_LIBRARY_PATH": str(build / "lib"), "MAPCACHE_MODULES": str(build / "modules")}
     checked = subprocess.run([build / "bin/mapcache", "check", path], env=environment, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, timeout=60, check=False)
+                             stderr=subprocess.STDOUT, timeout=patience(60), check=False)
     said = checked.stdout.decode(errors="replace")
     assert checked.returncode == 1, (checked.returncode, said[:600])
     assert "broken.xml" in said and len(said) < 20_000, said[:600]
@@ -523,7 +524,7 @@ def test_no_file_at_all(build, folder):
     (folder / "folder.xml").mkdir()
     (folder / "loop.xml").symlink_to("loop.xml")
     for name in ("missing.xml", "folder.xml", "loop.xml"):
-        checked = subprocess.run([build / "bin/mapcache", "check", folder / name], env=environment, timeout=20,
+        checked = subprocess.run([build / "bin/mapcache", "check", folder / name], env=environment, timeout=patience(20),
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         assert checked.returncode == 1 and name.encode() in checked.stdout, (name, checked.stdout[:300])
         server = Server(build, folder / name, folder)
@@ -540,7 +541,7 @@ def test_apache_refuses_to_start(build, folder, name):
     path.write_bytes(content)
     httpd = apache_config(build, folder, free_port(), "event", f"MapCacheAlias /mc {path}\n")
     tested = subprocess.run(["apache2", "-t", "-f", httpd], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                            timeout=20,
+                            timeout=patience(20),
                             env={**os.environ, **sanitizer_environment(build)}, check=False)
     said = tested.stdout.decode(errors="replace")
     assert tested.returncode == 1, (tested.returncode, said[:500])

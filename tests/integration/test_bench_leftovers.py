@@ -14,11 +14,12 @@ RUN = """
 import json, os, pathlib, sys, time
 sys.path.insert(0, sys.argv[1])
 from common import servers
+from patience import patience
 from common.database import Database
 from common.run import begin
 begin()
 with Database() as database, servers.apache("left", "", "/none") as web, \\
-        servers.nginx_fastcgi("left", ["/usr/lib/cgi-bin/mapcache"], "/mc", {"MAPCACHE_CONFIG_FILE": "/none"}) as program:
+        servers.nginx_fastcgi("left", [servers.PEER_CGI], "/mc", {"MAPCACHE_CONFIG_FILE": "/none"}) as program:
     pids = [pid for server in (database, web, program) for pid in server.pids()]
     folders = [database.folder, web.folder, program.folder, servers.make_folder("left", "/dev/shm")]
     print(json.dumps({"pids": pids, "folders": [str(folder) for folder in folders]}), flush=True)
@@ -54,7 +55,7 @@ def test_nothing_is_left(how, tmp_path):
         run.send_signal(how)
     else:
         began = dict.fromkeys(found["pids"])
-    status = run.wait(120)
+    status = run.wait(patience(120))
     assert (status == 0) == (how == "end"), (tmp_path / "said").read_text()
     if how == signal.SIGKILL:  # nobody but the run's keeper is left to do it
         wait_until(lambda: not any(map(os.path.exists, found["folders"])), "folders go", 120)

@@ -18,6 +18,7 @@ import zlib
 import numpy
 import pytest
 from fastcgi import Client, Server
+from patience import patience
 from PIL import Image
 from test_concurrency import GRID, RESOLUTIONS, SIDE, sanitizer_options, sanitizer_reports
 
@@ -88,7 +89,7 @@ class Catalogue:
         self.next = 1
         self.done = {}
         (folder / "products").mkdir()
-        self.catalog = sqlite3.connect(folder / "catalog.sqlite", timeout=60, check_same_thread=False)
+        self.catalog = sqlite3.connect(folder / "catalog.sqlite", timeout=patience(60), check_same_thread=False)
         self.catalog.execute("create table catalog(name text primary key, minx real, miny real, maxx real, maxy real)")
         for product in range(PRODUCTS):
             self.change(product, self.add)
@@ -136,7 +137,7 @@ class Catalogue:
 
     def rewrite(self, product, version):
         """The same file, in one transaction."""
-        database = sqlite3.connect(self.path(product), timeout=60, isolation_level=None)
+        database = sqlite3.connect(self.path(product), timeout=patience(60), isolation_level=None)
         database.execute("pragma synchronous = off")
         database.execute("begin immediate")
         database.execute("delete from tiles")

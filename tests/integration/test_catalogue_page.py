@@ -13,6 +13,7 @@ import pytest
 from browser import Browser
 from conftest import ROOT, fetch, wait_until
 from drop_in import pixels
+from patience import patience
 from PIL import Image
 from test_server_script import page as server_script  # noqa: F401: a fixture
 
@@ -61,7 +62,7 @@ def test_the_generator_makes_the_case_study(port, folder):
     """401 products in their groups, the same ones each time, and one in every window of the zoom table; files as MapCache's."""
     listed = [json.loads(subprocess.run(
         ["/usr/bin/python3", "-c", "import json, products; print(json.dumps(products.plan(True)))"], cwd=ROOT / "demo/catalogue",
-        capture_output=True, text=True, timeout=60, check=True).stdout) for _ in range(2)]
+        capture_output=True, text=True, timeout=patience(60), check=True).stdout) for _ in range(2)]
     assert listed[0] == listed[1] and len({product["name"] for product in listed[0]}) == 401
     words = [product["keywords"].split(",") for product in listed[0]]
     assert [sum(word in of for of in words) for word in ("un", "peak", "usa", "australia")] == [12, 4, 200, 105]
@@ -292,7 +293,7 @@ def test_opacity(browser, port):
 
 def run(folder, *arguments):
     return subprocess.run([ROOT / "demo/catalogue/products.py", DATA if (DATA / "relief.jpg").exists() else folder.parent,
-                           folder, *arguments], capture_output=True, text=True, timeout=60, check=True).stdout.split()
+                           folder, *arguments], capture_output=True, text=True, timeout=patience(60), check=True).stdout.split()
 
 
 def test_products_come_and_go_without_a_restart(browser, port, folder):

@@ -8,6 +8,7 @@ from conftest import GRID
 from drop_in import pixels
 from lifecycle import HALF, source, tileset, write
 from origin import Origin, pattern
+from patience import patience
 from owslib.util import ServiceException
 from owslib.wms import WebMapService
 from owslib.wmts import WebMapTileService
@@ -37,7 +38,7 @@ def expected(extent, width, height, srs="EPSG:3857"):
 
 
 def run(*command):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=patience(60), check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

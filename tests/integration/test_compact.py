@@ -13,6 +13,7 @@ import time
 
 import pytest
 from conftest import GRID, wait_until
+from patience import patience
 from postgres import Postgres
 from small_disk import small_disk
 
@@ -23,7 +24,7 @@ KINDS = {"sqlite3": "<dbfile>{folder}/{{tileset}}.sqlite3</dbfile>", "mbtiles": 
 
 
 def program(*arguments, **options):
-    return subprocess.run([str(BUILD / "bin" / "mapcache"), *map(str, arguments)], capture_output=True, text=True, timeout=100, **options)
+    return subprocess.run([str(BUILD / "bin" / "mapcache"), *map(str, arguments)], capture_output=True, text=True, timeout=patience(100), **options)
 
 
 def seed(config, tileset, *options, **more):
@@ -59,7 +60,7 @@ def swell(path, tiles=1500, size=9000):
 
 
 def content(path):
-    with sqlite3.connect(path, timeout=60) as db:
+    with sqlite3.connect(path, timeout=patience(60)) as db:
         assert db.execute("pragma integrity_check").fetchone()[0] == "ok"
         found = db.execute("select tileset, grid, z, x, y, dim, data from tiles order by 1, 2, 3, 4, 5").fetchall()
     db.close()
@@ -152,7 +153,7 @@ def test_compacting_beside_readers_and_a_seeder(tmp_path):
     swell(file, 4000)
 
     def read():
-        db = sqlite3.connect(file, timeout=60)
+        db = sqlite3.connect(file, timeout=patience(60))
         while not ended.is_set():
             i = 3 * random.randrange(400)
             row = db.execute("select data from tiles where z = 9 and x = ? and y = ?", (i % 40, i // 40)).fetchone()
@@ -166,7 +167,7 @@ def test_compacting_beside_readers_and_a_seeder(tmp_path):
     seeder = subprocess.Popen([str(BUILD / "bin" / "mapcache"), "seed", "-c", str(config), "-t", "single", "-q", "-z", "3,6"],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     results = [program("compact", "-c", config, "-C", "single") for _ in range(3)]
-    output = seeder.communicate(timeout=90)[0]
+    output = seeder.communicate(timeout=patience(90))[0]
     ended.set()
     for reader in readers:
         reader.join()
@@ -268,7 +269,7 @@ def test_an_interrupt_ends_the_wait_for_a_database(tmp_path):
             worker = subprocess.Popen([str(BUILD / "bin" / "mapcache"), "compact", "-c", config, "-C", "table"], stderr=subprocess.PIPE, text=True)
             wait_until(lambda: database.sql(waiting) == ["1"], "the wait for it")
             worker.send_signal(signal.SIGINT)
-            assert "interrupted" in worker.communicate(timeout=60)[1]
+            assert "interrupted" in worker.communicate(timeout=patience(60))[1]
             assert worker.returncode == 2
             wait_until(lambda: database.sql(waiting) == ["0"], "the end of that wait")
         finally:

@@ -11,6 +11,7 @@ import pytest
 from conftest import ROOT, png, wait_until
 from fastcgi import Client, Server
 from origin import Origin
+from patience import patience
 
 SECONDS = float(os.environ.get("MAPCACHE_LOAD_SECONDS", "6"))
 CLIENTS = 10
@@ -92,7 +93,7 @@ class Load:
 
     def __exit__(self, *_):
         for thread in self.threads:
-            thread.join(SECONDS + 180)
+            thread.join(SECONDS + patience(180))
 
     def goes_on(self):
         """On a busy machine until each kind of request has been made."""

@@ -20,6 +20,7 @@ import numpy
 import pytest
 from conftest import ROOT, wait_until
 from fastcgi import Client, Server
+from patience import patience
 from PIL import Image
 from postgres import Postgres, program
 
@@ -81,7 +82,7 @@ class Cube:
         return [str(BUILD / "bin/mapcache"), "cube", word, "-c", str(self.config), "--cube", "field", *map(str, options)]
 
     def run(self, *options, word="ingest"):
-        return subprocess.run(self.command(*options, word=word), capture_output=True, text=True, timeout=100)
+        return subprocess.run(self.command(*options, word=word), capture_output=True, text=True, timeout=patience(100))
 
     def ingest(self, *options, status=0):
         done = self.run("--json", *options)
@@ -539,10 +540,10 @@ def test_an_ingestion_that_waits_for_another_can_be_interrupted(tmp_path, databa
         ingestion = subprocess.Popen(cube.command("--date", "2024-01-01", path))
         wait_until(lambda: database.sql(locks + "false") == ["1"], "waiting for it")
         ingestion.send_signal(signal.SIGINT)
-        assert ingestion.wait(60) == 2
+        assert ingestion.wait(patience(60)) == 2
     finally:
         other.stdin.close()
-        other.wait(60)
+        other.wait(patience(60))
     assert cube.listed() == []
     cube.ingest("--date", "2024-01-01", path)
     assert len(cube.listed()) == 1
@@ -568,7 +569,7 @@ def test_an_ingestion_that_waits_for_a_file_can_be_interrupted(tmp_path, databas
     ingestion = subprocess.Popen(cube.command("--date", "2024-01-02", path))
     wait_until(lambda: has_open(ingestion.pid, tmp_path / "cube.db"), "the file is open")
     ingestion.send_signal(signal.SIGINT)
-    assert ingestion.wait(40) == 2
+    assert ingestion.wait(patience(40)) == 2
     other.execute("rollback")
     other.close()
     assert len(cube.listed()) == 1
@@ -733,7 +734,7 @@ def test_two_ingestions_at_once_follow_each_other(tmp_path, database):
     paths = [stacks(cube, version, 20) for version in (1, 2)]
     running = [subprocess.Popen(cube.command("--quiet", "--cachelimit", "1M", "--date", f"202{i}-01-01/P1D", *paths[i]))
                for i in range(2)]
-    assert [process.wait(60) for process in running] == [0, 0]
+    assert [process.wait(patience(60)) for process in running] == [0, 0]
     assert len(cube.listed()) == 40
     slots = database.sql(f'select count(distinct (t, slot)) from "{cube.table}_dates"')
     assert slots == ["40"]
@@ -760,8 +761,8 @@ def test_a_database_that_is_away_and_back(tmp_path, database, server_of):
 
 
 def test_the_options_are_documented():
-    shown_help = subprocess.run([BUILD / "bin/mapcache", "cube", "--help"], capture_output=True, text=True, check=True).stdout
-    options = re.findall(r"^  (?:-(\w),|   ) --(\w+)(?: \.\.\.)? +(.*)$", shown_help, re.M)
+    shown_help = subprocess.run([BUILD / "bin/mapcache", "cube", "ingest", "--help"], capture_output=True, text=True, check=True).stdout
+    options = re.findall(r"^  (?:-(\w),|   ) --(\w+)(?: [A-Z,=]+)?  +(\S.*)$", shown_help, re.M)
     assert len(options) == 15
     for letter, name, meaning in options:
         row = f"| {f'`-{letter}`, ' if letter else ''}`--{name}` | {meaning} |"

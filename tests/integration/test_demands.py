@@ -10,6 +10,7 @@ from conftest import GRID, fetch
 from drop_in import pixels
 from lifecycle import box, source, stored, tile, tileset, write
 from origin import Origin, pattern
+from patience import patience
 
 THREADS = """
 StartServers 2
@@ -135,7 +136,7 @@ def test_37_an_unwritable_store_is_told_and_not_a_signal(build, folder, origin, 
     config = write(folder, source("pattern", origin.url("/pattern?")), tileset("base"))
     folder.chmod(0o755)
     ended = subprocess.run([build / "bin/mapcache_seed", "-c", config, "-t", "base", "-z", "0,2", "-q"],
-                           capture_output=True, text=True, timeout=60, check=False, user="www-data",
+                           capture_output=True, text=True, timeout=patience(60), check=False, user="www-data",
                            env={**os.environ, **modules_environment})
     assert ended.returncode == 1
     assert f"{folder}/tiles" in ended.stderr and "Permission denied" in ended.stderr

@@ -5,9 +5,11 @@ import pathlib
 import subprocess
 
 import pytest
+from patience import patience
+from peers import peer
 
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
-OURS, PEER = str(BUILD / "bin" / "mapcache_detail"), "/usr/bin/mapcache_detail"
+OURS, PEER = str(BUILD / "bin" / "mapcache_detail"), str(peer("/usr/bin/mapcache_detail"))
 GRID = "GoogleMapsCompatible"
 
 
@@ -37,7 +39,7 @@ def site(tmp_path_factory):
 
 
 def run(program, config, *options):
-    return subprocess.run([program, "-c", str(config), *options], capture_output=True, text=True, timeout=60)
+    return subprocess.run([program, "-c", str(config), *options], capture_output=True, text=True, timeout=patience(60))
 
 
 def report(program, config, *options):
@@ -72,7 +74,7 @@ def test_files_beyond_the_grid_are_not_missing(site):
 @pytest.mark.parametrize("box", ["-20e6,30e6,20e6,40e6", "30e6,-100,40e6,100", "30e6,30e6,40e6,40e6"])
 def test_an_area_beside_the_grid_has_no_tiles(site, box, program):
     command = [program] if program == OURS else [program, "detail"]
-    result = subprocess.run([*command, "-c", str(site), "-t", "one", "-g", GRID, "-z", "0,3", "-e", box], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([*command, "-c", str(site), "-t", "one", "-g", GRID, "-z", "0,3", "-e", box], capture_output=True, text=True, timeout=patience(60))
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     assert [level["files"] for level in found["zoom_levels"]] == [[], [], [], []]
@@ -168,7 +170,7 @@ def test_what_cannot_be_reported(site, options):
 def test_an_unknown_dimension_is_told(site):
     words = ["-t", "one", "-g", GRID, "-D", "nodim=1"]
     assert 'no dimension "nodim"' in run(OURS, site, *words).stderr
-    ours = subprocess.run([str(BUILD / "bin" / "mapcache"), "detail", "-c", site, *words], capture_output=True, text=True, timeout=60)
+    ours = subprocess.run([str(BUILD / "bin" / "mapcache"), "detail", "-c", site, *words], capture_output=True, text=True, timeout=patience(60))
     assert ours.returncode == 1 and 'no dimension "nodim"' in ours.stderr and ours.stdout == ""
 
 

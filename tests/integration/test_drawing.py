@@ -10,6 +10,7 @@ import numpy
 import pytest
 from conftest import GRID
 from osgeo import ogr, osr
+from patience import patience
 from PIL import Image
 from postgres import Postgres
 
@@ -247,7 +248,7 @@ def test_what_a_style_lacks_is_named_by_check(build, folder, modules_environment
     config.write_text(f"""<mapcache><cache name="disk" type="disk"><base>{folder}</base></cache>
       <source name="s" type="shapefile"><layer><data>{folder}/areas.shp</data><style>{folder}/a.sld</style></layer></source>
       <source name="bad" type="postgis"><layer><connection>dbname=x</connection></layer></source></mapcache>""")
-    checked = subprocess.run([build / "bin/mapcache", "check", config], env={**os.environ, **modules_environment}, timeout=20,
+    checked = subprocess.run([build / "bin/mapcache", "check", config], env={**os.environ, **modules_environment}, timeout=patience(20),
                              capture_output=True, text=True, check=False)
     output = checked.stdout + checked.stderr
     assert checked.returncode == 1 and f"{folder}/a.sld:2:" in output and "RasterSymbolizer" in output

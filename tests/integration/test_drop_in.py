@@ -10,6 +10,7 @@ import numpy
 import pytest
 from drop_in import CACHES, PEER_MODULE, PEER_SEED, TILESETS, configuration, difference, pixels, seed, tile_urls
 from origin import Origin
+from patience import patience
 
 WRITERS = ["ours", "theirs"]
 
@@ -54,7 +55,7 @@ class Stores:
 
 @pytest.fixture(scope="module")
 def stores(shared_folder, build, modules_environment):
-    assert PEER_MODULE.exists() and PEER_SEED.exists(), "Debian's packages are missing: run script/bootstrap"
+    assert PEER_MODULE.exists() and PEER_SEED.exists(), "Debian's MapCache is missing: run script/bootstrap"
     return Stores(shared_folder, build, modules_environment)
 
 
@@ -158,7 +159,7 @@ def test_a_tile_that_one_deletes_is_gone_for_the_other(stores, servers, build, m
         # MapCache's seeder passes over a metatile whose look-up meets a lock of the server: it may need a second go.
         for _ in range(1 if program != PEER_SEED else 5):
             ended = subprocess.run([program, "-c", stores.config(writer), "-t", "photo", "-z", "2,2", "-m", "delete", "-q"],
-                                   capture_output=True, text=True, timeout=60, check=False,
+                                   capture_output=True, text=True, timeout=patience(60), check=False,
                                    env={**os.environ, **environment})
             assert ended.returncode == 0, ended.stderr
             if stores.rows(writer, "plain.sqlite3", where) == [(0,)]:

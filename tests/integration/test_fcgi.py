@@ -12,6 +12,7 @@ import time
 
 import pytest
 from conftest import APACHE_MODULES, GRID, Program, fetch, free_port, listens, tile_path, wait_until
+from patience import patience
 
 BEGIN, ABORT, END, PARAMS, STDIN, STDOUT, GET_VALUES, GET_VALUES_RESULT, UNKNOWN = 1, 2, 3, 4, 5, 6, 9, 10, 11
 
@@ -250,7 +251,7 @@ def test_a_signal_lets_running_requests_finish(fcgi, site, how):
     head, body = raw.response()
     assert "image/png" in head and body
     assert raw.ended()
-    assert program.process.wait(60) == 0
+    assert program.process.wait(patience(60)) == 0
     assert not os.path.exists(program.address)
 
 
@@ -297,7 +298,7 @@ def test_an_unreadable_configuration_answers_500_until_it_is_there(fcgi, site):
 def test_without_a_configuration_the_program_ends(build, modules_environment):
     environment = {**os.environ, **modules_environment}
     environment.pop("MAPCACHE_CONFIG_FILE", None)
-    ended = subprocess.run([build / "bin/mapcache.fcgi"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+    ended = subprocess.run([build / "bin/mapcache.fcgi"], stdin=subprocess.DEVNULL, capture_output=True, timeout=patience(60),
                            env=environment, check=False)
     assert ended.returncode == 1 and ended.stdout == b"" and b"MAPCACHE_CONFIG_FILE" in ended.stderr
 
@@ -305,7 +306,7 @@ def test_without_a_configuration_the_program_ends(build, modules_environment):
 def test_options(build):
     def run(*options):
         return subprocess.run([build / "bin/mapcache.fcgi", *options], stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=60, check=False, env={**os.environ, "MAPCACHE_CONFIG_FILE": "/none"})
+                              text=True, timeout=patience(60), check=False, env={**os.environ, "MAPCACHE_CONFIG_FILE": "/none"})
 
     assert run("--help").returncode == 0 and "--listen" in run("--help").stdout
     for wrong in (["--threads", "0"], ["--threads", "x"], ["--backlog", "70000"], ["--idle", "0"],
@@ -323,7 +324,7 @@ def cgi_environment(site, **variables):
 
 def test_plain_cgi(build, site, modules_environment):
     def run(**variables):
-        ended = subprocess.run([build / "bin/mapcache.fcgi"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+        ended = subprocess.run([build / "bin/mapcache.fcgi"], stdin=subprocess.DEVNULL, capture_output=True, timeout=patience(60),
                                env={**modules_environment, **cgi_environment(site, **variables)}, check=True)
         head, _, body = ended.stdout.partition(b"\r\n\r\n")
         return head.decode(), body
@@ -351,12 +352,12 @@ def test_plain_cgi_starts_no_thread(build, site, modules_environment):
     trace = shutil.which("strace")
     if trace is None:  # what cannot be watched from outside is seen in the process's own count of clones
         ended = subprocess.run(["valgrind", "-q", "--trace-syscalls=yes", build / "bin/mapcache.fcgi"],
-                               stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=True,
+                               stdin=subprocess.DEVNULL, capture_output=True, timeout=patience(60), check=True,
                                env={**modules_environment, **cgi_environment(site, PATH_INFO=tile_path())})
         calls = ended.stderr.decode(errors="replace")
     else:
         ended = subprocess.run([trace, "-f", "-e", "trace=clone,clone3", build / "bin/mapcache.fcgi"],
-                               stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=True,
+                               stdin=subprocess.DEVNULL, capture_output=True, timeout=patience(30), check=True,
                                env={**modules_environment, **cgi_environment(site, PATH_INFO=tile_path())})
         calls = ended.stderr.decode(errors="replace")
     assert site.tile(0, 0, 0) in ended.stdout
@@ -402,7 +403,7 @@ def test_listening_on_a_port(build, site, folder, nginx, modules_environment):
 
 def test_a_stale_socket_is_replaced_and_a_live_one_refused(build, fcgi, site, folder, modules_environment):
     program = fcgi()
-    second = subprocess.run([build / "bin/mapcache.fcgi", "--listen", program.address], capture_output=True, timeout=60,
+    second = subprocess.run([build / "bin/mapcache.fcgi", "--listen", program.address], capture_output=True, timeout=patience(60),
                             check=False, env={**os.environ, **modules_environment,
                                               "MAPCACHE_CONFIG_FILE": str(site.config)})
     assert second.returncode == 1 and b"another process" in second.stderr

@@ -8,6 +8,7 @@ import numpy
 import pytest
 from fastcgi import Server
 from osgeo import gdal, osr
+from patience import patience
 from osgeo_utils.samples import validate_gpkg
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -51,7 +52,7 @@ def grid_of(origin, extent=f"{-HALF} {-HALF} {HALF} {HALF}", resolutions=f"{HALF
 
 
 def seed(path, *options):
-    return subprocess.run([SEED, "-c", str(path), "-t", "world", *options], capture_output=True, text=True, timeout=100)
+    return subprocess.run([SEED, "-c", str(path), "-t", "world", *options], capture_output=True, text=True, timeout=patience(100))
 
 
 @pytest.mark.parametrize("origin", ORIGINS)
@@ -100,7 +101,7 @@ def test_the_standards_requirements(tmp_path, pyramid):
     extent, resolutions, broken, size = PYRAMIDS[pyramid]
     picture(tmp_path / "world.tif")
     path = config(tmp_path, grid_of("top-left", extent, " ".join(map(str, resolutions))))
-    checked = subprocess.run([CHECK, "check", str(path)], capture_output=True, text=True, timeout=60)
+    checked = subprocess.run([CHECK, "check", str(path)], capture_output=True, text=True, timeout=patience(60))
     assert checked.returncode == (2 if broken else 0) and ("requirement 45" in checked.stdout + checked.stderr) == bool(broken)
     assert seed(path).returncode == 0
     file = tmp_path / "world-own.gpkg"
@@ -154,7 +155,7 @@ def test_vector_tiles_are_refused(tmp_path):
     path = config(tmp_path, grid_of("top-left"))
     path.write_text(path.read_text().replace("<format>PNG</format>", "<format>vector</format>").replace(
         "<tileset", '<format name="vector" type="MVT"/><tileset', 1))
-    result = subprocess.run([CHECK, "check", str(path)], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([CHECK, "check", str(path)], capture_output=True, text=True, timeout=patience(60))
     assert result.returncode == 1 and "a cache of type geopackage" in result.stdout + result.stderr, result.stdout + result.stderr
 
 
@@ -171,10 +172,10 @@ def test_another_pyramid_is_refused_and_the_file_stays_as_it_is(tmp_path):
 def test_a_grid_without_a_common_corner_is_refused(tmp_path):
     """From the lower left, levels whose tiles do not end with the extent have different upper edges."""
     path = config(tmp_path, grid_of("bottom-left", resolutions="100000 70000 1000"))
-    result = subprocess.run([CHECK, "check", str(path)], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([CHECK, "check", str(path)], capture_output=True, text=True, timeout=patience(60))
     assert result.returncode == 1 and "north-west corners" in result.stdout + result.stderr, result.stdout + result.stderr
     path = config(tmp_path, grid_of("top-left", resolutions="100000 70000 1000"))
-    result = subprocess.run([CHECK, "check", str(path)], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([CHECK, "check", str(path)], capture_output=True, text=True, timeout=patience(60))
     assert "north-west corners" not in result.stdout + result.stderr
 
 

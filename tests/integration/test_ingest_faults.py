@@ -14,6 +14,7 @@ import zlib
 import pytest
 from conftest import wait_until
 from ingest_model import LEVELS, Site, World, compare, decode, picture, save
+from patience import patience
 from small_disk import enlarge, small_disk
 
 
@@ -176,7 +177,7 @@ def test_an_interrupt_stores_what_is_complete(tmp_path):
                                text=True)
     wait_until(lambda: (tmp_path / "png.sqlite3").exists(), "tiles are stored")
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=patience(60))
     assert process.returncode == 2 and json.loads(out.splitlines()[-1])["exit"] == 2
     partly = site.tiles("png")
     assert 0 < len(partly) < len(expected)
@@ -199,7 +200,7 @@ def test_a_full_disk_leaves_tiles_old_or_new(tmp_path):
     paths, world = many(tmp_path)
     expected = world.overviews().tiles()
     site = Site(tmp_path)
-    result = subprocess.run(site.command("png", *paths), capture_output=True, text=True, timeout=100,
+    result = subprocess.run(site.command("png", *paths), capture_output=True, text=True, timeout=patience(100),
                             preexec_fn=limit_files(3 << 20))
     assert result.returncode == 1 and "cannot be written" in result.stderr, result.stderr
     with sqlite3.connect(tmp_path / "png.sqlite3") as db:
@@ -230,7 +231,7 @@ def test_a_full_scratch_folder_is_told(tmp_path):
     paths = [save(tmp_path / f"{i}.png", picture(2048, 2048, i), 0, 2048) for i in range(2)]
     site = Site(tmp_path)
     result = subprocess.run(site.command("png", "--cachelimit", "8M", *paths), capture_output=True, text=True,
-                            timeout=100, preexec_fn=limit_files(1 << 20))
+                            timeout=patience(100), preexec_fn=limit_files(1 << 20))
     assert result.returncode == 1 and "scratch file" in result.stderr and "--scratch" in result.stderr
     result = site.ingest("png", "--cachelimit", "8M", "--scratch", tmp_path / "none", *paths)
     assert result.returncode == 1 and str(tmp_path / "none") in result.stderr
@@ -271,7 +272,7 @@ class Reader(threading.Thread):
 
     def run(self):
         while not self.stop.is_set():
-            with sqlite3.connect(f"file:{self.path}?mode=ro", uri=True, timeout=60) as db:
+            with sqlite3.connect(f"file:{self.path}?mode=ro", uri=True, timeout=patience(60)) as db:
                 self.look(db)
 
 
@@ -358,5 +359,5 @@ def test_two_at_once_are_refused(tmp_path):
     wait_until(lambda: (tmp_path / "png.sqlite3").exists() or first.poll() is not None, "the first one stores tiles")
     second = site.ingest("png", "-q", paths[0])
     assert first.poll() is not None or (second.returncode == 1 and "another ingestion" in second.stderr)
-    assert first.wait(60) == 0
+    assert first.wait(patience(60)) == 0
     site.good("png", "-q", paths[0])

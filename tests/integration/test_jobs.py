@@ -10,6 +10,7 @@ import pytest
 from conftest import SOON, wait_until
 from jobs_site import PROGRAM, Queue, boxes, last_line, seeded_alone, wms
 from origin import Origin
+from patience import patience
 from postgres import Postgres
 
 
@@ -80,7 +81,7 @@ def test_a_worker_that_gets_no_threads_gives_back_what_it_leased(tmp_path, datab
                                   stdout=subprocess.DEVNULL, stderr=errors)
     wait_until(lambda: worker.poll() is not None or said.read_text().count("cannot start a thread") >= 2, "it has tried twice")
     worker.terminate()
-    assert worker.wait(timeout=60) == 0, said.read_text()
+    assert worker.wait(timeout=patience(60)) == 0, said.read_text()
     assert queue.job(job)["state"] == "open" and {unit["state"] for unit in queue.units(job)} == {"returned"}
     assert last_line(queue.worker("--drain"))["done"] == queue.job(job)["metatiles"]
 
@@ -103,7 +104,7 @@ def test_an_interrupt_gives_back_what_is_leased(tmp_path, database, origin):
         began = time.monotonic()
         worker.send_signal(number)
         result = last_line(worker)
-        assert time.monotonic() - began < SOON and result["done"] > 0
+        assert time.monotonic() - began < patience(SOON) and result["done"] > 0
         assert queue.sql("select count(*) from @mapcache_job_units where state = 'leased'") == ["0"]
     last_line(queue.worker("--drain", "-n", 4))
     drawn = boxes(origin)
@@ -118,7 +119,7 @@ def test_an_origin_that_hangs_does_not_hold_up_an_interrupt(tmp_path, database, 
     began = time.monotonic()
     worker.terminate()
     last_line(worker)
-    assert time.monotonic() - began < SOON
+    assert time.monotonic() - began < patience(SOON)
     assert queue.sql("select count(*) from @mapcache_job_units where state = 'leased'") == ["0"]
     origin.release("it")
 
@@ -137,7 +138,7 @@ def test_a_database_that_hangs_does_not_hold_up_an_interrupt(tmp_path, origin):
             began = time.monotonic()
             worker.terminate()
             last_line(worker)
-            assert time.monotonic() - began < SOON
+            assert time.monotonic() - began < patience(SOON)
         finally:
             for server in servers:
                 os.kill(server, signal.SIGCONT)
@@ -158,7 +159,7 @@ def test_a_database_that_goes_away_is_waited_for(tmp_path, origin):
                 assert all(worker.poll() is None for worker in workers)
                 own.start()
             for worker in workers:
-                out, err = worker.communicate(timeout=60)
+                out, err = worker.communicate(timeout=patience(60))
                 assert worker.returncode == 0, out + err
                 assert "cannot be reached" in err and "is back" in err
         finally:
@@ -382,7 +383,7 @@ def test_a_worker_of_several_processes(tmp_path, database, origin):
     wait_until(lambda: len(boxes(origin)) > 30, "work has begun")
     first = int(queue.sql(names)[0].rpartition(":")[2])
     os.kill(first, signal.SIGKILL)
-    out, err = worker.communicate(timeout=100)
+    out, err = worker.communicate(timeout=patience(100))
     last = json.loads(out.splitlines()[-1])
     assert worker.returncode == 1 and "ended by signal 9" in err and last["exit"] == 1, out + err
     shown = queue.job(job)  # the others have taken over
@@ -399,10 +400,10 @@ def test_an_interrupt_ends_all_processes(tmp_path, database, origin, way):
     children = [int(name.rpartition(":")[2]) for name in queue.sql("select name from @mapcache_job_workers")]
     if way == "killed":  # nobody is left to show anything, but the leases go back
         worker.kill()
-        worker.communicate(timeout=60)
+        worker.communicate(timeout=patience(60))
     else:
         os.killpg(worker.pid, signal.SIGINT if way == "terminal" else signal.SIGTERM)
-        out, err = worker.communicate(timeout=60)
+        out, err = worker.communicate(timeout=patience(60))
         last = json.loads(out.splitlines()[-1])
         assert worker.returncode == 0 and err == "" and last["exit"] == 0, out + err
     wait_until(lambda: queue.sql("select count(*) from @mapcache_job_workers") == ["0"], "all have said good-bye")
@@ -449,7 +450,7 @@ def test_a_worker_leaves_jobs_alone_that_mean_other_tiles_here(tmp_path, databas
     fitting = queue.enqueue("-z", "0,2")
     queue.sql(f"update @mapcache_jobs set model = 'of another grid' where id = {strange}")
     worker = queue.worker("--drain")
-    out, err = worker.communicate(timeout=60)
+    out, err = worker.communicate(timeout=patience(60))
     assert worker.returncode == 0 and "is another one here" in err, err
     assert queue.job(fitting)["state"] == "done" and queue.job(strange)["state"] == "open"
     assert all(unit["state"] == "returned" for unit in queue.units(strange))
@@ -529,5 +530,5 @@ def test_help_and_errors_of_the_command(tmp_path, database):
     watching = subprocess.Popen([PROGRAM, "jobs", "watch", "--json", "-c", str(queue.config)], stdout=subprocess.PIPE, text=True)
     assert json.loads(watching.stdout.readline())["id"] == job
     last_line(queue.worker("--drain"))
-    assert watching.wait(30) == 0  # no open job is left
+    assert watching.wait(patience(30)) == 0  # no open job is left
     watching.stdout.close()

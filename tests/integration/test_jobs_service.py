@@ -9,6 +9,7 @@ from drop_in import pixels
 from fastcgi import Server
 from jobs_site import Queue, last_line, wms
 from origin import Origin
+from patience import patience
 from postgres import Postgres
 
 TOKEN = "correct horse battery".replace(" ", "-")
@@ -254,7 +255,7 @@ def test_the_page_shows_jobs_and_cancels_one(tmp_path, database, alias, browser)
             assert asked and all(url.startswith(f"http://127.0.0.1:{web.port}/mc/jobs") for url in asked)
         finally:
             worker.terminate()
-            worker.communicate(timeout=60)
+            worker.communicate(timeout=patience(60))
 
 
 def test_the_page_says_what_is_wrong(tmp_path, database, alias, browser):

@@ -11,6 +11,7 @@ import pytest
 from conftest import GRID
 from fastcgi import Server
 from osgeo import ogr, osr
+from patience import patience
 from PIL import Image
 from postgres import Postgres
 
@@ -218,7 +219,7 @@ def test_styles_of_other_programs_are_drawn(server, layer):
 
 
 def test_check_finds_nothing_wrong_with_what_is_supported(build, site, modules_environment):
-    checked = subprocess.run([build / "bin/mapcache", "check", site], env={**os.environ, **modules_environment}, timeout=60,
+    checked = subprocess.run([build / "bin/mapcache", "check", site], env={**os.environ, **modules_environment}, timeout=patience(60),
                              capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
@@ -230,7 +231,7 @@ def test_check_names_what_is_missing(build, site, folder, modules_environment):
     (folder / "bad.sld").write_text(style)
     config = folder / "bad.xml"
     config.write_text(site.read_text().replace(f"{site.parent}/plain.sld", f"{folder}/bad.sld"))
-    checked = subprocess.run([build / "bin/mapcache", "check", config], env={**os.environ, **modules_environment}, timeout=60,
+    checked = subprocess.run([build / "bin/mapcache", "check", config], env={**os.environ, **modules_environment}, timeout=patience(60),
                              capture_output=True, text=True, check=False)
     output = checked.stdout + checked.stderr
     assert checked.returncode == 2, output

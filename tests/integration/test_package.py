@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 from conftest import APACHE_MODULES, GRID, ROOT, Program, Web, free_port, listens, wait_until
+from patience import patience
 
 HEADERS = sorted((ROOT / "include/mapcache").glob("*.h"))
 MODULES = ["usr/lib/apache2/modules/mod_mapcache.so", "usr/lib/mapcache/mapcache-curl.so",
@@ -21,11 +22,13 @@ FILES = ["etc/apache2/mods-available/mapcache.load", "etc/apache2/mods-available
          "usr/share/doc/mapcache/README.md", "usr/share/doc/mapcache/copyright",
          "usr/share/doc/mapcache/docs/configuration.md", "usr/share/doc/mapcache/docs/internals/base.md",
          "usr/share/doc/mapcache/examples/mapcache.xml.sample", *MODULES,
+         "usr/share/man/man1/mapcache.1", "usr/share/man/man1/mapcache-seed.1", "usr/share/man/man1/mapcache_seed.1",
+         "usr/share/bash-completion/completions/mapcache", "usr/share/bash-completion/completions/mapcache_seed",
          *(f"usr/include/mapcache/{header.name}" for header in HEADERS)]
 
 
 def run(*command, **options):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=120, **options)
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=patience(120), **options)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -126,7 +129,7 @@ def test_command_line_and_raster_module(tree, environment, folder):
 
 
 def test_http_module(tree, environment, site):
-    answer = subprocess.run([tree / "usr/lib/cgi-bin/mapcache"], capture_output=True, timeout=30, stdin=subprocess.DEVNULL,
+    answer = subprocess.run([tree / "usr/lib/cgi-bin/mapcache"], capture_output=True, timeout=patience(30), stdin=subprocess.DEVNULL,
                             env={**environment, "MAPCACHE_CONFIG_FILE": str(site.config), "REQUEST_METHOD": "GET",
                                  "SCRIPT_NAME": "/mc", "PATH_INFO": f"/wmts/1.0.0/slow/default/{GRID}/0/0/0.png",
                                  "SERVER_NAME": "localhost", "SERVER_PORT": "80", "QUERY_STRING": ""})

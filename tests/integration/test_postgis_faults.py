@@ -10,6 +10,7 @@ import time
 import numpy
 import pytest
 from conftest import sanitizer_environment, temporary_folder, wait_until
+from patience import patience
 from postgres import PASSWORD, Postgres
 from vector_maps import Maps, covered, difference, pixels, query_of
 
@@ -169,7 +170,7 @@ def test_what_will_be_stored_is_drawn_to_its_end(maps, database):
 def test_the_deadline_ends_the_query_too(maps, database):
     began = time.monotonic()
     reply = maps.reply("hurried", BOX)
-    assert reply.status in (503, 504) and time.monotonic() - began < 30
+    assert reply.status in (503, 504) and time.monotonic() - began < patience(30)
     wait_for_rest(database)
 
 
@@ -347,7 +348,7 @@ def test_check_tells_what_a_database_lacks(database, build, folder, modules_envi
 
     def check(*options):
         return subprocess.run([build / "bin/mapcache", "check", *options, config], env={**os.environ, **modules_environment},
-                              timeout=120, capture_output=True, text=True, check=False)
+                              timeout=patience(120), capture_output=True, text=True, check=False)
 
     quiet = check()
     assert quiet.returncode == 0 and "databases: 1, connections to each: 64 (1 process x 64)" in quiet.stdout, quiet.stdout

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 from conftest import GRID, wait_until
 from fastcgi import Server
+from patience import patience
 from postgres import Postgres
 
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
@@ -38,7 +39,7 @@ def config(folder, database, name="mapcache", source="<source>any</source>"):
 
 def seed(path, tileset, *options):
     return subprocess.run([str(BUILD / "bin" / "mapcache_seed"), "-c", str(path), "-t", tileset, *options],
-                          capture_output=True, text=True, timeout=100)
+                          capture_output=True, text=True, timeout=patience(100))
 
 
 def statements(database, since):
@@ -100,7 +101,7 @@ def test_removing_survives_a_deadlock(tmp_path, database):
     other = subprocess.Popen(database.session("set deadlock_timeout = '60s'; begin;" + lock % 3 + "select pg_sleep(2);" + lock % 0 + "commit"))
     wait_until(lambda: database.sql("select count(*) from pg_stat_activity where query like '%pg_sleep(2)%' and wait_event = 'PgSleep'") == ["1"], "the lock")
     result = seed(path, "world", "-m", "delete", "-z", "2,2")
-    assert other.wait(60) == 0
+    assert other.wait(patience(60)) == 0
     assert result.returncode == 0 and "fail" not in result.stdout + result.stderr, result.stdout + result.stderr
     assert database.sql(f"select count(*) from {table}") == ["0"]
 

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from conftest import GRID, Program, fetch, free_port, listens, wait_until
+from patience import patience
 
 SERVED_BY = "www-data"
 
@@ -33,7 +34,7 @@ def store(build, folder):
 
 def seed(build, folder, levels, *options):
     done = subprocess.run([build / "bin/mapcache", "seed", "-q", "-c", folder / "mapcache.xml", "-t", "white", "-z", levels,
-                           *options], capture_output=True, text=True, timeout=60)
+                           *options], capture_output=True, text=True, timeout=patience(60))
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -10,10 +10,12 @@ import time
 
 import pytest
 from conftest import wait_until
+from patience import patience
+from peers import peer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", ROOT / "build" / "release"))
-OURS, PEER = str(BUILD / "bin" / "mapcache_seed"), "/usr/bin/mapcache_seed"
+OURS, PEER = str(BUILD / "bin" / "mapcache_seed"), str(peer("/usr/bin/mapcache_seed"))
 QUARTER = "0,0,20037508.342789248,20037508.342789248"
 SUMMARY = re.compile(r"\nseeded (\d+) metatiles \((\d+) total tiles, (\d+) non-empty tiles\) in \d+\.\d seconds at "
                      r"\d+\.\d tiles/sec \(\d+\.\d non-empty tiles/sec\)\n")
@@ -46,14 +48,14 @@ class Site:
         file = self.folder / f"{tileset}.sqlite3"
         if not file.exists():
             return set()
-        with sqlite3.connect(file, timeout=60) as db:
+        with sqlite3.connect(file, timeout=patience(60)) as db:
             if not db.execute("select 1 from sqlite_master where name = 'tiles'").fetchone():
                 return set()  # it is being made
             return set(db.execute("select grid, z, x, y from tiles"))
 
     def seed(self, *options, program=OURS, tileset="world"):
         return subprocess.run([program, "-c", str(self.config), "-t", tileset, *options], capture_output=True, text=True,
-                              timeout=100)
+                              timeout=patience(100))
 
 
 @pytest.fixture
@@ -158,7 +160,7 @@ def test_failures_abort_are_listed_and_can_be_tried_again(site):
 ])
 def test_wrong_options_end_with_1_and_the_list(site, options):
     base = [OURS, "-c", str(site.config), "-t", "world", "-z", "0,0"] if options else [OURS]
-    result = subprocess.run(base + options, capture_output=True, text=True, timeout=30)
+    result = subprocess.run(base + options, capture_output=True, text=True, timeout=patience(30))
     assert result.returncode == 1
     assert "mapcache_seed" in result.stdout and "--tileset" in result.stdout
     assert site.tiles() == set()
@@ -174,14 +176,14 @@ def test_dimensions_that_are_not_there(site):
     result = site.seed("-z", "0,0", "-D", "time=b")
     assert result.returncode == 1 and 'dimension time has no value "b"' in result.stdout
     ours = subprocess.run([str(BUILD / "bin" / "mapcache"), "seed", "-c", site.config, "-t", "world", "-z", "0,0", "-D", "nodim=1"],
-                          capture_output=True, text=True, timeout=30)
+                          capture_output=True, text=True, timeout=patience(30))
     assert ours.returncode == 1 and 'no dimension "nodim"' in ours.stderr
 
 
 def test_help(site):
     result = site.seed("-h")
     assert result.returncode == 0 and "--retry-failed" in result.stdout
-    both = subprocess.run([str(BUILD / "bin" / "mapcache"), "seed", "--help"], capture_output=True, text=True, timeout=30)
+    both = subprocess.run([str(BUILD / "bin" / "mapcache"), "seed", "--help"], capture_output=True, text=True, timeout=patience(30))
     assert both.stdout.splitlines()[1:] == result.stdout.splitlines()[1:]
 
 
@@ -194,7 +196,7 @@ def test_an_interrupt_ends_it_with_a_summary(site, workers):
                                     *workers.split()], stdout=out, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: progress.search(said.read_text()), "the first line of progress")
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=patience(60))
     assert process.returncode == 0
     assert "SIGINT received, waiting for threads to finish" in errors
     assert int(SUMMARY.search(said.read_text()).group(3)) == len(site.tiles())
@@ -205,7 +207,7 @@ def test_an_interrupt_ends_it_with_a_summary(site, workers):
 def test_output_that_cannot_be_written_is_a_failure(site, words):
     with open("/dev/full", "w") as full:
         result = subprocess.run([str(BUILD / "bin" / "mapcache"), *words.replace("CONFIG", str(site.config)).split()], stdout=full,
-                                stderr=subprocess.PIPE, text=True, timeout=60)
+                                stderr=subprocess.PIPE, text=True, timeout=patience(60))
     assert result.returncode == 1 and "cannot be written" in result.stderr
 
 
@@ -231,5 +233,5 @@ def test_a_bar_on_a_terminal(site):
             break
         shown += piece
     os.close(primary)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=patience(30)) == 0
     assert re.search(rb"\r\x1b\[K\[#+\.+\] +\d+\.\d %  \d+ tiles, 0 skipped, 0 failed  \d+ tiles/s  \d+ s left  z\d", shown)

@@ -7,10 +7,12 @@ import sqlite3
 import subprocess
 
 import pytest
+from peers import peer
 from postgres import Postgres
+from patience import patience
 
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
-OURS, PEER = str(BUILD / "bin" / "mapcache_seed"), "/usr/bin/mapcache_seed"
+OURS, PEER = str(BUILD / "bin" / "mapcache_seed"), str(peer("/usr/bin/mapcache_seed"))
 EDGE = 20037508.342789244
 RADIUS = 6378137
 
@@ -68,13 +70,13 @@ class Site:
 
     def seed(self, *options, program=OURS):
         return subprocess.run([program, "-c", str(self.config), "-t", "world", *map(str, options)], capture_output=True,
-                              text=True, timeout=100)
+                              text=True, timeout=patience(100))
 
     def tiles(self):
         file = self.folder / "tiles.sqlite3"
         if not file.exists():
             return set()
-        with sqlite3.connect(file, timeout=60) as db:
+        with sqlite3.connect(file, timeout=patience(60)) as db:
             return set(db.execute("select grid, z, x, y from tiles"))
 
 
@@ -175,7 +177,7 @@ def test_a_million_vertices_take_little_memory(site):
     coast.write_text('{"type": "Polygon", "coordinates": [[' + ",".join(f"[{p.real:.7f},{p.imag:.7f}]" for p in ring + ring[:1]) + "]]}")
     peak = "import resource, subprocess, sys; code = subprocess.call(sys.argv[1:]); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(code)"
     result = subprocess.run(["python3", "-c", peak, OURS, "-c", site.config, "-t", "world", "-z", "0,12", "--area", coast, "--dry-run"],
-                            capture_output=True, text=True, timeout=100)
+                            capture_output=True, text=True, timeout=patience(100))
     assert result.returncode == 0 and int(result.stdout.splitlines()[-1]) < 64 * 1024, result.stdout + result.stderr
 
 

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from conftest import SOON, wait_until
 from origin import png
+from patience import patience
 from postgres import Postgres
 from test_seed_resume import Site
 
@@ -103,7 +104,7 @@ def test_a_slow_origin_is_let_alone_until_it_has_recovered(tmp_path):
         wait_until(lambda: lines.last["workers"] == WORKERS, "all workers again", 120)
         wait_until(lambda: origin.most == WORKERS, "as many requests at once")
         run.send_signal(signal.SIGINT)
-        assert run.wait(timeout=60) == 0
+        assert run.wait(timeout=patience(60)) == 0
         wait_until(lambda: "exit" in lines.last, "the last line")
         spent = lines.last["time"]
         assert set(spent) == {"origin", "decode", "draw", "encode", "store", "waiting"}
@@ -134,8 +135,8 @@ def test_it_ends_soon_although_the_origin_hangs(tmp_path, workers, end):
             for child in subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True, text=True).stdout.split():
                 os.kill(int(child), end)
         run.send_signal(end)
-        out, err = run.communicate(timeout=60)
-        assert time.monotonic() - began < SOON
+        out, err = run.communicate(timeout=patience(60))
+        assert time.monotonic() - began < patience(SOON)
         assert run.returncode == 0 and "failed" not in err, out + err
         assert 0 < site.done() * 4 <= len(site.tiles()) + 12
         origin.free.set()
@@ -171,12 +172,12 @@ def test_the_clock_may_be_set(tmp_path):
         for at, offset in (20, "-3600"), (60, "+7200"), (110, "+0"):
             wait_until(lambda at=at: run.poll() is not None or (site.place.exists() and site.done() >= at), f"{at} metatiles")
             clock.set(offset)
-        out, err = run.communicate(timeout=60)
+        out, err = run.communicate(timeout=patience(60))
         took = time.monotonic() - began
         last = json.loads(out.splitlines()[-1])
         assert run.returncode == 0 and err == "", out + err
         assert last["done"] == 256 and last["workers"] == 2
-        assert 255 * 4 / 256 - 0.1 <= took < 30 and last["seconds"] < 30
+        assert 255 * 4 / 256 - 0.1 <= took < patience(30) and last["seconds"] < patience(30)
         assert sum(last["time"].values()) < 60 and re.search(r'"exit":0', out)
         assert len(site.tiles()) == 1024
 
@@ -190,7 +191,7 @@ def test_an_interrupt_ends_a_run_that_has_handed_out_everything(tmp_path, worker
         run = site.start("-z", "0,3", workers, "2", "--checkpoint", site.place)
         wait_until(lambda: origin.asked > 2, "the second metatiles")
         run.terminate()
-        out, err = run.communicate(timeout=60)
+        out, err = run.communicate(timeout=patience(60))
         assert run.returncode == 0 and origin.asked < 12, (origin.asked, out, err)  # of 22
         assert site.done() < 12
 
@@ -205,7 +206,7 @@ def interrupted(folder, origin, more):
     while "press ctrl-C" not in said:  # it has noticed
         said += run.stderr.readline()
     more(run)
-    run.communicate(timeout=60)
+    run.communicate(timeout=patience(60))
     wait_until(lambda: origin.now == 0, "nobody asks any more")
     return run.returncode
 
@@ -239,7 +240,7 @@ def test_the_clock_may_be_set_while_an_origin_is_waited_for(tmp_path):
         time.sleep(0.5)  # for a wait that would end; none does
         origin.delay = 0
         origin.free.set()
-        out, err = run.communicate(timeout=60)
+        out, err = run.communicate(timeout=patience(60))
         assert run.returncode == 0 and err == "" and len(site.tiles()) == 5, out + err
 
 
@@ -259,7 +260,7 @@ def test_the_clock_may_be_set_while_a_database_is_waited_for(tmp_path):
         clock.set("+7200")
         time.sleep(0.5)
         assert database.sql(waiting) == ["2"]
-        holder.communicate("commit;\n", timeout=60)
-        out, err = run.communicate(timeout=60)
+        holder.communicate("commit;\n", timeout=patience(60))
+        out, err = run.communicate(timeout=patience(60))
         assert run.returncode == 0 and err == "", out + err
         assert database.sql("select count(*) from kept") == ["21"]

@@ -11,6 +11,7 @@ import time
 import pytest
 from conftest import SOON, wait_until
 from origin import Origin
+from patience import patience
 
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
 SEED = str(BUILD / "bin" / "mapcache_seed")
@@ -36,13 +37,13 @@ class Site:
         return [SEED, "-c", str(self.config), "-t", "world", *map(str, options)]
 
     def seed(self, *options):
-        return subprocess.run(self.command(*options), capture_output=True, text=True, timeout=100)
+        return subprocess.run(self.command(*options), capture_output=True, text=True, timeout=patience(100))
 
     def start(self, *options):
         return subprocess.Popen(self.command(*options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def tiles(self):
-        with sqlite3.connect(self.folder / "tiles.sqlite3", timeout=60) as db:
+        with sqlite3.connect(self.folder / "tiles.sqlite3", timeout=patience(60)) as db:
             assert db.execute("pragma integrity_check").fetchone() == ("ok",)
             own = db.execute("select count(*) from pragma_table_info('tiles') where name = 'z'").fetchone() == (1,)
             return dict((row[:3], row[3]) for row in db.execute("select z, x, y, data from tiles" if own else
@@ -103,9 +104,9 @@ def test_an_interrupt_ends_soon_and_leaves_the_place(tmp_path):
         wait_until(lambda there=site: there.place.exists() and there.done() > 0, "a checkpoint")
         began = time.monotonic()
         run.send_signal(end)
-        out, err = run.communicate(timeout=60)
+        out, err = run.communicate(timeout=patience(60))
         assert run.returncode == 0 and "seeded" in out, out + err
-        assert time.monotonic() - began < SOON
+        assert time.monotonic() - began < patience(SOON)
         assert 0 < site.done() * 4 <= len(site.tiles()) + 12  # the top levels have fewer tiles
         again = site.seed("-z", "0,9", "--checkpoint", site.place)
         assert again.returncode == 1 and "--resume" in again.stderr
@@ -176,7 +177,7 @@ def test_a_list_that_has_changed_is_not_resumed(tmp_path):
     run = site.start("--list", tiles, "--checkpoint", site.place, "--rate-limit", "20")
     wait_until(lambda: site.place.exists() and site.done() > 0, "a checkpoint")
     run.terminate()
-    run.communicate(timeout=30)
+    run.communicate(timeout=patience(30))
     same = tiles.read_text()
     tiles.write_text("7/1/1\n" + same)
     result = site.seed("--list", tiles, "--checkpoint", site.place, "--resume")
@@ -185,9 +186,9 @@ def test_a_list_that_has_changed_is_not_resumed(tmp_path):
     assert site.seed("--list", tiles, "--checkpoint", site.place, "--resume").returncode == 0
     assert len(site.tiles()) == 800
     piped = subprocess.run(site.command("--list", "/dev/stdin", "--checkpoint", site.place), input=same, capture_output=True, text=True,
-                           timeout=100)
+                           timeout=patience(100))
     assert piped.returncode == 1 and "--checkpoint" in piped.stderr
-    assert subprocess.run(site.command("--list", "/dev/stdin"), input=same, capture_output=True, text=True, timeout=100).returncode == 0
+    assert subprocess.run(site.command("--list", "/dev/stdin"), input=same, capture_output=True, text=True, timeout=patience(100)).returncode == 0
 
 
 @pytest.mark.parametrize("option", ["--list", "--retry-failed"])
@@ -225,7 +226,7 @@ def test_two_runs_do_not_share_a_place(tmp_path):
     third = site.start("-z", "0,9", "--checkpoint", site.place, "--resume")
     wait_until(lambda: site.done() > so_far, "it goes on")
     third.terminate()
-    third.communicate(timeout=30)
+    third.communicate(timeout=patience(30))
     assert third.returncode == 0
 
 
@@ -276,7 +277,7 @@ def test_deleting_the_world_from_a_sparse_cache(tmp_path, cache):
 
     def delete():
         result = subprocess.run(["python3", "-c", peak, *site.command("-m", "delete", "-z", "0,18", "-n", "2")], capture_output=True,
-                                text=True, timeout=100)
+                                text=True, timeout=patience(100))
         assert result.returncode == 0, result.stdout + result.stderr
         assert int(result.stdout.splitlines()[-1]) < 64 * 1024
         return result.stdout

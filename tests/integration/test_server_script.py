@@ -9,11 +9,12 @@ import time
 
 import numpy
 import pytest
-from conftest import FIRST_PORT, ROOT, fetch, listens
+from conftest import ROOT, fetch, listens
+from patience import patience
 from PIL import Image
+from ports import free_port, free_ports
 
 SECONDS = 600
-PORT = FIRST_PORT + 950
 
 
 def start(log, *arguments, **environment):
@@ -25,7 +26,7 @@ def start(log, *arguments, **environment):
 def interrupt(process):
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGINT)
-    return process.wait(20)
+    return process.wait(patience(20))
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +34,9 @@ def page(tmp_path_factory):
     """(port, what the script has said) of a running script/server."""
     log = tmp_path_factory.mktemp("server") / "log"
     with open(log, "wb") as out:
-        process = start(out, "--port", str(PORT))
+        process = start(out, "--port", str(free_ports(2)))  # the second one for test_second_start
         try:
-            end = time.monotonic() + SECONDS
+            end = time.monotonic() + patience(SECONDS)
             while "Ctrl-C stops" not in log.read_text():
                 assert process.poll() is None and time.monotonic() < end, log.read_text()
                 time.sleep(0.1)
@@ -87,14 +88,14 @@ def colours(picture):
 def test_browser_shows_the_map(page, service, tmp_path):
     """Headless Chromium, which can reach no other host, loads the page: the Sahara is yellow, the ocean blue. On a busy
     machine its picture may be taken before the map is there: then it takes another one."""
-    picture, end = tmp_path / "page.png", time.monotonic() + 60
+    picture, end = tmp_path / "page.png", time.monotonic() + patience(60)
     desert = ocean = 0
     while (desert <= 0.004 or ocean <= 0.1) and time.monotonic() < end:
         subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
                         "--disable-background-networking", "--disable-component-update", "--disable-sync",
                         f"--user-data-dir={tmp_path}/profile", "--window-size=1200,800", "--virtual-time-budget=10000",
                         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", f"--screenshot={picture}",
-                        f"http://127.0.0.1:{page[0]}/mapcache/demo/{service}"], timeout=90, capture_output=True, check=True)
+                        f"http://127.0.0.1:{page[0]}/mapcache/demo/{service}"], timeout=patience(90), capture_output=True, check=True)
         desert, ocean = colours(picture)
     assert desert > 0.004, "no desert"
     assert ocean > 0.1, "no ocean"
@@ -105,8 +106,8 @@ def test_second_start_is_quick_and_checks_itself(page, tmp_path):
     began = time.monotonic()
     with open(tmp_path / "log", "wb") as out:
         process = start(out, "--check", PORT=str(page[0]))
-        assert process.wait(120) == 0, (tmp_path / "log").read_text()
-    assert time.monotonic() - began < 100
+        assert process.wait(patience(120)) == 0, (tmp_path / "log").read_text()
+    assert time.monotonic() - began < patience(100)
     said = (tmp_path / "log").read_text()
     assert f"port {page[0]} is taken; using {page[0] + 1}" in said
     assert "fetching" not in said and "seeding" not in said
@@ -117,9 +118,9 @@ def test_nginx_serves_the_same(page, tmp_path):
     """Through FastCGI: one program for each configuration."""
     log = tmp_path / "log"
     with open(log, "wb") as out:
-        process = start(out, "--nginx", "--port", str(PORT + 20))
+        process = start(out, "--nginx", "--port", str(free_port()))
         try:
-            end = time.monotonic() + 120
+            end = time.monotonic() + patience(120)
             while "Ctrl-C stops" not in log.read_text():
                 assert process.poll() is None and time.monotonic() < end, log.read_text()
                 time.sleep(0.1)
@@ -143,5 +144,5 @@ def test_nginx_serves_the_same(page, tmp_path):
 
 @pytest.mark.parametrize("arguments", [["--port", "none"], ["--port", "70000"], ["--port", "0"], ["--other"]])
 def test_wrong_arguments_are_refused_at_once(arguments):
-    done = subprocess.run([ROOT / "script/server", *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([ROOT / "script/server", *arguments], capture_output=True, text=True, timeout=patience(60))
     assert done.returncode == 1 and done.stderr and not done.stdout

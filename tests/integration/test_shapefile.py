@@ -11,6 +11,7 @@ import numpy
 import pytest
 from conftest import GRID
 from osgeo import gdal, ogr, osr
+from patience import patience
 from PIL import Image
 
 gdal.UseExceptions()
@@ -135,7 +136,7 @@ def windows(count=25):
 def test_every_index_shows_the_same(web, build, shared_folder):
     """Boxes in memory, our .qix, GDAL's .qix, one that is too old and must not be used, and no .shx at all."""
     done = subprocess.run([build / "bin/mapcache", "index", shared_folder / "indexed.shp", shared_folder / "stale.shp"],
-                          capture_output=True, text=True, timeout=60, check=True)
+                          capture_output=True, text=True, timeout=patience(60), check=True)
     assert done.stdout.count("400 shapes") == 2
     assert not list(shared_folder.glob("*.qix.*"))
     wrong = bytearray((shared_folder / "stale.qix").read_bytes())
@@ -157,7 +158,7 @@ def test_gdal_reads_our_index(build, shared_folder, web):
     """The same features by attribute-less windows, with GDAL's own reader and our .qix."""
     path = make(shared_folder / "ours.shp", count=3000, side=50)
     expected = [numbers_in(path, box) for box in windows()]
-    subprocess.run([build / "bin/mapcache", "index", path], check=True, timeout=60, stdout=subprocess.DEVNULL)
+    subprocess.run([build / "bin/mapcache", "index", path], check=True, timeout=patience(60), stdout=subprocess.DEVNULL)
     assert (shared_folder / "ours.qix").stat().st_size > 3000 * 4
     found = [numbers_in(path, box) for box in windows()]
     assert found == expected and sum(map(len, found)) > 500
@@ -173,7 +174,7 @@ def numbers_in(path, box):
 def test_index_refuses_what_is_no_shapefile(build, folder):
     (folder / "a.shp").write_bytes(b"nothing of the kind")
     for arguments in ([], ["--nonsense"], [folder / "none.shp"], [folder / "a.shp"]):
-        done = subprocess.run([build / "bin/mapcache", "index", *arguments], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([build / "bin/mapcache", "index", *arguments], capture_output=True, text=True, timeout=patience(60), check=False)
         assert done.returncode == 1 and done.stderr
     assert sorted(path.name for path in folder.iterdir()) == ["a.shp"]
 
@@ -263,7 +264,7 @@ def test_a_layer_that_shows_nothing_at_a_scale_is_not_read(web):
 def check(build, folder, layer, environment):
     config = folder / "mapcache.xml"
     config.write_text(configuration(folder, [layer]))
-    done = subprocess.run([build / "bin/mapcache", "check", config], env={**os.environ, **environment}, timeout=60,
+    done = subprocess.run([build / "bin/mapcache", "check", config], env={**os.environ, **environment}, timeout=patience(60),
                           capture_output=True, text=True, check=False)
     return done.returncode, done.stdout
 
@@ -289,7 +290,7 @@ def test_check_says_what_a_map_would_find_out(build, folder, modules_environment
         status, text = said(more)
         assert status == code and all(word in text for word in words), text
     assert "there is no" in said(data=folder / "missing.shp")[1]
-    subprocess.run([build / "bin/mapcache", "index", path], check=True, timeout=60, stdout=subprocess.DEVNULL)
+    subprocess.run([build / "bin/mapcache", "index", path], check=True, timeout=patience(60), stdout=subprocess.DEVNULL)
     assert said()[0] == 0
     os.utime(folder / "a.qix", (1000000000, 1000000000))
     assert "mapcache index" in said()[1]

@@ -12,6 +12,7 @@ import time
 
 import pytest
 from conftest import GRID, wait_until
+from patience import patience
 from postgres import Postgres
 from small_disk import enlarge, small_disk
 
@@ -41,7 +42,7 @@ class Site:
         return [str(BUILD / "bin" / "mapcache"), "seed", "-c", str(self.config), "-t", self.kind, "-q", *options]
 
     def seed(self, *options, **more):
-        return subprocess.run(self.command(*options), capture_output=True, text=True, timeout=100, **more)
+        return subprocess.run(self.command(*options), capture_output=True, text=True, timeout=patience(100), **more)
 
     def start(self, *options):
         return subprocess.Popen(self.command(*options), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -52,7 +53,7 @@ class Site:
             files = [file for file in (self.store / "tiles").rglob("*.png")]
             assert all(file.stat().st_size > 60 for file in files)
             return len(files)
-        with sqlite3.connect(self.store / self.file, timeout=60) as db:
+        with sqlite3.connect(self.store / self.file, timeout=patience(60)) as db:
             assert db.execute("pragma integrity_check").fetchone() == ("ok",)
             tables = db.execute("select count(*) from sqlite_master where name = 'tiles'").fetchone()[0]
             found, least = db.execute(COUNT[self.kind]).fetchone() if tables else (0, None)
@@ -112,7 +113,7 @@ def test_a_database_that_goes_away_and_comes_back(tmp_path):
         database.stop()
         time.sleep(0.5)
         database.start()
-        output = seeder.communicate(timeout=60)[0]
+        output = seeder.communicate(timeout=patience(60))[0]
         assert seeder.returncode >= 0, output
         stored = int(database.sql("select count(*) from mapcache_tiles")[0])
         assert 0 < stored <= tiles_to(5)
@@ -134,7 +135,7 @@ def test_a_folder_that_goes_away_and_comes_back(tmp_path, kind):
         assert not root.exists()  # nobody stores tiles where they would not be found again
         away.rename(root)
         time.sleep(0.2)
-    output = seeder.communicate(timeout=60)[0]
+    output = seeder.communicate(timeout=patience(60))[0]
     assert seeder.returncode >= 0, output
     if "failed to seed" in output or seeder.returncode != 0:
         resumed = site.seed("-z", "0,5", "--checkpoint", str(site.place), "--resume")
@@ -155,7 +156,7 @@ def test_an_interrupt_ends_the_wait_for_another_writer(tmp_path, kind):
     wait_until(lambda: int(caught.search(status.read_text())[1], 16) >> (signal.SIGINT - 1) & 1, "the seeder's handler")
     time.sleep(0.5)  # where it has not come to its first wait by then, that is as good
     seeder.send_signal(signal.SIGINT)
-    output = seeder.communicate(timeout=30)[0]
+    output = seeder.communicate(timeout=patience(30))[0]
     assert seeder.returncode >= 0, output
     other.execute("rollback")
     other.close()
@@ -179,7 +180,7 @@ def test_seeders_share_a_file_that_is_read(tmp_path, kind):
             if not (site.store / site.file).exists():
                 continue
             try:
-                with sqlite3.connect(site.store / site.file, timeout=60) as db:
+                with sqlite3.connect(site.store / site.file, timeout=patience(60)) as db:
                     if db.execute("select 1 from sqlite_master where name = 'tiles'").fetchone():
                         found, least = db.execute(COUNT[kind]).fetchone()
                         if found < seen or (least is not None and least < 60):
@@ -191,7 +192,7 @@ def test_seeders_share_a_file_that_is_read(tmp_path, kind):
 
     reader = threading.Thread(target=read)
     reader.start()
-    outputs = [seeder.communicate(timeout=90)[0] for seeder in seeders]
+    outputs = [seeder.communicate(timeout=patience(90))[0] for seeder in seeders]
     ended.set()
     reader.join()
     assert [seeder.returncode for seeder in seeders] == [0, 0, 0, 0], "\n".join(outputs)

@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 import parser_rules
+from patience import patience
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAPCACHE = pathlib.Path(os.environ.get("MAPCACHE_BUILD", ROOT / "build" / "release")) / "bin" / "mapcache"
@@ -24,7 +25,7 @@ def line(at, event, pid=4322, tid=139713776170752, where="mod_mapcache.c(346): "
 
 
 def trace(log, *arguments):
-    return subprocess.run([MAPCACHE, "trace", *arguments], input=log, capture_output=True, text=True, timeout=60)
+    return subprocess.run([MAPCACHE, "trace", *arguments], input=log, capture_output=True, text=True, timeout=patience(60))
 
 
 PUBLISHED = (line(503563, "BEGIN mapcache_handler") + line(513563, "BEGIN mapcache_core_get_tile") +
@@ -145,7 +146,7 @@ def test_memory_does_not_grow_with_the_log():
         process.stdin.write(block)
     status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
     assert int(re.search(r"VmHWM:\s+(\d+)", status).group(1)) < 100 * 1024
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=patience(60))
     assert "250000" in output
 
 
@@ -184,7 +185,7 @@ def browse(page, *arguments, profile):
     command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
                "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
                f"--user-data-dir={profile}", "--window-size=1500,900", *arguments, f"file://{page}"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=patience(120))
 
 
 def sample_page(tmp_path):

@@ -15,11 +15,12 @@ import time
 import numpy
 import pytest
 from browser import Browser
-from conftest import FIRST_PORT, ROOT, fetch
+from conftest import ROOT, fetch
 from drop_in import pixels
+from patience import patience
+from ports import free_port
 from test_server_script import SECONDS, interrupt, start
 
-PORT = FIRST_PORT + 930
 LAND = {"world": ["#f7e6c4", "#dde8c3", "#f3d6c9", "#e3d9e8", "#fbf3cf"], "counties": ["#f7e6c4", "#dde8c3", "#f3d6c9", "#eeece8"]}
 SEA = "#cfe2ec"
 FORMS = {"map": "REQUEST=GetMap", "tiles": ".png", "vector": ".mvt"}  # and what is in their addresses
@@ -30,9 +31,9 @@ WMS = "SERVICE=WMS&VERSION=1.1.1&STYLES=&SRS=EPSG:3857&FORMAT=image/png"
 def port(tmp_path_factory):
     log = tmp_path_factory.mktemp("vector") / "log"
     with open(log, "wb") as out:
-        process = start(out, "--postgis", "--port", str(PORT))
+        process = start(out, "--postgis", "--port", str(free_port()))
         try:
-            end = time.monotonic() + SECONDS
+            end = time.monotonic() + patience(SECONDS)
             while "Ctrl-C stops" not in log.read_text():
                 assert process.poll() is None and time.monotonic() < end, log.read_text()
                 time.sleep(0.1)
@@ -124,7 +125,7 @@ def test_every_map_in_every_form(browser, port, layer, data, form):
     assert share(picture, SEA) > 0.1
     assert all(share(picture, colour) > 0.01 for colour in LAND[layer])
     assert 0.0005 < (picture.max(axis=2) < 150).mean() < 0.25, "no dark lines and letters, or nothing else"
-    end = time.monotonic() + 60
+    end = time.monotonic() + patience(60)
     while int(text(browser, "answers").split()[0]) != len(asked) and time.monotonic() < end:  # a late tile may still come
         time.sleep(0.2)
         asked += [url for url, status in browser.network() if status and FORMS[form] in url]
@@ -189,7 +190,7 @@ def test_its_configurations_are_clean(port, build):
     for name in ("shapefile", "postgis"):
         places = [base / f"vector/run-{port}/{name}.xml" for base in (ROOT / "build/demo", pathlib.Path("/var/tmp/mapcache-demo"))]
         checked = subprocess.run([build / "bin/mapcache", "check", next(file for file in places if file.exists())],
-                                 capture_output=True, text=True, timeout=60)
+                                 capture_output=True, text=True, timeout=patience(60))
         assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
@@ -215,7 +216,7 @@ class Registry(http.server.BaseHTTPRequestHandler):
 
 
 def vector_fetch(folder, registry):
-    return subprocess.run([ROOT / "demo/vector/fetch", folder], capture_output=True, text=True, timeout=120,
+    return subprocess.run([ROOT / "demo/vector/fetch", folder], capture_output=True, text=True, timeout=patience(120),
                           env={**os.environ, "npm_config_registry": registry, "npm_config_cache": str(folder / "cache")})
 
 

@@ -10,6 +10,7 @@ import numpy
 import pytest
 from conftest import GRID
 from osgeo import gdal, ogr, osr
+from patience import patience
 from postgres import Postgres
 from test_drawing import pixels
 
@@ -721,7 +722,7 @@ def test_no_layer_where_maps_are_assembled(web, config, apache):
 
 def test_seeding(web, config, build):
     done = subprocess.run([build / "bin/mapcache", "seed", "-c", config, "-t", "box", "-z", "0,3", "-n", "2"],
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=patience(120))
     assert done.returncode == 0, done.stdout + done.stderr
     database = sqlite3.connect(config.parent / "cache/box.mbtiles")
     stored = database.execute("SELECT zoom_level, tile_column, tile_row, tile_data FROM tiles").fetchall()
@@ -762,5 +763,5 @@ def test_what_cannot_be(build, folder, more, message):
         <grid {'max-cached-zoom="3"' if more == "zoom" else ""}>{GRID}</grid><format>mvt</format>
         {more if more in REFUSED else ""}</tileset>
       <service type="wmts" enabled="true"/></mapcache>""")
-    done = subprocess.run([build / "bin/mapcache", "check", path], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([build / "bin/mapcache", "check", path], capture_output=True, text=True, timeout=patience(60))
     assert done.returncode == 1 and message in done.stdout + done.stderr, done.stdout + done.stderr

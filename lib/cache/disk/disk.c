@@ -1,5 +1,5 @@
-/* The cache "disk": a file for each tile (spec 5.5). Written beside its place and renamed, so that nobody ever reads
- * half a tile. */
+/* The cache "disk": a file for each tile (docs/reference/configuration.md 5.5). Written beside its place and renamed,
+ * so that nobody ever reads half a tile. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <errno.h>

@@ -11,8 +11,7 @@
 #include "cache/postgresql/postgresql_base.h"
 #include "mapcache/trace.h"
 
-/* Seconds from 1970 to 2000, where timestamps of the wire format begin (PostgreSQL, src/include/datatype/timestamp.h).
- */
+/* Seconds from 1970 to 2000, where timestamps of PostgreSQL's wire format begin (<datatype/timestamp.h>). */
 #define POSTGRES_EPOCH 946684800
 
 /* Tiles of one answer of a list; as the statement says. */

@@ -1,5 +1,4 @@
-/* Arrays as parameters of PostgreSQL statements, in their wire form (PostgreSQL, array_recv in
- * src/backend/utils/adt/arrayfuncs.c). */
+/* Arrays as parameters of PostgreSQL statements, in their wire form (PostgreSQL's function array_recv). */
 #ifndef MC_CACHE_POSTGRESQL_POSTGRESQL_ARRAY_H
 #define MC_CACHE_POSTGRESQL_POSTGRESQL_ARRAY_H
 

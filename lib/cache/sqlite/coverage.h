@@ -28,7 +28,7 @@ size_t mc_coverage_bytes(const mc_coverage *coverage);
 /*
  * The statement that gives z, x and y of all tiles that `get` can find, at most MC_COVERAGE_TILES + 1 rows; NULL where
  * that is not certain. Certain is only a plain select of `data` (and its ctime) from the table `tiles` where x, y and
- * z, and perhaps tileset, grid and dim, equal the parameters of the same names (DESIGN.md, Never stale).
+ * z, and perhaps tileset, grid and dim, equal the parameters of the same names (docs/reference/design.md 3.2).
  */
 const char *mc_coverage_statement(const char *get, apr_pool_t *pool);
 

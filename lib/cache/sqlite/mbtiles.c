@@ -1,6 +1,7 @@
 /*
- * The cache "mbtiles": SQLite files of the MBTiles schema (spec 5.4; MBTiles 1.3, metadata). A file that is made here
- * has pictures and places in two tables, with a view `tiles` on both; that of another program may have a table instead.
+ * The cache "mbtiles": SQLite files of the MBTiles schema (docs/reference/configuration.md 5.4; MBTiles 1.3, metadata).
+ * A file that is made here has pictures and places in two tables, with a view `tiles` on both; that of another program
+ * may have a table instead.
  */
 #include <apr_strings.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Tiles in SQLite files: the cache "sqlite3", and what mbtiles shares with it (spec 5.3). */
+/* Tiles in SQLite files: the cache "sqlite3", and what mbtiles shares with it (docs/reference/configuration.md 5.3). */
 #include <apr_strings.h>
 #include <string.h>
 

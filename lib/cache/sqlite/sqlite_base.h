@@ -74,8 +74,8 @@ typedef struct mc_sqlite_use {
 } mc_sqlite_use;
 
 /* mc_cache_ops.used_by of files that have neither tileset, grid nor dimensions in their keys: two that share one, or
- * two values of a dimension, overwrite each other (spec 5.4). Reading the same tiles twice may be meant, so that it is
- * no error. */
+ * two values of a dimension, overwrite each other (docs/reference/configuration.md 5.4). Reading the same tiles twice
+ * may be meant, so that it is no error. */
 void mc_sqlite_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build);
 
 /* Whether a column of bytes is a stored colour, without reading those of pictures. */

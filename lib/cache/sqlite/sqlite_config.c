@@ -1,4 +1,4 @@
-/* The elements of caches in SQLite files (spec 5.3.1), and what is made of them once. */
+/* The elements of caches in SQLite files (docs/reference/configuration.md 5.3.1), and what is made of them once. */
 #include <apr_strings.h>
 #include <string.h>
 

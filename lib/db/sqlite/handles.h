@@ -1,6 +1,6 @@
 /*
- * The table of open SQLite files of a process: bounded, hash-indexed, with prepared statements (DESIGN.md, SQLite;
- * Never stale).
+ * The table of open SQLite files of a process: bounded, hash-indexed, with prepared statements
+ * (docs/reference/design.md 3.3; Never stale).
  */
 #ifndef MC_DB_SQLITE_HANDLES_H
 #define MC_DB_SQLITE_HANDLES_H

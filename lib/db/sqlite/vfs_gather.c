@@ -192,7 +192,7 @@ do_unmap(sqlite3_file *file, int remove)
     return real_of(file)->pMethods->xShmUnmap(real_of(file), remove);
 }
 
-/* Version 2: without memory mapping, which we do not use (DESIGN.md, SQLite). */
+/* Version 2: without memory mapping, which we do not use (docs/reference/design.md 3.3). */
 static const sqlite3_io_methods methods = {
     .iVersion = 2,
     .xClose = do_close,

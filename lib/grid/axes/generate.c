@@ -3,7 +3,7 @@
  * measured in metres, from PROJ's database, as sorted C arrays. So the order of axes and their units follow the
  * registry, and no request ever opens that database.
  *
- *     generate proj.db axes.c
+ *     generate proj.db OUTPUT
  */
 #include <sqlite3.h>
 #include <stdio.h>
@@ -79,7 +79,7 @@ int
 main(int argc, char **argv)
 {
     if (argc != 3) {
-        fprintf(stderr, "usage: generate proj.db axes.c\n");
+        fprintf(stderr, "usage: generate proj.db OUTPUT\n");
         return EXIT_FAILURE;
     }
     sqlite3 *database = NULL;

@@ -2,7 +2,7 @@
 #ifndef MC_IMAGE_JPEG_JPEG_H
 #define MC_IMAGE_JPEG_JPEG_H
 
-#include <stdio.h> /* jpeglib.h needs FILE */
+#include <stdio.h> /* <jpeglib.h> needs FILE */
 
 #include <jpeglib.h>
 #include <setjmp.h>

@@ -273,7 +273,8 @@ find_palette(mc_palette *palette, uint8_t *indices, mc_pixels *pixels, const mc_
         mc_palette_quantize(palette, indices, pixels, format->colors);
         return true;
     }
-    /* Other programs that read our stores take every palette image for opaque (spec 12, row 4). */
+    /* Other programs that read our stores take every palette image for opaque (docs/reference/configuration.md 12 row
+     * 4). */
     if (purpose == MC_FOR_STORE && mc_pixels_opacity(pixels) != MC_OPAQUE)
         return false;
     return mc_palette_exact(palette, indices, pixels, 256);

@@ -1,6 +1,6 @@
 /*
- * Demo pages (spec services 6.6): an index, and for each enabled protocol a map that uses it. They load nothing from
- * other hosts.
+ * Demo pages (docs/reference/services.md 6.6): an index, and for each enabled protocol a map that uses it. They load
+ * nothing from other hosts.
  */
 #include "service/pages/demo.h"
 

@@ -1,4 +1,5 @@
-/* The tile addresses of web maps, /<layer>/<z>/<x>/<y>.<ext> with rows from the top (spec 6.2). */
+/* The tile addresses of web maps, /<layer>/<z>/<x>/<y>.<ext> with rows from the top (docs/reference/services.md 6.2).
+ */
 #include "service/tiles/tile_path.h"
 
 static mc_service *

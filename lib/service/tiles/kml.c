@@ -1,6 +1,6 @@
 /*
- * KML super-overlays over the TMS tiles (spec 6.3). Rows are TMS rows. Regions are in degrees: grids of EPSG:4326 and
- * of the spherical Mercator are converted, others are written as they are.
+ * KML super-overlays over the TMS tiles (docs/reference/services.md 6.3). Rows are TMS rows. Regions are in degrees:
+ * grids of EPSG:4326 and of the spherical Mercator are converted, others are written as they are.
  */
 #include <apr_strings.h>
 #include <string.h>

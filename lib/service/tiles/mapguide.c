@@ -1,4 +1,5 @@
-/* MapGuide Open Source tiles: /mg/S<scale>/<layers>/R<row>/C<column>/<row>_<column>.<ext> (spec 6.5). */
+/* MapGuide Open Source tiles: /mg/S<scale>/<layers>/R<row>/C<column>/<row>_<column>.<ext>
+ * (docs/reference/services.md 6.5). */
 #include <apr_strings.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Tile Map Service 1.0.0: documents that list the tile sets, and tiles with rows counted from the bottom (spec 6.1). */
+/* Tile Map Service 1.0.0: documents that list the tile sets, and tiles with rows counted from the bottom
+ * (docs/reference/services.md 6.1). */
 #include <apr_strings.h>
 
 #include "service/tiles/tile_path.h"

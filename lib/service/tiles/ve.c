@@ -1,4 +1,4 @@
-/* Virtual Earth tiles by quadkey: /ve?layer=<layer>@<grid>&tile=<quadkey> (spec 6.4). */
+/* Virtual Earth tiles by quadkey: /ve?layer=<layer>@<grid>&tile=<quadkey> (docs/reference/services.md 6.4). */
 #include <string.h>
 
 #include "service/param.h"

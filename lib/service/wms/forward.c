@@ -1,4 +1,4 @@
-/* Forwarding rules: which requests another server answers, and under which address (spec services 4.5). */
+/* Forwarding rules: which requests another server answers, and under which address (docs/reference/services.md 4.5). */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <apr_strings.h>
 #include <pcre2.h>

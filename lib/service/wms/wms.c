@@ -1,4 +1,5 @@
-/* Web Map Service 1.1.1 and 1.3.0: settings, operations, and what forwarding rules take over (spec services 4). */
+/* Web Map Service 1.1.1 and 1.3.0: settings, operations, and what forwarding rules take over
+ * (docs/reference/services.md 4). */
 #include "service/wms/wms.h"
 
 #include <apr_strings.h>
@@ -124,7 +125,8 @@ parse_operation(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_
     }
 }
 
-/* Rules see everything but single tiles, feature info, and what is assembled from tiles (spec services 4.5). */
+/* Rules see everything but single tiles, feature info, and what is assembled from tiles
+ * (docs/reference/services.md 4.5). */
 static bool
 may_be_forwarded(const mc_error *error, const mc_request *request, const mc_wms *wms)
 {

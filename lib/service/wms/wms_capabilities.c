@@ -1,6 +1,7 @@
 /*
  * WMS capabilities: 1.3.0 (valid against capabilities_1_3_0.xsd) and 1.1.1 (valid against WMS_MS_Capabilities.dtd with
- * an internal subset for the TileSet elements that tiling clients look for). Spec services 4.7, ogc-rules.
+ * an internal subset for the TileSet elements that tiling clients look for). docs/reference/services.md 4.7,
+ * docs/reference/conformance.md 3.
  */
 #include <apr_strings.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* GetFeatureInfo of one layer (spec services 4.6). 1.3.0 says CRS, I, J; 1.1.1 SRS, X, Y. */
+/* GetFeatureInfo of one layer (docs/reference/services.md 4.6). 1.3.0 says CRS, I, J; 1.1.1 SRS, X, Y. */
 #include <apr_strings.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* GetMap: one stored tile, several tiles at one place, or a map (spec services 4.1 to 4.4). */
+/* GetMap: one stored tile, several tiles at one place, or a map (docs/reference/services.md 4.1 to 4.4). */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -128,7 +128,7 @@ as_tile(mc_tile_stack *stack, const map_parts *parts, const mc_call *call, apr_p
     return mc_stack_clip(stack, pool) == MC_OK;
 }
 
-/* A box beside the data is an empty map, not an error (ogc-rules). */
+/* A box beside the data is an empty map, not an error (docs/reference/conformance.md 1). */
 static bool
 overlaps_data(const mc_map_request *map)
 {

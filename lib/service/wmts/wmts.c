@@ -1,5 +1,6 @@
 /*
- * Web Map Tile Service 1.0.0 (OGC 07-057r7): settings and operations (spec services 5). Rows count from the top.
+ * Web Map Tile Service 1.0.0 (OGC 07-057r7): settings and operations (docs/reference/services.md 5). Rows count from
+ * the top.
  */
 #include "service/wmts/wmts.h"
 

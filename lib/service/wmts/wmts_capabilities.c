@@ -1,4 +1,5 @@
-/* The WMTS capabilities document, valid against wmtsGetCapabilities_response.xsd (spec services 5.2, ogc-rules). */
+/* The WMTS capabilities document, valid against wmtsGetCapabilities_response.xsd (docs/reference/services.md 5.2,
+ * docs/reference/conformance.md 2). */
 #include <apr_strings.h>
 #include <math.h>
 #include <string.h>

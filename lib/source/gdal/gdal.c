@@ -1,6 +1,7 @@
 /*
- * The source "gdal": a raster that GDAL opens, warped to the grid (spec 3.3). The work is done in a module that is
- * loaded with the first map, so that neither GDAL nor the raster has to be there when the server starts.
+ * The source "gdal": a raster that GDAL opens, warped to the grid (docs/reference/configuration.md 3.3). The work is
+ * done in a module that is loaded with the first map, so that neither GDAL nor the raster has to be there when the
+ * server starts.
  */
 #include <apr_strings.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * Shapes in pixels of a map: the form in which vector data is painted. Coordinates are whole numbers of 1/256 pixel,
  * x to the right and y down from the map's upper left corner, so that shapes that are moved by whole pixels are equal
- * to the last bit: a pixel does not depend on the tile that it is drawn in (DESIGN.md, Painting).
+ * to the last bit: a pixel does not depend on the tile that it is drawn in (docs/reference/design.md 3.8).
  */
 #ifndef MC_VECTOR_GEOMETRY_SHAPE_H
 #define MC_VECTOR_GEOMETRY_SHAPE_H

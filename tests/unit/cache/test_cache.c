@@ -23,10 +23,10 @@ static const char *const kinds[] = {
 
 START_TEST(every_kind_conforms)
 {
-    start();
+    start_cache_test();
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-        conform(cache_of(mc_replace_all(kinds[i], "%s", folder, pool)));
-    finish();
+        conform_cache(cache_of(mc_replace_all(kinds[i], "%s", cache_folder, pool)));
+    end_cache_test();
 }
 END_TEST
 
@@ -37,12 +37,12 @@ static mc_cache *
 layered_of(const char *xml)
 {
     mc_node *root;
-    mc_build build = builder();
+    mc_build build = config_build();
     const char *text = apr_pstrcat(pool, "<mapcache>",
                                    "<cache name='a' type='sqlite3'><dbfile>%s/la.db</dbfile></cache>"
                                    "<cache name='b' type='disk'><base>%s/lb</base></cache>",
                                    xml, "</mapcache>", NULL);
-    text = mc_replace_all(text, "%s", folder, pool);
+    text = mc_replace_all(text, "%s", cache_folder, pool);
     ck_ok(mc_config_parse_text(&root, "test.xml", text, strlen(text), pool));
     mc_cache *cache = NULL;
     for (mc_node *node = root->children; node != NULL; node = node->next) {
@@ -63,40 +63,40 @@ child_named(const char *name)
 
 START_TEST(layered_caches_conform)
 {
-    start();
-    conform(layered_of("<cache name='l' type='composite'><cache max-zoom='5'>a</cache></cache>"));
-    shell("rm -rf %s/la.db* %s/lb");
-    conform(layered_of("<cache name='l' type='fallback'><cache>a</cache><cache>b</cache></cache>"));
-    shell("rm -rf %s/la.db* %s/lb");
-    conform(layered_of("<cache name='l' type='multitier'><cache>a</cache><cache>b</cache></cache>"));
-    finish();
+    start_cache_test();
+    conform_cache(layered_of("<cache name='l' type='composite'><cache max-zoom='5'>a</cache></cache>"));
+    run_shell("rm -rf %s/la.db* %s/lb");
+    conform_cache(layered_of("<cache name='l' type='fallback'><cache>a</cache><cache>b</cache></cache>"));
+    run_shell("rm -rf %s/la.db* %s/lb");
+    conform_cache(layered_of("<cache name='l' type='multitier'><cache>a</cache><cache>b</cache></cache>"));
+    end_cache_test();
 }
 END_TEST
 
 START_TEST(a_composite_chooses_by_level_and_dimension)
 {
-    start();
+    start_cache_test();
     mc_cache *cache = layered_of("<cache name='l' type='composite'><cache max-zoom='2' dimensions='d=1'>a</cache>"
                                  "<cache min-zoom='2' grids='H,G'>b</cache></cache>");
     mc_dimension_value dimension = { "d", "1", false };
     mc_tile_key key = key_at(2, 1, 1);
-    put(cache, &key, "second");
-    expect(child_named("b"), &key, "second");
+    put_text(cache, &key, "second");
+    expect_text(child_named("b"), &key, "second");
     key.dimensions = &dimension;
     key.dimension_count = 1;
-    put(cache, &key, "first");
-    expect(child_named("a"), &key, "first");
-    expect(child_named("b"), &key, NULL);
+    put_text(cache, &key, "first");
+    expect_text(child_named("a"), &key, "first");
+    expect_text(child_named("b"), &key, NULL);
     mc_tile *tile;
     key = key_at(1, 0, 0);
     ck_fails(CONFIG, mc_cache_get(&tile, cache, &key, &ctx, pool));
-    finish();
+    end_cache_test();
 }
 END_TEST
 
 START_TEST(a_composite_parts_a_series_by_child)
 {
-    start();
+    start_cache_test();
     mc_cache *cache =
         layered_of("<cache name='l' type='composite'><cache max-zoom='1'>a</cache><cache>b</cache></cache>");
     mc_tile_write puts[6];
@@ -109,58 +109,59 @@ START_TEST(a_composite_parts_a_series_by_child)
     ck_ok(mc_cache_writes_flush(&ctx));
     ctx.writes = NULL;
     for (int i = 0; i < 6; i++) {
-        expect(child_named("a"), &puts[i].key, puts[i].key.z <= 1 ? "tile" : NULL);
-        expect(child_named("b"), &puts[i].key, puts[i].key.z <= 1 ? NULL : "tile");
+        expect_text(child_named("a"), &puts[i].key, puts[i].key.z <= 1 ? "tile" : NULL);
+        expect_text(child_named("b"), &puts[i].key, puts[i].key.z <= 1 ? NULL : "tile");
     }
-    finish();
+    end_cache_test();
 }
 END_TEST
 
 START_TEST(a_multitier_copies_what_it_finds)
 {
-    start();
+    start_cache_test();
     mc_cache *cache = layered_of("<cache name='l' type='multitier'><cache>a</cache><cache>b</cache></cache>");
     mc_tile_key key = key_at(2, 1, 1);
-    put(cache, &key, "deep");
-    expect(child_named("a"), &key, NULL);
-    expect(cache, &key, "deep");
-    expect(child_named("a"), &key, "deep");
-    finish();
+    put_text(cache, &key, "deep");
+    expect_text(child_named("a"), &key, NULL);
+    expect_text(cache, &key, "deep");
+    expect_text(child_named("a"), &key, "deep");
+    end_cache_test();
 }
 END_TEST
 
 START_TEST(what_has_no_stamp_is_remembered_for_a_time)
 {
-    start();
+    start_cache_test();
     mc_cache *cache = layered_of("<cache name='l' type='composite'><memory>60</memory><cache>b</cache></cache>");
     mc_tile_key key = key_at(2, 1, 1);
     mc_tile_key absent = key_at(2, 0, 0);
     absent.renderable = false;
-    put(cache, &key, "one");
-    expect(cache, &key, "one");
-    expect(cache, &absent, NULL);
-    put(child_named("b"), &key, "two"); /* behind its back */
-    put(child_named("b"), &absent, "new");
-    expect(cache, &key, "one");
-    expect(cache, &absent, NULL);
+    put_text(cache, &key, "one");
+    expect_text(cache, &key, "one");
+    expect_text(cache, &absent, NULL);
+    put_text(child_named("b"), &key, "two"); /* behind its back */
+    put_text(child_named("b"), &absent, "new");
+    expect_text(cache, &key, "one");
+    expect_text(cache, &absent, NULL);
     mc_cache *shortly = layered_of("<cache name='l' type='composite'><memory>0.05</memory><cache>b</cache></cache>");
-    expect(shortly, &key, "two");
-    put(child_named("b"), &key, "two and a half");
+    expect_text(shortly, &key, "two");
+    put_text(child_named("b"), &key, "two and a half");
     usleep(60000);
-    expect(shortly, &key, "two and a half");
-    expect(shortly, &absent, "new");
-    put(cache, &key, "three"); /* what is written here shows at once */
-    expect(cache, &key, "three");
+    expect_text(shortly, &key, "two and a half");
+    expect_text(shortly, &absent, "new");
+    put_text(cache, &key, "three"); /* what is written here shows at once */
+    expect_text(cache, &key, "three");
     ck_ok(mc_cache_remove(cache, &key, &ctx));
-    expect(cache, &key, NULL);
-    put(child_named("b"), &key, "four"); /* the absence of what may be rendered is not remembered */
-    expect(cache, &key, "four");
+    expect_text(cache, &key, NULL);
+    put_text(child_named("b"), &key, "four"); /* the absence of what may be rendered is not remembered */
+    expect_text(cache, &key, "four");
     mc_cache *next = layered_of("<cache name='l' type='composite'><memory>60</memory><cache>b</cache></cache>");
-    put(child_named("b"), &key, "five"); /* after a reload nothing of before counts */
-    expect(next, &key, "five");
-    ck_assert_int_eq(complaint_of("<cache name='c' type='composite'><memory>true</memory><cache>b</cache></cache>"),
-                     MC_REFUSED);
-    finish();
+    put_text(child_named("b"), &key, "five"); /* after a reload nothing of before counts */
+    expect_text(next, &key, "five");
+    ck_assert_int_eq(
+        cache_complaint_of("<cache name='c' type='composite'><memory>true</memory><cache>b</cache></cache>"),
+        MC_REFUSED);
+    end_cache_test();
 }
 END_TEST
 
@@ -175,14 +176,14 @@ keep_lines(void *baton, const char *text, size_t size)
 
 START_TEST(spans_of_failures_say_so)
 {
-    start();
+    start_cache_test();
     static const char *const broken[] = {
         "<cache name='c' type='sqlite3'><dbfile>%s</dbfile></cache>",
         "<cache name='c' type='disk' layout='template'><template>%s</template></cache>"
     };
     static const char *const spans[] = { "_mapcache_cache_sqlite_get", "_mapcache_cache_disk_get" };
     for (int i = 0; i < 2; i++) { /* a folder where a file should be */
-        mc_cache *cache = cache_of(mc_replace_all(broken[i], "%s", folder, pool));
+        mc_cache *cache = cache_of(mc_replace_all(broken[i], "%s", cache_folder, pool));
         mc_tile_key key = key_at(2, 1, 1);
         mc_tile *tile;
         ctx.trace = mc_trace_create(keep_lines, NULL, NULL, NULL, pool);
@@ -199,24 +200,24 @@ START_TEST(spans_of_failures_say_so)
         ck_assert(inner);
     }
     ctx.trace = NULL;
-    finish();
+    end_cache_test();
 }
 END_TEST
 
 START_TEST(open_files_stay_bounded)
 {
-    start();
+    start_cache_test();
     mc_cache *cache = cache_of(mc_replace_all(
         "<cache name='c' type='sqlite3'><dbfile>%s/{z}-{x}-{y}.db</dbfile><xcount>1</xcount><ycount>1</ycount></cache>",
-        "%s", folder, pool));
+        "%s", cache_folder, pool));
     for (int i = 0; i < 1000; i++) {
         mc_tile_key key = key_at(5, i % 32, i / 32);
-        put(cache, &key, "tile");
-        ck_assert_int_le(count_open(), 16);
-        expect(cache, &key, "tile");
-        ck_assert_int_le(count_open(), 16);
+        put_text(cache, &key, "tile");
+        ck_assert_int_le(count_open_files(), 16);
+        expect_text(cache, &key, "tile");
+        ck_assert_int_le(count_open_files(), 16);
     }
-    finish();
+    end_cache_test();
 }
 END_TEST
 
@@ -235,8 +236,8 @@ another_process_writes(sqlite3 *db, sqlite3_stmt *write, int number)
 static void
 never_stale(const char *journal)
 {
-    start();
-    const char *path = apr_psprintf(pool, "%s/a.db", folder);
+    start_cache_test();
+    const char *path = apr_psprintf(pool, "%s/a.db", cache_folder);
     int go[2];
     int done[2];
     ck_assert_int_eq(pipe(go), 0);
@@ -263,7 +264,7 @@ never_stale(const char *journal)
         }
         _exit(0);
     }
-    mc_cache *cache = cache_of(mc_replace_all(kinds[0], "%s", folder, pool));
+    mc_cache *cache = cache_of(mc_replace_all(kinds[0], "%s", cache_folder, pool));
     mc_tile_key key = key_at(1, 1, 1);
     for (int i = 0; i < 1000; i++) {
         char byte;
@@ -271,18 +272,18 @@ never_stale(const char *journal)
         ck_assert_int_eq(write(go[1], "w", 1), 1);
         ck_assert_int_eq(read(done[0], &byte, 1), 1);
         snprintf(text, sizeof(text), "%09d", i);
-        expect(cache, &key, text);
+        expect_text(cache, &key, text);
         if (i % 100 == 0) {
             usleep(60000);
-            expect(cache, &key, text); /* settled now: it is remembered */
-            expect(cache, &key, text);
+            expect_text(cache, &key, text); /* settled now: it is remembered */
+            expect_text(cache, &key, text);
         }
     }
     ck_assert_int_eq(write(go[1], "q", 1), 1);
     int status;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
-    finish();
+    end_cache_test();
 }
 
 START_TEST(writes_of_others_show_at_once_in_rollback_mode)
@@ -299,21 +300,21 @@ END_TEST
 
 START_TEST(a_file_renamed_over_another_shows_at_once)
 {
-    start();
-    mc_cache *cache = cache_of(mc_replace_all(kinds[0], "%s", folder, pool));
+    start_cache_test();
+    mc_cache *cache = cache_of(mc_replace_all(kinds[0], "%s", cache_folder, pool));
     mc_cache *next = cache_of(
         mc_replace_all("<cache name='n' type='sqlite3'><dbfile>%s/n.db</dbfile><pragma name='journal_mode'>delete"
                        "</pragma></cache>",
-                       "%s", folder, pool));
+                       "%s", cache_folder, pool));
     mc_tile_key key = key_at(2, 1, 1);
-    put(next, &key, "new");
-    put(cache, &key, "old"); /* in WAL: its -wal is there */
-    shell("test -s %s/a.db-wal");
-    expect(cache, &key, "old");
-    shell("cp %s/a.db-wal %s/kept && mv %s/n.db %s/a.db");
+    put_text(next, &key, "new");
+    put_text(cache, &key, "old"); /* in WAL: its -wal is there */
+    run_shell("test -s %s/a.db-wal");
+    expect_text(cache, &key, "old");
+    run_shell("cp %s/a.db-wal %s/kept && mv %s/n.db %s/a.db");
     for (int i = 0; i < 3; i++)
-        expect(cache, &key, "new");
-    finish();
+        expect_text(cache, &key, "new");
+    end_cache_test();
 }
 END_TEST
 
@@ -321,7 +322,7 @@ START_TEST(paths_are_those_of_the_reference)
 {
     mc_dimension_value dimensions[] = { { "a", "A.1/x", false }, { "b", "B 2", false } };
     mc_tile_key key = { .tileset = "ts",
-                        .grid = &grid,
+                        .grid = &cache_grid,
                         .z = 5,
                         .x = 9,
                         .y = 12,
@@ -365,41 +366,44 @@ END_TEST
 
 START_TEST(broken_files_give_errors)
 {
-    start();
-    mc_cache *cache = cache_of(mc_replace_all(kinds[0], "%s", folder, pool));
+    start_cache_test();
+    mc_cache *cache = cache_of(mc_replace_all(kinds[0], "%s", cache_folder, pool));
     mc_tile_key key = key_at(1, 0, 0);
     mc_tile *tile;
     key.renderable = false;
     ck_fails(IO, mc_cache_get(&tile, cache, &key, &ctx, pool));
-    shell("head -c 5000 /dev/urandom > %s/a.db");
+    run_shell("head -c 5000 /dev/urandom > %s/a.db");
     ck_fails(CORRUPT, mc_cache_get(&tile, cache, &key, &ctx, pool));
-    shell("rm %s/a.db && mkdir %s/a.db");
+    run_shell("rm %s/a.db && mkdir %s/a.db");
     ck_fails(IO, mc_cache_get(&tile, cache, &key, &ctx, pool));
-    ck_assert_int_eq(count_open(), 0);
-    mc_cache *disk = cache_of(mc_replace_all(kinds[8], "%s", folder, pool));
-    shell("mkdir -p %s/w/1/0000 && : > %s/w/1/0000/0000_0000.png");
-    expect(disk, &key, NULL);
-    finish();
+    ck_assert_int_eq(count_open_files(), 0);
+    mc_cache *disk = cache_of(mc_replace_all(kinds[8], "%s", cache_folder, pool));
+    run_shell("mkdir -p %s/w/1/0000 && : > %s/w/1/0000/0000_0000.png");
+    expect_text(disk, &key, NULL);
+    end_cache_test();
 }
 END_TEST
 
 START_TEST(configurations_are_checked)
 {
-    ck_assert_int_eq(complaint_of("<cache name='c' type='redis'/>"), MC_NOT_BUILT);
-    ck_assert_int_eq(complaint_of("<cache name='c' type='nonsense'/>"), MC_REFUSED);
-    ck_assert_int_eq(complaint_of("<cache name='c' type='sqlite3'/>"), MC_REFUSED);
-    ck_assert_int_eq(complaint_of("<cache name='c' type='mbtiles'/>"), MC_REFUSED);
-    ck_assert_int_eq(complaint_of("<cache name='c' type='disk'/>"), MC_REFUSED);
-    ck_assert_int_eq(complaint_of("<cache name='c' type='disk' layout='default'><base>/x</base></cache>"), MC_REFUSED);
-    ck_assert_int_eq(complaint_of("<cache name='c' type='sqlite3'><dbfile x_fmt='%s'>/x</dbfile></cache>"), MC_REFUSED);
+    ck_assert_int_eq(cache_complaint_of("<cache name='c' type='redis'/>"), MC_NOT_BUILT);
+    ck_assert_int_eq(cache_complaint_of("<cache name='c' type='nonsense'/>"), MC_REFUSED);
+    ck_assert_int_eq(cache_complaint_of("<cache name='c' type='sqlite3'/>"), MC_REFUSED);
+    ck_assert_int_eq(cache_complaint_of("<cache name='c' type='mbtiles'/>"), MC_REFUSED);
+    ck_assert_int_eq(cache_complaint_of("<cache name='c' type='disk'/>"), MC_REFUSED);
+    ck_assert_int_eq(cache_complaint_of("<cache name='c' type='disk' layout='default'><base>/x</base></cache>"),
+                     MC_REFUSED);
+    ck_assert_int_eq(cache_complaint_of("<cache name='c' type='sqlite3'><dbfile x_fmt='%s'>/x</dbfile></cache>"),
+                     MC_REFUSED);
     ck_assert_int_eq(
-        complaint_of("<cache name='c' type='sqlite3'><dbfile>/x</dbfile><hitstats>true</hitstats></cache>"),
+        cache_complaint_of("<cache name='c' type='sqlite3'><dbfile>/x</dbfile><hitstats>true</hitstats></cache>"),
         MC_REFUSED);
     static const char *const taken[] = { "gpkg_contents", "GPKG_x", "sqlite_tiles", "rtree_tiles" };
     for (int i = 0; i < 4; i++)
-        ck_assert_int_eq(complaint_of(apr_pstrcat(pool, "<cache name='c' type='geopackage'><dbfile>/x</dbfile><table>",
-                                                  taken[i], "</table></cache>", NULL)),
-                         MC_REFUSED);
+        ck_assert_int_eq(
+            cache_complaint_of(apr_pstrcat(pool, "<cache name='c' type='geopackage'><dbfile>/x</dbfile><table>",
+                                           taken[i], "</table></cache>", NULL)),
+            MC_REFUSED);
 }
 END_TEST
 
@@ -429,10 +433,10 @@ hammer(void *baton)
 
 START_TEST(threads_share_a_cache)
 {
-    start();
+    start_cache_test();
     static const int shared[] = { 0, 1, 4 };
     for (size_t kind = 0; kind < 3; kind++) {
-        mc_cache *cache = cache_of(mc_replace_all(kinds[shared[kind]], "%s", folder, pool));
+        mc_cache *cache = cache_of(mc_replace_all(kinds[shared[kind]], "%s", cache_folder, pool));
         pthread_t threads[16];
         for (int i = 0; i < 16; i++)
             ck_assert_int_eq(pthread_create(&threads[i], NULL, hammer, cache), 0);
@@ -441,9 +445,9 @@ START_TEST(threads_share_a_cache)
             pthread_join(threads[i], &failures);
             ck_assert_int_eq((intptr_t)failures, 0);
         }
-        ck_assert_int_le(count_open(), 16);
+        ck_assert_int_le(count_open_files(), 16);
     }
-    finish();
+    end_cache_test();
 }
 END_TEST
 

@@ -1,7 +1,7 @@
 /* Whose turn it is among the threads of the event loop (cgi/lanes.c). */
 #include "../../../cgi/lanes.c"
 
-#include "../unit.h"
+#include "unit.h"
 
 enum { THREADS = 16, EVENTS = 2000 };
 

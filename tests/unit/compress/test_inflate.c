@@ -6,7 +6,7 @@
 #include <zlib.h>
 
 #include "compress/inflate.h"
-#include "image/samples.h"
+#include "samples.h"
 
 enum { SIZE_MAX_HERE = 70000 };
 

@@ -1,4 +1,4 @@
-#include "unit.h"
+#include "config_text.h"
 
 #include <apr_strings.h>
 #include <string.h>
@@ -45,12 +45,10 @@ static mc_diagnostics *diagnostics;
 static bool
 read_thing(thing *out, const char *inside)
 {
-    const char *text = apr_psprintf(pool, "<mapcache>\n<thing name='n'>%s</thing></mapcache>", inside);
-    mc_node *root;
-    ck_ok(mc_config_parse_text(&root, "f.xml", text, strlen(text), pool));
+    const mc_node *thing_element = config_elements(apr_psprintf(pool, "\n<thing name='n'>%s</thing>", inside));
     diagnostics = mc_diagnostics_create(pool);
     memset(out, 0, sizeof(*out));
-    return mc_config_read(out, root->children, keys, diagnostics);
+    return mc_config_read(out, thing_element, keys, diagnostics);
 }
 
 static const char *
@@ -115,7 +113,7 @@ START_TEST(bad_values_are_refused_with_what_would_be_right)
     static const struct {
         const char *inside, *complaint;
     } cases[] = {
-        { "<count>11</count>", "f.xml:2:17: <count>: \"11\" is not a whole number from 1 to 10" },
+        { "<count>11</count>", "test.xml:2:17: <count>: \"11\" is not a whole number from 1 to 10" },
         { "<count>0</count>", "is not a whole number from 1 to 10" },
         { "<count>5 </count>", "\"5 \" is right but for the blanks around it" },
         { "<count>5x</count>", "\"5x\" is not a whole number" },
@@ -164,7 +162,7 @@ START_TEST(what_is_unknown_is_a_warning_with_a_hint)
     ck_assert_ptr_nonnull(strstr(said(2), "it must be written as an attribute"));
     ck_assert_ptr_nonnull(strstr(said(3), "unknown attribute \"a\""));
     ck_assert_ptr_nonnull(strstr(said(4), "unknown element \"b\""));
-    ck_assert_ptr_nonnull(strstr(said(5), "f.xml:3:1: <yes>: is ignored: the one on line 2 counts"));
+    ck_assert_ptr_nonnull(strstr(said(5), "test.xml:3:1: <yes>: is ignored: the one on line 2 counts"));
     ck_assert_ptr_nonnull(strstr(said(6), "<thing name=\"n\">: its text"));
     ck_assert(t.yes);
     ck_assert_int_eq(t.count, 2);
@@ -214,8 +212,7 @@ START_TEST(names_are_found_as_they_stand)
     apr_hash_t *things = apr_hash_make(pool);
     int value = 7;
     apr_hash_set(things, "roads", APR_HASH_KEY_STRING, &value);
-    mc_node *root;
-    ck_ok(mc_config_parse_text(&root, "f.xml", "<mapcache/>", 11, pool));
+    const mc_node *root = config_root("");
     diagnostics = mc_diagnostics_create(pool);
     ck_assert_ptr_eq(mc_config_find(things, "source", "roads", root, diagnostics), &value);
     ck_assert_int_eq(diagnostics->refused, 0);

@@ -1,4 +1,4 @@
-#include "unit.h"
+#include "config_text.h"
 
 #include <apr_strings.h>
 #include <string.h>
@@ -10,11 +10,8 @@ static mc_build build;
 static mc_dimension *
 make(const char *xml)
 {
-    mc_node *root;
-    char *text = apr_pstrcat(pool, "<mapcache>", xml, "</mapcache>", NULL);
-    build = (mc_build){ .pool = pool, .diagnostics = mc_diagnostics_create(pool) };
-    ck_ok(mc_config_parse_text(&root, "test.xml", text, strlen(text), pool));
-    return mc_dimension_from_config(root->children, &build);
+    build = config_build();
+    return mc_dimension_from_config(config_elements(xml), &build);
 }
 
 static const char *

@@ -1,3 +1,4 @@
+#include "config_text.h"
 #include "postgres.h"
 
 #include <float.h>
@@ -36,15 +37,13 @@ tear_down(void)
 static mc_dimension *
 make_at(const char *connection, const char *attributes, const char *validate, const char *list, const char *more)
 {
-    mc_node *root;
     char *text = apr_psprintf(pool,
-                              "<mapcache><dimension name='scene' type='postgresql' default='s1' %s>"
+                              "<dimension name='scene' type='postgresql' default='s1' %s>"
                               "<connection>%s</connection><validate_query><![CDATA[%s]]></validate_query>"
-                              "<list_query><![CDATA[%s]]></list_query>%s</dimension></mapcache>",
+                              "<list_query><![CDATA[%s]]></list_query>%s</dimension>",
                               attributes, connection, validate, list, more);
-    build = (mc_build){ .pool = pool, .diagnostics = mc_diagnostics_create(pool) };
-    ck_ok(mc_config_parse_text(&root, "test.xml", text, strlen(text), pool));
-    mc_dimension *dimension = mc_dimension_from_config(root->children, &build);
+    build = config_build();
+    mc_dimension *dimension = mc_dimension_from_config(config_elements(text), &build);
     ck_assert_ptr_nonnull(dimension);
     return dimension;
 }
@@ -324,12 +323,9 @@ START_TEST(incomplete_declarations_are_refused)
         "<remember>file</remember>",
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        mc_node *root;
-        char *text = apr_psprintf(
-            pool, "<mapcache><dimension name='n' type='postgresql' default='a'>%s</dimension></mapcache>", wrong[i]);
-        build = (mc_build){ .pool = pool, .diagnostics = mc_diagnostics_create(pool) };
-        ck_ok(mc_config_parse_text(&root, "test.xml", text, strlen(text), pool));
-        ck_assert_ptr_null(mc_dimension_from_config(root->children, &build));
+        char *text = apr_psprintf(pool, "<dimension name='n' type='postgresql' default='a'>%s</dimension>", wrong[i]);
+        build = config_build();
+        ck_assert_ptr_null(mc_dimension_from_config(config_elements(text), &build));
         ck_assert_int_ge(build.diagnostics->refused, 1);
     }
 }

@@ -7,56 +7,57 @@ START_TEST(a_map_asks_once)
     mc_dimension_query queries[3];
     apr_array_header_t *values[3];
     for (int i = 0; i < 3; i++)
-        queries[i] = (mc_dimension_query){ "t", &grid, &tiles[i], "%" };
-    asked();
-    ck_ok(mc_dimension_resolve_all(values, asking("sqlite", LIKE, ""), queries, 3, &ctx, pool));
-    ck_assert_int_eq(asked(), 1);
-    ck_assert_str_eq(joined(values[1]), "bern,nairobi,everest");
-    ck_ok(mc_dimension_resolve_all(values, asking("sqlite", LIKE HERE, ""), queries, 3, &ctx, pool));
-    ck_assert_int_eq(asked(), 2); /* two of the boxes are the same */
-    ck_assert_str_eq(joined(values[0]), "bern");
-    ck_assert_str_eq(joined(values[1]), "nairobi");
-    ck_assert_str_eq(joined(values[2]), "bern");
+        queries[i] = (mc_dimension_query){ "t", &catalogue_grid, &tiles[i], "%" };
+    count_queries();
+    ck_ok(mc_dimension_resolve_all(values, asking_dimension("sqlite", LIKE, ""), queries, 3, &ctx, pool));
+    ck_assert_int_eq(count_queries(), 1);
+    ck_assert_str_eq(joined_values(values[1]), "bern,nairobi,everest");
+    ck_ok(mc_dimension_resolve_all(values, asking_dimension("sqlite", LIKE HERE, ""), queries, 3, &ctx, pool));
+    ck_assert_int_eq(count_queries(), 2); /* two of the boxes are the same */
+    ck_assert_str_eq(joined_values(values[0]), "bern");
+    ck_assert_str_eq(joined_values(values[1]), "nairobi");
+    ck_assert_str_eq(joined_values(values[2]), "bern");
 }
 END_TEST
 
 START_TEST(answers_are_remembered_until_the_file_changes)
 {
-    mc_dimension *dimension = asking("sqlite", LIKE, "");
-    asked();
-    ck_assert_str_eq(resolve(dimension, "un"), "bern,nairobi");
-    ck_assert_int_eq(asked(), 1);
+    mc_dimension *dimension = asking_dimension("sqlite", LIKE, "");
+    count_queries();
+    ck_assert_str_eq(resolve_value(dimension, "un"), "bern,nairobi");
+    ck_assert_int_eq(count_queries(), 1);
     next_request();
-    ck_assert_str_eq(resolve(dimension, "un"), "bern,nairobi");
-    ck_assert_int_eq(asked(), 0);
-    sql("INSERT INTO catalog(name, keywords) VALUES('rome', 'un')");
+    ck_assert_str_eq(resolve_value(dimension, "un"), "bern,nairobi");
+    ck_assert_int_eq(count_queries(), 0);
+    catalogue_sql("INSERT INTO catalog(name, keywords) VALUES('rome', 'un')");
     next_request();
-    ck_assert_str_eq(resolve(dimension, "un"), "bern,nairobi,rome");
-    ck_assert_int_eq(asked(), 1);
-    sql("DELETE FROM catalog WHERE name = 'bern'"); /* at once: within the time that a stamp may not tell apart */
+    ck_assert_str_eq(resolve_value(dimension, "un"), "bern,nairobi,rome");
+    ck_assert_int_eq(count_queries(), 1);
+    catalogue_sql(
+        "DELETE FROM catalog WHERE name = 'bern'"); /* at once: within the time that a stamp may not tell apart */
     next_request();
-    ck_assert_str_eq(resolve(dimension, "un"), "nairobi,rome");
-    settle();
-    ck_assert_str_eq(resolve(dimension, "un"), "nairobi,rome");
-    asked();
+    ck_assert_str_eq(resolve_value(dimension, "un"), "nairobi,rome");
+    settle_catalogue();
+    ck_assert_str_eq(resolve_value(dimension, "un"), "nairobi,rome");
+    count_queries();
     next_request();
-    ck_assert_str_eq(resolve(dimension, "un"), "nairobi,rome");
-    ck_assert_int_eq(asked(), 0);
+    ck_assert_str_eq(resolve_value(dimension, "un"), "nairobi,rome");
+    ck_assert_int_eq(count_queries(), 0);
 }
 END_TEST
 
 START_TEST(answers_are_remembered_until_the_log_changes)
 {
     sqlite3 *db;
-    mc_dimension *dimension = asking("sqlite", LIKE, "");
-    ck_assert_int_eq(sqlite3_open(file, &db), SQLITE_OK);
+    mc_dimension *dimension = asking_dimension("sqlite", LIKE, "");
+    ck_assert_int_eq(sqlite3_open(catalogue_file, &db), SQLITE_OK);
     ck_assert_int_eq(sqlite3_exec(db,
                                   "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0;"
                                   "INSERT INTO catalog(name, keywords) VALUES('a', 'un')",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
-    settle();
-    ck_assert_str_eq(resolve(dimension, "un"), "bern,nairobi,a");
+    settle_catalogue();
+    ck_assert_str_eq(resolve_value(dimension, "un"), "bern,nairobi,a");
     for (int i = 0; i < 20; i++) {
         char name[16];
         snprintf(name, sizeof(name), "b%d", i);
@@ -65,7 +66,7 @@ START_TEST(answers_are_remembered_until_the_log_changes)
                                       NULL, NULL, NULL),
                          SQLITE_OK);
         next_request();
-        ck_assert_str_eq(resolve(dimension, "un"), apr_pstrcat(pool, "bern,nairobi,", name, NULL));
+        ck_assert_str_eq(resolve_value(dimension, "un"), apr_pstrcat(pool, "bern,nairobi,", name, NULL));
     }
     sqlite3_close(db);
 }
@@ -73,18 +74,18 @@ END_TEST
 
 START_TEST(a_replaced_file_is_asked_anew)
 {
-    mc_dimension *dimension = asking("sqlite", LIKE, "");
+    mc_dimension *dimension = asking_dimension("sqlite", LIKE, "");
     struct stat before;
-    ck_assert_str_eq(resolve(dimension, "un"), "bern,nairobi");
-    ck_assert_int_eq(stat(file, &before), 0);
-    const char *other = apr_pstrcat(pool, folder, "/other", NULL);
+    ck_assert_str_eq(resolve_value(dimension, "un"), "bern,nairobi");
+    ck_assert_int_eq(stat(catalogue_file, &before), 0);
+    const char *other = apr_pstrcat(pool, catalogue_folder, "/other", NULL);
     sql_in(other, "CREATE TABLE catalog(name, minx, miny, maxx, maxy, keywords, ts);"
                   "INSERT INTO catalog(name, keywords) VALUES('foreign', 'un')");
     struct utimbuf times = { before.st_atime, before.st_mtime };
     ck_assert_int_eq(utime(other, &times), 0); /* as tools that keep times do it */
-    ck_assert_int_eq(rename(other, file), 0);
+    ck_assert_int_eq(rename(other, catalogue_file), 0);
     next_request();
-    ck_assert_str_eq(resolve(dimension, "un"), "foreign");
+    ck_assert_str_eq(resolve_value(dimension, "un"), "foreign");
 }
 END_TEST
 
@@ -97,104 +98,106 @@ START_TEST(what_reads_the_clock_is_not_remembered)
         "SELECT name FROM recent",
         "SELECT name FROM catalog ORDER BY random()",
     };
-    sql("CREATE VIEW recent AS SELECT * FROM catalog WHERE ts < julianday('now')");
+    catalogue_sql("CREATE VIEW recent AS SELECT * FROM catalog WHERE ts < julianday('now')");
     for (size_t i = 0; i < sizeof(fleeting) / sizeof(fleeting[0]); i++) {
-        mc_dimension *dimension = asking("sqlite", fleeting[i], "");
-        settle();
-        resolve(dimension, "x");
-        asked();
-        resolve(dimension, "x"); /* the same request */
-        ck_assert_int_eq(asked(), 0);
+        mc_dimension *dimension = asking_dimension("sqlite", fleeting[i], "");
+        settle_catalogue();
+        resolve_value(dimension, "x");
+        count_queries();
+        resolve_value(dimension, "x"); /* the same request */
+        ck_assert_int_eq(count_queries(), 0);
         next_request();
-        resolve(dimension, "x");
-        ck_assert_msg(asked() == 1, "%s", fleeting[i]);
+        resolve_value(dimension, "x");
+        ck_assert_msg(count_queries() == 1, "%s", fleeting[i]);
     }
-    mc_dimension *client = asking("sqlite", "SELECT date(:dim)", ""); /* where a client says so */
-    resolve(client, "now");
-    resolve(client, "2020-01-01");
+    mc_dimension *client = asking_dimension("sqlite", "SELECT date(:dim)", ""); /* where a client says so */
+    resolve_value(client, "now");
+    resolve_value(client, "2020-01-01");
     next_request();
-    asked();
-    resolve(client, "2020-01-01");
-    ck_assert_int_eq(asked(), 0);
-    resolve(client, "now");
-    ck_assert_int_eq(asked(), 1);
+    count_queries();
+    resolve_value(client, "2020-01-01");
+    ck_assert_int_eq(count_queries(), 0);
+    resolve_value(client, "now");
+    ck_assert_int_eq(count_queries(), 1);
 }
 END_TEST
 
 START_TEST(seconds_of_remembering)
 {
-    mc_dimension *dimension = asking("sqlite", LIKE, "<remember>3600</remember>");
-    ck_assert_str_eq(resolve(dimension, "un"), "bern,nairobi");
-    sql("DELETE FROM catalog");
-    settle();
-    ck_assert_str_eq(resolve(dimension, "un"), "bern,nairobi"); /* as the configuration wants it */
+    mc_dimension *dimension = asking_dimension("sqlite", LIKE, "<remember>3600</remember>");
+    ck_assert_str_eq(resolve_value(dimension, "un"), "bern,nairobi");
+    catalogue_sql("DELETE FROM catalog");
+    settle_catalogue();
+    ck_assert_str_eq(resolve_value(dimension, "un"), "bern,nairobi"); /* as the configuration wants it */
     next_request();
-    ck_assert_str_eq(resolve(asking("sqlite", LIKE, "<remember>0</remember>"), "un"), "");
-    dimension = asking("sqlite", LIKE, "<remember>0</remember>");
+    ck_assert_str_eq(resolve_value(asking_dimension("sqlite", LIKE, "<remember>0</remember>"), "un"), "");
+    dimension = asking_dimension("sqlite", LIKE, "<remember>0</remember>");
     next_request();
-    asked();
-    resolve(dimension, "un");
+    count_queries();
+    resolve_value(dimension, "un");
     next_request();
-    resolve(dimension, "un");
-    ck_assert_int_eq(asked(), 2);
-    dimension = asking("sqlite", LIKE, "<remember>0.02</remember>");
-    resolve(dimension, "un");
-    settle();
-    asked();
-    resolve(dimension, "un");
-    ck_assert_int_eq(asked(), 1);
+    resolve_value(dimension, "un");
+    ck_assert_int_eq(count_queries(), 2);
+    dimension = asking_dimension("sqlite", LIKE, "<remember>0.02</remember>");
+    resolve_value(dimension, "un");
+    settle_catalogue();
+    count_queries();
+    resolve_value(dimension, "un");
+    ck_assert_int_eq(count_queries(), 1);
 }
 END_TEST
 
 START_TEST(errors_are_not_remembered)
 {
-    mc_dimension *dimension = asking("sqlite", "SELECT name FROM later WHERE :dim = 'un'", "");
-    check_message(refuse(dimension, "un"));
-    sql("CREATE TABLE later(name); INSERT INTO later VALUES('x')");
+    mc_dimension *dimension = asking_dimension("sqlite", "SELECT name FROM later WHERE :dim = 'un'", "");
+    check_message(refuse_value(dimension, "un"));
+    catalogue_sql("CREATE TABLE later(name); INSERT INTO later VALUES('x')");
     next_request();
-    ck_assert_str_eq(resolve(dimension, "un"), "x");
+    ck_assert_str_eq(resolve_value(dimension, "un"), "x");
 }
 END_TEST
 
 START_TEST(results_outlive_their_request)
 {
     apr_array_header_t *values;
-    mc_dimension *dimension = asking("sqlite", LIKE, "");
-    mc_dimension_query query = { "t", &grid, NULL, "un" };
+    mc_dimension *dimension = asking_dimension("sqlite", LIKE, "");
+    mc_dimension_query query = { "t", &catalogue_grid, NULL, "un" };
     for (int i = 0; i < 2; i++) { /* asked, remembered */
         ck_ok(mc_dimension_resolve(&values, dimension, &query, &ctx, pool));
         next_request();
         mc_clock_cache_remove_if(process.query_results, NULL, NULL);
-        ck_assert_str_eq(joined(values), "bern,nairobi");
+        ck_assert_str_eq(joined_values(values), "bern,nairobi");
     }
     ck_ok(mc_dimension_resolve(&values, dimension, &query, &ctx, ctx.pool));
     mc_clock_cache_remove_if(process.query_results, NULL, NULL);
     APR_ARRAY_PUSH(values, const char *) = "more"; /* what is shared is copied before it grows */
-    ck_assert_str_eq(joined(values), "bern,nairobi,more");
-    ck_assert_str_eq(resolve(dimension, "un"), "bern,nairobi");
+    ck_assert_str_eq(joined_values(values), "bern,nairobi,more");
+    ck_assert_str_eq(resolve_value(dimension, "un"), "bern,nairobi");
 }
 END_TEST
 
 START_TEST(dimensions_do_not_share_what_differs)
 {
-    ck_assert_str_eq(resolve(asking("sqlite", "SELECT name FROM catalog WHERE keywords LIKE :dim || '%'", ""), "un"),
-                     "bern,nairobi");
     ck_assert_str_eq(
-        resolve(asking("sqlite", "SELECT upper(name) FROM catalog WHERE keywords LIKE :dim || '%'", ""), "un"),
+        resolve_value(asking_dimension("sqlite", "SELECT name FROM catalog WHERE keywords LIKE :dim || '%'", ""), "un"),
+        "bern,nairobi");
+    ck_assert_str_eq(
+        resolve_value(asking_dimension("sqlite", "SELECT upper(name) FROM catalog WHERE keywords LIKE :dim || '%'", ""),
+                      "un"),
         "BERN,NAIROBI");
-    const char *first = file;
-    file = apr_pstrcat(pool, folder, "/second.sqlite", NULL);
-    sql("CREATE TABLE catalog(name, keywords); INSERT INTO catalog VALUES('other', 'un')");
-    ck_assert_str_eq(resolve(asking("sqlite", LIKE, ""), "un"), "other");
-    file = first;
-    ck_assert_str_eq(resolve(asking("sqlite", LIKE, ""), "un"), "bern,nairobi");
-    mc_dimension *dimension = asking("sqlite", "SELECT :tileset", "");
+    const char *first = catalogue_file;
+    catalogue_file = apr_pstrcat(pool, catalogue_folder, "/second.sqlite", NULL);
+    catalogue_sql("CREATE TABLE catalog(name, keywords); INSERT INTO catalog VALUES('other', 'un')");
+    ck_assert_str_eq(resolve_value(asking_dimension("sqlite", LIKE, ""), "un"), "other");
+    catalogue_file = first;
+    ck_assert_str_eq(resolve_value(asking_dimension("sqlite", LIKE, ""), "un"), "bern,nairobi");
+    mc_dimension *dimension = asking_dimension("sqlite", "SELECT :tileset", "");
     apr_array_header_t *values;
-    mc_dimension_query query = { "t", &grid, NULL, "x" };
+    mc_dimension_query query = { "t", &catalogue_grid, NULL, "x" };
     ck_ok(mc_dimension_resolve(&values, dimension, &query, &ctx, pool));
     query.tileset = "u";
     ck_ok(mc_dimension_resolve(&values, dimension, &query, &ctx, pool));
-    ck_assert_str_eq(joined(values), "u");
+    ck_assert_str_eq(joined_values(values), "u");
 }
 END_TEST
 
@@ -213,7 +216,7 @@ ask_often(void *baton)
         mc_ctx own_ctx = { .pool = own, .process = &process, .log = &mc_log_stderr };
         apr_array_header_t *values;
         mc_extent extent = { i % 7, i % 7, 45, 45 };
-        mc_dimension_query query = { "t", &grid, i % 2 ? &extent : NULL, i % 3 ? "%" : "un" };
+        mc_dimension_query query = { "t", &catalogue_grid, i % 2 ? &extent : NULL, i % 3 ? "%" : "un" };
         if (mc_dimension_resolve(&values, crowd->dimension, &query, &own_ctx, own) != MC_OK || values->nelts < 2)
             crowd->wrong++;
         apr_pool_clear(own);
@@ -226,13 +229,13 @@ START_TEST(many_threads_ask_while_the_catalogue_changes)
 {
     pthread_t threads[8];
     crowd crowds[8];
-    mc_dimension *dimension = asking("sqlite", LIKE HERE, "");
+    mc_dimension *dimension = asking_dimension("sqlite", LIKE HERE, "");
     for (int i = 0; i < 8; i++) {
         crowds[i] = (crowd){ dimension, 0 };
         ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_often, &crowds[i]), 0);
     }
     for (int i = 0; i < 10; i++)
-        sql("INSERT INTO catalog VALUES('more', 0, 0, 50, 50, 'un', 0)");
+        catalogue_sql("INSERT INTO catalog VALUES('more', 0, 0, 50, 50, 'un', 0)");
     for (int i = 0; i < 8; i++) {
         pthread_join(threads[i], NULL);
         ck_assert_int_eq(crowds[i].wrong, 0);

@@ -6,8 +6,8 @@
 
 START_TEST(a_footprint_is_the_box_of_what_shows)
 {
-    start();
-    mc_cache *cache = products("");
+    start_cache_test();
+    mc_cache *cache = product_cache("");
     put_patch(cache, "a", 3, 1, 2, (patch){ 10, 20, 30, 40, 200 });
     put_patch(cache, "a", 3, 1, 3, (patch){ 0, 0, 256, 256, 255 });
     put_patch(cache, "a", 3, 1, 4, (patch){ 255, 255, 1, 1, 255 });
@@ -32,14 +32,14 @@ START_TEST(a_footprint_is_the_box_of_what_shows)
     ck_assert_int_eq(wants[3].footprint->opacity, MC_EMPTY);
     ck_assert_ptr_null(wants[4].footprint);
     ck_assert(wants[0].footprint->tag != wants[1].footprint->tag && wants[0].footprint->mtime != 0);
-    finish();
+    end_cache_test();
 }
 END_TEST
 
 START_TEST(files_have_numbers_of_their_own)
 {
-    start();
-    mc_cache *cache = products("");
+    start_cache_test();
+    mc_cache *cache = product_cache("");
     put_patch(cache, "a", 0, 0, 0, (patch){ 1, 1, 1, 1, 255 });
     put_patch(cache, "b", 0, 0, 0, (patch){ 2, 2, 2, 2, 255 });
     mc_footprint_want wants[4];
@@ -56,16 +56,16 @@ START_TEST(files_have_numbers_of_their_own)
     check_patch(wants[1].footprint, (patch){ 2, 2, 2, 2, 255 });
     ck_assert_ptr_null(wants[2].footprint);
     check_patch(wants[3].footprint, (patch){ 1, 1, 1, 1, 255 });
-    finish();
+    end_cache_test();
 }
 END_TEST
 
 START_TEST(what_is_no_image_is_an_error_each_time)
 {
-    start();
-    mc_cache *cache = products("");
+    start_cache_test();
+    mc_cache *cache = product_cache("");
     mc_tile_key key = product_key("a", 1, 1, 1);
-    put(cache, &key, "not a picture");
+    put_text(cache, &key, "not a picture");
     usleep(60000);
     for (int i = 0; i < 2; i++) {
         mc_footprint_want want = { .key = key };
@@ -78,7 +78,7 @@ START_TEST(what_is_no_image_is_an_error_each_time)
         ck_assert(!want.known);
         apr_pool_destroy(request);
     }
-    finish();
+    end_cache_test();
 }
 END_TEST
 
@@ -96,21 +96,21 @@ check_kind(mc_cache *cache, bool remembers)
     put_patch(cache, "a", 3, 1, 2, first);
     wait_settled();
     for (int i = 0; i < 3; i++) {
-        shown found = show(cache, "a", 3, 1, 2);
+        shown found = show_patch(cache, "a", 3, 1, 2);
         ck_ok(found.error);
         check_patch(found.footprint, first);
-        found = show(cache, "a", 3, 1, 3);
+        found = show_patch(cache, "a", 3, 1, 3);
         ck_ok(found.error);
         ck_assert_ptr_null(found.footprint);
     }
-    ck_assert_uint_eq(counted(MC_COUNT_footprint_misses_total), remembers ? 1 : 3);
+    ck_assert_uint_eq(counted_events(MC_COUNT_footprint_misses_total), remembers ? 1 : 3);
     put_patch(cache, "a", 3, 1, 2, second);
-    shown found = show(cache, "a", 3, 1, 2);
+    shown found = show_patch(cache, "a", 3, 1, 2);
     ck_ok(found.error);
     check_patch(found.footprint, second);
     mc_tile_key key = product_key("a", 3, 1, 2);
     ck_ok(mc_cache_remove(cache, &key, &ctx));
-    found = show(cache, "a", 3, 1, 2);
+    found = show_patch(cache, "a", 3, 1, 2);
     ck_ok(found.error);
     ck_assert_ptr_null(found.footprint);
     mc_metrics_destroy(process.metrics);
@@ -120,60 +120,58 @@ check_kind(mc_cache *cache, bool remembers)
 static mc_cache *
 kind_of(const char *type, const char *inner)
 {
-    return cache_of(
-        apr_psprintf(pool, "<cache name='c' type='%s'>%s</cache>", type, mc_replace_all(inner, "%s", folder, pool)));
+    return cache_of(apr_psprintf(pool, "<cache name='c' type='%s'>%s</cache>", type,
+                                 mc_replace_all(inner, "%s", cache_folder, pool)));
 }
 
 START_TEST(every_kind_of_cache_has_footprints)
 {
-    start();
+    start_cache_test();
     check_kind(kind_of("sqlite3", QUICK "<dbfile>%s/one.db</dbfile>"), true);
     check_kind(kind_of("sqlite3", QUICK "<dbfile>%s/{dim:product}-{z}.db</dbfile>"), true);
     check_kind(kind_of("sqlite3", QUICK "<memory>false</memory><dbfile>%s/forgotten.db</dbfile>"), false);
     check_kind(kind_of("mbtiles", QUICK "<dbfile>%s/{dim:product}.mbtiles</dbfile>"), true);
     check_kind(kind_of("disk", "<base>%s/tiles</base>"), true);
     check_kind(kind_of("disk", "<memory>false</memory><base>%s/forgotten</base>"), false);
-    finish();
+    end_cache_test();
 }
 END_TEST
 
 static mc_cache *
 layered_of(const char *type, const char *attributes)
 {
-    mc_node *root;
-    mc_build build = builder();
-    const char *text =
-        apr_psprintf(pool,
-                     "<mapcache><cache name='one' type='sqlite3'>" QUICK "<dbfile>%s/%s.db</dbfile></cache>"
-                     "<cache name='c' type='%s'><cache%s>one</cache></cache></mapcache>",
-                     folder, type, type, attributes);
-    ck_ok(mc_config_parse_text(&root, "test.xml", text, strlen(text), pool));
-    mc_cache *one = mc_cache_from_config(root->children, &build);
+    mc_build build = config_build();
+    const char *text = apr_psprintf(pool,
+                                    "<cache name='one' type='sqlite3'>" QUICK "<dbfile>%s/%s.db</dbfile></cache>"
+                                    "<cache name='c' type='%s'><cache%s>one</cache></cache>",
+                                    cache_folder, type, type, attributes);
+    const mc_node *first = config_elements(text);
+    mc_cache *one = mc_cache_from_config(first, &build);
     apr_hash_set(build.caches, "one", APR_HASH_KEY_STRING, one);
-    mc_cache *cache = mc_cache_from_config(root->children->next, &build);
+    mc_cache *cache = mc_cache_from_config(first->next, &build);
     ck_ok(mc_diagnostics_error(build.diagnostics, pool));
     return cache;
 }
 
 START_TEST(layered_caches_have_footprints)
 {
-    start();
+    start_cache_test();
     check_kind(layered_of("composite", ""), true);
     check_kind(layered_of("fallback", ""), true);
     check_kind(layered_of("multitier", ""), true);
     /* Where no part is for the tile, the fetch says so. */
     mc_cache *none = layered_of("composite", " min-zoom='5'");
-    ck_fails(CONFIG, show(none, "a", 3, 1, 2).error);
-    finish();
+    ck_fails(CONFIG, show_patch(none, "a", 3, 1, 2).error);
+    end_cache_test();
 }
 END_TEST
 
 START_TEST(a_colour_is_a_footprint)
 {
-    start();
+    start_cache_test();
     mc_memory_destroy(process.memory);
     process.memory = mc_memory_create(4 << 20); /* a full tile is at most an eighth of it */
-    mc_cache *cache = products("<detect_blank/>");
+    mc_cache *cache = product_cache("<detect_blank/>");
     mc_tile_write tile = { .key = product_key("a", 3, 1, 2), .data = patch_png((patch){ 0, 0, 256, 256, 255 }) };
     tile.uniform = true;
     patch_colour(tile.bgra, &(patch){ 0, 0, 256, 256, 120 });
@@ -181,7 +179,7 @@ START_TEST(a_colour_is_a_footprint)
     wait_settled();
     for (int i = 0; i < 2; i++)
         expect_patch(cache, "a", 3, 1, 2, ((patch){ 0, 0, 256, 256, 120 }), i > 0);
-    finish();
+    end_cache_test();
 }
 END_TEST
 
@@ -189,10 +187,10 @@ END_TEST
 START_TEST(memory_keeps_its_bound)
 {
     enum { BOUND = 4 << 20 };
-    start();
+    start_cache_test();
     mc_memory_destroy(process.memory);
     process.memory = mc_memory_create(BOUND);
-    mc_cache *cache = products(QUICK);
+    mc_cache *cache = product_cache(QUICK);
     static const patch small = { 100, 100, 30, 30, 255 }, full = { 0, 0, 256, 256, 255 };
     mc_tile_write tiles[32];
     for (int i = 0; i < 32; i++)
@@ -208,7 +206,7 @@ START_TEST(memory_keeps_its_bound)
             apr_pool_create(&pool, whole);
             ctx.pool = pool;
             expect_patch(cache, "b", 5, i, 0, small, round > 0);
-            shown found = show(cache, "a", 5, i, 0);
+            shown found = show_patch(cache, "a", 5, i, 0);
             ck_ok(found.error);
             check_patch(found.footprint, full);
             ck_assert_uint_le(mc_memory_bytes(process.memory), BOUND);
@@ -216,7 +214,7 @@ START_TEST(memory_keeps_its_bound)
             ctx.pool = pool = whole;
         }
     ck_assert_uint_gt(mc_memory_bytes(process.memory), BOUND / 4 * 3); /* full tiles use what is free */
-    finish();
+    end_cache_test();
 }
 END_TEST
 
@@ -270,9 +268,9 @@ read_all(void *data)
 START_TEST(threads_share_footprints_while_files_change)
 {
     enum { THREADS = 4 };
-    start();
+    start_cache_test();
     process.metrics = mc_metrics_create();
-    mc_cache *cache = products(QUICK);
+    mc_cache *cache = product_cache(QUICK);
     for (int i = 0; i < 4; i++)
         for (int x = 0; x < 2; x++)
             put_patch(cache, apr_psprintf(pool, "p%d", i), 3, x, 0, (patch){ 5, 5, 10 + i, 10 + i, 255 });
@@ -287,7 +285,7 @@ START_TEST(threads_share_footprints_while_files_change)
         put_patch(cache, apr_psprintf(pool, "p%d", round % 4), 3, round % 2, 0,
                   (patch){ 5, 5, 20 + round, 20 + round, 255 });
         if (round % 8 == 0) {
-            shell("cp %s/p0.db %s/next && mv %s/next %s/p0.db");
+            run_shell("cp %s/p0.db %s/next && mv %s/next %s/p0.db");
             wait_settled();
         }
     }
@@ -298,7 +296,7 @@ START_TEST(threads_share_footprints_while_files_change)
     }
     mc_metrics_destroy(process.metrics);
     process.metrics = NULL;
-    finish();
+    end_cache_test();
 }
 END_TEST
 

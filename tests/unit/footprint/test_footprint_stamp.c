@@ -11,7 +11,7 @@ static const patch first = { 10, 20, 30, 40, 200 }, second = { 50, 60, 71, 80, 2
 static void
 begin(void)
 {
-    start();
+    start_cache_test();
     process.metrics = mc_metrics_create();
 }
 
@@ -20,24 +20,24 @@ end(void)
 {
     mc_metrics_destroy(process.metrics);
     process.metrics = NULL;
-    finish();
+    end_cache_test();
 }
 
 START_TEST(a_footprint_is_remembered)
 {
     begin();
-    mc_cache *cache = products("");
+    mc_cache *cache = product_cache("");
     put_patch(cache, "a", 3, 1, 2, first);
     put_patch(cache, "b", 3, 1, 2, second);
     wait_settled();
     expect_patch(cache, "a", 3, 1, 2, first, false);
-    uint64_t read = counted(MC_COUNT_cache_hits_total);
+    uint64_t read = counted_events(MC_COUNT_cache_hits_total);
     expect_patch(cache, "a", 3, 1, 2, first, true);
     expect_patch(cache, "b", 3, 1, 2, second, false);
     expect_patch(cache, "b", 3, 1, 2, second, true);
-    ck_assert_uint_eq(counted(MC_COUNT_cache_hits_total), read + 1);
-    ck_assert_uint_eq(counted(MC_COUNT_footprint_hits_total), 2);
-    ck_assert_uint_eq(counted(MC_COUNT_footprint_misses_total), 2);
+    ck_assert_uint_eq(counted_events(MC_COUNT_cache_hits_total), read + 1);
+    ck_assert_uint_eq(counted_events(MC_COUNT_footprint_hits_total), 2);
+    ck_assert_uint_eq(counted_events(MC_COUNT_footprint_misses_total), 2);
     end();
 }
 END_TEST
@@ -45,13 +45,13 @@ END_TEST
 START_TEST(what_changed_a_moment_ago_is_not)
 {
     begin();
-    mc_cache *cache = products("");
+    mc_cache *cache = product_cache("");
     wait_settled();
     put_patch(cache, "a", 3, 1, 2, first);
     expect_patch(cache, "a", 3, 1, 2, first, false);
-    bool known = show(cache, "a", 3, 1, 2).known;
+    bool known = show_patch(cache, "a", 3, 1, 2).known;
     struct stat info;
-    ck_assert_int_eq(stat(apr_pstrcat(pool, folder, "/a.db", NULL), &info), 0);
+    ck_assert_int_eq(stat(apr_pstrcat(pool, cache_folder, "/a.db", NULL), &info), 0);
     apr_time_t age = apr_time_now() - ((apr_time_t)info.st_mtim.tv_sec * 1000000 + info.st_mtim.tv_nsec / 1000);
     if (age < 50000) /* on a machine that was held up there is nothing to see here */
         ck_assert(!known);
@@ -62,7 +62,7 @@ END_TEST
 START_TEST(the_first_absence_asks_for_all)
 {
     begin();
-    mc_cache *cache = products("");
+    mc_cache *cache = product_cache("");
     put_patch(cache, "a", 3, 1, 2, first);
     put_patch(cache, "a", 2, 1, 1, second);
     wait_settled();
@@ -70,11 +70,11 @@ START_TEST(the_first_absence_asks_for_all)
     for (int i = 0; i < 8; i++)
         expect_patch(cache, "a", 3, i, 5, nothing, true);
     expect_patch(cache, "a", 5, 1, 2, nothing, true);
-    ck_assert_uint_eq(counted(MC_COUNT_coverage_skips_total), 9);
-    ck_assert_uint_eq(counted(MC_COUNT_footprint_absences_total), 0);
+    ck_assert_uint_eq(counted_events(MC_COUNT_coverage_skips_total), 9);
+    ck_assert_uint_eq(counted_events(MC_COUNT_footprint_absences_total), 0);
     expect_patch(cache, "a", 3, 1, 2, first, false); /* what is covered is still read */
     expect_patch(cache, "a", 2, 1, 1, second, false);
-    ck_assert_uint_eq(counted(MC_COUNT_cache_misses_total), 1);
+    ck_assert_uint_eq(counted_events(MC_COUNT_cache_misses_total), 1);
     end();
 }
 END_TEST
@@ -83,14 +83,14 @@ START_TEST(other_statements_remember_absences_one_by_one)
 {
     begin();
     mc_cache *cache =
-        products("<queries><get>SELECT data FROM tiles WHERE x=:x AND y=:y AND z=:z LIMIT 1</get></queries>");
+        product_cache("<queries><get>SELECT data FROM tiles WHERE x=:x AND y=:y AND z=:z LIMIT 1</get></queries>");
     put_patch(cache, "a", 3, 1, 2, first);
     wait_settled();
     expect_patch(cache, "a", 3, 1, 3, nothing, false);
     expect_patch(cache, "a", 3, 1, 3, nothing, true);
     expect_patch(cache, "a", 3, 1, 4, nothing, false);
-    ck_assert_uint_eq(counted(MC_COUNT_coverage_skips_total), 0);
-    ck_assert_uint_eq(counted(MC_COUNT_footprint_absences_total), 1);
+    ck_assert_uint_eq(counted_events(MC_COUNT_coverage_skips_total), 0);
+    ck_assert_uint_eq(counted_events(MC_COUNT_footprint_absences_total), 1);
     end();
 }
 END_TEST
@@ -99,7 +99,7 @@ START_TEST(coverage_is_of_what_the_statement_asks_for)
 {
     begin();
     char dbfile[128];
-    snprintf(dbfile, sizeof(dbfile), "<cache name='c' type='sqlite3'><dbfile>%s/all.db</dbfile></cache>", folder);
+    snprintf(dbfile, sizeof(dbfile), "<cache name='c' type='sqlite3'><dbfile>%s/all.db</dbfile></cache>", cache_folder);
     mc_cache *cache = cache_of(dbfile); /* one file; its default statement compares dim, too */
     put_patch(cache, "a", 3, 1, 2, first);
     put_patch(cache, "b", 3, 5, 6, second);
@@ -121,16 +121,17 @@ END_TEST
 START_TEST(files_with_too_many_tiles_keep_their_coverage)
 {
     begin();
-    mc_cache *cache = products("");
+    mc_cache *cache = product_cache("");
     put_patch(cache, "a", 3, 1, 2, first);
-    outside("a", "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)"
-                 " INSERT INTO tiles(tileset, grid, x, y, z, data, dim) SELECT 'ts', 'G', i, 0, 20, x'23', 'a' FROM n");
+    write_outside(
+        "a", "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)"
+             " INSERT INTO tiles(tileset, grid, x, y, z, data, dim) SELECT 'ts', 'G', i, 0, 20, x'23', 'a' FROM n");
     wait_settled();
     expect_patch(cache, "a", 3, 1, 3, nothing, false);
     expect_patch(cache, "a", 3, 1, 3, nothing, true);
     expect_patch(cache, "a", 3, 1, 4, nothing, false);
     expect_patch(cache, "a", 3, 1, 2, first, false);
-    ck_assert_uint_eq(counted(MC_COUNT_coverage_skips_total), 0);
+    ck_assert_uint_eq(counted_events(MC_COUNT_coverage_skips_total), 0);
     end();
 }
 END_TEST
@@ -138,10 +139,10 @@ END_TEST
 START_TEST(numbers_that_are_no_tiles_do_not_hide_any)
 {
     begin();
-    mc_cache *cache = products("");
+    mc_cache *cache = product_cache("");
     put_patch(cache, "a", 3, 1, 2, first);
-    outside("a", "INSERT INTO tiles(tileset, grid, x, y, z, data, dim) VALUES"
-                 " ('ts', 'G', 99999999999, 0, 3, x'00', 'a'), ('ts', 'G', NULL, 'x', 1.5, x'00', 'a')");
+    write_outside("a", "INSERT INTO tiles(tileset, grid, x, y, z, data, dim) VALUES"
+                       " ('ts', 'G', 99999999999, 0, 3, x'00', 'a'), ('ts', 'G', NULL, 'x', 1.5, x'00', 'a')");
     wait_settled();
     expect_patch(cache, "a", 3, 1, 3, nothing, false);
     expect_patch(cache, "a", 3, 1, 2, first, false);
@@ -152,7 +153,7 @@ END_TEST
 START_TEST(what_may_render_has_no_final_word)
 {
     begin();
-    mc_cache *cache = products("");
+    mc_cache *cache = product_cache("");
     put_patch(cache, "a", 3, 1, 2, first);
     wait_settled();
     expect_patch(cache, "a", 3, 1, 3, nothing, false); /* another tileset of the same name learns the coverage */
@@ -185,12 +186,13 @@ static void
 check_writes(mc_cache *cache)
 {
     remember_all(cache);
-    outside("a", apr_pstrcat(pool, "UPDATE tiles SET data=", patch_literal(second), " WHERE y=2", NULL));
+    write_outside("a", apr_pstrcat(pool, "UPDATE tiles SET data=", patch_literal(second), " WHERE y=2", NULL));
     expect_patch(cache, "a", 3, 1, 2, second, false);
-    outside("a", apr_pstrcat(pool, "INSERT INTO tiles(tileset, grid, x, y, z, data, dim) VALUES('ts', 'G', 1, 4, 3, ",
-                             patch_literal(first), ", 'a')", NULL));
+    write_outside("a",
+                  apr_pstrcat(pool, "INSERT INTO tiles(tileset, grid, x, y, z, data, dim) VALUES('ts', 'G', 1, 4, 3, ",
+                              patch_literal(first), ", 'a')", NULL));
     expect_patch(cache, "a", 3, 1, 4, first, false);
-    outside("a", "DELETE FROM tiles WHERE y=3");
+    write_outside("a", "DELETE FROM tiles WHERE y=3");
     expect_patch(cache, "a", 3, 1, 3, nothing, false);
     wait_settled();
     expect_patch(cache, "a", 3, 1, 3, nothing, false);
@@ -202,7 +204,7 @@ check_writes(mc_cache *cache)
 START_TEST(writes_of_others_show_in_rollback_mode)
 {
     begin();
-    check_writes(products(ROLLBACK));
+    check_writes(product_cache(ROLLBACK));
     end();
 }
 END_TEST
@@ -210,7 +212,7 @@ END_TEST
 START_TEST(writes_of_others_show_in_wal_mode)
 {
     begin();
-    check_writes(products("<pragma name='journal_mode'>wal</pragma>"));
+    check_writes(product_cache("<pragma name='journal_mode'>wal</pragma>"));
     end();
 }
 END_TEST
@@ -218,11 +220,11 @@ END_TEST
 START_TEST(a_file_that_turns_to_wal_mode_shows_its_writes)
 {
     begin();
-    mc_cache *cache = products(ROLLBACK);
+    mc_cache *cache = product_cache(ROLLBACK);
     remember_all(cache);
     /* Somebody holds the log open, so that the change stays there. */
     sqlite3 *db;
-    ck_assert_int_eq(sqlite3_open(apr_pstrcat(pool, folder, "/a.db", NULL), &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_open(apr_pstrcat(pool, cache_folder, "/a.db", NULL), &db), SQLITE_OK);
     ck_assert_int_eq(sqlite3_exec(db, "PRAGMA journal_mode=wal", NULL, NULL, NULL), SQLITE_OK);
     for (int i = 0; i < 3; i++) {
         patch wanted = i % 2 == 0 ? second : first;
@@ -234,7 +236,7 @@ START_TEST(a_file_that_turns_to_wal_mode_shows_its_writes)
         expect_patch(cache, "a", 3, 1, 2, wanted, true);
     }
     sqlite3_close(db);
-    shown found = show(cache, "a", 3, 1, 2);
+    shown found = show_patch(cache, "a", 3, 1, 2);
     ck_ok(found.error);
     check_patch(found.footprint, second);
     end();
@@ -244,7 +246,7 @@ END_TEST
 START_TEST(writes_of_our_own_show)
 {
     begin();
-    mc_cache *cache = products("");
+    mc_cache *cache = product_cache("");
     remember_all(cache);
     put_patch(cache, "a", 3, 1, 2, second);
     expect_patch(cache, "a", 3, 1, 2, second, false);
@@ -260,9 +262,9 @@ END_TEST
 START_TEST(our_own_writes_show_though_the_times_lie)
 {
     begin();
-    mc_cache *cache = products(ROLLBACK);
+    mc_cache *cache = product_cache(ROLLBACK);
     remember_all(cache);
-    const char *path = apr_pstrcat(pool, folder, "/a.db", NULL);
+    const char *path = apr_pstrcat(pool, cache_folder, "/a.db", NULL);
     unsigned before = mc_memory_generation(process.memory, path);
     put_patch(cache, "a", 3, 1, 2, second);
     ck_assert_uint_ne(mc_memory_generation(process.memory, path), before);
@@ -273,11 +275,11 @@ END_TEST
 START_TEST(a_file_renamed_over_another_shows)
 {
     begin();
-    mc_cache *cache = products(ROLLBACK);
+    mc_cache *cache = product_cache(ROLLBACK);
     remember_all(cache);
     put_patch(cache, "new", 3, 1, 4, second);
-    outside("new", "UPDATE tiles SET dim='a'");
-    shell("touch -r %s/a.db %s/new.db && mv %s/new.db %s/a.db"); /* not even younger */
+    write_outside("new", "UPDATE tiles SET dim='a'");
+    run_shell("touch -r %s/a.db %s/new.db && mv %s/new.db %s/a.db"); /* not even younger */
     wait_settled();
     expect_patch(cache, "a", 3, 1, 2, nothing, false);
     expect_patch(cache, "a", 3, 1, 4, second, false);
@@ -289,16 +291,16 @@ END_TEST
 START_TEST(files_come_and_go)
 {
     begin();
-    mc_cache *cache = products(ROLLBACK);
+    mc_cache *cache = product_cache(ROLLBACK);
     expect_patch(cache, "a", 3, 1, 2, nothing, true); /* its look says so */
     put_patch(cache, "a", 3, 1, 2, first);
     wait_settled();
     expect_patch(cache, "a", 3, 1, 2, first, false);
     expect_patch(cache, "a", 3, 1, 2, first, true);
-    shell("mv %s/a.db %s/aside.db");
+    run_shell("mv %s/a.db %s/aside.db");
     expect_patch(cache, "a", 3, 1, 2, nothing, true);
-    shell("mv %s/aside.db %s/a.db"); /* its ctime tells; what was read may be used again */
-    shown found = show(cache, "a", 3, 1, 2);
+    run_shell("mv %s/aside.db %s/a.db"); /* its ctime tells; what was read may be used again */
+    shown found = show_patch(cache, "a", 3, 1, 2);
     ck_ok(found.error);
     check_patch(found.footprint, first);
     end();
@@ -308,18 +310,18 @@ END_TEST
 START_TEST(damaged_files_are_errors_and_not_remembered)
 {
     begin();
-    mc_cache *cache = products(ROLLBACK);
+    mc_cache *cache = product_cache(ROLLBACK);
     remember_all(cache);
-    shell("cp %s/a.db %s/good.db && truncate -s 5000 %s/a.db");
+    run_shell("cp %s/a.db %s/good.db && truncate -s 5000 %s/a.db");
     for (int i = 0; i < 2; i++) {
-        ck_fails(CORRUPT, show(cache, "a", 3, 1, 2).error);
+        ck_fails(CORRUPT, show_patch(cache, "a", 3, 1, 2).error);
         wait_settled();
     }
-    shell("head -c 20000 /dev/zero | tr '\\0' 'x' > %s/a.db");
-    ck_fails(CORRUPT, show(cache, "a", 3, 1, 2).error);
-    shell("truncate -s 0 %s/a.db"); /* a database without tables */
-    ck_fails(IO, show(cache, "a", 3, 1, 2).error);
-    shell("cat %s/good.db > %s/a.db");
+    run_shell("head -c 20000 /dev/zero | tr '\\0' 'x' > %s/a.db");
+    ck_fails(CORRUPT, show_patch(cache, "a", 3, 1, 2).error);
+    run_shell("truncate -s 0 %s/a.db"); /* a database without tables */
+    ck_fails(IO, show_patch(cache, "a", 3, 1, 2).error);
+    run_shell("cat %s/good.db > %s/a.db");
     expect_patch(cache, "a", 3, 1, 2, first, false);
     end();
 }
@@ -328,19 +330,19 @@ END_TEST
 START_TEST(a_damaged_tile_is_an_error_and_not_remembered)
 {
     begin();
-    mc_cache *cache = products(ROLLBACK);
+    mc_cache *cache = product_cache(ROLLBACK);
     remember_all(cache);
-    outside("a", "UPDATE tiles SET data=substr(data, 1, length(data) / 2) WHERE y=2");
+    write_outside("a", "UPDATE tiles SET data=substr(data, 1, length(data) / 2) WHERE y=2");
     wait_settled();
     for (int i = 0; i < 2; i++) {
-        shown found = show(cache, "a", 3, 1, 2);
+        shown found = show_patch(cache, "a", 3, 1, 2);
         ck_fails(CORRUPT, found.error);
         ck_assert(!found.known);
         ck_assert_ptr_nonnull(strstr(found.error->message, "3/1/2"));
-        ck_assert_ptr_null(strstr(found.error->message, folder));
+        ck_assert_ptr_null(strstr(found.error->message, cache_folder));
     }
     expect_patch(cache, "a", 3, 1, 3, other, false);
-    outside("a", apr_pstrcat(pool, "UPDATE tiles SET data=", patch_literal(second), " WHERE y=2", NULL));
+    write_outside("a", apr_pstrcat(pool, "UPDATE tiles SET data=", patch_literal(second), " WHERE y=2", NULL));
     expect_patch(cache, "a", 3, 1, 2, second, false);
     end();
 }
@@ -349,14 +351,14 @@ END_TEST
 START_TEST(a_locked_file_is_an_error_until_it_is_free)
 {
     begin();
-    mc_cache *cache = products(ROLLBACK);
+    mc_cache *cache = product_cache(ROLLBACK);
     put_patch(cache, "a", 3, 1, 2, first);
     wait_settled();
     sqlite3 *db;
-    ck_assert_int_eq(sqlite3_open(apr_pstrcat(pool, folder, "/a.db", NULL), &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_open(apr_pstrcat(pool, cache_folder, "/a.db", NULL), &db), SQLITE_OK);
     ck_assert_int_eq(sqlite3_exec(db, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
     ctx.deadline = mc_clock_now() + 200000;
-    ck_fails(UNAVAILABLE, show(cache, "a", 3, 1, 2).error);
+    ck_fails(UNAVAILABLE, show_patch(cache, "a", 3, 1, 2).error);
     ctx.deadline = 0;
     ck_assert_int_eq(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
     expect_patch(cache, "a", 3, 1, 2, first, false);
@@ -372,14 +374,14 @@ END_TEST
 START_TEST(an_older_transaction_is_not_read_for_a_newer_look)
 {
     begin();
-    mc_cache *cache = products("<pragma name='journal_mode'>wal</pragma>");
+    mc_cache *cache = product_cache("<pragma name='journal_mode'>wal</pragma>");
     put_patch(cache, "a", 3, 1, 2, first);
     wait_settled();
     mc_tile_key key = product_key("a", 3, 1, 2);
     mc_cache_reads_begin(&ctx);
     mc_tile *tile;
     ck_ok(mc_cache_get(&tile, cache, &key, &ctx, pool)); /* its transaction stays open */
-    outside("a", apr_pstrcat(pool, "UPDATE tiles SET data=", patch_literal(second), NULL));
+    write_outside("a", apr_pstrcat(pool, "UPDATE tiles SET data=", patch_literal(second), NULL));
     wait_settled();
     expect_patch(cache, "a", 3, 1, 2, second, false);
     mc_cache_reads_end(&ctx);
@@ -391,13 +393,13 @@ END_TEST
 START_TEST(a_change_between_look_and_fetch_is_not_kept_for_the_old_stamp)
 {
     begin();
-    mc_cache *cache = products(ROLLBACK);
+    mc_cache *cache = product_cache(ROLLBACK);
     put_patch(cache, "a", 3, 1, 2, first);
     wait_settled();
     mc_footprint_want want = { .key = product_key("a", 3, 1, 2) };
     mc_footprints *batch;
     ck_ok(mc_footprints_look(&batch, cache, &want, 1, &ctx, pool));
-    outside("a", apr_pstrcat(pool, "UPDATE tiles SET data=", patch_literal(second), NULL));
+    write_outside("a", apr_pstrcat(pool, "UPDATE tiles SET data=", patch_literal(second), NULL));
     ck_ok(mc_footprints_fetch(batch, 0, &ctx));
     check_patch(want.footprint, second);
     expect_patch(cache, "a", 3, 1, 2, second, false);

@@ -1,4 +1,4 @@
-#include "unit.h"
+#include "config_text.h"
 
 #include <apr_strings.h>
 #include <limits.h>
@@ -22,10 +22,7 @@ start(void)
 static const mc_node *
 parsed(const char *element)
 {
-    const char *text = apr_psprintf(pool, "<mapcache>%s</mapcache>", element);
-    mc_node *root;
-    ck_ok(mc_config_parse_text(&root, "f.xml", text, strlen(text), pool));
-    return root->children;
+    return config_elements(element);
 }
 
 /* A grid of 1000 x 600 units, tiles of 100 x 50 pixels, levels of 2 and 1 units per pixel: 5 x 6 and 10 x 12 tiles. */

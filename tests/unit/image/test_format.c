@@ -1,5 +1,5 @@
 /* <format>: defaults, legal values, refusals; mixed and raw; the tag of a tile. */
-#include "unit.h"
+#include "config_text.h"
 
 #include <apr_strings.h>
 
@@ -23,11 +23,8 @@ new_build(void)
 static const mc_format *
 declare(const char *xml)
 {
-    mc_node *root;
     mc_build *build = new_build();
-    const char *text = apr_pstrcat(pool, "<mapcache>", xml, "</mapcache>", NULL);
-    ck_ok(mc_config_parse_text(&root, "test", text, strlen(text), pool));
-    const mc_format *format = mc_format_from_config(root->children, build);
+    const mc_format *format = mc_format_from_config(config_elements(xml), build);
     ck_assert_int_eq(format == NULL, build->diagnostics->refused > 0);
     return format;
 }

@@ -1,4 +1,4 @@
-#include "unit.h"
+#include "config_text.h"
 
 #include <apr_strings.h>
 #include <arpa/inet.h>
@@ -16,11 +16,8 @@ static mc_build build;
 static mc_locker *
 read_locker(const char *xml)
 {
-    mc_node *root;
-    const char *text = apr_pstrcat(pool, "<mapcache>", xml, "</mapcache>", NULL);
-    ck_ok(mc_config_parse_text(&root, "test", text, strlen(text), pool));
-    build = (mc_build){ .pool = pool, .diagnostics = mc_diagnostics_create(pool) };
-    mc_locker *locker = mc_locker_from_config(root->children, &build);
+    build = config_build();
+    mc_locker *locker = mc_locker_from_config(config_elements(xml), &build);
     ck_assert_msg((locker == NULL) == (build.diagnostics->refused > 0), "%s", xml);
     return locker;
 }
@@ -186,7 +183,9 @@ START_TEST(the_fallback_takes_the_next_one)
     mc_lock_release(lock);
     unlink(apr_pstrcat(pool, folder, "/mapcache.lock", NULL));
     rmdir(folder);
-    locker = read_locker("<locker type=\"fallback\"><locker><directory>/nonexistent</directory></locker></locker>");
+    locker =
+        read_locker(apr_psprintf(pool, "<locker type=\"fallback\"><locker><directory>%s</directory></locker></locker>",
+                                 folder)); /* it is gone */
     ck_fails(IO, mc_locker_acquire(&lock, &waited, locker, "x", &ctx, pool));
 }
 END_TEST

@@ -1,13 +1,9 @@
 /* Capabilities and reports against the published schemas, which lie beside the checkout or where MAPCACHE_SCHEMAS says.
  */
-#include "service/service_fixture.h"
+#include "service_fixture.h"
 
 #include <stdio.h>
 #include <unistd.h>
-
-#ifndef MAPCACHE_SOURCE_DIR
-#define MAPCACHE_SOURCE_DIR "."
-#endif
 
 static const char *schemas;
 
@@ -78,18 +74,18 @@ full_metadata(void)
         "keyword",
     };
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-        mc_metadata_set(config.metadata, keys[i], "http://e.example/?a=<1>&\"b\"");
+        mc_metadata_set(service_config.metadata, keys[i], "http://e.example/?a=<1>&\"b\"");
 }
 
 static void
 validate_capabilities(void)
 {
-    ck_ok(go("", "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.3.0"));
-    validate(request.u.document.text, "wms/1.3.0/capabilities_1_3_0.xsd", false);
-    ck_ok(go("", "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.1.1"));
-    validate(request.u.document.text, NULL, true);
-    ck_ok(go("/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities"));
-    validate(request.u.document.text, "wmts/1.0/wmtsGetCapabilities_response.xsd", false);
+    ck_ok(dispatch_request("", "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.3.0"));
+    validate(service_request.u.document.text, "wms/1.3.0/capabilities_1_3_0.xsd", false);
+    ck_ok(dispatch_request("", "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.1.1"));
+    validate(service_request.u.document.text, NULL, true);
+    ck_ok(dispatch_request("/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities"));
+    validate(service_request.u.document.text, "wmts/1.0/wmtsGetCapabilities_response.xsd", false);
 }
 
 START_TEST(capabilities)
@@ -103,26 +99,26 @@ START_TEST(capabilities_with_all_metadata)
 {
     fixture_setup();
     full_metadata();
-    mc_tileset *tileset = APR_ARRAY_IDX(config.tilesets, 0, mc_tileset *);
+    mc_tileset *tileset = APR_ARRAY_IDX(service_config.tilesets, 0, mc_tileset *);
     tileset->links[0]->restricted = true;
     mc_metadata_set(tileset->metadata, "abstract", "<&>");
     /* the schema's limits know no row 0, which the standard's text has: a strict service leaves such limits out */
     ck_assert(fixture_services("<mapcache>" SERVICE("wms", "") SERVICE("wmts", "<strict>true</strict>") "</mapcache>"));
     validate_capabilities();
-    ck_ok(go("/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000000"));
-    validate(request.u.document.text, "wmts/1.0/wmtsGetCapabilities_response.xsd", false);
+    ck_ok(dispatch_request("/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000000"));
+    validate(service_request.u.document.text, "wmts/1.0/wmtsGetCapabilities_response.xsd", false);
 }
 END_TEST
 
 START_TEST(capabilities_without_layers)
 {
     fixture_setup();
-    apr_array_clear(config.tilesets);
-    config.mtime = 0;
-    ck_ok(go("", "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.3.0"));
-    validate(request.u.document.text, "wms/1.3.0/capabilities_1_3_0.xsd", false);
-    ck_ok(go("", "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.1.1"));
-    validate(request.u.document.text, NULL, true);
+    apr_array_clear(service_config.tilesets);
+    service_config.mtime = 0;
+    ck_ok(dispatch_request("", "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.3.0"));
+    validate(service_request.u.document.text, "wms/1.3.0/capabilities_1_3_0.xsd", false);
+    ck_ok(dispatch_request("", "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.1.1"));
+    validate(service_request.u.document.text, NULL, true);
 }
 END_TEST
 
@@ -149,7 +145,8 @@ int
 main(void)
 {
     const TTest *const tests[] = { capabilities, capabilities_with_all_metadata, capabilities_without_layers, reports };
-    const char *beside = MAPCACHE_SOURCE_DIR "/../shared/schemas";
+    char beside[4096];
+    snprintf(beside, sizeof(beside), "%s/../shared/schemas", unit_source_folder);
     schemas = getenv("MAPCACHE_SCHEMAS");
     if (schemas == NULL)
         schemas = realpath(beside, NULL);

@@ -1,6 +1,6 @@
 #include "source_fixture.h"
 
-#include "../cube/cube_fixture.h"
+#include "cube_fixture.h"
 #include "mapcache/cube_ingest.h"
 #include "mapcache/dimension.h"
 
@@ -29,11 +29,11 @@ cube_with_days(const int *days, int count)
 static mc_source *
 source_of(const mc_cube *cube, const char *more)
 {
-    fixture_reset();
-    build.cubes = apr_hash_make(pool);
-    apr_hash_set(build.cubes, "c", APR_HASH_KEY_STRING, cube);
+    source_fixture_reset();
+    source_build.cubes = apr_hash_make(pool);
+    apr_hash_set(source_build.cubes, "c", APR_HASH_KEY_STRING, cube);
     mc_source *source =
-        fixture_sources(apr_psprintf(pool, "<source name=\"s\" type=\"cube\"><cube>c</cube>%s</source>", more));
+        source_from_text(apr_psprintf(pool, "<source name=\"s\" type=\"cube\"><cube>c</cube>%s</source>", more));
     ck_assert_ptr_nonnull(source);
     return source;
 }
@@ -122,10 +122,10 @@ END_TEST
 
 START_TEST(names_that_are_not_known_are_refused)
 {
-    fixture_reset();
-    build.cubes = apr_hash_make(pool);
-    ck_assert_ptr_null(fixture_sources("<source name=\"s\" type=\"cube\"><cube>other</cube></source>"));
-    ck_assert_ptr_nonnull(strstr(mc_diagnostics_error(build.diagnostics, pool)->message, "other"));
+    source_fixture_reset();
+    source_build.cubes = apr_hash_make(pool);
+    ck_assert_ptr_null(source_from_text("<source name=\"s\" type=\"cube\"><cube>other</cube></source>"));
+    ck_assert_ptr_nonnull(strstr(mc_diagnostics_error(source_build.diagnostics, pool)->message, "other"));
 }
 END_TEST
 
@@ -159,11 +159,9 @@ START_TEST(a_dimension_has_the_dates_of_its_cube)
     static const int days[] = { 40, 5, 45, 84000 };
     const mc_cube *cube = cube_with_days(days, 4);
     (void)source_of(cube, "");
-    mc_node *root;
-    static const char text[] =
-        "<mapcache><dimension type=\"cube\" name=\"when\" default=\"current\"><cube>c</cube></dimension></mapcache>";
-    ck_ok(mc_config_parse_text(&root, "test.xml", text, sizeof(text) - 1, pool));
-    mc_dimension *dimension = mc_dimension_from_config(mc_node_child(root, "dimension"), &build);
+    const mc_node *element =
+        config_elements("<dimension type=\"cube\" name=\"when\" default=\"current\"><cube>c</cube></dimension>");
+    mc_dimension *dimension = mc_dimension_from_config(element, &source_build);
     ck_assert_ptr_nonnull(dimension);
     const char *values = NULL, *value = "current";
     apr_array_header_t *list;

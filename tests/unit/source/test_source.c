@@ -20,30 +20,30 @@ wms_text(const origin *o, const char *name, const char *path, const char *more)
 
 START_TEST(unknown_types_are_refused)
 {
-    fixture_refused("<source name='s' type='magic'/>", "magic");
-    fixture_refused("<source name='s'/>", "type");
-    fixture_refused("<source type='dummy'/>", "name");
-    fixture_refused("<source name='s' type='WMS'/>", "WMS");
+    source_refused("<source name='s' type='magic'/>", "magic");
+    source_refused("<source name='s'/>", "type");
+    source_refused("<source type='dummy'/>", "name");
+    source_refused("<source name='s' type='WMS'/>", "WMS");
 }
 END_TEST
 
 START_TEST(mapserver_is_known_but_not_built)
 {
-    mc_source *source = fixture_sources("<source name='s' type='mapserver'><mapfile>/a.map</mapfile></source>");
+    mc_source *source = source_from_text("<source name='s' type='mapserver'><mapfile>/a.map</mapfile></source>");
     ck_assert_ptr_nonnull(source);
-    ck_assert_int_eq(build.diagnostics->refused, 0);
-    ck_assert_int_eq(build.diagnostics->complaints->nelts, 1);
-    ck_assert_int_eq(APR_ARRAY_IDX(build.diagnostics->complaints, 0, mc_complaint).severity, MC_NOT_BUILT);
+    ck_assert_int_eq(source_build.diagnostics->refused, 0);
+    ck_assert_int_eq(source_build.diagnostics->complaints->nelts, 1);
+    ck_assert_int_eq(APR_ARRAY_IDX(source_build.diagnostics->complaints, 0, mc_complaint).severity, MC_NOT_BUILT);
     mc_rendered map;
     mc_render wanted = small_map();
     ck_fails(NOT_BUILT, mc_source_render(&map, source, &wanted, &ctx, pool));
-    fixture_refused("<source name='s' type='mapserver'/>", "mapfile");
+    source_refused("<source name='s' type='mapserver'/>", "mapfile");
 }
 END_TEST
 
 START_TEST(dummy_maps_are_white)
 {
-    mc_source *source = fixture_sources("<source name='s' type='dummy'/>");
+    mc_source *source = source_from_text("<source name='s' type='dummy'/>");
     ck_assert_ptr_nonnull(source);
     ck_assert(source->needs_format);
     mc_rendered map;
@@ -68,15 +68,15 @@ START_TEST(failed_calls_are_repeated_with_growing_pauses)
     mc_render wanted = small_map();
     mc_rendered map;
     mc_source *source =
-        fixture_sources(wms_text(&o, "s", "/flaky/3/wms", "<retries>3</retries><retry_delay>0.05</retry_delay>"));
+        source_from_text(wms_text(&o, "s", "/flaky/3/wms", "<retries>3</retries><retry_delay>0.05</retry_delay>"));
     apr_time_t begin = mc_clock_now();
     ck_ok(mc_source_render(&map, source, &wanted, &ctx, pool));
     ck_assert_double_ge(seconds_since(begin), 0.05 + 0.1 + 0.2);
     ck_assert_int_eq(origin_count(&o), 4);
-    source = fixture_sources(wms_text(&o, "t", "/flaky/2/status/500", ""));
+    source = source_from_text(wms_text(&o, "t", "/flaky/2/status/500", ""));
     ck_fails(UPSTREAM, mc_source_render(&map, source, &wanted, &ctx, pool));
     ck_assert_int_eq(origin_count(&o), 6); /* one repetition where nothing is said */
-    source = fixture_sources(wms_text(&o, "u", "/xml", "<retries>2</retries><retry_delay>0</retry_delay>"));
+    source = source_from_text(wms_text(&o, "u", "/xml", "<retries>2</retries><retry_delay>0</retry_delay>"));
     ck_fails(UPSTREAM, mc_source_render(&map, source, &wanted, &ctx, pool));
     ck_assert_int_eq(origin_count(&o), 9);
     origin_stop(&o);
@@ -89,14 +89,14 @@ START_TEST(pauses_do_not_outlast_the_deadline)
     mc_render wanted = small_map();
     mc_rendered map;
     mc_source *source =
-        fixture_sources(wms_text(&o, "s", "/status/500", "<retries>10</retries><retry_delay>40</retry_delay>"));
+        source_from_text(wms_text(&o, "s", "/status/500", "<retries>10</retries><retry_delay>40</retry_delay>"));
     ctx.deadline = mc_clock_now() + 30 * APR_USEC_PER_SEC;
     apr_time_t begin = mc_clock_now();
     ck_fails(UPSTREAM, mc_source_render(&map, source, &wanted, &ctx, pool));
     ck_assert_double_lt(seconds_since(begin), 20); /* it does not wait for what cannot come */
     ck_assert_int_eq(origin_count(&o), 1);
     ctx.deadline = 0;
-    source = fixture_sources(wms_text(&o, "t", "/late/60000/wms", "<deadline>1.5</deadline>"));
+    source = source_from_text(wms_text(&o, "t", "/late/60000/wms", "<deadline>1.5</deadline>"));
     begin = mc_clock_now();
     ck_fails(TIMEOUT, mc_source_render(&map, source, &wanted, &ctx, pool));
     ck_assert_double_lt(seconds_since(begin), 30);
@@ -117,7 +117,7 @@ START_TEST(nobody_waits_for_a_client_that_has_gone)
     origin o = origin_start();
     mc_render wanted = small_map();
     mc_rendered map;
-    mc_source *source = fixture_sources(wms_text(&o, "s", "/wms", ""));
+    mc_source *source = source_from_text(wms_text(&o, "s", "/wms", ""));
     ctx.abandoned = always;
     ck_fails(UNAVAILABLE, mc_source_render(&map, source, &wanted, &ctx, pool));
     ck_assert_int_eq(origin_count(&o), 0);
@@ -136,7 +136,7 @@ START_TEST(fallback_takes_the_first_that_succeeds)
     origin o = origin_start();
     mc_render wanted = small_map();
     mc_rendered map;
-    mc_source *source = fixture_sources(
+    mc_source *source = source_from_text(
         apr_pstrcat(pool, wms_text(&o, "a", "/xml", QUICK), wms_text(&o, "b", "/wms", QUICK), FALLBACK, NULL));
     ck_assert_ptr_nonnull(source);
     ck_assert(!source->needs_format);
@@ -144,21 +144,21 @@ START_TEST(fallback_takes_the_first_that_succeeds)
     ck_assert_ptr_nonnull(map.data);
     ck_assert_int_eq(origin_count(&o), 2);
 
-    fixture_reset();
-    source = fixture_sources(
+    source_fixture_reset();
+    source = source_from_text(
         apr_pstrcat(pool, wms_text(&o, "a", "/wms", QUICK), wms_text(&o, "b", "/xml", QUICK), FALLBACK, NULL));
     ck_ok(mc_source_render(&map, source, &wanted, &ctx, pool));
     ck_assert_int_eq(origin_count(&o), 3);
 
-    fixture_reset();
-    source = fixture_sources(apr_pstrcat(pool, wms_text(&o, "a", "/status/501", QUICK),
-                                         wms_text(&o, "b", "/status/502", QUICK), FALLBACK, NULL));
+    source_fixture_reset();
+    source = source_from_text(apr_pstrcat(pool, wms_text(&o, "a", "/status/501", QUICK),
+                                          wms_text(&o, "b", "/status/502", QUICK), FALLBACK, NULL));
     mc_error *error = mc_source_render(&map, source, &wanted, &ctx, pool);
     ck_assert_ptr_nonnull(error);
     ck_assert_ptr_nonnull(strstr(error->message, "501")); /* the first one's error */
 
-    fixture_reset();
-    source = fixture_sources(
+    source_fixture_reset();
+    source = source_from_text(
         apr_pstrcat(pool, wms_text(&o, "a", "/xml", QUICK), "<source name='b' type='dummy'/>", FALLBACK, NULL));
     ck_assert(source->needs_format);
     ck_ok(mc_source_render(&map, source, &wanted, &ctx, pool));
@@ -172,8 +172,8 @@ START_TEST(a_silent_source_leaves_time_for_its_fallback)
     origin o = origin_start();
     mc_render wanted = small_map();
     mc_rendered map;
-    mc_source *source = fixture_sources(apr_pstrcat(pool, wms_text(&o, "a", "/late/20000/wms", QUICK),
-                                                    wms_text(&o, "b", "/wms", QUICK), FALLBACK, NULL));
+    mc_source *source = source_from_text(apr_pstrcat(pool, wms_text(&o, "a", "/late/20000/wms", QUICK),
+                                                     wms_text(&o, "b", "/wms", QUICK), FALLBACK, NULL));
     ctx.deadline = mc_clock_now() + 6 * APR_USEC_PER_SEC; /* half of it is much, also on a busy machine */
     ck_ok(mc_source_render(&map, source, &wanted, &ctx, pool));
     origin_stop(&o);
@@ -186,16 +186,16 @@ START_TEST(fallback_passes_feature_info_on)
     mc_info_request wanted = { .map = small_map(), .x = 1, .y = 2, .format = "text/plain" };
     mc_buf *text;
     mc_source *source =
-        fixture_sources(apr_pstrcat(pool, wms_text(&o, "a", "/wms", QUICK INFO("text/plain,text/html")),
-                                    wms_text(&o, "b", "/xml", QUICK INFO("text/xml,text/html")), FALLBACK, NULL));
+        source_from_text(apr_pstrcat(pool, wms_text(&o, "a", "/wms", QUICK INFO("text/plain,text/html")),
+                                     wms_text(&o, "b", "/xml", QUICK INFO("text/xml,text/html")), FALLBACK, NULL));
     ck_assert_ptr_nonnull(source->info_formats);
     ck_assert_int_eq(source->info_formats->nelts, 3);
     ck_ok(mc_source_info(&text, source, &wanted, &ctx, pool));
     ck_assert_str_eq(apr_pstrmemdup(pool, (const char *)text->data, text->size), "feature at 1,2 of q");
     ck_assert_int_eq(origin_count(&o), 1);
-    fixture_reset();
-    source = fixture_sources(apr_pstrcat(pool, wms_text(&o, "a", "/status/500", QUICK INFO("text/plain")),
-                                         wms_text(&o, "b", "/wms", QUICK INFO("text/plain")), FALLBACK, NULL));
+    source_fixture_reset();
+    source = source_from_text(apr_pstrcat(pool, wms_text(&o, "a", "/status/500", QUICK INFO("text/plain")),
+                                          wms_text(&o, "b", "/wms", QUICK INFO("text/plain")), FALLBACK, NULL));
     ck_ok(mc_source_info(&text, source, &wanted, &ctx, pool));
     ck_assert_str_eq(apr_pstrmemdup(pool, (const char *)text->data, text->size), "feature at 1,2 of q");
     wanted.format = "text/none";
@@ -206,9 +206,9 @@ END_TEST
 
 START_TEST(bad_fallbacks_are_refused)
 {
-    fixture_refused("<source name='f' type='fallback'/>", "source");
-    fixture_refused("<source name='f' type='fallback'><source>nobody</source></source>", "nobody");
-    fixture_refused("<source name='f' type='fallback'><source>f</source></source>", "f");
+    source_refused("<source name='f' type='fallback'/>", "source");
+    source_refused("<source name='f' type='fallback'><source>nobody</source></source>", "nobody");
+    source_refused("<source name='f' type='fallback'><source>f</source></source>", "f");
 }
 END_TEST
 

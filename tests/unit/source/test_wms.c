@@ -6,10 +6,10 @@
 static mc_source *
 wms(const origin *o, const char *path, const char *getmap, const char *more)
 {
-    return fixture_sources(apr_psprintf(pool,
-                                        "<source name='s' type='wms'><retries>0</retries><getmap><params>%s</params>"
-                                        "</getmap><http><url>%s</url></http>%s</source>",
-                                        getmap, origin_url(o, path), more));
+    return source_from_text(apr_psprintf(pool,
+                                         "<source name='s' type='wms'><retries>0</retries><getmap><params>%s</params>"
+                                         "</getmap><http><url>%s</url></http>%s</source>",
+                                         getmap, origin_url(o, path), more));
 }
 
 static const char *
@@ -70,8 +70,8 @@ END_TEST
 START_TEST(layers_default_to_the_tileset_in_mirror_mode)
 {
     origin o = origin_start();
-    fixture_reset();
-    build.mirror = true;
+    source_fixture_reset();
+    source_build.mirror = true;
     mc_source *source = wms(&o, "/wms?", "<FORMAT>image/png</FORMAT>", "");
     mc_render map = fixture_map(&fixture_mercator, 0, 0, 10, 10, 10, 10);
     ck_assert_ptr_nonnull(strstr(query_of(&o, source, &map), "SRS=EPSG%3a3857&LAYERS=roads+%26+rails"));
@@ -184,7 +184,7 @@ START_TEST(headers_come_from_block_and_client)
     apr_table_set(headers, "X-User", "me\r\nX-Evil: 1 {X-Token}");
     apr_table_set(headers, "X-Token", "t");
     ctx.headers = headers;
-    mc_source *source = fixture_sources(apr_psprintf(
+    mc_source *source = source_from_text(apr_psprintf(
         pool,
         "<source name='s' type='wms'><getmap><params><LAYERS>a</LAYERS></params></getmap><http><url>%s</url><headers>"
         "<Referer>http://me/</Referer><X-Both>a {x-user} b {X-Token}{X-None} {{X-Token} {</X-Both>"
@@ -244,7 +244,7 @@ START_TEST(bad_configurations_are_refused)
           "pass" },
     };
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-        fixture_refused(refused[i][0], refused[i][1]);
+        source_refused(refused[i][0], refused[i][1]);
 }
 END_TEST
 

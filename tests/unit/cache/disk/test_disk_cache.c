@@ -1,5 +1,5 @@
 /* What is particular to the disk cache: paths, links to blank tiles, and that nobody ever reads half a tile. */
-#include "cache/cache_fixture.h"
+#include "cache_fixture.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,54 +9,54 @@ static mc_cache *
 disk(const char *layout, const char *inner)
 {
     return cache_of(apr_psprintf(pool, "<cache name='c' type='disk' layout='%s'><base>%s/c</base>%s</cache>", layout,
-                                 folder, inner));
+                                 cache_folder, inner));
 }
 
 static bool
 is_file(const char *path)
 {
     struct stat info;
-    return stat(apr_pstrcat(pool, folder, "/c/", path, NULL), &info) == 0 && S_ISREG(info.st_mode);
+    return stat(apr_pstrcat(pool, cache_folder, "/c/", path, NULL), &info) == 0 && S_ISREG(info.st_mode);
 }
 
 static mc_tile_key
 roads(int z, int x, int y)
 {
     static const mc_grid wgs84 = {
-        .name = "WGS84", .tile_width = 256, .tile_height = 256, .level_count = 6, .levels = levels
+        .name = "WGS84", .tile_width = 256, .tile_height = 256, .level_count = 6, .levels = cache_levels
     };
     return (mc_tile_key){ .tileset = "roads", .grid = &wgs84, .z = z, .x = x, .y = y, .extension = "png" };
 }
 
 START_TEST(layouts_have_the_paths_of_the_reference)
 {
-    start();
+    start_cache_test();
     mc_tile_key key = roads(5, 9, 12);
-    put(disk("tilecache", ""), &key, "tile");
+    put_text(disk("tilecache", ""), &key, "tile");
     ck_assert(is_file("roads/WGS84/05/000/000/009/000/000/012.png"));
-    put(disk("arcgis", ""), &key, "tile");
+    put_text(disk("arcgis", ""), &key, "tile");
     ck_assert(is_file("roads/WGS84/L05/R0000000c/C00000009.png"));
-    put(disk("worldwind", ""), &key, "tile");
+    put_text(disk("worldwind", ""), &key, "tile");
     ck_assert(is_file("5/0012/0012_0009.png"));
     key = roads(5, 12345678, 255001002);
-    put(disk("", ""), &key, "tile");
+    put_text(disk("", ""), &key, "tile");
     ck_assert(is_file("roads/WGS84/05/012/345/678/255/001/002.png"));
-    put(disk("arcgis", ""), &key, "tile");
+    put_text(disk("arcgis", ""), &key, "tile");
     ck_assert(is_file("roads/WGS84/L05/R0f3301aa/C00bc614e.png"));
-    finish();
+    end_cache_test();
 }
 END_TEST
 
 START_TEST(dimensions_are_folders_last_first)
 {
-    start();
+    start_cache_test();
     mc_dimension_value dimensions[] = { { "a", "A.1/x", true }, { "b", "../../../b", true } };
     mc_tile_key key = roads(1, 1, 0);
     key.dimensions = dimensions;
     key.dimension_count = 2;
-    put(disk("", ""), &key, "tile");
+    put_text(disk("", ""), &key, "tile");
     ck_assert(is_file("roads/WGS84/#########b/A#1#x/01/000/000/001/000/000/000.png"));
-    finish();
+    end_cache_test();
 }
 END_TEST
 
@@ -73,7 +73,7 @@ static const char *
 link_at(const char *path)
 {
     char text[1024];
-    ssize_t size = readlink(apr_pstrcat(pool, folder, "/c/", path, NULL), text, sizeof(text));
+    ssize_t size = readlink(apr_pstrcat(pool, cache_folder, "/c/", path, NULL), text, sizeof(text));
     return size < 0 ? "" : apr_pstrmemdup(pool, text, (size_t)size);
 }
 
@@ -81,19 +81,19 @@ static const uint8_t colour[4] = { 0x1a, 0x22, 0x33, 0x80 };
 
 START_TEST(tiles_of_one_colour_are_links_to_one_file)
 {
-    start();
+    start_cache_test();
     mc_cache *cache = disk("", "<symlink_blank/>");
     mc_tile_key key = roads(5, 9, 12);
     put_colour(cache, &key, colour);
     ck_assert(is_file("roads/WGS84/blanks/1A223380.png"));
     ck_assert_str_eq(link_at("roads/WGS84/05/000/000/009/000/000/012.png"), "../../../../../../blanks/1A223380.png");
-    expect(cache, &key, "picture");
-    put(cache, &key, "other"); /* takes the place of the link, not of what it points to */
-    expect(cache, &key, "other");
+    expect_text(cache, &key, "picture");
+    put_text(cache, &key, "other"); /* takes the place of the link, not of what it points to */
+    expect_text(cache, &key, "other");
     ck_assert_str_eq(link_at("roads/WGS84/05/000/000/009/000/000/012.png"), "");
     mc_tile_key second = roads(5, 10, 12);
     put_colour(cache, &second, colour);
-    expect(cache, &second, "picture");
+    expect_text(cache, &second, "picture");
     mc_dimension_value dimensions[] = { { "a", "x", false }, { "b", "y", false } };
     key.dimensions = dimensions;
     key.dimension_count = 2;
@@ -103,36 +103,37 @@ START_TEST(tiles_of_one_colour_are_links_to_one_file)
     dimensions[1].value = "bl"; /* the paths do not part at a '/' */
     put_colour(cache, &key, colour);
     ck_assert_str_eq(link_at("roads/WGS84/bl/x/05/000/000/009/000/000/012.png"),
-                     apr_pstrcat(pool, folder, "/c/roads/WGS84/blanks/1A223380.png", NULL));
-    put(cache, &second, "raw"); /* without pixels, as a RAW tileset */
+                     apr_pstrcat(pool, cache_folder, "/c/roads/WGS84/blanks/1A223380.png", NULL));
+    put_text(cache, &second, "raw"); /* without pixels, as a RAW tileset */
     ck_assert_str_eq(link_at("roads/WGS84/05/000/000/010/000/000/012.png"), "");
-    finish();
+    end_cache_test();
 }
 END_TEST
 
 START_TEST(transparent_tiles_are_not_written_when_asked_for)
 {
     static const uint8_t nothing[4] = { 0, 0, 0, 0 };
-    start();
-    mc_cache *cache = disk("", "<detect_blank>false</detect_blank>"); /* its presence counts (spec 5.5) */
+    start_cache_test();
+    mc_cache *cache =
+        disk("", "<detect_blank>false</detect_blank>"); /* its presence counts (docs/reference/configuration.md 5.5) */
     mc_tile_key key = roads(5, 9, 12);
     put_colour(cache, &key, nothing);
-    expect(cache, &key, NULL);
+    expect_text(cache, &key, NULL);
     put_colour(cache, &key, colour);
-    expect(cache, &key, "picture");
+    expect_text(cache, &key, "picture");
     put_colour(cache, &key, nothing); /* where there was something */
-    expect(cache, &key, NULL);
+    expect_text(cache, &key, NULL);
     cache = disk("", "");
     key = roads(5, 10, 12);
     put_colour(cache, &key, nothing);
-    expect(cache, &key, "picture");
-    finish();
+    expect_text(cache, &key, "picture");
+    end_cache_test();
 }
 END_TEST
 
 START_TEST(a_stored_colour_is_expanded)
 {
-    start();
+    start_cache_test();
     mc_cache *cache = disk("", "");
     mc_tile_key key = roads(1, 0, 0);
     mc_tile_write stored = { .key = key, .data = mc_buf_attach(mc_buf_copy("#\x1a\x22\x33\x80", 5), pool) };
@@ -144,7 +145,7 @@ START_TEST(a_stored_colour_is_expanded)
         ck_assert(tile->blank && tile->coding == MC_CODING_PNG && memcmp(tile->bgra, colour, 4) == 0);
         ck_assert_int_eq(memcmp(tile->data->data, "\x89PNG", 4), 0);
     }
-    finish();
+    end_cache_test();
 }
 END_TEST
 
@@ -172,10 +173,10 @@ write_by_turns(void *baton)
 
 START_TEST(nobody_reads_half_a_tile)
 {
-    start();
+    start_cache_test();
     mc_cache *cache = disk("", "");
     mc_tile_key key = roads(1, 1, 1);
-    put(cache, &key, "a");
+    put_text(cache, &key, "a");
     atomic_store(&writing, true);
     pthread_t writer;
     ck_assert_int_eq(pthread_create(&writer, NULL, write_by_turns, cache), 0);
@@ -194,22 +195,22 @@ START_TEST(nobody_reads_half_a_tile)
     void *failures;
     pthread_join(writer, &failures);
     ck_assert_int_eq((intptr_t)failures, 0);
-    shell("! ls %s/c/roads/WGS84/01/000/000/001/000/000 | grep -q tmp");
-    finish();
+    run_shell("! ls %s/c/roads/WGS84/01/000/000/001/000/000 | grep -q tmp");
+    end_cache_test();
 }
 END_TEST
 
 START_TEST(unwritable_places_give_errors_without_their_path)
 {
-    start();
+    start_cache_test();
     mc_cache *cache = disk("", "<creation_retry>2</creation_retry>");
     mc_tile_key key = roads(1, 1, 1);
-    shell(": > %s/c"); /* a file where the folder should be */
+    run_shell(": > %s/c"); /* a file where the folder should be */
     mc_tile_write tile = { .key = key, .data = mc_buf_attach(mc_buf_copy("x", 1), pool) };
     mc_error *error = mc_cache_put(cache, &tile, 1, &ctx);
     ck_assert(error != MC_OK && error->kind == MC_ERR_IO);
-    ck_assert_ptr_null(strstr(error->message, folder));
-    expect(cache, &key, NULL);
+    ck_assert_ptr_null(strstr(error->message, cache_folder));
+    expect_text(cache, &key, NULL);
     char longest[5000];
     memset(longest, 'x', sizeof(longest) - 1);
     longest[sizeof(longest) - 1] = '\0';
@@ -218,7 +219,7 @@ START_TEST(unwritable_places_give_errors_without_their_path)
     key.dimension_count = 1;
     mc_tile *found;
     ck_fails(INVALID_DIMENSION, mc_cache_get(&found, cache, &key, &ctx, pool));
-    finish();
+    end_cache_test();
 }
 END_TEST
 

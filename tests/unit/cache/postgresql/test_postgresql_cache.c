@@ -1,5 +1,5 @@
 /* Tiles in PostgreSQL, on a real server. */
-#include "cache/cache_fixture.h"
+#include "cache_fixture.h"
 
 #include <pthread.h>
 
@@ -11,7 +11,7 @@ static database server;
 static void
 begin(void)
 {
-    start();
+    start_cache_test();
     server = database_start(NULL);
     process.postgres = mc_postgres_create(8, 1, 60 * APR_USEC_PER_SEC, true);
     ctx.deadline = mc_clock_now() + 60 * APR_USEC_PER_SEC;
@@ -23,7 +23,7 @@ end(void)
     mc_postgres_destroy(process.postgres);
     process.postgres = NULL;
     database_stop(&server);
-    finish();
+    end_cache_test();
 }
 
 static mc_cache *
@@ -42,9 +42,9 @@ ask(const char *sql)
 START_TEST(it_conforms)
 {
     begin();
-    conform(store(""));
-    conform(store("<table>public.ti'l\"es; --</table>"));
-    conform(store("<table>remembered</table><memory>60</memory>"));
+    conform_cache(store(""));
+    conform_cache(store("<table>public.ti'l\"es; --</table>"));
+    conform_cache(store("<table>remembered</table><memory>60</memory>"));
     ck_assert_str_eq(ask("SELECT attstorage FROM pg_attribute WHERE attrelid = 'mapcache_tiles'::regclass"
                          " AND attname = 'data'"),
                      "e");
@@ -61,16 +61,16 @@ START_TEST(keys_are_told_apart)
     with.dimensions = dimensions;
     with.dimension_count = 2;
     other.tileset = "ts'; DROP TABLE mapcache_tiles; --";
-    put(cache, &plain, "plain");
-    put(cache, &with, "with");
-    put(cache, &other, "other");
-    expect(cache, &plain, "plain");
-    expect(cache, &with, "with");
-    expect(cache, &other, "other");
+    put_text(cache, &plain, "plain");
+    put_text(cache, &with, "with");
+    put_text(cache, &other, "other");
+    expect_text(cache, &plain, "plain");
+    expect_text(cache, &with, "with");
+    expect_text(cache, &other, "other");
     ck_assert_str_eq(ask("SELECT dim FROM mapcache_tiles WHERE dim <> ''"), "2#1' OR '1'='1");
     ck_ok(mc_cache_remove(cache, &with, &ctx));
-    expect(cache, &with, NULL);
-    expect(cache, &plain, "plain");
+    expect_text(cache, &with, NULL);
+    expect_text(cache, &plain, "plain");
     end();
 }
 END_TEST
@@ -134,18 +134,18 @@ START_TEST(a_database_that_is_away_is_an_error_and_comes_back)
     mc_cache *cache = store("");
     mc_tile_key key = key_at(3, 5, 6);
     mc_tile *tile;
-    put(cache, &key, "kept");
+    put_text(cache, &key, "kept");
     ck_assert_str_eq(database_do(&server, "stop"), "done");
     ck_fails(UNAVAILABLE, mc_cache_get(&tile, cache, &key, &ctx, pool));
     mc_tile_write late = { .key = key, .data = mc_buf_attach(mc_buf_copy("late", 4), pool) };
     ck_fails(UNAVAILABLE, mc_cache_put(cache, &late, 1, &ctx));
     ck_assert_str_eq(database_do(&server, "start"), "done");
     usleep(1100000); /* a server that was away is asked again after a second */
-    expect(cache, &key, "kept");
+    expect_text(cache, &key, "kept");
     ask("DROP TABLE mapcache_tiles");
-    expect(cache, &key, NULL);
-    put(cache, &key, "made again");
-    expect(cache, &key, "made again");
+    expect_text(cache, &key, NULL);
+    put_text(cache, &key, "made again");
+    expect_text(cache, &key, "made again");
     end();
 }
 END_TEST
@@ -283,9 +283,9 @@ END_TEST
 
 START_TEST(configurations_are_checked)
 {
-    ck_assert_int_eq(complaint_of("<cache name='c' type='postgresql'/>"), MC_REFUSED);
-    ck_assert_int_eq(complaint_of("<cache name='c' type='postgresql'><connection>dbname=x</connection>"
-                                  "<memory>true</memory></cache>"),
+    ck_assert_int_eq(cache_complaint_of("<cache name='c' type='postgresql'/>"), MC_REFUSED);
+    ck_assert_int_eq(cache_complaint_of("<cache name='c' type='postgresql'><connection>dbname=x</connection>"
+                                        "<memory>true</memory></cache>"),
                      MC_REFUSED);
 }
 END_TEST

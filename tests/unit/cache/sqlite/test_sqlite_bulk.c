@@ -1,5 +1,5 @@
 /* Many tiles at once in SQLite files: what is gathered on the way, bulk loads, writers that are cut off, full disks. */
-#include "cache/cache_fixture.h"
+#include "cache_fixture.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@ enum { TILES = 64, TILE_BYTES = 9000 };
 static const char *
 path_of(const char *suffix)
 {
-    return apr_pstrcat(pool, folder, "/a.db", suffix, NULL);
+    return apr_pstrcat(pool, cache_folder, "/a.db", suffix, NULL);
 }
 
 static bool
@@ -28,7 +28,7 @@ static mc_cache *
 store(const char *type, const char *inner)
 {
     return cache_of(
-        apr_psprintf(pool, "<cache name='c' type='%s'><dbfile>%s/a.db</dbfile>%s</cache>", type, folder, inner));
+        apr_psprintf(pool, "<cache name='c' type='%s'><dbfile>%s/a.db</dbfile>%s</cache>", type, cache_folder, inner));
 }
 
 /* The first column of the first row, in a connection without anything of ours. */
@@ -70,8 +70,8 @@ load_in(mc_cache *cache, int first, int count, apr_pool_t *parent)
     own.writes = mc_cache_writes_create(scratch);
     mc_error *error = MC_OK;
     for (int i = first; i < first + count && error == MC_OK; i++) {
-        mc_tile_write put = tile_of(i, TILE_BYTES, scratch);
-        error = mc_cache_put(cache, &put, 1, &own);
+        mc_tile_write put_text = tile_of(i, TILE_BYTES, scratch);
+        error = mc_cache_put(cache, &put_text, 1, &own);
     }
     if (error == MC_OK)
         error = mc_cache_writes_flush(&own);
@@ -117,27 +117,27 @@ renew_handles(void)
 START_TEST(a_load_leaves_wal_and_comes_back)
 {
     static const char *const types[] = { "sqlite3", "mbtiles", "geopackage" };
-    grid.origin = MC_TOP_LEFT; /* a GeoPackage's levels begin at one corner */
+    cache_grid.origin = MC_TOP_LEFT; /* a GeoPackage's levels begin at one corner */
     for (int i = 0; i < 3; i++) {
-        start();
+        start_cache_test();
         mc_cache *cache = store(types[i], "");
         mc_tile_key key = key_at(1, 0, 0);
-        put(cache, &key, "one");
+        put_text(cache, &key, "one");
         ck_assert_str_eq(ask("PRAGMA journal_mode"), "wal");
-        expect(cache, &key, "one"); /* a reader of our own stays open */
+        expect_text(cache, &key, "one"); /* a reader of our own stays open */
         ck_ok(load(cache, 0, TILES));
         ck_assert(there("-bulk"));
         ck_assert_str_eq(ask("PRAGMA journal_mode"), "delete");
         expect_loaded(cache, 0, TILES);
-        expect(cache, &key, "one");
+        expect_text(cache, &key, "one");
         mc_handles_destroy(process.handles);
         renew_handles();
         ck_assert(!there("-bulk") && !there("-journal"));
         ck_assert_str_eq(ask("PRAGMA journal_mode"), "wal");
         expect_loaded(cache, 0, TILES);
-        finish();
+        end_cache_test();
     }
-    grid.origin = MC_BOTTOM_LEFT;
+    cache_grid.origin = MC_BOTTOM_LEFT;
 }
 END_TEST
 
@@ -169,7 +169,7 @@ hold_open(int release[2])
 START_TEST(what_a_removed_file_has_left_does_not_count)
 {
     int release[2];
-    start();
+    start_cache_test();
     mc_cache *cache = store("sqlite3", "");
     ck_ok(load(cache, 0, TILES));
     mc_handles_destroy(process.handles);
@@ -179,8 +179,8 @@ START_TEST(what_a_removed_file_has_left_does_not_count)
     ck_assert_int_eq(unlink(path_of("")), 0);
     for (int round = 0; round < 2; round++) { /* by a few tiles in WAL mode, and by many */
         const mc_tile_key key = key_at(1, 0, round);
-        put(cache, &key, "one");
-        expect(cache, &key, "one");
+        put_text(cache, &key, "one");
+        expect_text(cache, &key, "one");
         ck_ok(load(cache, TILES * (round + 1), TILES));
         expect_loaded(cache, TILES, TILES * (round + 1));
         mc_handles_destroy(process.handles);
@@ -192,17 +192,17 @@ START_TEST(what_a_removed_file_has_left_does_not_count)
     ck_assert_int_eq(wait_for(holder), 0);
     expect_loaded(cache, TILES, 2 * TILES);
     ck_assert_str_eq(ask("SELECT count(*) FROM tiles"), apr_psprintf(pool, "%d", 2 * TILES + 2));
-    finish();
+    end_cache_test();
 }
 END_TEST
 
 START_TEST(a_load_beside_others_stays_in_wal)
 {
-    start();
+    start_cache_test();
     mc_cache *cache = store("sqlite3", "");
     sqlite3 *other;
     mc_tile_key key = key_at(1, 0, 0);
-    put(cache, &key, "one");
+    put_text(cache, &key, "one");
     ck_assert_int_eq(sqlite3_open(path_of(""), &other), SQLITE_OK);
     ck_assert_int_eq(sqlite3_exec(other, "SELECT count(*) FROM tiles", NULL, NULL, NULL), SQLITE_OK);
     ck_ok(load(cache, 0, TILES));
@@ -211,13 +211,13 @@ START_TEST(a_load_beside_others_stays_in_wal)
     ck_ok(load(cache, TILES, TILES)); /* and leaves it once they have gone */
     ck_assert(there("-bulk") && !there("-wal"));
     expect_loaded(cache, 0, 2 * TILES);
-    finish();
+    end_cache_test();
 }
 END_TEST
 
 START_TEST(what_a_killed_load_leaves_is_put_right)
 {
-    start();
+    start_cache_test();
     mc_cache *cache = store("sqlite3", "");
     pid_t child = fork();
     if (child == 0) {
@@ -229,22 +229,22 @@ START_TEST(what_a_killed_load_leaves_is_put_right)
     ck_assert_str_eq(ask("PRAGMA journal_mode"), "delete");
     expect_loaded(cache, 0, TILES);
     mc_tile_key key = key_at(1, 0, 0);
-    put(cache, &key, "one");
+    put_text(cache, &key, "one");
     mc_handles_destroy(process.handles);
     renew_handles();
     ck_assert(!there("-bulk"));
     ck_assert_str_eq(ask("PRAGMA journal_mode"), "wal");
-    finish();
+    end_cache_test();
 }
 END_TEST
 
 START_TEST(a_configured_journal_mode_stays)
 {
-    start();
+    start_cache_test();
     mc_cache *cache = store("sqlite3", "<pragma name='journal_mode'>wal</pragma>");
     ck_ok(load(cache, 0, TILES));
     ck_assert(!there("-bulk") && there("-wal"));
-    finish();
+    end_cache_test();
 }
 END_TEST
 
@@ -266,7 +266,7 @@ enum { MANNERS = sizeof(manners) / sizeof(*manners) };
 static void
 gather(int manner)
 {
-    start();
+    start_cache_test();
     mc_cache *cache = store("sqlite3", manners[manner]);
     int sizes[256] = { 0 };
     unsigned state = (unsigned)manner + 1;
@@ -296,7 +296,7 @@ gather(int manner)
             ck_assert(tile->data->size == wanted.data->size &&
                       memcmp(tile->data->data, wanted.data->data, wanted.data->size) == 0);
     }
-    finish();
+    end_cache_test();
 }
 
 START_TEST(what_is_gathered_is_what_is_read)
@@ -319,7 +319,7 @@ load_for_ever(mc_cache *cache, int told)
 static void
 survive_kills(int manner)
 {
-    start();
+    start_cache_test();
     mc_cache *cache = store("sqlite3", manners[manner]);
     for (int round = 0; round < 6; round++) {
         int told[2], last = -1, number;
@@ -340,7 +340,7 @@ survive_kills(int manner)
         if (atoi(ask("SELECT count(*) FROM sqlite_master WHERE name = 'tiles'")) == 1)
             ck_assert_int_eq(atoi(ask("SELECT count(*) FROM tiles")) % TILES, 0); /* whole commits */
     }
-    finish();
+    end_cache_test();
 }
 
 START_TEST(what_is_committed_survives_a_kill)
@@ -370,7 +370,7 @@ cut_a_writer_off(void)
 
 START_TEST(readers_take_back_what_was_cut_off)
 {
-    start();
+    start_cache_test();
     mc_cache *cache = store("sqlite3", manners[1]);
     ck_ok(load(cache, 0, TILES));
     cut_a_writer_off();
@@ -383,20 +383,20 @@ START_TEST(readers_take_back_what_was_cut_off)
     expect_loaded(cache, 0, TILES);
     mc_cache_reads_end(&ctx);
     ck_assert_str_eq(ask("PRAGMA integrity_check"), "ok");
-    finish();
+    end_cache_test();
 }
 END_TEST
 
 /* As a user who may only read: what is in the middle of a commit is an error, not a tile. */
 START_TEST(who_may_not_write_reads_nothing_half)
 {
-    start();
+    start_cache_test();
     mc_cache *cache = store("sqlite3", manners[1]);
     ck_ok(load(cache, 0, TILES));
     cut_a_writer_off();
     mc_handles_destroy(process.handles);
     renew_handles();
-    shell("chmod 755 %s; chmod 644 %s/*");
+    run_shell("chmod 755 %s; chmod 644 %s/*");
     pid_t child = fork();
     if (child == 0) {
         mc_tile *tile;
@@ -412,7 +412,7 @@ START_TEST(who_may_not_write_reads_nothing_half)
     else
         (void)wait_for(child); /* the owner may write */
     expect_loaded(cache, 0, TILES);
-    finish();
+    end_cache_test();
 }
 END_TEST
 
@@ -441,7 +441,7 @@ fill_disk(int manner)
     static const char *const inner[] = { "", "<pragma name='journal_mode'>delete</pragma>",
                                          "<pragma name='journal_mode'>wal</pragma>",
                                          "<pragma name='max_page_count'>800</pragma>" };
-    start();
+    start_cache_test();
     mc_cache *cache = store("sqlite3", inner[manner]);
     pid_t child = fork();
     if (child == 0)
@@ -455,7 +455,7 @@ fill_disk(int manner)
         ck_ok(load(cache, loaded * TILES, TILES));
         expect_loaded(cache, 0, (loaded + 1) * TILES);
     }
-    finish();
+    end_cache_test();
 }
 
 START_TEST(a_full_disk_loses_nothing_that_was_stored)
@@ -469,7 +469,7 @@ static void
 share_file(int manner)
 {
     enum { WRITERS = 3, ROUNDS = 5 };
-    start();
+    start_cache_test();
     mc_cache *cache = store("sqlite3", manners[manner]);
     pid_t children[WRITERS];
     for (int w = 0; w < WRITERS; w++) {
@@ -498,7 +498,7 @@ share_file(int manner)
         ck_assert_int_eq(wait_for(children[w]), 0);
     expect_loaded(cache, 0, WRITERS * ROUNDS * TILES);
     ck_assert_str_eq(ask("PRAGMA integrity_check"), "ok");
-    finish();
+    end_cache_test();
 }
 
 START_TEST(several_writers_share_a_file)
@@ -544,7 +544,7 @@ load_and_look(void *baton)
 START_TEST(several_threads_share_a_file)
 {
     for (int round = 0; round < 4; round++) {
-        start();
+        start_cache_test();
         loader loaders[4];
         for (int i = 0; i < 4; i++) {
             loaders[i] = (loader){ .cache = store("sqlite3", ""), .number = i };
@@ -560,7 +560,7 @@ START_TEST(several_threads_share_a_file)
         renew_handles();
         ck_assert_str_eq(ask("PRAGMA journal_mode"), "wal");
         ck_assert(!there("-bulk") && !there("-journal"));
-        finish();
+        end_cache_test();
     }
 }
 END_TEST

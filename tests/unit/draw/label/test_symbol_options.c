@@ -3,7 +3,7 @@
  * option where paint reaches beyond the geometry, and does a legend show the option? A new row in the tables of
  * draw/sld fails here until the row has its effects and a sample below.
  */
-#include "draw/styles.h"
+#include "styles.h"
 
 #include <math.h>
 #include <string.h>
@@ -167,8 +167,8 @@ sample_style(const sample *of, bool set)
 {
     const char *gap = strstr(of->style, "%s"), *begin = apr_pstrmemdup(pool, of->style, (size_t)(gap - of->style));
     const mc_style *style = style_of(apr_pstrcat(pool, begin, set ? of->set : "", gap + 2, NULL));
-    ck_assert_msg(style != NULL && build.diagnostics->complaints->nelts == 0, "%s/%s: %s", of->list, of->option,
-                  said());
+    ck_assert_msg(style != NULL && style_build.diagnostics->complaints->nelts == 0, "%s/%s: %s", of->list, of->option,
+                  all_complaints());
     return style;
 }
 

@@ -1,5 +1,5 @@
 /* Element by element what SLD 1.0.0 and SE 1.1.0 know: drawn, of no account for the picture, or named as lacking. */
-#include "draw/styles.h"
+#include "styles.h"
 
 #include <string.h>
 
@@ -128,10 +128,11 @@ START_TEST(every_element)
 {
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         const mc_style *style = style_of(table[i].rules);
-        ck_assert_msg(style != NULL, "%s: %s", table[i].rules, said());
-        ck_assert_msg(complaints(MC_NOT_BUILT) == (table[i].lacking != NULL), "%s: %s", table[i].rules, said());
-        ck_assert_msg(table[i].lacking == NULL || strstr(said(), table[i].lacking) != NULL, "%s: %s", table[i].rules,
-                      said());
+        ck_assert_msg(style != NULL, "%s: %s", table[i].rules, all_complaints());
+        ck_assert_msg(count_complaints(MC_NOT_BUILT) == (table[i].lacking != NULL), "%s: %s", table[i].rules,
+                      all_complaints());
+        ck_assert_msg(table[i].lacking == NULL || strstr(all_complaints(), table[i].lacking) != NULL, "%s: %s",
+                      table[i].rules, all_complaints());
         int rules = style->passes[0].rule_count;
         ck_assert_msg(rules == (table[i].symbols >= 0), "%s", table[i].rules);
         ck_assert_msg(rules == 0 || style->passes[0].rules[0].symbolizer_count == table[i].symbols, "%s",
@@ -146,10 +147,10 @@ document(const char *text, const char *name)
 {
     char path[] = "/tmp/mapcache-style-XXXXXX";
     FILE *file = fdopen(mkstemp(path), "w");
-    build = (mc_build){ .pool = pool, .diagnostics = mc_diagnostics_create(pool) };
+    style_build = config_build();
     fputs(text, file);
     fclose(file);
-    const mc_style *style = mc_style_read(path, name, NULL, &build);
+    const mc_style *style = mc_style_read(path, name, NULL, &style_build);
     unlink(path);
     return style;
 }
@@ -180,13 +181,14 @@ START_TEST(what_stands_around_a_style)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         ck_assert_ptr_nonnull(document(cases[i].text, NULL));
-        ck_assert_msg(complaints(MC_NOT_BUILT) == (cases[i].lacking != NULL), "%s: %s", cases[i].text, said());
-        ck_assert(cases[i].lacking == NULL || strstr(said(), cases[i].lacking) != NULL);
+        ck_assert_msg(count_complaints(MC_NOT_BUILT) == (cases[i].lacking != NULL), "%s: %s", cases[i].text,
+                      all_complaints());
+        ck_assert(cases[i].lacking == NULL || strstr(all_complaints(), cases[i].lacking) != NULL);
     }
     ck_assert_str_eq(document("<a>" STYLE("one") STYLE("two") "</a>", "two")->name, "two");
     ck_assert_ptr_null(document("<a>" STYLE("one") "</a>", "three"));
     ck_assert_ptr_null(document("<StyledLayerDescriptor/>", NULL));
-    ck_assert_int_eq(complaints(MC_REFUSED), 1);
+    ck_assert_int_eq(count_complaints(MC_REFUSED), 1);
 }
 END_TEST
 
@@ -205,12 +207,12 @@ START_TEST(what_an_export_has_lost)
                                "<LineSymbolizer><Stroke/></LineSymbolizer>"
                                "<!--SymbolLayerV2 HashLine not implemented yet--><!-- a road --></Rule>";
     ck_assert_ptr_nonnull(style_of(rest));
-    ck_assert_int_eq(build.diagnostics->complaints->nelts, 2);
-    ck_assert_int_eq(complaints(MC_NOT_BUILT), 2);
-    ck_assert_msg(strstr(said(), "the condition \"ELSE\" of <Rule>") != NULL, "%s", said());
-    ck_assert_msg(strstr(said(), "HashLine") != NULL, "%s", said());
+    ck_assert_int_eq(style_build.diagnostics->complaints->nelts, 2);
+    ck_assert_int_eq(count_complaints(MC_NOT_BUILT), 2);
+    ck_assert_msg(strstr(all_complaints(), "the condition \"ELSE\" of <Rule>") != NULL, "%s", all_complaints());
+    ck_assert_msg(strstr(all_complaints(), "HashLine") != NULL, "%s", all_complaints());
     ck_assert_ptr_nonnull(style_of("<Rule><!-- roads --><LineSymbolizer><Stroke/></LineSymbolizer></Rule>"));
-    ck_assert_int_eq(build.diagnostics->complaints->nelts, 0);
+    ck_assert_int_eq(style_build.diagnostics->complaints->nelts, 0);
 }
 END_TEST
 
@@ -224,11 +226,11 @@ START_TEST(colours)
         mc_color color =
             style_of(apr_psprintf(pool, stroke, good[i]))->passes[0].rules[0].symbolizers[0].stroke.paint.color;
         ck_assert_msg(color.red == 0xaa && color.green == 0xbb && color.blue == 0xcc, "%s", good[i]);
-        ck_assert_int_eq(build.diagnostics->complaints->nelts, 0);
+        ck_assert_int_eq(style_build.diagnostics->complaints->nelts, 0);
     }
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         style_of(apr_psprintf(pool, stroke, bad[i]));
-        ck_assert_msg(complaints(MC_NOT_BUILT) == 1, "%s", bad[i]);
+        ck_assert_msg(count_complaints(MC_NOT_BUILT) == 1, "%s", bad[i]);
     }
 }
 END_TEST
@@ -241,7 +243,7 @@ START_TEST(rules_of_the_map_and_of_the_legend)
             pool, "<Rule><LineSymbolizer/><VendorOption name='inclusion'>%s</VendorOption></Rule>", ways[i]));
         ck_assert_ptr_nonnull(style);
         ck_assert_int_eq(style->passes[0].rules[0].inclusion, i % 3);
-        ck_assert_int_eq(build.diagnostics->complaints->nelts, i / 3);
+        ck_assert_int_eq(style_build.diagnostics->complaints->nelts, i / 3);
     }
 }
 END_TEST

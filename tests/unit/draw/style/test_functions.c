@@ -1,4 +1,4 @@
-#include "draw/styles.h"
+#include "styles.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,7 +18,7 @@ value_of(const char *expression, const char *a, const char *b)
                              expression, "</CssParameter></Fill></PolygonSymbolizer></Rule>", NULL));
     const char *const values[] = { a, b };
     const mc_feature feature = { .id = 7, .values = values };
-    if (style == NULL || complaints(MC_NOT_BUILT) > 0)
+    if (style == NULL || count_complaints(MC_NOT_BUILT) > 0)
         return "?";
     const char *text = mc_expression_text(style->passes[0].rules[0].symbolizers[0].fill.color_value, &feature, pool);
     return text == NULL ? "NULL" : text;
@@ -175,7 +175,7 @@ START_TEST(functions)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const char *value = value_of(cases[i].expression, cases[i].a, cases[i].b);
         ck_assert_msg(strcmp(value, cases[i].value) == 0, "%s of %s, %s: %s instead of %s\n%s", cases[i].expression,
-                      cases[i].a, cases[i].b, value, cases[i].value, said());
+                      cases[i].a, cases[i].b, value, cases[i].value, all_complaints());
     }
 }
 END_TEST

@@ -1,4 +1,4 @@
-#include "draw/styles.h"
+#include "styles.h"
 
 #include <math.h>
 #include <string.h>
@@ -40,9 +40,9 @@ START_TEST(texts)
     ck_assert_str_eq(words(NAME "<![CDATA[\n]]>" COUNT), "Bern\n7");
     ck_assert_str_eq(words(NAME "\n     No. " COUNT), "Bern No. 7");
     ck_assert_str_eq(words("<ogc:Function name='strToUpperCase'>" NAME "</ogc:Function>"), "BERN");
-    ck_assert_int_eq(complaints(MC_NOT_BUILT), 0);
+    ck_assert_int_eq(count_complaints(MC_NOT_BUILT), 0);
     ck_assert_ptr_null(words(""));
-    ck_assert_int_eq(complaints(MC_NOT_BUILT), 1);
+    ck_assert_int_eq(count_complaints(MC_NOT_BUILT), 1);
     ck_assert_ptr_null(words("<ogc:Nonsense/>"));
 }
 END_TEST
@@ -77,11 +77,11 @@ START_TEST(fonts)
     ck_assert(text->font.italic);
     ck_assert_int_eq(text->font.weight, 700);
     ck_assert_ptr_nonnull(text->size.value);
-    ck_assert_int_eq(complaints(MC_NOT_BUILT), 0);
+    ck_assert_int_eq(count_complaints(MC_NOT_BUILT), 0);
     text = label("<Label>a</Label><Font><CssParameter name='font-weight'>heavy</CssParameter>"
                  "<CssParameter name='font-style'>wavy</CssParameter><CssParameter name='font-color'>x</CssParameter>"
                  "<CssParameter name='font-size'>huge</CssParameter></Font>");
-    ck_assert_int_eq(complaints(MC_NOT_BUILT), 4);
+    ck_assert_int_eq(count_complaints(MC_NOT_BUILT), 4);
     ck_assert_int_eq(text->font.weight, 400);
 }
 END_TEST
@@ -109,7 +109,7 @@ START_TEST(placements)
     text =
         label("<Label>a</Label><LabelPlacement><LinePlacement><Repeat>true</Repeat></LinePlacement></LabelPlacement>");
     ck_assert(text->repeated);
-    ck_assert_int_eq(complaints(MC_NOT_BUILT), 0);
+    ck_assert_int_eq(count_complaints(MC_NOT_BUILT), 0);
 }
 END_TEST
 
@@ -133,13 +133,13 @@ START_TEST(options)
     ck_assert_double_eq(text->auto_wrap, 80);
     ck_assert_double_eq(text->max_angle, 180);
     ck_assert(text->group && text->label_all && !text->curved && text->any_direction && text->overlapping);
-    ck_assert_msg(complaints(MC_NOT_BUILT) == 0, "%s", said());
+    ck_assert_msg(count_complaints(MC_NOT_BUILT) == 0, "%s", all_complaints());
     label("<Label>a</Label><Novelty/><BaseSymbolizer/><VendorOption "
           "name='goodnessOfFit'>0.3</VendorOption><VendorOption>1</VendorOption>"
           "<VendorOption name='group'>perhaps</VendorOption><VendorOption name='repeat'>often</VendorOption>");
-    ck_assert_msg(complaints(MC_NOT_BUILT) == 6, "%s", said());
-    ck_assert_ptr_nonnull(strstr(said(), "goodnessOfFit"));
-    ck_assert_ptr_nonnull(strstr(said(), "<Novelty> of a label"));
+    ck_assert_msg(count_complaints(MC_NOT_BUILT) == 6, "%s", all_complaints());
+    ck_assert_ptr_nonnull(strstr(all_complaints(), "goodnessOfFit"));
+    ck_assert_ptr_nonnull(strstr(all_complaints(), "<Novelty> of a label"));
 }
 END_TEST
 
@@ -151,10 +151,10 @@ START_TEST(geometries)
                            "</ogc:PropertyName></ogc:Function></Geometry>")
                          ->part,
                      MC_PART_END);
-    ck_assert_int_eq(complaints(MC_NOT_BUILT), 0);
+    ck_assert_int_eq(count_complaints(MC_NOT_BUILT), 0);
     label("<Label>a</Label><Geometry><ogc:Function name='buffer'><ogc:PropertyName>g</ogc:PropertyName></ogc:Function>"
           "</Geometry>");
-    ck_assert_int_eq(complaints(MC_NOT_BUILT), 1);
+    ck_assert_int_eq(count_complaints(MC_NOT_BUILT), 1);
 }
 END_TEST
 

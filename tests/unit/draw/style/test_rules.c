@@ -1,5 +1,5 @@
 /* Rules that are looked up by a value are those that the filters say. */
-#include "draw/styles.h"
+#include "styles.h"
 
 #include <math.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static mc_rules *
 rules_of(const char *text)
 {
     const mc_style *style = style_of(text);
-    ck_assert_msg(style != NULL, "%s", said());
+    ck_assert_msg(style != NULL, "%s", all_complaints());
     return mc_rules_create(&style->passes[0], 1000, pool);
 }
 

@@ -1,4 +1,4 @@
-#include "draw/styles.h"
+#include "styles.h"
 
 #include <apr_hash.h>
 #include <string.h>
@@ -120,7 +120,7 @@ matches(const char *condition, const mc_geometry *geometry)
                                    .pixel_grid = { .x0 = 1000, .y0 = 2000, .per_x = 0.1, .per_y = 0.1 } };
     mc_geometry copy = *geometry;
     const mc_feature feature = { .id = 12, .geometry = &copy, .query = &map, .placed = apr_hash_make(pool) };
-    ck_assert_msg(style != NULL && complaints(MC_NOT_BUILT) == 0, "%s: %s", condition, said());
+    ck_assert_msg(style != NULL && count_complaints(MC_NOT_BUILT) == 0, "%s: %s", condition, all_complaints());
     return mc_filter_matches(style->passes[0].rules[0].filter, &feature, pool);
 }
 
@@ -210,7 +210,7 @@ START_TEST(what_cannot_be_told_is_named)
         const mc_style *style = style_of(apr_pstrcat(pool, "<Rule><Filter>", conditions[i], "</Filter></Rule>", NULL));
         ck_assert_ptr_nonnull(style);
         ck_assert_int_eq(style->passes[0].rule_count, 0);
-        ck_assert_msg(complaints(MC_NOT_BUILT) == 1, "%s: %s", conditions[i], said());
+        ck_assert_msg(count_complaints(MC_NOT_BUILT) == 1, "%s: %s", conditions[i], all_complaints());
     }
 }
 END_TEST

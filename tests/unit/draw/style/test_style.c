@@ -1,4 +1,4 @@
-#include "draw/styles.h"
+#include "styles.h"
 
 #include <apr_hash.h>
 #include <apr_strings.h>
@@ -127,7 +127,7 @@ value_of(const char *expression, const char *a)
         style_of(apr_pstrcat(pool, "<Rule><PolygonSymbolizer><Fill><CssParameter name='fill'>", expression,
                              "</CssParameter></Fill></PolygonSymbolizer></Rule>", NULL));
     ck_assert_ptr_nonnull(style);
-    ck_assert_int_eq(complaints(MC_NOT_BUILT), 0);
+    ck_assert_int_eq(count_complaints(MC_NOT_BUILT), 0);
     const char *const values[] = { a };
     const mc_feature feature = { .id = 1, .values = values };
     return mc_expression_text(style->passes[0].rules[0].symbolizers[0].fill.color_value, &feature, pool);
@@ -164,17 +164,17 @@ END_TEST
 START_TEST(what_is_lacking_is_named)
 {
     ck_assert_ptr_nonnull(style_of("<Rule><RasterSymbolizer/></Rule>"));
-    ck_assert_int_eq(complaints(MC_NOT_BUILT), 1);
+    ck_assert_int_eq(count_complaints(MC_NOT_BUILT), 1);
     ck_assert_ptr_nonnull(style_of("<Rule><PolygonSymbolizer><Fill><CssParameter name='fill'>red</CssParameter></Fill>"
                                    "<Stroke><CssParameter name='stroke-glow'>1</CssParameter></Stroke><Glow/>"
                                    "</PolygonSymbolizer></Rule>"));
-    ck_assert_int_eq(complaints(MC_NOT_BUILT), 3);
+    ck_assert_int_eq(count_complaints(MC_NOT_BUILT), 3);
     const mc_style *style =
         style_of("<Rule><Filter><Within/></Filter><LineSymbolizer/></Rule><Rule><LineSymbolizer/></Rule>");
-    ck_assert_int_eq(complaints(MC_NOT_BUILT), 1);
+    ck_assert_int_eq(count_complaints(MC_NOT_BUILT), 1);
     ck_assert_int_eq(style->passes[0].rule_count, 1);
     ck_assert_ptr_null(style_of("<Rule><MinScaleDenominator>many</MinScaleDenominator></Rule>"));
-    ck_assert_int_eq(complaints(MC_REFUSED), 1);
+    ck_assert_int_eq(count_complaints(MC_REFUSED), 1);
 }
 END_TEST
 

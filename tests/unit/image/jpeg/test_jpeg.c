@@ -5,7 +5,7 @@
 
 #include "base/workers.h"
 #include "image/jpeg/jpeg.h"
-#include "image/samples.h"
+#include "samples.h"
 
 static mc_pixels *
 image(int width, int height)

@@ -3,7 +3,7 @@
 
 #include "base/workers.h"
 #include "image/jpeg/jpeg.h"
-#include "image/samples.h"
+#include "samples.h"
 
 static mc_format jpeg;
 

@@ -8,7 +8,7 @@
 #include "base/workers.h"
 #include "image/png/apng.h"
 #include "image/png/png.h"
-#include "image/samples.h"
+#include "samples.h"
 
 enum { WIDTH = 61, HEIGHT = 47, SHOWN_MAX = 16 };
 

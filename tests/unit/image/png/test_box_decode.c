@@ -4,7 +4,7 @@
 #include <png.h>
 
 #include "image/box.h"
-#include "image/samples.h"
+#include "samples.h"
 
 static mc_pixels *
 image(int width, int height)

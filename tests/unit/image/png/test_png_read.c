@@ -4,7 +4,7 @@
 #include <png.h>
 
 #include "image/png/png.h"
-#include "image/samples.h"
+#include "samples.h"
 
 static void
 append(png_structp png, png_bytep bytes, size_t size)

@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "image/png/png.h"
-#include "image/samples.h"
+#include "samples.h"
 
 static apr_hash_t *
 builtins(void)

@@ -1,4 +1,4 @@
-#include "cube/cube_fixture.h"
+#include "cube_fixture.h"
 
 #include <apr_file_io.h>
 #include <stdio.h>

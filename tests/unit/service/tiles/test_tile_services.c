@@ -1,16 +1,16 @@
 /* TMS, XYZ, KML, Virtual Earth, MapGuide, the dispatcher and layer names: every row of the table of refused requests.
  */
-#include "service/service_fixture.h"
+#include "service_fixture.h"
 
 static void
 check_tile(const char *path, const char *query, const char *tileset, int z, int x, int y)
 {
-    ck_ok(go(path, query));
-    ck_assert_int_eq(request.kind, MC_REQUEST_TILE);
-    const mc_tile_request *tile = &request.u.tile.tiles[0];
+    ck_ok(dispatch_request(path, query));
+    ck_assert_int_eq(service_request.kind, MC_REQUEST_TILE);
+    const mc_tile_request *tile = &service_request.u.tile.tiles[0];
     ck_assert_str_eq(tile->tileset->name, tileset);
     ck_assert_msg(tile->z == z && tile->x == x && tile->y == y, "%s: %d/%d/%d", path, tile->z, tile->x, tile->y);
-    ck_assert_ptr_nonnull(request.u.tile.format);
+    ck_assert_ptr_nonnull(service_request.u.tile.format);
 }
 
 START_TEST(addresses_of_tiles)
@@ -24,8 +24,8 @@ START_TEST(addresses_of_tiles)
     /* x = 10b, row = 01b from the top of 4 */
     check_tile("/mg/S20/sq@GoogleMapsCompatible/R0/C0/1_0.png", NULL, "sq", 1, 0, 0);
     check_tile("/mg/S16/sq/R0/C30/7_1.png", NULL, "sq", 5, 31, 24);
-    ck_ok(go("/tms/1.0.0/;sq;;catalog;/1/0/1.png", NULL));
-    ck_assert_int_eq(request.u.tile.count, 2);
+    ck_ok(dispatch_request("/tms/1.0.0/;sq;;catalog;/1/0/1.png", NULL));
+    ck_assert_int_eq(service_request.u.tile.count, 2);
     check_tile("/tms/1.0.0/a <odd>&name/1/0/1.png", NULL, "a <odd>&name", 1, 0, 1);
 }
 END_TEST
@@ -33,18 +33,20 @@ END_TEST
 START_TEST(dimensions_in_brackets)
 {
     fixture_setup();
-    ck_ok(go("/gmaps/catalog[TIME=2021][product=red]@GoogleMapsCompatible/1/0/1.png", NULL));
-    ck_assert_str_eq(request.u.tile.tiles[0].values[0], "red");
-    ck_assert_str_eq(request.u.tile.tiles[0].values[1], "2021");
-    ck_ok(go("/gmaps/catalog[TIME=2021]/1/0/1.png", NULL));
-    ck_assert_str_eq(request.u.tile.tiles[0].values[0], "all");
-    ck_assert_str_eq(request.u.tile.tiles[0].values[1], "2021");
-    ck_ok(go("/tms/1.0.0/catalog@GoogleMapsCompatible[product=red]/1/0/0.png", NULL)); /* kills MapCache */
-    ck_assert_str_eq(request.u.tile.tiles[0].values[0], "red");
-    ck_ok(go("/tms/1.0.0/catalog[TIME=2021]@GoogleMapsCompatible[product=red]/1/0/0.png", NULL));
-    ck_assert_str_eq(request.u.tile.tiles[0].values[0], "red");
-    ck_assert_str_eq(request.u.tile.tiles[0].values[1], "2021");
-    ck_fails(UPSTREAM, go("/gmaps/catalog[TIME=current]/1/0/1.png", NULL)); /* its values cannot be listed */
+    ck_ok(dispatch_request("/gmaps/catalog[TIME=2021][product=red]@GoogleMapsCompatible/1/0/1.png", NULL));
+    ck_assert_str_eq(service_request.u.tile.tiles[0].values[0], "red");
+    ck_assert_str_eq(service_request.u.tile.tiles[0].values[1], "2021");
+    ck_ok(dispatch_request("/gmaps/catalog[TIME=2021]/1/0/1.png", NULL));
+    ck_assert_str_eq(service_request.u.tile.tiles[0].values[0], "all");
+    ck_assert_str_eq(service_request.u.tile.tiles[0].values[1], "2021");
+    ck_ok(
+        dispatch_request("/tms/1.0.0/catalog@GoogleMapsCompatible[product=red]/1/0/0.png", NULL)); /* kills MapCache */
+    ck_assert_str_eq(service_request.u.tile.tiles[0].values[0], "red");
+    ck_ok(dispatch_request("/tms/1.0.0/catalog[TIME=2021]@GoogleMapsCompatible[product=red]/1/0/0.png", NULL));
+    ck_assert_str_eq(service_request.u.tile.tiles[0].values[0], "red");
+    ck_assert_str_eq(service_request.u.tile.tiles[0].values[1], "2021");
+    ck_fails(UPSTREAM,
+             dispatch_request("/gmaps/catalog[TIME=current]/1/0/1.png", NULL)); /* its values cannot be listed */
 }
 END_TEST
 
@@ -116,19 +118,19 @@ END_TEST
 START_TEST(documents_of_tms_and_kml)
 {
     fixture_setup();
-    ck_ok(go("/tms", NULL));
+    ck_ok(dispatch_request("/tms", NULL));
     ck_assert_ptr_nonnull(strstr(document_text(), "href=\"http://localhost/mc/tms/1.0.0/\""));
-    ck_ok(go("/tms/1.0.0/", NULL));
+    ck_ok(dispatch_request("/tms/1.0.0/", NULL));
     ck_assert_ptr_nonnull(strstr(document_text(), "/tms/1.0.0/base@WGS84\""));
     ck_assert_ptr_nonnull(strstr(document_text(), "profile=\"global-mercator\""));
     ck_assert_ptr_null(strstr(document_text(), "<script>"));
-    ck_ok(go("/tms/1.0.0/sq", NULL));
+    ck_ok(dispatch_request("/tms/1.0.0/sq", NULL));
     ck_assert_ptr_nonnull(strstr(document_text(), "units-per-pixel=\"156543.033928040"));
     ck_assert_ptr_nonnull(strstr(document_text(), "order=\"21\""));
-    ck_ok(go("/kml/base@WGS84.kml", NULL));
-    ck_assert_str_eq(request.u.document.mime, "application/vnd.google-earth.kml+xml");
+    ck_ok(dispatch_request("/kml/base@WGS84.kml", NULL));
+    ck_assert_str_eq(service_request.u.document.mime, "application/vnd.google-earth.kml+xml");
     ck_assert_ptr_nonnull(strstr(document_text(), "http://localhost/mc/kml/base@WGS84/0/1/0.kml"));
-    ck_ok(go("/kml/base@WGS84/0/1/0.kml", NULL));
+    ck_ok(dispatch_request("/kml/base@WGS84/0/1/0.kml", NULL));
     const char *text = document_text();
     ck_assert_ptr_nonnull(strstr(text, "tms/1.0.0/base@WGS84/0/1/0.png"));
     int links = 0;
@@ -136,7 +138,7 @@ START_TEST(documents_of_tms_and_kml)
         links++;
     ck_assert_int_eq(links, 4);
     ck_assert_ptr_nonnull(strstr(text, "/1/3/1.kml"));
-    ck_ok(go("/kml/base@WGS84/17/1/0.kml", NULL));
+    ck_ok(dispatch_request("/kml/base@WGS84/17/1/0.kml", NULL));
     ck_assert_ptr_null(strstr(document_text(), "NetworkLink"));
 }
 END_TEST
@@ -145,12 +147,12 @@ START_TEST(demo_pages)
 {
     static const char *const pages[] = { "wms", "wmts", "tms", "gmaps", "kml", "ve", "mapguide" };
     fixture_setup();
-    ck_ok(go("/demo", NULL));
-    ck_assert_str_eq(request.u.document.mime, "text/html; charset=utf-8");
+    ck_ok(dispatch_request("/demo", NULL));
+    ck_assert_str_eq(service_request.u.document.mime, "text/html; charset=utf-8");
     for (int i = 0; i < 7; i++)
         ck_assert_ptr_nonnull(strstr(document_text(), apr_pstrcat(pool, "/demo/", pages[i], "\"", NULL)));
     for (int i = 0; i < 7; i++) {
-        ck_ok(go(apr_pstrcat(pool, "/demo/", pages[i], NULL), NULL));
+        ck_ok(dispatch_request(apr_pstrcat(pool, "/demo/", pages[i], NULL), NULL));
         const char *text = document_text();
         /* nothing of the configuration may end the element or load from elsewhere */
         ck_assert_ptr_null(strstr(text, "alert(1)</script>"));
@@ -161,32 +163,32 @@ START_TEST(demo_pages)
         ck_assert_ptr_null(strstr(text, "[."));
         ck_assert_ptr_nonnull(strstr(text, ",0.5971642834"));
     }
-    ck_ok(go("/demo/static/demo.js", NULL));
-    ck_assert_int_gt((int)request.u.document.text->size, 1000);
-    ck_ok(go("/demo/static/demo.css", NULL));
+    ck_ok(dispatch_request("/demo/static/demo.js", NULL));
+    ck_assert_int_gt((int)service_request.u.document.text->size, 1000);
+    ck_ok(dispatch_request("/demo/static/demo.css", NULL));
     ck_assert_ptr_nonnull(strstr(document_text(), "#map"));
     ck_assert(fixture_services("<mapcache>" SERVICE("demo", "") "</mapcache>"));
-    ck_fails(NOT_FOUND, go("/demo/wms", NULL));
+    ck_fails(NOT_FOUND, dispatch_request("/demo/wms", NULL));
 }
 END_TEST
 
 START_TEST(dispatch)
 {
     fixture_setup();
-    ck_ok(go("/wmtsfoo", "SERVICE=WMTS&REQUEST=GetCapabilities"));
+    ck_ok(dispatch_request("/wmtsfoo", "SERVICE=WMTS&REQUEST=GetCapabilities"));
     ck_assert(fixture_services("<mapcache>" SERVICE("TMS", "") "<service type=\"wms\" enabled=\"no\"/></mapcache>"));
-    ck_fails(NOT_FOUND, go("/nosuch", NULL));
-    ck_assert_ptr_null(call.service);
+    ck_fails(NOT_FOUND, dispatch_request("/nosuch", NULL));
+    ck_assert_ptr_null(service_call.service);
     ck_assert(!fixture_services("<mapcache><service type=\"wfs\" enabled=\"true\"/></mapcache>"));
     ck_assert(!fixture_services("<mapcache><service type=\"wms\"/></mapcache>"));
     ck_assert(!fixture_services("<mapcache><service enabled=\"true\"/></mapcache>"));
     ck_assert(fixture_services("<mapcache>" SERVICE("metrics", "") SERVICE("tms", "") "</mapcache>"));
-    ck_ok(go("/metrics", NULL));
-    ck_fails(NOT_FOUND, go("/metrics/more", NULL));
-    ck_fails(NOT_FOUND, go("/metrics2", NULL));
-    ck_fails(NOT_FOUND, go("/status", NULL));
+    ck_ok(dispatch_request("/metrics", NULL));
+    ck_fails(NOT_FOUND, dispatch_request("/metrics/more", NULL));
+    ck_fails(NOT_FOUND, dispatch_request("/metrics2", NULL));
+    ck_fails(NOT_FOUND, dispatch_request("/status", NULL));
     ck_assert(fixture_services("<mapcache></mapcache>"));
-    ck_fails(CONFIG, go("/tms", NULL));
+    ck_fails(CONFIG, dispatch_request("/tms", NULL));
 }
 END_TEST
 
@@ -194,24 +196,24 @@ START_TEST(mirror_modes)
 {
     fixture_setup();
     fixture_tileset("mirror", "PNG", "GoogleMapsCompatible", NULL);
-    config.mode = MC_MODE_SPLIT_MIRROR;
-    ck_ok(go("/tms/1.0.0/any;thing/1/0/1.png", NULL));
-    ck_assert_int_eq(request.u.tile.count, 2);
-    ck_assert_str_eq(request.u.tile.tiles[0].tileset->name, "any");
-    ck_assert_str_eq(request.u.tile.tiles[1].tileset->name, "thing");
-    config.mode = MC_MODE_COMBINED_MIRROR;
-    ck_ok(go("/tms/1.0.0/any;thing/1/0/1.png", NULL));
-    ck_assert_int_eq(request.u.tile.count, 1);
-    ck_assert_str_eq(request.u.tile.tiles[0].tileset->name, "any;thing");
-    ck_fails(BAD_REQUEST, go("/tms/1.0.0/@GoogleMapsCompatible/1/0/1.png", NULL));
+    service_config.mode = MC_MODE_SPLIT_MIRROR;
+    ck_ok(dispatch_request("/tms/1.0.0/any;thing/1/0/1.png", NULL));
+    ck_assert_int_eq(service_request.u.tile.count, 2);
+    ck_assert_str_eq(service_request.u.tile.tiles[0].tileset->name, "any");
+    ck_assert_str_eq(service_request.u.tile.tiles[1].tileset->name, "thing");
+    service_config.mode = MC_MODE_COMBINED_MIRROR;
+    ck_ok(dispatch_request("/tms/1.0.0/any;thing/1/0/1.png", NULL));
+    ck_assert_int_eq(service_request.u.tile.count, 1);
+    ck_assert_str_eq(service_request.u.tile.tiles[0].tileset->name, "any;thing");
+    ck_fails(BAD_REQUEST, dispatch_request("/tms/1.0.0/@GoogleMapsCompatible/1/0/1.png", NULL));
 }
 END_TEST
 
 START_TEST(base_urls)
 {
     fixture_setup();
-    mc_metadata_set(config.metadata, "url", "http://maps.example/x?a=<1>&b");
-    ck_ok(go("/tms", NULL));
+    mc_metadata_set(service_config.metadata, "url", "http://maps.example/x?a=<1>&b");
+    ck_ok(dispatch_request("/tms", NULL));
     ck_assert_ptr_nonnull(strstr(document_text(), "http://maps.example/x?a=&lt;1&gt;&amp;b/tms/1.0.0/"));
 }
 END_TEST

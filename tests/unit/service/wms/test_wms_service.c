@@ -1,6 +1,6 @@
 /* WMS: tiles, maps, feature info, negotiation, exceptions in all forms, forwarding rules. */
-#include "service/service_fixture.h"
 #include "service/wms/wms.h"
+#include "service_fixture.h"
 
 #define W "SERVICE=WMS&REQUEST=GetMap"
 #define HALF "20037508.342789248"
@@ -13,32 +13,34 @@
 START_TEST(a_tile_is_passed_through)
 {
     fixture_setup();
-    ck_ok(go("", W B Z "&LAYERS=sq"));
-    ck_assert_int_eq(request.kind, MC_REQUEST_TILE);
-    ck_assert_int_eq(request.u.tile.count, 1);
-    ck_assert_int_eq(request.u.tile.tiles[0].z, 0);
-    ck_assert_str_eq(request.u.tile.format->name, "JPEG");
-    ck_ok(go("/anything", "request=getmap&layers=,sq,,catalog,&bbox=" WORLD "&width=256&height=256&srs=epsg:900913"));
-    ck_assert_int_eq(request.kind, MC_REQUEST_TILE);
-    ck_assert_int_eq(request.u.tile.count, 2);
-    ck_ok(go("", W "&BBOX=-180,-90,0,90" S "&SRS=EPSG:4326&LAYERS=base"));
-    ck_assert_int_eq(request.kind, MC_REQUEST_TILE);
+    ck_ok(dispatch_request("", W B Z "&LAYERS=sq"));
+    ck_assert_int_eq(service_request.kind, MC_REQUEST_TILE);
+    ck_assert_int_eq(service_request.u.tile.count, 1);
+    ck_assert_int_eq(service_request.u.tile.tiles[0].z, 0);
+    ck_assert_str_eq(service_request.u.tile.format->name, "JPEG");
+    ck_ok(dispatch_request("/anything",
+                           "request=getmap&layers=,sq,,catalog,&bbox=" WORLD "&width=256&height=256&srs=epsg:900913"));
+    ck_assert_int_eq(service_request.kind, MC_REQUEST_TILE);
+    ck_assert_int_eq(service_request.u.tile.count, 2);
+    ck_ok(dispatch_request("", W "&BBOX=-180,-90,0,90" S "&SRS=EPSG:4326&LAYERS=base"));
+    ck_assert_int_eq(service_request.kind, MC_REQUEST_TILE);
     /* latitude first */
-    ck_ok(go("", W "&VERSION=1.3.0&BBOX=-90,0,90,180" S "&CRS=EPSG:4326&LAYERS=base"));
-    ck_assert_int_eq(request.kind, MC_REQUEST_TILE);
-    ck_assert_int_eq(request.u.tile.tiles[0].x, 1);
-    ck_ok(go("", W "&VERSION=1.3.0&BBOX=0,-90,180,90" S "&CRS=CRS:84&LAYERS=base"));
-    ck_assert_int_eq(request.kind, MC_REQUEST_TILE);
-    ck_assert_int_eq(request.u.tile.tiles[0].x, 1);
+    ck_ok(dispatch_request("", W "&VERSION=1.3.0&BBOX=-90,0,90,180" S "&CRS=EPSG:4326&LAYERS=base"));
+    ck_assert_int_eq(service_request.kind, MC_REQUEST_TILE);
+    ck_assert_int_eq(service_request.u.tile.tiles[0].x, 1);
+    ck_ok(dispatch_request("", W "&VERSION=1.3.0&BBOX=0,-90,180,90" S "&CRS=CRS:84&LAYERS=base"));
+    ck_assert_int_eq(service_request.kind, MC_REQUEST_TILE);
+    ck_assert_int_eq(service_request.u.tile.tiles[0].x, 1);
 }
 END_TEST
 
 START_TEST(maps)
 {
     fixture_setup();
-    ck_ok(go("", W "&BBOX=0,0,1000,500&WIDTH=300&HEIGHT=200&SRS=EPSG:3857&LAYERS=catalog&DIM_PRODUCT=red&TIME=2021"));
-    ck_assert_int_eq(request.kind, MC_REQUEST_MAP);
-    const mc_map_request *map = &request.u.map;
+    ck_ok(dispatch_request(
+        "", W "&BBOX=0,0,1000,500&WIDTH=300&HEIGHT=200&SRS=EPSG:3857&LAYERS=catalog&DIM_PRODUCT=red&TIME=2021"));
+    ck_assert_int_eq(service_request.kind, MC_REQUEST_MAP);
+    const mc_map_request *map = &service_request.u.map;
     ck_assert_int_eq(map->width, 300);
     ck_assert_int_eq(map->height, 200);
     ck_assert_double_eq(map->box.maxx, 1000);
@@ -49,19 +51,20 @@ START_TEST(maps)
     ck_assert_int_eq(map->resample, MC_BILINEAR);
     ck_assert_int_eq(map->max_pixels, 64 << 20);
     /* beside the data: an empty map */
+    ck_ok(dispatch_request("", W "&BBOX=20037508.342789248,-20037508.342789248,60112525.028367744,20037508.342789248" Z
+                                 "&LAYERS=sq"));
+    ck_assert_int_eq(service_request.kind, MC_REQUEST_MAP);
+    ck_ok(dispatch_request("", W "&BBOX=1e9,1e9,2e9,2e9" Z "&LAYERS=sq"));
+    ck_assert(service_request.u.map.empty_is_map);
+    ck_ok(dispatch_request("", W "&BBOX=0,0,1,1" Z "&LAYERS=sq&TRANSPARENT=true&BGCOLOR=0xFF8001"));
+    ck_assert(service_request.u.map.background_set && service_request.u.map.transparent);
+    ck_assert_int_eq(service_request.u.map.background[0], 255);
+    ck_assert_int_eq(service_request.u.map.background[1], 128);
+    ck_assert_int_eq(service_request.u.map.background[2], 1);
     ck_ok(
-        go("", W "&BBOX=20037508.342789248,-20037508.342789248,60112525.028367744,20037508.342789248" Z "&LAYERS=sq"));
-    ck_assert_int_eq(request.kind, MC_REQUEST_MAP);
-    ck_ok(go("", W "&BBOX=1e9,1e9,2e9,2e9" Z "&LAYERS=sq"));
-    ck_assert(request.u.map.empty_is_map);
-    ck_ok(go("", W "&BBOX=0,0,1,1" Z "&LAYERS=sq&TRANSPARENT=true&BGCOLOR=0xFF8001"));
-    ck_assert(request.u.map.background_set && request.u.map.transparent);
-    ck_assert_int_eq(request.u.map.background[0], 255);
-    ck_assert_int_eq(request.u.map.background[1], 128);
-    ck_assert_int_eq(request.u.map.background[2], 1);
-    ck_ok(go("", W "&VERSION=1.3.0&BBOX=10,20,11,22&WIDTH=9&HEIGHT=9&CRS=EPSG:4326&LAYERS=base&product=x"));
-    ck_assert_double_eq(request.u.map.box.minx, 20);
-    ck_assert_double_eq(request.u.map.box.maxy, 11);
+        dispatch_request("", W "&VERSION=1.3.0&BBOX=10,20,11,22&WIDTH=9&HEIGHT=9&CRS=EPSG:4326&LAYERS=base&product=x"));
+    ck_assert_double_eq(service_request.u.map.box.minx, 20);
+    ck_assert_double_eq(service_request.u.map.box.maxy, 11);
 }
 END_TEST
 
@@ -138,14 +141,15 @@ END_TEST
 START_TEST(feature_info)
 {
     fixture_setup();
-    ck_ok(go("", FI "&QUERY_LAYERS=base&X=0&Y=179&INFO_FORMAT=text/plain"));
-    ck_assert_int_eq(request.kind, MC_REQUEST_INFO);
-    ck_assert_int_eq(request.u.info.info.x, 0);
-    ck_assert_int_eq(request.u.info.info.y, 179);
-    ck_ok(go("", "SERVICE=WMS&VERSION=1.3.0&REQUEST=GetFeatureInfo&BBOX=10,20,11,22&WIDTH=10&HEIGHT=10&CRS=EPSG:4326&"
-                 "QUERY_LAYERS=base&I=9&J=8&INFO_FORMAT=text/plain"));
-    ck_assert_int_eq(request.u.info.info.x, 9);
-    ck_assert_double_eq(request.u.info.info.map.box.minx, 20);
+    ck_ok(dispatch_request("", FI "&QUERY_LAYERS=base&X=0&Y=179&INFO_FORMAT=text/plain"));
+    ck_assert_int_eq(service_request.kind, MC_REQUEST_INFO);
+    ck_assert_int_eq(service_request.u.info.info.x, 0);
+    ck_assert_int_eq(service_request.u.info.info.y, 179);
+    ck_ok(dispatch_request(
+        "", "SERVICE=WMS&VERSION=1.3.0&REQUEST=GetFeatureInfo&BBOX=10,20,11,22&WIDTH=10&HEIGHT=10&CRS=EPSG:4326&"
+            "QUERY_LAYERS=base&I=9&J=8&INFO_FORMAT=text/plain"));
+    ck_assert_int_eq(service_request.u.info.info.x, 9);
+    ck_assert_double_eq(service_request.u.info.info.map.box.minx, 20);
 }
 END_TEST
 
@@ -155,14 +159,14 @@ START_TEST(override_of_the_format)
     ck_assert(fixture_services("<mapcache><service type=\"wms\" enabled=\"true\">"
                                "<format allow_client_override=\"true\">PNG</format></service></mapcache>"));
 #define Q W "&BBOX=0,0,1000,500" Z "&LAYERS=sq"
-    ck_ok(go("", Q));
-    ck_assert_str_eq(request.u.map.format->name, "PNG");
-    ck_ok(go("", Q "&FORMAT=image/jpeg"));
-    ck_assert_str_eq(request.u.map.format->name, "JPEG");
-    ck_ok(go("", Q "&FORMAT=image/png;+mode%3D8bit"));
-    ck_assert_str_eq(request.u.map.format->name, "PNG8");
-    ck_fails(INVALID_FORMAT, go("", Q "&FORMAT=image/gif"));
-    ck_fails(INVALID_FORMAT, go("", Q "&FORMAT="));
+    ck_ok(dispatch_request("", Q));
+    ck_assert_str_eq(service_request.u.map.format->name, "PNG");
+    ck_ok(dispatch_request("", Q "&FORMAT=image/jpeg"));
+    ck_assert_str_eq(service_request.u.map.format->name, "JPEG");
+    ck_ok(dispatch_request("", Q "&FORMAT=image/png;+mode%3D8bit"));
+    ck_assert_str_eq(service_request.u.map.format->name, "PNG8");
+    ck_fails(INVALID_FORMAT, dispatch_request("", Q "&FORMAT=image/gif"));
+    ck_fails(INVALID_FORMAT, dispatch_request("", Q "&FORMAT="));
     ck_assert(!fixture_services("<mapcache>" SERVICE("wms", "<format>GIF</format>") "</mapcache>"));
     ck_assert(!fixture_services("<mapcache>" SERVICE("wms", "<maxsize>0</maxsize>") "</mapcache>"));
     ck_assert(!fixture_services("<mapcache>" SERVICE("wms", "<full_wms>maybe</full_wms>") "</mapcache>"));
@@ -173,19 +177,19 @@ START_TEST(modes_and_limits)
 {
     fixture_setup();
     ck_assert(fixture_services("<mapcache>" SERVICE("wms", "<full_wms>error</full_wms>") "</mapcache>"));
-    ck_ok(go("", W B Z "&LAYERS=sq"));
-    ck_fails(NOT_FOUND, go("", Q));
+    ck_ok(dispatch_request("", W B Z "&LAYERS=sq"));
+    ck_fails(NOT_FOUND, dispatch_request("", Q));
     ck_assert(fixture_services("<mapcache>" SERVICE("wms", "<full_wms>forward</full_wms>") "</mapcache>"));
-    ck_fails(NOT_FOUND, go("", Q));
-    ck_ok(go("", W "&BBOX=0,0,1,2" S "&SRS=EPSG:4326&LAYERS=base"));
-    ck_assert_int_eq(request.u.map.mode, MC_WMS_FORWARD);
+    ck_fails(NOT_FOUND, dispatch_request("", Q));
+    ck_ok(dispatch_request("", W "&BBOX=0,0,1,2" S "&SRS=EPSG:4326&LAYERS=base"));
+    ck_assert_int_eq(service_request.u.map.mode, MC_WMS_FORWARD);
     ck_assert(fixture_services("<mapcache>" SERVICE("wms", "<max_pixels>100K</max_pixels>") "</mapcache>"));
-    ck_ok(go("", Q));
-    ck_fails(INVALID_PARAMETER, go("", Q ",sq"));
+    ck_ok(dispatch_request("", Q));
+    ck_fails(INVALID_PARAMETER, dispatch_request("", Q ",sq"));
     const char *many = Q;
     for (int i = 0; i < 300; i++)
         many = apr_pstrcat(pool, many, ",sq", NULL);
-    ck_fails(INVALID_PARAMETER, go("", many));
+    ck_fails(INVALID_PARAMETER, dispatch_request("", many));
 }
 END_TEST
 
@@ -203,13 +207,14 @@ START_TEST(strict)
     fixture_setup();
     ck_assert(fixture_services("<mapcache>" SERVICE("wms", "<strict>true</strict>") "</mapcache>"));
     check_refused(rows, sizeof(rows) / sizeof(rows[0]));
-    ck_ok(go("", W B Z "&LAYERS=sq&WMTVER=1.1.1&STYLES=&FORMAT=image/jpeg"));
-    ck_ok(go("", W B Z "&LAYERS=sq" V));
-    ck_assert_int_eq(request.kind, MC_REQUEST_MAP); /* the stored type is not known to be JPEG */
-    ck_assert(request.u.map.background_set && !request.u.map.transparent && request.u.map.empty_is_map);
-    ck_assert_int_eq(request.u.map.background[0], 255);
-    ck_ok(go("", W B Z "&LAYERS=catalog" V));
-    ck_assert_int_eq(request.kind, MC_REQUEST_TILE);
+    ck_ok(dispatch_request("", W B Z "&LAYERS=sq&WMTVER=1.1.1&STYLES=&FORMAT=image/jpeg"));
+    ck_ok(dispatch_request("", W B Z "&LAYERS=sq" V));
+    ck_assert_int_eq(service_request.kind, MC_REQUEST_MAP); /* the stored type is not known to be JPEG */
+    ck_assert(service_request.u.map.background_set && !service_request.u.map.transparent &&
+              service_request.u.map.empty_is_map);
+    ck_assert_int_eq(service_request.u.map.background[0], 255);
+    ck_ok(dispatch_request("", W B Z "&LAYERS=catalog" V));
+    ck_assert_int_eq(service_request.kind, MC_REQUEST_TILE);
 }
 END_TEST
 
@@ -230,9 +235,9 @@ START_TEST(version_negotiation)
     };
     fixture_setup();
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        ck_ok(go("", apr_pstrcat(pool, "SERVICE=WMS&REQUEST=GetCapabilities", rows[i].version, NULL)));
+        ck_ok(dispatch_request("", apr_pstrcat(pool, "SERVICE=WMS&REQUEST=GetCapabilities", rows[i].version, NULL)));
         ck_assert_msg(strstr(document_text(), rows[i].root) != NULL, "%s", rows[i].version);
-        ck_assert_str_eq(request.u.document.mime, rows[i].mime);
+        ck_assert_str_eq(service_request.u.document.mime, rows[i].mime);
         ck_assert_ptr_nonnull(strstr(document_text(), "http://localhost/mc?\""));
         ck_assert_ptr_null(strstr(document_text(), "<script>"));
     }
@@ -278,15 +283,15 @@ START_TEST(forwarding)
         "<param name=\"service\" type=\"values\"><value>WFS</value></param></forwarding_rule>"
         "<forwarding_rule name=\"x\"><http><url>http://c/</url></http>"
         "<param name=\"LAYERS\" type=\"regex\"><regex>^x</regex></param></forwarding_rule></service></mapcache>"));
-    ck_ok(go("/some/path", "SERVICE=wfs&a=b c/%26"));
-    ck_assert_int_eq(request.kind, MC_REQUEST_FORWARD);
-    ck_assert_str_eq(request.u.forward.rule->name, "wfs");
-    ck_assert_str_eq(request.u.forward.url, "http://b/ows/some/path?map=1&SERVICE=wfs&a=b+c%2f%26");
-    ck_ok(go("", "SERVICE=WMS&REQUEST=GetCapabilities&LAYERS=xyz"));
-    ck_assert_str_eq(request.u.forward.url, "http://c/?SERVICE=WMS&REQUEST=GetCapabilities&LAYERS=xyz");
-    ck_ok(go("", "SERVICE=WMS&REQUEST=GetCapabilities&LAYERS=yx"));
-    ck_assert_int_eq(request.kind, MC_REQUEST_DOCUMENT);
-    ck_fails(BAD_REQUEST, go("", ""));
+    ck_ok(dispatch_request("/some/path", "SERVICE=wfs&a=b c/%26"));
+    ck_assert_int_eq(service_request.kind, MC_REQUEST_FORWARD);
+    ck_assert_str_eq(service_request.u.forward.rule->name, "wfs");
+    ck_assert_str_eq(service_request.u.forward.url, "http://b/ows/some/path?map=1&SERVICE=wfs&a=b+c%2f%26");
+    ck_ok(dispatch_request("", "SERVICE=WMS&REQUEST=GetCapabilities&LAYERS=xyz"));
+    ck_assert_str_eq(service_request.u.forward.url, "http://c/?SERVICE=WMS&REQUEST=GetCapabilities&LAYERS=xyz");
+    ck_ok(dispatch_request("", "SERVICE=WMS&REQUEST=GetCapabilities&LAYERS=yx"));
+    ck_assert_int_eq(service_request.kind, MC_REQUEST_DOCUMENT);
+    ck_fails(BAD_REQUEST, dispatch_request("", ""));
     ck_assert(!fixture_services("<mapcache>" SERVICE("wms", "<forwarding_rule name=\"r\"/>") "</mapcache>"));
     ck_assert(!fixture_services(
         "<mapcache>" SERVICE("wms", "<forwarding_rule name=\"r\"><http><url>http://b/</url></http>"
@@ -297,16 +302,16 @@ END_TEST
 START_TEST(utm_by_longitude)
 {
     fixture_setup();
-    mc_tileset *tileset = APR_ARRAY_IDX(config.tilesets, 0, mc_tileset *);
+    mc_tileset *tileset = APR_ARRAY_IDX(service_config.tilesets, 0, mc_tileset *);
     mc_grid *grid = apr_pmemdup(pool, tileset->links[0]->grid, sizeof(*grid));
     grid->srs = "auto:42001,9001,9,45";
     tileset->links[0]->grid = grid;
 #define AUTO "&BBOX=0,0,1,1" S "&LAYERS=sq&SRS=AUTO:42001,9001,"
-    ck_ok(go("", W AUTO "7.5,12"));
-    ck_fails(INVALID_CRS, go("", W AUTO "7.5,-12"));
-    ck_fails(INVALID_CRS, go("", W AUTO "5.5,12"));
-    ck_fails(INVALID_CRS, go("", W AUTO "500,12"));
-    ck_fails(INVALID_CRS, go("", W AUTO "nan,12"));
+    ck_ok(dispatch_request("", W AUTO "7.5,12"));
+    ck_fails(INVALID_CRS, dispatch_request("", W AUTO "7.5,-12"));
+    ck_fails(INVALID_CRS, dispatch_request("", W AUTO "5.5,12"));
+    ck_fails(INVALID_CRS, dispatch_request("", W AUTO "500,12"));
+    ck_fails(INVALID_CRS, dispatch_request("", W AUTO "nan,12"));
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* WMTS as key-value pairs and as paths, and its reports. */
-#include "service/service_fixture.h"
+#include "service_fixture.h"
 
 #define T "SERVICE=WMTS&REQUEST=GetTile&"
 #define L T "LAYER=sq&"
@@ -10,37 +10,38 @@
 START_TEST(tiles)
 {
     fixture_setup();
-    ck_ok(go("/wmts", M "tileMatrix=1&TILEROW=0&TILECOL=1"));
-    ck_assert_int_eq(request.kind, MC_REQUEST_TILE);
-    ck_assert_int_eq(request.u.tile.tiles[0].y, 1);
-    ck_assert_int_eq(request.u.tile.tiles[0].x, 1);
-    ck_ok(go("/wmts", M "TILEMATRIX=1&TILEROW=0&TILECOL=1&STYLE=&FORMAT=image/jpeg"));
-    ck_ok(go("/wmts/1.0.0/sq/default/GoogleMapsCompatible/1/0/1.png", NULL));
-    ck_assert_int_eq(request.u.tile.tiles[0].y, 1);
-    ck_ok(go("/wmts/1.0.0/sq/default/GoogleMapsCompatible/1/0/1", NULL));
-    ck_ok(go("/wmts/1.0.0/catalog/default/red/default/GoogleMapsCompatible/1/0/1.jpg", NULL));
-    ck_assert_str_eq(request.u.tile.tiles[0].values[0], "red");
-    ck_assert_str_eq(request.u.tile.tiles[0].values[1], "2020");
-    ck_ok(go("/wmts", "SERVICE=WMTS&REQUEST=GetTile&LAYER=catalog&TILEMATRIXSET=GoogleMapsCompatible&TILEMATRIX=0&"
-                      "TILEROW=0&TILECOL=0&Product=blue"));
-    ck_assert_str_eq(request.u.tile.tiles[0].values[0], "blue");
-    ck_assert_str_eq(request.u.tile.tiles[0].values[1], "2020");
+    ck_ok(dispatch_request("/wmts", M "tileMatrix=1&TILEROW=0&TILECOL=1"));
+    ck_assert_int_eq(service_request.kind, MC_REQUEST_TILE);
+    ck_assert_int_eq(service_request.u.tile.tiles[0].y, 1);
+    ck_assert_int_eq(service_request.u.tile.tiles[0].x, 1);
+    ck_ok(dispatch_request("/wmts", M "TILEMATRIX=1&TILEROW=0&TILECOL=1&STYLE=&FORMAT=image/jpeg"));
+    ck_ok(dispatch_request("/wmts/1.0.0/sq/default/GoogleMapsCompatible/1/0/1.png", NULL));
+    ck_assert_int_eq(service_request.u.tile.tiles[0].y, 1);
+    ck_ok(dispatch_request("/wmts/1.0.0/sq/default/GoogleMapsCompatible/1/0/1", NULL));
+    ck_ok(dispatch_request("/wmts/1.0.0/catalog/default/red/default/GoogleMapsCompatible/1/0/1.jpg", NULL));
+    ck_assert_str_eq(service_request.u.tile.tiles[0].values[0], "red");
+    ck_assert_str_eq(service_request.u.tile.tiles[0].values[1], "2020");
+    ck_ok(dispatch_request("/wmts",
+                           "SERVICE=WMTS&REQUEST=GetTile&LAYER=catalog&TILEMATRIXSET=GoogleMapsCompatible&TILEMATRIX=0&"
+                           "TILEROW=0&TILECOL=0&Product=blue"));
+    ck_assert_str_eq(service_request.u.tile.tiles[0].values[0], "blue");
+    ck_assert_str_eq(service_request.u.tile.tiles[0].values[1], "2020");
 }
 END_TEST
 
 START_TEST(feature_info)
 {
     fixture_setup();
-    ck_ok(go("/wmts", I "I=255&J=0&INFOFORMAT=text/html"));
-    ck_assert_int_eq(request.kind, MC_REQUEST_INFO);
-    ck_assert_int_eq(request.u.info.info.x, 255);
-    ck_assert_int_eq(request.u.info.info.y, 0);
-    ck_assert_str_eq(request.u.info.info.format, "text/html");
-    ck_assert_double_eq_tol(request.u.info.info.map.box.maxy, 90, 1e-9);
-    ck_ok(go("/wmts/1.0.0/base/default/WGS84/1/0/1/7/9.1", NULL));
-    ck_assert_int_eq(request.u.info.info.x, 9);
-    ck_assert_int_eq(request.u.info.info.y, 7);
-    ck_assert_str_eq(request.u.info.info.format, "text/html");
+    ck_ok(dispatch_request("/wmts", I "I=255&J=0&INFOFORMAT=text/html"));
+    ck_assert_int_eq(service_request.kind, MC_REQUEST_INFO);
+    ck_assert_int_eq(service_request.u.info.info.x, 255);
+    ck_assert_int_eq(service_request.u.info.info.y, 0);
+    ck_assert_str_eq(service_request.u.info.info.format, "text/html");
+    ck_assert_double_eq_tol(service_request.u.info.info.map.box.maxy, 90, 1e-9);
+    ck_ok(dispatch_request("/wmts/1.0.0/base/default/WGS84/1/0/1/7/9.1", NULL));
+    ck_assert_int_eq(service_request.u.info.info.x, 9);
+    ck_assert_int_eq(service_request.u.info.info.y, 7);
+    ck_assert_str_eq(service_request.u.info.info.format, "text/html");
 }
 END_TEST
 
@@ -120,20 +121,20 @@ START_TEST(strict)
     fixture_setup();
     ck_assert(fixture_services("<mapcache>" SERVICE("wmts", "<strict>true</strict>") "</mapcache>"));
     check_refused(rows, sizeof(rows) / sizeof(rows[0]));
-    ck_ok(go("/wmts", STRICT "VERSION=1.0.0&STYLE=default&FORMAT=image/png"));
-    ck_ok(go("/wmts/1.0.0/base/default/WGS84/1/0/1.png", NULL));
+    ck_ok(dispatch_request("/wmts", STRICT "VERSION=1.0.0&STYLE=default&FORMAT=image/png"));
+    ck_ok(dispatch_request("/wmts/1.0.0/base/default/WGS84/1/0/1.png", NULL));
 }
 END_TEST
 
 START_TEST(limits_and_scale_sets)
 {
     fixture_setup();
-    mc_tileset *tileset = APR_ARRAY_IDX(config.tilesets, 0, mc_tileset *);
+    mc_tileset *tileset = APR_ARRAY_IDX(service_config.tilesets, 0, mc_tileset *);
     tileset->links[0]->restricted = true;
     tileset->links[0]->maxzoom = 1;
     mc_tile_range *limits = (mc_tile_range *)tileset->links[0]->limits;
     limits[1] = (mc_tile_range){ 0, 0, 1, 1 }; /* the lower left tile: row 1 from the top */
-    ck_ok(go("/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities"));
+    ck_ok(dispatch_request("/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities"));
     const char *text = document_text();
     ck_assert_ptr_nonnull(strstr(text,
                                  "<TileMatrixLimits><TileMatrix>1</TileMatrix><MinTileRow>1</MinTileRow>"
@@ -144,7 +145,7 @@ START_TEST(limits_and_scale_sets)
     ck_assert_ptr_null(strstr(text, "GoogleCRS84Quad</WellKnownScaleSet>"));
     ck_assert_ptr_nonnull(strstr(text, "<ScaleDenominator>279541132.01435887813568115234</ScaleDenominator>"
                                        "<TopLeftCorner>90.000000 -180.000000</TopLeftCorner>"));
-    ck_ok(go("/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000000"));
+    ck_ok(dispatch_request("/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000000"));
     ck_assert_ptr_null(strstr(document_text(), "Contents"));
 }
 END_TEST
@@ -152,15 +153,15 @@ END_TEST
 START_TEST(accepted_types)
 {
     fixture_setup();
-    ck_ok(go("/wmts/1.0.0/WMTSCapabilities.xml", NULL));
-    ck_assert_str_eq(request.u.document.mime, "application/xml");
-    apr_table_set(http_headers, "Accept", "text/html, text/xml;q=0.5");
-    ck_ok(go("/wmts/1.0.0/WMTSCapabilities.xml", NULL));
-    ck_assert_str_eq(request.u.document.mime, "text/xml");
-    apr_table_set(http_headers, "Accept", "image/png");
-    ck_fails(NOT_ACCEPTABLE, go("/wmts/1.0.0/WMTSCapabilities.xml", NULL));
-    apr_table_set(http_headers, "Accept", "image/png, */*;q=0");
-    ck_fails(NOT_ACCEPTABLE, go("/wmts/1.0.0/WMTSCapabilities.xml", NULL));
+    ck_ok(dispatch_request("/wmts/1.0.0/WMTSCapabilities.xml", NULL));
+    ck_assert_str_eq(service_request.u.document.mime, "application/xml");
+    apr_table_set(service_headers, "Accept", "text/html, text/xml;q=0.5");
+    ck_ok(dispatch_request("/wmts/1.0.0/WMTSCapabilities.xml", NULL));
+    ck_assert_str_eq(service_request.u.document.mime, "text/xml");
+    apr_table_set(service_headers, "Accept", "image/png");
+    ck_fails(NOT_ACCEPTABLE, dispatch_request("/wmts/1.0.0/WMTSCapabilities.xml", NULL));
+    apr_table_set(service_headers, "Accept", "image/png, */*;q=0");
+    ck_fails(NOT_ACCEPTABLE, dispatch_request("/wmts/1.0.0/WMTSCapabilities.xml", NULL));
 }
 END_TEST
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "source/source_fixture.h"
+#include "source_fixture.h"
 
 /* GDAL takes its own locks in changing order while it starts; that is not ours to mend. Data races are still found. */
 const char *__tsan_default_suppressions(void);
@@ -80,7 +80,7 @@ paint_quarters(uint8_t *pixel, int x, int y, int width, int height)
 static mc_source *
 gdal(const char *data, const char *more)
 {
-    mc_source *source = fixture_sources(
+    mc_source *source = source_from_text(
         apr_psprintf(pool, "<source name='s' type='gdal'><data>%s</data><retries>0</retries>%s</source>", data, more));
     ck_assert_ptr_nonnull(source);
     return source;
@@ -446,17 +446,17 @@ END_TEST
 
 START_TEST(bad_configurations_are_refused)
 {
-    fixture_refused("<source name='s' type='gdal'/>", "data");
-    fixture_refused("<source name='s' type='gdal'><data>a</data><resample>BEST</resample></source>", "BEST");
-    fixture_refused("<source name='s' type='gdal'><data>a</data><connection_pooled>2</connection_pooled></source>",
-                    "connection_pooled");
+    source_refused("<source name='s' type='gdal'/>", "data");
+    source_refused("<source name='s' type='gdal'><data>a</data><resample>BEST</resample></source>", "BEST");
+    source_refused("<source name='s' type='gdal'><data>a</data><connection_pooled>2</connection_pooled></source>",
+                   "connection_pooled");
     static const char *const strategies[] = { "auto+1", "AUTO-", "-1", "65", "best", "1x" };
     for (size_t i = 0; i < sizeof(strategies) / sizeof(strategies[0]); i++)
-        fixture_refused(apr_psprintf(pool,
-                                     "<source name='s' type='gdal'><data>a</data><overview-strategy>%s"
-                                     "</overview-strategy></source>",
-                                     strategies[i]),
-                        strategies[i]);
+        source_refused(apr_psprintf(pool,
+                                    "<source name='s' type='gdal'><data>a</data><overview-strategy>%s"
+                                    "</overview-strategy></source>",
+                                    strategies[i]),
+                       strategies[i]);
 }
 END_TEST
 

@@ -1,0 +1,15 @@
+"""Debian's own servers of the same purpose, which script/bootstrap unpacks into build/peers: the tests and the benchmarks run them from there."""
+import pathlib
+
+PEERS = pathlib.Path(__file__).resolve().parents[2] / "build" / "peers"
+
+
+def peer(path):
+    """Where that file of theirs is which an installed package would have at this path."""
+    return PEERS / path.lstrip("/")
+
+
+def peer_version(package):
+    """Of a package that is unpacked there, or nothing."""
+    names = PEERS / "packages"
+    return dict(line.split() for line in names.read_text().splitlines()).get(package) if names.exists() else None

@@ -1,0 +1,123 @@
+"""The command line: help, manual pages, completion and documents come from the same tables, and say what is wrong."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+from conftest import ROOT
+
+BUILD = ROOT / os.environ.get("MAPCACHE_BUILD", "build/release")
+PROGRAM = BUILD / "bin/mapcache"
+COMMANDS = {"check": "operations.md", "compact": "operations.md", "cube ingest": "datacube.md", "cube dates": "datacube.md",
+            "cube overviews": "datacube.md", "detail": "operations.md", "index": "drawing.md", "ingest": "ingest.md",
+            **{f"jobs {name}": "jobs.md" for name in ("enqueue", "work", "list", "show", "watch", "cancel", "pause", "resume", "retry", "prune")},
+            "keys": "configuration.md", "parameters": "parameters.md", "seed": "seeding.md", "trace": "operations.md", "help": None, "version": None}
+
+
+def run(*words, **options):
+    return subprocess.run([str(PROGRAM), *map(str, words)], capture_output=True, text=True, timeout=60, **options)
+
+
+def options_of(command):
+    """Letter (or "") and name of each option that the help of a command lists."""
+    shown = run(*command.split(), "--help")
+    assert shown.returncode == 0 and shown.stdout.startswith(f"usage: mapcache {command}") and shown.stderr == ""
+    found = re.findall(r"^  (?:-(\w),|   ) --([\w-]+)", shown.stdout, re.M)
+    assert ("h", "help") in found
+    return found
+
+
+@pytest.fixture(scope="module")
+def manual(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("man")
+    assert run("help", "--man", folder).returncode == 0
+    return folder
+
+
+def complete(*words):
+    script = f"""source <({PROGRAM} help --completion bash)
+COMP_WORDS=({' '.join(f'"{word}"' for word in words)}); COMP_CWORD={len(words) - 1}
+_mapcache; printf '%s\\n' "${{COMPREPLY[@]}}" """
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=True, cwd=ROOT / "docs")
+    assert done.stderr == ""
+    return set(done.stdout.split())
+
+
+def test_the_list_has_every_command():
+    listed = re.findall(r"^  (\w+) +\S", run("help").stdout, re.M)
+    assert sorted(listed) == sorted({name.split()[0] for name in COMMANDS})
+    for group in ("cube", "jobs"):
+        assert sorted(re.findall(r"^  (\w+) +\S", run(group, "--help").stdout, re.M)) == sorted(
+            name.split()[1] for name in COMMANDS if name.startswith(group + " "))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_is_in_the_manual_and_the_completion(manual, command):
+    page = (manual / f"mapcache-{command.split()[0]}.1").read_text().replace("\\", "")
+    completed = complete("mapcache", *command.split(), "--")
+    options = options_of(command)
+    assert completed == {f"--{name}" for _, name in options}
+    for letter, name in options:
+        assert re.search(rf"^{f'fB-{letter}fR, ' if letter else ''}fB--{name}fR", page, re.M), name
+    assert run("help", *command.split()).stdout == run(*command.split(), "--help").stdout
+
+
+@pytest.mark.parametrize("command", [command for command, page in COMMANDS.items() if page])
+def test_every_option_is_in_the_documents(command):
+    text = (ROOT / "docs" / COMMANDS[command]).read_text()
+    missing = [name for letter, name in options_of(command)
+               if name != "help" and f"--{name}" not in text and not (letter and re.search(rf"(?<![\w-])-{letter}\b", text))]
+    assert missing == []
+
+
+def test_manual_pages_render_without_warnings(manual):
+    pages = sorted(manual.glob("*.1"))
+    assert {page.name for page in pages} >= {"mapcache.1", "mapcache-seed.1", "mapcache-jobs.1"}
+    macros = re.compile(r"\.(TH|SH|SS|TP|PP|B|I|BR|br)( |$)")
+    for page in pages:
+        assert [line for line in page.read_text().splitlines() if line.startswith((".", "'")) and not macros.match(line)] == [], page
+        if not shutil.which("groff"):  # the macros are all that can be known without
+            continue
+        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", page], capture_output=True, text=True, timeout=60, check=True)
+        assert done.stderr == "", page
+        assert "mapcache" in done.stdout
+
+
+def test_completion_of_commands_values_and_files():
+    assert complete("mapcache", "s") == {"seed"}
+    assert {"enqueue", "work", "prune"} <= complete("mapcache", "jobs", "")
+    assert complete("mapcache", "seed", "-m", "") >= {"seed", "delete", "transfer"}
+    assert complete("mapcache", "ingest", "--resample", "n") == {"nearest"}
+    assert "--retry-failed" in complete("mapcache_seed", "--r") and "--grid" in complete("mapcache_detail", "--")
+    assert complete("mapcache", "seed", "-c", "operat") == {"operations.md"}
+
+
+@pytest.mark.parametrize("words,message", [
+    (["sed"], 'there is no command "sed": is "seed" meant?'), (["jobs", "wrok"], 'there is no command "wrok": is "work" meant?'),
+    (["seed", "--tilest", "x"], '"--tilest" is no option: is "--tileset" meant?'), (["ingest", "-k"], '"-k" is no option'),
+    (["detail", "--zoom"], '"--zoom" lacks its value: --zoom MIN[,MAX]'), (["compact", "--quiet=1"], "--quiet takes no value"),
+    (["seed", "-c", "x"], "the option --tileset is required"), (["keys", "more"], '"more" is no option'),
+    (["seed", "-qz", "5,3"], '--zoom cannot be "5,3"'), (["check"], "FILE"), (["check", "a", "b"], "FILE"), (["index"], "FILE.shp"),
+    (["check", "--processes", "0", "x"], '--processes cannot be "0"'), (["trace", "--summary", "--html", "x"], "--summary and --html"),
+    (["cube", "dates", "-c", "x", "--cube", "y", "image.png"], "only ingest takes images"),
+    (["seed", "-c", "x", "-t", "y", "-n", "2", "-p", "2"], "threads (-n) or processes (-p)"),
+])
+def test_mistakes_are_named(words, message):
+    done = run(*words)
+    assert done.returncode == 1 and done.stdout == "" and message in done.stderr, done.stderr
+    assert done.stderr.startswith("mapcache")
+
+
+def test_letters_and_values_are_written_in_every_usual_way(tmp_path):
+    """--name=VALUE, --name VALUE, -lVALUE, -l VALUE, letters together; behind -- all are arguments."""
+    for words in (["--config=none.xml", "-qtworld"], ["-qv", "-c", "none.xml", "--tileset", "world"], ["-t=x", "-cnone.xml"]):
+        done = run("seed", *words, cwd=tmp_path)
+        assert done.returncode == 1 and "none.xml" in done.stderr, done.stderr
+    assert "--json" in run("check", "--", "--json", cwd=tmp_path).stdout
+
+
+def test_pages_that_cannot_be_written(tmp_path):
+    done = run("help", "--man", tmp_path / "nowhere")
+    assert done.returncode == 1 and "cannot be written" in done.stderr

@@ -1,0 +1,184 @@
+#include "cache_fixture.h"
+
+char cache_folder[64];
+mc_level cache_levels[] = {
+    { 1000, 1, 1 }, { 500, 2, 2 }, { 250, 4, 4 }, { 125, 8, 8 }, { 60, 16, 16 }, { 30, 32, 32 }
+};
+mc_grid cache_grid = { .name = "G", .tile_width = 256, .tile_height = 256, .level_count = 6, .levels = cache_levels };
+
+mc_cache *
+cache_of(const char *xml)
+{
+    mc_build build = config_build();
+    mc_cache *cache = mc_cache_from_config(config_elements(xml), &build);
+    ck_ok(mc_diagnostics_error(build.diagnostics, pool));
+    ck_assert_ptr_nonnull(cache);
+    return cache;
+}
+
+mc_severity
+cache_complaint_of(const char *xml)
+{
+    mc_build build = config_build();
+    ck_assert_ptr_null(mc_cache_from_config(config_elements(xml), &build));
+    ck_assert_int_gt(build.diagnostics->complaints->nelts, 0);
+    return APR_ARRAY_IDX(build.diagnostics->complaints, 0, mc_complaint).severity;
+}
+
+void
+start_cache_test(void)
+{
+    strcpy(cache_folder, "/tmp/mc-cache-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(cache_folder));
+    process.handles = mc_handles_create(16);
+    process.memory = mc_memory_create(1 << 20);
+}
+
+void
+end_cache_test(void)
+{
+    mc_memory_destroy(process.memory);
+    mc_handles_destroy(process.handles);
+    char command[128];
+    snprintf(command, sizeof(command), "rm -rf %s", cache_folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+mc_tile_key
+key_at(int z, int x, int y)
+{
+    return (mc_tile_key){
+        .tileset = "ts", .grid = &cache_grid, .z = z, .x = x, .y = y, .extension = "png", .renderable = true
+    };
+}
+
+void
+put_text(mc_cache *cache, const mc_tile_key *key, const char *text)
+{
+    mc_tile_write tile = { .key = *key, .data = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool) };
+    ck_ok(mc_cache_put(cache, &tile, 1, &ctx));
+}
+
+void
+expect_text(mc_cache *cache, const mc_tile_key *key, const char *text)
+{
+    mc_tile *tile;
+    ck_ok(mc_cache_get(&tile, cache, key, &ctx, pool));
+    if (text == NULL) {
+        ck_assert_ptr_null(tile);
+        return;
+    }
+    ck_assert_ptr_nonnull(tile);
+    ck_assert_uint_eq(tile->data->size, strlen(text));
+    ck_assert_int_eq(memcmp(tile->data->data, text, strlen(text)), 0);
+}
+
+int
+count_open_files(void)
+{
+    return mc_handles_open(process.handles);
+}
+
+void
+run_shell(const char *format)
+{
+    ck_assert_int_eq(system(mc_replace_all(format, "%s", cache_folder, pool)), 0);
+}
+
+bool
+see_tile(void *baton, int x, int y)
+{
+    seen_tiles *met = baton;
+    ck_assert(x >= 0 && x < 128 && y >= 0 && y < 128);
+    met->places[y][x]++;
+    return ++met->count < met->most;
+}
+
+/* Of the 16 tiles of columns and rows 0 to 3 of level 3, and none of another level. */
+static void
+conform_list(mc_cache *cache)
+{
+    mc_tile_key level = key_at(3, 0, 0), other = key_at(2, 0, 0);
+    const mc_tile_range part = { 1, 0, 3, 3 }, all = { 0, 0, 8, 8 };
+    seen_tiles met = { .most = 7 };
+    put_text(cache, &other, "other");
+    ck_ok(mc_cache_list(cache, &level, &part, see_tile, &met, &ctx));
+    ck_assert_int_eq(met.count, 6);
+    for (int i = 0; i < 6; i++)
+        ck_assert_int_eq(met.places[i / 2][1 + i % 2], 1);
+    met = (seen_tiles){ .most = 7 };
+    ck_ok(mc_cache_list(cache, &level, &all, see_tile, &met, &ctx));
+    ck_assert_int_eq(met.count, 7); /* it said that it is enough */
+}
+
+/* A series of puts shows at its end, and what is asked for before. */
+static void
+conform_writes(mc_cache *cache)
+{
+    mc_tile_key one = key_at(2, 1, 1), two = key_at(2, 2, 1), three = key_at(2, 3, 1), four = key_at(3, 3, 1);
+    ctx.writes = mc_cache_writes_create(pool);
+    put_text(cache, &one, "one");
+    put_text(cache, &two, "two");
+    ck_assert_int_eq(mc_cache_writes_count(ctx.writes), 2);
+    expect_text(cache, &three, NULL);
+    expect_text(cache, &two, "two");
+    put_text(cache, &three, "three");
+    ck_ok(mc_cache_remove(cache, &three, &ctx));
+    expect_text(cache, &three, NULL);
+    put_text(cache, &three, "three again");
+    put_text(cache, &four, "four");
+    ck_ok(mc_cache_remove(cache, &four, &ctx));
+    ck_ok(mc_cache_remove(cache, &three, &ctx));
+    put_text(cache, &one, "one again");
+    put_text(cache, &one, "and again");
+    ck_ok(mc_cache_writes_flush(&ctx));
+    ctx.writes = NULL;
+    expect_text(cache, &one, "and again");
+    expect_text(cache, &two, "two");
+    expect_text(cache, &three, NULL);
+    expect_text(cache, &four, NULL);
+}
+
+void
+conform_cache(mc_cache *cache)
+{
+    mc_tile_key key = key_at(3, 5, 6);
+    bool exists = true;
+    expect_text(cache, &key, NULL);
+    ck_ok(mc_cache_exists(&exists, cache, &key, &ctx));
+    ck_assert(!exists);
+    put_text(cache, &key, "first");
+    expect_text(cache, &key, "first");
+    ck_ok(mc_cache_exists(&exists, cache, &key, &ctx));
+    ck_assert(exists);
+    usleep(60000); /* so that it is remembered */
+    expect_text(cache, &key, "first");
+    expect_text(cache, &key, "first");
+    put_text(cache, &key, "second");
+    expect_text(cache, &key, "second");
+    mc_tile_write block[16];
+    for (int i = 0; i < 16; i++) {
+        char text[16];
+        snprintf(text, sizeof(text), "tile%d", i);
+        block[i] = (mc_tile_write){ .key = key_at(3, i % 4, i / 4),
+                                    .data = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool) };
+    }
+    ck_ok(mc_cache_put(cache, block, 16, &ctx));
+    for (int i = 0; i < 16; i++) {
+        char text[16];
+        snprintf(text, sizeof(text), "tile%d", i);
+        expect_text(cache, &block[i].key, text);
+    }
+    ck_ok(mc_cache_remove(cache, &key, &ctx));
+    expect_text(cache, &key, NULL);
+    ck_ok(mc_cache_remove(cache, &key, &ctx));
+    mc_tile_write empty = { .key = key, .data = mc_buf_attach(mc_buf_copy("", 0), pool) };
+    ck_fails(IO, mc_cache_put(cache, &empty, 1, &ctx));
+    if (mc_cache_lists(cache, &key))
+        conform_list(cache);
+    mc_tile_key keys[4] = { block[0].key, block[5].key, block[15].key, key };
+    ck_ok(mc_cache_remove_all(cache, keys, 4, &ctx));
+    for (int i = 0; i < 16; i++)
+        expect_text(cache, &block[i].key, i == 0 || i == 5 || i == 15 ? NULL : apr_psprintf(pool, "tile%d", i));
+    conform_writes(cache);
+}

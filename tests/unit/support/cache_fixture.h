@@ -1,0 +1,40 @@
+/* What the tests of caches share: a folder of their own, a grid, and caches from a line of configuration. */
+#ifndef MC_CACHE_FIXTURE_H
+#define MC_CACHE_FIXTURE_H
+
+#include "config_text.h"
+
+#include <apr_strings.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cache/cache_base.h"
+#include "text/text.h"
+
+extern char cache_folder[64];
+extern mc_level cache_levels[];
+extern mc_grid cache_grid;
+
+mc_cache *cache_of(const char *xml);
+mc_severity cache_complaint_of(const char *xml);
+void start_cache_test(void);
+void end_cache_test(void);
+mc_tile_key key_at(int z, int x, int y);
+void put_text(mc_cache *cache, const mc_tile_key *key, const char *text);
+void expect_text(mc_cache *cache, const mc_tile_key *key, const char *text);
+int count_open_files(void);
+void run_shell(const char *format);
+
+/* What a list has told: how often each tile of 128 x 128. It is enough at `most`. */
+typedef struct seen_tiles {
+    int count, most;
+    unsigned char places[128][128];
+} seen_tiles;
+
+bool see_tile(void *baton, int x, int y);
+
+/* What every back end does. */
+void conform_cache(mc_cache *cache);
+
+#endif
