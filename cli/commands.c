@@ -67,9 +67,9 @@ const mc_cli_command mc_cli_commands[] = {
         "Stores images (PNG and JPEG with world files, TIFF with GeoTIFF tags or a world file) in a cube, each at\n"
         "its time. Images of one time are a mosaic: where they overlap, the later one is on top. A time that the\n"
         "cube has already is corrected where the images lie."),
-    CUBE_ROW("dates", "list the times of a cube", "-c FILE --cube NAME [--json]", MC_CUBE_DATES, NULL, NULL),
+    CUBE_ROW("dates", "list the times of a cube", "-c FILE --cube NAME [--json]", MC_CUBE_DATES, "IMAGE", NULL),
     CUBE_ROW("overviews", "make the overviews that are configured", "-c FILE --cube NAME [OPTIONS]", MC_CUBE_OVERVIEWS,
-             NULL, "Makes the overviews of a cube that was stored with another number of them."),
+             "IMAGE", "Makes the overviews of a cube that was stored with another number of them."),
     { "detail", "count the tiles that stores hold of an area", "-c FILE -t TILESET -g GRID [OPTIONS]",
       &mc_detail_option_table, mc_command_detail, mc_check_detail_options,
       .about = "Writes to standard output how many tiles of the area each SQLite file has, as JSON.",

@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/stores.h"
-#include "cli/detail/detail_json.h"
+#include "text/json_writer.h"
 
 typedef struct compacting {
     apr_pool_t *pool;
@@ -92,24 +92,30 @@ tell_progress(void *baton, const mc_store *store, const char *what, double done)
 static void
 tell_json(const compacting *c, const mc_store *before, const mc_store *after, const mc_error *error)
 {
-    fputs("{\"store\":", stdout);
-    mc_detail_text(stdout, before->name);
-    fputs(",\"cache\":", stdout);
-    mc_detail_text(stdout, before->cache);
-    printf(",\"type\":\"%s\",\"dry_run\":%s,\"size\":%lld,\"reclaimable_size\":%lld", before->kind,
-           c->dry ? "true" : "false", (long long)before->bytes, (long long)before->free_bytes);
-    if (before->orphans >= 0)
-        printf(",\"nb_orphaned_tiles\":%lld,\"orphaned_size\":%lld,\"nb_leftover_files\":%lld",
-               (long long)before->orphans, (long long)before->orphan_bytes,
-               (long long)(before->leftovers > 0 ? before->leftovers : 0));
-    if (after != NULL)
-        printf(",\"size_after\":%lld,\"reclaimable_size_after\":%lld", (long long)after->bytes,
-               (long long)after->free_bytes);
-    if (error != MC_OK) {
-        fputs(",\"error\":", stdout);
-        mc_detail_text(stdout, mc_error_chain(error, c->pool));
+    apr_pool_t *pool;
+    apr_pool_create(&pool, c->pool);
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "store", before->name);
+    mc_json_string(json, "cache", before->cache);
+    mc_json_string(json, "type", before->kind);
+    mc_json_boolean(json, "dry_run", c->dry);
+    mc_json_integer(json, "size", before->bytes);
+    mc_json_integer(json, "reclaimable_size", before->free_bytes);
+    if (before->orphans >= 0) {
+        mc_json_integer(json, "nb_orphaned_tiles", before->orphans);
+        mc_json_integer(json, "orphaned_size", before->orphan_bytes);
+        mc_json_integer(json, "nb_leftover_files", before->leftovers > 0 ? before->leftovers : 0);
     }
-    puts("}");
+    if (after != NULL) {
+        mc_json_integer(json, "size_after", after->bytes);
+        mc_json_integer(json, "reclaimable_size_after", after->free_bytes);
+    }
+    if (error != MC_OK)
+        mc_json_string(json, "error", mc_error_chain(error, pool));
+    mc_json_close(json);
+    puts(mc_json_finish_text(json));
+    apr_pool_destroy(pool);
 }
 
 static void

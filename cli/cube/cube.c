@@ -6,8 +6,9 @@
 
 #include "base/clock.h"
 #include "cli/commands.h"
+#include "cli/common/bar.h"
+#include "cli/common/image_inputs.h"
 #include "cli/common/interrupt.h"
-#include "cli/ingest/ingest_inputs.h"
 #include "cube_options.h"
 #include "mapcache/server.h"
 #include "text/text.h"
@@ -109,14 +110,6 @@ find_inputs(cube_run *run)
 
 /* --- what is said ------------------------------------------------------------------------------------------------- */
 
-static void
-clear_cube_progress_bar(cube_run *run)
-{
-    if (run->drawn)
-        fputs("\r\033[K", stdout), fflush(stdout);
-    run->drawn = false;
-}
-
 static const char *
 quote_cube_json_text(const char *text, apr_pool_t *pool)
 {
@@ -130,7 +123,7 @@ print_cube_event(void *baton, const mc_cube_event *event)
     const mc_cube_options *options = &run->options;
     apr_pool_t *pool;
     apr_pool_create(&pool, run->pool);
-    clear_cube_progress_bar(run);
+    mc_cli_clear_bar(&run->drawn);
     if (event->kind == MC_CUBE_IMAGE_LEFT_OUT && options->json)
         printf("{\"left_out\":%s,\"reason\":%s}\n", quote_cube_json_text(event->path, pool),
                quote_cube_json_text(event->message, pool));
@@ -211,7 +204,7 @@ run_ingest(cube_run *run, bool images)
     mc_error *error = open_cube(run);
     if (error == MC_OK)
         error = run_cube_ingest(run, images);
-    clear_cube_progress_bar(run);
+    mc_cli_clear_bar(&run->drawn);
     int status = error != MC_OK ? 1 : stop != 0 ? INTERRUPTED : run->report.left_out > 0 ? LEFT_OUT : 0;
     double seconds = (double)(mc_clock_now() - run->began) / APR_USEC_PER_SEC;
     const char *words = error == MC_OK ? NULL : mc_error_chain(error, run->pool);

@@ -74,7 +74,7 @@ mc_check_cube_options(mc_cli_call *call)
     mc_cube_options *options = call->options;
     options->paths = call->arguments;
     if (call->command->mask != MC_CUBE_INGEST)
-        return NULL;
+        return options->paths->nelts > 0 ? "only ingest takes images" : NULL;
     if (options->paths->nelts == 0 && options->list == NULL)
         return "no images were named";
     if (options->time != NULL && options->date != NULL)

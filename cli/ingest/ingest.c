@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/common/image_inputs.h"
 #include "cli/common/interrupt.h"
-#include "ingest_inputs.h"
 #include "ingest_options.h"
 #include "ingest_progress.h"
 #include "mapcache/server.h"

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/common/bar.h"
 #include "text/text.h"
 
 void
@@ -19,18 +20,10 @@ mc_ingest_report_init(mc_ingest_report *report, const mc_ingest_options *options
                                   .after = -1 };
 }
 
-static void
-clear_ingest_progress_bar(mc_ingest_report *report)
-{
-    if (report->drawn)
-        fputs("\r\033[K", stdout), fflush(stdout);
-    report->drawn = false;
-}
-
 void
 mc_ingest_report_line(mc_ingest_report *report, const char *message)
 {
-    clear_ingest_progress_bar(report);
+    mc_cli_clear_bar(&report->drawn);
     fprintf(stderr, "%s\n", message);
 }
 
@@ -216,7 +209,7 @@ show_sums(const mc_ingest_report *report)
 void
 mc_ingest_report_end(mc_ingest_report *report, const char *error, int status)
 {
-    clear_ingest_progress_bar(report);
+    mc_cli_clear_bar(&report->drawn);
     if (error != NULL)
         fprintf(stderr, "%s\n", error);
     if (report->dry_run && error == NULL)

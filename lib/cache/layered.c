@@ -336,34 +336,27 @@ layered_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc
         mc_cache_used_by(cache->children[i].cache, use, node, build);
 }
 
+/* The members of the kinds that have the same form in all of them: <prefix>_get and so on. */
+#define LAYERED_OPS(prefix_)                                                                                           \
+    .get = prefix_##_get, .exists = prefix_##_exists, .put = prefix_##_put, .used_by = layered_used_by,                \
+    .parts = layered_parts
+
 const mc_cache_ops mc_cache_composite = {
     MC_KIND("composite", composite_keys, composite_from_config,
             "The first child that is for the tile's level, grid and dimensions."),
-    .get = composite_get,
-    .exists = composite_exists,
-    .put = composite_put,
+    LAYERED_OPS(composite),
     .remove = composite_remove,
-    .used_by = layered_used_by,
-    .parts = layered_parts,
     .location = composite_location,
 };
 
 const mc_cache_ops mc_cache_fallback = {
     MC_KIND("fallback", layered_keys, fallback_cache_from_config, "The next child where one fails."),
-    .get = fallback_get,
-    .exists = fallback_exists,
-    .put = fallback_put,
+    LAYERED_OPS(fallback),
     .remove = remove_from_all,
-    .used_by = layered_used_by,
-    .parts = layered_parts,
 };
 
 const mc_cache_ops mc_cache_multitier = {
     MC_KIND("multitier", layered_keys, multitier_from_config, "Fast children before slow ones."),
-    .get = multitier_get,
-    .exists = multitier_exists,
-    .put = multitier_put,
+    LAYERED_OPS(multitier),
     .remove = remove_from_all,
-    .used_by = layered_used_by,
-    .parts = layered_parts,
 };

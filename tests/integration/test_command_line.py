@@ -101,7 +101,7 @@ def test_completion_of_commands_values_and_files():
     (["seed", "-c", "x"], "the option --tileset is required"), (["keys", "more"], '"more" is no option'),
     (["seed", "-qz", "5,3"], '--zoom cannot be "5,3"'), (["check"], "FILE"), (["check", "a", "b"], "FILE"), (["index"], "FILE.shp"),
     (["check", "--processes", "0", "x"], '--processes cannot be "0"'), (["trace", "--summary", "--html", "x"], "--summary and --html"),
-    (["cube", "dates", "-c", "x", "--cube", "y", "image.png"], '"image.png" is no option'),
+    (["cube", "dates", "-c", "x", "--cube", "y", "image.png"], "only ingest takes images"),
     (["seed", "-c", "x", "-t", "y", "-n", "2", "-p", "2"], "threads (-n) or processes (-p)"),
 ])
 def test_mistakes_are_named(words, message):

@@ -1,6 +1,6 @@
 /* Which images belong together: those of one time make one pyramid. */
-#ifndef MC_CLI_INGEST_INPUTS_H
-#define MC_CLI_INGEST_INPUTS_H
+#ifndef MC_CLI_IMAGE_INPUTS_H
+#define MC_CLI_IMAGE_INPUTS_H
 
 #include <apr_tables.h>
 

@@ -1,5 +1,5 @@
-/* See ingest_inputs.h. */
-#include "ingest_inputs.h"
+/* See image_inputs.h. */
+#include "image_inputs.h"
 
 #include <apr_hash.h>
 #include <apr_strings.h>
