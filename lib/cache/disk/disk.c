@@ -341,6 +341,7 @@ disk_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 
 const mc_cache_ops mc_cache_disk = {
     MC_KIND("disk", disk_keys, disk_from_config, "A file for each tile."),
+    .sample = "<base>{folder}/sample</base>",
     .get = disk_get,
     .exists = disk_exists,
     .put = disk_put,

@@ -417,6 +417,7 @@ geopackage_from_config(const mc_node *node, mc_build *build)
 const mc_cache_ops mc_cache_geopackage = {
     MC_KIND("geopackage", mc_geopackage_keys, geopackage_from_config,
             "Tiles in GeoPackage files, as GDAL and QGIS read them: one tileset and grid for each file."),
+    .sample = "<dbfile>{folder}/sample.gpkg</dbfile>",
     .pictures_only = true,
     .used_by = geopackage_used_by,
     MC_SQLITE_OPS,

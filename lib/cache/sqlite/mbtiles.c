@@ -228,6 +228,7 @@ mbtiles_from_config(const mc_node *node, mc_build *build)
 
 const mc_cache_ops mc_cache_mbtiles = {
     MC_KIND("mbtiles", mc_sqlite_keys, mbtiles_from_config, "Tiles in SQLite files of the MBTiles schema."),
+    .sample = "<dbfile>{folder}/sample.mbtiles</dbfile>",
     .used_by = mbtiles_used_by,
     MC_SQLITE_OPS,
 };

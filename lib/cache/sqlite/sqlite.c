@@ -174,5 +174,6 @@ mc_sqlite_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx 
 
 const mc_cache_ops mc_cache_sqlite = {
     MC_KIND("sqlite3", mc_sqlite_keys, sqlite_cache_from_config, "Tiles in SQLite files."),
+    .sample = "<dbfile>{folder}/sample.sqlite3</dbfile>",
     MC_SQLITE_OPS,
 };

@@ -30,6 +30,32 @@ START_TEST(every_kind_conforms)
 }
 END_TEST
 
+/* Kinds that no sample can be given of: one needs a server (test_postgresql_cache), the others are of other caches. */
+static bool
+is_tested_elsewhere(const char *type)
+{
+    static const char *const types[] = { "postgresql", "composite", "fallback", "multitier" };
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+        if (strcmp(types[i], type) == 0)
+            return true;
+    return false;
+}
+
+/* A new kind is tested with its first line. */
+START_TEST(every_sample_conforms)
+{
+    start_cache_test();
+    for (int i = 0; mc_cache_kinds[i] != NULL; i++) {
+        const mc_cache_ops *kind = mc_cache_kinds[i];
+        ck_assert_msg((kind->sample == NULL) == is_tested_elsewhere(kind->type), "the sample of %s", kind->type);
+        if (kind->sample != NULL)
+            conform_cache(cache_of(apr_psprintf(pool, "<cache name='c' type='%s'>%s</cache>", kind->type,
+                                                mc_replace_all(kind->sample, "{folder}", cache_folder, pool))));
+    }
+    end_cache_test();
+}
+END_TEST
+
 static apr_hash_t *children;
 
 /* A cache of two children: an sqlite one named a, a disk one named b. */
@@ -451,9 +477,9 @@ START_TEST(threads_share_a_cache)
 }
 END_TEST
 
-UNIT_MAIN("cache", every_kind_conforms, layered_caches_conform, a_composite_chooses_by_level_and_dimension,
-          a_composite_parts_a_series_by_child, a_multitier_copies_what_it_finds,
-          what_has_no_stamp_is_remembered_for_a_time, spans_of_failures_say_so, open_files_stay_bounded,
-          writes_of_others_show_at_once_in_rollback_mode, writes_of_others_show_at_once_in_wal_mode,
-          a_file_renamed_over_another_shows_at_once, paths_are_those_of_the_reference, broken_files_give_errors,
-          configurations_are_checked, threads_share_a_cache)
+UNIT_MAIN("cache", every_kind_conforms, every_sample_conforms, layered_caches_conform,
+          a_composite_chooses_by_level_and_dimension, a_composite_parts_a_series_by_child,
+          a_multitier_copies_what_it_finds, what_has_no_stamp_is_remembered_for_a_time, spans_of_failures_say_so,
+          open_files_stay_bounded, writes_of_others_show_at_once_in_rollback_mode,
+          writes_of_others_show_at_once_in_wal_mode, a_file_renamed_over_another_shows_at_once,
+          paths_are_those_of_the_reference, broken_files_give_errors, configurations_are_checked, threads_share_a_cache)
