@@ -8,13 +8,13 @@ import sys
 
 import pytest
 from conftest import ROOT, wait_until
+from patience import patience
 
 # A database, a web server, a FastCGI program behind another one, a folder in memory, and then it waits.
 RUN = """
 import json, os, pathlib, sys, time
 sys.path.insert(0, sys.argv[1])
 from common import servers
-from patience import patience
 from common.database import Database
 from common.run import begin
 begin()
