@@ -14,6 +14,7 @@ mc_ingest_report_init(mc_ingest_report *report, const mc_ingest_options *options
     *report = (mc_ingest_report){ .quiet = options->quiet,
                                   .json = options->json,
                                   .dry_run = options->dry_run,
+                                  .srs = options->raster.srs,
                                   .bar = !options->json && !options->quiet && isatty(STDOUT_FILENO) != 0,
                                   .began = mc_clock_now(),
                                   .before = -1,
@@ -33,10 +34,10 @@ static void
 outline_json(const mc_ingest_outline *outline, const mc_ingest_report *report, int groups, const apr_int64_t *tiles)
 {
     const char *between = "";
-    printf("{\"images\":%d,\"bad\":%d,\"times\":%d,\"minzoom\":%d,\"maxzoom\":%d,\"extent\":[%.15g,%.15g,%.15g,%.15g],"
-           "\"levels\":[",
-           report->images, report->all.bad, groups, outline->minzoom, outline->maxzoom, outline->extent.minx,
-           outline->extent.miny, outline->extent.maxx, outline->extent.maxy);
+    printf("{\"images\":%d,\"bad\":%d,\"without_crs\":%d,\"times\":%d,\"minzoom\":%d,\"maxzoom\":%d,"
+           "\"extent\":[%.15g,%.15g,%.15g,%.15g],\"levels\":[",
+           report->images, report->all.bad, outline->told, groups, outline->minzoom, outline->maxzoom,
+           outline->extent.minx, outline->extent.miny, outline->extent.maxx, outline->extent.maxy);
     for (int z = outline->minzoom; z <= outline->maxzoom; z++) {
         printf("%s{\"level\":%d,\"tiles\":%lld}", between, z, (long long)tiles[z]);
         between = ",";
@@ -55,6 +56,9 @@ outline_text(const mc_ingest_outline *outline, const mc_ingest_report *report, c
            outline->minzoom, outline->maxzoom);
     printf("they cover %.15g %.15g %.15g %.15g\n", outline->extent.minx, outline->extent.miny, outline->extent.maxx,
            outline->extent.maxy);
+    if (outline->told > 0)
+        printf("%d of them do not say which CRS they are in: it is taken to be %s (--srs)\n", outline->told,
+               report->srs);
     if (!report->dry_run)
         return;
     printf("%6s %14s\n", "level", "tiles at most");
@@ -72,6 +76,7 @@ mc_ingest_report_outline(mc_ingest_report *report, const mc_tileset *tileset, co
         const mc_ingest_outline *one = mc_ingest_outlined(ingests[i]);
         for (int z = one->minzoom; z <= one->maxzoom; z++)
             tiles[z] += one->tiles[z];
+        all.told += i == 0 ? 0 : one->told;
         all.extent = mc_extent_union(&all.extent, &one->extent);
         report->images += mc_ingest_counted(ingests[i])->inputs;
         if (report->dry_run)

@@ -22,4 +22,11 @@ GDALDatasetH mc_gdal_raster_of(const mc_gdal_dataset *d);
 /* Overview `level` as a dataset (below 0: the raster itself); the raster when the overview cannot be opened. */
 GDALDatasetH mc_gdal_overview(mc_gdal_dataset *d, int level);
 
+/* Least and greatest value of a band: by its statistics, else estimated of a part of its data, once for each time that
+ * the raster is opened. False: it has no data. */
+bool mc_gdal_range(double range[2], mc_gdal_dataset *d, int band);
+
+/* Whether somebody has made statistics of the band. */
+bool mc_gdal_has_statistics(GDALDatasetH raster, int band);
+
 #endif
