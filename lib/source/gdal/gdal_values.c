@@ -47,7 +47,7 @@ read_scale(mc_gdal_raster *raster, const mc_number_list *list, const mc_node *no
 }
 
 static bool
-read_no_data(mc_gdal_raster *raster, const char *text, const mc_node *node, mc_build *build)
+read_no_data_value(mc_gdal_raster *raster, const char *text, const mc_node *node, mc_build *build)
 {
     if (text == NULL)
         return true;
@@ -62,7 +62,7 @@ read_no_data(mc_gdal_raster *raster, const char *text, const mc_node *node, mc_b
 }
 
 static const char *
-skip_blanks(const char *text)
+skip_ramp_blanks(const char *text)
 {
     return text + strspn(text, " \t\r\n");
 }
@@ -106,7 +106,7 @@ parse_ramp_stop(mc_gdal_stop *stop, char *item)
     *end = '\0';
     char *color = end + 1 + strspn(end + 1, " \t\r\n");
     char *rest = color + strcspn(color, " \t\r\n");
-    if (*skip_blanks(rest) != '\0')
+    if (*skip_ramp_blanks(rest) != '\0')
         return false;
     *rest = '\0';
     return mc_parse_double(&stop->value, number) && parse_ramp_color(stop->bgra, color);
@@ -121,7 +121,7 @@ read_ramp(mc_gdal_raster *raster, const char *text, const mc_node *node, mc_buil
     char *rest = apr_pstrdup(build->pool, text);
     int count = 0;
     for (char *item = strsep(&rest, ","); item != NULL; item = strsep(&rest, ",")) {
-        const char *said = mc_config_quote(skip_blanks(item), build->pool);
+        const char *said = mc_config_quote(skip_ramp_blanks(item), build->pool);
         if (count == MC_GDAL_STOPS)
             return refuse_value("ramp", node, build, "it has more than 256 colours");
         if (!parse_ramp_stop(&stops[count], item))
@@ -141,7 +141,7 @@ bool
 mc_gdal_values_read(mc_gdal_raster *raster, const mc_gdal_values *values, const mc_node *node, mc_build *build)
 {
     if (!read_bands(raster, &values->bands, node, build) || !read_scale(raster, &values->scale, node, build) ||
-        !read_no_data(raster, values->no_data, node, build) || !read_ramp(raster, values->ramp, node, build))
+        !read_no_data_value(raster, values->no_data, node, build) || !read_ramp(raster, values->ramp, node, build))
         return false;
     if (raster->ramp_count > 0 && raster->band_count > 1)
         return refuse_value("ramp", node, build, "it is of one band: <bands> names more");
