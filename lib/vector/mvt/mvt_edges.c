@@ -42,20 +42,26 @@ mc_mvt_edges_free(mc_mvt_edges *edges)
     free(edges->parted);
     free(edges->boxes);
     free(edges->splits);
+    free(edges->rings);
+    free(edges->met);
 }
 
 bool
-mc_mvt_edges_take(mc_mvt_edges *e, const mc_shape *rings)
+mc_mvt_edges_take(mc_mvt_edges *e, const mc_shape *rings, const bool *only)
 {
+    size_t count = (size_t)rings->point_count;
     e->count = 0;
+    e->ring_count = rings->part_count;
     e->work = WORK_MAX;
-    e->failed = !mc_mvt_room((void **)&e->edges, &e->edge_room, (size_t)rings->point_count, sizeof(*e->edges));
+    e->failed = !mc_mvt_room((void **)&e->edges, &e->edge_room, count, sizeof(*e->edges)) ||
+                !mc_mvt_room((void **)&e->rings, &e->rings_room, count, sizeof(*e->rings));
     if (e->failed)
         return false;
     for (int part = 0, begin = 0; part < rings->part_count; begin = rings->ends[part++])
-        for (int i = begin; i < rings->ends[part]; i++) {
+        for (int i = begin; (only == NULL || only[part]) && i < rings->ends[part]; i++) {
             mc_mvt_edge edge = { rings->points[i], rings->points[i + 1 < rings->ends[part] ? i + 1 : begin] };
             e->edges[e->count] = edge;
+            e->rings[e->count] = part;
             e->count += !mc_shape_same_point(edge.a, edge.b);
         }
     return true;
@@ -115,22 +121,48 @@ build_edge_boxes(mc_mvt_edges *e)
     return true;
 }
 
-/* The edges of two runs, or of one. */
+/* Pairs of edges of one run. */
+static bool
+search_run(mc_mvt_edges *e, int run, meeting_edges *found)
+{
+    edge_box boxes[LEAF];
+    int begin = run * LEAF, count = lower_of(LEAF, e->count - begin);
+    e->work -= LEAF * LEAF;
+    for (int i = 0; i < count; i++)
+        boxes[i] = box_of_edge(&e->edges[begin + i]);
+    for (int i = 0; i + 1 < count; i++)
+        for (int j = i + 1; j < count; j++)
+            if (edge_boxes_meet(&boxes[i], &boxes[j]) && found(e, begin + i, begin + j))
+                return true;
+    return false;
+}
+
+/* The edges of a run whose boxes meet that of the other run. */
+static int
+edges_towards(int *found, edge_box *boxes, const mc_mvt_edges *e, int run, int other)
+{
+    int count = 0;
+    for (int i = run * LEAF; i < (run + 1) * LEAF && i < e->count; i++) {
+        boxes[count] = box_of_edge(&e->edges[i]);
+        found[count] = i;
+        count += edge_boxes_meet(&boxes[count], &e->boxes[e->leaves + other]);
+    }
+    return count;
+}
+
+/* Pairs of edges of two runs. */
 static bool
 search_runs(mc_mvt_edges *e, int left, int right, meeting_edges *found)
 {
-    int last = lower_of((left + 1) * LEAF, e->count), end = lower_of((right + 1) * LEAF, e->count);
+    int of_left[LEAF + 1], of_right[LEAF + 1];
+    edge_box left_boxes[LEAF + 1], right_boxes[LEAF + 1];
+    int left_count = edges_towards(of_left, left_boxes, e, left, right);
+    int right_count = left_count == 0 ? 0 : edges_towards(of_right, right_boxes, e, right, left);
     e->work -= LEAF * LEAF;
-    for (int i = left * LEAF; i < last; i++) {
-        edge_box box = box_of_edge(&e->edges[i]);
-        if (left != right && !edge_boxes_meet(&box, &e->boxes[e->leaves + right]))
-            continue;
-        for (int j = left == right ? i + 1 : right * LEAF; j < end; j++) {
-            edge_box other = box_of_edge(&e->edges[j]);
-            if (edge_boxes_meet(&box, &other) && found(e, i, j))
+    for (int i = 0; i < left_count; i++)
+        for (int j = 0; j < right_count; j++)
+            if (edge_boxes_meet(&left_boxes[i], &right_boxes[j]) && found(e, of_left[i], of_right[j]))
                 return true;
-        }
-    }
     return false;
 }
 
@@ -149,7 +181,7 @@ static bool
 search_below(mc_mvt_edges *e, int at, meeting_edges *found)
 {
     if (at >= e->leaves)
-        return search_runs(e, at - e->leaves, at - e->leaves, found);
+        return search_run(e, at - e->leaves, found);
     return search_below(e, 2 * at, found) || search_below(e, 2 * at + 1, found) ||
            search_pair(e, 2 * at, 2 * at + 1, found);
 }
@@ -175,9 +207,8 @@ lies_on_edge(const mc_mvt_edge *edge, mc_shape_point p)
 
 /* Of two edges whose boxes meet. One that follows the other meets it where it turns back only. */
 static bool
-edges_meet(mc_mvt_edges *e, int i, int j)
+edges_meet(const mc_mvt_edge *s, const mc_mvt_edge *t)
 {
-    const mc_mvt_edge *s = &e->edges[i], *t = &e->edges[j];
     if (mc_shape_same_point(s->b, t->a) || mc_shape_same_point(s->a, t->b)) {
         int64_t turn = ((int64_t)s->b.x - s->a.x) * ((int64_t)t->b.y - t->a.y) -
                        ((int64_t)s->b.y - s->a.y) * ((int64_t)t->b.x - t->a.x);
@@ -196,10 +227,27 @@ edges_meet(mc_mvt_edges *e, int i, int j)
     return lies_on_edge(s, t->a) || lies_on_edge(s, t->b) || lies_on_edge(t, s->a);
 }
 
+static bool
+mark_meeting_rings(mc_mvt_edges *e, int i, int j)
+{
+    if (edges_meet(&e->edges[i], &e->edges[j]))
+        e->met[e->rings[i]] = e->met[e->rings[j]] = true;
+    return false;
+}
+
 bool
 mc_mvt_edges_meet(mc_mvt_edges *e)
 {
-    return search_edges(e, edges_meet) || e->failed;
+    bool any = false;
+    if (!mc_mvt_room((void **)&e->met, &e->met_room, (size_t)e->ring_count, sizeof(*e->met))) {
+        e->failed = true;
+        return true;
+    }
+    memset(e->met, 0, sizeof(*e->met) * (size_t)e->ring_count);
+    search_edges(e, mark_meeting_rings);
+    for (int i = 0; i < e->ring_count; i++)
+        any = any || e->met[i];
+    return any || e->failed;
 }
 
 /* --- parting ------------------------------------------------------------------------------------------------------ */

@@ -21,8 +21,11 @@ typedef struct mc_mvt_edges {
     mc_mvt_edge *edges, *parted;
     struct mc_mvt_edge_box *boxes; /* a complete binary tree: 1 is the root, those below n are 2n and 2n + 1 */
     mc_mvt_split *splits;
+    int *rings; /* the ring of each edge, as they were taken */
+    bool *met;  /* of each ring: whether one of its edges meets another one */
+    int ring_count;
     int count, leaves, split_count;
-    size_t edge_room, parted_room, box_room, split_room;
+    size_t edge_room, parted_room, box_room, split_room, rings_room, met_room;
     int64_t work; /* pairs that may still be looked at */
     bool failed;  /* no memory, or too much work */
 } mc_mvt_edges;
@@ -32,10 +35,12 @@ bool mc_mvt_room(void **array, size_t *room, size_t count, size_t size);
 
 void mc_mvt_edges_free(mc_mvt_edges *edges);
 
-/* Takes the edges of all rings. */
-bool mc_mvt_edges_take(mc_mvt_edges *edges, const mc_shape *rings);
+/* Takes the edges of all rings, or of those for which `only` is true (NULL: all). */
+bool mc_mvt_edges_take(mc_mvt_edges *edges, const mc_shape *rings, const bool *only);
 
-/* Whether an edge meets another one elsewhere than where they follow each other. */
+/* Whether an edge meets another one elsewhere than where they follow each other; marks the rings of such edges in
+ * `met`.
+ */
 bool mc_mvt_edges_meet(mc_mvt_edges *edges);
 
 /*

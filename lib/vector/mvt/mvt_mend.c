@@ -11,7 +11,7 @@
 #include "vector/mvt/mvt_edges.h"
 
 enum {
-    PAIRED_RINGS = 256, /* of more rings it is not asked pair by pair whether they lie in each other */
+    PAIRED_RINGS = 512, /* of more rings it is not asked pair by pair whether they lie in each other */
     PAIRED_WORK = 64,   /* vertices that are looked at for that, for each vertex of the polygon */
 };
 
@@ -25,6 +25,7 @@ typedef struct sweep_edge {
 /* A border, with the inside on its left. */
 typedef struct border_edge {
     mc_shape_point a, b;
+    int vertex, next_vertex; /* the first border that begins in a, in b */
     bool used;
 } border_edge;
 
@@ -36,6 +37,8 @@ struct mc_mvt_mender {
     int *path, *place; /* borders of a walk; where in it the vertex of a border stands, from 1 on */
     int sweep_count, active_count, border_count, path_count;
     size_t sweep_room, ends_room, active_room, border_room, path_room, place_room;
+    bool *chosen; /* rings that are mended */
+    size_t chosen_room;
     bool overlap; /* somewhere rings run around the same place twice, or the wrong way round */
 };
 
@@ -50,6 +53,7 @@ free_mender(void *data)
     free(m->borders);
     free(m->path);
     free(m->place);
+    free(m->chosen);
     return APR_SUCCESS;
 }
 
@@ -173,7 +177,7 @@ add_border(mc_mvt_mender *m, const sweep_edge *edge, int below)
     if ((below != 0) == (edge->above != 0))
         return;
     m->borders[m->border_count++] =
-        edge->above != 0 ? (border_edge){ edge->a, edge->b, false } : (border_edge){ edge->b, edge->a, false };
+        edge->above != 0 ? (border_edge){ .a = edge->a, .b = edge->b } : (border_edge){ .a = edge->b, .b = edge->a };
 }
 
 /* The line has come to a vertex: `ending` edges lead to it, those from `first` on, `starting` of them, begin there.
@@ -265,7 +269,7 @@ next_border(const mc_mvt_mender *m, int from)
 {
     const border_edge *last = &m->borders[from];
     int best = -1, best_third = 0;
-    for (int i = first_border(m, last->b); i < m->border_count && mc_shape_same_point(m->borders[i].a, last->b); i++) {
+    for (int i = last->next_vertex; i < m->border_count && mc_shape_same_point(m->borders[i].a, last->b); i++) {
         int third = third_of_turn(last, &m->borders[i]);
         if (best < 0 || third < best_third ||
             (third == best_third && cross_directions(&m->borders[best], &m->borders[i]) > 0)) {
@@ -281,9 +285,9 @@ static void
 emit_border_ring(mc_shape *out, mc_mvt_mender *m, int from)
 {
     for (int i = from; i < m->path_count; i++) {
-        mc_shape_point p = m->borders[m->path[i]].a;
-        mc_shape_add(out, p.x, p.y);
-        m->place[first_border(m, p)] = 0;
+        const border_edge *border = &m->borders[m->path[i]];
+        mc_shape_add(out, border->a.x, border->a.y);
+        m->place[border->vertex] = 0;
     }
     mc_shape_end_part(out);
     m->path_count = from;
@@ -293,14 +297,15 @@ static bool
 walk_borders(mc_shape *out, mc_mvt_mender *m, int start)
 {
     m->path_count = 0;
-    for (int at = start; !m->borders[at].used; at = next_border(m, at)) {
-        int vertex = first_border(m, m->borders[at].a);
+    for (int at = start; !m->borders[at].used;) {
+        int vertex = m->borders[at].vertex;
         if (m->place[vertex] != 0)
             emit_border_ring(out, m, m->place[vertex] - 1);
         m->borders[at].used = true;
         m->path[m->path_count++] = at;
         m->place[vertex] = m->path_count;
-        if (next_border(m, at) < 0)
+        at = next_border(m, at);
+        if (at < 0)
             return false;
     }
     if (m->path_count > 0)
@@ -311,9 +316,13 @@ walk_borders(mc_shape *out, mc_mvt_mender *m, int start)
 static bool
 emit_borders(mc_shape *out, mc_mvt_mender *m)
 {
-    mc_shape_clear(out, MC_SHAPE_POLYGONS);
     qsort(m->borders, (size_t)m->border_count, sizeof(*m->borders), compare_borders);
     memset(m->place, 0, sizeof(*m->place) * (size_t)m->border_count);
+    for (int i = 0; i < m->border_count; i++) {
+        bool again = i > 0 && mc_shape_same_point(m->borders[i - 1].a, m->borders[i].a);
+        m->borders[i].vertex = again ? m->borders[i - 1].vertex : i;
+        m->borders[i].next_vertex = first_border(m, m->borders[i].b);
+    }
     for (int i = 0; i < m->border_count; i++)
         if (!m->borders[i].used && !walk_borders(out, m, i))
             return false;
@@ -360,21 +369,22 @@ ring_runs_around(const mc_shape *shape, int part, mc_shape_point p)
     return inside;
 }
 
+static bool
+ring_box_holds(const ring_box *outer, const ring_box *inner)
+{
+    return inner->minx >= outer->minx && inner->maxx <= outer->maxx && inner->miny >= outer->miny &&
+           inner->maxy <= outer->maxy;
+}
+
 /* Whether an outer ring lies in an outer ring or a hole in a hole, or that is too much to ask: then the sweep tells. Of
  * rings that do not meet. */
 static bool
-rings_may_nest(const mc_shape *shape)
+rings_may_nest(const mc_shape *shape, const ring_box *boxes)
 {
-    ring_box boxes[PAIRED_RINGS];
     int64_t work = (int64_t)shape->point_count * PAIRED_WORK;
-    if (shape->part_count > PAIRED_RINGS)
-        return true;
-    for (int i = 0; i < shape->part_count; i++)
-        boxes[i] = box_of_ring(shape, i);
     for (int i = 0; i < shape->part_count; i++)
         for (int j = 0; j < shape->part_count; j++) {
-            if (i == j || boxes[i].outer != boxes[j].outer || boxes[i].minx <= boxes[j].minx ||
-                boxes[i].maxx >= boxes[j].maxx || boxes[i].miny <= boxes[j].miny || boxes[i].maxy >= boxes[j].maxy)
+            if (i == j || boxes[i].outer != boxes[j].outer || !ring_box_holds(&boxes[j], &boxes[i]))
                 continue;
             work -= shape->ends[j] - mc_shape_part_begin(shape, j);
             if (work < 0 || ring_runs_around(shape, j, shape->points[mc_shape_part_begin(shape, i)]))
@@ -383,23 +393,64 @@ rings_may_nest(const mc_shape *shape)
     return false;
 }
 
+/*
+ * Which rings are to be mended: those that meet others, and those that may run around them, because how often rings run
+ * around a place is counted. All others stay. False: none.
+ */
+static bool
+choose_rings(mc_mvt_mender *m, const mc_shape *in, bool meet)
+{
+    ring_box boxes[PAIRED_RINGS];
+    bool all = in->part_count > PAIRED_RINGS;
+    if (in->part_count == 1) {
+        m->chosen[0] = meet;
+        return meet;
+    }
+    for (int i = 0; i < in->part_count && !all; i++)
+        boxes[i] = box_of_ring(in, i);
+    all = all || rings_may_nest(in, boxes);
+    for (int i = 0; i < in->part_count; i++) {
+        m->chosen[i] = all || m->edges.met[i];
+        for (int j = 0; j < in->part_count && !m->chosen[i]; j++)
+            m->chosen[i] = m->edges.met[j] && ring_box_holds(&boxes[i], &boxes[j]);
+    }
+    return all || meet;
+}
+
+/* Out of those that are chosen, and all others as they are. */
+static bool
+emit_mended(mc_shape *out, const mc_shape *in, mc_mvt_mender *m)
+{
+    mc_shape_clear(out, MC_SHAPE_POLYGONS);
+    for (int part = 0; part < in->part_count; part++) {
+        if (m->chosen[part])
+            continue;
+        for (int i = mc_shape_part_begin(in, part); i < in->ends[part]; i++)
+            mc_shape_add(out, in->points[i].x, in->points[i].y);
+        mc_shape_end_part(out);
+    }
+    return emit_borders(out, m);
+}
+
 mc_mvt_mending
 mc_mvt_mend(mc_shape *out, const mc_shape *in, mc_mvt_mender *m)
 {
     bool parted = false;
     if (in->point_count <= 3)
         return MC_MVT_SOUND;
-    if (!mc_mvt_edges_take(&m->edges, in))
+    if (!mc_mvt_edges_take(&m->edges, in, NULL) ||
+        !mc_mvt_room((void **)&m->chosen, &m->chosen_room, (size_t)in->part_count, sizeof(*m->chosen)))
         return MC_MVT_BEYOND;
     bool meet = mc_mvt_edges_meet(&m->edges);
-    if (!meet && (in->part_count == 1 || !rings_may_nest(in)))
-        return MC_MVT_SOUND;
-    if (meet && !mc_mvt_edges_part(&m->edges, &parted))
+    if (m->edges.failed)
         return MC_MVT_BEYOND;
+    if (!choose_rings(m, in, meet))
+        return MC_MVT_SOUND;
     m->overlap = false;
-    if (!find_borders(m))
+    if (!mc_mvt_edges_take(&m->edges, in, m->chosen) || (meet && !mc_mvt_edges_part(&m->edges, &parted)) ||
+        !find_borders(m))
         return MC_MVT_BEYOND;
     if (!meet && !m->overlap)
         return MC_MVT_SOUND;
-    return emit_borders(out, m) ? MC_MVT_MENDED : MC_MVT_BEYOND;
+    return emit_mended(out, in, m) ? MC_MVT_MENDED : MC_MVT_BEYOND;
 }
