@@ -118,8 +118,8 @@ typedef struct mc_number_list {
 
 enum { MC_KEY_REQUIRED = 1, MC_KEY_REPEATABLE = 2, MC_KEY_OURS = 4 /* not in MapCache's vocabulary */ };
 
-/* The members that the tables of operations of all kinds begin with: caches, dimensions, sources. The help is a
- * sentence for the reference of the configuration. */
+/* The members that the tables of operations of all kinds begin with: caches, dimensions, sources, services. The help is
+ * a sentence for the reference of the configuration. */
 #define MC_KIND(type_, keys_, from_config_, help_)                                                                     \
     .type = (type_), .keys = (keys_), .from_config = (from_config_), .help = (help_)
 
