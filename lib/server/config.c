@@ -169,7 +169,7 @@ read_section(const section *part, const apr_array_header_t *nodes, mc_build *bui
     }
 }
 
-/* from_config of a noun: mc_NOUN_from_config, whose result has a type of its own. */
+/* The from_config of a noun is the one of its room, whose result has a type of its own. */
 #define MAKE(noun)                                                                                                     \
     static void *make_##noun(const mc_node *node, mc_build *build)                                                     \
     {                                                                                                                  \
