@@ -59,13 +59,21 @@ keep_text(mc_kept *kept, const char *text)
     return text == NULL ? NULL : keep_bytes(kept, text, strlen(text) + 1);
 }
 
+/* Queries of one layer differ in the world of the map alone. */
+static bool
+is_same_world(const mc_feature_query *a, const mc_feature_query *b)
+{
+    return a->box.minx == b->box.minx && a->pixel_grid.x0 == b->pixel_grid.x0 &&
+           a->pixel_grid.left == b->pixel_grid.left && a->pixel_grid.warp == b->pixel_grid.warp;
+}
+
 /* The query of another world lives as long as the reading only. */
 static const mc_feature_query *
 keep_query(mc_kept *kept, const mc_feature_query *query)
 {
     for (int i = 0; i < kept->queries->nelts; i++) {
         const mc_feature_query *known = APR_ARRAY_IDX(kept->queries, i, const mc_feature_query *);
-        if (memcmp(known, query, sizeof(*query)) == 0)
+        if (is_same_world(known, query))
             return known;
     }
     const mc_feature_query *copy = keep_bytes(kept, query, sizeof(*query));
