@@ -15,7 +15,7 @@ typedef struct ogr_layer {
 static const mc_key layer_keys[] = {
     MC_VECTOR_LAYER_KEYS(ogr_layer),
     MC_KEY_TEXT("data", FIELD(path), "Path of the file: GeoPackage, FlatGeobuf or GeoJSON (also one feature a line).",
-                .flags = MC_KEY_REQUIRED | MC_KEY_OURS),
+                .flags = MC_KEY_REQUIRED | MC_KEY_OURS | MC_KEY_FILE),
     MC_KEY_TEXT("table", FIELD(table), "Which layer of the file; needed where it has several.", .flags = MC_KEY_OURS),
     MC_KEY_TEXT("srs", FIELD(srs), "CRS of the data, where the file does not say it or is wrong: EPSG:2056, or WKT.",
                 .flags = MC_KEY_OURS),
