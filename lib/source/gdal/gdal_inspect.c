@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "source/gdal/gdal_bands.h"
-#include "source/gdal/gdal_start.h"
+#include "source/gdal/gdal_inspect.h"
 
 enum { SAID_MAX = 4096 };
 

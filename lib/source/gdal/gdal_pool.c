@@ -14,7 +14,7 @@
 
 #include "mapcache/error.h"
 
-enum { IDLE_DATASETS = 16, RANGES = 8 };
+enum { IDLE_DATASETS = 16, RANGES = 8, BLOCK_CACHE_BYTES = 32 << 20 };
 
 typedef struct band_range {
     int band; /* 0: free */
@@ -41,6 +41,21 @@ struct mc_gdal_dataset {
 static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER; /* of the next two */
 static mc_gdal_dataset *idle;                                 /* latest first */
 static int idle_count;
+
+static pthread_once_t gdal_once = PTHREAD_ONCE_INIT;
+
+static void
+init_gdal(void)
+{
+    GDALAllRegister();
+    GDALSetCacheMax64(BLOCK_CACHE_BYTES);
+}
+
+void
+mc_gdal_start(void)
+{
+    pthread_once(&gdal_once, init_gdal);
+}
 
 static stamp
 stamp_of(const char *data)

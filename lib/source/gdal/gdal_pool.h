@@ -11,6 +11,9 @@ enum { MC_GDAL_OVERVIEWS = 32 /* further overviews are not used */ };
 
 typedef struct mc_gdal_dataset mc_gdal_dataset;
 
+/* Registers GDAL's drivers, once in a process; before anything else. */
+void mc_gdal_start(void);
+
 /* A dataset for the calling thread alone, from the pool if `pooled`. NULL: GDAL has said why to the error handler. */
 mc_gdal_dataset *mc_gdal_open(const char *data, bool pooled);
 

@@ -10,20 +10,18 @@
 #include <gdalwarper.h>
 #include <math.h>
 #include <ogr_srs_api.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "source/gdal/gdal_bands.h"
-#include "source/gdal/gdal_start.h"
+#include "source/gdal/gdal_inspect.h"
 
-enum { SAMPLES = 5, BLOCK_CACHE_BYTES = 32 << 20 };
+enum { SAMPLES = 5 };
 
 /* Pixels of the raster by which an interpolated position may be off. */
 static const double transformer_error = 0.125;
 
-static pthread_once_t gdal_once = PTHREAD_ONCE_INIT;
 /* One map under way on this thread. */
 typedef struct gdal_warp_job {
     const mc_gdal_raster *raster;
@@ -32,19 +30,6 @@ typedef struct gdal_warp_job {
     apr_pool_t *pool;
     const char *reason; /* GDAL's last failure, or NULL */
 } gdal_warp_job;
-
-static void
-init_gdal(void)
-{
-    GDALAllRegister();
-    GDALSetCacheMax64(BLOCK_CACHE_BYTES);
-}
-
-void
-mc_gdal_start(void)
-{
-    pthread_once(&gdal_once, init_gdal);
-}
 
 /* GDAL's messages of this thread: to our log, the last failure kept as the cause of an error. */
 static void CPL_STDCALL
