@@ -108,3 +108,14 @@ def test_names_of_benchmarks_are_checked(tmp_path):
     assert done.returncode == 1 and done.stdout.splitlines() == [
         "the function read_file is defined in benchmarks/c.c and in lib/a.c: give each a name of its own",
         "benchmarks/b.c: the function run is named by one word: say the noun, too"], done.stdout + done.stderr
+
+
+def test_a_source_that_the_build_does_not_know_is_a_finding(tmp_path):
+    for name, text in {"lib/a.c": "int a;\n", "build/release/compile_commands.json": "[]", ".clang-tidy": "Checks: '-*'\n"}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "script").mkdir()
+    shutil.copy(ROOT / "script/lint-tidy", tmp_path / "script/lint-tidy")
+    done = subprocess.run([tmp_path / "script/lint-tidy"], capture_output=True, text=True, timeout=patience(60), check=False,
+                          env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")})
+    assert done.returncode == 1 and done.stdout.startswith("lib/a.c: the build does not compile it"), done.stdout + done.stderr
