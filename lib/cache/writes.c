@@ -149,31 +149,14 @@ same_tile(const mc_tile_key *a, const mc_tile_key *b)
     return a->x == b->x && a->y == b->y && a->z == b->z; /* of whatever series: once too often is no harm */
 }
 
-static bool
-is_to_be_removed(const mc_cache_writes *writes, const mc_tile_key *key)
-{
-    bool found = false;
-    for (int i = 0; i < writes->removed && !found; i++)
-        found = same_tile(key, &writes->removals[i]);
-    return found;
-}
-
-static bool
-is_to_be_put(const mc_cache_writes *writes, const mc_tile_key *key)
-{
-    bool found = false;
-    for (int i = 0; i < writes->count && !found; i++)
-        found = same_tile(key, &writes->puts[i].key);
-    return found;
-}
-
 mc_error *
 mc_cache_writes_add(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     mc_cache_writes *writes = ctx->writes;
     bool meets = writes->cache != NULL && writes->cache != cache;
     for (int i = 0; i < count && !meets; i++)
-        meets = is_to_be_removed(writes, &tiles[i].key);
+        for (int j = 0; j < writes->removed && !meets; j++)
+            meets = same_tile(&tiles[i].key, &writes->removals[j]);
     if (meets)
         MC_TRY(store_early(ctx));
     writes->cache = cache;
@@ -199,7 +182,8 @@ mc_cache_writes_remove(mc_cache *cache, const mc_tile_key *keys, int count, mc_c
     mc_cache_writes *writes = ctx->writes;
     bool meets = writes->cache != NULL && writes->cache != cache;
     for (int i = 0; i < count && !meets; i++)
-        meets = is_to_be_put(writes, &keys[i]);
+        for (int j = 0; j < writes->count && !meets; j++)
+            meets = same_tile(&keys[i], &writes->puts[j].key);
     if (count > 0 && writes->removed > 0)
         meets = meets || !same_write_series(&keys[0], &writes->removals[0]);
     if (meets)
