@@ -15,13 +15,6 @@
 /* As <thinning> names them, in 1/256 pixel. */
 static const int thinnings[] = { 0, MC_SUBPIXELS / 4, MC_SUBPIXELS / 2, MC_SUBPIXELS };
 
-bool
-mc_vector_layer_shows(const mc_vector_layer *layer, double scale)
-{
-    return scale >= layer->min_scale && (layer->max_scale == 0 || scale < layer->max_scale) &&
-           mc_painter_shows(layer->style, scale);
-}
-
 static mc_error *
 draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, bool wrap, const mc_render *wanted,
            mc_ctx *ctx, apr_pool_t *pool)
