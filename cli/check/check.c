@@ -14,7 +14,7 @@
 enum { CLEAN = 0, REFUSED = 1, USABLE = 2 };
 
 static const char *const severities[] = {
-    [MC_WARNING] = "warning", [MC_NOT_BUILT] = "not built", [MC_REFUSED] = "error"
+    [MC_NOTE] = "note", [MC_WARNING] = "warning", [MC_NOT_BUILT] = "not built", [MC_REFUSED] = "error"
 };
 
 typedef struct counts {
@@ -115,7 +115,7 @@ check_config_file(const cli_check_options *options, apr_pool_t *pool)
         print_connections(config, options->processes);
     if (counts.by_severity[MC_REFUSED] > 0)
         return REFUSED;
-    return count > 0 ? USABLE : CLEAN;
+    return count > counts.by_severity[MC_NOTE] ? USABLE : CLEAN;
 }
 
 static const mc_cli_option check_rows[] = {

@@ -81,6 +81,8 @@ mc_value_expected(const mc_key *key, apr_pool_t *pool)
 {
     switch (key->kind) {
     case MC_TEXT:
+    case MC_LINE:
+    case MC_URL:
         return "text";
     case MC_INT:
         return range_in_words(key, "a whole number", pool);
@@ -241,6 +243,12 @@ mc_value_store(void *field, const mc_key *key, const char *text, apr_pool_t *poo
     switch (key->kind) {
     case MC_TEXT:
         *(const char **)field = text;
+        break;
+    case MC_LINE:
+        *(const char **)field = mc_unwrap_text(text, pool);
+        break;
+    case MC_URL:
+        *(const char **)field = mc_unwrap_url(text, pool);
         break;
     case MC_INT:
         stored = store_int(field, key, text);

@@ -22,8 +22,8 @@ static const mc_key auth_keys[] = {
 };
 
 const mc_key mc_http_block_keys[] = {
-    MC_KEY_TEXT("url", offsetof(mc_http_block, url), "Address of the origin; parameters are appended behind ? or &.",
-                .flags = MC_KEY_REQUIRED),
+    MC_KEY_URL("url", offsetof(mc_http_block, url), "Address of the origin; parameters are appended behind ? or &.",
+               .flags = MC_KEY_REQUIRED),
     MC_KEY_INT("connection_timeout", offsetof(mc_http_block, connection_timeout), "Seconds to wait for a connection.",
                .min = 1, .max = 86400, .fallback = "30"),
     MC_KEY_INT("timeout", offsetof(mc_http_block, timeout), "Seconds to wait for the whole answer.", .min = 1,
@@ -72,7 +72,8 @@ mc_http_block_from_config(const mc_node *http, mc_build *build)
     block->headers = apr_table_make(build->pool, 4);
     if (block->header_tree != NULL)
         for (const mc_node *header = block->header_tree->children; header != NULL; header = header->next)
-            apr_table_setn(block->headers, header->name, header->text == NULL ? "" : header->text);
+            apr_table_setn(block->headers, header->name,
+                           header->text == NULL ? "" : mc_unwrap_text(header->text, build->pool));
     if (block->auth_tree != NULL && !read_auth(block, build))
         return NULL;
     return block;

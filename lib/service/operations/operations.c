@@ -80,4 +80,5 @@ const mc_service_ops mc_service_health = {
     .help = "Whether the server answers, for monitors and load balancers.",
     .from_config = health_from_config,
     .parse = health_parse,
+    .unlisted = true,
 };

@@ -100,4 +100,5 @@ const mc_service_ops mc_service_status = {
     .help = "What the server is doing and has done, as JSON.",
     .from_config = status_from_config,
     .parse = status_parse,
+    .unlisted = true,
 };

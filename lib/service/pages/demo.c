@@ -130,6 +130,16 @@ write_demo_page(mc_request *request, const demo_page *page, const mc_call *call,
     return finish_page(request, html, pool);
 }
 
+static const char *
+list_pages(const mc_call *call, apr_pool_t *pool)
+{
+    const char *list = "";
+    for (size_t i = 0; i < PAGE_COUNT; i++)
+        if (mc_call_service(call, pages[i].service) != NULL)
+            list = apr_pstrcat(pool, list, *list == '\0' ? " " : ", ", pages[i].service, NULL);
+    return list;
+}
+
 static mc_error *
 demo_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -146,7 +156,8 @@ demo_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *po
     for (size_t i = 0; i < PAGE_COUNT; i++)
         if (strcmp(path, pages[i].service) == 0 && mc_call_service(call, path) != NULL)
             return write_demo_page(request, &pages[i], call, ctx, pool);
-    return mc_error_create(pool, MC_ERR_NOT_FOUND, "there is no demo page \"%s\"", path);
+    return mc_error_create(pool, MC_ERR_NOT_FOUND, "there is no demo page \"%s\"; the pages are:%s",
+                           mc_message_text(path, 100, pool), list_pages(call, pool));
 }
 
 const mc_service_ops mc_service_demo = {

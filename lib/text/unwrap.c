@@ -1,0 +1,59 @@
+/* Values of the configuration that become one line: of a header, or an address. Files are indented, and long values
+ * wrapped. */
+#include <string.h>
+
+#include "text/text.h"
+
+static bool
+is_control(char c)
+{
+    return (unsigned char)c < ' ' || c == 0x7f;
+}
+
+static bool
+is_blank(char c)
+{
+    return c == ' ' || is_control(c);
+}
+
+/* Without the blanks at its ends; in it a run of blanks that holds a line break or another control character becomes
+ * `wrapped`, each other blank `blank`. */
+static const char *
+unwrap_blanks(const char *text, const char *wrapped, const char *blank, apr_pool_t *pool)
+{
+    while (is_blank(*text))
+        text++;
+    size_t size = strlen(text);
+    while (size > 0 && is_blank(text[size - 1]))
+        size--;
+    char *line = apr_palloc(pool, size * strlen(blank) + 1);
+    char *to = line;
+    for (size_t i = 0; i < size;) {
+        if (!is_blank(text[i])) {
+            *to++ = text[i++];
+            continue;
+        }
+        size_t end = i;
+        bool breaks = false;
+        for (; is_blank(text[end]); end++)
+            breaks |= is_control(text[end]);
+        for (size_t times = breaks ? 1 : end - i; times > 0; times--)
+            for (const char *from = breaks ? wrapped : blank; *from != '\0'; from++)
+                *to++ = *from;
+        i = end;
+    }
+    *to = '\0';
+    return line;
+}
+
+const char *
+mc_unwrap_text(const char *text, apr_pool_t *pool)
+{
+    return unwrap_blanks(text, " ", " ", pool);
+}
+
+const char *
+mc_unwrap_url(const char *text, apr_pool_t *pool)
+{
+    return unwrap_blanks(text, "", "%20", pool);
+}
