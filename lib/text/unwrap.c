@@ -5,15 +5,15 @@
 #include "text/text.h"
 
 static bool
-is_control(char c)
+is_value_control(char c)
 {
     return (unsigned char)c < ' ' || c == 0x7f;
 }
 
 static bool
-is_blank(char c)
+is_value_blank(char c)
 {
-    return c == ' ' || is_control(c);
+    return c == ' ' || is_value_control(c);
 }
 
 /* Without the blanks at its ends; in it a run of blanks that holds a line break or another control character becomes
@@ -21,22 +21,22 @@ is_blank(char c)
 static const char *
 unwrap_blanks(const char *text, const char *wrapped, const char *blank, apr_pool_t *pool)
 {
-    while (is_blank(*text))
+    while (is_value_blank(*text))
         text++;
     size_t size = strlen(text);
-    while (size > 0 && is_blank(text[size - 1]))
+    while (size > 0 && is_value_blank(text[size - 1]))
         size--;
     char *line = apr_palloc(pool, size * strlen(blank) + 1);
     char *to = line;
     for (size_t i = 0; i < size;) {
-        if (!is_blank(text[i])) {
+        if (!is_value_blank(text[i])) {
             *to++ = text[i++];
             continue;
         }
         size_t end = i;
         bool breaks = false;
-        for (; is_blank(text[end]); end++)
-            breaks |= is_control(text[end]);
+        for (; is_value_blank(text[end]); end++)
+            breaks |= is_value_control(text[end]);
         for (size_t times = breaks ? 1 : end - i; times > 0; times--)
             for (const char *from = breaks ? wrapped : blank; *from != '\0'; from++)
                 *to++ = *from;

@@ -233,8 +233,9 @@ def test_the_root_leads_to_the_demo(serve):
         assert reply.status == 302 and reply.headers["Location"] == f"http://127.0.0.1:{web.port}/mc/demo/"
         assert reply.body == b""
     assert web.get("/mc/demo/").status == 200
-    assert web.get("/mc/demo/nothing").body.endswith(b"the pages are: wms, wmts, tms\n") or \
-        b"the pages are: wms, wmts, tms" in web.get("/mc/demo/nothing").body
+    for page in ("nothing", "ve"):
+        reply = web.get(f"/mc/demo/{page}")
+        assert reply.status == 404 and b"the index, demo/, names those that there are" in reply.body
 
 
 @pytest.mark.parametrize("line", ["Header set Access-Control-Allow-Origin *", "Header add Access-Control-Allow-Origin *",
