@@ -318,14 +318,21 @@ jobs_report(mc_document *body, int *status, const mc_error *error, const mc_call
         *body = (mc_document){ 0 };
 }
 
-/* A job is told what to do by POST; jobs are listed and added at one address; the rest is only read. */
+/* A job is told what to do by POST; jobs are listed and added at one address; the rest is only read. What is no address
+ * has no methods of its own: that it is not there is the better answer. */
 static const char *
 jobs_methods(const mc_call *call, apr_pool_t *pool)
 {
+    static const char *const actions[] = { "cancel", "pause", "resume", "retry" };
     const apr_array_header_t *segments = mc_path_segments(call->path, pool);
     if (segments->nelts == 0 || strcmp(APR_ARRAY_IDX(segments, 0, const char *), "api") != 0)
         return "GET, HEAD";
-    return segments->nelts == 1 ? "GET, HEAD, POST" : segments->nelts == 2 ? "GET, HEAD" : "POST";
+    if (segments->nelts == 2)
+        return "GET, HEAD";
+    for (size_t i = 0; segments->nelts == 3 && i < sizeof(actions) / sizeof(actions[0]); i++)
+        if (strcmp(APR_ARRAY_IDX(segments, 2, const char *), actions[i]) == 0)
+            return "POST";
+    return "GET, HEAD, POST";
 }
 
 const mc_service_ops mc_service_jobs = {
