@@ -81,6 +81,7 @@ print_complaints_json(const char *file, const mc_complaint *const *list, int cou
     mc_json_integer(line.json, "errors", counts->by_severity[MC_REFUSED]);
     mc_json_integer(line.json, "not_built", counts->by_severity[MC_NOT_BUILT]);
     mc_json_integer(line.json, "warnings", counts->by_severity[MC_WARNING]);
+    mc_json_integer(line.json, "notes", counts->by_severity[MC_NOTE]);
     mc_json_open_array(line.json, "complaints");
     for (int i = 0; i < count; i++) {
         const mc_complaint *one = list[i];

@@ -81,6 +81,9 @@ mc_value_expected(const mc_key *key, apr_pool_t *pool)
 {
     switch (key->kind) {
     case MC_TEXT:
+        return key->flags & MC_KEY_FILE      ? "path, as seen from the folder of this file"
+               : key->flags & MC_KEY_WORKDIR ? "path, as seen from the working directory"
+                                             : "text";
     case MC_LINE:
     case MC_URL:
         return "text";

@@ -80,19 +80,6 @@ mc_response_allow(mc_http_response *response, const mc_call *call, apr_pool_t *p
 }
 
 static bool
-is_token(const char *text, size_t size)
-{
-    static const char marks[] = "!#$%&'*+-.^_`|~";
-    for (size_t i = 0; i < size; i++) {
-        char c = text[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!letter && (c == '\0' || strchr(marks, c) == NULL))
-            return false;
-    }
-    return size > 0;
-}
-
-static bool
 is_granted_anyway(const char *name, size_t size)
 {
     for (size_t i = 0; i < GRANTED; i++)
@@ -112,7 +99,7 @@ grant_headers(const char *asked, apr_pool_t *pool)
     for (const char *item = asked == NULL ? "" : asked; *item != '\0' && count < GRANTED + ASKED_MAX;) {
         item += strspn(item, ", \t");
         size_t size = strcspn(item, ", \t");
-        if (size <= NAME_MAX_SIZE && is_token(item, size) && !is_granted_anyway(item, size))
+        if (size <= NAME_MAX_SIZE && mc_is_token(item, size) && !is_granted_anyway(item, size))
             parts[count++] = apr_pstrmemdup(pool, item, size);
         item += size;
     }

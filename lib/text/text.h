@@ -60,6 +60,9 @@ const char *mc_unwrap_text(const char *text, apr_pool_t *pool);
  */
 const char *mc_unwrap_url(const char *text, apr_pool_t *pool);
 
+/* Whether a text can be the name of a header or of a method (RFC 9110, 5.6.2). */
+bool mc_is_token(const char *text, size_t size);
+
 /* Replaces every occurrence of `token`, in a copy; returns `text` itself when it does not occur. */
 const char *mc_replace_all(const char *text, const char *token, const char *value, apr_pool_t *pool);
 

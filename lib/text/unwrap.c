@@ -1,5 +1,5 @@
-/* Values of the configuration that become one line: of a header, or an address. Files are indented, and long values
- * wrapped. */
+/* Values that become one line: of a header, or an address. Configuration files are indented, and long values wrapped.
+ */
 #include <string.h>
 
 #include "text/text.h"
@@ -56,4 +56,17 @@ const char *
 mc_unwrap_url(const char *text, apr_pool_t *pool)
 {
     return unwrap_blanks(text, "", "%20", pool);
+}
+
+bool
+mc_is_token(const char *text, size_t size)
+{
+    static const char marks[] = "!#$%&'*+-.^_`|~";
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!letter && (c == '\0' || strchr(marks, c) == NULL))
+            return false;
+    }
+    return size > 0;
 }

@@ -2,9 +2,12 @@
 browsers ask before they send, preconditions, addresses where nothing is, CORS of the web server in front, and tiles
 that have expired."""
 
+import contextlib
 import re
 import socket
+import threading
 
+import fastcgi
 import pytest
 from conftest import GRID, fetch, free_port, tile_path
 from patience import patience
@@ -230,12 +233,67 @@ def test_the_root_leads_to_the_demo(serve):
     web = serve('<service type="demo" enabled="true"/>')
     for path in ("/mc", "/mc/"):
         reply = web.get(path)
-        assert reply.status == 302 and reply.headers["Location"] == f"http://127.0.0.1:{web.port}/mc/demo/"
+        assert reply.status == 302 and reply.headers["Location"] == "/mc/demo/"
         assert reply.body == b""
     assert web.get("/mc/demo/").status == 200
     for page in ("nothing", "ve"):
         reply = web.get(f"/mc/demo/{page}")
         assert reply.status == 404 and b"the index, demo/, names those that there are" in reply.body
+
+
+@contextlib.contextmanager
+def raw_origin(answer):
+    """Answers every connection with these bytes; gives its port and what it was asked."""
+    asked = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve_all():
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    with connection:
+                        asked.append(connection.recv(65536))
+                        connection.sendall(answer)
+
+        thread = threading.Thread(target=serve_all)
+        thread.start()
+        yield server.getsockname()[1], asked
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def forwarding(port):
+    return f"""<forwarding_rule name="all"><http><url>http://127.0.0.1:{port}/</url></http></forwarding_rule>"""
+
+
+def test_another_server_gives_no_orders_to_ours(serve):
+    """What is forwarded is passed on: what it shows, not what it would have our web server do."""
+    answer = (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: text/plain\r\nX-Accel-Redirect: /mc/metrics\r\nX-Sendfile: /etc/passwd\r\n"
+              b"Status: 418 Teapot\r\nLocation: /mc/elsewhere\r\nX-Shown: a\rSet-Cookie: b\r\nBad Name: 1\r\nBad\x01Name: 1\r\n"
+              b"Access-Control-Allow-Origin: https://theirs.example\r\nConnection: close\r\n\r\nbytes")
+    with raw_origin(answer) as (port, _):
+        web = serve("", lambda text: text.replace('<service type="wms" enabled="true"/>',
+                                                  f'<service type="wms" enabled="true">{forwarding(port)}</service>'))
+        reply = web.get("/mc?SERVICE=WMS&REQUEST=GetStyles")
+        assert reply.status == 200 and reply.body == b"bytes"
+        names = {name.lower() for name in reply.headers}
+        assert not names & {"x-accel-redirect", "x-sendfile", "status", "location", "set-cookie"}, names
+        assert all(re.fullmatch(r"[a-z0-9-]+", name) for name in names)
+        assert reply.headers.get_all("Access-Control-Allow-Origin") == ["*"]
+
+
+def test_what_a_client_says_of_itself_is_one_line_for_the_origin(build, folder, site):
+    """No web server lets it through; one that did would not let two headers be made of one."""
+    with raw_origin(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nok") as (port, asked):
+        text = site.config.read_text()
+        site.config.write_text(text.replace('<service type="wms" enabled="true"/>', f'<service type="wms" enabled="true">{forwarding(port)}</service>'))
+        server = fastcgi.Server(build, site.config, folder)
+        variables = {b"HTTP_HOST": b"x\r\nX-One: 1", b"CONTENT_TYPE": b"text/xml\r\nX-Two: 1", b"HTTP_X_FORWARDED_FOR": b"a\nX-Three: 1",
+                     b"REMOTE_ADDR": b"b\r\nX-Four: 1"}
+        answer = server.client.get(b"/", b"SERVICE=WMS&REQUEST=GetStyles", variables, b"<body/>")
+        server.stop()
+    assert answer.status == 200 and len(asked) == 1
+    assert not re.search(rb"^X-(One|Two|Three|Four)", asked[0].replace(b"\r", b"\n"), re.M), asked[0]
 
 
 @pytest.mark.parametrize("line", ["Header set Access-Control-Allow-Origin *", "Header add Access-Control-Allow-Origin *",
