@@ -37,6 +37,14 @@ const mc_key mc_http_block_keys[] = {
     MC_KEY_END,
 };
 
+/* Blanks may be part of a name or password; control characters may not (RFC 7617, 2), nor what they are indented by. */
+static const char *
+credential_of(const mc_node *node, apr_pool_t *pool)
+{
+    const char *text = node->text == NULL ? "" : node->text;
+    return strpbrk(text, "\t\r\n") == NULL ? text : mc_unwrap_text(text, pool);
+}
+
 static bool
 read_auth(mc_http_block *block, mc_build *build)
 {
@@ -55,8 +63,8 @@ read_auth(mc_http_block *block, mc_build *build)
         mc_complain(build->diagnostics, MC_REFUSED, block->auth_tree, "<auth> needs both <user> and <pass>");
         return false;
     }
-    const char *secret = apr_pstrcat(build->pool, user->text == NULL ? "" : user->text, ":",
-                                     password->text == NULL ? "" : password->text, NULL);
+    const char *secret =
+        apr_pstrcat(build->pool, credential_of(user, build->pool), ":", credential_of(password, build->pool), NULL);
     char *coded = apr_palloc(build->pool, (apr_size_t)apr_base64_encode_len((int)strlen(secret)));
     apr_base64_encode(coded, secret, (int)strlen(secret));
     apr_table_setn(block->headers, "Authorization", apr_pstrcat(build->pool, "Basic ", coded, NULL));

@@ -7,7 +7,7 @@
 static bool
 is_value_control(char c)
 {
-    return (unsigned char)c < ' ' || c == 0x7f;
+    return c != '\0' && ((unsigned char)c < ' ' || c == 0x7f);
 }
 
 static bool

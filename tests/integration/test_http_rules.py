@@ -5,6 +5,7 @@ that have expired."""
 import contextlib
 import re
 import socket
+import subprocess
 import threading
 
 import fastcgi
@@ -322,6 +323,16 @@ def test_without_cors_the_server_in_front_decides(site, fcgi, nginx):
     web = nginx(fcgi().address)
     assert web.get("/mc" + tile_path(), ASKS).headers["Access-Control-Allow-Origin"] is None
     assert web.get("/mc" + tile_path(), ASKS, method="OPTIONS").headers["Access-Control-Allow-Methods"] is None
+
+
+@pytest.mark.parametrize("cors", ["", "<cors>off</cors>", "<cors>*</cors>"])
+def test_check_says_what_a_server_in_front_may_add(build, site, cors):
+    """A note: nothing is wrong, and the exit status says so."""
+    site.write_config(extra=cors)
+    done = subprocess.run([build / "bin/mapcache", "check", site.config], capture_output=True, text=True, timeout=patience(60), check=False)
+    notes = [line for line in done.stdout.splitlines() if ": note: " in line]
+    assert done.returncode == 0 and "warnings: 0" in done.stdout, done.stdout
+    assert len(notes) == (0 if cors else 1) and ("<cors>off</cors>" in done.stdout) == (not cors)
 
 
 def expire(text):
