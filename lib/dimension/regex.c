@@ -18,7 +18,6 @@ typedef struct regex_config {
 
 typedef struct regex_dimension {
     mc_dimension base;
-    const char *pattern;
     pcre2_code *code; /* read-only once compiled: shared by all threads */
     pcre2_match_context *limits;
 } regex_dimension;
@@ -49,7 +48,6 @@ regex_from_config(const mc_node *node, mc_build *build)
     regex_dimension *dimension = mc_dimension_create(sizeof(*dimension), &config, regex_keys, node, build);
     if (dimension == NULL || !mc_dimension_set_common(&dimension->base, &config.common, build))
         return NULL;
-    dimension->pattern = config.pattern;
     dimension->code = pcre2_compile((PCRE2_SPTR)config.pattern, PCRE2_ZERO_TERMINATED, 0, &code, &offset, NULL);
     if (dimension->code == NULL) {
         PCRE2_UCHAR reason[256] = "";
@@ -84,13 +82,14 @@ regex_resolve(apr_array_header_t **values, mc_dimension *base, const mc_dimensio
     return MC_OK;
 }
 
+/* A pattern is no value: a client could not ask for it. */
 static mc_error *
 regex_list(apr_array_header_t **values, mc_dimension *base, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
 {
     (void)tileset;
     (void)ctx;
     *values = apr_array_make(pool, 1, sizeof(const char *));
-    APR_ARRAY_PUSH(*values, const char *) = ((const regex_dimension *)base)->pattern;
+    APR_ARRAY_PUSH(*values, const char *) = base->default_value;
     return MC_OK;
 }
 

@@ -18,6 +18,17 @@ mc_meta(const mc_metadata *metadata, const char *key)
     return metadata != NULL ? mc_metadata_get(metadata, key) : NULL;
 }
 
+bool
+mc_metadata_find_link(mc_metadata_link *link, const mc_metadata *metadata)
+{
+    const mc_metadata *parts = metadata != NULL ? mc_metadata_nested(metadata, "metadataurl") : NULL;
+    const char *type = mc_meta(parts, "type"), *format = mc_meta(parts, "format");
+    link->url = parts != NULL ? mc_meta(parts, "url") : mc_meta(metadata, "metadataurl");
+    link->format = format != NULL ? format : "text/xml";
+    link->is_fgdc = type != NULL && strcasecmp(type, "fgdc") == 0;
+    return link->url != NULL && *link->url != '\0';
+}
+
 static double
 mercator_latitude(double y)
 {
@@ -25,21 +36,30 @@ mercator_latitude(double y)
 }
 
 bool
+mc_grid_is_mercator(const mc_grid *grid)
+{
+    return grid->epsg == 3857 || grid->epsg == 900913 || grid->epsg == 3785;
+}
+
+/* What the registry says of a code counts, whatever <units> says. */
+static bool
+is_geographic(const mc_grid *grid)
+{
+    double metres = grid->epsg != 0 ? mc_crs_metres_per_unit(grid->epsg) : grid->metres_per_unit;
+    return grid->epsg == 4326 || fabs(metres / MC_METRES_PER_DEGREE - 1) < 1e-6;
+}
+
+bool
 mc_grid_degrees(mc_extent *degrees, const mc_grid *grid, const mc_extent *box)
 {
-    switch (grid->epsg) {
-    case 4326:
-        *degrees = *box;
-        return true;
-    case 3857:
-    case 900913:
-    case 3785:
+    if (mc_grid_is_mercator(grid))
         *degrees = (mc_extent){ box->minx / MC_EARTH_RADIUS * DEGREES_PER_RADIAN, mercator_latitude(box->miny),
                                 box->maxx / MC_EARTH_RADIUS * DEGREES_PER_RADIAN, mercator_latitude(box->maxy) };
-        return true;
-    default:
+    else if (is_geographic(grid))
+        *degrees = *box;
+    else
         return false;
-    }
+    return true;
 }
 
 mc_extent

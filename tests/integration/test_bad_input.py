@@ -167,8 +167,8 @@ PATHS = {
     "wmts info": [("wmts", None), ("1.0.0", 404), ("info", 404), ("default", 404), (GRID, 404), ("2", 404), ("1", 404),
                   ("1", 404), ("5", 404), ("5.0", 404)],
     "wmts capabilities": [("wmts", None), ("1.0.0", 404), ("WMTSCapabilities.xml", 404)],
-    "tms": [("tms", None), ("1.0.0", 404), ("base@" + GRID, 400), ("2", 404), ("1", 404), ("1.png", 404)],
-    "tms layer": [("tms", None), ("1.0.0", 404), ("base@" + GRID, 400)],
+    "tms": [("tms", None), ("1.0.0", 404), ("base@" + GRID, (400, 404)), ("2", 404), ("1", 404), ("1.png", 404)],
+    "tms layer": [("tms", None), ("1.0.0", 404), ("base@" + GRID, (400, 404))],
     "gmaps": [("gmaps", None), ("base@" + GRID, 400), ("2", 404), ("1", 404), ("1.png", 404)],
     "kml": [("kml", None), ("geo@WGS84", 404), ("1", 404), ("1", 404), ("1.kml", 404)],
     "kml layer": [("kml", None), ("geo@WGS84.kml", 404)],
@@ -456,7 +456,7 @@ SINGLE = [
     ((f"/tms/1.0.0/;base@{GRID}/0/0/0.png", ""), 200), ((f"/tms/1.0.0/base@{GRID};geo@WGS84/0/0/0.png", ""), 400),
     ((f"/gmaps/{';'.join(['base'] * 10_000)}/0/0/0.png", ""), 400),
     # dimensions in brackets
-    *[((f"/tms/1.0.0/{key}/0/0/0.png", ""), 400) for key in (
+    *[((f"/tms/1.0.0/{key}/0/0/0.png", ""), (400, 404)) for key in (
         "dims[", "dims[]", "dims[color", "dims[color=", "dims[color=red", "dims[=red]", "dims[nope=red]",
         "dims]color=red[",
         "dims[color=nope]", "dims[color=red]@", "dims[color=red]@nope", "dims[color=red]x", "dims@nope[color=red]",
