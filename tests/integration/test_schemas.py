@@ -164,7 +164,7 @@ WMTS_ERRORS = [
     (f"{TILE.replace('image/jpeg', 'image/png')}&LAYER=full%20%26%20odd&TILEMATRIXSET=WGS84&TILEMATRIX=1&TILEROW=0"
      "&TILECOL=0&TIME=1800", "InvalidParameterValue", "time"),
     ("/wmts?SERVICE=WMTS&REQUEST=GetCapabilities&ACCEPTVERSIONS=9.9.9", "VersionNegotiationFailed", None),
-    ("/wmts?SERVICE=WMTS&REQUEST=GetCapabilities&UPDATESEQUENCE=99999999999", "InvalidUpdateSequence", "updatesequence"),
+    ("/wmts?SERVICE=WMTS&REQUEST=GetCapabilities&UPDATESEQUENCE=99999999999", "InvalidUpdateSequence", None),
 ]
 
 
