@@ -86,8 +86,8 @@ extern const mc_service_ops *const mc_service_kinds[]; /* in dispatch order, end
 
 /*
  * What the services cannot offer, or not as a client would expect: complaints at the elements of `root`. Names with a
- * slash are errors for `check` only: whoever asks by parameters gets such tilesets. Also fills what the services have to
- * know of all names.
+ * slash are errors for `check` only: whoever asks by parameters gets such tilesets. Also fills what the services have
+ * to know of all names.
  */
 void mc_services_check(mc_config *config, const mc_node *root, mc_diagnostics *diagnostics);
 

@@ -38,9 +38,11 @@ const mc_key mc_grid_keys[] = {
                    .max = 2),
     MC_KEY_NUMBERS("resolutions", FIELD(resolutions), "Units per pixel of each level, level 0 (the coarsest) first.",
                    .flags = MC_KEY_REQUIRED, .min = 1, .max = MC_MAX_LEVELS),
-    MC_KEY_CHOICE_CI("units", FIELD(units), "m|dd|ft", "Unit of the srs: metres, decimal degrees or feet (of an EPSG code the registry's foot, which may be the US "
-                     "survey foot).",
-                     .fallback = "m"),
+    MC_KEY_CHOICE_CI(
+        "units", FIELD(units), "m|dd|ft",
+        "Unit of the srs: metres, decimal degrees or feet (of an EPSG code the registry's foot, which may be the US "
+        "survey foot).",
+        .fallback = "m"),
     MC_KEY_CHOICE_CI("origin", FIELD(origin), "bottom-left|top-left|top-right|bottom-right",
                      "The corner of the extent where tile 0,0 lies; x and y grow away from it.",
                      .fallback = "bottom-left"),

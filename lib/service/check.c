@@ -44,11 +44,12 @@ check_tileset_limits(const mc_tileset *tileset, const mc_node *at, mc_diagnostic
     for (int i = 0; i < tileset->link_count; i++) {
         const mc_grid_link *link = tileset->links[i];
         if (mc_wmts_is_limited(link) && !mc_wmts_limits_are_valid(link))
-            mc_complain(diagnostics, MC_WARNING, at,
-                        "the strict wmts service cannot tell the limits of tileset \"%s\" in grid \"%s\": they begin at "
-                        "row or column 0, which the schema of the standard has not, so that clients ask for tiles "
-                        "outside of them and get 400; a grid with the extent and the levels of the data needs no limits",
-                        tileset->name, link->grid->name);
+            mc_complain(
+                diagnostics, MC_WARNING, at,
+                "the strict wmts service cannot tell the limits of tileset \"%s\" in grid \"%s\": they begin at "
+                "row or column 0, which the schema of the standard has not, so that clients ask for tiles "
+                "outside of them and get 400; a grid with the extent and the levels of the data needs no limits",
+                tileset->name, link->grid->name);
     }
 }
 

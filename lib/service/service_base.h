@@ -54,9 +54,9 @@ const char *mc_param(const mc_call *call, const char *name);
 const char *mc_call_header(const mc_call *call, const char *name);
 
 /*
- * The age of capabilities, an ISO 8601 time: of the newest of the configuration and the files that dimensions ask. Where
- * there are dimensions with databases, the last digits are those of their values, so that others make another text. NULL
- * where the configuration's age is not known.
+ * The age of capabilities, an ISO 8601 time: of the newest of the configuration and the files that dimensions ask.
+ * Where there are dimensions with databases, the last digits are those of their values, so that others make another
+ * text. NULL where the configuration's age is not known.
  */
 const char *mc_update_sequence(const mc_call *call, mc_ctx *ctx, apr_pool_t *pool);
 
@@ -98,8 +98,8 @@ mc_error *mc_stack_place(mc_tile_stack *stack, int z, int x, int row, bool from_
 /* Whether the name of any tileset has a character that addresses of layers use: ';', '@' or '['. */
 bool mc_layers_use_separators(const mc_config *config);
 
-/* Whether the limits of a link can be told in a document that the published schema of WMTS calls valid: the schema types
- * rows and columns as positive, against the standard's text, in which they count from 0. */
+/* Whether the limits of a link can be told in a document that the published schema of WMTS calls valid: the schema
+ * types rows and columns as positive, against the standard's text, in which they count from 0. */
 bool mc_wmts_limits_are_valid(const mc_grid_link *link);
 
 /* Whether the link has fewer tiles than its grid. */

@@ -1,6 +1,6 @@
 /*
- * The age of capabilities: UPDATESEQUENCE. A text whose first part is a time, so that texts have the order of times; all
- * processes and hosts that serve the same make the same text.
+ * The age of capabilities: UPDATESEQUENCE. A text whose first part is a time, so that texts have the order of times;
+ * all processes and hosts that serve the same make the same text.
  */
 #include <apr_strings.h>
 #include <string.h>
@@ -81,7 +81,8 @@ mc_update_sequence_check(mc_capabilities_params *params, const mc_call *call, mc
         return MC_OK;
     int order = strncmp(theirs, ours, TIME_SIZE);
     params->is_current = strcmp(theirs, ours) == 0;
-    if ((order < 0 && begins_as_age(theirs)) || (order == 0 && (strcmp(theirs, ours) <= 0 || has_other_values(theirs, ours))))
+    if ((order < 0 && begins_as_age(theirs)) ||
+        (order == 0 && (strcmp(theirs, ours) <= 0 || has_other_values(theirs, ours))))
         return MC_OK;
     return mc_error_create(pool, MC_ERR_INVALID_UPDATE_SEQUENCE, "UPDATESEQUENCE %s is not one of this server's",
                            mc_message_text(theirs, 100, pool));

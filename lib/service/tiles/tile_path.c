@@ -35,7 +35,8 @@ const mc_param_row mc_tile_path_params[] = {
     MC_PARAM_INTEGER("x", offsetof(mc_tile_path, x), "The column, 0 on the left.", .flags = MC_PARAM_REQUIRED,
                      .kind = MC_ERR_NOT_FOUND, .refusal = "x \"{value}\" is not a column"),
     MC_PARAM_FILE("y", offsetof(mc_tile_path, row),
-                  "The row, 0 at the bottom (TMS) or at the top (gmaps), and an extension: any, of a strict service that of the format.",
+                  "The row, 0 at the bottom (TMS) or at the top (gmaps), and an extension: any, of a strict service "
+                  "that of the format.",
                   .flags = MC_PARAM_REQUIRED | MC_PARAM_EXTENSION, .kind = MC_ERR_NOT_FOUND,
                   .refusal = "y \"{value}\" is not a row with an extension"),
     MC_PARAM_STEP(check_strict_extension),

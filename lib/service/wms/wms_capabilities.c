@@ -16,10 +16,10 @@
 #define PROLOGUE_111 DOCTYPE_111 ">\n"
 #define PROLOGUE_TILED                                                                                                 \
     DOCTYPE_111 " [\n"                                                                                                 \
-    "<!ELEMENT VendorSpecificCapabilities (TileSet*)>\n"                                                               \
-    "<!ELEMENT TileSet (SRS, BoundingBox, Resolutions, Width, Height, Format, Layers, Styles)>\n"                      \
-    "<!ELEMENT Resolutions (#PCDATA)>\n<!ELEMENT Width (#PCDATA)>\n<!ELEMENT Height (#PCDATA)>\n"                      \
-    "<!ELEMENT Layers (#PCDATA)>\n<!ELEMENT Styles (#PCDATA)>\n]>\n"
+                "<!ELEMENT VendorSpecificCapabilities (TileSet*)>\n"                                                   \
+                "<!ELEMENT TileSet (SRS, BoundingBox, Resolutions, Width, Height, Format, Layers, Styles)>\n"          \
+                "<!ELEMENT Resolutions (#PCDATA)>\n<!ELEMENT Width (#PCDATA)>\n<!ELEMENT Height (#PCDATA)>\n"          \
+                "<!ELEMENT Layers (#PCDATA)>\n<!ELEMENT Styles (#PCDATA)>\n]>\n"
 
 void
 mc_wms_write_link(const mc_wms_document *doc, const char *name, const char *url)
@@ -306,7 +306,10 @@ mc_wms_capabilities(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_p
     bool v130 = mc_wms_is_130(call);
     bool with_tile_sets = !v130 && (!call->service->strict || params.tiled == 1);
     const mc_wms_document doc = {
-        .xml = mc_xml_create(v130 ? PROLOGUE_130 : with_tile_sets ? PROLOGUE_TILED : PROLOGUE_111, pool),
+        .xml = mc_xml_create(v130             ? PROLOGUE_130
+                             : with_tile_sets ? PROLOGUE_TILED
+                                              : PROLOGUE_111,
+                             pool),
         .call = call,
         .ctx = ctx,
         .pool = pool,
