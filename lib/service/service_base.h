@@ -68,6 +68,9 @@ const char *mc_url_base(const mc_config *config, const mc_http_request *http, ap
 /* The endpoint of the WMS service, ending in "?". */
 const char *mc_url_wms(const mc_call *call, apr_pool_t *pool);
 
+/* An address of the configuration as documents have it: bytes that no URI may hold are encoded. */
+const char *mc_url_clean(const char *url, apr_pool_t *pool);
+
 /* A text as one path element. */
 const char *mc_url_segment(const char *text, apr_pool_t *pool);
 
@@ -112,14 +115,12 @@ mc_error *mc_stack_clip(mc_tile_stack *stack, apr_pool_t *pool) MC_CHECKED;
 const char *mc_dimension_wanted(const mc_dimension *dimension, const char *text);
 
 /* The values of a dimension for a document: the list of the back end, at least the default. A failing back end is
- * logged.
- */
-const apr_array_header_t *mc_dimension_values_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
-                                                    apr_pool_t *pool);
+ * logged. One request (ctx->pool) asks once. */
+const apr_array_header_t *mc_dimension_values_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx);
 
 /* The default value of a dimension for a WMS document: the back end's answer. Without an answer, the configured value;
- * a failure is logged. */
-const char *mc_dimension_default_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx, apr_pool_t *pool);
+ * a failure is logged. One request asks once. */
+const char *mc_dimension_default_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx);
 
 /* The unit of a dimension's values: the configured unit, "ISO8601" for times, else "". */
 const char *mc_dimension_units(const mc_dimension *dimension);

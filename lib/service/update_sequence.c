@@ -21,13 +21,13 @@ hash_text(const char *text, uint64_t seed)
 
 /* What documents say of a dimension whose values a database has. */
 static uint64_t
-hash_dimension(mc_dimension *dimension, const char *tileset, uint64_t seed, mc_ctx *ctx, apr_pool_t *pool)
+hash_dimension(mc_dimension *dimension, const char *tileset, uint64_t seed, mc_ctx *ctx)
 {
-    const apr_array_header_t *values = mc_dimension_values_known(dimension, tileset, ctx, pool);
+    const apr_array_header_t *values = mc_dimension_values_known(dimension, tileset, ctx);
     uint64_t hash = hash_text(dimension->name, hash_text(tileset, seed));
     for (int i = 0; i < values->nelts; i++)
         hash = hash_text(APR_ARRAY_IDX(values, i, const char *), hash);
-    return hash_text(mc_dimension_default_known(dimension, tileset, ctx, pool), hash);
+    return hash_text(mc_dimension_default_known(dimension, tileset, ctx), hash);
 }
 
 const char *
@@ -47,7 +47,7 @@ mc_update_sequence(const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
                 continue;
             apr_time_t changed = mc_dimension_changed(dimension);
             newest = changed > newest ? changed : newest;
-            hash = hash_dimension(dimension, tileset->name, hash, ctx, pool);
+            hash = hash_dimension(dimension, tileset->name, hash, ctx);
             asked = true;
         }
     }

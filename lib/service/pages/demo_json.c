@@ -72,7 +72,7 @@ demo_dimensions(const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
         mc_json_open_object(json, NULL);
         mc_json_string(json, "name", dimension->name);
         mc_json_string(json, "default", dimension->default_value);
-        write_demo_texts(json, "values", mc_dimension_values_known(dimension, tileset->name, ctx, pool));
+        write_demo_texts(json, "values", mc_dimension_values_known(dimension, tileset->name, ctx));
         mc_json_close(json);
     }
     mc_json_close(json);

@@ -175,12 +175,12 @@ write_wms_dimensions(const mc_wms_document *doc, const mc_tileset *tileset)
     }
     for (int i = 0; i < tileset->dimension_count; i++) {
         mc_dimension *dimension = tileset->dimensions[i];
-        const apr_array_header_t *values = mc_dimension_values_known(dimension, tileset->name, doc->ctx, doc->pool);
+        const apr_array_header_t *values = mc_dimension_values_known(dimension, tileset->name, doc->ctx);
         mc_xml_open(doc->xml, doc->v130 ? "Dimension" : "Extent");
         mc_xml_attr(doc->xml, "name", dimension->name);
         if (doc->v130)
             write_wms_units(doc, dimension);
-        mc_xml_attr(doc->xml, "default", mc_dimension_default_known(dimension, tileset->name, doc->ctx, doc->pool));
+        mc_xml_attr(doc->xml, "default", mc_dimension_default_known(dimension, tileset->name, doc->ctx));
         /* A list of times is several values; of any other list only the dimension's own database knows what it is. The
          * DTD of 1.1.1 that documents name has neither of these attributes. */
         if (doc->v130 && dimension->time && dimension->ops->from_backend && tileset->assembly != MC_ASSEMBLE_NONE)
@@ -204,7 +204,7 @@ write_metadata_url(const mc_wms_document *doc, const mc_metadata *metadata)
     mc_xml_open(doc->xml, "MetadataURL");
     mc_xml_attr(doc->xml, "type", types[doc->v130][link.is_fgdc]);
     mc_xml_element(doc->xml, "Format", link.format);
-    mc_wms_write_link(doc, "OnlineResource", link.url);
+    mc_wms_write_link(doc, "OnlineResource", mc_url_clean(link.url, doc->pool));
     mc_xml_close(doc->xml);
 }
 

@@ -62,7 +62,7 @@ write_group(mc_xml *xml, const char *name, const contact_row *rows, const mc_met
 }
 
 static void
-write_provider(mc_xml *xml, const mc_metadata *metadata)
+write_provider(mc_xml *xml, const mc_metadata *metadata, apr_pool_t *pool)
 {
     static const contact_row phone[] = { { "ows:Voice", "contactphone" },
                                          { "ows:Facsimile", "contactfacsimile" },
@@ -82,7 +82,7 @@ write_provider(mc_xml *xml, const mc_metadata *metadata)
     mc_xml_element(xml, "ows:ProviderName", name != NULL ? name : "");
     if (mc_meta(metadata, "providerurl") != NULL) {
         mc_xml_open(xml, "ows:ProviderSite");
-        mc_xml_attr(xml, "xlink:href", mc_meta(metadata, "providerurl"));
+        mc_xml_attr(xml, "xlink:href", mc_url_clean(mc_meta(metadata, "providerurl"), pool));
         mc_xml_close(xml);
     }
     mc_xml_open(xml, "ows:ServiceContact");
@@ -225,9 +225,9 @@ write_resources(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, apr
 }
 
 static void
-write_dimension(mc_xml *xml, mc_dimension *dimension, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
+write_dimension(mc_xml *xml, mc_dimension *dimension, const char *tileset, mc_ctx *ctx)
 {
-    const apr_array_header_t *values = mc_dimension_values_known(dimension, tileset, ctx, pool);
+    const apr_array_header_t *values = mc_dimension_values_known(dimension, tileset, ctx);
     mc_xml_open(xml, "Dimension");
     mc_xml_element(xml, "ows:Identifier", dimension->name);
     mc_xml_element(xml, "ows:UOM", *mc_dimension_units(dimension) == '\0' ? NULL : mc_dimension_units(dimension));
@@ -331,14 +331,14 @@ write_wmts_layer_boxes(mc_xml *xml, const mc_tileset *tileset, apr_pool_t *pool)
 
 /* A document about the data. */
 static void
-write_wmts_metadata_link(mc_xml *xml, const mc_tileset *tileset)
+write_wmts_metadata_link(mc_xml *xml, const mc_tileset *tileset, apr_pool_t *pool)
 {
     mc_metadata_link link;
     if (!mc_metadata_find_link(&link, tileset->metadata))
         return;
     mc_xml_open(xml, "ows:Metadata");
     mc_xml_attr(xml, "xlink:type", "simple");
-    mc_xml_attr(xml, "xlink:href", link.url);
+    mc_xml_attr(xml, "xlink:href", mc_url_clean(link.url, pool));
     mc_xml_close(xml);
 }
 
@@ -374,7 +374,7 @@ write_wmts_layer(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, mc
     mc_xml_close(xml);
     mc_xml_element(xml, "ows:Identifier", tileset->name);
     write_wmts_layer_boxes(xml, tileset, pool);
-    write_wmts_metadata_link(xml, tileset);
+    write_wmts_metadata_link(xml, tileset, pool);
     mc_xml_open(xml, "Style");
     mc_xml_attr(xml, "isDefault", "true");
     mc_xml_element(xml, "ows:Identifier", "default");
@@ -385,7 +385,7 @@ write_wmts_layer(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, mc
     for (int i = 0; infos != NULL && i < infos->nelts; i++)
         mc_xml_element(xml, "InfoFormat", APR_ARRAY_IDX(infos, i, const char *));
     for (int i = 0; i < tileset->dimension_count; i++)
-        write_dimension(xml, tileset->dimensions[i], tileset->name, ctx, pool);
+        write_dimension(xml, tileset->dimensions[i], tileset->name, ctx);
     for (int i = 0; i < tileset->link_count; i++) {
         mc_xml_open(xml, "TileMatrixSetLink");
         mc_xml_element(xml, "TileMatrixSet", tileset->links[i]->grid->name);
@@ -477,7 +477,7 @@ mc_wmts_capabilities(mc_request *request, mc_capabilities_params *params, const 
         return mc_request_document(request, xml, mime);
     }
     write_identification(xml, config->metadata);
-    write_provider(xml, config->metadata);
+    write_provider(xml, config->metadata, pool);
     write_operations(xml, call);
     mc_xml_open(xml, "Contents");
     for (int i = 0; i < config->tilesets->nelts; i++)
