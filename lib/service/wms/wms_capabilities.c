@@ -21,31 +21,6 @@
                 "<!ELEMENT Resolutions (#PCDATA)>\n<!ELEMENT Width (#PCDATA)>\n<!ELEMENT Height (#PCDATA)>\n"          \
                 "<!ELEMENT Layers (#PCDATA)>\n<!ELEMENT Styles (#PCDATA)>\n]>\n"
 
-void
-mc_wms_write_link(const mc_wms_document *doc, const char *name, const char *url)
-{
-    mc_xml_open(doc->xml, name);
-    if (!doc->v130)
-        mc_xml_attr(doc->xml, "xmlns:xlink", "http://www.w3.org/1999/xlink");
-    mc_xml_attr(doc->xml, "xlink:type", "simple");
-    mc_xml_attr(doc->xml, "xlink:href", url);
-    mc_xml_close(doc->xml);
-}
-
-void
-mc_wms_write_keywords(const mc_wms_document *doc, const mc_metadata *metadata)
-{
-    if (metadata == NULL)
-        return;
-    const apr_array_header_t *words = mc_metadata_all(metadata, "keyword");
-    if (words->nelts == 0)
-        return;
-    mc_xml_open(doc->xml, "KeywordList");
-    for (int i = 0; i < words->nelts; i++)
-        mc_xml_element(doc->xml, "Keyword", APR_ARRAY_IDX(words, i, const char *));
-    mc_xml_close(doc->xml);
-}
-
 /* The address has all of its parts or none (the DTD and the schema want all). */
 static void
 write_address(const mc_wms_document *doc, const mc_metadata *metadata)
@@ -155,12 +130,6 @@ add_once(apr_array_header_t *texts, const char *text)
     APR_ARRAY_PUSH(texts, const char *) = text;
 }
 
-bool
-mc_wms_is_listed(const mc_wms_document *doc, const mc_tileset *tileset)
-{
-    return mc_wms_offers(mc_wms_of(doc->call), tileset) && tileset->link_count > 0;
-}
-
 /* All info formats that some layer offers. */
 static const apr_array_header_t *
 collect_wms_info_formats(const mc_wms_document *doc)
@@ -204,25 +173,6 @@ write_exceptions(const mc_wms_document *doc)
     mc_xml_open(doc->xml, "Exception");
     for (int i = 0; i < 3; i++)
         mc_xml_element(doc->xml, "Format", formats[doc->v130][i]);
-    mc_xml_close(doc->xml);
-}
-
-static void
-write_box_attributes(mc_xml *xml, const mc_extent *box)
-{
-    mc_xml_attrf(xml, "minx", "%f", box->minx);
-    mc_xml_attrf(xml, "miny", "%f", box->miny);
-    mc_xml_attrf(xml, "maxx", "%f", box->maxx);
-    mc_xml_attrf(xml, "maxy", "%f", box->maxy);
-}
-
-void
-mc_wms_write_box(const mc_wms_document *doc, const char *srs, bool swapped, const mc_extent *box)
-{
-    mc_extent swapped_box = { box->miny, box->minx, box->maxy, box->maxx };
-    mc_xml_open(doc->xml, "BoundingBox");
-    mc_xml_attr(doc->xml, doc->v130 ? "CRS" : "SRS", srs);
-    write_box_attributes(doc->xml, swapped ? &swapped_box : box);
     mc_xml_close(doc->xml);
 }
 
