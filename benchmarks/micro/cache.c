@@ -46,7 +46,7 @@ create(const char *type, const char *inner)
     mc_node *root;
     mc_build build = { .pool = pool, .diagnostics = mc_diagnostics_create(pool), .caches = apr_hash_make(pool) };
     const char *text = apr_psprintf(pool, "<mapcache><cache name='c' type='%s'>%s</cache></mapcache>", type, inner);
-    must(mc_config_parse_text(&root, "micro", text, strlen(text), pool));
+    must(mc_config_parse_text(&root, "micro", text, strlen(text), NULL, pool));
     mc_cache *cache = mc_cache_from_config(root->children, &build);
     must(mc_diagnostics_error(build.diagnostics, pool));
     return cache;

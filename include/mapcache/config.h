@@ -65,6 +65,10 @@ mc_diagnostics *mc_diagnostics_create(apr_pool_t *pool);
 void mc_complain(mc_diagnostics *diagnostics, mc_severity severity, const mc_node *at, const char *format, ...)
     MC_PRINTF(4, 5);
 
+/* A complaint about a place that is no element. */
+void mc_complain_at(mc_diagnostics *diagnostics, mc_severity severity, const char *file, int line, int column,
+                    const char *format, ...) MC_PRINTF(6, 7);
+
 /* "file:line:column: text"; only the text where there is no position. */
 const char *mc_complaint_format(const mc_complaint *complaint, apr_pool_t *pool);
 
@@ -86,14 +90,18 @@ void *mc_config_find(apr_hash_t *things, const char *noun, const char *name, con
 mc_error *mc_diagnostics_error(const mc_diagnostics *diagnostics, apr_pool_t *pool) MC_CHECKED;
 
 /*
- * Reads an XML file (expat; internal entities only, no external ones, bounded size, depth and expansion).
- * The root must be <mapcache>. MC_ERR_CONFIG with line and column when it is not well-formed. mc_xml_parse_file takes
- * any root; names keep their prefixes.
+ * Reads an XML file (expat; internal entities only, no external ones, bounded size, depth and expansion). MC_ERR_CONFIG
+ * with line and column when the file is not well-formed. mc_xml_parse_file takes any root; names keep their prefixes.
+ *
+ * A configuration has the root <mapcache>. Where MapCache reads a configuration that is not well-formed XML (a bare &,
+ * bytes of another encoding, text outside of the root and others), the configuration is repaired and read with warnings
+ * in `diagnostics` (docs/reference/configuration.md 1.1); without `diagnostics` the file is refused.
  */
 mc_error *mc_xml_parse_file(mc_node **root, const char *file, apr_pool_t *pool) MC_CHECKED;
-mc_error *mc_config_parse_file(mc_node **root, const char *file, apr_pool_t *pool) MC_CHECKED;
-mc_error *mc_config_parse_text(mc_node **root, const char *name, const char *text, size_t size,
+mc_error *mc_config_parse_file(mc_node **root, const char *file, mc_diagnostics *diagnostics,
                                apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_config_parse_text(mc_node **root, const char *name, const char *text, size_t size,
+                               mc_diagnostics *diagnostics, apr_pool_t *pool) MC_CHECKED;
 
 typedef enum mc_value_kind {
     MC_TEXT,      /* const char *: as it stands; empty is refused where required */
@@ -116,7 +124,12 @@ typedef struct mc_number_list {
     int count;
 } mc_number_list;
 
-enum { MC_KEY_REQUIRED = 1, MC_KEY_REPEATABLE = 2, MC_KEY_OURS = 4 /* not in MapCache's vocabulary */ };
+enum {
+    MC_KEY_REQUIRED = 1,
+    MC_KEY_REPEATABLE = 2,
+    MC_KEY_OURS = 4,        /* not in MapCache's vocabulary */
+    MC_KEY_MAY_BE_EMPTY = 8 /* a required text that is there and empty is a warning */
+};
 
 /* The members that the tables of operations of all kinds begin with: caches, dimensions, sources. The help is a
  * sentence for the reference of the configuration. */
