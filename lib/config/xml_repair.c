@@ -42,7 +42,7 @@ stands_at(const xml_repairer *repairer, const char *text)
 
 /* Goes on by one character, which is copied, or becomes a blank. */
 static void
-take_character(xml_repairer *repairer, bool blank)
+take_one_character(xml_repairer *repairer, bool blank)
 {
     size_t size = mc_utf8_size(repairer->at);
     char first = *repairer->at;
@@ -60,10 +60,10 @@ take_character(xml_repairer *repairer, bool blank)
 }
 
 static void
-take_until(xml_repairer *repairer, const char *place, bool blank)
+take_text_until(xml_repairer *repairer, const char *place, bool blank)
 {
     while (repairer->at < place)
-        take_character(repairer, blank);
+        take_one_character(repairer, blank);
 }
 
 /* The place behind the next `text`; the end where there is none. */
@@ -100,13 +100,13 @@ static void
 take_ampersand(xml_repairer *repairer)
 {
     if (is_reference(repairer)) {
-        take_character(repairer, false);
+        take_one_character(repairer, false);
         return;
     }
     note_repair(repairer, "this & begins no reference and is read as it stands: write &amp;");
     mc_xml_insertion *insertion = apr_array_push(repairer->insertions);
     *insertion = (mc_xml_insertion){ repairer->line, repairer->made_column };
-    take_character(repairer, false);
+    take_one_character(repairer, false);
     memcpy(repairer->to, "amp;", ENTITY_BYTES - 1);
     repairer->to += ENTITY_BYTES - 1;
     repairer->made_column += ENTITY_BYTES - 1;
@@ -120,10 +120,10 @@ take_value(xml_repairer *repairer, char quote)
         if (*repairer->at == '&')
             take_ampersand(repairer);
         else
-            take_character(repairer, false);
+            take_one_character(repairer, false);
     }
     if (repairer->at < repairer->end)
-        take_character(repairer, false);
+        take_one_character(repairer, false);
 }
 
 /* name = "value". The place behind the first quote; NULL: it is no such thing, which expat is to say. */
@@ -157,20 +157,20 @@ is_seen(seen_attribute *seen, int *count, const char *name, size_t size)
 static bool
 take_attribute(xml_repairer *repairer, seen_attribute *seen, int *count)
 {
-    take_until(repairer, repairer->at + strspn(repairer->at, " \t\r\n"), false);
+    take_text_until(repairer, repairer->at + strspn(repairer->at, " \t\r\n"), false);
     const char *name = repairer->at;
     size_t size = strcspn(name, " \t\r\n=/>\"'<&");
     const char *value = find_value(name, size);
     if (value == NULL || value >= repairer->end)
         return false;
     if (!is_seen(seen, count, name, size)) {
-        take_until(repairer, value, false);
+        take_text_until(repairer, value, false);
         take_value(repairer, value[-1]);
         return true;
     }
     note_repair(repairer, "this attribute stands here twice: the first one counts; remove this one");
     const char *last = memchr(value, value[-1], (size_t)(repairer->end - value));
-    take_until(repairer, last == NULL ? repairer->end : last + 1, true);
+    take_text_until(repairer, last == NULL ? repairer->end : last + 1, true);
     return true;
 }
 
@@ -180,12 +180,12 @@ take_start_tag(xml_repairer *repairer)
 {
     seen_attribute seen[ATTRIBUTES_MAX];
     int count = 0;
-    take_until(repairer, repairer->at + 1 + strcspn(repairer->at + 1, " \t\r\n/>"), false);
+    take_text_until(repairer, repairer->at + 1 + strcspn(repairer->at + 1, " \t\r\n/>"), false);
     while (take_attribute(repairer, seen, &count))
         ;
     const char *close = find_behind(repairer, ">");
     bool empty = close[-1] == '>' && close[-2] == '/';
-    take_until(repairer, close, false);
+    take_text_until(repairer, close, false);
     repairer->begun = true;
     repairer->depth += !empty;
 }
@@ -216,7 +216,7 @@ take_document_type(xml_repairer *repairer)
         close = subset == NULL ? repairer->end : subset + 2;
     }
     remember_entities(repairer, close);
-    take_until(repairer, close, false);
+    take_text_until(repairer, close, false);
 }
 
 /* What begins with '<'. */
@@ -224,19 +224,19 @@ static void
 take_markup(xml_repairer *repairer, const char *start)
 {
     if (stands_at(repairer, "<!--")) {
-        take_until(repairer, find_behind(repairer, "-->"), false);
+        take_text_until(repairer, find_behind(repairer, "-->"), false);
     } else if (stands_at(repairer, "<![CDATA[")) {
-        take_until(repairer, find_behind(repairer, "]]>"), false);
+        take_text_until(repairer, find_behind(repairer, "]]>"), false);
     } else if (stands_at(repairer, "<!DOCTYPE")) {
         take_document_type(repairer);
     } else if (stands_at(repairer, "<?xml") && apr_isspace(repairer->at[5])) {
         if (repairer->at != start)
             note_repair(repairer, "the XML declaration must stand first in the file: remove what stands before it");
-        take_until(repairer, find_behind(repairer, "?>"), true); /* the text is UTF-8 now, whatever it says */
+        take_text_until(repairer, find_behind(repairer, "?>"), true); /* the text is UTF-8 now, whatever it says */
     } else if (stands_at(repairer, "<?")) {
-        take_until(repairer, find_behind(repairer, "?>"), false);
+        take_text_until(repairer, find_behind(repairer, "?>"), false);
     } else if (stands_at(repairer, "</")) {
-        take_until(repairer, find_behind(repairer, ">"), false);
+        take_text_until(repairer, find_behind(repairer, ">"), false);
         repairer->depth -= repairer->depth > 0;
     } else {
         take_start_tag(repairer);
@@ -249,12 +249,12 @@ take_outside_text(xml_repairer *repairer)
 {
     const char *close = memchr(repairer->at, '<', (size_t)(repairer->end - repairer->at));
     while (repairer->at < repairer->end && apr_isspace(*repairer->at))
-        take_character(repairer, false);
+        take_one_character(repairer, false);
     if (repairer->at == repairer->end || *repairer->at == '<')
         return;
     note_repair(repairer, repairer->begun ? "text after the end of <mapcache> is not read: remove it"
                                           : "text before the first element is not read: remove it");
-    take_until(repairer, close == NULL ? repairer->end : close, true);
+    take_text_until(repairer, close == NULL ? repairer->end : close, true);
 }
 
 static void
@@ -272,7 +272,7 @@ repair_text(xml_repairer *repairer)
         else if (*repairer->at == '&')
             take_ampersand(repairer);
         else
-            take_character(repairer, false);
+            take_one_character(repairer, false);
     }
 }
 
