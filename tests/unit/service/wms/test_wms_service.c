@@ -127,9 +127,9 @@ START_TEST(refusals)
         { "", FI "&QUERY_LAYERS=base&X=0&Y=-1", 400, se, "code=\"InvalidPoint\"" },
         { "", FI "&QUERY_LAYERS=base&X=0&Y=0", 400, se, "INFO_FORMAT" },
         { "", FI "&QUERY_LAYERS=base&X=0&Y=0&INFO_FORMAT=a/b", 404, se, "code=\"InvalidFormat\"" },
-        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000000", 400, "text/xml",
+        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=2023-11-14T22:13:20.000000Z", 400, "text/xml",
           "CurrentUpdateSequence" },
-        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000009", 400, "text/xml",
+        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=2023-11-14T22:13:20.000001Z", 400, "text/xml",
           "InvalidUpdateSequence" },
         { "", "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.1.1&UPDATESEQUENCE=x", 400, se, "InvalidUpdateSequence" },
     };
