@@ -11,6 +11,8 @@ typedef struct mc_tile_stack {
     mc_tile_request *tiles;
     int count;
     const mc_format *format; /* of the merged result; a single tile's bytes go out as they are */
+    const mc_format *exact;  /* what an answer of another coding is made into; NULL: it goes out as it is */
+    const char *mime;        /* how an answer of that coding is called; NULL: as its bytes say */
 } mc_tile_stack;
 
 typedef struct mc_map_layer {

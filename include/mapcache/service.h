@@ -21,6 +21,12 @@ typedef struct mc_document {
     bool momentary; /* as things stand now: without a validator, and nobody may keep it */
 } mc_document;
 
+/* What is asked of one layer under a pixel. */
+typedef struct mc_info_question {
+    mc_tileset *tileset;
+    mc_info_request info;
+} mc_info_question;
+
 /* A parsed and checked request: past this point numbers are finite and inside their limits. */
 typedef struct mc_request {
     mc_request_kind kind;
@@ -28,8 +34,8 @@ typedef struct mc_request {
         mc_tile_stack tile;
         mc_map_request map;
         struct {
-            mc_tileset *tileset;
-            mc_info_request info;
+            mc_info_question *questions; /* of one point and one format; the answers are joined in this order */
+            int count;
         } info;
         mc_document document;
         struct {
@@ -51,6 +57,7 @@ typedef struct mc_call {
     const apr_table_t *params; /* decoded query; keys any case, the first of a repeated key wins */
     const char *full_path;     /* the same with the prefix */
     const char *base;          /* metadata <url> or the request's base URL, with a trailing slash */
+    mc_error *refused;         /* why only a forwarding rule may take the request; MC_OK: no reason */
 } mc_call;
 
 typedef struct mc_service_ops {
@@ -63,6 +70,7 @@ typedef struct mc_service_ops {
     /* The service's own error body; NULL text means plain text. *status may be changed (WMTS KVP errors are 400). */
     void (*report)(mc_document *body, int *status, const mc_error *error, const mc_call *call,
                    apr_pool_t *pool);      /* NULL: text/plain */
+    bool forwards;                         /* has forwarding rules: looks at call->refused itself */
     const struct mc_operation *operations; /* what requests may say (lib/service/param.h); NULL: nothing */
 } mc_service_ops;
 

@@ -50,7 +50,8 @@ regex_from_config(const mc_node *node, mc_build *build)
     if (dimension == NULL || !mc_dimension_set_common(&dimension->base, &config.common, build))
         return NULL;
     dimension->pattern = config.pattern;
-    dimension->code = pcre2_compile((PCRE2_SPTR)config.pattern, PCRE2_ZERO_TERMINATED, 0, &code, &offset, NULL);
+    dimension->code =
+        pcre2_compile((PCRE2_SPTR)config.pattern, PCRE2_ZERO_TERMINATED, PCRE2_DOLLAR_ENDONLY, &code, &offset, NULL);
     if (dimension->code == NULL) {
         PCRE2_UCHAR reason[256] = "";
         pcre2_get_error_message(code, reason, sizeof(reason));

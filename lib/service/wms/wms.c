@@ -141,12 +141,14 @@ static mc_error *
 wms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_wms *wms = mc_wms_of(call);
-    mc_error *error = parse_operation(request, call, ctx, pool);
+    mc_error *error = call->refused != MC_OK ? call->refused : parse_operation(request, call, ctx, pool);
     if (wms->rules->nelts == 0 || !may_be_forwarded(error, request, wms))
         return error;
     const mc_forwarding_rule *rule = mc_forwarding_match(wms, call);
     if (rule == NULL)
         return error;
+    if (error == MC_OK)
+        MC_TRY(mc_request_check_values(request, ctx, pool));
     request->kind = MC_REQUEST_FORWARD;
     request->u.forward.rule = rule;
     request->u.forward.path = call->full_path;
@@ -162,5 +164,6 @@ const mc_service_ops mc_service_wms = {
     .from_config = wms_service_from_config,
     .parse = wms_parse,
     .report = mc_wms_report,
+    .forwards = true,
     .operations = wms_operations,
 };
