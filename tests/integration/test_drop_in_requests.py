@@ -100,7 +100,6 @@ SAME = [
     (f"{MAP.replace('STYLES=', 'STYLES=other')}&LAYERS=plain&WIDTH=512&HEIGHT=512&BBOX={WORLD}", PIXELS),
     *((f"/free{MAP.replace('image/png', form)}&LAYERS=plain&WIDTH=512&HEIGHT=512&BBOX={WORLD}", TYPE)
       for form in ("image/jpg", "jpeg", "image/png8", "image/png;%20mode=24bit", "image/bogus", "")),
-    (f"/free{MAP.replace('image/png', 'image/jpeg')}&LAYERS=photo&WIDTH=512&HEIGHT=512&BBOX={WORLD}", PIXELS),
     (f"{MAP.replace('image/png', 'image/gif')}&LAYERS=plain&WIDTH=256&HEIGHT=256&BBOX={WORLD}", BYTES),
     # WMS capabilities
     ("?SERVICE=WMS&REQUEST=GetCapabilities", TYPE), ("?SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.1.1", TYPE),

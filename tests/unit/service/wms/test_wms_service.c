@@ -129,10 +129,8 @@ START_TEST(refusals)
         { "", FI "&QUERY_LAYERS=base&X=0&Y=-1", 400, se, "code=\"InvalidPoint\"" },
         { "", FI "&QUERY_LAYERS=base&I=0&J=0&VERSION=1.3.0&CRS=EPSG:4326", 400, "text/xml", "INFO_FORMAT" },
         { "", FI "&QUERY_LAYERS=base&X=0&Y=0&INFO_FORMAT=a/b", 404, se, "code=\"InvalidFormat\"" },
-        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000000", 400, se,
-          "CurrentUpdateSequence" },
-        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000009", 400, se,
-          "InvalidUpdateSequence" },
+        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000000", 400, se, "CurrentUpdateSequence" },
+        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000009", 400, se, "InvalidUpdateSequence" },
         { "", "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.1.1&UPDATESEQUENCE=x", 400, se, "InvalidUpdateSequence" },
     };
     fixture_setup();
@@ -261,8 +259,8 @@ START_TEST(values_that_are_not_read)
 {
     fixture_setup();
 #define ALONG W "&BBOX=0,0,1000,500" Z "&LAYERS=sq"
-    static const char *const rows[] = { "&STYLES=x", "&STYLES=x,y,z", "&FORMAT=image/bogus", "&FORMAT=", "&FORMAT=jpeg",
-                                        "&FORMAT=image/png;+mode%3D24bit" };
+    static const char *const rows[] = { "&STYLES=x", "&STYLES=x,y,z", "&FORMAT=image/bogus",
+                                        "&FORMAT=",  "&FORMAT=jpeg",  "&FORMAT=image/png;+mode%3D24bit" };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         ck_ok(dispatch_request("", apr_pstrcat(pool, ALONG, rows[i], NULL)));
         ck_assert_str_eq(service_request.u.map.format->name, "JPEG");
