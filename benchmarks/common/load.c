@@ -52,7 +52,7 @@ static struct {
 } run;
 
 static int64_t
-now(void)
+clock_microseconds(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -60,7 +60,7 @@ now(void)
 }
 
 static void
-fail(const char *what)
+exit_with_errno(const char *what)
 {
     perror(what);
     exit(1);
@@ -82,9 +82,9 @@ hang_up(user *u)
 
 /* The request has its answer, or will not get one. */
 static void
-finish(user *u, bool good)
+finish_request(user *u, bool good)
 {
-    int64_t end = now();
+    int64_t end = clock_microseconds();
     printf("%lld %lld %lld %d %lld %d\n", (long long)(u->sent - run.start), (long long)(end - u->sent),
            (long long)(u->sent - u->due), good ? u->status : 0, (long long)u->bytes, is_png(u->sketch, u->bytes));
     if (!good || u->close)
@@ -99,13 +99,13 @@ finish(user *u, bool good)
 }
 
 static void
-dial(user *u)
+dial_server(user *u)
 {
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)run.port) };
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     u->socket = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (u->socket < 0)
-        fail("socket");
+        exit_with_errno("socket");
     int on = 1;
     setsockopt(u->socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     if (connect(u->socket, (struct sockaddr *)&address, sizeof(address)) != 0 && errno != EINPROGRESS) {
@@ -114,14 +114,14 @@ dial(user *u)
     }
     struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = u };
     if (epoll_ctl(run.poll, EPOLL_CTL_ADD, u->socket, &event) != 0)
-        fail("epoll_ctl");
+        exit_with_errno("epoll_ctl");
 }
 
 static void send_more(user *u);
 
 /* Sends the request from its beginning; on a new connection if there is none. */
 static void
-ask(user *u)
+ask_server(user *u)
 {
     u->reused = u->socket >= 0;
     u->written = u->head_size = 0;
@@ -130,15 +130,15 @@ ask(user *u)
     u->close = false;
     u->now = SENDING;
     if (!u->reused)
-        dial(u);
+        dial_server(u);
     if (u->socket < 0)
-        finish(u, false);
+        finish_request(u, false);
     else if (u->reused)
         send_more(u);
 }
 
 static void
-begin(user *u)
+start_request(user *u)
 {
     const char *path =
         run.paths[((size_t)u->number * (size_t)run.requests + (size_t)u->asked) % (size_t)run.path_count];
@@ -147,22 +147,22 @@ begin(user *u)
             &u->request,
             "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUser-Agent: load\r\nAccept: */*\r\nAccept-Encoding: gzip\r\n\r\n",
             path, run.port) < 0)
-        fail("asprintf");
+        exit_with_errno("asprintf");
     u->request_size = strlen(u->request);
-    u->sent = now();
-    ask(u);
+    u->sent = clock_microseconds();
+    ask_server(u);
 }
 
 /* The connection broke. A kept one may have been closed by the server meanwhile: then the request is sent once more. */
 static void
-broken(user *u)
+end_broken_connection(user *u)
 {
     bool again = u->reused && u->head_size == 0;
     hang_up(u);
     if (again)
-        ask(u);
+        ask_server(u);
     else
-        finish(u, u->now == UNTIL_CLOSE && u->bytes > 0);
+        finish_request(u, u->now == UNTIL_CLOSE && u->bytes > 0);
 }
 
 static void
@@ -173,7 +173,7 @@ send_more(user *u)
         if (size < 0 && (errno == EAGAIN || errno == ENOTCONN))
             return;
         if (size < 0) {
-            broken(u);
+            end_broken_connection(u);
             return;
         }
         u->written += (size_t)size;
@@ -182,7 +182,7 @@ send_more(user *u)
 }
 
 static const char *
-field(const char *head, const char *name)
+find_header_field(const char *head, const char *name)
 {
     size_t size = strlen(name);
     for (const char *line = strstr(head, "\r\n"); line != NULL; line = strstr(line + 2, "\r\n"))
@@ -195,8 +195,9 @@ field(const char *head, const char *name)
 static void
 understand_head(user *u)
 {
-    const char *length = field(u->head, "Content-Length"), *coding = field(u->head, "Transfer-Encoding");
-    const char *connection = field(u->head, "Connection");
+    const char *length = find_header_field(u->head, "Content-Length"),
+               *coding = find_header_field(u->head, "Transfer-Encoding");
+    const char *connection = find_header_field(u->head, "Connection");
     u->status = u->head_size > 12 ? atoi(u->head + 9) : 0;
     u->close = connection != NULL && strncasecmp(connection, "close", 5) == 0;
     u->left = length == NULL ? 0 : atoll(length);
@@ -227,7 +228,7 @@ take_until(user *u, const uint8_t *bytes, size_t count, const char *end, bool *w
 }
 
 static size_t
-take_body(user *u, const uint8_t *bytes, size_t count)
+take_body_bytes(user *u, const uint8_t *bytes, size_t count)
 {
     size_t size = u->now == UNTIL_CLOSE || (int64_t)count < u->left ? count : (size_t)u->left;
     for (size_t i = 0; i < size && u->bytes + (int64_t)i < SKETCH; i++)
@@ -243,12 +244,12 @@ take_body(user *u, const uint8_t *bytes, size_t count)
 
 /* One step through what was received; returns how many bytes it took. */
 static size_t
-step(user *u, const uint8_t *bytes, size_t count)
+step_response(user *u, const uint8_t *bytes, size_t count)
 {
     bool whole = false;
     size_t taken;
     if (u->now == BODY || u->now == CHUNK_DATA || u->now == UNTIL_CLOSE)
-        return take_body(u, bytes, count);
+        return take_body_bytes(u, bytes, count);
     taken = take_until(u, bytes, count, u->now == HEAD ? "\r\n\r\n" : "\r\n", &whole);
     if (!whole)
         return taken;
@@ -267,21 +268,21 @@ step(user *u, const uint8_t *bytes, size_t count)
 }
 
 static void
-receive(user *u)
+receive_bytes(user *u)
 {
     while (u->socket >= 0 && u->now > SENDING && u->now < DONE) {
         ssize_t size = recv(u->socket, run.block, BLOCK, 0);
         if (size < 0 && errno == EAGAIN)
             return;
         if (size <= 0) {
-            broken(u);
+            end_broken_connection(u);
             return;
         }
         u->reused = false; /* an answer has begun */
         for (size_t at = 0; at < (size_t)size && u->now < DONE;)
-            at += step(u, run.block + at, (size_t)size - at);
+            at += step_response(u, run.block + at, (size_t)size - at);
         if (u->now == DONE)
-            finish(u, true);
+            finish_request(u, true);
     }
 }
 
@@ -289,13 +290,13 @@ receive(user *u)
 static int
 look_at_clock(void)
 {
-    int64_t time = now(), next = time + 1000000;
+    int64_t time = clock_microseconds(), next = time + 1000000;
     for (int i = 0; i < run.users; i++) {
         user *u = &run.all[i];
         if (u->now == IDLE && u->due <= time)
-            begin(u);
+            start_request(u);
         else if (u->now > IDLE && u->now < DONE && u->sent + run.timeout <= time)
-            finish(u, false);
+            finish_request(u, false);
         int64_t then = u->now == IDLE ? u->due : u->sent + run.timeout;
         if (u->now != OVER && then < next)
             next = then;
@@ -304,14 +305,14 @@ look_at_clock(void)
 }
 
 static void
-read_paths(const char *file)
+read_load_paths(const char *file)
 {
     FILE *in = fopen(file, "r");
     char *line = NULL;
     size_t room = 0;
     ssize_t size;
     if (in == NULL)
-        fail(file);
+        exit_with_errno(file);
     while ((size = getline(&line, &room, in)) > 1) {
         line[size - 1] = '\0';
         run.paths = realloc(run.paths, sizeof(*run.paths) * (size_t)(run.path_count + 1));
@@ -333,7 +334,7 @@ main(int argc, char **argv)
         return 1;
     }
     run.port = atoi(argv[1]);
-    read_paths(argv[2]);
+    read_load_paths(argv[2]);
     run.left = run.users = atoi(argv[3]);
     run.requests = atoi(argv[4]);
     run.ramp = (int64_t)(atof(argv[5]) * 1e6);
@@ -342,8 +343,8 @@ main(int argc, char **argv)
     run.all = calloc((size_t)run.users, sizeof(user));
     run.poll = epoll_create1(EPOLL_CLOEXEC);
     if (run.users < 1 || run.requests < 1 || run.all == NULL || run.poll < 0)
-        fail("load");
-    run.start = now();
+        exit_with_errno("load");
+    run.start = clock_microseconds();
     for (int i = 0; i < run.users; i++) {
         run.all[i].number = i;
         run.all[i].socket = -1;
@@ -358,7 +359,7 @@ main(int argc, char **argv)
                 send_more(u);
             if (u->now == IDLE && (events[i].events & (EPOLLRDHUP | EPOLLHUP)) != 0)
                 hang_up(u);
-            receive(u);
+            receive_bytes(u);
         }
     }
     return 0;

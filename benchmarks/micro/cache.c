@@ -11,6 +11,7 @@
 
 #include "base/metrics.h"
 #include "cache/cache_base.h"
+#include "measure.h"
 
 enum { TILE_BYTES = 17000, COLUMNS = 64, ROWS = 32, GETS = COLUMNS * ROWS };
 
@@ -23,32 +24,15 @@ static mc_process process;
 static mc_ctx ctx;
 static char folder[] = "/tmp/mapcache-micro-XXXXXX";
 
-static double
-now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
-
-static void
-must(mc_error *error)
-{
-    if (error == MC_OK)
-        return;
-    fprintf(stderr, "%s\n", mc_error_chain(error, pool));
-    exit(1);
-}
-
 static mc_cache *
-create(const char *type, const char *inner)
+create_cache_of_type(const char *type, const char *inner)
 {
     mc_node *root;
     mc_build build = { .pool = pool, .diagnostics = mc_diagnostics_create(pool), .caches = apr_hash_make(pool) };
     const char *text = apr_psprintf(pool, "<mapcache><cache name='c' type='%s'>%s</cache></mapcache>", type, inner);
-    must(mc_config_parse_text(&root, "micro", text, strlen(text), pool));
+    exit_on_error(mc_config_parse_text(&root, "micro", text, strlen(text), pool));
     mc_cache *cache = mc_cache_from_config(root->children, &build);
-    must(mc_diagnostics_error(build.diagnostics, pool));
+    exit_on_error(mc_diagnostics_error(build.diagnostics, pool));
     return cache;
 }
 
@@ -66,7 +50,7 @@ key_of(int index)
 }
 
 static void
-fill(mc_cache *cache)
+fill_cache(mc_cache *cache)
 {
     static uint8_t bytes[TILE_BYTES] = { 0xff, 0xd8, 0xff };
     mc_tile_write row[COLUMNS];
@@ -78,7 +62,7 @@ fill(mc_cache *cache)
         row[i % COLUMNS] =
             (mc_tile_write){ .key = key_of(i), .data = mc_buf_attach(mc_buf_copy(bytes, TILE_BYTES), scratch) };
         if (i % COLUMNS == COLUMNS - 1) {
-            must(mc_cache_put(cache, row, COLUMNS, &ctx));
+            exit_on_error(mc_cache_put(cache, row, COLUMNS, &ctx));
             apr_pool_clear(scratch);
         }
     }
@@ -88,20 +72,20 @@ fill(mc_cache *cache)
 
 /* Each tile once a round, in an order that jumps; a request's pool is cleared after each `series` of gets. */
 static void
-measure(const char *name, mc_cache *cache, int series, int rounds)
+measure_reads(const char *name, mc_cache *cache, int series, int rounds)
 {
     double best = 1e12;
     apr_pool_t *scratch;
     apr_pool_create(&scratch, pool);
     ctx.pool = scratch;
     for (int i = 0; i < rounds; i++) {
-        double begin = now();
+        double begin = read_clock_us(CLOCK_PROCESS_CPUTIME_ID);
         for (int j = 0; j < GETS; j++) {
             if (series > 1 && j % series == 0)
                 mc_cache_reads_begin(&ctx);
             mc_tile *tile;
             mc_tile_key key = key_of(j * 997 % GETS);
-            must(mc_cache_get(&tile, cache, &key, &ctx, scratch));
+            exit_on_error(mc_cache_get(&tile, cache, &key, &ctx, scratch));
             if (tile == NULL || mc_tile_tag(tile) == 0)
                 exit(1);
             if ((j + 1) % series != 0)
@@ -110,7 +94,7 @@ measure(const char *name, mc_cache *cache, int series, int rounds)
                 mc_cache_reads_end(&ctx);
             apr_pool_clear(scratch);
         }
-        double spent = (now() - begin) / GETS;
+        double spent = (read_clock_us(CLOCK_PROCESS_CPUTIME_ID) - begin) / GETS;
         best = spent < best ? spent : best;
     }
     apr_pool_destroy(scratch);
@@ -119,20 +103,20 @@ measure(const char *name, mc_cache *cache, int series, int rounds)
 }
 
 static void
-compare(const char *type, const char *wanted, const char *inner, int rounds)
+compare_reads(const char *type, const char *wanted, const char *inner, int rounds)
 {
     if (wanted != NULL && strcmp(type, wanted) != 0)
         return;
-    mc_cache *cache = create(type, inner);
-    fill(cache);
+    mc_cache *cache = create_cache_of_type(type, inner);
+    fill_cache(cache);
     usleep(100000); /* so that it may be remembered */
     struct mc_memory *memory = process.memory;
     process.memory = NULL;
-    measure(apr_psprintf(pool, "%s, read", type), cache, 1, rounds);
-    measure(apr_psprintf(pool, "%s, read, 16 for a map", type), cache, 16, rounds);
+    measure_reads(apr_psprintf(pool, "%s, read", type), cache, 1, rounds);
+    measure_reads(apr_psprintf(pool, "%s, read, 16 for a map", type), cache, 16, rounds);
     process.memory = memory;
-    measure(apr_psprintf(pool, "%s, from memory", type), cache, 1, rounds);
-    measure(apr_psprintf(pool, "%s, from memory, 16 for a map", type), cache, 16, rounds);
+    measure_reads(apr_psprintf(pool, "%s, from memory", type), cache, 1, rounds);
+    measure_reads(apr_psprintf(pool, "%s, from memory, 16 for a map", type), cache, 16, rounds);
 }
 
 int
@@ -148,9 +132,9 @@ main(int argc, char **argv)
                             .memory = mc_memory_create(256 << 20),
                             .metrics = mc_metrics_create() };
     ctx = (mc_ctx){ .pool = pool, .process = &process, .log = &mc_log_stderr };
-    compare("sqlite3", wanted, apr_psprintf(pool, "<dbfile>%s/s.db</dbfile>", folder), rounds);
-    compare("mbtiles", wanted, apr_psprintf(pool, "<dbfile>%s/m.db</dbfile>", folder), rounds);
-    compare("disk", wanted, apr_psprintf(pool, "<base>%s/disk</base>", folder), rounds);
+    compare_reads("sqlite3", wanted, apr_psprintf(pool, "<dbfile>%s/s.db</dbfile>", folder), rounds);
+    compare_reads("mbtiles", wanted, apr_psprintf(pool, "<dbfile>%s/m.db</dbfile>", folder), rounds);
+    compare_reads("disk", wanted, apr_psprintf(pool, "<base>%s/disk</base>", folder), rounds);
     mc_memory_destroy(process.memory);
     mc_handles_destroy(process.handles);
     mc_metrics_destroy(process.metrics);

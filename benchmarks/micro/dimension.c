@@ -13,6 +13,7 @@
 #include "base/clock_cache.h"
 #include "db/sqlite/handles.h"
 #include "mapcache/dimension.h"
+#include "measure.h"
 
 enum { PRODUCTS = 401, TILES = 25 };
 
@@ -21,25 +22,8 @@ static mc_process process;
 static mc_grid grid = { .name = "GoogleMapsCompatible", .srs = "EPSG:3857" };
 static char file[] = "/tmp/mapcache-micro-XXXXXX";
 
-static double
-now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
-
 static void
-must(mc_error *error)
-{
-    if (error == MC_OK)
-        return;
-    fprintf(stderr, "%s\n", mc_error_chain(error, pool));
-    exit(1);
-}
-
-static void
-fill(void)
+fill_products(void)
 {
     sqlite3 *db;
     close(mkstemp(file));
@@ -60,7 +44,7 @@ fill(void)
 }
 
 static mc_dimension *
-declare(const char *where)
+declare_dimension(const char *where)
 {
     mc_node *root;
     mc_build build = { .pool = pool, .diagnostics = mc_diagnostics_create(pool) };
@@ -70,15 +54,15 @@ declare(const char *where)
         "SELECT distinct(subtile) FROM catalog WHERE keyword LIKE '%%' || :dim || '%%'%s]]></validate_query>"
         "<list_query>SELECT subtile FROM catalog</list_query></dimension></mapcache>",
         file, where);
-    must(mc_config_parse_text(&root, "micro", text, strlen(text), pool));
+    exit_on_error(mc_config_parse_text(&root, "micro", text, strlen(text), pool));
     mc_dimension *dimension = mc_dimension_from_config(root->children, &build);
-    must(mc_diagnostics_error(build.diagnostics, pool));
+    exit_on_error(mc_diagnostics_error(build.diagnostics, pool));
     return dimension;
 }
 
 /* One map in a request of its own. */
 static double
-map(mc_dimension *dimension, bool together)
+time_map(mc_dimension *dimension, bool together)
 {
     apr_array_header_t *values[TILES];
     mc_dimension_query queries[TILES];
@@ -90,25 +74,25 @@ map(mc_dimension *dimension, bool together)
         extents[i] = (mc_extent){ x, y, x + 4000, y + 4000 };
         queries[i] = (mc_dimension_query){ "catalog", &grid, &extents[i], "%" };
     }
-    double began = now();
+    double began = read_clock_us(CLOCK_PROCESS_CPUTIME_ID);
     if (together)
-        must(mc_dimension_resolve_all(values, dimension, queries, TILES, &ctx, ctx.pool));
+        exit_on_error(mc_dimension_resolve_all(values, dimension, queries, TILES, &ctx, ctx.pool));
     else
         for (int i = 0; i < TILES; i++)
-            must(mc_dimension_resolve(&values[i], dimension, &queries[i], &ctx, ctx.pool));
-    double took = now() - began;
+            exit_on_error(mc_dimension_resolve(&values[i], dimension, &queries[i], &ctx, ctx.pool));
+    double took = read_clock_us(CLOCK_PROCESS_CPUTIME_ID) - began;
     apr_pool_destroy(ctx.pool);
     return took;
 }
 
 static void
-report(const char *what, mc_dimension *dimension, bool together, bool remembered, int rounds)
+report_queries(const char *what, mc_dimension *dimension, bool together, bool remembered, int rounds)
 {
     double best = 1e12;
     for (int i = 0; i < rounds; i++) {
         if (!remembered)
             mc_clock_cache_remove_if(process.query_results, NULL, NULL);
-        double took = map(dimension, together);
+        double took = time_map(dimension, together);
         if (i > 0 && took < best)
             best = took;
     }
@@ -121,16 +105,16 @@ main(int count, char **arguments)
     int rounds = count > 1 ? atoi(arguments[1]) : 200;
     apr_initialize();
     apr_pool_create(&pool, NULL);
-    fill();
+    fill_products();
     process.handles = mc_handles_create(16);
     process.query_results = mc_clock_cache_create(8 << 20);
-    mc_dimension *all = declare("");
-    mc_dimension *near = declare(" AND miny <= :maxy AND maxy >= :miny AND minx <= :maxx AND maxx >= :minx");
-    report("no filter, asked", all, false, false, rounds);
-    report("no filter, remembered", all, false, true, rounds);
-    report("filter, asked one by one", near, false, false, rounds);
-    report("filter, asked together", near, true, false, rounds);
-    report("filter, remembered", near, true, true, rounds);
+    mc_dimension *all = declare_dimension("");
+    mc_dimension *near = declare_dimension(" AND miny <= :maxy AND maxy >= :miny AND minx <= :maxx AND maxx >= :minx");
+    report_queries("no filter, asked", all, false, false, rounds);
+    report_queries("no filter, remembered", all, false, true, rounds);
+    report_queries("filter, asked one by one", near, false, false, rounds);
+    report_queries("filter, asked together", near, true, false, rounds);
+    report_queries("filter, remembered", near, true, true, rounds);
     mc_clock_cache_destroy(process.query_results);
     mc_handles_destroy(process.handles);
     unlink(file);

@@ -19,6 +19,7 @@
 #include "cache/cache_base.h"
 #include "cache/memory.h"
 #include "footprint/footprint.h"
+#include "measure.h"
 
 enum { PRODUCTS = 401, LEVELS = 14, ROUNDS = 10 };
 
@@ -33,25 +34,8 @@ static char folder[] = "/tmp/mapcache-micro-XXXXXX";
 static const char **names;
 static int name_count;
 
-static double
-now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
-
 static void
-must(mc_error *error)
-{
-    if (error == MC_OK)
-        return;
-    fprintf(stderr, "%s\n", mc_error_chain(error, pool));
-    exit(1);
-}
-
-static void
-run(sqlite3 *db, const char *sql)
+run_sql(sqlite3 *db, const char *sql)
 {
     if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK)
         return;
@@ -69,15 +53,15 @@ put_tiles(sqlite3 *db, int product)
     sqlite3_prepare_v2(db, "INSERT INTO tiles VALUES('catalog', 'G', ?, ?, ?, ?, '', '')", -1, &put, NULL);
     for (int z = 0; z <= 7; z++) {
         mc_pixels *pixels;
-        must(mc_pixels_create(&pixels, 256, 256, true, pool));
+        exit_on_error(mc_pixels_create(&pixels, 256, 256, true, pool));
         int size = z < 2 ? 3 : 3 << (z - 2);
         for (int y = 0; y < size; y++)
             for (int x = 0; x < size; x++)
                 memset(pixels->data + (size_t)(y + 70) * pixels->stride + (size_t)(x + 60) * 4, 255, 4);
         pixels->opacity = MC_OPACITY_UNKNOWN;
         mc_buf *png;
-        must(mc_format_encode(&png, apr_hash_get(formats, "PNG", APR_HASH_KEY_STRING), pixels, MC_FOR_STORE, &ctx,
-                              pool));
+        exit_on_error(mc_format_encode(&png, apr_hash_get(formats, "PNG", APR_HASH_KEY_STRING), pixels, MC_FOR_STORE,
+                                       &ctx, pool));
         mc_pixels_unref(pixels);
         sqlite3_bind_int(put, 1, product % (1 << z));
         sqlite3_bind_int(put, 2, product / 7 % (1 << z));
@@ -90,15 +74,15 @@ put_tiles(sqlite3 *db, int product)
 }
 
 static void
-generate(void)
+generate_products(void)
 {
     for (int i = 0; i < PRODUCTS; i++) {
         sqlite3 *db;
         sqlite3_open(apr_psprintf(pool, "%s/product_%03d.sqlite3", folder, i), &db);
-        run(db, "PRAGMA synchronous=off; BEGIN; CREATE TABLE tiles(tileset text, grid text, x integer, y integer,"
-                " z integer, data blob, dim text, ctime datetime, primary key(tileset, grid, x, y, z, dim))");
+        run_sql(db, "PRAGMA synchronous=off; BEGIN; CREATE TABLE tiles(tileset text, grid text, x integer, y integer,"
+                    " z integer, data blob, dim text, ctime datetime, primary key(tileset, grid, x, y, z, dim))");
         put_tiles(db, i);
-        run(db, "CREATE UNIQUE INDEX xyz ON tiles(x, y, z); COMMIT");
+        run_sql(db, "CREATE UNIQUE INDEX xyz ON tiles(x, y, z); COMMIT");
         sqlite3_close(db);
     }
 }
@@ -126,9 +110,9 @@ create(const char *data)
                      "<mapcache><cache name='c' type='sqlite3'><dbfile>%s/{dim:product}.sqlite3</dbfile><queries><get>"
                      "SELECT data FROM tiles WHERE x=:x AND y=:y AND z=:z</get></queries></cache></mapcache>",
                      data);
-    must(mc_config_parse_text(&root, "micro", text, strlen(text), pool));
+    exit_on_error(mc_config_parse_text(&root, "micro", text, strlen(text), pool));
     mc_cache *cache = mc_cache_from_config(root->children, &build);
-    must(mc_diagnostics_error(build.diagnostics, pool));
+    exit_on_error(mc_diagnostics_error(build.diagnostics, pool));
     return cache;
 }
 
@@ -162,7 +146,7 @@ typedef struct spent {
 } spent;
 
 static spent
-request(mc_cache *cache, int z, int side, bool by_tile)
+time_request(mc_cache *cache, int z, int side, bool by_tile)
 {
     apr_pool_t *scratch;
     apr_pool_create(&scratch, NULL);
@@ -170,30 +154,30 @@ request(mc_cache *cache, int z, int side, bool by_tile)
     int most = 1 << z < side ? 1 << z : side;
     spent spent = { .wants = most * most * name_count };
     mc_footprint_want *wants = wants_of(z, side, by_tile, scratch);
-    double begin = now();
+    double begin = read_clock_us(CLOCK_PROCESS_CPUTIME_ID);
     mc_footprints *batch;
-    must(mc_footprints_look(&batch, cache, wants, spent.wants, &ctx, scratch));
-    spent.look = now() - begin;
-    begin = now();
+    exit_on_error(mc_footprints_look(&batch, cache, wants, spent.wants, &ctx, scratch));
+    spent.look = read_clock_us(CLOCK_PROCESS_CPUTIME_ID) - begin;
+    begin = read_clock_us(CLOCK_PROCESS_CPUTIME_ID);
     mc_cache_reads_begin(&ctx);
     for (int i = 0; i < spent.wants; i++) {
         int at = by_tile ? i % name_count * most * most + i / name_count : i; /* file by file */
         at = by_tile ? (i % (most * most)) * name_count + i / (most * most) : at;
         if (!wants[at].known) {
             spent.fetched++;
-            must(mc_footprints_fetch(batch, at, &ctx));
+            exit_on_error(mc_footprints_fetch(batch, at, &ctx));
         }
         spent.shown += wants[at].footprint != NULL;
     }
     mc_cache_reads_end(&ctx);
-    spent.fetch = now() - begin;
+    spent.fetch = read_clock_us(CLOCK_PROCESS_CPUTIME_ID) - begin;
     apr_pool_destroy(scratch);
     ctx.pool = pool;
     return spent;
 }
 
 static void
-print(const char *what, int z, const spent *spent)
+print_spent(const char *what, int z, const spent *spent)
 {
     printf("z%-2d %-26s %6d wants, %5d fetched, %5d shown: look %8.1f us, fetch %9.1f us\n", z, what, spent->wants,
            spent->fetched, spent->shown, spent->look, spent->fetch);
@@ -214,23 +198,23 @@ best_of(mc_cache *cache, int z, int side, bool by_tile, enum state state)
             mc_memory_destroy(process.memory);
             process.memory = mc_memory_create(64 << 20);
         }
-        spent one = request(cache, z, side, by_tile);
+        spent one = time_request(cache, z, side, by_tile);
         best = one.look + one.fetch < best.look + best.fetch ? one : best;
     }
     return best;
 }
 
 static void
-measure(mc_cache *cache, int z, int side)
+measure_footprints(mc_cache *cache, int z, int side)
 {
     spent spent = best_of(cache, z, side, true, COLD);
-    print("cold", z, &spent);
+    print_spent("cold", z, &spent);
     spent = best_of(cache, z, side, true, OPEN);
-    print("files open", z, &spent);
+    print_spent("files open", z, &spent);
     spent = best_of(cache, z, side, true, WARM);
-    print("warm, tile by tile", z, &spent);
+    print_spent("warm, tile by tile", z, &spent);
     spent = best_of(cache, z, side, false, WARM);
-    print("warm, product by product", z, &spent);
+    print_spent("warm, product by product", z, &spent);
     printf("    memory %.0f KB\n", (double)mc_memory_bytes(process.memory) / 1024);
 }
 
@@ -248,7 +232,7 @@ main(int argc, char **argv)
         if (mkdtemp(folder) == NULL)
             return 1;
         process.handles = mc_handles_create(16);
-        generate();
+        generate_products();
         mc_handles_destroy(process.handles);
         process.handles = NULL;
         data = folder;
@@ -258,7 +242,7 @@ main(int argc, char **argv)
     mc_cache *cache = create(data);
     int only = argc > 3 ? atoi(argv[3]) : -1;
     for (int z = only < 0 ? 0 : only; z <= (only < 0 ? 7 : only); z++)
-        measure(cache, z, argc > 2 ? atoi(argv[2]) : 4);
+        measure_footprints(cache, z, argc > 2 ? atoi(argv[2]) : 4);
     mc_memory_destroy(process.memory);
     mc_handles_destroy(process.handles);
     mc_metrics_destroy(process.metrics);

@@ -9,6 +9,7 @@
 #include "base/workers.h"
 #include "image/box.h"
 #include "mapcache/tile.h"
+#include "measure.h"
 #include "samples.h"
 
 static apr_pool_t *pool;
@@ -26,34 +27,17 @@ typedef struct sample {
     mc_pixels *many[64];
 } sample;
 
-static double
-now(void)
-{
-    struct timespec time;
-    clock_gettime(clock_of, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
-
 static void
-must(mc_error *error)
-{
-    if (error != MC_OK) {
-        fprintf(stderr, "%s\n", mc_error_chain(error, pool));
-        exit(1);
-    }
-}
-
-static void
-measure(const char *name, size_t (*work)(sample *s, apr_pool_t *scratch), sample *s)
+measure_work(const char *name, size_t (*work)(sample *s, apr_pool_t *scratch), sample *s)
 {
     double best = 1e12;
     size_t size = 0;
     apr_pool_t *scratch;
     apr_pool_create(&scratch, pool);
     for (int i = 0; i < rounds; i++) {
-        double begin = now();
+        double begin = read_clock_us(clock_of);
         size = work(s, scratch);
-        double spent = now() - begin;
+        double spent = read_clock_us(clock_of) - begin;
         best = spent < best ? spent : best;
         apr_pool_clear(scratch);
     }
@@ -62,11 +46,11 @@ measure(const char *name, size_t (*work)(sample *s, apr_pool_t *scratch), sample
 }
 
 static size_t
-encode(sample *s, apr_pool_t *scratch)
+encode_sample(sample *s, apr_pool_t *scratch)
 {
     mc_buf *bytes;
     s->pixels->opacity = MC_OPACITY_UNKNOWN;
-    must(mc_format_encode(&bytes, &s->format, s->pixels, MC_ON_THE_FLY, &ctx, scratch));
+    exit_on_error(mc_format_encode(&bytes, &s->format, s->pixels, MC_ON_THE_FLY, &ctx, scratch));
     return bytes->size;
 }
 
@@ -77,23 +61,23 @@ encode_many(sample *s, apr_pool_t *scratch)
     for (int i = 0; i < 64; i++) {
         mc_buf *bytes;
         s->many[i]->opacity = MC_OPACITY_UNKNOWN;
-        must(mc_format_encode(&bytes, &s->format, s->many[i], MC_FOR_STORE, &ctx, scratch));
+        exit_on_error(mc_format_encode(&bytes, &s->format, s->many[i], MC_FOR_STORE, &ctx, scratch));
         size += bytes->size;
     }
     return size;
 }
 
 static size_t
-decode(sample *s, apr_pool_t *scratch)
+decode_sample(sample *s, apr_pool_t *scratch)
 {
     mc_pixels *pixels;
-    must(mc_image_decode(&pixels, s->bytes->data, s->bytes->size, &ctx, scratch));
+    exit_on_error(mc_image_decode(&pixels, s->bytes->data, s->bytes->size, &ctx, scratch));
     mc_pixels_unref(pixels);
     return s->bytes->size;
 }
 
 static size_t
-over(sample *s, apr_pool_t *scratch)
+lay_over(sample *s, apr_pool_t *scratch)
 {
     (void)scratch;
     s->pixels->opacity = MC_OPAQUE;
@@ -102,7 +86,7 @@ over(sample *s, apr_pool_t *scratch)
 }
 
 static size_t
-under(sample *s, apr_pool_t *scratch)
+lay_under(sample *s, apr_pool_t *scratch)
 {
     (void)scratch;
     memset(s->pixels->data, 0, s->pixels->capacity);
@@ -112,7 +96,7 @@ under(sample *s, apr_pool_t *scratch)
 }
 
 static size_t
-bilinear(sample *s, apr_pool_t *scratch)
+resample_bilinear(sample *s, apr_pool_t *scratch)
 {
     (void)scratch;
     mc_pixels_resample(s->pixels, s->other, 3.3, 4.4, 0.7, 0.7, MC_BILINEAR);
@@ -129,7 +113,7 @@ bilinear_offset(sample *s, apr_pool_t *scratch)
 }
 
 static size_t
-nearest(sample *s, apr_pool_t *scratch)
+resample_nearest(sample *s, apr_pool_t *scratch)
 {
     (void)scratch;
     mc_pixels_resample(s->pixels, s->other, 3.3, 4.4, 0.7, 0.7, MC_NEAREST);
@@ -137,15 +121,15 @@ nearest(sample *s, apr_pool_t *scratch)
 }
 
 static size_t
-join(sample *s, apr_pool_t *scratch)
+join_tiles(sample *s, apr_pool_t *scratch)
 {
     mc_buf *joined;
-    must(mc_jpeg_join(&joined, s->tiles, 4, 4, (const uint8_t[]){ 0, 0, 0 }, &ctx, scratch));
+    exit_on_error(mc_jpeg_join(&joined, s->tiles, 4, 4, (const uint8_t[]){ 0, 0, 0 }, &ctx, scratch));
     return joined == NULL ? 0 : joined->size;
 }
 
 static size_t
-hash(sample *s, apr_pool_t *scratch)
+hash_pixels(sample *s, apr_pool_t *scratch)
 {
     (void)scratch;
     return mc_hash64(s->pixels->data, s->pixels->capacity, 0) == 0 ? 0 : s->pixels->capacity;
@@ -162,26 +146,27 @@ static size_t
 decode_box(sample *s, apr_pool_t *scratch)
 {
     mc_box_image found;
-    must(mc_image_decode_box(&found, box_room, s->pixels->data, s->bytes->data, s->bytes->size, &ctx, scratch));
+    exit_on_error(
+        mc_image_decode_box(&found, box_room, s->pixels->data, s->bytes->data, s->bytes->size, &ctx, scratch));
     return s->bytes->size;
 }
 
 static size_t
-animate(sample *s, apr_pool_t *scratch)
+animate_tiles(sample *s, apr_pool_t *scratch)
 {
     mc_buf *bytes;
     for (int i = 0; i < 8; i++)
         s->many[i]->opacity = MC_OPACITY_UNKNOWN;
     mc_animation animation = { .frames = s->many, .count = 8, .delay = 100 };
-    must(mc_apng_encode(&bytes, &animation, MC_ON_THE_FLY, &ctx, scratch));
+    exit_on_error(mc_apng_encode(&bytes, &animation, MC_ON_THE_FLY, &ctx, scratch));
     return bytes->size;
 }
 
 static mc_pixels *
-image(int side)
+draw_map_image(int side)
 {
     mc_pixels *pixels;
-    must(mc_pixels_create(&pixels, side, side, true, pool));
+    exit_on_error(mc_pixels_create(&pixels, side, side, true, pool));
     return mc_pixels_attach(pixels, pool);
 }
 
@@ -214,12 +199,12 @@ measure_codecs(sample *s, const char *what, int side)
 {
     char name[80];
     snprintf(name, sizeof(name), "png encode %s %d fast", what, side);
-    measure(name, encode, s);
-    must(mc_format_encode(&s->bytes, &s->format, s->pixels, MC_ON_THE_FLY, &ctx, pool));
+    measure_work(name, encode_sample, s);
+    exit_on_error(mc_format_encode(&s->bytes, &s->format, s->pixels, MC_ON_THE_FLY, &ctx, pool));
     snprintf(name, sizeof(name), "png decode %s %d", what, side);
-    measure(name, decode, s);
+    measure_work(name, decode_sample, s);
     snprintf(name, sizeof(name), "png decode %s %d into its box", what, side);
-    measure(name, decode_box, s);
+    measure_work(name, decode_box, s);
 }
 
 static void
@@ -229,7 +214,7 @@ measure_png(apr_hash_t *formats)
     static const char *const names[] = { "photo", "overlay", "sparse" };
     sample s = { .format = *(mc_format *)apr_hash_get(formats, "PNG", APR_HASH_KEY_STRING) };
     for (int side = 256; side <= 1024; side *= 4) {
-        s.pixels = image(side);
+        s.pixels = draw_map_image(side);
         sample_map(s.pixels, 0);
         measure_codecs(&s, "map", side);
         for (int i = 0; i < 3; i++) {
@@ -239,16 +224,16 @@ measure_png(apr_hash_t *formats)
     }
     s.format = *(mc_format *)apr_hash_get(formats, "PNG8", APR_HASH_KEY_STRING);
     for (int i = 0; i < 64; i++) {
-        s.many[i] = image(256);
+        s.many[i] = draw_map_image(256);
         sample_map(s.many[i], i * 256);
     }
-    measure("png8 encode 64 map tiles 256", encode_many, &s);
-    measure("animated png of 8 map tiles 256", animate, &s);
-    s.pixels = image(256);
+    measure_work("png8 encode 64 map tiles 256", encode_many, &s);
+    measure_work("animated png of 8 map tiles 256", animate_tiles, &s);
+    s.pixels = draw_map_image(256);
     sample_photo(s.pixels);
-    measure("png8 encode photo 256", encode, &s);
+    measure_work("png8 encode photo 256", encode_sample, &s);
     sample_overlay(s.pixels);
-    measure("png8 encode overlay 256", encode, &s);
+    measure_work("png8 encode overlay 256", encode_sample, &s);
 }
 
 static void
@@ -257,17 +242,17 @@ measure_jpeg(apr_hash_t *formats)
     mc_buf *tiles[16];
     sample s = { .format = *(mc_format *)apr_hash_get(formats, "JPEG", APR_HASH_KEY_STRING), .tiles = tiles };
     s.format.quality = 75;
-    s.pixels = image(256);
+    s.pixels = draw_map_image(256);
     for (int optimized = 0; optimized < 2; optimized++) {
         s.format.optimize = optimized ? MC_JPEG_OPTIMIZED : MC_JPEG_SPLICED;
         for (int i = 0; i < 16; i++) {
             sample_map(s.pixels, i * 256);
-            must(mc_format_encode(&tiles[i], &s.format, s.pixels, MC_FOR_STORE, &ctx, pool));
+            exit_on_error(mc_format_encode(&tiles[i], &s.format, s.pixels, MC_FOR_STORE, &ctx, pool));
         }
         s.bytes = tiles[0];
-        measure(optimized ? "jpeg encode 256 optimised" : "jpeg encode 256", encode, &s);
-        measure("jpeg decode 256", decode, &s);
-        measure(optimized ? "jpeg join 16 foreign tiles" : "jpeg join 16 tiles", join, &s);
+        measure_work(optimized ? "jpeg encode 256 optimised" : "jpeg encode 256", encode_sample, &s);
+        measure_work("jpeg decode 256", decode_sample, &s);
+        measure_work(optimized ? "jpeg join 16 foreign tiles" : "jpeg join 16 tiles", join_tiles, &s);
     }
 }
 
@@ -279,19 +264,19 @@ measure_strips(apr_hash_t *formats)
     mc_workers *workers;
     sample s = { .format = *(mc_format *)apr_hash_get(formats, "JPEG", APR_HASH_KEY_STRING) };
     s.format.quality = 75;
-    s.pixels = image(1024);
+    s.pixels = draw_map_image(1024);
     sample_map(s.pixels, 0);
-    must(mc_workers_create(&workers, 1, pool));
+    exit_on_error(mc_workers_create(&workers, 1, pool));
     ctx.process = &process;
     clock_of = CLOCK_MONOTONIC;
-    measure("jpeg encode 1024, elapsed", encode, &s);
+    measure_work("jpeg encode 1024, elapsed", encode_sample, &s);
     sample_products(s.pixels);
-    measure("jpeg encode products 1024, elapsed", encode, &s);
+    measure_work("jpeg encode products 1024, elapsed", encode_sample, &s);
     sample_map(s.pixels, 0);
     process.workers = workers;
-    measure("jpeg encode 1024 with a worker, elapsed", encode, &s);
+    measure_work("jpeg encode 1024 with a worker, elapsed", encode_sample, &s);
     sample_products(s.pixels);
-    measure("jpeg encode products 1024 with a worker, elapsed", encode, &s);
+    measure_work("jpeg encode products 1024 with a worker, elapsed", encode_sample, &s);
     clock_of = CLOCK_THREAD_CPUTIME_ID;
     ctx.process = NULL;
     mc_workers_destroy(workers);
@@ -300,30 +285,30 @@ measure_strips(apr_hash_t *formats)
 static void
 measure_pixels(void)
 {
-    sample s = { .pixels = image(256) };
-    mc_pixels *other = image(256);
+    sample s = { .pixels = draw_map_image(256) };
+    mc_pixels *other = draw_map_image(256);
     s.other = other;
     sample_overlay(other);
-    measure("over, overlay 256", over, &s);
-    measure("under, overlay 256, clearing included", under, &s);
-    measure("resample bilinear 256", bilinear, &s);
-    measure("resample nearest 256", nearest, &s);
-    measure("hash 256 KB", hash, &s);
+    measure_work("over, overlay 256", lay_over, &s);
+    measure_work("under, overlay 256, clearing included", lay_under, &s);
+    measure_work("resample bilinear 256", resample_bilinear, &s);
+    measure_work("resample nearest 256", resample_nearest, &s);
+    measure_work("hash 256 KB", hash_pixels, &s);
     sample_sparse(other);
-    measure("over, sparse 256", over, &s);
+    measure_work("over, sparse 256", lay_over, &s);
 }
 
 /* A map from a mosaic of 25 tiles, of which nothing is known. */
 static void
 measure_map(void)
 {
-    sample s = { .pixels = image(1024) };
-    mc_pixels *mosaic = image(1280);
+    sample s = { .pixels = draw_map_image(1024) };
+    mc_pixels *mosaic = draw_map_image(1280);
     sample_map(mosaic, 0);
     s.other = mosaic;
-    measure("resample bilinear 1024, 0.7", bilinear, &s);
-    measure("resample bilinear 1024, 1:1", bilinear_offset, &s);
-    measure("resample nearest 1024, 0.7", nearest, &s);
+    measure_work("resample bilinear 1024, 0.7", resample_bilinear, &s);
+    measure_work("resample bilinear 1024, 1:1", bilinear_offset, &s);
+    measure_work("resample nearest 1024, 0.7", resample_nearest, &s);
 }
 
 int

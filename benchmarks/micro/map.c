@@ -10,6 +10,7 @@
 #include "draw/paint/painter.h"
 #include "draw/sld/sld.h"
 #include "image/codec.h"
+#include "measure.h"
 #include "vector/shapefile/shapefile.h"
 #include "vector/shapefile/shp.h"
 
@@ -19,57 +20,41 @@ static apr_pool_t *pool;
 static mc_ctx ctx;
 static const uint8_t background[4] = { 250, 242, 235, 255 };
 
-static void
-must(mc_error *error)
-{
-    if (error == MC_OK)
-        return;
-    fprintf(stderr, "%s\n", mc_error_chain(error, pool));
-    exit(1);
-}
-
-static double
-now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
-}
-
-typedef struct drawn {
+typedef struct drawn_map {
     double paint, encode;
     bool indexed;
     mc_buf *png;
-} drawn;
+} drawn_map;
 
 static void
-encode(drawn *map, mc_canvas *canvas, apr_pool_t *scratch)
+encode_map(drawn_map *map, mc_canvas *canvas, apr_pool_t *scratch)
 {
     const mc_format format = { .ops = &mc_format_png_ops, .type = MC_FORMAT_PNG, .compression = MC_PNG_FAST };
     mc_indexed *indexed;
     mc_pixels *pixels, *merged;
-    must(mc_canvas_indexed(&indexed, canvas));
+    exit_on_error(mc_canvas_indexed(&indexed, canvas));
     map->indexed = indexed != NULL;
     if (indexed != NULL) {
         mc_indexed_over(indexed, background);
-        must(mc_indexed_encode(&map->png, &format, indexed, MC_ON_THE_FLY, &ctx, scratch));
+        exit_on_error(mc_indexed_encode(&map->png, &format, indexed, MC_ON_THE_FLY, &ctx, scratch));
         return;
     }
-    must(mc_canvas_pixels(&pixels, canvas));
-    must(mc_pixels_create(&merged, SIDE, SIDE, false, scratch));
+    exit_on_error(mc_canvas_pixels(&pixels, canvas));
+    exit_on_error(mc_pixels_create(&merged, SIDE, SIDE, false, scratch));
     mc_pixels_attach(merged, scratch);
     mc_pixels_fill(merged, background);
     mc_pixels_over(merged, 0, 0, pixels);
-    must(mc_format_encode(&map->png, &format, merged, MC_ON_THE_FLY, &ctx, scratch));
+    exit_on_error(mc_format_encode(&map->png, &format, merged, MC_ON_THE_FLY, &ctx, scratch));
 }
 
 static void
-draw(drawn *map, mc_feature_data *data, const mc_style *style, const mc_extent *box, int thinning, apr_pool_t *scratch)
+draw_map(drawn_map *map, mc_feature_data *data, const mc_style *style, const mc_extent *box, int thinning,
+         apr_pool_t *scratch)
 {
     const double side = box->maxx - box->minx;
     mc_painter *painter;
     int64_t skipped = 0;
-    double begin = now();
+    double begin = read_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
     mc_feature_query query = { .srs = "EPSG:21781",
                                .attributes = style->attributes,
                                .attribute_count = style->attribute_count };
@@ -88,29 +73,22 @@ draw(drawn *map, mc_feature_data *data, const mc_style *style, const mc_extent *
     mc_ink_palette *palette = needs.suits && !needs.merged ? mc_ink_palette_get(&needs.inks, scratch) : NULL;
     mc_canvas *canvas = mc_canvas_create(SIDE, SIDE, true, scratch);
     if (palette != NULL)
-        must(mc_canvas_create_with_palette(&canvas, SIDE, SIDE, palette, scratch));
+        exit_on_error(mc_canvas_create_with_palette(&canvas, SIDE, SIDE, palette, scratch));
     mc_labels *labels = mc_labels_create(canvas, scratch);
     mc_labels_next_layer(labels, query.scale);
-    must(mc_painter_create_on(&painter, style, canvas, &query, false, scratch));
+    exit_on_error(mc_painter_create_on(&painter, style, canvas, &query, false, scratch));
     mc_painter_set_labels(painter, mc_labels_visit, labels);
-    must(data->ops->read(data, &query, mc_painter_visit, painter, &skipped, &ctx, scratch));
-    must(mc_painter_finish(painter, &ctx));
-    must(mc_labels_finish(labels, &ctx));
-    double painted = now();
-    encode(map, canvas, scratch);
-    map->encode = now() - painted;
+    exit_on_error(data->ops->read(data, &query, mc_painter_visit, painter, &skipped, &ctx, scratch));
+    exit_on_error(mc_painter_finish(painter, &ctx));
+    exit_on_error(mc_labels_finish(labels, &ctx));
+    double painted = read_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+    encode_map(map, canvas, scratch);
+    map->encode = read_clock_ms(CLOCK_PROCESS_CPUTIME_ID) - painted;
     map->paint = painted - begin;
 }
 
-static int
-compare(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 static void
-save(const char *path, const mc_buf *png)
+save_png(const char *path, const mc_buf *png)
 {
     FILE *file = fopen(path, "wb");
     if (file == NULL || fwrite(png->data, 1, png->size, file) != png->size || fclose(file) != 0)
@@ -122,7 +100,7 @@ main(int argc, char **argv)
 {
     static double paints[MAPS_MAX], encodes[MAPS_MAX];
     mc_shp *file;
-    drawn map = { 0 };
+    drawn_map map = { 0 };
     size_t bytes = 0;
     int indexed = 0;
     apr_initialize();
@@ -137,7 +115,7 @@ main(int argc, char **argv)
     const mc_style *style = mc_style_read(argv[2], NULL, NULL, &build);
     if (style == NULL)
         return fprintf(stderr, "%s cannot be read\n", argv[2]), 1;
-    must(mc_shp_open(&file, argv[1], NULL, pool));
+    exit_on_error(mc_shp_open(&file, argv[1], NULL, pool));
     const mc_shapefile_config config = { .path = argv[1] };
     mc_feature_data *data = mc_shapefile_create(&config, "map", pool);
     double width = file->box.maxx - file->box.minx, height = file->box.maxy - file->box.miny;
@@ -151,7 +129,7 @@ main(int argc, char **argv)
         box.maxx = box.minx + side;
         box.maxy = box.miny + side;
         apr_pool_create(&scratch, pool);
-        draw(&map, data, style, &box, thinning, scratch);
+        draw_map(&map, data, style, &box, thinning, scratch);
         if (i >= 0) {
             paints[i] = map.paint;
             encodes[i] = map.encode;
@@ -159,11 +137,11 @@ main(int argc, char **argv)
             indexed += map.indexed;
         }
         if (i == maps - 1 && argc > 6)
-            save(argv[6], map.png);
+            save_png(argv[6], map.png);
         apr_pool_destroy(scratch);
     }
-    qsort(paints, (size_t)maps, sizeof(double), compare);
-    qsort(encodes, (size_t)maps, sizeof(double), compare);
+    qsort(paints, (size_t)maps, sizeof(double), compare_doubles);
+    qsort(encodes, (size_t)maps, sizeof(double), compare_doubles);
     printf("%d maps: read and paint %.2f ms (median; least %.2f), encode %.2f ms; %lu bytes, %d indexed\n", maps,
            paints[maps / 2], paints[0], encodes[maps / 2], (unsigned long)(bytes / (size_t)maps), indexed);
     return 0;

@@ -30,7 +30,7 @@ typedef struct map {
 } map;
 
 static void
-read_all(map *m, const mc_shp *file)
+read_all_shapes(map *m, const mc_shp *file)
 {
     mc_shp_record record;
     mc_geometry geometry = { 0 };
@@ -39,7 +39,7 @@ read_all(map *m, const mc_shp *file)
     points = 0;
     mc_shp_begin(&reader, file, &m->box, pool);
     while (mc_shp_next(&reader, &record)) {
-        must(mc_shp_geometry(&geometry, &record, &m->pixel_grid, pool));
+        exit_on_error(mc_shp_geometry(&geometry, &record, &m->pixel_grid, pool));
         for (int kind = 1; kind < 3; kind++) {
             mc_shape *from = &geometry.shapes[kind], *to = &m->shapes[m->count];
             if (from->part_count == 0)
@@ -56,7 +56,7 @@ read_all(map *m, const mc_shp *file)
 }
 
 static void
-paint(map *m)
+paint_map(map *m)
 {
     mc_area *area, *wide;
     mc_outline *outline;
@@ -66,46 +66,46 @@ paint(map *m)
     const mc_pen pen = { .width = 3 };
     mc_shape room = { 0 };
     apr_pool_create(&scratch, pool);
-    must(mc_area_create(&area, SIDE, SIDE, scratch));
-    must(mc_area_create(&wide, SIDE, SIDE, scratch));
-    must(mc_outline_create(&outline, SIDE, SIDE, scratch));
+    exit_on_error(mc_area_create(&area, SIDE, SIDE, scratch));
+    exit_on_error(mc_area_create(&wide, SIDE, SIDE, scratch));
+    exit_on_error(mc_outline_create(&outline, SIDE, SIDE, scratch));
     area->coarse = outline->coarse = wide->coarse = true;
     mc_edges *edges = mc_edges_create(scratch);
     mc_canvas *canvas = mc_canvas_create(SIDE, SIDE, true, scratch);
     bool polygons = m->count > 0 && m->shapes[0].kind == MC_SHAPE_POLYGONS;
-    double begin = now();
+    double begin = read_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
     for (int i = 0; polygons && i < m->count; i++) {
         mc_area_add(area, &m->shapes[i], 0, 0);
         mc_outline_add(outline, &m->shapes[i], 1);
     }
-    spent(SINGLE, begin);
-    must(mc_canvas_fill(canvas, area, MC_NON_ZERO, (mc_color){ 240, 220, 180, 255 }));
-    must(mc_canvas_outline(canvas, outline, (mc_color){ 120, 80, 40, 255 }));
-    begin = now();
+    note_step(SINGLE, begin);
+    exit_on_error(mc_canvas_fill(canvas, area, MC_NON_ZERO, (mc_color){ 240, 220, 180, 255 }));
+    exit_on_error(mc_canvas_outline(canvas, outline, (mc_color){ 120, 80, 40, 255 }));
+    begin = read_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
     for (int i = 0; polygons && i < m->count; i++)
         mc_edges_add(edges, area, outline, &m->shapes[i], 1);
     mc_edges_flush(edges, area);
-    spent(EDGES, begin);
-    must(mc_canvas_outline(canvas, outline, (mc_color){ 120, 80, 40, 255 }));
-    begin = now();
+    note_step(EDGES, begin);
+    exit_on_error(mc_canvas_outline(canvas, outline, (mc_color){ 120, 80, 40, 255 }));
+    begin = read_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
     for (int i = 0; i < m->count; i++)
         mc_outline_add(outline, &m->shapes[i], 1);
-    spent(THIN, begin);
-    begin = now();
+    note_step(THIN, begin);
+    begin = read_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
     for (int i = 0; !polygons && i < m->count; i++)
         mc_stroker_add(wide, &m->shapes[i], &pen, &room);
-    spent(WIDE, begin);
+    note_step(WIDE, begin);
     canvas = mc_canvas_create(SIDE, SIDE, true, scratch);
-    begin = now();
-    must(mc_canvas_fill(canvas, area, MC_NON_ZERO, (mc_color){ 240, 220, 180, 255 }));
-    must(mc_canvas_fill(canvas, wide, MC_NON_ZERO, (mc_color){ 240, 220, 180, 255 }));
-    must(mc_canvas_outline(canvas, outline, (mc_color){ 120, 80, 40, 255 }));
-    spent(LAY, begin);
-    begin = now();
+    begin = read_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+    exit_on_error(mc_canvas_fill(canvas, area, MC_NON_ZERO, (mc_color){ 240, 220, 180, 255 }));
+    exit_on_error(mc_canvas_fill(canvas, wide, MC_NON_ZERO, (mc_color){ 240, 220, 180, 255 }));
+    exit_on_error(mc_canvas_outline(canvas, outline, (mc_color){ 120, 80, 40, 255 }));
+    note_step(LAY, begin);
+    begin = read_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
     mc_format format = { .type = MC_FORMAT_PNG, .compression = MC_PNG_FAST };
     if (canvas->indexed != NULL)
-        must(mc_indexed_encode(&png, &format, canvas->indexed, MC_ON_THE_FLY, &ctx, scratch));
-    spent(ENCODE, begin);
+        exit_on_error(mc_indexed_encode(&png, &format, canvas->indexed, MC_ON_THE_FLY, &ctx, scratch));
+    note_step(ENCODE, begin);
     static bool told;
     if (!told && canvas->indexed != NULL)
         printf("%d shapes, %ld points, %d colours, %lu bytes\n", m->count, (long)points, canvas->indexed->count,
@@ -125,7 +125,7 @@ main(int argc, char **argv)
         return fprintf(stderr, "usage: micro_paint FILE.shp [zoom [thinning [rounds]]]\n"), 1;
     double zoom = argc > 2 ? atof(argv[2]) : 1;
     int rounds = argc > 4 ? atoi(argv[4]) : 10;
-    must(mc_shp_open(&file, argv[1], NULL, pool));
+    exit_on_error(mc_shp_open(&file, argv[1], NULL, pool));
     mc_shp_prepare(file, pool);
     double side = fmax(file->box.maxx - file->box.minx, file->box.maxy - file->box.miny) / zoom;
     double x = (file->box.minx + file->box.maxx) / 2, y = (file->box.miny + file->box.maxy) / 2;
@@ -138,11 +138,11 @@ main(int argc, char **argv)
                               .thinning = argc > 3 ? atoi(argv[3]) : 64,
                               .keep_small = true } };
     for (int i = 0; i < rounds; i++) {
-        double begin = now();
-        read_all(&m, file);
-        spent(READ, begin);
-        paint(&m);
+        double begin = read_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+        read_all_shapes(&m, file);
+        note_step(READ, begin);
+        paint_map(&m);
     }
-    tell(names, STEPS);
+    print_steps(names, STEPS);
     return 0;
 }

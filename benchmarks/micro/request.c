@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "mapcache/server.h"
+#include "measure.h"
 
 enum { PATHS_MAX = 100000, THREADS_MAX = 64 };
 
@@ -24,14 +25,6 @@ typedef struct runner {
     double microseconds; /* of processor time, a request, best round */
     int bad;
 } runner;
-
-static double
-now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
 
 /* As a front end's: one write for a request. */
 static void
@@ -46,7 +39,7 @@ trace_sink(void *unused, const char *lines, size_t size)
 }
 
 static void
-ask(runner *self, const char *path, apr_pool_t *pool)
+ask_path(runner *self, const char *path, apr_pool_t *pool)
 {
     mc_ctx ctx = { .pool = pool, .process = mc_runtime_process(self->runtime), .log = &mc_log_stderr };
     if (getenv("TRACE") != NULL)
@@ -62,7 +55,7 @@ ask(runner *self, const char *path, apr_pool_t *pool)
 }
 
 static void *
-run(void *baton)
+run_requests(void *baton)
 {
     runner *self = baton;
     apr_allocator_t *allocator;
@@ -71,12 +64,12 @@ run(void *baton)
     apr_allocator_max_free_set(allocator, 1 << 20);
     apr_pool_create_ex(&pool, NULL, NULL, allocator);
     for (int round = 0; round < self->rounds; round++) {
-        double start = now();
+        double start = read_clock_us(CLOCK_THREAD_CPUTIME_ID);
         for (int i = 0; i < self->count; i++) {
-            ask(self, self->paths[(self->first + i) % self->count], pool);
+            ask_path(self, self->paths[(self->first + i) % self->count], pool);
             apr_pool_clear(pool);
         }
-        double each = (now() - start) / self->count;
+        double each = (read_clock_us(CLOCK_THREAD_CPUTIME_ID) - start) / self->count;
         if (round == 0 || each < self->microseconds)
             self->microseconds = each;
     }
@@ -85,7 +78,7 @@ run(void *baton)
 }
 
 static int
-read_paths(char **paths, const char *file, const char *alias)
+read_request_paths(char **paths, const char *file, const char *alias)
 {
     char line[4096];
     int count = 0;
@@ -112,7 +105,7 @@ main(int argc, char **argv)
     if (argc < 3)
         return 0; /* without a configuration there is nothing to measure */
     int rounds = argc > 3 ? atoi(argv[3]) : 5;
-    int count = read_paths(paths, argv[2], argc > 4 ? argv[4] : "/mc");
+    int count = read_request_paths(paths, argv[2], argc > 4 ? argv[4] : "/mc");
     int threads = argc > 5 ? atoi(argv[5]) : 1;
     mc_server *server;
     mc_runtime *runtime;
@@ -130,7 +123,7 @@ main(int argc, char **argv)
                                .count = count,
                                .first = i * count / threads,
                                .rounds = rounds };
-        pthread_create(&runners[i].thread, NULL, run, &runners[i]);
+        pthread_create(&runners[i].thread, NULL, run_requests, &runners[i]);
     }
     for (int i = 0; i < threads; i++) {
         pthread_join(runners[i].thread, NULL);

@@ -14,6 +14,7 @@
 
 #include "cache/cache_base.h"
 #include "db/postgres/postgres.h"
+#include "measure.h"
 #include "text/text.h"
 
 enum { COLUMNS = 256 };
@@ -30,37 +31,20 @@ static mc_process process;
 static mc_ctx ctx;
 static int tile_bytes = 16384;
 
-static double
-seconds(clockid_t clock)
-{
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static void
-must(mc_error *error)
-{
-    if (error == MC_OK)
-        return;
-    fprintf(stderr, "%s\n", mc_error_chain(error, pool));
-    exit(1);
-}
-
 static mc_cache *
-create(const char *type, const char *inner)
+create_store(const char *type, const char *inner)
 {
     mc_node *root;
     mc_build build = { .pool = pool, .diagnostics = mc_diagnostics_create(pool), .caches = apr_hash_make(pool) };
     const char *text = apr_psprintf(pool, "<mapcache><cache name='c' type='%s'>%s</cache></mapcache>", type, inner);
-    must(mc_config_parse_text(&root, "micro", text, strlen(text), pool));
+    exit_on_error(mc_config_parse_text(&root, "micro", text, strlen(text), pool));
     mc_cache *cache = mc_cache_from_config(root->children, &build);
-    must(mc_diagnostics_error(build.diagnostics, pool));
+    exit_on_error(mc_diagnostics_error(build.diagnostics, pool));
     return cache;
 }
 
 static mc_tile_write
-tile_of(int number, apr_pool_t *scratch)
+tile_to_write(int number, apr_pool_t *scratch)
 {
     mc_buf *buf = mc_buf_create((size_t)tile_bytes, (size_t)tile_bytes);
     buf->size = (size_t)tile_bytes;
@@ -82,7 +66,7 @@ tile_of(int number, apr_pool_t *scratch)
 }
 
 static void
-measure(mc_cache *cache, int tiles, int together, int first)
+measure_writes(mc_cache *cache, int tiles, int together, int first)
 {
     apr_pool_t *scratch;
     apr_pool_create(&scratch, pool);
@@ -91,14 +75,15 @@ measure(mc_cache *cache, int tiles, int together, int first)
     mc_tile_write *puts = malloc(sizeof(*puts) * (size_t)together);
     for (int i = 0; i < tiles; i += together) {
         for (int j = 0; j < together; j++)
-            puts[j] = tile_of(first + i + j, scratch);
-        double wall_before = seconds(CLOCK_MONOTONIC), cpu_before = seconds(CLOCK_PROCESS_CPUTIME_ID);
+            puts[j] = tile_to_write(first + i + j, scratch);
+        double wall_before = read_clock_seconds(CLOCK_MONOTONIC),
+               cpu_before = read_clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
         ctx.writes = mc_cache_writes_create(scratch);
-        must(mc_cache_put(cache, puts, together, &ctx));
-        must(mc_cache_writes_flush(&ctx));
+        exit_on_error(mc_cache_put(cache, puts, together, &ctx));
+        exit_on_error(mc_cache_writes_flush(&ctx));
         ctx.writes = NULL;
-        wall += seconds(CLOCK_MONOTONIC) - wall_before;
-        cpu += seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_before;
+        wall += read_clock_seconds(CLOCK_MONOTONIC) - wall_before;
+        cpu += read_clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_before;
         apr_pool_clear(scratch);
     }
     free(puts);
@@ -126,20 +111,20 @@ main(int argc, const char *const *argv)
     ctx.process = &process;
     ctx.pool = pool;
     ctx.log = &mc_log_stderr;
-    mc_cache *cache = create(type, inner);
+    mc_cache *cache = create_store(type, inner);
     if (argc > 5) {
-        mc_tile_write first = tile_of(1 << 27, pool);
-        must(mc_cache_put(cache, &first, 1, &ctx));
+        mc_tile_write first = tile_to_write(1 << 27, pool);
+        exit_on_error(mc_cache_put(cache, &first, 1, &ctx));
         if (sqlite3_open(apr_pstrcat(pool, folder, "/x.db", NULL), &other) != SQLITE_OK ||
             sqlite3_exec(other, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) != SQLITE_OK)
             return 1;
     }
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-        measure(cache, tiles / sizes[i] * sizes[i], sizes[i], (int)i * tiles);
+        measure_writes(cache, tiles / sizes[i] * sizes[i], sizes[i], (int)i * tiles);
     sqlite3_close(other);
-    double before = seconds(CLOCK_MONOTONIC);
+    double before = read_clock_seconds(CLOCK_MONOTONIC);
     mc_handles_destroy(process.handles);
-    printf("closed after %.1f ms\n", (seconds(CLOCK_MONOTONIC) - before) * 1e3);
+    printf("closed after %.1f ms\n", (read_clock_seconds(CLOCK_MONOTONIC) - before) * 1e3);
     mc_postgres_destroy(process.postgres);
     return system(apr_pstrcat(pool, "rm -rf ", folder, NULL)) == 0 ? 0 : 1;
 }

@@ -8,7 +8,7 @@ static char body[1 << 20];
 static int size;
 
 static void *
-serve(void *unused)
+serve_connections(void *unused)
 {
     FCGX_Request request;
     FCGX_InitRequest(&request, 0, 0);
@@ -33,8 +33,8 @@ main(int argc, char **argv)
     FCGX_Init();
     for (int i = 1; i < atoi(argv[1]); i++) {
         pthread_t thread;
-        pthread_create(&thread, NULL, serve, NULL);
+        pthread_create(&thread, NULL, serve_connections, NULL);
     }
-    serve(NULL);
+    serve_connections(NULL);
     return 0;
 }

@@ -53,7 +53,7 @@ set_folder(cmd_parms *cmd, void *unused, const char *folder)
 }
 
 static int
-answer(request_rec *r, int lookup)
+answer_from_folder(request_rec *r, int lookup)
 {
     if (lookup || strncmp(r->uri, "/floor/", 7) != 0)
         return DECLINED;
@@ -74,14 +74,15 @@ answer(request_rec *r, int lookup)
 }
 
 static void
-hooks(apr_pool_t *pool)
+register_floor_hooks(apr_pool_t *pool)
 {
     (void)pool;
-    ap_hook_quick_handler(answer, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_quick_handler(answer_from_folder, NULL, NULL, APR_HOOK_FIRST);
 }
 
 static const command_rec commands[] = {
     AP_INIT_TAKE1("FloorFolder", set_folder, NULL, RSRC_CONF, "folder of the files to answer with"), { NULL }
 };
 
-module AP_MODULE_DECLARE_DATA floor_module = { STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, commands, hooks };
+module AP_MODULE_DECLARE_DATA floor_module = { STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, commands,
+                                               register_floor_hooks };

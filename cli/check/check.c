@@ -7,8 +7,8 @@
 
 #include "cli/commands.h"
 #include "cli/common/help.h"
+#include "cli/common/json_line.h"
 #include "mapcache/server.h"
-#include "text/text.h"
 
 /* Exit codes. */
 enum { CLEAN = 0, REFUSED = 1, USABLE = 2 };
@@ -74,19 +74,27 @@ print_complaints_text(const char *file, const mc_complaint *const *list, int cou
 }
 
 static void
-print_complaints_json(const char *file, const mc_complaint *const *list, int count, const counts *counts,
-                      apr_pool_t *pool)
+print_complaints_json(const char *file, const mc_complaint *const *list, int count, const counts *counts)
 {
-    printf("{\"file\":\"%s\",\"errors\":%d,\"not_built\":%d,\"warnings\":%d,\"complaints\":[",
-           mc_json_escape(file, pool), counts->by_severity[MC_REFUSED], counts->by_severity[MC_NOT_BUILT],
-           counts->by_severity[MC_WARNING]);
+    mc_cli_json_line line = mc_cli_json_line_begin();
+    mc_json_string(line.json, "file", file);
+    mc_json_integer(line.json, "errors", counts->by_severity[MC_REFUSED]);
+    mc_json_integer(line.json, "not_built", counts->by_severity[MC_NOT_BUILT]);
+    mc_json_integer(line.json, "warnings", counts->by_severity[MC_WARNING]);
+    mc_json_open_array(line.json, "complaints");
     for (int i = 0; i < count; i++) {
         const mc_complaint *one = list[i];
-        printf("%s\n{\"severity\":\"%s\",\"file\":\"%s\",\"line\":%d,\"column\":%d,\"text\":\"%s\"}", i == 0 ? "" : ",",
-               severities[one->severity], mc_json_escape(one->file == NULL ? file : one->file, pool), one->line,
-               one->column, mc_json_escape(one->text, pool));
+        mc_json_space(line.json, "\n");
+        mc_json_open_object(line.json, NULL);
+        mc_json_string(line.json, "severity", severities[one->severity]);
+        mc_json_string(line.json, "file", one->file == NULL ? file : one->file);
+        mc_json_integer(line.json, "line", one->line);
+        mc_json_integer(line.json, "column", one->column);
+        mc_json_string(line.json, "text", one->text);
+        mc_json_close(line.json);
     }
-    puts("]}");
+    mc_json_close(line.json);
+    mc_cli_json_line_end(&line);
 }
 
 static int
@@ -108,7 +116,7 @@ check_config_file(const cli_check_options *options, apr_pool_t *pool)
     for (int i = 0; i < count; i++)
         counts.by_severity[list[i]->severity]++;
     if (options->json)
-        print_complaints_json(file, list, count, &counts, pool);
+        print_complaints_json(file, list, count, &counts);
     else
         print_complaints_text(file, list, count, &counts);
     if (!options->json && error == MC_OK && config->databases->nelts > 0)

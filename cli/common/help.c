@@ -40,9 +40,7 @@ mc_cli_print_help(FILE *out, const mc_cli_command *command, const char *program,
     fprintf(out, "usage: %s%s%s\n", program, *command->synopsis == '\0' ? "" : " ", command->synopsis);
     if (message != NULL)
         fprintf(out, "%s\n", message);
-    if (command->about != NULL)
-        fprintf(out, "\n%s\n\n", command->about);
-    fputs("options:\n", out);
+    fprintf(out, "\n%s\n\noptions:\n", command->about);
     for (int i = 0; i < rows->nelts; i++) {
         const mc_cli_option *row = APR_ARRAY_IDX(rows, i, const mc_cli_option *);
         char letter[] = { '-', (char)row->letter, ',', '\0' };
@@ -50,8 +48,7 @@ mc_cli_print_help(FILE *out, const mc_cli_command *command, const char *program,
                                          row->value == NULL ? "" : " ", row->value == NULL ? "" : row->value);
         fprintf(out, "  %-34s  %s\n", flags, row->help);
     }
-    if (command->statuses != NULL)
-        print_statuses(out, command->statuses);
+    print_statuses(out, command->statuses);
     apr_pool_destroy(pool);
 }
 

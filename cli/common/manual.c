@@ -66,13 +66,10 @@ static void
 print_manual_command(FILE *out, const mc_cli_command *row, const char *section, apr_pool_t *pool)
 {
     const apr_array_header_t *options = mc_cli_options_of(row, pool);
-    if (row->about != NULL)
-        print_manual_line(out, "", row->about, "\n");
+    print_manual_line(out, "", row->about, "\n");
     fprintf(out, ".%s OPTIONS\n", section);
     for (int i = 0; i < options->nelts; i++)
         print_manual_option(out, APR_ARRAY_IDX(options, i, const mc_cli_option *));
-    if (row->statuses == NULL)
-        return;
     fprintf(out, ".%s EXIT STATUS\n", section);
     print_manual_statuses(out, row->statuses, pool);
 }
@@ -117,13 +114,15 @@ print_manual_page(FILE *out, const mc_cli_command *command, const mc_cli_command
     for (const mc_cli_command *row = commands; row->name != NULL; row++)
         if (is_command_of_group(row, command->name))
             print_manual_synopsis(out, row);
+    fputs(".SH DESCRIPTION\n", out);
     if (command->run == NULL) {
+        print_manual_line(out, "", command->about, "\n");
         print_manual_group(out, command, commands, pool);
     } else {
-        if (command->about != NULL)
-            fputs(".SH DESCRIPTION\n", out);
         print_manual_command(out, command, "SH", pool);
     }
+    if (command->drop_in != NULL)
+        print_manual_line(out, ".SH DROP-IN NAME\n", command->drop_in, "\n");
     fputs(".SH SEE ALSO\n.BR mapcache (1)", out);
     if (command->page != NULL)
         fprintf(out, ", docs/%s in the documentation of the package", command->page);

@@ -98,8 +98,9 @@ typedef struct mc_cli_command {
     const char *(*check)(mc_cli_call *call); /* what is wrong with options or arguments together; NULL: nothing */
     unsigned mask;                           /* which of the commands that share the table this one is */
     const char *argument;                    /* how help names an argument; NULL: the command takes none */
-    const char *about;                       /* sentences, or NULL */
-    const char *statuses;                    /* "0 done\n1 an error" */
+    const char *about;                       /* sentences */
+    const char *statuses;                    /* "0 done\n1 an error"; NULL only of a group */
+    const char *drop_in;                     /* how the command differs under MapCache's name of it; NULL: has none */
     const char *page;                        /* in docs */
 } mc_cli_command;
 

@@ -7,8 +7,8 @@
 
 #include "cli/commands.h"
 #include "cli/common/interrupt.h"
+#include "cli/common/json_line.h"
 #include "cli/common/stores.h"
-#include "text/json_writer.h"
 
 typedef struct compacting {
     apr_pool_t *pool;
@@ -92,30 +92,25 @@ tell_progress(void *baton, const mc_store *store, const char *what, double done)
 static void
 tell_json(const compacting *c, const mc_store *before, const mc_store *after, const mc_error *error)
 {
-    apr_pool_t *pool;
-    apr_pool_create(&pool, c->pool);
-    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
-    mc_json_open_object(json, NULL);
-    mc_json_string(json, "store", before->name);
-    mc_json_string(json, "cache", before->cache);
-    mc_json_string(json, "type", before->kind);
-    mc_json_boolean(json, "dry_run", c->dry);
-    mc_json_integer(json, "size", before->bytes);
-    mc_json_integer(json, "reclaimable_size", before->free_bytes);
+    mc_cli_json_line line = mc_cli_json_line_begin();
+    mc_json_string(line.json, "store", before->name);
+    mc_json_string(line.json, "cache", before->cache);
+    mc_json_string(line.json, "type", before->kind);
+    mc_json_boolean(line.json, "dry_run", c->dry);
+    mc_json_integer(line.json, "size", before->bytes);
+    mc_json_integer(line.json, "reclaimable_size", before->free_bytes);
     if (before->orphans >= 0) {
-        mc_json_integer(json, "nb_orphaned_tiles", before->orphans);
-        mc_json_integer(json, "orphaned_size", before->orphan_bytes);
-        mc_json_integer(json, "nb_leftover_files", before->leftovers > 0 ? before->leftovers : 0);
+        mc_json_integer(line.json, "nb_orphaned_tiles", before->orphans);
+        mc_json_integer(line.json, "orphaned_size", before->orphan_bytes);
+        mc_json_integer(line.json, "nb_leftover_files", before->leftovers > 0 ? before->leftovers : 0);
     }
     if (after != NULL) {
-        mc_json_integer(json, "size_after", after->bytes);
-        mc_json_integer(json, "reclaimable_size_after", after->free_bytes);
+        mc_json_integer(line.json, "size_after", after->bytes);
+        mc_json_integer(line.json, "reclaimable_size_after", after->free_bytes);
     }
     if (error != MC_OK)
-        mc_json_string(json, "error", mc_error_chain(error, pool));
-    mc_json_close(json);
-    puts(mc_json_finish_text(json));
-    apr_pool_destroy(pool);
+        mc_json_string(line.json, "error", mc_error_chain(error, line.pool));
+    mc_cli_json_line_end(&line);
 }
 
 static void

@@ -9,9 +9,9 @@
 #include "cli/common/bar.h"
 #include "cli/common/image_inputs.h"
 #include "cli/common/interrupt.h"
+#include "cli/common/json_line.h"
 #include "cube_options.h"
 #include "mapcache/server.h"
-#include "text/text.h"
 #include "text/time.h"
 
 enum { INTERRUPTED = 2, LEFT_OUT = 3 };
@@ -110,10 +110,25 @@ find_inputs(cube_run *run)
 
 /* --- what is said ------------------------------------------------------------------------------------------------- */
 
-static const char *
-quote_cube_json_text(const char *text, apr_pool_t *pool)
+static void
+print_cube_event_json(const cube_run *run, const mc_cube_event *event)
 {
-    return apr_pstrcat(pool, "\"", mc_json_escape(text, pool), "\"", NULL);
+    mc_cli_json_line line = mc_cli_json_line_begin();
+    switch (event->kind) {
+    case MC_CUBE_IMAGE_LEFT_OUT:
+        mc_json_string(line.json, "left_out", event->path);
+        mc_json_string(line.json, "reason", event->message);
+        break;
+    case MC_CUBE_DATE_LEFT_OUT:
+        mc_json_string(line.json, "left_out_time", mc_time_text(event->time_us, line.pool));
+        break;
+    case MC_CUBE_COMMITTED:
+        mc_json_integer(line.json, "images", event->images);
+        mc_json_integer(line.json, "of", event->of);
+        mc_json_decimals(line.json, "seconds", (double)(mc_clock_now() - run->began) / APR_USEC_PER_SEC, 2);
+        break;
+    }
+    mc_cli_json_line_end(&line);
 }
 
 static void
@@ -121,38 +136,46 @@ print_cube_event(void *baton, const mc_cube_event *event)
 {
     cube_run *run = baton;
     const mc_cube_options *options = &run->options;
-    apr_pool_t *pool;
-    apr_pool_create(&pool, run->pool);
     mc_cli_clear_bar(&run->drawn);
-    if (event->kind == MC_CUBE_IMAGE_LEFT_OUT && options->json)
-        printf("{\"left_out\":%s,\"reason\":%s}\n", quote_cube_json_text(event->path, pool),
-               quote_cube_json_text(event->message, pool));
-    else if (event->kind == MC_CUBE_IMAGE_LEFT_OUT)
+    if (options->json && !(event->kind == MC_CUBE_COMMITTED && options->quiet))
+        print_cube_event_json(run, event);
+    else if (!options->json && event->kind == MC_CUBE_IMAGE_LEFT_OUT)
         fprintf(stderr, "mapcache cube: left out: %s\n", event->message);
-    if (event->kind == MC_CUBE_DATE_LEFT_OUT && options->json)
-        printf("{\"left_out_time\":%s}\n", quote_cube_json_text(mc_time_text(event->time_us, pool), pool));
-    if (event->kind == MC_CUBE_COMMITTED && options->json && !options->quiet)
-        printf("{\"images\":%d,\"of\":%d,\"seconds\":%.2f}\n", event->images, event->of,
-               (double)(mc_clock_now() - run->began) / APR_USEC_PER_SEC);
     if (event->kind == MC_CUBE_COMMITTED && run->bar) {
         printf("\r%d of %d", event->images, event->of);
         run->drawn = true;
     }
     fflush(stdout);
-    apr_pool_destroy(pool);
 }
 
 static void
 report_json(const cube_run *run, const char *error, int status, double seconds)
 {
     const mc_cube_report *r = &run->report;
-    printf("{\"cube\":%s,\"status\":%d,\"error\":%s,\"stored\":%d,\"left_out\":%d,\"dates\":%d,\"corrected\":%d,"
-           "\"chunks\":%lld,\"rewritten\":%lld,\"pixels\":%lld,\"bytes_before\":%lld,\"bytes_after\":%lld,"
-           "\"spooled\":%s,\"seconds\":%.3f}\n",
-           quote_cube_json_text(run->options.cube, run->pool), status,
-           error == NULL ? "null" : quote_cube_json_text(error, run->pool), r->images, r->left_out, r->dates,
-           r->corrected, (long long)r->chunks, (long long)r->rewritten, (long long)r->pixels,
-           (long long)r->bytes_before, (long long)r->bytes_after, r->spooled ? "true" : "false", seconds);
+    mc_cli_json_line line = mc_cli_json_line_begin();
+    mc_json_string(line.json, "cube", run->options.cube);
+    mc_json_integer(line.json, "status", status);
+    mc_json_string(line.json, "error", error);
+    mc_json_integer(line.json, "stored", r->images);
+    mc_json_integer(line.json, "left_out", r->left_out);
+    mc_json_integer(line.json, "dates", r->dates);
+    mc_json_integer(line.json, "corrected", r->corrected);
+    mc_json_integer(line.json, "chunks", r->chunks);
+    mc_json_integer(line.json, "rewritten", r->rewritten);
+    mc_json_integer(line.json, "pixels", r->pixels);
+    mc_json_integer(line.json, "bytes_before", r->bytes_before);
+    mc_json_integer(line.json, "bytes_after", r->bytes_after);
+    mc_json_boolean(line.json, "spooled", r->spooled);
+    mc_json_decimals(line.json, "seconds", seconds, 3);
+    mc_cli_json_line_end(&line);
+}
+
+static void
+print_cube_date_json(const char *time)
+{
+    mc_cli_json_line line = mc_cli_json_line_begin();
+    mc_json_string(line.json, "time", time);
+    mc_cli_json_line_end(&line);
 }
 
 static void
@@ -226,7 +249,7 @@ list_dates(cube_run *run)
     for (int i = 0; i < dates->nelts; i++) {
         const char *text = mc_time_text(APR_ARRAY_IDX(dates, i, mc_cube_date).time_us, run->pool);
         if (run->options.json)
-            printf("{\"time\":%s}\n", quote_cube_json_text(text, run->pool));
+            print_cube_date_json(text);
         else
             puts(text);
     }

@@ -26,6 +26,7 @@ typedef struct detail {
     mc_detail_area area;
 
     FILE *out; /* where the report waits until it is whole */
+    mc_json_writer *json;
     mc_server *server;
     mc_tileset *tileset;
     const mc_grid_link *link;
@@ -36,7 +37,6 @@ typedef struct detail {
     int z;
     double done; /* of the survey, 0..1 */
     double share;
-    bool first;       /* of the level's files */
     mc_error *failed; /* while a file was written */
 } detail;
 
@@ -162,10 +162,8 @@ visit_surveyed_file(void *baton, const mc_survey_file *file)
     apr_pool_create(&scratch, d->pool);
     mc_error *error = mc_detail_area_part(&region, &geometry, &d->area, &box, scratch);
     if (error == MC_OK) {
-        if (!d->first)
-            fputs(", ", d->out);
-        d->first = false;
-        mc_detail_file(d->out, file, &box, &region, geometry);
+        mc_detail_file(d->json, file, &box, &region, geometry);
+        error = mc_json_flush(d->json, d->out);
     }
     d->failed = mc_error_copy(error, d->pool);
     apr_pool_destroy(scratch);
@@ -205,15 +203,16 @@ write_detail_level(detail *d, const mc_tile_range *area, mc_ctx *ctx)
                                   .visit = visit_surveyed_file,
                                   .baton = d };
     d->in_level = (mc_detail_tiles){ 0, 0 };
-    d->first = true;
     d->share = 1.0 / (d->zooms[1] - d->zooms[0] + 1) /
                ((double)(area->maxx - area->minx) * (double)(area->maxy - area->miny) + 1e-9);
-    fprintf(d->out, "{\n\t\t\t\"level\":\t%d,\n\t\t\t\"files\":\t[", d->z);
+    mc_json_open_object(d->json, NULL);
+    mc_json_integer(d->json, "level", d->z);
+    mc_json_open_array(d->json, "files");
     MC_TRY(mc_survey(d->tileset->cache, &key, &task, ctx));
     MC_TRY(d->failed);
-    fputs("],", d->out);
-    mc_detail_counts(d->out, 3, "level", &d->in_level);
-    fputs("\n\t\t}", d->out);
+    mc_json_close(d->json);
+    mc_detail_counts(d->json, "level", &d->in_level);
+    mc_json_close(d->json);
     d->in_cache.stored += d->in_level.stored;
     d->in_cache.most += d->in_level.most;
     return MC_OK;
@@ -224,9 +223,9 @@ static void
 write_estimate(const detail *d, const char *name, int64_t bytes)
 {
     if (d->files_tiles == 0 && !d->ours)
-        fprintf(d->out, ",\n\t\t\"%s\":\t\"N/A: cache is empty\"", name);
+        mc_json_string(d->json, name, "N/A: cache is empty");
     else
-        fprintf(d->out, ",\n\t\t\"%s\":\t%lld", name, (long long)bytes);
+        mc_json_integer(d->json, name, bytes);
 }
 
 static int64_t
@@ -240,16 +239,16 @@ static void
 write_sizes(const detail *d)
 {
     int64_t mean = d->files_tiles == 0 ? 0 : d->files_bytes / d->files_tiles;
-    fprintf(d->out, ",\n\t\"sizes\":\t{\n\t\t\"total_size_of_files\":\t%lld,\n\t\t\"total_nbtiles_in_files\":\t%lld",
-            (long long)d->files_bytes, (long long)d->files_tiles);
+    mc_json_open_object(d->json, "sizes");
+    mc_json_integer(d->json, "total_size_of_files", d->files_bytes);
+    mc_json_integer(d->json, "total_nbtiles_in_files", d->files_tiles);
     write_estimate(d, "average_tile_size", mean);
     write_estimate(d, "estimated_max_cache_size", multiply_saturated(mean, d->in_cache.most));
-    fprintf(d->out, ",\n\t\t\"estimated_cached_cache_size\":\t%lld",
-            (long long)multiply_saturated(mean, d->in_cache.stored));
+    mc_json_integer(d->json, "estimated_cached_cache_size", multiply_saturated(mean, d->in_cache.stored));
     write_estimate(d, "estimated_missing_cache_size", multiply_saturated(mean, d->in_cache.most - d->in_cache.stored));
-    fputs("\n\t}", d->out);
+    mc_json_close(d->json);
     if (d->brief)
-        fprintf(d->out, ",\n\t\"nb_missing_files\":\t%lld", (long long)d->missing_files);
+        mc_json_integer(d->json, "nb_missing_files", d->missing_files);
 }
 
 /* Degrees, feet or metres: what the grid's <units> say (docs/reference/configuration.md 2). */
@@ -272,24 +271,22 @@ write_report(detail *d, mc_ctx *ctx)
     const mc_extent *area = &d->area.extent,
                     around = { area->minx - margin, area->miny - margin, area->maxx + margin, area->maxy + margin };
     const mc_tile_range *limits = mc_seed_limits(grid, &around, d->pool);
-    fputs("{\n\t\"layer\":\t", d->out);
-    mc_detail_text(d->out, d->tileset->name);
-    fputs(",\n\t\"grid\":\t", d->out);
-    mc_detail_text(d->out, d->link->grid->name);
-    fprintf(d->out, ",\n\t\"unit\":\t\"%s\",", unit_of(d->link->grid));
-    mc_detail_region(d->out, 1, "region", area, d->area.geometry);
-    fputs(",\n\t\"zoom_levels\":\t[", d->out);
-    for (d->z = d->zooms[0]; d->z <= d->zooms[1]; d->z++) {
-        if (d->z > d->zooms[0])
-            fputs(", ", d->out);
+    mc_json_open_object(d->json, NULL);
+    mc_json_string(d->json, "layer", d->tileset->name);
+    mc_json_string(d->json, "grid", d->link->grid->name);
+    mc_json_string(d->json, "unit", unit_of(d->link->grid));
+    mc_detail_region(d->json, "region", area, d->area.geometry);
+    mc_json_open_array(d->json, "zoom_levels");
+    for (d->z = d->zooms[0]; d->z <= d->zooms[1]; d->z++)
         MC_TRY(write_detail_level(d, &limits[d->z], ctx));
-    }
-    fputs("],", d->out);
-    mc_detail_counts(d->out, 1, "cache", &d->in_cache);
+    mc_json_close(d->json);
+    mc_detail_counts(d->json, "cache", &d->in_cache);
     write_sizes(d);
     if (d->stores)
-        MC_TRY(mc_detail_stores(d->out, mc_server_config(d->server), d->tileset->cache, ctx));
-    fputs("\n}\n", d->out);
+        MC_TRY(mc_detail_stores(d->json, mc_server_config(d->server), d->tileset->cache, ctx));
+    mc_json_close(d->json);
+    mc_json_space(d->json, "\n");
+    MC_TRY(mc_json_flush(d->json, d->out));
     fputs("\033[2K Finished: 100.000% done\n", stderr);
     return MC_OK;
 }
@@ -318,6 +315,7 @@ run_detail_survey(detail *d)
     d->out = tmpfile();
     if (d->out == NULL)
         return mc_error_create(d->pool, MC_ERR_IO, "there is no room for the report in the folder for temporary files");
+    d->json = mc_json_create(MC_JSON_TABS, d->pool);
     MC_TRY(mc_runtime_create(&runtime, mc_server_config(d->server), 1, false, &log, d->pool));
     ctx.process = mc_runtime_process(runtime);
     mc_error *error = write_report(d, &ctx);

@@ -1,108 +1,89 @@
-/* Pieces of the report; each begins where the line stands and leaves it behind its last bracket. */
+/* See detail_json.h. Numbers have 17 digits: a reader gets the same doubles. */
 #include "detail_json.h"
 
+#include <stdio.h>
+
+enum { DIGITS = 17 };
+
+/* [minx, miny, maxx, maxy] */
 static void
-start_indented_line(FILE *out, int depth)
+write_detail_box(mc_json_writer *json, const char *name, const mc_extent *box)
 {
-    fputc('\n', out);
-    for (int i = 0; i < depth; i++)
-        fputc('\t', out);
+    mc_json_open_array(json, name);
+    mc_json_digits(json, NULL, box->minx, DIGITS);
+    mc_json_digits(json, NULL, box->miny, DIGITS);
+    mc_json_digits(json, NULL, box->maxx, DIGITS);
+    mc_json_digits(json, NULL, box->maxy, DIGITS);
+    mc_json_close(json);
 }
 
-void
-mc_detail_text(FILE *out, const char *text)
+static void
+write_box_polygon(mc_json_writer *json, const char *name, const mc_extent *box)
 {
-    fputc('"', out);
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
-        if (*at == '"' || *at == '\\')
-            fprintf(out, "\\%c", *at);
-        else if (*at < 0x20)
-            fprintf(out, "\\u%04x", *at);
-        else
-            fputc(*at, out);
+    const double corners[5][2] = { { box->minx, box->miny },
+                                   { box->maxx, box->miny },
+                                   { box->maxx, box->maxy },
+                                   { box->minx, box->maxy },
+                                   { box->minx, box->miny } };
+    mc_json_open_object(json, name);
+    mc_json_string(json, "type", "Polygon");
+    mc_json_open_array(json, "coordinates");
+    mc_json_open_array(json, NULL);
+    for (int i = 0; i < 5; i++) {
+        mc_json_open_array(json, NULL);
+        mc_json_digits(json, NULL, corners[i][0], DIGITS);
+        mc_json_digits(json, NULL, corners[i][1], DIGITS);
+        mc_json_close(json);
     }
-    fputc('"', out);
+    mc_json_close(json);
+    mc_json_close(json);
+    mc_json_close(json);
 }
 
 void
-mc_detail_box(FILE *out, const mc_extent *box)
+mc_detail_region(mc_json_writer *json, const char *name, const mc_extent *box, const char *geometry)
 {
-    fprintf(out, "[%.17g, %.17g, %.17g, %.17g]", box->minx, box->miny, box->maxx, box->maxy);
+    mc_json_open_object(json, name);
+    write_detail_box(json, "bounding_box", box);
+    if (geometry != NULL)
+        mc_json_raw(json, "geometry", geometry);
+    else
+        write_box_polygon(json, "geometry", box);
+    mc_json_close(json);
 }
 
 static void
-write_box_polygon(FILE *out, int depth, const mc_extent *box)
+write_detail_count(mc_json_writer *json, const char *what, const char *where, int64_t count)
 {
-    fputc('{', out);
-    start_indented_line(out, depth + 1);
-    fputs("\"type\":\t\"Polygon\",", out);
-    start_indented_line(out, depth + 1);
-    fprintf(out, "\"coordinates\":\t[[[%.17g, %.17g], [%.17g, %.17g], [%.17g, %.17g], [%.17g, %.17g], [%.17g, %.17g]]]",
-            box->minx, box->miny, box->maxx, box->miny, box->maxx, box->maxy, box->minx, box->maxy, box->minx,
-            box->miny);
-    start_indented_line(out, depth);
-    fputc('}', out);
+    char name[40];
+    snprintf(name, sizeof(name), "%s_in_%s", what, where);
+    mc_json_integer(json, name, count);
 }
 
 void
-mc_detail_region(FILE *out, int depth, const char *name, const mc_extent *box, const char *geometry)
+mc_detail_counts(mc_json_writer *json, const char *where, const mc_detail_tiles *tiles)
 {
-    start_indented_line(out, depth);
-    fprintf(out, "\"%s\":\t{", name);
-    start_indented_line(out, depth + 1);
-    fputs("\"bounding_box\":\t", out);
-    mc_detail_box(out, box);
-    fputc(',', out);
-    start_indented_line(out, depth + 1);
-    fputs("\"geometry\":\t", out);
-    if (geometry != NULL)
-        fputs(geometry, out);
-    else
-        write_box_polygon(out, depth + 1, box);
-    start_indented_line(out, depth);
-    fputc('}', out);
-}
-
-void
-mc_detail_counts(FILE *out, int depth, const char *where, const mc_detail_tiles *tiles)
-{
-    start_indented_line(out, depth);
-    fputs("\"nb_tiles_in_region\":\t{", out);
-    start_indented_line(out, depth + 1);
-    fprintf(out, "\"missing_in_%s\":\t%lld,", where, (long long)(tiles->most - tiles->stored));
-    start_indented_line(out, depth + 1);
-    fprintf(out, "\"cached_in_%s\":\t%lld,", where, (long long)tiles->stored);
-    start_indented_line(out, depth + 1);
-    fprintf(out, "\"max_in_%s\":\t%lld,", where, (long long)tiles->most);
-    start_indented_line(out, depth + 1);
+    mc_json_open_object(json, "nb_tiles_in_region");
+    write_detail_count(json, "missing", where, tiles->most - tiles->stored);
+    write_detail_count(json, "cached", where, tiles->stored);
+    write_detail_count(json, "max", where, tiles->most);
     if (tiles->most == 0)
-        fputs("\"coverage\":\tnull", out);
+        mc_json_null(json, "coverage");
     else
-        fprintf(out, "\"coverage\":\t%.17g", (double)tiles->stored / (double)tiles->most);
-    start_indented_line(out, depth);
-    fputc('}', out);
+        mc_json_digits(json, "coverage", (double)tiles->stored / (double)tiles->most, DIGITS);
+    mc_json_close(json);
 }
 
 void
-mc_detail_file(FILE *out, const mc_survey_file *file, const mc_extent *box, const mc_extent *region,
+mc_detail_file(mc_json_writer *json, const mc_survey_file *file, const mc_extent *box, const mc_extent *region,
                const char *geometry)
 {
-    enum { DEPTH = 5 };
     mc_detail_tiles tiles = { file->stored, file->most };
-    fputc('{', out);
-    start_indented_line(out, DEPTH);
-    fputs("\"file_name\":\t", out);
-    mc_detail_text(out, file->path);
-    fputc(',', out);
-    start_indented_line(out, DEPTH);
-    fprintf(out, "\"file_size\":\t%lld,", (long long)file->bytes);
-    start_indented_line(out, DEPTH);
-    fputs("\"file_bounding_box\":\t", out);
-    mc_detail_box(out, box);
-    fputc(',', out);
-    mc_detail_region(out, DEPTH, "region_in_file", region, geometry);
-    fputc(',', out);
-    mc_detail_counts(out, DEPTH, "file", &tiles);
-    start_indented_line(out, DEPTH - 1);
-    fputc('}', out);
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "file_name", file->path);
+    mc_json_integer(json, "file_size", file->bytes);
+    write_detail_box(json, "file_bounding_box", box);
+    mc_detail_region(json, "region_in_file", region, geometry);
+    mc_detail_counts(json, "file", &tiles);
+    mc_json_close(json);
 }

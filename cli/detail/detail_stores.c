@@ -4,14 +4,12 @@
 #include <apr_strings.h>
 
 #include "cli/common/stores.h"
-#include "detail_json.h"
 
 typedef struct stores {
-    FILE *out;
+    mc_json_writer *json;
     const mc_config *config;
     mc_cache *cache; /* that is being looked at */
     mc_ctx *ctx;
-    bool first;
     mc_error *error;
     apr_array_header_t *orphans; /* of mc_store_group: of the store that is being looked at */
 } stores;
@@ -36,74 +34,60 @@ take_orphan(void *baton, const mc_store *store, const mc_store_group *group)
     kept->dim = apr_pstrdup(pool, group->dim);
 }
 
+/* Below 0: not known. */
 static void
-write_store_number(FILE *out, const char *name, int64_t value)
+write_store_number(mc_json_writer *json, const char *name, int64_t value)
 {
     if (value < 0)
-        fprintf(out, ",\n\t\t\t\"%s\":\tnull", name);
+        mc_json_null(json, name);
     else
-        fprintf(out, ",\n\t\t\t\"%s\":\t%lld", name, (long long)value);
-}
-
-static void
-write_store_text(FILE *out, const char *name, const char *value)
-{
-    fprintf(out, "\"%s\":\t", name);
-    if (value == NULL)
-        fputs("null", out);
-    else
-        mc_detail_text(out, value);
+        mc_json_integer(json, name, value);
 }
 
 static void
 write_orphans(const stores *report)
 {
-    FILE *out = report->out;
-    fputs(",\n\t\t\t\"orphans\":\t[", out);
+    mc_json_writer *json = report->json;
+    mc_json_open_array(json, "orphans");
     for (int i = 0; i < report->orphans->nelts; i++) {
         const mc_store_group *group = &APR_ARRAY_IDX(report->orphans, i, mc_store_group);
-        fputs(i == 0 ? "{" : ", {", out);
-        write_store_text(out, "tileset", group->tileset);
-        fputs(", ", out);
-        write_store_text(out, "grid", group->grid);
-        fputs(", ", out);
-        write_store_text(out, "dimensions", group->dim);
-        fprintf(out, ", \"level\":\t%d, \"nb_tiles\":\t%lld, \"size\":\t%lld}", group->z, (long long)group->tiles,
-                (long long)group->bytes);
+        mc_json_open_object(json, NULL);
+        mc_json_string(json, "tileset", group->tileset);
+        mc_json_string(json, "grid", group->grid);
+        mc_json_string(json, "dimensions", group->dim);
+        mc_json_integer(json, "level", group->z);
+        mc_json_integer(json, "nb_tiles", group->tiles);
+        mc_json_integer(json, "size", group->bytes);
+        mc_json_close(json);
     }
-    fputc(']', out);
+    mc_json_close(json);
 }
 
 static void
 write_store(void *baton, const mc_store *store, const mc_store *after, const mc_error *error)
 {
     stores *report = baton;
-    FILE *out = report->out;
+    mc_json_writer *json = report->json;
     (void)after;
-    fputs(report->first ? "{\n\t\t\t" : ", {\n\t\t\t", out);
-    report->first = false;
-    write_store_text(out, "cache", store->cache);
-    fputs(",\n\t\t\t", out);
-    write_store_text(out, "type", store->kind);
-    fputs(",\n\t\t\t", out);
-    write_store_text(out, "name", store->name);
-    write_store_number(out, "size", store->bytes);
-    write_store_number(out, "reclaimable_size", store->free_bytes);
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "cache", store->cache);
+    mc_json_string(json, "type", store->kind);
+    mc_json_string(json, "name", store->name);
+    write_store_number(json, "size", store->bytes);
+    write_store_number(json, "reclaimable_size", store->free_bytes);
     if (store->bytes > 0 && store->free_bytes >= 0)
-        fprintf(out, ",\n\t\t\t\"fragmentation\":\t%.4f", (double)store->free_bytes / (double)store->bytes);
-    write_store_number(out, "nb_tiles", store->tiles);
-    write_store_number(out, "nb_blank_tiles", store->blanks);
-    write_store_number(out, "tiles_size", store->tile_bytes);
-    write_store_number(out, "nb_orphaned_tiles", store->orphans);
-    write_store_number(out, "orphaned_size", store->orphan_bytes);
+        mc_json_decimals(json, "fragmentation", (double)store->free_bytes / (double)store->bytes, 4);
+    write_store_number(json, "nb_tiles", store->tiles);
+    write_store_number(json, "nb_blank_tiles", store->blanks);
+    write_store_number(json, "tiles_size", store->tile_bytes);
+    write_store_number(json, "nb_orphaned_tiles", store->orphans);
+    write_store_number(json, "orphaned_size", store->orphan_bytes);
     write_orphans(report);
-    write_store_number(out, "nb_leftover_files", store->leftovers);
-    write_store_number(out, "leftover_size", store->leftover_bytes);
-    if (error != MC_OK) {
-        fputs(",\n\t\t\t", out);
-        write_store_text(out, "error", mc_error_chain(error, report->ctx->pool));
-    }
-    fputs("\n\t\t}", out);
+    write_store_number(json, "nb_leftover_files", store->leftovers);
+    write_store_number(json, "leftover_size", store->leftover_bytes);
+    if (error != MC_OK)
+        mc_json_string(json, "error", mc_error_chain(error, report->ctx->pool));
+    mc_json_close(json);
     apr_array_clear(report->orphans);
 }
 
@@ -120,15 +104,13 @@ report_cache_stores(void *baton, mc_cache *part)
 }
 
 mc_error *
-mc_detail_stores(FILE *out, const mc_config *config, mc_cache *cache, mc_ctx *ctx)
+mc_detail_stores(mc_json_writer *json, const mc_config *config, mc_cache *cache, mc_ctx *ctx)
 {
-    stores report = { .out = out,
-                      .config = config,
-                      .ctx = ctx,
-                      .first = true,
-                      .orphans = apr_array_make(ctx->pool, 4, sizeof(mc_store_group)) };
-    fputs(",\n\t\"stores\":\t[", out);
+    stores report = {
+        .json = json, .config = config, .ctx = ctx, .orphans = apr_array_make(ctx->pool, 4, sizeof(mc_store_group))
+    };
+    mc_json_open_array(json, "stores");
     mc_cache_parts(cache, report_cache_stores, &report);
-    fputc(']', out);
+    mc_json_close(json);
     return report.error;
 }

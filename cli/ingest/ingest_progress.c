@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "cli/common/bar.h"
+#include "cli/common/json_line.h"
 #include "text/text.h"
 
 void
@@ -32,16 +33,26 @@ mc_ingest_report_line(mc_ingest_report *report, const char *message)
 static void
 outline_json(const mc_ingest_outline *outline, const mc_ingest_report *report, int groups, const apr_int64_t *tiles)
 {
-    const char *between = "";
-    printf("{\"images\":%d,\"bad\":%d,\"times\":%d,\"minzoom\":%d,\"maxzoom\":%d,\"extent\":[%.15g,%.15g,%.15g,%.15g],"
-           "\"levels\":[",
-           report->images, report->all.bad, groups, outline->minzoom, outline->maxzoom, outline->extent.minx,
-           outline->extent.miny, outline->extent.maxx, outline->extent.maxy);
+    const double extent[4] = { outline->extent.minx, outline->extent.miny, outline->extent.maxx, outline->extent.maxy };
+    mc_cli_json_line line = mc_cli_json_line_begin();
+    mc_json_integer(line.json, "images", report->images);
+    mc_json_integer(line.json, "bad", report->all.bad);
+    mc_json_integer(line.json, "times", groups);
+    mc_json_integer(line.json, "minzoom", outline->minzoom);
+    mc_json_integer(line.json, "maxzoom", outline->maxzoom);
+    mc_json_open_array(line.json, "extent");
+    for (int i = 0; i < 4; i++)
+        mc_json_digits(line.json, NULL, extent[i], 15);
+    mc_json_close(line.json);
+    mc_json_open_array(line.json, "levels");
     for (int z = outline->minzoom; z <= outline->maxzoom; z++) {
-        printf("%s{\"level\":%d,\"tiles\":%lld}", between, z, (long long)tiles[z]);
-        between = ",";
+        mc_json_open_object(line.json, NULL);
+        mc_json_integer(line.json, "level", z);
+        mc_json_integer(line.json, "tiles", tiles[z]);
+        mc_json_close(line.json);
     }
-    puts("]}");
+    mc_json_close(line.json);
+    mc_cli_json_line_end(&line);
 }
 
 static void
@@ -110,38 +121,53 @@ measure_ingest_seconds(const mc_ingest_report *report)
     return seconds > 0.001 ? seconds : 0.001;
 }
 
-/* A member behind others, as it must stand in JSON whatever it holds. */
+/* A text that came with the images: one line, and not a long one. */
 static void
-print_ingest_json_text(const char *name, const char *text)
+add_ingest_json_text(mc_cli_json_line *line, const char *name, const char *text)
 {
     enum { LONGEST = 1000 };
-    apr_pool_t *pool;
-    apr_pool_create(&pool, NULL);
-    printf(",\"%s\":\"%s\"", name, mc_json_escape(mc_message_text(text, LONGEST, pool), pool));
-    apr_pool_destroy(pool);
+    mc_json_string(line->json, name, mc_message_text(text, LONGEST, line->pool));
 }
 
+/* What the last line has besides. */
+static void
+add_ingest_json_end(mc_cli_json_line *line, const mc_ingest_report *report, const char *error, int status)
+{
+    const mc_ingest_counts *c = &report->now;
+    mc_json_decimals(line->json, "decode", c->decode, 3);
+    mc_json_decimals(line->json, "draw", c->draw, 3);
+    mc_json_decimals(line->json, "encode", c->encode, 3);
+    mc_json_decimals(line->json, "store", c->store, 3);
+    if (report->before >= 0 && report->after >= 0) {
+        mc_json_integer(line->json, "store_before", report->before);
+        mc_json_integer(line->json, "store_after", report->after);
+    }
+    if (error != NULL)
+        add_ingest_json_text(line, "error", error);
+    mc_json_integer(line->json, "exit", status);
+}
+
+/* status below 0: the run goes on. */
 static void
 show_ingest_json(const mc_ingest_report *report, const char *error, int status)
 {
     const mc_ingest_counts *c = &report->now;
     double seconds = measure_ingest_seconds(report);
-    printf("{\"images\":%d,\"done\":%d,\"bad\":%d,\"tiles\":%lld,\"bytes\":%lld,\"seconds\":%.3f,"
-           "\"tiles_per_second\":%.1f,\"spooled\":%lld,\"peak\":%lld",
-           report->images, c->done, c->bad, (long long)c->tiles, (long long)c->bytes, seconds,
-           (double)c->tiles / seconds, (long long)c->spooled, (long long)c->peak);
+    mc_cli_json_line line = mc_cli_json_line_begin();
+    mc_json_integer(line.json, "images", report->images);
+    mc_json_integer(line.json, "done", c->done);
+    mc_json_integer(line.json, "bad", c->bad);
+    mc_json_integer(line.json, "tiles", c->tiles);
+    mc_json_integer(line.json, "bytes", c->bytes);
+    mc_json_decimals(line.json, "seconds", seconds, 3);
+    mc_json_decimals(line.json, "tiles_per_second", (double)c->tiles / seconds, 1);
+    mc_json_integer(line.json, "spooled", c->spooled);
+    mc_json_integer(line.json, "peak", c->peak);
     if (report->value != NULL && status < 0)
-        print_ingest_json_text("time", report->value);
-    if (status >= 0) {
-        printf(",\"decode\":%.3f,\"draw\":%.3f,\"encode\":%.3f,\"store\":%.3f", c->decode, c->draw, c->encode,
-               c->store);
-        if (report->before >= 0 && report->after >= 0)
-            printf(",\"store_before\":%lld,\"store_after\":%lld", (long long)report->before, (long long)report->after);
-        if (error != NULL)
-            print_ingest_json_text("error", error);
-        printf(",\"exit\":%d", status);
-    }
-    puts("}");
+        add_ingest_json_text(&line, "time", report->value);
+    if (status >= 0)
+        add_ingest_json_end(&line, report, error, status);
+    mc_cli_json_line_end(&line);
 }
 
 static void

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/common/json_line.h"
 #include "cli/common/ogr_area.h"
 
 /* USER@HOST */
@@ -167,6 +168,15 @@ collect_all(jobs_cli *cli, mc_job_action action)
     return MC_OK;
 }
 
+static void
+print_changed_job_json(int64_t id, mc_job_state state)
+{
+    mc_cli_json_line line = mc_cli_json_line_begin();
+    mc_json_integer(line.json, "id", id);
+    mc_json_string(line.json, "state", mc_job_state_name(state));
+    mc_cli_json_line_end(&line);
+}
+
 static int
 change_queued_jobs(jobs_cli *cli)
 {
@@ -183,11 +193,19 @@ change_queued_jobs(jobs_cli *cli)
         if (error != MC_OK)
             status = mc_cli_jobs_failed(cli, error);
         else if (cli->options.json)
-            printf("{\"id\":%lld,\"state\":\"%s\"}\n", (long long)id, mc_job_state_name(state));
+            print_changed_job_json(id, state);
         else
             printf("job %lld: %s\n", (long long)id, mc_job_state_name(state));
     }
     return status;
+}
+
+static void
+print_pruned_jobs_json(int64_t count)
+{
+    mc_cli_json_line line = mc_cli_json_line_begin();
+    mc_json_integer(line.json, "removed", count);
+    mc_cli_json_line_end(&line);
 }
 
 static int
@@ -198,7 +216,7 @@ prune_queued_jobs(jobs_cli *cli)
     if (error != MC_OK)
         return mc_cli_jobs_failed(cli, error);
     if (cli->options.json)
-        printf("{\"removed\":%lld}\n", (long long)count);
+        print_pruned_jobs_json(count);
     else
         printf("%lld job%s removed\n", (long long)count, count == 1 ? "" : "s");
     return 0;

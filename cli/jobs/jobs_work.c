@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "cli/common/interrupt.h"
+#include "cli/common/json_line.h"
 #include "jobs.h"
 #include "text/text.h"
 
@@ -15,13 +16,18 @@ static void
 print_jobs_work_json(const jobs_display *display, const mc_jobs_session_result *r, int64_t job, int status)
 {
     double seconds = (double)(mc_clock_now() - display->began) / APR_USEC_PER_SEC;
-    printf("{\"job\":%lld,\"done\":%lld,\"skipped\":%lld,\"failed\":%lld,\"tiles\":%lld,\"units\":%lld,\"lost\":%lld,"
-           "\"seconds\":%.3f",
-           (long long)job, (long long)r->done, (long long)r->skipped, (long long)r->failed, (long long)r->tiles,
-           (long long)r->units, (long long)r->lost, seconds);
+    mc_cli_json_line line = mc_cli_json_line_begin();
+    mc_json_integer(line.json, "job", job);
+    mc_json_integer(line.json, "done", r->done);
+    mc_json_integer(line.json, "skipped", r->skipped);
+    mc_json_integer(line.json, "failed", r->failed);
+    mc_json_integer(line.json, "tiles", r->tiles);
+    mc_json_integer(line.json, "units", r->units);
+    mc_json_integer(line.json, "lost", r->lost);
+    mc_json_decimals(line.json, "seconds", seconds, 3);
     if (status >= 0)
-        printf(",\"exit\":%d", status);
-    puts("}");
+        mc_json_integer(line.json, "exit", status);
+    mc_cli_json_line_end(&line);
 }
 
 jobs_display

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "cli/common/json_line.h"
+
 enum { SAMPLES_OF_LEVEL = 40 };
 
 mc_error *
@@ -88,19 +90,24 @@ sum_dry_run_levels(const mc_seed_dry *dry)
 static void
 write_dry_run_json(const mc_seed_dry *dry, const seed_dry_sums *all)
 {
-    const char *between = "";
-    fputs("{\"levels\":[", stdout);
+    mc_cli_json_line line = mc_cli_json_line_begin();
+    mc_json_open_array(line.json, "levels");
     for (int z = 0; z < MC_SEED_DRY_LEVELS; z++)
         if (dry->levels[z].metatiles > 0) {
-            printf("%s{\"level\":%d,\"metatiles\":%lld,\"tiles\":%lld}", between, z,
-                   (long long)dry->levels[z].metatiles, (long long)dry->levels[z].tiles);
-            between = ",";
+            mc_json_open_object(line.json, NULL);
+            mc_json_integer(line.json, "level", z);
+            mc_json_integer(line.json, "metatiles", dry->levels[z].metatiles);
+            mc_json_integer(line.json, "tiles", dry->levels[z].tiles);
+            mc_json_close(line.json);
         }
-    printf("],\"metatiles\":%lld,\"tiles\":%lld,\"samples\":%lld,\"stored\":%lld", (long long)all->metatiles,
-           (long long)all->tiles, (long long)all->asked, (long long)all->stored);
+    mc_json_close(line.json);
+    mc_json_integer(line.json, "metatiles", all->metatiles);
+    mc_json_integer(line.json, "tiles", all->tiles);
+    mc_json_integer(line.json, "samples", all->asked);
+    mc_json_integer(line.json, "stored", all->stored);
     if (all->stored > 0)
-        printf(",\"bytes\":%.0f", all->bytes);
-    puts("}");
+        mc_json_decimals(line.json, "bytes", all->bytes, 0);
+    mc_cli_json_line_end(&line);
 }
 
 static void

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/common/json_line.h"
 
 static const apr_interval_time_t INTERVAL = APR_USEC_PER_SEC;
 
@@ -86,19 +87,25 @@ static void
 show_seed_json(const mc_seed_progress *progress, int status)
 {
     double elapsed = seconds_since(progress->began);
-    printf("{\"done\":%lld,\"skipped\":%lld,\"failed\":%lld,\"tiles\":%lld,\"expected\":%lld,\"seconds\":%.3f,"
-           "\"tiles_per_second\":%.1f,\"z\":%d,\"x\":%d,\"y\":%d",
-           (long long)progress->done, (long long)progress->skipped, (long long)progress->failed,
-           (long long)progress->tiles, (long long)progress->expected, elapsed, (double)progress->tiles / elapsed,
-           progress->last.z, progress->last.x, progress->last.y);
-    const char *between = "";
-    fputs(",\"time\":{", stdout);
-    for (int i = 0; i < MC_SEED_PART_COUNT; i++, between = ",")
-        printf("%s\"%s\":%.3f", between, parts[i], progress->seconds[i]);
-    printf("},\"workers\":%d", progress->awake);
+    mc_cli_json_line line = mc_cli_json_line_begin();
+    mc_json_integer(line.json, "done", progress->done);
+    mc_json_integer(line.json, "skipped", progress->skipped);
+    mc_json_integer(line.json, "failed", progress->failed);
+    mc_json_integer(line.json, "tiles", progress->tiles);
+    mc_json_integer(line.json, "expected", progress->expected);
+    mc_json_decimals(line.json, "seconds", elapsed, 3);
+    mc_json_decimals(line.json, "tiles_per_second", (double)progress->tiles / elapsed, 1);
+    mc_json_integer(line.json, "z", progress->last.z);
+    mc_json_integer(line.json, "x", progress->last.x);
+    mc_json_integer(line.json, "y", progress->last.y);
+    mc_json_open_object(line.json, "time");
+    for (int i = 0; i < MC_SEED_PART_COUNT; i++)
+        mc_json_decimals(line.json, parts[i], progress->seconds[i], 3);
+    mc_json_close(line.json);
+    mc_json_integer(line.json, "workers", progress->awake);
     if (status >= 0)
-        printf(",\"exit\":%d", status);
-    puts("}");
+        mc_json_integer(line.json, "exit", status);
+    mc_cli_json_line_end(&line);
 }
 
 void

@@ -76,7 +76,7 @@ write_trace_html_page(const trace_options *options, apr_pool_t *pool)
     }
     mc_trace_page page;
     mc_trace_log *log = mc_trace_log_create(mc_trace_page_add, &page, pool);
-    mc_trace_page_begin(&page, out);
+    mc_trace_page_begin(&page, out, pool);
     bool good = read_logs(log, options);
     mc_trace_page_end(&page, log);
     if (page.omitted > 0)

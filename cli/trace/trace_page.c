@@ -21,12 +21,33 @@ page_mark(void)
     return memmem(page_text, sizeof(page_text), mark, sizeof(mark) - 1);
 }
 
-void
-mc_trace_page_begin(mc_trace_page *page, FILE *out)
+/* What does not go out stays in the error state of the file, which the command looks at in the end. */
+static void
+flush_trace_page(const mc_trace_page *page)
 {
-    *page = (mc_trace_page){ .out = out };
+    mc_error *error = mc_json_flush(page->json, page->out);
+    MC_ASSERT(error == MC_OK || ferror(page->out));
+}
+
+void
+mc_trace_page_begin(mc_trace_page *page, FILE *out, apr_pool_t *pool)
+{
+    *page = (mc_trace_page){ .out = out, .json = mc_json_create(MC_JSON_HTML, pool) };
     fwrite(page_text, 1, (size_t)(page_mark() - (const char *)page_text), out);
-    fputs("{\"groups\":[", out);
+    mc_json_open_object(page->json, NULL);
+    mc_json_open_array(page->json, "groups");
+}
+
+static void
+write_trace_span(mc_json_writer *json, const mc_trace_span *span, int64_t begin)
+{
+    mc_json_integer(json, NULL, span->name);
+    mc_json_integer(json, NULL, span->depth);
+    mc_json_integer(json, NULL, span->begin - begin);
+    mc_json_integer(json, NULL, span->end - span->begin);
+    mc_json_integer(json, NULL, mc_trace_span_self(span));
+    mc_json_integer(json, NULL, span->note);
+    mc_json_integer(json, NULL, span->closed);
 }
 
 /* [thread, number, begin, [name, depth, begin, duration, self, note, closed, ...]]; times in microseconds,
@@ -41,43 +62,33 @@ mc_trace_page_add(void *baton, const mc_trace_log *log, const mc_trace_group *gr
         return;
     }
     int64_t begin = group->spans[0].begin;
-    fprintf(page->out, "%s[\"%s\",%d,%lld,[", page->groups == 0 ? "" : ",\n", group->thread, group->number,
-            (long long)begin);
-    for (int i = 0; i < group->count; i++) {
-        const mc_trace_span *span = &group->spans[i];
-        fprintf(page->out, "%s%d,%d,%lld,%lld,%lld,%d,%d", i == 0 ? "" : ",", span->name, span->depth,
-                (long long)(span->begin - begin), (long long)(span->end - span->begin),
-                (long long)mc_trace_span_self(span), span->note, span->closed);
-    }
-    fputs("]]", page->out);
+    if (page->groups > 0)
+        mc_json_space(page->json, "\n");
+    mc_json_open_array(page->json, NULL);
+    mc_json_string(page->json, NULL, group->thread);
+    mc_json_integer(page->json, NULL, group->number);
+    mc_json_integer(page->json, NULL, begin);
+    mc_json_open_array(page->json, NULL);
+    for (int i = 0; i < group->count; i++)
+        write_trace_span(page->json, &group->spans[i], begin);
+    mc_json_close(page->json);
+    mc_json_close(page->json);
+    flush_trace_page(page);
     page->groups++;
     page->spans += group->count;
-}
-
-/* Names are printable ASCII; what could end the string or the script element is escaped. */
-static void
-write_string(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (; *text != '\0'; text++) {
-        if (strchr("\"\\<>&", *text) != NULL)
-            fprintf(out, "\\u%04x", (unsigned)*text);
-        else
-            fputc(*text, out);
-    }
-    fputc('"', out);
 }
 
 void
 mc_trace_page_end(mc_trace_page *page, const mc_trace_log *log)
 {
-    fputs("],\"names\":[", page->out);
-    for (int i = 0; i < mc_trace_log_names(log); i++) {
-        if (i > 0)
-            fputc(',', page->out);
-        write_string(page->out, mc_trace_log_name(log, i));
-    }
-    fprintf(page->out, "],\"omitted\":%d}", page->omitted);
+    mc_json_close(page->json);
+    mc_json_open_array(page->json, "names");
+    for (int i = 0; i < mc_trace_log_names(log); i++)
+        mc_json_string(page->json, NULL, mc_trace_log_name(log, i));
+    mc_json_close(page->json);
+    mc_json_integer(page->json, "omitted", page->omitted);
+    mc_json_close(page->json);
+    flush_trace_page(page);
     const char *rest = page_mark() + sizeof(mark) - 1;
     fwrite(rest, 1, (size_t)((const char *)page_text + sizeof(page_text) - rest), page->out);
 }

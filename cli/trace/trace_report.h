@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "text/json_writer.h"
 #include "trace_log.h"
 
 /* The call trees in the published parser's form. The baton is a FILE *. */
@@ -18,11 +19,12 @@ void mc_trace_summary_print(const mc_trace_summary *summary, const mc_trace_log 
 /* A page with a flame chart, written as the groups come. */
 typedef struct mc_trace_page {
     FILE *out;
+    mc_json_writer *json; /* the page's data */
     int groups;
     int64_t spans;
     int omitted; /* groups that came after the page was full */
 } mc_trace_page;
-void mc_trace_page_begin(mc_trace_page *page, FILE *out);
+void mc_trace_page_begin(mc_trace_page *page, FILE *out, apr_pool_t *pool);
 void mc_trace_page_add(void *page, const mc_trace_log *log, const mc_trace_group *group);
 void mc_trace_page_end(mc_trace_page *page, const mc_trace_log *log);
 

@@ -1,6 +1,7 @@
 /* The reference of request parameters, from the tables that read them: `mapcache parameters`, docs/parameters.md. */
 #include <apr_hash.h>
 #include <apr_strings.h>
+#include <stdio.h>
 
 #include "server/reference.h"
 #include "service/param.h"
@@ -27,11 +28,23 @@ integer_range_text(const mc_param_row *row, apr_pool_t *pool)
     return apr_psprintf(pool, "a whole number from %.0f", row->min);
 }
 
+static const char *
+number_range_text(const mc_param_row *row, apr_pool_t *pool)
+{
+    char least[32], greatest[32];
+    snprintf(least, sizeof(least), "%.15g", row->min);
+    snprintf(greatest, sizeof(greatest), "%.15g", row->max);
+    return row->flags & MC_PARAM_FROM_MIN ? apr_psprintf(pool, "a number from %s to %s", least, greatest)
+                                          : apr_psprintf(pool, "a number above %s, at most %s", least, greatest);
+}
+
 /* The values that a row takes. */
 static const char *
 param_values_text(const mc_param_row *row, apr_pool_t *pool)
 {
     switch (row->type) {
+    case MC_PARAM_IS_TEXT:
+        return row->max > 0 ? apr_psprintf(pool, "a text of 1 to %.0f bytes", row->max) : "a text";
     case MC_PARAM_IS_LIST:
         return "a list with commas";
     case MC_PARAM_IS_CRS:
@@ -40,7 +53,7 @@ param_values_text(const mc_param_row *row, apr_pool_t *pool)
     case MC_PARAM_IS_ID:
         return integer_range_text(row, pool);
     case MC_PARAM_IS_NUMBER:
-        return apr_psprintf(pool, "a number above %g, at most %g", row->min, row->max);
+        return number_range_text(row, pool);
     case MC_PARAM_IS_BOX:
         return "four numbers with commas";
     case MC_PARAM_IS_COLOUR:
@@ -53,10 +66,12 @@ param_values_text(const mc_param_row *row, apr_pool_t *pool)
         return apr_psprintf(pool, "%s and a whole number", row->choices);
     case MC_PARAM_IS_FILE:
         return "a whole number and an extension";
+    case MC_PARAM_IS_OBJECT:
+        return apr_psprintf(pool, "an object of at most %d texts, each of at most %.0f bytes", MC_PARAM_MEMBERS_MAX,
+                            row->max);
     case MC_PARAM_IS_REFUSED:
-        return "none";
     default:
-        return "a text";
+        return "none";
     }
 }
 
@@ -144,7 +159,8 @@ mc_parameters_markdown(apr_pool_t *pool)
     append_page_text(&page,
                      "# Parameters of requests\n\n"
                      "Written by `mapcache parameters` from the tables that the server itself reads requests by. Names "
-                     "of query parameters may be written in any case. A refusal is an exception code of the protocol, "
+                     "of query parameters may be written in any case, those of fields in a body as they stand here. A "
+                     "refusal is an exception code of the protocol, "
                      "where there is one, and an HTTP status; WMTS answers every refused query with 400. Dimensions "
                      "(`TIME`, `ELEVATION`, `DIM_` and a name) are those of the layer: see "
                      "[dimensions.md](dimensions.md).\n\n");

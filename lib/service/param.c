@@ -1,6 +1,7 @@
 /* Reads requests by tables of parameters, and words what is refused. */
 #include "service/param.h"
 
+#include <apr_general.h>
 #include <apr_strings.h>
 #include <string.h>
 
@@ -129,6 +130,8 @@ find_param_text(mc_param_reader *reader)
         reader->next++;
         return text;
     }
+    if (reader->fields != NULL)
+        return apr_table_get(reader->fields, row->name);
     for (int i = 0; i < 2 && text == NULL; i++) {
         const char *name = i == 0 ? row->name : row->other;
         if (name == NULL || (i == 1 && (row->flags & MC_PARAM_LAX_OTHER) && call->service->strict))
@@ -138,6 +141,36 @@ find_param_text(mc_param_reader *reader)
             text = NULL;
     }
     return text;
+}
+
+/* Whether a field of a body is the row's, or a member of the object that is. */
+static bool
+is_field_of_row(const mc_param_row *row, const char *field)
+{
+    size_t size = row->name == NULL ? 0 : strlen(row->name);
+    if (size == 0 || strncmp(row->name, field, size) != 0)
+        return false;
+    return row->type == MC_PARAM_IS_OBJECT ? field[size] == '.' && field[size + 1] != '\0' : field[size] == '\0';
+}
+
+/* The members of an object. */
+static mc_error *
+take_param_members(mc_param_reader *reader)
+{
+    const mc_param_row *row = reader->row;
+    const apr_array_header_t *fields = apr_table_elts(reader->fields);
+    apr_table_t *members = apr_table_make(reader->pool, 4);
+    for (int i = 0; i < fields->nelts; i++) {
+        const apr_table_entry_t *field = &APR_ARRAY_IDX(fields, i, apr_table_entry_t);
+        if (!is_field_of_row(row, field->key))
+            continue;
+        apr_table_set(members, field->key + strlen(row->name) + 1, field->val);
+        if (strlen(field->val) > (size_t)row->max || apr_table_elts(members)->nelts > MC_PARAM_MEMBERS_MAX)
+            return refuse_as(reader, "{name} has at most " APR_STRINGIFY(
+                                         MC_PARAM_MEMBERS_MAX) " members, each with at most {max} bytes");
+    }
+    *(apr_table_t **)(void *)((char *)reader->target + row->offset) = members;
+    return MC_OK;
 }
 
 static mc_error *
@@ -151,6 +184,10 @@ read_rows(mc_param_reader *reader, const mc_param_row *rows)
         if (row->applies != NULL && !row->applies(reader))
             continue;
         reader->row = row;
+        if (row->type == MC_PARAM_IS_OBJECT) {
+            MC_TRY(take_param_members(reader));
+            continue;
+        }
         reader->text = find_param_text(reader);
         MC_TRY(reader->text != NULL ? take_param(reader) : take_absent_param(reader));
     }
@@ -172,4 +209,22 @@ mc_params_read_path(void *target, const mc_param_row *rows, const mc_call *call,
     MC_TRY(read_rows(&reader, rows));
     *next = reader.next;
     return MC_OK;
+}
+
+mc_error *
+mc_params_read_fields(void *target, const mc_param_row *rows, const apr_table_t *fields, apr_pool_t *pool)
+{
+    enum { SHOWN = 100 }; /* bytes of a name */
+    mc_param_reader reader = { .target = target, .fields = fields, .pool = pool };
+    const apr_array_header_t *entries = apr_table_elts(fields);
+    for (int i = 0; i < entries->nelts; i++) {
+        const char *name = APR_ARRAY_IDX(entries, i, apr_table_entry_t).key;
+        const mc_param_row *row = rows;
+        while (row->type != MC_PARAM_END_OF_TABLE && !is_field_of_row(row, name))
+            row++;
+        if (row->type == MC_PARAM_END_OF_TABLE)
+            return mc_error_create(pool, MC_ERR_BAD_REQUEST, "there is no field \"%s\"",
+                                   mc_message_text(name, SHOWN, pool));
+    }
+    return read_rows(&reader, rows);
 }

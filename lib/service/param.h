@@ -1,6 +1,7 @@
 /*
  * Parameters of requests: one table for each operation. The table reads a request, words the refusals and writes
- * docs/parameters.md (`mapcache parameters`). Rows are read in their order; a step checks what the rows above it have
+ * docs/parameters.md (`mapcache parameters`): parameters of a query, elements of a path, or fields of a JSON body. Rows
+ * are read in their order; a step checks what the rows above it have
  * read. Dimensions (TIME, ELEVATION, DIM_*) come from the configuration and stand in no table.
  */
 #ifndef MC_SERVICE_PARAM_H
@@ -11,18 +12,19 @@
 typedef enum mc_param_type {
     MC_PARAM_END_OF_TABLE,
     MC_PARAM_IS_STEP,
-    MC_PARAM_IS_TEXT,     /* const char * */
+    MC_PARAM_IS_TEXT,     /* const char *; with `max`: 1 to so many bytes */
     MC_PARAM_IS_LIST,     /* const char *: items with commas between them */
     MC_PARAM_IS_CRS,      /* const char * */
     MC_PARAM_IS_INTEGER,  /* int */
     MC_PARAM_IS_ID,       /* int64_t */
-    MC_PARAM_IS_NUMBER,   /* double, above min */
+    MC_PARAM_IS_NUMBER,   /* double, above min, or from min on (MC_PARAM_FROM_MIN) */
     MC_PARAM_IS_BOX,      /* mc_extent, as the request orders its axes */
     MC_PARAM_IS_COLOUR,   /* mc_param_colour: 0xRRGGBB */
     MC_PARAM_IS_CHOICE,   /* int: the index in `choices`, -1 where the request does not say */
     MC_PARAM_IS_BOOLEAN,  /* int: 0, 1, -1 where the request does not say */
     MC_PARAM_IS_LETTERED, /* int behind the letter in `choices` */
     MC_PARAM_IS_FILE,     /* mc_param_file: number.extension */
+    MC_PARAM_IS_OBJECT,   /* apr_table_t *: the members of an object in a body, texts of at most `max` bytes */
     MC_PARAM_IS_REFUSED   /* nothing: whoever sends the parameter is refused */
 } mc_param_type;
 
@@ -43,8 +45,11 @@ enum {
     MC_PARAM_LENIENT = 8,    /* a value that cannot be used counts as absent */
     MC_PARAM_ANY_CASE = 16,  /* choices are compared without case */
     MC_PARAM_LAX_OTHER = 32, /* the other name is not read where the service is strict */
-    MC_PARAM_EXTENSION = 64  /* a file without an extension is refused */
+    MC_PARAM_EXTENSION = 64, /* a file without an extension is refused */
+    MC_PARAM_FROM_MIN = 128  /* the minimum of a number is one of the values */
 };
+
+#define MC_PARAM_MEMBERS_MAX 64 /* of an object in a body */
 
 typedef struct mc_param_reader mc_param_reader;
 
@@ -55,7 +60,7 @@ typedef struct mc_param_row {
     mc_param_type type;
     size_t offset; /* of the field in the struct that is read into */
     unsigned flags;
-    double min, max;                            /* of numbers */
+    double min, max;                            /* of numbers; of texts and members: max, in bytes */
     int (*most)(const mc_param_reader *reader); /* the greatest integer where the configuration or request decides */
     const char *choices;                        /* "a|b|c" */
     const char *fallback;                       /* what an absent parameter is read as; NULL: the field stays */
@@ -90,6 +95,7 @@ typedef struct mc_param_row {
     MC_PARAM_ROW(MC_PARAM_IS_CHOICE, name_, offset_, __VA_ARGS__, .choices = choices_)
 #define MC_PARAM_LETTERED(name_, offset_, letter_, ...)                                                                \
     MC_PARAM_ROW(MC_PARAM_IS_LETTERED, name_, offset_, __VA_ARGS__, .choices = letter_)
+#define MC_PARAM_OBJECT(name_, offset_, ...) MC_PARAM_ROW(MC_PARAM_IS_OBJECT, name_, offset_, __VA_ARGS__)
 #define MC_PARAM_REFUSED(name_, ...) MC_PARAM_ROW(MC_PARAM_IS_REFUSED, name_, 0, __VA_ARGS__)
 #define MC_PARAM_STEP(step_)                                                                                           \
     {                                                                                                                  \
@@ -109,9 +115,10 @@ typedef struct mc_operation {
 
 /* The reading of one request. */
 struct mc_param_reader {
-    void *target; /* the struct that is read into */
-    const mc_call *call;
-    const apr_array_header_t *path; /* elements of a path, of const char *; NULL: the query is read */
+    void *target;                   /* the struct that is read into */
+    const mc_call *call;            /* NULL: a body is read */
+    const apr_array_header_t *path; /* elements of a path, of const char *; NULL: no path is read */
+    const apr_table_t *fields;      /* of a body; NULL: no body is read */
     int next;                       /* the element that is read next */
     const mc_param_row *row;        /* that was read last */
     const char *text;               /* the value of that row as the client wrote it; NULL: absent */
@@ -124,6 +131,11 @@ mc_error *mc_params_read(void *target, const mc_param_row *rows, const mc_call *
 /* Reads elements of a path, one for each row, from *next on. */
 mc_error *mc_params_read_path(void *target, const mc_param_row *rows, const mc_call *call,
                               const apr_array_header_t *path, int *next, apr_pool_t *pool) MC_CHECKED;
+
+/* Reads the fields of a JSON body (mc_json_fields). MC_ERR_BAD_REQUEST where a field is in no row: names are compared
+ * letter by letter. */
+mc_error *mc_params_read_fields(void *target, const mc_param_row *rows, const apr_table_t *fields,
+                                apr_pool_t *pool) MC_CHECKED;
 
 /* The refusal of the value that was read last: for steps that find more wrong than the type says. */
 mc_error *mc_param_refuse(const mc_param_reader *reader) MC_CHECKED;

@@ -31,7 +31,9 @@ static bool
 parse_param_number(double *field, const mc_param_reader *reader)
 {
     double number;
-    if (!mc_parse_double(&number, reader->text) || number <= reader->row->min || number > reader->row->max)
+    const mc_param_row *row = reader->row;
+    if (!mc_parse_double(&number, reader->text) || number > row->max ||
+        !(number > row->min || ((row->flags & MC_PARAM_FROM_MIN) && number >= row->min)))
         return false;
     *field = number;
     return true;
@@ -91,10 +93,22 @@ parse_param_file(mc_param_file *field, const mc_param_reader *reader)
     return true;
 }
 
+static bool
+parse_param_text(const char **field, const mc_param_reader *reader)
+{
+    size_t size = strlen(reader->text);
+    if (reader->row->max > 0 && (size == 0 || size > (size_t)reader->row->max))
+        return false;
+    *field = reader->text;
+    return true;
+}
+
 static const char *
 refusal_of_type(const mc_param_row *row)
 {
     switch (row->type) {
+    case MC_PARAM_IS_TEXT:
+        return row->max > 0 ? "{name} has 1 to {max} bytes" : "{name} \"{value}\" is not valid here";
     case MC_PARAM_IS_INTEGER:
         return "{name} \"{value}\" is not one of {min} to {max}";
     case MC_PARAM_IS_BOX:
@@ -116,6 +130,8 @@ mc_param_parse(const char **template_text, const mc_param_reader *reader)
     void *field = (char *)reader->target + row->offset;
     *template_text = refusal_of_type(row);
     switch (row->type) {
+    case MC_PARAM_IS_TEXT:
+        return parse_param_text(field, reader);
     case MC_PARAM_IS_INTEGER:
         return parse_param_integer(field, reader);
     case MC_PARAM_IS_ID:

@@ -3,6 +3,7 @@
 #include "text/json_writer.h"
 
 #include <apr_strings.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -210,6 +211,19 @@ mc_json_finish(mc_buf **document, mc_json_writer *json)
     if (json->error != MC_OK)
         return json->error;
     *document = json->buf;
+    return MC_OK;
+}
+
+mc_error *
+mc_json_flush(mc_json_writer *json, FILE *out)
+{
+    if (json->depth == 0 && json->has_root)
+        put_json_space(json);
+    if (json->error != MC_OK)
+        return json->error;
+    if (fwrite(json->buf->data, 1, json->buf->size, out) != json->buf->size)
+        return mc_error_create(json->pool, MC_ERR_IO, "JSON cannot be written: %s", strerror(errno));
+    json->buf->size = 0;
     return MC_OK;
 }
 

@@ -5,6 +5,8 @@
 #ifndef MC_TEXT_JSON_WRITER_H
 #define MC_TEXT_JSON_WRITER_H
 
+#include <stdio.h>
+
 #include "mapcache/buf.h"
 
 typedef struct mc_json_writer mc_json_writer;
@@ -43,6 +45,13 @@ void mc_json_space(mc_json_writer *json, const char *space);
 /* The document, attached to the writer's pool, once everything is closed. MC_ERR_LIMIT when the document grew too
  * large. */
 mc_error *mc_json_finish(mc_buf **document, mc_json_writer *json) MC_CHECKED;
+
+/*
+ * Writes to `out` what the writer holds, and forgets that: a document that is flushed now and then may be longer than
+ * memory. A last call, once everything is closed, ends the document. MC_ERR_LIMIT: too much between two calls;
+ * MC_ERR_IO: `out` does not take it.
+ */
+mc_error *mc_json_flush(mc_json_writer *json, FILE *out) MC_CHECKED;
 
 /* The same as text in the writer's pool, for documents that have a bound of their own. */
 const char *mc_json_finish_text(mc_json_writer *json);

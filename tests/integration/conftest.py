@@ -21,6 +21,7 @@ import pytest
 from origin import Origin
 from patience import patience
 from ports import free_port
+from take_down import end_tidily
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 APACHE_MODULES = pathlib.Path("/usr/lib/apache2/modules")
@@ -30,6 +31,7 @@ SOON = 40  # seconds: for what takes one or two where the disks are quiet
 
 def pytest_configure():
     patience(0)  # measured once, before there are workers
+    end_tidily()
 
 
 def wait_until(condition, what, seconds=60):
@@ -169,12 +171,19 @@ class Program:
             self.process.send_signal(signal.SIGTERM)
         try:
             return self.process.wait(patience(seconds))
-        except subprocess.TimeoutExpired:
-            self.process.kill()
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            os.killpg(self.process.pid, signal.SIGKILL)  # its children, too
             self.process.wait()
             raise AssertionError(f"did not end within {patience(seconds):.0f} s:\n{self.log()}") from None
         finally:
             self.output.close()
+
+
+def stop_all(programs):
+    """Stops each of them, also where one does not end in time."""
+    with contextlib.ExitStack() as stack:
+        for program in programs:
+            stack.callback(program.stop)
 
 
 class Web:
@@ -285,9 +294,9 @@ class Httpds:
         return self
 
     def __exit__(self, *_):
-        ended = [(program.stop(), program, ours) for program, ours in self.running]
-        for status, program, ours in ended:
-            assert status == 0 or not ours, program.log()
+        stop_all(program for program, _ in self.running)
+        for program, ours in self.running:
+            assert program.process.returncode == 0 or not ours, program.log()
 
     def start(self, more, mpm="event", module=True, environment=None, ours=True):
         """`ours` False: how it ends is not our affair."""
@@ -330,18 +339,19 @@ def fcgi(build, folder, site, modules_environment):
     def start(*options, environment=None):
         address = str(folder / f"fcgi{len(running)}.sock")
         mask = os.umask(0)
-        program = Program([build / "bin/mapcache.fcgi", "--listen", address, *options], folder / "fcgi.log",
-                          {"MAPCACHE_CONFIG_FILE": str(site.config), **modules_environment, **(environment or {})})
-        wait_until(lambda: listens(address) or program.process.poll() is not None, "mapcache.fcgi starts")
-        os.umask(mask)
+        try:
+            program = Program([build / "bin/mapcache.fcgi", "--listen", address, *options], folder / "fcgi.log",
+                              {"MAPCACHE_CONFIG_FILE": str(site.config), **modules_environment, **(environment or {})})
+            running.append(program)
+            wait_until(lambda: listens(address) or program.process.poll() is not None, "mapcache.fcgi starts")
+        finally:
+            os.umask(mask)
         assert program.process.poll() is None, program.log()
         program.address = address
-        running.append(program)
         return program
 
     yield start
-    for program in running:
-        program.stop()
+    stop_all(running)
 
 
 NGINX_CONFIG = """
@@ -398,5 +408,4 @@ def nginx(folder):
         return Web(program, port, folder / "nginx.log")
 
     yield start
-    for program in running:
-        program.stop()
+    stop_all(running)

@@ -72,6 +72,30 @@ def test_every_option_is_in_the_documents(command):
     assert missing == []
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_says_what_it_does_and_how_it_ends(manual, command):
+    """In the help and in the manual page: sentences between the usage and the options, and every exit status."""
+    shown = run(*command.split(), "--help").stdout
+    about = re.search(r"\A(?:usage|  )[^\n]*\n\n([A-Z].*?\.)\n\noptions:\n", shown, re.S)
+    statuses = re.search(r"\nExit status:\n((?:  \d \S.*\n)+)\Z", shown)
+    assert about and statuses, shown
+    page = (manual / f"mapcache-{command.split()[0]}.1").read_text().replace("\\-", "-").replace("\\(aq", "'")
+    if " " in command:
+        page = page.split(f".SH MAPCACHE {command}\n")[1].split("\n.SH ")[0]
+    for part in (*about[1].split("\n"), *re.findall(r"  \d (.*)\n", statuses[1])):
+        assert part in page, part
+    assert ".SH DESCRIPTION\n" in page or " " in command
+    assert re.search(r"^\.S[HS] EXIT STATUS$", page, re.M)
+
+
+@pytest.mark.parametrize("name,other", [("mapcache_seed", "seed"), ("mapcache_detail", "detail")])
+def test_the_names_of_mapcache_have_the_help_and_the_page_of_their_command(manual, name, other):
+    shown = subprocess.run([PROGRAM.with_name(name), "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert shown.replace(name, f"mapcache {other}", 1) == run(other, "--help").stdout
+    page = (manual / f"mapcache-{other}.1").read_text()
+    assert f"The program {name} " in page.split(".SH DROP\\-IN NAME\n" if "DROP\\-IN" in page else ".SH DROP-IN NAME\n")[1]
+
+
 def test_manual_pages_render_without_warnings(manual):
     pages = sorted(manual.glob("*.1"))
     assert {page.name for page in pages} >= {"mapcache.1", "mapcache-seed.1", "mapcache-jobs.1"}

@@ -11,12 +11,11 @@
 
 #include "service/operations/operations.h"
 #include "service/pages/demo.h"
-#include "service/param.h"
 #include "text/json_writer.h"
 #include "text/text.h"
 
-/* Bytes of a body; units of a job and seconds of silence of workers that are shown; characters of a token at least. */
-enum { BODY_MAX = 65536, UNITS_SHOWN = 100, SILENCE = 30, TOKEN_MIN = 16 };
+/* Units of a job and seconds of silence of workers that are shown; characters of a token at least. */
+enum { UNITS_SHOWN = 100, SILENCE = 30, TOKEN_MIN = 16 };
 
 #define JOBS_SHOWN "100" /* where the client names no number */
 
@@ -206,7 +205,7 @@ enqueue_posted_job(mc_request *request, jobs_service *service, const mc_call *ca
     if (type == NULL || strncasecmp(type, "application/json", 16) != 0)
         return mc_error_create(pool, MC_ERR_BAD_REQUEST, "a job is sent as Content-Type: application/json");
     if (call->http->read_body != NULL)
-        MC_TRY(call->http->read_body(&body, call->http->read_body_baton, BODY_MAX, pool));
+        MC_TRY(call->http->read_body(&body, call->http->read_body_baton, MC_JOBS_BODY_MAX, pool));
     if (body == NULL || body->size == 0)
         return mc_error_create(pool, MC_ERR_BAD_REQUEST, "the request has no body");
     MC_TRY(mc_job_spec_parse(&spec, (const char *)body->data, body->size, pool));
@@ -233,6 +232,7 @@ static const mc_param_row path_params[] = {
 static const mc_operation jobs_operations[] = {
     { "the list of jobs", "/jobs/api", { list_params } },
     { "one job", "/jobs/api/<number>/<action>", { path_params } },
+    { "a new job", "POST /jobs/api, a JSON object as Content-Type: application/json", { mc_job_body_params } },
     { 0 },
 };
 

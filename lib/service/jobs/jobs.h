@@ -3,6 +3,7 @@
 #define MC_SERVICE_JOBS_JOBS_H
 
 #include "mapcache/jobs.h"
+#include "service/param.h"
 #include "service/service_base.h"
 
 /* The page's own script and style, compiled in (jobs.js and jobs.css beside this file). */
@@ -10,6 +11,11 @@ extern const unsigned char mc_jobs_js[];
 extern const size_t mc_jobs_js_size;
 extern const unsigned char mc_jobs_css[];
 extern const size_t mc_jobs_css_size;
+
+enum { MC_JOBS_BODY_MAX = 65536 }; /* bytes */
+
+/* The fields of a new job. */
+extern const mc_param_row mc_job_body_params[];
 
 /* The job specification in the body of a request. MC_ERR_BAD_REQUEST, or MC_ERR_INVALID_PARAMETER with the field as
  * locator. */

@@ -7,6 +7,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "service/param.h"
 #include "text/text.h"
 
 typedef struct demo_page {
@@ -15,14 +16,20 @@ typedef struct demo_page {
     const char *capabilities; /* below the base URL, or NULL */
 } demo_page;
 
+/* A page's name is that of its service. */
+#define DEMO_PAGES(X)                                                                                                  \
+    X("wms", "WMS", "?SERVICE=WMS&VERSION=1.3.0&REQUEST=GetCapabilities")                                              \
+    X("wmts", "WMTS", "wmts/1.0.0/WMTSCapabilities.xml")                                                               \
+    X("tms", "TMS", "tms/1.0.0/")                                                                                      \
+    X("gmaps", "XYZ", NULL)                                                                                            \
+    X("kml", "KML", NULL)                                                                                              \
+    X("ve", "Virtual Earth", NULL)                                                                                     \
+    X("mapguide", "MapGuide", NULL)
+
 static const demo_page pages[] = {
-    { "wms", "WMS", "?SERVICE=WMS&VERSION=1.3.0&REQUEST=GetCapabilities" },
-    { "wmts", "WMTS", "wmts/1.0.0/WMTSCapabilities.xml" },
-    { "tms", "TMS", "tms/1.0.0/" },
-    { "gmaps", "XYZ", NULL },
-    { "kml", "KML", NULL },
-    { "ve", "Virtual Earth", NULL },
-    { "mapguide", "MapGuide", NULL },
+#define X(service, title, capabilities) { service, title, capabilities },
+    DEMO_PAGES(X)
+#undef X
 };
 
 #define PAGE_COUNT (sizeof(pages) / sizeof(pages[0]))
@@ -130,23 +137,70 @@ write_demo_page(mc_request *request, const demo_page *page, const mc_call *call,
     return finish_page(request, html, pool);
 }
 
+typedef struct demo_params {
+    int page; /* 0: static; then those of `pages` */
+    int file;
+} demo_params;
+
+enum { STATIC_FILES };
+
+static bool
+is_demo_file_asked(const mc_param_reader *reader)
+{
+    return ((const demo_params *)reader->target)->page == STATIC_FILES;
+}
+
+static const mc_param_row path_params[] = {
+#define X(service, title, capabilities) "|" service
+    MC_PARAM_CHOICE("page", offsetof(demo_params, page), "static" DEMO_PAGES(X),
+                    "The page of a service that is enabled, or `static` before the name of a file; without it the "
+                    "index.",
+                    .flags = MC_PARAM_REQUIRED, .kind = MC_ERR_NOT_FOUND,
+                    .refusal = "there is no demo page \"{value}\""),
+#undef X
+    MC_PARAM_CHOICE("file", offsetof(demo_params, file), MC_DEMO_FILES, "A file that the pages load.",
+                    .flags = MC_PARAM_REQUIRED, .applies = is_demo_file_asked, .kind = MC_ERR_NOT_FOUND,
+                    .refusal = "the demo pages have no file \"{value}\""),
+    MC_PARAM_END,
+};
+
+static const mc_operation demo_operations[] = {
+    { "pages and their files", "/demo/<page>/<file>", { path_params } },
+    { 0 },
+};
+
+/* The name of a page, and what stands behind its first slash. */
+static const apr_array_header_t *
+split_demo_path(const char *path, apr_pool_t *pool)
+{
+    apr_array_header_t *parts = apr_array_make(pool, 2, sizeof(const char *));
+    size_t size = strcspn(path, "/");
+    APR_ARRAY_PUSH(parts, const char *) = apr_pstrmemdup(pool, path, size);
+    if (path[size] == '/')
+        APR_ARRAY_PUSH(parts, const char *) = path + size + 1;
+    return parts;
+}
+
 static mc_error *
 demo_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
-    static const char folder[] = "static/";
     const char *path = call->path;
     if (*path == '\0')
         return write_demo_index(request, call, pool);
     if (strcmp(path, "demo") == 0)
         return mc_error_create(pool, MC_ERR_BAD_REQUEST, "the demo service has no page of its own");
-    if (strncmp(path, folder, sizeof(folder) - 1) == 0) {
+    const apr_array_header_t *parts = split_demo_path(path, pool);
+    demo_params params = { 0 };
+    int next = 0;
+    MC_TRY(mc_params_read_path(&params, path_params, call, parts, &next, pool));
+    if (params.page == STATIC_FILES) {
         request->kind = MC_REQUEST_DOCUMENT;
-        return mc_demo_static(&request->u.document, path + sizeof(folder) - 1, pool);
+        return mc_demo_static(&request->u.document, params.file, pool);
     }
-    for (size_t i = 0; i < PAGE_COUNT; i++)
-        if (strcmp(path, pages[i].service) == 0 && mc_call_service(call, path) != NULL)
-            return write_demo_page(request, &pages[i], call, ctx, pool);
-    return mc_error_create(pool, MC_ERR_NOT_FOUND, "there is no demo page \"%s\"", path);
+    const demo_page *page = &pages[params.page - 1];
+    if (parts->nelts > 1 || mc_call_service(call, page->service) == NULL)
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "there is no demo page \"%s\"", path);
+    return write_demo_page(request, page, call, ctx, pool);
 }
 
 const mc_service_ops mc_service_demo = {
@@ -156,4 +210,5 @@ const mc_service_ops mc_service_demo = {
     .help = "Pages that show the layers in a browser.",
     .from_config = demo_from_config,
     .parse = demo_parse,
+    .operations = demo_operations,
 };

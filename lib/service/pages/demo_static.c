@@ -55,25 +55,31 @@ read_asset(mc_buf **text, int file, const char *name, apr_pool_t *pool)
     return MC_OK;
 }
 
+/* Without data: a file of the assets. */
+static const struct {
+    const char *name, *mime;
+    const unsigned char *data;
+    const size_t *size;
+} files[] = {
+    [MC_DEMO_SCRIPT] = { "demo.js", "text/javascript; charset=utf-8", mc_demo_js, &mc_demo_js_size },
+    [MC_DEMO_STYLE] = { "demo.css", "text/css; charset=utf-8", mc_demo_css, &mc_demo_css_size },
+    [MC_DEMO_OL_SCRIPT] = { "ol.js", "text/javascript; charset=utf-8", NULL, NULL },
+    [MC_DEMO_OL_STYLE] = { "ol.css", "text/css; charset=utf-8", NULL, NULL },
+};
+
 mc_error *
-mc_demo_static(mc_document *document, const char *name, apr_pool_t *pool)
+mc_demo_static(mc_document *document, int file, apr_pool_t *pool)
 {
-    bool script = strcmp(name, "demo.js") == 0 || strcmp(name, "ol.js") == 0;
-    document->mime = script ? "text/javascript; charset=utf-8" : "text/css; charset=utf-8";
-    if (strcmp(name, "demo.js") == 0) {
-        document->text = mc_buf_attach(mc_buf_copy(mc_demo_js, mc_demo_js_size), pool);
+    const char *name = files[file].name;
+    document->mime = files[file].mime;
+    if (files[file].data != NULL) {
+        document->text = mc_buf_attach(mc_buf_copy(files[file].data, *files[file].size), pool);
         return MC_OK;
     }
-    if (strcmp(name, "demo.css") == 0) {
-        document->text = mc_buf_attach(mc_buf_copy(mc_demo_css, mc_demo_css_size), pool);
-        return MC_OK;
-    }
-    if (!script && strcmp(name, "ol.css") != 0)
-        return mc_error_create(pool, MC_ERR_NOT_FOUND, "the demo pages have no file \"%s\"", name);
-    int file = open_asset(name, pool);
-    if (file < 0)
+    int descriptor = open_asset(name, pool);
+    if (descriptor < 0)
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "%s is not installed with this server", name);
-    mc_error *error = read_asset(&document->text, file, name, pool);
-    close(file);
+    mc_error *error = read_asset(&document->text, descriptor, name, pool);
+    close(descriptor);
     return error;
 }

@@ -170,6 +170,81 @@ START_TEST(paths_are_read_element_by_element)
 }
 END_TEST
 
+typedef struct body_sample {
+    const char *text;
+    int choice, integer;
+    double number;
+    apr_table_t *members;
+} body_sample;
+
+static const mc_param_row body_rows[] = {
+    MC_PARAM_TEXT("text", offsetof(body_sample, text), "A text.", .max = 5, .flags = MC_PARAM_REQUIRED,
+                  .locator = "text"),
+    MC_PARAM_CHOICE("choice", offsetof(body_sample, choice), "one|two", "A choice.", .fallback = "two"),
+    MC_PARAM_INTEGER("integer", offsetof(body_sample, integer), "An integer.", .min = -3, .max = 3),
+    MC_PARAM_NUMBER("number", offsetof(body_sample, number), "A number.", .min = 1, .max = 2,
+                    .flags = MC_PARAM_FROM_MIN),
+    MC_PARAM_OBJECT("members", offsetof(body_sample, members), "Texts by name.", .max = 3, .locator = "members"),
+    MC_PARAM_END,
+};
+
+/* Fields are pairs of name and value; NULL ends them. */
+static mc_error *
+read_body(body_sample *out, const char *const *fields)
+{
+    apr_table_t *table = apr_table_make(pool, 8);
+    for (; *fields != NULL; fields += 2)
+        apr_table_add(table, fields[0], fields[1]);
+    *out = (body_sample){ .integer = 7 };
+    return mc_params_read_fields(out, body_rows, table, pool);
+}
+
+START_TEST(fields_of_a_body_are_read)
+{
+    body_sample s;
+    ck_ok(read_body(&s, (const char *[]){ "text", "12345", "number", "1", "integer", "-3", "members.a", "xyz",
+                                          "members.b.c", "", NULL }));
+    ck_assert_str_eq(s.text, "12345");
+    ck_assert_int_eq(s.choice, 1);
+    ck_assert_int_eq(s.integer, -3);
+    ck_assert_double_eq(s.number, 1);
+    ck_assert_str_eq(apr_table_get(s.members, "a"), "xyz");
+    ck_assert_str_eq(apr_table_get(s.members, "b.c"), "");
+    ck_ok(read_body(&s, (const char *[]){ "text", "x", NULL }));
+    ck_assert_int_eq(s.integer, 7);
+    ck_assert_int_eq(apr_table_elts(s.members)->nelts, 0);
+}
+END_TEST
+
+START_TEST(fields_of_a_body_are_refused_by_the_rows_words)
+{
+    static const struct {
+        const char *fields[5], *message;
+        mc_error_kind kind;
+    } wrong[] = {
+        { { NULL }, "the parameter text is missing", MC_ERR_MISSING_PARAMETER },
+        { { "text", "", NULL }, "text has 1 to 5 bytes", MC_ERR_INVALID_PARAMETER },
+        { { "text", "123456", NULL }, "text has 1 to 5 bytes", MC_ERR_INVALID_PARAMETER },
+        { { "Text", "x", NULL }, "there is no field \"Text\"", MC_ERR_BAD_REQUEST },
+        { { "text", "x", "members", "x", NULL }, "there is no field \"members\"", MC_ERR_BAD_REQUEST },
+        { { "text", "x", "members.", "x", NULL }, "there is no field \"members.\"", MC_ERR_BAD_REQUEST },
+        { { "text", "x", "text.a", "x", NULL }, "there is no field \"text.a\"", MC_ERR_BAD_REQUEST },
+        { { "text", "x", "", "x", NULL }, "there is no field \"\"", MC_ERR_BAD_REQUEST },
+        { { "text", "x", "number", "0.9", NULL }, "number \"0.9\" is not valid here", MC_ERR_INVALID_PARAMETER },
+        { { "text", "x", "members.a", "wxyz", NULL },
+          "members has at most 64 members, each with at most 3 bytes",
+          MC_ERR_INVALID_PARAMETER },
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        body_sample s;
+        mc_error *error = read_body(&s, wrong[i].fields);
+        ck_assert_msg(error != MC_OK, "%s", wrong[i].message);
+        ck_assert_str_eq(error->message, wrong[i].message);
+        ck_assert_int_eq(error->kind, wrong[i].kind);
+    }
+}
+END_TEST
+
 /* A template as the reader fills one. */
 static void
 check_template(const char *service, const mc_param_row *row, const char *text)
@@ -210,4 +285,4 @@ END_TEST
 
 UNIT_MAIN("params", values_of_each_type_are_read, absent_values_leave_defaults,
           wrong_values_are_refused_by_the_rows_words, strict_services_want_more, paths_are_read_element_by_element,
-          tables_of_the_build_are_whole)
+          fields_of_a_body_are_read, fields_of_a_body_are_refused_by_the_rows_words, tables_of_the_build_are_whole)

@@ -166,6 +166,39 @@ START_TEST(wrong_nesting_ends_the_program)
 }
 END_TEST
 
+/* What is flushed in pieces is what would have been written at once. */
+START_TEST(a_document_goes_out_in_pieces)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    mc_json_open_array(json, NULL);
+    for (int i = 0; i < 3; i++) {
+        mc_json_integer(json, NULL, i);
+        ck_ok(mc_json_flush(json, out));
+    }
+    mc_json_close(json);
+    mc_json_space(json, "\n");
+    ck_ok(mc_json_flush(json, out));
+    ck_ok(mc_json_flush(json, out));
+    fclose(out);
+    ck_assert_str_eq(text, "[0,1,2]\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(a_document_that_nobody_takes_is_an_error)
+{
+    FILE *out = fopen("/dev/full", "w");
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    setvbuf(out, NULL, _IONBF, 0);
+    mc_json_integer(json, NULL, 1);
+    ck_fails(IO, mc_json_flush(json, out));
+    fclose(out);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -180,6 +213,8 @@ main(void)
     tcase_add_test(cases, numbers);
     tcase_add_test(cases, white_space_follows_the_comma);
     tcase_add_test(cases, members_on_lines_of_their_own);
+    tcase_add_test(cases, a_document_goes_out_in_pieces);
+    tcase_add_test(cases, a_document_that_nobody_takes_is_an_error);
     tcase_add_loop_test_raise_signal(cases, wrong_nesting_ends_the_program, SIGABRT, 0, 6);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
