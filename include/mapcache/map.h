@@ -44,16 +44,17 @@ typedef struct mc_map_request {
 /* What goes to the client. `data` lives in the pool that was given. */
 typedef struct mc_result {
     mc_buf *data;
-    const char *mime;           /* NULL: unknown */
-    bool gzipped;               /* `data` is gzip of what `mime` names */
-    bool expanded;              /* it was, but the client does not accept gzip */
-    apr_time_t mtime;           /* 0: none */
-    uint64_t tag;               /* strong ETag, 0: none */
-    int lifetime;               /* seconds for max-age and Expires, 0: no headers */
-    const char *cache_control;  /* appended to Cache-Control, or NULL */
-    bool unmodified;            /* `if_tag` of the question is the current one: no data */
-    int status;                 /* of a forwarded answer; 0: 200 */
-    const apr_table_t *headers; /* of a forwarded answer, or NULL */
+    const char *mime;                   /* NULL: unknown */
+    bool gzipped;                       /* `data` is gzip of what `mime` names */
+    bool expanded;                      /* it was, but the client does not accept gzip */
+    apr_time_t mtime;                   /* 0: none */
+    uint64_t tag;                       /* strong ETag, 0: none */
+    int lifetime;                       /* seconds for max-age and Expires, 0: no headers */
+    const char *cache_control;          /* appended to Cache-Control, or NULL */
+    bool unmodified;                    /* `if_tag` of the question is the current one: no data */
+    int status;                         /* of a forwarded answer; 0: 200 */
+    const apr_table_t *headers;         /* of a forwarded answer, or NULL */
+    const apr_array_header_t *warnings; /* of const char *: headers "Warning"; NULL: none */
 } mc_result;
 
 /* if_tag: an ETag that the client has (0: none); where it still holds, no map is composed or encoded. */

@@ -30,6 +30,7 @@ typedef struct mc_info_question {
 /* A parsed and checked request: past this point numbers are finite and inside their limits. */
 typedef struct mc_request {
     mc_request_kind kind;
+    apr_array_header_t *warnings; /* of const char *: headers "Warning" of the answer; NULL: none */
     union {
         mc_tile_stack tile;
         mc_map_request map;

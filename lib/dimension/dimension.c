@@ -39,6 +39,7 @@ mc_dimension_set_common(mc_dimension *dimension, const mc_dimension_common *comm
     dimension->unit = common->unit;
     dimension->default_value = common->default_value;
     dimension->time = common->time;
+    dimension->nearest = common->nearest;
     dimension->query_by_map = by_map.wanted;
     dimension->query_by_map_minzoom = by_map.minzoom;
     return true;

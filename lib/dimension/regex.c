@@ -50,6 +50,9 @@ regex_from_config(const mc_node *node, mc_build *build)
     if (dimension == NULL || !mc_dimension_set_common(&dimension->base, &config.common, build))
         return NULL;
     dimension->pattern = config.pattern;
+    if (config.common.nearest)
+        mc_complain(build->diagnostics, MC_WARNING, node,
+                    "<nearest> does nothing here: a regular expression has no list of values");
     dimension->code =
         pcre2_compile((PCRE2_SPTR)config.pattern, PCRE2_ZERO_TERMINATED, PCRE2_DOLLAR_ENDONLY, &code, &offset, NULL);
     if (dimension->code == NULL) {

@@ -106,6 +106,7 @@ answer_request(mc_result *result, mc_call *call, const mc_config *config, const 
     MC_TRY(check_method(http, pool));
     MC_TRY(mc_service_dispatch(call, &request, config, http, ctx, pool));
     MC_TRY(mc_server_result(result, config, call, &request, mc_request_tag(http), ctx, pool));
+    result->warnings = request.warnings;
     return result->gzipped ? mc_result_negotiate(result, http, pool) : MC_OK;
 }
 
