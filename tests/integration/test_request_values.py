@@ -90,6 +90,7 @@ def write_config(folder, origin):
   <locker type="disk"><directory>{folder}</directory></locker></mapcache>"""
     path.write_text(text.replace("FULL", "forward"))
     (folder / "assemble.xml").write_text(text.replace("FULL", "assemble"))
+    (folder / "strict.xml").write_text(text.replace("FULL", "forward").replace("<full_wms>", "<strict>true</strict><full_wms>"))
     for each in folder.iterdir():
         each.chmod(0o666)
     folder.chmod(0o777)
@@ -110,7 +111,8 @@ def config(shared_folder, origin):
 @pytest.fixture(scope="module")
 def doors(config, shared_folder, shared_apache, build, modules_environment):
     """Apache, and nginx before the FastCGI program, with one configuration."""
-    httpd = shared_apache("apache", f"MapCacheAlias /mc {config}\nMapCacheAlias /tiles {shared_folder}/assemble.xml\n")
+    httpd = shared_apache("apache", f"MapCacheAlias /mc {config}\nMapCacheAlias /tiles {shared_folder}/assemble.xml\n"
+                          f"MapCacheAlias /strict {shared_folder}/strict.xml\nMapCacheAlias / {shared_folder}/assemble.xml\n")
     home = shared_folder / "nginx"
     home.mkdir(mode=0o777)
     address = str(home / "fcgi.sock")
@@ -302,3 +304,30 @@ def test_a_jpeg_map_over_the_edge_is_white_there(web):
             assert reply.status == 200 and reply.headers["Content-Type"] == "image/jpeg", reply.body[:200]
             pixels = numpy.array(Image.open(io.BytesIO(reply.body)).convert("RGB")).astype(int)
             assert abs(pixels[:, -20:] - ground).max() <= 4 and abs(pixels[:, :20] - (10, 130, 10)).max() <= 6
+
+
+def test_a_strict_service_makes_what_was_asked_for_of_a_sources_answer(web):
+    """The origin sends PNG; the service's format is JPEG."""
+    for path in (f"{MAP}&LAYERS=other", f"{MAP}&LAYERS=other,near", f"{MAP}&LAYERS=low"):
+        reply = web.get(path.replace("/mc", "/strict").replace("image/png", "image/jpeg"))
+        assert reply.status == 200 and reply.headers["Content-Type"] == "image/jpeg", reply.body[:200]
+        assert Image.open(io.BytesIO(reply.body)).format == "JPEG"
+    reply = web.get(f"{MAP}&LAYERS=other".replace("image/png", "image/jpeg"))
+    assert reply.headers["Content-Type"] == "image/png" and Image.open(io.BytesIO(reply.body)).format == "PNG"
+
+
+def test_drawn_layers_are_transparent_png_beside_a_format_of_jpeg(web):
+    reply = web.get(f"{MAP}&LAYERS=high&TRANSPARENT=TRUE")
+    assert reply.headers["Content-Type"] == "image/png"
+    pixels = numpy.array(Image.open(io.BytesIO(reply.body)).convert("RGBA"))
+    assert pixels[0, 0, 3] == 0 and pixels[45, 45, 3] == 255
+    plain = web.get(f"{MAP}&LAYERS=high".replace("image/png", "image/jpeg"))
+    corner = numpy.array(Image.open(io.BytesIO(plain.body)).convert("RGB"))[0, 0]
+    assert plain.headers["Content-Type"] == "image/jpeg" and corner.min() > 250, corner
+
+
+def test_the_address_of_a_whole_host(web):
+    """As MapCache writes it: with the slash."""
+    document = web.get("/?SERVICE=WMS&REQUEST=GetCapabilities", {"Host": "maps.example"}).body.decode()
+    assert "http://maps.example/?" in document or f"http://localhost:{web.port}/?" in document, re.findall('href="[^"]*"', document)
+    assert not re.search('href="http://[^/"]*\\?', document)

@@ -3,7 +3,7 @@ through the other front end."""
 import io
 import re
 import sqlite3
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 import pytest
 from conftest import GRID, ROOT, png
@@ -148,6 +148,36 @@ def check(reply, path, cell):
 @pytest.mark.parametrize("setting, path, cell", rows())
 def test_row(web, setting, path, cell):
     check(web.get(f"/{setting}{path}"), path, cell)
+
+
+@pytest.mark.parametrize("setting", ["strict", "both"])
+@pytest.mark.parametrize("version, crs", [("1.1.1", "SRS"), ("1.3.0", "CRS")])
+def test_every_announced_format_of_maps_comes_back(web, setting, version, crs):
+    """Of every layer, whether a tile has the place of the map or not, and whatever is stored; strict is by the letter."""
+    document = web.get(f"/{setting}?SERVICE=WMS&REQUEST=GetCapabilities&VERSION={version}").body.decode()
+    part = document[document.index("<GetMap>"):document.index("</GetMap>")]
+    formats = re.findall("<Format>([^<]*)</Format>", part)
+    assert "image/jpeg" in formats and "image/png" in formats and not [form for form in formats if not form.startswith("image/")]
+    half = 20037508.342789248
+    for layer in ("base", "photo", "either", "empty", "drawn", "info", "photo,either", "empty,empty"):
+        for form in formats:
+            for box, size in ((f"-{half},-{half},{half},{half}", 256), ("-9000000,-9000000,9000000,9000000", 77)):
+                reply = web.get(f"/{setting}?SERVICE=WMS&REQUEST=GetMap&VERSION={version}&LAYERS={layer}&STYLES=&{crs}=EPSG:3857"
+                                f"&BBOX={box}&WIDTH={size}&HEIGHT={size}&FORMAT={quote(form)}&TRANSPARENT=TRUE")
+                assert (reply.status, reply.headers["Content-Type"]) == (200, form), (layer, box, reply.body[:300])
+                image = Image.open(io.BytesIO(reply.body))
+                assert image.format == ("JPEG" if form == "image/jpeg" else "PNG") and image.size == (size, size)
+
+
+def test_a_tile_that_is_not_there_is_white_as_jpeg(web):
+    reply = web.get(f"/strict/wmts/1.0.0/empty/default/{GRID}/1/0/1.jpg")
+    assert Image.open(io.BytesIO(reply.body)).convert("RGB").getextrema() == ((255, 255),) * 3
+    again = web.get(f"/strict/wmts/1.0.0/either/default/{GRID}/1/0/1.png")
+    tag = again.headers["ETag"]
+    stored = web.get(f"/strict/wmts/1.0.0/either/default/{GRID}/1/0/1.jpg").headers["ETag"]
+    assert tag != stored
+    assert web.get(f"/strict/wmts/1.0.0/either/default/{GRID}/1/0/1.png", {"If-None-Match": tag}).status == 304
+    assert web.get(f"/strict/wmts/1.0.0/either/default/{GRID}/1/0/1.png", {"If-None-Match": stored}).status == 200
 
 
 def test_every_cell_is_tried():
