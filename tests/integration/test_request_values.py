@@ -2,14 +2,17 @@
 ends; and what WMS says of default and nearest values."""
 import io
 import json
+import os
 import re
 import sqlite3
+import subprocess
 
 import numpy
 import pytest
 from conftest import GRID, NGINX_CONFIG, Program, Web, listens, wait_until
 from origin import Origin
 from osgeo import ogr, osr
+from patience import patience
 from PIL import Image
 from ports import free_port
 from schemas import SCHEMAS, validator
@@ -158,6 +161,16 @@ def test_wrong_values_are_not_passed_on(web, origin):
     assert len(origin.requests()) == before
     assert web.get(f"{MAP}&LAYERS=taken&CODE=124").status == 200
     assert origin.requests()[-1]["params"]["CODE"] == "124"
+
+
+def test_the_seeder_takes_no_wrong_values(config, origin, build, modules_environment):
+    command = [build / "bin/mapcache_seed", "-c", config, "-t", "named", "-g", GRID, "-z", "0,0", "-q", "-f"]
+    before = len(origin.requests())
+    for wrong in ("ELEVATION=abc", "code=12", "code=12\n", "code=123\n", "ELEVATION=500\x01"):
+        ended = subprocess.run([*command, "-D", wrong], capture_output=True, text=True, timeout=patience(60), check=False,
+                               env={**os.environ, **modules_environment})
+        assert ended.returncode == 1 and "dimension" in ended.stdout + ended.stderr, (wrong, ended)
+    assert len(origin.requests()) == before
 
 
 CONTROLS = ["%00", "%01", "%09", "%0a", "%0D", "%1f", "%7F"]
