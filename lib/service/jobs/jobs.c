@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include "service/operations/operations.h"
-#include "service/pages/demo.h"
+#include "service/page_asset.h"
 #include "text/json_writer.h"
 #include "text/text.h"
 
@@ -268,19 +268,14 @@ static mc_error *
 answer_static(mc_request *request, const char *name, apr_pool_t *pool)
 {
     static const struct {
-        const char *name, *mime;
-        const unsigned char *data;
-        const size_t *size;
-    } files[] = {
-        { "jobs.js", "text/javascript; charset=utf-8", mc_jobs_js, &mc_jobs_js_size },
-        { "jobs.css", "text/css; charset=utf-8", mc_jobs_css, &mc_jobs_css_size },
-        { "demo.css", "text/css; charset=utf-8", mc_demo_css, &mc_demo_css_size },
-    };
+        const char *name;
+        const mc_page_asset *asset;
+    } files[] = { { "jobs.js", &mc_jobs_js }, { "jobs.css", &mc_jobs_css }, { "demo.css", &mc_demo_css } };
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (strcmp(name, files[i].name) == 0) {
             request->kind = MC_REQUEST_DOCUMENT;
-            request->u.document.mime = files[i].mime;
-            request->u.document.text = mc_buf_attach(mc_buf_copy(files[i].data, *files[i].size), pool);
+            request->u.document.mime = files[i].asset->mime;
+            request->u.document.text = mc_buf_attach(mc_buf_copy(files[i].asset->bytes, files[i].asset->size), pool);
             return MC_OK;
         }
     return mc_error_create(pool, MC_ERR_NOT_FOUND, "the page of the jobs has no such file");

@@ -158,10 +158,7 @@ static const mc_param_row path_params[] = {
     MC_PARAM_END,
 };
 
-static const mc_operation demo_operations[] = {
-    { "pages and their files", "/demo/<page>/<file>", { path_params } },
-    { 0 },
-};
+MC_ONE_OPERATION(demo, "pages and their files", "/demo/<page>/<file>", path_params);
 
 /* The name of a page, and what stands behind its first slash. */
 static const apr_array_header_t *
