@@ -14,12 +14,6 @@
 #define SYMBOL_SIDE "20"
 _Static_assert(MC_LEGEND_SYMBOL == 20, "the default that the table writes");
 
-bool
-mc_tileset_has_legend(const mc_tileset *tileset)
-{
-    return tileset->source != NULL && tileset->source->ops->legend != NULL;
-}
-
 typedef struct legend_params {
     const char *layer;
     mc_tileset *tileset;
