@@ -84,6 +84,9 @@ mc_value_expected(const mc_key *key, apr_pool_t *pool)
         return key->flags & MC_KEY_FILE      ? "path, as seen from the folder of this file"
                : key->flags & MC_KEY_WORKDIR ? "path, as seen from the working directory"
                                              : "text";
+    case MC_LINE:
+    case MC_URL:
+        return "text";
     case MC_INT:
         return range_in_words(key, "a whole number", pool);
     case MC_NUMBER:
@@ -265,6 +268,8 @@ store_value(void *field, const mc_key *key, const char *text)
     case MC_PRESENT:
         *(bool *)field = true;
         return true;
+    case MC_LINE:
+    case MC_URL:
     case MC_NUMBERS:
     case MC_TREE:
         break;
@@ -276,6 +281,10 @@ store_value(void *field, const mc_key *key, const char *text)
 const char *
 mc_value_store(void *field, const mc_key *key, const char *text, apr_pool_t *pool)
 {
+    if (key->kind == MC_LINE || key->kind == MC_URL) {
+        *(const char **)field = key->kind == MC_LINE ? mc_unwrap_text(text, pool) : mc_unwrap_url(text, pool);
+        return NULL;
+    }
     if (key->kind == MC_NUMBERS)
         return store_numbers(field, key, text, pool);
     return store_value(field, key, text) ? NULL : describe_wrong_value(key, text, pool);
