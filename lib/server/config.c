@@ -323,6 +323,7 @@ build_model(mc_config *config, const mc_node *node, mc_build *build)
     for (int i = 0; i < config->services->nelts; i++)
         if (APR_ARRAY_IDX(config->services, i, const mc_service *)->ops == &mc_service_metrics)
             config->metrics = true;
+    mc_services_check(config, node, build->diagnostics);
     if (config->services->nelts == 0)
         mc_complain(build->diagnostics, MC_WARNING, node,
                     "no service is enabled, so every request answers 500: at least one <service "

@@ -1,23 +1,11 @@
 /* From a parsed request to its answer: a tile, a map, feature info, a document, or what another server says. */
 #include <apr_strings.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "mapcache/trace.h"
 #include "server/server_private.h"
 #include "service/info_join.h"
 #include "text/text.h"
-
-/* Our own text is UTF-8; without a word, ASCII is meant (RFC 2046). */
-static const char *
-info_type(const mc_info_question *questions, int count)
-{
-    const char *format = questions[0].info.format;
-    for (int i = 0; i < count; i++)
-        if (!questions[i].tileset->source->any_srs)
-            return format;
-    return strcmp(format, "text/plain") == 0 ? "text/plain; charset=utf-8" : format;
-}
 
 static mc_error *
 answer_info(mc_result *result, mc_request *request, mc_ctx *ctx, apr_pool_t *pool)
@@ -32,7 +20,7 @@ answer_info(mc_result *result, mc_request *request, mc_ctx *ctx, apr_pool_t *poo
             return mc_error_create(pool, MC_ERR_NOT_QUERYABLE, "layer %s has no feature info", tileset->name);
         MC_TRY(mc_source_info(&parts[i], tileset->source, &questions[i].info, ctx, pool));
     }
-    result->mime = info_type(questions, count);
+    result->mime = questions[0].info.format;
     result->data = parts[0];
     return count == 1 ? MC_OK : mc_info_join(&result->data, parts, count, questions[0].info.format, pool);
 }

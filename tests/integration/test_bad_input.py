@@ -114,6 +114,8 @@ MAP_COMMON = [
     Field("EXCEPTIONS", "XML", 200, 200),
     Field("UNKNOWN", "any", 200, 200),
 ]
+# An age before this server's, as far as texts have an order.
+EARLIER = dict.fromkeys(["negative", "most_negative", "huge_fraction", "1e308", "-1e308", "hexadecimal", "2^64+1"], 200)
 WMTS_TILE = [
     Field("LAYER", "dims", 400),
     Field("STYLE", "default", 400, 200),
@@ -144,7 +146,7 @@ QUERIES = {
         Field("SERVICE", "WMS", 400, 200, 400),
         Field("REQUEST", "GetCapabilities", 501, 400, 400),
         Field("VERSION", "1.3.0", 200),
-        Field("UPDATESEQUENCE", "", 400, 200, negative=200, most_negative=200),
+        Field("UPDATESEQUENCE", "", 400, 200, **EARLIER),
         Field("FORMAT", "text/xml", 200)]),
     "wmts tile": ("/wmts", WMTS_TILE + [
         Field("SERVICE", "WMTS", 400),
@@ -158,7 +160,7 @@ QUERIES = {
         Field("SERVICE", "WMTS", 400),
         Field("REQUEST", "GetCapabilities", 400),
         Field("ACCEPTVERSIONS", "1.0.0", 400, 200),
-        Field("UPDATESEQUENCE", "", 400, 200, negative=200, most_negative=200),
+        Field("UPDATESEQUENCE", "", 400, 200, **EARLIER),
         Field("SECTIONS", "All", 200), Field("ACCEPTFORMATS", "application/xml", 200)]),
     "ve": ("/ve", [Field("layer", "base@" + GRID, 404, 400, 404), Field("tile", "012", 400, 400, 404)]),
 }
@@ -172,8 +174,8 @@ PATHS = {
     "wmts info": [("wmts", None), ("1.0.0", 404), ("info", 404), ("default", 404), (GRID, 404), ("2", 404), ("1", 404),
                   ("1", 404), ("5", 404), ("5.0", 404)],
     "wmts capabilities": [("wmts", None), ("1.0.0", 404), ("WMTSCapabilities.xml", 404)],
-    "tms": [("tms", None), ("1.0.0", 404), ("base@" + GRID, 400), ("2", 404), ("1", 404), ("1.png", 404)],
-    "tms layer": [("tms", None), ("1.0.0", 404), ("base@" + GRID, 400)],
+    "tms": [("tms", None), ("1.0.0", 404), ("base@" + GRID, (400, 404)), ("2", 404), ("1", 404), ("1.png", 404)],
+    "tms layer": [("tms", None), ("1.0.0", 404), ("base@" + GRID, (400, 404))],
     "gmaps": [("gmaps", None), ("base@" + GRID, 400), ("2", 404), ("1", 404), ("1.png", 404)],
     "kml": [("kml", None), ("geo@WGS84", 404), ("1", 404), ("1", 404), ("1.kml", 404)],
     "kml layer": [("kml", None), ("geo@WGS84.kml", 404)],
@@ -462,7 +464,7 @@ SINGLE = [
     ((f"/tms/1.0.0/;base@{GRID}/0/0/0.png", ""), 200), ((f"/tms/1.0.0/base@{GRID};geo@WGS84/0/0/0.png", ""), 400),
     ((f"/gmaps/{';'.join(['base'] * 10_000)}/0/0/0.png", ""), 400),
     # dimensions in brackets
-    *[((f"/tms/1.0.0/{key}/0/0/0.png", ""), 400) for key in (
+    *[((f"/tms/1.0.0/{key}/0/0/0.png", ""), (400, 404)) for key in (
         "dims[", "dims[]", "dims[color", "dims[color=", "dims[color=red", "dims[=red]", "dims[nope=red]",
         "dims]color=red[",
         "dims[color=nope]", "dims[color=red]@", "dims[color=red]@nope", "dims[color=red]x", "dims@nope[color=red]",

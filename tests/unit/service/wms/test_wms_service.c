@@ -129,8 +129,10 @@ START_TEST(refusals)
         { "", FI "&QUERY_LAYERS=base&X=0&Y=-1", 400, se, "code=\"InvalidPoint\"" },
         { "", FI "&QUERY_LAYERS=base&I=0&J=0&VERSION=1.3.0&CRS=EPSG:4326", 400, "text/xml", "INFO_FORMAT" },
         { "", FI "&QUERY_LAYERS=base&X=0&Y=0&INFO_FORMAT=a/b", 404, se, "code=\"InvalidFormat\"" },
-        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000000", 400, se, "CurrentUpdateSequence" },
-        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000009", 400, se, "InvalidUpdateSequence" },
+        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=2023-11-14T22:13:20.000000Z", 400, se,
+          "CurrentUpdateSequence" },
+        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=2023-11-14T22:13:20.000001Z", 400, se,
+          "InvalidUpdateSequence" },
         { "", "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.1.1&UPDATESEQUENCE=x", 400, se, "InvalidUpdateSequence" },
     };
     fixture_setup();
