@@ -342,7 +342,7 @@ mc_config_load(mc_config **config, const char *file, mc_diagnostics *diagnostics
     (*config)->file = apr_pstrdup(pool, file);
     if (apr_stat(&info, file, APR_FINFO_MTIME, pool) == APR_SUCCESS)
         (*config)->mtime = info.mtime;
-    MC_TRY(mc_config_parse_file(&root, file, pool));
+    MC_TRY(mc_config_parse_file(&root, file, diagnostics, pool));
     (*config)->databases = apr_array_make(pool, 4, sizeof(const char *));
     mc_build build = { .pool = pool, .diagnostics = diagnostics, .databases = (*config)->databases };
     build_model(*config, root, &build);

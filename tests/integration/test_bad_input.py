@@ -297,7 +297,7 @@ def check(server, answer, expected, what):
             raise AssertionError(f"{what}: {problem}: {answer.body[:300]}") from problem
         assert not re.search(rb"[\0-\x08\x0b-\x1f\x7f]", answer.body), f"{what}: {answer.body[:300]}"
     else:
-        assert answer.status in (200, 412), f"{what}: {media}"
+        assert answer.status in (200, 302, 412), f"{what}: {media}"
 
 
 def join(pairs):
@@ -477,9 +477,9 @@ SINGLE = [
     (("/ve", f"layer=base@{GRID}&tile=" + "3" * 100_000), 404), (("/ve", f"layer=base@{GRID}&tile=-0"), 400),
     (("/ve", "layer=base&tile=01"), 404), (("/ve", "layer=@&tile=01"), 404), (("/ve", "tile=01"), 400),
     # paths
-    (("/", ""), 400), (("//", ""), 400), (("/nosuch", ""), 400), (("/../../etc/passwd", ""), 400),
-    (("/" + "x/" * 50_000, ""), 400),
-    (("/" + "/" * 100_000, ""), 400), (("/demo/../../../etc/passwd", ""), 404), (("/demo/static/../demo.js", ""), 404),
+    (("/", ""), 302), (("//", ""), 302), (("/nosuch", ""), 404), (("/../../etc/passwd", ""), 404),
+    (("/" + "x/" * 50_000, ""), 404),
+    (("/" + "/" * 100_000, ""), 302), (("/demo/../../../etc/passwd", ""), 404), (("/demo/static/../demo.js", ""), 404),
     (("/demo/static/", ""), 404), (("/demo/static//etc/passwd", ""), 404), (("/demo/demo", ""), 400),
     (("/wmts", ""), (400, 404)),
     (("//wmts///1.0.0//base/default//" + GRID + "/2/1/1.png", ""), 200),

@@ -72,8 +72,8 @@ START_TEST(refusals)
 {
     static const char se[] = "application/vnd.ogc.se_xml";
     static const refused_row rows[] = {
-        { "", "", 400, "text/plain", "SERVICE" },
-        { "/nosuch", "foo=bar", 400, "text/plain", "SERVICE" },
+        { "", "foo=bar", 400, "text/plain", "SERVICE" },
+        { "/nosuch", "foo=bar", 404, "text/plain", "wms at /" },
         { "", "SERVICE=WMS", 400, se, "REQUEST" },
         { "", "SERVICE=WFS&REQUEST=GetMap", 400, se, "WFS" },
         { "", "SERVICE=WMS&REQUEST=GetStyles", 501, se, "code=\"OperationNotSupported\"" },
@@ -327,7 +327,7 @@ START_TEST(forwarding)
     ck_assert_int_eq(service_request.kind, MC_REQUEST_FORWARD);
     ck_fails(INVALID_PARAMETER, dispatch_request("", "SERVICE=wfs&filter=a%00b"));
     ck_fails(INVALID_PARAMETER, dispatch_request("", "SERVICE=WMS&REQUEST=GetCapabilities&x=%0A"));
-    ck_fails(BAD_REQUEST, dispatch_request("", ""));
+    ck_fails(BAD_REQUEST, dispatch_request("", "foo=bar"));
     ck_assert(!fixture_services("<mapcache>" SERVICE("wms", "<forwarding_rule name=\"r\"/>") "</mapcache>"));
     ck_assert(!fixture_services(
         "<mapcache>" SERVICE("wms", "<forwarding_rule name=\"r\"><http><url>http://b/</url></http>"
