@@ -17,7 +17,7 @@ SAMPLE = ROOT / "mapcache.xml.sample"
 # The sample's comments mention them: older names of what it shows under today's name, what needs a file or a database
 # that exists, and what this build knows but does not have.
 ONLY_MENTIONED = {"services", "merge_format", "lock_dir", "lock_retry", "hitstats", "dbname_template", "watermark",
-                  "mapserver", "mapfile", "subdimensions_read_only", "postgis", "shapefile", "layer", "sqlite", "time",
+                  "mapserver", "mapfile", "subdimensions_read_only", "ogr", "postgis", "shapefile", "layer", "sqlite", "time",
                   "postgresql", "elasticsearch", "geopackage", "MVT", "srs", "cube", "jobs"}
 
 
