@@ -80,7 +80,9 @@ mc_source *mc_vector_from_config(const mc_source_ops *ops,
 mc_error *mc_vector_fields(apr_array_header_t **fields, const char ***names, const mc_vector_layer *layer, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
 
-/* The render operation of all vector sources. */
+/* The render operations of all vector sources. */
+mc_error *mc_vector_render_stack(mc_rendered *map, mc_source *const *sources, const mc_render *wanted, int count,
+                                 mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
 
