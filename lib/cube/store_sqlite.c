@@ -26,7 +26,7 @@ static const mc_key sqlite_keys[] = {
     MC_CUBE_KEYS(cube_sqlite_config),
     MC_KEY_TEXT("dbfile", offsetof(cube_sqlite_config, dbfile),
                 "The SQLite file, of this cube alone; the first ingestion makes it.",
-                .flags = MC_KEY_OURS | MC_KEY_REQUIRED),
+                .flags = MC_KEY_OURS | MC_KEY_REQUIRED | MC_KEY_FILE),
     MC_KEY_END,
 };
 

@@ -23,7 +23,8 @@ typedef struct sqlite_config {
 static const mc_key sqlite_keys[] = {
     MC_QUERY_KEYS,
     MC_KEY_TEXT("dbfile", offsetof(sqlite_config, dbfile),
-                "The SQLite file that is asked; the server opens it for reading only.", .flags = MC_KEY_REQUIRED),
+                "The SQLite file that is asked; the server opens it for reading only.",
+                .flags = MC_KEY_REQUIRED | MC_KEY_WORKDIR),
     MC_QUERY_INSERT_KEY(offsetof(sqlite_config, insert_query)),
     MC_KEY_END,
 };

@@ -85,6 +85,12 @@ void mc_sld_displacement(mc_pair *pair, mc_sld *sld, const mc_node *node);
  */
 mc_picture *mc_sld_picture_of_file(mc_sld *sld, const char *href, const char **why);
 
+/* The same of a file that is drawn as a mark: all of it in the colour of `paint`. */
+mc_picture *mc_sld_picture_of_mark(mc_sld *sld, const char *href, const mc_paint *paint, const char **why);
+
+/* Text with the constants of GeoServer's language in it, ${'text'} and ${12}, as what they say. */
+const char *mc_sld_fill_constants(const char *text, apr_pool_t *pool);
+
 /* The picture that stands in an <InlineContent>. */
 mc_picture *mc_sld_picture_of_content(mc_sld *sld, const mc_node *node, const char **why);
 

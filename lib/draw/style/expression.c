@@ -113,9 +113,13 @@ evaluate_number(const mc_expression *expression, const mc_feature *feature, apr_
     case MC_CONCATENATE:
     case MC_FUNCTION:
         return parse_number_or_nan(mc_expression_text(expression, feature, scratch));
-    default:
-        return apply_operator(expression->kind, evaluate_number(expression->arguments[0], feature, scratch),
-                              evaluate_number(expression->arguments[1], feature, scratch));
+    default: {
+        double value = evaluate_number(expression->arguments[0], feature, scratch);
+        for (int i = 1; i < expression->argument_count; i++)
+            value =
+                apply_operator(expression->kind, value, evaluate_number(expression->arguments[i], feature, scratch));
+        return value;
+    }
     }
 }
 

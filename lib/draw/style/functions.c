@@ -220,8 +220,8 @@ const mc_function *
 mc_function_find(const char *name)
 {
     static const mc_function *const lists[] = { mc_functions_of_conditions, mc_functions_of_text,
-                                                mc_functions_of_numbers, mc_functions_of_dates,
-                                                mc_functions_of_geometry };
+                                                mc_functions_of_numbers,    mc_functions_of_dates,
+                                                mc_functions_of_geometry,   mc_functions_of_colors };
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
         for (const mc_function *function = lists[i]; function->name != NULL; function++)
             if (strcasecmp(function->name, name) == 0)

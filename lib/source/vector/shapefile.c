@@ -17,7 +17,7 @@ static const mc_key layer_keys[] = {
     MC_VECTOR_LAYER_KEYS(shapefile_layer),
     MC_KEY_TEXT("data", FIELD(path),
                 "Path of the .shp file; its table (.dbf, .cpg), CRS (.prj) and indexes (.shx, .qix) lie beside it.",
-                .flags = MC_KEY_REQUIRED | MC_KEY_OURS),
+                .flags = MC_KEY_REQUIRED | MC_KEY_OURS | MC_KEY_FILE),
     MC_KEY_TEXT("srs", FIELD(srs), "CRS of the data, where there is no .prj or it is wrong: EPSG:2056, or WKT.",
                 .flags = MC_KEY_OURS),
     MC_KEY_TEXT("encoding", FIELD(encoding),

@@ -48,7 +48,7 @@ typedef struct mc_vector_source {
                 .flags = MC_KEY_OURS, .fallback = "layer"),                                                            \
         MC_KEY_TEXT("style", offsetof(type_, layer.style_file),                                                        \
                     "SLD 1.0 or SE 1.1 file. Without one, features are grey with thin dark outlines.",                 \
-                    .flags = MC_KEY_OURS),                                                                             \
+                    .flags = MC_KEY_OURS | MC_KEY_FILE),                                                               \
         MC_KEY_TEXT("style_name", offsetof(type_, layer.style_name),                                                   \
                     "Which user style of the file; by default its first one.", .flags = MC_KEY_OURS),                  \
         MC_KEY_CHOICE(                                                                                                 \
