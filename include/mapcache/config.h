@@ -127,8 +127,8 @@ enum {
     MC_KEY_WORKDIR = 16 /* of TEXT: a path that is seen from the working directory, as MapCache does; or no path */
 };
 
-/* The members that the tables of operations of all kinds begin with: caches, dimensions, sources. The help is a
- * sentence for the reference of the configuration. */
+/* The members that the tables of operations of all kinds begin with: caches, dimensions, sources, services. The help is
+ * a sentence for the reference of the configuration. */
 #define MC_KIND(type_, keys_, from_config_, help_)                                                                     \
     .type = (type_), .keys = (keys_), .from_config = (from_config_), .help = (help_)
 

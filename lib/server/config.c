@@ -169,47 +169,20 @@ read_section(const section *part, const apr_array_header_t *nodes, mc_build *bui
     }
 }
 
-static void *
-make_cube(const mc_node *node, mc_build *build)
-{
-    return mc_cube_from_config(node, build);
-}
-
-static void *
-make_source(const mc_node *node, mc_build *build)
-{
-    return mc_source_from_config(node, build);
-}
-
-static void *
-make_grid(const mc_node *node, mc_build *build)
-{
-    return mc_grid_from_config(node, build);
-}
-
-static void *
-make_format(const mc_node *node, mc_build *build)
-{
-    return mc_format_from_config(node, build);
-}
-
-static void *
-make_cache(const mc_node *node, mc_build *build)
-{
-    return mc_cache_from_config(node, build);
-}
-
-static void *
-make_ruleset(const mc_node *node, mc_build *build)
-{
-    return mc_ruleset_from_config(node, build);
-}
-
-static void *
-make_tileset(const mc_node *node, mc_build *build)
-{
-    return mc_tileset_from_config(node, build);
-}
+/* The from_config of a noun is the one of its room, whose result has a type of its own. */
+#define MAKE(noun)                                                                                                     \
+    static void *make_##noun(const mc_node *node, mc_build *build)                                                     \
+    {                                                                                                                  \
+        return mc_##noun##_from_config(node, build);                                                                   \
+    }
+MAKE(cube)
+MAKE(source)
+MAKE(grid)
+MAKE(format)
+MAKE(cache)
+MAKE(ruleset)
+MAKE(tileset)
+#undef MAKE
 
 static void
 set_environment(const apr_array_header_t *nodes)

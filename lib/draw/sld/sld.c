@@ -62,11 +62,9 @@ read_inclusion(void *member, mc_sld *sld, const mc_node *node)
                                         [MC_INCLUSION_LEGEND_ONLY] = "legendOnly",
                                         NULL };
     mc_inclusion *inclusion = member;
-    int way = mc_sld_choice(mc_sld_plain(sld, node), ways, strcmp);
+    int way = mc_sld_read_choice(sld, node, ways);
     if (way >= 0)
         *inclusion = (mc_inclusion)way;
-    else
-        mc_sld_report_option(sld, node, "");
 }
 
 /* A rule with its lists, as long as they grow. */
@@ -179,11 +177,9 @@ read_rule_evaluation(void *member, mc_sld *sld, const mc_node *node)
 {
     static const char *const ways[] = { "all", "first", NULL };
     bool *first_only = member;
-    int way = mc_sld_choice(mc_sld_plain(sld, node), ways, strcmp);
+    int way = mc_sld_read_choice(sld, node, ways);
     if (way >= 0)
         *first_only = way == 1;
-    else
-        mc_sld_report_option(sld, node, "");
 }
 
 /* GeoServer's order of features: "name", "name D", several with commas between them (A: ascending, as without it). */

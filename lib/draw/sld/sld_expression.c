@@ -2,7 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "draw/sld/sld_elements.h"
+#include "draw/sld/sld_private.h"
 #include "draw/style/expression.h"
 
 /* Of what functions put together: its blanks are meant (" (", "; "), unless a line break shows that they are how the

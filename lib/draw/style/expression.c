@@ -4,7 +4,6 @@
 #include <apr_strings.h>
 #include <ctype.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -51,8 +50,9 @@ mc_expression_format(double value, apr_pool_t *pool)
     if (value == rint(value) && fabs(value) < 1e15)
         return apr_psprintf(pool, "%.0f", value == 0 ? 0 : value); /* no "-0" */
     for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
+        double read;
+        mc_format_double(text, sizeof(text), 'g', digits, value);
+        if (mc_parse_double(&read, text) && read == value)
             break;
     }
     return apr_pstrdup(pool, text);

@@ -138,9 +138,5 @@ shapefile_from_config(const mc_node *node, mc_build *build)
 
 const mc_source_ops mc_source_shapefile = {
     MC_KIND("shapefile", shapefile_keys, shapefile_from_config, "Styled maps of vector data in shapefiles."),
-    .render = mc_vector_render,
-    .render_stack = mc_vector_render_stack,
-    .info = mc_vector_info,
-    .legend = mc_vector_legend,
-    .vector_layers = mc_vector_tile_layers,
+    MC_VECTOR_OPS,
 };

@@ -100,6 +100,11 @@ mc_error *mc_vector_tile(mc_rendered *map, const mc_vector_source *source, const
 mc_error *mc_vector_tile_layers(apr_array_header_t **layers, mc_source *source, mc_ctx *ctx,
                                 apr_pool_t *pool) MC_CHECKED;
 
+/* The members of mc_source_ops that all vector sources share. */
+#define MC_VECTOR_OPS                                                                                                  \
+    .render = mc_vector_render, .render_stack = mc_vector_render_stack, .info = mc_vector_info,                        \
+    .legend = mc_vector_legend, .vector_layers = mc_vector_tile_layers
+
 /* The query of a map. The query's pixel grid is that of a level of the grid where the map lies on that level; else the
  * map has a pixel grid of its own. */
 void mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin);
