@@ -40,6 +40,8 @@ typedef struct mc_dimension_ops {
     /* The latest value that has begun by `now`, for "current"; NULL: the list is searched. *value stays as it is where
      * no value has begun. */
     mc_error *(*latest)(const char **value, mc_dimension *dimension, apr_time_t now, mc_ctx *ctx, apr_pool_t *pool);
+    /* When the file that has the values was changed; 0: not known. NULL: there is no file. */
+    apr_time_t (*changed)(const mc_dimension *dimension);
     /* Whether the values that a value stands for depend on the extent; NULL: they do not. */
     bool (*by_extent)(const mc_dimension *dimension);
     bool from_backend; /* values come from a database */
@@ -81,6 +83,9 @@ mc_error *mc_dimension_resolve(apr_array_header_t **values, mc_dimension *dimens
 mc_error *mc_dimension_resolve_all(apr_array_header_t **values, mc_dimension *dimension,
                                    const mc_dimension_query *queries, int count, mc_ctx *ctx,
                                    apr_pool_t *pool) MC_CHECKED;
+
+/* When what lists the values was changed; 0: not known. */
+apr_time_t mc_dimension_changed(const mc_dimension *dimension);
 
 /* Whether what a value stands for may differ from tile to tile. */
 bool mc_dimension_by_extent(const mc_dimension *dimension);

@@ -11,6 +11,7 @@ typedef struct mc_tile_stack {
     mc_tile_request *tiles;
     int count;
     const mc_format *format; /* of the merged result; a single tile's bytes go out as they are */
+    bool by_latitude;        /* one tile of the spherical Mercator, whose rows become evenly spaced by latitude */
 } mc_tile_stack;
 
 typedef struct mc_map_layer {
@@ -59,6 +60,11 @@ typedef struct mc_result {
 /* if_tag: an ETag that the client has (0: none); where it still holds, no map is composed or encoded. */
 mc_error *mc_map_tile(mc_result *result, const mc_tile_stack *wanted, uint64_t if_tag, mc_ctx *ctx,
                       apr_pool_t *pool) MC_CHECKED;
+
+/* By how many pixels at most a picture of `rows` over a box of the spherical Mercator is off where it is spread evenly
+ * over the latitudes of the box. */
+double mc_map_latitude_shift(const mc_extent *box, int rows);
+
 mc_error *mc_map_draw(mc_result *result, const mc_map_request *wanted, uint64_t if_tag, mc_ctx *ctx,
                       apr_pool_t *pool) MC_CHECKED;
 

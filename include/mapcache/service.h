@@ -91,6 +91,13 @@ extern const mc_service_ops mc_service_metrics;        /* the one that the serve
 extern const mc_service_ops *const mc_service_kinds[]; /* in dispatch order, ends with NULL */
 
 /*
+ * What the services cannot offer, or not as a client would expect: complaints at the elements of `root`. Names with a
+ * slash are errors for `check` only: whoever asks by parameters gets such tilesets. Also fills what the services have
+ * to know of all names.
+ */
+void mc_services_check(mc_config *config, const mc_node *root, mc_diagnostics *diagnostics);
+
+/*
  * A <service> element. NULL where it is not enabled, and where a complaint refuses it.
  */
 mc_service *mc_service_from_config(const mc_node *node, mc_build *build);

@@ -86,6 +86,12 @@ mc_dimension_insert(bool *inserted, mc_dimension *dimension, const mc_dimension_
     return dimension->ops->insert(inserted, dimension, query, ctx, pool);
 }
 
+apr_time_t
+mc_dimension_changed(const mc_dimension *dimension)
+{
+    return dimension->ops->changed == NULL ? 0 : dimension->ops->changed(dimension);
+}
+
 bool
 mc_dimension_by_extent(const mc_dimension *dimension)
 {

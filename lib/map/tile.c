@@ -156,9 +156,11 @@ mc_map_tile(mc_result *result, const mc_tile_stack *wanted, uint64_t if_tag, mc_
     mc_tile **tiles = apr_pcalloc(pool, sizeof(*tiles) * (size_t)wanted->count);
     int only;
     *result = (mc_result){ 0 };
-    MC_TRY(fetch_stack(tiles, &only, wanted, if_tag, ctx, pool));
+    MC_TRY(fetch_stack(tiles, &only, wanted, wanted->by_latitude ? 0 : if_tag, ctx, pool));
     if (only >= 0) {
         answer_tile(result, wanted->tiles[only].tileset, tiles[only], if_tag);
+        if (wanted->by_latitude && !tiles[only]->no_data)
+            return mc_map_by_latitude(result, tiles[only], wanted, if_tag, ctx, pool);
         return MC_OK;
     }
     describe_stack(result, tiles, wanted);

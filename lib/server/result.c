@@ -1,6 +1,5 @@
 /* From a parsed request to its answer: a tile, a map, feature info, a document, or what another server says. */
 #include <apr_strings.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "mapcache/trace.h"
@@ -34,9 +33,6 @@ answer_info(mc_result *result, mc_request *request, mc_ctx *ctx, apr_pool_t *poo
     MC_TRY(check_values(tileset, &request->u.info.info.map, ctx, pool));
     MC_TRY(mc_source_info(&result->data, tileset->source, &request->u.info.info, ctx, pool));
     result->mime = request->u.info.info.format;
-    if (tileset->source->any_srs &&
-        strcmp(result->mime, "text/plain") == 0) /* our own; else ASCII is meant (RFC 2046) */
-        result->mime = "text/plain; charset=utf-8";
     return MC_OK;
 }
 

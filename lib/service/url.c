@@ -26,6 +26,12 @@ mc_url_wms(const mc_call *call, apr_pool_t *pool)
 }
 
 const char *
+mc_url_clean(const char *url, apr_pool_t *pool)
+{
+    return mc_url_encode(url, ":/?#&=+,;@!$'()*%", true, false, pool);
+}
+
+const char *
 mc_url_segment(const char *text, apr_pool_t *pool)
 {
     return mc_url_encode(text, "@:;,=()!*'$", true, false, pool);

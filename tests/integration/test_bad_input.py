@@ -109,6 +109,8 @@ MAP_COMMON = [
     Field("EXCEPTIONS", "XML", 200, 200),
     Field("UNKNOWN", "any", 200, 200),
 ]
+# An age before this server's, as far as texts have an order.
+EARLIER = dict.fromkeys(["negative", "most_negative", "huge_fraction", "1e308", "-1e308", "hexadecimal", "2^64+1"], 200)
 WMTS_TILE = [
     Field("LAYER", "dims", 400),
     Field("STYLE", "default", 400, 200),
@@ -139,7 +141,7 @@ QUERIES = {
         Field("SERVICE", "WMS", 400, 200, 400),
         Field("REQUEST", "GetCapabilities", 501, 400, 400),
         Field("VERSION", "1.3.0", 200),
-        Field("UPDATESEQUENCE", "", 400, 200, negative=200, most_negative=200),
+        Field("UPDATESEQUENCE", "", 400, 200, **EARLIER),
         Field("FORMAT", "text/xml", 200)]),
     "wmts tile": ("/wmts", WMTS_TILE + [
         Field("SERVICE", "WMTS", 400),
@@ -153,7 +155,7 @@ QUERIES = {
         Field("SERVICE", "WMTS", 400),
         Field("REQUEST", "GetCapabilities", 400),
         Field("ACCEPTVERSIONS", "1.0.0", 400, 200),
-        Field("UPDATESEQUENCE", "", 400, 200, negative=200, most_negative=200),
+        Field("UPDATESEQUENCE", "", 400, 200, **EARLIER),
         Field("SECTIONS", "All", 200), Field("ACCEPTFORMATS", "application/xml", 200)]),
     "ve": ("/ve", [Field("layer", "base@" + GRID, 404, 400, 404), Field("tile", "012", 400, 400, 404)]),
 }
@@ -167,8 +169,8 @@ PATHS = {
     "wmts info": [("wmts", None), ("1.0.0", 404), ("info", 404), ("default", 404), (GRID, 404), ("2", 404), ("1", 404),
                   ("1", 404), ("5", 404), ("5.0", 404)],
     "wmts capabilities": [("wmts", None), ("1.0.0", 404), ("WMTSCapabilities.xml", 404)],
-    "tms": [("tms", None), ("1.0.0", 404), ("base@" + GRID, 400), ("2", 404), ("1", 404), ("1.png", 404)],
-    "tms layer": [("tms", None), ("1.0.0", 404), ("base@" + GRID, 400)],
+    "tms": [("tms", None), ("1.0.0", 404), ("base@" + GRID, (400, 404)), ("2", 404), ("1", 404), ("1.png", 404)],
+    "tms layer": [("tms", None), ("1.0.0", 404), ("base@" + GRID, (400, 404))],
     "gmaps": [("gmaps", None), ("base@" + GRID, 400), ("2", 404), ("1", 404), ("1.png", 404)],
     "kml": [("kml", None), ("geo@WGS84", 404), ("1", 404), ("1", 404), ("1.kml", 404)],
     "kml layer": [("kml", None), ("geo@WGS84.kml", 404)],
@@ -290,7 +292,7 @@ def check(server, answer, expected, what):
             raise AssertionError(f"{what}: {problem}: {answer.body[:300]}") from problem
         assert not re.search(rb"[\0-\x08\x0b-\x1f\x7f]", answer.body), f"{what}: {answer.body[:300]}"
     else:
-        assert answer.status in (200, 412), f"{what}: {media}"
+        assert answer.status in (200, 302, 412), f"{what}: {media}"
 
 
 def join(pairs):
@@ -456,7 +458,7 @@ SINGLE = [
     ((f"/tms/1.0.0/;base@{GRID}/0/0/0.png", ""), 200), ((f"/tms/1.0.0/base@{GRID};geo@WGS84/0/0/0.png", ""), 400),
     ((f"/gmaps/{';'.join(['base'] * 10_000)}/0/0/0.png", ""), 400),
     # dimensions in brackets
-    *[((f"/tms/1.0.0/{key}/0/0/0.png", ""), 400) for key in (
+    *[((f"/tms/1.0.0/{key}/0/0/0.png", ""), (400, 404)) for key in (
         "dims[", "dims[]", "dims[color", "dims[color=", "dims[color=red", "dims[=red]", "dims[nope=red]",
         "dims]color=red[",
         "dims[color=nope]", "dims[color=red]@", "dims[color=red]@nope", "dims[color=red]x", "dims@nope[color=red]",
@@ -469,9 +471,9 @@ SINGLE = [
     (("/ve", f"layer=base@{GRID}&tile=" + "3" * 100_000), 404), (("/ve", f"layer=base@{GRID}&tile=-0"), 400),
     (("/ve", "layer=base&tile=01"), 404), (("/ve", "layer=@&tile=01"), 404), (("/ve", "tile=01"), 400),
     # paths
-    (("/", ""), 400), (("//", ""), 400), (("/nosuch", ""), 400), (("/../../etc/passwd", ""), 400),
-    (("/" + "x/" * 50_000, ""), 400),
-    (("/" + "/" * 100_000, ""), 400), (("/demo/../../../etc/passwd", ""), 404), (("/demo/static/../demo.js", ""), 404),
+    (("/", ""), 302), (("//", ""), 302), (("/nosuch", ""), 404), (("/../../etc/passwd", ""), 404),
+    (("/" + "x/" * 50_000, ""), 404),
+    (("/" + "/" * 100_000, ""), 302), (("/demo/../../../etc/passwd", ""), 404), (("/demo/static/../demo.js", ""), 404),
     (("/demo/static/", ""), 404), (("/demo/static//etc/passwd", ""), 404), (("/demo/demo", ""), 400),
     (("/wmts", ""), (400, 404)),
     (("//wmts///1.0.0//base/default//" + GRID + "/2/1/1.png", ""), 200),

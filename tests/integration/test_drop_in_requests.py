@@ -50,10 +50,10 @@ SAME = [
     ("/tms/1.0.0/plain@WGS84/1/3/1.png", BYTES),
     ("/tms/1.0.0/plain@own/2/4/9.png", BYTES),
     ("/tms", TYPE), ("/tms/", TYPE), ("/tms/1.0.0", TYPE), ("/tms/1.0.0/", TYPE), ("/tms/1.0.0/plain@WGS84", TYPE),
-    ("/tms/2.0.0/", STATUS), ("/tms/1.0.0/nope", STATUS), ("/tms/1.0.0/nope/0/0/0.png", STATUS),
+    ("/tms/2.0.0/", STATUS),
     ("/tms/1.0.0/plain/1/0", STATUS), ("/tms/1.0.0/plain/1/0/1", STATUS), ("/tms/1.0.0/plain/a/0/1.png", STATUS),
     ("/tms/1.0.0/plain/1/b/1.png", STATUS), ("/tms/1.0.0/plain/25/0/0.png", STATUS),
-    ("/tms/1.0.0/plain/1/9/0.png", STATUS), ("/tms/1.0.0/plain@nope/0/0/0.png", STATUS),
+    ("/tms/1.0.0/plain/1/9/0.png", STATUS),
     ("/tms/1.0.0/plain[foo=bar]/0/0/0.png", STATUS), ("/tms/1.0.0/split[color=/0/0/0.png", STATUS),
     ("/tms/1.0.0/split[color=green]/0/0/0.png", STATUS),
     # XYZ
@@ -165,6 +165,9 @@ DIFFERENT = [
     ("/gmaps/plain/30/0/0.png", CRASH, 404, "levels are checked before they are used"),
     ("/gmaps/plain/-1/0/0.png", CRASH, 404, "levels are checked before they are used"),
     (f"{MAP}&LAYERS=,{FOUR}&BBOX={WORLD}", CRASH, 404, "a list of nothing names no layer"),
+    ("/tms/1.0.0/nope", 400, 404, "a map that is not there is not found (TMS 1.0.0, 2)"),
+    ("/tms/1.0.0/nope/0/0/0.png", 400, 404, "a map that is not there is not found (TMS 1.0.0, 2)"),
+    ("/tms/1.0.0/plain@nope/0/0/0.png", 400, 404, "a map that is not there is not found (TMS 1.0.0, 2)"),
     ("/tms/1.0.0/;/0/0/0.png", CRASH, 400, "a list of nothing names no layer"),
     ("/tms/1.0.0/split@own[color=red]/0/0/0.png", CRASH, 200, "brackets may also follow the grid"),
 ]

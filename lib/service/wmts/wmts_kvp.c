@@ -155,7 +155,6 @@ const mc_param_row mc_wmts_kvp_capabilities_params[] = {
                   .refusal = "none of the versions {value} is offered, only " MC_WMTS_VERSION),
     MC_PARAM_STEP(check_accepted_versions),
     MC_PARAM_UPDATE_SEQUENCE,
-    MC_PARAM_STEP(mc_update_sequence_check),
     MC_PARAM_END,
 };
 
@@ -189,6 +188,6 @@ mc_wmts_parse_kvp(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_poo
         return read_kvp_info(request, call, pool);
     default:
         MC_TRY(mc_params_read(&capabilities, mc_wmts_kvp_capabilities_params, call, pool));
-        return mc_wmts_capabilities(request, capabilities.is_current, "application/xml", call, ctx, pool);
+        return mc_wmts_capabilities(request, &capabilities, "application/xml", call, ctx, pool);
     }
 }

@@ -43,9 +43,10 @@ static mc_error *
 answer_path_capabilities(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
     const char *mime = acceptable_xml(call, pool);
+    mc_capabilities_params params = { 0 };
     if (mime == NULL)
         return mc_error_create(pool, MC_ERR_NOT_ACCEPTABLE, "the capabilities are application/xml or text/xml only");
-    MC_TRY(mc_wmts_capabilities(request, false, mime, call, ctx, pool));
+    MC_TRY(mc_wmts_capabilities(request, &params, mime, call, ctx, pool));
     request->u.document.vary = "Accept";
     return MC_OK;
 }

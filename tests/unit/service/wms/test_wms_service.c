@@ -72,8 +72,8 @@ START_TEST(refusals)
 {
     static const char se[] = "application/vnd.ogc.se_xml";
     static const refused_row rows[] = {
-        { "", "", 400, "text/plain", "SERVICE" },
-        { "/nosuch", "foo=bar", 400, "text/plain", "SERVICE" },
+        { "", "foo=bar", 400, "text/plain", "SERVICE" },
+        { "/nosuch", "foo=bar", 404, "text/plain", "wms at /" },
         { "", "SERVICE=WMS", 400, se, "REQUEST" },
         { "", "SERVICE=WFS&REQUEST=GetMap", 400, se, "WFS" },
         { "", "SERVICE=WMS&REQUEST=GetStyles", 501, se, "code=\"OperationNotSupported\"" },
@@ -127,9 +127,9 @@ START_TEST(refusals)
         { "", FI "&QUERY_LAYERS=base&X=0&Y=-1", 400, se, "code=\"InvalidPoint\"" },
         { "", FI "&QUERY_LAYERS=base&X=0&Y=0", 400, se, "INFO_FORMAT" },
         { "", FI "&QUERY_LAYERS=base&X=0&Y=0&INFO_FORMAT=a/b", 404, se, "code=\"InvalidFormat\"" },
-        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000000", 400, "text/xml",
+        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=2023-11-14T22:13:20.000000Z", 400, "text/xml",
           "CurrentUpdateSequence" },
-        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000009", 400, "text/xml",
+        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=2023-11-14T22:13:20.000001Z", 400, "text/xml",
           "InvalidUpdateSequence" },
         { "", "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.1.1&UPDATESEQUENCE=x", 400, se, "InvalidUpdateSequence" },
     };
@@ -291,7 +291,7 @@ START_TEST(forwarding)
     ck_assert_str_eq(service_request.u.forward.url, "http://c/?SERVICE=WMS&REQUEST=GetCapabilities&LAYERS=xyz");
     ck_ok(dispatch_request("", "SERVICE=WMS&REQUEST=GetCapabilities&LAYERS=yx"));
     ck_assert_int_eq(service_request.kind, MC_REQUEST_DOCUMENT);
-    ck_fails(BAD_REQUEST, dispatch_request("", ""));
+    ck_fails(BAD_REQUEST, dispatch_request("", "foo=bar"));
     ck_assert(!fixture_services("<mapcache>" SERVICE("wms", "<forwarding_rule name=\"r\"/>") "</mapcache>"));
     ck_assert(!fixture_services(
         "<mapcache>" SERVICE("wms", "<forwarding_rule name=\"r\"><http><url>http://b/</url></http>"

@@ -99,7 +99,7 @@ START_TEST(refusals)
           400, ows, "exceptionCode=\"OperationNotSupported\"><ExceptionText>" },
         { "/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities&ACCEPTVERSIONS=2.0.0,3.0.0", 400, ows,
           "exceptionCode=\"VersionNegotiationFailed\"><ExceptionText>" },
-        { "/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000001", 400, ows,
+        { "/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities&UPDATESEQUENCE=2023-11-14T22:13:21.000000Z", 400, ows,
           "InvalidUpdateSequence" },
         { "/wmts", T "LAYER=absent", 503, ows, "NoApplicableCode" },
     };
@@ -145,7 +145,7 @@ START_TEST(limits_and_scale_sets)
     ck_assert_ptr_null(strstr(text, "GoogleCRS84Quad</WellKnownScaleSet>"));
     ck_assert_ptr_nonnull(strstr(text, "<ScaleDenominator>279541132.01435887813568115234</ScaleDenominator>"
                                        "<TopLeftCorner>90.000000 -180.000000</TopLeftCorner>"));
-    ck_ok(dispatch_request("/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000000"));
+    ck_ok(dispatch_request("/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities&UPDATESEQUENCE=2023-11-14T22:13:20.000000Z"));
     ck_assert_ptr_null(strstr(document_text(), "Contents"));
 }
 END_TEST
