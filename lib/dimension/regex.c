@@ -29,6 +29,9 @@ regex_from_config(const mc_node *node, mc_build *build)
     regex_dimension *dimension = mc_dimension_create(sizeof(*dimension), &config, regex_keys, node, build);
     if (dimension == NULL || !mc_dimension_set_common(&dimension->base, &config.common, build))
         return NULL;
+    if (config.common.nearest)
+        mc_complain(build->diagnostics, MC_WARNING, node,
+                    "<nearest> does nothing here: a regular expression has no list of values");
     dimension->pattern = mc_pattern_compile(config.pattern, &problem, build->pool);
     if (dimension->pattern == NULL) {
         mc_complain(build->diagnostics, MC_REFUSED, node, "the regular expression \"%s\" %s", config.pattern, problem);

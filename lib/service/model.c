@@ -90,6 +90,12 @@ mc_tileset_is_image(const mc_tileset *tileset)
     return mc_format_is_image(tileset->format);
 }
 
+bool
+mc_tileset_has_legend(const mc_tileset *tileset)
+{
+    return tileset->source != NULL && tileset->source->ops->legend != NULL;
+}
+
 const apr_array_header_t *
 mc_tileset_info_formats(const mc_tileset *tileset)
 {

@@ -126,6 +126,20 @@ mc_error *mc_stack_clip(mc_tile_stack *stack, apr_pool_t *pool) MC_CHECKED;
 /* The text that a dimension is asked for: the default where the client says nothing. */
 const char *mc_dimension_wanted(const mc_dimension *dimension, const char *text);
 
+/*
+ * Whether the dimensions of a tileset accept the values (settled ones, in configuration order) for a map that a source
+ * is asked for: MC_ERR_INVALID_DIMENSION, MC_ERR_NOT_FOUND where one stands for nothing, or what the back end fails
+ * with.
+ */
+mc_error *mc_values_check(const mc_tileset *tileset, const mc_grid *grid, const char *const *values, mc_ctx *ctx,
+                          apr_pool_t *pool) MC_CHECKED;
+
+/* The last step of parsing: "current" is settled, and values that no key of a tile is made of are checked. */
+mc_error *mc_request_settle(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* The check of all values of tiles and maps, before another server gets the request instead. */
+mc_error *mc_request_check_values(const mc_request *request, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
 /* The values of a dimension for a document: the list of the back end, at least the default. A failing back end is
  * logged. One request (ctx->pool) asks once. */
 const apr_array_header_t *mc_dimension_values_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx);

@@ -517,8 +517,8 @@ def test_every_address(web):
                  f"/mc/tms/1.0.0/shapes@{GRID}/3/5/5.pbf"):
         reply = web.get(path, {"Accept-Encoding": "gzip"})
         assert (reply.status, reply.headers["Content-Type"], reply.body) == (200, MIME, wanted), path
-    refused = web.get(kvp.replace(MIME, "image/png"))
-    assert refused.status == 400 and b"InvalidParameterValue" in refused.body
+    unread = web.get(kvp.replace(MIME, "image/png"), {"Accept-Encoding": "gzip"})  # as MapCache; a strict service refuses it
+    assert (unread.status, unread.headers["Content-Type"], unread.body) == (200, MIME, wanted)
     merged = web.get(f"/mc/tms/1.0.0/shapes@{GRID};tables@{GRID}/3/5/5.mvt")
     assert merged.status == 400 and b"cannot be merged" in merged.body
     assert web.get("/mc/kml/shapes.kml").status == 404

@@ -130,6 +130,13 @@ add_once(apr_array_header_t *texts, const char *text)
     APR_ARRAY_PUSH(texts, const char *) = text;
 }
 
+/* WMS 1.1.1 wants a type of its own; MapCache sends text/xml, which lists of types to be compressed name. */
+static const char *
+document_type(bool v130, const mc_call *call)
+{
+    return v130 || !call->service->strict ? "text/xml" : "application/vnd.ogc.wms_xml";
+}
+
 /* All info formats that some layer offers. */
 static const apr_array_header_t *
 collect_wms_info_formats(const mc_wms_document *doc)
@@ -149,7 +156,7 @@ static void
 write_request(const mc_wms_document *doc)
 {
     apr_array_header_t *documents = apr_array_make(doc->pool, 1, sizeof(const char *));
-    APR_ARRAY_PUSH(documents, const char *) = doc->v130 ? "text/xml" : "application/vnd.ogc.wms_xml";
+    APR_ARRAY_PUSH(documents, const char *) = document_type(doc->v130, doc->call);
     apr_array_header_t *maps = apr_array_make(doc->pool, 4, sizeof(const char *));
     const apr_array_header_t *formats = mc_wms_formats(doc->call, doc->pool);
     for (int i = 0; i < formats->nelts; i++)
@@ -234,7 +241,8 @@ is_wms_strict(const mc_param_reader *reader)
 
 const mc_param_row mc_wms_capabilities_params[] = {
     MC_PARAM_TEXT("VERSION", offsetof(mc_capabilities_params, version),
-                  "The version that the client would like: below 1.3.0 the answer is 1.1.1, else 1.3.0.",
+                  "The version that the client would like: below 1.3.0 the answer is 1.1.1, else 1.3.0. Without it the "
+                  "answer of a strict service is 1.3.0, else 1.1.1.",
                   .other = "WMTVER", .flags = MC_PARAM_EMPTY),
     MC_PARAM_UPDATE_SEQUENCE,
     MC_PARAM_BOOLEAN("TILED", offsetof(mc_capabilities_params, tiled),
@@ -277,5 +285,5 @@ mc_wms_capabilities(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_p
     mc_wms_write_layers(&doc);
     mc_xml_close(doc.xml);
     mc_xml_close(doc.xml);
-    return mc_request_document(request, doc.xml, v130 ? "text/xml" : "application/vnd.ogc.wms_xml");
+    return mc_request_document(request, doc.xml, document_type(v130, call));
 }

@@ -185,7 +185,7 @@ write_wms_dimensions(const mc_wms_document *doc, const mc_tileset *tileset)
          * DTD of 1.1.1 that documents name has neither of these attributes. */
         if (doc->v130 && dimension->time && dimension->ops->from_backend && tileset->assembly != MC_ASSEMBLE_NONE)
             mc_xml_attr(doc->xml, "multipleValues", "1");
-        mc_xml_attr(doc->xml, "nearestValue", "0");
+        mc_xml_attr(doc->xml, "nearestValue", dimension->nearest ? "1" : "0");
         if (doc->v130 && dimension->time)
             mc_xml_attr(doc->xml, "current", "1");
         mc_xml_text(doc->xml, apr_array_pstrcat(doc->pool, values, ','));

@@ -219,9 +219,10 @@ write_resources(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, apr
         write_resource(xml, "FeatureInfo", APR_ARRAY_IDX(infos, i, const char *),
                        apr_psprintf(pool, "%s/{J}/{I}.%d", layer, i));
     const apr_array_header_t *formats = mc_wmts_formats(tileset, pool);
-    const char *tile = apr_pstrcat(pool, layer, ".", mc_tileset_extension(tileset), NULL);
-    for (int i = 0; i < formats->nelts; i++)
-        write_resource(xml, "tile", APR_ARRAY_IDX(formats, i, const char *), tile);
+    for (int i = 0; i < formats->nelts; i++) {
+        const char *mime = APR_ARRAY_IDX(formats, i, const char *);
+        write_resource(xml, "tile", mime, apr_pstrcat(pool, layer, ".", mc_wmts_extension(tileset, mime), NULL));
+    }
 }
 
 static void
