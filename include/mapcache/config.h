@@ -7,6 +7,7 @@
 
 #include <apr_hash.h>
 #include <apr_tables.h>
+#include <apr_time.h>
 #include <stddef.h>
 
 #include "mapcache/error.h"
@@ -60,6 +61,7 @@ typedef struct mc_diagnostics {
     apr_array_header_t *complaints; /* of mc_complaint */
     int refused;                    /* how many of them refuse the file */
     bool thorough; /* what a start has no time for is looked at too (mapcache check): whether fonts are there */
+    apr_interval_time_t opening; /* microseconds that looking at data has taken */
 } mc_diagnostics;
 
 mc_diagnostics *mc_diagnostics_create(apr_pool_t *pool);
